@@ -1,0 +1,118 @@
+#include "base/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Block {
+    struct Block *next;
+    size_t size, used;
+    _Alignas(16) unsigned char data[];
+} Block;
+
+struct Arena {
+    Block *head;
+    size_t taken, limit;
+};
+
+static void (*exhausted)(void) = abort;
+
+void arena_on_exhausted(void (*handler)(void))
+{
+    exhausted = handler;
+}
+
+static _Noreturn void run_out(void)
+{
+    exhausted();
+    abort();
+}
+
+Arena *arena_new(void)
+{
+    Arena *a = calloc(1, sizeof *a);
+    if (!a)
+        run_out();
+    return a;
+}
+
+void arena_free(Arena *a)
+{
+    if (!a)
+        return;
+    for (Block *b = a->head, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(a);
+}
+
+static Block *add_block(Arena *a, size_t need)
+{
+    size_t size = a->head ? a->head->size * 2 : 16384;
+    if (size > (size_t)4 << 20)
+        size = (size_t)4 << 20;
+    if (size < need)
+        size = need;
+    if (size > SIZE_MAX - sizeof(Block) || (a->limit && a->taken + size > a->limit))
+        run_out();
+    Block *b = calloc(1, sizeof *b + size);
+    if (!b)
+        run_out();
+    b->size = size;
+    b->next = a->head;
+    a->head = b;
+    a->taken += size;
+    return b;
+}
+
+void *arena_alloc(Arena *a, size_t size)
+{
+    if (size > SIZE_MAX - 32)
+        run_out();
+    size = (size + 15) & ~(size_t)15;
+    Block *b = a->head;
+    if (!b || b->size - b->used < size)
+        b = add_block(a, size);
+    void *p = b->data + b->used;
+    b->used += size;
+    return p;
+}
+
+void *arena_array(Arena *a, size_t n, size_t size)
+{
+    if (size && n > SIZE_MAX / size)
+        run_out();
+    return arena_alloc(a, n * size);
+}
+
+char *arena_copy(Arena *a, const void *bytes, size_t size)
+{
+    if (size == SIZE_MAX)
+        run_out();
+    char *p = arena_alloc(a, size + 1);
+    if (size)
+        memcpy(p, bytes, size);
+    return p;
+}
+
+size_t arena_size(const Arena *a)
+{
+    return a->taken;
+}
+
+void arena_limit(Arena *a, size_t bytes)
+{
+    a->limit = bytes;
+}
+
+void *vec_grow_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len)
+{
+    if (*cap > UINT32_MAX / 2)
+        run_out();
+    uint32_t more = *cap ? *cap * 2 : 4;
+    void *fresh = arena_array(a, more, size);
+    if (len)
+        memcpy(fresh, at, (size_t)len * size);
+    *cap = more;
+    return fresh;
+}

@@ -1,0 +1,50 @@
+// Diagnostics are values: what is wrong, where, why, and what to do. Nothing here prints.
+#ifndef CAMEO_BASE_DIAG_H
+#define CAMEO_BASE_DIAG_H
+
+#include "base/str.h"
+
+typedef enum Severity { SEV_INFO, SEV_WARNING, SEV_ERROR } Severity;
+
+// A way to mend it. `text` is the sentence after "help: [safe]".
+typedef struct Fix {
+    bool safe;
+    Str text;
+    uint32_t casts, transfers; // what the fix adds
+} Fix;
+
+typedef struct Diag {
+    const char *rule; // "DT001"; "" for what is no lint rule (usage, not supported)
+    Severity severity;
+    Str message; // one line, model strings escaped
+    Str file;    // as the user named it
+    Str path;    // "graph/If_0.then_branch/node[/stft/Conv]:in1(weight)", see ir/location.h
+    Str node, op, value;
+    Str origin_kind, origin_name; // absent where a rule has no origin
+    VEC(Str) chain;               // from the origin to here
+    VEC(Str) notes;
+    VEC(Fix) fixes;
+    bool fixed; // a repair was applied
+} Diag;
+
+// A list of findings; the arena owns all of it.
+typedef struct Diags {
+    Arena *arena;
+    Str file;
+    VEC(Diag *) all;
+    uint32_t errors, warnings, infos;
+} Diags;
+
+void diags_init(Diags *d, Arena *a, Str file);
+
+// A new finding. `format` is printf's; pass model strings through str_escaped first.
+Diag *diag(Diags *d, const char *rule, Severity severity, Str path, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+void diag_note(Diags *d, Diag *g, const char *format, ...) __attribute__((format(printf, 3, 4)));
+Fix *diag_fix(Diags *d, Diag *g, bool safe, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// The text form of one finding (the layout of rustc: headline, "-->", notes, helps). colour: ANSI.
+void diag_print(const Diag *g, Buf *out, bool colour);
+
+#endif

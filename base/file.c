@@ -1,0 +1,217 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool fail(Arena *a, Str *error, const char *what, const char *path)
+{
+    *error = str_printf(a, "cannot %s %s: %s", what, path, strerror(errno));
+    return false;
+}
+
+static bool read_all(Arena *a, int fd, const char *path, FileView *view, Str *error)
+{
+    Buf b = {0};
+    static char chunk[65536];
+    for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) != 0;) {
+        if (n < 0) {
+            buf_free(&b);
+            return fail(a, error, "read", path);
+        }
+        buf_put(&b, chunk, (size_t)n);
+    }
+    *view = (FileView){(const unsigned char *)b.at, b.len, false};
+    return true;
+}
+
+bool file_open(Arena *a, const char *path, FileView *view, Str *error)
+{
+    *view = (FileView){0};
+    if (strcmp(path, "-") == 0)
+        return read_all(a, 0, "standard input", view, error);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0)
+        return fail(a, error, "open", path);
+    bool ok = fstat(fd, &st) == 0;
+    if (ok && S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        ok = false;
+    }
+    if (!ok) {
+        fail(a, error, "read", path);
+    } else if (S_ISREG(st.st_mode) && st.st_size > 0) {
+        void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        ok = at != MAP_FAILED;
+        if (ok)
+            *view = (FileView){at, (size_t)st.st_size, true};
+        else
+            fail(a, error, "map", path);
+    } else {
+        ok = read_all(a, fd, path, view, error);
+    }
+    close(fd);
+    return ok;
+}
+
+void file_close(FileView *view)
+{
+    if (view->mapped)
+        munmap((void *)(uintptr_t)view->at, view->len);
+    else
+        free((void *)(uintptr_t)view->at);
+    *view = (FileView){0};
+}
+
+static bool write_bytes(int fd, const char *at, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, Str *error,
+                Arena *a)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { // a device or pipe: no rename over it
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        bool ok = fd >= 0 && write_bytes(fd, bytes, len);
+        if (!ok)
+            fail(a, error, "write", path);
+        if (fd >= 0)
+            close(fd);
+        return ok;
+    }
+    if (stat(path, &st) == 0)
+        mode = st.st_mode & 07777;
+    char *temporary = arena_alloc(a, strlen(path) + 16);
+    sprintf(temporary, "%s.tmp.XXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return fail(a, error, "write", path);
+    bool ok = write_bytes(fd, bytes, len) && fchmod(fd, (mode_t)mode) == 0;
+    ok = close(fd) == 0 && ok;
+    ok = ok && rename(temporary, path) == 0;
+    if (!ok) {
+        fail(a, error, "write", path);
+        unlink(temporary);
+    }
+    return ok;
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool file_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool dir_temporary(Arena *a, const char **path, Str *error)
+{
+    const char *base = getenv("TMPDIR");
+    Str s = str_printf(a, "%s/cameo.XXXXXX", base && *base ? base : "/tmp");
+    char *name = arena_copy(a, s.at, s.len);
+    if (!mkdtemp(name))
+        return fail(a, error, "make directory", name);
+    *path = name;
+    return true;
+}
+
+bool dir_make(Arena *a, const char *path, Str *error)
+{
+    char *p = arena_copy(a, path, strlen(path));
+    for (char *s = p + 1;; s++) {
+        if (*s != '/' && *s)
+            continue;
+        char keep = *s;
+        *s = 0;
+        if (mkdir(p, 0777) != 0 && errno != EEXIST)
+            return fail(a, error, "make directory", p);
+        *s = keep;
+        if (!keep)
+            break;
+    }
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return true;
+    errno = ENOTDIR;
+    return fail(a, error, "make directory", path);
+}
+
+void dir_remove(const char *path)
+{
+    DIR *d = opendir(path);
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(path);
+}
+
+bool process_run(Arena *a, const char *const *argv, Buf *output, int *status, Str *error)
+{
+    int pipe_ends[2];
+    if (pipe2(pipe_ends, O_CLOEXEC) != 0)
+        return fail(a, error, "run", argv[0]);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    if (output) {
+        posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
+        posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 2);
+    }
+    pid_t pid;
+    errno = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    bool ok = errno == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipe_ends[1]);
+    if (!ok)
+        fail(a, error, "run", argv[0]);
+    char chunk[4096];
+    for (ssize_t n; ok && output && (n = read(pipe_ends[0], chunk, sizeof chunk)) > 0;)
+        buf_put(output, chunk, (size_t)n);
+    close(pipe_ends[0]);
+    int raw = 0;
+    while (ok && waitpid(pid, &raw, 0) < 0 && errno == EINTR)
+        continue;
+    *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+    return ok;
+}
+
+const char *process_find(Arena *a, const char *name)
+{
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? name : NULL;
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+        size_t n = strcspn(p, ":");
+        Str full = str_printf(a, "%.*s/%s", (int)n, p, name);
+        if (access(full.at, X_OK) == 0)
+            return full.at;
+        p += n + (p[n] == ':');
+    }
+    return NULL;
+}

@@ -1,0 +1,38 @@
+// Files and processes. Every function that can fail returns false and says why in *error.
+#ifndef CAMEO_BASE_FILE_H
+#define CAMEO_BASE_FILE_H
+
+#include "base/str.h"
+
+// A read-only view of a whole file (mmap; files that cannot be mapped, and "-" for stdin, are
+// read).
+typedef struct FileView {
+    const unsigned char *at;
+    size_t len;
+    bool mapped;
+} FileView;
+
+bool file_open(Arena *a, const char *path, FileView *view, Str *error);
+void file_close(FileView *view);
+
+// Writes a file whole or not at all (temporary beside it, then rename). Keeps the mode of an
+// existing file; `mode` is for a new one (0644, 0755 for programs).
+bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, Str *error,
+                Arena *a);
+
+bool file_exists(const char *path);
+bool file_same(const char *a, const char *b); // both exist and are the same file
+
+// A fresh private directory under $TMPDIR, removed (with its files) by dir_remove.
+bool dir_temporary(Arena *a, const char **path, Str *error);
+bool dir_make(Arena *a, const char *path, Str *error); // with parents
+void dir_remove(const char *path);
+
+// Runs argv (NULL-terminated; argv[0] is looked up on PATH) with no shell and waits. stdout and
+// stderr together go to *output where it is not NULL. *status is the exit status, 128+n for signal
+// n.
+bool process_run(Arena *a, const char *const *argv, Buf *output, int *status, Str *error);
+// The full path of a program on PATH, or NULL.
+const char *process_find(Arena *a, const char *name);
+
+#endif

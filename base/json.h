@@ -1,0 +1,24 @@
+// Writing JSON: commas and quoting are the writer's, nesting is the caller's.
+#ifndef CAMEO_BASE_JSON_H
+#define CAMEO_BASE_JSON_H
+
+#include "base/str.h"
+
+// Zero-initialise with `out` set: Json j = {.out = &buf}. Compact, one line.
+typedef struct Json {
+    Buf *out;
+    bool comma; // something stands before the next element at this level
+} Json;
+
+void json_object(Json *j);     // {
+void json_end_object(Json *j); // }
+void json_array(Json *j);      // [
+void json_end_array(Json *j);  // ]
+void json_key(Json *j, const char *key);
+void json_str(Json *j, Str s); // invalid UTF-8 becomes U+FFFD
+void json_int(Json *j, int64_t v);
+void json_num(Json *j, double v); // non-finite: null
+void json_bool(Json *j, bool v);
+void json_null(Json *j);
+
+#endif

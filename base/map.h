@@ -1,0 +1,27 @@
+// One hash table: byte-string or integer keys to 32-bit values. Iteration order is never exposed.
+#ifndef CAMEO_BASE_MAP_H
+#define CAMEO_BASE_MAP_H
+
+#include "base/str.h"
+
+typedef struct MapSlot {
+    Str key; // at == NULL and !used: empty
+    uint64_t hash;
+    uint32_t value;
+    bool used;
+} MapSlot;
+
+// Zero-initialise with the arena set: Map m = {.arena = a}. Keys are borrowed.
+typedef struct Map {
+    Arena *arena;
+    MapSlot *slots;
+    uint32_t len, cap;
+} Map;
+
+// The value's place for `key`, or NULL. Valid until the next map_put.
+uint32_t *map_get(const Map *m, Str key);
+// The value's place for `key`, added with value 0 where it was absent (*added says so; may be
+// NULL).
+uint32_t *map_put(Map *m, Str key, bool *added);
+
+#endif

@@ -1,0 +1,58 @@
+// Borrowed byte strings and a growing text buffer.
+#ifndef CAMEO_BASE_STR_H
+#define CAMEO_BASE_STR_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+// Bytes that somebody else owns; may hold NULs. at == NULL means absent, len == 0 with at set:
+// empty.
+typedef struct Str {
+    const char *at;
+    size_t len;
+} Str;
+
+#define STR(literal) ((Str){"" literal, sizeof(literal) - 1})
+#define STR_NONE ((Str){NULL, 0})
+// For printf: printf("%.*s", STR_ARG(s)).
+#define STR_ARG(s) (int)((s).len < 65536 ? (s).len : 65536), (s).at ? (s).at : ""
+
+Str str_of(const char *c_string);
+bool str_eq(Str a, Str b); // absent equals empty
+bool str_is(Str a, const char *c_string);
+int str_cmp(Str a, Str b); // bytewise order
+bool str_starts(Str a, const char *prefix);
+bool str_ends(Str a, const char *suffix);
+uint64_t hash_bytes(const void *at, size_t len, uint64_t seed);
+Str str_copy(Arena *a, Str s);
+Str str_printf(Arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// A growing text; zero-initialise, free with buf_free. Always NUL-terminated once something is in
+// it.
+typedef struct Buf {
+    char *at;
+    size_t len, cap;
+} Buf;
+
+void buf_printf(Buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(Buf *b, const char *format, va_list args);
+void buf_put(Buf *b, const void *bytes, size_t len);
+void buf_str(Buf *b, Str s);
+void buf_char(Buf *b, char c);
+void buf_free(Buf *b);
+
+// What may stand in text that people or compilers read: model strings reach emitted code, reports
+// and diagnostics through these only. Control characters, bidirectional controls (U+202A..E,
+// U+2066..9), quotes, backslashes and invalid UTF-8 become \n, \", \\, \xHH; a comment end becomes
+// "*\x2f".
+void buf_escaped(Buf *b, Str s);  // without quotes
+void buf_quoted(Buf *b, Str s);   // "..." as C and onnxtxt read it
+Str str_escaped(Arena *a, Str s); // buf_escaped into the arena
+
+// Length of the valid UTF-8 sequence at `bytes` (n > 0 of them), 0 if there is none; its code point
+// in *cp.
+size_t utf8_decode(const char *bytes, size_t n, uint32_t *cp);
+
+#endif
