@@ -1,0 +1,469 @@
+// The graph IR: an ONNX model as typed SSA values, with everything that the file holds.
+//
+// A Model owns tables of values, nodes and graphs; ids index them and stay valid across passes (0
+// is none). What passes never look at (documentation, metadata, unknown fields) is kept so that
+// export gives back a model equal to the imported one, field by field: `has` masks say which
+// optional fields were present.
+#ifndef CAMEO_IR_GRAPH_H
+#define CAMEO_IR_GRAPH_H
+
+#include "base/map.h"
+#include "ir/dtype.h"
+#include "ir/poly.h"
+
+typedef uint32_t ValueId, NodeId, GraphId;
+typedef uint32_t DeviceId; // index into Model.devices; 0 is "not placed yet", 1 is the host
+
+// key = value, in file order.
+typedef struct Prop {
+    Str key, value;
+    uint32_t has; // bit 0: key, bit 1: value
+    Str unknown;
+} Prop;
+typedef VEC(Prop) Props;
+Str props_get(const Props *p, const char *key); // absent: STR_NONE
+
+// ---- types as declared in the file
+// --------------------------------------------------------------------
+
+typedef enum TypeKind {
+    TYPE_NONE,
+    TYPE_TENSOR,
+    TYPE_SPARSE,
+    TYPE_SEQUENCE,
+    TYPE_MAP,
+    TYPE_OPTIONAL,
+    TYPE_OPAQUE
+} TypeKind;
+
+typedef struct DeclDim {
+    enum { DIM_UNSET, DIM_VALUE, DIM_PARAM } kind;
+    int64_t value;
+    Str param, denotation; // denotation: absent if not in the file
+    Str unknown;
+} DeclDim;
+
+typedef struct Type {
+    TypeKind kind;
+    int32_t elem; // tensor, sparse: DType as written (may be out of range); map: of the key
+    bool has_elem, has_shape;
+    uint32_t rank;
+    DeclDim *dims;
+    struct Type *sub; // sequence, optional: element; map: value. NULL if absent
+    Str domain, name; // opaque
+    Str denotation;
+    Str unknown, unknown_inner,
+        unknown_shape; // of TypeProto, of the alternative, of TensorShapeProto
+} Type;
+
+// ---- tensors
+// ------------------------------------------------------------------------------------------
+
+// Which field of TensorProto holds the payload.
+typedef enum Payload {
+    PAYLOAD_NONE,
+    PAYLOAD_RAW,
+    PAYLOAD_FLOAT,
+    PAYLOAD_INT32,
+    PAYLOAD_INT64,
+    PAYLOAD_DOUBLE,
+    PAYLOAD_UINT64,
+    PAYLOAD_STRING,
+    PAYLOAD_EXTERNAL
+} Payload;
+
+typedef struct TensorData {
+    Str name, doc;
+    int32_t dtype; // as written
+    uint32_t rank;
+    const int64_t *dims;
+    Payload payload;
+    Str raw;        // RAW: bytes in the mapping. FLOAT, DOUBLE (little-endian, packed), also bytes
+    uint64_t count; // elements of INT32, INT64, UINT64 payload
+    const void *ints;      // INT32: int32_t, INT64: int64_t, UINT64: uint64_t
+    const Str *strings;    // STRING
+    Props external;        // EXTERNAL: location, offset, length, checksum
+    int32_t data_location; // as written
+    Props metadata;
+    bool has_segment;
+    int64_t segment_begin, segment_end;
+    uint32_t segment_has; // bit 0: begin, bit 1: end
+    uint32_t has;         // TENSOR_HAS_*
+    Str unknown;
+    // Filled by tensor_elements (below), not by import:
+    const void *elements; // one element after the other as in memory (DTypeInfo.bytes each)
+    uint64_t nelements;
+} TensorData;
+enum {
+    TENSOR_HAS_NAME = 1,
+    TENSOR_HAS_DOC = 2,
+    TENSOR_HAS_DTYPE = 4,
+    TENSOR_HAS_LOCATION = 8,
+    TENSOR_HAS_RAW = 16
+};
+
+typedef struct SparseData {
+    TensorData *values, *indices; // NULL if absent
+    uint32_t rank;
+    const int64_t *dims;
+    Str unknown;
+} SparseData;
+
+// ---- values
+// -------------------------------------------------------------------------------------------
+
+typedef enum DefKind {
+    DEF_NONE,        // used, never defined: a dangling name
+    DEF_INPUT,       // a graph's (or function's) input; in a Loop or Scan body too
+    DEF_INITIALIZER, // an initializer that is no input
+    DEF_SPARSE,      // a sparse initializer
+    DEF_NODE
+} DefKind;
+
+// The edge that decided a property of a value; `cameo why` walks these.
+typedef struct Why {
+    enum {
+        WHY_NONE,
+        WHY_DECLARED,
+        WHY_INITIALIZER,
+        WHY_OPERAND,
+        WHY_ATTRIBUTE,
+        WHY_SCHEMA,
+        WHY_BRANCH,
+        WHY_CONFIG,
+        WHY_METADATA,
+        WHY_TARGET,
+        WHY_FUNCTION
+    } kind;
+    NodeId node;      // the node whose rule decided, 0 if none
+    ValueId from;     // OPERAND, BRANCH: the value it follows
+    const char *what; // ATTRIBUTE: its name; TARGET, CONFIG: a line of explanation
+} Why;
+
+typedef struct Value {
+    Str name;      // empty for values made by passes until names are given (value_name)
+    GraphId graph; // the graph that defines it
+    DefKind def;
+    NodeId node;      // DEF_NODE: the defining node
+    uint32_t index;   // of that node's outputs, or of the graph's inputs
+    TensorData *init; // the initializer's payload, also for an input that has a default
+    SparseData *sparse_init;
+    // Inferred (passes/infer_types.c ...):
+    TypeKind kind;    // TYPE_TENSOR for tensors; TYPE_NONE unknown
+    DType dtype;      // tensors: of the elements. DT_NONE unknown
+    const Type *type; // sequences, maps, optionals, opaque: the whole type
+    int32_t rank;     // -1 unknown
+    Index *dims;      // rank of them; an unknown dim is a dim variable of its own
+    Index *content;   // small integer tensors whose elements are known symbolically; else NULL
+    uint32_t ncontent;
+    const TensorData
+        *constant; // known when compiling (initializer that cannot be overridden, Constant, folded)
+    DeviceId device;
+    Why why_dtype, why_shape, why_device;
+} Value;
+
+// ---- nodes
+// --------------------------------------------------------------------------------------------
+
+typedef enum AttrType { // AttributeProto.AttributeType
+    ATTR_UNDEFINED = 0,
+    ATTR_FLOAT = 1,
+    ATTR_INT = 2,
+    ATTR_STRING = 3,
+    ATTR_TENSOR = 4,
+    ATTR_GRAPH = 5,
+    ATTR_FLOATS = 6,
+    ATTR_INTS = 7,
+    ATTR_STRINGS = 8,
+    ATTR_TENSORS = 9,
+    ATTR_GRAPHS = 10,
+    ATTR_SPARSE = 11,
+    ATTR_SPARSES = 12,
+    ATTR_TYPE = 13,
+    ATTR_TYPES = 14
+} AttrType;
+
+typedef struct Attr {
+    Str name, doc, ref; // ref: ref_attr_name, inside functions
+    int32_t type;       // as written
+    uint32_t has;       // ATTR_HAS_*
+    float f;
+    int64_t i;
+    Str s;
+    TensorData *t;
+    GraphId g;
+    SparseData *sparse;
+    Type *tp;
+    uint32_t nfloats, nints, nstrings, ntensors, ngraphs, nsparses, ntypes;
+    const float *floats;
+    const int64_t *ints;
+    const Str *strings;
+    TensorData *const *tensors;
+    const GraphId *graphs;
+    SparseData *const *sparses;
+    Type *const *types;
+    Str unknown;
+} Attr;
+enum {
+    ATTR_HAS_NAME = 1,
+    ATTR_HAS_DOC = 2,
+    ATTR_HAS_REF = 4,
+    ATTR_HAS_TYPE = 8,
+    ATTR_HAS_F = 16,
+    ATTR_HAS_I = 32,
+    ATTR_HAS_S = 64
+};
+
+typedef struct ShardedDim {
+    bool has_axis;
+    int64_t axis;
+    struct SimpleSharding {
+        enum { SHARD_UNSET, SHARD_VALUE, SHARD_PARAM } kind;
+        int64_t value;
+        Str param;
+        bool has_num;
+        int64_t num_shards;
+        Str unknown;
+    } *simple;
+    uint32_t nsimple;
+    Str unknown;
+} ShardedDim;
+
+typedef struct ShardingSpec {
+    Str tensor;
+    const int64_t *devices;
+    uint32_t ndevices;
+    struct IndexGroup {
+        bool has_key;
+        int64_t key;
+        const int64_t *values;
+        uint32_t nvalues;
+        Str unknown;
+    } *groups;
+    uint32_t ngroups;
+    ShardedDim *dims;
+    uint32_t ndims;
+    Str unknown;
+} ShardingSpec;
+
+typedef struct NodeDeviceConfig {
+    Str configuration;
+    ShardingSpec *specs;
+    uint32_t nspecs;
+    bool has_stage;
+    int32_t stage;
+    Str unknown;
+} NodeDeviceConfig;
+
+typedef struct OpDef OpDef;   // ir/registry.h
+typedef struct Schema Schema; // ir/registry.h
+
+typedef struct Node {
+    Str op, domain, name, overload, doc;
+    GraphId graph;
+    ValueId *in, *out; // 0: an empty name
+    uint32_t nin, nout;
+    Attr *attrs;
+    uint32_t nattrs;
+    Props metadata;
+    NodeDeviceConfig *devices;
+    uint32_t ndevices;
+    uint32_t has; // NODE_HAS_*
+    Str unknown;
+    uint32_t position;       // in the file, within its graph: what "#37" in a location means
+    uint64_t offset, length; // bytes of the message in the file
+    bool dead;               // removed by a pass; in no graph's list
+    const OpDef *def;        // the registry row that applies, or NULL
+    const Schema *schema;    // the schema's facts at this opset, or NULL
+    DeviceId device;
+    Why why_device;
+    Str reason; // why a pass inserted it; absent for nodes of the file
+} Node;
+enum {
+    NODE_HAS_NAME = 1,
+    NODE_HAS_DOMAIN = 2,
+    NODE_HAS_OVERLOAD = 4,
+    NODE_HAS_DOC = 8,
+    NODE_HAS_OP = 16
+};
+
+// ---- graphs, functions, models
+// ------------------------------------------------------------------------
+
+// An entry of a graph's inputs, outputs or value_info.
+typedef struct ValueInfo {
+    ValueId value;
+    Type *type; // NULL if not declared
+    Str doc;
+    Props metadata;
+    uint32_t has; // bit 0: name, bit 1: doc
+    Str unknown;
+} ValueInfo;
+
+typedef struct Quantization { // TensorAnnotation
+    Str tensor;
+    Props params;
+    bool has_tensor;
+    Str unknown;
+} Quantization;
+
+typedef struct Initializer {
+    ValueId value; // the value that bears its name (an input's, where both exist)
+    TensorData *data;
+} Initializer;
+
+typedef struct SparseInitializer {
+    ValueId value;
+    SparseData *data;
+} SparseInitializer;
+
+typedef struct Graph {
+    Str name, doc;
+    uint32_t has;      // bit 0: name, bit 1: doc
+    GraphId parent;    // the graph whose node holds it, 0: main graph or function body
+    NodeId owner;      // that node
+    uint32_t function; // 1 + index of the function whose body it is, or 0
+    VEC(ValueInfo) inputs, outputs, infos;
+    VEC(Initializer) initializers;
+    VEC(SparseInitializer) sparse;
+    VEC(Quantization) quantization;
+    VEC(NodeId) nodes; // in order of execution once sorted
+    Props metadata;
+    Str unknown;
+} Graph;
+
+typedef struct OpsetImport {
+    Str domain;
+    int64_t version;
+    uint32_t has; // bit 0: domain, bit 1: version
+    Str unknown;
+} OpsetImport;
+
+typedef struct Function {
+    Str name, domain, overload, doc;
+    uint32_t has;    // bits: 0 name, 1 domain, 2 overload, 3 doc
+    GraphId body;    // its inputs and outputs have no types; its infos are value_info
+    Str *attributes; // names without default
+    uint32_t nattributes;
+    Attr *defaults;
+    uint32_t ndefaults;
+    OpsetImport *opsets;
+    uint32_t nopsets;
+    Props metadata;
+    Str unknown;
+} Function;
+
+typedef struct TrainingInfo {
+    GraphId initialization, algorithm; // 0 if absent
+    Props initialization_binding, update_binding;
+    Str unknown;
+} TrainingInfo;
+
+typedef struct DeviceConfiguration {
+    Str name;
+    bool has_name, has_num;
+    int32_t num_devices;
+    Str *devices;
+    uint32_t ndevices;
+    Str unknown;
+} DeviceConfiguration;
+
+typedef struct Model {
+    Arena *arena;
+    Polys *polys;
+    const char *path; // as the user named it; external data is looked for beside it
+    int64_t ir_version, model_version;
+    Str producer_name, producer_version, domain, doc;
+    uint32_t has; // bits: 0 ir_version, 1 producer_name, 2 producer_version, 3 domain, 4
+                  // model_version, 5 doc, 6 graph
+    VEC(OpsetImport) opsets;
+    VEC(Function) functions;
+    VEC(TrainingInfo) training;
+    VEC(DeviceConfiguration) configurations;
+    Props metadata;
+    Str unknown;
+    GraphId main;
+    VEC(Value) values; // index 0 is unused in these three
+    VEC(Node) nodes;
+    VEC(Graph) graphs;
+    VEC(Str) devices; // [0] "", [1] "cpu", then "cuda:0" ...
+} Model;
+
+Model *model_new(Arena *a);
+static inline Value *value_at(const Model *m, ValueId v)
+{
+    return &m->values.at[v];
+}
+static inline Node *node_at(const Model *m, NodeId n)
+{
+    return &m->nodes.at[n];
+}
+static inline Graph *graph_at(const Model *m, GraphId g)
+{
+    return &m->graphs.at[g];
+}
+
+// Pointers into the tables are invalid after a call that adds to the same table.
+GraphId graph_new(Model *m);
+ValueId value_new(Model *m, GraphId g, Str name);
+NodeId node_new(Model *m, GraphId g);   // not yet in the graph's list
+DeviceId device_id(Model *m, Str name); // "cpu" or "" or "host" is 1
+
+// The opset version that a node's domain has in its model or function, 0 if it is not imported.
+// "" and "ai.onnx" are one domain.
+int64_t opset_of(const Model *m, const Node *n);
+bool is_standard_domain(Str domain); // "", "ai.onnx"
+
+// Attributes by name; NULL if absent.
+const Attr *attr_find(const Node *n, const char *name);
+bool node_is(const Node *n, const char *op); // of the standard domain
+
+// Where a node stands among its graph's; edits keep the rest in order.
+void graph_insert_before(Model *m, NodeId anchor, NodeId fresh);
+void graph_insert_first(Model *m, GraphId g, NodeId fresh);
+void graph_append(Model *m, GraphId g, NodeId fresh);
+void graph_remove(Model *m, NodeId n); // marks it dead
+// A node `op` of the standard domain with given operands and one new output value.
+NodeId node_build(Model *m, GraphId g, const char *op, const ValueId *in, uint32_t nin,
+                  Str out_name);
+void node_set_int(Model *m, NodeId n, const char *attr, int64_t v);
+void node_set_str(Model *m, NodeId n, const char *attr, Str v);
+
+// Calls `visit` for every node of g and, before each node's successors, of the graphs that it
+// holds.
+void graph_walk(const Model *m, GraphId g, void (*visit)(void *context, NodeId n), void *context);
+
+// All uses of a value as (node, operand) or as (graph, output): computed on demand, valid until an
+// edit.
+typedef struct Use {
+    NodeId node;    // 0: a graph's output
+    GraphId graph;  // of the node, or whose output it is
+    uint32_t index; // operand or output number
+} Use;
+typedef struct Uses {
+    const uint32_t *first; // per value: uses[first[v]] .. uses[first[v + 1] - 1]
+    const Use *uses;
+} Uses;
+Uses uses_of(const Model *m, Arena *scratch);
+
+// ---- locations and tensors
+// ----------------------------------------------------------------------------
+
+// "graph/If_0.then_branch/node[/stft/Conv]"; unnamed: node[#37 ->"645"]. Escaped.
+Str location_node(const Model *m, Arena *a, NodeId n);
+Str location_operand(const Model *m, Arena *a, NodeId n, uint32_t index); // ...:in1(weight)
+Str location_result(const Model *m, Arena *a, NodeId n, uint32_t index);  // ...:out0(y)
+Str location_graph(const Model *m, Arena *a, GraphId g);
+Str location_value(const Model *m, Arena *a,
+                   ValueId v); // graph/input(x), graph/initializer(w), or the node's result
+
+// The elements of a constant, decoded from whichever field (or file) holds them; cached. NULL with
+// *error set if the payload does not fit dims and dtype (ST003), is too large for memory, or cannot
+// be read. Strings: elements are Str.
+const void *tensor_elements(Model *m, TensorData *t, Str *error);
+// Elements by dims, or UINT64_MAX where dims are negative or overflow.
+uint64_t tensor_count(const TensorData *t);
+// A new constant in memory; `elements` is copied.
+TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, const void *elements);
+
+#endif
