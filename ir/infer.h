@@ -1,0 +1,64 @@
+// Shape rules: what an operator's row says of its outputs, given its inputs.
+//
+// infer_model runs the rules over the whole model in order, forward, into subgraphs and (after
+// inlining) functions; dtypes follow the schema's type variables, a rule only sets what the schema
+// leaves open.
+#ifndef CAMEO_IR_INFER_H
+#define CAMEO_IR_INFER_H
+
+#include "ir/registry.h"
+
+struct Infer {
+    Model *model;
+    Polys *polys;
+    Arena *arena;
+    Diags *diags; // findings about shapes and dtypes; may be NULL
+    NodeId node;
+    const Node *n; // the node in question; invalid after something is added to the model
+    bool failed;   // infer_error was called
+};
+
+// dtypes, symbolic shapes, symbolic contents and constants of every value, each with its Why. Runs
+// registry_bind first. Conflicts are left to the lint rules: inference takes the declared type,
+// else the dominant side's, and goes on. Shape errors are reported as DT-less errors through diags
+// (rule "SH001").
+void infer_model(Model *m, Diags *diags);
+// The same for one node whose inputs are known (passes that insert nodes use it).
+void infer_node(Model *m, NodeId n, Diags *diags);
+
+// What a rule may ask. i counts inputs; absent inputs (past the end, or empty name) are NULL.
+const Value *infer_in(Infer *s, uint32_t i);
+int32_t infer_rank(Infer *s, uint32_t i); // -1: unknown or absent
+Index infer_dim(Infer *s, uint32_t i,
+                int64_t axis); // axis may be negative; only where the rank is known
+// The elements of a small integer input, known symbolically (a constant's are polynomials too);
+// NULL if not.
+const Index *infer_content(Infer *s, uint32_t i, uint32_t *len);
+// A constant input's elements, decoded (Value.constant and tensor_elements), or NULL.
+const void *infer_constant(Infer *s, uint32_t i, const TensorData **data);
+// An axis of rank `rank` from an attribute: negative counts from the end; out of range is an error
+// (returns -1).
+int64_t infer_axis(Infer *s, int64_t axis, int64_t rank);
+
+// What a rule may say. o counts outputs; those that are absent are ignored.
+void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims); // copied
+void infer_same(Infer *s, uint32_t o, uint32_t i);                        // the shape of input i
+void infer_dtype(Infer *s, uint32_t o, DType t);
+void infer_set_content(Infer *s, uint32_t o, uint32_t len, const Index *elements); // copied
+void infer_set_constant(Infer *s, uint32_t o, const TensorData *t);
+// A dim that is known only when the program runs, once this node has run. The lowering defines it
+// (lower_define_dim). Asking again for the same (output, k) of a node gives the same dim.
+Index infer_data_dim(Infer *s, uint32_t o, uint32_t k, const char *name);
+// The dim that two broadcast dims give; a mismatch of constants is an error.
+Index infer_broadcast_dim(Infer *s, Index a, Index b);
+// The shape that inputs first..last-1 broadcast to (numpy); false if some rank is unknown.
+bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims);
+void infer_error(Infer *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+enum { MAX_RANK = 16 }; // more is refused
+
+// Shared rules.
+void same_as_0(Infer *s); // every output has the shape of input 0
+void broadcast(Infer *s); // output 0: all inputs broadcast
+
+#endif

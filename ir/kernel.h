@@ -1,0 +1,240 @@
+// The kernel IR: what every operator means. Printers, the interpreter and the fusion read this,
+// nothing else.
+//
+// A module is a list of steps over buffers; most steps are kernels: parallel loops over an output
+// with one store, reductions inside the expression. Expressions are hash-consed per module: equal
+// ones are one pointer.
+#ifndef CAMEO_IR_KERNEL_H
+#define CAMEO_IR_KERNEL_H
+
+#include "ir/graph.h"
+
+typedef uint32_t BufferId; // 0 is none
+typedef uint32_t LocalId;  // a let, a scalar variable or a row of a kernel; 0 is none
+
+// ---- expressions
+// ----------------------------------------------------------------------------------------
+
+typedef enum ExprKind {
+    EX_CONST,   // value
+    EX_INDEX,   // index as an int64
+    EX_LOAD,    // buffer[at...]; at has the buffer's rank
+    EX_LOCAL,   // a let (no indices), or an element of a row
+    EX_UNARY,   // uop(a)
+    EX_BINARY,  // bop(a, b): a, b and the result have one dtype (shifts too)
+    EX_COMPARE, // cop(a, b): bool
+    EX_SELECT,  // a ? b : c; lazy: only the chosen arm is evaluated
+    EX_CAST, // ONNX Cast: rounds to nearest even, float8 saturates if `saturate`; out of range see
+             // scalar_cast
+    EX_BITCAST, // same bytes
+    EX_REDUCE   // rop over vars where a (or always) of b
+} ExprKind;
+
+// Floats narrower than 32 bits: every operation converts to float32, computes, and rounds back.
+typedef enum UnaryOp {
+    U_NEG,
+    U_ABS,
+    U_NOT /* bool */,
+    U_BITNOT,
+    U_SQRT,
+    U_EXP,
+    U_LOG,
+    U_SIN,
+    U_COS,
+    U_TAN,
+    U_ASIN,
+    U_ACOS,
+    U_ATAN,
+    U_SINH,
+    U_COSH,
+    U_TANH,
+    U_ASINH,
+    U_ACOSH,
+    U_ATANH,
+    U_ERF,
+    U_EXPM1,
+    U_LOG1P,
+    U_FLOOR,
+    U_CEIL,
+    U_ROUND /* to even */,
+    U_TRUNC,
+    U_ISNAN /* bool */,
+    U_ISINF /* bool */,
+    U_COUNT
+} UnaryOp;
+typedef enum BinaryOp {
+    B_ADD,
+    B_SUB,
+    B_MUL,
+    B_DIV,  // integers: toward zero; by 0 gives 0, INT_MIN / -1 wraps
+    B_MOD,  // sign of the divisor (floor); floats too; integers by 0 give 0
+    B_FMOD, // sign of the dividend (trunc)
+    B_MIN,
+    B_MAX, // floats: NaN if either is NaN
+    B_POW,
+    B_AND,
+    B_OR,
+    B_XOR, // bool or integers (bitwise)
+    B_SHL,
+    B_SHR, // unsigned and signed integers; a count >= bits gives 0
+    B_ATAN2,
+    B_COUNT
+} BinaryOp;
+typedef enum CompareOp { C_EQ, C_NE, C_LT, C_LE } CompareOp;
+// Of no elements: 0, 1, lowest or -inf, highest or inf, true, false, -1. Order unspecified; ARG:
+// the first of equals (in the order of the one variable), value is that variable as int64; NaN
+// counts as extreme, as NumPy.
+typedef enum ReduceOp { R_ADD, R_MUL, R_MAX, R_MIN, R_AND, R_OR, R_ARGMAX, R_ARGMIN } ReduceOp;
+
+struct Expr {
+    ExprKind kind;
+    DType dtype; // of the result
+    uint8_t op;  // UnaryOp, BinaryOp, CompareOp, ReduceOp
+    bool saturate;
+    uint32_t id; // dense per module, in order of creation
+    Scalar value;
+    Index index;
+    BufferId buffer;
+    LocalId local;
+    uint32_t rank;      // of at, or number of vars
+    const Index *at;    // LOAD, LOCAL
+    const LoopId *vars; // REDUCE
+    const Expr *a, *b, *c;
+};
+
+// ---- statements
+// -----------------------------------------------------------------------------------------
+
+typedef enum StmtKind {
+    S_FOR,    // for var in 0..extent(var): body; par: iterations are independent
+    S_LET,    // local = value, once, immutable
+    S_ROW,    // a mutable array local to the iteration (rank 0: a mutable scalar); uninitialised
+    S_SET,    // row[at] = value
+    S_STORE,  // buffer[at] = value
+    S_UPDATE, // buffer[at] = op(buffer[at], value); atomic where a parallel loop is around it
+    S_IF,
+    S_WHILE // while value: body
+} StmtKind;
+
+typedef struct Stmt Stmt;
+struct Stmt {
+    StmtKind kind;
+    Stmt *next;
+    bool par;
+    LoopId var;         // FOR
+    LocalId local;      // LET, ROW, SET
+    BufferId buffer;    // STORE, UPDATE
+    BinaryOp op;        // UPDATE: ADD, MUL, MIN, MAX
+    DType dtype;        // ROW
+    uint32_t rank;      // of at; ROW: of dims
+    const Index *at;    // SET, STORE, UPDATE; ROW: its dims
+    const Expr *value;  // LET, SET, STORE, UPDATE; condition of IF, WHILE
+    Stmt *body, *other; // FOR, IF, WHILE; other: IF's else
+};
+
+typedef struct Kernel {
+    uint32_t id;
+    Str name;          // an identifier made from the operator's name: "softmax"
+    NodeId node;       // what it was lowered from (the last of those fused)
+    VEC(NodeId) fused; // all nodes whose work it does
+    Stmt *body;
+} Kernel;
+
+// ---- modules
+// --------------------------------------------------------------------------------------------
+
+typedef enum BufferKind { BUF_INPUT, BUF_OUTPUT, BUF_WEIGHT, BUF_TEMP } BufferKind;
+
+typedef struct Buffer {
+    BufferKind kind;
+    Str name;      // of the value; not unique
+    ValueId value; // 0 for intermediates of a lowering
+    DType dtype;
+    uint32_t rank;
+    const Index *dims;
+    const TensorData *data; // WEIGHT
+    uint32_t port;          // INPUT, OUTPUT: its number among the program's
+    DeviceId device;
+} Buffer;
+
+typedef enum StepKind {
+    STEP_KERNEL,
+    STEP_DIM,   // dim = value; loads read buffers already written (a host read-back on a GPU)
+    STEP_CHECK, // error unless cond
+    STEP_IF,    // cond: then, else other
+    STEP_LOOP,  // dim = 0, 1, ... while dim < trip (NULL: no bound): body; ended by BREAK too
+    STEP_BREAK  // leaves the innermost loop if cond
+} StepKind;
+
+typedef struct Step Step;
+struct Step {
+    StepKind kind;
+    Step *next;
+    NodeId node; // what it was lowered from
+    Kernel *kernel;
+    DimId dim;        // DIM; LOOP: the counter
+    Index value;      // DIM; LOOP: trip count or NULL
+    const Expr *cond; // CHECK, IF, BREAK: a bool without free loop variables
+    Str message;      // CHECK: what the program says ("Gather: index out of range")
+    Step *body, *other;
+};
+
+typedef struct Module {
+    Arena *arena;
+    Model *model;
+    Polys *polys;
+    VEC(Buffer) buffers; // [0] unused
+    VEC(BufferId)
+    inputs, outputs; // in the order of the graph's (inputs without those that are weights)
+    Step *steps;
+    uint32_t nkernels, nexprs, nlocals;
+    struct ExprTable *table; // for hash-consing
+} Module;
+
+Module *module_new(Model *m);
+static inline Buffer *buffer_at(const Module *mod, BufferId b)
+{
+    return &mod->buffers.at[b];
+}
+BufferId buffer_new(Module *mod, BufferKind kind, Str name, DType t, uint32_t rank,
+                    const Index *dims);
+
+// Constructors fold constants, apply identities that hold bit for bit, and intern.
+const Expr *expr_const(Module *mod, DType t, Scalar v);
+const Expr *expr_index(Module *mod, Index i);
+const Expr *expr_load(Module *mod, BufferId b, const Index *at);
+const Expr *expr_local(Module *mod, LocalId v, DType t, uint32_t rank, const Index *at);
+const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a);
+const Expr *expr_binary(Module *mod, BinaryOp op, const Expr *a, const Expr *b);
+const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b);
+const Expr *expr_select(Module *mod, const Expr *cond, const Expr *yes, const Expr *no);
+const Expr *expr_cast(Module *mod, DType to, const Expr *a, bool saturate);
+const Expr *expr_bitcast(Module *mod, DType to, const Expr *a);
+const Expr *expr_reduce(Module *mod, ReduceOp op, uint32_t nvars, const LoopId *vars,
+                        const Expr *where, const Expr *body);
+
+// Rebuilds an expression bottom-up: `leaf` may replace any node (NULL: rebuild it from its mapped
+// operands); `atom` does the same for atoms inside indices (NULL function: none). Reduction
+// variables stay the same ids.
+typedef struct ExprMap {
+    void *context;
+    const Expr *(*leaf)(void *context, const Expr *e);
+    Index (*atom)(void *context, const Atom *a);
+} ExprMap;
+const Expr *expr_map(Module *mod, const Expr *e, const ExprMap *map);
+Index index_map(Module *mod, Index i, const ExprMap *map); // through EXPR atoms too
+// A copy with fresh reduction variables, for using an expression twice.
+const Expr *expr_fresh(Module *mod, const Expr *e);
+// Visits e and all below it once each, indices' expressions included, operands first.
+void expr_walk(Module *mod, const Expr *e, void (*visit)(void *context, const Expr *e),
+               void *context);
+bool expr_uses_loop(Module *mod, const Expr *e, LoopId v);
+
+// Text form of a kernel, as KERNEL_IR.md shows it; read back by kernel_parse (ir/kernel_text.c).
+void module_print(const Module *mod, Buf *out);
+
+// Faults of a module (an unbound variable, a rank that differs, a dtype that differs); false with
+// *error.
+bool module_verify(const Module *mod, Str *error);
+
+#endif
