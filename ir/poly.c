@@ -1,0 +1,771 @@
+// Polynomials in normal form, hash-consed: terms sorted by their atoms, no zero coefficient.
+
+#include "ir/poly.h"
+
+#include <string.h>
+
+typedef struct DimVar {
+    Str name;
+    int64_t least;
+} DimVar;
+
+struct Polys {
+    Arena *arena;
+    VEC(const Poly *) polys;
+    VEC(const Atom *) atoms;
+    VEC(DimVar) dims;
+    VEC(Index) loops;                  // extents
+    uint32_t *poly_slots, *atom_slots; // open hash tables of id + 1
+    uint32_t poly_cap, atom_cap;
+    Index overflow;
+    int depth; // of nested proofs
+};
+
+enum { MAX_TERMS = 256, MAX_POWER = 64, MAX_PROOF_DEPTH = 6 };
+
+// ---- interning
+// ------------------------------------------------------------------------------------------
+
+static uint64_t hash_poly(const Term *terms, uint32_t n)
+{
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++) {
+        h = hash_bytes(&terms[i].coeff, sizeof terms[i].coeff, h);
+        h = hash_bytes(terms[i].atoms, terms[i].natoms * sizeof(Atom *), h);
+    }
+    return h;
+}
+
+static bool same_terms(const Poly *p, const Term *terms, uint32_t n)
+{
+    if (p->nterms != n)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (p->terms[i].coeff != terms[i].coeff || p->terms[i].natoms != terms[i].natoms ||
+            (terms[i].natoms &&
+             memcmp(p->terms[i].atoms, terms[i].atoms, terms[i].natoms * sizeof(Atom *)) != 0))
+            return false;
+    return true;
+}
+
+static void grow_polys(Polys *p)
+{
+    p->poly_cap = p->poly_cap ? p->poly_cap * 2 : 1024;
+    p->poly_slots = NEWS(p->arena, uint32_t, p->poly_cap);
+    for (uint32_t k = 0; k < p->polys.len; k++) {
+        const Poly *q = p->polys.at[k];
+        uint32_t i = (uint32_t)hash_poly(q->terms, q->nterms) & (p->poly_cap - 1);
+        while (p->poly_slots[i])
+            i = (i + 1) & (p->poly_cap - 1);
+        p->poly_slots[i] = k + 1;
+    }
+}
+
+static Index intern(Polys *p, const Term *terms, uint32_t n)
+{
+    if ((p->polys.len + 1) * 2 > p->poly_cap)
+        grow_polys(p);
+    uint32_t i = (uint32_t)hash_poly(terms, n) & (p->poly_cap - 1);
+    for (; p->poly_slots[i]; i = (i + 1) & (p->poly_cap - 1))
+        if (same_terms(p->polys.at[p->poly_slots[i] - 1], terms, n))
+            return p->polys.at[p->poly_slots[i] - 1];
+    Poly *q = NEW(p->arena, Poly);
+    Term *kept = NEWS(p->arena, Term, n);
+    if (n)
+        memcpy(kept, terms, n * sizeof *terms);
+    *q = (Poly){.id = p->polys.len, .nterms = n, .terms = kept};
+    vec_push(p->arena, &p->polys, q);
+    p->poly_slots[i] = p->polys.len;
+    return q;
+}
+
+static uint64_t hash_atom(const Atom *a)
+{
+    const void *key[3] = {a->a, a->b, a->e};
+    return hash_bytes(key, sizeof key, (uint64_t)a->kind << 32 | a->var);
+}
+
+static bool same_atom(const Atom *x, const Atom *y)
+{
+    return x->kind == y->kind && x->var == y->var && x->a == y->a && x->b == y->b && x->e == y->e;
+}
+
+static void grow_atoms(Polys *p)
+{
+    p->atom_cap = p->atom_cap ? p->atom_cap * 2 : 256;
+    p->atom_slots = NEWS(p->arena, uint32_t, p->atom_cap);
+    for (uint32_t k = 0; k < p->atoms.len; k++) {
+        uint32_t i = (uint32_t)hash_atom(p->atoms.at[k]) & (p->atom_cap - 1);
+        while (p->atom_slots[i])
+            i = (i + 1) & (p->atom_cap - 1);
+        p->atom_slots[i] = k + 1;
+    }
+}
+
+static const Atom *intern_atom(Polys *p, Atom key)
+{
+    if ((p->atoms.len + 1) * 2 > p->atom_cap)
+        grow_atoms(p);
+    uint32_t i = (uint32_t)hash_atom(&key) & (p->atom_cap - 1);
+    for (; p->atom_slots[i]; i = (i + 1) & (p->atom_cap - 1))
+        if (same_atom(p->atoms.at[p->atom_slots[i] - 1], &key))
+            return p->atoms.at[p->atom_slots[i] - 1];
+    Atom *a = NEW(p->arena, Atom);
+    *a = key;
+    a->id = p->atoms.len;
+    vec_push(p->arena, &p->atoms, a);
+    p->atom_slots[i] = p->atoms.len;
+    return a;
+}
+
+static Index of_atom(Polys *p, Atom key)
+{
+    const Atom **list = NEWS(p->arena, const Atom *, 1);
+    list[0] = intern_atom(p, key);
+    Term t = {1, 1, list};
+    return intern(p, &t, 1);
+}
+
+Polys *polys_new(Arena *a)
+{
+    Polys *p = NEW(a, Polys);
+    p->arena = a;
+    vec_push(a, &p->dims, (DimVar){0});
+    vec_push(a, &p->loops, NULL);
+    intern(p, NULL, 0);
+    p->overflow = of_atom(p, (Atom){.kind = ATOM_DIM, .var = 0});
+    return p;
+}
+
+// ---- atoms as polynomials
+// -------------------------------------------------------------------------------
+
+Index poly_const(Polys *p, int64_t v)
+{
+    Term t = {v, 0, NULL};
+    return intern(p, &t, v != 0);
+}
+
+DimId dim_new(Polys *p, Str name, int64_t least)
+{
+    vec_push(p->arena, &p->dims, ((DimVar){str_copy(p->arena, name), least}));
+    return p->dims.len - 1;
+}
+
+Str dim_name(const Polys *p, DimId d)
+{
+    return p->dims.at[d].name;
+}
+
+uint32_t dim_count(const Polys *p)
+{
+    return p->dims.len - 1;
+}
+
+Index poly_dim(Polys *p, DimId d)
+{
+    return of_atom(p, (Atom){.kind = ATOM_DIM, .var = d});
+}
+
+LoopId loop_new(Polys *p, Index extent)
+{
+    vec_push(p->arena, &p->loops, extent);
+    return p->loops.len - 1;
+}
+
+Index loop_extent(const Polys *p, LoopId v)
+{
+    return p->loops.at[v];
+}
+
+Index poly_loop(Polys *p, LoopId v)
+{
+    return of_atom(p, (Atom){.kind = ATOM_LOOP, .var = v, .a = p->loops.at[v]});
+}
+
+Index poly_expr(Polys *p, const Expr *e)
+{
+    return of_atom(p, (Atom){.kind = ATOM_EXPR, .e = e});
+}
+
+// ---- arithmetic
+// -----------------------------------------------------------------------------------------
+
+static int compare_monomials(const Term *x, const Term *y)
+{
+    if (x->natoms != y->natoms)
+        return x->natoms < y->natoms ? -1 : 1;
+    for (uint32_t i = 0; i < x->natoms; i++)
+        if (x->atoms[i] != y->atoms[i])
+            return x->atoms[i]->id < y->atoms[i]->id ? -1 : 1;
+    return 0;
+}
+
+static Index scaled_sum(Polys *p, Index a, Index b, int64_t k)
+{
+    if (a == p->overflow || b == p->overflow || a->nterms + b->nterms > MAX_TERMS)
+        return p->overflow;
+    Term out[MAX_TERMS];
+    uint32_t n = 0, i = 0, j = 0;
+    while (i < a->nterms || j < b->nterms) {
+        int c = i == a->nterms   ? 1
+                : j == b->nterms ? -1
+                                 : compare_monomials(&a->terms[i], &b->terms[j]);
+        out[n] = c <= 0 ? a->terms[i] : b->terms[j];
+        int64_t scaled = 0;
+        if (c >= 0 && __builtin_mul_overflow(b->terms[j].coeff, k, &scaled))
+            return p->overflow;
+        if (c > 0)
+            out[n].coeff = scaled;
+        else if (c == 0 && __builtin_add_overflow(a->terms[i].coeff, scaled, &out[n].coeff))
+            return p->overflow;
+        i += c <= 0;
+        j += c >= 0;
+        n += out[n].coeff != 0;
+    }
+    return intern(p, out, n);
+}
+
+// k * (x div k) + (x mod k) -> x, for every such pair of terms.
+static Index join_mods(Polys *p, Index a)
+{
+    for (uint32_t i = 0; i < a->nterms; i++) {
+        const Term *t = &a->terms[i];
+        for (uint32_t k = 0; k < t->natoms; k++) {
+            const Atom *m = t->atoms[k];
+            if (m->kind != ATOM_MOD)
+                continue;
+            const Atom **rest = NEWS(p->arena, const Atom *, t->natoms);
+            memcpy(rest, t->atoms, k * sizeof *rest);
+            memcpy(rest + k, t->atoms + k + 1, (t->natoms - k - 1) * sizeof *rest);
+            Term factor = {t->coeff, t->natoms - 1, rest};
+            Index f = intern(p, &factor, 1);
+            Index quotient = of_atom(p, (Atom){.kind = ATOM_FLOORDIV, .a = m->a, .b = m->b});
+            Index pair = poly_mul(p, f, poly_mul(p, m->b, quotient));
+            if (pair->nterms != 1)
+                continue;
+            for (uint32_t j = 0; j < a->nterms; j++)
+                if (a->terms[j].coeff == pair->terms[0].coeff &&
+                    compare_monomials(&a->terms[j], &pair->terms[0]) == 0) {
+                    Index less = scaled_sum(p, scaled_sum(p, a, pair, -1), intern(p, t, 1), -1);
+                    return poly_add(p, less, poly_mul(p, f, m->a));
+                }
+        }
+    }
+    return a;
+}
+
+Index poly_add(Polys *p, Index a, Index b)
+{
+    return join_mods(p, scaled_sum(p, a, b, 1));
+}
+
+Index poly_sub(Polys *p, Index a, Index b)
+{
+    return join_mods(p, scaled_sum(p, a, b, -1));
+}
+
+Index poly_scale(Polys *p, Index a, int64_t k)
+{
+    return scaled_sum(p, poly_const(p, 0), a, k);
+}
+
+Index poly_add_const(Polys *p, Index a, int64_t k)
+{
+    return scaled_sum(p, a, poly_const(p, k), 1);
+}
+
+static Index mul_term(Polys *p, const Term *x, const Term *y)
+{
+    Term out = {0, x->natoms + y->natoms, NULL};
+    if (out.natoms > MAX_POWER || __builtin_mul_overflow(x->coeff, y->coeff, &out.coeff))
+        return p->overflow;
+    const Atom **atoms = NEWS(p->arena, const Atom *, out.natoms);
+    for (uint32_t i = 0, j = 0; i + j < out.natoms;) {
+        bool first = j == y->natoms || (i < x->natoms && x->atoms[i]->id <= y->atoms[j]->id);
+        atoms[i + j] = first ? x->atoms[i] : y->atoms[j];
+        i += first;
+        j += !first;
+    }
+    out.atoms = atoms;
+    return intern(p, &out, 1);
+}
+
+Index poly_mul(Polys *p, Index a, Index b)
+{
+    int64_t k;
+    if (a == p->overflow || b == p->overflow)
+        return p->overflow;
+    if (poly_is_const(a, &k))
+        return poly_scale(p, b, k);
+    if (poly_is_const(b, &k))
+        return poly_scale(p, a, k);
+    Index sum = poly_const(p, 0);
+    for (uint32_t i = 0; i < a->nterms; i++)
+        for (uint32_t j = 0; j < b->nterms; j++)
+            sum = scaled_sum(p, sum, mul_term(p, &a->terms[i], &b->terms[j]), 1);
+    return join_mods(p, sum);
+}
+
+bool poly_is_const(Index a, int64_t *v)
+{
+    bool is = a->nterms == 0 || (a->nterms == 1 && a->terms[0].natoms == 0);
+    if (is && v)
+        *v = a->nterms ? a->terms[0].coeff : 0;
+    return is;
+}
+
+bool poly_equals(Index a, int64_t v)
+{
+    int64_t k;
+    return poly_is_const(a, &k) && k == v;
+}
+
+bool poly_is_overflow(Index a)
+{
+    for (uint32_t i = 0; i < a->nterms; i++)
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++)
+            if (a->terms[i].atoms[k]->kind == ATOM_DIM && a->terms[i].atoms[k]->var == 0)
+                return true;
+    return false;
+}
+
+// ---- division
+// -------------------------------------------------------------------------------------------
+
+// t / lead as a polynomial, or NULL where lead does not divide t.
+static Index divide_term(Polys *p, const Term *t, const Term *lead)
+{
+    if (t->natoms < lead->natoms || t->coeff % lead->coeff != 0)
+        return NULL;
+    const Atom **rest = NEWS(p->arena, const Atom *, t->natoms + 1);
+    uint32_t n = 0, j = 0;
+    for (uint32_t i = 0; i < t->natoms; i++) {
+        if (j < lead->natoms && t->atoms[i] == lead->atoms[j])
+            j++;
+        else
+            rest[n++] = t->atoms[i];
+    }
+    Term out = {t->coeff / lead->coeff, n, rest};
+    return j == lead->natoms ? intern(p, &out, 1) : NULL;
+}
+
+// a = q * b + r with as much in q as divides term by term.
+static void divide(Polys *p, Index a, Index b, Index *q, Index *r)
+{
+    const Term *lead = &b->terms[b->nterms - 1];
+    *q = poly_const(p, 0);
+    *r = a;
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t i = (*r)->nterms; i-- > 0 && !again;) {
+            Index part = divide_term(p, &(*r)->terms[i], lead);
+            if (!part)
+                continue;
+            Index less = scaled_sum(p, *r, poly_mul(p, part, b), -1);
+            if (less->nterms < (*r)->nterms && less != p->overflow) {
+                *q = scaled_sum(p, *q, part, 1);
+                *r = less;
+                again = true;
+            }
+        }
+    }
+    int64_t c, k;
+    if (poly_is_const(b, &k) && (*r)->nterms && (*r)->terms[0].natoms == 0) {
+        c = (*r)->terms[0].coeff; // keep 0 <= constant < k, so that equal quotients look equal
+        int64_t whole = c / k - (c % k < 0);
+        *q = poly_add_const(p, *q, whole);
+        *r = poly_add_const(p, *r, -whole * k);
+    }
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    a = a < 0 ? -a : a;
+    while (b) {
+        int64_t t = a % b;
+        a = b;
+        b = t < 0 ? -t : t;
+    }
+    return a;
+}
+
+// (g*x + c) div (g*k) -> (x + c div g) div k
+static Index reduce_common(Polys *p, Index r, Index b)
+{
+    int64_t k, g, c = 0;
+    if (!poly_is_const(b, &k) || k <= 0)
+        return NULL;
+    g = k;
+    for (uint32_t i = 0; i < r->nterms; i++) {
+        if (r->terms[i].natoms == 0)
+            c = r->terms[i].coeff;
+        else
+            g = gcd(r->terms[i].coeff, g);
+    }
+    if (g <= 1)
+        return NULL;
+    Index x = poly_const(p, c / g - (c % g < 0));
+    for (uint32_t i = 0; i < r->nterms; i++)
+        if (r->terms[i].natoms) {
+            Term t = r->terms[i];
+            t.coeff /= g;
+            x = scaled_sum(p, x, intern(p, &t, 1), 1);
+        }
+    return poly_floordiv(p, x, poly_const(p, k / g));
+}
+
+static const Atom *single_atom(Index a)
+{
+    return a->nterms == 1 && a->terms[0].natoms == 1 && a->terms[0].coeff == 1
+               ? a->terms[0].atoms[0]
+               : NULL;
+}
+
+Index poly_floordiv(Polys *p, Index a, Index b)
+{
+    if (a == p->overflow || b == p->overflow)
+        return p->overflow;
+    if (poly_equals(b, 1) || a->nterms == 0)
+        return a;
+    if (b->nterms == 0)
+        return b;
+    Index q, r;
+    divide(p, a, b, &q, &r);
+    if (r->nterms == 0 || (poly_nonnegative(p, r) && poly_less(p, r, b)))
+        return q;
+    if (poly_equals(r, -1)) // b >= 1 wherever this is evaluated
+        return poly_add_const(p, q, -1);
+    Index reduced = reduce_common(p, r, b);
+    if (reduced)
+        return poly_add(p, q, reduced);
+    const Atom *inner = single_atom(r);
+    if (inner && inner->kind == ATOM_FLOORDIV)
+        return poly_add(p, q, poly_floordiv(p, inner->a, poly_mul(p, inner->b, b)));
+    return poly_add(p, q, of_atom(p, (Atom){.kind = ATOM_FLOORDIV, .a = r, .b = b}));
+}
+
+Index poly_ceildiv(Polys *p, Index a, Index b)
+{
+    return poly_floordiv(p, poly_add_const(p, poly_add(p, a, b), -1), b);
+}
+
+Index poly_mod(Polys *p, Index a, Index b)
+{
+    if (a == p->overflow || b == p->overflow)
+        return p->overflow;
+    if (poly_equals(b, 1) || b->nterms == 0)
+        return poly_const(p, 0);
+    Index q, r;
+    divide(p, a, b, &q, &r);
+    if (r->nterms == 0 || (poly_nonnegative(p, r) && poly_less(p, r, b)))
+        return r;
+    return of_atom(p, (Atom){.kind = ATOM_MOD, .a = r, .b = b});
+}
+
+static Index extreme(Polys *p, AtomKind kind, Index a, Index b)
+{
+    if (a == p->overflow || b == p->overflow)
+        return p->overflow;
+    if (a == b)
+        return a;
+    Index low = poly_nonnegative(p, poly_sub(p, b, a))   ? a
+                : poly_nonnegative(p, poly_sub(p, a, b)) ? b
+                                                         : NULL;
+    if (low)
+        return (kind == ATOM_MIN) == (low == a) ? a : b;
+    if (a->id > b->id) {
+        Index t = a;
+        a = b;
+        b = t;
+    }
+    return of_atom(p, (Atom){.kind = kind, .a = a, .b = b});
+}
+
+Index poly_min(Polys *p, Index a, Index b)
+{
+    return extreme(p, ATOM_MIN, a, b);
+}
+
+Index poly_max(Polys *p, Index a, Index b)
+{
+    return extreme(p, ATOM_MAX, a, b);
+}
+
+// ---- what can be proved
+// ---------------------------------------------------------------------------------
+//
+// To prove a >= 0: the youngest atom x that is no dim and stands linearly in a is replaced by its
+// least value where its cofactor is >= 0, by its greatest where the cofactor is <= 0; what is left
+// are dims, each written as least + d with d >= 0, and a polynomial in d whose coefficients are all
+// >= 0 is >= 0.
+
+// The part of a that x multiplies (linear), and the rest; false if x stands in a power.
+static bool split_linear(Polys *p, Index a, const Atom *x, Index *cofactor, Index *rest)
+{
+    *cofactor = *rest = poly_const(p, 0);
+    for (uint32_t i = 0; i < a->nterms; i++) {
+        const Term *t = &a->terms[i];
+        uint32_t power = 0;
+        const Atom **others = NEWS(p->arena, const Atom *, t->natoms + 1);
+        for (uint32_t k = 0; k < t->natoms; k++) {
+            if (t->atoms[k] == x)
+                power++;
+            else
+                others[k - power] = t->atoms[k];
+        }
+        if (power > 1)
+            return false;
+        Term part = {t->coeff, t->natoms - power, others};
+        Index *to = power ? cofactor : rest;
+        *to = scaled_sum(p, *to, intern(p, &part, 1), 1);
+    }
+    return true;
+}
+
+// A bound of x from below (or above), or NULL.
+static Index bound_of(Polys *p, const Atom *x, bool below)
+{
+    switch (x->kind) {
+    case ATOM_LOOP:
+        return below ? poly_const(p, 0) : poly_add_const(p, x->a, -1);
+    case ATOM_MOD:
+        return below ? poly_const(p, 0) : poly_add_const(p, x->b, -1);
+    case ATOM_FLOORDIV:
+        if (below)
+            return poly_nonnegative(p, x->a) ? poly_const(p, 0) : NULL;
+        return poly_nonnegative(p, x->a) ? x->a : NULL;
+    case ATOM_MIN:
+        if (!below)
+            return x->a;
+        return poly_nonnegative(p, x->a) && poly_nonnegative(p, x->b) ? poly_const(p, 0) : NULL;
+    case ATOM_MAX:
+        if (below)
+            return x->a;
+        return NULL;
+    case ATOM_DIM:
+    case ATOM_EXPR:
+        return NULL;
+    }
+    return NULL;
+}
+
+// For x = y div k with constant k: k*x <= y, so k*x may be bounded by y more sharply than x alone.
+static Index replace_quotient(Polys *p, const Atom *x, Index cofactor, Index rest)
+{
+    int64_t k, c;
+    if (x->kind != ATOM_FLOORDIV || !poly_is_const(x->b, &k) || !poly_is_const(cofactor, &c) ||
+        c >= 0 || c % k)
+        return NULL;
+    return poly_add(p, rest, poly_scale(p, x->a, c / k));
+}
+
+static Index shift_dim(void *context, const Atom *a)
+{
+    Polys *p = context;
+    if (a->kind != ATOM_DIM || a->var == 0 || p->dims.at[a->var].least == 0)
+        return NULL;
+    return poly_add_const(p, poly_dim(p, a->var), p->dims.at[a->var].least);
+}
+
+static const Atom *youngest(Index a)
+{
+    const Atom *best = NULL;
+    for (uint32_t i = 0; i < a->nterms; i++)
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++) {
+            const Atom *x = a->terms[i].atoms[k];
+            if (x->kind != ATOM_DIM && (!best || x->id > best->id))
+                best = x;
+        }
+    return best;
+}
+
+static bool all_positive(Index a)
+{
+    for (uint32_t i = 0; i < a->nterms; i++)
+        if (a->terms[i].coeff < 0)
+            return false;
+    return true;
+}
+
+static bool prove(Polys *p, Index a)
+{
+    for (int round = 0; round < 64; round++) {
+        if (a == p->overflow || poly_is_overflow(a))
+            return false;
+        const Atom *x = youngest(a);
+        if (!x)
+            return all_positive(a) || all_positive(poly_map(p, a, shift_dim, p));
+        Index cofactor, rest, bound;
+        if (!split_linear(p, a, x, &cofactor, &rest))
+            return false;
+        Index sharper = replace_quotient(p, x, cofactor, rest);
+        if (sharper) {
+            a = sharper;
+            continue;
+        }
+        if (poly_nonnegative(p, cofactor))
+            bound = bound_of(p, x, true);
+        else if (poly_nonnegative(p, poly_scale(p, cofactor, -1)))
+            bound = bound_of(p, x, false);
+        else
+            return false;
+        if (!bound)
+            return false;
+        a = poly_add(p, rest, poly_mul(p, cofactor, bound));
+    }
+    return false;
+}
+
+bool poly_nonnegative(Polys *p, Index a)
+{
+    int64_t k;
+    if (poly_is_const(a, &k))
+        return k >= 0;
+    if (p->depth >= MAX_PROOF_DEPTH)
+        return false;
+    p->depth++;
+    bool proved = prove(p, a);
+    p->depth--;
+    return proved;
+}
+
+bool poly_less(Polys *p, Index a, Index b)
+{
+    return poly_nonnegative(p, poly_add_const(p, poly_sub(p, b, a), -1));
+}
+
+// ---- mapping, evaluating, printing
+// ----------------------------------------------------------------------
+
+static Index map_atom(Polys *p, const Atom *x, Index (*map)(void *, const Atom *), void *context)
+{
+    Index replaced = map(context, x);
+    if (replaced)
+        return replaced;
+    if (x->kind == ATOM_DIM || x->kind == ATOM_LOOP || x->kind == ATOM_EXPR)
+        return of_atom(p, *x);
+    Index a = poly_map(p, x->a, map, context), b = poly_map(p, x->b, map, context);
+    switch (x->kind) {
+    case ATOM_FLOORDIV:
+        return poly_floordiv(p, a, b);
+    case ATOM_MOD:
+        return poly_mod(p, a, b);
+    case ATOM_MIN:
+        return poly_min(p, a, b);
+    default:
+        return poly_max(p, a, b);
+    }
+}
+
+Index poly_map(Polys *p, Index a, Index (*map)(void *context, const Atom *atom), void *context)
+{
+    if (poly_is_const(a, NULL) || a == p->overflow)
+        return a;
+    Index sum = poly_const(p, 0);
+    for (uint32_t i = 0; i < a->nterms; i++) {
+        Index product = poly_const(p, a->terms[i].coeff);
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++)
+            product = poly_mul(p, product, map_atom(p, a->terms[i].atoms[k], map, context));
+        sum = poly_add(p, sum, product);
+    }
+    return sum;
+}
+
+bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *context)
+{
+    for (uint32_t i = 0; i < a->nterms; i++)
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++) {
+            const Atom *x = a->terms[i].atoms[k];
+            if (test(context, x))
+                return true;
+            bool pair = x->kind >= ATOM_FLOORDIV && x->kind <= ATOM_MAX;
+            if (pair && (poly_any(x->a, test, context) || poly_any(x->b, test, context)))
+                return true;
+        }
+    return false;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (int64_t)(0 - (uint64_t)a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t eval_atom(const Atom *x, int64_t (*value)(void *, const Atom *), void *context)
+{
+    if (x->kind == ATOM_DIM || x->kind == ATOM_LOOP || x->kind == ATOM_EXPR)
+        return value(context, x);
+    int64_t a = poly_eval(x->a, value, context), b = poly_eval(x->b, value, context);
+    switch (x->kind) {
+    case ATOM_FLOORDIV:
+        return floor_div(a, b);
+    case ATOM_MOD:
+        return b ? (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)floor_div(a, b)) : 0;
+    case ATOM_MIN:
+        return a < b ? a : b;
+    default:
+        return a > b ? a : b;
+    }
+}
+
+int64_t poly_eval(Index a, int64_t (*value)(void *context, const Atom *atom), void *context)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < a->nterms; i++) {
+        uint64_t product = (uint64_t)a->terms[i].coeff;
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++)
+            product *= (uint64_t)eval_atom(a->terms[i].atoms[k], value, context);
+        sum += product;
+    }
+    return (int64_t)sum;
+}
+
+static void print_atom(const Polys *p, const Atom *x, Buf *out)
+{
+    static const char *const words[] = {
+        [ATOM_FLOORDIV] = "div", [ATOM_MOD] = "mod", [ATOM_MIN] = "min", [ATOM_MAX] = "max"};
+    switch (x->kind) {
+    case ATOM_DIM:
+        if (p->dims.at[x->var].name.len)
+            buf_escaped(out, p->dims.at[x->var].name);
+        else
+            buf_printf(out, "d%u", x->var);
+        return;
+    case ATOM_LOOP:
+        buf_printf(out, "i%u", x->var);
+        return;
+    case ATOM_EXPR:
+        buf_printf(out, "e%u", x->id);
+        return;
+    default:
+        buf_printf(out, "%s(", words[x->kind]);
+        poly_print(p, x->a, out);
+        buf_printf(out, ", ");
+        poly_print(p, x->b, out);
+        buf_char(out, ')');
+    }
+}
+
+void poly_print(const Polys *p, Index a, Buf *out)
+{
+    if (a->nterms == 0)
+        buf_char(out, '0');
+    // The constant term comes first in memory and last on the page.
+    uint32_t from = a->nterms && a->terms[0].natoms == 0 ? 1 : 0;
+    for (uint32_t n = 0; n < a->nterms; n++) {
+        const Term *t = &a->terms[(n + from) % a->nterms];
+        uint64_t size = t->coeff < 0 ? 0 - (uint64_t)t->coeff : (uint64_t)t->coeff;
+        buf_printf(out, "%s", t->coeff < 0 ? "-" : n ? "+" : "");
+        if (t->natoms == 0 || size != 1)
+            buf_printf(out, "%llu%s", (unsigned long long)size, t->natoms ? "*" : "");
+        for (uint32_t k = 0; k < t->natoms; k++) {
+            if (k)
+                buf_char(out, '*');
+            print_atom(p, t->atoms[k], out);
+        }
+    }
+}
