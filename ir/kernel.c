@@ -1,0 +1,535 @@
+// Expressions of the kernel IR: hash-consed constructors, mapping and walking.
+
+#include "ir/kernel.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ExprTable {
+    VEC(const Expr *) all; // by id
+    uint32_t *slots;       // open hash table of id + 1
+    uint32_t cap;
+};
+
+Module *module_new(Model *m)
+{
+    Module *mod = NEW(m->arena, Module);
+    mod->arena = m->arena;
+    mod->model = m;
+    mod->polys = m->polys;
+    mod->table = NEW(m->arena, struct ExprTable);
+    vec_push(m->arena, &mod->buffers, (Buffer){0});
+    mod->nlocals = 1;
+    return mod;
+}
+
+BufferId buffer_new(Module *mod, BufferKind kind, Str name, DType t, uint32_t rank,
+                    const Index *dims)
+{
+    Index *kept = NEWS(mod->arena, Index, rank);
+    if (rank)
+        memcpy(kept, dims, rank * sizeof *kept);
+    Buffer b = {.kind = kind, .name = name, .dtype = t, .rank = rank, .dims = kept, .device = 1};
+    vec_push(mod->arena, &mod->buffers, b);
+    return mod->buffers.len - 1;
+}
+
+// ---- interning
+// ------------------------------------------------------------------------------------------
+
+static uint64_t hash_expr(const Expr *e)
+{
+    struct {
+        uint32_t kind, dtype, op, saturate, buffer, local, rank, pad;
+        int64_t value;
+        const void *index, *a, *b, *c;
+    } key = {e->kind, e->dtype,   e->op,    e->saturate, e->buffer, e->local, e->rank,
+             0,       e->value.i, e->index, e->a,        e->b,      e->c};
+    uint64_t h = hash_bytes(&key, sizeof key, 0);
+    if (e->at)
+        h = hash_bytes(e->at, e->rank * sizeof *e->at, h);
+    if (e->vars)
+        h = hash_bytes(e->vars, e->rank * sizeof *e->vars, h);
+    return h;
+}
+
+static bool same_expr(const Expr *x, const Expr *y)
+{
+    if (x->kind != y->kind || x->dtype != y->dtype || x->op != y->op ||
+        x->saturate != y->saturate || x->buffer != y->buffer || x->local != y->local ||
+        x->rank != y->rank || x->value.i != y->value.i || x->index != y->index || x->a != y->a ||
+        x->b != y->b || x->c != y->c || !x->at != !y->at || !x->vars != !y->vars)
+        return false;
+    if (x->at && x->rank && memcmp(x->at, y->at, x->rank * sizeof *x->at) != 0)
+        return false;
+    return !x->vars || memcmp(x->vars, y->vars, x->rank * sizeof *x->vars) == 0;
+}
+
+static void grow_table(Module *mod)
+{
+    struct ExprTable *t = mod->table;
+    t->cap = t->cap ? t->cap * 2 : 256;
+    t->slots = NEWS(mod->arena, uint32_t, t->cap);
+    for (uint32_t k = 0; k < t->all.len; k++) {
+        uint32_t i = (uint32_t)hash_expr(t->all.at[k]) & (t->cap - 1);
+        while (t->slots[i])
+            i = (i + 1) & (t->cap - 1);
+        t->slots[i] = k + 1;
+    }
+}
+
+static const Expr *intern(Module *mod, Expr key)
+{
+    struct ExprTable *t = mod->table;
+    if ((t->all.len + 1) * 2 > t->cap)
+        grow_table(mod);
+    uint32_t i = (uint32_t)hash_expr(&key) & (t->cap - 1);
+    for (; t->slots[i]; i = (i + 1) & (t->cap - 1))
+        if (same_expr(t->all.at[t->slots[i] - 1], &key))
+            return t->all.at[t->slots[i] - 1];
+    Expr *e = NEW(mod->arena, Expr);
+    *e = key;
+    e->id = t->all.len;
+    if (key.at) {
+        Index *at = NEWS(mod->arena, Index, key.rank);
+        memcpy(at, key.at, key.rank * sizeof *at);
+        e->at = at;
+    }
+    if (key.vars) {
+        LoopId *vars = NEWS(mod->arena, LoopId, key.rank);
+        memcpy(vars, key.vars, key.rank * sizeof *vars);
+        e->vars = vars;
+    }
+    vec_push(mod->arena, &t->all, e);
+    t->slots[i] = t->all.len;
+    mod->nexprs = t->all.len;
+    return e;
+}
+
+// ---- constructors
+// ---------------------------------------------------------------------------------------
+
+static bool is_const(const Expr *e, double f, int64_t i)
+{
+    if (e->kind != EX_CONST)
+        return false;
+    return dtype_is_float(e->dtype) ? e->value.f == f : e->value.i == i;
+}
+
+const Expr *expr_const(Module *mod, DType t, Scalar v)
+{
+    return intern(mod, (Expr){.kind = EX_CONST, .dtype = t, .value = v});
+}
+
+const Expr *expr_index(Module *mod, Index i)
+{
+    int64_t k;
+    if (poly_is_const(i, &k))
+        return expr_const(mod, DT_I64, (Scalar){.i = k});
+    const Atom *only = i->nterms == 1 && i->terms[0].natoms == 1 && i->terms[0].coeff == 1
+                           ? i->terms[0].atoms[0]
+                           : NULL;
+    if (only && only->kind == ATOM_EXPR && only->e->dtype == DT_I64)
+        return only->e;
+    return intern(mod, (Expr){.kind = EX_INDEX, .dtype = DT_I64, .index = i});
+}
+
+const Expr *expr_load(Module *mod, BufferId b, const Index *at)
+{
+    const Buffer *buf = buffer_at(mod, b);
+    return intern(mod, (Expr){.kind = EX_LOAD,
+                              .dtype = buf->dtype,
+                              .buffer = b,
+                              .rank = buf->rank,
+                              .at = buf->rank ? at : NULL});
+}
+
+const Expr *expr_local(Module *mod, LocalId v, DType t, uint32_t rank, const Index *at)
+{
+    return intern(
+        mod,
+        (Expr){.kind = EX_LOCAL, .dtype = t, .local = v, .rank = rank, .at = rank ? at : NULL});
+}
+
+const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a)
+{
+    assert(op != U_NOT || a->dtype == DT_BOOL);
+    if (op == U_NOT && a->kind == EX_CONST)
+        return expr_const(mod, DT_BOOL, (Scalar){.i = !a->value.i});
+    if ((op == U_NOT || op == U_NEG) && a->kind == EX_UNARY && a->op == op)
+        return a->a;
+    DType t = op == U_ISNAN || op == U_ISINF ? DT_BOOL : a->dtype;
+    return intern(mod, (Expr){.kind = EX_UNARY, .dtype = t, .op = (uint8_t)op, .a = a});
+}
+
+// Identities that hold bit for bit; NULL if none applies.
+static const Expr *simplify_binary(BinaryOp op, const Expr *a, const Expr *b)
+{
+    bool integer = dtype_is_integer(a->dtype);
+    switch (op) {
+    case B_ADD:
+        return integer && is_const(b, 0, 0) ? a : integer && is_const(a, 0, 0) ? b : NULL;
+    case B_SUB:
+        return integer && is_const(b, 0, 0) ? a : NULL;
+    case B_MUL:
+        return is_const(b, 1, 1) ? a : is_const(a, 1, 1) ? b : NULL;
+    case B_DIV:
+        return is_const(b, 1, 1) ? a : NULL;
+    case B_AND:
+        if (a->dtype == DT_BOOL)
+            return a == b                ? a
+                   : a->kind == EX_CONST ? (a->value.i ? b : a)
+                   : b->kind == EX_CONST ? (b->value.i ? a : b)
+                                         : NULL;
+        return NULL;
+    case B_OR:
+        if (a->dtype == DT_BOOL)
+            return a == b                ? a
+                   : a->kind == EX_CONST ? (a->value.i ? a : b)
+                   : b->kind == EX_CONST ? (b->value.i ? b : a)
+                                         : NULL;
+        return NULL;
+    default:
+        return NULL;
+    }
+}
+
+const Expr *expr_binary(Module *mod, BinaryOp op, const Expr *a, const Expr *b)
+{
+    assert(a->dtype == b->dtype);
+    const Expr *simple = simplify_binary(op, a, b);
+    if (simple)
+        return simple;
+    bool swaps = op == B_ADD || op == B_MUL || op == B_AND || op == B_OR || op == B_XOR;
+    if (swaps && a->id > b->id) {
+        const Expr *t = a;
+        a = b;
+        b = t;
+    }
+    return intern(mod,
+                  (Expr){.kind = EX_BINARY, .dtype = a->dtype, .op = (uint8_t)op, .a = a, .b = b});
+}
+
+static bool known_indices(const Expr *a, const Expr *b)
+{
+    bool x = a->kind == EX_INDEX || (a->kind == EX_CONST && a->dtype == DT_I64);
+    bool y = b->kind == EX_INDEX || (b->kind == EX_CONST && b->dtype == DT_I64);
+    return x && y;
+}
+
+static Index as_index(Module *mod, const Expr *e)
+{
+    return e->kind == EX_INDEX ? e->index : poly_const(mod->polys, e->value.i);
+}
+
+const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b)
+{
+    assert(a->dtype == b->dtype);
+    if (known_indices(a, b)) {
+        Index x = as_index(mod, a), y = as_index(mod, b);
+        Index gap = poly_sub(mod->polys, y, x);
+        int64_t k = 0;
+        int known = -1;
+        if (poly_is_const(gap, &k))
+            known = op == C_EQ ? k == 0 : op == C_NE ? k != 0 : op == C_LT ? k > 0 : k >= 0;
+        else if (op == C_LT || op == C_LE)
+            known =
+                poly_nonnegative(mod->polys, poly_add_const(mod->polys, gap, op == C_LT ? -1 : 0))
+                    ? 1
+                : poly_nonnegative(mod->polys,
+                                   poly_add_const(mod->polys, poly_scale(mod->polys, gap, -1),
+                                                  op == C_LT ? 0 : -1))
+                    ? 0
+                    : -1;
+        if (known >= 0)
+            return expr_const(mod, DT_BOOL, (Scalar){.i = known});
+    }
+    return intern(mod,
+                  (Expr){.kind = EX_COMPARE, .dtype = DT_BOOL, .op = (uint8_t)op, .a = a, .b = b});
+}
+
+const Expr *expr_select(Module *mod, const Expr *cond, const Expr *yes, const Expr *no)
+{
+    assert(cond->dtype == DT_BOOL && yes->dtype == no->dtype);
+    if (cond->kind == EX_CONST)
+        return cond->value.i ? yes : no;
+    if (yes == no)
+        return yes;
+    return intern(mod,
+                  (Expr){.kind = EX_SELECT, .dtype = yes->dtype, .a = cond, .b = yes, .c = no});
+}
+
+const Expr *expr_cast(Module *mod, DType to, const Expr *a, bool saturate)
+{
+    if (a->dtype == to)
+        return a;
+    if (a->kind == EX_CONST)
+        return expr_const(mod, to, scalar_cast(a->dtype, to, a->value, saturate));
+    return intern(mod, (Expr){.kind = EX_CAST, .dtype = to, .a = a, .saturate = saturate});
+}
+
+const Expr *expr_bitcast(Module *mod, DType to, const Expr *a)
+{
+    return a->dtype == to ? a : intern(mod, (Expr){.kind = EX_BITCAST, .dtype = to, .a = a});
+}
+
+const Expr *expr_reduce(Module *mod, ReduceOp op, uint32_t nvars, const LoopId *vars,
+                        const Expr *where, const Expr *body)
+{
+    if (where && where->kind == EX_CONST && where->value.i)
+        where = NULL;
+    if (nvars == 0 && op != R_ARGMAX && op != R_ARGMIN && !where)
+        return body;
+    DType t = op == R_ARGMAX || op == R_ARGMIN ? DT_I64 : body->dtype;
+    return intern(mod, (Expr){.kind = EX_REDUCE,
+                              .dtype = t,
+                              .op = (uint8_t)op,
+                              .rank = nvars,
+                              .vars = nvars ? vars : NULL,
+                              .a = where,
+                              .b = body});
+}
+
+// ---- mapping
+// --------------------------------------------------------------------------------------------
+
+typedef struct Mapping {
+    Module *mod;
+    const ExprMap *map;
+    const Expr **memo; // by id of the old expression
+    uint32_t nmemo;
+    VEC(LoopId) renamed; // pairs: old, new
+} Mapping;
+
+static const Expr *map_expr(Mapping *m, const Expr *e);
+
+static Index map_atom_of(void *context, const Atom *a)
+{
+    Mapping *m = context;
+    if (a->kind == ATOM_LOOP)
+        for (uint32_t i = 0; i < m->renamed.len; i += 2)
+            if (m->renamed.at[i] == a->var)
+                return poly_loop(m->mod->polys, m->renamed.at[i + 1]);
+    Index replaced = m->map->atom ? m->map->atom(m->map->context, a) : NULL;
+    if (replaced || a->kind != ATOM_EXPR)
+        return replaced;
+    const Expr *e = map_expr(m, a->e);
+    return e->kind == EX_INDEX   ? e->index
+           : e->kind == EX_CONST ? poly_const(m->mod->polys, e->value.i)
+                                 : poly_expr(m->mod->polys, e);
+}
+
+static Index map_index(Mapping *m, Index i)
+{
+    return poly_map(m->mod->polys, i, map_atom_of, m);
+}
+
+static LoopId loop_of(Index i)
+{
+    bool single = i && i->nterms == 1 && i->terms[0].coeff == 1 && i->terms[0].natoms == 1;
+    return single && i->terms[0].atoms[0]->kind == ATOM_LOOP ? i->terms[0].atoms[0]->var : 0;
+}
+
+static const Expr *map_reduce(Mapping *m, const Expr *e)
+{
+    LoopId vars[64];
+    assert(e->rank <= 64);
+    for (uint32_t i = 0; i < e->rank; i++) {
+        Index extent = loop_extent(m->mod->polys, e->vars[i]);
+        Index fresh = map_index(m, extent);
+        LoopId same = loop_of(map_index(m, poly_loop(m->mod->polys, e->vars[i])));
+        vars[i] = same ? same : e->vars[i];
+        if (vars[i] == e->vars[i] && fresh != extent) {
+            vars[i] = loop_new(m->mod->polys, fresh);
+            vec_push(m->mod->arena, &m->renamed, e->vars[i]);
+            vec_push(m->mod->arena, &m->renamed, vars[i]);
+        }
+    }
+    const Expr *where = e->a ? map_expr(m, e->a) : NULL;
+    return expr_reduce(m->mod, (ReduceOp)e->op, e->rank, vars, where, map_expr(m, e->b));
+}
+
+static const Expr *rebuild(Mapping *m, const Expr *e)
+{
+    Module *mod = m->mod;
+    Index at[64];
+    assert(!e->at || e->rank <= 64);
+    for (uint32_t i = 0; e->at && i < e->rank; i++)
+        at[i] = map_index(m, e->at[i]);
+    switch (e->kind) {
+    case EX_CONST:
+        return e;
+    case EX_INDEX:
+        return expr_index(mod, map_index(m, e->index));
+    case EX_LOAD:
+        return expr_load(mod, e->buffer, at);
+    case EX_LOCAL:
+        return expr_local(mod, e->local, e->dtype, e->rank, at);
+    case EX_UNARY:
+        return expr_unary(mod, (UnaryOp)e->op, map_expr(m, e->a));
+    case EX_BINARY:
+        return expr_binary(mod, (BinaryOp)e->op, map_expr(m, e->a), map_expr(m, e->b));
+    case EX_COMPARE:
+        return expr_compare(mod, (CompareOp)e->op, map_expr(m, e->a), map_expr(m, e->b));
+    case EX_SELECT:
+        return expr_select(mod, map_expr(m, e->a), map_expr(m, e->b), map_expr(m, e->c));
+    case EX_CAST:
+        return expr_cast(mod, e->dtype, map_expr(m, e->a), e->saturate);
+    case EX_BITCAST:
+        return expr_bitcast(mod, e->dtype, map_expr(m, e->a));
+    case EX_REDUCE:
+        return map_reduce(m, e);
+    }
+    return e;
+}
+
+static const Expr *map_expr(Mapping *m, const Expr *e)
+{
+    if (e->id < m->nmemo && m->memo[e->id])
+        return m->memo[e->id];
+    const Expr *out = m->map->leaf ? m->map->leaf(m->map->context, e) : NULL;
+    if (!out)
+        out = rebuild(m, e);
+    if (e->id < m->nmemo)
+        m->memo[e->id] = out;
+    return out;
+}
+
+static Mapping mapping_new(Module *mod, const ExprMap *map)
+{
+    Mapping m = {.mod = mod, .map = map, .nmemo = mod->nexprs};
+    m.memo = calloc(m.nmemo + 1, sizeof *m.memo);
+    if (!m.memo)
+        abort();
+    return m;
+}
+
+const Expr *expr_map(Module *mod, const Expr *e, const ExprMap *map)
+{
+    Mapping m = mapping_new(mod, map);
+    const Expr *out = map_expr(&m, e);
+    free(m.memo);
+    return out;
+}
+
+Index index_map(Module *mod, Index i, const ExprMap *map)
+{
+    Mapping m = mapping_new(mod, map);
+    Index out = map_index(&m, i);
+    free(m.memo);
+    return out;
+}
+
+typedef struct Renaming {
+    Module *mod;
+    VEC(LoopId) pairs; // old, new
+} Renaming;
+
+static Index rename_loop(void *context, const Atom *a)
+{
+    Renaming *r = context;
+    if (a->kind == ATOM_LOOP)
+        for (uint32_t i = 0; i < r->pairs.len; i += 2)
+            if (r->pairs.at[i] == a->var)
+                return poly_loop(r->mod->polys, r->pairs.at[i + 1]);
+    return NULL;
+}
+
+static void collect_vars(void *context, const Expr *e)
+{
+    Renaming *r = context;
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        vec_push(r->mod->arena, &r->pairs, e->vars[i]), vec_push(r->mod->arena, &r->pairs, 0u);
+}
+
+const Expr *expr_fresh(Module *mod, const Expr *e)
+{
+    Renaming r = {.mod = mod};
+    expr_walk(mod, e, collect_vars, &r);
+    if (r.pairs.len == 0)
+        return e;
+    // Operands come first in a walk, so outer variables come last: rename from the outside in.
+    Renaming done = {.mod = mod};
+    for (uint32_t i = r.pairs.len; i >= 2; i -= 2) {
+        ExprMap extents = {&done, NULL, rename_loop};
+        LoopId fresh = loop_new(
+            mod->polys, index_map(mod, loop_extent(mod->polys, r.pairs.at[i - 2]), &extents));
+        vec_push(mod->arena, &done.pairs, r.pairs.at[i - 2]);
+        vec_push(mod->arena, &done.pairs, fresh);
+    }
+    ExprMap all = {&done, NULL, rename_loop};
+    return expr_map(mod, e, &all);
+}
+
+// ---- walking
+// --------------------------------------------------------------------------------------------
+
+typedef struct Walk {
+    unsigned char *seen;
+    uint32_t n;
+    void (*visit)(void *context, const Expr *e);
+    void *context;
+} Walk;
+
+static void walk(Walk *w, const Expr *e);
+
+static bool walk_atom(void *context, const Atom *a)
+{
+    if (a->kind == ATOM_EXPR)
+        walk(context, a->e);
+    return false;
+}
+
+static void walk(Walk *w, const Expr *e)
+{
+    if (w->seen[e->id])
+        return;
+    w->seen[e->id] = 1;
+    if (e->index)
+        poly_any(e->index, walk_atom, w);
+    for (uint32_t i = 0; e->at && i < e->rank; i++)
+        poly_any(e->at[i], walk_atom, w);
+    const Expr *operands[] = {e->a, e->b, e->c};
+    for (int i = 0; i < 3; i++)
+        if (operands[i])
+            walk(w, operands[i]);
+    w->visit(w->context, e);
+}
+
+void expr_walk(Module *mod, const Expr *e, void (*visit)(void *context, const Expr *e),
+               void *context)
+{
+    Walk w = {calloc(mod->nexprs + 1, 1), mod->nexprs, visit, context};
+    if (!w.seen)
+        abort();
+    walk(&w, e);
+    free(w.seen);
+}
+
+typedef struct LoopTest {
+    LoopId var;
+    bool found;
+} LoopTest;
+
+static bool atom_is_loop(void *context, const Atom *a)
+{
+    LoopTest *t = context;
+    return a->kind == ATOM_LOOP && a->var == t->var;
+}
+
+static void test_loop(void *context, const Expr *e)
+{
+    LoopTest *t = context;
+    if (e->index)
+        t->found |= poly_any(e->index, atom_is_loop, t);
+    for (uint32_t i = 0; e->at && i < e->rank; i++)
+        t->found |= poly_any(e->at[i], atom_is_loop, t);
+}
+
+bool expr_uses_loop(Module *mod, const Expr *e, LoopId v)
+{
+    LoopTest t = {v, false};
+    expr_walk(mod, e, test_loop, &t);
+    return t.found;
+}
