@@ -1,0 +1,356 @@
+// Lowering a graph to a module: values become buffers, nodes are handed to their rows, steps are
+// collected.
+
+#include "ir/lower.h"
+#include "ir/lower_state.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+// ---- values and buffers
+// ---------------------------------------------------------------------------------
+
+static bool dtype_is_lowered(DType t)
+{
+    DTypeKind k = dtype_info(t)->kind;
+    return k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED || k == KIND_BOOL;
+}
+
+static Tensor weight_of(Lower *l, const Value *v)
+{
+    Index dims[MAX_RANK];
+    for (uint32_t i = 0; i < v->constant->rank; i++)
+        dims[i] = poly_const(l->polys, v->constant->dims[i]);
+    BufferId b = buffer_new(l->module, BUF_WEIGHT, v->name, (DType)v->constant->dtype,
+                            v->constant->rank, dims);
+    buffer_at(l->module, b)->data = v->constant;
+    return (Tensor){b, (DType)v->constant->dtype, v->constant->rank, buffer_at(l->module, b)->dims};
+}
+
+Tensor tensor_of_value(Lower *l, ValueId id)
+{
+    Tensor *t = &l->state->tensors[id];
+    const Value *v = value_at(l->model, id);
+    if (id == 0 || t->buffer)
+        return *t;
+    if (v->constant && v->constant->rank <= MAX_RANK)
+        *t = weight_of(l, v);
+    else if (v->rank >= 0 && v->dtype != DT_NONE) {
+        BufferId b = buffer_new(l->module, BUF_TEMP, v->name, v->dtype, (uint32_t)v->rank, v->dims);
+        *t = (Tensor){b, v->dtype, (uint32_t)v->rank, buffer_at(l->module, b)->dims};
+    }
+    if (t->buffer)
+        buffer_at(l->module, t->buffer)->value = id;
+    return *t;
+}
+
+void bind_value(Lower *l, ValueId v, Tensor t)
+{
+    l->state->tensors[v] = t;
+}
+
+bool has_input(Lower *l, uint32_t i)
+{
+    return i < l->n->nin && l->n->in[i] != 0;
+}
+
+bool has_output(Lower *l, uint32_t i)
+{
+    return i < l->n->nout && l->n->out[i] != 0;
+}
+
+Tensor input(Lower *l, uint32_t i)
+{
+    return has_input(l, i) ? tensor_of_value(l, l->n->in[i]) : (Tensor){0};
+}
+
+Tensor output(Lower *l, uint32_t i)
+{
+    return has_output(l, i) ? tensor_of_value(l, l->n->out[i]) : (Tensor){0};
+}
+
+Tensor temp(Lower *l, const char *name, DType t, uint32_t rank, const Index *dims)
+{
+    BufferId b = buffer_new(l->module, BUF_TEMP, str_of(name), t, rank, dims);
+    return (Tensor){b, t, rank, buffer_at(l->module, b)->dims};
+}
+
+const void *constant_input(Lower *l, uint32_t i, const TensorData **data)
+{
+    Str error;
+    if (!has_input(l, i))
+        return NULL;
+    const TensorData *t = value_at(l->model, l->n->in[i])->constant;
+    if (data)
+        *data = t;
+    return t ? tensor_elements(l->model, (TensorData *)(uintptr_t)t, &error) : NULL;
+}
+
+Index input_element(Lower *l, uint32_t i, uint32_t k)
+{
+    const Value *v = value_at(l->model, l->n->in[i]);
+    if (v->content && k < v->ncontent)
+        return v->content[k];
+    Tensor t = input(l, i);
+    Index at[1] = {ix(l, k)};
+    return to_index(l, load(l, t, at));
+}
+
+void not_supported(Lower *l, const char *format, ...)
+{
+    va_list args;
+    Buf text = {0};
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    diag(l->diags, "", SEV_ERROR, location_node(l->model, l->arena, l->node), "not supported: %s",
+         text.at);
+    buf_free(&text);
+    l->failed = l->state->failed = true;
+}
+
+// ---- steps
+// ----------------------------------------------------------------------------------------------
+
+Step *lower_step(Lower *l, StepKind kind)
+{
+    Step *s = NEW(l->arena, Step);
+    s->kind = kind;
+    s->node = l->node;
+    *l->state->tail = s;
+    l->state->tail = &s->next;
+    return s;
+}
+
+void define_dim(Lower *l, Index dim, Index value)
+{
+    if (dim->nterms != 1 || dim->terms[0].natoms != 1 || dim->terms[0].atoms[0]->kind != ATOM_DIM)
+        return; // already known
+    if (dim == value)
+        return;
+    Step *s = lower_step(l, STEP_DIM);
+    s->dim = dim->terms[0].atoms[0]->var;
+    s->value = value;
+}
+
+void check(Lower *l, const Expr *cond, const char *format, ...)
+{
+    if (!cond || (cond->kind == EX_CONST && cond->value.i))
+        return;
+    va_list args;
+    Buf text = {0};
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    Step *s = lower_step(l, STEP_CHECK);
+    s->cond = cond;
+    s->message = (Str){arena_copy(l->arena, text.at, text.len), text.len};
+    buf_free(&text);
+}
+
+static Step *open_step(Lower *l, StepKind kind)
+{
+    Step *s = lower_step(l, kind);
+    if (l->state->nopen_steps == MAX_NESTING) {
+        not_supported(l, "control flow nested deeper than %d", MAX_NESTING);
+        return s;
+    }
+    l->state->open_steps[l->state->nopen_steps++] = s;
+    l->state->tail = &s->body;
+    return s;
+}
+
+void step_if(Lower *l, const Expr *cond)
+{
+    open_step(l, STEP_IF)->cond = cond;
+}
+
+void step_else(Lower *l)
+{
+    l->state->tail = &l->state->open_steps[l->state->nopen_steps - 1]->other;
+}
+
+void step_end(Lower *l)
+{
+    Step *s = l->state->open_steps[--l->state->nopen_steps];
+    l->state->tail = &s->next;
+}
+
+Index step_loop(Lower *l, Index trip)
+{
+    Step *s = open_step(l, STEP_LOOP);
+    s->dim = dim_new(l->polys, STR("iteration"), 0);
+    s->value = trip;
+    return poly_dim(l->polys, s->dim);
+}
+
+void step_break(Lower *l, const Expr *cond)
+{
+    lower_step(l, STEP_BREAK)->cond = cond;
+}
+
+// ---- nodes
+// ----------------------------------------------------------------------------------------------
+
+static bool value_is_ready(Lower *l, ValueId id, bool quiet)
+{
+    const Value *v = value_at(l->model, id);
+    Buf name = {0};
+    const char *fault = NULL;
+    if (id == 0)
+        return true;
+    if (v->kind != TYPE_TENSOR && v->kind != TYPE_NONE)
+        fault = "is no tensor";
+    else if (v->dtype != DT_NONE && !dtype_is_lowered(v->dtype))
+        fault =
+            dtype_info(v->dtype)->kind == KIND_STRING ? "holds strings" : "holds complex numbers";
+    else if (v->dtype == DT_NONE)
+        fault = "has no known dtype";
+    else if (v->rank < 0)
+        fault = "has no known rank";
+    else if (v->rank > MAX_RANK)
+        fault = "has too many dimensions";
+    if (fault && !quiet) {
+        buf_quoted(&name, v->name);
+        not_supported(l, "%.*s: value %s %s", STR_ARG(str_escaped(l->arena, l->n->op)), name.at,
+                      fault);
+        buf_free(&name);
+    }
+    return !fault;
+}
+
+static bool outputs_are_constant(Lower *l)
+{
+    for (uint32_t i = 0; i < l->n->nout; i++)
+        if (l->n->out[i] && !value_at(l->model, l->n->out[i])->constant)
+            return false;
+    return l->n->nout > 0;
+}
+
+static void lower_node(Lower *shared, NodeId id)
+{
+    Lower l = *shared;
+    l.node = id;
+    l.n = node_at(l.model, id);
+    l.failed = false;
+    if (outputs_are_constant(&l))
+        return;
+    Str op = str_escaped(l.arena, l.n->op), domain = str_escaped(l.arena, l.n->domain);
+    if (!l.n->def || !l.n->def->lower) {
+        int64_t opset = opset_of(l.model, l.n);
+        not_supported(&l, "operator %.*s%s%.*s (opset %lld)", STR_ARG(domain),
+                      domain.len ? "::" : "", STR_ARG(op), (long long)opset);
+        return;
+    }
+    bool quiet = l.state->failed;
+    for (uint32_t i = 0; i < l.n->nin; i++)
+        if (!value_is_ready(&l, l.n->in[i], quiet)) {
+            l.state->failed = true;
+            return;
+        }
+    for (uint32_t i = 0; i < l.n->nout; i++)
+        if (!value_is_ready(&l, l.n->out[i], quiet)) {
+            l.state->failed = true;
+            return;
+        }
+    l.n->def->lower(&l);
+    if (l.state->kernel)
+        kernel_end(&l);
+}
+
+void lower_graph(Lower *l, GraphId g)
+{
+    for (uint32_t i = 0; i < graph_at(l->model, g)->nodes.len; i++)
+        lower_node(l, graph_at(l->model, g)->nodes.at[i]);
+}
+
+// ---- whole models
+// ---------------------------------------------------------------------------------------
+
+static Lower lower_begin(Model *m, Diags *diags)
+{
+    Lower l = {
+        .model = m, .module = module_new(m), .polys = m->polys, .arena = m->arena, .diags = diags};
+    l.state = NEW(m->arena, LowerState);
+    l.state->nvalues = m->values.len;
+    l.state->tensors = NEWS(m->arena, Tensor, m->values.len);
+    l.state->tail = &l.module->steps;
+    return l;
+}
+
+static void bind_input(Lower *l, ValueId id)
+{
+    const Value *v = value_at(l->model, id);
+    BufferId b = buffer_new(l->module, BUF_INPUT, v->name, v->dtype, (uint32_t)v->rank, v->dims);
+    Buffer *buf = buffer_at(l->module, b);
+    buf->value = id;
+    buf->port = l->module->inputs.len;
+    bind_value(l, id, (Tensor){b, v->dtype, (uint32_t)v->rank, buf->dims});
+    vec_push(l->arena, &l->module->inputs, b);
+}
+
+static bool value_is_usable(Lower *l, ValueId id, const char *what)
+{
+    const Value *v = value_at(l->model, id);
+    if (v->kind == TYPE_TENSOR && dtype_is_lowered(v->dtype) && v->rank >= 0 && v->rank <= MAX_RANK)
+        return true;
+    if (!l->state->failed)
+        diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
+             "not supported: %s %.*s is no tensor of numbers with a known rank", what,
+             STR_ARG(str_escaped(l->arena, v->name)));
+    l->state->failed = true;
+    return false;
+}
+
+static void bind_output(Lower *l, ValueId id)
+{
+    Tensor t = tensor_of_value(l, id);
+    if (!t.buffer)
+        return;
+    if (buffer_at(l->module, t.buffer)->kind !=
+        BUF_TEMP) { // an input, a weight or another output too
+        BufferId b = buffer_new(l->module, BUF_OUTPUT, value_at(l->model, id)->name, t.dtype,
+                                t.rank, t.dims);
+        Tensor y = {b, t.dtype, t.rank, buffer_at(l->module, b)->dims};
+        copy_tensor(l, y, t);
+        t = y;
+    }
+    Buffer *buf = buffer_at(l->module, t.buffer);
+    buf->kind = BUF_OUTPUT;
+    buf->port = l->module->outputs.len;
+    buf->value = id;
+    buf->name = value_at(l->model, id)->name;
+    vec_push(l->arena, &l->module->outputs, t.buffer);
+}
+
+Module *lower_model(Model *m, Diags *diags)
+{
+    Lower l = lower_begin(m, diags);
+    const Graph *g = graph_at(m, m->main);
+    for (uint32_t i = 0; i < g->inputs.len; i++) {
+        ValueId v = g->inputs.at[i].value;
+        if (!value_at(m, v)->constant && value_is_usable(&l, v, "input"))
+            bind_input(&l, v);
+    }
+    lower_graph(&l, m->main);
+    for (uint32_t i = 0; i < g->outputs.len; i++)
+        if (value_is_usable(&l, g->outputs.at[i].value, "output"))
+            bind_output(&l, g->outputs.at[i].value);
+    return l.state->failed ? NULL : l.module;
+}
+
+Module *lower_node_alone(Model *m, NodeId n, Diags *diags)
+{
+    Lower l = lower_begin(m, diags);
+    const Node *node = node_at(m, n);
+    for (uint32_t i = 0; i < node->nin; i++) {
+        ValueId v = node->in[i];
+        if (v && !l.state->tensors[v].buffer && value_is_usable(&l, v, "input"))
+            bind_input(&l, v);
+    }
+    lower_node(&l, n);
+    for (uint32_t i = 0; i < node->nout; i++)
+        if (node->out[i] && value_is_usable(&l, node->out[i], "output"))
+            bind_output(&l, node->out[i]);
+    return l.state->failed ? NULL : l.module;
+}
