@@ -243,7 +243,9 @@ const Expr *load_broadcast(Lower *l, Tensor x, uint32_t rank, const Index *at)
     Index own[MAX_RANK];
     for (uint32_t i = 0; i < x.rank; i++) {
         Index o = at[rank - x.rank + i];
-        own[i] = poly_equals(x.dims[i], 1) ? ix(l, 0) : o;
+        // Which of two symbolic dims is 1 shows when the program runs: the least of the two indices
+        // is right.
+        own[i] = ix_min(l, o, ix_addc(l, x.dims[i], -1));
     }
     return load(l, x, own);
 }
