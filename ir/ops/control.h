@@ -1,0 +1,11 @@
+// Control flow: If, Loop, Scan.
+#ifndef CAMEO_IR_OPS_CONTROL_H
+#define CAMEO_IR_OPS_CONTROL_H
+
+#include "ir/lower.h"
+
+void lower_if(Lower *l);
+void lower_loop(Lower *l);
+void lower_scan(Lower *l);
+
+#endif

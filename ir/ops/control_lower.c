@@ -1,0 +1,339 @@
+// Control flow as steps: branches and bodies are lowered in place, values that cross are copied.
+//
+// A carried value lives in a buffer whose dims may change from one iteration to the next. Where
+// they can, the body's result goes to a staging buffer under dims of its own first, since the
+// carried buffer's dims are part of how the result is read.
+
+#include "ir/ops/control.h"
+#include "ir/lower_state.h"
+
+// y = x where the program may have to define y's dims first.
+static void assign(Lower *l, Tensor y, Tensor x)
+{
+    for (uint32_t i = 0; i < y.rank && i < x.rank; i++)
+        define_dim(l, y.dims[i], x.dims[i]);
+    copy_tensor(l, y, x);
+}
+
+static const Expr *scalar(Lower *l, Tensor t)
+{
+    Index at[MAX_RANK];
+    for (uint32_t i = 0; i < t.rank; i++)
+        at[i] = ix(l, 0);
+    return load(l, t, at);
+}
+
+static void store_scalar(Lower *l, Tensor t, const Expr *value, const char *name)
+{
+    Index at[MAX_RANK];
+    for (uint32_t i = 0; i < t.rank; i++)
+        at[i] = ix(l, 0);
+    kernel(l, name);
+    store(l, t, at, value);
+    kernel_end(l);
+}
+
+static bool same_kind(Lower *l, Tensor y, Tensor x, const char *what, uint32_t i)
+{
+    if (x.buffer && y.buffer && x.rank == y.rank && x.dtype == y.dtype)
+        return true;
+    if (!l->state->failed)
+        not_supported(l, "%.*s whose %s %u changes rank or dtype",
+                      STR_ARG(str_escaped(l->arena, l->n->op)), what, i);
+    return false;
+}
+
+static void lower_branch(Lower *l, GraphId g)
+{
+    lower_graph(l, g);
+    const Graph *graph = graph_at(l->model, g);
+    for (uint32_t i = 0; i < l->n->nout && i < graph->outputs.len; i++) {
+        Tensor y = output(l, i), x = tensor_of_value(l, graph->outputs.at[i].value);
+        if (y.buffer && same_kind(l, y, x, "output", i))
+            assign(l, y, x);
+    }
+}
+
+// If-1. A condition known when compiling lowers one branch only.
+void lower_if(Lower *l)
+{
+    GraphId yes = node_graph(l->n, "then_branch"), no = node_graph(l->n, "else_branch");
+    if (!yes || !no || !has_input(l, 0)) {
+        not_supported(l, "If without condition, then_branch or else_branch");
+        return;
+    }
+    const unsigned char *known = constant_input(l, 0, NULL);
+    if (known) {
+        lower_branch(l, *known ? yes : no);
+        return;
+    }
+    step_if(l, scalar(l, input(l, 0)));
+    lower_branch(l, yes);
+    step_else(l);
+    lower_branch(l, no);
+    step_end(l);
+}
+
+// ---- loops
+// ----------------------------------------------------------------------------------------------
+
+static Tensor carried_buffer(Lower *l, ValueId inner, Tensor first)
+{
+    const Value *v = value_at(l->model, inner);
+    Tensor t = {0};
+    if (v->rank < 0 || v->rank > MAX_RANK || v->dtype == DT_NONE)
+        return t;
+    t = temp(l, "carried", v->dtype, (uint32_t)v->rank, v->dims);
+    bind_value(l, inner, t);
+    if (first.buffer && t.rank == first.rank && t.dtype == first.dtype)
+        assign(l, t, first);
+    return t;
+}
+
+static bool dims_are_same(Tensor a, Tensor b)
+{
+    for (uint32_t i = 0; i < a.rank; i++)
+        if (a.dims[i] != b.dims[i])
+            return false;
+    return true;
+}
+
+// Is the body's result held in a buffer that no carried update overwrites?
+static bool is_own_buffer(const Tensor *carried, uint32_t n, Tensor result)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (carried[i].buffer == result.buffer)
+            return false;
+    return true;
+}
+
+static void update_carried(Lower *l, const Tensor *carried, const Tensor *results, uint32_t n)
+{
+    Tensor *staged = NEWS(l->arena, Tensor, n);
+    bool any_moves = false;
+    for (uint32_t i = 0; i < n; i++)
+        any_moves |= !dims_are_same(carried[i], results[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        staged[i] = results[i];
+        if (results[i].buffer == carried[i].buffer ||
+            (!any_moves && is_own_buffer(carried, n, results[i])))
+            continue;
+        Index dims[MAX_RANK];
+        for (uint32_t k = 0; k < results[i].rank; k++) {
+            int64_t known;
+            dims[k] = results[i].dims[k];
+            if (!poly_is_const(dims[k], &known))
+                dims[k] = poly_dim(l->polys, dim_new(l->polys, STR("next"), 0));
+        }
+        staged[i] = temp(l, "next", results[i].dtype, results[i].rank, dims);
+        assign(l, staged[i], results[i]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < carried[i].rank && staged[i].buffer != carried[i].buffer; k++)
+            define_dim(l, carried[i].dims[k], staged[i].dims[k]);
+    for (uint32_t i = 0; i < n; i++)
+        if (staged[i].buffer != carried[i].buffer)
+            copy_tensor(l, carried[i], staged[i]);
+}
+
+// out[..., count, ...] = row, with the dim at `axis` growing to count + 1 where the trip count is
+// not known.
+static void append_row(Lower *l, Tensor out, Tensor element, Index at_row, uint32_t axis)
+{
+    Index o[MAX_RANK], to[MAX_RANK];
+    define_dim(l, out.dims[axis], ix_addc(l, at_row, 1));
+    for (uint32_t i = 0; i < element.rank; i++)
+        define_dim(l, out.dims[i + (i >= axis)], element.dims[i]);
+    kernel(l, "append");
+    par_all(l, element, o);
+    for (uint32_t i = 0; i < element.rank; i++)
+        to[i + (i >= axis)] = o[i];
+    to[axis] = at_row;
+    store(l, out, to, load(l, element, o));
+    kernel_end(l);
+}
+
+static void clear_data_dims(Lower *l, Tensor t)
+{
+    for (uint32_t i = 0; i < t.rank; i++)
+        define_dim(l, t.dims[i], ix(l, 0));
+}
+
+static bool body_results(Lower *l, const Graph *body, uint32_t from, uint32_t n, Tensor *results,
+                         const Tensor *expect)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        results[i] = tensor_of_value(l, body->outputs.at[from + i].value);
+        if (expect ? !same_kind(l, expect[i], results[i], "carried value", i) : !results[i].buffer)
+            return false;
+    }
+    return true;
+}
+
+static Index trip_count(Lower *l)
+{
+    if (!has_input(l, 0))
+        return NULL;
+    const Value *v = value_at(l->model, l->n->in[0]);
+    if (v->content && v->ncontent == 1)
+        return v->content[0];
+    return to_index(l, cast(l, DT_I64, scalar(l, input(l, 0))));
+}
+
+static bool loop_fits(Lower *l, const Graph *body, uint32_t ncarried, uint32_t nscan)
+{
+    if (body && body->inputs.len == ncarried + 2 && body->outputs.len == ncarried + 1 + nscan &&
+        l->n->nout <= ncarried + nscan)
+        return true;
+    not_supported(l, "Loop whose body has %u inputs and %u outputs for %u carried values",
+                  body ? body->inputs.len : 0, body ? body->outputs.len : 0, ncarried);
+    return false;
+}
+
+// Loop-1: while iteration < M and cond: (cond, carried, scans) = body(iteration, cond, carried).
+void lower_loop(Lower *l)
+{
+    GraphId g = node_graph(l->n, "body");
+    const Graph *body = g ? graph_at(l->model, g) : NULL;
+    uint32_t ncarried = l->n->nin > 2 ? l->n->nin - 2 : 0;
+    uint32_t nscan =
+        body && body->outputs.len > ncarried + 1 ? body->outputs.len - ncarried - 1 : 0;
+    if (!loop_fits(l, body, ncarried, nscan))
+        return;
+    Tensor *carried = NEWS(l->arena, Tensor, ncarried), *results = NEWS(l->arena, Tensor, ncarried);
+    Tensor *scans = NEWS(l->arena, Tensor, nscan);
+    for (uint32_t i = 0; i < ncarried; i++)
+        carried[i] = carried_buffer(l, body->inputs.at[i + 2].value, input(l, i + 2));
+    Tensor counter = temp(l, "iteration", DT_I64, 0, NULL),
+           cond = temp(l, "cond", DT_BOOL, 0, NULL);
+    bind_value(l, body->inputs.at[0].value, counter);
+    bind_value(l, body->inputs.at[1].value, cond);
+    store_scalar(l, cond, has_input(l, 1) ? scalar(l, input(l, 1)) : int_(l, DT_BOOL, 1), "cond");
+    for (uint32_t i = 0; i < nscan; i++)
+        clear_data_dims(l, output(l, ncarried + i));
+    Index t = step_loop(l, trip_count(l));
+    step_break(l, not_(l, scalar(l, cond)));
+    store_scalar(l, counter, from_index(l, t, DT_I64), "iteration");
+    lower_graph(l, g);
+    bool ok = body_results(l, body, 1, ncarried, results, carried) &&
+              body_results(l, body, 1 + ncarried, nscan, scans, NULL);
+    Tensor again = tensor_of_value(l, body->outputs.at[0].value);
+    if (ok && again.buffer) {
+        for (uint32_t i = 0; i < nscan; i++) {
+            Tensor y = output(l, ncarried + i);
+            if (y.buffer && y.rank == scans[i].rank + 1)
+                append_row(l, y, scans[i], t, 0);
+        }
+        update_carried(l, carried, results, ncarried);
+        if (again.buffer != cond.buffer)
+            store_scalar(l, cond, scalar(l, again), "cond");
+    }
+    step_end(l);
+    for (uint32_t i = 0; ok && i < ncarried; i++) {
+        Tensor y = output(l, i);
+        if (y.buffer && same_kind(l, y, carried[i], "output", i))
+            assign(l, y, carried[i]);
+    }
+}
+
+// ---- Scan
+// -----------------------------------------------------------------------------------------------
+
+static int64_t listed(Lower *l, const char *name, uint32_t i, int64_t otherwise)
+{
+    const int64_t *at;
+    uint32_t n;
+    return node_ints(l->n, name, &at, &n) && i < n ? at[i] : otherwise;
+}
+
+static uint32_t scan_axis(int64_t axis, uint32_t rank)
+{
+    return (uint32_t)(axis < 0 ? axis + rank : axis) % (rank ? rank : 1);
+}
+
+// inner = x[..., t (or from the end), ...] at `axis`.
+static void take_slice(Lower *l, ValueId inner, Tensor x, uint32_t axis, Index t)
+{
+    Index dims[MAX_RANK], o[MAX_RANK], from[MAX_RANK];
+    for (uint32_t i = 0; i + 1 < x.rank; i++)
+        dims[i] = x.dims[i + (i >= axis)];
+    Tensor y = temp(l, "slice", x.dtype, x.rank - 1, dims);
+    bind_value(l, inner, y);
+    kernel(l, "slice");
+    par_all(l, y, o);
+    for (uint32_t i = 0; i < x.rank; i++)
+        from[i] = i == axis ? t : o[i - (i > axis)];
+    store(l, y, o, load(l, x, from));
+    kernel_end(l);
+}
+
+static Index directed(Lower *l, const char *name, uint32_t i, Index t, Index n)
+{
+    return listed(l, name, i, 0) ? ix_addc(l, ix_sub(l, n, t), -1) : t;
+}
+
+// out[..., t, ...] = element.
+static void put_slice(Lower *l, Tensor out, Tensor element, uint32_t axis, Index t)
+{
+    Index o[MAX_RANK], to[MAX_RANK];
+    kernel(l, "scan_output");
+    par_all(l, element, o);
+    for (uint32_t i = 0; i < out.rank; i++)
+        to[i] = i == axis ? t : o[i - (i > axis)];
+    store(l, out, to, load(l, element, o));
+    kernel_end(l);
+}
+
+// Scan-9, 11 ...: inputs are N states and M scanned tensors; outputs N states and K scanned
+// results.
+void lower_scan(Lower *l)
+{
+    GraphId g = node_graph(l->n, "body");
+    const Graph *body = g ? graph_at(l->model, g) : NULL;
+    uint32_t m = (uint32_t)node_int(l->n, "num_scan_inputs", 0);
+    if (opset_of(l->model, l->n) < 9 || !body || m == 0 || m > l->n->nin ||
+        body->inputs.len != l->n->nin || body->outputs.len < l->n->nin - m) {
+        not_supported(l, "Scan of opset %lld with %u inputs of which %u are scanned",
+                      (long long)opset_of(l->model, l->n), l->n->nin, m);
+        return;
+    }
+    uint32_t n = l->n->nin - m, k = body->outputs.len - n;
+    Tensor *carried = NEWS(l->arena, Tensor, n), *results = NEWS(l->arena, Tensor, n),
+           *scans = NEWS(l->arena, Tensor, k);
+    for (uint32_t i = 0; i < n; i++)
+        carried[i] = carried_buffer(l, body->inputs.at[i].value, input(l, i));
+    Tensor lead = input(l, n);
+    if (lead.rank == 0) {
+        not_supported(l, "Scan over a scalar");
+        return;
+    }
+    Index trip = lead.dims[scan_axis(listed(l, "scan_input_axes", 0, 0), lead.rank)];
+    Index t = step_loop(l, trip);
+    for (uint32_t i = 0; i < m; i++) {
+        Tensor x = input(l, n + i);
+        uint32_t axis = scan_axis(listed(l, "scan_input_axes", i, 0), x.rank);
+        take_slice(l, body->inputs.at[n + i].value, x, axis,
+                   directed(l, "scan_input_directions", i, t, trip));
+    }
+    lower_graph(l, g);
+    bool ok =
+        body_results(l, body, 0, n, results, carried) && body_results(l, body, n, k, scans, NULL);
+    for (uint32_t i = 0; ok && i < k; i++) {
+        Tensor y = output(l, n + i);
+        if (!y.buffer || y.rank != scans[i].rank + 1)
+            continue;
+        uint32_t axis = scan_axis(listed(l, "scan_output_axes", i, 0), y.rank);
+        for (uint32_t d = 0; d < scans[i].rank; d++)
+            define_dim(l, y.dims[d + (d >= axis)], scans[i].dims[d]);
+        define_dim(l, y.dims[axis], trip);
+        put_slice(l, y, scans[i], axis, directed(l, "scan_output_directions", i, t, trip));
+    }
+    if (ok)
+        update_carried(l, carried, results, n);
+    step_end(l);
+    for (uint32_t i = 0; ok && i < n; i++) {
+        Tensor y = output(l, i);
+        if (y.buffer && same_kind(l, y, carried[i], "output", i))
+            assign(l, y, carried[i]);
+    }
+}
