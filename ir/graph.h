@@ -372,6 +372,7 @@ typedef struct Model {
     Arena *arena;
     Polys *polys;
     const char *path; // as the user named it; external data is looked for beside it
+    Str source;       // the bytes that it was imported from, as long as they stay mapped
     int64_t ir_version, model_version;
     Str producer_name, producer_version, domain, doc;
     uint32_t has; // bits: 0 ir_version, 1 producer_name, 2 producer_version, 3 domain, 4

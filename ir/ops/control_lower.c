@@ -7,11 +7,19 @@
 #include "ir/ops/control.h"
 #include "ir/lower_state.h"
 
+static void define_or_check(Lower *l, Index dim, Index value)
+{
+    bool variable = dim->nterms == 1 && dim->terms[0].natoms == 1 && dim->terms[0].coeff == 1 && dim->terms[0].atoms[0]->kind == ATOM_DIM;
+    define_dim(l, dim, value);
+    if (!variable)
+        check(l, index_eq(l, dim, value), "%.*s: shapes differ between branches or iterations", STR_ARG(str_escaped(l->arena, l->n->op)));
+}
+
 // y = x where the program may have to define y's dims first.
 static void assign(Lower *l, Tensor y, Tensor x)
 {
     for (uint32_t i = 0; i < y.rank && i < x.rank; i++)
-        define_dim(l, y.dims[i], x.dims[i]);
+        define_or_check(l, y.dims[i], x.dims[i]);
     copy_tensor(l, y, x);
 }
 
