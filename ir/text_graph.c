@@ -158,7 +158,7 @@ static void print_tensor_type(Text *t, const TensorData *d)
     if (d->dtype > 0 && d->dtype < DT_COUNT)
         buf_printf(t->out, "%s", dtype_info((DType)d->dtype)->onnx);
     else
-        buf_printf(t->out, "type#%d", d->dtype);
+        buf_printf(t->out, "type(%d)", d->dtype);
     if (d->rank)
         buf_char(t->out, '[');
     for (uint32_t i = 0; i < d->rank; i++)

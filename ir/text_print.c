@@ -177,7 +177,7 @@ static void print_elem(Text *t, int32_t elem, bool has)
     else if (elem > 0 && elem < DT_COUNT)
         buf_printf(t->out, "%s", dtype_info((DType)elem)->onnx);
     else
-        buf_printf(t->out, "type#%d", elem);
+        buf_printf(t->out, "type(%d)", elem);
 }
 
 static void print_shape(Text *t, const Type *type)
