@@ -210,7 +210,9 @@ void graph_walk(const Model *m, GraphId g, void (*visit)(void *context, NodeId n
         for (uint32_t k = 0; k < node_at(m, n)->nattrs; k++)
             walk_held(m, &node_at(m, n)->attrs[k], visit, context);
         const Graph *graph = graph_at(m, g);
-        if (i < graph->nodes.len && graph->nodes.at[i] != n) // an insertion before n moved it
+        if (node_at(m, n)->dead)
+            i--;
+        else
             while (i + 1 < graph->nodes.len && graph->nodes.at[i] != n)
                 i++;
     }
