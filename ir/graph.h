@@ -99,7 +99,8 @@ enum {
     TENSOR_HAS_DOC = 2,
     TENSOR_HAS_DTYPE = 4,
     TENSOR_HAS_LOCATION = 8,
-    TENSOR_HAS_RAW = 16
+    TENSOR_HAS_RAW = 16,
+    TENSOR_HAS_EXTRA = 32 // more than one payload; all but one are in `unknown`, as fields
 };
 
 typedef struct SparseData {
@@ -368,6 +369,14 @@ typedef struct DeviceConfiguration {
     Str unknown;
 } DeviceConfiguration;
 
+// A file of external data, mapped when a tensor in it is first read.
+typedef struct ExternalFile {
+    Str location;            // as the file says it, relative to the model's folder
+    const unsigned char *at; // NULL where it cannot be read: then `error` says why
+    uint64_t len;
+    Str error;
+} ExternalFile;
+
 typedef struct Model {
     Arena *arena;
     Polys *polys;
@@ -388,9 +397,11 @@ typedef struct Model {
     VEC(Node) nodes;
     VEC(Graph) graphs;
     VEC(Str) devices; // [0] "", [1] "cpu", then "cuda:0" ...
+    VEC(ExternalFile) files;
 } Model;
 
 Model *model_new(Arena *a);
+void model_close(Model *m); // unmaps external data; elements of its tensors are invalid after
 static inline Value *value_at(const Model *m, ValueId v)
 {
     return &m->values.at[v];
@@ -460,7 +471,9 @@ Str location_value(const Model *m, Arena *a,
 
 // The elements of a constant, decoded from whichever field (or file) holds them; cached. NULL with
 // *error set if the payload does not fit dims and dtype (ST003), is too large for memory, or cannot
-// be read. Strings: elements are Str.
+// be read. Strings: elements are Str. Elements are aligned for their type, except those of floats
+// and complex numbers in more than 64 KiB, which may lie anywhere in a file: read them by
+// scalar_load or memcpy. Signed 4-bit and 2-bit integers are sign-extended to a byte.
 const void *tensor_elements(Model *m, TensorData *t, Str *error);
 // Elements by dims, or UINT64_MAX where dims are negative or overflow.
 uint64_t tensor_count(const TensorData *t);
