@@ -1,0 +1,124 @@
+// Binding nodes to their rows and schemas, and reading attributes with the schema's defaults.
+
+#include "ir/registry.h"
+#include "ir/ops/all.h"
+
+#include <string.h>
+
+const OpDef *op_at(uint32_t i)
+{
+    for (const OpDef *const *family = op_families; *family; family++)
+        for (const OpDef *d = *family; d->name; d++)
+            if (i-- == 0)
+                return d;
+    return NULL;
+}
+
+const OpDef *op_find(Str domain, Str op, int64_t opset)
+{
+    const OpDef *best = NULL;
+    if (str_is(domain, "ai.onnx"))
+        domain = STR("");
+    for (const OpDef *const *family = op_families; *family; family++)
+        for (const OpDef *d = *family; d->name; d++)
+            if (d->since <= opset && (!best || d->since > best->since) && str_is(op, d->name) &&
+                str_is(domain, d->domain ? d->domain : ""))
+                best = d;
+    return best;
+}
+
+// Is the node a call of a function of the model itself? Those come before the standard's operators.
+static bool is_function_call(const Model *m, const Node *n)
+{
+    for (uint32_t i = 0; i < m->functions.len; i++) {
+        const Function *f = &m->functions.at[i];
+        if (str_eq(f->name, n->op) && str_eq(f->domain, n->domain) &&
+            str_eq(f->overload, n->overload))
+            return true;
+    }
+    return false;
+}
+
+void registry_bind_node(Model *m, NodeId id)
+{
+    Node *n = node_at(m, id);
+    int64_t opset = opset_of(m, n);
+    n->schema = NULL;
+    n->def = NULL;
+    if (opset <= 0 || is_function_call(m, n))
+        return;
+    n->schema = schema_find(n->domain, n->op, opset);
+    if (n->schema && n->schema->deprecated) {
+        // A deprecated operator keeps the meaning of its last version where a row gives one.
+        n->def = op_find(n->domain, n->op, n->schema->since - 1);
+        return;
+    }
+    n->def = op_find(n->domain, n->op, opset);
+}
+
+void registry_bind(Model *m)
+{
+    for (NodeId n = 1; n < m->nodes.len; n++)
+        if (!node_at(m, n)->dead)
+            registry_bind_node(m, n);
+}
+
+// ---- attributes
+// -----------------------------------------------------------------------------------------
+
+bool node_has_attr(const Node *n, const char *name)
+{
+    return attr_find(n, name) != NULL;
+}
+
+static const SchemaAttr *schema_default(const Node *n, const char *name)
+{
+    for (uint32_t i = 0; n->schema && i < n->schema->nattrs; i++)
+        if (strcmp(n->schema->attrs[i].name, name) == 0)
+            return n->schema->attrs[i].has_default ? &n->schema->attrs[i] : NULL;
+    return NULL;
+}
+
+int64_t node_int(const Node *n, const char *name, int64_t otherwise)
+{
+    const Attr *a = attr_find(n, name);
+    const SchemaAttr *d = schema_default(n, name);
+    return a ? a->i : d ? d->i : otherwise;
+}
+
+double node_float(const Node *n, const char *name, double otherwise)
+{
+    const Attr *a = attr_find(n, name);
+    const SchemaAttr *d = schema_default(n, name);
+    return a ? (double)a->f : d ? (double)d->f : otherwise;
+}
+
+Str node_str(const Node *n, const char *name, const char *otherwise)
+{
+    const Attr *a = attr_find(n, name);
+    const SchemaAttr *d = schema_default(n, name);
+    return a ? a->s : str_of(d && d->s ? d->s : otherwise);
+}
+
+bool node_ints(const Node *n, const char *name, const int64_t **at, uint32_t *len)
+{
+    const Attr *a = attr_find(n, name);
+    const SchemaAttr *d = schema_default(n, name);
+    *at = a ? a->ints : d ? d->ints : NULL;
+    *len = a ? a->nints : d ? d->nints : 0;
+    return a || d;
+}
+
+bool node_floats(const Node *n, const char *name, const float **at, uint32_t *len)
+{
+    const Attr *a = attr_find(n, name);
+    *at = a ? a->floats : NULL;
+    *len = a ? a->nfloats : 0;
+    return a != NULL;
+}
+
+GraphId node_graph(const Node *n, const char *name)
+{
+    const Attr *a = attr_find(n, name);
+    return a ? a->g : 0;
+}
