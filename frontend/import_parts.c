@@ -148,8 +148,8 @@ static void keep_rest(Importer *i, const Onnx__TensorProto *p, TensorData *t)
 {
     Onnx__TensorProto rest = {.base = {.descriptor = &onnx__tensor_proto__descriptor}};
     Onnx__TensorProto__Segment segment;
-#define KEEP(payload, field)                                                                       \
-    if (p->n_##field && t->payload != (payload)) {                                                 \
+#define KEEP(kind, field)                                                                          \
+    if (p->n_##field && t->payload != (kind)) {                                                    \
         rest.n_##field = p->n_##field;                                                             \
         rest.field = p->field;                                                                     \
         t->has |= TENSOR_HAS_EXTRA;                                                                \
