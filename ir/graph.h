@@ -7,6 +7,7 @@
 #ifndef CAMEO_IR_GRAPH_H
 #define CAMEO_IR_GRAPH_H
 
+#include "base/file.h"
 #include "base/map.h"
 #include "ir/dtype.h"
 #include "ir/poly.h"
@@ -330,6 +331,8 @@ typedef struct Graph {
     VEC(SparseInitializer) sparse;
     VEC(Quantization) quantization;
     VEC(NodeId) nodes; // in order of execution once sorted
+    bool unsorted;     // the file has them in another order, by Node.position; export keeps it as
+                       // long as they are the same nodes. Clear it to have the new order written.
     Props metadata;
     Str unknown;
 } Graph;
@@ -408,6 +411,7 @@ typedef struct Model {
     VEC(DimInfo) dim_infos; // by DimId; may be shorter than there are dims
     VEC(Str) devices;       // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
+    FileView view; // the model's file, where frontend/load.h opened it
 } Model;
 
 Model *model_new(Arena *a);
@@ -445,6 +449,9 @@ void graph_insert_before(Model *m, NodeId anchor, NodeId fresh);
 void graph_insert_first(Model *m, GraphId g, NodeId fresh);
 void graph_append(Model *m, GraphId g, NodeId fresh);
 void graph_remove(Model *m, NodeId n); // marks it dead
+// Puts the nodes of every graph in order of execution, otherwise as they stood. A graph with a
+// cycle is left as it is: false then.
+bool model_sort(Model *m, Arena *scratch);
 // A node `op` of the standard domain with given operands and one new output value.
 NodeId node_build(Model *m, GraphId g, const char *op, const ValueId *in, uint32_t nin,
                   Str out_name);

@@ -1,0 +1,14 @@
+// A model from whatever file the user names.
+#ifndef CAMEO_FRONTEND_LOAD_H
+#define CAMEO_FRONTEND_LOAD_H
+
+#include "frontend/import.h"
+
+// Loads MODEL: by its ending .onnx, .onnxtxt or .cir; a file with another ending, or "-" for
+// standard input, is text if its first bytes are those of a textual form. NULL with diagnostics and
+// *exit_status 3: it cannot be read, decoded or parsed, or is over a limit.
+// The file stays mapped until load_close.
+Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status);
+void load_close(Model *m);
+
+#endif
