@@ -149,7 +149,8 @@ typedef struct Value {
     uint32_t index;   // of that node's outputs, or of the graph's inputs
     TensorData *init; // the initializer's payload, also for an input that has a default
     SparseData *sparse_init;
-    // Inferred (passes/infer_types.c ...):
+    const Type *declared; // by an input, output or value_info entry; NULL if none
+    // Inferred (ir/infer.c):
     TypeKind kind;    // TYPE_TENSOR for tensors; TYPE_NONE unknown
     DType dtype;      // tensors: of the elements. DT_NONE unknown
     const Type *type; // sequences, maps, optionals, opaque: the whole type
@@ -377,6 +378,12 @@ typedef struct ExternalFile {
     Str error;
 } ExternalFile;
 
+// What is known of a dim variable beyond its name (ir/infer.c keeps it).
+typedef struct DimInfo {
+    bool is_input; // bound by the shape of one of the program's inputs
+    GraphId graph; // else the graph whose nodes define it
+} DimInfo;
+
 typedef struct Model {
     Arena *arena;
     Polys *polys;
@@ -396,7 +403,10 @@ typedef struct Model {
     VEC(Value) values; // index 0 is unused in these three
     VEC(Node) nodes;
     VEC(Graph) graphs;
-    VEC(Str) devices; // [0] "", [1] "cpu", then "cuda:0" ...
+    Map dim_params;         // name of a declared dim -> DimId
+    Map data_dims;          // (value, k) -> DimId
+    VEC(DimInfo) dim_infos; // by DimId; may be shorter than there are dims
+    VEC(Str) devices;       // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
 } Model;
 

@@ -55,6 +55,22 @@ Index infer_broadcast_dim(Infer *s, Index a, Index b);
 bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims);
 void infer_error(Infer *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// Contents: output 0 element by element from inputs 0 and 1 (broadcast over rank 0 and 1), where
+// both are known.
+typedef Index (*ContentFn)(Polys *p, Index a, Index b);
+void infer_content_binary(Infer *s, ContentFn fn);
+// Output o has the content of input i (Cast between integers, Identity, Reshape to rank <= 1 ...).
+void infer_content_copy(Infer *s, uint32_t o, uint32_t i);
+
+// Control flow: infers the nodes of a subgraph whose inputs have been given types.
+void infer_graph(Infer *s, GraphId g);
+// Does the dim depend on a dim variable that nodes of g (or of graphs in it) define?
+bool infer_dim_is_local(Infer *s, Index dim, GraphId g);
+// Gives a subgraph's input a type. dims are copied.
+void infer_value(Infer *s, ValueId v, DType t, int32_t rank, const Index *dims);
+// A data dim that belongs to a subgraph's value rather than to an output of this node.
+Index infer_dim_of_value(Infer *s, ValueId v, uint32_t k, const char *name);
+
 enum { MAX_RANK = 16 }; // more is refused
 
 // Shared rules.

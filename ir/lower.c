@@ -126,7 +126,9 @@ void define_dim(Lower *l, Index dim, Index value)
 {
     if (dim->nterms != 1 || dim->terms[0].natoms != 1 || dim->terms[0].atoms[0]->kind != ATOM_DIM)
         return; // already known
-    if (dim == value)
+    DimId d = dim->terms[0].atoms[0]->var;
+    bool bound = d < l->model->dim_infos.len && l->model->dim_infos.at[d].is_input;
+    if (dim == value || bound)
         return;
     Step *s = lower_step(l, STEP_DIM);
     s->dim = dim->terms[0].atoms[0]->var;

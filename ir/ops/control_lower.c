@@ -7,12 +7,17 @@
 #include "ir/ops/control.h"
 #include "ir/lower_state.h"
 
+// Gives a data dim its value; any other dim must agree with it.
 static void define_or_check(Lower *l, Index dim, Index value)
 {
-    bool variable = dim->nterms == 1 && dim->terms[0].natoms == 1 && dim->terms[0].coeff == 1 && dim->terms[0].atoms[0]->kind == ATOM_DIM;
-    define_dim(l, dim, value);
-    if (!variable)
-        check(l, index_eq(l, dim, value), "%.*s: shapes differ between branches or iterations", STR_ARG(str_escaped(l->arena, l->n->op)));
+    bool variable = dim->nterms == 1 && dim->terms[0].natoms == 1 && dim->terms[0].coeff == 1 &&
+                    dim->terms[0].atoms[0]->kind == ATOM_DIM;
+    DimId d = variable ? dim->terms[0].atoms[0]->var : 0;
+    if (variable && !(d < l->model->dim_infos.len && l->model->dim_infos.at[d].is_input))
+        define_dim(l, dim, value);
+    else
+        check(l, index_eq(l, dim, value), "%.*s: shapes differ between branches or iterations",
+              STR_ARG(str_escaped(l->arena, l->n->op)));
 }
 
 // y = x where the program may have to define y's dims first.

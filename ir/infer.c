@@ -1,0 +1,559 @@
+// Inference of dtypes, shapes and contents, forward over the sorted graph.
+
+#include "ir/infer.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { MAX_CONTENT = 1024, MAX_TYPE_VARS = 32 };
+
+// ---- dims
+// -----------------------------------------------------------------------------------------------
+
+static void note_dim(Model *m, DimId d, bool is_input, GraphId g)
+{
+    while (m->dim_infos.len <= d)
+        vec_push(m->arena, &m->dim_infos, (DimInfo){0});
+    m->dim_infos.at[d] = (DimInfo){is_input, g};
+}
+
+static Index dim_keyed(Model *m, Map *map, Str key, Str name, bool is_input, GraphId g)
+{
+    bool added;
+    map->arena = m->arena;
+    uint32_t *slot = map_get(map, key);
+    if (!slot) {
+        slot = map_put(map, str_copy(m->arena, key), &added);
+        *slot = dim_new(m->polys, name, 0);
+        note_dim(m, *slot, is_input, g);
+    }
+    return poly_dim(m->polys, *slot);
+}
+
+static Index declared_dim(Model *m, ValueId v, uint32_t k, const DeclDim *d)
+{
+    if (d->kind == DIM_VALUE && d->value >= 0)
+        return poly_const(m->polys, d->value);
+    if (d->kind == DIM_PARAM && d->param.len)
+        return dim_keyed(m, &m->dim_params, d->param, d->param, true, 0);
+    uint32_t key[2] = {v, k};
+    return dim_keyed(m, &m->data_dims, (Str){(const char *)key, sizeof key}, STR_NONE, true, 0);
+}
+
+Index infer_dim_of_value(Infer *s, ValueId v, uint32_t k, const char *name)
+{
+    uint32_t key[2] = {v, k};
+    return dim_keyed(s->model, &s->model->data_dims, (Str){(const char *)key, sizeof key},
+                     str_of(name), false, value_at(s->model, v)->graph);
+}
+
+Index infer_data_dim(Infer *s, uint32_t o, uint32_t k, const char *name)
+{
+    if (o >= s->n->nout || s->n->out[o] == 0)
+        o = 0;
+    return infer_dim_of_value(s, s->n->out[o], k, name);
+}
+
+typedef struct LocalTest {
+    const Model *m;
+    GraphId g;
+} LocalTest;
+
+static bool atom_is_local(void *context, const Atom *a)
+{
+    const LocalTest *t = context;
+    if (a->kind != ATOM_DIM || a->var >= t->m->dim_infos.len)
+        return false;
+    for (GraphId g = t->m->dim_infos.at[a->var].graph; g; g = graph_at(t->m, g)->parent)
+        if (g == t->g)
+            return true;
+    return false;
+}
+
+bool infer_dim_is_local(Infer *s, Index dim, GraphId g)
+{
+    LocalTest t = {s->model, g};
+    return poly_any(dim, atom_is_local, &t);
+}
+
+// ---- values
+// ---------------------------------------------------------------------------------------------
+
+static void set_dims(Model *m, Value *v, uint32_t rank, const Index *dims)
+{
+    v->rank = (int32_t)rank;
+    v->dims = NEWS(m->arena, Index, rank);
+    if (rank)
+        memcpy(v->dims, dims, rank * sizeof *dims);
+}
+
+void infer_value(Infer *s, ValueId id, DType t, int32_t rank, const Index *dims)
+{
+    Value *v = value_at(s->model, id);
+    v->kind = TYPE_TENSOR;
+    v->dtype = t;
+    v->rank = rank;
+    if (rank >= 0)
+        set_dims(s->model, v, (uint32_t)rank, dims);
+}
+
+static void take_declared(Model *m, ValueId id, const Type *t)
+{
+    Value *v = value_at(m, id);
+    v->kind = t->kind;
+    v->type = t;
+    if (t->kind != TYPE_TENSOR && t->kind != TYPE_SPARSE)
+        return;
+    v->dtype = t->elem > 0 && t->elem < DT_COUNT ? (DType)t->elem : DT_NONE;
+    v->why_dtype = (Why){.kind = WHY_DECLARED};
+    if (!t->has_shape || t->rank > MAX_RANK)
+        return;
+    Index dims[MAX_RANK];
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = declared_dim(m, id, i, &t->dims[i]);
+    set_dims(m, v, t->rank, dims);
+    v->why_shape = (Why){.kind = WHY_DECLARED};
+}
+
+// Integer elements of a constant as polynomials.
+static void content_of_constant(Model *m, Value *v)
+{
+    Str error;
+    DType t = v->dtype;
+    if (v->content || !v->constant || v->rank > 1 || !(dtype_is_integer(t) || t == DT_BOOL))
+        return;
+    uint64_t n = tensor_count(v->constant);
+    if (n > MAX_CONTENT)
+        return;
+    const unsigned char *at = tensor_elements(m, (TensorData *)(uintptr_t)v->constant, &error);
+    if (!at)
+        return;
+    v->content = NEWS(m->arena, Index, n);
+    v->ncontent = (uint32_t)n;
+    for (uint64_t i = 0; i < n; i++)
+        v->content[i] = poly_const(m->polys, scalar_load(t, at + i * dtype_info(t)->bytes).i);
+}
+
+static void set_constant(Model *m, ValueId id, const TensorData *t, int why)
+{
+    Value *v = value_at(m, id);
+    Index dims[MAX_RANK];
+    if (t->dtype <= 0 || t->dtype >= DT_COUNT || t->rank > MAX_RANK ||
+        tensor_count(t) == UINT64_MAX)
+        return;
+    v->kind = TYPE_TENSOR;
+    v->dtype = (DType)t->dtype;
+    v->constant = t;
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = poly_const(m->polys, t->dims[i]);
+    set_dims(m, v, t->rank, dims);
+    v->why_dtype.kind = v->why_shape.kind = why;
+    content_of_constant(m, v);
+}
+
+// ---- what rules ask
+// -------------------------------------------------------------------------------------
+
+const Value *infer_in(Infer *s, uint32_t i)
+{
+    return i < s->n->nin && s->n->in[i] ? value_at(s->model, s->n->in[i]) : NULL;
+}
+
+int32_t infer_rank(Infer *s, uint32_t i)
+{
+    const Value *v = infer_in(s, i);
+    return v ? v->rank : -1;
+}
+
+Index infer_dim(Infer *s, uint32_t i, int64_t axis)
+{
+    const Value *v = infer_in(s, i);
+    return v->dims[axis < 0 ? axis + v->rank : axis];
+}
+
+const Index *infer_content(Infer *s, uint32_t i, uint32_t *len)
+{
+    const Value *v = infer_in(s, i);
+    if (!v || !v->content)
+        return NULL;
+    *len = v->ncontent;
+    return v->content;
+}
+
+const void *infer_constant(Infer *s, uint32_t i, const TensorData **data)
+{
+    Str error;
+    const Value *v = infer_in(s, i);
+    if (!v || !v->constant)
+        return NULL;
+    if (data)
+        *data = v->constant;
+    return tensor_elements(s->model, (TensorData *)(uintptr_t)v->constant, &error);
+}
+
+int64_t infer_axis(Infer *s, int64_t axis, int64_t rank)
+{
+    if (axis >= -rank && axis < rank)
+        return axis < 0 ? axis + rank : axis;
+    infer_error(s, "axis %lld is out of range for rank %lld", (long long)axis, (long long)rank);
+    return -1;
+}
+
+// ---- what rules say
+// -------------------------------------------------------------------------------------
+
+static Value *out_value(Infer *s, uint32_t o)
+{
+    return o < s->n->nout && s->n->out[o] ? value_at(s->model, s->n->out[o]) : NULL;
+}
+
+void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims)
+{
+    Value *v = out_value(s, o);
+    if (!v || rank > MAX_RANK)
+        return;
+    for (uint32_t i = 0; i < rank; i++)
+        if (poly_is_overflow(dims[i])) {
+            infer_error(s, "dimension %u of output %u overflows", i, o);
+            return;
+        }
+    set_dims(s->model, v, rank, dims);
+    v->why_shape = (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->nin ? s->n->in[0] : 0};
+}
+
+void infer_same(Infer *s, uint32_t o, uint32_t i)
+{
+    const Value *v = infer_in(s, i);
+    if (v && v->rank >= 0)
+        infer_shape(s, o, (uint32_t)v->rank, v->dims);
+}
+
+void infer_dtype(Infer *s, uint32_t o, DType t)
+{
+    Value *v = out_value(s, o);
+    if (!v)
+        return;
+    v->kind = TYPE_TENSOR;
+    v->dtype = t;
+    v->why_dtype = (Why){.kind = WHY_ATTRIBUTE, .node = s->node, .what = "dtype"};
+}
+
+void infer_set_content(Infer *s, uint32_t o, uint32_t len, const Index *elements)
+{
+    Value *v = out_value(s, o);
+    if (!v || len > MAX_CONTENT)
+        return;
+    v->content = NEWS(s->arena, Index, len);
+    v->ncontent = len;
+    if (len)
+        memcpy(v->content, elements, len * sizeof *elements);
+}
+
+void infer_set_constant(Infer *s, uint32_t o, const TensorData *t)
+{
+    if (out_value(s, o))
+        set_constant(s->model, s->n->out[o], t, WHY_ATTRIBUTE);
+}
+
+Index infer_broadcast_dim(Infer *s, Index a, Index b)
+{
+    int64_t x, y;
+    bool p = poly_is_const(a, &x), q = poly_is_const(b, &y);
+    if (a == b || (q && y == 1))
+        return a;
+    if (p && x == 1)
+        return b;
+    if (p && q)
+        infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
+    if (p || q)
+        return p ? a : b;
+    return poly_max(s->polys, a, b);
+}
+
+bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims)
+{
+    *rank = 0;
+    for (uint32_t i = first; i < last; i++) {
+        const Value *v = infer_in(s, i);
+        if (!v)
+            continue;
+        if (v->rank < 0 || v->rank > MAX_RANK)
+            return false;
+        while (*rank < (uint32_t)v->rank) { // shift to the right
+            memmove(dims + 1, dims, *rank * sizeof *dims);
+            dims[0] = poly_const(s->polys, 1);
+            ++*rank;
+        }
+        for (uint32_t k = 0; k < (uint32_t)v->rank; k++) {
+            uint32_t at = *rank - (uint32_t)v->rank + k;
+            dims[at] = infer_broadcast_dim(s, dims[at], v->dims[k]);
+        }
+    }
+    return true;
+}
+
+void infer_error(Infer *s, const char *format, ...)
+{
+    va_list args;
+    Buf text = {0};
+    s->failed = true;
+    if (!s->diags)
+        return;
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    Diag *g = diag(s->diags, "SH001", SEV_ERROR, location_node(s->model, s->arena, s->node),
+                   "%.*s: %s", STR_ARG(str_escaped(s->arena, s->n->op)), text.at);
+    g->op = str_escaped(s->arena, s->n->op);
+    g->node = str_escaped(s->arena, s->n->name);
+    buf_free(&text);
+}
+
+void same_as_0(Infer *s)
+{
+    for (uint32_t o = 0; o < s->n->nout; o++)
+        infer_same(s, o, 0);
+}
+
+void broadcast(Infer *s)
+{
+    uint32_t rank;
+    Index dims[MAX_RANK + 1];
+    if (infer_broadcast(s, 0, s->n->nin, &rank, dims))
+        infer_shape(s, 0, rank, dims);
+}
+
+void infer_content_binary(Infer *s, ContentFn fn)
+{
+    uint32_t na, nb;
+    const Index *a = infer_content(s, 0, &na), *b = infer_content(s, 1, &nb);
+    if (!a || !b || (na != nb && na != 1 && nb != 1))
+        return;
+    uint32_t n = na == 1 ? nb : na;
+    Index *out = NEWS(s->arena, Index, n);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = fn(s->polys, a[na == 1 ? 0 : i], b[nb == 1 ? 0 : i]);
+        if (!out[i] || poly_is_overflow(out[i]))
+            return;
+    }
+    infer_set_content(s, 0, n, out);
+}
+
+void infer_content_copy(Infer *s, uint32_t o, uint32_t i)
+{
+    uint32_t n;
+    const Index *content = infer_content(s, i, &n);
+    if (content)
+        infer_set_content(s, o, n, content);
+}
+
+// ---- dtypes from the schema
+// -----------------------------------------------------------------------------
+
+typedef struct TypeVar {
+    const char *name;
+    ValueId from; // the value that bound it
+} TypeVar;
+
+typedef struct TypeVars {
+    TypeVar at[MAX_TYPE_VARS];
+    uint32_t n;
+} TypeVars;
+
+static const SchemaParam *param_at(const SchemaParam *params, uint32_t n, uint32_t i)
+{
+    if (i < n)
+        return &params[i];
+    return n && params[n - 1].option == PARAM_VARIADIC ? &params[n - 1] : NULL;
+}
+
+static ValueId var_find(const TypeVars *vars, const char *name)
+{
+    for (uint32_t i = 0; i < vars->n; i++)
+        if (strcmp(vars->at[i].name, name) == 0)
+            return vars->at[i].from;
+    return 0;
+}
+
+static void bind_vars(Infer *s, TypeVars *vars)
+{
+    const Schema *schema = s->n->schema;
+    for (uint32_t i = 0; i < s->n->nin; i++) {
+        const SchemaParam *p = param_at(schema->inputs, schema->ninputs, i);
+        const Value *v = infer_in(s, i);
+        if (!p || !p->type_var || !v || (v->kind == TYPE_TENSOR && v->dtype == DT_NONE) ||
+            v->kind == TYPE_NONE)
+            continue;
+        if (p->option == PARAM_VARIADIC && !p->homogeneous)
+            continue;
+        if (!var_find(vars, p->type_var) && vars->n < MAX_TYPE_VARS)
+            vars->at[vars->n++] = (TypeVar){p->type_var, s->n->in[i]};
+    }
+}
+
+static DType only_dtype(TypeSet types)
+{
+    for (int t = 1; t < DT_COUNT; t++)
+        if (types == (TypeSet)1 << t)
+            return (DType)t;
+    return DT_NONE;
+}
+
+static void dtypes_from_schema(Infer *s)
+{
+    TypeVars vars = {.n = 0};
+    const Schema *schema = s->n->schema;
+    bind_vars(s, &vars);
+    for (uint32_t o = 0; o < s->n->nout; o++) {
+        const SchemaParam *p = param_at(schema->outputs, schema->noutputs, o);
+        Value *v = out_value(s, o);
+        if (!p || !v)
+            continue;
+        ValueId from = p->type_var ? var_find(&vars, p->type_var) : 0;
+        if (from) {
+            const Value *f = value_at(s->model, from);
+            v->kind = f->kind;
+            v->dtype = f->dtype;
+            v->type = f->type;
+            v->why_dtype = (Why){.kind = WHY_OPERAND, .node = s->node, .from = from};
+        } else if (only_dtype(p->types)) {
+            v->kind = TYPE_TENSOR;
+            v->dtype = only_dtype(p->types);
+            v->why_dtype = (Why){.kind = WHY_SCHEMA, .node = s->node};
+        }
+    }
+}
+
+// Where neither schema nor rule say, the declaration is taken.
+static void fill_from_declared(Infer *s, uint32_t o)
+{
+    Value *v = out_value(s, o);
+    if (!v || !v->declared)
+        return;
+    const Type *t = v->declared;
+    if (v->kind == TYPE_NONE || (v->kind == TYPE_TENSOR && v->dtype == DT_NONE)) {
+        v->kind = t->kind;
+        v->type = t;
+        if (t->elem > 0 && t->elem < DT_COUNT && (t->kind == TYPE_TENSOR || t->kind == TYPE_SPARSE))
+            v->dtype = (DType)t->elem;
+        v->why_dtype = (Why){.kind = WHY_DECLARED, .node = s->node};
+    }
+    if (v->rank >= 0 || !t->has_shape || t->rank > MAX_RANK ||
+        (t->kind != TYPE_TENSOR && t->kind != TYPE_SPARSE))
+        return;
+    Index dims[MAX_RANK];
+    for (uint32_t i = 0; i < t->rank; i++) {
+        bool known = t->dims[i].kind == DIM_VALUE && t->dims[i].value >= 0;
+        dims[i] = known ? poly_const(s->polys, t->dims[i].value)
+                        : infer_dim_of_value(s, s->n->out[o], i, NULL);
+    }
+    set_dims(s->model, v, t->rank, dims);
+    v->why_shape = (Why){.kind = WHY_DECLARED, .node = s->node};
+}
+
+// A content that is all numbers is a constant.
+static void content_to_constant(Infer *s, uint32_t o)
+{
+    Value *v = out_value(s, o);
+    if (!v || !v->content || v->constant || v->rank < 0 || v->rank > 1 ||
+        !dtype_is_integer(v->dtype))
+        return;
+    int64_t k, n = v->ncontent, dims[1] = {n};
+    size_t width = dtype_info(v->dtype)->bytes;
+    if (v->rank == 0 && n != 1)
+        return;
+    unsigned char *bytes = NEWS(s->arena, unsigned char, (size_t)n *width + 1);
+    for (int64_t i = 0; i < n; i++) {
+        if (!poly_is_const(v->content[i], &k))
+            return;
+        scalar_store(v->dtype, bytes + (size_t)i * width, (Scalar){.i = k});
+    }
+    v->constant = tensor_new(s->arena, v->dtype, (uint32_t)v->rank, dims, bytes);
+}
+
+static void infer_one(Infer *s, NodeId id)
+{
+    Infer own = *s;
+    own.node = id;
+    own.n = node_at(s->model, id);
+    own.failed = false;
+    for (uint32_t o = 0; o < own.n->nout; o++) {
+        Value *v = out_value(&own, o);
+        if (!v)
+            continue;
+        v->kind = TYPE_NONE;
+        v->dtype = DT_NONE;
+        v->rank = -1;
+        v->dims = v->content = NULL;
+        v->ncontent = 0;
+        v->constant = NULL;
+    }
+    if (own.n->schema && !own.n->schema->deprecated)
+        dtypes_from_schema(&own);
+    if (own.n->def && own.n->def->infer)
+        own.n->def->infer(&own);
+    for (uint32_t o = 0; o < own.n->nout; o++) {
+        fill_from_declared(&own, o);
+        content_to_constant(&own, o);
+    }
+}
+
+// ---- graphs and models
+// ----------------------------------------------------------------------------------
+
+static void begin_graph(Model *m, GraphId g)
+{
+    const Graph *graph = graph_at(m, g);
+    for (uint32_t i = 0; i < graph->initializers.len; i++)
+        if (graph->initializers.at[i].value)
+            set_constant(m, graph->initializers.at[i].value, graph->initializers.at[i].data,
+                         WHY_INITIALIZER);
+}
+
+void infer_graph(Infer *s, GraphId g)
+{
+    begin_graph(s->model, g);
+    for (uint32_t i = 0; i < graph_at(s->model, g)->nodes.len; i++)
+        infer_one(s, graph_at(s->model, g)->nodes.at[i]);
+}
+
+static void note_declarations(Model *m)
+{
+    for (ValueId v = 1; v < m->values.len; v++)
+        value_at(m, v)->declared = NULL;
+    for (GraphId g = 1; g < m->graphs.len; g++) {
+        const Graph *graph = graph_at(m, g);
+        for (uint32_t i = 0; i < graph->infos.len; i++)
+            value_at(m, graph->infos.at[i].value)->declared = graph->infos.at[i].type;
+        for (uint32_t i = 0; i < graph->outputs.len; i++)
+            if (graph->outputs.at[i].type)
+                value_at(m, graph->outputs.at[i].value)->declared = graph->outputs.at[i].type;
+        for (uint32_t i = 0; i < graph->inputs.len; i++)
+            if (graph->inputs.at[i].type)
+                value_at(m, graph->inputs.at[i].value)->declared = graph->inputs.at[i].type;
+    }
+}
+
+void infer_model(Model *m, Diags *diags)
+{
+    Infer s = {.model = m, .polys = m->polys, .arena = m->arena, .diags = diags};
+    registry_bind(m);
+    note_declarations(m);
+    if (!m->main)
+        return;
+    const Graph *g = graph_at(m, m->main);
+    for (uint32_t i = 0; i < g->inputs.len; i++) {
+        Value *v = value_at(m, g->inputs.at[i].value);
+        v->rank = -1;
+        if (g->inputs.at[i].type)
+            take_declared(m, g->inputs.at[i].value, g->inputs.at[i].type);
+    }
+    infer_graph(&s, m->main);
+}
+
+void infer_node(Model *m, NodeId n, Diags *diags)
+{
+    Infer s = {.model = m, .polys = m->polys, .arena = m->arena, .diags = diags};
+    registry_bind_node(m, n);
+    infer_one(&s, n);
+}

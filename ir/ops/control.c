@@ -1,0 +1,247 @@
+// Control flow: what If, Loop and Scan give, from what their subgraphs give.
+
+#include "ir/ops/control.h"
+
+enum { MAX_ROUNDS = 8 };
+
+// The type of output o from a branch's result.
+static void join_first(Infer *s, uint32_t o, const Value *v, GraphId g)
+{
+    Index dims[MAX_RANK];
+    Value *out = value_at(s->model, s->n->out[o]);
+    out->kind = v->kind;
+    out->type = v->type;
+    out->dtype = v->dtype;
+    out->why_dtype = out->why_shape =
+        (Why){.kind = WHY_BRANCH, .node = s->node, .from = (ValueId)(v - s->model->values.at)};
+    if (v->rank < 0 || v->rank > MAX_RANK)
+        return;
+    for (int32_t i = 0; i < v->rank; i++)
+        dims[i] = infer_dim_is_local(s, v->dims[i], g) ? infer_data_dim(s, o, (uint32_t)i, "branch")
+                                                       : v->dims[i];
+    infer_shape(s, o, (uint32_t)v->rank, dims);
+}
+
+static void join_second(Infer *s, uint32_t o, const Value *v, GraphId g)
+{
+    Value *out = value_at(s->model, s->n->out[o]);
+    if (v->rank != out->rank) {
+        out->rank = -1;
+        return;
+    }
+    for (int32_t i = 0; i < v->rank; i++)
+        if (out->dims[i] != v->dims[i] || infer_dim_is_local(s, v->dims[i], g))
+            out->dims[i] = infer_data_dim(s, o, (uint32_t)i, "branch");
+}
+
+static void join_branch(Infer *s, GraphId g, bool first)
+{
+    const Graph *graph = graph_at(s->model, g);
+    for (uint32_t o = 0; o < s->n->nout && o < graph->outputs.len; o++) {
+        if (!s->n->out[o])
+            continue;
+        const Value *v = value_at(s->model, graph->outputs.at[o].value);
+        if (first)
+            join_first(s, o, v, g);
+        else
+            join_second(s, o, v, g);
+    }
+}
+
+static void infer_if(Infer *s)
+{
+    GraphId yes = node_graph(s->n, "then_branch"), no = node_graph(s->n, "else_branch");
+    const unsigned char *known = infer_constant(s, 0, NULL);
+    if (!yes || !no)
+        return;
+    if (known) {
+        GraphId taken = *known ? yes : no;
+        infer_graph(s, taken);
+        join_branch(s, taken, true);
+        return;
+    }
+    infer_graph(s, yes);
+    infer_graph(s, no);
+    join_branch(s, yes, true);
+    join_branch(s, no, false);
+}
+
+// ---- carried values
+// -------------------------------------------------------------------------------------
+
+static void carry_in(Infer *s, const Graph *body, uint32_t first, uint32_t from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Value *v = infer_in(s, from + i);
+        ValueId inner = body->inputs.at[first + i].value;
+        if (v)
+            infer_value(s, inner, v->dtype, v->rank, v->dims);
+        if (v)
+            value_at(s->model, inner)->kind = v->kind;
+        if (v)
+            value_at(s->model, inner)->type = v->type;
+    }
+}
+
+// Makes dims that the body changes data dims of the carried value; true if something had to be
+// widened.
+static bool widen(Infer *s, const Graph *body, uint32_t in, uint32_t out, uint32_t n)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < n; i++) {
+        ValueId inner = body->inputs.at[in + i].value;
+        Value *before = value_at(s->model, inner);
+        const Value *after = value_at(s->model, body->outputs.at[out + i].value);
+        if (before->rank < 0)
+            continue;
+        if (after->rank != before->rank) {
+            before->rank = -1;
+            changed = true;
+            continue;
+        }
+        for (int32_t k = 0; k < before->rank; k++) {
+            Index own = infer_dim_of_value(s, inner, (uint32_t)k, "carried");
+            if (before->dims[k] == after->dims[k] || before->dims[k] == own)
+                continue;
+            before->dims[k] = own;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static void carry_out(Infer *s, GraphId g, uint32_t in, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && i < s->n->nout; i++)
+        if (s->n->out[i])
+            join_first(s, i, value_at(s->model, graph_at(s->model, g)->inputs.at[in + i].value), g);
+}
+
+// Output o gathers the body's result v along a new dim of size `count` (NULL: known when it has
+// run).
+static void scan_out(Infer *s, uint32_t o, ValueId result, GraphId g, Index count, int64_t axis)
+{
+    const Value *v = value_at(s->model, result);
+    Index dims[MAX_RANK];
+    if (o >= s->n->nout || !s->n->out[o])
+        return;
+    infer_dtype(s, o, v->dtype);
+    if (v->rank < 0 || v->rank + 1 > MAX_RANK)
+        return;
+    uint32_t rank = (uint32_t)v->rank + 1, at = (uint32_t)(axis < 0 ? axis + rank : axis) % rank;
+    for (uint32_t i = 0; i + 1 < rank; i++) {
+        uint32_t to = i + (i >= at);
+        dims[to] =
+            infer_dim_is_local(s, v->dims[i], g) ? infer_data_dim(s, o, to, "scanned") : v->dims[i];
+    }
+    dims[at] = count ? count : infer_data_dim(s, o, at, "iterations");
+    infer_shape(s, o, rank, dims);
+}
+
+static bool is_true(Infer *s, ValueId v)
+{
+    Str error;
+    const TensorData *t = value_at(s->model, v)->constant;
+    const unsigned char *at =
+        t ? tensor_elements(s->model, (TensorData *)(uintptr_t)t, &error) : NULL;
+    return at && *at;
+}
+
+// Does the body hand its condition on unchanged, or give true?
+static bool keeps_going(Infer *s, const Graph *body)
+{
+    ValueId v = body->outputs.at[0].value;
+    while (value_at(s->model, v)->def == DEF_NODE &&
+           node_is(node_at(s->model, value_at(s->model, v)->node), "Identity"))
+        v = node_at(s->model, value_at(s->model, v)->node)->in[0];
+    return v == body->inputs.at[1].value || is_true(s, v);
+}
+
+static void infer_loop(Infer *s)
+{
+    GraphId g = node_graph(s->n, "body");
+    if (!g)
+        return;
+    const Graph *body = graph_at(s->model, g);
+    uint32_t n = s->n->nin > 2 ? s->n->nin - 2 : 0, len;
+    if (body->inputs.len != n + 2 || body->outputs.len < n + 1) {
+        infer_error(s, "the body has %u inputs and %u outputs for %u carried values",
+                    body->inputs.len, body->outputs.len, n);
+        return;
+    }
+    infer_value(s, body->inputs.at[0].value, DT_I64, 0, NULL);
+    infer_value(s, body->inputs.at[1].value, DT_BOOL, 0, NULL);
+    carry_in(s, body, 2, 2, n);
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        infer_graph(s, g);
+        if (!widen(s, graph_at(s->model, g), 2, 1, n))
+            break;
+    }
+    body = graph_at(s->model, g);
+    carry_out(s, g, 2, n);
+    const Index *m = infer_content(s, 0, &len);
+    bool counted =
+        m && len == 1 && keeps_going(s, body) && (!infer_in(s, 1) || is_true(s, s->n->in[1]));
+    Index count = counted ? poly_max(s->polys, m[0], poly_const(s->polys, 0)) : NULL;
+    for (uint32_t i = 0; 1 + n + i < body->outputs.len; i++)
+        scan_out(s, n + i, body->outputs.at[1 + n + i].value, g, count, 0);
+}
+
+static int64_t listed(Infer *s, const char *name, uint32_t i)
+{
+    const int64_t *at;
+    uint32_t n;
+    return node_ints(s->n, name, &at, &n) && i < n ? at[i] : 0;
+}
+
+static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index *count)
+{
+    const Value *v = infer_in(s, n + i);
+    Index dims[MAX_RANK];
+    if (!v || v->rank < 1 || v->rank > MAX_RANK)
+        return;
+    int64_t axis = infer_axis(s, listed(s, "scan_input_axes", i), v->rank);
+    if (axis < 0)
+        return;
+    for (int32_t k = 0; k + 1 < v->rank; k++)
+        dims[k] = v->dims[k + (k >= axis)];
+    if (!*count)
+        *count = v->dims[axis];
+    infer_value(s, body->inputs.at[n + i].value, v->dtype, v->rank - 1, dims);
+}
+
+static void infer_scan(Infer *s)
+{
+    GraphId g = node_graph(s->n, "body");
+    uint32_t m = (uint32_t)node_int(s->n, "num_scan_inputs", 0);
+    if (!g || m == 0 || m > s->n->nin || opset_of(s->model, s->n) < 9)
+        return;
+    const Graph *body = graph_at(s->model, g);
+    uint32_t n = s->n->nin - m;
+    Index count = NULL;
+    if (body->inputs.len != s->n->nin || body->outputs.len < n) {
+        infer_error(s, "the body has %u inputs and %u outputs for %u states and %u scanned inputs",
+                    body->inputs.len, body->outputs.len, n, m);
+        return;
+    }
+    carry_in(s, body, 0, 0, n);
+    for (uint32_t i = 0; i < m; i++)
+        slice_in(s, body, i, n, &count);
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        infer_graph(s, g);
+        if (!widen(s, graph_at(s->model, g), 0, 0, n))
+            break;
+    }
+    body = graph_at(s->model, g);
+    carry_out(s, g, 0, n);
+    for (uint32_t i = 0; n + i < body->outputs.len; i++)
+        scan_out(s, n + i, body->outputs.at[n + i].value, g, count,
+                 listed(s, "scan_output_axes", i));
+}
+
+const OpDef ops_control[] = {
+    {"If", 1, infer_if, lower_if, {NULL}, NULL},
+    {"Loop", 1, infer_loop, lower_loop, {NULL}, NULL},
+    {"Scan", 9, infer_scan, lower_scan, {NULL}, NULL},
+    {0},
+};
