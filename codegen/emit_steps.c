@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/print_parts.h"
+#include "ir/infer.h"
 
 #include <string.h>
 
@@ -307,6 +308,7 @@ static void print_dim_check(Printer *p, uint32_t input, uint32_t k, Index d)
 void emit_bind(Printer *p, const Plan *plan)
 {
     Module *mod = p->mod;
+    uint8_t *defined_by = NEWS(p->arena, uint8_t, (mod->inputs.len + 1) * MAX_RANK);
     uint8_t *seen = NEWS(p->arena, uint8_t, dim_count(mod->polys) + 1);
     buf_printf(p->out, "static int %s_bind(cameo_context *c, int64_t *sizes)\n{\n", p->prefix);
     p->indent = 1;
@@ -320,8 +322,10 @@ void emit_bind(Printer *p, const Plan *plan)
                     print_line(p, "const int64_t d%u = c->dims[%u] = c->inputs[%u].dims[%u];", d, d,
                                i, k);
                     print_line(p, "(void)d%u;", d);
-                    seen[d] = (uint8_t)(i + 1 < 255 ? i + 1 : 255);
-                } else if (pass == 1 && !poly_is_const(b->dims[k], NULL)) {
+                    seen[d] = 1;
+                    defined_by[i * MAX_RANK + k] = 1;
+                } else if (pass == 1 && !poly_is_const(b->dims[k], NULL) &&
+                           !defined_by[i * MAX_RANK + k]) {
                     print_dim_check(p, i, k, b->dims[k]);
                 }
             }

@@ -183,6 +183,20 @@ static const char *print_linear(Printer *p, uint32_t rank, const Index *dims, co
     return s;
 }
 
+const char *without_parentheses(Printer *p, const char *s)
+{
+    size_t n = strlen(s);
+    if (n < 2 || s[0] != '(' || s[n - 1] != ')')
+        return s;
+    int depth = 0;
+    for (size_t i = 0; i + 1 < n; i++) {
+        depth += (s[i] == '(') - (s[i] == ')');
+        if (depth == 0)
+            return s; // the first one closes before the end
+    }
+    return arena_copy(p->arena, s + 1, n - 2);
+}
+
 const char *print_element(Printer *p, BufferId b, const Index *at)
 {
     const Buffer *buf = buffer_at(p->mod, b);
@@ -419,7 +433,7 @@ static void print_arm(Printer *p, uint32_t temp, const Expr *arm)
 {
     uint32_t mark = print_block_begin(p);
     const char *v = print_expr(p, arm);
-    print_line(p, "t%u = %s;", temp, v);
+    print_line(p, "t%u = %s;", temp, without_parentheses(p, v));
     print_block_end(p, mark);
 }
 
@@ -434,7 +448,7 @@ static const char *print_select(Printer *p, const Expr *e)
     }
     uint32_t t = ++p->ntemps;
     print_line(p, "%s t%u;", type_of_value(p, e->dtype), t);
-    print_line(p, "if (%s) {", cond);
+    print_line(p, "if (%s) {", without_parentheses(p, cond));
     print_arm(p, t, e->b);
     print_line(p, "} else {");
     print_arm(p, t, e->c);
@@ -511,7 +525,7 @@ const char *print_expr(Printer *p, const Expr *e)
     if (!shared && (strlen(s) < LONG_TEXT || p->in_arm))
         return s;
     uint32_t t = ++p->ntemps;
-    print_line(p, "const %s t%u = %s;", type_of_value(p, e->dtype), t, s);
+    print_line(p, "const %s t%u = %s;", type_of_value(p, e->dtype), t, without_parentheses(p, s));
     memo_add(p, e, t);
     return text(p, "t%u", t);
 }

@@ -10,6 +10,8 @@
 enum { MAX_LOOPS = 64 }; // variables of one reduction
 
 const char *print_index_bare(Printer *p, Index i); // without parentheses around a sum
+// Without the parentheses that hold all of it.
+const char *without_parentheses(Printer *p, const char *s);
 Index linear_index(Printer *p, uint32_t rank, const Index *dims, const Index *at);
 const char *print_row_element(Printer *p, const Stmt *set);
 const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, const char *b);

@@ -104,7 +104,8 @@ void print_hoisted_expr(Printer *p, const Expr *e)
         const char *v = print_expr(p, e);
         if (!p->temp_of[e->id]) {
             uint32_t t = ++p->ntemps;
-            print_line(p, "const %s t%u = %s;", type_of_value(p, e->dtype), t, v);
+            print_line(p, "const %s t%u = %s;", type_of_value(p, e->dtype), t,
+                       without_parentheses(p, v));
             memo_add(p, e, t);
         }
         if (alone)
@@ -276,6 +277,13 @@ static const char *least_or_greatest(Printer *p, ReduceOp op, DType t)
     return print_literal(p, t, (Scalar){.i = (int64_t)(op == R_MAX ? least : most)});
 }
 
+static const char *print_combined(Printer *p, BinaryOp op, DType t, const char *acc, const char *v)
+{
+    char *inner = arena_alloc(p->arena, strlen(v) + 3);
+    sprintf(inner, "(%s)", v);
+    return without_parentheses(p, print_binary_op(p, op, t, acc, inner));
+}
+
 static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
 {
     DType type = e->b->dtype;
@@ -289,17 +297,17 @@ static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
             print_line(p, "%s %s= %s;", acc, e->op == R_ADD ? "+" : "*", v);
         else
             print_line(p, "%s = %s;", acc,
-                       print_binary_op(p, e->op == R_ADD ? B_ADD : B_MUL, type, acc, v));
+                       print_combined(p, e->op == R_ADD ? B_ADD : B_MUL, type, acc, v));
         break;
     case R_MAX:
     case R_MIN:
         print_line(p, "%s = %s;", acc,
-                   print_binary_op(p, e->op == R_MAX ? B_MAX : B_MIN, type, acc, v));
+                   print_combined(p, e->op == R_MAX ? B_MAX : B_MIN, type, acc, v));
         break;
     case R_AND:
     case R_OR:
         print_line(p, "%s = %s;", acc,
-                   print_binary_op(p, e->op == R_AND ? B_AND : B_OR, type, acc, v));
+                   print_combined(p, e->op == R_AND ? B_AND : B_OR, type, acc, v));
         break;
     case R_ARGMAX:
     case R_ARGMIN:
@@ -340,10 +348,10 @@ static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t)
     }
     uint32_t tests = 0, test_marks[64];
     for (; tests < b.tests.len && tests < 64; tests++) {
-        print_line(p, "if (%s) {", print_expr(p, b.tests.at[tests]));
+        print_line(p, "if (%s) {", without_parentheses(p, print_expr(p, b.tests.at[tests])));
         test_marks[tests] = print_block_begin(p);
     }
-    combine(p, e, t, print_expr(p, e->b));
+    combine(p, e, t, without_parentheses(p, print_expr(p, e->b)));
     while (tests > 0) {
         print_block_end(p, test_marks[--tests]);
         print_line(p, "}");
@@ -410,7 +418,7 @@ static void print_if(Printer *p, const Stmt *s)
     print_statement_begin(p, s->value, NULL, 0);
     const char *cond = print_expr(p, s->value);
     print_statement_end(p);
-    print_line(p, "if (%s) {", cond);
+    print_line(p, "if (%s) {", without_parentheses(p, cond));
     print_block(p, s->body);
     if (s->other) {
         print_line(p, "} else {");
@@ -486,7 +494,7 @@ static void print_stmt(Printer *p, const Stmt *s)
     if (s->kind == S_UPDATE) {
         print_update(p, s);
     } else {
-        const char *v = print_expr(p, s->value);
+        const char *v = without_parentheses(p, print_expr(p, s->value));
         if (s->kind == S_LET)
             print_line(p, "const %s v%u = %s;", type_of_value(p, s->value->dtype), s->local, v);
         else if (s->kind == S_SET)
