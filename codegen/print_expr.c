@@ -358,15 +358,21 @@ static const char *print_cast(Printer *p, const Expr *e)
     }
     if (to == DT_U64)
         return text(p, "cameo_to_u64(%s)", a);
+    if (dtype_is_integer(to) && from_plain && sub_byte)
+        return text(p, "cameo_wrap_%s((uint64_t)cameo_to_int(%s, INT64_MIN, INT64_MAX))",
+                    dtype_suffix(to), a);
     if (dtype_is_integer(to) && from_plain) {
         bool is_signed = dtype_is_signed(to);
         uint64_t most = ((uint64_t)1 << (t->bits - is_signed)) - 1;
+        int64_t least = is_signed ? -(int64_t)most - 1 : 0;
         return text(p, "(%s)cameo_to_int(%s, %s, %s)", p->dialect->type[to], a,
-                    print_literal(p, DT_I64, (Scalar){.i = is_signed ? -(int64_t)most - 1 : 0}),
+                    print_literal(p, DT_I64, (Scalar){.i = least}),
                     print_literal(p, DT_I64, (Scalar){.i = (int64_t)most}));
     }
-    const char *mode = dtype_is_float(to) && t->bits <= 8 && !e->saturate ? "_wide" : "";
-    return text(p, "cameo_cast_%s_%s%s(%s)", dtype_suffix(from), dtype_suffix(to), mode, a);
+    bool half = to == DT_F16 || to == DT_BF16;
+    if (dtype_is_small_float(to) && !half)
+        return text(p, "cameo_cast_f64_%s(%s, %d)", dtype_suffix(to), a, e->saturate);
+    return text(p, "cameo_cast_%s_%s(%s)", dtype_suffix(from), dtype_suffix(to), a);
 }
 
 // ---- sharing and laziness ----------------------------------------------------------------------

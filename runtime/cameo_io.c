@@ -375,6 +375,22 @@ double cameo_element(const cameo_tensor *t, int64_t i)
         return ((const uint32_t *)t->elements)[i];
     case 13:
         return (double)((const uint64_t *)t->elements)[i];
+    case 17:
+        return cameo_cast_f8e4m3fn_f32(*at);
+    case 18:
+        return cameo_cast_f8e4m3fnuz_f32(*at);
+    case 19:
+        return cameo_cast_f8e5m2_f32(*at);
+    case 20:
+        return cameo_cast_f8e5m2fnuz_f32(*at);
+    case 23:
+        return cameo_cast_f4e2m1_f32(*at);
+    case 24:
+        return cameo_cast_f8e8m0_f32(*at);
+    case 27:
+        return cameo_cast_f6e2m3_f32(*at);
+    case 28:
+        return cameo_cast_f6e3m2_f32(*at);
     default:
         return NAN;
     }

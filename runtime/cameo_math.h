@@ -334,58 +334,24 @@ CAMEO_FN double cameo_bits_i64_f64(int64_t v)
     return cameo_bits_u64_f64((uint64_t)v);
 }
 
-/* ---- floats of less than 32 bits: sign, ebits of exponent, mbits of mantissa */
+/* ---- floats of less than 32 bits */
 
-/* |v| rounded to nearest even: exponent and mantissa joined, not yet checked for overflow. */
-CAMEO_FN uint32_t cameo_small_round(double v, int mbits, int bias)
-{
-    double a = fabs(v);
-    if (a == 0)
-        return 0;
-    int e = (int)(cameo_bits_f64_u64(a) >> 52) - 1023;
-    e = e < 1 - bias ? 1 - bias : e;
-    double q = rint(ldexp(a, mbits - e));
-    return (uint32_t)((e + bias - 1) << mbits) + (uint32_t)q;
-}
-
-/* Bits of a finite number, of zero and of what is not normal. */
-CAMEO_FN float cameo_small_value(uint32_t bits, int mbits, int bias)
-{
-    int e = (int)(bits >> mbits);
-    uint32_t m = bits & ((1u << mbits) - 1);
-    return e ? ldexpf((float)(m + (1u << mbits)), e - bias - mbits)
-             : ldexpf((float)m, 1 - bias - mbits);
-}
-
-CAMEO_FN uint16_t cameo_cast_f64_f16(double v)
-{
-    uint32_t sign = signbit(v) ? 0x8000u : 0;
-    if (v != v)
-        return (uint16_t)(sign | 0x7e00);
-    uint32_t r = fabs(v) >= 65520.0 ? 0x7c00 : cameo_small_round(v, 10, 15);
-    return (uint16_t)(sign | r);
-}
 CAMEO_FN uint16_t cameo_cast_f32_f16(float v)
 {
-    return cameo_cast_f64_f16((double)v);
+    uint32_t u = cameo_bits_f32_u32(v), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    if (a >= 0x47800000) /* 2^16 and above, infinity, NaN */
+        return (uint16_t)(sign | (a > 0x7f800000 ? 0x7e00 : 0x7c00));
+    if (a < 0x38800000) /* below 2^-14: adding 1/2 rounds to the unit 2^-24 */
+        return (uint16_t)(sign | (cameo_bits_f32_u32(cameo_bits_u32_f32(a) + 0.5f) - 0x3f000000));
+    return (uint16_t)(sign | (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13);
 }
 CAMEO_FN float cameo_cast_f16_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fffu;
     if (rest >= 0x7c00)
         return cameo_bits_u32_f32(sign | 0x7f800000 | (rest & 0x3ff) << 13);
-    /* the exponent moved to where float32 keeps it, then scaled by 2^112: exact, subnormals too */
+    /* the exponent moved to where float32 keeps it, then scaled by 2^112: exact */
     return cameo_bits_u32_f32(sign | rest << 13) * 0x1p112f;
-}
-
-CAMEO_FN uint16_t cameo_cast_f64_bf16(double v)
-{
-    uint32_t sign = signbit(v) ? 0x8000u : 0;
-    if (v != v)
-        return (uint16_t)(sign | 0x7fc0);
-    if (isinf(v) || fabs(v) >= 0x1.ffp127)
-        return (uint16_t)(sign | 0x7f80);
-    return (uint16_t)(sign | cameo_small_round(v, 7, 127));
 }
 CAMEO_FN uint16_t cameo_cast_f32_bf16(float v)
 {
@@ -397,6 +363,162 @@ CAMEO_FN uint16_t cameo_cast_f32_bf16(float v)
 CAMEO_FN float cameo_cast_bf16_f32(uint16_t h)
 {
     return cameo_bits_u32_f32((uint32_t)h << 16);
+}
+
+/* Sign, exponent and mantissa from the top; inf, nan: their codes, -1: there is none. A nan that is
+ * the sign bit alone means that there is no negative zero. */
+typedef struct cameo_small {
+    int exponent, mantissa, bias, max, inf, nan;
+} cameo_small;
+
+CAMEO_FN float cameo_decode_small(cameo_small f, uint32_t code)
+{
+    uint32_t sign_bit = 1u << (f.exponent + f.mantissa), rest = code & (sign_bit - 1);
+    float sign = code & sign_bit ? -1.0f : 1.0f;
+    if (f.nan == (int)sign_bit ? code == sign_bit
+                               : f.nan >= 0 && (int)rest > (f.inf >= 0 ? f.inf : f.max))
+        return NAN;
+    if (f.inf >= 0 && (int)rest == f.inf)
+        return sign * INFINITY;
+    int e = (int)(rest >> f.mantissa);
+    float m = (float)(rest & ((1u << f.mantissa) - 1));
+    return sign * (e ? ldexpf(m + (float)(1u << f.mantissa), e - f.bias - f.mantissa)
+                     : ldexpf(m, 1 - f.bias - f.mantissa));
+}
+
+/* |v| in units of the last place at its exponent, rounded to even, is the code. */
+CAMEO_FN uint32_t cameo_encode_small(cameo_small f, double v, int saturate)
+{
+    uint32_t sign_bit = 1u << (f.exponent + f.mantissa);
+    uint32_t sign = cameo_bits_f64_u64(v) >> 63 ? sign_bit : 0;
+    int no_negative_zero = f.nan == (int)sign_bit;
+    if (v != v)
+        return f.nan < 0 ? sign : no_negative_zero ? sign_bit : (uint32_t)f.nan | sign;
+    double a = fabs(v);
+    int64_t code = INT64_MAX;
+    if (a < (double)INFINITY) {
+        int e = (int)(cameo_bits_f64_u64(a) >> 52) - 1023, least = 1 - f.bias;
+        int unit = (e < least ? least : e) - f.mantissa;
+        double q = rint(ldexp(a, -unit)); /* at most 2^(mantissa + 1) */
+        code = (int64_t)(unit + f.mantissa - least) * ((int64_t)1 << f.mantissa) + (int64_t)q;
+    }
+    if (code > f.max) {
+        if (saturate || (f.inf < 0 && f.nan < 0))
+            code = f.max;
+        else if (f.inf >= 0)
+            code = f.inf;
+        else
+            return no_negative_zero ? sign_bit : (uint32_t)f.nan | sign;
+    }
+    return code == 0 && no_negative_zero ? 0 : (uint32_t)code | sign;
+}
+
+CAMEO_FN uint16_t cameo_cast_f64_f16(double v)
+{
+    cameo_small f = {5, 10, 15, 0x7bff, 0x7c00, 0x7e00};
+    return (uint16_t)cameo_encode_small(f, v, 0);
+}
+CAMEO_FN uint16_t cameo_cast_f64_bf16(double v)
+{
+    cameo_small f = {8, 7, 127, 0x7f7f, 0x7f80, 0x7fc0};
+    return (uint16_t)cameo_encode_small(f, v, 0);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e4m3fn(double v, int saturate)
+{
+    cameo_small f = {4, 3, 7, 0x7e, -1, 0x7f};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e4m3fn_f32(uint8_t code)
+{
+    cameo_small f = {4, 3, 7, 0x7e, -1, 0x7f};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e4m3fnuz(double v, int saturate)
+{
+    cameo_small f = {4, 3, 8, 0x7f, -1, 0x80};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e4m3fnuz_f32(uint8_t code)
+{
+    cameo_small f = {4, 3, 8, 0x7f, -1, 0x80};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e5m2(double v, int saturate)
+{
+    cameo_small f = {5, 2, 15, 0x7b, 0x7c, 0x7e};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e5m2_f32(uint8_t code)
+{
+    cameo_small f = {5, 2, 15, 0x7b, 0x7c, 0x7e};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e5m2fnuz(double v, int saturate)
+{
+    cameo_small f = {5, 2, 16, 0x7f, -1, 0x80};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e5m2fnuz_f32(uint8_t code)
+{
+    cameo_small f = {5, 2, 16, 0x7f, -1, 0x80};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f4e2m1(double v, int saturate)
+{
+    cameo_small f = {2, 1, 1, 0x7, -1, -1};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f4e2m1_f32(uint8_t code)
+{
+    cameo_small f = {2, 1, 1, 0x7, -1, -1};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f6e2m3(double v, int saturate)
+{
+    cameo_small f = {2, 3, 1, 0x1f, -1, -1};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f6e2m3_f32(uint8_t code)
+{
+    cameo_small f = {2, 3, 1, 0x1f, -1, -1};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f6e3m2(double v, int saturate)
+{
+    cameo_small f = {3, 2, 3, 0x1f, -1, -1};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f6e3m2_f32(uint8_t code)
+{
+    cameo_small f = {3, 2, 3, 0x1f, -1, -1};
+    return cameo_decode_small(f, code);
+}
+
+/* Powers of two: code e is 2^(e - 127), 255 is NaN. Rounds to nearest, ties up. */
+CAMEO_FN uint8_t cameo_cast_f64_f8e8m0(double v, int saturate)
+{
+    (void)saturate;
+    if (v != v || v < 0)
+        return 255;
+    if (v == 0)
+        return 0;
+    if (v > 0x1p1000)
+        return 254;
+    int e;
+    double m = frexp(v, &e);
+    e += m >= 0.75 ? 0 : -1;
+    return (uint8_t)(e < -127 ? 0 : e > 127 ? 254 : e + 127);
+}
+CAMEO_FN float cameo_cast_f8e8m0_f32(uint8_t code)
+{
+    return code == 255 ? NAN : ldexpf(1.0f, (int)code - 127);
 }
 
 #endif
