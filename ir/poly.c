@@ -178,6 +178,11 @@ Index loop_extent(const Polys *p, LoopId v)
     return p->loops.at[v];
 }
 
+uint32_t loop_count(const Polys *p)
+{
+    return p->loops.len - 1;
+}
+
 Index poly_loop(Polys *p, LoopId v)
 {
     return of_atom(p, (Atom){.kind = ATOM_LOOP, .var = v, .a = p->loops.at[v]});

@@ -1,0 +1,319 @@
+// The back end as a script: lower, plan, print, call the C compiler, put the result in its place.
+
+#include "codegen/compile.h"
+#include "base/file.h"
+#include "codegen/embedded.h"
+#include "ir/infer.h"
+#include "ir/lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Build {
+    Arena *arena;
+    const CompileOptions *o;
+    CompileReport *report;
+    const char *dir, *prefix, *cc;
+} Build;
+
+const char *prefix_of(Arena *a, const char *path)
+{
+    const char *stem = strrchr(path, '/');
+    stem = stem ? stem + 1 : path;
+    const char *dot = strchr(stem, '.');
+    size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
+    char *out = arena_alloc(a, n + 8);
+    size_t k = 0;
+    if (n == 0 || (stem[0] >= '0' && stem[0] <= '9'))
+        out[k++] = 'm';
+    for (size_t i = 0; i < n; i++) {
+        char c = stem[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        out[k++] = plain ? c : '_';
+    }
+    return out;
+}
+
+static const char *join(Arena *a, const char *dir, const char *name, const char *ending)
+{
+    return str_printf(a, "%s/%s%s", dir, name, ending).at;
+}
+
+Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
+{
+    (void)o;
+    infer_model(m, diags);
+    if (diags->errors)
+        return NULL;
+    Module *mod = lower_model(m, diags);
+    if (!mod || diags->errors)
+        return NULL;
+    legalize_module(mod);
+    report->nkernels = mod->nkernels;
+    return mod;
+}
+
+// ---- files -----------------------------------------------------------------------------------
+
+static int write_text(Build *b, const char *path, const Buf *text)
+{
+    return file_write(path, text->at ? text->at : "", text->len, 0644, &b->report->error, b->arena)
+               ? 0
+               : 3;
+}
+
+static int write_runtime(Build *b)
+{
+    for (const EmbeddedFile *f = embedded_files; f->name; f++) {
+        const char *path = join(b->arena, b->dir, f->name, "");
+        if (!file_write(path, f->text, f->len, 0644, &b->report->error, b->arena))
+            return 3;
+    }
+    return 0;
+}
+
+static int write_main(Build *b, const char *path)
+{
+    Buf text = {0};
+    buf_printf(&text,
+               "#include \"cameo_main.h\"\n\n"
+               "extern const cameo_model %s_model;\n\n"
+               "int main(int argc, char **argv)\n{\n"
+               "    return cameo_main(&%s_model, argc, argv);\n}\n",
+               b->prefix, b->prefix);
+    int status = write_text(b, path, &text);
+    buf_free(&text);
+    return status;
+}
+
+// ---- the C compiler ----------------------------------------------------------------------------
+
+static int find_compiler(Build *b)
+{
+    static const char *const known[] = {"gcc", "clang-19", "clang", "cc"};
+    bool clang = b->o->kind == EMIT_BITCODE;
+    if (b->o->cc)
+        b->cc = process_find(b->arena, b->o->cc);
+    for (int i = clang ? 1 : 0; !b->o->cc && i < (clang ? 3 : 4) && !b->cc; i++)
+        b->cc = process_find(b->arena, known[i]);
+    if (b->cc)
+        return 0;
+    b->report->error = str_printf(b->arena, "no working C compiler: %s is not on the path",
+                                  b->o->cc ? b->o->cc
+                                  : clang  ? "clang-19"
+                                           : "gcc");
+    return 2;
+}
+
+static int call(Build *b, const char *const *argv)
+{
+    Buf output = {0};
+    int status = 0;
+    if (b->o->verbose) {
+        for (const char *const *a = argv; *a; a++)
+            fprintf(stderr, "%s%s", a == argv ? "" : " ", *a);
+        fprintf(stderr, "\n");
+    }
+    bool ran = process_run(b->arena, argv, &output, &status, &b->report->error);
+    if (ran && status != 0)
+        b->report->error = str_printf(
+            b->arena,
+            "the C compiler rejects what Cameo emitted; this is a bug of Cameo, please report it\n"
+            "%.*s",
+            (int)(output.len < 4000 ? output.len : 4000), output.at ? output.at : "");
+    buf_free(&output);
+    return !ran ? 2 : status != 0 ? 4 : 0;
+}
+
+enum { MAX_ARGS = 40 };
+
+static uint32_t add_flags(Build *b, const char **argv)
+{
+    const CompileOptions *o = b->o;
+    uint32_t n = 0;
+    argv[n++] = b->cc;
+    argv[n++] = "-std=c11";
+    argv[n++] = "-D_GNU_SOURCE";
+    argv[n++] = "-O3";
+    argv[n++] = "-fno-math-errno";
+    argv[n++] = "-fno-trapping-math";
+    argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
+    argv[n++] = "-fPIC";
+    argv[n++] = "-fvisibility=default";
+    if (!o->cpu || strcmp(o->cpu, "native") == 0)
+        argv[n++] = "-march=native";
+    else if (strcmp(o->cpu, "portable") != 0)
+        argv[n++] = str_printf(b->arena, "-march=%s", o->cpu).at;
+    return n;
+}
+
+// One source to one object (or to bitcode).
+static int compile_file(Build *b, const char *source, const char *object)
+{
+    const char *argv[MAX_ARGS];
+    uint32_t n = add_flags(b, argv);
+    argv[n++] = "-I";
+    argv[n++] = b->dir;
+    if (b->o->kind == EMIT_BITCODE)
+        argv[n++] = "-emit-llvm";
+    argv[n++] = "-c";
+    argv[n++] = source;
+    argv[n++] = "-o";
+    argv[n++] = object;
+    argv[n] = NULL;
+    return call(b, argv);
+}
+
+static int link_program(Build *b, const char *object, const char *out)
+{
+    static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb"};
+    const char *argv[MAX_ARGS];
+    const char *own_main = join(b->arena, b->dir, b->prefix, "_main.c");
+    int status = write_main(b, own_main);
+    uint32_t n = add_flags(b, argv);
+    argv[3] = "-O2";
+    argv[n++] = "-I";
+    argv[n++] = b->dir;
+    argv[n++] = own_main;
+    for (int i = 0; i < 3; i++)
+        argv[n++] = join(b->arena, b->dir, parts[i], ".c");
+    argv[n++] = object;
+    argv[n++] = "-o";
+    argv[n++] = out;
+    argv[n++] = "-lm";
+    argv[n] = NULL;
+    return status ? status : call(b, argv);
+}
+
+static int link_library(Build *b, const char *object, const char *out)
+{
+    const char *shared[] = {b->cc, "-shared", "-o", out, object, "-lm", NULL};
+    const char *archive[] = {"ar", "rcsD", out, object, NULL};
+    return call(b, b->o->kind == EMIT_SHARED ? shared : archive);
+}
+
+// ---- putting it in place -----------------------------------------------------------------------
+
+static int place_file(Build *b, const char *from, const char *to, unsigned mode)
+{
+    FileView view;
+    if (!file_open(b->arena, from, &view, &b->report->error))
+        return 3;
+    bool ok = file_write(to, view.at, view.len, mode, &b->report->error, b->arena);
+    file_close(&view);
+    return ok ? 0 : 3;
+}
+
+// "dir/net.so" to "dir/net": where header and weights go.
+static const char *beside(Build *b, const char *ending)
+{
+    const char *out = b->o->out, *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
+    const char *dot = strrchr(name, '.');
+    size_t n = dot && dot > name ? (size_t)(dot - out) : strlen(out);
+    return str_printf(b->arena, "%.*s%s", (int)n, out, ending).at;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static WeightsMode choose_weights(const CompileOptions *o, Module *mod, const Plan *plan)
+{
+    if (o->kind == EMIT_BITCODE || o->weights_file)
+        return WEIGHTS_FILE;
+    return weights_fit_arrays(mod, plan) ? WEIGHTS_ARRAYS : WEIGHTS_INCBIN;
+}
+
+static int finish(Build *b, const char *source, const char *blob, const EmitOptions *emit)
+{
+    const CompileOptions *o = b->o;
+    const char *object = join(b->arena, b->dir, b->prefix, ".o");
+    const char *built = join(b->arena, b->dir, b->prefix, ".out");
+    int status = 0;
+    if (o->kind == EMIT_C) {
+        status = place_file(b, source, o->out, 0644);
+    } else {
+        status = find_compiler(b);
+        if (!status && o->kind != EMIT_BITCODE)
+            status = write_runtime(b);
+        if (!status)
+            status = compile_file(b, source, object);
+        if (!status && o->kind == EMIT_EXE)
+            status = link_program(b, object, built);
+        else if (!status && (o->kind == EMIT_SHARED || o->kind == EMIT_STATIC))
+            status = link_library(b, object, built);
+        else
+            built = object;
+        if (!status)
+            status = place_file(b, built, o->out,
+                                o->kind == EMIT_EXE || o->kind == EMIT_SHARED ? 0755 : 0644);
+    }
+    bool blob_beside = o->kind == EMIT_C ? emit->weights != WEIGHTS_ARRAYS
+                                         : emit->weights == WEIGHTS_FILE && o->kind != EMIT_BITCODE;
+    if (!status && blob_beside)
+        status = place_file(b, blob, beside(b, ".weights"), 0644);
+    if (!status && o->kind != EMIT_EXE && o->kind != EMIT_BITCODE) {
+        Buf header = {0};
+        emit_header(emit, &header);
+        status = write_text(b, beside(b, ".h"), &header);
+        buf_free(&header);
+    }
+    return status;
+}
+
+static int build(Build *b, Module *mod)
+{
+    const CompileOptions *o = b->o;
+    CompileReport *r = b->report;
+    Plan *plan = plan_module(mod, b->arena);
+    if (plan->fault) {
+        r->error = str_of(plan->fault);
+        return 4;
+    }
+    r->fixed = plan->fixed;
+    r->peak = plan->peak;
+    r->bound = plan->bound;
+    r->weights_size = plan->weights_size;
+    const char *blob = join(b->arena, b->dir, b->prefix, ".weights");
+    EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path};
+    emit.weights = choose_weights(o, mod, plan);
+    emit.weights_path =
+        o->kind == EMIT_C || emit.weights == WEIGHTS_FILE ? base_name(beside(b, ".weights")) : blob;
+    Buf text = {0}, weights = {0};
+    int status = emit_c(mod, plan, &emit, &text, &r->error) ? 0 : 1;
+    const char *source = join(b->arena, b->dir, b->prefix, ".c");
+    if (!status)
+        status = write_text(b, source, &text);
+    if (!status && emit.weights != WEIGHTS_ARRAYS)
+        status = emit_weights(mod, plan, &weights, &r->error) ? 0 : 1;
+    if (!status && emit.weights != WEIGHTS_ARRAYS && o->kind != EMIT_BITCODE)
+        status = write_text(b, blob, &weights);
+    if (!status)
+        status = finish(b, source, blob, &emit);
+    buf_free(&text);
+    if (o->kind == EMIT_BITCODE)
+        r->weights = weights;
+    else
+        buf_free(&weights);
+    return status;
+}
+
+int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
+{
+    *report = (CompileReport){0};
+    Module *mod = compile_to_module(m, o, diags, report);
+    if (!mod)
+        return 1;
+    Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
+    b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
+    bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
+                        : dir_temporary(m->arena, &b.dir, &report->error);
+    if (!made)
+        return 3;
+    int status = build(&b, mod);
+    if (!o->keep)
+        dir_remove(b.dir);
+    return status;
+}

@@ -1,0 +1,51 @@
+// From a model to a program, a library, an object or a C file.
+#ifndef CAMEO_CODEGEN_COMPILE_H
+#define CAMEO_CODEGEN_COMPILE_H
+
+#include "base/diag.h"
+#include "codegen/emit_c.h"
+
+typedef enum EmitKind {
+    EMIT_EXE,
+    EMIT_SHARED,
+    EMIT_STATIC,
+    EMIT_OBJ,
+    EMIT_C,
+    EMIT_BITCODE // for `cameo run`: made by clang, weights given in memory
+} EmitKind;
+
+typedef enum GemmKind { GEMM_AUTO, GEMM_PACKED, GEMM_OPENBLAS, GEMM_LOOPS } GemmKind;
+
+typedef struct CompileOptions {
+    EmitKind kind;
+    const char *out;    // the file to write; EMIT_BITCODE: where the bitcode goes
+    const char *prefix; // of all symbols; NULL: from out's stem
+    const char *cc;     // NULL: gcc, else clang-19, else cc
+    const char *cpu;    // NULL: native
+    const char *keep;   // a folder for all that is made on the way; NULL: a temporary one
+    bool weights_file, no_override, no_fuse, strict_fp, verbose;
+    GemmKind gemm;
+} CompileOptions;
+
+// What came of it; for reports.
+typedef struct CompileReport {
+    uint32_t nkernels;
+    bool fixed;           // all sizes are known: peak and bound hold
+    int64_t peak, bound;  // bytes of the arena, and what no plan can do without
+    int64_t weights_size; // bytes
+    Buf weights;          // EMIT_BITCODE: the blob (freed by the caller)
+    Str error;            // what to print where the status is not 0 and no diagnostic says it
+} CompileReport;
+
+// Compiles a loaded model. The exit status of the command: 0; 1 with diagnostics (ill-typed, not
+// supported); 2 no C compiler; 3 a file cannot be written; 4 the C compiler rejects what we wrote.
+// Nothing is written unless it is 0.
+int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report);
+
+// The front half alone: types, shapes, lowering, legal kernels. NULL with diagnostics.
+Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report);
+
+// "net-v2.onnx" to "net_v2": a C identifier from a file's stem.
+const char *prefix_of(Arena *a, const char *path);
+
+#endif

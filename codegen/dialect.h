@@ -1,0 +1,30 @@
+// What differs between the languages that kernels are printed in: data and a few hooks. The
+// printer (codegen/print_expr.c, codegen/print_stmt.c) is the same for all.
+#ifndef CAMEO_CODEGEN_DIALECT_H
+#define CAMEO_CODEGEN_DIALECT_H
+
+#include "ir/kernel.h"
+
+typedef struct Printer Printer; // codegen/printer.h
+
+typedef struct Dialect {
+    const char *name;
+    const char *type[DT_COUNT]; // of an element in memory; NULL: the dtype must be legalised away
+    const char *index;          // of dims and indices
+    const char *row;            // before the type of a row: "", "__shared__ "
+    const char *restrict_;      // between '*' and a parameter's name
+    // Opens a kernel: comment, signature, '{'. Closes it: '}'.
+    void (*kernel_begin)(Printer *p, const Kernel *k);
+    void (*kernel_end)(Printer *p, const Kernel *k);
+    // Opens a parallel loop, "for (...) {" or what stands for it, and closes it. NULL: a plain
+    // for. `depth` counts the loops around it in this kernel.
+    void (*par_begin)(Printer *p, const Stmt *loop, uint32_t depth);
+    void (*par_end)(Printer *p, const Stmt *loop, uint32_t depth);
+    // Prints an update (scatter) of `at` with `value`, both text; NULL: at = op(at, value).
+    // `parallel`: a parallel loop is around it.
+    void (*update)(Printer *p, const Stmt *s, const char *at, const char *value, bool parallel);
+} Dialect;
+
+extern const Dialect dialect_c;
+
+#endif

@@ -1,0 +1,238 @@
+// The layout of an emitted C file, and C as a dialect of the kernel printer.
+
+#include "codegen/emit_c.h"
+#include "codegen/embedded.h"
+#include "codegen/print_parts.h"
+
+#include <string.h>
+
+// ---- text of models --------------------------------------------------------------------------
+
+void print_comment_text(Buf *out, Str s)
+{
+    Buf b = {0};
+    buf_escaped(&b, s);
+    for (size_t i = 0; i < b.len; i++) {
+        bool opens = b.at[i] == '*' && i && b.at[i - 1] == '/';
+        buf_printf(out, "%s%c", opens ? " " : "", b.at[i]);
+    }
+    buf_free(&b);
+}
+
+void print_c_string(Buf *out, Str s)
+{
+    buf_char(out, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     (c && strchr(" _-./:,;()[]{}<>=+*&@#!|~^'", c));
+        if (plain)
+            buf_char(out, (char)c);
+        else
+            buf_printf(out, "\\%03o", c);
+    }
+    buf_char(out, '"');
+}
+
+void print_buffer_type(Printer *p, const Buffer *b)
+{
+    buf_printf(p->out, "%s[", dtype_name(b->dtype));
+    for (uint32_t i = 0; i < b->rank; i++) {
+        Buf dim = {0};
+        poly_print(p->mod->polys, b->dims[i], &dim);
+        buf_printf(p->out, "%s", i ? "," : "");
+        print_comment_text(p->out, (Str){dim.at ? dim.at : "", dim.len});
+        buf_free(&dim);
+    }
+    buf_printf(p->out, "]");
+}
+
+static void print_node_text(Printer *p, NodeId id)
+{
+    const Node *n = node_at(p->mod->model, id);
+    print_comment_text(p->out, n->op);
+    if (n->name.len) {
+        buf_printf(p->out, " ");
+        print_comment_text(p->out, n->name);
+    }
+}
+
+const char *kernel_name(Printer *p, const Kernel *k)
+{
+    Str s = str_printf(p->arena, "%s_k%u_%.*s", p->prefix, k->id, STR_ARG(k->name));
+    return s.at;
+}
+
+// ---- the dialect -----------------------------------------------------------------------------
+
+// What it does, and each operand: "b3  float32[N,16]  name".
+static void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
+{
+    buf_printf(p->out, "/* ");
+    if (k->fused.len == 0 && k->node)
+        print_node_text(p, k->node);
+    for (uint32_t i = 0; i < k->fused.len; i++) {
+        buf_printf(p->out, "%s", i ? " + " : "");
+        print_node_text(p, k->fused.at[i]);
+    }
+    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
+        if (!u->buffers[b])
+            continue;
+        const Buffer *buf = buffer_at(p->mod, b);
+        buf_printf(p->out, "\n *   b%u %s ", b, u->buffers[b] & 2 ? "=>" : "<-");
+        print_buffer_type(p, buf);
+        buf_printf(p->out, " ");
+        print_comment_text(p->out, buf->name);
+    }
+    buf_printf(p->out, " */\n");
+}
+
+static void c_kernel_begin(Printer *p, const Kernel *k)
+{
+    KernelUses u = kernel_uses(p->mod, p->arena, k);
+    print_kernel_comment(p, k, &u);
+    buf_printf(p->out, "static void %s(", kernel_name(p, k));
+    bool any = false;
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (u.buffers[b]) {
+            buf_printf(p->out, "%s%s%s *restrict b%u", any ? ", " : "",
+                       u.buffers[b] & 2 ? "" : "const ",
+                       type_of_value(p, buffer_at(p->mod, b)->dtype), b);
+            any = true;
+        }
+    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
+        if (u.dims[d]) {
+            buf_printf(p->out, "%sconst int64_t d%u", any ? ", " : "", d);
+            any = true;
+        }
+    buf_printf(p->out, "%s)\n{\n", any ? "" : "void");
+}
+
+static void c_kernel_end(Printer *p, const Kernel *k)
+{
+    (void)k;
+    buf_printf(p->out, "}\n\n");
+}
+
+const Dialect dialect_c = {
+    .name = "c",
+    .type = {[DT_F32] = "float",      [DT_F64] = "double",         [DT_BOOL] = "uint8_t",
+             [DT_U8] = "uint8_t",     [DT_I8] = "int8_t",          [DT_U16] = "uint16_t",
+             [DT_I16] = "int16_t",    [DT_U32] = "uint32_t",       [DT_I32] = "int32_t",
+             [DT_U64] = "uint64_t",   [DT_I64] = "int64_t",        [DT_F16] = "uint16_t",
+             [DT_BF16] = "uint16_t",  [DT_F8E4M3FN] = "uint8_t",   [DT_F8E4M3FNUZ] = "uint8_t",
+             [DT_F8E5M2] = "uint8_t", [DT_F8E5M2FNUZ] = "uint8_t", [DT_F8E8M0] = "uint8_t",
+             [DT_F4E2M1] = "uint8_t", [DT_F6E2M3] = "uint8_t",     [DT_F6E3M2] = "uint8_t",
+             [DT_U4] = "uint8_t",     [DT_I4] = "int8_t",          [DT_U2] = "uint8_t",
+             [DT_I2] = "int8_t",      [DT_STRING] = "cameo_str"},
+    .index = "int64_t",
+    .row = "",
+    .restrict_ = "restrict ",
+    .kernel_begin = c_kernel_begin,
+    .kernel_end = c_kernel_end,
+};
+
+// ---- the file --------------------------------------------------------------------------------
+
+static const EmbeddedFile *embedded_find(const char *name)
+{
+    for (const EmbeddedFile *f = embedded_files; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+void emit_runtime(Buf *out, const char *const *names)
+{
+    for (; *names; names++) {
+        const EmbeddedFile *f = embedded_find(*names);
+        const char *end = f ? f->text + f->len : NULL;
+        for (const char *line = f ? f->text : NULL; line && line < end;) {
+            const char *next = memchr(line, '\n', (size_t)(end - line));
+            next = next ? next + 1 : end;
+            static const char own[] = "#include \"cameo_";
+            bool skip = (size_t)(next - line) > sizeof own && !strncmp(line, own, sizeof own - 1);
+            if (!skip)
+                buf_put(out, line, (size_t)(next - line));
+            line = next;
+        }
+        buf_printf(out, "\n");
+    }
+}
+
+static void emit_kernels(Printer *p, const Step *s)
+{
+    for (; s; s = s->next) {
+        if (s->kernel)
+            printer_kernel(p, s->kernel);
+        emit_kernels(p, s->body);
+        emit_kernels(p, s->other);
+    }
+}
+
+static void emit_blob(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    if (o->weights != WEIGHTS_INCBIN)
+        return;
+    buf_printf(p->out,
+               "/* weights: %lld bytes, page-aligned */\n"
+               "__asm__(\".pushsection .rodata\\n\"\n"
+               "        \".balign 4096\\n\"\n"
+               "        \".globl %s_weights\\n\"\n"
+               "        \".hidden %s_weights\\n\"\n"
+               "        \"%s_weights:\\n\"\n"
+               "        \".incbin \\\"",
+               (long long)plan->weights_size, p->prefix, p->prefix, p->prefix);
+    for (const char *c = o->weights_path; *c; c++)
+        buf_printf(p->out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
+    buf_printf(
+        p->out,
+        "\\\"\\n\"\n        \".popsection\\n\");\n"
+        "extern const unsigned char %s_weights[] __attribute__((visibility(\"hidden\")));\n\n",
+        p->prefix);
+}
+
+bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
+{
+    static const char *const runtime[] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
+                                          "cameo_runtime.h", NULL};
+    Arena *scratch = arena_new();
+    Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
+    buf_printf(out, "/* ");
+    if (o->source)
+        print_comment_text(out, str_of(o->source));
+    buf_printf(out, " as C11, written by cameo. Link with -lm. */\n\n");
+    emit_runtime(out, runtime);
+    bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
+    emit_blob(p, plan, o);
+    emit_kernels(p, mod->steps);
+    emit_steps(p, plan, o);
+    emit_bind(p, plan);
+    emit_tables(p, plan, o);
+    arena_free(scratch);
+    return ok;
+}
+
+void emit_header(const EmitOptions *o, Buf *out)
+{
+    static const char *const runtime[] = {"cameo_model.h", NULL};
+    const char *x = o->prefix;
+    buf_printf(out, "/* The C API of %s. All of it is reached through %s_model too. */\n", x, x);
+    buf_printf(out, "#ifndef CAMEO_HEADER_%s\n#define CAMEO_HEADER_%s\n\n", x, x);
+    emit_runtime(out, runtime);
+    buf_printf(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    buf_printf(out, "extern const cameo_model %s_model;\n", x);
+    buf_printf(out, "cameo_context *%s_create(const cameo_options *options);\n", x);
+    buf_printf(out, "void %s_destroy(cameo_context *context);\n", x);
+    buf_printf(out,
+               "int %s_set_input(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,\n"
+               "    const int64_t *dims, const void *elements);\n",
+               x);
+    buf_printf(out, "int %s_run(cameo_context *context);\n", x);
+    buf_printf(out,
+               "const void *%s_output(const cameo_context *context, int32_t i, int32_t *rank,\n"
+               "    const int64_t **dims);\n",
+               x);
+    buf_printf(out, "const char *%s_error(const cameo_context *context);\n\n", x);
+    buf_printf(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}

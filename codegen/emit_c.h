@@ -1,0 +1,41 @@
+// A module as one C file: kernels, the function that runs them, the tables of its API.
+#ifndef CAMEO_CODEGEN_EMIT_C_H
+#define CAMEO_CODEGEN_EMIT_C_H
+
+#include "codegen/plan.h"
+#include "codegen/printer.h"
+
+typedef enum WeightsMode {
+    WEIGHTS_ARRAYS, // C arrays: small models, and wherever one text must hold all
+    WEIGHTS_INCBIN, // a blob that the assembler includes
+    WEIGHTS_FILE    // a blob read when a context is created, or given by the caller
+} WeightsMode;
+
+typedef struct EmitOptions {
+    const char *prefix;
+    const char *source; // the model as the user named it, for the headline; may be NULL
+    WeightsMode weights;
+    const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
+} EmitOptions;
+
+// The whole translation unit. The module must be legal (legalize_module). false with *error where
+// a weight cannot be read.
+bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error);
+// The header that belongs to it.
+void emit_header(const EmitOptions *o, Buf *out);
+// The bytes of the blob, at the plan's offsets.
+bool emit_weights(Module *mod, const Plan *plan, Buf *out, Str *error);
+// Bytes of all weights as C arrays would hold them.
+bool weights_fit_arrays(const Module *mod, const Plan *plan);
+
+// ---- parts ----------------------------------------------------------------------------------
+bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error);
+void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o);
+void emit_bind(Printer *p, const Plan *plan);
+void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o);
+// The text of files of runtime/, without their includes of each other.
+void emit_runtime(Buf *out, const char *const *names);
+// "net_k3_conv"
+const char *kernel_name(Printer *p, const Kernel *k);
+
+#endif

@@ -1,0 +1,343 @@
+// The function that runs a module's steps, and the one that learns sizes from the inputs.
+
+#include "codegen/emit_c.h"
+#include "codegen/print_parts.h"
+#include "ir/infer.h"
+
+#include <string.h>
+
+typedef struct StepPrinter {
+    Printer *p;
+    const Plan *plan;
+    KernelUses all; // what all steps use
+    const EmitOptions *options;
+} StepPrinter;
+
+static const char *type_at(Printer *p, BufferId b)
+{
+    return type_of_value(p, buffer_at(p->mod, b)->dtype);
+}
+
+// "cameo_bytes(4, 2, (const int64_t[]){d1, 10})"
+static void print_bytes(Printer *p, BufferId b)
+{
+    const Buffer *buf = buffer_at(p->mod, b);
+    buf_printf(p->out, "cameo_bytes(sizeof(%s), %u, (const int64_t[]){", type_at(p, b), buf->rank);
+    for (uint32_t i = 0; i < buf->rank; i++)
+        buf_printf(p->out, "%s%s", i ? ", " : "", print_index_bare(p, buf->dims[i]));
+    buf_printf(p->out, "%s})", buf->rank ? "" : "0");
+}
+
+// ---- what steps use --------------------------------------------------------------------------
+
+static void add_steps(StepPrinter *s, const Step *step)
+{
+    Module *mod = s->p->mod;
+    for (; step; step = step->next) {
+        if (step->kernel) {
+            KernelUses u = kernel_uses(mod, s->p->arena, step->kernel);
+            for (BufferId b = 1; b < mod->buffers.len; b++)
+                s->all.buffers[b] |= u.buffers[b];
+            for (DimId d = 1; d <= dim_count(mod->polys); d++)
+                s->all.dims[d] |= u.dims[d];
+        }
+        uses_add_index(mod, &s->all, step->value);
+        uses_add_expr(mod, &s->all, step->cond);
+        if (step->kind == STEP_LOOP || step->kind == STEP_DIM)
+            s->all.dims[step->dim] |= 1;
+        add_steps(s, step->body);
+        add_steps(s, step->other);
+    }
+}
+
+static void add_all(StepPrinter *s)
+{
+    Module *mod = s->p->mod;
+    s->all.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
+    s->all.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
+    add_steps(s, mod->steps);
+    for (uint32_t i = 0; i < mod->outputs.len; i++) {
+        const Buffer *b = buffer_at(mod, mod->outputs.at[i]);
+        s->all.buffers[mod->outputs.at[i]] |= 4;
+        for (uint32_t k = 0; k < b->rank; k++)
+            uses_add_index(mod, &s->all, b->dims[k]);
+    }
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        for (uint32_t k = 0; s->plan->place[b] == PLACE_BLOCK && k < buffer_at(mod, b)->rank; k++)
+            uses_add_index(mod, &s->all, buffer_at(mod, b)->dims[k]);
+}
+
+// ---- declarations ----------------------------------------------------------------------------
+
+static void declare_dims(StepPrinter *s)
+{
+    Printer *p = s->p;
+    for (DimId d = 1; d <= dim_count(p->mod->polys); d++) {
+        if (!s->all.dims[d])
+            continue;
+        buf_printf(p->out, "    %sint64_t d%u = ", s->plan->data_dim[d] ? "" : "const ", d);
+        if (s->plan->data_dim[d])
+            buf_printf(p->out, "0;");
+        else
+            buf_printf(p->out, "c->dims[%u];", d);
+        Str name = dim_name(p->mod->polys, d);
+        if (name.len) {
+            buf_printf(p->out, " /* ");
+            print_comment_text(p->out, name);
+            buf_printf(p->out, " */");
+        }
+        buf_printf(p->out, "\n");
+    }
+}
+
+static void declare_buffer(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    const Plan *plan = s->plan;
+    const char *type = type_at(p, b);
+    uint32_t slot = plan->slot[b];
+    switch (plan->place[b]) {
+    case PLACE_INPUT:
+        print_line(p, "const %s *const b%u = (const %s *)c->inputs[%u].at;", type, b, type, slot);
+        break;
+    case PLACE_WEIGHT:
+        if (s->options->weights == WEIGHTS_ARRAYS || buffer_at(p->mod, b)->dtype == DT_STRING)
+            print_line(p, "const %s *const b%u = %s_w%u;", type, b, p->prefix, b);
+        else
+            print_line(p, "const %s *const b%u = (const %s *)(c->weights + %lld);", type, b, type,
+                       (long long)plan->weight_offset[b]);
+        break;
+    case PLACE_ARENA:
+        if (plan->fixed)
+            print_line(p, "%s *const b%u = (%s *)(c->arena + %lld);", type, b, type,
+                       (long long)plan->offset[slot]);
+        else
+            print_line(p, "%s *const b%u = (%s *)(c->arena + c->offsets[%u]);", type, b, type,
+                       slot);
+        break;
+    case PLACE_BLOCK:
+        print_line(p, "%s *b%u = NULL;", type, b);
+        break;
+    case PLACE_NOWHERE:
+        break;
+    }
+}
+
+// ---- steps -----------------------------------------------------------------------------------
+
+static void print_reserve(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    buf_printf(p->out, "%*sb%u = (%s *)cameo_reserve(&c->blocks[%u], ", (int)p->indent * 4, "", b,
+               type_at(p, b), s->plan->slot[b]);
+    print_bytes(p, b);
+    buf_printf(p->out, ");\n");
+    print_line(p, "if (!b%u)", b);
+    buf_printf(p->out, "%*sreturn cameo_fail(c, \"no memory for value \"", (int)p->indent * 4 + 4,
+               "");
+    print_c_string(p->out, str_escaped(p->arena, buffer_at(p->mod, b)->name));
+    buf_printf(p->out, ");\n");
+}
+
+static void print_call(StepPrinter *s, const Kernel *k)
+{
+    Printer *p = s->p;
+    KernelUses u = kernel_uses(p->mod, p->arena, k);
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
+            print_reserve(s, b);
+    buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
+    bool any = false;
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (u.buffers[b]) {
+            buf_printf(p->out, "%sb%u", any ? ", " : "", b);
+            any = true;
+        }
+    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
+        if (u.dims[d]) {
+            buf_printf(p->out, "%sd%u", any ? ", " : "", d);
+            any = true;
+        }
+    buf_printf(p->out, ");\n");
+}
+
+static void print_steps(StepPrinter *s, const Step *step);
+
+static void print_nested(StepPrinter *s, const Step *body)
+{
+    uint32_t mark = print_block_begin(s->p);
+    print_steps(s, body);
+    print_block_end(s->p, mark);
+}
+
+static void print_check(StepPrinter *s, const Step *step, const char *cond)
+{
+    Printer *p = s->p;
+    print_line(p, "if (!%s)", cond);
+    buf_printf(p->out, "%*sreturn cameo_fail(c, \"%%s\", ", (int)p->indent * 4 + 4, "");
+    Buf message = {0};
+    if (step->node)
+        buf_printf(&message, "%.*s: ", STR_ARG(location_node(p->mod->model, p->arena, step->node)));
+    buf_str(&message, step->message);
+    print_c_string(p->out, (Str){message.at ? message.at : "", message.len});
+    buf_free(&message);
+    buf_printf(p->out, ");\n");
+}
+
+static void print_loop(StepPrinter *s, const Step *step)
+{
+    Printer *p = s->p;
+    if (step->value) {
+        uint32_t t = ++p->ntemps;
+        print_line(p, "const int64_t t%u = %s;", t, print_index_bare(p, step->value));
+        print_line(p, "for (d%u = 0; d%u < t%u; d%u++) {", step->dim, step->dim, t, step->dim);
+    } else {
+        print_line(p, "for (d%u = 0;; d%u++) {", step->dim, step->dim);
+    }
+    print_nested(s, step->body);
+    print_line(p, "}");
+}
+
+static void print_step(StepPrinter *s, const Step *step)
+{
+    Printer *p = s->p;
+    const char *cond = NULL;
+    switch (step->kind) {
+    case STEP_KERNEL:
+        print_call(s, step->kernel);
+        return;
+    case STEP_LOOP:
+        print_loop(s, step);
+        return;
+    case STEP_DIM:
+        print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
+        return;
+    case STEP_CHECK:
+    case STEP_IF:
+    case STEP_BREAK:
+        break;
+    }
+    print_statement_begin(p, step->cond, NULL, 0);
+    cond = print_expr(p, step->cond);
+    print_statement_end(p);
+    if (step->kind == STEP_CHECK) {
+        print_check(s, step, cond);
+    } else if (step->kind == STEP_BREAK) {
+        print_line(p, "if (%s)", cond);
+        print_line(p, "    break;");
+    } else {
+        print_line(p, "if (%s) {", cond);
+        print_nested(s, step->body);
+        if (step->other) {
+            print_line(p, "} else {");
+            print_nested(s, step->other);
+        }
+        print_line(p, "}");
+    }
+}
+
+// Values that a step computes hold only until the next, which may write what they read.
+static void print_steps(StepPrinter *s, const Step *step)
+{
+    for (; step; step = step->next) {
+        uint32_t mark = print_block_begin(s->p);
+        s->p->indent--;
+        print_step(s, step);
+        s->p->indent++;
+        print_block_end(s->p, mark);
+    }
+}
+
+static void print_outputs(StepPrinter *s)
+{
+    Printer *p = s->p;
+    for (uint32_t i = 0; i < p->mod->outputs.len; i++) {
+        BufferId b = p->mod->outputs.at[i];
+        const Buffer *buf = buffer_at(p->mod, b);
+        if (s->plan->place[b] == PLACE_BLOCK)
+            print_reserve(s, b);
+        buf_printf(p->out, "    cameo_set_output(c, %u, b%u, %u, (const int64_t[]){", i, b,
+                   buf->rank);
+        for (uint32_t k = 0; k < buf->rank; k++)
+            buf_printf(p->out, "%s%s", k ? ", " : "", print_index_bare(p, buf->dims[k]));
+        buf_printf(p->out, "%s});\n", buf->rank ? "" : "0");
+    }
+}
+
+void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    StepPrinter s = {.p = p, .plan = plan, .options = o};
+    add_all(&s);
+    buf_printf(p->out, "static int %s_steps(cameo_context *c)\n{\n", p->prefix);
+    p->indent = 1;
+    declare_dims(&s);
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (s.all.buffers[b])
+            declare_buffer(&s, b);
+    print_steps(&s, p->mod->steps);
+    print_outputs(&s);
+    print_line(p, "return 0;");
+    p->indent = 0;
+    buf_printf(p->out, "}\n\n");
+}
+
+// ---- sizes -----------------------------------------------------------------------------------
+
+static DimId lone_dim(Index i)
+{
+    bool lone = i->nterms == 1 && i->terms[0].natoms == 1 && i->terms[0].coeff == 1;
+    return lone && i->terms[0].atoms[0]->kind == ATOM_DIM ? i->terms[0].atoms[0]->var : 0;
+}
+
+static void print_dim_check(Printer *p, uint32_t input, uint32_t k, Index d)
+{
+    Buf expected = {0};
+    poly_print(p->mod->polys, d, &expected);
+    print_line(p, "if (c->inputs[%u].dims[%u] != %s)", input, k, print_index(p, d));
+    buf_printf(p->out,
+               "        return cameo_fail(c, \"input %%s has %%lld as dim %u, but other "
+               "inputs make %%s %%lld\", ",
+               k);
+    buf_printf(p->out, "c->program->model->inputs[%u].name, (long long)c->inputs[%u].dims[%u], ",
+               input, input, k);
+    print_c_string(p->out, str_escaped(p->arena, (Str){expected.at, expected.len}));
+    buf_printf(p->out, ", (long long)%s);\n", print_index(p, d));
+    buf_free(&expected);
+}
+
+void emit_bind(Printer *p, const Plan *plan)
+{
+    Module *mod = p->mod;
+    uint8_t *defined_by = NEWS(p->arena, uint8_t, (mod->inputs.len + 1) * MAX_RANK);
+    uint8_t *seen = NEWS(p->arena, uint8_t, dim_count(mod->polys) + 1);
+    buf_printf(p->out, "static int %s_bind(cameo_context *c, int64_t *sizes)\n{\n", p->prefix);
+    p->indent = 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < mod->inputs.len; i++) {
+            const Buffer *b = buffer_at(mod, mod->inputs.at[i]);
+            for (uint32_t k = 0; k < b->rank; k++) {
+                DimId d = lone_dim(b->dims[k]);
+                bool first = d && !seen[d];
+                if (pass == 0 && first) {
+                    print_line(p, "const int64_t d%u = c->dims[%u] = c->inputs[%u].dims[%u];", d, d,
+                               i, k);
+                    print_line(p, "(void)d%u;", d);
+                    seen[d] = 1;
+                    defined_by[i * MAX_RANK + k] = 1;
+                } else if (pass == 1 && !poly_is_const(b->dims[k], NULL) &&
+                           !defined_by[i * MAX_RANK + k]) {
+                    print_dim_check(p, i, k, b->dims[k]);
+                }
+            }
+        }
+    for (uint32_t i = 0; !plan->fixed && i < plan->planned.len; i++) {
+        buf_printf(p->out, "    sizes[%u] = ", i);
+        print_bytes(p, plan->planned.at[i]);
+        buf_printf(p->out, ";\n");
+    }
+    print_line(p, "(void)c;");
+    print_line(p, "(void)sizes;");
+    print_line(p, "return 0;");
+    p->indent = 0;
+    buf_printf(p->out, "}\n\n");
+}

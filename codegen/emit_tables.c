@@ -1,0 +1,206 @@
+// The tables of an emitted model's API, and its weights.
+
+#include "codegen/emit_c.h"
+#include "codegen/print_parts.h"
+
+#include <string.h>
+
+enum { SMALL_WEIGHTS = 64 * 1024 };
+
+// ---- weights ---------------------------------------------------------------------------------
+
+static const void *weight_elements(Module *mod, const Buffer *b, Str *error)
+{
+    return tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
+}
+
+bool weights_fit_arrays(const Module *mod, const Plan *plan)
+{
+    (void)mod;
+    return plan->weights_size <= SMALL_WEIGHTS;
+}
+
+bool emit_weights(Module *mod, const Plan *plan, Buf *out, Str *error)
+{
+    static const char zeros[CAMEO_ALIGN];
+    for (BufferId b = 1; b < mod->buffers.len; b++) {
+        const Buffer *buf = buffer_at(mod, b);
+        if (plan->place[b] != PLACE_WEIGHT)
+            continue;
+        int64_t size = buffer_bytes(buf);
+        const void *at = weight_elements(mod, buf, error);
+        if (!at && size)
+            return false;
+        while ((int64_t)out->len < plan->weight_offset[b])
+            buf_put(out, zeros, 1);
+        if (buf->dtype == DT_STRING) // pointers are no bytes: strings are always C arrays
+            for (int64_t i = 0; i < size; i++)
+                buf_put(out, zeros, 1);
+        else if (size)
+            buf_put(out, at, (size_t)size);
+    }
+    while ((int64_t)out->len < plan->weights_size)
+        buf_put(out, zeros, 1);
+    return true;
+}
+
+static void print_weight(Printer *p, BufferId b, const void *at, uint64_t count)
+{
+    const Buffer *buf = buffer_at(p->mod, b);
+    uint8_t bytes = dtype_info(buf->dtype)->bytes;
+    buf_printf(p->out, "/* ");
+    print_comment_text(p->out, buf->name);
+    buf_printf(p->out, " ");
+    print_buffer_type(p, buf);
+    buf_printf(p->out, " */\nstatic const %s %s_w%u[%llu] = {", type_of_value(p, buf->dtype),
+               p->prefix, b, (unsigned long long)(count ? count : 1));
+    for (uint64_t i = 0; i < count; i++) {
+        buf_printf(p->out, i % 8 ? " " : "\n    ");
+        if (buf->dtype == DT_STRING) {
+            Str s = ((const Str *)at)[i];
+            buf_printf(p->out, "{");
+            print_c_string(p->out, s);
+            buf_printf(p->out, ", %zu},", s.len);
+        } else {
+            Scalar v = scalar_load(buf->dtype, (const char *)at + i * bytes);
+            buf_printf(p->out, "%s,", print_literal(p, buf->dtype, v));
+        }
+    }
+    if (!count)
+        buf_printf(p->out, buf->dtype == DT_STRING ? "{0, 0}" : "0");
+    buf_printf(p->out, "};\n\n");
+}
+
+bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error)
+{
+    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
+        const Buffer *buf = buffer_at(p->mod, b);
+        if (plan->place[b] != PLACE_WEIGHT)
+            continue;
+        const void *at = weight_elements(p->mod, buf, error);
+        uint64_t count = buf->data->nelements;
+        if (!at && count)
+            return false;
+        print_weight(p, b, at, count);
+    }
+    return true;
+}
+
+// ---- ports -----------------------------------------------------------------------------------
+
+static void print_ports(Printer *p, const BufferId *at, uint32_t n, const char *what)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Buffer *b = buffer_at(p->mod, at[i]);
+        buf_printf(p->out, "static const int64_t %s_%s%u_dims[] = {", p->prefix, what, i);
+        for (uint32_t k = 0; k < b->rank; k++) {
+            int64_t d = -1;
+            if (!poly_is_const(b->dims[k], &d))
+                d = -1;
+            buf_printf(p->out, "%s%lld", k ? ", " : "", (long long)d);
+        }
+        buf_printf(p->out, "%s};\nstatic const char *const %s_%s%u_names[] = {", b->rank ? "" : "0",
+                   p->prefix, what, i);
+        for (uint32_t k = 0; k < b->rank; k++) {
+            Buf name = {0};
+            if (!poly_is_const(b->dims[k], NULL))
+                poly_print(p->mod->polys, b->dims[k], &name);
+            buf_printf(p->out, "%s", k ? ", " : "");
+            print_c_string(p->out, (Str){name.at ? name.at : "", name.len});
+            buf_free(&name);
+        }
+        buf_printf(p->out, "%s};\n", b->rank ? "" : "\"\"");
+    }
+    buf_printf(p->out, "static const cameo_port %s_%s[] = {\n", p->prefix, what);
+    for (uint32_t i = 0; i < n; i++) {
+        const Buffer *b = buffer_at(p->mod, at[i]);
+        buf_printf(p->out, "    {");
+        print_c_string(p->out, b->name);
+        buf_printf(p->out, ", %d, %u, %s_%s%u_dims, %s_%s%u_names},\n", (int)b->dtype, b->rank,
+                   p->prefix, what, i, p->prefix, what, i);
+    }
+    buf_printf(p->out, "%s};\n\n", n ? "" : "    {0, 0, 0, 0, 0}\n");
+}
+
+// ---- entry points ----------------------------------------------------------------------------
+
+static void print_api(Printer *p)
+{
+    const char *x = p->prefix;
+    buf_printf(p->out,
+               "cameo_context *%s_create(const cameo_options *options);\n"
+               "cameo_context *%s_create(const cameo_options *options)\n"
+               "{\n    return cameo_create(&%s_program, options);\n}\n\n",
+               x, x, x);
+    buf_printf(p->out,
+               "void %s_destroy(cameo_context *context);\n"
+               "void %s_destroy(cameo_context *context)\n{\n    cameo_destroy(context);\n}\n\n",
+               x, x);
+    buf_printf(p->out,
+               "int %s_set_input(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,\n"
+               "    const int64_t *dims, const void *elements);\n"
+               "int %s_set_input(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,\n"
+               "    const int64_t *dims, const void *elements)\n"
+               "{\n    return cameo_set_input(context, i, dtype, rank, dims, elements);\n}\n\n",
+               x, x);
+    buf_printf(p->out,
+               "int %s_run(cameo_context *context);\n"
+               "int %s_run(cameo_context *context)\n{\n    return cameo_run(context);\n}\n\n",
+               x, x);
+    buf_printf(p->out,
+               "const void *%s_output(const cameo_context *context, int32_t i, int32_t *rank,\n"
+               "    const int64_t **dims);\n"
+               "const void *%s_output(const cameo_context *context, int32_t i, int32_t *rank,\n"
+               "    const int64_t **dims)\n"
+               "{\n    return cameo_output(context, i, rank, dims);\n}\n\n",
+               x, x);
+    buf_printf(p->out,
+               "const char *%s_error(const cameo_context *context);\n"
+               "const char *%s_error(const cameo_context *context)\n"
+               "{\n    return cameo_error(context);\n}\n\n",
+               x, x);
+}
+
+void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    const char *x = p->prefix;
+    Module *mod = p->mod;
+    print_ports(p, mod->inputs.at, mod->inputs.len, "inputs");
+    print_ports(p, mod->outputs.at, mod->outputs.len, "outputs");
+    if (!plan->fixed) {
+        buf_printf(p->out, "/* first and last step at which each value lives */\n");
+        buf_printf(p->out, "static const int32_t %s_lives[] = {", x);
+        for (uint32_t i = 0; i < plan->planned.len; i++)
+            buf_printf(p->out, "%s%d, %d,", i % 8 ? " " : "\n    ", plan->lives[i].first,
+                       plan->lives[i].last);
+        buf_printf(p->out, "};\n\n");
+    }
+    buf_printf(p->out, "extern const cameo_model %s_model;\n\n", x);
+    buf_printf(p->out, "static const cameo_program %s_program = {\n", x);
+    buf_printf(p->out, "    .model = &%s_model,\n", x);
+    buf_printf(p->out, "    .ndims = %u,\n", dim_count(mod->polys) + 1);
+    buf_printf(p->out, "    .nplanned = %u,\n", plan->planned.len);
+    buf_printf(p->out, plan->fixed ? "    .lives = NULL,\n" : "    .lives = %s_lives,\n", x);
+    buf_printf(p->out, "    .arena = %lld,\n", plan->fixed ? (long long)plan->peak : -1);
+    buf_printf(p->out, "    .nblocks = %u,\n", plan->blocks.len);
+    if (o->weights == WEIGHTS_INCBIN)
+        buf_printf(p->out, "    .weights = %s_weights,\n", x);
+    buf_printf(p->out, "    .weights_size = %lld,\n", (long long)plan->weights_size);
+    if (o->weights == WEIGHTS_FILE) {
+        buf_printf(p->out, "    .weights_path = ");
+        print_c_string(p->out, str_of(o->weights_path));
+        buf_printf(p->out, ",\n");
+    }
+    buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n};\n\n", x, x);
+    print_api(p);
+    buf_printf(p->out,
+               "const cameo_model %s_model = {\n"
+               "    .name = \"%s\",\n"
+               "    .version = \"cameo " CAMEO_VERSION "; needs libc and libm\",\n"
+               "    .ninputs = %u,\n    .noutputs = %u,\n"
+               "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
+               "    .create = %s_create,\n    .destroy = %s_destroy,\n"
+               "    .set_input = %s_set_input,\n    .run = %s_run,\n"
+               "    .output = %s_output,\n    .error = %s_error,\n};\n",
+               x, x, mod->inputs.len, mod->outputs.len, x, x, x, x, x, x, x, x);
+}

@@ -1,0 +1,121 @@
+// Rewrites what C lacks before printing.
+//
+// Floats narrower than 32 bits are bits in memory: every operation on them becomes float32
+// arithmetic between explicit conversions, so that each result is rounded as the definition says.
+// A sum or product over many elements is rounded once, at its end.
+
+#include "codegen/printer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+typedef struct Legalize {
+    Module *mod;
+    ExprMap map;
+} Legalize;
+
+static const Expr *legal(Legalize *l, const Expr *e)
+{
+    return expr_map(l->mod, e, &l->map);
+}
+
+static const Expr *widened(Legalize *l, const Expr *e)
+{
+    const Expr *x = legal(l, e);
+    return dtype_is_small_float(x->dtype) ? expr_cast(l->mod, DT_F32, x, false) : x;
+}
+
+static const Expr *narrowed(Legalize *l, DType t, const Expr *e)
+{
+    return e->dtype == t ? e : expr_cast(l->mod, t, e, true);
+}
+
+static const Expr *legal_cast(Legalize *l, const Expr *e)
+{
+    const Expr *a = legal(l, e->a);
+    DType from = e->a->dtype, to = e->dtype;
+    if (dtype_is_small_float(from) && to != DT_F32)
+        a = expr_cast(l->mod, DT_F32, a, false);
+    else if (dtype_is_small_float(to) && !dtype_is_float(from))
+        a = expr_cast(l->mod, DT_F64, a, false);
+    return expr_cast(l->mod, to, a, e->saturate);
+}
+
+// A replacement for what touches a small float; NULL: e is legal once its operands are.
+static const Expr *legal_node(void *context, const Expr *e)
+{
+    Legalize *l = context;
+    Module *mod = l->mod;
+    bool small = dtype_is_small_float(e->dtype) || (e->a && dtype_is_small_float(e->a->dtype)) ||
+                 (e->kind == EX_REDUCE && dtype_is_small_float(e->b->dtype));
+    if (!small)
+        return NULL;
+    switch (e->kind) {
+    case EX_UNARY:
+        return narrowed(l, e->dtype, expr_unary(mod, (UnaryOp)e->op, widened(l, e->a)));
+    case EX_BINARY:
+        return narrowed(l, e->dtype,
+                        expr_binary(mod, (BinaryOp)e->op, widened(l, e->a), widened(l, e->b)));
+    case EX_COMPARE:
+        return expr_compare(mod, (CompareOp)e->op, widened(l, e->a), widened(l, e->b));
+    case EX_CAST:
+        return legal_cast(l, e);
+    case EX_REDUCE:
+        return narrowed(l, e->dtype,
+                        expr_reduce(mod, (ReduceOp)e->op, e->rank, e->vars,
+                                    e->a ? legal(l, e->a) : NULL, widened(l, e->b)));
+    default:
+        return NULL;
+    }
+}
+
+static Index legal_index(Legalize *l, Index i)
+{
+    return index_map(l->mod, i, &l->map);
+}
+
+static void legal_stmts(Legalize *l, Stmt *s)
+{
+    Module *mod = l->mod;
+    for (; s; s = s->next) {
+        if (s->kind == S_UPDATE && dtype_is_small_float(s->value->dtype)) {
+            const Expr *old = expr_load(mod, s->buffer, s->at);
+            s->value = expr_binary(mod, s->op, old, s->value);
+            s->kind = S_STORE;
+        }
+        if (s->value)
+            s->value = legal(l, s->value);
+        Index *at = NEWS(mod->arena, Index, s->rank);
+        for (uint32_t i = 0; i < s->rank; i++)
+            at[i] = legal_index(l, s->at[i]);
+        s->at = at;
+        legal_stmts(l, s->body);
+        legal_stmts(l, s->other);
+    }
+}
+
+static void legal_steps(Legalize *l, Step *s)
+{
+    for (; s; s = s->next) {
+        if (s->kernel)
+            legal_stmts(l, s->kernel->body);
+        if (s->value)
+            s->value = legal_index(l, s->value);
+        if (s->cond)
+            s->cond = legal(l, s->cond);
+        legal_steps(l, s->body);
+        legal_steps(l, s->other);
+    }
+}
+
+void legalize_module(Module *mod)
+{
+    bool small = false;
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        small |= dtype_is_small_float(buffer_at(mod, b)->dtype);
+    if (!small)
+        return;
+    Legalize l = {.mod = mod};
+    l.map = (ExprMap){&l, legal_node, NULL};
+    legal_steps(&l, mod->steps);
+}

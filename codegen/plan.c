@@ -1,0 +1,190 @@
+// Liveness over steps, then offsets by runtime/cameo_plan.h.
+//
+// Each step has a time. A buffer lives from its first touch to its last; one touched inside a loop
+// lives as long as the outermost loop around, since the next iteration may read it; an output
+// lives to the end. Buffers that live at the same time never overlap, so kernels may call all of
+// their pointers restrict.
+
+#include "codegen/plan.h"
+#include "codegen/printer.h"
+
+#include <string.h>
+
+typedef struct Lives {
+    Module *mod;
+    Arena *arena;
+    Plan *plan;
+    int32_t *first, *last; // by BufferId; first -1: not touched
+    int32_t now, loop_begin;
+    bool in_loop;
+    VEC(BufferId) in_this_loop;
+} Lives;
+
+static void touch(Lives *l, BufferId b, int32_t at)
+{
+    if (l->first[b] < 0 || at < l->first[b])
+        l->first[b] = at;
+    if (at > l->last[b])
+        l->last[b] = at;
+}
+
+static void touch_now(Lives *l, BufferId b)
+{
+    touch(l, b, l->now);
+    if (l->in_loop) {
+        touch(l, b, l->loop_begin);
+        vec_push(l->arena, &l->in_this_loop, b);
+    }
+}
+
+static void touch_uses(Lives *l, const KernelUses *u)
+{
+    for (BufferId b = 1; b < l->mod->buffers.len; b++)
+        if (u->buffers[b])
+            touch_now(l, b);
+}
+
+static void touch_exprs(Lives *l, const Step *s)
+{
+    KernelUses u = {NEWS(l->arena, uint8_t, l->mod->buffers.len),
+                    NEWS(l->arena, uint8_t, dim_count(l->mod->polys) + 1)};
+    uses_add_index(l->mod, &u, s->value);
+    uses_add_expr(l->mod, &u, s->cond);
+    touch_uses(l, &u);
+}
+
+static void walk_steps(Lives *l, const Step *s)
+{
+    for (; s; s = s->next) {
+        l->now++;
+        if (s->kernel) {
+            KernelUses u = kernel_uses(l->mod, l->arena, s->kernel);
+            touch_uses(l, &u);
+        }
+        touch_exprs(l, s);
+        if (s->kind == STEP_DIM || s->kind == STEP_LOOP)
+            l->plan->data_dim[s->dim] = 1;
+        bool outermost = s->kind == STEP_LOOP && !l->in_loop;
+        if (outermost) {
+            l->in_loop = true;
+            l->loop_begin = l->now;
+            l->in_this_loop.len = 0;
+        }
+        walk_steps(l, s->body);
+        walk_steps(l, s->other);
+        if (s->kind == STEP_LOOP)
+            l->now++;
+        if (outermost) {
+            for (uint32_t i = 0; i < l->in_this_loop.len; i++)
+                touch(l, l->in_this_loop.at[i], l->now);
+            l->in_loop = false;
+        }
+    }
+}
+
+int64_t buffer_bytes(const Buffer *b)
+{
+    int64_t dims[64];
+    for (uint32_t i = 0; i < b->rank && i < 64; i++)
+        if (!poly_is_const(b->dims[i], &dims[i]) || dims[i] < 0)
+            return -1;
+    int64_t size = dtype_info(b->dtype)->bytes;
+    for (uint32_t i = 0; i < b->rank; i++)
+        if (__builtin_mul_overflow(size, dims[i], &size))
+            return -1;
+    return size;
+}
+
+static bool is_data_dim(void *context, const Atom *a)
+{
+    const Plan *p = context;
+    return (a->kind == ATOM_DIM && p->data_dim[a->var]) || a->kind == ATOM_EXPR;
+}
+
+static bool is_unknown_dim(void *context, const Atom *a)
+{
+    const Plan *p = context;
+    return a->kind == ATOM_DIM && !p->data_dim[a->var] && !p->input_dim[a->var];
+}
+
+static void place_buffers(Lives *l)
+{
+    Plan *p = l->plan;
+    int64_t weights = 0;
+    for (BufferId b = 1; b < l->mod->buffers.len; b++) {
+        const Buffer *buf = buffer_at(l->mod, b);
+        if (l->first[b] < 0 && buf->kind != BUF_INPUT && buf->kind != BUF_OUTPUT)
+            continue;
+        if (buf->kind == BUF_INPUT) {
+            p->place[b] = PLACE_INPUT;
+            p->slot[b] = buf->port;
+            continue;
+        }
+        if (buf->kind == BUF_WEIGHT) {
+            p->place[b] = PLACE_WEIGHT;
+            p->weight_offset[b] = weights;
+            weights += cameo_aligned(buffer_bytes(buf));
+            continue;
+        }
+        bool data = false;
+        for (uint32_t i = 0; i < buf->rank; i++) {
+            data |= poly_any(buf->dims[i], is_data_dim, p);
+            if (poly_any(buf->dims[i], is_unknown_dim, p))
+                p->fault = "a size is defined by nothing";
+        }
+        p->place[b] = data ? PLACE_BLOCK : PLACE_ARENA;
+        p->slot[b] = data ? p->blocks.len : p->planned.len;
+        if (data)
+            vec_push(l->arena, &p->blocks, b);
+        else
+            vec_push(l->arena, &p->planned, b);
+    }
+    p->weights_size = weights;
+}
+
+static void mark_input_dims(Module *mod, Plan *p)
+{
+    for (uint32_t i = 0; i < mod->inputs.len; i++) {
+        const Buffer *b = buffer_at(mod, mod->inputs.at[i]);
+        for (uint32_t k = 0; k < b->rank; k++) {
+            Index d = b->dims[k];
+            if (d->nterms == 1 && d->terms[0].natoms == 1 && d->terms[0].coeff == 1 &&
+                d->terms[0].atoms[0]->kind == ATOM_DIM)
+                p->input_dim[d->terms[0].atoms[0]->var] = 1;
+        }
+    }
+}
+
+Plan *plan_module(Module *mod, Arena *a)
+{
+    Plan *p = NEW(a, Plan);
+    uint32_t n = mod->buffers.len, dims = dim_count(mod->polys) + 1;
+    p->place = NEWS(a, Place, n);
+    p->slot = NEWS(a, uint32_t, n);
+    p->weight_offset = NEWS(a, int64_t, n);
+    p->data_dim = NEWS(a, uint8_t, dims);
+    p->input_dim = NEWS(a, uint8_t, dims);
+    Lives l = {.mod = mod, .arena = a, .plan = p};
+    l.first = NEWS(a, int32_t, n);
+    l.last = NEWS(a, int32_t, n);
+    memset(l.first, 0xff, n * sizeof *l.first);
+    walk_steps(&l, mod->steps);
+    l.now++;
+    for (uint32_t i = 0; i < mod->outputs.len; i++)
+        touch(&l, mod->outputs.at[i], l.now);
+    mark_input_dims(mod, p);
+    place_buffers(&l);
+    p->lives = NEWS(a, cameo_life, p->planned.len + 1);
+    p->offset = NEWS(a, int64_t, p->planned.len + 1);
+    p->fixed = true;
+    for (uint32_t i = 0; i < p->planned.len; i++) {
+        BufferId b = p->planned.at[i];
+        p->lives[i] = (cameo_life){buffer_bytes(buffer_at(mod, b)), l.first[b], l.last[b]};
+        p->fixed &= p->lives[i].size >= 0;
+    }
+    if (p->fixed) {
+        p->peak = cameo_plan((int32_t)p->planned.len, p->lives, p->offset);
+        p->bound = cameo_plan_bound((int32_t)p->planned.len, p->lives);
+    }
+    return p;
+}

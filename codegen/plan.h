@@ -1,0 +1,37 @@
+// Where each buffer of a module stands in memory, from when it lives.
+#ifndef CAMEO_CODEGEN_PLAN_H
+#define CAMEO_CODEGEN_PLAN_H
+
+#include "ir/kernel.h"
+#include "runtime/cameo_plan.h"
+
+typedef enum Place {
+    PLACE_NOWHERE, // never touched
+    PLACE_INPUT,   // the caller's memory
+    PLACE_WEIGHT,
+    PLACE_ARENA, // number `slot` of the planned values
+    PLACE_BLOCK  // number `slot` of the growing blocks: the size is known in the middle of a run
+} Place;
+
+typedef struct Plan {
+    Place *place;       // by BufferId
+    uint32_t *slot;     // by BufferId
+    uint8_t *data_dim;  // by DimId: steps define it (else inputs do)
+    uint8_t *input_dim; // by DimId: stands alone as a dim of an input
+    VEC(BufferId) planned, blocks;
+    cameo_life *lives;      // by slot; size where fixed
+    int64_t *offset;        // by slot, where fixed
+    bool fixed;             // all planned sizes are constant
+    int64_t peak;           // bytes of the arena, where fixed
+    int64_t bound;          // no plan can need less
+    int64_t *weight_offset; // by BufferId, within the blob
+    int64_t weights_size;
+    const char *fault; // a module that cannot be planned: a bug of a lowering
+} Plan;
+
+Plan *plan_module(Module *mod, Arena *a);
+
+// Bytes of a buffer whose dims are constant; -1 if they are not.
+int64_t buffer_bytes(const Buffer *b);
+
+#endif

@@ -1,0 +1,564 @@
+// Statements, reductions and kernels.
+
+#include "codegen/print_parts.h"
+
+#include <string.h>
+
+void print_line(Printer *p, const char *format, ...)
+{
+    buf_printf(p->out, "%*s", (int)p->indent * 4, "");
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(p->out, format, args);
+    va_end(args);
+    buf_char(p->out, '\n');
+}
+
+// ---- blocks ----------------------------------------------------------------------------------
+
+uint32_t print_block_begin(Printer *p)
+{
+    p->indent++;
+    return p->memos.len;
+}
+
+static void forget_to(Printer *p, uint32_t mark)
+{
+    while (p->memos.len > mark) {
+        Memo m = p->memos.at[--p->memos.len];
+        p->temp_of[m.expr] = m.old;
+    }
+}
+
+void print_block_end(Printer *p, uint32_t mark)
+{
+    forget_to(p, mark);
+    p->indent--;
+}
+
+// ---- how often a statement uses an expression --------------------------------------------------
+
+static void count_expr(Printer *p, const Expr *e);
+
+static bool count_atom(void *context, const Atom *a)
+{
+    if (a->kind == ATOM_EXPR)
+        count_expr(context, a->e);
+    return false;
+}
+
+static void count_expr(Printer *p, const Expr *e)
+{
+    if (p->temp_of[e->id] || p->uses[e->id]++)
+        return;
+    vec_push(p->arena, &p->counted, e->id);
+    if (e->index)
+        poly_any(e->index, count_atom, p);
+    for (uint32_t i = 0; e->at && i < e->rank; i++)
+        poly_any(e->at[i], count_atom, p);
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        poly_any(loop_extent(p->mod->polys, e->vars[i]), count_atom, p);
+    const Expr *operands[] = {e->a, e->b, e->c};
+    for (int i = 0; i < 3; i++)
+        if (operands[i])
+            count_expr(p, operands[i]);
+}
+
+void print_statement_begin(Printer *p, const Expr *value, const Index *at, uint32_t rank)
+{
+    if (value)
+        count_expr(p, value);
+    for (uint32_t i = 0; i < rank; i++)
+        poly_any(at[i], count_atom, p);
+}
+
+void print_statement_end(Printer *p)
+{
+    for (uint32_t i = 0; i < p->counted.len; i++)
+        p->uses[p->counted.at[i]] = 0;
+    p->counted.len = 0;
+    for (uint32_t i = p->memos.len; i > 0; i--)
+        if (p->memos.at[i - 1].changes)
+            p->temp_of[p->memos.at[i - 1].expr] = 0;
+}
+
+// ---- hoisting: what an inner loop would compute again and again -------------------------------
+
+static bool hoist_atom(void *context, const Atom *a)
+{
+    if (a->kind == ATOM_EXPR)
+        print_hoisted_expr(context, a->e);
+    return false;
+}
+
+// Computes here the largest parts of e that hold a reduction, are always evaluated, and need
+// nothing but what is bound already.
+void print_hoisted_expr(Printer *p, const Expr *e)
+{
+    if (p->temp_of[e->id] || !expr_facts(p, e)->reduces)
+        return;
+    if (!expr_changes(p, e) && expr_ready(p, e)) {
+        bool alone = p->counted.len == 0;
+        if (alone)
+            print_statement_begin(p, e, NULL, 0);
+        const char *v = print_expr(p, e);
+        if (!p->temp_of[e->id]) {
+            uint32_t t = ++p->ntemps;
+            print_line(p, "const %s t%u = %s;", type_of_value(p, e->dtype), t,
+                       without_parentheses(p, v));
+            memo_add(p, e, t);
+        }
+        if (alone)
+            print_statement_end(p);
+        return;
+    }
+    if (e->index)
+        poly_any(e->index, hoist_atom, p);
+    for (uint32_t i = 0; e->at && i < e->rank; i++)
+        poly_any(e->at[i], hoist_atom, p);
+    if (e->kind == EX_SELECT || (e->kind == EX_BINARY && e->dtype == DT_BOOL)) {
+        print_hoisted_expr(p, e->a);
+    } else if (e->kind == EX_REDUCE && e->a) {
+        return; // never above a guard
+    } else {
+        const Expr *operands[] = {e->a, e->b, e->c};
+        for (int i = 0; i < 3; i++)
+            if (operands[i])
+                print_hoisted_expr(p, operands[i]);
+    }
+}
+
+void print_hoisted(Printer *p, const Stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->kind == S_FOR)
+            print_hoisted(p, s->body);
+        if (s->kind == S_WHILE || s->kind == S_ROW)
+            continue;
+        for (uint32_t i = 0; i < s->rank; i++)
+            poly_any(s->at[i], hoist_atom, p);
+        if (s->value)
+            print_hoisted_expr(p, s->value);
+    }
+}
+
+// ---- reductions ------------------------------------------------------------------------------
+
+// What is known of a reduction's loops once its guard has been read.
+typedef struct Bounds {
+    const char *low[MAX_LOOPS], *high[MAX_LOOPS]; // NULL: 0 and the extent
+    VEC(const Expr *) tests;                      // conjuncts that are no bound
+} Bounds;
+
+typedef struct FreeTest {
+    const Expr *reduce;
+    uint32_t from; // variables from this one on are not bound yet
+    Printer *p;
+} FreeTest;
+
+static bool uses_inner(void *context, const Atom *a)
+{
+    FreeTest *t = context;
+    if (a->kind == ATOM_EXPR) {
+        const ExprFacts *f = expr_facts(t->p, a->e);
+        for (uint32_t k = 0; k < f->nloops; k++)
+            for (uint32_t i = t->from; i < t->reduce->rank; i++)
+                if (f->loops[k] == t->reduce->vars[i])
+                    return true;
+    }
+    for (uint32_t i = t->from; a->kind == ATOM_LOOP && i < t->reduce->rank; i++)
+        if (a->var == t->reduce->vars[i])
+            return true;
+    return false;
+}
+
+// difference = k * v + rest, with v alone in its term; false if v stands elsewhere too.
+static bool solve_for(Polys *polys, Index difference, LoopId v, int64_t *k, Index *rest)
+{
+    Index var = poly_loop(polys, v);
+    *k = 0;
+    for (uint32_t i = 0; i < difference->nterms; i++) {
+        const Term *t = &difference->terms[i];
+        if (t->natoms == 1 && t->atoms[0] == var->terms[0].atoms[0])
+            *k = t->coeff;
+    }
+    *rest = poly_sub(polys, difference, poly_scale(polys, var, *k));
+    return *k != 0;
+}
+
+static const char *tighter(Printer *p, const char *old, const char *bound, bool low)
+{
+    char *out = arena_alloc(p->arena, strlen(old) + strlen(bound) + 32);
+    sprintf(out, "cameo_%s_i64(%s, %s)", low ? "max" : "min", old, bound);
+    return out;
+}
+
+// difference >= 0 as a bound of the innermost variable that it holds, or false.
+static bool bound_by(Printer *p, const Expr *reduce, Index difference, Bounds *b)
+{
+    Polys *polys = p->mod->polys;
+    for (uint32_t n = reduce->rank; n > 0; n--) {
+        uint32_t i = n - 1;
+        FreeTest inner = {reduce, i, p};
+        if (!poly_any(difference, uses_inner, &inner))
+            continue;
+        int64_t k;
+        Index rest;
+        if (!solve_for(polys, difference, reduce->vars[i], &k, &rest) || k == INT64_MIN ||
+            poly_any(rest, uses_inner, &inner))
+            return false;
+        if (k > 0) { // v >= ceil(-rest / k)
+            Index least = poly_ceildiv(polys, poly_scale(polys, rest, -1), poly_const(polys, k));
+            b->low[i] = tighter(p, b->low[i] ? b->low[i] : "0", print_index_bare(p, least), true);
+        } else { // v <= floor(rest / -k)
+            Index most = poly_floordiv(polys, rest, poly_const(polys, -k));
+            const char *old =
+                b->high[i] ? b->high[i] : print_index_bare(p, loop_extent(polys, reduce->vars[i]));
+            b->high[i] =
+                tighter(p, old, print_index_bare(p, poly_add_const(polys, most, 1)), false);
+        }
+        return true;
+    }
+    return false;
+}
+
+static Index index_of(Printer *p, const Expr *e)
+{
+    return e->kind == EX_INDEX                         ? e->index
+           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(p->mod->polys, e->value.i)
+                                                       : NULL;
+}
+
+static void read_guard(Printer *p, const Expr *reduce, const Expr *guard, Bounds *b)
+{
+    if (!guard)
+        return;
+    if (guard->kind == EX_BINARY && guard->op == B_AND) {
+        read_guard(p, reduce, guard->a, b);
+        read_guard(p, reduce, guard->b, b);
+        return;
+    }
+    if (guard->kind == EX_COMPARE && (guard->op == C_LT || guard->op == C_LE)) {
+        Index x = index_of(p, guard->a), y = index_of(p, guard->b);
+        Polys *polys = p->mod->polys;
+        if (x && y &&
+            bound_by(p, reduce,
+                     poly_add_const(polys, poly_sub(polys, y, x), guard->op == C_LT ? -1 : 0), b))
+            return;
+    }
+    vec_push(p->arena, &b->tests, guard);
+}
+
+static const char *neutral(ReduceOp op, DType t)
+{
+    bool real = dtype_is_float(t);
+    switch (op) {
+    case R_ADD:
+    case R_OR:
+        return t == DT_F32 ? "0.0f" : "0";
+    case R_MUL:
+    case R_AND:
+        return t == DT_F32 ? "1.0f" : "1";
+    case R_MAX:
+        return real ? "-INFINITY" : NULL;
+    case R_MIN:
+        return real ? "INFINITY" : NULL;
+    default:
+        return "-1";
+    }
+}
+
+static const char *least_or_greatest(Printer *p, ReduceOp op, DType t)
+{
+    unsigned bits = t == DT_BOOL ? 1 : dtype_info(t)->bits;
+    uint64_t all = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t most = dtype_is_signed(t) ? all >> 1 : all;
+    uint64_t least = dtype_is_signed(t) ? ~most : 0;
+    return print_literal(p, t, (Scalar){.i = (int64_t)(op == R_MAX ? least : most)});
+}
+
+static const char *print_combined(Printer *p, BinaryOp op, DType t, const char *acc, const char *v)
+{
+    char *inner = arena_alloc(p->arena, strlen(v) + 3);
+    sprintf(inner, "(%s)", v);
+    return without_parentheses(p, print_binary_op(p, op, t, acc, inner));
+}
+
+static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
+{
+    DType type = e->b->dtype;
+    bool real = type == DT_F32 || type == DT_F64;
+    char acc[16];
+    snprintf(acc, sizeof acc, "t%u", t);
+    switch ((ReduceOp)e->op) {
+    case R_ADD:
+    case R_MUL:
+        if (real)
+            print_line(p, "%s %s= %s;", acc, e->op == R_ADD ? "+" : "*", v);
+        else
+            print_line(p, "%s = %s;", acc,
+                       print_combined(p, e->op == R_ADD ? B_ADD : B_MUL, type, acc, v));
+        break;
+    case R_MAX:
+    case R_MIN:
+        print_line(p, "%s = %s;", acc,
+                   print_combined(p, e->op == R_MAX ? B_MAX : B_MIN, type, acc, v));
+        break;
+    case R_AND:
+    case R_OR:
+        print_line(p, "%s = %s;", acc,
+                   print_combined(p, e->op == R_AND ? B_AND : B_OR, type, acc, v));
+        break;
+    case R_ARGMAX:
+    case R_ARGMIN:
+        print_line(p, "const %s x%u = %s;", type_of_value(p, type), t, v);
+        if (real)
+            print_line(p, "if (t%u < 0 || cameo_%s_%s(x%u, best%u)) {", t,
+                       e->op == R_ARGMAX ? "above" : "below", dtype_suffix(type), t, t);
+        else
+            print_line(p, "if (t%u < 0 || x%u %s best%u) {", t, t, e->op == R_ARGMAX ? ">" : "<",
+                       t);
+        print_line(p, "    best%u = x%u;", t, t);
+        print_line(p, "    t%u = i%u;", t, e->vars[0]);
+        print_line(p, "}");
+    }
+}
+
+static void bind_loop(Printer *p, LoopId v, int by)
+{
+    if (v < p->nloops)
+        p->loop_bound[v] = (uint8_t)(p->loop_bound[v] + by);
+}
+
+static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t)
+{
+    Polys *polys = p->mod->polys;
+    Bounds b = {0};
+    uint32_t marks[MAX_LOOPS + 1];
+    read_guard(p, e, e->a, &b);
+    for (uint32_t i = 0; i < e->rank; i++) {
+        LoopId v = e->vars[i];
+        const char *high = b.high[i] ? b.high[i] : print_index_bare(p, loop_extent(polys, v));
+        if (!e->a)
+            print_hoisted_expr(p, e->b);
+        print_line(p, "for (%s i%u = %s; i%u < %s; i%u++) {", p->dialect->index, v,
+                   b.low[i] ? b.low[i] : "0", v, high, v);
+        bind_loop(p, v, 1);
+        marks[i] = print_block_begin(p);
+    }
+    uint32_t tests = 0, test_marks[64];
+    for (; tests < b.tests.len && tests < 64; tests++) {
+        print_line(p, "if (%s) {", without_parentheses(p, print_expr(p, b.tests.at[tests])));
+        test_marks[tests] = print_block_begin(p);
+    }
+    combine(p, e, t, without_parentheses(p, print_expr(p, e->b)));
+    while (tests > 0) {
+        print_block_end(p, test_marks[--tests]);
+        print_line(p, "}");
+    }
+    for (uint32_t i = e->rank; i > 0; i--) {
+        print_block_end(p, marks[i - 1]);
+        bind_loop(p, e->vars[i - 1], -1);
+        print_line(p, "}");
+    }
+}
+
+const char *print_reduce(Printer *p, const Expr *e)
+{
+    uint32_t t = ++p->ntemps;
+    ReduceOp op = (ReduceOp)e->op;
+    const char *start = neutral(op, e->b->dtype);
+    print_line(p, "%s t%u = %s;", type_of_value(p, e->dtype), t,
+               start ? start : least_or_greatest(p, op, e->b->dtype));
+    if (op == R_ARGMAX || op == R_ARGMIN)
+        print_line(p, "%s best%u = 0;", type_of_value(p, e->b->dtype), t);
+    print_reduce_loops(p, e, t);
+    memo_add(p, e, t);
+    char *name = arena_alloc(p->arena, 16);
+    sprintf(name, "t%u", t);
+    return name;
+}
+
+// ---- statements ------------------------------------------------------------------------------
+
+static void print_for(Printer *p, const Stmt *s)
+{
+    print_hoisted(p, s);
+    const char *high = print_index_bare(p, loop_extent(p->mod->polys, s->var));
+    bool hooked = s->par && p->dialect->par_begin;
+    if (hooked)
+        p->dialect->par_begin(p, s, p->depth);
+    else
+        print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var,
+                   high, s->var);
+    bind_loop(p, s->var, 1);
+    p->depth++;
+    p->parallel += s->par;
+    uint32_t mark = print_block_begin(p);
+    print_stmts(p, s->body);
+    print_block_end(p, mark);
+    p->parallel -= s->par;
+    p->depth--;
+    bind_loop(p, s->var, -1);
+    if (hooked)
+        p->dialect->par_end(p, s, p->depth);
+    else
+        print_line(p, "}");
+}
+
+static void print_block(Printer *p, const Stmt *body)
+{
+    uint32_t mark = print_block_begin(p);
+    print_stmts(p, body);
+    print_block_end(p, mark);
+}
+
+static void print_if(Printer *p, const Stmt *s)
+{
+    print_statement_begin(p, s->value, NULL, 0);
+    const char *cond = print_expr(p, s->value);
+    print_statement_end(p);
+    print_line(p, "if (%s) {", without_parentheses(p, cond));
+    print_block(p, s->body);
+    if (s->other) {
+        print_line(p, "} else {");
+        print_block(p, s->other);
+    }
+    print_line(p, "}");
+}
+
+static void print_while(Printer *p, const Stmt *s)
+{
+    print_line(p, "for (;;) {");
+    uint32_t mark = print_block_begin(p);
+    print_statement_begin(p, s->value, NULL, 0);
+    print_line(p, "if (!%s)", print_expr(p, s->value));
+    print_line(p, "    break;");
+    print_statement_end(p);
+    print_stmts(p, s->body);
+    print_block_end(p, mark);
+    print_line(p, "}");
+}
+
+static void print_row(Printer *p, const Stmt *s)
+{
+    p->local_state[s->local] = 2;
+    p->rows[s->local] = s;
+    const char *type = type_of_value(p, s->dtype);
+    if (s->rank == 0) {
+        print_line(p, "%s v%u = 0;", type, s->local);
+        return;
+    }
+    Polys *polys = p->mod->polys;
+    Index n = poly_const(polys, 1);
+    for (uint32_t i = 0; i < s->rank; i++)
+        n = poly_mul(polys, n, s->at[i]);
+    int64_t k = 0;
+    if (poly_is_const(n, &k) && k <= 0)
+        n = poly_const(polys, 1);
+    print_line(p, "%s%s v%u[%s];", p->dialect->row, type, s->local, print_index_bare(p, n));
+}
+
+static void print_update(Printer *p, const Stmt *s)
+{
+    const char *v = print_expr(p, s->value);
+    const char *at = print_element(p, s->buffer, s->at);
+    if (p->dialect->update)
+        p->dialect->update(p, s, at, v, p->parallel > 0);
+    else
+        print_line(p, "%s = %s;", at, print_binary_op(p, s->op, s->value->dtype, at, v));
+}
+
+static void print_stmt(Printer *p, const Stmt *s)
+{
+    switch (s->kind) {
+    case S_FOR:
+        print_for(p, s);
+        return;
+    case S_IF:
+        print_if(p, s);
+        return;
+    case S_WHILE:
+        print_while(p, s);
+        return;
+    case S_ROW:
+        print_row(p, s);
+        return;
+    case S_LET:
+    case S_SET:
+    case S_STORE:
+    case S_UPDATE:
+        break;
+    }
+    print_statement_begin(p, s->value, s->at, s->rank);
+    if (s->kind == S_UPDATE) {
+        print_update(p, s);
+    } else {
+        const char *v = without_parentheses(p, print_expr(p, s->value));
+        if (s->kind == S_LET)
+            print_line(p, "const %s v%u = %s;", type_of_value(p, s->value->dtype), s->local, v);
+        else if (s->kind == S_SET)
+            print_line(p, "%s = %s;", print_row_element(p, s), v);
+        else
+            print_line(p, "%s = %s;", print_element(p, s->buffer, s->at), v);
+    }
+    print_statement_end(p);
+    if (s->kind == S_LET)
+        p->local_state[s->local] = 1;
+}
+
+void print_stmts(Printer *p, const Stmt *s)
+{
+    for (; s; s = s->next)
+        print_stmt(p, s);
+}
+
+// ---- kernels ---------------------------------------------------------------------------------
+
+static void find_rows(Printer *p, const Stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->kind == S_ROW)
+            p->local_state[s->local] = 2, p->rows[s->local] = s;
+        find_rows(p, s->body);
+        find_rows(p, s->other);
+    }
+}
+
+void printer_kernel(Printer *p, const Kernel *k)
+{
+    KernelUses uses = kernel_uses(p->mod, p->arena, k);
+    memset(p->changes, 0, p->mod->nexprs + 1);
+    memset(p->local_state, 0, p->mod->nlocals + 1);
+    for (BufferId b = 0; b < p->mod->buffers.len; b++)
+        p->written[b] = uses.buffers[b] >> 1 & 1;
+    find_rows(p, k->body);
+    p->kernel = k;
+    p->ntemps = 0;
+    p->depth = p->parallel = 0;
+    p->dialect->kernel_begin(p, k);
+    uint32_t mark = print_block_begin(p);
+    print_stmts(p, k->body);
+    print_block_end(p, mark);
+    p->dialect->kernel_end(p, k);
+    p->kernel = NULL;
+    memset(p->changes, 0, p->mod->nexprs + 1);
+    memset(p->written, 0, p->mod->buffers.len);
+}
+
+Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, const char *prefix)
+{
+    Printer *p = NEW(scratch, Printer);
+    *p = (Printer){.mod = mod, .dialect = d, .arena = scratch, .out = out, .prefix = prefix};
+    uint32_t n = mod->nexprs + 1;
+    p->temp_of = NEWS(scratch, uint32_t, n);
+    p->uses = NEWS(scratch, uint32_t, n);
+    p->facts = NEWS(scratch, ExprFacts, n);
+    p->changes = NEWS(scratch, uint8_t, n);
+    p->nloops = loop_count(mod->polys) + 1;
+    p->loop_bound = NEWS(scratch, uint8_t, p->nloops);
+    p->local_state = NEWS(scratch, uint8_t, mod->nlocals + 1);
+    p->rows = NEWS(scratch, const Stmt *, mod->nlocals + 1);
+    p->written = NEWS(scratch, uint8_t, mod->buffers.len);
+    return p;
+}

@@ -1,0 +1,96 @@
+// Printing kernels in a dialect: expressions become C expressions, reductions become loops before
+// the statement that needs them, and what several places need is computed once, in the innermost
+// block that holds them all, never above a guard.
+#ifndef CAMEO_CODEGEN_PRINTER_H
+#define CAMEO_CODEGEN_PRINTER_H
+
+#include "codegen/dialect.h"
+
+// A C variable that holds the value of an expression, while its block is open.
+typedef struct Memo {
+    uint32_t expr; // Expr.id
+    uint32_t old;  // what stood for it outside
+    bool changes;  // reads what the kernel writes: forgotten after the statement
+} Memo;
+
+typedef struct ExprFacts {
+    const LoopId *loops; // free loop variables, sorted
+    uint32_t nloops;
+    bool known, reduces; // reduces: holds an EX_REDUCE
+} ExprFacts;
+
+struct Printer {
+    Module *mod;
+    const Dialect *dialect;
+    Arena *arena; // scratch: texts of expressions
+    Buf *out;
+    const char *prefix; // of all names at file scope
+    uint32_t indent, depth;
+    const Kernel *kernel; // NULL while steps are printed
+    uint32_t parallel;    // parallel loops around
+    uint32_t in_arm;      // inside text that may be skipped: no statement may be made
+
+    VEC(Memo) memos;
+    uint32_t *temp_of;     // by Expr.id: number of the variable, 0 none
+    uint32_t *uses;        // by Expr.id: within the statement
+    VEC(uint32_t) counted; // ids of those with uses
+    ExprFacts *facts;      // by Expr.id
+    uint8_t *changes;      // by Expr.id: 0 not known, 1 no, 2 yes; per kernel
+    uint32_t ntemps;
+    uint8_t *loop_bound; // by LoopId: depth of bindings
+    uint32_t nloops;
+    uint8_t *local_state; // by LocalId: 0 not yet declared, 1 let, 2 row
+    const Stmt **rows;    // by LocalId
+    uint8_t *written;     // by BufferId: the kernel writes it
+};
+
+// A printer over a module whose expressions are complete (legalised): none is made from here on.
+Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, const char *prefix);
+void printer_kernel(Printer *p, const Kernel *k);
+
+// ---- for dialects and for the printing of steps --------------------------------------------
+// A line at the current indentation.
+void print_line(Printer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Text (in the scratch arena) of the value of e, of an index, of an element. May print statements
+// before. Compound text is in parentheses.
+const char *print_expr(Printer *p, const Expr *e);
+const char *print_index(Printer *p, Index i);
+const char *print_element(Printer *p, BufferId b, const Index *at);
+const char *print_literal(Printer *p, DType t, Scalar v);
+// A block: what is computed in it is forgotten at its end.
+uint32_t print_block_begin(Printer *p);
+void print_block_end(Printer *p, uint32_t mark);
+void print_stmts(Printer *p, const Stmt *s);
+// Counts uses, then prints; call around the printing of every statement or step.
+void print_statement_begin(Printer *p, const Expr *value, const Index *at, uint32_t rank);
+void print_statement_end(Printer *p);
+// Reductions in `s` that do not depend on what it binds, computed here (before its loops).
+void print_hoisted(Printer *p, const Stmt *s);
+void print_hoisted_expr(Printer *p, const Expr *e);
+
+// What a kernel (or an expression) needs from outside, in order of id.
+typedef struct KernelUses {
+    uint8_t *buffers; // by BufferId: bit 0 read, bit 1 written
+    uint8_t *dims;    // by DimId
+} KernelUses;
+KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k);
+void uses_add_expr(Module *mod, KernelUses *u, const Expr *e);
+void uses_add_index(Module *mod, KernelUses *u, Index i);
+
+// Facts of expressions.
+const ExprFacts *expr_facts(Printer *p, const Expr *e);
+bool expr_changes(Printer *p, const Expr *e); // reads a row or what the kernel writes
+bool expr_ready(Printer *p, const Expr *e);   // all it needs is bound here
+
+// "float32[N,3]" as a comment says it; escaped.
+void print_buffer_type(Printer *p, const Buffer *b);
+void print_comment_text(Buf *out, Str s); // a model's string inside a comment
+void print_c_string(Buf *out, Str s);     // "..." with octal escapes
+// The suffix of helper functions for a dtype: "f32", "i8".
+const char *dtype_suffix(DType t);
+
+// ---- legalize (codegen/legalize.c): small floats become arithmetic in float32 between explicit
+// conversions, rows whose size is not constant become buffers.
+void legalize_module(Module *mod);
+
+#endif

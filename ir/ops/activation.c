@@ -1,0 +1,124 @@
+// Operators that map each element on its own.
+//
+// A row is all there is to an operator: since which opset, how its shape follows, and what one element of its
+// output equals. Types, attributes and defaults are the schema's (ir/schema.inc).
+
+#include "ir/ops/common.h"
+
+static const Expr *relu(Lower *l, const Expr *x)
+{
+    return max_(l, x, zero(l, x->dtype));
+}
+
+static const Expr *leaky_relu(Lower *l, const Expr *x)
+{
+    return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, attr_num(l, x->dtype, "alpha", 0.01), x), x);
+}
+
+static const Expr *thresholded_relu(Lower *l, const Expr *x)
+{
+    return select_(l, lt(l, attr_num(l, x->dtype, "alpha", 1), x), x, zero(l, x->dtype));
+}
+
+// alpha * (exp(x) - 1) below zero. Spec: Elu-6.
+static const Expr *elu(Lower *l, const Expr *x)
+{
+    const Expr *low = mul(l, attr_num(l, x->dtype, "alpha", 1), unary(l, U_EXPM1, x));
+    return select_(l, lt(l, x, zero(l, x->dtype)), low, x);
+}
+
+static const Expr *selu(Lower *l, const Expr *x)
+{
+    const Expr *alpha = attr_num(l, x->dtype, "alpha", 1.67326319217681884765625);
+    const Expr *gamma = attr_num(l, x->dtype, "gamma", 1.05070102214813232421875);
+    const Expr *low = sub(l, mul(l, alpha, exp_(l, x)), alpha);
+    return mul(l, gamma, select_(l, le(l, x, zero(l, x->dtype)), low, x));
+}
+
+// max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). Spec: Celu-12.
+static const Expr *celu(Lower *l, const Expr *x)
+{
+    const Expr *a = attr_num(l, x->dtype, "alpha", 1), *z = zero(l, x->dtype);
+    return add(l, max_(l, x, z), min_(l, mul(l, a, unary(l, U_EXPM1, div_(l, x, a))), z));
+}
+
+static const Expr *hard_sigmoid(Lower *l, const Expr *x)
+{
+    DType t = x->dtype;
+    const Expr *line = add(l, mul(l, attr_num(l, t, "alpha", 0.2), x), attr_num(l, t, "beta", 0.5));
+    return max_(l, zero(l, t), min_(l, one(l, t), line));
+}
+
+static const Expr *hard_swish(Lower *l, const Expr *x)
+{
+    DType t = x->dtype;
+    const Expr *line = add(l, mul(l, num(l, t, 1.0 / 6), x), num(l, t, 0.5));
+    return mul(l, x, max_(l, zero(l, t), min_(l, one(l, t), line)));
+}
+
+// log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|)).
+static const Expr *softplus(Lower *l, const Expr *x)
+{
+    return add(l, max_(l, x, zero(l, x->dtype)), unary(l, U_LOG1P, exp_(l, neg(l, abs_(l, x)))));
+}
+
+static const Expr *softsign(Lower *l, const Expr *x)
+{
+    return div_(l, x, add(l, one(l, x->dtype), abs_(l, x)));
+}
+
+static const Expr *mish(Lower *l, const Expr *x)
+{
+    return mul(l, x, tanh_(l, softplus(l, x)));
+}
+
+static const Expr *swish(Lower *l, const Expr *x)
+{
+    return mul(l, x, sigmoid(l, mul(l, attr_num(l, x->dtype, "alpha", 1), x)));
+}
+
+// x * Phi(x), or its tanh approximation. Spec: Gelu-20.
+static const Expr *gelu(Lower *l, const Expr *x)
+{
+    DType t = x->dtype;
+    const Expr *half = num(l, t, 0.5);
+    if (str_is(node_str(l->n, "approximate", "none"), "tanh")) {
+        const Expr *cube = mul(l, num(l, t, 0.044715), mul(l, x, mul(l, x, x)));
+        const Expr *inner = mul(l, num(l, t, 0.79788456080286535588), add(l, x, cube));
+        return mul(l, mul(l, half, x), add(l, one(l, t), tanh_(l, inner)));
+    }
+    return mul(l, mul(l, half, x), add(l, one(l, t), erf_(l, mul(l, x, num(l, t, 0.70710678118654752440)))));
+}
+
+static const Expr *shrink(Lower *l, const Expr *x)
+{
+    DType t = x->dtype;
+    const Expr *lambda = attr_num(l, t, "lambd", 0.5), *bias = attr_num(l, t, "bias", 0);
+    const Expr *low = select_(l, lt(l, x, neg(l, lambda)), add(l, x, bias), zero(l, t));
+    return select_(l, lt(l, lambda, x), sub(l, x, bias), low);
+}
+
+static const Expr *prelu(Lower *l, const Expr *x, const Expr *slope)
+{
+    return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, slope, x), x);
+}
+
+const OpDef ops_activation[] = {
+    {"Relu", 1, same_as_0, UNARY(relu), NULL},
+    {"LeakyRelu", 1, same_as_0, UNARY(leaky_relu), NULL},
+    {"ThresholdedRelu", 1, same_as_0, UNARY(thresholded_relu), NULL},
+    {"Elu", 1, same_as_0, UNARY(elu), NULL},
+    {"Selu", 1, same_as_0, UNARY(selu), NULL},
+    {"Celu", 12, same_as_0, UNARY(celu), NULL},
+    {"Sigmoid", 1, same_as_0, UNARY(sigmoid), NULL},
+    {"HardSigmoid", 1, same_as_0, UNARY(hard_sigmoid), NULL},
+    {"HardSwish", 14, same_as_0, UNARY(hard_swish), NULL},
+    {"Softplus", 1, same_as_0, UNARY(softplus), NULL},
+    {"Softsign", 1, same_as_0, UNARY(softsign), NULL},
+    {"Mish", 18, same_as_0, UNARY(mish), NULL},
+    {"Swish", 24, same_as_0, UNARY(swish), NULL},
+    {"Gelu", 20, same_as_0, UNARY(gelu), NULL},
+    {"Shrink", 9, same_as_0, UNARY(shrink), NULL},
+    {"PRelu", 1, same_as_0, BINARY(prelu), NULL},
+    {0},
+};

@@ -1,0 +1,65 @@
+// Casts. Rounding, saturation and what is out of range: expr_cast, scalar_cast.
+
+#include "ir/ops/common.h"
+
+static void lower_cast(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    bool saturate = node_int(l->n, "saturate", 1) != 0;
+    if (y.dtype == DT_F8E8M0 && node_has_attr(l->n, "round_mode") && !str_is(node_str(l->n, "round_mode", "up"), "nearest")) {
+        not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"", STR_ARG(str_escaped(l->arena, node_str(l->n, "round_mode", "up"))));
+        return;
+    }
+    kernel(l, "cast");
+    par_all(l, y, o);
+    store(l, y, o, expr_cast(l->module, y.dtype, load(l, x, o), saturate));
+    kernel_end(l);
+}
+
+static void lower_bitcast(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    if (dtype_info(x.dtype)->bits != dtype_info(y.dtype)->bits) {
+        not_supported(l, "BitCast between widths");
+        return;
+    }
+    kernel(l, "bitcast");
+    par_all(l, y, o);
+    store(l, y, o, expr_bitcast(l->module, y.dtype, load(l, x, o)));
+    kernel_end(l);
+}
+
+static void infer_cast_to(Infer *s, DType to)
+{
+    const Value *x = infer_in(s, 0);
+    if (to <= DT_NONE || to >= DT_COUNT) {
+        infer_error(s, "to = %d is no element type", (int)to);
+        return;
+    }
+    infer_dtype(s, 0, to);
+    same_as_0(s);
+    bool integers = x && (dtype_is_integer(x->dtype) || x->dtype == DT_BOOL);
+    if (integers && (to == DT_I64 || to == DT_I32))
+        infer_content_copy(s, 0, 0);
+}
+
+static void infer_cast(Infer *s)
+{
+    infer_cast_to(s, (DType)node_int(s->n, "to", 0));
+}
+
+static void infer_cast_like(Infer *s)
+{
+    const Value *like = infer_in(s, 1);
+    if (like && like->dtype != DT_NONE)
+        infer_cast_to(s, like->dtype);
+}
+
+const OpDef ops_cast[] = {
+    {"Cast", 6, infer_cast, lower_cast, {NULL}, NULL},
+    {"CastLike", 15, infer_cast_like, lower_cast, {NULL}, NULL},
+    {"BitCast", 26, infer_cast, lower_bitcast, {NULL}, NULL},
+    {0},
+};

@@ -1,0 +1,81 @@
+#include "ir/ops/common.h"
+
+void lower_unary(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    if (!y.buffer)
+        return;
+    kernel(l, str_escaped(l->arena, l->n->op).at);
+    par_all(l, y, o);
+    store(l, y, o, l->n->def->fn.unary(l, load(l, x, o)));
+    kernel_end(l);
+}
+
+void lower_binary(Lower *l)
+{
+    Tensor a = input(l, 0), b = input(l, 1), y = output(l, 0);
+    Index o[MAX_RANK];
+    kernel(l, str_escaped(l->arena, l->n->op).at);
+    par_all(l, y, o);
+    store(l, y, o, l->n->def->fn.binary(l, load_broadcast(l, a, y.rank, o), load_broadcast(l, b, y.rank, o)));
+    kernel_end(l);
+}
+
+void lower_variadic(Lower *l)
+{
+    Tensor y = output(l, 0);
+    Index o[MAX_RANK];
+    kernel(l, str_escaped(l->arena, l->n->op).at);
+    par_all(l, y, o);
+    const Expr *e = load_broadcast(l, input(l, 0), y.rank, o);
+    for (uint32_t i = 1; i < l->n->nin; i++)
+        e = l->n->def->fn.binary(l, e, load_broadcast(l, input(l, i), y.rank, o));
+    store(l, y, o, e);
+    kernel_end(l);
+}
+
+DType accumulator(DType t)
+{
+    return dtype_is_small_float(t) ? DT_F32 : t;
+}
+
+bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *axes, uint32_t *n)
+{
+    const int64_t *at;
+    *n = 0;
+    if (attr && node_has_attr(l->n, attr) && node_ints(l->n, attr, &at, n)) {
+        for (uint32_t k = 0; k < *n && k < MAX_RANK; k++)
+            axes[k] = (uint32_t)(at[k] < 0 ? at[k] + rank : at[k]);
+    } else if (has_input(l, i)) {
+        const Value *v = value_at(l->model, l->n->in[i]);
+        if (!v->content)
+            return false;
+        *n = v->ncontent;
+        for (uint32_t k = 0; k < *n && k < MAX_RANK; k++) {
+            int64_t a;
+            if (!poly_is_const(v->content[k], &a))
+                return false;
+            axes[k] = (uint32_t)(a < 0 ? a + rank : a);
+        }
+    }
+    for (uint32_t k = 0; k < *n; k++)
+        if (k >= MAX_RANK || axes[k] >= rank)
+            return false;
+    return true;
+}
+
+const Expr *sigmoid(Lower *l, const Expr *x)
+{
+    return div_(l, one(l, x->dtype), add(l, one(l, x->dtype), exp_(l, neg(l, x))));
+}
+
+const Expr *erf_(Lower *l, const Expr *x)
+{
+    return unary(l, U_ERF, x);
+}
+
+const Expr *abs_(Lower *l, const Expr *x)
+{
+    return unary(l, U_ABS, x);
+}

@@ -1,0 +1,397 @@
+/* Tensors in files. What is read is checked against the bytes that are there: a file may be cut
+ * short or say anything. */
+#include "cameo_io.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+void cameo_tensor_free(cameo_tensor *t)
+{
+    free(t->elements);
+    free(t->text);
+    t->elements = NULL;
+    t->text = NULL;
+}
+
+unsigned char *cameo_read_file(const char *path, size_t *len, char *error, size_t room)
+{
+    FILE *f = fopen(path, "rb");
+    unsigned char *at = NULL;
+    size_t n = 0, cap = 0;
+    while (f && !ferror(f) && !feof(f)) {
+        if (n == cap) {
+            cap = cap ? cap * 2 : 1 << 16;
+            unsigned char *more = realloc(at, cap);
+            if (!more)
+                break;
+            at = more;
+        }
+        n += fread(at + n, 1, cap - n, f);
+    }
+    bool whole = f && feof(f) && !ferror(f);
+    if (!whole) {
+        snprintf(error, room, "%s: %s", path, strerror(errno ? errno : EIO));
+        free(at);
+        at = NULL;
+    }
+    if (f)
+        fclose(f);
+    *len = n;
+    return at;
+}
+
+int cameo_write_file(const char *path, const void *bytes, size_t len, char *error, size_t room)
+{
+    size_t n = strlen(path) + 32;
+    char *temporary = malloc(n);
+    if (!temporary)
+        return snprintf(error, room, "no memory"), -1;
+    snprintf(temporary, n, "%s.%ld.tmp", path, (long)getpid());
+    FILE *f = fopen(temporary, "wb");
+    bool ok = f && fwrite(bytes, 1, len, f) == len;
+    ok = f && fclose(f) == 0 && ok;
+    ok = ok && rename(temporary, path) == 0;
+    if (!ok) {
+        snprintf(error, room, "%s: %s", path, strerror(errno));
+        remove(temporary);
+    }
+    free(temporary);
+    return ok ? 0 : -1;
+}
+
+/* ---- dtypes */
+
+static const struct {
+    int32_t dtype;
+    const char *descr;
+} npy_types[] = {{1, "<f4"},  {2, "|u1"},  {3, "|i1"},  {4, "<u2"},  {5, "<i2"},
+                 {6, "<i4"},  {7, "<i8"},  {9, "|b1"},  {10, "<f2"}, {11, "<f8"},
+                 {12, "<u4"}, {13, "<u8"}, {14, "<c8"}, {15, "<c16"}};
+
+int cameo_npy_knows(int32_t dtype)
+{
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
+        if (npy_types[i].dtype == dtype)
+            return 1;
+    return dtype == 8;
+}
+
+static int set_shape(cameo_tensor *t, char *error, size_t room)
+{
+    int64_t bytes = cameo_bytes(1, t->rank, t->dims);
+    if (bytes < 0)
+        return snprintf(error, room, "dims that are negative or too large"), -1;
+    t->count = bytes;
+    return 0;
+}
+
+static int take_elements(cameo_tensor *t, const unsigned char *from, size_t len, char *error,
+                         size_t room)
+{
+    int64_t size = cameo_dtype_size(t->dtype);
+    if (!size || cameo_bytes(size, t->rank, t->dims) < 0)
+        return snprintf(error, room, "dims or a dtype that cannot be"), -1;
+    size_t need = (size_t)(t->count * size);
+    if (len < need)
+        return snprintf(error, room, "%zu bytes of elements where %zu are needed", len, need), -1;
+    t->elements = malloc(need ? need : 1);
+    if (!t->elements)
+        return snprintf(error, room, "no memory"), -1;
+    if (need)
+        memcpy(t->elements, from, need);
+    return 0;
+}
+
+/* ---- .npy */
+
+/* UTF-32 text of fixed width to strings. */
+static int take_strings(cameo_tensor *t, const unsigned char *from, size_t len, size_t width,
+                        char *error, size_t room)
+{
+    if (width && (size_t)t->count > len / 4 / width)
+        return snprintf(error, room, "fewer bytes than its shape needs"), -1;
+    cameo_str *out = calloc((size_t)t->count + 1, sizeof *out);
+    char *text = malloc((size_t)t->count * (width * 4 + 1) + 1);
+    t->elements = out;
+    t->text = text;
+    if (!out || !text)
+        return snprintf(error, room, "no memory"), -1;
+    for (int64_t i = 0; i < t->count; i++) {
+        out[i].at = text;
+        for (size_t k = 0; k < width; k++) {
+            uint32_t c;
+            memcpy(&c, from + ((size_t)i * width + k) * 4, 4);
+            if (c == 0)
+                break;
+            if (c < 0x80) {
+                *text++ = (char)c;
+            } else if (c < 0x800) {
+                *text++ = (char)(0xc0 | c >> 6);
+                *text++ = (char)(0x80 | (c & 0x3f));
+            } else if (c < 0x10000) {
+                *text++ = (char)(0xe0 | c >> 12);
+                *text++ = (char)(0x80 | (c >> 6 & 0x3f));
+                *text++ = (char)(0x80 | (c & 0x3f));
+            } else {
+                *text++ = (char)(0xf0 | (c >> 18 & 7));
+                *text++ = (char)(0x80 | (c >> 12 & 0x3f));
+                *text++ = (char)(0x80 | (c >> 6 & 0x3f));
+                *text++ = (char)(0x80 | (c & 0x3f));
+            }
+        }
+        out[i].len = text - out[i].at;
+    }
+    return 0;
+}
+
+/* The value that follows a key of the header's dictionary. */
+static const char *npy_key(const char *header, const char *key)
+{
+    const char *at = strstr(header, key);
+    at = at ? strchr(at, ':') : NULL;
+    return at ? at + 1 + strspn(at + 1, " ") : NULL;
+}
+
+static int npy_shape(const char *at, cameo_tensor *t, char *error, size_t room)
+{
+    if (!at || *at != '(')
+        return snprintf(error, room, "no .npy shape"), -1;
+    for (at++; *at && *at != ')';) {
+        char *end;
+        errno = 0;
+        long long d = strtoll(at, &end, 10);
+        if (end == at || errno || d < 0 || t->rank == CAMEO_MAX_RANK)
+            return snprintf(error, room, "an .npy shape that cannot be read"), -1;
+        t->dims[t->rank++] = d;
+        at = end + strspn(end, ", ");
+    }
+    return set_shape(t, error, room);
+}
+
+static int npy_dtype(const char *descr, int32_t expected, cameo_tensor *t, size_t *width,
+                     char *error, size_t room)
+{
+    char type[16] = "";
+    if (descr && (*descr == '\'' || *descr == '"'))
+        for (size_t i = 0; i + 1 < sizeof type && descr[1 + i] && descr[1 + i] != *descr; i++)
+            type[i] = descr[1 + i], type[i + 1] = 0;
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
+        if (!strcmp(type + 1, npy_types[i].descr + 1) && type[0] && type[0] != '>')
+            t->dtype = npy_types[i].dtype;
+    if (type[0] && type[1] == 'V' && cameo_dtype_size(expected) == atoi(type + 2))
+        t->dtype = expected;
+    if (type[0] == '<' && type[1] == 'U') {
+        t->dtype = 8;
+        *width = (size_t)atoi(type + 2);
+    }
+    if (!t->dtype)
+        return snprintf(error, room, "elements of the type \"%s\", which no tensor has", type), -1;
+    return 0;
+}
+
+/* Column-major elements to row-major ones. */
+static int transpose(cameo_tensor *t, char *error, size_t room)
+{
+    size_t size = (size_t)cameo_dtype_size(t->dtype);
+    unsigned char *from = t->elements, *to = malloc((size_t)t->count * size + 1);
+    if (!to)
+        return snprintf(error, room, "no memory"), -1;
+    int64_t at[CAMEO_MAX_RANK] = {0};
+    for (int64_t i = 0; i < t->count; i++) { // at: the position of element i of `from`
+        int64_t position = 0;
+        for (int32_t k = 0; k < t->rank; k++)
+            position = position * t->dims[k] + at[k];
+        memcpy(to + (size_t)position * size, from + (size_t)i * size, size);
+        for (int32_t k = 0; k < t->rank && ++at[k] == t->dims[k]; k++)
+            at[k] = 0;
+    }
+    free(from);
+    t->elements = to;
+    return 0;
+}
+
+int cameo_read_npy(const unsigned char *at, size_t len, int32_t expected, cameo_tensor *t,
+                   char *error, size_t room)
+{
+    *t = (cameo_tensor){.name = ""};
+    if (len < 12 || memcmp(at, "\x93NUMPY", 6) != 0)
+        return snprintf(error, room, "no .npy file"), -1;
+    size_t start = at[6] == 1 ? 10 : 12;
+    size_t n = at[8] | (size_t)at[9] << 8;
+    if (at[6] != 1)
+        n |= (size_t)at[10] << 16 | (size_t)at[11] << 24;
+    if (n > len - start || n > 1 << 16)
+        return snprintf(error, room, "an .npy header that is cut short"), -1;
+    char *header = malloc(n + 1);
+    if (!header)
+        return snprintf(error, room, "no memory"), -1;
+    memcpy(header, at + start, n);
+    header[n] = 0;
+    const char *order = npy_key(header, "fortran_order");
+    bool columns = order && *order == 'T';
+    size_t width = 0;
+    int status = npy_dtype(npy_key(header, "descr"), expected, t, &width, error, room);
+    if (status == 0)
+        status = npy_shape(npy_key(header, "'shape'"), t, error, room);
+    free(header);
+    if (status != 0)
+        return status;
+    status = t->dtype == 8 ? take_strings(t, at + start + n, len - start - n, width, error, room)
+                           : take_elements(t, at + start + n, len - start - n, error, room);
+    return status == 0 && columns && t->rank > 1 ? transpose(t, error, room) : status;
+}
+
+unsigned char *cameo_format_npy(const cameo_tensor *t, size_t *len)
+{
+    char descr[32] = "";
+    size_t size = (size_t)cameo_dtype_size(t->dtype), width = 1;
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
+        if (npy_types[i].dtype == t->dtype)
+            snprintf(descr, sizeof descr, "%s", npy_types[i].descr);
+    if (t->dtype == 8) {
+        for (int64_t i = 0; i < t->count; i++)
+            if ((size_t)((cameo_str *)t->elements)[i].len > width)
+                width = (size_t)((cameo_str *)t->elements)[i].len;
+        snprintf(descr, sizeof descr, "<U%zu", width);
+        size = width * 4;
+    } else if (!descr[0]) {
+        snprintf(descr, sizeof descr, size == 1 ? "|V%zu" : "<V%zu", size);
+    }
+    char header[1024];
+    int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                     descr);
+    for (int32_t i = 0; i < t->rank; i++)
+        n += snprintf(header + n, sizeof header - (size_t)n, "%lld,%s", (long long)t->dims[i],
+                      i + 1 < t->rank ? " " : "");
+    n += snprintf(header + n, sizeof header - (size_t)n, "), }");
+    size_t head = ((size_t)n + 10 + 1 + 63) / 64 * 64;
+    unsigned char *out = calloc(1, head + (size_t)t->count * size + 1);
+    if (!out)
+        return NULL;
+    memcpy(out, "\x93NUMPY\x01\x00", 8);
+    out[8] = (unsigned char)((head - 10) & 0xff);
+    out[9] = (unsigned char)((head - 10) >> 8);
+    memset(out + 10, ' ', head - 10);
+    memcpy(out + 10, header, (size_t)n);
+    out[head - 1] = '\n';
+    if (t->dtype != 8 && t->count)
+        memcpy(out + head, t->elements, (size_t)t->count * size);
+    for (int64_t i = 0; t->dtype == 8 && i < t->count; i++) {
+        const cameo_str *s = &((const cameo_str *)t->elements)[i];
+        unsigned char *to = out + head + (size_t)i * size;
+        for (int64_t k = 0; k < s->len;) {
+            unsigned char c = (unsigned char)s->at[k];
+            int more = c < 0xc0 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+            uint32_t cp = more == 0 ? c : c & (0x3fu >> more);
+            for (k++; more > 0 && k < s->len; more--, k++)
+                cp = cp << 6 | ((unsigned char)s->at[k] & 0x3f);
+            memcpy(to, &cp, 4);
+            to += 4;
+        }
+    }
+    *len = head + (size_t)t->count * size;
+    return out;
+}
+
+/* ---- .npz: a zip archive, read by its central directory */
+
+static uint64_t little(const unsigned char *at, int n)
+{
+    uint64_t v = 0;
+    for (int i = n - 1; i >= 0; i--)
+        v = v << 8 | at[i];
+    return v;
+}
+
+static size_t find_directory(const unsigned char *at, size_t len)
+{
+    for (size_t i = 22; i <= len && i < 22 + 65536; i++)
+        if (memcmp(at + len - i, "PK\5\6", 4) == 0)
+            return (size_t)little(at + len - i + 16, 4);
+    return len;
+}
+
+int cameo_next_npz(const unsigned char *at, size_t len, size_t *next, const unsigned char **member,
+                   size_t *member_len, char *name, size_t name_room, char *error, size_t room)
+{
+    size_t p = *next ? *next : find_directory(at, len);
+    if (*next && (p + 4 > len || memcmp(at + p, "PK\1\2", 4) != 0))
+        return 0;
+    if (p >= len || p + 46 > len || memcmp(at + p, "PK\1\2", 4) != 0)
+        return snprintf(error, room, "no .npz file, or a damaged one"), -1;
+    size_t size = (size_t)little(at + p + 20, 4), n = (size_t)little(at + p + 28, 2);
+    size_t extra = (size_t)little(at + p + 30, 2), comment = (size_t)little(at + p + 32, 2);
+    size_t local = (size_t)little(at + p + 42, 4);
+    if (little(at + p + 10, 2) != 0)
+        return snprintf(error, room, "compressed .npz: write it with numpy.savez instead"), -1;
+    if (p + 46 + n > len || local + 30 > len)
+        return snprintf(error, room, "a damaged .npz"), -1;
+    size_t start =
+        local + 30 + (size_t)little(at + local + 26, 2) + (size_t)little(at + local + 28, 2);
+    if (start > len || size > len - start)
+        return snprintf(error, room, "a damaged or very large .npz"), -1;
+    size_t shown = n > 4 && !memcmp(at + p + 46 + n - 4, ".npy", 4) ? n - 4 : n;
+    snprintf(name, name_room, "%.*s", (int)shown, (const char *)at + p + 46);
+    *member = at + start;
+    *member_len = size;
+    *next = p + 46 + n + extra + comment;
+    return 1;
+}
+
+/* ---- elements as numbers */
+
+double cameo_element(const cameo_tensor *t, int64_t i)
+{
+    const unsigned char *at = (const unsigned char *)t->elements + i * cameo_dtype_size(t->dtype);
+    uint16_t half;
+    switch (t->dtype) {
+    case 1:
+        return ((const float *)t->elements)[i];
+    case 2:
+    case 9:
+    case 21:
+    case 25:
+        return *at;
+    case 3:
+    case 22:
+    case 26:
+        return (int8_t)*at;
+    case 4:
+        return ((const uint16_t *)t->elements)[i];
+    case 5:
+        return ((const int16_t *)t->elements)[i];
+    case 6:
+        return ((const int32_t *)t->elements)[i];
+    case 7:
+        return (double)((const int64_t *)t->elements)[i];
+    case 10:
+    case 16:
+        memcpy(&half, at, 2);
+        return t->dtype == 10 ? cameo_cast_f16_f32(half) : cameo_cast_bf16_f32(half);
+    case 11:
+        return ((const double *)t->elements)[i];
+    case 12:
+        return ((const uint32_t *)t->elements)[i];
+    case 13:
+        return (double)((const uint64_t *)t->elements)[i];
+    case 17:
+        return cameo_cast_f8e4m3fn_f32(*at);
+    case 18:
+        return cameo_cast_f8e4m3fnuz_f32(*at);
+    case 19:
+        return cameo_cast_f8e5m2_f32(*at);
+    case 20:
+        return cameo_cast_f8e5m2fnuz_f32(*at);
+    case 23:
+        return cameo_cast_f4e2m1_f32(*at);
+    case 24:
+        return cameo_cast_f8e8m0_f32(*at);
+    case 27:
+        return cameo_cast_f6e2m3_f32(*at);
+    case 28:
+        return cameo_cast_f6e3m2_f32(*at);
+    default:
+        return NAN;
+    }
+}

@@ -1,0 +1,534 @@
+/* The command line of a compiled model: files in, files or a summary out. */
+#include "cameo_main.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+typedef struct Command {
+    const cameo_model *model;
+    const char *program, *out, *format, *dataset, *weights;
+    long bench, threads;
+    bool random;
+    const char **files; /* by input; NULL: not given */
+    cameo_tensor *inputs;
+    bool *loaded;
+    char error[8192];
+} Command;
+
+static int say(const Command *c, int status)
+{
+    fprintf(stderr, "%s: error: %s\n", c->program, c->error);
+    return status;
+}
+
+/* ---- help */
+
+static void print_port(FILE *f, const cameo_port *p)
+{
+    fprintf(f, "  %s  %s[", p->name, cameo_dtype_name(p->dtype));
+    for (int32_t k = 0; k < p->rank; k++) {
+        if (p->dims[k] >= 0)
+            fprintf(f, "%s%lld", k ? "," : "", (long long)p->dims[k]);
+        else
+            fprintf(f, "%s%s", k ? "," : "", p->dim_names[k][0] ? p->dim_names[k] : "?");
+    }
+    fprintf(f, "]\n");
+}
+
+static void print_help(const Command *c)
+{
+    const cameo_model *m = c->model;
+    printf(
+        "usage: %s [NAME=FILE | FILE ...] [-o DIR] [--format npy|pb] [--bench N] [--threads N]\n"
+        "       [--inputs-from DATASET] [--random] [--weights FILE] [--version]\n\n"
+        "FILE is .npy, .npz or a serialized TensorProto .pb; without a name, files are taken in\n"
+        "the order of the inputs. -o DIR writes each output as a file; else they are printed.\n\n",
+        c->program);
+    printf("inputs:\n");
+    for (int32_t i = 0; i < m->ninputs; i++)
+        print_port(stdout, &m->inputs[i]);
+    printf("outputs:\n");
+    for (int32_t i = 0; i < m->noutputs; i++)
+        print_port(stdout, &m->outputs[i]);
+}
+
+/* ---- reading inputs */
+
+int cameo_load_tensor(const char *path, int32_t expected, cameo_tensor *t, char *error, size_t room)
+{
+    size_t len;
+    *t = (cameo_tensor){.name = ""};
+    unsigned char *at = cameo_read_file(path, &len, error, room);
+    if (!at)
+        return 3;
+    char why[256] = "";
+    bool npy = len >= 6 && memcmp(at, "\x93NUMPY", 6) == 0;
+    int status = npy ? cameo_read_npy(at, len, expected, t, why, sizeof why)
+                     : cameo_read_pb(at, len, t, why, sizeof why);
+    free(at);
+    if (status != 0)
+        snprintf(error, room, "%s: %s", path, why);
+    return status != 0 ? 2 : 0;
+}
+
+static int input_named(const cameo_model *m, const char *name, size_t len)
+{
+    for (int32_t i = 0; i < m->ninputs; i++)
+        if (strlen(m->inputs[i].name) == len && memcmp(m->inputs[i].name, name, len) == 0)
+            return i;
+    return -1;
+}
+
+static int load_npz(Command *c, const char *path, const unsigned char *at, size_t len)
+{
+    char name[256], why[256] = "";
+    const unsigned char *member;
+    size_t next = 0, n;
+    int status;
+    while ((status = cameo_next_npz(at, len, &next, &member, &n, name, sizeof name, why,
+                                    sizeof why)) == 1) {
+        int i = input_named(c->model, name, strlen(name));
+        if (i < 0) {
+            snprintf(c->error, sizeof c->error, "%s: holds \"%s\", which is no input", path, name);
+            return 2;
+        }
+        if (c->loaded[i])
+            cameo_tensor_free(&c->inputs[i]);
+        c->loaded[i] = true;
+        if (cameo_read_npy(member, n, c->model->inputs[i].dtype, &c->inputs[i], why, sizeof why))
+            status = -1;
+        if (status < 0)
+            break;
+    }
+    if (status < 0)
+        snprintf(c->error, sizeof c->error, "%s: %s", path, why);
+    return status < 0 ? 2 : 0;
+}
+
+static int load_file(Command *c, int32_t i, const char *path)
+{
+    if (c->loaded[i])
+        cameo_tensor_free(&c->inputs[i]);
+    c->loaded[i] = true;
+    return cameo_load_tensor(path, c->model->inputs[i].dtype, &c->inputs[i], c->error,
+                             sizeof c->error);
+}
+
+static int take_file(Command *c, const char *argument)
+{
+    const cameo_model *m = c->model;
+    /* NAME=FILE splits at the longest known name */
+    size_t longest = 0;
+    int named = -1;
+    for (const char *at = strchr(argument, '='); at; at = strchr(at + 1, '=')) {
+        int i = input_named(m, argument, (size_t)(at - argument));
+        if (i >= 0) {
+            named = i;
+            longest = (size_t)(at - argument);
+        }
+    }
+    if (named >= 0)
+        return load_file(c, named, argument + longest + 1);
+    size_t len;
+    unsigned char *at = cameo_read_file(argument, &len, c->error, sizeof c->error);
+    if (!at)
+        return 3;
+    int status;
+    if (len > 4 && memcmp(at, "PK\3\4", 4) == 0) {
+        status = load_npz(c, argument, at, len);
+    } else {
+        int32_t i = 0;
+        while (i < m->ninputs && c->loaded[i])
+            i++;
+        if (i == m->ninputs) {
+            snprintf(c->error, sizeof c->error, "%s: the model has only %d inputs", argument,
+                     (int)m->ninputs);
+            status = 2;
+        } else {
+            status = load_file(c, i, argument);
+        }
+    }
+    free(at);
+    return status;
+}
+
+static int load_dataset(Command *c)
+{
+    char path[4096];
+    for (int32_t i = 0; i < c->model->ninputs; i++) {
+        if (c->loaded[i])
+            continue;
+        snprintf(path, sizeof path, "%s/input_%d.pb", c->dataset, (int)i);
+        int status = load_file(c, i, path);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+static int make_random(Command *c, int32_t i)
+{
+    const cameo_port *p = &c->model->inputs[i];
+    cameo_tensor *t = &c->inputs[i];
+    t->dtype = p->dtype;
+    t->rank = p->rank;
+    for (int32_t k = 0; k < p->rank; k++)
+        t->dims[k] = p->dims[k] >= 0 ? p->dims[k] : 1;
+    t->count = cameo_bytes(1, t->rank, t->dims);
+    int64_t size = cameo_dtype_size(t->dtype);
+    t->elements = t->count < 0 ? NULL : calloc((size_t)t->count + 1, (size_t)size);
+    if (!t->elements)
+        return snprintf(c->error, sizeof c->error, "no memory for input %s", p->name), 1;
+    uint64_t seed = 0x9e3779b97f4a7c15u + (uint64_t)i;
+    for (int64_t k = 0; k < t->count; k++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        double v = (double)(seed >> 40) / (1 << 24);
+        unsigned char *at = (unsigned char *)t->elements + k * size;
+        float f = (float)v;
+        uint16_t half = p->dtype == 16 ? cameo_cast_f64_bf16(v) : cameo_cast_f64_f16(v);
+        if (p->dtype == 1)
+            memcpy(at, &f, 4);
+        else if (p->dtype == 11)
+            memcpy(at, &v, 8);
+        else if (p->dtype == 10 || p->dtype == 16)
+            memcpy(at, &half, 2);
+        else if (p->dtype == 9)
+            *at = v >= 0.5;
+        /* integers stay 0: any index is in range */
+    }
+    c->loaded[i] = true;
+    return 0;
+}
+
+/* ---- writing outputs */
+
+static void file_name(const char *name, char *out, size_t room)
+{
+    size_t n = 0;
+    for (; *name && n + 16 < room; name++) {
+        bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
+                     (*name >= '0' && *name <= '9') || strchr("._-", *name);
+        out[n++] = plain ? *name : '_';
+    }
+    if (n == 0 || out[0] == '.')
+        out[0] = '_', n = n ? n : 1;
+    out[n] = 0;
+}
+
+/* The name of output i's file without ending: a clash with an earlier one gets "-2", "-3" ... */
+static void output_name(const cameo_model *m, int32_t i, char *out, size_t room)
+{
+    char base[512], other[512];
+    file_name(m->outputs[i].name, base, sizeof base);
+    int count = 1;
+    for (int32_t k = 0; k < i; k++) {
+        file_name(m->outputs[k].name, other, sizeof other);
+        count += strcmp(base, other) == 0;
+    }
+    if (count > 1)
+        snprintf(out, room, "%s-%d", base, count);
+    else
+        snprintf(out, room, "%s", base);
+}
+
+static void output_tensor(const Command *c, const cameo_context *x, int32_t i, cameo_tensor *t)
+{
+    const int64_t *dims = c->inputs[0].dims;
+    *t = (cameo_tensor){.name = ""};
+    snprintf(t->name, sizeof t->name, "%s", c->model->outputs[i].name);
+    t->dtype = c->model->outputs[i].dtype;
+    t->elements = (void *)(uintptr_t)cameo_output(x, i, &t->rank, &dims);
+    memcpy(t->dims, dims, sizeof t->dims);
+    t->count = cameo_bytes(1, t->rank, t->dims);
+}
+
+static int write_output(Command *c, const cameo_context *x, int32_t i)
+{
+    char path[4096], name[600];
+    cameo_tensor t;
+    output_tensor(c, x, i, &t);
+    bool pb = strcmp(c->format, "pb") == 0;
+    output_name(c->model, i, name, sizeof name);
+    if (pb)
+        snprintf(path, sizeof path, "%s/output_%d.pb", c->out, (int)i);
+    else
+        snprintf(path, sizeof path, "%s/%s.npy", c->out, name);
+    size_t len;
+    unsigned char *bytes = pb ? cameo_format_pb(&t, &len) : cameo_format_npy(&t, &len);
+    if (!bytes)
+        return snprintf(c->error, sizeof c->error, "no memory"), 1;
+    int status = cameo_write_file(path, bytes, len, c->error, sizeof c->error);
+    free(bytes);
+    if (status == 0 && !pb && !cameo_npy_knows(t.dtype)) {
+        char json[128];
+        int n = snprintf(json, sizeof json, "{\"dtype\":\"%s\"}\n", cameo_dtype_name(t.dtype));
+        snprintf(path, sizeof path, "%s/%s.json", c->out, name);
+        status = cameo_write_file(path, json, (size_t)n, c->error, sizeof c->error);
+    }
+    return status ? 3 : 0;
+}
+
+static void print_element(const cameo_tensor *t, int64_t i)
+{
+    if (t->dtype == 8) {
+        const cameo_str *s = &((const cameo_str *)t->elements)[i];
+        putchar('"');
+        for (int64_t k = 0; k < s->len; k++) {
+            unsigned char ch = (unsigned char)s->at[k];
+            printf(ch < 32 || ch == '"' || ch == '\\' || ch == 127 ? "\\x%02x" : "%c", ch);
+        }
+        putchar('"');
+    } else if (t->dtype == 7) {
+        printf("%lld", (long long)((const int64_t *)t->elements)[i]);
+    } else if (t->dtype == 13) {
+        printf("%llu", (unsigned long long)((const uint64_t *)t->elements)[i]);
+    } else {
+        printf("%.7g", cameo_element(t, i));
+    }
+}
+
+static void print_output(const Command *c, const cameo_context *x, int32_t i)
+{
+    enum { SMALL = 64, FIRST = 8 };
+    cameo_tensor t;
+    output_tensor(c, x, i, &t);
+    printf("%s %s[", t.name, cameo_dtype_name(t.dtype));
+    for (int32_t k = 0; k < t.rank; k++)
+        printf("%s%lld", k ? "," : "", (long long)t.dims[k]);
+    printf("]");
+    if (t.count > SMALL && t.dtype != 8) {
+        double low = INFINITY, high = -INFINITY, sum = 0;
+        for (int64_t k = 0; k < t.count; k++) {
+            double v = cameo_element(&t, k);
+            low = v < low ? v : low;
+            high = v > high ? v : high;
+            sum += v;
+        }
+        printf(" min %.7g max %.7g mean %.7g", low, high, sum / (double)t.count);
+    }
+    printf(" = ");
+    int64_t shown = t.count > SMALL ? FIRST : t.count;
+    for (int64_t k = 0; k < shown; k++) {
+        printf("%s", k ? " " : "");
+        print_element(&t, k);
+    }
+    printf("%s\n", shown < t.count ? " ..." : "");
+}
+
+/* ---- running */
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int bench(Command *c, cameo_context *x)
+{
+    double *ms = calloc((size_t)c->bench, sizeof *ms);
+    if (!ms)
+        return snprintf(c->error, sizeof c->error, "no memory"), 1;
+    int status = 0;
+    double begin = now_ms();
+    for (int i = 0; i < 10 && status == 0 && (i < 1 || now_ms() - begin < 500); i++)
+        status = c->model->run(x);
+    for (long i = 0; i < c->bench && status == 0; i++) {
+        double start = now_ms();
+        status = c->model->run(x);
+        ms[i] = now_ms() - start;
+    }
+    qsort(ms, (size_t)c->bench, sizeof *ms, by_time);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    if (status == 0)
+        printf("{\"schema\":\"cameo.bench/1\",\"runs\":%ld,\"min_ms\":%.6f,\"median_ms\":%.6f,"
+               "\"p95_ms\":%.6f,\"max_rss_kb\":%ld,\"threads\":%ld}\n",
+               c->bench, ms[0], ms[c->bench / 2], ms[c->bench * 95 / 100], usage.ru_maxrss,
+               c->threads ? c->threads : 1);
+    free(ms);
+    return status;
+}
+
+static int make_dir(Command *c)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s", c->out);
+    for (char *at = path + 1; *at; at++)
+        if (*at == '/') {
+            *at = 0;
+            mkdir(path, 0777);
+            *at = '/';
+        }
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        snprintf(c->error, sizeof c->error, "%s: %s", path, strerror(errno));
+        return 3;
+    }
+    return 0;
+}
+
+static int run(Command *c, cameo_context *x)
+{
+    const cameo_model *m = c->model;
+    for (int32_t i = 0; i < m->ninputs; i++) {
+        const cameo_tensor *t = &c->inputs[i];
+        if (m->set_input(x, i, t->dtype, t->rank, t->dims, t->elements) != 0) {
+            snprintf(c->error, sizeof c->error, "%s", m->error(x));
+            return 2;
+        }
+    }
+    if ((c->bench ? bench(c, x) : m->run(x)) != 0) {
+        if (!c->error[0])
+            snprintf(c->error, sizeof c->error, "%s", m->error(x));
+        return 1;
+    }
+    int status = c->out ? make_dir(c) : 0;
+    for (int32_t i = 0; i < m->noutputs && c->out && status == 0; i++)
+        status = write_output(c, x, i);
+    for (int32_t i = 0; i < m->noutputs && !c->out && !c->bench; i++)
+        print_output(c, x, i);
+    return status;
+}
+
+/* ---- options */
+
+static int usage(Command *c, const char *what, const char *which)
+{
+    snprintf(c->error, sizeof c->error, "%s %s (see --help)", what, which);
+    return 2;
+}
+
+/* An option with a value: 1 + index into `values`, or 0. */
+static int option_of(const char *argument)
+{
+    static const char *const names[] = {"-o",        "--format",      "--bench",
+                                        "--threads", "--inputs-from", "--weights"};
+    for (int i = 0; i < 6; i++) {
+        size_t n = strlen(names[i]);
+        bool joined = strncmp(argument, names[i], n) == 0 && i > 0 && argument[n] == '=';
+        if (strcmp(argument, names[i]) == 0 || joined)
+            return i + 1;
+    }
+    return 0;
+}
+
+static int take_option(Command *c, int option, const char *value)
+{
+    char *end = NULL;
+    long n = option == 3 || option == 4 ? strtol(value, &end, 10) : 1;
+    if (n < 1 || n > 100000000 || (end && *end))
+        return usage(c, "not a positive number:", value);
+    switch (option) {
+    case 1:
+        c->out = value;
+        break;
+    case 2:
+        if (strcmp(value, "npy") != 0 && strcmp(value, "pb") != 0)
+            return usage(c, "--format is npy or pb, not", value);
+        c->format = value;
+        break;
+    case 3:
+        c->bench = n;
+        break;
+    case 4:
+        c->threads = n;
+        break;
+    case 5:
+        c->dataset = value;
+        break;
+    default:
+        c->weights = value;
+    }
+    return 0;
+}
+
+/* -1: go on; else the exit status. */
+static int take_arguments(Command *c, int argc, char **argv)
+{
+    bool only_files = false;
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        int option = only_files ? 0 : option_of(a), status = 0;
+        if (option) {
+            const char *joined = a[1] == '-' ? strchr(a, '=') : NULL;
+            if (!joined && i + 1 == argc)
+                return usage(c, "no value for", a);
+            status = take_option(c, option, joined ? joined + 1 : argv[++i]);
+        } else if (!only_files && strcmp(a, "--") == 0) {
+            only_files = true;
+        } else if (!only_files && strcmp(a, "--help") == 0) {
+            print_help(c);
+            return 0;
+        } else if (!only_files && strcmp(a, "--version") == 0) {
+            printf("%s: %s\n", c->model->name, c->model->version);
+            return 0;
+        } else if (!only_files && strcmp(a, "--random") == 0) {
+            c->random = true;
+        } else if (!only_files && a[0] == '-' && a[1]) {
+            return usage(c, "no such option:", a);
+        } else {
+            status = take_file(c, a);
+        }
+        if (status)
+            return status;
+    }
+    return -1;
+}
+
+static int load_rest(Command *c)
+{
+    int status = c->dataset ? load_dataset(c) : 0;
+    for (int32_t i = 0; i < c->model->ninputs && status == 0; i++) {
+        if (c->loaded[i])
+            continue;
+        if (!c->random)
+            return usage(c, "no data for input", c->model->inputs[i].name);
+        status = make_random(c, i);
+    }
+    return status;
+}
+
+int cameo_main(const cameo_model *model, int argc, char **argv)
+{
+    Command c = {.model = model, .program = argc ? argv[0] : model->name, .format = "npy"};
+    const char *slash = strrchr(c.program, '/');
+    c.program = slash ? slash + 1 : c.program;
+    size_t n = (size_t)model->ninputs + 1;
+    c.inputs = calloc(n, sizeof *c.inputs);
+    c.loaded = calloc(n, sizeof *c.loaded);
+    cameo_context *x = NULL;
+    int status = c.inputs && c.loaded ? take_arguments(&c, argc, argv) : 1;
+    bool done = status >= 0;
+    if (!done)
+        status = load_rest(&c);
+    if (!done && status == 0) {
+        cameo_options options = {.weights_path = c.weights, .threads = (int32_t)c.threads};
+        x = model->create(&options);
+        if (!x) {
+            snprintf(c.error, sizeof c.error, "no memory, or the weights cannot be read");
+            status = 3;
+        } else {
+            status = run(&c, x);
+        }
+    }
+    if (status != 0)
+        say(&c, status);
+    model->destroy(x);
+    for (size_t i = 0; c.inputs && i < n; i++)
+        cameo_tensor_free(&c.inputs[i]);
+    free(c.inputs);
+    free(c.loaded);
+    if (fflush(stdout) != 0 && status == 0)
+        status = 3;
+    return status;
+}

@@ -1,0 +1,524 @@
+/* Arithmetic that C lacks or leaves open: integers that divide by zero, casts out of range, minimum
+ * and maximum that keep NaN, floats of less than 32 bits. Part of every emitted program. */
+#ifndef CAMEO_MATH_H
+#define CAMEO_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef CAMEO_FN /* how a helper is declared */
+#ifdef __CUDACC__
+#define CAMEO_FN static __host__ __device__ __forceinline__
+#else
+#define CAMEO_FN static inline __attribute__((unused))
+#endif
+#endif
+
+/* A string element: bytes that somebody else owns. */
+typedef struct cameo_str {
+    const char *at;
+    int64_t len;
+} cameo_str;
+
+CAMEO_FN int cameo_compare_str(cameo_str a, cameo_str b)
+{
+    int64_t n = a.len < b.len ? a.len : b.len;
+    int order = n > 0 ? memcmp(a.at, b.at, (size_t)n) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* ---- indices */
+
+CAMEO_FN int64_t cameo_floordiv(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (int64_t)(0 - (uint64_t)a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+CAMEO_FN int64_t cameo_floormod(int64_t a, int64_t b)
+{
+    return b ? (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)cameo_floordiv(a, b)) : 0;
+}
+
+/* ---- integers: by 0 gives 0, the least by -1 wraps */
+
+CAMEO_FN int32_t cameo_min_i32(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+CAMEO_FN int32_t cameo_max_i32(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+CAMEO_FN uint32_t cameo_min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+CAMEO_FN uint32_t cameo_max_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+CAMEO_FN int64_t cameo_min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+CAMEO_FN int64_t cameo_max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+CAMEO_FN uint64_t cameo_min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+CAMEO_FN uint64_t cameo_max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+CAMEO_FN uint32_t cameo_abs_i32(int32_t a)
+{
+    return a < 0 ? 0u - (uint32_t)a : (uint32_t)a;
+}
+CAMEO_FN uint64_t cameo_abs_i64(int64_t a)
+{
+    return a < 0 ? 0u - (uint64_t)a : (uint64_t)a;
+}
+
+CAMEO_FN int64_t cameo_div_i64(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+CAMEO_FN int64_t cameo_div_i32(int32_t a, int32_t b)
+{
+    return b == 0 ? 0 : (int64_t)a / b;
+}
+CAMEO_FN uint32_t cameo_div_u32(uint32_t a, uint32_t b)
+{
+    return b == 0 ? 0 : a / b;
+}
+CAMEO_FN uint64_t cameo_div_u64(uint64_t a, uint64_t b)
+{
+    return b == 0 ? 0 : a / b;
+}
+
+/* mod: the sign of the divisor; fmod: the sign of the dividend. */
+CAMEO_FN int64_t cameo_mod_i64(int64_t a, int64_t b)
+{
+    return cameo_floormod(a, b);
+}
+CAMEO_FN int32_t cameo_mod_i32(int32_t a, int32_t b)
+{
+    return (int32_t)cameo_floormod(a, b);
+}
+CAMEO_FN uint32_t cameo_mod_u32(uint32_t a, uint32_t b)
+{
+    return b == 0 ? 0 : a % b;
+}
+CAMEO_FN uint64_t cameo_mod_u64(uint64_t a, uint64_t b)
+{
+    return b == 0 ? 0 : a % b;
+}
+CAMEO_FN int64_t cameo_fmod_i64(int64_t a, int64_t b)
+{
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+CAMEO_FN int32_t cameo_fmod_i32(int32_t a, int32_t b)
+{
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+CAMEO_FN uint32_t cameo_fmod_u32(uint32_t a, uint32_t b)
+{
+    return b == 0 ? 0 : a % b;
+}
+CAMEO_FN uint64_t cameo_fmod_u64(uint64_t a, uint64_t b)
+{
+    return b == 0 ? 0 : a % b;
+}
+
+/* Shifts within `bits`; a count of that many or more gives 0. */
+CAMEO_FN uint64_t cameo_shl_u64(uint64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? a << n : 0;
+}
+CAMEO_FN uint64_t cameo_shr_u64(uint64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? a >> n : 0;
+}
+CAMEO_FN uint64_t cameo_shl_u32(uint64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? a << n : 0;
+}
+CAMEO_FN uint64_t cameo_shr_u32(uint64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? a >> n : 0;
+}
+CAMEO_FN uint64_t cameo_shl_i64(int64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? (uint64_t)a << n : 0;
+}
+CAMEO_FN int64_t cameo_shr_i64(int64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? a >> n : 0;
+}
+CAMEO_FN uint64_t cameo_shl_i32(int64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? (uint64_t)a << n : 0;
+}
+CAMEO_FN int64_t cameo_shr_i32(int64_t a, uint64_t n, unsigned bits)
+{
+    return n < bits ? a >> n : 0;
+}
+
+/* Powers wrap; a negative exponent gives what division of 1 gives. */
+CAMEO_FN uint64_t cameo_pow_u64(uint64_t a, uint64_t n)
+{
+    uint64_t r = 1;
+    for (; n; n >>= 1, a *= a)
+        if (n & 1)
+            r *= a;
+    return r;
+}
+CAMEO_FN int64_t cameo_pow_i64(int64_t a, int64_t n)
+{
+    if (n < 0)
+        return a == 1 ? 1 : a == -1 ? (n & 1 ? -1 : 1) : 0;
+    return (int64_t)cameo_pow_u64((uint64_t)a, (uint64_t)n);
+}
+CAMEO_FN int64_t cameo_pow_i32(int64_t a, int64_t n)
+{
+    return cameo_pow_i64(a, n);
+}
+CAMEO_FN uint64_t cameo_pow_u32(uint64_t a, uint64_t n)
+{
+    return cameo_pow_u64(a, n);
+}
+
+/* Elements of less than a byte: the low bits, sign extended where signed. */
+CAMEO_FN uint8_t cameo_wrap_u4(uint64_t v)
+{
+    return (uint8_t)(v & 15);
+}
+CAMEO_FN int8_t cameo_wrap_i4(uint64_t v)
+{
+    return (int8_t)((int)((v & 15) ^ 8) - 8);
+}
+CAMEO_FN uint8_t cameo_wrap_u2(uint64_t v)
+{
+    return (uint8_t)(v & 3);
+}
+CAMEO_FN int8_t cameo_wrap_i2(uint64_t v)
+{
+    return (int8_t)((int)((v & 3) ^ 2) - 2);
+}
+
+/* ---- floats */
+
+CAMEO_FN float cameo_min_f32(float a, float b)
+{
+    return a < b || a != a ? a : b;
+}
+CAMEO_FN float cameo_max_f32(float a, float b)
+{
+    return a > b || a != a ? a : b;
+}
+CAMEO_FN double cameo_min_f64(double a, double b)
+{
+    return a < b || a != a ? a : b;
+}
+CAMEO_FN double cameo_max_f64(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
+/* The sign of the divisor. */
+CAMEO_FN float cameo_mod_f32(float a, float b)
+{
+    float r = fmodf(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+CAMEO_FN double cameo_mod_f64(double a, double b)
+{
+    double r = fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* Does x replace the extreme found so far? NaN does, once. */
+CAMEO_FN int cameo_above_f32(float x, float best)
+{
+    return x > best || (x != x && best == best);
+}
+CAMEO_FN int cameo_below_f32(float x, float best)
+{
+    return x < best || (x != x && best == best);
+}
+CAMEO_FN int cameo_above_f64(double x, double best)
+{
+    return x > best || (x != x && best == best);
+}
+CAMEO_FN int cameo_below_f64(double x, double best)
+{
+    return x < best || (x != x && best == best);
+}
+
+CAMEO_FN int cameo_isnan_f32(float x)
+{
+    return x != x;
+}
+CAMEO_FN int cameo_isnan_f64(double x)
+{
+    return x != x;
+}
+CAMEO_FN int cameo_isinf_f32(float x)
+{
+    return fabsf(x) == INFINITY;
+}
+CAMEO_FN int cameo_isinf_f64(double x)
+{
+    return fabs(x) == (double)INFINITY;
+}
+
+/* Toward zero, clamped to [low, high]; NaN gives 0. */
+CAMEO_FN int64_t cameo_to_int(double v, int64_t low, int64_t high)
+{
+    return v != v ? 0 : v <= (double)low ? low : v >= (double)high ? high : (int64_t)v;
+}
+CAMEO_FN uint64_t cameo_to_u64(double v)
+{
+    return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
+}
+
+/* ---- bits */
+
+CAMEO_FN uint32_t cameo_bits_f32_u32(float v)
+{
+    uint32_t r;
+    memcpy(&r, &v, sizeof r);
+    return r;
+}
+CAMEO_FN float cameo_bits_u32_f32(uint32_t v)
+{
+    float r;
+    memcpy(&r, &v, sizeof r);
+    return r;
+}
+CAMEO_FN int32_t cameo_bits_f32_i32(float v)
+{
+    return (int32_t)cameo_bits_f32_u32(v);
+}
+CAMEO_FN float cameo_bits_i32_f32(int32_t v)
+{
+    return cameo_bits_u32_f32((uint32_t)v);
+}
+CAMEO_FN uint64_t cameo_bits_f64_u64(double v)
+{
+    uint64_t r;
+    memcpy(&r, &v, sizeof r);
+    return r;
+}
+CAMEO_FN double cameo_bits_u64_f64(uint64_t v)
+{
+    double r;
+    memcpy(&r, &v, sizeof r);
+    return r;
+}
+CAMEO_FN int64_t cameo_bits_f64_i64(double v)
+{
+    return (int64_t)cameo_bits_f64_u64(v);
+}
+CAMEO_FN double cameo_bits_i64_f64(int64_t v)
+{
+    return cameo_bits_u64_f64((uint64_t)v);
+}
+
+/* ---- floats of less than 32 bits */
+
+CAMEO_FN uint16_t cameo_cast_f32_f16(float v)
+{
+    uint32_t u = cameo_bits_f32_u32(v), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    if (a >= 0x47800000) /* 2^16 and above, infinity, NaN */
+        return (uint16_t)(sign | (a > 0x7f800000 ? 0x7e00 : 0x7c00));
+    if (a < 0x38800000) /* below 2^-14: adding 1/2 rounds to the unit 2^-24 */
+        return (uint16_t)(sign | (cameo_bits_f32_u32(cameo_bits_u32_f32(a) + 0.5f) - 0x3f000000));
+    return (uint16_t)(sign | (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13);
+}
+CAMEO_FN float cameo_cast_f16_f32(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fffu;
+    if (rest >= 0x7c00)
+        return cameo_bits_u32_f32(sign | 0x7f800000 | (rest & 0x3ff) << 13);
+    /* the exponent moved to where float32 keeps it, then scaled by 2^112: exact */
+    return cameo_bits_u32_f32(sign | rest << 13) * 0x1p112f;
+}
+CAMEO_FN uint16_t cameo_cast_f32_bf16(float v)
+{
+    uint32_t u = cameo_bits_f32_u32(v);
+    if (v != v)
+        return (uint16_t)((u >> 16 & 0x8000) | 0x7fc0);
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+CAMEO_FN float cameo_cast_bf16_f32(uint16_t h)
+{
+    return cameo_bits_u32_f32((uint32_t)h << 16);
+}
+
+/* Sign, exponent and mantissa from the top; inf, nan: their codes, -1: there is none. A nan that is
+ * the sign bit alone means that there is no negative zero. */
+typedef struct cameo_small {
+    int exponent, mantissa, bias, max, inf, nan;
+} cameo_small;
+
+CAMEO_FN float cameo_decode_small(cameo_small f, uint32_t code)
+{
+    uint32_t sign_bit = 1u << (f.exponent + f.mantissa), rest = code & (sign_bit - 1);
+    float sign = code & sign_bit ? -1.0f : 1.0f;
+    if (f.nan == (int)sign_bit ? code == sign_bit
+                               : f.nan >= 0 && (int)rest > (f.inf >= 0 ? f.inf : f.max))
+        return NAN;
+    if (f.inf >= 0 && (int)rest == f.inf)
+        return sign * INFINITY;
+    int e = (int)(rest >> f.mantissa);
+    float m = (float)(rest & ((1u << f.mantissa) - 1));
+    return sign * (e ? ldexpf(m + (float)(1u << f.mantissa), e - f.bias - f.mantissa)
+                     : ldexpf(m, 1 - f.bias - f.mantissa));
+}
+
+/* |v| in units of the last place at its exponent, rounded to even, is the code. */
+CAMEO_FN uint32_t cameo_encode_small(cameo_small f, double v, int saturate)
+{
+    uint32_t sign_bit = 1u << (f.exponent + f.mantissa);
+    uint32_t sign = cameo_bits_f64_u64(v) >> 63 ? sign_bit : 0;
+    int no_negative_zero = f.nan == (int)sign_bit;
+    if (v != v)
+        return f.nan < 0 ? sign : no_negative_zero ? sign_bit : (uint32_t)f.nan | sign;
+    double a = fabs(v);
+    int64_t code = INT64_MAX;
+    if (a < (double)INFINITY) {
+        int e = (int)(cameo_bits_f64_u64(a) >> 52) - 1023, least = 1 - f.bias;
+        int unit = (e < least ? least : e) - f.mantissa;
+        double q = rint(ldexp(a, -unit)); /* at most 2^(mantissa + 1) */
+        code = (int64_t)(unit + f.mantissa - least) * ((int64_t)1 << f.mantissa) + (int64_t)q;
+    }
+    if (code > f.max) {
+        if (saturate || (f.inf < 0 && f.nan < 0))
+            code = f.max;
+        else if (f.inf >= 0)
+            code = f.inf;
+        else
+            return no_negative_zero ? sign_bit : (uint32_t)f.nan | sign;
+    }
+    return code == 0 && no_negative_zero ? 0 : (uint32_t)code | sign;
+}
+
+CAMEO_FN uint16_t cameo_cast_f64_f16(double v)
+{
+    cameo_small f = {5, 10, 15, 0x7bff, 0x7c00, 0x7e00};
+    return (uint16_t)cameo_encode_small(f, v, 0);
+}
+CAMEO_FN uint16_t cameo_cast_f64_bf16(double v)
+{
+    cameo_small f = {8, 7, 127, 0x7f7f, 0x7f80, 0x7fc0};
+    return (uint16_t)cameo_encode_small(f, v, 0);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e4m3fn(double v, int saturate)
+{
+    cameo_small f = {4, 3, 7, 0x7e, -1, 0x7f};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e4m3fn_f32(uint8_t code)
+{
+    cameo_small f = {4, 3, 7, 0x7e, -1, 0x7f};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e4m3fnuz(double v, int saturate)
+{
+    cameo_small f = {4, 3, 8, 0x7f, -1, 0x80};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e4m3fnuz_f32(uint8_t code)
+{
+    cameo_small f = {4, 3, 8, 0x7f, -1, 0x80};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e5m2(double v, int saturate)
+{
+    cameo_small f = {5, 2, 15, 0x7b, 0x7c, 0x7e};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e5m2_f32(uint8_t code)
+{
+    cameo_small f = {5, 2, 15, 0x7b, 0x7c, 0x7e};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f8e5m2fnuz(double v, int saturate)
+{
+    cameo_small f = {5, 2, 16, 0x7f, -1, 0x80};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f8e5m2fnuz_f32(uint8_t code)
+{
+    cameo_small f = {5, 2, 16, 0x7f, -1, 0x80};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f4e2m1(double v, int saturate)
+{
+    cameo_small f = {2, 1, 1, 0x7, -1, -1};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f4e2m1_f32(uint8_t code)
+{
+    cameo_small f = {2, 1, 1, 0x7, -1, -1};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f6e2m3(double v, int saturate)
+{
+    cameo_small f = {2, 3, 1, 0x1f, -1, -1};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f6e2m3_f32(uint8_t code)
+{
+    cameo_small f = {2, 3, 1, 0x1f, -1, -1};
+    return cameo_decode_small(f, code);
+}
+
+CAMEO_FN uint8_t cameo_cast_f64_f6e3m2(double v, int saturate)
+{
+    cameo_small f = {3, 2, 3, 0x1f, -1, -1};
+    return (uint8_t)cameo_encode_small(f, v, saturate);
+}
+CAMEO_FN float cameo_cast_f6e3m2_f32(uint8_t code)
+{
+    cameo_small f = {3, 2, 3, 0x1f, -1, -1};
+    return cameo_decode_small(f, code);
+}
+
+/* Powers of two: code e is 2^(e - 127), 255 is NaN. Rounds to nearest, ties up. */
+CAMEO_FN uint8_t cameo_cast_f64_f8e8m0(double v, int saturate)
+{
+    (void)saturate;
+    if (v != v || v < 0)
+        return 255;
+    if (v == 0)
+        return 0;
+    if (v > 0x1p1000)
+        return 254;
+    int e;
+    double m = frexp(v, &e);
+    e += m >= 0.75 ? 0 : -1;
+    return (uint8_t)(e < -127 ? 0 : e > 127 ? 254 : e + 127);
+}
+CAMEO_FN float cameo_cast_f8e8m0_f32(uint8_t code)
+{
+    return code == 255 ? NAN : ldexpf(1.0f, (int)code - 127);
+}
+
+#endif

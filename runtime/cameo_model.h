@@ -1,0 +1,56 @@
+/* The C API of a compiled model. Every model NAME gives a constant `const cameo_model NAME_model`
+ * and the functions NAME_create, NAME_run ... of its own header, which are the same functions.
+ *
+ * Contexts are independent: each may be used by one thread at a time, different ones by different
+ * threads at once. There is no global state. */
+#ifndef CAMEO_MODEL_H
+#define CAMEO_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cameo_context cameo_context;
+
+/* An input or output. Dtypes are numbered as in ONNX's TensorProto. */
+typedef struct cameo_port {
+    const char *name;
+    int32_t dtype, rank;
+    const int64_t *dims;          /* -1: any size */
+    const char *const *dim_names; /* "" where a dim has no name */
+} cameo_port;
+
+typedef struct cameo_options {
+    const void *weights;      /* the blob of a model compiled with --weights file, if in memory */
+    const char *weights_path; /* or the file to read it from; both NULL: the default path */
+    int32_t threads;          /* 0: one */
+} cameo_options;
+
+typedef struct cameo_model {
+    const char *name;
+    const char *version; /* of the compiler, and what the program needs */
+    int32_t ninputs, noutputs;
+    const cameo_port *inputs, *outputs;
+    /* A new context, or NULL for want of memory or weights. `options` may be NULL. */
+    cameo_context *(*create)(const cameo_options *options);
+    void (*destroy)(cameo_context *context);
+    /* Sets input i: row-major elements that stay the caller's and must live until run returns.
+     * 0, or -1 with an error that names both sides. */
+    int (*set_input)(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,
+                     const int64_t *dims, const void *elements);
+    /* Computes all outputs from the inputs set. 0, or -1 with an error. Allocates nothing where all
+     * shapes are fixed or are as in the run before. */
+    int (*run)(cameo_context *context);
+    /* Output i of the last run: valid until the next run or destroy. */
+    const void *(*output)(const cameo_context *context, int32_t i, int32_t *rank,
+                          const int64_t **dims);
+    const char *(*error)(const cameo_context *context);
+} cameo_model;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,288 @@
+/* Serialized TensorProto: read field by field with bounds, and written. */
+#include "cameo_io.h"
+
+#include <stdbool.h>
+
+typedef struct Span {
+    const unsigned char *at;
+    size_t len;
+} Span;
+
+static bool take_varint(Span *s, uint64_t *v)
+{
+    *v = 0;
+    for (unsigned shift = 0; shift < 64 && s->len; shift += 7) {
+        unsigned char c = *s->at++;
+        s->len--;
+        *v |= (uint64_t)(c & 0x7f) << shift;
+        if (!(c & 0x80))
+            return true;
+    }
+    return false;
+}
+
+/* One field: its number and wire type; v for varints, body for the rest. */
+static bool take_field(Span *s, uint32_t *number, uint32_t *wire, uint64_t *v, Span *body)
+{
+    uint64_t key, n;
+    if (!take_varint(s, &key))
+        return false;
+    *number = (uint32_t)(key >> 3);
+    *wire = (uint32_t)(key & 7);
+    *v = 0;
+    *body = (Span){s->at, 0};
+    if (*wire == 0)
+        return take_varint(s, v);
+    if (*wire == 2) {
+        if (!take_varint(s, &n) || n > s->len)
+            return false;
+    } else if (*wire == 1 || *wire == 5) {
+        n = *wire == 1 ? 8 : 4;
+        if (n > s->len)
+            return false;
+    } else {
+        return false;
+    }
+    *body = (Span){s->at, (size_t)n};
+    s->at += n;
+    s->len -= (size_t)n;
+    return true;
+}
+
+typedef struct Proto {
+    cameo_tensor *t;
+    Span raw;
+    bool has_raw;
+    int64_t nstrings, nnumbers, room;
+    char *error;
+    size_t error_room;
+} Proto;
+
+static int damaged(const Proto *p, const char *what)
+{
+    snprintf(p->error, p->error_room, "%s", what);
+    return -1;
+}
+
+static int bits_of(int32_t dtype)
+{
+    return dtype == 21 || dtype == 22 || dtype == 23 ? 4 : dtype == 25 || dtype == 26 ? 2 : 0;
+}
+
+/* Elements of less than a byte, lowest bits first, to one a byte. */
+static void unpack(cameo_tensor *t, const unsigned char *from)
+{
+    int bits = bits_of(t->dtype);
+    unsigned mask = (1u << bits) - 1,
+             sign = t->dtype == 22 || t->dtype == 26 ? 1u << (bits - 1) : 0;
+    unsigned char *to = t->elements;
+    for (int64_t i = 0; i < t->count; i++) {
+        unsigned v = from[i * bits / 8] >> (i * bits % 8) & mask;
+        to[i] = (unsigned char)((v ^ sign) - sign);
+    }
+}
+
+static int take_raw(Proto *p)
+{
+    cameo_tensor *t = p->t;
+    int bits = bits_of(t->dtype);
+    int64_t size = cameo_dtype_size(t->dtype);
+    int64_t need = bits ? (t->count * bits + 7) / 8 : t->count * size;
+    if ((int64_t)p->raw.len != need)
+        return damaged(p, "raw data of another size than its dims and dtype need");
+    if (bits)
+        unpack(t, p->raw.at);
+    else if (need)
+        memcpy(t->elements, p->raw.at, (size_t)need);
+    return 0;
+}
+
+/* One number of int32_data, int64_data or uint64_data. */
+static int put_integer(Proto *p, uint64_t v)
+{
+    cameo_tensor *t = p->t;
+    int bits = bits_of(t->dtype);
+    int64_t size = cameo_dtype_size(t->dtype);
+    int64_t each = bits ? 8 / bits : 1;
+    for (int64_t k = 0; k < each && p->nnumbers < t->count; k++, p->nnumbers++) {
+        unsigned char *to = (unsigned char *)t->elements + p->nnumbers * size;
+        if (bits) {
+            unsigned mask = (1u << bits) - 1;
+            unsigned sign = t->dtype == 22 || t->dtype == 26 ? 1u << (bits - 1) : 0;
+            *to = (unsigned char)(((v >> (k * bits) & mask) ^ sign) - sign);
+        } else {
+            memcpy(to, &v, (size_t)size);
+        }
+    }
+    return 0;
+}
+
+static int put_integers(Proto *p, uint32_t wire, uint64_t v, Span body)
+{
+    if (wire == 0)
+        return put_integer(p, v);
+    while (body.len) {
+        if (!take_varint(&body, &v))
+            return damaged(p, "a TensorProto that is cut short");
+        put_integer(p, v);
+    }
+    return 0;
+}
+
+static int put_bytes(Proto *p, Span body)
+{
+    int64_t size = cameo_dtype_size(p->t->dtype);
+    int64_t n = (int64_t)body.len / size;
+    if (n > p->t->count - p->nnumbers)
+        return damaged(p, "more elements than its dims say");
+    if (n)
+        memcpy((unsigned char *)p->t->elements + p->nnumbers * size, body.at, (size_t)(n * size));
+    p->nnumbers += n;
+    return 0;
+}
+
+static int put_string(Proto *p, Span body)
+{
+    if (p->nnumbers >= p->t->count)
+        return damaged(p, "more strings than its dims say");
+    char *to = p->t->text + p->nstrings;
+    if (body.len)
+        memcpy(to, body.at, body.len);
+    ((cameo_str *)p->t->elements)[p->nnumbers++] = (cameo_str){to, (int64_t)body.len};
+    p->nstrings += (int64_t)body.len;
+    return 0;
+}
+
+/* First pass: dims, dtype, name, where raw data is. */
+static int take_head(Proto *p, Span s)
+{
+    uint32_t number, wire;
+    uint64_t v;
+    Span body;
+    cameo_tensor *t = p->t;
+    while (s.len) {
+        if (!take_field(&s, &number, &wire, &v, &body))
+            return damaged(p, "no TensorProto, or one that is cut short");
+        if (number == 1 && wire == 2) {
+            while (body.len) {
+                if (!take_varint(&body, &v) || t->rank == CAMEO_MAX_RANK)
+                    return damaged(p, "too many dims");
+                t->dims[t->rank++] = (int64_t)v;
+            }
+        } else if (number == 1) {
+            if (t->rank == CAMEO_MAX_RANK)
+                return damaged(p, "too many dims");
+            t->dims[t->rank++] = (int64_t)v;
+        } else if (number == 2) {
+            t->dtype = (int32_t)v;
+        } else if (number == 8 && body.len < sizeof t->name) {
+            memcpy(t->name, body.at, body.len);
+            t->name[body.len] = 0;
+        } else if (number == 9) {
+            p->raw = body;
+            p->has_raw = true;
+        }
+    }
+    return 0;
+}
+
+static int take_payload(Proto *p, Span s)
+{
+    uint32_t number, wire;
+    uint64_t v;
+    Span body;
+    int status = 0;
+    while (s.len && status == 0) {
+        if (!take_field(&s, &number, &wire, &v, &body))
+            return damaged(p, "a TensorProto that is cut short");
+        bool text = p->t->dtype == 8;
+        bool real = p->t->dtype == 1 || p->t->dtype == 11 || p->t->dtype == 14 || p->t->dtype == 15;
+        if (number == 6 && wire == 2 && text)
+            status = put_string(p, body);
+        else if ((number == 4 || number == 10) && wire != 0 && real)
+            status = put_bytes(p, body);
+        else if ((number == 5 || number == 7 || number == 11) && !text && !real)
+            status = put_integers(p, wire, v, body);
+    }
+    return status;
+}
+
+int cameo_read_pb(const unsigned char *at, size_t len, cameo_tensor *t, char *error, size_t room)
+{
+    *t = (cameo_tensor){.name = ""};
+    Proto p = {.t = t, .error = error, .error_room = room};
+    Span s = {at, len};
+    if (take_head(&p, s) != 0)
+        return -1;
+    int64_t size = cameo_dtype_size(t->dtype);
+    t->count = cameo_bytes(1, t->rank, t->dims);
+    if (!size || t->count < 0)
+        return damaged(&p, "a TensorProto with a dtype or dims that cannot be");
+    /* every element takes at least a quarter of a byte of the file */
+    if (t->count / 4 > (int64_t)len)
+        return damaged(&p, "fewer elements than its dims say");
+    t->elements = calloc((size_t)t->count + 1, (size_t)size);
+    t->text = t->dtype == 8 ? malloc(len + 1) : NULL;
+    if (!t->elements || (t->dtype == 8 && !t->text))
+        return damaged(&p, "no memory");
+    if (p.has_raw)
+        return take_raw(&p);
+    if (take_payload(&p, s) != 0)
+        return -1;
+    return p.nnumbers == t->count ? 0 : damaged(&p, "fewer elements than its dims say");
+}
+
+/* ---- writing */
+
+static size_t put_varint(unsigned char *to, uint64_t v)
+{
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7)
+        to[n++] = (unsigned char)(v | 0x80);
+    to[n++] = (unsigned char)v;
+    return n;
+}
+
+unsigned char *cameo_format_pb(const cameo_tensor *t, size_t *len)
+{
+    int bits = bits_of(t->dtype);
+    int64_t size = cameo_dtype_size(t->dtype);
+    int64_t raw = bits ? (t->count * bits + 7) / 8 : t->count * size;
+    const cameo_str *strings = t->elements;
+    int64_t text = 0;
+    for (int64_t i = 0; t->dtype == 8 && i < t->count; i++)
+        text += strings[i].len + 12;
+    unsigned char *out = calloc(1, (size_t)(raw + text) + 1024);
+    if (!out)
+        return NULL;
+    size_t n = 0;
+    for (int32_t i = 0; i < t->rank; i++) {
+        out[n++] = 1 << 3;
+        n += put_varint(out + n, (uint64_t)t->dims[i]);
+    }
+    out[n++] = 2 << 3;
+    n += put_varint(out + n, (uint64_t)t->dtype);
+    for (int64_t i = 0; t->dtype == 8 && i < t->count; i++) {
+        out[n++] = 6 << 3 | 2;
+        n += put_varint(out + n, (uint64_t)strings[i].len);
+        memcpy(out + n, strings[i].at, (size_t)strings[i].len);
+        n += (size_t)strings[i].len;
+    }
+    out[n++] = 8 << 3 | 2;
+    n += put_varint(out + n, strlen(t->name));
+    memcpy(out + n, t->name, strlen(t->name));
+    n += strlen(t->name);
+    if (t->dtype != 8) {
+        out[n++] = 9 << 3 | 2;
+        n += put_varint(out + n, (uint64_t)raw);
+        const unsigned char *from = t->elements;
+        for (int64_t i = 0; bits && i < t->count; i++)
+            out[n + (size_t)(i * bits / 8)] |=
+                (unsigned char)((from[i] & ((1u << bits) - 1)) << (i * bits % 8));
+        if (!bits && raw)
+            memcpy(out + n, from, (size_t)raw);
+        n += (size_t)raw;
+    }
+    *len = n;
+    return out;
+}

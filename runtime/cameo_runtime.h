@@ -1,0 +1,286 @@
+/* What every compiled model stands on: its context, the checks of inputs, memory. */
+#ifndef CAMEO_RUNTIME_H
+#define CAMEO_RUNTIME_H
+
+#include "cameo_math.h"
+#include "cameo_model.h"
+#include "cameo_plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CAMEO_MAX_RANK = 16 };
+
+typedef struct cameo_block { /* memory that grows and keeps its contents */
+    unsigned char *at;
+    int64_t size;
+} cameo_block;
+
+typedef struct cameo_value {
+    const void *at;
+    int32_t rank;
+    int64_t dims[CAMEO_MAX_RANK];
+} cameo_value;
+
+/* A model as its emitted code describes it. */
+typedef struct cameo_program {
+    const cameo_model *model;
+    int32_t ndims;        /* dims are numbered 1..ndims-1 */
+    int32_t nplanned;     /* values in the arena */
+    const int32_t *lives; /* first and last step of each */
+    int64_t arena;        /* bytes where sizes are fixed, -1: planned when dims are known */
+    int32_t nblocks;      /* values whose size is known only in the middle of a run */
+    const unsigned char *weights;
+    int64_t weights_size;
+    const char *weights_path; /* NULL: embedded, or none */
+    /* Sets the dims that inputs give and checks the rest; sizes of planned values. 0 or -1. */
+    int (*bind)(cameo_context *c, int64_t *sizes);
+    int (*steps)(cameo_context *c);
+} cameo_program;
+
+struct cameo_context {
+    const cameo_program *program;
+    const unsigned char *weights;
+    unsigned char *arena, *own_weights;
+    int64_t arena_size;
+    int64_t *dims, *offsets;
+    cameo_life *lives;
+    cameo_value *inputs, *outputs;
+    cameo_block *blocks;
+    int bound; /* dims and offsets fit the inputs */
+    char error[512];
+};
+
+CAMEO_FN int cameo_fail(cameo_context *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+CAMEO_FN int cameo_fail(cameo_context *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->error, sizeof c->error, format, args);
+    va_end(args);
+    return -1;
+}
+
+CAMEO_FN const char *cameo_dtype_name(int32_t t)
+{
+    static const char *const names[] = {
+        "unknown",        "float32",    "uint8",          "int8",       "uint16",    "int16",
+        "int32",          "int64",      "string",         "bool",       "float16",   "float64",
+        "uint32",         "uint64",     "complex64",      "complex128", "bfloat16",  "float8e4m3fn",
+        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",      "float4e2m1",
+        "float8e8m0",     "uint2",      "int2",           "float6e2m3", "float6e3m2"};
+    return t > 0 && t < (int32_t)(sizeof names / sizeof *names) ? names[t] : names[0];
+}
+
+/* Bytes of an element in memory. */
+CAMEO_FN int64_t cameo_dtype_size(int32_t t)
+{
+    static const unsigned char sizes[] = {
+        0, 4, 1, 1, 2, 2, 4, 8, sizeof(cameo_str), 1, 2, 8, 4, 8, 8, 16, 2, 1, 1, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1};
+    return t > 0 && t < (int32_t)sizeof sizes ? sizes[t] : 0;
+}
+
+/* Bytes of n elements a dim, or -1 if that is more than memory can hold or a dim is negative. */
+CAMEO_FN int64_t cameo_bytes(int64_t size, int32_t rank, const int64_t *dims)
+{
+    int empty = 0;
+    for (int32_t i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return -1;
+        empty |= dims[i] == 0;
+    }
+    for (int32_t i = 0; i < rank && !empty; i++) {
+        if (size > (INT64_C(1) << 46) / dims[i])
+            return -1;
+        size *= dims[i];
+    }
+    return empty ? 0 : size;
+}
+
+CAMEO_FN void *cameo_aligned_alloc(int64_t size)
+{
+    return aligned_alloc(CAMEO_ALIGN, (size_t)cameo_aligned(size < 1 ? 1 : size));
+}
+
+/* Makes a block hold at least `size` bytes, keeping what is in it. NULL: no memory. */
+CAMEO_FN void *cameo_reserve(cameo_block *b, int64_t size)
+{
+    if (size < 0)
+        return NULL;
+    if (b->at && size <= b->size)
+        return b->at;
+    int64_t more = b->size + b->size / 2;
+    more = more > size ? more : size;
+    unsigned char *at = (unsigned char *)cameo_aligned_alloc(more);
+    if (!at)
+        return NULL;
+    if (b->at)
+        memcpy(at, b->at, (size_t)b->size);
+    free(b->at);
+    b->at = at;
+    b->size = more;
+    return at;
+}
+
+CAMEO_FN void cameo_destroy(cameo_context *c)
+{
+    if (!c)
+        return;
+    for (int32_t i = 0; c->blocks && i < c->program->nblocks; i++)
+        free(c->blocks[i].at);
+    free(c->blocks);
+    free(c->dims);
+    free(c->offsets);
+    free(c->lives);
+    free(c->inputs);
+    free(c->outputs);
+    free(c->arena);
+    free(c->own_weights);
+    free(c);
+}
+
+CAMEO_FN int cameo_load_weights(cameo_context *c, const cameo_options *options)
+{
+    const cameo_program *p = c->program;
+    c->weights = p->weights;
+    if (options && options->weights)
+        c->weights = (const unsigned char *)options->weights;
+    if (c->weights || !p->weights_path)
+        return 0;
+    const char *path = options && options->weights_path ? options->weights_path : p->weights_path;
+    FILE *f = fopen(path, "rb");
+    c->own_weights = f ? (unsigned char *)cameo_aligned_alloc(p->weights_size) : NULL;
+    size_t n = c->own_weights ? fread(c->own_weights, 1, (size_t)p->weights_size, f) : 0;
+    if (f)
+        fclose(f);
+    c->weights = c->own_weights;
+    return n == (size_t)p->weights_size && c->weights ? 0 : -1;
+}
+
+CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options *options)
+{
+    cameo_context *c = (cameo_context *)calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->program = p;
+    c->dims = (int64_t *)calloc((size_t)p->ndims + 1, sizeof *c->dims);
+    c->offsets = (int64_t *)calloc((size_t)p->nplanned + 1, sizeof *c->offsets);
+    c->lives = (cameo_life *)calloc((size_t)p->nplanned + 1, sizeof *c->lives);
+    c->inputs = (cameo_value *)calloc((size_t)p->model->ninputs + 1, sizeof *c->inputs);
+    c->outputs = (cameo_value *)calloc((size_t)p->model->noutputs + 1, sizeof *c->outputs);
+    c->blocks = (cameo_block *)calloc((size_t)p->nblocks + 1, sizeof *c->blocks);
+    if (p->arena >= 0)
+        c->arena = (unsigned char *)cameo_aligned_alloc(p->arena);
+    int whole = c->dims && c->offsets && c->lives && c->inputs && c->outputs && c->blocks &&
+                (p->arena < 0 || c->arena) && cameo_load_weights(c, options) == 0;
+    if (!whole) {
+        cameo_destroy(c);
+        return NULL;
+    }
+    return c;
+}
+
+CAMEO_FN int cameo_set_input(cameo_context *c, int32_t i, int32_t dtype, int32_t rank,
+                             const int64_t *dims, const void *elements)
+{
+    const cameo_model *m = c->program->model;
+    if (i < 0 || i >= m->ninputs)
+        return cameo_fail(c, "there is no input %d: the model has %d", (int)i, (int)m->ninputs);
+    const cameo_port *port = &m->inputs[i];
+    if (dtype != port->dtype)
+        return cameo_fail(c, "input %s is %s, but the data is %s", port->name,
+                          cameo_dtype_name(port->dtype), cameo_dtype_name(dtype));
+    if (rank != port->rank || rank > CAMEO_MAX_RANK)
+        return cameo_fail(c, "input %s has rank %d, but the data has rank %d", port->name,
+                          (int)port->rank, (int)rank);
+    cameo_value *v = &c->inputs[i];
+    for (int32_t k = 0; k < rank; k++) {
+        if (dims[k] < 0 || (port->dims[k] >= 0 && dims[k] != port->dims[k]))
+            return cameo_fail(c, "input %s has %lld as dim %d, but the data has %lld", port->name,
+                              (long long)port->dims[k], (int)k, (long long)dims[k]);
+        c->bound &= v->at != NULL && v->dims[k] == dims[k];
+        v->dims[k] = dims[k];
+    }
+    v->rank = rank;
+    v->at = elements;
+    return 0;
+}
+
+CAMEO_FN int cameo_plan_arena(cameo_context *c, const int64_t *sizes)
+{
+    const cameo_program *p = c->program;
+    for (int32_t i = 0; i < p->nplanned; i++) {
+        if (sizes[i] < 0)
+            return cameo_fail(c, "these input shapes need more memory than there is");
+        c->lives[i].size = sizes[i];
+        c->lives[i].first = p->lives[2 * i];
+        c->lives[i].last = p->lives[2 * i + 1];
+    }
+    int64_t need = cameo_plan(p->nplanned, c->lives, c->offsets);
+    if (c->arena && need <= c->arena_size)
+        return 0;
+    free(c->arena);
+    c->arena = (unsigned char *)cameo_aligned_alloc(need);
+    c->arena_size = need;
+    return c->arena ? 0 : cameo_fail(c, "no memory: %lld bytes are needed", (long long)need);
+}
+
+CAMEO_FN int cameo_bind(cameo_context *c)
+{
+    const cameo_program *p = c->program;
+    int64_t none = 0, *sizes = &none;
+    if (p->arena < 0 && p->nplanned > 0) {
+        sizes = (int64_t *)calloc((size_t)p->nplanned, sizeof *sizes);
+        if (!sizes)
+            return cameo_fail(c, "no memory");
+    }
+    int status = p->bind(c, sizes);
+    if (status == 0 && p->arena < 0)
+        status = cameo_plan_arena(c, sizes);
+    if (sizes != &none)
+        free(sizes);
+    c->bound = status == 0;
+    return status;
+}
+
+CAMEO_FN int cameo_run(cameo_context *c)
+{
+    const cameo_model *m = c->program->model;
+    for (int32_t i = 0; i < m->ninputs; i++)
+        if (!c->inputs[i].at)
+            return cameo_fail(c, "input %s is not set", m->inputs[i].name);
+    if (!c->bound && cameo_bind(c) != 0)
+        return -1;
+    return c->program->steps(c);
+}
+
+CAMEO_FN const void *cameo_output(const cameo_context *c, int32_t i, int32_t *rank,
+                                  const int64_t **dims)
+{
+    if (i < 0 || i >= c->program->model->noutputs)
+        return NULL;
+    if (rank)
+        *rank = c->outputs[i].rank;
+    if (dims)
+        *dims = c->outputs[i].dims;
+    return c->outputs[i].at;
+}
+
+CAMEO_FN const char *cameo_error(const cameo_context *c)
+{
+    return c->error;
+}
+
+CAMEO_FN void cameo_set_output(cameo_context *c, int32_t i, const void *at, int32_t rank,
+                               const int64_t *dims)
+{
+    c->outputs[i].at = at;
+    c->outputs[i].rank = rank;
+    for (int32_t k = 0; k < rank && k < CAMEO_MAX_RANK; k++)
+        c->outputs[i].dims[k] = dims[k];
+}
+
+#endif

@@ -1,0 +1,184 @@
+// cameo compile: a model to a program, a library, an object or C.
+
+#include "codegen/compile.h"
+#include "base/file.h"
+#include "tools/tool.h"
+
+#include <string.h>
+
+enum {
+    OPT_OUT,
+    OPT_EMIT,
+    OPT_CPU,
+    OPT_PREFIX,
+    OPT_WEIGHTS,
+    OPT_GEMM,
+    OPT_NO_OVERRIDE,
+    OPT_NO_FUSE,
+    OPT_STRICT,
+    OPT_CC,
+    OPT_KEEP
+};
+
+static const ToolOption options[] = {
+    [OPT_OUT] = {"-o", "OUT", "the file to write"},
+    [OPT_EMIT] = {"--emit", "KIND", "exe, shared, static, obj or c (default: from OUT's ending)"},
+    [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name the C compiler knows"},
+    [OPT_PREFIX] = {"--prefix", "NAME", "of all symbols (default: OUT's stem)"},
+    [OPT_WEIGHTS] = {"--weights", "WHERE", "embed (default), or file: beside OUT"},
+    [OPT_GEMM] = {"--gemm", "HOW", "auto, packed, openblas or loops"},
+    [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
+    [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
+    [OPT_STRICT] = {"--strict-fp", NULL, "no contraction of multiply and add"},
+    [OPT_CC] = {"--cc", "CC", "the C compiler"},
+    [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
+    {0},
+};
+
+static bool take_kind(const char *name, EmitKind *kind)
+{
+    static const char *const names[] = {"exe", "shared", "static", "obj", "c"};
+    for (int i = 0; i < 5; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *kind = (EmitKind)i;
+            return true;
+        }
+    return false;
+}
+
+static bool take_gemm(const char *name, GemmKind *gemm)
+{
+    static const char *const names[] = {"auto", "packed", "openblas", "loops"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *gemm = (GemmKind)i;
+            return true;
+        }
+    return false;
+}
+
+static EmitKind kind_by_ending(const char *out)
+{
+    static const struct {
+        const char *ending;
+        EmitKind kind;
+    } known[] = {{".so", EMIT_SHARED}, {".a", EMIT_STATIC}, {".o", EMIT_OBJ}, {".c", EMIT_C}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (str_ends(str_of(out), known[i].ending))
+            return known[i].kind;
+    return EMIT_EXE;
+}
+
+// A C identifier?
+static bool is_identifier(const char *s)
+{
+    bool first = true;
+    for (; *s; s++, first = false) {
+        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_';
+        if (!letter && (first || *s < '0' || *s > '9'))
+            return false;
+    }
+    return !first;
+}
+
+typedef struct Asked {
+    CompileOptions o;
+    const char *model;
+    bool has_kind;
+} Asked;
+
+static bool take_option(const Tool *t, Asked *a, int option, const char *value)
+{
+    CompileOptions *o = &a->o;
+    bool ok = true;
+    switch (option) {
+    case ARG_FILE:
+        ok = !a->model;
+        a->model = value;
+        break;
+    case OPT_OUT:
+        o->out = value;
+        break;
+    case OPT_EMIT:
+        ok = a->has_kind = take_kind(value, &o->kind);
+        break;
+    case OPT_CPU:
+        o->cpu = value;
+        break;
+    case OPT_PREFIX:
+        ok = is_identifier(value);
+        o->prefix = value;
+        break;
+    case OPT_WEIGHTS:
+        o->weights_file = strcmp(value, "file") == 0;
+        ok = o->weights_file || strcmp(value, "embed") == 0;
+        break;
+    case OPT_GEMM:
+        ok = take_gemm(value, &o->gemm);
+        break;
+    case OPT_NO_OVERRIDE:
+        o->no_override = true;
+        break;
+    case OPT_NO_FUSE:
+        o->no_fuse = true;
+        break;
+    case OPT_STRICT:
+        o->strict_fp = true;
+        break;
+    case OPT_CC:
+        o->cc = value;
+        break;
+    case OPT_KEEP:
+        o->keep = value;
+    }
+    if (!ok)
+        tool_error(t, 0, "%s is not understood here", value);
+    return ok;
+}
+
+static int compile(const Tool *t, const Asked *a)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena, str_of(a->model));
+    int status = 0;
+    Model *m = tool_load(t, arena, a->model, &diags, &status);
+    if (m) {
+        CompileReport report;
+        status = compile_model(m, &a->o, &diags, &report);
+        tool_print_diags(&diags);
+        if (status && report.error.len)
+            tool_error(t, 0, "%.*s", STR_ARG(report.error));
+        if (!status && tool_style.verbose && report.fixed)
+            fprintf(stderr, "%u kernels, %lld bytes of weights, arena %lld bytes (bound %lld)\n",
+                    report.nkernels, (long long)report.weights_size, (long long)report.peak,
+                    (long long)report.bound);
+    }
+    arena_free(arena);
+    return status;
+}
+
+static int run(const Tool *t, int argc, char **argv)
+{
+    Asked a = {0};
+    Args args = args_of(t, argc, argv);
+    const char *value;
+    for (int option; (option = args_next(&args, &value)) != ARG_END;) {
+        if (option == ARG_HELP)
+            return EXIT_CLEAN;
+        if (option == ARG_BAD || !take_option(t, &a, option, value))
+            return EXIT_USAGE;
+    }
+    if (!a.model || !a.o.out)
+        return tool_error(t, EXIT_USAGE, "a MODEL and -o OUT are needed (see cameo help compile)");
+    if (file_same(a.model, a.o.out))
+        return tool_error(t, EXIT_USAGE, "%s is the input", a.o.out);
+    if (!a.has_kind)
+        a.o.kind = kind_by_ending(a.o.out);
+    a.o.verbose = tool_style.verbose;
+    return compile(t, &a);
+}
+
+const Tool tool_compile = {"compile", "MODEL -o OUT [OPTIONS]",
+                           "compiles a model to a program, a library, an object or C", options,
+                           run};
