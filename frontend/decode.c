@@ -112,7 +112,7 @@ static bool read_varint(Decoder *d, const uint8_t **at, const uint8_t *end, uint
 
 static bool read_tag(Decoder *d, const uint8_t **at, const uint8_t *end, Item *item)
 {
-    uint64_t tag;
+    uint64_t tag = 0;
     item->start = *at;
     if (!read_varint(d, at, end, &tag))
         return false;

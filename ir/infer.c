@@ -325,7 +325,7 @@ void broadcast(Infer *s)
 
 void infer_content_binary(Infer *s, ContentFn fn)
 {
-    uint32_t na, nb;
+    uint32_t na = 0, nb = 0;
     const Index *a = infer_content(s, 0, &na), *b = infer_content(s, 1, &nb);
     if (!a || !b || (na != nb && na != 1 && nb != 1))
         return;
