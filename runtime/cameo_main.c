@@ -500,6 +500,12 @@ static int load_rest(Command *c)
 
 int cameo_main(const cameo_model *model, int argc, char **argv)
 {
+    cameo_options none = {0};
+    return cameo_main_with(model, &none, argc, argv);
+}
+
+int cameo_main_with(const cameo_model *model, const cameo_options *given, int argc, char **argv)
+{
     Command c = {.model = model, .program = argc ? argv[0] : model->name, .format = "npy"};
     const char *slash = strrchr(c.program, '/');
     c.program = slash ? slash + 1 : c.program;
@@ -512,7 +518,9 @@ int cameo_main(const cameo_model *model, int argc, char **argv)
     if (!done)
         status = load_rest(&c);
     if (!done && status == 0) {
-        cameo_options options = {.weights_path = c.weights, .threads = (int32_t)c.threads};
+        cameo_options options = *given;
+        options.weights_path = c.weights ? c.weights : given->weights_path;
+        options.threads = c.threads ? (int32_t)c.threads : given->threads;
         x = model->create(&options);
         if (!x) {
             snprintf(c.error, sizeof c.error, "no memory, or the weights cannot be read");

@@ -9,6 +9,8 @@
 /* As main: reads inputs, runs, prints or writes outputs. The exit status (docs: 0; 1 the run
  * failed; 2 usage or wrong input data; 3 a file cannot be read or written). */
 int cameo_main(const cameo_model *model, int argc, char **argv);
+/* The same, with what `create` is given where the command line does not say otherwise. */
+int cameo_main_with(const cameo_model *model, const cameo_options *options, int argc, char **argv);
 
 /* Reads one tensor of a file (.npy, .pb; told by its first bytes). 0, 2 or 3 with an error. */
 int cameo_load_tensor(const char *path, int32_t expected, cameo_tensor *t, char *error,

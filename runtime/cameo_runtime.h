@@ -148,7 +148,7 @@ CAMEO_FN int cameo_load_weights(cameo_context *c, const cameo_options *options)
     c->weights = p->weights;
     if (options && options->weights)
         c->weights = (const unsigned char *)options->weights;
-    if (c->weights || !p->weights_path)
+    if (c->weights || !p->weights_path || p->weights_size == 0)
         return 0;
     const char *path = options && options->weights_path ? options->weights_path : p->weights_path;
     FILE *f = fopen(path, "rb");

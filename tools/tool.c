@@ -107,3 +107,12 @@ void tool_print_diags(const Diags *d)
         buf_free(&text);
     }
 }
+
+Model *tool_load(const Tool *t, Arena *a, const char *path, Diags *diags, int *status)
+{
+    (void)t;
+    Model *m = load_model(a, path, diags, status);
+    if (!m)
+        tool_print_diags(diags);
+    return m;
+}

@@ -1,0 +1,70 @@
+// cameo run: compiles a model into this process and runs it as an emitted program would.
+
+#include "tools/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_PASSED };
+
+static const ToolOption options[] = {
+    [OPT_CC] = {"--cc", "CC", "the clang to use"},
+    [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name that clang knows"},
+    [OPT_GEMM] = {"--gemm", "HOW", "auto, packed or loops"},
+    [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
+    [OPT_PASSED] = {"-o", "DIR", "write the outputs there"},
+    {"--format", "FORMAT", "npy or pb"},
+    {"--bench", "N", "print a line of latencies of N runs"},
+    {"--threads", "N", "how many threads"},
+    {"--inputs-from", "DATASET", "inputs from a folder test_data_set_N"},
+    {"--random", NULL, "make up inputs that are not given"},
+    {0},
+};
+
+static int run(const Tool *t, int argc, char **argv)
+{
+    CompileOptions o = {0};
+    Args args = args_of(t, argc, argv);
+    const char *model = NULL, *value;
+    char **passed = calloc((size_t)argc * 2 + 2, sizeof *passed);
+    if (!passed)
+        return EXIT_BYTES;
+    int n = 0, status = EXIT_CLEAN;
+    passed[n++] = (char *)(uintptr_t)"cameo run";
+    for (int option; (option = args_next(&args, &value)) != ARG_END;) {
+        if (option == ARG_HELP || option == ARG_BAD) {
+            free(passed);
+            return option == ARG_HELP ? EXIT_CLEAN : EXIT_USAGE;
+        }
+        if (option == ARG_FILE && !model)
+            model = value;
+        else if (option == OPT_CC)
+            o.cc = value;
+        else if (option == OPT_CPU)
+            o.cpu = value;
+        else if (option == OPT_GEMM)
+            o.gemm = strcmp(value, "loops") == 0 ? GEMM_LOOPS : GEMM_AUTO;
+        else if (option == OPT_NO_OVERRIDE)
+            o.no_override = true;
+        else {
+            if (option >= OPT_PASSED)
+                passed[n++] = (char *)(uintptr_t)options[option].name;
+            if (value)
+                passed[n++] = (char *)(uintptr_t)value;
+        }
+    }
+    Session s = {0};
+    if (!model)
+        status = tool_error(t, EXIT_USAGE, "a MODEL is needed (see cameo help run)");
+    else
+        status = session_open(t, model, &o, &s);
+    if (!status)
+        status = cameo_main_with(s.model, &s.options, n, passed);
+    if (model)
+        session_close(&s);
+    free(passed);
+    return status;
+}
+
+const Tool tool_run = {"run", "MODEL [NAME=FILE | FILE ...] [OPTIONS]",
+                       "runs a model, compiled in memory", options, run};

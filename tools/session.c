@@ -1,0 +1,50 @@
+// clang makes bitcode of the emitted C in a temporary folder, ORC links it here.
+
+#include "tools/session.h"
+#include "base/file.h"
+
+static int link_here(const Tool *t, Session *s, const char *bitcode)
+{
+    Str error = STR_NONE;
+    s->jit = jit_load(s->arena, bitcode, &error);
+    const cameo_model *model = s->jit ? jit_symbol(s->jit, "model_model", &error) : NULL;
+    if (!model)
+        return tool_error(t, EXIT_USAGE, "%.*s", STR_ARG(error));
+    s->model = model;
+    s->options.weights = s->report.weights.at;
+    return EXIT_CLEAN;
+}
+
+int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
+{
+    *s = (Session){.arena = arena_new()};
+    Diags diags;
+    diags_init(&diags, s->arena, str_of(path));
+    int status = EXIT_CLEAN;
+    Model *m = tool_load(t, s->arena, path, &diags, &status);
+    if (!m)
+        return status;
+    const char *dir;
+    Str error = STR_NONE;
+    if (!dir_temporary(s->arena, &dir, &error))
+        return tool_error(t, EXIT_BYTES, "%.*s", STR_ARG(error));
+    o->kind = EMIT_BITCODE;
+    o->out = str_printf(s->arena, "%s/model.bc", dir).at;
+    o->prefix = "model";
+    o->verbose = tool_style.verbose;
+    status = compile_model(m, o, &diags, &s->report);
+    tool_print_diags(&diags);
+    if (status && s->report.error.len)
+        tool_error(t, 0, "%.*s", STR_ARG(s->report.error));
+    if (!status)
+        status = link_here(t, s, o->out);
+    dir_remove(dir);
+    return status;
+}
+
+void session_close(Session *s)
+{
+    jit_free(s->jit);
+    buf_free(&s->report.weights);
+    arena_free(s->arena);
+}

@@ -1,0 +1,22 @@
+// A model compiled into this process: what `run` and `verify` share.
+#ifndef CAMEO_TOOLS_SESSION_H
+#define CAMEO_TOOLS_SESSION_H
+
+#include "codegen/compile.h"
+#include "runtime/cameo_main.h"
+#include "tools/jit.h"
+#include "tools/tool.h"
+
+typedef struct Session {
+    Arena *arena;
+    Jit *jit;
+    const cameo_model *model;
+    cameo_options options; // for its create: holds the weights
+    CompileReport report;
+} Session;
+
+// Loads, compiles and links. 0, or an exit status with everything said.
+int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s);
+void session_close(Session *s);
+
+#endif

@@ -1,0 +1,282 @@
+// cameo verify: compiles, runs on data sets, compares with the outputs that they hold.
+
+#include "base/file.h"
+#include "tools/session.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_RTOL, OPT_ATOL, OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE };
+
+static const ToolOption options[] = {
+    [OPT_RTOL] = {"--rtol", "R", "relative tolerance (default 1e-3, or tolerance.json)"},
+    [OPT_ATOL] = {"--atol", "A", "absolute tolerance (default 1e-5, or tolerance.json)"},
+    [OPT_CC] = {"--cc", "CC", "the clang to use"},
+    [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name that clang knows"},
+    [OPT_GEMM] = {"--gemm", "HOW", "auto, packed or loops"},
+    [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
+    {0},
+};
+
+typedef struct Verify {
+    const Tool *tool;
+    Session s;
+    double rtol, atol; // negative: not given
+    uint32_t sets, differing;
+} Verify;
+
+// The folder that holds a file.
+static const char *folder_of(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? arena_copy(a, path, (size_t)(slash - path)) : ".";
+}
+
+static void read_tolerance(Verify *v, const char *folder)
+{
+    const char *path = str_printf(v->s.arena, "%s/tolerance.json", folder).at;
+    json_t *root = file_exists(path) ? json_load_file(path, 0, NULL) : NULL;
+    const json_t *r = json_object_get(root, "rtol"), *t = json_object_get(root, "atol");
+    if (v->rtol < 0)
+        v->rtol = json_is_number(r) ? json_number_value(r) : 1e-3;
+    if (v->atol < 0)
+        v->atol = json_is_number(t) ? json_number_value(t) : 1e-5;
+    json_decref(root);
+}
+
+// ---- comparing ---------------------------------------------------------------------------------
+
+static bool is_float(int32_t dtype)
+{
+    return dtype_is_float((DType)dtype);
+}
+
+static bool same_element(const Verify *v, const cameo_tensor *got, const cameo_tensor *want,
+                         int64_t i, double *excess)
+{
+    *excess = 0;
+    if (want->dtype == DT_STRING)
+        return cameo_compare_str(((cameo_str *)got->elements)[i],
+                                 ((cameo_str *)want->elements)[i]) == 0;
+    if (!is_float(want->dtype)) {
+        size_t size = (size_t)cameo_dtype_size(want->dtype);
+        return memcmp((char *)got->elements + (size_t)i * size,
+                      (char *)want->elements + (size_t)i * size, size) == 0;
+    }
+    double a = cameo_element(got, i), b = cameo_element(want, i);
+    if (a == b || (a != a && b != b))
+        return true;
+    *excess = fabs(a - b) - (v->atol + v->rtol * fabs(b));
+    return *excess <= 0;
+}
+
+static bool same_shape(const cameo_tensor *a, const cameo_tensor *b)
+{
+    bool same = a->dtype == b->dtype && a->rank == b->rank;
+    for (int32_t k = 0; same && k < a->rank; k++)
+        same = a->dims[k] == b->dims[k];
+    return same;
+}
+
+static void print_shape(const cameo_tensor *t)
+{
+    printf("%s[", cameo_dtype_name(t->dtype));
+    for (int32_t k = 0; k < t->rank; k++)
+        printf("%s%lld", k ? "," : "", (long long)t->dims[k]);
+    printf("]");
+}
+
+static bool compare(Verify *v, const char *set, int32_t k, const cameo_tensor *got,
+                    const cameo_tensor *want)
+{
+    const char *name = v->s.model->outputs[k].name;
+    if (!same_shape(got, want)) {
+        printf("%s: output %s is ", set, name);
+        print_shape(got);
+        printf(", expected ");
+        print_shape(want);
+        printf("\n");
+        return false;
+    }
+    int64_t bad = 0, worst = -1;
+    double greatest = -INFINITY, worst_difference = 0;
+    for (int64_t i = 0; i < want->count; i++) {
+        double excess;
+        bool same = same_element(v, got, want, i, &excess);
+        bad += !same;
+        if (is_float(want->dtype)) {
+            double d = fabs(cameo_element(got, i) - cameo_element(want, i));
+            if (d > worst_difference)
+                worst_difference = d;
+        }
+        if (!same && (worst < 0 || excess > greatest || excess != excess)) {
+            greatest = excess;
+            worst = i;
+        }
+    }
+    printf("%s: output %s %s", set, name, bad ? "differs" : "agrees");
+    if (is_float(want->dtype))
+        printf(" (greatest difference %.3g)", worst_difference);
+    if (bad && want->dtype != DT_STRING)
+        printf(" in %lld of %lld, worst at %lld: %.9g, expected %.9g", (long long)bad,
+               (long long)want->count, (long long)worst, cameo_element(got, worst),
+               cameo_element(want, worst));
+    printf("\n");
+    return !bad;
+}
+
+// ---- one data set ------------------------------------------------------------------------------
+
+static int compare_outputs(Verify *v, const char *set, const cameo_context *x)
+{
+    const cameo_model *m = v->s.model;
+    char error[512];
+    bool all = true;
+    for (int32_t k = 0; k < m->noutputs; k++) {
+        const char *path = str_printf(v->s.arena, "%s/output_%d.pb", set, (int)k).at;
+        cameo_tensor want, got = {.name = ""};
+        int status = cameo_load_tensor(path, m->outputs[k].dtype, &want, error, sizeof error);
+        if (status)
+            return tool_error(v->tool, status, "%s", error);
+        const int64_t *dims = want.dims;
+        got.elements = (void *)(uintptr_t)m->output(x, k, &got.rank, &dims);
+        got.dtype = m->outputs[k].dtype;
+        memcpy(got.dims, dims, sizeof got.dims);
+        all &= compare(v, set, k, &got, &want);
+        cameo_tensor_free(&want);
+    }
+    v->differing += !all;
+    return EXIT_CLEAN;
+}
+
+static int run_set(Verify *v, const char *set, cameo_context *x, cameo_tensor *inputs)
+{
+    const cameo_model *m = v->s.model;
+    char error[512];
+    for (int32_t i = 0; i < m->ninputs; i++) {
+        const char *path = str_printf(v->s.arena, "%s/input_%d.pb", set, (int)i).at;
+        int status = cameo_load_tensor(path, m->inputs[i].dtype, &inputs[i], error, sizeof error);
+        if (status)
+            return tool_error(v->tool, status, "%s", error);
+        const cameo_tensor *t = &inputs[i];
+        if (m->set_input(x, i, t->dtype, t->rank, t->dims, t->elements) != 0)
+            return tool_error(v->tool, EXIT_USAGE, "%s: %s", set, m->error(x));
+    }
+    v->sets++;
+    if (m->run(x) != 0)
+        return tool_error(v->tool, EXIT_FINDINGS, "%s: %s", set, m->error(x));
+    return compare_outputs(v, set, x);
+}
+
+static int verify_set(Verify *v, const char *set)
+{
+    const cameo_model *m = v->s.model;
+    cameo_context *x = m->create(&v->s.options);
+    cameo_tensor *inputs = calloc((size_t)m->ninputs + 1, sizeof *inputs);
+    int status = x && inputs ? run_set(v, set, x, inputs)
+                             : tool_error(v->tool, EXIT_BYTES, "not enough memory");
+    for (int32_t i = 0; inputs && i < m->ninputs; i++)
+        cameo_tensor_free(&inputs[i]);
+    free(inputs);
+    m->destroy(x);
+    return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    size_t n = strlen(x), k = strlen(y);
+    return n != k ? (n > k) - (n < k) : strcmp(x, y); // test_data_set_2 before test_data_set_10
+}
+
+// A folder with input files is a set; else its folders test_data_set_N are.
+static int verify_folder(Verify *v, const char *folder)
+{
+    Arena *a = v->s.arena;
+    VEC(const char *) sets = {0};
+    DIR *d = opendir(folder);
+    bool is_set = false;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        is_set |= strcmp(e->d_name, "output_0.pb") == 0;
+        if (strncmp(e->d_name, "test_data_set_", 14) == 0)
+            vec_push(a, &sets, str_printf(a, "%s/%s", folder, e->d_name).at);
+    }
+    if (!d)
+        return tool_error(v->tool, EXIT_BYTES, "%s is no folder that can be read", folder);
+    closedir(d);
+    if (is_set)
+        return verify_set(v, folder);
+    if (sets.len == 0)
+        return tool_error(v->tool, EXIT_USAGE, "%s holds no test_data_set_N", folder);
+    qsort(sets.at, sets.len, sizeof *sets.at, by_name);
+    int status = EXIT_CLEAN;
+    for (uint32_t i = 0; i < sets.len && !status; i++)
+        status = verify_set(v, sets.at[i]);
+    return status;
+}
+
+typedef struct Asked {
+    CompileOptions o;
+    const char *model, **sets;
+    int nsets;
+} Asked;
+
+static int verify(Verify *v, Asked *a)
+{
+    int status = session_open(v->tool, a->model, &a->o, &v->s);
+    const char *folder = status ? NULL : folder_of(v->s.arena, a->model);
+    if (!status) {
+        read_tolerance(v, folder);
+        if (a->nsets == 0)
+            status = verify_folder(v, folder);
+        for (int i = 0; i < a->nsets && !status; i++)
+            status = verify_folder(v, a->sets[i]);
+    }
+    if (!status) {
+        printf("%u of %u data sets agree (rtol %g, atol %g)\n", v->sets - v->differing, v->sets,
+               v->rtol, v->atol);
+        status = v->differing ? EXIT_FINDINGS : EXIT_CLEAN;
+    }
+    session_close(&v->s);
+    return status;
+}
+
+static int run(const Tool *t, int argc, char **argv)
+{
+    Verify v = {.tool = t, .rtol = -1, .atol = -1};
+    Asked a = {.sets = calloc((size_t)argc + 1, sizeof *a.sets)};
+    Args args = args_of(t, argc, argv);
+    const char *value;
+    int status = -1;
+    for (int option; status < 0 && (option = args_next(&args, &value)) != ARG_END;) {
+        if (option == ARG_HELP || option == ARG_BAD)
+            status = option == ARG_HELP ? EXIT_CLEAN : EXIT_USAGE;
+        else if (option == ARG_FILE && !a.model)
+            a.model = value;
+        else if (option == ARG_FILE)
+            a.sets[a.nsets++] = value;
+        else if (option == OPT_RTOL)
+            v.rtol = strtod(value, NULL);
+        else if (option == OPT_ATOL)
+            v.atol = strtod(value, NULL);
+        else if (option == OPT_CC)
+            a.o.cc = value;
+        else if (option == OPT_CPU)
+            a.o.cpu = value;
+        else if (option == OPT_GEMM)
+            a.o.gemm = strcmp(value, "loops") == 0 ? GEMM_LOOPS : GEMM_AUTO;
+        else
+            a.o.no_override = true;
+    }
+    if (status < 0 && !a.model)
+        status = tool_error(t, EXIT_USAGE, "a MODEL is needed (see cameo help verify)");
+    if (status < 0)
+        status = verify(&v, &a);
+    free(a.sets);
+    return status;
+}
+
+const Tool tool_verify = {"verify", "MODEL [DATASET ...] [OPTIONS]",
+                          "compares what a model computes with data sets", options, run};
