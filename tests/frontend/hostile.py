@@ -1,7 +1,7 @@
 """Files that nobody vouches for: each ends with the documented exit status, soon, in little memory.
 
-hostile.py PROGRAM [--sanitized]: PROGRAM is the roundtrip executable. With --sanitized memory is not
-measured. What decodes must come back from export as it was; whether bytes decode is asked of
+hostile.py PROGRAM [--sanitized]: PROGRAM is the roundtrip executable. With --sanitized memory is
+not measured. What decodes must come back from export as it was; whether bytes decode is asked of
 protobuf's own parser where a case does not say.
 """
 
@@ -318,7 +318,7 @@ class Cases:
 
 
 def large_model(path, size, where=None):
-    """A model with one weight of `size` bytes that are not on the disk; where: a file of its own."""
+    """A model with one weight of `size` bytes of hole; where: in a file of its own."""
     head = b"\x08" + varint(size // 4) + b"\x10\x01" + field(8, b"w")
     if where:
         entry = field(13, field(1, b"location") + field(2, os.path.basename(where).encode()))
