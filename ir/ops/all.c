@@ -7,6 +7,9 @@ extern const OpDef ops_cast[];
 extern const OpDef ops_compare[];
 extern const OpDef ops_constant[];
 extern const OpDef ops_control[];
+extern const OpDef ops_gather[];
+extern const OpDef ops_reduce[];
+extern const OpDef ops_shape[];
 extern const OpDef ops_movement[];
 extern const OpDef ops_parts[];
 
@@ -17,6 +20,9 @@ const OpDef *const op_families[] = {
     ops_compare,
     ops_constant,
     ops_control,
+    ops_gather,
+    ops_reduce,
+    ops_shape,
     ops_movement,
     ops_parts,
     NULL,
