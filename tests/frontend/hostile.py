@@ -139,8 +139,8 @@ def flood_cases():
     yield "a million tensors of one dimension", graph(field(5, b"\x08\x01") * 1000000), None
     yield "a million dimensions", graph(field(5, b"\x08\x01" * 1000000)), 0
     yield "5 million unknown fields", b"\x98\x3f\x01" * 5000000, 0
-    yield "unknown fields between known ones", (b"\x98\x3f\x01" + field(8, b"")) * 500000, 0
-    yield "a million opsets", field(8, b"") * 1000000, 0
+    yield "unknown fields between known ones", (b"\x98\x3f\x01" + field(14, b"")) * 500000, 0
+    yield "a million opsets", field(8, b"") * 1000000, 3
     yield "a million metadata entries", field(14, b"") * 1000000, 0
     yield "a million functions", field(25, b"") * 1000000, 3
     yield "500,000 inputs of one name", graph(field(11, field(1, b"x")) * 500000), 0
