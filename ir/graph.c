@@ -131,7 +131,7 @@ void graph_remove(Model *m, NodeId n)
     Node *node = node_at(m, n);
     Graph *graph = graph_at(m, node->graph);
     node->dead = true;
-    for (uint32_t i = 0; i < graph->nodes.len; i++) {
+    for (uint32_t i = graph->nodes.len; i-- > 0;) { // passes that remove many go backwards
         if (graph->nodes.at[i] != n)
             continue;
         memmove(graph->nodes.at + i, graph->nodes.at + i + 1,
