@@ -230,6 +230,14 @@ static GraphId import_graph(Importer *i, const Onnx__GraphProto *p, const Scope 
 
 // ---- functions and the model
 
+// Each node looks through them, so there may not be many.
+static bool few_opsets(Importer *i, size_t n)
+{
+    if (n > 1000)
+        i->over = "opset imports";
+    return import_within(i);
+}
+
 static OpsetImport import_opset(Importer *i, const Onnx__OperatorSetIdProto *p)
 {
     return (OpsetImport){.domain = import_str(p->has_domain, p->domain),
@@ -278,7 +286,7 @@ static void import_function(Importer *i, const Onnx__FunctionProto *p)
                   .metadata = import_props(i, p->metadata_props, p->n_metadata_props),
                   .unknown = import_unknown(i, &p->base)};
     f.nattributes = f.attributes ? (uint32_t)p->n_attribute : 0;
-    for (size_t k = 0; k < p->n_opset_import && import_within(i); k++)
+    for (size_t k = 0; k < p->n_opset_import && few_opsets(i, p->n_opset_import); k++)
         f.opsets[k] = import_opset(i, p->opset_import[k]);
     import_body(i, p, &f, i->m->functions.len + 1);
     vec_push(i->a, &i->m->functions, f);
@@ -324,7 +332,7 @@ static void import_model(Importer *i, const Onnx__ModelProto *p)
              (p->graph ? 64u : 0);
     m->metadata = import_props(i, p->metadata_props, p->n_metadata_props);
     m->unknown = import_unknown(i, &p->base);
-    for (size_t k = 0; k < p->n_opset_import && import_within(i); k++)
+    for (size_t k = 0; k < p->n_opset_import && few_opsets(i, p->n_opset_import); k++)
         vec_push(i->a, &m->opsets, import_opset(i, p->opset_import[k]));
     m->main = graph_new(m); // there where the file has none: empty then
     Scope main = {.graph = m->main, .names = {.arena = i->scratch}};

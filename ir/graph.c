@@ -16,6 +16,7 @@ Model *model_new(Arena *a)
     m->arena = a;
     m->polys = polys_new(a);
     m->path = "";
+    m->device_ids.arena = m->file_ids.arena = a;
     vec_push(a, &m->values, ((Value){0}));
     vec_push(a, &m->nodes, ((Node){0}));
     vec_push(a, &m->graphs, ((Graph){0}));
@@ -44,13 +45,16 @@ NodeId node_new(Model *m, GraphId g)
 
 DeviceId device_id(Model *m, Str name)
 {
-    if (name.len == 0 || str_is(name, "host"))
+    if (name.len == 0 || str_is(name, "host") || str_is(name, "cpu"))
         return 1;
-    for (DeviceId d = 1; d < m->devices.len; d++)
-        if (str_eq(m->devices.at[d], name))
-            return d;
-    vec_push(m->arena, &m->devices, str_copy(m->arena, name));
-    return m->devices.len - 1;
+    bool added;
+    name = str_copy(m->arena, name);
+    uint32_t *slot = map_put(&m->device_ids, name, &added);
+    if (added) {
+        *slot = m->devices.len;
+        vec_push(m->arena, &m->devices, name);
+    }
+    return *slot;
 }
 
 bool is_standard_domain(Str domain)
@@ -127,7 +131,7 @@ void graph_remove(Model *m, NodeId n)
     Node *node = node_at(m, n);
     Graph *graph = graph_at(m, node->graph);
     node->dead = true;
-    for (uint32_t i = 0; i < graph->nodes.len; i++) {
+    for (uint32_t i = graph->nodes.len; i-- > 0;) { // passes that remove many go backwards
         if (graph->nodes.at[i] != n)
             continue;
         memmove(graph->nodes.at + i, graph->nodes.at + i + 1,

@@ -411,7 +411,8 @@ typedef struct Model {
     VEC(DimInfo) dim_infos; // by DimId; may be shorter than there are dims
     VEC(Str) devices;       // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
-    FileView view; // the model's file, where frontend/load.h opened it
+    Map device_ids, file_ids; // by name: index in the two above
+    FileView view;            // the model's file, where frontend/load.h opened it
 } Model;
 
 Model *model_new(Arena *a);

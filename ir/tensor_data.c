@@ -143,13 +143,14 @@ static void map_file(Model *m, ExternalFile *f)
 
 static const ExternalFile *file_of(Model *m, Str location)
 {
-    for (uint32_t i = 0; i < m->files.len; i++)
-        if (str_eq(m->files.at[i].location, location))
-            return &m->files.at[i];
-    ExternalFile f = {.location = location};
-    map_file(m, &f);
-    vec_push(m->arena, &m->files, f);
-    return &m->files.at[m->files.len - 1];
+    bool added;
+    uint32_t *slot = map_put(&m->file_ids, location, &added);
+    if (added) {
+        *slot = m->files.len;
+        vec_push(m->arena, &m->files, ((ExternalFile){.location = location}));
+        map_file(m, &m->files.at[*slot]);
+    }
+    return &m->files.at[*slot];
 }
 
 void model_close(Model *m)
@@ -158,6 +159,7 @@ void model_close(Model *m)
         if (m->files.at[i].len)
             munmap((void *)(uintptr_t)m->files.at[i].at, m->files.at[i].len);
     m->files.len = 0;
+    m->file_ids = (Map){.arena = m->arena};
 }
 
 // A decimal number without sign; an absent one is `otherwise`.

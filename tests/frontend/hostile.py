@@ -1,7 +1,7 @@
 """Files that nobody vouches for: each ends with the documented exit status, soon, in little memory.
 
-hostile.py PROGRAM [--sanitized]: PROGRAM is the roundtrip executable. With --sanitized memory is not
-measured. What decodes must come back from export as it was; whether bytes decode is asked of
+hostile.py PROGRAM [--sanitized]: PROGRAM is the roundtrip executable. With --sanitized memory is
+not measured. What decodes must come back from export as it was; whether bytes decode is asked of
 protobuf's own parser where a case does not say.
 """
 
@@ -139,8 +139,8 @@ def flood_cases():
     yield "a million tensors of one dimension", graph(field(5, b"\x08\x01") * 1000000), None
     yield "a million dimensions", graph(field(5, b"\x08\x01" * 1000000)), 0
     yield "5 million unknown fields", b"\x98\x3f\x01" * 5000000, 0
-    yield "unknown fields between known ones", (b"\x98\x3f\x01" + field(8, b"")) * 500000, 0
-    yield "a million opsets", field(8, b"") * 1000000, 0
+    yield "unknown fields between known ones", (b"\x98\x3f\x01" + field(14, b"")) * 500000, 0
+    yield "a million opsets", field(8, b"") * 1000000, 3
     yield "a million metadata entries", field(14, b"") * 1000000, 0
     yield "a million functions", field(25, b"") * 1000000, 3
     yield "500,000 inputs of one name", graph(field(11, field(1, b"x")) * 500000), 0
@@ -318,7 +318,7 @@ class Cases:
 
 
 def large_model(path, size, where=None):
-    """A model with one weight of `size` bytes that are not on the disk; where: a file of its own."""
+    """A model with one weight of `size` bytes of hole; where: in a file of its own."""
     head = b"\x08" + varint(size // 4) + b"\x10\x01" + field(8, b"w")
     if where:
         entry = field(13, field(1, b"location") + field(2, os.path.basename(where).encode()))

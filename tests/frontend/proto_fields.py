@@ -1,6 +1,7 @@
 """frontend/onnx.proto says what the onnx package says: every message, field, enum and value.
 
-proto_fields.py PROTO: compiles PROTO to descriptors with protoc and compares them with the package's.
+proto_fields.py PROTO: compiles PROTO to descriptors with protoc and compares them with the
+package's.
 """
 
 import os

@@ -60,8 +60,11 @@ def random_scalar(rng, field):
     if field.type == F.TYPE_ENUM:
         return rng.choice([v.number for v in field.enum_type.values])
     if field.type in (F.TYPE_STRING, F.TYPE_BYTES):
-        text = rng.choice(["", "x", "y", "z", "a b", 'quote"\n*/', "\u202eabc", "\u00e9", "w" * 200])
-        return text if field.type == F.TYPE_STRING else text.encode() + rng.randbytes(rng.randrange(9))
+        names = ["", "x", "y", "z", "a b", 'quote"\n*/', "\u202eabc", "\u00e9", "w" * 200]
+        text = rng.choice(names)
+        if field.type == F.TYPE_STRING:
+            return text
+        return text.encode() + rng.randbytes(rng.randrange(9))
     if field.type == F.TYPE_INT32:
         return rng.choice(integers)
     if field.type == F.TYPE_INT64:
