@@ -127,6 +127,7 @@ const Dialect dialect_c = {
              [DT_I2] = "int8_t",      [DT_STRING] = "cameo_str"},
     .index = "int64_t",
     .row = "",
+    .rows = true,
     .restrict_ = "restrict ",
     .kernel_begin = c_kernel_begin,
     .kernel_end = c_kernel_end,

@@ -163,12 +163,21 @@ const char *print_index_bare(Printer *p, Index i)
     return index_text(p, i);
 }
 
+static Index zero_collapsed(void *context, const Atom *a)
+{
+    const Printer *p = context;
+    bool zero = a->kind == ATOM_LOOP && a->var < p->nloops && p->zeroed[a->var];
+    return zero ? poly_const(p->mod->polys, 0) : NULL;
+}
+
 Index linear_index(Printer *p, uint32_t rank, const Index *dims, const Index *at)
 {
     Polys *polys = p->mod->polys;
     Index sum = poly_const(polys, 0);
     for (uint32_t i = 0; i < rank; i++)
         sum = poly_add(polys, poly_mul(polys, sum, dims[i]), at[i]);
+    if (p->nzeroed)
+        sum = poly_map(polys, sum, zero_collapsed, p);
     return sum;
 }
 

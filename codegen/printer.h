@@ -39,6 +39,9 @@ struct Printer {
     uint32_t ntemps;
     uint8_t *loop_bound; // by LoopId: depth of bindings
     uint32_t nloops;
+    Index *extent;   // by LoopId: NULL its own; else that of all loops collapsed into it
+    uint8_t *zeroed; // by LoopId: collapsed into the next inner loop
+    uint32_t nzeroed;
     uint8_t *local_state; // by LocalId: 0 not yet declared, 1 let, 2 row
     const Stmt **rows;    // by LocalId
     uint8_t *written;     // by BufferId: the kernel writes it
