@@ -3,8 +3,8 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "codegen/embedded.h"
-#include "ir/infer.h"
 #include "ir/lower.h"
+#include "passes/pass.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +42,8 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
     (void)o;
-    infer_model(m, diags);
-    if (diags->errors)
+    PassContext passes = {.diags = diags};
+    if (!pass_pipeline(m, &passes) || diags->errors)
         return NULL;
     Module *mod = lower_model(m, diags);
     if (!mod || diags->errors)

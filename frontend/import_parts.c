@@ -8,7 +8,7 @@
 bool import_within(Importer *i)
 {
     if (!i->over && arena_size(i->a) > i->budget)
-        i->over = "memory for its model";
+        i->over = "memory";
     return !i->over;
 }
 

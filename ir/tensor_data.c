@@ -320,8 +320,9 @@ static const void *wrong_size(Model *m, const TensorData *t, uint64_t have, uint
                               const char *unit, Str *error)
 {
     Str what = describe(m->arena, t);
-    *error = str_printf(m->arena, "%s holds %llu %s, but %.*s needs %llu", payload_name(t->payload),
-                        (unsigned long long)have, unit, STR_ARG(what), (unsigned long long)need);
+    *error =
+        str_printf(m->arena, "%s holds %llu %s, but %.*s needs %llu %s", payload_name(t->payload),
+                   (unsigned long long)have, unit, STR_ARG(what), (unsigned long long)need, unit);
     return NULL;
 }
 

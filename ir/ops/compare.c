@@ -139,7 +139,7 @@ static void lower_where(Lower *l)
 // Where on known truth values picks symbolic integers: how exporters write "dim or -1".
 static void infer_where(Infer *s)
 {
-    uint32_t nc, na, nb;
+    uint32_t nc = 0, na = 0, nb = 0;
     const Index *c = infer_content(s, 0, &nc), *a = infer_content(s, 1, &na), *b = infer_content(s, 2, &nb);
     broadcast(s);
     if (!c || !a || !b)
