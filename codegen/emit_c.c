@@ -89,7 +89,7 @@ static void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *
 
 static void c_kernel_begin(Printer *p, const Kernel *k)
 {
-    KernelUses u = kernel_uses(p->mod, p->arena, k);
+    KernelUses u = printer_kernel_uses(p, k);
     print_kernel_comment(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
     bool any = false;

@@ -411,6 +411,28 @@ static void find_rows(Printer *p, const Stmt *s)
     }
 }
 
+static KernelUses uses_new(Printer *p)
+{
+    return (KernelUses){NEWS(p->arena, uint8_t, p->mod->buffers.len),
+                        NEWS(p->arena, uint8_t, dim_count(p->mod->polys) + 1)};
+}
+
+// Only what the text names: a dim may have cancelled out of all indices.
+static void keep_uses(Printer *p, const Kernel *k, const KernelUses *uses)
+{
+    for (BufferId b = 0; b < p->mod->buffers.len; b++)
+        p->printed.buffers[b] &= uses->buffers[b];
+    while (p->of_kernels.len <= k->id)
+        vec_push(p->arena, &p->of_kernels, (KernelUses){0});
+    p->of_kernels.at[k->id] = p->printed;
+    p->printed = uses_new(p);
+}
+
+KernelUses printer_kernel_uses(Printer *p, const Kernel *k)
+{
+    return p->of_kernels.at[k->id];
+}
+
 void printer_kernel(Printer *p, const Kernel *k)
 {
     KernelUses uses = kernel_uses(p->mod, p->arena, k);
@@ -422,11 +444,17 @@ void printer_kernel(Printer *p, const Kernel *k)
     p->kernel = k;
     p->ntemps = 0;
     p->depth = p->parallel = 0;
-    p->dialect->kernel_begin(p, k);
+    Buf body = {0}, *out = p->out;
+    p->out = &body;
     uint32_t mark = print_block_begin(p);
     print_stmts(p, k->body);
     print_block_end(p, mark);
+    p->out = out;
+    keep_uses(p, k, &uses);
+    p->dialect->kernel_begin(p, k);
+    buf_put(p->out, body.at ? body.at : "", body.len);
     p->dialect->kernel_end(p, k);
+    buf_free(&body);
     p->kernel = NULL;
     memset(p->changes, 0, p->mod->nexprs + 1);
     memset(p->written, 0, p->mod->buffers.len);
@@ -446,6 +474,7 @@ Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, co
     p->local_state = NEWS(scratch, uint8_t, mod->nlocals + 1);
     p->rows = NEWS(scratch, const Stmt *, mod->nlocals + 1);
     p->written = NEWS(scratch, uint8_t, mod->buffers.len);
+    p->printed = uses_new(p);
     p->extent = NEWS(scratch, Index, p->nloops);
     p->zeroed = NEWS(scratch, uint8_t, p->nloops);
     return p;
