@@ -1,7 +1,7 @@
 // Operators that map each element on its own.
 //
-// A row is all there is to an operator: since which opset, how its shape follows, and what one element of its
-// output equals. Types, attributes and defaults are the schema's (ir/schema.inc).
+// A row is all there is to an operator: since which opset, how its shape follows, and what one
+// element of its output equals. Types, attributes and defaults are the schema's (ir/schema.inc).
 
 #include "ir/ops/common.h"
 
@@ -12,7 +12,8 @@ static const Expr *relu(Lower *l, const Expr *x)
 
 static const Expr *leaky_relu(Lower *l, const Expr *x)
 {
-    return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, attr_num(l, x->dtype, "alpha", 0.01), x), x);
+    return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, attr_num(l, x->dtype, "alpha", 0.01), x),
+                   x);
 }
 
 static const Expr *thresholded_relu(Lower *l, const Expr *x)
@@ -87,7 +88,8 @@ static const Expr *gelu(Lower *l, const Expr *x)
         const Expr *inner = mul(l, num(l, t, 0.79788456080286535588), add(l, x, cube));
         return mul(l, mul(l, half, x), add(l, one(l, t), tanh_(l, inner)));
     }
-    return mul(l, mul(l, half, x), add(l, one(l, t), erf_(l, mul(l, x, num(l, t, 0.70710678118654752440)))));
+    return mul(l, mul(l, half, x),
+               add(l, one(l, t), erf_(l, mul(l, x, num(l, t, 0.70710678118654752440)))));
 }
 
 static const Expr *shrink(Lower *l, const Expr *x)

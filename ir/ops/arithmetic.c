@@ -13,7 +13,11 @@ static void lower_math(Lower *l)
     kernel_end(l);
 }
 
-#define MATH(op) lower_math, {.mode = (op)}
+#define MATH(op)                                                                                   \
+    lower_math,                                                                                    \
+    {                                                                                              \
+        .mode = (op)                                                                               \
+    }
 
 static const Expr *reciprocal(Lower *l, const Expr *x)
 {
@@ -26,7 +30,8 @@ static const Expr *sign(Lower *l, const Expr *x)
     DType t = x->dtype;
     const Expr *z = zero(l, t), *rest = dtype_is_float(t) ? x : z;
     if (dtype_info(t)->kind != KIND_UNSIGNED)
-        rest = select_(l, lt(l, x, z), int_(l, t, -1), dtype_is_float(t) ? select_(l, eq(l, x, z), z, x) : z);
+        rest = select_(l, lt(l, x, z), int_(l, t, -1),
+                       dtype_is_float(t) ? select_(l, eq(l, x, z), z, x) : z);
     return select_(l, lt(l, z, x), one(l, t), rest);
 }
 
@@ -36,8 +41,8 @@ static const Expr *modulo(Lower *l, const Expr *a, const Expr *b)
     return node_int(l->n, "fmod", 0) ? fmod_(l, a, b) : mod_(l, a, b);
 }
 
-// Pow-12 and later: base and exponent may differ in dtype; the base's is computed in, unless the exponent is
-// a float and the base an integer.
+// Pow-12 and later: base and exponent may differ in dtype; the base's is computed in, unless the
+// exponent is a float and the base an integer.
 static void lower_pow(Lower *l)
 {
     Tensor a = input(l, 0), b = input(l, 1), y = output(l, 0);
@@ -45,7 +50,8 @@ static void lower_pow(Lower *l)
     kernel(l, "pow");
     par_all(l, y, o);
     DType t = dtype_is_float(b.dtype) && !dtype_is_float(a.dtype) ? DT_F64 : a.dtype;
-    const Expr *x = cast(l, t, load_broadcast(l, a, y.rank, o)), *e = cast(l, t, load_broadcast(l, b, y.rank, o));
+    const Expr *x = cast(l, t, load_broadcast(l, a, y.rank, o)),
+               *e = cast(l, t, load_broadcast(l, b, y.rank, o));
     // x^2 is a product in every exporter's variance.
     bool square = e->kind == EX_CONST && (dtype_is_float(t) ? e->value.f == 2 : e->value.i == 2);
     const TensorData *data;
@@ -72,7 +78,8 @@ static void lower_mean(Lower *l)
     kernel_end(l);
 }
 
-static const Expr *attr_bound(Lower *l, uint32_t i, const char *name, DType t, uint32_t rank, const Index *o)
+static const Expr *attr_bound(Lower *l, uint32_t i, const char *name, DType t, uint32_t rank,
+                              const Index *o)
 {
     if (has_input(l, i))
         return load_broadcast(l, input(l, i), rank, o);
@@ -87,7 +94,8 @@ static void lower_clip(Lower *l)
     kernel(l, "clip");
     par_all(l, y, o);
     const Expr *e = load(l, x, o);
-    const Expr *low = attr_bound(l, 1, "min", x.dtype, y.rank, o), *high = attr_bound(l, 2, "max", x.dtype, y.rank, o);
+    const Expr *low = attr_bound(l, 1, "min", x.dtype, y.rank, o),
+               *high = attr_bound(l, 2, "max", x.dtype, y.rank, o);
     if (low)
         e = max_(l, e, low);
     if (high)
@@ -99,16 +107,20 @@ static void lower_clip(Lower *l)
 static Index content_mod(Polys *p, Index a, Index b)
 {
     int64_t x, y;
-    return poly_is_const(a, &x) && poly_is_const(b, &y) && x >= 0 && y > 0 ? poly_const(p, x % y) : NULL;
+    return poly_is_const(a, &x) && poly_is_const(b, &y) && x >= 0 && y > 0 ? poly_const(p, x % y)
+                                                                           : NULL;
 }
 
-// ONNX divides toward zero, symbolic integers toward minus infinity: the same where both are not negative.
+// ONNX divides toward zero, symbolic integers toward minus infinity: the same where both are not
+// negative.
 static Index content_div(Polys *p, Index a, Index b)
 {
     int64_t x, y;
     if (poly_is_const(a, &x) && poly_is_const(b, &y))
         return y == 0 || y == -1 ? NULL : poly_const(p, x / y);
-    return poly_nonnegative(p, a) && poly_nonnegative(p, poly_add_const(p, b, -1)) ? poly_floordiv(p, a, b) : NULL;
+    return poly_nonnegative(p, a) && poly_nonnegative(p, poly_add_const(p, b, -1))
+               ? poly_floordiv(p, a, b)
+               : NULL;
 }
 
 static void infer_add(Infer *s)
@@ -155,7 +167,11 @@ static void infer_min(Infer *s)
         infer_content_binary(s, poly_min);
 }
 
-#define VARIADIC(f) lower_variadic, {.binary = (f)}
+#define VARIADIC(f)                                                                                \
+    lower_variadic,                                                                                \
+    {                                                                                              \
+        .binary = (f)                                                                              \
+    }
 
 const OpDef ops_arithmetic[] = {
     {"Add", 1, infer_add, BINARY(add), NULL},

@@ -7,8 +7,10 @@ static void lower_cast(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK];
     bool saturate = node_int(l->n, "saturate", 1) != 0;
-    if (y.dtype == DT_F8E8M0 && node_has_attr(l->n, "round_mode") && !str_is(node_str(l->n, "round_mode", "up"), "nearest")) {
-        not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"", STR_ARG(str_escaped(l->arena, node_str(l->n, "round_mode", "up"))));
+    if (y.dtype == DT_F8E8M0 && node_has_attr(l->n, "round_mode") &&
+        !str_is(node_str(l->n, "round_mode", "up"), "nearest")) {
+        not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"",
+                      STR_ARG(str_escaped(l->arena, node_str(l->n, "round_mode", "up"))));
         return;
     }
     kernel(l, "cast");

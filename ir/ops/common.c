@@ -18,7 +18,9 @@ void lower_binary(Lower *l)
     Index o[MAX_RANK];
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
-    store(l, y, o, l->n->def->fn.binary(l, load_broadcast(l, a, y.rank, o), load_broadcast(l, b, y.rank, o)));
+    store(
+        l, y, o,
+        l->n->def->fn.binary(l, load_broadcast(l, a, y.rank, o), load_broadcast(l, b, y.rank, o)));
     kernel_end(l);
 }
 

@@ -21,7 +21,8 @@ static const Expr *bit_shift(Lower *l, const Expr *a, const Expr *b)
 static const Expr *is_inf(Lower *l, const Expr *x)
 {
     const Expr *z = zero(l, x->dtype), *inf = unary(l, U_ISINF, x);
-    bool up = node_int(l->n, "detect_positive", 1) != 0, down = node_int(l->n, "detect_negative", 1) != 0;
+    bool up = node_int(l->n, "detect_positive", 1) != 0,
+         down = node_int(l->n, "detect_negative", 1) != 0;
     if (up && down)
         return inf;
     const Expr *sign = up ? lt(l, z, x) : down ? lt(l, x, z) : int_(l, DT_BOOL, 0);
@@ -33,7 +34,8 @@ static Index content_equal(Polys *p, Index a, Index b)
     Index gap = poly_sub(p, a, b);
     if (a == b)
         return poly_const(p, 1);
-    bool apart = poly_nonnegative(p, poly_add_const(p, gap, -1)) || poly_nonnegative(p, poly_add_const(p, poly_scale(p, gap, -1), -1));
+    bool apart = poly_nonnegative(p, poly_add_const(p, gap, -1)) ||
+                 poly_nonnegative(p, poly_add_const(p, poly_scale(p, gap, -1), -1));
     return apart ? poly_const(p, 0) : NULL;
 }
 
@@ -66,7 +68,10 @@ static Index content_and(Polys *p, Index a, Index b)
 
 static Index content_or(Polys *p, Index a, Index b)
 {
-    return poly_equals(a, 0) ? b : poly_equals(b, 0) ? a : poly_equals(a, 1) || poly_equals(b, 1) ? poly_const(p, 1) : NULL;
+    return poly_equals(a, 0)                        ? b
+           : poly_equals(b, 0)                      ? a
+           : poly_equals(a, 1) || poly_equals(b, 1) ? poly_const(p, 1)
+                                                    : NULL;
 }
 
 // A truth value that is known when compiling decides an If then; as a constant it is a bool tensor.
@@ -132,7 +137,8 @@ static void lower_where(Lower *l)
     kernel(l, "where");
     par_all(l, y, o);
     const Expr *cond = load_broadcast(l, c, y.rank, o);
-    store(l, y, o, select_(l, cond, load_broadcast(l, a, y.rank, o), load_broadcast(l, b, y.rank, o)));
+    store(l, y, o,
+          select_(l, cond, load_broadcast(l, a, y.rank, o), load_broadcast(l, b, y.rank, o)));
     kernel_end(l);
 }
 
@@ -140,7 +146,8 @@ static void lower_where(Lower *l)
 static void infer_where(Infer *s)
 {
     uint32_t nc = 0, na = 0, nb = 0;
-    const Index *c = infer_content(s, 0, &nc), *a = infer_content(s, 1, &na), *b = infer_content(s, 2, &nb);
+    const Index *c = infer_content(s, 0, &nc), *a = infer_content(s, 1, &na),
+                *b = infer_content(s, 2, &nb);
     broadcast(s);
     if (!c || !a || !b)
         return;

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// All entries of an index tensor lie in -n <= i < n, or the program stops. `bound` gives n for a position.
+// All entries of an index tensor lie in -n <= i < n, or the program stops. `bound` gives n for a
+// position.
 static void check_indices(Lower *l, Tensor indices, Index n)
 {
     Index vars[MAX_RANK];
@@ -12,7 +13,8 @@ static void check_indices(Lower *l, Tensor indices, Index n)
         vars[i] = red(l, indices.dims[i]);
     const Expr *k = cast(l, DT_I64, load(l, indices, vars)), *size = expr_index(l->module, n);
     const Expr *ok = and_(l, le(l, neg(l, size), k), lt(l, k, size));
-    check(l, reduce(l, R_AND, indices.rank, vars, NULL, ok), "%.*s: an index is out of range", STR_ARG(str_escaped(l->arena, l->n->op)));
+    check(l, reduce(l, R_AND, indices.rank, vars, NULL, ok), "%.*s: an index is out of range",
+          STR_ARG(str_escaped(l->arena, l->n->op)));
 }
 
 static Index wrapped(Lower *l, const Expr *k, Index n)
@@ -20,7 +22,8 @@ static Index wrapped(Lower *l, const Expr *k, Index n)
     const Expr *i = cast(l, DT_I64, k);
     if (i->kind == EX_CONST)
         return ix_wrap(l, ix(l, i->value.i), n);
-    return to_index(l, select_(l, lt(l, i, zero(l, DT_I64)), add(l, i, expr_index(l->module, n)), i));
+    return to_index(l,
+                    select_(l, lt(l, i, zero(l, DT_I64)), add(l, i, expr_index(l->module, n)), i));
 }
 
 static uint32_t axis_of(Lower *l, uint32_t rank)
@@ -29,7 +32,8 @@ static uint32_t axis_of(Lower *l, uint32_t rank)
     return (uint32_t)(axis < 0 ? axis + rank : axis);
 }
 
-// ---- Gather ---------------------------------------------------------------------------------------------
+// ---- Gather
+// ---------------------------------------------------------------------------------------------
 
 static void infer_gather(Infer *s)
 {
@@ -103,7 +107,8 @@ static void infer_gather_nd(Infer *s)
     uint32_t n = 0;
     if (!x || !i || x->rank < 1 || i->rank < 1 || !poly_is_const(i->dims[i->rank - 1], &last))
         return;
-    if (b < 0 || b >= i->rank || last < 0 || b + last > x->rank || i->rank - 1 + x->rank - b - last > MAX_RANK) {
+    if (b < 0 || b >= i->rank || last < 0 || b + last > x->rank ||
+        i->rank - 1 + x->rank - b - last > MAX_RANK) {
         infer_error(s, "indices do not fit the data");
         return;
     }
@@ -122,9 +127,11 @@ static void check_tuples(Lower *l, Tensor i, Tensor x, uint32_t b, int64_t last)
         for (uint32_t d = 0; d + 1 < i.rank; d++)
             vars[d] = red(l, i.dims[d]);
         vars[i.rank - 1] = ix(l, k);
-        const Expr *v = cast(l, DT_I64, load(l, i, vars)), *size = expr_index(l->module, x.dims[b + k]);
+        const Expr *v = cast(l, DT_I64, load(l, i, vars)),
+                   *size = expr_index(l->module, x.dims[b + k]);
         const Expr *ok = and_(l, le(l, neg(l, size), v), lt(l, v, size));
-        check(l, reduce(l, R_AND, i.rank - 1, vars, NULL, ok), "%.*s: an index is out of range", STR_ARG(str_escaped(l->arena, l->n->op)));
+        check(l, reduce(l, R_AND, i.rank - 1, vars, NULL, ok), "%.*s: an index is out of range",
+              STR_ARG(str_escaped(l->arena, l->n->op)));
     }
 }
 
@@ -151,7 +158,8 @@ static void lower_gather_nd(Lower *l)
     kernel_end(l);
 }
 
-// ---- Scatter --------------------------------------------------------------------------------------------
+// ---- Scatter
+// --------------------------------------------------------------------------------------------
 
 // Updates come in order where a plain store may hit one place twice: the last one wins.
 static void put(Lower *l, Tensor y, const Index *at, const Expr *value)
@@ -191,7 +199,8 @@ static void lower_scatter_nd(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK], tuple[MAX_RANK];
     int64_t last = 0;
     uint32_t n = 0;
-    if (!poly_is_const(i.dims[i.rank - 1], &last) || last > x.rank || i.rank - 1 + x.rank - (uint32_t)last != u.rank) {
+    if (!poly_is_const(i.dims[i.rank - 1], &last) || last > x.rank ||
+        i.rank - 1 + x.rank - (uint32_t)last != u.rank) {
         not_supported(l, "ScatterND whose indices do not fit data and updates");
         return;
     }

@@ -29,7 +29,8 @@ static Index missing_dim(Infer *s, Index all, Index others)
 {
     int64_t k, n;
     if (poly_is_const(others, &k) && poly_is_const(all, &n) && (k == 0 || n % k)) {
-        infer_error(s, "%lld elements do not fit a shape with a multiple of %lld", (long long)n, (long long)k);
+        infer_error(s, "%lld elements do not fit a shape with a multiple of %lld", (long long)n,
+                    (long long)k);
         return all;
     }
     return poly_floordiv(s->polys, all, others);
@@ -63,10 +64,12 @@ static void reshape_known(Infer *s, const Index *want, uint32_t rank)
         others = poly_mul(s->polys, others, dims[i]);
     }
     if (missing >= 0)
-        dims[missing] = x->rank >= 0 ? missing_dim(s, product(s->polys, x->dims, (uint32_t)x->rank), others)
-                                     : infer_data_dim(s, 0, (uint32_t)missing, "reshaped");
+        dims[missing] = x->rank >= 0
+                            ? missing_dim(s, product(s->polys, x->dims, (uint32_t)x->rank), others)
+                            : infer_data_dim(s, 0, (uint32_t)missing, "reshaped");
     int64_t a, b;
-    if (missing < 0 && x->rank >= 0 && poly_is_const(product(s->polys, x->dims, (uint32_t)x->rank), &a) &&
+    if (missing < 0 && x->rank >= 0 &&
+        poly_is_const(product(s->polys, x->dims, (uint32_t)x->rank), &a) &&
         poly_is_const(others, &b) && a != b) {
         infer_error(s, "cannot give %lld elements a shape of %lld", (long long)a, (long long)b);
         return;
@@ -105,17 +108,22 @@ static void lower_reshape_runtime(Lower *l)
     bool known = !has_input(l, 1) || value_at(l->model, l->n->in[1])->content;
     if (!known) {
         bool allow_zero = node_int(l->n, "allowzero", 0) != 0;
-        const Expr *others = int_(l, DT_I64, 1), *zero64 = zero(l, DT_I64), *all = expr_index(l->module, ix_product(l, x.rank, x.dims));
+        const Expr *others = int_(l, DT_I64, 1), *zero64 = zero(l, DT_I64),
+                   *all = expr_index(l->module, ix_product(l, x.rank, x.dims));
         const Expr *want[MAX_RANK];
         for (uint32_t i = 0; i < y.rank; i++) {
             want[i] = expr_index(l->module, input_element(l, 1, i));
             if (!allow_zero && i < x.rank)
-                want[i] = select_(l, eq(l, want[i], zero64), expr_index(l->module, x.dims[i]), want[i]);
+                want[i] =
+                    select_(l, eq(l, want[i], zero64), expr_index(l->module, x.dims[i]), want[i]);
             others = mul(l, others, select_(l, lt(l, want[i], zero64), one(l, DT_I64), want[i]));
         }
         for (uint32_t i = 0; i < y.rank; i++)
-            define_dim(l, y.dims[i], to_index(l, select_(l, lt(l, want[i], zero64), div_(l, all, others), want[i])));
-        check(l, index_eq(l, ix_product(l, y.rank, y.dims), ix_product(l, x.rank, x.dims)), "Reshape: the shape does not fit the number of elements");
+            define_dim(
+                l, y.dims[i],
+                to_index(l, select_(l, lt(l, want[i], zero64), div_(l, all, others), want[i])));
+        check(l, index_eq(l, ix_product(l, y.rank, y.dims), ix_product(l, x.rank, x.dims)),
+              "Reshape: the shape does not fit the number of elements");
     }
     lower_reshape(l);
 }
@@ -131,11 +139,13 @@ static void infer_flatten(Infer *s)
         infer_error(s, "axis is out of range");
         return;
     }
-    Index dims[2] = {product(s->polys, x->dims, (uint32_t)axis), product(s->polys, x->dims + axis, (uint32_t)(x->rank - axis))};
+    Index dims[2] = {product(s->polys, x->dims, (uint32_t)axis),
+                     product(s->polys, x->dims + axis, (uint32_t)(x->rank - axis))};
     infer_shape(s, 0, 2, dims);
 }
 
-// ---- Squeeze, Unsqueeze ---------------------------------------------------------------------------------
+// ---- Squeeze, Unsqueeze
+// ---------------------------------------------------------------------------------
 
 // Axes from the attribute or from the input; false if they are not known.
 static bool known_axes(Infer *s, uint32_t i, uint32_t rank, bool *marked, bool *given)
@@ -226,7 +236,8 @@ static const Expr *same(Lower *l, const Expr *x)
     return x;
 }
 
-// ---- Transpose ------------------------------------------------------------------------------------------
+// ---- Transpose
+// ------------------------------------------------------------------------------------------
 
 static uint32_t permuted(const Node *n, uint32_t i, uint32_t rank)
 {
@@ -272,7 +283,8 @@ static void lower_transpose(Lower *l)
     kernel_end(l);
 }
 
-// ---- Expand, Tile ---------------------------------------------------------------------------------------
+// ---- Expand, Tile
+// ---------------------------------------------------------------------------------------
 
 static void infer_expand(Infer *s)
 {
@@ -283,7 +295,8 @@ static void infer_expand(Infer *s)
     int64_t known = 0;
     if (!x || x->rank < 0)
         return;
-    if (!want && infer_rank(s, 1) == 1 && poly_is_const(infer_dim(s, 1, 0), &known) && known <= MAX_RANK) {
+    if (!want && infer_rank(s, 1) == 1 && poly_is_const(infer_dim(s, 1, 0), &known) &&
+        known <= MAX_RANK) {
         rank = (uint32_t)known > (uint32_t)x->rank ? (uint32_t)known : (uint32_t)x->rank;
         for (uint32_t i = 0; i < rank; i++)
             dims[i] = infer_data_dim(s, 0, i, "expanded");
@@ -293,7 +306,8 @@ static void infer_expand(Infer *s)
         return;
     rank = n > (uint32_t)x->rank ? n : (uint32_t)x->rank;
     for (uint32_t i = 0; i < rank; i++) {
-        Index a = i + (uint32_t)x->rank >= rank ? x->dims[i + (uint32_t)x->rank - rank] : poly_const(s->polys, 1);
+        Index a = i + (uint32_t)x->rank >= rank ? x->dims[i + (uint32_t)x->rank - rank]
+                                                : poly_const(s->polys, 1);
         dims[i] = i + n >= rank ? infer_broadcast_dim(s, a, want[i + n - rank]) : a;
     }
     infer_shape(s, 0, rank, dims);
@@ -338,7 +352,8 @@ static void infer_tile(Infer *s)
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
     for (uint32_t i = 0; i < (uint32_t)x->rank; i++)
-        dims[i] = repeats && i < n ? poly_mul(s->polys, x->dims[i], repeats[i]) : infer_data_dim(s, 0, i, "tiled");
+        dims[i] = repeats && i < n ? poly_mul(s->polys, x->dims[i], repeats[i])
+                                   : infer_data_dim(s, 0, i, "tiled");
     infer_shape(s, 0, (uint32_t)x->rank, dims);
 }
 
@@ -357,7 +372,8 @@ static void lower_tile(Lower *l)
     kernel_end(l);
 }
 
-// ---- DepthToSpace, SpaceToDepth -------------------------------------------------------------------------
+// ---- DepthToSpace, SpaceToDepth
+// -------------------------------------------------------------------------
 
 static void infer_depth_to_space(Infer *s)
 {
@@ -365,7 +381,8 @@ static void infer_depth_to_space(Infer *s)
     int64_t b = node_int(s->n, "blocksize", 1);
     if (!x || x->rank != 4 || b <= 0 || b > 65536)
         return;
-    Index dims[4] = {x->dims[0], poly_floordiv(s->polys, x->dims[1], poly_const(s->polys, b * b)), poly_scale(s->polys, x->dims[2], b), poly_scale(s->polys, x->dims[3], b)};
+    Index dims[4] = {x->dims[0], poly_floordiv(s->polys, x->dims[1], poly_const(s->polys, b * b)),
+                     poly_scale(s->polys, x->dims[2], b), poly_scale(s->polys, x->dims[3], b)};
     infer_shape(s, 0, 4, dims);
 }
 
@@ -377,7 +394,8 @@ static void lower_depth_to_space(Lower *l)
     kernel(l, "depth_to_space");
     par_all(l, y, o);
     Index block = ix_add(l, ix_mul(l, ix_mod(l, o[2], b), b), ix_mod(l, o[3], b));
-    Index c = crd ? ix_add(l, ix_mul(l, o[1], ix_mul(l, b, b)), block) : ix_add(l, ix_mul(l, block, y.dims[1]), o[1]);
+    Index c = crd ? ix_add(l, ix_mul(l, o[1], ix_mul(l, b, b)), block)
+                  : ix_add(l, ix_mul(l, block, y.dims[1]), o[1]);
     Index at[4] = {o[0], c, ix_div(l, o[2], b), ix_div(l, o[3], b)};
     store(l, y, o, load(l, x, at));
     kernel_end(l);
@@ -390,7 +408,9 @@ static void infer_space_to_depth(Infer *s)
     if (!x || x->rank != 4 || b <= 0 || b > 65536)
         return;
     Index k = poly_const(s->polys, b);
-    Index dims[4] = {x->dims[0], poly_scale(s->polys, x->dims[1], b * b), poly_floordiv(s->polys, x->dims[2], k), poly_floordiv(s->polys, x->dims[3], k)};
+    Index dims[4] = {x->dims[0], poly_scale(s->polys, x->dims[1], b * b),
+                     poly_floordiv(s->polys, x->dims[2], k),
+                     poly_floordiv(s->polys, x->dims[3], k)};
     infer_shape(s, 0, 4, dims);
 }
 
@@ -401,7 +421,9 @@ static void lower_space_to_depth(Lower *l)
     kernel(l, "space_to_depth");
     par_all(l, y, o);
     Index block = ix_div(l, o[1], x.dims[1]);
-    Index at[4] = {o[0], ix_mod(l, o[1], x.dims[1]), ix_add(l, ix_mul(l, o[2], b), ix_div(l, block, b)), ix_add(l, ix_mul(l, o[3], b), ix_mod(l, block, b))};
+    Index at[4] = {o[0], ix_mod(l, o[1], x.dims[1]),
+                   ix_add(l, ix_mul(l, o[2], b), ix_div(l, block, b)),
+                   ix_add(l, ix_mul(l, o[3], b), ix_mod(l, block, b))};
     store(l, y, o, load(l, x, at));
     kernel_end(l);
 }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// ---- Concat ---------------------------------------------------------------------------------------------
+// ---- Concat
+// ---------------------------------------------------------------------------------------------
 
 static void concat_content(Infer *s)
 {
@@ -43,7 +44,8 @@ static void infer_concat(Infer *s)
             int64_t a, b;
             bool known = k != axis && poly_is_const(v->dims[k], &b);
             if (known && poly_is_const(dims[k], &a) && a != b)
-                infer_error(s, "dimension %d is %lld in input %u and %lld in input 0", k, (long long)b, i, (long long)a);
+                infer_error(s, "dimension %d is %lld in input %u and %lld in input 0", k,
+                            (long long)b, i, (long long)a);
             if (known)
                 dims[k] = v->dims[k];
         }
@@ -74,10 +76,12 @@ static void lower_concat(Lower *l)
     }
 }
 
-// ---- Split ----------------------------------------------------------------------------------------------
+// ---- Split
+// ----------------------------------------------------------------------------------------------
 
 // Where part i begins and how long it is; false if that is known only when the program runs.
-static bool split_part(Polys *p, const Node *n, const Index *sizes, uint32_t nsizes, Index whole, uint32_t i, Index *from, Index *len)
+static bool split_part(Polys *p, const Node *n, const Index *sizes, uint32_t nsizes, Index whole,
+                       uint32_t i, Index *from, Index *len)
 {
     *from = poly_const(p, 0);
     if (sizes) {
@@ -120,10 +124,12 @@ static void infer_split(Infer *s)
     for (uint32_t o = 0; o < s->n->nout; o++) {
         int64_t a, b;
         memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
-        bool known = (!infer_in(s, 1) || sizes) && split_part(s->polys, s->n, sizes, n, x->dims[axis], o, &from, &len);
+        bool known = (!infer_in(s, 1) || sizes) &&
+                     split_part(s->polys, s->n, sizes, n, x->dims[axis], o, &from, &len);
         dims[axis] = known ? len : infer_data_dim(s, o, (uint32_t)axis, "part");
         infer_shape(s, o, (uint32_t)x->rank, dims);
-        if (known && content && poly_is_const(from, &a) && poly_is_const(len, &b) && a >= 0 && b >= 0 && a + b <= nc)
+        if (known && content && poly_is_const(from, &a) && poly_is_const(len, &b) && a >= 0 &&
+            b >= 0 && a + b <= nc)
             infer_set_content(s, o, (uint32_t)b, content + a);
     }
 }
@@ -161,7 +167,8 @@ static void lower_split(Lower *l)
     }
 }
 
-// ---- Slice ----------------------------------------------------------------------------------------------
+// ---- Slice
+// ----------------------------------------------------------------------------------------------
 
 typedef struct SliceRange {
     Index start, step, count; // count elements: start, start + step ...
@@ -170,7 +177,8 @@ typedef struct SliceRange {
 // NumPy's rules for a slice of a dim of size n: negative bounds count from the end, then clamp.
 static SliceRange slice_range(Polys *p, Index n, Index start, Index end, int64_t step)
 {
-    Index zero = poly_const(p, 0), one = poly_const(p, 1), low = step > 0 ? zero : poly_const(p, -1);
+    Index zero = poly_const(p, 0), one = poly_const(p, 1),
+          low = step > 0 ? zero : poly_const(p, -1);
     Index high = step > 0 ? n : poly_sub(p, n, one);
     Index bound[2] = {start, end};
     for (int i = 0; i < 2; i++) {
@@ -221,14 +229,18 @@ static bool slice_ranges(Infer *s, SliceRange *ranges, bool *touched)
     const Index *starts, *ends, *axes = NULL, *steps = NULL;
     uint32_t n, m, na = 0, ns = 0;
     memset(touched, 0, MAX_RANK * sizeof *touched);
-    if (!slice_entries(s, 1, "starts", &starts, &n) || !slice_entries(s, 2, "ends", &ends, &m) || n != m)
+    if (!slice_entries(s, 1, "starts", &starts, &n) || !slice_entries(s, 2, "ends", &ends, &m) ||
+        n != m)
         return false;
-    bool has_axes = slice_entries(s, 3, "axes", &axes, &na), has_steps = slice_entries(s, 4, "steps", &steps, &ns);
-    if ((infer_in(s, 3) && !has_axes) || (infer_in(s, 4) && !has_steps) || (has_axes && na != n) || (has_steps && ns != n))
+    bool has_axes = slice_entries(s, 3, "axes", &axes, &na),
+         has_steps = slice_entries(s, 4, "steps", &steps, &ns);
+    if ((infer_in(s, 3) && !has_axes) || (infer_in(s, 4) && !has_steps) || (has_axes && na != n) ||
+        (has_steps && ns != n))
         return false;
     for (uint32_t k = 0; k < n; k++) {
         int64_t axis, step = 1;
-        if (!slice_axis(s, has_axes ? axes : NULL, k, x->rank, &axis) || (has_steps && !poly_is_const(steps[k], &step)))
+        if (!slice_axis(s, has_axes ? axes : NULL, k, x->rank, &axis) ||
+            (has_steps && !poly_is_const(steps[k], &step)))
             return false;
         if (step == 0) {
             infer_error(s, "a step is 0");
@@ -236,7 +248,8 @@ static bool slice_ranges(Infer *s, SliceRange *ranges, bool *touched)
         }
         int64_t sign;
         // A symbolic bound may be negative: its sign decides what it means.
-        if ((!poly_is_const(starts[k], &sign) && !poly_nonnegative(s->polys, starts[k])) || (!poly_is_const(ends[k], &sign) && !poly_nonnegative(s->polys, ends[k])))
+        if ((!poly_is_const(starts[k], &sign) && !poly_nonnegative(s->polys, starts[k])) ||
+            (!poly_is_const(ends[k], &sign) && !poly_nonnegative(s->polys, ends[k])))
             return false;
         ranges[axis] = slice_range(s->polys, x->dims[axis], starts[k], ends[k], step);
         touched[axis] = true;
@@ -250,7 +263,8 @@ static void slice_content(Infer *s, const SliceRange *range)
     int64_t from, step, count;
     Index out[256];
     const Index *content = infer_content(s, 0, &n);
-    if (!content || !poly_is_const(range->start, &from) || !poly_is_const(range->step, &step) || !poly_is_const(range->count, &count) || count > 256)
+    if (!content || !poly_is_const(range->start, &from) || !poly_is_const(range->step, &step) ||
+        !poly_is_const(range->count, &count) || count > 256)
         return;
     for (int64_t i = 0; i < count; i++) {
         int64_t at = from + i * step;
@@ -278,7 +292,9 @@ static void infer_slice(Infer *s)
             int64_t a;
             stays = poly_is_const(axes[k], &a) && a != i && a + x->rank != i;
         }
-        dims[i] = known ? touched[i] ? ranges[i].count : x->dims[i] : stays ? x->dims[i] : infer_data_dim(s, 0, (uint32_t)i, "sliced");
+        dims[i] = known   ? touched[i] ? ranges[i].count : x->dims[i]
+                    : stays ? x->dims[i]
+                          : infer_data_dim(s, 0, (uint32_t)i, "sliced");
     }
     infer_shape(s, 0, (uint32_t)x->rank, dims);
     if (known && x->rank == 1 && touched[0])
@@ -306,16 +322,20 @@ static void slice_runtime(Lower *l, Tensor x, Tensor y, Index *start, Index *ste
         }
         axis = axis < 0 ? axis + x.rank : axis;
         const Expr *d = expr_index(l->module, x.dims[axis]), *one64 = one(l, DT_I64);
-        const Expr *st = has_input(l, 4) ? expr_index(l->module, input_element(l, 4, k)) : one64, *up = lt(l, z, st);
-        const Expr *low = select_(l, up, z, int_(l, DT_I64, -1)), *high = select_(l, up, d, sub(l, d, one64)), *b[2];
+        const Expr *st = has_input(l, 4) ? expr_index(l->module, input_element(l, 4, k)) : one64,
+                   *up = lt(l, z, st);
+        const Expr *low = select_(l, up, z, int_(l, DT_I64, -1)),
+                   *high = select_(l, up, d, sub(l, d, one64)), *b[2];
         for (uint32_t i = 0; i < 2; i++) {
             const Expr *e = expr_index(l->module, input_element(l, 1 + i, k));
-            e = select_(l, lt(l, e, z), max_(l, add(l, max_(l, e, neg(l, add(l, d, one64))), d), low), e);
+            e = select_(l, lt(l, e, z),
+                        max_(l, add(l, max_(l, e, neg(l, add(l, d, one64))), d), low), e);
             b[i] = min_(l, max_(l, e, i == 0 ? min_(l, z, high) : low), high);
             if (i == 0)
                 b[i] = max_(l, b[i], select_(l, up, z, z));
         }
-        const Expr *size = unary(l, U_ABS, st), *span = select_(l, up, sub(l, b[1], b[0]), sub(l, b[0], b[1]));
+        const Expr *size = unary(l, U_ABS, st),
+                   *span = select_(l, up, sub(l, b[1], b[0]), sub(l, b[0], b[1]));
         const Expr *count = max_(l, z, div_(l, sub(l, add(l, span, size), one64), size));
         start[axis] = to_index(l, b[0]);
         step[axis] = to_index(l, st);

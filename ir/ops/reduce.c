@@ -4,8 +4,10 @@
 
 #include <string.h>
 
-// Which axes go; false if they are not known when compiling. none: the node does nothing (Reduce-18).
-static bool reduced_axes(const Node *n, const Index *content, uint32_t ncontent, bool has_axes_input, uint32_t rank, bool *gone, bool *none)
+// Which axes go; false if they are not known when compiling. none: the node does nothing
+// (Reduce-18).
+static bool reduced_axes(const Node *n, const Index *content, uint32_t ncontent,
+                         bool has_axes_input, uint32_t rank, bool *gone, bool *none)
 {
     const int64_t *at;
     uint32_t len = 0;
@@ -57,9 +59,21 @@ static void infer_reduce(Infer *s)
     infer_shape(s, 0, n, dims);
 }
 
-typedef enum ReduceKind { RED_SUM, RED_MEAN, RED_PROD, RED_MAX, RED_MIN, RED_L1, RED_L2, RED_SUM_SQUARE, RED_LOG_SUM, RED_LOG_SUM_EXP } ReduceKind;
+typedef enum ReduceKind {
+    RED_SUM,
+    RED_MEAN,
+    RED_PROD,
+    RED_MAX,
+    RED_MIN,
+    RED_L1,
+    RED_L2,
+    RED_SUM_SQUARE,
+    RED_LOG_SUM,
+    RED_LOG_SUM_EXP
+} ReduceKind;
 
-static const Expr *log_sum_exp(Lower *l, uint32_t n, const Index *vars, const Expr *x, const Expr *again)
+static const Expr *log_sum_exp(Lower *l, uint32_t n, const Index *vars, const Expr *x,
+                               const Expr *again)
 {
     // max + log(sum(exp(x - max))); an infinite maximum is the answer itself.
     const Expr *m = reduce(l, R_MAX, n, vars, NULL, x);
@@ -67,7 +81,8 @@ static const Expr *log_sum_exp(Lower *l, uint32_t n, const Index *vars, const Ex
     return add(l, log_(l, reduce_add(l, n, vars, NULL, exp_(l, sub(l, again, safe)))), safe);
 }
 
-static const Expr *reduced(Lower *l, ReduceKind kind, uint32_t n, const Index *vars, const Expr *x, Index count)
+static const Expr *reduced(Lower *l, ReduceKind kind, uint32_t n, const Index *vars, const Expr *x,
+                           Index count)
 {
     DType t = x->dtype;
     switch (kind) {
@@ -78,9 +93,11 @@ static const Expr *reduced(Lower *l, ReduceKind kind, uint32_t n, const Index *v
     case RED_PROD:
         return reduce(l, R_MUL, n, vars, NULL, x);
     case RED_MAX:
-        return t == DT_BOOL ? reduce(l, R_OR, n, vars, NULL, x) : reduce(l, R_MAX, n, vars, NULL, x);
+        return t == DT_BOOL ? reduce(l, R_OR, n, vars, NULL, x)
+                            : reduce(l, R_MAX, n, vars, NULL, x);
     case RED_MIN:
-        return t == DT_BOOL ? reduce(l, R_AND, n, vars, NULL, x) : reduce(l, R_MIN, n, vars, NULL, x);
+        return t == DT_BOOL ? reduce(l, R_AND, n, vars, NULL, x)
+                            : reduce(l, R_MIN, n, vars, NULL, x);
     case RED_L1:
         return reduce_add(l, n, vars, NULL, abs_(l, x));
     case RED_L2: {
@@ -92,7 +109,8 @@ static const Expr *reduced(Lower *l, ReduceKind kind, uint32_t n, const Index *v
     case RED_LOG_SUM:
     case RED_LOG_SUM_EXP: {
         const Expr *f = dtype_is_float(t) ? x : cast(l, DT_F64, x);
-        const Expr *e = kind == RED_LOG_SUM ? log_(l, reduce_add(l, n, vars, NULL, f)) : log_sum_exp(l, n, vars, f, f);
+        const Expr *e = kind == RED_LOG_SUM ? log_(l, reduce_add(l, n, vars, NULL, f))
+                                            : log_sum_exp(l, n, vars, f, f);
         return cast(l, t, e);
     }
     }
@@ -106,8 +124,10 @@ static void lower_reduce(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
     uint32_t n = 0, k = 0;
     const Value *axes = has_input(l, 1) ? value_at(l->model, l->n->in[1]) : NULL;
-    if (!reduced_axes(l->n, axes ? axes->content : NULL, axes ? axes->ncontent : 0, axes != NULL, x.rank, gone, &none)) {
-        not_supported(l, "%.*s with axes that are known only when the program runs", STR_ARG(str_escaped(l->arena, l->n->op)));
+    if (!reduced_axes(l->n, axes ? axes->content : NULL, axes ? axes->ncontent : 0, axes != NULL,
+                      x.rank, gone, &none)) {
+        not_supported(l, "%.*s with axes that are known only when the program runs",
+                      STR_ARG(str_escaped(l->arena, l->n->op)));
         return;
     }
     kernel(l, str_escaped(l->arena, l->n->op).at);
@@ -124,12 +144,14 @@ static void lower_reduce(Lower *l)
     DType t = accumulator(x.dtype);
     const Expr *e = cast(l, t, load(l, x, at));
     ReduceKind kind = (ReduceKind)l->n->def->fn.mode;
-    bool asis = none && (kind == RED_SUM || kind == RED_MEAN || kind == RED_PROD || kind == RED_MAX || kind == RED_MIN);
+    bool asis = none && (kind == RED_SUM || kind == RED_MEAN || kind == RED_PROD ||
+                         kind == RED_MAX || kind == RED_MIN);
     store(l, y, o, cast(l, y.dtype, asis ? e : reduced(l, kind, n, vars, e, count)));
     kernel_end(l);
 }
 
-// ---- ArgMax, ArgMin -------------------------------------------------------------------------------------
+// ---- ArgMax, ArgMin
+// -------------------------------------------------------------------------------------
 
 static void infer_arg(Infer *s)
 {
@@ -153,7 +175,8 @@ static void lower_arg(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK];
     int64_t given = node_int(l->n, "axis", 0);
     uint32_t axis = (uint32_t)(given < 0 ? given + x.rank : given), k = 0;
-    bool keep = node_int(l->n, "keepdims", 1) != 0, last = node_int(l->n, "select_last_index", 0) != 0;
+    bool keep = node_int(l->n, "keepdims", 1) != 0,
+         last = node_int(l->n, "select_last_index", 0) != 0;
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
     Index v = red(l, x.dims[axis]), end_ = ix_addc(l, x.dims[axis], -1);
@@ -166,19 +189,22 @@ static void lower_arg(Lower *l)
     kernel_end(l);
 }
 
-// ---- CumSum, CumProd ------------------------------------------------------------------------------------
+// ---- CumSum, CumProd
+// ------------------------------------------------------------------------------------
 
 // A running total along the axis, one sequential sweep for each line.
 static void lower_cumulative(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK], at[MAX_RANK];
-    bool exclusive = node_int(l->n, "exclusive", 0) != 0, reverse = node_int(l->n, "reverse", 0) != 0;
+    bool exclusive = node_int(l->n, "exclusive", 0) != 0,
+         reverse = node_int(l->n, "reverse", 0) != 0;
     BinaryOp op = (BinaryOp)l->n->def->fn.mode;
     int64_t axis;
     Index given = input_element(l, 1, 0);
     if (!poly_is_const(given, &axis)) {
-        not_supported(l, "%.*s along an axis that is known only when the program runs", STR_ARG(str_escaped(l->arena, l->n->op)));
+        not_supported(l, "%.*s along an axis that is known only when the program runs",
+                      STR_ARG(str_escaped(l->arena, l->n->op)));
         return;
     }
     axis += axis < 0 ? x.rank : 0;

@@ -1,4 +1,5 @@
-// Operators about shapes, and tensors made from nothing else: Shape, Size, ConstantOfShape, Range, NonZero.
+// Operators about shapes, and tensors made from nothing else: Shape, Size, ConstantOfShape, Range,
+// NonZero.
 
 #include "ir/ops/common.h"
 
@@ -61,7 +62,8 @@ static void lower_size(Lower *l)
     kernel_end(l);
 }
 
-// ---- ConstantOfShape ------------------------------------------------------------------------------------
+// ---- ConstantOfShape
+// ------------------------------------------------------------------------------------
 
 // A shape given as a tensor: known dims, or data dims of output 0.
 static void shape_from_input(Infer *s, uint32_t i)
@@ -72,7 +74,8 @@ static void shape_from_input(Infer *s, uint32_t i)
     const Index *content = infer_content(s, i, &n);
     if (content && n <= MAX_RANK) {
         infer_shape(s, 0, n, content);
-    } else if (infer_rank(s, i) == 1 && poly_is_const(infer_dim(s, i, 0), &rank) && rank <= MAX_RANK) {
+    } else if (infer_rank(s, i) == 1 && poly_is_const(infer_dim(s, i, 0), &rank) &&
+               rank <= MAX_RANK) {
         for (int64_t k = 0; k < rank; k++)
             dims[k] = infer_data_dim(s, 0, (uint32_t)k, "shape");
         infer_shape(s, 0, (uint32_t)rank, dims);
@@ -91,7 +94,8 @@ static void infer_constant_of_shape(Infer *s)
     dims = infer_content(s, 0, &n);
     // Small integer vectors take part in shape arithmetic.
     Str error;
-    if (!dims || n > 1 || !dtype_is_integer(t) || (n == 1 && (!poly_is_const(dims[0], &k) || k > 64 || k < 0)))
+    if (!dims || n > 1 || !dtype_is_integer(t) ||
+        (n == 1 && (!poly_is_const(dims[0], &k) || k > 64 || k < 0)))
         return;
     const void *at = a && a->t ? tensor_elements(s->model, a->t, &error) : NULL;
     Index all[64];
@@ -111,24 +115,30 @@ static void lower_constant_of_shape(Lower *l)
         define_dim(l, y.dims[i], input_element(l, 0, i));
     kernel(l, "constant_of_shape");
     par_all(l, y, o);
-    store(l, y, o, at ? expr_const(l->module, y.dtype, scalar_load(y.dtype, at)) : zero(l, y.dtype));
+    store(l, y, o,
+          at ? expr_const(l->module, y.dtype, scalar_load(y.dtype, at)) : zero(l, y.dtype));
     kernel_end(l);
 }
 
-// ---- Range ----------------------------------------------------------------------------------------------
+// ---- Range
+// ----------------------------------------------------------------------------------------------
 
 static void infer_range(Infer *s)
 {
     uint32_t n = 0;
     int64_t step = 0, count;
     const TensorData *data[3];
-    const Index *start = infer_content(s, 0, &n), *limit = infer_content(s, 1, &n), *delta = infer_content(s, 2, &n);
+    const Index *start = infer_content(s, 0, &n), *limit = infer_content(s, 1, &n),
+                *delta = infer_content(s, 2, &n);
     Index len = NULL;
     if (start && limit && delta && poly_is_const(delta[0], &step) && step != 0) {
-        Index span = step > 0 ? poly_sub(s->polys, limit[0], start[0]) : poly_sub(s->polys, start[0], limit[0]);
-        len = poly_max(s->polys, poly_const(s->polys, 0), poly_ceildiv(s->polys, span, poly_const(s->polys, step > 0 ? step : -step)));
+        Index span = step > 0 ? poly_sub(s->polys, limit[0], start[0])
+                              : poly_sub(s->polys, start[0], limit[0]);
+        len = poly_max(s->polys, poly_const(s->polys, 0),
+                       poly_ceildiv(s->polys, span, poly_const(s->polys, step > 0 ? step : -step)));
     } else {
-        const void *a = infer_constant(s, 0, &data[0]), *b = infer_constant(s, 1, &data[1]), *d = infer_constant(s, 2, &data[2]);
+        const void *a = infer_constant(s, 0, &data[0]), *b = infer_constant(s, 1, &data[1]),
+                   *d = infer_constant(s, 2, &data[2]);
         if (a && b && d && dtype_is_float((DType)data[0]->dtype)) {
             DType t = (DType)data[0]->dtype;
             double steps = ceil((scalar_load(t, b).f - scalar_load(t, a).f) / scalar_load(t, d).f);
@@ -161,11 +171,13 @@ static void lower_range(Lower *l)
     Tensor y = output(l, 0);
     const Expr *start = scalar_of(l, 0), *limit = scalar_of(l, 1), *delta = scalar_of(l, 2);
     DType wide = dtype_is_float(y.dtype) ? DT_F64 : DT_I64;
-    const Expr *a = cast(l, wide, start), *b = cast(l, wide, limit), *d = cast(l, wide, delta), *z = zero(l, wide), *count;
+    const Expr *a = cast(l, wide, start), *b = cast(l, wide, limit), *d = cast(l, wide, delta),
+               *z = zero(l, wide), *count;
     if (wide == DT_F64) {
         count = cast(l, DT_I64, unary(l, U_CEIL, div_(l, sub(l, b, a), d)));
     } else {
-        const Expr *up = lt(l, z, d), *size = unary(l, U_ABS, d), *span = select_(l, up, sub(l, b, a), sub(l, a, b));
+        const Expr *up = lt(l, z, d), *size = unary(l, U_ABS, d),
+                   *span = select_(l, up, sub(l, b, a), sub(l, a, b));
         count = div_(l, sub(l, add(l, span, size), one(l, DT_I64)), size);
         count = select_(l, lt(l, z, span), count, zero(l, DT_I64));
     }
@@ -177,14 +189,16 @@ static void lower_range(Lower *l)
     kernel_end(l);
 }
 
-// ---- NonZero, Compress ----------------------------------------------------------------------------------
+// ---- NonZero, Compress
+// ----------------------------------------------------------------------------------
 
 static void infer_nonzero(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     if (!x || x->rank < 0)
         return;
-    Index dims[2] = {poly_const(s->polys, x->rank ? x->rank : 1), infer_data_dim(s, 0, 1, "nonzero")};
+    Index dims[2] = {poly_const(s->polys, x->rank ? x->rank : 1),
+                     infer_data_dim(s, 0, 1, "nonzero")};
     infer_shape(s, 0, 2, dims);
 }
 
@@ -250,7 +264,8 @@ static void lower_compress(Lower *l)
     bool flat = !node_has_attr(l->n, "axis");
     int64_t axis = flat ? 0 : node_int(l->n, "axis", 0);
     uint32_t a = (uint32_t)(axis < 0 ? axis + x.rank : axis);
-    Index zero_at[1] = {ix(l, 0)}, n = ix_min(l, c.dims[0], flat ? ix_product(l, x.rank, x.dims) : x.dims[a]), dims[1] = {n};
+    Index zero_at[1] = {ix(l, 0)},
+          n = ix_min(l, c.dims[0], flat ? ix_product(l, x.rank, x.dims) : x.dims[a]), dims[1] = {n};
     Tensor count = counter(l, "count"), places = temp(l, "places", DT_I64, 1, dims);
     kernel(l, "places");
     Index i = seq(l, n), at[1] = {i};
@@ -275,7 +290,8 @@ static void lower_compress(Lower *l)
     kernel_end(l);
 }
 
-// ---- EyeLike, Trilu, OneHot -----------------------------------------------------------------------------
+// ---- EyeLike, Trilu, OneHot
+// -----------------------------------------------------------------------------
 
 static void infer_eye_like(Infer *s)
 {
@@ -324,7 +340,11 @@ static void infer_one_hot(Infer *s)
     int64_t axis = infer_axis(s, node_int(s->n, "axis", -1), x->rank + 1);
     const Index *depth = infer_content(s, 1, &n);
     const void *at = infer_constant(s, 1, &data);
-    Index d = depth && n == 1 ? depth[0] : at ? poly_const(s->polys, scalar_cast((DType)data->dtype, DT_I64, scalar_load((DType)data->dtype, at), true).i) : infer_data_dim(s, 0, (uint32_t)(axis < 0 ? 0 : axis), "depth");
+    Index d = depth && n == 1 ? depth[0]
+              : at            ? poly_const(s->polys, scalar_cast((DType)data->dtype, DT_I64,
+                                                                 scalar_load((DType)data->dtype, at), true)
+                                                         .i)
+                              : infer_data_dim(s, 0, (uint32_t)(axis < 0 ? 0 : axis), "depth");
     for (int32_t i = 0; axis >= 0 && i <= x->rank; i++)
         dims[i] = i == axis ? d : x->dims[from++];
     if (axis >= 0)
@@ -334,7 +354,8 @@ static void infer_one_hot(Infer *s)
 static void lower_one_hot(Lower *l)
 {
     Tensor x = input(l, 0), depth = input(l, 1), values = input(l, 2), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], zero_at[MAX_RANK], off_at[1] = {ix(l, 0)}, on_at[1] = {ix(l, 1)};
+    Index o[MAX_RANK], at[MAX_RANK], zero_at[MAX_RANK], off_at[1] = {ix(l, 0)},
+                                                        on_at[1] = {ix(l, 1)};
     int64_t axis = node_int(l->n, "axis", -1);
     uint32_t a = (uint32_t)(axis < 0 ? axis + y.rank : axis), from = 0;
     for (uint32_t i = 0; i < depth.rank; i++)
@@ -347,7 +368,9 @@ static void lower_one_hot(Lower *l)
             at[from++] = o[i];
     const Expr *k = cast(l, DT_I64, load(l, x, at)), *d = expr_index(l->module, y.dims[a]);
     k = select_(l, lt(l, k, zero(l, DT_I64)), add(l, k, d), k);
-    store(l, y, o, select_(l, eq(l, k, expr_index(l->module, o[a])), load(l, values, on_at), load(l, values, off_at)));
+    store(l, y, o,
+          select_(l, eq(l, k, expr_index(l->module, o[a])), load(l, values, on_at),
+                  load(l, values, off_at)));
     kernel_end(l);
 }
 

@@ -1,0 +1,374 @@
+// Normalizations: all are (x - mean) / sqrt(variance + epsilon), over different dims, scaled and
+// shifted.
+
+#include "ir/ops/common.h"
+
+#include <string.h>
+
+typedef struct Moments {
+    const Expr *mean, *variance;
+} Moments;
+
+// Mean and variance of x over the dims that are marked, at output o. Each sum has variables of its
+// own.
+static Moments moments(Lower *l, Tensor x, const Index *o, const bool *over, DType t)
+{
+    Index at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
+    const Expr *sum = NULL, *mean = NULL;
+    for (int pass = 0; pass < 2; pass++) {
+        uint32_t n = 0;
+        memcpy(at, o, sizeof at);
+        for (uint32_t i = 0; i < x.rank; i++)
+            if (over[i]) {
+                at[i] = vars[n++] = red(l, x.dims[i]);
+                if (pass == 0)
+                    count = ix_mul(l, count, x.dims[i]);
+            }
+        const Expr *e = cast(l, t, load(l, x, at));
+        const Expr *d = pass ? sub(l, e, mean) : e;
+        sum =
+            div_(l, reduce_add(l, n, vars, NULL, pass ? mul(l, d, d) : d), from_index(l, count, t));
+        mean = pass ? mean : sum;
+    }
+    return (Moments){mean, sum};
+}
+
+static const Expr *epsilon(Lower *l, DType t)
+{
+    return attr_num(l, t, "epsilon", 1e-5);
+}
+
+static const Expr *at_channel(Lower *l, uint32_t i, Index c, DType t)
+{
+    Index at[1] = {c};
+    return cast(l, t, load(l, input(l, i), at));
+}
+
+// ---- BatchNormalization
+// ---------------------------------------------------------------------------------
+
+static void infer_batch_norm(Infer *s)
+{
+    infer_same(s, 0, 0);
+    for (uint32_t o = 1; o < s->n->nout; o++)
+        infer_same(s, o, o < 3 ? o + 2 : o);
+}
+
+static Index channel(Lower *l, Tensor x, const Index *o)
+{
+    return x.rank > 1 ? o[1] : ix(l, 0);
+}
+
+static void lower_batch_norm_training(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0), running[2] = {output(l, 1), output(l, 2)};
+    Index o[MAX_RANK];
+    bool over[MAX_RANK] = {false};
+    DType t = accumulator(x.dtype);
+    for (uint32_t i = 0; i < x.rank; i++)
+        over[i] = i != 1;
+    kernel(l, "batch_norm_training");
+    par_all(l, y, o);
+    Moments m = moments(l, x, o, over, t);
+    Index c = channel(l, x, o);
+    const Expr *d = div_(l, sub(l, cast(l, t, load(l, x, o)), m.mean),
+                         sqrt_(l, add(l, m.variance, epsilon(l, t))));
+    store(l, y, o,
+          cast(l, y.dtype, add(l, mul(l, d, at_channel(l, 1, c, t)), at_channel(l, 2, c, t))));
+    kernel_end(l);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!running[i].buffer)
+            continue;
+        kernel(l, "running");
+        Index k = par(l, running[i].dims[0]), at[1] = {k};
+        memset(o, 0, sizeof o);
+        o[1] = k;
+        m = moments(l, x, o, over, t);
+        const Expr *keep = attr_num(l, t, "momentum", 0.9), *now = i ? m.variance : m.mean;
+        const Expr *mixed =
+            add(l, mul(l, at_channel(l, 3 + i, k, t), keep), mul(l, now, sub(l, one(l, t), keep)));
+        store(l, running[i], at, cast(l, running[i].dtype, mixed));
+        kernel_end(l);
+    }
+}
+
+static void lower_batch_norm(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    DType t = accumulator(x.dtype);
+    if (node_int(l->n, "training_mode", 0) && x.rank > 1) {
+        lower_batch_norm_training(l);
+        return;
+    }
+    for (uint32_t i = 1; i < l->n->nout; i++)
+        if (has_output(l, i)) {
+            not_supported(l, "BatchNormalization with more than one output outside of training");
+            return;
+        }
+    kernel(l, "batch_norm");
+    par_all(l, y, o);
+    Index c = channel(l, x, o);
+    const Expr *d = sub(l, cast(l, t, load(l, x, o)), at_channel(l, 3, c, t));
+    const Expr *s = sqrt_(l, add(l, at_channel(l, 4, c, t), epsilon(l, t)));
+    store(l, y, o,
+          cast(l, y.dtype,
+               add(l, mul(l, at_channel(l, 1, c, t), div_(l, d, s)), at_channel(l, 2, c, t))));
+    kernel_end(l);
+}
+
+static void lower_instance_norm(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    bool over[MAX_RANK] = {false};
+    DType t = accumulator(x.dtype);
+    for (uint32_t i = 0; i < x.rank; i++)
+        over[i] = i > 1;
+    kernel(l, "instance_norm");
+    par_all(l, y, o);
+    Moments m = moments(l, x, o, over, t);
+    const Expr *d = div_(l, sub(l, cast(l, t, load(l, x, o)), m.mean),
+                         sqrt_(l, add(l, m.variance, epsilon(l, t))));
+    store(
+        l, y, o,
+        cast(l, y.dtype, add(l, mul(l, at_channel(l, 1, o[1], t), d), at_channel(l, 2, o[1], t))));
+    kernel_end(l);
+}
+
+// ---- LayerNormalization, RMSNormalization
+// ---------------------------------------------------------------
+
+static void infer_layer_norm(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    Index dims[MAX_RANK];
+    infer_same(s, 0, 0);
+    if (!x || x->rank < 1)
+        return;
+    int64_t axis = infer_axis(s, node_int(s->n, "axis", -1), x->rank);
+    for (int32_t i = 0; i < x->rank; i++)
+        dims[i] = i < axis ? x->dims[i] : poly_const(s->polys, 1);
+    for (uint32_t o = 1; axis >= 0 && o < s->n->nout; o++)
+        infer_shape(s, o, (uint32_t)x->rank, dims);
+}
+
+static void normalized_dims(Lower *l, Tensor x, bool *over)
+{
+    int64_t axis = node_int(l->n, "axis", -1);
+    axis += axis < 0 ? x.rank : 0;
+    for (uint32_t i = 0; i < x.rank; i++)
+        over[i] = i >= axis;
+}
+
+// Outputs 1 and 2: the mean and the inverse deviation. Computed in stash_type, scaled in the
+// input's. Spec: LayerNormalization-17.
+static void lower_layer_norm(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    bool over[MAX_RANK] = {false};
+    DType t = x.dtype == DT_F64 ? DT_F64 : DT_F32;
+    normalized_dims(l, x, over);
+    if (y.buffer) {
+        kernel(l, "layer_norm");
+        par_all(l, y, o);
+        Moments m = moments(l, x, o, over, t);
+        const Expr *d = div_(l, sub(l, cast(l, t, load(l, x, o)), m.mean),
+                             sqrt_(l, add(l, m.variance, epsilon(l, t))));
+        const Expr *e = mul(l, cast(l, x.dtype, d), load_broadcast(l, input(l, 1), x.rank, o));
+        store(l, y, o, has_input(l, 2) ? add(l, e, load_broadcast(l, input(l, 2), x.rank, o)) : e);
+        kernel_end(l);
+    }
+    for (uint32_t i = 1; i < 3; i++) {
+        Tensor s = output(l, i);
+        if (!s.buffer)
+            continue;
+        kernel(l, "statistics");
+        par_all(l, s, o);
+        Moments m = moments(l, x, o, over, t);
+        const Expr *inverse = div_(l, one(l, t), sqrt_(l, add(l, m.variance, epsilon(l, t))));
+        store(l, s, o, cast(l, s.dtype, i == 1 ? m.mean : inverse));
+        kernel_end(l);
+    }
+}
+
+// x / sqrt(mean(x^2) + epsilon) * scale. Spec: RMSNormalization-23.
+static void lower_rms_norm(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
+    bool over[MAX_RANK] = {false};
+    uint32_t n = 0;
+    DType t = x.dtype == DT_F64 ? DT_F64 : DT_F32;
+    normalized_dims(l, x, over);
+    kernel(l, "rms_norm");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    for (uint32_t i = 0; i < x.rank; i++)
+        if (over[i]) {
+            at[i] = vars[n++] = red(l, x.dims[i]);
+            count = ix_mul(l, count, x.dims[i]);
+        }
+    const Expr *e = cast(l, t, load(l, x, at)),
+               *mean = div_(l, reduce_add(l, n, vars, NULL, mul(l, e, e)), from_index(l, count, t));
+    const Expr *d = div_(l, cast(l, t, load(l, x, o)), sqrt_(l, add(l, mean, epsilon(l, t))));
+    Tensor scale = input(l, 1);
+    DType st = scale.dtype;
+    store(l, y, o, cast(l, y.dtype, mul(l, cast(l, st, d), load_broadcast(l, scale, x.rank, o))));
+    kernel_end(l);
+}
+
+// ---- GroupNormalization
+// ---------------------------------------------------------------------------------
+
+// Channels in groups; scale and bias a group (18) or a channel (21). Spec: GroupNormalization-21.
+static void lower_group_norm(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    int64_t groups = node_int(l->n, "num_groups", 1);
+    if (groups < 1) {
+        not_supported(l, "num_groups %lld", (long long)groups);
+        return;
+    }
+    DType t = accumulator(x.dtype);
+    Index each = ix_div(l, x.dims[1], ix(l, groups)), count = each;
+    kernel(l, "group_norm");
+    par_all(l, y, o);
+    Index g = ix_div(l, o[1], each);
+    const Expr *mean = NULL, *variance = NULL;
+    for (uint32_t i = 2; i < x.rank; i++)
+        count = ix_mul(l, count, x.dims[i]);
+    for (int pass = 0; pass < 2; pass++) {
+        memcpy(at, o, sizeof at);
+        vars[0] = red(l, each);
+        at[1] = ix_add(l, ix_mul(l, g, each), vars[0]);
+        for (uint32_t i = 2; i < x.rank; i++)
+            at[i] = vars[i - 1] = red(l, x.dims[i]);
+        const Expr *e = cast(l, t, load(l, x, at)), *d = pass ? sub(l, e, mean) : e;
+        const Expr *m = div_(l, reduce_add(l, x.rank - 1, vars, NULL, pass ? mul(l, d, d) : d),
+                             from_index(l, count, t));
+        if (pass)
+            variance = m;
+        else
+            mean = m;
+    }
+    Index p = opset_of(l->model, l->n) < 21 ? g : o[1];
+    const Expr *d =
+        div_(l, sub(l, cast(l, t, load(l, x, o)), mean), sqrt_(l, add(l, variance, epsilon(l, t))));
+    store(l, y, o,
+          cast(l, y.dtype, add(l, mul(l, d, at_channel(l, 1, p, t)), at_channel(l, 2, p, t))));
+    kernel_end(l);
+}
+
+// ---- the rest
+// -------------------------------------------------------------------------------------------
+
+// x over its 1- or 2-norm along the axis; lines of zeros stay zero. Spec: LpNormalization-22.
+static void lower_lp_norm(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK], at[MAX_RANK];
+    int64_t axis = node_int(l->n, "axis", -1), p = node_int(l->n, "p", 2);
+    axis += axis < 0 ? x.rank : 0;
+    DType t = accumulator(x.dtype);
+    kernel(l, "lp_norm");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    Index v = at[axis] = red(l, x.dims[axis]);
+    const Expr *e = cast(l, t, load(l, x, at));
+    const Expr *norm = p == 1 ? reduce_add(l, 1, &v, NULL, abs_(l, e))
+                              : sqrt_(l, reduce_add(l, 1, &v, NULL, mul(l, e, e)));
+    const Expr *z = zero(l, t);
+    store(
+        l, y, o,
+        cast(l, y.dtype, select_(l, eq(l, norm, z), z, div_(l, cast(l, t, load(l, x, o)), norm))));
+    kernel_end(l);
+}
+
+static void lower_mean_variance(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    bool over[MAX_RANK] = {false};
+    const int64_t *axes;
+    uint32_t n;
+    DType t = accumulator(x.dtype);
+    if (node_ints(l->n, "axes", &axes, &n))
+        for (uint32_t i = 0; i < n; i++)
+            over[(axes[i] < 0 ? axes[i] + x.rank : axes[i]) % MAX_RANK] = true;
+    kernel(l, "mean_variance");
+    par_all(l, y, o);
+    Moments m = moments(l, x, o, over, t);
+    const Expr *d = sub(l, cast(l, t, load(l, x, o)), m.mean);
+    store(l, y, o, cast(l, y.dtype, div_(l, d, add(l, sqrt_(l, m.variance), num(l, t, 1e-9)))));
+    kernel_end(l);
+}
+
+// x / (bias + alpha / size * sum of squares over neighbouring channels)^beta. Spec: LRN-13.
+static void lower_lrn(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK], at[MAX_RANK];
+    int64_t size = node_int(l->n, "size", 1);
+    DType t = accumulator(x.dtype);
+    kernel(l, "lrn");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    Index v = red(l, ix(l, size));
+    at[1] = ix_addc(l, ix_add(l, o[1], v), -((size - 1) / 2));
+    const Expr *e = cast(l, t, load(l, x, at)),
+               *sum = reduce_add(l, 1, &v, inside(l, at[1], x.dims[1]), mul(l, e, e));
+    const Expr *scale = mul(l, num(l, t, node_float(l->n, "alpha", 0.0001) / (double)size), sum);
+    const Expr *base = add(l, attr_num(l, t, "bias", 1), scale);
+    store(l, y, o,
+          cast(l, y.dtype,
+               div_(l, cast(l, t, load(l, x, o)), pow_(l, base, attr_num(l, t, "beta", 0.75)))));
+    kernel_end(l);
+}
+
+// Dropout hands its input on unless it trains; what training draws is random and not lowered.
+static void infer_dropout(Infer *s)
+{
+    infer_same(s, 0, 0);
+    infer_same(s, 1, 0);
+    if (s->n->nout > 1)
+        infer_dtype(s, 1, opset_of(s->model, s->n) < 10 ? infer_in(s, 0)->dtype : DT_BOOL);
+}
+
+static void lower_dropout(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0), mask = output(l, 1);
+    Index o[MAX_RANK];
+    const TensorData *data;
+    const unsigned char *training = constant_input(l, 2, NULL);
+    const void *ratio = constant_input(l, 1, &data);
+    bool trains = has_input(l, 2) && (!training || *training);
+    bool none = ratio && scalar_load((DType)data->dtype, ratio).f == 0;
+    if (trains && !none) {
+        not_supported(l, "Dropout in training mode");
+        return;
+    }
+    if (y.buffer)
+        copy_tensor(l, y, x);
+    if (mask.buffer) {
+        kernel(l, "mask");
+        par_all(l, mask, o);
+        store(l, mask, o, one(l, mask.dtype));
+        kernel_end(l);
+    }
+}
+
+const OpDef ops_normalization[] = {
+    {"BatchNormalization", 1, infer_batch_norm, lower_batch_norm, {NULL}, NULL},
+    {"InstanceNormalization", 1, same_as_0, lower_instance_norm, {NULL}, NULL},
+    {"LayerNormalization", 17, infer_layer_norm, lower_layer_norm, {NULL}, NULL},
+    {"RMSNormalization", 23, same_as_0, lower_rms_norm, {NULL}, NULL},
+    {"GroupNormalization", 18, same_as_0, lower_group_norm, {NULL}, NULL},
+    {"LpNormalization", 1, same_as_0, lower_lp_norm, {NULL}, NULL},
+    {"MeanVarianceNormalization", 9, same_as_0, lower_mean_variance, {NULL}, NULL},
+    {"LRN", 1, same_as_0, lower_lrn, {NULL}, NULL},
+    {"Dropout", 1, infer_dropout, lower_dropout, {NULL}, NULL},
+    {0},
+};
