@@ -13,6 +13,7 @@ typedef struct Dialect {
     const char *index;          // of dims and indices
     const char *row;            // before the type of a row: "", "__shared__ "
     const char *restrict_;      // between '*' and a parameter's name
+    bool rows; // loops may be collapsed and reductions computed for a row of outputs at a time
     // Opens a kernel: comment, signature, '{'. Closes it: '}'.
     void (*kernel_begin)(Printer *p, const Kernel *k);
     void (*kernel_end)(Printer *p, const Kernel *k);

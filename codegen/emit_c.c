@@ -89,7 +89,7 @@ static void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *
 
 static void c_kernel_begin(Printer *p, const Kernel *k)
 {
-    KernelUses u = kernel_uses(p->mod, p->arena, k);
+    KernelUses u = printer_kernel_uses(p, k);
     print_kernel_comment(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
     bool any = false;
@@ -127,6 +127,7 @@ const Dialect dialect_c = {
              [DT_I2] = "int8_t",      [DT_STRING] = "cameo_str"},
     .index = "int64_t",
     .row = "",
+    .rows = true,
     .restrict_ = "restrict ",
     .kernel_begin = c_kernel_begin,
     .kernel_end = c_kernel_end,

@@ -35,7 +35,7 @@ static void add_steps(StepPrinter *s, const Step *step)
     Module *mod = s->p->mod;
     for (; step; step = step->next) {
         if (step->kernel) {
-            KernelUses u = kernel_uses(mod, s->p->arena, step->kernel);
+            KernelUses u = printer_kernel_uses(s->p, step->kernel);
             for (BufferId b = 1; b < mod->buffers.len; b++)
                 s->all.buffers[b] |= u.buffers[b];
             for (DimId d = 1; d <= dim_count(mod->polys); d++)
@@ -142,7 +142,7 @@ static void print_reserve(StepPrinter *s, BufferId b)
 static void print_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
-    KernelUses u = kernel_uses(p->mod, p->arena, k);
+    KernelUses u = printer_kernel_uses(p, k);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
         if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
             print_reserve(s, b);

@@ -88,6 +88,7 @@ static const char *print_atom(Printer *p, const Atom *a)
     Polys *polys = p->mod->polys;
     switch (a->kind) {
     case ATOM_DIM:
+        p->printed.dims[a->var] = 1;
         return text(p, "d%u", a->var);
     case ATOM_LOOP:
         return text(p, "i%u", a->var);
@@ -163,12 +164,21 @@ const char *print_index_bare(Printer *p, Index i)
     return index_text(p, i);
 }
 
+static Index zero_collapsed(void *context, const Atom *a)
+{
+    const Printer *p = context;
+    bool zero = a->kind == ATOM_LOOP && a->var < p->nloops && p->zeroed[a->var];
+    return zero ? poly_const(p->mod->polys, 0) : NULL;
+}
+
 Index linear_index(Printer *p, uint32_t rank, const Index *dims, const Index *at)
 {
     Polys *polys = p->mod->polys;
     Index sum = poly_const(polys, 0);
     for (uint32_t i = 0; i < rank; i++)
         sum = poly_add(polys, poly_mul(polys, sum, dims[i]), at[i]);
+    if (p->nzeroed)
+        sum = poly_map(polys, sum, zero_collapsed, p);
     return sum;
 }
 
@@ -200,6 +210,7 @@ const char *without_parentheses(Printer *p, const char *s)
 const char *print_element(Printer *p, BufferId b, const Index *at)
 {
     const Buffer *buf = buffer_at(p->mod, b);
+    p->printed.buffers[b] = 3;
     return text(p, "b%u[%s]", b, print_linear(p, buf->rank, buf->dims, at));
 }
 
@@ -350,12 +361,8 @@ static const char *print_cast(Printer *p, const Expr *e)
         return text(p, "(%s != 0)", a);
     if (to_real && from_plain)
         return text(p, "(%s)%s", p->dialect->type[to], a);
-    if (f->kind != KIND_FLOAT && dtype_is_integer(to)) {
-        bool narrows = t->bits < f->bits || (t->bits == f->bits && f->kind == KIND_UNSIGNED);
-        bool wraps = sub_byte || (t->kind == KIND_SIGNED && narrows);
-        return wraps ? text(p, "cameo_wrap_%s((uint64_t)%s)", dtype_suffix(to), a)
-                     : text(p, "(%s)%s", p->dialect->type[to], a);
-    }
+    if (f->kind != KIND_FLOAT && dtype_is_integer(to))
+        return wrapped(p, to, a);
     if (to == DT_U64)
         return text(p, "cameo_to_u64(%s)", a);
     if (dtype_is_integer(to) && from_plain && sub_byte)
@@ -373,6 +380,19 @@ static const char *print_cast(Printer *p, const Expr *e)
     if (dtype_is_small_float(to) && !half)
         return text(p, "cameo_cast_f64_%s(%s, %d)", dtype_suffix(to), a, e->saturate);
     return text(p, "cameo_cast_%s_%s(%s)", dtype_suffix(from), dtype_suffix(to), a);
+}
+
+// Small floats are their bits already; integers of one size are converted.
+static const char *print_bitcast(Printer *p, const Expr *e)
+{
+    const char *a = print_expr(p, e->a);
+    DType from = e->a->dtype, to = e->dtype;
+    bool real = from == DT_F32 || from == DT_F64 || to == DT_F32 || to == DT_F64;
+    if (to == DT_BOOL)
+        return text(p, "(%s != 0)", a);
+    if (!real)
+        return text(p, "(%s)%s", p->dialect->type[to], a);
+    return text(p, "cameo_bits_%s_%s(%s)", dtype_suffix(from), dtype_suffix(to), a);
 }
 
 // ---- sharing and laziness ----------------------------------------------------------------------
@@ -510,8 +530,7 @@ static const char *print_operation(Printer *p, const Expr *e)
     case EX_CAST:
         return print_cast(p, e);
     case EX_BITCAST:
-        return text(p, "cameo_bits_%s_%s(%s)", dtype_suffix(e->a->dtype), dtype_suffix(e->dtype),
-                    print_expr(p, e->a));
+        return print_bitcast(p, e);
     case EX_REDUCE:
         break;
     }

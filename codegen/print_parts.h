@@ -20,5 +20,35 @@ const char *type_of_value(Printer *p, DType t);
 void memo_add(Printer *p, const Expr *e, uint32_t temp);
 uint32_t index_weight(Printer *p, Index i, uint32_t limit);
 const char *print_reduce(Printer *p, const Expr *e);
+// The value of a reduction over nothing; acc = op(acc, v).
+const char *print_neutral(Printer *p, const Expr *reduce);
+void print_accumulate(Printer *p, const Expr *reduce, const char *acc, const char *v);
+void print_bind_loop(Printer *p, LoopId v, int by);
+Index print_extent(const Printer *p, LoopId v);
+
+// ---- loop nests under a guard (codegen/print_bounds.c) ----------------------------------------
+// Conjuncts of a guard that are linear in a loop variable become bounds of its loop; the others are
+// tested as soon as all they need is bound.
+typedef struct Bounds {
+    uint32_t n;
+    LoopId vars[MAX_LOOPS + 1];                           // outermost first
+    const char *low[MAX_LOOPS + 1], *high[MAX_LOOPS + 1]; // NULL: 0 and the extent
+    VEC(const Expr *) tests;
+    VEC(uint32_t) levels; // of each test: how many variables it needs
+    VEC(uint32_t) marks;
+} Bounds;
+void bounds_read(Printer *p, Bounds *b, const Expr *guard);
+// Opens the loops. `body`: what may be hoisted out of them, or NULL.
+void nest_begin(Printer *p, Bounds *b, const Expr *body);
+void nest_end(Printer *p, Bounds *b);
+
+// ---- rows (codegen/cpu/rows.c) ----------------------------------------------------------------
+// Is `loop` one with the loop inside it, as far as all indices can tell? Then it counts as 0 and
+// the inner one runs over both, until rows_restore.
+bool rows_collapse(Printer *p, const Stmt *loop);
+void rows_restore(Printer *p, const Stmt *loop);
+// Prints an innermost parallel loop whose value holds reductions with the loop inside them; false:
+// this is no such loop, and nothing was printed.
+bool rows_print(Printer *p, const Stmt *loop);
 
 #endif

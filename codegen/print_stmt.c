@@ -144,112 +144,7 @@ void print_hoisted(Printer *p, const Stmt *s)
 
 // ---- reductions ------------------------------------------------------------------------------
 
-// What is known of a reduction's loops once its guard has been read.
-typedef struct Bounds {
-    const char *low[MAX_LOOPS], *high[MAX_LOOPS]; // NULL: 0 and the extent
-    VEC(const Expr *) tests;                      // conjuncts that are no bound
-} Bounds;
-
-typedef struct FreeTest {
-    const Expr *reduce;
-    uint32_t from; // variables from this one on are not bound yet
-    Printer *p;
-} FreeTest;
-
-static bool uses_inner(void *context, const Atom *a)
-{
-    FreeTest *t = context;
-    if (a->kind == ATOM_EXPR) {
-        const ExprFacts *f = expr_facts(t->p, a->e);
-        for (uint32_t k = 0; k < f->nloops; k++)
-            for (uint32_t i = t->from; i < t->reduce->rank; i++)
-                if (f->loops[k] == t->reduce->vars[i])
-                    return true;
-    }
-    for (uint32_t i = t->from; a->kind == ATOM_LOOP && i < t->reduce->rank; i++)
-        if (a->var == t->reduce->vars[i])
-            return true;
-    return false;
-}
-
-// difference = k * v + rest, with v alone in its term; false if v stands elsewhere too.
-static bool solve_for(Polys *polys, Index difference, LoopId v, int64_t *k, Index *rest)
-{
-    Index var = poly_loop(polys, v);
-    *k = 0;
-    for (uint32_t i = 0; i < difference->nterms; i++) {
-        const Term *t = &difference->terms[i];
-        if (t->natoms == 1 && t->atoms[0] == var->terms[0].atoms[0])
-            *k = t->coeff;
-    }
-    *rest = poly_sub(polys, difference, poly_scale(polys, var, *k));
-    return *k != 0;
-}
-
-static const char *tighter(Printer *p, const char *old, const char *bound, bool low)
-{
-    char *out = arena_alloc(p->arena, strlen(old) + strlen(bound) + 32);
-    sprintf(out, "cameo_%s_i64(%s, %s)", low ? "max" : "min", old, bound);
-    return out;
-}
-
-// difference >= 0 as a bound of the innermost variable that it holds, or false.
-static bool bound_by(Printer *p, const Expr *reduce, Index difference, Bounds *b)
-{
-    Polys *polys = p->mod->polys;
-    for (uint32_t n = reduce->rank; n > 0; n--) {
-        uint32_t i = n - 1;
-        FreeTest inner = {reduce, i, p};
-        if (!poly_any(difference, uses_inner, &inner))
-            continue;
-        int64_t k;
-        Index rest;
-        if (!solve_for(polys, difference, reduce->vars[i], &k, &rest) || k == INT64_MIN ||
-            poly_any(rest, uses_inner, &inner))
-            return false;
-        if (k > 0) { // v >= ceil(-rest / k)
-            Index least = poly_ceildiv(polys, poly_scale(polys, rest, -1), poly_const(polys, k));
-            b->low[i] = tighter(p, b->low[i] ? b->low[i] : "0", print_index_bare(p, least), true);
-        } else { // v <= floor(rest / -k)
-            Index most = poly_floordiv(polys, rest, poly_const(polys, -k));
-            const char *old =
-                b->high[i] ? b->high[i] : print_index_bare(p, loop_extent(polys, reduce->vars[i]));
-            b->high[i] =
-                tighter(p, old, print_index_bare(p, poly_add_const(polys, most, 1)), false);
-        }
-        return true;
-    }
-    return false;
-}
-
-static Index index_of(Printer *p, const Expr *e)
-{
-    return e->kind == EX_INDEX                         ? e->index
-           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(p->mod->polys, e->value.i)
-                                                       : NULL;
-}
-
-static void read_guard(Printer *p, const Expr *reduce, const Expr *guard, Bounds *b)
-{
-    if (!guard)
-        return;
-    if (guard->kind == EX_BINARY && guard->op == B_AND) {
-        read_guard(p, reduce, guard->a, b);
-        read_guard(p, reduce, guard->b, b);
-        return;
-    }
-    if (guard->kind == EX_COMPARE && (guard->op == C_LT || guard->op == C_LE)) {
-        Index x = index_of(p, guard->a), y = index_of(p, guard->b);
-        Polys *polys = p->mod->polys;
-        if (x && y &&
-            bound_by(p, reduce,
-                     poly_add_const(polys, poly_sub(polys, y, x), guard->op == C_LT ? -1 : 0), b))
-            return;
-    }
-    vec_push(p->arena, &b->tests, guard);
-}
-
-static const char *neutral(ReduceOp op, DType t)
+static const char *neutral_name(ReduceOp op, DType t)
 {
     bool real = dtype_is_float(t);
     switch (op) {
@@ -277,6 +172,12 @@ static const char *least_or_greatest(Printer *p, ReduceOp op, DType t)
     return print_literal(p, t, (Scalar){.i = (int64_t)(op == R_MAX ? least : most)});
 }
 
+const char *print_neutral(Printer *p, const Expr *reduce)
+{
+    const char *start = neutral_name((ReduceOp)reduce->op, reduce->b->dtype);
+    return start ? start : least_or_greatest(p, (ReduceOp)reduce->op, reduce->b->dtype);
+}
+
 static const char *print_combined(Printer *p, BinaryOp op, DType t, const char *acc, const char *v)
 {
     char *inner = arena_alloc(p->arena, strlen(v) + 3);
@@ -284,12 +185,10 @@ static const char *print_combined(Printer *p, BinaryOp op, DType t, const char *
     return without_parentheses(p, print_binary_op(p, op, t, acc, inner));
 }
 
-static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
+void print_accumulate(Printer *p, const Expr *e, const char *acc, const char *v)
 {
     DType type = e->b->dtype;
     bool real = type == DT_F32 || type == DT_F64;
-    char acc[16];
-    snprintf(acc, sizeof acc, "t%u", t);
     switch ((ReduceOp)e->op) {
     case R_ADD:
     case R_MUL:
@@ -311,65 +210,45 @@ static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
         break;
     case R_ARGMAX:
     case R_ARGMIN:
-        print_line(p, "const %s x%u = %s;", type_of_value(p, type), t, v);
-        if (real)
-            print_line(p, "if (t%u < 0 || cameo_%s_%s(x%u, best%u)) {", t,
-                       e->op == R_ARGMAX ? "above" : "below", dtype_suffix(type), t, t);
-        else
-            print_line(p, "if (t%u < 0 || x%u %s best%u) {", t, t, e->op == R_ARGMAX ? ">" : "<",
-                       t);
-        print_line(p, "    best%u = x%u;", t, t);
-        print_line(p, "    t%u = i%u;", t, e->vars[0]);
-        print_line(p, "}");
+        break;
     }
 }
 
-static void bind_loop(Printer *p, LoopId v, int by)
+static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
 {
-    if (v < p->nloops)
-        p->loop_bound[v] = (uint8_t)(p->loop_bound[v] + by);
+    DType type = e->b->dtype;
+    if (e->op != R_ARGMAX && e->op != R_ARGMIN) {
+        char acc[16];
+        snprintf(acc, sizeof acc, "t%u", t);
+        print_accumulate(p, e, acc, v);
+        return;
+    }
+    print_line(p, "const %s x%u = %s;", type_of_value(p, type), t, v);
+    if (dtype_is_float(type))
+        print_line(p, "if (t%u < 0 || cameo_%s_%s(x%u, best%u)) {", t,
+                   e->op == R_ARGMAX ? "above" : "below", dtype_suffix(type), t, t);
+    else
+        print_line(p, "if (t%u < 0 || x%u %s best%u) {", t, t, e->op == R_ARGMAX ? ">" : "<", t);
+    print_line(p, "    best%u = x%u;", t, t);
+    print_line(p, "    t%u = i%u;", t, e->vars[0]);
+    print_line(p, "}");
 }
 
 static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t)
 {
-    Polys *polys = p->mod->polys;
-    Bounds b = {0};
-    uint32_t marks[MAX_LOOPS + 1];
-    read_guard(p, e, e->a, &b);
-    for (uint32_t i = 0; i < e->rank; i++) {
-        LoopId v = e->vars[i];
-        const char *high = b.high[i] ? b.high[i] : print_index_bare(p, loop_extent(polys, v));
-        if (!e->a)
-            print_hoisted_expr(p, e->b);
-        print_line(p, "for (%s i%u = %s; i%u < %s; i%u++) {", p->dialect->index, v,
-                   b.low[i] ? b.low[i] : "0", v, high, v);
-        bind_loop(p, v, 1);
-        marks[i] = print_block_begin(p);
-    }
-    uint32_t tests = 0, test_marks[64];
-    for (; tests < b.tests.len && tests < 64; tests++) {
-        print_line(p, "if (%s) {", without_parentheses(p, print_expr(p, b.tests.at[tests])));
-        test_marks[tests] = print_block_begin(p);
-    }
+    Bounds b = {.n = e->rank};
+    memcpy(b.vars, e->vars, e->rank * sizeof *e->vars);
+    bounds_read(p, &b, e->a);
+    nest_begin(p, &b, e->a ? NULL : e->b);
     combine(p, e, t, without_parentheses(p, print_expr(p, e->b)));
-    while (tests > 0) {
-        print_block_end(p, test_marks[--tests]);
-        print_line(p, "}");
-    }
-    for (uint32_t i = e->rank; i > 0; i--) {
-        print_block_end(p, marks[i - 1]);
-        bind_loop(p, e->vars[i - 1], -1);
-        print_line(p, "}");
-    }
+    nest_end(p, &b);
 }
 
 const char *print_reduce(Printer *p, const Expr *e)
 {
     uint32_t t = ++p->ntemps;
     ReduceOp op = (ReduceOp)e->op;
-    const char *start = neutral(op, e->b->dtype);
-    print_line(p, "%s t%u = %s;", type_of_value(p, e->dtype), t,
-               start ? start : least_or_greatest(p, op, e->b->dtype));
+    print_line(p, "%s t%u = %s;", type_of_value(p, e->dtype), t, print_neutral(p, e));
     if (op == R_ARGMAX || op == R_ARGMIN)
         print_line(p, "%s best%u = 0;", type_of_value(p, e->b->dtype), t);
     print_reduce_loops(p, e, t);
@@ -384,14 +263,21 @@ const char *print_reduce(Printer *p, const Expr *e)
 static void print_for(Printer *p, const Stmt *s)
 {
     print_hoisted(p, s);
-    const char *high = print_index_bare(p, loop_extent(p->mod->polys, s->var));
+    if (p->dialect->rows && rows_collapse(p, s)) {
+        print_for(p, s->body);
+        rows_restore(p, s);
+        return;
+    }
+    if (p->dialect->rows && rows_print(p, s))
+        return;
+    const char *high = print_index_bare(p, print_extent(p, s->var));
     bool hooked = s->par && p->dialect->par_begin;
     if (hooked)
         p->dialect->par_begin(p, s, p->depth);
     else
         print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var,
                    high, s->var);
-    bind_loop(p, s->var, 1);
+    print_bind_loop(p, s->var, 1);
     p->depth++;
     p->parallel += s->par;
     uint32_t mark = print_block_begin(p);
@@ -399,7 +285,7 @@ static void print_for(Printer *p, const Stmt *s)
     print_block_end(p, mark);
     p->parallel -= s->par;
     p->depth--;
-    bind_loop(p, s->var, -1);
+    print_bind_loop(p, s->var, -1);
     if (hooked)
         p->dialect->par_end(p, s, p->depth);
     else
@@ -525,6 +411,28 @@ static void find_rows(Printer *p, const Stmt *s)
     }
 }
 
+static KernelUses uses_new(Printer *p)
+{
+    return (KernelUses){NEWS(p->arena, uint8_t, p->mod->buffers.len),
+                        NEWS(p->arena, uint8_t, dim_count(p->mod->polys) + 1)};
+}
+
+// Only what the text names: a dim may have cancelled out of all indices.
+static void keep_uses(Printer *p, const Kernel *k, const KernelUses *uses)
+{
+    for (BufferId b = 0; b < p->mod->buffers.len; b++)
+        p->printed.buffers[b] &= uses->buffers[b];
+    while (p->of_kernels.len <= k->id)
+        vec_push(p->arena, &p->of_kernels, (KernelUses){0});
+    p->of_kernels.at[k->id] = p->printed;
+    p->printed = uses_new(p);
+}
+
+KernelUses printer_kernel_uses(Printer *p, const Kernel *k)
+{
+    return p->of_kernels.at[k->id];
+}
+
 void printer_kernel(Printer *p, const Kernel *k)
 {
     KernelUses uses = kernel_uses(p->mod, p->arena, k);
@@ -536,11 +444,17 @@ void printer_kernel(Printer *p, const Kernel *k)
     p->kernel = k;
     p->ntemps = 0;
     p->depth = p->parallel = 0;
-    p->dialect->kernel_begin(p, k);
+    Buf body = {0}, *out = p->out;
+    p->out = &body;
     uint32_t mark = print_block_begin(p);
     print_stmts(p, k->body);
     print_block_end(p, mark);
+    p->out = out;
+    keep_uses(p, k, &uses);
+    p->dialect->kernel_begin(p, k);
+    buf_put(p->out, body.at ? body.at : "", body.len);
     p->dialect->kernel_end(p, k);
+    buf_free(&body);
     p->kernel = NULL;
     memset(p->changes, 0, p->mod->nexprs + 1);
     memset(p->written, 0, p->mod->buffers.len);
@@ -560,5 +474,8 @@ Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, co
     p->local_state = NEWS(scratch, uint8_t, mod->nlocals + 1);
     p->rows = NEWS(scratch, const Stmt *, mod->nlocals + 1);
     p->written = NEWS(scratch, uint8_t, mod->buffers.len);
+    p->printed = uses_new(p);
+    p->extent = NEWS(scratch, Index, p->nloops);
+    p->zeroed = NEWS(scratch, uint8_t, p->nloops);
     return p;
 }

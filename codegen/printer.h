@@ -19,6 +19,11 @@ typedef struct ExprFacts {
     bool known, reduces; // reduces: holds an EX_REDUCE
 } ExprFacts;
 
+// What a kernel (or an expression) needs from outside, in order of id.
+typedef struct KernelUses {
+    uint8_t *buffers; // by BufferId: bit 0 read, bit 1 written
+    uint8_t *dims;    // by DimId
+} KernelUses;
 struct Printer {
     Module *mod;
     const Dialect *dialect;
@@ -39,10 +44,18 @@ struct Printer {
     uint32_t ntemps;
     uint8_t *loop_bound; // by LoopId: depth of bindings
     uint32_t nloops;
-    uint8_t *local_state; // by LocalId: 0 not yet declared, 1 let, 2 row
-    const Stmt **rows;    // by LocalId
-    uint8_t *written;     // by BufferId: the kernel writes it
+    Index *extent;   // by LoopId: NULL its own; else that of all loops collapsed into it
+    uint8_t *zeroed; // by LoopId: collapsed into the next inner loop
+    uint32_t nzeroed;
+    uint8_t *local_state;       // by LocalId: 0 not yet declared, 1 let, 2 row
+    const Stmt **rows;          // by LocalId
+    KernelUses printed;         // by the text of the kernel so far
+    VEC(KernelUses) of_kernels; // by Kernel.id, what was printed
+    uint8_t *written;           // by BufferId: the kernel writes it
 };
+
+// What the text of a kernel takes from outside: its parameters, in order of id.
+KernelUses printer_kernel_uses(Printer *p, const Kernel *k); // after printer_kernel
 
 // A printer over a module whose expressions are complete (legalised): none is made from here on.
 Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, const char *prefix);
@@ -68,11 +81,6 @@ void print_statement_end(Printer *p);
 void print_hoisted(Printer *p, const Stmt *s);
 void print_hoisted_expr(Printer *p, const Expr *e);
 
-// What a kernel (or an expression) needs from outside, in order of id.
-typedef struct KernelUses {
-    uint8_t *buffers; // by BufferId: bit 0 read, bit 1 written
-    uint8_t *dims;    // by DimId
-} KernelUses;
 KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k);
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e);
 void uses_add_index(Module *mod, KernelUses *u, Index i);

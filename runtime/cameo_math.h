@@ -139,7 +139,8 @@ CAMEO_FN uint64_t cameo_fmod_u64(uint64_t a, uint64_t b)
     return b == 0 ? 0 : a % b;
 }
 
-/* Shifts within `bits`; a count of that many or more gives 0. */
+/* Shifts within `bits`; a count of that many or more leaves no bit but
+ * copies of the sign. */
 CAMEO_FN uint64_t cameo_shl_u64(uint64_t a, uint64_t n, unsigned bits)
 {
     return n < bits ? a << n : 0;
@@ -162,7 +163,7 @@ CAMEO_FN uint64_t cameo_shl_i64(int64_t a, uint64_t n, unsigned bits)
 }
 CAMEO_FN int64_t cameo_shr_i64(int64_t a, uint64_t n, unsigned bits)
 {
-    return n < bits ? a >> n : 0;
+    return n < bits ? a >> n : a < 0 ? -1 : 0;
 }
 CAMEO_FN uint64_t cameo_shl_i32(int64_t a, uint64_t n, unsigned bits)
 {
@@ -170,7 +171,7 @@ CAMEO_FN uint64_t cameo_shl_i32(int64_t a, uint64_t n, unsigned bits)
 }
 CAMEO_FN int64_t cameo_shr_i32(int64_t a, uint64_t n, unsigned bits)
 {
-    return n < bits ? a >> n : 0;
+    return n < bits ? a >> n : a < 0 ? -1 : 0;
 }
 
 /* Powers wrap; a negative exponent gives what division of 1 gives. */

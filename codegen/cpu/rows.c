@@ -1,0 +1,342 @@
+// Row schedules: which loops run together, and with what innermost.
+//
+// 1. Parallel loops over neighbouring dims that every index takes as one (an elementwise kernel, a
+//    1x1 convolution) are one loop.
+// 2. y[.., v] = f(sum over r of a[.., r] * b[r, v]) as written keeps one sum and walks r. Turned
+//    inside out it keeps a row of sums and walks v, whose elements lie next to each other:
+//    compilers make vectors of that. What surrounds the sum is applied to the row at the end.
+//
+// Sums are added in the order of r either way: the results are the same bits.
+
+#include "codegen/print_parts.h"
+
+#include <string.h>
+
+enum { ROW = 256 }; // elements of a row: it stays in the first-level cache beside the operands
+
+// ---- the factor of a loop variable in an index -----------------------------------------------
+
+static bool is_loop(void *context, const Atom *a)
+{
+    return a->kind == ATOM_LOOP && a->var == *(LoopId *)context;
+}
+
+typedef struct LoopSearch {
+    Printer *p;
+    LoopId v;
+} LoopSearch;
+
+static bool holds_loop(void *context, const Atom *a)
+{
+    LoopSearch *s = context;
+    if (a->kind == ATOM_EXPR) {
+        const ExprFacts *f = expr_facts(s->p, a->e);
+        for (uint32_t i = 0; i < f->nloops; i++)
+            if (f->loops[i] == s->v)
+                return true;
+    }
+    return a->kind == ATOM_LOOP && a->var == s->v;
+}
+
+static Index atom_poly(Polys *polys, const Atom *a)
+{
+    switch (a->kind) {
+    case ATOM_DIM:
+        return poly_dim(polys, a->var);
+    case ATOM_LOOP:
+        return poly_loop(polys, a->var);
+    case ATOM_EXPR:
+        return poly_expr(polys, a->e);
+    case ATOM_FLOORDIV:
+        return poly_floordiv(polys, a->a, a->b);
+    case ATOM_MOD:
+        return poly_mod(polys, a->a, a->b);
+    case ATOM_MIN:
+        return poly_min(polys, a->a, a->b);
+    case ATOM_MAX:
+        break;
+    }
+    return poly_max(polys, a->a, a->b);
+}
+
+// i = *factor * v + (what is free of v), or false.
+static bool factor_of(Printer *p, Index i, LoopId v, Index *factor)
+{
+    Polys *polys = p->mod->polys;
+    LoopSearch search = {p, v};
+    *factor = poly_const(polys, 0);
+    if (poly_is_overflow(i))
+        return false;
+    for (uint32_t k = 0; k < i->nterms; k++) {
+        const Term *t = &i->terms[k];
+        Index rest = poly_const(polys, t->coeff);
+        uint32_t times = 0;
+        for (uint32_t n = 0; n < t->natoms; n++) {
+            if (is_loop(&v, t->atoms[n])) {
+                times++;
+                continue;
+            }
+            Index atom = atom_poly(polys, t->atoms[n]);
+            if (poly_any(atom, holds_loop, &search))
+                return false;
+            rest = poly_mul(polys, rest, atom);
+        }
+        if (times > 1)
+            return false;
+        if (times)
+            *factor = poly_add(polys, *factor, rest);
+    }
+    return true;
+}
+
+// ---- collapsing ------------------------------------------------------------------------------
+
+typedef struct Collapse {
+    Printer *p;
+    LoopId outer, inner;
+    bool possible;
+} Collapse;
+
+static void test_index(Collapse *c, Index i)
+{
+    Index a, b;
+    if (!factor_of(c->p, i, c->outer, &a) || !factor_of(c->p, i, c->inner, &b) ||
+        a != poly_mul(c->p->mod->polys, b, print_extent(c->p, c->inner)))
+        c->possible = false;
+}
+
+static void test_free(Collapse *c, Index i)
+{
+    LoopSearch outer = {c->p, c->outer}, inner = {c->p, c->inner};
+    if (poly_any(i, holds_loop, &outer) || poly_any(i, holds_loop, &inner))
+        c->possible = false;
+}
+
+static void test_expr(void *context, const Expr *e)
+{
+    Collapse *c = context;
+    if (!c->possible)
+        return;
+    if (e->kind == EX_LOAD) {
+        const Buffer *b = buffer_at(c->p->mod, e->buffer);
+        test_index(c, linear_index(c->p, b->rank, b->dims, e->at));
+    } else {
+        if (e->index)
+            test_free(c, e->index);
+        for (uint32_t i = 0; e->at && i < e->rank; i++)
+            test_free(c, e->at[i]);
+    }
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        test_free(c, loop_extent(c->p->mod->polys, e->vars[i]));
+}
+
+static const Stmt *store_below(const Stmt *s)
+{
+    while (s && s->kind == S_FOR && s->par && !s->next)
+        s = s->body;
+    return s && s->kind == S_STORE && !s->next ? s : NULL;
+}
+
+// What stands outside the value for hoisted parts was computed already and is not looked into.
+bool rows_collapse(Printer *p, const Stmt *loop)
+{
+    const Stmt *inner = loop->body, *store = loop->par ? store_below(loop->body) : NULL;
+    if (!store || inner->kind != S_FOR || !inner->par || inner->next)
+        return false;
+    Collapse c = {p, loop->var, inner->var, true};
+    LoopSearch outer = {p, loop->var};
+    if (poly_any(print_extent(p, inner->var), holds_loop, &outer))
+        return false;
+    const Buffer *b = buffer_at(p->mod, store->buffer);
+    test_index(&c, linear_index(p, b->rank, b->dims, store->at));
+    if (c.possible)
+        expr_walk(p->mod, store->value, test_expr, &c);
+    if (!c.possible)
+        return false;
+    p->extent[inner->var] =
+        poly_mul(p->mod->polys, print_extent(p, loop->var), print_extent(p, inner->var));
+    p->zeroed[loop->var] = 1;
+    p->nzeroed++;
+    print_bind_loop(p, loop->var, 1);
+    return true;
+}
+
+void rows_restore(Printer *p, const Stmt *loop)
+{
+    p->extent[loop->body->var] = NULL;
+    p->zeroed[loop->var] = 0;
+    p->nzeroed--;
+    print_bind_loop(p, loop->var, -1);
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+typedef struct Rows {
+    Printer *p;
+    LoopId v;
+    VEC(const Expr *) reduces;
+    bool possible;
+} Rows;
+
+static bool depends(Rows *r, const Expr *e)
+{
+    const ExprFacts *f = expr_facts(r->p, e);
+    for (uint32_t i = 0; i < f->nloops; i++)
+        if (f->loops[i] == r->v)
+            return true;
+    return false;
+}
+
+// Elements that neighbours along v read must be neighbours too, or the same one.
+static void test_stride(void *context, const Expr *e)
+{
+    Rows *r = context;
+    if (e->kind != EX_LOAD)
+        return;
+    const Buffer *b = buffer_at(r->p->mod, e->buffer);
+    Index factor;
+    int64_t k;
+    if (!factor_of(r->p, linear_index(r->p, b->rank, b->dims, e->at), r->v, &factor) ||
+        !poly_is_const(factor, &k) || k < -2 || k > 2)
+        r->possible = false;
+}
+
+static bool index_reduces(void *context, const Atom *a)
+{
+    return a->kind == ATOM_EXPR && expr_facts(context, a->e)->reduces;
+}
+
+static void add_reduce(Rows *r, const Expr *e)
+{
+    for (uint32_t i = 0; i < r->reduces.len; i++)
+        if (r->reduces.at[i] == e)
+            return;
+    DType t = e->dtype;
+    bool simple = (t == DT_F32 || t == DT_F64 || t == DT_I32 || t == DT_I64) &&
+                  (e->op == R_ADD || e->op == R_MUL || e->op == R_MAX || e->op == R_MIN) &&
+                  !expr_facts(r->p, e->b)->reduces && !(e->a && expr_facts(r->p, e->a)->reduces) &&
+                  e->rank < MAX_LOOPS && depends(r, e) && !expr_changes(r->p, e);
+    LoopSearch s = {r->p, r->v};
+    for (uint32_t i = 0; i < e->rank; i++)
+        simple = simple && !poly_any(loop_extent(r->p->mod->polys, e->vars[i]), holds_loop, &s);
+    if (!simple)
+        r->possible = false;
+    else
+        expr_walk(r->p->mod, e->b, test_stride, r);
+    vec_push(r->p->arena, &r->reduces, e);
+}
+
+// Reductions of e that are always evaluated; others make a row impossible.
+static void find_reduces(Rows *r, const Expr *e)
+{
+    if (!r->possible || r->p->temp_of[e->id] || !expr_facts(r->p, e)->reduces)
+        return;
+    if (e->kind == EX_REDUCE) {
+        add_reduce(r, e);
+        return;
+    }
+    if (e->index && poly_any(e->index, index_reduces, r->p))
+        r->possible = false;
+    for (uint32_t i = 0; e->at && i < e->rank; i++)
+        if (poly_any(e->at[i], index_reduces, r->p))
+            r->possible = false;
+    bool lazy = e->kind == EX_SELECT || (e->kind == EX_BINARY && e->dtype == DT_BOOL);
+    if (e->a)
+        find_reduces(r, e->a);
+    const Expr *rest[] = {e->b, e->c};
+    for (int i = 0; i < 2; i++) {
+        if (rest[i] && lazy && expr_facts(r->p, rest[i])->reduces)
+            r->possible = false;
+        else if (rest[i])
+            find_reduces(r, rest[i]);
+    }
+}
+
+// row[k] op= body, v inside the reduction's loops; `low` and `high` bound v.
+static void print_row_reduce(Printer *p, const Expr *e, LoopId v, const char *row, const char *low,
+                             const char *high)
+{
+    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++)", v, low, v, high, v);
+    print_line(p, "    %s = %s;", row, print_neutral(p, e));
+    Bounds b = {.n = e->rank + 1};
+    memcpy(b.vars, e->vars, e->rank * sizeof *e->vars);
+    b.vars[e->rank] = v;
+    b.low[e->rank] = low;
+    b.high[e->rank] = high;
+    print_statement_begin(p, e->b, NULL, 0);
+    bounds_read(p, &b, e->a);
+    nest_begin(p, &b, NULL);
+    print_accumulate(p, e, row, without_parentheses(p, print_expr(p, e->b)));
+    nest_end(p, &b);
+    print_statement_end(p);
+}
+
+static void print_row_body(Printer *p, const Rows *r, const Stmt *store, const char *low,
+                           const char *high, const char *at)
+{
+    uint32_t first = p->ntemps + 1;
+    p->ntemps += r->reduces.len;
+    for (uint32_t i = 0; i < r->reduces.len; i++) {
+        const Expr *e = r->reduces.at[i];
+        const char *row = str_printf(p->arena, "row%u[%s]", first + i, at).at;
+        print_row_reduce(p, e, r->v, row, low, high);
+    }
+    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", r->v, low, r->v, high, r->v);
+    print_bind_loop(p, r->v, 1);
+    uint32_t mark = print_block_begin(p);
+    for (uint32_t i = 0; i < r->reduces.len; i++) {
+        const Expr *e = r->reduces.at[i];
+        print_line(p, "const %s t%u = row%u[%s];", type_of_value(p, e->dtype), first + i, first + i,
+                   at);
+        memo_add(p, e, first + i);
+    }
+    print_stmts(p, store);
+    print_block_end(p, mark);
+    print_bind_loop(p, r->v, -1);
+    print_line(p, "}");
+}
+
+static void declare_rows(Printer *p, const Rows *r, int64_t size)
+{
+    for (uint32_t i = 0; i < r->reduces.len; i++)
+        print_line(p, "%s row%u[%lld];", type_of_value(p, r->reduces.at[i]->dtype),
+                   p->ntemps + 1 + i, (long long)size);
+}
+
+bool rows_print(Printer *p, const Stmt *loop)
+{
+    const Stmt *store = loop->body;
+    if (!loop->par || !store || store->kind != S_STORE || store->next)
+        return false;
+    Rows r = {.p = p, .v = loop->var, .possible = true};
+    find_reduces(&r, store->value);
+    for (uint32_t i = 0; i < store->rank; i++)
+        if (poly_any(store->at[i], index_reduces, p))
+            return false;
+    Index extent = print_extent(p, loop->var);
+    int64_t n = -1;
+    bool fixed = poly_is_const(extent, &n);
+    if (!r.possible || r.reduces.len == 0 || (fixed && n < 4))
+        return false;
+    const char *all = print_index_bare(p, extent);
+    uint32_t v = loop->var;
+    if (fixed && n <= ROW) {
+        print_line(p, "{");
+        uint32_t mark = print_block_begin(p);
+        declare_rows(p, &r, n);
+        print_row_body(p, &r, store, "0", all, str_printf(p->arena, "i%u", v).at);
+        print_block_end(p, mark);
+        print_line(p, "}");
+        return true;
+    }
+    print_line(p, "for (int64_t low%u = 0; low%u < %s; low%u += %d) {", v, v, all, v, ROW);
+    uint32_t mark = print_block_begin(p);
+    print_line(p, "const int64_t high%u = cameo_min_i64(low%u + %d, %s);", v, v, ROW, all);
+    declare_rows(p, &r, ROW);
+    print_row_body(p, &r, store, str_printf(p->arena, "low%u", v).at,
+                   str_printf(p->arena, "high%u", v).at,
+                   str_printf(p->arena, "i%u - low%u", v, v).at);
+    print_block_end(p, mark);
+    print_line(p, "}");
+    return true;
+}
