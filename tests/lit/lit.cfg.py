@@ -1,0 +1,18 @@
+import os
+import sys
+
+import lit.formats
+
+config.name = "cameo"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".onnxtxt", ".cir", ".test"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = lit_config.params["work"]
+root = os.path.dirname(os.path.dirname(config.test_source_root))
+config.substitutions += [
+    ("%cameo", lit_config.params["cameo"]),
+    ("%FileCheck", "FileCheck-19"),
+    ("%python", sys.executable),
+    ("%root", root),
+]
+config.environment["NO_COLOR"] = "1"

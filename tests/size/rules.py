@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""The rules of size and structure: python3 rules.py ROOT. Exit 1 with one line a breach.
+
+Files of at most 800 lines, functions of at most 80, lines of at most 100 columns; includes only in the
+direction base <- ir <- {frontend, passes} <- codegen <- tools; codegen/ names no ONNX operator; exit() only in
+tools/; no system() or popen().
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+MAX_FILE, MAX_FUNCTION, MAX_COLUMNS = 800, 80, 100
+ALLOWED = {
+    "base": {"base"},
+    "ir": {"base", "ir"},
+    "frontend": {"base", "ir", "frontend"},
+    "passes": {"base", "ir", "passes"},
+    "codegen": {"base", "ir", "passes", "codegen"},
+    "tools": {"base", "ir", "frontend", "passes", "codegen", "tools"},
+}
+# The repair that lint offers is written through the front door's export.
+TOOLS_ONLY = re.compile(r"\b(exit|_exit)\s*\(")
+NEVER = re.compile(r"\b(system|popen)\s*\(")
+
+
+def sources(root):
+    listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True)
+    names = listed.stdout.split() if listed.returncode == 0 else [
+        str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and "build" not in p.parts]
+    return [root / n for n in names if re.search(r"\.(c|h|cu|cuh|py|sh)$", n) and (root / n).exists()]
+
+
+def functions(path):
+    """(name, lines) of each C function, by universal-ctags."""
+    done = subprocess.run(["ctags", "-f", "-", "--languages=C,CUDA", "--kinds-C=f", "--fields=+ne", path],
+                          capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        parts = line.split("\t")
+        fields = dict(p.split(":", 1) for p in parts[3:] if ":" in p)
+        if "line" in fields and "end" in fields:
+            yield parts[0], int(fields["line"]), int(fields["end"]) - int(fields["line"]) + 1
+
+
+def operator_names(root):
+    text = (root / "ir/schema.inc").read_text()
+    return set(re.findall(r'^    \{"[^"]*", "(\w+)", \d+', text, re.M)) - {"Cast", "Identity", "Constant", "Max", "Min"}
+
+
+def check_c(root, path, text, say):
+    relative = path.relative_to(root)
+    room = relative.parts[0]
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    for included in re.findall(r'#include "(\w+)/', text):
+        if room in ALLOWED and included in ALLOWED and included not in ALLOWED[room]:
+            say(path, 1, f"{room}/ must not include {included}/")
+    if room in ALLOWED and room != "tools" and TOOLS_ONLY.search(code):
+        say(path, 1, "exit() outside of tools/")
+    if NEVER.search(code):
+        say(path, 1, "system() or popen()")
+    for i, line in enumerate(text.splitlines(), 1):
+        if len(line) > MAX_COLUMNS:
+            say(path, i, f"{len(line)} columns")
+    for name, line, length in functions(path):
+        if length > MAX_FUNCTION:
+            say(path, line, f"{name} has {length} lines")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    breaches = []
+
+    def say(path, line, what):
+        breaches.append(f"{path.relative_to(root)}:{line}: {what}")
+
+    names = operator_names(root)
+    for path in sources(root):
+        text = path.read_text(errors="replace")
+        count = text.count("\n")
+        if count > MAX_FILE:
+            say(path, 1, f"{count} lines")
+        if path.suffix in (".c", ".h", ".cu", ".cuh"):
+            check_c(root, path, text, say)
+        if path.relative_to(root).parts[0] == "codegen":
+            for name in re.findall(r'"(\w+)"', text):
+                if name in names:
+                    say(path, 1, f'names the operator "{name}"')
+    print("\n".join(breaches))
+    print(f"{len(breaches)} breaches of the rules of size and structure")
+    sys.exit(1 if breaches else 0)
+
+
+if __name__ == "__main__":
+    main()
