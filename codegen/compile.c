@@ -41,7 +41,6 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
 
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
-    (void)o;
     PassContext passes = {.diags = diags};
     if (!pass_pipeline(m, &passes) || diags->errors)
         return NULL;
@@ -49,6 +48,9 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     if (!mod || diags->errors)
         return NULL;
     legalize_module(mod);
+    if (!o->no_override && o->gemm != GEMM_LOOPS &&
+        !override_module(mod, o->gemm, m->arena, &report->error))
+        return NULL;
     report->nkernels = mod->nkernels;
     return mod;
 }
@@ -180,6 +182,8 @@ static int link_program(Build *b, const char *object, const char *out)
     argv[n++] = object;
     argv[n++] = "-o";
     argv[n++] = out;
+    if (b->o->gemm == GEMM_OPENBLAS)
+        argv[n++] = "-lopenblas";
     argv[n++] = "-lm";
     argv[n] = NULL;
     return status ? status : call(b, argv);
@@ -187,7 +191,8 @@ static int link_program(Build *b, const char *object, const char *out)
 
 static int link_library(Build *b, const char *object, const char *out)
 {
-    const char *shared[] = {b->cc, "-shared", "-o", out, object, "-lm", NULL};
+    const char *blas = b->o->gemm == GEMM_OPENBLAS ? "-lopenblas" : "-lm";
+    const char *shared[] = {b->cc, "-shared", "-o", out, object, blas, "-lm", NULL};
     const char *archive[] = {"ar", "rcsD", out, object, NULL};
     return call(b, b->o->kind == EMIT_SHARED ? shared : archive);
 }

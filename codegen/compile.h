@@ -3,6 +3,7 @@
 #define CAMEO_CODEGEN_COMPILE_H
 
 #include "base/diag.h"
+#include "codegen/cpu/gemm.h"
 #include "codegen/emit_c.h"
 
 typedef enum EmitKind {
@@ -13,8 +14,6 @@ typedef enum EmitKind {
     EMIT_C,
     EMIT_BITCODE // for `cameo run`: made by clang, weights given in memory
 } EmitKind;
-
-typedef enum GemmKind { GEMM_AUTO, GEMM_PACKED, GEMM_OPENBLAS, GEMM_LOOPS } GemmKind;
 
 typedef struct CompileOptions {
     EmitKind kind;

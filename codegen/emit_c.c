@@ -1,6 +1,7 @@
 // The layout of an emitted C file, and C as a dialect of the kernel printer.
 
 #include "codegen/emit_c.h"
+#include "codegen/cpu/gemm.h"
 #include "codegen/embedded.h"
 #include "codegen/print_parts.h"
 
@@ -171,6 +172,34 @@ static void emit_kernels(Printer *p, const Step *s)
     }
 }
 
+// Does any kernel use products of this kind?
+static bool uses_products(const Step *s, GemmKind kind)
+{
+    for (; s; s = s->next)
+        if ((s->kernel && s->kernel->override && s->kernel->override->kind == kind) ||
+            uses_products(s->body, kind) || uses_products(s->other, kind))
+            return true;
+    return false;
+}
+
+static void emit_blas(Buf *out)
+{
+    static const char *const types[] = {"float", "double"};
+    for (int i = 0; i < 2; i++) {
+        const char *t = types[i];
+        char c = *t == 'f' ? 's' : 'd';
+        buf_printf(out,
+                   "void cblas_%cgemm(int, int, int, int, int, int, %s, const %s *, int,\n"
+                   "                 const %s *, int, %s, %s *, int);\n",
+                   c, t, t, t, t, t);
+        buf_printf(out,
+                   "void cblas_%cgemv(int, int, int, int, %s, const %s *, int, const %s *, int,\n"
+                   "                 %s, %s *, int);\n",
+                   c, t, t, t, t, t);
+    }
+    buf_printf(out, "\n");
+}
+
 static void emit_blob(Printer *p, const Plan *plan, const EmitOptions *o)
 {
     if (o->weights != WEIGHTS_INCBIN)
@@ -195,15 +224,20 @@ static void emit_blob(Printer *p, const Plan *plan, const EmitOptions *o)
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
 {
-    static const char *const runtime[] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
-                                          "cameo_runtime.h", NULL};
+    static const char *const runtime[] = {"cameo_model.h",   "cameo_math.h", "cameo_plan.h",
+                                          "cameo_runtime.h", NULL,           NULL};
+    const char *parts[6];
+    memcpy(parts, runtime, sizeof parts);
+    parts[4] = uses_products(mod->steps, GEMM_PACKED) ? "cameo_gemm.h" : NULL;
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
     buf_printf(out, "/* ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
     buf_printf(out, " as C11, written by cameo. Link with -lm. */\n\n");
-    emit_runtime(out, runtime);
+    emit_runtime(out, parts);
+    if (uses_products(mod->steps, GEMM_OPENBLAS))
+        emit_blas(out);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     emit_blob(p, plan, o);
     emit_kernels(p, mod->steps);

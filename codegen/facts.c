@@ -1,6 +1,7 @@
 // What the printer must know of an expression: its free loop variables, whether it holds a
 // reduction, whether it reads what its kernel writes, whether all it needs is bound already.
 
+#include "codegen/cpu/gemm.h"
 #include "codegen/printer.h"
 
 #include <stdlib.h>
@@ -202,5 +203,7 @@ KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k)
     KernelUses u = {NEWS(a, uint8_t, mod->buffers.len),
                     NEWS(a, uint8_t, dim_count(mod->polys) + 1)};
     use_stmts(mod, &u, k->body);
+    if (k->override)
+        override_uses(mod, k, &u);
     return u;
 }

@@ -42,6 +42,9 @@ void bounds_read(Printer *p, Bounds *b, const Expr *guard);
 void nest_begin(Printer *p, Bounds *b, const Expr *body);
 void nest_end(Printer *p, Bounds *b);
 
+// i = *factor * v + (what is free of v), or false (codegen/cpu/rows.c).
+bool factor_of(Printer *p, Index i, LoopId v, Index *factor);
+
 // ---- rows (codegen/cpu/rows.c) ----------------------------------------------------------------
 // Is `loop` one with the loop inside it, as far as all indices can tell? Then it counts as 0 and
 // the inner one runs over both, until rows_restore.

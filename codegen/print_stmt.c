@@ -1,5 +1,6 @@
 // Statements, reductions and kernels.
 
+#include "codegen/cpu/gemm.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -447,7 +448,10 @@ void printer_kernel(Printer *p, const Kernel *k)
     Buf body = {0}, *out = p->out;
     p->out = &body;
     uint32_t mark = print_block_begin(p);
-    print_stmts(p, k->body);
+    if (k->override && p->dialect->rows)
+        override_print(p, k);
+    else
+        print_stmts(p, k->body);
     print_block_end(p, mark);
     p->out = out;
     keep_uses(p, k, &uses);

@@ -59,8 +59,7 @@ static Index atom_poly(Polys *polys, const Atom *a)
     return poly_max(polys, a->a, a->b);
 }
 
-// i = *factor * v + (what is free of v), or false.
-static bool factor_of(Printer *p, Index i, LoopId v, Index *factor)
+bool factor_of(Printer *p, Index i, LoopId v, Index *factor)
 {
     Polys *polys = p->mod->polys;
     LoopSearch search = {p, v};

@@ -1,0 +1,457 @@
+// Products of matrices, told by structure: one sum of the product of two loads, whose parallel
+// variables are in one factor or in the other.
+//
+// 1. n is the variable along which y's elements are neighbours; it must be in one factor only,
+//    which is called b. m is an inner variable of the other factor. k is the longest summed one.
+// 2. All other variables become loops around the product; further summed ones add to it.
+// 3. What stands around the sum is applied to y in place by the kernel's own loops.
+
+#include "codegen/cpu/gemm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PARS = 32, WIDTH = 32 };
+
+typedef struct Match {
+    Printer *p; // for facts and linear indices; prints nothing
+    Module *mod;
+    Arena *arena; // of the module
+    const Stmt *store;
+    const Stmt *loops[MAX_PARS];
+    uint32_t nloops;
+    const Expr *reduce;
+    Index la, lb, ly;
+    Override o;
+} Match;
+
+// ---- the sum -----------------------------------------------------------------------------------
+
+// The only reduction of e where it is always evaluated; *count counts all of them.
+static const Expr *find_sum(Match *m, const Expr *e, uint32_t *count)
+{
+    if (!expr_facts(m->p, e)->reduces)
+        return NULL;
+    if (e->kind == EX_REDUCE) {
+        ++*count;
+        return e;
+    }
+    if (e->kind != EX_UNARY && e->kind != EX_BINARY && e->kind != EX_CAST)
+        *count += 2; // under a guard, or inside an index
+    const Expr *a = e->a ? find_sum(m, e->a, count) : NULL;
+    const Expr *b = e->b ? find_sum(m, e->b, count) : NULL;
+    return a ? a : b;
+}
+
+static bool is_real_load(const Expr *e)
+{
+    return e->kind == EX_LOAD && (e->dtype == DT_F32 || e->dtype == DT_F64);
+}
+
+static bool find_structure(Match *m, const Kernel *k)
+{
+    const Stmt *s = k->body;
+    for (; s && s->kind == S_FOR && s->par && !s->next && m->nloops < MAX_PARS; s = s->body)
+        m->loops[m->nloops++] = s;
+    if (!s || s->kind != S_STORE || s->next || m->nloops == 0)
+        return false;
+    m->store = s;
+    uint32_t count = 0;
+    const Expr *r = find_sum(m, s->value, &count);
+    if (!r || count != 1 || r->op != R_ADD || r->a || r->b->kind != EX_BINARY || r->b->op != B_MUL)
+        return false;
+    const Expr *a = r->b->a, *b = r->b->b;
+    const Buffer *y = buffer_at(m->mod, s->buffer);
+    if (a == b || !is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype ||
+        a->buffer == s->buffer || b->buffer == s->buffer)
+        return false;
+    m->reduce = r;
+    m->o.a = a;
+    m->o.b = b;
+    return true;
+}
+
+static Index linear(Match *m, const Expr *load)
+{
+    const Buffer *b = buffer_at(m->mod, load->buffer);
+    return linear_index(m->p, b->rank, b->dims, load->at);
+}
+
+// ---- roles -------------------------------------------------------------------------------------
+
+static Index factor(Match *m, Index i, LoopId v)
+{
+    Index f;
+    return factor_of(m->p, i, v, &f) ? f : NULL;
+}
+
+static bool is_zero(Index i)
+{
+    return i && poly_equals(i, 0);
+}
+
+// All indices are sums of a constant times each variable.
+static bool all_linear(Match *m)
+{
+    const Index all[] = {m->la, m->lb, m->ly};
+    for (int i = 0; i < 3; i++) {
+        for (uint32_t k = 0; k < m->nloops; k++)
+            if (!factor(m, all[i], m->loops[k]->var))
+                return false;
+        for (uint32_t k = 0; k < m->reduce->rank; k++)
+            if (!factor(m, all[i], m->reduce->vars[k]))
+                return false;
+    }
+    return true;
+}
+
+static void swap_factors(Match *m)
+{
+    const Expr *e = m->o.a;
+    m->o.a = m->o.b;
+    m->o.b = e;
+    Index i = m->la;
+    m->la = m->lb;
+    m->lb = i;
+}
+
+static bool choose_n(Match *m)
+{
+    for (uint32_t i = m->nloops; i > 0; i--) {
+        LoopId v = m->loops[i - 1]->var;
+        if (!poly_equals(factor(m, m->ly, v), 1))
+            continue;
+        bool in_a = !is_zero(factor(m, m->la, v)), in_b = !is_zero(factor(m, m->lb, v));
+        if (in_a == in_b)
+            return false;
+        if (in_a)
+            swap_factors(m);
+        m->o.n = v;
+        return true;
+    }
+    return false;
+}
+
+static void choose_m(Match *m)
+{
+    for (uint32_t i = m->nloops; i > 0 && !m->o.m; i--) {
+        LoopId v = m->loops[i - 1]->var;
+        if (v != m->o.n && !is_zero(factor(m, m->la, v)) && is_zero(factor(m, m->lb, v)))
+            m->o.m = v;
+    }
+}
+
+// A variable that runs on where n ends, in b and in y, and is not in a.
+static void choose_outer_n(Match *m)
+{
+    Polys *polys = m->mod->polys;
+    Index extent = loop_extent(polys, m->o.n);
+    for (uint32_t i = m->nloops; i > 0 && !m->o.outer_n; i--) {
+        LoopId v = m->loops[i - 1]->var;
+        if (v == m->o.n || v == m->o.m || !is_zero(factor(m, m->la, v)))
+            continue;
+        if (factor(m, m->ly, v) == extent &&
+            factor(m, m->lb, v) == poly_mul(polys, extent, factor(m, m->lb, m->o.n)))
+            m->o.outer_n = v;
+    }
+}
+
+static void choose_k(Match *m)
+{
+    int64_t best = -1;
+    for (uint32_t i = 0; i < m->reduce->rank; i++) {
+        LoopId v = m->reduce->vars[i];
+        int64_t n = INT64_MAX;
+        poly_is_const(loop_extent(m->mod->polys, v), &n);
+        if (n > best && !is_zero(factor(m, m->la, v)) && !is_zero(factor(m, m->lb, v))) {
+            best = n;
+            m->o.k = v;
+        }
+    }
+}
+
+// No extent may depend on another variable, since loops change places.
+static bool plain_extents(Match *m)
+{
+    for (uint32_t i = 0; i < m->nloops + m->reduce->rank; i++) {
+        LoopId v = i < m->nloops ? m->loops[i]->var : m->reduce->vars[i - m->nloops];
+        Index extent = loop_extent(m->mod->polys, v);
+        for (uint32_t t = 0; t < extent->nterms; t++)
+            for (uint32_t a = 0; a < extent->terms[t].natoms; a++)
+                if (extent->terms[t].atoms[a]->kind != ATOM_DIM)
+                    return false;
+    }
+    return true;
+}
+
+static bool is_short(Index extent, int64_t least)
+{
+    int64_t n;
+    return poly_is_const(extent, &n) && n < least;
+}
+
+static bool choose_roles(Match *m)
+{
+    Override *o = &m->o;
+    Polys *polys = m->mod->polys;
+    const Buffer *y = buffer_at(m->mod, m->store->buffer);
+    m->la = linear(m, o->a);
+    m->lb = linear(m, o->b);
+    m->ly = linear_index(m->p, y->rank, y->dims, m->store->at);
+    if (!all_linear(m) || !plain_extents(m) || !choose_n(m))
+        return false;
+    choose_m(m);
+    choose_outer_n(m);
+    choose_k(m);
+    if (!o->k)
+        return false;
+    Index zero = poly_const(polys, 0), one = poly_const(polys, 1);
+    o->columns = loop_extent(polys, o->n);
+    if (o->outer_n)
+        o->columns = poly_mul(polys, o->columns, loop_extent(polys, o->outer_n));
+    o->rows = o->m ? loop_extent(polys, o->m) : one;
+    o->am = o->m ? factor(m, m->la, o->m) : zero;
+    o->ym = o->m ? factor(m, m->ly, o->m) : zero;
+    o->ak = factor(m, m->la, o->k);
+    o->bk = factor(m, m->lb, o->k);
+    o->bn = factor(m, m->lb, o->n);
+    return !is_short(o->columns, 8) && !is_short(loop_extent(polys, o->k), 4);
+}
+
+// ---- what BLAS takes
+// -----------------------------------------------------------------------------
+
+static bool blas_fits(const Override *o)
+{
+    bool a = poly_equals(o->ak, 1) || poly_equals(o->am, 1) || is_zero(o->am);
+    bool b = poly_equals(o->bn, 1) || poly_equals(o->bk, 1);
+    return a && b;
+}
+
+// ---- packing -----------------------------------------------------------------------------------
+
+static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *bk)
+{
+    const Override *o = &m->o;
+    Polys *polys = m->mod->polys;
+    const Buffer *b = buffer_at(m->mod, o->b->buffer);
+    Index rest = poly_sub(polys, m->lb, poly_mul(polys, o->bk, poly_loop(polys, o->k)));
+    rest = poly_sub(polys, rest, poly_mul(polys, o->bn, poly_loop(polys, o->n)));
+    return b->kind == BUF_WEIGHT && b->data && !o->outer_n && is_zero(rest) &&
+           poly_is_const(o->columns, n) && poly_is_const(loop_extent(polys, o->k), k) &&
+           poly_is_const(o->bn, bn) && poly_is_const(o->bk, bk) && *n > 0 && *k > 0 &&
+           *n < INT64_MAX / 64 && *k * ((*n + WIDTH - 1) / WIDTH * WIDTH) < (int64_t)1 << 24;
+}
+
+// Panels of WIDTH columns, each k rows of WIDTH elements, the last padded with zeros.
+static bool pack_weights(Match *m, Str *error)
+{
+    int64_t n, k, bn, bk;
+    if (!packs(m, &n, &k, &bn, &bk))
+        return true;
+    Buffer *b = buffer_at(m->mod, m->o.b->buffer);
+    const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
+    if (!from)
+        return false;
+    int64_t panels = (n + WIDTH - 1) / WIDTH, dims[] = {panels, k, WIDTH};
+    float *to = calloc((size_t)(panels * k * WIDTH), sizeof *to);
+    if (!to)
+        return true; // as it is, then
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < k; i++)
+            to[(j / WIDTH * k + i) * WIDTH + j % WIDTH] = from[i * bk + j * bn];
+    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 3, dims, to);
+    free(to);
+    Index shape[3];
+    for (int i = 0; i < 3; i++)
+        shape[i] = poly_const(m->mod->polys, dims[i]);
+    m->o.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 3, shape);
+    buffer_at(m->mod, m->o.packed)->data = data;
+    return true;
+}
+
+// ---- overriding --------------------------------------------------------------------------------
+
+static const Expr *sum_to_load(void *context, const Expr *e)
+{
+    Match *m = context;
+    return e == m->reduce ? expr_load(m->mod, m->store->buffer, m->store->at) : NULL;
+}
+
+static Stmt *copy_loops(Match *m, uint32_t i, const Expr *value)
+{
+    Stmt *s = NEW(m->mod->arena, Stmt);
+    *s = i < m->nloops ? *m->loops[i] : *m->store;
+    if (i < m->nloops)
+        s->body = copy_loops(m, i + 1, value);
+    else
+        s->value = value;
+    return s;
+}
+
+static bool override_kernel(Module *mod, Kernel *k, GemmKind kind, Arena *scratch, Str *error)
+{
+    Match m = {.mod = mod, .p = printer_new(mod, &dialect_c, scratch, NULL, "")};
+    if (!find_structure(&m, k) || !choose_roles(&m))
+        return true;
+    bool blas = kind == GEMM_OPENBLAS && blas_fits(&m.o);
+    if (!blas && m.reduce->dtype != DT_F32)
+        return true;
+    m.o.kind = blas ? GEMM_OPENBLAS : GEMM_PACKED;
+    if (!blas && !pack_weights(&m, error))
+        return false;
+    m.o.reduce = m.reduce;
+    m.o.store = m.store;
+    if (m.store->value != m.reduce) {
+        ExprMap map = {&m, sum_to_load, NULL};
+        m.o.epilogue = copy_loops(&m, 0, expr_map(mod, m.store->value, &map));
+    }
+    Override *kept = NEW(mod->arena, Override);
+    *kept = m.o;
+    k->override = kept;
+    return true;
+}
+
+static bool override_steps(Module *mod, Step *s, GemmKind kind, Str *error)
+{
+    for (; s; s = s->next) {
+        Arena *scratch = arena_new();
+        bool ok = !s->kernel || override_kernel(mod, s->kernel, kind, scratch, error);
+        arena_free(scratch);
+        if (!ok || !override_steps(mod, s->body, kind, error) ||
+            !override_steps(mod, s->other, kind, error))
+            return false;
+    }
+    return true;
+}
+
+bool override_module(Module *mod, GemmKind kind, Arena *scratch, Str *error)
+{
+    (void)scratch;
+    return override_steps(mod, mod->steps, kind, error);
+}
+
+typedef struct LoadSearch {
+    BufferId buffer;
+    bool found;
+} LoadSearch;
+
+static void find_load(void *context, const Expr *e)
+{
+    LoadSearch *s = context;
+    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
+}
+
+void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
+{
+    const Override *o = k->override;
+    u->buffers[o->store->buffer] = 3;
+    if (!o->packed)
+        return;
+    u->buffers[o->packed] |= 1;
+    LoadSearch s = {o->b->buffer, o->a->buffer == o->b->buffer};
+    const Stmt *e = o->epilogue;
+    while (e && e->kind == S_FOR)
+        e = e->body;
+    if (e)
+        expr_walk((Module *)(uintptr_t)mod, e->value, find_load, &s);
+    if (!s.found)
+        u->buffers[o->b->buffer] = 0;
+}
+
+// ---- printing
+// ------------------------------------------------------------------------------------
+
+// "b3 + 64 * i1": where a factor or y begins once all variables of the product are 0.
+static const char *start_of(Printer *p, BufferId b, const Index *at)
+{
+    const Buffer *buf = buffer_at(p->mod, b);
+    p->printed.buffers[b] = 3;
+    Index i = linear_index(p, buf->rank, buf->dims, at);
+    return poly_equals(i, 0) ? str_printf(p->arena, "b%u", b).at
+                             : str_printf(p->arena, "b%u + %s", b, print_index(p, i)).at;
+}
+
+static void print_blas(Printer *p, const Override *o, const char *a, const char *b, const char *y,
+                       const char *k)
+{
+    bool is_double = o->reduce->dtype == DT_F64;
+    bool at = !poly_equals(o->ak, 1) && !is_zero(o->am), bt = !poly_equals(o->bn, 1);
+    const char *lda = at ? print_index(p, o->ak) : is_zero(o->am) ? k : print_index(p, o->am);
+    const char *ldb = print_index(p, bt ? o->bn : o->bk), *rows = print_index(p, o->rows);
+    const char *columns = print_index(p, o->columns);
+    const char *one = is_double ? "1.0" : "1.0f";
+    if (poly_equals(o->rows, 1)) { // y = op(b) a, by columns
+        print_line(
+            p, "cblas_%cgemv(101, %d, (int)%s, (int)%s, %s, %s, (int)%s, %s, (int)%s, %s, %s, 1);",
+            is_double ? 'd' : 's', bt ? 111 : 112, bt ? columns : k, bt ? k : columns, one, b, ldb,
+            a, print_index(p, o->ak), one, y);
+        return;
+    }
+    print_line(p,
+               "cblas_%cgemm(101, %d, %d, (int)%s, (int)%s, (int)%s, %s, %s, (int)%s, %s, (int)%s, "
+               "%s, %s, (int)%s);",
+               is_double ? 'd' : 's', at ? 112 : 111, bt ? 112 : 111, rows, columns, k, one, a, lda,
+               b, ldb, one, y, print_index(p, o->ym));
+}
+
+static void print_product(Printer *p, const Override *o)
+{
+    const char *a = start_of(p, o->a->buffer, o->a->at);
+    const char *y = start_of(p, o->store->buffer, o->store->at);
+    const char *k = print_index(p, print_extent(p, o->k));
+    const char *rows = print_index_bare(p, o->rows), *columns = print_index_bare(p, o->columns);
+    const char *ym = print_index_bare(p, o->ym);
+    if (o->kind == GEMM_OPENBLAS) {
+        print_blas(p, o, a, start_of(p, o->b->buffer, o->b->at), y, k);
+    } else if (o->packed) {
+        p->printed.buffers[o->packed] = 3;
+        print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,
+                   a, print_index_bare(p, o->am), print_index_bare(p, o->ak), o->packed, y, ym);
+    } else {
+        print_line(p, "cameo_gemm(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", rows, columns, k,
+                   a, print_index_bare(p, o->am), print_index_bare(p, o->ak),
+                   start_of(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
+                   print_index_bare(p, o->bn), y, ym);
+    }
+}
+
+static void set_zeroed(Printer *p, const Override *o, bool on)
+{
+    const LoopId own[] = {o->m, o->n, o->k, o->outer_n};
+    for (int i = 0; i < 4; i++)
+        if (own[i]) {
+            p->zeroed[own[i]] = on;
+            p->nzeroed += on ? 1 : -1u;
+        }
+}
+
+static bool is_own(const Override *o, LoopId v)
+{
+    return v == o->m || v == o->n || v == o->k || v == o->outer_n;
+}
+
+void override_print(Printer *p, const Kernel *k)
+{
+    const Override *o = k->override;
+    Bounds outer = {.n = 0}, sums = {.n = 0};
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        if (!is_own(o, s->var))
+            outer.vars[outer.n++] = s->var;
+    for (uint32_t i = 0; i < o->reduce->rank; i++)
+        if (!is_own(o, o->reduce->vars[i]))
+            sums.vars[sums.n++] = o->reduce->vars[i];
+    nest_begin(p, &outer, NULL);
+    set_zeroed(p, o, true);
+    const char *y = start_of(p, o->store->buffer, o->store->at);
+    print_line(p, "for (int64_t row = 0; row < %s; row++)", print_index_bare(p, o->rows));
+    print_line(p, "    memset(%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,
+               print_index(p, o->ym), print_index(p, o->columns), o->store->buffer);
+    nest_begin(p, &sums, NULL);
+    print_product(p, o);
+    nest_end(p, &sums);
+    set_zeroed(p, o, false);
+    nest_end(p, &outer);
+    if (o->epilogue)
+        print_stmts(p, o->epilogue);
+}

@@ -1,0 +1,32 @@
+// Matrix products inside kernels, found by structure, computed by faster code.
+#ifndef CAMEO_CODEGEN_CPU_GEMM_H
+#define CAMEO_CODEGEN_CPU_GEMM_H
+
+#include "codegen/print_parts.h"
+
+typedef enum GemmKind { GEMM_AUTO, GEMM_PACKED, GEMM_OPENBLAS, GEMM_LOOPS } GemmKind;
+
+// y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
+// matrices, then f is applied to y where it stands.
+typedef struct Override {
+    GemmKind kind;            // PACKED or OPENBLAS
+    const Expr *reduce;       // the sum
+    const Stmt *store;        // y[..] = f(..)
+    const Expr *a, *b;        // its factors, loads: a holds m, b holds n
+    LoopId m, n, k;           // m may be 0: one row
+    LoopId outer_n;           // runs on where n ends, 0: none
+    Index rows, columns;      // extents of m, and of n with outer_n
+    Index am, ak, bk, bn, ym; // strides in elements
+    BufferId packed;          // b's weights in panels; 0: b as it is
+    const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
+} Override;
+
+// Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.
+// false with *error where weights cannot be read.
+bool override_module(Module *mod, GemmKind kind, Arena *scratch, Str *error);
+// Corrects what the loops of an overridden kernel use to what its faster form does.
+void override_uses(const Module *mod, const Kernel *k, KernelUses *u);
+// Prints the body of an overridden kernel.
+void override_print(Printer *p, const Kernel *k);
+
+#endif
