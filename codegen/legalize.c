@@ -61,6 +61,9 @@ static const Expr *legal_node(void *context, const Expr *e)
     case EX_CAST:
         return legal_cast(l, e);
     case EX_REDUCE:
+        if (e->op == R_ADD) // a sum in a small float rounds at each addition: the printer does that
+            return expr_reduce(mod, R_ADD, e->rank, e->vars, e->a ? legal(l, e->a) : NULL,
+                               legal(l, e->b));
         return narrowed(l, e->dtype,
                         expr_reduce(mod, (ReduceOp)e->op, e->rank, e->vars,
                                     e->a ? legal(l, e->a) : NULL, widened(l, e->b)));

@@ -190,10 +190,14 @@ void print_accumulate(Printer *p, const Expr *e, const char *acc, const char *v)
 {
     DType type = e->b->dtype;
     bool real = type == DT_F32 || type == DT_F64;
+    const char *small = dtype_is_small_float(type) ? dtype_info(type)->abbrev : NULL;
     switch ((ReduceOp)e->op) {
     case R_ADD:
     case R_MUL:
-        if (real)
+        if (small)
+            print_line(p, "%s = cameo_cast_f32_%s(cameo_cast_%s_f32(%s) + cameo_cast_%s_f32(%s));",
+                       acc, small, small, acc, small, v);
+        else if (real)
             print_line(p, "%s %s= %s;", acc, e->op == R_ADD ? "+" : "*", v);
         else
             print_line(p, "%s = %s;", acc,

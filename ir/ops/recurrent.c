@@ -1,0 +1,357 @@
+// LSTM, GRU and RNN as loops over time: the input's product is one contraction before the loop.
+//
+// Gates lie one behind the other in W [directions, gates * H, I] and R [directions, gates * H, H].
+// Spec: LSTM-14 (gates i, o, f, c), GRU-14 (z, r, h), RNN-14.
+
+#include "ir/ops/common.h"
+
+typedef enum Cell { CELL_RNN, CELL_GRU, CELL_LSTM } Cell;
+
+typedef struct Recurrent {
+    Cell cell;
+    uint32_t gates, ndir;
+    bool batch_first;
+    Index steps, batch, hidden, inputs; // dims
+    Tensor x, w, r, b, lens, y, peephole;
+    DType t;
+} Recurrent;
+
+static const uint32_t gate_counts[] = {1, 3, 4};
+
+static void infer_recurrent(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *r = infer_in(s, 2);
+    Index dims[4];
+    int64_t h;
+    if (!x || x->rank != 3)
+        return;
+    Index hidden = node_has_attr(s->n, "hidden_size")
+                       ? poly_const(s->polys, node_int(s->n, "hidden_size", 0))
+                   : r && r->rank == 3 ? r->dims[2]
+                                       : NULL;
+    if (!hidden || (poly_is_const(hidden, &h) && h < 1))
+        return;
+    bool batch_first = node_int(s->n, "layout", 0) != 0;
+    Index dirs = poly_const(
+        s->polys, str_is(node_str(s->n, "direction", "forward"), "bidirectional") ? 2 : 1);
+    Index steps = x->dims[batch_first ? 1 : 0], batch = x->dims[batch_first ? 0 : 1];
+    dims[0] = batch_first ? batch : steps;
+    dims[1] = batch_first ? steps : dirs;
+    dims[2] = batch_first ? dirs : batch;
+    dims[3] = hidden;
+    infer_shape(s, 0, 4, dims);
+    Index state[3] = {batch_first ? batch : dirs, batch_first ? dirs : batch, hidden};
+    infer_shape(s, 1, 3, state);
+    infer_shape(s, 2, 3, state);
+}
+
+// ---- activations
+// ----------------------------------------------------------------------------------------
+
+static double listed_float(Lower *l, const char *name, uint32_t i, double otherwise)
+{
+    const float *at;
+    uint32_t n;
+    return node_floats(l->n, name, &at, &n) && i < n ? (double)at[i] : otherwise;
+}
+
+static bool is_known_activation(Str f)
+{
+    static const char *const names[] = {
+        "Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
+        "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_is(f, names[i]))
+            return true;
+    return false;
+}
+
+static Str activation_name(Lower *l, Cell cell, uint32_t d, uint32_t i)
+{
+    static const char *const defaults[][3] = {
+        {"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
+    const Attr *a = attr_find(l->n, "activations");
+    uint32_t each = cell == CELL_RNN ? 1 : cell == CELL_GRU ? 2 : 3;
+    return a && d * each + i < a->nstrings ? a->strings[d * each + i] : str_of(defaults[cell][i]);
+}
+
+static const Expr *activate(Lower *l, const Recurrent *q, uint32_t d, uint32_t i, const Expr *x)
+{
+    Str f = activation_name(l, q->cell, d, i);
+    uint32_t each = q->cell == CELL_RNN ? 1 : q->cell == CELL_GRU ? 2 : 3, k = d * each + i;
+    DType t = x->dtype;
+    const Expr *z = zero(l, t), *u = one(l, t);
+    double clip = node_float(l->n, "clip", 0);
+    if (clip > 0)
+        x = min_(l, max_(l, x, num(l, t, -clip)), num(l, t, clip));
+    if (str_is(f, "Relu"))
+        return max_(l, x, z);
+    if (str_is(f, "Tanh"))
+        return tanh_(l, x);
+    if (str_is(f, "Sigmoid"))
+        return sigmoid(l, x);
+    if (str_is(f, "Softsign"))
+        return div_(l, x, add(l, u, abs_(l, x)));
+    if (str_is(f, "Softplus"))
+        return log_(l, add(l, u, exp_(l, x)));
+    bool hard = str_is(f, "HardSigmoid"), leaky = str_is(f, "LeakyRelu");
+    const Expr *alpha = num(l, t,
+                            listed_float(l, "activation_alpha", k,
+                                         hard    ? 0.2
+                                         : leaky ? 0.01
+                                                 : 1));
+    const Expr *beta = num(l, t,
+                           listed_float(l, "activation_beta", k,
+                                        hard                      ? 0.5
+                                        : str_is(f, "ScaledTanh") ? 1
+                                                                  : 0));
+    if (hard)
+        return max_(l, z, min_(l, u, add(l, mul(l, alpha, x), beta)));
+    if (leaky)
+        return select_(l, lt(l, x, z), mul(l, alpha, x), x);
+    if (str_is(f, "ThresholdedRelu"))
+        return select_(l, lt(l, x, alpha), z, x);
+    if (str_is(f, "ScaledTanh"))
+        return mul(l, alpha, tanh_(l, mul(l, beta, x)));
+    if (str_is(f, "Elu"))
+        return select_(l, lt(l, x, z), mul(l, alpha, unary(l, U_EXPM1, x)), x);
+    return add(l, mul(l, alpha, x), beta); // Affine
+}
+
+// ---- the loop
+// -------------------------------------------------------------------------------------------
+
+static Tensor state_buffer(Lower *l, const Recurrent *q, const char *name, uint32_t i, uint32_t d)
+{
+    Index dims[2] = {q->batch, q->hidden}, o[MAX_RANK];
+    Tensor t = temp(l, name, q->t, 2, dims);
+    kernel(l, name);
+    par_all(l, t, o);
+    const Expr *first = zero(l, q->t);
+    if (has_input(l, i)) {
+        Index at[3] = {q->batch_first ? o[0] : ix(l, d), q->batch_first ? ix(l, d) : o[0], o[1]};
+        first = load(l, input(l, i), at);
+    }
+    store(l, t, o, first);
+    kernel_end(l);
+    return t;
+}
+
+// x * W' + Wb + Rb for all steps at once; the GRU keeps Rb of its last gate for later.
+static Tensor input_product(Lower *l, const Recurrent *q, uint32_t d)
+{
+    Index wide = ix_scale(l, q->hidden, q->gates), dims[3] = {q->steps, q->batch, wide},
+          o[MAX_RANK];
+    Tensor t = temp(l, "input_product", q->t, 3, dims);
+    kernel(l, "input_product");
+    par_all(l, t, o);
+    Index k = red(l, q->inputs),
+          xat[3] = {q->batch_first ? o[1] : o[0], q->batch_first ? o[0] : o[1], k},
+          wat[3] = {ix(l, d), o[2], k};
+    const Expr *e = reduce_add(l, 1, &k, NULL, mul(l, load(l, q->x, xat), load(l, q->w, wat)));
+    if (q->b.buffer) {
+        Index wb[2] = {ix(l, d), o[2]}, rb[2] = {ix(l, d), ix_add(l, wide, o[2])};
+        e = add(l, e, load(l, q->b, wb));
+        const Expr *r = load(l, q->b, rb);
+        if (q->cell == CELL_GRU)
+            r = select_(l, index_lt(l, o[2], ix_scale(l, q->hidden, 2)), r, zero(l, q->t));
+        e = add(l, e, r);
+    }
+    store(l, t, o, e);
+    kernel_end(l);
+    return t;
+}
+
+// h * R' for gate g at (batch, unit).
+static const Expr *recurrence(Lower *l, const Recurrent *q, Tensor h, uint32_t d, uint32_t g,
+                              Index n, Index j)
+{
+    Index k = red(l, q->hidden), hat[2] = {n, k},
+          rat[3] = {ix(l, d), ix_add(l, ix_scale(l, q->hidden, g), j), k};
+    return reduce_add(l, 1, &k, NULL, mul(l, load(l, h, hat), load(l, q->r, rat)));
+}
+
+static const Expr *peep(Lower *l, const Recurrent *q, uint32_t d, uint32_t g, Index j,
+                        const Expr *c)
+{
+    Index at[2] = {ix(l, d), ix_add(l, ix_scale(l, q->hidden, g), j)};
+    return q->peephole.buffer ? mul(l, load(l, q->peephole, at), c) : NULL;
+}
+
+static const Expr *plus(Lower *l, const Expr *a, const Expr *b)
+{
+    return b ? add(l, a, b) : a;
+}
+
+typedef struct Next {
+    const Expr *h, *c;
+} Next;
+
+static Next lstm_cell(Lower *l, const Recurrent *q, const Expr *const *gate, Tensor c, uint32_t d,
+                      const Index *o)
+{
+    const Expr *before = load(l, c, o),
+               *i = activate(l, q, d, 0, plus(l, gate[0], peep(l, q, d, 0, o[1], before))), *f;
+    if (node_int(l->n, "input_forget", 0))
+        f = sub(l, one(l, q->t), i);
+    else
+        f = activate(l, q, d, 0, plus(l, gate[2], peep(l, q, d, 2, o[1], before)));
+    const Expr *g = activate(l, q, d, 1, gate[3]), *now = add(l, mul(l, f, before), mul(l, i, g));
+    const Expr *out = activate(l, q, d, 0, plus(l, gate[1], peep(l, q, d, 1, o[1], now)));
+    return (Next){mul(l, out, activate(l, q, d, 2, now)), now};
+}
+
+// h' = (1 - z) * g + z * h; the candidate needs r * h of all units, so that comes from a kernel
+// before.
+static Next gru_cell(Lower *l, const Recurrent *q, Tensor xw, Tensor h, Tensor rh, uint32_t d,
+                     Index t, const Index *o)
+{
+    Index zat[3] = {t, o[0], o[1]}, hat[3] = {t, o[0], ix_add(l, ix_scale(l, q->hidden, 2), o[1])};
+    const Expr *z =
+        activate(l, q, d, 0, add(l, load(l, xw, zat), recurrence(l, q, h, d, 0, o[0], o[1])));
+    const Expr *g = activate(l, q, d, 1, add(l, load(l, xw, hat), load(l, rh, o)));
+    return (Next){add(l, mul(l, sub(l, one(l, q->t), z), g), mul(l, z, load(l, h, o))), NULL};
+}
+
+// What the candidate of a GRU adds: (r*h)*R' + Rb, or r*(h*R' + Rb) with linear_before_reset.
+static Tensor gru_reset(Lower *l, const Recurrent *q, Tensor xw, Tensor h, uint32_t d, Index t)
+{
+    Index dims[2] = {q->batch, q->hidden}, o[MAX_RANK];
+    bool linear = node_int(l->n, "linear_before_reset", 0) != 0;
+    Tensor reset = temp(l, "reset", q->t, 2, dims), sum = temp(l, "candidate", q->t, 2, dims);
+    kernel(l, "gru_reset");
+    par_all(l, reset, o);
+    Index at[3] = {t, o[0], ix_add(l, q->hidden, o[1])};
+    const Expr *r =
+        activate(l, q, d, 0, add(l, load(l, xw, at), recurrence(l, q, h, d, 1, o[0], o[1])));
+    store(l, reset, o, linear ? r : mul(l, r, load(l, h, o)));
+    kernel_end(l);
+    kernel(l, "gru_candidate");
+    par_all(l, sum, o);
+    const Expr *e = recurrence(l, q, linear ? h : reset, d, 2, o[0], o[1]);
+    if (q->b.buffer) {
+        Index rb[2] = {ix(l, d), ix_add(l, ix_scale(l, q->hidden, 5), o[1])};
+        e = add(l, e, load(l, q->b, rb));
+    }
+    store(l, sum, o, linear ? mul(l, load(l, reset, o), e) : e);
+    kernel_end(l);
+    return sum;
+}
+
+// One step: states after it into next_h, next_c; rows that are over keep theirs.
+static void step_kernels(Lower *l, const Recurrent *q, uint32_t d, Index t, Tensor xw, Tensor h,
+                         Tensor c, Tensor next_h, Tensor next_c)
+{
+    Index o[MAX_RANK];
+    Tensor rh = {0};
+    if (q->cell == CELL_GRU)
+        rh = gru_reset(l, q, xw, h, d, t);
+    kernel(l, q->cell == CELL_LSTM ? "lstm_step" : q->cell == CELL_GRU ? "gru_step" : "rnn_step");
+    par_all(l, next_h, o);
+    Next next;
+    if (q->cell == CELL_GRU) {
+        next = gru_cell(l, q, xw, h, rh, d, t, o);
+    } else {
+        const Expr *gate[4];
+        for (uint32_t g = 0; g < q->gates; g++) {
+            Index at[3] = {t, o[0], ix_add(l, ix_scale(l, q->hidden, g), o[1])};
+            gate[g] = add(l, load(l, xw, at), recurrence(l, q, h, d, g, o[0], o[1]));
+        }
+        next = q->cell == CELL_LSTM ? lstm_cell(l, q, gate, c, d, o)
+                                    : (Next){activate(l, q, d, 0, gate[0]), NULL};
+    }
+    const Expr *live = NULL;
+    if (q->lens.buffer) {
+        Index at[1] = {o[0]};
+        live = lt(l, expr_index(l->module, t), cast(l, DT_I64, load(l, q->lens, at)));
+    }
+    store(l, next_h, o, live ? select_(l, live, next.h, load(l, h, o)) : next.h);
+    if (next.c)
+        store(l, next_c, o, live ? select_(l, live, next.c, load(l, c, o)) : next.c);
+    kernel_end(l);
+    if (!q->y.buffer)
+        return;
+    kernel(l, "output_step");
+    par_all(l, next_h, o);
+    Index at[4] = {q->batch_first ? o[0] : t, q->batch_first ? t : ix(l, d),
+                   q->batch_first ? ix(l, d) : o[0], o[1]};
+    const Expr *e = load(l, next_h, o);
+    if (q->lens.buffer) {
+        Index n[1] = {o[0]};
+        e = select_(l, lt(l, expr_index(l->module, t), cast(l, DT_I64, load(l, q->lens, n))), e,
+                    zero(l, q->t));
+    }
+    store(l, q->y, at, e);
+    kernel_end(l);
+}
+
+static void final_state(Lower *l, const Recurrent *q, Tensor out, Tensor state, uint32_t d)
+{
+    Index o[MAX_RANK];
+    if (!out.buffer)
+        return;
+    kernel(l, "final_state");
+    par_all(l, state, o);
+    Index at[3] = {q->batch_first ? o[0] : ix(l, d), q->batch_first ? ix(l, d) : o[0], o[1]};
+    store(l, out, at, load(l, state, o));
+    kernel_end(l);
+}
+
+static void lower_direction(Lower *l, const Recurrent *q, uint32_t d, bool reverse)
+{
+    Index dims[2] = {q->batch, q->hidden};
+    bool lstm = q->cell == CELL_LSTM;
+    Tensor h = state_buffer(l, q, "h", 5, d),
+           c = lstm ? state_buffer(l, q, "c", 6, d) : (Tensor){0};
+    Tensor next_h = temp(l, "next_h", q->t, 2, dims),
+           next_c = lstm ? temp(l, "next_c", q->t, 2, dims) : (Tensor){0};
+    Tensor xw = input_product(l, q, d);
+    Index i = step_loop(l, q->steps), t = reverse ? ix_addc(l, ix_sub(l, q->steps, i), -1) : i;
+    step_kernels(l, q, d, t, xw, h, c, next_h, next_c);
+    copy_tensor(l, h, next_h);
+    if (lstm)
+        copy_tensor(l, c, next_c);
+    step_end(l);
+    final_state(l, q, output(l, 1), h, d);
+    if (lstm)
+        final_state(l, q, output(l, 2), c, d);
+}
+
+static void lower_recurrent(Lower *l)
+{
+    Recurrent q = {.cell = (Cell)l->n->def->fn.mode,
+                   .x = input(l, 0),
+                   .w = input(l, 1),
+                   .r = input(l, 2),
+                   .b = input(l, 3)};
+    Str direction = node_str(l->n, "direction", "forward");
+    bool both_ways = str_is(direction, "bidirectional");
+    q.gates = gate_counts[q.cell];
+    q.ndir = both_ways ? 2 : 1;
+    q.batch_first = node_int(l->n, "layout", 0) != 0;
+    q.steps = q.x.dims[q.batch_first ? 1 : 0];
+    q.batch = q.x.dims[q.batch_first ? 0 : 1];
+    q.inputs = q.x.dims[2];
+    q.hidden = q.r.dims[2];
+    q.lens = input(l, 4);
+    q.y = output(l, 0);
+    q.t = q.x.dtype;
+    if (q.cell == CELL_LSTM)
+        q.peephole = input(l, 7);
+    for (uint32_t d = 0; d < q.ndir; d++)
+        for (uint32_t i = 0; i < (q.cell == CELL_RNN ? 1u : q.cell == CELL_GRU ? 2u : 3u); i++)
+            if (!is_known_activation(activation_name(l, q.cell, d, i))) {
+                not_supported(l, "activation \"%.*s\"",
+                              STR_ARG(str_escaped(l->arena, activation_name(l, q.cell, d, i))));
+                return;
+            }
+    for (uint32_t d = 0; d < q.ndir; d++)
+        lower_direction(l, &q, d, d == 1 || str_is(direction, "reverse"));
+}
+
+const OpDef ops_recurrent[] = {
+    {"RNN", 7, infer_recurrent, lower_recurrent, {.mode = CELL_RNN}, NULL},
+    {"GRU", 7, infer_recurrent, lower_recurrent, {.mode = CELL_GRU}, NULL},
+    {"LSTM", 7, infer_recurrent, lower_recurrent, {.mode = CELL_LSTM}, NULL},
+    {0},
+};

@@ -1,0 +1,402 @@
+// Resize and Upsample: each output place is mapped to a place in the input, and the neighbours are
+// weighted.
+//
+// Separable: along each axis an output reads `taps` input elements with weights that add up to 1.
+// The tables of weights and places are computed by kernels of their own, one line for each output
+// place, so that what depends on scales read from data works too. Spec: Resize-19.
+
+#include "ir/ops/common.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Axis {
+    bool touched;
+    const Expr *scale; // output size / input size, float64
+    uint32_t taps;     // 0: the axis is copied
+    Tensor weight;     // [out, taps]; absent for nearest
+    Tensor place;      // [out, taps] int64
+} Axis;
+
+enum { SIZES_FIRST_OPSET = 11 };
+
+static uint32_t scales_slot(int64_t opset)
+{
+    return opset < SIZES_FIRST_OPSET ? 1 : 2;
+}
+
+static bool is_given(const Model *m, const Node *n, uint32_t i)
+{
+    if (i >= n->nin || !n->in[i])
+        return false;
+    const Value *v = value_at(m, n->in[i]);
+    return !(v->constant && tensor_count(v->constant) == 0);
+}
+
+// Which dims an entry of scales, sizes or roi is for; -1: none.
+static int slot_of(const Node *n, uint32_t dim, uint32_t rank, uint32_t *count)
+{
+    const int64_t *axes;
+    uint32_t len;
+    *count = rank;
+    if (!node_ints(n, "axes", &axes, &len))
+        return (int)dim;
+    *count = len;
+    for (uint32_t k = 0; k < len; k++)
+        if ((axes[k] < 0 ? axes[k] + rank : axes[k]) == dim)
+            return (int)k;
+    return -1;
+}
+
+static bool constant_scale(Infer *s, uint32_t i, uint32_t k, double *scale)
+{
+    const TensorData *data;
+    const float *list;
+    uint32_t n;
+    if (node_floats(s->n, "scales", &list, &n) && k < n) { // Upsample-7
+        *scale = (double)list[k];
+        return true;
+    }
+    const unsigned char *at = infer_constant(s, i, &data);
+    if (!at || k >= tensor_count(data))
+        return false;
+    *scale = scalar_load((DType)data->dtype, at + k * dtype_info((DType)data->dtype)->bytes).f;
+    return true;
+}
+
+static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Index *dims)
+{
+    Str policy = node_str(s->n, "keep_aspect_ratio_policy", "stretch");
+    bool larger = str_is(policy, "not_larger");
+    double best = larger ? INFINITY : -INFINITY;
+    uint32_t count;
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < x->rank; i++) {
+            int k = slot_of(s->n, (uint32_t)i, (uint32_t)x->rank, &count);
+            int64_t want, have;
+            if (k < 0)
+                continue;
+            if (str_is(policy, "stretch") || !poly_is_const(sizes[k], &want) ||
+                !poly_is_const(x->dims[i], &have) || have == 0) {
+                dims[i] = sizes[k];
+                continue;
+            }
+            double scale = (double)want / (double)have;
+            if (pass == 0)
+                best = larger ? fmin(best, scale) : fmax(best, scale);
+            else
+                dims[i] = poly_const(s->polys, (int64_t)floor(best * (double)have + 0.5));
+        }
+}
+
+static void infer_resize(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    Index dims[MAX_RANK];
+    uint32_t n, count, slot = scales_slot(opset_of(s->model, s->n));
+    if (!x || x->rank < 1 || x->rank > MAX_RANK)
+        return;
+    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    bool by_size = is_given(s->model, s->n, 3);
+    const Index *sizes = by_size ? infer_content(s, 3, &n) : NULL;
+    if (sizes) {
+        sizes_with_policy(s, x, sizes, dims);
+    } else {
+        for (int32_t i = 0; i < x->rank; i++) {
+            double scale;
+            int64_t d;
+            int k = slot_of(s->n, (uint32_t)i, (uint32_t)x->rank, &count);
+            if (k < 0)
+                continue;
+            bool known = !by_size && constant_scale(s, slot, (uint32_t)k, &scale);
+            if (known && poly_is_const(x->dims[i], &d))
+                dims[i] = poly_const(s->polys, (int64_t)floor((double)d * scale));
+            else if (known && scale == floor(scale) && scale < 65536)
+                dims[i] = poly_scale(s->polys, x->dims[i], (int64_t)scale);
+            else
+                dims[i] = infer_data_dim(s, 0, (uint32_t)i, "resized");
+        }
+    }
+    infer_shape(s, 0, (uint32_t)x->rank, dims);
+}
+
+// ---- coordinates
+// ----------------------------------------------------------------------------------------
+
+static const Expr *element_f64(Lower *l, uint32_t i, uint32_t k)
+{
+    Tensor t = input(l, i);
+    Index at[1] = {ix(l, k)};
+    return cast(l, DT_F64, load(l, t, at));
+}
+
+static const Expr *f64(Lower *l, double v)
+{
+    return num(l, DT_F64, v);
+}
+
+static const Expr *size_f64(Lower *l, Index i)
+{
+    return cast(l, DT_F64, expr_index(l->module, i));
+}
+
+// The place in the input that output o stands for, as a real number.
+static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, const Expr *out,
+                          const Expr *scale, uint32_t k, uint32_t count)
+{
+    const Expr *half = f64(l, 0.5), *one64 = f64(l, 1), *z = f64(l, 0);
+    if (str_is(mode, "asymmetric"))
+        return div_(l, o, scale);
+    if (str_is(mode, "align_corners")) {
+        const Expr *step = div_(l, sub(l, in, one64), sub(l, out, one64));
+        return select_(l, eq(l, out, one64), z, mul(l, o, step));
+    }
+    if (str_is(mode, "tf_crop_and_resize")) {
+        const Expr *from = element_f64(l, 1, k), *to = element_f64(l, 1, k + count),
+                   *last = sub(l, in, one64);
+        const Expr *step = div_(l, mul(l, sub(l, to, from), last), sub(l, out, one64));
+        const Expr *many = add(l, mul(l, from, last), mul(l, o, step));
+        return select_(l, lt(l, one64, out), many, mul(l, half, mul(l, add(l, from, to), last)));
+    }
+    const Expr *centre = sub(l, div_(l, add(l, o, half), scale), half);
+    if (str_is(mode, "pytorch_half_pixel"))
+        return select_(l, lt(l, one64, out), centre, z);
+    if (str_is(mode, "tf_half_pixel_for_nn"))
+        return div_(l, add(l, o, half), scale);
+    if (str_is(mode, "half_pixel_symmetric")) {
+        const Expr *adjust = div_(l, out, mul(l, scale, in)), *middle = mul(l, in, half);
+        return add(l, mul(l, middle, sub(l, one64, adjust)), centre);
+    }
+    return centre;
+}
+
+static const Expr *nearest(Lower *l, Str mode, const Expr *x)
+{
+    const Expr *half = f64(l, 0.5);
+    if (str_is(mode, "floor"))
+        return unary(l, U_FLOOR, x);
+    if (str_is(mode, "ceil"))
+        return unary(l, U_CEIL, x);
+    if (str_is(mode, "round_prefer_ceil"))
+        return unary(l, U_FLOOR, add(l, x, half));
+    return unary(l, U_CEIL, sub(l, x, half)); // round_prefer_floor
+}
+
+// The weight of an element at distance d (in units of the filter). Keys' cubic, or the triangle.
+static const Expr *filter(Lower *l, bool cubic, const Expr *d)
+{
+    const Expr *x = abs_(l, d), *one64 = f64(l, 1);
+    if (!cubic)
+        return max_(l, f64(l, 0), sub(l, one64, x));
+    const Expr *a = num(l, DT_F64, node_float(l->n, "cubic_coeff_a", -0.75)), *x2 = mul(l, x, x),
+               *x3 = mul(l, x2, x);
+    const Expr *near_ =
+        add(l, sub(l, mul(l, add(l, a, f64(l, 2)), x3), mul(l, add(l, a, f64(l, 3)), x2)), one64);
+    const Expr *far_ = sub(l, mul(l, a, x3), mul(l, mul(l, f64(l, 5), a), x2));
+    far_ = sub(l, add(l, far_, mul(l, mul(l, f64(l, 8), a), x)), mul(l, f64(l, 4), a));
+    return select_(l, le(l, x, one64), near_, select_(l, lt(l, x, f64(l, 2)), far_, f64(l, 0)));
+}
+
+typedef struct Line {
+    const Expr *x, *first,
+        *stretch; // place in the input, first tap, 1 or the scale of an antialiased reduction
+    bool cubic, exclude;
+} Line;
+
+static const Expr *tap_weight(Lower *l, const Line *line, Index tap, const Expr *in)
+{
+    const Expr *p = add(l, line->first, cast(l, DT_F64, expr_index(l->module, tap)));
+    const Expr *w = filter(l, line->cubic, mul(l, sub(l, p, line->x), line->stretch));
+    if (!line->exclude)
+        return w;
+    const Expr *in_range = and_(l, le(l, f64(l, 0), p), lt(l, p, in));
+    return select_(l, in_range, w, f64(l, 0));
+}
+
+// Tables of one axis: for each output the taps' places (clamped) and weights (normalised).
+static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates, uint32_t k,
+                         uint32_t count, bool antialias)
+{
+    bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest"),
+         cubic = str_is(node_str(l->n, "mode", ""), "cubic");
+    Index dims[2] = {out, ix(l, a->taps)};
+    const Expr *in64 = size_f64(l, in), *z = f64(l, 0), *last = sub(l, in64, f64(l, 1));
+    a->place = temp(l, "places", DT_I64, 2, dims);
+    if (!near_)
+        a->weight = temp(l, "weights", DT_F64, 2, dims);
+    kernel(l, "resize_table");
+    Index o = par(l, out), tap = par(l, dims[1]), at[2] = {o, tap};
+    // The resized length that the formulas mean is the real one, before it is rounded down.
+    const Expr *length = mul(l, in64, a->scale);
+    const Expr *x = source(l, coordinates, size_f64(l, o), in64, length, a->scale, k, count), *p;
+    if (near_) {
+        p = nearest(l,
+                    opset_of(l->model, l->n) < SIZES_FIRST_OPSET
+                        ? STR("floor")
+                        : node_str(l->n, "nearest_mode", "round_prefer_floor"),
+                    x);
+    } else {
+        const Expr *stretch = antialias ? min_(l, a->scale, f64(l, 1)) : f64(l, 1);
+        const Expr *radius = div_(l, f64(l, cubic ? 2 : 1), stretch);
+        Line line = {.x = x, .stretch = stretch, .cubic = cubic};
+        line.exclude = antialias || node_int(l->n, "exclude_outside", 0) != 0;
+        line.first = add(l, unary(l, U_FLOOR, sub(l, x, radius)), f64(l, 1));
+        Index r = red(l, dims[1]);
+        const Expr *total = reduce_add(l, 1, &r, NULL, tap_weight(l, &line, r, in64));
+        store(l, a->weight, at, div_(l, tap_weight(l, &line, tap, in64), total));
+        p = add(l, line.first, cast(l, DT_F64, expr_index(l->module, tap)));
+    }
+    bool marks = str_is(coordinates, "tf_crop_and_resize");
+    const Expr *place = cast(l, DT_I64, min_(l, max_(l, p, z), last));
+    if (marks) // outside of the input: the extrapolation value
+        place = select_(l, or_(l, lt(l, x, z), lt(l, last, x)), int_(l, DT_I64, -1), place);
+    store(l, a->place, at, place);
+    kernel_end(l);
+}
+
+static uint32_t tap_count(Lower *l, bool near_, bool cubic, bool antialias, double scale)
+{
+    uint32_t taps = near_ ? 1 : cubic ? 4 : 2;
+    (void)l;
+    if (antialias && !near_ && scale < 1 && scale > 0)
+        taps = (uint32_t)ceil(2 * (cubic ? 2 : 1) / scale) + 1;
+    return taps;
+}
+
+// y[o] = sum over taps of the product of the axes' weights times x at their places.
+static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
+{
+    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    uint32_t n = 0;
+    const Expr *weight = NULL, *inside_all = NULL;
+    kernel(l, "resize");
+    par_all(l, y, o);
+    for (uint32_t i = 0; i < x.rank; i++) {
+        at[i] = o[i];
+        if (!axes[i].taps)
+            continue;
+        Index tap = axes[i].taps == 1 ? ix(l, 0) : (vars[n++] = red(l, ix(l, axes[i].taps))),
+              t[2] = {o[i], tap};
+        const Expr *place = load(l, axes[i].place, t);
+        at[i] = to_index(l, place);
+        if (marks)
+            inside_all = both(l, inside_all, le(l, zero(l, DT_I64), place));
+        if (axes[i].weight.buffer) {
+            const Expr *w = load(l, axes[i].weight, t);
+            weight = weight ? mul(l, weight, w) : w;
+        }
+    }
+    const Expr *e = load(l, x, at);
+    if (weight) {
+        e = reduce_add(l, n, vars, inside_all, mul(l, weight, cast(l, DT_F64, e)));
+        if (!dtype_is_float(y.dtype)) {
+            const Expr *low = f64(l, y.dtype == DT_U8 ? 0 : y.dtype == DT_I8 ? -128 : -INFINITY);
+            const Expr *high = f64(l, y.dtype == DT_U8 ? 255 : y.dtype == DT_I8 ? 127 : INFINITY);
+            e = min_(l, max_(l, unary(l, U_ROUND, e), low), high);
+        }
+        e = cast(l, y.dtype, e);
+    }
+    if (inside_all) { // one tap decides for all: a mark stands in every tap of its line
+        Index first[2];
+        const Expr *ok = NULL;
+        for (uint32_t i = 0; i < x.rank; i++) {
+            first[0] = o[i];
+            first[1] = ix(l, 0);
+            if (axes[i].taps)
+                ok = both(l, ok, le(l, zero(l, DT_I64), load(l, axes[i].place, first)));
+        }
+        e = select_(l, ok, e, num(l, y.dtype, node_float(l->n, "extrapolation_value", 0)));
+    }
+    store(l, y, o, e);
+    kernel_end(l);
+}
+
+// The scale that sizes ask for: of this axis alone, or the least or greatest of all axes where the
+// aspect ratio is kept.
+static const Expr *size_scale(Lower *l, Tensor x, uint32_t i, uint32_t k)
+{
+    Str policy = node_str(l->n, "keep_aspect_ratio_policy", "stretch");
+    uint32_t count;
+    const Expr *best = NULL;
+    if (str_is(policy, "stretch"))
+        return div_(l, size_f64(l, input_element(l, 3, k)), size_f64(l, x.dims[i]));
+    for (uint32_t d = 0; d < x.rank; d++) {
+        int at = slot_of(l->n, d, x.rank, &count);
+        if (at < 0)
+            continue;
+        const Expr *e =
+            div_(l, size_f64(l, input_element(l, 3, (uint32_t)at)), size_f64(l, x.dims[d]));
+        best = !best ? e : str_is(policy, "not_larger") ? min_(l, best, e) : max_(l, best, e);
+    }
+    return best;
+}
+
+static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates, Axis *a)
+{
+    Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
+    bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest"),
+         cubic = str_is(node_str(l->n, "mode", ""), "cubic");
+    bool antialias = node_int(l->n, "antialias", 0) != 0, by_size = is_given(l->model, l->n, 3);
+    uint32_t count, slot = scales_slot(opset_of(l->model, l->n));
+    double scale = 0;
+    int64_t in, out;
+    int k = slot_of(l->n, i, x.rank, &count);
+    if (k < 0)
+        return true;
+    bool known = !by_size && constant_scale(&s, slot, (uint32_t)k, &scale);
+    if (by_size) {
+        if (poly_is_const(x.dims[i], &in) && poly_is_const(y.dims[i], &out) && in > 0)
+            scale = (double)out / (double)in;
+        a->scale = size_scale(l, x, i, (uint32_t)k);
+        if (!str_is(node_str(l->n, "keep_aspect_ratio_policy", "stretch"), "stretch")) {
+            const Expr *d = add(l, mul(l, a->scale, size_f64(l, x.dims[i])), f64(l, 0.5));
+            define_dim(l, y.dims[i], to_index(l, cast(l, DT_I64, unary(l, U_FLOOR, d))));
+        } else {
+            define_dim(l, y.dims[i], input_element(l, 3, (uint32_t)k));
+        }
+    } else {
+        a->scale = known ? f64(l, scale) : element_f64(l, slot, (uint32_t)k);
+        define_dim(l, y.dims[i],
+                   to_index(l, cast(l, DT_I64,
+                                    unary(l, U_FLOOR, mul(l, size_f64(l, x.dims[i]), a->scale)))));
+    }
+    bool same = scale == 1 && x.dims[i] == y.dims[i] && !str_is(coordinates, "tf_crop_and_resize");
+    if (same)
+        return true;
+    if (antialias && !near_ && scale == 0) {
+        not_supported(l,
+                      "Resize with antialias and scales that are known only when the program runs");
+        return false;
+    }
+    a->taps = tap_count(l, near_, cubic, antialias, scale);
+    build_tables(l, a, x.dims[i], y.dims[i], coordinates, (uint32_t)k, count, antialias);
+    return true;
+}
+
+static void lower_resize(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Axis axes[MAX_RANK];
+    int64_t opset = opset_of(l->model, l->n);
+    Str mode = node_str(l->n, "mode", "nearest");
+    Str coordinates = opset < SIZES_FIRST_OPSET
+                          ? STR("asymmetric")
+                          : node_str(l->n, "coordinate_transformation_mode", "half_pixel");
+    bool known_mode = str_is(mode, "nearest") || str_is(mode, "linear") || str_is(mode, "cubic");
+    memset(axes, 0, sizeof axes);
+    if (!known_mode ||
+        (opset < SIZES_FIRST_OPSET && !str_is(mode, "nearest") && !str_is(mode, "linear"))) {
+        not_supported(l, "Resize with mode \"%.*s\"", STR_ARG(str_escaped(l->arena, mode)));
+        return;
+    }
+    for (uint32_t i = 0; i < x.rank; i++)
+        if (!lower_axis(l, x, y, i, coordinates, &axes[i]))
+            return;
+    combine(l, x, y, axes, str_is(coordinates, "tf_crop_and_resize"));
+}
+
+const OpDef ops_resize[] = {
+    {"Resize", 10, infer_resize, lower_resize, {NULL}, NULL},
+    {"Upsample", 7, infer_resize, lower_resize, {NULL}, NULL},
+    {0},
+};
