@@ -9,18 +9,21 @@ extern const OpDef ops_constant[];
 extern const OpDef ops_control[];
 extern const OpDef ops_conv[];
 extern const OpDef ops_gather[];
+extern const OpDef ops_loss[];
 extern const OpDef ops_matmul[];
 extern const OpDef ops_movement[];
 extern const OpDef ops_normalization[];
+extern const OpDef ops_pad[];
 extern const OpDef ops_parts[];
 extern const OpDef ops_pool[];
+extern const OpDef ops_quantize[];
 extern const OpDef ops_reduce[];
 extern const OpDef ops_shape[];
 extern const OpDef ops_softmax[];
 
 const OpDef *const op_families[] = {
-    ops_activation,    ops_arithmetic, ops_cast,   ops_compare, ops_constant,
-    ops_control,       ops_conv,       ops_gather, ops_matmul,  ops_movement,
-    ops_normalization, ops_parts,      ops_pool,   ops_reduce,  ops_shape,
-    ops_softmax,       NULL,
+    ops_activation, ops_arithmetic,    ops_cast,   ops_compare, ops_constant,
+    ops_control,    ops_conv,          ops_gather, ops_loss,    ops_matmul,
+    ops_movement,   ops_normalization, ops_pad,    ops_parts,   ops_pool,
+    ops_quantize,   ops_reduce,        ops_shape,  ops_softmax, NULL,
 };

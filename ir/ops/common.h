@@ -9,7 +9,8 @@ void lower_variadic(Lower *l);
 // As lower_binary, for operators whose result is bool.
 // The type that sums and means of t are taken in: float32 for narrower floats, else t.
 DType accumulator(DType t);
-// Reads the whole of a small integer attribute or input as axes of `rank`, normalised; false if unknown.
+// Reads the whole of a small integer attribute or input as axes of `rank`, normalised; false if
+// unknown.
 bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *axes, uint32_t *n);
 // 2^x with x an integer constant, and constants of a dtype from a double.
 const Expr *sigmoid(Lower *l, const Expr *x);

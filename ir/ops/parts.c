@@ -303,48 +303,54 @@ static void infer_slice(Infer *s)
         infer_content_copy(s, 0, 0);
 }
 
-// Bounds that only the program knows: the same rules on run-time integers.
+// Entry k of starts, ends, axes or steps as a run-time integer.
+static const Expr *entry(Lower *l, uint32_t i, uint32_t k, int64_t otherwise)
+{
+    return has_input(l, i) ? expr_index(l->module, input_element(l, i, k))
+                           : int_(l, DT_I64, otherwise);
+}
+
+// One bound of a slice of a dim of size d, clamped. Spec: Slice-13.
+static const Expr *clamp_bound(Lower *l, const Expr *e, const Expr *d, const Expr *up,
+                               bool is_start)
+{
+    const Expr *z = zero(l, DT_I64), *last = sub(l, d, one(l, DT_I64));
+    const Expr *low = select_(l, up, z, is_start ? min_(l, z, last) : int_(l, DT_I64, -1)),
+               *high = select_(l, up, d, last);
+    // A sentinel near the ends of int64 must not overflow when d is added.
+    const Expr *wrapped = select_(l, lt(l, e, neg(l, d)), int_(l, DT_I64, -1), add(l, e, d));
+    return min_(l, max_(l, select_(l, lt(l, e, z), wrapped, e), low), high);
+}
+
+// Bounds (and axes) that only the program knows: for each dim the entry that names it, if any.
 static void slice_runtime(Lower *l, Tensor x, Tensor y, Index *start, Index *step)
 {
-    int64_t n = 0, axis;
-    poly_is_const(input(l, 1).dims[0], &n);
-    const Expr *z = zero(l, DT_I64);
+    int64_t n = 0;
+    const Expr *z = zero(l, DT_I64), *one64 = one(l, DT_I64);
+    if (!poly_is_const(input(l, 1).dims[0], &n)) {
+        not_supported(l, "Slice along a number of axes that is known only when the program runs");
+        return;
+    }
     for (uint32_t i = 0; i < x.rank; i++) {
-        start[i] = ix(l, 0);
-        step[i] = ix(l, 1);
-    }
-    bool done[MAX_RANK] = {false};
-    for (uint32_t k = 0; k < (uint32_t)n; k++) {
-        axis = k;
-        if (has_input(l, 3) && !poly_is_const(input_element(l, 3, k), &axis)) {
-            not_supported(l, "Slice with axes that are known only when the program runs");
-            return;
+        const Expr *d = expr_index(l->module, x.dims[i]), *from = z, *to = d, *by = one64;
+        for (uint32_t k = 0; k < (uint32_t)n; k++) {
+            const Expr *a = entry(l, 3, k, k);
+            const Expr *hit = or_(l, eq(l, a, int_(l, DT_I64, i)),
+                                  eq(l, a, int_(l, DT_I64, (int64_t)i - x.rank)));
+            from = select_(l, hit, entry(l, 1, k, 0), from);
+            to = select_(l, hit, entry(l, 2, k, 0), to);
+            by = select_(l, hit, entry(l, 4, k, 1), by);
         }
-        axis = axis < 0 ? axis + x.rank : axis;
-        const Expr *d = expr_index(l->module, x.dims[axis]), *one64 = one(l, DT_I64);
-        const Expr *st = has_input(l, 4) ? expr_index(l->module, input_element(l, 4, k)) : one64,
-                   *up = lt(l, z, st);
-        const Expr *low = select_(l, up, z, int_(l, DT_I64, -1)),
-                   *high = select_(l, up, d, sub(l, d, one64)), *b[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            const Expr *e = expr_index(l->module, input_element(l, 1 + i, k));
-            e = select_(l, lt(l, e, z),
-                        max_(l, add(l, max_(l, e, neg(l, add(l, d, one64))), d), low), e);
-            b[i] = min_(l, max_(l, e, i == 0 ? min_(l, z, high) : low), high);
-            if (i == 0)
-                b[i] = max_(l, b[i], select_(l, up, z, z));
-        }
-        const Expr *size = unary(l, U_ABS, st),
-                   *span = select_(l, up, sub(l, b[1], b[0]), sub(l, b[0], b[1]));
+        const Expr *up = lt(l, z, by), *size = unary(l, U_ABS, by);
+        from = clamp_bound(l, from, d, up, true);
+        to = clamp_bound(l, to, d, up, false);
+        const Expr *span = select_(l, up, sub(l, to, from), sub(l, from, to));
         const Expr *count = max_(l, z, div_(l, sub(l, add(l, span, size), one64), size));
-        start[axis] = to_index(l, b[0]);
-        step[axis] = to_index(l, st);
-        define_dim(l, y.dims[axis], to_index(l, count));
-        done[axis] = true;
+        check(l, ne(l, by, z), "Slice: a step is 0");
+        start[i] = to_index(l, from);
+        step[i] = to_index(l, by);
+        define_dim(l, y.dims[i], to_index(l, count));
     }
-    for (uint32_t i = 0; i < x.rank; i++)
-        if (!done[i])
-            define_dim(l, y.dims[i], x.dims[i]);
 }
 
 static void lower_slice(Lower *l)

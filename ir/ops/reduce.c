@@ -36,6 +36,25 @@ static bool reduced_axes(const Node *n, const Index *content, uint32_t ncontent,
     return true;
 }
 
+// Axes that only the program knows: with keepdims each dim stays or becomes 1; without, the rank
+// follows from how many axes there are.
+static void infer_runtime_axes(Infer *s, const Value *x, bool keep)
+{
+    int64_t n;
+    Index dims[MAX_RANK];
+    const Value *axes = infer_in(s, 1);
+    uint32_t rank = (uint32_t)x->rank;
+    if (!keep) {
+        if (axes->rank != 1 || !poly_is_const(axes->dims[0], &n) || n > x->rank)
+            return;
+        bool none = n == 0 && node_int(s->n, "noop_with_empty_axes", 0) != 0;
+        rank = none ? rank : n == 0 ? 0 : rank - (uint32_t)n;
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = infer_data_dim(s, 0, i, "reduced");
+    infer_shape(s, 0, rank, dims);
+}
+
 static void infer_reduce(Infer *s)
 {
     const Value *x = infer_in(s, 0);
@@ -46,6 +65,10 @@ static void infer_reduce(Infer *s)
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
     bool has_axes = infer_in(s, 1) != NULL;
+    if (has_axes && !content) {
+        infer_runtime_axes(s, x, keep);
+        return;
+    }
     if (!reduced_axes(s->n, content, nc, has_axes, (uint32_t)x->rank, gone, &none)) {
         const int64_t *at;
         uint32_t len;
@@ -117,6 +140,78 @@ static const Expr *reduced(Lower *l, ReduceKind kind, uint32_t n, const Index *v
     return x;
 }
 
+// Is dim i among the axes? A look through the list, or all dims where the list is empty.
+static const Expr *is_gone(Lower *l, Tensor axes, uint32_t i, uint32_t rank)
+{
+    Index v = red(l, axes.dims[0]), at[1] = {v};
+    const Expr *a = cast(l, DT_I64, load(l, axes, at));
+    const Expr *hit =
+        or_(l, eq(l, a, int_(l, DT_I64, i)), eq(l, a, int_(l, DT_I64, (int64_t)i - rank)));
+    const Expr *listed = reduce(l, R_OR, 1, &v, NULL, hit);
+    if (node_int(l->n, "noop_with_empty_axes", 0))
+        return listed;
+    return or_(l, listed, index_eq(l, axes.dims[0], ix(l, 0)));
+}
+
+// o[k] for a k that only the program knows.
+static const Expr *pick(Lower *l, const Expr *k, uint32_t n, const Index *o)
+{
+    const Expr *e = zero(l, DT_I64);
+    for (uint32_t i = n; i-- > 0;)
+        e = select_(l, eq(l, k, int_(l, DT_I64, i)), expr_index(l->module, o[i]), e);
+    return e;
+}
+
+// Every dim gets a reduction variable whose extent is 1 where the dim stays.
+static void lower_runtime_axes(Lower *l, Tensor x, Tensor y, bool keep)
+{
+    Tensor axes = input(l, 1);
+    const Expr *kept = zero(l, DT_I64), *one64 = one(l, DT_I64), *gone[MAX_RANK], *place[MAX_RANK];
+    Index flags[1] = {ix(l, x.rank ? x.rank : 1)}, o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK],
+          count = ix(l, 1);
+    Tensor flag = temp(l, "reduced_dims", DT_BOOL, 1, flags);
+    kernel(l, "reduced_dims");
+    for (uint32_t i = 0; i < x.rank; i++) {
+        Index to[1] = {ix(l, i)};
+        store(l, flag, to, is_gone(l, axes, i, x.rank));
+    }
+    kernel_end(l);
+    for (uint32_t i = 0; i < x.rank; i++) {
+        Index to[1] = {ix(l, i)};
+        gone[i] = load(l, flag, to);
+        place[i] = kept;
+        kept = add(l, kept, select_(l, gone[i], zero(l, DT_I64), one64));
+    }
+    for (uint32_t k = 0; k < y.rank; k++) { // the k-th dim that stays, or dim k itself
+        const Expr *d = one64;
+        for (uint32_t i = 0; i < x.rank; i++) {
+            const Expr *size = expr_index(l->module, x.dims[i]);
+            if (keep && i == k)
+                d = select_(l, gone[i], one64, size);
+            if (!keep)
+                d = select_(l, and_(l, not_(l, gone[i]), eq(l, place[i], int_(l, DT_I64, k))), size,
+                            d);
+        }
+        define_dim(l, y.dims[k], to_index(l, d));
+    }
+    kernel(l, str_escaped(l->arena, l->n->op).at);
+    for (uint32_t k = 0; k < y.rank; k++)
+        o[k] = par(l, y.dims[k]);
+    for (uint32_t i = 0; i < x.rank; i++) {
+        Index extent = to_index(l, select_(l, gone[i], expr_index(l->module, x.dims[i]), one64));
+        vars[i] = red(l, extent);
+        count = ix_mul(l, count, extent);
+        const Expr *own = keep ? i < y.rank ? expr_index(l->module, o[i]) : zero(l, DT_I64)
+                               : pick(l, place[i], y.rank, o);
+        at[i] = to_index(l, select_(l, gone[i], expr_index(l->module, vars[i]), own));
+    }
+    DType t = accumulator(x.dtype);
+    const Expr *e = cast(l, t, load(l, x, at));
+    store(l, y, o,
+          cast(l, y.dtype, reduced(l, (ReduceKind)l->n->def->fn.mode, x.rank, vars, e, count)));
+    kernel_end(l);
+}
+
 static void lower_reduce(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
@@ -124,10 +219,13 @@ static void lower_reduce(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
     uint32_t n = 0, k = 0;
     const Value *axes = has_input(l, 1) ? value_at(l->model, l->n->in[1]) : NULL;
+    if (axes && !axes->content) {
+        lower_runtime_axes(l, x, y, keep);
+        return;
+    }
     if (!reduced_axes(l->n, axes ? axes->content : NULL, axes ? axes->ncontent : 0, axes != NULL,
                       x.rank, gone, &none)) {
-        not_supported(l, "%.*s with axes that are known only when the program runs",
-                      STR_ARG(str_escaped(l->arena, l->n->op)));
+        not_supported(l, "an axis that is out of range");
         return;
     }
     kernel(l, str_escaped(l->arena, l->n->op).at);
@@ -192,6 +290,34 @@ static void lower_arg(Lower *l)
 // ---- CumSum, CumProd
 // ------------------------------------------------------------------------------------
 
+// An axis that only the program knows: element by element, a reduction over what stands before it.
+static void lower_cumulative_runtime(Lower *l, Tensor x, Tensor y, Index axis, BinaryOp op)
+{
+    bool exclusive = node_int(l->n, "exclusive", 0) != 0,
+         reverse = node_int(l->n, "reverse", 0) != 0;
+    Index o[MAX_RANK], at[MAX_RANK];
+    DType t = accumulator(x.dtype);
+    const Expr *a = expr_index(l->module, axis), *size = one(l, DT_I64), *own = zero(l, DT_I64);
+    const Expr *hit[MAX_RANK];
+    kernel(l, str_escaped(l->arena, l->n->op).at);
+    par_all(l, y, o);
+    for (uint32_t i = 0; i < x.rank; i++) {
+        hit[i] =
+            or_(l, eq(l, a, int_(l, DT_I64, i)), eq(l, a, int_(l, DT_I64, (int64_t)i - x.rank)));
+        size = select_(l, hit[i], expr_index(l->module, x.dims[i]), size);
+        own = select_(l, hit[i], expr_index(l->module, o[i]), own);
+    }
+    Index v = red(l, to_index(l, size));
+    const Expr *var = expr_index(l->module, v), *low = reverse ? own : var,
+               *high = reverse ? var : own;
+    for (uint32_t i = 0; i < x.rank; i++)
+        at[i] = to_index(l, select_(l, hit[i], var, expr_index(l->module, o[i])));
+    const Expr *e = cast(l, t, load(l, x, at)),
+               *where = exclusive ? lt(l, low, high) : le(l, low, high);
+    store(l, y, o, cast(l, y.dtype, reduce(l, op == B_ADD ? R_ADD : R_MUL, 1, &v, where, e)));
+    kernel_end(l);
+}
+
 // A running total along the axis, one sequential sweep for each line.
 static void lower_cumulative(Lower *l)
 {
@@ -203,8 +329,7 @@ static void lower_cumulative(Lower *l)
     int64_t axis;
     Index given = input_element(l, 1, 0);
     if (!poly_is_const(given, &axis)) {
-        not_supported(l, "%.*s along an axis that is known only when the program runs",
-                      STR_ARG(str_escaped(l->arena, l->n->op)));
+        lower_cumulative_runtime(l, x, y, given, op);
         return;
     }
     axis += axis < 0 ? x.rank : 0;

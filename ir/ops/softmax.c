@@ -29,10 +29,13 @@ static void lower_softmax(Lower *l)
     par_all(l, y, o);
     uint32_t n = lines(l, x, o, at, vars);
     lines(l, x, o, at2, vars2);
-    const Expr *m = reduce(l, R_MAX, n, vars, NULL, cast(l, t, load(l, x, at)));
-    const Expr *s = reduce_add(l, n, vars2, NULL, exp_(l, sub(l, cast(l, t, load(l, x, at2)), m)));
-    const Expr *d = sub(l, cast(l, t, load(l, x, o)), m);
-    store(l, y, o, cast(l, y.dtype, logarithm ? sub(l, d, log_(l, s)) : div_(l, exp_(l, d), s)));
+    // Each step rounds to the tensor's type, as the standard's function body does; sums are taken
+    // wide.
+    const Expr *m = reduce(l, R_MAX, n, vars, NULL, load(l, x, at));
+    const Expr *e = exp_(l, sub(l, load(l, x, at2), m));
+    const Expr *s = cast(l, y.dtype, reduce_add(l, n, vars2, NULL, cast(l, t, e)));
+    const Expr *d = sub(l, load(l, x, o), m);
+    store(l, y, o, logarithm ? sub(l, d, log_(l, s)) : div_(l, exp_(l, d), s));
     kernel_end(l);
 }
 

@@ -77,7 +77,8 @@ static void evaluation_floors(void **state)
     int64_t values[16] = {0};
     values[n->terms[0].atoms[0]->id] = 5;
     assert_int_equal(poly_eval(e, value_of, values), -4);
-    assert_int_equal(poly_eval(poly_mod(p, poly_scale(p, n, -3), poly_const(p, 4)), value_of, values), 1);
+    assert_int_equal(
+        poly_eval(poly_mod(p, poly_scale(p, n, -3), poly_const(p, 4)), value_of, values), 1);
 }
 
 int main(void)

@@ -1,0 +1,138 @@
+// Pad: constant, edge, reflect and wrap, with pads for all dims or for listed axes; negative pads
+// crop.
+
+#include "ir/ops/common.h"
+
+#include <string.h>
+
+// Pads in front of and behind each dim; data dims where they are known only when the program runs.
+typedef struct Pads {
+    Index before[MAX_RANK], after[MAX_RANK];
+} Pads;
+
+// The position of dim i among the axes, i itself without axes, -1 if it is not padded.
+static int pad_slot(const Index *axes, uint32_t naxes, uint32_t i, uint32_t rank)
+{
+    if (!axes)
+        return (int)i;
+    for (uint32_t k = 0; k < naxes; k++) {
+        int64_t a;
+        if (poly_is_const(axes[k], &a) && (a < 0 ? a + rank : a) == i)
+            return (int)k;
+    }
+    return -1;
+}
+
+static bool pads_of(Infer *s, uint32_t rank, Pads *p)
+{
+    const int64_t *ints;
+    uint32_t n, naxes = 0;
+    const Index *content = infer_content(s, 1, &n), *axes = infer_content(s, 3, &naxes);
+    bool attr = !infer_in(s, 1) &&
+                (node_ints(s->n, "pads", &ints, &n) || node_ints(s->n, "paddings", &ints, &n));
+    if ((!content && !attr) || (infer_in(s, 3) && !axes) || n != 2 * (axes ? naxes : rank))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        int k = pad_slot(axes, naxes, i, rank);
+        p->before[i] = k < 0     ? poly_const(s->polys, 0)
+                       : content ? content[k]
+                                 : poly_const(s->polys, ints[k]);
+        p->after[i] = k < 0     ? poly_const(s->polys, 0)
+                      : content ? content[k + n / 2]
+                                : poly_const(s->polys, ints[k + n / 2]);
+    }
+    return true;
+}
+
+static void infer_pad(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    Pads p;
+    Index dims[MAX_RANK];
+    if (!x || x->rank < 0 || x->rank > MAX_RANK)
+        return;
+    bool known = pads_of(s, (uint32_t)x->rank, &p);
+    for (int32_t i = 0; i < x->rank; i++)
+        dims[i] = known
+                      ? poly_add(s->polys, x->dims[i], poly_add(s->polys, p.before[i], p.after[i]))
+                      : infer_data_dim(s, 0, (uint32_t)i, "padded");
+    infer_shape(s, 0, (uint32_t)x->rank, dims);
+}
+
+static bool runtime_pads(Lower *l, Tensor x, Pads *p)
+{
+    uint32_t naxes = 0;
+    const Value *v = has_input(l, 3) ? value_at(l->model, l->n->in[3]) : NULL;
+    const Index *axes = v ? v->content : NULL;
+    if (v && !axes) {
+        not_supported(l, "Pad with axes that are known only when the program runs");
+        return false;
+    }
+    naxes = v ? v->ncontent : x.rank;
+    for (uint32_t i = 0; i < x.rank; i++) {
+        int k = pad_slot(axes, naxes, i, x.rank);
+        p->before[i] = k < 0 ? ix(l, 0) : input_element(l, 1, (uint32_t)k);
+        p->after[i] = k < 0 ? ix(l, 0) : input_element(l, 1, (uint32_t)k + naxes);
+    }
+    return true;
+}
+
+static const Expr *pad_value(Lower *l, DType t)
+{
+    if (has_input(l, 2)) {
+        Tensor v = input(l, 2);
+        Index at[MAX_RANK];
+        for (uint32_t i = 0; i < v.rank; i++)
+            at[i] = ix(l, 0);
+        return load(l, v, at);
+    }
+    return attr_num(l, t, "value", 0);
+}
+
+// Where a place outside reads from: the edge, or the mirror image (period 2n - 2), or one period
+// on.
+static Index outside(Lower *l, Str mode, Index i, Index n)
+{
+    if (str_is(mode, "edge"))
+        return ix_min(l, ix_max(l, i, ix(l, 0)), ix_addc(l, n, -1));
+    if (str_is(mode, "wrap"))
+        return ix_mod(l, i, n);
+    Index period = ix_max(l, ix_addc(l, ix_scale(l, n, 2), -2), ix(l, 1)), r = ix_mod(l, i, period);
+    return ix_min(l, r, ix_sub(l, period, r));
+}
+
+static void lower_pad(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
+    Pads p;
+    Index o[MAX_RANK], at[MAX_RANK];
+    Str mode = node_str(l->n, "mode", "constant");
+    bool fixed = str_is(mode, "constant");
+    const Expr *where = NULL;
+    if (!fixed && !str_is(mode, "edge") && !str_is(mode, "reflect") && !str_is(mode, "wrap")) {
+        not_supported(l, "Pad with mode \"%.*s\"", STR_ARG(str_escaped(l->arena, mode)));
+        return;
+    }
+    if (!pads_of(&s, x.rank, &p) && !runtime_pads(l, x, &p))
+        return;
+    for (uint32_t i = 0; i < y.rank; i++)
+        define_dim(l, y.dims[i], ix_add(l, x.dims[i], ix_add(l, p.before[i], p.after[i])));
+    kernel(l, "pad");
+    par_all(l, y, o);
+    for (uint32_t i = 0; i < y.rank; i++) {
+        at[i] = ix_sub(l, o[i], p.before[i]);
+        if (fixed)
+            where = both(l, where, inside(l, at[i], x.dims[i]));
+        else if (!poly_equals(p.before[i], 0) || !poly_equals(p.after[i], 0))
+            at[i] = outside(l, mode, at[i], x.dims[i]);
+    }
+    const Expr *e = load(l, x, at);
+    store(l, y, o, where ? select_(l, where, e, pad_value(l, y.dtype)) : e);
+    kernel_end(l);
+}
+
+const OpDef ops_pad[] = {
+    {"Pad", 1, infer_pad, lower_pad, {NULL}, NULL},
+    {0},
+};

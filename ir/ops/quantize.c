@@ -1,0 +1,150 @@
+// Quantisation: QuantizeLinear, DequantizeLinear (per tensor, per axis, blocked),
+// DynamicQuantizeLinear.
+
+#include "ir/ops/common.h"
+
+#include <string.h>
+
+// A parameter's element for o: one for all, one along the axis, or one a block.
+static const Expr *parameter(Lower *l, Tensor p, Tensor x, const Index *o)
+{
+    Index at[MAX_RANK];
+    int64_t axis = node_int(l->n, "axis", 1), block = node_int(l->n, "block_size", 0);
+    axis += axis < 0 ? x.rank : 0;
+    if (p.rank == 0)
+        return load(l, p, NULL);
+    if (block > 0) {
+        memcpy(at, o, sizeof at);
+        at[axis] = ix_div(l, o[axis], ix(l, block));
+        return load(l, p, at);
+    }
+    if (p.rank == 1) {
+        at[0] = poly_equals(p.dims[0], 1) || axis >= x.rank ? ix(l, 0) : o[axis];
+        return load(l, p, at);
+    }
+    return load_broadcast(l, p, x.rank, o);
+}
+
+static double low_of(DType t)
+{
+    int bits = dtype_info(t)->bits;
+    return dtype_is_signed(t) ? -(double)((int64_t)1 << (bits - 1)) : 0;
+}
+
+static double high_of(DType t)
+{
+    int bits = dtype_info(t)->bits;
+    return (double)(((int64_t)1 << (dtype_is_signed(t) ? bits - 1 : bits)) - 1);
+}
+
+static void infer_quantize(Infer *s)
+{
+    const Value *zero_point = infer_in(s, 2);
+    DType t = (DType)node_int(s->n, "output_dtype", 0);
+    if (zero_point && zero_point->dtype != DT_NONE)
+        t = zero_point->dtype;
+    infer_dtype(s, 0, t > DT_NONE && t < DT_COUNT ? t : DT_U8);
+    same_as_0(s);
+}
+
+// saturate(round(x / scale) + zero_point), ties to even; float8 and float4 saturate without
+// rounding to integers.
+static void lower_quantize(Lower *l)
+{
+    Tensor x = input(l, 0), scale = input(l, 1), y = output(l, 0);
+    Index o[MAX_RANK];
+    int64_t precision = node_int(l->n, "precision", 0);
+    DType t = precision == DT_F64 ? DT_F64 : scale.dtype == DT_F64 ? DT_F64 : DT_F32;
+    kernel(l, "quantize");
+    par_all(l, y, o);
+    const Expr *xe = cast(l, t, load(l, x, o)),
+               *e = div_(l, xe, cast(l, t, parameter(l, scale, x, o)));
+    if (precision == 0 && dtype_is_small_float(scale.dtype) && x.dtype == scale.dtype)
+        e = cast(l, t, div_(l, load(l, x, o), parameter(l, scale, x, o)));
+    bool to_float = dtype_is_float(y.dtype);
+    if (!to_float)
+        e = unary(l, U_ROUND, e);
+    if (has_input(l, 2))
+        e = add(l, e, cast(l, t, parameter(l, input(l, 2), x, o)));
+    if (!to_float)
+        e = min_(l, max_(l, e, num(l, t, low_of(y.dtype))), num(l, t, high_of(y.dtype)));
+    store(l, y, o, expr_cast(l->module, y.dtype, e, node_int(l->n, "saturate", 1) != 0));
+    kernel_end(l);
+}
+
+static void infer_dequantize(Infer *s)
+{
+    const Value *scale = infer_in(s, 1);
+    DType t = (DType)node_int(s->n, "output_dtype", 0);
+    if (t > DT_NONE && t < DT_COUNT)
+        infer_dtype(s, 0, t);
+    else if (scale && scale->dtype != DT_NONE)
+        infer_dtype(s, 0, scale->dtype);
+    same_as_0(s);
+}
+
+static void lower_dequantize(Lower *l)
+{
+    Tensor x = input(l, 0), scale = input(l, 1), y = output(l, 0);
+    Index o[MAX_RANK];
+    kernel(l, "dequantize");
+    par_all(l, y, o);
+    DType t = scale.dtype == DT_F64 ? DT_F64 : DT_F32;
+    const Expr *e;
+    if (dtype_is_float(x.dtype)) {
+        e = cast(l, t, load(l, x, o));
+        if (has_input(l, 2))
+            e = sub(l, e, cast(l, t, parameter(l, input(l, 2), x, o)));
+    } else {
+        const Expr *i = cast(l, DT_I64, load(l, x, o));
+        if (has_input(l, 2))
+            i = sub(l, i, cast(l, DT_I64, parameter(l, input(l, 2), x, o)));
+        e = cast(l, t, i);
+    }
+    store(l, y, o, cast(l, y.dtype, mul(l, e, cast(l, t, parameter(l, scale, x, o)))));
+    kernel_end(l);
+}
+
+static void infer_dynamic(Infer *s)
+{
+    infer_same(s, 0, 0);
+    infer_shape(s, 1, 0, NULL);
+    infer_shape(s, 2, 0, NULL);
+}
+
+// Scale and zero point from the range of x, which always holds 0. Spec: DynamicQuantizeLinear-11.
+static void lower_dynamic(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0), scale = output(l, 1), point = output(l, 2);
+    Index o[MAX_RANK], vars[MAX_RANK];
+    const Expr *extreme[2], *z = zero(l, DT_F32), *top = num(l, DT_F32, 255);
+    if (!scale.buffer)
+        scale = temp(l, "scale", DT_F32, 0, NULL);
+    if (!point.buffer)
+        point = temp(l, "zero_point", DT_U8, 0, NULL);
+    kernel(l, "dynamic_scale");
+    for (int k = 0; k < 2; k++) {
+        for (uint32_t i = 0; i < x.rank; i++)
+            vars[i] = red(l, x.dims[i]);
+        extreme[k] = reduce(l, k ? R_MAX : R_MIN, x.rank, vars, NULL, load(l, x, vars));
+    }
+    const Expr *low = min_(l, z, extreme[0]), *high = max_(l, z, extreme[1]),
+               *s = div_(l, sub(l, high, low), top);
+    store(l, scale, NULL, s);
+    const Expr *p = unary(l, U_ROUND, min_(l, max_(l, div_(l, sub(l, z, low), s), z), top));
+    store(l, point, NULL, cast(l, DT_U8, p));
+    kernel_end(l);
+    kernel(l, "dynamic_quantize");
+    par_all(l, y, o);
+    const Expr *e = add(l, unary(l, U_ROUND, div_(l, load(l, x, o), load(l, scale, NULL))),
+                        cast(l, DT_F32, load(l, point, NULL)));
+    store(l, y, o, cast(l, DT_U8, min_(l, max_(l, e, z), top)));
+    kernel_end(l);
+}
+
+const OpDef ops_quantize[] = {
+    {"QuantizeLinear", 10, infer_quantize, lower_quantize, {NULL}, NULL},
+    {"DequantizeLinear", 10, infer_dequantize, lower_dequantize, {NULL}, NULL},
+    {"DynamicQuantizeLinear", 11, infer_dynamic, lower_dynamic, {NULL}, NULL},
+    {0},
+};
