@@ -3,6 +3,7 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "codegen/embedded.h"
+#include "codegen/fix_sizes.h"
 #include "ir/lower.h"
 #include "passes/pass.h"
 
@@ -41,6 +42,8 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
 
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
+    if (!fix_sizes(m, o, &report->error))
+        return NULL;
     PassContext passes = {.diags = diags};
     if (!pass_pipeline(m, &passes) || diags->errors)
         return NULL;
