@@ -312,8 +312,8 @@ int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport
 {
     *report = (CompileReport){0};
     Module *mod = compile_to_module(m, o, diags, report);
-    if (!mod)
-        return 1;
+    if (!mod) // no diagnostic: an option does not fit the model
+        return report->error.len && !diags->errors ? 2 : 1;
     Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
