@@ -3,6 +3,7 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "codegen/embedded.h"
+#include "codegen/fix_sizes.h"
 #include "ir/lower.h"
 #include "passes/pass.h"
 
@@ -41,6 +42,8 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
 
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
+    if (!fix_sizes(m, o, &report->error))
+        return NULL;
     PassContext passes = {.diags = diags};
     if (!pass_pipeline(m, &passes) || diags->errors)
         return NULL;
@@ -309,8 +312,8 @@ int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport
 {
     *report = (CompileReport){0};
     Module *mod = compile_to_module(m, o, diags, report);
-    if (!mod)
-        return 1;
+    if (!mod) // no diagnostic: an option does not fit the model
+        return report->error.len && !diags->errors ? 2 : 1;
     Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)

@@ -17,7 +17,9 @@ enum {
     OPT_NO_FUSE,
     OPT_STRICT,
     OPT_CC,
-    OPT_KEEP
+    OPT_KEEP,
+    OPT_DIM,
+    OPT_SHAPE
 };
 
 static const ToolOption options[] = {
@@ -32,6 +34,8 @@ static const ToolOption options[] = {
     [OPT_STRICT] = {"--strict-fp", NULL, "no contraction of multiply and add"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
+    [OPT_DIM] = {"--dim", "NAME=SIZE", "fix a named dim"},
+    [OPT_SHAPE] = {"--shape", "INPUT=1x3x224x224", "fix the shape of an input"},
     {0},
 };
 
@@ -130,6 +134,12 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         break;
     case OPT_KEEP:
         o->keep = value;
+        break;
+    case OPT_DIM:
+    case OPT_SHAPE:
+        ok = o->nfixed < MAX_FIXED;
+        if (ok)
+            o->fixed[o->nfixed++] = (FixedSize){value, option == OPT_SHAPE};
     }
     if (!ok)
         tool_error(t, 0, "%s is not understood here", value);
