@@ -28,7 +28,7 @@ enum State { NEW, READY, AT_BLOCK, AT_WARP, DONE };
 struct Thread {
     State state;
     Fiber *fiber;
-    const void *site;
+    int line;
     unsigned mask;
     uint3 index;
 };
@@ -146,12 +146,12 @@ Fiber *fiber_take()
     return f;
 }
 
-void wait_here(State state, unsigned mask, const void *site)
+void wait_here(State state, unsigned mask, int line)
 {
     Thread &t = threads[current];
     t.state = state;
     t.mask = mask;
-    t.site = site;
+    t.line = line;
     switch_to(t.fiber, &scheduler);
 }
 
@@ -188,19 +188,19 @@ bool release_warps()
 bool release_block()
 {
     size_t waiting = 0;
-    const void *site = nullptr;
+    int line = 0;
     for (Thread &t : threads) {
         if (t.state == DONE)
             continue;
-        if (t.state != AT_BLOCK || (waiting && t.site != site))
-            fault("divergent barrier", t.site);
-        site = t.site;
+        if (t.state != AT_BLOCK || (waiting && t.line != line))
+            fault("divergent barrier");
+        line = t.line;
         waiting++;
     }
     if (!waiting)
         return false;
     if (waiting != threads.size())
-        fault("divergent barrier", site);
+        fault("divergent barrier");
     phase++;
     for (size_t t = 0; t < threads.size(); t++)
         release(t);
@@ -267,22 +267,22 @@ int cuemu_lane()
 {
     return current % 32;
 }
-void cuemu_block_wait(const void *site)
+void cuemu_block_wait(int line)
 {
-    wait_here(AT_BLOCK, ~0u, site);
+    wait_here(AT_BLOCK, ~0u, line);
 }
-void cuemu_warp_wait(unsigned mask, const void *site)
+void cuemu_warp_wait(unsigned mask)
 {
-    wait_here(AT_WARP, mask, site);
+    wait_here(AT_WARP, mask, 0);
 }
 
-uint64_t cuemu_exchange(unsigned mask, uint64_t mine, int lane, const void *site)
+uint64_t cuemu_exchange(unsigned mask, uint64_t mine, int lane)
 {
     slots[current] = mine;
-    cuemu_warp_wait(mask, site);
+    cuemu_warp_wait(mask);
     size_t from = (size_t)(current / 32 * 32 + lane);
     uint64_t got = from < slots.size() ? slots[from] : mine;
-    cuemu_warp_wait(mask, site);
+    cuemu_warp_wait(mask);
     return got;
 }
 

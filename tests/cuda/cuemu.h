@@ -39,20 +39,21 @@ void cuemu_launch(dim3 grid, dim3 block, const std::function<void()> &body);
 void *cuemu_alloc(size_t bytes);
 // Marks an access as atomic: it races with plain accesses only.
 void cuemu_atomic(const void *at, size_t bytes);
-void cuemu_warp_wait(unsigned mask, const void *site);
-void cuemu_block_wait(const void *site);
-uint64_t cuemu_exchange(unsigned mask, uint64_t mine, int lane, const void *site);
+void cuemu_warp_wait(unsigned mask);
+void cuemu_block_wait(int line);
+uint64_t cuemu_exchange(unsigned mask, uint64_t mine, int lane);
 int cuemu_lane();
 
 #define CUEMU_OUTSIDE __attribute__((noinline, no_sanitize("thread")))
 
-[[maybe_unused]] static CUEMU_OUTSIDE void __syncthreads()
+// A barrier is known by its line: the compiler may copy a call, so its address says nothing.
+[[maybe_unused]] static void __syncthreads(int line = __builtin_LINE())
 {
-    cuemu_block_wait(__builtin_return_address(0));
+    cuemu_block_wait(line);
 }
-[[maybe_unused]] static CUEMU_OUTSIDE void __syncwarp(unsigned mask = ~0u)
+[[maybe_unused]] static void __syncwarp(unsigned mask = ~0u)
 {
-    cuemu_warp_wait(mask, __builtin_return_address(0));
+    cuemu_warp_wait(mask);
 }
 
 template <class T> CUEMU_OUTSIDE T cuemu_shuffle(unsigned mask, T v, int lane)
@@ -60,7 +61,7 @@ template <class T> CUEMU_OUTSIDE T cuemu_shuffle(unsigned mask, T v, int lane)
     static_assert(sizeof(T) <= 8);
     uint64_t bits = 0;
     memcpy(&bits, &v, sizeof v);
-    bits = cuemu_exchange(mask, bits, lane, __builtin_return_address(0));
+    bits = cuemu_exchange(mask, bits, lane);
     memcpy(&v, &bits, sizeof v);
     return v;
 }
