@@ -5,6 +5,9 @@
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
 #include "ir/lower.h"
+#include "ir/infer.h"
+#include "passes/insert_casts.h"
+#include "passes/lint/lint.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -43,6 +46,18 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
     if (!fix_sizes(m, o, &report->error))
+        return NULL;
+    Repair repair = {.unsafe = o->unsafe_fixes};
+    if (o->fix || o->unsafe_fixes) {
+        infer_model(m, NULL);
+        insert_casts(m, &repair);
+        insert_transfers(m, &repair);
+        report->casts = repair.casts;
+        report->transfers = repair.transfers;
+        report->retyped = repair.retyped;
+    }
+    lint_model(m, diags, NULL, NULL);
+    if (diags->errors)
         return NULL;
     PassContext passes = {.diags = diags};
     if (!pass_pipeline(m, &passes) || diags->errors)

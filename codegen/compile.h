@@ -31,6 +31,7 @@ typedef struct CompileOptions {
     const char *keep;   // a folder for all that is made on the way; NULL: a temporary one
     bool weights_file, no_override, no_fuse, strict_fp, verbose;
     GemmKind gemm;
+    bool fix, unsafe_fixes; // repair the model first: the safe fixes, or all
     FixedSize fixed[MAX_FIXED];
     uint32_t nfixed;
 } CompileOptions;
@@ -38,6 +39,7 @@ typedef struct CompileOptions {
 // What came of it; for reports.
 typedef struct CompileReport {
     uint32_t nkernels;
+    uint32_t casts, transfers, retyped; // what the repair inserted and changed
     bool fixed;           // all sizes are known: peak and bound hold
     int64_t peak, bound;  // bytes of the arena, and what no plan can do without
     int64_t weights_size; // bytes

@@ -156,9 +156,8 @@ static void offer_fix(Lint *l, Diag *d, ValueId origin, DType want, const char *
     uint64_t n;
     if (data && strcmp(kind, "input") != 0) {
         bool exact = lint_exact(l->m, data, want, &n);
-        diag_fix(l->diags, d, exact, "store \"%.*s\" as %s (%s%llu values%s): 0 casts added",
-                 STR_ARG(name), dtype_name(want), exact ? "all " : "", (unsigned long long)n,
-                 exact ? " exact" : ", some are rounded");
+        diag_fix(l->diags, d, exact, "store \"%.*s\" as %s (%s): 0 casts added", STR_ARG(name),
+                 dtype_name(want), exact ? "every value exact" : "some values are rounded");
         return;
     }
     bool widens = dtype_is_float(v->dtype) && dtype_is_float(want) &&
@@ -197,8 +196,8 @@ void lint_operands(Lint *l)
         const Value *v = value_at(l->m, origin);
         uint64_t count = v->init ? tensor_count(v->init) : 0;
         if (count && count != UINT64_MAX)
-            diag_note(l->diags, d, "%s begins at %s \"%.*s\" (%llu elements)", dtype_name(have),
-                      kind, STR_ARG(name), (unsigned long long)count);
+            diag_note(l->diags, d, "%s begins at %s \"%.*s\" (%llu element%s)", dtype_name(have),
+                      kind, STR_ARG(name), (unsigned long long)count, count == 1 ? "" : "s");
         else
             diag_note(l->diags, d, "%s begins at %s \"%.*s\"", dtype_name(have), kind,
                       STR_ARG(name));
