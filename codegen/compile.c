@@ -3,7 +3,11 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "codegen/embedded.h"
+#include "codegen/fix_sizes.h"
 #include "ir/lower.h"
+#include "ir/infer.h"
+#include "passes/insert_casts.h"
+#include "passes/lint/lint.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -41,6 +45,20 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
 
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
+    if (!fix_sizes(m, o, &report->error))
+        return NULL;
+    Repair repair = {.unsafe = o->unsafe_fixes};
+    if (o->fix || o->unsafe_fixes) {
+        infer_model(m, NULL);
+        insert_casts(m, &repair);
+        insert_transfers(m, &repair);
+        report->casts = repair.casts;
+        report->transfers = repair.transfers;
+        report->retyped = repair.retyped;
+    }
+    lint_model(m, diags, NULL, NULL);
+    if (diags->errors)
+        return NULL;
     PassContext passes = {.diags = diags};
     if (!pass_pipeline(m, &passes) || diags->errors)
         return NULL;
@@ -309,8 +327,8 @@ int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport
 {
     *report = (CompileReport){0};
     Module *mod = compile_to_module(m, o, diags, report);
-    if (!mod)
-        return 1;
+    if (!mod) // no diagnostic: an option does not fit the model
+        return report->error.len && !diags->errors ? 2 : 1;
     Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)

@@ -15,6 +15,13 @@ typedef enum EmitKind {
     EMIT_BITCODE // for `cameo run`: made by clang, weights given in memory
 } EmitKind;
 
+// A size that the user fixes: of a named dim ("batch=4"), or of an input ("x=1x3x224x224").
+typedef struct FixedSize {
+    const char *text;
+    bool is_shape;
+} FixedSize;
+enum { MAX_FIXED = 64 };
+
 typedef struct CompileOptions {
     EmitKind kind;
     const char *out;    // the file to write; EMIT_BITCODE: where the bitcode goes
@@ -24,11 +31,15 @@ typedef struct CompileOptions {
     const char *keep;   // a folder for all that is made on the way; NULL: a temporary one
     bool weights_file, no_override, no_fuse, strict_fp, verbose;
     GemmKind gemm;
+    bool fix, unsafe_fixes; // repair the model first: the safe fixes, or all
+    FixedSize fixed[MAX_FIXED];
+    uint32_t nfixed;
 } CompileOptions;
 
 // What came of it; for reports.
 typedef struct CompileReport {
     uint32_t nkernels;
+    uint32_t casts, transfers, retyped; // what the repair inserted and changed
     bool fixed;           // all sizes are known: peak and bound hold
     int64_t peak, bound;  // bytes of the arena, and what no plan can do without
     int64_t weights_size; // bytes

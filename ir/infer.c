@@ -375,6 +375,21 @@ static ValueId var_find(const TypeVars *vars, const char *name)
     return 0;
 }
 
+// The first operand binds; where operands differ the model's dominant dtype does.
+static void bind_var(const Model *m, TypeVars *vars, const char *name, ValueId from)
+{
+    for (uint32_t i = 0; i < vars->n; i++) {
+        if (strcmp(vars->at[i].name, name) != 0)
+            continue;
+        DType bound = value_at(m, vars->at[i].from)->dtype, other = value_at(m, from)->dtype;
+        if (bound != other && other == m->dominant)
+            vars->at[i].from = from;
+        return;
+    }
+    if (vars->n < MAX_TYPE_VARS)
+        vars->at[vars->n++] = (TypeVar){name, from};
+}
+
 static void bind_vars(Infer *s, TypeVars *vars)
 {
     const Schema *schema = s->n->schema;
@@ -386,8 +401,7 @@ static void bind_vars(Infer *s, TypeVars *vars)
             continue;
         if (p->option == PARAM_VARIADIC && !p->homogeneous)
             continue;
-        if (!var_find(vars, p->type_var) && vars->n < MAX_TYPE_VARS)
-            vars->at[vars->n++] = (TypeVar){p->type_var, s->n->in[i]};
+        bind_var(s->model, vars, p->type_var, s->n->in[i]);
     }
 }
 
@@ -534,11 +548,31 @@ static void note_declarations(Model *m)
     }
 }
 
+// The float dtype that most bytes of the main graph's weights have.
+static DType dominant_dtype(const Model *m)
+{
+    uint64_t bytes[DT_COUNT] = {0};
+    DType best = DT_NONE;
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(m, g)->initializers.len; i++) {
+            const TensorData *t = graph_at(m, g)->initializers.at[i].data;
+            uint64_t n = tensor_count(t);
+            if (t->dtype > 0 && t->dtype < DT_COUNT && dtype_is_float((DType)t->dtype) &&
+                n != UINT64_MAX)
+                bytes[t->dtype] += n * dtype_info((DType)t->dtype)->bytes;
+        }
+    for (int t = 1; t < DT_COUNT; t++)
+        if (bytes[t] > bytes[best])
+            best = (DType)t;
+    return best;
+}
+
 void infer_model(Model *m, Diags *diags)
 {
     Infer s = {.model = m, .polys = m->polys, .arena = m->arena, .diags = diags};
     registry_bind(m);
     note_declarations(m);
+    m->dominant = dominant_dtype(m);
     if (!m->main)
         return;
     const Graph *g = graph_at(m, m->main);

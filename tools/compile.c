@@ -17,7 +17,11 @@ enum {
     OPT_NO_FUSE,
     OPT_STRICT,
     OPT_CC,
-    OPT_KEEP
+    OPT_KEEP,
+    OPT_DIM,
+    OPT_SHAPE,
+    OPT_FIX,
+    OPT_UNSAFE
 };
 
 static const ToolOption options[] = {
@@ -32,6 +36,10 @@ static const ToolOption options[] = {
     [OPT_STRICT] = {"--strict-fp", NULL, "no contraction of multiply and add"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
+    [OPT_DIM] = {"--dim", "NAME=SIZE", "fix a named dim"},
+    [OPT_SHAPE] = {"--shape", "INPUT=1x3x224x224", "fix the shape of an input"},
+    [OPT_FIX] = {"--fix", NULL, "apply the safe repairs of lint first"},
+    [OPT_UNSAFE] = {"--unsafe-fixes", NULL, "apply the unsafe ones too"},
     {0},
 };
 
@@ -125,11 +133,23 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_STRICT:
         o->strict_fp = true;
         break;
+    case OPT_FIX:
+        o->fix = true;
+        break;
+    case OPT_UNSAFE:
+        o->fix = o->unsafe_fixes = true;
+        break;
     case OPT_CC:
         o->cc = value;
         break;
     case OPT_KEEP:
         o->keep = value;
+        break;
+    case OPT_DIM:
+    case OPT_SHAPE:
+        ok = o->nfixed < MAX_FIXED;
+        if (ok)
+            o->fixed[o->nfixed++] = (FixedSize){value, option == OPT_SHAPE};
     }
     if (!ok)
         tool_error(t, 0, "%s is not understood here", value);
@@ -149,6 +169,9 @@ static int compile(const Tool *t, const Asked *a)
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));
+        if (!status && a->o.fix && !tool_style.quiet)
+            fprintf(stderr, "repaired: %u constants retyped, %u casts and %u transfers inserted\n",
+                    report.retyped, report.casts, report.transfers);
         if (!status && tool_style.verbose && report.fixed)
             fprintf(stderr, "%u kernels, %lld bytes of weights, arena %lld bytes (bound %lld)\n",
                     report.nkernels, (long long)report.weights_size, (long long)report.peak,

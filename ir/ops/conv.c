@@ -29,7 +29,7 @@ static void infer_conv(Infer *s, uint32_t weight)
         infer_error(s, "attribute %s does not fit", fault);
         return;
     }
-    int64_t c, wc, group = node_int(s->n, "group", 1);
+    int64_t c = 0, wc = 0, group = node_int(s->n, "group", 1);
     if (group < 1 ||
         (poly_is_const(x->dims[1], &c) && poly_is_const(w->dims[1], &wc) && c != wc * group)) {
         infer_error(s, "%lld input channels do not fit weights of %lld channels in %lld groups",

@@ -420,11 +420,12 @@ static void lower_space_to_depth(Lower *l)
     Index o[MAX_RANK], b = ix(l, node_int(l->n, "blocksize", 1));
     kernel(l, "space_to_depth");
     par_all(l, y, o);
-    bool crd = str_is(node_str(l->n, "mode", "DCR"), "CRD");
+    // DCR: the place in the block is the outer part of the channel; CRD: the inner.
+    bool inner = str_is(node_str(l->n, "mode", "DCR"), "CRD");
     Index square = ix_mul(l, b, b);
-    Index block = crd ? ix_mod(l, o[1], square) : ix_div(l, o[1], x.dims[1]);
-    Index at[4] = {o[0], crd ? ix_div(l, o[1], square) : ix_mod(l, o[1], x.dims[1]),
-                   ix_add(l, ix_mul(l, o[2], b), ix_div(l, block, b)),
+    Index block = inner ? ix_mod(l, o[1], square) : ix_div(l, o[1], x.dims[1]);
+    Index channel = inner ? ix_div(l, o[1], square) : ix_mod(l, o[1], x.dims[1]);
+    Index at[4] = {o[0], channel, ix_add(l, ix_mul(l, o[2], b), ix_div(l, block, b)),
                    ix_add(l, ix_mul(l, o[3], b), ix_mod(l, block, b))};
     store(l, y, o, load(l, x, at));
     kernel_end(l);

@@ -340,11 +340,13 @@ static void infer_one_hot(Infer *s)
     int64_t axis = infer_axis(s, node_int(s->n, "axis", -1), x->rank + 1);
     const Index *depth = infer_content(s, 1, &n);
     const void *at = infer_constant(s, 1, &data);
-    Index d = depth && n == 1 ? depth[0]
-              : at            ? poly_const(s->polys, scalar_cast((DType)data->dtype, DT_I64,
-                                                                 scalar_load((DType)data->dtype, at), true)
-                                                         .i)
-                              : infer_data_dim(s, 0, (uint32_t)(axis < 0 ? 0 : axis), "depth");
+    Index d = infer_data_dim(s, 0, (uint32_t)(axis < 0 ? 0 : axis), "depth");
+    if (depth && n == 1) {
+        d = depth[0];
+    } else if (at) {
+        DType t = (DType)data->dtype;
+        d = poly_const(s->polys, scalar_cast(t, DT_I64, scalar_load(t, at), true).i);
+    }
     for (int32_t i = 0; axis >= 0 && i <= x->rank; i++)
         dims[i] = i == axis ? d : x->dims[from++];
     if (axis >= 0)

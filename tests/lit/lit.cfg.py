@@ -16,3 +16,4 @@ config.substitutions += [
     ("%root", root),
 ]
 config.environment["NO_COLOR"] = "1"
+config.environment["PATH"] = "/usr/lib/llvm-19/bin:" + os.environ["PATH"]

@@ -1,0 +1,195 @@
+// ST001, ST002, ST003, ST005: graphs that are not what the format asks for.
+
+#include "passes/lint/lint.h"
+
+#include <string.h>
+
+void lint_duplicates(Lint *l)
+{
+    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+        Map seen = {.arena = l->arena};
+        for (ValueId v = 1; v < l->m->values.len; v++) {
+            const Value *value = value_at(l->m, v);
+            bool added;
+            if (value->graph != g || value->def == DEF_NONE || value->name.len == 0)
+                continue;
+            uint32_t *first = map_put(&seen, value->name, &added);
+            if (added) {
+                *first = v;
+                continue;
+            }
+            Str name = str_escaped(l->arena, value->name);
+            Diag *d = diag(l->diags, "ST001", SEV_ERROR, location_value(l->m, l->arena, v),
+                           "value \"%.*s\" is defined twice", STR_ARG(name));
+            d->value = name;
+            diag_note(l->diags, d, "first defined at %.*s",
+                      STR_ARG(location_value(l->m, l->arena, *first)));
+        }
+    }
+}
+
+// ---- ST002
+// ----------------------------------------------------------------------------------------------
+
+static void dangling_uses(Lint *l)
+{
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        const Node *n = node_at(l->m, id);
+        for (uint32_t i = 0; !n->dead && i < n->nin; i++) {
+            if (!n->in[i] || value_at(l->m, n->in[i])->def != DEF_NONE)
+                continue;
+            Str name = str_escaped(l->arena, value_at(l->m, n->in[i])->name);
+            Diag *d = diag(l->diags, "ST002", SEV_ERROR, location_operand(l->m, l->arena, id, i),
+                           "nothing defines \"%.*s\"", STR_ARG(name));
+            d->value = name;
+            d->op = str_escaped(l->arena, n->op);
+            d->node = str_escaped(l->arena, n->name);
+        }
+    }
+    for (GraphId g = 1; g < l->m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(l->m, g)->outputs.len; i++) {
+            const Value *v = value_at(l->m, graph_at(l->m, g)->outputs.at[i].value);
+            if (v->def != DEF_NONE || v->name.len == 0)
+                continue;
+            Str name = str_escaped(l->arena, v->name), where = location_graph(l->m, l->arena, g);
+            Diag *d = diag(l->diags, "ST002", SEV_ERROR,
+                           str_printf(l->arena, "%.*s/output(%.*s)", STR_ARG(where), STR_ARG(name)),
+                           "nothing defines output \"%.*s\"", STR_ARG(name));
+            d->value = name;
+        }
+}
+
+typedef struct Cycles {
+    Lint *l;
+    unsigned char *state; // by node: 0 new, 1 open, 2 done
+    NodeId *stack;
+    uint32_t *next; // the operand to look at
+    uint32_t depth;
+} Cycles;
+
+static void report_cycle(Cycles *c, NodeId back_to)
+{
+    Lint *l = c->l;
+    uint32_t from = c->depth - 1;
+    while (c->stack[from] != back_to)
+        from--;
+    Diag *d = diag(l->diags, "ST002", SEV_ERROR, location_node(l->m, l->arena, back_to),
+                   "%u node%s need%s each other's results", c->depth - from,
+                   c->depth - from == 1 ? "" : "s", c->depth - from == 1 ? "s" : "");
+    for (uint32_t i = c->depth; i-- > from;)
+        diag_note(l->diags, d, "  %.*s %s", STR_ARG(location_node(l->m, l->arena, c->stack[i])),
+                  i == from ? "-> back to the first" : "->");
+    d->node = str_escaped(l->arena, node_at(l->m, back_to)->name);
+    d->op = str_escaped(l->arena, node_at(l->m, back_to)->op);
+}
+
+// Depth first along operands, with a stack of its own: chains may be as long as the model.
+static void search_cycles(Cycles *c, NodeId root)
+{
+    const Model *m = c->l->m;
+    c->stack[0] = root;
+    c->next[0] = 0;
+    c->depth = 1;
+    c->state[root] = 1;
+    while (c->depth) {
+        NodeId id = c->stack[c->depth - 1];
+        const Node *n = node_at(m, id);
+        uint32_t i = c->next[c->depth - 1]++;
+        if (i >= n->nin) {
+            c->state[id] = 2;
+            c->depth--;
+            continue;
+        }
+        const Value *v = value_at(m, n->in[i]);
+        if (!n->in[i] || v->def != DEF_NODE || node_at(m, v->node)->dead || c->state[v->node] == 2)
+            continue;
+        if (c->state[v->node] == 1) {
+            report_cycle(c, v->node);
+            continue;
+        }
+        c->state[v->node] = 1;
+        c->stack[c->depth] = v->node;
+        c->next[c->depth++] = 0;
+    }
+}
+
+void lint_dangling(Lint *l)
+{
+    uint32_t n = l->m->nodes.len;
+    Cycles c = {l, NEWS(l->arena, unsigned char, n), NEWS(l->arena, NodeId, n + 1),
+                NEWS(l->arena, uint32_t, n + 1), 0};
+    dangling_uses(l);
+    for (NodeId id = 1; id < n; id++)
+        if (!node_at(l->m, id)->dead && c.state[id] == 0)
+            search_cycles(&c, id);
+}
+
+// ---- ST003, ST005
+// ---------------------------------------------------------------------------------------
+
+static void check_payload(Lint *l, TensorData *t, Str where)
+{
+    Str error = STR_NONE;
+    if (tensor_elements(l->m, t, &error) || !error.len)
+        return;
+    Diag *d = diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
+                   STR_ARG(str_escaped(l->arena, t->name)), STR_ARG(error));
+    d->value = str_escaped(l->arena, t->name);
+}
+
+void lint_payloads(Lint *l)
+{
+    for (GraphId g = 1; g < l->m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(l->m, g)->initializers.len; i++) {
+            TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
+            Str where = location_graph(l->m, l->arena, g);
+            check_payload(l, t,
+                          str_printf(l->arena, "%.*s/initializer(%.*s)", STR_ARG(where),
+                                     STR_ARG(str_escaped(l->arena, t->name))));
+        }
+    for (NodeId id = 1; id < l->m->nodes.len; id++)
+        for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nattrs; i++)
+            if (node_at(l->m, id)->attrs[i].t)
+                check_payload(l, node_at(l->m, id)->attrs[i].t, location_node(l->m, l->arena, id));
+}
+
+static bool is_function(const Model *m, const Node *n)
+{
+    for (uint32_t i = 0; i < m->functions.len; i++) {
+        const Function *f = &m->functions.at[i];
+        if (str_eq(f->name, n->op) && str_eq(f->domain, n->domain) &&
+            str_eq(f->overload, n->overload))
+            return true;
+    }
+    return false;
+}
+
+void lint_operators(Lint *l)
+{
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        const Node *n = node_at(l->m, id);
+        if (n->dead || n->schema || is_function(l->m, n))
+            continue;
+        int64_t opset = opset_of(l->m, n);
+        Str op = str_escaped(l->arena, n->op),
+            domain = n->domain.len ? str_escaped(l->arena, n->domain) : STR("ai.onnx");
+        Str where = location_node(l->m, l->arena, id);
+        Diag *d;
+        if (opset <= 0)
+            d = diag(l->diags, "ST005", SEV_ERROR, where,
+                     "%.*s belongs to domain %.*s, which the model does not import", STR_ARG(op),
+                     STR_ARG(domain));
+        else if (schema_has_domain(n->domain))
+            d = diag(l->diags, "ST005", SEV_ERROR, where,
+                     "domain %.*s has no operator %.*s at opset %lld", STR_ARG(domain), STR_ARG(op),
+                     (long long)opset);
+        else
+            continue; // an operator of somebody's own
+        d->op = op;
+        d->node = str_escaped(l->arena, n->name);
+        const Schema *later = schema_find(n->domain, n->op, INT64_MAX);
+        if (opset > 0 && later)
+            diag_note(l->diags, d, "it exists since opset %d",
+                      schema_find(n->domain, n->op, INT64_MAX)->since);
+    }
+}

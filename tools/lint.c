@@ -1,0 +1,321 @@
+// cameo lint: finds what does not fit, says where it began, and mends it if asked to.
+
+#include "base/file.h"
+#include "base/json.h"
+#include "frontend/export.h"
+#include "frontend/load.h"
+#include "ir/text.h"
+#include "passes/insert_casts.h"
+#include "passes/lint/lint.h"
+#include "tools/tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPT_SELECT,
+    OPT_IGNORE,
+    OPT_FORMAT,
+    OPT_FAIL_ON,
+    OPT_FIX,
+    OPT_UNSAFE,
+    OPT_OUT,
+    OPT_IN_PLACE,
+    OPT_MAX
+};
+
+static const ToolOption options[] = {
+    {"--select", "RULES", "only these rules or families: DT001,ST"},
+    {"--ignore", "RULES", "all but these"},
+    {"--format", "FORMAT", "text (default) or json"},
+    {"--fail-on", "LEVEL", "error (default) or warn"},
+    {"--fix", NULL, "apply the safe fixes and write the repaired model"},
+    {"--unsafe-fixes", NULL, "apply the unsafe ones too"},
+    {"-o", "OUT", "the repaired model (default: NAME.fixed.onnx)"},
+    {"--in-place", NULL, "write the repaired model over the input"},
+    {"--max-per-rule", "N", "print at most N findings a rule"},
+    {0},
+};
+
+typedef struct LintRun {
+    const Tool *tool;
+    const char *select, *ignore, *out;
+    bool json, warn, fix, unsafe, in_place;
+    long max;
+    Arena *arena;
+    VEC(Diag *) found, fixed;
+    uint32_t counts[3];
+    Repair repair;
+    int status;
+} LintRun;
+
+static bool parse_options(LintRun *r, Args *args, const char **files, int *nfiles, int *status)
+{
+    const char *value;
+    for (int i; (i = args_next(args, &value)) != ARG_END;) {
+        bool bad = i == ARG_BAD;
+        if (i == ARG_HELP) {
+            *status = EXIT_CLEAN;
+            return false;
+        }
+        if (i == ARG_FILE)
+            files[(*nfiles)++] = value;
+        else if (i == OPT_SELECT)
+            r->select = value;
+        else if (i == OPT_IGNORE)
+            r->ignore = value;
+        else if (i == OPT_FORMAT)
+            r->json = strcmp(value, "json") == 0, bad = !r->json && strcmp(value, "text") != 0;
+        else if (i == OPT_FAIL_ON)
+            r->warn = strncmp(value, "warn", 4) == 0, bad = !r->warn && strcmp(value, "error") != 0;
+        else if (i == OPT_FIX)
+            r->fix = true;
+        else if (i == OPT_UNSAFE)
+            r->fix = r->unsafe = true;
+        else if (i == OPT_OUT)
+            r->out = value;
+        else if (i == OPT_IN_PLACE)
+            r->in_place = true;
+        else if (i == OPT_MAX)
+            r->max = strtol(value, NULL, 10), bad = r->max <= 0;
+        if (bad) {
+            *status =
+                i == ARG_BAD ? EXIT_USAGE : tool_error(r->tool, EXIT_USAGE, "cannot use %s", value);
+            return false;
+        }
+    }
+    if (*nfiles == 0 || (*nfiles > 1 && r->out)) {
+        *status = tool_error(r->tool, EXIT_USAGE,
+                             *nfiles ? "-o goes with one model" : "no model is given");
+        return false;
+    }
+    return true;
+}
+
+static const char *fixed_path(LintRun *r, const char *path)
+{
+    if (r->in_place)
+        return path;
+    if (r->out)
+        return r->out;
+    const char *dot = strrchr(path, '.');
+    int n = dot && !strchr(dot, '/') ? (int)(dot - path) : (int)strlen(path);
+    return str_printf(r->arena, "%.*s.fixed.onnx", n, path).at;
+}
+
+static int write_model(LintRun *r, const Model *m, const char *path, const char *source)
+{
+    Buf bytes = {0};
+    Str error;
+    bool ok = true;
+    if (!r->in_place && file_same(path, source))
+        return tool_error(r->tool, EXIT_USAGE, "%s is the input; say --in-place to overwrite it",
+                          path);
+    if (str_ends(str_of(path), ".cir") || str_ends(str_of(path), ".onnxtxt"))
+        text_print(m, str_ends(str_of(path), ".cir") ? TEXT_CIR : TEXT_PLAIN, false, &bytes, NULL);
+    else
+        ok = export_onnx(m, &bytes, &error);
+    ok = ok && file_write(path, bytes.at ? bytes.at : "", bytes.len, 0644, &error, r->arena);
+    buf_free(&bytes);
+    return ok ? EXIT_CLEAN : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
+}
+
+static bool same_finding(const Diag *a, const Diag *b)
+{
+    return strcmp(a->rule, b->rule) == 0 && str_eq(a->path, b->path);
+}
+
+// Repairs, lints again, and sorts the findings into those that are gone and those that stay.
+static int repair(LintRun *r, Model *m, Diags *diags, const char *path)
+{
+    Diags after;
+    r->repair.unsafe = r->unsafe;
+    bool changed = insert_casts(m, &r->repair);
+    changed |= insert_transfers(m, &r->repair);
+    diags_init(&after, r->arena, diags->file);
+    lint_model(m, &after, r->select, r->ignore);
+    for (uint32_t i = 0; i < diags->all.len; i++) {
+        bool stays = !changed;
+        for (uint32_t k = 0; k < after.all.len; k++)
+            stays |= same_finding(diags->all.at[i], after.all.at[k]);
+        diags->all.at[i]->fixed = !stays;
+        if (!stays)
+            vec_push(r->arena, &r->fixed, diags->all.at[i]);
+    }
+    *diags = after;
+    return changed || r->out ? write_model(r, m, fixed_path(r, path), path) : EXIT_CLEAN;
+}
+
+static void lint_file(LintRun *r, const char *path)
+{
+    Diags diags;
+    int status = EXIT_CLEAN;
+    diags_init(&diags, r->arena, str_of(path));
+    Model *m = load_model(r->arena, path, &diags, &status);
+    uint32_t before = diags.all.len;
+    if (m) {
+        lint_model(m, &diags, r->select, r->ignore);
+        if (r->fix && diags.all.len > before)
+            status = repair(r, m, &diags, path);
+        else if (r->fix && r->out)
+            status = write_model(r, m, r->out, path);
+    }
+    for (uint32_t i = 0; i < diags.all.len; i++) {
+        vec_push(r->arena, &r->found, diags.all.at[i]);
+        r->counts[diags.all.at[i]->severity]++;
+    }
+    r->status = status > r->status ? status : r->status;
+    if (m)
+        load_close(m);
+}
+
+// ---- what is printed
+// ------------------------------------------------------------------------------------
+
+// By rule, operator, path without indices, and value: stable when a model is edited elsewhere.
+static uint64_t fingerprint(const Diag *d)
+{
+    uint64_t h = hash_bytes(d->rule, strlen(d->rule), 1);
+    h = hash_bytes(d->op.at, d->op.len, h);
+    h = hash_bytes(d->node.at, d->node.len, h);
+    return hash_bytes(d->value.at, d->value.len, h);
+}
+
+static void json_field(Json *j, const char *key, Str value)
+{
+    json_key(j, key);
+    json_str(j, value);
+}
+
+static void json_strings(Json *j, const char *key, const Str *at, uint32_t n)
+{
+    json_key(j, key);
+    json_array(j);
+    for (uint32_t i = 0; i < n; i++)
+        json_str(j, at[i]);
+    json_end_array(j);
+}
+
+static void json_finding(Json *j, const Diag *d)
+{
+    static const char *const severities[] = {"info", "warning", "error"};
+    char print[24];
+    json_object(j);
+    json_field(j, "rule", str_of(d->rule));
+    json_field(j, "severity", str_of(severities[d->severity]));
+    json_field(j, "message", d->message);
+    json_field(j, "file", d->file);
+    json_field(j, "path", d->path);
+    json_field(j, "node", d->node);
+    json_field(j, "op", d->op);
+    json_field(j, "value", d->value);
+    if (d->origin_kind.len) {
+        json_key(j, "origin");
+        json_object(j);
+        json_field(j, "kind", d->origin_kind);
+        json_field(j, "name", d->origin_name);
+        json_end_object(j);
+    }
+    json_strings(j, "chain", d->chain.at, d->chain.len);
+    json_strings(j, "notes", d->notes.at, d->notes.len);
+    json_key(j, "fixes");
+    json_array(j);
+    for (uint32_t i = 0; i < d->fixes.len; i++) {
+        json_object(j);
+        json_field(j, "safety", d->fixes.at[i].safe ? STR("safe") : STR("unsafe"));
+        json_field(j, "text", d->fixes.at[i].text);
+        json_key(j, "casts");
+        json_int(j, d->fixes.at[i].casts);
+        json_key(j, "transfers");
+        json_int(j, d->fixes.at[i].transfers);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    snprintf(print, sizeof print, "%016llx", (unsigned long long)fingerprint(d));
+    json_field(j, "fingerprint", str_of(print));
+    json_end_object(j);
+}
+
+static void print_json(const LintRun *r)
+{
+    Buf out = {0};
+    Json j = {.out = &out};
+    json_object(&j);
+    json_field(&j, "schema", STR("cameo.lint/1"));
+    for (int k = 0; k < 2; k++) {
+        json_key(&j, k ? "fixed" : "findings");
+        json_array(&j);
+        for (uint32_t i = 0; i < (k ? r->fixed.len : r->found.len); i++)
+            json_finding(&j, k ? r->fixed.at[i] : r->found.at[i]);
+        json_end_array(&j);
+    }
+    const struct {
+        const char *key;
+        int64_t value;
+    } counts[] = {{"error", r->counts[SEV_ERROR]},
+                  {"warning", r->counts[SEV_WARNING]},
+                  {"info", r->counts[SEV_INFO]},
+                  {"casts_inserted", r->repair.casts},
+                  {"transfers_inserted", r->repair.transfers},
+                  {"lower_bound", r->repair.lower_bound}};
+    json_key(&j, "summary");
+    json_object(&j);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        json_key(&j, counts[i].key);
+        json_int(&j, counts[i].value);
+    }
+    json_key(&j, "proved_minimal");
+    json_bool(&j, r->repair.casts + r->repair.transfers == r->repair.lower_bound);
+    json_end_object(&j);
+    json_end_object(&j);
+    printf("%s\n", out.at);
+    buf_free(&out);
+}
+
+static void print_text(const LintRun *r)
+{
+    Buf out = {0};
+    for (uint32_t i = 0; i < r->found.len; i++) {
+        long seen = 0;
+        for (uint32_t k = 0; k < i && r->max; k++)
+            seen += strcmp(r->found.at[k]->rule, r->found.at[i]->rule) == 0;
+        if (!r->max || seen < r->max)
+            diag_print(r->found.at[i], &out, tool_style.colour);
+    }
+    for (uint32_t i = 0; i < r->fixed.len; i++)
+        buf_printf(&out, "fixed[%s]: %.*s\n", r->fixed.at[i]->rule,
+                   STR_ARG(r->fixed.at[i]->message));
+    if (r->fix)
+        buf_printf(&out,
+                   "%u constants retyped, %u casts and %u transfers inserted, lower bound %u\n",
+                   r->repair.retyped, r->repair.casts, r->repair.transfers, r->repair.lower_bound);
+    if (!tool_style.quiet)
+        buf_printf(&out, "%u errors, %u warnings\n", r->counts[SEV_ERROR], r->counts[SEV_WARNING]);
+    fwrite(out.at ? out.at : "", 1, out.len, stdout);
+    buf_free(&out);
+}
+
+static int run_lint(const Tool *t, int argc, char **argv)
+{
+    LintRun r = {.tool = t, .arena = arena_new()};
+    const char **files = NEWS(r.arena, const char *, (size_t)argc + 1);
+    int nfiles = 0, status = EXIT_CLEAN;
+    Args args = args_of(t, argc, argv);
+    if (!parse_options(&r, &args, files, &nfiles, &status)) {
+        arena_free(r.arena);
+        return status;
+    }
+    for (int i = 0; i < nfiles; i++)
+        lint_file(&r, files[i]);
+    if (r.json)
+        print_json(&r);
+    else
+        print_text(&r);
+    bool fails = r.counts[SEV_ERROR] || (r.warn && r.counts[SEV_WARNING]);
+    status = r.status ? r.status : fails ? EXIT_FINDINGS : EXIT_CLEAN;
+    arena_free(r.arena);
+    return status;
+}
+
+const Tool tool_lint = {"lint", "MODEL... [--fix [--unsafe-fixes] [-o OUT]]",
+                        "finds what does not fit and where it began", options, run_lint};
