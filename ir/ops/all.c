@@ -22,10 +22,11 @@ extern const OpDef ops_reduce[];
 extern const OpDef ops_resize[];
 extern const OpDef ops_shape[];
 extern const OpDef ops_softmax[];
+extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
     ops_activation, ops_arithmetic, ops_cast,    ops_compare,  ops_constant,  ops_control,
     ops_conv,       ops_gather,     ops_loss,    ops_matmul,   ops_movement,  ops_normalization,
     ops_pad,        ops_parts,      ops_pool,    ops_quantize, ops_recurrent, ops_reduce,
-    ops_resize,     ops_shape,      ops_softmax, NULL,
+    ops_resize,     ops_shape,      ops_softmax, ops_training, NULL,
 };

@@ -99,7 +99,7 @@ static const Expr *log_sum_exp(Lower *l, uint32_t n, const Index *vars, const Ex
                                const Expr *again)
 {
     // max + log(sum(exp(x - max))); an infinite maximum is the answer itself.
-    const Expr *m = reduce(l, R_MAX, n, vars, NULL, x);
+    const Expr *m = expr_fresh(l->module, reduce(l, R_MAX, n, vars, NULL, x));
     const Expr *safe = select_(l, unary(l, U_ISINF, m), zero(l, x->dtype), m);
     return add(l, log_(l, reduce_add(l, n, vars, NULL, exp_(l, sub(l, again, safe)))), safe);
 }

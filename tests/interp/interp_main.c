@@ -1,0 +1,163 @@
+// Runs folders of the backend suite through the interpreter: model.onnx, tolerance.json,
+// test_data_set_N/{input,output}_K.pb.
+//
+//   interp_main FOLDER    0: agrees, 1: not supported, 2: differs or fails, 3: too large
+
+#include "frontend/load.h"
+#include "ir/infer.h"
+#include "ir/interp.h"
+#include "ir/lower.h"
+#include "passes/pass.h"
+#include "runtime/cameo_io.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AGREES, REFUSED, FAILS, TOO_LARGE, MAX_PORTS = 64 };
+
+typedef struct Case {
+    const char *folder;
+    double rtol, atol;
+    Module *mod;
+    InterpTensor in[MAX_PORTS], out[MAX_PORTS];
+    cameo_tensor given[MAX_PORTS];
+} Case;
+
+static bool read_tensor(const Case *c, uint32_t set, const char *kind, uint32_t k, cameo_tensor *t,
+                        bool *exists)
+{
+    char path[4096], error[256];
+    snprintf(path, sizeof path, "%s/test_data_set_%u/%s_%u.pb", c->folder, set, kind, k);
+    size_t len;
+    unsigned char *bytes = cameo_read_file(path, &len, error, sizeof error);
+    *exists = bytes != NULL;
+    bool ok = bytes && cameo_read_pb(bytes, len, t, error, sizeof error) == 0;
+    if (bytes && !ok)
+        printf("%s: %s\n", path, error);
+    free(bytes);
+    return ok;
+}
+
+static bool near(const Case *c, double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= c->atol + c->rtol * fabs(b);
+}
+
+static bool output_agrees(const Case *c, uint32_t k, const cameo_tensor *want)
+{
+    const InterpTensor *got = &c->out[k];
+    bool same = (int32_t)got->dtype == want->dtype && (int32_t)got->rank == want->rank;
+    for (uint32_t i = 0; same && i < got->rank; i++)
+        same = got->dims[i] == want->dims[i];
+    if (!same) {
+        printf("output %u: dtype or shape differs\n", k);
+        return false;
+    }
+    const DTypeInfo *info = dtype_info(got->dtype);
+    for (int64_t i = 0; i < want->count; i++) {
+        const char *a = (const char *)got->elements + i * info->bytes;
+        const char *b = (const char *)want->elements + i * info->bytes;
+        bool equal = dtype_is_float(got->dtype)
+                         ? near(c, scalar_load(got->dtype, a).f, scalar_load(got->dtype, b).f)
+                         : memcmp(a, b, info->bytes) == 0;
+        if (!equal) {
+            printf("output %u: element %lld differs: %.9g, expected %.9g\n", k, (long long)i,
+                   dtype_is_float(got->dtype) ? scalar_load(got->dtype, a).f
+                                              : (double)scalar_load(got->dtype, a).i,
+                   dtype_is_float(got->dtype) ? scalar_load(got->dtype, b).f
+                                              : (double)scalar_load(got->dtype, b).i);
+            return false;
+        }
+    }
+    return true;
+}
+
+// The interpreter's inputs, which the files' tensors own.
+static bool read_inputs(Case *c, uint32_t set, bool *any)
+{
+    uint32_t n = c->mod->inputs.len;
+    *any = n == 0 && set == 0;
+    for (uint32_t i = 0; i < n; i++) {
+        cameo_tensor *t = &c->given[i];
+        if (!read_tensor(c, set, "input", i, t, any))
+            return false;
+        c->in[i] = (InterpTensor){
+            .dtype = (DType)t->dtype, .rank = (uint32_t)t->rank, .elements = t->elements};
+        memcpy(c->in[i].dims, t->dims, (size_t)t->rank * sizeof *t->dims);
+    }
+    return true;
+}
+
+static int run_set(Case *c, uint32_t set, bool *any)
+{
+    InterpLimits limits = {.max_bytes = (uint64_t)1 << 32, .max_operations = 300000000};
+    Str error = STR_NONE;
+    int status = AGREES;
+    if (!read_inputs(c, set, any))
+        return *any || set == 0 ? FAILS : AGREES;
+    if (!*any)
+        return AGREES;
+    if (!interp_run(c->mod, c->in, c->out, &limits, &error)) {
+        printf("%.*s\n", STR_ARG(error));
+        status = str_starts(error, "more than") ? TOO_LARGE : FAILS;
+    }
+    for (uint32_t k = 0; status == AGREES && k < c->mod->outputs.len; k++) {
+        cameo_tensor want = {0};
+        bool exists;
+        if (!read_tensor(c, set, "output", k, &want, &exists) || !output_agrees(c, k, &want))
+            status = FAILS;
+        cameo_tensor_free(&want);
+    }
+    for (uint32_t i = 0; i < c->mod->inputs.len; i++)
+        cameo_tensor_free(&c->given[i]);
+    for (uint32_t k = 0; k < c->mod->outputs.len; k++)
+        interp_free(&c->out[k]);
+    return status;
+}
+
+static int run_case(Case *c, Arena *a)
+{
+    Diags diags;
+    diags_init(&diags, a, str_of(c->folder));
+    int exit_status = 0;
+    json_t *tolerance = json_load_file(str_printf(a, "%s/tolerance.json", c->folder).at, 0, NULL);
+    c->rtol = json_number_value(json_object_get(tolerance, "rtol"));
+    c->atol = json_number_value(json_object_get(tolerance, "atol"));
+    json_decref(tolerance);
+    Model *m = load_model(a, str_printf(a, "%s/model.onnx", c->folder).at, &diags, &exit_status);
+    PassContext passes = {.diags = &diags};
+    if (m && pass_pipeline(m, &passes) && !diags.errors)
+        c->mod = lower_model(m, &diags);
+    int status = c->mod ? AGREES : REFUSED;
+    for (uint32_t i = 0; i < diags.all.len && !c->mod; i++)
+        printf("%.*s\n", STR_ARG(diags.all.at[i]->message));
+    Str fault;
+    if (c->mod && !module_verify(c->mod, &fault)) {
+        printf("%.*s\n", STR_ARG(fault));
+        status = FAILS;
+    }
+    bool any = status == AGREES;
+    if (any && (c->mod->inputs.len > MAX_PORTS || c->mod->outputs.len > MAX_PORTS))
+        status = FAILS;
+    for (uint32_t set = 0; any && status == AGREES; set++)
+        status = run_set(c, set, &any);
+    if (m)
+        load_close(m);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: interp_main FOLDER\n");
+        return 64;
+    }
+    Arena *a = arena_new();
+    Case *c = NEW(a, Case);
+    c->folder = argv[1];
+    int status = run_case(c, a);
+    arena_free(a);
+    return status;
+}
