@@ -10,10 +10,21 @@ typedef struct PassContext {
     // Called after each pass where set (--print-after).
     void (*after)(void *user, const char *pass, const Model *m);
     void *user;
+    uint32_t facts; // FACT_* that hold now; pass_run keeps it
 } PassContext;
+
+// What passes establish for one another.
+enum {
+    FACT_SORTED = 1,  // nodes stand in order of execution
+    FACT_INLINED = 2, // no call of a function of the model is left
+    FACT_TYPED = 4,   // dtypes, shapes and contents are inferred
+    FACT_COUNT = 3
+};
+extern const char *const fact_names[FACT_COUNT]; // by bit
 
 typedef struct Pass {
     const char *name, *doc;
+    uint32_t needs, gives, breaks;         // FACT_*
     bool (*run)(Model *m, PassContext *c); // false: an error was reported
 } Pass;
 
@@ -23,10 +34,13 @@ const Pass *pass_find(Str name);
 // Runs one pass, then the verifier of the graph, then the hook.
 bool pass_run(const Pass *p, Model *m, PassContext *c);
 
+// The same, after whatever passes it takes to give what it needs.
+bool pass_run_needed(const Pass *p, Model *m, PassContext *c);
+
 // What every program goes through before it is lowered.
 bool pass_pipeline(Model *m, PassContext *c);
 
-#define PASS(name, doc) bool pass_##name(Model *m, PassContext *c);
+#define PASS(name, doc, ...) bool pass_##name(Model *m, PassContext *c);
 #include "passes/passes.def"
 #undef PASS
 

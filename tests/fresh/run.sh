@@ -9,7 +9,7 @@ root=${1:?usage: run.sh FOLDER [quickstart|check ...]}
 shift
 commands=("${@:-quickstart}")
 source=$(cd "$(dirname "$0")/../.." && pwd)
-mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p; s/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p; s/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1 || true)
 
 if [ ! -e "$root/etc/debian_version" ]; then
     debootstrap --variant=minbase --include=ca-certificates bookworm "$root" "${mirror:-http://deb.debian.org/debian}"
