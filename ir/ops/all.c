@@ -3,6 +3,7 @@
 // One line a family, in alphabetical order: declared here, listed below.
 extern const OpDef ops_activation[];
 extern const OpDef ops_arithmetic[];
+extern const OpDef ops_attention[];
 extern const OpDef ops_cast[];
 extern const OpDef ops_compare[];
 extern const OpDef ops_constant[];
@@ -25,8 +26,28 @@ extern const OpDef ops_softmax[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic, ops_cast,    ops_compare,  ops_constant,  ops_control,
-    ops_conv,       ops_gather,     ops_loss,    ops_matmul,   ops_movement,  ops_normalization,
-    ops_pad,        ops_parts,      ops_pool,    ops_quantize, ops_recurrent, ops_reduce,
-    ops_resize,     ops_shape,      ops_softmax, ops_training, NULL,
+    ops_activation,
+    ops_arithmetic,
+    ops_attention,
+    ops_cast,
+    ops_compare,
+    ops_constant,
+    ops_control,
+    ops_conv,
+    ops_gather,
+    ops_loss,
+    ops_matmul,
+    ops_movement,
+    ops_normalization,
+    ops_pad,
+    ops_parts,
+    ops_pool,
+    ops_quantize,
+    ops_recurrent,
+    ops_reduce,
+    ops_resize,
+    ops_shape,
+    ops_softmax,
+    ops_training,
+    NULL,
 };
