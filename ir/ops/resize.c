@@ -164,7 +164,7 @@ static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, con
     if (str_is(mode, "tf_half_pixel_for_nn"))
         return div_(l, add(l, o, half), scale);
     if (str_is(mode, "half_pixel_symmetric")) { // the rounding of the length is shared by both ends
-        const Expr *adjust = div_(l, out, mul(l, in, scale)), *middle = mul(l, in, half);
+        const Expr *adjust = div_(l, unary(l, U_FLOOR, out), out), *middle = mul(l, in, half);
         return add(l, mul(l, middle, sub(l, one64, adjust)), centre);
     }
     return centre;
