@@ -9,6 +9,7 @@ extern const OpDef ops_compare[];
 extern const OpDef ops_constant[];
 extern const OpDef ops_control[];
 extern const OpDef ops_conv[];
+extern const OpDef ops_einsum[];
 extern const OpDef ops_gather[];
 extern const OpDef ops_loss[];
 extern const OpDef ops_matmul[];
@@ -23,6 +24,7 @@ extern const OpDef ops_reduce[];
 extern const OpDef ops_resize[];
 extern const OpDef ops_shape[];
 extern const OpDef ops_softmax[];
+extern const OpDef ops_sort[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
@@ -34,6 +36,7 @@ const OpDef *const op_families[] = {
     ops_constant,
     ops_control,
     ops_conv,
+    ops_einsum,
     ops_gather,
     ops_loss,
     ops_matmul,
@@ -48,6 +51,7 @@ const OpDef *const op_families[] = {
     ops_resize,
     ops_shape,
     ops_softmax,
+    ops_sort,
     ops_training,
     NULL,
 };
