@@ -1,0 +1,156 @@
+// cameo dump: a model as text, at any stage. cameo opt: passes by name over a model.
+
+#include "frontend/load.h"
+#include "tools/pipeline.h"
+
+#include <string.h>
+
+enum { DUMP_AFTER, DUMP_FORMAT, DUMP_OUT, DUMP_VALUES, DUMP_STRICT };
+
+static const ToolOption dump_options[] = {
+    [DUMP_AFTER] = {"--after", "PASS", "run this pass, and what it needs, first"},
+    [DUMP_FORMAT] = {"--format", "FORM", "text (default), onnxtxt, json, dot or onnx"},
+    [DUMP_OUT] = {"-o", "OUT", "the file to write (default: standard output)"},
+    [DUMP_VALUES] = {"--values", NULL, "infer, and print the type of every result"},
+    [DUMP_STRICT] = {"--strict", NULL, "exit 1 if the form cannot carry everything"},
+    {0},
+};
+
+enum { OPT_PASSES, OPT_PRINT_AFTER, OPT_OUT };
+
+static const ToolOption opt_options[] = {
+    [OPT_PASSES] = {"--passes", "A,B,C", "the passes to run, in this order"},
+    [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
+    [OPT_OUT] = {"-o", "OUT", "the file to write (default: standard output)"},
+    {0},
+};
+
+typedef struct Work {
+    const Tool *tool;
+    const char *model, *after, *out, *passes, *print_after;
+    ModelForm form;
+    bool has_form, types, strict;
+    Arena *arena;
+} Work;
+
+static int write_result(Work *w, const Model *m)
+{
+    Buf out = {0};
+    uint32_t dropped = 0;
+    ModelForm form = w->has_form ? w->form : w->out ? form_by_ending(w->out) : FORM_TEXT;
+    if (!form_print(w->tool, m, form, w->types, &out, &dropped))
+        return EXIT_BYTES;
+    int status = output_write(w->tool, w->arena, w->out, w->model, &out);
+    buf_free(&out);
+    return status ? status : w->strict && dropped ? EXIT_FINDINGS : EXIT_CLEAN;
+}
+
+static void print_stage(void *user, const char *pass, const Model *m)
+{
+    const Work *w = user;
+    Buf out = {0};
+    uint32_t dropped = 0;
+    if (!w->print_after ||
+        (strcmp(w->print_after, "all") != 0 && strcmp(w->print_after, pass) != 0))
+        return;
+    fprintf(stderr, "# after %s\n", pass);
+    if (form_print(w->tool, m, FORM_TEXT, true, &out, &dropped))
+        fwrite(out.at, 1, out.len, stderr);
+    buf_free(&out);
+}
+
+// Runs a comma-separated list of passes, each after what it needs.
+static int run_passes(Work *w, Model *m, Diags *diags, const char *list)
+{
+    PassContext c = {.diags = diags, .after = print_stage, .user = w};
+    for (const char *p = list; p && *p;) {
+        size_t n = strcspn(p, ",");
+        const Pass *pass = pass_find((Str){p, n});
+        if (!pass)
+            return tool_error(w->tool, EXIT_USAGE, "there is no pass %.*s (see cameo passes)",
+                              (int)n, p);
+        if (!pass_run_needed(pass, m, &c))
+            return EXIT_FINDINGS;
+        p += n + (p[n] == ',');
+    }
+    return EXIT_CLEAN;
+}
+
+static int work(Work *w)
+{
+    Diags diags;
+    int status = EXIT_CLEAN;
+    if (!w->model)
+        return tool_error(w->tool, EXIT_USAGE, "no model is given");
+    w->arena = arena_new();
+    diags_init(&diags, w->arena, str_of(w->model));
+    Model *m = tool_load(w->tool, w->arena, w->model, &diags, &status);
+    if (m) {
+        uint32_t before = diags.all.len;
+        status = run_passes(w, m, &diags,
+                            w->passes  ? w->passes
+                            : w->after ? w->after
+                            : w->types ? "infer"
+                                       : NULL);
+        if (diags.all.len > before)
+            tool_print_diags(&diags);
+        if (!status)
+            status = write_result(w, m);
+        load_close(m);
+    }
+    arena_free(w->arena);
+    return status;
+}
+
+static int run_dump(const Tool *t, int argc, char **argv)
+{
+    Work w = {.tool = t};
+    const char *value;
+    Args args = args_of(t, argc, argv);
+    for (int i; (i = args_next(&args, &value)) != ARG_END;) {
+        if (i == ARG_HELP || i == ARG_BAD)
+            return i == ARG_HELP ? EXIT_CLEAN : EXIT_USAGE;
+        if (i == ARG_FILE)
+            w.model = value;
+        else if (i == DUMP_AFTER)
+            w.after = value, w.types = true;
+        else if (i == DUMP_FORMAT)
+            w.form = form_of(value), w.has_form = true;
+        else if (i == DUMP_OUT)
+            w.out = value;
+        else if (i == DUMP_VALUES)
+            w.types = true;
+        else
+            w.strict = true;
+        if (w.has_form && w.form == FORM_BAD)
+            return tool_error(t, EXIT_USAGE, "%s is no form", value);
+    }
+    return work(&w);
+}
+
+static int run_opt(const Tool *t, int argc, char **argv)
+{
+    Work w = {.tool = t, .types = true};
+    const char *value;
+    Args args = args_of(t, argc, argv);
+    for (int i; (i = args_next(&args, &value)) != ARG_END;) {
+        if (i == ARG_HELP || i == ARG_BAD)
+            return i == ARG_HELP ? EXIT_CLEAN : EXIT_USAGE;
+        if (i == ARG_FILE)
+            w.model = value;
+        else if (i == OPT_PASSES)
+            w.passes = value;
+        else if (i == OPT_PRINT_AFTER)
+            w.print_after = value;
+        else
+            w.out = value;
+    }
+    if (!w.passes)
+        return tool_error(t, EXIT_USAGE, "--passes is missing");
+    return work(&w);
+}
+
+const Tool tool_dump = {"dump", "MODEL [--after PASS] [--format FORM] [-o OUT]",
+                        "prints a model, at any stage", dump_options, run_dump};
+const Tool tool_opt = {"opt", "MODEL --passes A,B,C [-o OUT]", "runs passes over a model",
+                       opt_options, run_opt};
