@@ -1,0 +1,115 @@
+// cameo why: why a value has its dtype, its shape or its device, back to where that began.
+
+#include "frontend/load.h"
+#include "passes/lint/lint.h"
+#include "tools/pipeline.h"
+
+enum { WHY_OPT_DTYPE, WHY_OPT_DEVICE, WHY_OPT_SHAPE };
+
+static const ToolOption options[] = {
+    [WHY_OPT_DTYPE] = {"--dtype", NULL, "why it has its dtype (default)"},
+    [WHY_OPT_DEVICE] = {"--device", NULL, "why it lies where it lies"},
+    [WHY_OPT_SHAPE] = {"--shape", NULL, "why it has its shape"},
+    {0},
+};
+
+static ValueId find_value(const Model *m, const char *name)
+{
+    for (ValueId v = 1; v < m->values.len; v++)
+        if (str_is(value_at(m, v)->name, name))
+            return v;
+    return 0;
+}
+
+static const char *reason(const Model *m, const Value *v, const Why *w)
+{
+    if (v->init)
+        return v->def == DEF_INPUT ? "an input with a default" : "an initializer";
+    if (v->def == DEF_INPUT)
+        return "an input, as declared";
+    if (v->def == DEF_NONE)
+        return "nothing defines it";
+    if (w->kind == WHY_DECLARED)
+        return "declared so; no rule says";
+    if (v->def == DEF_NODE && node_is(node_at(m, v->node), "Constant"))
+        return "a Constant";
+    if (w->kind == WHY_ATTRIBUTE)
+        return "an attribute of the node";
+    if (w->kind == WHY_SCHEMA)
+        return "fixed by the schema";
+    return "";
+}
+
+static void print_line(Model *m, ValueId id, int what, const char *because)
+{
+    const Value *v = value_at(m, id);
+    Buf line = {0};
+    buf_quoted(&line, v->name);
+    buf_printf(&line, " is ");
+    DeviceId device = what == WHY_OPT_DEVICE ? lint_device(m, id) : 0;
+    if (what == WHY_OPT_DEVICE)
+        buf_str(&line, device ? str_escaped(m->arena, m->devices.at[device])
+                              : STR("wherever it is needed"));
+    else
+        type_print(m, v, &line);
+    buf_printf(&line, "  (%.*s)", STR_ARG(location_value(m, m->arena, id)));
+    if (because[0])
+        buf_printf(&line, ": %s", because);
+    printf("%s\n", line.at);
+    buf_free(&line);
+}
+
+// Follows the edges that inference left, at most once through each value.
+static void print_chain(Model *m, ValueId v, int what)
+{
+    for (uint32_t steps = 0; v && steps < m->values.len; steps++) {
+        const Value *value = value_at(m, v);
+        const Why *w = what == WHY_OPT_SHAPE ? &value->why_shape : &value->why_dtype;
+        bool follows = value->def == DEF_NODE &&
+                       (w->kind == WHY_OPERAND || w->kind == WHY_BRANCH) && w->from && w->from != v;
+        print_line(m, v, what,
+                   follows ? w->kind == WHY_BRANCH ? "from the branch's" : "from operand"
+                           : reason(m, value, w));
+        if (!follows)
+            return;
+        v = w->from;
+    }
+}
+
+static int run_why(const Tool *t, int argc, char **argv)
+{
+    const char *value, *model = NULL, *name = NULL;
+    int what = WHY_OPT_DTYPE, status = EXIT_CLEAN;
+    Args args = args_of(t, argc, argv);
+    for (int i; (i = args_next(&args, &value)) != ARG_END;) {
+        if (i == ARG_HELP || i == ARG_BAD)
+            return i == ARG_HELP ? EXIT_CLEAN : EXIT_USAGE;
+        if (i != ARG_FILE)
+            what = i;
+        else if (!model)
+            model = value;
+        else
+            name = value;
+    }
+    if (!model || !name)
+        return tool_error(t, EXIT_USAGE, "a model and the name of a value are needed");
+    Arena *a = arena_new();
+    Diags diags;
+    diags_init(&diags, a, str_of(model));
+    Model *m = tool_load(t, a, model, &diags, &status);
+    if (m) {
+        PassContext c = {.diags = &diags};
+        pass_run_needed(pass_find(STR("infer")), m, &c);
+        ValueId v = find_value(m, name);
+        if (v)
+            print_chain(m, v, what);
+        else
+            status = tool_error(t, EXIT_USAGE, "the model has no value %s", name);
+        load_close(m);
+    }
+    arena_free(a);
+    return status;
+}
+
+const Tool tool_why = {"why", "MODEL VALUE [--dtype|--device|--shape]",
+                       "says why a value is what it is", options, run_why};
