@@ -54,7 +54,7 @@ static void print_int_list(Text *t, const TensorData *d)
 }
 
 // The field that the plain syntax fills for a dtype.
-static Payload natural_payload(int32_t dtype)
+Payload tensor_natural_payload(int32_t dtype)
 {
     switch (dtype) {
     case DT_F32:
@@ -119,7 +119,7 @@ static void print_bytes(Text *t, const TensorData *d, size_t width)
 static void print_payload(Text *t, const TensorData *d)
 {
     bool cir = t->form == TEXT_CIR;
-    bool natural = d->payload == natural_payload(d->dtype);
+    bool natural = d->payload == tensor_natural_payload(d->dtype);
     static const char *const words[] = {"",           "raw",         "float_data",  "int32_data",
                                         "int64_data", "double_data", "uint64_data", "string_data",
                                         "external"};

@@ -165,27 +165,6 @@ static Payload payload_named(Str word)
     return PAYLOAD_NONE;
 }
 
-static Payload payload_of_dtype(int32_t dtype)
-{
-    switch (dtype) {
-    case DT_F32:
-    case DT_C64:
-        return PAYLOAD_FLOAT;
-    case DT_F64:
-    case DT_C128:
-        return PAYLOAD_DOUBLE;
-    case DT_I64:
-        return PAYLOAD_INT64;
-    case DT_U64:
-    case DT_U32:
-        return PAYLOAD_UINT64;
-    case DT_STRING:
-        return PAYLOAD_STRING;
-    default:
-        return PAYLOAD_INT32;
-    }
-}
-
 static void parse_float_element(Parser *p, Buf *out, bool wide)
 {
     if (parse_take(p, "bits")) {
@@ -258,7 +237,7 @@ static void parse_elements(Parser *p, TensorData *t)
 void parse_payload(Parser *p, TensorData *t)
 {
     Payload named = p->tok == TOK_NAME && p->cir ? payload_named(p->lexeme) : PAYLOAD_NONE;
-    t->payload = named ? named : payload_of_dtype(t->dtype);
+    t->payload = named ? named : tensor_natural_payload(t->dtype);
     if (named)
         parse_next(p);
     parse_expect(p, "{");

@@ -41,6 +41,9 @@ void text_tensor(Text *t, const TensorData *d, bool with_type); // type, name, p
 void text_sparse(Text *t, const SparseData *s);
 void text_graph(Text *t, GraphId g); // name, inputs, outputs, body
 
+// The field of TensorProto that the plain syntax fills for a dtype.
+Payload tensor_natural_payload(int32_t dtype);
+
 // The presence bits that the parser assumes where no "has" is given; both sides call these.
 uint32_t attr_natural_has(const Attr *a, int32_t content);
 uint32_t tensor_natural_has(const TensorData *d);
