@@ -41,7 +41,8 @@ static void retype(Model *m, ValueId v, DType t)
     old->has |= kept.has & (TENSOR_HAS_NAME | TENSOR_HAS_DOC);
 }
 
-// Where anything had to be inserted, one of its kind is the least that could do; more is not proved.
+// Where anything had to be inserted, one of its kind is the least that could do; more is not
+// proved.
 static void note_bound(Repair *r)
 {
     r->lower_bound = (r->casts > 0) + (r->transfers > 0);
