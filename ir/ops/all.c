@@ -23,6 +23,7 @@ extern const OpDef ops_recurrent[];
 extern const OpDef ops_reduce[];
 extern const OpDef ops_resize[];
 extern const OpDef ops_shape[];
+extern const OpDef ops_signal[];
 extern const OpDef ops_softmax[];
 extern const OpDef ops_sort[];
 extern const OpDef ops_training[];
@@ -50,6 +51,7 @@ const OpDef *const op_families[] = {
     ops_reduce,
     ops_resize,
     ops_shape,
+    ops_signal,
     ops_softmax,
     ops_sort,
     ops_training,
