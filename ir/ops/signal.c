@@ -1,5 +1,6 @@
 // Signals: windows, DFT, STFT, MelWeightMatrix. Transforms are the defining sums; the angle of a
-// term is taken from (k * n) mod N, an exact integer.
+// term is taken from (k * n) mod N, an exact integer, and sums are taken in float64: where terms
+// cancel, float32 leaves 5e-5 in bins that are 0.
 
 #include "ir/ops/common.h"
 
@@ -58,11 +59,9 @@ static void lower_window(Lower *l)
     Index i = par(l, y.dims[0]), at[1] = {i};
     const Expr *size = from_index(l, periodic ? n : ix_addc(l, n, -1), t);
     const Expr *angle = div_(l, mul(l, from_index(l, i, t), num(l, t, 2 * pi)), size);
-    const Expr *e =
-        sub(l, num(l, t, a[kind]), mul(l, num(l, t, b[kind]), unary(l, U_COS, angle)));
+    const Expr *e = sub(l, num(l, t, a[kind]), mul(l, num(l, t, b[kind]), unary(l, U_COS, angle)));
     if (kind == BLACKMAN)
-        e = add(l, e,
-                mul(l, num(l, t, c[kind]), unary(l, U_COS, mul(l, num(l, t, 2), angle))));
+        e = add(l, e, mul(l, num(l, t, c[kind]), unary(l, U_COS, mul(l, num(l, t, 2), angle))));
     store(l, y, at, cast(l, y.dtype, e));
     kernel_end(l);
 }
@@ -163,7 +162,7 @@ static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, c
                            Index length, Index given, bool imaginary)
 {
     Index at[MAX_RANK], bin = ix(l, 0), zero_ix = ix(l, 0);
-    DType t = accumulator(x.dtype);
+    DType t = DT_F64;
     uint32_t last = x.rank - 1;
     Index n = red(l, given);
     for (uint32_t k = 0; k < last; k++) {
@@ -184,8 +183,7 @@ static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, c
         e = imaginary ? add(l, e, mul(l, im, c)) : sub(l, e, mul(l, im, sn));
     }
     if (d->inverse && d->onesided) { // the other half is the conjugate of this one
-        const Expr *alone =
-            or_(l, index_eq(l, n, zero_ix), index_eq(l, ix_scale(l, n, 2), length));
+        const Expr *alone = or_(l, index_eq(l, n, zero_ix), index_eq(l, ix_scale(l, n, 2), length));
         e = mul(l, e, select_(l, alone, one(l, t), num(l, t, 2)));
     }
     e = reduce_add(l, 1, &n, NULL, e);
@@ -211,19 +209,16 @@ static void lower_dft(Lower *l)
         own = fixed_dim(l, LENGTH + 1, own, "signal");
     length = dft_length(l->polys, &d, own);
     for (uint32_t k = 0; k + 1 < x.rank && !d.axis_known && (d.onesided || d.length); k++)
-        define_dim(l, y.dims[k],
-                   pick(l, axis, k, dft_given(l->polys, &d, length), x.dims[k]));
-    given = ix_min(l, own, d.inverse && d.onesided
-                               ? ix_addc(l, ix_div(l, length, ix(l, 2)), 1)
-                               : length);
+        define_dim(l, y.dims[k], pick(l, axis, k, dft_given(l->polys, &d, length), x.dims[k]));
+    given = ix_min(l, own,
+                   d.inverse && d.onesided ? ix_addc(l, ix_div(l, length, ix(l, 2)), 1) : length);
     for (uint32_t part = 0; part < (d.inverse && d.onesided ? 1u : 2u); part++) {
         Tensor half = y;
         half.rank--;
         kernel(l, "dft");
         par_all(l, half, o);
         o[half.rank] = ix(l, part);
-        store(l, y, o,
-              cast(l, y.dtype, dft_sum(l, &d, x, axis, o, length, given, part == 1)));
+        store(l, y, o, cast(l, y.dtype, dft_sum(l, &d, x, axis, o, length, given, part == 1)));
         kernel_end(l);
     }
 }
@@ -257,11 +252,10 @@ static void infer_stft(Infer *s)
     Index frames = poly_is_const(step, &known) && known > 0
                        ? stft_frames(s->polys, x->dims[1], length, step)
                        : infer_data_dim(s, 0, 1, "frames");
-    Index bins = onesided ? poly_add_const(s->polys,
-                                           poly_floordiv(s->polys, length,
-                                                         poly_const(s->polys, 2)),
-                                           1)
-                          : length;
+    Index bins =
+        onesided
+            ? poly_add_const(s->polys, poly_floordiv(s->polys, length, poly_const(s->polys, 2)), 1)
+            : length;
     Index dims[4] = {x->dims[0], frames, bins, poly_const(s->polys, 2)};
     infer_shape(s, 0, 4, dims);
 }
@@ -270,7 +264,7 @@ static void lower_stft(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 2), y = output(l, 0);
     Index o[4], at[3], zero_ix = ix(l, 0);
-    DType t = accumulator(x.dtype);
+    DType t = DT_F64;
     Index step = dim_in_program(l, 1, LENGTH, "frame_step"),
           length = has_input(l, 3) ? dim_in_program(l, 3, LENGTH + 1, "frame_length") : w.dims[0];
     bool complex = x.rank == 3 && poly_equals(x.dims[2], 2);
@@ -334,8 +328,8 @@ static const Expr *mel_edge(Lower *l, Index k, Index bins, Index length)
     }
     const Expr *step = div_(l, sub(l, at[1], at[0]), from_index(l, ix_addc(l, bins, 2), t));
     const Expr *mel = add(l, mul(l, from_index(l, k, t), step), at[0]);
-    const Expr *f = mul(l, num(l, t, 700),
-                        sub(l, pow_(l, ten, div_(l, mel, num(l, t, 2595))), one(l, t)));
+    const Expr *f =
+        mul(l, num(l, t, 700), sub(l, pow_(l, ten, div_(l, mel, num(l, t, 2595))), one(l, t)));
     const Expr *rate = cast(l, t, load(l, input(l, 2), NULL));
     f = div_(l, mul(l, from_index(l, ix_addc(l, length, 1), t), f), rate);
     return unary(l, U_FLOOR, f);
