@@ -184,7 +184,7 @@ const void *infer_constant(Infer *s, uint32_t i, const TensorData **data)
 {
     Str error;
     const Value *v = infer_in(s, i);
-    if (!v || !v->constant)
+    if (!v || !v->constant || tensor_count(v->constant) == 0)
         return NULL;
     if (data)
         *data = v->constant;
@@ -452,7 +452,10 @@ static void fill_from_declared(Infer *s, uint32_t o)
             v->dtype = (DType)t->elem;
         v->why_dtype = (Why){.kind = WHY_DECLARED, .node = s->node};
     }
-    if (v->rank >= 0 || !t->has_shape || t->rank > MAX_RANK ||
+    // A rule that gave no shape found operands that do not fit, or cannot know: no declaration
+    // mends that.
+    bool ruled = s->n->def && s->n->def->infer;
+    if (v->rank >= 0 || ruled || !t->has_shape || t->rank > MAX_RANK ||
         (t->kind != TYPE_TENSOR && t->kind != TYPE_SPARSE))
         return;
     Index dims[MAX_RANK];
@@ -504,7 +507,10 @@ static void infer_one(Infer *s, NodeId id)
     }
     if (own.n->schema && !own.n->schema->deprecated)
         dtypes_from_schema(&own);
-    if (own.n->def && own.n->def->infer)
+    const char *fault = schema_fault(own.n);
+    if (fault)
+        infer_error(&own, "%s", fault);
+    else if (own.n->def && own.n->def->infer)
         own.n->def->infer(&own);
     for (uint32_t o = 0; o < own.n->nout; o++) {
         fill_from_declared(&own, o);

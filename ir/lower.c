@@ -3,6 +3,7 @@
 
 #include "ir/lower.h"
 #include "ir/lower_state.h"
+#include "ir/ops/ranks.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -83,7 +84,8 @@ const void *constant_input(Lower *l, uint32_t i, const TensorData **data)
     const TensorData *t = value_at(l->model, l->n->in[i])->constant;
     if (data)
         *data = t;
-    return t ? tensor_elements(l->model, (TensorData *)(uintptr_t)t, &error) : NULL;
+    return t && tensor_count(t) ? tensor_elements(l->model, (TensorData *)(uintptr_t)t, &error)
+                                : NULL;
 }
 
 Index input_element(Lower *l, uint32_t i, uint32_t k)
@@ -93,6 +95,12 @@ Index input_element(Lower *l, uint32_t i, uint32_t k)
         return v->content[k];
     Tensor t = input(l, i);
     Index at[1] = {ix(l, k)};
+    if (t.rank > 1) {
+        if (!l->failed)
+            not_supported(l, "%.*s: input %u has rank %u, not 1",
+                          STR_ARG(str_escaped(l->arena, l->n->op)), i, t.rank);
+        return ix(l, 0);
+    }
     return to_index(l, load(l, t, at));
 }
 
@@ -244,6 +252,11 @@ static void lower_node(Lower *shared, NodeId id)
                       domain.len ? "::" : "", STR_ARG(op), (long long)opset);
         return;
     }
+    const char *fault = schema_fault(l.n);
+    if (fault) {
+        not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
+        return;
+    }
     bool quiet = l.state->failed;
     for (uint32_t i = 0; i < l.n->nin; i++)
         if (!value_is_ready(&l, l.n->in[i], quiet)) {
@@ -255,7 +268,11 @@ static void lower_node(Lower *shared, NodeId id)
             l.state->failed = true;
             return;
         }
-    l.n->def->lower(&l);
+    fault = l.state->failed ? NULL : rank_fault(l.model, l.n);
+    if (fault)
+        not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
+    else
+        l.n->def->lower(&l);
     if (l.state->kernel)
         kernel_end(&l);
 }

@@ -241,6 +241,12 @@ const Expr *load(Lower *l, Tensor x, const Index *at)
 const Expr *load_broadcast(Lower *l, Tensor x, uint32_t rank, const Index *at)
 {
     Index own[MAX_RANK];
+    if (x.rank > rank) {
+        if (!l->failed)
+            not_supported(l, "%.*s: an operand has more dimensions than the result",
+                          STR_ARG(str_escaped(l->arena, l->n->op)));
+        return zero(l, x.dtype);
+    }
     for (uint32_t i = 0; i < x.rank; i++) {
         Index o = at[rank - x.rank + i];
         // Which of two symbolic dims is 1 shows when the program runs: the least of the two indices

@@ -63,6 +63,27 @@ void registry_bind(Model *m)
             registry_bind_node(m, n);
 }
 
+const char *schema_fault(const Node *n)
+{
+    const Schema *s = n->schema;
+    if (!s)
+        return NULL;
+    if (n->nin < s->min_in || n->nin > s->max_in)
+        return n->nin < s->min_in ? "there are too few inputs" : "there are too many inputs";
+    if (n->nout < s->min_out || n->nout > s->max_out)
+        return n->nout < s->min_out ? "there are too few outputs" : "there are too many outputs";
+    for (uint32_t i = 0; i < s->ninputs; i++)
+        if (s->inputs[i].option == PARAM_SINGLE && (i >= n->nin || !n->in[i]))
+            return "a required input is missing";
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (!n->in[i] && i >= s->ninputs)
+            return "an input of a list is missing";
+    for (uint32_t i = 0; i < s->nattrs; i++)
+        if (s->attrs[i].required && !attr_find(n, s->attrs[i].name))
+            return "a required attribute is missing";
+    return NULL;
+}
+
 // ---- attributes
 // -----------------------------------------------------------------------------------------
 

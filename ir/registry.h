@@ -102,6 +102,10 @@ const OpDef *op_at(uint32_t i); // all of them, family by family; NULL past the 
 void registry_bind(Model *m);
 void registry_bind_node(Model *m, NodeId n);
 
+// What is wrong with a node's operands and attributes by its schema ("input 1 is missing"), NULL if
+// nothing is.
+const char *schema_fault(const Node *n);
+
 // ---- attributes with the schema's defaults
 // ----------------------------------------------------------------
 

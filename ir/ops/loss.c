@@ -45,6 +45,10 @@ static void lower_likelihood(Lower *l, Tensor log_prob)
     bool none = str_is(how, "none");
     if (!y.buffer)
         return;
+    if (log_prob.rank != target.rank + 1) {
+        not_supported(l, "a loss whose target does not fit its input");
+        return;
+    }
     kernel(l, "likelihood");
     if (none)
         par_all(l, y, o);

@@ -41,6 +41,12 @@ static const Expr *epsilon(Lower *l, DType t)
 static const Expr *at_channel(Lower *l, uint32_t i, Index c, DType t)
 {
     Index at[1] = {c};
+    if (input(l, i).rank != 1) {
+        if (!l->failed)
+            not_supported(l, "%.*s: input %u has rank %u, not 1",
+                          STR_ARG(str_escaped(l->arena, l->n->op)), i, input(l, i).rank);
+        return zero(l, t);
+    }
     return cast(l, t, load(l, input(l, i), at));
 }
 

@@ -219,6 +219,10 @@ static void lower_reduce(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
     uint32_t n = 0, k = 0;
     const Value *axes = has_input(l, 1) ? value_at(l->model, l->n->in[1]) : NULL;
+    if (axes && !axes->content && axes->rank != 1) {
+        not_supported(l, "axes of rank %d", axes->rank);
+        return;
+    }
     if (axes && !axes->content) {
         lower_runtime_axes(l, x, y, keep);
         return;

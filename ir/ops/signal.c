@@ -196,6 +196,11 @@ static void lower_dft(Lower *l)
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     Dft d;
     Index o[MAX_RANK], own = ix(l, 0), length, given;
+    int64_t parts;
+    if (!poly_is_const(x.dims[x.rank - 1], &parts) || parts < 1 || parts > 2) {
+        not_supported(l, "DFT of a signal whose last dimension is not known to be 1 or 2");
+        return;
+    }
     if (!dft_of(&s, x.rank, &d) || (d.axis_known && d.axis + 1 >= x.rank)) {
         not_supported(l, "DFT along its last dimension");
         return;
@@ -267,8 +272,12 @@ static void lower_stft(Lower *l)
     DType t = DT_F64;
     Index step = dim_in_program(l, 1, LENGTH, "frame_step"),
           length = has_input(l, 3) ? dim_in_program(l, 3, LENGTH + 1, "frame_length") : w.dims[0];
-    bool complex = x.rank == 3 && poly_equals(x.dims[2], 2);
-    int64_t known;
+    int64_t known, parts = 1;
+    if (x.rank == 3 && (!poly_is_const(x.dims[2], &parts) || parts < 1 || parts > 2)) {
+        not_supported(l, "STFT of a signal whose last dimension is not known to be 1 or 2");
+        return;
+    }
+    bool complex = parts == 2;
     check(l, index_lt(l, zero_ix, step), "STFT: the frame step is not positive");
     if (!poly_is_const(step, &known))
         define_dim(l, y.dims[1], stft_frames(l->polys, x.dims[1], length, step));

@@ -1,0 +1,157 @@
+// The ranks that the standard fixes for operands, where no shape rule has to look at them.
+
+#include "ir/ops/ranks.h"
+
+#include <string.h>
+
+enum { ANY = 255, LIKE_FIRST = 254 };
+
+static const struct {
+    const char *op;
+    uint8_t input, least, most;
+} ranks[] = {
+    {"BatchNormalization", 1, 1, 1},
+    {"BatchNormalization", 2, 1, 1},
+    {"BatchNormalization", 3, 1, 1},
+    {"BatchNormalization", 4, 1, 1},
+    {"InstanceNormalization", 0, 2, ANY},
+    {"InstanceNormalization", 1, 1, 1},
+    {"InstanceNormalization", 2, 1, 1},
+    {"GroupNormalization", 0, 2, ANY},
+    {"GroupNormalization", 1, 1, 1},
+    {"GroupNormalization", 2, 1, 1},
+    {"LRN", 0, 2, ANY},
+    {"LpNormalization", 0, 1, ANY},
+    {"LayerNormalization", 0, 1, ANY},
+    {"RMSNormalization", 0, 1, ANY},
+    {"Conv", 2, 1, 1},
+    {"ConvTranspose", 2, 1, 1},
+    {"QLinearConv", 8, 1, 1},
+    {"Compress", 1, 1, 1},
+    {"EyeLike", 0, 2, 2},
+    {"Trilu", 0, 2, ANY},
+    {"GatherElements", 0, 1, ANY},
+    {"GatherElements", 1, LIKE_FIRST, 0},
+    {"Scatter", 0, 1, ANY},
+    {"Scatter", 1, LIKE_FIRST, 0},
+    {"Scatter", 2, LIKE_FIRST, 0},
+    {"ScatterElements", 0, 1, ANY},
+    {"ScatterElements", 1, LIKE_FIRST, 0},
+    {"ScatterElements", 2, LIKE_FIRST, 0},
+    {"GatherND", 0, 1, ANY},
+    {"GatherND", 1, 1, ANY},
+    {"ScatterND", 0, 1, ANY},
+    {"ScatterND", 1, 1, ANY},
+    {"ReverseSequence", 0, 2, ANY},
+    {"ReverseSequence", 1, 1, 1},
+    {"Softmax", 0, 1, ANY},
+    {"LogSoftmax", 0, 1, ANY},
+    {"Hardmax", 0, 1, ANY},
+    {"NegativeLogLikelihoodLoss", 0, 2, ANY},
+    {"NegativeLogLikelihoodLoss", 1, 1, ANY},
+    {"NegativeLogLikelihoodLoss", 2, 1, 1},
+    {"SoftmaxCrossEntropyLoss", 0, 2, ANY},
+    {"SoftmaxCrossEntropyLoss", 1, 1, ANY},
+    {"SoftmaxCrossEntropyLoss", 2, 1, 1},
+    {"OneHot", 1, 0, 1},
+    {"OneHot", 2, 1, 1},
+    {"Pad", 1, 1, 1},
+    {"Pad", 3, 1, 1},
+    {"Resize", 1, 1, 1},
+    {"Resize", 2, 1, 1},
+    {"Resize", 3, 1, 1},
+    {"Upsample", 1, 1, 1},
+    {"Slice", 1, 1, 1},
+    {"Slice", 2, 1, 1},
+    {"Slice", 3, 1, 1},
+    {"Slice", 4, 1, 1},
+    {"Split", 1, 1, 1},
+    {"Reshape", 1, 1, 1},
+    {"Expand", 1, 1, 1},
+    {"Tile", 1, 1, 1},
+    {"ConstantOfShape", 0, 1, 1},
+    {"CumSum", 0, 1, ANY},
+    {"CumSum", 1, 0, 1},
+    {"CumProd", 0, 1, ANY},
+    {"CumProd", 1, 0, 1},
+    {"TopK", 0, 1, ANY},
+    {"TopK", 1, 0, 1},
+    {"Trilu", 1, 0, 1},
+    {"LSTM", 0, 3, 3},
+    {"LSTM", 1, 3, 3},
+    {"LSTM", 2, 3, 3},
+    {"LSTM", 3, 2, 2},
+    {"LSTM", 4, 1, 1},
+    {"LSTM", 5, 3, 3},
+    {"LSTM", 6, 3, 3},
+    {"LSTM", 7, 2, 2},
+    {"GRU", 0, 3, 3},
+    {"GRU", 1, 3, 3},
+    {"GRU", 2, 3, 3},
+    {"GRU", 3, 2, 2},
+    {"GRU", 4, 1, 1},
+    {"GRU", 5, 3, 3},
+    {"RNN", 0, 3, 3},
+    {"RNN", 1, 3, 3},
+    {"RNN", 2, 3, 3},
+    {"RNN", 3, 2, 2},
+    {"RNN", 4, 1, 1},
+    {"RNN", 5, 3, 3},
+    {"Attention", 3, 1, 4},
+    {"Attention", 4, 4, 4},
+    {"Attention", 5, 4, 4},
+    {"Attention", 6, 1, 1},
+    {"RotaryEmbedding", 1, 2, 3},
+    {"RotaryEmbedding", 3, 2, 2},
+    {"HannWindow", 0, 0, 1},
+    {"HammingWindow", 0, 0, 1},
+    {"BlackmanWindow", 0, 0, 1},
+    {"DFT", 0, 2, ANY},
+    {"DFT", 1, 0, 1},
+    {"DFT", 2, 0, 1},
+    {"STFT", 0, 2, 3},
+    {"STFT", 1, 0, 1},
+    {"STFT", 2, 1, 1},
+    {"STFT", 3, 0, 1},
+    {"MelWeightMatrix", 0, 0, 1},
+    {"MelWeightMatrix", 1, 0, 1},
+    {"MelWeightMatrix", 2, 0, 0},
+    {"MelWeightMatrix", 3, 0, 0},
+    {"MelWeightMatrix", 4, 0, 0},
+    {"AffineGrid", 0, 3, 3},
+    {"AffineGrid", 1, 1, 1},
+    {"GridSample", 0, 3, ANY},
+    {"GridSample", 1, LIKE_FIRST, 0},
+    {"RoiAlign", 0, 4, 4},
+    {"RoiAlign", 1, 2, 2},
+    {"RoiAlign", 2, 1, 1},
+    {"CenterCropPad", 0, 1, ANY},
+    {"CenterCropPad", 1, 1, 1},
+};
+
+// Operators whose attribute "axis" names a dim of input 0.
+static const char *const axis_of_first[] = {
+    "Softmax",          "LogSoftmax",     "Hardmax", "LpNormalization", "LayerNormalization",
+    "RMSNormalization", "GatherElements", "Scatter", "ScatterElements"};
+
+const char *rank_fault(const Model *m, const Node *n)
+{
+    if (!is_standard_domain(n->domain) || n->nin == 0 || !n->in[0])
+        return NULL;
+    int32_t first = value_at(m, n->in[0])->rank;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        if (ranks[i].input >= n->nin || !n->in[ranks[i].input] || !str_is(n->op, ranks[i].op))
+            continue;
+        int32_t rank = value_at(m, n->in[ranks[i].input])->rank;
+        bool fits = ranks[i].least == LIKE_FIRST ? rank == first
+                                                 : rank >= ranks[i].least && rank <= ranks[i].most;
+        if (!fits)
+            return "an operand has a rank that the operator does not take";
+    }
+    for (size_t i = 0; i < sizeof axis_of_first / sizeof *axis_of_first; i++) {
+        const Attr *a = str_is(n->op, axis_of_first[i]) ? attr_find(n, "axis") : NULL;
+        if (a && (a->i < -first || a->i >= first))
+            return "axis is out of range";
+    }
+    return NULL;
+}

@@ -1,0 +1,10 @@
+// The ranks that the standard fixes for operands.
+#ifndef CAMEO_IR_OPS_RANKS_H
+#define CAMEO_IR_OPS_RANKS_H
+
+#include "ir/graph.h"
+
+// What is wrong with the ranks of a node's operands (all known), NULL if nothing is.
+const char *rank_fault(const Model *m, const Node *n);
+
+#endif
