@@ -377,11 +377,12 @@ static void lower_roi_align(Lower *l)
 static bool crop_axes(Infer *s, int64_t rank, uint32_t *axes, uint32_t *n)
 {
     const int64_t *at;
-    *n = (uint32_t)rank;
-    for (uint32_t k = 0; k < *n; k++)
-        axes[k] = k;
-    if (!node_ints(s->n, "axes", &at, n))
+    if (!node_ints(s->n, "axes", &at, n)) {
+        *n = (uint32_t)rank;
+        for (uint32_t k = 0; k < *n; k++)
+            axes[k] = k;
         return true;
+    }
     for (uint32_t k = 0; k < *n && k < MAX_RANK; k++) {
         int64_t a = infer_axis(s, at[k], rank);
         if (a < 0)
