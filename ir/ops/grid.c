@@ -155,10 +155,12 @@ static const Expr *grid_place(Lower *l, const Grid *g, const Expr *v, Index n)
     e = g->align ? mul(l, mul(l, e, half), last) : mul(l, sub(l, mul(l, e, size), one(l, t)), half);
     if (g->mode == GRID_NEAREST)
         e = unary(l, U_ROUND, e);
-    if (g->pad == PAD_BORDER)
-        e = max_(l, zero(l, t), min_(l, e, last));
-    else if (g->pad == PAD_REFLECTION)
+    if (g->pad == PAD_BORDER) { // only what lies beyond the border moves: cubic taps see the rest
+        const Expr *within = and_(l, le(l, low_border(l, g), e), le(l, e, high_border(l, g, n)));
+        e = select_(l, within, e, max_(l, zero(l, t), min_(l, e, last)));
+    } else if (g->pad == PAD_REFLECTION) {
         e = reflect(l, e, low_border(l, g), high_border(l, g, n));
+    }
     return let(l, e);
 }
 
