@@ -127,6 +127,13 @@ static const struct {
     {"RoiAlign", 2, 1, 1},
     {"CenterCropPad", 0, 1, ANY},
     {"CenterCropPad", 1, 1, 1},
+    {"NonMaxSuppression", 0, 3, 3},
+    {"NonMaxSuppression", 1, 3, 3},
+    {"NonMaxSuppression", 2, 0, 1},
+    {"NonMaxSuppression", 3, 0, 1},
+    {"NonMaxSuppression", 4, 0, 1},
+    {"TensorScatter", 0, 2, ANY},
+    {"TensorScatter", 2, 1, 1},
 };
 
 // Operators whose attribute "axis" names a dim of input 0.
