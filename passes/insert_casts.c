@@ -1,4 +1,4 @@
-// Gives conflicting operands one dtype, with the fewest casts.
+// Gives conflicting operands one dtype, with few casts.
 //
 // 1. A conflict's origin is the source that its culprit's dtype follows from (passes/lint/lint.h).
 // 2. An origin that is a constant is stored in the other dtype: no cast. Exact values make that
@@ -39,6 +39,13 @@ static void retype(Model *m, ValueId v, DType t)
     old->metadata = kept.metadata;
     old->unknown = kept.unknown;
     old->has |= kept.has & (TENSOR_HAS_NAME | TENSOR_HAS_DOC);
+}
+
+// Where anything had to be inserted, one of its kind is the least that could do; more is not
+// proved.
+static void note_bound(Repair *r)
+{
+    r->lower_bound = (r->casts > 0) + (r->transfers > 0);
 }
 
 static void redirect(Model *m, ValueId from, ValueId to, NodeId but)
@@ -84,7 +91,6 @@ static void cast_behind(Model *m, ValueId v, DType t, Repair *r)
                                           dtype_name(value_at(m, v)->dtype));
     redirect(m, v, node_at(m, cast)->out[0], cast);
     r->casts++;
-    r->lower_bound++; // the two ends keep their dtypes, so one conversion has to stand between them
 }
 
 static bool is_widening(DType from, DType to)
@@ -138,7 +144,6 @@ static bool mend_output(Model *m, ValueInfo *info, Repair *r)
     value_at(m, outer)->name = name;
     info->value = outer;
     r->casts++;
-    r->lower_bound++;
     return true;
 }
 
@@ -163,6 +168,7 @@ bool insert_casts(Model *m, Repair *r)
         g = graph_at(m, m->main);
     }
     infer_model(m, NULL);
+    note_bound(r);
     return any;
 }
 
@@ -181,7 +187,6 @@ static ValueId transfer_to(Model *m, ValueId v, DeviceId to, Repair *r)
     Prop p = {STR("cameo.device"), m->devices.at[to], 3, STR_NONE};
     vec_push(m->arena, &node_at(m, id)->metadata, p);
     r->transfers++;
-    r->lower_bound++;
     return node_at(m, id)->out[0];
 }
 
@@ -204,5 +209,6 @@ bool insert_transfers(Model *m, Repair *r)
         }
     }
     infer_model(m, NULL);
+    note_bound(r);
     return any;
 }
