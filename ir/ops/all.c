@@ -5,6 +5,7 @@ extern const OpDef ops_activation[];
 extern const OpDef ops_arithmetic[];
 extern const OpDef ops_attention[];
 extern const OpDef ops_cast[];
+extern const OpDef ops_columns[];
 extern const OpDef ops_compare[];
 extern const OpDef ops_constant[];
 extern const OpDef ops_control[];
@@ -31,9 +32,9 @@ extern const OpDef ops_sort[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic, ops_attention,     ops_cast,     ops_compare, ops_constant,
-    ops_control,    ops_conv,       ops_einsum,        ops_gather,   ops_grid,    ops_loss,
-    ops_matmul,     ops_movement,   ops_normalization, ops_pad,      ops_parts,   ops_pool,
-    ops_quantize,   ops_recurrent,  ops_reduce,        ops_resize,   ops_select,  ops_shape,
-    ops_signal,     ops_softmax,    ops_sort,          ops_training, NULL,
+    ops_activation, ops_arithmetic, ops_attention, ops_cast,          ops_columns,  ops_compare,
+    ops_constant,   ops_control,    ops_conv,      ops_einsum,        ops_gather,   ops_grid,
+    ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_pad,      ops_parts,
+    ops_pool,       ops_quantize,   ops_recurrent, ops_reduce,        ops_resize,   ops_select,
+    ops_shape,      ops_signal,     ops_softmax,   ops_sort,          ops_training, NULL,
 };

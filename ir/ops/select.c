@@ -104,10 +104,11 @@ static void lower_nms(Lower *l)
     Tensor boxes = input(l, 0), scores = input(l, 1), y = output(l, 0);
     Index o[2], zero_at[1] = {ix(l, 0)}, one_dim[1] = {ix(l, 1)};
     int64_t four;
-    if (!poly_is_const(boxes.dims[2], &four) || four != 4) {
-        not_supported(l, "NonMaxSuppression of boxes that are not known to have 4 numbers");
+    if (poly_is_const(boxes.dims[2], &four) && four != 4) {
+        not_supported(l, "NonMaxSuppression of boxes that have not 4 numbers");
         return;
     }
+    check(l, index_eq(l, boxes.dims[2], ix(l, 4)), "NonMaxSuppression: a box has not 4 numbers");
     check(l,
           and_(l, index_eq(l, boxes.dims[0], scores.dims[0]),
                index_eq(l, boxes.dims[1], scores.dims[2])),
