@@ -99,6 +99,10 @@ void print_hoisted_expr(Printer *p, const Expr *e)
     if (p->temp_of[e->id] || !expr_facts(p, e)->reduces)
         return;
     if (!expr_changes(p, e) && expr_ready(p, e)) {
+        if (p->found_hoist) {
+            *p->found_hoist = true;
+            return;
+        }
         bool alone = p->counted.len == 0;
         if (alone)
             print_statement_begin(p, e, NULL, 0);
@@ -239,14 +243,36 @@ static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
     print_line(p, "}");
 }
 
-static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t)
+// The variable whose loop a group of threads divides: the longest.
+static uint32_t longest_of(Printer *p, const Expr *e)
 {
-    Bounds b = {.n = e->rank};
+    uint32_t best = 0;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < e->rank; i++) {
+        int64_t n = INT64_MAX;
+        poly_is_const(loop_extent(p->mod->polys, e->vars[i]), &n);
+        if (n > most) {
+            most = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t, bool together)
+{
+    Bounds b = {.n = e->rank, .shared = together ? longest_of(p, e) + 1 : 0};
     memcpy(b.vars, e->vars, e->rank * sizeof *e->vars);
     bounds_read(p, &b, e->a);
     nest_begin(p, &b, e->a ? NULL : e->b);
     combine(p, e, t, without_parentheses(p, print_expr(p, e->b)));
     nest_end(p, &b);
+}
+
+// Sums in small floats round at each addition, in order; the first of equals needs the order too.
+static bool any_order(const Expr *e)
+{
+    return e->op != R_ARGMAX && e->op != R_ARGMIN && !dtype_is_small_float(e->dtype);
 }
 
 const char *print_reduce(Printer *p, const Expr *e)
@@ -256,7 +282,15 @@ const char *print_reduce(Printer *p, const Expr *e)
     print_line(p, "%s t%u = %s;", type_of_value(p, e->dtype), t, print_neutral(p, e));
     if (op == R_ARGMAX || op == R_ARGMIN)
         print_line(p, "%s best%u = 0;", type_of_value(p, e->b->dtype), t);
-    print_reduce_loops(p, e, t);
+    bool group = p->together, together = group && any_order(e);
+    p->together = false;
+    print_reduce_loops(p, e, t, together);
+    p->together = group;
+    if (together) {
+        static const char *const names[] = {"add", "mul", "max", "min", "min", "max"};
+        print_line(p, "t%u = cameo_block_%s_%s(t%u);", t, names[op], arithmetic_suffix(e->dtype),
+                   t);
+    }
     memo_add(p, e, t);
     char *name = arena_alloc(p->arena, 16);
     sprintf(name, "t%u", t);
@@ -276,12 +310,8 @@ static void print_for(Printer *p, const Stmt *s)
     if (p->dialect->rows && rows_print(p, s))
         return;
     const char *high = print_index_bare(p, print_extent(p, s->var));
-    bool hooked = s->par && p->dialect->par_begin;
-    if (hooked)
-        p->dialect->par_begin(p, s, p->depth);
-    else
-        print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var,
-                   high, s->var);
+    print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var, high,
+               s->var);
     print_bind_loop(p, s->var, 1);
     p->depth++;
     p->parallel += s->par;
@@ -291,10 +321,7 @@ static void print_for(Printer *p, const Stmt *s)
     p->parallel -= s->par;
     p->depth--;
     print_bind_loop(p, s->var, -1);
-    if (hooked)
-        p->dialect->par_end(p, s, p->depth);
-    else
-        print_line(p, "}");
+    print_line(p, "}");
 }
 
 static void print_block(Printer *p, const Stmt *body)
@@ -347,7 +374,8 @@ static void print_row(Printer *p, const Stmt *s)
     int64_t k = 0;
     if (poly_is_const(n, &k) && k <= 0)
         n = poly_const(polys, 1);
-    print_line(p, "%s%s v%u[%s];", p->dialect->row, type, s->local, print_index_bare(p, n));
+    print_line(p, "%s%s v%u[%s];", p->in_group ? p->dialect->row : "", type, s->local,
+               print_index_bare(p, n));
 }
 
 static void print_update(Printer *p, const Stmt *s)
@@ -360,7 +388,7 @@ static void print_update(Printer *p, const Stmt *s)
         print_line(p, "%s = %s;", at, print_binary_op(p, s->op, s->value->dtype, at, v));
 }
 
-static void print_stmt(Printer *p, const Stmt *s)
+void print_stmt(Printer *p, const Stmt *s)
 {
     switch (s->kind) {
     case S_FOR:
@@ -454,6 +482,8 @@ void printer_kernel(Printer *p, const Kernel *k)
     uint32_t mark = print_block_begin(p);
     if (k->override && p->dialect->rows)
         override_print(p, k);
+    else if (p->dialect->body)
+        p->dialect->body(p, k);
     else
         print_stmts(p, k->body);
     print_block_end(p, mark);
