@@ -69,9 +69,12 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     if (o->device == ON_CUDA && !cuda_prepare_module(mod, diags))
         return NULL;
     legalize_module(mod);
-    if (o->device == ON_CPU && !o->no_override && o->gemm != GEMM_LOOPS &&
-        !override_module(mod, o->gemm, m->arena, &report->error))
+    GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
+    if (!o->no_override && o->gemm != GEMM_LOOPS &&
+        !override_module(mod, gemm, m->arena, &report->error))
         return NULL;
+    if (o->device == ON_CUDA)
+        cuda_split_products(mod);
     report->nkernels = mod->nkernels;
     return mod;
 }

@@ -409,6 +409,8 @@ void print_stmt(Printer *p, const Stmt *s)
     case S_UPDATE:
         break;
     }
+    if (s->kind == S_LET && !p->local_used[s->local])
+        return;
     print_statement_begin(p, s->value, s->at, s->rank);
     if (s->kind == S_UPDATE) {
         print_update(p, s);
@@ -444,6 +446,39 @@ static void find_rows(Printer *p, const Stmt *s)
     }
 }
 
+static void mark_local(void *context, const Expr *e)
+{
+    Printer *p = context;
+    if (e->kind == EX_LOCAL)
+        p->local_used[e->local] = 1;
+}
+
+static bool mark_atom(void *context, const Atom *a)
+{
+    Printer *p = context;
+    if (a->kind == ATOM_EXPR)
+        expr_walk(p->mod, a->e, mark_local, p);
+    return false;
+}
+
+// From the end to the beginning, so that a let which only dead lets need is dead too.
+static void find_used(Printer *p, const Stmt *s)
+{
+    if (!s)
+        return;
+    find_used(p, s->next);
+    find_used(p, s->body);
+    find_used(p, s->other);
+    if (s->kind == S_LET && !p->local_used[s->local])
+        return;
+    if (s->value)
+        expr_walk(p->mod, s->value, mark_local, p);
+    for (uint32_t i = 0; i < s->rank; i++)
+        poly_any(s->at[i], mark_atom, p);
+    if (s->kind == S_FOR)
+        poly_any(loop_extent(p->mod->polys, s->var), mark_atom, p);
+}
+
 static KernelUses uses_new(Printer *p)
 {
     return (KernelUses){NEWS(p->arena, uint8_t, p->mod->buffers.len),
@@ -471,6 +506,8 @@ void printer_kernel(Printer *p, const Kernel *k)
     KernelUses uses = kernel_uses(p->mod, p->arena, k);
     memset(p->changes, 0, p->mod->nexprs + 1);
     memset(p->local_state, 0, p->mod->nlocals + 1);
+    memset(p->local_used, 0, p->mod->nlocals + 1);
+    find_used(p, k->body);
     for (BufferId b = 0; b < p->mod->buffers.len; b++)
         p->written[b] = uses.buffers[b] >> 1 & 1;
     find_rows(p, k->body);
@@ -510,6 +547,7 @@ Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, co
     p->nloops = loop_count(mod->polys) + 1;
     p->loop_bound = NEWS(scratch, uint8_t, p->nloops);
     p->local_state = NEWS(scratch, uint8_t, mod->nlocals + 1);
+    p->local_used = NEWS(scratch, uint8_t, mod->nlocals + 1);
     p->rows = NEWS(scratch, const Stmt *, mod->nlocals + 1);
     p->written = NEWS(scratch, uint8_t, mod->buffers.len);
     p->printed = uses_new(p);

@@ -52,6 +52,7 @@ struct Printer {
     uint8_t *zeroed; // by LoopId: collapsed into the next inner loop
     uint32_t nzeroed;
     uint8_t *local_state;       // by LocalId: 0 not yet declared, 1 let, 2 row
+    uint8_t *local_used;        // by LocalId: something of this kernel needs it
     const Stmt **rows;          // by LocalId
     KernelUses printed;         // by the text of the kernel so far
     VEC(KernelUses) of_kernels; // by Kernel.id, what was printed

@@ -4,12 +4,18 @@
 #ifndef CAMEO_CUDA_H
 #define CAMEO_CUDA_H
 
+#include "cameo_cublaslt.h"
 #include "cameo_cuda_api.h"
 #include "cameo_runtime.h"
 
 enum { CAMEO_CUDA_SEGMENTS = 32, CAMEO_CUDA_MAX_BLOCKS = 65535 };
 
-typedef enum cameo_op_kind { CAMEO_OP_COPY_IN, CAMEO_OP_COPY_OUT, CAMEO_OP_LAUNCH } cameo_op_kind;
+typedef enum cameo_op_kind {
+    CAMEO_OP_COPY_IN,
+    CAMEO_OP_COPY_OUT,
+    CAMEO_OP_LAUNCH,
+    CAMEO_OP_PRODUCT /* its arguments are a cameo_product */
+} cameo_op_kind;
 
 typedef struct cameo_op {
     int32_t kind, kernel;
@@ -57,6 +63,8 @@ typedef struct cameo_cuda {
     cameo_pinned *pinned_inputs, *pinned_outputs;
     cameo_record record;
     cameo_segment segments[CAMEO_CUDA_SEGMENTS];
+    cameo_lt lt;
+    uint64_t workspace; /* of products */
     int32_t nsegments, nblocks, ninputs, noutputs;
     int ready;  /* all is loaded */
     int failed; /* an error stands in the context */
@@ -166,6 +174,49 @@ CAMEO_FN void cameo_cuda_launch(cameo_context *c, int32_t kernel, int64_t points
         cameo_record_arg(c, args[i]);
 }
 
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* An algorithm runs once before it is captured, with its result going to memory of its own. */
+CAMEO_FN int cameo_warm_product(cameo_context *c, cameo_lt_plan *plan, const cameo_product *s)
+{
+    cameo_cuda *g = cameo_cuda_of(c);
+    cameo_product warm = *s;
+    int64_t size = s->is_double ? 8 : 4;
+    if (!g->workspace)
+        CAMEO_CU(c, cuMemAlloc, &g->workspace, CAMEO_LT_WORKSPACE);
+    size *= (s->batch - 1) * s->y_stride + s->rows * s->y_ld;
+    CAMEO_CU(c, cuMemAlloc, &warm.y, (size_t)size);
+    int status = cameo_lt_multiply(&g->lt, plan, &warm, g->workspace, g->stream);
+    CAMEO_CU(c, cuStreamSynchronize, g->stream);
+    CAMEO_CU(c, cuMemFree, warm.y);
+    if (status != 0)
+        cameo_lt_drop(&g->lt, plan);
+    plan->is_warm = 1;
+    return 0;
+}
+
+/* Records a product if the library does it; 0: the model's own kernel must. */
+CAMEO_FN int cameo_cuda_product(cameo_context *c, const cameo_product *s)
+{
+    cameo_cuda *g = cameo_cuda_of(c);
+    if (g->failed || s->rows < 1 || s->columns < 1 || s->depth < 1 || s->batch < 1 ||
+        !cameo_lt_open(&g->lt))
+        return 0;
+    cameo_lt_plan *plan = cameo_lt_choose(&g->lt, s);
+    if (plan && !plan->is_warm && cameo_warm_product(c, plan, s) != 0)
+        return 0;
+    cameo_op *op = plan && plan->desc ? cameo_record_op(c, CAMEO_OP_PRODUCT) : NULL;
+    if (!op)
+        return 0;
+    uint64_t words[CAMEO_PRODUCT_WORDS];
+    memcpy(words, s, sizeof words);
+    op->first = g->record.nargs;
+    op->count = CAMEO_PRODUCT_WORDS;
+    for (uint32_t i = 0; i < CAMEO_PRODUCT_WORDS; i++)
+        cameo_record_arg(c, words[i]);
+    return 1;
+}
+
 /* ---- doing what was recorded ----------------------------------------------------------------- */
 
 enum { CAMEO_CUDA_MAX_ARGS = 512 };
@@ -221,14 +272,47 @@ CAMEO_FN int cameo_add_copy(cameo_context *c, const cameo_op *op, void *graph, v
     return 0;
 }
 
+CAMEO_FN int cameo_add_product(cameo_context *c, const cameo_record *r, const cameo_op *op,
+                               void *graph, void **last)
+{
+    enum { RELAXED = 2 };
+    cameo_cuda *g = cameo_cuda_of(c);
+    cameo_product s;
+    memcpy(&s, &r->args[op->first], sizeof s);
+    cameo_lt_plan *plan = cameo_lt_choose(&g->lt, &s);
+    if (!plan)
+        return cameo_fail(c, "CUDA: a product's plan is gone");
+    if (graph)
+        CAMEO_CU(c, cuStreamBeginCaptureToGraph, g->stream, graph, last, NULL, *last ? 1 : 0,
+                 RELAXED);
+    int status = cameo_lt_multiply(&g->lt, plan, &s, g->workspace, g->stream);
+    if (status != 0)
+        return cameo_fail(c, "CUDA: cublasLtMatmul: status %d", status);
+    if (!graph)
+        return 0;
+    int state = 0;
+    uint64_t id = 0;
+    size_t n = 0;
+    void *captured = NULL, *const *ends = NULL;
+    const void *edges = NULL;
+    CAMEO_CU(c, cuStreamGetCaptureInfo, g->stream, &state, &id, &captured, &ends, &edges, &n);
+    if (n == 1)
+        *last = ends[0];
+    else if (n > 1)
+        CAMEO_CU(c, cuGraphAddEmptyNode, last, graph, ends, n);
+    CAMEO_CU(c, cuStreamEndCapture, g->stream, &captured);
+    return 0;
+}
+
 /* All that is recorded, to a graph or (NULL) to the stream. Each waits for the one before. */
 CAMEO_FN int cameo_add_all(cameo_context *c, const cameo_record *r, void *graph)
 {
     void *last = NULL;
     for (uint32_t i = 0; i < r->nops; i++) {
         const cameo_op *op = &r->ops[i];
-        int status = op->kind == CAMEO_OP_LAUNCH ? cameo_add_launch(c, r, op, graph, &last)
-                                                 : cameo_add_copy(c, op, graph, &last);
+        int status = op->kind == CAMEO_OP_LAUNCH    ? cameo_add_launch(c, r, op, graph, &last)
+                     : op->kind == CAMEO_OP_PRODUCT ? cameo_add_product(c, r, op, graph, &last)
+                                                    : cameo_add_copy(c, op, graph, &last);
         if (status != 0)
             return -1;
     }
@@ -406,6 +490,9 @@ CAMEO_FN void cameo_cuda_free(void *device)
     if (g->has_context) {
         g->cu.cuCtxSetCurrent(g->context);
         cameo_cuda_forget(g);
+        cameo_lt_close(&g->lt);
+        if (g->workspace)
+            g->cu.cuMemFree(g->workspace);
         for (int32_t i = 0; i < g->nblocks; i++)
             if (g->blocks[i])
                 g->cu.cuMemFree(g->blocks[i]);

@@ -62,6 +62,7 @@ typedef struct cameo_cu_copy_node { /* CUDA_MEMCPY3D_v2 */
       (void **, void *, void *const *, size_t, const cameo_cu_kernel_node *))                      \
     X(cuGraphAddMemcpyNode,                                                                        \
       (void **, void *, void *const *, size_t, const cameo_cu_copy_node *, void *))                \
+    X(cuGraphAddEmptyNode, (void **, void *, void *const *, size_t))                               \
     X(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long))                          \
     X(cuGraphExecDestroy, (void *))                                                                \
     X(cuGraphUpload, (void *, void *))                                                             \

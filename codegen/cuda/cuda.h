@@ -24,6 +24,10 @@ extern const Dialect dialect_cuda;
 // the work of one block, rows whose size is not constant are buffers, what the host must know of
 // values on the device is stored by kernels of its own. false with diagnostics: not supported.
 bool cuda_prepare_module(Module *mod, Diags *diags);
+// After override_module(GEMM_CUBLASLT): what is applied to a product becomes a kernel of its own.
+void cuda_split_products(Module *mod);
+// Prints a product as a call of the library; the kernel that does the same follows it.
+void cuda_print_product(Printer *p, const Kernel *k, const char *launch);
 // Prints a kernel's body and notes its grid in the target (a CudaTarget).
 void cuda_print_body(Printer *p, const Kernel *k);
 // The kernels' file.

@@ -83,9 +83,10 @@ void emit_cu(Module *mod, Printer *p, const EmitOptions *o)
     buf_printf(p->out, "/* The kernels of ");
     if (o->source)
         print_comment_text(p->out, str_of(o->source));
-    buf_printf(p->out, " as CUDA, written by cameo. */\n\n"
-                       "#define CAMEO_DEVICE 1\n"
-                       "#define CAMEO_FN static __device__ __forceinline__ __attribute__((unused))\n\n");
+    buf_printf(p->out,
+               " as CUDA, written by cameo. */\n\n"
+               "#define CAMEO_DEVICE 1\n"
+               "#define CAMEO_FN static __device__ __forceinline__ __attribute__((unused))\n\n");
     emit_runtime(p->out, runtime);
     emit_kernels(p, mod->steps);
 }

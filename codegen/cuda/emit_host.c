@@ -103,9 +103,13 @@ static void cuda_call(StepPrinter *s, const Kernel *k)
             buf_printf(&args, "%s(uint64_t)d%u", n++ ? ", " : "", d);
     const CudaGrid *grid = grid_of(s, k);
     const char *points = grid->points ? print_index_bare(p, grid->points) : "-1";
-    print_line(p, "cameo_cuda_launch(c, %u, %s, %u, %u, (const uint64_t[]){%.*s}); /* %s */", k->id,
-               points, grid->threads, n, n ? (int)args.len : 1, n ? args.at : "0",
-               kernel_name(p, k));
+    Str launch = str_printf(
+        p->arena, "cameo_cuda_launch(c, %u, %s, %u, %u, (const uint64_t[]){%.*s}); /* %s */", k->id,
+        points, grid->threads, n, n ? (int)args.len : 1, n ? args.at : "0", kernel_name(p, k));
+    if (k->override)
+        cuda_print_product(p, k, launch.at);
+    else
+        print_line(p, "%s", launch.at);
     buf_free(&args);
 }
 
@@ -183,13 +187,9 @@ static void emit_module(Printer *p, const Plan *plan)
 
 void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer *kernels, Buf *out)
 {
-    static const char *const runtime[] = {"cameo_model.h",
-                                          "cameo_math.h",
-                                          "cameo_plan.h",
-                                          "cameo_runtime.h",
-                                          "cameo_cuda_api.h",
-                                          "cameo_cuda.h",
-                                          NULL};
+    static const char *const runtime[] = {
+        "cameo_model.h",    "cameo_math.h",     "cameo_plan.h", "cameo_runtime.h",
+        "cameo_cuda_api.h", "cameo_cublaslt.h", "cameo_cuda.h", NULL};
     static const StepTarget target = {.declare = cuda_declare,
                                       .call = cuda_call,
                                       .before = cuda_before,

@@ -215,6 +215,8 @@ static void print_divided(Printer *p, const Stmt *loop)
     Stmt alone = *loop;
     alone.next = NULL;
     nest_collect(p, &alone, &nest);
+    if (poly_equals(points_of(p, &nest, 0, nest.n), 0))
+        return;
     p->together = true;
     print_hoisted(p, &alone);
     p->together = false;
@@ -339,6 +341,10 @@ static void print_nest(Printer *p, const Kernel *k, const Stmt *loop)
     nest_collect(p, loop, &nest);
     bool flat;
     uint32_t depth = choose_depth(p, &nest, &flat), n = nest.n;
+    if (poly_equals(points_of(p, &nest, 0, n), 0)) {
+        note_grid(p, k, poly_const(p->mod->polys, 0), 0);
+        return;
+    }
     Index inner = depth && depth < n ? points_of(p, &nest, depth, n) : NULL;
     note_grid(p, k, points_of(p, &nest, 0, depth ? depth : n),
               depth ? threads_for(p, nest.body, inner) : 0);
