@@ -12,8 +12,8 @@
 //      bytes: of the casts, and of all that an operator reads and writes in another dtype than the
 //        model's own, twice, so that an input is narrowed at the door
 //      constants retyped: none for another dtype, few if every value is exact, more if not
-//    A constant is retyped towards the model's dtype or its user's, and a Cast's own target changes
-//    before another Cast is put behind it.
+//    A constant is retyped towards the model's dtype or its user's, never away from it; so is a
+//    Cast's own target, before another Cast is put behind it.
 // 4. What could not be mended stays as it is, for lint to report. Results whose dtype follows an
 //    operand's in ways that no type variable says are seen in another round.
 
@@ -245,7 +245,7 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
     bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
                  (dtype_is_integer(c->own) && dtype_is_integer(t));
-    if (!alike || !(w->to & bit(t)) || (!w->r->unsafe && !dtype_holds(t, from)))
+    if (!alike || c->own == w->own || !(w->to & bit(t)) || (!w->r->unsafe && !dtype_holds(t, from)))
         return 0;
     return PRICE_TARGET;
 }
