@@ -42,8 +42,8 @@ typedef struct Config {
 
 // Reads the configuration that applies to a model ("-": the working folder's). True with
 // config->path NULL if there is none. False with findings (rule "", the file and line) if it cannot
-// be read, says what nobody understands, or is not YAML; keys that no rule of this version reads
-// are warnings. Everything lives in the arena.
+// be read, says what nobody understands, or is not YAML; keys that nothing in this version reads
+// are infos. Everything lives in the arena.
 bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags);
 
 // The entry of `place` that names a node: by its location, or by its name where the glob begins

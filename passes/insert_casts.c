@@ -12,6 +12,7 @@
 
 #include "passes/insert_casts.h"
 #include "ir/infer.h"
+#include "passes/devices.h"
 #include "passes/lint/lint.h"
 
 #include <string.h>
@@ -180,7 +181,7 @@ static ValueId transfer_to(Model *m, ValueId v, DeviceId to, Repair *r)
     for (NodeId id = 1; id < m->nodes.len; id++) { // one that is there already
         const Node *n = node_at(m, id);
         if (!n->dead && node_is(n, "Identity") && n->nin == 1 && n->in[0] == v &&
-            lint_node_device(m, id) == to)
+            device_of_node(m, id) == to)
             return n->out[0];
     }
     NodeId id = insert_behind(m, v, "Identity", "transfer");
@@ -194,16 +195,13 @@ bool insert_transfers(Model *m, Repair *r)
 {
     bool any = false;
     NodeId last = m->nodes.len;
+    devices_place(m);
     for (NodeId id = 1; id < last; id++) {
-        DeviceId here = node_at(m, id)->dead ? 0 : lint_node_device(m, id);
-        if (!here || node_is(node_at(m, id), "Identity"))
-            continue;
         for (uint32_t i = 0; i < node_at(m, id)->nin; i++) {
             ValueId v = node_at(m, id)->in[i];
-            DeviceId there = v ? lint_device(m, v) : 0;
-            if (!there || there == here)
+            if (!device_crosses(m, id, i))
                 continue;
-            ValueId moved = transfer_to(m, v, here, r);
+            ValueId moved = transfer_to(m, v, device_run(m, id), r);
             node_at(m, id)->in[i] = moved;
             any = true;
         }
