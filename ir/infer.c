@@ -375,14 +375,32 @@ static ValueId var_find(const TypeVars *vars, const char *name)
     return 0;
 }
 
-// The first operand binds; where operands differ the model's dominant dtype does.
-static void bind_var(const Model *m, TypeVars *vars, const char *name, ValueId from)
+// Which of two dtypes does a result of the same type variable declare? DT_NONE: neither.
+static DType declared_of(const Model *m, const Node *n, const char *name, DType a, DType b)
+{
+    for (uint32_t o = 0; o < n->nout; o++) {
+        const SchemaParam *p = param_at(n->schema->outputs, n->schema->noutputs, o);
+        const Type *t = n->out[o] ? value_at(m, n->out[o])->declared : NULL;
+        if (!p || !p->type_var || strcmp(p->type_var, name) != 0 || !t || t->kind != TYPE_TENSOR)
+            continue;
+        if (t->elem == (int32_t)a || t->elem == (int32_t)b)
+            return (DType)t->elem;
+    }
+    return DT_NONE;
+}
+
+// The first operand binds; where operands differ the one that has the result's declared dtype, else
+// the model's dominant one.
+static void bind_var(const Model *m, const Node *n, TypeVars *vars, const char *name, ValueId from)
 {
     for (uint32_t i = 0; i < vars->n; i++) {
         if (strcmp(vars->at[i].name, name) != 0)
             continue;
         DType bound = value_at(m, vars->at[i].from)->dtype, other = value_at(m, from)->dtype;
-        if (bound != other && other == m->dominant)
+        if (bound == other)
+            return;
+        DType declared = declared_of(m, n, name, bound, other);
+        if (other == (declared ? declared : m->dominant))
             vars->at[i].from = from;
         return;
     }
@@ -401,7 +419,7 @@ static void bind_vars(Infer *s, TypeVars *vars)
             continue;
         if (p->option == PARAM_VARIADIC && !p->homogeneous)
             continue;
-        bind_var(s->model, vars, p->type_var, s->n->in[i]);
+        bind_var(s->model, s->n, vars, p->type_var, s->n->in[i]);
     }
 }
 

@@ -5,15 +5,15 @@
 // weights lie wherever they are needed. In a file a transfer is an Identity that names the device
 // of its result; those that are there take their operand from anywhere.
 
-#include "passes/adaptor.h"
-#include "passes/insert_casts.h"
 #include "ir/infer.h"
-#include "passes/lint/lint.h"
+#include "passes/adaptor.h"
+#include "passes/devices.h"
+#include "passes/insert_casts.h"
 #include "passes/solver/labels.h"
 
 #include <string.h>
 
-enum { FINE = 1 << 20 };
+enum { FINE = 1 << 20, MAX_ROUNDS = 4 };
 
 typedef struct Moves {
     Model *m;
@@ -21,43 +21,36 @@ typedef struct Moves {
     Repair *r;
     uint32_t nnodes, nvalues;
     DeviceId *at;       // by node; 0: nothing says
-    bool *lies;         // by value: is it known to lie somewhere?
+    DeviceId *from;     // by value: where it lies; 0: anywhere
+    bool *counts;       // by use: has the value to lie where the node runs?
     uint32_t *variable; // by node
+    uint32_t *maker;    // by value
     Uses uses;
     Labels *l;
 } Moves;
 
-// A transfer of the file?
-static bool is_transfer(const Moves *w, NodeId n)
-{
-    return w->at[n] && node_is(node_at(w->m, n), "Identity");
-}
-
 static void find_places(Moves *w)
 {
+    devices_place(w->m);
     for (NodeId n = 1; n < w->nnodes; n++)
-        w->at[n] = node_at(w->m, n)->dead ? 0 : lint_node_device(w->m, n);
+        w->at[n] = node_at(w->m, n)->dead ? 0 : device_of_node(w->m, n);
     for (ValueId v = 1; v < w->nvalues; v++) {
         const Value *value = value_at(w->m, v);
-        w->lies[v] = value->def == DEF_NODE && !node_at(w->m, value->node)->dead &&
-                     lint_device(w->m, v) != 0;
+        if (value->def == DEF_NODE && !node_at(w->m, value->node)->dead)
+            w->from[v] = device_of_value(w->m, v);
+        for (uint32_t i = w->uses.first[v]; i < w->uses.first[v + 1]; i++) {
+            const Use *u = &w->uses.uses[i];
+            w->counts[i] = w->from[v] && u->node && device_counts(w->m, u->node, u->index);
+        }
     }
-}
-
-// Does this use want the value on a device of its own?
-static bool counts(const Moves *w, const Use *u)
-{
-    return u->node && !is_transfer(w, u->node);
 }
 
 static bool any_crossing(const Moves *w)
 {
-    for (ValueId v = 1; v < w->nvalues; v++)
-        for (uint32_t i = w->uses.first[v]; w->lies[v] && i < w->uses.first[v + 1]; i++) {
-            const Use *u = &w->uses.uses[i];
-            if (counts(w, u) && w->at[u->node] && w->at[u->node] != lint_device(w->m, v))
+    for (NodeId n = 1; n < w->nnodes; n++)
+        for (uint32_t i = 0; i < node_at(w->m, n)->nin; i++)
+            if (device_crosses(w->m, n, i))
                 return true;
-        }
     return false;
 }
 
@@ -67,6 +60,17 @@ static uint32_t variable_of(Moves *w, NodeId n)
     if (!w->variable[n])
         w->variable[n] = 1 + labels_variable(w->l, w->at[n] ? (LabelSet)1 << w->at[n] : all);
     return w->variable[n] - 1;
+}
+
+// What makes v: its node; of If, Loop and Scan, whatever inside makes it lie there.
+static uint32_t maker_of(Moves *w, ValueId v)
+{
+    NodeId n = value_at(w->m, v)->node;
+    DeviceId d = device_of_value(w->m, v);
+    for (uint32_t i = 0; i < node_at(w->m, n)->nattrs; i++)
+        if (node_at(w->m, n)->attrs[i].g)
+            return labels_variable(w->l, (LabelSet)1 << d);
+    return variable_of(w, n);
 }
 
 static double bytes_of(const Model *m, ValueId v)
@@ -79,7 +83,7 @@ static ValueId brought(const Moves *w, ValueId v, DeviceId to)
 {
     for (uint32_t i = w->uses.first[v]; i < w->uses.first[v + 1]; i++) {
         const Use *u = &w->uses.uses[i];
-        if (u->node && is_transfer(w, u->node) && w->at[u->node] == to &&
+        if (u->node && is_transfer(w->m, u->node) && w->at[u->node] == to &&
             u->graph == value_at(w->m, v)->graph)
             return node_at(w->m, u->node)->out[0];
     }
@@ -90,8 +94,8 @@ static ValueId brought(const Moves *w, ValueId v, DeviceId to)
 static void follow(Moves *w)
 {
     for (ValueId v = 1; v < w->nvalues; v++)
-        if (w->lies[v] && !w->at[value_at(w->m, v)->node])
-            w->at[value_at(w->m, v)->node] = lint_device(w->m, v);
+        if (w->from[v] && !w->at[value_at(w->m, v)->node])
+            w->at[value_at(w->m, v)->node] = w->from[v];
 }
 
 // Places the nodes that nothing else does.
@@ -101,17 +105,17 @@ static void choose(Moves *w)
     Cost transfer = 2 * FINE;
     w->l = labels_new(w->a, w->m->devices.len);
     for (ValueId v = 1; v < w->nvalues; v++)
-        bytes += w->lies[v] ? bytes_of(w->m, v) * w->m->devices.len : 0;
+        bytes += w->from[v] ? bytes_of(w->m, v) * w->m->devices.len : 0;
     for (ValueId v = 1; v < w->nvalues; v++) {
-        if (!w->lies[v])
+        if (!w->from[v])
             continue;
-        uint32_t value = labels_value(w->l, variable_of(w, value_at(w->m, v)->node));
+        uint32_t value = labels_value(w->l, w->maker[v] = maker_of(w, v));
         for (DeviceId d = 1; d < w->m->devices.len; d++)
             labels_adaptor(w->l, value, d,
                            brought(w, v, d) ? 0
                                             : transfer + (Cost)(FINE / bytes * bytes_of(w->m, v)));
         for (uint32_t i = w->uses.first[v]; i < w->uses.first[v + 1]; i++)
-            if (counts(w, &w->uses.uses[i]))
+            if (w->counts[i])
                 labels_use(w->l, value, variable_of(w, w->uses.uses[i].node));
     }
     labels_solve(w->l);
@@ -120,16 +124,19 @@ static void choose(Moves *w)
     for (NodeId n = 1; n < w->nnodes; n++)
         if (w->variable[n])
             w->at[n] = labels_of(w->l, w->variable[n] - 1);
+    for (ValueId v = 1; v < w->nvalues; v++)
+        if (w->from[v])
+            w->from[v] = labels_of(w->l, w->maker[v]);
 }
 
-static bool transfer_value(Moves *w, Adaptors *a, ValueId v, DeviceId from, DeviceId to)
+static bool transfer_value(Moves *w, Adaptors *a, ValueId v, DeviceId to)
 {
     uint32_t first = w->uses.first[v], n = w->uses.first[v + 1] - first, count = 0;
     Use *uses = NEWS(w->a, Use, n);
     ValueId there = brought(w, v, to);
     for (uint32_t i = 0; i < n; i++) {
         const Use *u = &w->uses.uses[first + i];
-        if (counts(w, u) && w->at[u->node] == to && to != from)
+        if (w->counts[first + i] && w->at[u->node] == to && to != w->from[v])
             uses[count++] = *u;
     }
     if (count == 0)
@@ -150,32 +157,51 @@ static bool move_values(Moves *w)
     Adaptors a = adaptors_of(w->m, w->a);
     bool any = false;
     for (ValueId v = 1; v < w->nvalues; v++)
-        for (DeviceId d = 1; w->lies[v] && d < w->m->devices.len; d++)
-            any |= transfer_value(w, &a, v, w->at[value_at(w->m, v)->node], d);
+        for (DeviceId d = 1; w->from[v] && d < w->m->devices.len; d++)
+            any |= transfer_value(w, &a, v, d);
     return any;
 }
 
-bool insert_transfers(Model *m, Repair *r)
+static bool move_once(Model *m, Repair *r, uint32_t round)
 {
     Arena *scratch = arena_new();
     Moves w = {.m = m, .a = scratch, .r = r, .nnodes = m->nodes.len, .nvalues = m->values.len};
     w.at = NEWS(scratch, DeviceId, w.nnodes);
-    w.lies = NEWS(scratch, bool, w.nvalues);
+    w.from = NEWS(scratch, DeviceId, w.nvalues);
     w.variable = NEWS(scratch, uint32_t, w.nnodes);
+    w.maker = NEWS(scratch, uint32_t, w.nvalues);
     w.uses = uses_of(m, scratch);
+    w.counts = NEWS(scratch, bool, w.uses.first[w.nvalues] + 1);
     bool any = false;
+    uint32_t bound = r->lower_bound, before = r->transfers;
     find_places(&w);
     if (any_crossing(&w)) {
-        if (m->devices.len <= LABELS_MAX)
+        bool few = m->devices.len <= LABELS_MAX;
+        if (few)
             choose(&w);
         else
             follow(&w);
         any = move_values(&w);
+        if (!few) // every node has its place: one for each value and device is the least
+            r->lower_bound += r->transfers - before;
     }
+    if (round > 0)
+        r->lower_bound = bound;
     if (any) {
         model_sort(m, scratch);
         infer_model(m, NULL);
     }
     arena_free(scratch);
+    return any;
+}
+
+// Free nodes may come to run elsewhere once others have moved: looked at again.
+bool insert_transfers(Model *m, Repair *r)
+{
+    bool any = false, again = true;
+    for (uint32_t round = 0; again && round < MAX_ROUNDS; round++) {
+        again = move_once(m, r, round);
+        any |= again;
+    }
     return any;
 }

@@ -2,6 +2,7 @@
 
 #include "codegen/compile.h"
 #include "base/file.h"
+#include "tools/config.h"
 #include "tools/session.h"
 
 #include <string.h>
@@ -180,7 +181,11 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
-    if (m) {
+    Config config;
+    if (m && !tool_config(t, arena, a->model, &config))
+        status = EXIT_USAGE;
+    if (m && !status) {
+        m->config = &config;
         CompileReport report;
         status = compile_model(m, &a->o, &diags, &report);
         tool_print_diags(&diags);
