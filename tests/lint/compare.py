@@ -100,10 +100,9 @@ class Comparison:
         made = {o for n in a.node for o in n.output}
         self.names = {}
         for node in b.node:
+            # A name that was not there, converted to one that was.
             fresh = is_adaptor(node) and node.output[0] in made and node.input[0] not in made
-            declared = {i.name for i in [*a.input, *a.initializer]}
-            if fresh and node.input[0] not in declared and not any(
-                    n.output[0] == node.output[0] and n.op_type == node.op_type for n in a.node):
+            if fresh and node.input[0] not in {i.name for i in [*a.input, *a.initializer]}:
                 self.names[node.input[0]] = node.output[0]
 
     def graphs(self, a, b, where, main):
