@@ -43,6 +43,7 @@ typedef struct Mending {
     TypeSet *seen;       // by tie: dtypes of its operands as they are
     bool *pinned;        // by tie: a Cast that is there already and serves
     double *weight;      // by tie: elements that it reads and writes
+    uint32_t *members;   // by tie: operands and results
     uint32_t *variable;  // by tie
     uint32_t *value;     // by value: its number in the problem
     Labels *l;
@@ -122,9 +123,12 @@ static void see_values(Mending *w)
             uint32_t tie = t->uses.at[i].tie;
             w->seen[tie] |= d == DT_NONE || t->maker[v] == NO_TIE ? 0 : bit(d);
             w->weight[tie] += weight;
+            w->members[tie]++;
         }
-        if (t->maker[v] != NO_TIE)
-            w->weight[t->maker[v]] += weight;
+        if (t->maker[v] == NO_TIE)
+            continue;
+        w->weight[t->maker[v]] += weight;
+        w->members[t->maker[v]]++;
     }
 }
 
@@ -258,7 +262,8 @@ static Cost price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candidat
             return 0;
         return tie->kind == TIE_CAST ? price_of_target(w, tie, t) : price_of_retyping(w, tie, t);
     }
-    if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED)
+    // A lone operand (of Cast, of Shape) takes what it is given.
+    if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED || w->members[i] < 2)
         return 0;
     return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);
 }
@@ -450,8 +455,10 @@ static bool apply_casts(Mending *w)
         DType own = chosen(w, t->maker[v]);
         for (DType k = 1; k < DT_COUNT; k++) {
             uint32_t count = 0;
+            NodeId there = cast_there(w, v, k);
             for (uint32_t i = 0; i < n; i++)
-                if (k != own && chosen(w, t->uses.at[first + i].tie) == k)
+                if (k != own && chosen(w, t->uses.at[first + i].tie) == k &&
+                    (!there || t->uses.at[first + i].use.node != there))
                     uses[count++] = t->uses.at[first + i].use;
             if (count == 0 || price_of_cast(w, v, own, k) >= w->never)
                 continue;
@@ -498,6 +505,7 @@ static Mending begin(Model *m, Arena *a, Repair *r)
     w.faulty = NEWS(a, bool, n);
     w.pinned = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
+    w.members = NEWS(a, uint32_t, n);
     w.variable = numbers(a, n);
     w.value = numbers(a, t->nvalues);
     w.l = labels_new(a, DT_COUNT);
