@@ -80,8 +80,7 @@ static bool may_choose(const Mending *w, uint32_t tie)
     return !is_one(tie_at(w, tie)->allowed) && !w->pinned[tie];
 }
 
-// ---- what disagrees, and with what it is connected
-// -----------------------------------------------------------
+// ---- what disagrees, and with what it is connected ----------------------------------------------
 
 // The part that a value belongs to: that of any tie of it that may choose.
 static uint32_t part_of(Mending *w, ValueId v)
@@ -200,8 +199,7 @@ static void add_fallbacks(Mending *w)
     }
 }
 
-// ---- what is allowed, and what it costs
-// ------------------------------------------------------------------------
+// ---- what is allowed, and what it costs ---------------------------------------------------------
 
 // Does some user take nothing of the dtype that v has?
 static bool is_required(const Mending *w, ValueId v, DType have)
@@ -303,8 +301,7 @@ static Cost price_of_cast(const Mending *w, ValueId v, DType from, DType t)
            (Cost)(w->scale * bytes);
 }
 
-// ---- the label problem
-// --------------------------------------------------------------------------------------
+// ---- the label problem --------------------------------------------------------------------------
 
 static bool in_problem(Mending *w, ValueId v)
 {
@@ -390,8 +387,7 @@ static void pose(Mending *w)
     }
 }
 
-// ---- what was chosen
-// ------------------------------------------------------------------------------------------
+// ---- what was chosen ----------------------------------------------------------------------------
 
 static DType chosen(const Mending *w, uint32_t tie)
 {
@@ -469,8 +465,7 @@ static bool apply_casts(Mending *w)
     return any;
 }
 
-// ---- rounds
-// -----------------------------------------------------------------------------------------------
+// ---- rounds -------------------------------------------------------------------------------------
 
 static void find_cast_types(Mending *w)
 {
@@ -544,8 +539,7 @@ static bool mend(Model *m, Repair *r, uint32_t round)
     return any;
 }
 
-// ---- declarations
-// ----------------------------------------------------------------------------------------------
+// ---- declarations -------------------------------------------------------------------------------
 
 static bool is_settled(Model *m, ValueId v)
 {

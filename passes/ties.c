@@ -85,8 +85,7 @@ static void make_source(Ties *t, ValueId v, TieKind kind)
     make(t, v, tie);
 }
 
-// ---- nodes by their schemas
-// ----------------------------------------------------------------------------------
+// ---- nodes by their schemas ---------------------------------------------------------------------
 
 typedef struct Vars {
     const char *name[32];
@@ -163,8 +162,7 @@ static void tie_node(Ties *t, NodeId n)
     }
 }
 
-// ---- control flow
-// ---------------------------------------------------------------------------------------------
+// ---- control flow -------------------------------------------------------------------------------
 
 static void tie_if(Ties *t, NodeId n)
 {
@@ -242,8 +240,7 @@ static void tie_scan(Ties *t, NodeId n)
     tie_gathered(t, n, body, states, states);
 }
 
-// ---- graphs
-// -----------------------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 static void tie_graph(Ties *t, GraphId g);
 

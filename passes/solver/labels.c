@@ -45,8 +45,7 @@ struct Labels {
     int64_t work;
 };
 
-// ---- the problem
-// --------------------------------------------------------------------------------------------
+// ---- the problem --------------------------------------------------------------------------------
 
 Labels *labels_new(Arena *a, uint32_t nlabels)
 {
@@ -156,8 +155,7 @@ Cost labels_bound(const Labels *l)
     return l->bound;
 }
 
-// ---- parts
-// --------------------------------------------------------------------------------------------------
+// ---- parts --------------------------------------------------------------------------------------
 
 static uint32_t root_of(uint32_t *parent, uint32_t v)
 {
@@ -213,8 +211,7 @@ static void find_parts(Labels *l)
     }
 }
 
-// ---- one cut: each variable its low label or its high one
-// ------------------------------------------------
+// ---- one cut: each variable its low label or its high one ---------------------------------------
 
 // The term of (value, label): its adaptor, if some user has the label and the maker does not.
 static Cost add_term(Labels *l, Cut *cut, uint32_t id, uint32_t label, uint32_t shift)
@@ -314,8 +311,7 @@ static void settle_decided(Labels *l)
     }
 }
 
-// ---- two labels, and more
-// -----------------------------------------------------------------------------------
+// ---- two labels, and more -----------------------------------------------------------------------
 
 static const LabelSet ALL = UINT32_MAX;
 
@@ -433,8 +429,7 @@ static Cost bound_below(Labels *l, uint32_t part, Cost best)
     return (bound >> l->shift) + ((bound & (((Cost)1 << l->shift) - 1)) != 0); // totals are whole
 }
 
-// ---- labels in order
-// ------------------------------------------------------------------------------------------
+// ---- labels in order ----------------------------------------------------------------------------
 
 // The vertex that is on the sink's side where the variable's label is k or more.
 static uint32_t reaches(const Labels *l, uint32_t variable, uint32_t k)
@@ -498,8 +493,7 @@ static bool solve_ordered(Labels *l, uint32_t part)
     return done;
 }
 
-// ---- all of it
-// ------------------------------------------------------------------------------------------------
+// ---- all of it ----------------------------------------------------------------------------------
 
 static LabelSet labels_of_part(const Labels *l, uint32_t part)
 {
