@@ -47,10 +47,13 @@ typedef struct Mending {
     uint32_t *variable;  // by tie
     uint32_t *value;     // by value: its number in the problem
     Labels *l;
-    double scale;     // fine units a byte
-    Cost cast, never; // prices
-    TypeSet from, to; // what Cast takes and gives at the model's opset
-    DType own;        // the model's float dtype
+    TypeSet dtypes;          // that anything in the problem may take
+    uint8_t label[DT_COUNT]; // by dtype: its number there
+    DType dtype[LABELS_MAX]; // by label
+    double scale;            // fine units a byte
+    Cost cast, never;        // prices
+    TypeSet from, to;        // what Cast takes and gives at the model's opset
+    DType own;               // the model's float dtype
 } Mending;
 
 static TypeSet bit(DType t)
@@ -317,6 +320,33 @@ static bool in_problem(Mending *w, ValueId v)
     return false;
 }
 
+// What a tie outside of any part has.
+static TypeSet decided(const Mending *w, uint32_t i)
+{
+    const Tie *tie = tie_at(w, i);
+    return w->pinned[i] ? bit(tie->own) : is_one(tie->allowed) ? tie->allowed : 0;
+}
+
+static void number_dtypes(Mending *w)
+{
+    const Ties *t = w->t;
+    uint32_t n = 0;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        if (!in_problem(w, v))
+            continue;
+        uint32_t part = part_of(w, v);
+        w->dtypes |= decided(w, t->maker[v]) | (part == NO_PART ? 0 : w->candidates[part]);
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+            w->dtypes |= decided(w, t->uses.at[i].tie);
+    }
+    for (DType d = 1; d < DT_COUNT; d++)
+        if (w->dtypes & bit(d)) {
+            w->dtype[n] = d;
+            w->label[d] = (uint8_t)n++;
+        }
+    w->l = labels_new(w->a, n);
+}
+
 static void set_prices(Mending *w)
 {
     double bytes = 1;
@@ -341,6 +371,7 @@ static uint32_t variable_of(Mending *w, uint32_t i)
         return w->variable[i];
     const Tie *tie = tie_at(w, i);
     TypeSet allowed = tie->allowed, candidates = w->candidates[root_of(w, i)];
+    LabelSet labels = 0;
     if (w->pinned[i])
         allowed = bit(tie->own);
     else if (!is_one(allowed))
@@ -349,10 +380,12 @@ static uint32_t variable_of(Mending *w, uint32_t i)
         if ((tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST) && (allowed & bit(t)) &&
             t != tie->own && price_of_tie(w, i, t, candidates) == 0)
             allowed &= ~bit(t);
-    w->variable[i] = labels_variable(w->l, (LabelSet)allowed);
+    for (DType t = 1; t < DT_COUNT; t++)
+        labels |= allowed & bit(t) ? (LabelSet)1 << w->label[t] : 0;
+    w->variable[i] = labels_variable(w->l, labels);
     for (DType t = 1; t < DT_COUNT; t++)
         if (allowed & bit(t))
-            labels_price(w->l, w->variable[i], t, price_of_tie(w, i, t, candidates));
+            labels_price(w->l, w->variable[i], w->label[t], price_of_tie(w, i, t, candidates));
     return w->variable[i];
 }
 
@@ -383,7 +416,8 @@ static void pose(Mending *w)
         }
         for (DType k = 1; k < DT_COUNT; k++)
             if (asked & bit(k))
-                labels_adaptor(w->l, w->value[v], k, price_of_cast(w, v, cast_from(w, v, k), k));
+                labels_adaptor(w->l, w->value[v], w->label[k],
+                               price_of_cast(w, v, cast_from(w, v, k), k));
     }
 }
 
@@ -391,7 +425,7 @@ static void pose(Mending *w)
 
 static DType chosen(const Mending *w, uint32_t tie)
 {
-    return (DType)labels_of(w->l, w->variable[tie]);
+    return w->dtype[labels_of(w->l, w->variable[tie])];
 }
 
 static bool apply_sources(Mending *w)
@@ -503,7 +537,6 @@ static Mending begin(Model *m, Arena *a, Repair *r)
     w.members = NEWS(a, uint32_t, n);
     w.variable = numbers(a, n);
     w.value = numbers(a, t->nvalues);
-    w.l = labels_new(a, DT_COUNT);
     w.own = m->dominant == DT_NONE ? DT_F32 : m->dominant;
     find_cast_types(&w);
     return w;
@@ -527,6 +560,7 @@ static bool mend(Model *m, Repair *r, uint32_t round)
     connect(&w);
     if (find_faults(&w)) {
         add_fallbacks(&w);
+        number_dtypes(&w);
         set_prices(&w);
         pose(&w);
         labels_solve(w.l);
