@@ -186,6 +186,7 @@ static int repair_file(LintRun *r, const char *path, const Config *config, Diags
     Diags refused;
     diags_init(&refused, r->arena, str_of(path));
     bool changed = inline_functions(m, &refused, false, 1000000) && repair(r, m, diags);
+    tool_print_diags(&refused);
     if (changed) {
         status = write_model(r, m, fixed_path(r, path), path);
     } else if (r->out) {
@@ -393,9 +394,10 @@ static int run_lint(const Tool *t, int argc, char **argv)
     }
     for (int i = 0; i < nfiles; i++)
         lint_file(&r, files[i]);
-    if (r.json)
+    bool nothing = r.status == EXIT_USAGE && !r.found.len; // no model was looked at
+    if (!nothing && r.json)
         print_json(&r);
-    else
+    else if (!nothing)
         print_text(&r);
     status = r.status ? r.status : r.fails ? EXIT_FINDINGS : EXIT_CLEAN;
     arena_free(r.arena);

@@ -13,6 +13,14 @@ static DType tensor_dtype(const Model *m, ValueId v)
     return v && value_at(m, v)->kind == TYPE_TENSOR ? value_at(m, v)->dtype : DT_NONE;
 }
 
+static DType result_dtype(const Model *m, const Node *n, uint32_t operand)
+{
+    for (uint32_t o = 0; o < n->nout; o++)
+        if (n->out[o] && params_are_tied(param_of_operand(n, operand), param_of_result(n, o)))
+            return tensor_dtype(m, n->out[o]);
+    return DT_NONE;
+}
+
 bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
 {
     const Node *n = node_at(m, id);
@@ -22,9 +30,11 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
             if (!params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)) || a == b ||
                 a == DT_NONE || b == DT_NONE)
                 continue;
-            // The side that is not the model's dominant dtype gives way; else float64 does; else
-            // the first.
+            // The side gives way that is not the result's dtype (the declared one, if it is one of
+            // the two); else what is not the model's dominant dtype; else float64; else the first.
+            DType t = result_dtype(m, n, *from);
             bool second = b == m->dominant || (a != m->dominant && a == DT_F64);
+            second = t == a ? false : t == b ? true : second;
             *c = (Conflict){id, second ? *from : k, second ? k : *from};
             ++*from;
             return true;
