@@ -3,13 +3,16 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "tools/config.h"
+#include "tools/session.h"
 
 #include <string.h>
 
 enum {
     OPT_OUT,
     OPT_EMIT,
+    OPT_DEVICE,
     OPT_CPU,
+    OPT_ARCH,
     OPT_PREFIX,
     OPT_WEIGHTS,
     OPT_GEMM,
@@ -27,6 +30,8 @@ enum {
 static const ToolOption options[] = {
     [OPT_OUT] = {"-o", "OUT", "the file to write"},
     [OPT_EMIT] = {"--emit", "KIND", "exe, shared, static, obj or c (default: from OUT's ending)"},
+    [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
+    [OPT_ARCH] = {"--cuda-arch", "ARCH", "sm_90, or several; PTX for others is always added"},
     [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name the C compiler knows"},
     [OPT_PREFIX] = {"--prefix", "NAME", "of all symbols (default: OUT's stem)"},
     [OPT_WEIGHTS] = {"--weights", "WHERE", "embed (default), or file: beside OUT"},
@@ -89,6 +94,12 @@ static bool is_identifier(const char *s)
     return !first;
 }
 
+// "sm_90,sm_80"
+static bool is_arch_list(const char *s)
+{
+    return *s && strlen(s) < 64 && strspn(s, "sm_0123456789a,") == strlen(s);
+}
+
 typedef struct Asked {
     CompileOptions o;
     const char *model;
@@ -109,6 +120,13 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         break;
     case OPT_EMIT:
         ok = a->has_kind = take_kind(value, &o->kind);
+        break;
+    case OPT_DEVICE:
+        ok = session_device(value, &o->device);
+        break;
+    case OPT_ARCH:
+        ok = is_arch_list(value);
+        o->cuda_arch = value;
         break;
     case OPT_CPU:
         o->cpu = value;
@@ -163,11 +181,9 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
-    Config config;
-    if (m && !tool_config(t, arena, a->model, &config))
+    if (m && !tool_config_of_program(t, arena, a->model, m))
         status = EXIT_USAGE;
     if (m && !status) {
-        m->config = &config;
         CompileReport report;
         status = compile_model(m, &a->o, &diags, &report);
         tool_print_diags(&diags);
