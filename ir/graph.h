@@ -411,7 +411,7 @@ typedef struct Model {
     VEC(Value) values; // index 0 is unused in these three
     VEC(Node) nodes;
     VEC(Graph) graphs;
-    DType dominant; // the float dtype with most weight bytes; DT_NONE without weights
+    DType dominant; // the model's own float dtype (ir/infer.c); DT_NONE without weights
     const struct Config *config; // what cameo.yaml says (passes/config.h); NULL: nothing
     Map dim_params;         // name of a declared dim -> DimId
     Map data_dims;          // (value, k) -> DimId

@@ -155,6 +155,28 @@ DeviceId device_of_value(Model *m, ValueId v)
     return at->device || at->def != DEF_NODE ? at->device : device_of_node(m, at->node);
 }
 
+// Operands that say how large, where or along which axes: every target reads them on the host.
+static bool is_host_operand(const Node *n, uint32_t operand)
+{
+    static const struct {
+        const char *op;
+        uint32_t from, to;
+    } rows[] = {{"Reshape", 1, 1},         {"Expand", 1, 1},       {"Tile", 1, 1},
+                {"Slice", 1, 4},           {"Pad", 1, 1},          {"Pad", 3, 3},
+                {"Unsqueeze", 1, 1},       {"Squeeze", 1, 1},      {"Split", 1, 1},
+                {"Resize", 1, 3},          {"Upsample", 1, 1},     {"Range", 0, 2},
+                {"ConstantOfShape", 0, 0}, {"TopK", 1, 1},         {"OneHot", 1, 1},
+                {"CumSum", 1, 1},          {"AffineGrid", 1, 1},   {"CenterCropPad", 1, 1},
+                {"ReduceMax", 1, 1},       {"ReduceMean", 1, 1},   {"ReduceMin", 1, 1},
+                {"ReduceSum", 1, 1},       {"ReduceProd", 1, 1},   {"ReduceL1", 1, 1},
+                {"ReduceL2", 1, 1},        {"ReduceLogSum", 1, 1}, {"ReduceLogSumExp", 1, 1},
+                {"ReduceSumSquare", 1, 1}, {"If", 0, 0},           {"Loop", 0, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (operand >= rows[i].from && operand <= rows[i].to && node_is(n, rows[i].op))
+            return true;
+    return false;
+}
+
 // The operand that a free node runs beside: the first that does not lie on the host, else the
 // first that lies anywhere at all. 0: none.
 static ValueId followed(Model *m, NodeId n)
@@ -162,7 +184,8 @@ static ValueId followed(Model *m, NodeId n)
     ValueId first = 0;
     for (uint32_t i = 0; i < node_at(m, n)->nin; i++) {
         ValueId v = node_at(m, n)->in[i];
-        DeviceId d = v ? device_of_value(m, v) : 0;
+        bool matters = v && !is_host_operand(node_at(m, n), i);
+        DeviceId d = matters ? device_of_value(m, v) : 0;
         if (d > DEVICE_HOST)
             return v;
         first = d && !first ? v : first;
@@ -240,28 +263,6 @@ void devices_place(Model *m)
 // ---- edges
 // --------------------------------------------------------------------------------------
 
-// Operands that say how large, where or along which axes: every target reads them on the host.
-static bool is_host_operand(const Node *n, uint32_t operand)
-{
-    static const struct {
-        const char *op;
-        uint32_t from, to;
-    } rows[] = {{"Reshape", 1, 1},         {"Expand", 1, 1},       {"Tile", 1, 1},
-                {"Slice", 1, 4},           {"Pad", 1, 1},          {"Pad", 3, 3},
-                {"Unsqueeze", 1, 1},       {"Squeeze", 1, 1},      {"Split", 1, 1},
-                {"Resize", 1, 3},          {"Upsample", 1, 1},     {"Range", 0, 2},
-                {"ConstantOfShape", 0, 0}, {"TopK", 1, 1},         {"OneHot", 1, 1},
-                {"CumSum", 1, 1},          {"AffineGrid", 1, 1},   {"CenterCropPad", 1, 1},
-                {"ReduceMax", 1, 1},       {"ReduceMean", 1, 1},   {"ReduceMin", 1, 1},
-                {"ReduceSum", 1, 1},       {"ReduceProd", 1, 1},   {"ReduceL1", 1, 1},
-                {"ReduceL2", 1, 1},        {"ReduceLogSum", 1, 1}, {"ReduceLogSumExp", 1, 1},
-                {"ReduceSumSquare", 1, 1}, {"If", 0, 0},           {"Loop", 0, 1}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (operand >= rows[i].from && operand <= rows[i].to && node_is(n, rows[i].op))
-            return true;
-    return false;
-}
-
 static bool is_size_query(const Node *n)
 {
     return node_is(n, "Shape") || node_is(n, "Size");
@@ -302,6 +303,25 @@ bool device_crosses(Model *m, NodeId id, uint32_t operand)
     bool implicit = node_at(m, placed)->why_device.kind == WHY_SHARDING ||
                     node_at(m, from)->why_device.kind == WHY_SHARDING;
     return !implicit && (is_explicit(m, placed) || is_explicit(m, from));
+}
+
+bool device_counts(Model *m, NodeId id, uint32_t operand)
+{
+    const Node *n = node_at(m, id);
+    ValueId v = n->in[operand];
+    if (n->dead || !v || is_transfer(m, id) || is_host_operand(n, operand) || is_size_query(n) ||
+        is_control(n) || !device_of_value(m, v))
+        return false;
+    bool bound = device_of_node(m, id) != 0, said = !bound || is_explicit(m, id);
+    bool implicit = bound && n->why_device.kind == WHY_SHARDING;
+    for (uint32_t i = 0; i < n->nin; i++) {
+        bool counts = n->in[i] && (!bound || i == operand) && !is_host_operand(n, i) &&
+                      device_of_value(m, n->in[i]);
+        NodeId from = counts ? device_origin(m, n->in[i]) : 0;
+        said |= is_explicit(m, from);
+        implicit |= from && node_at(m, from)->why_device.kind == WHY_SHARDING;
+    }
+    return said && !implicit;
 }
 
 Str device_reason(Model *m, NodeId n)

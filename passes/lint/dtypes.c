@@ -209,8 +209,10 @@ static void note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
 static void note_side(Lint *l, Diag *d, DType side)
 {
     uint64_t all = 0, own = 0, count = 0, mine = 0;
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->initializers.len; i++) {
+    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+        NodeId owner = graph_at(l->m, g)->owner;
+        bool copy = owner && node_at(l->m, owner)->copy_of;
+        for (uint32_t i = 0; !copy && i < graph_at(l->m, g)->initializers.len; i++) {
             const TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
             uint64_t n = tensor_count(t);
             if (t->dtype <= 0 || t->dtype >= DT_COUNT || n == UINT64_MAX ||
@@ -222,6 +224,7 @@ static void note_side(Lint *l, Diag *d, DType side)
             own += (DType)t->dtype == side ? bytes : 0;
             mine += (DType)t->dtype == side;
         }
+    }
     // Cut off, not rounded: 100.00% says all of them.
     if (all)
         diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",
