@@ -603,6 +603,13 @@ static DType greatest(const uint64_t *of)
     return best;
 }
 
+// Made by inlining: what it holds is counted where the function has it.
+static bool is_copy(const Model *m, GraphId g)
+{
+    NodeId owner = graph_at(m, g)->owner;
+    return owner && node_at(m, owner)->copy_of;
+}
+
 // The float dtype that most bytes of the weights (initializers, Constants) have. One weight in
 // float64 by mistake may outweigh all others: float64 is the model's own only where no more of its
 // weights, inputs and outputs have another.
@@ -610,11 +617,12 @@ static DType dominant_dtype(const Model *m)
 {
     uint64_t bytes[DT_COUNT] = {0}, count[DT_COUNT] = {0};
     for (GraphId g = 1; g < m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(m, g)->initializers.len; i++)
+        for (uint32_t i = 0; !is_copy(m, g) && i < graph_at(m, g)->initializers.len; i++)
             count_weight(graph_at(m, g)->initializers.at[i].data, bytes, count);
     for (NodeId n = 1; n < m->nodes.len; n++) {
         const Node *node = node_at(m, n);
-        const Attr *a = !node->dead && node_is(node, "Constant") ? attr_find(node, "value") : NULL;
+        bool counts = !node->dead && !node->copy_of && node_is(node, "Constant");
+        const Attr *a = counts ? attr_find(node, "value") : NULL;
         if (a && a->t)
             count_weight(a->t, bytes, count);
     }

@@ -83,10 +83,11 @@ typedef struct Reader {
     uint32_t line; // and where
 } Reader;
 
+// `message`: what it quotes of the file is escaped already.
 static Diag *complain(Reader *r, Severity severity, uint32_t line, Str message)
 {
-    Diag *d = diag(r->diags, "", severity, str_printf(r->arena, "%u", line), "%.*s",
-                   STR_ARG(str_escaped(r->arena, message)));
+    Diag *d =
+        diag(r->diags, "", severity, str_printf(r->arena, "%u", line), "%.*s", STR_ARG(message));
     d->file = str_escaped(r->arena, str_of(r->config->path));
     r->failed |= severity == SEV_ERROR;
     return d;
@@ -153,9 +154,9 @@ static void unknown_keys(Reader *r, const yaml_node_t *map, const cyaml_schema_f
         Buf list = {0};
         for (f = known; f->key; f++)
             buf_printf(&list, "%s%s", f == known ? "" : ", ", f->key);
-        Diag *d = complain(
-            r, SEV_ERROR, line_of(key),
-            str_printf(r->arena, "unknown key \"%.*s\"%s", STR_ARG(scalar_of(key)), where));
+        Diag *d = complain(r, SEV_ERROR, line_of(key),
+                           str_printf(r->arena, "unknown key \"%.*s\"%s",
+                                      STR_ARG(str_escaped(r->arena, scalar_of(key))), where));
         diag_note(r->diags, d, "known keys: %s", list.at);
         buf_free(&list);
     }
@@ -225,6 +226,11 @@ static const char *join(Arena *a, char *const *at, unsigned n)
     return kept;
 }
 
+static const char *quote(Reader *r, const char *s)
+{
+    return str_escaped(r->arena, str_of(s)).at;
+}
+
 static bool level_of(Str s, int *level)
 {
     static const struct {
@@ -259,7 +265,8 @@ static void take_levels(Reader *r)
             complain(r, SEV_ERROR, l.line,
                      str_printf(r->arena,
                                 "severity of %.*s is error, warning, info or off, not %.*s",
-                                STR_ARG(rule), STR_ARG(level)));
+                                STR_ARG(str_escaped(r->arena, rule)),
+                                STR_ARG(str_escaped(r->arena, level))));
         vec_push(r->arena, &r->config->levels, l);
     }
 }
@@ -290,7 +297,7 @@ static void take_lists(Reader *r, const Yaml *y)
         if (from->expires && !is_date(from->expires))
             complain(r, SEV_ERROR, a.line,
                      str_printf(r->arena, "expires is a date such as 2027-01-01, not %s",
-                                from->expires));
+                                quote(r, from->expires)));
         if (from->expires)
             a.expires = str_of(keep(r->arena, from->expires));
         vec_push(r->arena, &c->allows, a);
@@ -311,17 +318,18 @@ static void take(Reader *r, const Yaml *y)
     c->ignore = c->ignore_line ? join(r->arena, y->ignore, y->nignore) : NULL;
     if (y->fail_on && (!level_of(str_of(y->fail_on), &c->fail_on) || c->fail_on < SEV_WARNING))
         complain(r, SEV_ERROR, c->fail_on_line,
-                 str_printf(r->arena, "fail-on is error or warn, not %s", y->fail_on));
+                 str_printf(r->arena, "fail-on is error or warn, not %s", quote(r, y->fail_on)));
     c->target = y->target ? target_find(str_of(y->target)) : NULL;
     if (y->target && !c->target)
-        complain(r, SEV_ERROR, c->target_line,
-                 str_printf(r->arena, "there is no target %s (see cameo targets)", y->target));
+        complain(
+            r, SEV_ERROR, c->target_line,
+            str_printf(r->arena, "there is no target %s (see cameo targets)", quote(r, y->target)));
     take_levels(r);
     take_lists(r, y);
     for (const char *const *key = unread; *key; key++)
         if (key_line(r, *key))
             complain(
-                r, SEV_WARNING, key_line(r, *key),
+                r, SEV_INFO, key_line(r, *key),
                 str_printf(r->arena, "%s has no effect: nothing in this version reads it", *key));
 }
 
@@ -344,7 +352,8 @@ static void read_bytes(Reader *r, Str bytes)
                                         (cyaml_data_t **)&yaml, NULL);
         if (e != CYAML_OK)
             complain(r, SEV_ERROR, r->line ? r->line : 1,
-                     r->message.len ? r->message : str_of(cyaml_strerror(e)));
+                     r->message.len ? str_escaped(r->arena, r->message)
+                                    : str_of(cyaml_strerror(e)));
         else if (yaml)
             take(r, yaml);
         cyaml_free(&how, &top, yaml, 0);
@@ -396,7 +405,7 @@ bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags)
     FileView view;
     Str error = STR_NONE;
     if (!file_open(a, path, &view, &error)) {
-        complain(&r, SEV_ERROR, 1, error);
+        complain(&r, SEV_ERROR, 1, str_escaped(a, error));
         return false;
     }
     if (view.len > MAX_BYTES)

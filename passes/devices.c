@@ -312,7 +312,7 @@ bool device_counts(Model *m, NodeId id, uint32_t operand)
     if (n->dead || !v || is_transfer(m, id) || is_host_operand(n, operand) || is_size_query(n) ||
         is_control(n) || !device_of_value(m, v))
         return false;
-    bool bound = device_of_node(m, id) != 0, said = bound && is_explicit(m, id);
+    bool bound = device_of_node(m, id) != 0, said = !bound || is_explicit(m, id);
     bool implicit = bound && n->why_device.kind == WHY_SHARDING;
     for (uint32_t i = 0; i < n->nin; i++) {
         bool counts = n->in[i] && (!bound || i == operand) && !is_host_operand(n, i) &&

@@ -138,6 +138,10 @@ static NodeId copy_node(Inliner *in, NodeId from, GraphId to)
             Str name = a.name;
             a = *given;
             a.name = name;
+        } else if (a.t) { // a repair may store it otherwise for one call
+            TensorData *own = NEW(m->arena, TensorData);
+            *own = *a.t;
+            a.t = own;
         } else if (a.g) {
             a.g = copy_graph(in, a.g, to);
             graph_at(m, a.g)->owner = id;
@@ -184,6 +188,9 @@ static GraphId copy_graph(Inliner *in, GraphId from, GraphId parent)
         Initializer init = old.initializers.at[i];
         ValueId mapped = map_value(in, init.value);
         init.value = mapped == init.value ? copy_value(in, init.value, g) : mapped;
+        init.data = NEW(m->arena, TensorData);
+        *init.data = *old.initializers.at[i].data;
+        value_at(m, init.value)->init = init.data;
         vec_push(m->arena, &graph_at(m, g)->initializers, init);
     }
     for (uint32_t i = 0; i < old.nodes.len; i++)

@@ -181,11 +181,9 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
-    Config config;
-    if (m && !tool_config(t, arena, a->model, &config))
+    if (m && !tool_config_of_program(t, arena, a->model, m))
         status = EXIT_USAGE;
     if (m && !status) {
-        m->config = &config;
         CompileReport report;
         status = compile_model(m, &a->o, &diags, &report);
         tool_print_diags(&diags);

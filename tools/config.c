@@ -11,6 +11,17 @@ bool tool_config(const Tool *t, Arena *a, const char *model_path, Config *config
     return ok;
 }
 
+bool tool_config_of_program(const Tool *t, Arena *a, const char *model_path, Model *m)
+{
+    Config *c = NEW(a, Config);
+    if (!tool_config(t, a, model_path, c))
+        return false;
+    c->select = c->ignore = NULL;
+    c->levels.len = c->allows.len = 0;
+    m->config = c;
+    return true;
+}
+
 static void show(const Config *c, const char *key, const char *value, const char *by, uint32_t line)
 {
     printf("%-10s %s", key, value);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "frontend/export.h"
 #include "frontend/load.h"
+#include "ir/infer.h"
 #include "ir/text.h"
 #include "passes/inline_functions.h"
 #include "passes/insert_casts.h"
@@ -185,7 +186,12 @@ static int repair_file(LintRun *r, const char *path, const Config *config, Diags
         return status;
     Diags refused;
     diags_init(&refused, r->arena, str_of(path));
-    bool changed = inline_functions(m, &refused, false, 1000000) && repair(r, m, diags);
+    bool changed = inline_functions(m, &refused, false, 1000000);
+    if (changed) {
+        infer_model(m, NULL);
+        changed = repair(r, m, diags);
+    }
+    tool_print_diags(&refused);
     if (changed) {
         status = write_model(r, m, fixed_path(r, path), path);
     } else if (r->out) {
@@ -393,9 +399,10 @@ static int run_lint(const Tool *t, int argc, char **argv)
     }
     for (int i = 0; i < nfiles; i++)
         lint_file(&r, files[i]);
-    if (r.json)
+    bool nothing = r.status == EXIT_USAGE && !r.found.len; // no model was looked at
+    if (!nothing && r.json)
         print_json(&r);
-    else
+    else if (!nothing)
         print_text(&r);
     status = r.status ? r.status : r.fails ? EXIT_FINDINGS : EXIT_CLEAN;
     arena_free(r.arena);

@@ -73,7 +73,9 @@ static void print_line(Model *m, ValueId id, int what, const char *because)
     NodeId calls[MAX_CALLS];
     NodeId made = v->def == DEF_NODE ? v->node : 0;
     uint32_t count = made ? location_calls(m, made, calls, MAX_CALLS) : 0;
-    for (uint32_t i = 0; i < count; i++)
+    // What a call gives is made further in; it belongs to the call.
+    NodeId own = v->copy_of ? value_at(m, v->copy_of)->node : 0;
+    for (uint32_t i = made && own && node_at(m, made)->copy_of != own; i < count; i++)
         buf_printf(&line, ", called at %.*s", STR_ARG(location_node(m, m->arena, calls[i])));
     buf_char(&line, ')');
     if (because[0])

@@ -13,6 +13,14 @@ static DType tensor_dtype(const Model *m, ValueId v)
     return v && value_at(m, v)->kind == TYPE_TENSOR ? value_at(m, v)->dtype : DT_NONE;
 }
 
+static DType result_dtype(const Model *m, const Node *n, uint32_t operand)
+{
+    for (uint32_t o = 0; o < n->nout; o++)
+        if (n->out[o] && params_are_tied(param_of_operand(n, operand), param_of_result(n, o)))
+            return tensor_dtype(m, n->out[o]);
+    return DT_NONE;
+}
+
 bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
 {
     const Node *n = node_at(m, id);
@@ -22,9 +30,11 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
             if (!params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)) || a == b ||
                 a == DT_NONE || b == DT_NONE)
                 continue;
-            // The side that is not the model's dominant dtype gives way; else float64 does; else
-            // the first.
+            // The side gives way that is not the result's dtype (the declared one, if it is one of
+            // the two); else what is not the model's dominant dtype; else float64; else the first.
+            DType t = result_dtype(m, n, *from);
             bool second = b == m->dominant || (a != m->dominant && a == DT_F64);
+            second = t == a ? false : t == b ? true : second;
             *c = (Conflict){id, second ? *from : k, second ? k : *from};
             ++*from;
             return true;
@@ -199,8 +209,10 @@ static void note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
 static void note_side(Lint *l, Diag *d, DType side)
 {
     uint64_t all = 0, own = 0, count = 0, mine = 0;
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->initializers.len; i++) {
+    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+        NodeId owner = graph_at(l->m, g)->owner;
+        bool copy = owner && node_at(l->m, owner)->copy_of;
+        for (uint32_t i = 0; !copy && i < graph_at(l->m, g)->initializers.len; i++) {
             const TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
             uint64_t n = tensor_count(t);
             if (t->dtype <= 0 || t->dtype >= DT_COUNT || n == UINT64_MAX ||
@@ -212,6 +224,7 @@ static void note_side(Lint *l, Diag *d, DType side)
             own += (DType)t->dtype == side ? bytes : 0;
             mine += (DType)t->dtype == side;
         }
+    }
     // Cut off, not rounded: 100.00% says all of them.
     if (all)
         diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",

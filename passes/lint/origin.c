@@ -47,7 +47,7 @@ bool params_are_tied(const SchemaParam *a, const SchemaParam *b)
            strcmp(a->type_var, b->type_var) == 0;
 }
 
-static const SchemaParam *param_of_result(const Node *n, uint32_t o)
+const SchemaParam *param_of_result(const Node *n, uint32_t o)
 {
     const Schema *s = n->schema;
     if (!s)

@@ -4,8 +4,9 @@
 
 #include "ir/registry.h"
 
-// The parameter of operand i; NULL where the schema has none.
+// The parameter of operand i, of result o; NULL where the schema has none.
 const SchemaParam *param_of_operand(const Node *n, uint32_t i);
+const SchemaParam *param_of_result(const Node *n, uint32_t o);
 // Do operands with these two parameters have to agree?
 bool params_are_tied(const SchemaParam *a, const SchemaParam *b);
 
