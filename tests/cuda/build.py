@@ -145,7 +145,7 @@ class Tools:
         part = out.with_name(out.name + ".o")
         run([self.cxx, *self._flags(checked, level), *QUIET, *defines, *include, "-c", wrapper, "-o", part])
         # The callbacks of the checks are ours: the sanitizer's own runtime is not linked.
-        run([self.cxx, "-shared", part, *objects, "-o", out])
+        run([self.cxx, "-shared", "-Wl,--no-undefined", part, *objects, "-o", out])
         part.unlink()
         wrapper.unlink()
         return out

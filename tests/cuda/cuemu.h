@@ -83,8 +83,12 @@ uint64_t cuemu_warp(CuemuWarp what, unsigned mask, uint64_t mine, int lane);
 // Waits for the whole block; gives the number of threads whose `vote` is true.
 int cuemu_block(int line, bool vote);
 int cuemu_lane();
-// Marks an access as atomic: it races with plain accesses only. Does nothing unless checked.
+// Marks an access as atomic: it races with plain accesses only.
+#ifdef CUEMU_CHECKED
 void cuemu_atomic(const void *at, size_t bytes);
+#else
+static inline void cuemu_atomic(const void *, size_t) {}
+#endif
 [[noreturn]] void cuemu_fault(const char *what, const void *at);
 
 // A barrier is known by its line: the compiler may copy a call, so its address says nothing.
