@@ -37,6 +37,9 @@ typedef struct cameo_program {
     /* Sets the dims that inputs give and checks the rest; sizes of planned values. 0 or -1. */
     int (*bind)(cameo_context *c, int64_t *sizes);
     int (*steps)(cameo_context *c);
+    /* Where values are not in host memory: opens the device (before bind), makes room there. */
+    int (*open)(cameo_context *c);
+    int (*resize_arena)(cameo_context *c, int64_t bytes);
 } cameo_program;
 
 struct cameo_context {
@@ -48,7 +51,9 @@ struct cameo_context {
     cameo_life *lives;
     cameo_value *inputs, *outputs;
     cameo_block *blocks;
-    int bound; /* dims and offsets fit the inputs */
+    int bound;    /* dims and offsets fit the inputs */
+    void *device; /* state of the device that values are on, NULL: the host */
+    void (*free_device)(void *device);
     char error[512];
 };
 
@@ -129,6 +134,8 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
 {
     if (!c)
         return;
+    if (c->device)
+        c->free_device(c->device);
     for (int32_t i = 0; c->blocks && i < c->program->nblocks; i++)
         free(c->blocks[i].at);
     free(c->blocks);
@@ -220,6 +227,8 @@ CAMEO_FN int cameo_plan_arena(cameo_context *c, const int64_t *sizes)
         c->lives[i].last = p->lives[2 * i + 1];
     }
     int64_t need = cameo_plan(p->nplanned, c->lives, c->offsets);
+    if (p->resize_arena)
+        return p->resize_arena(c, need);
     if (c->arena && need <= c->arena_size)
         return 0;
     free(c->arena);
@@ -252,6 +261,8 @@ CAMEO_FN int cameo_run(cameo_context *c)
     for (int32_t i = 0; i < m->ninputs; i++)
         if (!c->inputs[i].at)
             return cameo_fail(c, "input %s is not set", m->inputs[i].name);
+    if (c->program->open && c->program->open(c) != 0)
+        return -1;
     if (!c->bound && cameo_bind(c) != 0)
         return -1;
     return c->program->steps(c);
