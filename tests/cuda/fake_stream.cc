@@ -49,9 +49,8 @@ size_t pick(const std::vector<size_t> &ready)
 
 void run_graph(CUgraphExec exec)
 {
-    bool begins = exec->copies_in || std::none_of(execs.begin(), execs.end(),
-                                                  [](CUgraphExec e) { return e->copies_in; });
-    if (settings.poison == "always" || (settings.poison == "runs" && begins))
+    // A run begins with its inputs; graphs after that, of the same run, read what it wrote.
+    if (settings.poison == "always" || (settings.poison == "runs" && exec->copies_in))
         memory_poison_rest();
     memory_begin_op(false, nullptr);
     running = exec;
