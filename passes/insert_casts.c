@@ -47,7 +47,11 @@ typedef struct Mending {
     uint32_t *variable;  // by tie
     uint32_t *value;     // by value: its number in the problem
     Labels *l;
-    double scale;     // fine units a byte
+    TypeSet dtypes;          // that anything in the problem may take
+    uint8_t label[DT_COUNT]; // by dtype: its number there
+    DType dtype[LABELS_MAX]; // by label
+    bool skipped; // was a cast not possible, from what the value came to have, that was counted on?
+    double scale; // fine units a byte
     Cost cast, never; // prices
     TypeSet from, to; // what Cast takes and gives at the model's opset
     DType own;        // the model's float dtype
@@ -288,8 +292,7 @@ static Cost price_of_cast(const Mending *w, ValueId v, DType from, DType t)
 {
     if (cast_there(w, v, t))
         return PRICE_EXACT;
-    const Value *value = value_at(w->m, v);
-    bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT && value->def != DEF_INPUT;
+    bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT;
     bool possible = (w->from & bit(from)) && (w->to & bit(t)) && from != DT_STRING &&
                     t != DT_STRING && dtype_info(from)->kind != KIND_COMPLEX &&
                     dtype_info(t)->kind != KIND_COMPLEX;
@@ -317,6 +320,33 @@ static bool in_problem(Mending *w, ValueId v)
     return false;
 }
 
+// What a tie outside of any part has.
+static TypeSet decided(const Mending *w, uint32_t i)
+{
+    const Tie *tie = tie_at(w, i);
+    return w->pinned[i] ? bit(tie->own) : is_one(tie->allowed) ? tie->allowed : 0;
+}
+
+static void number_dtypes(Mending *w)
+{
+    const Ties *t = w->t;
+    uint32_t n = 0;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        if (!in_problem(w, v))
+            continue;
+        uint32_t part = part_of(w, v);
+        w->dtypes |= decided(w, t->maker[v]) | (part == NO_PART ? 0 : w->candidates[part]);
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+            w->dtypes |= decided(w, t->uses.at[i].tie);
+    }
+    for (DType d = 1; d < DT_COUNT; d++)
+        if (w->dtypes & bit(d)) {
+            w->dtype[n] = d;
+            w->label[d] = (uint8_t)n++;
+        }
+    w->l = labels_new(w->a, n);
+}
+
 static void set_prices(Mending *w)
 {
     double bytes = 1;
@@ -341,6 +371,7 @@ static uint32_t variable_of(Mending *w, uint32_t i)
         return w->variable[i];
     const Tie *tie = tie_at(w, i);
     TypeSet allowed = tie->allowed, candidates = w->candidates[root_of(w, i)];
+    LabelSet labels = 0;
     if (w->pinned[i])
         allowed = bit(tie->own);
     else if (!is_one(allowed))
@@ -349,10 +380,12 @@ static uint32_t variable_of(Mending *w, uint32_t i)
         if ((tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST) && (allowed & bit(t)) &&
             t != tie->own && price_of_tie(w, i, t, candidates) == 0)
             allowed &= ~bit(t);
-    w->variable[i] = labels_variable(w->l, (LabelSet)allowed);
+    for (DType t = 1; t < DT_COUNT; t++)
+        labels |= allowed & bit(t) ? (LabelSet)1 << w->label[t] : 0;
+    w->variable[i] = labels_variable(w->l, labels);
     for (DType t = 1; t < DT_COUNT; t++)
         if (allowed & bit(t))
-            labels_price(w->l, w->variable[i], t, price_of_tie(w, i, t, candidates));
+            labels_price(w->l, w->variable[i], w->label[t], price_of_tie(w, i, t, candidates));
     return w->variable[i];
 }
 
@@ -383,7 +416,8 @@ static void pose(Mending *w)
         }
         for (DType k = 1; k < DT_COUNT; k++)
             if (asked & bit(k))
-                labels_adaptor(w->l, w->value[v], k, price_of_cast(w, v, cast_from(w, v, k), k));
+                labels_adaptor(w->l, w->value[v], w->label[k],
+                               price_of_cast(w, v, cast_from(w, v, k), k));
     }
 }
 
@@ -391,7 +425,7 @@ static void pose(Mending *w)
 
 static DType chosen(const Mending *w, uint32_t tie)
 {
-    return (DType)labels_of(w->l, w->variable[tie]);
+    return w->dtype[labels_of(w->l, w->variable[tie])];
 }
 
 static bool apply_sources(Mending *w)
@@ -456,8 +490,12 @@ static bool apply_casts(Mending *w)
                 if (k != own && chosen(w, t->uses.at[first + i].tie) == k &&
                     (!there || t->uses.at[first + i].use.node != there))
                     uses[count++] = t->uses.at[first + i].use;
-            if (count == 0 || price_of_cast(w, v, own, k) >= w->never)
+            if (count == 0)
                 continue;
+            if (price_of_cast(w, v, own, k) >= w->never) {
+                w->skipped |= price_of_cast(w, v, cast_from(w, v, k), k) < w->never;
+                continue;
+            }
             cast_value(w, &a, v, k, uses, count);
             any = true;
         }
@@ -503,17 +541,19 @@ static Mending begin(Model *m, Arena *a, Repair *r)
     w.members = NEWS(a, uint32_t, n);
     w.variable = numbers(a, n);
     w.value = numbers(a, t->nvalues);
-    w.l = labels_new(a, DT_COUNT);
     w.own = m->dominant == DT_NONE ? DT_F32 : m->dominant;
     find_cast_types(&w);
     return w;
 }
 
-// The least number of casts, from the least total price: what cannot be mended counts for none.
-static uint32_t casts_of(const Mending *w, Cost total)
+// The least number of casts, from what no choice costs less than. What cannot be mended counts for
+// none; where less of it might do, nothing is known.
+static uint32_t least_casts(const Mending *w)
 {
-    Cost rest = total % w->never, casts = rest / w->cast;
-    return (uint32_t)casts + (rest % w->cast > w->cast / 2);
+    Cost bound = labels_bound(w->l), rest = bound % w->never;
+    if (bound / w->never != labels_total(w->l) / w->never)
+        return 0;
+    return (uint32_t)(rest / w->cast) + (rest % w->cast > w->cast / 2);
 }
 
 // Mends what one solution mends; did anything change?
@@ -527,13 +567,14 @@ static bool mend(Model *m, Repair *r, uint32_t round)
     connect(&w);
     if (find_faults(&w)) {
         add_fallbacks(&w);
+        number_dtypes(&w);
         set_prices(&w);
         pose(&w);
         labels_solve(w.l);
-        if (round == 0)
-            r->lower_bound += casts_of(&w, labels_bound(w.l));
         any = apply_sources(&w);
         any |= apply_casts(&w);
+        if (round == 0 && !w.skipped)
+            r->lower_bound += least_casts(&w);
     }
     arena_free(scratch);
     return any;
@@ -571,8 +612,9 @@ static bool declare_all(Model *m)
         for (uint32_t i = 0; i < graph->infos.len; i++)
             if (value_at(m, graph->infos.at[i].value)->def != DEF_INPUT)
                 any |= declare(m, &graph->infos.at[i]);
-        for (uint32_t i = 0; inner && i < graph->inputs.len; i++)
-            any |= declare(m, &graph->inputs.at[i]);
+        for (uint32_t i = 0; i < graph->inputs.len; i++)
+            if (inner || value_is_weight(m, graph->inputs.at[i].value))
+                any |= declare(m, &graph->inputs.at[i]);
         for (uint32_t i = 0; inner && i < graph->outputs.len; i++)
             any |= declare(m, &graph->outputs.at[i]);
     }

@@ -13,8 +13,8 @@
 
 #include "passes/solver/labels.h"
 
-// Arcs that one solve may look at: some seconds. Beyond it what has been found so far stands.
-enum { MAX_WORK = 400000000, MAX_SWEEPS = 20, MAX_MULTIPLIER_STEPS = 80, NONE = 255 };
+// Arcs that one solve may look at: a second or two. Beyond it what has been found so far stands.
+enum { MAX_WORK = 200000000, MAX_SWEEPS = 20, MAX_MULTIPLIER_STEPS = 80, NONE = 255 };
 
 typedef struct Variable {
     LabelSet allowed;

@@ -22,7 +22,8 @@ def is_adaptor(node):
 
 
 class Comparison:
-    def __init__(self):
+    def __init__(self, old):
+        self.old = old  # the model's IR version is below 4: weights are among its inputs
         self.wrong, self.casts, self.transfers = [], 0, 0
         self.behind = {}  # result of an inserted node -> what it converts
 
@@ -43,7 +44,7 @@ class Comparison:
         for x, y in zip(a, b):
             kept = type(x)()
             kept.CopyFrom(y)
-            if not interface and x.type.HasField("tensor_type"):
+            if (not interface or x.name in self.weights) and x.type.HasField("tensor_type"):
                 kept.type.tensor_type.elem_type = x.type.tensor_type.elem_type
             kept.name = self.renamed(kept.name) if not interface else kept.name
             if x != kept:
@@ -67,7 +68,7 @@ class Comparison:
         if len(a.attribute) > len(b.attribute) or added - MAY_CHANGE.get(a.op_type, set()):
             self.wrong.append(f"{where}: number of attributes")
 
-    def node(self, a, b, where):
+    def node(self, a, b, where, before):
         plain = [type(a)(), type(a)()]
         for to, node in zip(plain, (a, b)):
             to.CopyFrom(node)
@@ -76,24 +77,37 @@ class Comparison:
         outputs = [self.renamed(o) for o in b.output]
         if plain[0] != plain[1] or list(a.output) != outputs:
             self.wrong.append(f"{where}: node {a.op_type} {a.name or a.output}")
-        if list(a.input) != [self.renamed(self.source(i)) for i in b.input]:
+        read = [self.renamed(self.source(i)) for i in b.input]
+        if not self.same_operands(list(a.input), read, before):
             self.wrong.append(f"{where}: operands of {a.op_type} {a.name or a.output}")
         self.attributes(a, b, f"{where}/{a.op_type}")
 
     def insertions(self, a, b):
-        """Splits b's nodes into those of a, in a's order, and inserted ones."""
-        kept, rest = [], list(a.node)
+        """The nodes of b that are a's, in a's order; the rest, if they convert something, were inserted."""
+        of = {(n.op_type, n.name, *[self.renamed(o) for o in n.output]): n for n in reversed(b.node)}
+        kept = [of.get((n.op_type, n.name, *n.output)) for n in a.node]
+        known = {id(n) for n in kept}
         for node in b.node:
-            own = rest and rest[0].op_type == node.op_type and rest[0].name == node.name and (
-                list(rest[0].output) == [self.renamed(o) for o in node.output])
-            if not own and is_adaptor(node):
-                self.behind[node.output[0]] = node.input[0]
-                self.casts += node.op_type == "Cast"
-                self.transfers += node.op_type == "Identity"
-            else:
-                kept.append(node)
-                rest = rest[1:]
+            if id(node) in known:
+                continue
+            if not is_adaptor(node):
+                self.wrong.append(f"a new {node.op_type}")
+                continue
+            self.behind[node.output[0]] = node.input[0]
+            self.casts += node.op_type == "Cast"
+            self.transfers += node.op_type == "Identity"
         return kept
+
+    def same_operands(self, a, b, before):
+        """Up to inserted nodes; up to those that were there where a repair makes use of them."""
+        if a == b:
+            return True
+        there = {n.output[0]: n.input[0] for n in before.node if is_adaptor(n)}
+        def far(name):
+            while name in there:
+                name = there[name]
+            return name
+        return [far(x) for x in a] == [far(y) for y in b]
 
     def find_renames(self, a, b):
         """An output that is cast keeps its name, and the value that bore it gets another."""
@@ -109,14 +123,16 @@ class Comparison:
         outer = getattr(self, "names", {})
         self.find_renames(a, b)
         kept = self.insertions(a, b)
-        if len(kept) != len(a.node):
-            self.wrong.append(f"{where}: {len(a.node)} nodes became {len(kept)}")
         own = self.names
         for x, y in zip(a.node, kept):
             self.names = own
-            self.node(x, y, where)
+            if y is None:
+                self.wrong.append(f"{where}: no {x.op_type} {x.name or x.output} any more")
+            else:
+                self.node(x, y, where, a)
         self.names = own
         self.tensors(a.initializer, b.initializer, where)
+        self.weights = {i.name for i in a.initializer} if self.old else set()
         self.declarations(a.value_info, b.value_info, where, False)
         self.declarations(a.input, b.input, where, main)
         if main:
@@ -128,7 +144,7 @@ class Comparison:
 
 def changes(before, after, casts, transfers):
     """What differs between a model and its repair beyond the repair; [] if nothing does."""
-    c = Comparison()
+    c = Comparison(before.ir_version < 4)
     rest = [type(before)(), type(before)()]
     for to, model in zip(rest, (before, after)):
         to.CopyFrom(model)
