@@ -283,12 +283,12 @@ typedef struct Node {
     DeviceId device; // 0: nothing places it, it runs where its operands lie
     Why why_device;
     Str reason; // why a pass inserted it; absent for nodes of the file
-    bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
-                // of the program that takes the branch, not of the model
-    Str fault;  // inferred: why running it is an error; absent if it is none
     // Of the copy that inlining makes of a function's node: the node of the body, and the call that
     // it was made for (a copy itself where calls are nested). 0 otherwise.
     NodeId copy_of, call;
+    bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
+                // of the program that takes the branch, not of the model
+    Str fault;  // inferred: why running it is an error; absent if it is none
 } Node;
 enum {
     NODE_HAS_NAME = 1,
@@ -451,6 +451,10 @@ DeviceId device_id(Model *m, Str name); // "cpu" or "" or "host" is 1
 // "" and "ai.onnx" are one domain.
 int64_t opset_of(const Model *m, const Node *n);
 bool is_standard_domain(Str domain); // "", "ai.onnx"
+
+// Is the value an initializer that no caller replaces? Before IR version 4 every initializer had to be
+// listed as an input as well, and was a weight all the same.
+bool value_is_weight(const Model *m, ValueId v);
 
 // Attributes by name; NULL if absent.
 const Attr *attr_find(const Node *n, const char *name);
