@@ -5,6 +5,7 @@
 // copied too. A call keeps its place in the order; names of copies carry the call's name in front.
 
 #include "passes/inline_functions.h"
+#include "passes/clone.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -22,34 +23,12 @@ typedef struct Inliner {
     Arena *scratch;
     Calls calls;
     Diags *diags;
-    ValueId *map; // by value of the function's body; `touched` are those set
-    VEC(ValueId) touched;
-    uint32_t nmap;
-    NodeList *to; // where the copies of the body's own nodes are listed
-    Node call;    // a copy: tables move
-    NodeId call_id;
+    Clone clone;       // from one call to the next; its map is empty between them
+    NodeList *to;      // where the copies of the body's own nodes are listed
+    Node call;         // a copy: tables move
     uint32_t function; // index
-    uint32_t copies, max_copies;
-    bool any_opset; // copies keep their function's opset versions
-    bool failed;
+    bool any_opset;    // copies keep their function's opset versions
 } Inliner;
-
-// An input of the function that the call leaves out: an empty name inside.
-#define LEFT_OUT UINT32_MAX
-
-static ValueId map_value(const Inliner *in, ValueId v)
-{
-    if (v >= in->nmap || !in->map[v])
-        return v;
-    return in->map[v] == LEFT_OUT ? 0 : in->map[v];
-}
-
-static void map_set(Inliner *in, ValueId v, ValueId to)
-{
-    if (!in->map[v])
-        vec_push(in->scratch, &in->touched, v);
-    in->map[v] = to;
-}
 
 // ---- which function a node calls
 // ----------------------------------------------------------------
@@ -88,8 +67,9 @@ static bool is_call(const Calls *c, const Node *n, uint32_t *index)
     return false;
 }
 
-static const Attr *argument(const Inliner *in, Str name)
+static const Attr *argument(void *context, Str name)
 {
+    const Inliner *in = context;
     for (uint32_t i = 0; i < in->call.nattrs; i++)
         if (str_eq(in->call.attrs[i].name, name))
             return &in->call.attrs[i];
@@ -100,124 +80,21 @@ static const Attr *argument(const Inliner *in, Str name)
     return NULL;
 }
 
-static ValueId copy_value(Inliner *in, ValueId v, GraphId to)
-{
-    Value old = *value_at(in->m, v);
-    Str prefix = in->call.name.len ? in->call.name : in->call.op;
-    ValueId fresh = value_new(in->m, to,
-                              str_printf(in->m->arena, "%.*s/%.*s#%u", STR_ARG(prefix),
-                                         STR_ARG(old.name), in->m->values.len));
-    Value *value = value_at(in->m, fresh);
-    value->def = old.def;
-    value->index = old.index;
-    value->init = old.init;
-    value->sparse_init = old.sparse_init;
-    value->copy_of = v;
-    map_set(in, v, fresh);
-    return fresh;
-}
-
-static GraphId copy_graph(Inliner *in, GraphId from, GraphId parent);
-
-static NodeId copy_node(Inliner *in, NodeId from, GraphId to)
-{
-    Model *m = in->m;
-    NodeId id = node_new(m, to);
-    Node n = *node_at(m, from);
-    uint32_t kept = 0;
-    Attr *attrs = NEWS(m->arena, Attr, n.nattrs);
-    ValueId *ins = NEWS(m->arena, ValueId, n.nin), *outs = NEWS(m->arena, ValueId, n.nout);
-    for (uint32_t i = 0; i < n.nin; i++)
-        ins[i] = map_value(in, n.in[i]);
-    for (uint32_t i = 0; i < n.nattrs; i++) {
-        Attr a = n.attrs[i];
-        if (a.ref.at) {
-            const Attr *given = argument(in, a.ref);
-            if (!given)
-                continue;
-            Str name = a.name;
-            a = *given;
-            a.name = name;
-        } else if (a.t) { // a repair may store it otherwise for one call
-            TensorData *own = NEW(m->arena, TensorData);
-            *own = *a.t;
-            a.t = own;
-        } else if (a.g) {
-            a.g = copy_graph(in, a.g, to);
-            graph_at(m, a.g)->owner = id;
-        }
-        attrs[kept++] = a;
-    }
-    for (uint32_t i = 0; i < n.nout; i++) {
-        outs[i] = n.out[i] ? map_value(in, n.out[i]) : 0;
-        if (n.out[i] && outs[i] == n.out[i])
-            outs[i] = copy_value(in, n.out[i], to);
-        if (outs[i]) {
-            value_at(m, outs[i])->def = DEF_NODE;
-            value_at(m, outs[i])->node = id;
-            value_at(m, outs[i])->index = i;
-        }
-    }
-    n.graph = to;
-    n.in = ins;
-    n.out = outs;
-    n.attrs = attrs;
-    n.nattrs = kept;
-    n.position = in->call.position;
-    n.copy_of = from;
-    n.call = in->call_id;
-    *node_at(m, id) = n;
-    in->failed |= ++in->copies > in->max_copies;
-    return id;
-}
-
-static GraphId copy_graph(Inliner *in, GraphId from, GraphId parent)
-{
-    Model *m = in->m;
-    GraphId g = graph_new(m);
-    Graph old = *graph_at(m, from);
-    graph_at(m, g)->name = old.name;
-    graph_at(m, g)->has = old.has;
-    graph_at(m, g)->parent = parent;
-    for (uint32_t i = 0; i < old.inputs.len; i++) {
-        ValueInfo info = old.inputs.at[i];
-        info.value = copy_value(in, info.value, g);
-        vec_push(m->arena, &graph_at(m, g)->inputs, info);
-    }
-    for (uint32_t i = 0; i < old.initializers.len; i++) {
-        Initializer init = old.initializers.at[i];
-        ValueId mapped = map_value(in, init.value);
-        init.value = mapped == init.value ? copy_value(in, init.value, g) : mapped;
-        init.data = NEW(m->arena, TensorData);
-        *init.data = *old.initializers.at[i].data;
-        value_at(m, init.value)->init = init.data;
-        vec_push(m->arena, &graph_at(m, g)->initializers, init);
-    }
-    for (uint32_t i = 0; i < old.nodes.len; i++)
-        graph_append(m, g, copy_node(in, old.nodes.at[i], g));
-    for (uint32_t i = 0; i < old.outputs.len; i++) {
-        ValueInfo info = old.outputs.at[i];
-        info.value = map_value(in, info.value);
-        vec_push(m->arena, &graph_at(m, g)->outputs, info);
-    }
-    return g;
-}
-
 // The body's results take the place of the call's: uses of the call's outputs stay as they are.
 static void bind_results(Inliner *in, const Graph *body, GraphId to)
 {
     Model *m = in->m;
     for (uint32_t i = 0; i < body->outputs.len && i < in->call.nout; i++) {
         ValueId inner = body->outputs.at[i].value, outer = in->call.out[i];
-        bool made_here = value_at(m, inner)->def == DEF_NODE && !in->map[inner];
+        bool made_here = value_at(m, inner)->def == DEF_NODE && !in->clone.map[inner];
         if (outer && made_here)
-            map_set(in, inner, outer);
+            clone_map(&in->clone, inner, outer);
     }
-    for (uint32_t i = 0; i < body->nodes.len && !in->failed; i++)
-        vec_push(m->arena, in->to, copy_node(in, body->nodes.at[i], to));
+    for (uint32_t i = 0; i < body->nodes.len && !in->clone.failed; i++)
+        vec_push(m->arena, in->to, clone_node(&in->clone, body->nodes.at[i], to));
     for (uint32_t i = 0; i < body->outputs.len && i < in->call.nout; i++) {
         ValueId outer = in->call.out[i];
-        ValueId from = map_value(in, body->outputs.at[i].value);
+        ValueId from = clone_mapped(&in->clone, body->outputs.at[i].value);
         if (!outer || from == outer)
             continue; // else an input handed through, or one result given twice
         NodeId id = node_build(m, to, "Identity", &from, 1, STR("unused"));
@@ -231,19 +108,20 @@ static void bind_results(Inliner *in, const Graph *body, GraphId to)
 static void inline_call(Inliner *in, NodeId call, uint32_t function)
 {
     Model *m = in->m;
+    Clone *c = &in->clone;
     in->call = *node_at(m, call);
-    in->call_id = call;
     in->function = function;
+    c->call = call;
+    c->position = in->call.position;
+    c->prefix = in->call.name.len ? in->call.name : in->call.op;
     Graph body = *graph_at(m, m->functions.at[function].body);
     for (uint32_t i = 0; i < body.inputs.len; i++) {
         ValueId given = i < in->call.nin ? in->call.in[i] : 0;
-        map_set(in, body.inputs.at[i].value, given ? given : LEFT_OUT);
+        clone_map(c, body.inputs.at[i].value, given ? given : CLONE_NOTHING);
     }
     bind_results(in, &body, in->call.graph);
     node_at(m, call)->dead = true;
-    for (uint32_t i = 0; i < in->touched.len; i++)
-        in->map[in->touched.at[i]] = 0;
-    in->touched.len = 0;
+    clone_forget(c);
 }
 
 static bool refuse(Inliner *in, NodeId n, const char *what)
@@ -289,7 +167,7 @@ static bool inline_graph(Inliner *in, GraphId g, bool *any)
     for (uint32_t i = 0; i < old.nodes.len; i++) {
         NodeId n = old.nodes.at[i];
         uint32_t index;
-        if (!ok || in->failed || !is_call(&in->calls, node_at(m, n), &index)) {
+        if (!ok || in->clone.failed || !is_call(&in->calls, node_at(m, n), &index)) {
             vec_push(m->arena, &fresh, n);
         } else if (!in->any_opset && !opsets_agree(m, &m->functions.at[index])) {
             ok = refuse(in, n, "imports another opset version than the model");
@@ -307,7 +185,7 @@ static bool inline_graph(Inliner *in, GraphId g, bool *any)
         graph_at(m, g)->nodes.cap = fresh.cap;
     }
     *any |= here;
-    return ok && !in->failed;
+    return ok && !in->clone.failed;
 }
 
 static bool is_part_of_main(const Model *m, GraphId g)
@@ -390,12 +268,17 @@ bool inline_functions(Model *m, Diags *diags, bool any_opset, uint32_t max_copie
     Arena *scratch = arena_new();
     Inliner in = {.m = m,
                   .diags = diags,
-                  .max_copies = max_copies,
                   .any_opset = any_opset,
-                  .nmap = m->values.len,
                   .scratch = scratch,
                   .calls = calls_of(m, scratch)};
-    in.map = NEWS(scratch, ValueId, in.nmap);
+    in.clone = (Clone){.m = m,
+                       .nmap = m->values.len,
+                       .map = NEWS(scratch, ValueId, m->values.len),
+                       .scratch = scratch,
+                       .at_position = true,
+                       .argument = argument,
+                       .context = &in,
+                       .limit = max_copies};
     uint32_t recursive = recursive_function(&in.calls, scratch);
     bool any = recursive == UINT32_MAX;
     bool ok = any || refuse_recursion(m, recursive, diags);
@@ -406,11 +289,11 @@ bool inline_functions(Model *m, Diags *diags, bool any_opset, uint32_t max_copie
             if (is_part_of_main(m, g))
                 ok = inline_graph(&in, g, &any);
     }
-    if (in.failed)
+    if (in.clone.failed)
         diag(diags, "SE006", SEV_ERROR, STR("graph"), "inlining functions makes more than %u nodes",
              max_copies);
     arena_free(scratch);
-    return ok && !in.failed;
+    return ok && !in.clone.failed;
 }
 
 bool pass_inline_functions(Model *m, PassContext *c)

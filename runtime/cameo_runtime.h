@@ -49,6 +49,7 @@ struct cameo_context {
     int64_t arena_size;
     int64_t *dims, *offsets;
     cameo_life *lives;
+    int32_t *planning; /* the planner's own */
     cameo_value *inputs, *outputs;
     cameo_block *blocks;
     int bound;    /* dims and offsets fit the inputs */
@@ -142,6 +143,7 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
     free(c->dims);
     free(c->offsets);
     free(c->lives);
+    free(c->planning);
     free(c->inputs);
     free(c->outputs);
     free(c->arena);
@@ -176,13 +178,14 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
     c->dims = (int64_t *)calloc((size_t)p->ndims + 1, sizeof *c->dims);
     c->offsets = (int64_t *)calloc((size_t)p->nplanned + 1, sizeof *c->offsets);
     c->lives = (cameo_life *)calloc((size_t)p->nplanned + 1, sizeof *c->lives);
+    c->planning = (int32_t *)calloc(3 * (size_t)p->nplanned + 1, sizeof *c->planning);
     c->inputs = (cameo_value *)calloc((size_t)p->model->ninputs + 1, sizeof *c->inputs);
     c->outputs = (cameo_value *)calloc((size_t)p->model->noutputs + 1, sizeof *c->outputs);
     c->blocks = (cameo_block *)calloc((size_t)p->nblocks + 1, sizeof *c->blocks);
     if (p->arena >= 0)
         c->arena = (unsigned char *)cameo_aligned_alloc(p->arena);
-    int whole = c->dims && c->offsets && c->lives && c->inputs && c->outputs && c->blocks &&
-                (p->arena < 0 || c->arena) && cameo_load_weights(c, options) == 0;
+    int whole = c->dims && c->offsets && c->lives && c->planning && c->inputs && c->outputs &&
+                c->blocks && (p->arena < 0 || c->arena) && cameo_load_weights(c, options) == 0;
     if (!whole) {
         cameo_destroy(c);
         return NULL;
@@ -226,7 +229,7 @@ CAMEO_FN int cameo_plan_arena(cameo_context *c, const int64_t *sizes)
         c->lives[i].first = p->lives[2 * i];
         c->lives[i].last = p->lives[2 * i + 1];
     }
-    int64_t need = cameo_plan(p->nplanned, c->lives, c->offsets);
+    int64_t need = cameo_plan(p->nplanned, c->lives, c->offsets, c->planning, CAMEO_PLAN_HASTE);
     if (p->resize_arena)
         return p->resize_arena(c, need);
     if (c->arena && need <= c->arena_size)

@@ -186,6 +186,7 @@ static int compile(const Tool *t, const Asked *a)
     if (m && !status) {
         CompileReport report;
         status = compile_model(m, &a->o, &diags, &report);
+        status = tool_status(&diags, status);
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));
