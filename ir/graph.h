@@ -452,8 +452,8 @@ DeviceId device_id(Model *m, Str name); // "cpu" or "" or "host" is 1
 int64_t opset_of(const Model *m, const Node *n);
 bool is_standard_domain(Str domain); // "", "ai.onnx"
 
-// Is the value an initializer that no caller replaces? Before IR version 4 every initializer had to be
-// listed as an input as well, and was a weight all the same.
+// Is the value an initializer that no caller replaces? Before IR version 4 every initializer had to
+// be listed as an input as well, and was a weight all the same.
 bool value_is_weight(const Model *m, ValueId v);
 
 // Attributes by name; NULL if absent.
