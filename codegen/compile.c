@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
-#include "ir/lower.h"
+#include "codegen/kernel_pass.h"
 #include "ir/infer.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
@@ -59,13 +59,13 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     lint_model(m, diags, NULL, NULL);
     if (diags->errors)
         return NULL;
-    PassContext passes = {.diags = diags};
+    PassContext passes = {.diags = diags, .after = o->after, .user = o->user};
     if (!pass_pipeline(m, &passes) || diags->errors)
         return NULL;
-    Module *mod = lower_model(m, diags);
-    if (!mod || diags->errors)
-        return NULL;
-    legalize_module(mod);
+    for (const Pass *p = kernel_passes; p->name; p++)
+        if (!pass_run(p, m, &passes))
+            return NULL;
+    Module *mod = m->kernels;
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, o->gemm, m->arena, &report->error))
         return NULL;

@@ -34,6 +34,8 @@ typedef struct CompileOptions {
     bool fix, unsafe_fixes; // repair the model first: the safe fixes, or all
     FixedSize fixed[MAX_FIXED];
     uint32_t nfixed;
+    void (*after)(void *user, const char *pass, const Model *m); // after each pass, where set
+    void *user;
 } CompileOptions;
 
 // What came of it; for reports.

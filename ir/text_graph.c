@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { INLINE_ELEMENTS = 64 };
@@ -220,16 +221,29 @@ void text_sparse(Text *t, const SparseData *s)
 
 static void print_dim(Text *t, Index i);
 
+// Dims that programs find are called by what they are; of those with one name all but the first
+// get their number too.
+static Str distinct_name(Text *t, DimId d)
+{
+    Str name = dim_name(t->m->polys, d);
+    for (DimId k = t->named_dims + 1; k <= dim_count(t->m->polys); k++) {
+        bool added;
+        uint32_t *first = map_put(&t->dims, dim_name(t->m->polys, k), &added);
+        *first = added ? k : *first;
+        t->named_dims = k;
+    }
+    uint32_t *first = map_get(&t->dims, name);
+    if (name.len && first && *first == d)
+        return name;
+    return str_printf(t->m->arena, "%.*s?%u", STR_ARG(name), d);
+}
+
 static void print_dim_atom(Text *t, const Atom *a)
 {
     static const char *const words[] = {
         [ATOM_FLOORDIV] = "div", [ATOM_MOD] = "mod", [ATOM_MIN] = "min", [ATOM_MAX] = "max"};
     if (a->kind == ATOM_DIM) {
-        Str name = dim_name(t->m->polys, a->var);
-        if (name.len)
-            text_name(t, name);
-        else
-            buf_printf(t->out, "\"?%u\"", a->var);
+        text_name(t, distinct_name(t, a->var));
         return;
     }
     buf_printf(t->out, "%s(", words[a->kind]);
@@ -239,19 +253,59 @@ static void print_dim_atom(Text *t, const Atom *a)
     buf_char(t->out, ')');
 }
 
+// Terms in the order of their text, the constant last: whatever order they were made in.
+static int compare_strs(const void *a, const void *b)
+{
+    return str_cmp(*(const Str *)a, *(const Str *)b);
+}
+
+static Str term_text(Text *t, const Term *term)
+{
+    Buf b = {0}, *out = t->out;
+    Str *atoms = NEWS(t->m->arena, Str, term->natoms);
+    for (uint32_t k = 0; k < term->natoms; k++) {
+        Buf atom = {0};
+        t->out = &atom;
+        print_dim_atom(t, term->atoms[k]);
+        atoms[k] = str_copy(t->m->arena, (Str){atom.at, atom.len});
+        buf_free(&atom);
+    }
+    qsort(atoms, term->natoms, sizeof *atoms, compare_strs);
+    for (uint32_t k = 0; k < term->natoms; k++)
+        buf_printf(&b, "%s%.*s", k ? "*" : "", STR_ARG(atoms[k]));
+    Str text = str_copy(t->m->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    t->out = out;
+    return text;
+}
+
+typedef struct TermText {
+    Str text;
+    int64_t coeff;
+} TermText;
+
+static int compare_term_texts(const void *a, const void *b)
+{
+    const TermText *x = a, *y = b;
+    if (!x->text.len || !y->text.len)
+        return x->text.len ? -1 : y->text.len ? 1 : 0;
+    return str_cmp(x->text, y->text);
+}
+
 static void print_dim(Text *t, Index i)
 {
+    TermText *terms = NEWS(t->m->arena, TermText, i->nterms);
+    for (uint32_t n = 0; n < i->nterms; n++)
+        terms[n] = (TermText){term_text(t, &i->terms[n]), i->terms[n].coeff};
+    qsort(terms, i->nterms, sizeof *terms, compare_term_texts);
     if (i->nterms == 0)
         buf_char(t->out, '0');
     for (uint32_t n = 0; n < i->nterms; n++) {
-        const Term *term = &i->terms[n];
-        buf_printf(t->out, "%s", n && term->coeff > 0 ? "+" : "");
-        if (term->coeff != 1 || term->natoms == 0)
-            buf_printf(t->out, "%" PRId64 "%s", term->coeff, term->natoms ? "*" : "");
-        for (uint32_t k = 0; k < term->natoms; k++) {
-            buf_printf(t->out, "%s", k ? "*" : "");
-            print_dim_atom(t, term->atoms[k]);
-        }
+        bool number = terms[n].coeff != 1 || terms[n].text.len == 0;
+        buf_printf(t->out, "%s", n && (terms[n].coeff > 0 || !number) ? " + " : n ? " " : "");
+        if (number)
+            buf_printf(t->out, "%" PRId64 "%s", terms[n].coeff, terms[n].text.len ? "*" : "");
+        buf_str(t->out, terms[n].text);
     }
 }
 
@@ -649,6 +703,7 @@ static void print_model_ext(Text *t)
 void text_print(const Model *m, TextForm form, bool types, Buf *out, Dropped *dropped)
 {
     Text t = {.m = m, .out = out, .form = form, .types = types, .dropped = dropped};
+    t.dims.arena = m->arena;
     if (form == TEXT_CIR)
         buf_printf(out, "cameo.ir/1\n");
     print_header(&t);

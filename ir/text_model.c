@@ -1,5 +1,6 @@
 // Reading functions, the header and the rest of a model's textual form.
 
+#include "ir/kernel_text.h"
 #include "ir/text_parse.h"
 
 #include <string.h>
@@ -406,10 +407,14 @@ Model *text_parse(Arena *a, const char *path, Str text, Diags *diags)
     parse_model_ext(&p);
     if (!p.failed && p.tok != TOK_END)
         m->main = parse_graph(&p, 0, 0);
-    while (!p.failed && p.tok != TOK_END)
+    while (!p.failed && p.tok != TOK_END && !(p.cir && parse_is(&p, "kernels")))
         parse_function(&p);
     if (p.failed)
         return NULL;
     parse_resolve(&p);
-    return m;
+    if (parse_take(&p, "kernels"))
+        parse_kernels(&p);
+    if (!p.failed && p.tok != TOK_END)
+        parse_fail(&p, "expected the end");
+    return p.failed ? NULL : m;
 }

@@ -12,6 +12,8 @@ typedef struct Text {
     Dropped *dropped;
     NodeId node; // being printed, for what is dropped
     int depth;   // of indentation
+    Map dims;    // by name: the first dim that has it, of dims up to named_dims
+    DimId named_dims;
 } Text;
 
 // "@{key: value, ...}" behind an element, opened by its first key.

@@ -1,5 +1,6 @@
 // cameo dump: a model as text, at any stage. cameo opt: passes by name over a model.
 
+#include "codegen/kernel_pass.h"
 #include "frontend/load.h"
 #include "tools/pipeline.h"
 
@@ -19,7 +20,7 @@ static const ToolOption dump_options[] = {
 enum { OPT_PASSES, OPT_PRINT_AFTER, OPT_OUT };
 
 static const ToolOption opt_options[] = {
-    [OPT_PASSES] = {"--passes", "A,B,C", "the passes to run, in this order"},
+    [OPT_PASSES] = {"--passes", "A,B,C", "the passes to run, in this order (default: none)"},
     [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
     [OPT_OUT] = {"-o", "OUT", "the file to write (default: standard output)"},
     {0},
@@ -29,7 +30,7 @@ typedef struct Work {
     const Tool *tool;
     const char *model, *after, *out, *passes, *print_after;
     ModelForm form;
-    bool has_form, types, strict;
+    bool has_form, types, infer, strict;
     Arena *arena;
 } Work;
 
@@ -62,10 +63,14 @@ static void print_stage(void *user, const char *pass, const Model *m)
 // Runs a comma-separated list of passes, each after what it needs.
 static int run_passes(Work *w, Model *m, Diags *diags, const char *list)
 {
-    PassContext c = {.diags = diags, .after = print_stage, .user = w};
+    PassContext c = {.diags = diags,
+                     .after = print_stage,
+                     .user = w,
+                     .facts = m->kernels ? FACT_LOWERED : 0,
+                     .kernel_passes = kernel_passes};
     for (const char *p = list; p && *p;) {
         size_t n = strcspn(p, ",");
-        const Pass *pass = pass_find((Str){p, n});
+        const Pass *pass = any_pass_find((Str){p, n});
         if (!pass)
             return tool_error(w->tool, EXIT_USAGE, "there is no pass %.*s (see cameo passes)",
                               (int)n, p);
@@ -90,7 +95,7 @@ static int work(Work *w)
         status = run_passes(w, m, &diags,
                             w->passes  ? w->passes
                             : w->after ? w->after
-                            : w->types ? "infer"
+                            : w->infer ? "infer"
                                        : NULL);
         if (diags.all.len > before)
             tool_print_diags(&diags);
@@ -119,7 +124,7 @@ static int run_dump(const Tool *t, int argc, char **argv)
         else if (i == DUMP_OUT)
             w.out = value;
         else if (i == DUMP_VALUES)
-            w.types = true;
+            w.types = w.infer = true;
         else
             w.strict = true;
         if (w.has_form && w.form == FORM_BAD)
@@ -145,8 +150,6 @@ static int run_opt(const Tool *t, int argc, char **argv)
         else
             w.out = value;
     }
-    if (!w.passes)
-        return tool_error(t, EXIT_USAGE, "--passes is missing");
     return work(&w);
 }
 

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "frontend/export.h"
+#include "ir/kernel.h"
 #include "ir/text.h"
 
 #include <string.h>
@@ -48,6 +49,8 @@ bool form_print(const Tool *t, const Model *m, ModelForm form, bool types, Buf *
         break;
     default:
         text_print(m, form == FORM_PLAIN ? TEXT_PLAIN : TEXT_CIR, types, out, &lost);
+        if (m->kernels && form == FORM_TEXT)
+            module_print(m->kernels, out);
         break;
     }
     for (uint32_t i = 0; i < lost.len; i++)
