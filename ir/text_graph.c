@@ -106,12 +106,18 @@ static void print_decoded(Text *t, const TensorData *d)
     }
 }
 
+// Can what is printed refer to the file? What came through a pipe cannot be read again.
+static bool has_source(const Model *m)
+{
+    return m->source.len && m->path && strcmp(m->path, "-") != 0;
+}
+
 // Bytes of the payload in the source file, or literally.
 static void print_bytes(Text *t, const TensorData *d, size_t width)
 {
     uintptr_t at = (uintptr_t)d->raw.at, base = (uintptr_t)t->m->source.at;
     bool large = d->raw.len > (size_t)INLINE_ELEMENTS * width;
-    if (large && t->m->source.at && at >= base && at + d->raw.len <= base + t->m->source.len)
+    if (large && has_source(t->m) && at >= base && at + d->raw.len <= base + t->m->source.len)
         buf_printf(t->out, "source(%zu, %zu)", (size_t)(at - base), d->raw.len);
     else
         text_hex(t, d->raw);
@@ -695,7 +701,7 @@ static void print_model_ext(Text *t)
         print_training(t, &e, &m->training.at[i]);
     ext_int(t, &e, "has", m->has, natural);
     ext_bytes(t, &e, "unknown", m->unknown);
-    if (t->form == TEXT_CIR && m->source.len && m->path)
+    if (t->form == TEXT_CIR && has_source(m))
         ext_str(t, &e, "source", str_of(m->path), true);
     ext_end(t, &e);
 }

@@ -2,7 +2,7 @@
 
 #include "codegen/compile.h"
 #include "base/file.h"
-#include "tools/tool.h"
+#include "tools/pipeline.h"
 
 #include <string.h>
 
@@ -21,7 +21,8 @@ enum {
     OPT_DIM,
     OPT_SHAPE,
     OPT_FIX,
-    OPT_UNSAFE
+    OPT_UNSAFE,
+    OPT_PRINT_AFTER
 };
 
 static const ToolOption options[] = {
@@ -40,6 +41,7 @@ static const ToolOption options[] = {
     [OPT_SHAPE] = {"--shape", "INPUT=1x3x224x224", "fix the shape of an input"},
     [OPT_FIX] = {"--fix", NULL, "apply the safe repairs of lint first"},
     [OPT_UNSAFE] = {"--unsafe-fixes", NULL, "apply the unsafe ones too"},
+    [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
     {0},
 };
 
@@ -91,7 +93,7 @@ static bool is_identifier(const char *s)
 
 typedef struct Asked {
     CompileOptions o;
-    const char *model;
+    const char *model, *print_after;
     bool has_kind;
 } Asked;
 
@@ -142,6 +144,10 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_CC:
         o->cc = value;
         break;
+    case OPT_PRINT_AFTER:
+        ok = pass_is_printable(value);
+        a->print_after = value;
+        break;
     case OPT_KEEP:
         o->keep = value;
         break;
@@ -165,7 +171,11 @@ static int compile(const Tool *t, const Asked *a)
     Model *m = tool_load(t, arena, a->model, &diags, &status);
     if (m) {
         CompileReport report;
-        status = compile_model(m, &a->o, &diags, &report);
+        PrintAfter after = {t, a->print_after};
+        CompileOptions o = a->o;
+        o.after = a->print_after ? print_after : NULL;
+        o.user = &after;
+        status = compile_model(m, &o, &diags, &report);
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));

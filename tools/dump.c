@@ -46,26 +46,13 @@ static int write_result(Work *w, const Model *m)
     return status ? status : w->strict && dropped ? EXIT_FINDINGS : EXIT_CLEAN;
 }
 
-static void print_stage(void *user, const char *pass, const Model *m)
-{
-    const Work *w = user;
-    Buf out = {0};
-    uint32_t dropped = 0;
-    if (!w->print_after ||
-        (strcmp(w->print_after, "all") != 0 && strcmp(w->print_after, pass) != 0))
-        return;
-    fprintf(stderr, "# after %s\n", pass);
-    if (form_print(w->tool, m, FORM_TEXT, true, &out, &dropped))
-        fwrite(out.at, 1, out.len, stderr);
-    buf_free(&out);
-}
-
 // Runs a comma-separated list of passes, each after what it needs.
 static int run_passes(Work *w, Model *m, Diags *diags, const char *list)
 {
+    PrintAfter print = {w->tool, w->print_after};
     PassContext c = {.diags = diags,
-                     .after = print_stage,
-                     .user = w,
+                     .after = print_after,
+                     .user = &print,
                      .facts = m->kernels ? FACT_LOWERED : 0,
                      .kernel_passes = kernel_passes};
     for (const char *p = list; p && *p;) {
@@ -145,6 +132,8 @@ static int run_opt(const Tool *t, int argc, char **argv)
             w.model = value;
         else if (i == OPT_PASSES)
             w.passes = value;
+        else if (i == OPT_PRINT_AFTER && !pass_is_printable(value))
+            return tool_error(t, EXIT_USAGE, "there is no pass %s (see cameo passes)", value);
         else if (i == OPT_PRINT_AFTER)
             w.print_after = value;
         else

@@ -3,6 +3,7 @@
 #include "tools/pipeline.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "codegen/kernel_pass.h"
 #include "frontend/export.h"
 #include "ir/kernel.h"
 #include "ir/text.h"
@@ -74,13 +75,31 @@ int output_write(const Tool *t, Arena *a, const char *path, const char *input, c
     return EXIT_CLEAN;
 }
 
+void print_after(void *user, const char *pass, const Model *m)
+{
+    const PrintAfter *p = user;
+    Buf out = {0};
+    uint32_t dropped = 0;
+    if (!p->pass || (strcmp(p->pass, "all") != 0 && strcmp(p->pass, pass) != 0))
+        return;
+    fprintf(stderr, "# after %s\n", pass);
+    if (form_print(p->tool, m, FORM_TEXT, true, &out, &dropped))
+        fwrite(out.at, 1, out.len, stderr);
+    buf_free(&out);
+}
+
+bool pass_is_printable(const char *name)
+{
+    return strcmp(name, "all") == 0 || any_pass_find(str_of(name)) != NULL;
+}
+
 // ---- types -------------------------------------------------------------------------------------
 
 void type_print(const Model *m, const Value *v, Buf *out)
 {
     static const char *const kinds[] = {
-        [TYPE_NONE] = "?",    [TYPE_TENSOR] = "",           [TYPE_SPARSE] = "sparse ",
-        [TYPE_MAP] = "map",   [TYPE_SEQUENCE] = "sequence", [TYPE_OPTIONAL] = "optional",
+        [TYPE_NONE] = "?",       [TYPE_TENSOR] = "",           [TYPE_SPARSE] = "sparse ",
+        [TYPE_MAP] = "map",      [TYPE_SEQUENCE] = "sequence", [TYPE_OPTIONAL] = "optional",
         [TYPE_OPAQUE] = "opaque"};
     buf_printf(out, "%s", kinds[v->kind]);
     if (v->kind != TYPE_TENSOR && v->kind != TYPE_SPARSE)
