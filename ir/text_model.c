@@ -260,7 +260,8 @@ static void open_source(Parser *p, Str path)
     if (path.len && path.at[0] != '/' && slash && !file_exists(path.at))
         name = str_printf(p->arena, "%.*s/%.*s", (int)(slash - p->path), p->path, STR_ARG(path));
     // A text must not make its reader wait at a pipe or read a device for ever.
-    if (memchr(name.at, 0, name.len) || !file_regular(name.at) || !file_open(p->arena, name.at, &view, &error))
+    if (memchr(name.at, 0, name.len) || !file_regular(name.at) ||
+        !file_open(p->arena, name.at, &view, &error))
         parse_fail(p, "cannot open the source file");
     else
         p->m->source = p->source = (Str){(const char *)view.at, view.len};
