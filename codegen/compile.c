@@ -74,9 +74,9 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     if (diags->errors)
         return NULL;
     PassContext passes = {.diags = diags, .after = o->after, .user = o->user};
-    if (!pass_pipeline(m, &passes) || diags->errors)
-        return NULL;
-    if (!run_kernel_passes(m, o, &passes))
+    bool passed = pass_pipeline(m, &passes) && !diags->errors && run_kernel_passes(m, o, &passes);
+    report->bug = passes.broken != NULL;
+    if (!passed)
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
@@ -409,7 +409,7 @@ int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport
     *report = (CompileReport){0};
     Module *mod = compile_to_module(m, o, diags, report);
     if (!mod) // no diagnostic: an option does not fit the model
-        return report->error.len && !diags->errors ? 2 : 1;
+        return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
     Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)

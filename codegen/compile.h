@@ -47,6 +47,7 @@ typedef struct CompileOptions {
 typedef struct CompileReport {
     uint32_t nkernels;
     uint32_t casts, transfers, retyped; // what the repair inserted and changed
+    bool bug;                           // a pass left a fault behind, reported as VERIFY: status 4
     bool fixed;                         // all sizes are known: peak and bound hold
     int64_t peak, bound;                // bytes of the arena, and what no plan can do without
     int64_t weights_size;               // bytes

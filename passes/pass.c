@@ -2,6 +2,7 @@
 
 #include "passes/pass.h"
 #include "ir/kernel.h"
+#include "ir/registry.h"
 #include "passes/verify.h"
 
 #define KERNEL_PASS(pass, text, ...)
@@ -39,11 +40,22 @@ bool pass_run(const Pass *p, Model *m, PassContext *c)
         m->kernels = NULL;
         c->facts &= ~(uint32_t)FACT_LOWERED;
     }
+    if (!c->verified) { // what is wrong with the model as it came is not a pass's fault
+        registry_bind(m);
+        c->known_faults = verify_model(m, VERIFY_ALL & ~(uint32_t)VERIFY_TABLES, NULL);
+        c->verified = true;
+    }
     if (!p->run(m, c))
         return false;
-    if (!verify_model(m, c->diags) || !verify_kernels(m, p->name, c))
-        return false;
     c->facts = (c->facts & ~p->breaks) | p->gives;
+    uint32_t unsorted = c->facts & FACT_SORTED ? 0 : VERIFY_ORDER;
+    if (verify_model(m, VERIFY_ALL & ~(c->known_faults | unsorted), c->diags) ||
+        !verify_kernels(m, p->name, c)) {
+        c->broken = p->name;
+        diag_note(c->diags, c->diags->all.at[c->diags->all.len - 1],
+                  "this was not so before the pass %s: a bug of Cameo, please report it", p->name);
+        return false;
+    }
     if (c->after)
         c->after(c->user, p->name, m);
     return true;

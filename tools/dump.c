@@ -62,7 +62,7 @@ static int run_passes(Work *w, Model *m, Diags *diags, const char *list)
             return tool_error(w->tool, EXIT_USAGE, "there is no pass %.*s (see cameo passes)",
                               (int)n, p);
         if (!pass_run_needed(pass, m, &c))
-            return EXIT_FINDINGS;
+            return c.broken ? EXIT_BUG : EXIT_FINDINGS;
         p += n + (p[n] == ',');
     }
     return EXIT_CLEAN;
