@@ -3,6 +3,7 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "tools/pipeline.h"
+#include "tools/report.h"
 #include "tools/session.h"
 
 #include <string.h>
@@ -25,7 +26,8 @@ enum {
     OPT_SHAPE,
     OPT_FIX,
     OPT_UNSAFE,
-    OPT_PRINT_AFTER
+    OPT_PRINT_AFTER,
+    OPT_REPORT
 };
 
 static const ToolOption options[] = {
@@ -47,6 +49,7 @@ static const ToolOption options[] = {
     [OPT_FIX] = {"--fix", NULL, "apply the safe repairs of lint first"},
     [OPT_UNSAFE] = {"--unsafe-fixes", NULL, "apply the unsafe ones too"},
     [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
+    [OPT_REPORT] = {"--report", "json", "print what was compiled, how, and what came of it"},
     {0},
 };
 
@@ -105,7 +108,7 @@ static bool is_arch_list(const char *s)
 typedef struct Asked {
     CompileOptions o;
     const char *model, *print_after;
-    bool has_kind;
+    bool has_kind, report;
 } Asked;
 
 static bool take_option(const Tool *t, Asked *a, int option, const char *value)
@@ -162,6 +165,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_CC:
         o->cc = value;
         break;
+    case OPT_REPORT:
+        ok = a->report = strcmp(value, "json") == 0;
+        break;
     case OPT_PRINT_AFTER:
         ok = pass_is_printable(value);
         a->print_after = value;
@@ -187,8 +193,8 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
+    CompileReport report = {0};
     if (m) {
-        CompileReport report;
         PrintAfter after = {t, a->print_after};
         CompileOptions o = a->o;
         o.after = a->print_after ? print_after : NULL;
@@ -205,6 +211,8 @@ static int compile(const Tool *t, const Asked *a)
                     report.nkernels, (long long)report.weights_size, (long long)report.peak,
                     (long long)report.bound);
     }
+    if (a->report)
+        report_print(m, &a->o, &report, &diags, status);
     arena_free(arena);
     return status;
 }

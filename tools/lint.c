@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
+#include "tools/report.h"
 #include "tools/tool.h"
 
 #include <stdlib.h>
@@ -196,7 +197,7 @@ static void json_strings(Json *j, const char *key, const Str *at, uint32_t n)
     json_end_array(j);
 }
 
-static void json_finding(Json *j, const Diag *d)
+void json_finding(Json *j, const Diag *d)
 {
     static const char *const severities[] = {"info", "warning", "error"};
     char print[24];

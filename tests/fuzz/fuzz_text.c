@@ -1,5 +1,6 @@
 // libFuzzer target: read the textual form, kernels included; what is read prints, reads back, and
-// prints the same again.
+// prints the same again; kernels that hold still do when they are legal.
+#include "codegen/printer.h"
 #include "ir/kernel.h"
 #include "ir/text.h"
 
@@ -38,6 +39,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             print(again, &second);
         if (!again || second.len != first.len || memcmp(first.at, second.at, first.len) != 0)
             abort(); // what is printed must come back as it is
+        Str error = STR_NONE;
+        if (m->kernels) {
+            legalize_module(m->kernels);
+            if (!module_verify(m->kernels, &error))
+                abort();
+        }
         buf_free(&first);
         buf_free(&second);
     }
