@@ -27,7 +27,8 @@ enum {
     OPT_FIX,
     OPT_UNSAFE,
     OPT_PRINT_AFTER,
-    OPT_REPORT
+    OPT_REPORT,
+    OPT_PROFILE
 };
 
 static const ToolOption options[] = {
@@ -50,6 +51,7 @@ static const ToolOption options[] = {
     [OPT_UNSAFE] = {"--unsafe-fixes", NULL, "apply the unsafe ones too"},
     [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
     [OPT_REPORT] = {"--report", "json", "print what was compiled, how, and what came of it"},
+    [OPT_PROFILE] = {"--profile", NULL, "a program that prints how long each kernel took"},
     {0},
 };
 
@@ -153,6 +155,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_NO_FUSE:
         o->no_fuse = true;
         break;
+    case OPT_PROFILE:
+        o->profile = true;
+        break;
     case OPT_STRICT:
         o->strict_fp = true;
         break;
@@ -230,6 +235,8 @@ static int run(const Tool *t, int argc, char **argv)
     }
     if (!a.model || !a.o.out)
         return tool_error(t, EXIT_USAGE, "a MODEL and -o OUT are needed (see cameo help compile)");
+    if (a.o.profile && a.o.device == ON_CUDA)
+        return tool_error(t, EXIT_USAGE, "--profile times kernels of the host, not of a GPU");
     if (file_same(a.model, a.o.out))
         return tool_error(t, EXIT_USAGE, "%s is the input", a.o.out);
     if (!a.has_kind)
