@@ -65,6 +65,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     Module *mod = lower_model(m, diags);
     if (!mod || diags->errors)
         return NULL;
+    if (!o->no_fuse)
+        fuse_module(mod, &fuse_target_cpu, &report->fused);
     legalize_module(mod);
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, o->gemm, m->arena, &report->error))

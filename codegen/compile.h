@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/emit_c.h"
+#include "codegen/fuse.h"
 
 typedef enum EmitKind {
     EMIT_EXE,
@@ -39,6 +40,7 @@ typedef struct CompileOptions {
 // What came of it; for reports.
 typedef struct CompileReport {
     uint32_t nkernels;
+    FuseReport fused; // zeros with no_fuse
     uint32_t casts, transfers, retyped; // what the repair inserted and changed
     bool fixed;           // all sizes are known: peak and bound hold
     int64_t peak, bound;  // bytes of the arena, and what no plan can do without
