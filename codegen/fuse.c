@@ -66,7 +66,7 @@ static void take_uses(Fusion *x, Place *p)
             n++;
         }
     p->writes = n == 1 ? p->writes : 0;
-    p->work = fuse_work(&x->f, p->step->kernel->body);
+    p->work = fuse_work(&x->f, split_loops(&x->f, p->step->kernel->body));
 }
 
 static void pin_uses(Fusion *x, const Step *s)
@@ -239,18 +239,60 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
         return false;
     vec_push(f->arena, &t->readers, reader);
     vec_push(f->arena, &t->bodies, body);
-    t->work += fuse_work(f, body);
+    t->work += fuse_work(f, split);
     return true;
+}
+
+static double size_of(Fusion *x, BufferId b)
+{
+    const Buffer *buffer = buffer_at(x->f.mod, b);
+    double size = 1;
+    for (uint32_t i = 0; i < buffer->rank; i++)
+        size *= fuse_eval(&x->f, buffer->dims[i]);
+    return size;
+}
+
+// Elements that need not be read and written any more: a producer of k operands of its own size is
+// read by r kernels, which then read k each.
+static double saved_elements(Fusion *x, const Trial *t)
+{
+    const Place *p = &x->places.at[t->producer];
+    double size = size_of(x, t->p.store->buffer), r = t->readers.len, k = 0;
+    for (BufferId b = 1; b < x->f.mod->buffers.len; b++)
+        k += (p->buffers[b] & 1) && size_of(x, b) >= size;
+    return size * (k + 1 + r - r * k);
+}
+
+// Is what the kernel stores a contraction with more arithmetic upon it, or will it be so once the
+// kernels before it are fused? Then it is computed once, where the contraction's elements are.
+static bool ends_product(Fusion *x, uint32_t at, int depth)
+{
+    const Place *p = &x->places.at[at];
+    Point point = point_of(p->step->kernel->body);
+    if (!point.store || depth == 0)
+        return false;
+    Shape s = shape_of(&x->f, p->step->kernel->body);
+    if (s.reduces)
+        return s.product != NULL;
+    for (BufferId b = 1; b < x->f.mod->buffers.len; b++) {
+        if (!(p->buffers[b] & 1) || x->writers[b] != 1 ||
+            size_of(x, b) != size_of(x, point.store->buffer))
+            continue;
+        for (uint32_t i = at - 1; i > 0; i--)
+            if (x->places.at[i].writes == b) {
+                if (ends_product(x, i, depth - 1))
+                    return true;
+                break;
+            }
+    }
+    return false;
 }
 
 static bool try_all(Fusion *x, Trial *t)
 {
     Fuse *f = &x->f;
     BufferId b = t->p.store->buffer;
-    const Buffer *buffer = buffer_at(f->mod, b);
-    double before = x->places.at[t->producer].work, size = 1;
-    for (uint32_t i = 0; i < buffer->rank; i++)
-        size *= fuse_eval(f, buffer->dims[i]);
+    double before = x->places.at[t->producer].work;
     for (uint32_t i = 1; i < x->places.len; i++) {
         const Place *c = &x->places.at[i];
         if (c->dead || !c->buffers || !(c->buffers[b] & 1))
@@ -259,8 +301,10 @@ static bool try_all(Fusion *x, Trial *t)
         if (!try_reader(x, t, i))
             return false;
     }
-    return t->readers.len && t->work <= before + f->target->element * size &&
-           x->work - before + t->work <= x->limit;
+    if (t->readers.len == 0 || t->work > before + f->target->element / 2 * saved_elements(x, t) ||
+        x->work - before + t->work > x->limit)
+        return false;
+    return t->readers.len == 1 || t->view || !ends_product(x, t->producer, 12);
 }
 
 // ---- doing it --------------------------------------------------------------------------------------

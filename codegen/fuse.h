@@ -26,8 +26,7 @@ typedef struct FuseReport {
 void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report);
 
 // Scalar operations that a run executes: each expression counts once in the innermost loop that
-// binds its variables if it holds a reduction and stands under no guard, else where it stands. Of
-// a select the dearer arm counts. Loads, stores and linear indices are free; `size` stands for each
+// binds its variables, and never above a guard. Of a select the dearer arm counts. Loads, stores and linear indices are free; `size` stands for each
 // dim that is not known.
 double module_work(Module *mod, int64_t size);
 

@@ -170,6 +170,23 @@ static bool is_linear(Fuse *f, const Point *p, const Expr *sum, Index i)
     return true;
 }
 
+static bool is_variable(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+// No loop's extent depends on another's variable: loops may change places.
+static bool extents_are_plain(Fuse *f, const Point *p, const Expr *sum)
+{
+    for (uint32_t i = 0; i < p->nloops + sum->rank; i++) {
+        LoopId v = i < p->nloops ? p->loops[i]->var : sum->vars[i - p->nloops];
+        if (poly_any(loop_extent(f->mod->polys, v), is_variable, NULL))
+            return false;
+    }
+    return true;
+}
+
 // The sum's factors are loads as they are, all indices are linear, and the elements that are
 // neighbours in the output hang on one factor alone.
 static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
@@ -177,7 +194,8 @@ static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
     const Expr *a = sum->b->a, *b = sum->b->b;
     if (sum->a || a->kind != EX_LOAD || b->kind != EX_LOAD ||
         buffer_at(f->mod, p->store->buffer)->dtype != sum->dtype ||
-        a->buffer == p->store->buffer || b->buffer == p->store->buffer)
+        a->buffer == p->store->buffer || b->buffer == p->store->buffer ||
+        !extents_are_plain(f, p, sum))
         return false;
     Index la = fuse_linear(f, a->buffer, a->at), lb = fuse_linear(f, b->buffer, b->at);
     Index ly = fuse_linear(f, p->store->buffer, p->store->at);

@@ -1,8 +1,7 @@
 // An estimate of the scalar operations that a kernel executes.
 //
-// It follows what printers do: an expression that holds a reduction is computed in the innermost
-// loop that binds its variables, unless a guard stands between; all else is computed where it
-// stands, once for each iteration around it however often it is named there.
+// It follows what printers and compilers do: an expression is computed in the innermost loop that
+// binds its variables, unless a guard stands between, and once there however often it is named.
 
 #include "codegen/fuse_parts.h"
 
@@ -239,7 +238,7 @@ static double arm(Work *w, const Expr *e)
 static uint32_t home_of(Work *w, const Expr *e)
 {
     const ExprFree *x = expr_free(w->f, e);
-    if (!x->reduces || x->local)
+    if (x->local)
         return w->depth;
     uint32_t home = w->barrier;
     for (uint32_t i = 0; i < x->nloops; i++) {
@@ -277,8 +276,8 @@ static void add_here(Work *w, const Expr *e)
 {
     if (e->index)
         poly_any(e->index, add_atom, w);
-    for (uint32_t i = 0; e->at && i < e->rank; i++)
-        poly_any(e->at[i], add_atom, w);
+    if (e->kind == EX_LOAD)
+        poly_any(fuse_linear(w->f, e->buffer, e->at), add_atom, w);
     if (e->kind == EX_REDUCE) {
         add_reduce(w, e);
     } else if (e->kind == EX_SELECT) {
