@@ -203,7 +203,8 @@ static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
         bool matrices = (old->product && old->matrices) || (p->product && p->matrices);
         uint32_t weight = old->product ? old->weight_loops : p->weight_loops;
         if (now->reduces != 1 || !now->product || !now->always || !now->point ||
-            (matrices && !now->matrices) || now->weight_loops > weight)
+            (matrices && !now->matrices) || now->weight_loops > weight ||
+            (old->product && (now->divisions > old->divisions || now->linear < old->linear)))
             return false;
         if (matrices)
             return true;

@@ -17,7 +17,7 @@ extern const FuseTarget fuse_target_cpu;
 
 typedef struct FuseReport {
     uint32_t kernels_before, kernels_after;
-    double work_before, work_after; // scalar operations of a run; unknown sizes count as 16
+    double work_before, work_after; // scalar operations of a run; unknown sizes count as 512
 } FuseReport;
 
 // Inlines producers into their consumers, drops what nobody reads, splits loops where that removes

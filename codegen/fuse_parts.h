@@ -4,7 +4,7 @@
 
 #include "codegen/fuse.h"
 
-enum { FUSE_MAX_LOOPS = 48, FUSE_UNKNOWN = 16 };
+enum { FUSE_MAX_LOOPS = 48, FUSE_UNKNOWN = 512 };
 
 // Facts of an expression that hold wherever it stands.
 typedef struct ExprFree {
@@ -51,7 +51,8 @@ typedef struct Shape {
     bool rows;            // reductions run along the innermost loop with strides of at most 2
     bool matrices;        // the contraction is a product of matrices as products are recognised
     uint32_t weight_loops; // loops that the indices of its weights depend on
-    uint32_t divisions;   // div and mod that are left in indices
+    uint32_t divisions;   // div, mod, min and max of loop variables in indices
+    bool linear;          // the contraction's factors stand at linear indices
     bool overflows;       // an index cannot be written
     bool data_extents;    // the extent of a loop is read from data
 } Shape;

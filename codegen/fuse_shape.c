@@ -210,6 +210,12 @@ static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
     return false;
 }
 
+static bool factor_is_linear(Fuse *f, const Point *p, const Expr *sum, const Expr *e)
+{
+    const Expr *load = factor_load(e);
+    return is_linear(f, p, sum, fuse_linear(f, load->buffer, load->at));
+}
+
 static uint32_t loops_of_weight(Fuse *f, const Point *p, const Expr *e)
 {
     const Expr *load = factor_load(e);
@@ -234,8 +240,8 @@ typedef struct Look {
 static bool look_at_atom(void *context, const Atom *a)
 {
     Look *l = context;
-    if (a->kind == ATOM_FLOORDIV || a->kind == ATOM_MOD)
-        l->s.divisions++;
+    if (a->kind >= ATOM_FLOORDIV && a->kind <= ATOM_MAX)
+        l->s.divisions += poly_any(a->a, is_variable, NULL) || poly_any(a->b, is_variable, NULL);
     return false;
 }
 
@@ -255,6 +261,8 @@ static void look_at_reduce(Look *l, const Expr *e)
         return;
     if (is_product(f, &l->p, e)) {
         l->s.product = e;
+        l->s.linear = factor_is_linear(f, &l->p, e, e->b->a) &&
+                      factor_is_linear(f, &l->p, e, e->b->b);
         l->s.matrices = is_matrices(f, &l->p, e);
         l->s.weight_loops =
             loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
