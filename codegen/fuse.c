@@ -11,14 +11,14 @@
 // An expression keeps its meaning wherever it stands, and select arms and guards stay lazy, since
 // a load is evaluated exactly where the load of the fused buffer was.
 
-#include "codegen/fuse_parts.h"
+#include "codegen/hoist.h"
 #include "codegen/printer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 const FuseTarget fuse_target_cpu = {
-    .element = 4, .growth = 1.25, .most_buffers = 48, .most_nodes = 6000};
+    .element = 4, .growth = 1.25, .most_buffers = 48, .most_nodes = 6000, .rows = true};
 
 enum { NAME_LENGTH = 40 };
 
@@ -44,6 +44,13 @@ typedef struct Fusion {
     double work, limit;
 } Fusion;
 
+// What is printed of a kernel.
+static Stmt *scheduled(Fuse *f, Stmt *body)
+{
+    Stmt *split = split_loops(f, body);
+    return f->target->rows ? share_row(f, split) : split;
+}
+
 // ---- the module as a list ------------------------------------------------------------------------
 
 static void take_uses(Fusion *x, Place *p)
@@ -66,7 +73,7 @@ static void take_uses(Fusion *x, Place *p)
             n++;
         }
     p->writes = n == 1 ? p->writes : 0;
-    p->work = fuse_work(&x->f, split_loops(&x->f, p->step->kernel->body));
+    p->work = fuse_work(&x->f, scheduled(&x->f, p->step->kernel->body));
 }
 
 static void pin_uses(Fusion *x, const Step *s)
@@ -240,7 +247,7 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
         return false;
     vec_push(f->arena, &t->readers, reader);
     vec_push(f->arena, &t->bodies, body);
-    t->work += fuse_work(f, split);
+    t->work += fuse_work(f, scheduled(f, body));
     return true;
 }
 
@@ -398,7 +405,7 @@ static Step *sweep(Fusion *x, Step *s, uint32_t *at)
             continue;
         if (s->kernel) {
             s->kernel->id = x->f.mod->nkernels++;
-            s->kernel->body = split_loops(&x->f, s->kernel->body);
+            s->kernel->body = scheduled(&x->f, s->kernel->body);
         }
         *tail = s;
         tail = &s->next;
@@ -411,11 +418,12 @@ void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report)
 {
     Fusion x = {.f = {.mod = mod, .arena = arena_new(), .target = target}};
     x.f.unknown = FUSE_UNKNOWN;
+    report->kernels_before = mod->nkernels;
+    report->work_before = module_work(mod, FUSE_UNKNOWN);
+    hoist_reductions(&x.f);
     x.writers = NEWS(x.f.arena, uint32_t, mod->buffers.len);
     x.pinned = NEWS(x.f.arena, bool, mod->buffers.len);
     vec_push(x.f.arena, &x.places, (Place){0});
-    report->kernels_before = mod->nkernels;
-    report->work_before = module_work(mod, FUSE_UNKNOWN);
     list_steps(&x, mod->steps, 0);
     count_writers(&x);
     for (uint32_t i = 1; i < x.places.len; i++)

@@ -11,6 +11,7 @@ typedef struct FuseTarget {
     double growth;  // the work of a module may grow to this many times what it was
     uint32_t most_buffers; // of one kernel
     uint32_t most_nodes;   // expressions of one kernel
+    bool rows;             // a kernel's loops may fill a row of its output before they finish it
 } FuseTarget;
 
 extern const FuseTarget fuse_target_cpu;
