@@ -2,6 +2,7 @@
 
 #include "codegen/compile.h"
 #include "base/file.h"
+#include "codegen/cuda/cuda.h"
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
 #include "ir/lower.h"
@@ -66,11 +67,17 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     if (!mod || diags->errors)
         return NULL;
     if (!o->no_fuse)
-        fuse_module(mod, &fuse_target_cpu, &report->fused);
-    legalize_module(mod);
-    if (!o->no_override && o->gemm != GEMM_LOOPS &&
-        !override_module(mod, o->gemm, m->arena, &report->error))
+        fuse_module(mod, o->device == ON_CUDA ? &fuse_target_cuda : &fuse_target_cpu,
+                    &report->fused);
+    if (o->device == ON_CUDA && !cuda_prepare_module(mod, diags))
         return NULL;
+    legalize_module(mod);
+    GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
+    if (!o->no_override && o->gemm != GEMM_LOOPS &&
+        !override_module(mod, gemm, m->arena, &report->error))
+        return NULL;
+    if (o->device == ON_CUDA)
+        cuda_split_products(mod);
     report->nkernels = mod->nkernels;
     return mod;
 }
@@ -140,9 +147,8 @@ static int call(Build *b, const char *const *argv)
     if (ran && status != 0)
         b->report->error = str_printf(
             b->arena,
-            "the C compiler rejects what Cameo emitted; this is a bug of Cameo, please report it\n"
-            "%.*s",
-            (int)(output.len < 4000 ? output.len : 4000), output.at ? output.at : "");
+            "%s rejects what Cameo emitted; this is a bug of Cameo, please report it\n%.*s",
+            argv[0], (int)(output.len < 4000 ? output.len : 4000), output.at ? output.at : "");
     buf_free(&output);
     return !ran ? 2 : status != 0 ? 4 : 0;
 }
@@ -205,6 +211,8 @@ static int link_program(Build *b, const char *object, const char *out)
     if (b->o->gemm == GEMM_OPENBLAS)
         argv[n++] = "-lopenblas";
     argv[n++] = "-lm";
+    if (b->o->device == ON_CUDA)
+        argv[n++] = "-ldl";
     argv[n] = NULL;
     return status ? status : call(b, argv);
 }
@@ -248,7 +256,69 @@ static WeightsMode choose_weights(const CompileOptions *o, Module *mod, const Pl
 {
     if (o->kind == EMIT_BITCODE || o->weights_file)
         return WEIGHTS_FILE;
+    if (o->device == ON_CUDA)
+        return WEIGHTS_INCBIN;
     return weights_fit_arrays(mod, plan) ? WEIGHTS_ARRAYS : WEIGHTS_INCBIN;
+}
+
+// ---- CUDA ------------------------------------------------------------------------------------
+
+static const char *find_nvcc(Arena *a)
+{
+    const char *home = getenv("CUDA_HOME"), *found = process_find(a, "nvcc");
+    if (!found && home)
+        found = process_find(a, join(a, home, "bin/nvcc", ""));
+    return found ? found : process_find(a, "/usr/local/cuda/bin/nvcc");
+}
+
+// PTX for all, and machine code for the architectures asked for.
+static int compile_kernels(Build *b, const char *source, const char *image)
+{
+    const char *argv[MAX_ARGS] = {find_nvcc(b->arena), "-std=c++17", "-O3", "-fatbin", "-o", image};
+    uint32_t n = 6;
+    if (!argv[0]) {
+        b->report->error = STR("no CUDA compiler: nvcc is not on the path");
+        return 2;
+    }
+    argv[n++] = "-gencode=arch=compute_75,code=compute_75";
+    const char *list = b->o->cuda_arch ? b->o->cuda_arch : "sm_80,sm_90";
+    while (*list && n < MAX_ARGS - 4) {
+        int length = (int)strcspn(list, ",");
+        const char *number = strncmp(list, "sm_", 3) == 0 ? list + 3 : list;
+        int digits = length - (int)(number - list);
+        argv[n++] = str_printf(b->arena, "-gencode=arch=compute_%.*s,code=sm_%.*s", digits, number,
+                               digits, number)
+                        .at;
+        list += length;
+        list += *list == ',';
+    }
+    argv[n++] = source;
+    argv[n] = NULL;
+    return call(b, argv);
+}
+
+// The kernels' file, compiled unless sources are asked for; then the host's.
+static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit, Buf *host)
+{
+    Arena *scratch = arena_new();
+    CudaTarget target = {.arena = scratch};
+    Buf text = {0};
+    Printer *p = printer_new(mod, &dialect_cuda, scratch, &text, b->prefix);
+    p->target = &target;
+    const char *source = join(b->arena, b->dir, b->prefix, ".cu");
+    const char *image = join(b->arena, b->dir, b->prefix, ".fatbin");
+    emit->image_path = b->o->kind == EMIT_C ? base_name(beside(b, ".fatbin")) : image;
+    emit_cu(mod, p, emit);
+    int status = write_text(b, source, &text);
+    if (!status && b->o->kind == EMIT_C)
+        status = place_file(b, source, beside(b, ".cu"), 0644);
+    else if (!status)
+        status = compile_kernels(b, source, image);
+    if (!status)
+        emit_cuda_host(mod, plan, emit, p, host);
+    buf_free(&text);
+    arena_free(scratch);
+    return status;
 }
 
 static int finish(Build *b, const char *source, const char *blob, const EmitOptions *emit)
@@ -307,7 +377,9 @@ static int build(Build *b, Module *mod)
     emit.weights_path =
         o->kind == EMIT_C || emit.weights == WEIGHTS_FILE ? base_name(beside(b, ".weights")) : blob;
     Buf text = {0}, weights = {0};
-    int status = emit_c(mod, plan, &emit, &text, &r->error) ? 0 : 1;
+    int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &text)
+                 : emit_c(mod, plan, &emit, &text, &r->error) ? 0
+                                                              : 1;
     const char *source = join(b->arena, b->dir, b->prefix, ".c");
     if (!status)
         status = write_text(b, source, &text);

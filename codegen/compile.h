@@ -16,6 +16,8 @@ typedef enum EmitKind {
     EMIT_BITCODE // for `cameo run`: made by clang, weights given in memory
 } EmitKind;
 
+typedef enum CompileDevice { ON_CPU, ON_CUDA } CompileDevice;
+
 // A size that the user fixes: of a named dim ("batch=4"), or of an input ("x=1x3x224x224").
 typedef struct FixedSize {
     const char *text;
@@ -29,7 +31,10 @@ typedef struct CompileOptions {
     const char *prefix; // of all symbols; NULL: from out's stem
     const char *cc;     // NULL: gcc, else clang-19, else cc
     const char *cpu;    // NULL: native
-    const char *keep;   // a folder for all that is made on the way; NULL: a temporary one
+    CompileDevice device;
+    const char
+        *cuda_arch;   // "sm_90,sm_80"; NULL: those in wide use. PTX for newer ones is always there
+    const char *keep; // a folder for all that is made on the way; NULL: a temporary one
     bool weights_file, no_override, no_fuse, strict_fp, verbose;
     GemmKind gemm;
     bool fix, unsafe_fixes; // repair the model first: the safe fixes, or all
@@ -42,11 +47,11 @@ typedef struct CompileReport {
     uint32_t nkernels;
     FuseReport fused; // zeros with no_fuse
     uint32_t casts, transfers, retyped; // what the repair inserted and changed
-    bool fixed;           // all sizes are known: peak and bound hold
-    int64_t peak, bound;  // bytes of the arena, and what no plan can do without
-    int64_t weights_size; // bytes
-    Buf weights;          // EMIT_BITCODE: the blob (freed by the caller)
-    Str error;            // what to print where the status is not 0 and no diagnostic says it
+    bool fixed;                         // all sizes are known: peak and bound hold
+    int64_t peak, bound;                // bytes of the arena, and what no plan can do without
+    int64_t weights_size;               // bytes
+    Buf weights;                        // EMIT_BITCODE: the blob (freed by the caller)
+    Str error; // what to print where the status is not 0 and no diagnostic says it
 } CompileReport;
 
 // Compiles a loaded model. The exit status of the command: 0; 1 with diagnostics (ill-typed, not

@@ -11,16 +11,15 @@ typedef struct Dialect {
     const char *name;
     const char *type[DT_COUNT]; // of an element in memory; NULL: the dtype must be legalised away
     const char *index;          // of dims and indices
-    const char *row;            // before the type of a row: "", "__shared__ "
+    const char *row;            // before the type of a row that a group shares: "__shared__ "
     const char *restrict_;      // between '*' and a parameter's name
     bool rows; // loops may be collapsed and reductions computed for a row of outputs at a time
     // Opens a kernel: comment, signature, '{'. Closes it: '}'.
     void (*kernel_begin)(Printer *p, const Kernel *k);
     void (*kernel_end)(Printer *p, const Kernel *k);
-    // Opens a parallel loop, "for (...) {" or what stands for it, and closes it. NULL: a plain
-    // for. `depth` counts the loops around it in this kernel.
-    void (*par_begin)(Printer *p, const Stmt *loop, uint32_t depth);
-    void (*par_end)(Printer *p, const Stmt *loop, uint32_t depth);
+    // Prints the body of a kernel. NULL: its statements one after another.
+    void (*body)(Printer *p, const Kernel *k);
+    const char *lane, *lanes; // of a group that computes reductions together (Printer.together)
     // Prints an update (scatter) of `at` with `value`, both text; NULL: at = op(at, value).
     // `parallel`: a parallel loop is around it.
     void (*update)(Printer *p, const Stmt *s, const char *at, const char *value, bool parallel);

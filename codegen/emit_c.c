@@ -66,8 +66,7 @@ const char *kernel_name(Printer *p, const Kernel *k)
 
 // ---- the dialect -----------------------------------------------------------------------------
 
-// What it does, and each operand: "b3  float32[N,16]  name".
-static void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
+void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
 {
     buf_printf(p->out, "/* ");
     if (k->fused.len == 0 && k->node)
@@ -200,26 +199,23 @@ static void emit_blas(Buf *out)
     buf_printf(out, "\n");
 }
 
-static void emit_blob(Printer *p, const Plan *plan, const EmitOptions *o)
+void emit_blob(Printer *p, const char *name, const char *path)
 {
-    if (o->weights != WEIGHTS_INCBIN)
-        return;
+    const char *x = p->prefix;
     buf_printf(p->out,
-               "/* weights: %lld bytes, page-aligned */\n"
                "__asm__(\".pushsection .rodata\\n\"\n"
                "        \".balign 4096\\n\"\n"
-               "        \".globl %s_weights\\n\"\n"
-               "        \".hidden %s_weights\\n\"\n"
-               "        \"%s_weights:\\n\"\n"
+               "        \".globl %s_%s\\n\"\n"
+               "        \".hidden %s_%s\\n\"\n"
+               "        \"%s_%s:\\n\"\n"
                "        \".incbin \\\"",
-               (long long)plan->weights_size, p->prefix, p->prefix, p->prefix);
-    for (const char *c = o->weights_path; *c; c++)
+               x, name, x, name, x, name);
+    for (const char *c = path; *c; c++)
         buf_printf(p->out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
-    buf_printf(
-        p->out,
-        "\\\"\\n\"\n        \".popsection\\n\");\n"
-        "extern const unsigned char %s_weights[] __attribute__((visibility(\"hidden\")));\n\n",
-        p->prefix);
+    buf_printf(p->out,
+               "\\\"\\n\"\n        \".popsection\\n\");\n"
+               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n",
+               x, name);
 }
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
@@ -239,7 +235,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
-    emit_blob(p, plan, o);
+    if (o->weights == WEIGHTS_INCBIN)
+        emit_blob(p, "weights", o->weights_path);
     emit_kernels(p, mod->steps);
     emit_steps(p, plan, o);
     emit_bind(p, plan);

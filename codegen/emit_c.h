@@ -16,6 +16,7 @@ typedef struct EmitOptions {
     const char *source; // the model as the user named it, for the headline; may be NULL
     WeightsMode weights;
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
+    const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
 } EmitOptions;
 
 // The whole translation unit. The module must be legal (legalize_module). false with *error where
@@ -31,10 +32,14 @@ bool weights_fit_arrays(const Module *mod, const Plan *plan);
 // ---- parts ----------------------------------------------------------------------------------
 bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error);
 void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o);
+// A page-aligned constant PREFIX_name with the contents of a file.
+void emit_blob(Printer *p, const char *name, const char *path);
 void emit_bind(Printer *p, const Plan *plan);
 void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o);
 // The text of files of runtime/, without their includes of each other.
 void emit_runtime(Buf *out, const char *const *names);
+// What a kernel does, and each operand: "b3 <- float32[N,16] name".
+void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u);
 // "net_k3_conv"
 const char *kernel_name(Printer *p, const Kernel *k);
 

@@ -1,25 +1,17 @@
 // The function that runs a module's steps, and the one that learns sizes from the inputs.
 
-#include "codegen/emit_c.h"
+#include "codegen/emit_parts.h"
 #include "codegen/print_parts.h"
 #include "ir/infer.h"
 
 #include <string.h>
-
-typedef struct StepPrinter {
-    Printer *p;
-    const Plan *plan;
-    KernelUses all; // what all steps use
-    const EmitOptions *options;
-} StepPrinter;
 
 static const char *type_at(Printer *p, BufferId b)
 {
     return type_of_value(p, buffer_at(p->mod, b)->dtype);
 }
 
-// "cameo_bytes(4, 2, (const int64_t[]){d1, 10})"
-static void print_bytes(Printer *p, BufferId b)
+void print_bytes(Printer *p, BufferId b)
 {
     const Buffer *buf = buffer_at(p->mod, b);
     buf_printf(p->out, "cameo_bytes(sizeof(%s), %u, (const int64_t[]){", type_at(p, b), buf->rank);
@@ -35,14 +27,16 @@ static void add_steps(StepPrinter *s, const Step *step)
     Module *mod = s->p->mod;
     for (; step; step = step->next) {
         if (step->kernel) {
-            KernelUses u = printer_kernel_uses(s->p, step->kernel);
+            KernelUses u = printer_kernel_uses(s->kernels, step->kernel);
             for (BufferId b = 1; b < mod->buffers.len; b++)
                 s->all.buffers[b] |= u.buffers[b];
             for (DimId d = 1; d <= dim_count(mod->polys); d++)
                 s->all.dims[d] |= u.dims[d];
+            if (s->target->launch_size)
+                uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
-        uses_add_index(mod, &s->all, step->value);
-        uses_add_expr(mod, &s->all, step->cond);
+        uses_add_index(mod, &s->host, step->value);
+        uses_add_expr(mod, &s->host, step->cond);
         if (step->kind == STEP_LOOP || step->kind == STEP_DIM)
             s->all.dims[step->dim] |= 1;
         add_steps(s, step->body);
@@ -55,7 +49,11 @@ static void add_all(StepPrinter *s)
     Module *mod = s->p->mod;
     s->all.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
     s->all.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
+    s->host.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
+    s->host.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
     add_steps(s, mod->steps);
+    for (DimId d = 1; d <= dim_count(mod->polys); d++)
+        s->all.dims[d] |= s->host.dims[d];
     for (uint32_t i = 0; i < mod->outputs.len; i++) {
         const Buffer *b = buffer_at(mod, mod->outputs.at[i]);
         s->all.buffers[mod->outputs.at[i]] |= 4;
@@ -90,7 +88,7 @@ static void declare_dims(StepPrinter *s)
     }
 }
 
-static void declare_buffer(StepPrinter *s, BufferId b)
+static void c_declare(StepPrinter *s, BufferId b)
 {
     Printer *p = s->p;
     const Plan *plan = s->plan;
@@ -125,7 +123,7 @@ static void declare_buffer(StepPrinter *s, BufferId b)
 
 // ---- steps -----------------------------------------------------------------------------------
 
-static void print_reserve(StepPrinter *s, BufferId b)
+static void c_reserve(StepPrinter *s, BufferId b)
 {
     Printer *p = s->p;
     buf_printf(p->out, "%*sb%u = (%s *)cameo_reserve(&c->blocks[%u], ", (int)p->indent * 4, "", b,
@@ -139,13 +137,13 @@ static void print_reserve(StepPrinter *s, BufferId b)
     buf_printf(p->out, ");\n");
 }
 
-static void print_call(StepPrinter *s, const Kernel *k)
+static void c_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
     KernelUses u = printer_kernel_uses(p, k);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
         if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
-            print_reserve(s, b);
+            c_reserve(s, b);
     buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
     bool any = false;
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
@@ -202,9 +200,11 @@ static void print_step(StepPrinter *s, const Step *step)
 {
     Printer *p = s->p;
     const char *cond = NULL;
+    if (s->target->before)
+        s->target->before(s, step);
     switch (step->kind) {
     case STEP_KERNEL:
-        print_call(s, step->kernel);
+        s->target->call(s, step->kernel);
         return;
     case STEP_LOOP:
         print_loop(s, step);
@@ -248,37 +248,44 @@ static void print_steps(StepPrinter *s, const Step *step)
     }
 }
 
-static void print_outputs(StepPrinter *s)
+static void c_outputs(StepPrinter *s)
 {
     Printer *p = s->p;
     for (uint32_t i = 0; i < p->mod->outputs.len; i++) {
         BufferId b = p->mod->outputs.at[i];
         const Buffer *buf = buffer_at(p->mod, b);
         if (s->plan->place[b] == PLACE_BLOCK)
-            print_reserve(s, b);
+            c_reserve(s, b);
         buf_printf(p->out, "    cameo_set_output(c, %u, b%u, %u, (const int64_t[]){", i, b,
                    buf->rank);
         for (uint32_t k = 0; k < buf->rank; k++)
             buf_printf(p->out, "%s%s", k ? ", " : "", print_index_bare(p, buf->dims[k]));
         buf_printf(p->out, "%s});\n", buf->rank ? "" : "0");
     }
+    print_line(p, "return 0;");
 }
 
-void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o)
+void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const Plan *plan,
+                   const EmitOptions *o)
 {
-    StepPrinter s = {.p = p, .plan = plan, .options = o};
+    StepPrinter s = {.p = p, .kernels = kernels, .plan = plan, .options = o, .target = target};
     add_all(&s);
     buf_printf(p->out, "static int %s_steps(cameo_context *c)\n{\n", p->prefix);
     p->indent = 1;
     declare_dims(&s);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (s.all.buffers[b])
-            declare_buffer(&s, b);
+        if (s.all.buffers[b] || s.host.buffers[b])
+            target->declare(&s, b);
     print_steps(&s, p->mod->steps);
-    print_outputs(&s);
-    print_line(p, "return 0;");
+    target->outputs(&s);
     p->indent = 0;
     buf_printf(p->out, "}\n\n");
+}
+
+void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    static const StepTarget target = {.declare = c_declare, .call = c_call, .outputs = c_outputs};
+    emit_steps_on(&target, p, p, plan, o);
 }
 
 // ---- sizes -----------------------------------------------------------------------------------

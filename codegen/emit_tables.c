@@ -181,7 +181,9 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     buf_printf(p->out, "    .ndims = %u,\n", dim_count(mod->polys) + 1);
     buf_printf(p->out, "    .nplanned = %u,\n", plan->planned.len);
     buf_printf(p->out, plan->fixed ? "    .lives = NULL,\n" : "    .lives = %s_lives,\n", x);
-    buf_printf(p->out, "    .arena = %lld,\n", plan->fixed ? (long long)plan->peak : -1);
+    bool on_device = o->image_path != NULL;
+    long long arena = !plan->fixed ? -1 : on_device ? 0 : (long long)plan->peak;
+    buf_printf(p->out, "    .arena = %lld,\n", arena);
     buf_printf(p->out, "    .nblocks = %u,\n", plan->blocks.len);
     if (o->weights == WEIGHTS_INCBIN)
         buf_printf(p->out, "    .weights = %s_weights,\n", x);
@@ -191,16 +193,20 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
         print_c_string(p->out, str_of(o->weights_path));
         buf_printf(p->out, ",\n");
     }
-    buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n};\n\n", x, x);
+    buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
+    if (on_device)
+        buf_printf(p->out, "    .open = %s_open,\n    .resize_arena = cameo_cuda_arena,\n", x);
+    buf_printf(p->out, "};\n\n");
     print_api(p);
     buf_printf(p->out,
                "const cameo_model %s_model = {\n"
                "    .name = \"%s\",\n"
-               "    .version = \"cameo " CAMEO_VERSION "; needs libc and libm\",\n"
+               "    .version = \"cameo " CAMEO_VERSION "; needs libc and libm%s\",\n"
                "    .ninputs = %u,\n    .noutputs = %u,\n"
                "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
                "    .create = %s_create,\n    .destroy = %s_destroy,\n"
                "    .set_input = %s_set_input,\n    .run = %s_run,\n"
                "    .output = %s_output,\n    .error = %s_error,\n};\n",
-               x, x, mod->inputs.len, mod->outputs.len, x, x, x, x, x, x, x, x);
+               x, x, on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x,
+               x, x, x, x, x, x, x);
 }

@@ -20,6 +20,10 @@
 const FuseTarget fuse_target_cpu = {
     .element = 4, .growth = 1.25, .most_buffers = 48, .most_nodes = 6000, .rows = true};
 
+// A block computes the reductions of its row; one that all rows share would be computed by each.
+const FuseTarget fuse_target_cuda = {
+    .element = 4, .growth = 1.25, .most_buffers = 48, .most_nodes = 6000, .least_rows = 32};
+
 enum { NAME_LENGTH = 40 };
 
 // A step of the module, in the order in which they are written down.
@@ -388,7 +392,8 @@ static void visit(Fusion *x, uint32_t producer)
         return;
     t.view = is_view(&t.p);
     t.shape = shape_of(f, split_loops(f, body));
-    if (!t.shape.data_extents && try_all(x, &t))
+    bool too_few = t.shape.reduces && size_of(x, b) < f->target->least_rows;
+    if (!t.shape.data_extents && !too_few && try_all(x, &t))
         commit(x, &t);
 }
 

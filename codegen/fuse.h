@@ -11,10 +11,11 @@ typedef struct FuseTarget {
     double growth;  // the work of a module may grow to this many times what it was
     uint32_t most_buffers; // of one kernel
     uint32_t most_nodes;   // expressions of one kernel
+    double least_rows;     // a reduction goes into its reader if it is at least so many
     bool rows;             // a kernel's loops may fill a row of its output before they finish it
 } FuseTarget;
 
-extern const FuseTarget fuse_target_cpu;
+extern const FuseTarget fuse_target_cpu, fuse_target_cuda;
 
 typedef struct FuseReport {
     uint32_t kernels_before, kernels_after;

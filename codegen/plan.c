@@ -183,7 +183,9 @@ Plan *plan_module(Module *mod, Arena *a)
         p->fixed &= p->lives[i].size >= 0;
     }
     if (p->fixed) {
-        p->peak = cameo_plan((int32_t)p->planned.len, p->lives, p->offset);
+        int32_t *work = NEWS(a, int32_t, 3 * (size_t)p->planned.len + 1);
+        p->peak =
+            cameo_plan((int32_t)p->planned.len, p->lives, p->offset, work, CAMEO_PLAN_PATIENCE);
         p->bound = cameo_plan_bound((int32_t)p->planned.len, p->lives);
     }
     return p;

@@ -150,8 +150,13 @@ void nest_begin(Printer *p, Bounds *b, const Expr *body)
         const char *high = b->high[i] ? b->high[i] : print_index_bare(p, print_extent(p, v));
         if (body)
             print_hoisted_expr(p, body);
-        print_line(p, "for (%s i%u = %s; i%u < %s; i%u++) {", p->dialect->index, v,
-                   b->low[i] ? b->low[i] : "0", v, high, v);
+        const char *low = b->low[i] ? b->low[i] : "0";
+        if (b->shared == i + 1)
+            print_line(p, "for (%s i%u = %s + %s; i%u < %s; i%u += %s) {", p->dialect->index, v,
+                       low, p->dialect->lane, v, high, v, p->dialect->lanes);
+        else
+            print_line(p, "for (%s i%u = %s; i%u < %s; i%u++) {", p->dialect->index, v, low, v,
+                       high, v);
         print_bind_loop(p, v, 1);
         vec_push(p->arena, &b->marks, print_block_begin(p));
     }

@@ -253,6 +253,11 @@ static const char *integer_class(DType t)
     return dtype_is_signed(t) ? (wide ? "i64" : "i32") : (wide ? "u64" : "u32");
 }
 
+const char *arithmetic_suffix(DType t)
+{
+    return t == DT_F32 ? "f32" : t == DT_F64 ? "f64" : integer_class(t);
+}
+
 // The result of integer arithmetic brought back to its dtype: a conversion that wraps.
 static const char *wrapped(Printer *p, DType t, const char *s)
 {

@@ -16,6 +16,8 @@ Index linear_index(Printer *p, uint32_t rank, const Index *dims, const Index *at
 const char *print_row_element(Printer *p, const Stmt *set);
 const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, const char *b);
 const char *type_of_value(Printer *p, DType t);
+// The type in which a dtype's arithmetic is done: "f32", "f64", "i32", "u32", "i64", "u64".
+const char *arithmetic_suffix(DType t);
 // From here to the end of the block, variable t`temp` holds e.
 void memo_add(Printer *p, const Expr *e, uint32_t temp);
 uint32_t index_weight(Printer *p, Index i, uint32_t limit);
@@ -33,6 +35,7 @@ typedef struct Bounds {
     uint32_t n;
     LoopId vars[MAX_LOOPS + 1];                           // outermost first
     const char *low[MAX_LOOPS + 1], *high[MAX_LOOPS + 1]; // NULL: 0 and the extent
+    uint32_t shared; // number + 1 of the variable whose loop a group of threads divides; 0: none
     VEC(const Expr *) tests;
     VEC(uint32_t) levels; // of each test: how many variables it needs
     VEC(uint32_t) marks;

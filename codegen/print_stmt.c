@@ -99,6 +99,10 @@ void print_hoisted_expr(Printer *p, const Expr *e)
     if (p->temp_of[e->id] || !expr_facts(p, e)->reduces)
         return;
     if (!expr_changes(p, e) && expr_ready(p, e)) {
+        if (p->found_hoist) {
+            *p->found_hoist = true;
+            return;
+        }
         bool alone = p->counted.len == 0;
         if (alone)
             print_statement_begin(p, e, NULL, 0);
@@ -239,14 +243,36 @@ static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
     print_line(p, "}");
 }
 
-static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t)
+// The variable whose loop a group of threads divides: the longest.
+static uint32_t longest_of(Printer *p, const Expr *e)
 {
-    Bounds b = {.n = e->rank};
+    uint32_t best = 0;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < e->rank; i++) {
+        int64_t n = INT64_MAX;
+        poly_is_const(loop_extent(p->mod->polys, e->vars[i]), &n);
+        if (n > most) {
+            most = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t, bool together)
+{
+    Bounds b = {.n = e->rank, .shared = together ? longest_of(p, e) + 1 : 0};
     memcpy(b.vars, e->vars, e->rank * sizeof *e->vars);
     bounds_read(p, &b, e->a);
     nest_begin(p, &b, e->a ? NULL : e->b);
     combine(p, e, t, without_parentheses(p, print_expr(p, e->b)));
     nest_end(p, &b);
+}
+
+// Sums in small floats round at each addition, in order; the first of equals needs the order too.
+static bool any_order(const Expr *e)
+{
+    return e->op != R_ARGMAX && e->op != R_ARGMIN && !dtype_is_small_float(e->dtype);
 }
 
 const char *print_reduce(Printer *p, const Expr *e)
@@ -256,7 +282,15 @@ const char *print_reduce(Printer *p, const Expr *e)
     print_line(p, "%s t%u = %s;", type_of_value(p, e->dtype), t, print_neutral(p, e));
     if (op == R_ARGMAX || op == R_ARGMIN)
         print_line(p, "%s best%u = 0;", type_of_value(p, e->b->dtype), t);
-    print_reduce_loops(p, e, t);
+    bool group = p->together, together = group && any_order(e);
+    p->together = false;
+    print_reduce_loops(p, e, t, together);
+    p->together = group;
+    if (together) {
+        static const char *const names[] = {"add", "mul", "max", "min", "min", "max"};
+        print_line(p, "t%u = cameo_block_%s_%s(t%u);", t, names[op], arithmetic_suffix(e->dtype),
+                   t);
+    }
     memo_add(p, e, t);
     char *name = arena_alloc(p->arena, 16);
     sprintf(name, "t%u", t);
@@ -276,12 +310,8 @@ static void print_for(Printer *p, const Stmt *s)
     if (p->dialect->rows && rows_print(p, s))
         return;
     const char *high = print_index_bare(p, print_extent(p, s->var));
-    bool hooked = s->par && p->dialect->par_begin;
-    if (hooked)
-        p->dialect->par_begin(p, s, p->depth);
-    else
-        print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var,
-                   high, s->var);
+    print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var, high,
+               s->var);
     print_bind_loop(p, s->var, 1);
     p->depth++;
     p->parallel += s->par;
@@ -291,10 +321,7 @@ static void print_for(Printer *p, const Stmt *s)
     p->parallel -= s->par;
     p->depth--;
     print_bind_loop(p, s->var, -1);
-    if (hooked)
-        p->dialect->par_end(p, s, p->depth);
-    else
-        print_line(p, "}");
+    print_line(p, "}");
 }
 
 static void print_block(Printer *p, const Stmt *body)
@@ -347,7 +374,8 @@ static void print_row(Printer *p, const Stmt *s)
     int64_t k = 0;
     if (poly_is_const(n, &k) && k <= 0)
         n = poly_const(polys, 1);
-    print_line(p, "%s%s v%u[%s];", p->dialect->row, type, s->local, print_index_bare(p, n));
+    print_line(p, "%s%s v%u[%s];", p->in_group ? p->dialect->row : "", type, s->local,
+               print_index_bare(p, n));
 }
 
 static void print_update(Printer *p, const Stmt *s)
@@ -360,7 +388,7 @@ static void print_update(Printer *p, const Stmt *s)
         print_line(p, "%s = %s;", at, print_binary_op(p, s->op, s->value->dtype, at, v));
 }
 
-static void print_stmt(Printer *p, const Stmt *s)
+void print_stmt(Printer *p, const Stmt *s)
 {
     switch (s->kind) {
     case S_FOR:
@@ -381,6 +409,8 @@ static void print_stmt(Printer *p, const Stmt *s)
     case S_UPDATE:
         break;
     }
+    if (s->kind == S_LET && !p->local_used[s->local])
+        return;
     print_statement_begin(p, s->value, s->at, s->rank);
     if (s->kind == S_UPDATE) {
         print_update(p, s);
@@ -416,6 +446,39 @@ static void find_rows(Printer *p, const Stmt *s)
     }
 }
 
+static void mark_local(void *context, const Expr *e)
+{
+    Printer *p = context;
+    if (e->kind == EX_LOCAL)
+        p->local_used[e->local] = 1;
+}
+
+static bool mark_atom(void *context, const Atom *a)
+{
+    Printer *p = context;
+    if (a->kind == ATOM_EXPR)
+        expr_walk(p->mod, a->e, mark_local, p);
+    return false;
+}
+
+// From the end to the beginning, so that a let which only dead lets need is dead too.
+static void find_used(Printer *p, const Stmt *s)
+{
+    if (!s)
+        return;
+    find_used(p, s->next);
+    find_used(p, s->body);
+    find_used(p, s->other);
+    if (s->kind == S_LET && !p->local_used[s->local])
+        return;
+    if (s->value)
+        expr_walk(p->mod, s->value, mark_local, p);
+    for (uint32_t i = 0; i < s->rank; i++)
+        poly_any(s->at[i], mark_atom, p);
+    if (s->kind == S_FOR)
+        poly_any(loop_extent(p->mod->polys, s->var), mark_atom, p);
+}
+
 static KernelUses uses_new(Printer *p)
 {
     return (KernelUses){NEWS(p->arena, uint8_t, p->mod->buffers.len),
@@ -443,6 +506,8 @@ void printer_kernel(Printer *p, const Kernel *k)
     KernelUses uses = kernel_uses(p->mod, p->arena, k);
     memset(p->changes, 0, p->mod->nexprs + 1);
     memset(p->local_state, 0, p->mod->nlocals + 1);
+    memset(p->local_used, 0, p->mod->nlocals + 1);
+    find_used(p, k->body);
     for (BufferId b = 0; b < p->mod->buffers.len; b++)
         p->written[b] = uses.buffers[b] >> 1 & 1;
     find_rows(p, k->body);
@@ -454,6 +519,8 @@ void printer_kernel(Printer *p, const Kernel *k)
     uint32_t mark = print_block_begin(p);
     if (k->override && p->dialect->rows)
         override_print(p, k);
+    else if (p->dialect->body)
+        p->dialect->body(p, k);
     else
         print_stmts(p, k->body);
     print_block_end(p, mark);
@@ -480,6 +547,7 @@ Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, co
     p->nloops = loop_count(mod->polys) + 1;
     p->loop_bound = NEWS(scratch, uint8_t, p->nloops);
     p->local_state = NEWS(scratch, uint8_t, mod->nlocals + 1);
+    p->local_used = NEWS(scratch, uint8_t, mod->nlocals + 1);
     p->rows = NEWS(scratch, const Stmt *, mod->nlocals + 1);
     p->written = NEWS(scratch, uint8_t, mod->buffers.len);
     p->printed = uses_new(p);

@@ -34,6 +34,10 @@ struct Printer {
     const Kernel *kernel; // NULL while steps are printed
     uint32_t parallel;    // parallel loops around
     uint32_t in_arm;      // inside text that may be skipped: no statement may be made
+    void *target;         // what the dialect keeps for itself
+    bool in_group;        // rows declared here belong to a group of threads
+    bool together;        // a group of threads runs this text: it shares the work of reductions
+    bool *found_hoist;    // not NULL: print_hoisted only tells whether there is anything to hoist
 
     VEC(Memo) memos;
     uint32_t *temp_of;     // by Expr.id: number of the variable, 0 none
@@ -48,6 +52,7 @@ struct Printer {
     uint8_t *zeroed; // by LoopId: collapsed into the next inner loop
     uint32_t nzeroed;
     uint8_t *local_state;       // by LocalId: 0 not yet declared, 1 let, 2 row
+    uint8_t *local_used;        // by LocalId: something of this kernel needs it
     const Stmt **rows;          // by LocalId
     KernelUses printed;         // by the text of the kernel so far
     VEC(KernelUses) of_kernels; // by Kernel.id, what was printed
@@ -73,6 +78,7 @@ const char *print_literal(Printer *p, DType t, Scalar v);
 // A block: what is computed in it is forgotten at its end.
 uint32_t print_block_begin(Printer *p);
 void print_block_end(Printer *p, uint32_t mark);
+void print_stmt(Printer *p, const Stmt *s); // without those that follow it
 void print_stmts(Printer *p, const Stmt *s);
 // Counts uses, then prints; call around the printing of every statement or step.
 void print_statement_begin(Printer *p, const Expr *value, const Index *at, uint32_t rank);

@@ -281,6 +281,9 @@ typedef struct Node {
     DeviceId device;
     Why why_device;
     Str reason; // why a pass inserted it; absent for nodes of the file
+    bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
+                // of the program that takes the branch, not of the model
+    Str fault;  // inferred: why running it is an error; absent if it is none
 } Node;
 enum {
     NODE_HAS_NAME = 1,
@@ -325,6 +328,7 @@ typedef struct Graph {
     uint32_t has;      // bit 0: name, bit 1: doc
     GraphId parent;    // the graph whose node holds it, 0: main graph or function body
     NodeId owner;      // that node
+    NodeId fails;      // inferred: the node with a fault that every run of the graph comes to, or 0
     uint32_t function; // 1 + index of the function whose body it is, or 0
     VEC(ValueInfo) inputs, outputs, infos;
     VEC(Initializer) initializers;

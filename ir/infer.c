@@ -1,6 +1,7 @@
 // Inference of dtypes, shapes and contents, forward over the sorted graph.
 
 #include "ir/infer.h"
+#include "ir/ops/ranks.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -292,16 +293,29 @@ bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, In
     return true;
 }
 
+static void set_fault(Infer *s, Str text)
+{
+    Node *n = node_at(s->model, s->node);
+    if (!n->fault.at)
+        n->fault = str_copy(s->arena, text);
+}
+
 void infer_error(Infer *s, const char *format, ...)
 {
     va_list args;
     Buf text = {0};
+    bool moved = node_at(s->model, s->node)->moved;
     s->failed = true;
-    if (!s->diags)
+    if (!moved && !s->diags)
         return;
     va_start(args, format);
     buf_vprintf(&text, format, args);
     va_end(args);
+    if (moved) {
+        set_fault(s, (Str){text.at, text.len});
+        buf_free(&text);
+        return;
+    }
     Diag *g = diag(s->diags, "SH001", SEV_ERROR, location_node(s->model, s->arena, s->node),
                    "%.*s: %s", STR_ARG(str_escaped(s->arena, s->n->op)), text.at);
     g->op = str_escaped(s->arena, s->n->op);
@@ -488,16 +502,12 @@ static void content_to_constant(Infer *s, uint32_t o)
     v->constant = tensor_new(s->arena, v->dtype, (uint32_t)v->rank, dims, bytes);
 }
 
-static void infer_one(Infer *s, NodeId id)
+static void forget_outputs(Model *m, const Node *n)
 {
-    Infer own = *s;
-    own.node = id;
-    own.n = node_at(s->model, id);
-    own.failed = false;
-    for (uint32_t o = 0; o < own.n->nout; o++) {
-        Value *v = out_value(&own, o);
-        if (!v)
+    for (uint32_t o = 0; o < n->nout; o++) {
+        if (!n->out[o])
             continue;
+        Value *v = value_at(m, n->out[o]);
         v->kind = TYPE_NONE;
         v->dtype = DT_NONE;
         v->rank = -1;
@@ -505,6 +515,27 @@ static void infer_one(Infer *s, NodeId id)
         v->ncontent = 0;
         v->constant = NULL;
     }
+}
+
+// Do the operands of a moved node have ranks that its operator takes?
+static void check_moved(Infer *s)
+{
+    for (uint32_t i = 0; i < s->n->nin; i++)
+        if (s->n->in[i] && value_at(s->model, s->n->in[i])->rank < 0)
+            return;
+    const char *fault = rank_fault(s->model, s->n);
+    if (fault)
+        infer_error(s, "%s", fault);
+}
+
+static void infer_one(Infer *s, NodeId id)
+{
+    Infer own = *s;
+    own.node = id;
+    own.n = node_at(s->model, id);
+    own.failed = false;
+    node_at(s->model, id)->fault = STR_NONE;
+    forget_outputs(s->model, own.n);
     if (own.n->schema && !own.n->schema->deprecated)
         dtypes_from_schema(&own);
     const char *fault = schema_fault(own.n);
@@ -512,6 +543,8 @@ static void infer_one(Infer *s, NodeId id)
         infer_error(&own, "%s", fault);
     else if (own.n->def && own.n->def->infer)
         own.n->def->infer(&own);
+    if (node_at(s->model, id)->moved)
+        check_moved(&own);
     for (uint32_t o = 0; o < own.n->nout; o++) {
         fill_from_declared(&own, o);
         content_to_constant(&own, o);
@@ -533,8 +566,43 @@ static void begin_graph(Model *m, GraphId g)
 void infer_graph(Infer *s, GraphId g)
 {
     begin_graph(s->model, g);
-    for (uint32_t i = 0; i < graph_at(s->model, g)->nodes.len; i++)
-        infer_one(s, graph_at(s->model, g)->nodes.at[i]);
+    graph_at(s->model, g)->fails = 0;
+    for (uint32_t i = 0; i < graph_at(s->model, g)->nodes.len; i++) {
+        NodeId n = graph_at(s->model, g)->nodes.at[i];
+        if (graph_at(s->model, g)->fails) {
+            forget_outputs(s->model, node_at(s->model, n));
+            continue;
+        }
+        infer_one(s, n);
+        if (node_at(s->model, n)->fault.at)
+            graph_at(s->model, g)->fails = n;
+    }
+}
+
+NodeId infer_failing_node(const Model *m, GraphId g)
+{
+    NodeId n = 0;
+    while (g && graph_at(m, g)->fails) {
+        const Node *node = node_at(m, n = graph_at(m, g)->fails);
+        g = 0;
+        for (uint32_t i = 0; i < node->nattrs && !g; i++)
+            if (node->attrs[i].g && graph_at(m, node->attrs[i].g)->fails)
+                g = node->attrs[i].g;
+    }
+    return n;
+}
+
+// A fault that every run of the program comes to is one of the model.
+static void report_failing(Model *m, Diags *diags)
+{
+    NodeId n = infer_failing_node(m, m->main);
+    if (!n || !diags)
+        return;
+    Str op = str_escaped(m->arena, node_at(m, n)->op);
+    Diag *g = diag(diags, "SH001", SEV_ERROR, location_node(m, m->arena, n), "%.*s: %.*s",
+                   STR_ARG(op), STR_ARG(node_at(m, n)->fault));
+    g->op = op;
+    g->node = str_escaped(m->arena, node_at(m, n)->name);
 }
 
 static void note_declarations(Model *m)
@@ -589,6 +657,7 @@ void infer_model(Model *m, Diags *diags)
             take_declared(m, g->inputs.at[i].value, g->inputs.at[i].type);
     }
     infer_graph(&s, m->main);
+    report_failing(m, diags);
 }
 
 void infer_node(Model *m, NodeId n, Diags *diags)

@@ -62,8 +62,14 @@ void infer_content_binary(Infer *s, ContentFn fn);
 // Output o has the content of input i (Cast between integers, Identity, Reshape to rank <= 1 ...).
 void infer_content_copy(Infer *s, uint32_t o, uint32_t i);
 
-// Control flow: infers the nodes of a subgraph whose inputs have been given types.
+// Control flow: infers the nodes of a subgraph whose inputs have been given types. Where one of
+// them has a fault (Node.fault), it becomes Graph.fails and nothing is known of what stands after
+// it.
 void infer_graph(Infer *s, GraphId g);
+// The node inside g, in whichever branch, that Graph.fails stands for.
+NodeId infer_failing_node(const Model *m, GraphId g);
+// The type of output o of an If from what its branches give, which is known already.
+void infer_if_output(Model *m, NodeId n, uint32_t o);
 // Does the dim depend on a dim variable that nodes of g (or of graphs in it) define?
 bool infer_dim_is_local(Infer *s, Index dim, GraphId g);
 // Gives a subgraph's input a type. dims are copied.

@@ -277,8 +277,23 @@ static void lower_node(Lower *shared, NodeId id)
         kernel_end(&l);
 }
 
+// What a graph does before the node that it fails at has no effect outside, so it is left out.
+static void lower_fault(Lower *shared, NodeId id)
+{
+    Lower l = *shared;
+    l.node = id;
+    l.n = node_at(l.model, id);
+    check(&l, int_(&l, DT_BOOL, 0), "%.*s: %.*s", STR_ARG(str_escaped(l.arena, l.n->op)),
+          STR_ARG(l.n->fault));
+}
+
 void lower_graph(Lower *l, GraphId g)
 {
+    NodeId failing = infer_failing_node(l->model, g);
+    if (failing) {
+        lower_fault(l, failing);
+        return;
+    }
     for (uint32_t i = 0; i < graph_at(l->model, g)->nodes.len; i++)
         lower_node(l, graph_at(l->model, g)->nodes.at[i]);
 }

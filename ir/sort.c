@@ -23,7 +23,7 @@ static void use_edge(const Model *m, ValueId v, GraphId g, NodeId user,
         user = graph_at(m, g)->owner;
         g = user ? node_at(m, user)->graph : 0;
     }
-    if (g && user)
+    if (g && user && !node_at(m, user)->dead) // graphs that a removed node held are still listed
         edge(context, value->node, user);
 }
 

@@ -340,6 +340,8 @@ static void print_node_ext(Text *t, const Node *n, bool odd_name)
     if (t->types && n->device)
         ext_str(t, &e, "device", t->m->devices.at[n->device], true);
     ext_str(t, &e, "reason", n->reason, n->reason.at && t->form == TEXT_CIR);
+    if (t->form == TEXT_CIR)
+        ext_int(t, &e, "moved", n->moved, 0);
     ext_int(t, &e, "has", n->has, node_natural_has(n));
     ext_bytes(t, &e, "unknown", n->unknown);
     ext_end(t, &e);

@@ -389,6 +389,8 @@ static void parse_node_ext(Parser *p, NodeId id)
             n->device = device_id(p->m, parse_string(p));
         } else if (str_is(key, "reason")) {
             n->reason = parse_string(p);
+        } else if (str_is(key, "moved")) {
+            n->moved = parse_int(p) != 0;
         } else if (str_is(key, "has")) {
             n->has = (uint32_t)parse_int(p);
             counted = true;

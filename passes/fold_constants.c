@@ -57,7 +57,7 @@ static int64_t operands_of(const Fold *f, const Node *n)
     for (uint32_t i = 0; i < n->nout; i++)
         if (n->out[i] && f->kept[n->out[i]])
             return -1;
-    return any && n->nout && n->def && n->def->lower ? bytes : -1;
+    return any && n->nout && n->def && n->def->lower && !n->fault.at ? bytes : -1;
 }
 
 static bool bind_operand(const Fold *f, const Buffer *b, InterpTensor *t)

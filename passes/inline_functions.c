@@ -4,6 +4,7 @@
 // are resolved to the call's (or the function's default; without either they vanish), subgraphs are
 // copied too. A call keeps its place in the order; names of copies carry the call's name in front.
 
+#include "passes/clone.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -13,18 +14,11 @@ enum { MAX_DEPTH = 64, MAX_COPIES = 1000000 };
 typedef struct Inliner {
     Model *m;
     Diags *diags;
-    ValueId *map; // by value of the function's body
-    uint32_t nmap;
     Node call;         // a copy: tables move
     uint32_t function; // index
     uint32_t copies;
     bool failed;
 } Inliner;
-
-static ValueId map_value(Inliner *in, ValueId v)
-{
-    return v < in->nmap && in->map[v] ? in->map[v] : v;
-}
 
 static const Function *function_of(const Model *m, const Node *n, uint32_t *index)
 {
@@ -39,8 +33,9 @@ static const Function *function_of(const Model *m, const Node *n, uint32_t *inde
     return NULL;
 }
 
-static const Attr *argument(const Inliner *in, Str name)
+static const Attr *argument(void *context, Str name)
 {
+    const Inliner *in = context;
     for (uint32_t i = 0; i < in->call.nattrs; i++)
         if (str_eq(in->call.attrs[i].name, name))
             return &in->call.attrs[i];
@@ -51,114 +46,22 @@ static const Attr *argument(const Inliner *in, Str name)
     return NULL;
 }
 
-static ValueId copy_value(Inliner *in, ValueId v, GraphId to)
-{
-    Value old = *value_at(in->m, v);
-    Str prefix = in->call.name.len ? in->call.name : in->call.op;
-    ValueId fresh = value_new(in->m, to,
-                              str_printf(in->m->arena, "%.*s/%.*s#%u", STR_ARG(prefix),
-                                         STR_ARG(old.name), in->m->values.len));
-    Value *value = value_at(in->m, fresh);
-    value->def = old.def;
-    value->index = old.index;
-    value->init = old.init;
-    value->sparse_init = old.sparse_init;
-    in->map[v] = fresh;
-    return fresh;
-}
-
-static GraphId copy_graph(Inliner *in, GraphId from, GraphId parent);
-
-static NodeId copy_node(Inliner *in, NodeId from, GraphId to)
-{
-    Model *m = in->m;
-    NodeId id = node_new(m, to);
-    Node n = *node_at(m, from);
-    uint32_t kept = 0;
-    Attr *attrs = NEWS(m->arena, Attr, n.nattrs);
-    ValueId *ins = NEWS(m->arena, ValueId, n.nin), *outs = NEWS(m->arena, ValueId, n.nout);
-    for (uint32_t i = 0; i < n.nin; i++)
-        ins[i] = map_value(in, n.in[i]);
-    for (uint32_t i = 0; i < n.nattrs; i++) {
-        Attr a = n.attrs[i];
-        if (a.ref.at) {
-            const Attr *given = argument(in, a.ref);
-            if (!given)
-                continue;
-            Str name = a.name;
-            a = *given;
-            a.name = name;
-        } else if (a.g) {
-            a.g = copy_graph(in, a.g, to);
-            graph_at(m, a.g)->owner = id;
-        }
-        attrs[kept++] = a;
-    }
-    for (uint32_t i = 0; i < n.nout; i++) {
-        outs[i] = n.out[i] ? map_value(in, n.out[i]) : 0;
-        if (n.out[i] && outs[i] == n.out[i])
-            outs[i] = copy_value(in, n.out[i], to);
-        if (outs[i]) {
-            value_at(m, outs[i])->def = DEF_NODE;
-            value_at(m, outs[i])->node = id;
-            value_at(m, outs[i])->index = i;
-        }
-    }
-    n.graph = to;
-    n.in = ins;
-    n.out = outs;
-    n.attrs = attrs;
-    n.nattrs = kept;
-    n.position = in->call.position;
-    *node_at(m, id) = n;
-    in->failed |= ++in->copies > MAX_COPIES;
-    return id;
-}
-
-static GraphId copy_graph(Inliner *in, GraphId from, GraphId parent)
-{
-    Model *m = in->m;
-    GraphId g = graph_new(m);
-    Graph old = *graph_at(m, from);
-    graph_at(m, g)->name = old.name;
-    graph_at(m, g)->has = old.has;
-    graph_at(m, g)->parent = parent;
-    for (uint32_t i = 0; i < old.inputs.len; i++) {
-        ValueInfo info = old.inputs.at[i];
-        info.value = copy_value(in, info.value, g);
-        vec_push(m->arena, &graph_at(m, g)->inputs, info);
-    }
-    for (uint32_t i = 0; i < old.initializers.len; i++) {
-        Initializer init = old.initializers.at[i];
-        ValueId mapped = map_value(in, init.value);
-        init.value = mapped == init.value ? copy_value(in, init.value, g) : mapped;
-        vec_push(m->arena, &graph_at(m, g)->initializers, init);
-    }
-    for (uint32_t i = 0; i < old.nodes.len; i++)
-        graph_append(m, g, copy_node(in, old.nodes.at[i], g));
-    for (uint32_t i = 0; i < old.outputs.len; i++) {
-        ValueInfo info = old.outputs.at[i];
-        info.value = map_value(in, info.value);
-        vec_push(m->arena, &graph_at(m, g)->outputs, info);
-    }
-    return g;
-}
-
 // The body's results take the place of the call's: uses of the call's outputs stay as they are.
-static void bind_results(Inliner *in, const Graph *body, GraphId to, NodeId call)
+static void bind_results(Inliner *in, Clone *c, const Graph *body, NodeId call)
 {
+    GraphId to = in->call.graph;
     Model *m = in->m;
     for (uint32_t i = 0; i < body->outputs.len && i < in->call.nout; i++) {
         ValueId inner = body->outputs.at[i].value, outer = in->call.out[i];
-        bool made_here = value_at(m, inner)->def == DEF_NODE && !in->map[inner];
+        bool made_here = value_at(m, inner)->def == DEF_NODE && !c->map[inner];
         if (outer && made_here)
-            in->map[inner] = outer;
+            c->map[inner] = outer;
     }
     for (uint32_t i = 0; i < body->nodes.len; i++)
-        graph_insert_before(m, call, copy_node(in, body->nodes.at[i], to));
+        graph_insert_before(m, call, clone_node(c, body->nodes.at[i], to));
     for (uint32_t i = 0; i < body->outputs.len && i < in->call.nout; i++) {
         ValueId outer = in->call.out[i];
-        ValueId from = map_value(in, body->outputs.at[i].value);
+        ValueId from = clone_mapped(c, body->outputs.at[i].value);
         if (!outer || from == outer)
             continue; // else an input handed through, or one result given twice
         NodeId id = node_build(m, to, "Identity", &from, 1, STR("unused"));
@@ -174,16 +77,25 @@ static void inline_call(Inliner *in, NodeId call, uint32_t function, Arena *scra
     Model *m = in->m;
     in->call = *node_at(m, call);
     in->function = function;
-    in->nmap = m->values.len;
-    in->map = NEWS(scratch, ValueId, in->nmap);
+    Clone c = {.m = m,
+               .nmap = m->values.len,
+               .map = NEWS(scratch, ValueId, m->values.len),
+               .prefix = in->call.name.len ? in->call.name : in->call.op,
+               .at_position = true,
+               .position = in->call.position,
+               .argument = argument,
+               .context = in,
+               .limit = MAX_COPIES - in->copies};
     Graph body = *graph_at(m, m->functions.at[function].body);
     ValueId absent = 0;
     for (uint32_t i = 0; i < body.inputs.len; i++) {
         ValueId given = i < in->call.nin ? in->call.in[i] : 0;
-        in->map[body.inputs.at[i].value] = given;
+        c.map[body.inputs.at[i].value] = given;
         absent = given ? absent : body.inputs.at[i].value;
     }
-    bind_results(in, &body, in->call.graph, call);
+    bind_results(in, &c, &body, call);
+    in->copies += c.copies;
+    in->failed |= c.failed;
     // Inputs that the call leaves out are empty names inside.
     for (uint32_t i = 0; absent && i < m->nodes.len; i++) {
         Node *n = node_at(m, i);

@@ -59,7 +59,7 @@ bool pass_run_needed(const Pass *p, Model *m, PassContext *c)
 bool pass_pipeline(Model *m, PassContext *c)
 {
     static const char *const order[] = {"inline_functions", "sort_nodes", "eliminate_dead", "infer",
-                                        "fold_constants"};
+                                        "fold_constants",   "sink_if",    "eliminate_dead"};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (!pass_run(pass_find(str_of(order[i])), m, c))
             return false;

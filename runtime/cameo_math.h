@@ -3,18 +3,19 @@
 #ifndef CAMEO_MATH_H
 #define CAMEO_MATH_H
 
+#ifdef CAMEO_DEVICE /* kernels: the compiler brings the mathematics */
+#include <stdint.h>
+#else
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#endif
 
 #ifndef CAMEO_FN /* how a helper is declared */
-#ifdef __CUDACC__
-#define CAMEO_FN static __host__ __device__ __forceinline__
-#else
 #define CAMEO_FN static inline __attribute__((unused))
 #endif
-#endif
 
+#ifndef CAMEO_DEVICE
 /* A string element: bytes that somebody else owns. */
 typedef struct cameo_str {
     const char *at;
@@ -27,6 +28,8 @@ CAMEO_FN int cameo_compare_str(cameo_str a, cameo_str b)
     int order = n > 0 ? memcmp(a.at, b.at, (size_t)n) : 0;
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
+
+#endif
 
 /* ---- indices */
 

@@ -37,6 +37,9 @@ typedef struct cameo_program {
     /* Sets the dims that inputs give and checks the rest; sizes of planned values. 0 or -1. */
     int (*bind)(cameo_context *c, int64_t *sizes);
     int (*steps)(cameo_context *c);
+    /* Where values are not in host memory: opens the device (before bind), makes room there. */
+    int (*open)(cameo_context *c);
+    int (*resize_arena)(cameo_context *c, int64_t bytes);
 } cameo_program;
 
 struct cameo_context {
@@ -46,9 +49,12 @@ struct cameo_context {
     int64_t arena_size;
     int64_t *dims, *offsets;
     cameo_life *lives;
+    int32_t *planning; /* the planner's own */
     cameo_value *inputs, *outputs;
     cameo_block *blocks;
-    int bound; /* dims and offsets fit the inputs */
+    int bound;    /* dims and offsets fit the inputs */
+    void *device; /* state of the device that values are on, NULL: the host */
+    void (*free_device)(void *device);
     char error[512];
 };
 
@@ -129,12 +135,15 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
 {
     if (!c)
         return;
+    if (c->device)
+        c->free_device(c->device);
     for (int32_t i = 0; c->blocks && i < c->program->nblocks; i++)
         free(c->blocks[i].at);
     free(c->blocks);
     free(c->dims);
     free(c->offsets);
     free(c->lives);
+    free(c->planning);
     free(c->inputs);
     free(c->outputs);
     free(c->arena);
@@ -169,13 +178,14 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
     c->dims = (int64_t *)calloc((size_t)p->ndims + 1, sizeof *c->dims);
     c->offsets = (int64_t *)calloc((size_t)p->nplanned + 1, sizeof *c->offsets);
     c->lives = (cameo_life *)calloc((size_t)p->nplanned + 1, sizeof *c->lives);
+    c->planning = (int32_t *)calloc(3 * (size_t)p->nplanned + 1, sizeof *c->planning);
     c->inputs = (cameo_value *)calloc((size_t)p->model->ninputs + 1, sizeof *c->inputs);
     c->outputs = (cameo_value *)calloc((size_t)p->model->noutputs + 1, sizeof *c->outputs);
     c->blocks = (cameo_block *)calloc((size_t)p->nblocks + 1, sizeof *c->blocks);
     if (p->arena >= 0)
         c->arena = (unsigned char *)cameo_aligned_alloc(p->arena);
-    int whole = c->dims && c->offsets && c->lives && c->inputs && c->outputs && c->blocks &&
-                (p->arena < 0 || c->arena) && cameo_load_weights(c, options) == 0;
+    int whole = c->dims && c->offsets && c->lives && c->planning && c->inputs && c->outputs &&
+                c->blocks && (p->arena < 0 || c->arena) && cameo_load_weights(c, options) == 0;
     if (!whole) {
         cameo_destroy(c);
         return NULL;
@@ -219,7 +229,9 @@ CAMEO_FN int cameo_plan_arena(cameo_context *c, const int64_t *sizes)
         c->lives[i].first = p->lives[2 * i];
         c->lives[i].last = p->lives[2 * i + 1];
     }
-    int64_t need = cameo_plan(p->nplanned, c->lives, c->offsets);
+    int64_t need = cameo_plan(p->nplanned, c->lives, c->offsets, c->planning, CAMEO_PLAN_HASTE);
+    if (p->resize_arena)
+        return p->resize_arena(c, need);
     if (c->arena && need <= c->arena_size)
         return 0;
     free(c->arena);
@@ -252,6 +264,8 @@ CAMEO_FN int cameo_run(cameo_context *c)
     for (int32_t i = 0; i < m->ninputs; i++)
         if (!c->inputs[i].at)
             return cameo_fail(c, "input %s is not set", m->inputs[i].name);
+    if (c->program->open && c->program->open(c) != 0)
+        return -1;
     if (!c->bound && cameo_bind(c) != 0)
         return -1;
     return c->program->steps(c);

@@ -2,14 +2,16 @@
 
 #include "codegen/compile.h"
 #include "base/file.h"
-#include "tools/tool.h"
+#include "tools/session.h"
 
 #include <string.h>
 
 enum {
     OPT_OUT,
     OPT_EMIT,
+    OPT_DEVICE,
     OPT_CPU,
+    OPT_ARCH,
     OPT_PREFIX,
     OPT_WEIGHTS,
     OPT_GEMM,
@@ -27,6 +29,8 @@ enum {
 static const ToolOption options[] = {
     [OPT_OUT] = {"-o", "OUT", "the file to write"},
     [OPT_EMIT] = {"--emit", "KIND", "exe, shared, static, obj or c (default: from OUT's ending)"},
+    [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
+    [OPT_ARCH] = {"--cuda-arch", "ARCH", "sm_90, or several; PTX for others is always added"},
     [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name the C compiler knows"},
     [OPT_PREFIX] = {"--prefix", "NAME", "of all symbols (default: OUT's stem)"},
     [OPT_WEIGHTS] = {"--weights", "WHERE", "embed (default), or file: beside OUT"},
@@ -89,6 +93,12 @@ static bool is_identifier(const char *s)
     return !first;
 }
 
+// "sm_90,sm_80"
+static bool is_arch_list(const char *s)
+{
+    return *s && strlen(s) < 64 && strspn(s, "sm_0123456789a,") == strlen(s);
+}
+
 typedef struct Asked {
     CompileOptions o;
     const char *model;
@@ -109,6 +119,13 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         break;
     case OPT_EMIT:
         ok = a->has_kind = take_kind(value, &o->kind);
+        break;
+    case OPT_DEVICE:
+        ok = session_device(value, &o->device);
+        break;
+    case OPT_ARCH:
+        ok = is_arch_list(value);
+        o->cuda_arch = value;
         break;
     case OPT_CPU:
         o->cpu = value;

@@ -76,8 +76,8 @@ int output_write(const Tool *t, Arena *a, const char *path, const char *input, c
 void type_print(const Model *m, const Value *v, Buf *out)
 {
     static const char *const kinds[] = {
-        [TYPE_NONE] = "?",    [TYPE_TENSOR] = "",           [TYPE_SPARSE] = "sparse ",
-        [TYPE_MAP] = "map",   [TYPE_SEQUENCE] = "sequence", [TYPE_OPTIONAL] = "optional",
+        [TYPE_NONE] = "?",       [TYPE_TENSOR] = "",           [TYPE_SPARSE] = "sparse ",
+        [TYPE_MAP] = "map",      [TYPE_SEQUENCE] = "sequence", [TYPE_OPTIONAL] = "optional",
         [TYPE_OPAQUE] = "opaque"};
     buf_printf(out, "%s", kinds[v->kind]);
     if (v->kind != TYPE_TENSOR && v->kind != TYPE_SPARSE)

@@ -23,8 +23,8 @@ ModelForm form_by_ending(const char *path);
 bool form_print(const Tool *t, const Model *m, ModelForm form, bool types, Buf *out,
                 uint32_t *dropped);
 
-void dot_print(const Model *m, Buf *out);   // Graphviz: a box for each node, an edge for each use
-void json_print(const Model *m, Buf *out);  // cameo.dump/1
+void dot_print(const Model *m, Buf *out);  // Graphviz: a box for each node, an edge for each use
+void json_print(const Model *m, Buf *out); // cameo.dump/1
 // "f32[N,16,8]"; what is not known is "?".
 void type_print(const Model *m, const Value *v, Buf *out);
 

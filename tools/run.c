@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_NO_FUSE, OPT_PASSED };
+enum { OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_NO_FUSE, OPT_DEVICE, OPT_PASSED };
 
 static const ToolOption options[] = {
     [OPT_CC] = {"--cc", "CC", "the clang to use"},
@@ -13,6 +13,7 @@ static const ToolOption options[] = {
     [OPT_GEMM] = {"--gemm", "HOW", "auto, packed or loops"},
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
+    [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     [OPT_PASSED] = {"-o", "DIR", "write the outputs there"},
     {"--format", "FORMAT", "npy or pb"},
     {"--bench", "N", "print a line of latencies of N runs"},
@@ -49,6 +50,11 @@ static int run(const Tool *t, int argc, char **argv)
             o.no_override = true;
         else if (option == OPT_NO_FUSE)
             o.no_fuse = true;
+        else if (option == OPT_DEVICE && !session_device(value, &o.device)) {
+            free(passed);
+            return tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
+        } else if (option == OPT_DEVICE)
+            continue;
         else {
             if (option >= OPT_PASSED)
                 passed[n++] = (char *)(uintptr_t)options[option].name;

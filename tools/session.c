@@ -3,6 +3,9 @@
 #include "tools/session.h"
 #include "base/file.h"
 
+#include <dlfcn.h>
+#include <string.h>
+
 static int link_here(const Tool *t, Session *s, const char *bitcode)
 {
     Str error = STR_NONE;
@@ -13,6 +16,23 @@ static int link_here(const Tool *t, Session *s, const char *bitcode)
     s->model = model;
     s->options.weights = s->report.weights.at;
     return EXIT_CLEAN;
+}
+
+// Kernels of a device come inside a library: the JIT has no place for them.
+static int open_here(const Tool *t, Session *s, const char *path)
+{
+    s->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    s->model = s->library ? dlsym(s->library, "model_model") : NULL;
+    return s->model ? EXIT_CLEAN : tool_error(t, EXIT_USAGE, "%s", dlerror());
+}
+
+bool session_device(const char *name, CompileDevice *device)
+{
+    void *driver = strcmp(name, "auto") == 0 ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
+    *device = driver || strcmp(name, "cuda") == 0 ? ON_CUDA : ON_CPU;
+    if (driver)
+        dlclose(driver);
+    return strcmp(name, "auto") == 0 || strcmp(name, "cuda") == 0 || strcmp(name, "cpu") == 0;
 }
 
 int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
@@ -28,8 +48,8 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     Str error = STR_NONE;
     if (!dir_temporary(s->arena, &dir, &error))
         return tool_error(t, EXIT_BYTES, "%.*s", STR_ARG(error));
-    o->kind = EMIT_BITCODE;
-    o->out = str_printf(s->arena, "%s/model.bc", dir).at;
+    o->kind = o->device == ON_CUDA ? EMIT_SHARED : EMIT_BITCODE;
+    o->out = str_printf(s->arena, o->device == ON_CUDA ? "%s/model.so" : "%s/model.bc", dir).at;
     o->prefix = "model";
     o->verbose = tool_style.verbose;
     status = compile_model(m, o, &diags, &s->report);
@@ -37,7 +57,7 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     if (status && s->report.error.len)
         tool_error(t, 0, "%.*s", STR_ARG(s->report.error));
     if (!status)
-        status = link_here(t, s, o->out);
+        status = o->device == ON_CUDA ? open_here(t, s, o->out) : link_here(t, s, o->out);
     dir_remove(dir);
     return status;
 }
@@ -45,6 +65,8 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
 void session_close(Session *s)
 {
     jit_free(s->jit);
+    if (s->library)
+        dlclose(s->library);
     buf_free(&s->report.weights);
     arena_free(s->arena);
 }

@@ -10,6 +10,7 @@
 typedef struct Session {
     Arena *arena;
     Jit *jit;
+    void *library; // what stands for it where the model runs on a device
     const cameo_model *model;
     cameo_options options; // for its create: holds the weights
     CompileReport report;
@@ -17,6 +18,8 @@ typedef struct Session {
 
 // Loads, compiles and links. 0, or an exit status with everything said.
 int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s);
+// "cpu", "cuda", or "auto": cuda where a driver can be loaded. false: none of them.
+bool session_device(const char *name, CompileDevice *device);
 void session_close(Session *s);
 
 #endif

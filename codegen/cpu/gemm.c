@@ -310,10 +310,11 @@ static bool override_kernel(Module *mod, Kernel *k, GemmKind kind, Arena *scratc
     Match m = {.mod = mod, .p = printer_new(mod, &dialect_c, scratch, NULL, "")};
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
-    bool blas = kind == GEMM_OPENBLAS && blas_fits(&m.o);
-    if (!blas && m.reduce->dtype != DT_F32)
+    bool library = kind == GEMM_CUBLASLT;
+    bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(&m.o);
+    if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
         return true;
-    m.o.kind = blas ? GEMM_OPENBLAS : GEMM_PACKED;
+    m.o.kind = blas ? kind : GEMM_PACKED;
     if (!blas && !pack_weights(&m, error))
         return false;
     m.o.reduce = m.reduce;
@@ -322,6 +323,8 @@ static bool override_kernel(Module *mod, Kernel *k, GemmKind kind, Arena *scratc
         ExprMap map = {&m, sum_to_load, NULL};
         m.o.epilogue = copy_loops(&m, 0, expr_map(mod, m.store->value, &map));
     }
+    if (library)
+        k->body = copy_loops(&m, 0, m.reduce);
     Override *kept = NEW(mod->arena, Override);
     *kept = m.o;
     k->override = kept;
@@ -432,7 +435,7 @@ static void print_product(Printer *p, const Override *o)
     }
 }
 
-static void set_zeroed(Printer *p, const Override *o, bool on)
+void override_zero(Printer *p, const Override *o, bool on)
 {
     const LoopId own[] = {o->m, o->n, o->k, o->outer_n};
     for (int i = 0; i < 4; i++)
@@ -442,7 +445,7 @@ static void set_zeroed(Printer *p, const Override *o, bool on)
         }
 }
 
-static bool is_own(const Override *o, LoopId v)
+bool override_owns(const Override *o, LoopId v)
 {
     return v == o->m || v == o->n || v == o->k || v == o->outer_n;
 }
@@ -452,13 +455,13 @@ void override_print(Printer *p, const Kernel *k)
     const Override *o = k->override;
     Bounds outer = {.n = 0}, sums = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
-        if (!is_own(o, s->var))
+        if (!override_owns(o, s->var))
             outer.vars[outer.n++] = s->var;
     for (uint32_t i = 0; i < o->reduce->rank; i++)
-        if (!is_own(o, o->reduce->vars[i]))
+        if (!override_owns(o, o->reduce->vars[i]))
             sums.vars[sums.n++] = o->reduce->vars[i];
     nest_begin(p, &outer, NULL);
-    set_zeroed(p, o, true);
+    override_zero(p, o, true);
     const char *y = start_of(p, o->store->buffer, o->store->at);
     print_line(p, "for (int64_t row = 0; row < %s; row++)", print_index_bare(p, o->rows));
     print_line(p, "    memset(%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,
@@ -466,7 +469,7 @@ void override_print(Printer *p, const Kernel *k)
     nest_begin(p, &sums, NULL);
     print_product(p, o);
     nest_end(p, &sums);
-    set_zeroed(p, o, false);
+    override_zero(p, o, false);
     nest_end(p, &outer);
     if (o->epilogue)
         print_stmts(p, o->epilogue);

@@ -4,12 +4,18 @@
 
 #include "codegen/print_parts.h"
 
-typedef enum GemmKind { GEMM_AUTO, GEMM_PACKED, GEMM_OPENBLAS, GEMM_LOOPS } GemmKind;
+typedef enum GemmKind {
+    GEMM_AUTO,
+    GEMM_PACKED,
+    GEMM_OPENBLAS,
+    GEMM_LOOPS,
+    GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
+} GemmKind;
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
 // matrices, then f is applied to y where it stands.
 typedef struct Override {
-    GemmKind kind;            // PACKED or OPENBLAS
+    GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Expr *reduce;       // the sum
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n
@@ -28,5 +34,9 @@ bool override_module(Module *mod, GemmKind kind, Arena *scratch, Str *error);
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u);
 // Prints the body of an overridden kernel.
 void override_print(Printer *p, const Kernel *k);
+// The product's own variables count as 0 in indices, until they are set back.
+void override_zero(Printer *p, const Override *o, bool on);
+// Is v one of m, n, k, outer_n?
+bool override_owns(const Override *o, LoopId v);
 
 #endif

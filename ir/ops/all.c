@@ -5,12 +5,14 @@ extern const OpDef ops_activation[];
 extern const OpDef ops_arithmetic[];
 extern const OpDef ops_attention[];
 extern const OpDef ops_cast[];
+extern const OpDef ops_columns[];
 extern const OpDef ops_compare[];
 extern const OpDef ops_constant[];
 extern const OpDef ops_control[];
 extern const OpDef ops_conv[];
 extern const OpDef ops_einsum[];
 extern const OpDef ops_gather[];
+extern const OpDef ops_grid[];
 extern const OpDef ops_loss[];
 extern const OpDef ops_matmul[];
 extern const OpDef ops_movement[];
@@ -22,16 +24,17 @@ extern const OpDef ops_quantize[];
 extern const OpDef ops_recurrent[];
 extern const OpDef ops_reduce[];
 extern const OpDef ops_resize[];
+extern const OpDef ops_select[];
 extern const OpDef ops_shape[];
+extern const OpDef ops_signal[];
 extern const OpDef ops_softmax[];
 extern const OpDef ops_sort[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic, ops_attention, ops_cast,          ops_compare,
-    ops_constant,   ops_control,    ops_conv,      ops_einsum,        ops_gather,
-    ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_pad,
-    ops_parts,      ops_pool,       ops_quantize,  ops_recurrent,     ops_reduce,
-    ops_resize,     ops_shape,      ops_softmax,   ops_sort,          ops_training,
-    NULL,
+    ops_activation, ops_arithmetic, ops_attention, ops_cast,          ops_columns,  ops_compare,
+    ops_constant,   ops_control,    ops_conv,      ops_einsum,        ops_gather,   ops_grid,
+    ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_pad,      ops_parts,
+    ops_pool,       ops_quantize,   ops_recurrent, ops_reduce,        ops_resize,   ops_select,
+    ops_shape,      ops_signal,     ops_softmax,   ops_sort,          ops_training, NULL,
 };

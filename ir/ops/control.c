@@ -34,18 +34,36 @@ static void join_second(Infer *s, uint32_t o, const Value *v, GraphId g)
             out->dims[i] = infer_data_dim(s, o, (uint32_t)i, "branch");
 }
 
-static void join_branch(Infer *s, GraphId g, bool first)
+static const Value *result_of(const Infer *s, GraphId g, uint32_t o)
 {
     const Graph *graph = graph_at(s->model, g);
-    for (uint32_t o = 0; o < s->n->nout && o < graph->outputs.len; o++) {
-        if (!s->n->out[o])
-            continue;
-        const Value *v = value_at(s->model, graph->outputs.at[o].value);
-        if (first)
-            join_first(s, o, v, g);
-        else
-            join_second(s, o, v, g);
+    return o < graph->outputs.len ? value_at(s->model, graph->outputs.at[o].value) : NULL;
+}
+
+// A branch that cannot come to its end says nothing of the outputs.
+static void join_output(Infer *s, uint32_t o, GraphId yes, GraphId no)
+{
+    if (graph_at(s->model, yes)->fails) {
+        yes = no;
+        no = 0;
     }
+    const Value *first = result_of(s, yes, o);
+    if (first)
+        join_first(s, o, first, yes);
+    if (no && !graph_at(s->model, no)->fails && result_of(s, no, o))
+        join_second(s, o, result_of(s, no, o), no);
+}
+
+static void join_branches(Infer *s, GraphId yes, GraphId no)
+{
+    const Graph *a = graph_at(s->model, yes), *b = no ? graph_at(s->model, no) : a;
+    if (a->fails && b->fails) {
+        node_at(s->model, s->node)->fault = node_at(s->model, a->fails)->fault;
+        return;
+    }
+    for (uint32_t o = 0; o < s->n->nout; o++)
+        if (s->n->out[o])
+            join_output(s, o, yes, no);
 }
 
 static void infer_if(Infer *s)
@@ -57,13 +75,18 @@ static void infer_if(Infer *s)
     if (known) {
         GraphId taken = *known ? yes : no;
         infer_graph(s, taken);
-        join_branch(s, taken, true);
+        join_branches(s, taken, 0);
         return;
     }
     infer_graph(s, yes);
     infer_graph(s, no);
-    join_branch(s, yes, true);
-    join_branch(s, no, false);
+    join_branches(s, yes, no);
+}
+
+void infer_if_output(Model *m, NodeId n, uint32_t o)
+{
+    Infer s = {.model = m, .polys = m->polys, .arena = m->arena, .node = n, .n = node_at(m, n)};
+    join_output(&s, o, node_graph(s.n, "then_branch"), node_graph(s.n, "else_branch"));
 }
 
 // ---- carried values
@@ -81,6 +104,17 @@ static void carry_in(Infer *s, const Graph *body, uint32_t first, uint32_t from,
         if (v)
             value_at(s->model, inner)->type = v->type;
     }
+}
+
+// A body that cannot come to its end is refused, though a loop without iterations would not run it.
+static bool body_fails(Infer *s, GraphId g)
+{
+    NodeId n = infer_failing_node(s->model, g);
+    if (n)
+        infer_error(s, "%.*s in the body: %.*s",
+                    STR_ARG(str_escaped(s->arena, node_at(s->model, n)->op)),
+                    STR_ARG(node_at(s->model, n)->fault));
+    return n != 0;
 }
 
 // Makes dims that the body changes data dims of the carried value; true if something had to be
@@ -178,6 +212,8 @@ static void infer_loop(Infer *s)
             break;
     }
     body = graph_at(s->model, g);
+    if (body_fails(s, g))
+        return;
     carry_out(s, g, 2, n);
     const Index *m = infer_content(s, 0, &len);
     bool counted =
@@ -233,6 +269,8 @@ static void infer_scan(Infer *s)
             break;
     }
     body = graph_at(s->model, g);
+    if (body_fails(s, g))
+        return;
     carry_out(s, g, 0, n);
     for (uint32_t i = 0; n + i < body->outputs.len; i++)
         scan_out(s, n + i, body->outputs.at[n + i].value, g, count,

@@ -60,6 +60,8 @@ static void lower_branch(Lower *l, GraphId g)
 {
     lower_graph(l, g);
     const Graph *graph = graph_at(l->model, g);
+    if (graph->fails)
+        return;
     for (uint32_t i = 0; i < l->n->nout && i < graph->outputs.len; i++) {
         Tensor y = output(l, i), x = tensor_of_value(l, graph->outputs.at[i].value);
         if (y.buffer && same_kind(l, y, x, "output", i))

@@ -1,77 +1,70 @@
-// cuemu.cc: the emulator's scheduler and its checks. Compiled without instrumentation.
+// cuemu.cc: runs the threads of a kernel as fibers, in an order that follows the driver's dice.
+// Linked into every object of emulated kernels. Compiled without instrumentation.
 #include "cuemu.h"
+#include "cuemu_core.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include <unordered_map>
 #include <vector>
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
+CuemuRun cuemu_now = {nullptr, 0, -1, 0, nullptr, 0, 0};
+extern const CuemuKernel cuemu_kernels[];
+extern const size_t cuemu_kernel_count;
+extern char *const cuemu_dynamic;
 
 namespace
 {
-
-constexpr size_t STACK = 128 << 10, REDZONE = 256;
 
 struct Fiber {
     char *stack;
     void *sp;
     ucontext_t context;
 };
-enum State { NEW, READY, AT_BLOCK, AT_WARP, DONE };
+enum State : uint8_t { NEW, READY, AT_BLOCK, AT_WARP, DONE };
 struct Thread {
-    State state;
     Fiber *fiber;
-    int line;
+    uint64_t value; // given to the warp, or got from it
     unsigned mask;
-    uint3 index;
+    int line, lane;
+    CuemuWarp what;
+    State state;
+    bool vote;
 };
-struct Access {
-    uint64_t block, phase, warp_phase;
-    int thread;
-    bool atomic;
-};
-struct Cell {
-    Access write, reads[2];
-};
-struct Region {
-    uintptr_t from, to;
-};
-
-std::mt19937 &dice()
-{
-    static std::mt19937 d(getenv("CUEMU_SEED") ? (unsigned)atoi(getenv("CUEMU_SEED")) : 1);
-    return d;
-}
 
 std::vector<Fiber *> all_fibers, free_fibers;
 std::vector<Thread> threads;
-std::vector<int> queue;
-std::vector<uint64_t> warp_phase, slots;
-std::vector<Region> regions;
-std::unordered_map<uintptr_t, Cell> shadow;
-const std::function<void()> *body;
+std::vector<uint3> index_of;
+std::vector<int> queue, first_order;
+std::vector<uint32_t> warps;
+size_t at_warp; // how many wait in a warp function
+int votes;
+const CuemuKernel *kernel;
+void **arguments;
 Fiber scheduler;
-int current = -1;
-uint64_t block_number, phase;
-uintptr_t host_stack; // where the launching frame lies: what it captured is above
 
-[[noreturn]] void fault(const char *what, const void *at = nullptr)
+uint32_t roll(uint32_t below)
 {
-    fprintf(stderr, "cuemu: %s: block %u,%u,%u thread %u,%u,%u address %p\n", what, blockIdx.x,
-            blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, at);
-    _exit(3);
+    uint64_t &d = cuemu_now.memory->dice;
+    d ^= d << 13, d ^= d >> 7, d ^= d << 17;
+    return (uint32_t)((d >> 32) * below >> 32);
+}
+void shuffle(std::vector<int> &v)
+{
+    if (!cuemu_now.memory->dice)
+        return;
+    for (size_t i = v.size(); i > 1; i--)
+        std::swap(v[i - 1], v[roll((uint32_t)i)]);
 }
 
 #if defined(__x86_64__)
-extern "C" void cuemu_switch(void **save, void *load);
-asm(".text\n.type cuemu_switch,@function\ncuemu_switch:\n"
+extern "C" void cuemu_switch(void **save, void *load) __attribute__((visibility("hidden")));
+asm(".text\n.globl cuemu_switch\n.hidden cuemu_switch\n.type "
+    "cuemu_switch,@function\ncuemu_switch:\n"
     "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
     "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
     "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n");
@@ -79,10 +72,11 @@ void switch_to(Fiber *from, Fiber *to)
 {
     cuemu_switch(&from->sp, to->sp);
 }
+// Stacks begin at different lines of the cache: equal ones would push each other out.
 void fiber_prepare(Fiber *f, void (*entry)())
 {
-    size_t offset = all_fibers.size() % 64 * 64;
-    void **top = (void **)(f->stack + STACK - 4096 - offset) - 1; // as after a call
+    size_t offset = ((uintptr_t)f->stack - cuemu_now.stacks) / CUEMU_STACK % 64 * 64;
+    void **top = (void **)(f->stack + CUEMU_STACK - 4096 - offset) - 1; // as after a call
     top[0] = nullptr;
     *--top = (void *)entry;
     f->sp = top - 6;
@@ -97,29 +91,29 @@ void fiber_prepare(Fiber *f, void (*entry)())
 {
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = f->stack;
-    f->context.uc_stack.ss_size = STACK;
+    f->context.uc_stack.ss_size = CUEMU_STACK;
     makecontext(&f->context, entry, 0);
 }
 #endif
 
 void enter(int t)
 {
-    current = t;
-    threadIdx = threads[t].index;
+    cuemu_now.thread = t;
+    threadIdx = index_of[(size_t)t];
 }
 
 // A fiber runs unstarted threads one after another; the first that waits keeps its stack.
 void fiber_main()
 {
     for (;;) {
-        int mine = current;
-        (*body)();
-        Fiber *f = threads[mine].fiber;
-        threads[mine].state = DONE;
-        if (!queue.empty() && threads[queue.back()].state == NEW) {
+        int mine = cuemu_now.thread;
+        kernel->call(arguments, cuemu_now.memory->shift);
+        Fiber *f = threads[(size_t)mine].fiber;
+        threads[(size_t)mine].state = DONE;
+        if (!queue.empty() && threads[(size_t)queue.back()].state == NEW) {
             int next = queue.back();
             queue.pop_back();
-            threads[next].fiber = f;
+            threads[(size_t)next].fiber = f;
             enter(next);
             continue;
         }
@@ -136,22 +130,27 @@ Fiber *fiber_take()
         fiber_prepare(f, fiber_main);
         return f;
     }
+    if (!cuemu_now.stacks) {
+        void *p = mmap(nullptr, CUEMU_STACK * CUEMU_STACKS, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED)
+            cuemu_fault("no memory for stacks", nullptr);
+        cuemu_now.stacks = (uintptr_t)p;
+    }
+    if (all_fibers.size() == CUEMU_STACKS)
+        cuemu_fault("more threads than stacks", nullptr);
     Fiber *f = new Fiber();
-    f->stack =
-        (char *)mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (f->stack == MAP_FAILED)
-        fault("no memory for a stack");
+    f->stack = (char *)cuemu_now.stacks + all_fibers.size() * CUEMU_STACK;
+    mprotect(f->stack, 4096, PROT_NONE); // an overrun ends here, not in another thread's stack
     all_fibers.push_back(f);
     fiber_prepare(f, fiber_main);
     return f;
 }
 
-void wait_here(State state, unsigned mask, int line)
+void wait_here(State state)
 {
-    Thread &t = threads[current];
+    Thread &t = threads[(size_t)cuemu_now.thread];
     t.state = state;
-    t.mask = mask;
-    t.line = line;
     switch_to(t.fiber, &scheduler);
 }
 
@@ -161,229 +160,209 @@ void release(size_t t)
     queue.push_back((int)t);
 }
 
+// Lets `group` go on if all of its lanes wait at the same warp function.
+bool release_group(size_t warp, uint32_t group)
+{
+    size_t from = warp * 32, first = from + (size_t)__builtin_ctz(group);
+    CuemuWarp what = threads[first].what;
+    uint32_t ballot = 0;
+    uint64_t given[32];
+    for (uint32_t rest = group; rest; rest &= rest - 1) {
+        size_t l = (size_t)__builtin_ctz(rest);
+        const Thread &t = threads[from + l];
+        if (t.state != AT_WARP || t.mask != threads[first].mask)
+            return false;
+        if (t.what != what)
+            cuemu_fault("divergent warp functions", nullptr);
+        given[l] = t.value;
+        ballot |= (uint32_t)(t.value != 0) << l;
+    }
+    for (uint32_t rest = group; rest; rest &= rest - 1) {
+        size_t l = (size_t)__builtin_ctz(rest);
+        Thread &t = threads[from + l];
+        if (what == CUEMU_SHUFFLE && !(group >> t.lane & 1)) {
+            enter((int)(from + l));
+            cuemu_fault("shuffle from a lane that takes no part", nullptr);
+        }
+        t.value = what == CUEMU_SHUFFLE ? given[t.lane] : ballot;
+        release(from + l);
+        at_warp--;
+    }
+    warps[warp]++;
+    return true;
+}
+
 bool release_warps()
 {
     bool any = false;
-    for (size_t w = 0; w * 32 < threads.size(); w++) {
-        size_t from = w * 32, to = std::min(from + 32, threads.size());
-        uint32_t here = 0, asked = 0, exist = 0;
-        for (size_t t = from; t < to; t++) {
-            exist |= 1u << (t - from);
-            if (threads[t].state != AT_WARP)
+    if (!at_warp)
+        return false;
+    for (size_t w = 0; w < warps.size(); w++) {
+        size_t count = std::min<size_t>(32, threads.size() - w * 32);
+        uint32_t exist = count == 32 ? ~0u : (1u << count) - 1, seen = 0;
+        for (size_t l = 0; l < count; l++) {
+            const Thread &t = threads[w * 32 + l];
+            if (t.state != AT_WARP || (seen >> l & 1))
                 continue;
-            here |= 1u << (t - from);
-            asked |= threads[t].mask;
+            if (!(t.mask >> l & 1))
+                cuemu_fault("warp function by a lane outside of its mask", nullptr);
+            seen |= t.mask;
+            any |= release_group(w, t.mask & exist);
         }
-        if (!here || (asked & exist) != here)
-            continue;
-        warp_phase[w]++;
-        for (size_t t = from; t < to; t++)
-            if (threads[t].state == AT_WARP)
-                release(t);
-        any = true;
     }
     return any;
+}
+
+void new_epoch()
+{
+    if (++cuemu_now.memory->epoch == 0)
+        cuemu_fault("too many phases for one process", nullptr);
+    std::fill(warps.begin(), warps.end(), 0);
 }
 
 bool release_block()
 {
     size_t waiting = 0;
     int line = 0;
-    for (Thread &t : threads) {
+    for (size_t i = 0; i < threads.size(); i++) {
+        Thread &t = threads[i];
         if (t.state == DONE)
             continue;
-        if (t.state != AT_BLOCK || (waiting && t.line != line))
-            fault("divergent barrier");
+        enter((int)i);
+        if (t.state == AT_WARP)
+            cuemu_fault("divergent barrier: a lane waits for its warp", nullptr);
+        if (waiting && t.line != line)
+            cuemu_fault("divergent barrier: two of them at once", nullptr);
         line = t.line;
         waiting++;
     }
     if (!waiting)
         return false;
     if (waiting != threads.size())
-        fault("divergent barrier");
-    phase++;
-    for (size_t t = 0; t < threads.size(); t++)
+        cuemu_fault("divergent barrier: part of the block has ended", nullptr);
+    votes = 0;
+    for (size_t t = 0; t < threads.size(); t++) {
+        votes += threads[t].vote;
         release(t);
+    }
+    new_epoch();
     return true;
 }
 
 void run_block()
 {
-    block_number++;
-    unsigned n = blockDim.x * blockDim.y * blockDim.z;
-    threads.assign(n, Thread{});
-    warp_phase.assign((n + 31) / 32, 0);
-    slots.assign(n, 0);
-    queue.clear();
-    for (unsigned t = 0; t < n; t++) {
-        threads[t].index = {t % blockDim.x, t / blockDim.x % blockDim.y,
-                            t / blockDim.x / blockDim.y};
-        queue.push_back((int)t);
-    }
+    for (Thread &t : threads)
+        t.state = NEW;
+    new_epoch();
+    cuemu_now.block_epoch = cuemu_now.memory->epoch;
+    queue = first_order;
     do {
-        std::shuffle(queue.begin(), queue.end(), dice());
+        shuffle(queue);
         while (!queue.empty()) {
             int t = queue.back();
             queue.pop_back();
-            if (threads[t].state == NEW)
-                threads[t].fiber = fiber_take();
+            if (threads[(size_t)t].state == NEW)
+                threads[(size_t)t].fiber = fiber_take();
             enter(t);
-            switch_to(&scheduler, threads[t].fiber);
+            switch_to(&scheduler, threads[(size_t)t].fiber);
         }
     } while (release_warps() || release_block());
-    current = -1;
+    cuemu_now.thread = -1;
+}
+
+void set_up(const unsigned block[3])
+{
+    size_t n = (size_t)block[0] * block[1] * block[2];
+    threads.assign(n, Thread{});
+    warps.assign((n + 31) / 32, 0);
+    cuemu_now.warps = warps.data();
+    index_of.resize(n);
+    first_order.resize(n);
+    for (unsigned t = 0; t < n; t++) {
+        index_of[t] = {t % block[0], t / block[0] % block[1], t / block[0] / block[1]};
+        first_order[t] = (int)(n - 1 - t); // taken from the back
+    }
+    at_warp = 0;
+}
+
+void run(CuemuMemory *m, const CuemuKernel *k, const unsigned grid[3], const unsigned block[3],
+         size_t shared, void **args)
+{
+    cuemu_now.memory = m;
+    m->kernel = k->name;
+    m->launch_epoch = m->epoch + 1;
+    cuemu_now.dynamic = (uintptr_t)cuemu_dynamic;
+    cuemu_now.dynamic_size = shared;
+    gridDim = dim3(grid[0], grid[1], grid[2]);
+    blockDim = dim3(block[0], block[1], block[2]);
+    kernel = k;
+    arguments = args;
+    if (shared > (cuemu_dynamic ? CUEMU_DYNAMIC : 0))
+        cuemu_fault("dynamic shared memory that the kernels do not declare", nullptr);
+    set_up(block);
+    // Blocks: a random start and stride through all of them.
+    uint64_t n = (uint64_t)grid[0] * grid[1] * grid[2], at = 0, step = 1;
+    if (m->dice && n > 1) {
+        at = roll((uint32_t)std::min<uint64_t>(n, ~0u));
+        for (step = 1 + roll((uint32_t)std::min<uint64_t>(n - 1, ~0u)); std::__gcd(step, n) != 1;)
+            step++;
+    }
+    for (uint64_t i = 0; i < n; i++, at = (at + step) % n) {
+        blockIdx = {(unsigned)(at % grid[0]), (unsigned)(at / grid[0] % grid[1]),
+                    (unsigned)(at / grid[0] / grid[1])};
+        run_block();
+    }
+    m->kernel = nullptr;
 }
 
 } // namespace
 
-void cuemu_launch(dim3 grid, dim3 block, const std::function<void()> &run)
+void cuemu_fault(const char *what, const void *at)
 {
-    gridDim = grid;
-    blockDim = block;
-    body = &run;
-    host_stack = (uintptr_t)__builtin_frame_address(0);
-    shadow.clear();
-    std::vector<unsigned> order(grid.x * grid.y * grid.z);
-    for (size_t i = 0; i < order.size(); i++)
-        order[i] = (unsigned)i;
-    std::shuffle(order.begin(), order.end(), dice());
-    for (unsigned b : order) {
-        blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
-        run_block();
-    }
-}
-
-void *cuemu_alloc(size_t bytes)
-{
-    char *p = (char *)malloc(bytes + 2 * REDZONE);
-    if (!p)
-        fault("no device memory");
-    memset(p, 0xcd, bytes + 2 * REDZONE);
-    regions.push_back({(uintptr_t)p + REDZONE, (uintptr_t)p + REDZONE + bytes});
-    return p + REDZONE;
+    const CuemuMemory *m = cuemu_now.memory;
+    char place[128] = "";
+    if (at && m && m->describe)
+        m->describe((uintptr_t)at, place, sizeof place);
+    fflush(stdout);
+    fprintf(stderr, "cuemu: %s: kernel %s block %u,%u,%u thread %u,%u,%u%s%s\n", what,
+            m && m->kernel ? m->kernel : "?", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+            threadIdx.y, threadIdx.z, *place ? " at " : "", place);
+    _exit(3);
 }
 
 int cuemu_lane()
 {
-    return current % 32;
-}
-void cuemu_block_wait(int line)
-{
-    wait_here(AT_BLOCK, ~0u, line);
-}
-void cuemu_warp_wait(unsigned mask)
-{
-    wait_here(AT_WARP, mask, 0);
+    return cuemu_now.thread % 32;
 }
 
-uint64_t cuemu_exchange(unsigned mask, uint64_t mine, int lane)
+int cuemu_block(int line, bool vote)
 {
-    slots[current] = mine;
-    cuemu_warp_wait(mask);
-    size_t from = (size_t)(current / 32 * 32 + lane);
-    uint64_t got = from < slots.size() ? slots[from] : mine;
-    cuemu_warp_wait(mask);
-    return got;
+    Thread &t = threads[(size_t)cuemu_now.thread];
+    t.line = line;
+    t.vote = vote;
+    wait_here(AT_BLOCK);
+    return votes;
 }
 
-// ---- what every instrumented access goes through ----
-
-extern "C" char __start_cuemu_shared[] __attribute__((weak));
-extern "C" char __stop_cuemu_shared[] __attribute__((weak));
-extern "C" char __executable_start[], _end[];
-
-static bool conflict(const Access &a, const Access &b)
+uint64_t cuemu_warp(CuemuWarp what, unsigned mask, uint64_t mine, int lane)
 {
-    if (!a.block || (a.thread == b.thread && a.block == b.block))
-        return false;
-    if (a.atomic && b.atomic)
-        return false;
-    if (a.block != b.block)
-        return true;
-    if (a.phase != b.phase)
-        return false;
-    return a.thread / 32 != b.thread / 32 || a.warp_phase == b.warp_phase;
+    Thread &t = threads[(size_t)cuemu_now.thread];
+    t.what = what;
+    t.mask = mask;
+    t.value = mine;
+    t.lane = lane & 31;
+    at_warp++;
+    wait_here(AT_WARP);
+    return t.value;
 }
 
-static void touch(const void *at, size_t bytes, bool write, bool atomic)
+extern "C" __attribute__((visibility("default"))) const CuemuModule *cuemu_module(void)
 {
-    if (current < 0)
-        return;
-    uintptr_t p = (uintptr_t)at;
-    for (Fiber *f : all_fibers)
-        if (p - (uintptr_t)f->stack < STACK)
-            return;
-    if (p - host_stack < 1 << 20)
-        return;
-    bool shared = p >= (uintptr_t)__start_cuemu_shared && p < (uintptr_t)__stop_cuemu_shared;
-    if (!shared && p >= (uintptr_t)__executable_start && p < (uintptr_t)_end)
-        return;
-    bool known = shared && p + bytes <= (uintptr_t)__stop_cuemu_shared;
-    for (const Region &r : regions)
-        known |= p >= r.from && p + bytes <= r.to;
-    if (!known)
-        fault("access outside every region", at);
-    Access now{block_number, phase, warp_phase[current / 32], current, atomic};
-    for (size_t i = 0; i < bytes; i++) {
-        Cell &c = shadow[p + i];
-        if (shared && c.write.block != block_number) {
-            if (c.write.block || c.reads[0].block)
-                c = Cell{};
-            if (!write || atomic)
-                fault("uninitialised read of shared memory", at);
-        }
-        if (conflict(c.write, now))
-            fault("race", at);
-        if (write && (conflict(c.reads[0], now) || conflict(c.reads[1], now)))
-            fault("race", at);
-        if (write) {
-            c.write = now;
-        } else if (c.reads[0].block != now.block || c.reads[0].thread != now.thread) {
-            c.reads[1] = c.reads[0];
-            c.reads[0] = now;
-        } else {
-            c.reads[0] = now;
-        }
-    }
-}
-
-void cuemu_atomic(const void *at, size_t bytes)
-{
-    touch(at, bytes, true, true);
-}
-
-#define CALLBACKS(n)                                                                               \
-    void __tsan_read##n(void *p)                                                                   \
-    {                                                                                              \
-        touch(p, n, false, false);                                                                 \
-    }                                                                                              \
-    void __tsan_write##n(void *p)                                                                  \
-    {                                                                                              \
-        touch(p, n, true, false);                                                                  \
-    }                                                                                              \
-    void __tsan_unaligned_read##n(void *p)                                                         \
-    {                                                                                              \
-        touch(p, n, false, false);                                                                 \
-    }                                                                                              \
-    void __tsan_unaligned_write##n(void *p)                                                        \
-    {                                                                                              \
-        touch(p, n, true, false);                                                                  \
-    }
-extern "C" {
-CALLBACKS(1)
-CALLBACKS(2)
-CALLBACKS(4)
-CALLBACKS(8)
-CALLBACKS(16)
-void __tsan_init() {}
-void __tsan_vptr_update(void **, void *) {}
-void __tsan_vptr_read(void **) {}
-void __tsan_read_range(void *p, size_t n)
-{
-    touch(p, n, false, false);
-}
-void __tsan_write_range(void *p, size_t n)
-{
-    touch(p, n, true, false);
-}
+#ifdef CUEMU_CHECKED
+    constexpr bool checked = true;
+#else
+    constexpr bool checked = false;
+#endif
+    static CuemuModule module = {CUEMU_VERSION, checked, cuemu_kernels, cuemu_kernel_count, run};
+    return &module;
 }

@@ -1,4 +1,5 @@
 // EXPECT: race|uninitialised read
+// RUN: 1 32 7 496 31 496
 // Neighbours swap within a warp, and a shuffle sums them; broken: no __syncwarp between.
 extern "C" __global__ void k(const int *x, int *y, int n)
 {
@@ -12,13 +13,3 @@ extern "C" __global__ void k(const int *x, int *y, int n)
     for (int d = 16; d; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
     y[i] = v;
 }
-
-#ifdef CUEMU
-int main()
-{
-    int *x = (int *)cuemu_alloc(100 * sizeof(int)), *y = (int *)cuemu_alloc(100 * sizeof(int));
-    for (int i = 0; i < 100; i++) x[i] = i, y[i] = 0;
-    cuemu_launch(dim3(1), dim3(32), [&] { k(x, y, 100); });
-    return y[7] == 496 ? 0 : 1;
-}
-#endif

@@ -1,0 +1,211 @@
+// The host's side of a model on a CUDA device: one C11 file on the driver's interface. The steps
+// record launches; where one decides by a value on the device, what was recorded runs first.
+
+#include "codegen/cuda/cuda.h"
+#include "codegen/emit_parts.h"
+#include "codegen/print_parts.h"
+
+#include <string.h>
+
+// ---- declarations ----------------------------------------------------------------------------
+
+// Inputs and weights are in host memory too; of other buffers the host reads single numbers.
+static void declare_on_host(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    const char *type = type_of_value(p, buffer_at(p->mod, b)->dtype);
+    switch (s->plan->place[b]) {
+    case PLACE_INPUT:
+        print_line(p, "const %s *const b%u = (const %s *)c->inputs[%u].at;", type, b, type,
+                   s->plan->slot[b]);
+        break;
+    case PLACE_WEIGHT:
+        print_line(p, "const %s *const b%u = (const %s *)(c->weights + %lld);", type, b, type,
+                   (long long)s->plan->weight_offset[b]);
+        break;
+    default:
+        print_line(p, "int64_t b%u[1] = {0};", b);
+    }
+}
+
+static void cuda_declare(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    const Plan *plan = s->plan;
+    uint32_t slot = plan->slot[b];
+    if (s->host.buffers[b])
+        declare_on_host(s, b);
+    if (!s->all.buffers[b])
+        return;
+    switch (plan->place[b]) {
+    case PLACE_INPUT:
+        print_line(p, "const uint64_t g%u = cameo_cuda_input(c, %u);", b, slot);
+        break;
+    case PLACE_WEIGHT:
+        print_line(p, "const uint64_t g%u = cameo_cuda_of(c)->weights + %lld;", b,
+                   (long long)plan->weight_offset[b]);
+        break;
+    case PLACE_ARENA:
+        if (plan->fixed)
+            print_line(p, "const uint64_t g%u = cameo_cuda_of(c)->arena + %lld;", b,
+                       (long long)plan->offset[slot]);
+        else
+            print_line(p,
+                       "const uint64_t g%u = cameo_cuda_of(c)->arena + (uint64_t)c->offsets[%u];",
+                       b, slot);
+        break;
+    case PLACE_BLOCK:
+        print_line(p, "uint64_t g%u = 0;", b);
+        break;
+    case PLACE_NOWHERE:
+        break;
+    }
+}
+
+// ---- steps -----------------------------------------------------------------------------------
+
+static void cuda_reserve(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    buf_printf(p->out, "%*sg%u = cameo_cuda_reserve(c, %u, ", (int)p->indent * 4, "", b,
+               s->plan->slot[b]);
+    print_bytes(p, b);
+    buf_printf(p->out, ");\n");
+    print_line(p, "if (!g%u)", b);
+    print_line(p, "    return -1;");
+}
+
+static const CudaGrid *grid_of(StepPrinter *s, const Kernel *k)
+{
+    const CudaTarget *t = s->kernels->target;
+    return &t->grids.at[k->id];
+}
+
+static Index cuda_launch_size(StepPrinter *s, const Kernel *k)
+{
+    return grid_of(s, k)->points;
+}
+
+static void cuda_call(StepPrinter *s, const Kernel *k)
+{
+    Printer *p = s->p;
+    KernelUses u = printer_kernel_uses(s->kernels, k);
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
+            cuda_reserve(s, b);
+    Buf args = {0};
+    uint32_t n = 0;
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (u.buffers[b])
+            buf_printf(&args, "%sg%u", n++ ? ", " : "", b);
+    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
+        if (u.dims[d])
+            buf_printf(&args, "%s(uint64_t)d%u", n++ ? ", " : "", d);
+    const CudaGrid *grid = grid_of(s, k);
+    const char *points = grid->points ? print_index_bare(p, grid->points) : "-1";
+    Str launch = str_printf(
+        p->arena, "cameo_cuda_launch(c, %u, %s, %u, %u, (const uint64_t[]){%.*s}); /* %s */", k->id,
+        points, grid->threads, n, n ? (int)args.len : 1, n ? args.at : "0", kernel_name(p, k));
+    if (k->override)
+        cuda_print_product(p, k, launch.at);
+    else
+        print_line(p, "%s", launch.at);
+    buf_free(&args);
+}
+
+// What the host decides by is read first, where it is on the device.
+static void cuda_before(StepPrinter *s, const Step *step)
+{
+    Printer *p = s->p;
+    KernelUses u = {NEWS(p->arena, uint8_t, p->mod->buffers.len),
+                    NEWS(p->arena, uint8_t, dim_count(p->mod->polys) + 1)};
+    uses_add_index(p->mod, &u, step->value);
+    uses_add_expr(p->mod, &u, step->cond);
+    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
+        Place place = s->plan->place[b];
+        if (!u.buffers[b] || place == PLACE_INPUT || place == PLACE_WEIGHT)
+            continue;
+        print_line(p, "if (cameo_cuda_read(c, g%u, b%u) != 0)", b, b);
+        print_line(p, "    return -1;");
+    }
+}
+
+static void cuda_outputs(StepPrinter *s)
+{
+    Printer *p = s->p;
+    for (uint32_t i = 0; i < p->mod->outputs.len; i++) {
+        BufferId b = p->mod->outputs.at[i];
+        const Buffer *buf = buffer_at(p->mod, b);
+        if (s->plan->place[b] == PLACE_BLOCK)
+            cuda_reserve(s, b);
+        buf_printf(p->out, "    if (cameo_cuda_output(c, %u, g%u, %u, (const int64_t[]){", i, b,
+                   buf->rank);
+        for (uint32_t k = 0; k < buf->rank; k++)
+            buf_printf(p->out, "%s%s", k ? ", " : "", print_index_bare(p, buf->dims[k]));
+        buf_printf(p->out, "%s}) != 0)\n        return -1;\n", buf->rank ? "" : "0");
+    }
+    print_line(p, "return cameo_cuda_flush(c);");
+}
+
+// ---- the file --------------------------------------------------------------------------------
+
+static void emit_blobs(Printer *p, const EmitOptions *o)
+{
+    emit_blob(p, "image", o->image_path);
+    if (o->weights == WEIGHTS_INCBIN)
+        emit_blob(p, "weights", o->weights_path);
+}
+
+static void collect_kernels(Printer *p, const Step *s, const char **names)
+{
+    for (; s; s = s->next) {
+        if (s->kernel)
+            names[s->kernel->id] = kernel_name(p, s->kernel);
+        collect_kernels(p, s->body, names);
+        collect_kernels(p, s->other, names);
+    }
+}
+
+static void emit_module(Printer *p, const Plan *plan)
+{
+    const char *x = p->prefix;
+    const char **names = NEWS(p->arena, const char *, p->mod->nkernels + 1);
+    collect_kernels(p, p->mod->steps, names);
+    buf_printf(p->out, "static const char *const %s_kernels[] = {\n", x);
+    for (uint32_t i = 0; i < p->mod->nkernels; i++)
+        buf_printf(p->out, names[i] ? "    \"%s\",\n" : "    NULL,\n", names[i]);
+    buf_printf(p->out, "    NULL};\n\n");
+    buf_printf(p->out,
+               "static const cameo_cuda_module %s_cuda = {\n    .image = %s_image,\n"
+               "    .kernels = %s_kernels,\n    .nkernels = %u,\n    .arena = %lld,\n};\n\n",
+               x, x, x, p->mod->nkernels, plan->fixed ? (long long)plan->peak : -1);
+    buf_printf(p->out,
+               "static int %s_open(cameo_context *c)\n{\n"
+               "    return cameo_cuda_open(c, &%s_cuda);\n}\n\n",
+               x, x);
+}
+
+void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer *kernels, Buf *out)
+{
+    static const char *const runtime[] = {
+        "cameo_model.h",    "cameo_math.h",     "cameo_plan.h", "cameo_runtime.h",
+        "cameo_cuda_api.h", "cameo_cublaslt.h", "cameo_cuda.h", NULL};
+    static const StepTarget target = {.declare = cuda_declare,
+                                      .call = cuda_call,
+                                      .before = cuda_before,
+                                      .outputs = cuda_outputs,
+                                      .launch_size = cuda_launch_size};
+    Arena *scratch = arena_new();
+    Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
+    buf_printf(out, "/* The host's side of ");
+    if (o->source)
+        print_comment_text(out, str_of(o->source));
+    buf_printf(out, " as C11, written by cameo. Link with -ldl -lm. */\n\n");
+    emit_runtime(out, runtime);
+    emit_blobs(p, o);
+    emit_module(p, plan);
+    emit_steps_on(&target, p, kernels, plan, o);
+    emit_bind(p, plan);
+    emit_tables(p, plan, o);
+    arena_free(scratch);
+}

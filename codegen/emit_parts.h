@@ -1,0 +1,33 @@
+// Printing the function that runs a module's steps, for any place that values may be in.
+#ifndef CAMEO_CODEGEN_EMIT_PARTS_H
+#define CAMEO_CODEGEN_EMIT_PARTS_H
+
+#include "codegen/emit_c.h"
+
+typedef struct StepTarget StepTarget;
+
+typedef struct StepPrinter {
+    Printer *p;       // prints the host's C
+    Printer *kernels; // printed the kernels
+    const Plan *plan;
+    KernelUses all;  // what all kernels and outputs use; all dims
+    KernelUses host; // what conditions and sizes use
+    const EmitOptions *options;
+    const StepTarget *target;
+} StepPrinter;
+
+struct StepTarget {
+    void (*declare)(StepPrinter *s, BufferId b);
+    void (*call)(StepPrinter *s, const Kernel *k);
+    void (*before)(StepPrinter *s, const Step *step); // NULL: nothing
+    void (*outputs)(StepPrinter *s);                  // and the return
+    // What a call needs besides a kernel's parameters. NULL: nothing.
+    Index (*launch_size)(StepPrinter *s, const Kernel *k);
+};
+
+void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const Plan *plan,
+                   const EmitOptions *o);
+// "cameo_bytes(4, 2, (const int64_t[]){d1, 10})"
+void print_bytes(Printer *p, BufferId b);
+
+#endif

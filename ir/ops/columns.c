@@ -1,0 +1,459 @@
+// Windows laid out or moved: Col2Im, MaxUnpool, DeformConv, MaxRoiPool; and Det.
+
+#include "ir/ops/window.h"
+
+#include <string.h>
+
+enum { BLOCK = 32 }; // data dims from here on hold the sizes of a block
+
+static Infer infer_of(Lower *l)
+{
+    return (Infer){
+        .model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
+}
+
+// Element k of integer input i, or a dim of data with number `dim`.
+static Index element_or_dim(Infer *s, uint32_t i, uint32_t k, uint32_t dim, const char *name)
+{
+    uint32_t n;
+    const Index *at = infer_content(s, i, &n);
+    return at && k < n ? at[k] : infer_data_dim(s, 0, dim, name);
+}
+
+static int64_t attr_at(const Node *n, const char *name, uint32_t i, int64_t otherwise)
+{
+    const int64_t *at;
+    uint32_t len;
+    return node_ints(n, name, &at, &len) && i < len ? at[i] : otherwise;
+}
+
+// ---- Col2Im
+// ----------------------------------------------------------------------------------------------
+
+// The spatial rank and the block's dims; false if they are not known or do not fit.
+static bool block_of(Infer *s, uint32_t *rank, Index *block)
+{
+    const Value *image = infer_in(s, 1), *b = infer_in(s, 2);
+    int64_t r, rb;
+    if (!image || !b || image->rank != 1 || b->rank != 1 || !poly_is_const(image->dims[0], &r) ||
+        !poly_is_const(b->dims[0], &rb) || r != rb || r < 1 || r + 2 > MAX_RANK)
+        return false;
+    *rank = (uint32_t)r;
+    for (uint32_t k = 0; k < *rank; k++)
+        block[k] = element_or_dim(s, 2, k, BLOCK + k, "block");
+    return true;
+}
+
+static Index product(Polys *p, uint32_t n, const Index *dims)
+{
+    Index all = poly_const(p, 1);
+    for (uint32_t k = 0; k < n; k++)
+        all = poly_mul(p, all, dims[k]);
+    return all;
+}
+
+static void infer_col2im(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    Index dims[MAX_RANK], block[MAX_RANK];
+    uint32_t r;
+    int64_t size;
+    if (!x || x->rank != 3 || !block_of(s, &r, block))
+        return;
+    Index all = product(s->polys, r, block);
+    dims[0] = x->dims[0];
+    dims[1] = poly_is_const(all, &size) && size > 0 ? poly_floordiv(s->polys, x->dims[1], all)
+                                                    : infer_data_dim(s, 0, 1, "channels");
+    for (uint32_t k = 0; k < r; k++)
+        dims[k + 2] = element_or_dim(s, 1, k, k + 2, "image");
+    infer_shape(s, 0, r + 2, dims);
+}
+
+// y[n,c,p] = sum over the taps b of the blocks that cover p: x[n, c*B + b, (p + pad - b*dilation) /
+// stride].
+static void lower_col2im(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Infer s = infer_of(l);
+    Index block[MAX_RANK], dims[MAX_RANK], columns[MAX_RANK], o[MAX_RANK], b[MAX_RANK], c[MAX_RANK],
+        one_ = ix(l, 1);
+    Window w;
+    const char *fault;
+    const Expr *where = NULL;
+    uint32_t r;
+    if (!block_of(&s, &r, block) || r + 2 != y.rank)
+        return;
+    for (uint32_t k = 0; k < r; k++) {
+        Index size = input_element(l, 2, k);
+        define_dim(l, block[k], size);
+        check(l, index_le(l, one_, size), "Col2Im: a block is empty");
+        define_dim(l, y.dims[k + 2], input_element(l, 1, k));
+    }
+    Index taps = ix_product(l, r, block);
+    define_dim(l, y.dims[1], ix_div(l, x.dims[1], taps));
+    check(l, index_eq(l, ix_mul(l, y.dims[1], taps), x.dims[1]),
+          "Col2Im: the channels are no multiple of the block");
+    memcpy(dims, y.dims + 2, r * sizeof *dims);
+    if (!window_of(l->polys, l->n, r, dims, block, &w, &fault)) {
+        not_supported(l, "Col2Im with these %s", fault);
+        return;
+    }
+    memcpy(columns, w.out, r * sizeof *columns);
+    check(l, index_eq(l, ix_product(l, r, columns), x.dims[2]),
+          "Col2Im: there are not as many columns as blocks");
+    kernel(l, "col2im");
+    par_all(l, y, o);
+    for (uint32_t k = 0; k < r; k++) {
+        b[k] = red(l, block[k]);
+        Index from = ix_sub(l, ix_add(l, o[k + 2], w.before[k]), ix_scale(l, b[k], w.dilation[k]));
+        c[k] = ix_div(l, from, ix(l, w.stride[k]));
+        where = both(l, where, inside(l, c[k], columns[k]));
+        if (w.stride[k] > 1)
+            where = both(l, where, index_eq(l, ix_scale(l, c[k], w.stride[k]), from));
+    }
+    Index at[3] = {o[0], ix_add(l, ix_mul(l, o[1], taps), ix_linear(l, r, block, b)),
+                   ix_linear(l, r, columns, c)};
+    DType t = accumulator(x.dtype);
+    store(l, y, o, cast(l, y.dtype, reduce_add(l, r, b, where, cast(l, t, load(l, x, at)))));
+    kernel_end(l);
+}
+
+// ---- MaxUnpool
+// ----------------------------------------------------------------------------------------------
+
+// What MaxPool would have read: the shape in which the indices count.
+static bool unpooled(Polys *p, const Node *n, uint32_t rank, const Index *x, Index *dims)
+{
+    const int64_t *at;
+    uint32_t r;
+    if (!node_ints(n, "kernel_shape", &at, &r) || r + 2 != rank)
+        return false;
+    dims[0] = x[0];
+    dims[1] = x[1];
+    for (uint32_t k = 0; k < r; k++) {
+        int64_t stride = attr_at(n, "strides", k, 1),
+                pads = attr_at(n, "pads", k, 0) + attr_at(n, "pads", k + r, 0);
+        if (stride < 1 || stride > INT32_MAX || pads < 0 || pads > INT32_MAX || at[k] < 1 ||
+            at[k] > INT32_MAX)
+            return false;
+        Index span = poly_scale(p, poly_add_const(p, x[k + 2], -1), stride);
+        dims[k + 2] = poly_max(p, poly_const(p, 0), poly_add_const(p, span, at[k] - pads));
+    }
+    return true;
+}
+
+static void infer_max_unpool(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    Index dims[MAX_RANK];
+    if (!x || x->rank < 3 || x->rank > MAX_RANK)
+        return;
+    if (!unpooled(s->polys, s->n, (uint32_t)x->rank, x->dims, dims)) {
+        infer_error(s, "kernel_shape, strides or pads do not fit");
+        return;
+    }
+    for (uint32_t k = 0; infer_in(s, 2) && k < (uint32_t)x->rank; k++)
+        dims[k] = element_or_dim(s, 2, k, k, "unpooled");
+    infer_shape(s, 0, (uint32_t)x->rank, dims);
+}
+
+static void lower_max_unpool(Lower *l)
+{
+    Tensor x = input(l, 0), i = input(l, 1), y = output(l, 0);
+    Index dims[MAX_RANK], o[MAX_RANK], at[MAX_RANK];
+    const Expr *fits = NULL;
+    unpooled(l->polys, l->n, x.rank, x.dims, dims);
+    if (has_input(l, 2)) {
+        check(l, index_eq(l, input(l, 2).dims[0], ix(l, x.rank)),
+              "MaxUnpool: output_shape has not the rank of X");
+        for (uint32_t k = 0; k < y.rank; k++)
+            define_dim(l, y.dims[k], input_element(l, 2, k));
+    }
+    for (uint32_t k = 0; k < x.rank; k++) {
+        check(l, index_eq(l, i.dims[k], x.dims[k]), "MaxUnpool: X and I have different shapes");
+        o[k] = red(l, i.dims[k]);
+    }
+    const Expr *v = cast(l, DT_I64, load(l, i, o)),
+               *all = expr_index(l->module, ix_product(l, x.rank, dims));
+    check(l, reduce(l, R_AND, x.rank, o, NULL, and_(l, le(l, zero(l, DT_I64), v), lt(l, v, all))),
+          "MaxUnpool: an index is out of range");
+    kernel(l, "clear");
+    par_all(l, y, o);
+    store(l, y, o, zero(l, y.dtype));
+    kernel_end(l);
+    kernel(l, "max_unpool");
+    for (uint32_t k = 0; k < x.rank; k++)
+        o[k] = seq(l, x.dims[k]);
+    Index place = to_index(l, let(l, cast(l, DT_I64, load(l, i, o))));
+    ix_delinear(l, place, x.rank, dims, at);
+    for (uint32_t k = 0; k < x.rank; k++)
+        if (dims[k] != y.dims[k])
+            fits = both(l, fits, inside(l, at[k], y.dims[k]));
+    if (fits)
+        if_(l, fits);
+    store(l, y, at, load(l, x, o));
+    kernel_end(l);
+}
+
+// ---- DeformConv
+// ----------------------------------------------------------------------------------------------
+
+static void infer_deform_conv(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *w = infer_in(s, 1);
+    Index dims[MAX_RANK];
+    Window win;
+    const char *fault;
+    if (!x || !w || x->rank < 3 || x->rank != w->rank || x->rank > MAX_RANK)
+        return;
+    if (!window_of(s->polys, s->n, (uint32_t)x->rank - 2, x->dims + 2, w->dims + 2, &win, &fault)) {
+        infer_error(s, "attribute %s does not fit", fault);
+        return;
+    }
+    dims[0] = x->dims[0];
+    dims[1] = w->dims[0];
+    memcpy(dims + 2, win.out, win.rank * sizeof *dims);
+    infer_shape(s, 0, (uint32_t)x->rank, dims);
+}
+
+// x between its elements, linear in each dim, 0 outside; at[0], at[1] are given.
+static const Expr *sample(Lower *l, Tensor x, Index *at, const Expr **place, uint32_t r, DType t)
+{
+    const Expr *sum = NULL;
+    for (uint32_t c = 0; c < 1u << r; c++) {
+        const Expr *weight = NULL, *where = NULL;
+        for (uint32_t k = 0; k < r; k++) {
+            const Expr *low = unary(l, U_FLOOR, place[k]), *f = sub(l, place[k], low);
+            const Expr *tap = c >> k & 1 ? add(l, low, one(l, t)) : low;
+            const Expr *w = c >> k & 1 ? f : sub(l, one(l, t), f);
+            const Expr *in =
+                and_(l, le(l, zero(l, t), tap), lt(l, tap, from_index(l, x.dims[k + 2], t)));
+            weight = weight ? mul(l, weight, w) : w;
+            where = both(l, where, in);
+            at[k + 2] = to_index(l, cast(l, DT_I64, tap));
+        }
+        const Expr *e = mul(l, weight, cast(l, t, load(l, x, at)));
+        e = select_(l, where, e, zero(l, t));
+        sum = sum ? add(l, sum, e) : e;
+    }
+    return sum;
+}
+
+static bool deform_fits(Lower *l, Tensor x, Tensor w, int64_t group, int64_t offset_group,
+                        const Index *out, uint32_t r)
+{
+    Tensor offset = input(l, 2), mask = input(l, 4);
+    if (group < 1 || offset_group < 1 || r > 3 || offset.rank != x.rank) {
+        not_supported(l, "DeformConv with these groups or ranks");
+        return false;
+    }
+    Index taps = ix_scale(l, ix_product(l, r, w.dims + 2), offset_group);
+    const Expr *ok = index_eq(l, x.dims[1], ix_scale(l, w.dims[1], group));
+    ok = both(l, ok, index_eq(l, ix_mod(l, x.dims[1], ix(l, offset_group)), ix(l, 0)));
+    ok = both(l, ok, index_eq(l, ix_mod(l, w.dims[0], ix(l, group)), ix(l, 0)));
+    ok = both(l, ok, index_le(l, ix(l, group), w.dims[0]));
+    ok = both(l, ok, index_eq(l, offset.dims[1], ix_scale(l, taps, r)));
+    if (mask.buffer)
+        ok = both(l, ok, index_eq(l, mask.dims[1], taps));
+    for (uint32_t k = 0; k < x.rank; k++) {
+        Index want = k == 0 ? x.dims[0] : k == 1 ? NULL : out[k];
+        ok = want ? both(l, ok, index_eq(l, offset.dims[k], want)) : ok;
+        ok = want && mask.buffer ? both(l, ok, index_eq(l, mask.dims[k], want)) : ok;
+    }
+    if (has_input(l, 3))
+        ok = both(l, ok, index_eq(l, input(l, 3).dims[0], w.dims[0]));
+    check(l, ok, "DeformConv: the operands do not fit");
+    return true;
+}
+
+// Conv whose taps are moved by offsets and scaled by a mask. Spec: DeformConv-19.
+static void lower_deform_conv(Lower *l)
+{
+    Tensor x = input(l, 0), w = input(l, 1), offset = input(l, 2), mask = input(l, 4),
+           y = output(l, 0);
+    int64_t group = node_int(l->n, "group", 1), moved = node_int(l->n, "offset_group", 1);
+    uint32_t r = x.rank - 2;
+    Index o[MAX_RANK], vars[MAX_RANK], xat[MAX_RANK], wat[MAX_RANK], tat[MAX_RANK];
+    const Expr *place[3];
+    Window win;
+    const char *fault;
+    DType t = accumulator(x.dtype);
+    if (!deform_fits(l, x, w, group, moved, y.dims, r) ||
+        !window_of(l->polys, l->n, r, x.dims + 2, w.dims + 2, &win, &fault))
+        return;
+    kernel(l, "deform_conv");
+    par_all(l, y, o);
+    Index each = ix_div(l, w.dims[0], ix(l, group));
+    for (uint32_t k = 0; k <= r; k++)
+        vars[k] = red(l, w.dims[k + 1]);
+    xat[0] = o[0];
+    xat[1] = ix_add(l, ix_mul(l, ix_div(l, o[1], each), w.dims[1]), vars[0]);
+    Index in_group = ix_div(l, xat[1], ix_div(l, x.dims[1], ix(l, moved)));
+    Index tap = ix_add(l, ix_mul(l, in_group, ix_product(l, r, w.dims + 2)),
+                       ix_linear(l, r, w.dims + 2, vars + 1));
+    memcpy(tat, o, sizeof tat);
+    for (uint32_t k = 0; k < r; k++) {
+        tat[1] = ix_addc(l, ix_scale(l, tap, r), k);
+        place[k] = add(l, from_index(l, window_at(l, &win, k, o[k + 2], vars[k + 1]), t),
+                       cast(l, t, load(l, offset, tat)));
+    }
+    wat[0] = o[1];
+    memcpy(wat + 1, vars, (r + 1) * sizeof *wat);
+    const Expr *e = mul(l, sample(l, x, xat, place, r, t), cast(l, t, load(l, w, wat)));
+    tat[1] = tap;
+    if (mask.buffer)
+        e = mul(l, e, cast(l, t, load(l, mask, tat)));
+    e = reduce_add(l, r + 1, vars, NULL, e);
+    if (has_input(l, 3))
+        e = add(l, e, cast(l, t, load(l, input(l, 3), o + 1)));
+    store(l, y, o, cast(l, y.dtype, e));
+    kernel_end(l);
+}
+
+// ---- MaxRoiPool
+// ----------------------------------------------------------------------------------------------
+
+static void infer_max_roi_pool(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *rois = infer_in(s, 1);
+    const int64_t *at;
+    uint32_t n;
+    if (!x || !rois || x->rank != 4 || rois->rank != 2)
+        return;
+    if (!node_ints(s->n, "pooled_shape", &at, &n) || n != 2 || at[0] < 1 || at[1] < 1) {
+        infer_error(s, "pooled_shape must be two positive numbers");
+        return;
+    }
+    Index dims[4] = {rois->dims[0], x->dims[1], poly_const(s->polys, at[0]),
+                     poly_const(s->polys, at[1])};
+    infer_shape(s, 0, 4, dims);
+}
+
+// Is v inside bin b of `bins` of the region along one dim? column: where rois hold the start.
+static const Expr *in_bin(Lower *l, Tensor rois, Index roi, uint32_t column, Index b, int64_t bins,
+                          Index v)
+{
+    DType t = DT_F32;
+    const Expr *scale = attr_num(l, t, "spatial_scale", 1), *end_[2], *half = num(l, t, 0.5);
+    for (uint32_t k = 0; k < 2; k++) { // rounded half away from 0
+        Index at[2] = {roi, ix(l, column + 2 * k)};
+        const Expr *e = mul(l, cast(l, t, load(l, rois, at)), scale), *z = zero(l, t);
+        end_[k] = select_(l, lt(l, e, z), unary(l, U_CEIL, sub(l, e, half)),
+                          unary(l, U_FLOOR, add(l, e, half)));
+    }
+    const Expr *length = max_(l, one(l, t), add(l, sub(l, end_[1], end_[0]), one(l, t)));
+    const Expr *bin = div_(l, length, num(l, t, (double)bins)), *p = from_index(l, v, t);
+    const Expr *from = unary(l, U_FLOOR, mul(l, from_index(l, b, t), bin)),
+               *to = unary(l, U_CEIL, mul(l, from_index(l, ix_addc(l, b, 1), t), bin));
+    return and_(l, le(l, add(l, end_[0], from), p), lt(l, p, add(l, end_[0], to)));
+}
+
+static void lower_max_roi_pool(Lower *l)
+{
+    Tensor x = input(l, 0), rois = input(l, 1), y = output(l, 0);
+    Index o[4], at[4], v = red(l, rois.dims[0]), who[2] = {v, ix(l, 0)};
+    const Expr *where = NULL, *b = cast(l, DT_I64, load(l, rois, who));
+    check(l, index_eq(l, rois.dims[1], ix(l, 5)), "MaxRoiPool: a region has not 5 numbers");
+    check(l,
+          reduce(l, R_AND, 1, &v, NULL,
+                 and_(l, le(l, zero(l, DT_I64), b), lt(l, b, expr_index(l->module, x.dims[0])))),
+          "MaxRoiPool: a batch index is out of range");
+    kernel(l, "max_roi_pool");
+    par_all(l, y, o);
+    who[0] = o[0];
+    at[0] = to_index(l, cast(l, DT_I64, load(l, rois, who)));
+    at[1] = o[1];
+    for (uint32_t k = 0; k < 2; k++) {
+        int64_t bins = 1;
+        poly_is_const(y.dims[k + 2], &bins);
+        at[k + 2] = red(l, x.dims[k + 2]);
+        where = both(l, where, in_bin(l, rois, o[0], 2 - k, o[k + 2], bins, at[k + 2]));
+    }
+    const Expr *any = reduce(l, R_OR, 2, at + 2, NULL, where);
+    const Expr *most = reduce(l, R_MAX, 2, at + 2, where, load(l, x, at));
+    store(l, y, o, select_(l, any, most, zero(l, y.dtype)));
+    kernel_end(l);
+}
+
+// ---- Det
+// ----------------------------------------------------------------------------------------------
+
+static void infer_det(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    int64_t a, b;
+    if (!x || x->rank < 2)
+        return;
+    if (poly_is_const(x->dims[x->rank - 1], &a) && poly_is_const(x->dims[x->rank - 2], &b) &&
+        a != b) {
+        infer_error(s, "the matrices are not square");
+        return;
+    }
+    infer_shape(s, 0, (uint32_t)x->rank - 2, x->dims);
+}
+
+// Gaussian elimination with the greatest pivot of each column; a swap turns the sign.
+static void lower_det(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    uint32_t b = x.rank - 2;
+    DType t = accumulator(x.dtype);
+    Tensor work = temp(l, "work", t, x.rank, x.dims);
+    Index n = x.dims[b], o[MAX_RANK], at[MAX_RANK], other[MAX_RANK];
+    check(l, index_eq(l, n, x.dims[b + 1]), "Det: the matrices are not square");
+    kernel(l, "copy");
+    par_all(l, x, o);
+    store(l, work, o, cast(l, t, load(l, x, o)));
+    kernel_end(l);
+    kernel(l, "det");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    memcpy(other, o, sizeof other);
+    LocalId det = row(l, t, 0, NULL);
+    set(l, det, NULL, one(l, t));
+    Index k = seq(l, n), i = red(l, n);
+    at[b] = i;
+    at[b + 1] = k;
+    const Expr *below = index_le(l, k, i);
+    const Expr *p = let(l, reduce(l, R_ARGMAX, 1, &i, below, abs_(l, load(l, work, at))));
+    const Expr *swap = let(l, ne(l, p, expr_index(l->module, k)));
+    Index j = seq(l, n);
+    if_(l, swap);
+    at[b] = k;
+    other[b] = to_index(l, p);
+    at[b + 1] = other[b + 1] = j;
+    const Expr *upper = let(l, load(l, work, at)), *lower = let(l, load(l, work, other));
+    store(l, work, at, lower);
+    store(l, work, other, upper);
+    end(l);
+    end(l);
+    at[b + 1] = k;
+    const Expr *pivot = let(l, load(l, work, at));
+    const Expr *d = mul(l, get(l, det, NULL), pivot);
+    set(l, det, NULL, select_(l, swap, neg(l, d), d));
+    i = seq(l, n);
+    if_(l, and_(l, index_lt(l, k, i), ne(l, pivot, zero(l, t))));
+    other[b] = i;
+    other[b + 1] = k;
+    const Expr *factor = let(l, div_(l, load(l, work, other), pivot));
+    j = seq(l, n);
+    if_(l, index_lt(l, k, j));
+    at[b + 1] = other[b + 1] = j;
+    store(l, work, other, sub(l, load(l, work, other), mul(l, factor, load(l, work, at))));
+    end(l);
+    end(l);
+    end(l);
+    end(l);
+    end(l);
+    store(l, y, o, cast(l, y.dtype, get(l, det, NULL)));
+    kernel_end(l);
+}
+
+const OpDef ops_columns[] = {
+    {"Col2Im", 18, infer_col2im, lower_col2im, {NULL}, NULL},
+    {"MaxUnpool", 9, infer_max_unpool, lower_max_unpool, {NULL}, NULL},
+    {"DeformConv", 19, infer_deform_conv, lower_deform_conv, {NULL}, NULL},
+    {"MaxRoiPool", 1, infer_max_roi_pool, lower_max_roi_pool, {NULL}, NULL},
+    {"Det", 11, infer_det, lower_det, {NULL}, NULL},
+    {0},
+};

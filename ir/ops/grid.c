@@ -1,0 +1,443 @@
+// Sampling at places that are data: AffineGrid, GridSample, RoiAlign; and CenterCropPad.
+
+#include "ir/ops/common.h"
+
+#include <string.h>
+
+static Index content_or_dim(Infer *s, uint32_t i, uint32_t k, uint32_t o)
+{
+    uint32_t n;
+    const Index *at = infer_content(s, i, &n);
+    return at && k < n ? at[k] : infer_data_dim(s, 0, o, "size");
+}
+
+// A dim has the size that the operator needs: known now, or checked by the program.
+static bool need(Lower *l, Index dim, int64_t size, const char *what)
+{
+    int64_t known;
+    if (poly_is_const(dim, &known) && known != size) {
+        not_supported(l, "%.*s: %s does not fit", STR_ARG(str_escaped(l->arena, l->n->op)), what);
+        return false;
+    }
+    check(l, index_eq(l, dim, ix(l, size)), "%.*s: %s does not fit",
+          STR_ARG(str_escaped(l->arena, l->n->op)), what);
+    return true;
+}
+
+// ---- AffineGrid
+// -----------------------------------------------------------------------------------------
+
+static void infer_affine_grid(Infer *s)
+{
+    const Value *theta = infer_in(s, 0);
+    Index dims[5];
+    int64_t r;
+    if (!theta || theta->rank != 3 || !poly_is_const(theta->dims[1], &r))
+        return;
+    if (r != 2 && r != 3) {
+        infer_error(s, "theta is neither [N,2,3] nor [N,3,4]");
+        return;
+    }
+    dims[0] = theta->dims[0];
+    for (int64_t k = 0; k < r; k++)
+        dims[k + 1] = content_or_dim(s, 1, (uint32_t)k + 2, (uint32_t)k + 1);
+    dims[r + 1] = poly_const(s->polys, r);
+    infer_shape(s, 0, (uint32_t)r + 2, dims);
+}
+
+// y[n,o,k] = theta[n,k,r] + sum over j of theta[n,k,j] * place j of o in -1..1; x comes first.
+static void lower_affine_grid(Lower *l)
+{
+    Tensor theta = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK], at[3];
+    uint32_t r = y.rank - 2;
+    bool align = node_int(l->n, "align_corners", 0) != 0;
+    DType t = accumulator(y.dtype);
+    if (!need(l, theta.dims[2], r + 1, "theta") || !need(l, input(l, 1).dims[0], r + 2, "size"))
+        return;
+    for (uint32_t k = 0; k < r; k++)
+        define_dim(l, y.dims[k + 1], input_element(l, 1, k + 2));
+    check(l, index_eq(l, theta.dims[0], input_element(l, 1, 0)),
+          "AffineGrid: theta and size have different batches");
+    kernel(l, "affine_grid");
+    par_all(l, y, o);
+    at[0] = o[0];
+    at[1] = o[r + 1];
+    at[2] = ix(l, r);
+    const Expr *e = cast(l, t, load(l, theta, at));
+    for (uint32_t j = 0; j < r; j++) {
+        Index i = o[r - j], n = y.dims[r - j];
+        const Expr *size = from_index(l, align ? ix_addc(l, n, -1) : n, t);
+        const Expr *twice =
+            from_index(l, align ? ix_scale(l, i, 2) : ix_addc(l, ix_scale(l, i, 2), 1), t);
+        at[2] = ix(l, j);
+        e = add(l, e,
+                mul(l, cast(l, t, load(l, theta, at)), sub(l, div_(l, twice, size), one(l, t))));
+    }
+    store(l, y, o, cast(l, y.dtype, e));
+    kernel_end(l);
+}
+
+// ---- GridSample
+// -----------------------------------------------------------------------------------------
+
+typedef enum GridMode { GRID_NEAREST, GRID_LINEAR, GRID_CUBIC } GridMode;
+typedef enum GridPad { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION } GridPad;
+
+typedef struct Grid {
+    GridMode mode;
+    GridPad pad;
+    bool align;
+    DType t; // in which places and weights are computed
+    uint32_t rank, taps;
+} Grid;
+
+enum { MAX_SPATIAL = 3, MAX_TAPS = 4 };
+
+static bool grid_of(const Node *n, Grid *g)
+{
+    Str mode = node_str(n, "mode", "linear"), pad = node_str(n, "padding_mode", "zeros");
+    bool linear = str_is(mode, "linear") || str_is(mode, "bilinear"),
+         cubic = str_is(mode, "cubic") || str_is(mode, "bicubic"), border = str_is(pad, "border"),
+         reflection = str_is(pad, "reflection");
+    g->mode = linear ? GRID_LINEAR : cubic ? GRID_CUBIC : GRID_NEAREST;
+    g->taps = linear ? 2 : cubic ? 4 : 1;
+    g->pad = border ? PAD_BORDER : reflection ? PAD_REFLECTION : PAD_ZEROS;
+    g->align = node_int(n, "align_corners", 0) != 0;
+    return (linear || cubic || str_is(mode, "nearest")) &&
+           (border || reflection || str_is(pad, "zeros"));
+}
+
+static void infer_grid_sample(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *g = infer_in(s, 1);
+    Index dims[MAX_RANK];
+    if (!x || !g || x->rank < 3 || x->rank > MAX_RANK || g->rank < 0)
+        return;
+    if (x->rank != g->rank) {
+        infer_error(s, "the grid has rank %d, X has rank %d", g->rank, x->rank);
+        return;
+    }
+    dims[0] = x->dims[0];
+    dims[1] = x->dims[1];
+    for (int32_t k = 2; k < x->rank; k++)
+        dims[k] = g->dims[k - 1];
+    infer_shape(s, 0, (uint32_t)x->rank, dims);
+}
+
+// Folds e into lo..hi by mirrors at both ends.
+static const Expr *reflect(Lower *l, const Expr *e, const Expr *lo, const Expr *hi)
+{
+    DType t = e->dtype;
+    const Expr *span = sub(l, hi, lo), *twice = add(l, span, span);
+    const Expr *m = fmod_(l, abs_(l, sub(l, e, lo)), twice);
+    m = add(l, lo, select_(l, lt(l, span, m), sub(l, twice, m), m));
+    return select_(l, lt(l, zero(l, t), span), m, lo);
+}
+
+static const Expr *low_border(Lower *l, const Grid *g)
+{
+    return num(l, g->t, g->align ? 0 : -0.5);
+}
+
+static const Expr *high_border(Lower *l, const Grid *g, Index n)
+{
+    return sub(l, from_index(l, n, g->t), num(l, g->t, g->align ? 1 : 0.5));
+}
+
+// The place in a dim of size n that v in -1..1 names.
+static const Expr *grid_place(Lower *l, const Grid *g, const Expr *v, Index n)
+{
+    DType t = g->t;
+    const Expr *half = num(l, t, 0.5), *size = from_index(l, n, t), *e, *last;
+    last = sub(l, size, one(l, t));
+    e = add(l, v, one(l, t));
+    e = g->align ? mul(l, mul(l, e, half), last) : mul(l, sub(l, mul(l, e, size), one(l, t)), half);
+    if (g->mode == GRID_NEAREST)
+        e = unary(l, U_ROUND, e);
+    if (g->pad == PAD_BORDER) { // only what lies beyond the border moves: cubic taps see the rest
+        const Expr *within = and_(l, le(l, low_border(l, g), e), le(l, e, high_border(l, g, n)));
+        e = select_(l, within, e, max_(l, zero(l, t), min_(l, e, last)));
+    } else if (g->pad == PAD_REFLECTION) {
+        e = reflect(l, e, low_border(l, g), high_border(l, g, n));
+    }
+    return let(l, e);
+}
+
+// Weight of tap k (at floor + k, cubic: floor + k - 1) for a fraction f. Cubic: a = -0.75, as
+// GridSample-16 has it.
+static const Expr *tap_weight(Lower *l, const Grid *g, uint32_t k, const Expr *f)
+{
+    DType t = g->t;
+    const double a = -0.75;
+    if (g->mode == GRID_NEAREST)
+        return NULL;
+    if (g->mode == GRID_LINEAR)
+        return k ? f : sub(l, one(l, t), f);
+    const Expr *d = k == 0 ? add(l, f, one(l, t)) : k == 1 ? f : sub(l, num(l, t, k - 1.0), f);
+    const Expr *e;
+    if (k == 1 || k == 2) { // (a + 2) d^3 - (a + 3) d^2 + 1
+        e = sub(l, mul(l, num(l, t, a + 2), d), num(l, t, a + 3));
+        return let(l, add(l, mul(l, mul(l, e, d), d), one(l, t)));
+    }
+    e = sub(l, mul(l, num(l, t, a), d), num(l, t, 5 * a)); // a d^3 - 5a d^2 + 8a d - 4a
+    e = add(l, mul(l, e, d), num(l, t, 8 * a));
+    return let(l, sub(l, mul(l, e, d), num(l, t, 4 * a)));
+}
+
+// The index of a tap, always inside; *guard says where it counts (NULL: everywhere).
+static Index tap_index(Lower *l, const Grid *g, const Expr *place, Index n, const Expr **guard)
+{
+    const Expr *z = zero(l, DT_I64), *last = expr_index(l->module, ix_addc(l, n, -1));
+    if (g->pad == PAD_REFLECTION)
+        place = unary(l, U_TRUNC, reflect(l, place, low_border(l, g), high_border(l, g, n)));
+    if (g->pad == PAD_ZEROS)
+        *guard = let(l, and_(l, le(l, zero(l, g->t), place), lt(l, place, from_index(l, n, g->t))));
+    const Expr *i = cast(l, DT_I64, place);
+    return to_index(l, let(l, max_(l, z, min_(l, i, last))));
+}
+
+static void lower_grid_sample(Lower *l)
+{
+    Tensor x = input(l, 0), grid = input(l, 1), y = output(l, 0);
+    Grid g = {.rank = x.rank - 2};
+    Index o[MAX_RANK], at[MAX_RANK], tap[MAX_SPATIAL][MAX_TAPS];
+    const Expr *weight[MAX_SPATIAL][MAX_TAPS], *guard[MAX_SPATIAL][MAX_TAPS] = {{NULL}};
+    if (!grid_of(l->n, &g) || g.rank > MAX_SPATIAL) {
+        not_supported(l, "GridSample with this mode, padding_mode or rank");
+        return;
+    }
+    if (!need(l, grid.dims[g.rank + 1], g.rank, "the last dimension of the grid"))
+        return;
+    check(l, index_eq(l, grid.dims[0], x.dims[0]),
+          "GridSample: X and the grid have different batches");
+    for (uint32_t i = 0; i < g.rank; i++)
+        check(l, index_lt(l, ix(l, 0), x.dims[i + 2]), "GridSample: X is empty");
+    g.t = x.dtype == DT_F64 || grid.dtype == DT_F64 ? DT_F64 : DT_F32;
+    kernel(l, "grid_sample");
+    par_all(l, y, o);
+    at[0] = o[0];
+    memcpy(at + 1, o + 2, g.rank * sizeof *at);
+    for (uint32_t i = 0; i < g.rank; i++) {
+        at[g.rank + 1] = ix(l, g.rank - 1 - i);
+        const Expr *place = grid_place(l, &g, cast(l, g.t, load(l, grid, at)), x.dims[i + 2]);
+        const Expr *floor_ = g.mode == GRID_NEAREST ? place : let(l, unary(l, U_FLOOR, place));
+        const Expr *f = let(l, sub(l, place, floor_));
+        for (uint32_t k = 0; k < g.taps; k++) {
+            double shift = (double)k - (g.mode == GRID_CUBIC);
+            weight[i][k] = tap_weight(l, &g, k, f);
+            tap[i][k] =
+                tap_index(l, &g, add(l, floor_, num(l, g.t, shift)), x.dims[i + 2], &guard[i][k]);
+        }
+    }
+    const Expr *sum = NULL;
+    uint32_t all = 1;
+    for (uint32_t i = 0; i < g.rank; i++)
+        all *= g.taps;
+    at[1] = o[1];
+    for (uint32_t c = 0; c < all; c++) {
+        const Expr *where = NULL, *w = NULL;
+        uint32_t rest = c;
+        for (uint32_t i = 0; i < g.rank; i++, rest /= g.taps) {
+            uint32_t k = rest % g.taps;
+            at[i + 2] = tap[i][k];
+            where = both(l, where, guard[i][k]);
+            w = !weight[i][k] ? w : w ? mul(l, w, weight[i][k]) : weight[i][k];
+        }
+        const Expr *v = load(l, x, at);
+        v = where ? select_(l, where, v, zero(l, x.dtype)) : v;
+        v = w ? mul(l, cast(l, g.t, v), w) : v;
+        sum = sum ? add(l, sum, v) : v;
+    }
+    store(l, y, o, cast(l, y.dtype, sum));
+    kernel_end(l);
+}
+
+// ---- RoiAlign
+// -------------------------------------------------------------------------------------------
+
+static void infer_roi_align(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *rois = infer_in(s, 1);
+    int64_t h = node_int(s->n, "output_height", 1), w = node_int(s->n, "output_width", 1);
+    if (!x || !rois || x->rank != 4 || rois->rank != 2)
+        return;
+    if (h < 1 || w < 1) {
+        infer_error(s, "output_height and output_width must be positive");
+        return;
+    }
+    Index dims[4] = {rois->dims[0], x->dims[1], poly_const(s->polys, h), poly_const(s->polys, w)};
+    infer_shape(s, 0, 4, dims);
+}
+
+// One direction of a region's sampling: the taps below and above the sample, and how far from the
+// lower.
+typedef struct RoiAxis {
+    const Expr *sample, *ok, *fraction;
+    Index count, low, high; // count: samples in a bin
+} RoiAxis;
+
+// Bin b of `bins`, along a dim of x of size n; column: where rois hold the start, column + 2: the
+// end.
+static RoiAxis roi_axis(Lower *l, Tensor rois, Index roi, uint32_t column, Index b, int64_t bins,
+                        Index n, DType t)
+{
+    RoiAxis a;
+    Str mode = node_str(l->n, "coordinate_transformation_mode", "output_half_pixel");
+    bool half = str_is(mode, "half_pixel");
+    int64_t ratio = node_int(l->n, "sampling_ratio", 0);
+    const Expr *scale = attr_num(l, t, "spatial_scale", 1), *end_[2], *z = zero(l, t),
+               *size = from_index(l, n, t), *last = sub(l, size, one(l, t));
+    for (uint32_t k = 0; k < 2; k++) {
+        Index at[2] = {roi, ix(l, column + 2 * k)};
+        end_[k] = sub(l, mul(l, cast(l, t, load(l, rois, at)), scale), num(l, t, half ? 0.5 : 0));
+    }
+    const Expr *length = sub(l, end_[1], end_[0]);
+    if (!half)
+        length = max_(l, length, one(l, t));
+    const Expr *bin = let(l, div_(l, length, num(l, t, (double)bins)));
+    a.count = ix(l, ratio);
+    if (ratio <= 0) {
+        const Expr *c = cast(l, DT_I64, unary(l, U_CEIL, bin));
+        a.count = to_index(l, let(l, max_(l, c, zero(l, DT_I64))));
+    }
+    Index i = red(l, a.count);
+    a.sample = expr_index(l->module, i);
+    const Expr *part =
+        div_(l, add(l, from_index(l, i, t), num(l, t, 0.5)), from_index(l, a.count, t));
+    const Expr *p = add(l, end_[0], mul(l, add(l, from_index(l, b, t), part), bin));
+    a.ok = and_(l, le(l, num(l, t, -1), p), le(l, p, size));
+    p = min_(l, max_(l, p, z), last);
+    const Expr *low = unary(l, U_FLOOR, p);
+    a.fraction = sub(l, p, low);
+    const Expr *k = cast(l, DT_I64, low), *top = expr_index(l->module, ix_addc(l, n, -1));
+    k = max_(l, zero(l, DT_I64), min_(l, k, top));
+    a.low = to_index(l, k);
+    a.high = to_index(l, min_(l, add(l, k, one(l, DT_I64)), top));
+    return a;
+}
+
+// The mean (or the greatest weighted corner) of bilinear samples in each bin. Spec:
+// RoiAlign-10, 16.
+static void lower_roi_align(Lower *l)
+{
+    Tensor x = input(l, 0), rois = input(l, 1), batch = input(l, 2), y = output(l, 0);
+    Str mode = node_str(l->n, "mode", "avg");
+    bool greatest = str_is(mode, "max");
+    DType t = accumulator(x.dtype);
+    Index o[4], at[4];
+    if (!greatest && !str_is(mode, "avg")) {
+        not_supported(l, "RoiAlign with this mode");
+        return;
+    }
+    if (!need(l, rois.dims[1], 4, "the last dimension of the regions"))
+        return;
+    for (uint32_t i = 2; i < 4; i++)
+        check(l, index_lt(l, ix(l, 0), x.dims[i]), "RoiAlign: X is empty");
+    Index v = red(l, batch.dims[0]);
+    const Expr *b = cast(l, DT_I64, load(l, batch, &v)), *n = expr_index(l->module, x.dims[0]);
+    check(l, reduce(l, R_AND, 1, &v, NULL, and_(l, le(l, zero(l, DT_I64), b), lt(l, b, n))),
+          "RoiAlign: a batch index is out of range");
+    check(l, index_eq(l, batch.dims[0], rois.dims[0]),
+          "RoiAlign: there are not as many batch indices as regions");
+    kernel(l, "roi_align");
+    par_all(l, y, o);
+    RoiAxis r[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t bins = 1;
+        poly_is_const(y.dims[i + 2], &bins);
+        r[i] = roi_axis(l, rois, o[0], 1 - i, o[i + 2], bins, x.dims[i + 2], t);
+    }
+    at[0] = to_index(l, load(l, batch, o));
+    at[1] = o[1];
+    const Expr *e = NULL;
+    for (uint32_t c = 0; c < 4; c++) {
+        const Expr *w[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            bool high = i ? c & 1 : c >> 1;
+            at[i + 2] = high ? r[i].high : r[i].low;
+            w[i] = high ? r[i].fraction : sub(l, one(l, t), r[i].fraction);
+        }
+        const Expr *corner = mul(l, mul(l, w[0], w[1]), cast(l, t, load(l, x, at)));
+        e = !e ? corner : greatest ? max_(l, e, corner) : add(l, e, corner);
+    }
+    e = select_(l, and_(l, r[0].ok, r[1].ok), e, zero(l, t));
+    Index vars[2] = {r[0].sample->index, r[1].sample->index};
+    e = reduce(l, greatest ? R_MAX : R_ADD, 2, vars, NULL, e);
+    Index count = ix_mul(l, r[0].count, r[1].count);
+    if (greatest)
+        e = select_(l, index_eq(l, count, ix(l, 0)), zero(l, t), e);
+    else
+        e = div_(l, e, max_(l, from_index(l, count, t), one(l, t)));
+    store(l, y, o, cast(l, y.dtype, e));
+    kernel_end(l);
+}
+
+// ---- CenterCropPad
+// --------------------------------------------------------------------------------------
+
+static bool crop_axes(Infer *s, int64_t rank, uint32_t *axes, uint32_t *n)
+{
+    const int64_t *at;
+    if (!node_ints(s->n, "axes", &at, n)) {
+        *n = (uint32_t)rank;
+        for (uint32_t k = 0; k < *n; k++)
+            axes[k] = k;
+        return true;
+    }
+    for (uint32_t k = 0; k < *n && k < MAX_RANK; k++) {
+        int64_t a = infer_axis(s, at[k], rank);
+        if (a < 0)
+            return false;
+        axes[k] = (uint32_t)a;
+    }
+    return *n <= MAX_RANK;
+}
+
+static void infer_center_crop_pad(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    Index dims[MAX_RANK];
+    uint32_t axes[MAX_RANK], n;
+    if (!x || x->rank < 1 || x->rank > MAX_RANK || !crop_axes(s, x->rank, axes, &n))
+        return;
+    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    for (uint32_t k = 0; k < n; k++)
+        dims[axes[k]] = content_or_dim(s, 1, k, axes[k]);
+    infer_shape(s, 0, (uint32_t)x->rank, dims);
+}
+
+// The middle of each dim: what is too long loses more behind, what is too short gains more behind.
+static void lower_center_crop_pad(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
+    Index o[MAX_RANK], at[MAX_RANK], z = ix(l, 0), two = ix(l, 2);
+    uint32_t axes[MAX_RANK], n;
+    const Expr *where = NULL;
+    if (!crop_axes(&s, x.rank, axes, &n) || !need(l, input(l, 1).dims[0], n, "shape"))
+        return;
+    for (uint32_t k = 0; k < n; k++)
+        define_dim(l, y.dims[axes[k]], input_element(l, 1, k));
+    kernel(l, "center_crop_pad");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t a = axes[k];
+        Index less = ix_max(l, z, ix_sub(l, x.dims[a], y.dims[a])),
+              more = ix_max(l, z, ix_sub(l, y.dims[a], x.dims[a]));
+        at[a] = ix_sub(l, ix_add(l, o[a], ix_div(l, less, two)), ix_div(l, more, two));
+        where = both(l, where, inside(l, at[a], x.dims[a]));
+    }
+    const Expr *e = load(l, x, at);
+    store(l, y, o, where ? select_(l, where, e, zero(l, y.dtype)) : e);
+    kernel_end(l);
+}
+
+const OpDef ops_grid[] = {
+    {"AffineGrid", 20, infer_affine_grid, lower_affine_grid, {NULL}, NULL},
+    {"GridSample", 16, infer_grid_sample, lower_grid_sample, {NULL}, NULL},
+    {"RoiAlign", 10, infer_roi_align, lower_roi_align, {NULL}, NULL},
+    {"CenterCropPad", 18, infer_center_crop_pad, lower_center_crop_pad, {NULL}, NULL},
+    {0},
+};

@@ -1,0 +1,356 @@
+// Operators that pick out of many: NonMaxSuppression, Unique; and TensorScatter.
+
+#include "ir/ops/common.h"
+
+#include <string.h>
+
+// ---- NonMaxSuppression
+// ------------------------------------------------------------------------------------
+
+static void infer_nms(Infer *s)
+{
+    Index dims[2] = {infer_data_dim(s, 0, 0, "selected"), poly_const(s->polys, 3)};
+    infer_shape(s, 0, 2, dims);
+    infer_dtype(s, 0, DT_I64);
+}
+
+// A scalar input (rank 0, or the first element of rank 1), or a number where it is absent.
+static const Expr *scalar_or(Lower *l, uint32_t i, DType t, double otherwise)
+{
+    Index at[1] = {ix(l, 0)};
+    return has_input(l, i) ? cast(l, t, load(l, input(l, i), at)) : num(l, t, otherwise);
+}
+
+typedef struct Box {
+    const Expr *low[2], *high[2], *area;
+} Box;
+
+// Corners in any order, or centre and size where center_point_box. Spec: NonMaxSuppression-10.
+static Box box_of(Lower *l, Tensor boxes, Index batch, Index i, bool center)
+{
+    Box b;
+    const Expr *c[4];
+    DType t = boxes.dtype;
+    for (uint32_t k = 0; k < 4; k++) {
+        Index at[3] = {batch, i, ix(l, k)};
+        c[k] = load(l, boxes, at);
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        const Expr *half = div_(l, c[k + 2], num(l, t, 2));
+        b.low[k] = let(l, center ? sub(l, c[k], half) : min_(l, c[k], c[k + 2]));
+        b.high[k] = let(l, center ? add(l, c[k], half) : max_(l, c[k], c[k + 2]));
+    }
+    b.area = let(l, mul(l, sub(l, b.high[0], b.low[0]), sub(l, b.high[1], b.low[1])));
+    return b;
+}
+
+// Is the overlap of two boxes, as a part of their union, greater than the threshold?
+static const Expr *overlaps(Lower *l, const Box *a, const Box *b, const Expr *threshold)
+{
+    const Expr *side[2], *z = zero(l, threshold->dtype);
+    for (uint32_t k = 0; k < 2; k++)
+        side[k] =
+            max_(l, z, sub(l, min_(l, a->high[k], b->high[k]), max_(l, a->low[k], b->low[k])));
+    const Expr *common = let(l, mul(l, side[0], side[1]));
+    const Expr *together = let(l, sub(l, add(l, a->area, b->area), common));
+    return and_(l, lt(l, z, together), lt(l, threshold, div_(l, common, together)));
+}
+
+// One class of one batch: the best box left is taken, and those that overlap it are struck out.
+static void select_boxes(Lower *l, Tensor alive, Tensor picked, Tensor count, Index batch,
+                         Index class)
+{
+    Tensor boxes = input(l, 0), scores = input(l, 1);
+    Index n = boxes.dims[1], at[3] = {batch, class, NULL}, zero_at[1] = {ix(l, 0)};
+    bool center = node_int(l->n, "center_point_box", 0) != 0;
+    const Expr *iou = let(l, scalar_or(l, 3, boxes.dtype, 0)), *false_ = zero(l, DT_BOOL);
+    const Expr *most = let(l, scalar_or(l, 2, DT_I64, 0));
+    Index i = seq(l, n), own[1] = {i};
+    at[2] = i;
+    const Expr *fit = one(l, DT_BOOL);
+    if (has_input(l, 4))
+        fit = lt(l, scalar_or(l, 4, scores.dtype, 0), load(l, scores, at));
+    store(l, alive, own, fit);
+    end(l);
+    LocalId taken = row(l, DT_I64, 0, NULL);
+    set(l, taken, NULL, zero(l, DT_I64));
+    LocalId best = row(l, DT_I64, 0, NULL);
+    set(l, best, NULL, zero(l, DT_I64));
+    while_(l,
+           and_(l, le(l, zero(l, DT_I64), get(l, best, NULL)), lt(l, get(l, taken, NULL), most)));
+    Index k = at[2] = red(l, n);
+    set(l, best, NULL, reduce(l, R_ARGMAX, 1, &k, load(l, alive, &k), load(l, scores, at)));
+    if_(l, le(l, zero(l, DT_I64), get(l, best, NULL)));
+    const Expr *b = let(l, get(l, best, NULL)), *place = let(l, load(l, count, zero_at));
+    Index row_ = to_index(l, place), best_ix = to_index(l, b);
+    const Expr *triple[3] = {from_index(l, batch, DT_I64), from_index(l, class, DT_I64), b};
+    for (uint32_t c = 0; c < 3; c++) {
+        Index to[2] = {row_, ix(l, c)};
+        store(l, picked, to, triple[c]);
+    }
+    store(l, count, zero_at, add(l, place, one(l, DT_I64)));
+    set(l, taken, NULL, add(l, get(l, taken, NULL), one(l, DT_I64)));
+    store(l, alive, &best_ix, false_);
+    Box chosen = box_of(l, boxes, batch, best_ix, center);
+    Index j = seq(l, n);
+    if_(l, load(l, alive, &j));
+    Box other = box_of(l, boxes, batch, j, center);
+    if_(l, overlaps(l, &chosen, &other, iou));
+    store(l, alive, &j, false_);
+}
+
+static void lower_nms(Lower *l)
+{
+    Tensor boxes = input(l, 0), scores = input(l, 1), y = output(l, 0);
+    Index o[2], zero_at[1] = {ix(l, 0)}, one_dim[1] = {ix(l, 1)};
+    int64_t four;
+    if (poly_is_const(boxes.dims[2], &four) && four != 4) {
+        not_supported(l, "NonMaxSuppression of boxes that have not 4 numbers");
+        return;
+    }
+    check(l, index_eq(l, boxes.dims[2], ix(l, 4)), "NonMaxSuppression: a box has not 4 numbers");
+    check(l,
+          and_(l, index_eq(l, boxes.dims[0], scores.dims[0]),
+               index_eq(l, boxes.dims[1], scores.dims[2])),
+          "NonMaxSuppression: boxes and scores do not fit");
+    for (uint32_t i = 2; i < 5; i++)
+        if (has_input(l, i) && input(l, i).rank == 1)
+            check(l, index_lt(l, ix(l, 0), input(l, i).dims[0]),
+                  "NonMaxSuppression: an operand is empty");
+    Index all[2] = {ix_product(l, 3, scores.dims), ix(l, 3)};
+    Tensor picked = temp(l, "picked", DT_I64, 2, all), count = temp(l, "count", DT_I64, 1, one_dim),
+           alive = temp(l, "alive", DT_BOOL, 1, boxes.dims + 1);
+    kernel(l, "non_max_suppression");
+    store(l, count, zero_at, zero(l, DT_I64));
+    Index batch = seq(l, scores.dims[0]), class = seq(l, scores.dims[1]);
+    select_boxes(l, alive, picked, count, batch, class);
+    kernel_end(l);
+    define_dim(l, y.dims[0], to_index(l, load(l, count, zero_at)));
+    kernel(l, "selected");
+    par_all(l, y, o);
+    store(l, y, o, load(l, picked, o));
+    kernel_end(l);
+}
+
+// ---- Unique
+// -----------------------------------------------------------------------------------------------
+
+static void infer_unique(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    Index dims[MAX_RANK], n = infer_data_dim(s, 0, 0, "unique"), all = poly_const(s->polys, 1);
+    int64_t axis = -1;
+    if (!x || x->rank < 0 || x->rank > MAX_RANK)
+        return;
+    for (int32_t k = 0; k < x->rank; k++)
+        all = poly_mul(s->polys, all, x->dims[k]);
+    if (node_has_attr(s->n, "axis")) {
+        if ((axis = infer_axis(s, node_int(s->n, "axis", 0), x->rank)) < 0)
+            return;
+        memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+        all = dims[axis];
+        dims[axis] = n;
+    }
+    infer_shape(s, 0, axis < 0 ? 1 : (uint32_t)x->rank, axis < 0 ? &n : dims);
+    infer_shape(s, 1, 1, &n);
+    infer_shape(s, 2, 1, &all);
+    infer_shape(s, 3, 1, &n);
+    for (uint32_t o = 1; o < 4; o++)
+        infer_dtype(s, o, DT_I64);
+}
+
+// x as slices along its axis (or as elements): slice i, position p of the `size` inside it.
+typedef struct Slices {
+    Tensor x;
+    bool flat;
+    uint32_t axis;
+    Index count, rest[MAX_RANK]; // rest: dims without the axis
+} Slices;
+
+static const Expr *slice_element(Lower *l, const Slices *s, Index i, const Index *p)
+{
+    Index at[MAX_RANK];
+    if (s->flat)
+        ix_delinear(l, i, s->x.rank, s->x.dims, at);
+    for (uint32_t k = 0, from = 0; !s->flat && k < s->x.rank; k++)
+        at[k] = k == s->axis ? i : p[from++];
+    const Expr *e = load(l, s->x, at);
+    return e->dtype == DT_BOOL ? cast(l, DT_I32, e) : e;
+}
+
+// Equality that counts NaNs as one value, and the order that puts it last.
+static const Expr *same(Lower *l, const Expr *a, const Expr *b)
+{
+    const Expr *e = eq(l, a, b);
+    return dtype_is_float(a->dtype) ? or_(l, e, and_(l, unary(l, U_ISNAN, a), unary(l, U_ISNAN, b)))
+                                    : e;
+}
+
+static const Expr *before(Lower *l, const Expr *a, const Expr *b)
+{
+    const Expr *e = lt(l, a, b);
+    return dtype_is_float(a->dtype)
+               ? or_(l, e, and_(l, unary(l, U_ISNAN, b), not_(l, unary(l, U_ISNAN, a))))
+               : e;
+}
+
+static const Expr *slices_same(Lower *l, const Slices *s, Index i, Index j)
+{
+    Index p[MAX_RANK];
+    uint32_t n = s->flat ? 0 : s->x.rank - 1;
+    for (uint32_t k = 0; k < n; k++)
+        p[k] = red(l, s->rest[k]);
+    const Expr *e = same(l, slice_element(l, s, i, p), slice_element(l, s, j, p));
+    return n ? reduce(l, R_AND, n, p, NULL, e) : e;
+}
+
+// Lexicographic: the first place where they differ decides.
+static const Expr *slices_before(Lower *l, const Slices *s, Index i, Index j)
+{
+    Index p[MAX_RANK];
+    uint32_t n = s->flat ? 0 : s->x.rank - 1;
+    if (n == 0)
+        return before(l, slice_element(l, s, i, NULL), slice_element(l, s, j, NULL));
+    Index size = ix_product(l, n, s->rest), v = red(l, size);
+    ix_delinear(l, v, n, s->rest, p);
+    const Expr *differ = not_(l, same(l, slice_element(l, s, i, p), slice_element(l, s, j, p)));
+    const Expr *last = expr_index(l->module, size);
+    const Expr *first = reduce(l, R_MIN, 1, &v, differ, expr_index(l->module, v));
+    Index at = to_index(l, max_(l, zero(l, DT_I64), min_(l, first, sub(l, last, one(l, DT_I64)))));
+    ix_delinear(l, at, n, s->rest, p);
+    return and_(l, lt(l, first, last),
+                before(l, slice_element(l, s, i, p), slice_element(l, s, j, p)));
+}
+
+// Each slice's first equal, and the place of each first among the firsts: by value, or as they
+// come.
+static void rank_slices(Lower *l, const Slices *s, Tensor first, Tensor place, Tensor count)
+{
+    bool sorted = node_int(l->n, "sorted", 1) != 0;
+    Index zero_at[1] = {ix(l, 0)};
+    kernel(l, "first_equal");
+    Index i = par(l, s->count), j = red(l, s->count);
+    const Expr *hit = slices_same(l, s, i, j);
+    store(l, first, &i, reduce(l, R_MIN, 1, &j, hit, expr_index(l->module, j)));
+    kernel_end(l);
+    kernel(l, "place");
+    i = par(l, s->count);
+    if_(l, eq(l, load(l, first, &i), expr_index(l->module, i)));
+    j = red(l, s->count);
+    const Expr *is_first = eq(l, load(l, first, &j), expr_index(l->module, j));
+    const Expr *less = sorted ? slices_before(l, s, j, i) : index_lt(l, j, i);
+    store(l, place, &i, reduce_add(l, 1, &j, is_first, cast(l, DT_I64, less)));
+    else_(l);
+    store(l, place, &i, zero(l, DT_I64));
+    kernel_end(l);
+    kernel(l, "count_unique");
+    j = red(l, s->count);
+    is_first = eq(l, load(l, first, &j), expr_index(l->module, j));
+    store(l, count, zero_at, reduce_add(l, 1, &j, NULL, cast(l, DT_I64, is_first)));
+    kernel_end(l);
+}
+
+static void lower_unique(Lower *l)
+{
+    Tensor y = output(l, 0), indices = output(l, 1), inverse = output(l, 2), counts = output(l, 3);
+    Slices s = {.x = input(l, 0), .flat = !node_has_attr(l->n, "axis")};
+    int64_t axis = node_int(l->n, "axis", 0);
+    Index one_dim[1] = {ix(l, 1)}, zero_at[1] = {ix(l, 0)}, o[MAX_RANK], i, p;
+    s.axis = (uint32_t)(axis < 0 ? axis + s.x.rank : axis);
+    s.count = s.flat ? ix_product(l, s.x.rank, s.x.dims) : s.x.dims[s.axis];
+    for (uint32_t k = 0, to = 0; !s.flat && k < s.x.rank; k++)
+        if (k != s.axis)
+            s.rest[to++] = s.x.dims[k];
+    Tensor first = temp(l, "first", DT_I64, 1, &s.count),
+           place = temp(l, "place", DT_I64, 1, &s.count),
+           count = temp(l, "count", DT_I64, 1, one_dim);
+    rank_slices(l, &s, first, place, count);
+    Index n = y.dims[s.flat ? 0 : s.axis];
+    define_dim(l, n, to_index(l, load(l, count, zero_at)));
+    Tensor source = indices.buffer ? indices : temp(l, "source", DT_I64, 1, &n);
+    kernel(l, "unique_indices");
+    i = par(l, s.count);
+    if_(l, eq(l, load(l, first, &i), expr_index(l->module, i)));
+    p = to_index(l, load(l, place, &i));
+    store(l, source, &p, from_index(l, i, DT_I64));
+    kernel_end(l);
+    if (inverse.buffer) {
+        kernel(l, "unique_inverse");
+        i = par(l, s.count);
+        p = to_index(l, load(l, first, &i));
+        store(l, inverse, &i, load(l, place, &p));
+        kernel_end(l);
+    }
+    if (counts.buffer) {
+        kernel(l, "unique_counts");
+        i = par(l, n);
+        p = red(l, s.count);
+        const Expr *hit = eq(l, load(l, first, &p), load(l, source, &i));
+        store(l, counts, &i, reduce_add(l, 1, &p, NULL, cast(l, DT_I64, hit)));
+        kernel_end(l);
+    }
+    Index at[MAX_RANK];
+    kernel(l, "unique");
+    par_all(l, y, o);
+    p = to_index(l, load(l, source, o + (s.flat ? 0 : s.axis)));
+    if (s.flat) {
+        ix_delinear(l, p, s.x.rank, s.x.dims, at);
+    } else {
+        memcpy(at, o, sizeof at);
+        at[s.axis] = p;
+    }
+    store(l, y, o, load(l, s.x, at));
+    kernel_end(l);
+}
+
+// ---- TensorScatter
+// ----------------------------------------------------------------------------------------
+
+// A cache with new lines written from write_indices[batch] on, wrapping where circular.
+// Spec: TensorScatter-24.
+static void lower_tensor_scatter(Lower *l)
+{
+    Tensor x = input(l, 0), u = input(l, 1), w = input(l, 2), y = output(l, 0);
+    bool circular = str_is(node_str(l->n, "mode", "linear"), "circular");
+    int64_t axis = node_int(l->n, "axis", -2);
+    Index o[MAX_RANK], at[MAX_RANK];
+    axis += axis < 0 ? x.rank : 0;
+    if (axis < 1 || axis >= x.rank || u.rank != x.rank) {
+        not_supported(l, "TensorScatter along this axis");
+        return;
+    }
+    Index n = x.dims[axis], lines = u.dims[axis];
+    for (uint32_t k = 0; k < x.rank; k++)
+        check(l, k == axis ? index_le(l, lines, n) : index_eq(l, u.dims[k], x.dims[k]),
+              "TensorScatter: the update does not fit the cache");
+    if (w.buffer) {
+        Index b = red(l, w.dims[0]);
+        const Expr *from = cast(l, DT_I64, load(l, w, &b)), *z = zero(l, DT_I64);
+        const Expr *room =
+            expr_index(l->module, circular ? ix_addc(l, n, -1) : ix_sub(l, n, lines));
+        check(l, index_eq(l, w.dims[0], x.dims[0]),
+              "TensorScatter: there are not as many write indices as batches");
+        check(l, reduce(l, R_AND, 1, &b, NULL, and_(l, le(l, z, from), le(l, from, room))),
+              "TensorScatter: a write index is out of range");
+    }
+    kernel(l, "tensor_scatter");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    const Expr *line = expr_index(l->module, o[axis]);
+    if (w.buffer)
+        line = sub(l, line, cast(l, DT_I64, load(l, w, o)));
+    const Expr *z = zero(l, DT_I64);
+    if (circular && w.buffer)
+        line = select_(l, lt(l, line, z), add(l, line, expr_index(l->module, n)), line);
+    const Expr *new = and_(l, le(l, z, line), lt(l, line, expr_index(l->module, lines)));
+    at[axis] = to_index(l, line);
+    store(l, y, o, select_(l, new, load(l, u, at), load(l, x, o)));
+    kernel_end(l);
+}
+
+const OpDef ops_select[] = {
+    {"NonMaxSuppression", 10, infer_nms, lower_nms, {NULL}, NULL},
+    {"Unique", 11, infer_unique, lower_unique, {NULL}, NULL},
+    {"TensorScatter", 24, same_as_0, lower_tensor_scatter, {NULL}, NULL},
+    {0},
+};

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Runs emitted CUDA without a GPU: builds the emulated driver, and .cu files as objects of emulated kernels.
+
+    build.py [-o NAME.so] [--checked] [--cxx g++] [-O 1] NAME.cu
+        compiles the kernels. The object goes where the fatbin would be (the emulated driver takes it as an
+        image), or is named by CAMEO_EMU_KERNELS.
+    build.py --run [--checked] [--seed N] [--kernels NAME.so] PROGRAM [ARGUMENT...]
+        runs an unchanged program with the emulated libcuda.so.1 and libcublasLt.so.13.
+    build.py --tools
+        builds the libraries only, and prints the folder.
+
+As a module: Tools(cxx).kernels(cu, out, checked) and Tools(cxx).environment(...). The libraries, the compiled
+prelude and the scheduler are built once into a folder named by their contents; a file of kernels then costs
+one run of the compiler.
+"""
+import argparse
+import fcntl
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+WARN = ["-Wall", "-Wextra", "-Werror"]
+# What the emitted kernels may look like and still be right: helpers that nobody calls, labels never used.
+QUIET = ["-w"]
+STANDARD = ["-std=c++20", "-g0", "-fPIC"]
+TOOLKITS = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"]
+
+
+def toolkit():
+    """The folder of the CUDA toolkit, or None."""
+    found = shutil.which("nvcc")
+    for folder in TOOLKITS + ([str(pathlib.Path(found).resolve().parent.parent)] if found else []):
+        if folder and (pathlib.Path(folder) / "include/cublasLt.h").exists():
+            return pathlib.Path(folder)
+    return None
+
+
+def run(command, **options):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(str(c) for c in command)}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def strip_comments(text):
+    """The text without comments and strings, of the same length."""
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    return re.sub(pattern, lambda m: '"C"' if m.group() == '"C"' else re.sub(r"[^\n]", " ", m.group()), text,
+                  flags=re.S)
+
+
+def scan(text):
+    """The names of the kernels in a .cu file, and its `extern __shared__` array as (type, name) or None."""
+    text = strip_comments(text)
+    names = re.findall(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(', text)
+    dynamic = re.search(r"\bextern\s+__shared__\s+(?:__align__\s*\(\d+\)\s*)?([\w\s]+?)\s*\b(\w+)\s*\[\s*\]", text)
+    return list(dict.fromkeys(names)), dynamic.groups() if dynamic else None
+
+
+class Tools:
+    """The emulated driver and what compiles kernels for it, in a folder of its own."""
+
+    def __init__(self, cxx=None, folder=None):
+        self.cxx = cxx or os.environ.get("CXX_EMU", "g++")
+        self.clang = "clang" in pathlib.Path(self.cxx).name
+        self.toolkit = toolkit()
+        sources = sorted(p for p in HERE.iterdir() if re.search(r"\.(cc|h)$|^build\.py$", p.name))
+        key = hashlib.sha256(repr((self.cxx, str(self.toolkit))).encode())
+        for p in sources:
+            key.update(p.read_bytes())
+        base = pathlib.Path(folder or os.environ.get("CAMEO_EMU_WORK") or
+                            pathlib.Path(tempfile.gettempdir()) / f"cameo-emu-{os.getuid()}")
+        self.folder = base / key.hexdigest()[:16]
+        self.libraries = self.folder / "lib"
+        self._once(self.libraries / "libcublasLt.so.13", self._build_libraries)
+
+    def _once(self, product, build):
+        """Calls build() unless the product is there; other processes wait."""
+        if product.exists():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not product.exists():
+                build()
+
+    def _build_libraries(self):
+        self.libraries.mkdir(exist_ok=True)
+        headers = ["-DCUEMU_TOOLKIT", "-isystem", self.toolkit / "include"] if self.toolkit else []
+        common = [self.cxx, *STANDARD, "-O2", *WARN, *headers, "-I", HERE, "-shared"]
+        cuda = self.libraries / "libcuda.so.1"
+        driver = [HERE / f"fake_{n}.cc" for n in ("libcuda", "memory", "stream", "work", "entry")]
+        run([*common, *driver, "-Wl,-soname,libcuda.so.1,-z,nodelete", "-o", cuda, "-ldl"])
+        blas = self.libraries / "libcublasLt.so.13"
+        run([*common, "-O3", HERE / "fake_cublaslt.cc", "-Wl,-soname,libcublasLt.so.13,-z,nodelete", cuda,
+             "-Wl,-rpath,$ORIGIN", "-o", self.folder / "blas"])
+        shutil.copy(self.folder / "blas", self.libraries / "libcublasLt.so.12")
+        os.replace(self.folder / "blas", blas)
+
+    def _flags(self, checked, level):
+        flags = [*STANDARD, f"-O{level}", "-fvisibility=hidden", "-fno-strict-aliasing", "-ffp-contract=off", "-I", HERE]
+        if checked:
+            off = ["-mllvm", "-tsan-instrument-func-entry-exit=0"] if self.clang else \
+                ["--param", "tsan-instrument-func-entry-exit=0"]
+            flags += ["-DCUEMU_CHECKED", "-fsanitize=thread", *off]
+        return flags
+
+    def _prelude(self, checked, level):
+        """The folder with the scheduler's objects and the compiled prelude for these flags."""
+        folder = self.folder / f"{'checked' if checked else 'plain'}{level}"
+        product = folder / ("cuemu.h.pch" if self.clang else "cuemu.h.gch")
+
+        def build():
+            folder.mkdir(exist_ok=True)
+            mode = ["-DCUEMU_CHECKED"] if checked else []
+            for name in ["cuemu"] + (["cuemu_check"] if checked else []):
+                run([self.cxx, *STANDARD, "-O2", "-fvisibility=hidden", *WARN, *mode, "-I", HERE, "-c",
+                     HERE / f"{name}.cc", "-o", folder / f"{name}.o"])
+            shutil.copy(HERE / "cuemu.h", folder / "cuemu.h")
+            run([self.cxx, *self._flags(checked, level), *QUIET, "-x", "c++-header", folder / "cuemu.h", "-o",
+                 folder / "prelude"])
+            os.replace(folder / "prelude", product)
+        self._once(product, build)
+        return folder
+
+    def kernels(self, cu, out, checked=False, level=1, defines=()):
+        """Compiles a .cu file, unchanged, into an object of emulated kernels. RuntimeError with the compiler's words."""
+        cu, out = pathlib.Path(cu).resolve(), pathlib.Path(out)
+        names, dynamic = scan(cu.read_text())
+        if not names:
+            raise RuntimeError(f"{cu}: no extern \"C\" __global__ kernel")
+        folder = self._prelude(checked, level)
+        rows = ",\n".join(f"    CUEMU_KERNEL({n})" for n in names)
+        storage = f"CUEMU_EXTERN_SHARED({dynamic[0]}, {dynamic[1]})" if dynamic else "CUEMU_NO_EXTERN_SHARED"
+        wrapper = out.with_name(out.name + ".cc")
+        wrapper.write_text(f'#include "{cu}"\n{storage}\nCUEMU_MODULE(\n{rows})\n')
+        include = ["-include-pch", folder / "cuemu.h.pch"] if self.clang else ["-include", folder / "cuemu.h"]
+        objects = sorted(folder.glob("*.o"))
+        part = out.with_name(out.name + ".o")
+        run([self.cxx, *self._flags(checked, level), *QUIET, *defines, *include, "-c", wrapper, "-o", part])
+        # The callbacks of the checks are ours: the sanitizer's own runtime is not linked.
+        run([self.cxx, "-shared", "-Wl,--no-undefined", part, *objects, "-o", out])
+        part.unlink()
+        wrapper.unlink()
+        return out
+
+    def environment(self, kernels=None, checked=False, seed=0, **settings):
+        """The environment in which an unchanged program runs. settings: poison, fail, leaks, args, devices."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CAMEO_EMU_")}
+        env["LD_LIBRARY_PATH"] = os.pathsep.join([str(self.libraries)] +
+                                                 [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p])
+        env["CAMEO_EMU_SEED"] = str(seed)
+        env["CAMEO_EMU_CHECK"] = str(int(checked))
+        if kernels:
+            env["CAMEO_EMU_KERNELS"] = str(pathlib.Path(kernels).resolve())
+        for name, value in settings.items():
+            env["CAMEO_EMU_" + name.upper()] = str(value)
+        return env
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("what", nargs=argparse.REMAINDER)
+    p.add_argument("-o", "--out", type=pathlib.Path)
+    p.add_argument("--checked", action="store_true")
+    p.add_argument("--cxx")
+    p.add_argument("-O", "--level", default="1")
+    p.add_argument("--run", action="store_true")
+    p.add_argument("--tools", action="store_true")
+    p.add_argument("--kernels", type=pathlib.Path)
+    p.add_argument("--seed", type=int, default=0)
+    args = p.parse_args()
+    tools = Tools(args.cxx)
+    if args.tools:
+        print(tools.libraries)
+        return 0
+    if not args.what:
+        p.error("nothing to compile or run")
+    if args.run:
+        env = tools.environment(args.kernels, args.checked, args.seed)
+        os.execvpe(args.what[0], args.what, env)
+    cu = pathlib.Path(args.what[0])
+    try:
+        tools.kernels(cu, args.out or cu.with_suffix(".so"), args.checked, args.level)
+    except RuntimeError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
