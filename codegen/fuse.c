@@ -425,6 +425,7 @@ void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report)
     x.f.unknown = FUSE_UNKNOWN;
     report->kernels_before = mod->nkernels;
     report->work_before = module_work(mod, FUSE_UNKNOWN);
+    fuse_fold(&x.f);
     hoist_reductions(&x.f);
     x.writers = NEWS(x.f.arena, uint32_t, mod->buffers.len);
     x.pinned = NEWS(x.f.arena, bool, mod->buffers.len);

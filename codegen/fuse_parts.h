@@ -62,6 +62,9 @@ bool kernel_multiplies(Fuse *f, const Stmt *body, BufferId b);
 // The position of an element.
 Index fuse_linear(Fuse *f, BufferId b, const Index *at);
 
+// Weights of one element become constants in all kernels (codegen/fuse_fold.c).
+void fuse_fold(Fuse *f);
+
 // ---- rewriting (codegen/fuse_rewrite.c)
 // A copy of statements with every expression and index mapped.
 Stmt *stmts_map(Fuse *f, const Stmt *s, const ExprMap *map);
