@@ -224,6 +224,26 @@ static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
     return !rows || !old->point || now->rows;
 }
 
+static void accept(Fusion *x, Trial *t, uint32_t reader, Stmt *body)
+{
+    vec_push(x->f.arena, &t->readers, reader);
+    vec_push(x->f.arena, &t->bodies, body);
+    t->work += fuse_work(&x->f, scheduled(&x->f, body));
+}
+
+// One-hot rows times a table of weights: the product is gone, or nothing is done.
+static bool try_lookup(Fusion *x, Trial *t, uint32_t reader)
+{
+    const Place *c = &x->places.at[reader], *p = &x->places.at[t->producer];
+    Stmt *body = inline_point(&x->f, c->step->kernel->body, &t->p, t->vars);
+    body = solve_lookups(&x->f, body);
+    Shape now = shape_of(&x->f, body);
+    if (now.reduces || now.overflows || !is_small_enough(x, body, c, p))
+        return false;
+    accept(x, t, reader, body);
+    return true;
+}
+
 static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
 {
     Fuse *f = &x->f;
@@ -239,7 +259,7 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
     Stmt *old = c->step->kernel->body;
     bool multiplies = kernel_multiplies(f, old, b);
     if (multiplies && !t->view)
-        return false;
+        return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
     Shape before = shape_of(f, split_loops(f, old));
     if (before.data_extents || (before.product && t->shape.product))
         return false;
@@ -249,9 +269,7 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
     if ((multiplies && split != body && split_loops(f, old) == old) ||
         !keeps_schedules(t, &before, &now) || !is_small_enough(x, body, c, p))
         return false;
-    vec_push(f->arena, &t->readers, reader);
-    vec_push(f->arena, &t->bodies, body);
-    t->work += fuse_work(f, scheduled(f, body));
+    accept(x, t, reader, body);
     return true;
 }
 
@@ -397,6 +415,15 @@ static void visit(Fusion *x, uint32_t producer)
         commit(x, &t);
 }
 
+// A condition that a cast reads must be inside the cast before that meets a product.
+static bool is_early(const Place *p)
+{
+    Point point = {.store = NULL};
+    if (p->buffers)
+        point = point_of(p->step->kernel->body);
+    return point.store && is_condition(point.store->value);
+}
+
 // ---- the result ------------------------------------------------------------------------------------
 
 static Step *sweep(Fusion *x, Step *s, uint32_t *at)
@@ -435,6 +462,9 @@ void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report)
     for (uint32_t i = 1; i < x.places.len; i++)
         x.work += x.places.at[i].work;
     x.limit = x.work * target->growth;
+    for (uint32_t i = 1; i < x.places.len; i++)
+        if (is_early(&x.places.at[i]))
+            visit(&x, i);
     for (uint32_t i = x.places.len - 1; i > 0; i--)
         visit(&x, i);
     uint32_t at = 1;

@@ -62,8 +62,14 @@ bool kernel_multiplies(Fuse *f, const Stmt *body, BufferId b);
 // The position of an element.
 Index fuse_linear(Fuse *f, BufferId b, const Index *at);
 
-// Weights of one element become constants in all kernels (codegen/fuse_fold.c).
+// What is known of weights becomes constants and indices in all kernels (codegen/fuse_fold.c).
 void fuse_fold(Fuse *f);
+
+// ---- look-ups (codegen/fuse_lookup.c)
+bool is_condition(const Expr *e); // integers are equal
+bool is_one_hot(const Expr *e);   // 1 where integers are equal, else 0
+// One-hot products in a copy of the statements become look-ups.
+Stmt *solve_lookups(Fuse *f, Stmt *body);
 
 // ---- rewriting (codegen/fuse_rewrite.c)
 // A copy of statements with every expression and index mapped.
