@@ -323,15 +323,29 @@ static void bind_input(Lower *l, ValueId id)
     vec_push(l->arena, &l->module->inputs, b);
 }
 
+// The operator that a value comes from, else the first that reads it: what a refusal names.
+static Str operator_beside(const Model *m, ValueId id)
+{
+    const Value *v = &m->values.at[id];
+    if (v->def == DEF_NODE && v->node)
+        return node_at(m, v->node)->op;
+    for (NodeId n = 1; n < m->nodes.len; n++)
+        for (uint32_t i = 0; i < node_at(m, n)->nin; i++)
+            if (node_at(m, n)->in[i] == id)
+                return node_at(m, n)->op;
+    return STR_NONE;
+}
+
 static bool value_is_usable(Lower *l, ValueId id, const char *what)
 {
     const Value *v = value_at(l->model, id);
     if (v->kind == TYPE_TENSOR && dtype_is_lowered(v->dtype) && v->rank >= 0 && v->rank <= MAX_RANK)
         return true;
+    Str op = str_escaped(l->arena, operator_beside(l->model, id));
     if (!l->state->failed)
         diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
-             "not supported: %s %.*s is no tensor of numbers with a known rank", what,
-             STR_ARG(str_escaped(l->arena, v->name)));
+             "not supported: %.*s%s%s %.*s is no tensor of numbers with a known rank", STR_ARG(op),
+             op.len ? ": " : "", what, STR_ARG(str_escaped(l->arena, v->name)));
     l->state->failed = true;
     return false;
 }

@@ -10,6 +10,8 @@ ValueId clone_mapped(const Clone *c, ValueId v)
 static ValueId clone_value(Clone *c, ValueId v, GraphId to)
 {
     Model *m = c->m;
+    if (v == 0)
+        return 0;
     Value old = *value_at(m, v);
     Str name = c->prefix.len ? str_printf(m->arena, "%.*s/%.*s#%u", STR_ARG(c->prefix),
                                           STR_ARG(old.name), m->values.len)

@@ -176,19 +176,25 @@ CAMEO_FN void cameo_cuda_launch(cameo_context *c, int32_t kernel, int64_t points
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* An algorithm runs once before it is captured, with its result going to memory of its own. */
+/* An algorithm runs once before it is captured, on zeros of its own. */
 CAMEO_FN int cameo_warm_product(cameo_context *c, cameo_lt_plan *plan, const cameo_product *s)
 {
     cameo_cuda *g = cameo_cuda_of(c);
     cameo_product warm = *s;
-    int64_t size = s->is_double ? 8 : 4;
+    int64_t size = s->is_double ? 8 : 4, last = s->batch - 1;
+    int64_t a = size * (last * s->a_stride + (s->a_transposed ? s->depth : s->rows) * s->a_ld);
+    int64_t b = size * (last * s->b_stride + (s->b_transposed ? s->columns : s->depth) * s->b_ld);
+    int64_t y = size * (last * s->y_stride + s->rows * s->y_ld);
+    size_t bytes = (size_t)(cameo_aligned(a) + cameo_aligned(b) + y);
     if (!g->workspace)
         CAMEO_CU(c, cuMemAlloc, &g->workspace, CAMEO_LT_WORKSPACE);
-    size *= (s->batch - 1) * s->y_stride + s->rows * s->y_ld;
-    CAMEO_CU(c, cuMemAlloc, &warm.y, (size_t)size);
+    CAMEO_CU(c, cuMemAlloc, &warm.a, bytes);
+    CAMEO_CU(c, cuMemsetD8, warm.a, 0, bytes);
+    warm.b = warm.a + (uint64_t)cameo_aligned(a);
+    warm.y = warm.b + (uint64_t)cameo_aligned(b);
     int status = cameo_lt_multiply(&g->lt, plan, &warm, g->workspace, g->stream);
     CAMEO_CU(c, cuStreamSynchronize, g->stream);
-    CAMEO_CU(c, cuMemFree, warm.y);
+    CAMEO_CU(c, cuMemFree, warm.a);
     if (status != 0)
         cameo_lt_drop(&g->lt, plan);
     plan->is_warm = 1;
@@ -393,9 +399,10 @@ CAMEO_FN int cameo_cuda_grow(cameo_context *c, uint64_t *at, int64_t *size, int6
     CAMEO_CU(c, cuMemAlloc, &moved, (size_t)cameo_aligned(bytes < 1 ? 1 : bytes));
     if (*at && keep > 0)
         CAMEO_CU(c, cuMemcpyDtoD, moved, *at, (size_t)keep);
-    cameo_cuda_forget(g);
-    if (*at)
+    if (*at) {
+        cameo_cuda_forget(g);
         CAMEO_CU(c, cuMemFree, *at);
+    }
     *at = moved;
     *size = bytes;
     return 0;
@@ -406,9 +413,10 @@ CAMEO_FN int cameo_cuda_pin(cameo_context *c, cameo_pinned *p, int64_t bytes)
     cameo_cuda *g = cameo_cuda_of(c);
     if (p->at && bytes <= p->size)
         return 0;
-    cameo_cuda_forget(g);
-    if (p->at)
+    if (p->at) {
+        cameo_cuda_forget(g);
         CAMEO_CU(c, cuMemFreeHost, p->at);
+    }
     p->at = NULL;
     CAMEO_CU(c, cuMemAllocHost, &p->at, (size_t)cameo_aligned(bytes < 1 ? 1 : bytes));
     p->size = bytes;
@@ -463,10 +471,8 @@ CAMEO_FN int cameo_cuda_output(cameo_context *c, int32_t i, uint64_t at, int32_t
     int64_t bytes = cameo_bytes(cameo_dtype_size(c->program->model->outputs[i].dtype), rank, dims);
     if (bytes < 0 || g->failed)
         return g->failed ? -1 : cameo_fail(c, "an output needs more memory than there is");
-    if (!g->pinned_outputs[i].at || bytes > g->pinned_outputs[i].size) {
-        if (cameo_cuda_flush(c) != 0 || cameo_cuda_pin(c, &g->pinned_outputs[i], bytes) != 0)
-            return -1;
-    }
+    if (cameo_cuda_pin(c, &g->pinned_outputs[i], bytes) != 0)
+        return -1;
     cameo_cuda_copy(c, CAMEO_OP_COPY_OUT, at, g->pinned_outputs[i].at, bytes);
     cameo_set_output(c, i, g->pinned_outputs[i].at, rank, dims);
     return 0;

@@ -49,6 +49,7 @@ typedef struct cameo_cu_copy_node { /* CUDA_MEMCPY3D_v2 */
     X(cuMemcpyHtoD, (uint64_t, const void *, size_t))                                              \
     X(cuMemcpyDtoH, (void *, uint64_t, size_t))                                                    \
     X(cuMemcpyDtoD, (uint64_t, uint64_t, size_t))                                                  \
+    X(cuMemsetD8, (uint64_t, unsigned char, size_t))                                               \
     X(cuMemcpyHtoDAsync, (uint64_t, const void *, size_t, void *))                                 \
     X(cuMemcpyDtoHAsync, (void *, uint64_t, size_t, void *))                                       \
     X(cuStreamCreate, (void **, unsigned))                                                         \

@@ -1,55 +1,73 @@
 #!/usr/bin/env python3
-"""Runs the backend suite through cameo and prints passes, refusals and failures by operator.
+"""Runs the backend suite through compiled C and prints passes, refusals and failures by operator.
 
-    python3 run.py --cameo PATH --suite DIR [--device cpu|cuda] [--filter RE] [-j N] [--json OUT] [--floor FILE]
+    python3 run.py --cameo PATH --suite DIR [--filter RE] [--every N] [--jobs N] [--json OUT] [--floor FILE]
+                   [--compiler gcc|clang-19] [--sanitize] [--gemm HOW] [--no-override] [--no-fuse]
+                   [--via batch|run] [--device cpu|cuda] [--checked]
 
-A case passes when `cameo verify` finds every output equal within the case's own tolerance. It is refused when
-cameo says so, before anything runs, naming what is not supported. Anything else is a failure. There is no list
-of exceptions to skip; where expected values are noise (NOISE below) the table says so. The floor may only rise.
+A case passes when every output of every data set is equal within the case's own tolerance. It is refused when
+cameo says so, before anything runs, naming what is not supported. Anything else is a failure, also C that the
+compiler warns of. There is no list of exceptions to skip; where expected values are noise (batch.NOISE) the table
+says so. The floor in the repository may only rise.
+
+`batch` (the default) compiles each case to C and a few hundred of them in one translation unit. `run` goes through
+`cameo verify`, one process and one just-in-time compilation a case. `--device cuda` runs the kernels under the
+emulator of tests/cuda, no GPU being needed; `--via run` runs them on a real one.
 """
 import argparse
 import collections
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
+import time
+
+import batch
+import cuda  # noqa: F401: adds its target
 
 
-# Cases whose expected values are rounding noise of NumPy's float32 FFT, where zero is right: judged to 1e-6.
-NOISE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
-
-
-def operators(folder):
-    import onnx
-    model = onnx.load(folder / "model.onnx", load_external_data=False)
-    return sorted({n.op_type for n in model.graph.node})
-
-
-def run_case(args, folder):
-    tolerance = json.loads((folder / "tolerance.json").read_text())
-    atol = NOISE.get(folder.name, tolerance["atol"])
-    command = [args.cameo, "verify", str(folder / "model.onnx"), "--rtol", str(tolerance["rtol"]), "--atol", str(atol), "--device", args.device]
-    if args.device == "cpu":
-        command = command[:-2]
+def verify_case(options, case):
+    """Through `cameo verify`: the comparison is Cameo's own."""
+    command = [options.cameo, "verify", str(case.folder / "model.onnx"), "--rtol", str(case.rtol),
+               "--atol", str(case.atol)]
+    command += ["--device", options.device] if options.device != "cpu" else []
+    command += ["--no-override"] if options.no_override else []
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, errors="replace")
     except subprocess.TimeoutExpired:
-        return "failed", "takes over 300 s"
-    said = done.stderr + done.stdout
+        return case.end("failed", "takes over 300 s")
+    said = (done.stderr + done.stdout).strip().splitlines()
     if done.returncode == 0:
-        return "passed", ""
-    if done.returncode == 1 and re.search(r"not supported", done.stderr):
-        return "refused", next(line for line in said.splitlines() if "not supported" in line)
+        return case.end("passed")
+    if done.returncode == 1 and "not supported" in done.stderr:
+        return case.end("refused", next(line for line in said if "not supported" in line))
     kind = "crashed" if done.returncode < 0 or done.returncode > 100 else "failed"
-    return kind, f"exit {done.returncode}: " + (" | ".join(said.strip().splitlines()[-4:]))[:600]
+    return case.end(kind, f"exit {done.returncode}: " + " | ".join(said[-4:]))
 
 
-def table(results, suite):
+def run_all(options, root, cases):
+    """Seconds by stage."""
+    begin = time.monotonic()
+    if options.via == "run":
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda c: verify_case(options, c), cases))
+        return {"verify": time.monotonic() - begin}
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+        return batch.build_and_run(options, root, options.keep.resolve(), cases)
+    with tempfile.TemporaryDirectory(prefix="conformance-") as work:
+        return batch.build_and_run(options, root, pathlib.Path(work), cases)
+
+
+def print_table(cases):
     rows = collections.defaultdict(collections.Counter)
-    for name, (status, _) in results.items():
-        rows[operators_cached(suite / name)][status] += 1
+    for case in cases:
+        kinds = sorted({n.op_type for n in case.model.graph.node})
+        rows[kinds[0] if len(kinds) == 1 else "(several)"][case.status] += 1
     print(f"{'operator':32} passed refused failed crashed")
     for op in sorted(rows):
         c = rows[op]
@@ -57,43 +75,67 @@ def table(results, suite):
             print(f"{op:32} {c['passed']:6} {c['refused']:7} {c['failed']:6} {c['crashed']:7}")
 
 
-def operators_cached(folder):
-    ops = operators(folder)
-    return ops[0] if len(ops) == 1 else "(several)"
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--cameo", required=True)
+    p.add_argument("--suite", required=True, type=pathlib.Path)
+    p.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    p.add_argument("--via", default="batch", choices=["batch", "run"])
+    p.add_argument("--filter", default="", help="a regular expression of case names")
+    p.add_argument("--every", type=int, default=1, help="only every Nth case")
+    p.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 2)
+    p.add_argument("--unit", type=int, default=250, help="cases to a translation unit")
+    p.add_argument("--limit", type=int, help="seconds a data set may take (default 120; 1200 with --sanitize)")
+    p.add_argument("--compiler", default="gcc")
+    p.add_argument("--sanitize", action="store_true", help="AddressSanitizer and UndefinedBehaviorSanitizer")
+    p.add_argument("--gemm", choices=["auto", "packed", "openblas", "loops"])
+    p.add_argument("--checked", action="store_true", help="cuda: every access of the emulated kernels is checked")
+    p.add_argument("--no-override", action="store_true")
+    p.add_argument("--no-fuse", action="store_true")
+    p.add_argument("--keep", type=pathlib.Path, help="leave emitted C and programs there")
+    p.add_argument("--json", type=pathlib.Path)
+    p.add_argument("--floor", type=pathlib.Path)
+    p.add_argument("--verbose", action="store_true", help="print why cases are refused")
+    options = p.parse_args()
+    options.limit = options.limit or (1200 if options.sanitize else 120)
+    return options
+
+
+def below_floor(options, passed):
+    """The floor holds for the whole suite only; where more pass it asks to be raised."""
+    if not options.floor or options.filter or options.every > 1:
+        return False
+    floor = json.loads(options.floor.read_text()).get(options.device, 0)
+    if passed < floor:
+        print(f"below the floor of {floor}")
+    elif passed > floor:
+        print(f"above the floor of {floor}: raise it in {options.floor.name}")
+    return passed < floor
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--cameo", required=True)
-    p.add_argument("--suite", required=True, type=pathlib.Path)
-    p.add_argument("--device", default="cpu")
-    p.add_argument("--filter", default="")
-    p.add_argument("-j", type=int, default=2)
-    p.add_argument("--json", type=pathlib.Path)
-    p.add_argument("--floor", type=pathlib.Path)
-    p.add_argument("--verbose", action="store_true")
-    args = p.parse_args()
-    names = [c["name"] for c in json.loads((args.suite / "cases.json").read_text())]
-    names = [n for n in names if re.search(args.filter, n)]
-    with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
-        results = dict(zip(names, pool.map(lambda n: run_case(args, args.suite / n), names)))
-    counts = collections.Counter(status for status, _ in results.values())
-    table(results, args.suite)
-    for name, (status, why) in sorted(results.items()):
-        if status in ("failed", "crashed") or (args.verbose and status == "refused"):
-            print(f"{status} {name}: {why}")
-    for name in sorted(NOISE.keys() & results.keys()):
-        print(f"judged with atol {NOISE[name]:g}: {name}")
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=1))
-    print(f"{len(names)} cases: {counts['passed']} passed, {counts['refused']} refused, "
-          f"{counts['failed']} failed, {counts['crashed']} crashed ({args.device})")
-    bad = counts["failed"] + counts["crashed"]
-    if args.floor and not args.filter:
-        floor = json.loads(args.floor.read_text()).get(args.device, 0)
-        if counts["passed"] < floor:
-            print(f"below the floor of {floor}")
-            bad += 1
+    options = arguments()
+    options.cameo = str(pathlib.Path(options.cameo).resolve())
+    options.suite = options.suite.resolve()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    rows = [r for r in json.loads((options.suite / "cases.json").read_text())
+            if re.search(options.filter, r["name"])][::options.every]
+    cases = [batch.Case(i, options.suite / r["name"], r["kind"]) for i, r in enumerate(rows)]
+    seconds = run_all(options, root, cases)
+    counts = collections.Counter(c.status for c in cases)
+    print_table(cases)
+    for case in sorted(cases, key=lambda c: c.name):
+        if case.status in ("failed", "crashed") or (options.verbose and case.status == "refused"):
+            print(f"{case.status} {case.name}: {case.reason}")
+    for case in cases:
+        if case.name in batch.NOISE:
+            print(f"judged with atol {case.atol:g}: {case.name}")
+    if options.json:
+        options.json.write_text(json.dumps({c.name: [c.status, c.reason] for c in cases}, indent=1))
+    bad = counts["failed"] + counts["crashed"] + below_floor(options, counts["passed"])
+    print("seconds: " + ", ".join(f"{k} {v:.1f}" for k, v in seconds.items()))
+    print(f"{len(cases)} cases: {counts['passed']} passed, {counts['refused']} refused, "
+          f"{counts['failed']} failed, {counts['crashed']} crashed ({options.device})")
     sys.exit(1 if bad else 0)
 
 
