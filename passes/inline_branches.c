@@ -51,6 +51,8 @@ static void count_names(Inliner *in)
 static void move_value(Inliner *in, ValueId v, NodeId holder)
 {
     Value *value = value_at(in->m, v);
+    if (v == 0)
+        return;
     value->graph = node_at(in->m, holder)->graph;
     if (v >= in->nvalues)
         return;

@@ -33,7 +33,9 @@ typedef struct Sink {
     uint32_t at;   // its place there
     GraphId branch[2];
     uint32_t nvalues;   // before the first copy
+    uint32_t room;      // for outputs of the If
     uint8_t *depends;   // by value: on an output of the If
+    uint8_t *behind;    // by value: on an output of the If, and its node has not moved
     uint8_t *unsettled; // by value: of a rank that differs
     uint8_t *used;      // by value: scratch of searches
     uint8_t *moved;     // by place in the graph: copied into the branches
@@ -68,7 +70,8 @@ static void see_node(void *context, NodeId n)
     for (uint32_t i = 0; i < node->nattrs; i++) {
         const Graph *g = node->attrs[i].g ? graph_at(u->m, node->attrs[i].g) : NULL;
         for (uint32_t k = 0; g && k < g->outputs.len; k++)
-            see_use(u, g->outputs.at[k].value);
+            if (value_at(u->m, g->outputs.at[k].value)->graph != node->attrs[i].g)
+                see_use(u, g->outputs.at[k].value);
     }
 }
 
@@ -99,8 +102,10 @@ static void mark_uses(const Sink *s, NodeId n, uint8_t *mark)
 
 static bool is_undecided(const Model *m, const Node *n)
 {
-    return node_is(n, "If") && n->nin && n->in[0] && !value_at(m, n->in[0])->constant &&
-           node_graph(n, "then_branch") && node_graph(n, "else_branch") && !n->fault.at;
+    GraphId yes = node_graph(n, "then_branch"), no = node_graph(n, "else_branch");
+    return node_is(n, "If") && n->nin && n->in[0] && !value_at(m, n->in[0])->constant && yes &&
+           no && graph_at(m, yes)->outputs.len >= n->nout &&
+           graph_at(m, no)->outputs.len >= n->nout && !n->fault.at;
 }
 
 // The ranks that v may have, by the branches that it may come from; false if one is not known.
@@ -131,24 +136,25 @@ static bool is_of_two_ranks(const Model *m, ValueId v)
     return v && value_at(m, v)->rank < 0 && ranks_of(m, v, &ranks) && (ranks & (ranks - 1));
 }
 
-// Does anything but the graph's outputs use an output of the If that has two ranks?
+// Marks what nodes use; what a graph only hands out stays unmarked, unless it comes from outside.
+static void mark_used_by_nodes(Sink *s)
+{
+    UseSearch u = {.m = s->m, .mark = s->used, .nvalues = s->nvalues};
+    graph_walk(s->m, s->m->main, see_node, &u);
+}
+
+// Does a node use an output of the If that has two ranks? They are marked then.
 static bool has_work(Sink *s, NodeId n)
 {
     const Node *node = node_at(s->m, n);
-    const Graph *g = graph_at(s->m, node->graph);
     bool any = false;
     if (!is_undecided(s->m, node))
         return false;
-    for (uint32_t o = 0; o < node->nout; o++) {
+    for (uint32_t o = 0; o < node->nout; o++)
+        any |= s->used[node->out[o]] && is_of_two_ranks(s->m, node->out[o]);
+    for (uint32_t o = 0; any && o < node->nout; o++)
         s->unsettled[node->out[o]] = is_of_two_ranks(s->m, node->out[o]);
-        any |= s->unsettled[node->out[o]];
-    }
-    bool used = false;
-    for (uint32_t i = 0; any && i < g->nodes.len && !used; i++)
-        used = uses_any(s, g->nodes.at[i], s->unsettled);
-    for (uint32_t o = 0; !used && o < node->nout; o++)
-        s->unsettled[node->out[o]] = 0;
-    return used;
+    return any;
 }
 
 // The first If to work on in a graph or below, of what can run at all; 0 if there is none.
@@ -175,10 +181,12 @@ static uint32_t add_output(Sink *s, ValueId v)
 {
     Model *m = s->m;
     Node *n = node_at(m, s->holder);
-    ValueId *out = NEWS(m->arena, ValueId, n->nout + 1u);
-    memcpy(out, n->out, n->nout * sizeof *out);
-    out[n->nout] = v;
-    n->out = out;
+    if (n->nout == s->room) {
+        ValueId *out = NEWS(m->arena, ValueId, s->room = 2 * s->room + 8);
+        memcpy(out, n->out, n->nout * sizeof *out);
+        n->out = out;
+    }
+    n->out[n->nout] = v;
     for (int b = 0; b < 2; b++)
         vec_push(m->arena, &graph_at(m, s->branch[b])->outputs,
                  ((ValueInfo){.value = clone_mapped(&s->clone[b], v), .has = 1}));
@@ -203,6 +211,8 @@ static void move_node(Sink *s, uint32_t place)
     Model *m = s->m;
     NodeId n = graph_at(m, s->graph)->nodes.at[place];
     s->moved[place] = 1;
+    for (uint32_t o = 0; o < node_at(m, n)->nout; o++)
+        s->behind[node_at(m, n)->out[o]] = 0;
     for (int b = 0; b < 2; b++) {
         NodeId copy = clone_node(&s->clone[b], n, s->branch[b]);
         graph_append(m, s->branch[b], copy);
@@ -247,14 +257,16 @@ static void visit(Sink *s, uint32_t place)
     NodeId n = graph_at(s->m, s->graph)->nodes.at[place];
     if (!uses_any(s, n, s->depends))
         return;
+    bool gap = uses_any(s, n, s->behind);
     for (uint32_t o = 0; o < node_at(s->m, n)->nout; o++)
-        s->depends[node_at(s->m, n)->out[o]] = 1;
-    s->depends[0] = 0;
+        s->depends[node_at(s->m, n)->out[o]] = s->behind[node_at(s->m, n)->out[o]] = 1;
+    s->depends[0] = s->behind[0] = 0;
     if (!uses_any(s, n, s->unsettled)) {
         infer_node(s->m, n, NULL); // of settled operands more may be known now
         return;
     }
-    move_needed(s, place);
+    if (gap)
+        move_needed(s, place);
     move_node(s, place);
 }
 
@@ -329,6 +341,7 @@ static void begin(Sink *s, NodeId holder)
     for (s->at = 0; graph_at(m, s->graph)->nodes.at[s->at] != holder; s->at++)
         ;
     const Node *n = node_at(m, holder);
+    s->room = n->nout;
     for (int b = 0; b < 2; b++) {
         s->clone[b].m = m;
         s->clone[b].nmap = s->nvalues;
@@ -351,8 +364,10 @@ static bool sink_one(Sink *s, bool *any)
     s->scratch = arena_new();
     s->nvalues = s->m->values.len;
     s->depends = NEWS(s->scratch, uint8_t, s->nvalues);
+    s->behind = NEWS(s->scratch, uint8_t, s->nvalues);
     s->unsettled = NEWS(s->scratch, uint8_t, s->nvalues);
     s->used = NEWS(s->scratch, uint8_t, s->nvalues);
+    mark_used_by_nodes(s);
     NodeId n = find_if(s, s->m->main);
     *any = n != 0;
     bool ok = true;

@@ -129,6 +129,16 @@ class Target:
         blas = ["-lopenblas"] if self.options.gemm == "openblas" else []
         return [self.options.compiler, *self.flags, *objects, "-o", out, *blas, "-lm"]
 
+    def compile_unit(self, cases, name):
+        """One unit of these cases: None, or what the compiler said."""
+        text = "".join(f'#include "{c.symbol}{self.ending}"\n' for c in cases)
+        (self.work / (name + self.ending)).write_text(text)
+        return call(self, self.compile_command(name + self.ending, name + ".o"))
+
+    def environment(self, name):
+        """In which the cases of a unit run."""
+        return self.env
+
     def driver_sources(self):
         return [str(self.root / "runtime" / f"cameo_{n}.c") for n in ("main", "io", "pb")]
 
@@ -180,25 +190,18 @@ def make_units(target, cases, size, jobs):
     return [sorted(u[1], key=lambda c: c.number) for u in units if u[1]]
 
 
-def compile_cases(target, cases, name):
-    """One unit of these cases: None, or what the compiler said."""
-    text = "".join(f'#include "{c.symbol}{target.ending}"\n' for c in cases)
-    (target.work / (name + target.ending)).write_text(text)
-    return call(target, target.compile_command(name + target.ending, name + ".o"))
-
-
 def compile_unit(target, unit, name):
     """The object of a unit; cases that the compiler rejects are failed and left out."""
-    said = compile_cases(target, unit, name)
+    said = target.compile_unit(unit, name)
     if said is None:
         return name + ".o"
     for case in unit:
-        alone = compile_cases(target, [case], f"{name}_{case.symbol}")
+        alone = target.compile_unit([case], f"{name}_{case.symbol}")
         if alone is not None:
             first = next((line for line in alone.splitlines() if "error" in line), alone[:300])
             case.end("failed", "the C compiler: " + first)
     rest = [c for c in unit if c.status is None]
-    if len(rest) == len(unit) or (rest and compile_cases(target, rest, name) is not None):
+    if len(rest) == len(unit) or (rest and target.compile_unit(rest, name) is not None):
         for case in rest:
             case.end("failed", "its unit is rejected by the C compiler: " + said[:300])
     return name + ".o" if any(c.status is None for c in unit) else None
@@ -216,14 +219,14 @@ def link(target, cases, objects):
 # ---- running ---------------------------------------------------------------------------------------------------
 
 
-def run_jobs(target, jobs):
-    """Exit status by (case, data set) of one process of the driver."""
+def run_jobs(target, unit, jobs):
+    """Exit status by (case, data set) of one process of the driver, all of one unit."""
     lines = "".join(f"{c.number}\t{target.options.limit}\t{s}\t{out_of(target, c, s)}\n"
                     for c, s in jobs)
     for c, s in jobs:
         out_of(target, c, s).mkdir(parents=True, exist_ok=True)
     done = subprocess.run([target.work / "driver"], cwd=target.work, input=lines, text=True,
-                          capture_output=True, env=target.env)
+                          capture_output=True, env=target.environment(unit))
     statuses = [int(line.split("\t")[1]) for line in done.stdout.splitlines()]
     statuses += [None] * (len(jobs) - len(statuses))
     return list(zip(jobs, statuses))
@@ -278,9 +281,11 @@ def build_and_run(options, root, work, cases):
         if open_cases:
             link(target, open_cases, [o for o in objects if o])
             lap("link")
-            jobs = [(c, s) for c in open_cases for s in c.sets]
-            parts = [jobs[i::options.jobs] for i in range(options.jobs)]
-            ran = [r for part in pool.map(lambda p: run_jobs(target, p), parts) for r in part]
+            parts = []
+            for k, unit in enumerate(units):
+                jobs = [(c, s) for c in unit if c.status is None for s in c.sets]
+                parts += [(f"unit{k}", jobs[i::options.jobs]) for i in range(options.jobs)]
+            ran = [r for part in pool.map(lambda p: run_jobs(target, *p), parts) for r in part]
             lap("run")
             for (case, data), status in ran:
                 if case.status is None:

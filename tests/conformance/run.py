@@ -3,7 +3,7 @@
 
     python3 run.py --cameo PATH --suite DIR [--filter RE] [--every N] [--jobs N] [--json OUT] [--floor FILE]
                    [--compiler gcc|clang-19] [--sanitize] [--gemm HOW] [--no-override] [--no-fuse]
-                   [--via batch|run] [--device cpu|cuda]
+                   [--via batch|run] [--device cpu|cuda] [--checked]
 
 A case passes when every output of every data set is equal within the case's own tolerance. It is refused when
 cameo says so, before anything runs, naming what is not supported. Anything else is a failure, also C that the
@@ -11,7 +11,8 @@ compiler warns of. There is no list of exceptions to skip; where expected values
 says so. The floor in the repository may only rise.
 
 `batch` (the default) compiles each case to C and a few hundred of them in one translation unit. `run` goes through
-`cameo verify`, one process and one just-in-time compilation a case.
+`cameo verify`, one process and one just-in-time compilation a case. `--device cuda` runs the kernels under the
+emulator of tests/cuda, no GPU being needed; `--via run` runs them on a real one.
 """
 import argparse
 import collections
@@ -26,6 +27,7 @@ import tempfile
 import time
 
 import batch
+import cuda  # noqa: F401: adds its target
 
 
 def verify_case(options, case):
@@ -87,6 +89,7 @@ def arguments():
     p.add_argument("--compiler", default="gcc")
     p.add_argument("--sanitize", action="store_true", help="AddressSanitizer and UndefinedBehaviorSanitizer")
     p.add_argument("--gemm", choices=["auto", "packed", "openblas", "loops"])
+    p.add_argument("--checked", action="store_true", help="cuda: every access of the emulated kernels is checked")
     p.add_argument("--no-override", action="store_true")
     p.add_argument("--no-fuse", action="store_true")
     p.add_argument("--keep", type=pathlib.Path, help="leave emitted C and programs there")

@@ -8,7 +8,8 @@
 //                      must be one (build.py writes it where the fatbin would be)
 //   CAMEO_EMU_SEED     0: everything in its own order, graphs newest first; else random orders
 //   CAMEO_EMU_CHECK    1: kernels are instrumented, every access is checked
-//   CAMEO_EMU_POISON   runs (default): before a graph that copies inputs in; always; never
+//   CAMEO_EMU_POISON   runs (default): before a graph that copies inputs in, or is the first since a thread
+//                      took the context; always; never
 //   CAMEO_EMU_FAIL     NAME:N  the N-th call of the entry point NAME fails
 //   CAMEO_EMU_LEAKS    1: what is still allocated when the process ends is a fault
 //   CAMEO_EMU_ARGS     terminated: a null must end each array of pointers to arguments
@@ -208,6 +209,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext c)
         contexts.pop_back();
     if (c)
         contexts.push_back(c);
+    graphs_begin();
     return done(entry, CUDA_SUCCESS);
 }
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext *c)

@@ -94,7 +94,9 @@ bool stream_known(CUstream s);
 CUresult stream_push(CUstream s, Op op);
 void streams_drain(bool all);
 bool streams_capturing();
-bool graph_runs(); // whether the operation that runs now is a node
+bool graph_runs();
+// A thread takes the context: what follows is a run of its own.
+void graphs_begin(); // whether the operation that runs now is a node
 CUresult graph_add(CUgraphNode *out, CUgraph g, const CUgraphNode *before, size_t count, Op op);
 CUresult graph_exec_set(CUgraphExec e, CUgraphNode node, Op op);
 size_t streams_live();

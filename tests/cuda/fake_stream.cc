@@ -47,10 +47,13 @@ size_t pick(const std::vector<size_t> &ready)
     return (size_t)((d >> 32) % ready.size());
 }
 
+bool fresh = true; // no graph ran since a thread took the context
+
 void run_graph(CUgraphExec exec)
 {
-    bool begins = exec->copies_in || std::none_of(execs.begin(), execs.end(),
-                                                  [](CUgraphExec e) { return e->copies_in; });
+    // A run begins with its inputs or with its context; graphs after that, of the same run, read what it wrote.
+    bool begins = exec->copies_in || fresh;
+    fresh = false;
     if (settings.poison == "always" || (settings.poison == "runs" && begins))
         memory_poison_rest();
     memory_begin_op(false, nullptr);
@@ -180,6 +183,10 @@ bool streams_capturing()
 {
     return default_stream.capture ||
            std::any_of(streams.begin(), streams.end(), [](CUstream s) { return s->capture; });
+}
+void graphs_begin()
+{
+    fresh = true;
 }
 bool graph_runs()
 {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """real.py CAMEO ROOT [--filter RE] [--models DIR]: real models against their reference outputs, every data set.
 
-Each model goes four ways: a program compiled with gcc, one compiled with clang, `cameo run`, `cameo verify`. Outputs
-of the first three are compared here, with NumPy, by the tolerance beside the model (else rtol 1e-3, atol 1e-5). Where
+Each model goes five ways: a program compiled with gcc, one compiled with clang, `cameo run`, a program on the emulated
+CUDA device (tests/cuda), `cameo verify`. Outputs of the first four are compared here, with NumPy, by the tolerance beside the model (else rtol 1e-3, atol 1e-5). Where
 a data set holds the outputs in float64 too, the greatest distance from them is printed for Cameo and for the
 reference.
 
@@ -21,7 +21,9 @@ import tempfile
 import numpy as np
 import onnx
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "conformance"), str(TESTS / "cuda")]
+import program as cuda  # noqa: E402
 import values  # noqa: E402
 
 
@@ -38,8 +40,8 @@ def tolerance_of(folder):
     return stored.get("rtol", 1e-3), stored.get("atol", 1e-5)
 
 
-def call(command):
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=600)
+def call(command, env=None):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=600, env=env)
 
 
 def said(done):
@@ -82,15 +84,20 @@ def run_way(cameo, folder, way, scratch, worst):
     if way == "verify":
         done = call([cameo, "verify", model])
         return None if done.returncode == 0 else said(done)
-    program = scratch / way
-    if way != "run":
+    program, env = scratch / way, None
+    if way == "cuda":
+        try:
+            program, env = cuda.emulated(cameo, TESTS.parent, model, scratch)
+        except RuntimeError as problem:
+            return str(problem)[-600:]
+    elif way != "run":
         done = call([cameo, "compile", model, "-o", program, "--cc", way])
         if done.returncode != 0:
             return said(done)
     for data in sets_of(folder):
         out = scratch / f"{way}.{data.name}"
         command = [cameo, "run", model] if way == "run" else [program]
-        done = call([*command, *inputs_of(data), "-o", out, "--format", "pb"])
+        done = call([*command, *inputs_of(data), "-o", out, "--format", "pb"], env)
         why = said(done) if done.returncode else compare_set(folder, outputs, data, out, worst)
         if why:
             return why
@@ -108,7 +115,7 @@ def main():
     if models is None:
         print("SKIPPED: no real models here; set CAMEO_MODELS to a folder of them")
         return
-    ways, counts = ("gcc", "clang-19", "run", "verify"), {"agree": 0, "FAILED": 0}
+    ways, counts = ("gcc", "clang-19", "run", "cuda", "verify"), {"agree": 0, "FAILED": 0}
     for model in sorted(models.glob("*/model.onnx")):
         if not re.search(options.filter, model.parent.name):
             continue
