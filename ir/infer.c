@@ -655,10 +655,10 @@ static void count_weight(const TensorData *t, uint64_t *bytes, uint64_t *count)
     count[d]++;
 }
 
-static void count_declared(const ValueInfo *at, uint32_t n, uint64_t *count)
+static void count_declared(const Model *m, const ValueInfo *at, uint32_t n, uint64_t *count)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (at[i].type && at[i].type->kind == TYPE_TENSOR)
+        if (at[i].type && at[i].type->kind == TYPE_TENSOR && !value_at(m, at[i].value)->init)
             count[float_or_none(at[i].type->elem)]++;
 }
 
@@ -678,9 +678,9 @@ static bool is_copy(const Model *m, GraphId g)
     return owner && node_at(m, owner)->copy_of;
 }
 
-// The float dtype that most bytes of the weights (initializers, Constants) have. One weight in
-// float64 by mistake may outweigh all others: float64 is the model's own only where no more of its
-// weights, inputs and outputs have another.
+// The float dtype that most bytes of the weights (initializers, Constants) have. One weight of a
+// wrong dtype may outweigh all others, most of all in float64: what only one weight has, and
+// float64, is the model's own only where no more of its weights, inputs and outputs have another.
 static DType dominant_dtype(const Model *m)
 {
     uint64_t bytes[DT_COUNT] = {0}, count[DT_COUNT] = {0};
@@ -696,14 +696,14 @@ static DType dominant_dtype(const Model *m)
     }
     bytes[DT_NONE] = 0;
     DType best = greatest(bytes);
-    if (best != DT_F64 || !m->main)
+    if (!m->main || (best != DT_F64 && count[best] > 1))
         return best;
     const Graph *g = graph_at(m, m->main);
-    count_declared(g->inputs.at, g->inputs.len, count);
-    count_declared(g->outputs.at, g->outputs.len, count);
+    count_declared(m, g->inputs.at, g->inputs.len, count);
+    count_declared(m, g->outputs.at, g->outputs.len, count);
     count[DT_NONE] = 0;
     DType most = greatest(count);
-    return count[most] > count[DT_F64] ? most : DT_F64;
+    return best && count[most] > count[best] ? most : best;
 }
 
 void infer_model(Model *m, Diags *diags)
