@@ -221,11 +221,23 @@ static bool choose_roles(Match *m)
 // ---- what BLAS takes
 // -----------------------------------------------------------------------------
 
-static bool blas_fits(const Override *o)
+// Lines of `length` elements, `stride` apart, do not overlap.
+static bool lines_apart(Polys *polys, Index stride, Index length)
 {
-    bool a = poly_equals(o->ak, 1) || poly_equals(o->am, 1) || is_zero(o->am);
-    bool b = poly_equals(o->bn, 1) || poly_equals(o->bk, 1);
-    return a && b;
+    return poly_nonnegative(polys, poly_sub(polys, stride, length));
+}
+
+// One stride of each matrix is 1, and the other at least as long as a line of it: a window that
+// slides over a row is no matrix that BLAS can take.
+static bool blas_fits(Polys *polys, const Override *o)
+{
+    Index k = loop_extent(polys, o->k);
+    bool a = (poly_equals(o->ak, 1) && lines_apart(polys, o->am, k)) ||
+             (poly_equals(o->am, 1) && lines_apart(polys, o->ak, o->rows));
+    bool b = (poly_equals(o->bn, 1) && lines_apart(polys, o->bk, o->columns)) ||
+             (poly_equals(o->bk, 1) && lines_apart(polys, o->bn, k));
+    bool row = is_zero(o->am) && lines_apart(polys, o->ak, poly_const(polys, 1));
+    return b && (row || (a && lines_apart(polys, o->ym, o->columns)));
 }
 
 // ---- packing -----------------------------------------------------------------------------------
@@ -295,7 +307,7 @@ static bool override_kernel(Module *mod, Kernel *k, GemmKind kind, Arena *scratc
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
-    bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(&m.o);
+    bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o);
     if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
         return true;
     m.o.kind = blas ? kind : GEMM_PACKED;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the backend suite through compiled C and prints passes, refusals and failures by operator.
 
-    python3 run.py --cameo PATH --suite DIR [--filter RE] [--jobs N] [--json OUT] [--floor FILE]
+    python3 run.py --cameo PATH --suite DIR [--filter RE] [--every N] [--jobs N] [--json OUT] [--floor FILE]
                    [--compiler gcc|clang-19] [--sanitize] [--gemm HOW] [--no-override] [--no-fuse]
                    [--via batch|run] [--device cpu|cuda] [--checked]
 
@@ -82,9 +82,10 @@ def arguments():
     p.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     p.add_argument("--via", default="batch", choices=["batch", "run"])
     p.add_argument("--filter", default="", help="a regular expression of case names")
+    p.add_argument("--every", type=int, default=1, help="only every Nth case")
     p.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 2)
     p.add_argument("--unit", type=int, default=250, help="cases to a translation unit")
-    p.add_argument("--limit", type=int, default=120, help="seconds a data set may take")
+    p.add_argument("--limit", type=int, help="seconds a data set may take (default 120; 1200 with --sanitize)")
     p.add_argument("--compiler", default="gcc")
     p.add_argument("--sanitize", action="store_true", help="AddressSanitizer and UndefinedBehaviorSanitizer")
     p.add_argument("--gemm", choices=["auto", "packed", "openblas", "loops"])
@@ -95,12 +96,14 @@ def arguments():
     p.add_argument("--json", type=pathlib.Path)
     p.add_argument("--floor", type=pathlib.Path)
     p.add_argument("--verbose", action="store_true", help="print why cases are refused")
-    return p.parse_args()
+    options = p.parse_args()
+    options.limit = options.limit or (1200 if options.sanitize else 120)
+    return options
 
 
 def below_floor(options, passed):
     """The floor holds for the whole suite only; where more pass it asks to be raised."""
-    if not options.floor or options.filter:
+    if not options.floor or options.filter or options.every > 1:
         return False
     floor = json.loads(options.floor.read_text()).get(options.device, 0)
     if passed < floor:
@@ -116,7 +119,7 @@ def main():
     options.suite = options.suite.resolve()
     root = pathlib.Path(__file__).resolve().parents[2]
     rows = [r for r in json.loads((options.suite / "cases.json").read_text())
-            if re.search(options.filter, r["name"])]
+            if re.search(options.filter, r["name"])][::options.every]
     cases = [batch.Case(i, options.suite / r["name"], r["kind"]) for i, r in enumerate(rows)]
     seconds = run_all(options, root, cases)
     counts = collections.Counter(c.status for c in cases)

@@ -9,6 +9,9 @@
     build.py --tools
         builds the libraries only, and prints the folder.
 
+PROGRAM may be cameo itself: `build.py --run cameo verify --device cuda MODEL.onnx` finds a nvcc that makes objects of
+emulated kernels, and a gcc that compiles the host's side without optimization.
+
 As a module: Tools(cxx).kernels(cu, out, checked) and Tools(cxx).environment(...). The libraries, the compiled
 prelude and the scheduler are built once into a folder named by their contents; a file of kernels then costs
 one run of the compiler.
@@ -19,6 +22,7 @@ import hashlib
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -61,6 +65,31 @@ def scan(text):
     names = re.findall(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(', text)
     dynamic = re.search(r"\bextern\s+__shared__\s+(?:__align__\s*\(\d+\)\s*)?([\w\s]+?)\s*\b(\w+)\s*\[\s*\]", text)
     return list(dict.fromkeys(names)), dynamic.groups() if dynamic else None
+
+
+# Where a command looks for nvcc: the same as Tools.kernels, for sources as cameo prints them, without Python.
+NVCC = r"""#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in -o) out=$2; shift ;; *.cu) source=$1 ;; esac
+    shift
+done
+names=$(sed -n 's/^extern "C" __global__ void \(__launch_bounds__([^)]*) *\)\{0,1\}\([A-Za-z_0-9]*\) *(.*/CUEMU_KERNEL(\2),/p' "$source")
+[ "$names" ] || { echo "nvcc (emulated): no kernel in $source" >&2; exit 1; }
+case $source in /*) ;; *) source=$PWD/$source ;; esac
+storage=$(sed -n 's/^extern __shared__ \([A-Za-z_0-9 ]*[A-Za-z_0-9]\)  *\([A-Za-z_0-9]*\)\[\];.*/CUEMU_EXTERN_SHARED(\1, \2)/p' "$source")
+printf '#include "%s"\n%s\nCUEMU_MODULE(\n%s)\n' "$source" "${storage:-CUEMU_NO_EXTERN_SHARED}" "${names%,}" >"$out.cc"
+if [ "$CAMEO_EMU_CHECK" = 1 ]; then set -- CHECKED; else set -- PLAIN; fi
+"$@" || { echo "nvcc (emulated) failed" >&2; exit 1; }
+rm -f "$out.cc"
+"""
+GCC = """#!/bin/sh
+for a do
+    shift
+    [ "$a" = -O3 ] && a=-O0
+    set -- "$@" "$a"
+done
+exec GCC "$@"
+"""
 
 
 class Tools:
@@ -129,22 +158,50 @@ class Tools:
         self._once(product, build)
         return folder
 
+    def _command(self, checked, level, defines=()):
+        """The compiler's command that makes an object of emulated kernels, without source and output."""
+        folder = self._prelude(checked, level)
+        include = ["-include-pch", folder / "cuemu.h.pch"] if self.clang else ["-include", folder / "cuemu.h"]
+        # The callbacks of the checks are ours: the sanitizer's own runtime is not linked.
+        return [self.cxx, *self._flags(checked, level), *QUIET, *defines, *include, "-c"], sorted(folder.glob("*.o"))
+
+    def _commands(self):
+        """A folder with nvcc and gcc for commands that call them."""
+        folder = self.folder / "bin"
+
+        def build():
+            folder.mkdir(exist_ok=True)
+            text = NVCC
+            for mode in (False, True):
+                compile_, objects = self._command(mode, 1)
+                words = " ".join(shlex.quote(str(c)) for c in compile_)
+                link = " ".join(shlex.quote(str(o)) for o in objects)
+                name = "CHECKED" if mode else "PLAIN"
+                text = text.replace(f"set -- {name}", f'set -- {name.lower()}_mode')
+                body = f'{words} "$out.cc" -o "$out.o" && {self.cxx} -shared -Wl,--no-undefined "$out.o" {link} -o "$out" && rm -f "$out.o"'
+                text = text.replace("#!/bin/sh\n", f"#!/bin/sh\n{name.lower()}_mode() {{\n    {body}\n}}\n", 1)
+            for name, content in (("gcc", GCC.replace("GCC", shutil.which("gcc") or "cc")), ("nvcc", text)):
+                (folder / f"{name}.new").write_text(content)
+                (folder / f"{name}.new").chmod(0o755)
+                os.replace(folder / f"{name}.new", folder / name)
+        for mode in (False, True):
+            self._prelude(mode, 1)
+        self._once(folder / "nvcc", build)
+        return folder
+
     def kernels(self, cu, out, checked=False, level=1, defines=()):
         """Compiles a .cu file, unchanged, into an object of emulated kernels. RuntimeError with the compiler's words."""
         cu, out = pathlib.Path(cu).resolve(), pathlib.Path(out)
         names, dynamic = scan(cu.read_text())
         if not names:
             raise RuntimeError(f"{cu}: no extern \"C\" __global__ kernel")
-        folder = self._prelude(checked, level)
+        command, objects = self._command(checked, level, defines)
         rows = ",\n".join(f"    CUEMU_KERNEL({n})" for n in names)
         storage = f"CUEMU_EXTERN_SHARED({dynamic[0]}, {dynamic[1]})" if dynamic else "CUEMU_NO_EXTERN_SHARED"
         wrapper = out.with_name(out.name + ".cc")
         wrapper.write_text(f'#include "{cu}"\n{storage}\nCUEMU_MODULE(\n{rows})\n')
-        include = ["-include-pch", folder / "cuemu.h.pch"] if self.clang else ["-include", folder / "cuemu.h"]
-        objects = sorted(folder.glob("*.o"))
         part = out.with_name(out.name + ".o")
-        run([self.cxx, *self._flags(checked, level), *QUIET, *defines, *include, "-c", wrapper, "-o", part])
-        # The callbacks of the checks are ours: the sanitizer's own runtime is not linked.
+        run([*command, wrapper, "-o", part])
         run([self.cxx, "-shared", "-Wl,--no-undefined", part, *objects, "-o", out])
         part.unlink()
         wrapper.unlink()
@@ -155,6 +212,7 @@ class Tools:
         env = {k: v for k, v in os.environ.items() if not k.startswith("CAMEO_EMU_")}
         env["LD_LIBRARY_PATH"] = os.pathsep.join([str(self.libraries)] +
                                                  [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p])
+        env["PATH"] = os.pathsep.join([str(self._commands()), os.environ.get("PATH", os.defpath)])
         env["CAMEO_EMU_SEED"] = str(seed)
         env["CAMEO_EMU_CHECK"] = str(int(checked))
         if kernels:

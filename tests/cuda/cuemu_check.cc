@@ -112,15 +112,18 @@ void touch_device(size_t offset, size_t bytes, bool write, bool atomic, const vo
 {
     CuemuMemory *m = cuemu_now.memory;
     uint64_t now = access_word(atomic);
+    bool written = !atomic; // an atomic update of a part of a word reads the rest, whatever it is
+    for (size_t i = offset; atomic && i < offset + bytes; i++)
+        written |= i < m->size && m->state[i] == CUEMU_WRITTEN;
     for (size_t i = offset; i < offset + bytes; i++) {
         if (i >= m->size || m->state[i] == CUEMU_OUTSIDE)
             cuemu_fault(write ? "access outside every region (write)"
                               : "access outside every region (read)",
                         at);
-        if (m->state[i] == CUEMU_UNWRITTEN && (!write || atomic))
+        if (m->state[i] == CUEMU_UNWRITTEN && (!write || !written))
             cuemu_fault("uninitialised read of device memory", at);
         touch_cell(m->cells + i * 3, now, write, at);
-        if (write)
+        if (write && !atomic)
             m->state[i] = CUEMU_WRITTEN;
     }
 }

@@ -345,7 +345,9 @@ int cuemu_enqueue(void *stream, const char *name, void (*work)(void *), const vo
 }
 void *cuemu_device_bytes(const void *device, size_t bytes, int write, const char *by)
 {
-    char *p = memory_use((CUdeviceptr)device, bytes, write ? USE_WRITE : USE_READ, by);
+    // Outside of graphs an algorithm may be tried on memory that holds nothing yet.
+    MemoryUse use = write ? USE_WRITE : graph_runs() ? USE_READ : USE_READ_ANY;
+    char *p = memory_use((CUdeviceptr)device, bytes, use, by);
     if (write && !graph_runs())
         memory_keep((CUdeviceptr)device, bytes);
     return p;
