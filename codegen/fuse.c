@@ -29,13 +29,13 @@ enum { NAME_LENGTH = 40 };
 // A step of the module, in the order in which they are written down.
 typedef struct Place {
     Step *step;
-    uint32_t parent;   // the step around it, 0: none
-    uint32_t list;     // steps of one list share it
-    uint32_t end;      // its subtree ends before this place
-    uint8_t *buffers;  // kernels: bit 0 read, bit 1 written
-    uint8_t *dims;     // kernels: dims that it uses
-    BufferId writes;   // the only buffer it writes, 0: several or none
-    double work;       // of one execution
+    uint32_t parent;  // the step around it, 0: none
+    uint32_t list;    // steps of one list share it
+    uint32_t end;     // its subtree ends before this place
+    uint8_t *buffers; // kernels: bit 0 read, bit 1 written
+    uint8_t *dims;    // kernels: dims that it uses
+    BufferId writes;  // the only buffer it writes, 0: several or none
+    double work;      // of one execution
     bool dead;
 } Place;
 
@@ -55,7 +55,8 @@ static Stmt *scheduled(Fuse *f, Stmt *body)
     return f->target->rows ? share_row(f, split) : split;
 }
 
-// ---- the module as a list ------------------------------------------------------------------------
+// ---- the module as a list
+// ------------------------------------------------------------------------
 
 static void take_uses(Fusion *x, Place *p)
 {
@@ -116,7 +117,8 @@ static void count_writers(Fusion *x)
             x->writers[b] += x->places.at[i].buffers[b] >> 1;
 }
 
-// ---- what may be moved -----------------------------------------------------------------------------
+// ---- what may be moved
+// -----------------------------------------------------------------------------
 
 static bool is_before(const Fusion *x, uint32_t producer, uint32_t reader)
 {
@@ -176,7 +178,8 @@ static bool is_view(const Point *p)
     return true;
 }
 
-// ---- what is worth it ------------------------------------------------------------------------------
+// ---- what is worth it
+// ------------------------------------------------------------------------------
 
 typedef struct Trial {
     uint32_t producer;
@@ -337,7 +340,8 @@ static bool try_all(Fusion *x, Trial *t)
     return t->readers.len == 1 || t->view || !ends_product(x, t->producer, 12);
 }
 
-// ---- doing it --------------------------------------------------------------------------------------
+// ---- doing it
+// --------------------------------------------------------------------------------------
 
 static void join_names(Fusion *x, Kernel *c, const Kernel *p, bool view)
 {
@@ -424,7 +428,8 @@ static bool is_early(const Place *p)
     return point.store && is_condition(point.store->value);
 }
 
-// ---- the result ------------------------------------------------------------------------------------
+// ---- the result
+// ------------------------------------------------------------------------------------
 
 static Step *sweep(Fusion *x, Step *s, uint32_t *at)
 {

@@ -7,8 +7,8 @@
 
 // What a target pays for.
 typedef struct FuseTarget {
-    double element; // scalar operations that one element written and read back is worth
-    double growth;  // the work of a module may grow to this many times what it was
+    double element;        // scalar operations that one element written and read back is worth
+    double growth;         // the work of a module may grow to this many times what it was
     uint32_t most_buffers; // of one kernel
     uint32_t most_nodes;   // expressions of one kernel
     double least_rows;     // a reduction goes into its reader if it is at least so many
@@ -28,8 +28,8 @@ typedef struct FuseReport {
 void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report);
 
 // Scalar operations that a run executes: each expression counts once in the innermost loop that
-// binds its variables, and never above a guard. Of a select the dearer arm counts. Loads, stores and linear indices are free; `size` stands for each
-// dim that is not known.
+// binds its variables, and never above a guard. Of a select the dearer arm counts. Loads, stores
+// and linear indices are free; `size` stands for each dim that is not known.
 double module_work(Module *mod, int64_t size);
 
 #endif

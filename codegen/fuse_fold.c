@@ -75,7 +75,8 @@ static const Expr *ramp(Fuse *f, const Expr *e, const ExprMap *map)
     Index sum = poly_const(polys, first);
     for (uint32_t i = 0; i < e->rank; i++)
         sum = poly_add(polys, sum, poly_scale(polys, index_map(f->mod, e->at[i], map), step[i]));
-    return poly_is_overflow(sum) ? NULL : expr_cast(f->mod, e->dtype, expr_index(f->mod, sum), true);
+    return poly_is_overflow(sum) ? NULL
+                                 : expr_cast(f->mod, e->dtype, expr_index(f->mod, sum), true);
 }
 
 // x^2 is x*x, rounded once as the power is.

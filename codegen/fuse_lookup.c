@@ -12,8 +12,7 @@ typedef struct Lookup {
 
 static bool is_number(const Expr *e, int v)
 {
-    return e->kind == EX_CONST &&
-           (dtype_is_float(e->dtype) ? e->value.f == v : e->value.i == v);
+    return e->kind == EX_CONST && (dtype_is_float(e->dtype) ? e->value.f == v : e->value.i == v);
 }
 
 // The condition under which e is 1; else it is 0. NULL: e is no such thing.
@@ -103,8 +102,8 @@ static const Expr *look_up(Lookup *l, const Expr *e, const Expr *cond, const Exp
     const Expr *at = expr_index(mod, i);
     const Expr *least = expr_const(mod, DT_I64, (Scalar){.i = 0});
     const Expr *end = expr_index(mod, loop_extent(mod->polys, e->vars[0]));
-    const Expr *inside =
-        expr_binary(mod, B_AND, expr_compare(mod, C_LE, least, at), expr_compare(mod, C_LT, at, end));
+    const Expr *inside = expr_binary(mod, B_AND, expr_compare(mod, C_LE, least, at),
+                                     expr_compare(mod, C_LT, at, end));
     // The sum begins with 0, which makes 0 of -0.
     const Expr *value = expr_binary(mod, B_ADD, zero, expr_map(mod, other, &map));
     return expr_select(mod, inside, value, zero);
@@ -113,8 +112,8 @@ static const Expr *look_up(Lookup *l, const Expr *e, const Expr *cond, const Exp
 static const Expr *solve_reduce(void *context, const Expr *e)
 {
     Lookup *l = context;
-    if (e->kind != EX_REDUCE || e->op != R_ADD || e->rank != 1 || e->a ||
-        e->b->kind != EX_BINARY || e->b->op != B_MUL ||
+    if (e->kind != EX_REDUCE || e->op != R_ADD || e->rank != 1 || e->a || e->b->kind != EX_BINARY ||
+        e->b->op != B_MUL ||
         !(e->dtype == DT_F32 || e->dtype == DT_F64 || dtype_is_integer(e->dtype)))
         return NULL;
     const Expr *a = one_where(e->b->a), *b = one_where(e->b->b);

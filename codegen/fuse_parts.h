@@ -44,17 +44,17 @@ Point point_of(const Stmt *body);
 bool point_defines(Fuse *f, const Point *p, LoopId *vars);
 
 typedef struct Shape {
-    bool point;           // a Point
-    uint32_t reduces;     // distinct reductions
-    const Expr *product;  // a contraction among them
-    bool always;          // every reduction is evaluated for each element, under no guard
-    bool rows;            // reductions run along the innermost loop with strides of at most 2
-    bool matrices;        // the contraction is a product of matrices as products are recognised
+    bool point;            // a Point
+    uint32_t reduces;      // distinct reductions
+    const Expr *product;   // a contraction among them
+    bool always;           // every reduction is evaluated for each element, under no guard
+    bool rows;             // reductions run along the innermost loop with strides of at most 2
+    bool matrices;         // the contraction is a product of matrices as products are recognised
     uint32_t weight_loops; // loops that the indices of its weights depend on
-    uint32_t divisions;   // div, mod, min and max of loop variables in indices
-    bool linear;          // the contraction's factors stand at linear indices
-    bool overflows;       // an index cannot be written
-    bool data_extents;    // the extent of a loop is read from data
+    uint32_t divisions;    // div, mod, min and max of loop variables in indices
+    bool linear;           // the contraction's factors stand at linear indices
+    bool overflows;        // an index cannot be written
+    bool data_extents;     // the extent of a loop is read from data
 } Shape;
 Shape shape_of(Fuse *f, const Stmt *body);
 // Is `e` a contraction that reads the buffer as one of its two factors?

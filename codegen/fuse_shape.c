@@ -98,8 +98,8 @@ static void find_factor(void *context, const Expr *e)
 {
     Multiplies *m = context;
     if (!m->found && is_product(m->f, &m->p, e))
-        m->found = factor_load(e->b->a)->buffer == m->buffer ||
-                   factor_load(e->b->b)->buffer == m->buffer;
+        m->found =
+            factor_load(e->b->a)->buffer == m->buffer || factor_load(e->b->b)->buffer == m->buffer;
 }
 
 bool kernel_multiplies(Fuse *f, const Stmt *body, BufferId b)
@@ -193,9 +193,8 @@ static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
 {
     const Expr *a = sum->b->a, *b = sum->b->b;
     if (sum->a || a->kind != EX_LOAD || b->kind != EX_LOAD ||
-        buffer_at(f->mod, p->store->buffer)->dtype != sum->dtype ||
-        a->buffer == p->store->buffer || b->buffer == p->store->buffer ||
-        !extents_are_plain(f, p, sum))
+        buffer_at(f->mod, p->store->buffer)->dtype != sum->dtype || a->buffer == p->store->buffer ||
+        b->buffer == p->store->buffer || !extents_are_plain(f, p, sum))
         return false;
     Index la = fuse_linear(f, a->buffer, a->at), lb = fuse_linear(f, b->buffer, b->at);
     Index ly = fuse_linear(f, p->store->buffer, p->store->at);
@@ -203,8 +202,7 @@ static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
         return false;
     for (uint32_t i = p->nloops; i > 0; i--) {
         LoopId v = p->loops[i - 1]->var;
-        if (poly_equals(stride_of(f, ly, v), 1) &&
-            !poly_equals(loop_extent(f->mod->polys, v), 1))
+        if (poly_equals(stride_of(f, ly, v), 1) && !poly_equals(loop_extent(f->mod->polys, v), 1))
             return index_depends(f, la, v) != index_depends(f, lb, v);
     }
     return false;
@@ -228,7 +226,8 @@ static uint32_t loops_of_weight(Fuse *f, const Point *p, const Expr *e)
     return n;
 }
 
-// ---- the shape of a kernel -----------------------------------------------------------------------
+// ---- the shape of a kernel
+// -----------------------------------------------------------------------
 
 typedef struct Look {
     Fuse *f;
@@ -261,11 +260,10 @@ static void look_at_reduce(Look *l, const Expr *e)
         return;
     if (is_product(f, &l->p, e)) {
         l->s.product = e;
-        l->s.linear = factor_is_linear(f, &l->p, e, e->b->a) &&
-                      factor_is_linear(f, &l->p, e, e->b->b);
+        l->s.linear =
+            factor_is_linear(f, &l->p, e, e->b->a) && factor_is_linear(f, &l->p, e, e->b->b);
         l->s.matrices = is_matrices(f, &l->p, e);
-        l->s.weight_loops =
-            loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
+        l->s.weight_loops = loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
     }
     LoopId v = l->p.nloops ? l->p.loops[l->p.nloops - 1]->var : 0;
     if (v && expr_depends(f, e, v)) {
@@ -298,8 +296,7 @@ static void look_at_stmts(Look *l, const Stmt *s)
         if (s->value)
             expr_walk(l->f->mod, s->value, look_at_expr, l);
         if (s->kind == S_FOR)
-            l->s.data_extents |=
-                poly_any(loop_extent(l->f->mod->polys, s->var), is_data, NULL);
+            l->s.data_extents |= poly_any(loop_extent(l->f->mod->polys, s->var), is_data, NULL);
         if (s->kind == S_STORE || s->kind == S_UPDATE) {
             Index i = fuse_linear(l->f, s->buffer, s->at);
             l->s.overflows |= poly_is_overflow(i);

@@ -178,7 +178,8 @@ void hoist_reductions(Fuse *f)
     f->mod->steps = part_steps(f, f->mod->steps);
 }
 
-// ---- values shared between a row and its reduction -----------------------------------------------
+// ---- values shared between a row and its reduction
+// -----------------------------------------------
 
 typedef struct Share {
     Fuse *f;

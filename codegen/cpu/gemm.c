@@ -71,7 +71,8 @@ static bool find_structure(Match *m, const Kernel *k)
     Sums sums = {.m = m};
     find_sums(&sums, s->value, false);
     const Expr *r = sums.first;
-    if (!r || sums.several || sums.guarded || r->op != R_ADD || r->a || r->b->kind != EX_BINARY || r->b->op != B_MUL)
+    if (!r || sums.several || sums.guarded || r->op != R_ADD || r->a || r->b->kind != EX_BINARY ||
+        r->b->op != B_MUL)
         return false;
     const Expr *a = r->b->a, *b = r->b->b;
     const Buffer *y = buffer_at(m->mod, s->buffer);

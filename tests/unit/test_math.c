@@ -199,10 +199,8 @@ static void test_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_decode),
-        cmocka_unit_test(test_encode),
-        cmocka_unit_test(test_half_from_float),
-        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_decode),          cmocka_unit_test(test_encode),
+        cmocka_unit_test(test_half_from_float), cmocka_unit_test(test_integers),
         cmocka_unit_test(test_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
