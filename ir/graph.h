@@ -416,6 +416,8 @@ typedef struct Model {
     VEC(Node) nodes;
     VEC(Graph) graphs;
     DType dominant; // the model's own float dtype (ir/infer.c); DT_NONE without weights
+    const struct Type *const *given; // by value, `ngiven` of them: types that no rule can tell, such
+    uint32_t ngiven;                 // as those of what calls give; NULL: none
     const struct Config *config; // what cameo.yaml says (passes/config.h); NULL: nothing
     Map dim_params;         // name of a declared dim -> DimId
     Map data_dims;          // (value, k) -> DimId
