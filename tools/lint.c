@@ -126,7 +126,10 @@ static bool print_model(const Model *m, const char *path, Buf *bytes, Str *error
 {
     if (!str_ends(str_of(path), ".cir") && !str_ends(str_of(path), ".onnxtxt"))
         return export_onnx(m, bytes, error);
-    text_print(m, str_ends(str_of(path), ".cir") ? TEXT_CIR : TEXT_PLAIN, false, bytes, NULL);
+    Dropped lost = {0};
+    text_print(m, str_ends(str_of(path), ".cir") ? TEXT_CIR : TEXT_PLAIN, false, bytes, &lost);
+    for (uint32_t i = 0; i < lost.len; i++)
+        fprintf(stderr, "left out: %.*s\n", STR_ARG(lost.at[i]));
     return true;
 }
 
