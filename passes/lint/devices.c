@@ -3,7 +3,7 @@
 #include "passes/devices.h"
 #include "passes/lint/lint.h"
 
-enum { MAX_NOTES = 8 };
+enum { MAX_NOTES = 8, MAX_PATH = 32 };
 
 // "256 B x seq": what moving the value costs in a run; absent where its shape is not known.
 static Str price(Lint *l, ValueId id)
@@ -47,20 +47,27 @@ static bool is_cheaper(Lint *l, ValueId a, ValueId b)
     return size[0] < size[1];
 }
 
-// From the value back to where its device begins; the last is the origin's.
+// From the value back to where its device begins; the last is the origin's. Of a long way the
+// middle is left out.
 typedef VEC(ValueId) Path;
 
 static Path path_of(Lint *l, ValueId v)
 {
     Path path = {0};
-    while (path.len < l->m->values.len) {
+    NodeId origin = device_origin(l->m, v);
+    while (path.len < MAX_PATH) {
         const Value *at = value_at(l->m, v);
         vec_push(l->arena, &path, v);
         bool follows = at->why_device.kind == WHY_OPERAND || at->why_device.kind == WHY_BRANCH;
         if (!follows || !at->why_device.from || at->why_device.from == v)
-            break;
+            return path;
         v = at->why_device.from;
     }
+    for (uint32_t o = 0; o < node_at(l->m, origin)->nout; o++)
+        if (node_at(l->m, origin)->out[o]) {
+            vec_push(l->arena, &path, node_at(l->m, origin)->out[o]);
+            break;
+        }
     return path;
 }
 

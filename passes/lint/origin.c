@@ -4,7 +4,7 @@
 
 // A walk looks at so many values and no more; all walks together at MAX_WORK. Beyond that the
 // origin is the best that was seen.
-enum { MAX_WALK = 1 << 16, MAX_WORK = 1 << 26 };
+enum { MAX_WALK = 1 << 16, MAX_WORK = 1 << 24 };
 
 struct Origins {
     Model *m;
