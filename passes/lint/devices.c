@@ -151,7 +151,19 @@ static void report(Lint *l, NodeId id, uint32_t operand)
     offer_transfer(l, d, &path);
 }
 
-// One finding for each value and the device that it is needed on: one transfer mends all of them.
+// The value whose transfer mends it: that of the operand's origin.
+static ValueId fault_of(Lint *l, ValueId v)
+{
+    NodeId origin = device_origin(l->m, v);
+    if (!origin || value_at(l->m, v)->node == origin)
+        return v;
+    for (uint32_t o = 0; o < node_at(l->m, origin)->nout; o++)
+        if (node_at(l->m, origin)->out[o])
+            return node_at(l->m, origin)->out[o];
+    return v;
+}
+
+// One finding for each origin and the device that it is needed on: one transfer mends all of them.
 void lint_devices(Lint *l)
 {
     Map told = {.arena = l->arena};
@@ -159,7 +171,7 @@ void lint_devices(Lint *l)
         for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nin; i++) {
             if (!device_crosses(l->m, id, i))
                 continue;
-            uint32_t key[2] = {node_at(l->m, id)->in[i], device_run(l->m, id)};
+            uint32_t key[2] = {fault_of(l, node_at(l->m, id)->in[i]), device_run(l->m, id)};
             bool added;
             uint32_t *where =
                 map_put(&told, str_copy(l->arena, (Str){(const char *)key, sizeof key}), &added);
@@ -169,7 +181,7 @@ void lint_devices(Lint *l)
             } else {
                 Diag *d = l->diags->all.at[*where];
                 if (d->notes.len < MAX_NOTES)
-                    diag_note(l->diags, d, "also read by %.*s", STR_ARG(lint_short(l, id)));
+                    diag_note(l->diags, d, "also needed by %.*s", STR_ARG(lint_short(l, id)));
             }
         }
 }

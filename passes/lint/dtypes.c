@@ -434,6 +434,7 @@ void lint_operands(Lint *l)
             also[key]++;
             continue;
         }
+        origin_trace(origins, node_at(l->m, id)->in[c.culprit], &o);
         report_conflict(l, &c, &o);
         told[key] = l->diags->all.len;
     }
@@ -469,6 +470,7 @@ static void declared_entry(Lint *l, Origins *origins, const ValueInfo *info, boo
                    "%s \"%.*s\" is declared as %s but is %s", output ? "output" : "value",
                    STR_ARG(name), dtype_name(want), dtype_name(v->dtype));
     Origin o = origin_find(origins, info->value);
+    origin_trace(origins, info->value, &o);
     d->value = name;
     lint_about_node(l, d, v->node);
     note_begin(l, d, v->dtype, o.value);
@@ -528,6 +530,7 @@ static void report_unsupported(Lint *l, Origins *origins, NodeId id, uint32_t i)
         if (p->types >> k & 1)
             buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", dtype_name((DType)k));
     Origin o = origin_find(origins, n->in[i]);
+    origin_trace(origins, n->in[i], &o);
     d->value = lint_name(l, n->in[i]);
     lint_about_node(l, d, id);
     note_begin(l, d, t, o.value);
