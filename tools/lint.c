@@ -197,6 +197,7 @@ static void take_attempt(LintRun *r, const Attempt *a, Diags *diags)
     r->repair.casts += a->done.casts;
     r->repair.transfers += a->done.transfers;
     r->repair.retyped += a->done.retyped;
+    r->repair.retargeted += a->done.retargeted;
     r->repair.lower_bound += a->done.lower_bound;
     *diags = a->after;
 }
