@@ -72,7 +72,7 @@ static const Function *function_around(const Model *m, GraphId g)
 
 int64_t opset_of(const Model *m, const Node *n)
 {
-    const Function *f = function_around(m, n->graph);
+    const Function *f = function_around(m, n->copy_of ? node_at(m, n->copy_of)->graph : n->graph);
     const OpsetImport *opsets = f ? f->opsets : m->opsets.at;
     uint32_t count = f ? f->nopsets : m->opsets.len;
     bool standard = is_standard_domain(n->domain);
@@ -104,6 +104,13 @@ static void insert_at(Model *m, GraphId g, uint32_t at, NodeId fresh)
             (graph->nodes.len - 1 - at) * sizeof(NodeId));
     graph->nodes.at[at] = fresh;
     node_at(m, fresh)->graph = g;
+}
+
+bool value_is_weight(const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    bool listed = value->def == DEF_INPUT && value->graph == m->main && m->ir_version < 4;
+    return value->init && (value->def == DEF_INITIALIZER || listed);
 }
 
 void graph_insert_before(Model *m, NodeId anchor, NodeId fresh)

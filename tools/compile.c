@@ -2,6 +2,7 @@
 
 #include "codegen/compile.h"
 #include "base/file.h"
+#include "tools/config.h"
 #include "tools/session.h"
 
 #include <string.h>
@@ -180,9 +181,12 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
-    if (m) {
+    if (m && !tool_config_of_program(t, arena, a->model, m))
+        status = EXIT_USAGE;
+    if (m && !status) {
         CompileReport report;
         status = compile_model(m, &a->o, &diags, &report);
+        status = tool_status(&diags, status);
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));

@@ -1,6 +1,7 @@
 // cameo dump: a model as text, at any stage. cameo opt: passes by name over a model.
 
 #include "frontend/load.h"
+#include "tools/config.h"
 #include "tools/pipeline.h"
 
 #include <string.h>
@@ -87,11 +88,11 @@ static int work(Work *w)
     Model *m = tool_load(w->tool, w->arena, w->model, &diags, &status);
     if (m) {
         uint32_t before = diags.all.len;
-        status = run_passes(w, m, &diags,
-                            w->passes  ? w->passes
-                            : w->after ? w->after
-                            : w->types ? "infer"
-                                       : NULL);
+        const char *list = w->passes ? w->passes : w->after ? w->after : w->types ? "infer" : NULL;
+        if (list && !tool_config_of_program(w->tool, w->arena, w->model, m))
+            status = EXIT_USAGE;
+        else
+            status = run_passes(w, m, &diags, list);
         if (diags.all.len > before)
             tool_print_diags(&diags);
         if (!status)

@@ -2,6 +2,7 @@
 
 #include "tools/session.h"
 #include "base/file.h"
+#include "tools/config.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -44,6 +45,8 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     Model *m = tool_load(t, s->arena, path, &diags, &status);
     if (!m)
         return status;
+    if (!tool_config_of_program(t, s->arena, path, m))
+        return EXIT_USAGE;
     const char *dir;
     Str error = STR_NONE;
     if (!dir_temporary(s->arena, &dir, &error))
@@ -53,6 +56,7 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     o->prefix = "model";
     o->verbose = tool_style.verbose;
     status = compile_model(m, o, &diags, &s->report);
+    status = tool_status(&diags, status);
     tool_print_diags(&diags);
     if (status && s->report.error.len)
         tool_error(t, 0, "%.*s", STR_ARG(s->report.error));
