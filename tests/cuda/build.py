@@ -207,8 +207,10 @@ class Tools:
         wrapper.unlink()
         return out
 
-    def environment(self, kernels=None, checked=False, seed=0, **settings):
-        """The environment in which an unchanged program runs. settings: poison, fail, leaks, args, devices."""
+    def environment(self, kernels=None, checked=False, seed=None, **settings):
+        """The environment in which an unchanged program runs. settings: poison, fail, leaks, args, devices. Without a seed
+        that of CAMEO_EMU_SEED holds, else 0."""
+        seed = os.environ.get("CAMEO_EMU_SEED", "0") if seed is None else seed
         env = {k: v for k, v in os.environ.items() if not k.startswith("CAMEO_EMU_")}
         env["LD_LIBRARY_PATH"] = os.pathsep.join([str(self.libraries)] +
                                                  [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p])
@@ -232,7 +234,7 @@ def main():
     p.add_argument("--run", action="store_true")
     p.add_argument("--tools", action="store_true")
     p.add_argument("--kernels", type=pathlib.Path)
-    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--seed", type=int)
     args = p.parse_args()
     tools = Tools(args.cxx)
     if args.tools:
