@@ -19,6 +19,7 @@ one run of the compiler.
 import argparse
 import fcntl
 import hashlib
+import inspect
 import os
 import pathlib
 import re
@@ -36,13 +37,12 @@ STANDARD = ["-std=c++20", "-g0", "-fPIC"]
 TOOLKITS = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"]
 
 
-def toolkit():
-    """The folder of the CUDA toolkit, or None."""
+def toolkit(part="include/cublasLt.h"):
+    """The folder of the CUDA toolkit that has `part`, from the system or from PyPI's packages; None if there is none."""
     found = shutil.which("nvcc")
-    for folder in TOOLKITS + ([str(pathlib.Path(found).resolve().parent.parent)] if found else []):
-        if folder and (pathlib.Path(folder) / "include/cublasLt.h").exists():
-            return pathlib.Path(folder)
-    return None
+    folders = TOOLKITS + ([str(pathlib.Path(found).resolve().parent.parent)] if found else [])
+    folders += [os.path.join(p, "nvidia/cu13") for p in sys.path if p]
+    return next((pathlib.Path(f) for f in folders if f and (pathlib.Path(f) / part).exists()), None)
 
 
 def run(command, **options):
@@ -99,8 +99,9 @@ class Tools:
         self.cxx = cxx or os.environ.get("CXX_EMU", "g++")
         self.clang = "clang" in pathlib.Path(self.cxx).name
         self.toolkit = toolkit()
-        sources = sorted(p for p in HERE.iterdir() if re.search(r"\.(cc|h)$|^build\.py$", p.name))
-        key = hashlib.sha256(repr((self.cxx, str(self.toolkit))).encode())
+        sources = sorted(p for p in HERE.iterdir() if re.search(r"\.(cc|h)$", p.name))
+        commands = (self.cxx, str(self.toolkit), STANDARD, QUIET, NVCC, GCC, inspect.getsource(Tools))
+        key = hashlib.sha256(repr(commands).encode())
         for p in sources:
             key.update(p.read_bytes())
         base = pathlib.Path(folder or os.environ.get("CAMEO_EMU_WORK") or
