@@ -17,6 +17,7 @@ prelude and the scheduler are built once into a folder named by their contents; 
 one run of the compiler.
 """
 import argparse
+import concurrent.futures
 import fcntl
 import hashlib
 import inspect
@@ -100,14 +101,14 @@ class Tools:
         self.clang = "clang" in pathlib.Path(self.cxx).name
         self.toolkit = toolkit()
         sources = sorted(p for p in HERE.iterdir() if re.search(r"\.(cc|h)$", p.name))
-        commands = (self.cxx, str(self.toolkit), STANDARD, QUIET, NVCC, GCC, inspect.getsource(Tools))
+        commands = (str(self.toolkit), STANDARD, QUIET, NVCC, GCC, inspect.getsource(Tools))
         key = hashlib.sha256(repr(commands).encode())
         for p in sources:
             key.update(p.read_bytes())
         base = pathlib.Path(folder or os.environ.get("CAMEO_EMU_WORK") or
                             pathlib.Path(tempfile.gettempdir()) / f"cameo-emu-{os.getuid()}")
-        self.folder = base / key.hexdigest()[:16]
-        self.libraries = self.folder / "lib"
+        self.folder = base / key.hexdigest()[:16] / pathlib.Path(self.cxx).name
+        self.libraries = self.folder.parent / "lib"  # the same for every compiler of kernels
         self._once(self.libraries / "libcublasLt.so.13", self._build_libraries)
 
     def _once(self, product, build):
@@ -115,7 +116,7 @@ class Tools:
         if product.exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w") as lock:
+        with open(self.folder.parent / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not product.exists():
                 build()
@@ -123,15 +124,22 @@ class Tools:
     def _build_libraries(self):
         self.libraries.mkdir(exist_ok=True)
         headers = ["-DCUEMU_TOOLKIT", "-isystem", self.toolkit / "include"] if self.toolkit else []
-        common = [self.cxx, *STANDARD, "-O2", *WARN, *headers, "-I", HERE, "-shared"]
-        cuda = self.libraries / "libcuda.so.1"
-        driver = [HERE / f"fake_{n}.cc" for n in ("libcuda", "memory", "stream", "work", "entry")]
-        run([*common, *driver, "-Wl,-soname,libcuda.so.1,-z,nodelete", "-o", cuda, "-ldl"])
-        blas = self.libraries / "libcublasLt.so.13"
-        run([*common, "-O3", HERE / "fake_cublaslt.cc", "-Wl,-soname,libcublasLt.so.13,-z,nodelete", cuda,
-             "-Wl,-rpath,$ORIGIN", "-o", self.folder / "blas"])
-        shutil.copy(self.folder / "blas", self.libraries / "libcublasLt.so.12")
-        os.replace(self.folder / "blas", blas)
+        compiler = shutil.which("g++") or self.cxx
+        common = [compiler, *STANDARD, *WARN, *headers, "-I", HERE]
+        driver = ["libcuda", "memory", "stream", "work", "entry"]
+
+        def one(name):
+            out = self.libraries / f"{name}.o"
+            run([*common, "-O3" if name == "cublaslt" else "-O1", "-c", HERE / f"fake_{name}.cc", "-o", out])
+            return out
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            *parts, blas_part = pool.map(one, [*driver, "cublaslt"])
+        cuda, blas = self.libraries / "libcuda.so.1", self.libraries / "libcublasLt.so.13"
+        link = [compiler, "-shared", "-Wl,-z,nodelete"]
+        run([*link, *parts, "-Wl,-soname,libcuda.so.1", "-o", cuda, "-ldl"])
+        run([*link, blas_part, "-Wl,-soname,libcublasLt.so.13", cuda, "-Wl,-rpath,$ORIGIN", "-o", self.libraries / "blas"])
+        shutil.copy(self.libraries / "blas", self.libraries / "libcublasLt.so.12")
+        os.replace(self.libraries / "blas", blas)
 
     def _flags(self, checked, level):
         flags = [*STANDARD, f"-O{level}", "-fvisibility=hidden", "-fno-strict-aliasing", "-ffp-contract=off", "-I", HERE]
