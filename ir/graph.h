@@ -260,6 +260,13 @@ typedef struct NodeDeviceConfig {
     Str unknown;
 } NodeDeviceConfig;
 
+// What a node asks of its operands' dims that only the running program knows: a is b, or (where
+// they broadcast) one of them is 1.
+typedef struct Requirement {
+    Index a, b;
+    bool broadcast;
+} Requirement;
+
 typedef struct OpDef OpDef;   // ir/registry.h
 typedef struct Schema Schema; // ir/registry.h
 
@@ -289,6 +296,7 @@ typedef struct Node {
     bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
                 // of the program that takes the branch, not of the model
     Str fault;  // inferred: why running it is an error; absent if it is none
+    VEC(Requirement) needs; // inferred
 } Node;
 enum {
     NODE_HAS_NAME = 1,

@@ -214,6 +214,13 @@ static int compile(const Tool *t, const Asked *a)
         if (!status && a->o.fix && !tool_style.quiet)
             fprintf(stderr, "repaired: %u constants retyped, %u casts and %u transfers inserted\n",
                     report.retyped, report.casts, report.transfers);
+        if (!status && tool_style.verbose && !a->o.no_fuse)
+            fprintf(stderr, "fused: %u kernels to %u, work %.4g to %.4g operations (ratio %.3f)\n",
+                    report.fused.kernels_before, report.fused.kernels_after,
+                    report.fused.work_before, report.fused.work_after,
+                    report.fused.work_before > 0
+                        ? report.fused.work_after / report.fused.work_before
+                        : 1);
         if (!status && tool_style.verbose && report.fixed)
             fprintf(stderr, "%u kernels, %lld bytes of weights, arena %lld bytes (bound %lld)\n",
                     report.nkernels, (long long)report.weights_size, (long long)report.peak,
