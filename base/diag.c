@@ -43,6 +43,14 @@ void diag_note(Diags *d, Diag *g, const char *format, ...)
     va_end(args);
 }
 
+void diag_help(Diags *d, Diag *g, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vec_push(d->arena, &g->helps, format_args(d->arena, format, args));
+    va_end(args);
+}
+
 Fix *diag_fix(Diags *d, Diag *g, bool safe, const char *format, ...)
 {
     va_list args;
@@ -69,9 +77,16 @@ void diag_print(const Diag *g, Buf *out, bool colour)
     if (g->file.len || g->path.len)
         buf_printf(out, "  --> %.*s%s%.*s\n", STR_ARG(g->file),
                    g->file.len && g->path.len ? ":" : "", STR_ARG(g->path));
+    if (g->source.len)
+        buf_printf(out, "   = source: %.*s\n", STR_ARG(g->source));
     for (uint32_t i = 0; i < g->notes.len; i++)
         buf_printf(out, "   = note: %.*s\n", STR_ARG(g->notes.at[i]));
-    for (uint32_t i = 0; i < g->fixes.len; i++)
-        buf_printf(out, "   = help: [%s] %.*s\n", g->fixes.at[i].safe ? "safe" : "unsafe",
-                   STR_ARG(g->fixes.at[i].text));
+    for (uint32_t i = 0; i < g->fixes.len; i++) {
+        const Fix *f = &g->fixes.at[i];
+        buf_printf(out, "   = help: [%s] %.*s\n", f->safe ? "safe" : "unsafe", STR_ARG(f->text));
+        if (f->note.len)
+            buf_printf(out, "   = note: %.*s\n", STR_ARG(f->note));
+    }
+    for (uint32_t i = 0; i < g->helps.len; i++)
+        buf_printf(out, "   = help: %.*s\n", STR_ARG(g->helps.at[i]));
 }

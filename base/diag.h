@@ -11,6 +11,7 @@ typedef struct Fix {
     bool safe;
     Str text;
     uint32_t casts, transfers; // what the fix adds
+    Str note;                  // said right behind it; absent: nothing
 } Fix;
 
 typedef struct Diag {
@@ -22,8 +23,10 @@ typedef struct Diag {
     Str node, op, value;
     Str origin_kind, origin_name; // absent where a rule has no origin
     VEC(Str) chain;               // from the origin to here
+    Str source;                   // the line of the program that was exported; absent: not known
     VEC(Str) notes;
     VEC(Fix) fixes;
+    VEC(Str) helps; // where to read on
     bool fixed; // a repair was applied
 } Diag;
 
@@ -43,6 +46,8 @@ Diag *diag(Diags *d, const char *rule, Severity severity, Str path, const char *
 void diag_note(Diags *d, Diag *g, const char *format, ...) __attribute__((format(printf, 3, 4)));
 Fix *diag_fix(Diags *d, Diag *g, bool safe, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+void diag_help(Diags *d, Diag *g, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // The text form of one finding (the layout of rustc: headline, "-->", notes, helps). colour: ANSI.
 void diag_print(const Diag *g, Buf *out, bool colour);

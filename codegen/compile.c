@@ -6,7 +6,6 @@
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
-#include "ir/infer.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
 #include "passes/pass.h"
@@ -63,7 +62,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     Repair repair = {.unsafe = o->unsafe_fixes};
     if (o->fix || o->unsafe_fixes) {
-        infer_model(m, NULL);
+        lint_prepare(m, diags);
         insert_casts(m, &repair);
         insert_transfers(m, &repair);
         report->casts = repair.casts;

@@ -72,7 +72,7 @@ static const Function *function_around(const Model *m, GraphId g)
 
 int64_t opset_of(const Model *m, const Node *n)
 {
-    const Function *f = function_around(m, n->graph);
+    const Function *f = function_around(m, n->copy_of ? node_at(m, n->copy_of)->graph : n->graph);
     const OpsetImport *opsets = f ? f->opsets : m->opsets.at;
     uint32_t count = f ? f->nopsets : m->opsets.len;
     bool standard = is_standard_domain(n->domain);

@@ -135,7 +135,8 @@ typedef struct Why {
         WHY_CONFIG,
         WHY_METADATA,
         WHY_TARGET,
-        WHY_FUNCTION
+        WHY_FUNCTION,
+        WHY_SHARDING // a device by the file's device_configurations
     } kind;
     NodeId node;      // the node whose rule decided, 0 if none
     ValueId from;     // OPERAND, BRANCH: the value it follows
@@ -161,8 +162,9 @@ typedef struct Value {
     uint32_t ncontent;
     const TensorData
         *constant; // known when compiling (initializer that cannot be overridden, Constant, folded)
-    DeviceId device;
+    DeviceId device; // 0: wherever it is needed
     Why why_dtype, why_shape, why_device;
+    ValueId copy_of; // the value of a function's body that inlining copied, 0 if it is none
 } Value;
 
 // ---- nodes
@@ -278,12 +280,15 @@ typedef struct Node {
     bool dead;               // removed by a pass; in no graph's list
     const OpDef *def;        // the registry row that applies, or NULL
     const Schema *schema;    // the schema's facts at this opset, or NULL
-    DeviceId device;
+    DeviceId device; // 0: nothing places it, it runs where its operands lie
     Why why_device;
     Str reason; // why a pass inserted it; absent for nodes of the file
     bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
                 // of the program that takes the branch, not of the model
     Str fault;  // inferred: why running it is an error; absent if it is none
+    // Of the copy that inlining makes of a function's node: the node of the body, and the call that
+    // it was made for (a copy itself where calls are nested). 0 otherwise.
+    NodeId copy_of, call;
 } Node;
 enum {
     NODE_HAS_NAME = 1,
@@ -410,7 +415,8 @@ typedef struct Model {
     VEC(Value) values; // index 0 is unused in these three
     VEC(Node) nodes;
     VEC(Graph) graphs;
-    DType dominant;           // the float dtype with most weight bytes; DT_NONE without weights
+    DType dominant; // the model's own float dtype (ir/infer.c); DT_NONE without weights
+    const struct Config *config; // what cameo.yaml says (passes/config.h); NULL: nothing
     Map dim_params;         // name of a declared dim -> DimId
     Map data_dims;          // (value, k) -> DimId
     VEC(DimInfo) dim_infos; // by DimId; may be shorter than there are dims
@@ -486,12 +492,17 @@ Uses uses_of(const Model *m, Arena *scratch);
 // ----------------------------------------------------------------------------
 
 // "graph/If_0.then_branch/node[/stft/Conv]"; unnamed: node[#37 ->"645"]. Escaped.
+// A node that inlining copied stands where the node of the function's body does; which call it
+// belongs to is location_calls' to say.
 Str location_node(const Model *m, Arena *a, NodeId n);
 Str location_operand(const Model *m, Arena *a, NodeId n, uint32_t index); // ...:in1(weight)
 Str location_result(const Model *m, Arena *a, NodeId n, uint32_t index);  // ...:out0(y)
 Str location_graph(const Model *m, Arena *a, GraphId g);
 Str location_value(const Model *m, Arena *a,
                    ValueId v); // graph/input(x), graph/initializer(w), or the node's result
+// The calls around a copied node, outermost last: the location of each. 0 of them for other nodes.
+uint32_t location_calls(const Model *m, NodeId n, NodeId *calls, uint32_t max);
+Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its function. Not escaped
 
 // The elements of a constant, decoded from whichever field (or file) holds them; cached. NULL with
 // *error set if the payload does not fit dims and dtype (ST003), is too large for memory, or cannot

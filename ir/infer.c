@@ -389,14 +389,32 @@ static ValueId var_find(const TypeVars *vars, const char *name)
     return 0;
 }
 
-// The first operand binds; where operands differ the model's dominant dtype does.
-static void bind_var(const Model *m, TypeVars *vars, const char *name, ValueId from)
+// Which of two dtypes does a result of the same type variable declare? DT_NONE: neither.
+static DType declared_of(const Model *m, const Node *n, const char *name, DType a, DType b)
+{
+    for (uint32_t o = 0; o < n->nout; o++) {
+        const SchemaParam *p = param_at(n->schema->outputs, n->schema->noutputs, o);
+        const Type *t = n->out[o] ? value_at(m, n->out[o])->declared : NULL;
+        if (!p || !p->type_var || strcmp(p->type_var, name) != 0 || !t || t->kind != TYPE_TENSOR)
+            continue;
+        if (t->elem == (int32_t)a || t->elem == (int32_t)b)
+            return (DType)t->elem;
+    }
+    return DT_NONE;
+}
+
+// The first operand binds; where operands differ the one that has the result's declared dtype, else
+// the model's dominant one.
+static void bind_var(const Model *m, const Node *n, TypeVars *vars, const char *name, ValueId from)
 {
     for (uint32_t i = 0; i < vars->n; i++) {
         if (strcmp(vars->at[i].name, name) != 0)
             continue;
         DType bound = value_at(m, vars->at[i].from)->dtype, other = value_at(m, from)->dtype;
-        if (bound != other && other == m->dominant)
+        if (bound == other)
+            return;
+        DType declared = declared_of(m, n, name, bound, other);
+        if (other == (declared ? declared : m->dominant))
             vars->at[i].from = from;
         return;
     }
@@ -415,7 +433,7 @@ static void bind_vars(Infer *s, TypeVars *vars)
             continue;
         if (p->option == PARAM_VARIADIC && !p->homogeneous)
             continue;
-        bind_var(s->model, vars, p->type_var, s->n->in[i]);
+        bind_var(s->model, s->n, vars, p->type_var, s->n->in[i]);
     }
 }
 
@@ -622,23 +640,70 @@ static void note_declarations(Model *m)
     }
 }
 
-// The float dtype that most bytes of the main graph's weights have.
-static DType dominant_dtype(const Model *m)
+static DType float_or_none(int32_t t)
 {
-    uint64_t bytes[DT_COUNT] = {0};
+    return t > 0 && t < DT_COUNT && dtype_is_float((DType)t) ? (DType)t : DT_NONE;
+}
+
+static void count_weight(const TensorData *t, uint64_t *bytes, uint64_t *count)
+{
+    DType d = float_or_none(t->dtype);
+    uint64_t n = tensor_count(t);
+    if (d == DT_NONE || n == UINT64_MAX)
+        return;
+    bytes[d] += n * dtype_info(d)->bytes;
+    count[d]++;
+}
+
+static void count_declared(const ValueInfo *at, uint32_t n, uint64_t *count)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (at[i].type && at[i].type->kind == TYPE_TENSOR)
+            count[float_or_none(at[i].type->elem)]++;
+}
+
+static DType greatest(const uint64_t *of)
+{
     DType best = DT_NONE;
-    for (GraphId g = 1; g < m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(m, g)->initializers.len; i++) {
-            const TensorData *t = graph_at(m, g)->initializers.at[i].data;
-            uint64_t n = tensor_count(t);
-            if (t->dtype > 0 && t->dtype < DT_COUNT && dtype_is_float((DType)t->dtype) &&
-                n != UINT64_MAX)
-                bytes[t->dtype] += n * dtype_info((DType)t->dtype)->bytes;
-        }
     for (int t = 1; t < DT_COUNT; t++)
-        if (bytes[t] > bytes[best])
+        if (of[t] > of[best])
             best = (DType)t;
     return best;
+}
+
+// Made by inlining: what it holds is counted where the function has it.
+static bool is_copy(const Model *m, GraphId g)
+{
+    NodeId owner = graph_at(m, g)->owner;
+    return owner && node_at(m, owner)->copy_of;
+}
+
+// The float dtype that most bytes of the weights (initializers, Constants) have. One weight in
+// float64 by mistake may outweigh all others: float64 is the model's own only where no more of its
+// weights, inputs and outputs have another.
+static DType dominant_dtype(const Model *m)
+{
+    uint64_t bytes[DT_COUNT] = {0}, count[DT_COUNT] = {0};
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        for (uint32_t i = 0; !is_copy(m, g) && i < graph_at(m, g)->initializers.len; i++)
+            count_weight(graph_at(m, g)->initializers.at[i].data, bytes, count);
+    for (NodeId n = 1; n < m->nodes.len; n++) {
+        const Node *node = node_at(m, n);
+        bool counts = !node->dead && !node->copy_of && node_is(node, "Constant");
+        const Attr *a = counts ? attr_find(node, "value") : NULL;
+        if (a && a->t)
+            count_weight(a->t, bytes, count);
+    }
+    bytes[DT_NONE] = 0;
+    DType best = greatest(bytes);
+    if (best != DT_F64 || !m->main)
+        return best;
+    const Graph *g = graph_at(m, m->main);
+    count_declared(g->inputs.at, g->inputs.len, count);
+    count_declared(g->outputs.at, g->outputs.len, count);
+    count[DT_NONE] = 0;
+    DType most = greatest(count);
+    return count[most] > count[DT_F64] ? most : DT_F64;
 }
 
 void infer_model(Model *m, Diags *diags)

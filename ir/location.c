@@ -90,6 +90,12 @@ static Str finish(Arena *a, Buf *b)
     return s;
 }
 
+// What stands in the file: of a copy, the node it was copied from.
+static NodeId written(const Model *m, NodeId n)
+{
+    return node_at(m, n)->copy_of ? node_at(m, n)->copy_of : n;
+}
+
 static void put_path(const Model *m, NodeId n, Buf *b)
 {
     put_graph(m, node_at(m, n)->graph, b);
@@ -101,7 +107,7 @@ static void put_path(const Model *m, NodeId n, Buf *b)
 Str location_node(const Model *m, Arena *a, NodeId n)
 {
     Buf b = {0};
-    put_path(m, n, &b);
+    put_path(m, written(m, n), &b);
     return finish(a, &b);
 }
 
@@ -119,6 +125,7 @@ static void put_end(const Model *m, const char *kind, uint32_t index, const Valu
 Str location_operand(const Model *m, Arena *a, NodeId n, uint32_t index)
 {
     Buf b = {0};
+    n = written(m, n);
     put_path(m, n, &b);
     put_end(m, "in", index, node_at(m, n)->in, node_at(m, n)->nin, &b);
     return finish(a, &b);
@@ -127,6 +134,7 @@ Str location_operand(const Model *m, Arena *a, NodeId n, uint32_t index)
 Str location_result(const Model *m, Arena *a, NodeId n, uint32_t index)
 {
     Buf b = {0};
+    n = written(m, n);
     put_path(m, n, &b);
     put_end(m, "out", index, node_at(m, n)->out, node_at(m, n)->nout, &b);
     return finish(a, &b);
@@ -147,6 +155,8 @@ Str location_value(const Model *m, Arena *a, ValueId v)
         [DEF_INITIALIZER] = "initializer",
         [DEF_SPARSE] = "sparse_initializer",
     };
+    if (value_at(m, v)->copy_of)
+        v = value_at(m, v)->copy_of;
     const Value *value = value_at(m, v);
     if (value->def == DEF_NODE)
         return location_result(m, a, value->node, value->index);
@@ -156,4 +166,17 @@ Str location_value(const Model *m, Arena *a, ValueId v)
     buf_escaped(&b, value->name);
     buf_char(&b, ')');
     return finish(a, &b);
+}
+
+uint32_t location_calls(const Model *m, NodeId n, NodeId *calls, uint32_t max)
+{
+    uint32_t count = 0;
+    for (NodeId call = node_at(m, n)->call; call && count < max; call = node_at(m, call)->call)
+        calls[count++] = call;
+    return count;
+}
+
+Str value_shown_name(const Model *m, ValueId v)
+{
+    return value_at(m, value_at(m, v)->copy_of ? value_at(m, v)->copy_of : v)->name;
 }

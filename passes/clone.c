@@ -4,7 +4,32 @@
 
 ValueId clone_mapped(const Clone *c, ValueId v)
 {
-    return v < c->nmap && c->map[v] ? c->map[v] : v;
+    if (v >= c->nmap || !c->map[v])
+        return v;
+    return c->map[v] == CLONE_ABSENT ? 0 : c->map[v];
+}
+
+void clone_set(Clone *c, ValueId v, ValueId to)
+{
+    if (c->scratch && !c->map[v])
+        vec_push(c->scratch, &c->touched, v);
+    c->map[v] = to;
+}
+
+void clone_forget(Clone *c)
+{
+    for (uint32_t i = 0; i < c->touched.len; i++)
+        c->map[c->touched.at[i]] = 0;
+    c->touched.len = 0;
+}
+
+static TensorData *clone_data(const Clone *c, TensorData *t)
+{
+    if (!c->own_data || !t)
+        return t;
+    TensorData *own = NEW(c->m->arena, TensorData);
+    *own = *t;
+    return own;
 }
 
 static ValueId clone_value(Clone *c, ValueId v, GraphId to)
@@ -22,7 +47,8 @@ static ValueId clone_value(Clone *c, ValueId v, GraphId to)
     value->index = old.index;
     value->init = old.init;
     value->sparse_init = old.sparse_init;
-    c->map[v] = fresh;
+    value->copy_of = c->call ? v : old.copy_of;
+    clone_set(c, v, fresh);
     return fresh;
 }
 
@@ -72,6 +98,8 @@ NodeId clone_node(Clone *c, NodeId from, GraphId to)
             Str name = a.name;
             a = *given;
             a.name = name;
+        } else if (a.t) {
+            a.t = clone_data(c, a.t);
         } else if (a.g) {
             a.g = clone_held(c, &n, a.g, id, to);
         }
@@ -85,6 +113,8 @@ NodeId clone_node(Clone *c, NodeId from, GraphId to)
     n.nattrs = kept;
     n.position = c->at_position ? c->position : n.position;
     n.moved = n.moved || c->moved;
+    n.copy_of = c->call ? from : n.copy_of;
+    n.call = c->call ? c->call : n.call;
     *node_at(m, id) = n;
     return id;
 }
@@ -96,6 +126,10 @@ static void clone_constants(Clone *c, const Graph *old, GraphId g)
         Initializer init = old->initializers.at[i];
         ValueId mapped = clone_mapped(c, init.value);
         init.value = mapped == init.value ? clone_value(c, init.value, g) : mapped;
+        if (c->own_data) {
+            init.data = clone_data(c, init.data);
+            value_at(m, init.value)->init = init.data;
+        }
         vec_push(m->arena, &graph_at(m, g)->initializers, init);
     }
     for (uint32_t i = 0; i < old->sparse.len; i++) {

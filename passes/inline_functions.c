@@ -4,33 +4,66 @@
 // are resolved to the call's (or the function's default; without either they vanish), subgraphs are
 // copied too. A call keeps its place in the order; names of copies carry the call's name in front.
 
+#include "passes/inline_functions.h"
 #include "passes/clone.h"
 #include "passes/pass.h"
 
 #include <string.h>
 
-enum { MAX_DEPTH = 64, MAX_COPIES = 1000000 };
+typedef VEC(NodeId) NodeList;
+
+// The model's functions by name: first[hash] and next[] hold 1 + index.
+typedef struct Calls {
+    const Model *m;
+    uint32_t buckets, *first, *next;
+} Calls;
 
 typedef struct Inliner {
     Model *m;
+    Calls calls;
     Diags *diags;
+    Clone clone;       // of one call after another
+    NodeList *to;      // where the copies of the body's own nodes are listed
     Node call;         // a copy: tables move
     uint32_t function; // index
-    uint32_t copies;
-    bool failed;
+    bool any_opset;    // copies keep their function's opset versions
 } Inliner;
 
-static const Function *function_of(const Model *m, const Node *n, uint32_t *index)
+// ---- which function a node calls
+// ----------------------------------------------------------------
+
+static uint64_t hash_of(Str name)
 {
-    for (uint32_t i = 0; i < m->functions.len; i++) {
-        const Function *f = &m->functions.at[i];
+    return hash_bytes(name.at, name.len, 0);
+}
+
+static Calls calls_of(const Model *m, Arena *a)
+{
+    Calls c = {m, 1, NULL, NULL};
+    while (c.buckets < m->functions.len)
+        c.buckets *= 2;
+    c.first = NEWS(a, uint32_t, c.buckets);
+    c.next = NEWS(a, uint32_t, m->functions.len + 1);
+    for (uint32_t i = m->functions.len; i > 0; i--) { // the first of a name is found first
+        uint32_t *head = &c.first[hash_of(m->functions.at[i - 1].name) & (c.buckets - 1)];
+        c.next[i] = *head;
+        *head = i;
+    }
+    return c;
+}
+
+static bool is_call(const Calls *c, const Node *n, uint32_t *index)
+{
+    uint32_t i = c->first[hash_of(n->op) & (c->buckets - 1)];
+    for (; i; i = c->next[i]) {
+        const Function *f = &c->m->functions.at[i - 1];
         if (str_eq(f->name, n->op) && str_eq(f->domain, n->domain) &&
             str_eq(f->overload, n->overload)) {
-            *index = i;
-            return f;
+            *index = i - 1;
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 static const Attr *argument(void *context, Str name)
@@ -47,65 +80,46 @@ static const Attr *argument(void *context, Str name)
 }
 
 // The body's results take the place of the call's: uses of the call's outputs stay as they are.
-static void bind_results(Inliner *in, Clone *c, const Graph *body, NodeId call)
+static void bind_results(Inliner *in, const Graph *body, GraphId to)
 {
-    GraphId to = in->call.graph;
     Model *m = in->m;
     for (uint32_t i = 0; i < body->outputs.len && i < in->call.nout; i++) {
         ValueId inner = body->outputs.at[i].value, outer = in->call.out[i];
-        bool made_here = value_at(m, inner)->def == DEF_NODE && !c->map[inner];
+        bool made_here = value_at(m, inner)->def == DEF_NODE && !in->clone.map[inner];
         if (outer && made_here)
-            c->map[inner] = outer;
+            clone_set(&in->clone, inner, outer);
     }
-    for (uint32_t i = 0; i < body->nodes.len; i++)
-        graph_insert_before(m, call, clone_node(c, body->nodes.at[i], to));
+    for (uint32_t i = 0; i < body->nodes.len && !in->clone.failed; i++)
+        vec_push(m->arena, in->to, clone_node(&in->clone, body->nodes.at[i], to));
     for (uint32_t i = 0; i < body->outputs.len && i < in->call.nout; i++) {
         ValueId outer = in->call.out[i];
-        ValueId from = clone_mapped(c, body->outputs.at[i].value);
+        ValueId from = clone_mapped(&in->clone, body->outputs.at[i].value);
         if (!outer || from == outer)
             continue; // else an input handed through, or one result given twice
         NodeId id = node_build(m, to, "Identity", &from, 1, STR("unused"));
         node_at(m, id)->out[0] = outer;
         value_at(m, outer)->node = id;
         value_at(m, outer)->index = 0;
-        graph_insert_before(m, call, id);
+        vec_push(m->arena, in->to, id);
     }
 }
 
-static void inline_call(Inliner *in, NodeId call, uint32_t function, Arena *scratch)
+static void inline_call(Inliner *in, NodeId call, uint32_t function)
 {
     Model *m = in->m;
     in->call = *node_at(m, call);
     in->function = function;
-    Clone c = {.m = m,
-               .nmap = m->values.len,
-               .map = NEWS(scratch, ValueId, m->values.len),
-               .prefix = in->call.name.len ? in->call.name : in->call.op,
-               .at_position = true,
-               .position = in->call.position,
-               .argument = argument,
-               .context = in,
-               .limit = MAX_COPIES - in->copies};
+    in->clone.prefix = in->call.name.len ? in->call.name : in->call.op;
+    in->clone.position = in->call.position;
+    in->clone.call = call;
     Graph body = *graph_at(m, m->functions.at[function].body);
-    ValueId absent = 0;
     for (uint32_t i = 0; i < body.inputs.len; i++) {
         ValueId given = i < in->call.nin ? in->call.in[i] : 0;
-        c.map[body.inputs.at[i].value] = given;
-        absent = given ? absent : body.inputs.at[i].value;
+        clone_set(&in->clone, body.inputs.at[i].value, given ? given : CLONE_ABSENT);
     }
-    bind_results(in, &c, &body, call);
-    in->copies += c.copies;
-    in->failed |= c.failed;
-    // Inputs that the call leaves out are empty names inside.
-    for (uint32_t i = 0; absent && i < m->nodes.len; i++) {
-        Node *n = node_at(m, i);
-        for (uint32_t k = 0; !n->dead && n->graph != m->functions.at[function].body && k < n->nin;
-             k++)
-            for (uint32_t b = 0; b < body.inputs.len; b++)
-                if (n->in[k] == body.inputs.at[b].value)
-                    n->in[k] = 0;
-    }
-    graph_remove(m, call);
+    bind_results(in, &body, in->call.graph);
+    node_at(m, call)->dead = true;
+    clone_forget(&in->clone);
 }
 
 static bool refuse(Inliner *in, NodeId n, const char *what)
@@ -140,46 +154,144 @@ static void import_opsets(Model *m, const Function *f)
     }
 }
 
-// One round over the graphs that are no function's body; false on failure, *any: something was
-// inlined.
-static bool inline_round(Inliner *in, bool *any, Arena *scratch)
+// Inlines the calls that a graph itself holds; false on failure, *any: something was inlined.
+static bool inline_graph(Inliner *in, GraphId g, bool *any)
 {
     Model *m = in->m;
-    NodeId last = m->nodes.len;
-    *any = false;
-    for (NodeId n = 1; n < last && !in->failed; n++) {
+    NodeList fresh = {0};
+    Graph old = *graph_at(m, g);
+    bool here = false, ok = true;
+    in->to = &fresh;
+    for (uint32_t i = 0; i < old.nodes.len; i++) {
+        NodeId n = old.nodes.at[i];
         uint32_t index;
-        if (node_at(m, n)->dead || !function_of(m, node_at(m, n), &index))
-            continue;
-        GraphId g = node_at(m, n)->graph;
-        while (graph_at(m, g)->parent)
-            g = graph_at(m, g)->parent;
-        if (g != m->main)
-            continue;
-        if (!opsets_agree(m, &m->functions.at[index]))
-            return refuse(in, n, "imports another opset version than the model");
-        import_opsets(m, &m->functions.at[index]);
-        inline_call(in, n, index, scratch);
-        *any = true;
+        if (!ok || in->clone.failed || !is_call(&in->calls, node_at(m, n), &index)) {
+            vec_push(m->arena, &fresh, n);
+        } else if (!in->any_opset && !opsets_agree(m, &m->functions.at[index])) {
+            ok = refuse(in, n, "imports another opset version than the model");
+            vec_push(m->arena, &fresh, n);
+        } else {
+            if (!in->any_opset)
+                import_opsets(m, &m->functions.at[index]);
+            inline_call(in, n, index);
+            here = true;
+        }
     }
-    return !in->failed;
+    if (here) {
+        graph_at(m, g)->nodes.at = fresh.at;
+        graph_at(m, g)->nodes.len = fresh.len;
+        graph_at(m, g)->nodes.cap = fresh.cap;
+    }
+    *any |= here;
+    return ok && !in->clone.failed;
+}
+
+static bool is_part_of_main(const Model *m, GraphId g)
+{
+    while (graph_at(m, g)->parent)
+        g = graph_at(m, g)->parent;
+    return g == m->main;
+}
+
+// ---- functions that call themselves
+// -------------------------------------------------------------
+
+typedef struct Frame {
+    uint32_t function;
+    NodeId next; // the body's node to look at
+} Frame;
+
+// A function from which calls lead back to itself; UINT32_MAX: none does. The nodes of every body
+// are looked at once, with a stack of our own.
+static uint32_t recursive_function(const Calls *c, Arena *scratch)
+{
+    const Model *m = c->m;
+    uint32_t n = m->functions.len, depth = 0;
+    unsigned char *state = NEWS(scratch, unsigned char, n + 1); // 1 open, 2 done
+    Frame *stack = NEWS(scratch, Frame, n + 1);
+    // Calls by function: lists in one array, heads by function.
+    NodeId *first = NEWS(scratch, NodeId, n + 1), *next = NEWS(scratch, NodeId, m->nodes.len);
+    uint32_t *callee = NEWS(scratch, uint32_t, m->nodes.len);
+    for (NodeId id = m->nodes.len; id-- > 1;) {
+        GraphId g = node_at(m, id)->graph;
+        uint32_t index;
+        if (node_at(m, id)->dead || !is_call(c, node_at(m, id), &index))
+            continue;
+        while (g && graph_at(m, g)->parent)
+            g = graph_at(m, g)->parent;
+        if (!g || !graph_at(m, g)->function)
+            continue;
+        uint32_t owner = graph_at(m, g)->function - 1;
+        callee[id] = index;
+        next[id] = first[owner];
+        first[owner] = id;
+    }
+    for (uint32_t f = 0; f < n; f++) {
+        if (state[f])
+            continue;
+        state[f] = 1;
+        stack[depth++] = (Frame){f, first[f]};
+        while (depth) {
+            Frame *top = &stack[depth - 1];
+            if (!top->next) {
+                state[top->function] = 2;
+                depth--;
+                continue;
+            }
+            uint32_t to = callee[top->next];
+            top->next = next[top->next];
+            if (state[to] == 1)
+                return to;
+            if (state[to] == 0) {
+                state[to] = 1;
+                stack[depth++] = (Frame){to, first[to]};
+            }
+        }
+    }
+    return UINT32_MAX;
+}
+
+static bool refuse_recursion(const Model *m, uint32_t f, Diags *diags)
+{
+    diag(diags, "ST002", SEV_ERROR, location_graph(m, m->arena, m->functions.at[f].body),
+         "function %.*s calls itself, directly or through others",
+         STR_ARG(str_escaped(m->arena, m->functions.at[f].name)));
+    return false;
+}
+
+bool inline_functions(Model *m, Diags *diags, bool any_opset, uint32_t max_copies)
+{
+    if (!m->functions.len || !m->main)
+        return true;
+    Arena *scratch = arena_new();
+    Inliner in = {.m = m, .diags = diags, .any_opset = any_opset, .calls = calls_of(m, scratch)};
+    in.clone = (Clone){.m = m,
+                       .nmap = m->values.len,
+                       .map = NEWS(scratch, ValueId, m->values.len),
+                       .scratch = scratch,
+                       .at_position = true,
+                       .own_data = true,
+                       .argument = argument,
+                       .context = &in,
+                       .limit = max_copies};
+    uint32_t recursive = recursive_function(&in.calls, scratch);
+    bool any = recursive == UINT32_MAX;
+    bool ok = any || refuse_recursion(m, recursive, diags);
+    while (any && ok) { // as often as calls are nested
+        any = false;
+        uint32_t last = m->graphs.len;
+        for (GraphId g = 1; g < last && ok; g++)
+            if (is_part_of_main(m, g))
+                ok = inline_graph(&in, g, &any);
+    }
+    if (in.clone.failed)
+        diag(diags, "SE006", SEV_ERROR, STR("graph"), "inlining functions makes more than %u nodes",
+             max_copies);
+    arena_free(scratch);
+    return ok && !in.clone.failed;
 }
 
 bool pass_inline_functions(Model *m, PassContext *c)
 {
-    Arena *scratch = arena_new();
-    Inliner in = {.m = m, .diags = c->diags};
-    bool any = m->functions.len > 0, ok = true;
-    for (int depth = 0; any && ok; depth++) {
-        ok = inline_round(&in, &any, scratch);
-        if (ok && any && depth == MAX_DEPTH) {
-            diag(c->diags, "", SEV_ERROR, STR("graph"), "functions call each other without end");
-            ok = false;
-        }
-    }
-    if (in.failed)
-        diag(c->diags, "SE006", SEV_ERROR, STR("graph"),
-             "inlining functions makes more than %d nodes", MAX_COPIES);
-    arena_free(scratch);
-    return ok && !in.failed;
+    return inline_functions(m, c->diags, false, 1000000);
 }

@@ -1,214 +1,635 @@
-// Gives conflicting operands one dtype, with few casts.
+// Gives everything that must have one dtype one dtype, with the fewest casts.
 //
-// 1. A conflict's origin is the source that its culprit's dtype follows from (passes/lint/lint.h).
-// 2. An origin that is a constant is stored in the other dtype: no cast. Exact values make that
-// safe.
-// 3. Any other origin gets one Cast right behind its definition, and every use of it reads the
-// Cast: with labels
-//    fixed on both sides that is the least possible, one for each (value, dtype). Widening is safe.
-// 4. Inference runs again, and what still conflicts is mended the same way; each round settles one
-// origin for
-//    good, so there are at most as many rounds as values.
+// 1. What must agree is a tie (passes/ties.h): an operator's type variable, a carried value. Ties
+//    are the variables of a label problem (passes/solver/labels.h) whose labels are dtypes; each
+//    value is made by one tie and used by others, and where their dtypes differ it takes a Cast,
+//    one for each (value, dtype).
+// 2. Only the parts of the model where something disagrees are looked at; there a tie may take any
+//    dtype that it allows and that some value of the part has.
+// 3. Prices, the first that differs decides:
+//      what may not be mended (a narrowing where only what is safe may be done, weights made wider)
+//      casts
+//      bytes: of the casts, and of all that an operator reads and writes in another dtype than the
+//        model's own, twice, so that an input is narrowed at the door
+//      constants retyped: none for another dtype, few if every value is exact, more if not
+//    A constant is retyped towards the model's dtype or its user's, never away from it; so is a
+//    Cast's own target, before another Cast is put behind it.
+// 4. What could not be mended stays as it is, for lint to report. Results whose dtype follows an
+//    operand's in ways that no type variable says are seen in another round.
 
 #include "passes/insert_casts.h"
 #include "ir/infer.h"
+#include "passes/adaptor.h"
 #include "passes/lint/lint.h"
+#include "passes/retype.h"
+#include "passes/solver/labels.h"
+#include "passes/ties.h"
 
 #include <string.h>
 
-static void retype(Model *m, ValueId v, DType t)
+enum { MAX_ROUNDS = 4, NO_PART = UINT32_MAX };
+// Prices below a cast's: bytes take 0 .. FINE in sum.
+enum { FINE = 1 << 20, PRICE_EXACT = 1, PRICE_NARROW = 4, PRICE_TARGET = 8, PRICE_ROUNDED = 32 };
+enum { PRICE_FOREIGN = 64, PRICE_MOST = 128 };
+
+typedef struct Mending {
+    Model *m;
+    Arena *a;
+    Repair *r;
+    Ties *t;
+    uint32_t *parent;    // of ties that may choose, joined where a value connects them
+    TypeSet *candidates; // by root: dtypes that values of the part have
+    bool *faulty;        // by root
+    TypeSet *seen;       // by tie: dtypes of its operands as they are
+    bool *pinned;        // by tie: a Cast that is there already and serves
+    double *weight;      // by tie: elements that it reads and writes
+    uint32_t *members;   // by tie: operands and results
+    uint32_t *variable;  // by tie
+    uint32_t *value;     // by value: its number in the problem
+    Labels *l;
+    TypeSet dtypes;          // that anything in the problem may take
+    uint8_t label[DT_COUNT]; // by dtype: its number there
+    DType dtype[LABELS_MAX]; // by label
+    double scale;            // fine units a byte
+    Cost cast, never;        // prices
+    TypeSet from, to;        // what Cast takes and gives at the model's opset
+    DType own;               // the model's float dtype
+} Mending;
+
+static TypeSet bit(DType t)
 {
-    Str error;
-    TensorData *old = (TensorData *)(uintptr_t)(value_at(m, v)->init ? value_at(m, v)->init
-                                                                     : value_at(m, v)->constant);
-    DType from = (DType)old->dtype;
-    const unsigned char *at = tensor_elements(m, old, &error);
-    size_t width = dtype_info(t)->bytes;
-    if (!at)
-        return;
-    unsigned char *bytes = arena_array(m->arena, old->nelements + 1, width);
-    for (uint64_t i = 0; i < old->nelements; i++)
-        scalar_store(
-            t, bytes + i * width,
-            scalar_cast(from, t, scalar_load(from, at + i * dtype_info(from)->bytes), false));
-    // The tensor keeps its name, documentation and metadata; only its type and payload change.
-    TensorData kept = *old;
-    *old = *tensor_new(m->arena, t, kept.rank, kept.dims, bytes);
-    old->name = kept.name;
-    old->doc = kept.doc;
-    old->metadata = kept.metadata;
-    old->unknown = kept.unknown;
-    old->has |= kept.has & (TENSOR_HAS_NAME | TENSOR_HAS_DOC);
+    return (TypeSet)1 << t;
 }
 
-// Where anything had to be inserted, one of its kind is the least that could do; more is not
-// proved.
-static void note_bound(Repair *r)
+static bool is_one(TypeSet s)
 {
-    r->lower_bound = (r->casts > 0) + (r->transfers > 0);
+    return (s & (s - 1)) == 0;
 }
 
-static void redirect(Model *m, ValueId from, ValueId to, NodeId but)
+static uint32_t root_of(Mending *w, uint32_t tie)
 {
-    for (NodeId id = 1; id < m->nodes.len; id++) {
-        Node *n = node_at(m, id);
-        for (uint32_t i = 0; !n->dead && id != but && i < n->nin; i++)
-            if (n->in[i] == from)
-                n->in[i] = to;
+    while (w->parent[tie] != tie)
+        tie = w->parent[tie] = w->parent[w->parent[tie]];
+    return tie;
+}
+
+static Tie *tie_at(const Mending *w, uint32_t i)
+{
+    return &w->t->at.at[i];
+}
+
+static bool may_choose(const Mending *w, uint32_t tie)
+{
+    return !is_one(tie_at(w, tie)->allowed) && !w->pinned[tie];
+}
+
+// ---- what disagrees, and with what it is connected ----------------------------------------------
+
+// The part that a value belongs to: that of any tie of it that may choose.
+static uint32_t part_of(Mending *w, ValueId v)
+{
+    const Ties *t = w->t;
+    if (t->maker[v] == NO_TIE)
+        return NO_PART;
+    if (may_choose(w, t->maker[v]))
+        return root_of(w, t->maker[v]);
+    for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+        if (may_choose(w, t->uses.at[i].tie))
+            return root_of(w, t->uses.at[i].tie);
+    return NO_PART;
+}
+
+// A Cast that makes what some other use of its operand asks for stays and is shared.
+static void pin_casts(Mending *w)
+{
+    const Ties *t = w->t;
+    for (uint32_t k = 0; k < t->at.len; k++) {
+        if (t->at.at[k].kind != TIE_CAST)
+            continue;
+        const Node *n = node_at(w->m, value_at(w->m, t->at.at[k].value)->node);
+        ValueId v = n->nin ? n->in[0] : 0;
+        for (uint32_t i = t->first_use[v]; v && i < t->first_use[v + 1]; i++)
+            if (w->seen[t->uses.at[i].tie] >> t->at.at[k].own & 1 &&
+                ties_dtype(w->m, v) != t->at.at[k].own)
+                w->pinned[k] = true;
     }
 }
 
-static Str fresh_name(Model *m, ValueId v, const char *suffix)
+static void see_values(Mending *w)
 {
-    return str_printf(m->arena, "%.*s_%s_%u", STR_ARG(value_at(m, v)->name), suffix, m->values.len);
+    const Ties *t = w->t;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        DType d = ties_dtype(w->m, v);
+        double weight = t->maker[v] == NO_TIE ? 0 : value_weight(w->m, v);
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++) {
+            uint32_t tie = t->uses.at[i].tie;
+            w->seen[tie] |= d == DT_NONE || t->maker[v] == NO_TIE ? 0 : bit(d);
+            w->weight[tie] += weight;
+            w->members[tie]++;
+        }
+        if (t->maker[v] == NO_TIE)
+            continue;
+        w->weight[t->maker[v]] += weight;
+        w->members[t->maker[v]]++;
+    }
 }
 
-// A node behind v's definition, of the graph that defines v.
-static NodeId insert_behind(Model *m, ValueId v, const char *op, const char *suffix)
+static void connect(Mending *w)
 {
-    GraphId g = value_at(m, v)->graph;
-    NodeId def = value_at(m, v)->def == DEF_NODE ? value_at(m, v)->node : 0;
-    NodeId fresh = node_build(m, g, op, &v, 1, fresh_name(m, v, suffix));
-    const Graph *graph = graph_at(m, g);
-    uint32_t i = 0;
-    while (def && i < graph->nodes.len && graph->nodes.at[i] != def)
-        i++;
-    if (!def)
-        graph_insert_first(m, g, fresh);
-    else if (i + 1 < graph->nodes.len)
-        graph_insert_before(m, graph->nodes.at[i + 1], fresh);
-    else
-        graph_append(m, g, fresh);
-    return fresh;
+    const Ties *t = w->t;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        uint32_t part = part_of(w, v);
+        if (part == NO_PART)
+            continue;
+        if (may_choose(w, t->maker[v]))
+            w->parent[root_of(w, t->maker[v])] = root_of(w, part);
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+            if (may_choose(w, t->uses.at[i].tie))
+                w->parent[root_of(w, t->uses.at[i].tie)] = root_of(w, part);
+    }
 }
 
-static void cast_behind(Model *m, ValueId v, DType t, Repair *r)
+// Does this use ask for what the value has not?
+static bool is_fault(const Mending *w, const TieUse *u, DType have)
 {
-    NodeId cast = insert_behind(m, v, "Cast", dtype_info(t)->abbrev);
-    node_set_int(m, cast, "to", t);
-    node_at(m, cast)->reason = str_printf(m->arena, "inserted: %.*s is %s",
-                                          STR_ARG(str_escaped(m->arena, value_at(m, v)->name)),
-                                          dtype_name(value_at(m, v)->dtype));
-    redirect(m, v, node_at(m, cast)->out[0], cast);
-    r->casts++;
+    TypeSet allowed = tie_at(w, u->tie)->allowed, seen = w->seen[u->tie];
+    if (is_one(allowed))
+        return have != DT_NONE && !(allowed & bit(have));
+    return !is_one(seen) || (seen & ~allowed);
 }
 
-static bool is_widening(DType from, DType to)
+// Marks faulty parts and gathers their dtypes; is any?
+static bool find_faults(Mending *w)
+{
+    const Ties *t = w->t;
+    bool any = false;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        uint32_t part = part_of(w, v);
+        DType d = ties_dtype(w->m, v);
+        if (t->maker[v] == NO_TIE)
+            continue;
+        if (part != NO_PART && d != DT_NONE)
+            w->candidates[part] |= bit(d);
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++) {
+            TypeSet allowed = tie_at(w, t->uses.at[i].tie)->allowed;
+            bool fault = is_fault(w, &t->uses.at[i], d);
+            any |= fault;
+            if (part == NO_PART)
+                continue;
+            w->faulty[part] |= fault;
+            w->candidates[part] |= is_one(allowed) ? allowed : 0;
+        }
+    }
+    return any;
+}
+
+// A dtype for a tie that takes none of those that the part has.
+static TypeSet fallback(const Mending *w, TypeSet allowed)
+{
+    const DType order[] = {w->own, DT_F32, DT_I64};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (allowed & bit(order[i]))
+            return bit(order[i]);
+    return allowed & (~allowed + 1);
+}
+
+static void add_fallbacks(Mending *w)
+{
+    for (uint32_t i = 0; i < w->t->at.len; i++) {
+        TypeSet *candidates = &w->candidates[root_of(w, i)];
+        if (may_choose(w, i) && w->faulty[root_of(w, i)] && !(*candidates & tie_at(w, i)->allowed))
+            *candidates |= fallback(w, tie_at(w, i)->allowed);
+    }
+}
+
+// ---- what is allowed, and what it costs ---------------------------------------------------------
+
+// Does some user take nothing of the dtype that v has?
+static bool is_required(const Mending *w, ValueId v, DType have)
+{
+    const Ties *t = w->t;
+    for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+        if (!(tie_at(w, t->uses.at[i].tie)->allowed & bit(have)))
+            return true;
+    return false;
+}
+
+static bool widens(DType from, DType to)
 {
     return dtype_is_float(from) && dtype_is_float(to) &&
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
-// Mends one conflict; false if that is not allowed.
-static bool mend(Model *m, const Conflict *c, Repair *r)
+// Weights are not made wider than the model's own dtype.
+static bool spoils_weights(const Mending *w, ValueId v, DType from, DType to)
 {
-    const Node *n = node_at(m, c->node);
-    ValueId origin = lint_origin(m, n->in[c->culprit]);
-    DType want = value_at(m, n->in[c->other])->dtype;
-    const Value *v = value_at(m, origin);
-    uint64_t count;
-    bool weight = (v->init && v->def != DEF_INPUT) ||
-                  (v->def == DEF_NODE && node_is(node_at(m, v->node), "Constant") && v->constant);
-    if (weight) {
-        TensorData *data = (TensorData *)(uintptr_t)(v->init ? v->init : v->constant);
-        bool widens_weights =
-            is_widening(v->dtype, want) && want != m->dominant && m->dominant != DT_NONE;
-        if ((!lint_exact(m, data, want, &count) && !r->unsafe) || widens_weights)
-            return false;
-        retype(m, origin, want);
-        r->retyped++;
-        return true;
+    return widens(from, to) && to != w->m->dominant && w->m->dominant != DT_NONE &&
+           !is_required(w, v, from);
+}
+
+// What it costs to store a constant as t, 0 where that is not allowed.
+static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
+{
+    TensorData *d = constant_data(w->m, c->value);
+    bool required = is_required(w, c->value, c->own);
+    bool numbers = (dtype_is_float(c->own) || dtype_is_integer(c->own)) &&
+                   (dtype_is_float(t) || dtype_is_integer(t));
+    bool away = c->own == w->m->dominant && !required;
+    if (!d || !numbers || away || spoils_weights(w, c->value, c->own, t))
+        return 0;
+    if (constant_is_exact(w->m, d, t))
+        return dtype_info(t)->bits > dtype_info(c->own)->bits ? PRICE_EXACT : PRICE_NARROW;
+    bool floats = dtype_is_float(c->own) && dtype_is_float(t);
+    return floats && w->r->unsafe ? PRICE_ROUNDED : 0;
+}
+
+// What it costs to give a Cast another target, 0 where that is not allowed.
+static Cost price_of_target(const Mending *w, const Tie *c, DType t)
+{
+    const Node *n = node_at(w->m, value_at(w->m, c->value)->node);
+    DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
+    bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
+                 (dtype_is_integer(c->own) && dtype_is_integer(t));
+    if (!alike || c->own == w->own || !(w->to & bit(t)) || (!w->r->unsafe && !dtype_holds(t, from)))
+        return 0;
+    return PRICE_TARGET;
+}
+
+static Cost price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candidates)
+{
+    const Tie *tie = tie_at(w, i);
+    if (tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST) {
+        if (t == tie->own)
+            return 0;
+        return tie->kind == TIE_CAST ? price_of_target(w, tie, t) : price_of_retyping(w, tie, t);
     }
-    if (!is_widening(v->dtype, want) && !r->unsafe)
+    // A lone operand (of Cast, of Shape) takes what it is given.
+    if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED || w->members[i] < 2)
+        return 0;
+    return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);
+}
+
+// Is there a Cast of v to t already, in v's own graph? Its node.
+static NodeId cast_there(const Mending *w, ValueId v, DType t)
+{
+    const Ties *ties = w->t;
+    for (uint32_t k = ties->first_use[v]; k < ties->first_use[v + 1]; k++) {
+        NodeId id = ties->uses.at[k].use.node;
+        const Node *n = id ? node_at(w->m, id) : NULL;
+        if (!n || !node_is(n, "Cast") || n->nout == 0 || !n->out[0] ||
+            n->graph != value_at(w->m, v)->graph)
+            continue;
+        uint32_t tie = ties->maker[n->out[0]];
+        if (tie != NO_TIE && w->pinned[tie] && tie_at(w, tie)->own == t)
+            return id;
+    }
+    return 0;
+}
+
+// What one Cast of v from dtype `from` to t costs.
+static Cost price_of_cast(const Mending *w, ValueId v, DType from, DType t)
+{
+    if (cast_there(w, v, t))
+        return PRICE_EXACT;
+    const Value *value = value_at(w->m, v);
+    bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT && value->def != DEF_INPUT;
+    bool possible = (w->from & bit(from)) && (w->to & bit(t)) && from != DT_STRING &&
+                    t != DT_STRING && dtype_info(from)->kind != KIND_COMPLEX &&
+                    dtype_info(t)->kind != KIND_COMPLEX;
+    if (!possible || (!w->r->unsafe && !dtype_holds(t, from)) ||
+        (weight && spoils_weights(w, v, from, t)))
+        return w->never;
+    double bytes = value_weight(w->m, v) * (dtype_info(from)->bytes + dtype_info(t)->bytes);
+    return w->cast + (dtype_is_float(from) && !dtype_is_float(t) ? PRICE_ROUNDED : 0) +
+           (Cost)(w->scale * bytes);
+}
+
+// ---- the label problem --------------------------------------------------------------------------
+
+static bool in_problem(Mending *w, ValueId v)
+{
+    const Ties *t = w->t;
+    uint32_t part = part_of(w, v);
+    if (t->maker[v] == NO_TIE || t->first_use[v] == t->first_use[v + 1])
         return false;
-    cast_behind(m, origin, want, r);
+    if (part != NO_PART)
+        return w->faulty[part];
+    for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+        if (!(tie_at(w, t->uses.at[i].tie)->allowed & tie_at(w, t->maker[v])->allowed))
+            return true;
+    return false;
+}
+
+// What a tie outside of any part has.
+static TypeSet decided(const Mending *w, uint32_t i)
+{
+    const Tie *tie = tie_at(w, i);
+    return w->pinned[i] ? bit(tie->own) : is_one(tie->allowed) ? tie->allowed : 0;
+}
+
+static void number_dtypes(Mending *w)
+{
+    const Ties *t = w->t;
+    uint32_t n = 0;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        if (!in_problem(w, v))
+            continue;
+        uint32_t part = part_of(w, v);
+        w->dtypes |= decided(w, t->maker[v]) | (part == NO_PART ? 0 : w->candidates[part]);
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+            w->dtypes |= decided(w, t->uses.at[i].tie);
+    }
+    for (DType d = 1; d < DT_COUNT; d++)
+        if (w->dtypes & bit(d)) {
+            w->dtype[n] = d;
+            w->label[d] = (uint8_t)n++;
+        }
+    w->l = labels_new(w->a, n);
+}
+
+static void set_prices(Mending *w)
+{
+    double bytes = 1;
+    uint32_t n = 0;
+    for (ValueId v = 1; v < w->t->nvalues; v++) {
+        uint32_t part = part_of(w, v), uses = w->t->first_use[v + 1] - w->t->first_use[v];
+        if (!in_problem(w, v) && (part == NO_PART || !w->faulty[part]))
+            continue;
+        n += 1 + uses;
+        // At most a cast for each use, and twice what each tie around it reads and writes.
+        bytes += value_weight(w->m, v) * 16 * (2 + 2.0 * uses);
+    }
+    Cost most = (Cost)1 << 46;
+    w->scale = FINE / bytes;
+    w->cast = 2 * (FINE + (Cost)PRICE_MOST * (n + 1)); // more than twice all that is finer
+    w->never = w->cast * (n + 1) < most ? w->cast * (n + 1) : most;
+}
+
+static uint32_t variable_of(Mending *w, uint32_t i)
+{
+    if (w->variable[i] != NO_TIE)
+        return w->variable[i];
+    const Tie *tie = tie_at(w, i);
+    TypeSet allowed = tie->allowed, candidates = w->candidates[root_of(w, i)];
+    LabelSet labels = 0;
+    if (w->pinned[i])
+        allowed = bit(tie->own);
+    else if (!is_one(allowed))
+        allowed &= candidates;
+    for (DType t = 1; t < DT_COUNT; t++)
+        if ((tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST) && (allowed & bit(t)) &&
+            t != tie->own && price_of_tie(w, i, t, candidates) == 0)
+            allowed &= ~bit(t);
+    for (DType t = 1; t < DT_COUNT; t++)
+        labels |= allowed & bit(t) ? (LabelSet)1 << w->label[t] : 0;
+    w->variable[i] = labels_variable(w->l, labels);
+    for (DType t = 1; t < DT_COUNT; t++)
+        if (allowed & bit(t))
+            labels_price(w->l, w->variable[i], w->label[t], price_of_tie(w, i, t, candidates));
+    return w->variable[i];
+}
+
+// What a value is cast from where k is asked for: what it has, or else may come to have.
+static DType cast_from(Mending *w, ValueId v, DType k)
+{
+    uint32_t maker = w->t->maker[v];
+    DType have = ties_dtype(w->m, v);
+    TypeSet others = tie_at(w, maker)->allowed & w->candidates[root_of(w, maker)] & ~bit(k);
+    if ((have == k || have == DT_NONE) && others)
+        return (DType)__builtin_ctzll(others);
+    return have;
+}
+
+static void pose(Mending *w)
+{
+    const Ties *t = w->t;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        if (!in_problem(w, v))
+            continue;
+        TypeSet asked = 0;
+        w->value[v] = labels_value(w->l, variable_of(w, t->maker[v]));
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++) {
+            uint32_t user = t->uses.at[i].tie;
+            TypeSet allowed = tie_at(w, user)->allowed;
+            asked |= is_one(allowed) ? allowed : allowed & w->candidates[root_of(w, user)];
+            labels_use(w->l, w->value[v], variable_of(w, user));
+        }
+        for (DType k = 1; k < DT_COUNT; k++)
+            if (asked & bit(k))
+                labels_adaptor(w->l, w->value[v], w->label[k],
+                               price_of_cast(w, v, cast_from(w, v, k), k));
+    }
+}
+
+// ---- what was chosen ----------------------------------------------------------------------------
+
+static DType chosen(const Mending *w, uint32_t tie)
+{
+    return w->dtype[labels_of(w->l, w->variable[tie])];
+}
+
+static bool apply_sources(Mending *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->t->at.len; i++) {
+        const Tie *tie = tie_at(w, i);
+        if (w->variable[i] == NO_TIE || chosen(w, i) == tie->own)
+            continue;
+        bool constant = tie->kind == TIE_CONSTANT;
+        if (constant && constant_retype(w->m, tie->value, chosen(w, i))) {
+            w->r->retyped++;
+            any = true;
+        } else if (tie->kind == TIE_CAST) {
+            node_set_int(w->m, value_at(w->m, tie->value)->node, "to", chosen(w, i));
+            w->r->retargeted++;
+            any = true;
+        }
+    }
+    return any;
+}
+
+// An existing Cast serves unless that would give the model's output another Cast's name.
+static bool share_cast(Mending *w, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
+{
+    NodeId there = cast_there(w, v, t);
+    for (uint32_t i = 0; i < n; i++)
+        there = uses[i].node || uses[i].graph != w->m->main ? there : 0;
+    if (there)
+        adaptor_redirect(a, v, node_at(w->m, there)->out[0], uses, n);
+    return there != 0;
+}
+
+static void cast_value(Mending *w, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
+{
+    if (share_cast(w, a, v, t, uses, n))
+        return;
+    Str name = str_escaped(w->m->arena, value_at(w->m, v)->name);
+    DType from = chosen(w, w->t->maker[v]);
+    NodeId cast = adaptor_insert(a, v, "Cast", dtype_info(t)->abbrev, uses, n);
+    node_set_int(w->m, cast, "to", t);
+    node_at(w->m, cast)->reason =
+        str_printf(w->m->arena, "inserted: %.*s is %s", STR_ARG(name), dtype_name(from));
+    w->r->casts++;
+}
+
+static bool apply_casts(Mending *w)
+{
+    const Ties *t = w->t;
+    Adaptors a = adaptors_of(w->m, w->a);
+    bool any = false;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        if (w->value[v] == NO_TIE)
+            continue;
+        uint32_t first = t->first_use[v], n = t->first_use[v + 1] - first;
+        Use *uses = NEWS(w->a, Use, n);
+        DType own = chosen(w, t->maker[v]);
+        for (DType k = 1; k < DT_COUNT; k++) {
+            uint32_t count = 0;
+            NodeId there = cast_there(w, v, k);
+            for (uint32_t i = 0; i < n; i++)
+                if (k != own && chosen(w, t->uses.at[first + i].tie) == k &&
+                    (!there || t->uses.at[first + i].use.node != there))
+                    uses[count++] = t->uses.at[first + i].use;
+            if (count == 0 || price_of_cast(w, v, own, k) >= w->never)
+                continue;
+            cast_value(w, &a, v, k, uses, count);
+            any = true;
+        }
+    }
+    return any;
+}
+
+// ---- rounds -------------------------------------------------------------------------------------
+
+static void find_cast_types(Mending *w)
+{
+    for (uint32_t i = 0; i < w->m->opsets.len; i++) {
+        const OpsetImport *o = &w->m->opsets.at[i];
+        const Schema *s =
+            is_standard_domain(o->domain) ? schema_find(STR(""), STR("Cast"), o->version) : NULL;
+        if (!s || o->version < 6) // before that the target is a name
+            continue;
+        w->from = s->inputs[0].types;
+        w->to = s->outputs[0].types;
+    }
+}
+
+static uint32_t *numbers(Arena *a, uint32_t n)
+{
+    uint32_t *at = NEWS(a, uint32_t, n);
+    memset(at, 0xff, n * sizeof *at);
+    return at;
+}
+
+static Mending begin(Model *m, Arena *a, Repair *r)
+{
+    Ties *t = ties_of(m, a);
+    uint32_t n = t->at.len + 1;
+    Mending w = {.m = m, .a = a, .r = r, .t = t};
+    w.parent = NEWS(a, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+        w.parent[i] = i;
+    w.candidates = NEWS(a, TypeSet, n);
+    w.seen = NEWS(a, TypeSet, n);
+    w.faulty = NEWS(a, bool, n);
+    w.pinned = NEWS(a, bool, n);
+    w.weight = NEWS(a, double, n);
+    w.members = NEWS(a, uint32_t, n);
+    w.variable = numbers(a, n);
+    w.value = numbers(a, t->nvalues);
+    w.own = m->dominant == DT_NONE ? DT_F32 : m->dominant;
+    find_cast_types(&w);
+    return w;
+}
+
+// The least number of casts, from the least total price: what cannot be mended counts for none.
+static uint32_t casts_of(const Mending *w, Cost total)
+{
+    Cost rest = total % w->never, casts = rest / w->cast;
+    return (uint32_t)casts + (rest % w->cast > w->cast / 2);
+}
+
+// Mends what one solution mends; did anything change?
+static bool mend(Model *m, Repair *r, uint32_t round)
+{
+    Arena *scratch = arena_new();
+    Mending w = begin(m, scratch, r);
+    bool any = false;
+    see_values(&w);
+    pin_casts(&w);
+    connect(&w);
+    if (find_faults(&w)) {
+        add_fallbacks(&w);
+        number_dtypes(&w);
+        set_prices(&w);
+        pose(&w);
+        labels_solve(w.l);
+        if (round == 0)
+            r->lower_bound += casts_of(&w, labels_bound(w.l));
+        any = apply_sources(&w);
+        any |= apply_casts(&w);
+    }
+    arena_free(scratch);
+    return any;
+}
+
+// ---- declarations -------------------------------------------------------------------------------
+
+static bool is_settled(Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    uint32_t from = 0;
+    Conflict c;
+    return value->kind == TYPE_TENSOR && value->dtype != DT_NONE &&
+           (value->def != DEF_NODE || !lint_conflict(m, value->node, &from, &c));
+}
+
+static bool declare(Model *m, const ValueInfo *info)
+{
+    Type *t = info->type;
+    if (!t || t->kind != TYPE_TENSOR || !t->elem || !is_settled(m, info->value) ||
+        t->elem == (int32_t)value_at(m, info->value)->dtype)
+        return false;
+    t->elem = (int32_t)value_at(m, info->value)->dtype;
     return true;
 }
 
-static bool mend_output(Model *m, ValueInfo *info, Repair *r)
+// What is declared inside of the model says what is computed; its own inputs and outputs are its
+// interface and stay.
+static bool declare_all(Model *m)
 {
-    const Value *v = value_at(m, info->value);
-    const Type *t = info->type;
-    bool differs = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT &&
-                   v->def == DEF_NODE && v->dtype != DT_NONE && t->elem != (int32_t)v->dtype &&
-                   v->why_dtype.kind != WHY_DECLARED;
-    if (!differs || (!is_widening(v->dtype, (DType)t->elem) && !r->unsafe))
-        return false;
-    // The output keeps its name: the value that was it gets another.
-    ValueId inner = info->value;
-    Str name = v->name;
-    NodeId cast = insert_behind(m, inner, "Cast", "out");
-    ValueId outer = node_at(m, cast)->out[0];
-    node_set_int(m, cast, "to", t->elem);
-    value_at(m, inner)->name = fresh_name(m, inner, "inner");
-    value_at(m, outer)->name = name;
-    info->value = outer;
-    r->casts++;
-    return true;
+    bool any = false;
+    for (GraphId g = 1; g < m->graphs.len; g++) {
+        const Graph *graph = graph_at(m, g);
+        bool inner = g != m->main && !graph->function;
+        for (uint32_t i = 0; i < graph->infos.len; i++)
+            if (value_at(m, graph->infos.at[i].value)->def != DEF_INPUT)
+                any |= declare(m, &graph->infos.at[i]);
+        for (uint32_t i = 0; inner && i < graph->inputs.len; i++)
+            any |= declare(m, &graph->inputs.at[i]);
+        for (uint32_t i = 0; inner && i < graph->outputs.len; i++)
+            any |= declare(m, &graph->outputs.at[i]);
+    }
+    return any;
 }
 
 bool insert_casts(Model *m, Repair *r)
 {
     bool any = false, again = true;
-    for (uint32_t round = 0; again && round < m->values.len; round++) {
-        again = false;
-        infer_model(m, NULL);
-        NodeId last = m->nodes.len;
-        for (NodeId id = 1; id < last && !again; id++) {
-            Conflict c;
-            for (uint32_t from = 0;
-                 !again && !node_at(m, id)->dead && lint_conflict(m, id, &from, &c);)
-                again = mend(m, &c, r);
+    infer_model(m, NULL);
+    for (uint32_t round = 0; again && round < MAX_ROUNDS; round++) {
+        again = mend(m, r, round);
+        if (again) {
+            Arena *scratch = arena_new();
+            model_sort(m, scratch); // a Cast that is shared may stand behind its new users
+            arena_free(scratch);
+            infer_model(m, NULL);
         }
         any |= again;
     }
-    Graph *g = graph_at(m, m->main);
-    for (uint32_t i = 0; i < g->outputs.len; i++) {
-        any |= mend_output(m, &g->outputs.at[i], r);
-        g = graph_at(m, m->main);
+    if (declare_all(m)) {
+        any = true;
+        infer_model(m, NULL);
     }
-    infer_model(m, NULL);
-    note_bound(r);
-    return any;
-}
-
-// ---- transfers
-// ------------------------------------------------------------------------------------------
-
-static ValueId transfer_to(Model *m, ValueId v, DeviceId to, Repair *r)
-{
-    for (NodeId id = 1; id < m->nodes.len; id++) { // one that is there already
-        const Node *n = node_at(m, id);
-        if (!n->dead && node_is(n, "Identity") && n->nin == 1 && n->in[0] == v &&
-            lint_node_device(m, id) == to)
-            return n->out[0];
-    }
-    NodeId id = insert_behind(m, v, "Identity", "transfer");
-    Prop p = {STR("cameo.device"), m->devices.at[to], 3, STR_NONE};
-    vec_push(m->arena, &node_at(m, id)->metadata, p);
-    r->transfers++;
-    return node_at(m, id)->out[0];
-}
-
-bool insert_transfers(Model *m, Repair *r)
-{
-    bool any = false;
-    NodeId last = m->nodes.len;
-    for (NodeId id = 1; id < last; id++) {
-        DeviceId here = node_at(m, id)->dead ? 0 : lint_node_device(m, id);
-        if (!here || node_is(node_at(m, id), "Identity"))
-            continue;
-        for (uint32_t i = 0; i < node_at(m, id)->nin; i++) {
-            ValueId v = node_at(m, id)->in[i];
-            DeviceId there = v ? lint_device(m, v) : 0;
-            if (!there || there == here)
-                continue;
-            ValueId moved = transfer_to(m, v, here, r);
-            node_at(m, id)->in[i] = moved;
-            any = true;
-        }
-    }
-    infer_model(m, NULL);
-    note_bound(r);
     return any;
 }

@@ -8,14 +8,17 @@
 typedef struct Repair {
     bool unsafe; // apply what is not safe too
     uint32_t casts, transfers, retyped;
-    uint32_t lower_bound; // casts and transfers that no repair can do without
+    uint32_t retargeted;  // Casts that were there and got another target
+    uint32_t lower_bound; // casts and transfers that no repair of the kind allowed can do without
 } Repair;
 
-// Mends operand conflicts (DT001) and outputs that are not what they are declared as (DT002):
-// constants are stored in the other dtype, anything else gets one Cast shared by all its uses. What
-// may be done follows `unsafe`. true if something changed.
+// Mends operand conflicts (DT001), declarations that are not what is computed (DT002), dtypes that
+// an operator does not take (DT003), branches and carried values that differ: constants are stored
+// in the other dtype, anything else gets one Cast for each dtype, shared by all its uses. What may
+// be done follows `unsafe`. true if something changed.
 bool insert_casts(Model *m, Repair *r);
-// One Identity with metadata "cameo.device" for each (value, device) that crosses (DV001).
+// One Identity with metadata "cameo.device" for each (value, device) that crosses (DV001); nodes
+// that nothing places run where that takes fewest. Adds to r->lower_bound, as insert_casts does.
 bool insert_transfers(Model *m, Repair *r);
 
 #endif

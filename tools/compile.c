@@ -2,6 +2,7 @@
 
 #include "codegen/compile.h"
 #include "base/file.h"
+#include "tools/config.h"
 #include "tools/pipeline.h"
 #include "tools/report.h"
 #include "tools/session.h"
@@ -198,8 +199,10 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
+    if (m && !tool_config_of_program(t, arena, a->model, m))
+        status = EXIT_USAGE;
     CompileReport report = {0};
-    if (m) {
+    if (m && !status) {
         PrintAfter after = {t, a->print_after};
         CompileOptions o = a->o;
         o.after = a->print_after ? print_after : NULL;

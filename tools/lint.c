@@ -4,9 +4,12 @@
 #include "base/json.h"
 #include "frontend/export.h"
 #include "frontend/load.h"
+#include "ir/infer.h"
 #include "ir/text.h"
+#include "passes/inline_functions.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
+#include "tools/config.h"
 #include "tools/report.h"
 #include "tools/tool.h"
 
@@ -22,7 +25,9 @@ enum {
     OPT_UNSAFE,
     OPT_OUT,
     OPT_IN_PLACE,
-    OPT_MAX
+    OPT_MAX,
+    OPT_TARGET,
+    OPT_SHOW_CONFIG
 };
 
 static const ToolOption options[] = {
@@ -35,13 +40,18 @@ static const ToolOption options[] = {
     {"-o", "OUT", "the repaired model (default: NAME.fixed.onnx)"},
     {"--in-place", NULL, "write the repaired model over the input"},
     {"--max-per-rule", "N", "print at most N findings a rule"},
+    {"--target", "NAME", "what runs the model, by `cameo targets` (default: cameo.yaml's)"},
+    {"--show-config", NULL, "print what holds for each model, and where it was said"},
     {0},
 };
 
 typedef struct LintRun {
     const Tool *tool;
     const char *select, *ignore, *out;
-    bool json, warn, fix, unsafe, in_place;
+    bool json, fix, unsafe, in_place, show_config;
+    int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
+    bool fails;  // something at or above the level that holds for its model
+    const Target *target;
     long max;
     Arena *arena;
     VEC(Diag *) found, fixed;
@@ -49,6 +59,12 @@ typedef struct LintRun {
     Repair repair;
     int status;
 } LintRun;
+
+static bool take_fail_on(LintRun *r, const char *value)
+{
+    r->fail_on = strcmp(value, "error") == 0 ? SEV_ERROR : SEV_WARNING;
+    return r->fail_on == SEV_ERROR || strcmp(value, "warn") == 0 || strcmp(value, "warning") == 0;
+}
 
 static bool parse_options(LintRun *r, Args *args, const char **files, int *nfiles, int *status)
 {
@@ -68,7 +84,7 @@ static bool parse_options(LintRun *r, Args *args, const char **files, int *nfile
         else if (i == OPT_FORMAT)
             r->json = strcmp(value, "json") == 0, bad = !r->json && strcmp(value, "text") != 0;
         else if (i == OPT_FAIL_ON)
-            r->warn = strncmp(value, "warn", 4) == 0, bad = !r->warn && strcmp(value, "error") != 0;
+            bad = !take_fail_on(r, value);
         else if (i == OPT_FIX)
             r->fix = true;
         else if (i == OPT_UNSAFE)
@@ -79,6 +95,10 @@ static bool parse_options(LintRun *r, Args *args, const char **files, int *nfile
             r->in_place = true;
         else if (i == OPT_MAX)
             r->max = strtol(value, NULL, 10), bad = r->max <= 0;
+        else if (i == OPT_TARGET)
+            r->target = target_find(str_of(value)), bad = !r->target;
+        else if (i == OPT_SHOW_CONFIG)
+            r->show_config = true;
         if (bad) {
             *status =
                 i == ARG_BAD ? EXIT_USAGE : tool_error(r->tool, EXIT_USAGE, "cannot use %s", value);
@@ -127,7 +147,7 @@ static bool same_finding(const Diag *a, const Diag *b)
 }
 
 // Repairs, lints again, and sorts the findings into those that are gone and those that stay.
-static int repair(LintRun *r, Model *m, Diags *diags, const char *path)
+static bool repair(LintRun *r, Model *m, Diags *diags)
 {
     Diags after;
     r->repair.unsafe = r->unsafe;
@@ -144,41 +164,98 @@ static int repair(LintRun *r, Model *m, Diags *diags, const char *path)
             vec_push(r->arena, &r->fixed, diags->all.at[i]);
     }
     *diags = after;
-    return changed || r->out ? write_model(r, m, fixed_path(r, path), path) : EXIT_CLEAN;
+    return changed;
+}
+
+// The model as the file has it: linting inlines functions.
+static Model *load_again(LintRun *r, const char *path, const Config *config, int *status)
+{
+    Diags again;
+    diags_init(&again, r->arena, str_of(path));
+    Model *m = load_model(r->arena, path, &again, status);
+    if (m)
+        m->config = config;
+    return m;
+}
+
+// Mends a fresh copy of the model; one that calls functions is mended with them inlined, since a
+// body may fit one call and not another.
+static int repair_file(LintRun *r, const char *path, const Config *config, Diags *diags)
+{
+    int status = EXIT_CLEAN;
+    Model *m = load_again(r, path, config, &status);
+    if (!m)
+        return status;
+    Diags refused;
+    diags_init(&refused, r->arena, str_of(path));
+    bool changed = inline_functions(m, &refused, false, 1000000);
+    if (changed) {
+        infer_model(m, NULL);
+        changed = repair(r, m, diags);
+    }
+    tool_print_diags(&refused);
+    if (changed) {
+        status = write_model(r, m, fixed_path(r, path), path);
+    } else if (r->out) {
+        load_close(m);
+        m = load_again(r, path, config, &status);
+        status = m ? write_model(r, m, r->out, path) : status;
+    }
+    if (m)
+        load_close(m);
+    return status;
 }
 
 static void lint_file(LintRun *r, const char *path)
 {
     Diags diags;
+    Config *config = NEW(r->arena, Config);
     int status = EXIT_CLEAN;
     diags_init(&diags, r->arena, str_of(path));
+    if (!tool_config(r->tool, r->arena, path, config)) {
+        r->status = r->status > EXIT_USAGE ? r->status : EXIT_USAGE;
+        return;
+    }
+    if (r->target)
+        config->target = r->target;
+    if (r->show_config)
+        config_show(config, r->target ? "--target" : NULL, r->select ? "--select" : NULL,
+                    r->ignore ? "--ignore" : NULL, r->select, r->ignore);
     Model *m = load_model(r->arena, path, &diags, &status);
     uint32_t before = diags.all.len;
     if (m) {
+        m->config = config;
         lint_model(m, &diags, r->select, r->ignore);
-        if (r->fix && diags.all.len > before)
-            status = repair(r, m, &diags, path);
-        else if (r->fix && r->out)
-            status = write_model(r, m, r->out, path);
+        load_close(m);
+        if (r->fix && (diags.all.len > before || r->out))
+            status = repair_file(r, path, config, &diags);
     }
+    int level = r->fail_on != LEVEL_OFF        ? r->fail_on
+                : config->fail_on != LEVEL_OFF ? config->fail_on
+                                               : SEV_ERROR;
     for (uint32_t i = 0; i < diags.all.len; i++) {
         vec_push(r->arena, &r->found, diags.all.at[i]);
         r->counts[diags.all.at[i]->severity]++;
+        r->fails |= (int)diags.all.at[i]->severity >= level;
     }
     r->status = status > r->status ? status : r->status;
-    if (m)
-        load_close(m);
 }
 
 // ---- what is printed
 // ------------------------------------------------------------------------------------
 
-// By rule, operator, path without indices, and value: stable when a model is edited elsewhere.
+// By rule, operator, path without indices ("#37" of unnamed nodes, operand numbers), and value:
+// stable when a model is edited elsewhere.
 static uint64_t fingerprint(const Diag *d)
 {
     uint64_t h = hash_bytes(d->rule, strlen(d->rule), 1);
     h = hash_bytes(d->op.at, d->op.len, h);
-    h = hash_bytes(d->node.at, d->node.len, h);
+    for (size_t i = 0; i < d->path.len; i++) {
+        bool index = d->path.at[i] == '#' && i && d->path.at[i - 1] == '[';
+        h = hash_bytes(&d->path.at[i], 1, h);
+        while (index && i + 1 < d->path.len && d->path.at[i + 1] >= '0' && d->path.at[i + 1] <= '9')
+            i++;
+    }
     return hash_bytes(d->value.at, d->value.len, h);
 }
 
@@ -194,6 +271,22 @@ static void json_strings(Json *j, const char *key, const Str *at, uint32_t n)
     json_array(j);
     for (uint32_t i = 0; i < n; i++)
         json_str(j, at[i]);
+    json_end_array(j);
+}
+
+static void json_notes(Json *j, const Diag *d)
+{
+    json_key(j, "notes");
+    json_array(j);
+    if (d->source.len)
+        json_str(j, d->source);
+    for (uint32_t i = 0; i < d->notes.len; i++)
+        json_str(j, d->notes.at[i]);
+    for (uint32_t i = 0; i < d->fixes.len; i++)
+        if (d->fixes.at[i].note.len)
+            json_str(j, d->fixes.at[i].note);
+    for (uint32_t i = 0; i < d->helps.len; i++)
+        json_str(j, d->helps.at[i]);
     json_end_array(j);
 }
 
@@ -218,7 +311,7 @@ void json_finding(Json *j, const Diag *d)
         json_end_object(j);
     }
     json_strings(j, "chain", d->chain.at, d->chain.len);
-    json_strings(j, "notes", d->notes.at, d->notes.len);
+    json_notes(j, d);
     json_key(j, "fixes");
     json_array(j);
     for (uint32_t i = 0; i < d->fixes.len; i++) {
@@ -298,7 +391,7 @@ static void print_text(const LintRun *r)
 
 static int run_lint(const Tool *t, int argc, char **argv)
 {
-    LintRun r = {.tool = t, .arena = arena_new()};
+    LintRun r = {.tool = t, .arena = arena_new(), .fail_on = LEVEL_OFF};
     const char **files = NEWS(r.arena, const char *, (size_t)argc + 1);
     int nfiles = 0, status = EXIT_CLEAN;
     Args args = args_of(t, argc, argv);
@@ -308,12 +401,12 @@ static int run_lint(const Tool *t, int argc, char **argv)
     }
     for (int i = 0; i < nfiles; i++)
         lint_file(&r, files[i]);
-    if (r.json)
+    bool nothing = r.status == EXIT_USAGE && !r.found.len; // no model was looked at
+    if (!nothing && r.json)
         print_json(&r);
-    else
+    else if (!nothing)
         print_text(&r);
-    bool fails = r.counts[SEV_ERROR] || (r.warn && r.counts[SEV_WARNING]);
-    status = r.status ? r.status : fails ? EXIT_FINDINGS : EXIT_CLEAN;
+    status = r.status ? r.status : r.fails ? EXIT_FINDINGS : EXIT_CLEAN;
     arena_free(r.arena);
     return status;
 }

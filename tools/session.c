@@ -2,6 +2,7 @@
 
 #include "tools/session.h"
 #include "base/file.h"
+#include "tools/config.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -44,6 +45,8 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     Model *m = tool_load(t, s->arena, path, &diags, &status);
     if (!m)
         return status;
+    if (!tool_config_of_program(t, s->arena, path, m))
+        return EXIT_USAGE;
     const char *dir;
     Str error = STR_NONE;
     if (!dir_temporary(s->arena, &dir, &error))

@@ -1,9 +1,12 @@
 // cameo why: why a value has its dtype, its shape or its device, back to where that began.
 
 #include "frontend/load.h"
+#include "passes/devices.h"
 #include "passes/lint/lint.h"
+#include "tools/config.h"
 #include "tools/pipeline.h"
 
+enum { MAX_CALLS = 64 };
 enum { WHY_OPT_DTYPE, WHY_OPT_DEVICE, WHY_OPT_SHAPE };
 
 static const ToolOption options[] = {
@@ -13,16 +16,30 @@ static const ToolOption options[] = {
     {0},
 };
 
+static bool is_part_of_main(const Model *m, GraphId g)
+{
+    while (graph_at(m, g)->parent)
+        g = graph_at(m, g)->parent;
+    return g == m->main;
+}
+
 static ValueId find_value(const Model *m, const char *name)
 {
-    for (ValueId v = 1; v < m->values.len; v++)
-        if (str_is(value_at(m, v)->name, name))
-            return v;
+    for (int inside = 0; inside < 2; inside++) // names inside functions last, in their first call
+        for (ValueId v = 1; v < m->values.len; v++) {
+            const Value *value = value_at(m, v);
+            bool dead = value->def == DEF_NODE && node_at(m, value->node)->dead;
+            Str shown = inside ? value_shown_name(m, v) : value->name;
+            if (!dead && str_is(shown, name) && is_part_of_main(m, value->graph))
+                return v;
+        }
     return 0;
 }
 
-static const char *reason(const Model *m, const Value *v, const Why *w)
+static const char *reason(Model *m, const Value *v, const Why *w, int what)
 {
+    if (what == WHY_OPT_DEVICE)
+        return v->device && v->def == DEF_NODE ? device_reason(m, v->node).at : "";
     if (v->init)
         return v->def == DEF_INPUT ? "an input with a default" : "an initializer";
     if (v->def == DEF_INPUT)
@@ -44,15 +61,23 @@ static void print_line(Model *m, ValueId id, int what, const char *because)
 {
     const Value *v = value_at(m, id);
     Buf line = {0};
-    buf_quoted(&line, v->name);
+    buf_quoted(&line, value_shown_name(m, id));
     buf_printf(&line, " is ");
-    DeviceId device = what == WHY_OPT_DEVICE ? lint_device(m, id) : 0;
+    DeviceId device = what == WHY_OPT_DEVICE ? v->device : 0;
     if (what == WHY_OPT_DEVICE)
         buf_str(&line, device ? str_escaped(m->arena, m->devices.at[device])
                               : STR("wherever it is needed"));
     else
         type_print(m, v, &line);
-    buf_printf(&line, "  (%.*s)", STR_ARG(location_value(m, m->arena, id)));
+    buf_printf(&line, "  (%.*s", STR_ARG(location_value(m, m->arena, id)));
+    NodeId calls[MAX_CALLS];
+    NodeId made = v->def == DEF_NODE ? v->node : 0;
+    uint32_t count = made ? location_calls(m, made, calls, MAX_CALLS) : 0;
+    // What a call gives is made further in; it belongs to the call.
+    NodeId own = v->copy_of ? value_at(m, v->copy_of)->node : 0;
+    for (uint32_t i = made && own && node_at(m, made)->copy_of != own; i < count; i++)
+        buf_printf(&line, ", called at %.*s", STR_ARG(location_node(m, m->arena, calls[i])));
+    buf_char(&line, ')');
     if (because[0])
         buf_printf(&line, ": %s", because);
     printf("%s\n", line.at);
@@ -64,12 +89,14 @@ static void print_chain(Model *m, ValueId v, int what)
 {
     for (uint32_t steps = 0; v && steps < m->values.len; steps++) {
         const Value *value = value_at(m, v);
-        const Why *w = what == WHY_OPT_SHAPE ? &value->why_shape : &value->why_dtype;
-        bool follows = value->def == DEF_NODE &&
-                       (w->kind == WHY_OPERAND || w->kind == WHY_BRANCH) && w->from && w->from != v;
+        const Why *w = what == WHY_OPT_SHAPE    ? &value->why_shape
+                       : what == WHY_OPT_DEVICE ? &value->why_device
+                                                : &value->why_dtype;
+        bool follows = (w->kind == WHY_OPERAND || w->kind == WHY_BRANCH) && w->from && w->from != v;
         print_line(m, v, what,
-                   follows ? w->kind == WHY_BRANCH ? "from the branch's" : "from operand"
-                           : reason(m, value, w));
+                   !follows                ? reason(m, value, w, what)
+                   : w->kind == WHY_BRANCH ? "from the branch's"
+                                           : "from operand");
         if (!follows)
             return;
         v = w->from;
@@ -96,10 +123,15 @@ static int run_why(const Tool *t, int argc, char **argv)
     Arena *a = arena_new();
     Diags diags;
     diags_init(&diags, a, str_of(model));
+    Config config;
+    if (!tool_config(t, a, model, &config)) {
+        arena_free(a);
+        return EXIT_USAGE;
+    }
     Model *m = tool_load(t, a, model, &diags, &status);
     if (m) {
-        PassContext c = {.diags = &diags};
-        pass_run_needed(pass_find(STR("infer")), m, &c);
+        m->config = &config;
+        lint_prepare(m, &diags);
         ValueId v = find_value(m, name);
         if (v)
             print_chain(m, v, what);

@@ -74,6 +74,9 @@ static void infer_if(Infer *s)
         return;
     if (known) {
         GraphId taken = *known ? yes : no;
+        Infer quiet = *s; // shapes in the branch that is not taken need not fit
+        quiet.diags = NULL;
+        infer_graph(&quiet, *known ? no : yes);
         infer_graph(s, taken);
         join_branches(s, taken, 0);
         return;
@@ -97,12 +100,14 @@ static void carry_in(Infer *s, const Graph *body, uint32_t first, uint32_t from,
     for (uint32_t i = 0; i < n; i++) {
         const Value *v = infer_in(s, from + i);
         ValueId inner = body->inputs.at[first + i].value;
-        if (v)
-            infer_value(s, inner, v->dtype, v->rank, v->dims);
-        if (v)
-            value_at(s->model, inner)->kind = v->kind;
-        if (v)
-            value_at(s->model, inner)->type = v->type;
+        if (!v)
+            continue;
+        infer_value(s, inner, v->dtype, v->rank, v->dims);
+        Value *carried = value_at(s->model, inner);
+        carried->kind = v->kind;
+        carried->type = v->type;
+        carried->why_dtype = carried->why_shape =
+            (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[from + i]};
     }
 }
 
@@ -243,7 +248,10 @@ static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index 
         dims[k] = v->dims[k + (k >= axis)];
     if (!*count)
         *count = v->dims[axis];
-    infer_value(s, body->inputs.at[n + i].value, v->dtype, v->rank - 1, dims);
+    ValueId inner = body->inputs.at[n + i].value;
+    infer_value(s, inner, v->dtype, v->rank - 1, dims);
+    value_at(s->model, inner)->why_dtype = value_at(s->model, inner)->why_shape =
+        (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[n + i]};
 }
 
 static void infer_scan(Infer *s)

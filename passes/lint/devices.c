@@ -1,69 +1,168 @@
 // DV001: operands that lie on another device than the node that reads them.
-//
-// A node is placed by its metadata_props["cameo.device"]; in a file a transfer is an Identity so
-// placed. A node that nothing places follows its operands where they agree. Inputs and weights lie
-// wherever they are needed.
 
+#include "passes/devices.h"
 #include "passes/lint/lint.h"
 
-static DeviceId placed(Model *m, NodeId n)
-{
-    Str name = props_get(&node_at(m, n)->metadata, "cameo.device");
-    return name.len ? device_id(m, name) : 0;
-}
+enum { MAX_NOTES = 8 };
 
-DeviceId lint_node_device(Model *m, NodeId n)
+// "256 B x seq": what moving the value costs in a run; absent where its shape is not known.
+static Str price(Lint *l, ValueId id)
 {
-    return placed(m, n);
-}
-
-DeviceId lint_device(Model *m, ValueId v)
-{
-    DeviceId found = 0;
-    for (uint32_t steps = 0; steps < 64 && v && value_at(m, v)->def == DEF_NODE; steps++) {
-        NodeId n = value_at(m, v)->node;
-        if (placed(m, n))
-            return placed(m, n);
-        ValueId next = 0; // an unplaced node: where its first computed operand lies
-        for (uint32_t i = 0; i < node_at(m, n)->nin && !next; i++)
-            if (node_at(m, n)->in[i] && value_at(m, node_at(m, n)->in[i])->def == DEF_NODE)
-                next = node_at(m, n)->in[i];
-        v = next;
-    }
-    return found;
-}
-
-void lint_devices(Lint *l)
-{
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        DeviceId here = node_at(l->m, id)->dead ? 0 : placed(l->m, id);
-        if (!here || node_is(node_at(l->m, id), "Identity"))
-            continue;
-        for (uint32_t i = 0; i < node_at(l->m, id)->nin; i++) {
-            ValueId v = node_at(l->m, id)->in[i];
-            DeviceId there = v ? lint_device(l->m, v) : 0;
-            if (!there || there == here)
-                continue;
-            const Node *n = node_at(l->m, id);
-            Str op = str_escaped(l->arena, n->op),
-                name = str_escaped(l->arena, value_at(l->m, v)->name);
-            Str on = str_escaped(l->arena, l->m->devices.at[here]),
-                from = str_escaped(l->arena, l->m->devices.at[there]);
-            Diag *d = diag(l->diags, "DV001", SEV_ERROR, location_operand(l->m, l->arena, id, i),
-                           "%.*s needs its inputs on %.*s, but \"%.*s\" is on %.*s", STR_ARG(op),
-                           STR_ARG(on), STR_ARG(name), STR_ARG(from));
-            d->op = op;
-            d->node = str_escaped(l->arena, n->name);
-            d->value = name;
-            d->origin_kind = STR("node");
-            d->origin_name = location_node(l->m, l->arena, value_at(l->m, v)->node);
-            diag_note(l->diags, d, "placed on %.*s by the node's metadata \"cameo.device\"",
-                      STR_ARG(on));
-            diag_note(l->diags, d, "%.*s begins at %.*s", STR_ARG(from), STR_ARG(d->origin_name));
-            diag_fix(l->diags, d, true,
-                     "insert 1 transfer right after \"%.*s\", shared by all its uses on %.*s",
-                     STR_ARG(name), STR_ARG(on))
-                ->transfers = 1;
+    const Value *v = value_at(l->m, id);
+    const DTypeInfo *info = dtype_info(v->dtype);
+    uint64_t bytes = info->bytes;
+    Buf symbols = {0};
+    bool known = v->kind == TYPE_TENSOR && v->dtype != DT_NONE && v->rank >= 0;
+    for (int32_t i = 0; known && i < v->rank; i++) {
+        int64_t k;
+        if (!poly_is_const(v->dims[i], &k)) {
+            buf_printf(&symbols, " x ");
+            poly_print(l->m->polys, v->dims[i], &symbols);
+        } else {
+            known = k >= 0 && !__builtin_mul_overflow(bytes, (uint64_t)k, &bytes);
         }
     }
+    Str s = known ? str_printf(l->arena, "%llu B%s", (unsigned long long)bytes,
+                               symbols.len ? symbols.at : "")
+                  : STR_NONE;
+    buf_free(&symbols);
+    return s;
+}
+
+static bool is_cheaper(Lint *l, ValueId a, ValueId b)
+{
+    const Value *x = value_at(l->m, a), *y = value_at(l->m, b);
+    uint64_t size[2] = {dtype_info(x->dtype)->bytes, dtype_info(y->dtype)->bytes};
+    for (int side = 0; side < 2; side++) {
+        const Value *v = side ? y : x;
+        if (v->rank < 0)
+            return false;
+        for (int32_t i = 0; i < v->rank; i++) {
+            int64_t k;
+            if (!poly_is_const(v->dims[i], &k) || k < 0 ||
+                __builtin_mul_overflow(size[side], (uint64_t)k, &size[side]))
+                return false;
+        }
+    }
+    return size[0] < size[1];
+}
+
+// From the value back to where its device begins; the last is the origin's.
+typedef VEC(ValueId) Path;
+
+static Path path_of(Lint *l, ValueId v)
+{
+    Path path = {0};
+    while (path.len < l->m->values.len) {
+        const Value *at = value_at(l->m, v);
+        vec_push(l->arena, &path, v);
+        bool follows = at->why_device.kind == WHY_OPERAND || at->why_device.kind == WHY_BRANCH;
+        if (!follows || !at->why_device.from || at->why_device.from == v)
+            break;
+        v = at->why_device.from;
+    }
+    return path;
+}
+
+static void note_origin(Lint *l, Diag *d, const Path *path, Str device)
+{
+    const Model *m = l->m;
+    NodeId origin = value_at(m, path->at[path->len - 1])->node;
+    Str why = device_reason(l->m, origin);
+    bool by_target = node_at(m, origin)->why_device.kind == WHY_TARGET;
+    d->origin_kind = by_target                                           ? STR("target")
+                     : node_at(m, origin)->why_device.kind == WHY_CONFIG ? STR("config")
+                                                                         : STR("node");
+    d->origin_name = location_node(m, l->arena, origin);
+    diag_note(l->diags, d, "%.*s begins at %.*s: %.*s", STR_ARG(device),
+              STR_ARG(lint_short(l, origin)), STR_ARG(why));
+    Buf line = {0};
+    for (uint32_t i = path->len; i-- > 0;) {
+        NodeId n = value_at(m, path->at[i])->node;
+        vec_push(l->arena, &d->chain, location_node(m, l->arena, n));
+        buf_printf(&line, "%.*s -> ", STR_ARG(lint_short(l, n)));
+    }
+    vec_push(l->arena, &d->chain, d->path);
+    if (path->len > 1)
+        diag_note(l->diags, d, "  %shere", line.at);
+    buf_free(&line);
+}
+
+// The cheapest place on the way; of equal ones the last.
+static void offer_transfer(Lint *l, Diag *d, const Path *path)
+{
+    uint32_t best = 0, same = 0;
+    for (uint32_t i = 1; i < path->len; i++)
+        if (is_cheaper(l, path->at[i], path->at[best]))
+            best = i;
+    Str cost = price(l, path->at[best]);
+    for (uint32_t i = best + 1; i < path->len && cost.len; i++)
+        if (str_eq(cost, price(l, path->at[i])))
+            same = i;
+    Buf text = {0};
+    buf_printf(&text, "insert 1 transfer after %.*s",
+               STR_ARG(lint_short(l, value_at(l->m, path->at[best])->node)));
+    if (cost.len)
+        buf_printf(&text, " (%.*s)", STR_ARG(cost));
+    if (same)
+        buf_printf(&text, "; after %.*s costs the same",
+                   STR_ARG(lint_short(l, value_at(l->m, path->at[same])->node)));
+    diag_fix(l->diags, d, true, "%s", text.at)->transfers = 1;
+    buf_free(&text);
+}
+
+static const char *how_many(const Node *n)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->nin; i++)
+        count += n->in[i] != 0;
+    return count == 1 ? "its input" : count == 2 ? "both inputs" : "all inputs";
+}
+
+static void report(Lint *l, NodeId id, uint32_t operand)
+{
+    Model *m = l->m;
+    ValueId v = node_at(m, id)->in[operand];
+    Str here = str_escaped(l->arena, m->devices.at[device_run(m, id)]);
+    Str there = str_escaped(l->arena, m->devices.at[device_of_value(m, v)]);
+    const Node *n = node_at(m, id);
+    Diag *d = diag(l->diags, "DV001", SEV_ERROR, location_operand(m, l->arena, id, operand),
+                   "%.*s needs %s on %.*s, but \"%.*s\" is on %.*s",
+                   STR_ARG(str_escaped(l->arena, n->op)), how_many(n), STR_ARG(here),
+                   STR_ARG(lint_name(l, v)), STR_ARG(there));
+    d->value = lint_name(l, v);
+    lint_about_node(l, d, id);
+    if (device_of_node(m, id))
+        diag_note(l->diags, d, "placed on %.*s by %.*s", STR_ARG(here),
+                  STR_ARG(device_reason(m, id)));
+    else
+        diag_note(l->diags, d, "nothing places it; its other operands lie on %.*s", STR_ARG(here));
+    Path path = path_of(l, v);
+    if (!value_at(m, path.at[path.len - 1])->node)
+        return;
+    note_origin(l, d, &path, there);
+    offer_transfer(l, d, &path);
+}
+
+// One finding for each value and the device that it is needed on: one transfer mends all of them.
+void lint_devices(Lint *l)
+{
+    Map told = {.arena = l->arena};
+    for (NodeId id = 1; id < l->m->nodes.len; id++)
+        for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nin; i++) {
+            if (!device_crosses(l->m, id, i))
+                continue;
+            uint32_t key[2] = {node_at(l->m, id)->in[i], device_run(l->m, id)};
+            bool added;
+            uint32_t *where =
+                map_put(&told, str_copy(l->arena, (Str){(const char *)key, sizeof key}), &added);
+            if (added) {
+                *where = l->diags->all.len;
+                report(l, id, i);
+            } else {
+                Diag *d = l->diags->all.at[*where];
+                if (d->notes.len < MAX_NOTES)
+                    diag_note(l->diags, d, "also read by %.*s", STR_ARG(lint_short(l, id)));
+            }
+        }
 }

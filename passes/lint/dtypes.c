@@ -1,32 +1,24 @@
 // DT001, DT002, DT003: dtypes that do not fit, and where they began.
 
 #include "passes/lint/lint.h"
+#include "passes/lint/origin.h"
 
 #include <math.h>
 #include <string.h>
 
-static const SchemaParam *param_of(const Node *n, uint32_t i)
-{
-    const Schema *s = n->schema;
-    if (!s || i >= n->nin)
-        return NULL;
-    if (i < s->ninputs)
-        return &s->inputs[i];
-    return s->ninputs && s->inputs[s->ninputs - 1].option == PARAM_VARIADIC
-               ? &s->inputs[s->ninputs - 1]
-               : NULL;
-}
+enum { MAX_SHOWN = 3, MAX_PATH = 8 };
 
 static DType tensor_dtype(const Model *m, ValueId v)
 {
     return v && value_at(m, v)->kind == TYPE_TENSOR ? value_at(m, v)->dtype : DT_NONE;
 }
 
-static bool same_var(const SchemaParam *a, const SchemaParam *b)
+static DType result_dtype(const Model *m, const Node *n, uint32_t operand)
 {
-    bool free_form = a && a == b && a->option == PARAM_VARIADIC && !a->homogeneous;
-    return a && b && a->type_var && b->type_var && !free_form &&
-           strcmp(a->type_var, b->type_var) == 0;
+    for (uint32_t o = 0; o < n->nout; o++)
+        if (n->out[o] && params_are_tied(param_of_operand(n, operand), param_of_result(n, o)))
+            return tensor_dtype(m, n->out[o]);
+    return DT_NONE;
 }
 
 bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
@@ -35,12 +27,14 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
     for (; *from < n->nin; ++*from)
         for (uint32_t k = 0; k < *from; k++) {
             DType a = tensor_dtype(m, n->in[*from]), b = tensor_dtype(m, n->in[k]);
-            if (!same_var(param_of(n, *from), param_of(n, k)) || a == b || a == DT_NONE ||
-                b == DT_NONE)
+            if (!params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)) || a == b ||
+                a == DT_NONE || b == DT_NONE)
                 continue;
-            // The side that is not the model's dominant dtype gives way; else float64 does; else
-            // the first.
+            // The side gives way that is not the result's dtype (the declared one, if it is one of
+            // the two); else what is not the model's dominant dtype; else float64; else the first.
+            DType t = result_dtype(m, n, *from);
             bool second = b == m->dominant || (a != m->dominant && a == DT_F64);
+            second = t == a ? false : t == b ? true : second;
             *c = (Conflict){id, second ? *from : k, second ? k : *from};
             ++*from;
             return true;
@@ -53,81 +47,172 @@ ValueId lint_origin(const Model *m, ValueId v)
     for (uint32_t steps = 0; steps < m->values.len; steps++) {
         const Value *value = value_at(m, v);
         bool follows = value->why_dtype.kind == WHY_OPERAND || value->why_dtype.kind == WHY_BRANCH;
-        if (!follows || !value->why_dtype.from || value->why_dtype.from == v ||
-            value->def != DEF_NODE)
+        if (!follows || !value->why_dtype.from || value->why_dtype.from == v)
             return v;
         v = value->why_dtype.from;
     }
     return v;
 }
 
-bool lint_exact(Model *m, TensorData *d, DType t, uint64_t *count)
+uint64_t lint_inexact(Model *m, TensorData *d, DType t)
 {
     Str error;
     DType from = (DType)d->dtype;
     const unsigned char *at = tensor_elements(m, d, &error);
-    *count = d->nelements;
-    if (!at || !dtype_is_float(from))
-        return false;
+    uint64_t bad = 0;
+    if (!at || !(dtype_is_float(from) || dtype_is_integer(from)) ||
+        dtype_is_float(from) != dtype_is_float(t))
+        return d->nelements ? d->nelements : 1;
     for (uint64_t i = 0; i < d->nelements; i++) {
-        Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes),
-               r = scalar_cast(from, t, s, false);
-        if (r.f != s.f && !(isnan(r.f) && isnan(s.f)))
-            return false;
+        Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes);
+        Scalar back = scalar_cast(t, from, scalar_cast(from, t, s, false), false);
+        bool same =
+            dtype_is_float(from) ? back.f == s.f || (isnan(back.f) && isnan(s.f)) : back.i == s.i;
+        bad += !same;
     }
+    return bad;
+}
+
+bool lint_exact(Model *m, TensorData *d, DType t, uint64_t *count)
+{
+    bool exact = lint_inexact(m, d, t) == 0;
+    *count = d->nelements;
+    return exact;
+}
+
+// ---- where it began
+// -----------------------------------------------------------------------------
+
+static bool widens(DType from, DType to)
+{
+    return dtype_is_float(from) && dtype_is_float(to) &&
+           dtype_info(to)->bits > dtype_info(from)->bits;
+}
+
+// "weight W" or "input X": what the schema calls the operand; of a variadic one, the value.
+static Str operand_words(Lint *l, const Node *n, uint32_t i)
+{
+    const SchemaParam *p = param_of_operand(n, i);
+    const char *kind = value_at(l->m, n->in[i])->init ? "weight" : "input";
+    if (p && p->option != PARAM_VARIADIC)
+        return str_printf(l->arena, "%s %s", kind, p->name);
+    return str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, n->in[i])));
+}
+
+static ValueId first_operand(const Model *m, ValueId v)
+{
+    const Node *n = node_at(m, value_at(m, v)->node);
+    return n->nin ? n->in[0] : 0;
+}
+
+// "initializer "std" (3 elements)", "Cast node[/Cast]", "input "x"".
+static Str source_words(Lint *l, ValueId v)
+{
+    const char *kind = origin_kind(l->m, v);
+    const TensorData *t = origin_payload(l->m, v);
+    uint64_t n = t ? tensor_count(t) : UINT64_MAX;
+    Str name = lint_name(l, v);
+    const Value *value = value_at(l->m, v);
+    if (n != UINT64_MAX)
+        return str_printf(l->arena, "%s \"%.*s\" (%llu element%s)", kind, STR_ARG(name),
+                          (unsigned long long)n, n == 1 ? "" : "s");
+    if (value->def != DEF_NODE || strcmp(kind, "value_info") == 0)
+        return str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(name));
+    return str_printf(l->arena, "%.*s %.*s",
+                      STR_ARG(str_escaped(l->arena, node_at(l->m, value->node)->op)),
+                      STR_ARG(lint_short(l, value->node)));
+}
+
+static void note_begin(Lint *l, Diag *d, DType have, ValueId origin)
+{
+    const Model *m = l->m;
+    Buf by = {0};
+    if (m->producer_name.len)
+        buf_printf(&by, ", written by %.*s", STR_ARG(str_escaped(l->arena, m->producer_name)));
+    if (by.len && m->producer_version.len)
+        buf_printf(&by, " %.*s", STR_ARG(str_escaped(l->arena, m->producer_version)));
+    d->origin_kind = str_of(origin_kind(m, origin));
+    d->origin_name = lint_name(l, origin);
+    diag_note(l->diags, d, "%s begins at %.*s%s", dtype_name(have),
+              STR_ARG(source_words(l, origin)), by.at ? by.at : "");
+    buf_free(&by);
+}
+
+static Str others_words(Lint *l, const Origin *o)
+{
+    Buf b = {0};
+    for (uint32_t i = 0; i < o->others.len && i < MAX_SHOWN; i++) {
+        ValueId v = o->others.at[i];
+        bool cast = strcmp(origin_kind(l->m, v), "cast") == 0;
+        buf_printf(&b, "%s", i ? ", " : "   -> also ");
+        if (cast)
+            buf_printf(&b, "converts \"%.*s\" via Cast %.*s",
+                       STR_ARG(lint_name(l, first_operand(l->m, v))),
+                       STR_ARG(lint_short(l, value_at(l->m, v)->node)));
+        else
+            buf_printf(&b, "%.*s", STR_ARG(source_words(l, v)));
+    }
+    if (o->others.len > MAX_SHOWN)
+        buf_printf(&b, " and %u more", o->others.len - MAX_SHOWN);
+    Str s = {arena_copy(l->arena, b.at ? b.at : "", b.len), b.len};
+    buf_free(&b);
+    return s;
+}
+
+// One operand only: what the node computes has the dtype of that.
+static bool keeps_dtype(const Model *m, const Step *s)
+{
+    const Node *n = node_at(m, s->node);
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (i != s->operand && n->in[i] &&
+            params_are_tied(param_of_operand(n, i), param_of_operand(n, s->operand)))
+            return false;
     return true;
 }
 
-static const char *origin_kind(const Model *m, ValueId v)
+// The way from the origin: "  std -> node[/Div]:in1", then "  node[/Div] -> node[/Transpose] (keeps
+// dtype) -> here". Where the finding is about what a node makes, that node ends the way.
+static void note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
 {
-    const Value *value = value_at(m, v);
-    if (value->init)
-        return value->def == DEF_INPUT ? "input" : "initializer";
-    if (value->def == DEF_INPUT)
-        return "input";
-    if (value->def != DEF_NODE)
-        return "value_info";
-    const Node *n = node_at(m, value->node);
-    return node_is(n, "Constant")                   ? "constant"
-           : node_is(n, "Cast")                     ? "cast"
-           : value->why_dtype.kind == WHY_ATTRIBUTE ? "attribute"
-                                                    : "node";
-}
-
-// "weight W" or "input X": what the schema calls the operand.
-static Str operand_words(Lint *l, const Node *n, uint32_t i)
-{
-    const SchemaParam *p = param_of(n, i);
-    bool weight = value_at(l->m, n->in[i])->init != NULL;
-    return str_printf(l->arena, "%s %s", weight ? "weight" : "input", p ? p->name : "");
-}
-
-// The nodes between the origin and here, as notes and as the chain.
-static void note_path(Lint *l, Diag *d, ValueId from, ValueId to, Str origin)
-{
-    VEC(Str) path = {0};
-    for (ValueId v = to; v != from && value_at(l->m, v)->def == DEF_NODE;
-         v = value_at(l->m, v)->why_dtype.from)
-        vec_push(l->arena, &path, location_node(l->m, l->arena, value_at(l->m, v)->node));
-    vec_push(l->arena, &d->chain, origin);
-    Buf line = {0};
-    buf_printf(&line, "%.*s", STR_ARG(origin));
-    for (uint32_t i = path.len; i-- > 0;) {
-        vec_push(l->arena, &d->chain, path.at[i]);
-        Str shown = str_starts(path.at[i], "graph/") ? (Str){path.at[i].at + 6, path.at[i].len - 6}
-                                                     : path.at[i];
-        buf_printf(&line, " -> %.*s", STR_ARG(shown));
+    Str name = lint_name(l, o->value);
+    vec_push(l->arena, &d->chain, name);
+    for (uint32_t i = 0; i < o->path.len; i++)
+        vec_push(l->arena, &d->chain, location_node(l->m, l->arena, o->path.at[i].node));
+    vec_push(l->arena, &d->chain, d->path);
+    Str others = others_words(l, o);
+    if (!o->path.len) {
+        if (others.len)
+            diag_note(l->diags, d, "  %.*s -> here%.*s", STR_ARG(name), STR_ARG(others));
+        return;
     }
-    if (path.len)
-        diag_note(l->diags, d, "  %s -> here", line.at);
+    const Step *first = &o->path.at[0];
+    diag_note(l->diags, d, "  %.*s -> %.*s:in%u%.*s", STR_ARG(name),
+              STR_ARG(lint_short(l, first->node)), first->operand, STR_ARG(others));
+    Buf line = {0};
+    bool here = o->path.at[o->path.len - 1].node != place;
+    buf_printf(&line, "%.*s", STR_ARG(lint_short(l, first->node)));
+    for (uint32_t i = 1; i < o->path.len; i++) {
+        if (o->path.len > MAX_PATH && i == MAX_PATH / 2) {
+            buf_printf(&line, " -> %u more", o->path.len - MAX_PATH);
+            i += o->path.len - MAX_PATH;
+        }
+        const Step *s = &o->path.at[i];
+        buf_printf(&line, " -> %.*s%s", STR_ARG(lint_short(l, s->node)),
+                   keeps_dtype(l->m, s) ? " (keeps dtype)" : "");
+    }
+    if (here || o->path.len > 1)
+        diag_note(l->diags, d, "  %s%s", line.at, here ? " -> here" : "");
     buf_free(&line);
 }
 
-static void note_dominant(Lint *l, Diag *d, DType side)
+// "float32 side: 61 of 62 weights (99.99% of weight bytes)"
+static void note_side(Lint *l, Diag *d, DType side)
 {
     uint64_t all = 0, own = 0, count = 0, mine = 0;
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->initializers.len; i++) {
+    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+        NodeId owner = graph_at(l->m, g)->owner;
+        bool copy = owner && node_at(l->m, owner)->copy_of;
+        for (uint32_t i = 0; !copy && i < graph_at(l->m, g)->initializers.len; i++) {
             const TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
             uint64_t n = tensor_count(t);
             if (t->dtype <= 0 || t->dtype >= DT_COUNT || n == UINT64_MAX ||
@@ -139,76 +224,232 @@ static void note_dominant(Lint *l, Diag *d, DType side)
             own += (DType)t->dtype == side ? bytes : 0;
             mine += (DType)t->dtype == side;
         }
+    }
+    // Cut off, not rounded: 100.00% says all of them.
     if (all)
         diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",
                   dtype_name(side), (unsigned long long)mine, (unsigned long long)count,
-                  100.0 * (double)own / (double)all);
+                  floor(10000.0 * ((double)own / (double)all)) / 100.0);
 }
 
-// What mends it, and its price: a constant is stored in the other dtype, anything else gets one
-// Cast.
-static void offer_fix(Lint *l, Diag *d, ValueId origin, DType want, const char *kind, Str name)
+// ---- what mends it
+// ------------------------------------------------------------------------------
+
+// The sources by what happens to them.
+typedef struct Sources {
+    VEC(ValueId) stored; // constants, stored in the other dtype
+    VEC(ValueId) undone; // Casts from the other dtype: deleted
+    VEC(ValueId) turned; // Casts from elsewhere: they give the other dtype
+    bool computed;       // an input, or what a node makes: it takes a Cast
+} Sources;
+
+static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
 {
-    Value *v = value_at(l->m, origin);
-    TensorData *data = v->init       ? v->init
-                       : v->constant ? (TensorData *)(uintptr_t)v->constant
-                                     : NULL;
-    uint64_t n;
-    if (data && strcmp(kind, "input") != 0) {
-        bool exact = lint_exact(l->m, data, want, &n);
-        diag_fix(l->diags, d, exact, "store \"%.*s\" as %s (%s): 0 casts added", STR_ARG(name),
-                 dtype_name(want), exact ? "every value exact" : "some values are rounded");
+    if (origin_payload(l->m, v)) {
+        vec_push(l->arena, &s->stored, v);
+    } else if (strcmp(origin_kind(l->m, v), "cast") == 0) {
+        if (tensor_dtype(l->m, first_operand(l->m, v)) == want)
+            vec_push(l->arena, &s->undone, v);
+        else
+            vec_push(l->arena, &s->turned, v);
+    } else {
+        s->computed = true;
+    }
+}
+
+static void list_names(Lint *l, Buf *b, const ValueId *at, uint32_t n, bool nodes)
+{
+    for (uint32_t i = 0; i < n && i < MAX_SHOWN; i++) {
+        buf_printf(b, "%s", i == 0 ? " " : i + 1 == n ? " and " : ", ");
+        if (nodes)
+            buf_printf(b, "%.*s", STR_ARG(lint_short(l, value_at(l->m, at[i])->node)));
+        else
+            buf_printf(b, "\"%.*s\"", STR_ARG(lint_name(l, at[i])));
+    }
+    if (n > MAX_SHOWN)
+        buf_printf(b, " and %u more", n - MAX_SHOWN);
+}
+
+// How many elements of the constants change when they are stored as `want`; *all: of how many.
+static uint64_t inexact(Lint *l, const Sources *s, DType want, uint64_t *all)
+{
+    uint64_t bad = 0;
+    *all = 0;
+    for (uint32_t i = 0; i < s->stored.len; i++) {
+        uint64_t n = 0;
+        TensorData *t = origin_payload(l->m, s->stored.at[i]);
+        if (!lint_exact(l->m, t, want, &n))
+            bad += lint_inexact(l->m, t, want);
+        *all += n;
+    }
+    return bad;
+}
+
+// An operation whose result in the wider dtype, narrowed, has the bits of the operation done in the
+// narrow one, by the digits of both: p >= 2q + 2 (Figueroa 1995, "When is double rounding
+// innocuous?").
+static const char *exact_operation(const Node *n)
+{
+    static const char *const known[][2] = {{"Add", "adding"},
+                                           {"Sub", "subtracting"},
+                                           {"Mul", "multiplying"},
+                                           {"Div", "dividing"},
+                                           {"Sqrt", "taking the root"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (node_is(n, known[i][0]))
+            return known[i][1];
+    return NULL;
+}
+
+static bool moves_only(const Node *n)
+{
+    static const char *const known[] = {"Transpose", "Reshape",   "Slice",   "Identity",
+                                        "Squeeze",   "Unsqueeze", "Flatten", "Expand",
+                                        "Split",     "Concat",    "Gather",  "Tile"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (node_is(n, known[i]))
+            return true;
+    return false;
+}
+
+static Str same_bits(Lint *l, const Origin *o, DType have, DType want)
+{
+    int p = have == DT_F64 ? 53 : have == DT_F32 ? 24 : 0;
+    int q = want == DT_F32 ? 24 : want == DT_F16 ? 11 : want == DT_BF16 ? 8 : 0;
+    const char *doing = o->path.len ? exact_operation(node_at(l->m, o->path.at[0].node)) : NULL;
+    for (uint32_t i = 1; i < o->path.len; i++)
+        if (!moves_only(node_at(l->m, o->path.at[i].node)))
+            return STR_NONE;
+    if (!doing || !p || !q || p < 2 * q + 2)
+        return STR_NONE;
+    return str_printf(l->arena,
+                      "same bits as %s in %s and narrowing (%d >= 2*%d+2: double rounding is "
+                      "harmless)",
+                      doing, dtype_name(have), p, q);
+}
+
+static void offer_retyping(Lint *l, Diag *d, const Origin *o, const Sources *s, DType have,
+                           DType want)
+{
+    uint64_t all, bad = inexact(l, s, want, &all);
+    Buf text = {0};
+    if (s->stored.len) {
+        buf_printf(&text, "store");
+        list_names(l, &text, s->stored.at, s->stored.len, false);
+        buf_printf(&text, " as %s", dtype_name(want));
+        if (bad)
+            buf_printf(&text, " (%llu of %llu values change)", (unsigned long long)bad,
+                       (unsigned long long)all);
+        else
+            buf_printf(&text, all == 1 ? " (its value is exact)" : " (all %llu values exact)",
+                       (unsigned long long)all);
+    }
+    if (s->undone.len) {
+        buf_printf(&text, "%s", s->stored.len ? " and delete" : "delete");
+        list_names(l, &text, s->undone.at, s->undone.len, true);
+    }
+    if (s->turned.len) {
+        buf_printf(&text, "%s", text.len ? " and let" : "let");
+        list_names(l, &text, s->turned.at, s->turned.len, true);
+        buf_printf(&text, " give %s", dtype_name(want));
+    }
+    // Casts undone: what they widened was of the other dtype before.
+    bool safe = !bad && !s->turned.len;
+    Fix *f = diag_fix(l->diags, d, safe, "%s: 0 casts added", text.at);
+    if (safe && s->undone.len)
+        f->note = same_bits(l, o, have, want);
+    buf_free(&text);
+}
+
+// What mends it, and its price.
+static void offer_fix(Lint *l, Diag *d, const Origin *o, DType have, DType want)
+{
+    Sources s = {0};
+    sort_source(l, &s, o->value, want);
+    for (uint32_t i = 0; i < o->others.len; i++)
+        sort_source(l, &s, o->others.at[i], want);
+    if (!s.computed) {
+        offer_retyping(l, d, o, &s, have, want);
         return;
     }
-    bool widens = dtype_is_float(v->dtype) && dtype_is_float(want) &&
-                  dtype_info(want)->bits > dtype_info(v->dtype)->bits;
-    Fix *f = diag_fix(l->diags, d, widens,
-                      "insert 1 Cast to %s right after %s \"%.*s\", shared by all its uses",
-                      dtype_name(want), kind, STR_ARG(name));
+    const char *kind = origin_kind(l->m, o->value);
+    Str where = value_at(l->m, o->value)->def == DEF_NODE
+                    ? lint_short(l, value_at(l->m, o->value)->node)
+                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, o->value)));
+    Fix *f = diag_fix(l->diags, d, widens(have, want),
+                      "insert 1 Cast to %s right after %.*s, shared by all its uses",
+                      dtype_name(want), STR_ARG(where));
     f->casts = 1;
+}
+
+// ---- DT001
+// --------------------------------------------------------------------------------------
+
+// What the frameworks say of the same fault.
+static void help_frameworks(Lint *l, Diag *d, const Node *n)
+{
+    bool conv = node_is(n, "Conv") || node_is(n, "ConvTranspose");
+    bool product = node_is(n, "MatMul") || node_is(n, "Gemm");
+    diag_help(l->diags, d, "see `cameo explain DT001`%s",
+              conv      ? "; PyTorch: \"Input type and weight type should be the same\""
+              : product ? "; PyTorch: \"mat1 and mat2 must have the same dtype\""
+                        : "");
+}
+
+static ValueId written_value(const Model *m, ValueId v)
+{
+    return value_at(m, v)->copy_of ? value_at(m, v)->copy_of : v;
+}
+
+static Diag *report_conflict(Lint *l, const Conflict *c, const Origin *o)
+{
+    const Node *n = node_at(l->m, c->node);
+    ValueId culprit = n->in[c->culprit];
+    DType have = value_at(l->m, culprit)->dtype, want = value_at(l->m, n->in[c->other])->dtype;
+    Diag *d =
+        diag(l->diags, "DT001", SEV_ERROR, location_operand(l->m, l->arena, c->node, c->culprit),
+             "%.*s %.*s is %s but %.*s is %s", STR_ARG(str_escaped(l->arena, n->op)),
+             STR_ARG(operand_words(l, n, c->culprit)), dtype_name(have),
+             STR_ARG(operand_words(l, n, c->other)), dtype_name(want));
+    d->value = lint_name(l, culprit);
+    lint_about_node(l, d, c->node);
+    note_begin(l, d, have, o->value);
+    note_path(l, d, o, c->node);
+    if (dtype_is_float(want))
+        note_side(l, d, want);
+    offer_fix(l, d, o, have, want);
+    help_frameworks(l, d, n);
+    return d;
 }
 
 void lint_operands(Lint *l)
 {
-    unsigned char *told = NEWS(l->arena, unsigned char, l->m->values.len);
+    Origins *origins = origins_of(l->m, l->arena);
+    uint32_t *told = NEWS(l->arena, uint32_t, l->m->values.len); // 1 + index of the finding
+    uint32_t *also = NEWS(l->arena, uint32_t, l->m->values.len);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         uint32_t from = 0;
         Conflict c;
-        const Node *n = node_at(l->m, id);
-        if (n->dead || !lint_conflict(l->m, id, &from, &c))
+        if (node_at(l->m, id)->dead || !lint_conflict(l->m, id, &from, &c))
             continue;
-        ValueId culprit = n->in[c.culprit], origin = lint_origin(l->m, culprit);
-        DType have = value_at(l->m, culprit)->dtype, want = value_at(l->m, n->in[c.other])->dtype;
-        if (told[origin]++)
-            continue; // one fault, one finding
-        Str op = str_escaped(l->arena, n->op),
-            name = str_escaped(l->arena, value_at(l->m, origin)->name);
-        Diag *d = diag(
-            l->diags, "DT001", SEV_ERROR, location_operand(l->m, l->arena, id, c.culprit),
-            "%.*s %.*s is %s but %.*s is %s", STR_ARG(op), STR_ARG(operand_words(l, n, c.culprit)),
-            dtype_name(have), STR_ARG(operand_words(l, n, c.other)), dtype_name(want));
-        const char *kind = origin_kind(l->m, origin);
-        d->op = op;
-        d->node = str_escaped(l->arena, n->name);
-        d->value = str_escaped(l->arena, value_at(l->m, culprit)->name);
-        d->origin_kind = str_of(kind);
-        d->origin_name = name;
-        const Value *v = value_at(l->m, origin);
-        uint64_t count = v->init ? tensor_count(v->init) : 0;
-        if (count && count != UINT64_MAX)
-            diag_note(l->diags, d, "%s begins at %s \"%.*s\" (%llu element%s)", dtype_name(have),
-                      kind, STR_ARG(name), (unsigned long long)count, count == 1 ? "" : "s");
-        else
-            diag_note(l->diags, d, "%s begins at %s \"%.*s\"", dtype_name(have), kind,
-                      STR_ARG(name));
-        note_path(l, d, origin, culprit, name);
-        note_dominant(l, d, want);
-        offer_fix(l, d, origin, want, kind, name);
+        Origin o = origin_find(origins, node_at(l->m, id)->in[c.culprit]);
+        ValueId key = written_value(l->m, o.value);
+        if (told[key]) { // one fault, one finding
+            also[key]++;
+            continue;
+        }
+        report_conflict(l, &c, &o);
+        told[key] = l->diags->all.len;
     }
+    for (ValueId v = 1; v < l->m->values.len; v++)
+        if (also[v])
+            diag_note(l->diags, l->diags->all.at[told[v] - 1],
+                      "it reaches %u further operand%s that differ%s", also[v],
+                      also[v] == 1 ? "" : "s", also[v] == 1 ? "s" : "");
 }
 
 // ---- DT002
-// ----------------------------------------------------------------------------------------------
+// --------------------------------------------------------------------------------------
 
 static bool node_conflicts(const Model *m, NodeId n)
 {
@@ -217,7 +458,7 @@ static bool node_conflicts(const Model *m, NodeId n)
     return lint_conflict(m, n, &from, &c);
 }
 
-static void declared_entry(Lint *l, const ValueInfo *info, bool output)
+static void declared_entry(Lint *l, Origins *origins, const ValueInfo *info, bool output)
 {
     const Value *v = value_at(l->m, info->value);
     if (!info->type || info->type->kind != TYPE_TENSOR || v->def != DEF_NODE || v->dtype == DT_NONE)
@@ -225,71 +466,95 @@ static void declared_entry(Lint *l, const ValueInfo *info, bool output)
     bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
     if (given || info->type->elem == (int32_t)v->dtype || node_conflicts(l->m, v->node))
         return;
-    Str name = str_escaped(l->arena, v->name);
-    const char *declared = dtype_name((DType)info->type->elem);
+    Str name = lint_name(l, info->value);
+    DType want =
+        info->type->elem > 0 && info->type->elem < DT_COUNT ? (DType)info->type->elem : DT_NONE;
     Diag *d = diag(l->diags, "DT002", SEV_ERROR, location_result(l->m, l->arena, v->node, v->index),
                    "%s \"%.*s\" is declared as %s but is %s", output ? "output" : "value",
-                   STR_ARG(name), declared, dtype_name(v->dtype));
-    ValueId origin = lint_origin(l->m, info->value);
+                   STR_ARG(name), dtype_name(want), dtype_name(v->dtype));
+    Origin o = origin_find(origins, info->value);
     d->value = name;
-    d->op = str_escaped(l->arena, node_at(l->m, v->node)->op);
-    d->node = str_escaped(l->arena, node_at(l->m, v->node)->name);
-    d->origin_kind = str_of(output ? "output" : "value_info");
+    lint_about_node(l, d, v->node);
+    note_begin(l, d, v->dtype, o.value);
+    note_path(l, d, &o, v->node);
+    d->origin_kind = output ? STR("output") : STR("value_info");
     d->origin_name = name;
-    diag_note(l->diags, d, "%s begins at %s \"%.*s\"", dtype_name(v->dtype),
-              origin_kind(l->m, origin),
-              STR_ARG(str_escaped(l->arena, value_at(l->m, origin)->name)));
-    bool widens = dtype_info((DType)info->type->elem)->bits > dtype_info(v->dtype)->bits;
-    if (output)
-        diag_fix(l->diags, d, widens, "insert 1 Cast to %s in front of the output", declared)
+    if (output && want)
+        diag_fix(l->diags, d, widens(v->dtype, want), "insert 1 Cast to %s in front of the output",
+                 dtype_name(want))
             ->casts = 1;
-    else
-        diag_fix(l->diags, d, true, "declare it as %s", dtype_name(v->dtype));
+    // An output's declaration is the interface: to change that is the user's to say.
+    diag_fix(l->diags, d, !output, "declare %sas %s: 0 casts added", output ? "the output " : "it ",
+             dtype_name(v->dtype));
 }
 
 void lint_declared(Lint *l)
 {
+    Origins *origins = origins_of(l->m, l->arena);
     for (GraphId g = 1; g < l->m->graphs.len; g++) {
         const Graph *graph = graph_at(l->m, g);
         for (uint32_t i = 0; i < graph->outputs.len; i++)
-            declared_entry(l, &graph->outputs.at[i], true);
+            declared_entry(l, origins, &graph->outputs.at[i], true);
         for (uint32_t i = 0; i < graph->infos.len; i++)
-            declared_entry(l, &graph->infos.at[i], false);
+            declared_entry(l, origins, &graph->infos.at[i], false);
     }
 }
 
 // ---- DT003
-// ----------------------------------------------------------------------------------------------
+// --------------------------------------------------------------------------------------
+
+// What to cast to: the model's dominant dtype where the operand takes it, else the widest float,
+// else the first that it takes.
+static DType allowed_dtype(const Model *m, TypeSet types)
+{
+    static const DType floats[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
+    if (m->dominant != DT_NONE && (types >> m->dominant & 1))
+        return m->dominant;
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
+        if (types >> floats[i] & 1)
+            return floats[i];
+    for (int t = 1; t < DT_COUNT; t++)
+        if (types >> t & 1)
+            return (DType)t;
+    return DT_NONE;
+}
+
+static void report_unsupported(Lint *l, Origins *origins, NodeId id, uint32_t i)
+{
+    const Node *n = node_at(l->m, id);
+    const SchemaParam *p = param_of_operand(n, i);
+    DType t = tensor_dtype(l->m, n->in[i]), to = allowed_dtype(l->m, p->types);
+    Diag *d = diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, id, i),
+                   "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),
+                   dtype_name(t), p->name);
+    Buf allowed = {0};
+    for (int k = 1; k < DT_COUNT; k++)
+        if (p->types >> k & 1)
+            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", dtype_name((DType)k));
+    Origin o = origin_find(origins, n->in[i]);
+    d->value = lint_name(l, n->in[i]);
+    lint_about_node(l, d, id);
+    note_begin(l, d, t, o.value);
+    note_path(l, d, &o, id);
+    diag_note(l->diags, d, "since opset %d the schema allows %s (the model imports %lld)",
+              n->schema->since, allowed.len ? allowed.at : "no tensor",
+              (long long)opset_of(l->m, n));
+    buf_free(&allowed);
+    if (to != DT_NONE && t != DT_STRING)
+        diag_fix(l->diags, d, false, "insert 1 Cast to %s in front of it", dtype_name(to))->casts =
+            1;
+}
 
 void lint_allowed(Lint *l)
 {
+    Origins *origins = origins_of(l->m, l->arena);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
         for (uint32_t i = 0; !n->dead && i < n->nin; i++) {
-            const SchemaParam *p = param_of(n, i);
+            const SchemaParam *p = param_of_operand(n, i);
             DType t = tensor_dtype(l->m, n->in[i]);
-            if (!p || t == DT_NONE || p->types == 0 || p->types >> t & 1 ||
-                node_conflicts(l->m, id))
-                continue;
-            Str op = str_escaped(l->arena, n->op);
-            Diag *d =
-                diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, id, i),
-                     "%.*s takes no %s for its input %s", STR_ARG(op), dtype_name(t), p->name);
-            Buf allowed = {0};
-            for (int k = 1; k < DT_COUNT; k++)
-                if (p->types >> k & 1)
-                    buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", dtype_name((DType)k));
-            d->op = op;
-            d->node = str_escaped(l->arena, n->name);
-            d->value = str_escaped(l->arena, value_at(l->m, n->in[i])->name);
-            ValueId origin = lint_origin(l->m, n->in[i]);
-            d->origin_kind = str_of(origin_kind(l->m, origin));
-            d->origin_name = str_escaped(l->arena, value_at(l->m, origin)->name);
-            diag_note(l->diags, d, "%s begins at %.*s \"%.*s\"", dtype_name(t),
-                      STR_ARG(d->origin_kind), STR_ARG(d->origin_name));
-            diag_note(l->diags, d, "since opset %d the schema allows %s", n->schema->since,
-                      allowed.len ? allowed.at : "no tensor");
-            buf_free(&allowed);
+            if (p && t != DT_NONE && p->types && !(p->types >> t & 1) && !node_conflicts(l->m, id))
+                report_unsupported(l, origins, id, i);
         }
     }
 }

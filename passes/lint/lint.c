@@ -1,34 +1,232 @@
 #include "passes/lint/lint.h"
 #include "ir/infer.h"
+#include "passes/config.h"
+#include "passes/devices.h"
+#include "passes/inline_functions.h"
 
 #include <string.h>
+#include <time.h>
+
+// Nodes that inlining may add: so many, or 16 times those of the file; more is finding SE006.
+enum { MIN_COPIES = 200000, MAX_CALLS = 64 };
+
+enum { OF_TYPES, OF_FILE };
 
 const LintRule lint_rules[] = {
-#define RULE(id, name, severity, on, fix, doc, fn) {#id, name, severity, on, fix, doc, fn},
+#define RULE(id, name, severity, on, fix, doc, fn, kind)                                           \
+    {#id, name, severity, on, fix, doc, fn, kind == OF_FILE},
 #include "passes/lint/rules.def"
 #undef RULE
-    {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL},
+    {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL, false},
 };
 
-bool lint_listed(const char *list, const LintRule *r)
+static bool names(const char *list, const LintRule *r, bool by_id)
 {
     for (const char *p = list; p && *p;) {
         size_t n = strcspn(p, ",");
         bool all = n == 3 && memcmp(p, "ALL", 3) == 0;
         bool family =
             n < strlen(r->id) && memcmp(p, r->id, n) == 0 && n >= 2 && r->severity != SEV_INFO;
-        if (all || family || (n == strlen(r->id) && memcmp(p, r->id, n) == 0))
+        bool id = n == strlen(r->id) && memcmp(p, r->id, n) == 0;
+        if (id || (!by_id && (all || family)))
             return true;
         p += n + (p[n] == ',');
     }
     return false;
 }
 
+bool lint_listed(const char *list, const LintRule *r)
+{
+    return names(list, r, false);
+}
+
+bool lint_named(const Lint *l, const char *id)
+{
+    const LintRule *r = lint_rules;
+    while (r->id && strcmp(r->id, id) != 0)
+        r++;
+    return r->id && names(l->select, r, true);
+}
+
+// ---- what findings say of nodes
+// -----------------------------------------------------------------
+
+Str lint_short(Lint *l, NodeId n)
+{
+    Str path = location_node(l->m, l->arena, n);
+    return str_starts(path, "graph/node[") ? (Str){path.at + 6, path.len - 6} : path;
+}
+
+Str lint_name(Lint *l, ValueId v)
+{
+    return str_escaped(l->arena, value_shown_name(l->m, v));
+}
+
+static Str line_at(Str text, size_t *at)
+{
+    size_t from = *at;
+    while (*at < text.len && text.at[*at] != '\n')
+        ++*at;
+    Str line = {text.at + from, *at - from};
+    *at += *at < text.len;
+    while (line.len && (line.at[0] == ' ' || line.at[0] == '\t')) {
+        line.at++;
+        line.len--;
+    }
+    return line;
+}
+
+// The innermost frame of a Python stack trace: "  File "train/model.py", line 41, in forward" and
+// the line of code below it, as "train/model.py:41 in forward    x = ...".
+static Str source_of(Lint *l, Str trace)
+{
+    Str found = STR_NONE;
+    for (size_t at = 0; at < trace.len;) {
+        Str line = line_at(trace, &at);
+        const char *file = line.len > 6 && memcmp(line.at, "File \"", 6) == 0 ? line.at + 6 : NULL;
+        const char *end = file ? memchr(file, '"', line.len - 6) : NULL;
+        size_t rest = end ? line.len - (size_t)(end - line.at) : 0;
+        if (rest < 8 || memcmp(end, "\", line ", 8) != 0)
+            continue;
+        Str number = {end + 8, 0}, where = {end + 8, rest - 8};
+        while (number.len < where.len && where.at[number.len] >= '0' && where.at[number.len] <= '9')
+            number.len++;
+        where.at += number.len;
+        where.len -= number.len;
+        where = str_starts(where, ", ") ? (Str){where.at + 1, where.len - 1} : STR("");
+        size_t next = at;
+        Str code = line_at(trace, &next);
+        bool has_code = code.len && !str_starts(code, "File \"");
+        found = str_printf(l->arena, "%.*s:%.*s%.*s%s%.*s",
+                           STR_ARG(str_escaped(l->arena, (Str){file, (size_t)(end - file)})),
+                           STR_ARG(number), STR_ARG(str_escaped(l->arena, where)),
+                           has_code ? "    " : "",
+                           STR_ARG(has_code ? str_escaped(l->arena, code) : STR("")));
+    }
+    return found;
+}
+
+void lint_about_node(Lint *l, Diag *d, NodeId id)
+{
+    const Node *n = node_at(l->m, id);
+    NodeId calls[MAX_CALLS];
+    d->op = str_escaped(l->arena, n->op);
+    d->node = str_escaped(l->arena, n->name);
+    d->source = source_of(l, props_get(&n->metadata, "pkg.torch.onnx.stack_trace"));
+    uint32_t count = location_calls(l->m, id, calls, MAX_CALLS);
+    for (uint32_t i = 0; i < count; i++)
+        diag_note(l->diags, d, "%s %.*s, called at %.*s", i ? "which is in" : "in function",
+                  STR_ARG(str_escaped(l->arena, node_at(l->m, calls[i])->op)),
+                  STR_ARG(lint_short(l, calls[i])));
+}
+
+// ---- levels and what is allowed
+// -----------------------------------------------------------------
+
+static int level_of(const Config *c, const LintRule *r)
+{
+    for (uint32_t i = 0; c && i < c->levels.len; i++)
+        if (str_is(c->levels.at[i].rule, r->id))
+            return c->levels.at[i].level;
+    return r->severity;
+}
+
+static bool is_expired(Str date)
+{
+    char today[32];
+    time_t now = time(NULL);
+    struct tm t;
+    if (!date.len || !gmtime_r(&now, &t) || !strftime(today, sizeof today, "%Y-%m-%d", &t))
+        return false;
+    return str_cmp(date, str_of(today)) < 0;
+}
+
+// A glob names a finding by its whole path, or by that of its node.
+static bool allow_matches(const ConfigAllow *a, const Diag *d)
+{
+    Str node = d->path;
+    while (node.len && node.at[node.len - 1] != ']')
+        node.len--;
+    Str named = str_starts(a->at, "/") ? d->node : node;
+    return str_is(a->rule, d->rule) && (glob_match(a->at, d->path) || glob_match(a->at, named));
+}
+
+static bool is_allowed(const Config *c, const Diag *d)
+{
+    for (uint32_t i = 0; c && i < c->allows.len; i++)
+        if (allow_matches(&c->allows.at[i], d) && !is_expired(c->allows.at[i].expires))
+            return true;
+    return false;
+}
+
+static int rule_index(const Diag *d)
+{
+    int i = 0;
+    while (lint_rules[i].id && strcmp(lint_rules[i].id, d->rule) != 0)
+        i++;
+    return i;
+}
+
+// Takes the findings from `first` on: those that are allowed go, levels are the configuration's,
+// and they stand in the order of the rules.
+static void settle(Lint *l, uint32_t first)
+{
+    Diags *all = l->diags;
+    VEC(Diag *) fresh = {0};
+    uint32_t kept = first;
+    for (uint32_t i = first; i < all->all.len; i++)
+        vec_push(l->arena, &fresh, all->all.at[i]);
+    for (const LintRule *r = lint_rules;; r++) {
+        for (uint32_t i = 0; i < fresh.len; i++) {
+            Diag *d = fresh.at[i];
+            if (lint_rules + rule_index(d) != r || is_allowed(l->m->config, d))
+                continue;
+            // A rule's lesser findings stay lesser.
+            if (r->id && d->severity == r->severity && level_of(l->m->config, r) != LEVEL_OFF)
+                d->severity = (Severity)level_of(l->m->config, r);
+            all->all.at[kept++] = d;
+        }
+        if (!r->id)
+            break;
+    }
+    all->all.len = kept;
+    all->errors = all->warnings = all->infos = 0;
+    for (uint32_t i = 0; i < kept; i++) {
+        Severity s = all->all.at[i]->severity;
+        ++*(s == SEV_ERROR ? &all->errors : s == SEV_WARNING ? &all->warnings : &all->infos);
+    }
+}
+
+static bool is_on(const Config *c, const LintRule *r, const char *select, const char *ignore)
+{
+    bool on = select ? lint_listed(select, r) : r->on;
+    return on && !lint_listed(ignore, r) && level_of(c, r) != LEVEL_OFF;
+}
+
+void lint_prepare(Model *m, Diags *diags)
+{
+    uint32_t copies = m->nodes.len < MIN_COPIES / 16 ? MIN_COPIES : 16 * m->nodes.len;
+    inline_functions(m, diags, true, copies);
+    infer_model(m, NULL);
+    devices_place(m);
+}
+
+// Rules about the file as it stands come first; the others look through calls of functions, so
+// they see the model with its functions inlined.
 void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
 {
-    Lint l = {m, diags, m->arena};
-    infer_model(m, NULL);
+    const Config *c = m->config;
+    select = select ? select : c ? c->select : NULL;
+    ignore = ignore ? ignore : c ? c->ignore : NULL;
+    Lint l = {m, diags, m->arena, select};
+    uint32_t first = diags->all.len;
+    registry_bind(m);
     for (const LintRule *r = lint_rules; r->id; r++)
-        if ((select ? lint_listed(select, r) : r->on) && !lint_listed(ignore, r))
+        if (r->of_file && is_on(c, r, select, ignore))
             r->run(&l);
+    lint_prepare(m, diags);
+    for (const LintRule *r = lint_rules; r->id; r++)
+        if (!r->of_file && is_on(c, r, select, ignore))
+            r->run(&l);
+    settle(&l, first);
 }

@@ -10,6 +10,7 @@ typedef struct Lint {
     Model *m;
     Diags *diags;
     Arena *arena;
+    const char *select; // as the user gave it; NULL: the default
 } Lint;
 
 typedef struct LintRule {
@@ -18,6 +19,7 @@ typedef struct LintRule {
     bool on;
     const char *fix, *doc;
     void (*run)(Lint *l);
+    bool of_file; // it looks at the file as it stands; the others, through calls of functions
 } LintRule;
 
 extern const LintRule lint_rules[]; // in the order of rules.def; ends with a NULL id
@@ -25,8 +27,16 @@ extern const LintRule lint_rules[]; // in the order of rules.def; ends with a NU
 // Does a list such as "DT001,ST" name the rule (by id or by family)? NULL: no.
 bool lint_listed(const char *list, const LintRule *r);
 
-// Infers, then runs the rules that `select` names (NULL: the default ones) but for those of
-// `ignore`.
+// Has the user selected the rule by its id, not only by its family?
+bool lint_named(const Lint *l, const char *id);
+
+// Inlines functions, infers types, places devices: what rules about dtypes and devices look at.
+void lint_prepare(Model *m, Diags *diags);
+
+// Runs the rules that `select` names (NULL: those of m->config, else the default ones) but for
+// those of `ignore`. Levels and what is allowed are m->config's. The model's functions are inlined,
+// types are inferred and devices placed then; where functions import other opset versions than
+// the model, what is left is for looking at only (passes/inline_functions.h).
 void lint_model(Model *m, Diags *diags, const char *select, const char *ignore);
 
 // A place where operands of one type variable differ in dtype: `culprit` should have what `other`
@@ -41,11 +51,16 @@ bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
 ValueId lint_origin(const Model *m, ValueId v);
 // Has every element of the tensor an exact value in t? *count: elements.
 bool lint_exact(Model *m, TensorData *d, DType t, uint64_t *count);
-// The device that a value lies on, 0 if nothing says.
-DeviceId lint_device(Model *m, ValueId v);
-DeviceId lint_node_device(Model *m, NodeId n);
+// How many elements have none; all of them where they are no floats or cannot be read.
+uint64_t lint_inexact(Model *m, TensorData *d, DType t);
+// What every finding about a node says of it: operator, name, where it was in the exported program,
+// and, inside a function, by which calls.
+void lint_about_node(Lint *l, Diag *d, NodeId n);
+// "node[/conv1/Conv]": a node's location without the graph where that is the main one.
+Str lint_short(Lint *l, NodeId n);
+Str lint_name(Lint *l, ValueId v); // as shown, escaped
 
-#define RULE(id, name, severity, on, fix, doc, fn) void fn(Lint *l);
+#define RULE(id, name, severity, on, fix, doc, fn, kind) void fn(Lint *l);
 #include "passes/lint/rules.def"
 #undef RULE
 

@@ -4,8 +4,37 @@
 
 #include <string.h>
 
+// Two nodes of one name are no fault, but tools and people confuse them: said where ST001 is asked
+// for by its id.
+static void duplicate_nodes(Lint *l)
+{
+    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+        Map seen = {.arena = l->arena};
+        for (uint32_t i = 0; i < graph_at(l->m, g)->nodes.len; i++) {
+            NodeId id = graph_at(l->m, g)->nodes.at[i];
+            const Node *n = node_at(l->m, id);
+            bool added;
+            uint32_t *first = n->name.len ? map_put(&seen, n->name, &added) : NULL;
+            if (!first)
+                continue;
+            if (added) {
+                *first = id;
+                continue;
+            }
+            Diag *d = diag(l->diags, "ST001", SEV_INFO, location_node(l->m, l->arena, id),
+                           "two nodes are named \"%.*s\"", STR_ARG(str_escaped(l->arena, n->name)));
+            lint_about_node(l, d, id);
+            diag_note(l->diags, d, "the first is the %.*s at #%u",
+                      STR_ARG(str_escaped(l->arena, node_at(l->m, *first)->op)),
+                      node_at(l->m, *first)->position);
+        }
+    }
+}
+
 void lint_duplicates(Lint *l)
 {
+    if (lint_named(l, "ST001"))
+        duplicate_nodes(l);
     for (GraphId g = 1; g < l->m->graphs.len; g++) {
         Map seen = {.arena = l->arena};
         for (ValueId v = 1; v < l->m->values.len; v++) {
@@ -24,12 +53,19 @@ void lint_duplicates(Lint *l)
             d->value = name;
             diag_note(l->diags, d, "first defined at %.*s",
                       STR_ARG(location_value(l->m, l->arena, *first)));
+            diag_note(l->diags, d,
+                      "in a graph a name stands for one value; uses of it mean the first");
+            if (value->def == DEF_NODE)
+                lint_about_node(l, d, value->node);
         }
     }
 }
 
 // ---- ST002
 // ----------------------------------------------------------------------------------------------
+
+static const char undefined_note[] =
+    "it is no input, initializer or node's result, neither here nor in a graph around";
 
 static void dangling_uses(Lint *l)
 {
@@ -42,8 +78,8 @@ static void dangling_uses(Lint *l)
             Diag *d = diag(l->diags, "ST002", SEV_ERROR, location_operand(l->m, l->arena, id, i),
                            "nothing defines \"%.*s\"", STR_ARG(name));
             d->value = name;
-            d->op = str_escaped(l->arena, n->op);
-            d->node = str_escaped(l->arena, n->name);
+            lint_about_node(l, d, id);
+            diag_note(l->diags, d, "%s", undefined_note);
         }
     }
     for (GraphId g = 1; g < l->m->graphs.len; g++)
@@ -76,11 +112,14 @@ static void report_cycle(Cycles *c, NodeId back_to)
     Diag *d = diag(l->diags, "ST002", SEV_ERROR, location_node(l->m, l->arena, back_to),
                    "%u node%s need%s each other's results", c->depth - from,
                    c->depth - from == 1 ? "" : "s", c->depth - from == 1 ? "s" : "");
-    for (uint32_t i = c->depth; i-- > from;)
-        diag_note(l->diags, d, "  %.*s %s", STR_ARG(location_node(l->m, l->arena, c->stack[i])),
-                  i == from ? "-> back to the first" : "->");
-    d->node = str_escaped(l->arena, node_at(l->m, back_to)->name);
-    d->op = str_escaped(l->arena, node_at(l->m, back_to)->op);
+    // The whole cycle, in the order in which results are handed on.
+    for (uint32_t i = c->depth; i-- > from;) {
+        Str next = lint_short(l, i > from ? c->stack[i - 1] : c->stack[c->depth - 1]);
+        vec_push(l->arena, &d->chain, location_node(l->m, l->arena, c->stack[i]));
+        diag_note(l->diags, d, "  %.*s -> %.*s", STR_ARG(lint_short(l, c->stack[i])),
+                  STR_ARG(next));
+    }
+    lint_about_node(l, d, back_to);
 }
 
 // Depth first along operands, with a stack of its own: chains may be as long as the model.
@@ -137,6 +176,35 @@ static void check_payload(Lint *l, TensorData *t, Str where)
     d->value = str_escaped(l->arena, t->name);
 }
 
+// graph/node[/c]:value
+static Str attribute_path(Lint *l, NodeId id, Str name)
+{
+    return str_printf(l->arena, "%.*s:%.*s", STR_ARG(location_node(l->m, l->arena, id)),
+                      STR_ARG(str_escaped(l->arena, name)));
+}
+
+static void check_sparse(Lint *l, const SparseData *s, Str where)
+{
+    if (s && s->values)
+        check_payload(l, s->values, where);
+    if (s && s->indices)
+        check_payload(l, s->indices, where);
+}
+
+static void check_attribute(Lint *l, NodeId id, const Attr *a)
+{
+    if (!a->t && !a->ntensors && !a->sparse && !a->nsparses)
+        return;
+    Str where = attribute_path(l, id, a->name);
+    if (a->t)
+        check_payload(l, a->t, where);
+    for (uint32_t i = 0; i < a->ntensors; i++)
+        check_payload(l, a->tensors[i], where);
+    check_sparse(l, a->sparse, where);
+    for (uint32_t i = 0; i < a->nsparses; i++)
+        check_sparse(l, a->sparses[i], where);
+}
+
 void lint_payloads(Lint *l)
 {
     for (GraphId g = 1; g < l->m->graphs.len; g++)
@@ -147,10 +215,14 @@ void lint_payloads(Lint *l)
                           str_printf(l->arena, "%.*s/initializer(%.*s)", STR_ARG(where),
                                      STR_ARG(str_escaped(l->arena, t->name))));
         }
+    for (GraphId g = 1; g < l->m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(l->m, g)->sparse.len; i++)
+            check_sparse(l, graph_at(l->m, g)->sparse.at[i].data,
+                         str_printf(l->arena, "%.*s/sparse_initializer[%u]",
+                                    STR_ARG(location_graph(l->m, l->arena, g)), i));
     for (NodeId id = 1; id < l->m->nodes.len; id++)
         for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nattrs; i++)
-            if (node_at(l->m, id)->attrs[i].t)
-                check_payload(l, node_at(l->m, id)->attrs[i].t, location_node(l->m, l->arena, id));
+            check_attribute(l, id, &node_at(l->m, id)->attrs[i]);
 }
 
 static bool is_function(const Model *m, const Node *n)
@@ -164,6 +236,33 @@ static bool is_function(const Model *m, const Node *n)
     return false;
 }
 
+static void report_operator(Lint *l, NodeId id, int64_t opset)
+{
+    const Node *n = node_at(l->m, id);
+    Str op = str_escaped(l->arena, n->op), where = location_node(l->m, l->arena, id);
+    Str domain = n->domain.len ? str_escaped(l->arena, n->domain) : STR("ai.onnx");
+    bool inside = str_starts(where, "function[");
+    const Schema *newest = schema_find(n->domain, n->op, INT64_MAX);
+    Diag *d;
+    if (opset <= 0)
+        d = diag(l->diags, "ST005", SEV_ERROR, where,
+                 "%.*s belongs to domain %.*s, which the %s does not import", STR_ARG(op),
+                 STR_ARG(domain), inside ? "function" : "model");
+    else
+        d = diag(l->diags, "ST005", SEV_ERROR, where,
+                 "domain %.*s has no operator %.*s at opset %lld", STR_ARG(domain), STR_ARG(op),
+                 (long long)opset);
+    lint_about_node(l, d, id);
+    d->origin_kind = STR("node");
+    d->origin_name = where;
+    for (uint32_t i = 0; opset > 0 && newest && schema_at(i); i++)
+        if (strcmp(schema_at(i)->name, newest->name) == 0 &&
+            strcmp(schema_at(i)->domain, newest->domain) == 0) {
+            diag_note(l->diags, d, "it exists since opset %d", schema_at(i)->since);
+            break;
+        }
+}
+
 void lint_operators(Lint *l)
 {
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
@@ -171,25 +270,8 @@ void lint_operators(Lint *l)
         if (n->dead || n->schema || is_function(l->m, n))
             continue;
         int64_t opset = opset_of(l->m, n);
-        Str op = str_escaped(l->arena, n->op),
-            domain = n->domain.len ? str_escaped(l->arena, n->domain) : STR("ai.onnx");
-        Str where = location_node(l->m, l->arena, id);
-        Diag *d;
-        if (opset <= 0)
-            d = diag(l->diags, "ST005", SEV_ERROR, where,
-                     "%.*s belongs to domain %.*s, which the model does not import", STR_ARG(op),
-                     STR_ARG(domain));
-        else if (schema_has_domain(n->domain))
-            d = diag(l->diags, "ST005", SEV_ERROR, where,
-                     "domain %.*s has no operator %.*s at opset %lld", STR_ARG(domain), STR_ARG(op),
-                     (long long)opset);
-        else
+        if (opset > 0 && !schema_has_domain(n->domain))
             continue; // an operator of somebody's own
-        d->op = op;
-        d->node = str_escaped(l->arena, n->name);
-        const Schema *later = schema_find(n->domain, n->op, INT64_MAX);
-        if (opset > 0 && later)
-            diag_note(l->diags, d, "it exists since opset %d",
-                      schema_find(n->domain, n->op, INT64_MAX)->since);
+        report_operator(l, id, opset);
     }
 }

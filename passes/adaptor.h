@@ -1,0 +1,26 @@
+// Where the nodes that repairs insert go: right behind the definition of what they convert, or at
+// the front of the branch that alone needs it; never into a loop that the value comes from outside
+// of.
+#ifndef CAMEO_PASSES_ADAPTOR_H
+#define CAMEO_PASSES_ADAPTOR_H
+
+#include "ir/graph.h"
+
+typedef struct Adaptors {
+    Model *m;
+    Map names; // of all values
+} Adaptors;
+Adaptors adaptors_of(Model *m, Arena *scratch);
+
+// A node `op` (one operand, one result) that converts v for these uses, which then read its result.
+// A use as the main graph's output keeps the output's name: v gets another then. Returns the node.
+NodeId adaptor_insert(Adaptors *a, ValueId v, const char *op, const char *suffix, const Use *uses,
+                      uint32_t nuses);
+// The uses read `to` from now on.
+void adaptor_redirect(Adaptors *a, ValueId v, ValueId to, const Use *uses, uint32_t nuses);
+
+// Elements of v, dims that are not known counted as 16, times 16 for each loop around it: what
+// prices go by.
+double value_weight(const Model *m, ValueId v);
+
+#endif

@@ -1,0 +1,452 @@
+// cameo.yaml by libcyaml, whose schema below says what each value has to be. It knows neither keys
+// of the user's own (severity) nor lines: both come from libyaml's tree of the same bytes.
+
+#include "passes/config.h"
+#include "base/file.h"
+
+#include <cyaml/cyaml.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { MAX_BYTES = 1 << 20 };
+
+// ---- what the file holds, as libcyaml reads it
+// --------------------------------------------------
+
+typedef struct YamlPlace {
+    char *at, *device;
+} YamlPlace;
+
+typedef struct YamlAllow {
+    char *rule, *at, *reason, *expires;
+} YamlAllow;
+
+typedef struct Yaml {
+    int version;
+    char **select, **ignore, *fail_on, *target;
+    YamlPlace *place;
+    YamlAllow *allow;
+    unsigned nselect, nignore, nplace, nallow;
+} Yaml;
+
+#define TEXT(key, T, member) CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, T, member, 1, 4096)
+#define MAYBE_TEXT(key, T, member)                                                                 \
+    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, T, member, 1, 4096)
+#define LIST(key, member, entry)                                                                   \
+    CYAML_FIELD_SEQUENCE_COUNT(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, Yaml, member,        \
+                               n##member, entry, 0, 10000)
+
+static const cyaml_schema_value_t text = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 64)};
+
+static const cyaml_schema_field_t place_fields[] = {
+    TEXT("at", YamlPlace, at), TEXT("device", YamlPlace, device), CYAML_FIELD_END};
+static const cyaml_schema_value_t place = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, YamlPlace, place_fields)};
+
+static const cyaml_schema_field_t allow_fields[] = {
+    TEXT("rule", YamlAllow, rule), TEXT("at", YamlAllow, at), TEXT("reason", YamlAllow, reason),
+    MAYBE_TEXT("expires", YamlAllow, expires), CYAML_FIELD_END};
+static const cyaml_schema_value_t allow = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, YamlAllow, allow_fields)};
+
+static const cyaml_schema_field_t fields[] = {
+    CYAML_FIELD_INT("version", CYAML_FLAG_OPTIONAL, Yaml, version),
+    LIST("select", select, &text),
+    LIST("ignore", ignore, &text),
+    MAYBE_TEXT("fail-on", Yaml, fail_on),
+    MAYBE_TEXT("target", Yaml, target),
+    LIST("place", place, &place),
+    LIST("allow", allow, &allow),
+    CYAML_FIELD_IGNORE("severity", CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_IGNORE("rules", CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_IGNORE("budget", CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_IGNORE("custom", CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_IGNORE("limits", CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_END};
+static const cyaml_schema_value_t top = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, Yaml, fields)};
+
+// Keys that are understood and that no rule of this version reads.
+static const char *const unread[] = {"rules", "budget", "custom", "limits", NULL};
+
+// ---- findings, and lines by libyaml's tree
+// ------------------------------------------------------
+
+typedef struct Reader {
+    Arena *arena;
+    Config *config;
+    Diags *diags;
+    yaml_document_t tree;
+    bool failed;
+    Str message;   // libcyaml's first complaint
+    uint32_t line; // and where
+} Reader;
+
+// `message`: what it quotes of the file is escaped already.
+static Diag *complain(Reader *r, Severity severity, uint32_t line, Str message)
+{
+    Diag *d =
+        diag(r->diags, "", severity, str_printf(r->arena, "%u", line), "%.*s", STR_ARG(message));
+    d->file = str_escaped(r->arena, str_of(r->config->path));
+    r->failed |= severity == SEV_ERROR;
+    return d;
+}
+
+static uint32_t line_of(const yaml_node_t *n)
+{
+    return n ? (uint32_t)n->start_mark.line + 1 : 0;
+}
+
+static Str scalar_of(const yaml_node_t *n)
+{
+    if (!n || n->type != YAML_SCALAR_NODE)
+        return STR_NONE;
+    return (Str){(const char *)n->data.scalar.value, n->data.scalar.length};
+}
+
+static const yaml_node_t *node_of(Reader *r, int id)
+{
+    return yaml_document_get_node(&r->tree, id);
+}
+
+// The entry of a mapping; NULL if there is none.
+static const yaml_node_pair_t *pair_of(Reader *r, const yaml_node_t *map, const char *key)
+{
+    if (!map || map->type != YAML_MAPPING_NODE)
+        return NULL;
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++)
+        if (str_is(scalar_of(node_of(r, p->key)), key))
+            return p;
+    return NULL;
+}
+
+static uint32_t key_line(Reader *r, const char *key)
+{
+    const yaml_node_pair_t *p = pair_of(r, yaml_document_get_root_node(&r->tree), key);
+    return p ? line_of(node_of(r, p->key)) : 0;
+}
+
+static uint32_t item_line(Reader *r, const char *key, unsigned i)
+{
+    const yaml_node_pair_t *p = pair_of(r, yaml_document_get_root_node(&r->tree), key);
+    const yaml_node_t *list = p ? node_of(r, p->value) : NULL;
+    if (!list || list->type != YAML_SEQUENCE_NODE)
+        return key_line(r, key);
+    const yaml_node_item_t *at = list->data.sequence.items.start + i;
+    return at < list->data.sequence.items.top ? line_of(node_of(r, *at)) : key_line(r, key);
+}
+
+static void unknown_keys(Reader *r, const yaml_node_t *map, const cyaml_schema_field_t *known,
+                         const char *where)
+{
+    if (!map || map->type != YAML_MAPPING_NODE)
+        return;
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++) {
+        const yaml_node_t *key = node_of(r, p->key);
+        const cyaml_schema_field_t *f = known;
+        while (f->key && !str_is(scalar_of(key), f->key))
+            f++;
+        if (f->key)
+            continue;
+        Buf list = {0};
+        for (f = known; f->key; f++)
+            buf_printf(&list, "%s%s", f == known ? "" : ", ", f->key);
+        Diag *d = complain(r, SEV_ERROR, line_of(key),
+                           str_printf(r->arena, "unknown key \"%.*s\"%s",
+                                      STR_ARG(str_escaped(r->arena, scalar_of(key))), where));
+        diag_note(r->diags, d, "known keys: %s", list.at);
+        buf_free(&list);
+    }
+}
+
+static void unknown_keys_of_items(Reader *r, const char *key, const cyaml_schema_field_t *known)
+{
+    const yaml_node_pair_t *p = pair_of(r, yaml_document_get_root_node(&r->tree), key);
+    const yaml_node_t *list = p ? node_of(r, p->value) : NULL;
+    if (!list || list->type != YAML_SEQUENCE_NODE)
+        return;
+    const char *where = str_printf(r->arena, " in an entry of %s", key).at;
+    for (const yaml_node_item_t *i = list->data.sequence.items.start;
+         i < list->data.sequence.items.top; i++)
+        unknown_keys(r, node_of(r, *i), known, where);
+}
+
+static bool tree_open(Reader *r, Str bytes)
+{
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return false;
+    yaml_parser_set_input_string(&parser, (const unsigned char *)bytes.at, bytes.len);
+    bool ok = yaml_parser_load(&parser, &r->tree) != 0;
+    if (!ok)
+        complain(r, SEV_ERROR, (uint32_t)parser.problem_mark.line + 1,
+                 str_printf(r->arena, "not YAML: %s",
+                            parser.problem ? parser.problem : "it cannot be read"));
+    yaml_parser_delete(&parser);
+    return ok;
+}
+
+// libcyaml's log: the complaint is its first line, the innermost place the first with a line.
+__attribute__((format(printf, 3, 0))) static void listen(cyaml_log_t level, void *context,
+                                                         const char *format, va_list args)
+{
+    Reader *r = context;
+    Buf b = {0};
+    (void)level;
+    buf_vprintf(&b, format, args);
+    Str s = {b.at, b.len};
+    const char *at = b.at ? strstr(b.at, "(line: ") : NULL;
+    while (s.len && s.at[s.len - 1] == '\n')
+        s.len--;
+    if (at && !r->line)
+        r->line = (uint32_t)strtoul(at + 7, NULL, 10);
+    else if (!at && !r->message.len && str_starts(s, "Load: ") && !str_is(s, "Load: Backtrace:"))
+        r->message = str_copy(r->arena, (Str){s.at + 6, s.len - 6});
+    buf_free(&b);
+}
+
+// ---- from libcyaml's structs to the configuration
+// -----------------------------------------------
+
+static const char *keep(Arena *a, const char *s)
+{
+    return s ? arena_copy(a, s, strlen(s)) : NULL;
+}
+
+static const char *join(Arena *a, char *const *at, unsigned n)
+{
+    Buf list = {0};
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(&list, "%s%s", i ? "," : "", at[i]);
+    const char *kept = keep(a, list.at ? list.at : "");
+    buf_free(&list);
+    return kept;
+}
+
+static const char *quote(Reader *r, const char *s)
+{
+    return str_escaped(r->arena, str_of(s)).at;
+}
+
+static bool level_of(Str s, int *level)
+{
+    static const struct {
+        const char *name;
+        int level;
+    } known[] = {{"error", SEV_ERROR},
+                 {"warning", SEV_WARNING},
+                 {"warn", SEV_WARNING},
+                 {"info", SEV_INFO},
+                 {"off", LEVEL_OFF}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (str_is(s, known[i].name)) {
+            *level = known[i].level;
+            return true;
+        }
+    return false;
+}
+
+static void take_levels(Reader *r)
+{
+    const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "severity");
+    const yaml_node_t *map = entry ? node_of(r, entry->value) : NULL;
+    if (map && map->type != YAML_MAPPING_NODE)
+        complain(r, SEV_ERROR, line_of(map), STR("severity is a mapping of rules to levels"));
+    if (!map || map->type != YAML_MAPPING_NODE)
+        return;
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++) {
+        Str rule = scalar_of(node_of(r, p->key)), level = scalar_of(node_of(r, p->value));
+        ConfigLevel l = {str_copy(r->arena, rule), SEV_ERROR, line_of(node_of(r, p->key))};
+        if (!level_of(level, &l.level))
+            complain(r, SEV_ERROR, l.line,
+                     str_printf(r->arena,
+                                "severity of %.*s is error, warning, info or off, not %.*s",
+                                STR_ARG(str_escaped(r->arena, rule)),
+                                STR_ARG(str_escaped(r->arena, level))));
+        vec_push(r->arena, &r->config->levels, l);
+    }
+}
+
+// "2027-01-01"
+static bool is_date(const char *s)
+{
+    static const char form[] = "dddd-dd-dd";
+    size_t i = 0;
+    for (; form[i] && s[i]; i++)
+        if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i])
+            return false;
+    return !form[i] && !s[i];
+}
+
+static void take_lists(Reader *r, const Yaml *y)
+{
+    Config *c = r->config;
+    for (unsigned i = 0; i < y->nplace; i++) {
+        ConfigPlace p = {str_of(keep(r->arena, y->place[i].at)),
+                         str_of(keep(r->arena, y->place[i].device)), item_line(r, "place", i)};
+        vec_push(r->arena, &c->places, p);
+    }
+    for (unsigned i = 0; i < y->nallow; i++) {
+        const YamlAllow *from = &y->allow[i];
+        ConfigAllow a = {str_of(keep(r->arena, from->rule)), str_of(keep(r->arena, from->at)),
+                         str_of(keep(r->arena, from->reason)), STR_NONE, item_line(r, "allow", i)};
+        if (from->expires && !is_date(from->expires))
+            complain(r, SEV_ERROR, a.line,
+                     str_printf(r->arena, "expires is a date such as 2027-01-01, not %s",
+                                quote(r, from->expires)));
+        if (from->expires)
+            a.expires = str_of(keep(r->arena, from->expires));
+        vec_push(r->arena, &c->allows, a);
+    }
+}
+
+static void take(Reader *r, const Yaml *y)
+{
+    Config *c = r->config;
+    if (key_line(r, "version") && y->version != 1)
+        complain(r, SEV_ERROR, key_line(r, "version"),
+                 str_printf(r->arena, "version %d is not known; this is version 1", y->version));
+    c->select_line = key_line(r, "select");
+    c->ignore_line = key_line(r, "ignore");
+    c->target_line = key_line(r, "target");
+    c->fail_on_line = key_line(r, "fail-on");
+    c->select = c->select_line ? join(r->arena, y->select, y->nselect) : NULL;
+    c->ignore = c->ignore_line ? join(r->arena, y->ignore, y->nignore) : NULL;
+    if (y->fail_on && (!level_of(str_of(y->fail_on), &c->fail_on) || c->fail_on < SEV_WARNING))
+        complain(r, SEV_ERROR, c->fail_on_line,
+                 str_printf(r->arena, "fail-on is error or warn, not %s", quote(r, y->fail_on)));
+    c->target = y->target ? target_find(str_of(y->target)) : NULL;
+    if (y->target && !c->target)
+        complain(
+            r, SEV_ERROR, c->target_line,
+            str_printf(r->arena, "there is no target %s (see cameo targets)", quote(r, y->target)));
+    take_levels(r);
+    take_lists(r, y);
+    for (const char *const *key = unread; *key; key++)
+        if (key_line(r, *key))
+            complain(
+                r, SEV_INFO, key_line(r, *key),
+                str_printf(r->arena, "%s has no effect: nothing in this version reads it", *key));
+}
+
+static void read_bytes(Reader *r, Str bytes)
+{
+    const cyaml_config_t how = {.log_fn = listen,
+                                .log_ctx = r,
+                                .mem_fn = cyaml_mem,
+                                .log_level = CYAML_LOG_ERROR,
+                                .flags = CYAML_CFG_NO_ALIAS};
+    Yaml *yaml = NULL;
+    if (!tree_open(r, bytes))
+        return;
+    const yaml_node_t *root = yaml_document_get_root_node(&r->tree);
+    unknown_keys(r, root, fields, "");
+    unknown_keys_of_items(r, "place", place_fields);
+    unknown_keys_of_items(r, "allow", allow_fields);
+    if (root && !r->failed) {
+        cyaml_err_t e = cyaml_load_data((const uint8_t *)bytes.at, bytes.len, &how, &top,
+                                        (cyaml_data_t **)&yaml, NULL);
+        if (e != CYAML_OK)
+            complain(r, SEV_ERROR, r->line ? r->line : 1,
+                     r->message.len ? str_escaped(r->arena, r->message)
+                                    : str_of(cyaml_strerror(e)));
+        else if (yaml)
+            take(r, yaml);
+        cyaml_free(&how, &top, yaml, 0);
+    }
+    yaml_document_delete(&r->tree);
+}
+
+// ---- the file that applies
+// ----------------------------------------------------------------------
+
+static const char *find_file(Arena *a, const char *model_path)
+{
+    bool is_stream = strcmp(model_path, "-") == 0;
+    char *full = realpath(is_stream ? "." : model_path, NULL);
+    const char *found = NULL;
+    Str folder = str_copy(a, str_of(full ? full : ""));
+    free(full);
+    for (bool first = is_stream; folder.len && !found; first = false) {
+        while (!first && folder.len && folder.at[folder.len - 1] != '/')
+            folder.len--;
+        folder.len -= !first && folder.len; // the slash: "" is the root now
+        const char *here = str_printf(a, "%.*s/cameo.yaml", STR_ARG(folder)).at;
+        if (file_exists(here))
+            found = here;
+        if (file_exists(str_printf(a, "%.*s/.git", STR_ARG(folder)).at))
+            break;
+    }
+    return found;
+}
+
+// As the user would name it: below the working folder, relative to it.
+static const char *shown_path(Arena *a, const char *path)
+{
+    char *here = realpath(".", NULL);
+    size_t n = here ? strlen(here) : 0;
+    bool below = n > 1 && strncmp(path, here, n) == 0 && path[n] == '/';
+    free(here);
+    return below ? keep(a, path + n + 1) : path;
+}
+
+bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags)
+{
+    *config = (Config){.fail_on = LEVEL_OFF};
+    const char *path = find_file(a, model_path);
+    if (!path)
+        return true;
+    config->path = shown_path(a, path);
+    Reader r = {.arena = a, .config = config, .diags = diags};
+    FileView view;
+    Str error = STR_NONE;
+    if (!file_open(a, path, &view, &error)) {
+        complain(&r, SEV_ERROR, 1, str_escaped(a, error));
+        return false;
+    }
+    if (view.len > MAX_BYTES)
+        complain(&r, SEV_ERROR, 1, STR("the file is larger than 1 MiB"));
+    else
+        read_bytes(&r, (Str){(const char *)view.at, view.len});
+    file_close(&view);
+    return !r.failed;
+}
+
+// ---- globs
+// --------------------------------------------------------------------------------------
+
+bool glob_match(Str pattern, Str text)
+{
+    size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
+    while (t < text.len) {
+        if (p < pattern.len && pattern.at[p] == '*') {
+            star = p++;
+            from = t;
+        } else if (p < pattern.len && (pattern.at[p] == '?' || pattern.at[p] == text.at[t])) {
+            p++;
+            t++;
+        } else if (star != SIZE_MAX) { // let the last star take one byte more
+            p = star + 1;
+            t = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.len && pattern.at[p] == '*')
+        p++;
+    return p == pattern.len;
+}
+
+const ConfigPlace *config_place_of(const Config *c, Str location, Str node_name)
+{
+    for (uint32_t i = 0; c && i < c->places.len; i++) {
+        const ConfigPlace *p = &c->places.at[i];
+        if (glob_match(p->at, str_starts(p->at, "/") ? node_name : location))
+            return p;
+    }
+    return NULL;
+}

@@ -1,0 +1,56 @@
+// cameo.yaml: what a project says about its models. Searched upward from the model's folder to the
+// folder that holds .git; the nearest one wins, nothing is merged.
+#ifndef CAMEO_PASSES_CONFIG_H
+#define CAMEO_PASSES_CONFIG_H
+
+#include "base/diag.h"
+#include "passes/target.h"
+
+enum { LEVEL_OFF = -1 }; // beside SEV_*
+
+// place: nodes that a glob names lie on a device.
+typedef struct ConfigPlace {
+    Str at; // as written: a glob over locations ("graph/node[/embed/*]") or node names ("/embed/*")
+    Str device;
+    uint32_t line;
+} ConfigPlace;
+
+// allow: findings of a rule at a place that are wanted, and why.
+typedef struct ConfigAllow {
+    Str rule, at, reason, expires; // expires: "2027-01-01", absent: never
+    uint32_t line;
+} ConfigAllow;
+
+// severity: a rule's level, SEV_* or LEVEL_OFF.
+typedef struct ConfigLevel {
+    Str rule;
+    int level;
+    uint32_t line;
+} ConfigLevel;
+
+typedef struct Config {
+    const char *path;            // of the file; NULL: there is none
+    const char *select, *ignore; // comma-separated; NULL: not said
+    int fail_on;                 // SEV_ERROR, SEV_WARNING; LEVEL_OFF: not said
+    const Target *target;        // NULL: not said
+    VEC(ConfigPlace) places;     // the first that matches holds
+    VEC(ConfigAllow) allows;
+    VEC(ConfigLevel) levels;
+    // Lines of the above in the file, for `--show-config`; 0: not said.
+    uint32_t select_line, ignore_line, fail_on_line, target_line;
+} Config;
+
+// Reads the configuration that applies to a model ("-": the working folder's). True with
+// config->path NULL if there is none. False with findings (rule "", the file and line) if it cannot
+// be read, says what nobody understands, or is not YAML; keys that nothing in this version reads
+// are infos. Everything lives in the arena.
+bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags);
+
+// The entry of `place` that names a node: by its location, or by its name where the glob begins
+// with '/'. NULL: none.
+const ConfigPlace *config_place_of(const Config *c, Str location, Str node_name);
+
+// `*` stands for any bytes, `?` for one; everything else, brackets too, for itself.
+bool glob_match(Str pattern, Str text);
+
+#endif

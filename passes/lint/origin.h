@@ -1,0 +1,37 @@
+// Where a dtype begins: the sources that a value's dtype follows from, and the way from there.
+#ifndef CAMEO_PASSES_LINT_ORIGIN_H
+#define CAMEO_PASSES_LINT_ORIGIN_H
+
+#include "ir/registry.h"
+
+// The parameter of operand i, of result o; NULL where the schema has none.
+const SchemaParam *param_of_operand(const Node *n, uint32_t i);
+const SchemaParam *param_of_result(const Node *n, uint32_t o);
+// Do operands with these two parameters have to agree?
+bool params_are_tied(const SchemaParam *a, const SchemaParam *b);
+
+// One step of the way: the operand by which the dtype enters a node.
+typedef struct Step {
+    NodeId node;
+    uint32_t operand;
+} Step;
+
+typedef struct Origin {
+    ValueId value;       // the source to name: of the fewest bytes, of those the first
+    VEC(ValueId) others; // further sources that would have to be retyped with it
+    VEC(Step) path;      // the nodes between it and the value, in order of execution
+} Origin;
+
+// Working memory for a model; one for all questions.
+typedef struct Origins Origins;
+Origins *origins_of(Model *m, Arena *a);
+
+// The sources of a value's dtype, by the schemas' type variables, branches and carried values.
+Origin origin_find(Origins *o, ValueId v);
+
+// "initializer", "constant", "input", "cast", "attribute", "node": what a source is.
+const char *origin_kind(const Model *m, ValueId v);
+// Its payload where it is stored in the file; NULL for what is computed or given.
+TensorData *origin_payload(const Model *m, ValueId v);
+
+#endif

@@ -1,0 +1,117 @@
+#include "passes/retype.h"
+
+#include <math.h>
+
+// Binary digits of a float's significand; of an integer's magnitude.
+static int digits_of(DType t)
+{
+    static const int floats[DT_COUNT] = {
+        [DT_F64] = 53,     [DT_F32] = 24,       [DT_F16] = 11,   [DT_BF16] = 8,
+        [DT_F8E4M3FN] = 4, [DT_F8E4M3FNUZ] = 4, [DT_F8E5M2] = 3, [DT_F8E5M2FNUZ] = 3,
+        [DT_F4E2M1] = 2,   [DT_F6E2M3] = 4,     [DT_F6E3M2] = 3, [DT_F8E8M0] = 1,
+    };
+    if (dtype_is_float(t))
+        return floats[t];
+    return t == DT_BOOL ? 1 : dtype_info(t)->bits - dtype_is_signed(t);
+}
+
+bool dtype_holds(DType to, DType from)
+{
+    bool integer = dtype_is_integer(from) || from == DT_BOOL;
+    if (to == from)
+        return true;
+    if (dtype_is_float(to) && integer)
+        return digits_of(to) >= digits_of(from) && dtype_info(to)->bits >= 16;
+    if (dtype_is_integer(to) && integer)
+        return digits_of(to) >= digits_of(from) && (dtype_is_signed(to) || !dtype_is_signed(from));
+    // float32 has bfloat16's exponents and float8e8m0's, float16 those of the other float8.
+    bool wide = to == DT_F64 || to == DT_F32;
+    return dtype_is_float(to) && dtype_is_float(from) &&
+           (wide || (to == DT_F16 && from != DT_BF16 && from != DT_F8E8M0)) &&
+           dtype_info(to)->bits > dtype_info(from)->bits;
+}
+
+TensorData *constant_data(Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    if (value->init)
+        return value->init;
+    const Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
+    if (n && node_is(n, "Constant"))
+        return (TensorData *)(uintptr_t)value->constant;
+    if (!n || !node_is(n, "ConstantOfShape"))
+        return NULL;
+    static const int64_t one = 1;
+    static const float zero = 0;
+    const Attr *a = attr_find(n, "value");
+    return a && a->t ? a->t : tensor_new(m->arena, DT_F32, 1, &one, &zero);
+}
+
+static bool is_exact(DType from, DType to, Scalar s)
+{
+    Scalar r = scalar_cast(from, to, s, false);
+    if (dtype_is_float(from) && dtype_is_float(to))
+        return r.f == s.f || (isnan(r.f) && isnan(s.f));
+    if (dtype_is_float(from)) // an integer below 2^53 in magnitude is the same number either way
+        return fabs(s.f) < 0x1p53 && (double)r.i == s.f;
+    if (dtype_is_float(to)) {
+        bool large = s.i < 0 && from == DT_U64;
+        return !large && fabs(r.f) < 0x1p63 && (int64_t)r.f == s.i;
+    }
+    return r.i == s.i && (s.i >= 0 || dtype_is_signed(from) == dtype_is_signed(to));
+}
+
+bool constant_is_exact(Model *m, TensorData *d, DType t)
+{
+    Str error;
+    DType from = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
+    bool numbers = (dtype_is_float(from) || dtype_is_integer(from)) &&
+                   (dtype_is_float(t) || dtype_is_integer(t));
+    const unsigned char *at = numbers ? tensor_elements(m, d, &error) : NULL;
+    for (uint64_t i = 0; at && i < d->nelements; i++)
+        if (!is_exact(from, t, scalar_load(from, at + i * dtype_info(from)->bytes)))
+            return false;
+    return at != NULL;
+}
+
+// The tensor keeps its name, documentation and metadata; only its type and payload change.
+static bool convert(Model *m, TensorData *d, DType t)
+{
+    Str error;
+    DType from = (DType)d->dtype;
+    const unsigned char *at = tensor_elements(m, d, &error);
+    size_t width = dtype_info(t)->bytes;
+    if (!at)
+        return false;
+    TensorData kept = *d;
+    unsigned char *bytes = arena_array(m->arena, kept.nelements + 1, width);
+    for (uint64_t i = 0; i < kept.nelements; i++)
+        scalar_store(
+            t, bytes + i * width,
+            scalar_cast(from, t, scalar_load(from, at + i * dtype_info(from)->bytes), false));
+    *d = *tensor_new(m->arena, t, kept.rank, kept.dims, bytes);
+    d->name = kept.name;
+    d->doc = kept.doc;
+    d->metadata = kept.metadata;
+    d->unknown = kept.unknown;
+    d->has |= kept.has & (TENSOR_HAS_NAME | TENSOR_HAS_DOC);
+    return true;
+}
+
+bool constant_retype(Model *m, ValueId v, DType t)
+{
+    TensorData *d = constant_data(m, v);
+    if (!d || !convert(m, d, t))
+        return false;
+    if (value_at(m, v)->init)
+        return true;
+    Attr value = {
+        .name = STR("value"), .type = ATTR_TENSOR, .has = ATTR_HAS_NAME | ATTR_HAS_TYPE, .t = d};
+    Node *n = node_at(m, value_at(m, v)->node);
+    if (n->nattrs == 0)
+        n->attrs = NEW(m->arena, Attr);
+    if (n->nattrs == 0 || !str_is(n->attrs[0].name, "value"))
+        n->attrs[0] = value; // a Constant's value_float, say
+    n->nattrs = 1;
+    return true;
+}

@@ -1,0 +1,20 @@
+// Constants stored in another dtype.
+#ifndef CAMEO_PASSES_RETYPE_H
+#define CAMEO_PASSES_RETYPE_H
+
+#include "ir/registry.h"
+
+// Has every number of `from` an exact counterpart in `to`? Casting then loses nothing.
+bool dtype_holds(DType to, DType from);
+
+// The elements of an initializer, or of what a Constant or ConstantOfShape node gives; NULL if v is
+// none of these, or not dense.
+TensorData *constant_data(Model *m, ValueId v);
+
+// Has every element an exact counterpart in t? Only for numbers (bool is none).
+bool constant_is_exact(Model *m, TensorData *d, DType t);
+
+// Stores v's elements as t, each rounded to nearest. false if they cannot be read.
+bool constant_retype(Model *m, ValueId v, DType t);
+
+#endif

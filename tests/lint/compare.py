@@ -1,0 +1,155 @@
+"""What a repair changed, told apart from everything that has to stay."""
+import numpy
+from onnx import numpy_helper
+
+# What a repair may set: a Cast's target, a constant's elements.
+MAY_CHANGE = {"Cast": {"to"}, "Constant": {"value"}, "ConstantOfShape": {"value"}}
+
+
+def same_values(a, b):
+    x, y = numpy_helper.to_array(a), numpy_helper.to_array(b)
+    if x.shape != y.shape or a.name != b.name:
+        return False
+    if a.data_type == b.data_type:
+        return a == b
+    kind = numpy.result_type(x, y)
+    return numpy.allclose(x.astype(kind), y.astype(kind), rtol=1e-2, atol=1e-6, equal_nan=True)
+
+
+def is_adaptor(node):
+    placed = any(p.key == "cameo.device" for p in node.metadata_props)
+    return len(node.input) == 1 and (node.op_type == "Cast" or (node.op_type == "Identity" and placed))
+
+
+class Comparison:
+    def __init__(self):
+        self.wrong, self.casts, self.transfers = [], 0, 0
+        self.behind = {}  # result of an inserted node -> what it converts
+
+    def source(self, name):
+        while name in self.behind:
+            name = self.behind[name]
+        return name
+
+    def tensors(self, a, b, where):
+        if len(a) != len(b):
+            self.wrong.append(f"{where}: {len(a)} tensors became {len(b)}")
+        for x, y in zip(a, b):
+            if not same_values(x, y):
+                self.wrong.append(f"{where}: tensor {x.name}")
+
+    def declarations(self, a, b, where, interface):
+        """Names and shapes stay; dtypes stay at the model's interface."""
+        for x, y in zip(a, b):
+            kept = type(x)()
+            kept.CopyFrom(y)
+            if not interface and x.type.HasField("tensor_type"):
+                kept.type.tensor_type.elem_type = x.type.tensor_type.elem_type
+            kept.name = self.renamed(kept.name) if not interface else kept.name
+            if x != kept:
+                self.wrong.append(f"{where}: declaration of {x.name}")
+        if len(a) != len(b):
+            self.wrong.append(f"{where}: number of declarations")
+
+    def renamed(self, name):
+        return self.names.get(name, name)
+
+    def attributes(self, a, b, where):
+        for x, y in zip(a.attribute, b.attribute):
+            if x.name in MAY_CHANGE.get(a.op_type, ()) and x.name == y.name:
+                if x.HasField("t") and not same_values(x.t, y.t):
+                    self.wrong.append(f"{where}: value")
+            elif x.type == x.GRAPH and y.type == y.GRAPH:
+                self.graphs(x.g, y.g, f"{where}.{x.name}", False)
+            elif x != y:
+                self.wrong.append(f"{where}: attribute {x.name}")
+        added = {y.name for y in b.attribute[len(a.attribute):]}
+        if len(a.attribute) > len(b.attribute) or added - MAY_CHANGE.get(a.op_type, set()):
+            self.wrong.append(f"{where}: number of attributes")
+
+    def node(self, a, b, where, before):
+        plain = [type(a)(), type(a)()]
+        for to, node in zip(plain, (a, b)):
+            to.CopyFrom(node)
+            for field in ("attribute", "input", "output"):
+                to.ClearField(field)
+        outputs = [self.renamed(o) for o in b.output]
+        if plain[0] != plain[1] or list(a.output) != outputs:
+            self.wrong.append(f"{where}: node {a.op_type} {a.name or a.output}")
+        read = [self.renamed(self.source(i)) for i in b.input]
+        if not self.same_operands(list(a.input), read, before):
+            self.wrong.append(f"{where}: operands of {a.op_type} {a.name or a.output}")
+        self.attributes(a, b, f"{where}/{a.op_type}")
+
+    def insertions(self, a, b):
+        """The nodes of b that are a's, in a's order; the rest, if they convert something, were inserted."""
+        of = {(n.op_type, n.name, *[self.renamed(o) for o in n.output]): n for n in reversed(b.node)}
+        kept = [of.get((n.op_type, n.name, *n.output)) for n in a.node]
+        known = {id(n) for n in kept}
+        for node in b.node:
+            if id(node) in known:
+                continue
+            if not is_adaptor(node):
+                self.wrong.append(f"a new {node.op_type}")
+                continue
+            self.behind[node.output[0]] = node.input[0]
+            self.casts += node.op_type == "Cast"
+            self.transfers += node.op_type == "Identity"
+        return kept
+
+    def same_operands(self, a, b, before):
+        """Up to inserted nodes; up to those that were there where a repair makes use of them."""
+        if a == b:
+            return True
+        there = {n.output[0]: n.input[0] for n in before.node if is_adaptor(n)}
+        def far(name):
+            while name in there:
+                name = there[name]
+            return name
+        return [far(x) for x in a] == [far(y) for y in b]
+
+    def find_renames(self, a, b):
+        """An output that is cast keeps its name, and the value that bore it gets another."""
+        made = {o for n in a.node for o in n.output}
+        self.names = {}
+        for node in b.node:
+            # A name that was not there, converted to one that was.
+            fresh = is_adaptor(node) and node.output[0] in made and node.input[0] not in made
+            if fresh and node.input[0] not in {i.name for i in [*a.input, *a.initializer]}:
+                self.names[node.input[0]] = node.output[0]
+
+    def graphs(self, a, b, where, main):
+        outer = getattr(self, "names", {})
+        self.find_renames(a, b)
+        kept = self.insertions(a, b)
+        own = self.names
+        for x, y in zip(a.node, kept):
+            self.names = own
+            if y is None:
+                self.wrong.append(f"{where}: no {x.op_type} {x.name or x.output} any more")
+            else:
+                self.node(x, y, where, a)
+        self.names = own
+        self.tensors(a.initializer, b.initializer, where)
+        self.declarations(a.value_info, b.value_info, where, False)
+        self.declarations(a.input, b.input, where, main)
+        if main:
+            self.declarations(a.output, b.output, where, True)
+        elif [o.name for o in a.output] != [self.source(o.name) for o in b.output]:
+            self.wrong.append(f"{where}: outputs")
+        self.names = outer
+
+
+def changes(before, after, casts, transfers):
+    """What differs between a model and its repair beyond the repair; [] if nothing does."""
+    c = Comparison()
+    rest = [type(before)(), type(before)()]
+    for to, model in zip(rest, (before, after)):
+        to.CopyFrom(model)
+        to.ClearField("graph")
+    if rest[0] != rest[1]:
+        c.wrong.append("the model's own fields")
+    c.graphs(before.graph, after.graph, "graph", True)
+    if (c.casts, c.transfers) != (casts, transfers):
+        c.wrong.append(f"{c.casts} casts and {c.transfers} transfers, {casts} and {transfers} said")
+    return c.wrong
