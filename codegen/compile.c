@@ -43,14 +43,16 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
     return str_printf(a, "%s/%s%s", dir, name, ending).at;
 }
 
-// A target may have to change the kernels before any pass but `lower` sees them.
+// A device's kernels change their form after fusion, before what it lacks is rewritten.
 static bool run_kernel_passes(Model *m, const CompileOptions *o, PassContext *c)
 {
     for (const Pass *p = kernel_passes; p->name; p++) {
-        if (!pass_run(p, m, c))
-            return false;
-        if (p->gives & FACT_LOWERED && o->device == ON_CUDA &&
+        if (o->no_fuse && strcmp(p->name, "fuse") == 0)
+            continue;
+        if (o->device == ON_CUDA && strcmp(p->name, "legalize") == 0 &&
             !cuda_prepare_module(m->kernels, c->diags))
+            return false;
+        if (!pass_run(p, m, c))
             return false;
     }
     return true;
@@ -72,7 +74,11 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     lint_model(m, diags, NULL, NULL);
     if (diags->errors)
         return NULL;
-    PassContext passes = {.diags = diags, .after = o->after, .user = o->user};
+    PassContext passes = {.diags = diags,
+                          .after = o->after,
+                          .user = o->user,
+                          .on_device = o->device == ON_CUDA,
+                          .fused = &report->fused};
     bool passed = pass_pipeline(m, &passes) && !diags->errors && run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
     if (!passed)

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/emit_c.h"
+#include "codegen/fuse.h"
 
 typedef enum EmitKind {
     EMIT_EXE,
@@ -46,6 +47,7 @@ typedef struct CompileOptions {
 // What came of it; for reports.
 typedef struct CompileReport {
     uint32_t nkernels;
+    FuseReport fused;                   // zeros with no_fuse
     uint32_t casts, transfers, retyped; // what the repair inserted and changed
     bool bug;                           // a pass left a fault behind, reported as VERIFY: status 4
     bool fixed;                         // all sizes are known: peak and bound hold

@@ -1,4 +1,5 @@
 #include "codegen/kernel_pass.h"
+#include "codegen/fuse.h"
 #include "codegen/printer.h"
 #include "ir/lower.h"
 
@@ -27,6 +28,14 @@ static bool pass_lower(Model *m, PassContext *c)
 {
     m->kernels = lower_model(m, c->diags);
     return m->kernels && !c->diags->errors;
+}
+
+static bool pass_fuse(Model *m, PassContext *c)
+{
+    FuseReport report;
+    fuse_module(m->kernels, c->on_device ? &fuse_target_cuda : &fuse_target_cpu,
+                c->fused ? c->fused : &report);
+    return true;
 }
 
 static bool pass_legalize(Model *m, PassContext *c)

@@ -106,6 +106,13 @@ static void insert_at(Model *m, GraphId g, uint32_t at, NodeId fresh)
     node_at(m, fresh)->graph = g;
 }
 
+bool value_is_weight(const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    bool listed = value->def == DEF_INPUT && value->graph == m->main && m->ir_version < 4;
+    return value->init && (value->def == DEF_INITIALIZER || listed);
+}
+
 void graph_insert_before(Model *m, NodeId anchor, NodeId fresh)
 {
     GraphId g = node_at(m, anchor)->graph;

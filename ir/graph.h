@@ -260,6 +260,13 @@ typedef struct NodeDeviceConfig {
     Str unknown;
 } NodeDeviceConfig;
 
+// What a node asks of its operands' dims that only the running program knows: a is b, or (where
+// they broadcast) one of them is 1.
+typedef struct Requirement {
+    Index a, b;
+    bool broadcast;
+} Requirement;
+
 typedef struct OpDef OpDef;   // ir/registry.h
 typedef struct Schema Schema; // ir/registry.h
 
@@ -280,15 +287,16 @@ typedef struct Node {
     bool dead;               // removed by a pass; in no graph's list
     const OpDef *def;        // the registry row that applies, or NULL
     const Schema *schema;    // the schema's facts at this opset, or NULL
-    DeviceId device; // 0: nothing places it, it runs where its operands lie
+    DeviceId device;         // 0: nothing places it, it runs where its operands lie
     Why why_device;
     Str reason; // why a pass inserted it; absent for nodes of the file
-    bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
-                // of the program that takes the branch, not of the model
-    Str fault;  // inferred: why running it is an error; absent if it is none
     // Of the copy that inlining makes of a function's node: the node of the body, and the call that
     // it was made for (a copy itself where calls are nested). 0 otherwise.
     NodeId copy_of, call;
+    bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
+                // of the program that takes the branch, not of the model
+    Str fault;  // inferred: why running it is an error; absent if it is none
+    VEC(Requirement) needs; // inferred
 } Node;
 enum {
     NODE_HAS_NAME = 1,
@@ -417,10 +425,10 @@ typedef struct Model {
     VEC(Graph) graphs;
     DType dominant; // the model's own float dtype (ir/infer.c); DT_NONE without weights
     const struct Config *config; // what cameo.yaml says (passes/config.h); NULL: nothing
-    Map dim_params;         // name of a declared dim -> DimId
-    Map data_dims;          // (value, k) -> DimId
-    VEC(DimInfo) dim_infos; // by DimId; may be shorter than there are dims
-    VEC(Str) devices;       // [0] "", [1] "cpu", then "cuda:0" ...
+    Map dim_params;              // name of a declared dim -> DimId
+    Map data_dims;               // (value, k) -> DimId
+    VEC(DimInfo) dim_infos;      // by DimId; may be shorter than there are dims
+    VEC(Str) devices;            // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
     Map device_ids, file_ids; // by name: index in the two above
     struct Module *kernels;   // what the "kernels" section of a text says; NULL if there is none
@@ -452,6 +460,10 @@ DeviceId device_id(Model *m, Str name); // "cpu" or "" or "host" is 1
 // "" and "ai.onnx" are one domain.
 int64_t opset_of(const Model *m, const Node *n);
 bool is_standard_domain(Str domain); // "", "ai.onnx"
+
+// Is the value an initializer that no caller replaces? Before IR version 4 every initializer had to
+// be listed as an input as well, and was a weight all the same.
+bool value_is_weight(const Model *m, ValueId v);
 
 // Attributes by name; NULL if absent.
 const Attr *attr_find(const Node *n, const char *name);

@@ -256,6 +256,39 @@ void infer_set_constant(Infer *s, uint32_t o, const TensorData *t)
         set_constant(s->model, s->n->out[o], t, WHY_ATTRIBUTE);
 }
 
+static void require(Infer *s, Index a, Index b, bool broadcast)
+{
+    Node *n = node_at(s->model, s->node);
+    for (uint32_t i = 0; i < n->needs.len; i++)
+        if (n->needs.at[i].a == a && n->needs.at[i].b == b)
+            return;
+    vec_push(s->arena, &n->needs, ((Requirement){a, b, broadcast}));
+}
+
+bool infer_require(Infer *s, Index a, Index b)
+{
+    int64_t x, y;
+    if (a == b)
+        return true;
+    if (poly_is_const(a, &x) && poly_is_const(b, &y))
+        return false;
+    require(s, a, b, false);
+    return true;
+}
+
+void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims)
+{
+    const Value *v = infer_in(s, i);
+    int64_t is, wanted;
+    if (!v || v->rank != (int32_t)rank)
+        return;
+    for (uint32_t k = 0; k < rank; k++)
+        if (dims[k] && !infer_require(s, v->dims[k], dims[k]) && poly_is_const(v->dims[k], &is) &&
+            poly_is_const(dims[k], &wanted))
+            infer_error(s, "dimension %u of input %u is %lld, not %lld", k, i, (long long)is,
+                        (long long)wanted);
+}
+
 Index infer_broadcast_dim(Infer *s, Index a, Index b)
 {
     int64_t x, y;
@@ -266,6 +299,8 @@ Index infer_broadcast_dim(Infer *s, Index a, Index b)
         return b;
     if (p && q)
         infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
+    else
+        require(s, a, b, true);
     if (p || q)
         return p ? a : b;
     return poly_max(s->polys, a, b);
@@ -553,6 +588,7 @@ static void infer_one(Infer *s, NodeId id)
     own.n = node_at(s->model, id);
     own.failed = false;
     node_at(s->model, id)->fault = STR_NONE;
+    node_at(s->model, id)->needs.len = 0;
     forget_outputs(s->model, own.n);
     if (own.n->schema && !own.n->schema->deprecated)
         dtypes_from_schema(&own);
@@ -655,10 +691,10 @@ static void count_weight(const TensorData *t, uint64_t *bytes, uint64_t *count)
     count[d]++;
 }
 
-static void count_declared(const ValueInfo *at, uint32_t n, uint64_t *count)
+static void count_declared(const Model *m, const ValueInfo *at, uint32_t n, uint64_t *count)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (at[i].type && at[i].type->kind == TYPE_TENSOR)
+        if (at[i].type && at[i].type->kind == TYPE_TENSOR && !value_at(m, at[i].value)->init)
             count[float_or_none(at[i].type->elem)]++;
 }
 
@@ -678,9 +714,9 @@ static bool is_copy(const Model *m, GraphId g)
     return owner && node_at(m, owner)->copy_of;
 }
 
-// The float dtype that most bytes of the weights (initializers, Constants) have. One weight in
-// float64 by mistake may outweigh all others: float64 is the model's own only where no more of its
-// weights, inputs and outputs have another.
+// The float dtype that most bytes of the weights (initializers, Constants) have. One weight of a
+// wrong dtype may outweigh all others, most of all in float64: what only one weight has, and
+// float64, is the model's own only where no more of its weights, inputs and outputs have another.
 static DType dominant_dtype(const Model *m)
 {
     uint64_t bytes[DT_COUNT] = {0}, count[DT_COUNT] = {0};
@@ -696,14 +732,14 @@ static DType dominant_dtype(const Model *m)
     }
     bytes[DT_NONE] = 0;
     DType best = greatest(bytes);
-    if (best != DT_F64 || !m->main)
+    if (!m->main || (best != DT_F64 && count[best] > 1))
         return best;
     const Graph *g = graph_at(m, m->main);
-    count_declared(g->inputs.at, g->inputs.len, count);
-    count_declared(g->outputs.at, g->outputs.len, count);
+    count_declared(m, g->inputs.at, g->inputs.len, count);
+    count_declared(m, g->outputs.at, g->outputs.len, count);
     count[DT_NONE] = 0;
     DType most = greatest(count);
-    return count[most] > count[DT_F64] ? most : DT_F64;
+    return best && count[most] > count[best] ? most : best;
 }
 
 void infer_model(Model *m, Diags *diags)

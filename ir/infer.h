@@ -49,6 +49,12 @@ void infer_set_constant(Infer *s, uint32_t o, const TensorData *t);
 // A dim that is known only when the program runs, once this node has run. The lowering defines it
 // (lower_define_dim). Asking again for the same (output, k) of a node gives the same dim.
 Index infer_data_dim(Infer *s, uint32_t o, uint32_t k, const char *name);
+// Two dims that must be one: false where they are known to differ, which the rule then reports.
+// What is not known when compiling the program checks before it runs the node.
+bool infer_require(Infer *s, Index a, Index b);
+// Input i, where it is given and has that rank, must have these dims; NULL: any. An error where one
+// is known to differ.
+void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims);
 // The dim that two broadcast dims give; a mismatch of constants is an error.
 Index infer_broadcast_dim(Infer *s, Index a, Index b);
 // The shape that inputs first..last-1 broadcast to (numpy); false if some rank is unknown.

@@ -237,6 +237,71 @@ static bool outputs_are_constant(Lower *l)
     return l->n->nout > 0;
 }
 
+static bool is_not_of_inputs(void *context, const Atom *a)
+{
+    const Model *m = context;
+    if (a->kind == ATOM_DIM)
+        return a->var >= m->dim_infos.len || !m->dim_infos.at[a->var].is_input;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+static const Expr *requirement(Lower *l, const Requirement *r)
+{
+    Index one_ = ix(l, 1);
+    const Expr *same = index_eq(l, r->a, r->b);
+    if (!r->broadcast)
+        return same;
+    // 0 beside 1 is 0, which the dim of the result (the greater one) is not.
+    const Expr *a = and_(l, index_eq(l, r->a, one_), index_le(l, one_, r->b)),
+               *b = and_(l, index_eq(l, r->b, one_), index_le(l, one_, r->a));
+    if (poly_is_const(r->a, NULL))
+        return or_(l, same, index_eq(l, r->b, one_));
+    if (poly_is_const(r->b, NULL))
+        return or_(l, same, index_eq(l, r->a, one_));
+    return or_(l, same, or_(l, a, b));
+}
+
+static void lower_requirement(Lower *l, const Requirement *r)
+{
+    Buf text = {0};
+    poly_print(l->polys, r->a, &text);
+    buf_printf(&text, " and ");
+    poly_print(l->polys, r->b, &text);
+    check(l, requirement(l, r), "%.*s: the dimensions %.*s do not fit each other",
+          STR_ARG(str_escaped(l->arena, l->n->op)),
+          STR_ARG(str_escaped(l->arena, (Str){text.at, text.len})));
+    buf_free(&text);
+}
+
+// What dims of inputs alone decide is checked once, before the first step: kernels stay together.
+static void lower_requirements(Lower *l)
+{
+    LowerState *st = l->state;
+    for (uint32_t i = 0; i < l->n->needs.len; i++) {
+        Requirement r = l->n->needs.at[i];
+        bool early = st->nopen_steps == 0 && !poly_any(r.a, is_not_of_inputs, l->model) &&
+                     !poly_any(r.b, is_not_of_inputs, l->model);
+        if (!early) {
+            lower_requirement(l, &r);
+            continue;
+        }
+        bool added;
+        Index key[2] = {r.a, r.b};
+        char *kept = arena_copy(l->arena, key, sizeof key);
+        map_put(&st->checked, (Str){kept, sizeof key}, &added);
+        if (!added)
+            continue;
+        Step **tail = st->tail, *rest = *st->before;
+        st->tail = st->before;
+        lower_requirement(l, &r);
+        *st->tail = rest;
+        if (tail == st->before)
+            tail = st->tail;
+        st->before = st->tail;
+        st->tail = tail;
+    }
+}
+
 static void lower_node(Lower *shared, NodeId id)
 {
     Lower l = *shared;
@@ -271,8 +336,11 @@ static void lower_node(Lower *shared, NodeId id)
     fault = l.state->failed ? NULL : rank_fault(l.model, l.n);
     if (fault)
         not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
-    else
+    else {
+        if (!l.state->failed)
+            lower_requirements(&l);
         l.n->def->lower(&l);
+    }
     if (l.state->kernel)
         kernel_end(&l);
 }
@@ -308,7 +376,8 @@ static Lower lower_begin(Model *m, Diags *diags)
     l.state = NEW(m->arena, LowerState);
     l.state->nvalues = m->values.len;
     l.state->tensors = NEWS(m->arena, Tensor, m->values.len);
-    l.state->tail = &l.module->steps;
+    l.state->tail = l.state->before = &l.module->steps;
+    l.state->checked.arena = m->arena;
     return l;
 }
 

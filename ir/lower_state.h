@@ -9,7 +9,9 @@ enum { MAX_NESTING = 256 };
 typedef struct LowerState {
     Tensor *tensors; // by ValueId; buffer 0: none yet
     uint32_t nvalues;
-    Step **tail; // where the next step is linked in
+    Step **tail;   // where the next step is linked in
+    Step **before; // where checks of the inputs' dims are: ahead of all other steps
+    Map checked;   // the pairs of dims that are checked there
     Step *open_steps[MAX_NESTING];
     uint32_t nopen_steps;
     Kernel *kernel; // the open kernel, or NULL

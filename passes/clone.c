@@ -6,10 +6,10 @@ ValueId clone_mapped(const Clone *c, ValueId v)
 {
     if (v >= c->nmap || !c->map[v])
         return v;
-    return c->map[v] == CLONE_ABSENT ? 0 : c->map[v];
+    return c->map[v] == CLONE_NOTHING ? 0 : c->map[v];
 }
 
-void clone_set(Clone *c, ValueId v, ValueId to)
+void clone_map(Clone *c, ValueId v, ValueId to)
 {
     if (c->scratch && !c->map[v])
         vec_push(c->scratch, &c->touched, v);
@@ -23,9 +23,10 @@ void clone_forget(Clone *c)
     c->touched.len = 0;
 }
 
-static TensorData *clone_data(const Clone *c, TensorData *t)
+// A repair may store a constant otherwise for one call only.
+static TensorData *own_constant(const Clone *c, TensorData *t)
 {
-    if (!c->own_data || !t)
+    if (!c->call || !t)
         return t;
     TensorData *own = NEW(c->m->arena, TensorData);
     *own = *t;
@@ -47,8 +48,8 @@ static ValueId clone_value(Clone *c, ValueId v, GraphId to)
     value->index = old.index;
     value->init = old.init;
     value->sparse_init = old.sparse_init;
-    value->copy_of = c->call ? v : old.copy_of;
-    clone_set(c, v, fresh);
+    value->copy_of = c->call ? v : 0;
+    clone_map(c, v, fresh);
     return fresh;
 }
 
@@ -99,7 +100,7 @@ NodeId clone_node(Clone *c, NodeId from, GraphId to)
             a = *given;
             a.name = name;
         } else if (a.t) {
-            a.t = clone_data(c, a.t);
+            a.t = own_constant(c, a.t);
         } else if (a.g) {
             a.g = clone_held(c, &n, a.g, id, to);
         }
@@ -126,10 +127,8 @@ static void clone_constants(Clone *c, const Graph *old, GraphId g)
         Initializer init = old->initializers.at[i];
         ValueId mapped = clone_mapped(c, init.value);
         init.value = mapped == init.value ? clone_value(c, init.value, g) : mapped;
-        if (c->own_data) {
-            init.data = clone_data(c, init.data);
-            value_at(m, init.value)->init = init.data;
-        }
+        init.data = own_constant(c, init.data);
+        value_at(m, init.value)->init = init.data;
         vec_push(m->arena, &graph_at(m, g)->initializers, init);
     }
     for (uint32_t i = 0; i < old->sparse.len; i++) {

@@ -20,9 +20,10 @@ typedef struct Calls {
 
 typedef struct Inliner {
     Model *m;
+    Arena *scratch;
     Calls calls;
     Diags *diags;
-    Clone clone;       // of one call after another
+    Clone clone;       // from one call to the next; its map is empty between them
     NodeList *to;      // where the copies of the body's own nodes are listed
     Node call;         // a copy: tables move
     uint32_t function; // index
@@ -87,7 +88,7 @@ static void bind_results(Inliner *in, const Graph *body, GraphId to)
         ValueId inner = body->outputs.at[i].value, outer = in->call.out[i];
         bool made_here = value_at(m, inner)->def == DEF_NODE && !in->clone.map[inner];
         if (outer && made_here)
-            clone_set(&in->clone, inner, outer);
+            clone_map(&in->clone, inner, outer);
     }
     for (uint32_t i = 0; i < body->nodes.len && !in->clone.failed; i++)
         vec_push(m->arena, in->to, clone_node(&in->clone, body->nodes.at[i], to));
@@ -107,19 +108,20 @@ static void bind_results(Inliner *in, const Graph *body, GraphId to)
 static void inline_call(Inliner *in, NodeId call, uint32_t function)
 {
     Model *m = in->m;
+    Clone *c = &in->clone;
     in->call = *node_at(m, call);
     in->function = function;
-    in->clone.prefix = in->call.name.len ? in->call.name : in->call.op;
-    in->clone.position = in->call.position;
-    in->clone.call = call;
+    c->call = call;
+    c->position = in->call.position;
+    c->prefix = in->call.name.len ? in->call.name : in->call.op;
     Graph body = *graph_at(m, m->functions.at[function].body);
     for (uint32_t i = 0; i < body.inputs.len; i++) {
         ValueId given = i < in->call.nin ? in->call.in[i] : 0;
-        clone_set(&in->clone, body.inputs.at[i].value, given ? given : CLONE_ABSENT);
+        clone_map(c, body.inputs.at[i].value, given ? given : CLONE_NOTHING);
     }
     bind_results(in, &body, in->call.graph);
     node_at(m, call)->dead = true;
-    clone_forget(&in->clone);
+    clone_forget(c);
 }
 
 static bool refuse(Inliner *in, NodeId n, const char *what)
@@ -264,13 +266,16 @@ bool inline_functions(Model *m, Diags *diags, bool any_opset, uint32_t max_copie
     if (!m->functions.len || !m->main)
         return true;
     Arena *scratch = arena_new();
-    Inliner in = {.m = m, .diags = diags, .any_opset = any_opset, .calls = calls_of(m, scratch)};
+    Inliner in = {.m = m,
+                  .diags = diags,
+                  .any_opset = any_opset,
+                  .scratch = scratch,
+                  .calls = calls_of(m, scratch)};
     in.clone = (Clone){.m = m,
                        .nmap = m->values.len,
                        .map = NEWS(scratch, ValueId, m->values.len),
                        .scratch = scratch,
                        .at_position = true,
-                       .own_data = true,
                        .argument = argument,
                        .context = &in,
                        .limit = max_copies};

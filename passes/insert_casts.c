@@ -50,10 +50,11 @@ typedef struct Mending {
     TypeSet dtypes;          // that anything in the problem may take
     uint8_t label[DT_COUNT]; // by dtype: its number there
     DType dtype[LABELS_MAX]; // by label
-    double scale;            // fine units a byte
-    Cost cast, never;        // prices
-    TypeSet from, to;        // what Cast takes and gives at the model's opset
-    DType own;               // the model's float dtype
+    bool skipped; // was a cast not possible, from what the value came to have, that was counted on?
+    double scale; // fine units a byte
+    Cost cast, never; // prices
+    TypeSet from, to; // what Cast takes and gives at the model's opset
+    DType own;        // the model's float dtype
 } Mending;
 
 static TypeSet bit(DType t)
@@ -103,15 +104,15 @@ static uint32_t part_of(Mending *w, ValueId v)
 static void pin_casts(Mending *w)
 {
     const Ties *t = w->t;
+    TypeSet *asked = NEWS(w->a, TypeSet, t->nvalues); // by value: what is seen at its uses
+    for (uint32_t i = 0; i < t->uses.len; i++)
+        asked[t->uses.at[i].value] |= w->seen[t->uses.at[i].tie];
     for (uint32_t k = 0; k < t->at.len; k++) {
-        if (t->at.at[k].kind != TIE_CAST)
-            continue;
-        const Node *n = node_at(w->m, value_at(w->m, t->at.at[k].value)->node);
-        ValueId v = n->nin ? n->in[0] : 0;
-        for (uint32_t i = t->first_use[v]; v && i < t->first_use[v + 1]; i++)
-            if (w->seen[t->uses.at[i].tie] >> t->at.at[k].own & 1 &&
-                ties_dtype(w->m, v) != t->at.at[k].own)
-                w->pinned[k] = true;
+        const Tie *tie = &t->at.at[k];
+        const Node *n =
+            tie->kind == TIE_CAST ? node_at(w->m, value_at(w->m, tie->value)->node) : NULL;
+        ValueId v = n && n->nin ? n->in[0] : 0;
+        w->pinned[k] = v && (asked[v] & bit(tie->own)) && ties_dtype(w->m, v) != tie->own;
     }
 }
 
@@ -291,8 +292,7 @@ static Cost price_of_cast(const Mending *w, ValueId v, DType from, DType t)
 {
     if (cast_there(w, v, t))
         return PRICE_EXACT;
-    const Value *value = value_at(w->m, v);
-    bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT && value->def != DEF_INPUT;
+    bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT;
     bool possible = (w->from & bit(from)) && (w->to & bit(t)) && from != DT_STRING &&
                     t != DT_STRING && dtype_info(from)->kind != KIND_COMPLEX &&
                     dtype_info(t)->kind != KIND_COMPLEX;
@@ -490,8 +490,12 @@ static bool apply_casts(Mending *w)
                 if (k != own && chosen(w, t->uses.at[first + i].tie) == k &&
                     (!there || t->uses.at[first + i].use.node != there))
                     uses[count++] = t->uses.at[first + i].use;
-            if (count == 0 || price_of_cast(w, v, own, k) >= w->never)
+            if (count == 0)
                 continue;
+            if (price_of_cast(w, v, own, k) >= w->never) {
+                w->skipped |= price_of_cast(w, v, cast_from(w, v, k), k) < w->never;
+                continue;
+            }
             cast_value(w, &a, v, k, uses, count);
             any = true;
         }
@@ -542,11 +546,14 @@ static Mending begin(Model *m, Arena *a, Repair *r)
     return w;
 }
 
-// The least number of casts, from the least total price: what cannot be mended counts for none.
-static uint32_t casts_of(const Mending *w, Cost total)
+// The least number of casts, from what no choice costs less than. What cannot be mended counts for
+// none; where less of it might do, nothing is known.
+static uint32_t least_casts(const Mending *w)
 {
-    Cost rest = total % w->never, casts = rest / w->cast;
-    return (uint32_t)casts + (rest % w->cast > w->cast / 2);
+    Cost bound = labels_bound(w->l), rest = bound % w->never;
+    if (bound / w->never != labels_total(w->l) / w->never)
+        return 0;
+    return (uint32_t)(rest / w->cast) + (rest % w->cast > w->cast / 2);
 }
 
 // Mends what one solution mends; did anything change?
@@ -564,10 +571,10 @@ static bool mend(Model *m, Repair *r, uint32_t round)
         set_prices(&w);
         pose(&w);
         labels_solve(w.l);
-        if (round == 0)
-            r->lower_bound += casts_of(&w, labels_bound(w.l));
         any = apply_sources(&w);
         any |= apply_casts(&w);
+        if (round == 0 && !w.skipped)
+            r->lower_bound += least_casts(&w);
     }
     arena_free(scratch);
     return any;
@@ -605,8 +612,9 @@ static bool declare_all(Model *m)
         for (uint32_t i = 0; i < graph->infos.len; i++)
             if (value_at(m, graph->infos.at[i].value)->def != DEF_INPUT)
                 any |= declare(m, &graph->infos.at[i]);
-        for (uint32_t i = 0; inner && i < graph->inputs.len; i++)
-            any |= declare(m, &graph->inputs.at[i]);
+        for (uint32_t i = 0; i < graph->inputs.len; i++)
+            if (inner || value_is_weight(m, graph->inputs.at[i].value))
+                any |= declare(m, &graph->inputs.at[i]);
         for (uint32_t i = 0; inner && i < graph->outputs.len; i++)
             any |= declare(m, &graph->outputs.at[i]);
     }

@@ -10,10 +10,12 @@ typedef struct PassContext {
     // Called after each pass where set (--print-after).
     void (*after)(void *user, const char *pass, const Model *m);
     void *user;
-    uint32_t facts;        // FACT_* that hold now; pass_run keeps it
-    bool verified;         // known_faults holds
-    uint32_t known_faults; // VERIFY_* of the model before the first pass
-    const char *broken;    // the pass behind which the verifier found a fault; NULL if none
+    uint32_t facts;           // FACT_* that hold now; pass_run keeps it
+    bool verified;            // known_faults holds
+    uint32_t known_faults;    // VERIFY_* of the model before the first pass
+    const char *broken;       // the pass behind which the verifier found a fault; NULL if none
+    bool on_device;           // the kernels are for a CUDA device
+    struct FuseReport *fused; // where fusion says what it did (codegen/fuse.h); NULL: nowhere
     const struct Pass *kernel_passes; // the passes over kernels, where there are any to be had
 } PassContext;
 

@@ -259,7 +259,7 @@ static void tie_graph(Ties *t, GraphId g)
         make_source(t, graph->inputs.at[i].value, TIE_FIXED);
     for (uint32_t i = 0; i < graph->initializers.len; i++) {
         ValueId v = graph->initializers.at[i].value;
-        if (v && value_at(t->m, v)->def == DEF_INITIALIZER)
+        if (v && value_is_weight(t->m, v))
             make_source(t, v, TIE_CONSTANT);
     }
     for (uint32_t i = 0; i < graph->sparse.len; i++)

@@ -199,21 +199,28 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
+    CompileReport report = {0};
     if (m && !tool_config_of_program(t, arena, a->model, m))
         status = EXIT_USAGE;
-    CompileReport report = {0};
     if (m && !status) {
         PrintAfter after = {t, a->print_after};
         CompileOptions o = a->o;
         o.after = a->print_after ? print_after : NULL;
         o.user = &after;
-        status = compile_model(m, &o, &diags, &report);
+        status = tool_status(&diags, compile_model(m, &o, &diags, &report));
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));
         if (!status && a->o.fix && !tool_style.quiet)
             fprintf(stderr, "repaired: %u constants retyped, %u casts and %u transfers inserted\n",
                     report.retyped, report.casts, report.transfers);
+        if (!status && tool_style.verbose && !a->o.no_fuse)
+            fprintf(stderr, "fused: %u kernels to %u, work %.4g to %.4g operations (ratio %.3f)\n",
+                    report.fused.kernels_before, report.fused.kernels_after,
+                    report.fused.work_before, report.fused.work_after,
+                    report.fused.work_before > 0
+                        ? report.fused.work_after / report.fused.work_before
+                        : 1);
         if (!status && tool_style.verbose && report.fixed)
             fprintf(stderr, "%u kernels, %lld bytes of weights, arena %lld bytes (bound %lld)\n",
                     report.nkernels, (long long)report.weights_size, (long long)report.peak,

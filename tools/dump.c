@@ -2,6 +2,7 @@
 
 #include "codegen/kernel_pass.h"
 #include "frontend/load.h"
+#include "tools/config.h"
 #include "tools/pipeline.h"
 
 #include <string.h>
@@ -80,11 +81,11 @@ static int work(Work *w)
     Model *m = tool_load(w->tool, w->arena, w->model, &diags, &status);
     if (m) {
         uint32_t before = diags.all.len;
-        status = run_passes(w, m, &diags,
-                            w->passes  ? w->passes
-                            : w->after ? w->after
-                            : w->infer ? "infer"
-                                       : NULL);
+        const char *list = w->passes ? w->passes : w->after ? w->after : w->infer ? "infer" : NULL;
+        if (list && !tool_config_of_program(w->tool, w->arena, w->model, m))
+            status = EXIT_USAGE;
+        else
+            status = run_passes(w, m, &diags, list);
         if (diags.all.len > before)
             tool_print_diags(&diags);
         if (!status)

@@ -141,9 +141,9 @@ static int write_model(LintRun *r, const Model *m, const char *path, const char 
     return ok ? EXIT_CLEAN : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
 }
 
-static bool same_finding(const Diag *a, const Diag *b)
+static Str key_of(LintRun *r, const Diag *d)
 {
-    return strcmp(a->rule, b->rule) == 0 && str_eq(a->path, b->path);
+    return str_printf(r->arena, "%s %.*s", d->rule, STR_ARG(d->path));
 }
 
 // Repairs, lints again, and sorts the findings into those that are gone and those that stay.
@@ -155,10 +155,11 @@ static bool repair(LintRun *r, Model *m, Diags *diags)
     changed |= insert_transfers(m, &r->repair);
     diags_init(&after, r->arena, diags->file);
     lint_model(m, &after, r->select, r->ignore);
+    Map left = {.arena = r->arena};
+    for (uint32_t i = 0; i < after.all.len; i++)
+        map_put(&left, key_of(r, after.all.at[i]), NULL);
     for (uint32_t i = 0; i < diags->all.len; i++) {
-        bool stays = !changed;
-        for (uint32_t k = 0; k < after.all.len; k++)
-            stays |= same_finding(diags->all.at[i], after.all.at[k]);
+        bool stays = !changed || map_get(&left, key_of(r, diags->all.at[i]));
         diags->all.at[i]->fixed = !stays;
         if (!stays)
             vec_push(r->arena, &r->fixed, diags->all.at[i]);
@@ -238,6 +239,7 @@ static void lint_file(LintRun *r, const char *path)
         r->counts[diags.all.at[i]->severity]++;
         r->fails |= (int)diags.all.at[i]->severity >= level;
     }
+    status = tool_status(&diags, status);
     r->status = status > r->status ? status : r->status;
 }
 

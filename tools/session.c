@@ -56,6 +56,7 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     o->prefix = "model";
     o->verbose = tool_style.verbose;
     status = compile_model(m, o, &diags, &s->report);
+    status = tool_status(&diags, status);
     tool_print_diags(&diags);
     if (status && s->report.error.len)
         tool_error(t, 0, "%.*s", STR_ARG(s->report.error));

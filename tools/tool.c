@@ -108,6 +108,14 @@ void tool_print_diags(const Diags *d)
     }
 }
 
+int tool_status(const Diags *d, int status)
+{
+    for (uint32_t i = 0; i < d->all.len; i++)
+        if (strcmp(d->all.at[i]->rule, "SE006") == 0)
+            return EXIT_BYTES;
+    return status;
+}
+
 Model *tool_load(const Tool *t, Arena *a, const char *path, Diags *diags, int *status)
 {
     (void)t;

@@ -30,12 +30,14 @@ static void infer_conv(Infer *s, uint32_t weight)
         return;
     }
     int64_t c = 0, wc = 0, group = node_int(s->n, "group", 1);
-    if (group < 1 ||
-        (poly_is_const(x->dims[1], &c) && poly_is_const(w->dims[1], &wc) && c != wc * group)) {
+    poly_is_const(x->dims[1], &c);
+    poly_is_const(w->dims[1], &wc);
+    if (group < 1 || !infer_require(s, x->dims[1], poly_scale(s->polys, w->dims[1], group))) {
         infer_error(s, "%lld input channels do not fit weights of %lld channels in %lld groups",
                     (long long)c, (long long)wc, (long long)group);
         return;
     }
+    infer_fits(s, weight == 1 ? 2 : 8, 1, &w->dims[0]);
     dims[0] = x->dims[0];
     dims[1] = w->dims[0];
     memcpy(dims + 2, win.out, win.rank * sizeof *dims);
@@ -226,6 +228,8 @@ static void infer_conv_transpose(Infer *s)
     transposed_of(s->polys, s->n, (uint32_t)x->rank - 2, x->dims + 2, w->dims + 2, &t);
     dims[0] = x->dims[0];
     dims[1] = poly_scale(s->polys, w->dims[1], node_int(s->n, "group", 1));
+    infer_fits(s, 1, (uint32_t)w->rank, (const Index[MAX_RANK]){x->dims[1]});
+    infer_fits(s, 2, 1, &dims[1]);
     memcpy(dims + 2, t.out, ((size_t)x->rank - 2) * sizeof *dims);
     infer_shape(s, 0, (uint32_t)x->rank, dims);
 }

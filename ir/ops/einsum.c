@@ -99,17 +99,16 @@ static bool read_equation(const Node *n, const int32_t *ranks, Equation *q)
     return read_term(&p, stop, -1, q->dots, &q->out) && p == stop;
 }
 
-static bool note_dims(Polys *p, Equation *q, uint32_t i, const Index *dims)
+// s: where dims that must be one are noted; NULL once they are.
+static bool note_dims(Infer *s, Equation *q, uint32_t i, const Index *dims)
 {
     for (uint32_t k = 0; k < q->in[i].n; k++) {
         Index *d = &q->dim[q->in[i].label[k]];
-        int64_t a, b;
         if (!*d || poly_equals(*d, 1))
             *d = dims[k];
-        else if (poly_is_const(*d, &a) && poly_is_const(dims[k], &b) && a != b && b != 1)
+        else if (s && !poly_equals(dims[k], 1) && !infer_require(s, *d, dims[k]))
             return false;
     }
-    (void)p;
     return true;
 }
 
@@ -126,7 +125,7 @@ static void infer_einsum(Infer *s)
         return;
     }
     for (uint32_t i = 0; i < q.n; i++)
-        if (!note_dims(s->polys, &q, i, infer_in(s, i)->dims)) {
+        if (!note_dims(s, &q, i, infer_in(s, i)->dims)) {
             infer_error(s, "a letter stands for two sizes");
             return;
         }
@@ -155,7 +154,7 @@ static void lower_einsum(Lower *l)
         return;
     }
     for (uint32_t i = 0; i < q.n; i++)
-        note_dims(l->polys, &q, i, input(l, i).dims);
+        note_dims(NULL, &q, i, input(l, i).dims);
     kernel(l, "einsum");
     par_all(l, y, o);
     for (uint32_t k = 0; k < q.out.n; k++)

@@ -220,12 +220,20 @@ static void lower_scatter_nd(Lower *l)
     kernel_end(l);
 }
 
+static void infer_scatter_elements(Infer *s)
+{
+    const Value *i = infer_in(s, 1);
+    infer_same(s, 0, 0);
+    if (i && i->rank >= 0)
+        infer_fits(s, 2, (uint32_t)i->rank, i->dims);
+}
+
 const OpDef ops_gather[] = {
     {"Gather", 1, infer_gather, lower_gather, {NULL}, NULL},
     {"GatherElements", 11, infer_like_indices, lower_gather_elements, {NULL}, NULL},
     {"GatherND", 11, infer_gather_nd, lower_gather_nd, {NULL}, NULL},
-    {"Scatter", 9, same_as_0, lower_scatter_elements, {NULL}, NULL},
-    {"ScatterElements", 11, same_as_0, lower_scatter_elements, {NULL}, NULL},
+    {"Scatter", 9, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},
+    {"ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},
     {"ScatterND", 11, same_as_0, lower_scatter_nd, {NULL}, NULL},
     {0},
 };

@@ -6,19 +6,24 @@
 
 // The shape of a matrix product with NumPy's rules: 1-D operands are a row and a column that vanish
 // again.
+static bool inner_agree(Infer *s, Index a, Index b)
+{
+    int64_t p, q;
+    bool ok = infer_require(s, a, b);
+    if (!ok && poly_is_const(a, &p) && poly_is_const(b, &q))
+        infer_error(s, "inner dimensions %lld and %lld differ", (long long)p, (long long)q);
+    return ok;
+}
+
 static void infer_product(Infer *s, uint32_t ia, uint32_t ib)
 {
     const Value *a = infer_in(s, ia), *b = infer_in(s, ib);
     Index dims[MAX_RANK + 2];
     uint32_t n = 0;
-    int64_t p, q;
     if (!a || !b || a->rank < 1 || b->rank < 1)
         return;
-    Index ka = a->dims[a->rank - 1], kb = b->dims[b->rank == 1 ? 0 : b->rank - 2];
-    if (poly_is_const(ka, &p) && poly_is_const(kb, &q) && p != q) {
-        infer_error(s, "inner dimensions %lld and %lld differ", (long long)p, (long long)q);
+    if (!inner_agree(s, a->dims[a->rank - 1], b->dims[b->rank == 1 ? 0 : b->rank - 2]))
         return;
-    }
     int32_t ba = a->rank > 2 ? a->rank - 2 : 0, bb = b->rank > 2 ? b->rank - 2 : 0,
             batch = ba > bb ? ba : bb;
     for (int32_t i = 0; i < batch; i++) {
@@ -155,12 +160,15 @@ static void infer_gemm(Infer *s)
     if (!a || !b || a->rank != 2 || b->rank != 2)
         return;
     int ta = node_int(s->n, "transA", 0) != 0, tb = node_int(s->n, "transB", 0) != 0;
-    int64_t p, q;
-    if (poly_is_const(a->dims[!ta], &p) && poly_is_const(b->dims[tb], &q) && p != q) {
-        infer_error(s, "inner dimensions %lld and %lld differ", (long long)p, (long long)q);
+    if (!inner_agree(s, a->dims[!ta], b->dims[tb]))
         return;
-    }
     Index dims[2] = {a->dims[ta], b->dims[!tb]};
+    const Value *c = infer_in(s, 2);
+    for (int32_t i = 0; c && i < c->rank && i < 2; i++)
+        if (!poly_equals(c->dims[c->rank - 1 - i], 1) &&
+            infer_broadcast_dim(s, dims[1 - i], c->dims[c->rank - 1 - i]) != dims[1 - i] &&
+            poly_equals(dims[1 - i], 1))
+            infer_error(s, "C is larger than the product");
     infer_shape(s, 0, 2, dims);
 }
 

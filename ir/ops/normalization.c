@@ -53,9 +53,18 @@ static const Expr *at_channel(Lower *l, uint32_t i, Index c, DType t)
 // ---- BatchNormalization
 // ---------------------------------------------------------------------------------
 
+// Operands first .. last hold one number a channel.
+static void fit_channels(Infer *s, uint32_t first, uint32_t last)
+{
+    const Value *x = infer_in(s, 0);
+    for (uint32_t i = first; x && x->rank > 1 && i <= last; i++)
+        infer_fits(s, i, 1, &x->dims[1]);
+}
+
 static void infer_batch_norm(Infer *s)
 {
     infer_same(s, 0, 0);
+    fit_channels(s, 1, 4);
     for (uint32_t o = 1; o < s->n->nout; o++)
         infer_same(s, o, o < 3 ? o + 2 : o);
 }
@@ -145,6 +154,17 @@ static void lower_instance_norm(Lower *l)
 // ---- LayerNormalization, RMSNormalization
 // ---------------------------------------------------------------
 
+// Input i broadcasts to the shape of input 0, which stays what it is.
+static void fit_broadcast(Infer *s, uint32_t i)
+{
+    const Value *x = infer_in(s, 0), *v = infer_in(s, i);
+    if (!v || v->rank > x->rank)
+        return;
+    for (int32_t k = 1; k <= v->rank; k++)
+        if (!poly_equals(v->dims[v->rank - k], 1))
+            infer_broadcast_dim(s, x->dims[x->rank - k], v->dims[v->rank - k]);
+}
+
 static void infer_layer_norm(Infer *s)
 {
     const Value *x = infer_in(s, 0);
@@ -152,11 +172,37 @@ static void infer_layer_norm(Infer *s)
     infer_same(s, 0, 0);
     if (!x || x->rank < 1)
         return;
+    fit_broadcast(s, 1);
+    fit_broadcast(s, 2);
     int64_t axis = infer_axis(s, node_int(s->n, "axis", -1), x->rank);
     for (int32_t i = 0; i < x->rank; i++)
         dims[i] = i < axis ? x->dims[i] : poly_const(s->polys, 1);
     for (uint32_t o = 1; axis >= 0 && o < s->n->nout; o++)
         infer_shape(s, o, (uint32_t)x->rank, dims);
+}
+
+static void infer_rms_norm(Infer *s)
+{
+    infer_same(s, 0, 0);
+    if (infer_rank(s, 0) > 0)
+        fit_broadcast(s, 1);
+}
+
+static void infer_instance_norm(Infer *s)
+{
+    infer_same(s, 0, 0);
+    fit_channels(s, 1, 2);
+}
+
+// Before opset 21 scale and bias hold one number a group.
+static void infer_group_norm(Infer *s)
+{
+    Index groups = poly_const(s->polys, node_int(s->n, "num_groups", 0));
+    infer_same(s, 0, 0);
+    if (opset_of(s->model, s->n) >= 21)
+        fit_channels(s, 1, 2);
+    for (uint32_t i = 1; opset_of(s->model, s->n) < 21 && i < 3; i++)
+        infer_fits(s, i, 1, &groups);
 }
 
 static void normalized_dims(Lower *l, Tensor x, bool *over)
@@ -368,10 +414,10 @@ static void lower_dropout(Lower *l)
 
 const OpDef ops_normalization[] = {
     {"BatchNormalization", 1, infer_batch_norm, lower_batch_norm, {NULL}, NULL},
-    {"InstanceNormalization", 1, same_as_0, lower_instance_norm, {NULL}, NULL},
+    {"InstanceNormalization", 1, infer_instance_norm, lower_instance_norm, {NULL}, NULL},
     {"LayerNormalization", 17, infer_layer_norm, lower_layer_norm, {NULL}, NULL},
-    {"RMSNormalization", 23, same_as_0, lower_rms_norm, {NULL}, NULL},
-    {"GroupNormalization", 18, same_as_0, lower_group_norm, {NULL}, NULL},
+    {"RMSNormalization", 23, infer_rms_norm, lower_rms_norm, {NULL}, NULL},
+    {"GroupNormalization", 18, infer_group_norm, lower_group_norm, {NULL}, NULL},
     {"LpNormalization", 1, same_as_0, lower_lp_norm, {NULL}, NULL},
     {"MeanVarianceNormalization", 9, same_as_0, lower_mean_variance, {NULL}, NULL},
     {"LRN", 1, same_as_0, lower_lrn, {NULL}, NULL},

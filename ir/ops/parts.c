@@ -43,7 +43,7 @@ static void infer_concat(Infer *s)
         for (int32_t k = 0; k < v->rank; k++) {
             int64_t a, b;
             bool known = k != axis && poly_is_const(v->dims[k], &b);
-            if (known && poly_is_const(dims[k], &a) && a != b)
+            if (k != axis && !infer_require(s, dims[k], v->dims[k]) && poly_is_const(dims[k], &a))
                 infer_error(s, "dimension %d is %lld in input %u and %lld in input 0", k,
                             (long long)b, i, (long long)a);
             if (known)

@@ -18,6 +18,25 @@ typedef struct Recurrent {
 
 static const uint32_t gate_counts[] = {1, 3, 4};
 
+// Weights, biases, lengths, first states and peepholes, by their places among the inputs.
+static void fit_operands(Infer *s, Index width, Index hidden, Index dirs, Index batch)
+{
+    Polys *p = s->polys;
+    bool lstm = str_is(s->n->op, "LSTM"), batch_first = node_int(s->n, "layout", 0) != 0;
+    int64_t gates = lstm ? 4 : str_is(s->n->op, "GRU") ? 3 : 1;
+    Index rows = poly_scale(p, hidden, gates), both = poly_scale(p, rows, 2);
+    Index state[3] = {batch_first ? batch : dirs, batch_first ? dirs : batch, hidden};
+    infer_fits(s, 1, 3, (Index[]){dirs, rows, width});
+    infer_fits(s, 2, 3, (Index[]){dirs, rows, hidden});
+    infer_fits(s, 3, 2, (Index[]){dirs, both});
+    infer_fits(s, 4, 1, &batch);
+    infer_fits(s, 5, 3, state);
+    if (lstm)
+        infer_fits(s, 6, 3, state);
+    if (lstm)
+        infer_fits(s, 7, 2, (Index[]){dirs, poly_scale(p, hidden, 3)});
+}
+
 static void infer_recurrent(Infer *s)
 {
     const Value *x = infer_in(s, 0), *r = infer_in(s, 2);
@@ -35,6 +54,7 @@ static void infer_recurrent(Infer *s)
     Index dirs = poly_const(
         s->polys, str_is(node_str(s->n, "direction", "forward"), "bidirectional") ? 2 : 1);
     Index steps = x->dims[batch_first ? 1 : 0], batch = x->dims[batch_first ? 0 : 1];
+    fit_operands(s, x->dims[2], hidden, dirs, batch);
     dims[0] = batch_first ? batch : steps;
     dims[1] = batch_first ? steps : dirs;
     dims[2] = batch_first ? dirs : batch;

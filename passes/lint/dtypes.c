@@ -205,11 +205,9 @@ static void note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
     buf_free(&line);
 }
 
-// "float32 side: 61 of 62 weights (99.99% of weight bytes)"
-static void note_side(Lint *l, Diag *d, DType side)
+static void weigh(Lint *l)
 {
-    uint64_t all = 0, own = 0, count = 0, mine = 0;
-    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+    for (GraphId g = 1; g < l->m->graphs.len && !l->weighed; g++) {
         NodeId owner = graph_at(l->m, g)->owner;
         bool copy = owner && node_at(l->m, owner)->copy_of;
         for (uint32_t i = 0; !copy && i < graph_at(l->m, g)->initializers.len; i++) {
@@ -218,18 +216,28 @@ static void note_side(Lint *l, Diag *d, DType side)
             if (t->dtype <= 0 || t->dtype >= DT_COUNT || n == UINT64_MAX ||
                 !dtype_is_float((DType)t->dtype))
                 continue;
-            uint64_t bytes = n * dtype_info((DType)t->dtype)->bytes;
-            all += bytes;
-            count++;
-            own += (DType)t->dtype == side ? bytes : 0;
-            mine += (DType)t->dtype == side;
+            l->weight_bytes[t->dtype] += n * dtype_info((DType)t->dtype)->bytes;
+            l->weight_count[t->dtype]++;
         }
     }
+    l->weighed = true;
+}
+
+// "float32 side: 61 of 62 weights (99.99% of weight bytes)"
+static void note_side(Lint *l, Diag *d, DType side)
+{
+    uint64_t bytes = 0, count = 0;
+    weigh(l);
+    for (int t = 1; t < DT_COUNT; t++) {
+        bytes += l->weight_bytes[t];
+        count += l->weight_count[t];
+    }
     // Cut off, not rounded: 100.00% says all of them.
-    if (all)
+    if (bytes)
         diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",
-                  dtype_name(side), (unsigned long long)mine, (unsigned long long)count,
-                  floor(10000.0 * ((double)own / (double)all)) / 100.0);
+                  dtype_name(side), (unsigned long long)l->weight_count[side],
+                  (unsigned long long)count,
+                  floor(10000.0 * ((double)l->weight_bytes[side] / (double)bytes)) / 100.0);
 }
 
 // ---- what mends it

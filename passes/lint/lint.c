@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-// Nodes that inlining may add: so many, or 16 times those of the file; more is finding SE006.
-enum { MIN_COPIES = 200000, MAX_CALLS = 64 };
+// Nodes that inlining may add: so many, or 64 times those of the file; more is finding SE006.
+enum { MIN_COPIES = 100000, GROWTH = 64, MAX_CALLS = 64 };
 
 enum { OF_TYPES, OF_FILE };
 
@@ -205,7 +205,10 @@ static bool is_on(const Config *c, const LintRule *r, const char *select, const 
 
 void lint_prepare(Model *m, Diags *diags)
 {
-    uint32_t copies = m->nodes.len < MIN_COPIES / 16 ? MIN_COPIES : 16 * m->nodes.len;
+    uint64_t grown = (uint64_t)GROWTH * m->nodes.len;
+    uint32_t copies = grown < MIN_COPIES   ? MIN_COPIES
+                      : grown < UINT32_MAX ? (uint32_t)grown
+                                           : UINT32_MAX;
     inline_functions(m, diags, true, copies);
     infer_model(m, NULL);
     devices_place(m);
@@ -218,7 +221,7 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     const Config *c = m->config;
     select = select ? select : c ? c->select : NULL;
     ignore = ignore ? ignore : c ? c->ignore : NULL;
-    Lint l = {m, diags, m->arena, select};
+    Lint l = {.m = m, .diags = diags, .arena = m->arena, .select = select};
     uint32_t first = diags->all.len;
     registry_bind(m);
     for (const LintRule *r = lint_rules; r->id; r++)

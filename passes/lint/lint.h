@@ -11,6 +11,9 @@ typedef struct Lint {
     Diags *diags;
     Arena *arena;
     const char *select; // as the user gave it; NULL: the default
+    // Float weights by dtype: bytes and how many; filled when first asked for.
+    bool weighed;
+    uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
 } Lint;
 
 typedef struct LintRule {

@@ -62,7 +62,7 @@ const SchemaParam *param_of_result(const Node *n, uint32_t o)
 TensorData *origin_payload(const Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);
-    if (value->def == DEF_INPUT)
+    if (value->def == DEF_INPUT && !value_is_weight(m, v))
         return NULL;
     if (value->init)
         return value->init;
@@ -73,7 +73,7 @@ TensorData *origin_payload(const Model *m, ValueId v)
 const char *origin_kind(const Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);
-    if (value->def == DEF_INPUT)
+    if (value->def == DEF_INPUT && !value_is_weight(m, v))
         return "input";
     if (value->init || value->sparse_init)
         return "initializer";

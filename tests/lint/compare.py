@@ -22,7 +22,8 @@ def is_adaptor(node):
 
 
 class Comparison:
-    def __init__(self):
+    def __init__(self, old):
+        self.old = old  # the model's IR version is below 4: weights are among its inputs
         self.wrong, self.casts, self.transfers = [], 0, 0
         self.behind = {}  # result of an inserted node -> what it converts
 
@@ -43,7 +44,7 @@ class Comparison:
         for x, y in zip(a, b):
             kept = type(x)()
             kept.CopyFrom(y)
-            if not interface and x.type.HasField("tensor_type"):
+            if (not interface or x.name in self.weights) and x.type.HasField("tensor_type"):
                 kept.type.tensor_type.elem_type = x.type.tensor_type.elem_type
             kept.name = self.renamed(kept.name) if not interface else kept.name
             if x != kept:
@@ -131,6 +132,7 @@ class Comparison:
                 self.node(x, y, where, a)
         self.names = own
         self.tensors(a.initializer, b.initializer, where)
+        self.weights = {i.name for i in a.initializer} if self.old else set()
         self.declarations(a.value_info, b.value_info, where, False)
         self.declarations(a.input, b.input, where, main)
         if main:
@@ -142,7 +144,7 @@ class Comparison:
 
 def changes(before, after, casts, transfers):
     """What differs between a model and its repair beyond the repair; [] if nothing does."""
-    c = Comparison()
+    c = Comparison(before.ir_version < 4)
     rest = [type(before)(), type(before)()]
     for to, model in zip(rest, (before, after)):
         to.CopyFrom(model)

@@ -27,8 +27,8 @@ def copy_of(model):
 
 
 def tensors(model):
-    """Initializers of all graphs that are no inputs, and values of Constant nodes, in order."""
-    inputs = {i.name for i in model.graph.input}
+    """Initializers of all graphs that nobody overrides, and values of Constant nodes, in order."""
+    inputs = {i.name for i in model.graph.input} if model.ir_version >= 4 else set()
     for graph in graphs(model.graph):
         yield from (t for t in graph.initializer if t.name not in inputs)
         for node in graph.node:
@@ -41,6 +41,13 @@ def retyped(tensor, dtype):
     tensor.CopyFrom(numpy_helper.from_array(values.astype(kind), tensor.name))
 
 
+def declare(graph, name, dtype):
+    """Before IR version 4 an initializer is listed as an input too."""
+    for entry in graph.input:
+        if entry.name == name:
+            entry.type.tensor_type.elem_type = dtype
+
+
 def each_tensor(model, dtype, to, wanted=lambda t: True):
     """The model with one tensor stored as `to`."""
     for i, tensor in enumerate(tensors(model)):
@@ -48,6 +55,7 @@ def each_tensor(model, dtype, to, wanted=lambda t: True):
             continue
         faulty = copy_of(model)
         retyped(list(tensors(faulty))[i], to)
+        declare(faulty.graph, tensor.name, to)
         yield f"{tensor.name or 'constant'} {i}", faulty, {}
 
 

@@ -187,7 +187,16 @@ def two_inputs():
     return model, {"a": floats(16, 4), "b": floats(17, 4), "k": numpy.arange(4)}
 
 
-SAMPLES = [conv_net, mlp, attention, branches, loop, scan, shapes, two_inputs]
+def listed():
+    """As models were before IR version 4: weights are inputs too."""
+    model, inputs = mlp()
+    model.ir_version = 3
+    model.graph.name = "listed"
+    model.graph.input.extend(info(w.name, w.data_type, w.dims) for w in model.graph.initializer)
+    return model, inputs
+
+
+SAMPLES = [conv_net, mlp, attention, branches, loop, scan, shapes, two_inputs, listed]
 
 
 def own_samples():
