@@ -117,6 +117,12 @@ bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, 
     return ok;
 }
 
+bool file_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0;

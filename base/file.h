@@ -21,6 +21,7 @@ bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, 
                 Arena *a);
 
 bool file_exists(const char *path);
+bool file_regular(const char *path); // a file of bytes: no folder, device or pipe
 bool file_same(const char *a, const char *b); // both exist and are the same file
 
 // A fresh private directory under $TMPDIR, removed (with its files) by dir_remove.

@@ -6,7 +6,8 @@
 #include "codegen/cuda/cuda.h"
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
-#include "ir/lower.h"
+#include "codegen/kernel_pass.h"
+#include "ir/infer.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
 #include "passes/pass.h"
@@ -44,6 +45,21 @@ static const char *join(Arena *a, const char *dir, const char *name, const char 
     return str_printf(a, "%s/%s%s", dir, name, ending).at;
 }
 
+// A device's kernels change their form after fusion, before what it lacks is rewritten.
+static bool run_kernel_passes(Model *m, const CompileOptions *o, PassContext *c)
+{
+    for (const Pass *p = kernel_passes; p->name; p++) {
+        if (o->no_fuse && strcmp(p->name, "fuse") == 0)
+            continue;
+        if (o->device == ON_CUDA && strcmp(p->name, "legalize") == 0 &&
+            !cuda_prepare_module(m->kernels, c->diags))
+            return false;
+        if (!pass_run(p, m, c))
+            return false;
+    }
+    return true;
+}
+
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
     if (!fix_sizes(m, o, &report->error))
@@ -60,15 +76,16 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     lint_model(m, diags, NULL, NULL);
     if (diags->errors)
         return NULL;
-    PassContext passes = {.diags = diags};
-    if (!pass_pipeline(m, &passes) || diags->errors)
+    PassContext passes = {.diags = diags,
+                          .after = o->after,
+                          .user = o->user,
+                          .on_device = o->device == ON_CUDA,
+                          .fused = &report->fused};
+    bool passed = pass_pipeline(m, &passes) && !diags->errors && run_kernel_passes(m, o, &passes);
+    report->bug = passes.broken != NULL;
+    if (!passed)
         return NULL;
-    Module *mod = lower_model(m, diags);
-    if (!mod || diags->errors)
-        return NULL;
-    if (o->device == ON_CUDA && !cuda_prepare_module(mod, diags))
-        return NULL;
-    legalize_module(mod);
+    Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, gemm, m->arena, &report->error))
@@ -370,7 +387,7 @@ static int build(Build *b, Module *mod)
     r->bound = plan->bound;
     r->weights_size = plan->weights_size;
     const char *blob = join(b->arena, b->dir, b->prefix, ".weights");
-    EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path};
+    EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
     emit.weights = choose_weights(o, mod, plan);
     emit.weights_path =
         o->kind == EMIT_C || emit.weights == WEIGHTS_FILE ? base_name(beside(b, ".weights")) : blob;
@@ -400,7 +417,7 @@ int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport
     *report = (CompileReport){0};
     Module *mod = compile_to_module(m, o, diags, report);
     if (!mod) // no diagnostic: an option does not fit the model
-        return report->error.len && !diags->errors ? 2 : 1;
+        return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
     Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)

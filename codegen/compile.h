@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/emit_c.h"
+#include "codegen/fuse.h"
 
 typedef enum EmitKind {
     EMIT_EXE,
@@ -34,17 +35,21 @@ typedef struct CompileOptions {
     const char
         *cuda_arch;   // "sm_90,sm_80"; NULL: those in wide use. PTX for newer ones is always there
     const char *keep; // a folder for all that is made on the way; NULL: a temporary one
-    bool weights_file, no_override, no_fuse, strict_fp, verbose;
+    bool weights_file, no_override, no_fuse, strict_fp, profile, verbose;
     GemmKind gemm;
     bool fix, unsafe_fixes; // repair the model first: the safe fixes, or all
     FixedSize fixed[MAX_FIXED];
     uint32_t nfixed;
+    void (*after)(void *user, const char *pass, const Model *m); // after each pass, where set
+    void *user;
 } CompileOptions;
 
 // What came of it; for reports.
 typedef struct CompileReport {
     uint32_t nkernels;
+    FuseReport fused;                   // zeros with no_fuse
     uint32_t casts, transfers, retyped; // what the repair inserted and changed
+    bool bug;                           // a pass left a fault behind, reported as VERIFY: status 4
     bool fixed;                         // all sizes are known: peak and bound hold
     int64_t peak, bound;                // bytes of the arena, and what no plan can do without
     int64_t weights_size;               // bytes

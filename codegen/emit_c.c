@@ -220,11 +220,15 @@ void emit_blob(Printer *p, const char *name, const char *path)
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
 {
-    static const char *const runtime[] = {"cameo_model.h",   "cameo_math.h", "cameo_plan.h",
-                                          "cameo_runtime.h", NULL,           NULL};
-    const char *parts[6];
+    static const char *const runtime[] = {
+        "cameo_model.h", "cameo_math.h", "cameo_plan.h", "cameo_runtime.h", NULL, NULL, NULL};
+    const char *parts[7];
+    uint32_t n = 4;
     memcpy(parts, runtime, sizeof parts);
-    parts[4] = uses_products(mod->steps, GEMM_PACKED) ? "cameo_gemm.h" : NULL;
+    if (uses_products(mod->steps, GEMM_PACKED))
+        parts[n++] = "cameo_gemm.h";
+    if (o->profile)
+        parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
     buf_printf(out, "/* ");

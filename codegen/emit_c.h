@@ -16,6 +16,7 @@ typedef struct EmitOptions {
     const char *source; // the model as the user named it, for the headline; may be NULL
     WeightsMode weights;
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
+    bool profile;             // time each kernel
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
 } EmitOptions;
 

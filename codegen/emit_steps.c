@@ -144,6 +144,8 @@ static void c_call(StepPrinter *s, const Kernel *k)
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
         if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
             c_reserve(s, b);
+    if (s->options->profile)
+        print_line(p, "begin = cameo_now();");
     buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
     bool any = false;
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
@@ -157,6 +159,8 @@ static void c_call(StepPrinter *s, const Kernel *k)
             any = true;
         }
     buf_printf(p->out, ");\n");
+    if (s->options->profile)
+        print_line(p, "cameo_time_kernel(c, %u, begin);", k->id);
 }
 
 static void print_steps(StepPrinter *s, const Step *step);
@@ -272,6 +276,8 @@ void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const
     add_all(&s);
     buf_printf(p->out, "static int %s_steps(cameo_context *c)\n{\n", p->prefix);
     p->indent = 1;
+    if (o->profile)
+        print_line(p, "int64_t begin = 0;\n    (void)begin;");
     declare_dims(&s);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
         if (s.all.buffers[b] || s.host.buffers[b])

@@ -122,6 +122,42 @@ static void print_ports(Printer *p, const BufferId *at, uint32_t n, const char *
     buf_printf(p->out, "%s};\n\n", n ? "" : "    {0, 0, 0, 0, 0}\n");
 }
 
+// ---- profile ---------------------------------------------------------------------------------
+
+static void name_kernels(Printer *p, const Step *s, const char **names)
+{
+    for (; s; s = s->next) {
+        const Kernel *k = s->kernel;
+        if (k) {
+            Buf b = {0};
+            buf_printf(&b, "k%u %.*s", k->id, STR_ARG(k->name));
+            for (uint32_t i = 0; i < k->fused.len; i++) {
+                Str place = location_node(p->mod->model, p->arena, k->fused.at[i]);
+                buf_printf(&b, "%s%.*s", i ? " + " : "  ", STR_ARG(place));
+            }
+            names[k->id] = str_copy(p->arena, (Str){b.at, b.len}).at;
+            buf_free(&b);
+        }
+        name_kernels(p, s->body, names);
+        name_kernels(p, s->other, names);
+    }
+}
+
+// The names of kernels, by number; those that are no more have none.
+static void print_profile(Printer *p)
+{
+    uint32_t n = p->mod->nkernels;
+    const char **names = NEWS(p->arena, const char *, n + 1);
+    name_kernels(p, p->mod->steps, names);
+    buf_printf(p->out, "static const char *const %s_kernels[] = {\n", p->prefix);
+    for (uint32_t i = 0; i < n; i++) {
+        buf_printf(p->out, "    ");
+        print_c_string(p->out, str_of(names[i] ? names[i] : ""));
+        buf_printf(p->out, ",\n");
+    }
+    buf_printf(p->out, "    \"\"};\n\n");
+}
+
 // ---- entry points ----------------------------------------------------------------------------
 
 static void print_api(Printer *p)
@@ -175,6 +211,8 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
                        plan->lives[i].last);
         buf_printf(p->out, "};\n\n");
     }
+    if (o->profile)
+        print_profile(p);
     buf_printf(p->out, "extern const cameo_model %s_model;\n\n", x);
     buf_printf(p->out, "static const cameo_program %s_program = {\n", x);
     buf_printf(p->out, "    .model = &%s_model,\n", x);
@@ -193,6 +231,8 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
         print_c_string(p->out, str_of(o->weights_path));
         buf_printf(p->out, ",\n");
     }
+    if (o->profile)
+        buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", mod->nkernels, x);
     buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
     if (on_device)
         buf_printf(p->out, "    .open = %s_open,\n    .resize_arena = cameo_cuda_arena,\n", x);
@@ -206,7 +246,7 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
                "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
                "    .create = %s_create,\n    .destroy = %s_destroy,\n"
                "    .set_input = %s_set_input,\n    .run = %s_run,\n"
-               "    .output = %s_output,\n    .error = %s_error,\n};\n",
+               "    .output = %s_output,\n    .error = %s_error,\n%s};\n",
                x, x, on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x,
-               x, x, x, x, x, x, x);
+               x, x, x, x, x, x, x, o->profile ? "    .profile = cameo_profile,\n" : "");
 }

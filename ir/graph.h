@@ -431,6 +431,7 @@ typedef struct Model {
     VEC(Str) devices;            // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
     Map device_ids, file_ids; // by name: index in the two above
+    struct Module *kernels;   // what the "kernels" section of a text says; NULL if there is none
     FileView view;            // the model's file, where frontend/load.h opened it
 } Model;
 

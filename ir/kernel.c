@@ -107,6 +107,11 @@ static const Expr *intern(Module *mod, Expr key)
     return e;
 }
 
+const Expr *expr_as_written(Module *mod, Expr key)
+{
+    return intern(mod, key);
+}
+
 // ---- constructors
 // ---------------------------------------------------------------------------------------
 

@@ -214,6 +214,9 @@ const Expr *expr_bitcast(Module *mod, DType to, const Expr *a);
 const Expr *expr_reduce(Module *mod, ReduceOp op, uint32_t nvars, const LoopId *vars,
                         const Expr *where, const Expr *body);
 
+// An expression exactly as given, interned; nothing folded, no operands swapped. For reading text.
+const Expr *expr_as_written(Module *mod, Expr key);
+
 // Rebuilds an expression bottom-up: `leaf` may replace any node (NULL: rebuild it from its mapped
 // operands); `atom` does the same for atoms inside indices (NULL function: none). Reduction
 // variables stay the same ids.
@@ -231,7 +234,9 @@ void expr_walk(Module *mod, const Expr *e, void (*visit)(void *context, const Ex
                void *context);
 bool expr_uses_loop(Module *mod, const Expr *e, LoopId v);
 
-// Text form of a kernel, as KERNEL_IR.md shows it; read back by kernel_parse (ir/kernel_text.c).
+// The section "kernels { ... }" of the textual form, read back by text_parse into Model.kernels.
+// What does not depend on the order in which expressions were made: the terms of a sum, the
+// operands of what commutes, is sorted, so that text read and printed again is the same text.
 void module_print(const Module *mod, Buf *out);
 
 // Faults of a module (an unbound variable, a rank that differs, a dtype that differs); false with

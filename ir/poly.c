@@ -2,6 +2,7 @@
 
 #include "ir/poly.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct DimVar {
@@ -155,6 +156,11 @@ DimId dim_new(Polys *p, Str name, int64_t least)
 Str dim_name(const Polys *p, DimId d)
 {
     return p->dims.at[d].name;
+}
+
+int64_t dim_least(const Polys *p, DimId d)
+{
+    return p->dims.at[d].least;
 }
 
 uint32_t dim_count(const Polys *p)
@@ -335,13 +341,69 @@ bool poly_is_overflow(Index a)
     return false;
 }
 
+// ---- as written
+// -----------------------------------------------------------------------------------------
+
+static int compare_atom_ids(const void *x, const void *y)
+{
+    const Atom *a = *(const Atom *const *)x, *b = *(const Atom *const *)y;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int compare_terms(const void *x, const void *y)
+{
+    return compare_monomials(x, y);
+}
+
+Index poly_as_written(Polys *p, uint32_t nterms, const Term *terms)
+{
+    Term out[MAX_TERMS];
+    uint32_t n = 0;
+    if (nterms > MAX_TERMS)
+        return p->overflow;
+    for (uint32_t i = 0; i < nterms; i++) {
+        const Atom **atoms = NEWS(p->arena, const Atom *, terms[i].natoms);
+        if (terms[i].natoms > MAX_POWER)
+            return p->overflow;
+        if (terms[i].natoms)
+            memcpy(atoms, terms[i].atoms, terms[i].natoms * sizeof *atoms);
+        qsort(atoms, terms[i].natoms, sizeof *atoms, compare_atom_ids);
+        out[i] = (Term){terms[i].coeff, terms[i].natoms, atoms};
+    }
+    qsort(out, nterms, sizeof *out, compare_terms);
+    for (uint32_t i = 0; i < nterms; i++) {
+        if (n && compare_monomials(&out[n - 1], &out[i]) == 0) {
+            if (__builtin_add_overflow(out[n - 1].coeff, out[i].coeff, &out[n - 1].coeff))
+                return p->overflow;
+        } else {
+            out[n++] = out[i];
+        }
+        n -= out[n - 1].coeff == 0;
+    }
+    return intern(p, out, n);
+}
+
+Index poly_pair(Polys *p, AtomKind kind, Index a, Index b)
+{
+    if ((kind == ATOM_MIN || kind == ATOM_MAX) && a->id > b->id) // as extreme() does
+        return of_atom(p, (Atom){.kind = kind, .a = b, .b = a});
+    return of_atom(p, (Atom){.kind = kind, .a = a, .b = b});
+}
+
+void loop_define(Polys *p, LoopId v, Index extent)
+{
+    while (p->loops.len <= v)
+        vec_push(p->arena, &p->loops, NULL);
+    p->loops.at[v] = extent;
+}
+
 // ---- division
 // -------------------------------------------------------------------------------------------
 
 // t / lead as a polynomial, or NULL where lead does not divide t.
 static Index divide_term(Polys *p, const Term *t, const Term *lead)
 {
-    if (t->natoms < lead->natoms || t->coeff % lead->coeff != 0)
+    if (t->natoms < lead->natoms || t->coeff == INT64_MIN || t->coeff % lead->coeff != 0)
         return NULL;
     const Atom **rest = NEWS(p->arena, const Atom *, t->natoms + 1);
     uint32_t n = 0, j = 0;
@@ -403,6 +465,8 @@ static Index reduce_common(Polys *p, Index r, Index b)
         return NULL;
     g = k;
     for (uint32_t i = 0; i < r->nterms; i++) {
+        if (r->terms[i].coeff == INT64_MIN)
+            return NULL;
         if (r->terms[i].natoms == 0)
             c = r->terms[i].coeff;
         else
@@ -640,7 +704,7 @@ bool poly_less(Polys *p, Index a, Index b)
     return poly_nonnegative(p, poly_add_const(p, poly_sub(p, b, a), -1));
 }
 
-// ---- mapping, evaluating, printing
+// ---- mapping
 // ----------------------------------------------------------------------
 
 static Index map_atom(Polys *p, const Atom *x, Index (*map)(void *, const Atom *), void *context)
@@ -689,88 +753,4 @@ bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *cont
                 return true;
         }
     return false;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    if (b == 0)
-        return 0;
-    if (b == -1)
-        return (int64_t)(0 - (uint64_t)a);
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-static int64_t eval_atom(const Atom *x, int64_t (*value)(void *, const Atom *), void *context)
-{
-    if (x->kind == ATOM_DIM || x->kind == ATOM_LOOP || x->kind == ATOM_EXPR)
-        return value(context, x);
-    int64_t a = poly_eval(x->a, value, context), b = poly_eval(x->b, value, context);
-    switch (x->kind) {
-    case ATOM_FLOORDIV:
-        return floor_div(a, b);
-    case ATOM_MOD:
-        return b ? (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)floor_div(a, b)) : 0;
-    case ATOM_MIN:
-        return a < b ? a : b;
-    default:
-        return a > b ? a : b;
-    }
-}
-
-int64_t poly_eval(Index a, int64_t (*value)(void *context, const Atom *atom), void *context)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < a->nterms; i++) {
-        uint64_t product = (uint64_t)a->terms[i].coeff;
-        for (uint32_t k = 0; k < a->terms[i].natoms; k++)
-            product *= (uint64_t)eval_atom(a->terms[i].atoms[k], value, context);
-        sum += product;
-    }
-    return (int64_t)sum;
-}
-
-static void print_atom(const Polys *p, const Atom *x, Buf *out)
-{
-    static const char *const words[] = {
-        [ATOM_FLOORDIV] = "div", [ATOM_MOD] = "mod", [ATOM_MIN] = "min", [ATOM_MAX] = "max"};
-    switch (x->kind) {
-    case ATOM_DIM:
-        if (p->dims.at[x->var].name.len)
-            buf_escaped(out, p->dims.at[x->var].name);
-        else
-            buf_printf(out, "d%u", x->var);
-        return;
-    case ATOM_LOOP:
-        buf_printf(out, "i%u", x->var);
-        return;
-    case ATOM_EXPR:
-        buf_printf(out, "e%u", x->id);
-        return;
-    default:
-        buf_printf(out, "%s(", words[x->kind]);
-        poly_print(p, x->a, out);
-        buf_printf(out, ", ");
-        poly_print(p, x->b, out);
-        buf_char(out, ')');
-    }
-}
-
-void poly_print(const Polys *p, Index a, Buf *out)
-{
-    if (a->nterms == 0)
-        buf_char(out, '0');
-    // The constant term comes first in memory and last on the page.
-    uint32_t from = a->nterms && a->terms[0].natoms == 0 ? 1 : 0;
-    for (uint32_t n = 0; n < a->nterms; n++) {
-        const Term *t = &a->terms[(n + from) % a->nterms];
-        uint64_t size = t->coeff < 0 ? 0 - (uint64_t)t->coeff : (uint64_t)t->coeff;
-        buf_printf(out, "%s", t->coeff < 0 ? "-" : n ? "+" : "");
-        if (t->natoms == 0 || size != 1)
-            buf_printf(out, "%llu%s", (unsigned long long)size, t->natoms ? "*" : "");
-        for (uint32_t k = 0; k < t->natoms; k++) {
-            if (k)
-                buf_char(out, '*');
-            print_atom(p, t->atoms[k], out);
-        }
-    }
 }

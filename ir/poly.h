@@ -55,6 +55,7 @@ Index poly_const(Polys *p, int64_t v);
 // unique.
 DimId dim_new(Polys *p, Str name, int64_t least);
 Str dim_name(const Polys *p, DimId d);
+int64_t dim_least(const Polys *p, DimId d);
 uint32_t dim_count(const Polys *p); // ids are 1..dim_count
 Index poly_dim(Polys *p, DimId d);
 // A new loop variable with 0 <= v < extent.
@@ -83,6 +84,14 @@ bool poly_is_overflow(Index a);
 // Is a >= 0 (a < b) for every value of dims and loop variables? false: not proved.
 bool poly_nonnegative(Polys *p, Index a);
 bool poly_less(Polys *p, Index a, Index b);
+
+// For reading text back: a sum of terms, an atom of two operands (FLOORDIV to MAX) and a loop
+// variable exactly as given, nothing simplified. Terms and their atoms may stand in any order; the
+// lists of atoms must live as long as p. loop_define gives v (made now with all before it) its
+// extent, before poly_loop(v) is used.
+Index poly_as_written(Polys *p, uint32_t nterms, const Term *terms);
+Index poly_pair(Polys *p, AtomKind kind, Index a, Index b);
+void loop_define(Polys *p, LoopId v, Index extent);
 
 // a with every atom replaced by what `map` returns for it (NULL: keep, but its operands are
 // mapped).

@@ -122,6 +122,18 @@ static void lex_number(Parser *p)
     p->tok = TOK_NUMBER;
 }
 
+// How many characters a mark has: two for "=>", "@{" and the operators of kernels.
+static size_t punct_length(const Parser *p)
+{
+    static const char *const pairs[] = {"=>", "@{"};
+    static const char *const operators[] = {"==", "!=", "<=", ">=", "<<", ">>"};
+    const char *const *list = p->kernels ? operators : pairs;
+    for (size_t i = 0; i < (p->kernels ? 6 : 2); i++)
+        if (peek(p, 0) == list[i][0] && peek(p, 1) == list[i][1])
+            return 2;
+    return 1;
+}
+
 void parse_next(Parser *p)
 {
     if (p->failed)
@@ -142,11 +154,11 @@ void parse_next(Parser *p)
         p->tok = TOK_NAME;
         p->lexeme = (Str){p->text.at + p->start, p->at - p->start};
     } else if (is_digit(c) || (c == '.' && is_digit(peek(p, 1))) ||
-               ((c == '-' || c == '+') &&
+               (!p->kernels && (c == '-' || c == '+') &&
                 (is_digit(peek(p, 1)) || is_letter(peek(p, 1)) || peek(p, 1) == '.'))) {
         lex_number(p);
     } else {
-        size_t n = (c == '=' && peek(p, 1) == '>') || (c == '@' && peek(p, 1) == '{') ? 2 : 1;
+        size_t n = punct_length(p);
         p->at += n;
         p->tok = TOK_PUNCT;
         p->lexeme = (Str){p->text.at + p->start, n};

@@ -1,5 +1,6 @@
 // Reading functions, the header and the rest of a model's textual form.
 
+#include "ir/kernel_text.h"
 #include "ir/text_parse.h"
 
 #include <string.h>
@@ -258,7 +259,9 @@ static void open_source(Parser *p, Str path)
     const char *slash = strrchr(p->path ? p->path : "", '/');
     if (path.len && path.at[0] != '/' && slash && !file_exists(path.at))
         name = str_printf(p->arena, "%.*s/%.*s", (int)(slash - p->path), p->path, STR_ARG(path));
-    if (memchr(name.at, 0, name.len) || !file_open(p->arena, name.at, &view, &error))
+    // A text must not make its reader wait at a pipe or read a device for ever.
+    if (memchr(name.at, 0, name.len) || !file_regular(name.at) ||
+        !file_open(p->arena, name.at, &view, &error))
         parse_fail(p, "cannot open the source file");
     else
         p->m->source = p->source = (Str){(const char *)view.at, view.len};
@@ -406,10 +409,14 @@ Model *text_parse(Arena *a, const char *path, Str text, Diags *diags)
     parse_model_ext(&p);
     if (!p.failed && p.tok != TOK_END)
         m->main = parse_graph(&p, 0, 0);
-    while (!p.failed && p.tok != TOK_END)
+    while (!p.failed && p.tok != TOK_END && !(p.cir && parse_is(&p, "kernels")))
         parse_function(&p);
     if (p.failed)
         return NULL;
     parse_resolve(&p);
-    return m;
+    if (parse_take(&p, "kernels"))
+        parse_kernels(&p);
+    if (!p.failed && p.tok != TOK_END)
+        parse_fail(&p, "expected the end");
+    return p.failed ? NULL : m;
 }

@@ -240,6 +240,13 @@ void parse_payload(Parser *p, TensorData *t)
     t->payload = named ? named : tensor_natural_payload(t->dtype);
     if (named)
         parse_next(p);
+    if (!named && parse_is(p, "[")) { // as onnx.parser writes external data
+        t->payload = PAYLOAD_EXTERNAL;
+        t->data_location = 1;
+        parse_props(p, &t->external);
+        t->has = tensor_natural_has(t);
+        return;
+    }
     parse_expect(p, "{");
     if (t->payload == PAYLOAD_EXTERNAL) {
         parse_props(p, &t->external);

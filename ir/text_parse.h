@@ -27,6 +27,7 @@ typedef struct Parser {
     Str lexeme;   // NAME, NUMBER: as written; STRING, BYTES: decoded; PUNCT: one or two characters
     size_t start; // where the token begins
     bool failed, cir;
+    bool kernels; // in the kernels section: signs are no part of numbers, operators are tokens
     int depth;
     Map *scopes; // by GraphId
     uint32_t nscopes;

@@ -9,37 +9,20 @@
 // ---- small things
 // ---------------------------------------------------------------------------------------
 
-static bool is_identifier(Str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.at[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && !(i && c >= '0' && c <= '9'))
-            return false;
-    }
-    return s.len > 0;
-}
-
 void text_quoted(Text *t, Str s)
 {
     if (t->form == TEXT_CIR) {
         buf_quoted(t->out, s);
         return;
     }
-    buf_char(t->out, '"'); // onnx.parser takes the character after a backslash as it is
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.at[i] == '"' || s.at[i] == '\\')
-            buf_char(t->out, '\\');
-        buf_char(t->out, s.at[i]);
-    }
-    buf_char(t->out, '"');
+    plain_quoted(t, s);
 }
 
 void text_name(Text *t, Str s)
 {
     static const char *const words[] = {"float",    "double",        "int", "seq", "map",
                                         "optional", "sparse_tensor", "nan", "inf"};
-    bool plain = is_identifier(s);
+    bool plain = plain_word(s);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         plain = plain && !str_is(s, words[i]);
     if (plain && dtype_of(s) == DT_NONE)
@@ -115,7 +98,9 @@ void text_drop(Text *t, const char *what)
 {
     if (!t->dropped)
         return;
-    Str where = t->node ? location_node(t->m, t->m->arena, t->node) : STR("model");
+    Str where = t->node       ? location_node(t->m, t->m->arena, t->node)
+                : t->where.at ? t->where
+                              : STR("model");
     vec_push(t->m->arena, t->dropped, str_printf(t->m->arena, "%s of %.*s", what, STR_ARG(where)));
 }
 
@@ -295,7 +280,7 @@ static const char *attr_kind(int32_t type)
 }
 
 // The kind by what is there, for files that leave the type out.
-static int32_t attr_content(const Attr *a)
+int32_t attr_content(const Attr *a)
 {
     if (a->type >= ATTR_FLOAT && a->type <= ATTR_TYPES)
         return a->type;
@@ -397,7 +382,12 @@ void text_attr(Text *t, const Attr *a)
 {
     Ext e = {0};
     int32_t content = attr_content(a);
-    text_name(t, a->name);
+    if (t->form == TEXT_CIR)
+        text_name(t, a->name);
+    else
+        buf_str(t->out, a->name); // words of types may stand here, quoted names may not
+    if (t->form == TEXT_PLAIN && a->type != content)
+        text_drop(t, "the missing type of an attribute");
     buf_printf(t->out, ": %s = ", attr_kind(content));
     if (a->ref.at) {
         buf_char(t->out, '@');

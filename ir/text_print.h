@@ -11,7 +11,10 @@ typedef struct Text {
     bool types;
     Dropped *dropped;
     NodeId node; // being printed, for what is dropped
+    Str where;   // the same for what is no node; absent: the model
     int depth;   // of indentation
+    Map dims;    // by name: the first dim that has it, of dims up to named_dims
+    DimId named_dims;
 } Text;
 
 // "@{key: value, ...}" behind an element, opened by its first key.
@@ -39,8 +42,22 @@ void text_type(Text *t, const Type *type);
 void text_attr(Text *t, const Attr *a);
 void text_tensor(Text *t, const TensorData *d, bool with_type); // type, name, payload
 void text_sparse(Text *t, const SparseData *s);
-void text_graph(Text *t, GraphId g); // name, inputs, outputs, body
+void text_tensor_type(Text *t, const TensorData *d);
+void text_inferred(Text *t, ValueId v); // where Text.types asks for it
+void text_graph(Text *t, GraphId g);    // name, inputs, outputs, body
+bool text_has_source(const Model *m);   // can the text refer to the model's file?
 
+// The plain form (ir/text_plain.c): is it a word, words between dots; what of it is one; can a
+// type, a tensor, an attribute be said; a string, with what is no text replaced and named.
+bool plain_word(Str s);
+bool plain_dotted(Str s);
+Str plain_renamed(Text *t, Str s, bool dots);
+bool plain_type(const Type *type);
+bool plain_tensor(const TensorData *d);
+bool plain_attr(const Attr *a, int32_t content);
+void plain_quoted(Text *t, Str s);
+
+int32_t attr_content(const Attr *a); // its kind, by what is there where the type is left out
 // The field of TensorProto that the plain syntax fills for a dtype.
 Payload tensor_natural_payload(int32_t dtype);
 

@@ -288,12 +288,18 @@ NodeId device_origin(Model *m, ValueId v)
     return n;
 }
 
+bool device_matters(const Model *m, NodeId id, uint32_t operand)
+{
+    const Node *n = node_at(m, id);
+    return !n->dead && n->in[operand] && !is_transfer(m, id) && !is_host_operand(n, operand) &&
+           !is_size_query(n) && !is_control(n);
+}
+
 bool device_crosses(Model *m, NodeId id, uint32_t operand)
 {
     const Node *n = node_at(m, id);
     ValueId v = n->in[operand];
-    if (n->dead || !v || is_transfer(m, id) || is_host_operand(n, operand) || is_size_query(n) ||
-        is_control(n))
+    if (!device_matters(m, id, operand))
         return false;
     DeviceId there = device_of_value(m, v), here = there ? device_run(m, id) : 0;
     if (!here || !there || here == there)
@@ -303,25 +309,6 @@ bool device_crosses(Model *m, NodeId id, uint32_t operand)
     bool implicit = node_at(m, placed)->why_device.kind == WHY_SHARDING ||
                     node_at(m, from)->why_device.kind == WHY_SHARDING;
     return !implicit && (is_explicit(m, placed) || is_explicit(m, from));
-}
-
-bool device_counts(Model *m, NodeId id, uint32_t operand)
-{
-    const Node *n = node_at(m, id);
-    ValueId v = n->in[operand];
-    if (n->dead || !v || is_transfer(m, id) || is_host_operand(n, operand) || is_size_query(n) ||
-        is_control(n) || !device_of_value(m, v))
-        return false;
-    bool bound = device_of_node(m, id) != 0, said = !bound || is_explicit(m, id);
-    bool implicit = bound && n->why_device.kind == WHY_SHARDING;
-    for (uint32_t i = 0; i < n->nin; i++) {
-        bool counts = n->in[i] && (!bound || i == operand) && !is_host_operand(n, i) &&
-                      device_of_value(m, n->in[i]);
-        NodeId from = counts ? device_origin(m, n->in[i]) : 0;
-        said |= is_explicit(m, from);
-        implicit |= from && node_at(m, from)->why_device.kind == WHY_SHARDING;
-    }
-    return said && !implicit;
 }
 
 Str device_reason(Model *m, NodeId n)

@@ -32,10 +32,8 @@ bool is_transfer(const Model *m, NodeId n);
 // or metadata, at either end) and nothing transfers it? That is finding DV001.
 bool device_crosses(Model *m, NodeId n, uint32_t operand);
 
-// Has the operand to lie where the node runs? What device_crosses asks but for the devices
-// themselves: of a bound node, where placement is explicit at either end; of a free node always, so
-// that a device begins where something placed says so.
-bool device_counts(Model *m, NodeId n, uint32_t operand);
+// Has the operand to lie where the node runs? Sizes and axes need not, nor what a transfer reads.
+bool device_matters(const Model *m, NodeId n, uint32_t operand);
 
 // The node at which the value's device begins: the producer, or the placed node that it follows; 0:
 // none.

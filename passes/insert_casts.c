@@ -104,15 +104,15 @@ static uint32_t part_of(Mending *w, ValueId v)
 static void pin_casts(Mending *w)
 {
     const Ties *t = w->t;
+    TypeSet *asked = NEWS(w->a, TypeSet, t->nvalues); // by value: what is seen at its uses
+    for (uint32_t i = 0; i < t->uses.len; i++)
+        asked[t->uses.at[i].value] |= w->seen[t->uses.at[i].tie];
     for (uint32_t k = 0; k < t->at.len; k++) {
-        if (t->at.at[k].kind != TIE_CAST)
-            continue;
-        const Node *n = node_at(w->m, value_at(w->m, t->at.at[k].value)->node);
-        ValueId v = n->nin ? n->in[0] : 0;
-        for (uint32_t i = t->first_use[v]; v && i < t->first_use[v + 1]; i++)
-            if (w->seen[t->uses.at[i].tie] >> t->at.at[k].own & 1 &&
-                ties_dtype(w->m, v) != t->at.at[k].own)
-                w->pinned[k] = true;
+        const Tie *tie = &t->at.at[k];
+        const Node *n =
+            tie->kind == TIE_CAST ? node_at(w->m, value_at(w->m, tie->value)->node) : NULL;
+        ValueId v = n && n->nin ? n->in[0] : 0;
+        w->pinned[k] = v && (asked[v] & bit(tie->own)) && ties_dtype(w->m, v) != tie->own;
     }
 }
 

@@ -38,11 +38,63 @@ static void find_places(Moves *w)
         const Value *value = value_at(w->m, v);
         if (value->def == DEF_NODE && !node_at(w->m, value->node)->dead)
             w->from[v] = device_of_value(w->m, v);
+    }
+}
+
+// The node at which each value's device begins, in one go along all chains.
+static NodeId *find_origins(Moves *w)
+{
+    NodeId *origin = NEWS(w->a, NodeId, w->nvalues);
+    ValueId *path = NEWS(w->a, ValueId, w->nvalues);
+    for (ValueId v = 1; v < w->nvalues; v++) {
+        uint32_t n = 0;
+        ValueId at = v;
+        while (at && !origin[at] && n < w->nvalues) {
+            const Why *why = &value_at(w->m, at)->why_device;
+            bool follows = why->kind == WHY_OPERAND || why->kind == WHY_BRANCH;
+            path[n++] = at;
+            at = follows && why->from != at ? why->from : 0;
+        }
+        const Value *last = n ? value_at(w->m, path[n - 1]) : NULL;
+        NodeId from = at ? origin[at] : last && last->def == DEF_NODE ? last->node : 0;
+        while (n)
+            origin[path[--n]] = from;
+    }
+    return origin;
+}
+
+enum { SAID = 1, IMPLICIT = 2 };
+
+// Is the place of a node said explicitly, or is it one whose transfers are implicit?
+static int kind_of(const Moves *w, NodeId n)
+{
+    int kind = n ? (int)node_at(w->m, n)->why_device.kind : WHY_NONE;
+    bool said = kind == WHY_CONFIG || kind == WHY_METADATA;
+    return said ? SAID : kind == WHY_SHARDING ? IMPLICIT : 0;
+}
+
+// A use asks for its device where something at either end was placed explicitly and no transfer is
+// implicit; of a node that nothing places, always, so that a device begins where something placed
+// says so.
+static void find_uses(Moves *w)
+{
+    const NodeId *origin = find_origins(w);
+    int *around = NEWS(w->a, int, w->nnodes); // by node: what its operands are
+    for (NodeId n = 1; n < w->nnodes; n++)
+        for (uint32_t i = 0; i < node_at(w->m, n)->nin; i++) {
+            ValueId v = node_at(w->m, n)->in[i];
+            if (device_matters(w->m, n, i) && device_of_value(w->m, v))
+                around[n] |= kind_of(w, origin[v]);
+        }
+    for (ValueId v = 1; v < w->nvalues; v++)
         for (uint32_t i = w->uses.first[v]; i < w->uses.first[v + 1]; i++) {
             const Use *u = &w->uses.uses[i];
-            w->counts[i] = w->from[v] && u->node && device_counts(w->m, u->node, u->index);
+            if (!w->from[v] || !u->node || !device_matters(w->m, u->node, u->index))
+                continue;
+            bool free = !w->at[u->node];
+            int kinds = free ? SAID | around[u->node] : kind_of(w, u->node) | kind_of(w, origin[v]);
+            w->counts[i] = kinds == SAID;
         }
-    }
 }
 
 static bool any_crossing(const Moves *w)
@@ -176,6 +228,7 @@ static bool move_once(Model *m, Repair *r, uint32_t round)
     uint32_t bound = r->lower_bound, before = r->transfers;
     find_places(&w);
     if (any_crossing(&w)) {
+        find_uses(&w);
         bool few = m->devices.len <= LABELS_MAX;
         if (few)
             choose(&w);

@@ -10,7 +10,13 @@ typedef struct PassContext {
     // Called after each pass where set (--print-after).
     void (*after)(void *user, const char *pass, const Model *m);
     void *user;
-    uint32_t facts; // FACT_* that hold now; pass_run keeps it
+    uint32_t facts;           // FACT_* that hold now; pass_run keeps it
+    bool verified;            // known_faults holds
+    uint32_t known_faults;    // VERIFY_* of the model before the first pass
+    const char *broken;       // the pass behind which the verifier found a fault; NULL if none
+    bool on_device;           // the kernels are for a CUDA device
+    struct FuseReport *fused; // where fusion says what it did (codegen/fuse.h); NULL: nowhere
+    const struct Pass *kernel_passes; // the passes over kernels, where there are any to be had
 } PassContext;
 
 // What passes establish for one another.
@@ -18,7 +24,8 @@ enum {
     FACT_SORTED = 1,  // nodes stand in order of execution
     FACT_INLINED = 2, // no call of a function of the model is left
     FACT_TYPED = 4,   // dtypes, shapes and contents are inferred
-    FACT_COUNT = 3
+    FACT_LOWERED = 8, // Model.kernels are what the graph means
+    FACT_COUNT = 4
 };
 extern const char *const fact_names[FACT_COUNT]; // by bit
 
@@ -41,7 +48,9 @@ bool pass_run_needed(const Pass *p, Model *m, PassContext *c);
 bool pass_pipeline(Model *m, PassContext *c);
 
 #define PASS(name, doc, ...) bool pass_##name(Model *m, PassContext *c);
+#define KERNEL_PASS(name, doc, ...)
 #include "passes/passes.def"
+#undef KERNEL_PASS
 #undef PASS
 
 #endif

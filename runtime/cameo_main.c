@@ -377,6 +377,45 @@ static int make_dir(Command *c)
     return 0;
 }
 
+/* ---- profile */
+
+typedef struct Timed {
+    const char *kernel;
+    int64_t runs, nanoseconds;
+} Timed;
+
+static int by_cost(const void *a, const void *b)
+{
+    int64_t x = ((const Timed *)a)->nanoseconds, y = ((const Timed *)b)->nanoseconds;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* A table of the kernels that ran, the dearest first, on stderr. */
+static void print_profile(const cameo_model *m, const cameo_context *x)
+{
+    int32_t n = 0, count = 0;
+    Timed t, *all;
+    int64_t total = 0;
+    while (m->profile(x, count, &t.kernel, &t.runs, &t.nanoseconds) == 0)
+        count++;
+    all = (Timed *)calloc((size_t)count + 1, sizeof *all);
+    for (int32_t i = 0; all && i < count; i++) {
+        m->profile(x, i, &t.kernel, &t.runs, &t.nanoseconds);
+        if (t.runs)
+            all[n++] = t;
+        total += t.nanoseconds;
+    }
+    if (all)
+        qsort(all, (size_t)n, sizeof *all, by_cost);
+    fprintf(stderr, "      ms      %%     runs  kernel\n");
+    for (int32_t i = 0; all && i < n; i++)
+        fprintf(stderr, "%8.3f  %5.1f  %7lld  %s\n", (double)all[i].nanoseconds / 1e6,
+                total ? 100.0 * (double)all[i].nanoseconds / (double)total : 0.0,
+                (long long)all[i].runs, all[i].kernel);
+    fprintf(stderr, "%8.3f  in all\n", (double)total / 1e6);
+    free(all);
+}
+
 static int run(Command *c, cameo_context *x)
 {
     const cameo_model *m = c->model;
@@ -392,6 +431,8 @@ static int run(Command *c, cameo_context *x)
             snprintf(c->error, sizeof c->error, "%s", m->error(x));
         return 1;
     }
+    if (m->profile)
+        print_profile(m, x);
     int status = c->out ? make_dir(c) : 0;
     for (int32_t i = 0; i < m->noutputs && c->out && status == 0; i++)
         status = write_output(c, x, i);

@@ -48,6 +48,10 @@ typedef struct cameo_model {
     const void *(*output)(const cameo_context *context, int32_t i, int32_t *rank,
                           const int64_t **dims);
     const char *(*error)(const cameo_context *context);
+    /* Of a model compiled with --profile, else NULL: what kernel i is, how often it ran in this
+     * context and how long in all. 0, or -1 where there is no kernel i. */
+    int (*profile)(const cameo_context *context, int32_t i, const char **kernel, int64_t *runs,
+                   int64_t *nanoseconds);
 } cameo_model;
 
 #ifdef __cplusplus

@@ -34,6 +34,8 @@ typedef struct cameo_program {
     const unsigned char *weights;
     int64_t weights_size;
     const char *weights_path; /* NULL: embedded, or none */
+    int32_t nkernels;         /* that are timed; 0 without --profile */
+    const char *const *kernels;
     /* Sets the dims that inputs give and checks the rest; sizes of planned values. 0 or -1. */
     int (*bind)(cameo_context *c, int64_t *sizes);
     int (*steps)(cameo_context *c);
@@ -52,8 +54,9 @@ struct cameo_context {
     int32_t *planning; /* the planner's own */
     cameo_value *inputs, *outputs;
     cameo_block *blocks;
-    int bound;    /* dims and offsets fit the inputs */
-    void *device; /* state of the device that values are on, NULL: the host */
+    int64_t *profile; /* runs and nanoseconds of each kernel */
+    int bound;        /* dims and offsets fit the inputs */
+    void *device;     /* state of the device that values are on, NULL: the host */
     void (*free_device)(void *device);
     char error[512];
 };
@@ -140,6 +143,7 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
     for (int32_t i = 0; c->blocks && i < c->program->nblocks; i++)
         free(c->blocks[i].at);
     free(c->blocks);
+    free(c->profile);
     free(c->dims);
     free(c->offsets);
     free(c->lives);
@@ -182,6 +186,7 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
     c->inputs = (cameo_value *)calloc((size_t)p->model->ninputs + 1, sizeof *c->inputs);
     c->outputs = (cameo_value *)calloc((size_t)p->model->noutputs + 1, sizeof *c->outputs);
     c->blocks = (cameo_block *)calloc((size_t)p->nblocks + 1, sizeof *c->blocks);
+    c->profile = (int64_t *)calloc(2 * (size_t)p->nkernels + 1, sizeof *c->profile);
     if (p->arena >= 0)
         c->arena = (unsigned char *)cameo_aligned_alloc(p->arena);
     int whole = c->dims && c->offsets && c->lives && c->planning && c->inputs && c->outputs &&

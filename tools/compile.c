@@ -3,6 +3,8 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "tools/config.h"
+#include "tools/pipeline.h"
+#include "tools/report.h"
 #include "tools/session.h"
 
 #include <string.h>
@@ -24,7 +26,10 @@ enum {
     OPT_DIM,
     OPT_SHAPE,
     OPT_FIX,
-    OPT_UNSAFE
+    OPT_UNSAFE,
+    OPT_PRINT_AFTER,
+    OPT_REPORT,
+    OPT_PROFILE
 };
 
 static const ToolOption options[] = {
@@ -45,6 +50,9 @@ static const ToolOption options[] = {
     [OPT_SHAPE] = {"--shape", "INPUT=1x3x224x224", "fix the shape of an input"},
     [OPT_FIX] = {"--fix", NULL, "apply the safe repairs of lint first"},
     [OPT_UNSAFE] = {"--unsafe-fixes", NULL, "apply the unsafe ones too"},
+    [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
+    [OPT_REPORT] = {"--report", "json", "print what was compiled, how, and what came of it"},
+    [OPT_PROFILE] = {"--profile", NULL, "a program that prints how long each kernel took"},
     {0},
 };
 
@@ -102,8 +110,8 @@ static bool is_arch_list(const char *s)
 
 typedef struct Asked {
     CompileOptions o;
-    const char *model;
-    bool has_kind;
+    const char *model, *print_after;
+    bool has_kind, report;
 } Asked;
 
 static bool take_option(const Tool *t, Asked *a, int option, const char *value)
@@ -148,6 +156,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_NO_FUSE:
         o->no_fuse = true;
         break;
+    case OPT_PROFILE:
+        o->profile = true;
+        break;
     case OPT_STRICT:
         o->strict_fp = true;
         break;
@@ -159,6 +170,13 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         break;
     case OPT_CC:
         o->cc = value;
+        break;
+    case OPT_REPORT:
+        ok = a->report = strcmp(value, "json") == 0;
+        break;
+    case OPT_PRINT_AFTER:
+        ok = pass_is_printable(value);
+        a->print_after = value;
         break;
     case OPT_KEEP:
         o->keep = value;
@@ -181,23 +199,35 @@ static int compile(const Tool *t, const Asked *a)
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
     Model *m = tool_load(t, arena, a->model, &diags, &status);
+    CompileReport report = {0};
     if (m && !tool_config_of_program(t, arena, a->model, m))
         status = EXIT_USAGE;
     if (m && !status) {
-        CompileReport report;
-        status = compile_model(m, &a->o, &diags, &report);
-        status = tool_status(&diags, status);
+        PrintAfter after = {t, a->print_after};
+        CompileOptions o = a->o;
+        o.after = a->print_after ? print_after : NULL;
+        o.user = &after;
+        status = tool_status(&diags, compile_model(m, &o, &diags, &report));
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));
         if (!status && a->o.fix && !tool_style.quiet)
             fprintf(stderr, "repaired: %u constants retyped, %u casts and %u transfers inserted\n",
                     report.retyped, report.casts, report.transfers);
+        if (!status && tool_style.verbose && !a->o.no_fuse)
+            fprintf(stderr, "fused: %u kernels to %u, work %.4g to %.4g operations (ratio %.3f)\n",
+                    report.fused.kernels_before, report.fused.kernels_after,
+                    report.fused.work_before, report.fused.work_after,
+                    report.fused.work_before > 0
+                        ? report.fused.work_after / report.fused.work_before
+                        : 1);
         if (!status && tool_style.verbose && report.fixed)
             fprintf(stderr, "%u kernels, %lld bytes of weights, arena %lld bytes (bound %lld)\n",
                     report.nkernels, (long long)report.weights_size, (long long)report.peak,
                     (long long)report.bound);
     }
+    if (a->report)
+        report_print(m, &a->o, &report, &diags, status);
     arena_free(arena);
     return status;
 }
@@ -215,6 +245,8 @@ static int run(const Tool *t, int argc, char **argv)
     }
     if (!a.model || !a.o.out)
         return tool_error(t, EXIT_USAGE, "a MODEL and -o OUT are needed (see cameo help compile)");
+    if (a.o.profile && a.o.device == ON_CUDA)
+        return tool_error(t, EXIT_USAGE, "--profile times kernels of the host, not of a GPU");
     if (file_same(a.model, a.o.out))
         return tool_error(t, EXIT_USAGE, "%s is the input", a.o.out);
     if (!a.has_kind)

@@ -1,5 +1,6 @@
 // cameo dump: a model as text, at any stage. cameo opt: passes by name over a model.
 
+#include "codegen/kernel_pass.h"
 #include "frontend/load.h"
 #include "tools/config.h"
 #include "tools/pipeline.h"
@@ -20,7 +21,7 @@ static const ToolOption dump_options[] = {
 enum { OPT_PASSES, OPT_PRINT_AFTER, OPT_OUT };
 
 static const ToolOption opt_options[] = {
-    [OPT_PASSES] = {"--passes", "A,B,C", "the passes to run, in this order"},
+    [OPT_PASSES] = {"--passes", "A,B,C", "the passes to run, in this order (default: none)"},
     [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
     [OPT_OUT] = {"-o", "OUT", "the file to write (default: standard output)"},
     {0},
@@ -30,7 +31,7 @@ typedef struct Work {
     const Tool *tool;
     const char *model, *after, *out, *passes, *print_after;
     ModelForm form;
-    bool has_form, types, strict;
+    bool has_form, types, infer, strict;
     Arena *arena;
 } Work;
 
@@ -46,32 +47,23 @@ static int write_result(Work *w, const Model *m)
     return status ? status : w->strict && dropped ? EXIT_FINDINGS : EXIT_CLEAN;
 }
 
-static void print_stage(void *user, const char *pass, const Model *m)
-{
-    const Work *w = user;
-    Buf out = {0};
-    uint32_t dropped = 0;
-    if (!w->print_after ||
-        (strcmp(w->print_after, "all") != 0 && strcmp(w->print_after, pass) != 0))
-        return;
-    fprintf(stderr, "# after %s\n", pass);
-    if (form_print(w->tool, m, FORM_TEXT, true, &out, &dropped))
-        fwrite(out.at, 1, out.len, stderr);
-    buf_free(&out);
-}
-
 // Runs a comma-separated list of passes, each after what it needs.
 static int run_passes(Work *w, Model *m, Diags *diags, const char *list)
 {
-    PassContext c = {.diags = diags, .after = print_stage, .user = w};
+    PrintAfter print = {w->tool, w->print_after};
+    PassContext c = {.diags = diags,
+                     .after = print_after,
+                     .user = &print,
+                     .facts = m->kernels ? FACT_LOWERED : 0,
+                     .kernel_passes = kernel_passes};
     for (const char *p = list; p && *p;) {
         size_t n = strcspn(p, ",");
-        const Pass *pass = pass_find((Str){p, n});
+        const Pass *pass = any_pass_find((Str){p, n});
         if (!pass)
             return tool_error(w->tool, EXIT_USAGE, "there is no pass %.*s (see cameo passes)",
                               (int)n, p);
         if (!pass_run_needed(pass, m, &c))
-            return EXIT_FINDINGS;
+            return c.broken ? EXIT_BUG : EXIT_FINDINGS;
         p += n + (p[n] == ',');
     }
     return EXIT_CLEAN;
@@ -88,7 +80,7 @@ static int work(Work *w)
     Model *m = tool_load(w->tool, w->arena, w->model, &diags, &status);
     if (m) {
         uint32_t before = diags.all.len;
-        const char *list = w->passes ? w->passes : w->after ? w->after : w->types ? "infer" : NULL;
+        const char *list = w->passes ? w->passes : w->after ? w->after : w->infer ? "infer" : NULL;
         if (list && !tool_config_of_program(w->tool, w->arena, w->model, m))
             status = EXIT_USAGE;
         else
@@ -120,7 +112,7 @@ static int run_dump(const Tool *t, int argc, char **argv)
         else if (i == DUMP_OUT)
             w.out = value;
         else if (i == DUMP_VALUES)
-            w.types = true;
+            w.types = w.infer = true;
         else
             w.strict = true;
         if (w.has_form && w.form == FORM_BAD)
@@ -141,13 +133,13 @@ static int run_opt(const Tool *t, int argc, char **argv)
             w.model = value;
         else if (i == OPT_PASSES)
             w.passes = value;
+        else if (i == OPT_PRINT_AFTER && !pass_is_printable(value))
+            return tool_error(t, EXIT_USAGE, "there is no pass %s (see cameo passes)", value);
         else if (i == OPT_PRINT_AFTER)
             w.print_after = value;
         else
             w.out = value;
     }
-    if (!w.passes)
-        return tool_error(t, EXIT_USAGE, "--passes is missing");
     return work(&w);
 }
 

@@ -10,6 +10,8 @@
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
 #include "tools/config.h"
+#include "tools/report.h"
+#include "tools/tool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -290,7 +292,7 @@ static void json_notes(Json *j, const Diag *d)
     json_end_array(j);
 }
 
-static void json_finding(Json *j, const Diag *d)
+void json_finding(Json *j, const Diag *d)
 {
     static const char *const severities[] = {"info", "warning", "error"};
     char print[24];

@@ -1,7 +1,7 @@
 // cameo passes: the table of the graph passes, as the compiler reads it.
 
 #include "base/json.h"
-#include "passes/pass.h"
+#include "codegen/kernel_pass.h"
 #include "tools/tool.h"
 
 #include <string.h>
@@ -20,15 +20,21 @@ static void put_facts(Buf *b, const char *word, uint32_t facts)
             buf_printf(b, "%s%s", n++ ? ", " : word, fact_names[k]);
 }
 
+static void put_table(Buf *out, const Pass *table)
+{
+    for (const Pass *p = table; p->name; p++) {
+        buf_printf(out, "%-18s %s", p->name, p->doc);
+        put_facts(out, "; needs ", p->needs);
+        put_facts(out, "; gives ", p->gives);
+        buf_char(out, '\n');
+    }
+}
+
 static void print_text(void)
 {
     Buf out = {0};
-    for (const Pass *p = passes; p->name; p++) {
-        buf_printf(&out, "%-18s %s", p->name, p->doc);
-        put_facts(&out, "; needs ", p->needs);
-        put_facts(&out, "; gives ", p->gives);
-        buf_char(&out, '\n');
-    }
+    put_table(&out, passes);
+    put_table(&out, kernel_passes);
     fwrite(out.at, 1, out.len, stdout);
     buf_free(&out);
 }
@@ -43,6 +49,20 @@ static void json_facts(Json *j, const char *key, uint32_t facts)
     json_end_array(j);
 }
 
+static void json_table(Json *j, const Pass *table)
+{
+    for (const Pass *p = table; p->name; p++) {
+        json_object(j);
+        json_key(j, "name");
+        json_str(j, str_of(p->name));
+        json_key(j, "doc");
+        json_str(j, str_of(p->doc));
+        json_facts(j, "needs", p->needs);
+        json_facts(j, "gives", p->gives);
+        json_end_object(j);
+    }
+}
+
 static void print_json(void)
 {
     Buf out = {0};
@@ -52,16 +72,8 @@ static void print_json(void)
     json_str(&j, STR("cameo.passes/1"));
     json_key(&j, "passes");
     json_array(&j);
-    for (const Pass *p = passes; p->name; p++) {
-        json_object(&j);
-        json_key(&j, "name");
-        json_str(&j, str_of(p->name));
-        json_key(&j, "doc");
-        json_str(&j, str_of(p->doc));
-        json_facts(&j, "needs", p->needs);
-        json_facts(&j, "gives", p->gives);
-        json_end_object(&j);
-    }
+    json_table(&j, passes);
+    json_table(&j, kernel_passes);
     json_end_array(&j);
     json_end_object(&j);
     printf("%s\n", out.at);

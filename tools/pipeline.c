@@ -3,7 +3,9 @@
 #include "tools/pipeline.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "codegen/kernel_pass.h"
 #include "frontend/export.h"
+#include "ir/kernel.h"
 #include "ir/text.h"
 
 #include <string.h>
@@ -48,6 +50,8 @@ bool form_print(const Tool *t, const Model *m, ModelForm form, bool types, Buf *
         break;
     default:
         text_print(m, form == FORM_PLAIN ? TEXT_PLAIN : TEXT_CIR, types, out, &lost);
+        if (m->kernels && form == FORM_TEXT)
+            module_print(m->kernels, out);
         break;
     }
     for (uint32_t i = 0; i < lost.len; i++)
@@ -69,6 +73,24 @@ int output_write(const Tool *t, Arena *a, const char *path, const char *input, c
     if (!file_write(path, bytes, out->len, 0644, &error, a))
         return tool_error(t, EXIT_BYTES, "%.*s", STR_ARG(error));
     return EXIT_CLEAN;
+}
+
+void print_after(void *user, const char *pass, const Model *m)
+{
+    const PrintAfter *p = user;
+    Buf out = {0};
+    uint32_t dropped = 0;
+    if (!p->pass || (strcmp(p->pass, "all") != 0 && strcmp(p->pass, pass) != 0))
+        return;
+    fprintf(stderr, "# after %s\n", pass);
+    if (form_print(p->tool, m, FORM_TEXT, true, &out, &dropped))
+        fwrite(out.at, 1, out.len, stderr);
+    buf_free(&out);
+}
+
+bool pass_is_printable(const char *name)
+{
+    return strcmp(name, "all") == 0 || any_pass_find(str_of(name)) != NULL;
 }
 
 // ---- types -------------------------------------------------------------------------------------

@@ -23,6 +23,15 @@ ModelForm form_by_ending(const char *path);
 bool form_print(const Tool *t, const Model *m, ModelForm form, bool types, Buf *out,
                 uint32_t *dropped);
 
+// --print-after: prints the model as text on stderr where `pass` is what was asked for, or "all"
+// was. A hook for PassContext.after and CompileOptions.after; user is a PrintAfter.
+typedef struct PrintAfter {
+    const Tool *tool;
+    const char *pass;
+} PrintAfter;
+void print_after(void *user, const char *pass, const Model *m);
+bool pass_is_printable(const char *name); // a pass, or "all"
+
 void dot_print(const Model *m, Buf *out);  // Graphviz: a box for each node, an edge for each use
 void json_print(const Model *m, Buf *out); // cameo.dump/1
 // "f32[N,16,8]"; what is not known is "?".

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_DEVICE, OPT_PASSED };
+enum { OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_NO_FUSE, OPT_DEVICE, OPT_PASSED };
 
 static const ToolOption options[] = {
     [OPT_CC] = {"--cc", "CC", "the clang to use"},
     [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name that clang knows"},
     [OPT_GEMM] = {"--gemm", "HOW", "auto, packed or loops"},
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
+    [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     [OPT_PASSED] = {"-o", "DIR", "write the outputs there"},
     {"--format", "FORMAT", "npy or pb"},
@@ -47,6 +48,8 @@ static int run(const Tool *t, int argc, char **argv)
             o.gemm = strcmp(value, "loops") == 0 ? GEMM_LOOPS : GEMM_AUTO;
         else if (option == OPT_NO_OVERRIDE)
             o.no_override = true;
+        else if (option == OPT_NO_FUSE)
+            o.no_fuse = true;
         else if (option == OPT_DEVICE && !session_device(value, &o.device)) {
             free(passed);
             return tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");

@@ -52,8 +52,8 @@ void tool_help(const Tool *t, FILE *f);
 // Prints findings on stderr, infos only with -v.
 void tool_print_diags(const Diags *d);
 
-// The exit status where `status` is what the command came to: a limit that was exceeded (SE006) makes
-// it EXIT_BYTES.
+// The exit status where `status` is what the command came to: a limit that was exceeded (SE006)
+// makes it EXIT_BYTES.
 int tool_status(const Diags *d, int status);
 
 // Loads a model; findings are printed. NULL with *status set.

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_RTOL, OPT_ATOL, OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_DEVICE };
+enum { OPT_RTOL, OPT_ATOL, OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_NO_FUSE, OPT_DEVICE };
 
 static const ToolOption options[] = {
     [OPT_RTOL] = {"--rtol", "R", "relative tolerance (default 1e-3, or tolerance.json)"},
@@ -17,6 +17,7 @@ static const ToolOption options[] = {
     [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name that clang knows"},
     [OPT_GEMM] = {"--gemm", "HOW", "auto, packed or loops"},
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
+    [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     {0},
 };
@@ -268,6 +269,8 @@ static int run(const Tool *t, int argc, char **argv)
             a.o.cpu = value;
         else if (option == OPT_GEMM)
             a.o.gemm = strcmp(value, "loops") == 0 ? GEMM_LOOPS : GEMM_AUTO;
+        else if (option == OPT_NO_FUSE)
+            a.o.no_fuse = true;
         else if (option == OPT_DEVICE)
             status = session_device(value, &a.o.device)
                          ? -1

@@ -27,20 +27,32 @@ typedef struct Match {
 
 // ---- the sum -----------------------------------------------------------------------------------
 
-// The only reduction of e where it is always evaluated; *count counts all of them.
-static const Expr *find_sum(Match *m, const Expr *e, uint32_t *count)
+typedef struct Sums {
+    Match *m;
+    const Expr *first;
+    bool several, guarded; // more than one; one that is not evaluated for each element
+} Sums;
+
+// Reductions of e. `lazy`: under a guard or inside an index.
+static void find_sums(Sums *s, const Expr *e, bool lazy)
 {
-    if (!expr_facts(m->p, e)->reduces)
-        return NULL;
+    if (!expr_facts(s->m->p, e)->reduces)
+        return;
     if (e->kind == EX_REDUCE) {
-        ++*count;
-        return e;
+        s->several |= s->first && s->first != e;
+        s->guarded |= lazy && s->first != e;
+        s->first = s->first ? s->first : e;
+        return;
     }
-    if (e->kind != EX_UNARY && e->kind != EX_BINARY && e->kind != EX_CAST)
-        *count += 2; // under a guard, or inside an index
-    const Expr *a = e->a ? find_sum(m, e->a, count) : NULL;
-    const Expr *b = e->b ? find_sum(m, e->b, count) : NULL;
-    return a ? a : b;
+    bool arms = e->kind == EX_SELECT || (e->kind == EX_BINARY && e->dtype == DT_BOOL);
+    if (!e->a)
+        s->guarded = true; // inside an index
+    if (e->a)
+        find_sums(s, e->a, lazy);
+    if (e->b)
+        find_sums(s, e->b, lazy || arms);
+    if (e->c)
+        find_sums(s, e->c, lazy || arms);
 }
 
 static bool is_real_load(const Expr *e)
@@ -56,9 +68,11 @@ static bool find_structure(Match *m, const Kernel *k)
     if (!s || s->kind != S_STORE || s->next || m->nloops == 0)
         return false;
     m->store = s;
-    uint32_t count = 0;
-    const Expr *r = find_sum(m, s->value, &count);
-    if (!r || count != 1 || r->op != R_ADD || r->a || r->b->kind != EX_BINARY || r->b->op != B_MUL)
+    Sums sums = {.m = m};
+    find_sums(&sums, s->value, false);
+    const Expr *r = sums.first;
+    if (!r || sums.several || sums.guarded || r->op != R_ADD || r->a || r->b->kind != EX_BINARY ||
+        r->b->op != B_MUL)
         return false;
     const Expr *a = r->b->a, *b = r->b->b;
     const Buffer *y = buffer_at(m->mod, s->buffer);
@@ -170,16 +184,19 @@ static void choose_k(Match *m)
     }
 }
 
+static bool is_variable(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
 // No extent may depend on another variable, since loops change places.
 static bool plain_extents(Match *m)
 {
     for (uint32_t i = 0; i < m->nloops + m->reduce->rank; i++) {
         LoopId v = i < m->nloops ? m->loops[i]->var : m->reduce->vars[i - m->nloops];
-        Index extent = loop_extent(m->mod->polys, v);
-        for (uint32_t t = 0; t < extent->nterms; t++)
-            for (uint32_t a = 0; a < extent->terms[t].natoms; a++)
-                if (extent->terms[t].atoms[a]->kind != ATOM_DIM)
-                    return false;
+        if (poly_any(loop_extent(m->mod->polys, v), is_variable, NULL))
+            return false;
     }
     return true;
 }

@@ -393,22 +393,26 @@ static void put_labels(Labels *l, const Ids *ids, const uint8_t *labels)
         l->variables.at[ids->at[i]].label = labels[i];
 }
 
-// The best lower bound that the multipliers give, by steps of Polyak's length towards `best`.
-// Labels that each variable takes exactly once are a choice that costs the bound: they are kept
-// then.
-static Cost bound_below(Labels *l, uint32_t part, Cost best)
+static uint8_t *labels_now(Labels *l, const Ids *ids)
+{
+    uint8_t *labels = NEWS(l->arena, uint8_t, ids->len);
+    for (uint32_t i = 0; i < ids->len; i++)
+        labels[i] = l->variables.at[ids->at[i]].label;
+    return labels;
+}
+
+// The best lower bound that the multipliers give, by steps of Polyak's length towards `best`, the
+// cost of a choice. chosen: labels that claim the variables in the end; where each is claimed once
+// they cost the bound. Some work is left for what comes after.
+static Cost bound_below(Labels *l, uint32_t part, Cost best, uint8_t *chosen)
 {
     const Ids *ids = &l->part_variables[part];
     int32_t *claims = NEWS(l->arena, int32_t, ids->len);
-    uint8_t *labels = NEWS(l->arena, uint8_t, ids->len);
-    uint8_t *chosen = NEWS(l->arena, uint8_t, ids->len);
-    Cost bound = 0; // prices are not negative
-    best <<= l->shift;
-    for (uint32_t i = 0; i < ids->len; i++)
-        labels[i] = l->variables.at[ids->at[i]].label;
+    Cost bound = 0, unit = (Cost)1 << l->shift; // prices are not negative
     double pace = 1;
-    for (int step = 0; best - bound >= (Cost)1 << l->shift && step < MAX_MULTIPLIER_STEPS; step++) {
-        Cost now = relaxed(l, part, claims, chosen);
+    best <<= l->shift;
+    for (int step = 0; best - bound >= unit && step < MAX_MULTIPLIER_STEPS; step++) {
+        Cost now = l->work > MAX_WORK / 4 ? relaxed(l, part, claims, chosen) : INT64_MIN;
         int64_t norm = 0;
         if (now == INT64_MIN)
             break;
@@ -416,17 +420,28 @@ static Cost bound_below(Labels *l, uint32_t part, Cost best)
         bound = now > bound ? now : bound;
         for (uint32_t i = 0; i < ids->len; i++)
             norm += (int64_t)claims[i] * claims[i];
-        if (norm == 0) {
-            labels = chosen;
+        if (norm == 0)
             break;
-        }
         double length = pace * (double)(best - now) / (double)norm;
         for (uint32_t i = 0; i < ids->len; i++)
             l->variables.at[ids->at[i]].multiplier += (Cost)(length * claims[i]);
     }
-    put_labels(l, ids, labels);
     bound = bound < best ? bound : best;
-    return (bound >> l->shift) + ((bound & (((Cost)1 << l->shift) - 1)) != 0); // totals are whole
+    return (bound >> l->shift) + ((bound & (unit - 1)) != 0); // totals are whole
+}
+
+// Expansion moves, a bound, and expansion moves again from where the bound's cuts stood.
+static Cost solve_many(Labels *l, uint32_t part, LabelSet set)
+{
+    const Ids *ids = &l->part_variables[part];
+    Cost least = expand_all(l, part, set);
+    const uint8_t *labels = labels_now(l, ids);
+    uint8_t *chosen = labels_now(l, ids);
+    Cost bound = bound_below(l, part, least, chosen);
+    put_labels(l, ids, chosen);
+    if (bound == least || expand_all(l, part, set) >= least)
+        put_labels(l, ids, labels);
+    return bound;
 }
 
 // ---- labels in order ----------------------------------------------------------------------------
@@ -539,7 +554,6 @@ void labels_solve(Labels *l)
             l->bound += least;
             continue;
         }
-        least = expand_all(l, part, set);
-        l->bound += bound_below(l, part, least);
+        l->bound += solve_many(l, part, set);
     }
 }

@@ -1,4 +1,4 @@
-// What the emulator must do right: warp functions, atomics of all widths, shared memory, intrinsics.
+// What the emulator must do right: warp functions, atomics of all widths, shared memory, maths.
 // Each kernel writes into y what run_features.c compares with its own arithmetic.
 extern __shared__ int dynamic_memory[];
 

@@ -1,8 +1,10 @@
 // Runs folders of the backend suite through the interpreter: model.onnx, tolerance.json,
 // test_data_set_N/{input,output}_K.pb.
 //
-//   interp_main FOLDER    0: agrees, 1: not supported, 2: differs or fails, 3: too large
+//   interp_main FOLDER           0: agrees, 1: not supported, 2: differs or fails, 3: too large
+//   interp_main --fused FOLDER   the fused module gives the same bits as the module as lowered
 
+#include "codegen/fuse.h"
 #include "frontend/load.h"
 #include "ir/infer.h"
 #include "ir/interp.h"
@@ -20,7 +22,7 @@ enum { AGREES, REFUSED, FAILS, TOO_LARGE, MAX_PORTS = 64 };
 typedef struct Case {
     const char *folder;
     double rtol, atol;
-    Module *mod;
+    Module *mod, *fused; // fused: NULL where expected outputs are what is compared with
     InterpTensor in[MAX_PORTS], out[MAX_PORTS];
     cameo_tensor given[MAX_PORTS];
 } Case;
@@ -90,6 +92,38 @@ static bool read_inputs(Case *c, uint32_t set, bool *any)
     return true;
 }
 
+static bool same_bits(const InterpTensor *a, const InterpTensor *b)
+{
+    int64_t count = 1;
+    bool same = a->dtype == b->dtype && a->rank == b->rank;
+    for (uint32_t i = 0; same && i < a->rank; i++) {
+        same = a->dims[i] == b->dims[i];
+        count *= a->dims[i];
+    }
+    return same && memcmp(a->elements, b->elements,
+                          (size_t)count * (size_t)dtype_info(a->dtype)->bytes) == 0;
+}
+
+// c->out is what the module as lowered gave.
+static int run_fused(Case *c, const InterpLimits *limits)
+{
+    Str error = STR_NONE;
+    InterpTensor out[MAX_PORTS] = {0};
+    int status = AGREES;
+    if (!interp_run(c->fused, c->in, out, limits, &error)) {
+        printf("fused: %.*s\n", STR_ARG(error));
+        return str_starts(error, "more than") ? TOO_LARGE : FAILS;
+    }
+    for (uint32_t k = 0; k < c->mod->outputs.len; k++) {
+        if (!same_bits(&c->out[k], &out[k])) {
+            printf("fused: output %u differs\n", k);
+            status = FAILS;
+        }
+        interp_free(&out[k]);
+    }
+    return status;
+}
+
 static int run_set(Case *c, uint32_t set, bool *any)
 {
     InterpLimits limits = {.max_bytes = (uint64_t)1 << 32, .max_operations = 300000000};
@@ -103,7 +137,9 @@ static int run_set(Case *c, uint32_t set, bool *any)
         printf("%.*s\n", STR_ARG(error));
         status = str_starts(error, "more than") ? TOO_LARGE : FAILS;
     }
-    for (uint32_t k = 0; status == AGREES && k < c->mod->outputs.len; k++) {
+    if (status == AGREES && c->fused)
+        status = run_fused(c, &limits);
+    for (uint32_t k = 0; status == AGREES && !c->fused && k < c->mod->outputs.len; k++) {
         cameo_tensor want = {0};
         bool exists;
         if (!read_tensor(c, set, "output", k, &want, &exists) || !output_agrees(c, k, &want))
@@ -117,7 +153,16 @@ static int run_set(Case *c, uint32_t set, bool *any)
     return status;
 }
 
-static int run_case(Case *c, Arena *a)
+static bool is_sound(const Module *mod)
+{
+    Str fault;
+    bool sound = module_verify(mod, &fault);
+    if (!sound)
+        printf("%.*s\n", STR_ARG(fault));
+    return sound;
+}
+
+static int run_case(Case *c, Arena *a, bool fused)
 {
     Diags diags;
     diags_init(&diags, a, str_of(c->folder));
@@ -133,11 +178,11 @@ static int run_case(Case *c, Arena *a)
     int status = c->mod ? AGREES : REFUSED;
     for (uint32_t i = 0; i < diags.all.len && !c->mod; i++)
         printf("%.*s\n", STR_ARG(diags.all.at[i]->message));
-    Str fault;
-    if (c->mod && !module_verify(c->mod, &fault)) {
-        printf("%.*s\n", STR_ARG(fault));
+    FuseReport report;
+    if (c->mod && fused && (c->fused = lower_model(m, &diags)))
+        fuse_module(c->fused, &fuse_target_cpu, &report);
+    if ((c->mod && !is_sound(c->mod)) || (c->fused && !is_sound(c->fused)))
         status = FAILS;
-    }
     bool any = status == AGREES;
     if (any && (c->mod->inputs.len > MAX_PORTS || c->mod->outputs.len > MAX_PORTS))
         status = FAILS;
@@ -150,14 +195,15 @@ static int run_case(Case *c, Arena *a)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: interp_main FOLDER\n");
+    bool fused = argc == 3 && strcmp(argv[1], "--fused") == 0;
+    if (argc != 2 + fused) {
+        fprintf(stderr, "usage: interp_main [--fused] FOLDER\n");
         return 64;
     }
     Arena *a = arena_new();
     Case *c = NEW(a, Case);
-    c->folder = argv[1];
-    int status = run_case(c, a);
+    c->folder = argv[argc - 1];
+    int status = run_case(c, a, fused);
     arena_free(a);
     return status;
 }

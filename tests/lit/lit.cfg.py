@@ -6,6 +6,7 @@ import lit.formats
 config.name = "cameo"
 config.test_format = lit.formats.ShTest(True)
 config.suffixes = [".onnxtxt", ".cir", ".test"]
+config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = lit_config.params["work"]
 root = os.path.dirname(os.path.dirname(config.test_source_root))

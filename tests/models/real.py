@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""real.py CAMEO ROOT [--filter RE]: real models against their reference outputs, every data set.
+"""real.py CAMEO ROOT [--filter RE] [--models DIR]: real models against their reference outputs, every data set.
 
 Each model goes five ways: a program compiled with gcc, one compiled with clang, `cameo run`, a program on the emulated
 CUDA device (tests/cuda), `cameo verify`. Outputs of the first four are compared here, with NumPy, by the tolerance beside the model (else rtol 1e-3, atol 1e-5). Where
@@ -109,8 +109,9 @@ def main():
     p.add_argument("cameo")
     p.add_argument("root", type=pathlib.Path)
     p.add_argument("--filter", default="")
+    p.add_argument("--models", type=pathlib.Path, help="another folder of models")
     options = p.parse_args()
-    models = find_models(options.root.resolve())
+    models = options.models or find_models(options.root.resolve())
     if models is None:
         print("SKIPPED: no real models here; set CAMEO_MODELS to a folder of them")
         return
@@ -128,7 +129,7 @@ def main():
               f"from float64: {worst[0]:.2g}, reference {worst[1]:.2g}", flush=True)
         for fault in sorted(set(faults.values())):
             print(f"    {', '.join(w for w in ways if faults.get(w) == fault)}: {fault}")
-    print(f"real models: {counts['agree']} agree with their references, {counts['FAILED']} failed")
+    print(f"whole models: {counts['agree']} agree with their references, {counts['FAILED']} failed")
     sys.exit(1 if counts["FAILED"] else 0)
 
 

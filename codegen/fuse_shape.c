@@ -1,0 +1,345 @@
+// What a kernel looks like to the schedules that will print it: a product of matrices, a reduction
+// that runs along rows, an index that needs a division.
+
+#include "codegen/fuse_parts.h"
+
+#include <string.h>
+
+Point point_of(const Stmt *body)
+{
+    Point p = {.nloops = 0};
+    const Stmt *s = body;
+    for (; s && s->kind == S_FOR && s->par && !s->next && p.nloops < FUSE_MAX_LOOPS; s = s->body)
+        p.loops[p.nloops++] = s;
+    if (s && s->kind == S_STORE && !s->next)
+        p.store = s;
+    return p;
+}
+
+bool point_defines(Fuse *f, const Point *p, LoopId *vars)
+{
+    if (!p->store)
+        return false;
+    Polys *polys = f->mod->polys;
+    const Buffer *b = buffer_at(f->mod, p->store->buffer);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        vars[i] = 0;
+        if (poly_equals(p->store->at[i], 0) && poly_equals(b->dims[i], 1))
+            continue;
+        for (uint32_t k = 0; k < p->nloops && !vars[i]; k++)
+            if (p->store->at[i] == poly_loop(polys, p->loops[k]->var) &&
+                loop_extent(polys, p->loops[k]->var) == b->dims[i])
+                vars[i] = p->loops[k]->var;
+        for (uint32_t k = 0; k < i; k++)
+            if (!vars[i] || vars[k] == vars[i])
+                return false;
+        used++;
+        if (!vars[i])
+            return false;
+    }
+    return used == p->nloops;
+}
+
+Index fuse_linear(Fuse *f, BufferId b, const Index *at)
+{
+    Polys *polys = f->mod->polys;
+    const Buffer *buf = buffer_at(f->mod, b);
+    Index sum = poly_const(polys, 0);
+    for (uint32_t i = 0; i < buf->rank; i++)
+        sum = poly_add(polys, poly_mul(polys, sum, buf->dims[i]), at[i]);
+    return sum;
+}
+
+// ---- contractions ------------------------------------------------------------------------------
+
+// The load that a factor is: "cast(load) - zero_point".
+static const Expr *factor_load(const Expr *e)
+{
+    for (;;) {
+        if (e->kind == EX_CAST)
+            e = e->a;
+        else if (e->kind == EX_BINARY && e->op == B_SUB)
+            e = e->a;
+        else
+            return e->kind == EX_LOAD ? e : NULL;
+    }
+}
+
+// A factor that is read for more outputs than it has elements: one that lacks a loop which the
+// other has.
+static bool lacks_loop(Fuse *f, const Point *p, const Expr *a, const Expr *b)
+{
+    for (uint32_t i = 0; i < p->nloops; i++) {
+        LoopId v = p->loops[i]->var;
+        if (!poly_equals(loop_extent(f->mod->polys, v), 1) && expr_depends(f, b, v) &&
+            !expr_depends(f, a, v))
+            return true;
+    }
+    return false;
+}
+
+static bool is_product(Fuse *f, const Point *p, const Expr *e)
+{
+    if (e->kind != EX_REDUCE || e->op != R_ADD || e->b->kind != EX_BINARY || e->b->op != B_MUL)
+        return false;
+    const Expr *a = factor_load(e->b->a), *b = factor_load(e->b->b);
+    return a && b && a != b && (lacks_loop(f, p, a, b) || lacks_loop(f, p, b, a));
+}
+
+typedef struct Multiplies {
+    Fuse *f;
+    Point p;
+    BufferId buffer;
+    bool found;
+} Multiplies;
+
+static void find_factor(void *context, const Expr *e)
+{
+    Multiplies *m = context;
+    if (!m->found && is_product(m->f, &m->p, e))
+        m->found =
+            factor_load(e->b->a)->buffer == m->buffer || factor_load(e->b->b)->buffer == m->buffer;
+}
+
+bool kernel_multiplies(Fuse *f, const Stmt *body, BufferId b)
+{
+    Multiplies m = {.f = f, .p = point_of(body), .buffer = b};
+    stmts_walk(f, body, find_factor, &m);
+    return m.found;
+}
+
+// ---- strides -----------------------------------------------------------------------------------
+
+typedef struct Next {
+    Fuse *f;
+    LoopId v;
+    bool data; // v decides what is read from data
+} Next;
+
+static Index next_of(void *context, const Atom *a)
+{
+    Next *n = context;
+    if (a->kind == ATOM_EXPR && expr_depends(n->f, a->e, n->v))
+        n->data = true;
+    return a->kind == ATOM_LOOP && a->var == n->v
+               ? poly_add_const(n->f->mod->polys, poly_loop(n->f->mod->polys, n->v), 1)
+               : NULL;
+}
+
+// What i grows by when v does, where that is the same everywhere; else NULL.
+static Index stride_of(Fuse *f, Index i, LoopId v)
+{
+    if (!index_depends(f, i, v))
+        return poly_const(f->mod->polys, 0);
+    Next n = {f, v, false};
+    Index step = poly_sub(f->mod->polys, poly_map(f->mod->polys, i, next_of, &n), i);
+    return n.data || poly_is_overflow(step) || index_depends(f, step, v) ? NULL : step;
+}
+
+static bool stride_is(Fuse *f, const Expr *load, LoopId v, int64_t most)
+{
+    Index step = stride_of(f, fuse_linear(f, load->buffer, load->at), v);
+    int64_t k;
+    return step && poly_is_const(step, &k) && k >= -most && k <= most;
+}
+
+typedef struct Strides {
+    Fuse *f;
+    LoopId v;
+    bool small;
+} Strides;
+
+static void test_stride(void *context, const Expr *e)
+{
+    Strides *s = context;
+    if (e->kind == EX_LOAD && s->small)
+        s->small = stride_is(s->f, e, s->v, 2);
+}
+
+// ---- matrices ----------------------------------------------------------------------------------
+
+static bool is_linear(Fuse *f, const Point *p, const Expr *sum, Index i)
+{
+    for (uint32_t k = 0; k < p->nloops; k++)
+        if (!stride_of(f, i, p->loops[k]->var))
+            return false;
+    for (uint32_t k = 0; k < sum->rank; k++)
+        if (!stride_of(f, i, sum->vars[k]))
+            return false;
+    return true;
+}
+
+static bool is_variable(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+// No loop's extent depends on another's variable: loops may change places.
+static bool extents_are_plain(Fuse *f, const Point *p, const Expr *sum)
+{
+    for (uint32_t i = 0; i < p->nloops + sum->rank; i++) {
+        LoopId v = i < p->nloops ? p->loops[i]->var : sum->vars[i - p->nloops];
+        if (poly_any(loop_extent(f->mod->polys, v), is_variable, NULL))
+            return false;
+    }
+    return true;
+}
+
+// The sum's factors are loads as they are, all indices are linear, and the elements that are
+// neighbours in the output hang on one factor alone.
+static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
+{
+    const Expr *a = sum->b->a, *b = sum->b->b;
+    if (sum->a || a->kind != EX_LOAD || b->kind != EX_LOAD ||
+        buffer_at(f->mod, p->store->buffer)->dtype != sum->dtype || a->buffer == p->store->buffer ||
+        b->buffer == p->store->buffer || !extents_are_plain(f, p, sum))
+        return false;
+    Index la = fuse_linear(f, a->buffer, a->at), lb = fuse_linear(f, b->buffer, b->at);
+    Index ly = fuse_linear(f, p->store->buffer, p->store->at);
+    if (!is_linear(f, p, sum, la) || !is_linear(f, p, sum, lb) || !is_linear(f, p, sum, ly))
+        return false;
+    for (uint32_t i = p->nloops; i > 0; i--) {
+        LoopId v = p->loops[i - 1]->var;
+        if (poly_equals(stride_of(f, ly, v), 1) && !poly_equals(loop_extent(f->mod->polys, v), 1))
+            return index_depends(f, la, v) != index_depends(f, lb, v);
+    }
+    return false;
+}
+
+static bool factor_is_linear(Fuse *f, const Point *p, const Expr *sum, const Expr *e)
+{
+    const Expr *load = factor_load(e);
+    return is_linear(f, p, sum, fuse_linear(f, load->buffer, load->at));
+}
+
+static uint32_t loops_of_weight(Fuse *f, const Point *p, const Expr *e)
+{
+    const Expr *load = factor_load(e);
+    uint32_t n = 0;
+    if (buffer_at(f->mod, load->buffer)->kind != BUF_WEIGHT)
+        return 0;
+    for (uint32_t i = 0; i < p->nloops; i++)
+        n += expr_depends(f, load, p->loops[i]->var) &&
+             !poly_equals(loop_extent(f->mod->polys, p->loops[i]->var), 1);
+    return n;
+}
+
+// ---- the shape of a kernel
+// -----------------------------------------------------------------------
+
+typedef struct Look {
+    Fuse *f;
+    Point p;
+    Shape s;
+    uint32_t plain; // reductions that are always evaluated
+} Look;
+
+static bool look_at_atom(void *context, const Atom *a)
+{
+    Look *l = context;
+    if (a->kind >= ATOM_FLOORDIV && a->kind <= ATOM_MAX)
+        l->s.divisions += poly_any(a->a, is_variable, NULL) || poly_any(a->b, is_variable, NULL);
+    return false;
+}
+
+static bool is_data(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_EXPR;
+}
+
+static void look_at_reduce(Look *l, const Expr *e)
+{
+    Fuse *f = l->f;
+    l->s.reduces++;
+    for (uint32_t i = 0; i < e->rank; i++)
+        l->s.data_extents |= poly_any(loop_extent(f->mod->polys, e->vars[i]), is_data, NULL);
+    if (!l->p.store)
+        return;
+    if (is_product(f, &l->p, e)) {
+        l->s.product = e;
+        l->s.linear =
+            factor_is_linear(f, &l->p, e, e->b->a) && factor_is_linear(f, &l->p, e, e->b->b);
+        l->s.matrices = is_matrices(f, &l->p, e);
+        l->s.weight_loops = loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
+    }
+    LoopId v = l->p.nloops ? l->p.loops[l->p.nloops - 1]->var : 0;
+    if (v && expr_depends(f, e, v)) {
+        Strides t = {f, v, !expr_free(f, e->b)->reduces};
+        expr_walk(f->mod, e->b, test_stride, &t);
+        l->s.rows = l->s.rows && t.small;
+    }
+}
+
+static void look_at_expr(void *context, const Expr *e)
+{
+    Look *l = context;
+    if (e->kind == EX_LOAD) {
+        Index i = fuse_linear(l->f, e->buffer, e->at);
+        l->s.overflows |= poly_is_overflow(i);
+        poly_any(i, look_at_atom, l);
+    } else {
+        if (e->index)
+            poly_any(e->index, look_at_atom, l);
+        for (uint32_t i = 0; e->at && i < e->rank; i++)
+            poly_any(e->at[i], look_at_atom, l);
+    }
+    if (e->kind == EX_REDUCE)
+        look_at_reduce(l, e);
+}
+
+static void look_at_stmts(Look *l, const Stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->value)
+            expr_walk(l->f->mod, s->value, look_at_expr, l);
+        if (s->kind == S_FOR)
+            l->s.data_extents |= poly_any(loop_extent(l->f->mod->polys, s->var), is_data, NULL);
+        if (s->kind == S_STORE || s->kind == S_UPDATE) {
+            Index i = fuse_linear(l->f, s->buffer, s->at);
+            l->s.overflows |= poly_is_overflow(i);
+            poly_any(i, look_at_atom, l);
+        }
+        look_at_stmts(l, s->body);
+        look_at_stmts(l, s->other);
+    }
+}
+
+typedef struct Always {
+    Fuse *f;
+    VEC(const Expr *) found;
+} Always;
+
+// Reductions of e that stand under no guard and in no index.
+static void find_always(Always *a, const Expr *e)
+{
+    if (!expr_free(a->f, e)->reduces)
+        return;
+    if (e->kind == EX_REDUCE) {
+        for (uint32_t i = 0; i < a->found.len; i++)
+            if (a->found.at[i] == e)
+                return;
+        vec_push(a->f->arena, &a->found, e);
+        return;
+    }
+    bool lazy = e->kind == EX_SELECT || (e->kind == EX_BINARY && e->dtype == DT_BOOL);
+    if (e->a)
+        find_always(a, e->a);
+    if (e->b && !lazy)
+        find_always(a, e->b);
+}
+
+Shape shape_of(Fuse *f, const Stmt *body)
+{
+    Look l = {.f = f, .p = point_of(body)};
+    l.s.point = l.p.store != NULL;
+    l.s.rows = l.s.point;
+    look_at_stmts(&l, body);
+    Always a = {.f = f};
+    if (l.p.store)
+        find_always(&a, l.p.store->value);
+    l.s.always = a.found.len == l.s.reduces;
+    return l.s;
+}

@@ -1,0 +1,46 @@
+#include "codegen/kernel_pass.h"
+#include "codegen/fuse.h"
+#include "codegen/printer.h"
+#include "ir/lower.h"
+
+#define PASS(pass, text, ...)
+#define KERNEL_PASS(pass, text, ...) static bool pass_##pass(Model *m, PassContext *c);
+#include "passes/passes.def"
+#undef KERNEL_PASS
+
+const Pass kernel_passes[] = {
+#define KERNEL_PASS(pass, text, ...) {.name = #pass, .doc = text, .run = pass_##pass, __VA_ARGS__},
+#include "passes/passes.def"
+#undef KERNEL_PASS
+#undef PASS
+    {.name = NULL},
+};
+
+const Pass *any_pass_find(Str name)
+{
+    for (const Pass *p = kernel_passes; p->name; p++)
+        if (str_is(name, p->name))
+            return p;
+    return pass_find(name);
+}
+
+static bool pass_lower(Model *m, PassContext *c)
+{
+    m->kernels = lower_model(m, c->diags);
+    return m->kernels && !c->diags->errors;
+}
+
+static bool pass_fuse(Model *m, PassContext *c)
+{
+    FuseReport report;
+    fuse_module(m->kernels, c->on_device ? &fuse_target_cuda : &fuse_target_cpu,
+                c->fused ? c->fused : &report);
+    return true;
+}
+
+static bool pass_legalize(Model *m, PassContext *c)
+{
+    (void)c;
+    legalize_module(m->kernels);
+    return true;
+}

@@ -1,0 +1,120 @@
+// Printing what was inferred of a value: " : f32[N,16,8] @"cpu"".
+
+#include "ir/text_print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_dim(Text *t, Index i);
+
+// Dims that programs find are called by what they are; of those with one name all but the first
+// get their number too.
+static Str distinct_name(Text *t, DimId d)
+{
+    Str name = dim_name(t->m->polys, d);
+    for (DimId k = t->named_dims + 1; k <= dim_count(t->m->polys); k++) {
+        bool added;
+        uint32_t *first = map_put(&t->dims, dim_name(t->m->polys, k), &added);
+        *first = added ? k : *first;
+        t->named_dims = k;
+    }
+    uint32_t *first = map_get(&t->dims, name);
+    if (name.len && first && *first == d)
+        return name;
+    return str_printf(t->m->arena, "%.*s?%u", STR_ARG(name), d);
+}
+
+static void print_dim_atom(Text *t, const Atom *a)
+{
+    static const char *const words[] = {
+        [ATOM_FLOORDIV] = "div", [ATOM_MOD] = "mod", [ATOM_MIN] = "min", [ATOM_MAX] = "max"};
+    if (a->kind == ATOM_DIM) {
+        text_name(t, distinct_name(t, a->var));
+        return;
+    }
+    buf_printf(t->out, "%s(", words[a->kind]);
+    print_dim(t, a->a);
+    buf_printf(t->out, ", ");
+    print_dim(t, a->b);
+    buf_char(t->out, ')');
+}
+
+// Terms in the order of their text, the constant last: whatever order they were made in.
+static int compare_strs(const void *a, const void *b)
+{
+    return str_cmp(*(const Str *)a, *(const Str *)b);
+}
+
+static Str term_text(Text *t, const Term *term)
+{
+    Buf b = {0}, *out = t->out;
+    Str *atoms = NEWS(t->m->arena, Str, term->natoms);
+    for (uint32_t k = 0; k < term->natoms; k++) {
+        Buf atom = {0};
+        t->out = &atom;
+        print_dim_atom(t, term->atoms[k]);
+        atoms[k] = str_copy(t->m->arena, (Str){atom.at, atom.len});
+        buf_free(&atom);
+    }
+    qsort(atoms, term->natoms, sizeof *atoms, compare_strs);
+    for (uint32_t k = 0; k < term->natoms; k++)
+        buf_printf(&b, "%s%.*s", k ? "*" : "", STR_ARG(atoms[k]));
+    Str text = str_copy(t->m->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    t->out = out;
+    return text;
+}
+
+typedef struct TermText {
+    Str text;
+    int64_t coeff;
+} TermText;
+
+static int compare_term_texts(const void *a, const void *b)
+{
+    const TermText *x = a, *y = b;
+    if (!x->text.len || !y->text.len)
+        return x->text.len ? -1 : y->text.len ? 1 : 0;
+    return str_cmp(x->text, y->text);
+}
+
+static void print_dim(Text *t, Index i)
+{
+    TermText *terms = NEWS(t->m->arena, TermText, i->nterms);
+    for (uint32_t n = 0; n < i->nterms; n++)
+        terms[n] = (TermText){term_text(t, &i->terms[n]), i->terms[n].coeff};
+    qsort(terms, i->nterms, sizeof *terms, compare_term_texts);
+    if (i->nterms == 0)
+        buf_char(t->out, '0');
+    for (uint32_t n = 0; n < i->nterms; n++) {
+        bool number = terms[n].coeff != 1 || terms[n].text.len == 0;
+        buf_printf(t->out, "%s", n && (terms[n].coeff > 0 || !number) ? " + " : n ? " " : "");
+        if (number)
+            buf_printf(t->out, "%" PRId64 "%s", terms[n].coeff, terms[n].text.len ? "*" : "");
+        buf_str(t->out, terms[n].text);
+    }
+}
+
+// " : f32[N,16,8] @cpu"
+void text_inferred(Text *t, ValueId id)
+{
+    const Value *v = value_at(t->m, id);
+    if (!t->types || t->form != TEXT_CIR || v->kind != TYPE_TENSOR || v->dtype == DT_NONE)
+        return;
+    buf_printf(t->out, " : %s", dtype_info(v->dtype)->abbrev);
+    if (v->rank < 0)
+        buf_printf(t->out, "[*]");
+    if (v->rank > 0)
+        buf_char(t->out, '[');
+    for (int32_t i = 0; i < v->rank; i++) {
+        buf_printf(t->out, "%s", i ? "," : "");
+        print_dim(t, v->dims[i]);
+    }
+    if (v->rank > 0)
+        buf_char(t->out, ']');
+    if (v->device && v->device < t->m->devices.len) {
+        buf_printf(t->out, " @");
+        text_quoted(t, t->m->devices.at[v->device]);
+    }
+}
