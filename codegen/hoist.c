@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 16 };
 
-// ---- reductions of their own -------------------------------------------------------------------
+// ---- reductions of their own ------------------------------------------------------------------
 
 typedef struct Search {
     Fuse *f;
@@ -178,8 +178,7 @@ void hoist_reductions(Fuse *f)
     f->mod->steps = part_steps(f, f->mod->steps);
 }
 
-// ---- values shared between a row and its reduction
-// -----------------------------------------------
+// ---- values shared between a row and its reduction --------------------------------------------
 
 typedef struct Share {
     Fuse *f;

@@ -385,6 +385,9 @@ static void print_text(const LintRun *r)
         buf_printf(&out,
                    "%u constants retyped, %u casts and %u transfers inserted, lower bound %u\n",
                    r->repair.retyped, r->repair.casts, r->repair.transfers, r->repair.lower_bound);
+    if (r->fix && r->repair.retargeted)
+        buf_printf(&out, "%u Casts given another target, or deleted where they had become idle\n",
+                   r->repair.retargeted);
     if (!tool_style.quiet)
         buf_printf(&out, "%u errors, %u warnings\n", r->counts[SEV_ERROR], r->counts[SEV_WARNING]);
     fwrite(out.at ? out.at : "", 1, out.len, stdout);

@@ -248,7 +248,7 @@ typedef struct Sources {
     VEC(ValueId) stored; // constants, stored in the other dtype
     VEC(ValueId) undone; // Casts from the other dtype: deleted
     VEC(ValueId) turned; // Casts from elsewhere: they give the other dtype
-    bool computed;       // an input, or what a node makes: it takes a Cast
+    uint32_t computed;   // inputs, and what nodes make: they take a Cast
 } Sources;
 
 static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
@@ -261,7 +261,7 @@ static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
         else
             vec_push(l->arena, &s->turned, v);
     } else {
-        s->computed = true;
+        s->computed++;
     }
 }
 
@@ -370,8 +370,9 @@ static void offer_retyping(Lint *l, Diag *d, const Origin *o, const Sources *s, 
 }
 
 // What mends it, and its price.
-static void offer_fix(Lint *l, Diag *d, const Origin *o, DType have, DType want)
+static void offer_fix(Lint *l, Diag *d, const Origin *o, ValueId culprit, DType want)
 {
+    DType have = tensor_dtype(l->m, culprit);
     Sources s = {0};
     sort_source(l, &s, o->value, want);
     for (uint32_t i = 0; i < o->others.len; i++)
@@ -380,10 +381,12 @@ static void offer_fix(Lint *l, Diag *d, const Origin *o, DType have, DType want)
         offer_retyping(l, d, o, &s, have, want);
         return;
     }
-    const char *kind = origin_kind(l->m, o->value);
-    Str where = value_at(l->m, o->value)->def == DEF_NODE
-                    ? lint_short(l, value_at(l->m, o->value)->node)
-                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, o->value)));
+    // Of several sources one Cast serves where they have met.
+    ValueId at = s.computed > 1 ? culprit : o->value;
+    const char *kind = origin_kind(l->m, at);
+    Str where = value_at(l->m, at)->def == DEF_NODE
+                    ? lint_short(l, value_at(l->m, at)->node)
+                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, at)));
     Fix *f = diag_fix(l->diags, d, widens(have, want),
                       "insert 1 Cast to %s right after %.*s, shared by all its uses",
                       dtype_name(want), STR_ARG(where));
@@ -425,7 +428,7 @@ static Diag *report_conflict(Lint *l, const Conflict *c, const Origin *o)
     note_path(l, d, o, c->node);
     if (dtype_is_float(want))
         note_side(l, d, want);
-    offer_fix(l, d, o, have, want);
+    offer_fix(l, d, o, culprit, want);
     help_frameworks(l, d, n);
     return d;
 }
