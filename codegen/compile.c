@@ -1,5 +1,6 @@
 // The back end as a script: lower, plan, print, call the C compiler, put the result in its place.
 
+#include "codegen/check_bounds.h"
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "codegen/cuda/cuda.h"
@@ -92,6 +93,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     if (o->device == ON_CUDA)
         cuda_split_products(mod);
+    check_bounds(mod);
     report->nkernels = mod->nkernels;
     return mod;
 }

@@ -476,7 +476,8 @@ bool node_is(const Node *n, const char *op); // of the standard domain
 void graph_insert_before(Model *m, NodeId anchor, NodeId fresh);
 void graph_insert_first(Model *m, GraphId g, NodeId fresh);
 void graph_append(Model *m, GraphId g, NodeId fresh);
-void graph_remove(Model *m, NodeId n); // marks it dead
+void graph_remove(Model *m, NodeId n);      // marks it dead
+bool graph_live(const Model *m, GraphId g); // is no node around it removed?
 // Puts the nodes of every graph in order of execution, otherwise as they stood. A graph with a
 // cycle is left as it is: false then.
 bool model_sort(Model *m, Arena *scratch);
