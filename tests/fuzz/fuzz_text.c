@@ -1,5 +1,7 @@
 // libFuzzer target: read the textual form, kernels included; what is read prints, reads back, and
-// prints the same again; kernels that hold still do when they are legal.
+// prints the same again; kernels that hold still do when they are
+// fused and legal.
+#include "codegen/fuse.h"
 #include "codegen/printer.h"
 #include "ir/kernel.h"
 #include "ir/text.h"
@@ -41,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort(); // what is printed must come back as it is
         Str error = STR_NONE;
         if (m->kernels) {
+            FuseReport fused;
+            fuse_module(m->kernels, &fuse_target_cpu, &fused);
             legalize_module(m->kernels);
             if (!module_verify(m->kernels, &error))
                 abort();
