@@ -51,7 +51,8 @@ bool fresh = true; // no graph ran since a thread took the context
 
 void run_graph(CUgraphExec exec)
 {
-    // A run begins with its inputs or with its context; graphs after that, of the same run, read what it wrote.
+    // A run begins with its inputs or with its context; graphs after that, of the same run, read
+    // what it wrote.
     bool begins = exec->copies_in || fresh;
     fresh = false;
     if (settings.poison == "always" || (settings.poison == "runs" && begins))

@@ -1,6 +1,7 @@
-/* driver.c: runs jobs from stdin, one process for all of them: "number TAB data set TAB folder of outputs". Prints
- * "number TAB status" after each. Ends after a job that fails, as what a fault left on the device is not to be
- * trusted; whoever gave the jobs starts another driver with the rest. */
+/* driver.c: runs jobs from stdin, one process for all of them: "number TAB data set TAB folder of
+ * outputs". Prints "number TAB status" after each. Ends after a job that fails, as what a fault
+ * left on the device is not to be trusted; whoever gave the jobs starts another driver with the
+ * rest. */
 #include "cameo_main.h"
 
 #include <dlfcn.h>
@@ -29,8 +30,14 @@ static void hold_context(void)
 static int run_job(int number, char *set, char *out, int stdout_copy)
 {
     char path[4096];
-    char *argv[] = {(char *)"case", (char *)"--inputs-from", set, (char *)"-o", out,
-                    (char *)"--format", (char *)"pb", NULL};
+    char *argv[] = {(char *)"case",
+                    (char *)"--inputs-from",
+                    set,
+                    (char *)"-o",
+                    out,
+                    (char *)"--format",
+                    (char *)"pb",
+                    NULL};
     snprintf(path, sizeof path, "%s/log", out);
     int log = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0666);
     if (log < 0)
@@ -51,7 +58,8 @@ int main(void)
     int status = 0, stdout_copy = dup(1);
     hold_context();
     while (status == 0 && fgets(line, sizeof line, stdin)) {
-        char *number = strtok(line, "\t\n"), *set = strtok(NULL, "\t\n"), *out = strtok(NULL, "\t\n");
+        char *number = strtok(line, "\t\n"), *set = strtok(NULL, "\t\n"),
+             *out = strtok(NULL, "\t\n");
         if (!out || atoi(number) < 0 || atoi(number) >= case_count)
             return 98;
         status = run_job(atoi(number), set, out, stdout_copy);

@@ -1,6 +1,6 @@
 // EXPECT: shuffle from a lane that takes no part
 // RUN: 1 32 0 28 7 28
-// Sums eight numbers by shuffles; broken: half of the warp takes part, and reads from the other half.
+// Sums eight numbers by shuffles; broken: half of the warp takes part, and reads the other half.
 extern "C" __global__ void k(const int *x, int *y, int n)
 {
     int i = (int)threadIdx.x, v = i < 8 && i < n ? x[i] : 0;
