@@ -7,7 +7,6 @@
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
-#include "ir/infer.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
 #include "passes/pass.h"
@@ -56,6 +55,8 @@ static bool run_kernel_passes(Model *m, const CompileOptions *o, PassContext *c)
             return false;
         if (!pass_run(p, m, c))
             return false;
+        if (o->device == ON_CUDA && p->gives & FACT_LOWERED)
+            cuda_place_kernels(m->kernels);
     }
     return true;
 }

@@ -128,7 +128,8 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
     Fuse *f = &x->f;
     const Place *c = at(x, reader), *p = at(x, t->producer);
     BufferId b = t->p.store->buffer;
-    if (!places_in_order(x->places, t->producer, reader) ||
+    if (c->step->kernel->on_host != p->step->kernel->on_host ||
+        !places_in_order(x->places, t->producer, reader) ||
         places_change_between(x->places, t->producer, reader) || place_disturbs(c, p) ||
         (places_loop_between(x->places, t->producer, reader) && p->work > 0))
         return false;

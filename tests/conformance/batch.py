@@ -102,9 +102,8 @@ class Target:
 
     def __init__(self, options, root, work):
         self.options, self.root, self.work = options, root, work
-        self.flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1",
-                      "-march=native", "-fno-math-errno", "-fno-trapping-math",
-                      "-I", str(root / "runtime")]
+        self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", options.optimize, "-march=native",
+                      "-fno-math-errno", "-fno-trapping-math", "-I", str(root / "runtime")]
         self.env = dict(os.environ)
         if options.sanitize:
             # Inlined into one another, the instrumented kernels of a network take minutes to compile.
@@ -127,7 +126,7 @@ class Target:
 
     def link_command(self, objects, out):
         blas = ["-lopenblas"] if self.options.gemm == "openblas" else []
-        return [self.options.compiler, *self.flags, *objects, "-o", out, *blas, "-lm"]
+        return [self.options.compiler, *self.flags, "-D_GNU_SOURCE", *objects, "-o", out, *blas, "-lm"]
 
     def compile_unit(self, cases, name):
         """One unit of these cases: None, or what the compiler said."""

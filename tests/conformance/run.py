@@ -87,6 +87,7 @@ def arguments():
     p.add_argument("--unit", type=int, default=250, help="cases to a translation unit")
     p.add_argument("--limit", type=int, help="seconds a data set may take (default 120; 1200 with --sanitize)")
     p.add_argument("--compiler", default="gcc")
+    p.add_argument("--optimize", default="-O1", help="for the C compiler, as in --optimize=-O3")
     p.add_argument("--sanitize", action="store_true", help="AddressSanitizer and UndefinedBehaviorSanitizer")
     p.add_argument("--gemm", choices=["auto", "packed", "openblas", "loops"])
     p.add_argument("--checked", action="store_true", help="cuda: every access of the emulated kernels is checked")
