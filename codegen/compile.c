@@ -1,12 +1,12 @@
 // The back end as a script: lower, plan, print, call the C compiler, put the result in its place.
 
+#include "codegen/check_bounds.h"
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "codegen/cuda/cuda.h"
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
-#include "ir/infer.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
 #include "passes/pass.h"
@@ -55,6 +55,8 @@ static bool run_kernel_passes(Model *m, const CompileOptions *o, PassContext *c)
             return false;
         if (!pass_run(p, m, c))
             return false;
+        if (o->device == ON_CUDA && p->gives & FACT_LOWERED)
+            cuda_place_kernels(m->kernels);
     }
     return true;
 }
@@ -91,6 +93,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     if (o->device == ON_CUDA)
         cuda_split_products(mod);
+    check_bounds(mod);
     report->nkernels = mod->nkernels;
     return mod;
 }

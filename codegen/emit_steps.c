@@ -27,12 +27,16 @@ static void add_steps(StepPrinter *s, const Step *step)
     Module *mod = s->p->mod;
     for (; step; step = step->next) {
         if (step->kernel) {
-            KernelUses u = printer_kernel_uses(s->kernels, step->kernel);
-            for (BufferId b = 1; b < mod->buffers.len; b++)
+            bool on_host = step->kernel->on_host;
+            KernelUses u = printer_kernel_uses(on_host ? s->p : s->kernels, step->kernel);
+            for (BufferId b = 1; b < mod->buffers.len; b++) {
                 s->all.buffers[b] |= u.buffers[b];
+                s->beside.buffers[b] |= on_host ? u.buffers[b] : 0;
+                s->device.buffers[b] |= on_host ? 0 : u.buffers[b];
+            }
             for (DimId d = 1; d <= dim_count(mod->polys); d++)
                 s->all.dims[d] |= u.dims[d];
-            if (s->target->launch_size)
+            if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
         uses_add_index(mod, &s->host, step->value);
@@ -50,6 +54,8 @@ static void add_all(StepPrinter *s)
     s->all.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
     s->all.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
     s->host.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
+    s->beside.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
+    s->device.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
     s->host.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
     add_steps(s, mod->steps);
     for (DimId d = 1; d <= dim_count(mod->polys); d++)

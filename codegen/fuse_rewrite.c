@@ -36,7 +36,7 @@ void stmts_walk(Fuse *f, const Stmt *s, void (*visit)(void *context, const Expr 
     }
 }
 
-// ---- inlining ----------------------------------------------------------------------------------
+// ---- inlining ---------------------------------------------------------------------------------
 
 typedef struct Inline {
     Fuse *f;
@@ -75,7 +75,7 @@ Stmt *inline_point(Fuse *f, const Stmt *body, const Point *p, const LoopId *vars
     return stmts_map(f, body, &x.map);
 }
 
-// ---- splitting ---------------------------------------------------------------------------------
+// ---- splitting --------------------------------------------------------------------------------
 
 typedef struct Split {
     Fuse *f;

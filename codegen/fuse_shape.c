@@ -51,7 +51,7 @@ Index fuse_linear(Fuse *f, BufferId b, const Index *at)
     return sum;
 }
 
-// ---- contractions ------------------------------------------------------------------------------
+// ---- contractions -----------------------------------------------------------------------------
 
 // The load that a factor is: "cast(load) - zero_point".
 static const Expr *factor_load(const Expr *e)
@@ -109,7 +109,7 @@ bool kernel_multiplies(Fuse *f, const Stmt *body, BufferId b)
     return m.found;
 }
 
-// ---- strides -----------------------------------------------------------------------------------
+// ---- strides ----------------------------------------------------------------------------------
 
 typedef struct Next {
     Fuse *f;
@@ -157,7 +157,7 @@ static void test_stride(void *context, const Expr *e)
         s->small = stride_is(s->f, e, s->v, 2);
 }
 
-// ---- matrices ----------------------------------------------------------------------------------
+// ---- matrices ---------------------------------------------------------------------------------
 
 static bool is_linear(Fuse *f, const Point *p, const Expr *sum, Index i)
 {
@@ -226,8 +226,7 @@ static uint32_t loops_of_weight(Fuse *f, const Point *p, const Expr *e)
     return n;
 }
 
-// ---- the shape of a kernel
-// -----------------------------------------------------------------------
+// ---- the shape of a kernel --------------------------------------------------------------------
 
 typedef struct Look {
     Fuse *f;

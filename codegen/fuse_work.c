@@ -9,7 +9,7 @@
 
 enum { MATHEMATICS = 3 }; // of exp, log, erf: what they cost beside an addition
 
-// ---- facts -------------------------------------------------------------------------------------
+// ---- facts ------------------------------------------------------------------------------------
 
 typedef struct LoopSet {
     Fuse *f;
@@ -109,7 +109,7 @@ bool index_depends(Fuse *f, Index i, LoopId v)
     return poly_any(i, atom_depends, &d);
 }
 
-// ---- sizes -------------------------------------------------------------------------------------
+// ---- sizes ------------------------------------------------------------------------------------
 
 // A loop variable counts as the middle of its range.
 static int64_t value_of(void *context, const Atom *a)
@@ -127,7 +127,7 @@ double fuse_eval(Fuse *f, Index i)
     return v > 0 ? (double)v : 0;
 }
 
-// ---- work --------------------------------------------------------------------------------------
+// ---- work -------------------------------------------------------------------------------------
 
 typedef struct Level {
     double times;         // how often its body runs

@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 16 };
 
-// ---- reductions of their own -------------------------------------------------------------------
+// ---- reductions of their own ------------------------------------------------------------------
 
 typedef struct Search {
     Fuse *f;
@@ -114,6 +114,7 @@ static Step *reduce_step(Fuse *f, const Step *s, const Point *p, const Expr *e, 
     Step *step = NEW(mod->arena, Step);
     Kernel *k = NEW(mod->arena, Kernel);
     *k = (Kernel){.id = mod->nkernels++, .name = s->kernel->name, .node = s->kernel->node};
+    k->on_host = s->kernel->on_host;
     for (uint32_t i = 0; i < s->kernel->fused.len; i++)
         vec_push(mod->arena, &k->fused, s->kernel->fused.at[i]);
     *step = (Step){.kind = STEP_KERNEL, .node = s->node, .kernel = k};
@@ -178,8 +179,7 @@ void hoist_reductions(Fuse *f)
     f->mod->steps = part_steps(f, f->mod->steps);
 }
 
-// ---- values shared between a row and its reduction
-// -----------------------------------------------
+// ---- values shared between a row and its reduction --------------------------------------------
 
 typedef struct Share {
     Fuse *f;

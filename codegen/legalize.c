@@ -12,11 +12,18 @@
 typedef struct Legalize {
     Module *mod;
     ExprMap map;
+    const Expr **done; // by id of an expression of before: what it became
+    uint32_t ndone;
 } Legalize;
 
+// Once for each expression, however often it is shared.
 static const Expr *legal(Legalize *l, const Expr *e)
 {
-    return expr_map(l->mod, e, &l->map);
+    if (e->id >= l->ndone)
+        return expr_map(l->mod, e, &l->map);
+    if (!l->done[e->id])
+        l->done[e->id] = expr_map(l->mod, e, &l->map);
+    return l->done[e->id];
 }
 
 static const Expr *widened(Legalize *l, const Expr *e)
@@ -118,7 +125,11 @@ void legalize_module(Module *mod)
         small |= dtype_is_small_float(buffer_at(mod, b)->dtype);
     if (!small)
         return;
-    Legalize l = {.mod = mod};
+    Legalize l = {.mod = mod, .ndone = mod->nexprs};
     l.map = (ExprMap){&l, legal_node, NULL};
+    l.done = calloc(l.ndone + 1u, sizeof *l.done);
+    if (!l.done)
+        abort();
     legal_steps(&l, mod->steps);
+    free(l.done);
 }

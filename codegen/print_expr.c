@@ -316,6 +316,9 @@ static const char *print_unary(Printer *p, const Expr *e)
         return dtype_is_float(t) ? text(p, "cameo_%s_%s(%s)", e->op == U_ISNAN ? "isnan" : "isinf",
                                         dtype_suffix(t), a)
                                  : "0";
+    bool vector = p->dialect->rows && t == DT_F32;
+    if (vector && (e->op == U_EXP || e->op == U_TANH || e->op == U_ERF))
+        return text(p, "cameo_%s_f32(%s)", unary_function[e->op], a);
     if (dtype_is_float(t))
         return e->op == U_NEG
                    ? text(p, "(-%s)", a)

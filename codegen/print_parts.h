@@ -48,6 +48,12 @@ void nest_end(Printer *p, Bounds *b);
 // i = *factor * v + (what is free of v), or false (codegen/cpu/rows.c).
 bool factor_of(Printer *p, Index i, LoopId v, Index *factor);
 
+// ---- lanes (codegen/cpu/lanes.c)
+// ----------------------------------------------------------------- Prints a reduction into
+// variable t`t`, which holds its neutral element, in lanes; false: it does not run along
+// neighbouring elements, and nothing was printed.
+bool lanes_print(Printer *p, const Expr *e, uint32_t t);
+
 // ---- rows (codegen/cpu/rows.c) ----------------------------------------------------------------
 // Is `loop` one with the loop inside it, as far as all indices can tell? Then it counts as 0 and
 // the inner one runs over both, until rows_restore.

@@ -284,7 +284,8 @@ const char *print_reduce(Printer *p, const Expr *e)
         print_line(p, "%s best%u = 0;", type_of_value(p, e->b->dtype), t);
     bool group = p->together, together = group && any_order(e);
     p->together = false;
-    print_reduce_loops(p, e, t, together);
+    if (!lanes_print(p, e, t))
+        print_reduce_loops(p, e, t, together);
     p->together = group;
     if (together) {
         static const char *const names[] = {"add", "mul", "max", "min", "min", "max"};

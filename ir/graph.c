@@ -229,8 +229,7 @@ void graph_walk(const Model *m, GraphId g, void (*visit)(void *context, NodeId n
     }
 }
 
-// Is no node around this graph removed?
-static bool graph_live(const Model *m, GraphId g)
+bool graph_live(const Model *m, GraphId g)
 {
     while (g && graph_at(m, g)->owner) {
         if (node_at(m, graph_at(m, g)->owner)->dead)

@@ -424,6 +424,9 @@ typedef struct Model {
     VEC(Node) nodes;
     VEC(Graph) graphs;
     DType dominant; // the model's own float dtype (ir/infer.c); DT_NONE without weights
+    // By value, `ngiven` of them: types that no rule can tell, as of what calls give; NULL: none.
+    const struct Type *const *given;
+    uint32_t ngiven;
     const struct Config *config; // what cameo.yaml says (passes/config.h); NULL: nothing
     Map dim_params;              // name of a declared dim -> DimId
     Map data_dims;               // (value, k) -> DimId
@@ -461,8 +464,8 @@ DeviceId device_id(Model *m, Str name); // "cpu" or "" or "host" is 1
 int64_t opset_of(const Model *m, const Node *n);
 bool is_standard_domain(Str domain); // "", "ai.onnx"
 
-// Is the value an initializer that no caller replaces? Before IR version 4 every initializer had to
-// be listed as an input as well, and was a weight all the same.
+// Is the value an initializer that no caller replaces? Before IR version 4 every initializer had
+// to be listed as an input as well, and was a weight all the same.
 bool value_is_weight(const Model *m, ValueId v);
 
 // Attributes by name; NULL if absent.
@@ -473,7 +476,8 @@ bool node_is(const Node *n, const char *op); // of the standard domain
 void graph_insert_before(Model *m, NodeId anchor, NodeId fresh);
 void graph_insert_first(Model *m, GraphId g, NodeId fresh);
 void graph_append(Model *m, GraphId g, NodeId fresh);
-void graph_remove(Model *m, NodeId n); // marks it dead
+void graph_remove(Model *m, NodeId n);      // marks it dead
+bool graph_live(const Model *m, GraphId g); // is no node around it removed?
 // Puts the nodes of every graph in order of execution, otherwise as they stood. A graph with a
 // cycle is left as it is: false then.
 bool model_sort(Model *m, Arena *scratch);

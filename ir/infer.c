@@ -662,7 +662,7 @@ static void report_failing(Model *m, Diags *diags)
 static void note_declarations(Model *m)
 {
     for (ValueId v = 1; v < m->values.len; v++)
-        value_at(m, v)->declared = NULL;
+        value_at(m, v)->declared = v < m->ngiven ? m->given[v] : NULL;
     for (GraphId g = 1; g < m->graphs.len; g++) {
         const Graph *graph = graph_at(m, g);
         for (uint32_t i = 0; i < graph->infos.len; i++)

@@ -279,7 +279,9 @@ static void parse_dim_line(KernelParser *k)
         return;
     while (dim_count(q) + 1 < id)
         dim_new(q, STR(""), 0);
-    dim_new(q, name, least < 0 ? 0 : least);
+    // Atoms are made in the order in which a lowering makes them: passes that choose by it choose
+    // the same on text.
+    poly_dim(q, dim_new(q, name, least < 0 ? 0 : least));
 }
 
 static void parse_weight(KernelParser *k, BufferId id)

@@ -6,7 +6,7 @@
 
 // Text may name ids up to this, nest to this depth, and share expressions to this height: tables
 // and recursion stay small whatever it says.
-enum { KERNEL_MAX_IDS = 1 << 20, KERNEL_MAX_DEPTH = 400, KERNEL_MAX_HEIGHT = 2000 };
+enum { KERNEL_MAX_IDS = 1 << 20, KERNEL_MAX_DEPTH = 1500, KERNEL_MAX_HEIGHT = 2000 };
 
 typedef struct LocalInfo {
     DType dtype; // DT_NONE: not defined

@@ -59,10 +59,12 @@ LoopId parse_loop_binder(KernelParser *k)
     Index extent = parse_index(k);
     if (p->failed)
         return v;
-    if (v > loop_count(q) || !loop_extent(q, v))
+    if (v > loop_count(q) || !loop_extent(q, v)) {
         loop_define(q, v, extent);
-    else if (loop_extent(q, v) != extent)
+        poly_loop(q, v);
+    } else if (loop_extent(q, v) != extent) {
         parse_fail(p, "the loop variable has another extent elsewhere; before this");
+    }
     return v;
 }
 

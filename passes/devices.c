@@ -208,8 +208,10 @@ static void place_results(void *context, NodeId id)
     DeviceId device = n->device;
     if (device)
         why = n->why_device;
-    else if (!is_shape_arithmetic(m, n) && (why.from = followed(m, id)))
+    else if (!is_shape_arithmetic(m, n) && (why.from = followed(m, id))) {
         device = device_of_value(m, why.from);
+        why.node = device_origin(m, why.from);
+    }
     for (uint32_t o = 0; o < n->nout; o++) {
         Value *v = n->out[o] ? value_at(m, n->out[o]) : NULL;
         if (!v || !device || is_control(n))
@@ -233,7 +235,7 @@ static void place_control(Model *m, NodeId id)
             if (!v || v->device || !device_of_value(m, from))
                 continue;
             v->device = device_of_value(m, from);
-            v->why_device = (Why){.kind = WHY_BRANCH, .node = id, .from = from};
+            v->why_device = (Why){.kind = WHY_BRANCH, .node = device_origin(m, from), .from = from};
         }
     }
 }
@@ -276,16 +278,10 @@ static bool is_explicit(const Model *m, NodeId n)
 
 NodeId device_origin(Model *m, ValueId v)
 {
-    NodeId n = 0;
-    for (uint32_t steps = 0; v && steps < m->values.len; steps++) {
-        const Value *at = value_at(m, v);
-        n = at->def == DEF_NODE ? at->node : 0;
-        bool follows = at->why_device.kind == WHY_OPERAND || at->why_device.kind == WHY_BRANCH;
-        if (!follows || at->why_device.from == v)
-            return n;
-        v = at->why_device.from;
-    }
-    return n;
+    const Value *at = value_at(m, v);
+    return at->why_device.kind != WHY_NONE ? at->why_device.node
+           : at->def == DEF_NODE           ? at->node
+                                           : 0;
 }
 
 bool device_matters(const Model *m, NodeId id, uint32_t operand)

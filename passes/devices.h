@@ -12,8 +12,9 @@
 
 enum { DEVICE_HOST = 1 };
 
-// Fills Node.device and Value.device, each with its why_device, by m->config. Types have to be
-// inferred. Node.device stays 0 for free nodes; Value.device is 0 for what lies anywhere.
+// Fills Node.device and Value.device, each with its why_device (of a value that follows another,
+// `node` is where its device begins), by m->config. Types have to be inferred. Node.device stays 0
+// for free nodes; Value.device is 0 for what lies anywhere.
 void devices_place(Model *m);
 
 // The device that the node is bound to; 0: it is free. Nodes inserted since devices_place count by

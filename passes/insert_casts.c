@@ -37,15 +37,16 @@ typedef struct Mending {
     Arena *a;
     Repair *r;
     Ties *t;
-    uint32_t *parent;    // of ties that may choose, joined where a value connects them
-    TypeSet *candidates; // by root: dtypes that values of the part have
-    bool *faulty;        // by root
-    TypeSet *seen;       // by tie: dtypes of its operands as they are
-    bool *pinned;        // by tie: a Cast that is there already and serves
-    double *weight;      // by tie: elements that it reads and writes
-    uint32_t *members;   // by tie: operands and results
-    uint32_t *variable;  // by tie
-    uint32_t *value;     // by value: its number in the problem
+    uint32_t *parent;       // of ties that may choose, joined where a value connects them
+    TypeSet *candidates;    // by root: dtypes that values of the part have
+    bool *faulty;           // by root
+    TypeSet *seen;          // by tie: dtypes of its operands as they are
+    bool *pinned;           // by tie: a Cast that is there already and serves
+    double *weight;         // by tie: elements that it reads and writes
+    uint32_t *members;      // by tie: operands and results
+    uint32_t *variable;     // by tie
+    uint32_t *value;        // by value: its number in the problem
+    VEC(NodeId) retargeted; // Casts with another target than before
     Labels *l;
     TypeSet dtypes;          // that anything in the problem may take
     uint8_t label[DT_COUNT]; // by dtype: its number there
@@ -251,7 +252,7 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
     bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
                  (dtype_is_integer(c->own) && dtype_is_integer(t));
-    if (!alike || c->own == w->own || !(w->to & bit(t)) || (!w->r->unsafe && !dtype_holds(t, from)))
+    if (!alike || c->own == w->own || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
         return 0;
     return PRICE_TARGET;
 }
@@ -440,7 +441,9 @@ static bool apply_sources(Mending *w)
             w->r->retyped++;
             any = true;
         } else if (tie->kind == TIE_CAST) {
-            node_set_int(w->m, value_at(w->m, tie->value)->node, "to", chosen(w, i));
+            NodeId cast = value_at(w->m, tie->value)->node;
+            node_set_int(w->m, cast, "to", chosen(w, i));
+            vec_push(w->a, &w->retargeted, cast);
             w->r->retargeted++;
             any = true;
         }
@@ -457,6 +460,15 @@ static bool share_cast(Mending *w, Adaptors *a, ValueId v, DType t, const Use *u
     if (there)
         adaptor_redirect(a, v, node_at(w->m, there)->out[0], uses, n);
     return there != 0;
+}
+
+static void forget_info(Graph *g, ValueId v)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->infos.len; i++)
+        if (g->infos.at[i].value != v)
+            g->infos.at[n++] = g->infos.at[i];
+    g->infos.len = n;
 }
 
 static void cast_value(Mending *w, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
@@ -501,6 +513,33 @@ static bool apply_casts(Mending *w)
         }
     }
     return any;
+}
+
+// Casts that now give what they are given go, but for those that make an output of the model.
+static void drop_casts(Mending *w)
+{
+    Model *m = w->m;
+    Uses uses = w->retargeted.len ? uses_of(m, w->a) : (Uses){0};
+    for (uint32_t i = 0; i < w->retargeted.len; i++) {
+        const Node *n = node_at(m, w->retargeted.at[i]);
+        ValueId from = n->in[0], to = n->out[0];
+        uint32_t tie = from < w->t->nvalues ? w->t->maker[from] : NO_TIE;
+        bool known = tie != NO_TIE && w->variable[tie] != NO_TIE;
+        bool keeps = (known ? chosen(w, tie) : ties_dtype(m, from)) != chosen(w, w->t->maker[to]);
+        for (uint32_t k = uses.first[to]; k < uses.first[to + 1]; k++)
+            keeps |= !uses.uses[k].node && uses.uses[k].graph == m->main;
+        if (keeps)
+            continue;
+        for (uint32_t k = uses.first[to]; k < uses.first[to + 1]; k++) {
+            const Use *u = &uses.uses[k];
+            if (u->node)
+                node_at(m, u->node)->in[u->index] = from;
+            else
+                graph_at(m, u->graph)->outputs.at[u->index].value = from;
+        }
+        graph_remove(m, w->retargeted.at[i]);
+        forget_info(graph_at(m, value_at(m, to)->graph), to);
+    }
 }
 
 // ---- rounds -------------------------------------------------------------------------------------
@@ -573,6 +612,7 @@ static bool mend(Model *m, Repair *r, uint32_t round)
         labels_solve(w.l);
         any = apply_sources(&w);
         any |= apply_casts(&w);
+        drop_casts(&w);
         if (round == 0 && !w.skipped)
             r->lower_bound += least_casts(&w);
     }

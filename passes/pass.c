@@ -88,12 +88,37 @@ bool pass_run_needed(const Pass *p, Model *m, PassContext *c)
     return pass_run(p, m, c);
 }
 
+static const char *const pipeline[] = {"inline_functions", "sort_nodes", "eliminate_dead", "infer",
+                                       "fold_constants",   "sink_if",    "eliminate_dead"};
+enum { NPIPELINE = sizeof pipeline / sizeof *pipeline };
+
 bool pass_pipeline(Model *m, PassContext *c)
 {
-    static const char *const order[] = {"inline_functions", "sort_nodes", "eliminate_dead", "infer",
-                                        "fold_constants",   "sink_if",    "eliminate_dead"};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (!pass_run(pass_find(str_of(order[i])), m, c))
+    for (size_t i = 0; i < NPIPELINE; i++)
+        if (!pass_run(pass_find(str_of(pipeline[i])), m, c))
             return false;
+    return true;
+}
+
+bool pass_pipeline_to(const Pass *last, Model *m, PassContext *c)
+{
+    bool on_kernels = (last->needs | last->gives) & FACT_LOWERED, on_way = on_kernels;
+    for (size_t i = 0; i < NPIPELINE; i++)
+        on_way = on_way || str_is(str_of(last->name), pipeline[i]);
+    if (!on_way || c->facts & FACT_LOWERED) // a text of kernels has been through all before them
+        return pass_run_needed(last, m, c);
+    for (size_t i = 0; i < NPIPELINE; i++) {
+        const Pass *p = pass_find(str_of(pipeline[i]));
+        if (!pass_run(p, m, c))
+            return false;
+        if (p == last)
+            return true;
+    }
+    for (const Pass *p = c->kernel_passes; p && p->name; p++) {
+        if (!pass_run(p, m, c))
+            return false;
+        if (p == last)
+            return true;
+    }
     return true;
 }

@@ -47,6 +47,10 @@ bool pass_run_needed(const Pass *p, Model *m, PassContext *c);
 // What every program goes through before it is lowered.
 bool pass_pipeline(Model *m, PassContext *c);
 
+// As the compiler goes, up to and with the first run of `last`; a pass that is not on its way is
+// run after what it needs.
+bool pass_pipeline_to(const Pass *last, Model *m, PassContext *c);
+
 #define PASS(name, doc, ...) bool pass_##name(Model *m, PassContext *c);
 #define KERNEL_PASS(name, doc, ...)
 #include "passes/passes.def"

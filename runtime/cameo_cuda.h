@@ -43,6 +43,7 @@ typedef struct cameo_cuda_module {
     const char *const *kernels; /* names, NULL where a number is not used */
     int32_t nkernels;
     int64_t arena; /* bytes, -1: planned when sizes are known */
+    int mirrored;  /* kernels on the host have an arena like that of the device */
 } cameo_cuda_module;
 
 typedef struct cameo_pinned {
@@ -60,7 +61,7 @@ typedef struct cameo_cuda {
     int64_t arena_size;
     uint64_t *inputs, *blocks; /* device memory of each */
     int64_t *input_sizes, *block_sizes;
-    cameo_pinned *pinned_inputs, *pinned_outputs;
+    cameo_pinned *pinned_inputs, *pinned_outputs, mirror;
     cameo_record record;
     cameo_segment segments[CAMEO_CUDA_SEGMENTS];
     cameo_lt lt;
@@ -442,7 +443,28 @@ CAMEO_FN uint64_t cameo_cuda_reserve(cameo_context *c, int32_t block, int64_t by
 CAMEO_FN int cameo_cuda_arena(cameo_context *c, int64_t bytes)
 {
     cameo_cuda *g = cameo_cuda_of(c);
+    if (g->module->mirrored && cameo_cuda_pin(c, &g->mirror, bytes) != 0)
+        return -1;
     return cameo_cuda_grow(c, &g->arena, &g->arena_size, bytes, 0);
+}
+
+CAMEO_FN unsigned char *cameo_cuda_mirror(cameo_context *c)
+{
+    return (unsigned char *)cameo_cuda_of(c)->mirror.at;
+}
+
+/* A value on its way to a kernel on the host, and back, while nothing is under way. */
+CAMEO_FN int cameo_cuda_pull(cameo_context *c, uint64_t at, void *host, int64_t bytes)
+{
+    if (bytes > 0)
+        CAMEO_CU(c, cuMemcpyDtoH, host, at, (size_t)bytes);
+    return 0;
+}
+CAMEO_FN int cameo_cuda_push(cameo_context *c, uint64_t at, const void *host, int64_t bytes)
+{
+    if (bytes > 0)
+        CAMEO_CU(c, cuMemcpyHtoD, at, host, (size_t)bytes);
+    return 0;
 }
 
 /* Input i on its way to the device. */
@@ -511,6 +533,8 @@ CAMEO_FN void cameo_cuda_free(void *device)
         for (int32_t i = 0; i < g->noutputs; i++)
             if (g->pinned_outputs[i].at)
                 g->cu.cuMemFreeHost(g->pinned_outputs[i].at);
+        if (g->mirror.at)
+            g->cu.cuMemFreeHost(g->mirror.at);
         if (g->arena)
             g->cu.cuMemFree(g->arena);
         if (g->weights)

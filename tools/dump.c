@@ -10,7 +10,7 @@
 enum { DUMP_AFTER, DUMP_FORMAT, DUMP_OUT, DUMP_VALUES, DUMP_STRICT };
 
 static const ToolOption dump_options[] = {
-    [DUMP_AFTER] = {"--after", "PASS", "run this pass, and what it needs, first"},
+    [DUMP_AFTER] = {"--after", "PASS", "as the compiler has it behind this pass"},
     [DUMP_FORMAT] = {"--format", "FORM", "text (default), onnxtxt, json, dot or onnx"},
     [DUMP_OUT] = {"-o", "OUT", "the file to write (default: standard output)"},
     [DUMP_VALUES] = {"--values", NULL, "infer, and print the type of every result"},
@@ -62,7 +62,8 @@ static int run_passes(Work *w, Model *m, Diags *diags, const char *list)
         if (!pass)
             return tool_error(w->tool, EXIT_USAGE, "there is no pass %.*s (see cameo passes)",
                               (int)n, p);
-        if (!pass_run_needed(pass, m, &c))
+        bool ran = w->after ? pass_pipeline_to(pass, m, &c) : pass_run_needed(pass, m, &c);
+        if (!ran)
             return c.broken ? EXIT_BUG : EXIT_FINDINGS;
         p += n + (p[n] == ',');
     }

@@ -124,21 +124,26 @@ static const char *fixed_path(LintRun *r, const char *path)
     return str_printf(r->arena, "%.*s.fixed.onnx", n, path).at;
 }
 
-static int write_model(LintRun *r, const Model *m, const char *path, const char *source)
+static bool print_model(const Model *m, const char *path, Buf *bytes, Str *error)
 {
-    Buf bytes = {0};
-    Str error;
-    bool ok = true;
+    if (!str_ends(str_of(path), ".cir") && !str_ends(str_of(path), ".onnxtxt"))
+        return export_onnx(m, bytes, error);
+    Dropped lost = {0};
+    text_print(m, str_ends(str_of(path), ".cir") ? TEXT_CIR : TEXT_PLAIN, false, bytes, &lost);
+    for (uint32_t i = 0; i < lost.len; i++)
+        fprintf(stderr, "left out: %.*s\n", STR_ARG(lost.at[i]));
+    return true;
+}
+
+static int write_bytes(LintRun *r, const Buf *bytes, const char *path, const char *source)
+{
+    Str error = STR_NONE;
     if (!r->in_place && file_same(path, source))
         return tool_error(r->tool, EXIT_USAGE, "%s is the input; say --in-place to overwrite it",
                           path);
-    if (str_ends(str_of(path), ".cir") || str_ends(str_of(path), ".onnxtxt"))
-        text_print(m, str_ends(str_of(path), ".cir") ? TEXT_CIR : TEXT_PLAIN, false, &bytes, NULL);
-    else
-        ok = export_onnx(m, &bytes, &error);
-    ok = ok && file_write(path, bytes.at ? bytes.at : "", bytes.len, 0644, &error, r->arena);
-    buf_free(&bytes);
-    return ok ? EXIT_CLEAN : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
+    if (!file_write(path, bytes->at ? bytes->at : "", bytes->len, 0644, &error, r->arena))
+        return tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
+    return EXIT_CLEAN;
 }
 
 static Str key_of(LintRun *r, const Diag *d)
@@ -146,29 +151,81 @@ static Str key_of(LintRun *r, const Diag *d)
     return str_printf(r->arena, "%s %.*s", d->rule, STR_ARG(d->path));
 }
 
-// Repairs, lints again, and sorts the findings into those that are gone and those that stay.
-static bool repair(LintRun *r, Model *m, Diags *diags)
-{
+// ---- repair
+// --------------------------------------------------------------------------------------
+
+typedef struct Attempt {
+    Repair done;
+    Buf bytes; // the repaired model, as the file is going to hold it; empty: nothing changed
     Diags after;
-    r->repair.unsafe = r->unsafe;
-    bool changed = insert_casts(m, &r->repair);
-    changed |= insert_transfers(m, &r->repair);
-    diags_init(&after, r->arena, diags->file);
-    lint_model(m, &after, r->select, r->ignore);
-    Map left = {.arena = r->arena};
-    for (uint32_t i = 0; i < after.all.len; i++)
-        map_put(&left, key_of(r, after.all.at[i]), NULL);
-    for (uint32_t i = 0; i < diags->all.len; i++) {
-        bool stays = !changed || map_get(&left, key_of(r, diags->all.at[i]));
-        diags->all.at[i]->fixed = !stays;
-        if (!stays)
-            vec_push(r->arena, &r->fixed, diags->all.at[i]);
-    }
-    *diags = after;
-    return changed;
+    bool changed, printed;
+    Str error;
+} Attempt;
+
+// Repairs an inferred model, keeps it as bytes, lints again.
+static void attempt(LintRun *r, Model *m, const char *path, const char *out, Attempt *a)
+{
+    *a = (Attempt){.done = {.unsafe = r->unsafe}};
+    a->changed = insert_casts(m, &a->done);
+    a->changed |= insert_transfers(m, &a->done);
+    a->printed = print_model(m, out, &a->bytes, &a->error);
+    diags_init(&a->after, r->arena, str_of(path));
+    lint_model(m, &a->after, r->select, r->ignore);
 }
 
-// The model as the file has it: linting inlines functions.
+// Does a dtype or device not fit in a function's body? No repair around calls mends that.
+static bool any_in_function(const Diags *d)
+{
+    for (uint32_t i = 0; i < d->all.len; i++)
+        if (d->all.at[i]->rule[0] == 'D' && str_starts(d->all.at[i]->path, "function["))
+            return true;
+    return false;
+}
+
+// Sorts the findings into those that are gone and those that stay.
+static void take_attempt(LintRun *r, const Attempt *a, Diags *diags)
+{
+    Map left = {.arena = r->arena};
+    for (uint32_t i = 0; i < a->after.all.len; i++)
+        map_put(&left, key_of(r, a->after.all.at[i]), NULL);
+    for (uint32_t i = 0; i < diags->all.len; i++) {
+        Diag *d = diags->all.at[i];
+        d->fixed = a->changed && !map_get(&left, key_of(r, d));
+        if (d->fixed)
+            vec_push(r->arena, &r->fixed, d);
+    }
+    r->repair.casts += a->done.casts;
+    r->repair.transfers += a->done.transfers;
+    r->repair.retyped += a->done.retyped;
+    r->repair.retargeted += a->done.retargeted;
+    r->repair.lower_bound += a->done.lower_bound;
+    *diags = a->after;
+}
+
+// The types of what calls give, found with the functions inlined, for a model that still has them.
+static const Type *const *types_of_results(LintRun *r, const Model *m)
+{
+    const Type **given = NEWS(r->arena, const Type *, m->values.len);
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        const Node *n = node_at(m, id);
+        for (uint32_t o = 0; n->dead && !n->copy_of && o < n->nout; o++) {
+            const Value *v = n->out[o] ? value_at(m, n->out[o]) : NULL;
+            if (!v || v->kind != TYPE_TENSOR || v->dtype == DT_NONE)
+                continue;
+            Type *t = NEW(r->arena, Type);
+            *t = (Type){.kind = TYPE_TENSOR, .elem = (int32_t)v->dtype, .has_elem = true};
+            t->has_shape = v->rank >= 0;
+            t->rank = v->rank > 0 ? (uint32_t)v->rank : 0;
+            t->dims = NEWS(r->arena, DeclDim, t->rank + 1);
+            for (uint32_t k = 0; k < t->rank; k++)
+                t->dims[k].kind =
+                    poly_is_const(v->dims[k], &t->dims[k].value) ? DIM_VALUE : DIM_UNSET;
+            given[n->out[o]] = t;
+        }
+    }
+    return given;
+}
+
 static Model *load_again(LintRun *r, const char *path, const Config *config, int *status)
 {
     Diags again;
@@ -179,31 +236,79 @@ static Model *load_again(LintRun *r, const char *path, const Config *config, int
     return m;
 }
 
-// Mends a fresh copy of the model; one that calls functions is mended with them inlined, since a
-// body may fit one call and not another.
-static int repair_file(LintRun *r, const char *path, const Config *config, Diags *diags)
+// A model that calls functions, as the file has it: mended around the calls; where that is not
+// enough, with all of them inlined, since a body may fit one call and not another. `seen` is the
+// linted model.
+static int attempt_calls(LintRun *r, const Model *seen, const char *path, const char *out,
+                         Attempt *a)
 {
+    Diags refused;
     int status = EXIT_CLEAN;
-    Model *m = load_again(r, path, config, &status);
+    Model *m = load_again(r, path, seen->config, &status);
     if (!m)
         return status;
-    Diags refused;
+    m->given = types_of_results(r, seen);
+    m->ngiven = seen->values.len;
+    infer_model(m, NULL);
+    attempt(r, m, path, out, a);
+    load_close(m);
+    if (!any_in_function(&a->after))
+        return EXIT_CLEAN;
+    m = load_again(r, path, seen->config, &status);
+    if (!m)
+        return status;
+    Attempt inlined = {0};
     diags_init(&refused, r->arena, str_of(path));
-    bool changed = inline_functions(m, &refused, false, 1000000);
-    if (changed) {
+    if (inline_functions(m, &refused, false, 1000000)) {
         infer_model(m, NULL);
-        changed = repair(r, m, diags);
+        attempt(r, m, path, out, &inlined);
     }
     tool_print_diags(&refused);
-    if (changed) {
-        status = write_model(r, m, fixed_path(r, path), path);
-    } else if (r->out) {
-        load_close(m);
-        m = load_again(r, path, config, &status);
-        status = m ? write_model(r, m, r->out, path) : status;
+    load_close(m);
+    Buf unused = inlined.bytes;
+    if (inlined.changed && inlined.after.errors < a->after.errors) {
+        unused = a->bytes;
+        *a = inlined;
     }
+    buf_free(&unused);
+    return EXIT_CLEAN;
+}
+
+// Writes the bytes that were read, as they are or in the other form.
+static int write_copy(LintRun *r, const char *path, const Config *config)
+{
+    int status = EXIT_CLEAN;
+    Buf bytes = {0};
+    Str error = STR_NONE;
+    Model *m = load_again(r, path, config, &status);
+    if (m)
+        status = print_model(m, r->out, &bytes, &error)
+                     ? write_bytes(r, &bytes, r->out, path)
+                     : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
     if (m)
         load_close(m);
+    buf_free(&bytes);
+    return status;
+}
+
+static int repair_file(LintRun *r, Model *m, const char *path, Diags *diags)
+{
+    const char *out = fixed_path(r, path);
+    Attempt a = {0};
+    int status = EXIT_CLEAN;
+    bool calls = m->functions.len > 0;
+    if (calls)
+        status = attempt_calls(r, m, path, out, &a);
+    else
+        attempt(r, m, path, out, &a);
+    if (!status && !a.changed && r->out && calls)
+        status = write_copy(r, path, m->config);
+    else if (!status && (a.changed || r->out))
+        status = a.printed ? write_bytes(r, &a.bytes, out, path)
+                           : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(a.error));
+    if (a.changed)
+        take_attempt(r, &a, diags);
+    buf_free(&a.bytes);
     return status;
 }
 
@@ -227,9 +332,9 @@ static void lint_file(LintRun *r, const char *path)
     if (m) {
         m->config = config;
         lint_model(m, &diags, r->select, r->ignore);
-        load_close(m);
         if (r->fix && (diags.all.len > before || r->out))
-            status = repair_file(r, path, config, &diags);
+            status = repair_file(r, m, path, &diags);
+        load_close(m);
     }
     int level = r->fail_on != LEVEL_OFF        ? r->fail_on
                 : config->fail_on != LEVEL_OFF ? config->fail_on
@@ -385,6 +490,9 @@ static void print_text(const LintRun *r)
         buf_printf(&out,
                    "%u constants retyped, %u casts and %u transfers inserted, lower bound %u\n",
                    r->repair.retyped, r->repair.casts, r->repair.transfers, r->repair.lower_bound);
+    if (r->fix && r->repair.retargeted)
+        buf_printf(&out, "%u Casts given another target, or deleted where they had become idle\n",
+                   r->repair.retargeted);
     if (!tool_style.quiet)
         buf_printf(&out, "%u errors, %u warnings\n", r->counts[SEV_ERROR], r->counts[SEV_WARNING]);
     fwrite(out.at ? out.at : "", 1, out.len, stdout);

@@ -65,6 +65,22 @@ static int run_rules(const Tool *t, int argc, char **argv)
     return EXIT_CLEAN;
 }
 
+static const struct {
+    const char *id, *text;
+} explanations[] = {
+#define EXPLAIN(id, text) {#id, text},
+#include "passes/lint/explain.def"
+#undef EXPLAIN
+};
+
+static const char *explanation_of(const char *id)
+{
+    for (size_t i = 0; i < sizeof explanations / sizeof *explanations; i++)
+        if (strcmp(explanations[i].id, id) == 0)
+            return explanations[i].text;
+    return NULL;
+}
+
 static int run_explain(const Tool *t, int argc, char **argv)
 {
     const char *value = NULL, *id = NULL;
@@ -81,6 +97,8 @@ static int run_explain(const Tool *t, int argc, char **argv)
             continue;
         printf("%s %s (%s, %s by default)\n\n%s.\n\n", r->id, r->name, severities[r->severity],
                r->on ? "on" : "off", r->doc);
+        if (explanation_of(r->id))
+            printf("%s\n", explanation_of(r->id));
         printf("fix: %s\n", strcmp(r->fix, "-") == 0   ? "none"
                             : strcmp(r->fix, "S") == 0 ? "safe"
                             : strcmp(r->fix, "U") == 0

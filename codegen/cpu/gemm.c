@@ -348,7 +348,7 @@ static bool override_steps(Module *mod, Step *s, GemmKind kind, Str *error)
 {
     for (; s; s = s->next) {
         Arena *scratch = arena_new();
-        bool ok = !s->kernel || override_kernel(mod, s->kernel, kind, scratch, error);
+        bool ok = !s->kernel || s->kernel->on_host || override_kernel(mod, s->kernel, kind, scratch, error);
         arena_free(scratch);
         if (!ok || !override_steps(mod, s->body, kind, error) ||
             !override_steps(mod, s->other, kind, error))

@@ -20,6 +20,8 @@ typedef struct CudaTarget {
 
 extern const Dialect dialect_cuda;
 
+// Kernels of nodes that are placed on the host run there; before fusion, which keeps them apart.
+void cuda_place_kernels(Module *mod);
 // Makes a module fit for CUDA, before legalize_module: each kernel is one nest of parallel loops or
 // the work of one block, rows whose size is not constant are buffers, what the host must know of
 // values on the device is stored by kernels of its own. false with diagnostics: not supported.

@@ -70,7 +70,7 @@ const Dialect dialect_cuda = {
 static void emit_kernels(Printer *p, const Step *s)
 {
     for (; s; s = s->next) {
-        if (s->kernel)
+        if (s->kernel && !s->kernel->on_host)
             printer_kernel(p, s->kernel);
         emit_kernels(p, s->body);
         emit_kernels(p, s->other);

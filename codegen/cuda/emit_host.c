@@ -9,6 +9,38 @@
 
 // ---- declarations ----------------------------------------------------------------------------
 
+// The memory of a value on the host that kernels there read and write: at the same place as on the
+// device.
+static void declare_beside(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    const Plan *plan = s->plan;
+    uint32_t slot = plan->slot[b];
+    const char *type = type_of_value(p, buffer_at(p->mod, b)->dtype);
+    switch (plan->place[b]) {
+    case PLACE_INPUT:
+        print_line(p, "const %s *const h%u = (const %s *)c->inputs[%u].at;", type, b, type, slot);
+        break;
+    case PLACE_WEIGHT:
+        print_line(p, "const %s *const h%u = (const %s *)(c->weights + %lld);", type, b, type,
+                   (long long)plan->weight_offset[b]);
+        break;
+    case PLACE_ARENA:
+        if (plan->fixed)
+            print_line(p, "%s *const h%u = (%s *)(cameo_cuda_mirror(c) + %lld);", type, b, type,
+                       (long long)plan->offset[slot]);
+        else
+            print_line(p, "%s *const h%u = (%s *)(cameo_cuda_mirror(c) + c->offsets[%u]);", type, b,
+                       type, slot);
+        break;
+    case PLACE_BLOCK:
+        print_line(p, "%s *h%u = NULL;", type, b);
+        break;
+    case PLACE_NOWHERE:
+        break;
+    }
+}
+
 // Inputs and weights are in host memory too; of other buffers the host reads single numbers.
 static void declare_on_host(StepPrinter *s, BufferId b)
 {
@@ -35,7 +67,10 @@ static void cuda_declare(StepPrinter *s, BufferId b)
     uint32_t slot = plan->slot[b];
     if (s->host.buffers[b])
         declare_on_host(s, b);
-    if (!s->all.buffers[b])
+    if (s->beside.buffers[b])
+        declare_beside(s, b);
+    bool given = plan->place[b] == PLACE_INPUT || plan->place[b] == PLACE_WEIGHT;
+    if (!s->all.buffers[b] || (given && !s->device.buffers[b]))
         return;
     switch (plan->place[b]) {
     case PLACE_INPUT:
@@ -86,9 +121,61 @@ static Index cuda_launch_size(StepPrinter *s, const Kernel *k)
     return grid_of(s, k)->points;
 }
 
+static void print_crossing(StepPrinter *s, BufferId b, const char *function)
+{
+    Printer *p = s->p;
+    buf_printf(p->out, "%*sif (%s(c, g%u, h%u, ", (int)p->indent * 4, "", function, b, b);
+    print_bytes(p, b);
+    buf_printf(p->out, ") != 0)\n");
+    print_line(p, "    return -1;");
+}
+
+// A kernel placed on the host: what it reads is brought there, what it writes is brought back. The
+// device's memory holds every value, so that nothing else needs to know.
+static void host_call(StepPrinter *s, const Kernel *k)
+{
+    Printer *p = s->p;
+    KernelUses u = printer_kernel_uses(p, k);
+    print_line(p, "if (cameo_cuda_flush(c) != 0)");
+    print_line(p, "    return -1;");
+    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
+        if (!u.buffers[b])
+            continue;
+        Place place = s->plan->place[b];
+        if (place == PLACE_BLOCK && u.buffers[b] & 2)
+            cuda_reserve(s, b);
+        if (place == PLACE_BLOCK) {
+            buf_printf(p->out, "%*sh%u = (%s *)cameo_reserve(&c->blocks[%u], ", (int)p->indent * 4,
+                       "", b, type_of_value(p, buffer_at(p->mod, b)->dtype), s->plan->slot[b]);
+            print_bytes(p, b);
+            buf_printf(p->out, ");\n");
+            print_line(p, "if (!h%u)", b);
+            print_line(p, "    return cameo_fail(c, \"no memory\");");
+        }
+        if (s->device.buffers[b] & 2)
+            print_crossing(s, b, "cameo_cuda_pull");
+    }
+    buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
+    bool any = false;
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (u.buffers[b])
+            buf_printf(p->out, "%sh%u", any ? ", " : "", b), any = true;
+    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
+        if (u.dims[d])
+            buf_printf(p->out, "%sd%u", any ? ", " : "", d), any = true;
+    buf_printf(p->out, ");\n");
+    for (BufferId b = 1; b < p->mod->buffers.len; b++)
+        if (u.buffers[b] & 2)
+            print_crossing(s, b, "cameo_cuda_push");
+}
+
 static void cuda_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
+    if (k->on_host) {
+        host_call(s, k);
+        return;
+    }
     KernelUses u = printer_kernel_uses(s->kernels, k);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
         if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
@@ -156,17 +243,32 @@ static void emit_blobs(Printer *p, const EmitOptions *o)
         emit_blob(p, "weights", o->weights_path);
 }
 
+// Kernels that are placed on the host; true: there are any.
+static bool emit_beside(Printer *p, const Step *s)
+{
+    bool any = false;
+    for (; s; s = s->next) {
+        if (s->kernel && s->kernel->on_host) {
+            printer_kernel(p, s->kernel);
+            any = true;
+        }
+        any |= emit_beside(p, s->body);
+        any |= emit_beside(p, s->other);
+    }
+    return any;
+}
+
 static void collect_kernels(Printer *p, const Step *s, const char **names)
 {
     for (; s; s = s->next) {
-        if (s->kernel)
+        if (s->kernel && !s->kernel->on_host)
             names[s->kernel->id] = kernel_name(p, s->kernel);
         collect_kernels(p, s->body, names);
         collect_kernels(p, s->other, names);
     }
 }
 
-static void emit_module(Printer *p, const Plan *plan)
+static void emit_module(Printer *p, const Plan *plan, bool mirrored)
 {
     const char *x = p->prefix;
     const char **names = NEWS(p->arena, const char *, p->mod->nkernels + 1);
@@ -177,8 +279,9 @@ static void emit_module(Printer *p, const Plan *plan)
     buf_printf(p->out, "    NULL};\n\n");
     buf_printf(p->out,
                "static const cameo_cuda_module %s_cuda = {\n    .image = %s_image,\n"
-               "    .kernels = %s_kernels,\n    .nkernels = %u,\n    .arena = %lld,\n};\n\n",
-               x, x, x, p->mod->nkernels, plan->fixed ? (long long)plan->peak : -1);
+               "    .kernels = %s_kernels,\n    .nkernels = %u,\n    .arena = %lld,\n"
+               "    .mirrored = %d,\n};\n\n",
+               x, x, x, p->mod->nkernels, plan->fixed ? (long long)plan->peak : -1, mirrored);
     buf_printf(p->out,
                "static int %s_open(cameo_context *c)\n{\n"
                "    return cameo_cuda_open(c, &%s_cuda);\n}\n\n",
@@ -203,7 +306,7 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     buf_printf(out, " as C11, written by cameo. Link with -ldl -lm. */\n\n");
     emit_runtime(out, runtime);
     emit_blobs(p, o);
-    emit_module(p, plan);
+    emit_module(p, plan, emit_beside(p, mod->steps));
     emit_steps_on(&target, p, kernels, plan, o);
     emit_bind(p, plan);
     emit_tables(p, plan, o);

@@ -6,7 +6,7 @@
 #include "codegen/print_parts.h"
 #include "ir/infer.h"
 
-enum { SHARED_BYTES = 32 * 1024, LOCAL_BYTES = 2048 };
+enum { HOST_DEVICE = 1, SHARED_BYTES = 32 * 1024, LOCAL_BYTES = 2048 };
 
 typedef struct Prepare {
     Module *mod;
@@ -304,7 +304,8 @@ static void prepare_steps(Prepare *c, Step **list)
         Step *s = *list;
         c->step = s;
         if (s->kernel) {
-            prepare_kernel(c, s);
+            if (!s->kernel->on_host)
+                prepare_kernel(c, s);
         } else if (!cuda_host_knows(c->mod, s)) {
             Step *probe = probe_step(c->mod, s);
             probe->next = s;
@@ -314,6 +315,21 @@ static void prepare_steps(Prepare *c, Step **list)
         prepare_steps(c, &s->body);
         prepare_steps(c, &s->other);
     }
+}
+
+static void place_steps(const Model *m, Step *s)
+{
+    for (; s; s = s->next) {
+        if (s->kernel && s->kernel->node)
+            s->kernel->on_host = node_at(m, s->kernel->node)->device == HOST_DEVICE;
+        place_steps(m, s->body);
+        place_steps(m, s->other);
+    }
+}
+
+void cuda_place_kernels(Module *mod)
+{
+    place_steps(mod->model, mod->steps);
 }
 
 static void refuse_strings(Prepare *c)

@@ -3,7 +3,7 @@
 #include "passes/devices.h"
 #include "passes/lint/lint.h"
 
-enum { MAX_NOTES = 8 };
+enum { MAX_NOTES = 8, MAX_PATH = 32 };
 
 // "256 B x seq": what moving the value costs in a run; absent where its shape is not known.
 static Str price(Lint *l, ValueId id)
@@ -47,20 +47,27 @@ static bool is_cheaper(Lint *l, ValueId a, ValueId b)
     return size[0] < size[1];
 }
 
-// From the value back to where its device begins; the last is the origin's.
+// From the value back to where its device begins; the last is the origin's. Of a long way the
+// middle is left out.
 typedef VEC(ValueId) Path;
 
 static Path path_of(Lint *l, ValueId v)
 {
     Path path = {0};
-    while (path.len < l->m->values.len) {
+    NodeId origin = device_origin(l->m, v);
+    while (path.len < MAX_PATH) {
         const Value *at = value_at(l->m, v);
         vec_push(l->arena, &path, v);
         bool follows = at->why_device.kind == WHY_OPERAND || at->why_device.kind == WHY_BRANCH;
         if (!follows || !at->why_device.from || at->why_device.from == v)
-            break;
+            return path;
         v = at->why_device.from;
     }
+    for (uint32_t o = 0; o < node_at(l->m, origin)->nout; o++)
+        if (node_at(l->m, origin)->out[o]) {
+            vec_push(l->arena, &path, node_at(l->m, origin)->out[o]);
+            break;
+        }
     return path;
 }
 
@@ -144,7 +151,19 @@ static void report(Lint *l, NodeId id, uint32_t operand)
     offer_transfer(l, d, &path);
 }
 
-// One finding for each value and the device that it is needed on: one transfer mends all of them.
+// The value whose transfer mends it: that of the operand's origin.
+static ValueId fault_of(Lint *l, ValueId v)
+{
+    NodeId origin = device_origin(l->m, v);
+    if (!origin || value_at(l->m, v)->node == origin)
+        return v;
+    for (uint32_t o = 0; o < node_at(l->m, origin)->nout; o++)
+        if (node_at(l->m, origin)->out[o])
+            return node_at(l->m, origin)->out[o];
+    return v;
+}
+
+// One finding for each origin and the device that it is needed on: one transfer mends all of them.
 void lint_devices(Lint *l)
 {
     Map told = {.arena = l->arena};
@@ -152,7 +171,7 @@ void lint_devices(Lint *l)
         for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nin; i++) {
             if (!device_crosses(l->m, id, i))
                 continue;
-            uint32_t key[2] = {node_at(l->m, id)->in[i], device_run(l->m, id)};
+            uint32_t key[2] = {fault_of(l, node_at(l->m, id)->in[i]), device_run(l->m, id)};
             bool added;
             uint32_t *where =
                 map_put(&told, str_copy(l->arena, (Str){(const char *)key, sizeof key}), &added);
@@ -162,7 +181,7 @@ void lint_devices(Lint *l)
             } else {
                 Diag *d = l->diags->all.at[*where];
                 if (d->notes.len < MAX_NOTES)
-                    diag_note(l->diags, d, "also read by %.*s", STR_ARG(lint_short(l, id)));
+                    diag_note(l->diags, d, "also needed by %.*s", STR_ARG(lint_short(l, id)));
             }
         }
 }

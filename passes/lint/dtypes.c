@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SHOWN = 3, MAX_PATH = 8 };
+enum { MAX_SHOWN = 3, MAX_PATH = 8, MAX_CHAIN = 64 };
 
 static DType tensor_dtype(const Model *m, ValueId v)
 {
@@ -27,9 +27,11 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
     for (; *from < n->nin; ++*from)
         for (uint32_t k = 0; k < *from; k++) {
             DType a = tensor_dtype(m, n->in[*from]), b = tensor_dtype(m, n->in[k]);
-            if (!params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)) || a == b ||
-                a == DT_NONE || b == DT_NONE)
+            if (a == DT_NONE || b == DT_NONE ||
+                !params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)))
                 continue;
+            if (a == b) // and so are all before: they agree with each other
+                break;
             // The side gives way that is not the result's dtype (the declared one, if it is one of
             // the two); else what is not the model's dominant dtype; else float64; else the first.
             DType t = result_dtype(m, n, *from);
@@ -42,19 +44,8 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
     return false;
 }
 
-ValueId lint_origin(const Model *m, ValueId v)
-{
-    for (uint32_t steps = 0; steps < m->values.len; steps++) {
-        const Value *value = value_at(m, v);
-        bool follows = value->why_dtype.kind == WHY_OPERAND || value->why_dtype.kind == WHY_BRANCH;
-        if (!follows || !value->why_dtype.from || value->why_dtype.from == v)
-            return v;
-        v = value->why_dtype.from;
-    }
-    return v;
-}
-
-uint64_t lint_inexact(Model *m, TensorData *d, DType t)
+// How many elements have no exact value in t; all of them where they cannot be read.
+static uint64_t count_inexact(Model *m, TensorData *d, DType t)
 {
     Str error;
     DType from = (DType)d->dtype;
@@ -71,13 +62,6 @@ uint64_t lint_inexact(Model *m, TensorData *d, DType t)
         bad += !same;
     }
     return bad;
-}
-
-bool lint_exact(Model *m, TensorData *d, DType t, uint64_t *count)
-{
-    bool exact = lint_inexact(m, d, t) == 0;
-    *count = d->nelements;
-    return exact;
 }
 
 // ---- where it began
@@ -176,8 +160,14 @@ static void note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
 {
     Str name = lint_name(l, o->value);
     vec_push(l->arena, &d->chain, name);
-    for (uint32_t i = 0; i < o->path.len; i++)
+    for (uint32_t i = 0; i < o->path.len; i++) {
+        if (o->path.len > MAX_CHAIN && i == MAX_CHAIN / 2) {
+            i = o->path.len - MAX_CHAIN / 2;
+            vec_push(l->arena, &d->chain,
+                     str_printf(l->arena, "(%u more)", o->path.len - MAX_CHAIN));
+        }
         vec_push(l->arena, &d->chain, location_node(l->m, l->arena, o->path.at[i].node));
+    }
     vec_push(l->arena, &d->chain, d->path);
     Str others = others_words(l, o);
     if (!o->path.len) {
@@ -248,7 +238,7 @@ typedef struct Sources {
     VEC(ValueId) stored; // constants, stored in the other dtype
     VEC(ValueId) undone; // Casts from the other dtype: deleted
     VEC(ValueId) turned; // Casts from elsewhere: they give the other dtype
-    bool computed;       // an input, or what a node makes: it takes a Cast
+    uint32_t computed;   // inputs, and what nodes make: they take a Cast
 } Sources;
 
 static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
@@ -261,7 +251,7 @@ static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
         else
             vec_push(l->arena, &s->turned, v);
     } else {
-        s->computed = true;
+        s->computed++;
     }
 }
 
@@ -284,11 +274,9 @@ static uint64_t inexact(Lint *l, const Sources *s, DType want, uint64_t *all)
     uint64_t bad = 0;
     *all = 0;
     for (uint32_t i = 0; i < s->stored.len; i++) {
-        uint64_t n = 0;
         TensorData *t = origin_payload(l->m, s->stored.at[i]);
-        if (!lint_exact(l->m, t, want, &n))
-            bad += lint_inexact(l->m, t, want);
-        *all += n;
+        bad += count_inexact(l->m, t, want);
+        *all += t->nelements;
     }
     return bad;
 }
@@ -370,8 +358,9 @@ static void offer_retyping(Lint *l, Diag *d, const Origin *o, const Sources *s, 
 }
 
 // What mends it, and its price.
-static void offer_fix(Lint *l, Diag *d, const Origin *o, DType have, DType want)
+static void offer_fix(Lint *l, Diag *d, const Origin *o, ValueId culprit, DType want)
 {
+    DType have = tensor_dtype(l->m, culprit);
     Sources s = {0};
     sort_source(l, &s, o->value, want);
     for (uint32_t i = 0; i < o->others.len; i++)
@@ -380,10 +369,12 @@ static void offer_fix(Lint *l, Diag *d, const Origin *o, DType have, DType want)
         offer_retyping(l, d, o, &s, have, want);
         return;
     }
-    const char *kind = origin_kind(l->m, o->value);
-    Str where = value_at(l->m, o->value)->def == DEF_NODE
-                    ? lint_short(l, value_at(l->m, o->value)->node)
-                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, o->value)));
+    // Of several sources one Cast serves where they have met.
+    ValueId at = s.computed > 1 ? culprit : o->value;
+    const char *kind = origin_kind(l->m, at);
+    Str where = value_at(l->m, at)->def == DEF_NODE
+                    ? lint_short(l, value_at(l->m, at)->node)
+                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, at)));
     Fix *f = diag_fix(l->diags, d, widens(have, want),
                       "insert 1 Cast to %s right after %.*s, shared by all its uses",
                       dtype_name(want), STR_ARG(where));
@@ -425,7 +416,7 @@ static Diag *report_conflict(Lint *l, const Conflict *c, const Origin *o)
     note_path(l, d, o, c->node);
     if (dtype_is_float(want))
         note_side(l, d, want);
-    offer_fix(l, d, o, have, want);
+    offer_fix(l, d, o, culprit, want);
     help_frameworks(l, d, n);
     return d;
 }
@@ -446,6 +437,7 @@ void lint_operands(Lint *l)
             also[key]++;
             continue;
         }
+        origin_trace(origins, node_at(l->m, id)->in[c.culprit], &o);
         report_conflict(l, &c, &o);
         told[key] = l->diags->all.len;
     }
@@ -481,6 +473,7 @@ static void declared_entry(Lint *l, Origins *origins, const ValueInfo *info, boo
                    "%s \"%.*s\" is declared as %s but is %s", output ? "output" : "value",
                    STR_ARG(name), dtype_name(want), dtype_name(v->dtype));
     Origin o = origin_find(origins, info->value);
+    origin_trace(origins, info->value, &o);
     d->value = name;
     lint_about_node(l, d, v->node);
     note_begin(l, d, v->dtype, o.value);
@@ -540,6 +533,7 @@ static void report_unsupported(Lint *l, Origins *origins, NodeId id, uint32_t i)
         if (p->types >> k & 1)
             buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", dtype_name((DType)k));
     Origin o = origin_find(origins, n->in[i]);
+    origin_trace(origins, n->in[i], &o);
     d->value = lint_name(l, n->in[i]);
     lint_about_node(l, d, id);
     note_begin(l, d, t, o.value);
@@ -558,10 +552,14 @@ void lint_allowed(Lint *l)
     Origins *origins = origins_of(l->m, l->arena);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
-        for (uint32_t i = 0; !n->dead && i < n->nin; i++) {
+        int conflicts = -1; // not looked yet
+        for (uint32_t i = 0; !n->dead && i < n->nin && conflicts != 1; i++) {
             const SchemaParam *p = param_of_operand(n, i);
             DType t = tensor_dtype(l->m, n->in[i]);
-            if (p && t != DT_NONE && p->types && !(p->types >> t & 1) && !node_conflicts(l->m, id))
+            if (!p || t == DT_NONE || !p->types || p->types >> t & 1)
+                continue;
+            conflicts = conflicts < 0 ? node_conflicts(l->m, id) : conflicts;
+            if (!conflicts)
                 report_unsupported(l, origins, id, i);
         }
     }

@@ -50,12 +50,6 @@ typedef struct Conflict {
 } Conflict;
 // The next conflict of a node from operand *from on; false if there is none.
 bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
-// Where a value's dtype begins: follows the edges of inference back to a source.
-ValueId lint_origin(const Model *m, ValueId v);
-// Has every element of the tensor an exact value in t? *count: elements.
-bool lint_exact(Model *m, TensorData *d, DType t, uint64_t *count);
-// How many elements have none; all of them where they are no floats or cannot be read.
-uint64_t lint_inexact(Model *m, TensorData *d, DType t);
 // What every finding about a node says of it: operator, name, where it was in the exported program,
 // and, inside a function, by which calls.
 void lint_about_node(Lint *l, Diag *d, NodeId n);

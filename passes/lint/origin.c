@@ -4,7 +4,7 @@
 
 // A walk looks at so many values and no more; all walks together at MAX_WORK. Beyond that the
 // origin is the best that was seen.
-enum { MAX_WALK = 1 << 16, MAX_WORK = 1 << 26 };
+enum { MAX_WALK = 1 << 16, MAX_WORK = 1 << 24 };
 
 struct Origins {
     Model *m;
@@ -15,6 +15,8 @@ struct Origins {
         Step step;
     } *came;
     ValueId *queue;
+    VEC(ValueId) sources; // of the last walk
+    ValueId *found;       // by value: the origin of a walk that came by
     uint32_t walk, work;
 };
 
@@ -25,6 +27,7 @@ Origins *origins_of(Model *m, Arena *a)
     *o = (Origins){.m = m, .arena = a, .seen = NEWS(a, uint32_t, n)};
     o->came = NEWS(a, struct Came, n);
     o->queue = NEWS(a, ValueId, n);
+    o->found = NEWS(a, ValueId, n);
     return o;
 }
 
@@ -144,11 +147,24 @@ static bool is_before(const Model *m, ValueId a, ValueId b)
     return x != y ? x < y : a < b;
 }
 
+// Without a walk: what an earlier one found a few steps up; else v itself.
+static ValueId near_origin(Origins *o, ValueId v)
+{
+    ValueId at = v;
+    for (int steps = 0; at && steps < 64; steps++) {
+        if (o->found[at])
+            return o->found[v] = o->found[at];
+        const Why *why = &value_at(o->m, at)->why_dtype;
+        at = why->kind == WHY_OPERAND || why->kind == WHY_BRANCH ? why->from : 0;
+    }
+    return v;
+}
+
 Origin origin_find(Origins *o, ValueId v)
 {
     Origin r = {.value = v};
     uint32_t head = 0, tail = 0;
-    VEC(ValueId) sources = {0};
+    o->sources.len = 0;
     o->walk++;
     o->seen[v] = o->walk;
     o->queue[tail++] = v;
@@ -156,19 +172,27 @@ Origin origin_find(Origins *o, ValueId v)
         ValueId at = o->queue[head++];
         o->work++;
         if (!step_back(o, at, &tail))
-            vec_push(o->arena, &sources, at);
+            vec_push(o->arena, &o->sources, at);
     }
-    if (!sources.len)
+    if (!o->sources.len) {
+        r.value = near_origin(o, v);
         return r;
-    r.value = sources.at[0];
-    for (uint32_t i = 1; i < sources.len; i++)
-        if (is_before(o->m, sources.at[i], r.value))
-            r.value = sources.at[i];
-    for (uint32_t i = 0; i < sources.len; i++)
-        if (sources.at[i] != r.value)
-            vec_push(o->arena, &r.others, sources.at[i]);
-    for (ValueId at = r.value; at != v; at = o->came[at].to)
-        if (o->came[at].step.node)
-            vec_push(o->arena, &r.path, o->came[at].step);
+    }
+    r.value = o->sources.at[0];
+    for (uint32_t i = 1; i < o->sources.len; i++)
+        if (is_before(o->m, o->sources.at[i], r.value))
+            r.value = o->sources.at[i];
+    for (uint32_t i = 0; i < head; i++)
+        o->found[o->queue[i]] = r.value;
     return r;
+}
+
+void origin_trace(Origins *o, ValueId v, Origin *r)
+{
+    for (uint32_t i = 0; i < o->sources.len; i++)
+        if (o->sources.at[i] != r->value)
+            vec_push(o->arena, &r->others, o->sources.at[i]);
+    for (ValueId at = r->value; at != v && o->sources.len; at = o->came[at].to)
+        if (o->came[at].step.node)
+            vec_push(o->arena, &r->path, o->came[at].step);
 }

@@ -27,7 +27,10 @@ typedef struct Origins Origins;
 Origins *origins_of(Model *m, Arena *a);
 
 // The sources of a value's dtype, by the schemas' type variables, branches and carried values.
+// `others` and `path` stay empty.
 Origin origin_find(Origins *o, ValueId v);
+// Fills them, of the value last asked for.
+void origin_trace(Origins *o, ValueId v, Origin *r);
 
 // "initializer", "constant", "input", "cast", "attribute", "node": what a source is.
 const char *origin_kind(const Model *m, ValueId v);

@@ -17,6 +17,7 @@ prelude and the scheduler are built once into a folder named by their contents; 
 one run of the compiler.
 """
 import argparse
+import concurrent.futures
 import fcntl
 import hashlib
 import os
@@ -36,13 +37,12 @@ STANDARD = ["-std=c++20", "-g0", "-fPIC"]
 TOOLKITS = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"]
 
 
-def toolkit():
-    """The folder of the CUDA toolkit, or None."""
+def toolkit(part="include/cublasLt.h"):
+    """The folder of the CUDA toolkit that has `part`, from the system or from PyPI's packages; None if there is none."""
     found = shutil.which("nvcc")
-    for folder in TOOLKITS + ([str(pathlib.Path(found).resolve().parent.parent)] if found else []):
-        if folder and (pathlib.Path(folder) / "include/cublasLt.h").exists():
-            return pathlib.Path(folder)
-    return None
+    folders = TOOLKITS + ([str(pathlib.Path(found).resolve().parent.parent)] if found else [])
+    folders += [os.path.join(p, "nvidia/cu13") for p in sys.path if p]
+    return next((pathlib.Path(f) for f in folders if f and (pathlib.Path(f) / part).exists()), None)
 
 
 def run(command, **options):
@@ -99,14 +99,16 @@ class Tools:
         self.cxx = cxx or os.environ.get("CXX_EMU", "g++")
         self.clang = "clang" in pathlib.Path(self.cxx).name
         self.toolkit = toolkit()
-        sources = sorted(p for p in HERE.iterdir() if re.search(r"\.(cc|h)$|^build\.py$", p.name))
-        key = hashlib.sha256(repr((self.cxx, str(self.toolkit))).encode())
+        sources = sorted(p for p in HERE.iterdir() if re.search(r"\.(cc|h)$", p.name))
+        own = pathlib.Path(__file__).read_text().partition("\nclass Tools")[2].partition("\ndef main")[0]
+        commands = (str(self.toolkit), STANDARD, QUIET, NVCC, GCC, own)
+        key = hashlib.sha256(repr(commands).encode())
         for p in sources:
             key.update(p.read_bytes())
         base = pathlib.Path(folder or os.environ.get("CAMEO_EMU_WORK") or
                             pathlib.Path(tempfile.gettempdir()) / f"cameo-emu-{os.getuid()}")
-        self.folder = base / key.hexdigest()[:16]
-        self.libraries = self.folder / "lib"
+        self.folder = base / key.hexdigest()[:16] / pathlib.Path(self.cxx).name
+        self.libraries = self.folder.parent / "lib"  # the same for every compiler of kernels
         self._once(self.libraries / "libcublasLt.so.13", self._build_libraries)
 
     def _once(self, product, build):
@@ -114,7 +116,7 @@ class Tools:
         if product.exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w") as lock:
+        with open(self.folder.parent / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not product.exists():
                 build()
@@ -122,15 +124,22 @@ class Tools:
     def _build_libraries(self):
         self.libraries.mkdir(exist_ok=True)
         headers = ["-DCUEMU_TOOLKIT", "-isystem", self.toolkit / "include"] if self.toolkit else []
-        common = [self.cxx, *STANDARD, "-O2", *WARN, *headers, "-I", HERE, "-shared"]
-        cuda = self.libraries / "libcuda.so.1"
-        driver = [HERE / f"fake_{n}.cc" for n in ("libcuda", "memory", "stream", "work", "entry")]
-        run([*common, *driver, "-Wl,-soname,libcuda.so.1,-z,nodelete", "-o", cuda, "-ldl"])
-        blas = self.libraries / "libcublasLt.so.13"
-        run([*common, "-O3", HERE / "fake_cublaslt.cc", "-Wl,-soname,libcublasLt.so.13,-z,nodelete", cuda,
-             "-Wl,-rpath,$ORIGIN", "-o", self.folder / "blas"])
-        shutil.copy(self.folder / "blas", self.libraries / "libcublasLt.so.12")
-        os.replace(self.folder / "blas", blas)
+        compiler = shutil.which("g++") or self.cxx
+        common = [compiler, *STANDARD, *WARN, *headers, "-I", HERE]
+        driver = ["libcuda", "memory", "stream", "work", "entry"]
+
+        def one(name):
+            out = self.libraries / f"{name}.o"
+            run([*common, "-O3" if name == "cublaslt" else "-O1", "-c", HERE / f"fake_{name}.cc", "-o", out])
+            return out
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            *parts, blas_part = pool.map(one, [*driver, "cublaslt"])
+        cuda, blas = self.libraries / "libcuda.so.1", self.libraries / "libcublasLt.so.13"
+        link = [compiler, "-shared", "-Wl,-z,nodelete"]
+        run([*link, *parts, "-Wl,-soname,libcuda.so.1", "-o", cuda, "-ldl"])
+        run([*link, blas_part, "-Wl,-soname,libcublasLt.so.13", cuda, "-Wl,-rpath,$ORIGIN", "-o", self.libraries / "blas"])
+        shutil.copy(self.libraries / "blas", self.libraries / "libcublasLt.so.12")
+        os.replace(self.libraries / "blas", blas)
 
     def _flags(self, checked, level):
         flags = [*STANDARD, f"-O{level}", "-fvisibility=hidden", "-fno-strict-aliasing", "-ffp-contract=off", "-I", HERE]
@@ -207,8 +216,10 @@ class Tools:
         wrapper.unlink()
         return out
 
-    def environment(self, kernels=None, checked=False, seed=0, **settings):
-        """The environment in which an unchanged program runs. settings: poison, fail, leaks, args, devices."""
+    def environment(self, kernels=None, checked=False, seed=None, **settings):
+        """The environment in which an unchanged program runs. settings: poison, fail, leaks, args, devices. Without a seed
+        that of CAMEO_EMU_SEED holds, else 0."""
+        seed = os.environ.get("CAMEO_EMU_SEED", "0") if seed is None else seed
         env = {k: v for k, v in os.environ.items() if not k.startswith("CAMEO_EMU_")}
         env["LD_LIBRARY_PATH"] = os.pathsep.join([str(self.libraries)] +
                                                  [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p])
@@ -232,7 +243,7 @@ def main():
     p.add_argument("--run", action="store_true")
     p.add_argument("--tools", action="store_true")
     p.add_argument("--kernels", type=pathlib.Path)
-    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--seed", type=int)
     args = p.parse_args()
     tools = Tools(args.cxx)
     if args.tools:

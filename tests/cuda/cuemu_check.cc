@@ -18,6 +18,8 @@ namespace
 {
 
 constexpr uint64_t ATOMIC = 1;
+// Behind the last array of shared memory: what is linked last lies last.
+__shared__ char shared_end[4096];
 uint64_t *shared_cells;
 
 uint64_t access_word(bool atomic)
@@ -85,8 +87,8 @@ void touch_shared(uintptr_t p, size_t bytes, bool write, bool atomic)
 {
     uintptr_t from = (uintptr_t)__start_cuemu_shared, to = (uintptr_t)__stop_cuemu_shared;
     uintptr_t dynamic = cuemu_now.dynamic;
-    if (p + bytes > to || (p >= dynamic && p < dynamic + CUEMU_DYNAMIC &&
-                           p + bytes > dynamic + cuemu_now.dynamic_size))
+    if (p + bytes > (uintptr_t)shared_end || (p >= dynamic && p < dynamic + CUEMU_DYNAMIC &&
+                                              p + bytes > dynamic + cuemu_now.dynamic_size))
         cuemu_fault("access outside every region (shared)", (void *)p);
     if (!shared_cells) {
         void *m = mmap(nullptr, (to - from) * 24, PROT_READ | PROT_WRITE,

@@ -25,11 +25,17 @@ class Comparison:
     def __init__(self, old):
         self.old = old  # the model's IR version is below 4: weights are among its inputs
         self.wrong, self.casts, self.transfers = [], 0, 0
+        self.gone = {}  # result of a Cast that was deleted -> its operand
         self.behind = {}  # result of an inserted node -> what it converts
 
     def source(self, name):
         while name in self.behind:
             name = self.behind[name]
+        return name
+
+    def present(self, name):
+        while name in self.gone:
+            name = self.gone[name]
         return name
 
     def tensors(self, a, b, where):
@@ -78,7 +84,7 @@ class Comparison:
         if plain[0] != plain[1] or list(a.output) != outputs:
             self.wrong.append(f"{where}: node {a.op_type} {a.name or a.output}")
         read = [self.renamed(self.source(i)) for i in b.input]
-        if not self.same_operands(list(a.input), read, before):
+        if not self.same_operands([self.present(i) for i in a.input], read, before):
             self.wrong.append(f"{where}: operands of {a.op_type} {a.name or a.output}")
         self.attributes(a, b, f"{where}/{a.op_type}")
 
@@ -86,6 +92,8 @@ class Comparison:
         """The nodes of b that are a's, in a's order; the rest, if they convert something, were inserted."""
         of = {(n.op_type, n.name, *[self.renamed(o) for o in n.output]): n for n in reversed(b.node)}
         kept = [of.get((n.op_type, n.name, *n.output)) for n in a.node]
+        self.gone.update({n.output[0]: n.input[0] for n, k in zip(a.node, kept)
+                          if k is None and n.op_type == "Cast"})
         known = {id(n) for n in kept}
         for node in b.node:
             if id(node) in known:
@@ -126,18 +134,21 @@ class Comparison:
         own = self.names
         for x, y in zip(a.node, kept):
             self.names = own
-            if y is None:
+            if y is None and x.op_type == "Cast":
+                pass  # idle once its operand has the right dtype: in self.gone
+            elif y is None:
                 self.wrong.append(f"{where}: no {x.op_type} {x.name or x.output} any more")
             else:
                 self.node(x, y, where, a)
         self.names = own
         self.tensors(a.initializer, b.initializer, where)
         self.weights = {i.name for i in a.initializer} if self.old else set()
-        self.declarations(a.value_info, b.value_info, where, False)
+        declared = [v for v in a.value_info if v.name not in self.gone]
+        self.declarations(declared, b.value_info, where, False)
         self.declarations(a.input, b.input, where, main)
         if main:
             self.declarations(a.output, b.output, where, True)
-        elif [o.name for o in a.output] != [self.source(o.name) for o in b.output]:
+        elif [self.present(o.name) for o in a.output] != [self.source(o.name) for o in b.output]:
             self.wrong.append(f"{where}: outputs")
         self.names = outer
 

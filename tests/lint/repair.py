@@ -27,7 +27,7 @@ import faults
 import samples
 from compare import changes
 
-SUITE_EVERY, PER_FAULT_SUITE, PER_FAULT_REAL = 12, 1, 1
+SUITE_EVERY, PER_FAULT_SUITE, PER_FAULT_REAL = 16, 1, 1
 COLUMNS = ["faults", "valid", "unseen", "safe", "unsafe", "casts", "transfers", "bound", "failed"]
 
 

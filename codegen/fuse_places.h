@@ -1,0 +1,54 @@
+// The steps of a module as a list, with what each kernel reads and writes.
+#ifndef CAMEO_CODEGEN_FUSE_PLACES_H
+#define CAMEO_CODEGEN_FUSE_PLACES_H
+
+#include "codegen/fuse_parts.h"
+
+// A step of the module, in the order in which they are written down.
+typedef struct Place {
+    Step *step;
+    uint32_t parent;             // the step around it, 0: none
+    uint32_t list;               // steps of one list share it
+    uint32_t end;                // its subtree ends before this place
+    VEC(BufferId) reads, writes; // of kernels
+    VEC(DimId) dims;             // that a kernel uses
+    double work;                 // of one execution
+    bool dead;
+} Place;
+
+typedef VEC(uint32_t) Numbers;
+
+typedef struct Places {
+    Fuse *f;
+    VEC(Place) all;   // [0] unused
+    Numbers *readers; // by BufferId: places that read it, or did so once
+    Numbers *writers; // by BufferId
+    Numbers *setters; // by DimId: steps that define it
+    bool *pinned;     // by BufferId: read outside of kernels
+    uint32_t nlists;
+} Places;
+
+Places *places_new(Fuse *f);
+static inline Place *place_at(const Places *x, uint32_t i)
+{
+    return &x->all.at[i];
+}
+// After a kernel's body has changed.
+void place_take_uses(Places *x, uint32_t at);
+bool place_reads(const Place *p, BufferId b);
+// Does the kernel write what the other reads?
+bool place_disturbs(const Place *writer, const Place *reader);
+
+// Is the producer executed before the reader, whenever the reader is?
+bool places_in_order(const Places *x, uint32_t producer, uint32_t reader);
+// The outermost loop around the reader that is not around the producer, or 0.
+uint32_t places_loop_between(const Places *x, uint32_t producer, uint32_t reader);
+// Does anything that the producer reads change between it and the reader?
+bool places_change_between(const Places *x, uint32_t producer, uint32_t reader);
+// Does anything need what stands in the buffer?
+bool places_need(const Places *x, BufferId b);
+
+// What is printed of a kernel's body: its loops split, its rows shared where the target can.
+Stmt *fuse_scheduled(Fuse *f, Stmt *body);
+
+#endif
