@@ -344,6 +344,10 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
     if (k < 0)
         return true;
     bool known = !by_size && constant_scale(&s, slot, (uint32_t)k, &scale);
+    if (!by_size && !known && !is_given(l->model, l->n, slot)) {
+        not_supported(l, "Resize with neither scales nor sizes");
+        return false;
+    }
     if (by_size) {
         if (poly_is_const(x.dims[i], &in) && poly_is_const(y.dims[i], &out) && in > 0)
             scale = (double)out / (double)in;

@@ -7,7 +7,7 @@
 
 A case passes when every output of every data set is equal within the case's own tolerance. It is refused when
 cameo says so, before anything runs, naming what is not supported. Anything else is a failure, also C that the
-compiler warns of. There is no list of exceptions to skip; where expected values are noise (batch.NOISE) the table
+compiler warns of. There is no list of exceptions to skip; where expected values are noise (generate.NOISE) the table
 says so. The floor in the repository may only rise.
 
 `batch` (the default) compiles each case to C and a few hundred of them in one translation unit. `run` goes through
@@ -129,7 +129,7 @@ def main():
         if case.status in ("failed", "crashed") or (options.verbose and case.status == "refused"):
             print(f"{case.status} {case.name}: {case.reason}")
     for case in cases:
-        if case.name in batch.NOISE:
+        if case.noise:
             print(f"judged with atol {case.atol:g}: {case.name}")
     if options.json:
         options.json.write_text(json.dumps({c.name: [c.status, c.reason] for c in cases}, indent=1))
