@@ -71,6 +71,40 @@ BufferId buffer_new(Module *mod, BufferKind kind, Str name, DType t, uint32_t ra
     return mod->buffers.len - 1;
 }
 
+// ---- what overflows
+// ----------------------------------------------------------------------------------------
+
+ModuleMark module_mark(const Module *mod)
+{
+    return (ModuleMark){mod->nexprs, loop_count(mod->polys), mod->buffers.len};
+}
+
+static bool any_overflows(uint32_t n, const Index *at)
+{
+    for (uint32_t i = 0; at && i < n; i++)
+        if (!at[i] || poly_is_overflow(at[i]))
+            return true;
+    return false;
+}
+
+bool module_overflows(const Module *mod, const ModuleMark *since)
+{
+    for (uint32_t i = since->nexprs; i < mod->nexprs; i++) {
+        const Expr *e = mod->table->all.at[i];
+        if ((e->kind == EX_INDEX && any_overflows(1, &e->index)) || any_overflows(e->rank, e->at))
+            return true;
+    }
+    for (LoopId v = since->nloops + 1; v <= loop_count(mod->polys); v++) {
+        Index extent = loop_extent(mod->polys, v);
+        if (any_overflows(1, &extent))
+            return true;
+    }
+    for (BufferId b = since->nbuffers; b < mod->buffers.len; b++)
+        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
+            return true;
+    return false;
+}
+
 // ---- interning
 // ------------------------------------------------------------------------------------------
 
