@@ -30,6 +30,7 @@ extern const OpDef ops_shape[];
 extern const OpDef ops_signal[];
 extern const OpDef ops_softmax[];
 extern const OpDef ops_sort[];
+extern const OpDef ops_squeeze[];
 extern const OpDef ops_state[];
 extern const OpDef ops_training[];
 
@@ -38,6 +39,6 @@ const OpDef *const op_families[] = {
     ops_constant,   ops_control,    ops_conv,      ops_einsum,    ops_flex_attention, ops_gather,
     ops_grid,       ops_loss,       ops_matmul,    ops_movement,  ops_normalization,  ops_pad,
     ops_parts,      ops_pool,       ops_quantize,  ops_recurrent, ops_reduce,         ops_resize,
-    ops_select,     ops_shape,      ops_signal,    ops_softmax,   ops_sort,           ops_state,
-    ops_training,   NULL,
+    ops_select,     ops_shape,      ops_signal,    ops_softmax,   ops_sort,           ops_squeeze,
+    ops_state,      ops_training,   NULL,
 };

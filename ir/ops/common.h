@@ -12,6 +12,8 @@ DType accumulator(DType t);
 // Reads the whole of a small integer attribute or input as axes of `rank`, normalised; false if
 // unknown.
 bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *axes, uint32_t *n);
+// y[o] = x[at(o)] with the same linear position: Reshape and its kin.
+void lower_reshape(Lower *l);
 // 2^x with x an integer constant, and constants of a dtype from a double.
 const Expr *sigmoid(Lower *l, const Expr *x);
 const Expr *erf_(Lower *l, const Expr *x);
