@@ -148,24 +148,6 @@ static void infer_unsqueeze(Infer *s)
 // ---- what the running program finds
 // -------------------------------------------------------------------------
 
-// Is i among the axes, which count from either end of `rank` dims?
-static const Expr *listed(Lower *l, Tensor axes, int64_t i, int64_t rank)
-{
-    Index k = red(l, axes.dims[0]);
-    const Expr *a = cast(l, DT_I64, load(l, axes, &k));
-    const Expr *hit = or_(l, eq(l, a, int_(l, DT_I64, i)), eq(l, a, int_(l, DT_I64, i - rank)));
-    return reduce(l, R_OR, 1, &k, NULL, hit);
-}
-
-static void check_axes(Lower *l, Tensor axes, int64_t rank)
-{
-    Index k = red(l, axes.dims[0]);
-    const Expr *a = cast(l, DT_I64, load(l, axes, &k));
-    const Expr *fits = and_(l, le(l, int_(l, DT_I64, -rank), a), lt(l, a, int_(l, DT_I64, rank)));
-    check(l, reduce(l, R_AND, 1, &k, NULL, fits), "%.*s: an axis is out of range",
-          STR_ARG(str_escaped(l->arena, l->n->op)));
-}
-
 // What is found of each of n dims: whether it is among the axes, and how many before it are not.
 typedef struct Found {
     Tensor listed, place; // int64[n]; listed has the number of all that are listed behind it
@@ -231,7 +213,7 @@ static void lower_squeeze(Lower *l)
         check_axes(l, axes, x.rank);
     for (uint32_t i = 0; i < x.rank; i++) {
         const Expr *is_one = index_eq(l, x.dims[i], one_);
-        gone[i] = axes.buffer ? listed(l, axes, i, x.rank) : is_one;
+        gone[i] = axes.buffer ? axis_is_listed(l, axes, i, x.rank) : is_one;
     }
     Found f = find_dims(l, gone, x.rank);
     for (uint32_t i = 0; axes.buffer && i < x.rank; i++)
@@ -259,7 +241,7 @@ static void lower_unsqueeze(Lower *l)
     }
     check_axes(l, axes, y.rank);
     for (uint32_t i = 0; i < y.rank; i++)
-        new[i] = listed(l, axes, i, y.rank);
+        new[i] = axis_is_listed(l, axes, i, y.rank);
     Found f = find_dims(l, new, y.rank);
     check(l, is_number(l, f.listed, y.rank, (int64_t)y.rank - (int64_t)x.rank),
           "Unsqueeze: an axis is given twice, or the result has not %u dimensions", y.rank);
