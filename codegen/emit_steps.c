@@ -39,12 +39,33 @@ static void add_steps(StepPrinter *s, const Step *step)
             if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
-        uses_add_index(mod, &s->host, step->value);
+        if (step->kind != STEP_DIM)
+            uses_add_index(mod, &s->host, step->value);
         uses_add_expr(mod, &s->host, step->cond);
-        if (step->kind == STEP_LOOP || step->kind == STEP_DIM)
+        if (step->kind == STEP_LOOP)
             s->all.dims[step->dim] |= 1;
         add_steps(s, step->body);
         add_steps(s, step->other);
+    }
+}
+
+static uint32_t merge_host_dims(StepPrinter *s)
+{
+    uint32_t n = 0;
+    for (DimId d = 1; d <= dim_count(s->p->mod->polys); d++)
+        n += (s->all.dims[d] |= s->host.dims[d]) != 0;
+    return n;
+}
+
+// What the definitions of used dims use. Those of dims that nothing uses, since fusion took the
+// buffer that had them away, are not printed.
+static void add_definitions(StepPrinter *s, const Step *step)
+{
+    for (; step; step = step->next) {
+        if (step->kind == STEP_DIM && s->all.dims[step->dim])
+            uses_add_index(s->p->mod, &s->host, step->value);
+        add_definitions(s, step->body);
+        add_definitions(s, step->other);
     }
 }
 
@@ -58,8 +79,6 @@ static void add_all(StepPrinter *s)
     s->device.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
     s->host.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
     add_steps(s, mod->steps);
-    for (DimId d = 1; d <= dim_count(mod->polys); d++)
-        s->all.dims[d] |= s->host.dims[d];
     for (uint32_t i = 0; i < mod->outputs.len; i++) {
         const Buffer *b = buffer_at(mod, mod->outputs.at[i]);
         s->all.buffers[mod->outputs.at[i]] |= 4;
@@ -69,6 +88,12 @@ static void add_all(StepPrinter *s)
     for (BufferId b = 1; b < mod->buffers.len; b++)
         for (uint32_t k = 0; s->plan->place[b] == PLACE_BLOCK && k < buffer_at(mod, b)->rank; k++)
             uses_add_index(mod, &s->all, buffer_at(mod, b)->dims[k]);
+    uint32_t used = merge_host_dims(s), before;
+    do {
+        before = used;
+        add_definitions(s, mod->steps);
+        used = merge_host_dims(s);
+    } while (used != before);
 }
 
 // ---- declarations ----------------------------------------------------------------------------
@@ -220,7 +245,8 @@ static void print_step(StepPrinter *s, const Step *step)
         print_loop(s, step);
         return;
     case STEP_DIM:
-        print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
+        if (s->all.dims[step->dim])
+            print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
         return;
     case STEP_CHECK:
     case STEP_IF:
