@@ -284,7 +284,7 @@ static void emit_blobs(Printer *p, const EmitOptions *o)
         emit_blob(p, "weights", o->weights_path);
 }
 
-// Kernels that are placed on the host; true: there are any.
+// Kernels that are placed on the host; true: there are any, or calls.
 static bool emit_beside(Printer *p, const Step *s)
 {
     bool any = false;
@@ -293,6 +293,7 @@ static bool emit_beside(Printer *p, const Step *s)
             printer_kernel(p, s->kernel);
             any = true;
         }
+        any |= s->call != NULL;
         any |= emit_beside(p, s->body);
         any |= emit_beside(p, s->other);
     }
