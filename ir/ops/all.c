@@ -17,6 +17,7 @@ extern const OpDef ops_loss[];
 extern const OpDef ops_matmul[];
 extern const OpDef ops_movement[];
 extern const OpDef ops_normalization[];
+extern const OpDef ops_optional[];
 extern const OpDef ops_pad[];
 extern const OpDef ops_parts[];
 extern const OpDef ops_pool[];
@@ -25,6 +26,7 @@ extern const OpDef ops_recurrent[];
 extern const OpDef ops_reduce[];
 extern const OpDef ops_resize[];
 extern const OpDef ops_select[];
+extern const OpDef ops_sequence[];
 extern const OpDef ops_shape[];
 extern const OpDef ops_signal[];
 extern const OpDef ops_softmax[];
@@ -34,7 +36,8 @@ extern const OpDef ops_training[];
 const OpDef *const op_families[] = {
     ops_activation, ops_arithmetic, ops_attention, ops_cast,          ops_columns,  ops_compare,
     ops_constant,   ops_control,    ops_conv,      ops_einsum,        ops_gather,   ops_grid,
-    ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_pad,      ops_parts,
-    ops_pool,       ops_quantize,   ops_recurrent, ops_reduce,        ops_resize,   ops_select,
-    ops_shape,      ops_signal,     ops_softmax,   ops_sort,          ops_training, NULL,
+    ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_optional, ops_pad,
+    ops_parts,      ops_pool,       ops_quantize,  ops_recurrent,     ops_reduce,   ops_resize,
+    ops_select,     ops_sequence,   ops_shape,     ops_signal,        ops_softmax,  ops_sort,
+    ops_training,   NULL,
 };
