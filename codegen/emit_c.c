@@ -170,12 +170,30 @@ static bool calls_into(const Step *s, const char *header)
     return false;
 }
 
+static bool any_list(const Module *mod, const BufferId *at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (buffer_at(mod, at[i])->dtype == DT_OBJECT)
+            return true;
+    return false;
+}
+
+bool module_has_list_ports(const Module *mod)
+{
+    return any_list(mod, mod->inputs.at, mod->inputs.len) ||
+           any_list(mod, mod->outputs.at, mod->outputs.len);
+}
+
 void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
 {
     if (!module_has_objects(mod))
         return;
     parts[n++] = "cameo_objects.h";
     parts[n++] = "cameo_boundary.h";
+    if (module_has_list_ports(mod)) {
+        parts[n++] = "cameo_list_ports.h";
+        parts[n++] = "cameo_list_boundary.h";
+    }
     for (const Intrinsic *i = intrinsics; i->name; i++) {
         bool there = !calls_into(mod->steps, i->header);
         for (uint32_t k = 0; k < n && !there; k++)

@@ -2,6 +2,7 @@
 
 #include "ir/interp_state.h"
 #include "runtime/cameo_objects.h"
+#include "runtime/cameo_sequences.h"
 
 typedef int (*CallFn)(cameo_objects *o, const cameo_call *c);
 

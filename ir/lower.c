@@ -1,6 +1,7 @@
 // Lowering a graph to a module: values become buffers, nodes are handed to their rows, steps are
 // collected.
 
+#include "ir/lists.h"
 #include "ir/lower.h"
 #include "ir/lower_state.h"
 #include "ir/ops/ranks.h"
@@ -60,6 +61,9 @@ Tensor tensor_of_value(Lower *l, ValueId id)
         return *t;
     if (v->constant && v->constant->rank <= MAX_RANK)
         *t = weight_of(l, v);
+    else if (kind_is_list(v->kind))
+        *t = (Tensor){buffer_new(l->module, BUF_TEMP, v->name, DT_OBJECT, 0, NULL), DT_OBJECT, 0,
+                      NULL};
     else if (v->rank >= 0 && v->dtype != DT_NONE) {
         BufferId b = buffer_new(l->module, BUF_TEMP, v->name, v->dtype, (uint32_t)v->rank, v->dims);
         *t = (Tensor){b, v->dtype, (uint32_t)v->rank, buffer_at(l->module, b)->dims};
@@ -256,8 +260,10 @@ static bool value_is_ready(Lower *l, ValueId id, bool quiet)
     const char *fault = NULL;
     if (id == 0)
         return true;
-    if (v->kind != TYPE_TENSOR && v->kind != TYPE_NONE)
+    if (v->kind == TYPE_SPARSE || v->kind == TYPE_OPAQUE)
         fault = "is no tensor";
+    else if (kind_is_list(v->kind) && v->dtype != DT_NONE && dtype_is_lowered(v->dtype))
+        fault = NULL;
     else if (v->dtype != DT_NONE && !dtype_is_lowered(v->dtype))
         fault = "holds complex numbers";
     else if (v->dtype == DT_NONE)
@@ -364,6 +370,7 @@ static void lower_node(Lower *shared, NodeId id)
         return;
     }
     const char *fault = schema_fault(l.n);
+    fault = fault ? fault : kind_fault(l.model, l.n);
     if (fault) {
         not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
         return;
@@ -430,11 +437,14 @@ static Lower lower_begin(Model *m, Diags *diags)
 static void bind_input(Lower *l, ValueId id)
 {
     const Value *v = value_at(l->model, id);
-    BufferId b = buffer_new(l->module, BUF_INPUT, v->name, v->dtype, (uint32_t)v->rank, v->dims);
+    bool list = kind_is_list(v->kind);
+    DType t = list ? DT_OBJECT : v->dtype;
+    uint32_t rank = list ? 0 : (uint32_t)v->rank;
+    BufferId b = buffer_new(l->module, BUF_INPUT, v->name, t, rank, v->dims);
     Buffer *buf = buffer_at(l->module, b);
     buf->value = id;
     buf->port = l->module->inputs.len;
-    bind_value(l, id, (Tensor){b, v->dtype, (uint32_t)v->rank, buf->dims});
+    bind_value(l, id, (Tensor){b, t, rank, buf->dims});
     vec_push(l->arena, &l->module->inputs, b);
 }
 
@@ -456,10 +466,12 @@ static bool value_is_usable(Lower *l, ValueId id, const char *what)
     const Value *v = value_at(l->model, id);
     if (v->kind == TYPE_TENSOR && dtype_is_lowered(v->dtype) && v->rank >= 0 && v->rank <= MAX_RANK)
         return true;
+    if (kind_is_list(v->kind) && dtype_is_lowered(v->dtype))
+        return true;
     Str op = str_escaped(l->arena, operator_beside(l->model, id));
     if (!l->state->failed)
         diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
-             "not supported: %.*s%s%s %.*s is no tensor of numbers with a known rank", STR_ARG(op),
+             "not supported: %.*s%s%s %.*s has no known type, or no known rank", STR_ARG(op),
              op.len ? ": " : "", what, STR_ARG(str_escaped(l->arena, v->name)));
     l->state->failed = true;
     return false;

@@ -217,7 +217,7 @@ static int read_map(Reader *r, cameo_span s, const cameo_type *type, cameo_objec
     }
     dims[0] = n;
     items[0] = (cameo_object){CAMEO_TENSOR, type->key, 1, dims, keys, 0, NULL};
-    cameo_type of_values = {CAMEO_SEQUENCE, 0, type->item};
+    cameo_type of_values = {.kind = CAMEO_SEQUENCE, .item = type->item};
     if (read_items(r, values, &of_values, &items[1]) != 0 ||
         (!type->item && join_scalars(r, &items[1]) != 0))
         return -1;

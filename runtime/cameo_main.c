@@ -138,7 +138,7 @@ static int input_named(const cameo_model *m, const char *name, size_t len)
 
 static int load_npz(Command *c, const char *path, const unsigned char *at, size_t len)
 {
-    char name[256], why[256] = "";
+    char name[256], why[512] = "";
     const unsigned char *member;
     size_t next = 0, n;
     int status;

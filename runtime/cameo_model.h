@@ -23,8 +23,8 @@ typedef struct cameo_port {
     const char *const *dim_names; /* "" where a dim has no name */
 } cameo_port;
 
-/* What an input or output is that is no tensor. Its port's dtype, rank (-1: any) and dims are those
- * of the tensors that it holds in the end. */
+/* What an input or output is that is no tensor. Its port has rank -1, and the dtype of the tensors
+ * that it holds in the end. */
 typedef enum cameo_kind {
     CAMEO_TENSOR,
     CAMEO_SEQUENCE, /* items */
@@ -36,6 +36,8 @@ typedef struct cameo_type {
     cameo_kind kind;
     int32_t key;                   /* map: dtype of the keys */
     const struct cameo_type *item; /* of items, of a map's values; NULL: tensors */
+    int32_t dtype, rank;           /* of those tensors; rank -1: any */
+    const int64_t *dims;           /* -1: any size */
 } cameo_type;
 
 /* A value of any kind. Elements of strings are `struct {const char *at; int64_t len;}`. */
@@ -78,7 +80,8 @@ typedef struct cameo_model {
     int (*profile)(const cameo_context *context, int32_t i, const char **kernel, int64_t *runs,
                    int64_t *nanoseconds);
     /* Of a model that has lists (sequences, optionals, maps) as inputs or outputs, else NULL: their
-     * types, NULL where port i is a tensor; and set_input, output of those that are none. */
+     * types, NULL where port i is a tensor; and set_input, output for those that are none: a value
+     * set is the caller's and must live until run returns, an output lives as other outputs do. */
     const cameo_type *const *input_types, *const *output_types;
     int (*set_object)(cameo_context *context, int32_t i, const cameo_object *object);
     const cameo_object *(*output_object)(const cameo_context *context, int32_t i);

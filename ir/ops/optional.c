@@ -54,9 +54,35 @@ static void infer_get_element(Infer *s)
     }
 }
 
+static void lower_optional(Lower *l)
+{
+    Tensor x = input(l, 0);
+    list_of(l, output(l, 0), has_input(l, 0), &x);
+}
+
+static void lower_has_element(Lower *l)
+{
+    Index n = list_length(l, input(l, 0));
+    kernel(l, "has_element");
+    store(l, output(l, 0), NULL, index_lt(l, ix(l, 0), n));
+    kernel_end(l);
+}
+
+static void lower_get_element(Lower *l)
+{
+    ValueId from = l->n->in[0];
+    Tensor x = input(l, 0), y = output(l, 0);
+    if (value_at(l->model, from)->kind != TYPE_OPTIONAL) {
+        copy_tensor(l, y, x);
+        return;
+    }
+    check(l, index_eq(l, list_length(l, x), ix(l, 1)), "OptionalGetElement: the optional is empty");
+    list_take(l, y, x, number(l, ix(l, 0)));
+}
+
 const OpDef ops_optional[] = {
-    {"Optional", 15, infer_optional, NULL, {NULL}, NULL},
-    {"OptionalHasElement", 15, infer_has_element, NULL, {NULL}, NULL},
-    {"OptionalGetElement", 15, infer_get_element, NULL, {NULL}, NULL},
+    {"Optional", 15, infer_optional, lower_optional, {NULL}, NULL},
+    {"OptionalHasElement", 15, infer_has_element, lower_has_element, {NULL}, NULL},
+    {"OptionalGetElement", 15, infer_get_element, lower_get_element, {NULL}, NULL},
     {0},
 };

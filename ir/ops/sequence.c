@@ -317,15 +317,172 @@ static void infer_map(Infer *s)
     }
 }
 
+// ---- lowering
+// ----------------------------------------------------------------------------------------------
+
+static void store_empty(Lower *l, Tensor list)
+{
+    kernel(l, "empty");
+    store(l, list, NULL, expr_const(l->module, DT_OBJECT, (Scalar){.i = 0}));
+    kernel_end(l);
+}
+
+static void lower_construct(Lower *l)
+{
+    Tensor *items = NEWS(l->arena, Tensor, l->n->nin);
+    for (uint32_t i = 0; i < l->n->nin; i++) {
+        items[i] = input(l, i);
+        if (items[i].dtype != items[0].dtype) {
+            not_supported(l, "SequenceConstruct of tensors of several dtypes");
+            return;
+        }
+    }
+    list_of(l, output(l, 0), l->n->nin, items);
+}
+
+static void lower_empty(Lower *l)
+{
+    store_empty(l, output(l, 0));
+}
+
+static void lower_insert(Lower *l)
+{
+    Tensor reads[3] = {input(l, 0), input(l, 1)}, y = output(l, 0);
+    if (reads[1].dtype != value_at(l->model, l->n->in[0])->dtype) {
+        not_supported(l, "SequenceInsert of a tensor of another dtype than the sequence's");
+        return;
+    }
+    if (has_input(l, 2))
+        reads[2] = position_of(l, 2);
+    step_call(l, has_input(l, 2) ? "list_insert" : "list_append", has_input(l, 2) ? 3 : 2, reads, 1,
+              &y, 0, NULL);
+}
+
+static void lower_erase(Lower *l)
+{
+    Tensor reads[2] = {input(l, 0), has_input(l, 1) ? position_of(l, 1) : number(l, ix(l, -1))};
+    Tensor y = output(l, 0);
+    step_call(l, "list_erase", 2, reads, 1, &y, 0, NULL);
+}
+
+static void lower_at(Lower *l)
+{
+    Tensor list = input(l, 0);
+    list_take(l, output(l, 0), list, position_of(l, 1));
+}
+
+static void lower_length(Lower *l)
+{
+    const Value *y = value_at(l->model, l->n->out[0]);
+    Index n = list_length(l, input(l, 0));
+    if (y->content)
+        define_dim(l, y->content[0], n);
+    kernel(l, "length");
+    store(l, output(l, 0), NULL, from_index(l, y->content ? y->content[0] : n, DT_I64));
+    kernel_end(l);
+}
+
+// The sizes of the parts as int64.
+static Tensor split_sizes(Lower *l)
+{
+    const int64_t one_ = 1;
+    Index o[MAX_RANK];
+    if (!has_input(l, 1))
+        return table(l, "split", DT_I64, 1, &one_);
+    Tensor x = input(l, 1), sizes = temp(l, "split", DT_I64, x.rank, x.dims);
+    kernel(l, "split");
+    par_all(l, sizes, o);
+    store(l, sizes, o, cast(l, DT_I64, load(l, x, o)));
+    kernel_end(l);
+    return sizes;
+}
+
+static void lower_split(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0), reads[2] = {x, split_sizes(l)};
+    int64_t axis = node_int(l->n, "axis", 0);
+    bool alike = !has_input(l, 1) || input(l, 1).rank == 0;
+    bool drops = !has_input(l, 1) && node_int(l->n, "keepdims", 1) == 0;
+    if (axis < -(int64_t)x.rank || axis >= (int64_t)x.rank) {
+        not_supported(l, "SplitToSequence along axis %lld of rank %u", (long long)axis, x.rank);
+        return;
+    }
+    Index numbers[3] = {ix(l, axis < 0 ? axis + x.rank : axis), ix(l, alike), ix(l, drops)};
+    step_call(l, "list_split", 2, reads, 1, &y, 3, numbers);
+}
+
+static void lower_concat(Lower *l)
+{
+    Tensor list = input(l, 0), y = output(l, 0);
+    int64_t axis = node_int(l->n, "axis", 0);
+    bool stacks = node_int(l->n, "new_axis", 0) != 0;
+    Index rank = ix(l, y.rank);
+    Index numbers[3] = {ix(l, axis < 0 ? axis + y.rank : axis), ix(l, stacks), ix(l, y.dtype)};
+    Tensor reads[2] = {list, temp(l, "dims", DT_I64, 1, &rank)};
+    step_call(l, "list_joined_dims", 1, &list, 1, &reads[1], 3, numbers);
+    for (uint32_t i = 0; i < y.rank; i++) {
+        Index at = ix(l, i);
+        define_dim(l, y.dims[i], to_index(l, load(l, reads[1], &at)));
+    }
+    step_call(l, "list_join", 2, reads, 1, &y, 2, numbers);
+}
+
+// What the body reads of input i in iteration t.
+static void lower_map_in(Lower *l, uint32_t i, ValueId inner, Index t)
+{
+    Tensor x = input(l, i);
+    if (value_at(l->model, l->n->in[i])->kind == TYPE_SEQUENCE)
+        list_take(l, tensor_of_value(l, inner), x, number(l, t));
+    else
+        bind_value(l, inner, x);
+}
+
+// SequenceMap-17: the body once for each item of the first sequence, results gathered in order.
+static void lower_map(Lower *l)
+{
+    GraphId g = node_graph(l->n, "body");
+    const Graph *body = g ? graph_at(l->model, g) : NULL;
+    if (!body || body->inputs.len != l->n->nin || body->outputs.len < l->n->nout ||
+        !is_list(l, l->n->in[0])) {
+        not_supported(l, "SequenceMap whose body has other inputs or outputs than the node");
+        return;
+    }
+    Index n = list_length(l, input(l, 0));
+    for (uint32_t i = 1; i < l->n->nin; i++)
+        if (value_at(l->model, l->n->in[i])->kind == TYPE_SEQUENCE)
+            check(l, index_eq(l, n, list_length(l, input(l, i))),
+                  "SequenceMap: the sequences have different lengths");
+    for (uint32_t o = 0; o < l->n->nout; o++)
+        if (has_output(l, o))
+            store_empty(l, output(l, o));
+    Index t = step_loop(l, n);
+    for (uint32_t i = 0; i < l->n->nin; i++) {
+        ValueId inner = body->inputs.at[i].value;
+        const Value *v = value_at(l->model, inner);
+        if (!is_list(l, inner) && v->rank < 0) {
+            not_supported(l, "SequenceMap over a sequence of items of unknown rank (input %u)", i);
+            return;
+        }
+        lower_map_in(l, i, inner, t);
+    }
+    lower_graph(l, g);
+    for (uint32_t o = 0; o < l->n->nout; o++) {
+        Tensor y = tensor_of_value(l, graph_at(l->model, g)->outputs.at[o].value);
+        if (has_output(l, o) && y.buffer)
+            list_append(l, output(l, o), y);
+    }
+    step_end(l);
+}
+
 const OpDef ops_sequence[] = {
-    {"SequenceConstruct", 11, infer_construct, NULL, {NULL}, NULL},
-    {"SequenceEmpty", 11, infer_empty, NULL, {NULL}, NULL},
-    {"SequenceInsert", 11, infer_insert, NULL, {NULL}, NULL},
-    {"SequenceErase", 11, infer_erase, NULL, {NULL}, NULL},
-    {"SequenceAt", 11, infer_at, NULL, {NULL}, NULL},
-    {"SequenceLength", 11, infer_length, NULL, {NULL}, NULL},
-    {"SplitToSequence", 11, infer_split, NULL, {NULL}, NULL},
-    {"ConcatFromSequence", 11, infer_concat, NULL, {NULL}, NULL},
-    {"SequenceMap", 17, infer_map, NULL, {NULL}, NULL},
+    {"SequenceConstruct", 11, infer_construct, lower_construct, {NULL}, NULL},
+    {"SequenceEmpty", 11, infer_empty, lower_empty, {NULL}, NULL},
+    {"SequenceInsert", 11, infer_insert, lower_insert, {NULL}, NULL},
+    {"SequenceErase", 11, infer_erase, lower_erase, {NULL}, NULL},
+    {"SequenceAt", 11, infer_at, lower_at, {NULL}, NULL},
+    {"SequenceLength", 11, infer_length, lower_length, {NULL}, NULL},
+    {"SplitToSequence", 11, infer_split, lower_split, {NULL}, NULL},
+    {"ConcatFromSequence", 11, infer_concat, lower_concat, {NULL}, NULL},
+    {"SequenceMap", 17, infer_map, lower_map, {NULL}, NULL},
     {0},
 };
