@@ -20,6 +20,8 @@ void print_bytes(Printer *p, BufferId b)
     buf_printf(p->out, "%s})", buf->rank ? "" : "0");
 }
 
+enum { ONLY_SET = 2 }; // of a dim: a step gives it a value, no other has been seen to read it
+
 // ---- what steps use --------------------------------------------------------------------------
 
 static void add_steps(StepPrinter *s, const Step *step)
@@ -50,7 +52,7 @@ static void add_steps(StepPrinter *s, const Step *step)
         uses_add_index(mod, &s->host, step->value);
         uses_add_expr(mod, &s->host, step->cond);
         if (step->kind == STEP_LOOP || step->kind == STEP_DIM)
-            s->all.dims[step->dim] |= 1;
+            s->all.dims[step->dim] |= step->kind == STEP_LOOP ? 1 : ONLY_SET;
         add_steps(s, step->body);
         add_steps(s, step->other);
     }
@@ -101,6 +103,8 @@ static void declare_dims(StepPrinter *s)
             buf_printf(p->out, " */");
         }
         buf_printf(p->out, "\n");
+        if (s->all.dims[d] == ONLY_SET) // of a value that nothing reads any more
+            print_line(p, "(void)d%u;", d);
     }
 }
 
