@@ -161,6 +161,24 @@ void emit_runtime(Buf *out, const char *const *names)
     }
 }
 
+// A file of runtime/ behind those that it includes, unless it is there; how many there are then.
+static uint32_t add_part(const char **parts, uint32_t n, const char *name)
+{
+    static const char include[] = "\n#include \"cameo_";
+    const EmbeddedFile *f = NULL;
+    for (const EmbeddedFile *e = embedded_files; e->name; e++)
+        if (strlen(e->name) == strcspn(name, "\"\n") && !strncmp(e->name, name, strlen(e->name)))
+            f = e;
+    for (uint32_t k = 0; f && k < n; k++)
+        if (strcmp(parts[k], f->name) == 0)
+            return n;
+    for (const char *at = f ? f->text : NULL; at && (at = strstr(at, include)); at++)
+        n = add_part(parts, n, at + strlen("\n#include \""));
+    if (f && n < MAX_PARTS)
+        parts[n++] = f->name;
+    return n;
+}
+
 static bool calls_into(const Step *s, const char *header)
 {
     for (; s; s = s->next)
@@ -188,19 +206,12 @@ void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
 {
     if (!module_has_objects(mod))
         return;
-    parts[n++] = "cameo_objects.h";
-    parts[n++] = "cameo_boundary.h";
-    if (module_has_list_ports(mod)) {
-        parts[n++] = "cameo_list_ports.h";
-        parts[n++] = "cameo_list_boundary.h";
-    }
-    for (const Intrinsic *i = intrinsics; i->name; i++) {
-        bool there = !calls_into(mod->steps, i->header);
-        for (uint32_t k = 0; k < n && !there; k++)
-            there = strcmp(parts[k], i->header) == 0;
-        if (!there && n < MAX_PARTS)
-            parts[n++] = i->header;
-    }
+    n = add_part(parts, n, "cameo_boundary.h");
+    if (module_has_list_ports(mod))
+        n = add_part(parts, n, "cameo_list_boundary.h");
+    for (const Intrinsic *i = intrinsics; i->name; i++)
+        if (calls_into(mod->steps, i->header))
+            n = add_part(parts, n, i->header);
 }
 
 void emit_symbols(Printer *p)

@@ -284,16 +284,16 @@ static void emit_blobs(Printer *p, const EmitOptions *o)
         emit_blob(p, "weights", o->weights_path);
 }
 
-// Kernels that are placed on the host; true: something is done there.
+// Kernels that are placed on the host; true: there are any, or calls.
 static bool emit_beside(Printer *p, const Step *s)
 {
     bool any = false;
     for (; s; s = s->next) {
-        any |= s->kind == STEP_CALL;
         if (s->kernel && s->kernel->on_host) {
             printer_kernel(p, s->kernel);
             any = true;
         }
+        any |= s->call != NULL;
         any |= emit_beside(p, s->body);
         any |= emit_beside(p, s->other);
     }
