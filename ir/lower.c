@@ -471,13 +471,16 @@ static Str operator_beside(const Model *m, ValueId id)
 static bool value_is_usable(Lower *l, ValueId id, const char *what)
 {
     const Value *v = value_at(l->model, id);
-    if (v->kind == TYPE_TENSOR && dtype_is_lowered(v->dtype) && v->rank >= 0 && v->rank <= MAX_RANK)
+    bool tensor =
+        v->kind == TYPE_TENSOR && dtype_is_lowered(v->dtype) && v->rank >= 0 && v->rank <= MAX_RANK;
+    if (tensor && !dims_are_too_large((uint32_t)v->rank, v->dims))
         return true;
     Str op = str_escaped(l->arena, operator_beside(l->model, id));
     if (!l->state->failed)
         diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
-             "not supported: %.*s%s%s %.*s is no tensor of numbers with a known rank", STR_ARG(op),
-             op.len ? ": " : "", what, STR_ARG(str_escaped(l->arena, v->name)));
+             "not supported: %.*s%s%s %.*s is %s", STR_ARG(op), op.len ? ": " : "", what,
+             STR_ARG(str_escaped(l->arena, v->name)),
+             tensor ? "too large" : "no tensor of numbers with a known rank");
     l->state->failed = true;
     return false;
 }
