@@ -56,8 +56,12 @@ bool dims_are_too_large(uint32_t rank, const Index *dims)
     int64_t count = 1, k;
     bool empty = false, large = false;
     for (uint32_t i = 0; i < rank; i++) {
-        if (!poly_is_const(dims[i], &k))
+        if (!poly_is_const(dims[i], &k)) {
+            for (uint32_t t = 0; t < dims[i]->nterms; t++)
+                large |= dims[i]->terms[t].coeff > MAX_ELEMENTS ||
+                         dims[i]->terms[t].coeff < -MAX_ELEMENTS;
             continue;
+        }
         if (k < 0)
             return true;
         empty |= k == 0;

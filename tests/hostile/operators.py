@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """operators.py TRY_MAIN [--seeds FIRST LAST] [--cases N] [--keep FOLDER]: models whose nodes do not fit, or nearly fit.
 
-Two kinds: random nodes of every operator by its schema, whose ranks, dims, constants and attribute values are random;
-and mutants of the standard's own node cases. Compiling one to C must end with an exit status of its own, without a
-sanitizer's report, in a few seconds and without asking for much memory; and what is compiled must keep inside its
-buffers.
+Three kinds: those of misfits.py, each refused with a reason; random nodes of every operator by its schema, whose ranks,
+dims, constants and attribute values are random; and mutants of the standard's own node cases. Compiling one to C must
+end with an exit status of its own, without a sanitizer's report, in a few seconds and without asking for much memory;
+and what is compiled must keep inside its buffers.
 """
 import argparse
 import collections
@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-import onnx.defs as defs
-from onnx import TensorProto, helper
+import onnx.parser
+from onnx import TensorProto, defs, helper
 
+import misfits
 import mutants
 
 STRINGS = ["x", "linear", "reflect", "constant", "SAME_UPPER", "ij,jk->ik", "reverse"]
@@ -98,7 +99,7 @@ def models(seed, cases, pool):
 
 
 def attempt(program, folder, models_):
-    """The exit status and, for what may not be, the reason: of each model."""
+    """Of each model: the exit status, the reason where that may not be, and what was printed."""
     env = dict(os.environ, UBSAN_OPTIONS="print_stacktrace=1:exitcode=99",
                ASAN_OPTIONS=f"hard_rss_limit_mb={BYTES >> 20}:detect_leaks=0:exitcode=99:allocator_may_return_null=1")
     sanitized = b"__asan_init" in program.read_bytes()
@@ -120,8 +121,22 @@ def attempt(program, folder, models_):
 
 def judge(status, said):
     if status not in (0, 1, 2, 3) or "Sanitizer" in said or "not enough memory" in said:
-        return status, f"exit {status}: {said[-1500:]}"
-    return status, "refused without a word" if status and not said.strip() else None
+        return status, f"exit {status}: {said[-1500:]}", said
+    return status, "refused without a word" if status and not said.strip() else None, said
+
+
+def try_misfits(program, folder):
+    """How many models of misfits.py do not end as they should."""
+    texts = [(f"{k}", f'<ir_version: 10, opset_import: ["" : {opset}, "ai.onnx.preview.training" : 1]> {text}')
+             for k, (text, opset, _) in enumerate(misfits.MISFITS)]
+    made = [(name, onnx.parser.parse_model(text).SerializeToString()) for name, text in texts]
+    bad = 0
+    for (text, _, said), (status, why, printed) in zip(misfits.MISFITS, attempt(program, folder, made)):
+        fits = not why and (status == 0 if said is None else status == 1 and said in printed)
+        if not fits:
+            bad += 1
+            print(f"{text}: exit {status}, not a refusal with {said!r}: {why or printed}")
+    return bad
 
 
 def main():
@@ -131,12 +146,13 @@ def main():
     parser.add_argument("--cases", type=int, default=3)
     parser.add_argument("--keep", type=pathlib.Path, help="where models that fail are left")
     asked = parser.parse_args()
-    pool, counts, bad = mutants.cases(), collections.Counter(), 0
+    pool, counts = mutants.cases(), collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
+        bad = try_misfits(asked.program.resolve(), pathlib.Path(folder))
         for seed in range(asked.seeds[0], asked.seeds[1] + 1):
             made = list(models(seed, asked.cases, pool))
             results = attempt(asked.program.resolve(), pathlib.Path(folder), made)
-            for (name, data), (status, why) in zip(made, results):
+            for (name, data), (status, why, _) in zip(made, results):
                 counts[status] += 1
                 if why:
                     bad += 1
