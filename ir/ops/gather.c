@@ -94,14 +94,6 @@ static void infer_beside(Infer *s)
                         (long long)m);
 }
 
-static void check_beside(Lower *l, Tensor x, Tensor i, uint32_t axis)
-{
-    for (uint32_t k = 0; k < x.rank; k++)
-        if (k != axis)
-            check(l, index_le(l, i.dims[k], x.dims[k]), "%.*s: there are more indices than data",
-                  STR_ARG(str_escaped(l->arena, l->n->op)));
-}
-
 static void infer_gather_elements(Infer *s)
 {
     infer_beside(s);
@@ -114,7 +106,6 @@ static void lower_gather_elements(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK];
     uint32_t axis = axis_of(l, x.rank);
     check_indices(l, i, x.dims[axis]);
-    check_beside(l, x, i, axis);
     kernel(l, "gather_elements");
     par_all(l, y, o);
     memcpy(at, o, sizeof at);
@@ -209,7 +200,6 @@ static void lower_scatter_elements(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK];
     uint32_t axis = axis_of(l, x.rank);
     check_indices(l, i, x.dims[axis]);
-    check_beside(l, x, i, axis);
     copy_tensor(l, y, x);
     kernel(l, "scatter_elements");
     for (uint32_t k = 0; k < i.rank; k++)

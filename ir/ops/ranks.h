@@ -7,4 +7,7 @@
 // What is wrong with the ranks of a node's operands (all known), NULL if nothing is.
 const char *rank_fault(const Model *m, const Node *n);
 
+// Does the operator take one number as that input (a scalar, or a vector of one element)?
+bool rank_wants_number(const Node *n, uint32_t input);
+
 #endif

@@ -47,7 +47,7 @@ MISFITS = [
     ("g (float[1,4,3] x, float[3,2,2] w) => (float[] y) { y = Conv <group = 2> (x, w) }", 25, "do not divide"),
     ("g (float[4,4] x) => (float[] y) { y = EyeLike <dtype = 4294967297> (x) }", 25, "no element type"),
     ("g (int64[1] n) => (float[] y) { y = ConstantOfShape <value = float[0] {}> (n) }", 25, "one element"),
-    ("g (int64 i) => (int64[] y) <int64[0] n = {}> { y = Range (n, n, i) }", 25, None),
+    ("g (int64 i) => (int64[] y) <int64[0] n = {}> { y = Range (n, n, i) }", 25, "not one number"),
     ("g (float x, int64 d) => (float[] y) <float[1] v = {1.0}> { y = OneHot (x, d, v) }", 25, "is 1, not 2"),
     ("g (float[2,3] x, int64[3] i) => (float y) { y = NegativeLogLikelihoodLoss (x, i) }", 25, "is 3, not 2"),
     ("g (float r, int64 t, float[3] x, float[3] g, double[3] h) => (float[] y) "

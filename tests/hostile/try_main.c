@@ -8,8 +8,6 @@
 #include "codegen/compile.h"
 #include "frontend/load.h"
 #include "ir/interp.h"
-#include "ir/lower.h"
-#include "passes/pass.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -100,8 +98,9 @@ static int try_run(const char *path)
     int status = 0;
     diags_init(&diags, a, str_of(path));
     Model *m = load_model(a, path, &diags, &status);
-    PassContext passes = {.diags = &diags};
-    Module *mod = m && pass_pipeline(m, &passes) && !diags.errors ? lower_model(m, &diags) : NULL;
+    CompileReport report = {0};
+    CompileOptions options = {.no_override = true, .no_fuse = true};
+    Module *mod = m ? compile_to_module(m, &options, &diags, &report) : NULL;
     return mod ? run_module(mod) : 0;
 }
 
