@@ -85,6 +85,8 @@ static const struct {
     {"SoftmaxCrossEntropyLoss", 0, 2, ANY},
     {"SoftmaxCrossEntropyLoss", 1, 1, ANY},
     {"SoftmaxCrossEntropyLoss", 2, 1, 1},
+    {"Clip", 1, NUMBER, 1},
+    {"Clip", 2, NUMBER, 1},
     {"OneHot", 1, NUMBER, 1},
     {"OneHot", 2, 1, 1},
     {"Pad", 1, 1, 1},
