@@ -25,7 +25,7 @@ import mutants
 STRINGS = ["x", "linear", "reflect", "constant", "SAME_UPPER", "ij,jk->ik", "reverse"]
 SMALL_INTS = [-5, -1, 0, 1, 2, 3, 7]
 BYTES = 3 << 30
-DOMAINS = ["", "ai.onnx.ml", "ai.onnx.preview.training"]
+DOMAINS = ["", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"]
 
 
 def attribute(rng, kind):
