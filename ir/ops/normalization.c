@@ -160,9 +160,13 @@ static void fit_broadcast(Infer *s, uint32_t i)
     const Value *x = infer_in(s, 0), *v = infer_in(s, i);
     if (!v || v->rank > x->rank)
         return;
-    for (int32_t k = 1; k <= v->rank; k++)
-        if (!poly_equals(v->dims[v->rank - k], 1))
-            infer_broadcast_dim(s, x->dims[x->rank - k], v->dims[v->rank - k]);
+    for (int32_t k = 1; k <= v->rank; k++) {
+        Index own = v->dims[v->rank - k], whole = x->dims[x->rank - k];
+        if (poly_equals(whole, 1) && poly_is_const(own, NULL) && !poly_equals(own, 1))
+            infer_error(s, "dimension %d of input %u does not fit", v->rank - k, i);
+        else if (!poly_equals(own, 1))
+            infer_broadcast_dim(s, whole, own);
+    }
 }
 
 static void infer_layer_norm(Infer *s)
