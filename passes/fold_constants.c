@@ -9,6 +9,7 @@
 #include "ir/infer.h"
 #include "ir/interp.h"
 #include "ir/lower.h"
+#include "ir/ops/random.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -57,6 +58,8 @@ static int64_t operands_of(const Fold *f, const Node *n)
     for (uint32_t i = 0; i < n->nout; i++)
         if (n->out[i] && f->kept[n->out[i]])
             return -1;
+    if (node_is_random(n))
+        return -1;
     return any && n->nout && n->def && n->def->lower && !n->fault.at ? bytes : -1;
 }
 

@@ -22,6 +22,7 @@ extern const OpDef ops_pad[];
 extern const OpDef ops_parts[];
 extern const OpDef ops_pool[];
 extern const OpDef ops_quantize[];
+extern const OpDef ops_random[];
 extern const OpDef ops_recurrent[];
 extern const OpDef ops_reduce[];
 extern const OpDef ops_resize[];
@@ -35,10 +36,10 @@ extern const OpDef ops_state[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic, ops_attention, ops_cast,      ops_columns,        ops_compare,
-    ops_constant,   ops_control,    ops_conv,      ops_einsum,    ops_flex_attention, ops_gather,
-    ops_grid,       ops_loss,       ops_matmul,    ops_movement,  ops_normalization,  ops_pad,
-    ops_parts,      ops_pool,       ops_quantize,  ops_recurrent, ops_reduce,         ops_resize,
-    ops_select,     ops_shape,      ops_signal,    ops_softmax,   ops_sort,           ops_squeeze,
-    ops_state,      ops_training,   NULL,
+    ops_activation, ops_arithmetic, ops_attention, ops_cast,     ops_columns,        ops_compare,
+    ops_constant,   ops_control,    ops_conv,      ops_einsum,   ops_flex_attention, ops_gather,
+    ops_grid,       ops_loss,       ops_matmul,    ops_movement, ops_normalization,  ops_pad,
+    ops_parts,      ops_pool,       ops_quantize,  ops_random,   ops_recurrent,      ops_reduce,
+    ops_resize,     ops_select,     ops_shape,     ops_signal,   ops_softmax,        ops_sort,
+    ops_squeeze,    ops_state,      ops_training,  NULL,
 };
