@@ -12,9 +12,7 @@
 
 static DType precision_of(const Node *n, DType t)
 {
-    int64_t wanted = node_int(n, "softmax_precision", 0);
-    bool given = node_has_attr(n, "softmax_precision");
-    return given ? (DType)wanted : t == DT_F64 ? DT_F64 : DT_F32;
+    return node_dtype(n, "softmax_precision", t == DT_F64 ? DT_F64 : DT_F32);
 }
 
 // ---- shapes

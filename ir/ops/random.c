@@ -125,7 +125,7 @@ static void infer_random(Infer *s)
     const int64_t *shape;
     uint32_t n;
     Index dims[MAX_RANK];
-    infer_dtype(s, 0, (DType)node_int(s->n, "dtype", DT_F32));
+    infer_dtype(s, 0, node_dtype(s->n, "dtype", DT_F32));
     if (!node_ints(s->n, "shape", &shape, &n))
         return;
     for (uint32_t i = 0; i < n; i++)
@@ -144,7 +144,7 @@ static void infer_like(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     if (node_has_attr(s->n, "dtype"))
-        infer_dtype(s, 0, (DType)node_int(s->n, "dtype", DT_F32));
+        infer_dtype(s, 0, node_dtype(s->n, "dtype", DT_F32));
     else if (x && x->dtype != DT_NONE)
         infer_dtype(s, 0, x->dtype);
     same_as_0(s);
@@ -199,7 +199,7 @@ static void lower_bernoulli(Lower *l)
 static void infer_multinomial(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    infer_dtype(s, 0, (DType)node_int(s->n, "dtype", DT_I32));
+    infer_dtype(s, 0, node_dtype(s->n, "dtype", DT_I32));
     if (!x || x->rank != 2)
         return;
     int64_t n = node_int(s->n, "sample_size", 1);
