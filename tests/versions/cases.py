@@ -37,6 +37,7 @@ class Case:
     tag: str = ""
     expect: object = None  # arrays by NumPy where no evaluator has this version
     oracle: str = ""  # "reference" or "runtime" where only that one is right
+    like: dict = None  # a later opset, and the attributes under their names there: the reference evaluator's answer
     rtol: float = 0
     atol: float = 0
     types: list = None  # TypeProtos of inputs that arrays do not say
@@ -53,9 +54,9 @@ def operators(*names, domain=""):
     return add
 
 
-def case(*inputs, outputs=1, skip=(), tag="", expect=None, oracle="", rtol=0, atol=0, types=None,
-         out_types=None, **attrs):
-    return Case(list(inputs), attrs, outputs, skip, tag, expect, oracle, rtol, atol, types, out_types)
+def case(*inputs, outputs=1, skip=(), tag="", expect=None, oracle="", like=None, rtol=0, atol=0,
+         types=None, out_types=None, **attrs):
+    return Case(list(inputs), attrs, outputs, skip, tag, expect, oracle, like, rtol, atol, types, out_types)
 
 
 def const(values, dtype=I64):

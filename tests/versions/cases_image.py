@@ -66,7 +66,9 @@ def grid_sample(v):
     x, grid = floats(1, 2, 4, 4), floats(1, 3, 3, 2, low=-1.2, high=1.2)
     for mode in modes:
         yield case(x, grid, mode=mode)
-        yield case(x, grid, mode=mode, align_corners=1, padding_mode="border")
+        # ONNX Runtime moves the place to the border before it weighs the neighbours of a bicubic one.
+        later = {"opset": 22, "mode": {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)}
+        yield case(x, grid, mode=mode, align_corners=1, padding_mode="border", like=later)
         yield case(x, grid, mode=mode, padding_mode="reflection")
     yield case(values(F64, 1, 1, 3, 3), values(F64, 1, 2, 2, 2, low=-1, high=1), tag="float64")
     if v.since >= 20:
