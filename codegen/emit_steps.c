@@ -29,20 +29,20 @@ static void add_steps(StepPrinter *s, const Step *step)
         if (step->kernel) {
             bool on_host = step->kernel->on_host;
             KernelUses u = printer_kernel_uses(on_host ? s->p : s->kernels, step->kernel);
-            for (BufferId b = 1; b < mod->buffers.len; b++) {
-                s->all.buffers[b] |= u.buffers[b];
-                s->beside.buffers[b] |= on_host ? u.buffers[b] : 0;
-                s->device.buffers[b] |= on_host ? 0 : u.buffers[b];
+            Accesses *where = on_host ? &s->beside.buffers : &s->device.buffers;
+            for (uint32_t i = 0; i < u.buffers.len; i++) {
+                access_note(s->p->arena, &s->all.buffers, u.buffers.at[i].id, u.buffers.at[i].bits);
+                access_note(s->p->arena, where, u.buffers.at[i].id, u.buffers.at[i].bits);
             }
-            for (DimId d = 1; d <= dim_count(mod->polys); d++)
-                s->all.dims[d] |= u.dims[d];
+            for (uint32_t i = 0; i < u.dims.len; i++)
+                access_note(s->p->arena, &s->all.dims, u.dims.at[i].id, ACCESS_READ);
             if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
         uses_add_index(mod, &s->host, step->value);
         uses_add_expr(mod, &s->host, step->cond);
         if (step->kind == STEP_LOOP || step->kind == STEP_DIM)
-            s->all.dims[step->dim] |= 1;
+            access_note(s->p->arena, &s->all.dims, step->dim, ACCESS_READ);
         add_steps(s, step->body);
         add_steps(s, step->other);
     }
@@ -51,18 +51,13 @@ static void add_steps(StepPrinter *s, const Step *step)
 static void add_all(StepPrinter *s)
 {
     Module *mod = s->p->mod;
-    s->all.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->all.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
-    s->host.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->beside.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->device.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->host.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
+    s->all = s->host = s->beside = s->device = (KernelUses){.arena = s->p->arena};
     add_steps(s, mod->steps);
-    for (DimId d = 1; d <= dim_count(mod->polys); d++)
-        s->all.dims[d] |= s->host.dims[d];
+    for (uint32_t i = 0; i < s->host.dims.len; i++)
+        access_note(s->p->arena, &s->all.dims, s->host.dims.at[i].id, ACCESS_READ);
     for (uint32_t i = 0; i < mod->outputs.len; i++) {
         const Buffer *b = buffer_at(mod, mod->outputs.at[i]);
-        s->all.buffers[mod->outputs.at[i]] |= 4;
+        access_note(s->p->arena, &s->all.buffers, mod->outputs.at[i], ACCESS_OUTPUT);
         for (uint32_t k = 0; k < b->rank; k++)
             uses_add_index(mod, &s->all, b->dims[k]);
     }
@@ -76,9 +71,8 @@ static void add_all(StepPrinter *s)
 static void declare_dims(StepPrinter *s)
 {
     Printer *p = s->p;
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++) {
-        if (!s->all.dims[d])
-            continue;
+    for (uint32_t i = 0; i < s->all.dims.len; i++) {
+        DimId d = s->all.dims.at[i].id;
         buf_printf(p->out, "    %sint64_t d%u = ", s->plan->data_dim[d] ? "" : "const ", d);
         if (s->plan->data_dim[d])
             buf_printf(p->out, "0;");
@@ -147,23 +141,18 @@ static void c_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
     KernelUses u = printer_kernel_uses(p, k);
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
-            c_reserve(s, b);
+    for (uint32_t i = 0; i < u.buffers.len; i++)
+        if (u.buffers.at[i].bits & ACCESS_WRITE &&
+            s->plan->place[u.buffers.at[i].id] == PLACE_BLOCK)
+            c_reserve(s, u.buffers.at[i].id);
     if (s->options->profile)
         print_line(p, "begin = cameo_now();");
     buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
-    bool any = false;
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b]) {
-            buf_printf(p->out, "%sb%u", any ? ", " : "", b);
-            any = true;
-        }
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
-        if (u.dims[d]) {
-            buf_printf(p->out, "%sd%u", any ? ", " : "", d);
-            any = true;
-        }
+    const char *comma = "";
+    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ")
+        buf_printf(p->out, "%sb%u", comma, u.buffers.at[i].id);
+    for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
+        buf_printf(p->out, "%sd%u", comma, u.dims.at[i].id);
     buf_printf(p->out, ");\n");
     if (s->options->profile)
         print_line(p, "cameo_time_kernel(c, %u, begin);", k->id);
@@ -286,7 +275,7 @@ void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const
         print_line(p, "int64_t begin = 0;\n    (void)begin;");
     declare_dims(&s);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (s.all.buffers[b] || s.host.buffers[b])
+        if (access_bits(&s.all.buffers, b) || access_bits(&s.host.buffers, b))
             target->declare(&s, b);
     print_steps(&s, p->mod->steps);
     target->outputs(&s);

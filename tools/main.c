@@ -33,15 +33,18 @@ static void print_overview(FILE *f)
 
 static int help(int argc, char **argv)
 {
+    bool man = argc > 0 && strcmp(argv[0], "--man") == 0;
+    argc -= man;
+    argv += man;
     const Tool *t = argc > 0 ? find_tool(argv[0]) : NULL;
     if (argc > 0 && !t) {
         fprintf(stderr, "cameo help: error: there is no command %s\n", argv[0]);
         return EXIT_USAGE;
     }
     if (t)
-        tool_help(t, stdout);
+        (man ? tool_man : tool_help)(t, stdout);
     else
-        print_overview(stdout);
+        (man ? tool_man_overview : print_overview)(stdout);
     return EXIT_CLEAN;
 }
 

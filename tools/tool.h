@@ -49,6 +49,9 @@ int args_next(Args *a, const char **value);
 int tool_error(const Tool *t, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tool_help(const Tool *t, FILE *f);
+// The same as a manual page (roff), and the page that lists the commands.
+void tool_man(const Tool *t, FILE *f);
+void tool_man_overview(FILE *f);
 // Prints findings on stderr, infos only with -v.
 void tool_print_diags(const Diags *d);
 

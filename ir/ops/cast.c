@@ -65,7 +65,7 @@ static void infer_cast_to(Infer *s, DType to)
 {
     const Value *x = infer_in(s, 0);
     if (to <= DT_NONE || to >= DT_COUNT) {
-        infer_error(s, "to = %d is no element type", (int)to);
+        infer_error(s, "to = %lld is no element type", (long long)node_int(s->n, "to", 0));
         return;
     }
     infer_dtype(s, 0, to);
@@ -77,7 +77,7 @@ static void infer_cast_to(Infer *s, DType to)
 
 static void infer_cast(Infer *s)
 {
-    infer_cast_to(s, (DType)node_int(s->n, "to", 0));
+    infer_cast_to(s, node_dtype(s->n, "to", DT_NONE));
 }
 
 static void infer_cast_like(Infer *s)

@@ -72,6 +72,10 @@ static void infer_if(Infer *s)
     const unsigned char *known = infer_constant(s, 0, NULL);
     if (!yes || !no)
         return;
+    if (graph_at(s->model, yes)->inputs.len || graph_at(s->model, no)->inputs.len) {
+        infer_error(s, "a branch has inputs");
+        return;
+    }
     if (known) {
         GraphId taken = *known ? yes : no;
         Infer quiet = *s; // shapes in the branch that is not taken need not fit
@@ -162,12 +166,12 @@ static void scan_out(Infer *s, uint32_t o, ValueId result, GraphId g, Index coun
 {
     const Value *v = value_at(s->model, result);
     Index dims[MAX_RANK];
-    if (o >= s->n->nout || !s->n->out[o])
+    if (o >= s->n->nout || !s->n->out[o] || v->dtype == DT_NONE)
         return;
     infer_dtype(s, o, v->dtype);
-    if (v->rank < 0 || v->rank + 1 > MAX_RANK)
+    if (v->rank < 0 || v->rank + 1 > MAX_RANK || (axis = infer_axis(s, axis, v->rank + 1)) < 0)
         return;
-    uint32_t rank = (uint32_t)v->rank + 1, at = (uint32_t)(axis < 0 ? axis + rank : axis) % rank;
+    uint32_t rank = (uint32_t)v->rank + 1, at = (uint32_t)axis;
     for (uint32_t i = 0; i + 1 < rank; i++) {
         uint32_t to = i + (i >= at);
         dims[to] =
@@ -191,7 +195,8 @@ static bool keeps_going(Infer *s, const Graph *body)
 {
     ValueId v = body->outputs.at[0].value;
     while (value_at(s->model, v)->def == DEF_NODE &&
-           node_is(node_at(s->model, value_at(s->model, v)->node), "Identity"))
+           node_is(node_at(s->model, value_at(s->model, v)->node), "Identity") &&
+           node_at(s->model, value_at(s->model, v)->node)->nin > 0)
         v = node_at(s->model, value_at(s->model, v)->node)->in[0];
     return v == body->inputs.at[1].value || is_true(s, v);
 }
@@ -257,11 +262,11 @@ static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index 
 static void infer_scan(Infer *s)
 {
     GraphId g = node_graph(s->n, "body");
-    uint32_t m = (uint32_t)node_int(s->n, "num_scan_inputs", 0);
-    if (!g || m == 0 || m > s->n->nin || opset_of(s->model, s->n) < 9)
+    int64_t scanned = node_int(s->n, "num_scan_inputs", 0);
+    if (!g || scanned < 1 || scanned > s->n->nin || opset_of(s->model, s->n) < 9)
         return;
     const Graph *body = graph_at(s->model, g);
-    uint32_t n = s->n->nin - m;
+    uint32_t m = (uint32_t)scanned, n = s->n->nin - m;
     Index count = NULL;
     if (body->inputs.len != s->n->nin || body->outputs.len < n) {
         infer_error(s, "the body has %u inputs and %u outputs for %u states and %u scanned inputs",

@@ -239,18 +239,21 @@ static const Expr *same(Lower *l, const Expr *x)
 // ---- Transpose
 // ------------------------------------------------------------------------------------------
 
+// Which dim of x is dim i of y; not below rank where perm does not fit.
 static uint32_t permuted(const Node *n, uint32_t i, uint32_t rank)
 {
     const int64_t *perm;
     uint32_t len;
-    if (node_ints(n, "perm", &perm, &len) && i < len)
-        return (uint32_t)(perm[i] < 0 ? perm[i] + rank : perm[i]);
-    return rank - 1 - i;
+    if (!node_ints(n, "perm", &perm, &len))
+        return rank - 1 - i;
+    int64_t from = i >= len ? -1 : perm[i] < 0 ? perm[i] + rank : perm[i];
+    return from >= 0 && from < rank ? (uint32_t)from : UINT32_MAX;
 }
 
 static void infer_transpose(Infer *s)
 {
     Index dims[MAX_RANK];
+    bool taken[MAX_RANK] = {false};
     const Value *x = infer_in(s, 0);
     const int64_t *perm;
     uint32_t len;
@@ -262,10 +265,11 @@ static void infer_transpose(Infer *s)
     }
     for (uint32_t i = 0; i < (uint32_t)x->rank; i++) {
         uint32_t from = permuted(s->n, i, (uint32_t)x->rank);
-        if (from >= (uint32_t)x->rank) {
-            infer_error(s, "perm[%u] is out of range", i);
+        if (from >= (uint32_t)x->rank || taken[from]) {
+            infer_error(s, "perm[%u] is out of range or given twice", i);
             return;
         }
+        taken[from] = true;
         dims[i] = x->dims[from];
     }
     infer_shape(s, 0, (uint32_t)x->rank, dims);
@@ -351,6 +355,8 @@ static void infer_tile(Infer *s)
     const Value *x = infer_in(s, 0);
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
+    Index rank = poly_const(s->polys, x->rank);
+    infer_fits(s, 1, 1, &rank);
     for (uint32_t i = 0; i < (uint32_t)x->rank; i++)
         dims[i] = repeats && i < n ? poly_mul(s->polys, x->dims[i], repeats[i])
                                    : infer_data_dim(s, 0, i, "tiled");
@@ -381,8 +387,10 @@ static void infer_depth_to_space(Infer *s)
     int64_t b = node_int(s->n, "blocksize", 1);
     if (!x || x->rank != 4 || b <= 0 || b > 65536)
         return;
-    Index dims[4] = {x->dims[0], poly_floordiv(s->polys, x->dims[1], poly_const(s->polys, b * b)),
-                     poly_scale(s->polys, x->dims[2], b), poly_scale(s->polys, x->dims[3], b)};
+    Index c = poly_floordiv(s->polys, x->dims[1], poly_const(s->polys, b * b));
+    infer_fits(s, 0, 4, (const Index[4]){NULL, poly_scale(s->polys, c, b * b)});
+    Index dims[4] = {x->dims[0], c, poly_scale(s->polys, x->dims[2], b),
+                     poly_scale(s->polys, x->dims[3], b)};
     infer_shape(s, 0, 4, dims);
 }
 
@@ -407,10 +415,12 @@ static void infer_space_to_depth(Infer *s)
     int64_t b = node_int(s->n, "blocksize", 1);
     if (!x || x->rank != 4 || b <= 0 || b > 65536)
         return;
-    Index k = poly_const(s->polys, b);
-    Index dims[4] = {x->dims[0], poly_scale(s->polys, x->dims[1], b * b),
-                     poly_floordiv(s->polys, x->dims[2], k),
-                     poly_floordiv(s->polys, x->dims[3], k)};
+    Index k = poly_const(s->polys, b), h = poly_floordiv(s->polys, x->dims[2], k),
+          w = poly_floordiv(s->polys, x->dims[3], k);
+    Index dims[4] = {x->dims[0], poly_scale(s->polys, x->dims[1], b * b), h, w};
+    infer_fits(
+        s, 0, 4,
+        (const Index[4]){NULL, NULL, poly_scale(s->polys, h, b), poly_scale(s->polys, w, b)});
     infer_shape(s, 0, 4, dims);
 }
 

@@ -44,12 +44,37 @@ static bool pads_of(Infer *s, uint32_t rank, Pads *p)
     return true;
 }
 
+// Two pads for each axis that is padded, and each axis a dim of x.
+static bool pads_fit(Infer *s, int32_t rank)
+{
+    const int64_t *ints;
+    uint32_t n, naxes = 0;
+    int64_t a;
+    const Value *list = infer_in(s, 3);
+    const Index *axes = infer_content(s, 3, &naxes);
+    for (uint32_t i = 0; axes && i < naxes; i++)
+        if (poly_is_const(axes[i], &a) && infer_axis(s, a, rank) < 0)
+            return false;
+    bool counted = !list || axes;
+    Index want = poly_const(s->polys, 2 * (int64_t)(axes ? naxes : (uint32_t)rank));
+    if (counted)
+        infer_fits(s, 1, 1, &want);
+    bool attr = node_ints(s->n, "pads", &ints, &n) || node_ints(s->n, "paddings", &ints, &n);
+    if (!infer_in(s, 1) && (!attr || n != 2 * (uint32_t)rank)) {
+        infer_error(s, "there are not two pads for each of %d dimensions", rank);
+        return false;
+    }
+    return !s->failed;
+}
+
 static void infer_pad(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     Pads p;
     Index dims[MAX_RANK];
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
+        return;
+    if (!pads_fit(s, x->rank))
         return;
     bool known = pads_of(s, (uint32_t)x->rank, &p);
     for (int32_t i = 0; i < x->rank; i++)
@@ -64,7 +89,7 @@ static bool runtime_pads(Lower *l, Tensor x, Pads *p)
     uint32_t naxes = 0;
     const Value *v = has_input(l, 3) ? value_at(l->model, l->n->in[3]) : NULL;
     const Index *axes = v ? v->content : NULL;
-    if (v && !axes) {
+    if (!has_input(l, 1) || (v && !axes)) {
         not_supported(l, "Pad with axes that are known only when the program runs");
         return false;
     }

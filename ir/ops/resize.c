@@ -18,7 +18,11 @@ typedef struct Axis {
     Tensor place;      // [out, taps] int64
 } Axis;
 
-enum { SIZES_FIRST_OPSET = 11 };
+enum {
+    SIZES_FIRST_OPSET = 11,
+    MAX_SHRINK =
+        1 << 16 // by an antialiased reduction, whose table has 2 to 4 taps for each element
+};
 
 static uint32_t scales_slot(int64_t opset)
 {
@@ -89,6 +93,38 @@ static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Inde
         }
 }
 
+// One scale or size for each axis that is resized, and each axis a dim of x, once.
+static bool resized_axes_fit(Infer *s, uint32_t rank, uint32_t slot)
+{
+    const int64_t *axes;
+    const float *list;
+    uint32_t count, n, seen = 0;
+    slot_of(s->n, 0, rank, &count);
+    if (node_ints(s->n, "axes", &axes, &n))
+        for (uint32_t k = 0; k < n; k++) {
+            int64_t a = infer_axis(s, axes[k], rank);
+            if (a < 0)
+                return false;
+            if (seen >> a & 1)
+                infer_error(s, "axis %lld is given twice", (long long)a);
+            seen |= 1u << a;
+        }
+    if (node_floats(s->n, "scales", &list, &n) && n != count)
+        infer_error(s, "there are %u scales for %u dimensions", n, count);
+    if (is_given(s->model, s->n, slot) && infer_rank(s, slot) != 1) {
+        infer_error(s, "input %u has rank %d, not 1", slot, infer_rank(s, slot));
+        return false;
+    }
+    Index want = poly_const(s->polys, count), corners = poly_const(s->polys, 2 * (int64_t)count);
+    if (is_given(s->model, s->n, slot))
+        infer_fits(s, slot, 1, &want);
+    bool cropped =
+        str_is(node_str(s->n, "coordinate_transformation_mode", ""), "tf_crop_and_resize");
+    if (cropped && slot != 1)
+        infer_fits(s, 1, 1, &corners);
+    return !s->failed;
+}
+
 static void infer_resize(Infer *s)
 {
     const Value *x = infer_in(s, 0);
@@ -98,6 +134,8 @@ static void infer_resize(Infer *s)
         return;
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     bool by_size = is_given(s->model, s->n, 3);
+    if (!resized_axes_fit(s, (uint32_t)x->rank, by_size ? 3 : slot))
+        return;
     const Index *sizes = by_size ? infer_content(s, 3, &n) : NULL;
     if (sizes) {
         sizes_with_policy(s, x, sizes, dims);
@@ -109,7 +147,11 @@ static void infer_resize(Infer *s)
             if (k < 0)
                 continue;
             bool known = !by_size && constant_scale(s, slot, (uint32_t)k, &scale);
-            if (known && poly_is_const(x->dims[i], &d))
+            if (known && !(scale > 0 && scale < INT32_MAX)) {
+                infer_error(s, "a scale is %g", scale);
+                return;
+            }
+            if (known && poly_is_const(x->dims[i], &d) && d <= INT32_MAX)
                 dims[i] = poly_const(s->polys, (int64_t)floor((double)d * scale));
             else if (known && scale == floor(scale) && scale < 65536)
                 dims[i] = poly_scale(s->polys, x->dims[i], (int64_t)scale);
@@ -372,6 +414,10 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
                       "Resize with antialias and scales that are known only when the program runs");
         return false;
     }
+    if (antialias && !near_ && scale < 1.0 / MAX_SHRINK) {
+        not_supported(l, "Resize with antialias and a scale of %g", scale);
+        return false;
+    }
     a->taps = tap_count(l, near_, cubic, antialias, scale);
     build_tables(l, a, x.dims[i], y.dims[i], coordinates, (uint32_t)k, count, antialias);
     return true;
@@ -391,6 +437,10 @@ static void lower_resize(Lower *l)
     if (!known_mode ||
         (opset < SIZES_FIRST_OPSET && !str_is(mode, "nearest") && !str_is(mode, "linear"))) {
         not_supported(l, "Resize with mode \"%.*s\"", STR_ARG(str_escaped(l->arena, mode)));
+        return;
+    }
+    if (str_is(coordinates, "tf_crop_and_resize") && !is_given(l->model, l->n, 1)) {
+        not_supported(l, "Resize with tf_crop_and_resize and no roi");
         return;
     }
     for (uint32_t i = 0; i < x.rank; i++)
