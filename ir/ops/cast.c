@@ -4,46 +4,44 @@
 
 #include <math.h>
 
-// x as a power of two that float8e8m0 holds, by its bits as a float64: the fraction is dropped
-// after what makes it carry was added. Out of range: the nearest one, or NaN without saturation, as
-// for 0. Below 0 the standard says nothing; NaN here. Spec: Cast-24.
-static const Expr *power_of_two(Lower *l, const Expr *x, Str mode, bool saturate)
+// x as float8e8m0, which has powers of two from 2^-127 to 2^127 and NaN. "up" and "down" take the
+// power beside x from the exponent's bits; the cast itself rounds to nearest, ties up. Without
+// saturation what lies out of range is NaN, zero too. Spec: Cast-24.
+static const Expr *cast_to_power(Lower *l, Str mode, const Expr *x, bool saturate)
 {
-    const int64_t fraction = ((int64_t)1 << 52) - 1;
-    bool up = str_is(mode, "up"), down = str_is(mode, "down");
-    const Expr *v = cast(l, DT_F64, x);
-    const Expr *bits = add(l, expr_bitcast(l->module, DT_I64, v),
-                           int_(l, DT_I64,
-                                up     ? fraction
-                                : down ? 0
-                                       : (int64_t)1 << 51));
-    const Expr *power =
-        expr_bitcast(l->module, DT_F64, binary(l, B_AND, bits, int_(l, DT_I64, ~fraction)));
-    const Expr *least = num(l, DT_F64, 0x1p-127), *most = num(l, DT_F64, 0x1p127);
-    const Expr *nan_ = num(l, DT_F64, (double)NAN);
-    const Expr *fits = both(l, le(l, least, v), le(l, v, most));
-    const Expr *outside = saturate ? select_(l, lt(l, most, v), most, least) : nan_;
-    const Expr *known = select_(l, fits, min_(l, power, most), outside);
-    return select_(l, le(l, zero(l, DT_F64), v), known, nan_);
+    const Expr *v = cast(l, DT_F64, x), *nan_ = num(l, DT_F64, NAN), *e = v;
+    if (!str_is(mode, "nearest")) {
+        const Expr *exponent = int_(l, DT_I64, 0x7FF0000000000000);
+        const Expr *bits = and_(l, expr_bitcast(l->module, DT_I64, v), exponent);
+        e = expr_bitcast(l->module, DT_F64, bits);
+        if (str_is(mode, "up"))
+            e = select_(l, lt(l, e, v), add(l, e, e), e);
+        e = select_(l, le(l, zero(l, DT_F64), v), e, nan_);
+    }
+    if (!saturate) {
+        const Expr *low = num(l, DT_F64, 0x1p-127), *high = num(l, DT_F64, 0x1p127);
+        e = select_(l, and_(l, le(l, low, v), le(l, v, high)), e, nan_);
+    }
+    return cast(l, DT_F8E8M0, e);
 }
 
 static void lower_cast(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK];
-    bool saturate = node_int(l->n, "saturate", 1) != 0;
+    bool saturate = node_int(l->n, "saturate", 1) != 0, power = y.dtype == DT_F8E8M0;
     Str mode = node_str(l->n, "round_mode", "up");
-    bool rounds = y.dtype == DT_F8E8M0 && x.dtype != DT_F8E8M0;
-    if (rounds && !str_is(mode, "up") && !str_is(mode, "down") && !str_is(mode, "nearest")) {
-        not_supported(l, "%.*s with round_mode \"%.*s\"", STR_ARG(str_escaped(l->arena, l->n->op)),
+    if (power && !str_is(mode, "nearest") && !str_is(mode, "up") && !str_is(mode, "down")) {
+        not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"",
                       STR_ARG(str_escaped(l->arena, mode)));
         return;
     }
     kernel(l, "cast");
     par_all(l, y, o);
     const Expr *e = load(l, x, o);
-    e = rounds ? power_of_two(l, e, mode, saturate) : e;
-    store(l, y, o, expr_cast(l->module, y.dtype, e, saturate));
+    store(l, y, o,
+          power && x.dtype != y.dtype ? cast_to_power(l, mode, e, saturate)
+                                      : expr_cast(l->module, y.dtype, e, saturate));
     kernel_end(l);
 }
 
@@ -65,7 +63,7 @@ static void infer_cast_to(Infer *s, DType to)
 {
     const Value *x = infer_in(s, 0);
     if (to <= DT_NONE || to >= DT_COUNT) {
-        infer_error(s, "to = %lld is no element type", (long long)node_int(s->n, "to", 0));
+        infer_error(s, "to = %d is no element type", (int)to);
         return;
     }
     infer_dtype(s, 0, to);
@@ -77,7 +75,7 @@ static void infer_cast_to(Infer *s, DType to)
 
 static void infer_cast(Infer *s)
 {
-    infer_cast_to(s, node_dtype(s->n, "to", DT_NONE));
+    infer_cast_to(s, (DType)node_int(s->n, "to", 0));
 }
 
 static void infer_cast_like(Infer *s)
