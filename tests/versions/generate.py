@@ -8,9 +8,11 @@ ONNX Runtime or the reference evaluator give them (oracle.py). Folders are as te
 them; OUT/versions.json says which version each is of, and which versions have no case and why.
 """
 import argparse
+import hashlib
 import json
 import pathlib
 import re
+import shutil
 import sys
 
 import numpy as np
@@ -101,15 +103,24 @@ def one(out, c, say):
     return {"name": c.name, "kind": "node", "oracle": who, "remark": remark}, remark
 
 
+def made_of(options):
+    """What the cases depend on; where it is the same they need not be made again."""
+    sources = sorted(pathlib.Path(__file__).parent.glob("*.py"))
+    text = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()
+    return f"{onnx.__version__} {oracle.onnxruntime.__version__} {options.filter} {text}"
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("out", type=pathlib.Path)
     p.add_argument("--filter", default="")
     p.add_argument("--verbose", action="store_true")
     options = p.parse_args()
-    if (options.out / "cases.json").exists():
+    stamp = options.out / "stamp"
+    if stamp.exists() and stamp.read_text() == made_of(options):
         return 0
-    options.out.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
     said, rows, versions = [], [], []
     for v in schemas.all_versions():
         if not re.search(options.filter, f"{v.label} {v.since}"):
@@ -126,6 +137,7 @@ def main():
         rows += made
     (options.out / "versions.json").write_text(json.dumps(versions, indent=1))
     (options.out / "cases.json").write_text(json.dumps(rows, indent=1))
+    stamp.write_text(made_of(options))
     unexplained = [s for s in said if "unexplained" in s]
     print("\n".join(said if options.verbose else unexplained))
     print(f"{len(versions)} versions, {len(rows)} cases; {sum(not v['cases'] for v in versions)} versions without; "
