@@ -39,13 +39,44 @@ static void add_steps(StepPrinter *s, const Step *step)
             if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
-        uses_add_index(mod, &s->host, step->value);
+        if (step->kind != STEP_DIM)
+            uses_add_index(mod, &s->host, step->value);
         uses_add_expr(mod, &s->host, step->cond);
-        if (step->kind == STEP_LOOP || step->kind == STEP_DIM)
+        if (step->kind == STEP_LOOP)
             access_note(s->p->arena, &s->all.dims, step->dim, ACCESS_READ);
+        if (step->kind == STEP_DIM)
+            vec_push(s->p->arena, &s->definitions, step);
         add_steps(s, step->body);
         add_steps(s, step->other);
     }
+}
+
+static bool is_used(const StepPrinter *s, DimId d)
+{
+    return access_bits(&s->all.dims, d) || access_bits(&s->host.dims, d);
+}
+
+// What the definitions of used dims use. Those of dims that nothing uses, since fusion took the
+// buffer that had them away, are not printed. A definition stands before its uses, except around a
+// loop, so that few rounds from the last to the first find all.
+static void add_definitions(StepPrinter *s)
+{
+    uint32_t left = s->definitions.len, before;
+    do {
+        before = left;
+        left = 0;
+        for (uint32_t i = before; i > 0; i--) {
+            const Step *step = s->definitions.at[i - 1];
+            if (is_used(s, step->dim))
+                uses_add_index(s->p->mod, &s->host, step->value);
+            else
+                s->definitions.at[before - ++left] = step;
+        }
+        for (uint32_t i = 0; i < left; i++)
+            s->definitions.at[i] = s->definitions.at[before - left + i];
+    } while (left && left < before);
+    for (uint32_t i = 0; i < s->host.dims.len; i++)
+        access_note(s->p->arena, &s->all.dims, s->host.dims.at[i].id, ACCESS_READ);
 }
 
 static void add_all(StepPrinter *s)
@@ -53,8 +84,6 @@ static void add_all(StepPrinter *s)
     Module *mod = s->p->mod;
     s->all = s->host = s->beside = s->device = (KernelUses){.arena = s->p->arena};
     add_steps(s, mod->steps);
-    for (uint32_t i = 0; i < s->host.dims.len; i++)
-        access_note(s->p->arena, &s->all.dims, s->host.dims.at[i].id, ACCESS_READ);
     for (uint32_t i = 0; i < mod->outputs.len; i++) {
         const Buffer *b = buffer_at(mod, mod->outputs.at[i]);
         access_note(s->p->arena, &s->all.buffers, mod->outputs.at[i], ACCESS_OUTPUT);
@@ -64,6 +93,7 @@ static void add_all(StepPrinter *s)
     for (BufferId b = 1; b < mod->buffers.len; b++)
         for (uint32_t k = 0; s->plan->place[b] == PLACE_BLOCK && k < buffer_at(mod, b)->rank; k++)
             uses_add_index(mod, &s->all, buffer_at(mod, b)->dims[k]);
+    add_definitions(s);
 }
 
 // ---- declarations ----------------------------------------------------------------------------
@@ -209,7 +239,8 @@ static void print_step(StepPrinter *s, const Step *step)
         print_loop(s, step);
         return;
     case STEP_DIM:
-        print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
+        if (access_bits(&s->all.dims, step->dim))
+            print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
         return;
     case STEP_CHECK:
     case STEP_IF:

@@ -2,6 +2,8 @@
 
 #include "ir/ops/control.h"
 
+#include <string.h>
+
 enum { MAX_ROUNDS = 8 };
 
 // The type of output o from a branch's result.
@@ -290,9 +292,69 @@ static void infer_scan(Infer *s)
                  listed(s, "scan_output_axes", i));
 }
 
+// Scan-8: a batch of sequences. Inputs are their lengths (or nothing), then states [B, ...] and
+// scanned tensors [B, T, ...]; the body sees one element of one sequence.
+static void infer_scan_batch(Infer *s)
+{
+    GraphId g = node_graph(s->n, "body");
+    uint32_t m = (uint32_t)node_int(s->n, "num_scan_inputs", 0);
+    Index lead[2] = {NULL, NULL}, dims[MAX_RANK]; // batch, time
+    if (!g || m == 0 || m + 1 > s->n->nin)
+        return;
+    const Graph *body = graph_at(s->model, g);
+    uint32_t n = s->n->nin - 1 - m, outputs = body->outputs.len;
+    if (body->inputs.len != n + m || outputs < n) {
+        infer_error(s, "the body has %u inputs and %u outputs for %u states and %u scanned inputs",
+                    body->inputs.len, outputs, n, m);
+        return;
+    }
+    for (uint32_t i = 0; i < n + m; i++) {
+        int32_t skip = i < n ? 1 : 2;
+        const Value *v = infer_in(s, 1 + i);
+        ValueId inner = body->inputs.at[i].value;
+        if (!v || v->rank < skip || v->rank > MAX_RANK)
+            return;
+        for (int32_t k = 0; k < skip; k++)
+            if (!lead[k])
+                lead[k] = v->dims[k];
+            else if (!infer_require(s, lead[k], v->dims[k]))
+                infer_error(s, "dimension %d of input %u is not that of the others", k, 1 + i);
+        infer_value(s, inner, v->dtype, v->rank - skip, v->dims + skip);
+        value_at(s->model, inner)->why_dtype = value_at(s->model, inner)->why_shape =
+            (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[1 + i]};
+    }
+    infer_fits(s, 0, 1, lead);
+    infer_graph(s, g);
+    if (body_fails(s, g))
+        return;
+    body = graph_at(s->model, g);
+    for (uint32_t o = 0; o < outputs && o < s->n->nout; o++) {
+        const Value *v = value_at(s->model, body->outputs.at[o].value);
+        const Value *state = o < n ? value_at(s->model, body->inputs.at[o].value) : v;
+        uint32_t skip = o < n ? 1 : 2;
+        infer_dtype(s, o, v->dtype);
+        if (v->rank < 0 || v->rank + 2 > MAX_RANK)
+            continue;
+        if (state->rank != v->rank) {
+            infer_error(s, "state %u changes its rank", o);
+            continue;
+        }
+        memcpy(dims, lead, sizeof lead);
+        for (int32_t k = 0; k < v->rank; k++) {
+            if (!infer_require(s, state->dims[k], v->dims[k]))
+                infer_error(s, "state %u changes its shape", o);
+            dims[skip + (uint32_t)k] = infer_dim_is_local(s, state->dims[k], g)
+                                           ? infer_data_dim(s, o, skip + (uint32_t)k, "scanned")
+                                           : state->dims[k];
+        }
+        infer_shape(s, o, (uint32_t)v->rank + skip, dims);
+    }
+}
+
 const OpDef ops_control[] = {
     {"If", 1, infer_if, lower_if, {NULL}, NULL},
     {"Loop", 1, infer_loop, lower_loop, {NULL}, NULL},
+    {"Scan", 8, infer_scan_batch, lower_scan_batch, {NULL}, NULL},
     {"Scan", 9, infer_scan, lower_scan, {NULL}, NULL},
     {0},
 };

@@ -375,3 +375,87 @@ void lower_scan(Lower *l)
             assign(l, y, carried[i]);
     }
 }
+
+// y[to...] = x[from...] where the leading indices of one of them are fixed.
+static void copy_part(Lower *l, Tensor y, uint32_t nto, const Index *to, Tensor x, uint32_t nfrom,
+                      const Index *from)
+{
+    Index o[MAX_RANK], yat[MAX_RANK], xat[MAX_RANK];
+    kernel(l, "slice");
+    par_all(l, nfrom ? y : x, o);
+    for (uint32_t i = 0; i < y.rank; i++)
+        yat[i] = i < nto ? to[i] : o[i - nto];
+    for (uint32_t i = 0; i < x.rank; i++)
+        xat[i] = i < nfrom ? from[i] : o[i - nfrom];
+    store(l, y, yat, load(l, x, xat));
+    kernel_end(l);
+}
+
+static void fill_zero(Lower *l, Tensor y)
+{
+    Index o[MAX_RANK];
+    kernel(l, "zero");
+    par_all(l, y, o);
+    store(l, y, o, zero(l, y.dtype));
+    kernel_end(l);
+}
+
+// One sequence after the other; what lies behind the end of a short one is zero. Spec: Scan-8.
+void lower_scan_batch(Lower *l)
+{
+    GraphId g = node_graph(l->n, "body");
+    const Graph *body = g ? graph_at(l->model, g) : NULL;
+    uint32_t m = (uint32_t)node_int(l->n, "num_scan_inputs", 0), n = l->n->nin - 1 - m;
+    if (!body || m == 0 || m + 1 > l->n->nin || body->inputs.len != n + m ||
+        body->outputs.len < n || l->n->nout > body->outputs.len) {
+        not_supported(l, "Scan whose body does not fit its %u inputs", l->n->nin);
+        return;
+    }
+    Tensor lens = input(l, 0), lead = input(l, 1 + n);
+    uint32_t k = body->outputs.len - n;
+    Tensor *carried = NEWS(l->arena, Tensor, n), *results = NEWS(l->arena, Tensor, n),
+           *scans = NEWS(l->arena, Tensor, k);
+    if (lead.rank < 2) {
+        not_supported(l, "Scan over a tensor without batch and time");
+        return;
+    }
+    for (uint32_t i = 0; lens.buffer && i < k; i++)
+        if (has_output(l, n + i))
+            fill_zero(l, output(l, n + i));
+    Index at[2], from[2], b = at[0] = from[0] = step_loop(l, lead.dims[0]), trip = lead.dims[1];
+    if (lens.buffer) {
+        const Expr *len = cast(l, DT_I64, load(l, lens, &b));
+        check(l, and_(l, le(l, zero(l, DT_I64), len), le(l, len, from_index(l, trip, DT_I64))),
+              "Scan: the length of a sequence is out of range");
+        trip = to_index(l, len);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        carried[i] = carried_buffer(l, body->inputs.at[i].value, (Tensor){0});
+        copy_part(l, carried[i], 0, NULL, input(l, 1 + i), 1, &b);
+    }
+    Index t = at[1] = step_loop(l, trip);
+    for (uint32_t i = 0; i < m; i++) {
+        Tensor x = input(l, 1 + n + i);
+        Tensor y = temp(l, "slice", x.dtype, x.rank - 2, x.dims + 2);
+        from[1] = directed(l, "directions", i, t, trip);
+        bind_value(l, body->inputs.at[n + i].value, y);
+        copy_part(l, y, 0, NULL, x, 2, from);
+    }
+    lower_graph(l, g);
+    bool ok =
+        body_results(l, body, 0, n, results, carried) && body_results(l, body, n, k, scans, NULL);
+    for (uint32_t i = 0; ok && i < k; i++) {
+        Tensor y = output(l, n + i);
+        for (uint32_t d = 0; y.buffer && d < scans[i].rank; d++)
+            define_dim(l, y.dims[d + 2], scans[i].dims[d]);
+        if (y.buffer)
+            copy_part(l, y, 2, at, scans[i], 0, NULL);
+    }
+    if (ok)
+        update_carried(l, carried, results, n);
+    step_end(l);
+    for (uint32_t i = 0; ok && i < n; i++)
+        if (has_output(l, i))
+            copy_part(l, output(l, i), 1, &b, carried[i], 0, NULL);
+    step_end(l);
+}

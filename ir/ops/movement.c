@@ -5,7 +5,7 @@
 #include <string.h>
 
 // y[o] = x[at(o)] with the same linear position: Reshape and its kin.
-static void lower_reshape(Lower *l)
+void lower_reshape(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK], at[MAX_RANK];
@@ -142,83 +142,6 @@ static void infer_flatten(Infer *s)
     Index dims[2] = {product(s->polys, x->dims, (uint32_t)axis),
                      product(s->polys, x->dims + axis, (uint32_t)(x->rank - axis))};
     infer_shape(s, 0, 2, dims);
-}
-
-// ---- Squeeze, Unsqueeze
-// ---------------------------------------------------------------------------------
-
-// Axes from the attribute or from the input; false if they are not known.
-static bool known_axes(Infer *s, uint32_t i, uint32_t rank, bool *marked, bool *given)
-{
-    const int64_t *at;
-    uint32_t n;
-    int64_t k;
-    memset(marked, 0, MAX_RANK * sizeof *marked);
-    *given = true;
-    const Index *content = infer_content(s, i, &n);
-    if (!content && !node_ints(s->n, "axes", &at, &n)) {
-        *given = false;
-        return infer_in(s, i) == NULL;
-    }
-    for (uint32_t a = 0; a < n; a++) {
-        if (content && !poly_is_const(content[a], &k))
-            return false;
-        int64_t axis = infer_axis(s, content ? k : at[a], rank);
-        if (axis < 0 || axis >= MAX_RANK)
-            return false;
-        marked[axis] = true;
-    }
-    return true;
-}
-
-static void infer_squeeze(Infer *s)
-{
-    bool marked[MAX_RANK], given;
-    Index dims[MAX_RANK];
-    uint32_t n = 0;
-    const Value *x = infer_in(s, 0);
-    if (!x || x->rank < 0 || !known_axes(s, 1, (uint32_t)x->rank, marked, &given))
-        return;
-    for (int32_t i = 0; i < x->rank; i++) {
-        int64_t k;
-        bool known = poly_is_const(x->dims[i], &k);
-        if (!given && !known)
-            return; // which dims are 1 shows when the program runs
-        bool gone = given ? marked[i] : k == 1;
-        if (gone && known && k != 1)
-            infer_error(s, "dimension %d is %lld, not 1", i, (long long)k);
-        if (!gone)
-            dims[n++] = x->dims[i];
-    }
-    infer_shape(s, 0, n, dims);
-    if (n <= 1)
-        infer_content_copy(s, 0, 0);
-}
-
-static void infer_unsqueeze(Infer *s)
-{
-    bool marked[MAX_RANK], given;
-    Index dims[MAX_RANK];
-    uint32_t n = 0;
-    const int64_t *at;
-    const Value *x = infer_in(s, 0);
-    if (!x || x->rank < 0)
-        return;
-    if (!infer_content(s, 1, &n) && !node_ints(s->n, "axes", &at, &n))
-        return;
-    uint32_t rank = (uint32_t)x->rank + n, from = 0;
-    if (rank > MAX_RANK || !known_axes(s, 1, rank, marked, &given))
-        return;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!marked[i] && from >= (uint32_t)x->rank) {
-            infer_error(s, "an axis is given twice");
-            return;
-        }
-        dims[i] = marked[i] ? poly_const(s->polys, 1) : x->dims[from++];
-    }
-    infer_shape(s, 0, rank, dims);
-    if (rank <= 1)
-        infer_content_copy(s, 0, 0);
 }
 
 static void infer_identity(Infer *s)
@@ -445,8 +368,6 @@ const OpDef ops_movement[] = {
     {"Identity", 1, infer_identity, UNARY(same), NULL},
     {"Reshape", 1, infer_reshape, lower_reshape_runtime, {NULL}, NULL},
     {"Flatten", 1, infer_flatten, lower_reshape, {NULL}, NULL},
-    {"Squeeze", 1, infer_squeeze, lower_reshape, {NULL}, NULL},
-    {"Unsqueeze", 1, infer_unsqueeze, lower_reshape, {NULL}, NULL},
     {"Transpose", 1, infer_transpose, lower_transpose, {NULL}, NULL},
     {"Expand", 8, infer_expand, lower_expand, {NULL}, NULL},
     {"Tile", 6, infer_tile, lower_tile, {NULL}, NULL},

@@ -13,7 +13,7 @@
 typedef struct Axis {
     bool touched;
     const Expr *scale; // output size / input size, float64
-    uint32_t taps;     // 0: the axis is copied
+    Index taps;        // NULL: the axis is copied
     Tensor weight;     // [out, taps]; absent for nearest
     Tensor place;      // [out, taps] int64
 } Axis;
@@ -261,7 +261,7 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
 {
     bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest"),
          cubic = str_is(node_str(l->n, "mode", ""), "cubic");
-    Index dims[2] = {out, ix(l, a->taps)};
+    Index dims[2] = {out, a->taps};
     const Expr *in64 = size_f64(l, in), *z = f64(l, 0), *last = sub(l, in64, f64(l, 1));
     a->place = temp(l, "places", DT_I64, 2, dims);
     if (!near_)
@@ -281,7 +281,7 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
         const Expr *stretch = antialias ? min_(l, a->scale, f64(l, 1)) : f64(l, 1);
         const Expr *radius = div_(l, f64(l, cubic ? 2 : 1), stretch);
         Line line = {.x = x, .stretch = stretch, .cubic = cubic};
-        line.exclude = antialias || node_int(l->n, "exclude_outside", 0) != 0;
+        line.exclude = node_int(l->n, "exclude_outside", 0) != 0;
         line.first = add(l, unary(l, U_FLOOR, sub(l, x, radius)), f64(l, 1));
         Index r = red(l, dims[1]);
         const Expr *total = reduce_add(l, 1, &r, NULL, tap_weight(l, &line, r, in64));
@@ -296,13 +296,25 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
     kernel_end(l);
 }
 
-static uint32_t tap_count(Lower *l, bool near_, bool cubic, bool antialias, double scale)
+enum { TAPS = 32 }; // data dims from here on hold the taps of antialiased axes
+
+// How many neighbours a place reads. A filter that is stretched to the scale of a reduction has
+// more; where there is any output, that scale is at least 1 / (2 in).
+static Index tap_count(Lower *l, const Axis *a, uint32_t i, Index in, bool near_, bool antialias)
 {
-    uint32_t taps = near_ ? 1 : cubic ? 4 : 2;
-    (void)l;
-    if (antialias && !near_ && scale < 1 && scale > 0)
-        taps = (uint32_t)ceil(2 * (cubic ? 2 : 1) / scale) + 1;
-    return taps;
+    bool cubic = str_is(node_str(l->n, "mode", ""), "cubic");
+    if (near_ || !antialias)
+        return ix(l, near_ ? 1 : cubic ? 4 : 2);
+    const Expr *stretch = min_(l, a->scale, f64(l, 1));
+    const Expr *n = add(l, unary(l, U_CEIL, div_(l, f64(l, cubic ? 4 : 2), stretch)), f64(l, 1));
+    n = cast(l, DT_I64, min_(l, n, size_f64(l, ix_addc(l, ix_scale(l, in, 8), 1))));
+    Index taps = ix_max(l, ix(l, 1), to_index(l, n));
+    if (poly_is_const(taps, NULL))
+        return taps;
+    Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
+    Index dim = infer_data_dim(&s, 0, TAPS + i, "taps");
+    define_dim(l, dim, taps);
+    return dim;
 }
 
 // y[o] = sum over taps of the product of the axes' weights times x at their places.
@@ -317,7 +329,7 @@ static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
         at[i] = o[i];
         if (!axes[i].taps)
             continue;
-        Index tap = axes[i].taps == 1 ? ix(l, 0) : (vars[n++] = red(l, ix(l, axes[i].taps))),
+        Index tap = poly_equals(axes[i].taps, 1) ? ix(l, 0) : (vars[n++] = red(l, axes[i].taps)),
               t[2] = {o[i], tap};
         const Expr *place = load(l, axes[i].place, t);
         at[i] = to_index(l, place);
@@ -376,8 +388,7 @@ static const Expr *size_scale(Lower *l, Tensor x, uint32_t i, uint32_t k)
 static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates, Axis *a)
 {
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
-    bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest"),
-         cubic = str_is(node_str(l->n, "mode", ""), "cubic");
+    bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest");
     bool antialias = node_int(l->n, "antialias", 0) != 0, by_size = is_given(l->model, l->n, 3);
     uint32_t count, slot = scales_slot(opset_of(l->model, l->n));
     double scale = 0;
@@ -409,16 +420,11 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
     bool same = scale == 1 && x.dims[i] == y.dims[i] && !str_is(coordinates, "tf_crop_and_resize");
     if (same)
         return true;
-    if (antialias && !near_ && scale == 0) {
-        not_supported(l,
-                      "Resize with antialias and scales that are known only when the program runs");
-        return false;
-    }
-    if (antialias && !near_ && scale < 1.0 / MAX_SHRINK) {
+    if (antialias && !near_ && scale != 0 && scale < 1.0 / MAX_SHRINK) {
         not_supported(l, "Resize with antialias and a scale of %g", scale);
         return false;
     }
-    a->taps = tap_count(l, near_, cubic, antialias, scale);
+    a->taps = tap_count(l, a, i, x.dims[i], near_, antialias);
     build_tables(l, a, x.dims[i], y.dims[i], coordinates, (uint32_t)k, count, antialias);
     return true;
 }
