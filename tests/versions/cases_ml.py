@@ -24,7 +24,10 @@ def binarizer(v):
 
 @operators("CastMap", domain=ML)
 def cast_map(v):
-    yield case({1: 2.0, 3: 4.0}, cast_to="TO_FLOAT", map_form="DENSE")
+    # Neither evaluator takes a map as the input of a graph.
+    given = {1: np.float32(2.0), 3: np.float32(4.5)}
+    yield case(given, cast_to="TO_FLOAT", map_form="DENSE", expect=[np.array([[2, 4.5]], np.float32)])
+    yield case(given, cast_to="TO_INT64", map_form="SPARSE", max_map=5, expect=[np.array([[0, 2, 0, 4, 0]])])
 
 
 @operators("CategoryMapper", domain=ML)

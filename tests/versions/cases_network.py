@@ -142,18 +142,49 @@ def max_unpool(v):
 
 @operators("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(v):
+    def lp(x, p):
+        if v.since < 22 or not v.has("p"):
+            return None
+        axes = tuple(range(2, x.ndim))
+        sums = (np.abs(x.astype(np.float64)) ** p).sum(axis=axes, keepdims=True)
+        return [(sums ** (1 / p)).astype(x.dtype)]
+
     for t in numbers(v):
-        yield case(values(t, 1, 2, 3, 4), tag=t.name)
+        x = values(t, 1, 2, 3, 4)
+        yield case(x, tag=t.name, expect=lp(x, 2))
     if v.has("p"):
-        yield case(floats(2, 2, 3), p=1)
+        x = floats(2, 2, 3)
+        yield case(x, p=1, expect=lp(x, 1))
+
+
+def max_of_rois(x, rois, shape, scale):
+    """MaxRoiPool by loops, bins as Caffe has them: ends rounded, both included."""
+    out = np.zeros((len(rois), x.shape[1], *shape), x.dtype)
+    for n, roi in enumerate(rois.astype(np.float64)):
+        image, (x1, y1, x2, y2) = int(roi[0]), (int(np.floor(r * scale + 0.5)) for r in roi[1:])
+        height, width = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
+        for i in range(shape[0]):
+            rows = slice(max(y1 + i * height // shape[0], 0),
+                         min(y1 - (-(i + 1) * height // shape[0]), x.shape[2]))
+            for j in range(shape[1]):
+                columns = slice(max(x1 + j * width // shape[1], 0),
+                                min(x1 - (-(j + 1) * width // shape[1]), x.shape[3]))
+                part = x[image, :, rows, columns].astype(np.float64)
+                out[n, :, i, j] = part.max(axis=(1, 2)) if part.size else 0
+    return out
 
 
 @operators("MaxRoiPool")
 def max_roi_pool(v):
+    def wanted(x, rois, shape, scale):  # ONNX Runtime knows float32 before 22 only
+        return [max_of_rois(x, rois, shape, scale)] if v.since >= 22 or x.dtype != F32 else None
+
     for t in numbers(v)[:2]:
         rois = np.array([[0, 0, 0, 3, 3], [0, 1, 1, 5, 4]], t)
-        yield case(values(t, 1, 2, 6, 6), rois, pooled_shape=[2, 2], tag=t.name)
-    yield case(floats(1, 1, 6, 6), np.array([[0, 0, 0, 6, 8]], np.float32), pooled_shape=[2, 3], spatial_scale=0.5)
+        x = values(t, 1, 2, 6, 6)
+        yield case(x, rois, pooled_shape=[2, 2], tag=t.name, expect=wanted(x, rois, (2, 2), 1))
+    x, rois = floats(1, 1, 6, 6), np.array([[0, 0, 0, 6, 8]], np.float32)
+    yield case(x, rois, pooled_shape=[2, 3], spatial_scale=0.5, expect=wanted(x, rois, (2, 3), 0.5))
 
 
 @operators("RoiAlign")

@@ -40,7 +40,6 @@ NO_CASE = {
         "draws random numbers: no evaluator can say what is right",
     "ImageDecoder": "needs an encoded image: the backend suite has them",
     "Gradient": "its nodes are no function of their inputs alone",
-    "CastMap": "neither evaluator takes a map as the input of a graph",
 }
 
 
