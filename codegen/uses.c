@@ -81,6 +81,14 @@ void uses_add_index(Module *mod, KernelUses *u, Index i)
         poly_any(i, use_atom, &w);
 }
 
+static void use_buffer(Module *mod, KernelUses *u, BufferId id, uint8_t how)
+{
+    const Buffer *b = buffer_at(mod, id);
+    access_note(u->arena, &u->buffers, id, how);
+    for (uint32_t i = 0; i < b->rank; i++)
+        uses_add_index(mod, u, b->dims[i]);
+}
+
 static void use_expr(void *context, const Expr *e)
 {
     UseWalk *w = context;
@@ -89,12 +97,8 @@ static void use_expr(void *context, const Expr *e)
         uses_add_index(w->mod, w->uses, e->at[i]);
     for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
         uses_add_index(w->mod, w->uses, loop_extent(w->mod->polys, e->vars[i]));
-    if (e->kind == EX_LOAD) {
-        access_note(w->uses->arena, &w->uses->buffers, e->buffer, ACCESS_READ);
-        const Buffer *b = buffer_at(w->mod, e->buffer);
-        for (uint32_t i = 0; i < b->rank; i++)
-            uses_add_index(w->mod, w->uses, b->dims[i]);
-    }
+    if (e->kind == EX_LOAD)
+        use_buffer(w->mod, w->uses, e->buffer, ACCESS_READ);
 }
 
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e)
@@ -102,6 +106,16 @@ void uses_add_expr(Module *mod, KernelUses *u, const Expr *e)
     UseWalk w = {mod, u};
     if (e)
         expr_walk(mod, e, use_expr, &w);
+}
+
+void uses_add_call(Module *mod, KernelUses *u, const Call *call)
+{
+    for (uint32_t i = 0; call && i < call->nreads; i++)
+        use_buffer(mod, u, call->reads[i], ACCESS_READ);
+    for (uint32_t i = 0; call && i < call->nwrites; i++)
+        use_buffer(mod, u, call->writes[i], ACCESS_WRITE);
+    for (uint32_t i = 0; call && i < call->nnumbers; i++)
+        uses_add_index(mod, u, call->numbers[i]);
 }
 
 static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
@@ -112,13 +126,9 @@ static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
         for (uint32_t i = 0; i < s->rank; i++)
             uses_add_index(mod, u, s->at[i]);
         uses_add_expr(mod, u, s->value);
-        if (s->kind == S_STORE || s->kind == S_UPDATE) {
-            access_note(u->arena, &u->buffers, s->buffer,
-                        s->kind == S_UPDATE ? ACCESS_READ | ACCESS_WRITE : ACCESS_WRITE);
-            const Buffer *b = buffer_at(mod, s->buffer);
-            for (uint32_t i = 0; i < b->rank; i++)
-                uses_add_index(mod, u, b->dims[i]);
-        }
+        if (s->kind == S_STORE || s->kind == S_UPDATE)
+            use_buffer(mod, u, s->buffer,
+                       s->kind == S_UPDATE ? ACCESS_READ | ACCESS_WRITE : ACCESS_WRITE);
         use_stmts(mod, u, s->body);
         use_stmts(mod, u, s->other);
     }
