@@ -34,13 +34,12 @@ static Version version_at(uint32_t i)
     return v;
 }
 
-// Programs hold numbers and truth values: what else the standard allows is refused.
+// Programs hold numbers, truth values and strings; complex numbers are refused.
 static TypeSet supported_types(const SchemaParam *p)
 {
     TypeSet kept = 0;
     for (int t = 1; t < DT_COUNT; t++) {
-        DTypeKind kind = dtype_info((DType)t)->kind;
-        if (kind != KIND_STRING && kind != KIND_COMPLEX)
+        if (dtype_info((DType)t)->kind != KIND_COMPLEX)
             kept |= p->types & (TypeSet)1 << t;
     }
     return kept;
@@ -67,7 +66,7 @@ static TypeSet widest_types(const Schema *s)
 // Values that are no tensors of numbers live on the host; kernels run everywhere.
 static bool runs_on_cuda(const Schema *s)
 {
-    return widest_types(s) != 0;
+    return (widest_types(s) & ~((TypeSet)1 << DT_STRING)) != 0;
 }
 
 // Is it the first parameter with its type variable?

@@ -80,6 +80,9 @@ def modulo(v):
         yield case(values(t, 2, 3, low=-9, high=60), values(t, 3, low=1, high=5), tag=t.name, **fmod)
     yield case(ints(7, -7, 7, -7), ints(3, 3, -3, -3))
     yield case(ints(7, -7, 7, -7), ints(3, 3, -3, -3), fmod=1)
+    if v.since >= 28:
+        yield case(ints(7.5, -7.5, 7.5, -7.5, 0, -0.0, np.inf, 5, -5, 3, dtype=F32),
+                   ints(2, 2, -2, -2, -3, 3, 2, np.inf, np.inf, 0, dtype=F32), tag="floor")
 
 
 @operators("Pow")
@@ -119,6 +122,10 @@ def bit_shift(v):
     for t in numbers(v):
         yield case(values(t, 2, 3, low=0, high=9), values(t, 3, low=0, high=3), direction="LEFT", tag=t.name)
     yield case(values(U8, 4, low=0, high=200), values(U8, 4, low=0, high=3), direction="RIGHT")
+    if np.dtype(np.int8) in v.types():
+        x, by = ints(-7, -7, 100, -128, 5, -5, dtype=np.int8), ints(1, 9, 8, 7, -1, -2, dtype=np.int8)
+        yield case(x, by, direction="RIGHT", tag="signed")
+        yield case(x, by, direction="LEFT", tag="signed")
 
 
 @operators("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")

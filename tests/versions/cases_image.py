@@ -49,6 +49,10 @@ def resize(v):
             roi = const([0, 0, 0.2, 0.1, 1, 1, 0.8, 0.9], F32) if how.startswith("tf_crop") else no_roi
             yield case(x, roi, scales if roi is no_roi else empty, *([const([1, 1, 6, 5])] if roi is not no_roi else []),
                        mode=mode, coordinate_transformation_mode=how, tag=f"{mode}_{how}")
+    yield case(x, const([0, 0, 0.2, 0.1, 1, 1, 0.8, 0.9], F32), const([1, 1, 2.0, 3.0], F32), mode="linear",
+               coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0, tag="crop_by_scales")
+    yield case(x, const([0, 0, -0.5, 0.1, 1, 1, 1.2, 0.9], F32), empty, const([1, 1, 4, 4]), mode="linear",
+               coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0, tag="crop_outside")
     for how in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
         yield case(x, no_roi, scales, mode="nearest", nearest_mode=how, tag=how)
     yield case(x, no_roi, scales, mode="cubic", cubic_coeff_a=-0.5, exclude_outside=1)

@@ -293,6 +293,12 @@ def recurrent_operands(v, t, directions=1, seq=3, batch=2, size=2, hidden=3):
             values(t, directions, g * hidden, hidden, low=-1, high=1)]
 
 
+def runtime_of(c):
+    import oracle
+    got = oracle.by_runtime(c)
+    return got if isinstance(got, list) else None
+
+
 @operators("RNN", "GRU", "LSTM")
 def recurrent(v):
     g, hidden, states = GATES[v.name], 3, 3 if v.name == "LSTM" else 2
@@ -318,6 +324,17 @@ def recurrent(v):
     if v.has("layout"):
         x, w, r = recurrent_operands(v, F32)
         yield case(x, w, r, hidden_size=hidden, layout=1, outputs=states, tag="layout")
+        # By the same recurrence with time in front.
+        x, w, r = recurrent_operands(v, F32, 2)
+        begin = [floats(2, 2, hidden, low=-1, high=1) for _ in range(states - 1)]
+        plain = {"hidden_size": hidden, "direction": "bidirectional"}
+        inner = case(x, w, r, None, None, *begin, outputs=states, **plain)
+        inner.version, inner.name = v, ""
+        want = runtime_of(inner)
+        if want:
+            turned = [want[0].transpose(2, 0, 1, 3)] + [s.transpose(1, 0, 2) for s in want[1:]]
+            yield case(x.transpose(1, 0, 2).copy(), w, r, None, None, *[b.transpose(1, 0, 2).copy() for b in begin],
+                       layout=1, outputs=states, expect=turned, tag="layout_both", **plain)
 
 
 # ---- losses, attention ----------------------------------------------------------------------------------
@@ -345,6 +362,11 @@ def attention(v):
     yield case(*q, floats(3, 3), scale=0.5)
     yield case(floats(1, 3, 8), floats(1, 3, 8), floats(1, 3, 8), q_num_heads=2, kv_num_heads=2)
     yield case(*q, None, floats(1, 2, 2, 4), floats(1, 2, 2, 4), outputs=3)
+    yield case(*q, values(BOOL, 3, 3) | np.eye(3, dtype=bool), tag="mask")
+    yield case(*q, floats(3, 3), softcap=1.5)
+    yield case(floats(1, 4, 3, 4), floats(1, 2, 5, 4), floats(1, 2, 5, 6), tag="groups")
+    for mode in range(4):
+        yield case(*q, floats(3, 3), softcap=1.5, qk_matmul_output_mode=mode, skip=(1, 2), outputs=4)
     if v.ninputs() > 6:
         yield case(*q, None, None, None, ints(2))
     if v.has("left_window_size"):
