@@ -12,7 +12,7 @@ ROWS = [
     ("Cast Constant", 6, LAST, "float8|float4", "reference", "ONNX Runtime hands out bytes for these types"),
     ("GRU LSTM RNN", 7, LAST, "", "runtime",
      "the reference evaluator leaves out sequence_lens, clip, input_forget and activations"),
-    ("Gather", 1, 1, "object", "runtime", "the reference evaluator shortens strings"),
+    ("Gather", 1, 1, "object", "reference", "ONNX Runtime copies one string of each line"),
     ("LRN", 1, LAST, "", "runtime", "the reference evaluator counts channels up to the batch size"),
     ("LpNormalization", 1, LAST, "", "runtime", "the reference evaluator sums signed numbers"),
     ("LpPool", 18, LAST, "", "runtime", "the reference evaluator leaves out dilations and ceil_mode"),
