@@ -34,7 +34,15 @@ static Version version_at(uint32_t i)
     return v;
 }
 
-// Programs hold numbers, truth values and strings; complex numbers are refused.
+// What is no tensor, by the bits of a TypeSet.
+static const struct {
+    TypeSet bit;
+    const char *name;
+} nested[] = {{TYPESET_SEQUENCE, "sequence"}, {TYPESET_OPTIONAL, "optional"}, {TYPESET_MAP, "map"}};
+enum { NNESTED = sizeof nested / sizeof *nested };
+
+// Programs hold numbers, truth values, strings and what is made of them; complex numbers are
+// refused.
 static TypeSet supported_types(const SchemaParam *p)
 {
     TypeSet kept = 0;
@@ -42,6 +50,8 @@ static TypeSet supported_types(const SchemaParam *p)
         if (dtype_info((DType)t)->kind != KIND_COMPLEX)
             kept |= p->types & (TypeSet)1 << t;
     }
+    for (int i = 0; i < NNESTED; i++)
+        kept |= p->types & nested[i].bit;
     return kept;
 }
 
@@ -54,8 +64,7 @@ static const SchemaParam *param_at(const Schema *s, uint32_t i)
 static TypeSet widest_types(const Schema *s)
 {
     TypeSet widest = 0;
-    uint32_t n = s->ninputs ? s->ninputs : s->noutputs;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < s->ninputs + s->noutputs; i++) {
         TypeSet types = supported_types(param_at(s, i));
         if (__builtin_popcountll(types) > __builtin_popcountll(widest))
             widest = types;
@@ -66,7 +75,11 @@ static TypeSet widest_types(const Schema *s)
 // Values that are no tensors of numbers live on the host; kernels run everywhere.
 static bool runs_on_cuda(const Schema *s)
 {
-    return (widest_types(s) & ~((TypeSet)1 << DT_STRING)) != 0;
+    TypeSet types = widest_types(s);
+    for (int t = 1; t < DT_COUNT; t++)
+        if (types >> t & 1 && t != DT_STRING)
+            return true;
+    return false;
 }
 
 // Is it the first parameter with its type variable?
@@ -104,6 +117,11 @@ static void put_types(Buf *b, TypeSet types)
         last = rank_of((DType)best);
         any = true;
     }
+    for (int i = 0; i < NNESTED; i++)
+        if (types & nested[i].bit) {
+            buf_printf(b, "%s%s", any ? " " : "", nested[i].name);
+            any = true;
+        }
     if (!any)
         buf_printf(b, "none");
 }
@@ -173,6 +191,9 @@ static void json_version(Json *j, const Version *v)
         for (int t = 1; t < DT_COUNT; t++)
             if (supported_types(p) >> t & 1)
                 json_str(j, str_of(dtype_name((DType)t)));
+        for (int n = 0; n < NNESTED; n++)
+            if (supported_types(p) & nested[n].bit)
+                json_str(j, str_of(nested[n].name));
         json_end_array(j);
     }
     json_end_object(j);

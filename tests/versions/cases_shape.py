@@ -296,7 +296,8 @@ def tensor_scatter(v):
 def optional(v):
     from onnx import helper
     made = helper.make_optional_type_proto(helper.make_tensor_type_proto(1, [2]))
-    yield case(floats(2), out_types=[made])
+    x = floats(2)
+    yield case(x, out_types=[made], expect=[x])
 
 
 @operators("OptionalHasElement", "OptionalGetElement")

@@ -21,7 +21,6 @@ ROWS = [
      "test_maxunpool_export_with_output_shape: indices are of the smallest output, which is then padded"),
     ("NegativeLogLikelihoodLoss", 13, LAST, "outside", "runtime",
      "the reference evaluator does not leave out ignored weights where ignore_index is no class"),
-    ("Optional", 15, LAST, "", "reference", "ONNX Runtime's Python hands out a list"),
     ("ReduceSumSquare", 1, LAST, "int", "runtime", "the reference evaluator widens integers"),
     ("Resize", 11, LAST, "align_corners", "reference",
      "test_resize_downsample_scales_linear_align_corners: length_resized is scale * length, not rounded"),

@@ -42,7 +42,8 @@ def words(types):
         if all(m in left for m in members.split()):
             said.append(word)
             left = [t for t in left if t not in members.split()]
-    return ", ".join(said + sorted(left))
+    nested = [t for t in ("sequence", "optional", "map") if t in left]
+    return ", ".join(said + sorted(set(left) - set(nested)) + nested)
 
 
 def ranges(versions, standard):
