@@ -11,10 +11,6 @@ static const struct {
     const char *op;
     uint8_t input, least, most;
 } ranks[] = {
-    {"BatchNormalization", 1, 1, 1},
-    {"BatchNormalization", 2, 1, 1},
-    {"BatchNormalization", 3, 1, 1},
-    {"BatchNormalization", 4, 1, 1},
     {"InstanceNormalization", 0, 2, ANY},
     {"InstanceNormalization", 1, 1, 1},
     {"InstanceNormalization", 2, 1, 1},
