@@ -233,6 +233,8 @@ static Index as_index(Module *mod, const Expr *e)
 const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b)
 {
     assert(a->dtype == b->dtype);
+    if (a == b && !dtype_is_float(a->dtype))
+        return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     if (known_indices(a, b)) {
         Index x = as_index(mod, a), y = as_index(mod, b);
         Index gap = poly_sub(mod->polys, y, x);
