@@ -226,6 +226,13 @@ Module *module_new(Model *m);
 int64_t module_symbol(Module *mod, Str s);
 // Does a buffer or a step need the table of objects?
 bool module_has_objects(const Module *mod);
+// Where a module stands, and: is anything made since (an expression, a loop or a buffer) of an
+// index that is absent or overflows?
+typedef struct ModuleMark {
+    uint32_t nexprs, nloops, nbuffers;
+} ModuleMark;
+ModuleMark module_mark(const Module *mod);
+bool module_overflows(const Module *mod, const ModuleMark *since);
 static inline Buffer *buffer_at(const Module *mod, BufferId b)
 {
     return &mod->buffers.at[b];
