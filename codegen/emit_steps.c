@@ -22,14 +22,15 @@ void print_bytes(Printer *p, BufferId b)
 
 // ---- what steps use --------------------------------------------------------------------------
 
-static void note_uses(StepPrinter *s, const KernelUses *u, Accesses *where)
+static void note_all(StepPrinter *s, const KernelUses *u, Accesses *where)
 {
+    Arena *a = s->p->arena;
     for (uint32_t i = 0; i < u->buffers.len; i++) {
-        access_note(s->p->arena, &s->all.buffers, u->buffers.at[i].id, u->buffers.at[i].bits);
-        access_note(s->p->arena, where, u->buffers.at[i].id, u->buffers.at[i].bits);
+        access_note(a, &s->all.buffers, u->buffers.at[i].id, u->buffers.at[i].bits);
+        access_note(a, where, u->buffers.at[i].id, u->buffers.at[i].bits);
     }
     for (uint32_t i = 0; i < u->dims.len; i++)
-        access_note(s->p->arena, &s->all.dims, u->dims.at[i].id, ACCESS_READ);
+        access_note(a, &s->all.dims, u->dims.at[i].id, ACCESS_READ);
 }
 
 static void add_steps(StepPrinter *s, const Step *step)
@@ -39,14 +40,14 @@ static void add_steps(StepPrinter *s, const Step *step)
         if (step->kernel) {
             bool on_host = step->kernel->on_host;
             KernelUses u = printer_kernel_uses(on_host ? s->p : s->kernels, step->kernel);
-            note_uses(s, &u, on_host ? &s->beside.buffers : &s->device.buffers);
+            note_all(s, &u, on_host ? &s->beside.buffers : &s->device.buffers);
             if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
         if (step->call) {
             KernelUses u = {.arena = s->p->arena};
             uses_add_call(mod, &u, step->call);
-            note_uses(s, &u, &s->beside.buffers);
+            note_all(s, &u, &s->beside.buffers);
         }
         if (step->kind != STEP_DIM)
             uses_add_index(mod, &s->host, step->value);

@@ -81,10 +81,10 @@ void uses_add_index(Module *mod, KernelUses *u, Index i)
         poly_any(i, use_atom, &w);
 }
 
-static void use_buffer(Module *mod, KernelUses *u, BufferId id, uint8_t bits)
+static void use_buffer(Module *mod, KernelUses *u, BufferId id, uint8_t how)
 {
     const Buffer *b = buffer_at(mod, id);
-    access_note(u->arena, &u->buffers, id, bits);
+    access_note(u->arena, &u->buffers, id, how);
     for (uint32_t i = 0; i < b->rank; i++)
         uses_add_index(mod, u, b->dims[i]);
 }
@@ -97,9 +97,8 @@ static void use_expr(void *context, const Expr *e)
         uses_add_index(w->mod, w->uses, e->at[i]);
     for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
         uses_add_index(w->mod, w->uses, loop_extent(w->mod->polys, e->vars[i]));
-    if (e->kind == EX_LOAD) {
+    if (e->kind == EX_LOAD)
         use_buffer(w->mod, w->uses, e->buffer, ACCESS_READ);
-    }
 }
 
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e)
@@ -127,10 +126,9 @@ static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
         for (uint32_t i = 0; i < s->rank; i++)
             uses_add_index(mod, u, s->at[i]);
         uses_add_expr(mod, u, s->value);
-        if (s->kind == S_STORE || s->kind == S_UPDATE) {
+        if (s->kind == S_STORE || s->kind == S_UPDATE)
             use_buffer(mod, u, s->buffer,
                        s->kind == S_UPDATE ? ACCESS_READ | ACCESS_WRITE : ACCESS_WRITE);
-        }
         use_stmts(mod, u, s->body);
         use_stmts(mod, u, s->other);
     }

@@ -222,10 +222,6 @@ typedef struct Module {
 // holds the strings; what a load of it gives is their numbers.
 
 Module *module_new(Model *m);
-// The number of a string, which joins the module's if it is none of them.
-int64_t module_symbol(Module *mod, Str s);
-// Does a buffer or a step need the table of objects?
-bool module_has_objects(const Module *mod);
 // Where a module stands, and: is anything made since (an expression, a loop or a buffer) of an
 // index that is absent or overflows?
 typedef struct ModuleMark {
@@ -233,6 +229,10 @@ typedef struct ModuleMark {
 } ModuleMark;
 ModuleMark module_mark(const Module *mod);
 bool module_overflows(const Module *mod, const ModuleMark *since);
+// The number of a string, which joins the module's if it is none of them.
+int64_t module_symbol(Module *mod, Str s);
+// Does a buffer or a step need the table of objects?
+bool module_has_objects(const Module *mod);
 static inline Buffer *buffer_at(const Module *mod, BufferId b)
 {
     return &mod->buffers.at[b];

@@ -167,10 +167,11 @@ static void host_begin(StepPrinter *s, const KernelUses *u)
 static void host_end(StepPrinter *s, const KernelUses *u)
 {
     const Module *mod = s->p->mod;
-    for (uint32_t i = 0; i < u->buffers.len; i++)
-        if (u->buffers.at[i].bits & ACCESS_WRITE &&
-            !dtype_is_reference(buffer_at(mod, u->buffers.at[i].id)->dtype))
-            print_crossing(s, u->buffers.at[i].id, "cameo_cuda_push");
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        Access use = u->buffers.at[i];
+        if (use.bits & ACCESS_WRITE && !dtype_is_reference(buffer_at(mod, use.id)->dtype))
+            print_crossing(s, use.id, "cameo_cuda_push");
+    }
 }
 
 static void cuda_objects(StepPrinter *s, const Step *step)

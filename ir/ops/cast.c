@@ -4,6 +4,27 @@
 
 #include <math.h>
 
+// x as float8e8m0, which has powers of two from 2^-127 to 2^127 and NaN. "up" and "down" take the
+// power beside x from the exponent's bits; the cast itself rounds to nearest, ties up. Without
+// saturation what lies out of range is NaN, zero too. Spec: Cast-24.
+static const Expr *cast_to_power(Lower *l, Str mode, const Expr *x, bool saturate)
+{
+    const Expr *v = cast(l, DT_F64, x), *nan_ = num(l, DT_F64, NAN), *e = v;
+    if (!str_is(mode, "nearest")) {
+        const Expr *exponent = int_(l, DT_I64, 0x7FF0000000000000);
+        const Expr *bits = and_(l, expr_bitcast(l->module, DT_I64, v), exponent);
+        e = expr_bitcast(l->module, DT_F64, bits);
+        if (str_is(mode, "up"))
+            e = select_(l, lt(l, e, v), add(l, e, e), e);
+        e = select_(l, le(l, zero(l, DT_F64), v), e, nan_);
+    }
+    if (!saturate) {
+        const Expr *low = num(l, DT_F64, 0x1p-127), *high = num(l, DT_F64, 0x1p127);
+        e = select_(l, and_(l, le(l, low, v), le(l, v, high)), e, nan_);
+    }
+    return cast(l, DT_F8E8M0, e);
+}
+
 static Tensor converted(Lower *l, Tensor x, DType t)
 {
     Tensor y = temp(l, "number", t, x.rank, x.dims);
@@ -37,27 +58,6 @@ static void lower_cast_to_string(Lower *l, Tensor x, Tensor y)
     Index how = ix(l, real ? (int64_t)x.dtype : x.dtype == DT_BOOL ? 2 : x.dtype != DT_U64);
     Tensor wide = converted(l, x, real ? DT_F64 : DT_I64);
     step_call(l, real ? "float_to_string" : "integer_to_string", 1, &wide, 1, &y, 1, &how);
-}
-
-// x as float8e8m0, which has powers of two from 2^-127 to 2^127 and NaN. "up" and "down" take the
-// power beside x from the exponent's bits; the cast itself rounds to nearest, ties up. Without
-// saturation what lies out of range is NaN, zero too. Spec: Cast-24.
-static const Expr *cast_to_power(Lower *l, Str mode, const Expr *x, bool saturate)
-{
-    const Expr *v = cast(l, DT_F64, x), *nan_ = num(l, DT_F64, NAN), *e = v;
-    if (!str_is(mode, "nearest")) {
-        const Expr *exponent = int_(l, DT_I64, 0x7FF0000000000000);
-        const Expr *bits = and_(l, expr_bitcast(l->module, DT_I64, v), exponent);
-        e = expr_bitcast(l->module, DT_F64, bits);
-        if (str_is(mode, "up"))
-            e = select_(l, lt(l, e, v), add(l, e, e), e);
-        e = select_(l, le(l, zero(l, DT_F64), v), e, nan_);
-    }
-    if (!saturate) {
-        const Expr *low = num(l, DT_F64, 0x1p-127), *high = num(l, DT_F64, 0x1p127);
-        e = select_(l, and_(l, le(l, low, v), le(l, v, high)), e, nan_);
-    }
-    return cast(l, DT_F8E8M0, e);
 }
 
 static void lower_cast(Lower *l)
