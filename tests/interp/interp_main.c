@@ -61,7 +61,10 @@ static bool output_agrees(const Case *c, uint32_t k, const cameo_tensor *want)
     for (int64_t i = 0; i < want->count; i++) {
         const char *a = (const char *)got->elements + i * info->bytes;
         const char *b = (const char *)want->elements + i * info->bytes;
-        bool equal = dtype_is_float(got->dtype)
+        bool equal = got->dtype == DT_STRING
+                         ? cameo_compare_str(*(const cameo_str *)(const void *)a,
+                                             *(const cameo_str *)(const void *)b) == 0
+                     : dtype_is_float(got->dtype)
                          ? near(c, scalar_load(got->dtype, a).f, scalar_load(got->dtype, b).f)
                          : memcmp(a, b, info->bytes) == 0;
         if (!equal) {
@@ -100,6 +103,11 @@ static bool same_bits(const InterpTensor *a, const InterpTensor *b)
         same = a->dims[i] == b->dims[i];
         count *= a->dims[i];
     }
+    for (int64_t i = 0; same && a->dtype == DT_STRING && i < count; i++)
+        same = cameo_compare_str(((const cameo_str *)a->elements)[i],
+                                 ((const cameo_str *)b->elements)[i]) == 0;
+    if (same && a->dtype == DT_STRING)
+        return true;
     return same && memcmp(a->elements, b->elements,
                           (size_t)count * (size_t)dtype_info(a->dtype)->bytes) == 0;
 }
