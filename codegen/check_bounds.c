@@ -3,7 +3,8 @@
 //
 // An index that is proved less than its dim (ir/poly.h) needs nothing. Of one that grows with each
 // of its loop variables the greatest value is known: the index with every variable at its extent
-// less one. A step before the kernel compares that with the dim. Indices read from data are checked
+// less one. A step before the kernel compares that with the dim, unless a loop around the access
+// makes no iteration. Indices read from data are checked
 // by the lowerings, and so are those that a condition around them speaks of. Runs after kernels are
 // fused, since what is between two of them keeps them apart.
 
@@ -11,13 +12,14 @@
 
 #include <string.h>
 
-enum { MAX_GUARDS = 32 };
+enum { MAX_GUARDS = 32, MAX_LOOPS = 64 };
 
 // How an expression was last visited: one that two others share is not visited twice.
 typedef struct Visit {
     uint32_t kernel; // one more than its place among those visited; 0: never
-    uint32_t guards;
+    uint32_t guards, loops;
     const Expr *innermost;
+    LoopId loop;
 } Visit;
 
 typedef struct Checker {
@@ -27,7 +29,9 @@ typedef struct Checker {
     Step **at; // where the step of the kernel is linked in
     const Expr *guards[MAX_GUARDS];
     uint32_t nguards;
-    Map done; // pairs that were compared before this kernel
+    LoopId loops[MAX_LOOPS]; // around the access
+    uint32_t nloops;
+    Map done; // conditions that are asked before this kernel
 } Checker;
 
 static bool is_loop(void *context, const Atom *a)
@@ -77,18 +81,29 @@ static Index at_most(void *context, const Atom *a)
     return a->kind == ATOM_LOOP ? poly_add_const(p, loop_extent(p, a->var), -1) : NULL;
 }
 
+static const Expr *is_empty(Module *mod, Index extent)
+{
+    return expr_compare(mod, C_LT, expr_index(mod, extent),
+                        expr_const(mod, DT_I64, (Scalar){.i = 1}));
+}
+
 static void add_check(Checker *c, Index most, Index dim, BufferId b)
 {
     Module *mod = c->mod;
     bool added;
-    Index pair[2] = {most, dim};
-    map_put(&c->done, (Str){arena_copy(mod->arena, pair, sizeof pair), sizeof pair}, &added);
-    if (!added)
+    const Expr *cond = expr_compare(mod, C_LT, expr_index(mod, most), expr_index(mod, dim));
+    for (uint32_t k = 0; k < c->nloops; k++) {
+        Index extent = loop_extent(mod->polys, c->loops[k]);
+        if (!poly_any(extent, is_loop, NULL) && !poly_any(extent, is_data, NULL))
+            cond = expr_binary(mod, B_OR, cond, is_empty(mod, extent));
+    }
+    map_put(&c->done, (Str){arena_copy(mod->arena, &cond, sizeof cond), sizeof cond}, &added);
+    if (!added || (cond->kind == EX_CONST && cond->value.i))
         return;
     Step *s = NEW(mod->arena, Step);
     s->kind = STEP_CHECK;
     s->node = (*c->at)->node;
-    s->cond = expr_compare(mod, C_LT, expr_index(mod, most), expr_index(mod, dim));
+    s->cond = cond;
     s->message = str_printf(mod->arena, "the dimensions of %.*s do not fit",
                             STR_ARG(str_escaped(mod->arena, buffer_at(mod, b)->name)));
     s->next = *c->at;
@@ -118,11 +133,18 @@ static void guard(Checker *c, const Expr *cond)
         c->guards[c->nguards++] = cond;
 }
 
+static void enter_loop(Checker *c, LoopId v)
+{
+    if (c->nloops < MAX_LOOPS)
+        c->loops[c->nloops++] = v;
+}
+
 static bool was_visited(Checker *c, const Expr *e)
 {
     Visit *v = &c->visits[e->id];
-    Visit now = {c->kernel, c->nguards, c->nguards ? c->guards[c->nguards - 1] : NULL};
-    if (v->kernel == now.kernel &&
+    Visit now = {c->kernel, c->nguards, c->nloops, c->nguards ? c->guards[c->nguards - 1] : NULL,
+                 c->nloops ? c->loops[c->nloops - 1] : 0};
+    if (v->kernel == now.kernel && v->loops == now.loops && v->loop == now.loop &&
         (v->guards == 0 || (v->guards == now.guards && v->innermost == now.innermost)))
         return true;
     *v = now;
@@ -131,31 +153,37 @@ static bool was_visited(Checker *c, const Expr *e)
 
 static void check_expr(Checker *c, const Expr *e)
 {
-    uint32_t before = c->nguards;
+    uint32_t before = c->nguards, loops = c->nloops;
     if (!e || was_visited(c, e))
         return;
     if (e->kind == EX_LOAD)
         check_access(c, e->buffer, e->rank, e->at);
+    for (uint32_t k = 0; e->kind == EX_REDUCE && k < e->rank; k++)
+        enter_loop(c, e->vars[k]);
     check_expr(c, e->a); // the condition of a SELECT or a REDUCE stands outside of itself
     if (e->kind == EX_SELECT || e->kind == EX_REDUCE)
         guard(c, e->a);
     check_expr(c, e->b);
     check_expr(c, e->c);
     c->nguards = before;
+    c->nloops = loops;
 }
 
 static void check_stmts(Checker *c, const Stmt *s)
 {
     for (; s; s = s->next) {
-        uint32_t before = c->nguards;
+        uint32_t before = c->nguards, loops = c->nloops;
         check_expr(c, s->value);
         if (s->kind == S_STORE || s->kind == S_UPDATE)
             check_access(c, s->buffer, s->rank, s->at);
         if (s->kind == S_IF || s->kind == S_WHILE)
             guard(c, s->value);
+        if (s->kind == S_FOR)
+            enter_loop(c, s->var);
         check_stmts(c, s->body);
         check_stmts(c, s->other);
         c->nguards = before;
+        c->nloops = loops;
     }
 }
 

@@ -156,6 +156,17 @@ void uses_add_index(Module *mod, KernelUses *u, Index i)
         poly_any(i, use_atom, &w);
 }
 
+// The dims that an element's address is made of: those behind an index that is not 0.
+static void use_strides(Module *mod, KernelUses *u, const Buffer *b, const Index *at)
+{
+    bool strided = false;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        if (strided)
+            uses_add_index(mod, u, b->dims[i]);
+        strided = strided || !poly_equals(at[i], 0);
+    }
+}
+
 static void use_expr(void *context, const Expr *e)
 {
     UseWalk *w = context;
@@ -166,9 +177,7 @@ static void use_expr(void *context, const Expr *e)
         uses_add_index(w->mod, w->uses, loop_extent(w->mod->polys, e->vars[i]));
     if (e->kind == EX_LOAD) {
         w->uses->buffers[e->buffer] |= 1;
-        const Buffer *b = buffer_at(w->mod, e->buffer);
-        for (uint32_t i = 0; i < b->rank; i++)
-            uses_add_index(w->mod, w->uses, b->dims[i]);
+        use_strides(w->mod, w->uses, buffer_at(w->mod, e->buffer), e->at);
     }
 }
 
@@ -189,9 +198,7 @@ static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
         uses_add_expr(mod, u, s->value);
         if (s->kind == S_STORE || s->kind == S_UPDATE) {
             u->buffers[s->buffer] |= s->kind == S_UPDATE ? 3 : 2;
-            const Buffer *b = buffer_at(mod, s->buffer);
-            for (uint32_t i = 0; i < b->rank; i++)
-                uses_add_index(mod, u, b->dims[i]);
+            use_strides(mod, u, buffer_at(mod, s->buffer), s->at);
         }
         use_stmts(mod, u, s->body);
         use_stmts(mod, u, s->other);

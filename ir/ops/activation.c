@@ -96,7 +96,9 @@ static const Expr *shrink(Lower *l, const Expr *x)
 {
     DType t = x->dtype;
     const Expr *lambda = attr_num(l, t, "lambd", 0.5), *bias = attr_num(l, t, "bias", 0);
-    const Expr *low = select_(l, lt(l, x, neg(l, lambda)), add(l, x, bias), zero(l, t));
+    const Expr *low = zero(l, t);
+    if (dtype_info(t)->kind != KIND_UNSIGNED) // nothing unsigned is less than -lambd
+        low = select_(l, lt(l, x, neg(l, lambda)), add(l, x, bias), low);
     return select_(l, lt(l, lambda, x), sub(l, x, bias), low);
 }
 

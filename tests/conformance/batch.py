@@ -191,7 +191,8 @@ def compile_unit(target, unit, name):
     said = target.compile_unit(unit, name)
     if said is None:
         return name + ".o"
-    for case in unit:
+    named = [c for c in unit if re.search(rf"\b{c.symbol}{re.escape(target.ending)}:", said)]
+    for case in named or unit:
         alone = target.compile_unit([case], f"{name}_{case.symbol}")
         if alone is not None:
             first = next((line for line in alone.splitlines() if "error" in line), alone[:300])
