@@ -64,29 +64,49 @@ static bool constant_scale(Infer *s, uint32_t i, uint32_t k, double *scale)
     return true;
 }
 
+// The dims that sizes ask for where the aspect ratio is kept: all of them change by the least or
+// greatest of the axes' scales. Dims that only the running program knows are data dims.
 static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Index *dims)
 {
-    Str policy = node_str(s->n, "keep_aspect_ratio_policy", "stretch");
-    bool larger = str_is(policy, "not_larger");
+    bool larger = str_is(node_str(s->n, "keep_aspect_ratio_policy", ""), "not_larger");
+    bool known = true;
     double best = larger ? INFINITY : -INFINITY;
-    uint32_t count;
-    for (int pass = 0; pass < 2; pass++)
-        for (int32_t i = 0; i < x->rank; i++) {
-            int k = slot_of(s->n, (uint32_t)i, (uint32_t)x->rank, &count);
-            int64_t want, have;
-            if (k < 0)
-                continue;
-            if (str_is(policy, "stretch") || !poly_is_const(sizes[k], &want) ||
-                !poly_is_const(x->dims[i], &have) || have == 0) {
-                dims[i] = sizes[k];
-                continue;
-            }
-            double scale = (double)want / (double)have;
-            if (pass == 0)
-                best = larger ? fmin(best, scale) : fmax(best, scale);
-            else
-                dims[i] = poly_const(s->polys, (int64_t)floor(best * (double)have + 0.5));
+    uint32_t count, rank = (uint32_t)x->rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        int k = slot_of(s->n, i, rank, &count);
+        int64_t want, have;
+        if (k < 0)
+            continue;
+        if (!poly_is_const(sizes[k], &want) || !poly_is_const(x->dims[i], &have) || have == 0) {
+            known = false;
+            continue;
         }
+        double scale = (double)want / (double)have;
+        best = larger ? fmin(best, scale) : fmax(best, scale);
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t have = 0;
+        if (slot_of(s->n, i, rank, &count) < 0)
+            continue;
+        if (known && poly_is_const(x->dims[i], &have))
+            dims[i] = poly_const(s->polys, (int64_t)floor(best * (double)have + 0.5));
+        else
+            dims[i] = infer_data_dim(s, 0, i, "resized");
+    }
+}
+
+static void infer_sizes(Infer *s, const Value *x, const Index *sizes, Index *dims)
+{
+    uint32_t count;
+    if (!str_is(node_str(s->n, "keep_aspect_ratio_policy", "stretch"), "stretch")) {
+        sizes_with_policy(s, x, sizes, dims);
+        return;
+    }
+    for (uint32_t i = 0; i < (uint32_t)x->rank; i++) {
+        int k = slot_of(s->n, i, (uint32_t)x->rank, &count);
+        if (k >= 0)
+            dims[i] = sizes[k];
+    }
 }
 
 static void infer_resize(Infer *s)
@@ -100,7 +120,7 @@ static void infer_resize(Infer *s)
     bool by_size = is_given(s->model, s->n, 3);
     const Index *sizes = by_size ? infer_content(s, 3, &n) : NULL;
     if (sizes) {
-        sizes_with_policy(s, x, sizes, dims);
+        infer_sizes(s, x, sizes, dims);
     } else {
         for (int32_t i = 0; i < x->rank; i++) {
             double scale;
@@ -239,7 +259,7 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
         const Expr *stretch = antialias ? min_(l, a->scale, f64(l, 1)) : f64(l, 1);
         const Expr *radius = div_(l, f64(l, cubic ? 2 : 1), stretch);
         Line line = {.x = x, .stretch = stretch, .cubic = cubic};
-        line.exclude = antialias || node_int(l->n, "exclude_outside", 0) != 0;
+        line.exclude = node_int(l->n, "exclude_outside", 0) != 0;
         line.first = add(l, unary(l, U_FLOOR, sub(l, x, radius)), f64(l, 1));
         Index r = red(l, dims[1]);
         const Expr *total = reduce_add(l, 1, &r, NULL, tap_weight(l, &line, r, in64));

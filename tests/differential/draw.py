@@ -95,6 +95,7 @@ class Input:
     """An operand: dtype, shape and a maker of values; constant ones are the same in each data set."""
 
     def __init__(self, name, dtype, shape, make, constant):
+        self.whole = False  # its dims are stated in numbers
         self.name, self.dtype, self.shape, self.make, self.constant = name, dtype, tuple(shape), make, constant
 
 
@@ -109,6 +110,7 @@ class Draw:
         self.outputs = None  # how many; None: as many as the schema asks for
         self.ulps, self.terms, self.scale = 2.0, 1, 0.0
         self.exact = False  # results are judged bit for bit, NaN being equal
+        self.inner = None  # a dtype of intermediate results, where it is not that of the results
         self.rounds = False  # intermediate results are rounded to the dtype, too
         self.wild = True  # data sets with extreme values are made, too
         self.symbols = True  # dims of inputs may be symbols
@@ -185,6 +187,7 @@ class Draw:
         array = np.array(values).astype(numpy_of(dtype))
         constant = self.chance(0.75) if constant is None else constant
         self.input(dtype, array.shape, lambda rng, extreme: array, constant)
+        self.inputs[-1].whole = True
 
     def skip(self):
         self.inputs.append(None)
@@ -244,7 +247,7 @@ def make_node(d):
 
 def dims_of(d, i):
     """Dims of an input as the model states them: some are symbols."""
-    if not d.symbols or not d.chance(0.3):
+    if not d.symbols or i.whole or not d.chance(0.3):
         return list(i.shape)
     return [f"{i.name}_{k}" if d.chance(0.6) else n for k, n in enumerate(i.shape)]
 

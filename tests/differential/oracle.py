@@ -109,9 +109,9 @@ def tolerance(d, results):
     eps = max(draw.epsilon(n) for n in floats)
     least = max(float(ml_dtypes.finfo(draw.numpy_of(n)).smallest_subnormal) for n in floats)
     inner = max(draw.epsilon(n) if n == "double" else draw.epsilon("float") for n in floats)
+    steps = d.ulps * max(inner, draw.epsilon(d.inner) if d.inner else 0.0) * (4 + d.terms)
     # An operator on a dtype narrower than float32 is computed in float32 and rounded once. One that the
     # specification defines by a function of other operators is rounded after each of these.
-    if d.rounds or d.schema.has_function or d.schema.has_context_dependent_function:
-        inner = eps
-    steps = d.ulps * inner * (4 + d.terms)
-    return eps + steps, d.scale * steps + (eps * d.scale if d.scale and eps > inner else 0.0) + 2 * least
+    if eps > inner and (d.rounds or d.schema.has_function or d.schema.has_context_dependent_function):
+        steps = d.ulps * eps * (1 + 0.25 * d.terms ** 0.5)
+    return eps + steps, d.scale * steps + (0.5 * eps * d.scale if d.scale and eps > inner else 0.0) + 2 * least

@@ -23,7 +23,7 @@ def exact(function):
 @recipe("Transpose")
 def transpose(d):
     _, shape = data(d)
-    if d.chance(0.8):
+    if shape and d.chance(0.8):
         d.attr("perm", [int(p) for p in d.rng.permutation(len(shape))])
     d.oracle = exact(lambda d, x: [np.transpose(x, d.attrs.get("perm"))])
 
