@@ -138,7 +138,7 @@ typedef struct Kernel {
     NodeId node;       // what it was lowered from (the last of those fused)
     VEC(NodeId) fused; // all nodes whose work it does
     Stmt *body;
-    bool on_host; // where the others run on a device
+    bool on_host;                    // where the others run on a device
     const struct Override *override; // a faster form that a target's table chose; NULL: the body
 } Kernel;
 
@@ -194,6 +194,13 @@ typedef struct Module {
 } Module;
 
 Module *module_new(Model *m);
+// Where a module stands, and: is anything made since (an expression, a loop or a buffer) of an
+// index that is absent or overflows?
+typedef struct ModuleMark {
+    uint32_t nexprs, nloops, nbuffers;
+} ModuleMark;
+ModuleMark module_mark(const Module *mod);
+bool module_overflows(const Module *mod, const ModuleMark *since);
 static inline Buffer *buffer_at(const Module *mod, BufferId b)
 {
     return &mod->buffers.at[b];

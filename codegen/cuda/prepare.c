@@ -224,7 +224,7 @@ typedef struct WrittenRead {
 static void note_written(void *context, const Expr *e)
 {
     WrittenRead *w = context;
-    w->found |= e->kind == EX_LOAD && (w->uses->buffers[e->buffer] & 2);
+    w->found |= e->kind == EX_LOAD && (access_bits(&w->uses->buffers, e->buffer) & ACCESS_WRITE);
 }
 
 static bool can_split(Prepare *c, const Kernel *k)

@@ -11,6 +11,7 @@ extern const OpDef ops_constant[];
 extern const OpDef ops_control[];
 extern const OpDef ops_conv[];
 extern const OpDef ops_einsum[];
+extern const OpDef ops_flex_attention[];
 extern const OpDef ops_gather[];
 extern const OpDef ops_grid[];
 extern const OpDef ops_loss[];
@@ -29,12 +30,15 @@ extern const OpDef ops_shape[];
 extern const OpDef ops_signal[];
 extern const OpDef ops_softmax[];
 extern const OpDef ops_sort[];
+extern const OpDef ops_squeeze[];
+extern const OpDef ops_state[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic, ops_attention, ops_cast,          ops_columns,  ops_compare,
-    ops_constant,   ops_control,    ops_conv,      ops_einsum,        ops_gather,   ops_grid,
-    ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_pad,      ops_parts,
-    ops_pool,       ops_quantize,   ops_recurrent, ops_reduce,        ops_resize,   ops_select,
-    ops_shape,      ops_signal,     ops_softmax,   ops_sort,          ops_training, NULL,
+    ops_activation, ops_arithmetic, ops_attention, ops_cast,      ops_columns,        ops_compare,
+    ops_constant,   ops_control,    ops_conv,      ops_einsum,    ops_flex_attention, ops_gather,
+    ops_grid,       ops_loss,       ops_matmul,    ops_movement,  ops_normalization,  ops_pad,
+    ops_parts,      ops_pool,       ops_quantize,  ops_recurrent, ops_reduce,         ops_resize,
+    ops_select,     ops_shape,      ops_signal,    ops_softmax,   ops_sort,           ops_squeeze,
+    ops_state,      ops_training,   NULL,
 };

@@ -28,7 +28,7 @@ def main():
     models = find_models(root)
     if models is None:
         print("SKIPPED: no real models here; set CAMEO_MODELS to a folder of them")
-        return
+        sys.exit(77)
     bad = 0
     for path in sorted(models.glob("*/model.onnx")):
         model = onnx.load(path)

@@ -114,7 +114,7 @@ def main():
     models = options.models or find_models(options.root.resolve())
     if models is None:
         print("SKIPPED: no real models here; set CAMEO_MODELS to a folder of them")
-        return
+        sys.exit(77)
     ways, counts = ("gcc", "clang-19", "run", "cuda", "verify"), {"agree": 0, "FAILED": 0}
     for model in sorted(models.glob("*/model.onnx")):
         if not re.search(options.filter, model.parent.name):
