@@ -2,8 +2,6 @@
 
 #include "ir/kernel.h"
 
-#include "ir/interp_state.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,7 +233,9 @@ const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a)
     if (op == U_NOT && a->kind == EX_CONST)
         return expr_const(mod, DT_BOOL, (Scalar){.i = !a->value.i});
     if (op == U_NEG && a->kind == EX_CONST && dtype_is_integer(a->dtype))
-        return expr_const(mod, a->dtype, scalar_unary(op, a->dtype, a->value));
+        return expr_const(mod, a->dtype,
+                          scalar_cast(DT_I64, a->dtype,
+                                      (Scalar){.i = (int64_t)(0 - (uint64_t)a->value.i)}, false));
     if ((op == U_NOT || op == U_NEG) && a->kind == EX_UNARY && a->op == op)
         return a->a;
     DType t = op == U_ISNAN || op == U_ISINF ? DT_BOOL : a->dtype;
