@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import numpy as np
 import onnx
 
 import draw
+import graphs
 import oracle
 import recipes
 
@@ -33,6 +35,8 @@ SETS = 3
 
 def make_node_case(folder, op, seed):
     """Writes one case; returns how many data sets it has."""
+    if op == "graph":
+        return graphs.make_case(folder, seed, write_case, write_set, SETS)
     function, options = recipes.TABLE[op]
     d = draw.Draw(op, seed)
     function(d, **options)
@@ -66,6 +70,8 @@ def chosen(options):
         op, _, seed = options.only.partition(":")
         return [(op, int(seed))]
     ops = [op for op in recipes.TABLE if re.search(options.ops, op)]
+    # One case in three is a graph, where all operators are asked for.
+    ops += ["graph"] * (max(1, len(ops) // 2) if re.search(options.ops, "graph") else 0)
     rng = np.random.default_rng(options.seed)
     # Each operator in turn, so that a chunk reaches all of them.
     return [(ops[k % len(ops)], int(rng.integers(1 << 31))) for k in range(options.count)]
@@ -80,6 +86,7 @@ def generate(options, suite):
             rows.append({"name": name, "kind": "node"})
         except oracle.NoOracle as e:
             without[op] += 1
+            shutil.rmtree(suite / name, ignore_errors=True)
             if options.verbose:
                 print(f"no oracle {name}: {e}")
         except Exception:  # a recipe that cannot make its node

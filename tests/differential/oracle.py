@@ -65,8 +65,6 @@ def reference64(d, arrays):
 
 def runtime(d, arrays):
     """ONNX Runtime, at the newest opset it knows."""
-    import onnxruntime
-    onnxruntime.set_default_logger_severity(4)
     feeds = {}
     infos = []
     for i, array in zip(d.inputs, arrays):
@@ -80,11 +78,19 @@ def runtime(d, arrays):
     if d.domain:
         imports.append(helper.make_opsetid(d.domain, 1))
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
+    return [np.asarray(r) for r in runtime_of(model)(feeds)]
+
+
+def runtime_of(model):
+    """A function of feeds that runs a model in ONNX Runtime, as it stands."""
+    import onnxruntime
+    onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
+    options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return [np.asarray(r) for r in session.run(None, feeds)]
+    return lambda feeds: session.run(None, feeds)
 
 
 def expected(d, arrays):
