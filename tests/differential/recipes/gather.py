@@ -53,6 +53,7 @@ def gather_nd(d):
     d.attr("batch_dims", batch, 1.0 if batch else 0.4)
     depth, lead, make = tuples(d, shape, batch)
     d.input("int64", (*lead, depth), make)
+    d.inputs[-1].whole = True  # its last dim says how many dims the result has
 
     def run(d, x, at):
         count = int(np.prod(shape[:batch]))
@@ -61,7 +62,7 @@ def gather_nd(d):
         at = at.reshape(count, -1, depth)
         rows = [x[b][tuple(at[b, k])] for b in range(count) for k in range(at.shape[1])]
         y = np.array(rows, x.dtype) if rows else np.zeros((0, *rest), x.dtype)
-        return [y.reshape(*lead, *rest)]
+        return [y.reshape((*lead, *rest))]
     d.oracle = exact(run)
 
 
@@ -128,6 +129,7 @@ def scatter_nd(d):
             at = np.stack(np.unravel_index(flat, shape[:depth]), -1)
             return np.where(rng.random(at.shape) < 0.4, at - np.array(shape[:depth]), at)
     d.input("int64", (*lead, depth), make)
+    d.inputs[-1].whole = True  # its last dim says how many dims the result has
     rest = (*lead, *shape[depth:])
     d.input(name, rest)
 

@@ -137,7 +137,7 @@ def split(d):
 
 @recipe("Slice")
 def slice_(d):
-    _, shape = data(d)
+    _, shape = data(d, low=1)
     rank = len(shape)
     axes = [int(a) for a in d.rng.permutation(rank)[:d.integer(0, rank)]]
     kind = d.choice(["int32", "int64"])
@@ -148,7 +148,7 @@ def slice_(d):
         n = shape[a]
         steps.append(d.choice([1, 1, 1, 2, 3, -1, -2]))
         ends.append(d.choice([d.integer(-n - 2, n + 2), *far]))
-        starts.append(d.integer(-n - 2, n + 2))
+        starts.append(d.choice([d.integer(-n - 2, n + 2)] * 4 + [*far]))
     plain = d.chance(0.2)
     if plain:
         axes = list(range(len(axes)))
