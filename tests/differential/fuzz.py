@@ -27,6 +27,7 @@ import draw
 import graphs
 import oracle
 import recipes
+import regressions
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -79,6 +80,9 @@ def chosen(options):
 
 def generate(options, suite):
     rows, without, sets, broken = [], collections.Counter(), 0, 0
+    if options.regressions:
+        rows = [{"name": n, "kind": "node"} for n in regressions.write(suite, write_case)]
+        sets = len(rows)
     for op, seed in chosen(options):
         name = f"{op}-{seed}"
         try:
@@ -181,6 +185,7 @@ def arguments():
     p.add_argument("--count", type=int, default=500)
     p.add_argument("--ops", default="", help="a regular expression of operators")
     p.add_argument("--only", help="OPERATOR:SEED")
+    p.add_argument("--regressions", action="store_true", help="what once differed, too")
     p.add_argument("--cuda", action="store_true")
     p.add_argument("--sanitize", action="store_true")
     p.add_argument("--extra", default="", help="more options of the suite's runner, as in --extra='--compiler clang-19'")

@@ -14,5 +14,5 @@ def recipe(*names, **options):
 def load():
     """All families."""
     from recipes import elementwise, gather, move, norm, product, quantize, recurrent, reduce, resize, signal, window
-    assert (elementwise, gather, move, norm, product, quantize, recurrent, reduce, resize, signal, window)
-    return TABLE
+    return [TABLE, elementwise, gather, move, norm, product, quantize, recurrent, reduce, resize, signal, window][0]
+
