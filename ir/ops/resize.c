@@ -202,9 +202,10 @@ static const Expr *size_f64(Lower *l, Index i)
     return cast(l, DT_F64, expr_index(l->module, i));
 }
 
-// The place in the input that output o stands for, as a real number.
+// The place in the input that output o stands for, as a real number. out is the length that the
+// scale asks for, whole what it was rounded to.
 static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, const Expr *out,
-                          const Expr *scale, uint32_t k, uint32_t count)
+                          const Expr *whole, const Expr *scale, uint32_t k, uint32_t count)
 {
     const Expr *half = f64(l, 0.5), *one64 = f64(l, 1), *z = f64(l, 0);
     if (str_is(mode, "asymmetric"))
@@ -226,7 +227,7 @@ static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, con
     if (str_is(mode, "tf_half_pixel_for_nn"))
         return div_(l, add(l, o, half), scale);
     if (str_is(mode, "half_pixel_symmetric")) { // the rounding of the length is shared by both ends
-        const Expr *adjust = div_(l, unary(l, U_FLOOR, out), out), *middle = mul(l, in, half);
+        const Expr *adjust = div_(l, whole, out), *middle = mul(l, in, half);
         return add(l, mul(l, middle, sub(l, one64, adjust)), centre);
     }
     return centre;
@@ -290,7 +291,9 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
     Index o = par(l, out), tap = par(l, dims[1]), at[2] = {o, tap};
     // The resized length that the formulas mean is the real one, before it is rounded down.
     const Expr *length = mul(l, in64, a->scale);
-    const Expr *x = source(l, coordinates, size_f64(l, o), in64, length, a->scale, k, count), *p;
+    const Expr *x = source(l, coordinates, size_f64(l, o), in64, length, size_f64(l, out), a->scale,
+                           k, count),
+               *p;
     if (near_) {
         p = nearest(l,
                     opset_of(l->model, l->n) < SIZES_FIRST_OPSET

@@ -57,6 +57,13 @@ CASES = [
           n = Constant <value = int64[2] {7, 1}> ()
           y = Resize <axes = [1, 3], keep_aspect_ratio_policy = "not_larger"> (x, , , n)
         }""", [np.arange(4, dtype=F).reshape(1, 2, 1, 2)], [np.array([0], F).reshape(1, 1, 1, 1)], 0),
+    # What was rounded up is shared by both ends, too.
+    ("resize_symmetric_rounded_up", 19, """
+        g (float[5, 4] x) => (float[?, ?] y) {
+          n = Constant <value = int64[2] {2, 6}> ()
+          y = Resize <keep_aspect_ratio_policy = "not_larger", mode = "linear",
+                      coordinate_transformation_mode = "half_pixel_symmetric"> (x, , , n)
+        }""", [np.tile(np.arange(4, dtype=F), (5, 1))], [np.array([[0.25, 2.75]] * 2, F)], 1e-6),
     # Slice-13: nothing is taken of nothing; the start of a negative step is clamped to 0 .. n - 1.
     ("slice_of_nothing_backwards", 21, """
         g (float[0] x, float[N] z) => (float[?] y) {
