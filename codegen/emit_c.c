@@ -124,7 +124,7 @@ const Dialect dialect_c = {
              [DT_F8E5M2] = "uint8_t", [DT_F8E5M2FNUZ] = "uint8_t", [DT_F8E8M0] = "uint8_t",
              [DT_F4E2M1] = "uint8_t", [DT_F6E2M3] = "uint8_t",     [DT_F6E3M2] = "uint8_t",
              [DT_U4] = "uint8_t",     [DT_I4] = "int8_t",          [DT_U2] = "uint8_t",
-             [DT_I2] = "int8_t",      [DT_STRING] = "cameo_str"},
+             [DT_I2] = "int8_t",      [DT_STRING] = "int64_t"},
     .index = "int64_t",
     .row = "",
     .rows = true,
@@ -159,6 +159,43 @@ void emit_runtime(Buf *out, const char *const *names)
         }
         buf_printf(out, "\n");
     }
+}
+
+static bool calls_into(const Step *s, const char *header)
+{
+    for (; s; s = s->next)
+        if ((s->call && strcmp(s->call->what->header, header) == 0) ||
+            calls_into(s->body, header) || calls_into(s->other, header))
+            return true;
+    return false;
+}
+
+void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
+{
+    if (!module_has_objects(mod))
+        return;
+    parts[n++] = "cameo_objects.h";
+    parts[n++] = "cameo_boundary.h";
+    for (const Intrinsic *i = intrinsics; i->name; i++) {
+        bool there = !calls_into(mod->steps, i->header);
+        for (uint32_t k = 0; k < n && !there; k++)
+            there = strcmp(parts[k], i->header) == 0;
+        if (!there && n < MAX_PARTS)
+            parts[n++] = i->header;
+    }
+}
+
+void emit_symbols(Printer *p)
+{
+    if (!module_has_objects(p->mod))
+        return;
+    buf_printf(p->out, "static const cameo_str %s_symbols[] = {", p->prefix);
+    for (uint32_t i = 0; i < p->mod->symbols.len; i++) {
+        buf_printf(p->out, i % 4 ? " {" : "\n    {");
+        print_c_string(p->out, p->mod->symbols.at[i]);
+        buf_printf(p->out, ", %zu},", p->mod->symbols.at[i].len);
+    }
+    buf_printf(p->out, "};\n\n");
 }
 
 static void emit_kernels(Printer *p, const Step *s)
@@ -220,15 +257,14 @@ void emit_blob(Printer *p, const char *name, const char *path)
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
 {
-    static const char *const runtime[] = {
-        "cameo_model.h", "cameo_math.h", "cameo_plan.h", "cameo_runtime.h", NULL, NULL, NULL};
-    const char *parts[7];
+    const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
+                                        "cameo_runtime.h"};
     uint32_t n = 4;
-    memcpy(parts, runtime, sizeof parts);
     if (uses_products(mod->steps, GEMM_PACKED))
         parts[n++] = "cameo_gemm.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
+    emit_add_objects(mod, parts, n);
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
     buf_printf(out, "/* ");
@@ -238,6 +274,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
+    emit_symbols(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
         emit_blob(p, "weights", o->weights_path);

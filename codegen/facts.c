@@ -156,6 +156,14 @@ void uses_add_index(Module *mod, KernelUses *u, Index i)
         poly_any(i, use_atom, &w);
 }
 
+static void use_buffer(Module *mod, KernelUses *u, BufferId id, uint8_t how)
+{
+    const Buffer *b = buffer_at(mod, id);
+    u->buffers[id] |= how;
+    for (uint32_t i = 0; i < b->rank; i++)
+        uses_add_index(mod, u, b->dims[i]);
+}
+
 static void use_expr(void *context, const Expr *e)
 {
     UseWalk *w = context;
@@ -165,10 +173,7 @@ static void use_expr(void *context, const Expr *e)
     for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
         uses_add_index(w->mod, w->uses, loop_extent(w->mod->polys, e->vars[i]));
     if (e->kind == EX_LOAD) {
-        w->uses->buffers[e->buffer] |= 1;
-        const Buffer *b = buffer_at(w->mod, e->buffer);
-        for (uint32_t i = 0; i < b->rank; i++)
-            uses_add_index(w->mod, w->uses, b->dims[i]);
+        use_buffer(w->mod, w->uses, e->buffer, 1);
     }
 }
 
@@ -177,6 +182,16 @@ void uses_add_expr(Module *mod, KernelUses *u, const Expr *e)
     UseWalk w = {mod, u};
     if (e)
         expr_walk(mod, e, use_expr, &w);
+}
+
+void uses_add_call(Module *mod, KernelUses *u, const Call *call)
+{
+    for (uint32_t i = 0; call && i < call->nreads; i++)
+        use_buffer(mod, u, call->reads[i], 1);
+    for (uint32_t i = 0; call && i < call->nwrites; i++)
+        use_buffer(mod, u, call->writes[i], 2);
+    for (uint32_t i = 0; call && i < call->nnumbers; i++)
+        uses_add_index(mod, u, call->numbers[i]);
 }
 
 static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
@@ -188,10 +203,7 @@ static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
             uses_add_index(mod, u, s->at[i]);
         uses_add_expr(mod, u, s->value);
         if (s->kind == S_STORE || s->kind == S_UPDATE) {
-            u->buffers[s->buffer] |= s->kind == S_UPDATE ? 3 : 2;
-            const Buffer *b = buffer_at(mod, s->buffer);
-            for (uint32_t i = 0; i < b->rank; i++)
-                uses_add_index(mod, u, b->dims[i]);
+            use_buffer(mod, u, s->buffer, s->kind == S_UPDATE ? 3 : 2);
         }
         use_stmts(mod, u, s->body);
         use_stmts(mod, u, s->other);

@@ -42,7 +42,7 @@ void place_take_uses(Places *x, uint32_t at)
     p->work = fuse_work(x->f, fuse_scheduled(x->f, p->step->kernel->body));
 }
 
-static void pin_uses(Places *x, const Step *s)
+static void pin_uses(Places *x, const Step *s, uint32_t at)
 {
     Arena *scratch = arena_new();
     Module *mod = x->f->mod;
@@ -50,8 +50,12 @@ static void pin_uses(Places *x, const Step *s)
                     NEWS(scratch, uint8_t, dim_count(mod->polys) + 1)};
     uses_add_index(mod, &u, s->value);
     uses_add_expr(mod, &u, s->cond);
-    for (BufferId b = 1; b < mod->buffers.len; b++)
+    uses_add_call(mod, &u, s->call);
+    for (BufferId b = 1; b < mod->buffers.len; b++) {
         x->pinned[b] |= u.buffers[b] != 0;
+        if (u.buffers[b] & 2)
+            note(x, &x->writers[b], at);
+    }
     arena_free(scratch);
 }
 
@@ -64,7 +68,7 @@ static void list_steps(Places *x, Step *s, uint32_t parent)
         if (s->kernel)
             place_take_uses(x, at);
         else
-            pin_uses(x, s);
+            pin_uses(x, s, at);
         if (s->kind == STEP_DIM || s->kind == STEP_LOOP)
             vec_push(x->f->arena, &x->setters[s->dim], at);
         list_steps(x, s->body, at);

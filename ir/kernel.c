@@ -21,6 +21,8 @@ Module *module_new(Model *m)
     mod->table = NEW(m->arena, struct ExprTable);
     vec_push(m->arena, &mod->buffers, (Buffer){0});
     mod->nlocals = 1;
+    mod->symbol_ids.arena = m->arena;
+    module_symbol(mod, STR(""));
     return mod;
 }
 

@@ -14,7 +14,30 @@
 static bool dtype_is_lowered(DType t)
 {
     DTypeKind k = dtype_info(t)->kind;
-    return k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED || k == KIND_BOOL;
+    return k == KIND_STRING || k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED ||
+           k == KIND_BOOL;
+}
+
+// The strings of a weight join the module's. What cannot be read is said where it is emitted.
+static void learn_strings(Lower *l, const TensorData *t)
+{
+    Str error;
+    const Str *strings = t->dtype == DT_STRING
+                             ? tensor_elements(l->model, (TensorData *)(uintptr_t)t, &error)
+                             : NULL;
+    for (uint64_t i = 0; strings && i < t->nelements; i++)
+        module_symbol(l->module, strings[i]);
+}
+
+Tensor table(Lower *l, const char *name, DType t, uint64_t n, const void *elements)
+{
+    int64_t dims[1] = {(int64_t)n};
+    Index dim = ix(l, (int64_t)n);
+    BufferId b = buffer_new(l->module, BUF_WEIGHT, str_of(name), t, 1, &dim);
+    TensorData *data = tensor_new(l->arena, t, 1, dims, elements);
+    buffer_at(l->module, b)->data = data;
+    learn_strings(l, data);
+    return (Tensor){b, t, 1, buffer_at(l->module, b)->dims};
 }
 
 static Tensor weight_of(Lower *l, const Value *v)
@@ -25,6 +48,7 @@ static Tensor weight_of(Lower *l, const Value *v)
     BufferId b = buffer_new(l->module, BUF_WEIGHT, v->name, (DType)v->constant->dtype,
                             v->constant->rank, dims);
     buffer_at(l->module, b)->data = v->constant;
+    learn_strings(l, v->constant);
     return (Tensor){b, (DType)v->constant->dtype, v->constant->rank, buffer_at(l->module, b)->dims};
 }
 
@@ -199,6 +223,29 @@ void step_break(Lower *l, const Expr *cond)
     lower_step(l, STEP_BREAK)->cond = cond;
 }
 
+static const BufferId *buffers_of(Lower *l, uint32_t n, const Tensor *t)
+{
+    BufferId *at = NEWS(l->arena, BufferId, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = t[i].buffer;
+    return at;
+}
+
+void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *reads,
+               uint32_t nwrites, const Tensor *writes, uint32_t nnumbers, const Index *numbers)
+{
+    Call *call = NEW(l->arena, Call);
+    Index *kept = NEWS(l->arena, Index, nnumbers + 1u);
+    for (uint32_t i = 0; i < nnumbers; i++)
+        kept[i] = numbers[i];
+    *call = (Call){
+        intrinsic_find(str_of(intrinsic)), nreads, nwrites, nnumbers, buffers_of(l, nreads, reads),
+        buffers_of(l, nwrites, writes),    kept};
+    if (l->state->kernel)
+        kernel_end(l);
+    lower_step(l, STEP_CALL)->call = call;
+}
+
 // ---- nodes
 // ----------------------------------------------------------------------------------------------
 
@@ -212,8 +259,7 @@ static bool value_is_ready(Lower *l, ValueId id, bool quiet)
     if (v->kind != TYPE_TENSOR && v->kind != TYPE_NONE)
         fault = "is no tensor";
     else if (v->dtype != DT_NONE && !dtype_is_lowered(v->dtype))
-        fault =
-            dtype_info(v->dtype)->kind == KIND_STRING ? "holds strings" : "holds complex numbers";
+        fault = "holds complex numbers";
     else if (v->dtype == DT_NONE)
         fault = "has no known dtype";
     else if (v->rank < 0)

@@ -276,6 +276,11 @@ const Expr *one(Lower *l, DType t)
     return int_(l, t, 1);
 }
 
+const Expr *string_(Lower *l, Str s)
+{
+    return expr_const(l->module, DT_STRING, (Scalar){.i = module_symbol(l->module, s)});
+}
+
 const Expr *attr_num(Lower *l, DType t, const char *name, double otherwise)
 {
     return num(l, t, node_float(l->n, name, otherwise));
