@@ -15,6 +15,8 @@ extern const OpDef ops_gather[];
 extern const OpDef ops_grid[];
 extern const OpDef ops_loss[];
 extern const OpDef ops_matmul[];
+extern const OpDef ops_ml_linear[];
+extern const OpDef ops_ml_tree[];
 extern const OpDef ops_movement[];
 extern const OpDef ops_normalization[];
 extern const OpDef ops_pad[];
@@ -36,5 +38,6 @@ const OpDef *const op_families[] = {
     ops_constant,   ops_control,    ops_conv,      ops_einsum,        ops_gather,   ops_grid,
     ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_pad,      ops_parts,
     ops_pool,       ops_quantize,   ops_recurrent, ops_reduce,        ops_resize,   ops_select,
-    ops_shape,      ops_signal,     ops_softmax,   ops_sort,          ops_training, NULL,
+    ops_shape,      ops_signal,     ops_softmax,   ops_sort,          ops_training, ops_ml_linear,
+    ops_ml_tree,    NULL,
 };
