@@ -15,7 +15,10 @@ extern const OpDef ops_gather[];
 extern const OpDef ops_grid[];
 extern const OpDef ops_loss[];
 extern const OpDef ops_matmul[];
+extern const OpDef ops_ml_encode[];
 extern const OpDef ops_ml_linear[];
+extern const OpDef ops_ml_scale[];
+extern const OpDef ops_ml_svm[];
 extern const OpDef ops_ml_tree[];
 extern const OpDef ops_movement[];
 extern const OpDef ops_normalization[];
@@ -34,10 +37,10 @@ extern const OpDef ops_sort[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic, ops_attention, ops_cast,          ops_columns,  ops_compare,
-    ops_constant,   ops_control,    ops_conv,      ops_einsum,        ops_gather,   ops_grid,
-    ops_loss,       ops_matmul,     ops_movement,  ops_normalization, ops_pad,      ops_parts,
-    ops_pool,       ops_quantize,   ops_recurrent, ops_reduce,        ops_resize,   ops_select,
-    ops_shape,      ops_signal,     ops_softmax,   ops_sort,          ops_training, ops_ml_linear,
-    ops_ml_tree,    NULL,
+    ops_activation, ops_arithmetic, ops_attention,     ops_cast,      ops_columns,  ops_compare,
+    ops_constant,   ops_control,    ops_conv,          ops_einsum,    ops_gather,   ops_grid,
+    ops_loss,       ops_matmul,     ops_ml_encode,     ops_ml_linear, ops_ml_scale, ops_ml_svm,
+    ops_ml_tree,    ops_movement,   ops_normalization, ops_pad,       ops_parts,    ops_pool,
+    ops_quantize,   ops_recurrent,  ops_reduce,        ops_resize,    ops_select,   ops_shape,
+    ops_signal,     ops_softmax,    ops_sort,          ops_training,  NULL,
 };
