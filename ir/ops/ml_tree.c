@@ -92,12 +92,14 @@ static const Expr *integer_at(Lower *l, Tensor t, Index i)
     return cast(l, DT_I64, ml_at(l, t, i));
 }
 
-// Sets `place` to where tree t takes row n: -1 - leaf.
-static void walk(Lower *l, const Tables *b, const Rows *r, Index n, Index t, LocalId place)
+// The leaf that tree t takes row n to.
+static const Expr *leaf_of(Lower *l, const Tables *b, const Rows *r, Index n, Index t)
 {
-    set(l, place, NULL, integer_at(l, b->roots, t));
+    const Expr *root = integer_at(l, b->roots, t), *below = int_(l, DT_I64, -1);
     if (b->f->nnodes == 0)
-        return;
+        return sub(l, below, root);
+    LocalId place = row(l, DT_I64, 0, NULL);
+    set(l, place, NULL, root);
     while_(l, le(l, zero(l, DT_I64), get(l, place, NULL)));
     const Expr *here = let(l, get(l, place, NULL));
     Index i = to_index(l, here), f = to_index(l, integer_at(l, b->feature, i));
@@ -118,6 +120,7 @@ static void walk(Lower *l, const Tables *b, const Rows *r, Index n, Index t, Loc
     }
     set(l, place, NULL, select_(l, yes, integer_at(l, b->yes, i), integer_at(l, b->no, i)));
     end(l);
+    return let(l, sub(l, below, get(l, place, NULL)));
 }
 
 typedef struct Sum { // a row's scores while trees are walked
@@ -180,9 +183,7 @@ static Tensor forest_scores(Lower *l, const Rows *r, const Forest *f, uint32_t t
         set(l, s.voted, &k, int_(l, DT_BOOL, 0));
     end(l);
     Index tree = seq(l, ix(l, f->ntrees));
-    LocalId place = row(l, DT_I64, 0, NULL);
-    walk(l, &b, r, n, tree, place);
-    vote_of_leaf(l, &b, &s, let(l, sub(l, int_(l, DT_I64, -1), get(l, place, NULL))));
+    vote_of_leaf(l, &b, &s, leaf_of(l, &b, r, n, tree));
     end(l);
     k = seq(l, dims[1]);
     Index at[2] = {n, k};
