@@ -1,7 +1,9 @@
 // Strings and lists of the interpreter: calls are the functions of emitted programs.
 
 #include "ir/interp_state.h"
-#include "runtime/cameo_objects.h"
+#include "runtime/cameo_normalize.h"
+#include "runtime/cameo_numbers.h"
+#include "runtime/cameo_regex.h"
 
 typedef int (*CallFn)(cameo_objects *o, const cameo_call *c);
 

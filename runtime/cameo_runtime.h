@@ -128,7 +128,7 @@ CAMEO_FN void *cameo_reserve(cameo_block *b, int64_t size)
     unsigned char *at = (unsigned char *)cameo_aligned_alloc(more);
     if (!at)
         return NULL;
-    if (b->at)
+    if (b->at && b->size > 0)
         memcpy(at, b->at, (size_t)b->size);
     free(b->at);
     b->at = at;
