@@ -63,6 +63,8 @@ static bool output_agrees(const Case *c, uint32_t k, const cameo_tensor *want)
         const char *b = (const char *)want->elements + i * info->bytes;
         bool equal = dtype_is_float(got->dtype)
                          ? near(c, scalar_load(got->dtype, a).f, scalar_load(got->dtype, b).f)
+                     : got->dtype == DT_STRING
+                         ? str_eq(*(const Str *)(const void *)a, *(const Str *)(const void *)b)
                          : memcmp(a, b, info->bytes) == 0;
         if (!equal) {
             printf("output %u: element %lld differs: %.9g, expected %.9g\n", k, (long long)i,
