@@ -116,11 +116,11 @@ static void lower_imputer(Lower *l)
         to.table = ml_table_ints(l, "imputed", x.dtype, n, ints->ints);
     }
     double missing = node_float(l->n, "replaced_value_float", 0);
+    int64_t code = node_int(l->n, "replaced_value_int64", 0);
     kernel(l, "imputer");
     par_all(l, y, o);
     const Expr *e = load(l, x, o);
-    const Expr *is = !real            ? eq(l, cast(l, DT_I64, e),
-                                           int_(l, DT_I64, node_int(l->n, "replaced_value_int64", 0)))
+    const Expr *is = !real            ? eq(l, cast(l, DT_I64, e), int_(l, DT_I64, code))
                      : isnan(missing) ? unary(l, U_ISNAN, e)
                                       : eq(l, e, num(l, x.dtype, missing));
     store(l, y, o, select_(l, is, value_for(l, &to, o), e));
