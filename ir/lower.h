@@ -26,7 +26,9 @@ struct Lower {
     Arena *arena;
     Diags *diags;
     NodeId node;
-    const Node *n; // the node being lowered
+    const Node *n;           // the node being lowered
+    int64_t opset;           // of its domain
+    const struct Part *part; // what stands for its operands, if it is part of another's lowering
     struct LowerState *state;
     bool failed;
 };
@@ -59,6 +61,23 @@ const void *constant_input(Lower *l, uint32_t i, const TensorData **data);
 Index input_element(Lower *l, uint32_t i, uint32_t k);
 // This node cannot be lowered: "not supported: Resize with coordinate_transformation_mode \"x\"".
 void not_supported(Lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// ---- operators made of others
+// ---------------------------------------------------------------------------------------
+// An operator of the standard domain as one step of another's lowering: a fused operator is its
+// parts one after another on temporaries, and fusion makes the kernels one again. Its tensors'
+// shapes must be what the operator's shape rule would give.
+typedef struct Part {
+    const char *op;
+    Tensor in[8], out[4]; // buffer 0: absent
+    const Attr *attrs;
+    uint32_t nattrs;
+    int64_t opset; // 0: the newest
+} Part;
+// No kernel may be open.
+void lower_part(Lower *l, const Part *p);
+Attr attr_int(const char *name, int64_t v);
+Attr attr_float(const char *name, double v);
 
 // ---- program level
 // -------------------------------------------------------------------------------------- The value

@@ -79,17 +79,22 @@ static const Expr *swish(Lower *l, const Expr *x)
 }
 
 // x * Phi(x), or its tanh approximation. Spec: Gelu-20.
-static const Expr *gelu(Lower *l, const Expr *x)
+const Expr *gelu_of(Lower *l, const Expr *x, bool approximate)
 {
     DType t = x->dtype;
     const Expr *half = num(l, t, 0.5);
-    if (str_is(node_str(l->n, "approximate", "none"), "tanh")) {
+    if (approximate) {
         const Expr *cube = mul(l, num(l, t, 0.044715), mul(l, x, mul(l, x, x)));
         const Expr *inner = mul(l, num(l, t, 0.79788456080286535588), add(l, x, cube));
         return mul(l, mul(l, half, x), add(l, one(l, t), tanh_(l, inner)));
     }
     return mul(l, mul(l, half, x),
                add(l, one(l, t), erf_(l, mul(l, x, num(l, t, 0.70710678118654752440)))));
+}
+
+static const Expr *gelu(Lower *l, const Expr *x)
+{
+    return gelu_of(l, x, str_is(node_str(l->n, "approximate", "none"), "tanh"));
 }
 
 static const Expr *shrink(Lower *l, const Expr *x)
@@ -122,5 +127,7 @@ const OpDef ops_activation[] = {
     {"Gelu", 20, same_as_0, UNARY(gelu), NULL},
     {"Shrink", 9, same_as_0, UNARY(shrink), NULL},
     {"PRelu", 1, same_as_0, BINARY(prelu), NULL},
+    {"Gelu", 1, same_as_0, UNARY(gelu), "com.microsoft"},
+    {"QuickGelu", 1, same_as_0, UNARY(swish), "com.microsoft"},
     {0},
 };

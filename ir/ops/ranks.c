@@ -4,12 +4,9 @@
 
 #include <string.h>
 
-enum { ANY = 255, LIKE_FIRST = 254 };
+enum { ANY = ANY_RANK };
 
-static const struct {
-    const char *op;
-    uint8_t input, least, most;
-} ranks[] = {
+static const RankRule ranks[] = {
     {"BatchNormalization", 1, 1, 1},
     {"BatchNormalization", 2, 1, 1},
     {"BatchNormalization", 3, 1, 1},
@@ -167,28 +164,39 @@ static const struct {
     {"NonMaxSuppression", 4, 0, 1},
     {"TensorScatter", 0, 2, ANY},
     {"TensorScatter", 2, 1, 1},
+    {"SimplifiedLayerNormalization", 0, 1, ANY},
+    {NULL, 0, 0, 0},
 };
 
 // Operators whose attribute "axis" names a dim of input 0.
-static const char *const axis_of_first[] = {
-    "Softmax",          "LogSoftmax",     "Hardmax", "LpNormalization", "LayerNormalization",
-    "RMSNormalization", "GatherElements", "Scatter", "ScatterElements"};
+static const char *const axis_of_first[] = {"Softmax",
+                                            "LogSoftmax",
+                                            "Hardmax",
+                                            "LpNormalization",
+                                            "LayerNormalization",
+                                            "RMSNormalization",
+                                            "GatherElements",
+                                            "Scatter",
+                                            "ScatterElements",
+                                            "SimplifiedLayerNormalization"};
+
+static bool rank_fits(const Model *m, const Node *n, const RankRule *r)
+{
+    int32_t rank = value_at(m, n->in[r->input])->rank;
+    return r->least == LIKE_FIRST ? rank == value_at(m, n->in[0])->rank
+                                  : rank >= r->least && rank <= r->most;
+}
 
 const char *rank_fault(const Model *m, const Node *n)
 {
-    if (!is_standard_domain(n->domain) || n->nin == 0 || !n->in[0])
+    bool standard = is_standard_domain(n->domain);
+    if (n->nin == 0 || !n->in[0] || (!standard && !str_is(n->domain, "com.microsoft")))
         return NULL;
-    int32_t first = value_at(m, n->in[0])->rank;
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
-        if (ranks[i].input >= n->nin || !n->in[ranks[i].input] || !str_is(n->op, ranks[i].op))
-            continue;
-        int32_t rank = value_at(m, n->in[ranks[i].input])->rank;
-        bool fits = ranks[i].least == LIKE_FIRST ? rank == first
-                                                 : rank >= ranks[i].least && rank <= ranks[i].most;
-        if (!fits)
+    for (const RankRule *r = standard ? ranks : ms_ranks; r->op; r++)
+        if (r->input < n->nin && n->in[r->input] && str_is(n->op, r->op) && !rank_fits(m, n, r))
             return "an operand has a rank that the operator does not take";
-    }
-    for (size_t i = 0; i < sizeof axis_of_first / sizeof *axis_of_first; i++) {
+    int32_t first = value_at(m, n->in[0])->rank;
+    for (size_t i = 0; standard && i < sizeof axis_of_first / sizeof *axis_of_first; i++) {
         const Attr *a = str_is(n->op, axis_of_first[i]) ? attr_find(n, "axis") : NULL;
         if (a && (a->i < -first || a->i >= first))
             return "axis is out of range";

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Writes the cases of com.microsoft's operators: generate.py OUT [FAMILY...]
+
+Says which cases onnxruntime refused, and ends with 1 if there is one: a case that it cannot run needs expected values
+of its own.
+"""
+import pathlib
+import sys
+
+import cases_fused
+from suite import Suite
+
+FAMILIES = {"fused": cases_fused}
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    suite = Suite(out)
+    for name in sys.argv[2:] or FAMILIES:
+        FAMILIES[name].write(suite)
+    suite.close()
+    print("\n".join(suite.wrong))
+    print(len(suite.rows), "cases,", len(suite.wrong), "refused by onnxruntime")
+    sys.exit(1 if suite.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
