@@ -10,7 +10,7 @@ static const Expr *relu(Lower *l, const Expr *x)
     return max_(l, x, zero(l, x->dtype));
 }
 
-static const Expr *leaky_relu(Lower *l, const Expr *x)
+const Expr *leaky_relu(Lower *l, const Expr *x)
 {
     return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, attr_num(l, x->dtype, "alpha", 0.01), x),
                    x);

@@ -16,6 +16,7 @@ bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *ax
 const Expr *sigmoid(Lower *l, const Expr *x);
 const Expr *erf_(Lower *l, const Expr *x);
 const Expr *abs_(Lower *l, const Expr *x);
+const Expr *leaky_relu(Lower *l, const Expr *x);                // by the node's alpha
 const Expr *gelu_of(Lower *l, const Expr *x, bool approximate); // erf, or tanh where approximate
 
 #endif

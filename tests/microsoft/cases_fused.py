@@ -16,7 +16,10 @@ def matmuls(s):
             name = f"fused_matmul_{k}_{ta}{tb}"
             r = generator(name)
             turned = lambda shape, t: shape[:-2] + (shape[-1], shape[-2]) if t else shape  # noqa: E731
-            s.node(name, "FusedMatMul", [("A", normal(r, *turned(a, ta))), ("B", normal(r, *turned(b, tb)))],
+            left, right = normal(r, *turned(a, ta)), normal(r, *turned(b, tb))
+            # onnxruntime reads a batch of transposed matrices by a vector in the wrong order.
+            numpy = [np.swapaxes(left, -1, -2) @ right] if ta and len(b) == 1 else None
+            s.node(name, "FusedMatMul", [("A", left), ("B", right)], expected=numpy,
                    attrs={"transA": ta, "transB": tb, "alpha": 0.5 if k % 2 else 1.0}, dynamic=k == 1)
     for ba, bb, ta, tb in itertools.product((0, 1), repeat=4):
         if not (ba or bb):

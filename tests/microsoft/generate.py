@@ -8,9 +8,10 @@ import pathlib
 import sys
 
 import cases_fused
+import cases_quantized
 from suite import Suite
 
-FAMILIES = {"fused": cases_fused}
+FAMILIES = {"fused": cases_fused, "quantized": cases_quantized}
 
 
 def main():
