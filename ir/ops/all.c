@@ -16,6 +16,7 @@ extern const OpDef ops_grid[];
 extern const OpDef ops_loss[];
 extern const OpDef ops_matmul[];
 extern const OpDef ops_movement[];
+extern const OpDef ops_ms_attention[];
 extern const OpDef ops_ms_fused[];
 extern const OpDef ops_ms_nbits[];
 extern const OpDef ops_ms_norm[];
@@ -36,10 +37,11 @@ extern const OpDef ops_sort[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation,   ops_arithmetic,    ops_attention, ops_cast,     ops_columns,  ops_compare,
-    ops_constant,     ops_control,       ops_conv,      ops_einsum,   ops_gather,   ops_grid,
-    ops_loss,         ops_matmul,        ops_movement,  ops_ms_fused, ops_ms_nbits, ops_ms_norm,
-    ops_ms_quantized, ops_normalization, ops_pad,       ops_parts,    ops_pool,     ops_quantize,
-    ops_recurrent,    ops_reduce,        ops_resize,    ops_select,   ops_shape,    ops_signal,
-    ops_softmax,      ops_sort,          ops_training,  NULL,
+    ops_activation,    ops_arithmetic, ops_attention, ops_cast,     ops_columns,
+    ops_compare,       ops_constant,   ops_control,   ops_conv,     ops_einsum,
+    ops_gather,        ops_grid,       ops_loss,      ops_matmul,   ops_movement,
+    ops_ms_attention,  ops_ms_fused,   ops_ms_nbits,  ops_ms_norm,  ops_ms_quantized,
+    ops_normalization, ops_pad,        ops_parts,     ops_pool,     ops_quantize,
+    ops_recurrent,     ops_reduce,     ops_resize,    ops_select,   ops_shape,
+    ops_signal,        ops_softmax,    ops_sort,      ops_training, NULL,
 };

@@ -7,11 +7,12 @@ of its own.
 import pathlib
 import sys
 
+import cases_attention
 import cases_fused
 import cases_quantized
 from suite import Suite
 
-FAMILIES = {"fused": cases_fused, "quantized": cases_quantized}
+FAMILIES = {"attention": cases_attention, "fused": cases_fused, "quantized": cases_quantized}
 
 
 def main():
