@@ -75,11 +75,10 @@ void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
         buf_printf(p->out, "%s", i ? " + " : "");
         print_node_text(p, k->fused.at[i]);
     }
-    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
-        if (!u->buffers[b])
-            continue;
-        const Buffer *buf = buffer_at(p->mod, b);
-        buf_printf(p->out, "\n *   b%u %s ", b, u->buffers[b] & 2 ? "=>" : "<-");
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        Access use = u->buffers.at[i];
+        const Buffer *buf = buffer_at(p->mod, use.id);
+        buf_printf(p->out, "\n *   b%u %s ", use.id, use.bits & ACCESS_WRITE ? "=>" : "<-");
         print_buffer_type(p, buf);
         buf_printf(p->out, " ");
         print_comment_text(p->out, buf->name);
@@ -92,20 +91,15 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     KernelUses u = printer_kernel_uses(p, k);
     print_kernel_comment(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
-    bool any = false;
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b]) {
-            buf_printf(p->out, "%s%s%s *restrict b%u", any ? ", " : "",
-                       u.buffers[b] & 2 ? "" : "const ",
-                       type_of_value(p, buffer_at(p->mod, b)->dtype), b);
-            any = true;
-        }
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
-        if (u.dims[d]) {
-            buf_printf(p->out, "%sconst int64_t d%u", any ? ", " : "", d);
-            any = true;
-        }
-    buf_printf(p->out, "%s)\n{\n", any ? "" : "void");
+    const char *comma = "";
+    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
+        Access use = u.buffers.at[i];
+        buf_printf(p->out, "%s%s%s *restrict b%u", comma, use.bits & ACCESS_WRITE ? "" : "const ",
+                   type_of_value(p, buffer_at(p->mod, use.id)->dtype), use.id);
+    }
+    for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
+        buf_printf(p->out, "%sconst int64_t d%u", comma, u.dims.at[i].id);
+    buf_printf(p->out, "%s)\n{\n", *comma ? "" : "void");
 }
 
 static void c_kernel_end(Printer *p, const Kernel *k)
@@ -124,7 +118,7 @@ const Dialect dialect_c = {
              [DT_F8E5M2] = "uint8_t", [DT_F8E5M2FNUZ] = "uint8_t", [DT_F8E8M0] = "uint8_t",
              [DT_F4E2M1] = "uint8_t", [DT_F6E2M3] = "uint8_t",     [DT_F6E3M2] = "uint8_t",
              [DT_U4] = "uint8_t",     [DT_I4] = "int8_t",          [DT_U2] = "uint8_t",
-             [DT_I2] = "int8_t",      [DT_STRING] = "cameo_str"},
+             [DT_I2] = "int8_t",      [DT_STRING] = "int64_t"},
     .index = "int64_t",
     .row = "",
     .rows = true,
@@ -159,6 +153,56 @@ void emit_runtime(Buf *out, const char *const *names)
         }
         buf_printf(out, "\n");
     }
+}
+
+// A file of runtime/ behind those that it includes, unless it is there; how many there are then.
+static uint32_t add_part(const char **parts, uint32_t n, const char *name)
+{
+    static const char include[] = "\n#include \"cameo_";
+    const EmbeddedFile *f = NULL;
+    for (const EmbeddedFile *e = embedded_files; e->name; e++)
+        if (strlen(e->name) == strcspn(name, "\"\n") && !strncmp(e->name, name, strlen(e->name)))
+            f = e;
+    for (uint32_t k = 0; f && k < n; k++)
+        if (strcmp(parts[k], f->name) == 0)
+            return n;
+    for (const char *at = f ? f->text : NULL; at && (at = strstr(at, include)); at++)
+        n = add_part(parts, n, at + strlen("\n#include \""));
+    if (f && n < MAX_PARTS)
+        parts[n++] = f->name;
+    return n;
+}
+
+static bool calls_into(const Step *s, const char *header)
+{
+    for (; s; s = s->next)
+        if ((s->call && strcmp(s->call->what->header, header) == 0) ||
+            calls_into(s->body, header) || calls_into(s->other, header))
+            return true;
+    return false;
+}
+
+void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
+{
+    if (!module_has_objects(mod))
+        return;
+    n = add_part(parts, n, "cameo_boundary.h");
+    for (const Intrinsic *i = intrinsics; i->name; i++)
+        if (calls_into(mod->steps, i->header))
+            n = add_part(parts, n, i->header);
+}
+
+void emit_symbols(Printer *p)
+{
+    if (!module_has_objects(p->mod))
+        return;
+    buf_printf(p->out, "static const cameo_str %s_symbols[] = {", p->prefix);
+    for (uint32_t i = 0; i < p->mod->symbols.len; i++) {
+        buf_printf(p->out, i % 4 ? " {" : "\n    {");
+        print_c_string(p->out, p->mod->symbols.at[i]);
+        buf_printf(p->out, ", %zu},", p->mod->symbols.at[i].len);
+    }
+    buf_printf(p->out, "};\n\n");
 }
 
 static void emit_kernels(Printer *p, const Step *s)
@@ -220,15 +264,14 @@ void emit_blob(Printer *p, const char *name, const char *path)
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
 {
-    static const char *const runtime[] = {
-        "cameo_model.h", "cameo_math.h", "cameo_plan.h", "cameo_runtime.h", NULL, NULL, NULL};
-    const char *parts[7];
+    const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
+                                        "cameo_runtime.h"};
     uint32_t n = 4;
-    memcpy(parts, runtime, sizeof parts);
     if (uses_products(mod->steps, GEMM_PACKED))
         parts[n++] = "cameo_gemm.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
+    emit_add_objects(mod, parts, n);
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
     buf_printf(out, "/* ");
@@ -238,6 +281,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
+    emit_symbols(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
         emit_blob(p, "weights", o->weights_path);

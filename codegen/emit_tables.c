@@ -33,10 +33,11 @@ bool emit_weights(Module *mod, const Plan *plan, Buf *out, Str *error)
             return false;
         while ((int64_t)out->len < plan->weight_offset[b])
             buf_put(out, zeros, 1);
-        if (buf->dtype == DT_STRING) // pointers are no bytes: strings are always C arrays
-            for (int64_t i = 0; i < size; i++)
-                buf_put(out, zeros, 1);
-        else if (size)
+        for (int64_t i = 0; buf->dtype == DT_STRING && i < size / 8; i++) {
+            int64_t symbol = module_symbol(mod, ((const Str *)at)[i]);
+            buf_put(out, &symbol, sizeof symbol);
+        }
+        if (buf->dtype != DT_STRING && size)
             buf_put(out, at, (size_t)size);
     }
     while ((int64_t)out->len < plan->weights_size)
@@ -57,17 +58,15 @@ static void print_weight(Printer *p, BufferId b, const void *at, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         buf_printf(p->out, i % 8 ? " " : "\n    ");
         if (buf->dtype == DT_STRING) {
-            Str s = ((const Str *)at)[i];
-            buf_printf(p->out, "{");
-            print_c_string(p->out, s);
-            buf_printf(p->out, ", %zu},", s.len);
+            long long symbol = module_symbol(p->mod, ((const Str *)at)[i]);
+            buf_printf(p->out, "%lld,", symbol);
         } else {
             Scalar v = scalar_load(buf->dtype, (const char *)at + i * bytes);
             buf_printf(p->out, "%s,", print_literal(p, buf->dtype, v));
         }
     }
     if (!count)
-        buf_printf(p->out, buf->dtype == DT_STRING ? "{0, 0}" : "0");
+        buf_printf(p->out, "0");
     buf_printf(p->out, "};\n\n");
 }
 

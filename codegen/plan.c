@@ -39,17 +39,16 @@ static void touch_now(Lives *l, BufferId b)
 
 static void touch_uses(Lives *l, const KernelUses *u)
 {
-    for (BufferId b = 1; b < l->mod->buffers.len; b++)
-        if (u->buffers[b])
-            touch_now(l, b);
+    for (uint32_t i = 0; i < u->buffers.len; i++)
+        touch_now(l, u->buffers.at[i].id);
 }
 
 static void touch_exprs(Lives *l, const Step *s)
 {
-    KernelUses u = {NEWS(l->arena, uint8_t, l->mod->buffers.len),
-                    NEWS(l->arena, uint8_t, dim_count(l->mod->polys) + 1)};
+    KernelUses u = {.arena = l->arena};
     uses_add_index(l->mod, &u, s->value);
     uses_add_expr(l->mod, &u, s->cond);
+    uses_add_call(l->mod, &u, s->call);
     touch_uses(l, &u);
 }
 
@@ -88,7 +87,7 @@ int64_t buffer_bytes(const Buffer *b)
     for (uint32_t i = 0; i < b->rank && i < 64; i++)
         if (!poly_is_const(b->dims[i], &dims[i]) || dims[i] < 0)
             return -1;
-    int64_t size = dtype_info(b->dtype)->bytes;
+    int64_t size = dtype_stored_bytes(b->dtype);
     for (uint32_t i = 0; i < b->rank; i++)
         if (__builtin_mul_overflow(size, dims[i], &size))
             return -1;

@@ -88,7 +88,7 @@ static const char *print_atom(Printer *p, const Atom *a)
     Polys *polys = p->mod->polys;
     switch (a->kind) {
     case ATOM_DIM:
-        p->printed.dims[a->var] = 1;
+        access_note(p->arena, &p->printed.dims, a->var, ACCESS_READ);
         return text(p, "d%u", a->var);
     case ATOM_LOOP:
         return text(p, "i%u", a->var);
@@ -210,13 +210,13 @@ const char *without_parentheses(Printer *p, const char *s)
 const char *print_element(Printer *p, BufferId b, const Index *at)
 {
     const Buffer *buf = buffer_at(p->mod, b);
-    p->printed.buffers[b] = 3;
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
     return text(p, "b%u[%s]", b, print_linear(p, buf->rank, buf->dims, at));
 }
 
 static const char *print_local(Printer *p, const Expr *e)
 {
-    if (p->local_state[e->local] != 2)
+    if (p->is_row[e->local] != p->round)
         return text(p, "v%u", e->local);
     const Stmt *row = p->rows[e->local];
     if (row->rank == 0)
@@ -342,8 +342,6 @@ static const char *print_compare(Printer *p, const Expr *e)
 {
     static const char *const names[] = {"==", "!=", "<", "<="};
     const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
-    if (e->a->dtype == DT_STRING)
-        return text(p, "(cameo_compare_str(%s, %s) %s 0)", a, b, names[e->op]);
     if (!dtype_is_float(e->a->dtype)) { // compilers warn of comparisons that always hold
         bool unsigned_type = dtype_info(e->a->dtype)->kind == KIND_UNSIGNED;
         if (e->a == e->b)
@@ -399,7 +397,7 @@ static const char *print_bitcast(Printer *p, const Expr *e)
     if (to == DT_BOOL)
         return text(p, "(%s != 0)", a);
     if (!real)
-        return text(p, "(%s)%s", p->dialect->type[to], a);
+        return text(p, "(%s)%s", type_of_value(p, to), a);
     return text(p, "cameo_bits_%s_%s(%s)", dtype_suffix(from), dtype_suffix(to), a);
 }
 
@@ -412,6 +410,7 @@ static bool is_plain(const Expr *e)
 
 const char *type_of_value(Printer *p, DType t)
 {
+    t = dtype_stored(t);
     return p->dialect->type[t] ? p->dialect->type[t] : "void";
 }
 

@@ -8,7 +8,7 @@ typedef struct InterpTensor {
     DType dtype;
     uint32_t rank;
     int64_t dims[16];
-    void *elements; // as in memory; malloc'ed for results, freed by interp_free
+    void *elements; // as in memory, strings: Str; malloc'ed for results, freed by interp_free
 } InterpTensor;
 
 typedef struct InterpLimits {

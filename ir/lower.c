@@ -14,7 +14,30 @@
 static bool dtype_is_lowered(DType t)
 {
     DTypeKind k = dtype_info(t)->kind;
-    return k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED || k == KIND_BOOL;
+    return k == KIND_STRING || k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED ||
+           k == KIND_BOOL;
+}
+
+// The strings of a weight join the module's. What cannot be read is said where it is emitted.
+static void learn_strings(Lower *l, const TensorData *t)
+{
+    Str error;
+    const Str *strings = t->dtype == DT_STRING
+                             ? tensor_elements(l->model, (TensorData *)(uintptr_t)t, &error)
+                             : NULL;
+    for (uint64_t i = 0; strings && i < t->nelements; i++)
+        module_symbol(l->module, strings[i]);
+}
+
+Tensor table(Lower *l, const char *name, DType t, uint64_t n, const void *elements)
+{
+    int64_t dims[1] = {(int64_t)n};
+    Index dim = ix(l, (int64_t)n);
+    BufferId b = buffer_new(l->module, BUF_WEIGHT, str_of(name), t, 1, &dim);
+    TensorData *data = tensor_new(l->arena, t, 1, dims, elements);
+    buffer_at(l->module, b)->data = data;
+    learn_strings(l, data);
+    return (Tensor){b, t, 1, buffer_at(l->module, b)->dims};
 }
 
 static Tensor weight_of(Lower *l, const Value *v)
@@ -25,6 +48,7 @@ static Tensor weight_of(Lower *l, const Value *v)
     BufferId b = buffer_new(l->module, BUF_WEIGHT, v->name, (DType)v->constant->dtype,
                             v->constant->rank, dims);
     buffer_at(l->module, b)->data = v->constant;
+    learn_strings(l, v->constant);
     return (Tensor){b, (DType)v->constant->dtype, v->constant->rank, buffer_at(l->module, b)->dims};
 }
 
@@ -99,15 +123,17 @@ const void *constant_input(Lower *l, uint32_t i, const TensorData **data)
 
 Index input_element(Lower *l, uint32_t i, uint32_t k)
 {
-    const Value *v = value_at(l->model, l->n->in[i]);
-    if (v->content && k < v->ncontent)
+    const Value *v = has_input(l, i) ? value_at(l->model, l->n->in[i]) : NULL;
+    if (v && v->content && k < v->ncontent)
         return v->content[k];
     Tensor t = input(l, i);
     Index at[1] = {ix(l, k)};
-    if (t.rank > 1) {
+    int64_t known;
+    if (!t.buffer || t.rank > 1 || (t.rank == 0 && k > 0) ||
+        (t.rank == 1 && poly_is_const(t.dims[0], &known) && known <= k)) {
         if (!l->failed)
-            not_supported(l, "%.*s: input %u has rank %u, not 1",
-                          STR_ARG(str_escaped(l->arena, l->n->op)), i, t.rank);
+            not_supported(l, "%.*s: input %u has no element %u",
+                          STR_ARG(str_escaped(l->arena, l->n->op)), i, k);
         return ix(l, 0);
     }
     return to_index(l, load(l, t, at));
@@ -126,6 +152,25 @@ void not_supported(Lower *l, const char *format, ...)
     l->failed = l->state->failed = true;
 }
 
+void lower_unfit(Lower *l, const char *what)
+{
+    if (!l->failed)
+        not_supported(l, "%.*s: %s",
+                      STR_ARG(l->n ? str_escaped(l->arena, l->n->op) : STR("the graph")), what);
+}
+
+bool lower_indices_fit(Lower *l, uint32_t n, const Index *at)
+{
+    const char *fault = n && !at ? "an operand has a rank that does not fit" : NULL;
+    for (uint32_t i = 0; i < n && !fault; i++)
+        fault = !at[i]                    ? "an operand has a rank that does not fit"
+                : poly_is_overflow(at[i]) ? "a size or an index is too large"
+                                          : NULL;
+    if (fault)
+        lower_unfit(l, fault);
+    return !fault;
+}
+
 // ---- steps
 // ----------------------------------------------------------------------------------------------
 
@@ -141,6 +186,9 @@ Step *lower_step(Lower *l, StepKind kind)
 
 void define_dim(Lower *l, Index dim, Index value)
 {
+    Index both_[2] = {dim, value};
+    if (!lower_indices_fit(l, 2, both_))
+        return;
     if (dim->nterms != 1 || dim->terms[0].natoms != 1 || dim->terms[0].atoms[0]->kind != ATOM_DIM)
         return; // already known
     DimId d = dim->terms[0].atoms[0]->var;
@@ -198,6 +246,8 @@ void step_end(Lower *l)
 Index step_loop(Lower *l, Index trip)
 {
     Step *s = open_step(l, STEP_LOOP);
+    if (trip && !lower_indices_fit(l, 1, &trip))
+        trip = ix(l, 0);
     s->dim = dim_new(l->polys, STR("iteration"), 0);
     s->value = trip;
     return poly_dim(l->polys, s->dim);
@@ -206,6 +256,29 @@ Index step_loop(Lower *l, Index trip)
 void step_break(Lower *l, const Expr *cond)
 {
     lower_step(l, STEP_BREAK)->cond = cond;
+}
+
+static const BufferId *buffers_of(Lower *l, uint32_t n, const Tensor *t)
+{
+    BufferId *at = NEWS(l->arena, BufferId, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = t[i].buffer;
+    return at;
+}
+
+void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *reads,
+               uint32_t nwrites, const Tensor *writes, uint32_t nnumbers, const Index *numbers)
+{
+    Call *call = NEW(l->arena, Call);
+    Index *kept = NEWS(l->arena, Index, nnumbers + 1u);
+    for (uint32_t i = 0; i < nnumbers; i++)
+        kept[i] = numbers[i];
+    *call = (Call){
+        intrinsic_find(str_of(intrinsic)), nreads, nwrites, nnumbers, buffers_of(l, nreads, reads),
+        buffers_of(l, nwrites, writes),    kept};
+    if (l->state->kernel)
+        kernel_end(l);
+    lower_step(l, STEP_CALL)->call = call;
 }
 
 // ---- nodes
@@ -221,8 +294,7 @@ static bool value_is_ready(Lower *l, ValueId id, bool quiet)
     if (v->kind != TYPE_TENSOR && v->kind != TYPE_NONE)
         fault = "is no tensor";
     else if (v->dtype != DT_NONE && !dtype_is_lowered(v->dtype))
-        fault =
-            dtype_info(v->dtype)->kind == KIND_STRING ? "holds strings" : "holds complex numbers";
+        fault = "holds complex numbers";
     else if (v->dtype == DT_NONE)
         fault = "has no known dtype";
     else if (v->rank < 0)
@@ -311,6 +383,46 @@ static void lower_requirements(Lower *l)
     }
 }
 
+// Operators whose first result may be left out though the schema asks for it.
+static bool may_lack_first(const Node *n)
+{
+    static const char *const names[] = {"TopK", "Dropout", "LayerNormalization",
+                                        "SoftmaxCrossEntropyLoss"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_is(n->op, names[i]))
+            return true;
+    return false;
+}
+
+static bool has_results(const Node *n)
+{
+    for (uint32_t i = 0; i < n->nout; i++)
+        if (n->out[i])
+            return true;
+    return false;
+}
+
+// What is wrong with the node's operands as a whole, whose types and ranks are all known.
+static const char *operand_fault(Lower *l)
+{
+    const Schema *s = l->n->schema;
+    if (s && s->noutputs && s->outputs[0].option == PARAM_SINGLE && !has_output(l, 0) &&
+        !may_lack_first(l->n))
+        return "a required output is missing";
+    return rank_fault(l->model, l->n);
+}
+
+// The node's meaning as kernels. What overflows on the way is refused here, whoever computed it.
+static void lower_by_row(Lower *l)
+{
+    ModuleMark mark = module_mark(l->module);
+    if (!l->state->failed)
+        lower_requirements(l);
+    l->n->def->lower(l);
+    if (!l->state->failed && module_overflows(l->module, &mark))
+        lower_unfit(l, "a size or an index is too large");
+}
+
 static void lower_node(Lower *shared, NodeId id)
 {
     Lower l = *shared;
@@ -318,7 +430,7 @@ static void lower_node(Lower *shared, NodeId id)
     l.n = node_at(l.model, id);
     l.opset = opset_of(l.model, l.n);
     l.failed = false;
-    if (outputs_are_constant(&l))
+    if (outputs_are_constant(&l) || !has_results(l.n))
         return;
     Str op = str_escaped(l.arena, l.n->op), domain = str_escaped(l.arena, l.n->domain);
     if (!l.n->def || !l.n->def->lower) {
@@ -343,14 +455,11 @@ static void lower_node(Lower *shared, NodeId id)
             l.state->failed = true;
             return;
         }
-    fault = l.state->failed ? NULL : rank_fault(l.model, l.n);
+    fault = operand_fault(&l);
     if (fault)
         not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
-    else {
-        if (!l.state->failed)
-            lower_requirements(&l);
-        l.n->def->lower(&l);
-    }
+    else
+        lower_by_row(&l);
     if (l.state->kernel)
         kernel_end(&l);
 }

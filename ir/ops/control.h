@@ -6,6 +6,7 @@
 
 void lower_if(Lower *l);
 void lower_loop(Lower *l);
-void lower_scan(Lower *l);
+void lower_scan(Lower *l);       // since opset 9
+void lower_scan_batch(Lower *l); // opset 8
 
 #endif
