@@ -70,7 +70,7 @@ static void infer_conv(Infer *s, uint32_t weight)
     }
     if (!groups_fit(s, w->dims[0], group))
         return;
-    if (str_is(s->n->op, "Conv"))
+    if (weight == 1 && !str_is(s->n->op, "ConvInteger"))
         infer_fits(s, 2, 1, &w->dims[0]);
     else
         fit_scales(s, weight, w->dims[0]);
