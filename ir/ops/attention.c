@@ -271,6 +271,13 @@ static void lower_rotary(Lower *l)
         return;
     }
     Index half = cosines.dims[cosines.rank - 1], turned = ix_scale(l, half, 2);
+    if (ids.buffer) {
+        Index v[2] = {red(l, ids.dims[0]), red(l, ids.dims[1])};
+        const Expr *place = cast(l, DT_I64, load(l, ids, v)),
+                   *limit = expr_index(l->module, cosines.dims[0]);
+        const Expr *fits = and_(l, le(l, zero(l, DT_I64), place), lt(l, place, limit));
+        check(l, reduce(l, R_AND, 2, v, NULL, fits), "RotaryEmbedding: a position is out of range");
+    }
     kernel(l, "rotary_embedding");
     par_all(l, y, o);
     b = o[0];

@@ -9,10 +9,11 @@ import sys
 
 import cases_attention
 import cases_fused
+import cases_gqa
 import cases_quantized
 from suite import Suite
 
-FAMILIES = {"attention": cases_attention, "fused": cases_fused, "quantized": cases_quantized}
+FAMILIES = {"attention": cases_attention, "fused": cases_fused, "gqa": cases_gqa, "quantized": cases_quantized}
 
 
 def main():
