@@ -164,6 +164,30 @@ def nbits(s):
            attrs={"N": 10, "K": 64, "block_size": 32, "bits": 4}, weights=("B", "scales", "g_idx"), rtol=1e-3, atol=1e-4)
 
 
+def recurrent(s):
+    steps, batch, width, hidden = 5, 2, 6, 4
+    for way, dtype, columns, more in itertools.product(("forward", "reverse", "bidirectional"), (np.int8, np.uint8),
+                                                       (0, 1), (0, 1)):
+        name = f"dynamic_lstm_{way}_{np.dtype(dtype).name}_{columns}{more}"
+        r = generator(name)
+        d = 2 if way == "bidirectional" else 1
+        shape = (d, 4 * hidden) if columns else (d,)
+        # By column onnxruntime takes the middle of the range only.
+        point = lambda: (np.full(shape, sum(LIMITS[dtype]) // 2, dtype) if columns else  # noqa: E731
+                         integers(r, *(n // 8 for n in LIMITS[dtype]), shape, dtype))
+        scale = lambda: r.uniform(0.002, 0.006, shape).astype(np.float32)  # noqa: E731
+        inputs = [("X", normal(r, steps, batch, width)), ("W", integers(r, *LIMITS[dtype], (d, width, 4 * hidden), dtype)),
+                  ("R", integers(r, *LIMITS[dtype], (d, hidden, 4 * hidden), dtype)),
+                  ("B", normal(r, d, 8 * hidden) if more else None),
+                  ("lens", np.array([5, 3], np.int32) if more else None),
+                  ("h", normal(r, d, batch, hidden) if more else None), ("c", normal(r, d, batch, hidden) if more else None),
+                  ("P", normal(r, d, 3 * hidden) if more else None),
+                  ("W_scale", scale()), ("W_point", point()), ("R_scale", scale()), ("R_point", point())]
+        attrs = {"hidden_size": hidden, "direction": way} | ({"clip": 3.0} if more else {})
+        s.node(name, "DynamicQuantizeLSTM", inputs, ("Y", "Y_h", "Y_c"), attrs, rtol=1e-2, atol=5e-3,
+               weights=("W", "R", "B", "P", "W_scale", "W_point", "R_scale", "R_point"))
+
+
 def linear(s):
     """QuantizeLinear and DequantizeLinear of this domain."""
     for dtype, axis in itertools.product(LIMITS, (None, 1)):
@@ -184,5 +208,5 @@ def linear(s):
 
 
 def write(s):
-    for part in (elementwise, concats, pools, products, nbits, linear):
+    for part in (elementwise, concats, pools, products, nbits, recurrent, linear):
         part(s)
