@@ -2,7 +2,7 @@
 #ifndef CAMEO_IR_OPS_RANKS_H
 #define CAMEO_IR_OPS_RANKS_H
 
-#include "ir/graph.h"
+#include "ir/registry.h"
 
 enum { ANY_RANK = 255, LIKE_FIRST = 254 };
 
@@ -16,5 +16,7 @@ extern const RankRule ms_ranks[]; // domain com.microsoft
 
 // What is wrong with the ranks of a node's operands (all known), NULL if nothing is.
 const char *rank_fault(const Model *m, const Node *n);
+// The same for their kinds (tensor, sequence, optional, map), where they are known.
+const char *kind_fault(const Model *m, const Node *n);
 
 #endif
