@@ -89,6 +89,25 @@ static bool any_overflows(uint32_t n, const Index *at)
     return false;
 }
 
+bool dims_are_too_large(uint32_t rank, const Index *dims)
+{
+    int64_t count = 1, k;
+    bool empty = false, large = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!poly_is_const(dims[i], &k)) {
+            for (uint32_t t = 0; t < dims[i]->nterms; t++)
+                large |= dims[i]->terms[t].coeff > MAX_ELEMENTS ||
+                         dims[i]->terms[t].coeff < -MAX_ELEMENTS;
+            continue;
+        }
+        if (k < 0)
+            return true;
+        empty |= k == 0;
+        large |= __builtin_mul_overflow(count, k ? k : 1, &count) || count > MAX_ELEMENTS;
+    }
+    return large && !empty;
+}
+
 bool module_overflows(const Module *mod, const ModuleMark *since)
 {
     for (uint32_t i = since->nexprs; i < mod->nexprs; i++) {
@@ -102,7 +121,8 @@ bool module_overflows(const Module *mod, const ModuleMark *since)
             return true;
     }
     for (BufferId b = since->nbuffers; b < mod->buffers.len; b++)
-        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
+        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims) ||
+            dims_are_too_large(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
             return true;
     return false;
 }

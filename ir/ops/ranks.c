@@ -81,10 +81,12 @@ static const RankRule ranks[] = {
     {"SoftmaxCrossEntropyLoss", 0, 2, ANY},
     {"SoftmaxCrossEntropyLoss", 1, 1, ANY},
     {"SoftmaxCrossEntropyLoss", 2, 1, 1},
-    {"OneHot", 1, 0, 1},
+    {"Clip", 1, NUMBER, 1},
+    {"Clip", 2, NUMBER, 1},
+    {"OneHot", 1, NUMBER, 1},
     {"OneHot", 2, 1, 1},
     {"Pad", 1, 1, 1},
-    {"Pad", 2, 0, 1},
+    {"Pad", 2, NUMBER, 1},
     {"Pad", 3, 1, 1},
     {"Resize", 1, 1, 1},
     {"Resize", 2, 1, 1},
@@ -100,12 +102,12 @@ static const RankRule ranks[] = {
     {"Tile", 1, 1, 1},
     {"ConstantOfShape", 0, 1, 1},
     {"CumSum", 0, 1, ANY},
-    {"CumSum", 1, 0, 1},
+    {"CumSum", 1, NUMBER, 1},
     {"CumProd", 0, 1, ANY},
-    {"CumProd", 1, 0, 1},
+    {"CumProd", 1, NUMBER, 1},
     {"TopK", 0, 1, ANY},
-    {"TopK", 1, 0, 1},
-    {"Trilu", 1, 0, 1},
+    {"TopK", 1, NUMBER, 1},
+    {"Trilu", 1, NUMBER, 1},
     {"LSTM", 0, 3, 3},
     {"LSTM", 1, 3, 3},
     {"LSTM", 2, 3, 3},
@@ -134,18 +136,18 @@ static const RankRule ranks[] = {
     {"RotaryEmbedding", 1, 2, 3},
     {"RotaryEmbedding", 2, 2, 3},
     {"RotaryEmbedding", 3, 2, 2},
-    {"HannWindow", 0, 0, 1},
-    {"HammingWindow", 0, 0, 1},
-    {"BlackmanWindow", 0, 0, 1},
+    {"HannWindow", 0, NUMBER, 1},
+    {"HammingWindow", 0, NUMBER, 1},
+    {"BlackmanWindow", 0, NUMBER, 1},
     {"DFT", 0, 2, ANY},
-    {"DFT", 1, 0, 1},
-    {"DFT", 2, 0, 1},
+    {"DFT", 1, NUMBER, 1},
+    {"DFT", 2, NUMBER, 1},
     {"STFT", 0, 2, 3},
-    {"STFT", 1, 0, 1},
+    {"STFT", 1, NUMBER, 1},
     {"STFT", 2, 1, 1},
-    {"STFT", 3, 0, 1},
-    {"MelWeightMatrix", 0, 0, 1},
-    {"MelWeightMatrix", 1, 0, 1},
+    {"STFT", 3, NUMBER, 1},
+    {"MelWeightMatrix", 0, NUMBER, 1},
+    {"MelWeightMatrix", 1, NUMBER, 1},
     {"MelWeightMatrix", 2, 0, 0},
     {"MelWeightMatrix", 3, 0, 0},
     {"MelWeightMatrix", 4, 0, 0},
@@ -174,19 +176,19 @@ static const RankRule ranks[] = {
     {"Det", 0, 2, ANY},
     {"NonMaxSuppression", 0, 3, 3},
     {"NonMaxSuppression", 1, 3, 3},
-    {"NonMaxSuppression", 2, 0, 1},
-    {"NonMaxSuppression", 3, 0, 1},
-    {"NonMaxSuppression", 4, 0, 1},
+    {"NonMaxSuppression", 2, NUMBER, 1},
+    {"NonMaxSuppression", 3, NUMBER, 1},
+    {"NonMaxSuppression", 4, NUMBER, 1},
     {"TensorScatter", 0, 2, ANY},
     {"TensorScatter", 1, LIKE_FIRST, 0},
     {"TensorScatter", 2, 1, 1},
     {"SimplifiedLayerNormalization", 0, 1, ANY},
-    {"Range", 0, 0, 1},
-    {"Range", 1, 0, 1},
-    {"Range", 2, 0, 1},
-    {"If", 0, 0, 1},
-    {"Loop", 0, 0, 1},
-    {"Loop", 1, 0, 1},
+    {"Range", 0, NUMBER, 1},
+    {"Range", 1, NUMBER, 1},
+    {"Range", 2, NUMBER, 1},
+    {"If", 0, NUMBER, ANY},
+    {"Loop", 0, NUMBER, ANY},
+    {"Loop", 1, NUMBER, ANY},
     {NULL, 0, 0, 0},
 };
 
@@ -202,23 +204,60 @@ static const char *const axis_of_first[] = {"Softmax",
                                             "ScatterElements",
                                             "SimplifiedLayerNormalization"};
 
-static bool rank_fits(const Model *m, const Node *n, const RankRule *r)
+// May the value be one number, as far as its dims are known?
+static bool is_number(const Value *v, int32_t most)
 {
-    int32_t rank = value_at(m, n->in[r->input])->rank;
-    return r->least == LIKE_FIRST ? rank == value_at(m, n->in[0])->rank
-                                  : rank >= r->least && rank <= r->most;
+    int64_t k;
+    for (int32_t i = 0; i < v->rank; i++)
+        if (poly_is_const(v->dims[i], &k) && k != 1)
+            return false;
+    return v->rank <= most;
+}
+
+// The rows of the node's domain.
+static const RankRule *rules_of(const Node *n)
+{
+    static const RankRule none = {NULL, 0, 0, 0};
+    return is_standard_domain(n->domain)        ? ranks
+           : str_is(n->domain, "com.microsoft") ? ms_ranks
+                                                : &none;
+}
+
+bool rank_wants_number(const Node *n, uint32_t input)
+{
+    for (const RankRule *r = rules_of(n); r->op; r++)
+        if (r->least == NUMBER && r->input == input && str_is(n->op, r->op))
+            return true;
+    return false;
+}
+
+// What is wrong with the operand that a row speaks of, NULL if nothing is.
+static const char *operand_fault(const Model *m, const Node *n, const RankRule *r)
+{
+    const Value *v = value_at(m, n->in[r->input]);
+    if (r->least == NUMBER)
+        return is_number(v, r->most)
+                   ? NULL
+                   : str_printf(m->arena, "input %u is not one number", r->input).at;
+    bool fits = r->least == LIKE_FIRST ? v->rank == value_at(m, n->in[0])->rank
+                                       : v->rank >= r->least && v->rank <= r->most;
+    return fits ? NULL
+                : str_printf(m->arena, "input %u has rank %d, which the operator does not take",
+                             r->input, v->rank)
+                      .at;
 }
 
 const char *rank_fault(const Model *m, const Node *n)
 {
     bool standard = is_standard_domain(n->domain);
-    if (n->nin == 0 || !n->in[0] || (!standard && !str_is(n->domain, "com.microsoft")))
+    if (n->nin == 0 || !n->in[0])
         return NULL;
-    for (const RankRule *r = standard ? ranks : ms_ranks; r->op; r++)
-        if (r->input < n->nin && n->in[r->input] && str_is(n->op, r->op) && !rank_fits(m, n, r))
-            return str_printf(m->arena, "input %u has rank %d, which the operator does not take",
-                              r->input, value_at(m, n->in[r->input])->rank)
-                .at;
+    for (const RankRule *r = rules_of(n); r->op; r++) {
+        bool given = r->input < n->nin && n->in[r->input] && str_is(n->op, r->op);
+        const char *fault = given ? operand_fault(m, n, r) : NULL;
+        if (fault)
+            return fault;
+    }
     int32_t first = value_at(m, n->in[0])->rank;
     for (size_t i = 0; standard && i < sizeof axis_of_first / sizeof *axis_of_first; i++) {
         const Attr *a = str_is(n->op, axis_of_first[i]) ? attr_find(n, "axis") : NULL;

@@ -4,10 +4,10 @@
 
 #include "ir/registry.h"
 
-enum { ANY_RANK = 255, LIKE_FIRST = 254 };
+enum { ANY_RANK = 255, LIKE_FIRST = 254, NUMBER = 253 };
 
-// Input `input` of the operator has a rank from least to most; LIKE_FIRST as least: that of input
-// 0.
+// Input `input` of the operator has a rank from least to most. As least: LIKE_FIRST, the rank of
+// input 0; NUMBER, one element of any rank up to most.
 typedef struct RankRule {
     const char *op; // NULL ends a list
     uint8_t input, least, most;
@@ -18,5 +18,8 @@ extern const RankRule ms_ranks[]; // domain com.microsoft
 const char *rank_fault(const Model *m, const Node *n);
 // The same for their kinds (tensor, sequence, optional, map), where they are known.
 const char *kind_fault(const Model *m, const Node *n);
+
+// Does the operator take one number as that input (a scalar, or a vector of one element)?
+bool rank_wants_number(const Node *n, uint32_t input);
 
 #endif
