@@ -68,6 +68,13 @@ static bool constant_scale(Infer *s, uint32_t i, uint32_t k, double *scale)
     return true;
 }
 
+// Half up; what no tensor has is refused as too large.
+static Index rounded_size(Polys *p, double size)
+{
+    size = floor(size + 0.5);
+    return poly_const(p, size >= 0 && size < 0x1p62 ? (int64_t)size : INT64_MAX);
+}
+
 static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Index *dims)
 {
     Str policy = node_str(s->n, "keep_aspect_ratio_policy", "stretch");
@@ -89,7 +96,7 @@ static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Inde
             if (pass == 0)
                 best = larger ? fmin(best, scale) : fmax(best, scale);
             else
-                dims[i] = poly_const(s->polys, (int64_t)floor(best * (double)have + 0.5));
+                dims[i] = rounded_size(s->polys, best * (double)have);
         }
 }
 
