@@ -23,6 +23,33 @@ typedef struct cameo_port {
     const char *const *dim_names; /* "" where a dim has no name */
 } cameo_port;
 
+/* What an input or output is that is no tensor. Its port has rank -1, and the dtype of the tensors
+ * that it holds in the end. */
+typedef enum cameo_kind {
+    CAMEO_TENSOR,
+    CAMEO_SEQUENCE, /* items */
+    CAMEO_OPTIONAL, /* no item, or one */
+    CAMEO_MAP       /* two items: a tensor of keys, and of values a tensor or a sequence */
+} cameo_kind;
+
+typedef struct cameo_type {
+    cameo_kind kind;
+    int32_t key;                   /* map: dtype of the keys */
+    const struct cameo_type *item; /* of items, of a map's values; NULL: tensors */
+    int32_t dtype, rank;           /* of those tensors; rank -1: any */
+    const int64_t *dims;           /* -1: any size */
+} cameo_type;
+
+/* A value of any kind. Elements of strings are `struct {const char *at; int64_t len;}`. */
+typedef struct cameo_object {
+    cameo_kind kind;
+    int32_t dtype, rank; /* tensor */
+    const int64_t *dims;
+    const void *elements;
+    int64_t count; /* else: items */
+    const struct cameo_object *items;
+} cameo_object;
+
 typedef struct cameo_options {
     const void *weights;      /* the blob of a model compiled with --weights file, if in memory */
     const char *weights_path; /* or the file to read it from; both NULL: the default path */
@@ -52,6 +79,12 @@ typedef struct cameo_model {
      * context and how long in all. 0, or -1 where there is no kernel i. */
     int (*profile)(const cameo_context *context, int32_t i, const char **kernel, int64_t *runs,
                    int64_t *nanoseconds);
+    /* Of a model that has lists (sequences, optionals, maps) as inputs or outputs, else NULL: their
+     * types, NULL where port i is a tensor; and set_input, output for those that are none: a value
+     * set is the caller's and must live until run returns, an output lives as other outputs do. */
+    const cameo_type *const *input_types, *const *output_types;
+    int (*set_object)(cameo_context *context, int32_t i, const cameo_object *object);
+    const cameo_object *(*output_object)(const cameo_context *context, int32_t i);
 } cameo_model;
 
 #ifdef __cplusplus

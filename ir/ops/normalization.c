@@ -405,38 +405,6 @@ static void lower_lrn(Lower *l)
     kernel_end(l);
 }
 
-// Dropout hands its input on unless it trains; what training draws is random and not lowered.
-static void infer_dropout(Infer *s)
-{
-    infer_same(s, 0, 0);
-    infer_same(s, 1, 0);
-    if (s->n->nout > 1)
-        infer_dtype(s, 1, opset_of(s->model, s->n) < 10 ? infer_in(s, 0)->dtype : DT_BOOL);
-}
-
-static void lower_dropout(Lower *l)
-{
-    Tensor x = input(l, 0), y = output(l, 0), mask = output(l, 1);
-    Index o[MAX_RANK];
-    const TensorData *data;
-    const unsigned char *training = constant_input(l, 2, NULL);
-    const void *ratio = constant_input(l, 1, &data);
-    bool trains = has_input(l, 2) && (!training || *training);
-    bool none = ratio && scalar_load((DType)data->dtype, ratio).f == 0;
-    if (trains && !none) {
-        not_supported(l, "Dropout in training mode");
-        return;
-    }
-    if (y.buffer)
-        copy_tensor(l, y, x);
-    if (mask.buffer) {
-        kernel(l, "mask");
-        par_all(l, mask, o);
-        store(l, mask, o, one(l, mask.dtype));
-        kernel_end(l);
-    }
-}
-
 const OpDef ops_normalization[] = {
     {"BatchNormalization", 1, infer_batch_norm, lower_batch_norm, {NULL}, NULL},
     {"InstanceNormalization", 1, infer_instance_norm, lower_instance_norm, {NULL}, NULL},
@@ -446,6 +414,5 @@ const OpDef ops_normalization[] = {
     {"LpNormalization", 1, same_as_0, lower_lp_norm, {NULL}, NULL},
     {"MeanVarianceNormalization", 9, same_as_0, lower_mean_variance, {NULL}, NULL},
     {"LRN", 1, same_as_0, lower_lrn, {NULL}, NULL},
-    {"Dropout", 1, infer_dropout, lower_dropout, {NULL}, NULL},
     {0},
 };

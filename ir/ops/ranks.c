@@ -247,3 +247,38 @@ const char *rank_fault(const Model *m, const Node *n)
     }
     return NULL;
 }
+
+static bool takes_kind(TypeSet types, TypeKind kind)
+{
+    const TypeSet lists = TYPESET_SEQUENCE | TYPESET_OPTIONAL | TYPESET_MAP | TYPESET_SPARSE;
+    switch (kind) {
+    case TYPE_TENSOR:
+        return (types & ~lists) != 0;
+    case TYPE_SEQUENCE:
+        return (types & TYPESET_SEQUENCE) != 0;
+    case TYPE_OPTIONAL:
+        return (types & TYPESET_OPTIONAL) != 0;
+    case TYPE_MAP:
+        return (types & TYPESET_MAP) != 0;
+    default:
+        return true;
+    }
+}
+
+const char *kind_fault(const Model *m, const Node *n)
+{
+    const Schema *s = n->schema;
+    for (uint32_t i = 0; s && s->ninputs && i < n->nin; i++) {
+        const SchemaParam *p = &s->inputs[i < s->ninputs ? i : s->ninputs - 1];
+        TypeKind kind = n->in[i] ? value_at(m, n->in[i])->kind : TYPE_NONE;
+        if (takes_kind(p->types, kind))
+            continue;
+        return kind == TYPE_TENSOR ? "an operand is a tensor, which the operator does not take"
+               : kind == TYPE_SEQUENCE
+                   ? "an operand is a sequence, which the operator does not take"
+               : kind == TYPE_OPTIONAL
+                   ? "an operand is an optional, which the operator does not take"
+                   : "an operand is a map, which the operator does not take";
+    }
+    return NULL;
+}

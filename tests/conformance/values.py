@@ -46,7 +46,9 @@ def difference(got, want, rtol, atol):
     if want is None or got is None:
         return None if want is got else "one is there and the other is not"
     if isinstance(want, dict):
-        return None if got == want else "the maps differ"
+        if not isinstance(got, dict) or set(got) != set(want):
+            return "the maps have different keys"
+        return difference([np.asarray(got[k]) for k in want], [np.asarray(want[k]) for k in want], rtol, atol)
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
     if want.dtype == object or want.dtype.kind in "SU":
