@@ -182,11 +182,27 @@ static bool calls_into(const Step *s, const char *header)
     return false;
 }
 
+static bool any_list(const Module *mod, const BufferId *at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (buffer_at(mod, at[i])->dtype == DT_OBJECT)
+            return true;
+    return false;
+}
+
+bool module_has_list_ports(const Module *mod)
+{
+    return any_list(mod, mod->inputs.at, mod->inputs.len) ||
+           any_list(mod, mod->outputs.at, mod->outputs.len);
+}
+
 void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
 {
     if (!module_has_objects(mod))
         return;
     n = add_part(parts, n, "cameo_boundary.h");
+    if (module_has_list_ports(mod))
+        n = add_part(parts, n, "cameo_list_boundary.h");
     for (const Intrinsic *i = intrinsics; i->name; i++)
         if (calls_into(mod->steps, i->header))
             n = add_part(parts, n, i->header);

@@ -44,6 +44,8 @@ void emit_runtime(Buf *out, const char *const *names);
 enum { MAX_PARTS = 20 };
 void emit_add_objects(const Module *mod, const char **parts, uint32_t n);
 void emit_symbols(Printer *p);
+// Is an input or output a sequence, an optional or a map?
+bool module_has_list_ports(const Module *mod);
 // What a kernel does, and each operand: "b3 <- float32[N,16] name".
 void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u);
 // "net_k3_conv"

@@ -134,8 +134,9 @@ bool print_object_input(StepPrinter *s, BufferId b, char letter)
 {
     if (!dtype_is_reference(buffer_at(s->p->mod, b)->dtype))
         return false;
-    print_line(s->p, "const int64_t *const %c%u = cameo_object_input(c, %u);", letter, b,
-               s->plan->slot[b]);
+    bool list = buffer_at(s->p->mod, b)->dtype == DT_OBJECT;
+    print_line(s->p, "const int64_t *const %c%u = cameo_%s_input(c, %u);", letter, b,
+               list ? "list" : "object", s->plan->slot[b]);
     print_line(s->p, "if (!%c%u)", letter, b);
     print_line(s->p, "    return -1;");
     return true;
@@ -366,6 +367,11 @@ bool print_object_output(StepPrinter *s, uint32_t i, char letter)
     const Buffer *buf = buffer_at(p->mod, b);
     if (!dtype_is_reference(buf->dtype))
         return false;
+    if (buf->dtype == DT_OBJECT) {
+        print_line(p, "if (cameo_list_output(c, %u, %c%u) != 0)", i, letter, b);
+        print_line(p, "    return -1;");
+        return true;
+    }
     buf_printf(p->out, "    if (cameo_object_output(c, %u, %c%u, %u, (const int64_t[]){", i, letter,
                b, buf->rank);
     print_dims(p, buf);

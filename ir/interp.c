@@ -181,6 +181,8 @@ static void bind_inputs(Interp *s, const InterpTensor *inputs)
                         dtype_name(inputs[i].dtype), inputs[i].rank, dtype_name(b->dtype), b->rank);
         else if (!bytes_of(b->dtype, b->rank, inputs[i].dims, &m->bytes))
             interp_fail(s, "the size of input %u is no size", i);
+        else if (b->dtype == DT_OBJECT)
+            interp_bind_list(s, s->mod->inputs.at[i], inputs[i].elements);
         else if (b->dtype == DT_STRING)
             interp_bind_strings(s, s->mod->inputs.at[i], inputs[i].elements, m->bytes / 8);
     }
@@ -215,8 +217,9 @@ static void take_output(Interp *s, uint32_t i, InterpTensor *out)
         return;
     *out = (InterpTensor){.dtype = b->dtype, .rank = b->rank};
     memcpy(out->dims, interp_dims(s, id), b->rank * sizeof *out->dims);
-    if (b->dtype == DT_STRING) {
-        out->elements = interp_take_strings(s, id, bytes / 8);
+    if (dtype_is_reference(b->dtype)) {
+        out->elements =
+            b->dtype == DT_STRING ? interp_take_strings(s, id, bytes / 8) : interp_take_list(s, id);
         return;
     }
     out->elements = calloc(bytes ? bytes : 1, 1);

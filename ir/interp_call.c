@@ -4,6 +4,7 @@
 #include "runtime/cameo_normalize.h"
 #include "runtime/cameo_numbers.h"
 #include "runtime/cameo_regex.h"
+#include "runtime/cameo_sequences.h"
 
 typedef int (*CallFn)(cameo_objects *o, const cameo_call *c);
 

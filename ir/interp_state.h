@@ -73,6 +73,9 @@ void interp_call(Interp *s, const Step *step);
 void interp_bind_strings(Interp *s, BufferId b, const Str *strings, uint64_t n);
 // An array of Str with the bytes behind it, malloc'ed as one, of what the buffer holds.
 void *interp_take_strings(Interp *s, BufferId b, uint64_t n);
+// The same of lists (ir/interp_lists.c): the buffer refers to this value; the value, malloc'ed.
+void interp_bind_list(Interp *s, BufferId b, const void *object);
+void *interp_take_list(Interp *s, BufferId b);
 
 // One operation in a dtype, exactly as KERNEL_IR says (ir/interp_scalar.c).
 Scalar scalar_unary(UnaryOp op, DType t, Scalar a);

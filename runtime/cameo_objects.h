@@ -397,7 +397,7 @@ CAMEO_FN int cameo_list_get(cameo_objects *o, const cameo_call *c)
         *(int64_t *)(uintptr_t)to->at = item->list;
         return 0;
     }
-    for (int32_t i = 0; i < to->rank; i++)
+    for (int32_t i = 0; i < to->rank || item->rank != to->rank; i++)
         if (item->rank != to->rank || item->dims[i] != to->dims[i])
             return cameo_objects_fail(o, "the item has another shape than is needed here");
     int64_t bytes = cameo_view_count(to) * cameo_stored_size(to->dtype);

@@ -138,7 +138,7 @@ class Target:
         return self.env
 
     def driver_sources(self):
-        return [str(self.root / "runtime" / f"cameo_{n}.c") for n in ("main", "io", "pb")]
+        return [str(self.root / "runtime" / f"cameo_{n}.c") for n in ("main", "io", "pb", "lists")]
 
 
 TARGETS = {"cpu": Target}
