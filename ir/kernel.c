@@ -271,6 +271,10 @@ const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a)
     assert(op != U_NOT || a->dtype == DT_BOOL);
     if (op == U_NOT && a->kind == EX_CONST)
         return expr_const(mod, DT_BOOL, (Scalar){.i = !a->value.i});
+    if (op == U_NEG && a->kind == EX_CONST && dtype_is_integer(a->dtype))
+        return expr_const(mod, a->dtype,
+                          scalar_cast(DT_I64, a->dtype,
+                                      (Scalar){.i = (int64_t)(0 - (uint64_t)a->value.i)}, false));
     if ((op == U_NOT || op == U_NEG) && a->kind == EX_UNARY && a->op == op)
         return a->a;
     DType t = op == U_ISNAN || op == U_ISINF ? DT_BOOL : a->dtype;
@@ -361,6 +365,8 @@ const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b
         if (known >= 0)
             return expr_const(mod, DT_BOOL, (Scalar){.i = known});
     }
+    if (a == b && !dtype_is_float(a->dtype)) // a float may be NaN
+        return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     return intern(mod,
                   (Expr){.kind = EX_COMPARE, .dtype = DT_BOOL, .op = (uint8_t)op, .a = a, .b = b});
 }
