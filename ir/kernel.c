@@ -127,6 +127,23 @@ bool module_overflows(const Module *mod, const ModuleMark *since)
     return false;
 }
 
+bool expr_misuses_reference(const Expr *e)
+{
+    const Expr *x = e->kind == EX_SELECT ? e->c : e->kind == EX_REDUCE ? e->b : e->a;
+    if (!x || (!dtype_is_reference(x->dtype) && !dtype_is_reference(e->dtype)))
+        return false;
+    return e->kind != EX_SELECT && !(e->kind == EX_COMPARE && e->op <= C_NE) &&
+           !(e->kind == EX_BITCAST && (e->dtype == DT_I64 || x->dtype == DT_I64));
+}
+
+bool module_misuses_reference(const Module *mod, const ModuleMark *since)
+{
+    for (uint32_t i = since->nexprs; i < mod->nexprs; i++)
+        if (expr_misuses_reference(mod->table->all.at[i]))
+            return true;
+    return false;
+}
+
 // ---- interning
 // ------------------------------------------------------------------------------------------
 
@@ -254,6 +271,10 @@ const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a)
     assert(op != U_NOT || a->dtype == DT_BOOL);
     if (op == U_NOT && a->kind == EX_CONST)
         return expr_const(mod, DT_BOOL, (Scalar){.i = !a->value.i});
+    if (op == U_NEG && a->kind == EX_CONST && dtype_is_integer(a->dtype))
+        return expr_const(mod, a->dtype,
+                          scalar_cast(DT_I64, a->dtype,
+                                      (Scalar){.i = (int64_t)(0 - (uint64_t)a->value.i)}, false));
     if ((op == U_NOT || op == U_NEG) && a->kind == EX_UNARY && a->op == op)
         return a->a;
     DType t = op == U_ISNAN || op == U_ISINF ? DT_BOOL : a->dtype;
@@ -323,6 +344,8 @@ static Index as_index(Module *mod, const Expr *e)
 const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b)
 {
     assert(a->dtype == b->dtype);
+    if (a == b && !dtype_is_float(a->dtype))
+        return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     if (known_indices(a, b)) {
         Index x = as_index(mod, a), y = as_index(mod, b);
         Index gap = poly_sub(mod->polys, y, x);
@@ -342,6 +365,8 @@ const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b
         if (known >= 0)
             return expr_const(mod, DT_BOOL, (Scalar){.i = known});
     }
+    if (a == b && !dtype_is_float(a->dtype)) // a float may be NaN
+        return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     return intern(mod,
                   (Expr){.kind = EX_COMPARE, .dtype = DT_BOOL, .op = (uint8_t)op, .a = a, .b = b});
 }

@@ -7,10 +7,6 @@
 enum { ANY = ANY_RANK };
 
 static const RankRule ranks[] = {
-    {"BatchNormalization", 1, 1, 1},
-    {"BatchNormalization", 2, 1, 1},
-    {"BatchNormalization", 3, 1, 1},
-    {"BatchNormalization", 4, 1, 1},
     {"InstanceNormalization", 0, 2, ANY},
     {"InstanceNormalization", 1, 1, 1},
     {"InstanceNormalization", 2, 1, 1},

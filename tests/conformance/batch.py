@@ -107,7 +107,7 @@ class Target:
         if options.sanitize:
             # Inlined into one another, the instrumented kernels of a network take minutes to compile.
             self.flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-inline"]
-            self.env["ASAN_OPTIONS"] = "abort_on_error=0:exitcode=77:detect_leaks=1"
+            self.env["ASAN_OPTIONS"] = "abort_on_error=0:exitcode=77:detect_leaks=1:allocator_may_return_null=1"
             self.env["UBSAN_OPTIONS"] = "halt_on_error=1:exitcode=77:print_stacktrace=1"
 
     def emit_command(self, case):
@@ -193,7 +193,8 @@ def compile_unit(target, unit, name):
     said = target.compile_unit(unit, name)
     if said is None:
         return name + ".o"
-    for case in unit:
+    named = [c for c in unit if re.search(rf"\b{c.symbol}{re.escape(target.ending)}:", said)]
+    for case in named or unit:
         alone = target.compile_unit([case], f"{name}_{case.symbol}")
         if alone is not None:
             first = next((line for line in alone.splitlines() if "error" in line), alone[:300])
