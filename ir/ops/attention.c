@@ -252,6 +252,19 @@ static void lower_attention(Lower *l)
 // ---- RotaryEmbedding
 // ------------------------------------------------------------------------------------
 
+// Every position lies in the caches, or the program stops.
+static void check_positions(Lower *l, Tensor ids, Tensor cosines, Tensor sines)
+{
+    Index vars[MAX_RANK];
+    for (uint32_t i = 0; i < ids.rank; i++)
+        vars[i] = red(l, ids.dims[i]);
+    const Expr *id = load(l, ids, vars), *ok = le(l, zero(l, ids.dtype), id);
+    ok = and_(l, ok, lt(l, id, expr_index(l->module, cosines.dims[0])));
+    ok = and_(l, ok, lt(l, id, expr_index(l->module, sines.dims[0])));
+    check(l, reduce(l, R_AND, ids.rank, vars, NULL, ok),
+          "RotaryEmbedding: a position is out of range");
+}
+
 // Pairs of channels (c, c + half), or neighbours, turned by the angle of their position. Spec:
 // RotaryEmbedding-23.
 static void lower_rotary(Lower *l)
@@ -270,6 +283,8 @@ static void lower_rotary(Lower *l)
         not_supported(l, "RotaryEmbedding with caches whose rank is not %u", rank);
         return;
     }
+    if (ids.buffer)
+        check_positions(l, ids, cosines, sines);
     Index half = cosines.dims[cosines.rank - 1], turned = ix_scale(l, half, 2);
     kernel(l, "rotary_embedding");
     par_all(l, y, o);
