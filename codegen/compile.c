@@ -19,6 +19,7 @@ typedef struct Build {
     const CompileOptions *o;
     CompileReport *report;
     const char *dir, *prefix, *cc;
+    bool has_lists; // among inputs and outputs
 } Build;
 
 const char *prefix_of(Arena *a, const char *path)
@@ -209,7 +210,7 @@ static int compile_file(Build *b, const char *source, const char *object)
 
 static int link_program(Build *b, const char *object, const char *out)
 {
-    static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb"};
+    static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
     const char *argv[MAX_ARGS];
     const char *own_main = join(b->arena, b->dir, b->prefix, "_main.c");
     int status = write_main(b, own_main);
@@ -218,7 +219,7 @@ static int link_program(Build *b, const char *object, const char *out)
     argv[n++] = "-I";
     argv[n++] = b->dir;
     argv[n++] = own_main;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
         argv[n++] = join(b->arena, b->dir, parts[i], ".c");
     argv[n++] = object;
     argv[n++] = "-o";
@@ -377,6 +378,7 @@ static int build(Build *b, Module *mod)
 {
     const CompileOptions *o = b->o;
     CompileReport *r = b->report;
+    b->has_lists = module_has_list_ports(mod);
     Plan *plan = plan_module(mod, b->arena);
     if (plan->fault) {
         r->error = str_of(plan->fault);

@@ -118,7 +118,7 @@ const Dialect dialect_c = {
              [DT_F8E5M2] = "uint8_t", [DT_F8E5M2FNUZ] = "uint8_t", [DT_F8E8M0] = "uint8_t",
              [DT_F4E2M1] = "uint8_t", [DT_F6E2M3] = "uint8_t",     [DT_F6E3M2] = "uint8_t",
              [DT_U4] = "uint8_t",     [DT_I4] = "int8_t",          [DT_U2] = "uint8_t",
-             [DT_I2] = "int8_t",      [DT_STRING] = "cameo_str"},
+             [DT_I2] = "int8_t",      [DT_STRING] = "int64_t"},
     .index = "int64_t",
     .row = "",
     .rows = true,
@@ -153,6 +153,72 @@ void emit_runtime(Buf *out, const char *const *names)
         }
         buf_printf(out, "\n");
     }
+}
+
+// A file of runtime/ behind those that it includes, unless it is there; how many there are then.
+static uint32_t add_part(const char **parts, uint32_t n, const char *name)
+{
+    static const char include[] = "\n#include \"cameo_";
+    const EmbeddedFile *f = NULL;
+    for (const EmbeddedFile *e = embedded_files; e->name; e++)
+        if (strlen(e->name) == strcspn(name, "\"\n") && !strncmp(e->name, name, strlen(e->name)))
+            f = e;
+    for (uint32_t k = 0; f && k < n; k++)
+        if (strcmp(parts[k], f->name) == 0)
+            return n;
+    for (const char *at = f ? f->text : NULL; at && (at = strstr(at, include)); at++)
+        n = add_part(parts, n, at + strlen("\n#include \""));
+    if (f && n < MAX_PARTS)
+        parts[n++] = f->name;
+    return n;
+}
+
+static bool calls_into(const Step *s, const char *header)
+{
+    for (; s; s = s->next)
+        if ((s->call && strcmp(s->call->what->header, header) == 0) ||
+            calls_into(s->body, header) || calls_into(s->other, header))
+            return true;
+    return false;
+}
+
+static bool any_list(const Module *mod, const BufferId *at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (buffer_at(mod, at[i])->dtype == DT_OBJECT)
+            return true;
+    return false;
+}
+
+bool module_has_list_ports(const Module *mod)
+{
+    return any_list(mod, mod->inputs.at, mod->inputs.len) ||
+           any_list(mod, mod->outputs.at, mod->outputs.len);
+}
+
+void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
+{
+    if (!module_has_objects(mod))
+        return;
+    n = add_part(parts, n, "cameo_boundary.h");
+    if (module_has_list_ports(mod))
+        n = add_part(parts, n, "cameo_list_boundary.h");
+    for (const Intrinsic *i = intrinsics; i->name; i++)
+        if (calls_into(mod->steps, i->header))
+            n = add_part(parts, n, i->header);
+}
+
+void emit_symbols(Printer *p)
+{
+    if (!module_has_objects(p->mod))
+        return;
+    buf_printf(p->out, "static const cameo_str %s_symbols[] = {", p->prefix);
+    for (uint32_t i = 0; i < p->mod->symbols.len; i++) {
+        buf_printf(p->out, i % 4 ? " {" : "\n    {");
+        print_c_string(p->out, p->mod->symbols.at[i]);
+        buf_printf(p->out, ", %zu},", p->mod->symbols.at[i].len);
+    }
+    buf_printf(p->out, "};\n\n");
 }
 
 static void emit_kernels(Printer *p, const Step *s)
@@ -214,15 +280,14 @@ void emit_blob(Printer *p, const char *name, const char *path)
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
 {
-    static const char *const runtime[] = {
-        "cameo_model.h", "cameo_math.h", "cameo_plan.h", "cameo_runtime.h", NULL, NULL, NULL};
-    const char *parts[7];
+    const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
+                                        "cameo_runtime.h"};
     uint32_t n = 4;
-    memcpy(parts, runtime, sizeof parts);
     if (uses_products(mod->steps, GEMM_PACKED))
         parts[n++] = "cameo_gemm.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
+    emit_add_objects(mod, parts, n);
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
     buf_printf(out, "/* ");
@@ -232,6 +297,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
+    emit_symbols(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
         emit_blob(p, "weights", o->weights_path);

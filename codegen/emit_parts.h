@@ -22,14 +22,21 @@ typedef struct StepPrinter {
 struct StepTarget {
     void (*declare)(StepPrinter *s, BufferId b);
     void (*call)(StepPrinter *s, const Kernel *k);
-    void (*before)(StepPrinter *s, const Step *step); // NULL: nothing
-    void (*outputs)(StepPrinter *s);                  // and the return
+    void (*objects)(StepPrinter *s, const Step *step); // STEP_CALL
+    void (*before)(StepPrinter *s, const Step *step);  // NULL: nothing
+    void (*outputs)(StepPrinter *s);                   // and the return
     // What a call needs besides a kernel's parameters. NULL: nothing.
     Index (*launch_size)(StepPrinter *s, const Kernel *k);
 };
 
 void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const Plan *plan,
                    const EmitOptions *o);
+// An input or output of strings or lists, whose variable has this letter before its number; false:
+// it is none, and nothing was printed.
+bool print_object_input(StepPrinter *s, BufferId b, char letter);
+bool print_object_output(StepPrinter *s, uint32_t i, char letter);
+// The call of an intrinsic on host memory whose variables have this letter before their number.
+void print_call_step(StepPrinter *s, const Step *step, char letter);
 // "cameo_bytes(4, 2, (const int64_t[]){d1, 10})"
 void print_bytes(Printer *p, BufferId b);
 

@@ -22,6 +22,17 @@ void print_bytes(Printer *p, BufferId b)
 
 // ---- what steps use --------------------------------------------------------------------------
 
+static void note_all(StepPrinter *s, const KernelUses *u, Accesses *where)
+{
+    Arena *a = s->p->arena;
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        access_note(a, &s->all.buffers, u->buffers.at[i].id, u->buffers.at[i].bits);
+        access_note(a, where, u->buffers.at[i].id, u->buffers.at[i].bits);
+    }
+    for (uint32_t i = 0; i < u->dims.len; i++)
+        access_note(a, &s->all.dims, u->dims.at[i].id, ACCESS_READ);
+}
+
 static void add_steps(StepPrinter *s, const Step *step)
 {
     Module *mod = s->p->mod;
@@ -29,15 +40,14 @@ static void add_steps(StepPrinter *s, const Step *step)
         if (step->kernel) {
             bool on_host = step->kernel->on_host;
             KernelUses u = printer_kernel_uses(on_host ? s->p : s->kernels, step->kernel);
-            Accesses *where = on_host ? &s->beside.buffers : &s->device.buffers;
-            for (uint32_t i = 0; i < u.buffers.len; i++) {
-                access_note(s->p->arena, &s->all.buffers, u.buffers.at[i].id, u.buffers.at[i].bits);
-                access_note(s->p->arena, where, u.buffers.at[i].id, u.buffers.at[i].bits);
-            }
-            for (uint32_t i = 0; i < u.dims.len; i++)
-                access_note(s->p->arena, &s->all.dims, u.dims.at[i].id, ACCESS_READ);
+            note_all(s, &u, on_host ? &s->beside.buffers : &s->device.buffers);
             if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
+        }
+        if (step->call) {
+            KernelUses u = {.arena = s->p->arena};
+            uses_add_call(mod, &u, step->call);
+            note_all(s, &u, &s->beside.buffers);
         }
         if (step->kind != STEP_DIM)
             uses_add_index(mod, &s->host, step->value);
@@ -87,6 +97,8 @@ static void add_all(StepPrinter *s)
     for (uint32_t i = 0; i < mod->outputs.len; i++) {
         const Buffer *b = buffer_at(mod, mod->outputs.at[i]);
         access_note(s->p->arena, &s->all.buffers, mod->outputs.at[i], ACCESS_OUTPUT);
+        if (dtype_is_reference(b->dtype))
+            access_note(s->p->arena, &s->beside.buffers, mod->outputs.at[i], ACCESS_OUTPUT);
         for (uint32_t k = 0; k < b->rank; k++)
             uses_add_index(mod, &s->all, b->dims[k]);
     }
@@ -118,6 +130,18 @@ static void declare_dims(StepPrinter *s)
     }
 }
 
+bool print_object_input(StepPrinter *s, BufferId b, char letter)
+{
+    if (!dtype_is_reference(buffer_at(s->p->mod, b)->dtype))
+        return false;
+    bool list = buffer_at(s->p->mod, b)->dtype == DT_OBJECT;
+    print_line(s->p, "const int64_t *const %c%u = cameo_%s_input(c, %u);", letter, b,
+               list ? "list" : "object", s->plan->slot[b]);
+    print_line(s->p, "if (!%c%u)", letter, b);
+    print_line(s->p, "    return -1;");
+    return true;
+}
+
 static void c_declare(StepPrinter *s, BufferId b)
 {
     Printer *p = s->p;
@@ -126,10 +150,12 @@ static void c_declare(StepPrinter *s, BufferId b)
     uint32_t slot = plan->slot[b];
     switch (plan->place[b]) {
     case PLACE_INPUT:
-        print_line(p, "const %s *const b%u = (const %s *)c->inputs[%u].at;", type, b, type, slot);
+        if (!print_object_input(s, b, 'b'))
+            print_line(p, "const %s *const b%u = (const %s *)c->inputs[%u].at;", type, b, type,
+                       slot);
         break;
     case PLACE_WEIGHT:
-        if (s->options->weights == WEIGHTS_ARRAYS || buffer_at(p->mod, b)->dtype == DT_STRING)
+        if (s->options->weights == WEIGHTS_ARRAYS)
             print_line(p, "const %s *const b%u = %s_w%u;", type, b, p->prefix, b);
         else
             print_line(p, "const %s *const b%u = (const %s *)(c->weights + %lld);", type, b, type,
@@ -188,6 +214,59 @@ static void c_call(StepPrinter *s, const Kernel *k)
         print_line(p, "cameo_time_kernel(c, %u, begin);", k->id);
 }
 
+static void print_dims(Printer *p, const Buffer *b)
+{
+    for (uint32_t k = 0; k < b->rank; k++)
+        buf_printf(p->out, "%s%s", k ? ", " : "", print_index_bare(p, b->dims[k]));
+    buf_printf(p->out, "%s}", b->rank ? "" : "0");
+}
+
+static void print_views(StepPrinter *s, uint32_t n, const BufferId *at, char letter)
+{
+    Printer *p = s->p;
+    for (uint32_t i = 0; i < n; i++) {
+        const Buffer *b = buffer_at(p->mod, at[i]);
+        buf_printf(p->out, "%s{%c%u, %d, %u, (const int64_t[]){", i ? ", " : "", letter, at[i],
+                   (int)b->dtype, b->rank);
+        print_dims(p, b);
+        buf_char(p->out, '}');
+    }
+    buf_printf(p->out, "%s};\n", n ? "" : "{NULL, 0, 0, NULL}");
+}
+
+void print_call_step(StepPrinter *s, const Step *step, char letter)
+{
+    Printer *p = s->p;
+    const Call *call = step->call;
+    const char *indent = str_printf(p->arena, "%*s", (int)p->indent * 4 + 4, "").at;
+    print_line(p, "{");
+    buf_printf(p->out, "%sconst cameo_view reads[] = {", indent);
+    print_views(s, call->nreads, call->reads, letter);
+    buf_printf(p->out, "%sconst cameo_view writes[] = {", indent);
+    print_views(s, call->nwrites, call->writes, letter);
+    buf_printf(p->out, "%sconst int64_t n[] = {", indent);
+    for (uint32_t i = 0; i < call->nnumbers; i++)
+        buf_printf(p->out, "%s%s", i ? ", " : "", print_index_bare(p, call->numbers[i]));
+    buf_printf(p->out, "%s};\n", call->nnumbers ? "" : "0");
+    buf_printf(p->out, "%sconst cameo_call call = {reads, writes, n, %u, %u, %u};\n", indent,
+               call->nreads, call->nwrites, call->nnumbers);
+    buf_printf(p->out, "%sif (cameo_%s((cameo_objects *)c->objects, &call) != 0)\n", indent,
+               call->what->name);
+    buf_printf(p->out, "%s    return cameo_call_failed(c, ", indent);
+    Str at = step->node ? location_node(p->mod->model, p->arena, step->node) : STR("the model");
+    print_c_string(p->out, at);
+    buf_printf(p->out, ");\n");
+    print_line(p, "}");
+}
+
+static void c_objects(StepPrinter *s, const Step *step)
+{
+    for (uint32_t i = 0; i < step->call->nwrites; i++)
+        if (s->plan->place[step->call->writes[i]] == PLACE_BLOCK)
+            c_reserve(s, step->call->writes[i]);
+    print_call_step(s, step, 'b');
+}
+
 static void print_steps(StepPrinter *s, const Step *step);
 
 static void print_nested(StepPrinter *s, const Step *body)
@@ -242,6 +321,9 @@ static void print_step(StepPrinter *s, const Step *step)
         if (access_bits(&s->all.dims, step->dim))
             print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
         return;
+    case STEP_CALL:
+        s->target->objects(s, step);
+        return;
     case STEP_CHECK:
     case STEP_IF:
     case STEP_BREAK:
@@ -278,6 +360,25 @@ static void print_steps(StepPrinter *s, const Step *step)
     }
 }
 
+bool print_object_output(StepPrinter *s, uint32_t i, char letter)
+{
+    Printer *p = s->p;
+    BufferId b = p->mod->outputs.at[i];
+    const Buffer *buf = buffer_at(p->mod, b);
+    if (!dtype_is_reference(buf->dtype))
+        return false;
+    if (buf->dtype == DT_OBJECT) {
+        print_line(p, "if (cameo_list_output(c, %u, %c%u) != 0)", i, letter, b);
+        print_line(p, "    return -1;");
+        return true;
+    }
+    buf_printf(p->out, "    if (cameo_object_output(c, %u, %c%u, %u, (const int64_t[]){", i, letter,
+               b, buf->rank);
+    print_dims(p, buf);
+    buf_printf(p->out, ") != 0)\n        return -1;\n");
+    return true;
+}
+
 static void c_outputs(StepPrinter *s)
 {
     Printer *p = s->p;
@@ -286,11 +387,12 @@ static void c_outputs(StepPrinter *s)
         const Buffer *buf = buffer_at(p->mod, b);
         if (s->plan->place[b] == PLACE_BLOCK)
             c_reserve(s, b);
+        if (print_object_output(s, i, 'b'))
+            continue;
         buf_printf(p->out, "    cameo_set_output(c, %u, b%u, %u, (const int64_t[]){", i, b,
                    buf->rank);
-        for (uint32_t k = 0; k < buf->rank; k++)
-            buf_printf(p->out, "%s%s", k ? ", " : "", print_index_bare(p, buf->dims[k]));
-        buf_printf(p->out, "%s});\n", buf->rank ? "" : "0");
+        print_dims(p, buf);
+        buf_printf(p->out, ");\n");
     }
     print_line(p, "return 0;");
 }
@@ -304,6 +406,11 @@ void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const
     p->indent = 1;
     if (o->profile)
         print_line(p, "int64_t begin = 0;\n    (void)begin;");
+    if (module_has_objects(p->mod)) {
+        print_line(p, "if (cameo_objects_begin(c, %s_symbols, %u) != 0)", p->prefix,
+                   p->mod->symbols.len);
+        print_line(p, "    return -1;");
+    }
     declare_dims(&s);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
         if (access_bits(&s.all.buffers, b) || access_bits(&s.host.buffers, b))
@@ -316,7 +423,8 @@ void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const
 
 void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o)
 {
-    static const StepTarget target = {.declare = c_declare, .call = c_call, .outputs = c_outputs};
+    static const StepTarget target = {
+        .declare = c_declare, .call = c_call, .objects = c_objects, .outputs = c_outputs};
     emit_steps_on(&target, p, p, plan, o);
 }
 

@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/print_parts.h"
+#include "ir/lists.h"
 
 #include <string.h>
 
@@ -33,10 +34,11 @@ bool emit_weights(Module *mod, const Plan *plan, Buf *out, Str *error)
             return false;
         while ((int64_t)out->len < plan->weight_offset[b])
             buf_put(out, zeros, 1);
-        if (buf->dtype == DT_STRING) // pointers are no bytes: strings are always C arrays
-            for (int64_t i = 0; i < size; i++)
-                buf_put(out, zeros, 1);
-        else if (size)
+        for (int64_t i = 0; buf->dtype == DT_STRING && i < size / 8; i++) {
+            int64_t symbol = module_symbol(mod, ((const Str *)at)[i]);
+            buf_put(out, &symbol, sizeof symbol);
+        }
+        if (buf->dtype != DT_STRING && size)
             buf_put(out, at, (size_t)size);
     }
     while ((int64_t)out->len < plan->weights_size)
@@ -57,17 +59,15 @@ static void print_weight(Printer *p, BufferId b, const void *at, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         buf_printf(p->out, i % 8 ? " " : "\n    ");
         if (buf->dtype == DT_STRING) {
-            Str s = ((const Str *)at)[i];
-            buf_printf(p->out, "{");
-            print_c_string(p->out, s);
-            buf_printf(p->out, ", %zu},", s.len);
+            long long symbol = module_symbol(p->mod, ((const Str *)at)[i]);
+            buf_printf(p->out, "%lld,", symbol);
         } else {
             Scalar v = scalar_load(buf->dtype, (const char *)at + i * bytes);
             buf_printf(p->out, "%s,", print_literal(p, buf->dtype, v));
         }
     }
     if (!count)
-        buf_printf(p->out, buf->dtype == DT_STRING ? "{0, 0}" : "0");
+        buf_printf(p->out, "0");
     buf_printf(p->out, "};\n\n");
 }
 
@@ -87,6 +87,59 @@ bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error)
 }
 
 // ---- ports -----------------------------------------------------------------------------------
+
+// The type of a list at port i, innermost part first: each part points at the one before.
+static uint32_t print_list_type(Printer *p, const Value *v, const char *what, uint32_t i)
+{
+    static const char *const kinds[] = {[TYPE_SEQUENCE] = "CAMEO_SEQUENCE",
+                                        [TYPE_OPTIONAL] = "CAMEO_OPTIONAL",
+                                        [TYPE_MAP] = "CAMEO_MAP"};
+    const Type *chain[64];
+    uint32_t depth = 0;
+    for (const Type *t = v->type; t && kind_is_list(t->kind) && depth < 64; t = t->sub)
+        chain[depth++] = t;
+    buf_printf(p->out, "static const int64_t %s_%s%u_items[] = {", p->prefix, what, i);
+    for (int32_t k = 0; k < v->rank; k++) {
+        int64_t d = -1;
+        if (!poly_is_const(v->dims[k], &d))
+            d = -1;
+        buf_printf(p->out, "%s%lld", k ? ", " : "", (long long)d);
+    }
+    buf_printf(p->out, "%s};\n", v->rank > 0 ? "" : "0");
+    for (uint32_t d = depth; d-- > 0;) {
+        bool last = d + 1 == depth;
+        buf_printf(p->out, "static const cameo_type %s_%s%u_type%u = {%s, %d, ", p->prefix, what, i,
+                   d, kinds[chain[d]->kind], chain[d]->kind == TYPE_MAP ? (int)chain[d]->elem : 0);
+        if (last)
+            buf_printf(p->out, "NULL, ");
+        else
+            buf_printf(p->out, "&%s_%s%u_type%u, ", p->prefix, what, i, d + 1);
+        buf_printf(p->out, "%d, %d, %s_%s%u_items};\n", (int)v->dtype, v->rank < 0 ? -1 : v->rank,
+                   p->prefix, what, i);
+    }
+    return depth;
+}
+
+// The types of ports that are no tensors; false if all are.
+static bool print_list_types(Printer *p, const BufferId *at, uint32_t n, const char *what)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const Buffer *b = buffer_at(p->mod, at[i]);
+        if (b->dtype == DT_OBJECT)
+            any |= print_list_type(p, value_at(p->mod->model, b->value), what, i) > 0;
+    }
+    if (!any)
+        return false;
+    buf_printf(p->out, "static const cameo_type *const %s_%s_types[] = {", p->prefix, what);
+    for (uint32_t i = 0; i < n; i++)
+        if (buffer_at(p->mod, at[i])->dtype == DT_OBJECT)
+            buf_printf(p->out, "%s&%s_%s%u_type0", i ? ", " : "", p->prefix, what, i);
+        else
+            buf_printf(p->out, "%sNULL", i ? ", " : "");
+    buf_printf(p->out, "};\n\n");
+    return true;
+}
 
 static void print_ports(Printer *p, const BufferId *at, uint32_t n, const char *what)
 {
@@ -116,8 +169,10 @@ static void print_ports(Printer *p, const BufferId *at, uint32_t n, const char *
         const Buffer *b = buffer_at(p->mod, at[i]);
         buf_printf(p->out, "    {");
         print_c_string(p->out, b->name);
-        buf_printf(p->out, ", %d, %u, %s_%s%u_dims, %s_%s%u_names},\n", (int)b->dtype, b->rank,
-                   p->prefix, what, i, p->prefix, what, i);
+        bool list = b->dtype == DT_OBJECT;
+        DType t = list ? value_at(p->mod->model, b->value)->dtype : b->dtype;
+        buf_printf(p->out, ", %d, %d, %s_%s%u_dims, %s_%s%u_names},\n", (int)t,
+                   list ? -1 : (int)b->rank, p->prefix, what, i, p->prefix, what, i);
     }
     buf_printf(p->out, "%s};\n\n", n ? "" : "    {0, 0, 0, 0, 0}\n");
 }
@@ -203,6 +258,8 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     Module *mod = p->mod;
     print_ports(p, mod->inputs.at, mod->inputs.len, "inputs");
     print_ports(p, mod->outputs.at, mod->outputs.len, "outputs");
+    bool in = print_list_types(p, mod->inputs.at, mod->inputs.len, "inputs");
+    bool out = print_list_types(p, mod->outputs.at, mod->outputs.len, "outputs");
     if (!plan->fixed) {
         buf_printf(p->out, "/* first and last step at which each value lives */\n");
         buf_printf(p->out, "static const int32_t %s_lives[] = {", x);
@@ -246,7 +303,15 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
                "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
                "    .create = %s_create,\n    .destroy = %s_destroy,\n"
                "    .set_input = %s_set_input,\n    .run = %s_run,\n"
-               "    .output = %s_output,\n    .error = %s_error,\n%s};\n",
+               "    .output = %s_output,\n    .error = %s_error,\n%s",
                x, x, on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x,
                x, x, x, x, x, x, x, o->profile ? "    .profile = cameo_profile,\n" : "");
+    if (in)
+        buf_printf(p->out, "    .input_types = %s_inputs_types,\n", x);
+    if (out)
+        buf_printf(p->out, "    .output_types = %s_outputs_types,\n", x);
+    if (in || out)
+        buf_printf(p->out, "    .set_object = cameo_set_object,\n"
+                           "    .output_object = cameo_output_object,\n");
+    buf_printf(p->out, "};\n");
 }

@@ -42,15 +42,19 @@ void place_take_uses(Places *x, uint32_t at)
     p->work = fuse_work(x->f, fuse_scheduled(x->f, p->step->kernel->body));
 }
 
-static void pin_uses(Places *x, const Step *s)
+static void pin_uses(Places *x, const Step *s, uint32_t at)
 {
     Arena *scratch = arena_new();
     Module *mod = x->f->mod;
     KernelUses u = {.arena = scratch};
     uses_add_index(mod, &u, s->value);
     uses_add_expr(mod, &u, s->cond);
-    for (uint32_t i = 0; i < u.buffers.len; i++)
+    uses_add_call(mod, &u, s->call);
+    for (uint32_t i = 0; i < u.buffers.len; i++) {
         x->pinned[u.buffers.at[i].id] = true;
+        if (u.buffers.at[i].bits & ACCESS_WRITE)
+            note(x, &x->writers[u.buffers.at[i].id], at);
+    }
     arena_free(scratch);
 }
 
@@ -63,7 +67,7 @@ static void list_steps(Places *x, Step *s, uint32_t parent)
         if (s->kernel)
             place_take_uses(x, at);
         else
-            pin_uses(x, s);
+            pin_uses(x, s, at);
         if (s->kind == STEP_DIM || s->kind == STEP_LOOP)
             vec_push(x->f->arena, &x->setters[s->dim], at);
         list_steps(x, s->body, at);

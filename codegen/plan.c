@@ -48,6 +48,7 @@ static void touch_exprs(Lives *l, const Step *s)
     KernelUses u = {.arena = l->arena};
     uses_add_index(l->mod, &u, s->value);
     uses_add_expr(l->mod, &u, s->cond);
+    uses_add_call(l->mod, &u, s->call);
     touch_uses(l, &u);
 }
 
@@ -86,7 +87,7 @@ int64_t buffer_bytes(const Buffer *b)
     for (uint32_t i = 0; i < b->rank && i < 64; i++)
         if (!poly_is_const(b->dims[i], &dims[i]) || dims[i] < 0)
             return -1;
-    int64_t size = dtype_info(b->dtype)->bytes;
+    int64_t size = dtype_stored_bytes(b->dtype);
     for (uint32_t i = 0; i < b->rank; i++)
         if (__builtin_mul_overflow(size, dims[i], &size))
             return -1;

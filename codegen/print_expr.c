@@ -342,8 +342,6 @@ static const char *print_compare(Printer *p, const Expr *e)
 {
     static const char *const names[] = {"==", "!=", "<", "<="};
     const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
-    if (e->a->dtype == DT_STRING)
-        return text(p, "(cameo_compare_str(%s, %s) %s 0)", a, b, names[e->op]);
     if (!dtype_is_float(e->a->dtype)) { // compilers warn of comparisons that always hold
         bool unsigned_type = dtype_info(e->a->dtype)->kind == KIND_UNSIGNED;
         if (e->a == e->b)
@@ -399,7 +397,7 @@ static const char *print_bitcast(Printer *p, const Expr *e)
     if (to == DT_BOOL)
         return text(p, "(%s != 0)", a);
     if (!real)
-        return text(p, "(%s)%s", p->dialect->type[to], a);
+        return text(p, "(%s)%s", type_of_value(p, to), a);
     return text(p, "cameo_bits_%s_%s(%s)", dtype_suffix(from), dtype_suffix(to), a);
 }
 
@@ -412,6 +410,7 @@ static bool is_plain(const Expr *e)
 
 const char *type_of_value(Printer *p, DType t)
 {
+    t = dtype_stored(t);
     return p->dialect->type[t] ? p->dialect->type[t] : "void";
 }
 

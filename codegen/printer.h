@@ -107,6 +107,7 @@ void print_hoisted_expr(Printer *p, const Expr *e);
 KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k);
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e);
 void uses_add_index(Module *mod, KernelUses *u, Index i);
+void uses_add_call(Module *mod, KernelUses *u, const Call *call); // NULL: nothing
 
 // Facts of expressions.
 const ExprFacts *expr_facts(Printer *p, const Expr *e);

@@ -81,6 +81,14 @@ void uses_add_index(Module *mod, KernelUses *u, Index i)
         poly_any(i, use_atom, &w);
 }
 
+static void use_buffer(Module *mod, KernelUses *u, BufferId id, uint8_t how)
+{
+    const Buffer *b = buffer_at(mod, id);
+    access_note(u->arena, &u->buffers, id, how);
+    for (uint32_t i = 0; i < b->rank; i++)
+        uses_add_index(mod, u, b->dims[i]);
+}
+
 // The dims that an element's address is made of: those behind an index that is not 0.
 static void use_strides(Module *mod, KernelUses *u, const Buffer *b, const Index *at)
 {
@@ -111,6 +119,16 @@ void uses_add_expr(Module *mod, KernelUses *u, const Expr *e)
     UseWalk w = {mod, u};
     if (e)
         expr_walk(mod, e, use_expr, &w);
+}
+
+void uses_add_call(Module *mod, KernelUses *u, const Call *call)
+{
+    for (uint32_t i = 0; call && i < call->nreads; i++)
+        use_buffer(mod, u, call->reads[i], ACCESS_READ);
+    for (uint32_t i = 0; call && i < call->nwrites; i++)
+        use_buffer(mod, u, call->writes[i], ACCESS_WRITE);
+    for (uint32_t i = 0; call && i < call->nnumbers; i++)
+        uses_add_index(mod, u, call->numbers[i]);
 }
 
 static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)

@@ -39,7 +39,8 @@ static const DTypeInfo infos[DT_COUNT] = {
 
 const DTypeInfo *dtype_info(DType t)
 {
-    return &infos[(unsigned)t < DT_COUNT ? t : DT_NONE];
+    static const DTypeInfo object = {"object", "obj", "object", KIND_OBJECT, 0, 8};
+    return t == DT_OBJECT ? &object : &infos[(unsigned)t < DT_COUNT ? t : DT_NONE];
 }
 
 DType dtype_of(Str name)
@@ -163,7 +164,7 @@ static uint32_t encode_e8m0(double v)
 static int64_t wrap_integer(DType t, int64_t v)
 {
     int bits = dtype_info(t)->bits;
-    if (bits == 64)
+    if (bits == 64 || dtype_is_reference(t))
         return v;
     uint64_t mask = ((uint64_t)1 << bits) - 1, u = (uint64_t)v & mask;
     bool negative = dtype_is_signed(t) && u >> (bits - 1);
@@ -175,7 +176,8 @@ Scalar scalar_load(DType t, const void *at)
     uint64_t bits = 0;
     float f;
     double d;
-    memcpy(&bits, at, dtype_info(t)->bytes <= 8 ? dtype_info(t)->bytes : 8);
+    uint32_t width = dtype_stored_bytes(t);
+    memcpy(&bits, at, width <= 8 ? width : 8);
     switch (t) {
     case DT_F32:
         memcpy(&f, at, 4);
@@ -208,7 +210,7 @@ void scalar_store(DType t, void *at, Scalar v)
         bits = v.i != 0;
     else if (t != DT_F64)
         bits = (uint64_t)wrap_integer(t, v.i);
-    memcpy(at, &bits, dtype_info(t)->bytes);
+    memcpy(at, &bits, dtype_stored_bytes(t));
 }
 
 // ---- casts

@@ -34,7 +34,9 @@ typedef enum DType {
     DT_I2 = 26,
     DT_F6E2M3 = 27, // only where the pinned onnx package has it; see schema.inc
     DT_F6E3M2 = 28,
-    DT_COUNT
+    DT_COUNT,
+    // A sequence, optional or map as the kernel IR holds it: a reference, never in a file.
+    DT_OBJECT = 62
 } DType;
 
 typedef enum DTypeKind {
@@ -44,7 +46,8 @@ typedef enum DTypeKind {
     KIND_UNSIGNED,
     KIND_BOOL,
     KIND_STRING,
-    KIND_COMPLEX
+    KIND_COMPLEX,
+    KIND_OBJECT
 } DTypeKind;
 
 typedef struct DTypeInfo {
@@ -79,6 +82,21 @@ static inline bool dtype_is_small_float(DType t)
 {
     return dtype_is_float(t) && dtype_info(t)->bits < 32;
 }
+// Strings and objects: what a buffer of the kernel IR holds of them is a 64-bit reference into a
+// table of the run (runtime/cameo_objects.h).
+static inline bool dtype_is_reference(DType t)
+{
+    return t == DT_STRING || t == DT_OBJECT;
+}
+// Bytes of an element in such a buffer, and the dtype that it is stored as.
+static inline uint32_t dtype_stored_bytes(DType t)
+{
+    return dtype_is_reference(t) ? 8 : dtype_info(t)->bytes;
+}
+static inline DType dtype_stored(DType t)
+{
+    return dtype_is_reference(t) ? DT_I64 : t;
+}
 // By onnx name, abbreviation or long name; DT_NONE if there is none such.
 DType dtype_of(Str name);
 
@@ -88,7 +106,7 @@ typedef union Scalar {
     int64_t i;
 } Scalar;
 
-// The bits of one element in memory (bytes wide, see DTypeInfo) to its number and back. Storing
+// The bits of one element in memory (dtype_stored_bytes of them) to its number and back. Storing
 // rounds to nearest even from f (a float32 result passed as double is exact) and wraps integers.
 Scalar scalar_load(DType t, const void *at);
 void scalar_store(DType t, void *at, Scalar v);

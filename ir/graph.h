@@ -109,6 +109,7 @@ typedef struct SparseData {
     uint32_t rank;
     const int64_t *dims;
     Str unknown;
+    const TensorData *dense; // filled by sparse_dense
 } SparseData;
 
 // ---- values
@@ -143,6 +144,13 @@ typedef struct Why {
     const char *what; // ATTRIBUTE: its name; TARGET, CONFIG: a line of explanation
 } Why;
 
+// What is known of one item of a sequence, or of what an optional holds: the shape of the tensor,
+// or of those that it holds in turn.
+typedef struct Item {
+    int32_t rank; // as Value.rank
+    Index *dims;
+} Item;
+
 typedef struct Value {
     Str name;      // empty for values made by passes until names are given (value_name)
     GraphId graph; // the graph that defines it
@@ -153,12 +161,14 @@ typedef struct Value {
     SparseData *sparse_init;
     const Type *declared; // by an input, output or value_info entry; NULL if none
     // Inferred (ir/infer.c):
-    TypeKind kind;    // TYPE_TENSOR for tensors; TYPE_NONE unknown
-    DType dtype;      // tensors: of the elements. DT_NONE unknown
+    TypeKind kind; // TYPE_TENSOR for tensors; TYPE_NONE unknown
+    DType dtype;   // of the elements; of lists (ir/lists.h): of the tensors held. DT_NONE unknown
     const Type *type; // sequences, maps, optionals, opaque: the whole type
-    int32_t rank;     // -1 unknown
+    int32_t rank;     // -1 unknown; of lists: of the tensors held, RANK_NONE where there is none
     Index *dims;      // rank of them; an unknown dim is a dim variable of its own
-    Index *content;   // small integer tensors whose elements are known symbolically; else NULL
+    Item *items;      // sequences, optionals whose items are known one by one; else NULL
+    uint32_t nitems;
+    Index *content; // small integer tensors whose elements are known symbolically; else NULL
     uint32_t ncontent;
     const TensorData
         *constant; // known when compiling (initializer that cannot be overridden, Constant, folded)
@@ -431,6 +441,7 @@ typedef struct Model {
     Map dim_params;              // name of a declared dim -> DimId
     Map data_dims;               // (value, k) -> DimId
     VEC(DimInfo) dim_infos;      // by DimId; may be shorter than there are dims
+    DimId varies;                // a dim that differs between the items of a list (ir/lists.h)
     VEC(Str) devices;            // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
     Map device_ids, file_ids; // by name: index in the two above
@@ -528,6 +539,9 @@ Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its f
 const void *tensor_elements(Model *m, TensorData *t, Str *error);
 // Elements by dims, or UINT64_MAX where dims are negative or overflow.
 uint64_t tensor_count(const TensorData *t);
+// The whole of a sparse tensor, zeros included; cached. NULL with *error set where its parts do not
+// fit, an index is outside, or it would be larger than a file of its kind should make it.
+const TensorData *sparse_dense(Model *m, SparseData *s, Str *error);
 // A new constant in memory; `elements` is copied.
 TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, const void *elements);
 

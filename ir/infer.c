@@ -1,6 +1,7 @@
 // Inference of dtypes, shapes and contents, forward over the sorted graph.
 
 #include "ir/infer.h"
+#include "ir/lists.h"
 #include "ir/ops/ranks.h"
 
 #include <stdarg.h>
@@ -101,6 +102,11 @@ void infer_value(Infer *s, ValueId id, DType t, int32_t rank, const Index *dims)
 static void take_declared(Model *m, ValueId id, const Type *t)
 {
     Value *v = value_at(m, id);
+    if (kind_is_list(t->kind)) {
+        infer_declared_list(m, id, t);
+        v->why_dtype = v->why_shape = (Why){.kind = WHY_DECLARED};
+        return;
+    }
     v->kind = t->kind;
     v->type = t;
     if (t->kind != TYPE_TENSOR && t->kind != TYPE_SPARSE)
@@ -227,7 +233,12 @@ void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims)
 void infer_same(Infer *s, uint32_t o, uint32_t i)
 {
     const Value *v = infer_in(s, i);
-    if (v && v->rank >= 0)
+    Value *out = out_value(s, o);
+    if (v && out && kind_is_list(v->kind) && out->kind == v->kind) {
+        infer_list(s, s->n->out[o], v->type, item_of(v));
+        if (v->items)
+            infer_items(s, o, v->nitems, v->items);
+    } else if (v && v->rank >= 0)
         infer_shape(s, o, (uint32_t)v->rank, v->dims);
 }
 
@@ -518,6 +529,11 @@ static void fill_from_declared(Infer *s, uint32_t o)
     if (!v || !v->declared)
         return;
     const Type *t = v->declared;
+    if (v->kind == TYPE_NONE && kind_is_list(t->kind)) {
+        infer_declared_list(s->model, s->n->out[o], t);
+        v->why_dtype = (Why){.kind = WHY_DECLARED, .node = s->node};
+        return;
+    }
     if (v->kind == TYPE_NONE || (v->kind == TYPE_TENSOR && v->dtype == DT_NONE)) {
         v->kind = t->kind;
         v->type = t;
@@ -568,10 +584,12 @@ static void forget_outputs(Model *m, const Node *n)
             continue;
         Value *v = value_at(m, n->out[o]);
         v->kind = TYPE_NONE;
+        v->type = NULL;
         v->dtype = DT_NONE;
         v->rank = -1;
         v->dims = v->content = NULL;
-        v->ncontent = 0;
+        v->items = NULL;
+        v->nitems = v->ncontent = 0;
         v->constant = NULL;
     }
 }
@@ -599,6 +617,7 @@ static void infer_one(Infer *s, NodeId id)
     if (own.n->schema && !own.n->schema->deprecated)
         dtypes_from_schema(&own);
     const char *fault = schema_fault(own.n);
+    fault = fault ? fault : kind_fault(s->model, own.n);
     if (fault)
         infer_error(&own, "%s", fault);
     else if (own.n->def && own.n->def->infer)
@@ -621,6 +640,14 @@ static void begin_graph(Model *m, GraphId g)
         if (graph->initializers.at[i].value)
             set_constant(m, graph->initializers.at[i].value, graph->initializers.at[i].data,
                          WHY_INITIALIZER);
+    for (uint32_t i = 0; i < graph->sparse.len; i++) {
+        Str error;
+        const SparseInitializer *sparse = &graph->sparse.at[i];
+        const TensorData *dense =
+            sparse->value && sparse->data ? sparse_dense(m, sparse->data, &error) : NULL;
+        if (dense)
+            set_constant(m, sparse->value, dense, WHY_INITIALIZER);
+    }
 }
 
 void infer_graph(Infer *s, GraphId g)

@@ -38,7 +38,7 @@ bool interp_take(Interp *s, uint64_t bytes)
 static bool bytes_of(DType t, uint32_t rank, const int64_t *dims, uint64_t *bytes)
 {
     bool empty = false;
-    *bytes = dtype_info(t)->bytes;
+    *bytes = dtype_stored_bytes(t);
     for (uint32_t k = 0; k < rank; k++) {
         if (dims[k] < 0)
             return false;
@@ -124,6 +124,9 @@ static Outcome run_step(Interp *s, const Step *step)
     case STEP_LOOP:
         run_loop(s, step);
         return GO_ON;
+    case STEP_CALL:
+        interp_call(s, step);
+        return GO_ON;
     case STEP_BREAK:
         return interp_expr(s, step->cond).i ? LEAVE : GO_ON;
     }
@@ -178,6 +181,10 @@ static void bind_inputs(Interp *s, const InterpTensor *inputs)
                         dtype_name(inputs[i].dtype), inputs[i].rank, dtype_name(b->dtype), b->rank);
         else if (!bytes_of(b->dtype, b->rank, inputs[i].dims, &m->bytes))
             interp_fail(s, "the size of input %u is no size", i);
+        else if (b->dtype == DT_OBJECT)
+            interp_bind_list(s, s->mod->inputs.at[i], inputs[i].elements);
+        else if (b->dtype == DT_STRING)
+            interp_bind_strings(s, s->mod->inputs.at[i], inputs[i].elements, m->bytes / 8);
     }
     if (!s->failed)
         bind_dims(s, inputs);
@@ -192,9 +199,12 @@ static void bind_weights(Interp *s)
         Str error = STR_NONE;
         TensorData *data = (TensorData *)(uintptr_t)buf->data;
         s->memory[b].at = tensor_elements(s->mod->model, data, &error);
-        s->memory[b].bytes = tensor_count(data) * dtype_info(buf->dtype)->bytes;
+        s->memory[b].bytes = tensor_count(data) * dtype_stored_bytes(buf->dtype);
         if (!s->memory[b].at)
             interp_fail(s, "%.*s", STR_ARG(error));
+        else if (buf->dtype == DT_STRING)
+            interp_bind_strings(s, b, (const Str *)(const void *)s->memory[b].at,
+                                tensor_count(data));
     }
 }
 
@@ -207,6 +217,11 @@ static void take_output(Interp *s, uint32_t i, InterpTensor *out)
         return;
     *out = (InterpTensor){.dtype = b->dtype, .rank = b->rank};
     memcpy(out->dims, interp_dims(s, id), b->rank * sizeof *out->dims);
+    if (dtype_is_reference(b->dtype)) {
+        out->elements =
+            b->dtype == DT_STRING ? interp_take_strings(s, id, bytes / 8) : interp_take_list(s, id);
+        return;
+    }
     out->elements = calloc(bytes ? bytes : 1, 1);
     if (!out->elements)
         interp_fail(s, "no memory for output %u", i);
@@ -229,6 +244,8 @@ static Interp interp_begin(Module *mod, const InterpLimits *limits, Str *error)
     s.dims = NEWS(s.arena, int64_t, s.ndims);
     s.loops = NEWS(s.arena, int64_t, s.nloops);
     s.written = NEWS(s.arena, uint8_t, mod->buffers.len);
+    if (module_has_objects(mod))
+        interp_begin_objects(&s);
     return s;
 }
 
@@ -248,6 +265,7 @@ bool interp_run(Module *mod, const InterpTensor *inputs, InterpTensor *outputs,
         free(s.memory[b].own);
     for (uint32_t i = 0; i < s.nlocals; i++)
         free(s.locals[i].row);
+    interp_end_objects(&s);
     arena_free(s.arena);
     return !s.failed;
 }

@@ -8,7 +8,8 @@ typedef struct InterpTensor {
     DType dtype;
     uint32_t rank;
     int64_t dims[16];
-    void *elements; // as in memory; malloc'ed for results, freed by interp_free
+    void *elements; // as in memory, strings: Str, lists: a cameo_object (runtime/cameo_model.h);
+                    // malloc'ed as one for results, freed by interp_free
 } InterpTensor;
 
 typedef struct InterpLimits {
@@ -21,5 +22,8 @@ typedef struct InterpLimits {
 bool interp_run(Module *mod, const InterpTensor *inputs, InterpTensor *outputs,
                 const InterpLimits *limits, Str *error);
 void interp_free(InterpTensor *t);
+// The type of an input or output as emitted programs have it (runtime/cameo_model.h); NULL: a
+// tensor.
+const struct cameo_type *interp_list_type(const Module *mod, Arena *a, BufferId b);
 
 #endif

@@ -232,7 +232,7 @@ static Scalar eval_load(Interp *s, const Expr *e)
     uint64_t at =
         interp_position(s, e->rank, interp_dims(s, e->buffer), e->at, "buffer", e->buffer);
     const Memory *m = &s->memory[e->buffer];
-    uint64_t size = dtype_info(e->dtype)->bytes;
+    uint64_t size = dtype_stored_bytes(e->dtype);
     if (s->failed)
         return (Scalar){.i = 0};
     if (at >= m->bytes / size) {

@@ -44,6 +44,7 @@ typedef struct Interp {
     uint64_t epoch;  // changes when a dim does
     uint64_t bytes, operations;
     uint32_t depth;
+    struct cameo_objects *objects; // NULL: the module has none
     InterpLimits limits;
     bool failed;
     Str *error;
@@ -63,6 +64,18 @@ const int64_t *interp_dims(Interp *s, BufferId b);
 void interp_kernel(Interp *s, const Kernel *k);
 // Makes a buffer large enough for its dims; keeps what it holds.
 bool interp_reserve(Interp *s, BufferId b);
+
+// Strings and lists (ir/interp_call.c).
+void interp_begin_objects(Interp *s);
+void interp_end_objects(Interp *s);
+void interp_call(Interp *s, const Step *step);
+// The buffer holds the numbers of these strings from now on.
+void interp_bind_strings(Interp *s, BufferId b, const Str *strings, uint64_t n);
+// An array of Str with the bytes behind it, malloc'ed as one, of what the buffer holds.
+void *interp_take_strings(Interp *s, BufferId b, uint64_t n);
+// The same of lists (ir/interp_lists.c): the buffer refers to this value; the value, malloc'ed.
+void interp_bind_list(Interp *s, BufferId b, const void *object);
+void *interp_take_list(Interp *s, BufferId b);
 
 // One operation in a dtype, exactly as KERNEL_IR says (ir/interp_scalar.c).
 Scalar scalar_unary(UnaryOp op, DType t, Scalar a);

@@ -65,7 +65,7 @@ static void write_element(Interp *s, const Stmt *st)
         return;
     uint64_t at =
         interp_position(s, st->rank, interp_dims(s, st->buffer), st->at, "buffer", st->buffer);
-    uint64_t size = dtype_info(t)->bytes;
+    uint64_t size = dtype_stored_bytes(t);
     if (s->failed || at >= m->bytes / size)
         return;
     if (st->kind == S_UPDATE)

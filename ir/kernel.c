@@ -57,6 +57,8 @@ Module *module_new(Model *m)
     mod->table = NEW(m->arena, struct ExprTable);
     vec_push(m->arena, &mod->buffers, (Buffer){0});
     mod->nlocals = 1;
+    mod->symbol_ids.arena = m->arena;
+    module_symbol(mod, STR(""));
     return mod;
 }
 
@@ -87,6 +89,25 @@ static bool any_overflows(uint32_t n, const Index *at)
     return false;
 }
 
+bool dims_are_too_large(uint32_t rank, const Index *dims)
+{
+    int64_t count = 1, k;
+    bool empty = false, large = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!poly_is_const(dims[i], &k)) {
+            for (uint32_t t = 0; t < dims[i]->nterms; t++)
+                large |= dims[i]->terms[t].coeff > MAX_ELEMENTS ||
+                         dims[i]->terms[t].coeff < -MAX_ELEMENTS;
+            continue;
+        }
+        if (k < 0)
+            return true;
+        empty |= k == 0;
+        large |= __builtin_mul_overflow(count, k ? k : 1, &count) || count > MAX_ELEMENTS;
+    }
+    return large && !empty;
+}
+
 bool module_overflows(const Module *mod, const ModuleMark *since)
 {
     for (uint32_t i = since->nexprs; i < mod->nexprs; i++) {
@@ -100,7 +121,25 @@ bool module_overflows(const Module *mod, const ModuleMark *since)
             return true;
     }
     for (BufferId b = since->nbuffers; b < mod->buffers.len; b++)
-        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
+        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims) ||
+            dims_are_too_large(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
+            return true;
+    return false;
+}
+
+bool expr_misuses_reference(const Expr *e)
+{
+    const Expr *x = e->kind == EX_SELECT ? e->c : e->kind == EX_REDUCE ? e->b : e->a;
+    if (!x || (!dtype_is_reference(x->dtype) && !dtype_is_reference(e->dtype)))
+        return false;
+    return e->kind != EX_SELECT && !(e->kind == EX_COMPARE && e->op <= C_NE) &&
+           !(e->kind == EX_BITCAST && (e->dtype == DT_I64 || x->dtype == DT_I64));
+}
+
+bool module_misuses_reference(const Module *mod, const ModuleMark *since)
+{
+    for (uint32_t i = since->nexprs; i < mod->nexprs; i++)
+        if (expr_misuses_reference(mod->table->all.at[i]))
             return true;
     return false;
 }
@@ -305,6 +344,8 @@ static Index as_index(Module *mod, const Expr *e)
 const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b)
 {
     assert(a->dtype == b->dtype);
+    if (a == b && !dtype_is_float(a->dtype))
+        return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     if (known_indices(a, b)) {
         Index x = as_index(mod, a), y = as_index(mod, b);
         Index gap = poly_sub(mod->polys, y, x);

@@ -159,13 +159,33 @@ typedef struct Buffer {
     DeviceId device;
 } Buffer;
 
+// What a step may ask of objects (ir/intrinsics.def): a function cameo_NAME of a file of runtime/,
+// which the interpreter calls too. Operands are buffers, whole, and numbers. `reads` and `writes`
+// have a letter for each buffer: 'l' a list, 'n' one int64, 'i' int64, 's' strings, 'b' bool, 'f'
+// float32, 'd' float64, 't' tensors and lists of any kind; '*' at the end repeats the letter before
+// it any number of times, 0 too.
+typedef struct Intrinsic {
+    const char *name, *header, *reads, *writes;
+    uint32_t numbers;
+} Intrinsic;
+extern const Intrinsic intrinsics[]; // ends with a NULL name
+const Intrinsic *intrinsic_find(Str name);
+
+typedef struct Call {
+    const Intrinsic *what;
+    uint32_t nreads, nwrites, nnumbers;
+    const BufferId *reads, *writes;
+    const Index *numbers; // of dims and constants only
+} Call;
+
 typedef enum StepKind {
     STEP_KERNEL,
     STEP_DIM,   // dim = value; loads read buffers already written (a host read-back on a GPU)
     STEP_CHECK, // error unless cond
     STEP_IF,    // cond: then, else other
     STEP_LOOP,  // dim = 0, 1, ... while dim < trip (NULL: no bound): body; ended by BREAK too
-    STEP_BREAK  // leaves the innermost loop if cond
+    STEP_BREAK, // leaves the innermost loop if cond
+    STEP_CALL   // an intrinsic; always on the host
 } StepKind;
 
 typedef struct Step Step;
@@ -178,6 +198,7 @@ struct Step {
     Index value;      // DIM; LOOP: trip count or NULL
     const Expr *cond; // CHECK, IF, BREAK: a bool without free loop variables
     Str message;      // CHECK: what the program says ("Gather: index out of range")
+    const Call *call; // CALL
     Step *body, *other;
 };
 
@@ -190,8 +211,15 @@ typedef struct Module {
     inputs, outputs; // in the order of the graph's (inputs without those that are weights)
     Step *steps;
     uint32_t nkernels, nexprs, nlocals;
+    VEC(Str) symbols;        // strings that are known when compiling, by number; [0] is ""
+    Map symbol_ids;          // the number of each
     struct ExprTable *table; // for hash-consing
 } Module;
+
+// An element of dtype DT_STRING is the number of a string in a table of the run, equal strings
+// having equal numbers; of DT_OBJECT the number of a list. They are loaded, stored, selected,
+// compared by C_EQ and C_NE, and bitcast to and from DT_I64, nothing else. A weight of strings
+// holds the strings; what a load of it gives is their numbers.
 
 Module *module_new(Model *m);
 // Where a module stands, and: is anything made since (an expression, a loop or a buffer) of an
@@ -201,6 +229,18 @@ typedef struct ModuleMark {
 } ModuleMark;
 ModuleMark module_mark(const Module *mod);
 bool module_overflows(const Module *mod, const ModuleMark *since);
+// Is an operand or the result a reference where that may not be? And: did anything made since do
+// so?
+bool expr_misuses_reference(const Expr *e);
+bool module_misuses_reference(const Module *mod, const ModuleMark *since);
+// Is the tensor larger than any memory (MAX_ELEMENTS), or one of its dims negative, as far as they
+// are known? An empty one is not.
+#define MAX_ELEMENTS ((int64_t)1 << 44)
+bool dims_are_too_large(uint32_t rank, const Index *dims);
+// The number of a string, which joins the module's if it is none of them.
+int64_t module_symbol(Module *mod, Str s);
+// Does a buffer or a step need the table of objects?
+bool module_has_objects(const Module *mod);
 static inline Buffer *buffer_at(const Module *mod, BufferId b)
 {
     return &mod->buffers.at[b];

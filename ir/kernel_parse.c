@@ -42,7 +42,11 @@ DType parse_dtype(KernelParser *k)
 {
     DType t = k->p->tok == TOK_NAME ? dtype_of(k->p->lexeme) : DT_NONE;
     DTypeKind kind = dtype_info(t)->kind;
-    if (kind == KIND_NONE || kind == KIND_STRING || kind == KIND_COMPLEX)
+    if (k->p->tok == TOK_NAME && str_is(k->p->lexeme, dtype_info(DT_OBJECT)->abbrev)) {
+        t = DT_OBJECT;
+        kind = KIND_OBJECT;
+    }
+    if (kind == KIND_NONE || kind == KIND_COMPLEX)
         parse_fail(k->p, "expected the dtype of a number");
     else
         parse_next(k->p);
@@ -213,14 +217,44 @@ static void parse_arms(KernelParser *k, Step *s)
     }
 }
 
+static const BufferId *parse_operands(KernelParser *k, uint32_t *n)
+{
+    VEC(BufferId) all = {0};
+    parse_expect(k->p, "(");
+    while (!k->p->failed && !parse_is(k->p, ")")) {
+        vec_push(k->p->arena, &all, parse_buffer_id(k));
+        if (!parse_take(k->p, ","))
+            break;
+    }
+    parse_expect(k->p, ")");
+    *n = all.len;
+    return all.at;
+}
+
+static void parse_call(KernelParser *k, Step *s)
+{
+    Call *call = NEW(k->p->arena, Call);
+    call->what = k->p->tok == TOK_NAME ? intrinsic_find(k->p->lexeme) : NULL;
+    if (!call->what) {
+        parse_fail(k->p, "expected the name of an intrinsic");
+        return;
+    }
+    parse_next(k->p);
+    call->reads = parse_operands(k, &call->nreads);
+    call->writes = parse_operands(k, &call->nwrites);
+    if (parse_is(k->p, "["))
+        call->numbers = parse_at(k, &call->nnumbers);
+    s->call = call;
+}
+
 static void parse_step(KernelParser *k, Step *s)
 {
-    static const char *const words[] = {"kernel", "dim", "check", "if", "loop", "break"};
+    static const char *const words[] = {"kernel", "dim", "check", "if", "loop", "break", "call"};
     Parser *p = k->p;
     int kind = 0;
-    while (kind < 6 && !parse_is(p, words[kind]))
+    while (kind < 7 && !parse_is(p, words[kind]))
         kind++;
-    if (kind == 6) {
+    if (kind == 7) {
         parse_fail(p, "expected a step");
         return;
     }
@@ -239,6 +273,8 @@ static void parse_step(KernelParser *k, Step *s)
             s->value = parse_index(k);
         else if (s->kind == STEP_DIM)
             parse_fail(p, "expected \"=\"");
+    } else if (s->kind == STEP_CALL) {
+        parse_call(k, s);
     } else {
         s->cond = parse_typed_expr(k, DT_BOOL);
     }
@@ -360,6 +396,19 @@ static void number_nodes(KernelParser *k)
     k->nodes[0] = 0;
 }
 
+static void parse_symbols(KernelParser *k)
+{
+    Parser *p = k->p;
+    parse_expect(p, "(");
+    do {
+        uint32_t before = k->mod->symbols.len;
+        module_symbol(k->mod, parse_string(p));
+        if (!p->failed && k->mod->symbols.len == before)
+            parse_fail(p, "the string before this is there twice");
+    } while (!p->failed && parse_take(p, ","));
+    parse_expect(p, ")");
+}
+
 void parse_kernels(Parser *p)
 {
     KernelParser k = {.p = p, .mod = module_new(p->m)};
@@ -368,6 +417,8 @@ void parse_kernels(Parser *p)
     number_nodes(&k);
     p->kernels = true;
     parse_expect(p, "{");
+    if (parse_take(p, "symbols"))
+        parse_symbols(&k);
     while (!p->failed && parse_take(p, "dim"))
         parse_dim_line(&k);
     while (!p->failed && p->tok == TOK_NAME && p->lexeme.at[0] == 'b' && !parse_is(p, "break"))

@@ -417,10 +417,32 @@ static void print_kernel(Printer *p, const Kernel *k, int depth)
     buf_char(p->out, '}');
 }
 
+static void print_buffers(Printer *p, const BufferId *at, uint32_t n)
+{
+    buf_printf(p->out, "(");
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf(p->out, "%sb%u", i ? ", " : "", at[i]);
+    buf_printf(p->out, ")");
+}
+
+// "list_dims(b1, b2) (b3) [i, n]": what it reads, writes, and is told.
+static void print_call_step(Printer *p, const Call *call)
+{
+    buf_printf(p->out, " %s", call->what->name);
+    print_buffers(p, call->reads, call->nreads);
+    buf_char(p->out, ' ');
+    print_buffers(p, call->writes, call->nwrites);
+    if (call->nnumbers) {
+        buf_char(p->out, ' ');
+        print_at(p, call->nnumbers, call->numbers);
+    }
+}
+
 static void print_step(Printer *p, const Step *s, int depth)
 {
-    static const char *const words[] = {"kernel", "dim", "check", "if", "loop", "break"};
-    count_line(p, s->cond, s->value, 0, NULL);
+    static const char *const words[] = {"kernel", "dim", "check", "if", "loop", "break", "call"};
+    const Call *call = s->call;
+    count_line(p, s->cond, s->value, call ? call->nnumbers : 0, call ? call->numbers : NULL);
     indent(p, depth);
     buf_printf(p->out, "%s", words[s->kind]);
     if (s->kernel)
@@ -432,6 +454,8 @@ static void print_step(Printer *p, const Step *s, int depth)
         print_dim(p, s->dim);
         buf_printf(p->out, "%s", s->value ? s->kind == STEP_DIM ? " = " : " < " : "");
     }
+    if (call)
+        print_call_step(p, call);
     if (s->value)
         print_index(p, s->value);
     if (s->cond) {
@@ -482,10 +506,20 @@ static void print_buffer(Printer *p, BufferId id)
 
 static void print_ports(Printer *p, const char *word, const BufferId *at, uint32_t n)
 {
-    buf_printf(p->out, "  %s (", word);
-    for (uint32_t i = 0; i < n; i++)
-        buf_printf(p->out, "%sb%u", i ? ", " : "", at[i]);
-    buf_printf(p->out, ")\n");
+    buf_printf(p->out, "  %s ", word);
+    print_buffers(p, at, n);
+    buf_char(p->out, '\n');
+}
+
+// The strings with the numbers 1, 2 ...; 0 is "".
+static void print_symbols(const Module *mod, Buf *out)
+{
+    buf_printf(out, "  symbols (");
+    for (uint32_t i = 1; i < mod->symbols.len; i++) {
+        buf_printf(out, "%s", i > 1 ? ", " : "");
+        buf_quoted(out, mod->symbols.at[i]);
+    }
+    buf_printf(out, ")\n");
 }
 
 void module_print(const Module *mod, Buf *out)
@@ -503,6 +537,8 @@ void module_print(const Module *mod, Buf *out)
     print_ports(&p, "outputs", mod->outputs.at, mod->outputs.len);
     print_steps(&p, mod->steps, 1);
     buf_printf(out, "kernels {\n");
+    if (mod->symbols.len > 1)
+        print_symbols(mod, out);
     for (DimId d = 1; d <= ndims; d++)
         if (p.dims[d]) {
             buf_printf(out, "  dim $%u ", d);

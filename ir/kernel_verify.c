@@ -155,6 +155,8 @@ static Needs index_needs(Check *c, Index i)
 static Needs reduce_needs(Check *c, const Expr *e)
 {
     Needs all = needs_of(c, e->b);
+    if (expr_misuses_reference(e))
+        fault(c, "a reduction of references at expression", e->id);
     if (e->a && e->a->dtype != DT_BOOL)
         fault(c, "a guard that is no bool, expression", e->a->id);
     if ((e->op == R_ARGMAX || e->op == R_ARGMIN) && e->rank != 1)
@@ -190,6 +192,8 @@ static Needs operand_needs(Check *c, const Expr *e)
     const Expr *x = e->kind == EX_SELECT ? e->c : e->a;
     if (e->b && x->dtype != e->b->dtype)
         fault(c, "operands of two dtypes at expression", e->id);
+    if (expr_misuses_reference(e))
+        fault(c, "arithmetic on a reference at expression", e->id);
     if (e->kind == EX_SELECT && e->a->dtype != DT_BOOL)
         fault(c, "a condition that is no bool at expression", e->id);
     return all;
@@ -290,6 +294,8 @@ static void check_write(Check *c, const Stmt *s)
         fault(c, "a store to what is no writable buffer", s->buffer);
     else if (b->rank != s->rank || b->dtype != s->value->dtype)
         fault(c, "rank or dtype differs at a store to buffer", s->buffer);
+    else if (s->kind == S_UPDATE && dtype_is_reference(b->dtype))
+        fault(c, "arithmetic on a reference in buffer", s->buffer);
     else if (s->kind == S_UPDATE && !c->written[s->buffer] && !is_empty(b))
         fault(c, "a use before its definition of buffer", s->buffer);
 }
@@ -387,6 +393,66 @@ static void mark_stores(Check *c, const Stmt *s)
 // ---- steps
 // ----------------------------------------------------------------------------------------------
 
+static bool is_operand(const Buffer *b, char letter)
+{
+    static const struct {
+        char letter;
+        DType dtype;
+    } dtypes[] = {{'l', DT_OBJECT}, {'n', DT_I64}, {'i', DT_I64}, {'s', DT_STRING},
+                  {'b', DT_BOOL},   {'f', DT_F32}, {'d', DT_F64}};
+    if (letter == 't' || ((letter == 'n' || letter == 'l') && b->rank > 0))
+        return letter == 't' && (b->dtype != DT_OBJECT || b->rank == 0);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (dtypes[i].letter == letter)
+            return dtypes[i].dtype == b->dtype;
+    return false;
+}
+
+static void check_operands(Check *c, const char *letters, uint32_t n, const BufferId *at)
+{
+    size_t each = 0;
+    for (uint32_t i = 0; i < n && c->ok; i++) {
+        const Buffer *b = at[i] && at[i] < c->mod->buffers.len ? buffer_at(c->mod, at[i]) : NULL;
+        each -= each > 0 && letters[each] == '*';
+        if (!b || !letters[each] || !is_operand(b, letters[each]))
+            fault(c, "what its intrinsic does not take, buffer", at[i]);
+        each++;
+    }
+    if (c->ok && letters[each] && letters[each] != '*' && letters[each + 1] != '*')
+        fault(c, "a call with fewer operands than its intrinsic has,", n);
+}
+
+static bool is_data(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_EXPR || a->kind == ATOM_LOOP;
+}
+
+static void check_call(Check *c, const Call *call)
+{
+    check_operands(c, call->what->reads, call->nreads, call->reads);
+    check_operands(c, call->what->writes, call->nwrites, call->writes);
+    if (call->nnumbers != call->what->numbers)
+        fault(c, "a call with another number of numbers than", call->what->numbers);
+    for (uint32_t i = 0; i < call->nnumbers && c->ok; i++) {
+        meet_index(c, call->numbers[i]);
+        if (c->ok && poly_any(call->numbers[i], is_data, NULL))
+            fault(c, "a call's number reads data, number", i);
+    }
+    for (uint32_t i = 0; i < call->nreads + call->nwrites && c->ok; i++) {
+        BufferId b = i < call->nreads ? call->reads[i] : call->writes[i - call->nreads];
+        for (uint32_t k = 0; k < buffer_at(c->mod, b)->rank; k++)
+            meet_index(c, buffer_at(c->mod, b)->dims[k]);
+        if (i < call->nreads)
+            meet(c, need_one(c, need(NEED_BUFFER, b)));
+        else if (buffer_at(c->mod, b)->kind == BUF_INPUT ||
+                 buffer_at(c->mod, b)->kind == BUF_WEIGHT)
+            fault(c, "a store to what is no writable buffer", b);
+        else
+            c->written[b] = 1;
+    }
+}
+
 static void check_steps(Check *c, const Step *s)
 {
     for (; s && c->ok; s = s->next) {
@@ -396,6 +462,8 @@ static void check_steps(Check *c, const Step *s)
             check_block(c, s->kernel->body);
         }
         c->kernel = NULL;
+        if (s->call)
+            check_call(c, s->call);
         if (s->value)
             meet_index(c, s->value);
         if (s->cond)

@@ -1,6 +1,7 @@
 // Lowering a graph to a module: values become buffers, nodes are handed to their rows, steps are
 // collected.
 
+#include "ir/lists.h"
 #include "ir/lower.h"
 #include "ir/lower_state.h"
 #include "ir/ops/ranks.h"
@@ -14,7 +15,30 @@
 static bool dtype_is_lowered(DType t)
 {
     DTypeKind k = dtype_info(t)->kind;
-    return k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED || k == KIND_BOOL;
+    return k == KIND_STRING || k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED ||
+           k == KIND_BOOL;
+}
+
+// The strings of a weight join the module's. What cannot be read is said where it is emitted.
+static void learn_strings(Lower *l, const TensorData *t)
+{
+    Str error;
+    const Str *strings = t->dtype == DT_STRING
+                             ? tensor_elements(l->model, (TensorData *)(uintptr_t)t, &error)
+                             : NULL;
+    for (uint64_t i = 0; strings && i < t->nelements; i++)
+        module_symbol(l->module, strings[i]);
+}
+
+Tensor table(Lower *l, const char *name, DType t, uint64_t n, const void *elements)
+{
+    int64_t dims[1] = {(int64_t)n};
+    Index dim = ix(l, (int64_t)n);
+    BufferId b = buffer_new(l->module, BUF_WEIGHT, str_of(name), t, 1, &dim);
+    TensorData *data = tensor_new(l->arena, t, 1, dims, elements);
+    buffer_at(l->module, b)->data = data;
+    learn_strings(l, data);
+    return (Tensor){b, t, 1, buffer_at(l->module, b)->dims};
 }
 
 static Tensor weight_of(Lower *l, const Value *v)
@@ -25,6 +49,7 @@ static Tensor weight_of(Lower *l, const Value *v)
     BufferId b = buffer_new(l->module, BUF_WEIGHT, v->name, (DType)v->constant->dtype,
                             v->constant->rank, dims);
     buffer_at(l->module, b)->data = v->constant;
+    learn_strings(l, v->constant);
     return (Tensor){b, (DType)v->constant->dtype, v->constant->rank, buffer_at(l->module, b)->dims};
 }
 
@@ -36,6 +61,9 @@ Tensor tensor_of_value(Lower *l, ValueId id)
         return *t;
     if (v->constant && v->constant->rank <= MAX_RANK)
         *t = weight_of(l, v);
+    else if (kind_is_list(v->kind))
+        *t = (Tensor){buffer_new(l->module, BUF_TEMP, v->name, DT_OBJECT, 0, NULL), DT_OBJECT, 0,
+                      NULL};
     else if (v->rank >= 0 && v->dtype != DT_NONE) {
         BufferId b = buffer_new(l->module, BUF_TEMP, v->name, v->dtype, (uint32_t)v->rank, v->dims);
         *t = (Tensor){b, v->dtype, (uint32_t)v->rank, buffer_at(l->module, b)->dims};
@@ -225,27 +253,54 @@ void step_break(Lower *l, const Expr *cond)
     lower_step(l, STEP_BREAK)->cond = cond;
 }
 
+static const BufferId *buffers_of(Lower *l, uint32_t n, const Tensor *t)
+{
+    BufferId *at = NEWS(l->arena, BufferId, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = t[i].buffer;
+    return at;
+}
+
+void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *reads,
+               uint32_t nwrites, const Tensor *writes, uint32_t nnumbers, const Index *numbers)
+{
+    Call *call = NEW(l->arena, Call);
+    Index *kept = NEWS(l->arena, Index, nnumbers + 1u);
+    for (uint32_t i = 0; i < nnumbers; i++)
+        kept[i] = numbers[i];
+    *call = (Call){
+        intrinsic_find(str_of(intrinsic)), nreads, nwrites, nnumbers, buffers_of(l, nreads, reads),
+        buffers_of(l, nwrites, writes),    kept};
+    if (l->state->kernel)
+        kernel_end(l);
+    lower_step(l, STEP_CALL)->call = call;
+}
+
 // ---- nodes
 // ----------------------------------------------------------------------------------------------
+
+// Why no buffer can hold the value, NULL if one can.
+static const char *value_fault(const Value *v)
+{
+    bool lowered = dtype_is_lowered(v->dtype);
+    if (v->kind == TYPE_SPARSE || v->kind == TYPE_OPAQUE)
+        return "is no tensor";
+    if (kind_is_list(v->kind) && v->dtype != DT_NONE && lowered)
+        return NULL;
+    if (v->dtype != DT_NONE && !lowered)
+        return "holds complex numbers";
+    return v->dtype == DT_NONE                              ? "has no known dtype"
+           : v->rank < 0                                    ? "has no known rank"
+           : v->rank > MAX_RANK                             ? "has too many dimensions"
+           : dims_are_too_large((uint32_t)v->rank, v->dims) ? "is too large"
+                                                            : NULL;
+}
 
 static bool value_is_ready(Lower *l, ValueId id, bool quiet)
 {
     const Value *v = value_at(l->model, id);
+    const char *fault = id ? value_fault(v) : NULL;
     Buf name = {0};
-    const char *fault = NULL;
-    if (id == 0)
-        return true;
-    if (v->kind != TYPE_TENSOR && v->kind != TYPE_NONE)
-        fault = "is no tensor";
-    else if (v->dtype != DT_NONE && !dtype_is_lowered(v->dtype))
-        fault =
-            dtype_info(v->dtype)->kind == KIND_STRING ? "holds strings" : "holds complex numbers";
-    else if (v->dtype == DT_NONE)
-        fault = "has no known dtype";
-    else if (v->rank < 0)
-        fault = "has no known rank";
-    else if (v->rank > MAX_RANK)
-        fault = "has too many dimensions";
     if (fault && !quiet) {
         buf_quoted(&name, v->name);
         not_supported(l, "%.*s: value %s %s", STR_ARG(str_escaped(l->arena, l->n->op)), name.at,
@@ -363,9 +418,16 @@ static void lower_by_row(Lower *l)
     ModuleMark mark = module_mark(l->module);
     if (!l->state->failed)
         lower_requirements(l);
+    for (uint32_t i = 0; i < l->n->nin; i++) {
+        Tensor x = rank_wants_number(l->n, i) ? input(l, i) : (Tensor){0};
+        check(l, index_eq(l, ix_product(l, x.rank, x.dims), ix(l, 1)),
+              "%.*s: input %u is not one number", STR_ARG(str_escaped(l->arena, l->n->op)), i);
+    }
     l->n->def->lower(l);
     if (!l->state->failed && module_overflows(l->module, &mark))
         lower_unfit(l, "a size or an index is too large");
+    else if (!l->state->failed && module_misuses_reference(l->module, &mark))
+        not_supported(l, "%.*s: arithmetic on strings", STR_ARG(str_escaped(l->arena, l->n->op)));
 }
 
 static void lower_node(Lower *shared, NodeId id)
@@ -384,6 +446,7 @@ static void lower_node(Lower *shared, NodeId id)
         return;
     }
     const char *fault = schema_fault(l.n);
+    fault = fault ? fault : kind_fault(l.model, l.n);
     if (fault) {
         not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
         return;
@@ -447,11 +510,14 @@ static Lower lower_begin(Model *m, Diags *diags)
 static void bind_input(Lower *l, ValueId id)
 {
     const Value *v = value_at(l->model, id);
-    BufferId b = buffer_new(l->module, BUF_INPUT, v->name, v->dtype, (uint32_t)v->rank, v->dims);
+    bool list = kind_is_list(v->kind);
+    DType t = list ? DT_OBJECT : v->dtype;
+    uint32_t rank = list ? 0 : (uint32_t)v->rank;
+    BufferId b = buffer_new(l->module, BUF_INPUT, v->name, t, rank, v->dims);
     Buffer *buf = buffer_at(l->module, b);
     buf->value = id;
     buf->port = l->module->inputs.len;
-    bind_value(l, id, (Tensor){b, v->dtype, (uint32_t)v->rank, buf->dims});
+    bind_value(l, id, (Tensor){b, t, rank, buf->dims});
     vec_push(l->arena, &l->module->inputs, b);
 }
 
@@ -471,13 +537,14 @@ static Str operator_beside(const Model *m, ValueId id)
 static bool value_is_usable(Lower *l, ValueId id, const char *what)
 {
     const Value *v = value_at(l->model, id);
-    if (v->kind == TYPE_TENSOR && dtype_is_lowered(v->dtype) && v->rank >= 0 && v->rank <= MAX_RANK)
+    const char *fault = value_fault(v);
+    if (!fault)
         return true;
     Str op = str_escaped(l->arena, operator_beside(l->model, id));
     if (!l->state->failed)
         diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
-             "not supported: %.*s%s%s %.*s is no tensor of numbers with a known rank", STR_ARG(op),
-             op.len ? ": " : "", what, STR_ARG(str_escaped(l->arena, v->name)));
+             "not supported: %.*s%s%s %.*s %s", STR_ARG(op), op.len ? ": " : "", what,
+             STR_ARG(str_escaped(l->arena, v->name)), fault);
     l->state->failed = true;
     return false;
 }

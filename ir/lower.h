@@ -55,6 +55,8 @@ Tensor output(Lower *l, uint32_t i); // absent: {0}
 Tensor temp(Lower *l, const char *name, DType t, uint32_t rank, const Index *dims);
 // An input that is known when compiling; NULL otherwise. Elements as in memory, see dtype_info.
 const void *constant_input(Lower *l, uint32_t i, const TensorData **data);
+// A constant of rank 1 that the lowering makes, elements as tensor_new takes them (strings: Str).
+Tensor table(Lower *l, const char *name, DType t, uint64_t n, const void *elements);
 // The elements of a small integer input as indices, loads where they are not known (rank 0 or 1).
 Index input_element(Lower *l, uint32_t i, uint32_t k);
 // This node cannot be lowered: "not supported: Resize with coordinate_transformation_mode \"x\"".
@@ -76,6 +78,10 @@ void step_else(Lower *l);
 void step_end(Lower *l);
 Index step_loop(Lower *l, Index trip); // returns the counter; trip NULL: until a break
 void step_break(Lower *l, const Expr *cond);
+// Asks objects: an intrinsic by name, whole buffers that it reads and writes, numbers of dims and
+// constants (other numbers go in buffers of rank 0).
+void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *reads,
+               uint32_t nwrites, const Tensor *writes, uint32_t nnumbers, const Index *numbers);
 // A dim variable that steps may assign again and again (loop-carried shapes).
 // Lowers the nodes of a subgraph here. Its inputs must have been given buffers with bind_value.
 void lower_graph(Lower *l, GraphId g);
@@ -119,6 +125,7 @@ const Expr *num(Lower *l, DType t, double v);
 const Expr *int_(Lower *l, DType t, int64_t v);
 const Expr *zero(Lower *l, DType t);
 const Expr *one(Lower *l, DType t);
+const Expr *string_(Lower *l, Str s); // of dtype DT_STRING
 const Expr *attr_num(Lower *l, DType t, const char *name,
                      double otherwise);              // a float attribute as a constant
 const Expr *from_index(Lower *l, Index i, DType t);  // an index as a number

@@ -196,6 +196,8 @@ void store(Lower *l, Tensor y, const Index *at, const Expr *value)
 
 void update(Lower *l, BinaryOp op, Tensor y, const Index *at, const Expr *value)
 {
+    if (dtype_is_reference(y.dtype) && !l->failed)
+        not_supported(l, "%.*s: arithmetic on strings", STR_ARG(str_escaped(l->arena, l->n->op)));
     write_to(l, S_UPDATE, y, at, value)->op = op;
 }
 
@@ -301,6 +303,11 @@ const Expr *zero(Lower *l, DType t)
 const Expr *one(Lower *l, DType t)
 {
     return int_(l, t, 1);
+}
+
+const Expr *string_(Lower *l, Str s)
+{
+    return expr_const(l->module, DT_STRING, (Scalar){.i = module_symbol(l->module, s)});
 }
 
 const Expr *attr_num(Lower *l, DType t, const char *name, double otherwise)

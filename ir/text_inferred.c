@@ -1,5 +1,6 @@
 // Printing what was inferred of a value: " : f32[N,16,8] @"cpu"".
 
+#include "ir/lists.h"
 #include "ir/text_print.h"
 
 #include <inttypes.h>
@@ -96,15 +97,12 @@ static void print_dim(Text *t, Index i)
     }
 }
 
-// " : f32[N,16,8] @cpu"
-void text_inferred(Text *t, ValueId id)
+// "f32[N,16,8]"
+static void print_tensor_type(Text *t, const Value *v)
 {
-    const Value *v = value_at(t->m, id);
-    if (!t->types || t->form != TEXT_CIR || v->kind != TYPE_TENSOR || v->dtype == DT_NONE)
-        return;
-    buf_printf(t->out, " : %s", dtype_info(v->dtype)->abbrev);
+    buf_printf(t->out, "%s", dtype_info(v->dtype)->abbrev);
     if (v->rank < 0)
-        buf_printf(t->out, "[*]");
+        buf_printf(t->out, v->rank == RANK_NONE ? "[none]" : "[*]");
     if (v->rank > 0)
         buf_char(t->out, '[');
     for (int32_t i = 0; i < v->rank; i++) {
@@ -113,6 +111,28 @@ void text_inferred(Text *t, ValueId id)
     }
     if (v->rank > 0)
         buf_char(t->out, ']');
+}
+
+// " : f32[N,16,8] @cpu", " : optional(seq(f32[N,8]))"
+void text_inferred(Text *t, ValueId id)
+{
+    static const char *const words[] = {
+        [TYPE_SEQUENCE] = "seq", [TYPE_OPTIONAL] = "optional", [TYPE_MAP] = "map"};
+    const Value *v = value_at(t->m, id);
+    uint32_t depth = 0;
+    if (!t->types || t->form != TEXT_CIR || v->dtype == DT_NONE ||
+        (v->kind != TYPE_TENSOR && !kind_is_list(v->kind)))
+        return;
+    buf_printf(t->out, " : ");
+    for (const Type *type = v->type; kind_is_list(v->kind) && type && kind_is_list(type->kind);
+         type = type->sub, depth++) {
+        buf_printf(t->out, "%s(", words[type->kind]);
+        if (type->kind == TYPE_MAP)
+            buf_printf(t->out, "%s, ", dtype_info((DType)type->elem)->abbrev);
+    }
+    print_tensor_type(t, v);
+    while (depth-- > 0)
+        buf_char(t->out, ')');
     if (v->device && v->device < t->m->devices.len) {
         buf_printf(t->out, " @");
         text_quoted(t, t->m->devices.at[v->device]);

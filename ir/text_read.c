@@ -3,6 +3,7 @@
 // Names are resolved when all is read: an operand may stand before its definition, and a subgraph
 // sees the names of the graphs around it.
 
+#include "ir/lists.h"
 #include "ir/text_parse.h"
 
 #include <string.h>
@@ -263,31 +264,71 @@ static Index parse_dim_sum(Parser *p)
     return sum;
 }
 
-// " : f32[N,8] @"cpu"" behind a result: kept, so that text of any stage stays what it is.
-static void parse_inferred(Parser *p, ValueId v)
+// "f32[N,8]"
+static const Type *parse_tensor_type(Parser *p, Value *v)
 {
     VEC(Index) dims = {0};
-    if (!p->cir || !parse_take(p, ":"))
-        return;
-    DType t = dtype_of(parse_name(p));
-    int32_t rank = 0;
+    v->dtype = dtype_of(parse_name(p));
+    v->rank = 0;
     if (parse_take(p, "[")) {
         if (parse_take(p, "*")) {
-            rank = -1;
+            v->rank = -1;
+        } else if (parse_take(p, "none")) {
+            v->rank = RANK_NONE;
         } else {
             do
                 vec_push(p->arena, &dims, parse_dim_sum(p));
             while (parse_take(p, ","));
-            rank = (int32_t)dims.len;
+            v->rank = (int32_t)dims.len;
         }
         parse_expect(p, "]");
     }
+    v->dims = dims.at;
+    return type_tensor(p->arena, v->dtype);
+}
+
+// "seq(f32[N,8])", "optional(map(i64, f32[*]))"
+static const Type *parse_value_type(Parser *p, Value *v)
+{
+    TypeKind kind = parse_is(p, "seq")        ? TYPE_SEQUENCE
+                    : parse_is(p, "optional") ? TYPE_OPTIONAL
+                    : parse_is(p, "map")      ? TYPE_MAP
+                                              : TYPE_TENSOR;
+    if (kind == TYPE_TENSOR)
+        return parse_tensor_type(p, v);
+    if (++p->depth > MAX_GRAPH_DEPTH) {
+        parse_fail(p, "a type is nested too deeply");
+        return NULL;
+    }
+    DType key = DT_NONE;
+    parse_next(p);
+    parse_expect(p, "(");
+    if (kind == TYPE_MAP) {
+        key = dtype_of(parse_name(p));
+        parse_expect(p, ",");
+    }
+    Type *type = (Type *)(uintptr_t)type_around(p->arena, kind, parse_value_type(p, v));
+    type->elem = (int32_t)key;
+    type->has_elem = kind == TYPE_MAP;
+    parse_expect(p, ")");
+    p->depth--;
+    return type;
+}
+
+// " : f32[N,8] @"cpu"" behind a result: kept, so that text of any stage stays what it is.
+static void parse_inferred(Parser *p, ValueId id)
+{
+    Value v = {0};
+    if (!p->cir || !parse_take(p, ":"))
+        return;
+    const Type *type = parse_value_type(p, &v);
     Str device = parse_take(p, "@") ? parse_string(p) : STR_NONE;
-    Value *value = value_at(p->m, v);
-    value->kind = TYPE_TENSOR;
-    value->dtype = t;
-    value->rank = rank;
-    value->dims = dims.at;
+    Value *value = value_at(p->m, id);
+    value->kind = type ? type->kind : TYPE_NONE;
+    value->type = type && type->kind != TYPE_TENSOR ? type : NULL;
+    value->dtype = v.dtype;
+    value->rank = v.rank;
+    value->dims = v.dims;
     if (device.at)
         value->device = device_id(p->m, device);
 }

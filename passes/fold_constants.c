@@ -8,7 +8,10 @@
 
 #include "ir/infer.h"
 #include "ir/interp.h"
+#include "ir/lists.h"
 #include "ir/lower.h"
+#include "ir/ops/gradient.h"
+#include "ir/ops/random.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -55,8 +58,10 @@ static int64_t operands_of(const Fold *f, const Node *n)
         any = true;
     }
     for (uint32_t i = 0; i < n->nout; i++)
-        if (n->out[i] && f->kept[n->out[i]])
+        if (n->out[i] && (f->kept[n->out[i]] || kind_is_list(value_at(f->m, n->out[i])->kind)))
             return -1;
+    if (node_is_random(n) || node_is_variable(n))
+        return -1;
     return any && n->nout && n->def && n->def->lower && !n->fault.at ? bytes : -1;
 }
 

@@ -1,12 +1,20 @@
 /* The command line of a compiled model: files in, files or a summary out. */
 #include "cameo_main.h"
 
+#include "cameo_lists.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+
+/* Linked into programs with such inputs or outputs only. */
+#pragma weak cameo_read_object
+#pragma weak cameo_free_object
+#pragma weak cameo_format_object
+#pragma weak cameo_print_object
 
 typedef struct Command {
     const cameo_model *model;
@@ -15,6 +23,7 @@ typedef struct Command {
     bool random;
     const char **files; /* by input; NULL: not given */
     cameo_tensor *inputs;
+    cameo_loaded *lists; /* of inputs that are no tensors */
     bool *loaded;
     char error[8192];
 } Command;
@@ -27,9 +36,17 @@ static int say(const Command *c, int status)
 
 /* ---- help */
 
-static void print_port(FILE *f, const cameo_port *p)
+static void print_port(FILE *f, const cameo_port *p, const cameo_type *type)
 {
-    fprintf(f, "  %s  %s[", p->name, cameo_dtype_name(p->dtype));
+    static const char *const kinds[] = {"", "sequence of ", "optional ", "map to "};
+    fprintf(f, "  %s  ", p->name);
+    for (const cameo_type *t = type; t; t = t->item)
+        fprintf(f, "%s", kinds[t->kind]);
+    if (p->rank < 0) {
+        fprintf(f, "%s\n", cameo_dtype_name(p->dtype));
+        return;
+    }
+    fprintf(f, "%s[", cameo_dtype_name(p->dtype));
     for (int32_t k = 0; k < p->rank; k++) {
         if (p->dims[k] >= 0)
             fprintf(f, "%s%lld", k ? "," : "", (long long)p->dims[k]);
@@ -37,6 +54,16 @@ static void print_port(FILE *f, const cameo_port *p)
             fprintf(f, "%s%s", k ? "," : "", p->dim_names[k][0] ? p->dim_names[k] : "?");
     }
     fprintf(f, "]\n");
+}
+
+static const cameo_type *input_type(const cameo_model *m, int32_t i)
+{
+    return m->input_types ? m->input_types[i] : NULL;
+}
+
+static const cameo_type *output_type(const cameo_model *m, int32_t i)
+{
+    return m->output_types ? m->output_types[i] : NULL;
 }
 
 static void print_help(const Command *c)
@@ -50,10 +77,10 @@ static void print_help(const Command *c)
         c->program);
     printf("inputs:\n");
     for (int32_t i = 0; i < m->ninputs; i++)
-        print_port(stdout, &m->inputs[i]);
+        print_port(stdout, &m->inputs[i], input_type(m, i));
     printf("outputs:\n");
     for (int32_t i = 0; i < m->noutputs; i++)
-        print_port(stdout, &m->outputs[i]);
+        print_port(stdout, &m->outputs[i], output_type(m, i));
 }
 
 /* ---- reading inputs */
@@ -75,6 +102,32 @@ int cameo_load_tensor(const char *path, int32_t expected, cameo_tensor *t, char 
     return status != 0 ? 2 : 0;
 }
 
+int cameo_load_object(const char *path, const cameo_type *type, cameo_loaded *to, char *error,
+                      size_t room)
+{
+    size_t len;
+    *to = (cameo_loaded){.owned = NULL};
+    unsigned char *at = cameo_read_file(path, &len, error, room);
+    if (!at)
+        return 3;
+    char why[256] = "";
+    int status = cameo_read_object(at, len, type, to, why, sizeof why);
+    free(at);
+    if (status != 0)
+        snprintf(error, room, "%s: %s", path, why);
+    return status != 0 ? 2 : 0;
+}
+
+static void forget_input(Command *c, int32_t i)
+{
+    if (!c->loaded[i])
+        return;
+    if (input_type(c->model, i))
+        cameo_free_object(&c->lists[i]);
+    else
+        cameo_tensor_free(&c->inputs[i]);
+}
+
 static int input_named(const cameo_model *m, const char *name, size_t len)
 {
     for (int32_t i = 0; i < m->ninputs; i++)
@@ -85,7 +138,7 @@ static int input_named(const cameo_model *m, const char *name, size_t len)
 
 static int load_npz(Command *c, const char *path, const unsigned char *at, size_t len)
 {
-    char name[256], why[256] = "";
+    char name[256], why[512] = "";
     const unsigned char *member;
     size_t next = 0, n;
     int status;
@@ -96,10 +149,13 @@ static int load_npz(Command *c, const char *path, const unsigned char *at, size_
             snprintf(c->error, sizeof c->error, "%s: holds \"%s\", which is no input", path, name);
             return 2;
         }
-        if (c->loaded[i])
-            cameo_tensor_free(&c->inputs[i]);
-        c->loaded[i] = true;
-        if (cameo_read_npy(member, n, c->model->inputs[i].dtype, &c->inputs[i], why, sizeof why))
+        forget_input(c, i);
+        c->loaded[i] = input_type(c->model, i) == NULL;
+        if (!c->loaded[i]) {
+            snprintf(why, sizeof why, "input %s is no tensor", name);
+            status = -1;
+        } else if (cameo_read_npy(member, n, c->model->inputs[i].dtype, &c->inputs[i], why,
+                                  sizeof why))
             status = -1;
         if (status < 0)
             break;
@@ -111,9 +167,11 @@ static int load_npz(Command *c, const char *path, const unsigned char *at, size_
 
 static int load_file(Command *c, int32_t i, const char *path)
 {
-    if (c->loaded[i])
-        cameo_tensor_free(&c->inputs[i]);
+    const cameo_type *type = input_type(c->model, i);
+    forget_input(c, i);
     c->loaded[i] = true;
+    if (type)
+        return cameo_load_object(path, type, &c->lists[i], c->error, sizeof c->error);
     return cameo_load_tensor(path, c->model->inputs[i].dtype, &c->inputs[i], c->error,
                              sizeof c->error);
 }
@@ -174,6 +232,10 @@ static int make_random(Command *c, int32_t i)
 {
     const cameo_port *p = &c->model->inputs[i];
     cameo_tensor *t = &c->inputs[i];
+    if (input_type(c->model, i)) {
+        snprintf(c->error, sizeof c->error, "input %s is no tensor: it has to be given", p->name);
+        return 2;
+    }
     t->dtype = p->dtype;
     t->rank = p->rank;
     for (int32_t k = 0; k < p->rank; k++)
@@ -249,21 +311,26 @@ static void output_tensor(const Command *c, const cameo_context *x, int32_t i, c
 static int write_output(Command *c, const cameo_context *x, int32_t i)
 {
     char path[4096], name[600];
-    cameo_tensor t;
-    output_tensor(c, x, i, &t);
+    const cameo_type *type = output_type(c->model, i);
+    cameo_tensor t = {.name = ""};
+    if (!type)
+        output_tensor(c, x, i, &t);
     bool pb = strcmp(c->format, "pb") == 0;
     output_name(c->model, i, name, sizeof name);
     if (pb)
         snprintf(path, sizeof path, "%s/output_%d.pb", c->out, (int)i);
     else
-        snprintf(path, sizeof path, "%s/%s.npy", c->out, name);
+        snprintf(path, sizeof path, "%s/%s.%s", c->out, name, type ? "pb" : "npy");
     size_t len;
-    unsigned char *bytes = pb ? cameo_format_pb(&t, &len) : cameo_format_npy(&t, &len);
+    unsigned char *bytes = type ? cameo_format_object(c->model->output_object(x, i), type,
+                                                      c->model->outputs[i].name, &len)
+                           : pb ? cameo_format_pb(&t, &len)
+                                : cameo_format_npy(&t, &len);
     if (!bytes)
         return snprintf(c->error, sizeof c->error, "no memory"), 1;
     int status = cameo_write_file(path, bytes, len, c->error, sizeof c->error);
     free(bytes);
-    if (status == 0 && !pb && !cameo_npy_knows(t.dtype)) {
+    if (status == 0 && !pb && !type && !cameo_npy_knows(t.dtype)) {
         char json[128];
         int n = snprintf(json, sizeof json, "{\"dtype\":\"%s\"}\n", cameo_dtype_name(t.dtype));
         snprintf(path, sizeof path, "%s/%s.json", c->out, name);
@@ -291,11 +358,10 @@ static void print_element(const cameo_tensor *t, int64_t i)
     }
 }
 
-static void print_output(const Command *c, const cameo_context *x, int32_t i)
+static void print_tensor(const cameo_tensor *whole)
 {
     enum { SMALL = 64, FIRST = 8 };
-    cameo_tensor t;
-    output_tensor(c, x, i, &t);
+    cameo_tensor t = *whole;
     printf("%s %s[", t.name, cameo_dtype_name(t.dtype));
     for (int32_t k = 0; k < t.rank; k++)
         printf("%s%lld", k ? "," : "", (long long)t.dims[k]);
@@ -317,6 +383,17 @@ static void print_output(const Command *c, const cameo_context *x, int32_t i)
         print_element(&t, k);
     }
     printf("%s\n", shown < t.count ? " ..." : "");
+}
+
+static void print_output(const Command *c, const cameo_context *x, int32_t i)
+{
+    cameo_tensor t;
+    if (output_type(c->model, i)) {
+        cameo_print_object(c->model->output_object(x, i), c->model->outputs[i].name, print_tensor);
+        return;
+    }
+    output_tensor(c, x, i, &t);
+    print_tensor(&t);
 }
 
 /* ---- running */
@@ -421,7 +498,8 @@ static int run(Command *c, cameo_context *x)
     const cameo_model *m = c->model;
     for (int32_t i = 0; i < m->ninputs; i++) {
         const cameo_tensor *t = &c->inputs[i];
-        if (m->set_input(x, i, t->dtype, t->rank, t->dims, t->elements) != 0) {
+        if ((input_type(m, i) ? m->set_object(x, i, &c->lists[i].object)
+                              : m->set_input(x, i, t->dtype, t->rank, t->dims, t->elements)) != 0) {
             snprintf(c->error, sizeof c->error, "%s", m->error(x));
             return 2;
         }
@@ -552,9 +630,10 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
     c.program = slash ? slash + 1 : c.program;
     size_t n = (size_t)model->ninputs + 1;
     c.inputs = calloc(n, sizeof *c.inputs);
+    c.lists = calloc(n, sizeof *c.lists);
     c.loaded = calloc(n, sizeof *c.loaded);
     cameo_context *x = NULL;
-    int status = c.inputs && c.loaded ? take_arguments(&c, argc, argv) : 1;
+    int status = c.inputs && c.lists && c.loaded ? take_arguments(&c, argc, argv) : 1;
     bool done = status >= 0;
     if (!done)
         status = load_rest(&c);
@@ -573,9 +652,10 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
     if (status != 0)
         say(&c, status);
     model->destroy(x);
-    for (size_t i = 0; c.inputs && i < n; i++)
-        cameo_tensor_free(&c.inputs[i]);
+    for (int32_t i = 0; c.inputs && c.lists && c.loaded && i < model->ninputs; i++)
+        forget_input(&c, i);
     free(c.inputs);
+    free(c.lists);
     free(c.loaded);
     if (fflush(stdout) != 0 && status == 0)
         status = 3;

@@ -4,7 +4,7 @@
 
 #include "cameo_model.h"
 
-#include "cameo_io.h"
+#include "cameo_lists.h"
 
 /* As main: reads inputs, runs, prints or writes outputs. The exit status (docs: 0; 1 the run
  * failed; 2 usage or wrong input data; 3 a file cannot be read or written). */
@@ -14,6 +14,9 @@ int cameo_main_with(const cameo_model *model, const cameo_options *options, int 
 
 /* Reads one tensor of a file (.npy, .pb; told by its first bytes). 0, 2 or 3 with an error. */
 int cameo_load_tensor(const char *path, int32_t expected, cameo_tensor *t, char *error,
+                      size_t room);
+/* Reads a value that is no tensor from a .pb file; free it in any case. 0, 2 or 3 with an error. */
+int cameo_load_object(const char *path, const cameo_type *type, cameo_loaded *to, char *error,
                       size_t room);
 
 #endif

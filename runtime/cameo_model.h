@@ -15,6 +15,15 @@ extern "C" {
 
 typedef struct cameo_context cameo_context;
 
+#ifndef CAMEO_STR
+#define CAMEO_STR
+/* A string element: bytes that somebody else owns. */
+typedef struct cameo_str {
+    const char *at;
+    int64_t len;
+} cameo_str;
+#endif
+
 /* An input or output. Dtypes are numbered as in ONNX's TensorProto. */
 typedef struct cameo_port {
     const char *name;
@@ -22,6 +31,33 @@ typedef struct cameo_port {
     const int64_t *dims;          /* -1: any size */
     const char *const *dim_names; /* "" where a dim has no name */
 } cameo_port;
+
+/* What an input or output is that is no tensor. Its port has rank -1, and the dtype of the tensors
+ * that it holds in the end. */
+typedef enum cameo_kind {
+    CAMEO_TENSOR,
+    CAMEO_SEQUENCE, /* items */
+    CAMEO_OPTIONAL, /* no item, or one */
+    CAMEO_MAP       /* two items: a tensor of keys, and of values a tensor or a sequence */
+} cameo_kind;
+
+typedef struct cameo_type {
+    cameo_kind kind;
+    int32_t key;                   /* map: dtype of the keys */
+    const struct cameo_type *item; /* of items, of a map's values; NULL: tensors */
+    int32_t dtype, rank;           /* of those tensors; rank -1: any */
+    const int64_t *dims;           /* -1: any size */
+} cameo_type;
+
+/* A value of any kind. Elements of strings are `struct {const char *at; int64_t len;}`. */
+typedef struct cameo_object {
+    cameo_kind kind;
+    int32_t dtype, rank; /* tensor */
+    const int64_t *dims;
+    const void *elements;
+    int64_t count; /* else: items */
+    const struct cameo_object *items;
+} cameo_object;
 
 typedef struct cameo_options {
     const void *weights;      /* the blob of a model compiled with --weights file, if in memory */
@@ -37,14 +73,15 @@ typedef struct cameo_model {
     /* A new context, or NULL for want of memory or weights. `options` may be NULL. */
     cameo_context *(*create)(const cameo_options *options);
     void (*destroy)(cameo_context *context);
-    /* Sets input i: row-major elements that stay the caller's and must live until run returns.
+    /* Sets input i: row-major elements that stay the caller's and must live until run returns;
+     * strings (dtype 8) are cameo_str.
      * 0, or -1 with an error that names both sides. */
     int (*set_input)(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,
                      const int64_t *dims, const void *elements);
     /* Computes all outputs from the inputs set. 0, or -1 with an error. Allocates nothing where all
      * shapes are fixed or are as in the run before. */
     int (*run)(cameo_context *context);
-    /* Output i of the last run: valid until the next run or destroy. */
+    /* Output i of the last run: valid until the next run or destroy; strings are cameo_str. */
     const void *(*output)(const cameo_context *context, int32_t i, int32_t *rank,
                           const int64_t **dims);
     const char *(*error)(const cameo_context *context);
@@ -52,6 +89,12 @@ typedef struct cameo_model {
      * context and how long in all. 0, or -1 where there is no kernel i. */
     int (*profile)(const cameo_context *context, int32_t i, const char **kernel, int64_t *runs,
                    int64_t *nanoseconds);
+    /* Of a model that has lists (sequences, optionals, maps) as inputs or outputs, else NULL: their
+     * types, NULL where port i is a tensor; and set_input, output for those that are none: a value
+     * set is the caller's and must live until run returns, an output lives as other outputs do. */
+    const cameo_type *const *input_types, *const *output_types;
+    int (*set_object)(cameo_context *context, int32_t i, const cameo_object *object);
+    const cameo_object *(*output_object)(const cameo_context *context, int32_t i);
 } cameo_model;
 
 #ifdef __cplusplus

@@ -1,57 +1,9 @@
 /* Serialized TensorProto: read field by field with bounds, and written. */
-#include "cameo_io.h"
-
-#include <stdbool.h>
-
-typedef struct Span {
-    const unsigned char *at;
-    size_t len;
-} Span;
-
-static bool take_varint(Span *s, uint64_t *v)
-{
-    *v = 0;
-    for (unsigned shift = 0; shift < 64 && s->len; shift += 7) {
-        unsigned char c = *s->at++;
-        s->len--;
-        *v |= (uint64_t)(c & 0x7f) << shift;
-        if (!(c & 0x80))
-            return true;
-    }
-    return false;
-}
-
-/* One field: its number and wire type; v for varints, body for the rest. */
-static bool take_field(Span *s, uint32_t *number, uint32_t *wire, uint64_t *v, Span *body)
-{
-    uint64_t key, n;
-    if (!take_varint(s, &key))
-        return false;
-    *number = (uint32_t)(key >> 3);
-    *wire = (uint32_t)(key & 7);
-    *v = 0;
-    *body = (Span){s->at, 0};
-    if (*wire == 0)
-        return take_varint(s, v);
-    if (*wire == 2) {
-        if (!take_varint(s, &n) || n > s->len)
-            return false;
-    } else if (*wire == 1 || *wire == 5) {
-        n = *wire == 1 ? 8 : 4;
-        if (n > s->len)
-            return false;
-    } else {
-        return false;
-    }
-    *body = (Span){s->at, (size_t)n};
-    s->at += n;
-    s->len -= (size_t)n;
-    return true;
-}
+#include "cameo_wire.h"
 
 typedef struct Proto {
     cameo_tensor *t;
-    Span raw;
+    cameo_span raw;
     bool has_raw;
     int64_t nstrings, nnumbers, room;
     char *error;
@@ -64,22 +16,33 @@ static int damaged(const Proto *p, const char *what)
     return -1;
 }
 
+/* Of dtypes that files pack; 0: whole bytes. */
 static int bits_of(int32_t dtype)
 {
+    if (dtype == 27 || dtype == 28)
+        return 6;
     return dtype == 21 || dtype == 22 || dtype == 23 ? 4 : dtype == 25 || dtype == 26 ? 2 : 0;
+}
+
+/* The element at `i` of a little-endian stream of `bits` each, sign extended where the dtype has
+ * one. */
+static unsigned char element_of(const unsigned char *from, int64_t i, int bits, int32_t dtype)
+{
+    int64_t bit = i * bits;
+    unsigned v = from[bit / 8] >> (bit % 8);
+    if (bit % 8 + bits > 8)
+        v |= (unsigned)from[bit / 8 + 1] << (8 - bit % 8);
+    unsigned sign = dtype == 22 || dtype == 26 ? 1u << (bits - 1) : 0;
+    return (unsigned char)(((v & ((1u << bits) - 1)) ^ sign) - sign);
 }
 
 /* Elements of less than a byte, lowest bits first, to one a byte. */
 static void unpack(cameo_tensor *t, const unsigned char *from)
 {
     int bits = bits_of(t->dtype);
-    unsigned mask = (1u << bits) - 1,
-             sign = t->dtype == 22 || t->dtype == 26 ? 1u << (bits - 1) : 0;
     unsigned char *to = t->elements;
-    for (int64_t i = 0; i < t->count; i++) {
-        unsigned v = from[i * bits / 8] >> (i * bits % 8) & mask;
-        to[i] = (unsigned char)((v ^ sign) - sign);
-    }
+    for (int64_t i = 0; i < t->count; i++)
+        to[i] = element_of(from, i, bits, t->dtype);
 }
 
 static int take_raw(Proto *p)
@@ -103,33 +66,31 @@ static int put_integer(Proto *p, uint64_t v)
     cameo_tensor *t = p->t;
     int bits = bits_of(t->dtype);
     int64_t size = cameo_dtype_size(t->dtype);
-    int64_t each = bits ? 8 / bits : 1;
+    int64_t each = bits && bits != 6 ? 8 / bits : 1; /* those of 6 bits stand alone */
+    const unsigned char bytes[2] = {(unsigned char)v, 0};
     for (int64_t k = 0; k < each && p->nnumbers < t->count; k++, p->nnumbers++) {
         unsigned char *to = (unsigned char *)t->elements + p->nnumbers * size;
-        if (bits) {
-            unsigned mask = (1u << bits) - 1;
-            unsigned sign = t->dtype == 22 || t->dtype == 26 ? 1u << (bits - 1) : 0;
-            *to = (unsigned char)(((v >> (k * bits) & mask) ^ sign) - sign);
-        } else {
+        if (bits)
+            *to = element_of(bytes, k, bits, t->dtype);
+        else
             memcpy(to, &v, (size_t)size);
-        }
     }
     return 0;
 }
 
-static int put_integers(Proto *p, uint32_t wire, uint64_t v, Span body)
+static int put_integers(Proto *p, uint32_t wire, uint64_t v, cameo_span body)
 {
     if (wire == 0)
         return put_integer(p, v);
     while (body.len) {
-        if (!take_varint(&body, &v))
+        if (!cameo_take_varint(&body, &v))
             return damaged(p, "a TensorProto that is cut short");
         put_integer(p, v);
     }
     return 0;
 }
 
-static int put_bytes(Proto *p, Span body)
+static int put_bytes(Proto *p, cameo_span body)
 {
     int64_t size = cameo_dtype_size(p->t->dtype);
     int64_t n = (int64_t)body.len / size;
@@ -141,7 +102,7 @@ static int put_bytes(Proto *p, Span body)
     return 0;
 }
 
-static int put_string(Proto *p, Span body)
+static int put_string(Proto *p, cameo_span body)
 {
     if (p->nnumbers >= p->t->count)
         return damaged(p, "more strings than its dims say");
@@ -154,18 +115,18 @@ static int put_string(Proto *p, Span body)
 }
 
 /* First pass: dims, dtype, name, where raw data is. */
-static int take_head(Proto *p, Span s)
+static int take_head(Proto *p, cameo_span s)
 {
     uint32_t number, wire;
     uint64_t v;
-    Span body;
+    cameo_span body;
     cameo_tensor *t = p->t;
     while (s.len) {
-        if (!take_field(&s, &number, &wire, &v, &body))
+        if (!cameo_take_field(&s, &number, &wire, &v, &body))
             return damaged(p, "no TensorProto, or one that is cut short");
         if (number == 1 && wire == 2) {
             while (body.len) {
-                if (!take_varint(&body, &v) || t->rank == CAMEO_MAX_RANK)
+                if (!cameo_take_varint(&body, &v) || t->rank == CAMEO_MAX_RANK)
                     return damaged(p, "too many dims");
                 t->dims[t->rank++] = (int64_t)v;
             }
@@ -186,14 +147,14 @@ static int take_head(Proto *p, Span s)
     return 0;
 }
 
-static int take_payload(Proto *p, Span s)
+static int take_payload(Proto *p, cameo_span s)
 {
     uint32_t number, wire;
     uint64_t v;
-    Span body;
+    cameo_span body;
     int status = 0;
     while (s.len && status == 0) {
-        if (!take_field(&s, &number, &wire, &v, &body))
+        if (!cameo_take_field(&s, &number, &wire, &v, &body))
             return damaged(p, "a TensorProto that is cut short");
         bool text = p->t->dtype == 8;
         bool real = p->t->dtype == 1 || p->t->dtype == 11 || p->t->dtype == 14 || p->t->dtype == 15;
@@ -211,7 +172,7 @@ int cameo_read_pb(const unsigned char *at, size_t len, cameo_tensor *t, char *er
 {
     *t = (cameo_tensor){.name = ""};
     Proto p = {.t = t, .error = error, .error_room = room};
-    Span s = {at, len};
+    cameo_span s = {at, len};
     if (take_head(&p, s) != 0)
         return -1;
     int64_t size = cameo_dtype_size(t->dtype);
@@ -234,15 +195,6 @@ int cameo_read_pb(const unsigned char *at, size_t len, cameo_tensor *t, char *er
 
 /* ---- writing */
 
-static size_t put_varint(unsigned char *to, uint64_t v)
-{
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7)
-        to[n++] = (unsigned char)(v | 0x80);
-    to[n++] = (unsigned char)v;
-    return n;
-}
-
 unsigned char *cameo_format_pb(const cameo_tensor *t, size_t *len)
 {
     int bits = bits_of(t->dtype);
@@ -258,27 +210,30 @@ unsigned char *cameo_format_pb(const cameo_tensor *t, size_t *len)
     size_t n = 0;
     for (int32_t i = 0; i < t->rank; i++) {
         out[n++] = 1 << 3;
-        n += put_varint(out + n, (uint64_t)t->dims[i]);
+        n += cameo_put_varint(out + n, (uint64_t)t->dims[i]);
     }
     out[n++] = 2 << 3;
-    n += put_varint(out + n, (uint64_t)t->dtype);
+    n += cameo_put_varint(out + n, (uint64_t)t->dtype);
     for (int64_t i = 0; t->dtype == 8 && i < t->count; i++) {
         out[n++] = 6 << 3 | 2;
-        n += put_varint(out + n, (uint64_t)strings[i].len);
+        n += cameo_put_varint(out + n, (uint64_t)strings[i].len);
         memcpy(out + n, strings[i].at, (size_t)strings[i].len);
         n += (size_t)strings[i].len;
     }
     out[n++] = 8 << 3 | 2;
-    n += put_varint(out + n, strlen(t->name));
+    n += cameo_put_varint(out + n, strlen(t->name));
     memcpy(out + n, t->name, strlen(t->name));
     n += strlen(t->name);
     if (t->dtype != 8) {
         out[n++] = 9 << 3 | 2;
-        n += put_varint(out + n, (uint64_t)raw);
+        n += cameo_put_varint(out + n, (uint64_t)raw);
         const unsigned char *from = t->elements;
-        for (int64_t i = 0; bits && i < t->count; i++)
-            out[n + (size_t)(i * bits / 8)] |=
-                (unsigned char)((from[i] & ((1u << bits) - 1)) << (i * bits % 8));
+        for (int64_t i = 0; bits && i < t->count; i++) {
+            unsigned v = (from[i] & ((1u << bits) - 1)) << (i * bits % 8);
+            out[n + (size_t)(i * bits / 8)] |= (unsigned char)v;
+            if (v > 255)
+                out[n + (size_t)(i * bits / 8) + 1] |= (unsigned char)(v >> 8);
+        }
         if (!bits && raw)
             memcpy(out + n, from, (size_t)raw);
         n += (size_t)raw;

@@ -58,6 +58,8 @@ struct cameo_context {
     int bound;        /* dims and offsets fit the inputs */
     void *device;     /* state of the device that values are on, NULL: the host */
     void (*free_device)(void *device);
+    void *objects; /* strings and lists of the run, NULL: none */
+    void (*free_objects)(void *objects);
     char error[512];
 };
 
@@ -126,7 +128,7 @@ CAMEO_FN void *cameo_reserve(cameo_block *b, int64_t size)
     unsigned char *at = (unsigned char *)cameo_aligned_alloc(more);
     if (!at)
         return NULL;
-    if (b->at)
+    if (b->at && b->size > 0)
         memcpy(at, b->at, (size_t)b->size);
     free(b->at);
     b->at = at;
@@ -140,6 +142,8 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
         return;
     if (c->device)
         c->free_device(c->device);
+    if (c->objects)
+        c->free_objects(c->objects);
     for (int32_t i = 0; c->blocks && i < c->program->nblocks; i++)
         free(c->blocks[i].at);
     free(c->blocks);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "codegen/kernel_pass.h"
 #include "frontend/export.h"
+#include "ir/lists.h"
 #include "ir/kernel.h"
 #include "ir/text.h"
 
@@ -97,12 +98,20 @@ bool pass_is_printable(const char *name)
 
 void type_print(const Model *m, const Value *v, Buf *out)
 {
-    static const char *const kinds[] = {
-        [TYPE_NONE] = "?",       [TYPE_TENSOR] = "",           [TYPE_SPARSE] = "sparse ",
-        [TYPE_MAP] = "map",      [TYPE_SEQUENCE] = "sequence", [TYPE_OPTIONAL] = "optional",
-        [TYPE_OPAQUE] = "opaque"};
+    static const char *const kinds[] = {[TYPE_NONE] = "?",
+                                        [TYPE_TENSOR] = "",
+                                        [TYPE_SPARSE] = "sparse ",
+                                        [TYPE_MAP] = "map ",
+                                        [TYPE_SEQUENCE] = "sequence ",
+                                        [TYPE_OPTIONAL] = "optional ",
+                                        [TYPE_OPAQUE] = "opaque"};
     buf_printf(out, "%s", kinds[v->kind]);
-    if (v->kind != TYPE_TENSOR && v->kind != TYPE_SPARSE)
+    for (const Type *t = v->type; t && kind_is_list(t->kind); t = t->sub)
+        if (t->sub && kind_is_list(t->sub->kind))
+            buf_printf(out, "of %s", kinds[t->sub->kind]);
+    if (kind_is_list(v->kind))
+        buf_printf(out, "of ");
+    else if (v->kind != TYPE_TENSOR && v->kind != TYPE_SPARSE)
         return;
     buf_printf(out, "%s[%s", dtype_info(v->dtype)->abbrev, v->rank < 0 ? "*" : "");
     for (int32_t i = 0; i < v->rank; i++) {

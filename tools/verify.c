@@ -90,10 +90,9 @@ static void print_shape(const cameo_tensor *t)
     printf("]");
 }
 
-static bool compare(Verify *v, const char *set, int32_t k, const cameo_tensor *got,
+static bool compare(Verify *v, const char *set, const char *name, const cameo_tensor *got,
                     const cameo_tensor *want)
 {
-    const char *name = v->s.model->outputs[k].name;
     if (!same_shape(got, want)) {
         printf("%s: output %s is ", set, name);
         print_shape(got);
@@ -129,7 +128,44 @@ static bool compare(Verify *v, const char *set, int32_t k, const cameo_tensor *g
     return !bad;
 }
 
+// Item by item; what agrees in parts is said part by part.
+static bool compare_objects(Verify *v, const char *set, const char *name, const cameo_object *got,
+                            const cameo_object *want)
+{
+    if (got->kind != want->kind || (got->kind != CAMEO_TENSOR && got->count != want->count)) {
+        printf("%s: output %s has %lld items or another kind, expected %lld\n", set, name,
+               (long long)got->count, (long long)want->count);
+        return false;
+    }
+    if (got->kind == CAMEO_TENSOR) {
+        cameo_tensor a = cameo_tensor_of(got, name), b = cameo_tensor_of(want, name);
+        return compare(v, set, name, &a, &b);
+    }
+    bool all = true;
+    for (int64_t i = 0; i < got->count; i++)
+        all &= compare_objects(v, set, str_printf(v->s.arena, "%s[%lld]", name, (long long)i).at,
+                               &got->items[i], &want->items[i]);
+    if (got->count == 0)
+        printf("%s: output %s agrees (empty)\n", set, name);
+    return all;
+}
+
 // ---- one data set ------------------------------------------------------------------------------
+
+static int compare_list(Verify *v, const char *set, const cameo_context *x, int32_t k, bool *same)
+{
+    const cameo_model *m = v->s.model;
+    char error[512];
+    cameo_loaded want;
+    const char *path = str_printf(v->s.arena, "%s/output_%d.pb", set, (int)k).at;
+    int status = cameo_load_object(path, m->output_types[k], &want, error, sizeof error);
+    if (status)
+        tool_error(v->tool, status, "%s", error);
+    else
+        *same = compare_objects(v, set, m->outputs[k].name, m->output_object(x, k), &want.object);
+    cameo_free_object(&want);
+    return status;
+}
 
 static int compare_outputs(Verify *v, const char *set, const cameo_context *x)
 {
@@ -137,6 +173,14 @@ static int compare_outputs(Verify *v, const char *set, const cameo_context *x)
     char error[512];
     bool all = true;
     for (int32_t k = 0; k < m->noutputs; k++) {
+        if (m->output_types && m->output_types[k]) {
+            bool same = false;
+            int failed = compare_list(v, set, x, k, &same);
+            if (failed)
+                return failed;
+            all &= same;
+            continue;
+        }
         const char *path = str_printf(v->s.arena, "%s/output_%d.pb", set, (int)k).at;
         cameo_tensor want, got = {.name = ""};
         int status = cameo_load_tensor(path, m->outputs[k].dtype, &want, error, sizeof error);
@@ -146,18 +190,38 @@ static int compare_outputs(Verify *v, const char *set, const cameo_context *x)
         got.elements = (void *)(uintptr_t)m->output(x, k, &got.rank, &dims);
         got.dtype = m->outputs[k].dtype;
         memcpy(got.dims, dims, sizeof got.dims);
-        all &= compare(v, set, k, &got, &want);
+        all &= compare(v, set, m->outputs[k].name, &got, &want);
         cameo_tensor_free(&want);
     }
     v->differing += !all;
     return EXIT_CLEAN;
 }
 
-static int run_set(Verify *v, const char *set, cameo_context *x, cameo_tensor *inputs)
+static int set_list(Verify *v, const char *set, cameo_context *x, int32_t i, cameo_loaded *list)
+{
+    const cameo_model *m = v->s.model;
+    char error[512];
+    const char *path = str_printf(v->s.arena, "%s/input_%d.pb", set, (int)i).at;
+    int status = cameo_load_object(path, m->input_types[i], list, error, sizeof error);
+    if (status)
+        return tool_error(v->tool, status, "%s", error);
+    if (m->set_object(x, i, &list->object) != 0)
+        return tool_error(v->tool, EXIT_USAGE, "%s: %s", set, m->error(x));
+    return EXIT_CLEAN;
+}
+
+static int run_set(Verify *v, const char *set, cameo_context *x, cameo_tensor *inputs,
+                   cameo_loaded *lists)
 {
     const cameo_model *m = v->s.model;
     char error[512];
     for (int32_t i = 0; i < m->ninputs; i++) {
+        if (m->input_types && m->input_types[i]) {
+            int failed = set_list(v, set, x, i, &lists[i]);
+            if (failed)
+                return failed;
+            continue;
+        }
         const char *path = str_printf(v->s.arena, "%s/input_%d.pb", set, (int)i).at;
         int status = cameo_load_tensor(path, m->inputs[i].dtype, &inputs[i], error, sizeof error);
         if (status)
@@ -177,11 +241,15 @@ static int verify_set(Verify *v, const char *set)
     const cameo_model *m = v->s.model;
     cameo_context *x = m->create(&v->s.options);
     cameo_tensor *inputs = calloc((size_t)m->ninputs + 1, sizeof *inputs);
-    int status = x && inputs ? run_set(v, set, x, inputs)
-                             : tool_error(v->tool, EXIT_BYTES, "not enough memory");
-    for (int32_t i = 0; inputs && i < m->ninputs; i++)
+    cameo_loaded *lists = calloc((size_t)m->ninputs + 1, sizeof *lists);
+    int status = x && inputs && lists ? run_set(v, set, x, inputs, lists)
+                                      : tool_error(v->tool, EXIT_BYTES, "not enough memory");
+    for (int32_t i = 0; inputs && lists && i < m->ninputs; i++) {
         cameo_tensor_free(&inputs[i]);
+        cameo_free_object(&lists[i]);
+    }
     free(inputs);
+    free(lists);
     m->destroy(x);
     return status;
 }

@@ -19,7 +19,9 @@ static void declare_beside(StepPrinter *s, BufferId b)
     const char *type = type_of_value(p, buffer_at(p->mod, b)->dtype);
     switch (plan->place[b]) {
     case PLACE_INPUT:
-        print_line(p, "const %s *const h%u = (const %s *)c->inputs[%u].at;", type, b, type, slot);
+        if (!print_object_input(s, b, 'h'))
+            print_line(p, "const %s *const h%u = (const %s *)c->inputs[%u].at;", type, b, type,
+                       slot);
         break;
     case PLACE_WEIGHT:
         print_line(p, "const %s *const h%u = (const %s *)(c->weights + %lld);", type, b, type,
@@ -70,7 +72,8 @@ static void cuda_declare(StepPrinter *s, BufferId b)
     if (access_bits(&s->beside.buffers, b))
         declare_beside(s, b);
     bool given = plan->place[b] == PLACE_INPUT || plan->place[b] == PLACE_WEIGHT;
-    if (!access_bits(&s->all.buffers, b) || (given && !access_bits(&s->device.buffers, b)))
+    if (!access_bits(&s->all.buffers, b) || dtype_is_reference(buffer_at(p->mod, b)->dtype) ||
+        (given && !access_bits(&s->device.buffers, b)))
         return;
     switch (plan->place[b]) {
     case PLACE_INPUT:
@@ -130,30 +133,61 @@ static void print_crossing(StepPrinter *s, BufferId b, const char *function)
     print_line(p, "    return -1;");
 }
 
-// A kernel placed on the host: what it reads is brought there, what it writes is brought back. The
-// device's memory holds every value, so that nothing else needs to know.
+static void host_reserve(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    buf_printf(p->out, "%*sh%u = (%s *)cameo_reserve(&c->blocks[%u], ", (int)p->indent * 4, "", b,
+               type_of_value(p, buffer_at(p->mod, b)->dtype), s->plan->slot[b]);
+    print_bytes(p, b);
+    buf_printf(p->out, ");\n");
+    print_line(p, "if (!h%u)", b);
+    print_line(p, "    return cameo_fail(c, \"no memory\");");
+}
+
+// What is done on the host: what it reads is brought there, what it writes is brought back. The
+// device's memory holds every value that is no reference, so that nothing else needs to know.
+static void host_begin(StepPrinter *s, const KernelUses *u)
+{
+    Printer *p = s->p;
+    print_line(p, "if (cameo_cuda_flush(c) != 0)");
+    print_line(p, "    return -1;");
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        BufferId b = u->buffers.at[i].id;
+        Place place = s->plan->place[b];
+        bool reference = dtype_is_reference(buffer_at(p->mod, b)->dtype);
+        if (place == PLACE_BLOCK && u->buffers.at[i].bits & ACCESS_WRITE && !reference)
+            cuda_reserve(s, b);
+        if (place == PLACE_BLOCK)
+            host_reserve(s, b);
+        if (access_bits(&s->device.buffers, b) & ACCESS_WRITE)
+            print_crossing(s, b, "cameo_cuda_pull");
+    }
+}
+
+static void host_end(StepPrinter *s, const KernelUses *u)
+{
+    const Module *mod = s->p->mod;
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        Access use = u->buffers.at[i];
+        if (use.bits & ACCESS_WRITE && !dtype_is_reference(buffer_at(mod, use.id)->dtype))
+            print_crossing(s, use.id, "cameo_cuda_push");
+    }
+}
+
+static void cuda_objects(StepPrinter *s, const Step *step)
+{
+    KernelUses u = {.arena = s->p->arena};
+    uses_add_call(s->p->mod, &u, step->call);
+    host_begin(s, &u);
+    print_call_step(s, step, 'h');
+    host_end(s, &u);
+}
+
 static void host_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
     KernelUses u = printer_kernel_uses(p, k);
-    print_line(p, "if (cameo_cuda_flush(c) != 0)");
-    print_line(p, "    return -1;");
-    for (uint32_t i = 0; i < u.buffers.len; i++) {
-        BufferId b = u.buffers.at[i].id;
-        Place place = s->plan->place[b];
-        if (place == PLACE_BLOCK && u.buffers.at[i].bits & ACCESS_WRITE)
-            cuda_reserve(s, b);
-        if (place == PLACE_BLOCK) {
-            buf_printf(p->out, "%*sh%u = (%s *)cameo_reserve(&c->blocks[%u], ", (int)p->indent * 4,
-                       "", b, type_of_value(p, buffer_at(p->mod, b)->dtype), s->plan->slot[b]);
-            print_bytes(p, b);
-            buf_printf(p->out, ");\n");
-            print_line(p, "if (!h%u)", b);
-            print_line(p, "    return cameo_fail(c, \"no memory\");");
-        }
-        if (access_bits(&s->device.buffers, b) & ACCESS_WRITE)
-            print_crossing(s, b, "cameo_cuda_pull");
-    }
+    host_begin(s, &u);
     buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
     const char *comma = "";
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ")
@@ -161,9 +195,7 @@ static void host_call(StepPrinter *s, const Kernel *k)
     for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
         buf_printf(p->out, "%sd%u", comma, u.dims.at[i].id);
     buf_printf(p->out, ");\n");
-    for (uint32_t i = 0; i < u.buffers.len; i++)
-        if (u.buffers.at[i].bits & ACCESS_WRITE)
-            print_crossing(s, u.buffers.at[i].id, "cameo_cuda_push");
+    host_end(s, &u);
 }
 
 static void cuda_call(StepPrinter *s, const Kernel *k)
@@ -218,7 +250,16 @@ static void cuda_outputs(StepPrinter *s)
     Printer *p = s->p;
     for (uint32_t i = 0; i < p->mod->outputs.len; i++) {
         BufferId b = p->mod->outputs.at[i];
+        bool reference = dtype_is_reference(buffer_at(p->mod, b)->dtype);
+        if (reference && s->plan->place[b] == PLACE_BLOCK)
+            host_reserve(s, b);
+        print_object_output(s, i, 'h');
+    }
+    for (uint32_t i = 0; i < p->mod->outputs.len; i++) {
+        BufferId b = p->mod->outputs.at[i];
         const Buffer *buf = buffer_at(p->mod, b);
+        if (dtype_is_reference(buf->dtype))
+            continue;
         if (s->plan->place[b] == PLACE_BLOCK)
             cuda_reserve(s, b);
         buf_printf(p->out, "    if (cameo_cuda_output(c, %u, g%u, %u, (const int64_t[]){", i, b,
@@ -239,7 +280,7 @@ static void emit_blobs(Printer *p, const EmitOptions *o)
         emit_blob(p, "weights", o->weights_path);
 }
 
-// Kernels that are placed on the host; true: there are any.
+// Kernels that are placed on the host; true: there are any, or calls.
 static bool emit_beside(Printer *p, const Step *s)
 {
     bool any = false;
@@ -248,6 +289,7 @@ static bool emit_beside(Printer *p, const Step *s)
             printer_kernel(p, s->kernel);
             any = true;
         }
+        any |= s->call != NULL;
         any |= emit_beside(p, s->body);
         any |= emit_beside(p, s->other);
     }
@@ -286,11 +328,12 @@ static void emit_module(Printer *p, const Plan *plan, bool mirrored)
 
 void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer *kernels, Buf *out)
 {
-    static const char *const runtime[] = {
-        "cameo_model.h",    "cameo_math.h",     "cameo_plan.h", "cameo_runtime.h",
-        "cameo_cuda_api.h", "cameo_cublaslt.h", "cameo_cuda.h", NULL};
+    const char *parts[MAX_PARTS + 1] = {"cameo_model.h",   "cameo_math.h",     "cameo_plan.h",
+                                        "cameo_runtime.h", "cameo_cuda_api.h", "cameo_cublaslt.h",
+                                        "cameo_cuda.h"};
     static const StepTarget target = {.declare = cuda_declare,
                                       .call = cuda_call,
+                                      .objects = cuda_objects,
                                       .before = cuda_before,
                                       .outputs = cuda_outputs,
                                       .launch_size = cuda_launch_size};
@@ -300,7 +343,9 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     if (o->source)
         print_comment_text(out, str_of(o->source));
     buf_printf(out, " as C11, written by cameo. Link with -ldl -lm. */\n\n");
-    emit_runtime(out, runtime);
+    emit_add_objects(mod, parts, 7);
+    emit_runtime(out, parts);
+    emit_symbols(p);
     emit_blobs(p, o);
     emit_module(p, plan, emit_beside(p, mod->steps));
     emit_steps_on(&target, p, kernels, plan, o);

@@ -96,7 +96,7 @@ static bool reads_data(void *context, const Atom *a)
 
 static bool stays_row(Prepare *c, const Stmt *row)
 {
-    int64_t size = dtype_info(row->dtype)->bytes, n;
+    int64_t size = dtype_stored_bytes(row->dtype), n;
     for (uint32_t i = 0; i < row->rank; i++)
         if (!poly_is_const(row->at[i], &n) || __builtin_mul_overflow(size, n, &size))
             return false;
@@ -306,7 +306,7 @@ static void prepare_steps(Prepare *c, Step **list)
         if (s->kernel) {
             if (!s->kernel->on_host)
                 prepare_kernel(c, s);
-        } else if (!cuda_host_knows(c->mod, s)) {
+        } else if (!s->call && !cuda_host_knows(c->mod, s)) {
             Step *probe = probe_step(c->mod, s);
             probe->next = s;
             *list = probe;
@@ -317,30 +317,33 @@ static void prepare_steps(Prepare *c, Step **list)
     }
 }
 
-static void place_steps(const Model *m, Step *s)
+// References mean something in the host's table only.
+static bool has_references(Module *mod, const Kernel *k)
+{
+    Arena *scratch = arena_new();
+    KernelUses u = kernel_uses(mod, scratch, k);
+    bool found = false;
+    for (uint32_t i = 0; i < u.buffers.len; i++)
+        found |= dtype_is_reference(buffer_at(mod, u.buffers.at[i].id)->dtype);
+    arena_free(scratch);
+    return found;
+}
+
+static void place_steps(Module *mod, Step *s, bool references)
 {
     for (; s; s = s->next) {
         if (s->kernel && s->kernel->node)
-            s->kernel->on_host = node_at(m, s->kernel->node)->device == HOST_DEVICE;
-        place_steps(m, s->body);
-        place_steps(m, s->other);
+            s->kernel->on_host = node_at(mod->model, s->kernel->node)->device == HOST_DEVICE;
+        if (s->kernel && references && has_references(mod, s->kernel))
+            s->kernel->on_host = true;
+        place_steps(mod, s->body, references);
+        place_steps(mod, s->other, references);
     }
 }
 
 void cuda_place_kernels(Module *mod)
 {
-    place_steps(mod->model, mod->steps);
-}
-
-static void refuse_strings(Prepare *c)
-{
-    for (BufferId b = 1; b < c->mod->buffers.len; b++)
-        if (buffer_at(c->mod, b)->dtype == DT_STRING) {
-            diag(c->diags, "", SEV_ERROR,
-                 location_value(c->mod->model, c->mod->arena, buffer_at(c->mod, b)->value),
-                 "not supported: strings on a CUDA device");
-            return;
-        }
+    place_steps(mod, mod->steps, module_has_objects(mod));
 }
 
 bool cuda_prepare_module(Module *mod, Diags *diags)
@@ -350,7 +353,6 @@ bool cuda_prepare_module(Module *mod, Diags *diags)
     c.row_pars = NEWS(mod->arena, uint32_t, mod->nlocals + 1);
     c.map = (ExprMap){&c, row_load, NULL};
     uint32_t before = diags->errors;
-    refuse_strings(&c);
     prepare_steps(&c, &mod->steps);
     return diags->errors == before;
 }

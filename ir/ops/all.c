@@ -1,44 +1,13 @@
 #include "ir/ops/all.h"
 
-// One line a family, in alphabetical order: declared here, listed below.
-extern const OpDef ops_activation[];
-extern const OpDef ops_arithmetic[];
-extern const OpDef ops_attention[];
-extern const OpDef ops_cast[];
-extern const OpDef ops_columns[];
-extern const OpDef ops_compare[];
-extern const OpDef ops_constant[];
-extern const OpDef ops_control[];
-extern const OpDef ops_conv[];
-extern const OpDef ops_einsum[];
-extern const OpDef ops_flex_attention[];
-extern const OpDef ops_gather[];
-extern const OpDef ops_grid[];
-extern const OpDef ops_loss[];
-extern const OpDef ops_matmul[];
-extern const OpDef ops_movement[];
-extern const OpDef ops_normalization[];
-extern const OpDef ops_pad[];
-extern const OpDef ops_parts[];
-extern const OpDef ops_pool[];
-extern const OpDef ops_quantize[];
-extern const OpDef ops_recurrent[];
-extern const OpDef ops_reduce[];
-extern const OpDef ops_resize[];
-extern const OpDef ops_select[];
-extern const OpDef ops_shape[];
-extern const OpDef ops_signal[];
-extern const OpDef ops_softmax[];
-extern const OpDef ops_sort[];
-extern const OpDef ops_squeeze[];
-extern const OpDef ops_state[];
-extern const OpDef ops_training[];
+#include <stddef.h>
 
+#define FAMILY(name) extern const OpDef ops_##name[];
+#include "ir/ops/families.def"
+#undef FAMILY
+
+#define FAMILY(name) ops_##name,
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic, ops_attention, ops_cast,      ops_columns,        ops_compare,
-    ops_constant,   ops_control,    ops_conv,      ops_einsum,    ops_flex_attention, ops_gather,
-    ops_grid,       ops_loss,       ops_matmul,    ops_movement,  ops_normalization,  ops_pad,
-    ops_parts,      ops_pool,       ops_quantize,  ops_recurrent, ops_reduce,         ops_resize,
-    ops_select,     ops_shape,      ops_signal,    ops_softmax,   ops_sort,           ops_squeeze,
-    ops_state,      ops_training,   NULL,
-};
+#include "ir/ops/families.def"
+    NULL};
+#undef FAMILY

@@ -35,6 +35,12 @@ static const Expr *sign(Lower *l, const Expr *x)
     return select_(l, lt(l, z, x), one(l, t), rest);
 }
 
+// Of an integer: truncated, so 0.
+static const Expr *erf_any(Lower *l, const Expr *x)
+{
+    return cast(l, x->dtype, erf_(l, dtype_is_float(x->dtype) ? x : cast(l, DT_F64, x)));
+}
+
 // Mod-10: sign of the divisor, or with fmod = 1 that of the dividend.
 static const Expr *modulo(Lower *l, const Expr *a, const Expr *b)
 {
@@ -204,7 +210,7 @@ const OpDef ops_arithmetic[] = {
     {"Floor", 1, same_as_0, MATH(U_FLOOR), NULL},
     {"Ceil", 1, same_as_0, MATH(U_CEIL), NULL},
     {"Round", 11, same_as_0, MATH(U_ROUND), NULL},
-    {"Erf", 9, same_as_0, MATH(U_ERF), NULL},
+    {"Erf", 9, same_as_0, UNARY(erf_any), NULL},
     {"Tanh", 1, same_as_0, MATH(U_TANH), NULL},
     {"Sin", 7, same_as_0, MATH(U_SIN), NULL},
     {"Cos", 7, same_as_0, MATH(U_COS), NULL},

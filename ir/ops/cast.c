@@ -25,6 +25,41 @@ static const Expr *cast_to_power(Lower *l, Str mode, const Expr *x, bool saturat
     return cast(l, DT_F8E8M0, e);
 }
 
+static Tensor converted(Lower *l, Tensor x, DType t)
+{
+    Tensor y = temp(l, "number", t, x.rank, x.dims);
+    Index o[MAX_RANK];
+    kernel(l, "cast");
+    par_all(l, y, o);
+    const Expr *e = load(l, x, o);
+    store(l, y, o, e->dtype == DT_U64 ? expr_bitcast(l->module, t, e) : cast(l, t, e));
+    kernel_end(l);
+    return y;
+}
+
+// Numbers are read from text as float64 or int64, and written from these.
+static void lower_cast_from_string(Lower *l, Tensor x, Tensor y, bool saturate)
+{
+    bool integer = dtype_is_integer(y.dtype), bits = y.dtype == DT_U64;
+    Tensor wide = temp(l, "number", integer ? DT_I64 : DT_F64, x.rank, x.dims);
+    Index how = ix(l, integer ? !bits : (int64_t)y.dtype), o[MAX_RANK];
+    step_call(l, integer ? "string_to_integer" : "string_to_float", 1, &x, 1, &wide, 1, &how);
+    kernel(l, "cast");
+    par_all(l, y, o);
+    const Expr *e = load(l, wide, o);
+    store(l, y, o,
+          bits ? expr_bitcast(l->module, DT_U64, e) : expr_cast(l->module, y.dtype, e, saturate));
+    kernel_end(l);
+}
+
+static void lower_cast_to_string(Lower *l, Tensor x, Tensor y)
+{
+    bool real = dtype_is_float(x.dtype);
+    Index how = ix(l, real ? (int64_t)x.dtype : x.dtype == DT_BOOL ? 2 : x.dtype != DT_U64);
+    Tensor wide = converted(l, x, real ? DT_F64 : DT_I64);
+    step_call(l, real ? "float_to_string" : "integer_to_string", 1, &wide, 1, &y, 1, &how);
+}
+
 static void lower_cast(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
@@ -34,6 +69,14 @@ static void lower_cast(Lower *l)
     if (power && !str_is(mode, "nearest") && !str_is(mode, "up") && !str_is(mode, "down")) {
         not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"",
                       STR_ARG(str_escaped(l->arena, mode)));
+        return;
+    }
+    if (x.dtype != y.dtype && x.dtype == DT_STRING) {
+        lower_cast_from_string(l, x, y, saturate);
+        return;
+    }
+    if (x.dtype != y.dtype && y.dtype == DT_STRING) {
+        lower_cast_to_string(l, x, y);
         return;
     }
     kernel(l, "cast");
@@ -63,7 +106,7 @@ static void infer_cast_to(Infer *s, DType to)
 {
     const Value *x = infer_in(s, 0);
     if (to <= DT_NONE || to >= DT_COUNT) {
-        infer_error(s, "to = %lld is no element type", (long long)node_int(s->n, "to", 0));
+        infer_error(s, "to = %d is no element type", (int)to);
         return;
     }
     infer_dtype(s, 0, to);
@@ -75,7 +118,7 @@ static void infer_cast_to(Infer *s, DType to)
 
 static void infer_cast(Infer *s)
 {
-    infer_cast_to(s, node_dtype(s->n, "to", DT_NONE));
+    infer_cast_to(s, (DType)node_int(s->n, "to", 0));
 }
 
 static void infer_cast_like(Infer *s)

@@ -1,5 +1,6 @@
 // Control flow: what If, Loop and Scan give, from what their subgraphs give.
 
+#include "ir/lists.h"
 #include "ir/ops/control.h"
 
 #include <string.h>
@@ -42,6 +43,22 @@ static const Value *result_of(const Infer *s, GraphId g, uint32_t o)
     return o < graph->outputs.len ? value_at(s->model, graph->outputs.at[o].value) : NULL;
 }
 
+// Where only one branch gives an optional, what the other gives becomes one. b may be NULL.
+static void join_lists(Infer *s, uint32_t o, const Value *a, GraphId yes, const Value *b,
+                       GraphId no)
+{
+    const Type *type = value_type(s->arena, a);
+    Item item = item_outside(s, item_of(a), yes);
+    if (b) {
+        type = type_join(type, value_type(s->arena, b));
+        item_join(s->model, &item, item_outside(s, item_of(b), no));
+    }
+    if (type)
+        infer_list(s, s->n->out[o], type, item);
+    else
+        infer_error(s, "the branches give output %u different types", o);
+}
+
 // A branch that cannot come to its end says nothing of the outputs.
 static void join_output(Infer *s, uint32_t o, GraphId yes, GraphId no)
 {
@@ -49,11 +66,16 @@ static void join_output(Infer *s, uint32_t o, GraphId yes, GraphId no)
         yes = no;
         no = 0;
     }
-    const Value *first = result_of(s, yes, o);
+    bool both = no && !graph_at(s->model, no)->fails;
+    const Value *first = result_of(s, yes, o), *second = both ? result_of(s, no, o) : NULL;
+    if (first && (kind_is_list(first->kind) || (second && kind_is_list(second->kind)))) {
+        join_lists(s, o, first, yes, second, no);
+        return;
+    }
     if (first)
         join_first(s, o, first, yes);
-    if (no && !graph_at(s->model, no)->fails && result_of(s, no, o))
-        join_second(s, o, result_of(s, no, o), no);
+    if (second)
+        join_second(s, o, second, no);
 }
 
 static void join_branches(Infer *s, GraphId yes, GraphId no)
@@ -108,17 +130,18 @@ static void carry_in(Infer *s, const Graph *body, uint32_t first, uint32_t from,
         ValueId inner = body->inputs.at[first + i].value;
         if (!v)
             continue;
-        infer_value(s, inner, v->dtype, v->rank, v->dims);
+        if (kind_is_list(v->kind))
+            infer_list(s, inner, v->type, item_of(v));
+        else
+            infer_value(s, inner, v->dtype, v->rank, v->dims);
         Value *carried = value_at(s->model, inner);
-        carried->kind = v->kind;
-        carried->type = v->type;
         carried->why_dtype = carried->why_shape =
             (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[from + i]};
     }
 }
 
 // A body that cannot come to its end is refused, though a loop without iterations would not run it.
-static bool body_fails(Infer *s, GraphId g)
+bool infer_body_fails(Infer *s, GraphId g)
 {
     NodeId n = infer_failing_node(s->model, g);
     if (n)
@@ -126,6 +149,21 @@ static bool body_fails(Infer *s, GraphId g)
                     STR_ARG(str_escaped(s->arena, node_at(s->model, n)->op)),
                     STR_ARG(node_at(s->model, n)->fault));
     return n != 0;
+}
+
+// A carried list takes what the body makes of it; a carried value that the body makes an optional
+// (or that begins as one) is an optional. true if something changed.
+static bool widen_list(Infer *s, ValueId inner, const Value *after)
+{
+    const Value *before = value_at(s->model, inner);
+    const Type *type = type_join(value_type(s->arena, before), value_type(s->arena, after));
+    Item item = item_of(before);
+    if (!type)
+        return false; // an iteration has no result yet, or one that the lowering refuses
+    bool changed = !type_same(type, value_type(s->arena, before));
+    changed |= item_join(s->model, &item, item_outside(s, item_of(after), before->graph));
+    infer_list(s, inner, type, item);
+    return changed;
 }
 
 // Makes dims that the body changes data dims of the carried value; true if something had to be
@@ -137,6 +175,10 @@ static bool widen(Infer *s, const Graph *body, uint32_t in, uint32_t out, uint32
         ValueId inner = body->inputs.at[in + i].value;
         Value *before = value_at(s->model, inner);
         const Value *after = value_at(s->model, body->outputs.at[out + i].value);
+        if (kind_is_list(before->kind) || kind_is_list(after->kind)) {
+            changed |= widen_list(s, inner, after);
+            continue;
+        }
         if (before->rank < 0)
             continue;
         if (after->rank != before->rank) {
@@ -155,11 +197,24 @@ static bool widen(Infer *s, const Graph *body, uint32_t in, uint32_t out, uint32
     return changed;
 }
 
-static void carry_out(Infer *s, GraphId g, uint32_t in, uint32_t n)
+// The outputs have the types of the body's results: where the first value is an optional and the
+// results are none, only the carried value is one.
+static void carry_out(Infer *s, GraphId g, uint32_t in, uint32_t out, uint32_t n)
 {
-    for (uint32_t i = 0; i < n && i < s->n->nout; i++)
-        if (s->n->out[i])
-            join_first(s, i, value_at(s->model, graph_at(s->model, g)->inputs.at[in + i].value), g);
+    for (uint32_t i = 0; i < n && i < s->n->nout; i++) {
+        const Graph *body = graph_at(s->model, g);
+        const Value *carried = value_at(s->model, body->inputs.at[in + i].value);
+        const Type *type =
+            value_type(s->arena, value_at(s->model, body->outputs.at[out + i].value));
+        if (!s->n->out[i])
+            continue;
+        if (type && kind_is_list(type->kind))
+            infer_list(s, s->n->out[i], type, item_outside(s, item_of(carried), g));
+        else if (type && carried->kind == TYPE_OPTIONAL)
+            infer_taken(s, s->n->out[i], type_leaf(type), item_outside(s, item_of(carried), g));
+        else
+            join_first(s, i, carried, g);
+    }
 }
 
 // Output o gathers the body's result v along a new dim of size `count` (NULL: known when it has
@@ -170,6 +225,10 @@ static void scan_out(Infer *s, uint32_t o, ValueId result, GraphId g, Index coun
     Index dims[MAX_RANK];
     if (o >= s->n->nout || !s->n->out[o] || v->dtype == DT_NONE)
         return;
+    if (kind_is_list(v->kind)) {
+        infer_error(s, "result %u of the body is gathered, but is no tensor", o);
+        return;
+    }
     infer_dtype(s, o, v->dtype);
     if (v->rank < 0 || v->rank + 1 > MAX_RANK || (axis = infer_axis(s, axis, v->rank + 1)) < 0)
         return;
@@ -218,15 +277,15 @@ static void infer_loop(Infer *s)
     infer_value(s, body->inputs.at[0].value, DT_I64, 0, NULL);
     infer_value(s, body->inputs.at[1].value, DT_BOOL, 0, NULL);
     carry_in(s, body, 2, 2, n);
-    for (int round = 0; round < MAX_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS + 3 * (int)n; round++) {
         infer_graph(s, g);
         if (!widen(s, graph_at(s->model, g), 2, 1, n))
             break;
     }
     body = graph_at(s->model, g);
-    if (body_fails(s, g))
+    if (infer_body_fails(s, g))
         return;
-    carry_out(s, g, 2, n);
+    carry_out(s, g, 2, 1, n);
     const Index *m = infer_content(s, 0, &len);
     bool counted =
         m && len == 1 && keeps_going(s, body) && (!infer_in(s, 1) || is_true(s, s->n->in[1]));
@@ -246,7 +305,7 @@ static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index 
 {
     const Value *v = infer_in(s, n + i);
     Index dims[MAX_RANK];
-    if (!v || v->rank < 1 || v->rank > MAX_RANK)
+    if (!v || v->kind != TYPE_TENSOR || v->rank < 1 || v->rank > MAX_RANK)
         return;
     int64_t axis = infer_axis(s, listed(s, "scan_input_axes", i), v->rank);
     if (axis < 0)
@@ -278,15 +337,15 @@ static void infer_scan(Infer *s)
     carry_in(s, body, 0, 0, n);
     for (uint32_t i = 0; i < m; i++)
         slice_in(s, body, i, n, &count);
-    for (int round = 0; round < MAX_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS + 3 * (int)n; round++) {
         infer_graph(s, g);
         if (!widen(s, graph_at(s->model, g), 0, 0, n))
             break;
     }
     body = graph_at(s->model, g);
-    if (body_fails(s, g))
+    if (infer_body_fails(s, g))
         return;
-    carry_out(s, g, 0, n);
+    carry_out(s, g, 0, 0, n);
     for (uint32_t i = 0; n + i < body->outputs.len; i++)
         scan_out(s, n + i, body->outputs.at[n + i].value, g, count,
                  listed(s, "scan_output_axes", i));
@@ -325,7 +384,7 @@ static void infer_scan_batch(Infer *s)
     }
     infer_fits(s, 0, 1, lead);
     infer_graph(s, g);
-    if (body_fails(s, g))
+    if (infer_body_fails(s, g))
         return;
     body = graph_at(s->model, g);
     for (uint32_t o = 0; o < outputs && o < s->n->nout; o++) {

@@ -6,6 +6,7 @@
 
 #include "ir/ops/control.h"
 #include "ir/lower_state.h"
+#include "ir/ops/lists.h"
 
 // Gives a data dim its value; any other dim must agree with it.
 static void define_or_check(Lower *l, Index dim, Index value)
@@ -68,7 +69,10 @@ static void lower_branch(Lower *l, GraphId g)
         return;
     }
     for (uint32_t i = 0; i < l->n->nout; i++) {
-        Tensor y = output(l, i), x = tensor_of_value(l, graph->outputs.at[i].value);
+        ValueId from = graph->outputs.at[i].value;
+        Tensor y = output(l, i), x = tensor_of_value(l, from);
+        if (y.buffer)
+            x = list_fit(l, l->n->out[i], from, x);
         if (y.buffer && same_kind(l, y, x, "output", i))
             assign(l, y, x);
     }
@@ -97,10 +101,18 @@ void lower_if(Lower *l)
 // ---- loops
 // ----------------------------------------------------------------------------------------------
 
-static Tensor carried_buffer(Lower *l, ValueId inner, Tensor first)
+static Tensor carried_buffer(Lower *l, ValueId inner, uint32_t from)
 {
     const Value *v = value_at(l->model, inner);
-    Tensor t = {0};
+    Tensor t = {0}, first = input(l, from);
+    if (kind_is_list(v->kind)) {
+        t = object_temp(l, "carried");
+        bind_value(l, inner, t);
+        first = has_input(l, from) ? list_fit(l, inner, l->n->in[from], first) : first;
+        if (first.buffer && first.dtype == DT_OBJECT)
+            assign(l, t, first);
+        return t;
+    }
     if (v->rank < 0 || v->rank > MAX_RANK || v->dtype == DT_NONE)
         return t;
     t = temp(l, "carried", v->dtype, (uint32_t)v->rank, v->dims);
@@ -186,11 +198,15 @@ static void clear_data_dims(Lower *l, uint32_t output_number)
     }
 }
 
+// `in`: the first of the body's inputs that the results are carried to, with `expect`.
 static bool body_results(Lower *l, const Graph *body, uint32_t from, uint32_t n, Tensor *results,
-                         const Tensor *expect)
+                         const Tensor *expect, uint32_t in)
 {
     for (uint32_t i = 0; i < n; i++) {
-        results[i] = tensor_of_value(l, body->outputs.at[from + i].value);
+        ValueId result = body->outputs.at[from + i].value;
+        results[i] = tensor_of_value(l, result);
+        if (expect)
+            results[i] = list_fit(l, body->inputs.at[in + i].value, result, results[i]);
         if (expect ? !same_kind(l, expect[i], results[i], "carried value", i) : !results[i].buffer)
             return false;
     }
@@ -204,6 +220,17 @@ static bool gathers(Lower *l, Tensor y, Tensor element)
     if (!ok)
         lower_unfit(l, "a result gathers what has not its rank or dtype");
     return ok;
+}
+
+static void carry_out(Lower *l, const Graph *body, uint32_t in, uint32_t n, const Tensor *carried)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Tensor y = output(l, i), x = carried[i];
+        if (y.buffer)
+            x = list_fit(l, l->n->out[i], body->inputs.at[in + i].value, x);
+        if (y.buffer && same_kind(l, y, x, "output", i))
+            assign(l, y, x);
+    }
 }
 
 static Index trip_count(Lower *l)
@@ -239,7 +266,7 @@ void lower_loop(Lower *l)
     Tensor *carried = NEWS(l->arena, Tensor, ncarried), *results = NEWS(l->arena, Tensor, ncarried);
     Tensor *scans = NEWS(l->arena, Tensor, nscan);
     for (uint32_t i = 0; i < ncarried; i++)
-        carried[i] = carried_buffer(l, body->inputs.at[i + 2].value, input(l, i + 2));
+        carried[i] = carried_buffer(l, body->inputs.at[i + 2].value, i + 2);
     Tensor counter = temp(l, "iteration", DT_I64, 0, NULL),
            cond = temp(l, "cond", DT_BOOL, 0, NULL);
     bind_value(l, body->inputs.at[0].value, counter);
@@ -251,8 +278,8 @@ void lower_loop(Lower *l)
     step_break(l, not_(l, scalar(l, cond)));
     store_scalar(l, counter, from_index(l, t, DT_I64), "iteration");
     lower_graph(l, g);
-    bool ok = body_results(l, body, 1, ncarried, results, carried) &&
-              body_results(l, body, 1 + ncarried, nscan, scans, NULL);
+    bool ok = body_results(l, body, 1, ncarried, results, carried, 2) &&
+              body_results(l, body, 1 + ncarried, nscan, scans, NULL, 0);
     Tensor again = tensor_of_value(l, body->outputs.at[0].value);
     if (ok && !again.buffer)
         lower_unfit(l, "the body gives no condition");
@@ -267,11 +294,8 @@ void lower_loop(Lower *l)
             store_scalar(l, cond, scalar(l, again), "cond");
     }
     step_end(l);
-    for (uint32_t i = 0; ok && i < ncarried; i++) {
-        Tensor y = output(l, i);
-        if (y.buffer && same_kind(l, y, carried[i], "output", i))
-            assign(l, y, carried[i]);
-    }
+    if (ok)
+        carry_out(l, body, 2, ncarried, carried);
 }
 
 // ---- Scan
@@ -345,7 +369,7 @@ void lower_scan(Lower *l)
     Tensor *carried = NEWS(l->arena, Tensor, n), *results = NEWS(l->arena, Tensor, n),
            *scans = NEWS(l->arena, Tensor, k);
     for (uint32_t i = 0; i < n; i++)
-        carried[i] = carried_buffer(l, body->inputs.at[i].value, input(l, i));
+        carried[i] = carried_buffer(l, body->inputs.at[i].value, i);
     Tensor lead = input(l, n);
     for (uint32_t i = n; i < l->n->nin; i++)
         if (input(l, i).rank == 0) {
@@ -361,8 +385,8 @@ void lower_scan(Lower *l)
                    directed(l, "scan_input_directions", i, t, trip));
     }
     lower_graph(l, g);
-    bool ok =
-        body_results(l, body, 0, n, results, carried) && body_results(l, body, n, k, scans, NULL);
+    bool ok = body_results(l, body, 0, n, results, carried, 0) &&
+              body_results(l, body, n, k, scans, NULL, 0);
     for (uint32_t i = 0; ok && i < k; i++) {
         Tensor y = output(l, n + i);
         if (!y.buffer || !gathers(l, y, scans[i]))
@@ -376,11 +400,8 @@ void lower_scan(Lower *l)
     if (ok)
         update_carried(l, carried, results, n);
     step_end(l);
-    for (uint32_t i = 0; ok && i < n; i++) {
-        Tensor y = output(l, i);
-        if (y.buffer && same_kind(l, y, carried[i], "output", i))
-            assign(l, y, carried[i]);
-    }
+    if (ok)
+        carry_out(l, body, 0, n, carried);
 }
 
 // y[to...] = x[from...] where the leading indices of one of them are fixed.
@@ -437,7 +458,7 @@ void lower_scan_batch(Lower *l)
         trip = to_index(l, len);
     }
     for (uint32_t i = 0; i < n; i++) {
-        carried[i] = carried_buffer(l, body->inputs.at[i].value, (Tensor){0});
+        carried[i] = carried_buffer(l, body->inputs.at[i].value, l->n->nin);
         copy_part(l, carried[i], 0, NULL, input(l, 1 + i), 1, &b);
     }
     Index t = at[1] = step_loop(l, trip);
@@ -449,8 +470,8 @@ void lower_scan_batch(Lower *l)
         copy_part(l, y, 0, NULL, x, 2, from);
     }
     lower_graph(l, g);
-    bool ok =
-        body_results(l, body, 0, n, results, carried) && body_results(l, body, n, k, scans, NULL);
+    bool ok = body_results(l, body, 0, n, results, carried, 0) &&
+              body_results(l, body, n, k, scans, NULL, 0);
     for (uint32_t i = 0; ok && i < k; i++) {
         Tensor y = output(l, n + i);
         for (uint32_t d = 0; y.buffer && d < scans[i].rank; d++)

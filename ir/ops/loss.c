@@ -42,17 +42,17 @@ static const Expr *weight_of(Lower *l, const Expr *target, DType t)
     return w;
 }
 
-// Every target is a class or ignore_index, or the program stops.
+// Each target is a class, or the one that is ignored.
 static void check_targets(Lower *l, Tensor target, Index classes)
 {
-    Index o[MAX_RANK];
+    Index vars[MAX_RANK];
     for (uint32_t i = 0; i < target.rank; i++)
-        o[i] = red(l, target.dims[i]);
-    const Expr *k = cast(l, DT_I64, load(l, target, o));
-    const Expr *ok = and_(l, le(l, zero(l, DT_I64), k), lt(l, k, expr_index(l->module, classes)));
+        vars[i] = red(l, target.dims[i]);
+    const Expr *k = cast(l, DT_I64, load(l, target, vars));
+    const Expr *ok = both(l, le(l, zero(l, DT_I64), k), lt(l, k, expr_index(l->module, classes)));
     if (node_has_attr(l->n, "ignore_index"))
         ok = or_(l, ok, eq(l, k, int_(l, DT_I64, node_int(l->n, "ignore_index", 0))));
-    check(l, reduce(l, R_AND, target.rank, o, NULL, ok), "%.*s: a target is no class",
+    check(l, reduce(l, R_AND, target.rank, vars, NULL, ok), "%.*s: a target is no class",
           STR_ARG(str_escaped(l->arena, l->n->op)));
 }
 

@@ -447,6 +447,8 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
         not_supported(l, "Resize with antialias and a scale of %g", scale);
         return false;
     }
+    check(l, or_(l, index_lt(l, ix(l, 0), x.dims[i]), index_le(l, y.dims[i], ix(l, 0))),
+          "Resize: X is empty");
     a->taps = tap_count(l, a, i, x.dims[i], near_, antialias);
     build_tables(l, a, x.dims[i], y.dims[i], coordinates, (uint32_t)k, count, antialias);
     return true;

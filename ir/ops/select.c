@@ -162,6 +162,7 @@ static void infer_unique(Infer *s)
 // x as slices along its axis (or as elements): slice i, position p of the `size` inside it.
 typedef struct Slices {
     Tensor x;
+    Tensor keys; // what is compared: x, or the ranks of its strings
     bool flat;
     uint32_t axis;
     Index count, rest[MAX_RANK]; // rest: dims without the axis
@@ -174,7 +175,7 @@ static const Expr *slice_element(Lower *l, const Slices *s, Index i, const Index
         ix_delinear(l, i, s->x.rank, s->x.dims, at);
     for (uint32_t k = 0, from = 0; !s->flat && k < s->x.rank; k++)
         at[k] = k == s->axis ? i : p[from++];
-    const Expr *e = load(l, s->x, at);
+    const Expr *e = load(l, s->keys, at);
     return e->dtype == DT_BOOL ? cast(l, DT_I32, e) : e;
 }
 
@@ -264,6 +265,11 @@ static void lower_unique(Lower *l)
     Tensor first = temp(l, "first", DT_I64, 1, &s.count),
            place = temp(l, "place", DT_I64, 1, &s.count),
            count = temp(l, "count", DT_I64, 1, one_dim);
+    s.keys = s.x;
+    if (s.x.dtype == DT_STRING) {
+        s.keys = temp(l, "ranks", DT_I64, s.x.rank, s.x.dims);
+        step_call(l, "string_rank", 1, &s.x, 1, &s.keys, 0, NULL);
+    }
     rank_slices(l, &s, first, place, count);
     Index n = y.dims[s.flat ? 0 : s.axis];
     define_dim(l, n, to_index(l, load(l, count, zero_at)));

@@ -12,6 +12,7 @@ import time
 
 import onnx
 
+import draws
 import values
 
 DRIVER = """\
@@ -70,6 +71,7 @@ class Case:
         self.number, self.folder, self.name, self.kind = number, folder, folder.name, kind
         self.symbol = f"case{number}"
         self.status, self.reason = None, ""
+        self.drawn = None  # draws.Drawn: judged, not compared
         tolerance = json.loads((folder / "tolerance.json").read_text())
         self.rtol, self.atol, self.noise = tolerance["rtol"], tolerance["atol"], "noise" in tolerance
         self.model = onnx.load(folder / "model.onnx", load_external_data=False)
@@ -136,7 +138,7 @@ class Target:
         return self.env
 
     def driver_sources(self):
-        return [str(self.root / "runtime" / f"cameo_{n}.c") for n in ("main", "io", "pb")]
+        return [str(self.root / "runtime" / f"cameo_{n}.c") for n in ("main", "io", "pb", "lists")]
 
 
 TARGETS = {"cpu": Target}
@@ -242,6 +244,9 @@ def judge(target, case, data, status):
         crashed = status is None or status < 0 or status > 70
         short = next((line for line in said.splitlines() if "ERROR" in line or "runtime error" in line), said[-300:])
         return case.end("crashed" if crashed else "failed", f"exit {status}: {short}")
+    if case.drawn:
+        why = draws.judge(case, data, out)
+        return case.end("failed", f"{data.name}, {why}") if why else None
     for k, info in enumerate(case.model.graph.output):
         expected = data / f"output_{k}.pb"
         if not expected.exists():
@@ -270,6 +275,9 @@ def build_and_run(options, root, work, cases):
         seconds[stage] = time.monotonic() - begin
         begin = time.monotonic()
 
+    for case in cases:
+        if draws.is_judged(case.folder, case.model):
+            draws.prepare(case, work)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(lambda c: emit(target, c), cases))
         lap("emit")

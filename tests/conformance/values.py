@@ -18,6 +18,10 @@ def read(path, kind="tensor_type"):
     }.get(kind, (onnx.TensorProto, numpy_helper.to_array))
     proto = message()
     proto.ParseFromString(path.read_bytes())
+    if kind == "tensor_type" and proto.data_type == onnx.TensorProto.STRING:  # which need not be UTF-8
+        array = np.empty(len(proto.string_data), dtype=object)
+        array[:] = list(proto.string_data)
+        return array.reshape(proto.dims)
     return convert(proto)
 
 
@@ -46,7 +50,9 @@ def difference(got, want, rtol, atol):
     if want is None or got is None:
         return None if want is got else "one is there and the other is not"
     if isinstance(want, dict):
-        return None if got == want else "the maps differ"
+        if not isinstance(got, dict) or set(got) != set(want):
+            return "the maps have different keys"
+        return difference([np.asarray(got[k]) for k in want], [np.asarray(want[k]) for k in want], rtol, atol)
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
     if want.dtype == object or want.dtype.kind in "SU":

@@ -74,7 +74,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 names=$(sed -n 's/^extern "C" __global__ void \(__launch_bounds__([^)]*) *\)\{0,1\}\([A-Za-z_0-9]*\) *(.*/CUEMU_KERNEL(\2),/p' "$source")
-[ "$names" ] || { echo "nvcc (emulated): no kernel in $source" >&2; exit 1; }
+[ "$names" ] || ! grep -q __global__ "$source" || { echo "nvcc (emulated): no kernel in $source" >&2; exit 1; }
 case $source in /*) ;; *) source=$PWD/$source ;; esac
 storage=$(sed -n 's/^extern __shared__ \([A-Za-z_0-9 ]*[A-Za-z_0-9]\)  *\([A-Za-z_0-9]*\)\[\];.*/CUEMU_EXTERN_SHARED(\1, \2)/p' "$source")
 printf '#include "%s"\n%s\nCUEMU_MODULE(\n%s)\n' "$source" "${storage:-CUEMU_NO_EXTERN_SHARED}" "${names%,}" >"$out.cc"
@@ -202,7 +202,7 @@ class Tools:
         """Compiles a .cu file, unchanged, into an object of emulated kernels. RuntimeError with the compiler's words."""
         cu, out = pathlib.Path(cu).resolve(), pathlib.Path(out)
         names, dynamic = scan(cu.read_text())
-        if not names:
+        if not names and "__global__" in strip_comments(cu.read_text()):
             raise RuntimeError(f"{cu}: no extern \"C\" __global__ kernel")
         command, objects = self._command(checked, level, defines)
         rows = ",\n".join(f"    CUEMU_KERNEL({n})" for n in names)

@@ -308,8 +308,8 @@ template <auto Kernel, class... A> struct CuemuThunk<Kernel, void (*)(A...)> {
 };
 #define CUEMU_KERNEL(k) CuemuThunk<&k, decltype(&k)>::row(#k)
 #define CUEMU_MODULE(...)                                                                          \
-    extern const CuemuKernel cuemu_kernels[] = {__VA_ARGS__};                                      \
-    extern const size_t cuemu_kernel_count = sizeof cuemu_kernels / sizeof *cuemu_kernels;
+    extern const CuemuKernel cuemu_kernels[] = {__VA_ARGS__ __VA_OPT__(, ) CuemuKernel{}};         \
+    extern const size_t cuemu_kernel_count = sizeof cuemu_kernels / sizeof *cuemu_kernels - 1;
 // Storage for `extern __shared__`, whose size each launch gives.
 constexpr size_t CUEMU_DYNAMIC = 227 << 10;
 #define CUEMU_EXTERN_SHARED(T, name)                                                               \

@@ -10,7 +10,7 @@ MAIN = """\
 extern const cameo_model emulated_model;
 int main(int argc, char **argv) { return cameo_main(&emulated_model, argc, argv); }
 """
-PARTS = ["cameo_main.c", "cameo_io.c", "cameo_pb.c"]
+PARTS = ["cameo_main.c", "cameo_io.c", "cameo_pb.c", "cameo_lists.c"]
 
 def emulated(cameo, root, model, folder, options=(), checked=False, tools=None):
     """Builds in `folder`; the program and the environment that it runs in. RuntimeError with the words of the command

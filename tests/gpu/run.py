@@ -22,7 +22,7 @@ import time
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-PARTS = ["cameo_main.c", "cameo_io.c", "cameo_pb.c"]
+PARTS = ["cameo_main.c", "cameo_io.c", "cameo_pb.c", "cameo_lists.c"]
 TABLES = np.load(HERE / "tables.npz")
 
 

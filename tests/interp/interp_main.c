@@ -10,7 +10,7 @@
 #include "ir/interp.h"
 #include "ir/lower.h"
 #include "passes/pass.h"
-#include "runtime/cameo_io.h"
+#include "runtime/cameo_lists.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -25,6 +25,8 @@ typedef struct Case {
     Module *mod, *fused; // fused: NULL where expected outputs are what is compared with
     InterpTensor in[MAX_PORTS], out[MAX_PORTS];
     cameo_tensor given[MAX_PORTS];
+    cameo_loaded lists[MAX_PORTS];
+    const cameo_type *in_types[MAX_PORTS], *out_types[MAX_PORTS]; // NULL: tensors
 } Case;
 
 static bool read_tensor(const Case *c, uint32_t set, const char *kind, uint32_t k, cameo_tensor *t,
@@ -42,14 +44,29 @@ static bool read_tensor(const Case *c, uint32_t set, const char *kind, uint32_t 
     return ok;
 }
 
+static bool read_list(const Case *c, uint32_t set, const char *kind, uint32_t k,
+                      const cameo_type *type, cameo_loaded *list, bool *exists)
+{
+    char path[4096], error[256];
+    snprintf(path, sizeof path, "%s/test_data_set_%u/%s_%u.pb", c->folder, set, kind, k);
+    size_t len;
+    unsigned char *bytes = cameo_read_file(path, &len, error, sizeof error);
+    *exists = bytes != NULL;
+    bool ok = bytes && cameo_read_object(bytes, len, type, list, error, sizeof error) == 0;
+    if (bytes && !ok)
+        printf("%s: %s\n", path, error);
+    free(bytes);
+    return ok;
+}
+
 static bool near(const Case *c, double a, double b)
 {
     return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= c->atol + c->rtol * fabs(b);
 }
 
-static bool output_agrees(const Case *c, uint32_t k, const cameo_tensor *want)
+static bool tensor_agrees(const Case *c, uint32_t k, const InterpTensor *got,
+                          const cameo_tensor *want)
 {
-    const InterpTensor *got = &c->out[k];
     bool same = (int32_t)got->dtype == want->dtype && (int32_t)got->rank == want->rank;
     for (uint32_t i = 0; same && i < got->rank; i++)
         same = got->dims[i] == want->dims[i];
@@ -61,8 +78,13 @@ static bool output_agrees(const Case *c, uint32_t k, const cameo_tensor *want)
     for (int64_t i = 0; i < want->count; i++) {
         const char *a = (const char *)got->elements + i * info->bytes;
         const char *b = (const char *)want->elements + i * info->bytes;
-        bool equal = dtype_is_float(got->dtype)
+        bool equal = got->dtype == DT_STRING
+                         ? cameo_compare_str(*(const cameo_str *)(const void *)a,
+                                             *(const cameo_str *)(const void *)b) == 0
+                     : dtype_is_float(got->dtype)
                          ? near(c, scalar_load(got->dtype, a).f, scalar_load(got->dtype, b).f)
+                     : got->dtype == DT_STRING
+                         ? str_eq(*(const Str *)(const void *)a, *(const Str *)(const void *)b)
                          : memcmp(a, b, info->bytes) == 0;
         if (!equal) {
             printf("output %u: element %lld differs: %.9g, expected %.9g\n", k, (long long)i,
@@ -76,6 +98,50 @@ static bool output_agrees(const Case *c, uint32_t k, const cameo_tensor *want)
     return true;
 }
 
+static InterpTensor tensor_of(const cameo_object *o)
+{
+    InterpTensor t = {.dtype = (DType)o->dtype,
+                      .rank = (uint32_t)o->rank,
+                      .elements = (void *)(uintptr_t)o->elements};
+    memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *t.dims);
+    return t;
+}
+
+static bool list_agrees(const Case *c, uint32_t k, const cameo_object *got,
+                        const cameo_object *want)
+{
+    if (got->kind != want->kind || (got->kind != CAMEO_TENSOR && got->count != want->count)) {
+        printf("output %u: kind or number of items differs\n", k);
+        return false;
+    }
+    if (got->kind == CAMEO_TENSOR) {
+        InterpTensor t = tensor_of(got);
+        cameo_tensor expected = cameo_tensor_of(want, "");
+        return tensor_agrees(c, k, &t, &expected);
+    }
+    for (int64_t i = 0; i < got->count; i++)
+        if (!list_agrees(c, k, &got->items[i], &want->items[i]))
+            return false;
+    return true;
+}
+
+static bool output_agrees(const Case *c, uint32_t set, uint32_t k)
+{
+    bool exists, same;
+    if (c->out_types[k]) {
+        cameo_loaded want = {.owned = NULL};
+        same = read_list(c, set, "output", k, c->out_types[k], &want, &exists) &&
+               list_agrees(c, k, c->out[k].elements, &want.object);
+        cameo_free_object(&want);
+        return same;
+    }
+    cameo_tensor want = {0};
+    same =
+        read_tensor(c, set, "output", k, &want, &exists) && tensor_agrees(c, k, &c->out[k], &want);
+    cameo_tensor_free(&want);
+    return same;
+}
+
 // The interpreter's inputs, which the files' tensors own.
 static bool read_inputs(Case *c, uint32_t set, bool *any)
 {
@@ -83,6 +149,12 @@ static bool read_inputs(Case *c, uint32_t set, bool *any)
     *any = n == 0 && set == 0;
     for (uint32_t i = 0; i < n; i++) {
         cameo_tensor *t = &c->given[i];
+        if (c->in_types[i]) {
+            if (!read_list(c, set, "input", i, c->in_types[i], &c->lists[i], any))
+                return false;
+            c->in[i] = (InterpTensor){.dtype = DT_OBJECT, .elements = &c->lists[i].object};
+            continue;
+        }
         if (!read_tensor(c, set, "input", i, t, any))
             return false;
         c->in[i] = (InterpTensor){
@@ -100,8 +172,27 @@ static bool same_bits(const InterpTensor *a, const InterpTensor *b)
         same = a->dims[i] == b->dims[i];
         count *= a->dims[i];
     }
+    for (int64_t i = 0; same && a->dtype == DT_STRING && i < count; i++)
+        same = cameo_compare_str(((const cameo_str *)a->elements)[i],
+                                 ((const cameo_str *)b->elements)[i]) == 0;
+    if (same && a->dtype == DT_STRING)
+        return true;
     return same && memcmp(a->elements, b->elements,
                           (size_t)count * (size_t)dtype_info(a->dtype)->bytes) == 0;
+}
+
+static bool same_lists(const cameo_object *a, const cameo_object *b)
+{
+    if (a->kind != b->kind || a->count != b->count)
+        return false;
+    if (a->kind == CAMEO_TENSOR) {
+        InterpTensor x = tensor_of(a), y = tensor_of(b);
+        return same_bits(&x, &y);
+    }
+    for (int64_t i = 0; i < a->count; i++)
+        if (!same_lists(&a->items[i], &b->items[i]))
+            return false;
+    return true;
 }
 
 // c->out is what the module as lowered gave.
@@ -115,7 +206,8 @@ static int run_fused(Case *c, const InterpLimits *limits)
         return str_starts(error, "more than") ? TOO_LARGE : FAILS;
     }
     for (uint32_t k = 0; k < c->mod->outputs.len; k++) {
-        if (!same_bits(&c->out[k], &out[k])) {
+        if (c->out_types[k] ? !same_lists(c->out[k].elements, out[k].elements)
+                            : !same_bits(&c->out[k], &out[k])) {
             printf("fused: output %u differs\n", k);
             status = FAILS;
         }
@@ -139,15 +231,13 @@ static int run_set(Case *c, uint32_t set, bool *any)
     }
     if (status == AGREES && c->fused)
         status = run_fused(c, &limits);
-    for (uint32_t k = 0; status == AGREES && !c->fused && k < c->mod->outputs.len; k++) {
-        cameo_tensor want = {0};
-        bool exists;
-        if (!read_tensor(c, set, "output", k, &want, &exists) || !output_agrees(c, k, &want))
+    for (uint32_t k = 0; status == AGREES && !c->fused && k < c->mod->outputs.len; k++)
+        if (!output_agrees(c, set, k))
             status = FAILS;
-        cameo_tensor_free(&want);
-    }
-    for (uint32_t i = 0; i < c->mod->inputs.len; i++)
+    for (uint32_t i = 0; i < c->mod->inputs.len; i++) {
         cameo_tensor_free(&c->given[i]);
+        cameo_free_object(&c->lists[i]);
+    }
     for (uint32_t k = 0; k < c->mod->outputs.len; k++)
         interp_free(&c->out[k]);
     return status;
@@ -186,6 +276,10 @@ static int run_case(Case *c, Arena *a, bool fused)
     bool any = status == AGREES;
     if (any && (c->mod->inputs.len > MAX_PORTS || c->mod->outputs.len > MAX_PORTS))
         status = FAILS;
+    for (uint32_t i = 0; any && status == AGREES && i < c->mod->inputs.len; i++)
+        c->in_types[i] = interp_list_type(c->mod, a, c->mod->inputs.at[i]);
+    for (uint32_t i = 0; any && status == AGREES && i < c->mod->outputs.len; i++)
+        c->out_types[i] = interp_list_type(c->mod, a, c->mod->outputs.at[i]);
     for (uint32_t set = 0; any && status == AGREES; set++)
         status = run_set(c, set, &any);
     if (m)

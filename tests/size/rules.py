@@ -13,7 +13,7 @@ import sys
 MAX_FILE, MAX_FUNCTION, MAX_COLUMNS = 800, 80, 100
 ALLOWED = {
     "base": {"base"},
-    "ir": {"base", "ir"},
+    "ir": {"base", "ir", "runtime"},
     "frontend": {"base", "ir", "frontend"},
     "passes": {"base", "ir", "passes"},
     "codegen": {"base", "ir", "passes", "codegen", "runtime"},
