@@ -297,9 +297,16 @@ static void lower_tile(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK], at[MAX_RANK];
-    for (uint32_t i = 0; i < y.rank; i++)
-        if (!value_at(l->model, l->n->in[1])->content)
-            define_dim(l, y.dims[i], ix_mul(l, x.dims[i], input_element(l, 1, i)));
+    for (uint32_t i = 0; i < y.rank; i++) {
+        if (value_at(l->model, l->n->in[1])->content)
+            continue;
+        Index n = input_element(l, 1, i); // products of such sizes stay within int64
+        check(l,
+              and_(l, le(l, zero(l, DT_I64), expr_index(l->module, n)),
+                   lt(l, expr_index(l->module, n), int_(l, DT_I64, (int64_t)1 << 24))),
+              "Tile: a number of repeats is out of range");
+        define_dim(l, y.dims[i], ix_mul(l, x.dims[i], n));
+    }
     kernel(l, "tile");
     par_all(l, y, o);
     for (uint32_t i = 0; i < y.rank; i++)
