@@ -15,6 +15,7 @@ extern const OpDef ops_gather[];
 extern const OpDef ops_grid[];
 extern const OpDef ops_labels[];
 extern const OpDef ops_loss[];
+extern const OpDef ops_maps[];
 extern const OpDef ops_matmul[];
 extern const OpDef ops_movement[];
 extern const OpDef ops_normalization[];
@@ -37,11 +38,10 @@ extern const OpDef ops_tfidf[];
 extern const OpDef ops_training[];
 
 const OpDef *const op_families[] = {
-    ops_activation, ops_arithmetic,    ops_attention, ops_cast,     ops_columns,
-    ops_compare,    ops_constant,      ops_control,   ops_conv,     ops_einsum,
-    ops_gather,     ops_grid,          ops_labels,    ops_loss,     ops_matmul,
-    ops_movement,   ops_normalization, ops_optional,  ops_pad,      ops_parts,
-    ops_pool,       ops_quantize,      ops_recurrent, ops_reduce,   ops_resize,
-    ops_select,     ops_sequence,      ops_shape,     ops_signal,   ops_softmax,
-    ops_sort,       ops_strings,       ops_tfidf,     ops_training, NULL,
+    ops_activation, ops_arithmetic, ops_attention, ops_cast,     ops_columns,  ops_compare,
+    ops_constant,   ops_control,    ops_conv,      ops_einsum,   ops_gather,   ops_grid,
+    ops_labels,     ops_loss,       ops_maps,      ops_matmul,   ops_movement, ops_normalization,
+    ops_optional,   ops_pad,        ops_parts,     ops_pool,     ops_quantize, ops_recurrent,
+    ops_reduce,     ops_resize,     ops_select,    ops_sequence, ops_shape,    ops_signal,
+    ops_softmax,    ops_sort,       ops_strings,   ops_tfidf,    ops_training, NULL,
 };

@@ -37,17 +37,9 @@ static void lower_cast_to_string(Lower *l, Tensor x, Tensor y)
     step_call(l, real ? "float_to_string" : "integer_to_string", 1, &wide, 1, &y, 1, &how);
 }
 
-static void lower_cast(Lower *l)
+void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate)
 {
-    Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK];
-    bool saturate = node_int(l->n, "saturate", 1) != 0;
-    if (y.dtype == DT_F8E8M0 && node_has_attr(l->n, "round_mode") &&
-        !str_is(node_str(l->n, "round_mode", "up"), "nearest")) {
-        not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"",
-                      STR_ARG(str_escaped(l->arena, node_str(l->n, "round_mode", "up"))));
-        return;
-    }
     if (x.dtype != y.dtype && x.dtype == DT_STRING) {
         lower_cast_from_string(l, x, y, saturate);
         return;
@@ -60,6 +52,19 @@ static void lower_cast(Lower *l)
     par_all(l, y, o);
     store(l, y, o, expr_cast(l->module, y.dtype, load(l, x, o), saturate));
     kernel_end(l);
+}
+
+static void lower_cast(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    bool saturate = node_int(l->n, "saturate", 1) != 0;
+    if (y.dtype == DT_F8E8M0 && node_has_attr(l->n, "round_mode") &&
+        !str_is(node_str(l->n, "round_mode", "up"), "nearest")) {
+        not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"",
+                      STR_ARG(str_escaped(l->arena, node_str(l->n, "round_mode", "up"))));
+        return;
+    }
+    cast_tensor(l, y, x, saturate);
 }
 
 static void lower_bitcast(Lower *l)

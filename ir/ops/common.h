@@ -17,4 +17,7 @@ const Expr *sigmoid(Lower *l, const Expr *x);
 const Expr *erf_(Lower *l, const Expr *x);
 const Expr *abs_(Lower *l, const Expr *x);
 
+// y = x in y's dtype, strings too.
+void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate);
+
 #endif
