@@ -42,7 +42,12 @@ bool str_ends(Str a, const char *suffix)
 uint64_t hash_bytes(const void *at, size_t len, uint64_t seed)
 {
     const unsigned char *p = at;
-    uint64_t h = 0xcbf29ce484222325u ^ seed;
+    uint64_t h = (0xcbf29ce484222325u ^ seed) + len, word;
+    for (; len >= sizeof word; p += sizeof word, len -= sizeof word) {
+        memcpy(&word, p, sizeof word);
+        h = (h ^ word) * 0x9ddfea08eb382d69u;
+        h ^= h >> 32;
+    }
     for (size_t i = 0; i < len; i++)
         h = (h ^ p[i]) * 0x100000001b3u;
     h ^= h >> 33;

@@ -15,9 +15,10 @@ enum { MAX_GUARDS = 32 };
 
 // How an expression was last visited: one that two others share is not visited twice.
 typedef struct Visit {
-    uint32_t kernel; // one more than its place among those visited; 0: never
-    uint32_t guards;
+    uint32_t kernel;        // one more than its place among those visited; 0: never
+    uint32_t guards, loops; // around it
     const Expr *innermost;
+    Index extent; // of the innermost loop
 } Visit;
 
 typedef struct Checker {
@@ -27,7 +28,9 @@ typedef struct Checker {
     Step **at; // where the step of the kernel is linked in
     const Expr *guards[MAX_GUARDS];
     uint32_t nguards;
-    Map done; // pairs that were compared before this kernel
+    Index extents[MAX_GUARDS]; // of the loops around that may be empty
+    uint32_t nextents;
+    Map done; // what was compared before this kernel
 } Checker;
 
 static bool is_loop(void *context, const Atom *a)
@@ -81,14 +84,22 @@ static void add_check(Checker *c, Index most, Index dim, BufferId b)
 {
     Module *mod = c->mod;
     bool added;
-    Index pair[2] = {most, dim};
-    map_put(&c->done, (Str){arena_copy(mod->arena, pair, sizeof pair), sizeof pair}, &added);
+    Index key[2 + MAX_GUARDS] = {most, dim};
+    for (uint32_t i = 0; i < c->nextents; i++)
+        key[2 + i] = c->extents[i];
+    size_t size = (2 + c->nextents) * sizeof *key;
+    map_put(&c->done, (Str){arena_copy(mod->arena, key, size), size}, &added);
     if (!added)
         return;
     Step *s = NEW(mod->arena, Step);
     s->kind = STEP_CHECK;
     s->node = (*c->at)->node;
     s->cond = expr_compare(mod, C_LT, expr_index(mod, most), expr_index(mod, dim));
+    for (uint32_t i = 0; i < c->nextents; i++) { // nothing is read where nothing runs
+        const Expr *none = expr_index(mod, poly_const(mod->polys, 0));
+        none = expr_compare(mod, C_LE, expr_index(mod, c->extents[i]), none);
+        s->cond = expr_binary(mod, B_OR, s->cond, none);
+    }
     s->message = str_printf(mod->arena, "the dimensions of %.*s do not fit",
                             STR_ARG(str_escaped(mod->arena, buffer_at(mod, b)->name)));
     s->next = *c->at;
@@ -118,12 +129,28 @@ static void guard(Checker *c, const Expr *cond)
         c->guards[c->nguards++] = cond;
 }
 
+// A loop around what follows; false if it never runs.
+static bool enter_loop(Checker *c, LoopId v)
+{
+    Polys *p = c->mod->polys;
+    Index extent = loop_extent(p, v);
+    if (poly_equals(extent, 0))
+        return false;
+    bool known = poly_any(extent, is_data, NULL) || poly_any(extent, is_loop, NULL) ||
+                 poly_less(p, poly_const(p, 0), extent);
+    if (!known && c->nextents < MAX_GUARDS)
+        c->extents[c->nextents++] = extent;
+    return true;
+}
+
 static bool was_visited(Checker *c, const Expr *e)
 {
     Visit *v = &c->visits[e->id];
-    Visit now = {c->kernel, c->nguards, c->nguards ? c->guards[c->nguards - 1] : NULL};
-    if (v->kernel == now.kernel &&
-        (v->guards == 0 || (v->guards == now.guards && v->innermost == now.innermost)))
+    Visit now = {c->kernel, c->nguards, c->nextents, c->nguards ? c->guards[c->nguards - 1] : NULL,
+                 c->nextents ? c->extents[c->nextents - 1] : NULL};
+    bool guards = v->guards == 0 || (v->guards == now.guards && v->innermost == now.innermost);
+    bool loops = v->loops == 0 || (v->loops == now.loops && v->extent == now.extent);
+    if (v->kernel == now.kernel && guards && loops)
         return true;
     *v = now;
     return false;
@@ -131,9 +158,14 @@ static bool was_visited(Checker *c, const Expr *e)
 
 static void check_expr(Checker *c, const Expr *e)
 {
-    uint32_t before = c->nguards;
+    uint32_t before = c->nguards, around = c->nextents;
     if (!e || was_visited(c, e))
         return;
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        if (!enter_loop(c, e->vars[i])) {
+            c->nextents = around;
+            return;
+        }
     if (e->kind == EX_LOAD)
         check_access(c, e->buffer, e->rank, e->at);
     check_expr(c, e->a); // the condition of a SELECT or a REDUCE stands outside of itself
@@ -142,12 +174,15 @@ static void check_expr(Checker *c, const Expr *e)
     check_expr(c, e->b);
     check_expr(c, e->c);
     c->nguards = before;
+    c->nextents = around;
 }
 
 static void check_stmts(Checker *c, const Stmt *s)
 {
     for (; s; s = s->next) {
-        uint32_t before = c->nguards;
+        uint32_t before = c->nguards, around = c->nextents;
+        if (s->kind == S_FOR && !enter_loop(c, s->var))
+            continue;
         check_expr(c, s->value);
         if (s->kind == S_STORE || s->kind == S_UPDATE)
             check_access(c, s->buffer, s->rank, s->at);
@@ -156,6 +191,7 @@ static void check_stmts(Checker *c, const Stmt *s)
         check_stmts(c, s->body);
         check_stmts(c, s->other);
         c->nguards = before;
+        c->nextents = around;
     }
 }
 

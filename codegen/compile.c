@@ -89,8 +89,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    if (!o->no_override && o->gemm != GEMM_LOOPS &&
-        !override_module(mod, gemm, m->arena, &report->error))
+    if (!o->no_override && o->gemm != GEMM_LOOPS && !override_module(mod, gemm, &report->error))
         return NULL;
     if (o->device == ON_CUDA)
         cuda_split_products(mod);

@@ -75,11 +75,10 @@ void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
         buf_printf(p->out, "%s", i ? " + " : "");
         print_node_text(p, k->fused.at[i]);
     }
-    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
-        if (!u->buffers[b])
-            continue;
-        const Buffer *buf = buffer_at(p->mod, b);
-        buf_printf(p->out, "\n *   b%u %s ", b, u->buffers[b] & 2 ? "=>" : "<-");
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        Access use = u->buffers.at[i];
+        const Buffer *buf = buffer_at(p->mod, use.id);
+        buf_printf(p->out, "\n *   b%u %s ", use.id, use.bits & ACCESS_WRITE ? "=>" : "<-");
         print_buffer_type(p, buf);
         buf_printf(p->out, " ");
         print_comment_text(p->out, buf->name);
@@ -92,20 +91,15 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     KernelUses u = printer_kernel_uses(p, k);
     print_kernel_comment(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
-    bool any = false;
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b]) {
-            buf_printf(p->out, "%s%s%s *restrict b%u", any ? ", " : "",
-                       u.buffers[b] & 2 ? "" : "const ",
-                       type_of_value(p, buffer_at(p->mod, b)->dtype), b);
-            any = true;
-        }
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
-        if (u.dims[d]) {
-            buf_printf(p->out, "%sconst int64_t d%u", any ? ", " : "", d);
-            any = true;
-        }
-    buf_printf(p->out, "%s)\n{\n", any ? "" : "void");
+    const char *comma = "";
+    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
+        Access use = u.buffers.at[i];
+        buf_printf(p->out, "%s%s%s *restrict b%u", comma, use.bits & ACCESS_WRITE ? "" : "const ",
+                   type_of_value(p, buffer_at(p->mod, use.id)->dtype), use.id);
+    }
+    for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
+        buf_printf(p->out, "%sconst int64_t d%u", comma, u.dims.at[i].id);
+    buf_printf(p->out, "%s)\n{\n", *comma ? "" : "void");
 }
 
 static void c_kernel_end(Printer *p, const Kernel *k)

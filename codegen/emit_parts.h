@@ -10,10 +10,11 @@ typedef struct StepPrinter {
     Printer *p;       // prints the host's C
     Printer *kernels; // printed the kernels
     const Plan *plan;
-    KernelUses all;    // what all kernels and outputs use; all dims
-    KernelUses host;   // what conditions and sizes use
-    KernelUses beside; // what kernels on the host use, where the others are on a device
-    KernelUses device; // what those others use
+    VEC(const Step *) definitions; // of dims, in order
+    KernelUses all;                // what all kernels and outputs use; all dims
+    KernelUses host;               // what conditions and sizes use
+    KernelUses beside;             // what kernels on the host use, where the others are on a device
+    KernelUses device;             // what those others use
     const EmitOptions *options;
     const StepTarget *target;
 } StepPrinter;

@@ -20,9 +20,18 @@ void print_bytes(Printer *p, BufferId b)
     buf_printf(p->out, "%s})", buf->rank ? "" : "0");
 }
 
-enum { ONLY_SET = 2 }; // of a dim: a step gives it a value, no other has been seen to read it
-
 // ---- what steps use --------------------------------------------------------------------------
+
+static void note_all(StepPrinter *s, const KernelUses *u, Accesses *where)
+{
+    Arena *a = s->p->arena;
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        access_note(a, &s->all.buffers, u->buffers.at[i].id, u->buffers.at[i].bits);
+        access_note(a, where, u->buffers.at[i].id, u->buffers.at[i].bits);
+    }
+    for (uint32_t i = 0; i < u->dims.len; i++)
+        access_note(a, &s->all.dims, u->dims.at[i].id, ACCESS_READ);
+}
 
 static void add_steps(StepPrinter *s, const Step *step)
 {
@@ -31,56 +40,72 @@ static void add_steps(StepPrinter *s, const Step *step)
         if (step->kernel) {
             bool on_host = step->kernel->on_host;
             KernelUses u = printer_kernel_uses(on_host ? s->p : s->kernels, step->kernel);
-            for (BufferId b = 1; b < mod->buffers.len; b++) {
-                s->all.buffers[b] |= u.buffers[b];
-                s->beside.buffers[b] |= on_host ? u.buffers[b] : 0;
-                s->device.buffers[b] |= on_host ? 0 : u.buffers[b];
-            }
-            for (DimId d = 1; d <= dim_count(mod->polys); d++)
-                s->all.dims[d] |= u.dims[d];
+            note_all(s, &u, on_host ? &s->beside.buffers : &s->device.buffers);
             if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
         if (step->call) {
-            KernelUses u = {NEWS(s->p->arena, uint8_t, mod->buffers.len), s->all.dims};
+            KernelUses u = {.arena = s->p->arena};
             uses_add_call(mod, &u, step->call);
-            for (BufferId b = 1; b < mod->buffers.len; b++) {
-                s->all.buffers[b] |= u.buffers[b];
-                s->beside.buffers[b] |= u.buffers[b];
-            }
+            note_all(s, &u, &s->beside.buffers);
         }
-        uses_add_index(mod, &s->host, step->value);
+        if (step->kind != STEP_DIM)
+            uses_add_index(mod, &s->host, step->value);
         uses_add_expr(mod, &s->host, step->cond);
-        if (step->kind == STEP_LOOP || step->kind == STEP_DIM)
-            s->all.dims[step->dim] |= step->kind == STEP_LOOP ? 1 : ONLY_SET;
+        if (step->kind == STEP_LOOP)
+            access_note(s->p->arena, &s->all.dims, step->dim, ACCESS_READ);
+        if (step->kind == STEP_DIM)
+            vec_push(s->p->arena, &s->definitions, step);
         add_steps(s, step->body);
         add_steps(s, step->other);
     }
 }
 
+static bool is_used(const StepPrinter *s, DimId d)
+{
+    return access_bits(&s->all.dims, d) || access_bits(&s->host.dims, d);
+}
+
+// What the definitions of used dims use. Those of dims that nothing uses, since fusion took the
+// buffer that had them away, are not printed. A definition stands before its uses, except around a
+// loop, so that few rounds from the last to the first find all.
+static void add_definitions(StepPrinter *s)
+{
+    uint32_t left = s->definitions.len, before;
+    do {
+        before = left;
+        left = 0;
+        for (uint32_t i = before; i > 0; i--) {
+            const Step *step = s->definitions.at[i - 1];
+            if (is_used(s, step->dim))
+                uses_add_index(s->p->mod, &s->host, step->value);
+            else
+                s->definitions.at[before - ++left] = step;
+        }
+        for (uint32_t i = 0; i < left; i++)
+            s->definitions.at[i] = s->definitions.at[before - left + i];
+    } while (left && left < before);
+    for (uint32_t i = 0; i < s->host.dims.len; i++)
+        access_note(s->p->arena, &s->all.dims, s->host.dims.at[i].id, ACCESS_READ);
+}
+
 static void add_all(StepPrinter *s)
 {
     Module *mod = s->p->mod;
-    s->all.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->all.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
-    s->host.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->beside.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->device.buffers = NEWS(s->p->arena, uint8_t, mod->buffers.len);
-    s->host.dims = NEWS(s->p->arena, uint8_t, dim_count(mod->polys) + 1);
+    s->all = s->host = s->beside = s->device = (KernelUses){.arena = s->p->arena};
     add_steps(s, mod->steps);
-    for (DimId d = 1; d <= dim_count(mod->polys); d++)
-        s->all.dims[d] |= s->host.dims[d];
     for (uint32_t i = 0; i < mod->outputs.len; i++) {
         const Buffer *b = buffer_at(mod, mod->outputs.at[i]);
-        s->all.buffers[mod->outputs.at[i]] |= 4;
+        access_note(s->p->arena, &s->all.buffers, mod->outputs.at[i], ACCESS_OUTPUT);
         if (dtype_is_reference(b->dtype))
-            s->beside.buffers[mod->outputs.at[i]] |= 4;
+            access_note(s->p->arena, &s->beside.buffers, mod->outputs.at[i], ACCESS_OUTPUT);
         for (uint32_t k = 0; k < b->rank; k++)
             uses_add_index(mod, &s->all, b->dims[k]);
     }
     for (BufferId b = 1; b < mod->buffers.len; b++)
         for (uint32_t k = 0; s->plan->place[b] == PLACE_BLOCK && k < buffer_at(mod, b)->rank; k++)
             uses_add_index(mod, &s->all, buffer_at(mod, b)->dims[k]);
+    add_definitions(s);
 }
 
 // ---- declarations ----------------------------------------------------------------------------
@@ -88,9 +113,8 @@ static void add_all(StepPrinter *s)
 static void declare_dims(StepPrinter *s)
 {
     Printer *p = s->p;
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++) {
-        if (!s->all.dims[d])
-            continue;
+    for (uint32_t i = 0; i < s->all.dims.len; i++) {
+        DimId d = s->all.dims.at[i].id;
         buf_printf(p->out, "    %sint64_t d%u = ", s->plan->data_dim[d] ? "" : "const ", d);
         if (s->plan->data_dim[d])
             buf_printf(p->out, "0;");
@@ -103,8 +127,6 @@ static void declare_dims(StepPrinter *s)
             buf_printf(p->out, " */");
         }
         buf_printf(p->out, "\n");
-        if (s->all.dims[d] == ONLY_SET) // of a value that nothing reads any more
-            print_line(p, "(void)d%u;", d);
     }
 }
 
@@ -175,23 +197,18 @@ static void c_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
     KernelUses u = printer_kernel_uses(p, k);
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
-            c_reserve(s, b);
+    for (uint32_t i = 0; i < u.buffers.len; i++)
+        if (u.buffers.at[i].bits & ACCESS_WRITE &&
+            s->plan->place[u.buffers.at[i].id] == PLACE_BLOCK)
+            c_reserve(s, u.buffers.at[i].id);
     if (s->options->profile)
         print_line(p, "begin = cameo_now();");
     buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
-    bool any = false;
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b]) {
-            buf_printf(p->out, "%sb%u", any ? ", " : "", b);
-            any = true;
-        }
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
-        if (u.dims[d]) {
-            buf_printf(p->out, "%sd%u", any ? ", " : "", d);
-            any = true;
-        }
+    const char *comma = "";
+    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ")
+        buf_printf(p->out, "%sb%u", comma, u.buffers.at[i].id);
+    for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
+        buf_printf(p->out, "%sd%u", comma, u.dims.at[i].id);
     buf_printf(p->out, ");\n");
     if (s->options->profile)
         print_line(p, "cameo_time_kernel(c, %u, begin);", k->id);
@@ -301,7 +318,8 @@ static void print_step(StepPrinter *s, const Step *step)
         print_loop(s, step);
         return;
     case STEP_DIM:
-        print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
+        if (access_bits(&s->all.dims, step->dim))
+            print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
         return;
     case STEP_CALL:
         s->target->objects(s, step);
@@ -395,7 +413,7 @@ void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const
     }
     declare_dims(&s);
     for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (s.all.buffers[b] || s.host.buffers[b])
+        if (access_bits(&s.all.buffers, b) || access_bits(&s.host.buffers, b))
             target->declare(&s, b);
     print_steps(&s, p->mod->steps);
     target->outputs(&s);

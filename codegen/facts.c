@@ -55,8 +55,20 @@ static void set_remove(LoopSet *s, LoopId v)
         }
 }
 
+// Expressions may be made while a printer only looks at them. What callers hold stays where it is.
+static void grow_facts(Printer *p)
+{
+    uint32_t n = 2 * p->mod->nexprs;
+    ExprFacts *facts = NEWS(p->arena, ExprFacts, n);
+    memcpy(facts, p->facts, p->nfacts * sizeof *facts);
+    p->facts = facts;
+    p->nfacts = n;
+}
+
 const ExprFacts *expr_facts(Printer *p, const Expr *e)
 {
+    if (e->id >= p->nfacts)
+        grow_facts(p);
     if (p->facts[e->id].known)
         return &p->facts[e->id];
     LoopSet s = {.p = p, .reduces = e->kind == EX_REDUCE};
@@ -87,7 +99,7 @@ static bool atom_changes(void *context, const Atom *a)
 
 static bool compute_changes(Printer *p, const Expr *e)
 {
-    if (e->kind == EX_LOCAL && p->local_state[e->local] == 2)
+    if (e->kind == EX_LOCAL && p->is_row[e->local] == p->round)
         return true;
     if (e->kind == EX_LOAD && p->written[e->buffer])
         return true;
@@ -102,9 +114,9 @@ static bool compute_changes(Printer *p, const Expr *e)
 
 bool expr_changes(Printer *p, const Expr *e)
 {
-    if (!p->changes[e->id])
-        p->changes[e->id] = compute_changes(p, e) ? 2 : 1;
-    return p->changes[e->id] == 2;
+    if (p->changes[e->id] >> 1 != p->round)
+        p->changes[e->id] = 2 * p->round + compute_changes(p, e);
+    return p->changes[e->id] & 1;
 }
 
 // ---- is all bound? ---------------------------------------------------------------------------
@@ -117,7 +129,8 @@ typedef struct ReadyTest {
 static void test_local(void *context, const Expr *e)
 {
     ReadyTest *t = context;
-    if (e->kind == EX_LOCAL && !t->p->local_state[e->local])
+    if (e->kind == EX_LOCAL && t->p->is_let[e->local] != t->p->round &&
+        t->p->is_row[e->local] != t->p->round)
         t->ready = false;
 }
 
@@ -130,92 +143,4 @@ bool expr_ready(Printer *p, const Expr *e)
     ReadyTest t = {p, true};
     expr_walk(p->mod, e, test_local, &t);
     return t.ready;
-}
-
-// ---- what a kernel uses ----------------------------------------------------------------------
-
-typedef struct UseWalk {
-    Module *mod;
-    KernelUses *uses;
-} UseWalk;
-
-static bool use_atom(void *context, const Atom *a)
-{
-    UseWalk *w = context;
-    if (a->kind == ATOM_DIM)
-        w->uses->dims[a->var] = 1;
-    if (a->kind == ATOM_EXPR)
-        uses_add_expr(w->mod, w->uses, a->e);
-    return false;
-}
-
-void uses_add_index(Module *mod, KernelUses *u, Index i)
-{
-    UseWalk w = {mod, u};
-    if (i)
-        poly_any(i, use_atom, &w);
-}
-
-static void use_buffer(Module *mod, KernelUses *u, BufferId id, uint8_t how)
-{
-    const Buffer *b = buffer_at(mod, id);
-    u->buffers[id] |= how;
-    for (uint32_t i = 0; i < b->rank; i++)
-        uses_add_index(mod, u, b->dims[i]);
-}
-
-static void use_expr(void *context, const Expr *e)
-{
-    UseWalk *w = context;
-    uses_add_index(w->mod, w->uses, e->index);
-    for (uint32_t i = 0; e->at && i < e->rank; i++)
-        uses_add_index(w->mod, w->uses, e->at[i]);
-    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
-        uses_add_index(w->mod, w->uses, loop_extent(w->mod->polys, e->vars[i]));
-    if (e->kind == EX_LOAD) {
-        use_buffer(w->mod, w->uses, e->buffer, 1);
-    }
-}
-
-void uses_add_expr(Module *mod, KernelUses *u, const Expr *e)
-{
-    UseWalk w = {mod, u};
-    if (e)
-        expr_walk(mod, e, use_expr, &w);
-}
-
-void uses_add_call(Module *mod, KernelUses *u, const Call *call)
-{
-    for (uint32_t i = 0; call && i < call->nreads; i++)
-        use_buffer(mod, u, call->reads[i], 1);
-    for (uint32_t i = 0; call && i < call->nwrites; i++)
-        use_buffer(mod, u, call->writes[i], 2);
-    for (uint32_t i = 0; call && i < call->nnumbers; i++)
-        uses_add_index(mod, u, call->numbers[i]);
-}
-
-static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
-{
-    for (; s; s = s->next) {
-        if (s->kind == S_FOR)
-            uses_add_index(mod, u, loop_extent(mod->polys, s->var));
-        for (uint32_t i = 0; i < s->rank; i++)
-            uses_add_index(mod, u, s->at[i]);
-        uses_add_expr(mod, u, s->value);
-        if (s->kind == S_STORE || s->kind == S_UPDATE) {
-            use_buffer(mod, u, s->buffer, s->kind == S_UPDATE ? 3 : 2);
-        }
-        use_stmts(mod, u, s->body);
-        use_stmts(mod, u, s->other);
-    }
-}
-
-KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k)
-{
-    KernelUses u = {NEWS(a, uint8_t, mod->buffers.len),
-                    NEWS(a, uint8_t, dim_count(mod->polys) + 1)};
-    use_stmts(mod, &u, k->body);
-    if (k->override)
-        override_uses(mod, k, &u);
-    return u;
 }

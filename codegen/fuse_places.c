@@ -25,19 +25,19 @@ void place_take_uses(Places *x, uint32_t at)
     Place *p = place_at(x, at);
     KernelUses u = kernel_uses(mod, scratch, p->step->kernel);
     p->reads.len = p->writes.len = p->dims.len = 0;
-    for (BufferId b = 1; b < mod->buffers.len; b++) {
-        if (u.buffers[b] & 1) {
+    for (uint32_t i = 0; i < u.buffers.len; i++) {
+        BufferId b = u.buffers.at[i].id;
+        if (u.buffers.at[i].bits & ACCESS_READ) {
             vec_push(arena, &p->reads, b);
             note(x, &x->readers[b], at);
         }
-        if (u.buffers[b] & 2) {
+        if (u.buffers.at[i].bits & ACCESS_WRITE) {
             vec_push(arena, &p->writes, b);
             note(x, &x->writers[b], at);
         }
     }
-    for (DimId d = 1; d <= dim_count(mod->polys); d++)
-        if (u.dims[d])
-            vec_push(arena, &p->dims, d);
+    for (uint32_t i = 0; i < u.dims.len; i++)
+        vec_push(arena, &p->dims, u.dims.at[i].id);
     arena_free(scratch);
     p->work = fuse_work(x->f, fuse_scheduled(x->f, p->step->kernel->body));
 }
@@ -46,15 +46,14 @@ static void pin_uses(Places *x, const Step *s, uint32_t at)
 {
     Arena *scratch = arena_new();
     Module *mod = x->f->mod;
-    KernelUses u = {NEWS(scratch, uint8_t, mod->buffers.len),
-                    NEWS(scratch, uint8_t, dim_count(mod->polys) + 1)};
+    KernelUses u = {.arena = scratch};
     uses_add_index(mod, &u, s->value);
     uses_add_expr(mod, &u, s->cond);
     uses_add_call(mod, &u, s->call);
-    for (BufferId b = 1; b < mod->buffers.len; b++) {
-        x->pinned[b] |= u.buffers[b] != 0;
-        if (u.buffers[b] & 2)
-            note(x, &x->writers[b], at);
+    for (uint32_t i = 0; i < u.buffers.len; i++) {
+        x->pinned[u.buffers.at[i].id] = true;
+        if (u.buffers.at[i].bits & ACCESS_WRITE)
+            note(x, &x->writers[u.buffers.at[i].id], at);
     }
     arena_free(scratch);
 }

@@ -39,15 +39,13 @@ static void touch_now(Lives *l, BufferId b)
 
 static void touch_uses(Lives *l, const KernelUses *u)
 {
-    for (BufferId b = 1; b < l->mod->buffers.len; b++)
-        if (u->buffers[b])
-            touch_now(l, b);
+    for (uint32_t i = 0; i < u->buffers.len; i++)
+        touch_now(l, u->buffers.at[i].id);
 }
 
 static void touch_exprs(Lives *l, const Step *s)
 {
-    KernelUses u = {NEWS(l->arena, uint8_t, l->mod->buffers.len),
-                    NEWS(l->arena, uint8_t, dim_count(l->mod->polys) + 1)};
+    KernelUses u = {.arena = l->arena};
     uses_add_index(l->mod, &u, s->value);
     uses_add_expr(l->mod, &u, s->cond);
     uses_add_call(l->mod, &u, s->call);

@@ -88,7 +88,7 @@ static const char *print_atom(Printer *p, const Atom *a)
     Polys *polys = p->mod->polys;
     switch (a->kind) {
     case ATOM_DIM:
-        p->printed.dims[a->var] = 1;
+        access_note(p->arena, &p->printed.dims, a->var, ACCESS_READ);
         return text(p, "d%u", a->var);
     case ATOM_LOOP:
         return text(p, "i%u", a->var);
@@ -210,13 +210,13 @@ const char *without_parentheses(Printer *p, const char *s)
 const char *print_element(Printer *p, BufferId b, const Index *at)
 {
     const Buffer *buf = buffer_at(p->mod, b);
-    p->printed.buffers[b] = 3;
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
     return text(p, "b%u[%s]", b, print_linear(p, buf->rank, buf->dims, at));
 }
 
 static const char *print_local(Printer *p, const Expr *e)
 {
-    if (p->local_state[e->local] != 2)
+    if (p->is_row[e->local] != p->round)
         return text(p, "v%u", e->local);
     const Stmt *row = p->rows[e->local];
     if (row->rank == 0)

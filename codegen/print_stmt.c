@@ -361,7 +361,7 @@ static void print_while(Printer *p, const Stmt *s)
 
 static void print_row(Printer *p, const Stmt *s)
 {
-    p->local_state[s->local] = 2;
+    p->is_row[s->local] = p->round;
     p->rows[s->local] = s;
     const char *type = type_of_value(p, s->dtype);
     if (s->rank == 0) {
@@ -410,7 +410,7 @@ void print_stmt(Printer *p, const Stmt *s)
     case S_UPDATE:
         break;
     }
-    if (s->kind == S_LET && !p->local_used[s->local])
+    if (s->kind == S_LET && p->local_used[s->local] != p->round)
         return;
     print_statement_begin(p, s->value, s->at, s->rank);
     if (s->kind == S_UPDATE) {
@@ -426,7 +426,7 @@ void print_stmt(Printer *p, const Stmt *s)
     }
     print_statement_end(p);
     if (s->kind == S_LET)
-        p->local_state[s->local] = 1;
+        p->is_let[s->local] = p->round;
 }
 
 void print_stmts(Printer *p, const Stmt *s)
@@ -441,7 +441,7 @@ static void find_rows(Printer *p, const Stmt *s)
 {
     for (; s; s = s->next) {
         if (s->kind == S_ROW)
-            p->local_state[s->local] = 2, p->rows[s->local] = s;
+            p->is_row[s->local] = p->round, p->rows[s->local] = s;
         find_rows(p, s->body);
         find_rows(p, s->other);
     }
@@ -451,7 +451,7 @@ static void mark_local(void *context, const Expr *e)
 {
     Printer *p = context;
     if (e->kind == EX_LOCAL)
-        p->local_used[e->local] = 1;
+        p->local_used[e->local] = p->round;
 }
 
 static bool mark_atom(void *context, const Atom *a)
@@ -470,7 +470,7 @@ static void find_used(Printer *p, const Stmt *s)
     find_used(p, s->next);
     find_used(p, s->body);
     find_used(p, s->other);
-    if (s->kind == S_LET && !p->local_used[s->local])
+    if (s->kind == S_LET && p->local_used[s->local] != p->round)
         return;
     if (s->value)
         expr_walk(p->mod, s->value, mark_local, p);
@@ -480,21 +480,14 @@ static void find_used(Printer *p, const Stmt *s)
         poly_any(loop_extent(p->mod->polys, s->var), mark_atom, p);
 }
 
-static KernelUses uses_new(Printer *p)
-{
-    return (KernelUses){NEWS(p->arena, uint8_t, p->mod->buffers.len),
-                        NEWS(p->arena, uint8_t, dim_count(p->mod->polys) + 1)};
-}
-
 // Only what the text names: a dim may have cancelled out of all indices.
 static void keep_uses(Printer *p, const Kernel *k, const KernelUses *uses)
 {
-    for (BufferId b = 0; b < p->mod->buffers.len; b++)
-        p->printed.buffers[b] &= uses->buffers[b];
+    access_keep(&p->printed.buffers, &uses->buffers);
     while (p->of_kernels.len <= k->id)
         vec_push(p->arena, &p->of_kernels, (KernelUses){0});
     p->of_kernels.at[k->id] = p->printed;
-    p->printed = uses_new(p);
+    p->printed = (KernelUses){.arena = p->arena};
 }
 
 KernelUses printer_kernel_uses(Printer *p, const Kernel *k)
@@ -505,12 +498,10 @@ KernelUses printer_kernel_uses(Printer *p, const Kernel *k)
 void printer_kernel(Printer *p, const Kernel *k)
 {
     KernelUses uses = kernel_uses(p->mod, p->arena, k);
-    memset(p->changes, 0, p->mod->nexprs + 1);
-    memset(p->local_state, 0, p->mod->nlocals + 1);
-    memset(p->local_used, 0, p->mod->nlocals + 1);
+    p->round++;
     find_used(p, k->body);
-    for (BufferId b = 0; b < p->mod->buffers.len; b++)
-        p->written[b] = uses.buffers[b] >> 1 & 1;
+    for (uint32_t i = 0; i < uses.buffers.len; i++)
+        p->written[uses.buffers.at[i].id] = (uses.buffers.at[i].bits & ACCESS_WRITE) != 0;
     find_rows(p, k->body);
     p->kernel = k;
     p->ntemps = 0;
@@ -532,8 +523,9 @@ void printer_kernel(Printer *p, const Kernel *k)
     p->dialect->kernel_end(p, k);
     buf_free(&body);
     p->kernel = NULL;
-    memset(p->changes, 0, p->mod->nexprs + 1);
-    memset(p->written, 0, p->mod->buffers.len);
+    p->round++;
+    for (uint32_t i = 0; i < uses.buffers.len; i++)
+        p->written[uses.buffers.at[i].id] = 0;
 }
 
 Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, const char *prefix)
@@ -544,14 +536,17 @@ Printer *printer_new(Module *mod, const Dialect *d, Arena *scratch, Buf *out, co
     p->temp_of = NEWS(scratch, uint32_t, n);
     p->uses = NEWS(scratch, uint32_t, n);
     p->facts = NEWS(scratch, ExprFacts, n);
-    p->changes = NEWS(scratch, uint8_t, n);
+    p->nfacts = n;
+    p->round = 1;
+    p->changes = NEWS(scratch, uint32_t, n);
     p->nloops = loop_count(mod->polys) + 1;
     p->loop_bound = NEWS(scratch, uint8_t, p->nloops);
-    p->local_state = NEWS(scratch, uint8_t, mod->nlocals + 1);
-    p->local_used = NEWS(scratch, uint8_t, mod->nlocals + 1);
+    p->is_let = NEWS(scratch, uint32_t, mod->nlocals + 1);
+    p->is_row = NEWS(scratch, uint32_t, mod->nlocals + 1);
+    p->local_used = NEWS(scratch, uint32_t, mod->nlocals + 1);
     p->rows = NEWS(scratch, const Stmt *, mod->nlocals + 1);
     p->written = NEWS(scratch, uint8_t, mod->buffers.len);
-    p->printed = uses_new(p);
+    p->printed = (KernelUses){.arena = p->arena};
     p->extent = NEWS(scratch, Index, p->nloops);
     p->zeroed = NEWS(scratch, uint8_t, p->nloops);
     return p;

@@ -19,11 +19,24 @@ typedef struct ExprFacts {
     bool known, reduces; // reduces: holds an EX_REDUCE
 } ExprFacts;
 
-// What a kernel (or an expression) needs from outside, in order of id.
+// What is used of the things that have numbers, in order of number.
+enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_OUTPUT = 4 };
+typedef struct Access {
+    uint32_t id;
+    uint8_t bits; // ACCESS_*
+} Access;
+typedef VEC(Access) Accesses;
+void access_note(Arena *a, Accesses *u, uint32_t id, uint8_t bits);
+uint8_t access_bits(const Accesses *u, uint32_t id); // 0: not used
+void access_keep(Accesses *u, const Accesses *only); // what both have
+void access_drop(Accesses *u, uint32_t id);
+
+// What a kernel, an expression or a step needs from outside. The arena holds the lists.
 typedef struct KernelUses {
-    uint8_t *buffers; // by BufferId: bit 0 read, bit 1 written
-    uint8_t *dims;    // by DimId
+    Arena *arena;
+    Accesses buffers, dims; // by BufferId, by DimId
 } KernelUses;
+
 struct Printer {
     Module *mod;
     const Dialect *dialect;
@@ -44,15 +57,19 @@ struct Printer {
     uint32_t *uses;        // by Expr.id: within the statement
     VEC(uint32_t) counted; // ids of those with uses
     ExprFacts *facts;      // by Expr.id
-    uint8_t *changes;      // by Expr.id: 0 not known, 1 no, 2 yes; per kernel
+    uint32_t nfacts;
+    // What is known of expressions and locals of one kernel is marked with that kernel's round, so
+    // that nothing has to be cleared for the next.
+    uint32_t round;
+    uint32_t *changes; // by Expr.id: 2 * round no, 2 * round + 1 yes, else not known
     uint32_t ntemps;
     uint8_t *loop_bound; // by LoopId: depth of bindings
     uint32_t nloops;
     Index *extent;   // by LoopId: NULL its own; else that of all loops collapsed into it
     uint8_t *zeroed; // by LoopId: collapsed into the next inner loop
     uint32_t nzeroed;
-    uint8_t *local_state;       // by LocalId: 0 not yet declared, 1 let, 2 row
-    uint8_t *local_used;        // by LocalId: something of this kernel needs it
+    uint32_t *is_let, *is_row;  // by LocalId: round, where it is declared as such
+    uint32_t *local_used;       // by LocalId: round, where something of the kernel needs it
     const Stmt **rows;          // by LocalId
     KernelUses printed;         // by the text of the kernel so far
     VEC(KernelUses) of_kernels; // by Kernel.id, what was printed

@@ -217,11 +217,13 @@ static Value *out_value(Infer *s, uint32_t o)
 void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims)
 {
     Value *v = out_value(s, o);
+    int64_t k;
     if (!v || rank > MAX_RANK)
         return;
     for (uint32_t i = 0; i < rank; i++)
-        if (poly_is_overflow(dims[i])) {
-            infer_error(s, "dimension %u of output %u overflows", i, o);
+        if (poly_is_overflow(dims[i]) || (poly_is_const(dims[i], &k) && k < 0)) {
+            infer_error(s, "dimension %u of output %u %s", i, o,
+                        poly_is_overflow(dims[i]) ? "overflows" : "is negative");
             return;
         }
     set_dims(s->model, v, rank, dims);
@@ -245,6 +247,10 @@ void infer_dtype(Infer *s, uint32_t o, DType t)
     Value *v = out_value(s, o);
     if (!v)
         return;
+    if (t <= DT_NONE || t >= DT_COUNT) {
+        infer_error(s, "%d is no element type", (int)t);
+        return;
+    }
     v->kind = TYPE_TENSOR;
     v->dtype = t;
     v->why_dtype = (Why){.kind = WHY_ATTRIBUTE, .node = s->node, .what = "dtype"};

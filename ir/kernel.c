@@ -6,11 +6,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What a walk or a mapping remembers by Expr.id. It is used again and again; what is not stamped
+// with the present round is forgotten, so that small expressions of a large module cost little.
+typedef struct Memo {
+    uint32_t round, cap;
+    uint32_t *stamp;
+    const Expr **value;
+    struct Memo *next;
+} Memo;
+
 struct ExprTable {
     VEC(const Expr *) all; // by id
     uint32_t *slots;       // open hash table of id + 1
     uint32_t cap;
+    Memo *idle; // as many as walks have been inside each other
 };
+
+static Memo *memo_take(Module *mod)
+{
+    Memo *m = mod->table->idle;
+    if (m)
+        mod->table->idle = m->next;
+    else
+        m = NEW(mod->arena, Memo);
+    if (m->cap < mod->nexprs) {
+        m->cap = 2 * mod->nexprs;
+        m->round = 0;
+        m->stamp = NEWS(mod->arena, uint32_t, m->cap);
+        m->value = NEWS(mod->arena, const Expr *, m->cap);
+    }
+    if (++m->round == 0) {
+        memset(m->stamp, 0, m->cap * sizeof *m->stamp);
+        m->round = 1;
+    }
+    return m;
+}
+
+static void memo_give_back(Module *mod, Memo *m)
+{
+    m->next = mod->table->idle;
+    mod->table->idle = m;
+}
 
 Module *module_new(Model *m)
 {
@@ -35,6 +71,40 @@ BufferId buffer_new(Module *mod, BufferKind kind, Str name, DType t, uint32_t ra
     Buffer b = {.kind = kind, .name = name, .dtype = t, .rank = rank, .dims = kept, .device = 1};
     vec_push(mod->arena, &mod->buffers, b);
     return mod->buffers.len - 1;
+}
+
+// ---- what overflows
+// ----------------------------------------------------------------------------------------
+
+ModuleMark module_mark(const Module *mod)
+{
+    return (ModuleMark){mod->nexprs, loop_count(mod->polys), mod->buffers.len};
+}
+
+static bool any_overflows(uint32_t n, const Index *at)
+{
+    for (uint32_t i = 0; at && i < n; i++)
+        if (!at[i] || poly_is_overflow(at[i]))
+            return true;
+    return false;
+}
+
+bool module_overflows(const Module *mod, const ModuleMark *since)
+{
+    for (uint32_t i = since->nexprs; i < mod->nexprs; i++) {
+        const Expr *e = mod->table->all.at[i];
+        if ((e->kind == EX_INDEX && any_overflows(1, &e->index)) || any_overflows(e->rank, e->at))
+            return true;
+    }
+    for (LoopId v = since->nloops + 1; v <= loop_count(mod->polys); v++) {
+        Index extent = loop_extent(mod->polys, v);
+        if (any_overflows(1, &extent))
+            return true;
+    }
+    for (BufferId b = since->nbuffers; b < mod->buffers.len; b++)
+        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
+            return true;
+    return false;
 }
 
 // ---- interning
@@ -304,8 +374,7 @@ const Expr *expr_reduce(Module *mod, ReduceOp op, uint32_t nvars, const LoopId *
 typedef struct Mapping {
     Module *mod;
     const ExprMap *map;
-    const Expr **memo; // by id of the old expression
-    uint32_t nmemo;
+    Memo *memo;          // by id of the old expression
     VEC(LoopId) renamed; // pairs: old, new
 } Mapping;
 
@@ -393,38 +462,32 @@ static const Expr *rebuild(Mapping *m, const Expr *e)
 
 static const Expr *map_expr(Mapping *m, const Expr *e)
 {
-    if (e->id < m->nmemo && m->memo[e->id])
-        return m->memo[e->id];
+    Memo *memo = m->memo;
+    if (e->id < memo->cap && memo->stamp[e->id] == memo->round)
+        return memo->value[e->id];
     const Expr *out = m->map->leaf ? m->map->leaf(m->map->context, e) : NULL;
     if (!out)
         out = rebuild(m, e);
-    if (e->id < m->nmemo)
-        m->memo[e->id] = out;
+    if (e->id < memo->cap) {
+        memo->stamp[e->id] = memo->round;
+        memo->value[e->id] = out;
+    }
     return out;
-}
-
-static Mapping mapping_new(Module *mod, const ExprMap *map)
-{
-    Mapping m = {.mod = mod, .map = map, .nmemo = mod->nexprs};
-    m.memo = calloc(m.nmemo + 1, sizeof *m.memo);
-    if (!m.memo)
-        abort();
-    return m;
 }
 
 const Expr *expr_map(Module *mod, const Expr *e, const ExprMap *map)
 {
-    Mapping m = mapping_new(mod, map);
+    Mapping m = {.mod = mod, .map = map, .memo = memo_take(mod)};
     const Expr *out = map_expr(&m, e);
-    free(m.memo);
+    memo_give_back(mod, m.memo);
     return out;
 }
 
 Index index_map(Module *mod, Index i, const ExprMap *map)
 {
-    Mapping m = mapping_new(mod, map);
+    Mapping m = {.mod = mod, .map = map, .memo = memo_take(mod)};
     Index out = map_index(&m, i);
-    free(m.memo);
+    memo_give_back(mod, m.memo);
     return out;
 }
 
@@ -473,8 +536,7 @@ const Expr *expr_fresh(Module *mod, const Expr *e)
 // --------------------------------------------------------------------------------------------
 
 typedef struct Walk {
-    unsigned char *seen;
-    uint32_t n;
+    Memo *seen;
     void (*visit)(void *context, const Expr *e);
     void *context;
 } Walk;
@@ -490,9 +552,11 @@ static bool walk_atom(void *context, const Atom *a)
 
 static void walk(Walk *w, const Expr *e)
 {
-    if (w->seen[e->id])
-        return;
-    w->seen[e->id] = 1;
+    if (e->id < w->seen->cap) {
+        if (w->seen->stamp[e->id] == w->seen->round)
+            return;
+        w->seen->stamp[e->id] = w->seen->round;
+    }
     if (e->index)
         poly_any(e->index, walk_atom, w);
     for (uint32_t i = 0; e->at && i < e->rank; i++)
@@ -507,11 +571,9 @@ static void walk(Walk *w, const Expr *e)
 void expr_walk(Module *mod, const Expr *e, void (*visit)(void *context, const Expr *e),
                void *context)
 {
-    Walk w = {calloc(mod->nexprs + 1, 1), mod->nexprs, visit, context};
-    if (!w.seen)
-        abort();
+    Walk w = {memo_take(mod), visit, context};
     walk(&w, e);
-    free(w.seen);
+    memo_give_back(mod, w.seen);
 }
 
 typedef struct LoopTest {

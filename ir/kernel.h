@@ -222,6 +222,13 @@ typedef struct Module {
 // holds the strings; what a load of it gives is their numbers.
 
 Module *module_new(Model *m);
+// Where a module stands, and: is anything made since (an expression, a loop or a buffer) of an
+// index that is absent or overflows?
+typedef struct ModuleMark {
+    uint32_t nexprs, nloops, nbuffers;
+} ModuleMark;
+ModuleMark module_mark(const Module *mod);
+bool module_overflows(const Module *mod, const ModuleMark *since);
 // The number of a string, which joins the module's if it is none of them.
 int64_t module_symbol(Module *mod, Str s);
 // Does a buffer or a step need the table of objects?

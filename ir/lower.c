@@ -118,15 +118,17 @@ const void *constant_input(Lower *l, uint32_t i, const TensorData **data)
 
 Index input_element(Lower *l, uint32_t i, uint32_t k)
 {
-    const Value *v = value_at(l->model, l->n->in[i]);
-    if (v->content && k < v->ncontent)
+    const Value *v = has_input(l, i) ? value_at(l->model, l->n->in[i]) : NULL;
+    if (v && v->content && k < v->ncontent)
         return v->content[k];
     Tensor t = input(l, i);
     Index at[1] = {ix(l, k)};
-    if (t.rank > 1) {
+    int64_t known;
+    if (!t.buffer || t.rank > 1 || (t.rank == 0 && k > 0) ||
+        (t.rank == 1 && poly_is_const(t.dims[0], &known) && known <= k)) {
         if (!l->failed)
-            not_supported(l, "%.*s: input %u has rank %u, not 1",
-                          STR_ARG(str_escaped(l->arena, l->n->op)), i, t.rank);
+            not_supported(l, "%.*s: input %u has no element %u",
+                          STR_ARG(str_escaped(l->arena, l->n->op)), i, k);
         return ix(l, 0);
     }
     return to_index(l, load(l, t, at));
@@ -145,6 +147,25 @@ void not_supported(Lower *l, const char *format, ...)
     l->failed = l->state->failed = true;
 }
 
+void lower_unfit(Lower *l, const char *what)
+{
+    if (!l->failed)
+        not_supported(l, "%.*s: %s",
+                      STR_ARG(l->n ? str_escaped(l->arena, l->n->op) : STR("the graph")), what);
+}
+
+bool lower_indices_fit(Lower *l, uint32_t n, const Index *at)
+{
+    const char *fault = n && !at ? "an operand has a rank that does not fit" : NULL;
+    for (uint32_t i = 0; i < n && !fault; i++)
+        fault = !at[i]                    ? "an operand has a rank that does not fit"
+                : poly_is_overflow(at[i]) ? "a size or an index is too large"
+                                          : NULL;
+    if (fault)
+        lower_unfit(l, fault);
+    return !fault;
+}
+
 // ---- steps
 // ----------------------------------------------------------------------------------------------
 
@@ -160,6 +181,9 @@ Step *lower_step(Lower *l, StepKind kind)
 
 void define_dim(Lower *l, Index dim, Index value)
 {
+    Index both_[2] = {dim, value};
+    if (!lower_indices_fit(l, 2, both_))
+        return;
     if (dim->nterms != 1 || dim->terms[0].natoms != 1 || dim->terms[0].atoms[0]->kind != ATOM_DIM)
         return; // already known
     DimId d = dim->terms[0].atoms[0]->var;
@@ -217,6 +241,8 @@ void step_end(Lower *l)
 Index step_loop(Lower *l, Index trip)
 {
     Step *s = open_step(l, STEP_LOOP);
+    if (trip && !lower_indices_fit(l, 1, &trip))
+        trip = ix(l, 0);
     s->dim = dim_new(l->polys, STR("iteration"), 0);
     s->value = trip;
     return poly_dim(l->polys, s->dim);
@@ -354,13 +380,53 @@ static void lower_requirements(Lower *l)
     }
 }
 
+// Operators whose first result may be left out though the schema asks for it.
+static bool may_lack_first(const Node *n)
+{
+    static const char *const names[] = {"TopK", "Dropout", "LayerNormalization",
+                                        "SoftmaxCrossEntropyLoss"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_is(n->op, names[i]))
+            return true;
+    return false;
+}
+
+static bool has_results(const Node *n)
+{
+    for (uint32_t i = 0; i < n->nout; i++)
+        if (n->out[i])
+            return true;
+    return false;
+}
+
+// What is wrong with the node's operands as a whole, whose types and ranks are all known.
+static const char *operand_fault(Lower *l)
+{
+    const Schema *s = l->n->schema;
+    if (s && s->noutputs && s->outputs[0].option == PARAM_SINGLE && !has_output(l, 0) &&
+        !may_lack_first(l->n))
+        return "a required output is missing";
+    return rank_fault(l->model, l->n);
+}
+
+// The node's meaning as kernels. What overflows on the way is refused here, whoever computed it.
+static void lower_by_row(Lower *l)
+{
+    ModuleMark mark = module_mark(l->module);
+    if (!l->state->failed)
+        lower_requirements(l);
+    l->n->def->lower(l);
+    if (!l->state->failed && module_overflows(l->module, &mark))
+        lower_unfit(l, "a size or an index is too large");
+}
+
 static void lower_node(Lower *shared, NodeId id)
 {
     Lower l = *shared;
     l.node = id;
     l.n = node_at(l.model, id);
     l.failed = false;
-    if (outputs_are_constant(&l))
+    if (outputs_are_constant(&l) || !has_results(l.n))
         return;
     Str op = str_escaped(l.arena, l.n->op), domain = str_escaped(l.arena, l.n->domain);
     if (!l.n->def || !l.n->def->lower) {
@@ -386,14 +452,11 @@ static void lower_node(Lower *shared, NodeId id)
             l.state->failed = true;
             return;
         }
-    fault = l.state->failed ? NULL : rank_fault(l.model, l.n);
+    fault = operand_fault(&l);
     if (fault)
         not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
-    else {
-        if (!l.state->failed)
-            lower_requirements(&l);
-        l.n->def->lower(&l);
-    }
+    else
+        lower_by_row(&l);
     if (l.state->kernel)
         kernel_end(&l);
 }

@@ -61,6 +61,10 @@ Tensor table(Lower *l, const char *name, DType t, uint64_t n, const void *elemen
 Index input_element(Lower *l, uint32_t i, uint32_t k);
 // This node cannot be lowered: "not supported: Resize with coordinate_transformation_mode \"x\"".
 void not_supported(Lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The node's operands or attributes do not fit each other: "not supported: Resize: what", once a
+// node. The builders below say so too where an index is absent or too large or dtypes differ; what
+// is built after it stays defined, but is not used.
+void lower_unfit(Lower *l, const char *what);
 
 // ---- program level
 // -------------------------------------------------------------------------------------- The value

@@ -63,7 +63,7 @@ static Stmt *open_statement(Lower *l, StmtKind kind)
 
 static Index open_loop(Lower *l, Index extent, bool parallel)
 {
-    if (poly_equals(extent, 1))
+    if (!lower_indices_fit(l, 1, &extent))
         extent = ix(l, 1);
     Stmt *s = open_statement(l, S_FOR);
     s->par = parallel;
@@ -143,8 +143,9 @@ const Expr *let(Lower *l, const Expr *value)
 static const Index *keep(Lower *l, uint32_t n, const Index *at)
 {
     Index *kept = NEWS(l->arena, Index, n);
-    if (n)
-        memcpy(kept, at, n * sizeof *kept);
+    bool fit = lower_indices_fit(l, n, at);
+    for (uint32_t i = 0; i < n; i++)
+        kept[i] = fit ? at[i] : ix(l, 0);
     return kept;
 }
 
@@ -173,25 +174,29 @@ void set(Lower *l, LocalId v, const Index *at, const Expr *value)
     s->value = value;
 }
 
-void store(Lower *l, Tensor y, const Index *at, const Expr *value)
+static Stmt *write_to(Lower *l, StmtKind kind, Tensor y, const Index *at, const Expr *value)
 {
-    Stmt *s = statement(l, S_STORE);
+    Stmt *s = statement(l, kind);
+    if (!y.buffer)
+        lower_unfit(l, "a required output is missing");
+    else if (value->dtype != y.dtype)
+        lower_unfit(l, "the dtypes of its operands and results do not fit");
     s->buffer = y.buffer;
     s->dtype = y.dtype;
     s->rank = y.rank;
     s->at = keep(l, y.rank, at);
     s->value = value;
+    return s;
+}
+
+void store(Lower *l, Tensor y, const Index *at, const Expr *value)
+{
+    write_to(l, S_STORE, y, at, value);
 }
 
 void update(Lower *l, BinaryOp op, Tensor y, const Index *at, const Expr *value)
 {
-    Stmt *s = statement(l, S_UPDATE);
-    s->buffer = y.buffer;
-    s->dtype = y.dtype;
-    s->op = op;
-    s->rank = y.rank;
-    s->at = keep(l, y.rank, at);
-    s->value = value;
+    write_to(l, S_UPDATE, y, at, value)->op = op;
 }
 
 void copy_tensor(Lower *l, Tensor y, Tensor x)
@@ -208,6 +213,8 @@ void copy_tensor(Lower *l, Tensor y, Tensor x)
 
 Index red(Lower *l, Index extent)
 {
+    if (!lower_indices_fit(l, 1, &extent))
+        extent = ix(l, 1);
     return poly_loop(l->polys, loop_new(l->polys, extent));
 }
 
@@ -217,6 +224,10 @@ const Expr *reduce(Lower *l, ReduceOp op, uint32_t n, const Index *vars, const E
     LoopId ids[64];
     uint32_t kept = 0;
     bool arg = op == R_ARGMAX || op == R_ARGMIN;
+    if (n > 64)
+        lower_unfit(l, "a sum over more than 64 dimensions");
+    if (!lower_indices_fit(l, n, vars))
+        return body;
     for (uint32_t i = 0; i < n && i < 64; i++)
         if (vars[i]->nterms == 1 && vars[i]->terms[0].atoms[0]->kind == ATOM_LOOP)
             ids[kept++] = vars[i]->terms[0].atoms[0]->var;
@@ -233,8 +244,22 @@ const Expr *reduce_add(Lower *l, uint32_t n, const Index *vars, const Expr *wher
 // ---- expressions
 // ----------------------------------------------------------------------------------------
 
+// An index that a lowering left out, because an operand has another rank than it takes.
+static Index there(Lower *l, Index i)
+{
+    if (!i)
+        lower_unfit(l, "an operand has a rank that does not fit");
+    return i ? i : ix(l, 0);
+}
+
 const Expr *load(Lower *l, Tensor x, const Index *at)
 {
+    if (!x.buffer) {
+        lower_unfit(l, "a required input is missing");
+        return zero(l, DT_F32);
+    }
+    if (!lower_indices_fit(l, buffer_at(l->module, x.buffer)->rank, at))
+        return zero(l, x.dtype);
     return expr_load(l->module, x.buffer, at);
 }
 
@@ -249,6 +274,8 @@ const Expr *load_broadcast(Lower *l, Tensor x, uint32_t rank, const Index *at)
     }
     for (uint32_t i = 0; i < x.rank; i++) {
         Index o = at[rank - x.rank + i];
+        if (!lower_indices_fit(l, 1, &o))
+            return zero(l, x.dtype);
         // Which of two symbolic dims is 1 shows when the program runs: the least of the two indices
         // is right.
         own[i] = ix_min(l, o, ix_addc(l, x.dims[i], -1));
@@ -288,7 +315,7 @@ const Expr *attr_num(Lower *l, DType t, const char *name, double otherwise)
 
 const Expr *from_index(Lower *l, Index i, DType t)
 {
-    return cast(l, t, expr_index(l->module, i));
+    return cast(l, t, expr_index(l->module, there(l, i)));
 }
 
 Index to_index(Lower *l, const Expr *e)
@@ -309,14 +336,31 @@ const Expr *cast(Lower *l, DType to, const Expr *a)
     return expr_cast(l->module, to, a, true);
 }
 
+// Do two operands have one dtype? Both are refused where not.
+static bool agree(Lower *l, const Expr *a, const Expr *b)
+{
+    if (a->dtype != b->dtype)
+        lower_unfit(l, "the dtypes of its operands differ");
+    return a->dtype == b->dtype;
+}
+
+static const Expr *condition(Lower *l, const Expr *e)
+{
+    if (e->dtype != DT_BOOL)
+        lower_unfit(l, "a condition is no bool");
+    return cast(l, DT_BOOL, e);
+}
+
 const Expr *unary(Lower *l, UnaryOp op, const Expr *a)
 {
+    if (op == U_NOT)
+        a = condition(l, a);
     return expr_unary(l->module, op, a);
 }
 
 const Expr *binary(Lower *l, BinaryOp op, const Expr *a, const Expr *b)
 {
-    return expr_binary(l->module, op, a, b);
+    return expr_binary(l->module, op, a, agree(l, a, b) ? b : a);
 }
 
 const Expr *add(Lower *l, const Expr *a, const Expr *b)
@@ -381,22 +425,22 @@ const Expr *xor_(Lower *l, const Expr *a, const Expr *b)
 
 const Expr *eq(Lower *l, const Expr *a, const Expr *b)
 {
-    return expr_compare(l->module, C_EQ, a, b);
+    return expr_compare(l->module, C_EQ, a, agree(l, a, b) ? b : a);
 }
 
 const Expr *ne(Lower *l, const Expr *a, const Expr *b)
 {
-    return expr_compare(l->module, C_NE, a, b);
+    return expr_compare(l->module, C_NE, a, agree(l, a, b) ? b : a);
 }
 
 const Expr *lt(Lower *l, const Expr *a, const Expr *b)
 {
-    return expr_compare(l->module, C_LT, a, b);
+    return expr_compare(l->module, C_LT, a, agree(l, a, b) ? b : a);
 }
 
 const Expr *le(Lower *l, const Expr *a, const Expr *b)
 {
-    return expr_compare(l->module, C_LE, a, b);
+    return expr_compare(l->module, C_LE, a, agree(l, a, b) ? b : a);
 }
 
 const Expr *not_(Lower *l, const Expr *a)
@@ -431,22 +475,22 @@ const Expr *tanh_(Lower *l, const Expr *a)
 
 const Expr *select_(Lower *l, const Expr *cond, const Expr *yes, const Expr *no)
 {
-    return expr_select(l->module, cond, yes, no);
+    return expr_select(l->module, condition(l, cond), yes, agree(l, yes, no) ? no : yes);
 }
 
 const Expr *index_lt(Lower *l, Index a, Index b)
 {
-    return lt(l, expr_index(l->module, a), expr_index(l->module, b));
+    return lt(l, expr_index(l->module, there(l, a)), expr_index(l->module, there(l, b)));
 }
 
 const Expr *index_le(Lower *l, Index a, Index b)
 {
-    return le(l, expr_index(l->module, a), expr_index(l->module, b));
+    return le(l, expr_index(l->module, there(l, a)), expr_index(l->module, there(l, b)));
 }
 
 const Expr *index_eq(Lower *l, Index a, Index b)
 {
-    return eq(l, expr_index(l->module, a), expr_index(l->module, b));
+    return eq(l, expr_index(l->module, there(l, a)), expr_index(l->module, there(l, b)));
 }
 
 const Expr *both(Lower *l, const Expr *a, const Expr *b)
@@ -471,47 +515,47 @@ Index ix(Lower *l, int64_t v)
 
 Index ix_add(Lower *l, Index a, Index b)
 {
-    return poly_add(l->polys, a, b);
+    return poly_add(l->polys, there(l, a), there(l, b));
 }
 
 Index ix_sub(Lower *l, Index a, Index b)
 {
-    return poly_sub(l->polys, a, b);
+    return poly_sub(l->polys, there(l, a), there(l, b));
 }
 
 Index ix_mul(Lower *l, Index a, Index b)
 {
-    return poly_mul(l->polys, a, b);
+    return poly_mul(l->polys, there(l, a), there(l, b));
 }
 
 Index ix_addc(Lower *l, Index a, int64_t k)
 {
-    return poly_add_const(l->polys, a, k);
+    return poly_add_const(l->polys, there(l, a), k);
 }
 
 Index ix_scale(Lower *l, Index a, int64_t k)
 {
-    return poly_scale(l->polys, a, k);
+    return poly_scale(l->polys, there(l, a), k);
 }
 
 Index ix_div(Lower *l, Index a, Index b)
 {
-    return poly_floordiv(l->polys, a, b);
+    return poly_floordiv(l->polys, there(l, a), there(l, b));
 }
 
 Index ix_mod(Lower *l, Index a, Index b)
 {
-    return poly_mod(l->polys, a, b);
+    return poly_mod(l->polys, there(l, a), there(l, b));
 }
 
 Index ix_min(Lower *l, Index a, Index b)
 {
-    return poly_min(l->polys, a, b);
+    return poly_min(l->polys, there(l, a), there(l, b));
 }
 
 Index ix_max(Lower *l, Index a, Index b)
 {
-    return poly_max(l->polys, a, b);
+    return poly_max(l->polys, there(l, a), there(l, b));
 }
 
 Index ix_product(Lower *l, uint32_t n, const Index *dims)
@@ -541,7 +585,7 @@ void ix_delinear(Lower *l, Index position, uint32_t rank, const Index *dims, Ind
 
 Index ix_wrap(Lower *l, Index i, Index n)
 {
-    if (poly_nonnegative(l->polys, i))
+    if (poly_nonnegative(l->polys, there(l, i)))
         return i;
     const Expr *e = expr_index(l->module, i);
     const Expr *wrapped = expr_index(l->module, ix_add(l, i, n));

@@ -26,4 +26,7 @@ typedef struct LowerState {
 
 Step *lower_step(Lower *l, StepKind kind); // appended
 
+// Are n indices there, and is none too large? The node is refused where not.
+bool lower_indices_fit(Lower *l, uint32_t n, const Index *at);
+
 #endif

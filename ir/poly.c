@@ -438,11 +438,12 @@ static void divide(Polys *p, Index a, Index b, Index *q, Index *r)
         }
     }
     int64_t c, k;
-    if (poly_is_const(b, &k) && (*r)->nterms && (*r)->terms[0].natoms == 0) {
+    bool constant = (*r)->nterms && (*r)->terms[0].natoms == 0;
+    if (constant && poly_is_const(b, &k) && k > 0 && (*r)->terms[0].coeff != INT64_MIN) {
         c = (*r)->terms[0].coeff; // keep 0 <= constant < k, so that equal quotients look equal
         int64_t whole = c / k - (c % k < 0);
         *q = poly_add_const(p, *q, whole);
-        *r = poly_add_const(p, *r, -whole * k);
+        *r = poly_add_const(p, poly_add_const(p, *r, -c), c % k < 0 ? c % k + k : c % k);
     }
 }
 
@@ -623,8 +624,8 @@ static Index bound_of(Polys *p, const Atom *x, bool below)
 static Index replace_quotient(Polys *p, const Atom *x, Index cofactor, Index rest)
 {
     int64_t k, c;
-    if (x->kind != ATOM_FLOORDIV || !poly_is_const(x->b, &k) || !poly_is_const(cofactor, &c) ||
-        c >= 0 || c % k)
+    if (x->kind != ATOM_FLOORDIV || !poly_is_const(x->b, &k) || k <= 0 ||
+        !poly_is_const(cofactor, &c) || c >= 0 || c % k)
         return NULL;
     return poly_add(p, rest, poly_scale(p, x->a, c / k));
 }

@@ -76,7 +76,7 @@ const char *schema_fault(const Node *n)
         if (s->inputs[i].option == PARAM_SINGLE && (i >= n->nin || !n->in[i]))
             return "a required input is missing";
     for (uint32_t i = 0; i < n->nin; i++)
-        if (!n->in[i] && i >= s->ninputs)
+        if (!n->in[i] && (i >= s->ninputs || s->inputs[i].option == PARAM_VARIADIC))
             return "an input of a list is missing";
     for (uint32_t i = 0; i < s->nattrs; i++)
         if (s->attrs[i].required && !attr_find(n, s->attrs[i].name))
@@ -105,6 +105,12 @@ int64_t node_int(const Node *n, const char *name, int64_t otherwise)
     const Attr *a = attr_find(n, name);
     const SchemaAttr *d = schema_default(n, name);
     return a ? a->i : d ? d->i : otherwise;
+}
+
+DType node_dtype(const Node *n, const char *name, DType otherwise)
+{
+    int64_t t = node_int(n, name, otherwise);
+    return t > DT_NONE && t < DT_COUNT ? (DType)t : DT_NONE;
 }
 
 double node_float(const Node *n, const char *name, double otherwise)

@@ -112,6 +112,8 @@ const char *schema_fault(const Node *n);
 bool node_has_attr(const Node *n, const char *name); // in the file
 int64_t node_int(const Node *n, const char *name,
                  int64_t otherwise); // file, else schema's default, else otherwise
+// An attribute that is the number of an element type; DT_NONE where it is none.
+DType node_dtype(const Node *n, const char *name, DType otherwise);
 double node_float(const Node *n, const char *name, double otherwise);
 Str node_str(const Node *n, const char *name, const char *otherwise);
 // An INTS attribute; false if absent without default.

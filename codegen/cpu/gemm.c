@@ -318,9 +318,10 @@ static Stmt *copy_loops(Match *m, uint32_t i, const Expr *value)
     return s;
 }
 
-static bool override_kernel(Module *mod, Kernel *k, GemmKind kind, Arena *scratch, Str *error)
+static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, Str *error)
 {
-    Match m = {.mod = mod, .p = printer_new(mod, &dialect_c, scratch, NULL, "")};
+    Module *mod = p->mod;
+    Match m = {.mod = mod, .p = p};
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
@@ -344,24 +345,22 @@ static bool override_kernel(Module *mod, Kernel *k, GemmKind kind, Arena *scratc
     return true;
 }
 
-static bool override_steps(Module *mod, Step *s, GemmKind kind, Str *error)
+static bool override_steps(Printer *p, Step *s, GemmKind kind, Str *error)
 {
-    for (; s; s = s->next) {
-        Arena *scratch = arena_new();
-        bool ok = !s->kernel || s->kernel->on_host ||
-                  override_kernel(mod, s->kernel, kind, scratch, error);
-        arena_free(scratch);
-        if (!ok || !override_steps(mod, s->body, kind, error) ||
-            !override_steps(mod, s->other, kind, error))
+    for (; s; s = s->next)
+        if ((s->kernel && !s->kernel->on_host && !override_kernel(p, s->kernel, kind, error)) ||
+            !override_steps(p, s->body, kind, error) || !override_steps(p, s->other, kind, error))
             return false;
-    }
     return true;
 }
 
-bool override_module(Module *mod, GemmKind kind, Arena *scratch, Str *error)
+bool override_module(Module *mod, GemmKind kind, Str *error)
 {
-    (void)scratch;
-    return override_steps(mod, mod->steps, kind, error);
+    Arena *scratch = arena_new();
+    Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
+    bool ok = override_steps(p, mod->steps, kind, error);
+    arena_free(scratch);
+    return ok;
 }
 
 typedef struct LoadSearch {
@@ -378,10 +377,10 @@ static void find_load(void *context, const Expr *e)
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 {
     const Override *o = k->override;
-    u->buffers[o->store->buffer] = 3;
+    access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
     if (!o->packed)
         return;
-    u->buffers[o->packed] |= 1;
+    access_note(u->arena, &u->buffers, o->packed, ACCESS_READ);
     LoadSearch s = {o->b->buffer, o->a->buffer == o->b->buffer};
     const Stmt *e = o->epilogue;
     while (e && e->kind == S_FOR)
@@ -389,7 +388,7 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
     if (e)
         expr_walk((Module *)(uintptr_t)mod, e->value, find_load, &s);
     if (!s.found)
-        u->buffers[o->b->buffer] = 0;
+        access_drop(&u->buffers, o->b->buffer);
 }
 
 // ---- printing
@@ -399,7 +398,7 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 static const char *start_of(Printer *p, BufferId b, const Index *at)
 {
     const Buffer *buf = buffer_at(p->mod, b);
-    p->printed.buffers[b] = 3;
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
     Index i = linear_index(p, buf->rank, buf->dims, at);
     return poly_equals(i, 0) ? str_printf(p->arena, "b%u", b).at
                              : str_printf(p->arena, "b%u + %s", b, print_index(p, i)).at;
@@ -438,7 +437,7 @@ static void print_product(Printer *p, const Override *o)
     if (o->kind == GEMM_OPENBLAS) {
         print_blas(p, o, a, start_of(p, o->b->buffer, o->b->at), y, k);
     } else if (o->packed) {
-        p->printed.buffers[o->packed] = 3;
+        access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
         print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,
                    a, print_index_bare(p, o->am), print_index_bare(p, o->ak), o->packed, y, ym);
     } else {

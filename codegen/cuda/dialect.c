@@ -21,19 +21,15 @@ static void cuda_kernel_begin(Printer *p, const Kernel *k)
     KernelUses u = printer_kernel_uses(p, k);
     print_kernel_comment(p, k, &u);
     buf_printf(p->out, "extern \"C\" __global__ void %s(", kernel_name(p, k));
-    bool any = false;
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b]) {
-            buf_printf(p->out, "%s%s%s *__restrict__ b%u", any ? ", " : "",
-                       u.buffers[b] & 2 ? "" : "const ",
-                       type_of_value(p, buffer_at(p->mod, b)->dtype), b);
-            any = true;
-        }
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
-        if (u.dims[d]) {
-            buf_printf(p->out, "%sint64_t d%u", any ? ", " : "", d);
-            any = true;
-        }
+    const char *comma = "";
+    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
+        Access use = u.buffers.at[i];
+        buf_printf(p->out, "%s%s%s *__restrict__ b%u", comma,
+                   use.bits & ACCESS_WRITE ? "" : "const ",
+                   type_of_value(p, buffer_at(p->mod, use.id)->dtype), use.id);
+    }
+    for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
+        buf_printf(p->out, "%sint64_t d%u", comma, u.dims.at[i].id);
     buf_printf(p->out, ")\n{\n");
 }
 

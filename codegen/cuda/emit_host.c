@@ -67,13 +67,13 @@ static void cuda_declare(StepPrinter *s, BufferId b)
     Printer *p = s->p;
     const Plan *plan = s->plan;
     uint32_t slot = plan->slot[b];
-    if (s->host.buffers[b])
+    if (access_bits(&s->host.buffers, b))
         declare_on_host(s, b);
-    if (s->beside.buffers[b])
+    if (access_bits(&s->beside.buffers, b))
         declare_beside(s, b);
     bool given = plan->place[b] == PLACE_INPUT || plan->place[b] == PLACE_WEIGHT;
-    if (!s->all.buffers[b] || dtype_is_reference(buffer_at(p->mod, b)->dtype) ||
-        (given && !s->device.buffers[b]))
+    if (!access_bits(&s->all.buffers, b) || dtype_is_reference(buffer_at(p->mod, b)->dtype) ||
+        (given && !access_bits(&s->device.buffers, b)))
         return;
     switch (plan->place[b]) {
     case PLACE_INPUT:
@@ -151,16 +151,15 @@ static void host_begin(StepPrinter *s, const KernelUses *u)
     Printer *p = s->p;
     print_line(p, "if (cameo_cuda_flush(c) != 0)");
     print_line(p, "    return -1;");
-    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
-        if (!u->buffers[b])
-            continue;
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        BufferId b = u->buffers.at[i].id;
         Place place = s->plan->place[b];
         bool reference = dtype_is_reference(buffer_at(p->mod, b)->dtype);
-        if (place == PLACE_BLOCK && u->buffers[b] & 2 && !reference)
+        if (place == PLACE_BLOCK && u->buffers.at[i].bits & ACCESS_WRITE && !reference)
             cuda_reserve(s, b);
         if (place == PLACE_BLOCK)
             host_reserve(s, b);
-        if (s->device.buffers[b] & 2)
+        if (access_bits(&s->device.buffers, b) & ACCESS_WRITE)
             print_crossing(s, b, "cameo_cuda_pull");
     }
 }
@@ -168,16 +167,16 @@ static void host_begin(StepPrinter *s, const KernelUses *u)
 static void host_end(StepPrinter *s, const KernelUses *u)
 {
     const Module *mod = s->p->mod;
-    for (BufferId b = 1; b < mod->buffers.len; b++)
-        if (u->buffers[b] & 2 && !dtype_is_reference(buffer_at(mod, b)->dtype))
-            print_crossing(s, b, "cameo_cuda_push");
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        Access use = u->buffers.at[i];
+        if (use.bits & ACCESS_WRITE && !dtype_is_reference(buffer_at(mod, use.id)->dtype))
+            print_crossing(s, use.id, "cameo_cuda_push");
+    }
 }
 
 static void cuda_objects(StepPrinter *s, const Step *step)
 {
-    Arena *a = s->p->arena;
-    KernelUses u = {NEWS(a, uint8_t, s->p->mod->buffers.len),
-                    NEWS(a, uint8_t, dim_count(s->p->mod->polys) + 1)};
+    KernelUses u = {.arena = s->p->arena};
     uses_add_call(s->p->mod, &u, step->call);
     host_begin(s, &u);
     print_call_step(s, step, 'h');
@@ -190,13 +189,11 @@ static void host_call(StepPrinter *s, const Kernel *k)
     KernelUses u = printer_kernel_uses(p, k);
     host_begin(s, &u);
     buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
-    bool any = false;
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b])
-            buf_printf(p->out, "%sh%u", any ? ", " : "", b), any = true;
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
-        if (u.dims[d])
-            buf_printf(p->out, "%sd%u", any ? ", " : "", d), any = true;
+    const char *comma = "";
+    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ")
+        buf_printf(p->out, "%sh%u", comma, u.buffers.at[i].id);
+    for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
+        buf_printf(p->out, "%sd%u", comma, u.dims.at[i].id);
     buf_printf(p->out, ");\n");
     host_end(s, &u);
 }
@@ -209,17 +206,16 @@ static void cuda_call(StepPrinter *s, const Kernel *k)
         return;
     }
     KernelUses u = printer_kernel_uses(s->kernels, k);
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b] & 2 && s->plan->place[b] == PLACE_BLOCK)
-            cuda_reserve(s, b);
+    for (uint32_t i = 0; i < u.buffers.len; i++)
+        if (u.buffers.at[i].bits & ACCESS_WRITE &&
+            s->plan->place[u.buffers.at[i].id] == PLACE_BLOCK)
+            cuda_reserve(s, u.buffers.at[i].id);
     Buf args = {0};
     uint32_t n = 0;
-    for (BufferId b = 1; b < p->mod->buffers.len; b++)
-        if (u.buffers[b])
-            buf_printf(&args, "%sg%u", n++ ? ", " : "", b);
-    for (DimId d = 1; d <= dim_count(p->mod->polys); d++)
-        if (u.dims[d])
-            buf_printf(&args, "%s(uint64_t)d%u", n++ ? ", " : "", d);
+    for (uint32_t i = 0; i < u.buffers.len; i++)
+        buf_printf(&args, "%sg%u", n++ ? ", " : "", u.buffers.at[i].id);
+    for (uint32_t i = 0; i < u.dims.len; i++)
+        buf_printf(&args, "%s(uint64_t)d%u", n++ ? ", " : "", u.dims.at[i].id);
     const CudaGrid *grid = grid_of(s, k);
     const char *points = grid->points ? print_index_bare(p, grid->points) : "-1";
     Str launch = str_printf(
@@ -236,13 +232,13 @@ static void cuda_call(StepPrinter *s, const Kernel *k)
 static void cuda_before(StepPrinter *s, const Step *step)
 {
     Printer *p = s->p;
-    KernelUses u = {NEWS(p->arena, uint8_t, p->mod->buffers.len),
-                    NEWS(p->arena, uint8_t, dim_count(p->mod->polys) + 1)};
+    KernelUses u = {.arena = p->arena};
     uses_add_index(p->mod, &u, step->value);
     uses_add_expr(p->mod, &u, step->cond);
-    for (BufferId b = 1; b < p->mod->buffers.len; b++) {
+    for (uint32_t i = 0; i < u.buffers.len; i++) {
+        BufferId b = u.buffers.at[i].id;
         Place place = s->plan->place[b];
-        if (!u.buffers[b] || place == PLACE_INPUT || place == PLACE_WEIGHT)
+        if (place == PLACE_INPUT || place == PLACE_WEIGHT)
             continue;
         print_line(p, "if (cameo_cuda_read(c, g%u, b%u) != 0)", b, b);
         print_line(p, "    return -1;");

@@ -224,7 +224,7 @@ typedef struct WrittenRead {
 static void note_written(void *context, const Expr *e)
 {
     WrittenRead *w = context;
-    w->found |= e->kind == EX_LOAD && (w->uses->buffers[e->buffer] & 2);
+    w->found |= e->kind == EX_LOAD && (access_bits(&w->uses->buffers, e->buffer) & ACCESS_WRITE);
 }
 
 static bool can_split(Prepare *c, const Kernel *k)
@@ -323,8 +323,8 @@ static bool has_references(Module *mod, const Kernel *k)
     Arena *scratch = arena_new();
     KernelUses u = kernel_uses(mod, scratch, k);
     bool found = false;
-    for (BufferId b = 1; b < mod->buffers.len; b++)
-        found |= u.buffers[b] && dtype_is_reference(buffer_at(mod, b)->dtype);
+    for (uint32_t i = 0; i < u.buffers.len; i++)
+        found |= dtype_is_reference(buffer_at(mod, u.buffers.at[i].id)->dtype);
     arena_free(scratch);
     return found;
 }

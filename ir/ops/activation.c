@@ -105,6 +105,24 @@ static const Expr *prelu(Lower *l, const Expr *x, const Expr *slope)
     return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, slope, x), x);
 }
 
+// The gate a through Swish, times b; nothing broadcasts. Spec: SwiGLU-28.
+static const Expr *swiglu(Lower *l, const Expr *a, const Expr *b)
+{
+    return mul(l, swish(l, a), b);
+}
+
+static void infer_swiglu(Infer *s)
+{
+    const Value *a = infer_in(s, 0), *b = infer_in(s, 1);
+    same_as_0(s);
+    if (!a || !b || a->rank < 0 || b->rank < 0 || a->rank > MAX_RANK)
+        return;
+    if (a->rank != b->rank)
+        infer_error(s, "A has rank %d and B rank %d", a->rank, b->rank);
+    else
+        infer_fits(s, 1, (uint32_t)a->rank, a->dims);
+}
+
 const OpDef ops_activation[] = {
     {"Relu", 1, same_as_0, UNARY(relu), NULL},
     {"LeakyRelu", 1, same_as_0, UNARY(leaky_relu), NULL},
@@ -121,6 +139,7 @@ const OpDef ops_activation[] = {
     {"Swish", 24, same_as_0, UNARY(swish), NULL},
     {"Gelu", 20, same_as_0, UNARY(gelu), NULL},
     {"Shrink", 9, same_as_0, UNARY(shrink), NULL},
+    {"SwiGLU", 28, infer_swiglu, BINARY(swiglu), NULL},
     {"PRelu", 1, same_as_0, BINARY(prelu), NULL},
     {0},
 };

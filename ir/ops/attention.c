@@ -25,7 +25,8 @@ static bool heads_of(Polys *p, const Node *n, const char *attr, uint32_t rank, c
         return true;
     }
     int64_t count = node_int(n, attr, 0);
-    if (rank != 3 || count < 1)
+    int64_t all;
+    if (rank != 3 || count < 1 || (poly_is_const(dims[2], &all) && all % count))
         return false;
     h->heads = poly_const(p, count);
     h->length = dims[1];
@@ -171,7 +172,7 @@ static Tensor lower_probabilities(Lower *l, const Attention *a)
 {
     Tensor s = a->scores, p = temp(l, "probabilities", a->t, 4, s.dims);
     Index o[MAX_RANK], at[4];
-    DType precision = (DType)node_int(l->n, "softmax_precision", a->t);
+    DType precision = node_dtype(l->n, "softmax_precision", a->t);
     int64_t n;
     bool short_row =
         precision == DT_BF16 && poly_is_const(s.dims[3], &n) && n <= 256; // as in Softmax
@@ -225,6 +226,10 @@ static void lower_attention(Lower *l)
     Attention a = {.mask = input(l, 3), .lens = input(l, 6), .t = q.dtype};
     int64_t mode = node_int(l->n, "qk_matmul_output_mode", 0);
     a.q.t = q, a.k.t = k, a.v.t = v;
+    if (!dtype_is_float(node_dtype(l->n, "softmax_precision", a.t)) || mode < 0 || mode > 3) {
+        not_supported(l, "Attention with this softmax_precision or qk_matmul_output_mode");
+        return;
+    }
     if (!heads_of(l->polys, l->n, "q_num_heads", q.rank, q.dims, &a.q) ||
         !heads_of(l->polys, l->n, "kv_num_heads", k.rank, k.dims, &a.k) ||
         !heads_of(l->polys, l->n, "kv_num_heads", v.rank, v.dims, &a.v)) {
@@ -258,6 +263,11 @@ static void lower_rotary(Lower *l)
     bool interleaved = node_int(l->n, "interleaved", 0) != 0;
     if (!heads_of(l->polys, l->n, "num_heads", x.rank, x.dims, &h)) {
         not_supported(l, "RotaryEmbedding whose heads are not given");
+        return;
+    }
+    uint32_t rank = ids.buffer ? 2 : 3;
+    if (cosines.rank != rank || sines.rank != rank) {
+        not_supported(l, "RotaryEmbedding with caches whose rank is not %u", rank);
         return;
     }
     Index half = cosines.dims[cosines.rank - 1], turned = ix_scale(l, half, 2);

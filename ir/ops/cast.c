@@ -2,6 +2,29 @@
 
 #include "ir/ops/common.h"
 
+#include <math.h>
+
+// x as float8e8m0, which has powers of two from 2^-127 to 2^127 and NaN. "up" and "down" take the
+// power beside x from the exponent's bits; the cast itself rounds to nearest, ties up. Without
+// saturation what lies out of range is NaN, zero too. Spec: Cast-24.
+static const Expr *cast_to_power(Lower *l, Str mode, const Expr *x, bool saturate)
+{
+    const Expr *v = cast(l, DT_F64, x), *nan_ = num(l, DT_F64, NAN), *e = v;
+    if (!str_is(mode, "nearest")) {
+        const Expr *exponent = int_(l, DT_I64, 0x7FF0000000000000);
+        const Expr *bits = and_(l, expr_bitcast(l->module, DT_I64, v), exponent);
+        e = expr_bitcast(l->module, DT_F64, bits);
+        if (str_is(mode, "up"))
+            e = select_(l, lt(l, e, v), add(l, e, e), e);
+        e = select_(l, le(l, zero(l, DT_F64), v), e, nan_);
+    }
+    if (!saturate) {
+        const Expr *low = num(l, DT_F64, 0x1p-127), *high = num(l, DT_F64, 0x1p127);
+        e = select_(l, and_(l, le(l, low, v), le(l, v, high)), e, nan_);
+    }
+    return cast(l, DT_F8E8M0, e);
+}
+
 static Tensor converted(Lower *l, Tensor x, DType t)
 {
     Tensor y = temp(l, "number", t, x.rank, x.dims);
@@ -57,14 +80,22 @@ void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate)
 static void lower_cast(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    bool saturate = node_int(l->n, "saturate", 1) != 0;
-    if (y.dtype == DT_F8E8M0 && node_has_attr(l->n, "round_mode") &&
-        !str_is(node_str(l->n, "round_mode", "up"), "nearest")) {
+    Index o[MAX_RANK];
+    bool saturate = node_int(l->n, "saturate", 1) != 0, power = y.dtype == DT_F8E8M0;
+    Str mode = node_str(l->n, "round_mode", "up");
+    if (power && !str_is(mode, "nearest") && !str_is(mode, "up") && !str_is(mode, "down")) {
         not_supported(l, "Cast to float8e8m0 with round_mode \"%.*s\"",
-                      STR_ARG(str_escaped(l->arena, node_str(l->n, "round_mode", "up"))));
+                      STR_ARG(str_escaped(l->arena, mode)));
         return;
     }
-    cast_tensor(l, y, x, saturate);
+    if (!power || x.dtype == y.dtype || x.dtype == DT_STRING) {
+        cast_tensor(l, y, x, saturate);
+        return;
+    }
+    kernel(l, "cast");
+    par_all(l, y, o);
+    store(l, y, o, cast_to_power(l, mode, load(l, x, o), saturate));
+    kernel_end(l);
 }
 
 static void lower_bitcast(Lower *l)
@@ -85,7 +116,7 @@ static void infer_cast_to(Infer *s, DType to)
 {
     const Value *x = infer_in(s, 0);
     if (to <= DT_NONE || to >= DT_COUNT) {
-        infer_error(s, "to = %d is no element type", (int)to);
+        infer_error(s, "to = %lld is no element type", (long long)node_int(s->n, "to", 0));
         return;
     }
     infer_dtype(s, 0, to);
@@ -97,7 +128,7 @@ static void infer_cast_to(Infer *s, DType to)
 
 static void infer_cast(Infer *s)
 {
-    infer_cast_to(s, (DType)node_int(s->n, "to", 0));
+    infer_cast_to(s, node_dtype(s->n, "to", DT_NONE));
 }
 
 static void infer_cast_like(Infer *s)

@@ -131,13 +131,14 @@ static bool unpooled(Polys *p, const Node *n, uint32_t rank, const Index *x, Ind
     dims[0] = x[0];
     dims[1] = x[1];
     for (uint32_t k = 0; k < r; k++) {
-        int64_t stride = attr_at(n, "strides", k, 1),
-                pads = attr_at(n, "pads", k, 0) + attr_at(n, "pads", k + r, 0);
-        if (stride < 1 || stride > INT32_MAX || pads < 0 || pads > INT32_MAX || at[k] < 1 ||
-            at[k] > INT32_MAX)
+        int64_t stride = attr_at(n, "strides", k, 1), before = attr_at(n, "pads", k, 0),
+                after = attr_at(n, "pads", k + r, 0);
+        if (stride < 1 || stride > INT32_MAX || before < 0 || before > INT32_MAX || after < 0 ||
+            after > INT32_MAX || at[k] < 1 || at[k] > INT32_MAX)
             return false;
         Index span = poly_scale(p, poly_add_const(p, x[k + 2], -1), stride);
-        dims[k + 2] = poly_max(p, poly_const(p, 0), poly_add_const(p, span, at[k] - pads));
+        dims[k + 2] =
+            poly_max(p, poly_const(p, 0), poly_add_const(p, span, at[k] - before - after));
     }
     return true;
 }

@@ -67,6 +67,27 @@ bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *ax
     return true;
 }
 
+const Expr *axis_is(Lower *l, const Expr *axis, int64_t i, int64_t rank)
+{
+    const Expr *a = cast(l, DT_I64, axis);
+    return or_(l, eq(l, a, int_(l, DT_I64, i)), eq(l, a, int_(l, DT_I64, i - rank)));
+}
+
+const Expr *axis_is_listed(Lower *l, Tensor axes, int64_t i, int64_t rank)
+{
+    Index k = red(l, axes.dims[0]);
+    return reduce(l, R_OR, 1, &k, NULL, axis_is(l, load(l, axes, &k), i, rank));
+}
+
+void check_axes(Lower *l, Tensor axes, int64_t rank)
+{
+    Index k = red(l, axes.dims[0]);
+    const Expr *a = cast(l, DT_I64, load(l, axes, &k));
+    const Expr *fits = and_(l, le(l, int_(l, DT_I64, -rank), a), lt(l, a, int_(l, DT_I64, rank)));
+    check(l, reduce(l, R_AND, 1, &k, NULL, fits), "%.*s: an axis is out of range",
+          STR_ARG(str_escaped(l->arena, l->n->op)));
+}
+
 const Expr *sigmoid(Lower *l, const Expr *x)
 {
     return div_(l, one(l, x->dtype), add(l, one(l, x->dtype), exp_(l, neg(l, x))));

@@ -12,6 +12,13 @@ DType accumulator(DType t);
 // Reads the whole of a small integer attribute or input as axes of `rank`, normalised; false if
 // unknown.
 bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *axes, uint32_t *n);
+// Axes that only the running program knows, a tensor of rank 1; they count from either end of
+// `rank` dims. Does an axis mean dim i; is dim i among them; and a check that all are in range.
+const Expr *axis_is(Lower *l, const Expr *axis, int64_t i, int64_t rank);
+const Expr *axis_is_listed(Lower *l, Tensor axes, int64_t i, int64_t rank);
+void check_axes(Lower *l, Tensor axes, int64_t rank);
+// y[o] = x[at(o)] with the same linear position: Reshape and its kin.
+void lower_reshape(Lower *l);
 // 2^x with x an integer constant, and constants of a dtype from a double.
 const Expr *sigmoid(Lower *l, const Expr *x);
 const Expr *erf_(Lower *l, const Expr *x);

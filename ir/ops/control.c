@@ -3,6 +3,8 @@
 #include "ir/lists.h"
 #include "ir/ops/control.h"
 
+#include <string.h>
+
 enum { MAX_ROUNDS = 8 };
 
 // The type of output o from a branch's result.
@@ -94,6 +96,10 @@ static void infer_if(Infer *s)
     const unsigned char *known = infer_constant(s, 0, NULL);
     if (!yes || !no)
         return;
+    if (graph_at(s->model, yes)->inputs.len || graph_at(s->model, no)->inputs.len) {
+        infer_error(s, "a branch has inputs");
+        return;
+    }
     if (known) {
         GraphId taken = *known ? yes : no;
         Infer quiet = *s; // shapes in the branch that is not taken need not fit
@@ -217,16 +223,16 @@ static void scan_out(Infer *s, uint32_t o, ValueId result, GraphId g, Index coun
 {
     const Value *v = value_at(s->model, result);
     Index dims[MAX_RANK];
-    if (o >= s->n->nout || !s->n->out[o])
+    if (o >= s->n->nout || !s->n->out[o] || v->dtype == DT_NONE)
         return;
     if (kind_is_list(v->kind)) {
         infer_error(s, "result %u of the body is gathered, but is no tensor", o);
         return;
     }
     infer_dtype(s, o, v->dtype);
-    if (v->rank < 0 || v->rank + 1 > MAX_RANK)
+    if (v->rank < 0 || v->rank + 1 > MAX_RANK || (axis = infer_axis(s, axis, v->rank + 1)) < 0)
         return;
-    uint32_t rank = (uint32_t)v->rank + 1, at = (uint32_t)(axis < 0 ? axis + rank : axis) % rank;
+    uint32_t rank = (uint32_t)v->rank + 1, at = (uint32_t)axis;
     for (uint32_t i = 0; i + 1 < rank; i++) {
         uint32_t to = i + (i >= at);
         dims[to] =
@@ -250,7 +256,8 @@ static bool keeps_going(Infer *s, const Graph *body)
 {
     ValueId v = body->outputs.at[0].value;
     while (value_at(s->model, v)->def == DEF_NODE &&
-           node_is(node_at(s->model, value_at(s->model, v)->node), "Identity"))
+           node_is(node_at(s->model, value_at(s->model, v)->node), "Identity") &&
+           node_at(s->model, value_at(s->model, v)->node)->nin > 0)
         v = node_at(s->model, value_at(s->model, v)->node)->in[0];
     return v == body->inputs.at[1].value || is_true(s, v);
 }
@@ -316,11 +323,11 @@ static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index 
 static void infer_scan(Infer *s)
 {
     GraphId g = node_graph(s->n, "body");
-    uint32_t m = (uint32_t)node_int(s->n, "num_scan_inputs", 0);
-    if (!g || m == 0 || m > s->n->nin || opset_of(s->model, s->n) < 9)
+    int64_t scanned = node_int(s->n, "num_scan_inputs", 0);
+    if (!g || scanned < 1 || scanned > s->n->nin || opset_of(s->model, s->n) < 9)
         return;
     const Graph *body = graph_at(s->model, g);
-    uint32_t n = s->n->nin - m;
+    uint32_t m = (uint32_t)scanned, n = s->n->nin - m;
     Index count = NULL;
     if (body->inputs.len != s->n->nin || body->outputs.len < n) {
         infer_error(s, "the body has %u inputs and %u outputs for %u states and %u scanned inputs",
@@ -344,9 +351,73 @@ static void infer_scan(Infer *s)
                  listed(s, "scan_output_axes", i));
 }
 
+// Scan-8: a batch of sequences. Inputs are their lengths (or nothing), then states [B, ...] and
+// scanned tensors [B, T, ...]; the body sees one element of one sequence.
+static void infer_scan_batch(Infer *s)
+{
+    GraphId g = node_graph(s->n, "body");
+    uint32_t m = (uint32_t)node_int(s->n, "num_scan_inputs", 0);
+    Index lead[2] = {NULL, NULL}, dims[MAX_RANK]; // batch, time
+    if (!g || m == 0 || m + 1 > s->n->nin)
+        return;
+    const Graph *body = graph_at(s->model, g);
+    uint32_t n = s->n->nin - 1 - m, outputs = body->outputs.len;
+    if (body->inputs.len != n + m || outputs < n) {
+        infer_error(s, "the body has %u inputs and %u outputs for %u states and %u scanned inputs",
+                    body->inputs.len, outputs, n, m);
+        return;
+    }
+    for (uint32_t i = 0; i < n + m; i++) {
+        int32_t skip = i < n ? 1 : 2;
+        const Value *v = infer_in(s, 1 + i);
+        ValueId inner = body->inputs.at[i].value;
+        if (!v || v->rank < skip || v->rank > MAX_RANK)
+            return;
+        for (int32_t k = 0; k < skip; k++)
+            if (!lead[k])
+                lead[k] = v->dims[k];
+            else if (!infer_require(s, lead[k], v->dims[k]))
+                infer_error(s, "dimension %d of input %u is not that of the others", k, 1 + i);
+        infer_value(s, inner, v->dtype, v->rank - skip, v->dims + skip);
+        value_at(s->model, inner)->why_dtype = value_at(s->model, inner)->why_shape =
+            (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[1 + i]};
+    }
+    infer_fits(s, 0, 1, lead);
+    infer_graph(s, g);
+    if (infer_body_fails(s, g))
+        return;
+    body = graph_at(s->model, g);
+    for (uint32_t o = 0; o < outputs && o < s->n->nout; o++) {
+        const Value *v = value_at(s->model, body->outputs.at[o].value);
+        const Value *state = o < n ? value_at(s->model, body->inputs.at[o].value) : v;
+        uint32_t skip = o < n ? 1 : 2;
+        if (kind_is_list(v->kind)) {
+            infer_error(s, "result %u of the body is no tensor", o);
+            continue;
+        }
+        infer_dtype(s, o, v->dtype);
+        if (v->rank < 0 || v->rank + 2 > MAX_RANK)
+            continue;
+        if (state->rank != v->rank) {
+            infer_error(s, "state %u changes its rank", o);
+            continue;
+        }
+        memcpy(dims, lead, sizeof lead);
+        for (int32_t k = 0; k < v->rank; k++) {
+            if (!infer_require(s, state->dims[k], v->dims[k]))
+                infer_error(s, "state %u changes its shape", o);
+            dims[skip + (uint32_t)k] = infer_dim_is_local(s, state->dims[k], g)
+                                           ? infer_data_dim(s, o, skip + (uint32_t)k, "scanned")
+                                           : state->dims[k];
+        }
+        infer_shape(s, o, (uint32_t)v->rank + skip, dims);
+    }
+}
+
 const OpDef ops_control[] = {
     {"If", 1, infer_if, lower_if, {NULL}, NULL},
     {"Loop", 1, infer_loop, lower_loop, {NULL}, NULL},
+    {"Scan", 8, infer_scan_batch, lower_scan_batch, {NULL}, NULL},
     {"Scan", 9, infer_scan, lower_scan, {NULL}, NULL},
     {0},
 };

@@ -8,6 +8,7 @@
 bool infer_body_fails(Infer *s, GraphId g);
 void lower_if(Lower *l);
 void lower_loop(Lower *l);
-void lower_scan(Lower *l);
+void lower_scan(Lower *l);       // since opset 9
+void lower_scan_batch(Lower *l); // opset 8
 
 #endif

@@ -63,7 +63,12 @@ static void lower_branch(Lower *l, GraphId g)
     const Graph *graph = graph_at(l->model, g);
     if (graph->fails)
         return;
-    for (uint32_t i = 0; i < l->n->nout && i < graph->outputs.len; i++) {
+    if (graph->inputs.len || graph->outputs.len < l->n->nout) {
+        not_supported(l, "If with a branch of %u inputs and %u outputs for %u results",
+                      graph->inputs.len, graph->outputs.len, l->n->nout);
+        return;
+    }
+    for (uint32_t i = 0; i < l->n->nout; i++) {
         ValueId from = graph->outputs.at[i].value;
         Tensor y = output(l, i), x = tensor_of_value(l, from);
         if (y.buffer)
@@ -212,6 +217,15 @@ static void carry_out(Lower *l, const Graph *body, uint32_t in, uint32_t n, cons
     }
 }
 
+// Does y have one dim more than what it gathers?
+static bool gathers(Lower *l, Tensor y, Tensor element)
+{
+    bool ok = y.rank == element.rank + 1 && y.dtype == element.dtype;
+    if (!ok)
+        lower_unfit(l, "a result gathers what has not its rank or dtype");
+    return ok;
+}
+
 static Index trip_count(Lower *l)
 {
     if (!has_input(l, 0))
@@ -260,10 +274,12 @@ void lower_loop(Lower *l)
     bool ok = body_results(l, body, 1, ncarried, results, carried, 2) &&
               body_results(l, body, 1 + ncarried, nscan, scans, NULL, 0);
     Tensor again = tensor_of_value(l, body->outputs.at[0].value);
+    if (ok && !again.buffer)
+        lower_unfit(l, "the body gives no condition");
     if (ok && again.buffer) {
         for (uint32_t i = 0; i < nscan; i++) {
             Tensor y = output(l, ncarried + i);
-            if (y.buffer && y.rank == scans[i].rank + 1)
+            if (y.buffer && gathers(l, y, scans[i]))
                 append_row(l, y, scans[i], t, 0);
         }
         update_carried(l, carried, results, ncarried);
@@ -285,9 +301,14 @@ static int64_t listed(Lower *l, const char *name, uint32_t i, int64_t otherwise)
     return node_ints(l->n, name, &at, &n) && i < n ? at[i] : otherwise;
 }
 
-static uint32_t scan_axis(int64_t axis, uint32_t rank)
+// 0 and a refusal where the axis is none of that rank.
+static uint32_t scan_axis(Lower *l, int64_t axis, uint32_t rank)
 {
-    return (uint32_t)(axis < 0 ? axis + rank : axis) % (rank ? rank : 1);
+    axis += axis < 0 ? rank : 0;
+    if (axis >= 0 && axis < rank)
+        return (uint32_t)axis;
+    lower_unfit(l, "an axis is out of range");
+    return 0;
 }
 
 // inner = x[..., t (or from the end), ...] at `axis`.
@@ -329,28 +350,30 @@ void lower_scan(Lower *l)
 {
     GraphId g = node_graph(l->n, "body");
     const Graph *body = g ? graph_at(l->model, g) : NULL;
-    uint32_t m = (uint32_t)node_int(l->n, "num_scan_inputs", 0);
-    if (opset_of(l->model, l->n) < 9 || !body || m == 0 || m > l->n->nin ||
-        body->inputs.len != l->n->nin || body->outputs.len < l->n->nin - m) {
-        not_supported(l, "Scan of opset %lld with %u inputs of which %u are scanned",
-                      (long long)opset_of(l->model, l->n), l->n->nin, m);
+    int64_t scanned = node_int(l->n, "num_scan_inputs", 0);
+    if (opset_of(l->model, l->n) < 9 || !body || scanned < 1 || scanned > l->n->nin ||
+        body->inputs.len != l->n->nin || body->outputs.len < l->n->nin - (uint32_t)scanned ||
+        body->outputs.len < l->n->nout) {
+        not_supported(l, "Scan of opset %lld with %u inputs of which %lld are scanned",
+                      (long long)opset_of(l->model, l->n), l->n->nin, (long long)scanned);
         return;
     }
-    uint32_t n = l->n->nin - m, k = body->outputs.len - n;
+    uint32_t m = (uint32_t)scanned, n = l->n->nin - m, k = body->outputs.len - n;
     Tensor *carried = NEWS(l->arena, Tensor, n), *results = NEWS(l->arena, Tensor, n),
            *scans = NEWS(l->arena, Tensor, k);
     for (uint32_t i = 0; i < n; i++)
         carried[i] = carried_buffer(l, body->inputs.at[i].value, i);
     Tensor lead = input(l, n);
-    if (lead.rank == 0) {
-        not_supported(l, "Scan over a scalar");
-        return;
-    }
-    Index trip = lead.dims[scan_axis(listed(l, "scan_input_axes", 0, 0), lead.rank)];
+    for (uint32_t i = n; i < l->n->nin; i++)
+        if (input(l, i).rank == 0) {
+            not_supported(l, "Scan over a scalar");
+            return;
+        }
+    Index trip = lead.dims[scan_axis(l, listed(l, "scan_input_axes", 0, 0), lead.rank)];
     Index t = step_loop(l, trip);
     for (uint32_t i = 0; i < m; i++) {
         Tensor x = input(l, n + i);
-        uint32_t axis = scan_axis(listed(l, "scan_input_axes", i, 0), x.rank);
+        uint32_t axis = scan_axis(l, listed(l, "scan_input_axes", i, 0), x.rank);
         take_slice(l, body->inputs.at[n + i].value, x, axis,
                    directed(l, "scan_input_directions", i, t, trip));
     }
@@ -359,9 +382,9 @@ void lower_scan(Lower *l)
               body_results(l, body, n, k, scans, NULL, 0);
     for (uint32_t i = 0; ok && i < k; i++) {
         Tensor y = output(l, n + i);
-        if (!y.buffer || y.rank != scans[i].rank + 1)
+        if (!y.buffer || !gathers(l, y, scans[i]))
             continue;
-        uint32_t axis = scan_axis(listed(l, "scan_output_axes", i, 0), y.rank);
+        uint32_t axis = scan_axis(l, listed(l, "scan_output_axes", i, 0), y.rank);
         for (uint32_t d = 0; d < scans[i].rank; d++)
             define_dim(l, y.dims[d + (d >= axis)], scans[i].dims[d]);
         define_dim(l, y.dims[axis], trip);
@@ -372,4 +395,92 @@ void lower_scan(Lower *l)
     step_end(l);
     if (ok)
         carry_out(l, body, 0, n, carried);
+}
+
+// y[to...] = x[from...] where the leading indices of one of them are fixed.
+static void copy_part(Lower *l, Tensor y, uint32_t nto, const Index *to, Tensor x, uint32_t nfrom,
+                      const Index *from)
+{
+    Index o[MAX_RANK], yat[MAX_RANK], xat[MAX_RANK];
+    kernel(l, "slice");
+    par_all(l, nfrom ? y : x, o);
+    for (uint32_t i = 0; i < y.rank; i++)
+        yat[i] = i < nto ? to[i] : o[i - nto];
+    for (uint32_t i = 0; i < x.rank; i++)
+        xat[i] = i < nfrom ? from[i] : o[i - nfrom];
+    store(l, y, yat, load(l, x, xat));
+    kernel_end(l);
+}
+
+static void fill_zero(Lower *l, Tensor y)
+{
+    Index o[MAX_RANK];
+    kernel(l, "zero");
+    par_all(l, y, o);
+    store(l, y, o, zero(l, y.dtype));
+    kernel_end(l);
+}
+
+// One sequence after the other; what lies behind the end of a short one is zero. Spec: Scan-8.
+void lower_scan_batch(Lower *l)
+{
+    GraphId g = node_graph(l->n, "body");
+    const Graph *body = g ? graph_at(l->model, g) : NULL;
+    uint32_t m = (uint32_t)node_int(l->n, "num_scan_inputs", 0), n = l->n->nin - 1 - m;
+    if (!body || m == 0 || m + 1 > l->n->nin || body->inputs.len != n + m ||
+        body->outputs.len < n || l->n->nout > body->outputs.len) {
+        not_supported(l, "Scan whose body does not fit its %u inputs", l->n->nin);
+        return;
+    }
+    Tensor lens = input(l, 0), lead = input(l, 1 + n);
+    uint32_t k = body->outputs.len - n;
+    Tensor *carried = NEWS(l->arena, Tensor, n), *results = NEWS(l->arena, Tensor, n),
+           *scans = NEWS(l->arena, Tensor, k);
+    if (lead.rank < 2) {
+        not_supported(l, "Scan over a tensor without batch and time");
+        return;
+    }
+    for (uint32_t i = 0; lens.buffer && i < k; i++)
+        if (has_output(l, n + i))
+            fill_zero(l, output(l, n + i));
+    Index at[2], from[2], b = at[0] = from[0] = step_loop(l, lead.dims[0]), trip = lead.dims[1];
+    if (lens.buffer) {
+        const Expr *len = cast(l, DT_I64, load(l, lens, &b));
+        check(l, and_(l, le(l, zero(l, DT_I64), len), le(l, len, from_index(l, trip, DT_I64))),
+              "Scan: the length of a sequence is out of range");
+        trip = to_index(l, len);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        carried[i] = carried_buffer(l, body->inputs.at[i].value, UINT32_MAX);
+        copy_part(l, carried[i], 0, NULL, input(l, 1 + i), 1, &b);
+    }
+    Index t = at[1] = step_loop(l, trip);
+    for (uint32_t i = 0; i < m; i++) {
+        Tensor x = input(l, 1 + n + i);
+        Tensor y = temp(l, "slice", x.dtype, x.rank - 2, x.dims + 2);
+        from[1] = directed(l, "directions", i, t, trip);
+        bind_value(l, body->inputs.at[n + i].value, y);
+        copy_part(l, y, 0, NULL, x, 2, from);
+    }
+    lower_graph(l, g);
+    bool ok = body_results(l, body, 0, n, results, carried, 0) &&
+              body_results(l, body, n, k, scans, NULL, 0);
+    for (uint32_t i = 0; ok && i < k; i++) {
+        Tensor y = output(l, n + i);
+        if (y.buffer && (y.dtype != scans[i].dtype || y.rank != scans[i].rank + 2)) {
+            lower_unfit(l, "a result gathers what has not its rank or dtype");
+            break;
+        }
+        for (uint32_t d = 0; y.buffer && d < scans[i].rank; d++)
+            define_dim(l, y.dims[d + 2], scans[i].dims[d]);
+        if (y.buffer)
+            copy_part(l, y, 2, at, scans[i], 0, NULL);
+    }
+    if (ok)
+        update_carried(l, carried, results, n);
+    step_end(l);
+    for (uint32_t i = 0; ok && i < n; i++)
+        if (has_output(l, i))
+            copy_part(l, output(l, i), 1, &b, carried[i], 0, NULL);
+    step_end(l);
 }

@@ -13,6 +13,36 @@ static bool conv_window(Polys *p, const Node *n, uint32_t rank, const Index *x, 
     return window_of(p, n, rank - 2, x + 2, w + 2, win, fault);
 }
 
+// Do the channels divide into groups? group > 0.
+static bool groups_fit(Infer *s, Index channels, int64_t group)
+{
+    Index each = poly_floordiv(s->polys, channels, poly_const(s->polys, group));
+    int64_t none;
+    bool ok = infer_require(s, channels, poly_scale(s->polys, each, group)) &&
+              !(poly_is_const(each, &none) && none == 0 && group > 1);
+    if (!ok)
+        infer_error(s, "the channels do not divide into %lld groups", (long long)group);
+    return ok;
+}
+
+// Zero points and scales of integer convolutions: one number, or (of the weights, QLinearConv) one
+// a channel.
+static void fit_scales(Infer *s, uint32_t weight, Index channels)
+{
+    Index one = poly_const(s->polys, 1);
+    bool quantized = weight == 3;
+    for (uint32_t i = 1; i < s->n->nin && i < 8; i++) {
+        bool of_weight = quantized ? i == 4 || i == 5 : i == 3;
+        const Value *v = infer_in(s, i);
+        if (i == weight || (!quantized && i == 1) || !v || v->rank != 1 ||
+            poly_equals(v->dims[0], 1))
+            continue;
+        infer_fits(s, i, 1, of_weight ? &channels : &one);
+    }
+    if (quantized)
+        infer_fits(s, 8, 1, &channels);
+}
+
 static void infer_conv(Infer *s, uint32_t weight)
 {
     const Value *x = infer_in(s, 0), *w = infer_in(s, weight);
@@ -37,7 +67,12 @@ static void infer_conv(Infer *s, uint32_t weight)
                     (long long)c, (long long)wc, (long long)group);
         return;
     }
-    infer_fits(s, weight == 1 ? 2 : 8, 1, &w->dims[0]);
+    if (!groups_fit(s, w->dims[0], group))
+        return;
+    if (str_is(s->n->op, "Conv"))
+        infer_fits(s, 2, 1, &w->dims[0]);
+    else
+        fit_scales(s, weight, w->dims[0]);
     dims[0] = x->dims[0];
     dims[1] = w->dims[0];
     memcpy(dims + 2, win.out, win.rank * sizeof *dims);
@@ -225,9 +260,20 @@ static void infer_conv_transpose(Infer *s)
     Transposed t;
     if (!x || !w || x->rank < 3 || w->rank != x->rank)
         return;
+    const char *fault = window_fault(s->n, (uint32_t)x->rank - 2);
+    if (fault) {
+        infer_error(s, "attribute %s does not fit", fault);
+        return;
+    }
+    int64_t group = node_int(s->n, "group", 1);
+    if (group < 1 || !groups_fit(s, x->dims[1], group)) {
+        if (group < 1)
+            infer_error(s, "group is %lld", (long long)group);
+        return;
+    }
     transposed_of(s->polys, s->n, (uint32_t)x->rank - 2, x->dims + 2, w->dims + 2, &t);
     dims[0] = x->dims[0];
-    dims[1] = poly_scale(s->polys, w->dims[1], node_int(s->n, "group", 1));
+    dims[1] = poly_scale(s->polys, w->dims[1], group);
     infer_fits(s, 1, (uint32_t)w->rank, (const Index[MAX_RANK]){x->dims[1]});
     infer_fits(s, 2, 1, &dims[1]);
     memcpy(dims + 2, t.out, ((size_t)x->rank - 2) * sizeof *dims);

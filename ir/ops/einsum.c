@@ -164,7 +164,11 @@ static void lower_einsum(Lower *l)
         Tensor x = input(l, i);
         for (uint32_t k = 0; k < q.in[i].n; k++) {
             uint32_t label = q.in[i].label[k];
-            if (!place[label] && nvars < 64)
+            if (!place[label] && nvars == 64) {
+                not_supported(l, "Einsum over more than 64 letters");
+                return;
+            }
+            if (!place[label])
                 place[label] = vars[nvars++] = red(l, q.dim[label]);
             at[k] = ix_min(l, place[label], ix_addc(l, x.dims[k], -1)); // 0 where the dim is 1
         }

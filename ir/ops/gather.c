@@ -102,18 +102,20 @@ static void lower_gather_elements(Lower *l)
 static void infer_gather_nd(Infer *s)
 {
     const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
-    Index dims[2 * MAX_RANK];
+    Index dims[2 * MAX_RANK], batch[MAX_RANK] = {NULL};
     int64_t b = node_int(s->n, "batch_dims", 0), last;
     uint32_t n = 0;
     if (!x || !i || x->rank < 1 || i->rank < 1 || !poly_is_const(i->dims[i->rank - 1], &last))
         return;
-    if (b < 0 || b >= i->rank || last < 0 || b + last > x->rank ||
+    if (b < 0 || b >= i->rank || last < 0 || last > x->rank || b + last > x->rank ||
         i->rank - 1 + x->rank - b - last > MAX_RANK) {
         infer_error(s, "indices do not fit the data");
         return;
     }
     for (int32_t k = 0; k + 1 < i->rank; k++)
         dims[n++] = i->dims[k];
+    memcpy(batch, i->dims, (size_t)b * sizeof *batch);
+    infer_fits(s, 0, (uint32_t)x->rank, batch);
     for (int64_t k = b + last; k < x->rank; k++)
         dims[n++] = x->dims[k];
     infer_shape(s, 0, n, dims);
@@ -228,12 +230,33 @@ static void infer_scatter_elements(Infer *s)
         infer_fits(s, 2, (uint32_t)i->rank, i->dims);
 }
 
+// The updates stand for the indices' places, and the dims of the data that a tuple leaves open.
+static void infer_scatter_nd(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
+    Index dims[2 * MAX_RANK];
+    int64_t last;
+    uint32_t n = 0;
+    infer_same(s, 0, 0);
+    if (!x || !i || x->rank < 1 || i->rank < 1 || !poly_is_const(i->dims[i->rank - 1], &last))
+        return;
+    if (last > x->rank) {
+        infer_error(s, "indices of %lld numbers do not fit rank %d", (long long)last, x->rank);
+        return;
+    }
+    for (int32_t k = 0; k + 1 < i->rank; k++)
+        dims[n++] = i->dims[k];
+    for (int64_t k = last; k < x->rank; k++)
+        dims[n++] = x->dims[k];
+    infer_fits(s, 2, n, dims);
+}
+
 const OpDef ops_gather[] = {
     {"Gather", 1, infer_gather, lower_gather, {NULL}, NULL},
     {"GatherElements", 11, infer_like_indices, lower_gather_elements, {NULL}, NULL},
     {"GatherND", 11, infer_gather_nd, lower_gather_nd, {NULL}, NULL},
     {"Scatter", 9, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},
     {"ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},
-    {"ScatterND", 11, same_as_0, lower_scatter_nd, {NULL}, NULL},
+    {"ScatterND", 11, infer_scatter_nd, lower_scatter_nd, {NULL}, NULL},
     {0},
 };

@@ -7,7 +7,14 @@
 // Shape of what is not reduced: the target's.
 static void infer_loss(Infer *s)
 {
-    const Value *t = infer_in(s, 1);
+    const Value *x = infer_in(s, 0), *t = infer_in(s, 1);
+    Index dims[MAX_RANK];
+    if (x && x->rank >= 2) {
+        for (int32_t i = 0; i + 1 < x->rank; i++)
+            dims[i] = x->dims[i ? i + 1 : 0];
+        infer_fits(s, 1, (uint32_t)x->rank - 1, dims);
+        infer_fits(s, 2, 1, &x->dims[1]);
+    }
     if (str_is(node_str(s->n, "reduction", "mean"), "none")) {
         if (t && t->rank >= 0)
             infer_shape(s, 0, (uint32_t)t->rank, t->dims);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 // y[o] = x[at(o)] with the same linear position: Reshape and its kin.
-static void lower_reshape(Lower *l)
+void lower_reshape(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK], at[MAX_RANK];
@@ -144,83 +144,6 @@ static void infer_flatten(Infer *s)
     infer_shape(s, 0, 2, dims);
 }
 
-// ---- Squeeze, Unsqueeze
-// ---------------------------------------------------------------------------------
-
-// Axes from the attribute or from the input; false if they are not known.
-static bool known_axes(Infer *s, uint32_t i, uint32_t rank, bool *marked, bool *given)
-{
-    const int64_t *at;
-    uint32_t n;
-    int64_t k;
-    memset(marked, 0, MAX_RANK * sizeof *marked);
-    *given = true;
-    const Index *content = infer_content(s, i, &n);
-    if (!content && !node_ints(s->n, "axes", &at, &n)) {
-        *given = false;
-        return infer_in(s, i) == NULL;
-    }
-    for (uint32_t a = 0; a < n; a++) {
-        if (content && !poly_is_const(content[a], &k))
-            return false;
-        int64_t axis = infer_axis(s, content ? k : at[a], rank);
-        if (axis < 0 || axis >= MAX_RANK)
-            return false;
-        marked[axis] = true;
-    }
-    return true;
-}
-
-static void infer_squeeze(Infer *s)
-{
-    bool marked[MAX_RANK], given;
-    Index dims[MAX_RANK];
-    uint32_t n = 0;
-    const Value *x = infer_in(s, 0);
-    if (!x || x->rank < 0 || !known_axes(s, 1, (uint32_t)x->rank, marked, &given))
-        return;
-    for (int32_t i = 0; i < x->rank; i++) {
-        int64_t k;
-        bool known = poly_is_const(x->dims[i], &k);
-        if (!given && !known)
-            return; // which dims are 1 shows when the program runs
-        bool gone = given ? marked[i] : k == 1;
-        if (gone && known && k != 1)
-            infer_error(s, "dimension %d is %lld, not 1", i, (long long)k);
-        if (!gone)
-            dims[n++] = x->dims[i];
-    }
-    infer_shape(s, 0, n, dims);
-    if (n <= 1)
-        infer_content_copy(s, 0, 0);
-}
-
-static void infer_unsqueeze(Infer *s)
-{
-    bool marked[MAX_RANK], given;
-    Index dims[MAX_RANK];
-    uint32_t n = 0;
-    const int64_t *at;
-    const Value *x = infer_in(s, 0);
-    if (!x || x->rank < 0)
-        return;
-    if (!infer_content(s, 1, &n) && !node_ints(s->n, "axes", &at, &n))
-        return;
-    uint32_t rank = (uint32_t)x->rank + n, from = 0;
-    if (rank > MAX_RANK || !known_axes(s, 1, rank, marked, &given))
-        return;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!marked[i] && from >= (uint32_t)x->rank) {
-            infer_error(s, "an axis is given twice");
-            return;
-        }
-        dims[i] = marked[i] ? poly_const(s->polys, 1) : x->dims[from++];
-    }
-    infer_shape(s, 0, rank, dims);
-    if (rank <= 1)
-        infer_content_copy(s, 0, 0);
-}
-
 static void infer_identity(Infer *s)
 {
     same_as_0(s);
@@ -239,18 +162,21 @@ static const Expr *same(Lower *l, const Expr *x)
 // ---- Transpose
 // ------------------------------------------------------------------------------------------
 
+// Which dim of x is dim i of y; not below rank where perm does not fit.
 static uint32_t permuted(const Node *n, uint32_t i, uint32_t rank)
 {
     const int64_t *perm;
     uint32_t len;
-    if (node_ints(n, "perm", &perm, &len) && i < len)
-        return (uint32_t)(perm[i] < 0 ? perm[i] + rank : perm[i]);
-    return rank - 1 - i;
+    if (!node_ints(n, "perm", &perm, &len))
+        return rank - 1 - i;
+    int64_t from = i >= len ? -1 : perm[i] < 0 ? perm[i] + rank : perm[i];
+    return from >= 0 && from < rank ? (uint32_t)from : UINT32_MAX;
 }
 
 static void infer_transpose(Infer *s)
 {
     Index dims[MAX_RANK];
+    bool taken[MAX_RANK] = {false};
     const Value *x = infer_in(s, 0);
     const int64_t *perm;
     uint32_t len;
@@ -262,10 +188,11 @@ static void infer_transpose(Infer *s)
     }
     for (uint32_t i = 0; i < (uint32_t)x->rank; i++) {
         uint32_t from = permuted(s->n, i, (uint32_t)x->rank);
-        if (from >= (uint32_t)x->rank) {
-            infer_error(s, "perm[%u] is out of range", i);
+        if (from >= (uint32_t)x->rank || taken[from]) {
+            infer_error(s, "perm[%u] is out of range or given twice", i);
             return;
         }
+        taken[from] = true;
         dims[i] = x->dims[from];
     }
     infer_shape(s, 0, (uint32_t)x->rank, dims);
@@ -351,6 +278,8 @@ static void infer_tile(Infer *s)
     const Value *x = infer_in(s, 0);
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
+    Index rank = poly_const(s->polys, x->rank);
+    infer_fits(s, 1, 1, &rank);
     for (uint32_t i = 0; i < (uint32_t)x->rank; i++)
         dims[i] = repeats && i < n ? poly_mul(s->polys, x->dims[i], repeats[i])
                                    : infer_data_dim(s, 0, i, "tiled");
@@ -381,8 +310,10 @@ static void infer_depth_to_space(Infer *s)
     int64_t b = node_int(s->n, "blocksize", 1);
     if (!x || x->rank != 4 || b <= 0 || b > 65536)
         return;
-    Index dims[4] = {x->dims[0], poly_floordiv(s->polys, x->dims[1], poly_const(s->polys, b * b)),
-                     poly_scale(s->polys, x->dims[2], b), poly_scale(s->polys, x->dims[3], b)};
+    Index c = poly_floordiv(s->polys, x->dims[1], poly_const(s->polys, b * b));
+    infer_fits(s, 0, 4, (const Index[4]){NULL, poly_scale(s->polys, c, b * b)});
+    Index dims[4] = {x->dims[0], c, poly_scale(s->polys, x->dims[2], b),
+                     poly_scale(s->polys, x->dims[3], b)};
     infer_shape(s, 0, 4, dims);
 }
 
@@ -407,10 +338,12 @@ static void infer_space_to_depth(Infer *s)
     int64_t b = node_int(s->n, "blocksize", 1);
     if (!x || x->rank != 4 || b <= 0 || b > 65536)
         return;
-    Index k = poly_const(s->polys, b);
-    Index dims[4] = {x->dims[0], poly_scale(s->polys, x->dims[1], b * b),
-                     poly_floordiv(s->polys, x->dims[2], k),
-                     poly_floordiv(s->polys, x->dims[3], k)};
+    Index k = poly_const(s->polys, b), h = poly_floordiv(s->polys, x->dims[2], k),
+          w = poly_floordiv(s->polys, x->dims[3], k);
+    Index dims[4] = {x->dims[0], poly_scale(s->polys, x->dims[1], b * b), h, w};
+    infer_fits(
+        s, 0, 4,
+        (const Index[4]){NULL, NULL, poly_scale(s->polys, h, b), poly_scale(s->polys, w, b)});
     infer_shape(s, 0, 4, dims);
 }
 
@@ -435,8 +368,6 @@ const OpDef ops_movement[] = {
     {"Identity", 1, infer_identity, UNARY(same), NULL},
     {"Reshape", 1, infer_reshape, lower_reshape_runtime, {NULL}, NULL},
     {"Flatten", 1, infer_flatten, lower_reshape, {NULL}, NULL},
-    {"Squeeze", 1, infer_squeeze, lower_reshape, {NULL}, NULL},
-    {"Unsqueeze", 1, infer_unsqueeze, lower_reshape, {NULL}, NULL},
     {"Transpose", 1, infer_transpose, lower_transpose, {NULL}, NULL},
     {"Expand", 8, infer_expand, lower_expand, {NULL}, NULL},
     {"Tile", 6, infer_tile, lower_tile, {NULL}, NULL},

@@ -197,8 +197,19 @@ static void infer_instance_norm(Infer *s)
 // Before opset 21 scale and bias hold one number a group.
 static void infer_group_norm(Infer *s)
 {
-    Index groups = poly_const(s->polys, node_int(s->n, "num_groups", 0));
+    int64_t count = node_int(s->n, "num_groups", 0);
+    Index groups = poly_const(s->polys, count);
+    const Value *x = infer_in(s, 0);
+    if (count < 1) {
+        infer_error(s, "num_groups is %lld", (long long)count);
+        return;
+    }
     infer_same(s, 0, 0);
+    if (x && x->rank >= 2) {
+        Index whole = poly_mul(s->polys, poly_floordiv(s->polys, x->dims[1], groups), groups);
+        if (!infer_require(s, x->dims[1], whole))
+            infer_error(s, "the channels are no multiple of num_groups");
+    }
     if (opset_of(s->model, s->n) >= 21)
         fit_channels(s, 1, 2);
     for (uint32_t i = 1; opset_of(s->model, s->n) < 21 && i < 3; i++)
@@ -325,6 +336,10 @@ static void lower_lp_norm(Lower *l)
     int64_t axis = node_int(l->n, "axis", -1), p = node_int(l->n, "p", 2);
     axis += axis < 0 ? x.rank : 0;
     DType t = accumulator(x.dtype);
+    if (p != 1 && p != 2) {
+        not_supported(l, "LpNormalization with p = %lld", (long long)p);
+        return;
+    }
     kernel(l, "lp_norm");
     par_all(l, y, o);
     memcpy(at, o, sizeof at);
@@ -344,12 +359,14 @@ static void lower_mean_variance(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK];
     bool over[MAX_RANK] = {false};
-    const int64_t *axes;
-    uint32_t n;
+    uint32_t axes[MAX_RANK] = {0, 2, 3}, n = 3; // the default, as far as x has such dims
     DType t = accumulator(x.dtype);
-    if (node_ints(l->n, "axes", &axes, &n))
-        for (uint32_t i = 0; i < n; i++)
-            over[(axes[i] < 0 ? axes[i] + x.rank : axes[i]) % MAX_RANK] = true;
+    if (node_has_attr(l->n, "axes") && !axes_of(l, UINT32_MAX, "axes", x.rank, axes, &n)) {
+        not_supported(l, "MeanVarianceNormalization: an axis is out of range for rank %u", x.rank);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        over[axes[i]] = true;
     kernel(l, "mean_variance");
     par_all(l, y, o);
     Moments m = moments(l, x, o, over, t);
@@ -365,6 +382,10 @@ static void lower_lrn(Lower *l)
     Index o[MAX_RANK], at[MAX_RANK];
     int64_t size = node_int(l->n, "size", 1);
     DType t = accumulator(x.dtype);
+    if (size < 1 || size > INT32_MAX) {
+        not_supported(l, "LRN with size %lld", (long long)size);
+        return;
+    }
     kernel(l, "lrn");
     par_all(l, y, o);
     memcpy(at, o, sizeof at);

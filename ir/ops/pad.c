@@ -23,6 +23,14 @@ static int pad_slot(const Index *axes, uint32_t naxes, uint32_t i, uint32_t rank
     return -1;
 }
 
+static bool are_known(const Index *axes, uint32_t n)
+{
+    for (uint32_t k = 0; axes && k < n; k++)
+        if (!poly_is_const(axes[k], NULL))
+            return false;
+    return axes != NULL;
+}
+
 static bool pads_of(Infer *s, uint32_t rank, Pads *p)
 {
     const int64_t *ints;
@@ -30,8 +38,14 @@ static bool pads_of(Infer *s, uint32_t rank, Pads *p)
     const Index *content = infer_content(s, 1, &n), *axes = infer_content(s, 3, &naxes);
     bool attr = !infer_in(s, 1) &&
                 (node_ints(s->n, "pads", &ints, &n) || node_ints(s->n, "paddings", &ints, &n));
-    if ((!content && !attr) || (infer_in(s, 3) && !axes) || n != 2 * (axes ? naxes : rank))
+    if ((!content && !attr) || (infer_in(s, 3) && !are_known(axes, naxes)) ||
+        n != 2 * (axes ? naxes : rank))
         return false;
+    for (uint32_t k = 0; k < naxes; k++) {
+        int64_t a = 0;
+        if (poly_is_const(axes[k], &a) && infer_axis(s, a, rank) < 0)
+            return false;
+    }
     for (uint32_t i = 0; i < rank; i++) {
         int k = pad_slot(axes, naxes, i, rank);
         p->before[i] = k < 0     ? poly_const(s->polys, 0)
@@ -44,12 +58,37 @@ static bool pads_of(Infer *s, uint32_t rank, Pads *p)
     return true;
 }
 
+// Two pads for each axis that is padded, and each axis a dim of x.
+static bool pads_fit(Infer *s, int32_t rank)
+{
+    const int64_t *ints;
+    uint32_t n, naxes = 0;
+    int64_t a;
+    const Value *list = infer_in(s, 3);
+    const Index *axes = infer_content(s, 3, &naxes);
+    for (uint32_t i = 0; axes && i < naxes; i++)
+        if (poly_is_const(axes[i], &a) && infer_axis(s, a, rank) < 0)
+            return false;
+    bool counted = !list || axes;
+    Index want = poly_const(s->polys, 2 * (int64_t)(axes ? naxes : (uint32_t)rank));
+    if (counted)
+        infer_fits(s, 1, 1, &want);
+    bool attr = node_ints(s->n, "pads", &ints, &n) || node_ints(s->n, "paddings", &ints, &n);
+    if (!infer_in(s, 1) && (!attr || n != 2 * (uint32_t)rank)) {
+        infer_error(s, "there are not two pads for each of %d dimensions", rank);
+        return false;
+    }
+    return !s->failed;
+}
+
 static void infer_pad(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     Pads p;
     Index dims[MAX_RANK];
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
+        return;
+    if (!pads_fit(s, x->rank))
         return;
     bool known = pads_of(s, (uint32_t)x->rank, &p);
     for (int32_t i = 0; i < x->rank; i++)
@@ -59,16 +98,50 @@ static void infer_pad(Infer *s)
     infer_shape(s, 0, (uint32_t)x->rank, dims);
 }
 
+// Pads of axes that only the program knows, gathered for all dims.
+static bool pads_by_axes(Lower *l, Tensor x, Pads *p)
+{
+    Tensor pads = input(l, 1), axes = input(l, 3);
+    Index size = ix(l, 2 * (int64_t)x.rank), at;
+    if (axes.rank != 1 || pads.rank != 1) {
+        not_supported(l, "Pad with pads or axes of another rank than 1");
+        return false;
+    }
+    Index n = axes.dims[0];
+    check(l, index_eq(l, pads.dims[0], ix_scale(l, n, 2)), "Pad: there are not two pads an axis");
+    check_axes(l, axes, x.rank);
+    Tensor all = temp(l, "pads", DT_I64, 1, &size);
+    kernel(l, "pads");
+    for (uint32_t i = 0; i < 2 * x.rank; i++) {
+        Index k = red(l, n), from = i < x.rank ? k : ix_add(l, k, n);
+        const Expr *mine = axis_is(l, load(l, axes, &k), i % x.rank, x.rank);
+        at = ix(l, i);
+        store(l, all, &at, reduce_add(l, 1, &k, mine, cast(l, DT_I64, load(l, pads, &from))));
+    }
+    kernel_end(l);
+    for (uint32_t i = 0; i < x.rank; i++) {
+        Index before = ix(l, i), after = ix(l, i + x.rank);
+        p->before[i] = to_index(l, load(l, all, &before));
+        p->after[i] = to_index(l, load(l, all, &after));
+    }
+    return true;
+}
+
 static bool runtime_pads(Lower *l, Tensor x, Pads *p)
 {
     uint32_t naxes = 0;
     const Value *v = has_input(l, 3) ? value_at(l->model, l->n->in[3]) : NULL;
     const Index *axes = v ? v->content : NULL;
-    if (v && !axes) {
-        not_supported(l, "Pad with axes that are known only when the program runs");
+    if (!has_input(l, 1)) {
+        not_supported(l, "Pad without pads");
         return false;
     }
+    if (v && !are_known(axes, v->ncontent))
+        return pads_by_axes(l, x, p);
     naxes = v ? v->ncontent : x.rank;
+    if (input(l, 1).rank == 1)
+        check(l, index_eq(l, input(l, 1).dims[0], ix(l, 2 * (int64_t)naxes)),
+              "Pad: there are not two pads an axis");
     for (uint32_t i = 0; i < x.rank; i++) {
         int k = pad_slot(axes, naxes, i, x.rank);
         p->before[i] = k < 0 ? ix(l, 0) : input_element(l, 1, (uint32_t)k);

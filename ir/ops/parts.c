@@ -109,6 +109,22 @@ static const Index *split_sizes(Infer *s, uint32_t *n)
     return sizes;
 }
 
+// As many parts as outputs, which make up the whole.
+static bool split_fits(Infer *s, Index whole, const Index *sizes, uint32_t n)
+{
+    int64_t parts = node_int(s->n, "num_outputs", s->n->nout);
+    Index outputs = poly_const(s->polys, s->n->nout), sum = poly_const(s->polys, 0);
+    infer_fits(s, 1, 1, &outputs);
+    for (uint32_t k = 0; sizes && k < n; k++)
+        sum = poly_add(s->polys, sum, sizes[k]);
+    if (!infer_in(s, 1) && (sizes ? n : parts) != s->n->nout)
+        infer_error(s, "%lld parts are asked for and %u outputs given",
+                    (long long)(sizes ? n : parts), s->n->nout);
+    else if (sizes && !infer_require(s, sum, whole))
+        infer_error(s, "the parts do not make up the whole");
+    return !s->failed;
+}
+
 static void infer_split(Infer *s)
 {
     const Value *x = infer_in(s, 0);
@@ -121,6 +137,8 @@ static void infer_split(Infer *s)
     if (axis < 0)
         return;
     const Index *content = x->rank == 1 ? infer_content(s, 0, &nc) : NULL;
+    if (!split_fits(s, x->dims[axis], sizes, n))
+        return;
     for (uint32_t o = 0; o < s->n->nout; o++) {
         int64_t a, b;
         memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
@@ -134,6 +152,18 @@ static void infer_split(Infer *s)
     }
 }
 
+// Sizes that only the program knows: none is negative, and they make up the whole.
+static void check_sizes(Lower *l, Index whole)
+{
+    Index sum = ix(l, 0);
+    for (uint32_t i = 0; i < l->n->nout; i++) {
+        Index size = input_element(l, 1, i);
+        check(l, index_le(l, ix(l, 0), size), "Split: a size is negative");
+        sum = ix_add(l, sum, size);
+    }
+    check(l, index_eq(l, sum, whole), "Split: the parts do not make up the whole");
+}
+
 static void lower_split(Lower *l)
 {
     Tensor x = input(l, 0);
@@ -143,6 +173,8 @@ static void lower_split(Lower *l)
     int64_t axis = node_int(l->n, "axis", 0);
     uint32_t a = (uint32_t)(axis < 0 ? axis + x.rank : axis);
     const Index *sizes = split_sizes(&s, &n);
+    if (has_input(l, 1) && !sizes)
+        check_sizes(l, x.dims[a]);
     for (uint32_t i = 0; i < l->n->nout; i++) {
         Tensor y = output(l, i);
         if (has_input(l, 1) && !sizes) {
@@ -242,8 +274,8 @@ static bool slice_ranges(Infer *s, SliceRange *ranges, bool *touched)
         if (!slice_axis(s, has_axes ? axes : NULL, k, x->rank, &axis) ||
             (has_steps && !poly_is_const(steps[k], &step)))
             return false;
-        if (step == 0) {
-            infer_error(s, "a step is 0");
+        if (step == 0 || step == INT64_MIN) {
+            infer_error(s, "a step is %lld", (long long)step);
             return false;
         }
         int64_t sign;
@@ -283,6 +315,8 @@ static void infer_slice(Infer *s)
     Index dims[MAX_RANK];
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
+    for (uint32_t i = 2; i < 5 && infer_rank(s, 1) == 1; i++)
+        infer_fits(s, i, 1, infer_in(s, 1)->dims);
     bool known = slice_ranges(s, ranges, touched);
     uint32_t na;
     const Index *axes = infer_content(s, 3, &na);
@@ -327,8 +361,9 @@ static void slice_runtime(Lower *l, Tensor x, Tensor y, Index *start, Index *ste
 {
     int64_t n = 0;
     const Expr *z = zero(l, DT_I64), *one64 = one(l, DT_I64);
-    if (!poly_is_const(input(l, 1).dims[0], &n)) {
-        not_supported(l, "Slice along a number of axes that is known only when the program runs");
+    if (!has_input(l, 1) || !poly_is_const(input(l, 1).dims[0], &n) || n > x.rank) {
+        not_supported(l, "Slice along a number of axes that is known only when the program runs, "
+                         "or is greater than the rank");
         return;
     }
     for (uint32_t i = 0; i < x.rank; i++) {

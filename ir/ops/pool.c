@@ -14,7 +14,7 @@ static bool pool_window(Polys *p, const Node *n, uint32_t rank, const Index *x, 
     if (!node_ints(n, "kernel_shape", &at, &len) || len != rank - 2)
         return false;
     for (uint32_t i = 0; i < len; i++) {
-        if (at[i] < 1)
+        if (at[i] < 1 || at[i] > INT32_MAX)
             return false;
         size[i] = poly_const(p, at[i]);
     }

@@ -5,24 +5,52 @@
 
 #include <string.h>
 
+static bool is_single(uint32_t rank, const Index *dims)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        if (!poly_equals(dims[i], 1))
+            return false;
+    return true;
+}
+
 // A parameter's element for o: one for all, one along the axis, or one a block.
 static const Expr *parameter(Lower *l, Tensor p, Tensor x, const Index *o)
 {
     Index at[MAX_RANK];
     int64_t axis = node_int(l->n, "axis", 1), block = node_int(l->n, "block_size", 0);
     axis += axis < 0 ? x.rank : 0;
-    if (p.rank == 0)
-        return load(l, p, NULL);
-    if (block > 0) {
-        memcpy(at, o, sizeof at);
+    bool single = is_single(p.rank, p.dims);
+    if (!single && (axis < 0 || axis >= x.rank || p.rank != (block ? x.rank : 1))) {
+        lower_unfit(l, "a scale or zero point does not fit its input");
+        return zero(l, p.dtype);
+    }
+    for (uint32_t i = 0; i < p.rank; i++)
+        at[i] = single ? ix(l, 0) : p.rank == 1 && !block ? o[axis] : o[i];
+    if (!single && block)
         at[axis] = ix_div(l, o[axis], ix(l, block));
-        return load(l, p, at);
+    return load(l, p, at);
+}
+
+// A scale or zero point stands for the whole tensor, for one place along the axis each, or for a
+// block of places along it.
+static void fit_parameter(Infer *s, uint32_t i)
+{
+    const Value *x = infer_in(s, 0), *v = infer_in(s, i);
+    int64_t axis = node_int(s->n, "axis", 1), block = node_int(s->n, "block_size", 0);
+    Index dims[MAX_RANK];
+    if (!x || x->rank < 0 || !v || v->rank < 0 || is_single((uint32_t)v->rank, v->dims))
+        return;
+    if (block < 0 || v->rank != (block ? x->rank : 1)) {
+        infer_error(s, "input %u of rank %d does not fit rank %d and block_size %lld", i, v->rank,
+                    x->rank, (long long)block);
+        return;
     }
-    if (p.rank == 1) {
-        at[0] = poly_equals(p.dims[0], 1) || axis >= x.rank ? ix(l, 0) : o[axis];
-        return load(l, p, at);
-    }
-    return load_broadcast(l, p, x.rank, o);
+    if ((axis = infer_axis(s, axis, x->rank)) < 0)
+        return;
+    for (int32_t k = 0; block && k < x->rank; k++)
+        dims[k] = k == axis ? poly_ceildiv(s->polys, x->dims[k], poly_const(s->polys, block))
+                            : x->dims[k];
+    infer_fits(s, i, (uint32_t)v->rank, block ? dims : &x->dims[axis]);
 }
 
 static double low_of(DType t)
@@ -40,10 +68,12 @@ static double high_of(DType t)
 static void infer_quantize(Infer *s)
 {
     const Value *zero_point = infer_in(s, 2);
-    DType t = (DType)node_int(s->n, "output_dtype", 0);
+    DType t = node_dtype(s->n, "output_dtype", DT_NONE);
+    fit_parameter(s, 1);
+    fit_parameter(s, 2);
     if (zero_point && zero_point->dtype != DT_NONE)
         t = zero_point->dtype;
-    infer_dtype(s, 0, t > DT_NONE && t < DT_COUNT ? t : DT_U8);
+    infer_dtype(s, 0, t ? t : DT_U8);
     same_as_0(s);
 }
 
@@ -54,6 +84,11 @@ static void lower_quantize(Lower *l)
     Tensor x = input(l, 0), scale = input(l, 1), y = output(l, 0);
     Index o[MAX_RANK];
     int64_t precision = node_int(l->n, "precision", 0);
+    if (!dtype_is_float(y.dtype) &&
+        (!dtype_is_integer(y.dtype) || dtype_info(y.dtype)->bits > 16)) {
+        not_supported(l, "QuantizeLinear to %s", dtype_name(y.dtype));
+        return;
+    }
     DType t = precision == DT_F64 ? DT_F64 : scale.dtype == DT_F64 ? DT_F64 : DT_F32;
     kernel(l, "quantize");
     par_all(l, y, o);
@@ -75,8 +110,10 @@ static void lower_quantize(Lower *l)
 static void infer_dequantize(Infer *s)
 {
     const Value *scale = infer_in(s, 1);
-    DType t = (DType)node_int(s->n, "output_dtype", 0);
-    if (t > DT_NONE && t < DT_COUNT)
+    DType t = node_dtype(s->n, "output_dtype", DT_NONE);
+    fit_parameter(s, 1);
+    fit_parameter(s, 2);
+    if (t)
         infer_dtype(s, 0, t);
     else if (scale && scale->dtype != DT_NONE)
         infer_dtype(s, 0, scale->dtype);

@@ -45,6 +45,18 @@ static const struct {
     {"Concat", 0, 1, ANY},
     {"Gather", 0, 1, ANY},
     {"Slice", 0, 1, ANY},
+    {"ConvInteger", 0, 3, ANY},
+    {"ConvInteger", 1, 3, ANY},
+    {"ConvInteger", 2, 0, 1},
+    {"ConvInteger", 3, 0, 1},
+    {"QLinearConv", 0, 3, ANY},
+    {"QLinearConv", 1, 0, 1},
+    {"QLinearConv", 2, 0, 1},
+    {"QLinearConv", 3, 3, ANY},
+    {"QLinearConv", 4, 0, 1},
+    {"QLinearConv", 5, 0, 1},
+    {"QLinearConv", 6, 0, 1},
+    {"QLinearConv", 7, 0, 1},
     {"QLinearConv", 8, 1, 1},
     {"Compress", 1, 1, 1},
     {"EyeLike", 0, 2, 2},
@@ -75,6 +87,7 @@ static const struct {
     {"OneHot", 1, 0, 1},
     {"OneHot", 2, 1, 1},
     {"Pad", 1, 1, 1},
+    {"Pad", 2, 0, 1},
     {"Pad", 3, 1, 1},
     {"Resize", 1, 1, 1},
     {"Resize", 2, 1, 1},
@@ -120,7 +133,9 @@ static const struct {
     {"Attention", 4, 4, 4},
     {"Attention", 5, 4, 4},
     {"Attention", 6, 1, 1},
+    {"RotaryEmbedding", 0, 3, 4},
     {"RotaryEmbedding", 1, 2, 3},
+    {"RotaryEmbedding", 2, 2, 3},
     {"RotaryEmbedding", 3, 2, 2},
     {"HannWindow", 0, 0, 1},
     {"HammingWindow", 0, 0, 1},
@@ -166,7 +181,14 @@ static const struct {
     {"NonMaxSuppression", 3, 0, 1},
     {"NonMaxSuppression", 4, 0, 1},
     {"TensorScatter", 0, 2, ANY},
+    {"TensorScatter", 1, LIKE_FIRST, 0},
     {"TensorScatter", 2, 1, 1},
+    {"Range", 0, 0, 1},
+    {"Range", 1, 0, 1},
+    {"Range", 2, 0, 1},
+    {"If", 0, 0, 1},
+    {"Loop", 0, 0, 1},
+    {"Loop", 1, 0, 1},
 };
 
 // Operators whose attribute "axis" names a dim of input 0.
@@ -186,12 +208,16 @@ const char *rank_fault(const Model *m, const Node *n)
         bool fits = ranks[i].least == LIKE_FIRST ? rank == first
                                                  : rank >= ranks[i].least && rank <= ranks[i].most;
         if (!fits)
-            return "an operand has a rank that the operator does not take";
+            return str_printf(m->arena, "input %u has rank %d, which the operator does not take",
+                              ranks[i].input, rank)
+                .at;
     }
     for (size_t i = 0; i < sizeof axis_of_first / sizeof *axis_of_first; i++) {
         const Attr *a = str_is(n->op, axis_of_first[i]) ? attr_find(n, "axis") : NULL;
         if (a && (a->i < -first || a->i >= first))
-            return "axis is out of range";
+            return str_printf(m->arena, "axis %lld is out of range for rank %d", (long long)a->i,
+                              first)
+                .at;
     }
     return NULL;
 }

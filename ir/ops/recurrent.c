@@ -345,6 +345,11 @@ static void lower_recurrent(Lower *l)
                    .r = input(l, 2),
                    .b = input(l, 3)};
     Str direction = node_str(l->n, "direction", "forward");
+    if (!str_is(direction, "forward") && !str_is(direction, "reverse") &&
+        !str_is(direction, "bidirectional")) {
+        not_supported(l, "direction \"%.*s\"", STR_ARG(str_escaped(l->arena, direction)));
+        return;
+    }
     bool both_ways = str_is(direction, "bidirectional");
     q.gates = gate_counts[q.cell];
     q.ndir = both_ways ? 2 : 1;

@@ -13,12 +13,16 @@
 typedef struct Axis {
     bool touched;
     const Expr *scale; // output size / input size, float64
-    uint32_t taps;     // 0: the axis is copied
+    Index taps;        // NULL: the axis is copied
     Tensor weight;     // [out, taps]; absent for nearest
     Tensor place;      // [out, taps] int64
 } Axis;
 
-enum { SIZES_FIRST_OPSET = 11 };
+enum {
+    SIZES_FIRST_OPSET = 11,
+    MAX_SHRINK =
+        1 << 16 // by an antialiased reduction, whose table has 2 to 4 taps for each element
+};
 
 static uint32_t scales_slot(int64_t opset)
 {
@@ -89,6 +93,38 @@ static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Inde
         }
 }
 
+// One scale or size for each axis that is resized, and each axis a dim of x, once.
+static bool resized_axes_fit(Infer *s, uint32_t rank, uint32_t slot)
+{
+    const int64_t *axes;
+    const float *list;
+    uint32_t count, n, seen = 0;
+    slot_of(s->n, 0, rank, &count);
+    if (node_ints(s->n, "axes", &axes, &n))
+        for (uint32_t k = 0; k < n; k++) {
+            int64_t a = infer_axis(s, axes[k], rank);
+            if (a < 0)
+                return false;
+            if (seen >> a & 1)
+                infer_error(s, "axis %lld is given twice", (long long)a);
+            seen |= 1u << a;
+        }
+    if (node_floats(s->n, "scales", &list, &n) && n != count)
+        infer_error(s, "there are %u scales for %u dimensions", n, count);
+    if (is_given(s->model, s->n, slot) && infer_rank(s, slot) != 1) {
+        infer_error(s, "input %u has rank %d, not 1", slot, infer_rank(s, slot));
+        return false;
+    }
+    Index want = poly_const(s->polys, count), corners = poly_const(s->polys, 2 * (int64_t)count);
+    if (is_given(s->model, s->n, slot))
+        infer_fits(s, slot, 1, &want);
+    bool cropped =
+        str_is(node_str(s->n, "coordinate_transformation_mode", ""), "tf_crop_and_resize");
+    if (cropped && slot != 1)
+        infer_fits(s, 1, 1, &corners);
+    return !s->failed;
+}
+
 static void infer_resize(Infer *s)
 {
     const Value *x = infer_in(s, 0);
@@ -98,6 +134,8 @@ static void infer_resize(Infer *s)
         return;
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     bool by_size = is_given(s->model, s->n, 3);
+    if (!resized_axes_fit(s, (uint32_t)x->rank, by_size ? 3 : slot))
+        return;
     const Index *sizes = by_size ? infer_content(s, 3, &n) : NULL;
     if (sizes) {
         sizes_with_policy(s, x, sizes, dims);
@@ -109,7 +147,11 @@ static void infer_resize(Infer *s)
             if (k < 0)
                 continue;
             bool known = !by_size && constant_scale(s, slot, (uint32_t)k, &scale);
-            if (known && poly_is_const(x->dims[i], &d))
+            if (known && !(scale > 0 && scale < INT32_MAX)) {
+                infer_error(s, "a scale is %g", scale);
+                return;
+            }
+            if (known && poly_is_const(x->dims[i], &d) && d <= INT32_MAX)
                 dims[i] = poly_const(s->polys, (int64_t)floor((double)d * scale));
             else if (known && scale == floor(scale) && scale < 65536)
                 dims[i] = poly_scale(s->polys, x->dims[i], (int64_t)scale);
@@ -219,7 +261,7 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
 {
     bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest"),
          cubic = str_is(node_str(l->n, "mode", ""), "cubic");
-    Index dims[2] = {out, ix(l, a->taps)};
+    Index dims[2] = {out, a->taps};
     const Expr *in64 = size_f64(l, in), *z = f64(l, 0), *last = sub(l, in64, f64(l, 1));
     a->place = temp(l, "places", DT_I64, 2, dims);
     if (!near_)
@@ -239,7 +281,7 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
         const Expr *stretch = antialias ? min_(l, a->scale, f64(l, 1)) : f64(l, 1);
         const Expr *radius = div_(l, f64(l, cubic ? 2 : 1), stretch);
         Line line = {.x = x, .stretch = stretch, .cubic = cubic};
-        line.exclude = antialias || node_int(l->n, "exclude_outside", 0) != 0;
+        line.exclude = node_int(l->n, "exclude_outside", 0) != 0;
         line.first = add(l, unary(l, U_FLOOR, sub(l, x, radius)), f64(l, 1));
         Index r = red(l, dims[1]);
         const Expr *total = reduce_add(l, 1, &r, NULL, tap_weight(l, &line, r, in64));
@@ -254,13 +296,25 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
     kernel_end(l);
 }
 
-static uint32_t tap_count(Lower *l, bool near_, bool cubic, bool antialias, double scale)
+enum { TAPS = 32 }; // data dims from here on hold the taps of antialiased axes
+
+// How many neighbours a place reads. A filter that is stretched to the scale of a reduction has
+// more; where there is any output, that scale is at least 1 / (2 in).
+static Index tap_count(Lower *l, const Axis *a, uint32_t i, Index in, bool near_, bool antialias)
 {
-    uint32_t taps = near_ ? 1 : cubic ? 4 : 2;
-    (void)l;
-    if (antialias && !near_ && scale < 1 && scale > 0)
-        taps = (uint32_t)ceil(2 * (cubic ? 2 : 1) / scale) + 1;
-    return taps;
+    bool cubic = str_is(node_str(l->n, "mode", ""), "cubic");
+    if (near_ || !antialias)
+        return ix(l, near_ ? 1 : cubic ? 4 : 2);
+    const Expr *stretch = min_(l, a->scale, f64(l, 1));
+    const Expr *n = add(l, unary(l, U_CEIL, div_(l, f64(l, cubic ? 4 : 2), stretch)), f64(l, 1));
+    n = cast(l, DT_I64, min_(l, n, size_f64(l, ix_addc(l, ix_scale(l, in, 8), 1))));
+    Index taps = ix_max(l, ix(l, 1), to_index(l, n));
+    if (poly_is_const(taps, NULL))
+        return taps;
+    Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
+    Index dim = infer_data_dim(&s, 0, TAPS + i, "taps");
+    define_dim(l, dim, taps);
+    return dim;
 }
 
 // y[o] = sum over taps of the product of the axes' weights times x at their places.
@@ -275,7 +329,7 @@ static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
         at[i] = o[i];
         if (!axes[i].taps)
             continue;
-        Index tap = axes[i].taps == 1 ? ix(l, 0) : (vars[n++] = red(l, ix(l, axes[i].taps))),
+        Index tap = poly_equals(axes[i].taps, 1) ? ix(l, 0) : (vars[n++] = red(l, axes[i].taps)),
               t[2] = {o[i], tap};
         const Expr *place = load(l, axes[i].place, t);
         at[i] = to_index(l, place);
@@ -334,8 +388,7 @@ static const Expr *size_scale(Lower *l, Tensor x, uint32_t i, uint32_t k)
 static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates, Axis *a)
 {
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
-    bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest"),
-         cubic = str_is(node_str(l->n, "mode", ""), "cubic");
+    bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest");
     bool antialias = node_int(l->n, "antialias", 0) != 0, by_size = is_given(l->model, l->n, 3);
     uint32_t count, slot = scales_slot(opset_of(l->model, l->n));
     double scale = 0;
@@ -367,12 +420,11 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
     bool same = scale == 1 && x.dims[i] == y.dims[i] && !str_is(coordinates, "tf_crop_and_resize");
     if (same)
         return true;
-    if (antialias && !near_ && scale == 0) {
-        not_supported(l,
-                      "Resize with antialias and scales that are known only when the program runs");
+    if (antialias && !near_ && scale != 0 && scale < 1.0 / MAX_SHRINK) {
+        not_supported(l, "Resize with antialias and a scale of %g", scale);
         return false;
     }
-    a->taps = tap_count(l, near_, cubic, antialias, scale);
+    a->taps = tap_count(l, a, i, x.dims[i], near_, antialias);
     build_tables(l, a, x.dims[i], y.dims[i], coordinates, (uint32_t)k, count, antialias);
     return true;
 }
@@ -391,6 +443,10 @@ static void lower_resize(Lower *l)
     if (!known_mode ||
         (opset < SIZES_FIRST_OPSET && !str_is(mode, "nearest") && !str_is(mode, "linear"))) {
         not_supported(l, "Resize with mode \"%.*s\"", STR_ARG(str_escaped(l->arena, mode)));
+        return;
+    }
+    if (str_is(coordinates, "tf_crop_and_resize") && !is_given(l->model, l->n, 1)) {
+        not_supported(l, "Resize with tf_crop_and_resize and no roi");
         return;
     }
     for (uint32_t i = 0; i < x.rank; i++)

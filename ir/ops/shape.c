@@ -89,7 +89,13 @@ static void infer_constant_of_shape(Infer *s)
     uint32_t n = 0;
     int64_t k;
     DType t = a && a->t ? (DType)a->t->dtype : DT_F32;
+    if (a && a->t && tensor_count(a->t) != 1) {
+        infer_error(s, "value has not one element");
+        return;
+    }
     infer_dtype(s, 0, t);
+    if (s->failed)
+        return;
     shape_from_input(s, 0);
     dims = infer_content(s, 0, &n);
     // Small integer vectors take part in shape arithmetic.
@@ -125,13 +131,14 @@ static void lower_constant_of_shape(Lower *l)
 
 static void infer_range(Infer *s)
 {
-    uint32_t n = 0;
+    uint32_t nstart = 0, nlimit = 0, ndelta = 0;
     int64_t step = 0, count;
     const TensorData *data[3];
-    const Index *start = infer_content(s, 0, &n), *limit = infer_content(s, 1, &n),
-                *delta = infer_content(s, 2, &n);
+    const Index *start = infer_content(s, 0, &nstart), *limit = infer_content(s, 1, &nlimit),
+                *delta = infer_content(s, 2, &ndelta);
     Index len = NULL;
-    if (start && limit && delta && poly_is_const(delta[0], &step) && step != 0) {
+    bool known = start && nstart && limit && nlimit && delta && ndelta;
+    if (known && poly_is_const(delta[0], &step) && step != 0 && step != INT64_MIN) {
         Index span = step > 0 ? poly_sub(s->polys, limit[0], start[0])
                               : poly_sub(s->polys, start[0], limit[0]);
         len = poly_max(s->polys, poly_const(s->polys, 0),
@@ -139,8 +146,9 @@ static void infer_range(Infer *s)
     } else {
         const void *a = infer_constant(s, 0, &data[0]), *b = infer_constant(s, 1, &data[1]),
                    *d = infer_constant(s, 2, &data[2]);
-        if (a && b && d && dtype_is_float((DType)data[0]->dtype)) {
-            DType t = (DType)data[0]->dtype;
+        DType t = a ? (DType)data[0]->dtype : DT_NONE;
+        if (a && b && d && dtype_is_float(t) && data[1]->dtype == data[0]->dtype &&
+            data[2]->dtype == data[0]->dtype) {
             double steps = ceil((scalar_load(t, b).f - scalar_load(t, a).f) / scalar_load(t, d).f);
             if (steps <= 1e15)
                 len = poly_const(s->polys, steps > 0 ? (int64_t)steps : 0);
@@ -149,7 +157,7 @@ static void infer_range(Infer *s)
     if (!len)
         len = infer_data_dim(s, 0, 0, "range");
     infer_shape(s, 0, 1, &len);
-    if (start && step && poly_is_const(len, &count) && count <= 256) {
+    if (known && step && poly_is_const(len, &count) && count <= 256) {
         Index all[256];
         for (int64_t i = 0; i < count; i++)
             all[i] = poly_add_const(s->polys, start[0], i * step);
@@ -297,7 +305,7 @@ static void infer_eye_like(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     if (node_has_attr(s->n, "dtype"))
-        infer_dtype(s, 0, (DType)node_int(s->n, "dtype", DT_F32));
+        infer_dtype(s, 0, node_dtype(s->n, "dtype", DT_F32));
     else if (x)
         infer_dtype(s, 0, x->dtype);
     same_as_0(s);
@@ -338,6 +346,8 @@ static void infer_one_hot(Infer *s)
     if (!x || x->rank < 0 || x->rank >= MAX_RANK)
         return;
     int64_t axis = infer_axis(s, node_int(s->n, "axis", -1), x->rank + 1);
+    Index two = poly_const(s->polys, 2);
+    infer_fits(s, 2, 1, &two);
     const Index *depth = infer_content(s, 1, &n);
     const void *at = infer_constant(s, 1, &data);
     Index d = infer_data_dim(s, 0, (uint32_t)(axis < 0 ? 0 : axis), "depth");

@@ -11,7 +11,7 @@ static const double pi = 3.14159265358979323846;
 
 static DType output_datatype(const Node *n)
 {
-    return (DType)node_int(n, "output_datatype", DT_F32);
+    return node_dtype(n, "output_datatype", DT_F32);
 }
 
 // Element k of integer input i, or a dim found when the program runs.
@@ -116,8 +116,13 @@ static void infer_dft(Infer *s)
     const Value *x = infer_in(s, 0);
     Index dims[MAX_RANK];
     Dft d;
+    int64_t length;
     if (!x || x->rank < 2 || x->rank > MAX_RANK || !dft_of(s, x->rank, &d))
         return;
+    if (d.length && poly_is_const(d.length, &length) && length < 1) {
+        infer_error(s, "dft_length is %lld", (long long)length);
+        return;
+    }
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     for (uint32_t k = 0; k + 1 < (uint32_t)x->rank; k++) {
         if (!d.axis_known && (d.onesided || d.length))
@@ -253,10 +258,13 @@ static void infer_stft(Infer *s)
         infer_error(s, "neither a window nor a frame length is given");
         return;
     }
-    int64_t known;
-    Index frames = poly_is_const(step, &known) && known > 0
-                       ? stft_frames(s->polys, x->dims[1], length, step)
-                       : infer_data_dim(s, 0, 1, "frames");
+    int64_t known, size;
+    if ((poly_is_const(step, &known) && known < 1) || (poly_is_const(length, &size) && size < 1)) {
+        infer_error(s, "the frame step or the frame length is not positive");
+        return;
+    }
+    Index frames = poly_is_const(step, &known) ? stft_frames(s->polys, x->dims[1], length, step)
+                                               : infer_data_dim(s, 0, 1, "frames");
     Index bins =
         onesided
             ? poly_add_const(s->polys, poly_floordiv(s->polys, length, poly_const(s->polys, 2)), 1)

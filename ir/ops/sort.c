@@ -36,7 +36,8 @@ static void lower_topk(Lower *l)
     if (has_input(l, 1)) {
         Index k = input_element(l, 1, 0);
         define_dim(l, any.dims[axis], k);
-        check(l, index_le(l, k, x.dims[axis]), "TopK: k is greater than the dimension");
+        check(l, both(l, index_le(l, ix(l, 0), k), index_le(l, k, x.dims[axis])),
+              "TopK: k is negative or greater than the dimension");
     }
     kernel(l, "rank");
     par_all(l, rank, o);
@@ -60,13 +61,33 @@ static void lower_topk(Lower *l)
     kernel_end(l);
 }
 
+static void infer_reverse_sequence(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    int64_t batch = node_int(s->n, "batch_axis", 1), time = node_int(s->n, "time_axis", 0);
+    if (!x || x->rank < 2)
+        return;
+    if (batch < 0 || time < 0 || batch >= x->rank || time >= x->rank || batch == time) {
+        infer_error(s, "batch_axis %lld and time_axis %lld do not fit rank %d", (long long)batch,
+                    (long long)time, x->rank);
+        return;
+    }
+    infer_fits(s, 1, 1, &x->dims[batch]);
+    infer_same(s, 0, 0);
+}
+
 // Each line of a batch reversed up to its own length. Spec: ReverseSequence-10.
 static void lower_reverse_sequence(Lower *l)
 {
     Tensor x = input(l, 0), lens = input(l, 1), y = output(l, 0);
     Index o[MAX_RANK], at[MAX_RANK];
-    uint32_t b = (uint32_t)node_int(l->n, "batch_axis", 1) % x.rank,
-             t = (uint32_t)node_int(l->n, "time_axis", 0) % x.rank;
+    uint32_t b = (uint32_t)node_int(l->n, "batch_axis", 1),
+             t = (uint32_t)node_int(l->n, "time_axis", 0);
+    Index v = red(l, lens.dims[0]);
+    const Expr *len = cast(l, DT_I64, load(l, lens, &v)),
+               *fits = both(l, le(l, zero(l, DT_I64), len),
+                            le(l, len, expr_index(l->module, x.dims[t])));
+    check(l, reduce(l, R_AND, 1, &v, NULL, fits), "ReverseSequence: a length is out of range");
     kernel(l, "reverse_sequence");
     par_all(l, y, o);
     memcpy(at, o, sizeof at);
@@ -80,6 +101,6 @@ static void lower_reverse_sequence(Lower *l)
 
 const OpDef ops_sort[] = {
     {"TopK", 1, infer_topk, lower_topk, {NULL}, NULL},
-    {"ReverseSequence", 10, same_as_0, lower_reverse_sequence, {NULL}, NULL},
+    {"ReverseSequence", 10, infer_reverse_sequence, lower_reverse_sequence, {NULL}, NULL},
     {0},
 };

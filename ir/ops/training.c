@@ -25,6 +25,15 @@ static void infer_optimizer(Infer *s)
             infer_dtype(s, o, x->dtype);
         infer_same(s, o, i);
     }
+    for (uint32_t i = 2; i < s->n->nin; i++) { // all of a group are alike
+        const Value *x = infer_in(s, 2 + (i - 2) % n), *v = infer_in(s, i);
+        if (!x || !v)
+            continue;
+        if (v->rank != x->rank || v->dtype != x->dtype)
+            infer_error(s, "input %u has not the rank and dtype of input %u", i, 2 + (i - 2) % n);
+        else if (x->rank >= 0)
+            infer_fits(s, i, (uint32_t)x->rank, x->dims);
+    }
 }
 
 typedef struct Update { // one tensor of the group, at one element

@@ -19,6 +19,19 @@ static bool list_fits(const Node *n, const char *name, uint32_t want, int64_t le
     return len == want;
 }
 
+const char *window_fault(const Node *n, uint32_t rank)
+{
+    const int64_t *at;
+    uint32_t len;
+    bool listed_whole = node_ints(n, "output_shape", &at, &len) && len == rank + 2;
+    return !list_fits(n, "strides", rank, 1)                                  ? "strides"
+           : !list_fits(n, "dilations", rank, 1)                              ? "dilations"
+           : !list_fits(n, "pads", 2 * rank, INT32_MIN)                       ? "pads"
+           : !list_fits(n, "output_padding", rank, 0)                         ? "output_padding"
+           : !list_fits(n, "output_shape", listed_whole ? rank + 2 : rank, 0) ? "output_shape"
+                                                                              : NULL;
+}
+
 // floor or ceil of (x + pads - (dilation * (size - 1) + 1)) / stride, + 1. Spec: MaxPool-12.
 static Index out_size(Polys *p, Index x, Index pads, Index span, int64_t stride, bool ceil_mode)
 {
@@ -34,10 +47,7 @@ bool window_of(Polys *p, const Node *n, uint32_t rank, const Index *x, const Ind
          valid = str_is(mode, "VALID");
     bool ceil_mode = node_int(n, "ceil_mode", 0) != 0;
     w->rank = rank;
-    *fault = !list_fits(n, "strides", rank, 1)            ? "strides"
-             : !list_fits(n, "dilations", rank, 1)        ? "dilations"
-             : !list_fits(n, "pads", 2 * rank, INT32_MIN) ? "pads"
-                                                          : NULL;
+    *fault = window_fault(n, rank);
     if (*fault)
         return false;
     for (uint32_t i = 0; i < rank; i++) {

@@ -17,6 +17,10 @@ typedef struct Window {
 bool window_of(Polys *p, const Node *n, uint32_t rank, const Index *x, const Index *size, Window *w,
                const char **fault);
 
+// The attribute among strides, dilations, pads, output_padding and output_shape that does not fit a
+// spatial rank, or NULL.
+const char *window_fault(const Node *n, uint32_t rank);
+
 // The place in x that tap r of output o reads: o * stride + r * dilation - before.
 Index window_at(Lower *l, const Window *w, uint32_t i, Index o, Index r);
 
