@@ -534,8 +534,10 @@ static bool value_is_usable(Lower *l, ValueId id, const char *what)
     Str op = str_escaped(l->arena, operator_beside(l->model, id));
     if (!l->state->failed)
         diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
-             "not supported: %.*s%s%s %.*s has no known type, or no known rank", STR_ARG(op),
-             op.len ? ": " : "", what, STR_ARG(str_escaped(l->arena, v->name)));
+             "not supported: %.*s%s%s %.*s %s", STR_ARG(op), op.len ? ": " : "", what,
+             STR_ARG(str_escaped(l->arena, v->name)),
+             dtype_info(v->dtype)->kind == KIND_COMPLEX ? "holds complex numbers"
+                                                        : "has no known type, or no known rank");
     l->state->failed = true;
     return false;
 }

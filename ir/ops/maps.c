@@ -167,7 +167,7 @@ static void infer_zip_map(Infer *s)
         return;
     }
     if (x && x->rank > 0 && !infer_require(s, infer_dim(s, 0, -1), n))
-        infer_error(s, "there are %u keys for other than %u columns", keys.n, keys.n);
+        infer_error(s, "the number of columns is not that of the %u keys", keys.n);
     Type *map = (Type *)(uintptr_t)type_around(s->arena, TYPE_MAP, type_tensor(s->arena, DT_F32));
     map->elem = (int32_t)keys.dtype;
     map->has_elem = true;
