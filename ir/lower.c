@@ -279,25 +279,27 @@ void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *r
 // ---- nodes
 // ----------------------------------------------------------------------------------------------
 
+// Why no buffer can hold the value, NULL if one can.
+static const char *value_fault(const Value *v)
+{
+    bool lowered = dtype_is_lowered(v->dtype);
+    if (v->kind == TYPE_SPARSE || v->kind == TYPE_OPAQUE)
+        return "is no tensor";
+    if (kind_is_list(v->kind) && v->dtype != DT_NONE && lowered)
+        return NULL;
+    if (v->dtype != DT_NONE && !lowered)
+        return "holds complex numbers";
+    return v->dtype == DT_NONE  ? "has no known dtype"
+           : v->rank < 0        ? "has no known rank"
+           : v->rank > MAX_RANK ? "has too many dimensions"
+                                : NULL;
+}
+
 static bool value_is_ready(Lower *l, ValueId id, bool quiet)
 {
     const Value *v = value_at(l->model, id);
+    const char *fault = id ? value_fault(v) : NULL;
     Buf name = {0};
-    const char *fault = NULL;
-    if (id == 0)
-        return true;
-    if (v->kind == TYPE_SPARSE || v->kind == TYPE_OPAQUE)
-        fault = "is no tensor";
-    else if (kind_is_list(v->kind) && v->dtype != DT_NONE && dtype_is_lowered(v->dtype))
-        fault = NULL;
-    else if (v->dtype != DT_NONE && !dtype_is_lowered(v->dtype))
-        fault = "holds complex numbers";
-    else if (v->dtype == DT_NONE)
-        fault = "has no known dtype";
-    else if (v->rank < 0)
-        fault = "has no known rank";
-    else if (v->rank > MAX_RANK)
-        fault = "has too many dimensions";
     if (fault && !quiet) {
         buf_quoted(&name, v->name);
         not_supported(l, "%.*s: value %s %s", STR_ARG(str_escaped(l->arena, l->n->op)), name.at,
@@ -527,17 +529,14 @@ static Str operator_beside(const Model *m, ValueId id)
 static bool value_is_usable(Lower *l, ValueId id, const char *what)
 {
     const Value *v = value_at(l->model, id);
-    if (v->kind == TYPE_TENSOR && dtype_is_lowered(v->dtype) && v->rank >= 0 && v->rank <= MAX_RANK)
-        return true;
-    if (kind_is_list(v->kind) && dtype_is_lowered(v->dtype))
+    const char *fault = value_fault(v);
+    if (!fault)
         return true;
     Str op = str_escaped(l->arena, operator_beside(l->model, id));
     if (!l->state->failed)
         diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
              "not supported: %.*s%s%s %.*s %s", STR_ARG(op), op.len ? ": " : "", what,
-             STR_ARG(str_escaped(l->arena, v->name)),
-             dtype_info(v->dtype)->kind == KIND_COMPLEX ? "holds complex numbers"
-                                                        : "has no known type, or no known rank");
+             STR_ARG(str_escaped(l->arena, v->name)), fault);
     l->state->failed = true;
     return false;
 }

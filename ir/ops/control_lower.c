@@ -206,6 +206,15 @@ static bool body_results(Lower *l, const Graph *body, uint32_t from, uint32_t n,
     return true;
 }
 
+// Does y have one dim more than what it gathers?
+static bool gathers(Lower *l, Tensor y, Tensor element)
+{
+    bool ok = y.rank == element.rank + 1 && y.dtype == element.dtype;
+    if (!ok)
+        lower_unfit(l, "a result gathers what has not its rank or dtype");
+    return ok;
+}
+
 static void carry_out(Lower *l, const Graph *body, uint32_t in, uint32_t n, const Tensor *carried)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -215,15 +224,6 @@ static void carry_out(Lower *l, const Graph *body, uint32_t in, uint32_t n, cons
         if (y.buffer && same_kind(l, y, x, "output", i))
             assign(l, y, x);
     }
-}
-
-// Does y have one dim more than what it gathers?
-static bool gathers(Lower *l, Tensor y, Tensor element)
-{
-    bool ok = y.rank == element.rank + 1 && y.dtype == element.dtype;
-    if (!ok)
-        lower_unfit(l, "a result gathers what has not its rank or dtype");
-    return ok;
 }
 
 static Index trip_count(Lower *l)
@@ -451,7 +451,7 @@ void lower_scan_batch(Lower *l)
         trip = to_index(l, len);
     }
     for (uint32_t i = 0; i < n; i++) {
-        carried[i] = carried_buffer(l, body->inputs.at[i].value, UINT32_MAX);
+        carried[i] = carried_buffer(l, body->inputs.at[i].value, l->n->nin);
         copy_part(l, carried[i], 0, NULL, input(l, 1 + i), 1, &b);
     }
     Index t = at[1] = step_loop(l, trip);
