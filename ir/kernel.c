@@ -107,6 +107,23 @@ bool module_overflows(const Module *mod, const ModuleMark *since)
     return false;
 }
 
+bool expr_misuses_reference(const Expr *e)
+{
+    const Expr *x = e->kind == EX_SELECT ? e->c : e->kind == EX_REDUCE ? e->b : e->a;
+    if (!x || (!dtype_is_reference(x->dtype) && !dtype_is_reference(e->dtype)))
+        return false;
+    return e->kind != EX_SELECT && !(e->kind == EX_COMPARE && e->op <= C_NE) &&
+           !(e->kind == EX_BITCAST && (e->dtype == DT_I64 || x->dtype == DT_I64));
+}
+
+bool module_misuses_reference(const Module *mod, const ModuleMark *since)
+{
+    for (uint32_t i = since->nexprs; i < mod->nexprs; i++)
+        if (expr_misuses_reference(mod->table->all.at[i]))
+            return true;
+    return false;
+}
+
 // ---- interning
 // ------------------------------------------------------------------------------------------
 
@@ -303,6 +320,8 @@ static Index as_index(Module *mod, const Expr *e)
 const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b)
 {
     assert(a->dtype == b->dtype);
+    if (a == b && !dtype_is_float(a->dtype))
+        return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     if (known_indices(a, b)) {
         Index x = as_index(mod, a), y = as_index(mod, b);
         Index gap = poly_sub(mod->polys, y, x);

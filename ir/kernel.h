@@ -229,6 +229,9 @@ typedef struct ModuleMark {
 } ModuleMark;
 ModuleMark module_mark(const Module *mod);
 bool module_overflows(const Module *mod, const ModuleMark *since);
+// Is an operand or the result a reference where that may not be? And: did anything made since do so?
+bool expr_misuses_reference(const Expr *e);
+bool module_misuses_reference(const Module *mod, const ModuleMark *since);
 // The number of a string, which joins the module's if it is none of them.
 int64_t module_symbol(Module *mod, Str s);
 // Does a buffer or a step need the table of objects?

@@ -155,7 +155,7 @@ static Needs index_needs(Check *c, Index i)
 static Needs reduce_needs(Check *c, const Expr *e)
 {
     Needs all = needs_of(c, e->b);
-    if (dtype_is_reference(e->b->dtype))
+    if (expr_misuses_reference(e))
         fault(c, "a reduction of references at expression", e->id);
     if (e->a && e->a->dtype != DT_BOOL)
         fault(c, "a guard that is no bool, expression", e->a->id);
@@ -192,9 +192,7 @@ static Needs operand_needs(Check *c, const Expr *e)
     const Expr *x = e->kind == EX_SELECT ? e->c : e->a;
     if (e->b && x->dtype != e->b->dtype)
         fault(c, "operands of two dtypes at expression", e->id);
-    bool moves = e->kind == EX_SELECT || (e->kind == EX_COMPARE && e->op <= C_NE) ||
-                 (e->kind == EX_BITCAST && (e->dtype == DT_I64 || e->a->dtype == DT_I64));
-    if (!moves && (dtype_is_reference(x->dtype) || dtype_is_reference(e->dtype)))
+    if (expr_misuses_reference(e))
         fault(c, "arithmetic on a reference at expression", e->id);
     if (e->kind == EX_SELECT && e->a->dtype != DT_BOOL)
         fault(c, "a condition that is no bool at expression", e->id);

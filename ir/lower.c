@@ -420,6 +420,8 @@ static void lower_by_row(Lower *l)
     l->n->def->lower(l);
     if (!l->state->failed && module_overflows(l->module, &mark))
         lower_unfit(l, "a size or an index is too large");
+    else if (!l->state->failed && module_misuses_reference(l->module, &mark))
+        not_supported(l, "%.*s: arithmetic on strings", STR_ARG(str_escaped(l->arena, l->n->op)));
 }
 
 static void lower_node(Lower *shared, NodeId id)

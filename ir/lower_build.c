@@ -196,6 +196,8 @@ void store(Lower *l, Tensor y, const Index *at, const Expr *value)
 
 void update(Lower *l, BinaryOp op, Tensor y, const Index *at, const Expr *value)
 {
+    if (dtype_is_reference(y.dtype) && !l->failed)
+        not_supported(l, "%.*s: arithmetic on strings", STR_ARG(str_escaped(l->arena, l->n->op)));
     write_to(l, S_UPDATE, y, at, value)->op = op;
 }
 

@@ -1,6 +1,7 @@
 /* Tensors in files. What is read is checked against the bytes that are there: a file may be cut
  * short or say anything. */
 #include "cameo_io.h"
+#include "cameo_text.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -124,21 +125,10 @@ static int take_strings(cameo_tensor *t, const unsigned char *from, size_t len, 
             memcpy(&c, from + ((size_t)i * width + k) * 4, 4);
             if (c == 0)
                 break;
-            if (c < 0x80) {
-                *text++ = (char)c;
-            } else if (c < 0x800) {
-                *text++ = (char)(0xc0 | c >> 6);
-                *text++ = (char)(0x80 | (c & 0x3f));
-            } else if (c < 0x10000) {
-                *text++ = (char)(0xe0 | c >> 12);
-                *text++ = (char)(0x80 | (c >> 6 & 0x3f));
-                *text++ = (char)(0x80 | (c & 0x3f));
-            } else {
-                *text++ = (char)(0xf0 | (c >> 18 & 7));
-                *text++ = (char)(0x80 | (c >> 12 & 0x3f));
-                *text++ = (char)(0x80 | (c >> 6 & 0x3f));
-                *text++ = (char)(0x80 | (c & 0x3f));
-            }
+            if (c >= 0xdc80 && c <= 0xdcff)
+                *text++ = (char)c; /* a byte that is no UTF-8, as Python writes it */
+            else
+                text += cameo_encode_utf8(c, text);
         }
         out[i].len = text - out[i].at;
     }
@@ -242,6 +232,15 @@ int cameo_read_npy(const unsigned char *at, size_t len, int32_t expected, cameo_
     return status == 0 && columns && t->rank > 1 ? transpose(t, error, room) : status;
 }
 
+static size_t characters_of(cameo_str s)
+{
+    size_t n = 0;
+    uint32_t c;
+    for (int64_t i = 0; i < s.len; n++)
+        i += cameo_decode_utf8(s.at + i, s.len - i, &c);
+    return n;
+}
+
 unsigned char *cameo_format_npy(const cameo_tensor *t, size_t *len)
 {
     char descr[32] = "";
@@ -251,8 +250,8 @@ unsigned char *cameo_format_npy(const cameo_tensor *t, size_t *len)
             snprintf(descr, sizeof descr, "%s", npy_types[i].descr);
     if (t->dtype == 8) {
         for (int64_t i = 0; i < t->count; i++)
-            if ((size_t)((cameo_str *)t->elements)[i].len > width)
-                width = (size_t)((cameo_str *)t->elements)[i].len;
+            if (characters_of(((cameo_str *)t->elements)[i]) > width)
+                width = characters_of(((cameo_str *)t->elements)[i]);
         snprintf(descr, sizeof descr, "<U%zu", width);
         size = width * 4;
     } else if (!descr[0]) {
@@ -280,14 +279,13 @@ unsigned char *cameo_format_npy(const cameo_tensor *t, size_t *len)
     for (int64_t i = 0; t->dtype == 8 && i < t->count; i++) {
         const cameo_str *s = &((const cameo_str *)t->elements)[i];
         unsigned char *to = out + head + (size_t)i * size;
-        for (int64_t k = 0; k < s->len;) {
-            unsigned char c = (unsigned char)s->at[k];
-            int more = c < 0xc0 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-            uint32_t cp = more == 0 ? c : c & (0x3fu >> more);
-            for (k++; more > 0 && k < s->len; more--, k++)
-                cp = cp << 6 | ((unsigned char)s->at[k] & 0x3f);
-            memcpy(to, &cp, 4);
-            to += 4;
+        for (int64_t k = 0; k < s->len; to += 4) {
+            uint32_t c;
+            int n = cameo_decode_utf8(s->at + k, s->len - k, &c);
+            if (c == CAMEO_NO_CHARACTER)
+                c = 0xdc00 | (unsigned char)s->at[k];
+            memcpy(to, &c, 4);
+            k += n;
         }
     }
     *len = head + (size_t)t->count * size;

@@ -16,11 +16,14 @@
 #endif
 
 #ifndef CAMEO_DEVICE
+#ifndef CAMEO_STR
+#define CAMEO_STR
 /* A string element: bytes that somebody else owns. */
 typedef struct cameo_str {
     const char *at;
     int64_t len;
 } cameo_str;
+#endif
 
 CAMEO_FN int cameo_compare_str(cameo_str a, cameo_str b)
 {

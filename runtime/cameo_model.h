@@ -15,6 +15,15 @@ extern "C" {
 
 typedef struct cameo_context cameo_context;
 
+#ifndef CAMEO_STR
+#define CAMEO_STR
+/* A string element: bytes that somebody else owns. */
+typedef struct cameo_str {
+    const char *at;
+    int64_t len;
+} cameo_str;
+#endif
+
 /* An input or output. Dtypes are numbered as in ONNX's TensorProto. */
 typedef struct cameo_port {
     const char *name;
@@ -64,14 +73,15 @@ typedef struct cameo_model {
     /* A new context, or NULL for want of memory or weights. `options` may be NULL. */
     cameo_context *(*create)(const cameo_options *options);
     void (*destroy)(cameo_context *context);
-    /* Sets input i: row-major elements that stay the caller's and must live until run returns.
+    /* Sets input i: row-major elements that stay the caller's and must live until run returns;
+     * strings (dtype 8) are cameo_str.
      * 0, or -1 with an error that names both sides. */
     int (*set_input)(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,
                      const int64_t *dims, const void *elements);
     /* Computes all outputs from the inputs set. 0, or -1 with an error. Allocates nothing where all
      * shapes are fixed or are as in the run before. */
     int (*run)(cameo_context *context);
-    /* Output i of the last run: valid until the next run or destroy. */
+    /* Output i of the last run: valid until the next run or destroy; strings are cameo_str. */
     const void *(*output)(const cameo_context *context, int32_t i, int32_t *rank,
                           const int64_t **dims);
     const char *(*error)(const cameo_context *context);

@@ -46,6 +46,7 @@ typedef struct cameo_re {
     cameo_re_step *steps;
     int64_t nsteps, step_room, work;
     int any_case, lines, dot_all; /* flags i, m, s */
+    int quoted;                   /* between \Q and \E */
     const char *fault;            /* NULL: none */
 } cameo_re;
 
@@ -323,6 +324,15 @@ CAMEO_FN int cameo_re_flags(cameo_re *r)
     return cameo_re_fails(r, "a group that does not end");
 }
 
+/* Takes \E, where that stands here. */
+CAMEO_FN int cameo_re_end_quote(cameo_re *r)
+{
+    if (r->end - r->at < 2 || r->at[0] != '\\' || r->at[1] != 'E')
+        return 0;
+    r->at += 2;
+    return 1;
+}
+
 /* A backslash is taken. */
 CAMEO_FN int32_t cameo_re_escape(cameo_re *r)
 {
@@ -337,13 +347,10 @@ CAMEO_FN int32_t cameo_re_escape(cameo_re *r)
         r->at++;
         return cameo_re_new(r, kind);
     }
-    if (c == 'Q') { /* all as it stands up to \E */
-        int32_t all = cameo_re_new(r, CAMEO_RE_CAT);
+    if (c == 'Q') {
         r->at++;
-        while (r->at < r->end && !(r->end - r->at > 1 && r->at[0] == '\\' && r->at[1] == 'E'))
-            cameo_re_add(r, all, cameo_re_literal(r, cameo_re_next(r)));
-        r->at += r->end - r->at > 1 ? 2 : 0;
-        return all;
+        r->quoted = !cameo_re_end_quote(r);
+        return 0;
     }
     if (c && cameo_re_perl(r, c)) {
         r->at++;
@@ -451,7 +458,13 @@ CAMEO_FN int32_t cameo_re_parse(cameo_re *r, int depth)
     if (depth > CAMEO_RE_DEPTH)
         cameo_re_fails(r, "its groups are nested too deeply");
     cameo_re_add(r, all, one);
-    while (r->at < r->end && *r->at != ')') {
+    while (r->at < r->end && (r->quoted || *r->at != ')')) {
+        if (r->quoted) { /* what is repeated behind \E is the last character before it */
+            int32_t literal = cameo_re_literal(r, cameo_re_next(r));
+            r->quoted = !cameo_re_end_quote(r);
+            cameo_re_add(r, one, r->quoted ? literal : cameo_re_repeated(r, literal));
+            continue;
+        }
         if (cameo_re_take(r, '|')) {
             one = cameo_re_new(r, CAMEO_RE_CAT);
             cameo_re_add(r, all, one);

@@ -40,7 +40,7 @@ CAMEO_FN int cameo_encode_utf8(uint32_t c, char *to)
         return 1;
     }
     int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    to[0] = (char)((0xf00u >> more & 0xf0) | c >> (6 * more));
+    to[0] = (char)((more == 1 ? 0xc0 : more == 2 ? 0xe0 : 0xf0) | c >> (6 * more));
     for (int i = 1; i <= more; i++)
         to[i] = (char)(0x80 | (c >> (6 * (more - i)) & 0x3f));
     return more + 1;

@@ -102,13 +102,14 @@ static const Expr *find_string(Lower *l, const Expr *x, const Labels *keys)
                    int_(l, DT_I64, -1));
 }
 
-// The last of the keys that x is equal to, or a negative number. NaN is equal to NaN.
+// The last of the keys that x is equal to, or a negative number. From version 4 on NaN is found
+// too.
 static const Expr *find_number(Lower *l, const Expr *x, const Labels *keys)
 {
     Tensor all = table(l, "keys", keys->dtype, keys->n, keys->at);
     Index k = red(l, all.dims[0]);
     const Expr *key = load(l, all, &k), *same = eq(l, x, key);
-    if (dtype_is_float(x->dtype))
+    if (dtype_is_float(x->dtype) && l->n->schema && l->n->schema->since >= 4)
         same = or_(l, same, and_(l, unary(l, U_ISNAN, x), unary(l, U_ISNAN, key)));
     return reduce(l, R_MAX, 1, &k, same, expr_index(l->module, k));
 }

@@ -1,8 +1,8 @@
 // TfIdfVectorizer: how often the n-grams of a pool occur in each row.
 //
 // The pool lists n-grams by their length; n-gram number g is counted into column ngram_indexes[g].
-// An occurrence begins anywhere and takes every d-th element, d from 1 to max_skip_count + 1.
-// Spec: TfIdfVectorizer-9.
+// An occurrence begins anywhere and takes every d-th element, d from 1 to max_skip_count + 1;
+// weight i is the i-th n-gram's. Spec: TfIdfVectorizer-9.
 
 #include "ir/ops/common.h"
 
@@ -51,8 +51,9 @@ static void infer_tfidf(Infer *s)
 }
 
 typedef struct Counting {
-    Tensor x, pool, columns, counts;
-    int64_t length;       // n of the n-grams
+    Tensor x, pool, columns, y, weights; // weights: buffer 0 where there are none
+    bool once;                           // IDF: that there are any counts, not how many
+    int64_t length;                      // n of the n-grams
     int64_t first, ngram; // where they begin in the pool; the number of the first of them
     int64_t ngrams;
     int64_t skips; // max_skip_count + 1, 1 for single elements
@@ -65,7 +66,7 @@ static const Expr *item(Lower *l, const Counting *c, Index row, Index at)
     return e->dtype == DT_STRING ? e : cast(l, DT_I64, e);
 }
 
-// counts[row, columns[g]] += occurrences of n-gram g, for the n-grams of one length.
+// y[row, columns[g]] += weights[g] * occurrences of n-gram g, for the n-grams of one length.
 static void count_ngrams(Lower *l, const Counting *c)
 {
     Index size = c->x.rank ? c->x.dims[c->x.rank - 1] : ix(l, 1), row = NULL, to[2], vars[2];
@@ -84,9 +85,16 @@ static void count_ngrams(Lower *l, const Counting *c)
     vars[0] = start;
     vars[1] = skip;
     const Expr *n = reduce_add(l, 2, vars, index_lt(l, last, size), cast(l, DT_F32, same));
+    const Expr *weight = c->weights.buffer ? load(l, c->weights, &own) : one(l, DT_F32);
     to[0] = row;
     to[1] = to_index(l, load(l, c->columns, &own));
-    update(l, B_ADD, c->counts, c->x.rank == 2 ? to : to + 1, n);
+    const Index *at_y = c->x.rank == 2 ? to : to + 1;
+    if (c->once) {
+        if_(l, lt(l, zero(l, DT_F32), n));
+        store(l, c->y, at_y, weight);
+    } else {
+        update(l, B_ADD, c->y, at_y, mul(l, weight, n));
+    }
     kernel_end(l);
 }
 
@@ -121,12 +129,10 @@ static void lower_tfidf(Lower *l)
     bool tf = str_is(mode, "TF"), idf = str_is(mode, "IDF"), both_ = str_is(mode, "TFIDF");
     const float *weights;
     uint32_t nweights = 0;
-    int64_t ncolumns = 0;
     Pool p;
     Index o[MAX_RANK];
     bool weighted = node_floats(l->n, "weights", &weights, &nweights) && nweights > 0 && !tf;
-    poly_is_const(y.dims[y.rank - 1], &ncolumns);
-    if (!pool_of(l->n, &p) || (!tf && !idf && !both_) || (weighted && nweights < ncolumns)) {
+    if (!pool_of(l->n, &p) || (!tf && !idf && !both_) || (weighted && nweights < p.ncolumns)) {
         not_supported(l, "TfIdfVectorizer with mode \"%.*s\" and %u weights",
                       STR_ARG(str_escaped(l->arena, mode)), nweights);
         return;
@@ -136,27 +142,18 @@ static void lower_tfidf(Lower *l)
         not_supported(l, "TfIdfVectorizer without a pool of its input's type");
         return;
     }
-    Counting c = {.x = x, .counts = tf ? y : temp(l, "counts", DT_F32, y.rank, y.dims)};
+    Counting c = {.x = x, .y = y, .once = idf};
     c.pool = x.dtype == DT_STRING ? table(l, "pool", DT_STRING, pool->nstrings, pool->strings)
                                   : table(l, "pool", DT_I64, pool->nints, pool->ints);
     c.columns = table(l, "columns", DT_I64, p.ncolumns, p.columns);
     kernel(l, "no_ngrams");
-    par_all(l, c.counts, o);
-    store(l, c.counts, o, zero(l, DT_F32));
-    kernel_end(l);
-    if (!count_all(l, &c, &p)) {
-        not_supported(l, "TfIdfVectorizer whose ngram_counts do not fit pool and ngram_indexes");
-        return;
-    }
-    if (tf)
-        return;
-    Tensor w = weighted ? table(l, "weights", DT_F32, nweights, weights) : (Tensor){0};
-    kernel(l, "weigh");
     par_all(l, y, o);
-    const Expr *n = load(l, c.counts, o), *z = zero(l, DT_F32);
-    const Expr *weight = weighted ? load(l, w, o + y.rank - 1) : one(l, DT_F32);
-    store(l, y, o, idf ? select_(l, lt(l, z, n), weight, z) : mul(l, weight, n));
+    store(l, y, o, zero(l, DT_F32));
     kernel_end(l);
+    if (weighted)
+        c.weights = table(l, "weights", DT_F32, nweights, weights);
+    if (!count_all(l, &c, &p))
+        not_supported(l, "TfIdfVectorizer whose ngram_counts do not fit pool and ngram_indexes");
 }
 
 const OpDef ops_tfidf[] = {

@@ -18,6 +18,10 @@ def read(path, kind="tensor_type"):
     }.get(kind, (onnx.TensorProto, numpy_helper.to_array))
     proto = message()
     proto.ParseFromString(path.read_bytes())
+    if kind == "tensor_type" and proto.data_type == onnx.TensorProto.STRING:  # which need not be UTF-8
+        array = np.empty(len(proto.string_data), dtype=object)
+        array[:] = list(proto.string_data)
+        return array.reshape(proto.dims)
     return convert(proto)
 
 
