@@ -89,6 +89,17 @@ static void use_buffer(Module *mod, KernelUses *u, BufferId id, uint8_t how)
         uses_add_index(mod, u, b->dims[i]);
 }
 
+// The dims that an element's address is made of: those behind an index that is not 0.
+static void use_strides(Module *mod, KernelUses *u, const Buffer *b, const Index *at)
+{
+    bool strided = false;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        if (strided)
+            uses_add_index(mod, u, b->dims[i]);
+        strided = strided || !poly_equals(at[i], 0);
+    }
+}
+
 static void use_expr(void *context, const Expr *e)
 {
     UseWalk *w = context;
@@ -97,8 +108,10 @@ static void use_expr(void *context, const Expr *e)
         uses_add_index(w->mod, w->uses, e->at[i]);
     for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
         uses_add_index(w->mod, w->uses, loop_extent(w->mod->polys, e->vars[i]));
-    if (e->kind == EX_LOAD)
-        use_buffer(w->mod, w->uses, e->buffer, ACCESS_READ);
+    if (e->kind == EX_LOAD) {
+        access_note(w->uses->arena, &w->uses->buffers, e->buffer, ACCESS_READ);
+        use_strides(w->mod, w->uses, buffer_at(w->mod, e->buffer), e->at);
+    }
 }
 
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e)
@@ -126,9 +139,11 @@ static void use_stmts(Module *mod, KernelUses *u, const Stmt *s)
         for (uint32_t i = 0; i < s->rank; i++)
             uses_add_index(mod, u, s->at[i]);
         uses_add_expr(mod, u, s->value);
-        if (s->kind == S_STORE || s->kind == S_UPDATE)
-            use_buffer(mod, u, s->buffer,
-                       s->kind == S_UPDATE ? ACCESS_READ | ACCESS_WRITE : ACCESS_WRITE);
+        if (s->kind == S_STORE || s->kind == S_UPDATE) {
+            access_note(u->arena, &u->buffers, s->buffer,
+                        s->kind == S_UPDATE ? ACCESS_READ | ACCESS_WRITE : ACCESS_WRITE);
+            use_strides(mod, u, buffer_at(mod, s->buffer), s->at);
+        }
         use_stmts(mod, u, s->body);
         use_stmts(mod, u, s->other);
     }

@@ -109,6 +109,7 @@ typedef struct SparseData {
     uint32_t rank;
     const int64_t *dims;
     Str unknown;
+    const TensorData *dense; // filled by sparse_dense
 } SparseData;
 
 // ---- values
@@ -538,6 +539,9 @@ Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its f
 const void *tensor_elements(Model *m, TensorData *t, Str *error);
 // Elements by dims, or UINT64_MAX where dims are negative or overflow.
 uint64_t tensor_count(const TensorData *t);
+// The whole of a sparse tensor, zeros included; cached. NULL with *error set where its parts do not
+// fit, an index is outside, or it would be larger than a file of its kind should make it.
+const TensorData *sparse_dense(Model *m, SparseData *s, Str *error);
 // A new constant in memory; `elements` is copied.
 TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, const void *elements);
 

@@ -640,6 +640,14 @@ static void begin_graph(Model *m, GraphId g)
         if (graph->initializers.at[i].value)
             set_constant(m, graph->initializers.at[i].value, graph->initializers.at[i].data,
                          WHY_INITIALIZER);
+    for (uint32_t i = 0; i < graph->sparse.len; i++) {
+        Str error;
+        const SparseInitializer *sparse = &graph->sparse.at[i];
+        const TensorData *dense =
+            sparse->value && sparse->data ? sparse_dense(m, sparse->data, &error) : NULL;
+        if (dense)
+            set_constant(m, sparse->value, dense, WHY_INITIALIZER);
+    }
 }
 
 void infer_graph(Infer *s, GraphId g)

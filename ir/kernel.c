@@ -89,6 +89,25 @@ static bool any_overflows(uint32_t n, const Index *at)
     return false;
 }
 
+bool dims_are_too_large(uint32_t rank, const Index *dims)
+{
+    int64_t count = 1, k;
+    bool empty = false, large = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!poly_is_const(dims[i], &k)) {
+            for (uint32_t t = 0; t < dims[i]->nterms; t++)
+                large |= dims[i]->terms[t].coeff > MAX_ELEMENTS ||
+                         dims[i]->terms[t].coeff < -MAX_ELEMENTS;
+            continue;
+        }
+        if (k < 0)
+            return true;
+        empty |= k == 0;
+        large |= __builtin_mul_overflow(count, k ? k : 1, &count) || count > MAX_ELEMENTS;
+    }
+    return large && !empty;
+}
+
 bool module_overflows(const Module *mod, const ModuleMark *since)
 {
     for (uint32_t i = since->nexprs; i < mod->nexprs; i++) {
@@ -102,7 +121,8 @@ bool module_overflows(const Module *mod, const ModuleMark *since)
             return true;
     }
     for (BufferId b = since->nbuffers; b < mod->buffers.len; b++)
-        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
+        if (any_overflows(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims) ||
+            dims_are_too_large(buffer_at(mod, b)->rank, buffer_at(mod, b)->dims))
             return true;
     return false;
 }
@@ -251,6 +271,10 @@ const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a)
     assert(op != U_NOT || a->dtype == DT_BOOL);
     if (op == U_NOT && a->kind == EX_CONST)
         return expr_const(mod, DT_BOOL, (Scalar){.i = !a->value.i});
+    if (op == U_NEG && a->kind == EX_CONST && dtype_is_integer(a->dtype))
+        return expr_const(mod, a->dtype,
+                          scalar_cast(DT_I64, a->dtype,
+                                      (Scalar){.i = (int64_t)(0 - (uint64_t)a->value.i)}, false));
     if ((op == U_NOT || op == U_NEG) && a->kind == EX_UNARY && a->op == op)
         return a->a;
     DType t = op == U_ISNAN || op == U_ISINF ? DT_BOOL : a->dtype;
@@ -341,6 +365,8 @@ const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b
         if (known >= 0)
             return expr_const(mod, DT_BOOL, (Scalar){.i = known});
     }
+    if (a == b && !dtype_is_float(a->dtype)) // a float may be NaN
+        return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     return intern(mod,
                   (Expr){.kind = EX_COMPARE, .dtype = DT_BOOL, .op = (uint8_t)op, .a = a, .b = b});
 }

@@ -229,9 +229,14 @@ typedef struct ModuleMark {
 } ModuleMark;
 ModuleMark module_mark(const Module *mod);
 bool module_overflows(const Module *mod, const ModuleMark *since);
-// Is an operand or the result a reference where that may not be? And: did anything made since do so?
+// Is an operand or the result a reference where that may not be? And: did anything made since do
+// so?
 bool expr_misuses_reference(const Expr *e);
 bool module_misuses_reference(const Module *mod, const ModuleMark *since);
+// Is the tensor larger than any memory (MAX_ELEMENTS), or one of its dims negative, as far as they
+// are known? An empty one is not.
+#define MAX_ELEMENTS ((int64_t)1 << 44)
+bool dims_are_too_large(uint32_t rank, const Index *dims);
 // The number of a string, which joins the module's if it is none of them.
 int64_t module_symbol(Module *mod, Str s);
 // Does a buffer or a step need the table of objects?

@@ -289,10 +289,11 @@ static const char *value_fault(const Value *v)
         return NULL;
     if (v->dtype != DT_NONE && !lowered)
         return "holds complex numbers";
-    return v->dtype == DT_NONE  ? "has no known dtype"
-           : v->rank < 0        ? "has no known rank"
-           : v->rank > MAX_RANK ? "has too many dimensions"
-                                : NULL;
+    return v->dtype == DT_NONE                              ? "has no known dtype"
+           : v->rank < 0                                    ? "has no known rank"
+           : v->rank > MAX_RANK                             ? "has too many dimensions"
+           : dims_are_too_large((uint32_t)v->rank, v->dims) ? "is too large"
+                                                            : NULL;
 }
 
 static bool value_is_ready(Lower *l, ValueId id, bool quiet)
@@ -417,6 +418,11 @@ static void lower_by_row(Lower *l)
     ModuleMark mark = module_mark(l->module);
     if (!l->state->failed)
         lower_requirements(l);
+    for (uint32_t i = 0; i < l->n->nin; i++) {
+        Tensor x = rank_wants_number(l->n, i) ? input(l, i) : (Tensor){0};
+        check(l, index_eq(l, ix_product(l, x.rank, x.dims), ix(l, 1)),
+              "%.*s: input %u is not one number", STR_ARG(str_escaped(l->arena, l->n->op)), i);
+    }
     l->n->def->lower(l);
     if (!l->state->failed && module_overflows(l->module, &mark))
         lower_unfit(l, "a size or an index is too large");

@@ -10,6 +10,8 @@
 #include "ir/interp.h"
 #include "ir/lists.h"
 #include "ir/lower.h"
+#include "ir/ops/gradient.h"
+#include "ir/ops/random.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -58,6 +60,8 @@ static int64_t operands_of(const Fold *f, const Node *n)
     for (uint32_t i = 0; i < n->nout; i++)
         if (n->out[i] && (f->kept[n->out[i]] || kind_is_list(value_at(f->m, n->out[i])->kind)))
             return -1;
+    if (node_is_random(n) || node_is_variable(n))
+        return -1;
     return any && n->nout && n->def && n->def->lower && !n->fault.at ? bytes : -1;
 }
 

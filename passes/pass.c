@@ -88,8 +88,9 @@ bool pass_run_needed(const Pass *p, Model *m, PassContext *c)
     return pass_run(p, m, c);
 }
 
-static const char *const pipeline[] = {"inline_functions", "sort_nodes", "eliminate_dead", "infer",
-                                       "fold_constants",   "sink_if",    "eliminate_dead"};
+static const char *const pipeline[] = {"inline_functions", "sort_nodes",     "bind_gradients",
+                                       "sort_nodes",       "eliminate_dead", "infer",
+                                       "fold_constants",   "sink_if",        "eliminate_dead"};
 enum { NPIPELINE = sizeof pipeline / sizeof *pipeline };
 
 bool pass_pipeline(Model *m, PassContext *c)

@@ -16,22 +16,33 @@ static int damaged(const Proto *p, const char *what)
     return -1;
 }
 
+/* Of dtypes that files pack; 0: whole bytes. */
 static int bits_of(int32_t dtype)
 {
+    if (dtype == 27 || dtype == 28)
+        return 6;
     return dtype == 21 || dtype == 22 || dtype == 23 ? 4 : dtype == 25 || dtype == 26 ? 2 : 0;
+}
+
+/* The element at `i` of a little-endian stream of `bits` each, sign extended where the dtype has
+ * one. */
+static unsigned char element_of(const unsigned char *from, int64_t i, int bits, int32_t dtype)
+{
+    int64_t bit = i * bits;
+    unsigned v = from[bit / 8] >> (bit % 8);
+    if (bit % 8 + bits > 8)
+        v |= (unsigned)from[bit / 8 + 1] << (8 - bit % 8);
+    unsigned sign = dtype == 22 || dtype == 26 ? 1u << (bits - 1) : 0;
+    return (unsigned char)(((v & ((1u << bits) - 1)) ^ sign) - sign);
 }
 
 /* Elements of less than a byte, lowest bits first, to one a byte. */
 static void unpack(cameo_tensor *t, const unsigned char *from)
 {
     int bits = bits_of(t->dtype);
-    unsigned mask = (1u << bits) - 1,
-             sign = t->dtype == 22 || t->dtype == 26 ? 1u << (bits - 1) : 0;
     unsigned char *to = t->elements;
-    for (int64_t i = 0; i < t->count; i++) {
-        unsigned v = from[i * bits / 8] >> (i * bits % 8) & mask;
-        to[i] = (unsigned char)((v ^ sign) - sign);
-    }
+    for (int64_t i = 0; i < t->count; i++)
+        to[i] = element_of(from, i, bits, t->dtype);
 }
 
 static int take_raw(Proto *p)
@@ -55,16 +66,14 @@ static int put_integer(Proto *p, uint64_t v)
     cameo_tensor *t = p->t;
     int bits = bits_of(t->dtype);
     int64_t size = cameo_dtype_size(t->dtype);
-    int64_t each = bits ? 8 / bits : 1;
+    int64_t each = bits && bits != 6 ? 8 / bits : 1; /* those of 6 bits stand alone */
+    const unsigned char bytes[2] = {(unsigned char)v, 0};
     for (int64_t k = 0; k < each && p->nnumbers < t->count; k++, p->nnumbers++) {
         unsigned char *to = (unsigned char *)t->elements + p->nnumbers * size;
-        if (bits) {
-            unsigned mask = (1u << bits) - 1;
-            unsigned sign = t->dtype == 22 || t->dtype == 26 ? 1u << (bits - 1) : 0;
-            *to = (unsigned char)(((v >> (k * bits) & mask) ^ sign) - sign);
-        } else {
+        if (bits)
+            *to = element_of(bytes, k, bits, t->dtype);
+        else
             memcpy(to, &v, (size_t)size);
-        }
     }
     return 0;
 }
@@ -219,9 +228,12 @@ unsigned char *cameo_format_pb(const cameo_tensor *t, size_t *len)
         out[n++] = 9 << 3 | 2;
         n += cameo_put_varint(out + n, (uint64_t)raw);
         const unsigned char *from = t->elements;
-        for (int64_t i = 0; bits && i < t->count; i++)
-            out[n + (size_t)(i * bits / 8)] |=
-                (unsigned char)((from[i] & ((1u << bits) - 1)) << (i * bits % 8));
+        for (int64_t i = 0; bits && i < t->count; i++) {
+            unsigned v = (from[i] & ((1u << bits) - 1)) << (i * bits % 8);
+            out[n + (size_t)(i * bits / 8)] |= (unsigned char)v;
+            if (v > 255)
+                out[n + (size_t)(i * bits / 8) + 1] |= (unsigned char)(v >> 8);
+        }
         if (!bits && raw)
             memcpy(out + n, from, (size_t)raw);
         n += (size_t)raw;

@@ -92,12 +92,14 @@ static const Expr *gelu(Lower *l, const Expr *x)
                add(l, one(l, t), erf_(l, mul(l, x, num(l, t, 0.70710678118654752440)))));
 }
 
+// Integers are compared and shifted as float64: lambd and bias need not be whole.
 static const Expr *shrink(Lower *l, const Expr *x)
 {
-    DType t = x->dtype;
+    DType t = dtype_is_float(x->dtype) ? x->dtype : DT_F64;
     const Expr *lambda = attr_num(l, t, "lambd", 0.5), *bias = attr_num(l, t, "bias", 0);
-    const Expr *low = select_(l, lt(l, x, neg(l, lambda)), add(l, x, bias), zero(l, t));
-    return select_(l, lt(l, lambda, x), sub(l, x, bias), low);
+    const Expr *v = cast(l, t, x);
+    const Expr *low = select_(l, lt(l, v, neg(l, lambda)), add(l, v, bias), zero(l, t));
+    return cast(l, x->dtype, select_(l, lt(l, lambda, v), sub(l, v, bias), low));
 }
 
 static const Expr *prelu(Lower *l, const Expr *x, const Expr *slope)

@@ -35,21 +35,36 @@ static const Expr *sign(Lower *l, const Expr *x)
     return select_(l, lt(l, z, x), one(l, t), rest);
 }
 
+// Of an integer: truncated, so 0.
+static const Expr *erf_any(Lower *l, const Expr *x)
+{
+    return cast(l, x->dtype, erf_(l, dtype_is_float(x->dtype) ? x : cast(l, DT_F64, x)));
+}
+
 // Mod-10: sign of the divisor, or with fmod = 1 that of the dividend.
 static const Expr *modulo(Lower *l, const Expr *a, const Expr *b)
 {
     return node_int(l->n, "fmod", 0) ? fmod_(l, a, b) : mod_(l, a, b);
 }
 
-// Pow-12 and later: base and exponent may differ in dtype; the base's is computed in, unless the
-// exponent is a float and the base an integer.
+// Pow-12 and later: base and exponent may differ in dtype. What is computed in holds both: an
+// exponent is not narrowed, a fraction is not cut.
+static DType dtype_of_power(DType base, DType exponent)
+{
+    if (base == exponent || (dtype_is_integer(base) && !dtype_is_float(exponent)))
+        return base;
+    if (!dtype_is_float(base) || base == DT_F64 || exponent == DT_F64)
+        return DT_F64;
+    return DT_F32;
+}
+
 static void lower_pow(Lower *l)
 {
     Tensor a = input(l, 0), b = input(l, 1), y = output(l, 0);
     Index o[MAX_RANK];
     kernel(l, "pow");
     par_all(l, y, o);
-    DType t = dtype_is_float(b.dtype) && !dtype_is_float(a.dtype) ? DT_F64 : a.dtype;
+    DType t = dtype_of_power(a.dtype, b.dtype);
     const Expr *x = cast(l, t, load_broadcast(l, a, y.rank, o)),
                *e = cast(l, t, load_broadcast(l, b, y.rank, o));
     // x^2 is a product in every exporter's variance.
@@ -195,7 +210,7 @@ const OpDef ops_arithmetic[] = {
     {"Floor", 1, same_as_0, MATH(U_FLOOR), NULL},
     {"Ceil", 1, same_as_0, MATH(U_CEIL), NULL},
     {"Round", 11, same_as_0, MATH(U_ROUND), NULL},
-    {"Erf", 9, same_as_0, MATH(U_ERF), NULL},
+    {"Erf", 9, same_as_0, UNARY(erf_any), NULL},
     {"Tanh", 1, same_as_0, MATH(U_TANH), NULL},
     {"Sin", 7, same_as_0, MATH(U_SIN), NULL},
     {"Cos", 7, same_as_0, MATH(U_COS), NULL},

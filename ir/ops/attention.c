@@ -34,6 +34,46 @@ static bool heads_of(Polys *p, const Node *n, const char *attr, uint32_t rank, c
     return true;
 }
 
+// Input i is that of h: packed, or one dim for each of batch, heads, length and channels.
+static void fit_head(Infer *s, uint32_t i, const Heads *h, Index batch, Index heads, Index length,
+                     Index channels)
+{
+    Index full[4] = {batch, heads, length, channels},
+          packed[3] = {batch, length, poly_mul(s->polys, heads, channels)};
+    infer_fits(s, i, h->packed ? 3 : 4, h->packed ? packed : full);
+}
+
+// Keys and values have heads and positions in common, queries and keys have channels, and each head
+// of the keys serves the same number of heads of the queries.
+static void fit_heads(Infer *s, const Heads *q, const Heads *k, const Heads *v)
+{
+    Polys *p = s->polys;
+    Index batch = infer_in(s, 0)->dims[0], each = poly_floordiv(p, q->heads, k->heads);
+    const Value *past = infer_in(s, 4);
+    fit_head(s, 1, k, batch, k->heads, k->length, q->channels);
+    fit_head(s, 2, v, batch, k->heads, k->length, v->channels);
+    if (!infer_require(s, q->heads, poly_mul(p, each, k->heads)))
+        infer_error(s, "the heads of queries are no multiple of the heads of keys");
+    if (past && past->rank == 4) {
+        infer_fits(s, 4, 4, (const Index[4]){batch, k->heads, past->dims[2], q->channels});
+        infer_fits(s, 5, 4, (const Index[4]){batch, k->heads, past->dims[2], v->channels});
+    }
+    if ((past != NULL) != (infer_in(s, 5) != NULL))
+        infer_error(s, "past keys and past values are not both given");
+    infer_fits(s, 6, 1, &batch);
+}
+
+// A mask has one entry for each score along a dim, or one for all; its last dim may be shorter.
+static void fit_mask(Infer *s, const Index *scores)
+{
+    const Value *m = infer_in(s, 3);
+    for (int32_t i = 0; m && m->rank <= 4 && i + 1 < m->rank; i++) {
+        Index want = scores[4 - m->rank + i];
+        if (!poly_equals(m->dims[i], 1) && !infer_require(s, m->dims[i], want))
+            infer_error(s, "dimension %d of the mask does not fit the scores", i);
+    }
+}
+
 static void infer_attention(Infer *s)
 {
     const Value *q = infer_in(s, 0), *k = infer_in(s, 1), *v = infer_in(s, 2),
@@ -44,12 +84,14 @@ static void infer_attention(Infer *s)
         !heads_of(p, s->n, "kv_num_heads", (uint32_t)k->rank, k->dims, &hk) ||
         !heads_of(p, s->n, "kv_num_heads", (uint32_t)v->rank, v->dims, &hv))
         return;
+    fit_heads(s, &hq, &hk, &hv);
     Index length = past && past->rank == 4 ? poly_add(p, past->dims[2], hk.length) : hk.length;
     Index flat[3] = {q->dims[0], hq.length, poly_mul(p, hq.heads, hv.channels)};
     Index full[4] = {q->dims[0], hq.heads, hq.length, hv.channels};
     Index key[4] = {q->dims[0], hk.heads, length, hk.channels},
           value[4] = {q->dims[0], hv.heads, length, hv.channels};
     Index scores[4] = {q->dims[0], hq.heads, hq.length, length};
+    fit_mask(s, scores);
     infer_shape(s, 0, hq.packed ? 3 : 4, hq.packed ? flat : full);
     infer_shape(s, 1, 4, key);
     infer_shape(s, 2, 4, value);
@@ -252,6 +294,40 @@ static void lower_attention(Lower *l)
 // ---- RotaryEmbedding
 // ------------------------------------------------------------------------------------
 
+// Caches of cosines and sines: a line for each position in the batch, or (with position_ids) for
+// each number that a position may have; half as wide as the channels that turn.
+static void infer_rotary(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *c = infer_in(s, 1);
+    Heads h;
+    int64_t width, turned = node_int(s->n, "rotary_embedding_dim", 0);
+    infer_same(s, 0, 0);
+    if (!x || !c || c->rank < 2 || c->rank > 3 ||
+        !heads_of(s->polys, s->n, "num_heads", (uint32_t)x->rank, x->dims, &h))
+        return;
+    Index half = c->dims[c->rank - 1];
+    if (turned && !infer_require(s, half, poly_const(s->polys, turned / 2)))
+        infer_error(s, "the caches are not half as wide as rotary_embedding_dim");
+    if (!turned && !infer_require(s, poly_scale(s->polys, half, 2), h.channels))
+        infer_error(s, "the caches are not half as wide as a head");
+    if (poly_is_const(poly_sub(s->polys, h.channels, poly_scale(s->polys, half, 2)), &width) &&
+        width < 0)
+        infer_error(s, "the caches are wider than a head");
+    Index lines[3] = {x->dims[0], h.length, half};
+    if (!infer_in(s, 3))
+        infer_fits(s, 1, 3, lines);
+    infer_fits(s, 2, (uint32_t)c->rank, c->dims);
+    infer_fits(s, 3, 2, lines);
+}
+
+static void check_positions(Lower *l, Tensor ids, Index n)
+{
+    Index vars[2] = {red(l, ids.dims[0]), red(l, ids.dims[1])};
+    const Expr *k = cast(l, DT_I64, load(l, ids, vars));
+    const Expr *ok = both(l, le(l, zero(l, DT_I64), k), lt(l, k, expr_index(l->module, n)));
+    check(l, reduce(l, R_AND, 2, vars, NULL, ok), "RotaryEmbedding: a position is out of range");
+}
+
 // Pairs of channels (c, c + half), or neighbours, turned by the angle of their position. Spec:
 // RotaryEmbedding-23.
 static void lower_rotary(Lower *l)
@@ -271,6 +347,8 @@ static void lower_rotary(Lower *l)
         return;
     }
     Index half = cosines.dims[cosines.rank - 1], turned = ix_scale(l, half, 2);
+    if (ids.buffer)
+        check_positions(l, ids, cosines.dims[0]);
     kernel(l, "rotary_embedding");
     par_all(l, y, o);
     b = o[0];
@@ -300,6 +378,6 @@ static void lower_rotary(Lower *l)
 
 const OpDef ops_attention[] = {
     {"Attention", 23, infer_attention, lower_attention, {NULL}, NULL},
-    {"RotaryEmbedding", 23, same_as_0, lower_rotary, {NULL}, NULL},
+    {"RotaryEmbedding", 23, infer_rotary, lower_rotary, {NULL}, NULL},
     {0},
 };

@@ -116,7 +116,7 @@ static void infer_cast_to(Infer *s, DType to)
 {
     const Value *x = infer_in(s, 0);
     if (to <= DT_NONE || to >= DT_COUNT) {
-        infer_error(s, "to = %lld is no element type", (long long)node_int(s->n, "to", 0));
+        infer_error(s, "to = %d is no element type", (int)to);
         return;
     }
     infer_dtype(s, 0, to);
@@ -128,7 +128,7 @@ static void infer_cast_to(Infer *s, DType to)
 
 static void infer_cast(Infer *s)
 {
-    infer_cast_to(s, node_dtype(s->n, "to", DT_NONE));
+    infer_cast_to(s, (DType)node_int(s->n, "to", 0));
 }
 
 static void infer_cast_like(Infer *s)

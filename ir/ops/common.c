@@ -42,13 +42,19 @@ DType accumulator(DType t)
     return dtype_is_small_float(t) ? DT_F32 : t;
 }
 
+static uint32_t axis_or_none(int64_t axis, uint32_t rank)
+{
+    axis += axis < 0 ? rank : 0;
+    return axis >= 0 && axis < rank ? (uint32_t)axis : UINT32_MAX;
+}
+
 bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *axes, uint32_t *n)
 {
     const int64_t *at;
     *n = 0;
     if (attr && node_has_attr(l->n, attr) && node_ints(l->n, attr, &at, n)) {
         for (uint32_t k = 0; k < *n && k < MAX_RANK; k++)
-            axes[k] = (uint32_t)(at[k] < 0 ? at[k] + rank : at[k]);
+            axes[k] = axis_or_none(at[k], rank);
     } else if (has_input(l, i)) {
         const Value *v = value_at(l->model, l->n->in[i]);
         if (!v->content)
@@ -58,7 +64,7 @@ bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *ax
             int64_t a;
             if (!poly_is_const(v->content[k], &a))
                 return false;
-            axes[k] = (uint32_t)(a < 0 ? a + rank : a);
+            axes[k] = axis_or_none(a, rank);
         }
     }
     for (uint32_t k = 0; k < *n; k++)

@@ -21,8 +21,15 @@ static const TensorData *strings_tensor(Infer *s, const Str *at, uint32_t rank, 
 static const TensorData *constant_of(Infer *s, const Attr *a)
 {
     int64_t n;
+    Str error;
     if (str_is(a->name, "value"))
         return a->t;
+    if (str_is(a->name, "sparse_value") && a->sparse) {
+        const TensorData *dense = sparse_dense(s->model, a->sparse, &error);
+        if (!dense)
+            infer_error(s, "%.*s", STR_ARG(error));
+        return dense;
+    }
     if (str_is(a->name, "value_float"))
         return tensor_new(s->arena, DT_F32, 0, NULL, &a->f);
     if (str_is(a->name, "value_int"))

@@ -185,10 +185,17 @@ static void append_row(Lower *l, Tensor out, Tensor element, Index at_row, uint3
     kernel_end(l);
 }
 
-static void clear_data_dims(Lower *l, Tensor t)
+// Until something is appended to an output its own dims are 0; those that it shares with values
+// that were there before stay.
+static void clear_data_dims(Lower *l, uint32_t output_number)
 {
-    for (uint32_t i = 0; i < t.rank; i++)
-        define_dim(l, t.dims[i], ix(l, 0));
+    Tensor t = output(l, output_number);
+    for (uint32_t i = 0; t.buffer && i < t.rank; i++) {
+        uint32_t key[2] = {l->n->out[output_number], i};
+        const uint32_t *own = map_get(&l->model->data_dims, (Str){(const char *)key, sizeof key});
+        if (own && t.dims[i] == poly_dim(l->polys, *own))
+            define_dim(l, t.dims[i], ix(l, 0));
+    }
 }
 
 // `in`: the first of the body's inputs that the results are carried to, with `expect`.
@@ -266,7 +273,7 @@ void lower_loop(Lower *l)
     bind_value(l, body->inputs.at[1].value, cond);
     store_scalar(l, cond, has_input(l, 1) ? scalar(l, input(l, 1)) : int_(l, DT_BOOL, 1), "cond");
     for (uint32_t i = 0; i < nscan; i++)
-        clear_data_dims(l, output(l, ncarried + i));
+        clear_data_dims(l, ncarried + i);
     Index t = step_loop(l, trip_count(l));
     step_break(l, not_(l, scalar(l, cond)));
     store_scalar(l, counter, from_index(l, t, DT_I64), "iteration");

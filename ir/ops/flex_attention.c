@@ -12,9 +12,7 @@
 
 static DType precision_of(const Node *n, DType t)
 {
-    int64_t wanted = node_int(n, "softmax_precision", 0);
-    bool given = node_has_attr(n, "softmax_precision");
-    return given ? (DType)wanted : t == DT_F64 ? DT_F64 : DT_F32;
+    return node_dtype(n, "softmax_precision", t == DT_F64 ? DT_F64 : DT_F32);
 }
 
 // ---- shapes
@@ -58,6 +56,10 @@ static void infer_flex(Infer *s)
     Index y[4] = {q->dims[0], q->dims[1], q->dims[2], v->dims[3]};
     Index *qd = q->dims, *kd = k->dims;
     DType t = precision_of(s->n, q->dtype);
+    if (!dtype_is_float(t)) {
+        infer_error(s, "softmax_precision is no float type");
+        return;
+    }
     infer_fits(s, 1, 4, (Index[]){qd[0], NULL, NULL, qd[3]});
     infer_fits(s, 2, 4, (Index[]){qd[0], kd[1], kd[2], NULL});
     infer_shape(s, 0, 4, y);

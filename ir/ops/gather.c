@@ -80,8 +80,23 @@ static void lower_gather(Lower *l)
     kernel_end(l);
 }
 
-static void infer_like_indices(Infer *s)
+// Indices stand beside the data: along other dims than the axis there are not more of them.
+static void infer_beside(Infer *s)
 {
+    const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
+    int64_t axis, n, m;
+    if (!x || !i || x->rank < 1 || i->rank != x->rank ||
+        (axis = infer_axis(s, node_int(s->n, "axis", 0), x->rank)) < 0)
+        return;
+    for (int32_t k = 0; k < x->rank; k++)
+        if (k != axis && poly_is_const(i->dims[k], &n) && poly_is_const(x->dims[k], &m) && n > m)
+            infer_error(s, "dimension %d of the indices is %lld, of the data %lld", k, (long long)n,
+                        (long long)m);
+}
+
+static void infer_gather_elements(Infer *s)
+{
+    infer_beside(s);
     infer_same(s, 0, 1);
 }
 
@@ -225,6 +240,7 @@ static void lower_scatter_nd(Lower *l)
 static void infer_scatter_elements(Infer *s)
 {
     const Value *i = infer_in(s, 1);
+    infer_beside(s);
     infer_same(s, 0, 0);
     if (i && i->rank >= 0)
         infer_fits(s, 2, (uint32_t)i->rank, i->dims);
@@ -253,7 +269,7 @@ static void infer_scatter_nd(Infer *s)
 
 const OpDef ops_gather[] = {
     {"Gather", 1, infer_gather, lower_gather, {NULL}, NULL},
-    {"GatherElements", 11, infer_like_indices, lower_gather_elements, {NULL}, NULL},
+    {"GatherElements", 11, infer_gather_elements, lower_gather_elements, {NULL}, NULL},
     {"GatherND", 11, infer_gather_nd, lower_gather_nd, {NULL}, NULL},
     {"Scatter", 9, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},
     {"ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},

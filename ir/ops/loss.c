@@ -42,6 +42,20 @@ static const Expr *weight_of(Lower *l, const Expr *target, DType t)
     return w;
 }
 
+// Each target is a class, or the one that is ignored.
+static void check_targets(Lower *l, Tensor target, Index classes)
+{
+    Index vars[MAX_RANK];
+    for (uint32_t i = 0; i < target.rank; i++)
+        vars[i] = red(l, target.dims[i]);
+    const Expr *k = cast(l, DT_I64, load(l, target, vars));
+    const Expr *ok = both(l, le(l, zero(l, DT_I64), k), lt(l, k, expr_index(l->module, classes)));
+    if (node_has_attr(l->n, "ignore_index"))
+        ok = or_(l, ok, eq(l, k, int_(l, DT_I64, node_int(l->n, "ignore_index", 0))));
+    check(l, reduce(l, R_AND, target.rank, vars, NULL, ok), "%.*s: a target is no class",
+          STR_ARG(str_escaped(l->arena, l->n->op)));
+}
+
 // -weight * log_prob[target] summed, averaged by weight, or left as it is. log_prob: [N, C, d...].
 static void lower_likelihood(Lower *l, Tensor log_prob)
 {
@@ -56,6 +70,7 @@ static void lower_likelihood(Lower *l, Tensor log_prob)
         not_supported(l, "a loss whose target does not fit its input");
         return;
     }
+    check_targets(l, target, log_prob.dims[1]);
     kernel(l, "likelihood");
     if (none)
         par_all(l, y, o);

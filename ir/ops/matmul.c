@@ -164,11 +164,15 @@ static void infer_gemm(Infer *s)
         return;
     Index dims[2] = {a->dims[ta], b->dims[!tb]};
     const Value *c = infer_in(s, 2);
-    for (int32_t i = 0; c && i < c->rank && i < 2; i++)
-        if (!poly_equals(c->dims[c->rank - 1 - i], 1) &&
-            infer_broadcast_dim(s, dims[1 - i], c->dims[c->rank - 1 - i]) != dims[1 - i] &&
-            poly_equals(dims[1 - i], 1))
+    for (int32_t i = 0; c && i < c->rank && i < 2; i++) {
+        Index own = c->dims[c->rank - 1 - i];
+        if (poly_equals(own, 1))
+            continue;
+        if (!poly_equals(dims[1 - i], 1))
+            infer_broadcast_dim(s, dims[1 - i], own);
+        else if (!infer_require(s, own, dims[1 - i]))
             infer_error(s, "C is larger than the product");
+    }
     infer_shape(s, 0, 2, dims);
 }
 

@@ -61,48 +61,79 @@ static void fit_channels(Infer *s, uint32_t first, uint32_t last)
         infer_fits(s, i, 1, &x->dims[1]);
 }
 
+// How a version says that it trains.
+typedef enum BatchNormMode { TRAINS_BY_OUTPUTS, TRAINS_BY_ATTRIBUTE } BatchNormMode;
+
+// Before opset 9 statistics may be one number a feature, of all dims but the first.
+static bool is_spatial(const Node *n)
+{
+    return node_int(n, "spatial", 1) != 0;
+}
+
 static void infer_batch_norm(Infer *s)
 {
+    const Value *x = infer_in(s, 0);
     infer_same(s, 0, 0);
-    fit_channels(s, 1, 4);
+    if (is_spatial(s->n))
+        fit_channels(s, 1, 4);
+    else
+        for (uint32_t i = 1; x && x->rank > 1 && i <= 4; i++)
+            infer_fits(s, i, (uint32_t)x->rank - 1, &x->dims[1]);
     for (uint32_t o = 1; o < s->n->nout; o++)
         infer_same(s, o, o < 3 ? o + 2 : o);
 }
 
-static Index channel(Lower *l, Tensor x, const Index *o)
+// Operand i of a batch normalization where x is at o.
+static const Expr *statistic(Lower *l, uint32_t i, Tensor x, const Index *o, DType t)
 {
-    return x.rank > 1 ? o[1] : ix(l, 0);
+    if (is_spatial(l->n))
+        return at_channel(l, i, x.rank > 1 ? o[1] : ix(l, 0), t);
+    if (input(l, i).rank + 1 != x.rank) {
+        not_supported(l, "BatchNormalization with spatial = 0: input %u has rank %u, not %u", i,
+                      input(l, i).rank, x.rank - 1);
+        return zero(l, t);
+    }
+    return cast(l, t, load(l, input(l, i), o + 1));
 }
 
+// Statistics of the batch, where x is at o.
+static Moments batch_moments(Lower *l, Tensor x, const Index *o, DType t)
+{
+    bool over[MAX_RANK] = {false};
+    for (uint32_t i = 0; i < x.rank; i++)
+        over[i] = is_spatial(l->n) ? i != 1 : i == 0;
+    return moments(l, x, o, over, t);
+}
+
+// Outputs 1 and 2 mix the statistics of the batch into the running ones, 3 and 4 (before opset 14)
+// are those of the batch.
 static void lower_batch_norm_training(Lower *l)
 {
-    Tensor x = input(l, 0), y = output(l, 0), running[2] = {output(l, 1), output(l, 2)};
-    Index o[MAX_RANK];
-    bool over[MAX_RANK] = {false};
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK], at[MAX_RANK];
     DType t = accumulator(x.dtype);
-    for (uint32_t i = 0; i < x.rank; i++)
-        over[i] = i != 1;
     kernel(l, "batch_norm_training");
     par_all(l, y, o);
-    Moments m = moments(l, x, o, over, t);
-    Index c = channel(l, x, o);
+    Moments m = batch_moments(l, x, o, t);
     const Expr *d = div_(l, sub(l, cast(l, t, load(l, x, o)), m.mean),
                          sqrt_(l, add(l, m.variance, epsilon(l, t))));
-    store(l, y, o,
-          cast(l, y.dtype, add(l, mul(l, d, at_channel(l, 1, c, t)), at_channel(l, 2, c, t))));
+    const Expr *scale = statistic(l, 1, x, o, t), *bias = statistic(l, 2, x, o, t);
+    store(l, y, o, cast(l, y.dtype, add(l, mul(l, d, scale), bias)));
     kernel_end(l);
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!running[i].buffer)
+    for (uint32_t i = 1; i < l->n->nout && i < 5; i++) {
+        Tensor to = output(l, i);
+        if (!to.buffer)
             continue;
         kernel(l, "running");
-        Index k = par(l, running[i].dims[0]), at[1] = {k};
+        par_all(l, to, at);
         memset(o, 0, sizeof o);
-        o[1] = k;
-        m = moments(l, x, o, over, t);
-        const Expr *keep = attr_num(l, t, "momentum", 0.9), *now = i ? m.variance : m.mean;
-        const Expr *mixed =
-            add(l, mul(l, at_channel(l, 3 + i, k, t), keep), mul(l, now, sub(l, one(l, t), keep)));
-        store(l, running[i], at, cast(l, running[i].dtype, mixed));
+        memcpy(o + 1, at, (x.rank - 1) * sizeof *o);
+        m = batch_moments(l, x, o, t);
+        const Expr *keep = attr_num(l, t, "momentum", 0.9), *now = i % 2 ? m.mean : m.variance;
+        if (i < 3)
+            now = add(l, mul(l, statistic(l, 2 + i, x, o, t), keep),
+                      mul(l, now, sub(l, one(l, t), keep)));
+        store(l, to, at, cast(l, to.dtype, now));
         kernel_end(l);
     }
 }
@@ -112,23 +143,23 @@ static void lower_batch_norm(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK];
     DType t = accumulator(x.dtype);
-    if (node_int(l->n, "training_mode", 0) && x.rank > 1) {
+    bool more = false, by_outputs = l->n->def->fn.mode == TRAINS_BY_OUTPUTS;
+    for (uint32_t i = 1; i < l->n->nout; i++)
+        more = more || has_output(l, i);
+    if ((by_outputs ? more : node_int(l->n, "training_mode", 0) != 0) && x.rank > 1) {
         lower_batch_norm_training(l);
         return;
     }
-    for (uint32_t i = 1; i < l->n->nout; i++)
-        if (has_output(l, i)) {
-            not_supported(l, "BatchNormalization with more than one output outside of training");
-            return;
-        }
+    if (more) {
+        not_supported(l, "BatchNormalization with more than one output outside of training");
+        return;
+    }
     kernel(l, "batch_norm");
     par_all(l, y, o);
-    Index c = channel(l, x, o);
-    const Expr *d = sub(l, cast(l, t, load(l, x, o)), at_channel(l, 3, c, t));
-    const Expr *s = sqrt_(l, add(l, at_channel(l, 4, c, t), epsilon(l, t)));
-    store(l, y, o,
-          cast(l, y.dtype,
-               add(l, mul(l, at_channel(l, 1, c, t), div_(l, d, s)), at_channel(l, 2, c, t))));
+    const Expr *d = sub(l, cast(l, t, load(l, x, o)), statistic(l, 3, x, o, t));
+    const Expr *s = sqrt_(l, add(l, statistic(l, 4, x, o, t), epsilon(l, t)));
+    const Expr *scale = statistic(l, 1, x, o, t), *bias = statistic(l, 2, x, o, t);
+    store(l, y, o, cast(l, y.dtype, add(l, mul(l, scale, div_(l, d, s)), bias)));
     kernel_end(l);
 }
 
@@ -160,9 +191,13 @@ static void fit_broadcast(Infer *s, uint32_t i)
     const Value *x = infer_in(s, 0), *v = infer_in(s, i);
     if (!v || v->rank > x->rank)
         return;
-    for (int32_t k = 1; k <= v->rank; k++)
-        if (!poly_equals(v->dims[v->rank - k], 1))
-            infer_broadcast_dim(s, x->dims[x->rank - k], v->dims[v->rank - k]);
+    for (int32_t k = 1; k <= v->rank; k++) {
+        Index own = v->dims[v->rank - k], whole = x->dims[x->rank - k];
+        if (poly_equals(whole, 1) && poly_is_const(own, NULL) && !poly_equals(own, 1))
+            infer_error(s, "dimension %d of input %u does not fit", v->rank - k, i);
+        else if (!poly_equals(own, 1))
+            infer_broadcast_dim(s, whole, own);
+    }
 }
 
 static void infer_layer_norm(Infer *s)
@@ -401,40 +436,11 @@ static void lower_lrn(Lower *l)
     kernel_end(l);
 }
 
-// Dropout hands its input on unless it trains; what training draws is random and not lowered.
-static void infer_dropout(Infer *s)
-{
-    infer_same(s, 0, 0);
-    infer_same(s, 1, 0);
-    if (s->n->nout > 1)
-        infer_dtype(s, 1, opset_of(s->model, s->n) < 10 ? infer_in(s, 0)->dtype : DT_BOOL);
-}
-
-static void lower_dropout(Lower *l)
-{
-    Tensor x = input(l, 0), y = output(l, 0), mask = output(l, 1);
-    Index o[MAX_RANK];
-    const TensorData *data;
-    const unsigned char *training = constant_input(l, 2, NULL);
-    const void *ratio = constant_input(l, 1, &data);
-    bool trains = has_input(l, 2) && (!training || *training);
-    bool none = ratio && scalar_load((DType)data->dtype, ratio).f == 0;
-    if (trains && !none) {
-        not_supported(l, "Dropout in training mode");
-        return;
-    }
-    if (y.buffer)
-        copy_tensor(l, y, x);
-    if (mask.buffer) {
-        kernel(l, "mask");
-        par_all(l, mask, o);
-        store(l, mask, o, one(l, mask.dtype));
-        kernel_end(l);
-    }
-}
+#define BATCH_NORM(how) infer_batch_norm, lower_batch_norm, {.mode = (how)}, NULL
 
 const OpDef ops_normalization[] = {
-    {"BatchNormalization", 1, infer_batch_norm, lower_batch_norm, {NULL}, NULL},
+    {"BatchNormalization", 1, BATCH_NORM(TRAINS_BY_OUTPUTS)},
+    {"BatchNormalization", 14, BATCH_NORM(TRAINS_BY_ATTRIBUTE)},
     {"InstanceNormalization", 1, infer_instance_norm, lower_instance_norm, {NULL}, NULL},
     {"LayerNormalization", 17, infer_layer_norm, lower_layer_norm, {NULL}, NULL},
     {"RMSNormalization", 23, infer_rms_norm, lower_rms_norm, {NULL}, NULL},
@@ -442,6 +448,5 @@ const OpDef ops_normalization[] = {
     {"LpNormalization", 1, same_as_0, lower_lp_norm, {NULL}, NULL},
     {"MeanVarianceNormalization", 9, same_as_0, lower_mean_variance, {NULL}, NULL},
     {"LRN", 1, same_as_0, lower_lrn, {NULL}, NULL},
-    {"Dropout", 1, infer_dropout, lower_dropout, {NULL}, NULL},
     {0},
 };

@@ -206,7 +206,8 @@ typedef struct SliceRange {
     Index start, step, count; // count elements: start, start + step ...
 } SliceRange;
 
-// NumPy's rules for a slice of a dim of size n: negative bounds count from the end, then clamp.
+// A slice of a dim of size n: negative bounds count from the end, then they are clamped, the start
+// of a negative step to 0 .. n-1. Spec: Slice-13.
 static SliceRange slice_range(Polys *p, Index n, Index start, Index end, int64_t step)
 {
     Index zero = poly_const(p, 0), one = poly_const(p, 1),
@@ -216,16 +217,17 @@ static SliceRange slice_range(Polys *p, Index n, Index start, Index end, int64_t
     for (int i = 0; i < 2; i++) {
         int64_t k;
         bool known = poly_is_const(bound[i], &k);
+        Index least = i == 0 && step < 0 ? zero : low;
         if (known && (k >= INT32_MAX || k <= INT32_MIN)) {
-            bound[i] = k > 0 ? high : low;
+            bound[i] = k > 0 ? high : poly_min(p, least, high);
             continue;
         }
         if (known && k < 0)
             bound[i] = poly_add(p, bound[i], n);
-        bound[i] = poly_min(p, poly_max(p, bound[i], i == 0 && step < 0 ? zero : low), high);
-        if (i == 0 && step < 0 && poly_equals(n, 0))
-            bound[i] = zero;
+        bound[i] = poly_min(p, poly_max(p, bound[i], least), high);
     }
+    if (poly_equals(n, 0))
+        return (SliceRange){zero, poly_const(p, step), zero};
     Index span = step > 0 ? poly_sub(p, bound[1], bound[0]) : poly_sub(p, bound[0], bound[1]);
     Index count = poly_max(p, zero, poly_ceildiv(p, span, poly_const(p, step > 0 ? step : -step)));
     return (SliceRange){bound[0], poly_const(p, step), count};

@@ -4,16 +4,13 @@
 
 #include <string.h>
 
-enum { ANY = 255, LIKE_FIRST = 254 };
+// NUMBER: one element, of any rank up to the next column.
+enum { ANY = 255, LIKE_FIRST = 254, NUMBER = 253 };
 
 static const struct {
     const char *op;
     uint8_t input, least, most;
 } ranks[] = {
-    {"BatchNormalization", 1, 1, 1},
-    {"BatchNormalization", 2, 1, 1},
-    {"BatchNormalization", 3, 1, 1},
-    {"BatchNormalization", 4, 1, 1},
     {"InstanceNormalization", 0, 2, ANY},
     {"InstanceNormalization", 1, 1, 1},
     {"InstanceNormalization", 2, 1, 1},
@@ -84,10 +81,12 @@ static const struct {
     {"SoftmaxCrossEntropyLoss", 0, 2, ANY},
     {"SoftmaxCrossEntropyLoss", 1, 1, ANY},
     {"SoftmaxCrossEntropyLoss", 2, 1, 1},
-    {"OneHot", 1, 0, 1},
+    {"Clip", 1, NUMBER, 1},
+    {"Clip", 2, NUMBER, 1},
+    {"OneHot", 1, NUMBER, 1},
     {"OneHot", 2, 1, 1},
     {"Pad", 1, 1, 1},
-    {"Pad", 2, 0, 1},
+    {"Pad", 2, NUMBER, 1},
     {"Pad", 3, 1, 1},
     {"Resize", 1, 1, 1},
     {"Resize", 2, 1, 1},
@@ -103,12 +102,12 @@ static const struct {
     {"Tile", 1, 1, 1},
     {"ConstantOfShape", 0, 1, 1},
     {"CumSum", 0, 1, ANY},
-    {"CumSum", 1, 0, 1},
+    {"CumSum", 1, NUMBER, 1},
     {"CumProd", 0, 1, ANY},
-    {"CumProd", 1, 0, 1},
+    {"CumProd", 1, NUMBER, 1},
     {"TopK", 0, 1, ANY},
-    {"TopK", 1, 0, 1},
-    {"Trilu", 1, 0, 1},
+    {"TopK", 1, NUMBER, 1},
+    {"Trilu", 1, NUMBER, 1},
     {"LSTM", 0, 3, 3},
     {"LSTM", 1, 3, 3},
     {"LSTM", 2, 3, 3},
@@ -137,18 +136,18 @@ static const struct {
     {"RotaryEmbedding", 1, 2, 3},
     {"RotaryEmbedding", 2, 2, 3},
     {"RotaryEmbedding", 3, 2, 2},
-    {"HannWindow", 0, 0, 1},
-    {"HammingWindow", 0, 0, 1},
-    {"BlackmanWindow", 0, 0, 1},
+    {"HannWindow", 0, NUMBER, 1},
+    {"HammingWindow", 0, NUMBER, 1},
+    {"BlackmanWindow", 0, NUMBER, 1},
     {"DFT", 0, 2, ANY},
-    {"DFT", 1, 0, 1},
-    {"DFT", 2, 0, 1},
+    {"DFT", 1, NUMBER, 1},
+    {"DFT", 2, NUMBER, 1},
     {"STFT", 0, 2, 3},
-    {"STFT", 1, 0, 1},
+    {"STFT", 1, NUMBER, 1},
     {"STFT", 2, 1, 1},
-    {"STFT", 3, 0, 1},
-    {"MelWeightMatrix", 0, 0, 1},
-    {"MelWeightMatrix", 1, 0, 1},
+    {"STFT", 3, NUMBER, 1},
+    {"MelWeightMatrix", 0, NUMBER, 1},
+    {"MelWeightMatrix", 1, NUMBER, 1},
     {"MelWeightMatrix", 2, 0, 0},
     {"MelWeightMatrix", 3, 0, 0},
     {"MelWeightMatrix", 4, 0, 0},
@@ -177,24 +176,42 @@ static const struct {
     {"Det", 0, 2, ANY},
     {"NonMaxSuppression", 0, 3, 3},
     {"NonMaxSuppression", 1, 3, 3},
-    {"NonMaxSuppression", 2, 0, 1},
-    {"NonMaxSuppression", 3, 0, 1},
-    {"NonMaxSuppression", 4, 0, 1},
+    {"NonMaxSuppression", 2, NUMBER, 1},
+    {"NonMaxSuppression", 3, NUMBER, 1},
+    {"NonMaxSuppression", 4, NUMBER, 1},
     {"TensorScatter", 0, 2, ANY},
     {"TensorScatter", 1, LIKE_FIRST, 0},
     {"TensorScatter", 2, 1, 1},
-    {"Range", 0, 0, 1},
-    {"Range", 1, 0, 1},
-    {"Range", 2, 0, 1},
-    {"If", 0, 0, 1},
-    {"Loop", 0, 0, 1},
-    {"Loop", 1, 0, 1},
+    {"Range", 0, NUMBER, 1},
+    {"Range", 1, NUMBER, 1},
+    {"Range", 2, NUMBER, 1},
+    {"If", 0, NUMBER, ANY},
+    {"Loop", 0, NUMBER, ANY},
+    {"Loop", 1, NUMBER, ANY},
 };
 
 // Operators whose attribute "axis" names a dim of input 0.
 static const char *const axis_of_first[] = {
     "Softmax",          "LogSoftmax",     "Hardmax", "LpNormalization", "LayerNormalization",
     "RMSNormalization", "GatherElements", "Scatter", "ScatterElements"};
+
+// May the value be one number, as far as its dims are known?
+static bool is_number(const Value *v, int32_t most)
+{
+    int64_t k;
+    for (int32_t i = 0; i < v->rank; i++)
+        if (poly_is_const(v->dims[i], &k) && k != 1)
+            return false;
+    return v->rank <= most;
+}
+
+bool rank_wants_number(const Node *n, uint32_t input)
+{
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        if (ranks[i].least == NUMBER && ranks[i].input == input && str_is(n->op, ranks[i].op))
+            return is_standard_domain(n->domain);
+    return false;
+}
 
 const char *rank_fault(const Model *m, const Node *n)
 {
@@ -205,8 +222,13 @@ const char *rank_fault(const Model *m, const Node *n)
         if (ranks[i].input >= n->nin || !n->in[ranks[i].input] || !str_is(n->op, ranks[i].op))
             continue;
         int32_t rank = value_at(m, n->in[ranks[i].input])->rank;
-        bool fits = ranks[i].least == LIKE_FIRST ? rank == first
-                                                 : rank >= ranks[i].least && rank <= ranks[i].most;
+        if (ranks[i].least == NUMBER &&
+            !is_number(value_at(m, n->in[ranks[i].input]), ranks[i].most))
+            return str_printf(m->arena, "input %u is not one number", ranks[i].input).at;
+        bool fits = ranks[i].least == NUMBER ? true
+                    : ranks[i].least == LIKE_FIRST
+                        ? rank == first
+                        : rank >= ranks[i].least && rank <= ranks[i].most;
         if (!fits)
             return str_printf(m->arena, "input %u has rank %d, which the operator does not take",
                               ranks[i].input, rank)

@@ -9,4 +9,7 @@ const char *rank_fault(const Model *m, const Node *n);
 // The same for their kinds (tensor, sequence, optional, map), where they are known.
 const char *kind_fault(const Model *m, const Node *n);
 
+// Does the operator take one number as that input (a scalar, or a vector of one element)?
+bool rank_wants_number(const Node *n, uint32_t input);
+
 #endif

@@ -95,10 +95,26 @@ static Str activation_name(Lower *l, Cell cell, uint32_t d, uint32_t i)
     return a && d * each + i < a->nstrings ? a->strings[d * each + i] : str_of(defaults[cell][i]);
 }
 
+// Does the function take a value of activation_alpha, or of activation_beta?
+static bool takes(Str f, bool beta)
+{
+    bool both = str_is(f, "Affine") || str_is(f, "ScaledTanh") || str_is(f, "HardSigmoid");
+    return both ||
+           (!beta && (str_is(f, "LeakyRelu") || str_is(f, "ThresholdedRelu") || str_is(f, "Elu")));
+}
+
+// The function's value of a list that is consumed in the order of the functions that take one.
+static double consumed(Lower *l, Cell cell, uint32_t d, uint32_t i, bool beta, double otherwise)
+{
+    uint32_t each = cell == CELL_RNN ? 1 : cell == CELL_GRU ? 2 : 3, before = 0;
+    for (uint32_t k = 0; k < d * each + i; k++)
+        before += takes(activation_name(l, cell, k / each, k % each), beta);
+    return listed_float(l, beta ? "activation_beta" : "activation_alpha", before, otherwise);
+}
+
 static const Expr *activate(Lower *l, const Recurrent *q, uint32_t d, uint32_t i, const Expr *x)
 {
     Str f = activation_name(l, q->cell, d, i);
-    uint32_t each = q->cell == CELL_RNN ? 1 : q->cell == CELL_GRU ? 2 : 3, k = d * each + i;
     DType t = x->dtype;
     const Expr *z = zero(l, t), *u = one(l, t);
     double clip = node_float(l->n, "clip", 0);
@@ -115,16 +131,9 @@ static const Expr *activate(Lower *l, const Recurrent *q, uint32_t d, uint32_t i
     if (str_is(f, "Softplus"))
         return log_(l, add(l, u, exp_(l, x)));
     bool hard = str_is(f, "HardSigmoid"), leaky = str_is(f, "LeakyRelu");
-    const Expr *alpha = num(l, t,
-                            listed_float(l, "activation_alpha", k,
-                                         hard    ? 0.2
-                                         : leaky ? 0.01
-                                                 : 1));
-    const Expr *beta = num(l, t,
-                           listed_float(l, "activation_beta", k,
-                                        hard                      ? 0.5
-                                        : str_is(f, "ScaledTanh") ? 1
-                                                                  : 0));
+    double beta_default = hard ? 0.5 : str_is(f, "ScaledTanh") ? 1 : 0;
+    const Expr *alpha = num(l, t, consumed(l, q->cell, d, i, false, hard ? 0.2 : leaky ? 0.01 : 1));
+    const Expr *beta = num(l, t, consumed(l, q->cell, d, i, true, beta_default));
     if (hard)
         return max_(l, z, min_(l, u, add(l, mul(l, alpha, x), beta)));
     if (leaky)

@@ -68,29 +68,49 @@ static bool constant_scale(Infer *s, uint32_t i, uint32_t k, double *scale)
     return true;
 }
 
+// The dims that sizes ask for where the aspect ratio is kept: all of them change by the least or
+// greatest of the axes' scales. Dims that only the running program knows are data dims.
 static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Index *dims)
 {
-    Str policy = node_str(s->n, "keep_aspect_ratio_policy", "stretch");
-    bool larger = str_is(policy, "not_larger");
+    bool larger = str_is(node_str(s->n, "keep_aspect_ratio_policy", ""), "not_larger");
+    bool known = true;
     double best = larger ? INFINITY : -INFINITY;
-    uint32_t count;
-    for (int pass = 0; pass < 2; pass++)
-        for (int32_t i = 0; i < x->rank; i++) {
-            int k = slot_of(s->n, (uint32_t)i, (uint32_t)x->rank, &count);
-            int64_t want, have;
-            if (k < 0)
-                continue;
-            if (str_is(policy, "stretch") || !poly_is_const(sizes[k], &want) ||
-                !poly_is_const(x->dims[i], &have) || have == 0) {
-                dims[i] = sizes[k];
-                continue;
-            }
-            double scale = (double)want / (double)have;
-            if (pass == 0)
-                best = larger ? fmin(best, scale) : fmax(best, scale);
-            else
-                dims[i] = poly_const(s->polys, (int64_t)floor(best * (double)have + 0.5));
+    uint32_t count, rank = (uint32_t)x->rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        int k = slot_of(s->n, i, rank, &count);
+        int64_t want, have;
+        if (k < 0)
+            continue;
+        if (!poly_is_const(sizes[k], &want) || !poly_is_const(x->dims[i], &have) || have == 0) {
+            known = false;
+            continue;
         }
+        double scale = (double)want / (double)have;
+        best = larger ? fmin(best, scale) : fmax(best, scale);
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t have = 0;
+        if (slot_of(s->n, i, rank, &count) < 0)
+            continue;
+        if (known && poly_is_const(x->dims[i], &have))
+            dims[i] = poly_const(s->polys, (int64_t)floor(best * (double)have + 0.5));
+        else
+            dims[i] = infer_data_dim(s, 0, i, "resized");
+    }
+}
+
+static void infer_sizes(Infer *s, const Value *x, const Index *sizes, Index *dims)
+{
+    uint32_t count;
+    if (!str_is(node_str(s->n, "keep_aspect_ratio_policy", "stretch"), "stretch")) {
+        sizes_with_policy(s, x, sizes, dims);
+        return;
+    }
+    for (uint32_t i = 0; i < (uint32_t)x->rank; i++) {
+        int k = slot_of(s->n, i, (uint32_t)x->rank, &count);
+        if (k >= 0)
+            dims[i] = sizes[k];
+    }
 }
 
 // One scale or size for each axis that is resized, and each axis a dim of x, once.
@@ -138,7 +158,7 @@ static void infer_resize(Infer *s)
         return;
     const Index *sizes = by_size ? infer_content(s, 3, &n) : NULL;
     if (sizes) {
-        sizes_with_policy(s, x, sizes, dims);
+        infer_sizes(s, x, sizes, dims);
     } else {
         for (int32_t i = 0; i < x->rank; i++) {
             double scale;
@@ -182,9 +202,10 @@ static const Expr *size_f64(Lower *l, Index i)
     return cast(l, DT_F64, expr_index(l->module, i));
 }
 
-// The place in the input that output o stands for, as a real number.
+// The place in the input that output o stands for, as a real number. out is the length that the
+// scale asks for, whole what it was rounded to.
 static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, const Expr *out,
-                          const Expr *scale, uint32_t k, uint32_t count)
+                          const Expr *whole, const Expr *scale, uint32_t k, uint32_t count)
 {
     const Expr *half = f64(l, 0.5), *one64 = f64(l, 1), *z = f64(l, 0);
     if (str_is(mode, "asymmetric"))
@@ -206,7 +227,7 @@ static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, con
     if (str_is(mode, "tf_half_pixel_for_nn"))
         return div_(l, add(l, o, half), scale);
     if (str_is(mode, "half_pixel_symmetric")) { // the rounding of the length is shared by both ends
-        const Expr *adjust = div_(l, unary(l, U_FLOOR, out), out), *middle = mul(l, in, half);
+        const Expr *adjust = div_(l, whole, out), *middle = mul(l, in, half);
         return add(l, mul(l, middle, sub(l, one64, adjust)), centre);
     }
     return centre;
@@ -270,7 +291,9 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
     Index o = par(l, out), tap = par(l, dims[1]), at[2] = {o, tap};
     // The resized length that the formulas mean is the real one, before it is rounded down.
     const Expr *length = mul(l, in64, a->scale);
-    const Expr *x = source(l, coordinates, size_f64(l, o), in64, length, a->scale, k, count), *p;
+    const Expr *x = source(l, coordinates, size_f64(l, o), in64, length, size_f64(l, out), a->scale,
+                           k, count),
+               *p;
     if (near_) {
         p = nearest(l,
                     opset_of(l->model, l->n) < SIZES_FIRST_OPSET
@@ -424,6 +447,8 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
         not_supported(l, "Resize with antialias and a scale of %g", scale);
         return false;
     }
+    check(l, or_(l, index_lt(l, ix(l, 0), x.dims[i]), index_le(l, y.dims[i], ix(l, 0))),
+          "Resize: X is empty");
     a->taps = tap_count(l, a, i, x.dims[i], near_, antialias);
     build_tables(l, a, x.dims[i], y.dims[i], coordinates, (uint32_t)k, count, antialias);
     return true;

@@ -363,6 +363,9 @@ static void infer_one_hot(Infer *s)
         infer_shape(s, 0, (uint32_t)x->rank + 1, dims);
 }
 
+// From opset 11 on a negative index counts from the end; before, it is outside: all off.
+typedef enum OneHotMode { ONE_HOT_FROM_0, ONE_HOT_WRAPS } OneHotMode;
+
 static void lower_one_hot(Lower *l)
 {
     Tensor x = input(l, 0), depth = input(l, 1), values = input(l, 2), y = output(l, 0);
@@ -379,7 +382,8 @@ static void lower_one_hot(Lower *l)
         if (i != a)
             at[from++] = o[i];
     const Expr *k = cast(l, DT_I64, load(l, x, at)), *d = expr_index(l->module, y.dims[a]);
-    k = select_(l, lt(l, k, zero(l, DT_I64)), add(l, k, d), k);
+    if (l->n->def->fn.mode == ONE_HOT_WRAPS)
+        k = select_(l, lt(l, k, zero(l, DT_I64)), add(l, k, d), k);
     store(l, y, o,
           select_(l, eq(l, k, expr_index(l->module, o[a])), load(l, values, on_at),
                   load(l, values, off_at)));
@@ -395,6 +399,7 @@ const OpDef ops_shape[] = {
     {"Compress", 9, infer_compress, lower_compress, {NULL}, NULL},
     {"EyeLike", 9, infer_eye_like, lower_eye_like, {NULL}, NULL},
     {"Trilu", 14, same_as_0, lower_trilu, {NULL}, NULL},
-    {"OneHot", 9, infer_one_hot, lower_one_hot, {NULL}, NULL},
+    {"OneHot", 9, infer_one_hot, lower_one_hot, {.mode = ONE_HOT_FROM_0}, NULL},
+    {"OneHot", 11, infer_one_hot, lower_one_hot, {.mode = ONE_HOT_WRAPS}, NULL},
     {0},
 };

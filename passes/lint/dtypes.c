@@ -52,7 +52,7 @@ static uint64_t count_inexact(Model *m, TensorData *d, DType t)
     const unsigned char *at = tensor_elements(m, d, &error);
     uint64_t bad = 0;
     if (!at || !(dtype_is_float(from) || dtype_is_integer(from)) ||
-        dtype_is_float(from) != dtype_is_float(t))
+        !(dtype_is_float(t) || dtype_is_integer(t)) || dtype_is_float(from) != dtype_is_float(t))
         return d->nelements ? d->nelements : 1;
     for (uint64_t i = 0; i < d->nelements; i++) {
         Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes);

@@ -12,6 +12,7 @@ import time
 
 import onnx
 
+import draws
 import values
 
 DRIVER = """\
@@ -70,6 +71,7 @@ class Case:
         self.number, self.folder, self.name, self.kind = number, folder, folder.name, kind
         self.symbol = f"case{number}"
         self.status, self.reason = None, ""
+        self.drawn = None  # draws.Drawn: judged, not compared
         tolerance = json.loads((folder / "tolerance.json").read_text())
         self.rtol, self.atol, self.noise = tolerance["rtol"], tolerance["atol"], "noise" in tolerance
         self.model = onnx.load(folder / "model.onnx", load_external_data=False)
@@ -105,7 +107,7 @@ class Target:
         if options.sanitize:
             # Inlined into one another, the instrumented kernels of a network take minutes to compile.
             self.flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-inline"]
-            self.env["ASAN_OPTIONS"] = "abort_on_error=0:exitcode=77:detect_leaks=1"
+            self.env["ASAN_OPTIONS"] = "abort_on_error=0:exitcode=77:detect_leaks=1:allocator_may_return_null=1"
             self.env["UBSAN_OPTIONS"] = "halt_on_error=1:exitcode=77:print_stacktrace=1"
 
     def emit_command(self, case):
@@ -191,7 +193,8 @@ def compile_unit(target, unit, name):
     said = target.compile_unit(unit, name)
     if said is None:
         return name + ".o"
-    for case in unit:
+    named = [c for c in unit if re.search(rf"\b{c.symbol}{re.escape(target.ending)}:", said)]
+    for case in named or unit:
         alone = target.compile_unit([case], f"{name}_{case.symbol}")
         if alone is not None:
             first = next((line for line in alone.splitlines() if "error" in line), alone[:300])
@@ -241,6 +244,9 @@ def judge(target, case, data, status):
         crashed = status is None or status < 0 or status > 70
         short = next((line for line in said.splitlines() if "ERROR" in line or "runtime error" in line), said[-300:])
         return case.end("crashed" if crashed else "failed", f"exit {status}: {short}")
+    if case.drawn:
+        why = draws.judge(case, data, out)
+        return case.end("failed", f"{data.name}, {why}") if why else None
     for k, info in enumerate(case.model.graph.output):
         expected = data / f"output_{k}.pb"
         if not expected.exists():
@@ -266,6 +272,9 @@ def build_and_run(options, root, work, cases):
         seconds[stage] = time.monotonic() - begin
         begin = time.monotonic()
 
+    for case in cases:
+        if draws.is_judged(case.folder, case.model):
+            draws.prepare(case, work)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(lambda c: emit(target, c), cases))
         lap("emit")

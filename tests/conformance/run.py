@@ -75,6 +75,15 @@ def print_table(cases):
             print(f"{op:32} {c['passed']:6} {c['refused']:7} {c['failed']:6} {c['crashed']:7}")
 
 
+def judged_draws(cases):
+    """The cases that were judged rather than compared, by the operators that draw in them."""
+    rows = collections.defaultdict(list)
+    for case in cases:
+        for op in sorted({n.op_type for n in case.drawn.nodes}) if case.drawn else ():
+            rows[op].append(case.name)
+    return rows
+
+
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--cameo", required=True)
@@ -122,6 +131,10 @@ def main():
     rows = [r for r in json.loads((options.suite / "cases.json").read_text())
             if re.search(options.filter, r["name"])][::options.every]
     cases = [batch.Case(i, options.suite / r["name"], r["kind"]) for i, r in enumerate(rows)]
+    if options.via == "run":
+        apart = [c.name for c in cases if batch.draws.is_judged(c.folder, c.model)]
+        print(f"left out, since they are judged through batch only: {', '.join(apart) or 'none'}")
+        cases = [c for c in cases if c.name not in apart]
     seconds = run_all(options, root, cases)
     counts = collections.Counter(c.status for c in cases)
     print_table(cases)
@@ -131,6 +144,8 @@ def main():
     for case in cases:
         if case.noise:
             print(f"judged with atol {case.atol:g}: {case.name}")
+    for op, names in sorted(judged_draws(cases).items()):
+        print(f"judged by what {op} draws: {', '.join(names)}")
     if options.json:
         options.json.write_text(json.dumps({c.name: [c.status, c.reason] for c in cases}, indent=1))
     bad = counts["failed"] + counts["crashed"] + below_floor(options, counts["passed"])

@@ -11,7 +11,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-CASE = "test_add"
+import draws
+
+CASE, DRAWN = "test_add", "test_training_dropout_mask"
 
 
 def spoil_value(folder):
@@ -61,7 +63,18 @@ def spoil_operator(folder):
 
 WANTED = {"kept": (None, "passed"), "value": (spoil_value, "failed"), "nan": (spoil_nan, "failed"),
           "dtype": (spoil_dtype, "failed"), "shape": (spoil_shape, "failed"), "output": (spoil_output, "failed"),
-          "input": (spoil_input, "failed"), "sets": (spoil_sets, "failed"), "operator": (spoil_operator, "refused")}
+          "input": (spoil_input, "failed"), "sets": (spoil_sets, "failed"), "operator": (spoil_operator, "refused"),
+          "drawn": (None, "passed"), "drawn value": (spoil_value, "passed"), "drawn dtype": (spoil_dtype, "failed"),
+          "drawn shape": (spoil_shape, "failed")}
+
+
+def statistics_wrong():
+    """Does the chi-square of draws.py tell what is even from what is not?"""
+    rng, p = np.random.default_rng(3), np.full(10, 0.1)
+    even = draws.chi_square(rng.integers(0, 10, draws.DRAWS), p)
+    uneven = draws.chi_square(np.minimum(rng.integers(0, 1010, draws.DRAWS) // 100, 9), p)
+    too_even = draws.chi_square(np.arange(draws.DRAWS) % 10, p)
+    return abs(even) > 3 or uneven < draws.SIGMAS or too_even > -draws.SIGMAS
 
 
 def main():
@@ -70,7 +83,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         for name, (spoil, _) in WANTED.items():
-            shutil.copytree(suite / CASE, scratch / name)
+            shutil.copytree(suite / (DRAWN if name.startswith("drawn") else CASE), scratch / name)
             if spoil:
                 spoil(scratch / name)
         (scratch / "cases.json").write_text(json.dumps([{"name": n, "kind": "node"} for n in WANTED]))
@@ -78,6 +91,7 @@ def main():
                                scratch / "result.json"], capture_output=True, text=True)
         got = {n: r[0] for n, r in json.loads((scratch / "result.json").read_text()).items()}
     wrong = [f"{n}: {got[n]}, expected {w}" for n, (_, w) in WANTED.items() if got[n] != w]
+    wrong += ["the chi-square of draws.py is wrong"] if statistics_wrong() else []
     print("\n".join(wrong) or f"{len(WANTED)} cases told apart")
     sys.exit(1 if wrong or done.returncode != 1 else 0)
 

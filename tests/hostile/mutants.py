@@ -21,6 +21,7 @@ def cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases
+        np.random.seed(0)
         found = collect_testcases(None)
     out = []
     for case in sorted(found, key=lambda c: c.name):
@@ -105,11 +106,11 @@ def change_tensor(rng, tensor):
     elif what < 0.7:
         tensor.dims[:] = odd_list(rng, tensor.dims, [0, 1, 2, 3, 1 << 40])
     elif tensor.data_type == TensorProto.INT64:
-        values = numpy_helper.to_array(tensor).reshape(-1).tolist()
+        values = list(tensor.int64_data) or np.frombuffer(tensor.raw_data, "<i8").tolist()
         if values:
             values[rng.randrange(len(values))] = rng.choice(ODD_INTS)
-            fresh = numpy_helper.from_array(np.array(values, np.int64).reshape(tuple(tensor.dims)), tensor.name)
-            tensor.CopyFrom(fresh)
+            tensor.ClearField("raw_data")
+            tensor.int64_data[:] = values
 
 
 def change_body(rng, graph):

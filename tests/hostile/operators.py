@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""operators.py CAMEO [--seeds FIRST LAST] [--cases N] [--keep FOLDER]: models whose nodes do not fit, or nearly fit.
+"""operators.py TRY_MAIN [--seeds FIRST LAST] [--cases N] [--keep FOLDER]: models whose nodes do not fit, or nearly fit.
 
-Three kinds: random nodes of every operator by its schema, whose ranks, dims, constants and attribute values are random;
-mutants of the standard's own node cases; and models that once failed. `cameo compile --emit c` must end with an exit
-status of its own, without a sanitizer's report, in a few seconds and without asking for much memory.
+Three kinds: those of misfits.py, each refused with a reason; random nodes of every operator by its schema, whose ranks,
+dims, constants and attribute values are random; and mutants of the standard's own node cases. Compiling one to C must
+end with an exit status of its own, without a sanitizer's report, in a few seconds and without asking for much memory;
+and what is compiled must keep inside its buffers.
 """
 import argparse
 import collections
-import concurrent.futures
 import os
 import pathlib
 import random
@@ -16,15 +16,16 @@ import subprocess
 import sys
 import tempfile
 
-import onnx.defs as defs
-from onnx import TensorProto, helper
+import onnx.parser
+from onnx import TensorProto, defs, helper
 
+import misfits
 import mutants
 
 STRINGS = ["x", "linear", "reflect", "constant", "SAME_UPPER", "ij,jk->ik", "reverse"]
 SMALL_INTS = [-5, -1, 0, 1, 2, 3, 7]
-SECONDS, BYTES = 20, 3 << 30
-DOMAINS = ["", "ai.onnx.ml", "ai.onnx.preview.training"]
+BYTES = 3 << 30
+DOMAINS = ["", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"]
 
 
 def attribute(rng, kind):
@@ -97,53 +98,68 @@ def models(seed, cases, pool):
         yield f"mutant_{model.graph.name}_{seed}_{k}", model.SerializeToString()
 
 
-def limits(sanitized):
-    if not sanitized:
-        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+def attempt(program, folder, models_):
+    """Of each model: the exit status, the reason where that may not be, and what was printed."""
+    env = dict(os.environ, UBSAN_OPTIONS="print_stacktrace=1:exitcode=99",
+               ASAN_OPTIONS=f"hard_rss_limit_mb={BYTES >> 20}:detect_leaks=0:exitcode=99:allocator_may_return_null=1")
+    sanitized = b"__asan_init" in program.read_bytes()
+    paths = []
+    for name, data in models_:
+        paths.append(folder / f"{len(paths)}_{name[:80]}.onnx")
+        paths[-1].write_bytes(data)
+    limit = None if sanitized else lambda: resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    done = subprocess.run([program, folder / "out.c"], input="".join(f"{p}\n" for p in paths), capture_output=True,
+                          text=True, env=env, preexec_fn=limit, check=True)
+    results = []
+    for path, line in zip(paths, done.stdout.splitlines(), strict=True):
+        said = path.with_suffix(".onnx.said")
+        results.append(judge(int(line.rsplit(" ", 1)[1]), said.read_text(errors="replace") if said.exists() else ""))
+        path.unlink()
+        said.unlink(missing_ok=True)
+    return results
 
 
-def attempt(cameo, sanitized, folder, name, data):
-    """The exit status and, for what may not be, the reason."""
-    source = pathlib.Path(folder) / f"{name[:80]}.onnx"
-    target = source.with_suffix(".c")
-    source.write_bytes(data)
-    env = dict(os.environ, ASAN_OPTIONS=f"hard_rss_limit_mb={BYTES >> 20}:detect_leaks=0", UBSAN_OPTIONS="print_stacktrace=1")
-    try:
-        done = subprocess.run([cameo, "compile", source, "--emit", "c", "-o", target], capture_output=True, text=True,
-                              errors="replace", timeout=SECONDS, env=env, preexec_fn=lambda: limits(sanitized))
-        status, said = done.returncode, done.stderr
-    except subprocess.TimeoutExpired:
-        status, said = None, f"no end after {SECONDS} s"
-    source.unlink()
-    target.unlink(missing_ok=True)
-    signs = ("Sanitizer", "runtime error", "not enough memory")
-    bad = status not in (0, 1, 2, 3) or any(s in said for s in signs)
-    silent = status in (1, 2, 3) and not said.strip()
-    return status, f"exit {status}: {said[:1500]}" if bad else "refused without a word" if silent else None
+def judge(status, said):
+    if status not in (0, 1, 2, 3) or "Sanitizer" in said or "not enough memory" in said:
+        return status, f"exit {status}: {said[-1500:]}", said
+    return status, "refused without a word" if status and not said.strip() else None, said
+
+
+def try_misfits(program, folder):
+    """How many models of misfits.py do not end as they should."""
+    texts = [(f"{k}", f'<ir_version: 10, opset_import: ["" : {opset}, "ai.onnx.preview.training" : 1]> {text}')
+             for k, (text, opset, _) in enumerate(misfits.MISFITS)]
+    made = [(name, onnx.parser.parse_model(text).SerializeToString()) for name, text in texts]
+    bad = 0
+    for (text, _, said), (status, why, printed) in zip(misfits.MISFITS, attempt(program, folder, made)):
+        fits = not why and (status == 0 if said is None else status == 1 and said in printed)
+        if not fits:
+            bad += 1
+            print(f"{text}: exit {status}, not a refusal with {said!r}: {why or printed}")
+    return bad
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("cameo", type=pathlib.Path)
-    parser.add_argument("--seeds", nargs=2, type=int, default=[1, 1])
+    parser.add_argument("program", type=pathlib.Path, help="the program of try_main.c")
+    parser.add_argument("--seeds", nargs=2, type=int, default=[1, 1], metavar=("FIRST", "LAST"))
     parser.add_argument("--cases", type=int, default=3)
     parser.add_argument("--keep", type=pathlib.Path, help="where models that fail are left")
-    parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
-    sanitized = b"__asan_init" in asked.cameo.read_bytes()
-    pool, counts, bad = mutants.cases(), collections.Counter(), 0
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(asked.jobs) as workers:
+    pool, counts = mutants.cases(), collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        bad = try_misfits(asked.program.resolve(), pathlib.Path(folder))
         for seed in range(asked.seeds[0], asked.seeds[1] + 1):
             made = list(models(seed, asked.cases, pool))
-            results = workers.map(lambda m: attempt(asked.cameo, sanitized, folder, *m), made)
-            for (name, data), (status, why) in zip(made, results):
+            results = attempt(asked.program.resolve(), pathlib.Path(folder), made)
+            for (name, data), (status, why, _) in zip(made, results):
                 counts[status] += 1
                 if why:
                     bad += 1
                     print(f"{name}: {why}", flush=True)
-                    if asked.keep:
-                        asked.keep.mkdir(parents=True, exist_ok=True)
-                        (asked.keep / f"{name[:80]}.onnx").write_bytes(data)
+                if why and asked.keep:
+                    asked.keep.mkdir(parents=True, exist_ok=True)
+                    (asked.keep / f"{name[:80]}.onnx").write_bytes(data)
     print(f"{sum(counts.values())} models: {counts[0]} compiled, {counts[1] + counts[2] + counts[3]} refused, {bad} failures")
     sys.exit(1 if bad else 0)
 

@@ -83,6 +83,8 @@ static bool tensor_agrees(const Case *c, uint32_t k, const InterpTensor *got,
                                              *(const cameo_str *)(const void *)b) == 0
                      : dtype_is_float(got->dtype)
                          ? near(c, scalar_load(got->dtype, a).f, scalar_load(got->dtype, b).f)
+                     : got->dtype == DT_STRING
+                         ? str_eq(*(const Str *)(const void *)a, *(const Str *)(const void *)b)
                          : memcmp(a, b, info->bytes) == 0;
         if (!equal) {
             printf("output %u: element %lld differs: %.9g, expected %.9g\n", k, (long long)i,

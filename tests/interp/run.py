@@ -15,6 +15,11 @@ import re
 import subprocess
 import sys
 
+import onnx
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance"))
+import draws  # noqa: E402
+
 STATUS = {0: "passed", 1: "refused", 2: "failed", 3: "too large"}
 
 
@@ -39,6 +44,10 @@ def main():
     args = p.parse_args()
     names = [c["name"] for c in json.loads((args.suite / "cases.json").read_text())]
     names = [n for n in names if re.search(args.filter, n)]
+    if not args.fused:
+        apart = [n for n in names if draws.is_judged(args.suite / n, onnx.load(args.suite / n / "model.onnx"))]
+        print(f"left out, since they draw (conformance-draws has such): {', '.join(apart) or 'none'}")
+        names = [n for n in names if n not in apart]
     with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
         results = dict(zip(names, pool.map(lambda n: run_case(args.interp, args.suite / n, args.fused), names)))
     for name, (status, why) in sorted(results.items()):

@@ -1,0 +1,95 @@
+// Gradient. Spec: ai.onnx.preview.training 1. passes/bind_gradients.c gives it a copy of the nodes
+// between xs and y to differentiate; ir/adjoint.c does that on their kernels.
+
+#include "ir/ops/gradient.h"
+#include "ir/adjoint.h"
+
+#include <string.h>
+
+bool node_is_gradient(const Node *n)
+{
+    return str_is(n->op, "Gradient") && str_is(n->domain, TRAINING_DOMAIN);
+}
+
+bool node_is_variable(const Node *n)
+{
+    return str_is(n->op, VARIABLE_OP) && str_is(n->domain, TRAINING_DOMAIN);
+}
+
+bool gradient_is_bound(const Node *n, uint32_t *nxs, uint32_t *nzs)
+{
+    const Attr *xs = attr_find(n, "xs"), *zs = attr_find(n, "zs");
+    *nxs = xs ? xs->nstrings : 0;
+    *nzs = zs ? zs->nstrings : 0;
+    return n->nin == (uint64_t)*nxs + *nzs + 1;
+}
+
+static void infer_gradient(Infer *s)
+{
+    uint32_t nxs, nzs;
+    gradient_is_bound(s->n, &nxs, &nzs);
+    for (uint32_t o = 0; o < s->n->nout && o < nxs && o < s->n->nin; o++) {
+        const Value *x = infer_in(s, o);
+        if (x && x->dtype != DT_NONE)
+            infer_dtype(s, o, x->dtype);
+        infer_same(s, o, o);
+    }
+}
+
+static void store_gradient(Lower *l, Tensor to, Tensor from)
+{
+    Index o[MAX_RANK];
+    if (from.buffer) {
+        copy_tensor(l, to, from);
+        return;
+    }
+    kernel(l, "no_gradient");
+    par_all(l, to, o);
+    store(l, to, o, zero(l, to.dtype));
+    kernel_end(l);
+}
+
+static void lower_gradient(Lower *l)
+{
+    uint32_t nxs, nzs;
+    if (!gradient_is_bound(l->n, &nxs, &nzs) || nxs == 0 || l->n->nout > nxs) {
+        not_supported(l, "Gradient of tensors that are not found by xs, zs and y");
+        return;
+    }
+    Tensor y = input(l, nxs + nzs), *x = NEWS(l->arena, Tensor, nxs),
+           *grads = NEWS(l->arena, Tensor, nxs);
+    bool floats = dtype_is_float(y.dtype);
+    for (uint32_t i = 0; i < nxs; i++) {
+        x[i] = input(l, i);
+        floats = floats && dtype_is_float(x[i].dtype);
+    }
+    if (!floats) {
+        not_supported(l, "Gradient of integers");
+        return;
+    }
+    if (!adjoint_of_steps(l, y, nxs, x, grads))
+        return;
+    for (uint32_t o = 0; o < l->n->nout; o++)
+        if (has_output(l, o))
+            store_gradient(l, output(l, o), grads[o]);
+}
+
+static void infer_variable(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    same_as_0(s);
+    if (x && x->dtype != DT_NONE)
+        infer_dtype(s, 0, x->dtype);
+}
+
+static const Expr *same(Lower *l, const Expr *x)
+{
+    (void)l;
+    return x;
+}
+
+const OpDef ops_gradient[] = {
+    {"Gradient", 1, infer_gradient, lower_gradient, {NULL}, TRAINING_DOMAIN},
+    {VARIABLE_OP, 1, infer_variable, UNARY(same), TRAINING_DOMAIN},
+    {0},
+};

@@ -1,0 +1,17 @@
+// Gradient of ai.onnx.preview.training, once passes/bind_gradients.c has copied what it
+// differentiates.
+#ifndef CAMEO_IR_OPS_GRADIENT_H
+#define CAMEO_IR_OPS_GRADIENT_H
+
+#include "ir/graph.h"
+
+#define TRAINING_DOMAIN "ai.onnx.preview.training"
+// An operator of our own: its result equals its operand and counts as independent of it.
+#define VARIABLE_OP "Variable"
+
+bool node_is_gradient(const Node *n);
+bool node_is_variable(const Node *n);
+// Has the node its copy? Its inputs are then a Variable for each of xs, values for zs, and y.
+bool gradient_is_bound(const Node *n, uint32_t *nxs, uint32_t *nzs);
+
+#endif
