@@ -274,7 +274,7 @@ static void lower_layer_norm(Lower *l)
         Moments m = moments(l, x, o, over, t);
         const Expr *d = div_(l, sub(l, cast(l, t, load(l, x, o)), m.mean),
                              sqrt_(l, add(l, m.variance, epsilon(l, t))));
-        const Expr *e = mul(l, cast(l, x.dtype, d), load_broadcast(l, input(l, 1), x.rank, o));
+        const Expr *e = mul(l, cast(l, y.dtype, d), load_broadcast(l, input(l, 1), x.rank, o));
         store(l, y, o, has_input(l, 2) ? add(l, e, load_broadcast(l, input(l, 2), x.rank, o)) : e);
         kernel_end(l);
     }
@@ -454,6 +454,8 @@ const OpDef ops_normalization[] = {
     {"BatchNormalization", 1, BATCH_NORM(TRAINS_BY_OUTPUTS)},
     {"BatchNormalization", 14, BATCH_NORM(TRAINS_BY_ATTRIBUTE)},
     {"InstanceNormalization", 1, infer_instance_norm, lower_instance_norm, {NULL}, NULL},
+    // ONNX Runtime has it since 1, and its optimizer writes it into models of any opset.
+    {"LayerNormalization", 1, infer_layer_norm, lower_layer_norm, {NULL}, NULL},
     {"LayerNormalization", 17, infer_layer_norm, lower_layer_norm, {NULL}, NULL},
     {"RMSNormalization", 23, infer_rms_norm, lower_rms_norm, {NULL}, NULL},
     {"SimplifiedLayerNormalization", 1, infer_layer_norm, lower_rms_norm, {NULL}, NULL},
