@@ -85,6 +85,8 @@ def with_parameters(d):
     if d.op == "Shrink":
         d.oracle = shrink
         d.wild = draw.is_float(d.types["T"])  # float64 holds integers of 53 bits
+        if d.types["T"].startswith("u"):
+            d.attrs.pop("bias", None)  # what is negative then has no cast
         d.exact = not draw.is_float(d.types["T"])
 
 
