@@ -390,6 +390,7 @@ static int build(Build *b, Module *mod)
     r->weights_size = plan->weights_size;
     const char *blob = join(b->arena, b->dir, b->prefix, ".weights");
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
+    emit.has_lists = b->has_lists;
     emit.weights = choose_weights(o, mod, plan);
     emit.weights_path =
         o->kind == EMIT_C || emit.weights == WEIGHTS_FILE ? base_name(beside(b, ".weights")) : blob;

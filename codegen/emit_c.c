@@ -311,7 +311,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
 
 void emit_header(const EmitOptions *o, Buf *out)
 {
-    static const char *const runtime[] = {"cameo_model.h", NULL};
+    const char *const runtime[] = {"cameo_model.h", o->has_lists ? "cameo_object.h" : NULL, NULL};
     const char *x = o->prefix;
     buf_printf(out, "/* The C API of %s. All of it is reached through %s_model too. */\n", x, x);
     buf_printf(out, "#ifndef CAMEO_HEADER_%s\n#define CAMEO_HEADER_%s\n\n", x, x);
@@ -329,6 +329,12 @@ void emit_header(const EmitOptions *o, Buf *out)
                "const void *%s_output(const cameo_context *context, int32_t i, int32_t *rank,\n"
                "    const int64_t **dims);\n",
                x);
+    if (o->has_lists)
+        buf_printf(
+            out,
+            "int %s_set_object(cameo_context *context, int32_t i, const cameo_object *object);\n"
+            "const cameo_object *%s_output_object(const cameo_context *context, int32_t i);\n",
+            x, x);
     buf_printf(out, "const char *%s_error(const cameo_context *context);\n\n", x);
     buf_printf(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

@@ -17,6 +17,7 @@ typedef struct EmitOptions {
     WeightsMode weights;
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
     bool profile;             // time each kernel
+    bool has_lists;           // among inputs and outputs
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
 } EmitOptions;
 

@@ -252,6 +252,21 @@ static void print_api(Printer *p)
                x, x);
 }
 
+static void print_list_api(Printer *p)
+{
+    const char *x = p->prefix;
+    buf_printf(p->out,
+               "int %s_set_object(cameo_context *context, int32_t i, const cameo_object *object);\n"
+               "int %s_set_object(cameo_context *context, int32_t i, const cameo_object *object)\n"
+               "{\n    return cameo_set_object(context, i, object);\n}\n\n",
+               x, x);
+    buf_printf(p->out,
+               "const cameo_object *%s_output_object(const cameo_context *context, int32_t i);\n"
+               "const cameo_object *%s_output_object(const cameo_context *context, int32_t i)\n"
+               "{\n    return cameo_output_object(context, i);\n}\n\n",
+               x, x);
+}
+
 void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
 {
     const char *x = p->prefix;
@@ -295,6 +310,8 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
         buf_printf(p->out, "    .open = %s_open,\n    .resize_arena = cameo_cuda_arena,\n", x);
     buf_printf(p->out, "};\n\n");
     print_api(p);
+    if (in || out)
+        print_list_api(p);
     buf_printf(p->out,
                "const cameo_model %s_model = {\n"
                "    .name = \"%s\",\n"
@@ -311,7 +328,8 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     if (out)
         buf_printf(p->out, "    .output_types = %s_outputs_types,\n", x);
     if (in || out)
-        buf_printf(p->out, "    .set_object = cameo_set_object,\n"
-                           "    .output_object = cameo_output_object,\n");
+        buf_printf(p->out,
+                   "    .set_object = %s_set_object,\n    .output_object = %s_output_object,\n", x,
+                   x);
     buf_printf(p->out, "};\n");
 }

@@ -1,6 +1,7 @@
 // Strings and lists of the interpreter: calls are the functions of emitted programs.
 
 #include "ir/interp_state.h"
+#include "runtime/cameo_maps.h"
 #include "runtime/cameo_normalize.h"
 #include "runtime/cameo_numbers.h"
 #include "runtime/cameo_regex.h"

@@ -392,6 +392,8 @@ static int32_t guess_kind(Parser *p)
             real |= strchr(".eEnN", p->lexeme.at[i]) != NULL && !str_starts(p->lexeme, "0x");
         return real ? ATTR_FLOAT : ATTR_INT;
     }
+    if (parse_is(p, "seq") || parse_is(p, "map") || parse_is(p, "optional"))
+        return ATTR_TYPE;
     if (parse_at_type(
             p)) // a tensor literal; a graph's name may look like a type only when it is quoted
         return ATTR_TENSOR;
@@ -413,7 +415,8 @@ static void parse_list(Parser *p, Attr *a, int32_t kind)
     if (kind < 0) {
         static const int32_t lists[] = {
             0, ATTR_FLOATS, ATTR_INTS, ATTR_STRINGS, ATTR_TENSORS, ATTR_GRAPHS};
-        kind = lists[guess_kind(p)];
+        int32_t first = guess_kind(p);
+        kind = first == ATTR_TYPE ? ATTR_TYPES : lists[first];
     }
     while (!p->failed && !parse_is(p, "]")) {
         if (kind == ATTR_FLOATS)

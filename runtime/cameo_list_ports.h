@@ -2,7 +2,7 @@
 #ifndef CAMEO_LIST_PORTS_H
 #define CAMEO_LIST_PORTS_H
 
-#include "cameo_model.h"
+#include "cameo_object.h"
 #include "cameo_objects.h"
 
 /* ---- in: what a caller gives is checked against the model's type. */

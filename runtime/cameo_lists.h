@@ -4,6 +4,7 @@
 #define CAMEO_LISTS_H
 
 #include "cameo_io.h"
+#include "cameo_object.h"
 
 /* A value that was read, with the memory that it stands in. */
 typedef struct cameo_loaded {

@@ -14,6 +14,8 @@ extern "C" {
 #endif
 
 typedef struct cameo_context cameo_context;
+typedef struct cameo_type cameo_type;     /* cameo_object.h */
+typedef struct cameo_object cameo_object; /* cameo_object.h */
 
 #ifndef CAMEO_STR
 #define CAMEO_STR
@@ -31,33 +33,6 @@ typedef struct cameo_port {
     const int64_t *dims;          /* -1: any size */
     const char *const *dim_names; /* "" where a dim has no name */
 } cameo_port;
-
-/* What an input or output is that is no tensor. Its port has rank -1, and the dtype of the tensors
- * that it holds in the end. */
-typedef enum cameo_kind {
-    CAMEO_TENSOR,
-    CAMEO_SEQUENCE, /* items */
-    CAMEO_OPTIONAL, /* no item, or one */
-    CAMEO_MAP       /* two items: a tensor of keys, and of values a tensor or a sequence */
-} cameo_kind;
-
-typedef struct cameo_type {
-    cameo_kind kind;
-    int32_t key;                   /* map: dtype of the keys */
-    const struct cameo_type *item; /* of items, of a map's values; NULL: tensors */
-    int32_t dtype, rank;           /* of those tensors; rank -1: any */
-    const int64_t *dims;           /* -1: any size */
-} cameo_type;
-
-/* A value of any kind. Elements of strings are `struct {const char *at; int64_t len;}`. */
-typedef struct cameo_object {
-    cameo_kind kind;
-    int32_t dtype, rank; /* tensor */
-    const int64_t *dims;
-    const void *elements;
-    int64_t count; /* else: items */
-    const struct cameo_object *items;
-} cameo_object;
 
 typedef struct cameo_options {
     const void *weights;      /* the blob of a model compiled with --weights file, if in memory */

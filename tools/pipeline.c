@@ -224,6 +224,10 @@ static void json_value(Json *j, const Model *m, ValueId id)
     json_object(j);
     json_text(j, "name", v->name);
     json_text(j, "dtype", str_of(v->kind == TYPE_TENSOR ? dtype_name(v->dtype) : "unknown"));
+    if (kind_is_list(v->kind)) { // "sequence of f32[N,8]"
+        type_print(m, v, &dim);
+        json_text(j, "type", (Str){dim.at, dim.len});
+    }
     json_key(j, "shape");
     if (v->kind != TYPE_TENSOR || v->rank < 0) {
         json_null(j);

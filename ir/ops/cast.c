@@ -60,6 +60,23 @@ static void lower_cast_to_string(Lower *l, Tensor x, Tensor y)
     step_call(l, real ? "float_to_string" : "integer_to_string", 1, &wide, 1, &y, 1, &how);
 }
 
+void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate)
+{
+    Index o[MAX_RANK];
+    if (x.dtype != y.dtype && x.dtype == DT_STRING) {
+        lower_cast_from_string(l, x, y, saturate);
+        return;
+    }
+    if (x.dtype != y.dtype && y.dtype == DT_STRING) {
+        lower_cast_to_string(l, x, y);
+        return;
+    }
+    kernel(l, "cast");
+    par_all(l, y, o);
+    store(l, y, o, expr_cast(l->module, y.dtype, load(l, x, o), saturate));
+    kernel_end(l);
+}
+
 static void lower_cast(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
@@ -71,20 +88,13 @@ static void lower_cast(Lower *l)
                       STR_ARG(str_escaped(l->arena, mode)));
         return;
     }
-    if (x.dtype != y.dtype && x.dtype == DT_STRING) {
-        lower_cast_from_string(l, x, y, saturate);
-        return;
-    }
-    if (x.dtype != y.dtype && y.dtype == DT_STRING) {
-        lower_cast_to_string(l, x, y);
+    if (!power || x.dtype == y.dtype || x.dtype == DT_STRING) {
+        cast_tensor(l, y, x, saturate);
         return;
     }
     kernel(l, "cast");
     par_all(l, y, o);
-    const Expr *e = load(l, x, o);
-    store(l, y, o,
-          power && x.dtype != y.dtype ? cast_to_power(l, mode, e, saturate)
-                                      : expr_cast(l->module, y.dtype, e, saturate));
+    store(l, y, o, cast_to_power(l, mode, load(l, x, o), saturate));
     kernel_end(l);
 }
 

@@ -391,6 +391,10 @@ static void infer_scan_batch(Infer *s)
         const Value *v = value_at(s->model, body->outputs.at[o].value);
         const Value *state = o < n ? value_at(s->model, body->inputs.at[o].value) : v;
         uint32_t skip = o < n ? 1 : 2;
+        if (kind_is_list(v->kind)) {
+            infer_error(s, "result %u of the body is no tensor", o);
+            continue;
+        }
         infer_dtype(s, o, v->dtype);
         if (v->rank < 0 || v->rank + 2 > MAX_RANK)
             continue;

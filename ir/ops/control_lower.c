@@ -474,6 +474,10 @@ void lower_scan_batch(Lower *l)
               body_results(l, body, n, k, scans, NULL, 0);
     for (uint32_t i = 0; ok && i < k; i++) {
         Tensor y = output(l, n + i);
+        if (y.buffer && (y.dtype != scans[i].dtype || y.rank != scans[i].rank + 2)) {
+            lower_unfit(l, "a result gathers what has not its rank or dtype");
+            break;
+        }
         for (uint32_t d = 0; y.buffer && d < scans[i].rank; d++)
             define_dim(l, y.dims[d + 2], scans[i].dims[d]);
         if (y.buffer)

@@ -1,4 +1,4 @@
-// Categories of ai.onnx.ml: LabelEncoder, OneHotEncoder.
+// Categories of ai.onnx.ml: LabelEncoder, CategoryMapper, OneHotEncoder.
 
 #include "ir/ops/common.h"
 
@@ -167,6 +167,40 @@ static void lower_label_encoder(Lower *l)
     kernel_end(l);
 }
 
+// ---- CategoryMapper-1: strings to numbers, or numbers to strings, by two lists of equal length.
+
+static void infer_category_mapper(Infer *s)
+{
+    const Value *x = infer_in(s, 0);
+    same_as_0(s);
+    if (x && x->dtype != DT_NONE)
+        infer_dtype(s, 0, x->dtype == DT_STRING ? DT_I64 : DT_STRING);
+}
+
+static void lower_category_mapper(Lower *l)
+{
+    const Attr *ints = attr_find(l->n, "cats_int64s"), *text = attr_find(l->n, "cats_strings");
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK];
+    if (!ints || !text || ints->nints != text->nstrings ||
+        (x.dtype != DT_STRING && x.dtype != DT_I64)) {
+        not_supported(l, "CategoryMapper of %s with %u numbers and %u strings", dtype_name(x.dtype),
+                      ints ? ints->nints : 0, text ? text->nstrings : 0);
+        return;
+    }
+    Labels numbers = {DT_I64, ints->nints, ints->ints};
+    Labels strings = {DT_STRING, text->nstrings, text->strings};
+    const Labels *values = x.dtype == DT_STRING ? &numbers : &strings;
+    Tensor to = table(l, "values", values->dtype, values->n, values->at);
+    kernel(l, "category_mapper");
+    par_all(l, y, o);
+    const Expr *e = load(l, x, o);
+    const Expr *place =
+        let(l, x.dtype == DT_STRING ? find_string(l, e, &strings) : find_number(l, e, &numbers));
+    store_label(l, y, o, place, to);
+    kernel_end(l);
+}
+
 // ---- OneHotEncoder
 
 static Labels categories_of(const Node *n)
@@ -224,6 +258,7 @@ static void lower_one_hot_encoder(Lower *l)
 
 const OpDef ops_labels[] = {
     {"LabelEncoder", 1, infer_label_encoder, lower_label_encoder, {NULL}, "ai.onnx.ml"},
+    {"CategoryMapper", 1, infer_category_mapper, lower_category_mapper, {NULL}, "ai.onnx.ml"},
     {"OneHotEncoder", 1, infer_one_hot_encoder, lower_one_hot_encoder, {NULL}, "ai.onnx.ml"},
     {0},
 };

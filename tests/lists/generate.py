@@ -220,6 +220,52 @@ case("function_with_a_sequence", """<ir_version: 10, opset_import: ["": 18, "loc
      [[f(1), f(2, 3)]], [[f(1), f(2, 3), f(1)]])
 
 
+# ---- maps ------------------------------------------------------------------------------------------------------
+
+STR, INT = onnx.TensorProto.STRING, onnx.TensorProto.INT64
+
+
+def ml(name, text, inputs, expected):
+    case(name, text, inputs, expected, ml=True)
+
+
+ml("dict_vectorizer", """g (map(string, tensor(int64)) x) => (int64[4] y)
+   { y = ai.onnx.ml.DictVectorizer<string_vocabulary = ["a", "c", "b", "z"]>(x) }""".replace("tensor(int64)", "int64"),
+   [Map(STR, I, {"a": 4, "c": 8, "unknown": 5})], [np.array([4, 8, 0, 0], I)])
+ml("dict_vectorizer_row", """g (map(int64, float) x) => (float[1,3] y)
+   { y = ai.onnx.ml.DictVectorizer<int64_vocabulary = [7, -1, 3]>(x) }""",
+   [Map(INT, F, {3: 1.5, -1: 2})], [f(0, 2, 1.5).reshape(1, 3)])
+ml("dict_vectorizer_strings", """g (map(int64, string) x) => (string[3] y)
+   { y = ai.onnx.ml.DictVectorizer<int64_vocabulary = [7, -1, 3]>(x) }""",
+   [Map(INT, object, {3: "three", 7: "seven"})], [np.array(["seven", "", "three"], object)])
+ml("dict_vectorizer_empty", """g (map(int64, double) x) => (double[2] y)
+   { y = ai.onnx.ml.DictVectorizer<int64_vocabulary = [7, -1]>(x) }""", [Map(INT, np.float64, {})], [np.zeros(2)])
+ml("cast_map", "g (map(int64, float) x) => (float[1,n] y) { y = ai.onnx.ml.CastMap(x) }",
+   [Map(INT, F, {3: 1.5, -1: 2, 2: 0.25})], [f(2, 0.25, 1.5).reshape(1, 3)])
+ml("cast_map_sparse", """g (map(int64, float) x) => (int64[1,5] y)
+   { y = ai.onnx.ml.CastMap<cast_to = "TO_INT64", map_form = "SPARSE", max_map = 5>(x) }""",
+   [Map(INT, F, {3: 1.5, 1: 2})], [np.array([[0, 2, 0, 1, 0]], I)])
+ml("cast_map_of_strings", """g (map(int64, string) x) => (float[5] y)
+   { y = ai.onnx.ml.CastMap<map_form = "SPARSE", max_map = 5>(x) }""",
+   [Map(INT, object, {4: "1.5", 0: "-2"})], [f(-2, 0, 0, 0, 1.5)])
+ml("cast_map_to_strings", """g (map(int64, string) x) => (string[n] y)
+   { y = ai.onnx.ml.CastMap<cast_to = "TO_STRING">(x) }""",
+   [Map(INT, object, {4: "b", 0: "a"})], [np.array(["a", "b"], object)])
+ml("zip_map_strings", """g (float[N,2] x) => (seq(map(string, float)) y)
+   { y = ai.onnx.ml.ZipMap<classlabels_strings = ["no", "yes"]>(x) }""",
+   [ramp(3, 2)], [[Map(STR, F, {"no": 2 * i, "yes": 2 * i + 1}) for i in range(3)]])
+ml("zip_map_numbers", """g (float[2] x) => (seq(map(int64, float)) y)
+   { y = ai.onnx.ml.ZipMap<classlabels_int64s = [9, -4]>(x) }""", [f(1, 2)], [[Map(INT, F, {9: 1, -4: 2})]])
+ml("zip_map_of_nothing", """g (float[N,2] x) => (seq(map(int64, float)) y)
+   { y = ai.onnx.ml.ZipMap<classlabels_int64s = [9, -4]>(x) }""", [np.zeros((0, 2), F)], [[]])
+ml("category_mapper_to_numbers", """g (string[A,B] x) => (int64[A,B] y)
+   { y = ai.onnx.ml.CategoryMapper<cats_int64s = [3, 4], cats_strings = ["x", "y"], default_int64 = -9>(x) }""",
+   [np.array([["y", "q", "x"]], object)], [np.array([[4, -9, 3]], I)])
+ml("category_mapper_to_strings", """g (int64[A] x) => (string[A] y)
+   { y = ai.onnx.ml.CategoryMapper<cats_int64s = [3, 4], cats_strings = ["x", "y"]>(x) }""",
+   [np.array([4, 5, 3], I)], [np.array(["y", "_Unused", "x"], object)])
+
+
 # ---- writing -----------------------------------------------------------------------------------------------------------
 
 
