@@ -136,6 +136,8 @@ static void check_access(Checker *c, BufferId b, uint32_t rank, const Index *at)
         Index i = at[k], dim = buf->dims[k];
         if (poly_any(i, is_data, NULL) || poly_less(p, i, dim) || !grows(i) || is_guarded(c, i))
             continue;
+        if (!poly_any(i, is_loop, NULL) && is_guarded(c, dim)) // one place, asked of the dim
+            continue;
         Index most = poly_map(p, i, at_most, p);
         while (poly_any(most, is_loop, NULL)) // an extent that is an outer loop's variable
             most = poly_map(p, most, at_most, p);

@@ -7,7 +7,7 @@ import numpy as np
 from onnx import numpy_helper, parser
 
 F, I64 = np.float32, np.int64
-HEAD = '<ir_version: 10, opset_import: ["" : {opset}]>\n'
+HEAD = '<ir_version: 13, opset_import: ["" : {opset}]>\n'
 
 # Name, opset, text, inputs in order, outputs in order, rtol.
 CASES = [
@@ -75,6 +75,20 @@ CASES = [
           w = Constant <value = float[1, 1] {2.0}> ()
           y = Gemm(x, w, c)
         }""", [np.array([[1], [2]], F), np.array([[5], [6]], F)], [np.array([[7], [10]], F)], 0),
+    # One element behind a pad of a symbolic dim: the pad's own condition guards the access.
+    ("element_behind_a_pad", 21, """
+        g (float[N] x) => (float[?] a, float[?] b) {
+          p = Constant <value = int64[2] {2, 2}> ()
+          n = Constant <value = int64[2] {7, 1}> ()
+          y = Pad(x, p)
+          a, b = Split <axis = 0> (y, n)
+        }""", [np.arange(4, dtype=F)], [np.array([0, 0, 0, 1, 2, 3, 0], F), np.array([0], F)], 0),
+    ("conv_state_of_one", 27, """
+        g (float[B, 1, L] x, float[B, 1, 1] s) => (float[?, ?, ?] y, float[?, ?, ?] z) {
+          w = Constant <value = float[1, 1, 2] {1.0, 2.0}> ()
+          y, z = CausalConvWithState(x, w, , s)
+        }""", [np.array([[[1, 2]]], F), np.array([[[3]]], F)],
+     [np.array([[[5, 5]]], F), np.array([[[2]]], F)], 0),
     # Slice-13: nothing is taken of nothing; the start of a negative step is clamped to 0 .. n - 1.
     ("slice_of_nothing_backwards", 21, """
         g (float[0] x, float[N] z) => (float[?] y) {
