@@ -45,15 +45,36 @@ static bool is_data(void *context, const Atom *a)
     return a->kind == ATOM_EXPR;
 }
 
-// Does a condition around the access speak of one of the index's variables?
+typedef struct Mention {
+    const Atom *atom;
+    bool found;
+} Mention;
+
+static bool is_atom(void *context, const Atom *a)
+{
+    return a == ((const Mention *)context)->atom;
+}
+
+static void find_atom(void *context, const Expr *e)
+{
+    Mention *m = context;
+    m->found = m->found || (e->index && poly_any(e->index, is_atom, m));
+}
+
+// Does a condition around the access speak of one of the index's variables or dims?
 static bool is_guarded(const Checker *c, Index i)
 {
     for (uint32_t t = 0; t < i->nterms; t++)
         for (uint32_t k = 0; k < i->terms[t].natoms; k++)
-            for (uint32_t g = 0; g < c->nguards; g++)
-                if (i->terms[t].atoms[k]->kind == ATOM_LOOP &&
-                    expr_uses_loop(c->mod, c->guards[g], i->terms[t].atoms[k]->var))
+            for (uint32_t g = 0; g < c->nguards; g++) {
+                Mention m = {i->terms[t].atoms[k], false};
+                if (m.atom->kind == ATOM_LOOP && expr_uses_loop(c->mod, c->guards[g], m.atom->var))
                     return true;
+                if (m.atom->kind == ATOM_DIM)
+                    expr_walk(c->mod, c->guards[g], find_atom, &m);
+                if (m.found)
+                    return true;
+            }
     return false;
 }
 

@@ -433,7 +433,7 @@ typedef struct Model {
     VEC(Value) values; // index 0 is unused in these three
     VEC(Node) nodes;
     VEC(Graph) graphs;
-    DType dominant; // the model's own float dtype (ir/infer.c); DT_NONE without weights
+    DType dominant; // the model's own float dtype (ir/dominant.c); DT_NONE without weights
     // By value, `ngiven` of them: types that no rule can tell, as of what calls give; NULL: none.
     const struct Type *const *given;
     uint32_t ngiven;

@@ -26,6 +26,9 @@ void infer_model(Model *m, Diags *diags);
 // The same for one node whose inputs are known (passes that insert nodes use it).
 void infer_node(Model *m, NodeId n, Diags *diags);
 
+// What inference takes for the model's own float dtype (Model.dominant).
+DType infer_dominant_dtype(const Model *m);
+
 // What a rule may ask. i counts inputs; absent inputs (past the end, or empty name) are NULL.
 const Value *infer_in(Infer *s, uint32_t i);
 int32_t infer_rank(Infer *s, uint32_t i); // -1: unknown or absent

@@ -367,6 +367,12 @@ const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b
     }
     if (a == b && !dtype_is_float(a->dtype)) // a float may be NaN
         return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
+    if (dtype_info(a->dtype)->kind == KIND_UNSIGNED) { // nothing is below 0
+        if (op == C_LE && a->kind == EX_CONST && a->value.i == 0)
+            return expr_const(mod, DT_BOOL, (Scalar){.i = 1});
+        if (op == C_LT && b->kind == EX_CONST && b->value.i == 0)
+            return expr_const(mod, DT_BOOL, (Scalar){.i = 0});
+    }
     return intern(mod,
                   (Expr){.kind = EX_COMPARE, .dtype = DT_BOOL, .op = (uint8_t)op, .a = a, .b = b});
 }

@@ -80,22 +80,30 @@ void bind_value(Lower *l, ValueId v, Tensor t)
 
 bool has_input(Lower *l, uint32_t i)
 {
+    if (l->part)
+        return i < l->n->nin && l->part->in[i].buffer != 0;
     return i < l->n->nin && l->n->in[i] != 0;
 }
 
 bool has_output(Lower *l, uint32_t i)
 {
+    if (l->part)
+        return i < l->n->nout && l->part->out[i].buffer != 0;
     return i < l->n->nout && l->n->out[i] != 0;
 }
 
 Tensor input(Lower *l, uint32_t i)
 {
-    return has_input(l, i) ? tensor_of_value(l, l->n->in[i]) : (Tensor){0};
+    return !has_input(l, i) ? (Tensor){0}
+           : l->part        ? l->part->in[i]
+                            : tensor_of_value(l, l->n->in[i]);
 }
 
 Tensor output(Lower *l, uint32_t i)
 {
-    return has_output(l, i) ? tensor_of_value(l, l->n->out[i]) : (Tensor){0};
+    return !has_output(l, i) ? (Tensor){0}
+           : l->part         ? l->part->out[i]
+                             : tensor_of_value(l, l->n->out[i]);
 }
 
 Tensor temp(Lower *l, const char *name, DType t, uint32_t rank, const Index *dims)
@@ -109,7 +117,8 @@ const void *constant_input(Lower *l, uint32_t i, const TensorData **data)
     Str error;
     if (!has_input(l, i))
         return NULL;
-    const TensorData *t = value_at(l->model, l->n->in[i])->constant;
+    const TensorData *t = l->part ? buffer_at(l->module, l->part->in[i].buffer)->data
+                                  : value_at(l->model, l->n->in[i])->constant;
     if (data)
         *data = t;
     return t && tensor_count(t) ? tensor_elements(l->model, (TensorData *)(uintptr_t)t, &error)
@@ -435,6 +444,7 @@ static void lower_node(Lower *shared, NodeId id)
     Lower l = *shared;
     l.node = id;
     l.n = node_at(l.model, id);
+    l.opset = opset_of(l.model, l.n);
     l.failed = false;
     if (outputs_are_constant(&l) || !has_results(l.n))
         return;
@@ -469,6 +479,50 @@ static void lower_node(Lower *shared, NodeId id)
         lower_by_row(&l);
     if (l.state->kernel)
         kernel_end(&l);
+}
+
+static uint32_t count_given(const Tensor *at, uint32_t n)
+{
+    while (n && !at[n - 1].buffer)
+        n--;
+    return n;
+}
+
+void lower_part(Lower *l, const Part *p)
+{
+    ValueId none[8] = {0}; // operands are found through Lower.part
+    Lower part = *l;
+    Str op = str_of(p->op);
+    int64_t opset = p->opset ? p->opset : INT64_MAX;
+    Node n = {.op = op,
+              .graph = l->n->graph,
+              .in = none,
+              .out = none,
+              .attrs = (Attr *)(uintptr_t)p->attrs};
+    n.nattrs = p->nattrs;
+    n.nin = count_given(p->in, 8);
+    n.nout = count_given(p->out, 4);
+    n.schema = schema_find(STR(""), op, opset);
+    n.def = op_find(STR(""), op, opset);
+    part.n = &n;
+    part.part = p;
+    part.opset = opset;
+    n.def->lower(&part);
+    if (l->state->kernel)
+        kernel_end(l);
+    l->failed |= part.failed;
+}
+
+Attr attr_int(const char *name, int64_t v)
+{
+    return (Attr){
+        .name = str_of(name), .type = ATTR_INT, .i = v, .has = ATTR_HAS_TYPE | ATTR_HAS_I};
+}
+
+Attr attr_float(const char *name, double v)
+{
+    return (Attr){
+        .name = str_of(name), .type = ATTR_FLOAT, .f = (float)v, .has = ATTR_HAS_TYPE | ATTR_HAS_F};
 }
 
 // What a graph does before the node that it fails at has no effect outside, so it is left out.

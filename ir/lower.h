@@ -26,7 +26,9 @@ struct Lower {
     Arena *arena;
     Diags *diags;
     NodeId node;
-    const Node *n; // the node being lowered
+    const Node *n;           // the node being lowered
+    int64_t opset;           // of its domain
+    const struct Part *part; // what stands for its operands, if it is part of another's lowering
     struct LowerState *state;
     bool failed;
 };
@@ -65,6 +67,23 @@ void not_supported(Lower *l, const char *format, ...) __attribute__((format(prin
 // node. The builders below say so too where an index is absent or too large or dtypes differ; what
 // is built after it stays defined, but is not used.
 void lower_unfit(Lower *l, const char *what);
+
+// ---- operators made of others
+// ---------------------------------------------------------------------------------------
+// An operator of the standard domain as one step of another's lowering: a fused operator is its
+// parts one after another on temporaries, and fusion makes the kernels one again. Its tensors'
+// shapes must be what the operator's shape rule would give.
+typedef struct Part {
+    const char *op;
+    Tensor in[8], out[4]; // buffer 0: absent
+    const Attr *attrs;
+    uint32_t nattrs;
+    int64_t opset; // 0: the newest
+} Part;
+// No kernel may be open.
+void lower_part(Lower *l, const Part *p);
+Attr attr_int(const char *name, int64_t v);
+Attr attr_float(const char *name, double v);
 
 // ---- program level
 // -------------------------------------------------------------------------------------- The value

@@ -280,7 +280,7 @@ const Expr *load_broadcast(Lower *l, Tensor x, uint32_t rank, const Index *at)
             return zero(l, x.dtype);
         // Which of two symbolic dims is 1 shows when the program runs: the least of the two indices
         // is right.
-        own[i] = ix_min(l, o, ix_addc(l, x.dims[i], -1));
+        own[i] = poly_equals(x.dims[i], 0) ? o : ix_min(l, o, ix_addc(l, x.dims[i], -1));
     }
     return load(l, x, own);
 }

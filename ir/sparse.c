@@ -5,7 +5,7 @@
 #include <string.h>
 
 // More is refused: a file of a few bytes can name any dims.
-enum { MAX_DENSE_BYTES = 1 << 28 };
+enum { MAX_DENSE_BYTES = 1 << 28, SMALL = 1 << 16, MAX_THINNESS = 4096 };
 
 // The place of entry i by its index, row-major, or its coordinates; UINT64_MAX where it is outside.
 static uint64_t place_of(const SparseData *s, const int64_t *indices, uint64_t i, uint64_t count)
@@ -36,6 +36,8 @@ static const char *fault_of(const SparseData *s, uint64_t count)
         return "a sparse tensor's values have no known data_type";
     if (count > MAX_DENSE_BYTES / dtype_info((DType)v->dtype)->bytes)
         return "a sparse tensor of more than 256 MiB is not supported";
+    if (count > SMALL && count / MAX_THINNESS > tensor_count(v))
+        return "a sparse tensor with less than 1 in 4096 of its elements is not supported";
     return NULL;
 }
 
@@ -55,7 +57,7 @@ const TensorData *sparse_dense(Model *m, SparseData *s, Str *error)
         return NULL;
     DType t = (DType)s->values->dtype;
     size_t width = dtype_info(t)->bytes;
-    char *dense = NEWS(m->arena, char, count * width + 1);
+    char *dense = NEWS(m->arena, char, count *width + 1);
     memset(dense, 0, count * width);
     for (uint64_t i = 0; i < tensor_count(s->values); i++) {
         uint64_t at = place_of(s, indices, i, count);

@@ -50,14 +50,43 @@ static ValueId named(Binder *b, NodeId n, Str name)
     return 0;
 }
 
+typedef struct Captured { // what graphs held by a node read from outside
+    const Binder *b;
+    bool moves;
+} Captured;
+
+static void look_inside(void *context, NodeId id)
+{
+    Captured *c = context;
+    const Node *n = node_at(c->b->m, id);
+    for (uint32_t k = 0; k < n->nin; k++)
+        c->moves = c->moves || c->b->moves[n->in[k]];
+    for (uint32_t k = 0; k < n->nattrs; k++)
+        if (n->attrs[k].g) {
+            const Graph *g = graph_at(c->b->m, n->attrs[k].g);
+            for (uint32_t o = 0; o < g->outputs.len; o++)
+                c->moves = c->moves || c->b->moves[g->outputs.at[o].value];
+        }
+}
+
+// Does what the node gives depend on something that moves?
+static bool node_moves(const Binder *b, NodeId id)
+{
+    Captured c = {.b = b};
+    const Node *n = node_at(b->m, id);
+    look_inside(&c, id);
+    for (uint32_t k = 0; k < n->nattrs; k++)
+        if (n->attrs[k].g)
+            graph_walk(b->m, n->attrs[k].g, look_inside, &c);
+    return c.moves;
+}
+
 static void mark(Binder *b, GraphId g, ValueId y)
 {
     const Graph *graph = graph_at(b->m, g);
     for (uint32_t i = 0; i < graph->nodes.len; i++) {
         const Node *n = node_at(b->m, graph->nodes.at[i]);
-        bool moves = false;
-        for (uint32_t k = 0; k < n->nin; k++)
-            moves = moves || b->moves[n->in[k]];
+        bool moves = node_moves(b, graph->nodes.at[i]);
         for (uint32_t k = 0; k < n->nout; k++)
             b->moves[n->out[k]] |= moves;
     }

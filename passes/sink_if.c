@@ -396,7 +396,7 @@ static bool refuse(const Sink *s, const PassContext *c)
 bool pass_sink_if(Model *m, PassContext *c)
 {
     Sink s = {.m = m, .clone = {{.limit = MAX_COPIES / 2}, {.limit = MAX_COPIES / 2}}};
-    if (!pass_inline_branches(m, c))
+    if (!pass_inline_branches(m, c) || !pass_split_squeeze(m, c))
         return false;
     for (uint32_t rounds = 0;; rounds++) {
         bool any;
@@ -407,7 +407,7 @@ bool pass_sink_if(Model *m, PassContext *c)
         if (rounds == MAX_IFS)
             return refuse(&s, c);
         if (!pass_sort_nodes(m, c) || !pass_infer(m, c) || !pass_fold_constants(m, c) ||
-            !pass_inline_branches(m, c))
+            !pass_inline_branches(m, c) || !pass_split_squeeze(m, c))
             return false;
     }
 }

@@ -10,7 +10,7 @@ static const Expr *relu(Lower *l, const Expr *x)
     return max_(l, x, zero(l, x->dtype));
 }
 
-static const Expr *leaky_relu(Lower *l, const Expr *x)
+const Expr *leaky_relu(Lower *l, const Expr *x)
 {
     return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, attr_num(l, x->dtype, "alpha", 0.01), x),
                    x);
@@ -79,17 +79,22 @@ static const Expr *swish(Lower *l, const Expr *x)
 }
 
 // x * Phi(x), or its tanh approximation. Spec: Gelu-20.
-static const Expr *gelu(Lower *l, const Expr *x)
+const Expr *gelu_of(Lower *l, const Expr *x, bool approximate)
 {
     DType t = x->dtype;
     const Expr *half = num(l, t, 0.5);
-    if (str_is(node_str(l->n, "approximate", "none"), "tanh")) {
+    if (approximate) {
         const Expr *cube = mul(l, num(l, t, 0.044715), mul(l, x, mul(l, x, x)));
         const Expr *inner = mul(l, num(l, t, 0.79788456080286535588), add(l, x, cube));
         return mul(l, mul(l, half, x), add(l, one(l, t), tanh_(l, inner)));
     }
     return mul(l, mul(l, half, x),
                add(l, one(l, t), erf_(l, mul(l, x, num(l, t, 0.70710678118654752440)))));
+}
+
+static const Expr *gelu(Lower *l, const Expr *x)
+{
+    return gelu_of(l, x, str_is(node_str(l->n, "approximate", "none"), "tanh"));
 }
 
 // Integers are compared and shifted as float64: lambd and bias need not be whole.
@@ -143,5 +148,7 @@ const OpDef ops_activation[] = {
     {"Shrink", 9, same_as_0, UNARY(shrink), NULL},
     {"SwiGLU", 28, infer_swiglu, BINARY(swiglu), NULL},
     {"PRelu", 1, same_as_0, BINARY(prelu), NULL},
+    {"Gelu", 1, same_as_0, UNARY(gelu), "com.microsoft"},
+    {"QuickGelu", 1, same_as_0, UNARY(swish), "com.microsoft"},
     {0},
 };

@@ -23,6 +23,8 @@ void lower_reshape(Lower *l);
 const Expr *sigmoid(Lower *l, const Expr *x);
 const Expr *erf_(Lower *l, const Expr *x);
 const Expr *abs_(Lower *l, const Expr *x);
+const Expr *leaky_relu(Lower *l, const Expr *x);                // by the node's alpha
+const Expr *gelu_of(Lower *l, const Expr *x, bool approximate); // erf, or tanh where approximate
 
 // y = x in y's dtype, strings too.
 void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate);

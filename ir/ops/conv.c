@@ -3,6 +3,7 @@
 // Conv: y[n,k,o] = b[k] + sum over c, r of x[n, group(k)*C + c, o*stride + r*dilation - pad] *
 // w[k,c,r]. Padding is a guard, never a copy. Spec: Conv-1, Conv-11 (same meaning).
 
+#include "ir/ops/microsoft.h"
 #include "ir/ops/window.h"
 
 #include <string.h>
@@ -69,7 +70,7 @@ static void infer_conv(Infer *s, uint32_t weight)
     }
     if (!groups_fit(s, w->dims[0], group))
         return;
-    if (str_is(s->n->op, "Conv"))
+    if (weight == 1 && !str_is(s->n->op, "ConvInteger"))
         infer_fits(s, 2, 1, &w->dims[0]);
     else
         fit_scales(s, weight, w->dims[0]);
@@ -79,7 +80,7 @@ static void infer_conv(Infer *s, uint32_t weight)
     infer_shape(s, 0, (uint32_t)x->rank, dims);
 }
 
-static void infer_conv_weight1(Infer *s)
+void infer_conv_float(Infer *s)
 {
     infer_conv(s, 1);
 }
@@ -318,8 +319,8 @@ static void lower_conv_transpose(Lower *l)
 }
 
 const OpDef ops_conv[] = {
-    {"Conv", 1, infer_conv_weight1, lower_conv, {NULL}, NULL},
-    {"ConvInteger", 10, infer_conv_weight1, lower_conv_integer, {NULL}, NULL},
+    {"Conv", 1, infer_conv_float, lower_conv, {NULL}, NULL},
+    {"ConvInteger", 10, infer_conv_float, lower_conv_integer, {NULL}, NULL},
     {"QLinearConv", 10, infer_qlinear_conv, lower_qlinear_conv, {NULL}, NULL},
     {"ConvTranspose", 1, infer_conv_transpose, lower_conv_transpose, {NULL}, NULL},
     {0},

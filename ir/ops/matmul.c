@@ -1,6 +1,6 @@
 // Matrix products: MatMul and its integer forms, Gemm.
 
-#include "ir/ops/common.h"
+#include "ir/ops/microsoft.h"
 
 #include <string.h>
 
@@ -15,30 +15,33 @@ static bool inner_agree(Infer *s, Index a, Index b)
     return ok;
 }
 
-static void infer_product(Infer *s, uint32_t ia, uint32_t ib)
+void infer_product_of(Infer *s, int32_t ra, const Index *a, int32_t rb, const Index *b)
 {
-    const Value *a = infer_in(s, ia), *b = infer_in(s, ib);
     Index dims[MAX_RANK + 2];
     uint32_t n = 0;
-    if (!a || !b || a->rank < 1 || b->rank < 1)
+    if (!inner_agree(s, a[ra - 1], b[rb == 1 ? 0 : rb - 2]))
         return;
-    if (!inner_agree(s, a->dims[a->rank - 1], b->dims[b->rank == 1 ? 0 : b->rank - 2]))
-        return;
-    int32_t ba = a->rank > 2 ? a->rank - 2 : 0, bb = b->rank > 2 ? b->rank - 2 : 0,
-            batch = ba > bb ? ba : bb;
+    int32_t ba = ra > 2 ? ra - 2 : 0, bb = rb > 2 ? rb - 2 : 0, batch = ba > bb ? ba : bb;
     for (int32_t i = 0; i < batch; i++) {
-        Index x = i >= batch - ba ? a->dims[i - (batch - ba)] : NULL,
-              y = i >= batch - bb ? b->dims[i - (batch - bb)] : NULL;
+        Index x = i >= batch - ba ? a[i - (batch - ba)] : NULL,
+              y = i >= batch - bb ? b[i - (batch - bb)] : NULL;
         dims[n++] = x && y ? infer_broadcast_dim(s, x, y) : x ? x : y;
     }
-    if (a->rank > 1)
-        dims[n++] = a->dims[a->rank - 2];
-    if (b->rank > 1)
-        dims[n++] = b->dims[b->rank - 1];
+    if (ra > 1)
+        dims[n++] = a[ra - 2];
+    if (rb > 1)
+        dims[n++] = b[rb - 1];
     infer_shape(s, 0, n, dims);
 }
 
-static void infer_matmul(Infer *s)
+static void infer_product(Infer *s, uint32_t ia, uint32_t ib)
+{
+    const Value *a = infer_in(s, ia), *b = infer_in(s, ib);
+    if (a && b && a->rank > 0 && b->rank > 0)
+        infer_product_of(s, a->rank, a->dims, b->rank, b->dims);
+}
+
+void infer_matmul(Infer *s)
 {
     infer_product(s, 0, 1);
 }
@@ -154,7 +157,7 @@ static void lower_qlinear_matmul(Lower *l)
 // ---- Gemm
 // -----------------------------------------------------------------------------------------------
 
-static void infer_gemm(Infer *s)
+void infer_gemm(Infer *s)
 {
     const Value *a = infer_in(s, 0), *b = infer_in(s, 1);
     if (!a || !b || a->rank != 2 || b->rank != 2)

@@ -225,8 +225,12 @@ static void infer_expand(Infer *s)
     if (!want && infer_rank(s, 1) == 1 && poly_is_const(infer_dim(s, 1, 0), &known) &&
         known <= MAX_RANK) {
         rank = (uint32_t)known > (uint32_t)x->rank ? (uint32_t)known : (uint32_t)x->rank;
-        for (uint32_t i = 0; i < rank; i++)
-            dims[i] = infer_data_dim(s, 0, i, "expanded");
+        for (uint32_t i = 0; i < rank; i++) {
+            int64_t own = 1; // any other than 1 stays
+            uint32_t before = rank - (uint32_t)x->rank;
+            bool stays = i >= before && poly_is_const(x->dims[i - before], &own) && own != 1;
+            dims[i] = stays ? x->dims[i - before] : infer_data_dim(s, 0, i, "expanded");
+        }
         infer_shape(s, 0, rank, dims);
     }
     if (!want || n > MAX_RANK)
@@ -261,6 +265,9 @@ static void lower_expand(Lower *l)
             Index a = i + x.rank >= n ? x.dims[i + x.rank - n] : ix(l, 1);
             Index b = i + (uint32_t)k >= n ? input_element(l, 1, i + (uint32_t)k - n) : ix(l, 1);
             const Expr *ea = expr_index(l->module, a), *eb = expr_index(l->module, b);
+            const Expr *u = one(l, DT_I64);
+            check(l, or_(l, or_(l, eq(l, ea, u), eq(l, eb, u)), eq(l, ea, eb)),
+                  "Expand: dimension %u does not broadcast to the shape", i);
             define_dim(l, y.dims[i], to_index(l, select_(l, eq(l, ea, one(l, DT_I64)), eb, ea)));
         }
     }
@@ -290,9 +297,16 @@ static void lower_tile(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK], at[MAX_RANK];
-    for (uint32_t i = 0; i < y.rank; i++)
-        if (!value_at(l->model, l->n->in[1])->content)
-            define_dim(l, y.dims[i], ix_mul(l, x.dims[i], input_element(l, 1, i)));
+    for (uint32_t i = 0; i < y.rank; i++) {
+        if (value_at(l->model, l->n->in[1])->content)
+            continue;
+        Index n = input_element(l, 1, i); // products of such sizes stay within int64
+        check(l,
+              and_(l, le(l, zero(l, DT_I64), expr_index(l->module, n)),
+                   lt(l, expr_index(l->module, n), int_(l, DT_I64, (int64_t)1 << 24))),
+              "Tile: a number of repeats is out of range");
+        define_dim(l, y.dims[i], ix_mul(l, x.dims[i], n));
+    }
     kernel(l, "tile");
     par_all(l, y, o);
     for (uint32_t i = 0; i < y.rank; i++)

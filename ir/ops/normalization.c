@@ -274,7 +274,7 @@ static void lower_layer_norm(Lower *l)
         Moments m = moments(l, x, o, over, t);
         const Expr *d = div_(l, sub(l, cast(l, t, load(l, x, o)), m.mean),
                              sqrt_(l, add(l, m.variance, epsilon(l, t))));
-        const Expr *e = mul(l, cast(l, x.dtype, d), load_broadcast(l, input(l, 1), x.rank, o));
+        const Expr *e = mul(l, cast(l, y.dtype, d), load_broadcast(l, input(l, 1), x.rank, o));
         store(l, y, o, has_input(l, 2) ? add(l, e, load_broadcast(l, input(l, 2), x.rank, o)) : e);
         kernel_end(l);
     }
@@ -291,17 +291,11 @@ static void lower_layer_norm(Lower *l)
     }
 }
 
-// x / sqrt(mean(x^2) + epsilon) * scale. Spec: RMSNormalization-23.
-static void lower_rms_norm(Lower *l)
+// The inverse root of the mean of squares over the dims that are marked, at output o.
+static const Expr *inverse_rms(Lower *l, Tensor x, const Index *o, const bool *over, DType t)
 {
-    Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
-    bool over[MAX_RANK] = {false};
+    Index at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
     uint32_t n = 0;
-    DType t = x.dtype == DT_F64 ? DT_F64 : DT_F32;
-    normalized_dims(l, x, over);
-    kernel(l, "rms_norm");
-    par_all(l, y, o);
     memcpy(at, o, sizeof at);
     for (uint32_t i = 0; i < x.rank; i++)
         if (over[i]) {
@@ -310,10 +304,28 @@ static void lower_rms_norm(Lower *l)
         }
     const Expr *e = cast(l, t, load(l, x, at)),
                *mean = div_(l, reduce_add(l, n, vars, NULL, mul(l, e, e)), from_index(l, count, t));
-    const Expr *d = div_(l, cast(l, t, load(l, x, o)), sqrt_(l, add(l, mean, epsilon(l, t))));
-    Tensor scale = input(l, 1);
-    DType st = scale.dtype;
+    return div_(l, one(l, t), sqrt_(l, add(l, mean, epsilon(l, t))));
+}
+
+// x / sqrt(mean(x^2) + epsilon) * scale. Spec: RMSNormalization-23. SimplifiedLayerNormalization
+// has the inverse of the root as output 1.
+static void lower_rms_norm(Lower *l)
+{
+    Tensor x = input(l, 0), scale = input(l, 1), y = output(l, 0), inverse = output(l, 1);
+    Index o[MAX_RANK];
+    bool over[MAX_RANK] = {false};
+    DType t = x.dtype == DT_F64 ? DT_F64 : DT_F32, st = scale.dtype;
+    normalized_dims(l, x, over);
+    kernel(l, "rms_norm");
+    par_all(l, y, o);
+    const Expr *d = mul(l, cast(l, t, load(l, x, o)), inverse_rms(l, x, o, over, t));
     store(l, y, o, cast(l, y.dtype, mul(l, cast(l, st, d), load_broadcast(l, scale, x.rank, o))));
+    kernel_end(l);
+    if (!inverse.buffer)
+        return;
+    kernel(l, "statistics");
+    par_all(l, inverse, o);
+    store(l, inverse, o, cast(l, inverse.dtype, inverse_rms(l, x, o, over, t)));
     kernel_end(l);
 }
 
@@ -442,8 +454,11 @@ const OpDef ops_normalization[] = {
     {"BatchNormalization", 1, BATCH_NORM(TRAINS_BY_OUTPUTS)},
     {"BatchNormalization", 14, BATCH_NORM(TRAINS_BY_ATTRIBUTE)},
     {"InstanceNormalization", 1, infer_instance_norm, lower_instance_norm, {NULL}, NULL},
+    // ONNX Runtime has it since 1, and its optimizer writes it into models of any opset.
+    {"LayerNormalization", 1, infer_layer_norm, lower_layer_norm, {NULL}, NULL},
     {"LayerNormalization", 17, infer_layer_norm, lower_layer_norm, {NULL}, NULL},
     {"RMSNormalization", 23, infer_rms_norm, lower_rms_norm, {NULL}, NULL},
+    {"SimplifiedLayerNormalization", 1, infer_layer_norm, lower_rms_norm, {NULL}, NULL},
     {"GroupNormalization", 18, infer_group_norm, lower_group_norm, {NULL}, NULL},
     {"LpNormalization", 1, same_as_0, lower_lp_norm, {NULL}, NULL},
     {"MeanVarianceNormalization", 9, same_as_0, lower_mean_variance, {NULL}, NULL},

@@ -127,6 +127,13 @@ static bool pads_by_axes(Lower *l, Tensor x, Pads *p)
     return true;
 }
 
+// No tensor is that long: sums of such pads and of sizes stay within int64.
+static void check_pad(Lower *l, Index pad)
+{
+    const Expr *most = int_(l, DT_I64, (int64_t)1 << 40), *e = expr_index(l->module, pad);
+    check(l, and_(l, le(l, neg(l, most), e), le(l, e, most)), "Pad: a pad is out of range");
+}
+
 static bool runtime_pads(Lower *l, Tensor x, Pads *p)
 {
     uint32_t naxes = 0;
@@ -146,6 +153,8 @@ static bool runtime_pads(Lower *l, Tensor x, Pads *p)
         int k = pad_slot(axes, naxes, i, x.rank);
         p->before[i] = k < 0 ? ix(l, 0) : input_element(l, 1, (uint32_t)k);
         p->after[i] = k < 0 ? ix(l, 0) : input_element(l, 1, (uint32_t)k + naxes);
+        check_pad(l, p->before[i]);
+        check_pad(l, p->after[i]);
     }
     return true;
 }

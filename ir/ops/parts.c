@@ -147,7 +147,7 @@ static void infer_split(Infer *s)
         dims[axis] = known ? len : infer_data_dim(s, o, (uint32_t)axis, "part");
         infer_shape(s, o, (uint32_t)x->rank, dims);
         if (known && content && poly_is_const(from, &a) && poly_is_const(len, &b) && a >= 0 &&
-            b >= 0 && a + b <= nc)
+            b >= 0 && b <= nc - a)
             infer_set_content(s, o, (uint32_t)b, content + a);
     }
 }
@@ -326,7 +326,7 @@ static void infer_slice(Infer *s)
         bool stays = !known && axes;
         for (uint32_t k = 0; stays && k < na; k++) {
             int64_t a;
-            stays = poly_is_const(axes[k], &a) && a != i && a + x->rank != i;
+            stays = poly_is_const(axes[k], &a) && a != i && a != i - x->rank;
         }
         dims[i] = known   ? touched[i] ? ranges[i].count : x->dims[i]
                     : stays ? x->dims[i]

@@ -1,5 +1,6 @@
 // Pooling: windows that keep the greatest element, the mean or a norm.
 
+#include "ir/ops/microsoft.h"
 #include "ir/ops/window.h"
 
 #include <string.h>
@@ -21,21 +22,26 @@ static bool pool_window(Polys *p, const Node *n, uint32_t rank, const Index *x, 
     return window_of(p, n, len, x + 2, size, w, fault);
 }
 
+bool infer_pool_of(Infer *s, uint32_t rank, const Index *x, Index *y)
+{
+    Window w;
+    const char *fault;
+    if (!pool_window(s->polys, s->n, rank, x, &w, &fault)) {
+        infer_error(s, "attribute %s does not fit", fault);
+        return false;
+    }
+    y[0] = x[0];
+    y[1] = x[1];
+    memcpy(y + 2, w.out, w.rank * sizeof *y);
+    return true;
+}
+
 static void infer_pool(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     Index dims[MAX_RANK];
-    Window w;
-    const char *fault;
-    if (!x || x->rank < 3)
+    if (!x || x->rank < 3 || !infer_pool_of(s, (uint32_t)x->rank, x->dims, dims))
         return;
-    if (!pool_window(s->polys, s->n, (uint32_t)x->rank, x->dims, &w, &fault)) {
-        infer_error(s, "attribute %s does not fit", fault);
-        return;
-    }
-    dims[0] = x->dims[0];
-    dims[1] = x->dims[1];
-    memcpy(dims + 2, w.out, w.rank * sizeof *dims);
     infer_shape(s, 0, (uint32_t)x->rank, dims);
     infer_shape(s, 1, (uint32_t)x->rank, dims);
 }

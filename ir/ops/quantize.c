@@ -1,7 +1,7 @@
 // Quantisation: QuantizeLinear, DequantizeLinear (per tensor, per axis, blocked),
 // DynamicQuantizeLinear.
 
-#include "ir/ops/common.h"
+#include "ir/ops/quantize.h"
 
 #include <string.h>
 
@@ -63,6 +63,34 @@ static double high_of(DType t)
 {
     int bits = dtype_info(t)->bits;
     return (double)(((int64_t)1 << (dtype_is_signed(t) ? bits - 1 : bits)) - 1);
+}
+
+// The single element of a parameter, or the one along a dim where it has more.
+static const Expr *element(Lower *l, Tensor p, Index along)
+{
+    Index at[MAX_RANK];
+    for (uint32_t i = 0; i < p.rank; i++)
+        at[i] = poly_equals(p.dims[i], 1) || !along ? ix(l, 0) : along;
+    return load(l, p, at);
+}
+
+const Expr *dequantize_element(Lower *l, const Expr *e, Tensor scale, Tensor point, Index along)
+{
+    const Expr *i = cast(l, DT_I32, e);
+    if (point.buffer)
+        i = sub(l, i, cast(l, DT_I32, element(l, point, along)));
+    return mul(l, cast(l, DT_F32, i), cast(l, DT_F32, element(l, scale, along)));
+}
+
+const Expr *quantize_element(Lower *l, const Expr *e, Tensor scale, Tensor point, DType to)
+{
+    if (scale.buffer)
+        e = div_(l, e, element(l, scale, NULL));
+    e = unary(l, U_ROUND, e);
+    if (point.buffer)
+        e = add(l, e, cast(l, DT_F32, element(l, point, NULL)));
+    return cast(l, to,
+                min_(l, max_(l, e, num(l, DT_F32, low_of(to))), num(l, DT_F32, high_of(to))));
 }
 
 static void infer_quantize(Infer *s)
@@ -183,5 +211,7 @@ const OpDef ops_quantize[] = {
     {"QuantizeLinear", 10, infer_quantize, lower_quantize, {NULL}, NULL},
     {"DequantizeLinear", 10, infer_dequantize, lower_dequantize, {NULL}, NULL},
     {"DynamicQuantizeLinear", 11, infer_dynamic, lower_dynamic, {NULL}, NULL},
+    {"QuantizeLinear", 1, infer_quantize, lower_quantize, {NULL}, "com.microsoft"},
+    {"DequantizeLinear", 1, infer_dequantize, lower_dequantize, {NULL}, "com.microsoft"},
     {0},
 };

@@ -4,13 +4,9 @@
 
 #include <string.h>
 
-// NUMBER: one element, of any rank up to the next column.
-enum { ANY = 255, LIKE_FIRST = 254, NUMBER = 253 };
+enum { ANY = ANY_RANK };
 
-static const struct {
-    const char *op;
-    uint8_t input, least, most;
-} ranks[] = {
+static const RankRule ranks[] = {
     {"InstanceNormalization", 0, 2, ANY},
     {"InstanceNormalization", 1, 1, 1},
     {"InstanceNormalization", 2, 1, 1},
@@ -182,18 +178,27 @@ static const struct {
     {"TensorScatter", 0, 2, ANY},
     {"TensorScatter", 1, LIKE_FIRST, 0},
     {"TensorScatter", 2, 1, 1},
+    {"SimplifiedLayerNormalization", 0, 1, ANY},
     {"Range", 0, NUMBER, 1},
     {"Range", 1, NUMBER, 1},
     {"Range", 2, NUMBER, 1},
     {"If", 0, NUMBER, ANY},
     {"Loop", 0, NUMBER, ANY},
     {"Loop", 1, NUMBER, ANY},
+    {NULL, 0, 0, 0},
 };
 
 // Operators whose attribute "axis" names a dim of input 0.
-static const char *const axis_of_first[] = {
-    "Softmax",          "LogSoftmax",     "Hardmax", "LpNormalization", "LayerNormalization",
-    "RMSNormalization", "GatherElements", "Scatter", "ScatterElements"};
+static const char *const axis_of_first[] = {"Softmax",
+                                            "LogSoftmax",
+                                            "Hardmax",
+                                            "LpNormalization",
+                                            "LayerNormalization",
+                                            "RMSNormalization",
+                                            "GatherElements",
+                                            "Scatter",
+                                            "ScatterElements",
+                                            "SimplifiedLayerNormalization"};
 
 // May the value be one number, as far as its dims are known?
 static bool is_number(const Value *v, int32_t most)
@@ -205,36 +210,52 @@ static bool is_number(const Value *v, int32_t most)
     return v->rank <= most;
 }
 
+// The rows of the node's domain.
+static const RankRule *rules_of(const Node *n)
+{
+    static const RankRule none = {NULL, 0, 0, 0};
+    return is_standard_domain(n->domain)        ? ranks
+           : str_is(n->domain, "com.microsoft") ? ms_ranks
+                                                : &none;
+}
+
 bool rank_wants_number(const Node *n, uint32_t input)
 {
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
-        if (ranks[i].least == NUMBER && ranks[i].input == input && str_is(n->op, ranks[i].op))
-            return is_standard_domain(n->domain);
+    for (const RankRule *r = rules_of(n); r->op; r++)
+        if (r->least == NUMBER && r->input == input && str_is(n->op, r->op))
+            return true;
     return false;
+}
+
+// What is wrong with the operand that a row speaks of, NULL if nothing is.
+static const char *operand_fault(const Model *m, const Node *n, const RankRule *r)
+{
+    const Value *v = value_at(m, n->in[r->input]);
+    if (r->least == NUMBER)
+        return is_number(v, r->most)
+                   ? NULL
+                   : str_printf(m->arena, "input %u is not one number", r->input).at;
+    bool fits = r->least == LIKE_FIRST ? v->rank == value_at(m, n->in[0])->rank
+                                       : v->rank >= r->least && v->rank <= r->most;
+    return fits ? NULL
+                : str_printf(m->arena, "input %u has rank %d, which the operator does not take",
+                             r->input, v->rank)
+                      .at;
 }
 
 const char *rank_fault(const Model *m, const Node *n)
 {
-    if (!is_standard_domain(n->domain) || n->nin == 0 || !n->in[0])
+    bool standard = is_standard_domain(n->domain);
+    if (n->nin == 0 || !n->in[0])
         return NULL;
-    int32_t first = value_at(m, n->in[0])->rank;
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
-        if (ranks[i].input >= n->nin || !n->in[ranks[i].input] || !str_is(n->op, ranks[i].op))
-            continue;
-        int32_t rank = value_at(m, n->in[ranks[i].input])->rank;
-        if (ranks[i].least == NUMBER &&
-            !is_number(value_at(m, n->in[ranks[i].input]), ranks[i].most))
-            return str_printf(m->arena, "input %u is not one number", ranks[i].input).at;
-        bool fits = ranks[i].least == NUMBER ? true
-                    : ranks[i].least == LIKE_FIRST
-                        ? rank == first
-                        : rank >= ranks[i].least && rank <= ranks[i].most;
-        if (!fits)
-            return str_printf(m->arena, "input %u has rank %d, which the operator does not take",
-                              ranks[i].input, rank)
-                .at;
+    for (const RankRule *r = rules_of(n); r->op; r++) {
+        bool given = r->input < n->nin && n->in[r->input] && str_is(n->op, r->op);
+        const char *fault = given ? operand_fault(m, n, r) : NULL;
+        if (fault)
+            return fault;
     }
-    for (size_t i = 0; i < sizeof axis_of_first / sizeof *axis_of_first; i++) {
+    int32_t first = value_at(m, n->in[0])->rank;
+    for (size_t i = 0; standard && i < sizeof axis_of_first / sizeof *axis_of_first; i++) {
         const Attr *a = str_is(n->op, axis_of_first[i]) ? attr_find(n, "axis") : NULL;
         if (a && (a->i < -first || a->i >= first))
             return str_printf(m->arena, "axis %lld is out of range for rank %d", (long long)a->i,

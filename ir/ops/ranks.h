@@ -4,6 +4,16 @@
 
 #include "ir/registry.h"
 
+enum { ANY_RANK = 255, LIKE_FIRST = 254, NUMBER = 253 };
+
+// Input `input` of the operator has a rank from least to most. As least: LIKE_FIRST, the rank of
+// input 0; NUMBER, one element of any rank up to most.
+typedef struct RankRule {
+    const char *op; // NULL ends a list
+    uint8_t input, least, most;
+} RankRule;
+extern const RankRule ms_ranks[]; // domain com.microsoft
+
 // What is wrong with the ranks of a node's operands (all known), NULL if nothing is.
 const char *rank_fault(const Model *m, const Node *n);
 // The same for their kinds (tensor, sequence, optional, map), where they are known.

@@ -1,14 +1,22 @@
 // LSTM, GRU and RNN as loops over time: the input's product is one contraction before the loop.
 //
 // Gates lie one behind the other in W [directions, gates * H, I] and R [directions, gates * H, H].
-// Spec: LSTM-14 (gates i, o, f, c), GRU-14 (z, r, h), RNN-14.
+// Spec: LSTM-14 (gates i, o, f, c), GRU-14 (z, r, h), RNN-14. DynamicQuantizeLSTM of com.microsoft
+// is an LSTM with transposed, quantised weights, whose other factors are quantised by their own
+// range.
 
 #include "ir/ops/common.h"
 
 typedef enum Cell { CELL_RNN, CELL_GRU, CELL_LSTM } Cell;
 
+typedef struct Quantized { // a factor that is quantised by its own range
+    Tensor t, scale, point;
+} Quantized;
+
 typedef struct Recurrent {
     Cell cell;
+    bool quantized;   // the weights are, and stand transposed
+    Quantized xq, hq; // then: the input, and the state before the step
     uint32_t gates, ndir;
     bool batch_first;
     Index steps, batch, hidden, inputs; // dims
@@ -18,16 +26,30 @@ typedef struct Recurrent {
 
 static const uint32_t gate_counts[] = {1, 3, 4};
 
+static bool is_quantized(const Node *n)
+{
+    return str_is(n->op, "DynamicQuantizeLSTM");
+}
+
 // Weights, biases, lengths, first states and peepholes, by their places among the inputs.
 static void fit_operands(Infer *s, Index width, Index hidden, Index dirs, Index batch)
 {
     Polys *p = s->polys;
     bool lstm = str_is(s->n->op, "LSTM"), batch_first = node_int(s->n, "layout", 0) != 0;
     int64_t gates = lstm ? 4 : str_is(s->n->op, "GRU") ? 3 : 1;
+    bool quantized = is_quantized(s->n);
+    lstm |= quantized;
+    gates = quantized ? 4 : gates;
     Index rows = poly_scale(p, hidden, gates), both = poly_scale(p, rows, 2);
     Index state[3] = {batch_first ? batch : dirs, batch_first ? dirs : batch, hidden};
-    infer_fits(s, 1, 3, (Index[]){dirs, rows, width});
-    infer_fits(s, 2, 3, (Index[]){dirs, rows, hidden});
+    infer_fits(s, 1, 3, quantized ? (Index[]){dirs, width, rows} : (Index[]){dirs, rows, width});
+    infer_fits(s, 2, 3, quantized ? (Index[]){dirs, hidden, rows} : (Index[]){dirs, rows, hidden});
+    for (uint32_t i = 8; quantized && i < 12;
+         i++) { // one for each direction, or gate and unit of it
+        infer_fits(s, i, 1, &dirs);
+        if (infer_rank(s, i) == 2)
+            infer_fits(s, i, 2, (Index[]){dirs, poly_equals(infer_dim(s, i, 1), 1) ? NULL : rows});
+    }
     infer_fits(s, 3, 2, (Index[]){dirs, both});
     infer_fits(s, 4, 1, &batch);
     infer_fits(s, 5, 3, state);
@@ -46,7 +68,7 @@ static void infer_recurrent(Infer *s)
         return;
     Index hidden = node_has_attr(s->n, "hidden_size")
                        ? poly_const(s->polys, node_int(s->n, "hidden_size", 0))
-                   : r && r->rank == 3 ? r->dims[2]
+                   : r && r->rank == 3 ? r->dims[is_quantized(s->n) ? 1 : 2]
                                        : NULL;
     if (!hidden || (poly_is_const(hidden, &h) && h < 1))
         return;
@@ -166,6 +188,40 @@ static Tensor state_buffer(Lower *l, const Recurrent *q, const char *name, uint3
     return t;
 }
 
+static Quantized quantized_like(Lower *l, uint32_t rank, const Index *dims)
+{
+    return (Quantized){temp(l, "quantized", DT_U8, rank, dims), temp(l, "scale", DT_F32, 0, NULL),
+                       temp(l, "zero_point", DT_U8, 0, NULL)};
+}
+
+static void quantize_by_range(Lower *l, const Quantized *to, Tensor x)
+{
+    lower_part(
+        l, &(Part){.op = "DynamicQuantizeLinear", .in = {x}, .out = {to->t, to->scale, to->point}});
+}
+
+// Scale (input i) or zero point (i + 1) of the weights of direction d: for all, or by column.
+static const Expr *weight_parameter(Lower *l, uint32_t i, uint32_t d, Index column)
+{
+    Tensor p = input(l, i);
+    Index at[2] = {ix(l, d), p.rank == 2 && poly_equals(p.dims[1], 1) ? ix(l, 0) : column};
+    return load(l, p, at);
+}
+
+// The sum over k of a[aat] * w[d, k, column], both quantised; parameters of w from input i on.
+static const Expr *quantized_sum(Lower *l, const Quantized *a, const Index *aat, Tensor w,
+                                 uint32_t i, uint32_t d, Index k, Index column)
+{
+    Index wat[3] = {ix(l, d), k, column};
+    const Expr *x =
+        sub(l, cast(l, DT_I32, load(l, a->t, aat)), cast(l, DT_I32, load(l, a->point, NULL)));
+    const Expr *y = sub(l, cast(l, DT_I32, load(l, w, wat)),
+                        cast(l, DT_I32, weight_parameter(l, i + 1, d, column)));
+    const Expr *sum = reduce_add(l, 1, &k, NULL, mul(l, x, y));
+    return mul(l, cast(l, DT_F32, sum),
+               mul(l, load(l, a->scale, NULL), weight_parameter(l, i, d, column)));
+}
+
 // x * W' + Wb + Rb for all steps at once; the GRU keeps Rb of its last gate for later.
 static Tensor input_product(Lower *l, const Recurrent *q, uint32_t d)
 {
@@ -177,7 +233,9 @@ static Tensor input_product(Lower *l, const Recurrent *q, uint32_t d)
     Index k = red(l, q->inputs),
           xat[3] = {q->batch_first ? o[1] : o[0], q->batch_first ? o[0] : o[1], k},
           wat[3] = {ix(l, d), o[2], k};
-    const Expr *e = reduce_add(l, 1, &k, NULL, mul(l, load(l, q->x, xat), load(l, q->w, wat)));
+    const Expr *e =
+        q->quantized ? quantized_sum(l, &q->xq, xat, q->w, 8, d, k, o[2])
+                     : reduce_add(l, 1, &k, NULL, mul(l, load(l, q->x, xat), load(l, q->w, wat)));
     if (q->b.buffer) {
         Index wb[2] = {ix(l, d), o[2]}, rb[2] = {ix(l, d), ix_add(l, wide, o[2])};
         e = add(l, e, load(l, q->b, wb));
@@ -197,6 +255,8 @@ static const Expr *recurrence(Lower *l, const Recurrent *q, Tensor h, uint32_t d
 {
     Index k = red(l, q->hidden), hat[2] = {n, k},
           rat[3] = {ix(l, d), ix_add(l, ix_scale(l, q->hidden, g), j), k};
+    if (q->quantized)
+        return quantized_sum(l, &q->hq, hat, q->r, 10, d, k, rat[1]);
     return reduce_add(l, 1, &k, NULL, mul(l, load(l, h, hat), load(l, q->r, rat)));
 }
 
@@ -336,6 +396,8 @@ static void lower_direction(Lower *l, const Recurrent *q, uint32_t d, bool rever
            next_c = lstm ? temp(l, "next_c", q->t, 2, dims) : (Tensor){0};
     Tensor xw = input_product(l, q, d);
     Index i = step_loop(l, q->steps), t = reverse ? ix_addc(l, ix_sub(l, q->steps, i), -1) : i;
+    if (q->quantized)
+        quantize_by_range(l, &q->hq, h);
     step_kernels(l, q, d, t, xw, h, c, next_h, next_c);
     copy_tensor(l, h, next_h);
     if (lstm)
@@ -366,7 +428,8 @@ static void lower_recurrent(Lower *l)
     q.steps = q.x.dims[q.batch_first ? 1 : 0];
     q.batch = q.x.dims[q.batch_first ? 0 : 1];
     q.inputs = q.x.dims[2];
-    q.hidden = q.r.dims[2];
+    q.quantized = is_quantized(l->n);
+    q.hidden = q.r.dims[q.quantized ? 1 : 2];
     q.lens = input(l, 4);
     q.y = output(l, 0);
     q.t = q.x.dtype;
@@ -379,6 +442,11 @@ static void lower_recurrent(Lower *l)
                               STR_ARG(str_escaped(l->arena, activation_name(l, q.cell, d, i))));
                 return;
             }
+    if (q.quantized) {
+        q.xq = quantized_like(l, 3, q.x.dims);
+        q.hq = quantized_like(l, 2, (const Index[]){q.batch, q.hidden});
+        quantize_by_range(l, &q.xq, q.x);
+    }
     for (uint32_t d = 0; d < q.ndir; d++)
         lower_direction(l, &q, d, d == 1 || str_is(direction, "reverse"));
 }
@@ -387,5 +455,11 @@ const OpDef ops_recurrent[] = {
     {"RNN", 7, infer_recurrent, lower_recurrent, {.mode = CELL_RNN}, NULL},
     {"GRU", 7, infer_recurrent, lower_recurrent, {.mode = CELL_GRU}, NULL},
     {"LSTM", 7, infer_recurrent, lower_recurrent, {.mode = CELL_LSTM}, NULL},
+    {"DynamicQuantizeLSTM",
+     1,
+     infer_recurrent,
+     lower_recurrent,
+     {.mode = CELL_LSTM},
+     "com.microsoft"},
     {0},
 };

@@ -68,6 +68,13 @@ static bool constant_scale(Infer *s, uint32_t i, uint32_t k, double *scale)
     return true;
 }
 
+// Half up; what no tensor has is refused as too large.
+static Index rounded_size(Polys *p, double size)
+{
+    size = floor(size + 0.5);
+    return poly_const(p, size >= 0 && size < 0x1p62 ? (int64_t)size : INT64_MAX);
+}
+
 // The dims that sizes ask for where the aspect ratio is kept: all of them change by the least or
 // greatest of the axes' scales. Dims that only the running program knows are data dims.
 static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Index *dims)
@@ -93,7 +100,7 @@ static void sizes_with_policy(Infer *s, const Value *x, const Index *sizes, Inde
         if (slot_of(s->n, i, rank, &count) < 0)
             continue;
         if (known && poly_is_const(x->dims[i], &have))
-            dims[i] = poly_const(s->polys, (int64_t)floor(best * (double)have + 0.5));
+            dims[i] = rounded_size(s->polys, best * (double)have);
         else
             dims[i] = infer_data_dim(s, 0, i, "resized");
     }

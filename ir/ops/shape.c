@@ -399,6 +399,7 @@ const OpDef ops_shape[] = {
     {"Compress", 9, infer_compress, lower_compress, {NULL}, NULL},
     {"EyeLike", 9, infer_eye_like, lower_eye_like, {NULL}, NULL},
     {"Trilu", 14, same_as_0, lower_trilu, {NULL}, NULL},
+    {"Trilu", 1, same_as_0, lower_trilu, {NULL}, "com.microsoft"},
     {"OneHot", 9, infer_one_hot, lower_one_hot, {.mode = ONE_HOT_FROM_0}, NULL},
     {"OneHot", 11, infer_one_hot, lower_one_hot, {.mode = ONE_HOT_WRAPS}, NULL},
     {0},

@@ -8,7 +8,7 @@
 // The dims that a line runs over: axis alone, or axis and all behind it.
 static uint32_t lines(Lower *l, Tensor x, const Index *o, Index *at, Index *vars)
 {
-    bool flat = opset_of(l->model, l->n) < 13;
+    bool flat = l->opset < 13;
     int64_t axis = node_int(l->n, "axis", flat ? 1 : -1);
     axis += axis < 0 ? x.rank : 0;
     uint32_t n = 0;

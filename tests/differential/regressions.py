@@ -64,6 +64,17 @@ CASES = [
           y = Resize <keep_aspect_ratio_policy = "not_larger", mode = "linear",
                       coordinate_transformation_mode = "half_pixel_symmetric"> (x, , , n)
         }""", [np.tile(np.arange(4, dtype=F), (5, 1))], [np.array([[0.25, 2.75]] * 2, F)], 1e-6),
+    ("zero_is_no_more_than_unsigned", 21, """
+        g (uint16[N] x) => (bool[?] y) {
+          z = Constant <value = uint16[1] {0}> ()
+          y = LessOrEqual(z, x)
+        }""", [np.array([0, 1, 65535], np.uint16)], [np.array([True] * 3)], 0),
+    # C of a product that a symbolic dim of 1 broadcasts to.
+    ("gemm_with_symbolic_bias", 21, """
+        g (float[2, 1] x, float[2, B] c) => (float[?, ?] y) {
+          w = Constant <value = float[1, 1] {2.0}> ()
+          y = Gemm(x, w, c)
+        }""", [np.array([[1], [2]], F), np.array([[5], [6]], F)], [np.array([[7], [10]], F)], 0),
     # Slice-13: nothing is taken of nothing; the start of a negative step is clamped to 0 .. n - 1.
     ("slice_of_nothing_backwards", 21, """
         g (float[0] x, float[N] z) => (float[?] y) {

@@ -19,13 +19,21 @@ import tempfile
 import onnx.parser
 from onnx import TensorProto, defs, helper
 
-import misfits
-import mutants
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import make_schema_microsoft  # noqa: E402
+import misfits  # noqa: E402
+import mutants  # noqa: E402
 
 STRINGS = ["x", "linear", "reflect", "constant", "SAME_UPPER", "ij,jk->ik", "reverse"]
 SMALL_INTS = [-5, -1, 0, 1, 2, 3, 7]
 BYTES = 3 << 30
 DOMAINS = ["", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"]
+# Those of com.microsoft that have rows; the rest is refused by name.
+MICROSOFT = """Attention BiasGelu DequantizeLinear DynamicQuantizeLSTM DynamicQuantizeMatMul EmbedLayerNormalization FastGelu
+    FusedConv FusedGemm FusedMatMul Gelu GroupQueryAttention MatMulIntegerToFloat MatMulNBits MultiHeadAttention NhwcMaxPool
+    QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid
+    QLinearSoftmax QLinearWhere QuantizeLinear QuickGelu RotaryEmbedding SimplifiedLayerNormalization SkipLayerNormalization
+    SkipSimplifiedLayerNormalization TransposeMatMul Trilu""".split()
 
 
 def attribute(rng, kind):
@@ -90,6 +98,7 @@ def models(seed, cases, pool):
     """(name, bytes) of all models of one seed."""
     rng = random.Random(seed)
     schemas = [s for s in defs.get_all_schemas() if s.domain in DOMAINS]
+    schemas += [s for s in make_schema_microsoft.schemas() if s.name in MICROSOFT]
     for schema in sorted(schemas, key=lambda s: (s.domain, s.name)):
         for k in range(cases):
             yield f"{schema.name}_{seed}_{k}", random_model(rng, schema).SerializeToString()

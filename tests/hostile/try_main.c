@@ -2,8 +2,8 @@
 //
 //   try_main OUT.c < LIST      LIST: a path a line; "PATH STATUS" a line, findings in PATH.said
 //
-// STATUS is that of `cameo compile --emit c`, 100 + the signal that ended it, or 5 where the kernels
-// read or write outside of a buffer when the interpreter runs them on made-up inputs.
+// STATUS is that of `cameo compile --emit c`, 100 + the signal that ended it, or 5 where the
+// kernels read or write outside of a buffer when the interpreter runs them on made-up inputs.
 
 #include "codegen/compile.h"
 #include "frontend/load.h"

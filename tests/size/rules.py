@@ -43,7 +43,7 @@ def functions(path):
 
 
 def operator_names(root):
-    text = (root / "ir/schema.inc").read_text()
+    text = (root / "ir/schema.inc").read_text() + (root / "ir/schema_microsoft.inc").read_text()
     return set(re.findall(r'^    \{"[^"]*", "(\w+)", \d+', text, re.M)) - {"Cast", "Identity", "Constant", "Max", "Min"}
 
 

@@ -1,5 +1,7 @@
 """The recipes by operator: what each asks of its operands beyond its schema. A module a family."""
 TABLE = {}
+FAMILIES = ("elementwise", "reduce", "move", "gather", "product", "norm", "window", "resize", "quantize", "recurrent",
+            "attention", "signal")
 
 
 def recipe(*names, **options):
@@ -13,6 +15,7 @@ def recipe(*names, **options):
 
 def load():
     """All families."""
-    from recipes import elementwise, gather, move, norm, product, quantize, recurrent, reduce, resize, signal, window
-    return [TABLE, elementwise, gather, move, norm, product, quantize, recurrent, reduce, resize, signal, window][0]
-
+    import importlib
+    for family in FAMILIES:
+        importlib.import_module("recipes." + family)
+    return TABLE
