@@ -306,9 +306,9 @@ def encoders(s, rng):
     r = np.array([0.5, 2.0, 9.0, math.nan], np.float32)
     s.add("label_int_int", "LabelEncoder", [x], keys_int64s=keys, values_int64s=[10, 20, 30], default_int64=-7)
     s.add("label_int_float", "LabelEncoder", [x], keys_int64s=keys, values_floats=[1.5, 2.5, 3.5])
-    s.add("label_float_int", "LabelEncoder", [r], keys_floats=floats, values_int64s=[1, 2, 3],
-          expected=[np.array([1, 3, -1, 2])])  # "even a float NaN can be mapped"
-    s.add("label_float_float", "LabelEncoder", [r], keys_floats=floats, values_floats=[1.0, 2.0, 3.0], default_float=-4.0,
+    s.add("label_float_int", "LabelEncoder", [r], ml=4, keys_floats=floats, values_int64s=[1, 2, 3],
+          expected=[np.array([1, 3, -1, 2])])  # "keys with value 'NaN' match any input 'NaN'"
+    s.add("label_float_float", "LabelEncoder", [r], ml=4, keys_floats=floats, values_floats=[1.0, 2.0, 3.0], default_float=-4.0,
           expected=[np.array([1, 3, -4, 2], np.float32)])
     s.add("label_int_string", "LabelEncoder", [x], keys_int64s=keys, values_strings=["p", "q", "r"],
           expected=[np.array([["p", "r"], ["_Unused", "q"]], dtype=object)])
