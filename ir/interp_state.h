@@ -77,7 +77,7 @@ void *interp_take_strings(Interp *s, BufferId b, uint64_t n);
 void interp_bind_list(Interp *s, BufferId b, const void *object);
 void *interp_take_list(Interp *s, BufferId b);
 
-// One operation in a dtype, exactly as KERNEL_IR says (ir/interp_scalar.c).
+// One operation in a dtype, exactly as ir/kernel.h says (ir/interp_scalar.c).
 Scalar scalar_unary(UnaryOp op, DType t, Scalar a);
 Scalar scalar_binary(BinaryOp op, DType t, Scalar a, Scalar b);
 bool scalar_compare(CompareOp op, DType t, Scalar a, Scalar b);

@@ -107,7 +107,8 @@ class Target:
         if options.sanitize:
             # Inlined into one another, the instrumented kernels of a network take minutes to compile.
             self.flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-inline"]
-            self.env["ASAN_OPTIONS"] = "abort_on_error=0:exitcode=77:detect_leaks=1:allocator_may_return_null=1"
+            self.env["ASAN_OPTIONS"] = ("abort_on_error=0:exitcode=77:detect_leaks=1:allocator_may_return_null=1:"
+                                        + os.environ.get("ASAN_OPTIONS", ""))
             self.env["UBSAN_OPTIONS"] = "halt_on_error=1:exitcode=77:print_stacktrace=1"
 
     def emit_command(self, case):
