@@ -6,7 +6,7 @@
 static void lower_math(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
     store(l, y, o, unary(l, (UnaryOp)l->n->def->fn.mode, load(l, x, o)));
@@ -61,7 +61,7 @@ static DType dtype_of_power(DType base, DType exponent)
 static void lower_pow(Lower *l)
 {
     Tensor a = input(l, 0), b = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "pow");
     par_all(l, y, o);
     DType t = dtype_of_power(a.dtype, b.dtype);
@@ -83,7 +83,7 @@ static void lower_pow(Lower *l)
 static void lower_mean(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "mean");
     par_all(l, y, o);
     const Expr *sum = load_broadcast(l, input(l, 0), y.rank, o);
@@ -105,7 +105,7 @@ static const Expr *attr_bound(Lower *l, uint32_t i, const char *name, DType t, u
 static void lower_clip(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "clip");
     par_all(l, y, o);
     const Expr *e = load(l, x, o);

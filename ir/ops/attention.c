@@ -116,7 +116,8 @@ static Tensor joined(Lower *l, uint32_t out, uint32_t cache, const Heads *h, Ind
                      const char *name)
 {
     Tensor y = output(l, out), old = input(l, cache);
-    Index dims[4] = {h->t.dims[0], h->heads, ix_add(l, past, h->length), h->channels}, o[MAX_RANK];
+    Index dims[4] = {h->t.dims[0], h->heads, ix_add(l, past, h->length), h->channels},
+          o[MAX_RANK] = {0};
     if (!y.buffer)
         y = temp(l, name, h->t.dtype, 4, dims);
     if (old.buffer)
@@ -140,7 +141,7 @@ static const Expr *minus_infinity(Lower *l, DType t)
 static const Expr *mask_at(Lower *l, const Attention *a, const Index *o)
 {
     Tensor m = a->mask;
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     const Expr *z = zero(l, a->t), *low = minus_infinity(l, a->t);
     if (!m.buffer)
         return z;
@@ -179,7 +180,7 @@ static const Expr *bias_at(Lower *l, const Attention *a, const Index *o)
 
 static void lower_scores(Lower *l, Attention *a, Tensor raw)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     double softcap = node_float(l->n, "softcap", 0), scale = node_float(l->n, "scale", 0);
     DType t = a->t, acc = accumulator(t);
     kernel(l, "attention_scores");
@@ -213,7 +214,7 @@ static void lower_scores(Lower *l, Attention *a, Tensor raw)
 static Tensor lower_probabilities(Lower *l, const Attention *a)
 {
     Tensor s = a->scores, p = temp(l, "probabilities", a->t, 4, s.dims);
-    Index o[MAX_RANK], at[4];
+    Index o[MAX_RANK] = {0}, at[4] = {0};
     DType precision = node_dtype(l->n, "softmax_precision", a->t);
     int64_t n;
     bool short_row =
@@ -240,7 +241,7 @@ static Tensor lower_probabilities(Lower *l, const Attention *a)
 static void lower_result(Lower *l, const Attention *a, Tensor p)
 {
     Tensor y = output(l, 0);
-    Index o[4], dims[4] = {a->q.t.dims[0], a->q.heads, a->q.length, a->v.channels};
+    Index o[4] = {0}, dims[4] = {a->q.t.dims[0], a->q.heads, a->q.length, a->v.channels};
     DType acc = accumulator(a->t);
     kernel(l, "attention_result");
     o[0] = par(l, dims[0]);
@@ -335,7 +336,7 @@ static void lower_rotary(Lower *l)
     Tensor x = input(l, 0), cosines = input(l, 1), sines = input(l, 2), ids = input(l, 3),
            y = output(l, 0);
     Heads h = {.t = x};
-    Index o[MAX_RANK], b, head, i, c;
+    Index o[MAX_RANK] = {0}, b, head, i, c;
     bool interleaved = node_int(l->n, "interleaved", 0) != 0;
     if (!heads_of(l->polys, l->n, "num_heads", x.rank, x.dims, &h)) {
         not_supported(l, "RotaryEmbedding whose heads are not given");
@@ -357,7 +358,7 @@ static void lower_rotary(Lower *l)
     c = h.packed ? ix_mod(l, o[2], h.channels) : o[3];
     const Expr *second =
         interleaved ? index_eq(l, ix_mod(l, c, ix(l, 2)), ix(l, 1)) : index_le(l, half, c);
-    Index pair = interleaved ? ix_div(l, c, ix(l, 2)) : ix_mod(l, c, half), at[3];
+    Index pair = interleaved ? ix_div(l, c, ix(l, 2)) : ix_mod(l, c, half), at[3] = {0};
     if (ids.buffer) {
         Index id[2] = {b, i};
         at[0] = to_index(l, load(l, ids, id));

@@ -28,7 +28,7 @@ static const Expr *cast_to_power(Lower *l, Str mode, const Expr *x, bool saturat
 static Tensor converted(Lower *l, Tensor x, DType t)
 {
     Tensor y = temp(l, "number", t, x.rank, x.dims);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "cast");
     par_all(l, y, o);
     const Expr *e = load(l, x, o);
@@ -42,7 +42,7 @@ static void lower_cast_from_string(Lower *l, Tensor x, Tensor y, bool saturate)
 {
     bool integer = dtype_is_integer(y.dtype), bits = y.dtype == DT_U64;
     Tensor wide = temp(l, "number", integer ? DT_I64 : DT_F64, x.rank, x.dims);
-    Index how = ix(l, integer ? !bits : (int64_t)y.dtype), o[MAX_RANK];
+    Index how = ix(l, integer ? !bits : (int64_t)y.dtype), o[MAX_RANK] = {0};
     step_call(l, integer ? "string_to_integer" : "string_to_float", 1, &x, 1, &wide, 1, &how);
     kernel(l, "cast");
     par_all(l, y, o);
@@ -62,7 +62,7 @@ static void lower_cast_to_string(Lower *l, Tensor x, Tensor y)
 
 void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (x.dtype != y.dtype && x.dtype == DT_STRING) {
         lower_cast_from_string(l, x, y, saturate);
         return;
@@ -80,7 +80,7 @@ void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate)
 static void lower_cast(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     bool saturate = node_int(l->n, "saturate", 1) != 0, power = y.dtype == DT_F8E8M0;
     Str mode = node_str(l->n, "round_mode", "up");
     if (power && !str_is(mode, "nearest") && !str_is(mode, "up") && !str_is(mode, "down")) {
@@ -101,7 +101,7 @@ static void lower_cast(Lower *l)
 static void lower_bitcast(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (dtype_info(x.dtype)->bits != dtype_info(y.dtype)->bits) {
         not_supported(l, "BitCast between widths");
         return;

@@ -55,7 +55,7 @@ static Index product(Polys *p, uint32_t n, const Index *dims)
 static void infer_col2im(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK], block[MAX_RANK];
+    Index dims[MAX_RANK] = {0}, block[MAX_RANK] = {0};
     uint32_t r;
     int64_t size;
     if (!x || x->rank != 3 || !block_of(s, &r, block))
@@ -75,8 +75,8 @@ static void lower_col2im(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Infer s = infer_of(l);
-    Index block[MAX_RANK], dims[MAX_RANK], columns[MAX_RANK], o[MAX_RANK], b[MAX_RANK], c[MAX_RANK],
-        one_ = ix(l, 1);
+    Index block[MAX_RANK] = {0}, dims[MAX_RANK] = {0}, columns[MAX_RANK] = {0}, o[MAX_RANK] = {0},
+          b[MAX_RANK] = {0}, c[MAX_RANK] = {0}, one_ = ix(l, 1);
     Window w;
     const char *fault;
     const Expr *where = NULL;
@@ -146,7 +146,7 @@ static bool unpooled(Polys *p, const Node *n, uint32_t rank, const Index *x, Ind
 static void infer_max_unpool(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || x->rank < 3 || x->rank > MAX_RANK)
         return;
     if (!unpooled(s->polys, s->n, (uint32_t)x->rank, x->dims, dims)) {
@@ -161,7 +161,7 @@ static void infer_max_unpool(Infer *s)
 static void lower_max_unpool(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), y = output(l, 0);
-    Index dims[MAX_RANK], o[MAX_RANK], at[MAX_RANK];
+    Index dims[MAX_RANK] = {0}, o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     const Expr *fits = NULL;
     unpooled(l->polys, l->n, x.rank, x.dims, dims);
     if (has_input(l, 2)) {
@@ -202,7 +202,7 @@ static void lower_max_unpool(Lower *l)
 static void infer_deform_conv(Infer *s)
 {
     const Value *x = infer_in(s, 0), *w = infer_in(s, 1);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     Window win;
     const char *fault;
     if (!x || !w || x->rank < 3 || x->rank != w->rank || x->rank > MAX_RANK)
@@ -274,7 +274,8 @@ static void lower_deform_conv(Lower *l)
            y = output(l, 0);
     int64_t group = node_int(l->n, "group", 1), moved = node_int(l->n, "offset_group", 1);
     uint32_t r = x.rank - 2;
-    Index o[MAX_RANK], vars[MAX_RANK], xat[MAX_RANK], wat[MAX_RANK], tat[MAX_RANK];
+    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, xat[MAX_RANK] = {0}, wat[MAX_RANK] = {0},
+          tat[MAX_RANK] = {0};
     const Expr *place[3];
     Window win;
     const char *fault;
@@ -352,7 +353,7 @@ static const Expr *in_bin(Lower *l, Tensor rois, Index roi, uint32_t column, Ind
 static void lower_max_roi_pool(Lower *l)
 {
     Tensor x = input(l, 0), rois = input(l, 1), y = output(l, 0);
-    Index o[4], at[4], v = red(l, rois.dims[0]), who[2] = {v, ix(l, 0)};
+    Index o[4] = {0}, at[4] = {0}, v = red(l, rois.dims[0]), who[2] = {v, ix(l, 0)};
     const Expr *where = NULL, *b = cast(l, DT_I64, load(l, rois, who));
     check(l, index_eq(l, rois.dims[1], ix(l, 5)), "MaxRoiPool: a region has not 5 numbers");
     check(l,
@@ -400,7 +401,7 @@ static void lower_det(Lower *l)
     uint32_t b = x.rank - 2;
     DType t = accumulator(x.dtype);
     Tensor work = temp(l, "work", t, x.rank, x.dims);
-    Index n = x.dims[b], o[MAX_RANK], at[MAX_RANK], other[MAX_RANK];
+    Index n = x.dims[b], o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, other[MAX_RANK] = {0};
     check(l, index_eq(l, n, x.dims[b + 1]), "Det: the matrices are not square");
     kernel(l, "copy");
     par_all(l, x, o);

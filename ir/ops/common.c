@@ -3,7 +3,7 @@
 void lower_unary(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!y.buffer)
         return;
     kernel(l, str_escaped(l->arena, l->n->op).at);
@@ -15,7 +15,7 @@ void lower_unary(Lower *l)
 void lower_binary(Lower *l)
 {
     Tensor a = input(l, 0), b = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
     store(
@@ -27,7 +27,7 @@ void lower_binary(Lower *l)
 void lower_variadic(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
     const Expr *e = load_broadcast(l, input(l, 0), y.rank, o);

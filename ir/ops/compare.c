@@ -133,7 +133,7 @@ static void infer_or(Infer *s)
 static void lower_where(Lower *l)
 {
     Tensor c = input(l, 0), a = input(l, 1), b = input(l, 2), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "where");
     par_all(l, y, o);
     const Expr *cond = load_broadcast(l, c, y.rank, o);

@@ -10,7 +10,7 @@ enum { MAX_ROUNDS = 8 };
 // The type of output o from a branch's result.
 static void join_first(Infer *s, uint32_t o, const Value *v, GraphId g)
 {
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     Value *out = value_at(s->model, s->n->out[o]);
     out->kind = v->kind;
     out->type = v->type;
@@ -222,7 +222,7 @@ static void carry_out(Infer *s, GraphId g, uint32_t in, uint32_t out, uint32_t n
 static void scan_out(Infer *s, uint32_t o, ValueId result, GraphId g, Index count, int64_t axis)
 {
     const Value *v = value_at(s->model, result);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (o >= s->n->nout || !s->n->out[o] || v->dtype == DT_NONE)
         return;
     if (kind_is_list(v->kind)) {
@@ -304,7 +304,7 @@ static int64_t listed(Infer *s, const char *name, uint32_t i)
 static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index *count)
 {
     const Value *v = infer_in(s, n + i);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!v || v->kind != TYPE_TENSOR || v->rank < 1 || v->rank > MAX_RANK)
         return;
     int64_t axis = infer_axis(s, listed(s, "scan_input_axes", i), v->rank);
@@ -357,7 +357,7 @@ static void infer_scan_batch(Infer *s)
 {
     GraphId g = node_graph(s->n, "body");
     uint32_t m = (uint32_t)node_int(s->n, "num_scan_inputs", 0);
-    Index lead[2] = {NULL, NULL}, dims[MAX_RANK]; // batch, time
+    Index lead[2] = {NULL, NULL}, dims[MAX_RANK] = {0}; // batch, time
     if (!g || m == 0 || m + 1 > s->n->nin)
         return;
     const Graph *body = graph_at(s->model, g);

@@ -31,7 +31,7 @@ static void assign(Lower *l, Tensor y, Tensor x)
 
 static const Expr *scalar(Lower *l, Tensor t)
 {
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t i = 0; i < t.rank; i++)
         at[i] = ix(l, 0);
     return load(l, t, at);
@@ -39,7 +39,7 @@ static const Expr *scalar(Lower *l, Tensor t)
 
 static void store_scalar(Lower *l, Tensor t, const Expr *value, const char *name)
 {
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t i = 0; i < t.rank; i++)
         at[i] = ix(l, 0);
     kernel(l, name);
@@ -150,7 +150,7 @@ static void update_carried(Lower *l, const Tensor *carried, const Tensor *result
         if (results[i].buffer == carried[i].buffer ||
             (!any_moves && is_own_buffer(carried, n, results[i])))
             continue;
-        Index dims[MAX_RANK];
+        Index dims[MAX_RANK] = {0};
         for (uint32_t k = 0; k < results[i].rank; k++) {
             int64_t known;
             dims[k] = results[i].dims[k];
@@ -172,7 +172,7 @@ static void update_carried(Lower *l, const Tensor *carried, const Tensor *result
 // not known.
 static void append_row(Lower *l, Tensor out, Tensor element, Index at_row, uint32_t axis)
 {
-    Index o[MAX_RANK], to[MAX_RANK];
+    Index o[MAX_RANK] = {0}, to[MAX_RANK] = {0};
     define_dim(l, out.dims[axis], ix_addc(l, at_row, 1));
     for (uint32_t i = 0; i < element.rank; i++)
         define_dim(l, out.dims[i + (i >= axis)], element.dims[i]);
@@ -321,7 +321,7 @@ static uint32_t scan_axis(Lower *l, int64_t axis, uint32_t rank)
 // inner = x[..., t (or from the end), ...] at `axis`.
 static void take_slice(Lower *l, ValueId inner, Tensor x, uint32_t axis, Index t)
 {
-    Index dims[MAX_RANK], o[MAX_RANK], from[MAX_RANK];
+    Index dims[MAX_RANK] = {0}, o[MAX_RANK] = {0}, from[MAX_RANK] = {0};
     for (uint32_t i = 0; i + 1 < x.rank; i++)
         dims[i] = x.dims[i + (i >= axis)];
     Tensor y = temp(l, "slice", x.dtype, x.rank - 1, dims);
@@ -342,7 +342,7 @@ static Index directed(Lower *l, const char *name, uint32_t i, Index t, Index n)
 // out[..., t, ...] = element.
 static void put_slice(Lower *l, Tensor out, Tensor element, uint32_t axis, Index t)
 {
-    Index o[MAX_RANK], to[MAX_RANK];
+    Index o[MAX_RANK] = {0}, to[MAX_RANK] = {0};
     kernel(l, "scan_output");
     par_all(l, element, o);
     for (uint32_t i = 0; i < out.rank; i++)
@@ -408,7 +408,7 @@ void lower_scan(Lower *l)
 static void copy_part(Lower *l, Tensor y, uint32_t nto, const Index *to, Tensor x, uint32_t nfrom,
                       const Index *from)
 {
-    Index o[MAX_RANK], yat[MAX_RANK], xat[MAX_RANK];
+    Index o[MAX_RANK] = {0}, yat[MAX_RANK] = {0}, xat[MAX_RANK] = {0};
     kernel(l, "slice");
     par_all(l, nfrom ? y : x, o);
     for (uint32_t i = 0; i < y.rank; i++)
@@ -421,7 +421,7 @@ static void copy_part(Lower *l, Tensor y, uint32_t nto, const Index *to, Tensor 
 
 static void fill_zero(Lower *l, Tensor y)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "zero");
     par_all(l, y, o);
     store(l, y, o, zero(l, y.dtype));
@@ -450,7 +450,8 @@ void lower_scan_batch(Lower *l)
     for (uint32_t i = 0; lens.buffer && i < k; i++)
         if (has_output(l, n + i))
             fill_zero(l, output(l, n + i));
-    Index at[2], from[2], b = at[0] = from[0] = step_loop(l, lead.dims[0]), trip = lead.dims[1];
+    Index at[2] = {0}, from[2] = {0}, b = at[0] = from[0] = step_loop(l, lead.dims[0]),
+          trip = lead.dims[1];
     if (lens.buffer) {
         const Expr *len = cast(l, DT_I64, load(l, lens, &b));
         check(l, and_(l, le(l, zero(l, DT_I64), len), le(l, len, from_index(l, trip, DT_I64))),

@@ -47,7 +47,7 @@ static void fit_scales(Infer *s, uint32_t weight, Index channels)
 static void infer_conv(Infer *s, uint32_t weight)
 {
     const Value *x = infer_in(s, 0), *w = infer_in(s, weight);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     Window win;
     const char *fault;
     if (!x || !w || x->rank < 3 || w->rank < 0)
@@ -98,7 +98,7 @@ static const Expr *operand(Lower *l, Tensor x, const Index *at, uint32_t zero_po
     if (!has_input(l, zero_point))
         return e;
     Tensor z = input(l, zero_point);
-    Index zat[MAX_RANK];
+    Index zat[MAX_RANK] = {0};
     for (uint32_t i = 0; i < z.rank; i++)
         zat[i] = poly_equals(z.dims[i], 1) ? ix(l, 0) : channel;
     return sub(l, e, cast(l, t, load(l, z, zat)));
@@ -108,7 +108,7 @@ static const Expr *operand(Lower *l, Tensor x, const Index *at, uint32_t zero_po
 static const Expr *conv_sum(Lower *l, Tensor x, Tensor w, const Window *win, const Index *o,
                             DType t, uint32_t xz, uint32_t wz)
 {
-    Index vars[MAX_RANK], xat[MAX_RANK], wat[MAX_RANK];
+    Index vars[MAX_RANK] = {0}, xat[MAX_RANK] = {0}, wat[MAX_RANK] = {0};
     const Expr *where = NULL;
     int64_t group = node_int(l->n, "group", 1);
     vars[0] = red(l, w.dims[1]);
@@ -147,7 +147,7 @@ static const Expr *bias_at(Lower *l, uint32_t i, Index k, DType t)
 static void lower_conv(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Window win;
     DType t = accumulator(x.dtype);
     if (!lower_window(l, x, w, &win))
@@ -163,7 +163,7 @@ static void lower_conv(Lower *l)
 static void lower_conv_integer(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Window win;
     if (!lower_window(l, x, w, &win))
         return;
@@ -176,7 +176,7 @@ static void lower_conv_integer(Lower *l)
 static const Expr *scale_at(Lower *l, uint32_t i, Index channel)
 {
     Tensor z = input(l, i);
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t k = 0; k < z.rank; k++)
         at[k] = poly_equals(z.dims[k], 1) ? ix(l, 0) : channel;
     return load(l, z, at);
@@ -186,7 +186,7 @@ static const Expr *scale_at(Lower *l, uint32_t i, Index channel)
 static void lower_qlinear_conv(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 3), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Window win;
     if (!lower_window(l, x, w, &win))
         return;
@@ -257,7 +257,7 @@ static void transposed_of(Polys *p, const Node *n, uint32_t rank, const Index *x
 static void infer_conv_transpose(Infer *s)
 {
     const Value *x = infer_in(s, 0), *w = infer_in(s, 1);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     Transposed t;
     if (!x || !w || x->rank < 3 || w->rank != x->rank)
         return;
@@ -286,7 +286,7 @@ static void infer_conv_transpose(Infer *s)
 static void lower_conv_transpose(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK], vars[MAX_RANK], xat[MAX_RANK], wat[MAX_RANK];
+    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, xat[MAX_RANK] = {0}, wat[MAX_RANK] = {0};
     Transposed t;
     DType acc = accumulator(x.dtype);
     const Expr *where = NULL;

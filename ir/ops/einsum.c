@@ -116,7 +116,7 @@ static void infer_einsum(Infer *s)
 {
     Equation q;
     int32_t ranks[MAX_OPERANDS];
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     for (uint32_t i = 0; i < s->n->nin && i < MAX_OPERANDS; i++)
         if ((ranks[i] = infer_rank(s, i)) < 0)
             return;
@@ -144,7 +144,7 @@ static void lower_einsum(Lower *l)
     Tensor y = output(l, 0);
     Equation q;
     int32_t ranks[MAX_OPERANDS];
-    Index o[MAX_RANK], at[MAX_RANK], place[LETTERS + DOTS] = {NULL}, vars[64];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, place[LETTERS + DOTS] = {NULL}, vars[64] = {0};
     uint32_t nvars = 0;
     DType t = accumulator(y.dtype);
     for (uint32_t i = 0; i < l->n->nin && i < MAX_OPERANDS; i++)

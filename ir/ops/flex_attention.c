@@ -93,7 +93,7 @@ static Tensor through_body(Lower *l, const char *name, Tensor x)
 // Both factors carry a root of the scale, the key its sign too.
 static Tensor lower_scores(Lower *l, Tensor q, Tensor k, Index group, DType precision)
 {
-    Index dims[4] = {q.dims[0], q.dims[1], q.dims[2], k.dims[2]}, o[MAX_RANK];
+    Index dims[4] = {q.dims[0], q.dims[1], q.dims[2], k.dims[2]}, o[MAX_RANK] = {0};
     Tensor s = temp(l, "scores", precision, 4, dims);
     DType t = q.dtype, acc = accumulator(t);
     double scale = node_float(l->n, "scale", 0);
@@ -118,7 +118,7 @@ static Tensor lower_probabilities(Lower *l, Tensor s)
 {
     Tensor p = temp(l, "probabilities", s.dtype, 4, s.dims);
     DType acc = accumulator(s.dtype);
-    Index o[MAX_RANK], j = red(l, s.dims[3]);
+    Index o[MAX_RANK] = {0}, j = red(l, s.dims[3]);
     kernel(l, "flex_softmax");
     par_all(l, p, o);
     Index at[4] = {o[0], o[1], o[2], j};
@@ -135,7 +135,7 @@ static void lower_product(Lower *l, Tensor p, Tensor v, Index group)
 {
     Tensor y = output(l, 0);
     DType acc = accumulator(p.dtype);
-    Index o[MAX_RANK], j = red(l, p.dims[3]);
+    Index o[MAX_RANK] = {0}, j = red(l, p.dims[3]);
     kernel(l, "flex_result");
     par_all(l, y, o);
     const Expr *a = load(l, p, (Index[]){o[0], o[1], o[2], j}),

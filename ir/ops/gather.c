@@ -8,7 +8,7 @@
 // position.
 static void check_indices(Lower *l, Tensor indices, Index n)
 {
-    Index vars[MAX_RANK];
+    Index vars[MAX_RANK] = {0};
     for (uint32_t i = 0; i < indices.rank; i++)
         vars[i] = red(l, indices.dims[i]);
     const Expr *k = cast(l, DT_I64, load(l, indices, vars)), *size = expr_index(l->module, n);
@@ -38,7 +38,7 @@ static uint32_t axis_of(Lower *l, uint32_t rank)
 static void infer_gather(Infer *s)
 {
     const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
-    Index dims[2 * MAX_RANK];
+    Index dims[2 * MAX_RANK] = {0};
     uint32_t n = 0, nc, ni;
     if (!x || !i || x->rank < 1 || i->rank < 0 || x->rank + i->rank - 1 > MAX_RANK)
         return;
@@ -55,7 +55,7 @@ static void infer_gather(Infer *s)
     const Index *content = infer_content(s, 0, &nc), *at = infer_content(s, 1, &ni);
     if (!content || !at || x->rank != 1 || ni > 256)
         return;
-    Index picked[256];
+    Index picked[256] = {0};
     for (uint32_t k = 0; k < ni; k++) {
         int64_t a;
         if (!poly_is_const(at[k], &a) || a < -(int64_t)nc || a >= (int64_t)nc)
@@ -68,7 +68,7 @@ static void infer_gather(Infer *s)
 static void lower_gather(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     uint32_t axis = axis_of(l, x.rank);
     check_indices(l, i, x.dims[axis]);
     kernel(l, "gather");
@@ -103,7 +103,7 @@ static void infer_gather_elements(Infer *s)
 static void lower_gather_elements(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     uint32_t axis = axis_of(l, x.rank);
     check_indices(l, i, x.dims[axis]);
     kernel(l, "gather_elements");
@@ -117,7 +117,7 @@ static void lower_gather_elements(Lower *l)
 static void infer_gather_nd(Infer *s)
 {
     const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
-    Index dims[2 * MAX_RANK], batch[MAX_RANK] = {NULL};
+    Index dims[2 * MAX_RANK] = {0}, batch[MAX_RANK] = {NULL};
     int64_t b = node_int(s->n, "batch_dims", 0), last;
     uint32_t n = 0;
     if (!x || !i || x->rank < 1 || i->rank < 1 || !poly_is_const(i->dims[i->rank - 1], &last))
@@ -139,7 +139,7 @@ static void infer_gather_nd(Infer *s)
 // The last dim of the indices is a tuple: checked and wrapped entry by entry.
 static void check_tuples(Lower *l, Tensor i, Tensor x, uint32_t b, int64_t last)
 {
-    Index vars[MAX_RANK];
+    Index vars[MAX_RANK] = {0};
     for (int64_t k = 0; k < last; k++) {
         for (uint32_t d = 0; d + 1 < i.rank; d++)
             vars[d] = red(l, i.dims[d]);
@@ -155,7 +155,7 @@ static void check_tuples(Lower *l, Tensor i, Tensor x, uint32_t b, int64_t last)
 static void lower_gather_nd(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], tuple[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, tuple[MAX_RANK] = {0};
     uint32_t b = (uint32_t)node_int(l->n, "batch_dims", 0), n = 0;
     int64_t last = 0;
     poly_is_const(i.dims[i.rank - 1], &last);
@@ -197,7 +197,7 @@ static void put(Lower *l, Tensor y, const Index *at, const Expr *value)
 static void lower_scatter_elements(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), u = input(l, 2), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     uint32_t axis = axis_of(l, x.rank);
     check_indices(l, i, x.dims[axis]);
     copy_tensor(l, y, x);
@@ -213,7 +213,7 @@ static void lower_scatter_elements(Lower *l)
 static void lower_scatter_nd(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), u = input(l, 2), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], tuple[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, tuple[MAX_RANK] = {0};
     int64_t last = 0;
     uint32_t n = 0;
     if (!poly_is_const(i.dims[i.rank - 1], &last) || last > x.rank ||
@@ -250,7 +250,7 @@ static void infer_scatter_elements(Infer *s)
 static void infer_scatter_nd(Infer *s)
 {
     const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
-    Index dims[2 * MAX_RANK];
+    Index dims[2 * MAX_RANK] = {0};
     int64_t last;
     uint32_t n = 0;
     infer_same(s, 0, 0);

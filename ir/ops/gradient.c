@@ -38,7 +38,7 @@ static void infer_gradient(Infer *s)
 
 static void store_gradient(Lower *l, Tensor to, Tensor from)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (from.buffer) {
         copy_tensor(l, to, from);
         return;

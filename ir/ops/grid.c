@@ -30,7 +30,7 @@ static bool need(Lower *l, Index dim, int64_t size, const char *what)
 static void infer_affine_grid(Infer *s)
 {
     const Value *theta = infer_in(s, 0);
-    Index dims[5];
+    Index dims[5] = {0};
     int64_t r;
     if (!theta || theta->rank != 3 || !poly_is_const(theta->dims[1], &r))
         return;
@@ -49,7 +49,7 @@ static void infer_affine_grid(Infer *s)
 static void lower_affine_grid(Lower *l)
 {
     Tensor theta = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[3];
+    Index o[MAX_RANK] = {0}, at[3] = {0};
     uint32_t r = y.rank - 2;
     bool align = node_int(l->n, "align_corners", 0) != 0;
     DType t = accumulator(y.dtype);
@@ -111,7 +111,7 @@ static bool grid_of(const Node *n, Grid *g)
 static void infer_grid_sample(Infer *s)
 {
     const Value *x = infer_in(s, 0), *g = infer_in(s, 1);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || !g || x->rank < 3 || x->rank > MAX_RANK || g->rank < 0)
         return;
     if (x->rank != g->rank) {
@@ -201,7 +201,7 @@ static void lower_grid_sample(Lower *l)
 {
     Tensor x = input(l, 0), grid = input(l, 1), y = output(l, 0);
     Grid g = {.rank = x.rank - 2};
-    Index o[MAX_RANK], at[MAX_RANK], tap[MAX_SPATIAL][MAX_TAPS];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, tap[MAX_SPATIAL][MAX_TAPS] = {0};
     const Expr *weight[MAX_SPATIAL][MAX_TAPS], *guard[MAX_SPATIAL][MAX_TAPS] = {{NULL}};
     if (!grid_of(l->n, &g) || g.rank > MAX_SPATIAL) {
         not_supported(l, "GridSample with this mode, padding_mode or rank");
@@ -325,7 +325,7 @@ static void lower_roi_align(Lower *l)
     Str mode = node_str(l->n, "mode", "avg");
     bool greatest = str_is(mode, "max");
     DType t = accumulator(x.dtype);
-    Index o[4], at[4];
+    Index o[4] = {0}, at[4] = {0};
     if (!greatest && !str_is(mode, "avg")) {
         not_supported(l, "RoiAlign with this mode");
         return;
@@ -397,7 +397,7 @@ static bool crop_axes(Infer *s, int64_t rank, uint32_t *axes, uint32_t *n)
 static void infer_center_crop_pad(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t axes[MAX_RANK], n;
     if (!x || x->rank < 1 || x->rank > MAX_RANK || !crop_axes(s, x->rank, axes, &n))
         return;
@@ -412,7 +412,7 @@ static void lower_center_crop_pad(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
-    Index o[MAX_RANK], at[MAX_RANK], z = ix(l, 0), two = ix(l, 2);
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, z = ix(l, 0), two = ix(l, 2);
     uint32_t axes[MAX_RANK], n;
     const Expr *where = NULL;
     if (!crop_axes(&s, x.rank, axes, &n) || !need(l, input(l, 1).dims[0], n, "shape"))

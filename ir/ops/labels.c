@@ -126,7 +126,7 @@ static void lower_label_encoder_1(Lower *l, Tensor x, Tensor y)
 {
     const Attr *classes = attr_find(l->n, "classes_strings");
     Labels keys = {DT_STRING, classes ? classes->nstrings : 0, classes ? classes->strings : NULL};
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (x.dtype == DT_STRING) {
         kernel(l, "label_encoder");
         par_all(l, y, o);
@@ -146,7 +146,7 @@ static void lower_label_encoder(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Labels keys = labels_of(l->model, l->n, "keys"), values = labels_of(l->model, l->n, "values");
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (is_version_1(l->n)) {
         lower_label_encoder_1(l, x, y);
         return;
@@ -181,7 +181,7 @@ static void lower_category_mapper(Lower *l)
 {
     const Attr *ints = attr_find(l->n, "cats_int64s"), *text = attr_find(l->n, "cats_strings");
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!ints || !text || ints->nints != text->nstrings ||
         (x.dtype != DT_STRING && x.dtype != DT_I64)) {
         not_supported(l, "CategoryMapper of %s with %u numbers and %u strings", dtype_name(x.dtype),
@@ -214,7 +214,7 @@ static Labels categories_of(const Node *n)
 static void infer_one_hot_encoder(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK + 1];
+    Index dims[MAX_RANK + 1] = {0};
     if (!x || x->rank < 0 || x->rank >= MAX_RANK)
         return;
     for (int32_t k = 0; k < x->rank; k++)
@@ -228,7 +228,7 @@ static void lower_one_hot_encoder(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Labels cats = categories_of(l->n);
-    Index o[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     if ((cats.dtype == DT_STRING) != (x.dtype == DT_STRING) || cats.n == 0) {
         not_supported(l, "OneHotEncoder of %s with categories of %s", dtype_name(x.dtype),
                       dtype_name(cats.dtype));

@@ -35,7 +35,7 @@ Tensor number(Lower *l, Index value)
 Tensor position_of(Lower *l, uint32_t i)
 {
     Tensor to = int_buffer(l, "position", 0, NULL), x = input(l, i);
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t k = 0; k < x.rank; k++) {
         at[k] = ix(l, 0);
         if (!poly_equals(x.dims[k], 1))
@@ -106,7 +106,7 @@ Tensor list_fit(Lower *l, ValueId to, ValueId from, Tensor x)
     if (is_list(l, to)) {
         fitted = object_temp(l, "element");
     } else {
-        Index dims[MAX_RANK];
+        Index dims[MAX_RANK] = {0};
         for (int32_t i = 0; i < y->rank; i++)
             dims[i] = poly_is_const(y->dims[i], NULL)
                           ? y->dims[i]

@@ -8,7 +8,7 @@
 static void infer_loss(Infer *s)
 {
     const Value *x = infer_in(s, 0), *t = infer_in(s, 1);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (x && x->rank >= 2) {
         for (int32_t i = 0; i + 1 < x->rank; i++)
             dims[i] = x->dims[i ? i + 1 : 0];
@@ -45,7 +45,7 @@ static const Expr *weight_of(Lower *l, const Expr *target, DType t)
 // Each target is a class, or the one that is ignored.
 static void check_targets(Lower *l, Tensor target, Index classes)
 {
-    Index vars[MAX_RANK];
+    Index vars[MAX_RANK] = {0};
     for (uint32_t i = 0; i < target.rank; i++)
         vars[i] = red(l, target.dims[i]);
     const Expr *k = cast(l, DT_I64, load(l, target, vars));
@@ -60,7 +60,7 @@ static void check_targets(Lower *l, Tensor target, Index classes)
 static void lower_likelihood(Lower *l, Tensor log_prob)
 {
     Tensor target = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     Str how = node_str(l->n, "reduction", "mean");
     DType t = accumulator(y.dtype);
     bool none = str_is(how, "none");
@@ -105,7 +105,7 @@ static void lower_nll(Lower *l)
 static void lower_cross_entropy(Lower *l)
 {
     Tensor x = input(l, 0), p = output(l, 1);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     DType t = accumulator(x.dtype);
     if (!p.buffer)
         p = temp(l, "log_prob", x.dtype, x.rank, x.dims);

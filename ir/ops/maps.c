@@ -23,7 +23,7 @@ static void infer_vector(Infer *s, DType t, Index n, uint32_t rank)
 // A tensor of any shape seen as one of n elements: the same elements, in a buffer of its own.
 static void copy_flat(Lower *l, Tensor y, Tensor x)
 {
-    Index o[MAX_RANK], at[1];
+    Index o[MAX_RANK] = {0}, at[1] = {0};
     kernel(l, "copy");
     par_all(l, y, o);
     at[0] = ix_linear(l, y.rank, y.dims, o);
@@ -136,7 +136,7 @@ static void lower_cast_map(Lower *l)
     Tensor writes[2] = {temp(l, "values", t, 1, &n), temp(l, "present", DT_BOOL, 1, &n)};
     step_call(l, "map_spread", 1, &map, 2, writes, 1, &sparse);
     Tensor all = temp(l, "cast", y.dtype, 1, &n);
-    Index o[1];
+    Index o[1] = {0};
     if (t == DT_STRING && y.dtype != DT_STRING) { // places without an entry hold no number
         Tensor text = temp(l, "text", DT_STRING, 1, &n);
         kernel(l, "pad");
@@ -184,7 +184,7 @@ static void lower_zip_map(Lower *l)
         not_supported(l, "ZipMap of a tensor of rank %u and dtype %s", x.rank, dtype_name(x.dtype));
         return;
     }
-    Index dims[2] = {x.rank == 2 ? x.dims[0] : ix(l, 1), x.dims[x.rank - 1]}, o[2];
+    Index dims[2] = {x.rank == 2 ? x.dims[0] : ix(l, 1), x.dims[x.rank - 1]}, o[2] = {0};
     Tensor rows = temp(l, "rows", x.dtype, 2, dims);
     kernel(l, "rows");
     par_all(l, rows, o);

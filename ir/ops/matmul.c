@@ -17,7 +17,7 @@ static bool inner_agree(Infer *s, Index a, Index b)
 
 void infer_product_of(Infer *s, int32_t ra, const Index *a, int32_t rb, const Index *b)
 {
-    Index dims[MAX_RANK + 2];
+    Index dims[MAX_RANK + 2] = {0};
     uint32_t n = 0;
     if (!inner_agree(s, a[ra - 1], b[rb == 1 ? 0 : rb - 2]))
         return;
@@ -97,7 +97,7 @@ static void lower_matmul(Lower *l)
 static const Expr *parameter(Lower *l, uint32_t i, Index along, uint32_t rank, const Index *at)
 {
     Tensor z = input(l, i);
-    Index own[MAX_RANK];
+    Index own[MAX_RANK] = {0};
     if (z.rank == 1)
         own[0] = poly_equals(z.dims[0], 1) ? ix(l, 0) : along;
     else if (z.rank > 1)
@@ -183,7 +183,7 @@ void infer_gemm(Infer *s)
 static void lower_gemm(Lower *l)
 {
     Tensor a = input(l, 0), b = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     bool ta = node_int(l->n, "transA", 0) != 0, tb = node_int(l->n, "transB", 0) != 0;
     DType t = accumulator(a.dtype);
     kernel(l, "gemm");

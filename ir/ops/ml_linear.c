@@ -40,7 +40,7 @@ static bool linear_scores(Lower *l, const Rows *r, uint32_t rows, Tensor *raw)
     DType t = ml_score_type(r->x.dtype);
     check(l, index_eq(l, r->f, ix(l, f)), "%.*s: X has not as many features as coefficients",
           STR_ARG(op));
-    Index dims[2] = {r->n, ix(l, rows)}, o[MAX_RANK];
+    Index dims[2] = {r->n, ix(l, rows)}, o[MAX_RANK] = {0};
     Tensor w = ml_table(l, "coefficients", t, nc, c),
            bias = ni ? ml_table(l, "intercepts", t, ni, b) : (Tensor){0};
     *raw = temp(l, "raw_scores", t, 2, dims);

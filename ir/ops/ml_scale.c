@@ -46,7 +46,7 @@ static void lower_scaler(Lower *l)
     const double *offset = ml_numbers(l->model, l->n, "offset", &no),
                  *scale = ml_numbers(l->model, l->n, "scale", &ns);
     DType t = ml_score_type(x.dtype);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (no == 0 || ns == 0) {
         not_supported(l, "Scaler without offset or scale");
         return;
@@ -68,7 +68,7 @@ static void lower_normalizer(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     Str norm = node_str(l->n, "norm", "MAX");
     DType t = ml_score_type(x.dtype);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     bool max = str_is(norm, "MAX"), l1 = str_is(norm, "L1");
     if (!max && !l1 && !str_is(norm, "L2")) {
         not_supported(l, "Normalizer with norm \"%.*s\"", STR_ARG(str_escaped(l->arena, norm)));
@@ -101,7 +101,7 @@ static void lower_imputer(Lower *l)
     const Attr *floats = attr_find(l->n, "imputed_value_floats"),
                *ints = attr_find(l->n, "imputed_value_int64s");
     uint32_t n = real ? (floats ? floats->nfloats : 0) : ints ? ints->nints : 0;
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (n == 0) {
         not_supported(l, "Imputer of %s without values to put there", real ? "floats" : "integers");
         return;
@@ -141,7 +141,7 @@ static const Expr *binarizer(Lower *l, const Expr *x)
 static void infer_extractor(Infer *s)
 {
     const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || !i || x->rank < 0 || i->rank < 0)
         return;
     if (x->rank < 1 || x->rank > MAX_RANK) {
@@ -162,7 +162,7 @@ static void infer_extractor(Infer *s)
 static void lower_extractor(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     Index n = x.dims[x.rank - 1];
     for (uint32_t k = 0; k < i.rank; k++)
         vars[k] = red(l, i.dims[k]);

@@ -160,7 +160,7 @@ static const Expr *softmax_of(Lower *l, Tensor raw, Index n, Index k, bool zeros
 
 void ml_store_scores(Lower *l, Tensor y, Tensor raw, Post post)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!y.buffer)
         return;
     kernel(l, "scores");
@@ -178,7 +178,7 @@ void ml_store_scores(Lower *l, Tensor y, Tensor raw, Post post)
 
 void ml_store_margin(Lower *l, Tensor y, Tensor margin, Post post, bool complement)
 {
-    Index dims[2] = {margin.dims[0], ix(l, 2)}, o[MAX_RANK];
+    Index dims[2] = {margin.dims[0], ix(l, 2)}, o[MAX_RANK] = {0};
     if (!y.buffer)
         return;
     Tensor raw = temp(l, "sides", margin.dtype, 2, dims);
@@ -222,7 +222,7 @@ Labels ml_labels(Lower *l, const char *ints, const char *strings)
 
 void ml_store_top(Lower *l, Tensor y, const Labels *labels, Tensor raw)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!y.buffer)
         return;
     kernel(l, "top_label");
@@ -235,7 +235,7 @@ void ml_store_top(Lower *l, Tensor y, const Labels *labels, Tensor raw)
 
 void ml_store_side(Lower *l, Tensor y, const Labels *labels, Tensor margin, double threshold)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!y.buffer)
         return;
     kernel(l, "side");

@@ -103,7 +103,7 @@ static const Expr *kernel_of(Lower *l, const Machine *m, Index n, Index v)
 
 static Tensor kernels_of(Lower *l, const Machine *m)
 {
-    Index dims[2] = {m->rows.n, ix(l, m->nvectors)}, o[MAX_RANK];
+    Index dims[2] = {m->rows.n, ix(l, m->nvectors)}, o[MAX_RANK] = {0};
     Tensor t = temp(l, "kernels", m->t, 2, dims);
     kernel(l, "svm_kernels");
     par_all(l, t, o);
@@ -115,7 +115,7 @@ static Tensor kernels_of(Lower *l, const Machine *m)
 // raw[n, k] = x[n] . coefficients[k] + rho[0]: what a machine without support vectors is.
 static Tensor linear_scores(Lower *l, const Machine *m, uint32_t columns)
 {
-    Index dims[2] = {m->rows.n, ix(l, columns)}, o[MAX_RANK];
+    Index dims[2] = {m->rows.n, ix(l, columns)}, o[MAX_RANK] = {0};
     Tensor t = temp(l, "raw_scores", m->t, 2, dims);
     kernel(l, "svm_linear");
     par_all(l, t, o);
@@ -140,7 +140,7 @@ static void lower_regressor(Lower *l)
     Machine m = {.nvectors = supports > 0 && supports < INT32_MAX ? (uint32_t)supports : 0};
     Tensor raw;
     Post post;
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!read_machine(l, &m) || !ml_post(l, &post))
         return;
     if (m.nvectors > m.ncoefficients) {
@@ -257,7 +257,7 @@ static const Expr *share(Lower *l, const Machine *m, const Pairs *p, Tensor kern
 static Tensor pair_scores(Lower *l, const Machine *m, const Pairs *p)
 {
     Tensor kernels = kernels_of(l, m);
-    Index dims[2] = {m->rows.n, ix(l, p->pairs)}, o[MAX_RANK];
+    Index dims[2] = {m->rows.n, ix(l, p->pairs)}, o[MAX_RANK] = {0};
     Tensor raw = temp(l, "pair_scores", m->t, 2, dims);
     kernel(l, "svm_pairs");
     par_all(l, raw, o);
@@ -273,7 +273,7 @@ static Tensor pair_scores(Lower *l, const Machine *m, const Pairs *p)
 // votes[n, c]: the pairs that class c wins.
 static Tensor votes_of(Lower *l, const Machine *m, const Pairs *p, Tensor raw)
 {
-    Index dims[2] = {m->rows.n, ix(l, p->classes)}, o[MAX_RANK];
+    Index dims[2] = {m->rows.n, ix(l, p->classes)}, o[MAX_RANK] = {0};
     Tensor votes = temp(l, "votes", DT_I64, 2, dims);
     kernel(l, "svm_votes");
     par_all(l, votes, o);
@@ -292,7 +292,7 @@ static Tensor pair_probabilities(Lower *l, const Machine *m, const Pairs *p, Ten
     uint32_t na, nb;
     const double *a = ml_numbers(l->model, l->n, "prob_a", &na),
                  *b = ml_numbers(l->model, l->n, "prob_b", &nb);
-    Index c = ix(l, p->classes), dims[3] = {m->rows.n, c, c}, o[MAX_RANK];
+    Index c = ix(l, p->classes), dims[3] = {m->rows.n, c, c}, o[MAX_RANK] = {0};
     Tensor r = temp(l, "pair_probabilities", m->t, 3, dims);
     if (na < p->pairs || nb < p->pairs) {
         not_supported(l, "SVMClassifier with %u prob_a and %u prob_b for %u pairs of classes", na,
@@ -317,7 +317,7 @@ static Tensor pair_probabilities(Lower *l, const Machine *m, const Pairs *p, Ten
 // Q[n, t, t] = sum of r[j, t]^2, Q[n, t, j] = -r[j, t] * r[t, j], j != t.
 static Tensor coupling_matrix(Lower *l, const Machine *m, Tensor r)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Tensor q = temp(l, "coupling", m->t, 3, r.dims);
     kernel(l, "svm_coupling");
     par_all(l, q, o);

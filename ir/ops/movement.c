@@ -8,7 +8,7 @@
 void lower_reshape(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
     ix_delinear(l, ix_linear(l, y.rank, y.dims, o), x.rank, x.dims, at);
@@ -38,7 +38,7 @@ static Index missing_dim(Infer *s, Index all, Index others)
 
 static void reshape_known(Infer *s, const Index *want, uint32_t rank)
 {
-    Index dims[MAX_RANK], others = poly_const(s->polys, 1);
+    Index dims[MAX_RANK] = {0}, others = poly_const(s->polys, 1);
     const Value *x = infer_in(s, 0);
     bool allow_zero = node_int(s->n, "allowzero", 0) != 0;
     int missing = -1;
@@ -83,7 +83,7 @@ static void infer_reshape(Infer *s)
 {
     uint32_t n;
     const int64_t *ints;
-    Index want[MAX_RANK];
+    Index want[MAX_RANK] = {0};
     const Index *content = infer_content(s, 1, &n);
     if (content) {
         reshape_known(s, content, n);
@@ -175,7 +175,7 @@ static uint32_t permuted(const Node *n, uint32_t i, uint32_t rank)
 
 static void infer_transpose(Infer *s)
 {
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     bool taken[MAX_RANK] = {false};
     const Value *x = infer_in(s, 0);
     const int64_t *perm;
@@ -201,7 +201,7 @@ static void infer_transpose(Infer *s)
 static void lower_transpose(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     kernel(l, "transpose");
     par_all(l, y, o);
     for (uint32_t i = 0; i < y.rank; i++)
@@ -216,7 +216,7 @@ static void lower_transpose(Lower *l)
 static void infer_expand(Infer *s)
 {
     uint32_t n, rank;
-    Index dims[MAX_RANK + 1];
+    Index dims[MAX_RANK + 1] = {0};
     const Index *want = infer_content(s, 1, &n);
     const Value *x = infer_in(s, 0);
     int64_t known = 0;
@@ -245,7 +245,7 @@ static void infer_expand(Infer *s)
     if (rank <= 1 && x->content && x->ncontent == 1 && rank == 1) {
         int64_t k;
         if (poly_is_const(dims[0], &k) && k > 0 && k <= 64) {
-            Index all[64];
+            Index all[64] = {0};
             for (int64_t i = 0; i < k; i++)
                 all[i] = x->content[0];
             infer_set_content(s, 0, (uint32_t)k, all);
@@ -256,7 +256,7 @@ static void infer_expand(Infer *s)
 static void lower_expand(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!value_at(l->model, l->n->in[1])->content) {
         uint32_t n = y.rank; // the shape input may be shorter than y
         int64_t k = 0;
@@ -280,7 +280,7 @@ static void lower_expand(Lower *l)
 static void infer_tile(Infer *s)
 {
     uint32_t n;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     const Index *repeats = infer_content(s, 1, &n);
     const Value *x = infer_in(s, 0);
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
@@ -296,7 +296,7 @@ static void infer_tile(Infer *s)
 static void lower_tile(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     for (uint32_t i = 0; i < y.rank; i++) {
         if (value_at(l->model, l->n->in[1])->content)
             continue;
@@ -334,7 +334,7 @@ static void infer_depth_to_space(Infer *s)
 static void lower_depth_to_space(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], b = ix(l, node_int(l->n, "blocksize", 1));
+    Index o[MAX_RANK] = {0}, b = ix(l, node_int(l->n, "blocksize", 1));
     bool crd = str_is(node_str(l->n, "mode", "DCR"), "CRD");
     kernel(l, "depth_to_space");
     par_all(l, y, o);
@@ -364,7 +364,7 @@ static void infer_space_to_depth(Infer *s)
 static void lower_space_to_depth(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], b = ix(l, node_int(l->n, "blocksize", 1));
+    Index o[MAX_RANK] = {0}, b = ix(l, node_int(l->n, "blocksize", 1));
     kernel(l, "space_to_depth");
     par_all(l, y, o);
     // DCR: the place in the block is the outer part of the channel; CRD: the inner.

@@ -25,7 +25,7 @@ const Expr *ms_head_element(Lower *l, const HeadSource *h, Index b, Index head, 
 
 Tensor ms_queries(Lower *l, const HeadSource *h)
 {
-    Index dims[3] = {h->t.dims[0], h->length, ix_mul(l, h->heads, h->channels)}, o[3];
+    Index dims[3] = {h->t.dims[0], h->length, ix_mul(l, h->heads, h->channels)}, o[3] = {0};
     Tensor y = temp(l, "queries", h->t.dtype, 3, dims);
     kernel(l, "queries");
     o[0] = par(l, dims[0]);
@@ -46,7 +46,7 @@ static const Expr *cached_at(Lower *l, Tensor cached, uint32_t which, const Inde
 
 Tensor ms_joined(Lower *l, Tensor y, Tensor cached, uint32_t which, const HeadSource *h)
 {
-    Index past = cached.buffer ? cached.dims[cached.rank - 2] : ix(l, 0), o[4];
+    Index past = cached.buffer ? cached.dims[cached.rank - 2] : ix(l, 0), o[4] = {0};
     Index dims[4] = {h->t.dims[0], h->heads, ix_add(l, past, h->length), h->channels};
     if (!y.buffer)
         y = temp(l, which ? "values" : "keys", h->t.dtype, 4, dims);
@@ -91,7 +91,8 @@ static const Expr *kept(Lower *l, const Masking *m, const Index *o)
 // What is added to the scores, [batch, heads or 1, position, key]; no tensor where nothing is.
 static Tensor lower_mask(Lower *l, const Masking *m, Index heads, DType t)
 {
-    Index dims[4] = {m->batch, m->bias.buffer ? heads : ix(l, 1), m->length, m->total}, o[MAX_RANK];
+    Index dims[4] = {m->batch, m->bias.buffer ? heads : ix(l, 1), m->length, m->total},
+          o[MAX_RANK] = {0};
     if (!m->index.buffer && !m->bias.buffer && !m->causal)
         return (Tensor){0};
     Tensor y = temp(l, "mask", t, 4, dims);
@@ -215,7 +216,7 @@ static void infer_ms_attention(Infer *s)
 // present[0] are the keys, present[1] the values.
 static void store_present(Lower *l, Tensor present, Tensor k, Tensor v)
 {
-    Index o[MAX_RANK], at[5];
+    Index o[MAX_RANK] = {0}, at[5] = {0};
     for (uint32_t i = 0; present.buffer && i < 2; i++) {
         Tensor x = i ? v : k;
         kernel(l, "present");
@@ -395,7 +396,7 @@ static void infer_ms_rotary(Infer *s)
 // Positions [batch, position]: as given, or counted from the only one that is.
 static Tensor positions(Lower *l, Tensor ids, Index batch, Index length)
 {
-    Index dims[2] = {batch, length}, o[MAX_RANK];
+    Index dims[2] = {batch, length}, o[MAX_RANK] = {0};
     if (ids.rank == 2)
         return ids;
     Tensor y = temp(l, "positions", DT_I64, 2, dims);

@@ -14,7 +14,7 @@ Tensor ms_like(Lower *l, const char *name, DType t, Tensor x)
 
 Tensor ms_permuted(Lower *l, Tensor x, const uint32_t *perm)
 {
-    Index dims[MAX_RANK] = {NULL}, o[MAX_RANK], at[MAX_RANK];
+    Index dims[MAX_RANK] = {NULL}, o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     for (uint32_t i = 0; i < x.rank; i++)
         dims[i] = x.dims[perm[i]];
     Tensor y = temp(l, "permuted", x.dtype, x.rank, dims);
@@ -37,7 +37,7 @@ Tensor ms_channels_first(Lower *l, Tensor x)
 
 void ms_store_channels_last(Lower *l, Tensor y, Tensor x)
 {
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     kernel(l, "channels_last");
     par_all(l, y, o);
     at[0] = o[0];
@@ -50,7 +50,7 @@ void ms_store_channels_last(Lower *l, Tensor y, Tensor x)
 
 void ms_scale(Lower *l, Tensor y, Tensor x, double alpha)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     DType t = accumulator(x.dtype);
     kernel(l, "scale");
     par_all(l, y, o);
@@ -105,7 +105,7 @@ static void operand_order(const Node *n, bool second, uint32_t rank, uint32_t *p
 static void infer_fused_matmul(Infer *s)
 {
     const Value *v[2] = {infer_in(s, 0), infer_in(s, 1)};
-    Index dims[2][MAX_RANK];
+    Index dims[2][MAX_RANK] = {0};
     uint32_t perm[MAX_RANK];
     for (uint32_t k = 0; k < 2; k++) {
         if (!v[k] || v[k]->rank < 1)
@@ -206,7 +206,7 @@ static void lower_fused_conv(Lower *l)
 static void infer_nhwc_pool(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK], out[MAX_RANK];
+    Index dims[MAX_RANK] = {0}, out[MAX_RANK] = {0};
     if (!x || x->rank < 3)
         return;
     uint32_t r = (uint32_t)x->rank;
@@ -249,7 +249,7 @@ static void infer_bias_last(Infer *s)
 static void lower_bias_gelu(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "bias_gelu");
     par_all(l, y, o);
     const Expr *e = load(l, x, o);

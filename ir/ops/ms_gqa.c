@@ -99,7 +99,7 @@ static Tensor turned(Lower *l, Tensor x, Index heads, Tensor ids)
 // The place of each new position in its row, for the rotation.
 static Tensor places(Lower *l, const Group *g)
 {
-    Index dims[2] = {g->batch, g->length}, o[MAX_RANK];
+    Index dims[2] = {g->batch, g->length}, o[MAX_RANK] = {0};
     Tensor y = temp(l, "places", DT_I64, 2, dims);
     kernel(l, "places");
     par_all(l, y, o);
@@ -127,7 +127,7 @@ static const Expr *cache_at(Lower *l, const Group *g, Tensor fresh, Tensor cache
 
 static Tensor filled(Lower *l, const Group *g, Tensor y, Tensor fresh, Tensor cache)
 {
-    Index dims[4] = {g->batch, g->kv_heads, g->total, g->channels}, o[MAX_RANK];
+    Index dims[4] = {g->batch, g->kv_heads, g->total, g->channels}, o[MAX_RANK] = {0};
     if (!y.buffer)
         y = temp(l, "cache", fresh.dtype, 4, dims);
     kernel(l, "cache");
@@ -141,7 +141,8 @@ static Tensor filled(Lower *l, const Group *g, Tensor y, Tensor fresh, Tensor ca
 // The cache with a position of zeros behind it.
 static Tensor with_sink(Lower *l, const Group *g, Tensor x)
 {
-    Index dims[4] = {g->batch, g->kv_heads, ix_addc(l, g->total, 1), g->channels}, o[MAX_RANK];
+    Index dims[4] = {g->batch, g->kv_heads, ix_addc(l, g->total, 1), g->channels},
+          o[MAX_RANK] = {0};
     Tensor y = temp(l, "with_sink", x.dtype, 4, dims);
     kernel(l, "with_sink");
     par_all(l, y, o);
@@ -170,7 +171,7 @@ static Tensor lower_group_mask(Lower *l, const Group *g, DType t, bool sink)
     bool by_head = sinks.buffer || (bias.buffer && !poly_equals(bias.dims[1], 1));
     Index dims[4] = {g->batch, by_head ? g->heads : ix(l, 1), g->length,
                      sink ? ix_addc(l, g->total, 1) : g->total};
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Tensor y = temp(l, "mask", t, 4, dims);
     kernel(l, "mask");
     par_all(l, y, o);

@@ -27,7 +27,7 @@ static void infer_nbits(Infer *s)
 {
     const Value *a = infer_in(s, 0), *points = infer_in(s, 3);
     Polys *p = s->polys;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     Blocks b;
     const char *fault;
     if (!blocks_of(s->n, &b, &fault)) {
@@ -87,7 +87,7 @@ static const Expr *zero_point(Lower *l, const Blocks *b, Index n, Index block, D
 // B in the type of A: a view of [K, N] on rows of K.
 static Tensor dequantized(Lower *l, const Blocks *b, DType t)
 {
-    Index dims[2] = {ix(l, b->n), ix(l, b->k)}, o[MAX_RANK];
+    Index dims[2] = {ix(l, b->n), ix(l, b->k)}, o[MAX_RANK] = {0};
     Tensor w = input(l, 1), scales = input(l, 2), groups = input(l, 4);
     Tensor y = temp(l, "weights", t, 2, dims);
     kernel(l, "dequantize_blocks");
@@ -131,7 +131,7 @@ static void lower_nbits(Lower *l)
     lower_part(l, &(Part){.op = "MatMul", .in = {a, weights}, .out = {product}});
     if (!bias.buffer)
         return;
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "bias");
     par_all(l, y, o);
     const Expr *e = add(l, load(l, product, o), cast(l, a.dtype, load(l, bias, &o[y.rank - 1])));

@@ -12,7 +12,7 @@ typedef enum NormKind { NORM_LAYER, NORM_SIMPLIFIED } NormKind;
 static void infer_skip_norm(Infer *s)
 {
     const Value *x = infer_in(s, 0), *skip = infer_in(s, 1);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     infer_same(s, 0, 0);
     infer_same(s, 3, 0);
     if (!x || x->rank < 1)
@@ -55,7 +55,7 @@ static void lower_skip_norm(Lower *l)
     Tensor x = input(l, 0), skip = input(l, 1), y = output(l, 0), sum = output(l, 3);
     Tensor beta = kind == NORM_LAYER ? input(l, 3) : (Tensor){0},
            bias = input(l, kind == NORM_LAYER ? 4 : 3);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     DType t = accumulator(x.dtype);
     if (kind == NORM_SIMPLIFIED && has_output(l, 1)) {
         not_supported(l, "SkipSimplifiedLayerNormalization with output mean");
@@ -112,7 +112,7 @@ static Tensor looked_up(Lower *l, Tensor table, Tensor ids, Index length)
 // How many tokens of each row the mask keeps; 0 without a mask.
 static void lower_mask_index(Lower *l, Tensor y, Tensor mask)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "mask_index");
     par_all(l, y, o);
     const Expr *e = zero(l, y.dtype);
@@ -130,7 +130,7 @@ static void lower_embed_norm(Lower *l)
 {
     Tensor ids = input(l, 0), table = input(l, 3), segments = input(l, 1), places = input(l, 8);
     Tensor y = output(l, 0), sum = output(l, 2);
-    Index o[MAX_RANK], length = ids.dims[1];
+    Index o[MAX_RANK] = {0}, length = ids.dims[1];
     if (segments.buffer && !has_input(l, 4)) {
         not_supported(l, "EmbedLayerNormalization with segment_ids but no segment_embedding");
         return;

@@ -36,7 +36,7 @@ static void infer_qlinear_unary(Infer *s)
 static void infer_qlinear_binary(Infer *s)
 {
     const Value *a = infer_in(s, 0), *b = infer_in(s, 3);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!a || !b || a->rank < 0 || b->rank < 0)
         return;
     int32_t rank = a->rank > b->rank ? a->rank : b->rank;
@@ -53,7 +53,7 @@ static void infer_qlinear_binary(Infer *s)
 static void lower_qlinear_binary(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
     const Expr *e = l->n->def->fn.binary(l, operand(l, 0, y.rank, o), operand(l, 3, y.rank, o));
@@ -64,7 +64,7 @@ static void lower_qlinear_binary(Lower *l)
 static void lower_qlinear_unary(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
     const Expr *e = l->n->def->fn.unary(l, operand(l, 0, y.rank, o));
@@ -74,7 +74,7 @@ static void lower_qlinear_unary(Lower *l)
 
 static void infer_qlinear_where(Infer *s)
 {
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t rank = 0;
     const Value *v[3] = {infer_in(s, 0), infer_in(s, 1), infer_in(s, 4)};
     for (int k = 0; k < 3; k++) {
@@ -100,7 +100,7 @@ static void infer_qlinear_where(Infer *s)
 static void lower_qlinear_where(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "qlinear_where");
     par_all(l, y, o);
     const Expr *c = load_broadcast(l, input(l, 0), y.rank, o);
@@ -115,7 +115,7 @@ static void lower_qlinear_where(Lower *l)
 static void infer_qlinear_concat(Infer *s)
 {
     const Value *first = infer_in(s, 2), *point = infer_in(s, 1);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (s->n->nin < 5 || s->n->nin % 3 != 2) {
         infer_error(s, "each tensor needs a scale and a zero point");
         return;
@@ -151,7 +151,7 @@ static void infer_qlinear_concat(Infer *s)
 static void lower_qlinear_concat(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK], from[MAX_RANK], offset = ix(l, 0);
+    Index o[MAX_RANK] = {0}, from[MAX_RANK] = {0}, offset = ix(l, 0);
     int64_t axis = node_int(l->n, "axis", 0);
     axis += axis < 0 ? y.rank : 0;
     for (uint32_t i = 2; i + 2 < l->n->nin; i += 3) {
@@ -180,7 +180,7 @@ static uint32_t place(bool last, uint32_t rank, uint32_t i)
 static Tensor pooled_input(Lower *l, Index *dims)
 {
     Tensor x = input(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     bool last = node_int(l->n, "channels_last", 0) != 0;
     for (uint32_t i = 0; i < x.rank; i++)
         dims[i] = x.dims[place(last, x.rank, i)];
@@ -197,7 +197,7 @@ static Tensor pooled_input(Lower *l, Index *dims)
 static void store_pooled(Lower *l, Tensor pooled)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     bool last = node_int(l->n, "channels_last", 0) != 0;
     kernel(l, "quantize");
     par_all(l, y, o);
@@ -210,7 +210,7 @@ static void store_pooled(Lower *l, Tensor pooled)
 static void infer_qlinear_pool(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK], out[MAX_RANK];
+    Index dims[MAX_RANK] = {0}, out[MAX_RANK] = {0};
     bool last = node_int(s->n, "channels_last", 0) != 0,
          whole = str_is(s->n->op, "QLinearGlobalAveragePool");
     if (!x || x->rank < 3)
@@ -231,7 +231,7 @@ static void infer_qlinear_pool(Infer *s)
 
 static void lower_qlinear_pool(Lower *l)
 {
-    Index in[MAX_RANK], dims[MAX_RANK];
+    Index in[MAX_RANK] = {0}, dims[MAX_RANK] = {0};
     Tensor x = pooled_input(l, in), y = output(l, 0);
     bool last = node_int(l->n, "channels_last", 0) != 0;
     for (uint32_t i = 0; i < y.rank; i++)
@@ -252,7 +252,7 @@ static void lower_qlinear_softmax(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0), wide = ms_like(l, "dequantized", DT_F32, x),
            soft = ms_like(l, "probabilities", DT_F32, x);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Attr axis = attr_int("axis", node_int(l->n, "axis", -1));
     kernel(l, "dequantize");
     par_all(l, wide, o);
@@ -276,7 +276,7 @@ static void lower_qlinear_softmax(Lower *l)
 // A parameter for the column j of a product (its last dim), or of one element.
 static const Expr *column(Lower *l, Tensor p, const Index *o, uint32_t rank)
 {
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t i = 0; i < p.rank; i++)
         at[i] = poly_equals(p.dims[i], 1) ? ix(l, 0)
                 : i + 1 == p.rank         ? o[rank - 1]
@@ -287,7 +287,7 @@ static const Expr *column(Lower *l, Tensor p, const Index *o, uint32_t rank)
 // y = integer product of a and b, times both scales, plus bias.
 static void scaled_product(Lower *l, Tensor y, const Tensor *a, const Tensor *b, Tensor bias)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Tensor sum = ms_like(l, "sum", DT_I32, y);
     lower_part(l, &(Part){.op = "MatMulInteger", .in = {a[0], b[0], a[2], b[2]}, .out = {sum}});
     kernel(l, "scale");
@@ -370,7 +370,7 @@ static void infer_qgemm(Infer *s)
 static void lower_qgemm(Lower *l)
 {
     Tensor y = output(l, 0), c = input(l, 6), a = input(l, 0), b = input(l, 3);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     static const uint32_t swap[2] = {1, 0};
     a = node_int(l->n, "transA", 0) ? ms_permuted(l, a, swap) : a;
     b = node_int(l->n, "transB", 0) ? ms_permuted(l, b, swap) : b;

@@ -13,7 +13,7 @@ typedef struct Moments {
 // own.
 static Moments moments(Lower *l, Tensor x, const Index *o, const bool *over, DType t)
 {
-    Index at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
+    Index at[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, count = ix(l, 1);
     const Expr *sum = NULL, *mean = NULL;
     for (int pass = 0; pass < 2; pass++) {
         uint32_t n = 0;
@@ -110,7 +110,7 @@ static Moments batch_moments(Lower *l, Tensor x, const Index *o, DType t)
 static void lower_batch_norm_training(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     DType t = accumulator(x.dtype);
     kernel(l, "batch_norm_training");
     par_all(l, y, o);
@@ -141,7 +141,7 @@ static void lower_batch_norm_training(Lower *l)
 static void lower_batch_norm(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     DType t = accumulator(x.dtype);
     bool more = false, by_outputs = l->n->def->fn.mode == TRAINS_BY_OUTPUTS;
     for (uint32_t i = 1; i < l->n->nout; i++)
@@ -166,7 +166,7 @@ static void lower_batch_norm(Lower *l)
 static void lower_instance_norm(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     bool over[MAX_RANK] = {false};
     DType t = accumulator(x.dtype);
     for (uint32_t i = 0; i < x.rank; i++)
@@ -203,7 +203,7 @@ static void fit_broadcast(Infer *s, uint32_t i)
 static void infer_layer_norm(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     infer_same(s, 0, 0);
     if (!x || x->rank < 1)
         return;
@@ -264,7 +264,7 @@ static void normalized_dims(Lower *l, Tensor x, bool *over)
 static void lower_layer_norm(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     bool over[MAX_RANK] = {false};
     DType t = x.dtype == DT_F64 ? DT_F64 : DT_F32;
     normalized_dims(l, x, over);
@@ -294,7 +294,7 @@ static void lower_layer_norm(Lower *l)
 // The inverse root of the mean of squares over the dims that are marked, at output o.
 static const Expr *inverse_rms(Lower *l, Tensor x, const Index *o, const bool *over, DType t)
 {
-    Index at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
+    Index at[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, count = ix(l, 1);
     uint32_t n = 0;
     memcpy(at, o, sizeof at);
     for (uint32_t i = 0; i < x.rank; i++)
@@ -312,7 +312,7 @@ static const Expr *inverse_rms(Lower *l, Tensor x, const Index *o, const bool *o
 static void lower_rms_norm(Lower *l)
 {
     Tensor x = input(l, 0), scale = input(l, 1), y = output(l, 0), inverse = output(l, 1);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     bool over[MAX_RANK] = {false};
     DType t = x.dtype == DT_F64 ? DT_F64 : DT_F32, st = scale.dtype;
     normalized_dims(l, x, over);
@@ -336,7 +336,7 @@ static void lower_rms_norm(Lower *l)
 static void lower_group_norm(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     int64_t groups = node_int(l->n, "num_groups", 1);
     if (groups < 1) {
         not_supported(l, "num_groups %lld", (long long)groups);
@@ -379,7 +379,7 @@ static void lower_group_norm(Lower *l)
 static void lower_lp_norm(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     int64_t axis = node_int(l->n, "axis", -1), p = node_int(l->n, "p", 2);
     axis += axis < 0 ? x.rank : 0;
     DType t = accumulator(x.dtype);
@@ -404,7 +404,7 @@ static void lower_lp_norm(Lower *l)
 static void lower_mean_variance(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     bool over[MAX_RANK] = {false};
     uint32_t axes[MAX_RANK] = {0, 2, 3}, n = 3; // the default, as far as x has such dims
     DType t = accumulator(x.dtype);
@@ -426,7 +426,7 @@ static void lower_mean_variance(Lower *l)
 static void lower_lrn(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     int64_t size = node_int(l->n, "size", 1);
     DType t = accumulator(x.dtype);
     if (size < 1 || size > INT32_MAX) {

@@ -85,7 +85,7 @@ static void infer_pad(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     Pads p;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
     if (!pads_fit(s, x->rank))
@@ -163,7 +163,7 @@ static const Expr *pad_value(Lower *l, DType t)
 {
     if (has_input(l, 2)) {
         Tensor v = input(l, 2);
-        Index at[MAX_RANK];
+        Index at[MAX_RANK] = {0};
         for (uint32_t i = 0; i < v.rank; i++)
             at[i] = ix(l, 0);
         return load(l, v, at);
@@ -188,7 +188,7 @@ static void lower_pad(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     Pads p;
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     Str mode = node_str(l->n, "mode", "constant");
     bool fixed = str_is(mode, "constant");
     const Expr *where = NULL;

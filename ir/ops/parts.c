@@ -9,7 +9,7 @@
 
 static void concat_content(Infer *s)
 {
-    Index all[256];
+    Index all[256] = {0};
     uint32_t n = 0, len;
     for (uint32_t i = 0; i < s->n->nin; i++) {
         const Index *part = infer_content(s, i, &len);
@@ -24,7 +24,7 @@ static void concat_content(Infer *s)
 static void infer_concat(Infer *s)
 {
     const Value *first = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!first || first->rank < 1 || first->rank > MAX_RANK)
         return;
     int64_t axis = infer_axis(s, node_int(s->n, "axis", 1), first->rank);
@@ -59,7 +59,7 @@ static void infer_concat(Infer *s)
 static void lower_concat(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK], from = ix(l, 0);
+    Index o[MAX_RANK] = {0}, from = ix(l, 0);
     int64_t axis = node_int(l->n, "axis", 1);
     uint32_t a = (uint32_t)(axis < 0 ? axis + y.rank : axis);
     for (uint32_t i = 0; i < l->n->nin; i++) {
@@ -128,7 +128,7 @@ static bool split_fits(Infer *s, Index whole, const Index *sizes, uint32_t n)
 static void infer_split(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK], from, len;
+    Index dims[MAX_RANK] = {0}, from, len;
     uint32_t n = 0, nc;
     if (!x || x->rank < 1 || x->rank > MAX_RANK)
         return;
@@ -169,7 +169,7 @@ static void lower_split(Lower *l)
     Tensor x = input(l, 0);
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     uint32_t n = 0;
-    Index o[MAX_RANK], from = ix(l, 0), len;
+    Index o[MAX_RANK] = {0}, from = ix(l, 0), len;
     int64_t axis = node_int(l->n, "axis", 0);
     uint32_t a = (uint32_t)(axis < 0 ? axis + x.rank : axis);
     const Index *sizes = split_sizes(&s, &n);
@@ -188,7 +188,7 @@ static void lower_split(Lower *l)
         if (y.buffer) {
             kernel(l, "split");
             par_all(l, y, o);
-            Index at[MAX_RANK];
+            Index at[MAX_RANK] = {0};
             memcpy(at, o, sizeof at);
             at[a] = ix_add(l, o[a], from);
             store(l, y, o, load(l, x, at));
@@ -295,7 +295,7 @@ static void slice_content(Infer *s, const SliceRange *range)
 {
     uint32_t n;
     int64_t from, step, count;
-    Index out[256];
+    Index out[256] = {0};
     const Index *content = infer_content(s, 0, &n);
     if (!content || !poly_is_const(range->start, &from) || !poly_is_const(range->step, &step) ||
         !poly_is_const(range->count, &count) || count > 256)
@@ -314,7 +314,7 @@ static void infer_slice(Infer *s)
     const Value *x = infer_in(s, 0);
     SliceRange ranges[MAX_RANK];
     bool touched[MAX_RANK];
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
     for (uint32_t i = 2; i < 5 && infer_rank(s, 1) == 1; i++)
@@ -395,7 +395,7 @@ static void lower_slice(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     SliceRange ranges[MAX_RANK];
     bool touched[MAX_RANK];
-    Index o[MAX_RANK], at[MAX_RANK], start[MAX_RANK], step[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, start[MAX_RANK] = {0}, step[MAX_RANK] = {0};
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     if (slice_ranges(&s, ranges, touched))
         for (uint32_t i = 0; i < x.rank; i++) {

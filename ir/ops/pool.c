@@ -10,7 +10,7 @@ static bool pool_window(Polys *p, const Node *n, uint32_t rank, const Index *x, 
 {
     const int64_t *at;
     uint32_t len;
-    Index size[MAX_RANK];
+    Index size[MAX_RANK] = {0};
     *fault = "kernel_shape";
     if (!node_ints(n, "kernel_shape", &at, &len) || len != rank - 2)
         return false;
@@ -39,7 +39,7 @@ bool infer_pool_of(Infer *s, uint32_t rank, const Index *x, Index *y)
 static void infer_pool(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || x->rank < 3 || !infer_pool_of(s, (uint32_t)x->rank, x->dims, dims))
         return;
     infer_shape(s, 0, (uint32_t)x->rank, dims);
@@ -75,7 +75,8 @@ static void lower_max_indices(Lower *l)
     Tensor x = input(l, 0), y = output(l, 1);
     Window w;
     const char *fault;
-    Index o[MAX_RANK], at[MAX_RANK], tap[MAX_RANK], line[MAX_RANK], dims[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, tap[MAX_RANK] = {0}, line[MAX_RANK] = {0},
+          dims[MAX_RANK] = {0};
     bool column_major = node_int(l->n, "storage_order", 0) != 0;
     if (!pool_window(l->polys, l->n, x.rank, x.dims, &w, &fault))
         return;
@@ -115,7 +116,7 @@ static void lower_max_indices(Lower *l)
 static void lower_max_pool(Lower *l)
 {
     Window w;
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     const Expr *where;
     if (!open_window(l, &w, o, at, vars, &where))
         return;
@@ -156,7 +157,7 @@ static const Expr *tap_count(Lower *l, const Window *w, const Index *o, DType t)
 static void lower_average_pool(Lower *l)
 {
     Window w;
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     const Expr *where;
     Tensor x = input(l, 0), y = output(l, 0);
     DType t = accumulator(x.dtype);
@@ -181,7 +182,7 @@ static const Expr *root(Lower *l, const Expr *e, int64_t p)
 static void lower_lp_pool(Lower *l)
 {
     Window w;
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     const Expr *where;
     Tensor x = input(l, 0), y = output(l, 0);
     int64_t p = node_int(l->n, "p", 2);
@@ -201,7 +202,7 @@ static void lower_lp_pool(Lower *l)
 static void infer_global(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || x->rank < 2)
         return;
     for (int32_t i = 0; i < x->rank; i++)
@@ -214,7 +215,7 @@ typedef enum GlobalKind { GLOBAL_MAX, GLOBAL_AVERAGE, GLOBAL_LP } GlobalKind;
 static void lower_global(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     GlobalKind kind = (GlobalKind)l->n->def->fn.mode;
     DType t = accumulator(x.dtype);
     int64_t p = node_int(l->n, "p", 2);

@@ -16,7 +16,7 @@ static bool is_single(uint32_t rank, const Index *dims)
 // A parameter's element for o: one for all, one along the axis, or one a block.
 static const Expr *parameter(Lower *l, Tensor p, Tensor x, const Index *o)
 {
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     int64_t axis = node_int(l->n, "axis", 1), block = node_int(l->n, "block_size", 0);
     axis += axis < 0 ? x.rank : 0;
     bool single = is_single(p.rank, p.dims);
@@ -37,7 +37,7 @@ static void fit_parameter(Infer *s, uint32_t i)
 {
     const Value *x = infer_in(s, 0), *v = infer_in(s, i);
     int64_t axis = node_int(s->n, "axis", 1), block = node_int(s->n, "block_size", 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     if (!x || x->rank < 0 || !v || v->rank < 0 || is_single((uint32_t)v->rank, v->dims))
         return;
     if (block < 0 || v->rank != (block ? x->rank : 1)) {
@@ -68,7 +68,7 @@ static double high_of(DType t)
 // The single element of a parameter, or the one along a dim where it has more.
 static const Expr *element(Lower *l, Tensor p, Index along)
 {
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t i = 0; i < p.rank; i++)
         at[i] = poly_equals(p.dims[i], 1) || !along ? ix(l, 0) : along;
     return load(l, p, at);
@@ -110,7 +110,7 @@ static void infer_quantize(Infer *s)
 static void lower_quantize(Lower *l)
 {
     Tensor x = input(l, 0), scale = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     int64_t precision = node_int(l->n, "precision", 0);
     if (!dtype_is_float(y.dtype) &&
         (!dtype_is_integer(y.dtype) || dtype_info(y.dtype)->bits > 16)) {
@@ -151,7 +151,7 @@ static void infer_dequantize(Infer *s)
 static void lower_dequantize(Lower *l)
 {
     Tensor x = input(l, 0), scale = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "dequantize");
     par_all(l, y, o);
     DType t = scale.dtype == DT_F64 ? DT_F64 : DT_F32;
@@ -181,7 +181,7 @@ static void infer_dynamic(Infer *s)
 static void lower_dynamic(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0), scale = output(l, 1), point = output(l, 2);
-    Index o[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     const Expr *extreme[2], *z = zero(l, DT_F32), *top = num(l, DT_F32, 255);
     if (!scale.buffer)
         scale = temp(l, "scale", DT_F32, 0, NULL);

@@ -124,7 +124,7 @@ static void infer_random(Infer *s)
 {
     const int64_t *shape;
     uint32_t n;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     infer_dtype(s, 0, node_dtype(s->n, "dtype", DT_F32));
     if (!node_ints(s->n, "shape", &shape, &n))
         return;
@@ -154,7 +154,7 @@ static void infer_like(Infer *s)
 static void lower_random(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     DType t = y.dtype == DT_F64 ? DT_F64 : DT_F32, f = DT_F64;
     if (!dtype_is_float(y.dtype) || dtype_info(y.dtype)->bits < 16) {
         not_supported(l, "%.*s of %s", STR_ARG(str_escaped(l->arena, l->n->op)),
@@ -188,7 +188,7 @@ static void lower_random(Lower *l)
 static void lower_bernoulli(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "bernoulli");
     par_all(l, y, o);
     const Expr *hit = lt(l, unit_at(l, y, o), cast(l, DT_F64, load(l, x, o)));
@@ -214,7 +214,7 @@ static void infer_multinomial(Infer *s)
 static void lower_multinomial(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0), sums = temp(l, "sums", DT_F64, 2, x.dims);
-    Index o[MAX_RANK], k = red(l, x.dims[1]), last = ix_addc(l, x.dims[1], -1);
+    Index o[MAX_RANK] = {0}, k = red(l, x.dims[1]), last = ix_addc(l, x.dims[1], -1);
     if (y.dtype != DT_I32 && y.dtype != DT_I64) {
         not_supported(l, "Multinomial of %s", dtype_info(y.dtype)->name);
         return;
@@ -255,7 +255,7 @@ static void infer_dropout(Infer *s)
 
 static const Expr *first_of(Lower *l, Tensor t)
 {
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t i = 0; i < t.rank; i++)
         at[i] = ix(l, 0);
     return load(l, t, at);
@@ -266,7 +266,7 @@ static const Expr *first_of(Lower *l, Tensor t)
 static void lower_dropout(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0), mask = output(l, 1);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     const unsigned char *known = constant_input(l, 2, NULL);
     bool trains = has_input(l, 2) && (!known || *known);
     DType f = DT_F64, acc = accumulator(x.dtype);

@@ -62,7 +62,7 @@ static void fit_operands(Infer *s, Index width, Index hidden, Index dirs, Index 
 static void infer_recurrent(Infer *s)
 {
     const Value *x = infer_in(s, 0), *r = infer_in(s, 2);
-    Index dims[4];
+    Index dims[4] = {0};
     int64_t h;
     if (!x || x->rank != 3)
         return;
@@ -174,7 +174,7 @@ static const Expr *activate(Lower *l, const Recurrent *q, uint32_t d, uint32_t i
 
 static Tensor state_buffer(Lower *l, const Recurrent *q, const char *name, uint32_t i, uint32_t d)
 {
-    Index dims[2] = {q->batch, q->hidden}, o[MAX_RANK];
+    Index dims[2] = {q->batch, q->hidden}, o[MAX_RANK] = {0};
     Tensor t = temp(l, name, q->t, 2, dims);
     kernel(l, name);
     par_all(l, t, o);
@@ -226,7 +226,7 @@ static const Expr *quantized_sum(Lower *l, const Quantized *a, const Index *aat,
 static Tensor input_product(Lower *l, const Recurrent *q, uint32_t d)
 {
     Index wide = ix_scale(l, q->hidden, q->gates), dims[3] = {q->steps, q->batch, wide},
-          o[MAX_RANK];
+          o[MAX_RANK] = {0};
     Tensor t = temp(l, "input_product", q->t, 3, dims);
     kernel(l, "input_product");
     par_all(l, t, o);
@@ -305,7 +305,7 @@ static Next gru_cell(Lower *l, const Recurrent *q, Tensor xw, Tensor h, Tensor r
 // What the candidate of a GRU adds: (r*h)*R' + Rb, or r*(h*R' + Rb) with linear_before_reset.
 static Tensor gru_reset(Lower *l, const Recurrent *q, Tensor xw, Tensor h, uint32_t d, Index t)
 {
-    Index dims[2] = {q->batch, q->hidden}, o[MAX_RANK];
+    Index dims[2] = {q->batch, q->hidden}, o[MAX_RANK] = {0};
     bool linear = node_int(l->n, "linear_before_reset", 0) != 0;
     Tensor reset = temp(l, "reset", q->t, 2, dims), sum = temp(l, "candidate", q->t, 2, dims);
     kernel(l, "gru_reset");
@@ -331,7 +331,7 @@ static Tensor gru_reset(Lower *l, const Recurrent *q, Tensor xw, Tensor h, uint3
 static void step_kernels(Lower *l, const Recurrent *q, uint32_t d, Index t, Tensor xw, Tensor h,
                          Tensor c, Tensor next_h, Tensor next_c)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Tensor rh = {0};
     if (q->cell == CELL_GRU)
         rh = gru_reset(l, q, xw, h, d, t);
@@ -376,7 +376,7 @@ static void step_kernels(Lower *l, const Recurrent *q, uint32_t d, Index t, Tens
 
 static void final_state(Lower *l, const Recurrent *q, Tensor out, Tensor state, uint32_t d)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!out.buffer)
         return;
     kernel(l, "final_state");

@@ -41,7 +41,7 @@ static bool reduced_axes(const Node *n, const Index *content, uint32_t ncontent,
 static void infer_runtime_axes(Infer *s, const Value *x, bool keep)
 {
     int64_t n;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     const Value *axes = infer_in(s, 1);
     uint32_t rank = (uint32_t)x->rank;
     if (!keep) {
@@ -59,7 +59,7 @@ static void infer_reduce(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     bool gone[MAX_RANK], none, keep = node_int(s->n, "keepdims", 1) != 0;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t n = 0, nc = 0;
     const Index *content = infer_content(s, 1, &nc);
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
@@ -167,8 +167,8 @@ static void lower_runtime_axes(Lower *l, Tensor x, Tensor y, bool keep)
 {
     Tensor axes = input(l, 1);
     const Expr *kept = zero(l, DT_I64), *one64 = one(l, DT_I64), *gone[MAX_RANK], *place[MAX_RANK];
-    Index flags[1] = {ix(l, x.rank ? x.rank : 1)}, o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK],
-          count = ix(l, 1);
+    Index flags[1] = {ix(l, x.rank ? x.rank : 1)}, o[MAX_RANK] = {0}, at[MAX_RANK] = {0},
+          vars[MAX_RANK] = {0}, count = ix(l, 1);
     Tensor flag = temp(l, "reduced_dims", DT_BOOL, 1, flags);
     kernel(l, "reduced_dims");
     for (uint32_t i = 0; i < x.rank; i++) {
@@ -216,7 +216,7 @@ static void lower_reduce(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     bool gone[MAX_RANK], none, keep = node_int(l->n, "keepdims", 1) != 0;
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], count = ix(l, 1);
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, count = ix(l, 1);
     uint32_t n = 0, k = 0;
     const Value *axes = has_input(l, 1) ? value_at(l->model, l->n->in[1]) : NULL;
     if (axes && !axes->content && axes->rank != 1) {
@@ -258,7 +258,7 @@ static void lower_reduce(Lower *l)
 static void infer_arg(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t n = 0;
     if (!x || x->rank < 1)
         return;
@@ -274,7 +274,7 @@ static void infer_arg(Infer *s)
 static void lower_arg(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     int64_t given = node_int(l->n, "axis", 0);
     uint32_t axis = (uint32_t)(given < 0 ? given + x.rank : given), k = 0;
     bool keep = node_int(l->n, "keepdims", 1) != 0,
@@ -299,7 +299,7 @@ static void lower_cumulative_runtime(Lower *l, Tensor x, Tensor y, Index axis, B
 {
     bool exclusive = node_int(l->n, "exclusive", 0) != 0,
          reverse = node_int(l->n, "reverse", 0) != 0;
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     DType t = accumulator(x.dtype);
     const Expr *a = expr_index(l->module, axis), *size = one(l, DT_I64), *own = zero(l, DT_I64);
     const Expr *hit[MAX_RANK];
@@ -326,7 +326,7 @@ static void lower_cumulative_runtime(Lower *l, Tensor x, Tensor y, Index axis, B
 static void lower_cumulative(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     bool exclusive = node_int(l->n, "exclusive", 0) != 0,
          reverse = node_int(l->n, "reverse", 0) != 0;
     BinaryOp op = (BinaryOp)l->n->def->fn.mode;

@@ -155,7 +155,7 @@ static bool resized_axes_fit(Infer *s, uint32_t rank, uint32_t slot)
 static void infer_resize(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t n, count, slot = scales_slot(opset_of(s->model, s->n));
     if (!x || x->rank < 1 || x->rank > MAX_RANK)
         return;
@@ -350,7 +350,7 @@ static Index tap_count(Lower *l, const Axis *a, uint32_t i, Index in, bool near_
 // y[o] = sum over taps of the product of the axes' weights times x at their places.
 static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
 {
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
     uint32_t n = 0;
     const Expr *weight = NULL, *inside_all = NULL;
     kernel(l, "resize");
@@ -381,7 +381,7 @@ static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
         e = cast(l, y.dtype, e);
     }
     if (inside_all) { // one tap decides for all: a mark stands in every tap of its line
-        Index first[2];
+        Index first[2] = {0};
         const Expr *ok = NULL;
         for (uint32_t i = 0; i < x.rank; i++) {
             first[0] = o[i];

@@ -102,7 +102,7 @@ static void select_boxes(Lower *l, Tensor alive, Tensor picked, Tensor count, In
 static void lower_nms(Lower *l)
 {
     Tensor boxes = input(l, 0), scores = input(l, 1), y = output(l, 0);
-    Index o[2], zero_at[1] = {ix(l, 0)}, one_dim[1] = {ix(l, 1)};
+    Index o[2] = {0}, zero_at[1] = {ix(l, 0)}, one_dim[1] = {ix(l, 1)};
     int64_t four;
     if (poly_is_const(boxes.dims[2], &four) && four != 4) {
         not_supported(l, "NonMaxSuppression of boxes that have not 4 numbers");
@@ -138,7 +138,8 @@ static void lower_nms(Lower *l)
 static void infer_unique(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK], n = infer_data_dim(s, 0, 0, "unique"), all = poly_const(s->polys, 1);
+    Index dims[MAX_RANK] = {0}, n = infer_data_dim(s, 0, 0, "unique"),
+          all = poly_const(s->polys, 1);
     int64_t axis = -1;
     if (!x || x->rank < 0 || x->rank > MAX_RANK)
         return;
@@ -170,7 +171,7 @@ typedef struct Slices {
 
 static const Expr *slice_element(Lower *l, const Slices *s, Index i, const Index *p)
 {
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     if (s->flat)
         ix_delinear(l, i, s->x.rank, s->x.dims, at);
     for (uint32_t k = 0, from = 0; !s->flat && k < s->x.rank; k++)
@@ -197,7 +198,7 @@ static const Expr *before(Lower *l, const Expr *a, const Expr *b)
 
 static const Expr *slices_same(Lower *l, const Slices *s, Index i, Index j)
 {
-    Index p[MAX_RANK];
+    Index p[MAX_RANK] = {0};
     uint32_t n = s->flat ? 0 : s->x.rank - 1;
     for (uint32_t k = 0; k < n; k++)
         p[k] = red(l, s->rest[k]);
@@ -208,7 +209,7 @@ static const Expr *slices_same(Lower *l, const Slices *s, Index i, Index j)
 // Lexicographic: the first place where they differ decides.
 static const Expr *slices_before(Lower *l, const Slices *s, Index i, Index j)
 {
-    Index p[MAX_RANK];
+    Index p[MAX_RANK] = {0};
     uint32_t n = s->flat ? 0 : s->x.rank - 1;
     if (n == 0)
         return before(l, slice_element(l, s, i, NULL), slice_element(l, s, j, NULL));
@@ -256,7 +257,7 @@ static void lower_unique(Lower *l)
     Tensor y = output(l, 0), indices = output(l, 1), inverse = output(l, 2), counts = output(l, 3);
     Slices s = {.x = input(l, 0), .flat = !node_has_attr(l->n, "axis")};
     int64_t axis = node_int(l->n, "axis", 0);
-    Index one_dim[1] = {ix(l, 1)}, zero_at[1] = {ix(l, 0)}, o[MAX_RANK], i, p;
+    Index one_dim[1] = {ix(l, 1)}, zero_at[1] = {ix(l, 0)}, o[MAX_RANK] = {0}, i, p;
     s.axis = (uint32_t)(axis < 0 ? axis + s.x.rank : axis);
     s.count = s.flat ? ix_product(l, s.x.rank, s.x.dims) : s.x.dims[s.axis];
     for (uint32_t k = 0, to = 0; !s.flat && k < s.x.rank; k++)
@@ -295,7 +296,7 @@ static void lower_unique(Lower *l)
         store(l, counts, &i, reduce_add(l, 1, &p, NULL, cast(l, DT_I64, hit)));
         kernel_end(l);
     }
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     kernel(l, "unique");
     par_all(l, y, o);
     p = to_index(l, load(l, source, o + (s.flat ? 0 : s.axis)));
@@ -319,7 +320,7 @@ static void lower_tensor_scatter(Lower *l)
     Tensor x = input(l, 0), u = input(l, 1), w = input(l, 2), y = output(l, 0);
     bool circular = str_is(node_str(l->n, "mode", "linear"), "circular");
     int64_t axis = node_int(l->n, "axis", -2);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     axis += axis < 0 ? x.rank : 0;
     if (axis < 1 || axis >= x.rank || u.rank != x.rank) {
         not_supported(l, "TensorScatter along this axis");

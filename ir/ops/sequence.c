@@ -236,7 +236,7 @@ static void infer_split(Infer *s)
 static void infer_concat(Infer *s)
 {
     const Value *list = infer_in(s, 0);
-    Index dims[MAX_RANK + 1];
+    Index dims[MAX_RANK + 1] = {0};
     if (!list || list->kind != TYPE_SEQUENCE || !result(s, 0))
         return;
     infer_dtype(s, 0, list->dtype);
@@ -386,7 +386,7 @@ static void lower_length(Lower *l)
 static Tensor split_sizes(Lower *l)
 {
     const int64_t one_ = 1;
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!has_input(l, 1))
         return table(l, "split", DT_I64, 1, &one_);
     Tensor x = input(l, 1), sizes = temp(l, "split", DT_I64, x.rank, x.dims);

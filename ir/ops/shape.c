@@ -70,7 +70,7 @@ static void shape_from_input(Infer *s, uint32_t i)
 {
     uint32_t n = 0;
     int64_t rank;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     const Index *content = infer_content(s, i, &n);
     if (content && n <= MAX_RANK) {
         infer_shape(s, 0, n, content);
@@ -104,7 +104,7 @@ static void infer_constant_of_shape(Infer *s)
         (n == 1 && (!poly_is_const(dims[0], &k) || k > 64 || k < 0)))
         return;
     const void *at = a && a->t ? tensor_elements(s->model, a->t, &error) : NULL;
-    Index all[64];
+    Index all[64] = {0};
     for (int64_t i = 0; i < (n ? k : 1); i++)
         all[i] = poly_const(s->polys, at ? scalar_load(t, at).i : 0);
     infer_set_content(s, 0, (uint32_t)(n ? k : 1), all);
@@ -113,7 +113,7 @@ static void infer_constant_of_shape(Infer *s)
 static void lower_constant_of_shape(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Str error;
     const Attr *a = attr_find(l->n, "value");
     const void *at = a && a->t ? tensor_elements(l->model, a->t, &error) : NULL;
@@ -158,7 +158,7 @@ static void infer_range(Infer *s)
         len = infer_data_dim(s, 0, 0, "range");
     infer_shape(s, 0, 1, &len);
     if (known && step && poly_is_const(len, &count) && count <= 256) {
-        Index all[256];
+        Index all[256] = {0};
         for (int64_t i = 0; i < count; i++)
             all[i] = poly_add_const(s->polys, start[0], i * step);
         infer_set_content(s, 0, (uint32_t)count, all);
@@ -168,7 +168,7 @@ static void infer_range(Infer *s)
 static const Expr *scalar_of(Lower *l, uint32_t i)
 {
     Tensor t = input(l, i);
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t k = 0; k < t.rank; k++)
         at[k] = ix(l, 0);
     return load(l, t, at);
@@ -224,7 +224,7 @@ static Tensor counter(Lower *l, const char *name)
 static void lower_nonzero(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], vars[MAX_RANK], zero_at[1] = {ix(l, 0)};
+    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, zero_at[1] = {ix(l, 0)};
     Tensor count = counter(l, "count"), next = counter(l, "next");
     for (uint32_t i = 0; i < x.rank; i++)
         vars[i] = red(l, x.dims[i]);
@@ -249,7 +249,7 @@ static void lower_nonzero(Lower *l)
 static void infer_compress(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     int64_t axis = 0;
     if (!x || x->rank < 0)
         return;
@@ -284,7 +284,7 @@ static void lower_compress(Lower *l)
     store(l, count, zero_at, add(l, k, one(l, DT_I64)));
     kernel_end(l);
     define_dim(l, y.dims[flat ? 0 : a], to_index(l, load(l, count, zero_at)));
-    Index o[MAX_RANK], from[MAX_RANK];
+    Index o[MAX_RANK] = {0}, from[MAX_RANK] = {0};
     kernel(l, "compress");
     par_all(l, y, o);
     Index p[1] = {o[flat ? 0 : a]}, place = to_index(l, load(l, places, p));
@@ -314,7 +314,7 @@ static void infer_eye_like(Infer *s)
 static void lower_eye_like(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "eye_like");
     par_all(l, y, o);
     const Expr *on = index_eq(l, o[1], ix_addc(l, o[0], node_int(l->n, "k", 0)));
@@ -325,7 +325,7 @@ static void lower_eye_like(Lower *l)
 static void lower_trilu(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], k = ix(l, 0);
+    Index o[MAX_RANK] = {0}, k = ix(l, 0);
     bool upper = node_int(l->n, "upper", 1) != 0;
     if (has_input(l, 1))
         k = to_index(l, expr_index(l->module, input_element(l, 1, 0)));
@@ -340,7 +340,7 @@ static void lower_trilu(Lower *l)
 static void infer_one_hot(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK + 1];
+    Index dims[MAX_RANK + 1] = {0};
     uint32_t n, from = 0;
     const TensorData *data;
     if (!x || x->rank < 0 || x->rank >= MAX_RANK)
@@ -369,8 +369,8 @@ typedef enum OneHotMode { ONE_HOT_FROM_0, ONE_HOT_WRAPS } OneHotMode;
 static void lower_one_hot(Lower *l)
 {
     Tensor x = input(l, 0), depth = input(l, 1), values = input(l, 2), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], zero_at[MAX_RANK], off_at[1] = {ix(l, 0)},
-                                                        on_at[1] = {ix(l, 1)};
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, zero_at[MAX_RANK] = {0}, off_at[1] = {ix(l, 0)},
+          on_at[1] = {ix(l, 1)};
     int64_t axis = node_int(l->n, "axis", -1);
     uint32_t a = (uint32_t)(axis < 0 ? axis + y.rank : axis), from = 0;
     for (uint32_t i = 0; i < depth.rank; i++)

@@ -114,7 +114,7 @@ static Index dft_given(Polys *p, const Dft *d, Index length)
 static void infer_dft(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     Dft d;
     int64_t length;
     if (!x || x->rank < 2 || x->rank > MAX_RANK || !dft_of(s, x->rank, &d))
@@ -166,7 +166,7 @@ static Index fixed_dim(Lower *l, uint32_t k, Index value, const char *name)
 static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, const Index *o,
                            Index length, Index given, bool imaginary)
 {
-    Index at[MAX_RANK], bin = ix(l, 0), zero_ix = ix(l, 0);
+    Index at[MAX_RANK] = {0}, bin = ix(l, 0), zero_ix = ix(l, 0);
     DType t = DT_F64;
     uint32_t last = x.rank - 1;
     Index n = red(l, given);
@@ -200,7 +200,7 @@ static void lower_dft(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     Dft d;
-    Index o[MAX_RANK], own = ix(l, 0), length, given;
+    Index o[MAX_RANK] = {0}, own = ix(l, 0), length, given;
     int64_t parts;
     if (!poly_is_const(x.dims[x.rank - 1], &parts) || parts < 1 || parts > 2) {
         not_supported(l, "DFT of a signal whose last dimension is not known to be 1 or 2");
@@ -276,7 +276,7 @@ static void infer_stft(Infer *s)
 static void lower_stft(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 2), y = output(l, 0);
-    Index o[4], at[3], zero_ix = ix(l, 0);
+    Index o[4] = {0}, at[3] = {0}, zero_ix = ix(l, 0);
     DType t = DT_F64;
     Index step = dim_in_program(l, 1, LENGTH, "frame_step"),
           length = has_input(l, 3) ? dim_in_program(l, 3, LENGTH + 1, "frame_length") : w.dims[0];
@@ -360,7 +360,7 @@ static void lower_mel(Lower *l)
     DType t = DT_F64;
     define_dim(l, y.dims[0], ix_addc(l, ix_div(l, length, ix(l, 2)), 1));
     kernel(l, "mel_weight_matrix");
-    Index o[2];
+    Index o[2] = {0};
     par_all(l, y, o);
     const Expr *low = let(l, mel_edge(l, o[1], bins, length)),
                *mid = let(l, mel_edge(l, ix_addc(l, o[1], 1), bins, length)),

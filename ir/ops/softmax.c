@@ -22,7 +22,8 @@ static uint32_t lines(Lower *l, Tensor x, const Index *o, Index *at, Index *vars
 static void lower_softmax(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], at2[MAX_RANK], vars2[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, at2[MAX_RANK] = {0},
+          vars2[MAX_RANK] = {0};
     bool logarithm = l->n->def->fn.mode != 0;
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
@@ -49,7 +50,8 @@ static void lower_softmax(Lower *l)
 static void lower_hardmax(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK], vars[MAX_RANK], dims[MAX_RANK], from[MAX_RANK], own[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, dims[MAX_RANK] = {0},
+          from[MAX_RANK] = {0}, own[MAX_RANK] = {0};
     kernel(l, "hardmax");
     par_all(l, y, o);
     uint32_t n = lines(l, x, o, at, vars), first = 0;

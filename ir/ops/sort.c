@@ -8,7 +8,7 @@
 static void infer_topk(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t n;
     if (!x || x->rank < 1 || x->rank > MAX_RANK)
         return;
@@ -29,7 +29,7 @@ static void lower_topk(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0), places = output(l, 1), any = y.buffer ? y : places;
     Tensor rank = temp(l, "rank", DT_I64, x.rank, x.dims);
-    Index o[MAX_RANK], at[MAX_RANK], to[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, to[MAX_RANK] = {0};
     int64_t axis = node_int(l->n, "axis", -1);
     bool largest = node_int(l->n, "largest", 1) != 0;
     axis += axis < 0 ? x.rank : 0;
@@ -80,7 +80,7 @@ static void infer_reverse_sequence(Infer *s)
 static void lower_reverse_sequence(Lower *l)
 {
     Tensor x = input(l, 0), lens = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK], at[MAX_RANK];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     uint32_t b = (uint32_t)node_int(l->n, "batch_axis", 1),
              t = (uint32_t)node_int(l->n, "time_axis", 0);
     Index v = red(l, lens.dims[0]);

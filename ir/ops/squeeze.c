@@ -51,7 +51,7 @@ static int64_t rank_of_result(Infer *s, int64_t rank, int sign)
 
 static void unknown_dims(Infer *s, int64_t rank, const char *name)
 {
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     for (int64_t i = 0; i < rank; i++)
         dims[i] = infer_data_dim(s, 0, (uint32_t)i, name);
     if (rank >= 0)
@@ -64,7 +64,7 @@ static void unknown_dims(Infer *s, int64_t rank, const char *name)
 static void squeeze_ones(Infer *s, const Value *x)
 {
     const Value *y = value_at(s->model, s->n->out[0]);
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t n = 0;
     bool sure = true;
     for (int32_t i = 0; i < x->rank; i++) {
@@ -86,7 +86,7 @@ static void squeeze_ones(Infer *s, const Value *x)
 static void infer_squeeze(Infer *s)
 {
     bool marked[MAX_RANK], given;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t n = 0;
     const Value *x = infer_in(s, 0);
     if (!x || x->rank < 0 || x->rank > MAX_RANK || s->n->nout < 1 || !s->n->out[0])
@@ -118,7 +118,7 @@ static void infer_squeeze(Infer *s)
 static void infer_unsqueeze(Infer *s)
 {
     bool marked[MAX_RANK], given;
-    Index dims[MAX_RANK];
+    Index dims[MAX_RANK] = {0};
     uint32_t n = 0;
     const int64_t *at;
     const Value *x = infer_in(s, 0);

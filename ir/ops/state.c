@@ -77,7 +77,7 @@ static void infer_linear(Infer *s)
 // exp(decay), with one element for each head or for each row of its state.
 static Tensor decay_factors(Lower *l, const Linear *a)
 {
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     Tensor t = temp(l, "decay_factor", DT_F32, 3, a->decay.dims);
     kernel(l, "decay_factor");
     par_all(l, t, o);
@@ -188,7 +188,7 @@ static void lower_linear(Lower *l)
     kernel_end(l);
     if (!present.buffer)
         return;
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     kernel(l, "present_state");
     par_all(l, present, o);
     store(l, present, o,
@@ -235,7 +235,7 @@ static void lower_causal_conv(Lower *l)
     Tensor x = input(l, 0), w = input(l, 1), bias = input(l, 2), past = input(l, 3);
     Tensor y = output(l, 0), present = output(l, 1);
     Str activation = node_str(l->n, "activation", "none");
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     if (!one_of(activation, swish) && !str_is(activation, "none")) {
         not_supported(l, "CausalConvWithState with activation \"%.*s\"",
                       STR_ARG(str_escaped(l->arena, activation)));

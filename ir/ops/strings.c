@@ -28,7 +28,7 @@ static void lower_string_concat(Lower *l)
 static void infer_string_split(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    Index dims[MAX_RANK + 1];
+    Index dims[MAX_RANK + 1] = {0};
     if (!x || x->rank < 0 || x->rank >= MAX_RANK)
         return;
     for (int32_t k = 0; k < x->rank; k++)

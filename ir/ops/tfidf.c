@@ -69,7 +69,8 @@ static const Expr *item(Lower *l, const Counting *c, Index row, Index at)
 // y[row, columns[g]] += weights[g] * occurrences of n-gram g, for the n-grams of one length.
 static void count_ngrams(Lower *l, const Counting *c)
 {
-    Index size = c->x.rank ? c->x.dims[c->x.rank - 1] : ix(l, 1), row = NULL, to[2], vars[2];
+    Index size = c->x.rank ? c->x.dims[c->x.rank - 1] : ix(l, 1), row = NULL, to[2] = {0},
+          vars[2] = {0};
     kernel(l, "count_ngrams");
     if (c->x.rank == 2)
         row = par(l, c->x.dims[0]);
@@ -130,7 +131,7 @@ static void lower_tfidf(Lower *l)
     const float *weights;
     uint32_t nweights = 0;
     Pool p;
-    Index o[MAX_RANK];
+    Index o[MAX_RANK] = {0};
     bool weighted = node_floats(l->n, "weights", &weights, &nweights) && nweights > 0 && !tf;
     if (!pool_of(l->n, &p) || (!tf && !idf && !both_) || (weighted && nweights < p.ncolumns)) {
         not_supported(l, "TfIdfVectorizer with mode \"%.*s\" and %u weights",

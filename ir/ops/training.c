@@ -51,7 +51,7 @@ typedef Updated (*Rule)(Lower *l, const Update *u);
 static const Expr *scalar_of(Lower *l, uint32_t i)
 {
     Tensor x = input(l, i);
-    Index at[MAX_RANK];
+    Index at[MAX_RANK] = {0};
     for (uint32_t k = 0; k < x.rank; k++)
         at[k] = ix(l, 0);
     return load(l, x, at);
@@ -62,7 +62,7 @@ static void lower_optimizer(Lower *l, uint32_t states, Rule rule)
     uint32_t n = group_size(l->n, states);
     for (uint32_t i = 0; i < n; i++) {
         Tensor x = input(l, 2 + i);
-        Index o[MAX_RANK];
+        Index o[MAX_RANK] = {0};
         kernel(l, str_escaped(l->arena, l->n->op).at);
         par_all(l, x, o);
         Update u = {.t = x.dtype, .x = load(l, x, o)};
