@@ -102,9 +102,11 @@ static void add_all(StepPrinter *s)
         for (uint32_t k = 0; k < b->rank; k++)
             uses_add_index(mod, &s->all, b->dims[k]);
     }
-    for (BufferId b = 1; b < mod->buffers.len; b++)
+    for (uint32_t i = 0; i < s->all.buffers.len; i++) {
+        BufferId b = s->all.buffers.at[i].id;
         for (uint32_t k = 0; s->plan->place[b] == PLACE_BLOCK && k < buffer_at(mod, b)->rank; k++)
             uses_add_index(mod, &s->all, buffer_at(mod, b)->dims[k]);
+    }
     add_definitions(s);
 }
 
