@@ -132,7 +132,9 @@ def type_of(value):
     if isinstance(value, dict):
         key, element = next(iter(value.items()))
         key_type = onnx.TensorProto.STRING if isinstance(key, str) else onnx.TensorProto.INT64
-        return helper.make_map_type_proto(key_type, type_of(np.asarray(element)))
+        # A number of Python's own: what evaluators give for the float32 of a map.
+        element = np.float32(element) if type(element) is float else np.asarray(element)
+        return helper.make_map_type_proto(key_type, type_of(element))
     array = np.asarray(value)
     array = array.astype(object) if array.dtype.kind in "SU" else array
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

@@ -40,7 +40,7 @@ def category(v):
 
 @operators("DictVectorizer", domain=ML)
 def dict_vectorizer(v):
-    yield case({"a": 1.0, "c": 2.0}, string_vocabulary=["a", "b", "c"])
+    yield case({"a": np.float64(1), "c": np.float64(2)}, string_vocabulary=["a", "b", "c"])
 
 
 @operators("FeatureVectorizer", domain=ML)

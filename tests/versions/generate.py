@@ -17,7 +17,7 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 import cases
 import cases_control  # noqa: F401: these add makers
@@ -57,8 +57,10 @@ def write(out, c, outputs):
     return None
 
 
-def map_proto(value, name):
-    """numpy_helper.from_dict knows no strings as keys."""
+def map_proto(value, map_type, name):
+    """numpy_helper.from_dict knows no strings as keys, and takes Python's numbers for float64."""
+    elem = map_type.value_type.tensor_type.elem_type
+    dtype = np.dtype(object) if elem == onnx.TensorProto.STRING else helper.tensor_dtype_to_np_dtype(elem)
     proto, keys = onnx.MapProto(name=name), list(value)
     if isinstance(keys[0], str):
         proto.key_type = onnx.TensorProto.STRING
@@ -66,16 +68,17 @@ def map_proto(value, name):
     else:
         proto.key_type = onnx.TensorProto.INT64
         proto.keys.extend(keys)
-    proto.values.CopyFrom(numpy_helper.from_list([np.asarray(e) for e in value.values()]))
+    proto.values.CopyFrom(numpy_helper.from_list([np.asarray(e, dtype) for e in value.values()]))
     return proto
 
 
 def proto_of(value, info):
     if isinstance(value, dict):
-        return map_proto(value, info.name)
+        return map_proto(value, info.type.map_type, info.name)
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return onnx.SequenceProto(name=info.name, elem_type=onnx.SequenceProto.MAP,
-                                  map_values=[map_proto(m, "") for m in value])
+                                  map_values=[map_proto(m, info.type.sequence_type.elem_type.map_type, "")
+                                              for m in value])
     return conformance.to_proto(value, info.type, info.name)
 
 
