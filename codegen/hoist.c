@@ -58,7 +58,26 @@ static bool is_closed(const Search *s, const Expr *e)
     return true;
 }
 
-// The innermost such reduction that is always evaluated.
+typedef struct Reads {
+    BufferId buffer;
+    bool found;
+} Reads;
+
+static void test_read(void *context, const Expr *e)
+{
+    Reads *r = context;
+    r->found |= e->kind == EX_LOAD && e->buffer == r->buffer;
+}
+
+static bool reads_buffer(Fuse *f, const Expr *e, BufferId b)
+{
+    Reads r = {b, false};
+    expr_walk(f->mod, e, test_read, &r);
+    return r.found;
+}
+
+// The innermost such reduction that is always evaluated. What reads the kernel's own results stays
+// where they are made.
 static void find_reduce(Search *s, const Expr *e)
 {
     if (s->found || !expr_free(s->f, e)->reduces)
@@ -67,7 +86,8 @@ static void find_reduce(Search *s, const Expr *e)
     if (e->kind == EX_REDUCE) {
         if (!e->a)
             find_reduce(s, e->b);
-        if (!s->found && is_closed(s, e) && skips_loop(s, e))
+        if (!s->found && is_closed(s, e) && skips_loop(s, e) &&
+            !reads_buffer(s->f, e, s->p->store->buffer))
             s->found = e;
         return;
     }
@@ -261,24 +281,6 @@ static void find_row_reduce(Share *s, const Expr *e)
         find_row_reduce(s, e->a);
     if (e->b && !lazy)
         find_row_reduce(s, e->b);
-}
-
-typedef struct Reads {
-    BufferId buffer;
-    bool found;
-} Reads;
-
-static void test_read(void *context, const Expr *e)
-{
-    Reads *r = context;
-    r->found |= e->kind == EX_LOAD && e->buffer == r->buffer;
-}
-
-static bool reads_buffer(Fuse *f, const Expr *e, BufferId b)
-{
-    Reads r = {b, false};
-    expr_walk(f->mod, e, test_read, &r);
-    return r.found;
 }
 
 static Stmt *row_loop(Fuse *f, const Point *p, const Expr *value)
