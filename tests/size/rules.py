@@ -7,6 +7,7 @@ tools/; no system() or popen().
 """
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -25,9 +26,11 @@ NEVER = re.compile(r"\b(system|popen)\s*\(")
 
 
 def sources(root):
-    listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True)
-    names = listed.stdout.split() if listed.returncode == 0 else [
-        str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and "build" not in p.parts]
+    """What git tracks; without git, all that is neither built nor installed here."""
+    listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True) if shutil.which("git") else None
+    beside = {"build", ".venv"}
+    names = listed.stdout.split() if listed and listed.returncode == 0 else [
+        str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and not beside & set(p.parts)]
     return [root / n for n in names if re.search(r"\.(c|h|cu|cuh|py|sh)$", n) and (root / n).exists()]
 
 
