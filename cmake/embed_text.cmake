@@ -1,5 +1,6 @@
-# cmake -DOUT=x.c -DFILES=a;b -P embed_text.cmake: one C source that holds each file as bytes (codegen/embedded.h).
-set(text "#include \"codegen/embedded.h\"\n\n")
+# cmake -DOUT=x.c -DARRAY=NAME -DFILES=a;b -P embed_text.cmake: one C source that holds each file as bytes, in an array
+# NAME that ends with a NULL name (base/embedded.h).
+set(text "#include \"base/embedded.h\"\n\n")
 set(rows "")
 set(i 0)
 foreach(file ${FILES})
@@ -11,5 +12,5 @@ foreach(file ${FILES})
   string(APPEND rows "    {\"${name}\", (const char *)file_${i}, sizeof file_${i} - 1},\n")
   math(EXPR i "${i}+1")
 endforeach()
-string(APPEND text "\nconst EmbeddedFile embedded_files[] = {\n${rows}    {0, 0, 0},\n};\n")
+string(APPEND text "\nextern const EmbeddedFile ${ARRAY}[];\nconst EmbeddedFile ${ARRAY}[] = {\n${rows}    {0, 0, 0},\n};\n")
 file(WRITE ${OUT} "${text}")

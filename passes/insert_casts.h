@@ -9,6 +9,7 @@ typedef struct Repair {
     bool unsafe; // apply what is not safe too
     uint32_t casts, transfers, retyped;
     uint32_t retargeted;  // Casts that were there and got another target
+    uint32_t others;      // changes by repairs of single rules
     uint32_t lower_bound; // casts and transfers that no repair of the kind allowed can do without
 } Repair;
 

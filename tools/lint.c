@@ -168,6 +168,8 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, Att
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
     a->changed = insert_casts(m, &a->done);
     a->changed |= insert_transfers(m, &a->done);
+    a->done.others = lint_repair(m, r->unsafe, r->select, r->ignore);
+    a->changed |= a->done.others > 0;
     a->printed = print_model(m, out, &a->bytes, &a->error);
     diags_init(&a->after, r->arena, str_of(path));
     lint_model(m, &a->after, r->select, r->ignore);
@@ -198,6 +200,7 @@ static void take_attempt(LintRun *r, const Attempt *a, Diags *diags)
     r->repair.transfers += a->done.transfers;
     r->repair.retyped += a->done.retyped;
     r->repair.retargeted += a->done.retargeted;
+    r->repair.others += a->done.others;
     r->repair.lower_bound += a->done.lower_bound;
     *diags = a->after;
 }
@@ -493,6 +496,8 @@ static void print_text(const LintRun *r)
     if (r->fix && r->repair.retargeted)
         buf_printf(&out, "%u Casts given another target, or deleted where they had become idle\n",
                    r->repair.retargeted);
+    if (r->fix && r->repair.others)
+        buf_printf(&out, "%u other changes\n", r->repair.others);
     if (!tool_style.quiet)
         buf_printf(&out, "%u errors, %u warnings\n", r->counts[SEV_ERROR], r->counts[SEV_WARNING]);
     fwrite(out.at ? out.at : "", 1, out.len, stdout);

@@ -65,19 +65,12 @@ static int run_rules(const Tool *t, int argc, char **argv)
     return EXIT_CLEAN;
 }
 
-static const struct {
-    const char *id, *text;
-} explanations[] = {
-#define EXPLAIN(id, text) {#id, text},
-#include "passes/lint/explain.def"
-#undef EXPLAIN
-};
-
 static const char *explanation_of(const char *id)
 {
-    for (size_t i = 0; i < sizeof explanations / sizeof *explanations; i++)
-        if (strcmp(explanations[i].id, id) == 0)
-            return explanations[i].text;
+    size_t n = strlen(id);
+    for (const EmbeddedFile *f = lint_pages; f->name; f++)
+        if (strncmp(f->name, id, n) == 0 && strcmp(f->name + n, ".txt") == 0)
+            return f->text;
     return NULL;
 }
 

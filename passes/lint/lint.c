@@ -13,11 +13,11 @@ enum { MIN_COPIES = 100000, GROWTH = 64, MAX_CALLS = 64 };
 enum { OF_TYPES, OF_FILE };
 
 const LintRule lint_rules[] = {
-#define RULE(id, name, severity, on, fix, doc, fn, kind)                                           \
-    {#id, name, severity, on, fix, doc, fn, kind == OF_FILE},
+#define RULE(id, name, severity, on, fix, doc, fn, repair, kind)                                   \
+    {#id, name, severity, on, fix, doc, fn, repair, kind == OF_FILE},
 #include "passes/lint/rules.def"
 #undef RULE
-    {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL, false},
+    {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL, NULL, false},
 };
 
 static bool names(const char *list, const LintRule *r, bool by_id)
@@ -232,4 +232,19 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
         if (!r->of_file && is_on(c, r, select, ignore))
             r->run(&l);
     settle(&l, first);
+}
+
+uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore)
+{
+    const Config *c = m->config;
+    uint32_t changes = 0;
+    select = select ? select : c ? c->select : NULL;
+    ignore = ignore ? ignore : c ? c->ignore : NULL;
+    for (const LintRule *r = lint_rules; r->id; r++) {
+        uint32_t made = r->repair && is_on(c, r, select, ignore) ? r->repair(m, unsafe) : 0;
+        if (made)
+            infer_model(m, NULL);
+        changes += made;
+    }
+    return changes;
 }

@@ -4,6 +4,7 @@
 #define CAMEO_PASSES_LINT_LINT_H
 
 #include "base/diag.h"
+#include "base/embedded.h"
 #include "ir/registry.h"
 
 typedef struct Lint {
@@ -22,10 +23,15 @@ typedef struct LintRule {
     bool on;
     const char *fix, *doc;
     void (*run)(Lint *l);
+    // Mends what the rule reports, or, unless `unsafe`, what of it is safe; how many changes it
+    // made. The model is inferred again afterwards. NULL: the rule has no repair of its own.
+    uint32_t (*repair)(Model *m, bool unsafe);
     bool of_file; // it looks at the file as it stands; the others, through calls of functions
 } LintRule;
 
 extern const LintRule lint_rules[]; // in the order of rules.def; ends with a NULL id
+// The pages of `cameo explain`: "DT001.txt" and its text; ends with a NULL name.
+extern const EmbeddedFile lint_pages[];
 
 // Does a list such as "DT001,ST" name the rule (by id or by family)? NULL: no.
 bool lint_listed(const char *list, const LintRule *r);
@@ -42,6 +48,10 @@ void lint_prepare(Model *m, Diags *diags);
 // the model, what is left is for looking at only (passes/inline_functions.h).
 void lint_model(Model *m, Diags *diags, const char *select, const char *ignore);
 
+// Runs the repairs of the rules that lint_model would run; how many changes they made. The model
+// has to be inferred again after each that made some, which this does.
+uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore);
+
 // A place where operands of one type variable differ in dtype: `culprit` should have what `other`
 // has.
 typedef struct Conflict {
@@ -57,7 +67,7 @@ void lint_about_node(Lint *l, Diag *d, NodeId n);
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
 
-#define RULE(id, name, severity, on, fix, doc, fn, kind) void fn(Lint *l);
+#define RULE(id, name, severity, on, fix, doc, fn, repair, kind) void fn(Lint *l);
 #include "passes/lint/rules.def"
 #undef RULE
 
