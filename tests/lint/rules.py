@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""rules.py CAMEO [FILE...]: models on which a lint rule fires, and near misses on which it is silent.
+
+tests/lint/rules/ID.txt holds the models of rule ID. A model begins with a line
+
+    --- fires PATH | MESSAGE        the rule reports at PATH, and its message or a note contains MESSAGE
+    --- mended PATH | MESSAGE       the same, and `--fix --unsafe-fixes` leaves nothing of the rule and no error
+    --- silent                      the rule reports nothing
+
+and is in Cameo's text (its first line is cameo.ir/1) or in ONNX's. Further lines that begin with "--- " right behind the first
+are further findings of the model, or `--- args ARGUMENTS` for `cameo lint`. A model gives the findings it names and no others
+of that rule. Each rule has at least two models of each kind.
+"""
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def models(path):
+    """(line number, heads, text) of each model of a file."""
+    found, heads, lines, first = [], [], [], 0
+    for number, line in enumerate(path.read_text().splitlines() + ["--- end"], 1):
+        if not line.startswith("--- "):
+            lines.append(line)
+            continue
+        if any(text.strip() for text in lines):
+            if not heads:
+                sys.exit(f"{path}: text before the first model")
+            found.append((first, heads, "\n".join(lines).strip("\n") + "\n"))
+            heads = []
+        first = first if heads else number
+        heads.append(line[4:])
+        lines = []
+    return found
+
+
+def lint(cameo, rule, model, args):
+    done = subprocess.run([cameo, "lint", "--select", rule, "--format", "json", *args, str(model)],
+                          capture_output=True, text=True, timeout=60)
+    try:
+        return json.loads(done.stdout)["findings"], done
+    except ValueError:
+        return None, done
+
+
+def says(finding, text):
+    return text in finding["message"] or any(text in note for note in finding["notes"])
+
+
+def judge(cameo, rule, heads, text, folder):
+    """What is wrong with the findings of one model; None if nothing is."""
+    expected, args, kinds = [], [], set()
+    for head in heads:
+        kind, _, rest = head.partition(" ")
+        if kind == "args":
+            args += shlex.split(rest)
+            continue
+        kinds.add(kind)
+        if kind in ("fires", "mended"):
+            path, _, message = rest.partition("|")
+            expected.append((path.strip(), message.strip()))
+        elif kind != "silent":
+            return f"unknown head: {head}"
+    model = folder / ("model.cir" if text.startswith("cameo.ir/1") else "model.onnxtxt")
+    model.write_text(text)
+    findings, done = lint(cameo, rule, model, args)
+    if findings is None:
+        return f"no report: {done.stderr.strip()}"
+    if done.returncode > 1:
+        return f"exit {done.returncode}: {done.stderr.strip()}"
+    found = [finding for finding in findings if finding["rule"] == rule]
+    for path, message in expected:
+        match = next((f for f in found if f["path"] == path and says(f, message)), None)
+        if match is None:
+            return f"no finding at {path} says {message!r}; found: " + str([(f["path"], f["message"]) for f in found])
+        found.remove(match)
+    if found:
+        return f"reports too much: {found[0]['path']}: {found[0]['message']}"
+    if "mended" in kinds:
+        out = folder / ("fixed" + model.suffix)
+        subprocess.run([cameo, "lint", "--select", rule, "--fix", "--unsafe-fixes", *args, str(model), "-o", str(out)],
+                       capture_output=True, text=True, timeout=60)
+        left, done = lint(cameo, rule, out, args)
+        if left is None or any(f["rule"] == rule or f["severity"] == "error" for f in left):
+            return f"not mended: {done.stderr.strip()} {left}"
+    return None
+
+
+def main():
+    cameo = str(pathlib.Path(sys.argv[1]).resolve())
+    rules = json.loads(subprocess.run([cameo, "rules", "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    ids = [rule["id"] for rule in rules["rules"]]
+    files = [pathlib.Path(f) for f in sys.argv[2:]] or sorted((HERE / "rules").glob("*.txt"))
+    failed = count = 0
+    for path in files:
+        if path.stem not in ids:
+            print(f"{path.name}: there is no such rule")
+            failed += 1
+            continue
+        firing = silent = 0
+        for line, heads, text in models(path):
+            with tempfile.TemporaryDirectory() as folder:
+                wrong = judge(cameo, path.stem, heads, text, pathlib.Path(folder))
+            count += 1
+            firing += heads[0] != "silent"
+            silent += heads[0] == "silent"
+            if wrong:
+                failed += 1
+                print(f"{path.name}:{line}: {wrong}")
+        if firing < 2 or silent < 2:
+            failed += 1
+            print(f"{path.name}: {firing} models fire and {silent} do not; at least two of each")
+    missing = [] if sys.argv[2:] else [i for i in ids if not (HERE / "rules" / f"{i}.txt").exists()]
+    for rule in missing:
+        failed += 1
+        print(f"{rule}: no models in tests/lint/rules/")
+    print(f"{count} models for {len(files)} rules, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
