@@ -514,6 +514,8 @@ bool module_verify(const Module *mod, Str *error)
     check_steps(&c, mod->steps);
     for (uint32_t i = 0; i < mod->outputs.len && c.ok; i++) {
         BufferId b = mod->outputs.at[i];
+        if (buffer_at(mod, b)->kind != BUF_OUTPUT || buffer_at(mod, b)->port != i)
+            fault(&c, "no output of this number is buffer", b);
         if (!c.written[b] && !is_empty(buffer_at(mod, b)))
             fault(&c, "nothing stores to the output that is buffer", b);
     }
