@@ -108,11 +108,9 @@ void lint_print_json(const LintRun *r)
     const struct {
         const char *key;
         int64_t value;
-    } counts[] = {{"files", r->results.len},
-                  {"error", r->counts[SEV_ERROR]},
+    } counts[] = {{"error", r->counts[SEV_ERROR]},
                   {"warning", r->counts[SEV_WARNING]},
                   {"info", r->counts[SEV_INFO]},
-                  {"suppressed", r->suppressed},
                   {"casts_inserted", r->repair.casts},
                   {"transfers_inserted", r->repair.transfers},
                   {"lower_bound", r->repair.lower_bound}};
@@ -124,6 +122,10 @@ void lint_print_json(const LintRun *r)
     }
     json_key(&j, "proved_minimal");
     json_bool(&j, r->repair.casts + r->repair.transfers == r->repair.lower_bound);
+    json_key(&j, "suppressed");
+    json_int(&j, r->suppressed);
+    json_key(&j, "files");
+    json_int(&j, r->results.len);
     json_end_object(&j);
     json_end_object(&j);
     buf_char(&out, '\n');
