@@ -345,6 +345,7 @@ static Range gated(Range x, double least)
     Range y = increasing(x, fmin(x.lo, least), fmax(x.hi, 0));
     y.lo = x.lo >= 0 ? 0 : least;
     y.lo_by = RANGE_PROVED;
+    y.nan = isinf(x.lo) && !x.nan ? (uint8_t)NAN_BY_OVERFLOW : x.nan; // 0 times infinity
     return y;
 }
 
