@@ -15,6 +15,7 @@ typedef struct Lint {
     // Float weights by dtype: bytes and how many; filled when first asked for.
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
+    Uses uses; // lint_uses; `first` NULL: not asked for yet
 } Lint;
 
 typedef struct LintRule {
@@ -33,7 +34,11 @@ extern const LintRule lint_rules[]; // in the order of rules.def; ends with a NU
 // The pages of `cameo explain`: "DT001.txt" and its text; ends with a NULL name.
 extern const EmbeddedFile lint_pages[];
 
-// Does a list such as "DT001,ST" name the rule (by id or by family)? NULL: no.
+// The rule's row by its id; the row that ends the table where there is none.
+uint32_t lint_rule_index(const char *id);
+
+// Does a list such as "DT001,ST" name the rule? By its id; by its family or ALL if it is no
+// information; or, if it is on by default, by DEFAULT. NULL: no.
 bool lint_listed(const char *list, const LintRule *r);
 
 // Has the user selected the rule by its id, not only by its family?
@@ -60,6 +65,8 @@ typedef struct Conflict {
 } Conflict;
 // The next conflict of a node from operand *from on; false if there is none.
 bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
+// All uses of each value, from an index that is built when first asked for.
+const Uses *lint_uses(Lint *l);
 // What every finding about a node says of it: operator, name, where it was in the exported program,
 // and, inside a function, by which calls.
 void lint_about_node(Lint *l, Diag *d, NodeId n);

@@ -7,6 +7,7 @@ import concurrent.futures
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -101,8 +102,12 @@ class Target:
 
     def __init__(self, options, root, work):
         self.options, self.root, self.work = options, root, work
+        # By a path that does not tell where this checkout is: what was compiled in another is in the cache too.
+        if not (work / "runtime").exists():
+            (work / "runtime").symlink_to((root / "runtime").resolve())
         self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", options.optimize, "-march=native",
-                      "-fno-math-errno", "-fno-trapping-math", "-I", str(root / "runtime")]
+                      "-fno-math-errno", "-fno-trapping-math", "-I", "runtime"]
+        self.cache = ["ccache"] if shutil.which("ccache") else []
         self.env = dict(os.environ)
         if options.sanitize:
             # Inlined into one another, the instrumented kernels of a network take minutes to compile.
@@ -122,7 +127,7 @@ class Target:
         return command
 
     def compile_command(self, source, out):
-        return [self.options.compiler, *self.flags, "-c", source, "-o", out]
+        return [*self.cache, self.options.compiler, *self.flags, "-c", source, "-o", out]
 
     def link_command(self, objects, out):
         blas = ["-lopenblas"] if self.options.gemm == "openblas" else []
