@@ -3,6 +3,7 @@
 #include "passes/config.h"
 #include "passes/devices.h"
 #include "passes/inline_functions.h"
+#include "passes/lint/origin.h"
 
 #include <string.h>
 #include <time.h>
@@ -60,6 +61,33 @@ Str lint_short(Lint *l, NodeId n)
 Str lint_name(Lint *l, ValueId v)
 {
     return str_escaped(l->arena, value_shown_name(l->m, v));
+}
+
+struct Origins *lint_origins(Lint *l)
+{
+    if (!l->origins)
+        l->origins = origins_of(l->m, l->arena);
+    return l->origins;
+}
+
+const Uses *lint_uses(Lint *l)
+{
+    if (!l->uses) {
+        Uses *uses = NEW(l->arena, Uses);
+        *uses = uses_of(l->m, l->arena);
+        l->uses = uses;
+    }
+    return l->uses;
+}
+
+bool lint_first_time(Lint *l, const char *rule, NodeId id)
+{
+    const Node *n = node_at(l->m, id);
+    bool added = true;
+    l->told.arena = l->arena;
+    if (n->copy_of)
+        map_put(&l->told, str_printf(l->arena, "%s %u", rule, n->copy_of), &added);
+    return added;
 }
 
 static Str line_at(Str text, size_t *at)

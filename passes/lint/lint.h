@@ -15,6 +15,11 @@ typedef struct Lint {
     // Float weights by dtype: bytes and how many; filled when first asked for.
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
+    // Made when first asked for (lint_origins, lint_uses, lint_faults, lint_first_time).
+    struct Origins *origins;
+    const Uses *uses;
+    const struct Faults *faults;
+    Map told;
 } Lint;
 
 typedef struct LintRule {
@@ -60,12 +65,21 @@ typedef struct Conflict {
 } Conflict;
 // The next conflict of a node from operand *from on; false if there is none.
 bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
+// Which attribute, had the node one, would say the dtype of what it makes? NULL: the node has it,
+// or takes none (DT014).
+const char *lint_default_dtype(const Node *n);
 // What every finding about a node says of it: operator, name, where it was in the exported program,
 // and, inside a function, by which calls.
 void lint_about_node(Lint *l, Diag *d, NodeId n);
 // "node[/conv1/Conv]": a node's location without the graph where that is the main one.
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
+
+// Shared by the rules of one run: where dtypes begin, who uses what.
+struct Origins *lint_origins(Lint *l);
+const Uses *lint_uses(Lint *l);
+// Is this the first of the node's copies, by calls of its function, of which `rule` speaks?
+bool lint_first_time(Lint *l, const char *rule, NodeId n);
 
 #define RULE(id, name, severity, on, fix, doc, fn, repair, kind) void fn(Lint *l);
 #include "passes/lint/rules.def"
