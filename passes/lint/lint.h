@@ -85,4 +85,13 @@ bool lint_first_time(Lint *l, const char *rule, NodeId n);
 #include "passes/lint/rules.def"
 #undef RULE
 
+// The repairs of single rules, as LintRule says.
+uint32_t repair_useless_widening(Model *m, bool unsafe);
+uint32_t repair_idle_casts(Model *m, bool unsafe);
+uint32_t repair_round_trips(Model *m, bool unsafe);
+uint32_t repair_double_rounding(Model *m, bool unsafe);
+uint32_t repair_duplicate_casts(Model *m, bool unsafe);
+uint32_t repair_casts_in_loops(Model *m, bool unsafe);
+uint32_t repair_constant_casts(Model *m, bool unsafe);
+
 #endif
