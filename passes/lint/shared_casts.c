@@ -62,7 +62,7 @@ static NodeId *find_twins(const Model *m, const Uses *uses, Arena *a)
             continue;
         for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
             NodeId id = uses->uses[k].node;
-            if (!id || !is_cast(m, id))
+            if (!id || !is_cast(m, id) || cast_from(m, id) == cast_to(m, id))
                 continue;
             DType t = cast_to(m, id);
             if (first[t] && same_cast(m, first[t], id))
@@ -183,7 +183,8 @@ uint32_t repair_casts_in_loops(Model *m, bool unsafe)
 static TensorData *cast_constant(Model *m, NodeId id)
 {
     const Node *n = node_at(m, id);
-    if (n->dead || !is_cast(m, id) || cast_from(m, id) == DT_STRING || cast_to(m, id) == DT_STRING)
+    if (n->dead || !is_cast(m, id) || is_idle(m, id) || cast_from(m, id) == DT_STRING ||
+        cast_to(m, id) == DT_STRING)
         return NULL;
     const Value *v = value_at(m, n->in[0]);
     bool weight = v->init && (v->def == DEF_INITIALIZER || value_is_weight(m, n->in[0]));
