@@ -18,6 +18,7 @@
 
 enum {
     OPT_SELECT,
+    OPT_PROFILE,
     OPT_IGNORE,
     OPT_FORMAT,
     OPT_FAIL_ON,
@@ -31,7 +32,8 @@ enum {
 };
 
 static const ToolOption options[] = {
-    {"--select", "RULES", "only these rules or families: DT001,ST"},
+    {"--select", "RULES", "only these rules or families: DT001,ST; ALL, DEFAULT"},
+    {"--profile", "NAME", "default, or strict: every error and warning"},
     {"--ignore", "RULES", "all but these"},
     {"--format", "FORMAT", "text (default) or json"},
     {"--fail-on", "LEVEL", "error (default) or warn"},
@@ -47,7 +49,7 @@ static const ToolOption options[] = {
 
 typedef struct LintRun {
     const Tool *tool;
-    const char *select, *ignore, *out;
+    const char *select, *profile, *ignore, *out;
     bool json, fix, unsafe, in_place, show_config;
     int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
     bool fails;  // something at or above the level that holds for its model
@@ -66,6 +68,13 @@ static bool take_fail_on(LintRun *r, const char *value)
     return r->fail_on == SEV_ERROR || strcmp(value, "warn") == 0 || strcmp(value, "warning") == 0;
 }
 
+static bool take_profile(LintRun *r, const char *value)
+{
+    bool strict = strcmp(value, "strict") == 0;
+    r->profile = strict ? "ALL" : "DEFAULT";
+    return strict || strcmp(value, "default") == 0;
+}
+
 static bool parse_options(LintRun *r, Args *args, const char **files, int *nfiles, int *status)
 {
     const char *value;
@@ -79,6 +88,8 @@ static bool parse_options(LintRun *r, Args *args, const char **files, int *nfile
             files[(*nfiles)++] = value;
         else if (i == OPT_SELECT)
             r->select = value;
+        else if (i == OPT_PROFILE)
+            bad = !take_profile(r, value);
         else if (i == OPT_IGNORE)
             r->ignore = value;
         else if (i == OPT_FORMAT)
@@ -105,6 +116,7 @@ static bool parse_options(LintRun *r, Args *args, const char **files, int *nfile
             return false;
         }
     }
+    r->select = r->select ? r->select : r->profile;
     if (*nfiles == 0 || (*nfiles > 1 && r->out)) {
         *status = tool_error(r->tool, EXIT_USAGE,
                              *nfiles ? "-o goes with one model" : "no model is given");
@@ -479,11 +491,10 @@ static void print_json(const LintRun *r)
 static void print_text(const LintRun *r)
 {
     Buf out = {0};
+    long seen[UINT8_MAX] = {0};
     for (uint32_t i = 0; i < r->found.len; i++) {
-        long seen = 0;
-        for (uint32_t k = 0; k < i && r->max; k++)
-            seen += strcmp(r->found.at[k]->rule, r->found.at[i]->rule) == 0;
-        if (!r->max || seen < r->max)
+        long *count = &seen[lint_rule_index(r->found.at[i]->rule)];
+        if (!r->max || (*count)++ < r->max)
             diag_print(r->found.at[i], &out, tool_style.colour);
     }
     for (uint32_t i = 0; i < r->fixed.len; i++)

@@ -21,15 +21,19 @@ const LintRule lint_rules[] = {
     {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL, NULL, false},
 };
 
+static bool word_is(const char *p, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(p, word, n) == 0;
+}
+
 static bool names(const char *list, const LintRule *r, bool by_id)
 {
     for (const char *p = list; p && *p;) {
         size_t n = strcspn(p, ",");
-        bool all = n == 3 && memcmp(p, "ALL", 3) == 0;
         bool family =
-            n < strlen(r->id) && memcmp(p, r->id, n) == 0 && n >= 2 && r->severity != SEV_INFO;
-        bool id = n == strlen(r->id) && memcmp(p, r->id, n) == 0;
-        if (id || (!by_id && (all || family)))
+            word_is(p, n, "ALL") || (n < strlen(r->id) && memcmp(p, r->id, n) == 0 && n >= 2);
+        bool several = (family && r->severity != SEV_INFO) || (word_is(p, n, "DEFAULT") && r->on);
+        if (word_is(p, n, r->id) || (several && !by_id))
             return true;
         p += n + (p[n] == ',');
     }
@@ -41,12 +45,25 @@ bool lint_listed(const char *list, const LintRule *r)
     return names(list, r, false);
 }
 
+uint32_t lint_rule_index(const char *id)
+{
+    uint32_t i = 0;
+    while (lint_rules[i].id && strcmp(lint_rules[i].id, id) != 0)
+        i++;
+    return i;
+}
+
 bool lint_named(const Lint *l, const char *id)
 {
-    const LintRule *r = lint_rules;
-    while (r->id && strcmp(r->id, id) != 0)
-        r++;
+    const LintRule *r = &lint_rules[lint_rule_index(id)];
     return r->id && names(l->select, r, true);
+}
+
+const Uses *lint_uses(Lint *l)
+{
+    if (!l->uses.first)
+        l->uses = uses_of(l->m, l->arena);
+    return &l->uses;
 }
 
 // ---- what findings say of nodes
@@ -68,16 +85,6 @@ struct Origins *lint_origins(Lint *l)
     if (!l->origins)
         l->origins = origins_of(l->m, l->arena);
     return l->origins;
-}
-
-const Uses *lint_uses(Lint *l)
-{
-    if (!l->uses) {
-        Uses *uses = NEW(l->arena, Uses);
-        *uses = uses_of(l->m, l->arena);
-        l->uses = uses;
-    }
-    return l->uses;
 }
 
 bool lint_first_time(Lint *l, const char *rule, NodeId id)
@@ -187,35 +194,34 @@ static bool is_allowed(const Config *c, const Diag *d)
     return false;
 }
 
-static int rule_index(const Diag *d)
-{
-    int i = 0;
-    while (lint_rules[i].id && strcmp(lint_rules[i].id, d->rule) != 0)
-        i++;
-    return i;
-}
+enum { NRULES = sizeof lint_rules / sizeof *lint_rules }; // with the row that ends them
 
 // Takes the findings from `first` on: those that are allowed go, levels are the configuration's,
 // and they stand in the order of the rules.
 static void settle(Lint *l, uint32_t first)
 {
     Diags *all = l->diags;
-    VEC(Diag *) fresh = {0};
-    uint32_t kept = first;
-    for (uint32_t i = first; i < all->all.len; i++)
-        vec_push(l->arena, &fresh, all->all.at[i]);
-    for (const LintRule *r = lint_rules;; r++) {
-        for (uint32_t i = 0; i < fresh.len; i++) {
-            Diag *d = fresh.at[i];
-            if (lint_rules + rule_index(d) != r || is_allowed(l->m->config, d))
-                continue;
-            // A rule's lesser findings stay lesser.
-            if (r->id && d->severity == r->severity && level_of(l->m->config, r) != LEVEL_OFF)
-                d->severity = (Severity)level_of(l->m->config, r);
-            all->all.at[kept++] = d;
-        }
-        if (!r->id)
-            break;
+    uint32_t count = all->all.len - first, kept = first, ends[NRULES + 1] = {0};
+    Diag **sorted = NEWS(l->arena, Diag *, count + 1);
+    uint8_t *index = NEWS(l->arena, uint8_t, count + 1);
+    _Static_assert(NRULES <= UINT8_MAX, "a rule's number fits a byte");
+    for (uint32_t i = 0; i < count; i++)
+        ends[1 + (index[i] = (uint8_t)lint_rule_index(all->all.at[first + i]->rule))]++;
+    for (uint32_t k = 0; k < NRULES; k++)
+        ends[k + 1] += ends[k];
+    for (uint32_t i = 0; i < count; i++)
+        sorted[ends[index[i]]++] = all->all.at[first + i];
+    for (uint32_t i = 0, k = 0; i < count; i++) {
+        Diag *d = sorted[i];
+        while (i >= ends[k])
+            k++;
+        const LintRule *r = &lint_rules[k];
+        if (is_allowed(l->m->config, d))
+            continue;
+        // A rule's lesser findings stay lesser.
+        if (r->id && d->severity == r->severity && level_of(l->m->config, r) != LEVEL_OFF)
+            d->severity = (Severity)level_of(l->m->config, r);
+        all->all.at[kept++] = d;
     }
     all->all.len = kept;
     all->errors = all->warnings = all->infos = 0;
@@ -256,6 +262,7 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
         if (r->of_file && is_on(c, r, select, ignore))
             r->run(&l);
     lint_prepare(m, diags);
+    l.uses = (Uses){0}; // the calls are inlined now
     for (const LintRule *r = lint_rules; r->id; r++)
         if (!r->of_file && is_on(c, r, select, ignore))
             r->run(&l);
