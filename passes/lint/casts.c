@@ -227,6 +227,7 @@ static uint32_t repair_regions(Model *m, RegionRepair repair)
         for (uint32_t k = 0; e.count > before && k < r->leave.len; k++)
             touched[x.of[node_at(m, r->leave.at[k])->out[0]]] = true;
         touched[i + 1] |= e.count > before;
+        touched[0] = false; // of values in no region
     }
     uint32_t made = edit_end(&e);
     arena_free(a);

@@ -3,7 +3,7 @@
 Edit edit_begin(Model *m)
 {
     Arena *a = arena_new();
-    Edit e = {.m = m, .a = a, .size = m->values.len};
+    Edit e = {.m = m, .a = a, .size = m->values.len, .nodes = m->nodes.len};
     e.to = NEWS(a, ValueId, e.size);
     e.output = NEWS(a, bool, e.size);
     e.dtype = NEWS(a, DType, e.size);

@@ -6,12 +6,12 @@
 
 typedef struct Edit {
     Model *m;
-    Arena *a;       // of the edit alone
-    ValueId *to;    // by value: what its uses read instead; 0: itself
-    bool *output;   // by value: is it an output of a graph?
-    DType *dtype;   // by value: what its declaration should say from now on; DT_NONE: as it does
-    uint32_t size;  // values when the edit began
-    uint32_t count; // changes
+    Arena *a;     // of the edit alone
+    ValueId *to;  // by value: what its uses read instead; 0: itself
+    bool *output; // by value: is it an output of a graph?
+    DType *dtype; // by value: what its declaration should say from now on; DT_NONE: as it does
+    uint32_t size, nodes; // values and nodes when the edit began
+    uint32_t count;       // changes
 } Edit;
 
 // Changes are gathered between begin and end, and take place at the end, in one pass.

@@ -98,6 +98,8 @@ uint32_t repair_double_rounding(Model *m, bool unsafe);
 uint32_t repair_duplicate_casts(Model *m, bool unsafe);
 uint32_t repair_casts_in_loops(Model *m, bool unsafe);
 uint32_t repair_constant_casts(Model *m, bool unsafe);
+uint32_t repair_cast_placement(Model *m, bool unsafe);
+uint32_t repair_double_leaks(Model *m, bool unsafe);
 uint32_t repair_norm_stash(Model *m, bool unsafe);
 uint32_t repair_attention_softmax(Model *m, bool unsafe);
 uint32_t repair_quantize_pairs(Model *m, bool unsafe);
