@@ -378,8 +378,10 @@ static const char *print_cast(Printer *p, const Expr *e)
         bool is_signed = dtype_is_signed(to);
         uint64_t most = ((uint64_t)1 << (t->bits - is_signed)) - 1;
         int64_t least = is_signed ? -(int64_t)most - 1 : 0;
-        return text(p, "(%s)cameo_to_int(%s, %s, %s)", p->dialect->type[to], a,
-                    print_literal(p, DT_I64, (Scalar){.i = least}),
+        bool narrow = from == DT_F32 && most <= INT32_MAX;
+        return text(p, "(%s)cameo_to_%s(%s, %s, %s)", p->dialect->type[to],
+                    narrow ? "i32" : "int", a,
+                    print_literal(p, narrow ? DT_I32 : DT_I64, (Scalar){.i = least}),
                     print_literal(p, DT_I64, (Scalar){.i = (int64_t)most}));
     }
     bool half = to == DT_F16 || to == DT_BF16;

@@ -59,6 +59,9 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t);
 // the inner one runs over both, until rows_restore.
 bool rows_collapse(Printer *p, const Stmt *loop);
 void rows_restore(Printer *p, const Stmt *loop);
+// The same of the variables of a reduction with this body.
+bool loops_collapse(Printer *p, LoopId outer, LoopId inner, const Expr *body);
+void loops_restore(Printer *p, LoopId outer, LoopId inner);
 // Prints an innermost parallel loop whose value holds reductions with the loop inside them; false:
 // this is no such loop, and nothing was printed.
 bool rows_print(Printer *p, const Stmt *loop);

@@ -222,23 +222,115 @@ CAMEO_FN int8_t cameo_wrap_i2(uint64_t v)
     return (int8_t)((int)((v & 3) ^ 2) - 2);
 }
 
-/* ---- floats */
+/* ---- floats: NaN where either is. Selections without a branch: compilers make vectors of them */
 
 CAMEO_FN float cameo_min_f32(float a, float b)
 {
-    return a < b || a != a ? a : b;
+    float m = a < b ? a : b;
+    return a != a ? a : m;
 }
 CAMEO_FN float cameo_max_f32(float a, float b)
 {
-    return a > b || a != a ? a : b;
+    float m = a > b ? a : b;
+    return a != a ? a : m;
 }
 CAMEO_FN double cameo_min_f64(double a, double b)
 {
-    return a < b || a != a ? a : b;
+    double m = a < b ? a : b;
+    return a != a ? a : m;
 }
 CAMEO_FN double cameo_max_f64(double a, double b)
 {
-    return a > b || a != a ? a : b;
+    double m = a > b ? a : b;
+    return a != a ? a : m;
+}
+
+/* What 32 lanes of a reduction hold together; a lane of an extreme is odd where it met a NaN. */
+
+CAMEO_FN float cameo_lanes_add_f32(float *lane)
+{
+    for (int l = 0; l < 16; l++)
+        lane[l] += lane[l + 16];
+    for (int l = 0; l < 8; l++)
+        lane[l] += lane[l + 8];
+    for (int l = 0; l < 4; l++)
+        lane[l] += lane[l + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+CAMEO_FN float cameo_lanes_max_f32(float *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] > lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] > lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (float)NAN : lane[0];
+}
+CAMEO_FN float cameo_lanes_min_f32(float *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] < lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] < lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (float)NAN : lane[0];
+}
+
+CAMEO_FN double cameo_lanes_add_f64(double *lane)
+{
+    for (int l = 0; l < 16; l++)
+        lane[l] += lane[l + 16];
+    for (int l = 0; l < 8; l++)
+        lane[l] += lane[l + 8];
+    for (int l = 0; l < 4; l++)
+        lane[l] += lane[l + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+CAMEO_FN double cameo_lanes_max_f64(double *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] > lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] > lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (double)NAN : lane[0];
+}
+CAMEO_FN double cameo_lanes_min_f64(double *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] < lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] < lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (double)NAN : lane[0];
 }
 
 /* The sign of the divisor. */
@@ -292,6 +384,13 @@ CAMEO_FN int cameo_isinf_f64(double x)
 CAMEO_FN int64_t cameo_to_int(double v, int64_t low, int64_t high)
 {
     return v != v ? 0 : v <= (double)low ? low : v >= (double)high ? high : (int64_t)v;
+}
+/* The same of float32 to at most 32 bits. */
+CAMEO_FN int32_t cameo_to_i32(float v, int32_t low, int32_t high)
+{
+    float w = v > (float)low ? v : (float)low;
+    int32_t k = w >= (float)high ? high : (int32_t)w;
+    return v != v ? 0 : k;
 }
 CAMEO_FN uint64_t cameo_to_u64(double v)
 {
