@@ -552,7 +552,9 @@ const char *print_expr(Printer *p, const Expr *e)
 {
     if (p->temp_of[e->id])
         return text(p, "t%u", p->temp_of[e->id]);
-    const char *s = print_operation(p, e);
+    const char *s = forms_print(p, e);
+    if (!s)
+        s = print_operation(p, e);
     if (p->temp_of[e->id] || is_plain(e)) // an if statement or a loop made it
         return s;
     bool shared = p->uses[e->id] > 1 && e->kind != EX_INDEX;

@@ -48,6 +48,9 @@ void nest_end(Printer *p, Bounds *b);
 // i = *factor * v + (what is free of v), or false (codegen/cpu/rows.c).
 bool factor_of(Printer *p, Index i, LoopId v, Index *factor);
 
+// A cheaper form of an operation (codegen/cpu/forms.c); NULL: there is none.
+const char *forms_print(Printer *p, const Expr *e);
+
 // ---- lanes (codegen/cpu/lanes.c)
 // ----------------------------------------------------------------- Prints a reduction into
 // variable t`t`, which holds its neutral element, in lanes; false: it does not run along

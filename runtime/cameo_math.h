@@ -333,6 +333,24 @@ CAMEO_FN double cameo_lanes_min_f64(double *lane, int *odd)
     return odd[0] ? (double)NAN : lane[0];
 }
 
+/* min(x, c) and max(x, c) of a c that is a number: one instruction each. */
+CAMEO_FN float cameo_atmost_f32(float x, float c)
+{
+    return c < x ? c : x;
+}
+CAMEO_FN float cameo_atleast_f32(float x, float c)
+{
+    return c > x ? c : x;
+}
+CAMEO_FN double cameo_atmost_f64(double x, double c)
+{
+    return c < x ? c : x;
+}
+CAMEO_FN double cameo_atleast_f64(double x, double c)
+{
+    return c > x ? c : x;
+}
+
 /* The sign of the divisor. */
 CAMEO_FN float cameo_mod_f32(float a, float b)
 {
@@ -391,6 +409,11 @@ CAMEO_FN int32_t cameo_to_i32(float v, int32_t low, int32_t high)
     float w = v > (float)low ? v : (float)low;
     int32_t k = w >= (float)high ? high : (int32_t)w;
     return v != v ? 0 : k;
+}
+/* Toward zero, of what is within int32 or NaN. */
+CAMEO_FN int32_t cameo_within_i32(float v)
+{
+    return v != v ? 0 : (int32_t)v;
 }
 CAMEO_FN uint64_t cameo_to_u64(double v)
 {
