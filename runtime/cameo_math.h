@@ -526,33 +526,52 @@ CAMEO_FN double cameo_bits_i64_f64(int64_t v)
 
 /* ---- floats of less than 32 bits */
 
+/* |v| + m rounds |v| to the unit that float16 has there, where m is 2^13 times the power of two below
+ * |v|, which is at least 2^-14. */
 CAMEO_FN uint16_t cameo_cast_f32_f16(float v)
 {
-    uint32_t u = cameo_bits_f32_u32(v), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
-    if (a >= 0x47800000) /* 2^16 and above, infinity, NaN */
-        return (uint16_t)(sign | (a > 0x7f800000 ? 0x7e00 : 0x7c00));
-    if (a < 0x38800000) /* below 2^-14: adding 1/2 rounds to the unit 2^-24 */
-        return (uint16_t)(sign | (cameo_bits_f32_u32(cameo_bits_u32_f32(a) + 0.5f) - 0x3f000000));
-    return (uint16_t)(sign | (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13);
+    const uint32_t least = 0x38800000, most = 0x47800000; /* 2^-14, 2^16 */
+    uint32_t u = cameo_bits_f32_u32(v), a = u & 0x7fffffff;
+    uint32_t finite = a < most ? a : most, e = finite & 0x7f800000;
+    e = e > least ? e : least;
+    uint32_t m = e + (13u << 23);
+    uint32_t sum = cameo_bits_f32_u32(cameo_bits_u32_f32(finite) + cameo_bits_u32_f32(m));
+    uint32_t r = (sum - m) + ((e - least) >> 13);
+    return (uint16_t)((u >> 16 & 0x8000) | (a > 0x7f800000 ? 0x7e00 : r));
 }
 CAMEO_FN float cameo_cast_f16_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fffu;
-    if (rest >= 0x7c00)
-        return cameo_bits_u32_f32(sign | 0x7f800000 | (rest & 0x3ff) << 13);
     /* the exponent moved to where float32 keeps it, then scaled by 2^112: exact */
-    return cameo_bits_u32_f32(sign | rest << 13) * 0x1p112f;
+    float r = cameo_bits_u32_f32(rest << 13) * 0x1p112f;
+    uint32_t special = 0x7f800000 | (rest & 0x3ff) << 13;
+    return cameo_bits_u32_f32(sign | (rest >= 0x7c00 ? special : cameo_bits_f32_u32(r)));
 }
 CAMEO_FN uint16_t cameo_cast_f32_bf16(float v)
 {
-    uint32_t u = cameo_bits_f32_u32(v);
-    if (v != v)
-        return (uint16_t)((u >> 16 & 0x8000) | 0x7fc0);
-    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+    uint32_t u = cameo_bits_f32_u32(v), nan = (u >> 16 & 0x8000) | 0x7fc0;
+    return (uint16_t)(v != v ? nan : (u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 CAMEO_FN float cameo_cast_bf16_f32(uint16_t h)
 {
     return cameo_bits_u32_f32((uint32_t)h << 16);
+}
+
+/* v rounded to float16 or bfloat16, as a float32. */
+CAMEO_FN float cameo_round_f16(float v)
+{
+    const uint32_t least = 0x38800000, most = 0x47800000;
+    uint32_t u = cameo_bits_f32_u32(v), e = u & 0x7f800000;
+    e = e > least ? e : least;
+    float m = cameo_bits_u32_f32((e < most ? e : most) + (13u << 23));
+    float r = (cameo_bits_u32_f32(u & 0x7fffffff) + m) - m;
+    r = r > 65504.0f ? INFINITY : r;
+    return cameo_bits_u32_f32((u & 0x80000000) | cameo_bits_f32_u32(r));
+}
+CAMEO_FN float cameo_round_bf16(float v)
+{
+    uint32_t u = cameo_bits_f32_u32(v), r = (u + 0x7fff + (u >> 16 & 1)) & 0xffff0000;
+    return cameo_bits_u32_f32(v != v ? (u & 0x80000000) | 0x7fc00000 : r);
 }
 
 /* Sign, exponent and mantissa from the top; inf, nan: their codes, -1: there is none. A nan that is

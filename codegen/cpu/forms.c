@@ -3,6 +3,9 @@
 // 1. min and max with a constant that is a number are one instruction each.
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
+// 4. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
+// is
+//    such a number already stays.
 
 #include "codegen/print_parts.h"
 
@@ -94,6 +97,33 @@ static const char *print_power(Printer *p, const Expr *e)
     return str_printf(p->arena, "(%s)", product).at;
 }
 
+// Is the float32 e a number of the small float t?
+static bool is_exact(const Expr *e, DType t)
+{
+    if (e->kind == EX_CAST)
+        return e->a->dtype == t;
+    if (e->kind == EX_UNARY)
+        return (e->op == U_NEG || e->op == U_ABS) && is_exact(e->a, t);
+    if (e->kind == EX_BINARY)
+        return (e->op == B_MIN || e->op == B_MAX) && is_exact(e->a, t) && is_exact(e->b, t);
+    if (e->kind == EX_SELECT)
+        return is_exact(e->b, t) && is_exact(e->c, t);
+    return e->kind == EX_CONST &&
+           scalar_cast(t, DT_F32, scalar_cast(DT_F32, t, e->value, false), false).f == e->value.f;
+}
+
+// float32 to a small float and back, where the small float is used nowhere else.
+static const char *print_rounded(Printer *p, const Expr *e)
+{
+    DType t = e->a->dtype;
+    const Expr *x = e->a->a;
+    if (e->dtype != DT_F32 || e->a->kind != EX_CAST || (t != DT_F16 && t != DT_BF16) ||
+        x->dtype != DT_F32 || p->temp_of[e->a->id] || p->uses[e->a->id] > 1)
+        return NULL;
+    const char *v = print_expr(p, x);
+    return is_exact(x, t) ? v : str_printf(p->arena, "cameo_round_%s(%s)", dtype_suffix(t), v).at;
+}
+
 const char *forms_print(Printer *p, const Expr *e)
 {
     bool real = e->dtype == DT_F32 || e->dtype == DT_F64;
@@ -103,7 +133,8 @@ const char *forms_print(Printer *p, const Expr *e)
         return print_extreme(p, e);
     if (e->kind == EX_BINARY && real && e->op == B_POW)
         return print_power(p, e);
-    if (e->kind == EX_CAST)
-        return print_clipped_cast(p, e);
-    return NULL;
+    if (e->kind != EX_CAST)
+        return NULL;
+    const char *rounded = print_rounded(p, e);
+    return rounded ? rounded : print_clipped_cast(p, e);
 }
