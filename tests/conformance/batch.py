@@ -7,6 +7,7 @@ import concurrent.futures
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -101,8 +102,12 @@ class Target:
 
     def __init__(self, options, root, work):
         self.options, self.root, self.work = options, root, work
+        # By a path that does not tell where this checkout is: what was compiled in another is in the cache too.
+        if not (work / "runtime").exists():
+            (work / "runtime").symlink_to((root / "runtime").resolve())
         self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", options.optimize, "-march=native",
-                      "-fno-math-errno", "-fno-trapping-math", "-I", str(root / "runtime")]
+                      "-fno-math-errno", "-fno-trapping-math", "-I", "runtime"]
+        self.cache = ["ccache"] if shutil.which("ccache") else []
         self.env = dict(os.environ)
         if options.sanitize:
             # Inlined into one another, the instrumented kernels of a network take minutes to compile.
@@ -122,7 +127,7 @@ class Target:
         return command
 
     def compile_command(self, source, out):
-        return [self.options.compiler, *self.flags, "-c", source, "-o", out]
+        return [*self.cache, self.options.compiler, *self.flags, "-c", source, "-o", out]
 
     def link_command(self, objects, out):
         blas = ["-lopenblas"] if self.options.gemm == "openblas" else []
@@ -207,11 +212,21 @@ def compile_unit(target, unit, name):
     return name + ".o" if any(c.status is None for c in unit) else None
 
 
+def libraries(target, cases):
+    """What the headlines of the emitted C say to link with."""
+    flags = set()
+    for case in cases:
+        with open(target.work / (case.symbol + target.ending), errors="replace") as f:
+            flags.update(re.findall(r"-l\w+", re.sub(r".* as C11", "", f.readline())))
+    return sorted(flags)
+
+
 def link(target, cases, objects):
     declarations = "".join(f"extern const cameo_model {c.symbol}_model;\n" for c in cases)
     table = "".join(f"\n    [{c.number}] = &{c.symbol}_model," for c in cases)
     (target.work / "driver.c").write_text(DRIVER % {"declarations": declarations, "table": table})
-    said = call(target, target.link_command(["driver.c", *target.driver_sources(), *objects], "driver"))
+    command = target.link_command(["driver.c", *target.driver_sources(), *objects], "driver")
+    said = call(target, command + libraries(target, cases))
     if said is not None:
         raise SystemExit("the driver cannot be built:\n" + said[-3000:])
 

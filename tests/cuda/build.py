@@ -207,10 +207,13 @@ class Tools:
         command, objects = self._command(checked, level, defines)
         rows = ",\n".join(f"    CUEMU_KERNEL({n})" for n in names)
         storage = f"CUEMU_EXTERN_SHARED({dynamic[0]}, {dynamic[1]})" if dynamic else "CUEMU_NO_EXTERN_SHARED"
-        wrapper = out.with_name(out.name + ".cc")
-        wrapper.write_text(f'#include "{cu}"\n{storage}\nCUEMU_MODULE(\n{rows})\n')
-        part = out.with_name(out.name + ".o")
-        run([*command, wrapper, "-o", part])
+        # By names within its folder, so that a compiler cache knows the same kernels in another folder.
+        wrapper, part = out.with_name(out.name + ".cc"), out.with_name(out.name + ".o")
+        near = cu.name if cu.parent == out.resolve().parent else cu
+        wrapper.write_text(f'#include "{near}"\n{storage}\nCUEMU_MODULE(\n{rows})\n')
+        cached = ["ccache"] if shutil.which("ccache") else []
+        run([*cached, *command, wrapper.name, "-o", part.name], cwd=out.parent,
+            env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"})
         run([self.cxx, "-shared", "-Wl,--no-undefined", part, *objects, "-o", out])
         part.unlink()
         wrapper.unlink()
