@@ -32,7 +32,7 @@ def dynamic_shapes(network, automatic):
 
 def write_script(network, arguments, path):
     torch.onnx.export(network.module, arguments, str(path), dynamo=False, input_names=list(network.inputs),
-                      dynamic_axes=network.inputs, opset_version=min(network.opset, 17))
+                      dynamic_axes=network.inputs, opset_version=network.opset or 17)
 
 
 def write_dynamo(network, arguments, path):
@@ -40,7 +40,7 @@ def write_dynamo(network, arguments, path):
     for automatic in (False, True):
         try:
             program = torch.onnx.export(network.module, arguments, dynamo=True, input_names=list(network.inputs),
-                                        dynamic_shapes=dynamic_shapes(network, automatic), opset_version=network.opset,
+                                        dynamic_shapes=dynamic_shapes(network, automatic), opset_version=network.opset or 18,
                                         verbose=False, report=False)
             program.save(str(path))
             return
@@ -53,6 +53,8 @@ EXPORTERS = {"script": write_script, "dynamo": write_dynamo}
 
 
 def reason_of(error):
+    while error.__cause__ is not None:
+        error = error.__cause__
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
     return (lines or [type(error).__name__])[0][:160]
 

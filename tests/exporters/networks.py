@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 # inputs: name -> axes that are dynamic, {axis: dim name}; draw(k): the k-th set of inputs, a list in that order.
 # only: the exporters that can export it, where the model itself says so (scripting, higher-order operators).
-Network = collections.namedtuple("Network", "module inputs draw opset only atol", defaults=(18, None, 1e-4))
+Network = collections.namedtuple("Network", "module inputs draw opset only atol", defaults=(None, None, 1e-4))
 
 
 def image(height="height", width="width"):
@@ -88,17 +88,57 @@ def shuffle():
 
 # ---- transformers ----
 
+class Attention(nn.Module):
+    """Heads split by view; places of the keys that `kept` leaves out, and those to come, get minus infinity."""
+
+    def __init__(self, width=32, heads=4):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
+
+    def split(self, x):
+        return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
+
+    def forward(self, x, y, kept=None, causal=False):
+        q, k, v = self.split(self.q(x)), self.split(self.k(y)), self.split(self.v(y))
+        scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
+        if kept is not None:
+            scores = scores.masked_fill(kept[:, None, None, :] == 0, float("-inf"))
+        if causal:
+            scores = scores + later(x.shape[1], y.shape[1])
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(x.shape))
+
+
+def later(n, total):
+    """[n, total]: 0 where a query may look, minus infinity at the keys behind it."""
+    place = torch.arange(n)[:, None] + (total - n)
+    return torch.zeros(n, total).masked_fill(torch.arange(total)[None] > place, float("-inf"))
+
+
+class Block(nn.Module):
+    def __init__(self, width=32, crossed=False):
+        super().__init__()
+        self.itself, self.across = Attention(width), Attention(width) if crossed else None
+        self.n1, self.n2, self.n3 = (nn.LayerNorm(width) for _ in range(3))
+        self.feed = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Dropout(0.1), nn.Linear(2 * width, width))
+
+    def forward(self, x, kept=None, memory=None):
+        x = self.n1(x + self.itself(x, x, kept if memory is None else None, causal=memory is not None))
+        if memory is not None:
+            x = self.n3(x + self.across(x, memory, kept))
+        return self.n2(x + self.feed(x))
+
+
 class Encoder(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed, self.place = nn.Embedding(50, 32), nn.Embedding(64, 32)
-        layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, activation="gelu", norm_first=True)
-        self.body = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.pool = nn.Linear(32, 32)
+        self.body, self.pool = nn.ModuleList(Block() for _ in range(2)), nn.Linear(32, 32)
 
     def forward(self, tokens, kept):
         x = self.embed(tokens) + self.place(torch.arange(tokens.shape[1], device=tokens.device))
-        x = self.body(x, src_key_padding_mask=kept == 0)
+        for block in self.body:
+            x = block(x, kept)
         return x, torch.tanh(self.pool(x[:, 0]))
 
 
@@ -141,7 +181,7 @@ class Decoder(nn.Module):
     def forward(self, tokens, k0, v0, k1, v1):
         n, before = tokens.shape[1], k0.shape[2]
         places = torch.arange(before, before + n, device=tokens.device)
-        mask = torch.full((n, n + before), float("-inf")).triu(before + 1)
+        mask = later(n, n + before)
         x, kept = self.embed(tokens) + self.place(places), []
         for layer, k, v in zip(self.layers, (k0, k1), (v0, v1)):
             x, k, v = layer(x, k, v, mask)
@@ -160,15 +200,31 @@ def decoder():
 class EncoderDecoder(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embed = nn.Embedding(50, 32)
-        self.body = nn.Transformer(32, 4, 1, 2, 64, batch_first=True)
-        self.head = nn.Linear(32, 50)
+        self.embed, self.head = nn.Embedding(50, 32), nn.Linear(32, 50)
+        self.reads, self.writes = Block(), nn.ModuleList(Block(crossed=True) for _ in range(2))
 
     def forward(self, source, target):
-        mask = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
-        x = self.body(self.embed(source), self.embed(target), tgt_mask=mask,
-                      src_key_padding_mask=source == 0, memory_key_padding_mask=source == 0)
+        memory, x = self.reads(self.embed(source), source), self.embed(target)
+        for block in self.writes:
+            x = block(x, source, memory)
         return F.log_softmax(self.head(x), -1)
+
+
+class Whole(nn.Module):
+    """torch's own nn.Transformer, whose export by tracing holds for one length."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Transformer(32, 4, 1, 2, 64, batch_first=True)
+
+    def forward(self, source, target):
+        mask = nn.Transformer.generate_square_subsequent_mask(6)
+        return self.body(source, target, tgt_mask=mask)
+
+
+def transformer():
+    draw = lambda k: [torch.randn((2, 3, 5)[k], 7, 32), torch.randn((2, 3, 5)[k], 6, 32)]  # noqa: E731
+    return Network(Whole(), {"source": {0: "batch"}, "target": {0: "batch"}}, draw)
 
 
 def encoder_decoder():
@@ -240,7 +296,7 @@ class UNet(nn.Module):
 
 
 def unet():
-    return Network(UNet(), {"image": image()}, lambda k: pictures(k, heights=(16, 24, 18), widths=(16, 20)))
+    return Network(UNet(), {"image": image()}, lambda k: pictures(k, heights=(16, 24, 18), widths=(16, 20)), opset=20)
 
 
 class Diffusion(nn.Module):
@@ -434,8 +490,8 @@ def retinanet():
 
 
 def ssdlite():
-    body = torchvision.models.detection.ssdlite320_mobilenet_v3_large(
-        weights=None, weights_backbone=None, num_classes=4, score_thresh=0.1, topk_candidates=20, reduced_tail=True, width_mult=0.25)
+    body = torchvision.models.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=4)
+    body.score_thresh, body.topk_candidates = 0.1, 20
     return Network(Detector(body), {"image": {1: "height", 2: "width"}}, one_picture, atol=1e-3)
 
 
@@ -570,7 +626,7 @@ def spectral():
 NETWORKS = {
     "vit": vit, "swin": swin, "swin_v2_sizes": swin_sizes, "convnext": convnext, "efficientnet": efficientnet,
     "mobilenet_v3": mobilenet, "resnet": resnet, "shufflenet": shuffle,
-    "encoder": encoder, "decoder": decoder, "encoder_decoder": encoder_decoder, "rotary": rotary,
+    "encoder": encoder, "decoder": decoder, "encoder_decoder": encoder_decoder, "transformer": transformer, "rotary": rotary,
     "unet": unet, "diffusion": diffusion, "upscale": upscale,
     "lstm": lambda: recurrent(nn.LSTM), "gru": lambda: recurrent(nn.GRU), "rnn": lambda: recurrent(nn.RNN),
     "lstm_packed": lambda: packed(nn.LSTM), "gru_packed": lambda: packed(nn.GRU),
