@@ -547,6 +547,13 @@ static void report_unsupported(Lint *l, Origins *origins, NodeId id, uint32_t i)
             1;
 }
 
+// TR001 says it of optimizers.
+static bool is_training_half(const Node *n, uint32_t i, DType t)
+{
+    return i >= 2 && (t == DT_F16 || t == DT_BF16) && !str_is(n->op, "Gradient") &&
+           str_is(n->domain, "ai.onnx.preview.training");
+}
+
 void lint_allowed(Lint *l)
 {
     Origins *origins = origins_of(l->m, l->arena);
@@ -556,7 +563,7 @@ void lint_allowed(Lint *l)
         for (uint32_t i = 0; !n->dead && i < n->nin && conflicts != 1; i++) {
             const SchemaParam *p = param_of_operand(n, i);
             DType t = tensor_dtype(l->m, n->in[i]);
-            if (!p || t == DT_NONE || !p->types || p->types >> t & 1)
+            if (!p || t == DT_NONE || !p->types || p->types >> t & 1 || is_training_half(n, i, t))
                 continue;
             conflicts = conflicts < 0 ? node_conflicts(l->m, id) : conflicts;
             if (!conflicts)

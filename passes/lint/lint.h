@@ -74,6 +74,17 @@ void lint_about_node(Lint *l, Diag *d, NodeId n);
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
 
+// Repairs of single rules, named in rules.def (LintRule.repair).
+uint32_t repair_constant_transfers(Model *m, bool unsafe);
+uint32_t repair_dead(Model *m, bool unsafe);
+uint32_t repair_digests(Model *m, bool unsafe);
+uint32_t repair_leaks(Model *m, bool unsafe);
+uint32_t repair_loop_transfers(Model *m, bool unsafe);
+uint32_t repair_names(Model *m, bool unsafe);
+uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_ping_pong(Model *m, bool unsafe);
+uint32_t repair_shadowed(Model *m, bool unsafe);
+
 #define RULE(id, name, severity, on, fix, doc, fn, repair, kind) void fn(Lint *l);
 #include "passes/lint/rules.def"
 #undef RULE
