@@ -3,12 +3,13 @@
 #include "passes/config.h"
 #include "passes/devices.h"
 #include "passes/inline_functions.h"
+#include "passes/lint/origin.h"
 
 #include <string.h>
 #include <time.h>
 
 // Nodes that inlining may add: so many, or 64 times those of the file; more is finding SE006.
-enum { MIN_COPIES = 100000, GROWTH = 64, MAX_CALLS = 64 };
+enum { MIN_COPIES = 100000, GROWTH = 64, MAX_CALLS = 64, MAX_REPAIRS = 8 };
 
 enum { OF_TYPES, OF_FILE };
 
@@ -77,6 +78,23 @@ Str lint_short(Lint *l, NodeId n)
 Str lint_name(Lint *l, ValueId v)
 {
     return str_escaped(l->arena, value_shown_name(l->m, v));
+}
+
+struct Origins *lint_origins(Lint *l)
+{
+    if (!l->origins)
+        l->origins = origins_of(l->m, l->arena);
+    return l->origins;
+}
+
+bool lint_first_time(Lint *l, const char *rule, NodeId id)
+{
+    const Node *n = node_at(l->m, id);
+    bool added = true;
+    l->told.arena = l->arena;
+    if (n->copy_of)
+        map_put(&l->told, str_printf(l->arena, "%s %u", rule, n->copy_of), &added);
+    return added;
 }
 
 static Str line_at(Str text, size_t *at)
@@ -337,17 +355,26 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     settle(&l, first);
 }
 
-uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore)
+static uint32_t repair_once(Model *m, bool unsafe, const char *select, const char *ignore)
 {
-    const Config *c = m->config;
     uint32_t changes = 0;
-    select = select ? select : c ? c->select : NULL;
-    ignore = ignore ? ignore : c ? c->ignore : NULL;
     for (const LintRule *r = lint_rules; r->id; r++) {
-        uint32_t made = r->repair && is_on(c, r, select, ignore) ? r->repair(m, unsafe) : 0;
+        uint32_t made = r->repair && is_on(m->config, r, select, ignore) ? r->repair(m, unsafe) : 0;
         if (made)
             infer_model(m, NULL);
         changes += made;
     }
+    return changes;
+}
+
+uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore)
+{
+    const Config *c = m->config;
+    uint32_t changes = 0, made = 1;
+    select = select ? select : c ? c->select : NULL;
+    ignore = ignore ? ignore : c ? c->ignore : NULL;
+    // What one rule mends another may find something new in.
+    for (int round = 0; made && round < MAX_REPAIRS; round++)
+        changes += made = repair_once(m, unsafe, select, ignore);
     return changes;
 }
