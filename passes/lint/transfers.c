@@ -203,15 +203,16 @@ uint32_t repair_ping_pong(Model *m, bool unsafe)
 // ---- DV003: weights that are sent every run
 // -----------------------------------------------------
 
-static bool is_stored(const Model *m, ValueId v)
+// A Constant node that something places on a device lies there, and has to be sent.
+static bool is_stored(Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);
     if (value->def == DEF_NODE)
-        return node_is(node_at(m, value->node), "Constant");
+        return node_is(node_at(m, value->node), "Constant") && !device_of_value(m, v);
     return value->def == DEF_INITIALIZER || value->def == DEF_SPARSE || value_is_weight(m, v);
 }
 
-static bool sends_weight(const Model *m, NodeId id)
+static bool sends_weight(Model *m, NodeId id)
 {
     const Node *n = node_at(m, id);
     return !n->dead && is_transfer(m, id) && n->nin == 1 && n->nout == 1 && n->in[0] && n->out[0] &&
