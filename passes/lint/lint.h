@@ -16,9 +16,10 @@ typedef struct Lint {
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
     Uses uses; // lint_uses; `first` NULL: not asked for yet
-    // Made when first asked for (lint_origins, lint_faults, lint_first_time).
+    // Made when first asked for (lint_origins, lint_faults, lint_regions, lint_first_time).
     struct Origins *origins;
     const struct Faults *faults;
+    const struct Regions *regions;
     Map told;
 } Lint;
 
