@@ -105,6 +105,7 @@ uint32_t repair_costly_islands(Model *m, bool unsafe);
 uint32_t repair_boundary_casts(Model *m, bool unsafe);
 uint32_t repair_float16_on_cpu(Model *m, bool unsafe);
 uint32_t repair_typed_target(Model *m, bool unsafe);
+uint32_t repair_dot_saturation(Model *m, bool unsafe);
 uint32_t repair_cast_placement(Model *m, bool unsafe);
 uint32_t repair_double_leaks(Model *m, bool unsafe);
 uint32_t repair_norm_stash(Model *m, bool unsafe);
