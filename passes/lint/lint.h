@@ -16,9 +16,10 @@ typedef struct Lint {
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
     Uses uses; // lint_uses; `first` NULL: not asked for yet
-    // Made when first asked for (lint_origins, lint_faults, lint_first_time).
+    // Made when first asked for (lint_origins, lint_faults, lint_regions, lint_first_time).
     struct Origins *origins;
     const struct Faults *faults;
+    const struct Regions *regions;
     Map told;
 } Lint;
 
@@ -113,6 +114,7 @@ uint32_t repair_costly_islands(Model *m, bool unsafe);
 uint32_t repair_boundary_casts(Model *m, bool unsafe);
 uint32_t repair_float16_on_cpu(Model *m, bool unsafe);
 uint32_t repair_typed_target(Model *m, bool unsafe);
+uint32_t repair_dot_saturation(Model *m, bool unsafe);
 uint32_t repair_cast_placement(Model *m, bool unsafe);
 uint32_t repair_double_leaks(Model *m, bool unsafe);
 uint32_t repair_norm_stash(Model *m, bool unsafe);
