@@ -196,7 +196,9 @@ int cameo_read_pb(const unsigned char *at, size_t len, cameo_tensor *t, char *er
         return take_raw(&p);
     if (take_payload(&p, s) != 0)
         return -1;
-    return p.nnumbers == t->count * parts_of(t->dtype) ? 0 : damaged(&p, "fewer elements than its dims say");
+    return p.nnumbers == t->count * parts_of(t->dtype)
+               ? 0
+               : damaged(&p, "fewer elements than its dims say");
 }
 
 /* ---- writing */
