@@ -21,9 +21,9 @@ int main(int argc, char **argv)
     for (ValueId v = 1; v < m->values.len; v++) {
         Range x = range_of(r, v);
         if (x.known && value_at(m, v)->name.len)
-            printf("%.*s %.17g %.17g %d %d %d %d %d %d\n", STR_ARG(value_at(m, v)->name), x.lo, x.hi,
-                   x.lo_by, x.hi_by, x.nan, x.integer, x.channels ? (int)x.channels->axis : -1,
-                   x.bits);
+            printf("%.*s %.17g %.17g %d %d %d %d %d %d\n", STR_ARG(value_at(m, v)->name), x.lo,
+                   x.hi, x.lo_by, x.hi_by, x.nan, x.integer,
+                   x.channels ? (int)x.channels->axis : -1, x.bits);
     }
     load_close(m);
     arena_free(a);
