@@ -18,10 +18,12 @@ static bool is_used_constant(const Numbers *x, ValueId v)
 // Operators to which infinities are operands like others.
 static bool takes_infinity(const Numbers *x, const Use *u)
 {
-    static const char *const known[] = {"Min",     "Max",    "Clip",  "Where",          "Pad",
-                                        "Equal",   "Less",   "IsInf", "Greater",        "IsNaN",
-                                        "Add",     "Concat", "Cast",  "ScatterND",      "Expand",
-                                        "Softmax", "Trilu",  "Loop",  "ScatterElements"};
+    static const char *const known[] = {
+        "Min",     "Max",     "Clip",  "Where",           "Pad",
+        "Equal",   "Less",    "IsInf", "Greater",         "IsNaN",
+        "Add",     "Concat",  "Cast",  "ScatterND",       "Expand",
+        "Softmax", "Trilu",   "Loop",  "ScatterElements", "CastLike",
+        "If",      "Identity"};
     const Node *n = u->node ? node_at(x->m, u->node) : NULL;
     for (size_t i = 0; n && i < sizeof known / sizeof *known; i++)
         if (node_is(n, known[i]))

@@ -79,13 +79,20 @@ static void held_bounds(DType from, DType to, double *lo, double *hi)
     *lo = fmax(*lo, -floats);
 }
 
-static bool find_out_of_range(Numbers *x, NodeId id, Narrowing *f)
+// Are all numbers, their fractions cut off, integers of the target?
+static bool is_held(const Narrowing *f)
 {
     double lo, hi;
+    range_of_dtype(f->to, &lo, &hi);
+    bool above = f->range.lo >= lo || f->range.lo > lo - 1;
+    return above && f->range.hi < hi + 1;
+}
+
+static bool find_out_of_range(Numbers *x, NodeId id, Narrowing *f)
+{
     if (!find_cast(x, id, f) || !range_digits(f->from) || !dtype_is_integer(f->to))
         return false;
-    range_of_dtype(f->to, &lo, &hi);
-    return !(f->range.lo > lo - 1 && f->range.hi < hi + 1) || f->range.nan == NAN_MADE;
+    return !is_held(f) || f->range.nan == NAN_MADE;
 }
 
 void lint_float_to_int(Lint *l)
@@ -97,7 +104,7 @@ void lint_float_to_int(Lint *l)
         if (!numbers_alive(x, id) || !find_out_of_range(x, id, &f))
             continue;
         range_of_dtype(f.to, &lo, &hi);
-        bool within = f.range.lo > lo - 1 && f.range.hi < hi + 1;
+        bool within = is_held(&f);
         Str words = numbers_words(l->arena, &f.range, f.from);
         Diag *d = within
                       ? numbers_report(l, "DT012", id, 0,
@@ -159,11 +166,18 @@ static bool are_sentinels(Numbers *x, NodeId id, const Narrowing *f)
     return true;
 }
 
+// Fewer bits, or as many of which one is the sign.
+static bool is_narrower(DType to, DType from)
+{
+    int lost = dtype_info(from)->bits - dtype_info(to)->bits;
+    return lost > 0 || (lost == 0 && dtype_is_signed(to) && !dtype_is_signed(from));
+}
+
 static bool find_int_narrowing(Numbers *x, NodeId id, Narrowing *f)
 {
     double lo, hi;
     if (!find_cast(x, id, f) || !dtype_is_integer(f->from) || !dtype_is_integer(f->to) ||
-        dtype_info(f->from)->bits <= dtype_info(f->to)->bits)
+        !is_narrower(f->to, f->from))
         return false;
     range_of_dtype(f->to, &lo, &hi);
     return (f->range.lo < lo || f->range.hi > hi) && !are_sentinels(x, id, f);

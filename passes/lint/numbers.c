@@ -127,14 +127,15 @@ uint32_t numbers_use_count(const Numbers *x, ValueId v)
 
 Str numbers_words(Arena *a, const Range *x, DType t)
 {
-    RangeBasis by;
-    if (!x->known || (!range_has_lo(x, t) && !range_has_hi(x, t)))
-        return str_printf(a, "any %s (assumed)", dtype_name(t));
-    range_magnitude(x, &by);
     uint8_t worst = x->lo_by > x->hi_by ? x->lo_by : x->hi_by;
-    if (!range_has_hi(x, t))
+    // What an unsigned integer or a float8 is at least and at most is proved, too.
+    bool lo = range_has_lo(x, t) || (isfinite(x->lo) && x->lo_by == RANGE_PROVED);
+    bool hi = range_has_hi(x, t) || (isfinite(x->hi) && x->hi_by == RANGE_PROVED);
+    if (!x->known || (!lo && !hi))
+        return str_printf(a, "any %s (assumed)", dtype_name(t));
+    if (!hi)
         return str_printf(a, "%.6g and above (%s)", x->lo, range_basis(x->lo_by));
-    if (!range_has_lo(x, t))
+    if (!lo)
         return str_printf(a, "at most %.6g (%s)", x->hi, range_basis(x->hi_by));
     return str_printf(a, "[%.6g, %.6g] (%s)", x->lo, x->hi, range_basis(worst));
 }
