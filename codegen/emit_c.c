@@ -3,6 +3,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/embedded.h"
+#include "codegen/libraries.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -173,15 +174,6 @@ static uint32_t add_part(const char **parts, uint32_t n, const char *name)
     return n;
 }
 
-static bool calls_into(const Step *s, const char *header)
-{
-    for (; s; s = s->next)
-        if ((s->call && strcmp(s->call->what->header, header) == 0) ||
-            calls_into(s->body, header) || calls_into(s->other, header))
-            return true;
-    return false;
-}
-
 static bool any_list(const Module *mod, const BufferId *at, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -204,7 +196,7 @@ void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
     if (module_has_list_ports(mod))
         n = add_part(parts, n, "cameo_list_boundary.h");
     for (const Intrinsic *i = intrinsics; i->name; i++)
-        if (calls_into(mod->steps, i->header))
+        if (steps_call_into(mod->steps, i->header))
             n = add_part(parts, n, i->header);
 }
 
@@ -293,7 +285,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     buf_printf(out, "/* ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
-    buf_printf(out, " as C11, written by cameo. Link with -lm. */\n\n");
+    buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
@@ -313,7 +305,9 @@ void emit_header(const EmitOptions *o, Buf *out)
 {
     const char *const runtime[] = {"cameo_model.h", o->has_lists ? "cameo_object.h" : NULL, NULL};
     const char *x = o->prefix;
-    buf_printf(out, "/* The C API of %s. All of it is reached through %s_model too. */\n", x, x);
+    buf_printf(out,
+               "/* The C API of %s. All of it is reached through %s_model too. Link with %s. */\n",
+               x, x, o->libraries);
     buf_printf(out, "#ifndef CAMEO_HEADER_%s\n#define CAMEO_HEADER_%s\n\n", x, x);
     emit_runtime(out, runtime);
     buf_printf(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");

@@ -18,6 +18,7 @@ typedef struct EmitOptions {
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
     bool profile;             // time each kernel
     bool has_lists;           // among inputs and outputs
+    const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
 } EmitOptions;
 

@@ -378,8 +378,10 @@ static const char *print_cast(Printer *p, const Expr *e)
         bool is_signed = dtype_is_signed(to);
         uint64_t most = ((uint64_t)1 << (t->bits - is_signed)) - 1;
         int64_t least = is_signed ? -(int64_t)most - 1 : 0;
-        return text(p, "(%s)cameo_to_int(%s, %s, %s)", p->dialect->type[to], a,
-                    print_literal(p, DT_I64, (Scalar){.i = least}),
+        bool narrow = from == DT_F32 && most <= INT32_MAX;
+        return text(p, "(%s)cameo_to_%s(%s, %s, %s)", p->dialect->type[to],
+                    narrow ? "i32" : "int", a,
+                    print_literal(p, narrow ? DT_I32 : DT_I64, (Scalar){.i = least}),
                     print_literal(p, DT_I64, (Scalar){.i = (int64_t)most}));
     }
     bool half = to == DT_F16 || to == DT_BF16;
@@ -550,7 +552,9 @@ const char *print_expr(Printer *p, const Expr *e)
 {
     if (p->temp_of[e->id])
         return text(p, "t%u", p->temp_of[e->id]);
-    const char *s = print_operation(p, e);
+    const char *s = forms_print(p, e);
+    if (!s)
+        s = print_operation(p, e);
     if (p->temp_of[e->id] || is_plain(e)) // an if statement or a loop made it
         return s;
     bool shared = p->uses[e->id] > 1 && e->kind != EX_INDEX;

@@ -48,6 +48,9 @@ void nest_end(Printer *p, Bounds *b);
 // i = *factor * v + (what is free of v), or false (codegen/cpu/rows.c).
 bool factor_of(Printer *p, Index i, LoopId v, Index *factor);
 
+// A cheaper form of an operation (codegen/cpu/forms.c); NULL: there is none.
+const char *forms_print(Printer *p, const Expr *e);
+
 // ---- lanes (codegen/cpu/lanes.c)
 // ----------------------------------------------------------------- Prints a reduction into
 // variable t`t`, which holds its neutral element, in lanes; false: it does not run along
@@ -59,6 +62,9 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t);
 // the inner one runs over both, until rows_restore.
 bool rows_collapse(Printer *p, const Stmt *loop);
 void rows_restore(Printer *p, const Stmt *loop);
+// The same of the variables of a reduction with this body.
+bool loops_collapse(Printer *p, LoopId outer, LoopId inner, const Expr *body);
+void loops_restore(Printer *p, LoopId outer, LoopId inner);
 // Prints an innermost parallel loop whose value holds reductions with the loop inside them; false:
 // this is no such loop, and nothing was printed.
 bool rows_print(Printer *p, const Stmt *loop);

@@ -147,17 +147,27 @@ bool module_misuses_reference(const Module *mod, const ModuleMark *since)
 // ---- interning
 // ------------------------------------------------------------------------------------------
 
+static uint32_t id_of(const Expr *e)
+{
+    return e ? e->id + 1 : 0;
+}
+
+static uint32_t id_of_index(Index p)
+{
+    return p ? p->id + 1 : 0;
+}
+
+// By ids, not by addresses: the same input probes the same slots in every process.
 static uint64_t hash_expr(const Expr *e)
 {
-    struct {
-        uint32_t kind, dtype, op, saturate, buffer, local, rank, pad;
-        int64_t value;
-        const void *index, *a, *b, *c;
-    } key = {e->kind, e->dtype,   e->op,    e->saturate, e->buffer, e->local, e->rank,
-             0,       e->value.i, e->index, e->a,        e->b,      e->c};
-    uint64_t h = hash_bytes(&key, sizeof key, 0);
-    if (e->at)
-        h = hash_bytes(e->at, e->rank * sizeof *e->at, h);
+    uint32_t key[11] = {e->kind,     e->dtype,    e->op,      e->saturate,
+                        e->buffer,   e->local,    e->rank,    id_of_index(e->index),
+                        id_of(e->a), id_of(e->b), id_of(e->c)};
+    uint64_t h = hash_bytes(&e->value.i, sizeof e->value.i, hash_bytes(key, sizeof key, 0));
+    for (uint32_t k = 0; e->at && k < e->rank; k++) {
+        uint32_t id = id_of_index(e->at[k]);
+        h = hash_bytes(&id, sizeof id, h);
+    }
     if (e->vars)
         h = hash_bytes(e->vars, e->rank * sizeof *e->vars, h);
     return h;
@@ -170,8 +180,9 @@ static bool same_expr(const Expr *x, const Expr *y)
         x->rank != y->rank || x->value.i != y->value.i || x->index != y->index || x->a != y->a ||
         x->b != y->b || x->c != y->c || !x->at != !y->at || !x->vars != !y->vars)
         return false;
-    if (x->at && x->rank && memcmp(x->at, y->at, x->rank * sizeof *x->at) != 0)
-        return false;
+    for (uint32_t k = 0; x->at && k < x->rank; k++)
+        if (x->at[k] != y->at[k])
+            return false;
     return !x->vars || memcmp(x->vars, y->vars, x->rank * sizeof *x->vars) == 0;
 }
 

@@ -342,7 +342,7 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     buf_printf(out, "/* The host's side of ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
-    buf_printf(out, " as C11, written by cameo. Link with -ldl -lm. */\n\n");
+    buf_printf(out, " as C11, written by cameo. Link with -ldl %s. */\n\n", o->libraries);
     emit_add_objects(mod, parts, 7);
     emit_runtime(out, parts);
     emit_symbols(p);

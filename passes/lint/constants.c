@@ -1,12 +1,12 @@
 // NS007 and NS008: constants that hold what is no number, or numbers that targets flush to 0.
 
-#include "passes/lint/edit.h"
+#include "passes/lint/rewrite.h"
 
 #include <math.h>
 #include <string.h>
 
 // An initializer or the result of a Constant that something uses.
-static bool is_used_constant(const Numbers *x, ValueId v)
+static bool is_used_constant(const NumberFacts *x, ValueId v)
 {
     const Value *value = value_at(x->m, v);
     if (!value->constant || !range_digits(value->dtype) || !numbers_use_count(x, v))
@@ -16,7 +16,7 @@ static bool is_used_constant(const Numbers *x, ValueId v)
 }
 
 // Operators to which infinities are operands like others.
-static bool takes_infinity(const Numbers *x, const Use *u)
+static bool takes_infinity(const NumberFacts *x, const Use *u)
 {
     static const char *const known[] = {
         "Min",     "Max",     "Clip",  "Where",           "Pad",
@@ -31,7 +31,7 @@ static bool takes_infinity(const Numbers *x, const Use *u)
     return !n || numbers_moves(n);
 }
 
-static NodeId bad_use(const Numbers *x, ValueId v)
+static NodeId bad_use(const NumberFacts *x, ValueId v)
 {
     for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++)
         if (!takes_infinity(x, &x->uses.uses[i]))
@@ -60,7 +60,7 @@ static void report_constant(Lint *l, ValueId v, const ConstantStats *s, NodeId u
 
 void lint_nonfinite(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     bool infinities = lint_named(l, "NS007");
     for (ValueId v = 1; v < l->m->values.len; v++) {
         if (!is_used_constant(x, v) || value_at(l->m, v)->copy_of)
@@ -78,7 +78,7 @@ void lint_nonfinite(Lint *l)
 
 void lint_denormals(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     for (ValueId v = 1; v < l->m->values.len; v++) {
         const Value *value = value_at(l->m, v);
         const ConstantStats *s = is_used_constant(x, v) && value->dtype == DT_F32 && !value->copy_of
@@ -98,7 +98,7 @@ void lint_denormals(Lint *l)
     }
 }
 
-static uint32_t flush(Model *m, Numbers *x, ValueId v)
+static uint32_t flush(Model *m, NumberFacts *x, ValueId v)
 {
     const ConstantStats *s = range_stats(x->ranges, v);
     TensorData *d = (TensorData *)(uintptr_t)value_at(m, v)->constant;
@@ -124,7 +124,7 @@ uint32_t repair_denormals(Model *m, bool unsafe)
 {
     uint32_t changes = 0;
     Arena *scratch = arena_new();
-    Numbers *x = unsafe ? numbers_of(m, scratch) : NULL;
+    NumberFacts *x = unsafe ? numbers_open(m, scratch) : NULL;
     for (ValueId v = 1; unsafe && v < m->values.len; v++)
         if (is_used_constant(x, v) && value_at(m, v)->dtype == DT_F32 && value_at(m, v)->init)
             changes += flush(m, x, v);

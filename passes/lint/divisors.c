@@ -1,7 +1,7 @@
 // NS004, NS005 and NS009: divisors that may be 0, roots of what may be negative, and variances as
 // the difference of two means.
 
-#include "passes/lint/edit.h"
+#include "passes/lint/rewrite.h"
 
 #include <math.h>
 
@@ -12,7 +12,7 @@ typedef struct Variance {
     NodeId of_square, of_x;
 } Variance;
 
-static bool same_axes(const Numbers *x, NodeId a, NodeId b)
+static bool same_axes(const NumberFacts *x, NodeId a, NodeId b)
 {
     int64_t p[MAX_AXES], q[MAX_AXES];
     uint32_t np, nq;
@@ -24,7 +24,7 @@ static bool same_axes(const Numbers *x, NodeId a, NodeId b)
     return true;
 }
 
-static bool find_variance(const Numbers *x, NodeId id, Variance *f)
+static bool find_variance(const NumberFacts *x, NodeId id, Variance *f)
 {
     if (!node_is(node_at(x->m, id), "Sub"))
         return false;
@@ -40,7 +40,7 @@ static bool find_variance(const Numbers *x, NodeId id, Variance *f)
 
 void lint_variance(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Variance f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_variance(x, id, &f))
@@ -61,28 +61,28 @@ void lint_variance(Lint *l)
     }
 }
 
-static uint32_t mend_variance(Edit *e, NodeId id)
+static uint32_t mend_variance(Rewrite *e, NodeId id)
 {
     Variance f;
     int64_t axes[MAX_AXES];
     uint32_t n;
-    Numbers *x = e->numbers;
-    if (!find_variance(x, id, &f) || !numbers_axes(x, f.of_x, axes, &n) || !edit_take(e, id))
+    NumberFacts *x = e->numbers;
+    if (!find_variance(x, id, &f) || !numbers_axes(x, f.of_x, axes, &n) || !rewrite_take(e, id))
         return 0;
     bool keep = node_int(node_at(e->m, f.of_square), "keepdims", 1) != 0;
     ValueId a = numbers_in(x, id, 0), b = numbers_in(x, id, 1);
-    ValueId mean = edit_reduction(e, "ReduceMean", f.x, axes, n, true);
-    ValueId off = edit_node(e, "Sub", (ValueId[]){f.x, mean}, 2);
-    ValueId square = edit_node(e, "Mul", (ValueId[]){off, off}, 2);
-    edit_replace(e, id, edit_reduction(e, "ReduceMean", square, axes, n, keep));
-    edit_drop_unused(e, a);
-    edit_drop_unused(e, b);
+    ValueId mean = rewrite_reduction(e, "ReduceMean", f.x, axes, n, true);
+    ValueId off = rewrite_node(e, "Sub", (ValueId[]){f.x, mean}, 2);
+    ValueId square = rewrite_node(e, "Mul", (ValueId[]){off, off}, 2);
+    rewrite_replace(e, id, rewrite_reduction(e, "ReduceMean", square, axes, n, keep));
+    rewrite_drop_unused(e, a);
+    rewrite_drop_unused(e, b);
     return 1;
 }
 
 uint32_t repair_variance(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_variance);
+    return rewrite_model(m, unsafe, mend_variance);
 }
 
 // ---- NS004
@@ -94,7 +94,7 @@ typedef struct Divisor {
 } Divisor;
 
 // What other rules speak of, or what is positive for a reason that bounds do not show.
-static bool is_explained(const Numbers *x, ValueId v)
+static bool is_explained(const NumberFacts *x, ValueId v)
 {
     ValueId of = numbers_moved(x, v);
     NodeId sum = numbers_made_by(x, of, "ReduceSum");
@@ -112,7 +112,7 @@ static bool is_explained(const Numbers *x, ValueId v)
     return value->def == DEF_NODE && find_variance(x, value->node, &variance);
 }
 
-static bool find_divisor(Numbers *x, NodeId id, Divisor *f)
+static bool find_divisor(NumberFacts *x, NodeId id, Divisor *f)
 {
     const Node *n = node_at(x->m, id);
     double exponent;
@@ -143,7 +143,7 @@ static bool find_divisor(Numbers *x, NodeId id, Divisor *f)
 
 void lint_divisors(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Divisor f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_divisor(x, id, &f))
@@ -163,21 +163,21 @@ void lint_divisors(Lint *l)
 }
 
 // Only a root has a bound that follows from what it means.
-static uint32_t mend_root(Edit *e, NodeId id)
+static uint32_t mend_root(Rewrite *e, NodeId id)
 {
     Divisor f;
     if (!node_is(node_at(e->m, id), "Sqrt") || !find_divisor(e->numbers, id, &f) ||
-        !edit_take(e, id))
+        !rewrite_take(e, id))
         return 0;
     ValueId v = numbers_in(e->numbers, id, 0);
-    ValueId in[2] = {v, edit_number(e, numbers_dtype(e->numbers, v), 0)};
-    node_at(e->m, id)->in[0] = edit_node(e, "Max", in, 2);
+    ValueId in[2] = {v, rewrite_number(e, numbers_dtype(e->numbers, v), 0)};
+    node_at(e->m, id)->in[0] = rewrite_node(e, "Max", in, 2);
     return 1;
 }
 
 uint32_t repair_roots(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_root);
+    return rewrite_model(m, unsafe, mend_root);
 }
 
 // ---- NS009
@@ -189,7 +189,7 @@ static double element(const TensorData *d, uint64_t i)
 }
 
 // The first channel whose variance is negative, or whose divisor is 0; how many there are.
-static uint64_t bad_variances(Numbers *x, NodeId id, uint64_t *first, double *value)
+static uint64_t bad_variances(NumberFacts *x, NodeId id, uint64_t *first, double *value)
 {
     ValueId v = numbers_in(x, id, 4);
     const ConstantStats *s = range_stats(x->ranges, v);
@@ -214,7 +214,7 @@ static uint64_t bad_variances(Numbers *x, NodeId id, uint64_t *first, double *va
 
 void lint_variances(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         uint64_t first = 0, bad;
         double value = 0;

@@ -1,58 +1,29 @@
-// Building blocks of repairs that replace nodes.
+// Small changes that repairs of single rules make: nodes taken out, uses that read another value.
 #ifndef CAMEO_PASSES_LINT_EDIT_H
 #define CAMEO_PASSES_LINT_EDIT_H
 
-#include "passes/lint/numbers.h"
+#include "ir/registry.h"
 
 typedef struct Edit {
     Model *m;
-    Numbers *numbers; // of the model before the first change
-    Arena *scratch;
-    Map names;
-    bool *touched;   // by node that was there before: part of a change already
-    uint32_t nnodes; // nodes that were there before
-    NodeId at;       // new nodes stand in front of this one, and are named after what it makes
+    Arena *a;     // of the edit alone
+    ValueId *to;  // by value: what its uses read instead; 0: itself
+    bool *output; // by value: is it an output of a graph?
+    DType *dtype; // by value: what its declaration should say from now on; DT_NONE: as it does
+    uint32_t size, nodes; // values and nodes when the edit began
+    uint32_t count;       // changes
 } Edit;
 
-// Runs `mend` for every live node of a model, again after inference as long as it changes
-// something: how many changes it made. `mend` gives those that it made for the node.
-uint32_t edit_model(Model *m, bool unsafe, uint32_t (*mend)(Edit *e, NodeId n));
-
-// Marks a node as part of the change at hand; false if another change has it already.
-bool edit_take(Edit *e, NodeId n);
-
-// Each gives the new node's result; the dtype is what inference will find.
-ValueId edit_node(Edit *e, const char *op, const ValueId *in, uint32_t nin);
-ValueId edit_cast(Edit *e, ValueId v, DType t);
-ValueId edit_number(Edit *e, DType t, double v); // a scalar
-ValueId edit_ints(Edit *e, const int64_t *at, uint32_t n);
-ValueId edit_constant(Edit *e, TensorData *t); // takes its name
-// An attribute of the node that makes v.
-void edit_set_ints(Edit *e, ValueId v, const char *name, const int64_t *at, uint32_t n);
-void edit_set_int(Edit *e, ValueId v, const char *name, int64_t i);
-void edit_copy_attr(Edit *e, ValueId v, NodeId from, const char *name);
-// The reduction `op` of v over axes, kept as dims of 1 or not.
-ValueId edit_reduction(Edit *e, const char *op, ValueId v, const int64_t *axes, uint32_t n,
-                       bool keep);
-// `made` takes the place of the node's first result; the node goes.
-void edit_replace(Edit *e, NodeId n, ValueId made);
-// What only `n` needed is left to dead-code elimination; it goes here if nothing uses it.
-void edit_drop_unused(Edit *e, ValueId v);
-
-// ---- islands: nodes that are to run in another dtype
-
-enum { MAX_ISLAND = 32 };
-typedef struct Island {
-    NodeId nodes[MAX_ISLAND]; // in order of execution
-    uint32_t n;
-} Island;
-
-// `start` and what follows it: nodes that `through` names (space-separated), and behind them those
-// that `last` names, with which it ends. All in one graph.
-Island island_from(const Numbers *x, NodeId start, const char *through, const char *last);
-// Casts that running it in float32 adds.
-uint32_t island_casts(const Numbers *x, const Island *s, DType low);
-// Runs the island's values of dtype `low` in float32. 1, or 0 if another change has some of it.
-uint32_t island_widen(Edit *e, const Island *s, DType low);
+// Changes are gathered between begin and end, and take place at the end, in one pass.
+Edit edit_begin(Model *m);
+// All uses of v but as a graph's output read `by`.
+void edit_replace(Edit *e, ValueId v, ValueId by);
+// Takes a node of one result out; what read it reads `by`. Where the result is a graph's output
+// the node stays as Identity of `by`.
+void edit_drop(Edit *e, NodeId n, ValueId by);
+// What a value_info entry says of v is brought in line with its new dtype.
+void edit_declare(Edit *e, ValueId v, DType t);
+// How many changes were made.
+uint32_t edit_end(Edit *e);
 
 #endif

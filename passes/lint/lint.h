@@ -16,7 +16,11 @@ typedef struct Lint {
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
     Uses uses; // lint_uses; `first` NULL: not asked for yet
-    struct Numbers *numbers; // lint_numbers; NULL: not asked for yet
+    struct NumberFacts *numbers; // lint_numbers; NULL: not asked for yet
+    // Made when first asked for (lint_origins, lint_faults, lint_first_time).
+    struct Origins *origins;
+    const struct Faults *faults;
+    Map told;
 } Lint;
 
 typedef struct LintRule {
@@ -66,6 +70,9 @@ typedef struct Conflict {
 } Conflict;
 // The next conflict of a node from operand *from on; false if there is none.
 bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
+// Which attribute, had the node one, would say the dtype of what it makes? NULL: the node has it,
+// or takes none (DT014).
+const char *lint_default_dtype(const Node *n);
 // All uses of each value, from an index that is built when first asked for.
 const Uses *lint_uses(Lint *l);
 // What every finding about a node says of it: operator, name, where it was in the exported program,
@@ -74,6 +81,11 @@ void lint_about_node(Lint *l, Diag *d, NodeId n);
 // "node[/conv1/Conv]": a node's location without the graph where that is the main one.
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
+
+// Where dtypes begin, for all rules of one run.
+struct Origins *lint_origins(Lint *l);
+// Is this the first of the node's copies, by calls of its function, of which `rule` speaks?
+bool lint_first_time(Lint *l, const char *rule, NodeId n);
 
 #define RULE(id, name, severity, on, fix, doc, fn, repair, kind) void fn(Lint *l);
 #include "passes/lint/rules.def"
@@ -96,5 +108,20 @@ uint32_t repair_roots(Model *m, bool unsafe);
 uint32_t repair_variance(Model *m, bool unsafe);
 uint32_t repair_unfused_log(Model *m, bool unsafe);
 uint32_t repair_denormals(Model *m, bool unsafe);
+
+// The repairs of single rules, as LintRule says.
+uint32_t repair_useless_widening(Model *m, bool unsafe);
+uint32_t repair_idle_casts(Model *m, bool unsafe);
+uint32_t repair_round_trips(Model *m, bool unsafe);
+uint32_t repair_double_rounding(Model *m, bool unsafe);
+uint32_t repair_duplicate_casts(Model *m, bool unsafe);
+uint32_t repair_casts_in_loops(Model *m, bool unsafe);
+uint32_t repair_constant_casts(Model *m, bool unsafe);
+uint32_t repair_cast_placement(Model *m, bool unsafe);
+uint32_t repair_double_leaks(Model *m, bool unsafe);
+uint32_t repair_norm_stash(Model *m, bool unsafe);
+uint32_t repair_attention_softmax(Model *m, bool unsafe);
+uint32_t repair_quantize_pairs(Model *m, bool unsafe);
+uint32_t repair_bias_scales(Model *m, bool unsafe);
 
 #endif

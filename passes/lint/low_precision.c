@@ -2,7 +2,7 @@
 // indices, and thresholds of trees that were float64.
 
 #include "passes/config.h"
-#include "passes/lint/edit.h"
+#include "passes/lint/rewrite.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static bool is_low(DType t)
     return t == DT_F16 || t == DT_BF16;
 }
 
-static DType low_of(const Numbers *x, NodeId id, uint32_t operand)
+static DType low_of(const NumberFacts *x, NodeId id, uint32_t operand)
 {
     DType t = numbers_dtype(x, numbers_in(x, id, operand));
     return is_low(t) ? t : DT_NONE;
@@ -50,7 +50,7 @@ static Island alone(NodeId id)
 
 static void offer_float32(Lint *l, Diag *d, const Island *s, DType low)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     uint32_t casts = island_casts(x, s, low);
     if (s->n == 1)
         diag_fix(l->diags, d, false, "run this node in float32: +%u casts", casts);
@@ -60,7 +60,7 @@ static void offer_float32(Lint *l, Diag *d, const Island *s, DType low)
 
 // ---- PR005
 
-static double dot_length(Numbers *x, NodeId id, RangeBasis *by)
+static double dot_length(NumberFacts *x, NodeId id, RangeBasis *by)
 {
     const Node *n = node_at(x->m, id);
     ValueId v = numbers_in(x, id, node_is(n, "Conv") ? 1 : 0);
@@ -78,7 +78,7 @@ static double dot_length(Numbers *x, NodeId id, RangeBasis *by)
     return length;
 }
 
-static double find_long_dot(Numbers *x, NodeId id)
+static double find_long_dot(NumberFacts *x, NodeId id)
 {
     static const char *const dots[] = {"MatMul", "Gemm", "Conv", NULL};
     RangeBasis by;
@@ -86,12 +86,12 @@ static double find_long_dot(Numbers *x, NodeId id)
         accumulator(x->m, low_of(x, id, 0)) == DT_F32)
         return 0;
     double n = dot_length(x, id, &by);
-    return by == RANGE_PROVED && n > 2048 ? n : 0;
+    return by == RANGE_PROVED && n > config_param(x->m->config, "PR005", "max-k") ? n : 0;
 }
 
 void lint_long_dot(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         double n = numbers_alive(x, id) ? find_long_dot(x, id) : 0;
         DType t = n > 0 ? low_of(x, id, 0) : DT_NONE;
@@ -109,7 +109,7 @@ void lint_long_dot(Lint *l)
     }
 }
 
-static uint32_t mend_long_dot(Edit *e, NodeId id)
+static uint32_t mend_long_dot(Rewrite *e, NodeId id)
 {
     Island s = alone(id);
     return find_long_dot(e->numbers, id) > 0 ? island_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
@@ -117,12 +117,12 @@ static uint32_t mend_long_dot(Edit *e, NodeId id)
 
 uint32_t repair_long_dot(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_long_dot);
+    return rewrite_model(m, unsafe, mend_long_dot);
 }
 
 // ---- PR006
 
-static double reduced_count(Numbers *x, NodeId id)
+static double reduced_count(NumberFacts *x, NodeId id)
 {
     static const char *const reductions[] = {
         "ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", NULL};
@@ -156,7 +156,7 @@ static double reduced_count(Numbers *x, NodeId id)
     return by == RANGE_PROVED ? length : 0;
 }
 
-static double find_long_sum(Numbers *x, NodeId id)
+static double find_long_sum(NumberFacts *x, NodeId id)
 {
     DType t = low_of(x, id, 0);
     if (!t || accumulator(x->m, t) == DT_F32)
@@ -167,7 +167,7 @@ static double find_long_sum(Numbers *x, NodeId id)
 
 void lint_long_sum(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         double n = numbers_alive(x, id) ? find_long_sum(x, id) : 0;
         DType t = n > 0 ? low_of(x, id, 0) : DT_NONE;
@@ -185,7 +185,7 @@ void lint_long_sum(Lint *l)
     }
 }
 
-static uint32_t mend_long_sum(Edit *e, NodeId id)
+static uint32_t mend_long_sum(Rewrite *e, NodeId id)
 {
     Island s = alone(id);
     return find_long_sum(e->numbers, id) > 0 ? island_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
@@ -193,12 +193,12 @@ static uint32_t mend_long_sum(Edit *e, NodeId id)
 
 uint32_t repair_long_sum(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_long_sum);
+    return rewrite_model(m, unsafe, mend_long_sum);
 }
 
 // ---- PR007
 
-static bool find_square(Numbers *x, NodeId id, Range *r)
+static bool find_square(NumberFacts *x, NodeId id, Range *r)
 {
     const Node *n = node_at(x->m, id);
     ValueId v = n->out[0] ? numbers_square_of(x, n->out[0]) : 0;
@@ -212,7 +212,7 @@ static bool find_square(Numbers *x, NodeId id, Range *r)
     return !r->known || range_magnitude(r, &by) > 255.9;
 }
 
-static Island square_island(const Numbers *x, NodeId id)
+static Island square_island(const NumberFacts *x, NodeId id)
 {
     return island_from(x, id, "ReduceMean ReduceSum Add Sqrt Reciprocal Pow Max Identity Unsqueeze",
                        "Div Mul");
@@ -220,7 +220,7 @@ static Island square_island(const Numbers *x, NodeId id)
 
 void lint_square(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Range r;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_square(x, id, &r))
@@ -239,7 +239,7 @@ void lint_square(Lint *l)
     }
 }
 
-static uint32_t mend_square(Edit *e, NodeId id)
+static uint32_t mend_square(Rewrite *e, NodeId id)
 {
     Range r;
     if (!find_square(e->numbers, id, &r))
@@ -250,20 +250,20 @@ static uint32_t mend_square(Edit *e, NodeId id)
 
 uint32_t repair_square(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_square);
+    return rewrite_model(m, unsafe, mend_square);
 }
 
 // ---- PR009
 
 // A Cast to float16 or bfloat16 behind which a decision is taken, by way of what only moves values.
-static NodeId narrowed_by(const Numbers *x, ValueId v)
+static NodeId narrowed_by(const NumberFacts *x, ValueId v)
 {
     NodeId cast = numbers_made_by(x, numbers_moved(x, v), "Cast");
     bool low = cast && is_low(numbers_dtype(x, node_at(x->m, cast)->out[0]));
     return low && range_digits(numbers_dtype(x, numbers_in(x, cast, 0))) >= 24 ? cast : 0;
 }
 
-static NodeId find_drift(Numbers *x, NodeId id, uint32_t *operand)
+static NodeId find_drift(NumberFacts *x, NodeId id, uint32_t *operand)
 {
     static const char *const decisions[] = {
         "ArgMax", "ArgMin", "TopK",    "Round",          "Floor",       "Ceil",
@@ -282,7 +282,7 @@ static NodeId find_drift(Numbers *x, NodeId id, uint32_t *operand)
 
 void lint_drift(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         uint32_t operand;
         RangeBasis by;
@@ -320,7 +320,7 @@ typedef struct Positions {
 } Positions;
 
 // Integers in a row: Range, CumSum of ones, a constant that counts.
-static bool counts(Numbers *x, ValueId v)
+static bool counts(NumberFacts *x, ValueId v)
 {
     ValueId of = numbers_moved(x, v);
     const Value *value = value_at(x->m, of);
@@ -342,7 +342,7 @@ static bool counts(Numbers *x, ValueId v)
     return true;
 }
 
-static bool find_positions(Numbers *x, NodeId id, Positions *f)
+static bool find_positions(NumberFacts *x, NodeId id, Positions *f)
 {
     const Node *n = node_at(x->m, id);
     DType t = n->out[0] ? numbers_dtype(x, n->out[0]) : DT_NONE;
@@ -357,7 +357,7 @@ static bool find_positions(Numbers *x, NodeId id, Positions *f)
     return f->by == RANGE_PROVED && isfinite(f->most) && f->most > ldexp(1, range_digits(t));
 }
 
-static Island position_island(const Numbers *x, NodeId id)
+static Island position_island(const NumberFacts *x, NodeId id)
 {
     return island_from(
         x, id, "Mul Add Unsqueeze Reshape Expand Transpose Concat MatMul Div Identity", "Sin Cos");
@@ -365,7 +365,7 @@ static Island position_island(const Numbers *x, NodeId id)
 
 void lint_positions(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Positions f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_positions(x, id, &f))
@@ -385,7 +385,7 @@ void lint_positions(Lint *l)
     }
 }
 
-static uint32_t mend_positions(Edit *e, NodeId id)
+static uint32_t mend_positions(Rewrite *e, NodeId id)
 {
     Positions f;
     if (!find_positions(e->numbers, id, &f))
@@ -396,7 +396,7 @@ static uint32_t mend_positions(Edit *e, NodeId id)
 
 uint32_t repair_positions(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_positions);
+    return rewrite_model(m, unsafe, mend_positions);
 }
 
 // ---- PR011
@@ -422,7 +422,7 @@ static uint32_t fine_thresholds(const float *at, uint32_t n)
 
 void lint_thresholds(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
         const float *at;

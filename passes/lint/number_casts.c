@@ -1,6 +1,6 @@
 // DT011 to DT013: Casts whose target does not hold every number that may come.
 
-#include "passes/lint/edit.h"
+#include "passes/lint/rewrite.h"
 
 #include <math.h>
 
@@ -9,7 +9,7 @@ typedef struct Narrowing {
     Range range;
 } Narrowing;
 
-static bool find_cast(Numbers *x, NodeId id, Narrowing *f)
+static bool find_cast(NumberFacts *x, NodeId id, Narrowing *f)
 {
     const Node *n = node_at(x->m, id);
     ValueId v = numbers_in(x, id, 0);
@@ -22,14 +22,14 @@ static bool find_cast(Numbers *x, NodeId id, Narrowing *f)
 }
 
 // Is it a position that PR010 speaks of?
-static bool is_position(const Numbers *x, NodeId id)
+static bool is_position(const NumberFacts *x, NodeId id)
 {
     return numbers_made_by(x, numbers_moved(x, numbers_in(x, id, 0)), "Range") != 0;
 }
 
 // ---- DT011
 
-static bool find_inexact(Numbers *x, NodeId id, Narrowing *f)
+static bool find_inexact(NumberFacts *x, NodeId id, Narrowing *f)
 {
     RangeBasis by;
     if (!find_cast(x, id, f) || !dtype_is_integer(f->from) || !range_digits(f->to))
@@ -41,7 +41,7 @@ static bool find_inexact(Numbers *x, NodeId id, Narrowing *f)
 
 void lint_int_to_float(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Narrowing f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_inexact(x, id, &f) ||
@@ -88,7 +88,7 @@ static bool is_held(const Narrowing *f)
     return above && f->range.hi < hi + 1;
 }
 
-static bool find_out_of_range(Numbers *x, NodeId id, Narrowing *f)
+static bool find_out_of_range(NumberFacts *x, NodeId id, Narrowing *f)
 {
     if (!find_cast(x, id, f) || !range_digits(f->from) || !dtype_is_integer(f->to))
         return false;
@@ -97,7 +97,7 @@ static bool find_out_of_range(Numbers *x, NodeId id, Narrowing *f)
 
 void lint_float_to_int(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Narrowing f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         double lo, hi;
@@ -124,17 +124,17 @@ void lint_float_to_int(Lint *l)
 }
 
 // Min and Max with numbers of v's dtype.
-static ValueId kept_within(Edit *e, ValueId v, DType t, double lo, double hi)
+static ValueId kept_within(Rewrite *e, ValueId v, DType t, double lo, double hi)
 {
-    v = edit_node(e, "Max", (ValueId[]){v, edit_number(e, t, lo)}, 2);
-    return edit_node(e, "Min", (ValueId[]){v, edit_number(e, t, hi)}, 2);
+    v = rewrite_node(e, "Max", (ValueId[]){v, rewrite_number(e, t, lo)}, 2);
+    return rewrite_node(e, "Min", (ValueId[]){v, rewrite_number(e, t, hi)}, 2);
 }
 
-static uint32_t mend_float_to_int(Edit *e, NodeId id)
+static uint32_t mend_float_to_int(Rewrite *e, NodeId id)
 {
     Narrowing f;
     double lo, hi;
-    if (!find_out_of_range(e->numbers, id, &f) || f.range.nan == NAN_MADE || !edit_take(e, id))
+    if (!find_out_of_range(e->numbers, id, &f) || f.range.nan == NAN_MADE || !rewrite_take(e, id))
         return 0;
     held_bounds(f.from, f.to, &lo, &hi);
     node_at(e->m, id)->in[0] = kept_within(e, node_at(e->m, id)->in[0], f.from, lo, hi);
@@ -143,13 +143,13 @@ static uint32_t mend_float_to_int(Edit *e, NodeId id)
 
 uint32_t repair_float_to_int(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_float_to_int);
+    return rewrite_model(m, unsafe, mend_float_to_int);
 }
 
 // ---- DT013
 
 // Constants that mean "to the end" in a Slice, and nothing else beyond what fits.
-static bool are_sentinels(Numbers *x, NodeId id, const Narrowing *f)
+static bool are_sentinels(NumberFacts *x, NodeId id, const Narrowing *f)
 {
     const Value *v = value_at(x->m, numbers_in(x, id, 0));
     const TensorData *d = v->constant;
@@ -173,7 +173,7 @@ static bool is_narrower(DType to, DType from)
     return lost > 0 || (lost == 0 && dtype_is_signed(to) && !dtype_is_signed(from));
 }
 
-static bool find_int_narrowing(Numbers *x, NodeId id, Narrowing *f)
+static bool find_int_narrowing(NumberFacts *x, NodeId id, Narrowing *f)
 {
     double lo, hi;
     if (!find_cast(x, id, f) || !dtype_is_integer(f->from) || !dtype_is_integer(f->to) ||
@@ -185,7 +185,7 @@ static bool find_int_narrowing(Numbers *x, NodeId id, Narrowing *f)
 
 void lint_int_narrowing(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Narrowing f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         double lo, hi;
@@ -202,11 +202,11 @@ void lint_int_narrowing(Lint *l)
     }
 }
 
-static uint32_t mend_int_narrowing(Edit *e, NodeId id)
+static uint32_t mend_int_narrowing(Rewrite *e, NodeId id)
 {
     Narrowing f;
     double lo, hi;
-    if (!find_int_narrowing(e->numbers, id, &f) || !edit_take(e, id))
+    if (!find_int_narrowing(e->numbers, id, &f) || !rewrite_take(e, id))
         return 0;
     range_of_dtype(f.to, &lo, &hi);
     node_at(e->m, id)->in[0] = kept_within(e, node_at(e->m, id)->in[0], f.from, lo, hi);
@@ -215,5 +215,5 @@ static uint32_t mend_int_narrowing(Edit *e, NodeId id)
 
 uint32_t repair_int_narrowing(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_int_narrowing);
+    return rewrite_model(m, unsafe, mend_int_narrowing);
 }

@@ -6,29 +6,29 @@
 
 enum { MAX_MOVES = 8 };
 
-Numbers *numbers_of(Model *m, Arena *a)
+NumberFacts *numbers_open(Model *m, Arena *a)
 {
-    Numbers *x = NEW(a, Numbers);
-    *x = (Numbers){.m = m, .a = a, .ranges = ranges_of(m, a), .uses = uses_of(m, a)};
+    NumberFacts *x = NEW(a, NumberFacts);
+    *x = (NumberFacts){.m = m, .a = a, .ranges = ranges_of(m, a), .uses = uses_of(m, a)};
     x->told.arena = a;
     return x;
 }
 
-Numbers *lint_numbers(Lint *l)
+NumberFacts *lint_numbers(Lint *l)
 {
     if (!l->numbers)
-        l->numbers = numbers_of(l->m, l->arena);
+        l->numbers = numbers_open(l->m, l->arena);
     return l->numbers;
 }
 
 // ---- patterns
 
-bool numbers_alive(const Numbers *x, NodeId n)
+bool numbers_alive(const NumberFacts *x, NodeId n)
 {
     return !node_at(x->m, n)->dead && node_at(x->m, n)->graph && node_at(x->m, n)->nout;
 }
 
-NodeId numbers_made_by(const Numbers *x, ValueId v, const char *op)
+NodeId numbers_made_by(const NumberFacts *x, ValueId v, const char *op)
 {
     const Value *value = v ? value_at(x->m, v) : NULL;
     if (!value || value->def != DEF_NODE || value->index != 0)
@@ -37,12 +37,12 @@ NodeId numbers_made_by(const Numbers *x, ValueId v, const char *op)
     return !n->dead && node_is(n, op) ? value->node : 0;
 }
 
-ValueId numbers_in(const Numbers *x, NodeId n, uint32_t operand)
+ValueId numbers_in(const NumberFacts *x, NodeId n, uint32_t operand)
 {
     return operand < node_at(x->m, n)->nin ? node_at(x->m, n)->in[operand] : 0;
 }
 
-DType numbers_dtype(const Numbers *x, ValueId v)
+DType numbers_dtype(const NumberFacts *x, ValueId v)
 {
     return v && value_at(x->m, v)->kind == TYPE_TENSOR ? value_at(x->m, v)->dtype : DT_NONE;
 }
@@ -58,7 +58,7 @@ bool numbers_moves(const Node *n)
     return false;
 }
 
-ValueId numbers_moved(const Numbers *x, ValueId v)
+ValueId numbers_moved(const NumberFacts *x, ValueId v)
 {
     for (int i = 0; v && i < MAX_MOVES; i++) {
         const Value *value = value_at(x->m, v);
@@ -69,14 +69,14 @@ ValueId numbers_moved(const Numbers *x, ValueId v)
     return v;
 }
 
-bool numbers_constant(const Numbers *x, ValueId v, double *number)
+bool numbers_constant(const NumberFacts *x, ValueId v, double *number)
 {
     const ConstantStats *s = range_stats(x->ranges, v);
     *number = s->lo;
     return s->read && s->count && !s->nans && s->lo == s->hi;
 }
 
-ValueId numbers_square_of(const Numbers *x, ValueId v)
+ValueId numbers_square_of(const NumberFacts *x, ValueId v)
 {
     double e;
     NodeId n = numbers_made_by(x, v, "Mul");
@@ -86,7 +86,7 @@ ValueId numbers_square_of(const Numbers *x, ValueId v)
     return n && numbers_constant(x, numbers_in(x, n, 1), &e) && e == 2 ? numbers_in(x, n, 0) : 0;
 }
 
-bool numbers_axes(const Numbers *x, NodeId id, int64_t axes[MAX_AXES], uint32_t *count)
+bool numbers_axes(const NumberFacts *x, NodeId id, int64_t axes[MAX_AXES], uint32_t *count)
 {
     const Node *n = node_at(x->m, id);
     const Value *v = n->nin && n->in[0] ? value_at(x->m, n->in[0]) : NULL;
@@ -118,7 +118,7 @@ bool numbers_axes(const Numbers *x, NodeId id, int64_t axes[MAX_AXES], uint32_t 
     return true;
 }
 
-uint32_t numbers_use_count(const Numbers *x, ValueId v)
+uint32_t numbers_use_count(const NumberFacts *x, ValueId v)
 {
     return x->uses.first[v + 1] - x->uses.first[v];
 }
@@ -144,7 +144,7 @@ Diag *numbers_report(Lint *l, const char *rule, NodeId id, uint32_t operand, con
                      ...)
 {
     const Node *n = node_at(l->m, id);
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     bool added = true;
     if (n->copy_of)
         map_put(&x->told, str_printf(l->arena, "%s %u %u", rule, n->copy_of, operand), &added);

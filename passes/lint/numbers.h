@@ -6,35 +6,35 @@
 #include "passes/ranges.h"
 
 // Of one model as it stands; both rules and their repairs ask it.
-typedef struct Numbers {
+typedef struct NumberFacts {
     Model *m;
     Arena *a;
     Ranges *ranges;
     Uses uses;
     Map told; // rule and node of a function's body: copies by other calls are not told again
-} Numbers;
+} NumberFacts;
 
-Numbers *numbers_of(Model *m, Arena *a);
-Numbers *lint_numbers(Lint *l); // made when first asked for
+NumberFacts *numbers_open(Model *m, Arena *a);
+NumberFacts *lint_numbers(Lint *l); // made when first asked for
 
 // ---- patterns
 // The node that makes v, if it is a live one of the standard operator; 0 otherwise.
-NodeId numbers_made_by(const Numbers *x, ValueId v, const char *op);
-ValueId numbers_in(const Numbers *x, NodeId n, uint32_t operand); // 0: absent
-DType numbers_dtype(const Numbers *x, ValueId v);                 // DT_NONE: no tensor, unknown
+NodeId numbers_made_by(const NumberFacts *x, ValueId v, const char *op);
+ValueId numbers_in(const NumberFacts *x, NodeId n, uint32_t operand); // 0: absent
+DType numbers_dtype(const NumberFacts *x, ValueId v);                 // DT_NONE: no tensor, unknown
 // v, or what it is a rearrangement of: through Identity, Reshape, Unsqueeze, Expand ...
-ValueId numbers_moved(const Numbers *x, ValueId v);
+ValueId numbers_moved(const NumberFacts *x, ValueId v);
 bool numbers_moves(const Node *n);
 // A constant whose elements are all one number.
-bool numbers_constant(const Numbers *x, ValueId v, double *number);
+bool numbers_constant(const NumberFacts *x, ValueId v, double *number);
 // x * x or Pow(x, 2): x; 0 otherwise.
-ValueId numbers_square_of(const Numbers *x, ValueId v);
+ValueId numbers_square_of(const NumberFacts *x, ValueId v);
 // The axes that a reduction names, if they are known: sorted, not negative. false: they are not.
 enum { MAX_AXES = 16 };
-bool numbers_axes(const Numbers *x, NodeId n, int64_t axes[MAX_AXES], uint32_t *count);
-uint32_t numbers_use_count(const Numbers *x, ValueId v);
+bool numbers_axes(const NumberFacts *x, NodeId n, int64_t axes[MAX_AXES], uint32_t *count);
+uint32_t numbers_use_count(const NumberFacts *x, ValueId v);
 // Live nodes of a graph that runs; rules look at no others.
-bool numbers_alive(const Numbers *x, NodeId n);
+bool numbers_alive(const NumberFacts *x, NodeId n);
 
 // ---- words
 // "[-3, 40] (proved)", "any float32 (assumed)".

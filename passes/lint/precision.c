@@ -1,6 +1,6 @@
 // PR001 to PR004: constants that a narrower dtype does not hold, and what that does.
 
-#include "passes/lint/edit.h"
+#include "passes/lint/rewrite.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct Narrowed {
 } Narrowed;
 
 // The constant that a Cast to float16 converts, by way of what only moves it.
-static bool find_narrowed(Numbers *x, NodeId cast, Narrowed *f)
+static bool find_narrowed(NumberFacts *x, NodeId cast, Narrowed *f)
 {
     const Node *n = node_at(x->m, cast);
     ValueId v = numbers_in(x, cast, 0);
@@ -48,7 +48,7 @@ static bool find_narrowed(Numbers *x, NodeId cast, Narrowed *f)
 }
 
 // Does a value reach a Softmax, through additions and selections?
-static NodeId softmax_behind(const Numbers *x, ValueId v)
+static NodeId softmax_behind(const NumberFacts *x, ValueId v)
 {
     ValueId seen[MAX_VISITS] = {v};
     uint32_t n = 1;
@@ -77,7 +77,7 @@ static const char *many(uint64_t n)
 
 void lint_f16_overflow(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Narrowed f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_narrowed(x, id, &f) || !f.stats->over_f16)
@@ -106,7 +106,7 @@ void lint_f16_overflow(Lint *l)
 }
 
 // A copy of a constant whose elements are moved into [lo, hi]; of its own for one reader.
-static ValueId clamped(Edit *e, ValueId v, double lo, double hi)
+static ValueId clamped(Rewrite *e, ValueId v, double lo, double hi)
 {
     const TensorData *d = value_at(e->m, v)->constant;
     DType t = (DType)d->dtype;
@@ -117,14 +117,14 @@ static ValueId clamped(Edit *e, ValueId v, double lo, double hi)
         s.f = s.f < lo ? lo : s.f > hi ? hi : s.f;
         scalar_store(t, to + i * width, s);
     }
-    return edit_constant(e, tensor_new(e->m->arena, t, d->rank, d->dims, to));
+    return rewrite_constant(e, tensor_new(e->m->arena, t, d->rank, d->dims, to));
 }
 
-static uint32_t mend_overflow(Edit *e, NodeId id)
+static uint32_t mend_overflow(Rewrite *e, NodeId id)
 {
     Narrowed f;
     if (!find_narrowed(e->numbers, id, &f) || !f.stats->over_f16 || !f.alone ||
-        (f.reader != id && !edit_take(e, f.reader)) || !edit_take(e, id))
+        (f.reader != id && !rewrite_take(e, f.reader)) || !rewrite_take(e, id))
         return 0;
     e->at = f.reader;
     node_at(e->m, f.reader)->in[f.operand] = clamped(e, f.constant, -65504, 65504);
@@ -133,14 +133,14 @@ static uint32_t mend_overflow(Edit *e, NodeId id)
 
 uint32_t repair_f16_overflow(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_overflow);
+    return rewrite_model(m, unsafe, mend_overflow);
 }
 
 // ---- PR004
 
 void lint_weight_flush(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Narrowed f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_narrowed(x, id, &f))
@@ -172,7 +172,7 @@ typedef struct Epsilon {
 } Epsilon;
 
 // A divisor, a root or a logarithm that the value goes into without anything between.
-static NodeId guarded_by(const Numbers *x, ValueId v)
+static NodeId guarded_by(const NumberFacts *x, ValueId v)
 {
     ValueId seen[MAX_CHAIN] = {v};
     uint32_t n = 1;
@@ -194,7 +194,7 @@ static NodeId guarded_by(const Numbers *x, ValueId v)
     return 0;
 }
 
-static bool is_epsilon(Numbers *x, ValueId v, Epsilon *f)
+static bool is_epsilon(NumberFacts *x, ValueId v, Epsilon *f)
 {
     double stored, written;
     NodeId cast = numbers_made_by(x, numbers_moved(x, v), "Cast");
@@ -209,7 +209,7 @@ static bool is_epsilon(Numbers *x, ValueId v, Epsilon *f)
     return numbers_constant(x, v, &stored) && stored == 0;
 }
 
-static bool find_epsilon(Numbers *x, NodeId id, Epsilon *f)
+static bool find_epsilon(NumberFacts *x, NodeId id, Epsilon *f)
 {
     const Node *n = node_at(x->m, id);
     bool add = node_is(n, "Add"), max = node_is(n, "Max") && n->nin == 2;
@@ -233,7 +233,7 @@ static bool find_epsilon(Numbers *x, NodeId id, Epsilon *f)
 static const char divide_through[] =
     "Sqrt Reciprocal Pow Identity Unsqueeze Squeeze Reshape Expand Transpose";
 
-static Island epsilon_island(const Numbers *x, NodeId id)
+static Island epsilon_island(const NumberFacts *x, NodeId id)
 {
     return island_from(x, id, divide_through, "Div Mul Log");
 }
@@ -276,7 +276,7 @@ static void lint_epsilon_attribute(Lint *l, NodeId id)
 
 void lint_epsilon(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Epsilon f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id))
@@ -311,7 +311,7 @@ void lint_epsilon(Lint *l)
     }
 }
 
-static uint32_t mend_epsilon(Edit *e, NodeId id)
+static uint32_t mend_epsilon(Rewrite *e, NodeId id)
 {
     Epsilon f;
     Island s = {.nodes = {id}, .n = 1};
@@ -324,7 +324,7 @@ static uint32_t mend_epsilon(Edit *e, NodeId id)
 
 uint32_t repair_epsilon(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_epsilon);
+    return rewrite_model(m, unsafe, mend_epsilon);
 }
 
 // ---- PR003: masks
@@ -338,7 +338,7 @@ typedef struct Mask {
 } Mask;
 
 // By way of what a Softmax's operand is computed from, one constant that is too low.
-static bool find_mask(Numbers *x, NodeId id, Mask *f)
+static bool find_mask(NumberFacts *x, NodeId id, Mask *f)
 {
     const Node *n = node_at(x->m, id);
     ValueId v = numbers_in(x, id, 0), seen[MAX_VISITS] = {v};
@@ -377,7 +377,7 @@ static bool find_mask(Numbers *x, NodeId id, Mask *f)
 
 void lint_mask(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Mask f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_mask(x, id, &f))
@@ -406,11 +406,11 @@ void lint_mask(Lint *l)
     }
 }
 
-static uint32_t mend_mask(Edit *e, NodeId id)
+static uint32_t mend_mask(Rewrite *e, NodeId id)
 {
     Mask f;
     double lo, hi;
-    if (!find_mask(e->numbers, id, &f) || !edit_take(e, f.reader))
+    if (!find_mask(e->numbers, id, &f) || !rewrite_take(e, f.reader))
         return 0;
     range_of_dtype(numbers_dtype(e->numbers, numbers_in(e->numbers, id, 0)), &lo, &hi);
     e->at = f.reader;
@@ -420,5 +420,5 @@ static uint32_t mend_mask(Edit *e, NodeId id)
 
 uint32_t repair_mask(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_mask);
+    return rewrite_model(m, unsafe, mend_mask);
 }

@@ -4,7 +4,7 @@
 // Each rule finds its pattern by what nodes compute, never by names; the repair of a rule finds it
 // the same way and writes the other form.
 
-#include "passes/lint/edit.h"
+#include "passes/lint/rewrite.h"
 
 #include <math.h>
 
@@ -37,7 +37,7 @@ typedef struct LogSoftmax {
     Range logits;
 } LogSoftmax;
 
-static bool find_log_softmax(Numbers *x, NodeId id, LogSoftmax *f)
+static bool find_log_softmax(NumberFacts *x, NodeId id, LogSoftmax *f)
 {
     if (!node_is(node_at(x->m, id), "Log"))
         return false;
@@ -52,7 +52,7 @@ static bool find_log_softmax(Numbers *x, NodeId id, LogSoftmax *f)
 
 void lint_log_softmax(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     LogSoftmax f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_log_softmax(x, id, &f))
@@ -74,22 +74,22 @@ void lint_log_softmax(Lint *l)
     }
 }
 
-static uint32_t mend_log_softmax(Edit *e, NodeId id)
+static uint32_t mend_log_softmax(Rewrite *e, NodeId id)
 {
     LogSoftmax f;
-    if (!find_log_softmax(e->numbers, id, &f) || !edit_take(e, id))
+    if (!find_log_softmax(e->numbers, id, &f) || !rewrite_take(e, id))
         return 0;
     ValueId in = numbers_in(e->numbers, f.softmax, 0), p = numbers_in(e->numbers, id, 0);
-    ValueId y = edit_node(e, "LogSoftmax", &in, 1);
-    edit_copy_attr(e, y, f.softmax, "axis");
-    edit_replace(e, id, y);
-    edit_drop_unused(e, p);
+    ValueId y = rewrite_node(e, "LogSoftmax", &in, 1);
+    rewrite_copy_attr(e, y, f.softmax, "axis");
+    rewrite_replace(e, id, y);
+    rewrite_drop_unused(e, p);
     return 1;
 }
 
 uint32_t repair_log_softmax(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_log_softmax);
+    return rewrite_model(m, unsafe, mend_log_softmax);
 }
 
 // ---- NS002: Exp(x) / ReduceSum(Exp(x))
@@ -101,7 +101,7 @@ typedef struct ByHand {
     double terms;
 } ByHand;
 
-static bool takes_maximum_off(const Numbers *x, ValueId v)
+static bool takes_maximum_off(const NumberFacts *x, ValueId v)
 {
     NodeId sub = numbers_made_by(x, numbers_moved(x, v), "Sub");
     ValueId m = sub ? numbers_moved(x, numbers_in(x, sub, 1)) : 0;
@@ -109,7 +109,7 @@ static bool takes_maximum_off(const Numbers *x, ValueId v)
                  numbers_made_by(x, m, "ReduceLogSumExp") || numbers_made_by(x, m, "TopK"));
 }
 
-static bool find_softmax(Numbers *x, NodeId id, ByHand *f)
+static bool find_softmax(NumberFacts *x, NodeId id, ByHand *f)
 {
     if (!node_is(node_at(x->m, id), "Div"))
         return false;
@@ -137,7 +137,7 @@ static bool find_softmax(Numbers *x, NodeId id, ByHand *f)
 
 void lint_softmax_by_hand(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     ByHand f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_softmax(x, id, &f))
@@ -160,7 +160,7 @@ void lint_softmax_by_hand(Lint *l)
 }
 
 // Every use of Exp's result belongs to the softmax.
-static bool serves_only(const Numbers *x, NodeId exp, NodeId a, NodeId b)
+static bool serves_only(const NumberFacts *x, NodeId exp, NodeId a, NodeId b)
 {
     ValueId v = node_at(x->m, exp)->out[0];
     for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++)
@@ -169,24 +169,24 @@ static bool serves_only(const Numbers *x, NodeId exp, NodeId a, NodeId b)
     return true;
 }
 
-static uint32_t mend_softmax(Edit *e, NodeId id)
+static uint32_t mend_softmax(Rewrite *e, NodeId id)
 {
     ByHand f;
     int64_t axes[MAX_AXES];
     uint32_t n;
-    Numbers *x = e->numbers;
+    NumberFacts *x = e->numbers;
     if (!find_softmax(x, id, &f) || !numbers_axes(x, f.sum, axes, &n) ||
-        !serves_only(x, f.exp, id, f.sum) || !edit_take(e, f.exp))
+        !serves_only(x, f.exp, id, f.sum) || !rewrite_take(e, f.exp))
         return 0;
     e->at = f.exp;
-    ValueId most = edit_reduction(e, "ReduceMax", f.logits, axes, n, true);
-    node_at(e->m, f.exp)->in[0] = edit_node(e, "Sub", (ValueId[]){f.logits, most}, 2);
+    ValueId most = rewrite_reduction(e, "ReduceMax", f.logits, axes, n, true);
+    node_at(e->m, f.exp)->in[0] = rewrite_node(e, "Sub", (ValueId[]){f.logits, most}, 2);
     return 1;
 }
 
 uint32_t repair_softmax_by_hand(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_softmax);
+    return rewrite_model(m, unsafe, mend_softmax);
 }
 
 // ---- NS006: Log(Sigmoid(x)), Log(1 + Exp(x))
@@ -198,7 +198,7 @@ typedef struct Unfused {
     Range range;
 } Unfused;
 
-static NodeId one_plus_exp(const Numbers *x, ValueId v)
+static NodeId one_plus_exp(const NumberFacts *x, ValueId v)
 {
     NodeId add = numbers_made_by(x, v, "Add");
     double one;
@@ -208,7 +208,7 @@ static NodeId one_plus_exp(const Numbers *x, ValueId v)
     return 0;
 }
 
-static bool find_unfused(Numbers *x, NodeId id, Unfused *f)
+static bool find_unfused(NumberFacts *x, NodeId id, Unfused *f)
 {
     if (!node_is(node_at(x->m, id), "Log"))
         return false;
@@ -228,7 +228,7 @@ static bool find_unfused(Numbers *x, NodeId id, Unfused *f)
 
 void lint_unfused_log(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Unfused f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_unfused(x, id, &f))
@@ -253,31 +253,31 @@ void lint_unfused_log(Lint *l)
     }
 }
 
-static uint32_t mend_unfused(Edit *e, NodeId id)
+static uint32_t mend_unfused(Rewrite *e, NodeId id)
 {
     Unfused f;
-    if (!find_unfused(e->numbers, id, &f) || !edit_take(e, id))
+    if (!find_unfused(e->numbers, id, &f) || !rewrite_take(e, id))
         return 0;
     ValueId v = f.operand, p = numbers_in(e->numbers, id, 0);
     if (f.sigmoid)
-        v = edit_node(e, "Neg", &v, 1);
-    v = edit_node(e, "Softplus", &v, 1);
+        v = rewrite_node(e, "Neg", &v, 1);
+    v = rewrite_node(e, "Softplus", &v, 1);
     if (f.sigmoid)
-        v = edit_node(e, "Neg", &v, 1);
-    edit_replace(e, id, v);
-    edit_drop_unused(e, p);
+        v = rewrite_node(e, "Neg", &v, 1);
+    rewrite_replace(e, id, v);
+    rewrite_drop_unused(e, p);
     return 1;
 }
 
 uint32_t repair_unfused_log(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_unfused);
+    return rewrite_model(m, unsafe, mend_unfused);
 }
 
 // ---- NS003: Exp whose operand may be too large
 
 // 1 / (1 + Exp(x)): inf gives 0, as it should.
-static bool only_divides(const Numbers *x, ValueId v)
+static bool only_divides(const NumberFacts *x, ValueId v)
 {
     double one;
     for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++) {
@@ -297,7 +297,7 @@ static bool only_divides(const Numbers *x, ValueId v)
     return numbers_use_count(x, v) > 0;
 }
 
-static bool belongs_to_other(Numbers *x, NodeId exp)
+static bool belongs_to_other(NumberFacts *x, NodeId exp)
 {
     ValueId v = node_at(x->m, exp)->out[0];
     ByHand softmax;
@@ -317,7 +317,7 @@ static bool belongs_to_other(Numbers *x, NodeId exp)
     return false;
 }
 
-static bool find_large_exp(Numbers *x, NodeId id, Range *r)
+static bool find_large_exp(NumberFacts *x, NodeId id, Range *r)
 {
     ValueId v = numbers_in(x, id, 0);
     DType t = numbers_dtype(x, v);
@@ -330,7 +330,7 @@ static bool find_large_exp(Numbers *x, NodeId id, Range *r)
 
 void lint_large_exp(Lint *l)
 {
-    Numbers *x = lint_numbers(l);
+    NumberFacts *x = lint_numbers(l);
     Range r;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_large_exp(x, id, &r))
@@ -347,20 +347,20 @@ void lint_large_exp(Lint *l)
     }
 }
 
-static uint32_t mend_large_exp(Edit *e, NodeId id)
+static uint32_t mend_large_exp(Rewrite *e, NodeId id)
 {
     Range r;
-    if (!find_large_exp(e->numbers, id, &r) || !edit_take(e, id))
+    if (!find_large_exp(e->numbers, id, &r) || !rewrite_take(e, id))
         return 0;
     ValueId v = numbers_in(e->numbers, id, 0);
     DType t = numbers_dtype(e->numbers, v);
     double most = exp_limit(t) * (1 - ldexp(4, -range_digits(t)));
-    ValueId in[2] = {v, edit_number(e, t, most)};
-    node_at(e->m, id)->in[0] = edit_node(e, "Min", in, 2);
+    ValueId in[2] = {v, rewrite_number(e, t, most)};
+    node_at(e->m, id)->in[0] = rewrite_node(e, "Min", in, 2);
     return 1;
 }
 
 uint32_t repair_large_exp(Model *m, bool unsafe)
 {
-    return edit_model(m, unsafe, mend_large_exp);
+    return rewrite_model(m, unsafe, mend_large_exp);
 }
