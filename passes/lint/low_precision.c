@@ -43,15 +43,15 @@ static Str accumulator_words(Lint *l, DType t)
     return str_printf(l->arena, "no target is named: that it sums in %s is assumed", dtype_name(t));
 }
 
-static Island alone(NodeId id)
+static Stretch alone(NodeId id)
 {
-    return (Island){.nodes = {id}, .n = 1};
+    return (Stretch){.nodes = {id}, .n = 1};
 }
 
-static void offer_float32(Lint *l, Diag *d, const Island *s, DType low)
+static void offer_float32(Lint *l, Diag *d, const Stretch *s, DType low)
 {
     NumberFacts *x = lint_numbers(l);
-    uint32_t casts = island_casts(x, s, low);
+    uint32_t casts = stretch_casts(x, s, low);
     if (s->n == 1)
         diag_fix(l->diags, d, false, "run this node in float32: +%u casts", casts);
     else
@@ -104,15 +104,15 @@ void lint_long_dot(Lint *l)
         if (!d)
             continue;
         diag_note(l->diags, d, "%.*s", STR_ARG(accumulator_words(l, t)));
-        Island s = alone(id);
+        Stretch s = alone(id);
         offer_float32(l, d, &s, t);
     }
 }
 
 static uint32_t mend_long_dot(Rewrite *e, NodeId id)
 {
-    Island s = alone(id);
-    return find_long_dot(e->numbers, id) > 0 ? island_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
+    Stretch s = alone(id);
+    return find_long_dot(e->numbers, id) > 0 ? stretch_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
 }
 
 uint32_t repair_long_dot(Model *m, bool unsafe)
@@ -180,15 +180,15 @@ void lint_long_sum(Lint *l)
         if (!d)
             continue;
         diag_note(l->diags, d, "%.*s", STR_ARG(accumulator_words(l, t)));
-        Island s = alone(id);
+        Stretch s = alone(id);
         offer_float32(l, d, &s, t);
     }
 }
 
 static uint32_t mend_long_sum(Rewrite *e, NodeId id)
 {
-    Island s = alone(id);
-    return find_long_sum(e->numbers, id) > 0 ? island_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
+    Stretch s = alone(id);
+    return find_long_sum(e->numbers, id) > 0 ? stretch_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
 }
 
 uint32_t repair_long_sum(Model *m, bool unsafe)
@@ -212,10 +212,10 @@ static bool find_square(NumberFacts *x, NodeId id, Range *r)
     return !r->known || range_magnitude(r, &by) > 255.9;
 }
 
-static Island square_island(const NumberFacts *x, NodeId id)
+static Stretch square_stretch(const NumberFacts *x, NodeId id)
 {
-    return island_from(x, id, "ReduceMean ReduceSum Add Sqrt Reciprocal Pow Max Identity Unsqueeze",
-                       "Div Mul");
+    return stretch_from(
+        x, id, "ReduceMean ReduceSum Add Sqrt Reciprocal Pow Max Identity Unsqueeze", "Div Mul");
 }
 
 void lint_square(Lint *l)
@@ -233,7 +233,7 @@ void lint_square(Lint *l)
                            STR_ARG(lint_name(l, v)), STR_ARG(numbers_words(l->arena, &r, DT_F16)));
         if (!d)
             continue;
-        Island s = square_island(x, id);
+        Stretch s = square_stretch(x, id);
         diag_note(l->diags, d, "256 * 256 = 65536, and the largest float16 is 65504");
         offer_float32(l, d, &s, DT_F16);
     }
@@ -244,8 +244,8 @@ static uint32_t mend_square(Rewrite *e, NodeId id)
     Range r;
     if (!find_square(e->numbers, id, &r))
         return 0;
-    Island s = square_island(e->numbers, id);
-    return island_widen(e, &s, DT_F16);
+    Stretch s = square_stretch(e->numbers, id);
+    return stretch_widen(e, &s, DT_F16);
 }
 
 uint32_t repair_square(Model *m, bool unsafe)
@@ -357,9 +357,9 @@ static bool find_positions(NumberFacts *x, NodeId id, Positions *f)
     return f->by == RANGE_PROVED && isfinite(f->most) && f->most > ldexp(1, range_digits(t));
 }
 
-static Island position_island(const NumberFacts *x, NodeId id)
+static Stretch position_stretch(const NumberFacts *x, NodeId id)
 {
-    return island_from(
+    return stretch_from(
         x, id, "Mul Add Unsqueeze Reshape Expand Transpose Concat MatMul Div Identity", "Sin Cos");
 }
 
@@ -380,7 +380,7 @@ void lint_positions(Lint *l)
         diag_note(l->diags, d,
                   "next to %.0f numbers are %.0f apart, so neighbours are one position", f.most,
                   ldexp(1, (int)floor(log2(f.most)) + 1 - range_digits(t)));
-        Island s = position_island(x, id);
+        Stretch s = position_stretch(x, id);
         offer_float32(l, d, &s, t);
     }
 }
@@ -390,8 +390,8 @@ static uint32_t mend_positions(Rewrite *e, NodeId id)
     Positions f;
     if (!find_positions(e->numbers, id, &f))
         return 0;
-    Island s = position_island(e->numbers, id);
-    return island_widen(e, &s, numbers_dtype(e->numbers, node_at(e->m, id)->out[0]));
+    Stretch s = position_stretch(e->numbers, id);
+    return stretch_widen(e, &s, numbers_dtype(e->numbers, node_at(e->m, id)->out[0]));
 }
 
 uint32_t repair_positions(Model *m, bool unsafe)

@@ -233,9 +233,9 @@ static bool find_epsilon(NumberFacts *x, NodeId id, Epsilon *f)
 static const char divide_through[] =
     "Sqrt Reciprocal Pow Identity Unsqueeze Squeeze Reshape Expand Transpose";
 
-static Island epsilon_island(const NumberFacts *x, NodeId id)
+static Stretch epsilon_stretch(const NumberFacts *x, NodeId id)
 {
-    return island_from(x, id, divide_through, "Div Mul Log");
+    return stretch_from(x, id, divide_through, "Div Mul Log");
 }
 
 // Does the operator compute in float32 whatever its operand is (stash_type)?
@@ -269,7 +269,7 @@ static void lint_epsilon_attribute(Lint *l, NodeId id)
         return;
     diag_note(l->diags, d, "values of at most 2.98e-8 round to 0 in float16 (proved)");
     diag_fix(l->diags, d, false, "run this node in float32: +%u casts",
-             island_casts(lint_numbers(l), &(Island){.nodes = {id}, .n = 1}, DT_F16));
+             stretch_casts(lint_numbers(l), &(Stretch){.nodes = {id}, .n = 1}, DT_F16));
     diag_help(l->diags, d, "do not raise epsilon silently: 1e-7 is %.0f times larger",
               1e-7 / epsilon);
 }
@@ -298,11 +298,11 @@ void lint_epsilon(Lint *l)
         diag_note(l->diags, d, "values of at most 2.98e-8 round to 0 in float16 (proved)");
         diag_note(l->diags, d, "reaches %.*s; no Clip or Max between",
                   STR_ARG(lint_short(l, f.guarded)));
-        Island s = epsilon_island(x, id);
+        Stretch s = epsilon_stretch(x, id);
         if (f.known) {
             diag_fix(l->diags, d, false,
                      "run these %u nodes in float32: +%u casts, 0 extra weight bytes", s.n,
-                     island_casts(x, &s, DT_F16));
+                     stretch_casts(x, &s, DT_F16));
             diag_help(l->diags, d, "do not raise epsilon silently: 1e-7 is %.0f times larger",
                       1e-7 / f.value);
         } else {
@@ -314,10 +314,10 @@ void lint_epsilon(Lint *l)
 static uint32_t mend_epsilon(Rewrite *e, NodeId id)
 {
     Epsilon f;
-    Island s = {.nodes = {id}, .n = 1};
+    Stretch s = {.nodes = {id}, .n = 1};
     if (find_epsilon(e->numbers, id, &f) && f.known) {
-        s = epsilon_island(e->numbers, id);
-        return island_widen(e, &s, DT_F16);
+        s = epsilon_stretch(e->numbers, id);
+        return stretch_widen(e, &s, DT_F16);
     }
     return 0;
 }

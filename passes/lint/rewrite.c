@@ -188,7 +188,7 @@ void rewrite_drop_unused(Rewrite *e, ValueId v)
         rewrite_drop_unused(e, node_at(e->m, value->node)->in[i]);
 }
 
-// ---- islands
+// ---- stretches
 
 static bool listed(const char *names, const Node *n)
 {
@@ -201,7 +201,7 @@ static bool listed(const char *names, const Node *n)
     return false;
 }
 
-static bool in_island(const Island *s, NodeId n)
+static bool in_stretch(const Stretch *s, NodeId n)
 {
     for (uint32_t i = 0; i < s->n; i++)
         if (s->nodes[i] == n)
@@ -209,7 +209,7 @@ static bool in_island(const Island *s, NodeId n)
     return false;
 }
 
-static void sort_island(const Model *m, Island *s)
+static void sort_stretch(const Model *m, Stretch *s)
 {
     for (uint32_t i = 1; i < s->n; i++)
         for (uint32_t k = i; k > 0; k--) {
@@ -221,9 +221,9 @@ static void sort_island(const Model *m, Island *s)
         }
 }
 
-Island island_from(const NumberFacts *x, NodeId start, const char *through, const char *last)
+Stretch stretch_from(const NumberFacts *x, NodeId start, const char *through, const char *last)
 {
-    Island s = {.nodes = {start}, .n = 1};
+    Stretch s = {.nodes = {start}, .n = 1};
     for (uint32_t i = 0; i < s.n; i++) {
         const Node *n = node_at(x->m, s.nodes[i]);
         ValueId v = n->out[0];
@@ -232,25 +232,25 @@ Island island_from(const NumberFacts *x, NodeId start, const char *through, cons
         for (uint32_t k = x->uses.first[v]; v && k < x->uses.first[v + 1]; k++) {
             NodeId user = x->uses.uses[k].node;
             const Node *u = user ? node_at(x->m, user) : NULL;
-            if (u && !u->dead && u->graph == n->graph && s.n < MAX_ISLAND && u->nout == 1 &&
-                (listed(through, u) || listed(last, u)) && !in_island(&s, user))
+            if (u && !u->dead && u->graph == n->graph && s.n < MAX_STRETCH && u->nout == 1 &&
+                (listed(through, u) || listed(last, u)) && !in_stretch(&s, user))
                 s.nodes[s.n++] = user;
         }
     }
-    sort_island(x->m, &s);
+    sort_stretch(x->m, &s);
     return s;
 }
 
-static bool is_outside(const NumberFacts *x, const Island *s, ValueId v)
+static bool is_outside(const NumberFacts *x, const Stretch *s, ValueId v)
 {
     const Value *value = value_at(x->m, v);
-    return value->def != DEF_NODE || !in_island(s, value->node);
+    return value->def != DEF_NODE || !in_stretch(s, value->node);
 }
 
-static bool leaves(const NumberFacts *x, const Island *s, ValueId v)
+static bool leaves(const NumberFacts *x, const Stretch *s, ValueId v)
 {
     for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++)
-        if (!x->uses.uses[i].node || !in_island(s, x->uses.uses[i].node))
+        if (!x->uses.uses[i].node || !in_stretch(s, x->uses.uses[i].node))
             return true;
     return false;
 }
@@ -264,10 +264,10 @@ static ValueId widened(const NumberFacts *x, ValueId v)
     return from && numbers_dtype(x, from) == DT_F32 ? from : 0;
 }
 
-uint32_t island_casts(const NumberFacts *x, const Island *s, DType low)
+uint32_t stretch_casts(const NumberFacts *x, const Stretch *s, DType low)
 {
     uint32_t casts = 0, seen = 0;
-    ValueId counted[MAX_ISLAND * 2];
+    ValueId counted[MAX_STRETCH * 2];
     double number;
     for (uint32_t i = 0; i < s->n; i++) {
         const Node *n = node_at(x->m, s->nodes[i]);
@@ -279,7 +279,7 @@ uint32_t island_casts(const NumberFacts *x, const Island *s, DType low)
                 continue;
             for (uint32_t j = 0; j < seen; j++)
                 known = known || counted[j] == v;
-            if (!known && seen < MAX_ISLAND * 2)
+            if (!known && seen < MAX_STRETCH * 2)
                 counted[seen++] = v;
             casts += !known;
         }
@@ -290,15 +290,15 @@ uint32_t island_casts(const NumberFacts *x, const Island *s, DType low)
 
 typedef struct Widening {
     Rewrite *e;
-    const Island *s;
+    const Stretch *s;
     DType low;
-    ValueId from[MAX_ISLAND * 4], to[MAX_ISLAND * 4];
+    ValueId from[MAX_STRETCH * 4], to[MAX_STRETCH * 4];
     uint32_t n;
 } Widening;
 
 static void remember(Widening *w, ValueId from, ValueId to)
 {
-    if (w->n < MAX_ISLAND * 4) {
+    if (w->n < MAX_STRETCH * 4) {
         w->from[w->n] = from;
         w->to[w->n++] = to;
     }
@@ -350,7 +350,7 @@ static void widen_node(Widening *w, NodeId id)
         graph_remove(e->m, id);
 }
 
-uint32_t island_widen(Rewrite *e, const Island *s, DType low)
+uint32_t stretch_widen(Rewrite *e, const Stretch *s, DType low)
 {
     Widening w = {.e = e, .s = s, .low = low};
     for (uint32_t i = 0; i < s->n; i++) {

@@ -39,20 +39,20 @@ void rewrite_replace(Rewrite *e, NodeId n, ValueId made);
 // What only `n` needed is left to dead-code elimination; it goes here if nothing uses it.
 void rewrite_drop_unused(Rewrite *e, ValueId v);
 
-// ---- islands: nodes that are to run in another dtype
+// ---- stretches: nodes that are to run in another dtype
 
-enum { MAX_ISLAND = 32 };
-typedef struct Island {
-    NodeId nodes[MAX_ISLAND]; // in order of execution
+enum { MAX_STRETCH = 32 };
+typedef struct Stretch {
+    NodeId nodes[MAX_STRETCH]; // in order of execution
     uint32_t n;
-} Island;
+} Stretch;
 
 // `start` and what follows it: nodes that `through` names (space-separated), and behind them those
 // that `last` names, with which it ends. All in one graph.
-Island island_from(const NumberFacts *x, NodeId start, const char *through, const char *last);
+Stretch stretch_from(const NumberFacts *x, NodeId start, const char *through, const char *last);
 // Casts that running it in float32 adds.
-uint32_t island_casts(const NumberFacts *x, const Island *s, DType low);
-// Runs the island's values of dtype `low` in float32. 1, or 0 if another change has some of it.
-uint32_t island_widen(Rewrite *e, const Island *s, DType low);
+uint32_t stretch_casts(const NumberFacts *x, const Stretch *s, DType low);
+// Runs the stretch's values of dtype `low` in float32. 1, or 0 if another change has some of it.
+uint32_t stretch_widen(Rewrite *e, const Stretch *s, DType low);
 
 #endif
