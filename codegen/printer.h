@@ -109,6 +109,9 @@ void uses_add_expr(Module *mod, KernelUses *u, const Expr *e);
 void uses_add_index(Module *mod, KernelUses *u, Index i);
 void uses_add_call(Module *mod, KernelUses *u, const Call *call); // NULL: nothing
 
+// Do kernels or conditions call functions of runtime/cameo_vector.h, printed as C?
+bool steps_call_functions(Module *mod, const Step *s);
+
 // Facts of expressions.
 const ExprFacts *expr_facts(Printer *p, const Expr *e);
 bool expr_changes(Printer *p, const Expr *e); // reads a row or what the kernel writes

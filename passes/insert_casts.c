@@ -672,7 +672,7 @@ bool insert_casts(Model *m, Repair *r)
         again = mend(m, r, round);
         if (again) {
             Arena *scratch = arena_new();
-            model_sort(m, scratch); // a Cast that is shared may stand behind its new users
+            repair_sort(m, scratch); // a Cast that is shared may stand behind its new users
             arena_free(scratch);
             infer_model(m, NULL);
         }

@@ -300,9 +300,18 @@ static DType allowed_dtype(const Model *m, TypeSet types)
     return DT_NONE;
 }
 
+// TR001 says it of an optimizer's parameters, gradients and states.
+static bool is_training_half(const Node *n, const Fault *f)
+{
+    return f->index >= 2 && (f->have == DT_F16 || f->have == DT_BF16) &&
+           !str_is(n->op, "Gradient") && str_is(n->domain, "ai.onnx.preview.training");
+}
+
 static void report_unsupported(Lint *l, const Fault *f)
 {
     const Node *n = node_at(l->m, f->node);
+    if (is_training_half(n, f))
+        return;
     const SchemaParam *p = param_of_operand(n, f->index);
     DType to = f->want != DT_NONE ? f->want : allowed_dtype(l->m, p->types);
     Diag *d =

@@ -1,3 +1,4 @@
+#include "passes/adaptor.h"
 #include "passes/lint/edit.h"
 
 Edit edit_begin(Model *m)
@@ -86,7 +87,7 @@ uint32_t edit_end(Edit *e)
     for (GraphId g = 1; e->count && g < m->graphs.len; g++)
         mend_infos(e, graph_at(m, g));
     if (e->count)
-        model_sort(m, e->a);
+        repair_sort(m, e->a);
     arena_free(e->a);
     return e->count;
 }

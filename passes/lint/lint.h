@@ -92,6 +92,15 @@ bool lint_first_time(Lint *l, const char *rule, NodeId n);
 #undef RULE
 
 // The repairs of single rules, as LintRule says.
+uint32_t repair_constant_transfers(Model *m, bool unsafe);
+uint32_t repair_dead(Model *m, bool unsafe);
+uint32_t repair_digests(Model *m, bool unsafe);
+uint32_t repair_leaks(Model *m, bool unsafe);
+uint32_t repair_loop_transfers(Model *m, bool unsafe);
+uint32_t repair_names(Model *m, bool unsafe);
+uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_ping_pong(Model *m, bool unsafe);
+uint32_t repair_shadowed(Model *m, bool unsafe);
 uint32_t repair_useless_widening(Model *m, bool unsafe);
 uint32_t repair_idle_casts(Model *m, bool unsafe);
 uint32_t repair_round_trips(Model *m, bool unsafe);
