@@ -188,54 +188,61 @@ static double element(const TensorData *d, uint64_t i)
     return scalar_load(t, (const char *)d->elements + i * dtype_info(t)->bytes).f;
 }
 
-// The first channel whose variance is negative, or whose divisor is 0; how many there are.
-static uint64_t bad_variances(NumberFacts *x, NodeId id, uint64_t *first, double *value)
+static BadVariances look_at(const TensorData *d, bool without_epsilon)
+{
+    BadVariances b = {0};
+    for (uint64_t i = d->nelements; i-- > 0;) {
+        double e = element(d, i);
+        if (!(e < 0 || (e == 0 && without_epsilon)))
+            continue;
+        b = (BadVariances){i, b.n + 1, e};
+    }
+    return b;
+}
+
+// Each tensor is looked at once, with and without an epsilon, however many nodes share it.
+static BadVariances bad_variances(NumberFacts *x, NodeId id)
 {
     ValueId v = numbers_in(x, id, 4);
     const ConstantStats *s = range_stats(x->ranges, v);
     DType t = numbers_dtype(x, v);
-    uint64_t bad = 0;
-    if (!s->read || !range_digits(t) || s->lo > 0)
-        return 0;
-    const TensorData *d = value_at(x->m, v)->constant;
-    double epsilon =
-        scalar_cast(DT_F64, t, (Scalar){.f = node_float(node_at(x->m, id), "epsilon", 1e-5)}, false)
-            .f;
-    for (uint64_t i = d->nelements; i-- > 0;) {
-        double e = element(d, i);
-        if (!(e < 0 || e + epsilon == 0))
-            continue;
-        *first = i;
-        *value = e;
-        bad++;
+    if (!s->read || !range_digits(t) || s->lo > 0 || value_at(x->m, v)->constant->dtype != (int)t)
+        return (BadVariances){0};
+    double given = node_float(node_at(x->m, id), "epsilon", 1e-5);
+    uint32_t key[2] = {v, scalar_cast(DT_F64, t, (Scalar){.f = given}, false).f == 0};
+    bool added;
+    uint32_t *at =
+        map_put(&x->variances, str_copy(x->a, (Str){(const char *)key, sizeof key}), &added);
+    if (added) {
+        *at = x->bad.len;
+        vec_push(x->a, &x->bad, look_at(value_at(x->m, v)->constant, key[1]));
     }
-    return bad;
+    return x->bad.at[*at];
 }
 
 void lint_variances(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        uint64_t first = 0, bad;
-        double value = 0;
         if (!numbers_alive(x, id) || !node_is(node_at(l->m, id), "BatchNormalization") ||
             node_int(node_at(l->m, id), "training_mode", 0))
             continue;
-        bad = bad_variances(x, id, &first, &value);
-        Diag *d = bad ? numbers_report(l, "NS009", id, 4,
-                                       value < 0 ? "variance %.6g of channel %llu is negative "
-                                                   "(proved)"
-                                                 : "variance %.6g of channel %llu plus epsilon is "
-                                                   "0 (proved)",
-                                       value, (unsigned long long)first)
-                      : NULL;
+        BadVariances b = bad_variances(x, id);
+        Diag *d =
+            b.n ? numbers_report(l, "NS009", id, 4,
+                                 b.value < 0 ? "variance %.6g of channel %llu is negative "
+                                               "(proved)"
+                                             : "variance %.6g of channel %llu plus epsilon is "
+                                               "0 (proved)",
+                                 b.value, (unsigned long long)b.first)
+                : NULL;
         if (!d)
             continue;
-        if (bad > 1)
-            diag_note(l->diags, d, "%llu channels are so", (unsigned long long)bad);
+        if (b.n > 1)
+            diag_note(l->diags, d, "%llu channels are so", (unsigned long long)b.n);
         diag_note(l->diags, d, "epsilon is %.6g; what the channel is divided by is %s",
                   node_float(node_at(l->m, id), "epsilon", 1e-5),
-                  value < 0 ? "the root of a variance that no data has" : "0");
+                  b.value < 0 ? "the root of a variance that no data has" : "0");
         diag_note(l->diags, d,
                   "a variance like that is no trained one: the file was damaged, or the operands "
                   "stand in the wrong order (scale, B, mean, variance)");

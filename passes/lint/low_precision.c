@@ -319,27 +319,36 @@ typedef struct Positions {
     const char *what;
 } Positions;
 
-// Integers in a row: Range, CumSum of ones, a constant that counts.
-static bool counts(NumberFacts *x, ValueId v)
+static bool counts_up(NumberFacts *x, ValueId v)
 {
-    ValueId of = numbers_moved(x, v);
-    const Value *value = value_at(x->m, of);
-    const TensorData *d = value->constant;
-    Str error;
-    if (numbers_made_by(x, of, "Range"))
-        return true;
-    if (!d || d->nelements < 3 || tensor_count(d) > 1 << 20 || !dtype_is_integer(value->dtype) ||
-        !tensor_elements(x->m, (TensorData *)(uintptr_t)d, &error))
+    const TensorData *d = value_at(x->m, v)->constant;
+    const ConstantStats *s = range_stats(x->ranges, v);
+    DType t = numbers_dtype(x, v);
+    if (!s->read || !dtype_is_integer(t) || d->dtype != (int32_t)t || s->count < 3 ||
+        s->hi - s->lo + 1 != (double)s->count)
         return false;
-    size_t width = dtype_info(value->dtype)->bytes;
-    int64_t before = scalar_load(value->dtype, d->elements).i;
+    size_t width = dtype_info(t)->bytes;
+    int64_t before = scalar_load(t, d->elements).i;
     for (uint64_t i = 1; i < d->nelements; i++) {
-        int64_t now = scalar_load(value->dtype, (const char *)d->elements + i * width).i;
-        if (now != before + 1)
+        int64_t now = scalar_load(t, (const char *)d->elements + i * width).i;
+        if (now - before != 1)
             return false;
         before = now;
     }
     return true;
+}
+
+// Integers in a row: Range, or a constant that counts.
+static bool counts(NumberFacts *x, ValueId v)
+{
+    ValueId of = numbers_moved(x, v);
+    if (numbers_made_by(x, of, "Range"))
+        return true;
+    if (of >= x->nvalues)
+        return false;
+    if (!x->counting[of])
+        x->counting[of] = counts_up(x, of) ? 1 : 2;
+    return x->counting[of] == 1;
 }
 
 static bool find_positions(NumberFacts *x, NodeId id, Positions *f)

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { MAX_SENTINELS = 64 }; // starts and ends of a Slice are few
+
 typedef struct Narrowing {
     DType from, to;
     Range range;
@@ -156,7 +158,8 @@ static bool are_sentinels(NumberFacts *x, NodeId id, const Narrowing *f)
     double lo, hi;
     Str error;
     range_of_dtype(f->to, &lo, &hi);
-    if (!d || d->dtype != DT_I64 || !tensor_elements(x->m, (TensorData *)(uintptr_t)d, &error))
+    if (!d || d->dtype != DT_I64 || tensor_count(d) > MAX_SENTINELS ||
+        !tensor_elements(x->m, (TensorData *)(uintptr_t)d, &error))
         return false;
     const int64_t *at = d->elements;
     for (uint64_t i = 0; i < d->nelements; i++)

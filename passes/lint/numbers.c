@@ -11,6 +11,9 @@ NumberFacts *numbers_open(Model *m, Arena *a)
     NumberFacts *x = NEW(a, NumberFacts);
     *x = (NumberFacts){.m = m, .a = a, .ranges = ranges_of(m, a), .uses = uses_of(m, a)};
     x->told.arena = a;
+    x->variances.arena = a;
+    x->nvalues = m->values.len;
+    x->counting = NEWS(a, uint8_t, x->nvalues + 1u);
     return x;
 }
 
@@ -120,7 +123,7 @@ bool numbers_axes(const NumberFacts *x, NodeId id, int64_t axes[MAX_AXES], uint3
 
 uint32_t numbers_use_count(const NumberFacts *x, ValueId v)
 {
-    return x->uses.first[v + 1] - x->uses.first[v];
+    return v < x->nvalues ? x->uses.first[v + 1] - x->uses.first[v] : 0;
 }
 
 // ---- words

@@ -5,12 +5,23 @@
 #include "passes/lint/lint.h"
 #include "passes/ranges.h"
 
+// Channels whose variance is negative, or which are divided by 0: the first, how many, its
+// variance.
+typedef struct BadVariances {
+    uint64_t first, n;
+    double value;
+} BadVariances;
+
 // Of one model as it stands; both rules and their repairs ask it.
 typedef struct NumberFacts {
     Model *m;
     Arena *a;
     Ranges *ranges;
     Uses uses;
+    uint32_t nvalues;  // values that the above know of
+    uint8_t *counting; // by value: 1: a constant of integers in a row, 2: not, 0: not looked yet
+    Map variances;     // of BatchNormalization, and whether epsilon is 0: index in `bad`
+    VEC(BadVariances) bad;
     Map told; // rule and node of a function's body: copies by other calls are not told again
 } NumberFacts;
 

@@ -213,7 +213,8 @@ static bool find_epsilon(NumberFacts *x, NodeId id, Epsilon *f)
 {
     const Node *n = node_at(x->m, id);
     bool add = node_is(n, "Add"), max = node_is(n, "Max") && n->nin == 2;
-    if ((!add && !max) || !n->out[0] || numbers_dtype(x, n->out[0]) != DT_F16)
+    if ((!add && !max) || n->nin != 2 || !n->in[0] || !n->in[1] || !n->out[0] ||
+        numbers_dtype(x, n->out[0]) != DT_F16)
         return false;
     for (uint32_t i = 0; i < 2; i++) {
         Range other;

@@ -17,6 +17,7 @@ uint32_t rewrite_model(Model *m, bool unsafe, uint32_t (*mend)(Rewrite *e, NodeI
             .m = m, .scratch = scratch, .names = {.arena = scratch}, .nnodes = m->nodes.len};
         uint32_t made = 0;
         e.numbers = numbers_open(m, scratch);
+        (void)range_of(e.numbers->ranges, 0); // of the model as it stands, before anything changes
         e.touched = NEWS(scratch, bool, e.nnodes);
         for (ValueId v = 1; v < m->values.len; v++)
             map_put(&e.names, value_at(m, v)->name, NULL);
