@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/tiles.h"
 #include "codegen/embedded.h"
 #include "codegen/print_parts.h"
 
@@ -241,6 +242,15 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
+static bool uses_convolutions(const Step *s)
+{
+    for (; s; s = s->next)
+        if ((s->kernel && s->kernel->override && s->kernel->override->conv) ||
+            uses_convolutions(s->body) || uses_convolutions(s->other))
+            return true;
+    return false;
+}
+
 static void emit_blas(Buf *out)
 {
     static const char *const types[] = {"float", "double"};
@@ -283,8 +293,11 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
                                         "cameo_runtime.h"};
     uint32_t n = 4;
-    if (uses_products(mod->steps, GEMM_PACKED))
+    const bool packed = uses_products(mod->steps, GEMM_PACKED);
+    if (packed)
         parts[n++] = "cameo_gemm.h";
+    if (uses_convolutions(mod->steps))
+        parts[n++] = "cameo_conv.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
     emit_add_objects(mod, parts, n);
@@ -294,6 +307,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (o->source)
         print_comment_text(out, str_of(o->source));
     buf_printf(out, " as C11, written by cameo. Link with -lm. */\n\n");
+    if (packed)
+        tiles_print(out);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);

@@ -7,16 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__)
-enum { CAMEO_LANES = 16 };
-typedef float cameo_vec __attribute__((vector_size(64), aligned(4), may_alias));
-#elif defined(__AVX__)
-enum { CAMEO_LANES = 8 };
-typedef float cameo_vec __attribute__((vector_size(32), aligned(4), may_alias));
-#else
-enum { CAMEO_LANES = 4 };
-typedef float cameo_vec __attribute__((vector_size(16), aligned(4), may_alias));
-#endif
 enum { CAMEO_PANEL = 2 * CAMEO_LANES, CAMEO_KBLOCK = 256 };
 
 /* 6 rows by one panel: c += a * b over k. ldb: from one row of b to the next. */

@@ -318,10 +318,31 @@ static Stmt *copy_loops(Match *m, uint32_t i, const Expr *value)
     return s;
 }
 
+static bool override_conv(Printer *p, Kernel *k, Conv *c)
+{
+    Match m = {.mod = p->mod, .p = p, .reduce = c->reduce, .store = c->store};
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        m.loops[m.nloops++] = s;
+    if (c->store->value != c->reduce) {
+        ExprMap map = {&m, sum_to_load, NULL};
+        c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
+    }
+    Override *o = NEW(p->mod->arena, Override);
+    o->kind = GEMM_PACKED;
+    o->conv = c;
+    k->override = o;
+    return true;
+}
+
 static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, Str *error)
 {
     Module *mod = p->mod;
     Match m = {.mod = mod, .p = p};
+    Conv *conv = NULL;
+    if (kind != GEMM_CUBLASLT && !conv_find(p, k, &conv, error))
+        return false;
+    if (conv)
+        return override_conv(p, k, conv);
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
@@ -377,6 +398,10 @@ static void find_load(void *context, const Expr *e)
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 {
     const Override *o = k->override;
+    if (o->conv) {
+        conv_uses((Module *)(uintptr_t)mod, o->conv, u);
+        return;
+    }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
     if (!o->packed)
         return;
@@ -467,6 +492,10 @@ void override_print(Printer *p, const Kernel *k)
 {
     const Override *o = k->override;
     Bounds outer = {.n = 0}, sums = {.n = 0};
+    if (o->conv) {
+        conv_print(p, k, o->conv);
+        return;
+    }
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         if (!override_owns(o, s->var))
             outer.vars[outer.n++] = s->var;
