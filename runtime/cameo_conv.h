@@ -10,6 +10,7 @@
 enum {
     CAMEO_CONV_K = 256,    /* values of k and */
     CAMEO_CONV_N = 192,    /* of n in a block; a multiple of the columns of every tile */
+    CAMEO_FEW = 4,         /* columns for which lanes run over the rows */
     CAMEO_CONV_SLACK = 64, /* elements that may be read or written past the end of a buffer */
     CAMEO_CONV_TAPS = 128  /* of a window that slides over a plane by itself */
 };
@@ -32,6 +33,7 @@ typedef struct cameo_conv_view {
     int64_t taps[3], tap[2];/* dims of the window and strides of the outer ones */
     int64_t stride, dilation, phase; /* of the innermost: every stride-th element together */
     int64_t channels, channel;
+    int flat;               /* rows of the output are rows of a copy, one after another */
 } cameo_conv_view;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on. */
@@ -49,9 +51,7 @@ static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_
         const float *from = x + (low * phases + f - pad) * step;
         for (int64_t i = 0; i < low; i++)
             to[i] = 0.0f;
-        if (phases * step == 1)
-            memcpy(to + low, from, (size_t)(high - low) * sizeof *to);
-        else if (phases * step == 2)
+        if (phases * step == 2)
             for (int64_t i = 0; i < high - low; i++)
                 to[low + i] = from[2 * i];
         else
@@ -62,37 +62,78 @@ static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_
     }
 }
 
+/* The rows of x whose elements are neighbours, from `to` on, `width` apart: low places of 0, count
+ * elements, places of 0 up to width. What a vector writes past a row the next one writes again. */
+static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64_t step,
+                                                           int64_t rows, int64_t low, int64_t count,
+                                                           int64_t width, float *to)
+{
+    const float *end = x + (rows - 1) * step + count - CAMEO_LANES;
+    for (int64_t j = 0; j < rows; j++, x += step, to += width) {
+        for (int64_t i = 0; i < low; i++)
+            to[i] = 0.0f;
+        if (x + (count - 1) / CAMEO_LANES * CAMEO_LANES <= end)
+            for (int64_t i = 0; i < count; i += CAMEO_LANES)
+                *(cameo_vec *)(to + low + i) = *(const cameo_vec *)(x + i);
+        else
+            memcpy(to + low, x, (size_t)count * sizeof *to);
+        for (int64_t i = low + count; i < width; i++)
+            to[i] = 0.0f;
+    }
+}
+
 /* Elements along each dim that windows reach. */
 static inline int64_t cameo_conv_reach(const cameo_conv *g, int d)
 {
     return g->stride[d] * (g->out[d] - 1) + g->dilation[d] * (g->taps[d] - 1) + 1;
 }
 
-static inline __attribute__((unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
-                                                           float *to, int64_t length)
+/* One plane of x (two dims) with its border. */
+static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g, const float *x,
+                                                            float *to, int64_t length)
 {
-    const int64_t deep = cameo_conv_reach(g, 0), high = cameo_conv_reach(g, 1);
-    const int64_t width = length * g->stride[2];
-    for (int64_t c = 0; c < g->channels; c++)
-        for (int64_t i = 0; i < deep; i++)
-            for (int64_t j = 0; j < high; j++, to += width) {
-                const int64_t a = i - g->pad[0], b = j - g->pad[1];
-                if (a < 0 || a >= g->in[0] || b < 0 || b >= g->in[1])
-                    memset(to, 0, (size_t)width * sizeof *to);
-                else
-                    cameo_conv_row(x + c * g->channel + a * g->step[0] + b * g->step[1],
-                                   g->step[2], g->in[2], g->pad[2], g->stride[2], length, to);
-            }
+    const int64_t high = cameo_conv_reach(g, 1), width = length * g->stride[2];
+    const int64_t in = g->in[1], pad = g->pad[1];
+    int64_t first = pad < 0 ? 0 : pad < high ? pad : high, last = in + pad < high ? in + pad : high;
+    last = last > first ? last : first;
+    memset(to, 0, (size_t)(first * width) * sizeof *to);
+    x += (first - pad) * g->step[1];
+    to += first * width;
+    const int64_t low = g->pad[2], left = length - low;
+    const int64_t count = g->in[2] < left ? g->in[2] : left;
+    if (g->stride[2] == 1 && g->step[2] == 1 && low >= 0 && count > 0)
+        cameo_conv_rows(x, g->step[1], last - first, low, count, width, to);
+    else
+        for (int64_t j = 0; j < last - first; j++)
+            cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],
+                           length, to + j * width);
+    to += (last - first) * width;
+    memset(to, 0, (size_t)((high - last) * width) * sizeof *to);
 }
 
-/* x: its first element where it is copied, else the first that a window reads. */
-static __attribute__((noinline, unused)) void cameo_conv_begin(const cameo_conv *g, const float *x,
-                                                               float *padded, cameo_conv_view *v)
+static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
+                                                              float *to, int64_t length)
+{
+    const int64_t deep = cameo_conv_reach(g, 0);
+    const int64_t plane = cameo_conv_reach(g, 1) * length * g->stride[2];
+    for (int64_t c = 0; c < g->channels; c++)
+        for (int64_t i = 0; i < deep; i++, to += plane) {
+            const int64_t a = i - g->pad[0];
+            if (a < 0 || a >= g->in[0])
+                memset(to, 0, (size_t)plane * sizeof *to);
+            else
+                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], to, length);
+        }
+}
+
+/* What holds of every image of these sizes. */
+static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *g,
+                                                              cameo_conv_view *v)
 {
     int64_t step[3] = {g->step[0], g->step[1], 1}, reach[3];
     for (int d = 0; d < 3; d++)
         reach[d] = cameo_conv_reach(g, d);
-    *v = (cameo_conv_view){.x = x, .channels = g->channels, .channel = g->channel};
+    *v = (cameo_conv_view){.channels = g->channels, .channel = g->channel};
     v->stride = g->stride[2];
     v->dilation = g->dilation[2];
     if (g->copy) {
@@ -100,10 +141,7 @@ static __attribute__((noinline, unused)) void cameo_conv_begin(const cameo_conv 
         step[1] = v->phase * v->stride;
         step[0] = reach[1] * step[1];
         v->channel = reach[0] * step[0];
-        v->x = padded;
         v->size = v->channel * v->channels + CAMEO_CONV_SLACK;
-        if (v->size > CAMEO_CONV_SLACK)
-            cameo_conv_copy(g, x, padded, v->phase);
     } else {
         v->size = (v->channels - 1) * v->channel + (reach[0] - 1) * step[0] +
                   (reach[1] - 1) * step[1] + reach[2];
@@ -115,6 +153,7 @@ static __attribute__((noinline, unused)) void cameo_conv_begin(const cameo_conv 
     }
     v->tap[0] = g->dilation[0] * step[0];
     v->tap[1] = g->dilation[1] * step[1];
+    v->flat = g->copy && g->stride[1] == 1 && v->at[1] <= 4 * CAMEO_LANES;
     for (int turn = 0; turn < 2 && (v->out[1] == 1 || v->at[1] == v->out[2]); turn++) {
         v->out[2] *= v->out[1];
         v->out[1] = v->out[0];
@@ -124,12 +163,33 @@ static __attribute__((noinline, unused)) void cameo_conv_begin(const cameo_conv 
     }
 }
 
-/* Where value k of a window begins in x. */
-static inline int64_t cameo_conv_place(const cameo_conv_view *v, int64_t k)
+/* x: its first element where it is copied, else the first that a window reads. */
+static inline void cameo_conv_begin(const cameo_conv *g, const float *x, float *padded,
+                                    cameo_conv_view *v)
 {
-    const int64_t t = k % v->taps[2] * v->dilation, rest = k / v->taps[2];
-    return rest / v->taps[1] / v->taps[0] * v->channel + rest / v->taps[1] % v->taps[0] * v->tap[0] +
-           rest % v->taps[1] * v->tap[1] + t % v->stride * v->phase + t / v->stride;
+    v->x = g->copy ? padded : x;
+    if (g->copy)
+        cameo_conv_copy(g, x, padded, v->phase);
+}
+
+/* Where values k .. k + n of a window begin in x. */
+static inline __attribute__((unused)) void cameo_conv_places(const cameo_conv_view *v, int64_t k,
+                                                             int64_t n, int64_t *places)
+{
+    int64_t t = k % v->taps[2], j = k / v->taps[2] % v->taps[1];
+    int64_t i = k / v->taps[2] / v->taps[1] % v->taps[0];
+    int64_t c = k / v->taps[2] / v->taps[1] / v->taps[0];
+    for (int64_t at = 0; at < n; c++, i = 0)
+        for (; i < v->taps[0] && at < n; i++, j = 0)
+            for (; j < v->taps[1] && at < n; j++, t = 0) {
+                const int64_t start = c * v->channel + i * v->tap[0] + j * v->tap[1];
+                int64_t f = t * v->dilation % v->stride, place = t * v->dilation / v->stride;
+                for (; t < v->taps[2] && at < n; t++) {
+                    places[at++] = start + f * v->phase + place;
+                    for (f += v->dilation; f >= v->stride; f -= v->stride)
+                        place++;
+                }
+            }
 }
 
 typedef struct cameo_stretch {
@@ -180,37 +240,127 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
     }
 }
 
-/* Columns n0 .. n1 (at most CAMEO_CONV_N) of y, all rows. w: packed. */
-static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_view *v, int64_t rows,
-                                                               int64_t n0, int64_t n1,
-                                                               const float *w, float *y,
-                                                               int64_t row, float *panels)
+/* A few columns, all rows: lanes run over the rows, so that none is empty. */
+typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), aligned(4), may_alias));
+
+static inline __attribute__((always_inline)) void cameo_columns_of(
+    int64_t k, const float *a, const float *b, const int64_t *at, float *c, int64_t ldc,
+    int64_t rows, int more, int columns, int chains)
+{
+    cameo_column sums[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
+    int64_t i = 0;
+    for (; i + chains <= k; i += chains)
+        for (int s = 0; s < chains; s++) {
+            const cameo_column x = *(const cameo_column *)(a + (i + s) * CAMEO_TILE_ROWS);
+            for (int j = 0; j < columns; j++)
+                sums[s * columns + j] += b[at[i + s] + j] * x;
+        }
+    for (; i < k; i++)
+        for (int j = 0; j < columns; j++)
+            sums[j] += b[at[i] + j] * *(const cameo_column *)(a + i * CAMEO_TILE_ROWS);
+    for (int s = 1; s < chains; s++)
+        for (int j = 0; j < columns; j++)
+            sums[j] += sums[s * columns + j];
+    for (int64_t m = 0; m < rows; m++)
+        for (int j = 0; j < columns; j++)
+            c[m * ldc + j] = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
+}
+
+static __attribute__((noinline, unused)) void cameo_columns(int64_t k, const float *a,
+                                                            const float *b, const int64_t *at,
+                                                            float *c, int64_t ldc, int64_t rows,
+                                                            int64_t width, int more)
+{
+    if (width == 1)
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8);
+    else if (width == 2)
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4);
+    else if (width == 3)
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2);
+    else
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2);
+}
+
+/* Columns n0 .. n1 of y, all rows. w: packed. */
+typedef struct cameo_conv_panel {
+    const float *b;
+    const int64_t *at;
+    int64_t n, width;
+} cameo_conv_panel;
+
+/* The panels of a block for the values of k whose places are given: x itself where a panel's
+ * elements are neighbours, else a copy. */
+static inline __attribute__((unused)) int cameo_conv_panels(const cameo_conv_view *v, int64_t n0,
+                                                            int64_t n1, int64_t nk,
+                                                            const int64_t *places,
+                                                            const int64_t *packed, float *to,
+                                                            cameo_conv_panel *panels)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    int count = 0;
+    int64_t most = 0, width;
+    for (int64_t k = 0; k < nk; k++)
+        most = places[k] > most ? places[k] : most;
+    for (int64_t n = n0; n < n1; n += width) {
+        width = n1 - n < PANEL ? n1 - n : PANEL;
+        if (width > CAMEO_LANES && width % CAMEO_LANES && width % CAMEO_LANES <= CAMEO_FEW)
+            width -= width % CAMEO_LANES; /* the few are a panel of their own */
+        const int64_t k = n % v->out[2], rest = n / v->out[2];
+        const int64_t from = rest / v->out[1] * v->at[0] + rest % v->out[1] * v->at[1] + k;
+        cameo_conv_panel *p = &panels[count];
+        *p = (cameo_conv_panel){v->x + from, places, n, width};
+        if (k + width > v->out[2] || most + from + PANEL > v->size) {
+            cameo_conv_pack(v, n, width, nk, places, to);
+            p->b = to;
+            p->at = packed;
+            to += nk * PANEL;
+        }
+        count++;
+    }
+    return count;
+}
+
+static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_view *v,
+                                                               int64_t rows, int64_t n0, int64_t n1,
+                                                               const float *w, float *y,
+                                                               int64_t row, float *scratch)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, MOST = CAMEO_CONV_N / PANEL + 3 };
     const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
-    int64_t places[CAMEO_CONV_K];
+    int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
+    cameo_conv_panel panels[MOST];
+    for (int64_t k = 0; k < CAMEO_CONV_K && k < all; k++)
+        packed[k] = k * PANEL;
     for (int64_t k0 = 0; k0 < all; k0 += CAMEO_CONV_K) {
         const int64_t nk = all - k0 < CAMEO_CONV_K ? all - k0 : CAMEO_CONV_K;
-        for (int64_t k = 0; k < nk; k++)
-            places[k] = cameo_conv_place(v, k0 + k);
-        for (int64_t n = n0; n < n1; n += PANEL)
-            cameo_conv_pack(v, n, n1 - n < PANEL ? n1 - n : PANEL, nk, places,
-                            panels + (n - n0) * CAMEO_CONV_K);
+        cameo_conv_places(v, k0, nk, places);
+        const int count = cameo_conv_panels(v, n0, n1, nk, places, packed, scratch, panels);
         for (int64_t m = 0; m < rows; m += CAMEO_ROWS) {
             const float *a = w + m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * all +
                              k0 * CAMEO_TILE_ROWS + m % CAMEO_TILE_ROWS;
-            const int64_t height = rows - m < CAMEO_ROWS ? rows - m : CAMEO_ROWS;
-            for (int64_t n = n0; n < n1; n += PANEL) {
-                const int64_t width = n1 - n < PANEL ? n1 - n : PANEL;
-                cameo_tiles[height - 1][(width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
-                    nk, a, panels + (n - n0) * CAMEO_CONV_K, PANEL, y + m * row + n, row, width,
-                    k0 > 0);
+            const int64_t left = rows - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
+            for (int i = 0; i < count; i++) {
+                const cameo_conv_panel *p = &panels[i];
+                float *c = y + m * row + p->n;
+                if (p->width > CAMEO_FEW)
+                    cameo_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                        nk, a, p->b, p->at, c, row, p->width, k0 > 0);
+                else if (m % CAMEO_TILE_ROWS == 0)
+                    cameo_columns(nk, a, p->b, p->at, c, row,
+                                  left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width,
+                                  k0 > 0);
             }
         }
     }
     if (all <= 0)
         for (int64_t m = 0; m < rows; m++)
             memset(y + m * row + n0, 0, (size_t)(n1 - n0) * sizeof *y);
+}
+
+/* Where the block that begins at n ends: a short rest joins the last. */
+static inline int64_t cameo_conv_end(int64_t n, int64_t all)
+{
+    return all - n < CAMEO_CONV_N + CAMEO_CONV_N / 4 ? all : n + CAMEO_CONV_N;
 }
 
 /* `vectors` neighbouring vectors of a row of one plane. */
@@ -231,21 +381,57 @@ static inline __attribute__((always_inline)) void cameo_depthwise_part(
             memcpy(y + v * CAMEO_LANES, &sums[v], (size_t)(width - v * CAMEO_LANES) * sizeof *y);
 }
 
+/* Rows of a plane that are shorter than vectors: rows of the copy follow each other, so the sums of
+ * all of them are one row, with some between that nobody needs. */
+static inline __attribute__((unused)) void cameo_depthwise_flat(const float *x, int64_t rows,
+                                                                int64_t length, int64_t step,
+                                                                int64_t taps, const int64_t *places,
+                                                                const float *w, float *y)
+{
+    enum { MOST = 16 * CAMEO_LANES };
+    float sums[MOST + 4 * CAMEO_LANES];
+    const int64_t at_once = (MOST - length) / step + 1;
+    for (int64_t j = 0; j < rows; j += at_once, x += at_once * step) {
+        const int64_t n = rows - j < at_once ? rows - j : at_once;
+        const int64_t width = (n - 1) * step + length;
+        int64_t k = 0;
+        for (; k + 3 * CAMEO_LANES < width; k += 4 * CAMEO_LANES)
+            cameo_depthwise_part(x + k, taps, places, w, sums + k, 4 * CAMEO_LANES, 4);
+        for (; k + CAMEO_LANES < width; k += 2 * CAMEO_LANES)
+            cameo_depthwise_part(x + k, taps, places, w, sums + k, 2 * CAMEO_LANES, 2);
+        for (; k < width; k += CAMEO_LANES)
+            cameo_depthwise_part(x + k, taps, places, w, sums + k, CAMEO_LANES, 1);
+        for (int64_t i = 0; i < n; i++, y += length)
+            if (j + i + 4 < rows && length <= 2 * CAMEO_LANES && 4 * length >= 2 * CAMEO_LANES) {
+                ((cameo_vec *)y)[0] = *(const cameo_vec *)(sums + i * step);
+                if (length > CAMEO_LANES)
+                    ((cameo_vec *)y)[1] = *(const cameo_vec *)(sums + i * step + CAMEO_LANES);
+            } else {
+                memcpy(y, sums + i * step, (size_t)length * sizeof *y);
+            }
+    }
+}
+
 /* One plane of y by one window. v: a copy, with one channel. wt: strides of the window in w. */
-static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_conv_view *v, const float *w,
+static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_conv_view *v,
+                                                              const int64_t *places, const float *w,
                                                               const int64_t *wt, float *y)
 {
     const int64_t taps = v->taps[0] * v->taps[1] * v->taps[2];
-    int64_t places[CAMEO_CONV_TAPS];
     float window[CAMEO_CONV_TAPS];
-    for (int64_t t = 0; t < taps; t++) {
-        places[t] = cameo_conv_place(v, t);
-        window[t] = w[t / v->taps[2] / v->taps[1] * wt[0] + t / v->taps[2] % v->taps[1] * wt[1] +
-                      t % v->taps[2] * wt[2]];
-    }
-    for (int64_t i = 0; i < v->out[0]; i++)
-        for (int64_t j = 0; j < v->out[1]; j++, y += v->out[2]) {
-            const float *x = v->x + i * v->at[0] + j * v->at[1];
+    int64_t t = 0;
+    for (int64_t a = 0; a < v->taps[0]; a++)
+        for (int64_t b = 0; b < v->taps[1]; b++)
+            for (int64_t c = 0; c < v->taps[2]; c++)
+                window[t++] = w[a * wt[0] + b * wt[1] + c * wt[2]];
+    for (int64_t i = 0; i < v->out[0]; i++) {
+        const float *x = v->x + i * v->at[0];
+        if (v->flat && v->out[2] < 3 * CAMEO_LANES) {
+            cameo_depthwise_flat(x, v->out[1], v->out[2], v->at[1], taps, places, window, y);
+            y += v->out[1] * v->out[2];
+            continue;
+        }
+        for (int64_t j = 0; j < v->out[1]; j++, y += v->out[2], x += v->at[1])
             for (int64_t k = 0; k < v->out[2]; k += 4 * CAMEO_LANES) {
                 const int64_t left = v->out[2] - k;
                 if (left > 3 * CAMEO_LANES)
@@ -258,7 +444,7 @@ static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_conv_v
                 else
                     cameo_depthwise_part(x + k, taps, places, window, y + k, left, 1);
             }
-        }
+    }
 }
 
 #endif

@@ -481,7 +481,7 @@ bool conv_find(Printer *p, Kernel *k, Conv **found, Str *error)
     if (m.c.copy)
         m.c.padded = scratch(&m, copy_size(&m));
     if (!m.c.depthwise)
-        m.c.panel = scratch(&m, poly_const(m.polys, CONV_K * CONV_N + SLACK));
+        m.c.panel = scratch(&m, poly_const(m.polys, CONV_K * (CONV_N + CONV_N / 4) + SLACK));
     Conv *c = NEW(m.mod->arena, Conv);
     *c = m.c;
     *found = c;

@@ -151,14 +151,14 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
         const char *wt[CONV_SPACE] = {"0", "0", "0"};
         for (uint32_t i = 0; i < c->rank; i++)
             wt[i + CONV_SPACE - c->rank] = print_index_bare(p, c->wt[i]);
-        print_line(p, "cameo_depthwise(&image, %s, (const int64_t[]){%s, %s, %s}, %s);", w, wt[0],
+        print_line(p, "cameo_depthwise(&image, places, %s, (const int64_t[]){%s, %s, %s}, %s);", w, wt[0],
                    wt[1], wt[2], y);
         print_line(p, "(void)n0, (void)n1;");
         return;
     }
-    print_line(p, "for (int64_t n0 = 0; n0 < %s; n0 += CAMEO_CONV_N) {", places);
+    print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
-    print_line(p, "const int64_t n1 = cameo_min_i64(n0 + CAMEO_CONV_N, %s);", places);
+    print_line(p, "n1 = cameo_conv_end(n0, %s);", places);
     print_line(p, "cameo_conv_block(&image, %s, n0, n1, %s, %s, %s, %s);",
                print_index_bare(p, c->rows), w, y, print_index_bare(p, c->row),
                buffer_name(p, c->panel));
@@ -171,8 +171,15 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         if (!conv_owns(c, s->var))
             outer.vars[outer.n++] = s->var;
-    nest_begin(p, &outer, NULL);
     set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_line(p, "cameo_conv_view image;");
+    print_line(p, "cameo_conv_plan(&sizes, &image);");
+    if (c->depthwise) {
+        print_line(p, "int64_t places[CAMEO_CONV_TAPS];");
+        print_line(p, "cameo_conv_places(&image, 0, image.taps[0] * image.taps[1] * image.taps[2], places);");
+    }
+    nest_begin(p, &outer, NULL);
     Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
     for (uint32_t i = 0; i < c->rank; i++) {
         if (c->copy)
@@ -184,8 +191,6 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     const char *w =
         c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
                      : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
-    print_sizes(p, c);
-    print_line(p, "cameo_conv_view image;");
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
     print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", start_of(p, c->x->buffer, x),

@@ -3,7 +3,7 @@
 // A tile keeps rows * vectors sums in registers. For each k it loads `vectors` neighbouring vectors
 // of one factor, and multiplies them by `rows` numbers of the other:
 //
-//     c[i][v] += a[i] * b[v]      a += TILE_ROWS, b += ldb
+//     c[i][v] += a[i] * b[v]      a += TILE_ROWS, b = start + at[k]
 //
 // So many sums that the latency of multiply-and-add is hidden (4 cycles, two of them each cycle: 8),
 // and as many as registers hold beside the vectors and one broadcast number.
@@ -28,7 +28,7 @@ static const TileTarget targets[] = {
 static void print_step(Buf *out, int rows, int vectors, int k)
 {
     buf_printf(out, "        {\n            const float *x = a + %d * CAMEO_TILE_ROWS;\n", k);
-    buf_printf(out, "            const cameo_vec *y = (const cameo_vec *)(b + %d * ldb);\n", k);
+    buf_printf(out, "            const cameo_vec *y = (const cameo_vec *)(b + at[%d]);\n", k);
     buf_printf(out, "            const cameo_vec ");
     for (int v = 0; v < vectors; v++)
         buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
@@ -49,20 +49,20 @@ static void print_loop(Buf *out, const TileTarget *t, int rows, int vectors)
         buf_printf(out, "        __builtin_prefetch(a + %d * CAMEO_TILE_ROWS);\n", t->ahead);
         for (int k = 0; k < t->step; k++)
             print_step(out, rows, vectors, k);
-        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        b += %d * ldb;\n    }\n",
-                   t->step, t->step);
+        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", t->step,
+                   t->step);
     }
     buf_printf(out, "    for (; k > 0; k--) {\n");
     print_step(out, rows, vectors, 0);
-    buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        b += ldb;\n    }\n");
+    buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        at++;\n    }\n");
 }
 
 static void print_tile(Buf *out, const TileTarget *t, int rows, int vectors)
 {
     buf_printf(out,
                "static __attribute__((noinline, unused)) void cameo_tile_%d_%d(\n"
-               "    int64_t k, const float *restrict a, const float *restrict b, int64_t ldb,\n"
-               "    float *restrict c, int64_t ldc, int64_t width, int more)\n{\n"
+               "    int64_t k, const float *restrict a, const float *restrict b,\n"
+               "    const int64_t *restrict at, float *restrict c, int64_t ldc, int64_t width,\n    int more)\n{\n"
                "    const cameo_vec zero = {0};\n    cameo_vec ",
                rows, vectors);
     for (int i = 0; i < rows * vectors; i++)
@@ -120,12 +120,12 @@ void tiles_print(Buf *out)
 {
     buf_printf(out,
                "/* Tiles of products: c[rows][width] = (or += where more) the sum over k of a, rows\n"
-               " * numbers every CAMEO_TILE_ROWS, times b, vectors every ldb. width: the columns to\n"
+               " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
                " * write, more than all but the last vector. */\n"
                "#include <stdint.h>\n"
                "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
-               "typedef void cameo_tile(int64_t k, const float *a, const float *b, int64_t ldb, "
-               "float *c,\n                        int64_t ldc, int64_t width, int more);\n\n"
+               "typedef void cameo_tile(int64_t k, const float *a, const float *b, "
+               "const int64_t *at,\n                        float *c, int64_t ldc, int64_t width, int more);\n\n"
                "static __attribute__((noinline, unused)) void cameo_tile_edge(\n"
                "    int rows, int64_t width, const float *from, int64_t ldf, float *c, int64_t ldc,\n"
                "    int more)\n{\n"
