@@ -28,12 +28,12 @@ typedef struct cameo_conv {
 /* What the products read. */
 typedef struct cameo_conv_view {
     const float *x;
-    int64_t size;           /* elements that may be read */
-    int64_t out[3], at[3];  /* dims of n, as few as there can be, and their strides in x */
-    int64_t taps[3], tap[2];/* dims of the window and strides of the outer ones */
+    int64_t size;                    /* elements that may be read */
+    int64_t out[3], at[3];           /* dims of n, as few as there can be, and their strides in x */
+    int64_t taps[3], tap[2];         /* dims of the window and strides of the outer ones */
     int64_t stride, dilation, phase; /* of the innermost: every stride-th element together */
     int64_t channels, channel;
-    int flat;               /* rows of the output are rows of a copy, one after another */
+    int flat; /* rows of the output are rows of a copy, one after another */
 } cameo_conv_view;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on. */
@@ -231,7 +231,8 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
         if (places[k] + reach + CAMEO_LANES <= v->size)
             for (int r = 0; r < count; r++)
                 for (int64_t i = 0; i < runs[r].count; i += CAMEO_LANES)
-                    *(cameo_vec *)(to + runs[r].to + i) = *(const cameo_vec *)(x + runs[r].from + i);
+                    *(cameo_vec *)(to + runs[r].to + i) =
+                        *(const cameo_vec *)(x + runs[r].from + i);
         else
             for (int r = 0; r < count; r++)
                 memcpy(to + runs[r].to, x + runs[r].from, (size_t)runs[r].count * sizeof *to);
@@ -243,9 +244,9 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
 /* A few columns, all rows: lanes run over the rows, so that none is empty. */
 typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), aligned(4), may_alias));
 
-static inline __attribute__((always_inline)) void cameo_columns_of(
-    int64_t k, const float *a, const float *b, const int64_t *at, float *c, int64_t ldc,
-    int64_t rows, int more, int columns, int chains)
+static inline __attribute__((always_inline)) void
+cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, float *c,
+                 int64_t ldc, int64_t rows, int more, int columns, int chains)
 {
     cameo_column sums[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
     int64_t i = 0;
@@ -290,11 +291,9 @@ typedef struct cameo_conv_panel {
 
 /* The panels of a block for the values of k whose places are given: x itself where a panel's
  * elements are neighbours, else a copy. */
-static inline __attribute__((unused)) int cameo_conv_panels(const cameo_conv_view *v, int64_t n0,
-                                                            int64_t n1, int64_t nk,
-                                                            const int64_t *places,
-                                                            const int64_t *packed, float *to,
-                                                            cameo_conv_panel *panels)
+static inline __attribute__((unused)) int
+cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
+                  const int64_t *places, const int64_t *packed, float *to, cameo_conv_panel *panels)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     int count = 0;
@@ -325,7 +324,7 @@ static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_
                                                                const float *w, float *y,
                                                                int64_t row, float *scratch)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, MOST = CAMEO_CONV_N / PANEL + 3 };
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, MOST = CAMEO_CONV_N * 5 / 4 / PANEL + 2 };
     const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
     cameo_conv_panel panels[MOST];
@@ -360,13 +359,14 @@ static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_
 /* Where the block that begins at n ends: a short rest joins the last. */
 static inline int64_t cameo_conv_end(int64_t n, int64_t all)
 {
-    return all - n < CAMEO_CONV_N + CAMEO_CONV_N / 4 ? all : n + CAMEO_CONV_N;
+    return all - n < CAMEO_CONV_N * 5 / 4 ? all : n + CAMEO_CONV_N;
 }
 
 /* `vectors` neighbouring vectors of a row of one plane. */
-static inline __attribute__((always_inline)) void cameo_depthwise_part(
-    const float *x, int64_t taps, const int64_t *places, const float *w, float *y, int64_t width,
-    int vectors)
+static inline __attribute__((always_inline)) void cameo_depthwise_part(const float *x, int64_t taps,
+                                                                       const int64_t *places,
+                                                                       const float *w, float *y,
+                                                                       int64_t width, int vectors)
 {
     cameo_vec sums[4] = {{0}, {0}, {0}, {0}};
     for (int64_t t = 0; t < taps; t++) {

@@ -223,8 +223,7 @@ static bool read_bound(Match *m, Index difference)
         Index low = poly_sub(polys, m->at[i], difference);
         Index high = poly_add_const(polys, poly_add(polys, m->at[i], difference), 1);
         m->guarded = true;
-        if (!poly_any(low, is_variable, NULL) &&
-            (poly_equals(m->low[i], 0) || m->low[i] == low)) {
+        if (!poly_any(low, is_variable, NULL) && (poly_equals(m->low[i], 0) || m->low[i] == low)) {
             m->low[i] = low;
             return true;
         }
@@ -481,7 +480,8 @@ bool conv_find(Printer *p, Kernel *k, Conv **found, Str *error)
     if (m.c.copy)
         m.c.padded = scratch(&m, copy_size(&m));
     if (!m.c.depthwise)
-        m.c.panel = scratch(&m, poly_const(m.polys, CONV_K * (CONV_N + CONV_N / 4) + SLACK));
+        m.c.panel =
+            scratch(&m, poly_const(m.polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
     Conv *c = NEW(m.mod->arena, Conv);
     *c = m.c;
     *found = c;

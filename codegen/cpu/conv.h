@@ -11,20 +11,20 @@ enum { CONV_SPACE = 3 }; // dims that a window slides along
 typedef struct Conv {
     const Expr *reduce, *x, *w;
     const Stmt *store;
-    bool depthwise;           // no m and no c: one plane by its own window
-    bool copy;                // x goes through a copy with its border
-    uint32_t rank;            // dims of n and t
-    LoopId m, c;              // 0: one
+    bool depthwise; // no m and no c: one plane by its own window
+    bool copy;      // x goes through a copy with its border
+    uint32_t rank;  // dims of n and t
+    LoopId m, c;    // 0: one
     LoopId n[CONV_SPACE], t[CONV_SPACE];
     Index out[CONV_SPACE], taps[CONV_SPACE], pad[CONV_SPACE], in[CONV_SPACE], step[CONV_SPACE];
     int64_t stride[CONV_SPACE], dilation[CONV_SPACE];
-    Index rows, channels;     // extents of m and c
-    Index channel, row;       // strides of c in x, of m in y
-    Index wt[CONV_SPACE];     // strides of t in w
-    Index group;              // which block of the packed weights, by the variables around
-    int64_t block;            // elements of such a block
+    Index rows, channels; // extents of m and c
+    Index channel, row;   // strides of c in x, of m in y
+    Index wt[CONV_SPACE]; // strides of t in w
+    Index group;          // which block of the packed weights, by the variables around
+    int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
-    const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
+    const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity
 } Conv;
 
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where

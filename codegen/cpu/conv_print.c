@@ -144,15 +144,16 @@ static bool print_epilogue(Printer *p, const Conv *c)
     return possible;
 }
 
-static void print_blocks(Printer *p, const Conv *c, const char *places, const char *w, const char *y)
+static void print_blocks(Printer *p, const Conv *c, const char *places, const char *w,
+                         const char *y)
 {
     if (c->depthwise) {
         print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
         const char *wt[CONV_SPACE] = {"0", "0", "0"};
         for (uint32_t i = 0; i < c->rank; i++)
             wt[i + CONV_SPACE - c->rank] = print_index_bare(p, c->wt[i]);
-        print_line(p, "cameo_depthwise(&image, places, %s, (const int64_t[]){%s, %s, %s}, %s);", w, wt[0],
-                   wt[1], wt[2], y);
+        print_line(p, "cameo_depthwise(&image, places, %s, (const int64_t[]){%s, %s, %s}, %s);", w,
+                   wt[0], wt[1], wt[2], y);
         print_line(p, "(void)n0, (void)n1;");
         return;
     }
@@ -177,7 +178,9 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     print_line(p, "cameo_conv_plan(&sizes, &image);");
     if (c->depthwise) {
         print_line(p, "int64_t places[CAMEO_CONV_TAPS];");
-        print_line(p, "cameo_conv_places(&image, 0, image.taps[0] * image.taps[1] * image.taps[2], places);");
+        print_line(
+            p,
+            "cameo_conv_places(&image, 0, image.taps[0] * image.taps[1] * image.taps[2], places);");
     }
     nest_begin(p, &outer, NULL);
     Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
@@ -188,9 +191,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     }
     const char *n = print_index_bare(p, places);
     const char *y = start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
-    const char *w =
-        c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
-                     : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
+    const char *w = c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
+                                 : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
     print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", start_of(p, c->x->buffer, x),

@@ -7,11 +7,12 @@
 // 3. What stands around the sum is applied to y in place by the kernel's own loops.
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARS = 32, WIDTH = 32 };
+enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
 
 typedef struct Match {
     Printer *p; // for facts and linear indices; prints nothing
@@ -269,10 +270,11 @@ static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *
     return b->kind == BUF_WEIGHT && b->data && !o->outer_n && is_zero(rest) &&
            poly_is_const(o->columns, n) && poly_is_const(loop_extent(polys, o->k), k) &&
            poly_is_const(o->bn, bn) && poly_is_const(o->bk, bk) && *n > 0 && *k > 0 &&
-           *n < INT64_MAX / 64 && *k * ((*n + WIDTH - 1) / WIDTH * WIDTH) < (int64_t)1 << 24;
+           *n < INT64_MAX / 64 && *k < ((int64_t)1 << 27) / (*n + WIDTH);
 }
 
-// Panels of WIDTH columns, each k rows of WIDTH elements, the last padded with zeros.
+// Panels of WIDTH columns, each k rows side by side, the last as narrow as vectors of 16 allow and
+// padded with zeros.
 static bool pack_weights(Match *m, Str *error)
 {
     int64_t n, k, bn, bk;
@@ -282,19 +284,22 @@ static bool pack_weights(Match *m, Str *error)
     const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
     if (!from)
         return false;
-    int64_t panels = (n + WIDTH - 1) / WIDTH, dims[] = {panels, k, WIDTH};
-    float *to = calloc((size_t)(panels * k * WIDTH), sizeof *to);
+    int64_t columns = (n + 15) / 16 * 16, dims[] = {k, columns};
+    float *to = calloc((size_t)(k * columns), sizeof *to);
     if (!to)
         return true; // as it is, then
-    for (int64_t j = 0; j < n; j++)
+    for (int64_t j = 0; j < n; j++) {
+        int64_t begin = j / WIDTH * WIDTH, left = columns - begin;
+        int64_t width = left < WIDTH ? left : WIDTH;
         for (int64_t i = 0; i < k; i++)
-            to[(j / WIDTH * k + i) * WIDTH + j % WIDTH] = from[i * bk + j * bn];
-    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 3, dims, to);
+            to[begin * k + i * width + j - begin] = from[i * bk + j * bn];
+    }
+    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 2, dims, to);
     free(to);
-    Index shape[3];
-    for (int i = 0; i < 3; i++)
+    Index shape[2];
+    for (int i = 0; i < 2; i++)
         shape[i] = poly_const(m->mod->polys, dims[i]);
-    m->o.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 3, shape);
+    m->o.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 2, shape);
     buffer_at(m->mod, m->o.packed)->data = data;
     return true;
 }
