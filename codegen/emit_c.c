@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/tiles.h"
 #include "codegen/embedded.h"
 #include "codegen/libraries.h"
 #include "codegen/print_parts.h"
@@ -244,6 +245,15 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
+static bool uses_convolutions(const Step *s)
+{
+    for (; s; s = s->next)
+        if ((s->kernel && s->kernel->override && s->kernel->override->conv) ||
+            uses_convolutions(s->body) || uses_convolutions(s->other))
+            return true;
+    return false;
+}
+
 static void emit_blas(Buf *out)
 {
     static const char *const types[] = {"float", "double"};
@@ -286,10 +296,13 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
                                         "cameo_runtime.h"};
     uint32_t n = 4;
+    const bool packed = uses_products(mod->steps, GEMM_PACKED);
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
-    if (uses_products(mod->steps, GEMM_PACKED))
+    if (packed)
         parts[n++] = "cameo_gemm.h";
+    if (uses_convolutions(mod->steps))
+        parts[n++] = "cameo_conv.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
     emit_add_parts(mod, parts, n);
@@ -299,6 +312,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (o->source)
         print_comment_text(out, str_of(o->source));
     buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
+    if (packed)
+        tiles_print(out);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);

@@ -1,136 +1,122 @@
-/* Products of float32 matrices: C[m,n] = sum over k of A[m,k] * B[k,n], with any strides of A and B
- * and unit stride along C's rows. One microkernel of 6 rows by two vectors; B is read where its
- * rows are contiguous, else copied panel by panel. Every sum is added in the order of k. */
+/* Products of float32 matrices: C[m,n] += sum over k of A[m,k] * B[k,n], with any strides of A and
+ * B and unit stride along C's rows. A block of A is packed in panels of rows; B is read where its
+ * rows are contiguous, else copied panel by panel, unless it was packed before. */
 #ifndef CAMEO_GEMM_H
 #define CAMEO_GEMM_H
 
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__)
-enum { CAMEO_LANES = 16 };
-typedef float cameo_vec __attribute__((vector_size(64), aligned(4), may_alias));
-#elif defined(__AVX__)
-enum { CAMEO_LANES = 8 };
-typedef float cameo_vec __attribute__((vector_size(32), aligned(4), may_alias));
-#else
-enum { CAMEO_LANES = 4 };
-typedef float cameo_vec __attribute__((vector_size(16), aligned(4), may_alias));
-#endif
-enum { CAMEO_PANEL = 2 * CAMEO_LANES, CAMEO_KBLOCK = 256 };
+enum { CAMEO_GEMM_K = 256, CAMEO_GEMM_M = 128 }; /* values of k and rows in a block */
 
-/* 6 rows by one panel: c += a * b over k. ldb: from one row of b to the next. */
-static inline __attribute__((unused)) void cameo_gemm_6(int64_t k, const float *restrict a,
-                                                        int64_t am, int64_t ak,
-                                                        const float *restrict b, int64_t ldb,
-                                                        float *restrict c, int64_t ldc)
+/* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. */
+static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t k, const float *a,
+                                                             int64_t am, int64_t ak, float *to)
 {
-    cameo_vec *r0 = (cameo_vec *)c, *r1 = (cameo_vec *)(c + ldc);
-    cameo_vec *r2 = (cameo_vec *)(c + 2 * ldc), *r3 = (cameo_vec *)(c + 3 * ldc);
-    cameo_vec *r4 = (cameo_vec *)(c + 4 * ldc), *r5 = (cameo_vec *)(c + 5 * ldc);
-    cameo_vec c00 = r0[0], c01 = r0[1], c10 = r1[0], c11 = r1[1], c20 = r2[0], c21 = r2[1];
-    cameo_vec c30 = r3[0], c31 = r3[1], c40 = r4[0], c41 = r4[1], c50 = r5[0], c51 = r5[1];
-    for (int64_t i = 0; i < k; i++, a += ak, b += ldb) {
-        const cameo_vec b0 = ((const cameo_vec *)b)[0], b1 = ((const cameo_vec *)b)[1];
-        c00 += a[0] * b0;
-        c01 += a[0] * b1;
-        c10 += a[am] * b0;
-        c11 += a[am] * b1;
-        c20 += a[2 * am] * b0;
-        c21 += a[2 * am] * b1;
-        c30 += a[3 * am] * b0;
-        c31 += a[3 * am] * b1;
-        c40 += a[4 * am] * b0;
-        c41 += a[4 * am] * b1;
-        c50 += a[5 * am] * b0;
-        c51 += a[5 * am] * b1;
+    for (int64_t i = 0; i < m; i += CAMEO_TILE_ROWS, to += k * CAMEO_TILE_ROWS) {
+        const int64_t rows = m - i < CAMEO_TILE_ROWS ? m - i : CAMEO_TILE_ROWS;
+        const float *from = a + i * am;
+        if (rows == CAMEO_TILE_ROWS)
+            for (int64_t x = 0; x < k; x++)
+                for (int r = 0; r < CAMEO_TILE_ROWS; r++)
+                    to[x * CAMEO_TILE_ROWS + r] = from[r * am + x * ak];
+        else
+            for (int64_t r = 0; r < rows; r++)
+                for (int64_t x = 0; x < k; x++)
+                    to[x * CAMEO_TILE_ROWS + r] = from[r * am + x * ak];
     }
-    r0[0] = c00, r0[1] = c01, r1[0] = c10, r1[1] = c11, r2[0] = c20, r2[1] = c21;
-    r3[0] = c30, r3[1] = c31, r4[0] = c40, r4[1] = c41, r5[0] = c50, r5[1] = c51;
 }
 
-static inline __attribute__((unused)) void cameo_gemm_1(int64_t k, const float *restrict a,
-                                                        int64_t ak, const float *restrict b,
-                                                        int64_t ldb, float *restrict c)
-{
-    cameo_vec c0 = ((cameo_vec *)c)[0], c1 = ((cameo_vec *)c)[1];
-    for (int64_t i = 0; i < k; i++, a += ak, b += ldb) {
-        c0 += a[0] * ((const cameo_vec *)b)[0];
-        c1 += a[0] * ((const cameo_vec *)b)[1];
-    }
-    ((cameo_vec *)c)[0] = c0;
-    ((cameo_vec *)c)[1] = c1;
-}
-
-/* All rows of a panel of n <= CAMEO_PANEL columns; narrower ones go through a tile beside. */
-static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t n, int64_t k,
-                                                            const float *a, int64_t am, int64_t ak,
-                                                            const float *b, int64_t ldb, float *c,
+/* All rows of a packed block times one panel of at most a tile's columns. */
+static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t width, int64_t k,
+                                                            const float *a, const float *b,
+                                                            const int64_t *at, float *c,
                                                             int64_t ldc)
 {
-    int64_t i = 0;
-    if (n == CAMEO_PANEL) {
-        for (; i + 6 <= m; i += 6)
-            cameo_gemm_6(k, a + i * am, am, ak, b, ldb, c + i * ldc, ldc);
-        for (; i < m; i++)
-            cameo_gemm_1(k, a + i * am, ak, b, ldb, c + i * ldc);
-        return;
-    }
-    float tile[6 * CAMEO_PANEL];
-    for (; i < m; i += 6) {
-        int64_t rows = m - i < 6 ? m - i : 6;
-        for (int64_t r = 0; r < rows; r++) {
-            memset(tile + r * CAMEO_PANEL, 0, CAMEO_PANEL * sizeof *tile);
-            memcpy(tile + r * CAMEO_PANEL, c + (i + r) * ldc, (size_t)n * sizeof *tile);
-        }
-        if (rows == 6)
-            cameo_gemm_6(k, a + i * am, am, ak, b, ldb, tile, CAMEO_PANEL);
-        for (int64_t r = 0; r < rows && rows < 6; r++)
-            cameo_gemm_1(k, a + (i + r) * am, ak, b, ldb, tile + r * CAMEO_PANEL);
-        for (int64_t r = 0; r < rows; r++)
-            memcpy(c + (i + r) * ldc, tile + r * CAMEO_PANEL, (size_t)n * sizeof *tile);
+    const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
+    for (int64_t i = 0; i < m; i += CAMEO_ROWS) {
+        const int64_t rows = m - i < CAMEO_ROWS ? m - i : CAMEO_ROWS;
+        cameo_tiles[rows - 1][vectors - 1](
+            k, a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS, b, at,
+            c + i * ldc, ldc, width, 1);
     }
 }
 
 /* C += A * B. am, ak, bk, bn, ldc: strides in elements. */
-static inline __attribute__((unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
-                                                      const float *a, int64_t am, int64_t ak,
-                                                      const float *b, int64_t bk, int64_t bn,
-                                                      float *c, int64_t ldc)
+static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
+                                                         const float *a, int64_t am, int64_t ak,
+                                                         const float *b, int64_t bk, int64_t bn,
+                                                         float *c, int64_t ldc)
 {
-    float panel[CAMEO_KBLOCK * CAMEO_PANEL];
-    for (int64_t j = 0; j < n; j += CAMEO_PANEL) {
-        int64_t width = n - j < CAMEO_PANEL ? n - j : CAMEO_PANEL;
-        for (int64_t p = 0; p < k; p += CAMEO_KBLOCK) {
-            int64_t depth = k - p < CAMEO_KBLOCK ? k - p : CAMEO_KBLOCK;
-            const float *from = b + p * bk + j * bn;
-            int64_t ldb = bk;
-            if (bn != 1 || width < CAMEO_PANEL) {
-                for (int64_t x = 0; x < depth; x++)
-                    for (int64_t y = 0; y < CAMEO_PANEL; y++)
-                        panel[x * CAMEO_PANEL + y] = y < width ? from[x * bk + y * bn] : 0.0f;
-                from = panel;
-                ldb = CAMEO_PANEL;
-            }
-            cameo_gemm_panel(m, width, depth, a + p * ak, am, ak, from, ldb, c + j, ldc);
-        }
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    float block[CAMEO_GEMM_M * CAMEO_GEMM_K], panel[CAMEO_GEMM_K * PANEL];
+    int64_t rows_at[CAMEO_GEMM_K], packed_at[CAMEO_GEMM_K];
+    for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
+        rows_at[x] = x * bk;
+        packed_at[x] = x * PANEL;
     }
+    for (int64_t i = 0; i < m; i += CAMEO_GEMM_M)
+        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+            const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
+            for (int64_t j = 0; j < n; j += PANEL) {
+                const int64_t width = n - j < PANEL ? n - j : PANEL;
+                const float *from = b + p * bk + j * bn;
+                const int direct = bn == 1 && width % CAMEO_LANES == 0;
+                for (int64_t x = 0; x < depth && !direct; x++)
+                    for (int64_t y = 0; y < PANEL; y++)
+                        panel[x * PANEL + y] = y < width ? from[x * bk + y * bn] : 0.0f;
+                cameo_gemm_panel(rows, width, depth, block, direct ? from : panel,
+                                 direct ? rows_at : packed_at, c + i * ldc + j, ldc);
+            }
+        }
 }
 
-/* The same with B packed: panels of `width` columns, each k rows of `width`, the last padded. */
-static inline __attribute__((unused)) void cameo_gemm_packed(int64_t m, int64_t n, int64_t k,
-                                                             const float *a, int64_t am, int64_t ak,
-                                                             const float *b, float *c, int64_t ldc)
+/* The same with B packed: panels of CAMEO_TILE_COLUMNS columns, each k rows side by side; the last
+ * is narrower where vectors of 16 allow, padded to them. */
+static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64_t n, int64_t k,
+                                                                const float *a, int64_t am,
+                                                                int64_t ak, const float *b,
+                                                                float *c, int64_t ldc)
 {
-    enum { WIDTH = 32 }; /* of packed panels, whatever the lanes */
-    for (int64_t j = 0; j < n; j += WIDTH)
-        for (int64_t part = 0; part < WIDTH && j + part < n; part += CAMEO_PANEL)
-            for (int64_t p = 0; p < k; p += CAMEO_KBLOCK) {
-                int64_t depth = k - p < CAMEO_KBLOCK ? k - p : CAMEO_KBLOCK;
-                int64_t left = n - j - part, width = left < CAMEO_PANEL ? left : CAMEO_PANEL;
-                cameo_gemm_panel(m, width, depth, a + p * ak, am, ak, b + j * k + p * WIDTH + part,
-                                 WIDTH, c + j + part, ldc);
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    float block[CAMEO_GEMM_M * CAMEO_GEMM_K];
+    int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
+    const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
+    for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
+        full_at[x] = x * WIDTH;
+        last_at[x] = x * last;
+    }
+    /* Few rows: all of A is packed at once, and B is read from its first element to its last. */
+    const int few = m <= CAMEO_TILE_ROWS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K / CAMEO_TILE_ROWS;
+    for (int64_t p = 0; few && p < k; p += CAMEO_GEMM_K)
+        cameo_gemm_pack_a(m, k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K, a + p * ak, am, ak,
+                          block + p * CAMEO_TILE_ROWS);
+    for (int64_t j = 0; few && j < n; j += WIDTH)
+        for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL)
+            for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+                const int64_t left = n - j - part, ldb = j + WIDTH > n ? last : WIDTH;
+                cameo_gemm_panel(m, left < PANEL ? left : PANEL,
+                                 k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K,
+                                 block + p * CAMEO_TILE_ROWS, b + j * k + p * ldb + part,
+                                 j + WIDTH > n ? last_at : full_at, c + j + part, ldc);
             }
+    for (int64_t i = 0; !few && i < m; i += CAMEO_GEMM_M)
+        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+            const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
+            for (int64_t j = 0; j < n; j += WIDTH) {
+                const int narrow = j + WIDTH > n;
+                for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL) {
+                    const int64_t left = n - j - part, width = left < PANEL ? left : PANEL;
+                    cameo_gemm_panel(rows, width, depth, block,
+                                     b + j * k + p * (narrow ? last : WIDTH) + part,
+                                     narrow ? last_at : full_at, c + i * ldc + j + part, ldc);
+                }
+            }
+        }
 }
 
 #endif

@@ -7,11 +7,12 @@
 // 3. What stands around the sum is applied to y in place by the kernel's own loops.
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARS = 32, WIDTH = 32 };
+enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
 
 typedef struct Match {
     Printer *p; // for facts and linear indices; prints nothing
@@ -269,10 +270,11 @@ static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *
     return b->kind == BUF_WEIGHT && b->data && !o->outer_n && is_zero(rest) &&
            poly_is_const(o->columns, n) && poly_is_const(loop_extent(polys, o->k), k) &&
            poly_is_const(o->bn, bn) && poly_is_const(o->bk, bk) && *n > 0 && *k > 0 &&
-           *n < INT64_MAX / 64 && *k * ((*n + WIDTH - 1) / WIDTH * WIDTH) < (int64_t)1 << 24;
+           *n < INT64_MAX / 64 && *k < ((int64_t)1 << 27) / (*n + WIDTH);
 }
 
-// Panels of WIDTH columns, each k rows of WIDTH elements, the last padded with zeros.
+// Panels of WIDTH columns, each k rows side by side, the last as narrow as vectors of 16 allow and
+// padded with zeros.
 static bool pack_weights(Match *m, Str *error)
 {
     int64_t n, k, bn, bk;
@@ -282,19 +284,22 @@ static bool pack_weights(Match *m, Str *error)
     const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
     if (!from)
         return false;
-    int64_t panels = (n + WIDTH - 1) / WIDTH, dims[] = {panels, k, WIDTH};
-    float *to = calloc((size_t)(panels * k * WIDTH), sizeof *to);
+    int64_t columns = (n + 15) / 16 * 16, dims[] = {k, columns};
+    float *to = calloc((size_t)(k * columns), sizeof *to);
     if (!to)
         return true; // as it is, then
-    for (int64_t j = 0; j < n; j++)
+    for (int64_t j = 0; j < n; j++) {
+        int64_t begin = j / WIDTH * WIDTH, left = columns - begin;
+        int64_t width = left < WIDTH ? left : WIDTH;
         for (int64_t i = 0; i < k; i++)
-            to[(j / WIDTH * k + i) * WIDTH + j % WIDTH] = from[i * bk + j * bn];
-    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 3, dims, to);
+            to[begin * k + i * width + j - begin] = from[i * bk + j * bn];
+    }
+    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 2, dims, to);
     free(to);
-    Index shape[3];
-    for (int i = 0; i < 3; i++)
+    Index shape[2];
+    for (int i = 0; i < 2; i++)
         shape[i] = poly_const(m->mod->polys, dims[i]);
-    m->o.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 3, shape);
+    m->o.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 2, shape);
     buffer_at(m->mod, m->o.packed)->data = data;
     return true;
 }
@@ -318,10 +323,31 @@ static Stmt *copy_loops(Match *m, uint32_t i, const Expr *value)
     return s;
 }
 
+static bool override_conv(Printer *p, Kernel *k, Conv *c)
+{
+    Match m = {.mod = p->mod, .p = p, .reduce = c->reduce, .store = c->store};
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        m.loops[m.nloops++] = s;
+    if (c->store->value != c->reduce) {
+        ExprMap map = {&m, sum_to_load, NULL};
+        c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
+    }
+    Override *o = NEW(p->mod->arena, Override);
+    o->kind = GEMM_PACKED;
+    o->conv = c;
+    k->override = o;
+    return true;
+}
+
 static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, Str *error)
 {
     Module *mod = p->mod;
     Match m = {.mod = mod, .p = p};
+    Conv *conv = NULL;
+    if (kind != GEMM_CUBLASLT && !conv_find(p, k, &conv, error))
+        return false;
+    if (conv)
+        return override_conv(p, k, conv);
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
@@ -377,6 +403,10 @@ static void find_load(void *context, const Expr *e)
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 {
     const Override *o = k->override;
+    if (o->conv) {
+        conv_uses((Module *)(uintptr_t)mod, o->conv, u);
+        return;
+    }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
     if (!o->packed)
         return;
@@ -467,6 +497,10 @@ void override_print(Printer *p, const Kernel *k)
 {
     const Override *o = k->override;
     Bounds outer = {.n = 0}, sums = {.n = 0};
+    if (o->conv) {
+        conv_print(p, k, o->conv);
+        return;
+    }
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         if (!override_owns(o, s->var))
             outer.vars[outer.n++] = s->var;

@@ -2,7 +2,7 @@
 #ifndef CAMEO_CODEGEN_CPU_GEMM_H
 #define CAMEO_CODEGEN_CPU_GEMM_H
 
-#include "codegen/print_parts.h"
+#include "codegen/cpu/conv.h"
 
 typedef enum GemmKind {
     GEMM_AUTO,
@@ -16,6 +16,7 @@ typedef enum GemmKind {
 // matrices, then f is applied to y where it stands.
 typedef struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
+    const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
     const Expr *reduce;       // the sum
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n

@@ -1,0 +1,489 @@
+// Convolutions, told by structure: one sum of the product of two loads, one of which (w) is a
+// constant, while places of the other (x) are sums of a variable of the output and one of the sum.
+//
+// 1. n are the variables along which y's elements are neighbours; each must be in one dim of x and
+//    in no index of w. m is in w and y only.
+// 2. A dim of x with an n is s * n + d * t + constant: t slides the window. The guard of the sum
+//    may say no more than where such dims begin and end.
+// 3. One summed variable may be left: the channel c. All other variables are loops around.
+
+#include "codegen/cpu/conv.h"
+
+#include "codegen/cpu/tiles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PARS = 32, LEAST_PLACES = 8, CONV_K = 256, CONV_N = 192, SLACK = 64, TAPS = 128 };
+
+typedef struct Match {
+    Printer *p;
+    Module *mod;
+    Polys *polys;
+    const Stmt *loops[MAX_PARS];
+    uint32_t nloops;
+    Index lx, lw, ly;
+    Index at[CONV_SPACE], low[CONV_SPACE], high[CONV_SPACE]; // of each n: its dim of x
+    bool guarded;
+    Conv c;
+} Match;
+
+static bool has_loop(void *context, const Atom *a)
+{
+    return a->kind == ATOM_LOOP && a->var == *(const LoopId *)context;
+}
+
+static bool holds(Index i, LoopId v)
+{
+    return v && poly_any(i, has_loop, &v);
+}
+
+static bool is_variable(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+static bool is_expression(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_EXPR;
+}
+
+static Index factor(Match *m, Index i, LoopId v)
+{
+    Index f;
+    return factor_of(m->p, i, v, &f) ? f : NULL;
+}
+
+static Index extent(Match *m, LoopId v)
+{
+    return v ? loop_extent(m->polys, v) : poly_const(m->polys, 1);
+}
+
+static Index linear(Match *m, BufferId b, const Index *at)
+{
+    const Buffer *buf = buffer_at(m->mod, b);
+    return linear_index(m->p, buf->rank, buf->dims, at);
+}
+
+// ---- the sum -----------------------------------------------------------------------------------
+
+typedef struct Sums {
+    Match *m;
+    const Expr *first;
+    bool fault; // several, or one that is not always evaluated
+} Sums;
+
+static void find_sums(Sums *s, const Expr *e, bool lazy)
+{
+    if (!expr_facts(s->m->p, e)->reduces)
+        return;
+    if (e->kind == EX_REDUCE) {
+        s->fault |= (s->first && s->first != e) || (lazy && !s->first);
+        s->first = e;
+        return;
+    }
+    bool arms = e->kind == EX_SELECT || (e->kind == EX_BINARY && e->dtype == DT_BOOL);
+    s->fault |= !e->a; // inside an index
+    const Expr *parts[] = {e->a, e->b, e->c};
+    for (int i = 0; i < 3; i++)
+        if (parts[i])
+            find_sums(s, parts[i], lazy || (arms && i > 0));
+}
+
+static bool is_constant(Match *m, const Expr *load)
+{
+    const Buffer *b = buffer_at(m->mod, load->buffer);
+    return b->kind == BUF_WEIGHT && b->data;
+}
+
+static bool find_sum(Match *m, const Kernel *k)
+{
+    const Stmt *s = k->body;
+    for (; s && s->kind == S_FOR && s->par && !s->next && m->nloops < MAX_PARS; s = s->body)
+        m->loops[m->nloops++] = s;
+    if (!s || s->kind != S_STORE || s->next || m->nloops == 0)
+        return false;
+    Sums sums = {.m = m};
+    find_sums(&sums, s->value, false);
+    const Expr *r = sums.first;
+    if (!r || sums.fault || r->op != R_ADD || r->dtype != DT_F32 || r->b->kind != EX_BINARY ||
+        r->b->op != B_MUL)
+        return false;
+    const Expr *x = r->b->a, *w = r->b->b;
+    if (x->kind != EX_LOAD || w->kind != EX_LOAD || x->buffer == w->buffer ||
+        buffer_at(m->mod, s->buffer)->dtype != DT_F32)
+        return false;
+    bool swap = is_constant(m, x);
+    m->c.x = swap ? w : x;
+    m->c.w = swap ? x : w;
+    m->c.reduce = r;
+    m->c.store = s;
+    return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer;
+}
+
+// ---- roles -------------------------------------------------------------------------------------
+
+// No extent depends on another variable, and all indices but those of x are linear.
+static bool plain_loops(Match *m)
+{
+    const Expr *r = m->c.reduce;
+    for (uint32_t i = 0; i < m->nloops + r->rank; i++) {
+        LoopId v = i < m->nloops ? m->loops[i]->var : r->vars[i - m->nloops];
+        int64_t k;
+        Index w = factor(m, m->lw, v);
+        if (poly_any(extent(m, v), is_variable, NULL) || !factor(m, m->ly, v) || !w ||
+            !factor(m, m->lx, v) || (!poly_equals(w, 0) && !poly_is_const(extent(m, v), &k)))
+            return false;
+    }
+    return !poly_any(m->lx, is_expression, NULL);
+}
+
+// From the last loop outward: variables of x and not of w whose elements of y are neighbours.
+static bool choose_n(Match *m)
+{
+    LoopId found[CONV_SPACE];
+    uint32_t n = 0;
+    Index next = poly_const(m->polys, 1);
+    for (uint32_t i = m->nloops; i > 0 && n < CONV_SPACE; i--) {
+        LoopId v = m->loops[i - 1]->var;
+        if (factor(m, m->ly, v) != next || !poly_equals(factor(m, m->lw, v), 0) ||
+            poly_equals(factor(m, m->lx, v), 0))
+            break;
+        next = poly_mul(m->polys, next, extent(m, v));
+        found[n++] = v;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        m->c.n[i] = found[n - 1 - i];
+    m->c.rank = n;
+    int64_t places;
+    return n > 0 && (!poly_is_const(next, &places) || places >= LEAST_PLACES);
+}
+
+// The dim of x in which n[i] stands, and what else does.
+static bool read_dim(Match *m, uint32_t i)
+{
+    const Expr *x = m->c.x;
+    const Buffer *b = buffer_at(m->mod, x->buffer);
+    Index step = poly_const(m->polys, 1), at = NULL;
+    for (uint32_t d = x->rank; d > 0; d--) {
+        if (holds(x->at[d - 1], m->c.n[i])) {
+            if (at)
+                return false;
+            at = x->at[d - 1];
+            m->c.step[i] = step;
+            m->high[i] = b->dims[d - 1];
+        }
+        step = poly_mul(m->polys, step, b->dims[d - 1]);
+    }
+    for (uint32_t k = 0; at && k < m->c.rank; k++)
+        if (k != i && holds(at, m->c.n[k]))
+            return false;
+    Index s = at ? factor(m, at, m->c.n[i]) : NULL;
+    m->at[i] = at;
+    m->low[i] = poly_const(m->polys, 0);
+    return s && poly_is_const(s, &m->c.stride[i]) && m->c.stride[i] > 0 && m->c.stride[i] < 65536;
+}
+
+static bool read_window(Match *m)
+{
+    Conv *c = &m->c;
+    for (uint32_t k = 0; k < c->reduce->rank; k++) {
+        LoopId v = c->reduce->vars[k];
+        bool slides = false;
+        for (uint32_t i = 0; i < c->rank; i++) {
+            if (!holds(m->at[i], v))
+                continue;
+            Index d = factor(m, m->at[i], v);
+            if (slides || c->t[i] || !d || !poly_is_const(d, &c->dilation[i]) ||
+                c->dilation[i] <= 0 || c->dilation[i] >= 65536)
+                return false;
+            c->t[i] = v;
+            slides = true;
+        }
+        if (!slides && c->c && !poly_equals(extent(m, v), 1)) {
+            if (!poly_equals(extent(m, c->c), 1))
+                return false;
+            c->c = v;
+        } else if (!slides && !c->c) {
+            c->c = v;
+        }
+    }
+    return true;
+}
+
+// difference >= 0 must be where the place of an n begins or ends.
+static bool read_bound(Match *m, Index difference)
+{
+    Polys *polys = m->polys;
+    for (uint32_t i = 0; i < m->c.rank; i++) {
+        if (!holds(difference, m->c.n[i]) && !holds(difference, m->c.t[i]))
+            continue;
+        Index low = poly_sub(polys, m->at[i], difference);
+        Index high = poly_add_const(polys, poly_add(polys, m->at[i], difference), 1);
+        m->guarded = true;
+        if (!poly_any(low, is_variable, NULL) && (poly_equals(m->low[i], 0) || m->low[i] == low)) {
+            m->low[i] = low;
+            return true;
+        }
+        if (poly_any(high, is_variable, NULL))
+            return false;
+        m->high[i] = high;
+        return true;
+    }
+    return false;
+}
+
+static Index index_of(Match *m, const Expr *e)
+{
+    return e->kind == EX_INDEX                         ? e->index
+           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(m->polys, e->value.i)
+                                                       : NULL;
+}
+
+static bool read_guard(Match *m, const Expr *e)
+{
+    if (!e)
+        return true;
+    if (e->kind == EX_BINARY && e->op == B_AND)
+        return read_guard(m, e->a) && read_guard(m, e->b);
+    if (e->kind != EX_COMPARE || (e->op != C_LT && e->op != C_LE))
+        return false;
+    Index a = index_of(m, e->a), b = index_of(m, e->b);
+    if (!a || !b)
+        return false;
+    return read_bound(m,
+                      poly_add_const(m->polys, poly_sub(m->polys, b, a), e->op == C_LT ? -1 : 0));
+}
+
+// Without the convolution's own variables.
+static Index without_own(Match *m, Index i)
+{
+    for (uint32_t k = 0; k < m->c.rank; k++) {
+        const LoopId own[] = {m->c.n[k], m->c.t[k]};
+        for (int j = 0; j < 2; j++)
+            if (own[j])
+                i = poly_sub(m->polys, i,
+                             poly_mul(m->polys, factor(m, i, own[j]), poly_loop(m->polys, own[j])));
+    }
+    return i;
+}
+
+static bool fill_dims(Match *m)
+{
+    Conv *c = &m->c;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        Index start = without_own(m, m->at[i]);
+        if (poly_any(start, is_variable, NULL))
+            return false;
+        c->dilation[i] = c->t[i] ? c->dilation[i] : 1;
+        c->out[i] = extent(m, c->n[i]);
+        c->taps[i] = extent(m, c->t[i]);
+        c->pad[i] = poly_sub(m->polys, m->low[i], start);
+        c->in[i] = poly_sub(m->polys, m->high[i], m->low[i]);
+        c->wt[i] = c->t[i] ? factor(m, m->lw, c->t[i]) : poly_const(m->polys, 0);
+        int64_t taps;
+        if (!poly_is_const(c->taps[i], &taps))
+            return false;
+    }
+    return true;
+}
+
+static void choose_m(Match *m)
+{
+    for (uint32_t i = m->nloops; i > 0; i--) {
+        LoopId v = m->loops[i - 1]->var;
+        if (poly_equals(factor(m, m->lx, v), 0) && !poly_equals(factor(m, m->lw, v), 0) &&
+            (!m->c.m || poly_equals(extent(m, m->c.m), 1)))
+            m->c.m = v;
+    }
+}
+
+static bool choose_roles(Match *m)
+{
+    Conv *c = &m->c;
+    m->lx = linear(m, c->x->buffer, c->x->at);
+    m->lw = linear(m, c->w->buffer, c->w->at);
+    m->ly = linear(m, c->store->buffer, c->store->at);
+    if (!plain_loops(m) || !choose_n(m))
+        return false;
+    for (uint32_t i = 0; i < c->rank; i++)
+        if (!read_dim(m, i))
+            return false;
+    if (!read_window(m) || !read_guard(m, c->reduce->a) || !fill_dims(m))
+        return false;
+    choose_m(m);
+    Index zero = poly_const(m->polys, 0);
+    c->rows = extent(m, c->m);
+    c->channels = extent(m, c->c);
+    c->channel = c->c ? factor(m, m->lx, c->c) : zero;
+    c->row = c->m ? factor(m, m->ly, c->m) : zero;
+    int64_t taps = 1, n;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        poly_is_const(c->taps[i], &n);
+        taps = taps < TAPS + 1 ? taps * n : taps;
+    }
+    uint32_t last = c->rank - 1;
+    c->depthwise = poly_equals(c->rows, 1) && poly_equals(c->channels, 1) && taps <= TAPS;
+    c->copy = m->guarded || c->depthwise || c->stride[last] != 1 || !poly_equals(c->step[last], 1);
+    return true;
+}
+
+bool conv_owns(const Conv *c, LoopId v)
+{
+    bool own = v == c->m || v == c->c;
+    for (uint32_t i = 0; i < c->rank; i++)
+        own |= v == c->n[i] || v == c->t[i];
+    return own;
+}
+
+// ---- packing -----------------------------------------------------------------------------------
+
+// A place in w: for each variable its extent and stride, the outermost first.
+typedef struct Walk {
+    uint32_t n;
+    int64_t extent[MAX_PARS], stride[MAX_PARS];
+    int64_t size; // of all
+} Walk;
+
+static bool walk_add(Match *m, Walk *w, LoopId v)
+{
+    int64_t n = 1, s = 0;
+    if (v && (!poly_is_const(extent(m, v), &n) || !poly_is_const(factor(m, m->lw, v), &s)))
+        return false;
+    if (w->n == MAX_PARS || n <= 0 || w->size > ((int64_t)1 << 28) / n)
+        return false;
+    w->extent[w->n] = n;
+    w->stride[w->n++] = s;
+    w->size *= n;
+    return true;
+}
+
+static int64_t walk_at(const Walk *w, int64_t i)
+{
+    int64_t at = 0;
+    for (uint32_t k = w->n; k > 0; i /= w->extent[k - 1], k--)
+        at += i % w->extent[k - 1] * w->stride[k - 1];
+    return at;
+}
+
+// The variables around that w depends on number its blocks.
+static bool walk_groups(Match *m, Walk *groups)
+{
+    m->c.group = poly_const(m->polys, 0);
+    for (uint32_t i = 0; i < m->nloops; i++) {
+        LoopId v = m->loops[i]->var;
+        if (conv_owns(&m->c, v) || poly_equals(factor(m, m->lw, v), 0))
+            continue;
+        if (!walk_add(m, groups, v))
+            return false;
+        m->c.group = poly_add(m->polys, poly_mul(m->polys, m->c.group, extent(m, v)),
+                              poly_loop(m->polys, v));
+    }
+    return true;
+}
+
+typedef struct Panels {
+    Walk groups, k;
+    int64_t rows, row; // extent and stride of m
+    int64_t start;
+} Panels;
+
+static bool read_panels(Match *m, Panels *w)
+{
+    Index start = m->lw;
+    *w = (Panels){.groups.size = 1, .k.size = 1, .rows = 1};
+    bool ok = walk_groups(m, &w->groups) && walk_add(m, &w->k, m->c.c);
+    for (uint32_t i = 0; ok && i < m->c.rank; i++)
+        ok = walk_add(m, &w->k, m->c.t[i]);
+    if (m->c.m)
+        ok = ok && poly_is_const(m->c.rows, &w->rows) &&
+             poly_is_const(factor(m, m->lw, m->c.m), &w->row);
+    for (uint32_t i = 0; ok && i < m->nloops + m->c.reduce->rank; i++) {
+        LoopId v = i < m->nloops ? m->loops[i]->var : m->c.reduce->vars[i - m->nloops];
+        start = poly_sub(m->polys, start,
+                         poly_mul(m->polys, factor(m, m->lw, v), poly_loop(m->polys, v)));
+    }
+    return ok && poly_is_const(start, &w->start) && w->rows > 0 &&
+           w->groups.size <= ((int64_t)1 << 28) / (w->rows + TILE_ROWS) / w->k.size;
+}
+
+// Panels of TILE_ROWS rows, each a column of them for every k, the last padded with zeros.
+static bool pack_weights(Match *m, const Panels *w, Str *error)
+{
+    Buffer *b = buffer_at(m->mod, m->c.w->buffer);
+    const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
+    if (!from)
+        return false;
+    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
+    m->c.block = panels * w->k.size * TILE_ROWS;
+    int64_t dims[] = {w->groups.size, panels, w->k.size, TILE_ROWS};
+    float *to = calloc((size_t)(w->groups.size * m->c.block), sizeof *to);
+    if (!to) {
+        *error = STR("no memory for packed weights");
+        return false;
+    }
+    for (int64_t g = 0; g < w->groups.size; g++)
+        for (int64_t k = 0; k < w->k.size; k++) {
+            const float *column = from + w->start + walk_at(&w->groups, g) + walk_at(&w->k, k);
+            for (int64_t i = 0; i < w->rows; i++)
+                to[g * m->c.block + (i / TILE_ROWS * w->k.size + k) * TILE_ROWS + i % TILE_ROWS] =
+                    column[i * w->row];
+        }
+    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 4, dims, to);
+    free(to);
+    Index shape[4];
+    for (int i = 0; i < 4; i++)
+        shape[i] = poly_const(m->polys, dims[i]);
+    m->c.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 4, shape);
+    buffer_at(m->mod, m->c.packed)->data = data;
+    return true;
+}
+
+// ---- buffers beside ----------------------------------------------------------------------------
+
+// Elements of the copy of x: what windows reach along each dim, the last in its phases.
+static Index copy_size(Match *m)
+{
+    Polys *polys = m->polys;
+    const Conv *c = &m->c;
+    Index size = c->channels;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        Index reach = poly_add_const(
+            polys,
+            poly_add(polys, poly_scale(polys, poly_add_const(polys, c->out[i], -1), c->stride[i]),
+                     poly_scale(polys, poly_add_const(polys, c->taps[i], -1), c->dilation[i])),
+            1);
+        if (i == c->rank - 1)
+            reach = poly_scale(polys, poly_ceildiv(polys, reach, poly_const(polys, c->stride[i])),
+                               c->stride[i]);
+        size = poly_mul(polys, size, poly_max(polys, reach, poly_const(polys, 0)));
+    }
+    return poly_add_const(polys, size, SLACK);
+}
+
+static BufferId scratch(Match *m, Index size)
+{
+    return buffer_new(m->mod, BUF_TEMP, m->c.w->rank ? STR("scratch") : STR(""), DT_F32, 1, &size);
+}
+
+bool conv_find(Printer *p, Kernel *k, Conv **found, Str *error)
+{
+    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys};
+    Panels w;
+    *found = NULL;
+    if (!find_sum(&m, k) || !choose_roles(&m) || !read_panels(&m, &w))
+        return true;
+    if (!m.c.depthwise && !pack_weights(&m, &w, error))
+        return false;
+    if (m.c.copy)
+        m.c.padded = scratch(&m, copy_size(&m));
+    if (!m.c.depthwise)
+        m.c.panel =
+            scratch(&m, poly_const(m.polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
+    Conv *c = NEW(m.mod->arena, Conv);
+    *c = m.c;
+    *found = c;
+    return true;
+}

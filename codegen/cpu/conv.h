@@ -1,0 +1,38 @@
+// Convolutions inside kernels, found by structure, computed by packed products.
+#ifndef CAMEO_CODEGEN_CPU_CONV_H
+#define CAMEO_CODEGEN_CPU_CONV_H
+
+#include "codegen/print_parts.h"
+
+enum { CONV_SPACE = 3 }; // dims that a window slides along
+
+// y[.., m, n] = f(sum over c and t of w[.., m, c, t] * x[.., c, s * n + d * t - p]), where a place
+// of x outside of it counts as 0. n and t have up to CONV_SPACE dims, and n is flat in y.
+typedef struct Conv {
+    const Expr *reduce, *x, *w;
+    const Stmt *store;
+    bool depthwise; // no m and no c: one plane by its own window
+    bool copy;      // x goes through a copy with its border
+    uint32_t rank;  // dims of n and t
+    LoopId m, c;    // 0: one
+    LoopId n[CONV_SPACE], t[CONV_SPACE];
+    Index out[CONV_SPACE], taps[CONV_SPACE], pad[CONV_SPACE], in[CONV_SPACE], step[CONV_SPACE];
+    int64_t stride[CONV_SPACE], dilation[CONV_SPACE];
+    Index rows, channels; // extents of m and c
+    Index channel, row;   // strides of c in x, of m in y
+    Index wt[CONV_SPACE]; // strides of t in w
+    Index group;          // which block of the packed weights, by the variables around
+    int64_t block;        // elements of such a block
+    BufferId packed, padded, panel;
+    const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity
+} Conv;
+
+// The convolution that k is, its weights packed; NULL where it is none. false with *error where
+// weights cannot be read.
+bool conv_find(Printer *p, Kernel *k, Conv **found, Str *error);
+// Does v belong to the convolution itself, not to the loops around it?
+bool conv_owns(const Conv *c, LoopId v);
+void conv_uses(Module *mod, const Conv *c, KernelUses *u);
+void conv_print(Printer *p, const Kernel *k, const Conv *c);
+
+#endif

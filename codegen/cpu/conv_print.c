@@ -1,0 +1,210 @@
+// A convolution in C: what its sizes are, and a call for each block of its output, on which what
+// surrounds the sum is applied while it is in the cache.
+
+#include "codegen/cpu/conv.h"
+
+static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        uses_add_index(mod, u, at[i]);
+}
+
+typedef struct LoadSearch {
+    BufferId buffer;
+    bool found;
+} LoadSearch;
+
+static void find_load(void *context, const Expr *e)
+{
+    LoadSearch *s = context;
+    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
+}
+
+void conv_uses(Module *mod, const Conv *c, KernelUses *u)
+{
+    access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    const BufferId beside[] = {c->padded, c->panel};
+    for (int i = 0; i < 2; i++)
+        if (beside[i])
+            access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
+    const Index *const dims[] = {c->out, c->taps, c->pad, c->in, c->step};
+    for (int i = 0; i < 5; i++)
+        use_all(mod, u, dims[i], c->rank);
+    const Index others[] = {c->rows, c->channels, c->channel, c->row};
+    use_all(mod, u, others, 4);
+    if (!c->packed)
+        return;
+    access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
+    LoadSearch s = {c->w->buffer, false};
+    const Stmt *e = c->epilogue;
+    while (e && e->kind == S_FOR)
+        e = e->body;
+    if (e)
+        expr_walk(mod, e->value, find_load, &s);
+    if (!s.found)
+        access_drop(&u->buffers, c->w->buffer);
+}
+
+// ---- printing
+// ------------------------------------------------------------------------------------
+
+static void set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
+{
+    uint32_t n = 0;
+    LoopId vars[MAX_LOOPS];
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        vars[n++] = s->var;
+    for (uint32_t i = 0; i < c->reduce->rank && n < MAX_LOOPS; i++)
+        vars[n++] = c->reduce->vars[i];
+    for (uint32_t i = 0; i < n; i++) {
+        bool sum = i >= n - c->reduce->rank;
+        if (sum || conv_owns(c, vars[i])) {
+            p->zeroed[vars[i]] = on;
+            p->nzeroed += on ? 1 : -1u;
+        }
+    }
+}
+
+static const char *start_of(Printer *p, BufferId b, Index i)
+{
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
+    return poly_equals(i, 0) ? str_printf(p->arena, "b%u", b).at
+                             : str_printf(p->arena, "b%u + %s", b, print_index(p, i)).at;
+}
+
+static const char *buffer_name(Printer *p, BufferId b)
+{
+    return b ? start_of(p, b, poly_const(p->mod->polys, 0)) : "NULL";
+}
+
+static Index linear(Printer *p, BufferId b, const Index *at)
+{
+    const Buffer *buf = buffer_at(p->mod, b);
+    return linear_index(p, buf->rank, buf->dims, at);
+}
+
+// ".name = {1, 3, 3}": dims that there are not are before those that there are.
+static void print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other)
+{
+    const char *text[CONV_SPACE];
+    for (uint32_t i = 0; i < CONV_SPACE; i++)
+        text[i] = i + rank < CONV_SPACE ? str_printf(p->arena, "%lld", (long long)other).at
+                                        : print_index_bare(p, at[i + rank - CONV_SPACE]);
+    print_line(p, "    .%s = {%s, %s, %s},", name, text[0], text[1], text[2]);
+}
+
+static void print_sizes(Printer *p, const Conv *c)
+{
+    Polys *polys = p->mod->polys;
+    Index stride[CONV_SPACE], dilation[CONV_SPACE];
+    for (uint32_t i = 0; i < c->rank; i++) {
+        stride[i] = poly_const(polys, c->stride[i]);
+        dilation[i] = poly_const(polys, c->dilation[i]);
+    }
+    print_line(p, "const cameo_conv sizes = {");
+    print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,",
+               print_index_bare(p, c->rows), print_index_bare(p, c->channels),
+               print_index_bare(p, c->channel), print_index_bare(p, c->row), c->copy);
+    print_dims(p, "out", c->out, c->rank, 1);
+    print_dims(p, "taps", c->taps, c->rank, 1);
+    print_dims(p, "stride", stride, c->rank, 1);
+    print_dims(p, "dilation", dilation, c->rank, 1);
+    print_dims(p, "pad", c->pad, c->rank, 0);
+    print_dims(p, "in", c->in, c->rank, 1);
+    print_dims(p, "step", c->step, c->rank, 0);
+    print_line(p, "};");
+}
+
+// The loops of the epilogue over what this block holds. false: the output's places do not stand in
+// it as one variable, and nothing was printed.
+static bool print_epilogue(Printer *p, const Conv *c)
+{
+    const Stmt *loops[CONV_SPACE] = {NULL}, *store = c->epilogue;
+    for (; store->kind == S_FOR; store = store->body)
+        for (uint32_t i = 0; i < c->rank; i++)
+            if (store->var == c->n[i])
+                loops[i] = store;
+    uint32_t done = c->rank - 1;
+    while (done > 0 && rows_collapse(p, loops[done - 1]))
+        done--;
+    bool possible = done == 0;
+    if (possible) {
+        Bounds b = {.n = 0};
+        if (c->m)
+            b.vars[b.n++] = c->m;
+        b.low[b.n] = "n0";
+        b.high[b.n] = "n1";
+        b.vars[b.n++] = c->n[c->rank - 1];
+        nest_begin(p, &b, NULL);
+        print_stmts(p, store);
+        nest_end(p, &b);
+    }
+    for (; done < c->rank - 1; done++)
+        rows_restore(p, loops[done]);
+    return possible;
+}
+
+static void print_blocks(Printer *p, const Conv *c, const char *places, const char *w,
+                         const char *y)
+{
+    if (c->depthwise) {
+        print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
+        const char *wt[CONV_SPACE] = {"0", "0", "0"};
+        for (uint32_t i = 0; i < c->rank; i++)
+            wt[i + CONV_SPACE - c->rank] = print_index_bare(p, c->wt[i]);
+        print_line(p, "cameo_depthwise(&image, places, %s, (const int64_t[]){%s, %s, %s}, %s);", w,
+                   wt[0], wt[1], wt[2], y);
+        print_line(p, "(void)n0, (void)n1;");
+        return;
+    }
+    print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
+    p->indent++;
+    print_line(p, "n1 = cameo_conv_end(n0, %s);", places);
+    print_line(p, "cameo_conv_block(&image, %s, n0, n1, %s, %s, %s, %s);",
+               print_index_bare(p, c->rows), w, y, print_index_bare(p, c->row),
+               buffer_name(p, c->panel));
+}
+
+void conv_print(Printer *p, const Kernel *k, const Conv *c)
+{
+    Polys *polys = p->mod->polys;
+    Bounds outer = {.n = 0};
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        if (!conv_owns(c, s->var))
+            outer.vars[outer.n++] = s->var;
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_line(p, "cameo_conv_view image;");
+    print_line(p, "cameo_conv_plan(&sizes, &image);");
+    if (c->depthwise) {
+        print_line(p, "int64_t places[CAMEO_CONV_TAPS];");
+        print_line(
+            p,
+            "cameo_conv_places(&image, 0, image.taps[0] * image.taps[1] * image.taps[2], places);");
+    }
+    nest_begin(p, &outer, NULL);
+    Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
+    for (uint32_t i = 0; i < c->rank; i++) {
+        if (c->copy)
+            x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
+        places = poly_mul(polys, places, c->out[i]);
+    }
+    const char *n = print_index_bare(p, places);
+    const char *y = start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
+    const char *w = c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
+                                 : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
+    print_line(p, "if (%s > 0) {", n);
+    p->indent++;
+    print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", start_of(p, c->x->buffer, x),
+               buffer_name(p, c->padded));
+    print_blocks(p, c, n, w, y);
+    set_own(p, k, c, false);
+    bool whole = c->epilogue && !print_epilogue(p, c);
+    for (int i = c->depthwise ? 1 : 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+    nest_end(p, &outer);
+    if (whole)
+        print_stmts(p, c->epilogue);
+}

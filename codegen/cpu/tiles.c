@@ -1,0 +1,156 @@
+// One description of a microkernel, printed for each target and each size of tile.
+//
+// A tile keeps rows * vectors sums in registers. For each k it loads `vectors` neighbouring vectors
+// of one factor, and multiplies them by `rows` numbers of the other:
+//
+//     c[i][v] += a[i] * b[v]      a += TILE_ROWS, b = start + at[k]
+//
+// So many sums that the latency of multiply-and-add is hidden (4 cycles, two of them each cycle:
+// 8), and as many as registers hold beside the vectors and one broadcast number.
+
+#include "codegen/cpu/tiles.h"
+
+typedef struct TileTarget {
+    const char *test;  // of the preprocessor
+    int lanes;         // float32 numbers in a vector
+    int rows, vectors; // of the largest tile; they divide TILE_ROWS and TILE_COLUMNS / lanes
+    int step;          // values of k in one turn of the loop
+    int ahead;         // values of k between what is read and what is asked for
+} TileTarget;
+
+static const TileTarget targets[] = {
+    {"defined(__AVX512F__)", 16, 8, 3, 2, 32}, // 32 registers: 24 sums, 3 vectors, 1 number
+    {"defined(__AVX__)", 8, 4, 3, 4, 32},      // 16 registers: 12 sums, 3 vectors, 1 number
+    {"defined(__aarch64__)", 4, 8, 3, 2, 32},  // 32 registers
+    {"1", 4, 4, 2, 4, 32},                     // 16 registers, products beside the sums
+};
+
+// Sums of even and of odd k are apart where there are too few to hide the latency.
+static int chains_of(const TileTarget *t, int rows, int vectors)
+{
+    return rows * vectors < 8 && 2 * rows * vectors <= t->rows * t->vectors ? 2 : 1;
+}
+
+static void print_step(Buf *out, int rows, int vectors, int k, char sum)
+{
+    buf_printf(out, "        {\n            const float *x = a + %d * CAMEO_TILE_ROWS;\n", k);
+    buf_printf(out, "            const cameo_vec *y = (const cameo_vec *)(b + at[%d]);\n", k);
+    buf_printf(out, "            const cameo_vec ");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
+    buf_printf(out, ";\n");
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "           ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "        }\n");
+}
+
+static void print_loop(Buf *out, const TileTarget *t, int rows, int vectors)
+{
+    const int chains = chains_of(t, rows, vectors);
+    if (t->step > 1) {
+        buf_printf(out, "    for (; k >= %d; k -= %d) {\n", t->step, t->step);
+        buf_printf(out, "        __builtin_prefetch(a + %d * CAMEO_TILE_ROWS);\n", t->ahead);
+        for (int k = 0; k < t->step; k++)
+            print_step(out, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
+        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", t->step,
+                   t->step);
+    }
+    buf_printf(out, "    for (; k > 0; k--) {\n");
+    print_step(out, rows, vectors, 0, 'c');
+    buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        at++;\n    }\n");
+}
+
+static void print_tile(Buf *out, const TileTarget *t, int rows, int vectors)
+{
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void cameo_tile_%d_%d(\n"
+               "    int64_t k, const float *restrict a, const float *restrict b,\n"
+               "    const int64_t *restrict at, float *restrict c, int64_t ldc, int64_t width,\n   "
+               " int more)\n{\n"
+               "    const cameo_vec zero = {0};\n    cameo_vec ",
+               rows, vectors);
+    const int chains = chains_of(t, rows, vectors);
+    for (int i = 0; i < chains * rows * vectors; i++)
+        buf_printf(out, "%s%c%d%d = zero", i ? ", " : "", i < rows * vectors ? 'c' : 'd',
+                   i / vectors % rows, i % vectors);
+    buf_printf(out, ";\n");
+    print_loop(out, t, rows, vectors);
+    for (int i = 0; i < rows * vectors && chains == 2; i++)
+        buf_printf(out, "    c%d%d += d%d%d;\n", i / vectors, i % vectors, i / vectors,
+                   i % vectors);
+    buf_printf(out,
+               "    float edge[%d];\n"
+               "    const int whole = width == %d;\n"
+               "    float *to = whole ? c : edge;\n"
+               "    const int64_t ldt = whole ? ldc : %d;\n"
+               "    if (whole && more) {\n",
+               rows * vectors * t->lanes, vectors * t->lanes, vectors * t->lanes);
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "       ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " c%d%d += ((cameo_vec *)(c + %d * ldc))[%d];", i, v, i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "    }\n");
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "   ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " ((cameo_vec *)(to + %d * ldt))[%d] = c%d%d;", i, v, i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out,
+               "    if (!whole)\n"
+               "        cameo_tile_edge(%d, width, edge, %d, c, ldc, more);\n}\n\n",
+               rows, vectors * t->lanes);
+}
+
+static void print_target(Buf *out, const TileTarget *t, bool first)
+{
+    buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
+    buf_printf(out,
+               "enum { CAMEO_LANES = %d, CAMEO_ROWS = %d, CAMEO_VECTORS = %d };\n"
+               "typedef float cameo_vec __attribute__((vector_size(%d), aligned(4), may_alias));\n",
+               t->lanes, t->rows, t->vectors, 4 * t->lanes);
+    for (int rows = 1; rows <= t->rows; rows++)
+        for (int v = 1; v <= t->vectors; v++)
+            print_tile(out, t, rows, v);
+    buf_printf(out, "static __attribute__((unused)) cameo_tile *const cameo_tiles[%d][%d] = {\n",
+               t->rows, t->vectors);
+    for (int rows = 1; rows <= t->rows; rows++) {
+        buf_printf(out, "    {");
+        for (int v = 1; v <= t->vectors; v++)
+            buf_printf(out, "%scameo_tile_%d_%d", v > 1 ? ", " : "", rows, v);
+        buf_printf(out, "},\n");
+    }
+    buf_printf(out, "};\n");
+}
+
+void tiles_print(Buf *out)
+{
+    buf_printf(
+        out,
+        "/* Tiles of products: c[rows][width] = (or += where more) the sum over k of a, rows\n"
+        " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
+        " * write, more than all but the last vector. */\n"
+        "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
+        "#include <stdint.h>\n"
+        "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
+        "typedef void cameo_tile(int64_t k, const float *a, const float *b, "
+        "const int64_t *at,\n                        float *c, int64_t ldc, int64_t width, int "
+        "more);\n\n"
+        "static __attribute__((noinline, unused)) void cameo_tile_edge(\n"
+        "    int rows, int64_t width, const float *from, int64_t ldf, float *c, int64_t ldc,\n"
+        "    int more)\n{\n"
+        "    for (int i = 0; i < rows; i++, from += ldf, c += ldc)\n"
+        "        for (int64_t j = 0; j < width; j++)\n"
+        "            c[j] = more ? c[j] + from[j] : from[j];\n"
+        "}\n\n",
+        TILE_ROWS, TILE_COLUMNS);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        print_target(out, &targets[i], i == 0);
+    buf_printf(out, "#endif\n#endif\n\n");
+}

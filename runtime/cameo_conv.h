@@ -1,0 +1,450 @@
+/* Convolutions as products of packed matrices: y[m][n] = sum over k of w[m][k] * x[k][n], where k
+ * is a channel and a place of the window, and n a place of the output. x is never written out as
+ * such a matrix: a block of it is, panel by panel, while it is multiplied. */
+#ifndef CAMEO_CONV_H
+#define CAMEO_CONV_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CAMEO_CONV_K = 256,    /* values of k and */
+    CAMEO_CONV_N = 192,    /* of n in a block; a multiple of the columns of every tile */
+    CAMEO_FEW = 4,         /* columns for which lanes run over the rows */
+    CAMEO_CONV_SLACK = 64, /* elements that may be read or written past the end of a buffer */
+    CAMEO_CONV_TAPS = 128  /* of a window that slides over a plane by itself */
+};
+
+/* Dims of the window: the innermost is the last, those that there are not are 1 (steps 0). */
+typedef struct cameo_conv {
+    int64_t rows, channels;
+    int64_t out[3], taps[3], stride[3], dilation[3];
+    int64_t pad[3], in[3]; /* where x is: pad <= place < pad + in */
+    int64_t step[3];       /* from one element of x to the next */
+    int64_t channel, row;  /* from one channel of x, from one row of y to the next */
+    int copy;              /* the border is made of 0 in a copy, innermost strides are sorted out */
+} cameo_conv;
+
+/* What the products read. */
+typedef struct cameo_conv_view {
+    const float *x;
+    int64_t size;                    /* elements that may be read */
+    int64_t out[3], at[3];           /* dims of n, as few as there can be, and their strides in x */
+    int64_t taps[3], tap[2];         /* dims of the window and strides of the outer ones */
+    int64_t stride, dilation, phase; /* of the innermost: every stride-th element together */
+    int64_t channels, channel;
+    int flat; /* rows of the output are rows of a copy, one after another */
+} cameo_conv_view;
+
+/* One row of x to `phases` rows, each holding every phases-th place from its number on. */
+static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_t step, int64_t in,
+                                                          int64_t pad, int64_t phases,
+                                                          int64_t length, float *to)
+{
+    for (int64_t f = 0; f < phases; f++, to += length) {
+        /* place i * phases + f - pad of x, for the i where it is one */
+        int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
+        int64_t high = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
+        low = low < length ? low : length;
+        high = high < length ? high : length;
+        high = high > low ? high : low;
+        const float *from = x + (low * phases + f - pad) * step;
+        for (int64_t i = 0; i < low; i++)
+            to[i] = 0.0f;
+        if (phases * step == 2)
+            for (int64_t i = 0; i < high - low; i++)
+                to[low + i] = from[2 * i];
+        else
+            for (int64_t i = 0; i < high - low; i++)
+                to[low + i] = from[i * phases * step];
+        for (int64_t i = high; i < length; i++)
+            to[i] = 0.0f;
+    }
+}
+
+/* The rows of x whose elements are neighbours, from `to` on, `width` apart: low places of 0, count
+ * elements, places of 0 up to width. What a vector writes past a row the next one writes again. */
+static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64_t step,
+                                                           int64_t rows, int64_t low, int64_t count,
+                                                           int64_t width, float *to)
+{
+    const float *end = x + (rows - 1) * step + count - CAMEO_LANES;
+    for (int64_t j = 0; j < rows; j++, x += step, to += width) {
+        for (int64_t i = 0; i < low; i++)
+            to[i] = 0.0f;
+        if (x + (count - 1) / CAMEO_LANES * CAMEO_LANES <= end)
+            for (int64_t i = 0; i < count; i += CAMEO_LANES)
+                *(cameo_vec *)(to + low + i) = *(const cameo_vec *)(x + i);
+        else
+            memcpy(to + low, x, (size_t)count * sizeof *to);
+        for (int64_t i = low + count; i < width; i++)
+            to[i] = 0.0f;
+    }
+}
+
+/* Elements along each dim that windows reach. */
+static inline int64_t cameo_conv_reach(const cameo_conv *g, int d)
+{
+    return g->stride[d] * (g->out[d] - 1) + g->dilation[d] * (g->taps[d] - 1) + 1;
+}
+
+/* One plane of x (two dims) with its border. */
+static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g, const float *x,
+                                                            float *to, int64_t length)
+{
+    const int64_t high = cameo_conv_reach(g, 1), width = length * g->stride[2];
+    const int64_t in = g->in[1], pad = g->pad[1];
+    int64_t first = pad < 0 ? 0 : pad < high ? pad : high, last = in + pad < high ? in + pad : high;
+    last = last > first ? last : first;
+    memset(to, 0, (size_t)(first * width) * sizeof *to);
+    x += (first - pad) * g->step[1];
+    to += first * width;
+    const int64_t low = g->pad[2], left = length - low;
+    const int64_t count = g->in[2] < left ? g->in[2] : left;
+    if (g->stride[2] == 1 && g->step[2] == 1 && low >= 0 && count > 0)
+        cameo_conv_rows(x, g->step[1], last - first, low, count, width, to);
+    else
+        for (int64_t j = 0; j < last - first; j++)
+            cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],
+                           length, to + j * width);
+    to += (last - first) * width;
+    memset(to, 0, (size_t)((high - last) * width) * sizeof *to);
+}
+
+static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
+                                                              float *to, int64_t length)
+{
+    const int64_t deep = cameo_conv_reach(g, 0);
+    const int64_t plane = cameo_conv_reach(g, 1) * length * g->stride[2];
+    for (int64_t c = 0; c < g->channels; c++)
+        for (int64_t i = 0; i < deep; i++, to += plane) {
+            const int64_t a = i - g->pad[0];
+            if (a < 0 || a >= g->in[0])
+                memset(to, 0, (size_t)plane * sizeof *to);
+            else
+                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], to, length);
+        }
+}
+
+/* What holds of every image of these sizes. */
+static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *g,
+                                                              cameo_conv_view *v)
+{
+    int64_t step[3] = {g->step[0], g->step[1], 1}, reach[3];
+    for (int d = 0; d < 3; d++)
+        reach[d] = cameo_conv_reach(g, d);
+    *v = (cameo_conv_view){.channels = g->channels, .channel = g->channel};
+    v->stride = g->stride[2];
+    v->dilation = g->dilation[2];
+    if (g->copy) {
+        v->phase = (reach[2] + v->stride - 1) / v->stride;
+        step[1] = v->phase * v->stride;
+        step[0] = reach[1] * step[1];
+        v->channel = reach[0] * step[0];
+        v->size = v->channel * v->channels + CAMEO_CONV_SLACK;
+    } else {
+        v->size = (v->channels - 1) * v->channel + (reach[0] - 1) * step[0] +
+                  (reach[1] - 1) * step[1] + reach[2];
+    }
+    for (int d = 0; d < 3; d++) {
+        v->taps[d] = g->taps[d];
+        v->out[d] = g->out[d];
+        v->at[d] = d < 2 ? g->stride[d] * step[d] : 1;
+    }
+    v->tap[0] = g->dilation[0] * step[0];
+    v->tap[1] = g->dilation[1] * step[1];
+    v->flat = g->copy && g->stride[1] == 1 && v->at[1] <= 4 * CAMEO_LANES;
+    for (int turn = 0; turn < 2 && (v->out[1] == 1 || v->at[1] == v->out[2]); turn++) {
+        v->out[2] *= v->out[1];
+        v->out[1] = v->out[0];
+        v->at[1] = v->at[0];
+        v->out[0] = 1;
+        v->at[0] = 0;
+    }
+}
+
+/* x: its first element where it is copied, else the first that a window reads. */
+static inline void cameo_conv_begin(const cameo_conv *g, const float *x, float *padded,
+                                    cameo_conv_view *v)
+{
+    v->x = g->copy ? padded : x;
+    if (g->copy)
+        cameo_conv_copy(g, x, padded, v->phase);
+}
+
+/* Where values k .. k + n of a window begin in x. */
+static inline __attribute__((unused)) void cameo_conv_places(const cameo_conv_view *v, int64_t k,
+                                                             int64_t n, int64_t *places)
+{
+    int64_t t = k % v->taps[2], j = k / v->taps[2] % v->taps[1];
+    int64_t i = k / v->taps[2] / v->taps[1] % v->taps[0];
+    int64_t c = k / v->taps[2] / v->taps[1] / v->taps[0];
+    for (int64_t at = 0; at < n; c++, i = 0)
+        for (; i < v->taps[0] && at < n; i++, j = 0)
+            for (; j < v->taps[1] && at < n; j++, t = 0) {
+                const int64_t start = c * v->channel + i * v->tap[0] + j * v->tap[1];
+                int64_t f = t * v->dilation % v->stride, place = t * v->dilation / v->stride;
+                for (; t < v->taps[2] && at < n; t++) {
+                    places[at++] = start + f * v->phase + place;
+                    for (f += v->dilation; f >= v->stride; f -= v->stride)
+                        place++;
+                }
+            }
+}
+
+typedef struct cameo_stretch {
+    int64_t to, from, count; /* neighbours of the output whose elements of x are neighbours */
+} cameo_stretch;
+
+static inline __attribute__((unused)) int cameo_conv_runs(const cameo_conv_view *v, int64_t n,
+                                                          int64_t width, cameo_stretch *runs)
+{
+    int count = 0;
+    int64_t at = 0, k = n % v->out[2], j = n / v->out[2] % v->out[1], i = n / v->out[2] / v->out[1];
+    while (at < width) {
+        int64_t length = v->out[2] - k < width - at ? v->out[2] - k : width - at;
+        runs[count++] = (cameo_stretch){at, i * v->at[0] + j * v->at[1] + k, length};
+        at += length;
+        k = 0;
+        if (++j == v->out[1]) {
+            j = 0;
+            i++;
+        }
+    }
+    return count;
+}
+
+/* Columns n .. n + width of the block's rows k, whose places are given, as one panel. */
+static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view *v, int64_t n,
+                                                           int64_t width, int64_t nk,
+                                                           const int64_t *places, float *to)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    cameo_stretch runs[PANEL];
+    const int count = cameo_conv_runs(v, n, width, runs);
+    int64_t reach = 0;
+    for (int r = 0; r < count; r++)
+        if (runs[r].from + runs[r].count > reach)
+            reach = runs[r].from + runs[r].count;
+    for (int64_t k = 0; k < nk; k++, to += PANEL) {
+        const float *x = v->x + places[k];
+        if (places[k] + reach + CAMEO_LANES <= v->size)
+            for (int r = 0; r < count; r++)
+                for (int64_t i = 0; i < runs[r].count; i += CAMEO_LANES)
+                    *(cameo_vec *)(to + runs[r].to + i) =
+                        *(const cameo_vec *)(x + runs[r].from + i);
+        else
+            for (int r = 0; r < count; r++)
+                memcpy(to + runs[r].to, x + runs[r].from, (size_t)runs[r].count * sizeof *to);
+        for (int64_t i = width; i < PANEL && i % CAMEO_LANES; i++)
+            to[i] = 0.0f;
+    }
+}
+
+/* A few columns, all rows: lanes run over the rows, so that none is empty. */
+typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), aligned(4), may_alias));
+
+static inline __attribute__((always_inline)) void
+cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, float *c,
+                 int64_t ldc, int64_t rows, int more, int columns, int chains)
+{
+    cameo_column sums[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
+    int64_t i = 0;
+    for (; i + chains <= k; i += chains)
+        for (int s = 0; s < chains; s++) {
+            const cameo_column x = *(const cameo_column *)(a + (i + s) * CAMEO_TILE_ROWS);
+            for (int j = 0; j < columns; j++)
+                sums[s * columns + j] += b[at[i + s] + j] * x;
+        }
+    for (; i < k; i++)
+        for (int j = 0; j < columns; j++)
+            sums[j] += b[at[i] + j] * *(const cameo_column *)(a + i * CAMEO_TILE_ROWS);
+    for (int s = 1; s < chains; s++)
+        for (int j = 0; j < columns; j++)
+            sums[j] += sums[s * columns + j];
+    for (int64_t m = 0; m < rows; m++)
+        for (int j = 0; j < columns; j++)
+            c[m * ldc + j] = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
+}
+
+static __attribute__((noinline, unused)) void cameo_columns(int64_t k, const float *a,
+                                                            const float *b, const int64_t *at,
+                                                            float *c, int64_t ldc, int64_t rows,
+                                                            int64_t width, int more)
+{
+    if (width == 1)
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8);
+    else if (width == 2)
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4);
+    else if (width == 3)
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2);
+    else
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2);
+}
+
+/* Columns n0 .. n1 of y, all rows. w: packed. */
+typedef struct cameo_conv_panel {
+    const float *b;
+    const int64_t *at;
+    int64_t n, width;
+} cameo_conv_panel;
+
+/* The panels of a block for the values of k whose places are given: x itself where a panel's
+ * elements are neighbours, else a copy. */
+static inline __attribute__((unused)) int
+cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
+                  const int64_t *places, const int64_t *packed, float *to, cameo_conv_panel *panels)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    int count = 0;
+    int64_t most = 0, width;
+    for (int64_t k = 0; k < nk; k++)
+        most = places[k] > most ? places[k] : most;
+    for (int64_t n = n0; n < n1; n += width) {
+        width = n1 - n < PANEL ? n1 - n : PANEL;
+        if (width > CAMEO_LANES && width % CAMEO_LANES && width % CAMEO_LANES <= CAMEO_FEW)
+            width -= width % CAMEO_LANES; /* the few are a panel of their own */
+        const int64_t k = n % v->out[2], rest = n / v->out[2];
+        const int64_t from = rest / v->out[1] * v->at[0] + rest % v->out[1] * v->at[1] + k;
+        cameo_conv_panel *p = &panels[count];
+        *p = (cameo_conv_panel){v->x + from, places, n, width};
+        if (k + width > v->out[2] || most + from + PANEL > v->size) {
+            cameo_conv_pack(v, n, width, nk, places, to);
+            p->b = to;
+            p->at = packed;
+            to += nk * PANEL;
+        }
+        count++;
+    }
+    return count;
+}
+
+static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_view *v,
+                                                               int64_t rows, int64_t n0, int64_t n1,
+                                                               const float *w, float *y,
+                                                               int64_t row, float *scratch)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, MOST = CAMEO_CONV_N * 5 / 4 / PANEL + 2 };
+    const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
+    cameo_conv_panel panels[MOST];
+    for (int64_t k = 0; k < CAMEO_CONV_K && k < all; k++)
+        packed[k] = k * PANEL;
+    for (int64_t k0 = 0; k0 < all; k0 += CAMEO_CONV_K) {
+        const int64_t nk = all - k0 < CAMEO_CONV_K ? all - k0 : CAMEO_CONV_K;
+        cameo_conv_places(v, k0, nk, places);
+        const int count = cameo_conv_panels(v, n0, n1, nk, places, packed, scratch, panels);
+        for (int64_t m = 0; m < rows; m += CAMEO_ROWS) {
+            const float *a = w + m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * all +
+                             k0 * CAMEO_TILE_ROWS + m % CAMEO_TILE_ROWS;
+            const int64_t left = rows - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
+            for (int i = 0; i < count; i++) {
+                const cameo_conv_panel *p = &panels[i];
+                float *c = y + m * row + p->n;
+                if (p->width > CAMEO_FEW)
+                    cameo_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                        nk, a, p->b, p->at, c, row, p->width, k0 > 0);
+                else if (m % CAMEO_TILE_ROWS == 0)
+                    cameo_columns(nk, a, p->b, p->at, c, row,
+                                  left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width,
+                                  k0 > 0);
+            }
+        }
+    }
+    if (all <= 0)
+        for (int64_t m = 0; m < rows; m++)
+            memset(y + m * row + n0, 0, (size_t)(n1 - n0) * sizeof *y);
+}
+
+/* Where the block that begins at n ends: a short rest joins the last. */
+static inline int64_t cameo_conv_end(int64_t n, int64_t all)
+{
+    return all - n < CAMEO_CONV_N * 5 / 4 ? all : n + CAMEO_CONV_N;
+}
+
+/* `vectors` neighbouring vectors of a row of one plane. */
+static inline __attribute__((always_inline)) void cameo_depthwise_part(const float *x, int64_t taps,
+                                                                       const int64_t *places,
+                                                                       const float *w, float *y,
+                                                                       int64_t width, int vectors)
+{
+    cameo_vec sums[4] = {{0}, {0}, {0}, {0}};
+    for (int64_t t = 0; t < taps; t++) {
+        const float *from = x + places[t], factor = w[t];
+        for (int v = 0; v < vectors; v++)
+            sums[v] += factor * ((const cameo_vec *)from)[v];
+    }
+    for (int v = 0; v < vectors; v++)
+        if ((v + 1) * CAMEO_LANES <= width)
+            ((cameo_vec *)y)[v] = sums[v];
+        else
+            memcpy(y + v * CAMEO_LANES, &sums[v], (size_t)(width - v * CAMEO_LANES) * sizeof *y);
+}
+
+/* Rows of a plane that are shorter than vectors: rows of the copy follow each other, so the sums of
+ * all of them are one row, with some between that nobody needs. */
+static inline __attribute__((unused)) void cameo_depthwise_flat(const float *x, int64_t rows,
+                                                                int64_t length, int64_t step,
+                                                                int64_t taps, const int64_t *places,
+                                                                const float *w, float *y)
+{
+    enum { MOST = 16 * CAMEO_LANES };
+    float sums[MOST + 4 * CAMEO_LANES];
+    const int64_t at_once = (MOST - length) / step + 1;
+    for (int64_t j = 0; j < rows; j += at_once, x += at_once * step) {
+        const int64_t n = rows - j < at_once ? rows - j : at_once;
+        const int64_t width = (n - 1) * step + length;
+        int64_t k = 0;
+        for (; k + 3 * CAMEO_LANES < width; k += 4 * CAMEO_LANES)
+            cameo_depthwise_part(x + k, taps, places, w, sums + k, 4 * CAMEO_LANES, 4);
+        for (; k + CAMEO_LANES < width; k += 2 * CAMEO_LANES)
+            cameo_depthwise_part(x + k, taps, places, w, sums + k, 2 * CAMEO_LANES, 2);
+        for (; k < width; k += CAMEO_LANES)
+            cameo_depthwise_part(x + k, taps, places, w, sums + k, CAMEO_LANES, 1);
+        for (int64_t i = 0; i < n; i++, y += length)
+            if (j + i + 4 < rows && length <= 2 * CAMEO_LANES && 4 * length >= 2 * CAMEO_LANES) {
+                ((cameo_vec *)y)[0] = *(const cameo_vec *)(sums + i * step);
+                if (length > CAMEO_LANES)
+                    ((cameo_vec *)y)[1] = *(const cameo_vec *)(sums + i * step + CAMEO_LANES);
+            } else {
+                memcpy(y, sums + i * step, (size_t)length * sizeof *y);
+            }
+    }
+}
+
+/* One plane of y by one window. v: a copy, with one channel. wt: strides of the window in w. */
+static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_conv_view *v,
+                                                              const int64_t *places, const float *w,
+                                                              const int64_t *wt, float *y)
+{
+    const int64_t taps = v->taps[0] * v->taps[1] * v->taps[2];
+    float window[CAMEO_CONV_TAPS];
+    int64_t t = 0;
+    for (int64_t a = 0; a < v->taps[0]; a++)
+        for (int64_t b = 0; b < v->taps[1]; b++)
+            for (int64_t c = 0; c < v->taps[2]; c++)
+                window[t++] = w[a * wt[0] + b * wt[1] + c * wt[2]];
+    for (int64_t i = 0; i < v->out[0]; i++) {
+        const float *x = v->x + i * v->at[0];
+        if (v->flat && v->out[2] < 3 * CAMEO_LANES) {
+            cameo_depthwise_flat(x, v->out[1], v->out[2], v->at[1], taps, places, window, y);
+            y += v->out[1] * v->out[2];
+            continue;
+        }
+        for (int64_t j = 0; j < v->out[1]; j++, y += v->out[2], x += v->at[1])
+            for (int64_t k = 0; k < v->out[2]; k += 4 * CAMEO_LANES) {
+                const int64_t left = v->out[2] - k;
+                if (left > 3 * CAMEO_LANES)
+                    cameo_depthwise_part(x + k, taps, places, window, y + k,
+                                         left < 4 * CAMEO_LANES ? left : 4 * CAMEO_LANES, 4);
+                else if (left > 2 * CAMEO_LANES)
+                    cameo_depthwise_part(x + k, taps, places, window, y + k, left, 3);
+                else if (left > CAMEO_LANES)
+                    cameo_depthwise_part(x + k, taps, places, window, y + k, left, 2);
+                else
+                    cameo_depthwise_part(x + k, taps, places, window, y + k, left, 1);
+            }
+    }
+}
+
+#endif

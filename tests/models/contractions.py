@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""contractions.py CAMEO [--programs N] [--seed S]: convolutions and products of random shapes agree with onnxruntime.
+
+Many small nodes go into each program: windows, strides, dilations, borders, groups, ranks, batches and sizes around those of
+tiles, each with something behind it that may become its epilogue. Programs take turns in their target (native, AVX2, 128-bit
+vectors), plain loops, the C compiler, fixed and open sizes, and the address sanitizer. What is compared is the greatest
+difference of a tensor, over its greatest element.
+"""
+import argparse
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+class Net:
+    def __init__(self, random, open_sizes):
+        self.random, self.open_sizes = random, open_sizes
+        self.nodes, self.weights, self.inputs, self.outputs, self.feeds = [], [], [], [], {}
+
+    def normal(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def input(self, *shape):
+        name = f"x{len(self.inputs)}"
+        self.feeds[name] = self.normal(*shape)
+        dims = [f"{name}_{i}" for i in range(len(shape))] if self.open_sizes else list(shape)
+        if self.open_sizes and len(shape) > 2:
+            dims[1] = shape[1]
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+        return name
+
+    def weight(self, *shape):
+        name = f"w{len(self.weights)}"
+        scale = np.float32(max(1, np.prod(shape[1:])) ** -0.5)  # sums stay near one
+        self.weights.append(numpy_helper.from_array(scale * self.normal(*shape), name))
+        return name
+
+    def add(self, op, *inputs, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, list(inputs), [name], **attributes))
+        return name
+
+    def one_of(self, *values):
+        return values[self.random.integers(len(values))]
+
+    def size(self):
+        return int(self.one_of(1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 47, 48, 49, 50, 64, 97, 200))
+
+    def epilogue(self, v, channels, rank):
+        kind = self.random.integers(5)
+        if kind == 1:
+            v = self.add("Relu", v)
+        elif kind == 2:
+            v = self.add("Mul", v, self.add("Sigmoid", v))
+        elif kind == 3:
+            v = self.add("Tanh", self.add("Add", v, self.weight(channels, *[1] * (rank - 2)) if rank > 2 else
+                                          self.weight(channels)))
+        elif kind == 4:
+            v = self.add("Add", v, self.add("Abs", v))
+        self.outputs.append(helper.make_tensor_value_info(v, TensorProto.FLOAT, None))
+
+    def convolution(self):
+        rank = int(self.one_of(1, 2, 2, 2, 2, 3))
+        window = [int(self.one_of(1, 1, 2, 3, 3, 3, 5, 7)) for _ in range(rank)]
+        if self.random.integers(3):
+            window = [window[0]] * rank
+        stride = [int(self.one_of(1, 1, 1, 2, 3)) for _ in range(rank)]
+        dilation = [int(self.one_of(1, 1, 1, 2, 3)) for _ in range(rank)]
+        reach = [(w - 1) * d + 1 for w, d in zip(window, dilation)]
+        limit = {1: 300, 2: 40, 3: 12}[rank]
+        space = [int(r + self.random.integers(limit)) for r in reach]
+        pads = [int(self.random.integers(min(r, 4))) if self.random.integers(2) else 0 for r in reach + reach]
+        group = int(self.one_of(1, 1, 1, 2, 3, 5, 16))
+        inside, outside = int(self.one_of(1, 1, 2, 3, 8, 17)), int(self.one_of(1, 1, 2, 3, 7, 8, 9, 20))
+        if group == 1:
+            inside, outside = int(self.one_of(1, 3, 4, 16, 31, 64)), int(self.one_of(1, 5, 8, 12, 16, 30, 70))
+        batch = int(self.one_of(1, 1, 1, 2, 3))
+        x, w = self.input(batch, group * inside, *space), self.weight(group * outside, inside, *window)
+        bias = [self.weight(group * outside)] if self.random.integers(2) else []
+        v = self.add("Conv", x, w, *bias, strides=stride, dilations=dilation, pads=pads, group=group)
+        self.epilogue(v, group * outside, rank + 2)
+
+    def product(self):
+        m, n, k = self.size(), self.size(), self.one_of(self.size(), self.size(), 255, 256, 257, 600)
+        batch = [int(self.one_of(1, 2, 3))] if self.random.integers(3) == 0 else []
+        kind = self.random.integers(4)
+        if kind == 0:
+            v = self.add("MatMul", self.input(*batch, m, k), self.input(*batch, k, n))
+        elif kind == 1 and not self.open_sizes:
+            v = self.add("MatMul", self.input(*batch, m, k),
+                         self.add("Transpose", self.input(*batch, n, k), perm=[0, 2, 1] if batch else [1, 0]))
+        elif kind == 2:
+            v = self.add("Gemm", self.input(m, k), self.weight(n, k), transB=1)
+            batch = []
+        else:
+            v = self.add("MatMul", self.input(*batch, m, k), self.weight(k, n))
+        self.epilogue(v, n, 2)
+
+    def save(self, path):
+        graph = helper.make_graph(self.nodes, "contractions", self.inputs, self.outputs, self.weights)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+
+
+def variants(scratch):
+    """Options of cameo compile, in turn."""
+    all_of = [[], ["--cpu", "x86-64-v3"] if X86 else [], ["--no-override"], ["--cpu", "portable"]]
+    if shutil.which("clang-19"):
+        all_of.append(["--cc", "clang-19"])
+    wrapper = scratch / "gcc-asan"
+    wrapper.write_text('#!/bin/sh\nexec gcc -fsanitize=address,undefined -fno-sanitize-recover=all "$@"\n')
+    wrapper.chmod(0o755)
+    probe = scratch / "probe.c"
+    probe.write_text("int main(void) { return 0; }\n")
+    if subprocess.run([wrapper, probe, "-o", scratch / "probe"], capture_output=True).returncode == 0:
+        all_of.append(["--cc", str(wrapper)])
+    return all_of
+
+
+def check(cameo, net, options, scratch):
+    net.save(scratch / "net.onnx")
+    subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", *options], check=True)
+    files = []
+    for name, value in net.feeds.items():
+        np.save(scratch / f"{name}.npy", value)
+        files.append(f"{name}={scratch / name}.npy")
+    shutil.rmtree(scratch / "out", ignore_errors=True)
+    subprocess.run([scratch / "net", *files, "-o", scratch / "out"], check=True)
+    session = onnxruntime.InferenceSession(str(scratch / "net.onnx"), providers=["CPUExecutionProvider"])
+    worst, failed = 0.0, 0
+    for output, want in zip(net.outputs, session.run(None, net.feeds)):
+        got = np.load(scratch / "out" / f"{output.name}.npy")
+        if got.shape != want.shape:
+            print(f"{output.name}: {got.shape}, not {want.shape}")
+            failed += 1
+            continue
+        error = float(np.max(np.abs(got - want), initial=0) / (1 + np.max(np.abs(want), initial=0)))
+        if not error < 2e-5:
+            producers = {n.output[0]: n for n in net.nodes}
+            print(f"{output.name}: differs by {error}")
+            todo = [output.name]
+            while todo:
+                n = producers.get(todo.pop())
+                if n:
+                    print(helper.printable_node(n), [net.feeds[i].shape for i in n.input if i in net.feeds],
+                          [tuple(w.dims) for w in net.weights if w.name in n.input])
+                    todo.extend(n.input)
+            failed += 1
+        worst = max(worst, error)
+    return len(net.outputs), worst, failed
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("cameo")
+    p.add_argument("--programs", type=int, default=6)
+    p.add_argument("--nodes", type=int, default=40)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--first", type=int, default=0)
+    p.add_argument("--variant", type=int, help="only this one")
+    args = p.parse_args()
+    total, failures = 0, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        turns = variants(scratch)
+        for i in range(args.first, args.first + args.programs):
+            random = np.random.default_rng([args.seed, i])
+            net = Net(random, open_sizes=i % 5 == 3)
+            for _ in range(args.nodes):
+                (net.convolution if random.integers(3) else net.product)()
+            options = turns[i % len(turns) if args.variant is None else args.variant]
+            count, worst, failed = check(args.cameo, net, options, scratch)
+            print(f"program {i}: {count} nodes, {' '.join(options) or 'default'}: greatest error {worst:.1e}, "
+                  f"{failed} fail", flush=True)
+            total, failures = total + count, failures + failed
+    print(f"{total} contractions, {failures} fail")
+    sys.exit(1 if failures or total == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
