@@ -191,8 +191,12 @@ static void report_zero_point(Lint *l, const Fault *f)
     tell_fault(l, d, f);
     ValueId origin = origin_find(lint_origins(l), f->value).value;
     const Value *v = value_at(l->m, origin);
-    if (v->def == DEF_NODE && node_is(node_at(l->m, v->node), "QuantizeLinear"))
+    if (v->def == DEF_NODE && node_is(node_at(l->m, v->node), "QuantizeLinear")) {
         diag_note(l->diags, d, "without zero point and output_dtype QuantizeLinear gives uint8");
+        d->fixes.len = 0;
+        diag_fix(l->diags, d, true, "give QuantizeLinear %.*s a zero point of %s: 0 casts added",
+                 STR_ARG(lint_short(l, v->node)), dtype_name(f->want));
+    }
     diag_help(l->diags, d, "see `cameo explain QN001`");
 }
 
