@@ -81,8 +81,30 @@ ValueId rewrite_cast(Rewrite *e, ValueId v, DType t)
     return y;
 }
 
+static Attr *add_attr(Rewrite *e, ValueId v)
+{
+    Node *n = node_at(e->m, value_at(e->m, v)->node);
+    Attr *more = NEWS(e->m->arena, Attr, n->nattrs + 1u);
+    if (n->nattrs)
+        memcpy(more, n->attrs, n->nattrs * sizeof *more);
+    n->attrs = more;
+    return &more[n->nattrs++];
+}
+
+// Before IR version 4 an initializer had to be an input as well; a node is a constant everywhere.
+static ValueId constant_node(Rewrite *e, TensorData *t)
+{
+    ValueId v = rewrite_node(e, "Constant", NULL, 0);
+    *add_attr(e, v) = (Attr){
+        .name = STR("value"), .type = ATTR_TENSOR, .has = ATTR_HAS_NAME | ATTR_HAS_TYPE, .t = t};
+    value_at(e->m, v)->constant = t;
+    return v;
+}
+
 ValueId rewrite_constant(Rewrite *e, TensorData *t)
 {
+    if (e->m->ir_version < 4)
+        return constant_node(e, t);
     GraphId g = node_at(e->m, e->at)->graph;
     ValueId id = value_new(e->m, g, fresh_name(e, "constant"));
     Value *v = value_at(e->m, id);
@@ -108,16 +130,6 @@ ValueId rewrite_ints(Rewrite *e, const int64_t *at, uint32_t n)
 {
     int64_t count = n;
     return rewrite_constant(e, tensor_new(e->m->arena, DT_I64, 1, &count, at));
-}
-
-static Attr *add_attr(Rewrite *e, ValueId v)
-{
-    Node *n = node_at(e->m, value_at(e->m, v)->node);
-    Attr *more = NEWS(e->m->arena, Attr, n->nattrs + 1u);
-    if (n->nattrs)
-        memcpy(more, n->attrs, n->nattrs * sizeof *more);
-    n->attrs = more;
-    return &more[n->nattrs++];
 }
 
 void rewrite_set_ints(Rewrite *e, ValueId v, const char *name, const int64_t *at, uint32_t n)
