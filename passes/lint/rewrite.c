@@ -4,6 +4,7 @@
 #include "passes/lint/rewrite.h"
 #include "ir/infer.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_ROUNDS = 8 };
@@ -130,6 +131,36 @@ ValueId rewrite_ints(Rewrite *e, const int64_t *at, uint32_t n)
 {
     int64_t count = n;
     return rewrite_constant(e, tensor_new(e->m->arena, DT_I64, 1, &count, at));
+}
+
+bool rewrite_can_limit(const Rewrite *e, DType t)
+{
+    return dtype_is_float(t) || opset_of(e->m, node_at(e->m, e->at)) >= 12;
+}
+
+static void set_float(Rewrite *e, ValueId v, const char *name, double f)
+{
+    *add_attr(e, v) = (Attr){.name = str_of(name),
+                             .type = ATTR_FLOAT,
+                             .has = ATTR_HAS_NAME | ATTR_HAS_TYPE | ATTR_HAS_F,
+                             .f = (float)f};
+}
+
+ValueId rewrite_limit(Rewrite *e, ValueId v, DType t, double lo, double hi)
+{
+    if (opset_of(e->m, node_at(e->m, e->at)) < 8) {
+        v = rewrite_node(e, "Clip", &v, 1);
+        if (isfinite(lo))
+            set_float(e, v, "min", lo);
+        if (isfinite(hi))
+            set_float(e, v, "max", hi);
+        return v;
+    }
+    if (isfinite(lo))
+        v = rewrite_node(e, "Max", (ValueId[]){v, rewrite_number(e, t, lo)}, 2);
+    if (isfinite(hi))
+        v = rewrite_node(e, "Min", (ValueId[]){v, rewrite_number(e, t, hi)}, 2);
+    return v;
 }
 
 void rewrite_set_ints(Rewrite *e, ValueId v, const char *name, const int64_t *at, uint32_t n)
