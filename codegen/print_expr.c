@@ -223,7 +223,8 @@ static const char *print_local(Printer *p, const Expr *e)
         return text(p, "v%u", e->local);
     const Stmt *row = p->rows[e->local];
     if (row->rank == 0)
-        return text(p, "v%u", e->local);
+        return p->turned ? text(p, "v%u[i%u - low%u]", e->local, p->turned, p->turned)
+                         : text(p, "v%u", e->local);
     return text(p, "v%u[%s]", e->local, print_linear(p, row->rank, row->at, e->at));
 }
 

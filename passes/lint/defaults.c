@@ -49,17 +49,17 @@ static NodeId cast_of_default(const Regions *x, const Region *r, NodeId *maker, 
 
 void lint_default_dtypes(Lint *l)
 {
-    Regions x = regions_of(l->m, lint_uses(l), l->arena);
-    for (uint32_t i = 0; i < x.len; i++) {
+    const Regions *x = lint_regions(l);
+    for (uint32_t i = 0; i < x->len; i++) {
         bool all;
-        NodeId maker, cast = cast_of_default(&x, &x.at[i], &maker, &all);
+        NodeId maker, cast = cast_of_default(x, &x->at[i], &maker, &all);
         if (!cast || !lint_first_time(l, "DT014", maker))
             continue;
         const Node *n = node_at(l->m, maker);
         DType to = cast_to(l->m, cast);
         Diag *d = diag(l->diags, "DT014", SEV_INFO, location_node(l->m, l->arena, maker),
                        "%.*s makes %s because nothing says otherwise, and that is cast to %s",
-                       STR_ARG(n->op), dtype_name(x.at[i].dtype), dtype_name(to));
+                       STR_ARG(n->op), dtype_name(x->at[i].dtype), dtype_name(to));
         d->value = lint_name(l, n->out[0]);
         d->origin_kind = STR("attribute");
         d->origin_name = str_of(lint_default_dtype(n));

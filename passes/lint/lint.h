@@ -16,10 +16,12 @@ typedef struct Lint {
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
     Uses uses; // lint_uses; `first` NULL: not asked for yet
-    struct NumberFacts *numbers; // lint_numbers; NULL: not asked for yet
-    // Made when first asked for (lint_origins, lint_faults, lint_first_time).
+    // Made when first asked for (lint_origins, lint_faults, lint_regions, lint_first_time,
+    // lint_numbers).
+    struct NumberFacts *numbers;
     struct Origins *origins;
     const struct Faults *faults;
+    const struct Regions *regions;
     Map told;
 } Lint;
 
@@ -110,6 +112,15 @@ uint32_t repair_unfused_log(Model *m, bool unsafe);
 uint32_t repair_denormals(Model *m, bool unsafe);
 
 // The repairs of single rules, as LintRule says.
+uint32_t repair_constant_transfers(Model *m, bool unsafe);
+uint32_t repair_dead(Model *m, bool unsafe);
+uint32_t repair_digests(Model *m, bool unsafe);
+uint32_t repair_leaks(Model *m, bool unsafe);
+uint32_t repair_loop_transfers(Model *m, bool unsafe);
+uint32_t repair_names(Model *m, bool unsafe);
+uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_ping_pong(Model *m, bool unsafe);
+uint32_t repair_shadowed(Model *m, bool unsafe);
 uint32_t repair_useless_widening(Model *m, bool unsafe);
 uint32_t repair_idle_casts(Model *m, bool unsafe);
 uint32_t repair_round_trips(Model *m, bool unsafe);
@@ -123,6 +134,7 @@ uint32_t repair_costly_islands(Model *m, bool unsafe);
 uint32_t repair_boundary_casts(Model *m, bool unsafe);
 uint32_t repair_float16_on_cpu(Model *m, bool unsafe);
 uint32_t repair_typed_target(Model *m, bool unsafe);
+uint32_t repair_dot_saturation(Model *m, bool unsafe);
 uint32_t repair_cast_placement(Model *m, bool unsafe);
 uint32_t repair_double_leaks(Model *m, bool unsafe);
 uint32_t repair_norm_stash(Model *m, bool unsafe);

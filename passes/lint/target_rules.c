@@ -287,6 +287,32 @@ static uint64_t count_pairs(Model *m, const Dot *d, uint64_t *all, int *a, int *
     return bad;
 }
 
+// The node that reads the weight beside its scale, and their operands; node 0: there is none.
+typedef struct Scaled {
+    NodeId node;
+    uint32_t weight, scale, zero_point;
+} Scaled;
+
+static Scaled scaled_weight(Model *m, NodeId id)
+{
+    const Node *n = node_at(m, id);
+    Scaled s = {id, 3, 4, 5};
+    if (!node_is(n, "QLinearConv") && !node_is(n, "QLinearMatMul")) {
+        const Value *v = n->nin > 1 && n->in[1] ? value_at(m, n->in[1]) : NULL;
+        s = (Scaled){v && v->def == DEF_NODE ? v->node : 0, 0, 1, 2};
+        if (!s.node || !node_is(node_at(m, s.node), "DequantizeLinear"))
+            return (Scaled){0, 0, 0, 0};
+    }
+    n = node_at(m, s.node);
+    Numbers scale = numbers_of(m, s.scale < n->nin ? n->in[s.scale] : 0);
+    Numbers zero = numbers_of(m, s.zero_point < n->nin ? n->in[s.zero_point] : 0);
+    bool given = s.zero_point < n->nin && n->in[s.zero_point];
+    bool symmetric = scale.n && scale.dtype == DT_F32 && (zero.n || !given);
+    for (uint64_t i = 0; i < zero.n; i++)
+        symmetric &= number_at(&zero, i) == 0;
+    return symmetric ? s : (Scaled){0, 0, 0, 0};
+}
+
 void lint_dot_saturation(Lint *l)
 {
     const Target *t = target_of(l->m);
@@ -317,7 +343,68 @@ void lint_dot_saturation(Lint *l)
         diag_note(l->diags, d,
                   "processors with AVX2 or AVX-512 but without VNNI add pairs of products of "
                   "uint8 and int8 in 16 bits");
-        diag_help(l->diags, d, "quantize the weights to 7 bits (reduce_range), or inputs to int8");
+        if (scaled_weight(l->m, id).node)
+            diag_fix(l->diags, d, false,
+                     "halve the weights and double their scale: 7 bits, each value "
+                     "off by at most one step");
+        else
+            diag_help(l->diags, d,
+                      "quantize the weights to 7 bits (reduce_range), or inputs to int8");
         diag_help(l->diags, d, "see `cameo explain QN006`");
     }
+}
+
+static ValueId constant_before(Model *m, NodeId before, ValueId like, TensorData *t)
+{
+    Str name =
+        str_printf(m->arena, "%.*s_7bit_%u", STR_ARG(value_at(m, like)->name), m->values.len);
+    NodeId id = node_build(m, node_at(m, before)->graph, "Constant", NULL, 0, name);
+    Node *n = node_at(m, id);
+    n->attrs = NEW(m->arena, Attr);
+    n->nattrs = 1;
+    n->attrs[0] = (Attr){
+        .name = STR("value"), .type = ATTR_TENSOR, .has = ATTR_HAS_NAME | ATTR_HAS_TYPE, .t = t};
+    graph_insert_before(m, before, id);
+    return node_at(m, id)->out[0];
+}
+
+static void halve_weight(Model *m, const Scaled *s)
+{
+    ValueId w = node_at(m, s->node)->in[s->weight], scale = node_at(m, s->node)->in[s->scale];
+    const TensorData *a = value_at(m, w)->constant, *b = value_at(m, scale)->constant;
+    Numbers x = numbers_of(m, w), y = numbers_of(m, scale);
+    int8_t *halves = NEWS(m->arena, int8_t, x.n + 1);
+    float *doubles = NEWS(m->arena, float, y.n + 1);
+    for (uint64_t i = 0; i < x.n; i++)
+        halves[i] = (int8_t)nearbyint(number_at(&x, i) / 2);
+    for (uint64_t i = 0; i < y.n; i++)
+        doubles[i] = (float)(2 * number_at(&y, i));
+    TensorData *weights = tensor_new(m->arena, DT_I8, a->rank, a->dims, halves);
+    TensorData *scales = tensor_new(m->arena, DT_F32, b->rank, b->dims, doubles);
+    ValueId in = constant_before(m, s->node, w, weights);
+    node_at(m, s->node)->in[s->weight] = in;
+    in = constant_before(m, s->node, scale, scales);
+    node_at(m, s->node)->in[s->scale] = in;
+}
+
+uint32_t repair_dot_saturation(Model *m, bool unsafe)
+{
+    const Target *t = target_of(m);
+    uint32_t made = 0, nodes = m->nodes.len;
+    for (NodeId id = 1; unsafe && t && target_pairs_in_16_bits(t) && id < nodes; id++) {
+        Dot dot;
+        uint64_t all;
+        int a, b;
+        if (node_at(m, id)->dead || !find_dot(m, node_at(m, id), &dot) ||
+            !count_pairs(m, &dot, &all, &a, &b))
+            continue;
+        Scaled s = scaled_weight(m, id);
+        if (!s.node)
+            continue;
+        halve_weight(m, &s);
+        infer_node(m, value_at(m, node_at(m, s.node)->in[s.weight])->node, NULL);
+        infer_node(m, value_at(m, node_at(m, s.node)->in[s.scale])->node, NULL);
+        made++;
+    }
+    return made;
 }

@@ -22,11 +22,12 @@ torch.backends.mha.set_fastpath_enabled(False)  # what it calls has no form in O
 warnings.filterwarnings("ignore")
 
 
-def dynamic_shapes(network, automatic):
-    dims = {}
+def dynamic_shapes(network, how):
+    """how: dims that share a name are equal ("named"), each dim is free ("free"), or torch may fix some ("open")."""
+    dims, kinds = {}, {"free": torch.export.Dim.DYNAMIC, "open": torch.export.Dim.AUTO}
 
     def dim(name):
-        return torch.export.Dim.DYNAMIC if automatic else dims.setdefault(name, torch.export.Dim(name))
+        return kinds.get(how) or dims.setdefault(name, torch.export.Dim(name))
     return tuple({a: dim(n) for a, n in axes.items()} for axes in network.inputs.values())
 
 
@@ -36,16 +37,15 @@ def write_script(network, arguments, path):
 
 
 def write_dynamo(network, arguments, path):
-    """Named dims first; where torch finds that they are not free, those that it leaves open."""
-    for automatic in (False, True):
+    for how in ("named", "free", "open"):
         try:
             program = torch.onnx.export(network.module, arguments, dynamo=True, input_names=list(network.inputs),
-                                        dynamic_shapes=dynamic_shapes(network, automatic), opset_version=network.opset or 18,
+                                        dynamic_shapes=dynamic_shapes(network, how), opset_version=network.opset or 18,
                                         verbose=False, report=False)
             program.save(str(path))
             return
-        except Exception:  # noqa: BLE001: the second one is said
-            if automatic:
+        except Exception:  # noqa: BLE001: the last one is said
+            if how == "open":
                 raise
 
 

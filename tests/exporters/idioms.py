@@ -17,9 +17,10 @@ from onnx import numpy_helper, parser
 import idioms_forms
 import idioms_graphs
 import idioms_half
+import idioms_odd
 import idioms_shapes
 
-FAMILIES = (idioms_shapes, idioms_graphs, idioms_forms, idioms_half)
+FAMILIES = (idioms_shapes, idioms_graphs, idioms_forms, idioms_half, idioms_odd)
 onnxruntime.set_default_logger_severity(4)
 
 

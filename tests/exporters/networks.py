@@ -518,7 +518,7 @@ def selecting():
 class Suppress(nn.Module):
     def forward(self, boxes, scores):
         corner = torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:].abs()], 1)
-        kept = torchvision.ops.nms(corner, scores, 0.4)[:10]
+        kept = torchvision.ops.nms(corner, scores, 0.4)
         pooled = torchvision.ops.roi_align(scores[None, None, None, :].expand(1, 2, 8, -1).contiguous(),
                                            [corner[kept] * 4], 3, 1.0, 2)
         return kept, corner[kept], scores[kept], pooled.mean((1, 2, 3))
