@@ -65,6 +65,7 @@ static const cyaml_schema_field_t fields[] = {
     CYAML_FIELD_IGNORE("budget", CYAML_FLAG_OPTIONAL),
     CYAML_FIELD_IGNORE("custom", CYAML_FLAG_OPTIONAL),
     CYAML_FIELD_IGNORE("limits", CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_IGNORE("ranges", CYAML_FLAG_OPTIONAL),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t top = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, Yaml, fields)};
 
@@ -427,6 +428,35 @@ static void take_limits(Reader *r)
 }
 
 // "2027-01-01"
+// ranges: {image: [0, 255]}
+static void take_ranges(Reader *r)
+{
+    const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "ranges");
+    const yaml_node_t *map = mapping_of(r, entry ? node_of(r, entry->value) : NULL, STR("ranges"));
+    for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
+         map && p < map->data.mapping.pairs.top; p++) {
+        const yaml_node_t *key = node_of(r, p->key), *list = node_of(r, p->value);
+        ConfigRange c = {.input = str_copy(r->arena, scalar_of(key)), .line = line_of(key)};
+        double bounds[2] = {1, 0};
+        bool pair = list && list->type == YAML_SEQUENCE_NODE &&
+                    list->data.sequence.items.top - list->data.sequence.items.start == 2;
+        for (int i = 0; pair && i < 2; i++) {
+            char *end = NULL;
+            Str s = scalar_of(node_of(r, list->data.sequence.items.start[i]));
+            bounds[i] = s.len ? strtod(s.at, &end) : NAN;
+            pair = end && end == s.at + s.len && isfinite(bounds[i]);
+        }
+        c.lo = bounds[0];
+        c.hi = bounds[1];
+        if (pair && c.lo <= c.hi)
+            vec_push(r->arena, &r->config->ranges, c);
+        else
+            complain(r, SEV_ERROR, c.line,
+                     str_printf(r->arena, "ranges of %.*s is [lower bound, upper bound]",
+                                STR_ARG(str_escaped(r->arena, c.input))));
+    }
+}
+
 static bool is_date(const char *s)
 {
     static const char form[] = "dddd-dd-dd";
@@ -482,6 +512,7 @@ static void take(Reader *r, const Yaml *y)
     take_levels(r);
     take_params(r);
     take_limits(r);
+    take_ranges(r);
     take_lists(r, y);
     for (const char *const *key = unread; *key; key++)
         if (key_line(r, *key))

@@ -35,6 +35,13 @@ typedef struct ConfigParam {
     uint32_t line;
 } ConfigParam;
 
+// ranges: bounds of what a model's input is given, by its name.
+typedef struct ConfigRange {
+    Str input;
+    double lo, hi; // finite, lo <= hi
+    uint32_t line;
+} ConfigRange;
+
 typedef struct Config {
     const char *path;            // of the file; NULL: there is none
     const char *select, *ignore; // comma-separated; NULL: not said
@@ -44,6 +51,7 @@ typedef struct Config {
     VEC(ConfigAllow) allows;
     VEC(ConfigLevel) levels;
     VEC(ConfigParam) params;
+    VEC(ConfigRange) ranges;
     // limits: 0 where not said. Bytes, but for depth and nodes.
     uint64_t max_depth, max_nodes, max_metadata, max_memory;
     bool untrusted; // what the model itself allows is not heeded

@@ -7,6 +7,7 @@
 // are sound, so no fixpoint is needed. Inside further loops once is enough, which keeps the time
 // linear.
 
+#include "passes/config.h"
 #include "passes/ranges_state.h"
 
 #include <float.h>
@@ -385,6 +386,26 @@ static Range input_range(Ranges *r, ValueId v)
     return range_finite(value->dtype);
 }
 
+// What cameo.yaml says of the model's inputs: assumed, too.
+static void take_given(Ranges *r)
+{
+    const Config *c = r->m->config;
+    Map names = {.arena = r->a};
+    for (uint32_t i = 0; c && i < c->ranges.len; i++)
+        *map_put(&names, c->ranges.at[i].input, NULL) = i;
+    const Graph *g = graph_at(r->m, r->m->main);
+    for (uint32_t i = 0; names.len && i < g->inputs.len; i++) {
+        ValueId v = g->inputs.at[i].value;
+        const uint32_t *at = v && v < r->n ? map_get(&names, value_at(r->m, v)->name) : NULL;
+        Range *x = at ? &r->at[v] : NULL;
+        if (!x || !x->known || value_at(r->m, v)->def != DEF_INPUT)
+            continue;
+        x->lo = fmax(x->lo, c->ranges.at[*at].lo);
+        x->hi = fmin(x->hi, c->ranges.at[*at].hi);
+        x->lo_by = x->hi_by = RANGE_ASSUMED;
+    }
+}
+
 static Range of_item(Range x) // one item of what a Scan runs over: its axis is gone
 {
     x.channels = NULL;
@@ -560,6 +581,7 @@ static void analyse(Ranges *r)
             refine(r, v);
     }
     r->most += 64ull * 1024 * 1024 + 16ull * r->n;
+    take_given(r);
     walk_graph(r, r->m->main, 0, 0);
 }
 

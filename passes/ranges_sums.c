@@ -295,6 +295,8 @@ static double reduced(RangeWalk *w, RangeBasis *by)
     uint32_t naxes = 0;
     double n = 1;
     *by = RANGE_PROVED;
+    if (v->rank < 0)
+        return INFINITY;
     bool given = node_ints(w->n, "axes", &axes, &naxes);
     if (!given && walk_value(w, 1)) {
         const TensorData *d = walk_constant(w, 1);
@@ -308,7 +310,7 @@ static double reduced(RangeWalk *w, RangeBasis *by)
     for (uint32_t i = 0; i < naxes; i++) {
         RangeBasis of_dim;
         int64_t k = axes[i] < 0 ? axes[i] + v->rank : axes[i];
-        if (v->rank < 0 || k < 0 || k >= v->rank)
+        if (k < 0 || k >= v->rank)
             return INFINITY;
         n *= range_of_dim(w->r, v->dims[k], &of_dim);
         *by = of_dim > *by ? of_dim : *by;

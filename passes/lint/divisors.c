@@ -170,8 +170,7 @@ static uint32_t mend_root(Rewrite *e, NodeId id)
         !rewrite_take(e, id))
         return 0;
     ValueId v = numbers_in(e->numbers, id, 0);
-    ValueId in[2] = {v, rewrite_number(e, numbers_dtype(e->numbers, v), 0)};
-    node_at(e->m, id)->in[0] = rewrite_node(e, "Max", in, 2);
+    node_at(e->m, id)->in[0] = rewrite_limit(e, v, numbers_dtype(e->numbers, v), 0, INFINITY);
     return 1;
 }
 

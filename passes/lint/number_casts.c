@@ -125,13 +125,6 @@ void lint_float_to_int(Lint *l)
     }
 }
 
-// Min and Max with numbers of v's dtype.
-static ValueId kept_within(Rewrite *e, ValueId v, DType t, double lo, double hi)
-{
-    v = rewrite_node(e, "Max", (ValueId[]){v, rewrite_number(e, t, lo)}, 2);
-    return rewrite_node(e, "Min", (ValueId[]){v, rewrite_number(e, t, hi)}, 2);
-}
-
 static uint32_t mend_float_to_int(Rewrite *e, NodeId id)
 {
     Narrowing f;
@@ -139,7 +132,7 @@ static uint32_t mend_float_to_int(Rewrite *e, NodeId id)
     if (!find_out_of_range(e->numbers, id, &f) || f.range.nan == NAN_MADE || !rewrite_take(e, id))
         return 0;
     held_bounds(f.from, f.to, &lo, &hi);
-    node_at(e->m, id)->in[0] = kept_within(e, node_at(e->m, id)->in[0], f.from, lo, hi);
+    node_at(e->m, id)->in[0] = rewrite_limit(e, node_at(e->m, id)->in[0], f.from, lo, hi);
     return 1;
 }
 
@@ -209,10 +202,11 @@ static uint32_t mend_int_narrowing(Rewrite *e, NodeId id)
 {
     Narrowing f;
     double lo, hi;
-    if (!find_int_narrowing(e->numbers, id, &f) || !rewrite_take(e, id))
+    if (!find_int_narrowing(e->numbers, id, &f) || !rewrite_can_limit(e, f.from) ||
+        !rewrite_take(e, id))
         return 0;
     range_of_dtype(f.to, &lo, &hi);
-    node_at(e->m, id)->in[0] = kept_within(e, node_at(e->m, id)->in[0], f.from, lo, hi);
+    node_at(e->m, id)->in[0] = rewrite_limit(e, node_at(e->m, id)->in[0], f.from, lo, hi);
     return 1;
 }
 

@@ -4,6 +4,7 @@
 #include "passes/lint/rewrite.h"
 #include "ir/infer.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_ROUNDS = 8 };
@@ -81,8 +82,30 @@ ValueId rewrite_cast(Rewrite *e, ValueId v, DType t)
     return y;
 }
 
+static Attr *add_attr(Rewrite *e, ValueId v)
+{
+    Node *n = node_at(e->m, value_at(e->m, v)->node);
+    Attr *more = NEWS(e->m->arena, Attr, n->nattrs + 1u);
+    if (n->nattrs)
+        memcpy(more, n->attrs, n->nattrs * sizeof *more);
+    n->attrs = more;
+    return &more[n->nattrs++];
+}
+
+// Before IR version 4 an initializer had to be an input as well; a node is a constant everywhere.
+static ValueId constant_node(Rewrite *e, TensorData *t)
+{
+    ValueId v = rewrite_node(e, "Constant", NULL, 0);
+    *add_attr(e, v) = (Attr){
+        .name = STR("value"), .type = ATTR_TENSOR, .has = ATTR_HAS_NAME | ATTR_HAS_TYPE, .t = t};
+    value_at(e->m, v)->constant = t;
+    return v;
+}
+
 ValueId rewrite_constant(Rewrite *e, TensorData *t)
 {
+    if (e->m->ir_version < 4)
+        return constant_node(e, t);
     GraphId g = node_at(e->m, e->at)->graph;
     ValueId id = value_new(e->m, g, fresh_name(e, "constant"));
     Value *v = value_at(e->m, id);
@@ -110,14 +133,34 @@ ValueId rewrite_ints(Rewrite *e, const int64_t *at, uint32_t n)
     return rewrite_constant(e, tensor_new(e->m->arena, DT_I64, 1, &count, at));
 }
 
-static Attr *add_attr(Rewrite *e, ValueId v)
+bool rewrite_can_limit(const Rewrite *e, DType t)
 {
-    Node *n = node_at(e->m, value_at(e->m, v)->node);
-    Attr *more = NEWS(e->m->arena, Attr, n->nattrs + 1u);
-    if (n->nattrs)
-        memcpy(more, n->attrs, n->nattrs * sizeof *more);
-    n->attrs = more;
-    return &more[n->nattrs++];
+    return dtype_is_float(t) || opset_of(e->m, node_at(e->m, e->at)) >= 12;
+}
+
+static void set_float(Rewrite *e, ValueId v, const char *name, double f)
+{
+    *add_attr(e, v) = (Attr){.name = str_of(name),
+                             .type = ATTR_FLOAT,
+                             .has = ATTR_HAS_NAME | ATTR_HAS_TYPE | ATTR_HAS_F,
+                             .f = (float)f};
+}
+
+ValueId rewrite_limit(Rewrite *e, ValueId v, DType t, double lo, double hi)
+{
+    if (opset_of(e->m, node_at(e->m, e->at)) < 8) {
+        v = rewrite_node(e, "Clip", &v, 1);
+        if (isfinite(lo))
+            set_float(e, v, "min", lo);
+        if (isfinite(hi))
+            set_float(e, v, "max", hi);
+        return v;
+    }
+    if (isfinite(lo))
+        v = rewrite_node(e, "Max", (ValueId[]){v, rewrite_number(e, t, lo)}, 2);
+    if (isfinite(hi))
+        v = rewrite_node(e, "Min", (ValueId[]){v, rewrite_number(e, t, hi)}, 2);
+    return v;
 }
 
 void rewrite_set_ints(Rewrite *e, ValueId v, const char *name, const int64_t *at, uint32_t n)

@@ -27,6 +27,10 @@ ValueId rewrite_cast(Rewrite *e, ValueId v, DType t);
 ValueId rewrite_number(Rewrite *e, DType t, double v); // a scalar
 ValueId rewrite_ints(Rewrite *e, const int64_t *at, uint32_t n);
 ValueId rewrite_constant(Rewrite *e, TensorData *t); // takes its name
+// v with what is below lo or above hi moved there (infinite: no bound). Only where
+// rewrite_can_limit: operators that broadcast a bound take floats since opset 8, integers since 12.
+ValueId rewrite_limit(Rewrite *e, ValueId v, DType t, double lo, double hi);
+bool rewrite_can_limit(const Rewrite *e, DType t);
 // An attribute of the node that makes v.
 void rewrite_set_ints(Rewrite *e, ValueId v, const char *name, const int64_t *at, uint32_t n);
 void rewrite_set_int(Rewrite *e, ValueId v, const char *name, int64_t i);

@@ -355,8 +355,7 @@ static uint32_t mend_large_exp(Rewrite *e, NodeId id)
     ValueId v = numbers_in(e->numbers, id, 0);
     DType t = numbers_dtype(e->numbers, v);
     double most = exp_limit(t) * (1 - ldexp(4, -range_digits(t)));
-    ValueId in[2] = {v, rewrite_number(e, t, most)};
-    node_at(e->m, id)->in[0] = rewrite_node(e, "Min", in, 2);
+    node_at(e->m, id)->in[0] = rewrite_limit(e, v, t, -INFINITY, most);
     return 1;
 }
 
