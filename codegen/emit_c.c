@@ -286,6 +286,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
                                         "cameo_runtime.h"};
     uint32_t n = 4;
+    if (steps_call_functions(mod, mod->steps))
+        parts[n++] = "cameo_vector.h";
     if (uses_products(mod->steps, GEMM_PACKED))
         parts[n++] = "cameo_gemm.h";
     if (o->profile)

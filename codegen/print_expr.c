@@ -223,7 +223,8 @@ static const char *print_local(Printer *p, const Expr *e)
         return text(p, "v%u", e->local);
     const Stmt *row = p->rows[e->local];
     if (row->rank == 0)
-        return text(p, "v%u", e->local);
+        return p->turned ? text(p, "v%u[i%u - low%u]", e->local, p->turned, p->turned)
+                         : text(p, "v%u", e->local);
     return text(p, "v%u[%s]", e->local, print_linear(p, row->rank, row->at, e->at));
 }
 
@@ -313,6 +314,15 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
     return text(p, "cameo_%s_%s(%s, %s)", name, dtype_suffix(t), a, b);
 }
 
+bool unary_is_arithmetic(UnaryOp op, DType t)
+{
+    static const bool f32[U_COUNT] = {
+        [U_EXP] = true,  [U_EXPM1] = true, [U_LOG] = true,  [U_LOG1P] = true,
+        [U_TANH] = true, [U_ERF] = true,   [U_SIN] = true,  [U_COS] = true,
+        [U_TAN] = true,  [U_ASIN] = true,  [U_ACOS] = true, [U_ATAN] = true};
+    return t == DT_F32 ? f32[op] : t == DT_F64 && op == U_TANH;
+}
+
 static const char *print_unary(Printer *p, const Expr *e)
 {
     const char *a = print_expr(p, e->a);
@@ -325,9 +335,8 @@ static const char *print_unary(Printer *p, const Expr *e)
         return dtype_is_float(t) ? text(p, "cameo_%s_%s(%s)", e->op == U_ISNAN ? "isnan" : "isinf",
                                         dtype_suffix(t), a)
                                  : "0";
-    bool vector = p->dialect->rows && t == DT_F32;
-    if (vector && (e->op == U_EXP || e->op == U_TANH || e->op == U_ERF))
-        return text(p, "cameo_%s_f32(%s)", unary_function[e->op], a);
+    if (p->dialect->rows && unary_is_arithmetic((UnaryOp)e->op, t))
+        return text(p, "cameo_%s_%s(%s)", unary_function[e->op], dtype_suffix(t), a);
     if (dtype_is_float(t))
         return e->op == U_NEG
                    ? text(p, "(-%s)", a)
@@ -396,9 +405,8 @@ static const char *print_cast(Printer *p, const Expr *e)
         uint64_t most = ((uint64_t)1 << (t->bits - is_signed)) - 1;
         int64_t least = is_signed ? -(int64_t)most - 1 : 0;
         bool narrow = from == DT_F32 && most <= INT32_MAX;
-        return text(p, "(%s)cameo_to_%s(%s, %s, %s)", p->dialect->type[to],
-                    narrow ? "i32" : "int", a,
-                    print_literal(p, narrow ? DT_I32 : DT_I64, (Scalar){.i = least}),
+        return text(p, "(%s)cameo_to_%s(%s, %s, %s)", p->dialect->type[to], narrow ? "i32" : "int",
+                    a, print_literal(p, narrow ? DT_I32 : DT_I64, (Scalar){.i = least}),
                     print_literal(p, DT_I64, (Scalar){.i = (int64_t)most}));
     }
     bool half = to == DT_F16 || to == DT_BF16;

@@ -181,11 +181,6 @@ const char *module_misuse(const Module *mod, const ModuleMark *since)
 // ---- interning
 // ------------------------------------------------------------------------------------------
 
-static double imaginary(const Expr *e)
-{
-    return dtype_is_complex(e->dtype) ? e->value.c.im : 0;
-}
-
 static uint32_t id_of(const Expr *e)
 {
     return e ? e->id + 1 : 0;
@@ -194,6 +189,11 @@ static uint32_t id_of(const Expr *e)
 static uint32_t id_of_index(Index p)
 {
     return p ? p->id + 1 : 0;
+}
+
+static double imaginary(const Expr *e)
+{
+    return dtype_is_complex(e->dtype) ? e->value.c.im : 0;
 }
 
 // By ids, not by addresses: the same input probes the same slots in every process.

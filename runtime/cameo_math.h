@@ -459,66 +459,6 @@ CAMEO_FN int64_t cameo_bits_f64_i64(double v)
     return (int64_t)cameo_bits_f64_u64(v);
 }
 
-#ifndef CAMEO_DEVICE
-/* ---- exp, tanh, erf of float32 as arithmetic without a branch, of which compilers make vectors.
- * The polynomials are least maximum fits; within 2 units in the last place of float32. */
-
-/* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). */
-CAMEO_FN float cameo_exp_f32(float x)
-{
-    const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
-    float v = x > 89.0f ? 89.0f : x;
-    v = v < -104.0f ? -104.0f : v;
-    float t = v * 1.44269504f + shift, n = t - shift;
-    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-    float q = 0.00139506006f * r + 0.00836895393f;
-    q = q * r + 0.0416662042f;
-    q = q * r + 0.166665183f;
-    q = q * r + 0.5f;
-    float y = (q * r) * r + r + 1.0f;
-    /* 2^n in two factors: either is a normal number, also where the result is none */
-    int32_t k = (int32_t)(cameo_bits_f32_u32(t) - 0x4b400000u), half = k >> 1;
-    float low = cameo_bits_u32_f32(((uint32_t)half + 127u) << 23);
-    float high = cameo_bits_u32_f32(((uint32_t)k - (uint32_t)half + 127u) << 23);
-    return y * low * high;
-}
-
-/* Near 0 an odd polynomial, else 1 - 2 / (e^2x + 1). */
-CAMEO_FN float cameo_tanh_f32(float x)
-{
-    float a = fabsf(x), z = x * x;
-    float p = -0.00571703251f * z + 0.0206505755f;
-    p = p * z - 0.0537434943f;
-    p = p * z + 0.133314912f;
-    p = p * z - 0.333332839f;
-    float small = (p * z) * x + x;
-    float large = 1.0f - 2.0f / (cameo_exp_f32(2.0f * a) + 1.0f);
-    return a < 0.625f ? small : copysignf(large, x);
-}
-
-/* Near 0 an odd polynomial, else 1 - e^-p(x) with p = -log(erfc). */
-CAMEO_FN float cameo_erf_f32(float x)
-{
-    float a = fabsf(x), z = x * x;
-    float p = 7.88911981e-05f * z - 0.000802084161f;
-    p = p * z + 0.00518953541f;
-    p = p * z - 0.0268544447f;
-    p = p * z + 0.112836002f;
-    p = p * z - 0.376126271f;
-    p = p * z + 0.128379167f;
-    float small = p * x + x;
-    float u = (a > 4.0f ? 4.0f : a) - 1.0f;
-    float l = 2.16868499e-05f * u - 0.000289528427f;
-    l = l * u + 0.00201196747f;
-    l = l * u - 0.0100464533f;
-    l = l * u + 0.0415634813f;
-    l = l * u + 0.843107082f;
-    l = l * u + 2.63896751f;
-    l = l * u + 1.84960551f;
-    float large = 1.0f - cameo_exp_f32(-l);
-    return a < 1.0f ? small : copysignf(large, x);
-}
-#endif
 CAMEO_FN double cameo_bits_i64_f64(int64_t v)
 {
     return cameo_bits_u64_f64((uint64_t)v);

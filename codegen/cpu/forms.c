@@ -138,3 +138,47 @@ const char *forms_print(Printer *p, const Expr *e)
     const char *rounded = print_rounded(p, e);
     return rounded ? rounded : print_clipped_cast(p, e);
 }
+
+// ---- functions -------------------------------------------------------------------------------
+
+static void test_function(void *context, const Expr *e)
+{
+    bool *found = context;
+    *found |= e->kind == EX_UNARY && unary_is_arithmetic((UnaryOp)e->op, e->a->dtype);
+}
+
+static bool atom_calls(void *context, const Atom *a)
+{
+    Module *mod = context;
+    bool found = false;
+    if (a->kind == ATOM_EXPR)
+        expr_walk(mod, a->e, test_function, &found);
+    return found;
+}
+
+static bool stmts_call(Module *mod, const Stmt *s)
+{
+    for (; s; s = s->next) {
+        bool found = false;
+        if (s->value)
+            expr_walk(mod, s->value, test_function, &found);
+        for (uint32_t i = 0; i < s->rank && !found; i++)
+            found = poly_any(s->at[i], atom_calls, mod);
+        if (found || stmts_call(mod, s->body) || stmts_call(mod, s->other))
+            return true;
+    }
+    return false;
+}
+
+bool steps_call_functions(Module *mod, const Step *s)
+{
+    for (; s; s = s->next) {
+        bool found = s->kernel && stmts_call(mod, s->kernel->body);
+        if (s->cond && !found)
+            expr_walk(mod, s->cond, test_function, &found);
+        if (found || (s->value && poly_any(s->value, atom_calls, mod)) ||
+            steps_call_functions(mod, s->body) || steps_call_functions(mod, s->other))
+            return true;
+    }
+    return false;
+}

@@ -217,7 +217,8 @@ static void lower_grid_sample(Lower *l)
     g.t = wide ? DT_F64 : DT_F32;
     DType sum_of = dtype_is_complex(x.dtype) ? x.dtype : g.t;
     kernel(l, "grid_sample");
-    par_all(l, y, o);
+    for (uint32_t i = 0; i < y.rank; i++) // all channels read at the same places
+        o[i] = i == 1 ? NULL : par(l, y.dims[i]);
     at[0] = o[0];
     memcpy(at + 1, o + 2, g.rank * sizeof *at);
     for (uint32_t i = 0; i < g.rank; i++) {
@@ -236,7 +237,7 @@ static void lower_grid_sample(Lower *l)
     uint32_t all = 1;
     for (uint32_t i = 0; i < g.rank; i++)
         all *= g.taps;
-    at[1] = o[1];
+    at[1] = o[1] = par(l, y.dims[1]);
     for (uint32_t c = 0; c < all; c++) {
         const Expr *where = NULL, *w = NULL;
         uint32_t rest = c;
