@@ -202,9 +202,9 @@ static uint64_t hash_expr(const Expr *e)
     uint32_t key[11] = {e->kind,     e->dtype,    e->op,      e->saturate,
                         e->buffer,   e->local,    e->rank,    id_of_index(e->index),
                         id_of(e->a), id_of(e->b), id_of(e->c)};
-    double im = imaginary(e);
     uint64_t h = hash_bytes(&e->value.i, sizeof e->value.i, hash_bytes(key, sizeof key, 0));
-    h = hash_bytes(&im, sizeof im, h);
+    if (dtype_is_complex(e->dtype))
+        h = hash_bytes(&e->value.c.im, sizeof e->value.c.im, h);
     for (uint32_t k = 0; e->at && k < e->rank; k++) {
         uint32_t id = id_of_index(e->at[k]);
         h = hash_bytes(&id, sizeof id, h);

@@ -12,13 +12,6 @@
 // ---- values and buffers
 // ---------------------------------------------------------------------------------
 
-static bool dtype_is_lowered(DType t)
-{
-    DTypeKind k = dtype_info(t)->kind;
-    return k == KIND_STRING || k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED ||
-           k == KIND_BOOL || k == KIND_COMPLEX;
-}
-
 // The strings of a weight join the module's. What cannot be read is said where it is emitted.
 static void learn_strings(Lower *l, const TensorData *t)
 {
@@ -291,13 +284,10 @@ void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *r
 // Why no buffer can hold the value, NULL if one can.
 static const char *value_fault(const Value *v)
 {
-    bool lowered = dtype_is_lowered(v->dtype);
     if (v->kind == TYPE_SPARSE || v->kind == TYPE_OPAQUE)
         return "is no tensor";
-    if (kind_is_list(v->kind) && v->dtype != DT_NONE && lowered)
+    if (kind_is_list(v->kind) && v->dtype != DT_NONE)
         return NULL;
-    if (v->dtype != DT_NONE && !lowered)
-        return "holds complex numbers";
     return v->dtype == DT_NONE                              ? "has no known dtype"
            : v->rank < 0                                    ? "has no known rank"
            : v->rank > MAX_RANK                             ? "has too many dimensions"
