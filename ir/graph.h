@@ -270,11 +270,12 @@ typedef struct NodeDeviceConfig {
     Str unknown;
 } NodeDeviceConfig;
 
-// What a node asks of its operands' dims that only the running program knows: a is b, or (where
-// they broadcast) one of them is 1.
+// What a node asks of its operands' dims that only the running program knows: a is b; or one of
+// them is 1; or a is b or 1.
+typedef enum Fit { FIT_SAME, FIT_BROADCAST, FIT_INTO } Fit;
 typedef struct Requirement {
     Index a, b;
-    bool broadcast;
+    Fit fit;
 } Requirement;
 
 typedef struct OpDef OpDef;   // ir/registry.h

@@ -273,13 +273,13 @@ void infer_set_constant(Infer *s, uint32_t o, const TensorData *t)
         set_constant(s->model, s->n->out[o], t, WHY_ATTRIBUTE);
 }
 
-static void require(Infer *s, Index a, Index b, bool broadcast)
+static void require(Infer *s, Index a, Index b, Fit fit)
 {
     Node *n = node_at(s->model, s->node);
     for (uint32_t i = 0; i < n->needs.len; i++)
-        if (n->needs.at[i].a == a && n->needs.at[i].b == b)
+        if (n->needs.at[i].a == a && n->needs.at[i].b == b && n->needs.at[i].fit == fit)
             return;
-    vec_push(s->arena, &n->needs, ((Requirement){a, b, broadcast}));
+    vec_push(s->arena, &n->needs, ((Requirement){a, b, fit}));
 }
 
 bool infer_require(Infer *s, Index a, Index b)
@@ -289,7 +289,18 @@ bool infer_require(Infer *s, Index a, Index b)
         return true;
     if (poly_is_const(a, &x) && poly_is_const(b, &y))
         return false;
-    require(s, a, b, false);
+    require(s, a, b, FIT_SAME);
+    return true;
+}
+
+bool infer_require_into(Infer *s, Index a, Index b)
+{
+    int64_t is;
+    if (a == b || poly_equals(a, 1))
+        return true;
+    if (poly_is_const(a, &is))
+        return infer_require(s, a, b);
+    require(s, a, b, FIT_INTO);
     return true;
 }
 
@@ -317,7 +328,7 @@ Index infer_broadcast_dim(Infer *s, Index a, Index b)
     if (p && q)
         infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
     else
-        require(s, a, b, true);
+        require(s, a, b, FIT_BROADCAST);
     if (p || q)
         return p ? a : b;
     return poly_max(s->polys, a, b);

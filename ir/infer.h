@@ -55,6 +55,8 @@ Index infer_data_dim(Infer *s, uint32_t o, uint32_t k, const char *name);
 // Two dims that must be one: false where they are known to differ, which the rule then reports.
 // What is not known when compiling the program checks before it runs the node.
 bool infer_require(Infer *s, Index a, Index b);
+// The same, where a may be 1 instead: it broadcasts to b.
+bool infer_require_into(Infer *s, Index a, Index b);
 // Input i, where it is given and has that rank, must have these dims; NULL: any. An error where one
 // is known to differ.
 void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims);

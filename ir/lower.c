@@ -329,8 +329,10 @@ static const Expr *requirement(Lower *l, const Requirement *r)
 {
     Index one_ = ix(l, 1);
     const Expr *same = index_eq(l, r->a, r->b);
-    if (!r->broadcast)
+    if (r->fit == FIT_SAME)
         return same;
+    if (r->fit == FIT_INTO)
+        return or_(l, same, index_eq(l, r->a, one_));
     // 0 beside 1 is 0, which the dim of the result (the greater one) is not.
     const Expr *a = and_(l, index_eq(l, r->a, one_), index_le(l, one_, r->b)),
                *b = and_(l, index_eq(l, r->b, one_), index_le(l, one_, r->a));
@@ -366,8 +368,11 @@ static void lower_requirements(Lower *l)
             continue;
         }
         bool added;
-        Index key[2] = {r.a, r.b};
-        char *kept = arena_copy(l->arena, key, sizeof key);
+        struct {
+            Index a, b;
+            uint64_t fit;
+        } key = {r.a, r.b, r.fit};
+        char *kept = arena_copy(l->arena, &key, sizeof key);
         map_put(&st->checked, (Str){kept, sizeof key}, &added);
         if (!added)
             continue;

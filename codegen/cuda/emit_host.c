@@ -221,7 +221,7 @@ static void cuda_call(StepPrinter *s, const Kernel *k)
     Str launch = str_printf(
         p->arena, "cameo_cuda_launch(c, %u, %s, %u, %u, (const uint64_t[]){%.*s}); /* %s */", k->id,
         points, grid->threads, n, n ? (int)args.len : 1, n ? args.at : "0", kernel_name(p, k));
-    if (k->override)
+    if (k->override && u.buffers.len) // a product of nothing uses none: they are not declared
         cuda_print_product(p, k, launch.at);
     else
         print_line(p, "%s", launch.at);

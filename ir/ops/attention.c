@@ -69,7 +69,7 @@ static void fit_mask(Infer *s, const Index *scores)
     const Value *m = infer_in(s, 3);
     for (int32_t i = 0; m && m->rank <= 4 && i + 1 < m->rank; i++) {
         Index want = scores[4 - m->rank + i];
-        if (!poly_equals(m->dims[i], 1) && !infer_require(s, m->dims[i], want))
+        if (!infer_require_into(s, m->dims[i], want))
             infer_error(s, "dimension %d of the mask does not fit the scores", i);
     }
 }

@@ -114,6 +114,23 @@ CASES = [
           y, z = Loop (n, on, v) <body = b (int64 i, bool g0, float[?, ?] s) =>
             (bool g1, float[?, ?] s1, float[?, ?] s2) { g1 = Identity(g0) s1 = Identity(s) s2 = Neg(v) }>
         }""", [np.ones((2, 3), F), np.array(False)], [np.ones((2, 6), F), np.zeros((0, 2, 6), F)], 0),
+    # Attention-25: the mask broadcasts to the heads, also where a symbol turns out to be 1.
+    ("attention_with_one_mask_for_all_heads", 25, """
+        g (float[1, 2, 1, 1] q, float[1, 2, 2, 1] k, float[1, 2, 2, 1] v, float[1, H, 1, 2] m) => (float[?, ?, ?, ?] y) {
+          y = Attention <scale = 1.0> (q, k, v, m)
+        }""", [np.zeros((1, 2, 1, 1), F), np.zeros((1, 2, 2, 1), F), np.array([1, 3, 5, 9], F).reshape(1, 2, 2, 1),
+               np.zeros((1, 1, 1, 2), F)], [np.array([2, 7], F).reshape(1, 2, 1, 1)], 1e-6),
+    # Out of float8's range stands its greatest number, for infinities at each version (Cast-24 corrects the table).
+    ("cast_of_infinity_to_fnuz", 19, """
+        g (float[N] x) => (float[?] y, float[?] z, float[?] w) {
+          a = Cast <to = 18> (x)
+          y = Cast <to = 1> (a)
+          b = Cast <to = 20> (x)
+          z = Cast <to = 1> (b)
+          c = Cast <to = 18, saturate = 0> (x)
+          w = Cast <to = 1> (c)
+        }""", [np.array([np.inf, -np.inf, 1e9], F)],
+     [np.array([240, -240, 240], F), np.array([57344, -57344, 57344], F), np.full(3, np.nan, F)], 0),
 ]
 
 
