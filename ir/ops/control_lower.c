@@ -168,34 +168,38 @@ static void update_carried(Lower *l, const Tensor *carried, const Tensor *result
             copy_tensor(l, carried[i], staged[i]);
 }
 
-// out[..., count, ...] = row, with the dim at `axis` growing to count + 1 where the trip count is
-// not known.
-static void append_row(Lower *l, Tensor out, Tensor element, Index at_row, uint32_t axis)
+// Is dim i of an output the output's own? Others were there before the loop, which must not set
+// them.
+static bool is_own_dim(Lower *l, uint32_t output_number, uint32_t i)
 {
-    Index o[MAX_RANK] = {0}, to[MAX_RANK] = {0};
-    define_dim(l, out.dims[axis], ix_addc(l, at_row, 1));
-    for (uint32_t i = 0; i < element.rank; i++)
-        define_dim(l, out.dims[i + (i >= axis)], element.dims[i]);
+    uint32_t key[2] = {l->n->out[output_number], i};
+    const uint32_t *own = map_get(&l->model->data_dims, (Str){(const char *)key, sizeof key});
+    return own && output(l, output_number).dims[i] == poly_dim(l->polys, *own);
+}
+
+// out[count, ...] = row, with the first dim growing to count + 1 where the trip count is not known.
+static void append_row(Lower *l, uint32_t output_number, Tensor element, Index at_row)
+{
+    Tensor out = output(l, output_number);
+    Index o[MAX_RANK] = {0}, to[MAX_RANK] = {at_row};
+    for (uint32_t i = 0; i < out.rank; i++)
+        if (is_own_dim(l, output_number, i))
+            define_dim(l, out.dims[i], i ? element.dims[i - 1] : ix_addc(l, at_row, 1));
     kernel(l, "append");
     par_all(l, element, o);
     for (uint32_t i = 0; i < element.rank; i++)
-        to[i + (i >= axis)] = o[i];
-    to[axis] = at_row;
+        to[i + 1] = o[i];
     store(l, out, to, load(l, element, o));
     kernel_end(l);
 }
 
-// Until something is appended to an output its own dims are 0; those that it shares with values
-// that were there before stay.
+// Until something is appended to an output its own dims are 0.
 static void clear_data_dims(Lower *l, uint32_t output_number)
 {
     Tensor t = output(l, output_number);
-    for (uint32_t i = 0; t.buffer && i < t.rank; i++) {
-        uint32_t key[2] = {l->n->out[output_number], i};
-        const uint32_t *own = map_get(&l->model->data_dims, (Str){(const char *)key, sizeof key});
-        if (own && t.dims[i] == poly_dim(l->polys, *own))
+    for (uint32_t i = 0; t.buffer && i < t.rank; i++)
+        if (is_own_dim(l, output_number, i))
             define_dim(l, t.dims[i], ix(l, 0));
-    }
 }
 
 // `in`: the first of the body's inputs that the results are carried to, with `expect`.
@@ -287,7 +291,7 @@ void lower_loop(Lower *l)
         for (uint32_t i = 0; i < nscan; i++) {
             Tensor y = output(l, ncarried + i);
             if (y.buffer && gathers(l, y, scans[i]))
-                append_row(l, y, scans[i], t, 0);
+                append_row(l, ncarried + i, scans[i], t);
         }
         update_carried(l, carried, results, ncarried);
         if (again.buffer != cond.buffer)

@@ -14,13 +14,14 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper, parser
 
+import idioms_flow
 import idioms_forms
 import idioms_graphs
 import idioms_half
 import idioms_odd
 import idioms_shapes
 
-FAMILIES = (idioms_shapes, idioms_graphs, idioms_forms, idioms_half, idioms_odd)
+FAMILIES = (idioms_shapes, idioms_graphs, idioms_forms, idioms_half, idioms_odd, idioms_flow)
 onnxruntime.set_default_logger_severity(4)
 
 
