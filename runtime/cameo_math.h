@@ -466,8 +466,8 @@ CAMEO_FN double cameo_bits_i64_f64(int64_t v)
 
 /* ---- floats of less than 32 bits */
 
-/* |v| + m rounds |v| to the unit that float16 has there, where m is 2^13 times the power of two below
- * |v|, which is at least 2^-14. */
+/* |v| + m rounds |v| to the unit that float16 has there, where m is 2^13 times the power of two
+ * below |v|, which is at least 2^-14. */
 CAMEO_FN uint16_t cameo_cast_f32_f16(float v)
 {
     const uint32_t least = 0x38800000, most = 0x47800000; /* 2^-14, 2^16 */
