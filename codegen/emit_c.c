@@ -119,7 +119,8 @@ const Dialect dialect_c = {
              [DT_F8E5M2] = "uint8_t", [DT_F8E5M2FNUZ] = "uint8_t", [DT_F8E8M0] = "uint8_t",
              [DT_F4E2M1] = "uint8_t", [DT_F6E2M3] = "uint8_t",     [DT_F6E3M2] = "uint8_t",
              [DT_U4] = "uint8_t",     [DT_I4] = "int8_t",          [DT_U2] = "uint8_t",
-             [DT_I2] = "int8_t",      [DT_STRING] = "int64_t"},
+             [DT_I2] = "int8_t",      [DT_C64] = "cameo_c64",      [DT_C128] = "cameo_c128",
+             [DT_STRING] = "int64_t"},
     .index = "int64_t",
     .row = "",
     .rows = true,
@@ -188,8 +189,10 @@ bool module_has_list_ports(const Module *mod)
            any_list(mod, mod->outputs.at, mod->outputs.len);
 }
 
-void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
+void emit_add_parts(const Module *mod, const char **parts, uint32_t n)
 {
+    if (module_has_complex(mod))
+        n = add_part(parts, n, "cameo_complex.h");
     if (!module_has_objects(mod))
         return;
     n = add_part(parts, n, "cameo_boundary.h");
@@ -198,6 +201,14 @@ void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
     for (const Intrinsic *i = intrinsics; i->name; i++)
         if (steps_call_into(mod->steps, i->header))
             n = add_part(parts, n, i->header);
+}
+
+bool module_has_complex(const Module *mod)
+{
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        if (dtype_is_complex(buffer_at(mod, b)->dtype))
+            return true;
+    return false;
 }
 
 void emit_symbols(Printer *p)
@@ -281,7 +292,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_gemm.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
-    emit_add_objects(mod, parts, n);
+    emit_add_parts(mod, parts, n);
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
     buf_printf(out, "/* ");

@@ -64,7 +64,11 @@ static void print_weight(Printer *p, BufferId b, const void *at, uint64_t count)
             buf_printf(p->out, "%lld,", symbol);
         } else {
             Scalar v = scalar_load(buf->dtype, (const char *)at + i * bytes);
-            buf_printf(p->out, "%s,", print_literal(p, buf->dtype, v));
+            const char *number = print_literal(p, buf->dtype, v);
+            if (dtype_is_complex(buf->dtype)) // a call is no constant
+                buf_printf(p->out, "{%s},", without_parentheses(p, strchr(number, '(')));
+            else
+                buf_printf(p->out, "%s,", number);
         }
     }
     if (!count)

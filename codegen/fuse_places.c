@@ -18,18 +18,28 @@ static void note(Places *x, Numbers *all, uint32_t place)
     vec_push(x->f->arena, all, place);
 }
 
+// Where a dim of what it reads is set anew, a kernel no longer reads the buffer that was written:
+// bounds are of its dims.
+static void add_sizes(Module *mod, KernelUses *sizes, BufferId b)
+{
+    const Buffer *buf = buffer_at(mod, b);
+    for (uint32_t k = 0; k < buf->rank; k++)
+        uses_add_index(mod, sizes, buf->dims[k]);
+}
+
 void place_take_uses(Places *x, uint32_t at)
 {
     Arena *scratch = arena_new(), *arena = x->f->arena;
     Module *mod = x->f->mod;
     Place *p = place_at(x, at);
-    KernelUses u = kernel_uses(mod, scratch, p->step->kernel);
+    KernelUses u = kernel_uses(mod, scratch, p->step->kernel), sizes = {.arena = scratch};
     p->reads.len = p->writes.len = p->dims.len = 0;
     for (uint32_t i = 0; i < u.buffers.len; i++) {
         BufferId b = u.buffers.at[i].id;
         if (u.buffers.at[i].bits & ACCESS_READ) {
             vec_push(arena, &p->reads, b);
             note(x, &x->readers[b], at);
+            add_sizes(mod, &sizes, b);
         }
         if (u.buffers.at[i].bits & ACCESS_WRITE) {
             vec_push(arena, &p->writes, b);
@@ -37,7 +47,9 @@ void place_take_uses(Places *x, uint32_t at)
         }
     }
     for (uint32_t i = 0; i < u.dims.len; i++)
-        vec_push(arena, &p->dims, u.dims.at[i].id);
+        access_note(scratch, &sizes.dims, u.dims.at[i].id, 1);
+    for (uint32_t i = 0; i < sizes.dims.len; i++)
+        vec_push(arena, &p->dims, sizes.dims.at[i].id);
     arena_free(scratch);
     p->work = fuse_work(x->f, fuse_scheduled(x->f, p->step->kernel->body));
 }

@@ -55,6 +55,9 @@ const char *print_literal(Printer *p, DType t, Scalar v)
     const DTypeInfo *info = dtype_info(t);
     if (t == DT_F32 || t == DT_F64)
         return float_literal(p, t == DT_F64, v.f);
+    if (dtype_is_complex(t))
+        return text(p, "cameo_make_%s(%s, %s)", dtype_suffix(t),
+                    float_literal(p, t == DT_C128, v.c.re), float_literal(p, t == DT_C128, v.c.im));
     if (dtype_is_small_float(t)) {
         uint8_t bits[8] = {0};
         scalar_store(t, bits, v);
@@ -298,6 +301,10 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
             return text(p, "(%s %s %s)", a, symbol, b);
         return text(p, "(%s != 0)", print_integer_op(p, op, DT_U8, a, b));
     }
+    if (dtype_is_complex(t)) {
+        const char *word = op == B_ADD ? "add" : op == B_SUB ? "sub" : "mul";
+        return text(p, "cameo_%s_%s(%s, %s)", word, dtype_suffix(t), a, b);
+    }
     if (!dtype_is_float(t))
         return print_integer_op(p, op, t, a, b);
     if (op == B_ADD || op == B_SUB || op == B_MUL || op == B_DIV)
@@ -322,6 +329,8 @@ static const char *print_unary(Printer *p, const Expr *e)
     DType t = e->a->dtype;
     if (e->op == U_NOT)
         return text(p, "(!%s)", a);
+    if (dtype_is_complex(t))
+        return text(p, "cameo_neg_%s(%s)", dtype_suffix(t), a);
     if (e->op == U_ISNAN || e->op == U_ISINF)
         return dtype_is_float(t) ? text(p, "cameo_%s_%s(%s)", e->op == U_ISNAN ? "isnan" : "isinf",
                                         dtype_suffix(t), a)
@@ -351,6 +360,9 @@ static const char *print_compare(Printer *p, const Expr *e)
 {
     static const char *const names[] = {"==", "!=", "<", "<="};
     const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
+    if (dtype_is_complex(e->a->dtype))
+        return text(p, "%scameo_eq_%s(%s, %s)", e->op == C_NE ? "!" : "", dtype_suffix(e->a->dtype),
+                    a, b);
     if (!dtype_is_float(e->a->dtype)) { // compilers warn of comparisons that always hold
         bool unsigned_type = dtype_info(e->a->dtype)->kind == KIND_UNSIGNED;
         if (e->a == e->b)
@@ -372,6 +384,11 @@ static const char *print_cast(Printer *p, const Expr *e)
     bool sub_byte = t->bits < 8 && to != DT_BOOL;
     bool from_plain = f->kind != KIND_FLOAT || from == DT_F32 || from == DT_F64;
     bool to_real = to == DT_F32 || to == DT_F64;
+    if (t->kind == KIND_COMPLEX && f->kind != KIND_COMPLEX)
+        return text(p, "cameo_make_%s((%s)%s, 0)", dtype_suffix(to),
+                    to == DT_C64 ? "float" : "double", a);
+    if (t->kind == KIND_COMPLEX)
+        return text(p, "cameo_cast_%s_%s(%s)", dtype_suffix(from), dtype_suffix(to), a);
     if (to == DT_BOOL && from_plain)
         return text(p, "(%s != 0)", a);
     if (to_real && from_plain)
@@ -403,7 +420,8 @@ static const char *print_bitcast(Printer *p, const Expr *e)
 {
     const char *a = print_expr(p, e->a);
     DType from = e->a->dtype, to = e->dtype;
-    bool real = from == DT_F32 || from == DT_F64 || to == DT_F32 || to == DT_F64;
+    bool real = from == DT_F32 || from == DT_F64 || to == DT_F32 || to == DT_F64 ||
+                dtype_is_complex(from) || dtype_is_complex(to);
     if (to == DT_BOOL)
         return text(p, "(%s != 0)", a);
     if (!real)

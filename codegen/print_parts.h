@@ -59,13 +59,14 @@ const char *forms_print(Printer *p, const Expr *e);
 // neighbouring elements, and nothing was printed.
 bool lanes_print(Printer *p, const Expr *e, uint32_t t);
 
-// ---- interchange (codegen/cpu/interchange.c): a parallel loop over neighbours around sequential
-// ones; false: this is no such loop, and nothing was printed.
+// ---- interchange (codegen/cpu/interchange.c)
+// Prints a parallel loop over neighbours around sequential ones; false: this is no such loop, and
+// nothing was printed.
 bool interchange_print(Printer *p, const Stmt *loop);
 
-// ---- tiles (codegen/cpu/tiles.c): two innermost parallel loops that transpose; false: they do
-// not, and nothing was printed.
-bool tiles_print(Printer *p, const Stmt *loop);
+// ---- squares (codegen/cpu/squares.c)
+// Prints two innermost parallel loops that transpose; false: they do not, and nothing was printed.
+bool squares_print(Printer *p, const Stmt *loop);
 
 // ---- rows (codegen/cpu/rows.c) ----------------------------------------------------------------
 // Is `loop` one with the loop inside it, as far as all indices can tell? Then it counts as 0 and

@@ -52,7 +52,8 @@ static bool weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
     uint64_t outs = at->in_first ? at->second * at->groups : at->first;
     uint64_t ins = at->in_first ? at->first : at->second * at->groups;
     uint64_t per_group = grouped / at->groups, i = 0;
-    if (outs == 0 || per_group == 0 || outs > UINT32_MAX || !walk_afford(w, at->data->nelements))
+    if (outs == 0 || per_group == 0 || outs > at->data->nelements || outs > UINT32_MAX ||
+        !walk_afford(w, at->data->nelements))
         return false;
     bool apart = x->channels && x->channels->n == ins;
     s->n = (uint32_t)outs;

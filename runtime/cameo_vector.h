@@ -49,8 +49,7 @@ CAMEO_FN float cameo_expm1_f32(float x)
     return v == 0.0f ? x : y;
 }
 
-/* log(2^k * (1 + f)) with 1 + f from sqrt(1/2) to sqrt(2);
- * log(1 + f) = f - f^2 / 2 + f^3 * p(f). */
+/* log(2^k * (1 + f)), 1 + f from sqrt(1/2) to sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 * p(f). */
 CAMEO_FN float cameo_log_f32(float x)
 {
     int tiny = x < 1.17549435e-38f;

@@ -142,8 +142,12 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
     config_limits(config, &limits.max_depth, &limits.max_nodes, &limits.max_metadata,
                   &limits.max_memory);
     Model *m = load_model_within(r->arena, path, &limits, diags, status);
-    if (m)
+    if (m) {
+        Arena *scratch = arena_new(); // import has sorted binary models; text stands as written
         m->config = config;
+        model_sort(m, scratch);
+        arena_free(scratch);
+    }
     // What cannot be decoded is a finding of its own, so that every form of output shows it.
     for (uint32_t i = 0; !m && i < diags->all.len; i++)
         if (!diags->all.at[i]->rule[0] && file_exists(path))

@@ -346,7 +346,7 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     uint32_t n = 7;
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
-    emit_add_objects(mod, parts, n);
+    emit_add_parts(mod, parts, n);
     emit_runtime(out, parts);
     emit_symbols(p);
     emit_blobs(p, o);

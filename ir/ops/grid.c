@@ -213,7 +213,9 @@ static void lower_grid_sample(Lower *l)
           "GridSample: X and the grid have different batches");
     for (uint32_t i = 0; i < g.rank; i++)
         check(l, index_lt(l, ix(l, 0), x.dims[i + 2]), "GridSample: X is empty");
-    g.t = x.dtype == DT_F64 || grid.dtype == DT_F64 ? DT_F64 : DT_F32;
+    bool wide = x.dtype == DT_F64 || x.dtype == DT_C128 || grid.dtype == DT_F64;
+    g.t = wide ? DT_F64 : DT_F32;
+    DType sum_of = dtype_is_complex(x.dtype) ? x.dtype : g.t;
     kernel(l, "grid_sample");
     for (uint32_t i = 0; i < y.rank; i++) // all channels read at the same places
         o[i] = i == 1 ? NULL : par(l, y.dims[i]);
@@ -247,7 +249,7 @@ static void lower_grid_sample(Lower *l)
         }
         const Expr *v = load(l, x, at);
         v = where ? select_(l, where, v, zero(l, x.dtype)) : v;
-        v = w ? mul(l, cast(l, g.t, v), w) : v;
+        v = w ? mul(l, cast(l, sum_of, v), cast(l, sum_of, w)) : v;
         sum = sum ? add(l, sum, v) : v;
     }
     store(l, y, o, cast(l, y.dtype, sum));

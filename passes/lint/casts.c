@@ -88,18 +88,13 @@ static uint32_t casts_there_and_back(const Model *m, const Region *r)
     return n;
 }
 
-static Regions regions_for(Lint *l)
-{
-    return regions_of(l->m, lint_uses(l), l->arena);
-}
-
 void lint_useless_widening(Lint *l)
 {
-    Regions x = regions_for(l);
-    for (uint32_t i = 0; i < x.len; i++) {
-        const Region *r = &x.at[i];
+    const Regions *x = lint_regions(l);
+    for (uint32_t i = 0; i < x->len; i++) {
+        const Region *r = &x->at[i];
         bool all;
-        if (!is_useless(&x, r) || !lint_first_time(l, "DT007", r->enter.at[0]))
+        if (!is_useless(x, r) || !lint_first_time(l, "DT007", r->enter.at[0]))
             continue;
         uint32_t casts = casts_there_and_back(l->m, r);
         Diag *d =
@@ -118,10 +113,10 @@ void lint_useless_widening(Lint *l)
 
 void lint_round_trips(Lint *l)
 {
-    Regions x = regions_for(l);
-    for (uint32_t i = 0; i < x.len; i++) {
-        const Region *r = &x.at[i];
-        NodeId last = round_trip(&x, r);
+    const Regions *x = lint_regions(l);
+    for (uint32_t i = 0; i < x->len; i++) {
+        const Region *r = &x->at[i];
+        NodeId last = round_trip(x, r);
         if (!last || !lint_first_time(l, "DT009", last))
             continue;
         Diag *d = diag(l->diags, "DT009", SEV_WARNING, location_node(l->m, l->arena, last),
@@ -161,10 +156,10 @@ static bool differing(DType a, DType b, DType c, double *x, double *direct, doub
 
 void lint_double_rounding(Lint *l)
 {
-    Regions x = regions_for(l);
-    for (uint32_t i = 0; i < x.len; i++) {
-        const Region *r = &x.at[i];
-        NodeId last = rounded_twice(&x, r);
+    const Regions *x = lint_regions(l);
+    for (uint32_t i = 0; i < x->len; i++) {
+        const Region *r = &x->at[i];
+        NodeId last = rounded_twice(x, r);
         double v, direct, twice;
         if (!last || !lint_first_time(l, "DT010", last))
             continue;

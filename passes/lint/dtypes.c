@@ -191,8 +191,12 @@ static void report_zero_point(Lint *l, const Fault *f)
     tell_fault(l, d, f);
     ValueId origin = origin_find(lint_origins(l), f->value).value;
     const Value *v = value_at(l->m, origin);
-    if (v->def == DEF_NODE && node_is(node_at(l->m, v->node), "QuantizeLinear"))
+    if (v->def == DEF_NODE && node_is(node_at(l->m, v->node), "QuantizeLinear")) {
         diag_note(l->diags, d, "without zero point and output_dtype QuantizeLinear gives uint8");
+        d->fixes.len = 0;
+        diag_fix(l->diags, d, true, "give QuantizeLinear %.*s a zero point of %s: 0 casts added",
+                 STR_ARG(lint_short(l, v->node)), dtype_name(f->want));
+    }
     diag_help(l->diags, d, "see `cameo explain QN001`");
 }
 
@@ -296,9 +300,18 @@ static DType allowed_dtype(const Model *m, TypeSet types)
     return DT_NONE;
 }
 
+// TR001 says it of an optimizer's parameters, gradients and states.
+static bool is_training_half(const Node *n, const Fault *f)
+{
+    return f->index >= 2 && (f->have == DT_F16 || f->have == DT_BF16) &&
+           !str_is(n->op, "Gradient") && str_is(n->domain, "ai.onnx.preview.training");
+}
+
 static void report_unsupported(Lint *l, const Fault *f)
 {
     const Node *n = node_at(l->m, f->node);
+    if (is_training_half(n, f))
+        return;
     const SchemaParam *p = param_of_operand(n, f->index);
     DType to = f->want != DT_NONE ? f->want : allowed_dtype(l->m, p->types);
     Diag *d =

@@ -1,3 +1,4 @@
+#include "passes/adaptor.h"
 #include "passes/lint/edit.h"
 
 Edit edit_begin(Model *m)
@@ -13,33 +14,6 @@ Edit edit_begin(Model *m)
     return e;
 }
 
-void edit_replace(Edit *e, ValueId v, ValueId by)
-{
-    e->to[v] = by;
-    e->count++;
-}
-
-void edit_drop(Edit *e, NodeId id, ValueId by)
-{
-    Node *n = node_at(e->m, id);
-    ValueId v = n->out[0];
-    e->count++;
-    if (v < e->size && e->output[v]) {
-        n->op = STR("Identity");
-        n->nattrs = 0;
-        n->nin = 1;
-        n->in[0] = by;
-        return;
-    }
-    e->to[v] = by;
-    graph_remove(e->m, id);
-}
-
-void edit_declare(Edit *e, ValueId v, DType t)
-{
-    e->dtype[v] = t;
-}
-
 static ValueId resolve(const Edit *e, ValueId v)
 {
     ValueId to = v;
@@ -51,6 +25,38 @@ static ValueId resolve(const Edit *e, ValueId v)
         v = next;
     }
     return to;
+}
+
+void edit_replace(Edit *e, ValueId v, ValueId by)
+{
+    by = resolve(e, by);
+    if (by == v) // nodes that need each other's results
+        return;
+    e->to[v] = by;
+    e->count++;
+}
+
+void edit_drop(Edit *e, NodeId id, ValueId by)
+{
+    Node *n = node_at(e->m, id);
+    ValueId v = n->out[0];
+    if (resolve(e, by) == v)
+        return;
+    e->count++;
+    if (v < e->size && e->output[v]) {
+        n->op = STR("Identity");
+        n->nattrs = 0;
+        n->nin = 1;
+        n->in[0] = by;
+        return;
+    }
+    e->to[v] = resolve(e, by);
+    graph_remove(e->m, id);
+}
+
+void edit_declare(Edit *e, ValueId v, DType t)
+{
+    e->dtype[v] = t;
 }
 
 // Entries of values that are gone go; others say the new dtype.
@@ -81,7 +87,7 @@ uint32_t edit_end(Edit *e)
     for (GraphId g = 1; e->count && g < m->graphs.len; g++)
         mend_infos(e, graph_at(m, g));
     if (e->count)
-        model_sort(m, e->a);
+        repair_sort(m, e->a);
     arena_free(e->a);
     return e->count;
 }

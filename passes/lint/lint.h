@@ -16,9 +16,12 @@ typedef struct Lint {
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
     Uses uses; // lint_uses; `first` NULL: not asked for yet
-    // Made when first asked for (lint_origins, lint_faults, lint_first_time).
+    // Made when first asked for (lint_origins, lint_faults, lint_regions, lint_first_time,
+    // lint_numbers).
+    struct NumberFacts *numbers;
     struct Origins *origins;
     const struct Faults *faults;
+    const struct Regions *regions;
     Map told;
 } Lint;
 
@@ -90,7 +93,34 @@ bool lint_first_time(Lint *l, const char *rule, NodeId n);
 #include "passes/lint/rules.def"
 #undef RULE
 
+// Repairs of rules about numbers, as LintRule says.
+uint32_t repair_float_to_int(Model *m, bool unsafe);
+uint32_t repair_int_narrowing(Model *m, bool unsafe);
+uint32_t repair_f16_overflow(Model *m, bool unsafe);
+uint32_t repair_epsilon(Model *m, bool unsafe);
+uint32_t repair_mask(Model *m, bool unsafe);
+uint32_t repair_long_dot(Model *m, bool unsafe);
+uint32_t repair_long_sum(Model *m, bool unsafe);
+uint32_t repair_square(Model *m, bool unsafe);
+uint32_t repair_positions(Model *m, bool unsafe);
+uint32_t repair_log_softmax(Model *m, bool unsafe);
+uint32_t repair_softmax_by_hand(Model *m, bool unsafe);
+uint32_t repair_large_exp(Model *m, bool unsafe);
+uint32_t repair_roots(Model *m, bool unsafe);
+uint32_t repair_variance(Model *m, bool unsafe);
+uint32_t repair_unfused_log(Model *m, bool unsafe);
+uint32_t repair_denormals(Model *m, bool unsafe);
+
 // The repairs of single rules, as LintRule says.
+uint32_t repair_constant_transfers(Model *m, bool unsafe);
+uint32_t repair_dead(Model *m, bool unsafe);
+uint32_t repair_digests(Model *m, bool unsafe);
+uint32_t repair_leaks(Model *m, bool unsafe);
+uint32_t repair_loop_transfers(Model *m, bool unsafe);
+uint32_t repair_names(Model *m, bool unsafe);
+uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_ping_pong(Model *m, bool unsafe);
+uint32_t repair_shadowed(Model *m, bool unsafe);
 uint32_t repair_useless_widening(Model *m, bool unsafe);
 uint32_t repair_idle_casts(Model *m, bool unsafe);
 uint32_t repair_round_trips(Model *m, bool unsafe);
@@ -98,6 +128,13 @@ uint32_t repair_double_rounding(Model *m, bool unsafe);
 uint32_t repair_duplicate_casts(Model *m, bool unsafe);
 uint32_t repair_casts_in_loops(Model *m, bool unsafe);
 uint32_t repair_constant_casts(Model *m, bool unsafe);
+uint32_t repair_default_dtypes(Model *m, bool unsafe);
+uint32_t repair_float32_operators(Model *m, bool unsafe);
+uint32_t repair_costly_islands(Model *m, bool unsafe);
+uint32_t repair_boundary_casts(Model *m, bool unsafe);
+uint32_t repair_float16_on_cpu(Model *m, bool unsafe);
+uint32_t repair_typed_target(Model *m, bool unsafe);
+uint32_t repair_dot_saturation(Model *m, bool unsafe);
 uint32_t repair_cast_placement(Model *m, bool unsafe);
 uint32_t repair_double_leaks(Model *m, bool unsafe);
 uint32_t repair_norm_stash(Model *m, bool unsafe);

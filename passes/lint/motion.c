@@ -27,10 +27,10 @@ static const Mover movers[] = {
 
 static const Mover *mover_of(const Node *n)
 {
-    if (!n->schema || !is_standard_domain(n->domain))
+    if (!n->schema || !n->op.len || !is_standard_domain(n->domain))
         return NULL;
     for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
-        if (str_is(n->op, movers[i].op))
+        if (n->op.at[0] == movers[i].op[0] && str_is(n->op, movers[i].op))
             return &movers[i];
     return NULL;
 }
@@ -166,6 +166,16 @@ Regions regions_of(Model *m, const Uses *uses, Arena *a)
         r->orders |= motion == MOTION_ORDERS;
     }
     return x;
+}
+
+const Regions *lint_regions(Lint *l)
+{
+    if (!l->regions) {
+        Regions *x = NEW(l->arena, Regions);
+        *x = regions_of(l->m, lint_uses(l), l->arena);
+        l->regions = x;
+    }
+    return l->regions;
 }
 
 bool region_allows(const Regions *x, const Region *r, DType t)

@@ -40,6 +40,9 @@ typedef struct Regions {
 
 Regions regions_of(Model *m, const Uses *uses, Arena *a);
 
+// Those of the model, for all rules of one run.
+const Regions *lint_regions(Lint *l);
+
 // May all nodes of the region run in t, by the schema at their opset?
 bool region_allows(const Regions *x, const Region *r, DType t);
 

@@ -187,10 +187,10 @@ static bool improve(Placement *p, Arena *a)
 
 void lint_cast_placement(Lint *l)
 {
-    Regions x = regions_of(l->m, lint_uses(l), l->arena);
+    const Regions *x = lint_regions(l);
     uint32_t *variable = index_of_nodes(l->m, l->arena);
-    for (uint32_t i = 0; i < x.len; i++) {
-        Placement p = {.x = &x, .r = &x.at[i], .variable = variable};
+    for (uint32_t i = 0; i < x->len; i++) {
+        Placement p = {.x = x, .r = &x->at[i], .variable = variable};
         Arena *a = arena_new();
         bool better = improve(&p, a);
         NodeId cast = better ? (p.widens ? p.r->enter.at[0] : p.r->leave.at[0]) : 0;

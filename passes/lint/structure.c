@@ -1,4 +1,4 @@
-// ST001, ST002, ST003, ST005: graphs that are not what the format asks for.
+// ST001, ST002, ST005: graphs that are not what the format asks for.
 
 #include "passes/lint/lint.h"
 
@@ -166,67 +166,8 @@ void lint_dangling(Lint *l)
             search_cycles(&c, id);
 }
 
-// ---- ST003, ST005
-// ---------------------------------------------------------------------------------------
-
-static void check_payload(Lint *l, TensorData *t, Str where)
-{
-    Str error = STR_NONE;
-    if (tensor_elements(l->m, t, &error) || !error.len)
-        return;
-    Diag *d = diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
-                   STR_ARG(str_escaped(l->arena, t->name)), STR_ARG(error));
-    d->value = str_escaped(l->arena, t->name);
-}
-
-// graph/node[/c]:value
-static Str attribute_path(Lint *l, NodeId id, Str name)
-{
-    return str_printf(l->arena, "%.*s:%.*s", STR_ARG(location_node(l->m, l->arena, id)),
-                      STR_ARG(str_escaped(l->arena, name)));
-}
-
-static void check_sparse(Lint *l, const SparseData *s, Str where)
-{
-    if (s && s->values)
-        check_payload(l, s->values, where);
-    if (s && s->indices)
-        check_payload(l, s->indices, where);
-}
-
-static void check_attribute(Lint *l, NodeId id, const Attr *a)
-{
-    if (!a->t && !a->ntensors && !a->sparse && !a->nsparses)
-        return;
-    Str where = attribute_path(l, id, a->name);
-    if (a->t)
-        check_payload(l, a->t, where);
-    for (uint32_t i = 0; i < a->ntensors; i++)
-        check_payload(l, a->tensors[i], where);
-    check_sparse(l, a->sparse, where);
-    for (uint32_t i = 0; i < a->nsparses; i++)
-        check_sparse(l, a->sparses[i], where);
-}
-
-void lint_payloads(Lint *l)
-{
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->initializers.len; i++) {
-            TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
-            Str where = location_graph(l->m, l->arena, g);
-            check_payload(l, t,
-                          str_printf(l->arena, "%.*s/initializer(%.*s)", STR_ARG(where),
-                                     STR_ARG(str_escaped(l->arena, t->name))));
-        }
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->sparse.len; i++)
-            check_sparse(l, graph_at(l->m, g)->sparse.at[i].data,
-                         str_printf(l->arena, "%.*s/sparse_initializer[%u]",
-                                    STR_ARG(location_graph(l->m, l->arena, g)), i));
-    for (NodeId id = 1; id < l->m->nodes.len; id++)
-        for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nattrs; i++)
-            check_attribute(l, id, &node_at(l->m, id)->attrs[i]);
-}
+// ---- ST005
+// ----------------------------------------------------------------------------------------------
 
 static Str function_key(Lint *l, Str domain, Str name, Str overload)
 {

@@ -96,7 +96,8 @@ def judge(case, peer):
             got = run(feeds, wanted)
         except Exception as e:
             words = str(e)[:200]
-            missing = isinstance(e, NotImplementedError) or "NOT_IMPLEMENTED" in words or "not implemented" in words
+            missing = isinstance(e, NotImplementedError) or any(
+                w in words for w in ("NOT_IMPLEMENTED", "not implemented", "can't be converted to MLDataType"))
             return ("refused" if missing else "failed"), words
         for k, want in enumerate(wanted.values()):
             try:

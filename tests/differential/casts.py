@@ -23,14 +23,15 @@ import draw
 import fuzz
 
 FLOATS = ("float", "double", "float16", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-          "float8e5m2fnuz", "float4e2m1")
+          "float8e5m2fnuz", *draw.FINITE)
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "int4", "uint4", "int2", "uint2")
 BITS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
-PACKED = ("int4", "uint4", "int2", "uint2", "float4e2m1")
+PACKED = ("int4", "uint4", "int2", "uint2", *draw.FINITE)
 
 
 def bits_of(name):
-    return {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4e2m1": 4}.get(name, draw.numpy_of(name).itemsize * 8)
+    return {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4e2m1": 4, "float6e2m3": 6,
+            "float6e3m2": 6}.get(name, draw.numpy_of(name).itemsize * 8)
 
 
 def decode(name):
@@ -103,7 +104,7 @@ def cast_float(x, to, saturate):
             wide = wide.astype(np.float64)
         if wide.dtype not in (np.float32, np.float64):
             wide = wide.astype(np.float32)
-        if to.startswith("float8") and saturate or to == "float4e2m1":
+        if to.startswith("float8") and saturate or to in draw.FINITE:
             most = float(draw.ml_dtypes.finfo(kind).max)
             wide = np.where(np.isnan(wide), wide, np.clip(wide, -most, most)).astype(wide.dtype)
         return rounded(wide, to)
@@ -113,7 +114,7 @@ def defined(x, to):
     """Where the specification says what the cast gives."""
     if to in FLOATS or to == "bool" or x.dtype.kind in "iub" or x.dtype.name in PACKED[:4]:
         wide = x.astype(np.float64)
-        return ~np.isnan(wide) if to == "float4e2m1" else np.ones(x.shape, bool)
+        return ~np.isnan(wide) if to in draw.FINITE else np.ones(x.shape, bool)
     low, high = draw.limits(to)
     wide = np.trunc(x.astype(np.float64))
     return np.isfinite(wide) & (wide >= low) & (wide <= (high if high < 1 << 53 else high - (high >> 53)))
@@ -135,6 +136,30 @@ def cast_integer(x, to):
     if to.startswith("int"):
         wide = np.where(wide >> (width - 1), wide - (1 << width), wide)
     return wide.astype(np.int8).astype(draw.numpy_of(to))
+
+
+def cast_scale(x, saturate, mode):
+    """A power of two for each number that is not negative: the text and the table of Cast-24 for float8e8m0."""
+    wide = x.astype(np.float64)
+    least, most = 2.0 ** -127, 2.0 ** 127
+    with np.errstate(all="ignore"):
+        mantissa, exponent = np.frexp(np.where(np.isfinite(wide) & (wide > 0), wide, 1.0))
+        up = {"up": mantissa > 0.5, "down": np.zeros(x.shape, bool), "nearest": mantissa >= 0.75}[mode]
+        near = np.clip(np.ldexp(1.0, exponent - 1 + up), least, most)
+    near = np.where(wide > most, most, np.where(wide < least, least, near))
+    outside = np.isnan(wide) | ((wide > most) | (wide < least) if not saturate else False)
+    return np.where(outside, np.nan, near).astype(np.float32).astype(draw.numpy_of("float8e8m0"))
+
+
+def write_scale(suite, source, saturate, mode, count):
+    x = patterns(source, "float8e8m0", count)
+    with np.errstate(invalid="ignore"):
+        wide = x.astype(np.float64)
+        x = x[~(np.signbit(wide) & (wide == wide))]  # what is negative, -0 too, is not specified
+    name = f"cast_{source}_float8e8m0_{mode}" + ("" if saturate else "_unsaturated")
+    attrs = {"round_mode": mode} if mode != "up" else {}
+    write(suite / name, source, "float8e8m0", saturate, x, cast_scale(x, saturate, mode), None, attrs)
+    return [name]
 
 
 def is_nan(x):
@@ -159,15 +184,15 @@ def write_pair(suite, source, to, saturate, count):
     return names
 
 
-def write(folder, source, to, saturate, x, y, bits):
-    attrs = {"to": draw.SCHEMA_NAMES[to]} | ({} if saturate else {"saturate": 0})
+def write(folder, source, to, saturate, x, y, bits, attrs=None):
+    attrs = {"to": draw.SCHEMA_NAMES[to]} | ({} if saturate else {"saturate": 0}) | (attrs or {})
     nodes = [helper.make_node("Cast", ["x"], ["c" if bits else "y"], **attrs)]
     if bits:
         nodes.append(helper.make_node("BitCast", ["c"], ["y"], to=draw.SCHEMA_NAMES[bits]))
     result = bits or to
     graph = helper.make_graph(nodes, "casts", [helper.make_tensor_value_info("x", draw.SCHEMA_NAMES[source], ["N"])],
                               [helper.make_tensor_value_info("y", draw.SCHEMA_NAMES[result], ["N"])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=13)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=13)
     fuzz.write_case(folder, model, (0.0, 0.0))
     fuzz.write_set(folder / "test_data_set_0", [("x", source, x)], [("y", result, y)])
 
@@ -177,11 +202,11 @@ def main():
     p.add_argument("--cameo", required=True)
     p.add_argument("--interp")
     p.add_argument("--cuda", action="store_true")
+    p.add_argument("--extra", default="", help="more options of the suite's runner")
     p.add_argument("--patterns", type=int, default=200000, help="random patterns of a dtype of 32 or 64 bits")
     p.add_argument("--suite", type=pathlib.Path)
     p.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 2)
     options = p.parse_args()
-    options.extra = ""
     with tempfile.TemporaryDirectory(prefix="casts-") as work:
         suite = options.suite or pathlib.Path(work)
         names = []
@@ -190,11 +215,14 @@ def main():
                 for saturate in ([True, False] if to.startswith("float8") else [True]):
                     if source != to:
                         names += write_pair(suite, source, to, saturate, options.patterns)
+            for mode in ("up", "down", "nearest") if source != "float8e8m0" else ():
+                names += write_scale(suite, source, True, mode, options.patterns)
+                names += write_scale(suite, source, False, mode, options.patterns)
         (suite / "cases.json").write_text(json.dumps([{"name": n, "kind": "node"} for n in names]))
         bad = 0
-        ways = [("c", fuzz.conformance, [])]
+        ways = [("c", fuzz.conformance, options.extra.split())]
         ways += [("interp", fuzz.interpreted, [])] if options.interp else []
-        ways += [("cuda", fuzz.conformance, ["--device", "cuda"])] if options.cuda else []
+        ways += [("cuda", fuzz.conformance, ["--device", "cuda", *options.extra.split()])] if options.cuda else []
         for way, runner, extra in ways:
             for name, (status, why) in sorted(runner(options, suite, *extra).items()):
                 if status != "passed":

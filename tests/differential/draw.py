@@ -20,9 +20,11 @@ SCHEMA_NAMES = {  # the schema's names of element types
     "float8e5m2": TensorProto.FLOAT8E5M2, "float8e5m2fnuz": TensorProto.FLOAT8E5M2FNUZ,
     "float8e8m0": TensorProto.FLOAT8E8M0, "float4e2m1": TensorProto.FLOAT4E2M1, "int4": TensorProto.INT4,
     "uint4": TensorProto.UINT4, "int2": TensorProto.INT2, "uint2": TensorProto.UINT2,
+    "float6e2m3": TensorProto.FLOAT6E2M3, "float6e3m2": TensorProto.FLOAT6E3M2,
 }
+FINITE = ("float4e2m1", "float6e2m3", "float6e3m2")  # without infinities and NaN
 REALS = ("float", "double", "float16", "bfloat16")
-SMALL_FLOATS = tuple(n for n in SCHEMA_NAMES if n.startswith(("float8", "float4")))
+SMALL_FLOATS = tuple(n for n in SCHEMA_NAMES if n.startswith(("float8", "float6", "float4")))
 
 
 def numpy_of(name):

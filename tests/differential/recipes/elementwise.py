@@ -146,7 +146,7 @@ def dropout(d):
 @recipe("BitCast")
 def bit_cast(d):
     sizes = {n: draw.numpy_of(n).itemsize for n in d.allowed("T1") if "4" not in n[-3:] or n.endswith("64")}
-    sizes = {n: s for n, s in sizes.items() if n not in ("int4", "uint4", "int2", "uint2", "float4e2m1", "bool")}
+    sizes = {n: s for n, s in sizes.items() if n not in ("int4", "uint4", "int2", "uint2", "bool", *draw.FINITE)}
     name = d.choice(list(sizes))
     to = d.choice([n for n in d.allowed("T2") if sizes.get(n) == sizes[name]])
     d.types |= {"T1": name, "T2": to}

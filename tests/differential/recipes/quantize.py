@@ -20,11 +20,11 @@ def cast_bits(x, to, saturate=True):
             if to.startswith("int"):
                 whole = np.where(whole >> (bits - 1), whole - (1 << bits), whole)
             return whole.astype(np.int8).astype(kind)
-        if not to.startswith("float8") and to != "float4e2m1":
+        if not to.startswith("float8") and to not in draw.FINITE:
             return x.astype(np.float32).astype(kind) if x.dtype.kind == "V" or "float" in x.dtype.name and \
                 x.dtype.itemsize == 1 else x.astype(kind)
         wide = x.astype(np.float64) if x.dtype.kind in "iubf" else x.astype(np.float32)
-        if to == "float4e2m1" or not saturate:
+        if to in draw.FINITE or not saturate:
             return wide.astype(np.float32).astype(kind)
         return saturated(wide.astype(np.float32), to)
 
@@ -51,7 +51,7 @@ def castable(source, to, shape):
             wide = x.astype(np.float64)
             fits = np.isfinite(wide) & (np.trunc(wide) >= low) & (np.trunc(wide) <= min(high, 2.0 ** 62))
             x = np.where(fits, x, np.ones_like(x))
-        if to == "float4e2m1" and draw.is_float(source):
+        if to in draw.FINITE and draw.is_float(source):
             x = np.where(np.isfinite(x.astype(np.float64)), x, np.ones_like(x))
         return x
     return make

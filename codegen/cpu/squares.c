@@ -88,7 +88,7 @@ static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
 }
 
 // Loops inside that count as one are one here too.
-bool tiles_print(Printer *p, const Stmt *loop)
+bool squares_print(Printer *p, const Stmt *loop)
 {
     enum { DEEPEST = 8 };
     const Stmt *joined[DEEPEST], *inner = loop->body;
