@@ -248,6 +248,25 @@ static Index scaled_sum(Polys *p, Index a, Index b, int64_t k)
     return intern(p, out, n);
 }
 
+static const Atom *single_atom(Index a)
+{
+    return a->nterms == 1 && a->terms[0].natoms == 1 && a->terms[0].coeff == 1
+               ? a->terms[0].atoms[0]
+               : NULL;
+}
+
+// (x div a) div b is x div (a * b).
+static Index quotient_atom(Polys *p, Index a, Index b)
+{
+    const Atom *inner = single_atom(a);
+    if (!inner || inner->kind != ATOM_FLOORDIV)
+        return of_atom(p, (Atom){.kind = ATOM_FLOORDIV, .a = a, .b = b});
+    Index both = poly_mul(p, inner->b, b);
+    return both == p->overflow
+               ? both
+               : of_atom(p, (Atom){.kind = ATOM_FLOORDIV, .a = inner->a, .b = both});
+}
+
 // k * (x div k) + (x mod k) -> x, for every such pair of terms.
 static Index join_mods(Polys *p, Index a)
 {
@@ -262,7 +281,7 @@ static Index join_mods(Polys *p, Index a)
             memcpy(rest + k, t->atoms + k + 1, (t->natoms - k - 1) * sizeof *rest);
             Term factor = {t->coeff, t->natoms - 1, rest};
             Index f = intern(p, &factor, 1);
-            Index quotient = of_atom(p, (Atom){.kind = ATOM_FLOORDIV, .a = m->a, .b = m->b});
+            Index quotient = quotient_atom(p, m->a, m->b);
             Index pair = poly_mul(p, f, poly_mul(p, m->b, quotient));
             if (pair->nterms != 1)
                 continue;
@@ -494,13 +513,6 @@ static Index reduce_common(Polys *p, Index r, Index b)
             x = scaled_sum(p, x, intern(p, &t, 1), 1);
         }
     return poly_floordiv(p, x, poly_const(p, k / g));
-}
-
-static const Atom *single_atom(Index a)
-{
-    return a->nterms == 1 && a->terms[0].natoms == 1 && a->terms[0].coeff == 1
-               ? a->terms[0].atoms[0]
-               : NULL;
 }
 
 Index poly_floordiv(Polys *p, Index a, Index b)

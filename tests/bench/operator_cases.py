@@ -402,6 +402,7 @@ def run_all(path, feeds):
     names = [o for n in model.graph.node for o in n.output if o and o not in known]
     model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names)
     options = ort.SessionOptions()
+    options.log_severity_level = 4
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     values = dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds)))

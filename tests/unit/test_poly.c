@@ -45,6 +45,10 @@ static void reshape_round_trip_vanishes(void **state)
     Index k = poly_loop(p, loop_new(p, poly_mul(p, h, w)));
     Index back = poly_add(p, poly_mul(p, poly_floordiv(p, k, w), w), poly_mod(p, k, w));
     assert_ptr_equal(back, k);
+    Index d = poly_const(p, 12), e = poly_const(p, 40), de = poly_const(p, 480);
+    back =
+        poly_add(p, poly_mod(p, k, d), poly_scale(p, poly_mod(p, poly_floordiv(p, k, d), e), 12));
+    assert_ptr_equal(poly_add(p, back, poly_scale(p, poly_floordiv(p, k, de), 480)), k);
     Index c = poly_loop(p, loop_new(p, poly_const(p, 12)));
     Index halves = poly_floordiv(p, poly_add_const(p, poly_scale(p, c, 2), 1), poly_const(p, 2));
     assert_ptr_equal(halves, c);
