@@ -27,7 +27,8 @@ typedef struct Diag {
     VEC(Str) notes;
     VEC(Fix) fixes;
     VEC(Str) helps; // where to read on
-    bool fixed; // a repair was applied
+    bool fixed;     // a repair was applied
+    bool fails;     // at or above the level that makes the command fail
 } Diag;
 
 // A list of findings; the arena owns all of it.

@@ -7,6 +7,7 @@
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
+#include "codegen/libraries.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
 #include "passes/pass.h"
@@ -20,6 +21,7 @@ typedef struct Build {
     CompileReport *report;
     const char *dir, *prefix, *cc;
     bool has_lists; // among inputs and outputs
+    const Library *libraries[MAX_LIBRARIES + 1];
 } Build;
 
 const char *prefix_of(Arena *a, const char *path)
@@ -208,6 +210,58 @@ static int compile_file(Build *b, const char *source, const char *object)
     return call(b, argv);
 }
 
+// ---- libraries
+
+static uint32_t add_libraries(Build *b, const char **argv, uint32_t n)
+{
+    for (const Library **l = b->libraries; *l; l++)
+        argv[n++] = str_printf(b->arena, "-l%s", (*l)->name).at;
+    argv[n] = NULL;
+    return n;
+}
+
+// Does the C compiler find headers and, where it links, the libraries themselves?
+static bool finds(Build *b, const Library *const *needed)
+{
+    const char *source = join(b->arena, b->dir, b->prefix, "_libraries.c");
+    const char *out = join(b->arena, b->dir, b->prefix, "_libraries.out");
+    bool links = b->o->kind == EMIT_EXE || b->o->kind == EMIT_SHARED;
+    const char *argv[MAX_ARGS] = {b->cc, links ? "-shared" : "-c", "-fPIC", "-o", out, source};
+    uint32_t n = 6;
+    Buf text = {0}, output = {0};
+    int status = 0;
+    for (; *needed; needed++) {
+        buf_printf(&text, "%s\n", (*needed)->includes);
+        if (links)
+            argv[n++] = str_printf(b->arena, "-l%s", (*needed)->name).at;
+    }
+    status = write_text(b, source, &text);
+    bool ok = !status && process_run(b->arena, argv, &output, &status, &b->report->error);
+    buf_free(&text);
+    buf_free(&output);
+    return ok && status == 0;
+}
+
+// What is not there is named before the program is compiled. 0, or 2 with the packages.
+static int check_libraries(Build *b)
+{
+    if (!b->libraries[0] || finds(b, b->libraries))
+        return 0;
+    const char *missing = "";
+    for (const Library **l = b->libraries; *l; l++) {
+        const Library *one[] = {*l, NULL};
+        if (!finds(b, one))
+            missing = str_printf(b->arena, "%s%slib%s (Debian package %s)", missing,
+                                 *missing ? ", " : "", (*l)->name, (*l)->package)
+                          .at;
+    }
+    if (!*missing)
+        return 0;
+    b->report->error = str_printf(b->arena, "the program needs libraries that %s does not find: %s",
+                                  b->cc, missing);
+    return 2;
+}
+
 static int link_program(Build *b, const char *object, const char *out)
 {
     static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
@@ -227,6 +281,7 @@ static int link_program(Build *b, const char *object, const char *out)
     if (b->o->gemm == GEMM_OPENBLAS)
         argv[n++] = "-lopenblas";
     argv[n++] = "-lm";
+    n = add_libraries(b, argv, n);
     if (b->o->device == ON_CUDA)
         argv[n++] = "-ldl";
     argv[n] = NULL;
@@ -236,7 +291,8 @@ static int link_program(Build *b, const char *object, const char *out)
 static int link_library(Build *b, const char *object, const char *out)
 {
     const char *blas = b->o->gemm == GEMM_OPENBLAS ? "-lopenblas" : "-lm";
-    const char *shared[] = {b->cc, "-shared", "-o", out, object, blas, "-lm", NULL};
+    const char *shared[MAX_ARGS] = {b->cc, "-shared", "-o", out, object, blas, "-lm"};
+    add_libraries(b, shared, 7);
     const char *archive[] = {"ar", "rcsD", out, object, NULL};
     return call(b, b->o->kind == EMIT_SHARED ? shared : archive);
 }
@@ -347,6 +403,8 @@ static int finish(Build *b, const char *source, const char *blob, const EmitOpti
         status = place_file(b, source, o->out, 0644);
     } else {
         status = find_compiler(b);
+        if (!status)
+            status = check_libraries(b);
         if (!status && o->kind != EMIT_BITCODE)
             status = write_runtime(b);
         if (!status)
@@ -391,6 +449,10 @@ static int build(Build *b, Module *mod)
     const char *blob = join(b->arena, b->dir, b->prefix, ".weights");
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
     emit.has_lists = b->has_lists;
+    emit.libraries = libraries_flags(mod, b->arena);
+    uint32_t n = libraries_of(mod, b->libraries);
+    for (uint32_t i = 0; i < n; i++)
+        r->libraries[i] = b->libraries[i]->name;
     emit.weights = choose_weights(o, mod, plan);
     emit.weights_path =
         o->kind == EMIT_C || emit.weights == WEIGHTS_FILE ? base_name(beside(b, ".weights")) : blob;

@@ -6,6 +6,7 @@
 #include "codegen/cpu/gemm.h"
 #include "codegen/emit_c.h"
 #include "codegen/fuse.h"
+#include "codegen/libraries.h"
 
 typedef enum EmitKind {
     EMIT_EXE,
@@ -53,7 +54,8 @@ typedef struct CompileReport {
     bool fixed;                         // all sizes are known: peak and bound hold
     int64_t peak, bound;                // bytes of the arena, and what no plan can do without
     int64_t weights_size;               // bytes
-    Buf weights;                        // EMIT_BITCODE: the blob (freed by the caller)
+    const char *libraries[MAX_LIBRARIES + 1]; // "png": that the program needs; NULL ends them
+    Buf weights;                              // EMIT_BITCODE: the blob (freed by the caller)
     Str error; // what to print where the status is not 0 and no diagnostic says it
 } CompileReport;
 

@@ -4,6 +4,7 @@
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/embedded.h"
+#include "codegen/libraries.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -119,7 +120,8 @@ const Dialect dialect_c = {
              [DT_F8E5M2] = "uint8_t", [DT_F8E5M2FNUZ] = "uint8_t", [DT_F8E8M0] = "uint8_t",
              [DT_F4E2M1] = "uint8_t", [DT_F6E2M3] = "uint8_t",     [DT_F6E3M2] = "uint8_t",
              [DT_U4] = "uint8_t",     [DT_I4] = "int8_t",          [DT_U2] = "uint8_t",
-             [DT_I2] = "int8_t",      [DT_STRING] = "int64_t"},
+             [DT_I2] = "int8_t",      [DT_C64] = "cameo_c64",      [DT_C128] = "cameo_c128",
+             [DT_STRING] = "int64_t"},
     .index = "int64_t",
     .row = "",
     .rows = true,
@@ -174,15 +176,6 @@ static uint32_t add_part(const char **parts, uint32_t n, const char *name)
     return n;
 }
 
-static bool calls_into(const Step *s, const char *header)
-{
-    for (; s; s = s->next)
-        if ((s->call && strcmp(s->call->what->header, header) == 0) ||
-            calls_into(s->body, header) || calls_into(s->other, header))
-            return true;
-    return false;
-}
-
 static bool any_list(const Module *mod, const BufferId *at, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -197,16 +190,26 @@ bool module_has_list_ports(const Module *mod)
            any_list(mod, mod->outputs.at, mod->outputs.len);
 }
 
-void emit_add_objects(const Module *mod, const char **parts, uint32_t n)
+void emit_add_parts(const Module *mod, const char **parts, uint32_t n)
 {
+    if (module_has_complex(mod))
+        n = add_part(parts, n, "cameo_complex.h");
     if (!module_has_objects(mod))
         return;
     n = add_part(parts, n, "cameo_boundary.h");
     if (module_has_list_ports(mod))
         n = add_part(parts, n, "cameo_list_boundary.h");
     for (const Intrinsic *i = intrinsics; i->name; i++)
-        if (calls_into(mod->steps, i->header))
+        if (steps_call_into(mod->steps, i->header))
             n = add_part(parts, n, i->header);
+}
+
+bool module_has_complex(const Module *mod)
+{
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        if (dtype_is_complex(buffer_at(mod, b)->dtype))
+            return true;
+    return false;
 }
 
 void emit_symbols(Printer *p)
@@ -293,6 +296,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
                                         "cameo_runtime.h"};
     uint32_t n = 4;
+    if (steps_call_functions(mod, mod->steps))
+        parts[n++] = "cameo_vector.h";
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     if (packed)
         parts[n++] = "cameo_gemm.h";
@@ -300,13 +305,13 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_conv.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
-    emit_add_objects(mod, parts, n);
+    emit_add_parts(mod, parts, n);
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
     buf_printf(out, "/* ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
-    buf_printf(out, " as C11, written by cameo. Link with -lm. */\n\n");
+    buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
     if (packed)
         tiles_print(out);
     emit_runtime(out, parts);
@@ -328,7 +333,9 @@ void emit_header(const EmitOptions *o, Buf *out)
 {
     const char *const runtime[] = {"cameo_model.h", o->has_lists ? "cameo_object.h" : NULL, NULL};
     const char *x = o->prefix;
-    buf_printf(out, "/* The C API of %s. All of it is reached through %s_model too. */\n", x, x);
+    buf_printf(out,
+               "/* The C API of %s. All of it is reached through %s_model too. Link with %s. */\n",
+               x, x, o->libraries);
     buf_printf(out, "#ifndef CAMEO_HEADER_%s\n#define CAMEO_HEADER_%s\n\n", x, x);
     emit_runtime(out, runtime);
     buf_printf(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");

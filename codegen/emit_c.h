@@ -18,6 +18,7 @@ typedef struct EmitOptions {
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
     bool profile;             // time each kernel
     bool has_lists;           // among inputs and outputs
+    const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
 } EmitOptions;
 
@@ -40,12 +41,13 @@ void emit_bind(Printer *p, const Plan *plan);
 void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o);
 // The text of files of runtime/, without their includes of each other.
 void emit_runtime(Buf *out, const char *const *names);
-// What of runtime/ strings and lists need, behind the first n of `parts`, which has room for
-// MAX_PARTS and a NULL; the table of strings. Nothing where the module has none.
+// What of runtime/ complex numbers, strings and lists need, behind the first n of `parts`, which
+// has room for MAX_PARTS and a NULL; the table of strings. Nothing where the module has none.
 enum { MAX_PARTS = 20 };
-void emit_add_objects(const Module *mod, const char **parts, uint32_t n);
+void emit_add_parts(const Module *mod, const char **parts, uint32_t n);
 void emit_symbols(Printer *p);
-// Is an input or output a sequence, an optional or a map?
+// Does a buffer hold complex numbers? Is an input or output a sequence, an optional or a map?
+bool module_has_complex(const Module *mod);
 bool module_has_list_ports(const Module *mod);
 // What a kernel does, and each operand: "b3 <- float32[N,16] name".
 void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u);

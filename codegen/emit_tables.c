@@ -1,6 +1,7 @@
 // The tables of an emitted model's API, and its weights.
 
 #include "codegen/emit_c.h"
+#include "codegen/libraries.h"
 #include "codegen/print_parts.h"
 #include "ir/lists.h"
 
@@ -63,7 +64,11 @@ static void print_weight(Printer *p, BufferId b, const void *at, uint64_t count)
             buf_printf(p->out, "%lld,", symbol);
         } else {
             Scalar v = scalar_load(buf->dtype, (const char *)at + i * bytes);
-            buf_printf(p->out, "%s,", print_literal(p, buf->dtype, v));
+            const char *number = print_literal(p, buf->dtype, v);
+            if (dtype_is_complex(buf->dtype)) // a call is no constant
+                buf_printf(p->out, "{%s},", without_parentheses(p, strchr(number, '(')));
+            else
+                buf_printf(p->out, "%s,", number);
         }
     }
     if (!count)
@@ -312,17 +317,24 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     print_api(p);
     if (in || out)
         print_list_api(p);
+    const Library *needed[MAX_LIBRARIES + 1];
+    libraries_of(mod, needed);
     buf_printf(p->out,
                "const cameo_model %s_model = {\n"
                "    .name = \"%s\",\n"
-               "    .version = \"cameo " CAMEO_VERSION "; needs libc and libm%s\",\n"
+               "    .version = \"cameo " CAMEO_VERSION "; needs libc and libm",
+               x, x);
+    for (const Library **l = needed; *l; l++)
+        buf_printf(p->out, ", lib%s", (*l)->name);
+    buf_printf(p->out,
+               "%s\",\n"
                "    .ninputs = %u,\n    .noutputs = %u,\n"
                "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
                "    .create = %s_create,\n    .destroy = %s_destroy,\n"
                "    .set_input = %s_set_input,\n    .run = %s_run,\n"
                "    .output = %s_output,\n    .error = %s_error,\n%s",
-               x, x, on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x,
-               x, x, x, x, x, x, x, o->profile ? "    .profile = cameo_profile,\n" : "");
+               on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x, x, x,
+               x, x, x, x, x, o->profile ? "    .profile = cameo_profile,\n" : "");
     if (in)
         buf_printf(p->out, "    .input_types = %s_inputs_types,\n", x);
     if (out)

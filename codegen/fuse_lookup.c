@@ -12,7 +12,9 @@ typedef struct Lookup {
 
 static bool is_number(const Expr *e, int v)
 {
-    return e->kind == EX_CONST && (dtype_is_float(e->dtype) ? e->value.f == v : e->value.i == v);
+    if (e->kind != EX_CONST || dtype_is_complex(e->dtype))
+        return false;
+    return dtype_is_float(e->dtype) ? e->value.f == v : e->value.i == v;
 }
 
 // The condition under which e is 1; else it is 0. NULL: e is no such thing.

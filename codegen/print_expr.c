@@ -55,6 +55,9 @@ const char *print_literal(Printer *p, DType t, Scalar v)
     const DTypeInfo *info = dtype_info(t);
     if (t == DT_F32 || t == DT_F64)
         return float_literal(p, t == DT_F64, v.f);
+    if (dtype_is_complex(t))
+        return text(p, "cameo_make_%s(%s, %s)", dtype_suffix(t),
+                    float_literal(p, t == DT_C128, v.c.re), float_literal(p, t == DT_C128, v.c.im));
     if (dtype_is_small_float(t)) {
         uint8_t bits[8] = {0};
         scalar_store(t, bits, v);
@@ -220,7 +223,8 @@ static const char *print_local(Printer *p, const Expr *e)
         return text(p, "v%u", e->local);
     const Stmt *row = p->rows[e->local];
     if (row->rank == 0)
-        return text(p, "v%u", e->local);
+        return p->turned ? text(p, "v%u[i%u - low%u]", e->local, p->turned, p->turned)
+                         : text(p, "v%u", e->local);
     return text(p, "v%u[%s]", e->local, print_linear(p, row->rank, row->at, e->at));
 }
 
@@ -297,6 +301,10 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
             return text(p, "(%s %s %s)", a, symbol, b);
         return text(p, "(%s != 0)", print_integer_op(p, op, DT_U8, a, b));
     }
+    if (dtype_is_complex(t)) {
+        const char *word = op == B_ADD ? "add" : op == B_SUB ? "sub" : "mul";
+        return text(p, "cameo_%s_%s(%s, %s)", word, dtype_suffix(t), a, b);
+    }
     if (!dtype_is_float(t))
         return print_integer_op(p, op, t, a, b);
     if (op == B_ADD || op == B_SUB || op == B_MUL || op == B_DIV)
@@ -306,19 +314,29 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
     return text(p, "cameo_%s_%s(%s, %s)", name, dtype_suffix(t), a, b);
 }
 
+bool unary_is_arithmetic(UnaryOp op, DType t)
+{
+    static const bool f32[U_COUNT] = {
+        [U_EXP] = true,  [U_EXPM1] = true, [U_LOG] = true,  [U_LOG1P] = true,
+        [U_TANH] = true, [U_ERF] = true,   [U_SIN] = true,  [U_COS] = true,
+        [U_TAN] = true,  [U_ASIN] = true,  [U_ACOS] = true, [U_ATAN] = true};
+    return t == DT_F32 ? f32[op] : t == DT_F64 && op == U_TANH;
+}
+
 static const char *print_unary(Printer *p, const Expr *e)
 {
     const char *a = print_expr(p, e->a);
     DType t = e->a->dtype;
     if (e->op == U_NOT)
         return text(p, "(!%s)", a);
+    if (dtype_is_complex(t))
+        return text(p, "cameo_neg_%s(%s)", dtype_suffix(t), a);
     if (e->op == U_ISNAN || e->op == U_ISINF)
         return dtype_is_float(t) ? text(p, "cameo_%s_%s(%s)", e->op == U_ISNAN ? "isnan" : "isinf",
                                         dtype_suffix(t), a)
                                  : "0";
-    bool vector = p->dialect->rows && t == DT_F32;
-    if (vector && (e->op == U_EXP || e->op == U_TANH || e->op == U_ERF))
-        return text(p, "cameo_%s_f32(%s)", unary_function[e->op], a);
+    if (p->dialect->rows && unary_is_arithmetic((UnaryOp)e->op, t))
+        return text(p, "cameo_%s_%s(%s)", unary_function[e->op], dtype_suffix(t), a);
     if (dtype_is_float(t))
         return e->op == U_NEG
                    ? text(p, "(-%s)", a)
@@ -342,6 +360,9 @@ static const char *print_compare(Printer *p, const Expr *e)
 {
     static const char *const names[] = {"==", "!=", "<", "<="};
     const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
+    if (dtype_is_complex(e->a->dtype))
+        return text(p, "%scameo_eq_%s(%s, %s)", e->op == C_NE ? "!" : "", dtype_suffix(e->a->dtype),
+                    a, b);
     if (!dtype_is_float(e->a->dtype)) { // compilers warn of comparisons that always hold
         bool unsigned_type = dtype_info(e->a->dtype)->kind == KIND_UNSIGNED;
         if (e->a == e->b)
@@ -363,6 +384,11 @@ static const char *print_cast(Printer *p, const Expr *e)
     bool sub_byte = t->bits < 8 && to != DT_BOOL;
     bool from_plain = f->kind != KIND_FLOAT || from == DT_F32 || from == DT_F64;
     bool to_real = to == DT_F32 || to == DT_F64;
+    if (t->kind == KIND_COMPLEX && f->kind != KIND_COMPLEX)
+        return text(p, "cameo_make_%s((%s)%s, 0)", dtype_suffix(to),
+                    to == DT_C64 ? "float" : "double", a);
+    if (t->kind == KIND_COMPLEX)
+        return text(p, "cameo_cast_%s_%s(%s)", dtype_suffix(from), dtype_suffix(to), a);
     if (to == DT_BOOL && from_plain)
         return text(p, "(%s != 0)", a);
     if (to_real && from_plain)
@@ -378,8 +404,9 @@ static const char *print_cast(Printer *p, const Expr *e)
         bool is_signed = dtype_is_signed(to);
         uint64_t most = ((uint64_t)1 << (t->bits - is_signed)) - 1;
         int64_t least = is_signed ? -(int64_t)most - 1 : 0;
-        return text(p, "(%s)cameo_to_int(%s, %s, %s)", p->dialect->type[to], a,
-                    print_literal(p, DT_I64, (Scalar){.i = least}),
+        bool narrow = from == DT_F32 && most <= INT32_MAX;
+        return text(p, "(%s)cameo_to_%s(%s, %s, %s)", p->dialect->type[to], narrow ? "i32" : "int",
+                    a, print_literal(p, narrow ? DT_I32 : DT_I64, (Scalar){.i = least}),
                     print_literal(p, DT_I64, (Scalar){.i = (int64_t)most}));
     }
     bool half = to == DT_F16 || to == DT_BF16;
@@ -393,7 +420,8 @@ static const char *print_bitcast(Printer *p, const Expr *e)
 {
     const char *a = print_expr(p, e->a);
     DType from = e->a->dtype, to = e->dtype;
-    bool real = from == DT_F32 || from == DT_F64 || to == DT_F32 || to == DT_F64;
+    bool real = from == DT_F32 || from == DT_F64 || to == DT_F32 || to == DT_F64 ||
+                dtype_is_complex(from) || dtype_is_complex(to);
     if (to == DT_BOOL)
         return text(p, "(%s != 0)", a);
     if (!real)
@@ -550,7 +578,9 @@ const char *print_expr(Printer *p, const Expr *e)
 {
     if (p->temp_of[e->id])
         return text(p, "t%u", p->temp_of[e->id]);
-    const char *s = print_operation(p, e);
+    const char *s = forms_print(p, e);
+    if (!s)
+        s = print_operation(p, e);
     if (p->temp_of[e->id] || is_plain(e)) // an if statement or a loop made it
         return s;
     bool shared = p->uses[e->id] > 1 && e->kind != EX_INDEX;

@@ -18,6 +18,8 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
 const char *type_of_value(Printer *p, DType t);
 // The type in which a dtype's arithmetic is done: "f32", "f64", "i32", "u32", "i64", "u64".
 const char *arithmetic_suffix(DType t);
+// Has runtime/cameo_vector.h this function?
+bool unary_is_arithmetic(UnaryOp op, DType t);
 // From here to the end of the block, variable t`temp` holds e.
 void memo_add(Printer *p, const Expr *e, uint32_t temp);
 uint32_t index_weight(Printer *p, Index i, uint32_t limit);
@@ -48,17 +50,32 @@ void nest_end(Printer *p, Bounds *b);
 // i = *factor * v + (what is free of v), or false (codegen/cpu/rows.c).
 bool factor_of(Printer *p, Index i, LoopId v, Index *factor);
 
+// A cheaper form of an operation (codegen/cpu/forms.c); NULL: there is none.
+const char *forms_print(Printer *p, const Expr *e);
+
 // ---- lanes (codegen/cpu/lanes.c)
 // ----------------------------------------------------------------- Prints a reduction into
 // variable t`t`, which holds its neutral element, in lanes; false: it does not run along
 // neighbouring elements, and nothing was printed.
 bool lanes_print(Printer *p, const Expr *e, uint32_t t);
 
+// ---- interchange (codegen/cpu/interchange.c)
+// Prints a parallel loop over neighbours around sequential ones; false: this is no such loop, and
+// nothing was printed.
+bool interchange_print(Printer *p, const Stmt *loop);
+
+// ---- squares (codegen/cpu/squares.c)
+// Prints two innermost parallel loops that transpose; false: they do not, and nothing was printed.
+bool squares_print(Printer *p, const Stmt *loop);
+
 // ---- rows (codegen/cpu/rows.c) ----------------------------------------------------------------
 // Is `loop` one with the loop inside it, as far as all indices can tell? Then it counts as 0 and
 // the inner one runs over both, until rows_restore.
 bool rows_collapse(Printer *p, const Stmt *loop);
 void rows_restore(Printer *p, const Stmt *loop);
+// The same of the variables of a reduction with this body.
+bool loops_collapse(Printer *p, LoopId outer, LoopId inner, const Expr *body);
+void loops_restore(Printer *p, LoopId outer, LoopId inner);
 // Prints an innermost parallel loop whose value holds reductions with the loop inside them; false:
 // this is no such loop, and nothing was printed.
 bool rows_print(Printer *p, const Stmt *loop);

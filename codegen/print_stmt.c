@@ -179,6 +179,9 @@ static const char *least_or_greatest(Printer *p, ReduceOp op, DType t)
 
 const char *print_neutral(Printer *p, const Expr *reduce)
 {
+    DType t = reduce->b->dtype;
+    if (dtype_is_complex(t))
+        return print_literal(p, t, (Scalar){.c = {reduce->op == R_MUL, 0}});
     const char *start = neutral_name((ReduceOp)reduce->op, reduce->b->dtype);
     return start ? start : least_or_greatest(p, (ReduceOp)reduce->op, reduce->b->dtype);
 }
@@ -269,10 +272,12 @@ static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t, bool toget
     nest_end(p, &b);
 }
 
-// Sums in small floats round at each addition, in order; the first of equals needs the order too.
+// Blocks have no sums of complex numbers. Sums in small floats round at each addition, in order;
+// the first of equals needs the order too.
 static bool any_order(const Expr *e)
 {
-    return e->op != R_ARGMAX && e->op != R_ARGMIN && !dtype_is_small_float(e->dtype);
+    return e->op != R_ARGMAX && e->op != R_ARGMIN && !dtype_is_small_float(e->dtype) &&
+           !dtype_is_complex(e->dtype);
 }
 
 const char *print_reduce(Printer *p, const Expr *e)
@@ -308,7 +313,7 @@ static void print_for(Printer *p, const Stmt *s)
         rows_restore(p, s);
         return;
     }
-    if (p->dialect->rows && rows_print(p, s))
+    if (p->dialect->rows && (rows_print(p, s) || squares_print(p, s) || interchange_print(p, s)))
         return;
     const char *high = print_index_bare(p, print_extent(p, s->var));
     print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var, high,

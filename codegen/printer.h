@@ -68,6 +68,8 @@ struct Printer {
     Index *extent;   // by LoopId: NULL its own; else that of all loops collapsed into it
     uint8_t *zeroed; // by LoopId: collapsed into the next inner loop
     uint32_t nzeroed;
+    LoopId
+        turned; // scalars of the kernel are rows over this loop (codegen/cpu/interchange.c); 0: no
     uint32_t *is_let, *is_row;  // by LocalId: round, where it is declared as such
     uint32_t *local_used;       // by LocalId: round, where something of the kernel needs it
     const Stmt **rows;          // by LocalId
@@ -108,6 +110,9 @@ KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k);
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e);
 void uses_add_index(Module *mod, KernelUses *u, Index i);
 void uses_add_call(Module *mod, KernelUses *u, const Call *call); // NULL: nothing
+
+// Do kernels or conditions call functions of runtime/cameo_vector.h, printed as C?
+bool steps_call_functions(Module *mod, const Step *s);
 
 // Facts of expressions.
 const ExprFacts *expr_facts(Printer *p, const Expr *e);

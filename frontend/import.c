@@ -11,6 +11,14 @@ ImportLimits import_limits_default(void)
                           .max_memory = UINT64_C(4) << 30};
 }
 
+ImportLimits import_limits_untrusted(void)
+{
+    ImportLimits l = import_limits_default();
+    l.max_nodes = 1000000;
+    l.max_metadata = UINT64_C(64) << 20;
+    return l;
+}
+
 // ---- names
 
 // The value that a use of a name means; 0 for an empty name.

@@ -15,7 +15,8 @@ typedef struct ImportLimits {
     uint64_t max_memory;
 } ImportLimits;
 
-ImportLimits import_limits_default(void); // 100; 4,000,000; 1 GiB; 4 GiB
+ImportLimits import_limits_default(void);   // 100; 4,000,000; 1 GiB; 4 GiB
+ImportLimits import_limits_untrusted(void); // 100; 1,000,000; 64 MiB; 4 GiB
 
 // The model in `bytes`, which must stay mapped as long as the model is used: strings and weights
 // are views of them. Everything in the file is in the model. NULL with a diagnostic if the bytes

@@ -25,7 +25,8 @@ static bool is_text(const char *path, Str bytes)
     return !str_ends(name, ".onnx") && looks_textual(bytes);
 }
 
-Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status)
+Model *load_model_within(Arena *a, const char *path, const ImportLimits *limits, Diags *diags,
+                         int *exit_status)
 {
     FileView view;
     Str error = STR_NONE;
@@ -36,10 +37,9 @@ Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status)
         return NULL;
     }
     Str bytes = {(const char *)view.at, view.len};
-    ImportLimits limits = import_limits_default();
     bool text = is_text(path, bytes);
     Model *m =
-        text ? text_parse(a, path, bytes, diags) : import_onnx(a, path, &view, &limits, diags);
+        text ? text_parse(a, path, bytes, diags) : import_onnx(a, path, &view, limits, diags);
     if (!m) {
         *exit_status = 3;
         file_close(&view);
@@ -47,6 +47,12 @@ Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status)
     }
     m->view = view;
     return m;
+}
+
+Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status)
+{
+    ImportLimits limits = import_limits_default();
+    return load_model_within(a, path, &limits, diags, exit_status);
 }
 
 void load_close(Model *m)

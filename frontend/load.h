@@ -9,6 +9,9 @@
 // *exit_status 3: it cannot be read, decoded or parsed, or is over a limit.
 // The file stays mapped until load_close.
 Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status);
+// The same within other limits than the default ones.
+Model *load_model_within(Arena *a, const char *path, const ImportLimits *limits, Diags *diags,
+                         int *exit_status);
 void load_close(Model *m);
 
 #endif

@@ -177,8 +177,17 @@ Scalar scalar_load(DType t, const void *at)
     float f;
     double d;
     uint32_t width = dtype_stored_bytes(t);
+    float pair[2];
     memcpy(&bits, at, width <= 8 ? width : 8);
     switch (t) {
+    case DT_C64:
+        memcpy(pair, at, sizeof pair);
+        return (Scalar){.c = {(double)pair[0], (double)pair[1]}};
+    case DT_C128: {
+        Scalar v;
+        memcpy(&v.c, at, sizeof v.c);
+        return v;
+    }
     case DT_F32:
         memcpy(&f, at, 4);
         return (Scalar){.f = (double)f};
@@ -198,6 +207,11 @@ Scalar scalar_load(DType t, const void *at)
 
 void scalar_store(DType t, void *at, Scalar v)
 {
+    if (dtype_is_complex(t)) {
+        float pair[2] = {(float)v.c.re, (float)v.c.im};
+        memcpy(at, t == DT_C64 ? (void *)pair : (void *)&v.c, dtype_info(t)->bytes);
+        return;
+    }
     float f = (float)v.f;
     uint64_t bits = (uint64_t)v.i;
     if (t == DT_F32)
@@ -253,6 +267,15 @@ Scalar scalar_cast(DType from, DType to, Scalar v, bool saturate)
 {
     if (to == from)
         return v;
+    if (dtype_is_complex(to)) {
+        DType part = to == DT_C64 ? DT_F32 : DT_F64;
+        bool real = !dtype_is_complex(from);
+        Scalar re = {.f = v.c.re}, im = {.f = real ? 0 : v.c.im};
+        return (Scalar){.c = {scalar_cast(real ? from : DT_F64, part, real ? v : re, false).f,
+                              scalar_cast(DT_F64, part, im, false).f}};
+    }
+    if (dtype_is_complex(from))
+        return scalar_cast(DT_F64, to, (Scalar){.f = v.c.re}, saturate);
     if (dtype_is_float(from)) {
         if (dtype_is_float(to))
             return round_float(to, v.f, saturate);

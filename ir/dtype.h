@@ -77,6 +77,15 @@ static inline bool dtype_is_signed(DType t)
 {
     return dtype_info(t)->kind == KIND_SIGNED;
 }
+static inline bool dtype_is_complex(DType t)
+{
+    return dtype_info(t)->kind == KIND_COMPLEX;
+}
+// Has it numbers that are not equal to themselves?
+static inline bool dtype_has_nan(DType t)
+{
+    return dtype_is_float(t) || dtype_is_complex(t);
+}
 // Floats narrower than 32 bits: stored as bits, computed in float32 with an explicit round.
 static inline bool dtype_is_small_float(DType t)
 {
@@ -100,10 +109,14 @@ static inline DType dtype_stored(DType t)
 // By onnx name, abbreviation or long name; DT_NONE if there is none such.
 DType dtype_of(Str name);
 
-// One number of any dtype: floats in f, integers and bool in i (uint64 as its bit pattern).
+// One number of any dtype: floats in f, integers and bool in i (uint64 as its bit pattern), complex
+// ones in c.
 typedef union Scalar {
     double f;
     int64_t i;
+    struct {
+        double re, im;
+    } c;
 } Scalar;
 
 // The bits of one element in memory (dtype_stored_bytes of them) to its number and back. Storing
@@ -112,7 +125,8 @@ Scalar scalar_load(DType t, const void *at);
 void scalar_store(DType t, void *at, Scalar v);
 
 // The number nearest to v in t, rounding and saturating as ONNX Cast does (saturate: float8
-// clamps). Casting float to integer out of range is clamped, NaN gives 0: defined where the spec
+// clamps). A real number becomes a complex one without imaginary part, a complex one its real part.
+// Casting float to integer out of range is clamped, NaN gives 0: defined where the spec
 // leaves it open.
 Scalar scalar_cast(DType from, DType to, Scalar v, bool saturate);
 

@@ -406,6 +406,8 @@ typedef struct ExternalFile {
     const unsigned char *at; // NULL where it cannot be read: then `error` says why
     uint64_t len;
     Str error;
+    bool escapes;   // the location names, or leads to, what is not in the model's folder
+    uint32_t links; // names that the file has in its file system
 } ExternalFile;
 
 // What is known of a dim variable beyond its name (ir/infer.c keeps it).
@@ -537,6 +539,19 @@ Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its f
 // and complex numbers in more than 64 KiB, which may lie anywhere in a file: read them by
 // scalar_load or memcpy. Signed 4-bit and 2-bit integers are sign-extended to a byte.
 const void *tensor_elements(Model *m, TensorData *t, Str *error);
+// Where external data lies: its file, and the range in it. What is wrong with that (*error says
+// it); the range is known only if nothing is.
+typedef enum ExternalFault {
+    EXTERNAL_FINE,
+    EXTERNAL_ESCAPES,    // the location leaves the model's folder, or is none
+    EXTERNAL_BOUNDS,     // offset or length is no number, or beyond the file
+    EXTERNAL_UNREADABLE, // there is no such file, or it cannot be opened
+} ExternalFault;
+typedef struct ExternalRange {
+    const ExternalFile *file;
+    uint64_t offset, length;
+} ExternalRange;
+ExternalFault tensor_external(Model *m, const TensorData *t, ExternalRange *range, Str *error);
 // Elements by dims, or UINT64_MAX where dims are negative or overflow.
 uint64_t tensor_count(const TensorData *t);
 // The whole of a sparse tensor, zeros included; cached. NULL with *error set where its parts do not

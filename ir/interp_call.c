@@ -1,6 +1,9 @@
 // Strings and lists of the interpreter: calls are the functions of emitted programs.
 
 #include "ir/interp_state.h"
+
+#define CAMEO_NO_CODECS // the compiler is built without the libraries that decode images
+#include "runtime/cameo_images.h"
 #include "runtime/cameo_maps.h"
 #include "runtime/cameo_normalize.h"
 #include "runtime/cameo_numbers.h"

@@ -20,6 +20,25 @@ static Scalar of_float(DType t, float v)
     return t == DT_F32 ? f : scalar_cast(DT_F32, t, f, false);
 }
 
+// ---- complex numbers -------------------------------------------------------------------------
+
+static Scalar complex_binary(BinaryOp op, DType t, Scalar a, Scalar b)
+{
+    DType part = t == DT_C64 ? DT_F32 : DT_F64;
+    Scalar are = {.f = a.c.re}, aim = {.f = a.c.im}, bre = {.f = b.c.re}, bim = {.f = b.c.im};
+    Scalar re, im;
+    if (op == B_MUL) {
+        re = scalar_binary(B_SUB, part, scalar_binary(B_MUL, part, are, bre),
+                           scalar_binary(B_MUL, part, aim, bim));
+        im = scalar_binary(B_ADD, part, scalar_binary(B_MUL, part, are, bim),
+                           scalar_binary(B_MUL, part, aim, bre));
+    } else {
+        re = scalar_binary(op, part, are, bre);
+        im = scalar_binary(op, part, aim, bim);
+    }
+    return (Scalar){.c = {re.f, im.f}};
+}
+
 // ---- one operand -----------------------------------------------------------------------------
 
 static double unary_f64(UnaryOp op, double a)
@@ -49,6 +68,8 @@ static float unary_f32(UnaryOp op, float a)
 Scalar scalar_unary(UnaryOp op, DType t, Scalar a)
 {
     bool real = dtype_is_float(t);
+    if (dtype_is_complex(t)) // negation is all there is
+        return (Scalar){.c = {-a.c.re, -a.c.im}};
     if (op == U_NOT)
         return (Scalar){.i = !a.i};
     if (op == U_ISNAN || op == U_ISINF)
@@ -203,11 +224,15 @@ Scalar scalar_binary(BinaryOp op, DType t, Scalar a, Scalar b)
         return (Scalar){.f = binary_f64(op, a.f, b.f)};
     if (dtype_is_float(t))
         return of_float(t, binary_f32(op, (float)a.f, (float)b.f));
+    if (dtype_is_complex(t))
+        return complex_binary(op, t, a, b);
     return binary_int(op, t, a, b);
 }
 
 bool scalar_compare(CompareOp op, DType t, Scalar a, Scalar b)
 {
+    if (dtype_is_complex(t))
+        return (a.c.re == b.c.re && a.c.im == b.c.im) == (op == C_EQ);
     if (dtype_is_float(t))
         return op == C_EQ   ? a.f == b.f
                : op == C_NE ? a.f != b.f
@@ -239,6 +264,8 @@ static Scalar extreme(DType t, bool highest)
 Scalar scalar_neutral(ReduceOp op, DType t)
 {
     bool real = dtype_is_float(t);
+    if (dtype_is_complex(t))
+        return (Scalar){.c = {op == R_MUL, 0}};
     switch (op) {
     case R_ADD:
         return real ? (Scalar){.f = 0} : (Scalar){.i = 0};

@@ -127,37 +127,88 @@ bool module_overflows(const Module *mod, const ModuleMark *since)
     return false;
 }
 
-bool expr_misuses_reference(const Expr *e)
+// What complex numbers can: be moved, chosen, compared for equality, added, subtracted, multiplied.
+static bool complex_can(const Expr *e, const Expr *x)
 {
-    const Expr *x = e->kind == EX_SELECT ? e->c : e->kind == EX_REDUCE ? e->b : e->a;
-    if (!x || (!dtype_is_reference(x->dtype) && !dtype_is_reference(e->dtype)))
-        return false;
-    return e->kind != EX_SELECT && !(e->kind == EX_COMPARE && e->op <= C_NE) &&
-           !(e->kind == EX_BITCAST && (e->dtype == DT_I64 || x->dtype == DT_I64));
+    bool both = dtype_is_complex(x->dtype) && dtype_is_complex(e->dtype);
+    switch (e->kind) {
+    case EX_SELECT:
+        return both;
+    case EX_UNARY:
+        return e->op == U_NEG;
+    case EX_BINARY:
+        return e->op == B_ADD || e->op == B_SUB || e->op == B_MUL;
+    case EX_COMPARE:
+        return e->op <= C_NE;
+    case EX_CAST:
+        return dtype_is_complex(e->dtype) && !dtype_is_reference(x->dtype);
+    case EX_BITCAST:
+        return dtype_info(e->dtype)->bits == dtype_info(x->dtype)->bits;
+    case EX_REDUCE:
+        return e->op == R_ADD || e->op == R_MUL;
+    default:
+        return true;
+    }
 }
 
-bool module_misuses_reference(const Module *mod, const ModuleMark *since)
+const char *expr_misuse(const Expr *e)
 {
-    for (uint32_t i = since->nexprs; i < mod->nexprs; i++)
-        if (expr_misuses_reference(mod->table->all.at[i]))
-            return true;
-    return false;
+    const Expr *x = e->kind == EX_SELECT ? e->c : e->kind == EX_REDUCE ? e->b : e->a;
+    if (x && (dtype_is_complex(x->dtype) || dtype_is_complex(e->dtype)) && !complex_can(e, x))
+        return "order or functions of complex numbers";
+    if (!x || (!dtype_is_reference(x->dtype) && !dtype_is_reference(e->dtype)))
+        return NULL;
+    bool may = e->kind == EX_SELECT || (e->kind == EX_COMPARE && e->op <= C_NE) ||
+               (e->kind == EX_BITCAST && (e->dtype == DT_I64 || x->dtype == DT_I64));
+    return may ? NULL : "arithmetic on strings";
+}
+
+const char *update_misuse(DType t, BinaryOp op)
+{
+    if (dtype_is_complex(t) && op != B_ADD && op != B_MUL)
+        return "order or functions of complex numbers";
+    return dtype_is_reference(t) ? "arithmetic on strings" : NULL;
+}
+
+const char *module_misuse(const Module *mod, const ModuleMark *since)
+{
+    const char *what = NULL;
+    for (uint32_t i = since->nexprs; i < mod->nexprs && !what; i++)
+        what = expr_misuse(mod->table->all.at[i]);
+    return what;
 }
 
 // ---- interning
 // ------------------------------------------------------------------------------------------
 
+static uint32_t id_of(const Expr *e)
+{
+    return e ? e->id + 1 : 0;
+}
+
+static uint32_t id_of_index(Index p)
+{
+    return p ? p->id + 1 : 0;
+}
+
+static double imaginary(const Expr *e)
+{
+    return dtype_is_complex(e->dtype) ? e->value.c.im : 0;
+}
+
+// By ids, not by addresses: the same input probes the same slots in every process.
 static uint64_t hash_expr(const Expr *e)
 {
-    struct {
-        uint32_t kind, dtype, op, saturate, buffer, local, rank, pad;
-        int64_t value;
-        const void *index, *a, *b, *c;
-    } key = {e->kind, e->dtype,   e->op,    e->saturate, e->buffer, e->local, e->rank,
-             0,       e->value.i, e->index, e->a,        e->b,      e->c};
-    uint64_t h = hash_bytes(&key, sizeof key, 0);
-    if (e->at)
-        h = hash_bytes(e->at, e->rank * sizeof *e->at, h);
+    uint32_t key[11] = {e->kind,     e->dtype,    e->op,      e->saturate,
+                        e->buffer,   e->local,    e->rank,    id_of_index(e->index),
+                        id_of(e->a), id_of(e->b), id_of(e->c)};
+    double im = imaginary(e);
+    uint64_t h = hash_bytes(&e->value.i, sizeof e->value.i, hash_bytes(key, sizeof key, 0));
+    h = hash_bytes(&im, sizeof im, h);
+    for (uint32_t k = 0; e->at && k < e->rank; k++) {
+        uint32_t id = id_of_index(e->at[k]);
+        h = hash_bytes(&id, sizeof id, h);
+    }
     if (e->vars)
         h = hash_bytes(e->vars, e->rank * sizeof *e->vars, h);
     return h;
@@ -165,13 +216,17 @@ static uint64_t hash_expr(const Expr *e)
 
 static bool same_expr(const Expr *x, const Expr *y)
 {
+    double a = imaginary(x), b = imaginary(y);
+    if (memcmp(&a, &b, sizeof a) != 0)
+        return false;
     if (x->kind != y->kind || x->dtype != y->dtype || x->op != y->op ||
         x->saturate != y->saturate || x->buffer != y->buffer || x->local != y->local ||
         x->rank != y->rank || x->value.i != y->value.i || x->index != y->index || x->a != y->a ||
         x->b != y->b || x->c != y->c || !x->at != !y->at || !x->vars != !y->vars)
         return false;
-    if (x->at && x->rank && memcmp(x->at, y->at, x->rank * sizeof *x->at) != 0)
-        return false;
+    for (uint32_t k = 0; x->at && k < x->rank; k++)
+        if (x->at[k] != y->at[k])
+            return false;
     return !x->vars || memcmp(x->vars, y->vars, x->rank * sizeof *x->vars) == 0;
 }
 
@@ -227,6 +282,8 @@ const Expr *expr_as_written(Module *mod, Expr key)
 static bool is_const(const Expr *e, double f, int64_t i)
 {
     if (e->kind != EX_CONST)
+        return false;
+    if (dtype_is_complex(e->dtype))
         return false;
     return dtype_is_float(e->dtype) ? e->value.f == f : e->value.i == i;
 }
@@ -344,7 +401,7 @@ static Index as_index(Module *mod, const Expr *e)
 const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b)
 {
     assert(a->dtype == b->dtype);
-    if (a == b && !dtype_is_float(a->dtype))
+    if (a == b && !dtype_has_nan(a->dtype))
         return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     if (known_indices(a, b)) {
         Index x = as_index(mod, a), y = as_index(mod, b);
@@ -365,7 +422,7 @@ const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b
         if (known >= 0)
             return expr_const(mod, DT_BOOL, (Scalar){.i = known});
     }
-    if (a == b && !dtype_is_float(a->dtype)) // a float may be NaN
+    if (a == b && !dtype_has_nan(a->dtype)) // a float may be NaN
         return expr_const(mod, DT_BOOL, (Scalar){.i = op == C_EQ || op == C_LE});
     if (dtype_info(a->dtype)->kind == KIND_UNSIGNED) { // nothing is below 0
         if (op == C_LE && a->kind == EX_CONST && a->value.i == 0)

@@ -220,6 +220,9 @@ typedef struct Module {
 // having equal numbers; of DT_OBJECT the number of a list. They are loaded, stored, selected,
 // compared by C_EQ and C_NE, and bitcast to and from DT_I64, nothing else. A weight of strings
 // holds the strings; what a load of it gives is their numbers.
+//
+// Complex numbers are loaded, stored, selected, negated, added, subtracted, multiplied, reduced by
+// sum and product, compared by C_EQ and C_NE, cast from real and complex ones, and bitcast.
 
 Module *module_new(Model *m);
 // Where a module stands, and: is anything made since (an expression, a loop or a buffer) of an
@@ -229,10 +232,11 @@ typedef struct ModuleMark {
 } ModuleMark;
 ModuleMark module_mark(const Module *mod);
 bool module_overflows(const Module *mod, const ModuleMark *since);
-// Is an operand or the result a reference where that may not be? And: did anything made since do
-// so?
-bool expr_misuses_reference(const Expr *e);
-bool module_misuses_reference(const Module *mod, const ModuleMark *since);
+// What is done to a number that cannot be ("arithmetic on strings"); NULL: nothing. Of anything
+// made since; of an update.
+const char *expr_misuse(const Expr *e);
+const char *module_misuse(const Module *mod, const ModuleMark *since);
+const char *update_misuse(DType t, BinaryOp op);
 // Is the tensor larger than any memory (MAX_ELEMENTS), or one of its dims negative, as far as they
 // are known? An empty one is not.
 #define MAX_ELEMENTS ((int64_t)1 << 44)

@@ -65,6 +65,10 @@ uint64_t order_expr(Order *o, const Expr *e)
         return o->exprs.at[e->id];
     uint64_t h = mix(mix(mix(7, e->kind), e->dtype), e->op * 2u + e->saturate);
     h = mix(mix(mix(mix(h, (uint64_t)e->value.i), e->buffer), e->local), e->rank);
+    if (e->kind == EX_CONST && dtype_is_complex(e->dtype)) {
+        Scalar imaginary = {.f = e->value.c.im};
+        h = mix(h, (uint64_t)imaginary.i);
+    }
     if (e->index)
         h = mix(h, order_index(o, e->index));
     for (uint32_t i = 0; e->at && i < e->rank; i++)

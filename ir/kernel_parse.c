@@ -46,7 +46,7 @@ DType parse_dtype(KernelParser *k)
         t = DT_OBJECT;
         kind = KIND_OBJECT;
     }
-    if (kind == KIND_NONE || kind == KIND_COMPLEX)
+    if (kind == KIND_NONE)
         parse_fail(k->p, "expected the dtype of a number");
     else
         parse_next(k->p);

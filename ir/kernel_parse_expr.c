@@ -187,6 +187,38 @@ const Index *parse_at(KernelParser *k, uint32_t *rank)
 // ---- constants, loads and locals
 // ------------------------------------------------------------------------
 
+// A real number, a NaN by its bits.
+static double parse_part(Parser *p)
+{
+    bool negative = parse_take(p, "-"), bits = parse_take(p, "bits");
+    if (!bits) {
+        double v = parse_real(p);
+        return negative ? -v : v;
+    }
+    parse_expect(p, "(");
+    negative = parse_take(p, "-");
+    uint64_t u = parse_unsigned(p);
+    parse_expect(p, ")");
+    Scalar v = {.i = (int64_t)(negative ? 0 - u : u)};
+    return v.f;
+}
+
+// Behind "complex".
+static const Expr *parse_complex(KernelParser *k)
+{
+    Scalar v = {0};
+    parse_expect(k->p, "(");
+    v.c.re = parse_part(k->p);
+    parse_expect(k->p, ",");
+    v.c.im = parse_part(k->p);
+    parse_expect(k->p, ")");
+    parse_expect(k->p, ":");
+    DType t = parse_dtype(k);
+    if (!k->p->failed && !dtype_is_complex(t))
+        parse_fail(k->p, "a complex number of a dtype that is not; before this");
+    return k->p->failed ? nothing(k) : expr_const(k->mod, t, v);
+}
+
 static const Expr *parse_const(KernelParser *k)
 {
     Parser *p = k->p;
@@ -206,6 +238,8 @@ static const Expr *parse_const(KernelParser *k)
     DType t = parse_dtype(k);
     if (p->failed)
         return nothing(k);
+    if (dtype_is_complex(t))
+        parse_fail(p, "one number where complex(re, im) is expected; before this");
     // The dtype stands behind the number and says how to read it.
     if (dtype_is_float(t) && !bits) {
         v.f = parse_real(&before);
@@ -454,6 +488,8 @@ static const Expr *parse_primary(KernelParser *k)
     }
     if (p->tok == TOK_NUMBER || parse_is(p, "-") || parse_is(p, "inf") || parse_is(p, "bits"))
         return parse_const(k);
+    if (parse_take(p, "complex"))
+        return parse_complex(k);
     if (is_numbered(p, 'b') && !call)
         return parse_load(k);
     if (is_numbered(p, 'v') && !call)

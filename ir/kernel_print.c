@@ -215,17 +215,31 @@ static void print_binary(Printer *p, const Expr *e)
     print_infix(p, kernel_binary[e->op], swap ? e->b : e->a, swap ? e->a : e->b);
 }
 
-static void print_const(Printer *p, const Expr *e)
+static void print_real(Printer *p, double f)
 {
-    double f = e->value.f;
-    if (!dtype_is_float(e->dtype))
-        buf_printf(p->out, "%" PRId64, e->value.i);
-    else if (isnan(f))
-        buf_printf(p->out, "bits(%" PRId64 ")", e->value.i);
+    int64_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (isnan(f))
+        buf_printf(p->out, "bits(%" PRId64 ")", bits);
     else if (isinf(f))
         buf_printf(p->out, f < 0 ? "-inf" : "inf");
     else
         buf_printf(p->out, "%.17g", f);
+}
+
+static void print_const(Printer *p, const Expr *e)
+{
+    if (dtype_is_complex(e->dtype)) {
+        buf_printf(p->out, "complex(");
+        print_real(p, e->value.c.re);
+        buf_printf(p->out, ", ");
+        print_real(p, e->value.c.im);
+        buf_char(p->out, ')');
+    } else if (dtype_is_float(e->dtype)) {
+        print_real(p, e->value.f);
+    } else {
+        buf_printf(p->out, "%" PRId64, e->value.i);
+    }
     buf_printf(p->out, ":%s", dtype_info(e->dtype)->abbrev);
 }
 

@@ -155,8 +155,8 @@ static Needs index_needs(Check *c, Index i)
 static Needs reduce_needs(Check *c, const Expr *e)
 {
     Needs all = needs_of(c, e->b);
-    if (expr_misuses_reference(e))
-        fault(c, "a reduction of references at expression", e->id);
+    if (expr_misuse(e))
+        fault(c, "a reduction of what has none at expression", e->id);
     if (e->a && e->a->dtype != DT_BOOL)
         fault(c, "a guard that is no bool, expression", e->a->id);
     if ((e->op == R_ARGMAX || e->op == R_ARGMIN) && e->rank != 1)
@@ -192,8 +192,9 @@ static Needs operand_needs(Check *c, const Expr *e)
     const Expr *x = e->kind == EX_SELECT ? e->c : e->a;
     if (e->b && x->dtype != e->b->dtype)
         fault(c, "operands of two dtypes at expression", e->id);
-    if (expr_misuses_reference(e))
-        fault(c, "arithmetic on a reference at expression", e->id);
+    const char *misuse = expr_misuse(e);
+    if (misuse)
+        fault(c, str_printf(c->mod->arena, "%s at expression", misuse).at, e->id);
     if (e->kind == EX_SELECT && e->a->dtype != DT_BOOL)
         fault(c, "a condition that is no bool at expression", e->id);
     return all;
@@ -294,8 +295,8 @@ static void check_write(Check *c, const Stmt *s)
         fault(c, "a store to what is no writable buffer", s->buffer);
     else if (b->rank != s->rank || b->dtype != s->value->dtype)
         fault(c, "rank or dtype differs at a store to buffer", s->buffer);
-    else if (s->kind == S_UPDATE && dtype_is_reference(b->dtype))
-        fault(c, "arithmetic on a reference in buffer", s->buffer);
+    else if (s->kind == S_UPDATE && update_misuse(b->dtype, s->op))
+        fault(c, "an update that its dtype does not have in buffer", s->buffer);
     else if (s->kind == S_UPDATE && !c->written[s->buffer] && !is_empty(b))
         fault(c, "a use before its definition of buffer", s->buffer);
 }

@@ -16,7 +16,7 @@ static bool dtype_is_lowered(DType t)
 {
     DTypeKind k = dtype_info(t)->kind;
     return k == KIND_STRING || k == KIND_FLOAT || k == KIND_SIGNED || k == KIND_UNSIGNED ||
-           k == KIND_BOOL;
+           k == KIND_BOOL || k == KIND_COMPLEX;
 }
 
 // The strings of a weight join the module's. What cannot be read is said where it is emitted.
@@ -435,8 +435,9 @@ static void lower_by_row(Lower *l)
     l->n->def->lower(l);
     if (!l->state->failed && module_overflows(l->module, &mark))
         lower_unfit(l, "a size or an index is too large");
-    else if (!l->state->failed && module_misuses_reference(l->module, &mark))
-        not_supported(l, "%.*s: arithmetic on strings", STR_ARG(str_escaped(l->arena, l->n->op)));
+    const char *misuse = l->state->failed ? NULL : module_misuse(l->module, &mark);
+    if (misuse)
+        not_supported(l, "%.*s: %s", STR_ARG(str_escaped(l->arena, l->n->op)), misuse);
 }
 
 static void lower_node(Lower *shared, NodeId id)

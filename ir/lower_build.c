@@ -196,8 +196,9 @@ void store(Lower *l, Tensor y, const Index *at, const Expr *value)
 
 void update(Lower *l, BinaryOp op, Tensor y, const Index *at, const Expr *value)
 {
-    if (dtype_is_reference(y.dtype) && !l->failed)
-        not_supported(l, "%.*s: arithmetic on strings", STR_ARG(str_escaped(l->arena, l->n->op)));
+    const char *misuse = update_misuse(y.dtype, op);
+    if (misuse && !l->failed)
+        not_supported(l, "%.*s: %s", STR_ARG(str_escaped(l->arena, l->n->op)), misuse);
     write_to(l, S_UPDATE, y, at, value)->op = op;
 }
 

@@ -2,6 +2,8 @@
 
 #include "ir/poly.h"
 
+#include "ir/kernel.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,14 +29,24 @@ enum { MAX_TERMS = 256, MAX_POWER = 64, MAX_PROOF_DEPTH = 6 };
 // ---- interning
 // ------------------------------------------------------------------------------------------
 
+// By ids, not by addresses: the same input probes the same slots in every process.
 static uint64_t hash_poly(const Term *terms, uint32_t n)
 {
     uint64_t h = n;
     for (uint32_t i = 0; i < n; i++) {
         h = hash_bytes(&terms[i].coeff, sizeof terms[i].coeff, h);
-        h = hash_bytes(terms[i].atoms, terms[i].natoms * sizeof(Atom *), h);
+        for (uint32_t k = 0; k < terms[i].natoms; k++)
+            h = hash_bytes(&terms[i].atoms[k]->id, sizeof terms[i].atoms[k]->id, h);
     }
     return h;
+}
+
+static bool same_atoms(const Term *x, const Term *y)
+{
+    for (uint32_t k = 0; k < x->natoms; k++)
+        if (x->atoms[k] != y->atoms[k])
+            return false;
+    return true;
 }
 
 static bool same_terms(const Poly *p, const Term *terms, uint32_t n)
@@ -43,8 +55,7 @@ static bool same_terms(const Poly *p, const Term *terms, uint32_t n)
         return false;
     for (uint32_t i = 0; i < n; i++)
         if (p->terms[i].coeff != terms[i].coeff || p->terms[i].natoms != terms[i].natoms ||
-            (terms[i].natoms &&
-             memcmp(p->terms[i].atoms, terms[i].atoms, terms[i].natoms * sizeof(Atom *)) != 0))
+            !same_atoms(&p->terms[i], &terms[i]))
             return false;
     return true;
 }
@@ -82,7 +93,7 @@ static Index intern(Polys *p, const Term *terms, uint32_t n)
 
 static uint64_t hash_atom(const Atom *a)
 {
-    const void *key[3] = {a->a, a->b, a->e};
+    uint32_t key[3] = {a->a ? a->a->id + 1 : 0, a->b ? a->b->id + 1 : 0, a->e ? a->e->id + 1 : 0};
     return hash_bytes(key, sizeof key, (uint64_t)a->kind << 32 | a->var);
 }
 

@@ -108,6 +108,7 @@ static void map_file(Model *m, ExternalFile *f)
 {
     Str name = str_escaped(m->arena, f->location);
     const char *bad = bad_location(f->location);
+    f->escapes = bad != NULL;
     if (bad) {
         f->error = str_printf(m->arena, "external data %s: \"%.*s\"", bad, STR_ARG(name));
         return;
@@ -118,6 +119,7 @@ static void map_file(Model *m, ExternalFile *f)
     struct stat st = {0};
     if (fd < 0) {
         bool left = why == EXDEV || why == ELOOP;
+        f->escapes = left;
         f->error =
             str_printf(m->arena, "external data \"%.*s\" cannot be opened: %s", STR_ARG(name),
                        left ? "a link that leaves the model's folder" : strerror(why));
@@ -134,6 +136,7 @@ static void map_file(Model *m, ExternalFile *f)
         else
             f->at = at;
         f->len = at == MAP_FAILED ? 0 : (uint64_t)st.st_size;
+        f->links = (uint32_t)st.st_nlink;
     }
     if (fd >= 0)
         close(fd);
@@ -203,6 +206,26 @@ static bool external_bytes(Model *m, const TensorData *t, uint64_t need, Str *by
     }
     *bytes = (Str){(const char *)f->at + offset, length};
     return true;
+}
+
+static uint64_t packed_bytes(uint64_t n, unsigned bits);
+
+ExternalFault tensor_external(Model *m, const TensorData *t, ExternalRange *range, Str *error)
+{
+    uint64_t n = tensor_count(t), need = 0;
+    const ExternalFile *f = file_of(m, props_get(&t->external, "location"));
+    Str bytes;
+    *range = (ExternalRange){.file = f};
+    *error = f->error;
+    if (!f->at)
+        return f->escapes ? EXTERNAL_ESCAPES : EXTERNAL_UNREADABLE;
+    if (n < UINT64_C(1) << 56)
+        need = packed_bytes(n, dtype_info((DType)t->dtype)->bits);
+    if (!external_bytes(m, t, need, &bytes, error))
+        return EXTERNAL_BOUNDS;
+    range->offset = (uint64_t)((const unsigned char *)bytes.at - f->at);
+    range->length = bytes.len;
+    return EXTERNAL_FINE;
 }
 
 // ---- decoding

@@ -26,6 +26,18 @@ static Str distinct_name(Text *t, DimId d)
     return str_printf(t->m->arena, "%.*s?%u", STR_ARG(name), d);
 }
 
+static Str dim_text(Text *t, Index i)
+{
+    Buf b = {0}, *out = t->out;
+    t->out = &b;
+    print_dim(t, i);
+    Str text = str_copy(t->m->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    t->out = out;
+    return text;
+}
+
+// Operands of min and max, which may change places, in the order of their text, as terms are.
 static void print_dim_atom(Text *t, const Atom *a)
 {
     static const char *const words[] = {
@@ -34,11 +46,13 @@ static void print_dim_atom(Text *t, const Atom *a)
         text_name(t, distinct_name(t, a->var));
         return;
     }
-    buf_printf(t->out, "%s(", words[a->kind]);
-    print_dim(t, a->a);
-    buf_printf(t->out, ", ");
-    print_dim(t, a->b);
-    buf_char(t->out, ')');
+    Str x = dim_text(t, a->a), y = dim_text(t, a->b);
+    if ((a->kind == ATOM_MIN || a->kind == ATOM_MAX) && str_cmp(x, y) > 0) {
+        Str first = y;
+        y = x;
+        x = first;
+    }
+    buf_printf(t->out, "%s(%.*s, %.*s)", words[a->kind], STR_ARG(x), STR_ARG(y));
 }
 
 // Terms in the order of their text, the constant last: whatever order they were made in.

@@ -201,7 +201,7 @@ static void parse_source(Parser *p, TensorData *t)
     parse_expect(p, ",");
     uint64_t len = parse_unsigned(p);
     parse_expect(p, ")");
-    if (offset > p->source.len || len > p->source.len - offset)
+    if (!p->source.at || offset > p->source.len || len > p->source.len - offset)
         parse_fail(p, "source(offset, length) lies outside the source file");
     else
         t->raw = (Str){p->source.at + offset, len};

@@ -111,6 +111,16 @@ NodeId adaptor_insert(Adaptors *a, ValueId v, const char *op, const char *suffix
     return fresh;
 }
 
+void repair_sort(Model *m, Arena *scratch)
+{
+    bool *unsorted = NEWS(scratch, bool, m->graphs.len);
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        unsorted[g] = graph_at(m, g)->unsorted;
+    model_sort(m, scratch);
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        graph_at(m, g)->unsorted = unsorted[g];
+}
+
 double value_weight(const Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);

@@ -19,6 +19,10 @@ NodeId adaptor_insert(Adaptors *a, ValueId v, const char *op, const char *suffix
 // The uses read `to` from now on.
 void adaptor_redirect(Adaptors *a, ValueId v, ValueId to, const Use *uses, uint32_t nuses);
 
+// Puts nodes in order of execution after a repair made them read what stood behind them. A file
+// that was in order is written in the new one; one that was not keeps its own (Graph.unsorted).
+void repair_sort(Model *m, Arena *scratch);
+
 // Elements of v, dims that are not known counted as 16, times 16 for each loop around it: what
 // prices go by.
 double value_weight(const Model *m, ValueId v);

@@ -6,6 +6,7 @@
 
 #include <cyaml/cyaml.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -68,7 +69,17 @@ static const cyaml_schema_field_t fields[] = {
 static const cyaml_schema_value_t top = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, Yaml, fields)};
 
 // Keys that are understood and that no rule of this version reads.
-static const char *const unread[] = {"rules", "budget", "custom", "limits", NULL};
+static const char *const unread[] = {"budget", "custom", NULL};
+
+static const struct {
+    const char *rule, *key;
+    double value;
+} params[] = {
+#define PARAM(rule, key, value, doc) {#rule, key, value},
+#include "passes/lint/params.def"
+#undef PARAM
+};
+enum { NPARAMS = sizeof params / sizeof *params };
 
 // ---- findings, and lines by libyaml's tree
 // ------------------------------------------------------
@@ -138,6 +149,61 @@ static uint32_t item_line(Reader *r, const char *key, unsigned i)
     return at < list->data.sequence.items.top ? line_of(node_of(r, *at)) : key_line(r, key);
 }
 
+// How many bytes have to be put in, taken out or replaced to make the one of the other.
+static uint32_t distance(Str a, Str b)
+{
+    enum { LONGEST = 32 };
+    uint32_t row[LONGEST + 1];
+    if (a.len > LONGEST || b.len > LONGEST)
+        return UINT32_MAX;
+    for (uint32_t k = 0; k <= b.len; k++)
+        row[k] = k;
+    for (uint32_t i = 1; i <= a.len; i++) {
+        uint32_t corner = row[0];
+        row[0] = i;
+        for (uint32_t k = 1; k <= b.len; k++) {
+            uint32_t best = corner + (a.at[i - 1] != b.at[k - 1]);
+            best = best < row[k] + 1 ? best : row[k] + 1;
+            best = best < row[k - 1] + 1 ? best : row[k - 1] + 1;
+            corner = row[k];
+            row[k] = best;
+        }
+    }
+    return row[b.len];
+}
+
+// Of what is known, what was probably meant; NULL: nothing like it.
+static const char *nearest(Str word, const char *const *known, uint32_t n)
+{
+    const char *best = NULL;
+    uint32_t least = 3;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t d = distance(word, str_of(known[i]));
+        if (d < least && d < word.len) {
+            least = d;
+            best = known[i];
+        }
+    }
+    return best;
+}
+
+// A key that nobody knows, and those that somebody does.
+static void complain_key(Reader *r, const yaml_node_t *key, const char *where,
+                         const char *const *known, uint32_t n)
+{
+    Buf list = {0};
+    const char *meant = nearest(scalar_of(key), known, n);
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+    Diag *d = complain(r, SEV_ERROR, line_of(key),
+                       str_printf(r->arena, "unknown key \"%.*s\"%s",
+                                  STR_ARG(str_escaped(r->arena, scalar_of(key))), where));
+    if (meant)
+        diag_note(r->diags, d, "did you mean \"%s\"?", meant);
+    diag_note(r->diags, d, "known keys: %s", list.at ? list.at : "none");
+    buf_free(&list);
+}
+
 static void unknown_keys(Reader *r, const yaml_node_t *map, const cyaml_schema_field_t *known,
                          const char *where)
 {
@@ -151,14 +217,11 @@ static void unknown_keys(Reader *r, const yaml_node_t *map, const cyaml_schema_f
             f++;
         if (f->key)
             continue;
-        Buf list = {0};
-        for (f = known; f->key; f++)
-            buf_printf(&list, "%s%s", f == known ? "" : ", ", f->key);
-        Diag *d = complain(r, SEV_ERROR, line_of(key),
-                           str_printf(r->arena, "unknown key \"%.*s\"%s",
-                                      STR_ARG(str_escaped(r->arena, scalar_of(key))), where));
-        diag_note(r->diags, d, "known keys: %s", list.at);
-        buf_free(&list);
+        const char *names[32];
+        uint32_t n = 0;
+        for (f = known; f->key && n < 32; f++)
+            names[n++] = f->key;
+        complain_key(r, key, where, names, n);
     }
 }
 
@@ -271,6 +334,98 @@ static void take_levels(Reader *r)
     }
 }
 
+// A mapping under a key of the file; NULL where there is none, which is an error if the key is
+// there.
+static const yaml_node_t *mapping_of(Reader *r, const yaml_node_t *at, Str name)
+{
+    if (at && at->type != YAML_MAPPING_NODE)
+        complain(r, SEV_ERROR, line_of(at),
+                 str_printf(r->arena, "%.*s is a mapping of keys to numbers",
+                            STR_ARG(str_escaped(r->arena, name))));
+    return at && at->type == YAML_MAPPING_NODE ? at : NULL;
+}
+
+static bool take_number(Reader *r, const yaml_node_t *value, double *number)
+{
+    Str s = scalar_of(value);
+    char *end = NULL;
+    *number = s.len ? strtod(s.at, &end) : 0;
+    if (end && end == s.at + s.len && isfinite(*number) && *number >= 0)
+        return true;
+    complain(
+        r, SEV_ERROR, line_of(value),
+        str_printf(r->arena, "%.*s is no number of at least 0", STR_ARG(str_escaped(r->arena, s))));
+    return false;
+}
+
+static void take_params_of(Reader *r, const yaml_node_t *key, const yaml_node_t *at)
+{
+    const char *known[NPARAMS];
+    uint32_t n = 0;
+    Str rule = scalar_of(key);
+    const char *where =
+        str_printf(r->arena, " of %.*s in rules", STR_ARG(str_escaped(r->arena, rule))).at;
+    const yaml_node_t *map = mapping_of(r, at, rule);
+    for (uint32_t i = 0; i < NPARAMS; i++)
+        if (str_is(rule, params[i].rule))
+            known[n++] = params[i].key;
+    for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
+         map && p < map->data.mapping.pairs.top; p++) {
+        const yaml_node_t *name = node_of(r, p->key);
+        ConfigParam c = {str_copy(r->arena, rule), str_copy(r->arena, scalar_of(name)), 0,
+                         line_of(name)};
+        uint32_t i = 0;
+        while (i < n && !str_is(c.key, known[i]))
+            i++;
+        if (i == n)
+            complain_key(r, name, where, known, n);
+        else if (take_number(r, node_of(r, p->value), &c.value))
+            vec_push(r->arena, &r->config->params, c);
+    }
+}
+
+static void take_params(Reader *r)
+{
+    const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "rules");
+    const yaml_node_t *map = mapping_of(r, entry ? node_of(r, entry->value) : NULL, STR("rules"));
+    for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
+         map && p < map->data.mapping.pairs.top; p++) {
+        const char *known[NPARAMS];
+        const yaml_node_t *key = node_of(r, p->key);
+        bool any = false;
+        for (uint32_t i = 0; i < NPARAMS; i++) {
+            known[i] = params[i].rule;
+            any |= str_is(scalar_of(key), known[i]);
+        }
+        if (any)
+            take_params_of(r, key, node_of(r, p->value));
+        else
+            complain_key(r, key, " in rules: no such rule, or it has no numbers", known, NPARAMS);
+    }
+}
+
+static void take_limits(Reader *r)
+{
+    static const char *const known[] = {"max-depth", "max-nodes", "max-metadata-mb",
+                                        "max-memory-mb"};
+    Config *c = r->config;
+    uint64_t *const to[] = {&c->max_depth, &c->max_nodes, &c->max_metadata, &c->max_memory};
+    const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "limits");
+    const yaml_node_t *map = mapping_of(r, entry ? node_of(r, entry->value) : NULL, STR("limits"));
+    for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
+         map && p < map->data.mapping.pairs.top; p++) {
+        const yaml_node_t *key = node_of(r, p->key);
+        double value;
+        int i = 0;
+        while (i < 4 && !str_is(scalar_of(key), known[i]))
+            i++;
+        if (i == 4)
+            complain_key(r, key, " in limits", known, 4);
+        else if (take_number(r, node_of(r, p->value), &value))
+            *to[i] = (uint64_t)fmin(fmax(value, 1) * (i < 2 ? 1 : 1 << 20), i ? 1e18 : 120);
+    }
+}
+
 // "2027-01-01"
 static bool is_date(const char *s)
 {
@@ -325,6 +480,8 @@ static void take(Reader *r, const Yaml *y)
             r, SEV_ERROR, c->target_line,
             str_printf(r->arena, "there is no target %s (see cameo targets)", quote(r, y->target)));
     take_levels(r);
+    take_params(r);
+    take_limits(r);
     take_lists(r, y);
     for (const char *const *key = unread; *key; key++)
         if (key_line(r, *key))
@@ -414,6 +571,34 @@ bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags)
         read_bytes(&r, (Str){(const char *)view.at, view.len});
     file_close(&view);
     return !r.failed;
+}
+
+// ---- what it sets
+// -------------------------------------------------------------------------------
+
+double config_param(const Config *c, const char *rule, const char *key)
+{
+    double value = 0;
+    for (uint32_t i = 0; i < NPARAMS; i++)
+        if (strcmp(params[i].rule, rule) == 0 && strcmp(params[i].key, key) == 0)
+            value = params[i].value;
+    for (uint32_t i = 0; c && i < c->params.len; i++)
+        if (str_is(c->params.at[i].rule, rule) && str_is(c->params.at[i].key, key))
+            value = c->params.at[i].value;
+    return value;
+}
+
+void config_limits(const Config *c, uint32_t *depth, uint64_t *nodes, uint64_t *metadata,
+                   uint64_t *memory)
+{
+    if (c && c->max_depth)
+        *depth = (uint32_t)c->max_depth;
+    if (c && c->max_nodes)
+        *nodes = c->max_nodes;
+    if (c && c->max_metadata)
+        *metadata = c->max_metadata;
+    if (c && c->max_memory)
+        *memory = c->max_memory;
 }
 
 // ---- globs

@@ -28,6 +28,13 @@ typedef struct ConfigLevel {
     uint32_t line;
 } ConfigLevel;
 
+// rules: a number of a rule (passes/lint/params.def).
+typedef struct ConfigParam {
+    Str rule, key;
+    double value;
+    uint32_t line;
+} ConfigParam;
+
 typedef struct Config {
     const char *path;            // of the file; NULL: there is none
     const char *select, *ignore; // comma-separated; NULL: not said
@@ -36,6 +43,10 @@ typedef struct Config {
     VEC(ConfigPlace) places;     // the first that matches holds
     VEC(ConfigAllow) allows;
     VEC(ConfigLevel) levels;
+    VEC(ConfigParam) params;
+    // limits: 0 where not said. Bytes, but for depth and nodes.
+    uint64_t max_depth, max_nodes, max_metadata, max_memory;
+    bool untrusted; // what the model itself allows is not heeded
     // Lines of the above in the file, for `--show-config`; 0: not said.
     uint32_t select_line, ignore_line, fail_on_line, target_line;
 } Config;
@@ -49,6 +60,13 @@ bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags)
 // The entry of `place` that names a node: by its location, or by its name where the glob begins
 // with '/'. NULL: none.
 const ConfigPlace *config_place_of(const Config *c, Str location, Str node_name);
+
+// A rule's number: cameo.yaml's, else the default. The rule has to have it.
+double config_param(const Config *c, const char *rule, const char *key);
+
+// Replaces the limits that cameo.yaml sets; c may be NULL.
+void config_limits(const Config *c, uint32_t *depth, uint64_t *nodes, uint64_t *metadata,
+                   uint64_t *memory);
 
 // `*` stands for any bytes, `?` for one; everything else, brackets too, for itself.
 bool glob_match(Str pattern, Str text);

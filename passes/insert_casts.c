@@ -663,13 +663,16 @@ static bool declare_all(Model *m)
 
 bool insert_casts(Model *m, Repair *r)
 {
-    bool any = false, again = true;
+    bool any, again = true;
     infer_model(m, NULL);
+    any = give_zero_points(m, r);
+    if (any)
+        infer_model(m, NULL);
     for (uint32_t round = 0; again && round < MAX_ROUNDS; round++) {
         again = mend(m, r, round);
         if (again) {
             Arena *scratch = arena_new();
-            model_sort(m, scratch); // a Cast that is shared may stand behind its new users
+            repair_sort(m, scratch); // a Cast that is shared may stand behind its new users
             arena_free(scratch);
             infer_model(m, NULL);
         }

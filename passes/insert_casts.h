@@ -18,6 +18,9 @@ typedef struct Repair {
 // in the other dtype, anything else gets one Cast for each dtype, shared by all its uses. What may
 // be done follows `unsafe`. true if something changed.
 bool insert_casts(Model *m, Repair *r);
+// What insert_casts begins with: a QuantizeLinear that gives uint8 only because nothing says
+// otherwise gets the zero point of those that read it, where that has another dtype.
+bool give_zero_points(Model *m, Repair *r);
 // One Identity with metadata "cameo.device" for each (value, device) that crosses (DV001); nodes
 // that nothing places run where that takes fewest. Adds to r->lower_bound, as insert_casts does.
 bool insert_transfers(Model *m, Repair *r);

@@ -241,7 +241,7 @@ static bool move_once(Model *m, Repair *r, uint32_t round)
     if (round > 0)
         r->lower_bound = bound;
     if (any) {
-        model_sort(m, scratch);
+        repair_sort(m, scratch);
         infer_model(m, NULL);
     }
     arena_free(scratch);

@@ -74,22 +74,29 @@ bool constant_is_exact(Model *m, TensorData *d, DType t)
     return at != NULL;
 }
 
-// The tensor keeps its name, documentation and metadata; only its type and payload change.
-static bool convert(Model *m, TensorData *d, DType t)
+TensorData *tensor_cast(Model *m, TensorData *d, DType t)
 {
     Str error;
-    DType from = (DType)d->dtype;
-    const unsigned char *at = tensor_elements(m, d, &error);
+    DType from = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
+    const unsigned char *at = from == DT_NONE ? NULL : tensor_elements(m, d, &error);
     size_t width = dtype_info(t)->bytes;
     if (!at)
-        return false;
-    TensorData kept = *d;
-    unsigned char *bytes = arena_array(m->arena, kept.nelements + 1, width);
-    for (uint64_t i = 0; i < kept.nelements; i++)
+        return NULL;
+    unsigned char *bytes = arena_array(m->arena, d->nelements + 1, width);
+    for (uint64_t i = 0; i < d->nelements; i++)
         scalar_store(
             t, bytes + i * width,
             scalar_cast(from, t, scalar_load(from, at + i * dtype_info(from)->bytes), false));
-    *d = *tensor_new(m->arena, t, kept.rank, kept.dims, bytes);
+    return tensor_new(m->arena, t, d->rank, d->dims, bytes);
+}
+
+// The tensor keeps its name, documentation and metadata; only its type and payload change.
+static bool convert(Model *m, TensorData *d, DType t)
+{
+    TensorData kept = *d, *fresh = tensor_cast(m, d, t);
+    if (!fresh)
+        return false;
+    *d = *fresh;
     d->name = kept.name;
     d->doc = kept.doc;
     d->metadata = kept.metadata;

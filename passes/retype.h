@@ -14,6 +14,9 @@ TensorData *constant_data(Model *m, ValueId v);
 // Has every element an exact counterpart in t? Only for numbers (bool is none).
 bool constant_is_exact(Model *m, TensorData *d, DType t);
 
+// A new tensor of d's elements as t, each rounded to nearest. NULL if they cannot be read.
+TensorData *tensor_cast(Model *m, TensorData *d, DType t);
+
 // Stores v's elements as t, each rounded to nearest. false if they cannot be read.
 bool constant_retype(Model *m, ValueId v, DType t);
 

@@ -43,24 +43,31 @@ typedef struct HostRow {
     const char *op, *why;
 } HostRow;
 
-#define TARGET(...)
-#define HOST(...)
+typedef struct HabitRow {
+    Family family;
+    bool casts_around, pairs_in_16_bits;
+} HabitRow;
+
 #define KERNELS(family, types, ops) {family, types, ops},
 static const KernelRow kernels[] = {
 #include "passes/targets.def"
 };
-#undef KERNELS
-#undef HOST
 
-#define KERNELS(...)
 #define HOST(family, op, why) {family, op, why},
 static const HostRow hosts[] = {
 #include "passes/targets.def"
 };
-#undef HOST
-#undef TARGET
 
-#define HOST(...)
+#define HABITS(family, casts_around, pairs_in_16_bits) {family, casts_around, pairs_in_16_bits},
+static const HabitRow habits[] = {
+#include "passes/targets.def"
+};
+
+#define SPEED(name, memory, link, flops) {name, memory, link, flops},
+static const TargetSpeed speeds[] = {
+#include "passes/targets.def"
+};
+
 #define ACC_F32 DT_F32
 #define ACC_NONE DT_NONE
 #define TARGET(family, name, device, typed, f16, bf16, f32, types, doc)                            \
@@ -144,4 +151,32 @@ bool target_has_kernel(const Target *t, const Model *m, NodeId id, DType *lacks)
         return true;
     *lacks = d;
     return false;
+}
+
+static const HabitRow *habits_of(const Target *t)
+{
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (habits[i].family == (Family)t->family)
+            return &habits[i];
+    return NULL;
+}
+
+bool target_casts_around(const Target *t)
+{
+    const HabitRow *h = habits_of(t);
+    return h && h->casts_around;
+}
+
+bool target_pairs_in_16_bits(const Target *t)
+{
+    const HabitRow *h = habits_of(t);
+    return h && h->pairs_in_16_bits;
+}
+
+const TargetSpeed *target_speed(const Target *t)
+{
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
+        if (strcmp(speeds[i].name, t->name) == 0)
+            return &speeds[i];
+    return NULL;
 }

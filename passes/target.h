@@ -27,4 +27,17 @@ bool target_has_kernel(const Target *t, const Model *m, NodeId n, DType *lacks);
 // Why the target runs the node on the host though it has a kernel; NULL: it does not.
 const char *target_host_reason(const Target *t, const Node *n);
 
+// Does the target put Casts around every node whose dtype it has no kernel for?
+bool target_casts_around(const Target *t);
+// Does it sum pairs of products of uint8 and int8 in 16 bits, where they saturate?
+bool target_pairs_in_16_bits(const Target *t);
+
+// Published figures, for estimates: gigabytes a second of its memory and to the host (0: it is the
+// host), float32 gigaflops.
+typedef struct TargetSpeed {
+    const char *name;
+    double memory, link, flops;
+} TargetSpeed;
+const TargetSpeed *target_speed(const Target *t); // NULL: not known
+
 #endif

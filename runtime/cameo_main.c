@@ -260,6 +260,10 @@ static int make_random(Command *c, int32_t i)
             memcpy(at, &half, 2);
         else if (p->dtype == 9)
             *at = v >= 0.5;
+        else if (p->dtype == 14) /* complex numbers on the real line */
+            memcpy(at, &f, 4);
+        else if (p->dtype == 15)
+            memcpy(at, &v, 8);
         /* integers stay 0: any index is in range */
     }
     c->loaded[i] = true;
@@ -353,6 +357,12 @@ static void print_element(const cameo_tensor *t, int64_t i)
         printf("%lld", (long long)((const int64_t *)t->elements)[i]);
     } else if (t->dtype == 13) {
         printf("%llu", (unsigned long long)((const uint64_t *)t->elements)[i]);
+    } else if (t->dtype == 14) {
+        const float *c = (const float *)t->elements + 2 * i;
+        printf("%.7g%+.7gj", (double)c[0], (double)c[1]);
+    } else if (t->dtype == 15) {
+        const double *c = (const double *)t->elements + 2 * i;
+        printf("%.7g%+.7gj", c[0], c[1]);
     } else {
         printf("%.7g", cameo_element(t, i));
     }
@@ -366,7 +376,7 @@ static void print_tensor(const cameo_tensor *whole)
     for (int32_t k = 0; k < t.rank; k++)
         printf("%s%lld", k ? "," : "", (long long)t.dims[k]);
     printf("]");
-    if (t.count > SMALL && t.dtype != 8) {
+    if (t.count > SMALL && t.dtype != 8 && t.dtype != 14 && t.dtype != 15) {
         double low = INFINITY, high = -INFINITY, sum = 0;
         for (int64_t k = 0; k < t.count; k++) {
             double v = cameo_element(&t, k);

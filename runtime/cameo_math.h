@@ -222,23 +222,133 @@ CAMEO_FN int8_t cameo_wrap_i2(uint64_t v)
     return (int8_t)((int)((v & 3) ^ 2) - 2);
 }
 
-/* ---- floats */
+/* ---- floats: NaN where either is. Selections without a branch: compilers make vectors of them */
 
 CAMEO_FN float cameo_min_f32(float a, float b)
 {
-    return a < b || a != a ? a : b;
+    float m = a < b ? a : b;
+    return a != a ? a : m;
 }
 CAMEO_FN float cameo_max_f32(float a, float b)
 {
-    return a > b || a != a ? a : b;
+    float m = a > b ? a : b;
+    return a != a ? a : m;
 }
 CAMEO_FN double cameo_min_f64(double a, double b)
 {
-    return a < b || a != a ? a : b;
+    double m = a < b ? a : b;
+    return a != a ? a : m;
 }
 CAMEO_FN double cameo_max_f64(double a, double b)
 {
-    return a > b || a != a ? a : b;
+    double m = a > b ? a : b;
+    return a != a ? a : m;
+}
+
+/* What 32 lanes of a reduction hold together; a lane of an extreme is odd where it met a NaN. */
+
+CAMEO_FN float cameo_lanes_add_f32(float *lane)
+{
+    for (int l = 0; l < 16; l++)
+        lane[l] += lane[l + 16];
+    for (int l = 0; l < 8; l++)
+        lane[l] += lane[l + 8];
+    for (int l = 0; l < 4; l++)
+        lane[l] += lane[l + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+CAMEO_FN float cameo_lanes_max_f32(float *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] > lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] > lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (float)NAN : lane[0];
+}
+CAMEO_FN float cameo_lanes_min_f32(float *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] < lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] < lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (float)NAN : lane[0];
+}
+
+CAMEO_FN double cameo_lanes_add_f64(double *lane)
+{
+    for (int l = 0; l < 16; l++)
+        lane[l] += lane[l + 16];
+    for (int l = 0; l < 8; l++)
+        lane[l] += lane[l + 8];
+    for (int l = 0; l < 4; l++)
+        lane[l] += lane[l + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+CAMEO_FN double cameo_lanes_max_f64(double *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] > lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] > lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (double)NAN : lane[0];
+}
+CAMEO_FN double cameo_lanes_min_f64(double *lane, int *odd)
+{
+    for (int l = 0; l < 16; l++) {
+        lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];
+        odd[l] |= odd[l + 16];
+    }
+    for (int l = 0; l < 8; l++) {
+        lane[l] = lane[l] < lane[l + 8] ? lane[l] : lane[l + 8];
+        odd[l] |= odd[l + 8];
+    }
+    for (int l = 1; l < 8; l++) {
+        lane[0] = lane[0] < lane[l] ? lane[0] : lane[l];
+        odd[0] |= odd[l];
+    }
+    return odd[0] ? (double)NAN : lane[0];
+}
+
+/* min(x, c) and max(x, c) of a c that is a number: one instruction each. */
+CAMEO_FN float cameo_atmost_f32(float x, float c)
+{
+    return c < x ? c : x;
+}
+CAMEO_FN float cameo_atleast_f32(float x, float c)
+{
+    return c > x ? c : x;
+}
+CAMEO_FN double cameo_atmost_f64(double x, double c)
+{
+    return c < x ? c : x;
+}
+CAMEO_FN double cameo_atleast_f64(double x, double c)
+{
+    return c > x ? c : x;
 }
 
 /* The sign of the divisor. */
@@ -293,6 +403,18 @@ CAMEO_FN int64_t cameo_to_int(double v, int64_t low, int64_t high)
 {
     return v != v ? 0 : v <= (double)low ? low : v >= (double)high ? high : (int64_t)v;
 }
+/* The same of float32 to at most 32 bits. */
+CAMEO_FN int32_t cameo_to_i32(float v, int32_t low, int32_t high)
+{
+    float w = v > (float)low ? v : (float)low;
+    int32_t k = w >= (float)high ? high : (int32_t)w;
+    return v != v ? 0 : k;
+}
+/* Toward zero, of what is within int32 or NaN. */
+CAMEO_FN int32_t cameo_within_i32(float v)
+{
+    return v != v ? 0 : (int32_t)v;
+}
 CAMEO_FN uint64_t cameo_to_u64(double v)
 {
     return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
@@ -337,66 +459,6 @@ CAMEO_FN int64_t cameo_bits_f64_i64(double v)
     return (int64_t)cameo_bits_f64_u64(v);
 }
 
-#ifndef CAMEO_DEVICE
-/* ---- exp, tanh, erf of float32 as arithmetic without a branch, of which compilers make vectors.
- * The polynomials are least maximum fits; within 2 units in the last place of float32. */
-
-/* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). */
-CAMEO_FN float cameo_exp_f32(float x)
-{
-    const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
-    float v = x > 89.0f ? 89.0f : x;
-    v = v < -104.0f ? -104.0f : v;
-    float t = v * 1.44269504f + shift, n = t - shift;
-    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-    float q = 0.00139506006f * r + 0.00836895393f;
-    q = q * r + 0.0416662042f;
-    q = q * r + 0.166665183f;
-    q = q * r + 0.5f;
-    float y = (q * r) * r + r + 1.0f;
-    /* 2^n in two factors: either is a normal number, also where the result is none */
-    int32_t k = (int32_t)(cameo_bits_f32_u32(t) - 0x4b400000u), half = k >> 1;
-    float low = cameo_bits_u32_f32(((uint32_t)half + 127u) << 23);
-    float high = cameo_bits_u32_f32(((uint32_t)k - (uint32_t)half + 127u) << 23);
-    return y * low * high;
-}
-
-/* Near 0 an odd polynomial, else 1 - 2 / (e^2x + 1). */
-CAMEO_FN float cameo_tanh_f32(float x)
-{
-    float a = fabsf(x), z = x * x;
-    float p = -0.00571703251f * z + 0.0206505755f;
-    p = p * z - 0.0537434943f;
-    p = p * z + 0.133314912f;
-    p = p * z - 0.333332839f;
-    float small = (p * z) * x + x;
-    float large = 1.0f - 2.0f / (cameo_exp_f32(2.0f * a) + 1.0f);
-    return a < 0.625f ? small : copysignf(large, x);
-}
-
-/* Near 0 an odd polynomial, else 1 - e^-p(x) with p = -log(erfc). */
-CAMEO_FN float cameo_erf_f32(float x)
-{
-    float a = fabsf(x), z = x * x;
-    float p = 7.88911981e-05f * z - 0.000802084161f;
-    p = p * z + 0.00518953541f;
-    p = p * z - 0.0268544447f;
-    p = p * z + 0.112836002f;
-    p = p * z - 0.376126271f;
-    p = p * z + 0.128379167f;
-    float small = p * x + x;
-    float u = (a > 4.0f ? 4.0f : a) - 1.0f;
-    float l = 2.16868499e-05f * u - 0.000289528427f;
-    l = l * u + 0.00201196747f;
-    l = l * u - 0.0100464533f;
-    l = l * u + 0.0415634813f;
-    l = l * u + 0.843107082f;
-    l = l * u + 2.63896751f;
-    l = l * u + 1.84960551f;
-    float large = 1.0f - cameo_exp_f32(-l);
-    return a < 1.0f ? small : copysignf(large, x);
-}
-#endif
 CAMEO_FN double cameo_bits_i64_f64(int64_t v)
 {
     return cameo_bits_u64_f64((uint64_t)v);
@@ -404,33 +466,52 @@ CAMEO_FN double cameo_bits_i64_f64(int64_t v)
 
 /* ---- floats of less than 32 bits */
 
+/* |v| + m rounds |v| to the unit that float16 has there, where m is 2^13 times the power of two
+ * below |v|, which is at least 2^-14. */
 CAMEO_FN uint16_t cameo_cast_f32_f16(float v)
 {
-    uint32_t u = cameo_bits_f32_u32(v), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
-    if (a >= 0x47800000) /* 2^16 and above, infinity, NaN */
-        return (uint16_t)(sign | (a > 0x7f800000 ? 0x7e00 : 0x7c00));
-    if (a < 0x38800000) /* below 2^-14: adding 1/2 rounds to the unit 2^-24 */
-        return (uint16_t)(sign | (cameo_bits_f32_u32(cameo_bits_u32_f32(a) + 0.5f) - 0x3f000000));
-    return (uint16_t)(sign | (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13);
+    const uint32_t least = 0x38800000, most = 0x47800000; /* 2^-14, 2^16 */
+    uint32_t u = cameo_bits_f32_u32(v), a = u & 0x7fffffff;
+    uint32_t finite = a < most ? a : most, e = finite & 0x7f800000;
+    e = e > least ? e : least;
+    uint32_t m = e + (13u << 23);
+    uint32_t sum = cameo_bits_f32_u32(cameo_bits_u32_f32(finite) + cameo_bits_u32_f32(m));
+    uint32_t r = (sum - m) + ((e - least) >> 13);
+    return (uint16_t)((u >> 16 & 0x8000) | (a > 0x7f800000 ? 0x7e00 : r));
 }
 CAMEO_FN float cameo_cast_f16_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fffu;
-    if (rest >= 0x7c00)
-        return cameo_bits_u32_f32(sign | 0x7f800000 | (rest & 0x3ff) << 13);
     /* the exponent moved to where float32 keeps it, then scaled by 2^112: exact */
-    return cameo_bits_u32_f32(sign | rest << 13) * 0x1p112f;
+    float r = cameo_bits_u32_f32(rest << 13) * 0x1p112f;
+    uint32_t special = 0x7f800000 | (rest & 0x3ff) << 13;
+    return cameo_bits_u32_f32(sign | (rest >= 0x7c00 ? special : cameo_bits_f32_u32(r)));
 }
 CAMEO_FN uint16_t cameo_cast_f32_bf16(float v)
 {
-    uint32_t u = cameo_bits_f32_u32(v);
-    if (v != v)
-        return (uint16_t)((u >> 16 & 0x8000) | 0x7fc0);
-    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+    uint32_t u = cameo_bits_f32_u32(v), nan = (u >> 16 & 0x8000) | 0x7fc0;
+    return (uint16_t)(v != v ? nan : (u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 CAMEO_FN float cameo_cast_bf16_f32(uint16_t h)
 {
     return cameo_bits_u32_f32((uint32_t)h << 16);
+}
+
+/* v rounded to float16 or bfloat16, as a float32. */
+CAMEO_FN float cameo_round_f16(float v)
+{
+    const uint32_t least = 0x38800000, most = 0x47800000;
+    uint32_t u = cameo_bits_f32_u32(v), e = u & 0x7f800000;
+    e = e > least ? e : least;
+    float m = cameo_bits_u32_f32((e < most ? e : most) + (13u << 23));
+    float r = (cameo_bits_u32_f32(u & 0x7fffffff) + m) - m;
+    r = r > 65504.0f ? INFINITY : r;
+    return cameo_bits_u32_f32((u & 0x80000000) | cameo_bits_f32_u32(r));
+}
+CAMEO_FN float cameo_round_bf16(float v)
+{
+    uint32_t u = cameo_bits_f32_u32(v), r = (u + 0x7fff + (u >> 16 & 1)) & 0xffff0000;
+    return cameo_bits_u32_f32(v != v ? (u & 0x80000000) | 0x7fc00000 : r);
 }
 
 /* Sign, exponent and mantissa from the top; inf, nan: their codes, -1: there is none. A nan that is

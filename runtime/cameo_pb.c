@@ -90,11 +90,17 @@ static int put_integers(Proto *p, uint32_t wire, uint64_t v, cameo_span body)
     return 0;
 }
 
+/* Numbers that make an element: complex ones are pairs. */
+static int64_t parts_of(int32_t dtype)
+{
+    return dtype == 14 || dtype == 15 ? 2 : 1;
+}
+
 static int put_bytes(Proto *p, cameo_span body)
 {
-    int64_t size = cameo_dtype_size(p->t->dtype);
+    int64_t parts = parts_of(p->t->dtype), size = cameo_dtype_size(p->t->dtype) / parts;
     int64_t n = (int64_t)body.len / size;
-    if (n > p->t->count - p->nnumbers)
+    if (n > p->t->count * parts - p->nnumbers)
         return damaged(p, "more elements than its dims say");
     if (n)
         memcpy((unsigned char *)p->t->elements + p->nnumbers * size, body.at, (size_t)(n * size));
@@ -190,7 +196,9 @@ int cameo_read_pb(const unsigned char *at, size_t len, cameo_tensor *t, char *er
         return take_raw(&p);
     if (take_payload(&p, s) != 0)
         return -1;
-    return p.nnumbers == t->count ? 0 : damaged(&p, "fewer elements than its dims say");
+    return p.nnumbers == t->count * parts_of(t->dtype)
+               ? 0
+               : damaged(&p, "fewer elements than its dims say");
 }
 
 /* ---- writing */

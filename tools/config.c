@@ -52,6 +52,13 @@ void config_show(const Config *c, const char *target_by, const char *select_by,
         buf_printf(&b, ": %s", levels[l->level + 1]);
         show(c, "severity", b.at, NULL, l->line);
     }
+    for (uint32_t i = 0; i < c->params.len; i++) {
+        const ConfigParam *p = &c->params.at[i];
+        b.len = 0;
+        buf_escaped(&b, p->rule);
+        buf_printf(&b, ": %.*s %g", STR_ARG(p->key), p->value);
+        show(c, "rules", b.at, NULL, p->line);
+    }
     for (uint32_t i = 0; i < c->places.len; i++) {
         b.len = 0;
         buf_quoted(&b, c->places.at[i].at);

@@ -41,15 +41,12 @@ static const struct {
 } nested[] = {{TYPESET_SEQUENCE, "sequence"}, {TYPESET_OPTIONAL, "optional"}, {TYPESET_MAP, "map"}};
 enum { NNESTED = sizeof nested / sizeof *nested };
 
-// Programs hold numbers, truth values, strings and what is made of them; complex numbers are
-// refused.
+// Programs hold tensors of every dtype, and what is made of them.
 static TypeSet supported_types(const SchemaParam *p)
 {
     TypeSet kept = 0;
-    for (int t = 1; t < DT_COUNT; t++) {
-        if (dtype_info((DType)t)->kind != KIND_COMPLEX)
-            kept |= p->types & (TypeSet)1 << t;
-    }
+    for (int t = 1; t < DT_COUNT; t++)
+        kept |= p->types & (TypeSet)1 << t;
     for (int i = 0; i < NNESTED; i++)
         kept |= p->types & nested[i].bit;
     return kept;

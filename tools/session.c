@@ -7,10 +7,21 @@
 #include <dlfcn.h>
 #include <string.h>
 
+// What the program needs beyond libc and libm; its symbols are found through the process.
+static bool load_libraries(Session *s, Str *error)
+{
+    for (const char *const *name = s->report.libraries; *name; name++)
+        if (!dlopen(str_printf(s->arena, "lib%s.so", *name).at, RTLD_NOW | RTLD_GLOBAL)) {
+            *error = str_printf(s->arena, "%s", dlerror());
+            return false;
+        }
+    return true;
+}
+
 static int link_here(const Tool *t, Session *s, const char *bitcode)
 {
     Str error = STR_NONE;
-    s->jit = jit_load(s->arena, bitcode, &error);
+    s->jit = load_libraries(s, &error) ? jit_load(s->arena, bitcode, &error) : NULL;
     const cameo_model *model = s->jit ? jit_symbol(s->jit, "model_model", &error) : NULL;
     if (!model)
         return tool_error(t, EXIT_USAGE, "%.*s", STR_ARG(error));

@@ -1,12 +1,19 @@
 // A sum, maximum or minimum along neighbouring elements is taken in a fixed number of lanes, which
 // are joined at the end: compilers make a vector of the lanes. The order is the same on every
 // machine and in every run.
+//
+// A maximum is NaN where one element is. The lanes take the greatest of the numbers, which is one
+// instruction, and beside them it is noted whether there was a NaN.
 
 #include "codegen/print_parts.h"
 
 #include <string.h>
 
-enum { LANES = 16 };
+// Two vectors of AVX-512 hide the latency of an addition; gcc unrolls loops of up to 16 iterations
+// before it looks for vectors, and finds none then.
+enum { LANES = 32 };
+
+static bool holds_reduce(Printer *p, const Expr *e);
 
 typedef struct Neighbours {
     Printer *p;
@@ -26,61 +33,142 @@ static void test_load(void *context, const Expr *e)
               poly_is_const(factor, &k) && k >= 0 && k <= 1;
 }
 
-static bool fits(Printer *p, const Expr *e)
+static bool reduces_inside(void *context, const Atom *a)
+{
+    return a->kind == ATOM_EXPR && holds_reduce(context, a->e);
+}
+
+// A reduction that is not computed yet.
+static bool holds_reduce(Printer *p, const Expr *e)
+{
+    if (p->temp_of[e->id] || !expr_facts(p, e)->reduces)
+        return false;
+    if (e->kind == EX_REDUCE || (e->index && poly_any(e->index, reduces_inside, p)))
+        return true;
+    for (uint32_t i = 0; e->at && i < e->rank; i++)
+        if (poly_any(e->at[i], reduces_inside, p))
+            return true;
+    const Expr *operands[] = {e->a, e->b, e->c};
+    for (int i = 0; i < 3; i++)
+        if (operands[i] && holds_reduce(p, operands[i]))
+            return true;
+    return false;
+}
+
+static bool joins(Printer *p, const Expr *e)
 {
     bool real = e->dtype == DT_F32 || e->dtype == DT_F64;
-    bool joins = e->op == R_ADD || e->op == R_MAX || e->op == R_MIN;
-    if (!p->dialect->rows || !real || !joins || e->a || e->rank == 0 || e->rank > MAX_LOOPS ||
-        expr_facts(p, e->b)->reduces)
-        return false;
+    bool known = e->op == R_ADD || e->op == R_MAX || e->op == R_MIN;
+    return p->dialect->rows && real && known && !e->a && e->rank > 0 && e->rank <= MAX_LOOPS &&
+           !holds_reduce(p, e->b);
+}
+
+// Along the last variable, far enough.
+static bool runs_along(Printer *p, const Expr *e)
+{
     Neighbours n = {p, e->vars[e->rank - 1], true};
     int64_t extent;
-    if (poly_is_const(print_extent(p, n.v), &extent) && extent < 2 * LANES)
+    if (poly_is_const(print_extent(p, n.v), &extent) && extent < LANES)
         return false;
     expr_walk(p->mod, e->b, test_load, &n);
     return n.near;
 }
 
+// Variables before the last whose elements lie behind one another become one with it: how many.
+static uint32_t join_vars(Printer *p, const Expr *e)
+{
+    uint32_t n = 0;
+    while (n + 1 < e->rank &&
+           loops_collapse(p, e->vars[e->rank - 2 - n], e->vars[e->rank - 1], e->b))
+        n++;
+    return n;
+}
+
+static void part_vars(Printer *p, const Expr *e, uint32_t joined)
+{
+    for (uint32_t i = 0; i < joined; i++)
+        loops_restore(p, e->vars[e->rank - 2 - i], e->vars[e->rank - 1]);
+}
+
+// acc = op(acc, v) of a lane; for extremes, odd |= v is NaN.
+static void print_lane(Printer *p, const Expr *e, const char *acc, const char *odd, const char *v)
+{
+    if (e->op == R_ADD) {
+        print_accumulate(p, e, acc, v);
+        return;
+    }
+    uint32_t x = ++p->ntemps;
+    print_line(p, "const %s x%u = %s;", type_of_value(p, e->dtype), x, v);
+    print_line(p, "%s = x%u %s %s ? x%u : %s;", acc, x, e->op == R_MAX ? ">" : "<", acc, x, acc);
+    print_line(p, "%s |= x%u != x%u;", odd, x, x);
+}
+
 // A loop over v from `low` to below `high`; acc = op(acc, body).
 static void print_part(Printer *p, const Expr *e, const char *low, const char *high,
-                       const char *acc)
+                       const char *acc, const char *odd)
 {
     LoopId v = e->vars[e->rank - 1];
     print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, low, v, high, v);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);
-    print_accumulate(p, e, acc, without_parentheses(p, print_expr(p, e->b)));
+    const char *value = without_parentheses(p, print_expr(p, e->b));
+    print_lane(p, e, acc, odd, value);
     print_block_end(p, mark);
     print_bind_loop(p, v, -1);
     print_line(p, "}");
 }
 
-bool lanes_print(Printer *p, const Expr *e, uint32_t t)
+static void print_begin(Printer *p, const Expr *e, uint32_t t)
 {
-    if (!fits(p, e))
-        return false;
-    Bounds outer = {.n = e->rank - 1};
-    memcpy(outer.vars, e->vars, outer.n * sizeof *e->vars);
     print_line(p, "%s lane%u[%d];", type_of_value(p, e->dtype), t, LANES);
+    if (e->op != R_ADD)
+        print_line(p, "int odd%u[%d] = {0};", t, LANES);
     print_line(p, "for (int l = 0; l < %d; l++)", LANES);
     print_line(p, "    lane%u[l] = t%u;", t, t);
+}
+
+static void print_joined(Printer *p, const Expr *e, uint32_t t)
+{
+    const char *type = dtype_suffix(e->dtype);
+    if (e->op == R_ADD)
+        print_line(p, "t%u = cameo_lanes_add_%s(lane%u);", t, type, t);
+    else
+        print_line(p, "t%u = cameo_lanes_%s_%s(lane%u, odd%u);", t, e->op == R_MAX ? "max" : "min",
+                   type, t, t);
+}
+
+bool lanes_print(Printer *p, const Expr *e, uint32_t t)
+{
+    if (p->dialect->rows && !e->a)
+        print_hoisted_expr(p, e->b);
+    uint32_t joined = joins(p, e) ? join_vars(p, e) : 0;
+    if (!joins(p, e) || !runs_along(p, e)) {
+        part_vars(p, e, joined);
+        return false;
+    }
+    Bounds outer = {.n = e->rank - 1 - joined};
+    memcpy(outer.vars, e->vars, outer.n * sizeof *e->vars);
+    print_begin(p, e, t);
     nest_begin(p, &outer, e->b);
     print_hoisted_expr(p, e->b);
-    const char *n = print_index(p, print_extent(p, e->vars[e->rank - 1]));
+    LoopId v = e->vars[e->rank - 1];
+    const char *n = print_index(p, print_extent(p, v));
     print_line(p, "for (int64_t from%u = 0; from%u + %d <= %s; from%u += %d)", t, t, LANES, n, t,
                LANES);
     p->indent++;
     print_part(p, e, str_printf(p->arena, "from%u", t).at,
                str_printf(p->arena, "from%u + %d", t, LANES).at,
-               str_printf(p->arena, "lane%u[i%u - from%u]", t, e->vars[e->rank - 1], t).at);
+               str_printf(p->arena, "lane%u[i%u - from%u]", t, v, t).at,
+               str_printf(p->arena, "odd%u[i%u - from%u]", t, v, t).at);
     p->indent--;
-    print_part(p, e, str_printf(p->arena, "%s - %s %% %d", n, n, LANES).at, n,
-               str_printf(p->arena, "t%u", t).at);
+    int64_t fixed;
+    if (!poly_is_const(print_extent(p, v), &fixed) || fixed % LANES) {
+        const char *rest = str_printf(p->arena, "%s - %s %% %d", n, n, LANES).at;
+        print_part(p, e, rest, n, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, rest).at,
+                   str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, rest).at);
+    }
     nest_end(p, &outer);
-    print_line(p, "for (int l = 0; l < %d; l++)", LANES);
-    p->indent++;
-    print_accumulate(p, e, str_printf(p->arena, "t%u", t).at,
-                     str_printf(p->arena, "lane%u[l]", t).at);
-    p->indent--;
+    part_vars(p, e, joined);
+    print_joined(p, e, t);
     return true;
 }

@@ -136,6 +136,35 @@ static const Stmt *store_below(const Stmt *s)
     return s && s->kind == S_STORE && !s->next ? s : NULL;
 }
 
+// The loops of outer and inner count as one, the inner one's, from here to loops_restore.
+static void collapse(Printer *p, LoopId outer, LoopId inner)
+{
+    p->extent[inner] = poly_mul(p->mod->polys, print_extent(p, outer), print_extent(p, inner));
+    p->zeroed[outer] = 1;
+    p->nzeroed++;
+    print_bind_loop(p, outer, 1);
+}
+
+bool loops_collapse(Printer *p, LoopId outer, LoopId inner, const Expr *body)
+{
+    Collapse c = {p, outer, inner, true};
+    LoopSearch s = {p, outer};
+    if (poly_any(print_extent(p, inner), holds_loop, &s))
+        return false;
+    expr_walk(p->mod, body, test_expr, &c);
+    if (c.possible)
+        collapse(p, outer, inner);
+    return c.possible;
+}
+
+void loops_restore(Printer *p, LoopId outer, LoopId inner)
+{
+    p->extent[inner] = NULL;
+    p->zeroed[outer] = 0;
+    p->nzeroed--;
+    print_bind_loop(p, outer, -1);
+}
+
 // What stands outside the value for hoisted parts was computed already and is not looked into.
 bool rows_collapse(Printer *p, const Stmt *loop)
 {
@@ -143,29 +172,14 @@ bool rows_collapse(Printer *p, const Stmt *loop)
     if (!store || inner->kind != S_FOR || !inner->par || inner->next)
         return false;
     Collapse c = {p, loop->var, inner->var, true};
-    LoopSearch outer = {p, loop->var};
-    if (poly_any(print_extent(p, inner->var), holds_loop, &outer))
-        return false;
     const Buffer *b = buffer_at(p->mod, store->buffer);
     test_index(&c, linear_index(p, b->rank, b->dims, store->at));
-    if (c.possible)
-        expr_walk(p->mod, store->value, test_expr, &c);
-    if (!c.possible)
-        return false;
-    p->extent[inner->var] =
-        poly_mul(p->mod->polys, print_extent(p, loop->var), print_extent(p, inner->var));
-    p->zeroed[loop->var] = 1;
-    p->nzeroed++;
-    print_bind_loop(p, loop->var, 1);
-    return true;
+    return c.possible && loops_collapse(p, loop->var, inner->var, store->value);
 }
 
 void rows_restore(Printer *p, const Stmt *loop)
 {
-    p->extent[loop->body->var] = NULL;
-    p->zeroed[loop->var] = 0;
-    p->nzeroed--;
-    print_bind_loop(p, loop->var, -1);
+    loops_restore(p, loop->var, loop->body->var);
 }
 
 // ---- rows --------------------------------------------------------------------------------------

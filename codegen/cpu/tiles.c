@@ -136,7 +136,7 @@ void tiles_print(Buf *out)
         "/* Tiles of products: c[rows][width] = (or += where more) the sum over k of a, rows\n"
         " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
         " * write, more than all but the last vector. */\n"
-        "#include <stdint.h>\n"
+        "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
         "typedef void cameo_tile(int64_t k, const float *a, const float *b, "
         "const int64_t *at,\n                        float *c, int64_t ldc, int64_t width, int "
@@ -151,5 +151,5 @@ void tiles_print(Buf *out)
         TILE_ROWS, TILE_COLUMNS);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         print_target(out, &targets[i], i == 0);
-    buf_printf(out, "#endif\n\n");
+    buf_printf(out, "#endif\n#endif\n\n");
 }

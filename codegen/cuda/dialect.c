@@ -49,7 +49,7 @@ const Dialect dialect_cuda = {
              [DT_F8E5M2] = "uint8_t", [DT_F8E5M2FNUZ] = "uint8_t", [DT_F8E8M0] = "uint8_t",
              [DT_F4E2M1] = "uint8_t", [DT_F6E2M3] = "uint8_t",     [DT_F6E3M2] = "uint8_t",
              [DT_U4] = "uint8_t",     [DT_I4] = "int8_t",          [DT_U2] = "uint8_t",
-             [DT_I2] = "int8_t"},
+             [DT_I2] = "int8_t",      [DT_C64] = "cameo_c64",      [DT_C128] = "cameo_c128"},
     .index = "int64_t",
     .row = "static __shared__ ",
     .restrict_ = "__restrict__ ",
@@ -75,7 +75,8 @@ static void emit_kernels(Printer *p, const Step *s)
 
 void emit_cu(Module *mod, Printer *p, const EmitOptions *o)
 {
-    static const char *const runtime[] = {"cameo_math.h", "cameo_device.h", NULL};
+    const char *const runtime[] = {"cameo_math.h", "cameo_device.h",
+                                   module_has_complex(mod) ? "cameo_complex.h" : NULL, NULL};
     buf_printf(p->out, "/* The kernels of ");
     if (o->source)
         print_comment_text(p->out, str_of(o->source));

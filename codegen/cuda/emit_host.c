@@ -342,8 +342,11 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     buf_printf(out, "/* The host's side of ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
-    buf_printf(out, " as C11, written by cameo. Link with -ldl -lm. */\n\n");
-    emit_add_objects(mod, parts, 7);
+    buf_printf(out, " as C11, written by cameo. Link with -ldl %s. */\n\n", o->libraries);
+    uint32_t n = 7;
+    if (steps_call_functions(mod, mod->steps))
+        parts[n++] = "cameo_vector.h";
+    emit_add_parts(mod, parts, n);
     emit_runtime(out, parts);
     emit_symbols(p);
     emit_blobs(p, o);

@@ -329,12 +329,23 @@ static bool has_references(Module *mod, const Kernel *k)
     return found;
 }
 
+// Devices have no atomic update of a complex number.
+static bool updates_complex(const Stmt *s)
+{
+    for (; s; s = s->next)
+        if ((s->kind == S_UPDATE && dtype_is_complex(s->value->dtype)) ||
+            updates_complex(s->body) || updates_complex(s->other))
+            return true;
+    return false;
+}
+
 static void place_steps(Module *mod, Step *s, bool references)
 {
     for (; s; s = s->next) {
         if (s->kernel && s->kernel->node)
             s->kernel->on_host = node_at(mod->model, s->kernel->node)->device == HOST_DEVICE;
-        if (s->kernel && references && has_references(mod, s->kernel))
+        if (s->kernel &&
+            ((references && has_references(mod, s->kernel)) || updates_complex(s->kernel->body)))
             s->kernel->on_host = true;
         place_steps(mod, s->body, references);
         place_steps(mod, s->other, references);

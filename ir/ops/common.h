@@ -26,6 +26,12 @@ const Expr *abs_(Lower *l, const Expr *x);
 const Expr *leaky_relu(Lower *l, const Expr *x);                // by the node's alpha
 const Expr *gelu_of(Lower *l, const Expr *x, bool approximate); // erf, or tanh where approximate
 
+// Sorts the first n of `order` (int64, rank 1), which hold places, in the kernel that is open;
+// stable. before(i, j): does the place i come before j? spare: as long as order.
+typedef const Expr *(*PlaceBefore)(Lower *l, void *context, const Expr *i, const Expr *j);
+void sort_places(Lower *l, Tensor order, Tensor spare, const Expr *n, PlaceBefore before,
+                 void *context);
+
 // y = x in y's dtype, strings too.
 void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate);
 

@@ -213,9 +213,12 @@ static void lower_grid_sample(Lower *l)
           "GridSample: X and the grid have different batches");
     for (uint32_t i = 0; i < g.rank; i++)
         check(l, index_lt(l, ix(l, 0), x.dims[i + 2]), "GridSample: X is empty");
-    g.t = x.dtype == DT_F64 || grid.dtype == DT_F64 ? DT_F64 : DT_F32;
+    bool wide = x.dtype == DT_F64 || x.dtype == DT_C128 || grid.dtype == DT_F64;
+    g.t = wide ? DT_F64 : DT_F32;
+    DType sum_of = dtype_is_complex(x.dtype) ? x.dtype : g.t;
     kernel(l, "grid_sample");
-    par_all(l, y, o);
+    for (uint32_t i = 0; i < y.rank; i++) // all channels read at the same places
+        o[i] = i == 1 ? NULL : par(l, y.dims[i]);
     at[0] = o[0];
     memcpy(at + 1, o + 2, g.rank * sizeof *at);
     for (uint32_t i = 0; i < g.rank; i++) {
@@ -234,7 +237,7 @@ static void lower_grid_sample(Lower *l)
     uint32_t all = 1;
     for (uint32_t i = 0; i < g.rank; i++)
         all *= g.taps;
-    at[1] = o[1];
+    at[1] = o[1] = par(l, y.dims[1]);
     for (uint32_t c = 0; c < all; c++) {
         const Expr *where = NULL, *w = NULL;
         uint32_t rest = c;
@@ -246,7 +249,7 @@ static void lower_grid_sample(Lower *l)
         }
         const Expr *v = load(l, x, at);
         v = where ? select_(l, where, v, zero(l, x.dtype)) : v;
-        v = w ? mul(l, cast(l, g.t, v), w) : v;
+        v = w ? mul(l, cast(l, sum_of, v), cast(l, sum_of, w)) : v;
         sum = sum ? add(l, sum, v) : v;
     }
     store(l, y, o, cast(l, y.dtype, sum));

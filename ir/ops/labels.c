@@ -102,10 +102,36 @@ static const Expr *find_string(Lower *l, const Expr *x, const Labels *keys)
                    int_(l, DT_I64, -1));
 }
 
+// The place of x among int64 keys that lie close together, by a table from the least to the
+// greatest; NULL: they do not.
+static const Expr *find_close(Lower *l, const Expr *x, const Labels *keys)
+{
+    const int64_t *at = keys->at;
+    int64_t least = INT64_MAX, most = INT64_MIN, span;
+    for (uint64_t i = 0; keys->dtype == DT_I64 && i < keys->n; i++) {
+        least = at[i] < least ? at[i] : least;
+        most = at[i] > most ? at[i] : most;
+    }
+    if (least > most || __builtin_sub_overflow(most, least, &span) || span / 8 > (int64_t)keys->n)
+        return NULL;
+    int64_t *places = NEWS(l->arena, int64_t, (size_t)span + 1);
+    memset(places, 0xff, ((size_t)span + 1) * sizeof *places);
+    for (uint64_t i = 0; i < keys->n; i++)
+        places[at[i] - least] = (int64_t)i;
+    Tensor close = table(l, "places", DT_I64, (uint64_t)span + 1, places);
+    Index place = to_index(l, sub(l, x, int_(l, DT_I64, least)));
+    const Expr *inside_ =
+        and_(l, le(l, int_(l, DT_I64, least), x), le(l, x, int_(l, DT_I64, most)));
+    return select_(l, inside_, load(l, close, &place), int_(l, DT_I64, -1));
+}
+
 // The last of the keys that x is equal to, or a negative number. From version 4 on NaN is found
 // too.
 static const Expr *find_number(Lower *l, const Expr *x, const Labels *keys)
 {
+    const Expr *close = find_close(l, x, keys);
+    if (close)
+        return close;
     Tensor all = table(l, "keys", keys->dtype, keys->n, keys->at);
     Index k = red(l, all.dims[0]);
     const Expr *key = load(l, all, &k), *same = eq(l, x, key);

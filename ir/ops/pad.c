@@ -173,13 +173,20 @@ static const Expr *pad_value(Lower *l, DType t)
 
 // Where a place outside reads from: the edge, or the mirror image (period 2n - 2), or one period
 // on.
-static Index outside(Lower *l, Str mode, Index i, Index n)
+static Index outside(Lower *l, Str mode, Index i, Index n, Index before, Index after)
 {
+    int64_t size, front, back;
     if (str_is(mode, "edge"))
         return ix_min(l, ix_max(l, i, ix(l, 0)), ix_addc(l, n, -1));
     if (str_is(mode, "wrap"))
         return ix_mod(l, i, n);
-    Index period = ix_max(l, ix_addc(l, ix_scale(l, n, 2), -2), ix(l, 1)), r = ix_mod(l, i, period);
+    Index period = ix_max(l, ix_addc(l, ix_scale(l, n, 2), -2), ix(l, 1));
+    if (poly_is_const(n, &size) && poly_is_const(before, &front) && poly_is_const(after, &back) &&
+        front < size && back < size) { // one reflection at either end is all there is
+        Index distance = ix_max(l, i, ix_sub(l, ix(l, 0), i));
+        return ix_min(l, distance, ix_sub(l, period, distance));
+    }
+    Index r = ix_mod(l, i, period);
     return ix_min(l, r, ix_sub(l, period, r));
 }
 
@@ -207,7 +214,7 @@ static void lower_pad(Lower *l)
         if (fixed)
             where = both(l, where, inside(l, at[i], x.dims[i]));
         else if (!poly_equals(p.before[i], 0) || !poly_equals(p.after[i], 0))
-            at[i] = outside(l, mode, at[i], x.dims[i]);
+            at[i] = outside(l, mode, at[i], x.dims[i], p.before[i], p.after[i]);
     }
     const Expr *e = load(l, x, at);
     store(l, y, o, where ? select_(l, where, e, pad_value(l, y.dtype)) : e);

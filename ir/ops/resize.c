@@ -372,8 +372,9 @@ static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
     }
     const Expr *e = load(l, x, at);
     if (weight) {
-        e = reduce_add(l, n, vars, inside_all, mul(l, weight, cast(l, DT_F64, e)));
-        if (!dtype_is_float(y.dtype)) {
+        DType t = dtype_is_complex(y.dtype) ? DT_C128 : DT_F64;
+        e = reduce_add(l, n, vars, inside_all, mul(l, cast(l, t, weight), cast(l, t, e)));
+        if (dtype_is_integer(y.dtype) || y.dtype == DT_BOOL) {
             const Expr *low = f64(l, y.dtype == DT_U8 ? 0 : y.dtype == DT_I8 ? -128 : -INFINITY);
             const Expr *high = f64(l, y.dtype == DT_U8 ? 255 : y.dtype == DT_I8 ? 127 : INFINITY);
             e = min_(l, max_(l, unary(l, U_ROUND, e), low), high);

@@ -56,47 +56,88 @@ static const Expr *overlaps(Lower *l, const Box *a, const Box *b, const Expr *th
     return and_(l, lt(l, z, together), lt(l, threshold, div_(l, common, together)));
 }
 
-// One class of one batch: the best box left is taken, and those that overlap it are struck out.
-static void select_boxes(Lower *l, Tensor alive, Tensor picked, Tensor count, Index batch,
-                         Index class)
+typedef struct Scores {
+    Tensor scores;
+    Index batch, class;
+} Scores;
+
+static const Expr *score_of(Lower *l, const Scores *s, const Expr *box)
 {
-    Tensor boxes = input(l, 0), scores = input(l, 1);
-    Index n = boxes.dims[1], at[3] = {batch, class, NULL}, zero_at[1] = {ix(l, 0)};
-    bool center = node_int(l->n, "center_point_box", 0) != 0;
-    const Expr *iou = let(l, scalar_or(l, 3, boxes.dtype, 0)), *false_ = zero(l, DT_BOOL);
-    const Expr *most = let(l, scalar_or(l, 2, DT_I64, 0));
-    Index i = seq(l, n), own[1] = {i};
-    at[2] = i;
-    const Expr *fit = one(l, DT_BOOL);
+    Index at[3] = {s->batch, s->class, to_index(l, box)};
+    return load(l, s->scores, at);
+}
+
+// The better score first, NaN before all.
+static const Expr *scores_better(Lower *l, void *context, const Expr *i, const Expr *j)
+{
+    const Expr *a = let(l, score_of(l, context, i)), *b = let(l, score_of(l, context, j));
+    return or_(l, lt(l, b, a), and_(l, unary(l, U_ISNAN, a), not_(l, unary(l, U_ISNAN, b))));
+}
+
+// What a selection works on: boxes in the order of their scores, what is picked of all classes.
+typedef struct Picks {
+    Tensor order, spare, picked, count;
+    bool center;
+} Picks;
+
+// The boxes whose score is above the threshold, sorted; how many there are.
+static const Expr *sort_candidates(Lower *l, const Picks *p, Scores *s)
+{
+    LocalId fits = row(l, DT_I64, 0, NULL);
+    set(l, fits, NULL, zero(l, DT_I64));
+    Index i = seq(l, s->scores.dims[2]);
+    const Expr *own = expr_index(l->module, i), *n = let(l, get(l, fits, NULL));
     if (has_input(l, 4))
-        fit = lt(l, scalar_or(l, 4, scores.dtype, 0), load(l, scores, at));
-    store(l, alive, own, fit);
+        if_(l, lt(l, scalar_or(l, 4, s->scores.dtype, 0), score_of(l, s, own)));
+    Index at = to_index(l, n);
+    store(l, p->order, &at, own);
+    set(l, fits, NULL, add(l, n, one(l, DT_I64)));
+    if (has_input(l, 4))
+        end(l);
     end(l);
-    LocalId taken = row(l, DT_I64, 0, NULL);
-    set(l, taken, NULL, zero(l, DT_I64));
-    LocalId best = row(l, DT_I64, 0, NULL);
-    set(l, best, NULL, zero(l, DT_I64));
-    while_(l,
-           and_(l, le(l, zero(l, DT_I64), get(l, best, NULL)), lt(l, get(l, taken, NULL), most)));
-    Index k = at[2] = red(l, n);
-    set(l, best, NULL, reduce(l, R_ARGMAX, 1, &k, load(l, alive, &k), load(l, scores, at)));
-    if_(l, le(l, zero(l, DT_I64), get(l, best, NULL)));
-    const Expr *b = let(l, get(l, best, NULL)), *place = let(l, load(l, count, zero_at));
-    Index row_ = to_index(l, place), best_ix = to_index(l, b);
-    const Expr *triple[3] = {from_index(l, batch, DT_I64), from_index(l, class, DT_I64), b};
+    n = let(l, get(l, fits, NULL));
+    sort_places(l, p->order, p->spare, n, scores_better, s);
+    return n;
+}
+
+// One class of one batch: the best boxes are taken but for those that overlap one taken before.
+static void select_boxes(Lower *l, const Picks *p, Index batch, Index class)
+{
+    Tensor boxes = input(l, 0);
+    Scores s = {input(l, 1), batch, class};
+    Index zero_at[1] = {ix(l, 0)};
+    const Expr *iou = let(l, scalar_or(l, 3, boxes.dtype, 0)), *step = one(l, DT_I64);
+    const Expr *most = let(l, scalar_or(l, 2, DT_I64, 0)), *none = zero(l, DT_I64);
+    const Expr *n = sort_candidates(l, p, &s), *start = let(l, load(l, p->count, zero_at));
+    LocalId taken = row(l, DT_I64, 0, NULL), next = row(l, DT_I64, 0, NULL),
+            other = row(l, DT_I64, 0, NULL);
+    set(l, taken, NULL, none);
+    set(l, next, NULL, none);
+    while_(l, and_(l, lt(l, get(l, next, NULL), n), lt(l, get(l, taken, NULL), most)));
+    Index at = to_index(l, get(l, next, NULL));
+    const Expr *own = let(l, load(l, p->order, &at)), *so_far = let(l, get(l, taken, NULL));
+    Box candidate = box_of(l, boxes, batch, to_index(l, own), p->center);
+    set(l, other, NULL, none);
+    while_(l, lt(l, get(l, other, NULL), so_far)); // beyond so_far where one overlaps
+    const Expr *t = let(l, get(l, other, NULL));
+    Index from[2] = {to_index(l, add(l, start, t)), ix(l, 2)};
+    const Expr *before = let(l, load(l, p->picked, from));
+    Box chosen = box_of(l, boxes, batch, to_index(l, before), p->center);
+    const Expr *hit = overlaps(l, &chosen, &candidate, iou);
+    set(l, other, NULL, select_(l, hit, add(l, so_far, step), add(l, t, step)));
+    end(l);
+    if_(l, eq(l, get(l, other, NULL), so_far));
+    Index row_ = to_index(l, add(l, start, so_far));
+    const Expr *triple[3] = {from_index(l, batch, DT_I64), from_index(l, class, DT_I64), own};
     for (uint32_t c = 0; c < 3; c++) {
         Index to[2] = {row_, ix(l, c)};
-        store(l, picked, to, triple[c]);
+        store(l, p->picked, to, triple[c]);
     }
-    store(l, count, zero_at, add(l, place, one(l, DT_I64)));
-    set(l, taken, NULL, add(l, get(l, taken, NULL), one(l, DT_I64)));
-    store(l, alive, &best_ix, false_);
-    Box chosen = box_of(l, boxes, batch, best_ix, center);
-    Index j = seq(l, n);
-    if_(l, load(l, alive, &j));
-    Box other = box_of(l, boxes, batch, j, center);
-    if_(l, overlaps(l, &chosen, &other, iou));
-    store(l, alive, &j, false_);
+    set(l, taken, NULL, add(l, so_far, step));
+    end(l);
+    set(l, next, NULL, add(l, get(l, next, NULL), step));
+    end(l);
+    store(l, p->count, zero_at, add(l, start, get(l, taken, NULL)));
 }
 
 static void lower_nms(Lower *l)
@@ -118,12 +159,14 @@ static void lower_nms(Lower *l)
             check(l, index_lt(l, ix(l, 0), input(l, i).dims[0]),
                   "NonMaxSuppression: an operand is empty");
     Index all[2] = {ix_product(l, 3, scores.dims), ix(l, 3)};
-    Tensor picked = temp(l, "picked", DT_I64, 2, all), count = temp(l, "count", DT_I64, 1, one_dim),
-           alive = temp(l, "alive", DT_BOOL, 1, boxes.dims + 1);
+    Tensor picked = temp(l, "picked", DT_I64, 2, all), count = temp(l, "count", DT_I64, 1, one_dim);
+    Picks p = {temp(l, "order", DT_I64, 1, boxes.dims + 1),
+               temp(l, "spare", DT_I64, 1, boxes.dims + 1), picked, count,
+               node_int(l->n, "center_point_box", 0) != 0};
     kernel(l, "non_max_suppression");
     store(l, count, zero_at, zero(l, DT_I64));
     Index batch = seq(l, scores.dims[0]), class = seq(l, scores.dims[1]);
-    select_boxes(l, alive, picked, count, batch, class);
+    select_boxes(l, &p, batch, class);
     kernel_end(l);
     define_dim(l, y.dims[0], to_index(l, load(l, count, zero_at)));
     kernel(l, "selected");
@@ -226,29 +269,56 @@ static const Expr *slices_before(Lower *l, const Slices *s, Index i, Index j)
 
 // Each slice's first equal, and the place of each first among the firsts: by value, or as they
 // come.
+static const Expr *places_before(Lower *l, void *context, const Expr *i, const Expr *j)
+{
+    return slices_before(l, context, to_index(l, i), to_index(l, j));
+}
+
+// In the order of what slices hold, those that are equal stand together, the first of the input in
+// front: `first` of each slice. A group's place is its number, or, unsorted, that of its first
+// slice among such. Both are found in one walk.
 static void rank_slices(Lower *l, const Slices *s, Tensor first, Tensor place, Tensor count)
 {
     bool sorted = node_int(l->n, "sorted", 1) != 0;
     Index zero_at[1] = {ix(l, 0)};
-    kernel(l, "first_equal");
-    Index i = par(l, s->count), j = red(l, s->count);
-    const Expr *hit = slices_same(l, s, i, j);
-    store(l, first, &i, reduce(l, R_MIN, 1, &j, hit, expr_index(l->module, j)));
-    kernel_end(l);
-    kernel(l, "place");
-    i = par(l, s->count);
-    if_(l, eq(l, load(l, first, &i), expr_index(l->module, i)));
-    j = red(l, s->count);
-    const Expr *is_first = eq(l, load(l, first, &j), expr_index(l->module, j));
-    const Expr *less = sorted ? slices_before(l, s, j, i) : index_lt(l, j, i);
-    store(l, place, &i, reduce_add(l, 1, &j, is_first, cast(l, DT_I64, less)));
-    else_(l);
-    store(l, place, &i, zero(l, DT_I64));
-    kernel_end(l);
-    kernel(l, "count_unique");
-    j = red(l, s->count);
-    is_first = eq(l, load(l, first, &j), expr_index(l->module, j));
-    store(l, count, zero_at, reduce_add(l, 1, &j, NULL, cast(l, DT_I64, is_first)));
+    const Expr *none = zero(l, DT_I64), *step = one(l, DT_I64);
+    Tensor order = temp(l, "order", DT_I64, 1, &s->count),
+           spare = temp(l, "spare", DT_I64, 1, &s->count);
+    kernel(l, "rank_slices");
+    Index i = seq(l, s->count);
+    store(l, order, &i, expr_index(l->module, i));
+    store(l, place, &i, none);
+    end(l);
+    sort_places(l, order, spare, let(l, expr_index(l->module, s->count)), places_before, (void *)s);
+    LocalId groups = row(l, DT_I64, 0, NULL), head = row(l, DT_I64, 0, NULL),
+            fresh = row(l, DT_BOOL, 0, NULL);
+    set(l, groups, NULL, none);
+    set(l, head, NULL, none);
+    i = seq(l, s->count);
+    const Expr *own = let(l, load(l, order, &i));
+    Index at = to_index(l, own), before = to_index(l, let(l, get(l, head, NULL)));
+    set(l, fresh, NULL, one(l, DT_BOOL));
+    if_(l, index_lt(l, ix(l, 0), i));
+    set(l, fresh, NULL, not_(l, slices_same(l, s, before, at)));
+    end(l);
+    if_(l, get(l, fresh, NULL));
+    set(l, head, NULL, own);
+    if (sorted)
+        store(l, place, &at, get(l, groups, NULL));
+    set(l, groups, NULL, add(l, get(l, groups, NULL), step));
+    end(l);
+    store(l, first, &at, get(l, head, NULL));
+    end(l);
+    store(l, count, zero_at, get(l, groups, NULL));
+    if (!sorted) {
+        set(l, groups, NULL, none);
+        i = seq(l, s->count);
+        if_(l, eq(l, load(l, first, &i), expr_index(l->module, i)));
+        store(l, place, &i, get(l, groups, NULL));
+        set(l, groups, NULL, add(l, get(l, groups, NULL), step));
+        end(l);
+        end(l);
+    }
     kernel_end(l);
 }
 
@@ -289,11 +359,15 @@ static void lower_unique(Lower *l)
         kernel_end(l);
     }
     if (counts.buffer) {
-        kernel(l, "unique_counts");
+        kernel(l, "no_counts");
         i = par(l, n);
-        p = red(l, s.count);
-        const Expr *hit = eq(l, load(l, first, &p), load(l, source, &i));
-        store(l, counts, &i, reduce_add(l, 1, &p, NULL, cast(l, DT_I64, hit)));
+        store(l, counts, &i, zero(l, DT_I64));
+        kernel_end(l);
+        kernel(l, "unique_counts");
+        i = seq(l, s.count);
+        p = to_index(l, load(l, first, &i));
+        Index group = to_index(l, load(l, place, &p));
+        update(l, B_ADD, counts, &group, one(l, DT_I64));
         kernel_end(l);
     }
     Index at[MAX_RANK] = {0};

@@ -1,5 +1,4 @@
-// TopK: an element's place is the number of those that come before it, ties in the order of the
-// input.
+// TopK by a heap of the best k, ties in the order of the input; ReverseSequence.
 
 #include "ir/ops/common.h"
 
@@ -25,13 +24,106 @@ static void infer_topk(Infer *s)
     infer_dtype(s, 1, DT_I64);
 }
 
+// The best k places of a line so far: a heap in `places` with the worst of them at its root.
+typedef struct Heap {
+    Lower *l;
+    Tensor x, places;
+    Index at[MAX_RANK];
+    uint32_t axis;
+    bool largest;
+    LocalId hole, child, going;
+} Heap;
+
+static const Expr *heap_load(Heap *h, Tensor t, const Expr *at)
+{
+    h->at[h->axis] = to_index(h->l, at);
+    return load(h->l, t, h->at);
+}
+
+static void heap_store(Heap *h, const Expr *at, const Expr *place)
+{
+    h->at[h->axis] = to_index(h->l, at);
+    store(h->l, h->places, h->at, place);
+}
+
+// Does place i come behind place j?
+static const Expr *behind(Heap *h, const Expr *i, const Expr *j)
+{
+    Lower *l = h->l;
+    const Expr *a = let(l, heap_load(h, h->x, i)), *b = let(l, heap_load(h, h->x, j));
+    const Expr *tie = and_(l, eq(l, a, b), lt(l, j, i));
+    return or_(l, h->largest ? lt(l, a, b) : lt(l, b, a), tie);
+}
+
+// Puts `place` where it belongs below the hole, in a heap of n.
+static void heap_sift(Heap *h, const Expr *place, const Expr *n)
+{
+    Lower *l = h->l;
+    const Expr *one_ = one(l, DT_I64), *no = zero(l, DT_BOOL);
+    set(l, h->going, NULL, one(l, DT_BOOL));
+    while_(l, get(l, h->going, NULL));
+    const Expr *hole = let(l, get(l, h->hole, NULL));
+    const Expr *left = let(l, add(l, add(l, hole, hole), one_)),
+               *right = let(l, add(l, left, one_));
+    set(l, h->child, NULL, left);
+    if_(l, lt(l, right, n));
+    const Expr *a = let(l, heap_load(h, h->places, right));
+    const Expr *b = let(l, heap_load(h, h->places, left));
+    if_(l, behind(h, a, b));
+    set(l, h->child, NULL, right);
+    end(l);
+    end(l);
+    if_(l, lt(l, left, n));
+    const Expr *child = let(l, get(l, h->child, NULL));
+    const Expr *other = let(l, heap_load(h, h->places, child));
+    if_(l, behind(h, other, place));
+    heap_store(h, hole, other);
+    set(l, h->hole, NULL, child);
+    else_(l);
+    set(l, h->going, NULL, no);
+    end(l);
+    else_(l);
+    set(l, h->going, NULL, no);
+    end(l);
+    end(l);
+    heap_store(h, get(l, h->hole, NULL), place);
+}
+
+// The first k places of a line make the heap, the others enter where they are better than its root;
+// then the root goes to the end, again and again.
+static void sort_best(Heap *h, const Expr *k, const Expr *n)
+{
+    Lower *l = h->l;
+    const Expr *one_ = one(l, DT_I64), *none = zero(l, DT_I64);
+    Index i = seq(l, to_index(l, k));
+    const Expr *at = let(l, sub(l, sub(l, k, one_), expr_index(l->module, i)));
+    heap_store(h, at, at);
+    set(l, h->hole, NULL, at);
+    heap_sift(h, at, k); // what lies behind `at` is a heap already
+    end(l);
+    i = seq(l, to_index(l, max_(l, none, sub(l, n, k))));
+    at = let(l, add(l, k, expr_index(l->module, i)));
+    const Expr *root = let(l, heap_load(h, h->places, none));
+    if_(l, behind(h, root, at));
+    set(l, h->hole, NULL, none);
+    heap_sift(h, at, k);
+    end(l);
+    end(l);
+    i = seq(l, to_index(l, k));
+    const Expr *last = let(l, sub(l, sub(l, k, one_), expr_index(l->module, i)));
+    root = let(l, heap_load(h, h->places, none));
+    at = let(l, heap_load(h, h->places, last));
+    set(l, h->hole, NULL, none);
+    heap_sift(h, at, last);
+    heap_store(h, last, root);
+    end(l);
+}
+
 static void lower_topk(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0), places = output(l, 1), any = y.buffer ? y : places;
-    Tensor rank = temp(l, "rank", DT_I64, x.rank, x.dims);
-    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, to[MAX_RANK] = {0};
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     int64_t axis = node_int(l->n, "axis", -1);
-    bool largest = node_int(l->n, "largest", 1) != 0;
     axis += axis < 0 ? x.rank : 0;
     if (has_input(l, 1)) {
         Index k = input_element(l, 1, 0);
@@ -39,25 +131,27 @@ static void lower_topk(Lower *l)
         check(l, both(l, index_le(l, ix(l, 0), k), index_le(l, k, x.dims[axis])),
               "TopK: k is negative or greater than the dimension");
     }
-    kernel(l, "rank");
-    par_all(l, rank, o);
-    memcpy(at, o, sizeof at);
-    Index j = at[axis] = red(l, x.dims[axis]);
-    const Expr *own = load(l, x, o), *other = load(l, x, at);
-    const Expr *before = largest ? lt(l, own, other) : lt(l, other, own);
-    const Expr *tie = and_(l, eq(l, own, other), index_lt(l, j, o[axis]));
-    store(l, rank, o, reduce_add(l, 1, &j, NULL, cast(l, DT_I64, or_(l, before, tie))));
-    kernel_end(l);
+    Heap h = {.l = l, .x = x, .axis = (uint32_t)axis};
+    h.largest = node_int(l->n, "largest", 1) != 0;
+    h.places = places.buffer ? places : temp(l, "places", DT_I64, any.rank, any.dims);
     kernel(l, "top_k");
-    par_all(l, x, o);
-    const Expr *r = let(l, load(l, rank, o));
-    if_(l, lt(l, r, expr_index(l->module, any.dims[axis])));
-    memcpy(to, o, sizeof to);
-    to[axis] = to_index(l, r);
-    if (y.buffer)
-        store(l, y, to, load(l, x, o));
-    if (places.buffer)
-        store(l, places, to, from_index(l, o[axis], DT_I64));
+    for (uint32_t i = 0; i < x.rank; i++)
+        if (i != h.axis)
+            h.at[i] = par(l, x.dims[i]);
+    h.hole = row(l, DT_I64, 0, NULL);
+    h.child = row(l, DT_I64, 0, NULL);
+    h.going = row(l, DT_BOOL, 0, NULL);
+    const Expr *k = let(l, expr_index(l->module, any.dims[axis]));
+    if_(l, lt(l, zero(l, DT_I64), k));
+    sort_best(&h, k, let(l, expr_index(l->module, x.dims[axis])));
+    kernel_end(l);
+    if (!y.buffer)
+        return;
+    kernel(l, "top_values");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    at[axis] = to_index(l, load(l, h.places, o));
+    store(l, y, o, load(l, x, at));
     kernel_end(l);
 }
 

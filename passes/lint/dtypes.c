@@ -1,23 +1,16 @@
-// DT001, DT002, DT003: dtypes that do not fit, and where they began.
+// DT001, DT002, DT003, DT004, DT005, DT015, QN001: dtypes that do not fit, and where they began.
 
 #include "passes/lint/lint.h"
-#include "passes/lint/origin.h"
+#include "passes/lint/faults.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { MAX_SHOWN = 3, MAX_PATH = 8, MAX_CHAIN = 64 };
-
-static DType tensor_dtype(const Model *m, ValueId v)
-{
-    return v && value_at(m, v)->kind == TYPE_TENSOR ? value_at(m, v)->dtype : DT_NONE;
-}
 
 static DType result_dtype(const Model *m, const Node *n, uint32_t operand)
 {
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o] && params_are_tied(param_of_operand(n, operand), param_of_result(n, o)))
-            return tensor_dtype(m, n->out[o]);
+            return lint_dtype(m, n->out[o]);
     return DT_NONE;
 }
 
@@ -26,7 +19,7 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
     const Node *n = node_at(m, id);
     for (; *from < n->nin; ++*from)
         for (uint32_t k = 0; k < *from; k++) {
-            DType a = tensor_dtype(m, n->in[*from]), b = tensor_dtype(m, n->in[k]);
+            DType a = lint_dtype(m, n->in[*from]), b = lint_dtype(m, n->in[k]);
             if (a == DT_NONE || b == DT_NONE ||
                 !params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)))
                 continue;
@@ -44,408 +37,172 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
     return false;
 }
 
-// How many elements have no exact value in t; all of them where they cannot be read.
-static uint64_t count_inexact(Model *m, TensorData *d, DType t)
-{
-    Str error;
-    DType from = (DType)d->dtype;
-    const unsigned char *at = tensor_elements(m, d, &error);
-    uint64_t bad = 0;
-    if (!at || !(dtype_is_float(from) || dtype_is_integer(from)) ||
-        !(dtype_is_float(t) || dtype_is_integer(t)) || dtype_is_float(from) != dtype_is_float(t))
-        return d->nelements ? d->nelements : 1;
-    for (uint64_t i = 0; i < d->nelements; i++) {
-        Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes);
-        Scalar back = scalar_cast(t, from, scalar_cast(from, t, s, false), false);
-        bool same =
-            dtype_is_float(from) ? back.f == s.f || (isnan(back.f) && isnan(s.f)) : back.i == s.i;
-        bad += !same;
-    }
-    return bad;
-}
-
-// ---- where it began
-// -----------------------------------------------------------------------------
-
-static bool widens(DType from, DType to)
-{
-    return dtype_is_float(from) && dtype_is_float(to) &&
-           dtype_info(to)->bits > dtype_info(from)->bits;
-}
-
-// "weight W" or "input X": what the schema calls the operand; of a variadic one, the value.
-static Str operand_words(Lint *l, const Node *n, uint32_t i)
-{
-    const SchemaParam *p = param_of_operand(n, i);
-    const char *kind = value_at(l->m, n->in[i])->init ? "weight" : "input";
-    if (p && p->option != PARAM_VARIADIC)
-        return str_printf(l->arena, "%s %s", kind, p->name);
-    return str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, n->in[i])));
-}
-
-static ValueId first_operand(const Model *m, ValueId v)
-{
-    const Node *n = node_at(m, value_at(m, v)->node);
-    return n->nin ? n->in[0] : 0;
-}
-
-// "initializer "std" (3 elements)", "Cast node[/Cast]", "input "x"".
-static Str source_words(Lint *l, ValueId v)
-{
-    const char *kind = origin_kind(l->m, v);
-    const TensorData *t = origin_payload(l->m, v);
-    uint64_t n = t ? tensor_count(t) : UINT64_MAX;
-    Str name = lint_name(l, v);
-    const Value *value = value_at(l->m, v);
-    if (n != UINT64_MAX)
-        return str_printf(l->arena, "%s \"%.*s\" (%llu element%s)", kind, STR_ARG(name),
-                          (unsigned long long)n, n == 1 ? "" : "s");
-    if (value->def != DEF_NODE || strcmp(kind, "value_info") == 0)
-        return str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(name));
-    return str_printf(l->arena, "%.*s %.*s",
-                      STR_ARG(str_escaped(l->arena, node_at(l->m, value->node)->op)),
-                      STR_ARG(lint_short(l, value->node)));
-}
-
-static void note_begin(Lint *l, Diag *d, DType have, ValueId origin)
-{
-    const Model *m = l->m;
-    Buf by = {0};
-    if (m->producer_name.len)
-        buf_printf(&by, ", written by %.*s", STR_ARG(str_escaped(l->arena, m->producer_name)));
-    if (by.len && m->producer_version.len)
-        buf_printf(&by, " %.*s", STR_ARG(str_escaped(l->arena, m->producer_version)));
-    d->origin_kind = str_of(origin_kind(m, origin));
-    d->origin_name = lint_name(l, origin);
-    diag_note(l->diags, d, "%s begins at %.*s%s", dtype_name(have),
-              STR_ARG(source_words(l, origin)), by.at ? by.at : "");
-    buf_free(&by);
-}
-
-static Str others_words(Lint *l, const Origin *o)
-{
-    Buf b = {0};
-    for (uint32_t i = 0; i < o->others.len && i < MAX_SHOWN; i++) {
-        ValueId v = o->others.at[i];
-        bool cast = strcmp(origin_kind(l->m, v), "cast") == 0;
-        buf_printf(&b, "%s", i ? ", " : "   -> also ");
-        if (cast)
-            buf_printf(&b, "converts \"%.*s\" via Cast %.*s",
-                       STR_ARG(lint_name(l, first_operand(l->m, v))),
-                       STR_ARG(lint_short(l, value_at(l->m, v)->node)));
-        else
-            buf_printf(&b, "%.*s", STR_ARG(source_words(l, v)));
-    }
-    if (o->others.len > MAX_SHOWN)
-        buf_printf(&b, " and %u more", o->others.len - MAX_SHOWN);
-    Str s = {arena_copy(l->arena, b.at ? b.at : "", b.len), b.len};
-    buf_free(&b);
-    return s;
-}
-
-// One operand only: what the node computes has the dtype of that.
-static bool keeps_dtype(const Model *m, const Step *s)
-{
-    const Node *n = node_at(m, s->node);
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (i != s->operand && n->in[i] &&
-            params_are_tied(param_of_operand(n, i), param_of_operand(n, s->operand)))
-            return false;
-    return true;
-}
-
-// The way from the origin: "  std -> node[/Div]:in1", then "  node[/Div] -> node[/Transpose] (keeps
-// dtype) -> here". Where the finding is about what a node makes, that node ends the way.
-static void note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
-{
-    Str name = lint_name(l, o->value);
-    vec_push(l->arena, &d->chain, name);
-    for (uint32_t i = 0; i < o->path.len; i++) {
-        if (o->path.len > MAX_CHAIN && i == MAX_CHAIN / 2) {
-            i = o->path.len - MAX_CHAIN / 2;
-            vec_push(l->arena, &d->chain,
-                     str_printf(l->arena, "(%u more)", o->path.len - MAX_CHAIN));
-        }
-        vec_push(l->arena, &d->chain, location_node(l->m, l->arena, o->path.at[i].node));
-    }
-    vec_push(l->arena, &d->chain, d->path);
-    Str others = others_words(l, o);
-    if (!o->path.len) {
-        if (others.len)
-            diag_note(l->diags, d, "  %.*s -> here%.*s", STR_ARG(name), STR_ARG(others));
-        return;
-    }
-    const Step *first = &o->path.at[0];
-    diag_note(l->diags, d, "  %.*s -> %.*s:in%u%.*s", STR_ARG(name),
-              STR_ARG(lint_short(l, first->node)), first->operand, STR_ARG(others));
-    Buf line = {0};
-    bool here = o->path.at[o->path.len - 1].node != place;
-    buf_printf(&line, "%.*s", STR_ARG(lint_short(l, first->node)));
-    for (uint32_t i = 1; i < o->path.len; i++) {
-        if (o->path.len > MAX_PATH && i == MAX_PATH / 2) {
-            buf_printf(&line, " -> %u more", o->path.len - MAX_PATH);
-            i += o->path.len - MAX_PATH;
-        }
-        const Step *s = &o->path.at[i];
-        buf_printf(&line, " -> %.*s%s", STR_ARG(lint_short(l, s->node)),
-                   keeps_dtype(l->m, s) ? " (keeps dtype)" : "");
-    }
-    if (here || o->path.len > 1)
-        diag_note(l->diags, d, "  %s%s", line.at, here ? " -> here" : "");
-    buf_free(&line);
-}
-
-static void weigh(Lint *l)
-{
-    for (GraphId g = 1; g < l->m->graphs.len && !l->weighed; g++) {
-        NodeId owner = graph_at(l->m, g)->owner;
-        bool copy = owner && node_at(l->m, owner)->copy_of;
-        for (uint32_t i = 0; !copy && i < graph_at(l->m, g)->initializers.len; i++) {
-            const TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
-            uint64_t n = tensor_count(t);
-            if (t->dtype <= 0 || t->dtype >= DT_COUNT || n == UINT64_MAX ||
-                !dtype_is_float((DType)t->dtype))
-                continue;
-            l->weight_bytes[t->dtype] += n * dtype_info((DType)t->dtype)->bytes;
-            l->weight_count[t->dtype]++;
-        }
-    }
-    l->weighed = true;
-}
-
-// "float32 side: 61 of 62 weights (99.99% of weight bytes)"
-static void note_side(Lint *l, Diag *d, DType side)
-{
-    uint64_t bytes = 0, count = 0;
-    weigh(l);
-    for (int t = 1; t < DT_COUNT; t++) {
-        bytes += l->weight_bytes[t];
-        count += l->weight_count[t];
-    }
-    // Cut off, not rounded: 100.00% says all of them.
-    if (bytes)
-        diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",
-                  dtype_name(side), (unsigned long long)l->weight_count[side],
-                  (unsigned long long)count,
-                  floor(10000.0 * ((double)l->weight_bytes[side] / (double)bytes)) / 100.0);
-}
-
-// ---- what mends it
-// ------------------------------------------------------------------------------
-
-// The sources by what happens to them.
-typedef struct Sources {
-    VEC(ValueId) stored; // constants, stored in the other dtype
-    VEC(ValueId) undone; // Casts from the other dtype: deleted
-    VEC(ValueId) turned; // Casts from elsewhere: they give the other dtype
-    uint32_t computed;   // inputs, and what nodes make: they take a Cast
-} Sources;
-
-static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
-{
-    if (origin_payload(l->m, v)) {
-        vec_push(l->arena, &s->stored, v);
-    } else if (strcmp(origin_kind(l->m, v), "cast") == 0) {
-        if (tensor_dtype(l->m, first_operand(l->m, v)) == want)
-            vec_push(l->arena, &s->undone, v);
-        else
-            vec_push(l->arena, &s->turned, v);
-    } else {
-        s->computed++;
-    }
-}
-
-static void list_names(Lint *l, Buf *b, const ValueId *at, uint32_t n, bool nodes)
-{
-    for (uint32_t i = 0; i < n && i < MAX_SHOWN; i++) {
-        buf_printf(b, "%s", i == 0 ? " " : i + 1 == n ? " and " : ", ");
-        if (nodes)
-            buf_printf(b, "%.*s", STR_ARG(lint_short(l, value_at(l->m, at[i])->node)));
-        else
-            buf_printf(b, "\"%.*s\"", STR_ARG(lint_name(l, at[i])));
-    }
-    if (n > MAX_SHOWN)
-        buf_printf(b, " and %u more", n - MAX_SHOWN);
-}
-
-// How many elements of the constants change when they are stored as `want`; *all: of how many.
-static uint64_t inexact(Lint *l, const Sources *s, DType want, uint64_t *all)
-{
-    uint64_t bad = 0;
-    *all = 0;
-    for (uint32_t i = 0; i < s->stored.len; i++) {
-        TensorData *t = origin_payload(l->m, s->stored.at[i]);
-        bad += count_inexact(l->m, t, want);
-        *all += t->nelements;
-    }
-    return bad;
-}
-
-// An operation whose result in the wider dtype, narrowed, has the bits of the operation done in the
-// narrow one, by the digits of both: p >= 2q + 2 (Figueroa 1995, "When is double rounding
-// innocuous?").
-static const char *exact_operation(const Node *n)
-{
-    static const char *const known[][2] = {{"Add", "adding"},
-                                           {"Sub", "subtracting"},
-                                           {"Mul", "multiplying"},
-                                           {"Div", "dividing"},
-                                           {"Sqrt", "taking the root"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (node_is(n, known[i][0]))
-            return known[i][1];
-    return NULL;
-}
-
-static bool moves_only(const Node *n)
-{
-    static const char *const known[] = {"Transpose", "Reshape",   "Slice",   "Identity",
-                                        "Squeeze",   "Unsqueeze", "Flatten", "Expand",
-                                        "Split",     "Concat",    "Gather",  "Tile"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (node_is(n, known[i]))
-            return true;
-    return false;
-}
-
-static Str same_bits(Lint *l, const Origin *o, DType have, DType want)
-{
-    int p = have == DT_F64 ? 53 : have == DT_F32 ? 24 : 0;
-    int q = want == DT_F32 ? 24 : want == DT_F16 ? 11 : want == DT_BF16 ? 8 : 0;
-    const char *doing = o->path.len ? exact_operation(node_at(l->m, o->path.at[0].node)) : NULL;
-    for (uint32_t i = 1; i < o->path.len; i++)
-        if (!moves_only(node_at(l->m, o->path.at[i].node)))
-            return STR_NONE;
-    if (!doing || !p || !q || p < 2 * q + 2)
-        return STR_NONE;
-    return str_printf(l->arena,
-                      "same bits as %s in %s and narrowing (%d >= 2*%d+2: double rounding is "
-                      "harmless)",
-                      doing, dtype_name(have), p, q);
-}
-
-static void offer_retyping(Lint *l, Diag *d, const Origin *o, const Sources *s, DType have,
-                           DType want)
-{
-    uint64_t all, bad = inexact(l, s, want, &all);
-    Buf text = {0};
-    if (s->stored.len) {
-        buf_printf(&text, "store");
-        list_names(l, &text, s->stored.at, s->stored.len, false);
-        buf_printf(&text, " as %s", dtype_name(want));
-        if (bad)
-            buf_printf(&text, " (%llu of %llu values change)", (unsigned long long)bad,
-                       (unsigned long long)all);
-        else
-            buf_printf(&text, all == 1 ? " (its value is exact)" : " (all %llu values exact)",
-                       (unsigned long long)all);
-    }
-    if (s->undone.len) {
-        buf_printf(&text, "%s", s->stored.len ? " and delete" : "delete");
-        list_names(l, &text, s->undone.at, s->undone.len, true);
-    }
-    if (s->turned.len) {
-        buf_printf(&text, "%s", text.len ? " and let" : "let");
-        list_names(l, &text, s->turned.at, s->turned.len, true);
-        buf_printf(&text, " give %s", dtype_name(want));
-    }
-    // Casts undone: what they widened was of the other dtype before.
-    bool safe = !bad && !s->turned.len;
-    Fix *f = diag_fix(l->diags, d, safe, "%s: 0 casts added", text.at);
-    if (safe && s->undone.len)
-        f->note = same_bits(l, o, have, want);
-    buf_free(&text);
-}
-
-// What mends it, and its price.
-static void offer_fix(Lint *l, Diag *d, const Origin *o, ValueId culprit, DType want)
-{
-    DType have = tensor_dtype(l->m, culprit);
-    Sources s = {0};
-    sort_source(l, &s, o->value, want);
-    for (uint32_t i = 0; i < o->others.len; i++)
-        sort_source(l, &s, o->others.at[i], want);
-    if (!s.computed) {
-        offer_retyping(l, d, o, &s, have, want);
-        return;
-    }
-    // Of several sources one Cast serves where they have met.
-    ValueId at = s.computed > 1 ? culprit : o->value;
-    const char *kind = origin_kind(l->m, at);
-    Str where = value_at(l->m, at)->def == DEF_NODE
-                    ? lint_short(l, value_at(l->m, at)->node)
-                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, at)));
-    Fix *f = diag_fix(l->diags, d, widens(have, want),
-                      "insert 1 Cast to %s right after %.*s, shared by all its uses",
-                      dtype_name(want), STR_ARG(where));
-    f->casts = 1;
-}
-
-// ---- DT001
-// --------------------------------------------------------------------------------------
+// ---- what is told of every fault ----------------------------------------------------------------
 
 // What the frameworks say of the same fault.
 static void help_frameworks(Lint *l, Diag *d, const Node *n)
 {
     bool conv = node_is(n, "Conv") || node_is(n, "ConvTranspose");
     bool product = node_is(n, "MatMul") || node_is(n, "Gemm");
-    diag_help(l->diags, d, "see `cameo explain DT001`%s",
+    diag_help(l->diags, d, "see `cameo explain %s`%s", d->rule,
               conv      ? "; PyTorch: \"Input type and weight type should be the same\""
               : product ? "; PyTorch: \"mat1 and mat2 must have the same dtype\""
                         : "");
 }
 
-static ValueId written_value(const Model *m, ValueId v)
+static void tell_fault(Lint *l, Diag *d, const Fault *f)
 {
-    return value_at(m, v)->copy_of ? value_at(m, v)->copy_of : v;
+    d->value = lint_name(l, f->value);
+    lint_about_node(l, d, f->node);
+    lint_tell(l, d, f->value, f->want, f->node);
+    if (f->also)
+        diag_note(l->diags, d, "it reaches %u further operand%s that differ%s", f->also,
+                  f->also == 1 ? "" : "s", f->also == 1 ? "s" : "");
 }
 
-static Diag *report_conflict(Lint *l, const Conflict *c, const Origin *o)
+static void report_each(Lint *l, FaultKind kind, void (*report)(Lint *l, const Fault *f))
 {
-    const Node *n = node_at(l->m, c->node);
-    ValueId culprit = n->in[c->culprit];
-    DType have = value_at(l->m, culprit)->dtype, want = value_at(l->m, n->in[c->other])->dtype;
+    const Faults *faults = lint_faults(l);
+    for (uint32_t i = 0; i < faults->all.len; i++)
+        if (faults->all.at[i].kind == kind)
+            report(l, &faults->all.at[i]);
+}
+
+// ---- DT001, DT015
+// --------------------------------------------------------------------------------------
+
+// A constant whose dtype nobody wrote (DT014): a note of the conflict.
+static void note_default(Lint *l, Diag *d, ValueId v)
+{
+    ValueId origin = origin_find(lint_origins(l), v).value;
+    const Value *at = value_at(l->m, origin);
+    const char *attr = at->def == DEF_NODE ? lint_default_dtype(node_at(l->m, at->node)) : NULL;
+    if (attr)
+        diag_note(l->diags, d, "%s is what %.*s gives without attribute \"%s\"",
+                  dtype_name(at->dtype),
+                  STR_ARG(str_escaped(l->arena, node_at(l->m, at->node)->op)), attr);
+}
+
+static void report_conflict(Lint *l, const Fault *f)
+{
+    const Node *n = node_at(l->m, f->node);
+    bool captured = f->kind == FAULT_CAPTURED;
+    Str operand = lint_operand_words(l, n, f->index);
+    if (captured)
+        operand = str_printf(l->arena, "%.*s (\"%.*s\" of the graph around)", STR_ARG(operand),
+                             STR_ARG(lint_name(l, f->value)));
     Diag *d =
-        diag(l->diags, "DT001", SEV_ERROR, location_operand(l->m, l->arena, c->node, c->culprit),
-             "%.*s %.*s is %s but %.*s is %s", STR_ARG(str_escaped(l->arena, n->op)),
-             STR_ARG(operand_words(l, n, c->culprit)), dtype_name(have),
-             STR_ARG(operand_words(l, n, c->other)), dtype_name(want));
-    d->value = lint_name(l, culprit);
-    lint_about_node(l, d, c->node);
-    note_begin(l, d, have, o->value);
-    note_path(l, d, o, c->node);
-    if (dtype_is_float(want))
-        note_side(l, d, want);
-    offer_fix(l, d, o, culprit, want);
+        diag(l->diags, captured ? "DT015" : "DT001", SEV_ERROR,
+             location_operand(l->m, l->arena, f->node, f->index), "%.*s %.*s is %s but %.*s is %s",
+             STR_ARG(str_escaped(l->arena, n->op)), STR_ARG(operand), dtype_name(f->have),
+             STR_ARG(lint_operand_words(l, n, f->other)), dtype_name(f->want));
+    tell_fault(l, d, f);
+    note_default(l, d, f->value);
     help_frameworks(l, d, n);
-    return d;
 }
 
 void lint_operands(Lint *l)
 {
-    Origins *origins = origins_of(l->m, l->arena);
-    uint32_t *told = NEWS(l->arena, uint32_t, l->m->values.len); // 1 + index of the finding
-    uint32_t *also = NEWS(l->arena, uint32_t, l->m->values.len);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        uint32_t from = 0;
-        Conflict c;
-        if (node_at(l->m, id)->dead || !lint_conflict(l->m, id, &from, &c))
-            continue;
-        Origin o = origin_find(origins, node_at(l->m, id)->in[c.culprit]);
-        ValueId key = written_value(l->m, o.value);
-        if (told[key]) { // one fault, one finding
-            also[key]++;
-            continue;
-        }
-        origin_trace(origins, node_at(l->m, id)->in[c.culprit], &o);
-        report_conflict(l, &c, &o);
-        told[key] = l->diags->all.len;
+    report_each(l, FAULT_OPERAND, report_conflict);
+}
+
+void lint_captured(Lint *l)
+{
+    report_each(l, FAULT_CAPTURED, report_conflict);
+}
+
+// ---- DT004
+// --------------------------------------------------------------------------------------
+
+static void report_branch(Lint *l, const Fault *f)
+{
+    const Node *n = node_at(l->m, f->node);
+    const char *branch = f->other ? "then_branch" : "else_branch";
+    const Value *v = value_at(l->m, f->value);
+    Diag *d = diag(l->diags, "DT004", SEV_ERROR, location_result(l->m, l->arena, f->node, f->index),
+                   "If gives %s in its %s but %s in its %s", dtype_name(f->have), branch,
+                   dtype_name(f->want), f->other ? "else_branch" : "then_branch");
+    tell_fault(l, d, f);
+    d->value = lint_name(l, n->out[f->index]);
+    diag_note(l->diags, d, "the %s gives \"%.*s\"", branch, STR_ARG(lint_name(l, f->value)));
+    if (v->def != DEF_NODE)
+        diag_note(l->diags, d, "which comes from the graph around as it is");
+    diag_help(l->diags, d, "see `cameo explain DT004`");
+}
+
+void lint_branches(Lint *l)
+{
+    report_each(l, FAULT_BRANCH, report_branch);
+}
+
+// ---- DT005
+// --------------------------------------------------------------------------------------
+
+static void report_carried(Lint *l, const Fault *f)
+{
+    const Node *n = node_at(l->m, f->node);
+    const char *op = node_is(n, "Loop") ? "Loop" : "Scan";
+    Str name = lint_name(l, n->in[f->index]), made = lint_name(l, f->value);
+    Buf text = {0};
+    if (f->other == 2)
+        buf_printf(&text, "%s is given \"%.*s\" as %s but its body declares it as %s", op,
+                   STR_ARG(name), dtype_name(f->have), dtype_name(f->want));
+    else if (f->other == 1)
+        buf_printf(&text, "%s carries \"%.*s\" on as %s but it begins as %s", op, STR_ARG(name),
+                   dtype_name(f->want), dtype_name(f->have));
+    else
+        buf_printf(&text, "%s carries \"%.*s\" as %s but its body makes it %s", op, STR_ARG(name),
+                   dtype_name(f->want), dtype_name(f->have));
+    Diag *d = diag(l->diags, "DT005", SEV_ERROR,
+                   location_operand(l->m, l->arena, f->node, f->index), "%s", text.at);
+    buf_free(&text);
+    tell_fault(l, d, f);
+    d->value = name;
+    if (f->other == 0)
+        diag_note(l->diags, d, "the body gives \"%.*s\"", STR_ARG(made));
+    diag_help(l->diags, d, "see `cameo explain DT005`");
+}
+
+void lint_carried(Lint *l)
+{
+    report_each(l, FAULT_CARRIED, report_carried);
+}
+
+// ---- QN001
+// --------------------------------------------------------------------------------------
+
+static void report_zero_point(Lint *l, const Fault *f)
+{
+    const Node *n = node_at(l->m, f->node);
+    Str op = str_escaped(l->arena, n->op);
+    Diag *d;
+    if (node_is(n, "QuantizeLinear")) {
+        d = diag(l->diags, "QN001", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
+                 "QuantizeLinear has a zero point of %s but its output_dtype is %s",
+                 dtype_name(f->have), dtype_name(f->want));
+    } else {
+        bool zero_point = f->index > f->other;
+        d = diag(l->diags, "QN001", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
+                 zero_point ? "%.*s zero point %s is %s but what it belongs to, %s, is %s"
+                            : "%.*s input %s is %s but its zero point %s is %s",
+                 STR_ARG(op), param_of_operand(n, f->index)->name, dtype_name(f->have),
+                 param_of_operand(n, f->other)->name, dtype_name(f->want));
     }
-    for (ValueId v = 1; v < l->m->values.len; v++)
-        if (also[v])
-            diag_note(l->diags, l->diags->all.at[told[v] - 1],
-                      "it reaches %u further operand%s that differ%s", also[v],
-                      also[v] == 1 ? "" : "s", also[v] == 1 ? "s" : "");
+    tell_fault(l, d, f);
+    ValueId origin = origin_find(lint_origins(l), f->value).value;
+    const Value *v = value_at(l->m, origin);
+    if (v->def == DEF_NODE && node_is(node_at(l->m, v->node), "QuantizeLinear")) {
+        diag_note(l->diags, d, "without zero point and output_dtype QuantizeLinear gives uint8");
+        d->fixes.len = 0;
+        diag_fix(l->diags, d, true, "give QuantizeLinear %.*s a zero point of %s: 0 casts added",
+                 STR_ARG(lint_short(l, v->node)), dtype_name(f->want));
+    }
+    diag_help(l->diags, d, "see `cameo explain QN001`");
+}
+
+void lint_zero_points(Lint *l)
+{
+    report_each(l, FAULT_ZERO_POINT, report_zero_point);
 }
 
 // ---- DT002
@@ -458,7 +215,41 @@ static bool node_conflicts(const Model *m, NodeId n)
     return lint_conflict(m, n, &from, &c);
 }
 
-static void declared_entry(Lint *l, Origins *origins, const ValueInfo *info, bool output)
+// Which is wrong, the declaration or what is computed? Where the model's own float dtype is
+// declared and another float comes, that other one.
+static bool is_computed_wrong(const Model *m, DType have, DType want)
+{
+    return want == m->dominant && dtype_is_float(want) && dtype_is_float(have);
+}
+
+static void report_declared(Lint *l, const ValueInfo *info, bool output, const Origin *o,
+                            DType want)
+{
+    const Value *v = value_at(l->m, info->value);
+    Str name = lint_name(l, info->value);
+    Diag *d = diag(l->diags, "DT002", SEV_ERROR, location_result(l->m, l->arena, v->node, v->index),
+                   "%s \"%.*s\" is declared as %s but is %s", output ? "output" : "value",
+                   STR_ARG(name), dtype_name(want), dtype_name(v->dtype));
+    d->value = name;
+    lint_about_node(l, d, v->node);
+    lint_note_begin(l, d, v->dtype, o->value);
+    lint_note_path(l, d, o, v->node);
+    if (is_computed_wrong(l->m, v->dtype, want) && origin_payload(l->m, o->value)) {
+        lint_offer(l, d, o, info->value, want);
+        return;
+    }
+    d->origin_kind = output ? STR("output") : STR("value_info");
+    d->origin_name = name;
+    if (output && want)
+        diag_fix(l->diags, d, lint_widens(v->dtype, want),
+                 "insert 1 Cast to %s in front of the output", dtype_name(want))
+            ->casts = 1;
+    // An output's declaration is the interface: to change that is the user's to say.
+    diag_fix(l->diags, d, !output, "declare %sas %s: 0 casts added", output ? "the output " : "it ",
+             dtype_name(v->dtype));
+}
+
+static void declared_entry(Lint *l, uint32_t *told, const ValueInfo *info, bool output)
 {
     const Value *v = value_at(l->m, info->value);
     if (!info->type || info->type->kind != TYPE_TENSOR || v->def != DEF_NODE || v->dtype == DT_NONE)
@@ -466,38 +257,27 @@ static void declared_entry(Lint *l, Origins *origins, const ValueInfo *info, boo
     bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
     if (given || info->type->elem == (int32_t)v->dtype || node_conflicts(l->m, v->node))
         return;
-    Str name = lint_name(l, info->value);
     DType want =
         info->type->elem > 0 && info->type->elem < DT_COUNT ? (DType)info->type->elem : DT_NONE;
-    Diag *d = diag(l->diags, "DT002", SEV_ERROR, location_result(l->m, l->arena, v->node, v->index),
-                   "%s \"%.*s\" is declared as %s but is %s", output ? "output" : "value",
-                   STR_ARG(name), dtype_name(want), dtype_name(v->dtype));
-    Origin o = origin_find(origins, info->value);
-    origin_trace(origins, info->value, &o);
-    d->value = name;
-    lint_about_node(l, d, v->node);
-    note_begin(l, d, v->dtype, o.value);
-    note_path(l, d, &o, v->node);
-    d->origin_kind = output ? STR("output") : STR("value_info");
-    d->origin_name = name;
-    if (output && want)
-        diag_fix(l->diags, d, widens(v->dtype, want), "insert 1 Cast to %s in front of the output",
-                 dtype_name(want))
-            ->casts = 1;
-    // An output's declaration is the interface: to change that is the user's to say.
-    diag_fix(l->diags, d, !output, "declare %sas %s: 0 casts added", output ? "the output " : "it ",
-             dtype_name(v->dtype));
+    Origin o = origin_find(lint_origins(l), info->value);
+    ValueId key = lint_written_value(l->m, o.value);
+    if (lint_faults(l)->told[key] || told[key] == (uint32_t)want) // one fault, one finding
+        return;
+    if (is_computed_wrong(l->m, v->dtype, want))
+        told[key] = (uint32_t)want;
+    origin_trace(lint_origins(l), info->value, &o);
+    report_declared(l, info, output, &o, want);
 }
 
 void lint_declared(Lint *l)
 {
-    Origins *origins = origins_of(l->m, l->arena);
+    uint32_t *told = NEWS(l->arena, uint32_t, l->m->values.len); // dtypes asked for, by origin
     for (GraphId g = 1; g < l->m->graphs.len; g++) {
         const Graph *graph = graph_at(l->m, g);
         for (uint32_t i = 0; i < graph->outputs.len; i++)
-            declared_entry(l, origins, &graph->outputs.at[i], true);
+            declared_entry(l, told, &graph->outputs.at[i], true);
         for (uint32_t i = 0; i < graph->infos.len; i++)
-            declared_entry(l, origins, &graph->infos.at[i], false);
+            declared_entry(l, told, &graph->infos.at[i], false);
     }
 }
 
@@ -520,47 +300,49 @@ static DType allowed_dtype(const Model *m, TypeSet types)
     return DT_NONE;
 }
 
-static void report_unsupported(Lint *l, Origins *origins, NodeId id, uint32_t i)
+// TR001 says it of an optimizer's parameters, gradients and states.
+static bool is_training_half(const Node *n, const Fault *f)
 {
-    const Node *n = node_at(l->m, id);
-    const SchemaParam *p = param_of_operand(n, i);
-    DType t = tensor_dtype(l->m, n->in[i]), to = allowed_dtype(l->m, p->types);
-    Diag *d = diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, id, i),
-                   "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),
-                   dtype_name(t), p->name);
+    return f->index >= 2 && (f->have == DT_F16 || f->have == DT_BF16) &&
+           !str_is(n->op, "Gradient") && str_is(n->domain, "ai.onnx.preview.training");
+}
+
+static void report_unsupported(Lint *l, const Fault *f)
+{
+    const Node *n = node_at(l->m, f->node);
+    if (is_training_half(n, f))
+        return;
+    const SchemaParam *p = param_of_operand(n, f->index);
+    DType to = f->want != DT_NONE ? f->want : allowed_dtype(l->m, p->types);
+    Diag *d =
+        diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
+             "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),
+             dtype_name(f->have), p->name);
     Buf allowed = {0};
     for (int k = 1; k < DT_COUNT; k++)
         if (p->types >> k & 1)
             buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", dtype_name((DType)k));
-    Origin o = origin_find(origins, n->in[i]);
-    origin_trace(origins, n->in[i], &o);
-    d->value = lint_name(l, n->in[i]);
-    lint_about_node(l, d, id);
-    note_begin(l, d, t, o.value);
-    note_path(l, d, &o, id);
+    Fault without = *f;
+    without.want = DT_NONE;
+    tell_fault(l, d, &without);
     diag_note(l->diags, d, "since opset %d the schema allows %s (the model imports %lld)",
               n->schema->since, allowed.len ? allowed.at : "no tensor",
               (long long)opset_of(l->m, n));
     buf_free(&allowed);
-    if (to != DT_NONE && t != DT_STRING)
-        diag_fix(l->diags, d, false, "insert 1 Cast to %s in front of it", dtype_name(to))->casts =
-            1;
+    if (f->want != DT_NONE)
+        diag_note(l->diags, d, "%.*s is %s, and both must have one dtype",
+                  STR_ARG(lint_operand_words(l, n, f->other)), dtype_name(f->want));
+    if (to == DT_NONE || f->have == DT_STRING)
+        return;
+    if (origin_payload(l->m, f->value)) {
+        Origin o = {.value = f->value};
+        lint_offer(l, d, &o, f->value, to);
+        return;
+    }
+    diag_fix(l->diags, d, false, "insert 1 Cast to %s in front of it", dtype_name(to))->casts = 1;
 }
 
 void lint_allowed(Lint *l)
 {
-    Origins *origins = origins_of(l->m, l->arena);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        const Node *n = node_at(l->m, id);
-        int conflicts = -1; // not looked yet
-        for (uint32_t i = 0; !n->dead && i < n->nin && conflicts != 1; i++) {
-            const SchemaParam *p = param_of_operand(n, i);
-            DType t = tensor_dtype(l->m, n->in[i]);
-            if (!p || t == DT_NONE || !p->types || p->types >> t & 1)
-                continue;
-            conflicts = conflicts < 0 ? node_conflicts(l->m, id) : conflicts;
-            if (!conflicts)
-                report_unsupported(l, origins, id, i);
-        }
-    }
+    report_each(l, FAULT_UNSUPPORTED, report_unsupported);
 }

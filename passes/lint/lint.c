@@ -3,12 +3,13 @@
 #include "passes/config.h"
 #include "passes/devices.h"
 #include "passes/inline_functions.h"
+#include "passes/lint/origin.h"
 
 #include <string.h>
 #include <time.h>
 
 // Nodes that inlining may add: so many, or 64 times those of the file; more is finding SE006.
-enum { MIN_COPIES = 100000, GROWTH = 64, MAX_CALLS = 64 };
+enum { MIN_COPIES = 100000, GROWTH = 64, MAX_CALLS = 64, MAX_REPAIRS = 8 };
 
 enum { OF_TYPES, OF_FILE };
 
@@ -20,15 +21,19 @@ const LintRule lint_rules[] = {
     {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL, NULL, false},
 };
 
+static bool word_is(const char *p, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(p, word, n) == 0;
+}
+
 static bool names(const char *list, const LintRule *r, bool by_id)
 {
     for (const char *p = list; p && *p;) {
         size_t n = strcspn(p, ",");
-        bool all = n == 3 && memcmp(p, "ALL", 3) == 0;
         bool family =
-            n < strlen(r->id) && memcmp(p, r->id, n) == 0 && n >= 2 && r->severity != SEV_INFO;
-        bool id = n == strlen(r->id) && memcmp(p, r->id, n) == 0;
-        if (id || (!by_id && (all || family)))
+            word_is(p, n, "ALL") || (n < strlen(r->id) && memcmp(p, r->id, n) == 0 && n >= 2);
+        bool several = (family && r->severity != SEV_INFO) || (word_is(p, n, "DEFAULT") && r->on);
+        if (word_is(p, n, r->id) || (several && !by_id))
             return true;
         p += n + (p[n] == ',');
     }
@@ -40,12 +45,25 @@ bool lint_listed(const char *list, const LintRule *r)
     return names(list, r, false);
 }
 
+uint32_t lint_rule_index(const char *id)
+{
+    uint32_t i = 0;
+    while (lint_rules[i].id && strcmp(lint_rules[i].id, id) != 0)
+        i++;
+    return i;
+}
+
 bool lint_named(const Lint *l, const char *id)
 {
-    const LintRule *r = lint_rules;
-    while (r->id && strcmp(r->id, id) != 0)
-        r++;
+    const LintRule *r = &lint_rules[lint_rule_index(id)];
     return r->id && names(l->select, r, true);
+}
+
+const Uses *lint_uses(Lint *l)
+{
+    if (!l->uses.first)
+        l->uses = uses_of(l->m, l->arena);
+    return &l->uses;
 }
 
 // ---- what findings say of nodes
@@ -60,6 +78,23 @@ Str lint_short(Lint *l, NodeId n)
 Str lint_name(Lint *l, ValueId v)
 {
     return str_escaped(l->arena, value_shown_name(l->m, v));
+}
+
+struct Origins *lint_origins(Lint *l)
+{
+    if (!l->origins)
+        l->origins = origins_of(l->m, l->arena);
+    return l->origins;
+}
+
+bool lint_first_time(Lint *l, const char *rule, NodeId id)
+{
+    const Node *n = node_at(l->m, id);
+    bool added = true;
+    l->told.arena = l->arena;
+    if (n->copy_of)
+        map_put(&l->told, str_printf(l->arena, "%s %u", rule, n->copy_of), &added);
+    return added;
 }
 
 static Str line_at(Str text, size_t *at)
@@ -151,6 +186,91 @@ static bool allow_matches(const ConfigAllow *a, const Diag *d)
     return str_is(a->rule, d->rule) && (glob_match(a->at, d->path) || glob_match(a->at, named));
 }
 
+// ---- what the model itself allows: metadata "cameo.allow", "DT009: QAT emulation; DT006 at
+// graph/node[/x/*]: why"
+// -------------------------------------------------------------------------------------------
+
+typedef struct Allowed {
+    VEC(ConfigAllow) everywhere; // of the model's metadata
+    Map at;                      // rule and path of a node's -> 1
+} Allowed;
+
+static Str trimmed(Str s)
+{
+    while (s.len && (s.at[0] == ' ' || s.at[0] == '\n' || s.at[0] == '\t'))
+        s = (Str){s.at + 1, s.len - 1};
+    while (s.len && (s.at[s.len - 1] == ' ' || s.at[s.len - 1] == '\n'))
+        s.len--;
+    return s;
+}
+
+// The next entry of `*left`: its rule, the glob it is said of (empty: everything) and the reason.
+// False: there is none. One that names no rule or no reason is a finding.
+static bool next_allowed(Lint *l, Str *left, Str where, ConfigAllow *a)
+{
+    while (left->len) {
+        const char *end = memchr(left->at, ';', left->len);
+        size_t n = end ? (size_t)(end - left->at) : left->len;
+        Str entry = trimmed((Str){left->at, n});
+        *left = (Str){left->at + n + (end != NULL), left->len - n - (end != NULL)};
+        size_t word = 0;
+        while (word < entry.len && entry.at[word] != ' ' && entry.at[word] != ':')
+            word++;
+        const char *colon = entry.len ? memrchr(entry.at, ':', entry.len) : NULL;
+        for (size_t i = word; i + 1 < entry.len && colon; i++)
+            if (entry.at[i] == ':' && entry.at[i + 1] == ' ') {
+                colon = entry.at + i;
+                break;
+            }
+        *a = (ConfigAllow){.rule = {entry.at, word}};
+        Str at = colon ? trimmed((Str){entry.at + word, (size_t)(colon - entry.at) - word}) : entry;
+        a->reason =
+            colon ? trimmed((Str){colon + 1, entry.len - (size_t)(colon - entry.at) - 1}) : STR("");
+        a->at = str_starts(at, "at ") ? trimmed((Str){at.at + 3, at.len - 3}) : STR("");
+        if (a->reason.len && lint_rules[lint_rule_index(str_copy(l->arena, a->rule).at)].id)
+            return true;
+        if (entry.len)
+            diag(l->diags, "", SEV_WARNING, where,
+                 "cameo.allow is not heeded: \"%.*s\" is not \"RULE: reason\"",
+                 STR_ARG(str_escaped(l->arena, entry)));
+    }
+    return false;
+}
+
+static Allowed allowed_by_model(Lint *l)
+{
+    Allowed all = {.at = {.arena = l->arena}};
+    ConfigAllow a;
+    if (l->m->config && l->m->config->untrusted)
+        return all;
+    Str said = props_get(&l->m->metadata, "cameo.allow");
+    while (said.len && next_allowed(l, &said, STR("graph"), &a))
+        vec_push(l->arena, &all.everywhere, a);
+    for (NodeId n = 1; n < l->m->nodes.len; n++) {
+        said = props_get(&node_at(l->m, n)->metadata, "cameo.allow");
+        Str where = said.len ? location_node(l->m, l->arena, n) : STR_NONE;
+        while (said.len && next_allowed(l, &said, where, &a))
+            map_put(&all.at, str_printf(l->arena, "%.*s %.*s", STR_ARG(a.rule), STR_ARG(where)),
+                    NULL);
+    }
+    return all;
+}
+
+static bool model_allows(Lint *l, const Allowed *all, const Diag *d)
+{
+    Str node = d->path;
+    while (node.len && node.at[node.len - 1] != ']')
+        node.len--;
+    for (uint32_t i = 0; i < all->everywhere.len; i++) {
+        ConfigAllow a = all->everywhere.at[i];
+        a.at = a.at.len ? a.at : STR("*");
+        if (allow_matches(&a, d))
+            return true;
+    }
+    return all->at.len &&
+           map_get(&all->at, str_printf(l->arena, "%s %.*s", d->rule, STR_ARG(node)));
+}
+
 static bool is_allowed(const Config *c, const Diag *d)
 {
     for (uint32_t i = 0; c && i < c->allows.len; i++)
@@ -159,35 +279,35 @@ static bool is_allowed(const Config *c, const Diag *d)
     return false;
 }
 
-static int rule_index(const Diag *d)
-{
-    int i = 0;
-    while (lint_rules[i].id && strcmp(lint_rules[i].id, d->rule) != 0)
-        i++;
-    return i;
-}
+enum { NRULES = sizeof lint_rules / sizeof *lint_rules }; // with the row that ends them
 
 // Takes the findings from `first` on: those that are allowed go, levels are the configuration's,
 // and they stand in the order of the rules.
 static void settle(Lint *l, uint32_t first)
 {
     Diags *all = l->diags;
-    VEC(Diag *) fresh = {0};
-    uint32_t kept = first;
-    for (uint32_t i = first; i < all->all.len; i++)
-        vec_push(l->arena, &fresh, all->all.at[i]);
-    for (const LintRule *r = lint_rules;; r++) {
-        for (uint32_t i = 0; i < fresh.len; i++) {
-            Diag *d = fresh.at[i];
-            if (lint_rules + rule_index(d) != r || is_allowed(l->m->config, d))
-                continue;
-            // A rule's lesser findings stay lesser.
-            if (r->id && d->severity == r->severity && level_of(l->m->config, r) != LEVEL_OFF)
-                d->severity = (Severity)level_of(l->m->config, r);
-            all->all.at[kept++] = d;
-        }
-        if (!r->id)
-            break;
+    Allowed allowed = allowed_by_model(l);
+    uint32_t count = all->all.len - first, kept = first, ends[NRULES + 1] = {0};
+    Diag **sorted = NEWS(l->arena, Diag *, count + 1);
+    uint8_t *index = NEWS(l->arena, uint8_t, count + 1);
+    _Static_assert(NRULES <= UINT8_MAX, "a rule's number fits a byte");
+    for (uint32_t i = 0; i < count; i++)
+        ends[1 + (index[i] = (uint8_t)lint_rule_index(all->all.at[first + i]->rule))]++;
+    for (uint32_t k = 0; k < NRULES; k++)
+        ends[k + 1] += ends[k];
+    for (uint32_t i = 0; i < count; i++)
+        sorted[ends[index[i]]++] = all->all.at[first + i];
+    for (uint32_t i = 0, k = 0; i < count; i++) {
+        Diag *d = sorted[i];
+        while (i >= ends[k])
+            k++;
+        const LintRule *r = &lint_rules[k];
+        if (is_allowed(l->m->config, d) || model_allows(l, &allowed, d))
+            continue;
+        // A rule's lesser findings stay lesser.
+        if (r->id && d->severity == r->severity && level_of(l->m->config, r) != LEVEL_OFF)
+            d->severity = (Severity)level_of(l->m->config, r);
+        all->all.at[kept++] = d;
     }
     all->all.len = kept;
     all->errors = all->warnings = all->infos = 0;
@@ -228,23 +348,33 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
         if (r->of_file && is_on(c, r, select, ignore))
             r->run(&l);
     lint_prepare(m, diags);
+    l.uses = (Uses){0}; // the calls are inlined now
     for (const LintRule *r = lint_rules; r->id; r++)
         if (!r->of_file && is_on(c, r, select, ignore))
             r->run(&l);
     settle(&l, first);
 }
 
-uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore)
+static uint32_t repair_once(Model *m, bool unsafe, const char *select, const char *ignore)
 {
-    const Config *c = m->config;
     uint32_t changes = 0;
-    select = select ? select : c ? c->select : NULL;
-    ignore = ignore ? ignore : c ? c->ignore : NULL;
     for (const LintRule *r = lint_rules; r->id; r++) {
-        uint32_t made = r->repair && is_on(c, r, select, ignore) ? r->repair(m, unsafe) : 0;
+        uint32_t made = r->repair && is_on(m->config, r, select, ignore) ? r->repair(m, unsafe) : 0;
         if (made)
             infer_model(m, NULL);
         changes += made;
     }
+    return changes;
+}
+
+uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore)
+{
+    const Config *c = m->config;
+    uint32_t changes = 0, made = 1;
+    select = select ? select : c ? c->select : NULL;
+    ignore = ignore ? ignore : c ? c->ignore : NULL;
+    // What one rule mends another may find something new in.
+    for (int round = 0; made && round < MAX_REPAIRS; round++)
+        changes += made = repair_once(m, unsafe, select, ignore);
     return changes;
 }

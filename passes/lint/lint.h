@@ -15,6 +15,14 @@ typedef struct Lint {
     // Float weights by dtype: bytes and how many; filled when first asked for.
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
+    Uses uses; // lint_uses; `first` NULL: not asked for yet
+    // Made when first asked for (lint_origins, lint_faults, lint_regions, lint_first_time,
+    // lint_numbers).
+    struct NumberFacts *numbers;
+    struct Origins *origins;
+    const struct Faults *faults;
+    const struct Regions *regions;
+    Map told;
 } Lint;
 
 typedef struct LintRule {
@@ -33,7 +41,11 @@ extern const LintRule lint_rules[]; // in the order of rules.def; ends with a NU
 // The pages of `cameo explain`: "DT001.txt" and its text; ends with a NULL name.
 extern const EmbeddedFile lint_pages[];
 
-// Does a list such as "DT001,ST" name the rule (by id or by family)? NULL: no.
+// The rule's row by its id; the row that ends the table where there is none.
+uint32_t lint_rule_index(const char *id);
+
+// Does a list such as "DT001,ST" name the rule? By its id; by its family or ALL if it is no
+// information; or, if it is on by default, by DEFAULT. NULL: no.
 bool lint_listed(const char *list, const LintRule *r);
 
 // Has the user selected the rule by its id, not only by its family?
@@ -60,6 +72,11 @@ typedef struct Conflict {
 } Conflict;
 // The next conflict of a node from operand *from on; false if there is none.
 bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
+// Which attribute, had the node one, would say the dtype of what it makes? NULL: the node has it,
+// or takes none (DT014).
+const char *lint_default_dtype(const Node *n);
+// All uses of each value, from an index that is built when first asked for.
+const Uses *lint_uses(Lint *l);
 // What every finding about a node says of it: operator, name, where it was in the exported program,
 // and, inside a function, by which calls.
 void lint_about_node(Lint *l, Diag *d, NodeId n);
@@ -67,8 +84,62 @@ void lint_about_node(Lint *l, Diag *d, NodeId n);
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
 
+// Where dtypes begin, for all rules of one run.
+struct Origins *lint_origins(Lint *l);
+// Is this the first of the node's copies, by calls of its function, of which `rule` speaks?
+bool lint_first_time(Lint *l, const char *rule, NodeId n);
+
 #define RULE(id, name, severity, on, fix, doc, fn, repair, kind) void fn(Lint *l);
 #include "passes/lint/rules.def"
 #undef RULE
+
+// Repairs of rules about numbers, as LintRule says.
+uint32_t repair_float_to_int(Model *m, bool unsafe);
+uint32_t repair_int_narrowing(Model *m, bool unsafe);
+uint32_t repair_f16_overflow(Model *m, bool unsafe);
+uint32_t repair_epsilon(Model *m, bool unsafe);
+uint32_t repair_mask(Model *m, bool unsafe);
+uint32_t repair_long_dot(Model *m, bool unsafe);
+uint32_t repair_long_sum(Model *m, bool unsafe);
+uint32_t repair_square(Model *m, bool unsafe);
+uint32_t repair_positions(Model *m, bool unsafe);
+uint32_t repair_log_softmax(Model *m, bool unsafe);
+uint32_t repair_softmax_by_hand(Model *m, bool unsafe);
+uint32_t repair_large_exp(Model *m, bool unsafe);
+uint32_t repair_roots(Model *m, bool unsafe);
+uint32_t repair_variance(Model *m, bool unsafe);
+uint32_t repair_unfused_log(Model *m, bool unsafe);
+uint32_t repair_denormals(Model *m, bool unsafe);
+
+// The repairs of single rules, as LintRule says.
+uint32_t repair_constant_transfers(Model *m, bool unsafe);
+uint32_t repair_dead(Model *m, bool unsafe);
+uint32_t repair_digests(Model *m, bool unsafe);
+uint32_t repair_leaks(Model *m, bool unsafe);
+uint32_t repair_loop_transfers(Model *m, bool unsafe);
+uint32_t repair_names(Model *m, bool unsafe);
+uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_ping_pong(Model *m, bool unsafe);
+uint32_t repair_shadowed(Model *m, bool unsafe);
+uint32_t repair_useless_widening(Model *m, bool unsafe);
+uint32_t repair_idle_casts(Model *m, bool unsafe);
+uint32_t repair_round_trips(Model *m, bool unsafe);
+uint32_t repair_double_rounding(Model *m, bool unsafe);
+uint32_t repair_duplicate_casts(Model *m, bool unsafe);
+uint32_t repair_casts_in_loops(Model *m, bool unsafe);
+uint32_t repair_constant_casts(Model *m, bool unsafe);
+uint32_t repair_default_dtypes(Model *m, bool unsafe);
+uint32_t repair_float32_operators(Model *m, bool unsafe);
+uint32_t repair_costly_islands(Model *m, bool unsafe);
+uint32_t repair_boundary_casts(Model *m, bool unsafe);
+uint32_t repair_float16_on_cpu(Model *m, bool unsafe);
+uint32_t repair_typed_target(Model *m, bool unsafe);
+uint32_t repair_dot_saturation(Model *m, bool unsafe);
+uint32_t repair_cast_placement(Model *m, bool unsafe);
+uint32_t repair_double_leaks(Model *m, bool unsafe);
+uint32_t repair_norm_stash(Model *m, bool unsafe);
+uint32_t repair_attention_softmax(Model *m, bool unsafe);
+uint32_t repair_quantize_pairs(Model *m, bool unsafe);
+uint32_t repair_bias_scales(Model *m, bool unsafe);
 
 #endif

@@ -1,4 +1,4 @@
-// ST001, ST002, ST003, ST005: graphs that are not what the format asks for.
+// ST001, ST002, ST005: graphs that are not what the format asks for.
 
 #include "passes/lint/lint.h"
 
@@ -31,33 +31,36 @@ static void duplicate_nodes(Lint *l)
     }
 }
 
+static void report_duplicate(Lint *l, ValueId v, ValueId first)
+{
+    const Value *value = value_at(l->m, v);
+    Str name = str_escaped(l->arena, value->name);
+    Diag *d = diag(l->diags, "ST001", SEV_ERROR, location_value(l->m, l->arena, v),
+                   "value \"%.*s\" is defined twice", STR_ARG(name));
+    d->value = name;
+    diag_note(l->diags, d, "first defined at %.*s", STR_ARG(location_value(l->m, l->arena, first)));
+    diag_note(l->diags, d, "in a graph a name stands for one value; uses of it mean the first");
+    if (value->def == DEF_NODE)
+        lint_about_node(l, d, value->node);
+}
+
 void lint_duplicates(Lint *l)
 {
+    const Model *m = l->m;
+    Map *seen = NEWS(l->arena, Map, m->graphs.len);
     if (lint_named(l, "ST001"))
         duplicate_nodes(l);
-    for (GraphId g = 1; g < l->m->graphs.len; g++) {
-        Map seen = {.arena = l->arena};
-        for (ValueId v = 1; v < l->m->values.len; v++) {
-            const Value *value = value_at(l->m, v);
-            bool added;
-            if (value->graph != g || value->def == DEF_NONE || value->name.len == 0)
-                continue;
-            uint32_t *first = map_put(&seen, value->name, &added);
-            if (added) {
-                *first = v;
-                continue;
-            }
-            Str name = str_escaped(l->arena, value->name);
-            Diag *d = diag(l->diags, "ST001", SEV_ERROR, location_value(l->m, l->arena, v),
-                           "value \"%.*s\" is defined twice", STR_ARG(name));
-            d->value = name;
-            diag_note(l->diags, d, "first defined at %.*s",
-                      STR_ARG(location_value(l->m, l->arena, *first)));
-            diag_note(l->diags, d,
-                      "in a graph a name stands for one value; uses of it mean the first");
-            if (value->def == DEF_NODE)
-                lint_about_node(l, d, value->node);
-        }
+    for (ValueId v = 1; v < m->values.len; v++) {
+        const Value *value = value_at(m, v);
+        bool added;
+        if (!value->graph || value->def == DEF_NONE || value->name.len == 0)
+            continue;
+        seen[value->graph].arena = l->arena;
+        uint32_t *first = map_put(&seen[value->graph], value->name, &added);
+        if (added)
+            *first = v;
+        else
+            report_duplicate(l, v, *first);
     }
 }
 
@@ -163,77 +166,31 @@ void lint_dangling(Lint *l)
             search_cycles(&c, id);
 }
 
-// ---- ST003, ST005
-// ---------------------------------------------------------------------------------------
+// ---- ST005
+// ----------------------------------------------------------------------------------------------
 
-static void check_payload(Lint *l, TensorData *t, Str where)
+static Str function_key(Lint *l, Str domain, Str name, Str overload)
 {
-    Str error = STR_NONE;
-    if (tensor_elements(l->m, t, &error) || !error.len)
-        return;
-    Diag *d = diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
-                   STR_ARG(str_escaped(l->arena, t->name)), STR_ARG(error));
-    d->value = str_escaped(l->arena, t->name);
+    char nul = 0;
+    Buf b = {0};
+    buf_str(&b, domain);
+    buf_put(&b, &nul, 1);
+    buf_str(&b, name);
+    buf_put(&b, &nul, 1);
+    buf_str(&b, overload);
+    Str key = str_copy(l->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    return key;
 }
 
-// graph/node[/c]:value
-static Str attribute_path(Lint *l, NodeId id, Str name)
+static Map functions_of(Lint *l)
 {
-    return str_printf(l->arena, "%.*s:%.*s", STR_ARG(location_node(l->m, l->arena, id)),
-                      STR_ARG(str_escaped(l->arena, name)));
-}
-
-static void check_sparse(Lint *l, const SparseData *s, Str where)
-{
-    if (s && s->values)
-        check_payload(l, s->values, where);
-    if (s && s->indices)
-        check_payload(l, s->indices, where);
-}
-
-static void check_attribute(Lint *l, NodeId id, const Attr *a)
-{
-    if (!a->t && !a->ntensors && !a->sparse && !a->nsparses)
-        return;
-    Str where = attribute_path(l, id, a->name);
-    if (a->t)
-        check_payload(l, a->t, where);
-    for (uint32_t i = 0; i < a->ntensors; i++)
-        check_payload(l, a->tensors[i], where);
-    check_sparse(l, a->sparse, where);
-    for (uint32_t i = 0; i < a->nsparses; i++)
-        check_sparse(l, a->sparses[i], where);
-}
-
-void lint_payloads(Lint *l)
-{
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->initializers.len; i++) {
-            TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
-            Str where = location_graph(l->m, l->arena, g);
-            check_payload(l, t,
-                          str_printf(l->arena, "%.*s/initializer(%.*s)", STR_ARG(where),
-                                     STR_ARG(str_escaped(l->arena, t->name))));
-        }
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->sparse.len; i++)
-            check_sparse(l, graph_at(l->m, g)->sparse.at[i].data,
-                         str_printf(l->arena, "%.*s/sparse_initializer[%u]",
-                                    STR_ARG(location_graph(l->m, l->arena, g)), i));
-    for (NodeId id = 1; id < l->m->nodes.len; id++)
-        for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nattrs; i++)
-            check_attribute(l, id, &node_at(l->m, id)->attrs[i]);
-}
-
-static bool is_function(const Model *m, const Node *n)
-{
-    for (uint32_t i = 0; i < m->functions.len; i++) {
-        const Function *f = &m->functions.at[i];
-        if (str_eq(f->name, n->op) && str_eq(f->domain, n->domain) &&
-            str_eq(f->overload, n->overload))
-            return true;
+    Map map = {.arena = l->arena};
+    for (uint32_t i = 0; i < l->m->functions.len; i++) {
+        const Function *f = &l->m->functions.at[i];
+        map_put(&map, function_key(l, f->domain, f->name, f->overload), NULL);
     }
-    return false;
+    return map;
 }
 
 static void report_operator(Lint *l, NodeId id, int64_t opset)
@@ -265,9 +222,11 @@ static void report_operator(Lint *l, NodeId id, int64_t opset)
 
 void lint_operators(Lint *l)
 {
+    Map functions = functions_of(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
-        if (n->dead || n->schema || is_function(l->m, n))
+        if (n->dead || n->schema ||
+            (functions.len && map_get(&functions, function_key(l, n->domain, n->op, n->overload))))
             continue;
         int64_t opset = opset_of(l->m, n);
         if (opset > 0 && !schema_has_domain(n->domain))

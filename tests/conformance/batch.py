@@ -212,11 +212,21 @@ def compile_unit(target, unit, name):
     return name + ".o" if any(c.status is None for c in unit) else None
 
 
+def libraries(target, cases):
+    """What the headlines of the emitted C say to link with."""
+    flags = set()
+    for case in cases:
+        with open(target.work / (case.symbol + target.ending), errors="replace") as f:
+            flags.update(re.findall(r"-l\w+", re.sub(r".* as C11", "", f.readline())))
+    return sorted(flags)
+
+
 def link(target, cases, objects):
     declarations = "".join(f"extern const cameo_model {c.symbol}_model;\n" for c in cases)
     table = "".join(f"\n    [{c.number}] = &{c.symbol}_model," for c in cases)
     (target.work / "driver.c").write_text(DRIVER % {"declarations": declarations, "table": table})
-    said = call(target, target.link_command(["driver.c", *target.driver_sources(), *objects], "driver"))
+    command = target.link_command(["driver.c", *target.driver_sources(), *objects], "driver")
+    said = call(target, command + libraries(target, cases))
     if said is not None:
         raise SystemExit("the driver cannot be built:\n" + said[-3000:])
 

@@ -22,11 +22,11 @@ for path in /etc/apt /etc/resolv.conf /etc/pip.conf /etc/ssl/certs /usr/local/sh
 done
 rm -rf "$root/cameo"
 git clone -q "$source" "$root/cameo"
-mount -t proc proc "$root/proc"
-trap 'umount "$root/proc"' EXIT
 for command in "${commands[@]}"; do
     echo "== ./$command in a bare Debian $(cat "$root/etc/debian_version")"
-    chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
+    # In a mount namespace of its own, so that nothing stays mounted however this ends.
+    unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec chroot "$@"' mount "$root" \
+        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
         ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} ${http_proxy:+http_proxy="$http_proxy"} \
         ${https_proxy:+https_proxy="$https_proxy"} bash -c "cd /cameo && time ./$command"
 done

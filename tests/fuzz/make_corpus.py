@@ -1,4 +1,5 @@
-"""make_corpus.py FOLDER: a small corpus for fuzz_import: one model of each kind of message."""
+"""make_corpus.py FOLDER: a small corpus for fuzz_import, one model of each kind of message, and FOLDER.list, its files in
+order, as -seed_inputs takes them."""
 
 import os
 import random
@@ -25,9 +26,13 @@ def seeds():
 
 def main():
     os.makedirs(sys.argv[1], exist_ok=True)
+    paths = []
     for i, data in enumerate(seeds()):
-        with open(os.path.join(sys.argv[1], f"seed-{i:03d}"), "wb") as f:
+        paths.append(os.path.join(sys.argv[1], f"seed-{i:03d}"))
+        with open(paths[-1], "wb") as f:
             f.write(data)
+    with open(sys.argv[1] + ".list", "w") as f:
+        f.write(",".join(paths))
 
 
 if __name__ == "__main__":

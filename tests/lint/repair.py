@@ -52,7 +52,8 @@ def run(model, inputs):
 
 
 def lint(cameo, source, out, flag):
-    command = [cameo, "lint", flag, "--format", "json", str(source), "-o", str(out)]
+    # What the model itself has that nothing uses stays: the repair of a fault is to change nothing else.
+    command = [cameo, "lint", flag, "--ignore", "ST006", "--format", "json", str(source), "-o", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if done.returncode not in (0, 1):
         raise Failed(f"exit {done.returncode}: {done.stderr.strip()}")

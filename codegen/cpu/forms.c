@@ -1,0 +1,184 @@
+// Operations whose operands allow a cheaper form, one that compilers make vectors of.
+//
+// 1. min and max with a constant that is a number are one instruction each.
+// 2. A float clipped to a range within int32 needs no clamp when it is cast.
+// 3. Powers of a constant whole number up to 8 are products.
+// 4. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
+// is
+//    such a number already stays.
+
+#include "codegen/print_parts.h"
+
+#include <math.h>
+
+static bool is_number(const Expr *e, double *v)
+{
+    if (e->kind != EX_CONST || (e->dtype != DT_F32 && e->dtype != DT_F64) || isnan(e->value.f))
+        return false;
+    *v = e->value.f;
+    return true;
+}
+
+static const char *joined(Printer *p, const char *function, DType t, const char *a, const char *b)
+{
+    return str_printf(p->arena, "cameo_%s_%s(%s, %s)", function, dtype_suffix(t), a, b).at;
+}
+
+static const char *print_extreme(Printer *p, const Expr *e)
+{
+    double c;
+    const char *name = e->op == B_MIN ? "atmost" : "atleast";
+    if (is_number(e->b, &c)) {
+        const char *a = print_expr(p, e->a);
+        return joined(p, name, e->dtype, a, print_expr(p, e->b));
+    }
+    if (is_number(e->a, &c)) {
+        const char *b = print_expr(p, e->b);
+        return joined(p, name, e->dtype, b, print_expr(p, e->a));
+    }
+    return NULL;
+}
+
+// lowest <= e <= highest where e is no NaN?
+static bool clipped(const Expr *e, double lowest, double highest)
+{
+    bool low = false, high = false;
+    for (int depth = 0; depth < 2 && e->kind == EX_BINARY; depth++) {
+        double c;
+        const Expr *rest = is_number(e->b, &c) ? e->a : is_number(e->a, &c) ? e->b : NULL;
+        if (!rest || c < lowest || c > highest)
+            return false;
+        if (e->op == B_MIN)
+            high = true;
+        else if (e->op == B_MAX)
+            low = true;
+        else
+            return false;
+        e = rest;
+    }
+    return low && high;
+}
+
+// To an integer that int32 holds, from float32 that is clipped to what the integer holds.
+static const char *print_clipped_cast(Printer *p, const Expr *e)
+{
+    const DTypeInfo *to = dtype_info(e->dtype);
+    bool is_signed = dtype_is_signed(e->dtype);
+    if (e->a->dtype != DT_F32 || !dtype_is_integer(e->dtype) || e->dtype == DT_BOOL ||
+        (to->bits != 8 && to->bits != 16))
+        return NULL;
+    double most = ldexp(1, (int)to->bits - is_signed) - 1, least = is_signed ? -most - 1 : 0;
+    if (!clipped(e->a, least, most))
+        return NULL;
+    return str_printf(p->arena, "(%s)cameo_within_i32(%s)", p->dialect->type[e->dtype],
+                      print_expr(p, e->a))
+        .at;
+}
+
+// Each factor is named once: x, its square, its fourth power.
+static const char *print_power(Printer *p, const Expr *e)
+{
+    double n;
+    if (!is_number(e->b, &n) || n != floor(n) || n < 2 || n > 8 || p->in_arm)
+        return NULL;
+    const char *x = print_expr(p, e->a), *product = NULL;
+    const char *type = type_of_value(p, e->dtype);
+    for (int bit = 0, k = (int)n; k; bit++, k >>= 1) {
+        uint32_t t = ++p->ntemps;
+        const char *name = str_printf(p->arena, "t%u", t).at;
+        if (bit == 0)
+            print_line(p, "const %s %s = %s;", type, name, without_parentheses(p, x));
+        else
+            print_line(p, "const %s %s = %s * %s;", type, name, x, x);
+        x = name;
+        if (k & 1)
+            product = product ? str_printf(p->arena, "%s * %s", product, x).at : x;
+    }
+    return str_printf(p->arena, "(%s)", product).at;
+}
+
+// Is the float32 e a number of the small float t?
+static bool is_exact(const Expr *e, DType t)
+{
+    if (e->kind == EX_CAST)
+        return e->a->dtype == t;
+    if (e->kind == EX_UNARY)
+        return (e->op == U_NEG || e->op == U_ABS) && is_exact(e->a, t);
+    if (e->kind == EX_BINARY)
+        return (e->op == B_MIN || e->op == B_MAX) && is_exact(e->a, t) && is_exact(e->b, t);
+    if (e->kind == EX_SELECT)
+        return is_exact(e->b, t) && is_exact(e->c, t);
+    return e->kind == EX_CONST &&
+           scalar_cast(t, DT_F32, scalar_cast(DT_F32, t, e->value, false), false).f == e->value.f;
+}
+
+// float32 to a small float and back, where the small float is used nowhere else.
+static const char *print_rounded(Printer *p, const Expr *e)
+{
+    DType t = e->a->dtype;
+    const Expr *x = e->a->a;
+    if (e->dtype != DT_F32 || e->a->kind != EX_CAST || (t != DT_F16 && t != DT_BF16) ||
+        x->dtype != DT_F32 || p->temp_of[e->a->id] || p->uses[e->a->id] > 1)
+        return NULL;
+    const char *v = print_expr(p, x);
+    return is_exact(x, t) ? v : str_printf(p->arena, "cameo_round_%s(%s)", dtype_suffix(t), v).at;
+}
+
+const char *forms_print(Printer *p, const Expr *e)
+{
+    bool real = e->dtype == DT_F32 || e->dtype == DT_F64;
+    if (!p->dialect->rows)
+        return NULL;
+    if (e->kind == EX_BINARY && real && (e->op == B_MIN || e->op == B_MAX))
+        return print_extreme(p, e);
+    if (e->kind == EX_BINARY && real && e->op == B_POW)
+        return print_power(p, e);
+    if (e->kind != EX_CAST)
+        return NULL;
+    const char *rounded = print_rounded(p, e);
+    return rounded ? rounded : print_clipped_cast(p, e);
+}
+
+// ---- functions -------------------------------------------------------------------------------
+
+static void test_function(void *context, const Expr *e)
+{
+    bool *found = context;
+    *found |= e->kind == EX_UNARY && unary_is_arithmetic((UnaryOp)e->op, e->a->dtype);
+}
+
+static bool atom_calls(void *context, const Atom *a)
+{
+    Module *mod = context;
+    bool found = false;
+    if (a->kind == ATOM_EXPR)
+        expr_walk(mod, a->e, test_function, &found);
+    return found;
+}
+
+static bool stmts_call(Module *mod, const Stmt *s)
+{
+    for (; s; s = s->next) {
+        bool found = false;
+        if (s->value)
+            expr_walk(mod, s->value, test_function, &found);
+        for (uint32_t i = 0; i < s->rank && !found; i++)
+            found = poly_any(s->at[i], atom_calls, mod);
+        if (found || stmts_call(mod, s->body) || stmts_call(mod, s->other))
+            return true;
+    }
+    return false;
+}
+
+bool steps_call_functions(Module *mod, const Step *s)
+{
+    for (; s; s = s->next) {
+        bool found = s->kernel && stmts_call(mod, s->kernel->body);
+        if (s->cond && !found)
+            expr_walk(mod, s->cond, test_function, &found);
+        if (found || (s->value && poly_any(s->value, atom_calls, mod)) ||
+            steps_call_functions(mod, s->body) || steps_call_functions(mod, s->other))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,133 @@
+// NS007 and NS008: constants that hold what is no number, or numbers that targets flush to 0.
+
+#include "passes/lint/rewrite.h"
+
+#include <math.h>
+#include <string.h>
+
+// An initializer or the result of a Constant that something uses.
+static bool is_used_constant(const NumberFacts *x, ValueId v)
+{
+    const Value *value = value_at(x->m, v);
+    if (!value->constant || !range_digits(value->dtype) || !numbers_use_count(x, v))
+        return false;
+    return value->def != DEF_NODE ||
+           (!node_at(x->m, value->node)->dead && node_is(node_at(x->m, value->node), "Constant"));
+}
+
+// Operators to which infinities are operands like others.
+static bool takes_infinity(const NumberFacts *x, const Use *u)
+{
+    static const char *const known[] = {
+        "Min",     "Max",     "Clip",  "Where",           "Pad",
+        "Equal",   "Less",    "IsInf", "Greater",         "IsNaN",
+        "Add",     "Concat",  "Cast",  "ScatterND",       "Expand",
+        "Softmax", "Trilu",   "Loop",  "ScatterElements", "CastLike",
+        "If",      "Identity"};
+    const Node *n = u->node ? node_at(x->m, u->node) : NULL;
+    for (size_t i = 0; n && i < sizeof known / sizeof *known; i++)
+        if (node_is(n, known[i]))
+            return true;
+    return !n || numbers_moves(n);
+}
+
+static NodeId bad_use(const NumberFacts *x, ValueId v)
+{
+    for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++)
+        if (!takes_infinity(x, &x->uses.uses[i]))
+            return x->uses.uses[i].node;
+    return 0;
+}
+
+static void report_constant(Lint *l, ValueId v, const ConstantStats *s, NodeId user)
+{
+    uint64_t n = s->nans ? s->nans : s->infinities;
+    Diag *d = diag(l->diags, "NS007", SEV_WARNING, location_value(l->m, l->arena, v),
+                   "%llu of %llu values of \"%.*s\" %s %s (proved)", (unsigned long long)n,
+                   (unsigned long long)s->count, STR_ARG(lint_name(l, v)), n == 1 ? "is" : "are",
+                   s->nans ? "NaN" : "infinite");
+    d->value = lint_name(l, v);
+    if (user)
+        diag_note(l->diags, d, "used by %.*s %.*s",
+                  STR_ARG(str_escaped(l->arena, node_at(l->m, user)->op)),
+                  STR_ARG(lint_short(l, user)));
+    diag_note(l->diags, d,
+              s->nans ? "whatever is computed with it is NaN: training diverged, or the file is "
+                        "damaged"
+                      : "outside of masks, Min, Max, Clip and Where an infinity gives infinities "
+                        "or NaN; a conversion to a narrower dtype may have made it");
+}
+
+void lint_nonfinite(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    bool infinities = lint_named(l, "NS007");
+    for (ValueId v = 1; v < l->m->values.len; v++) {
+        if (!is_used_constant(x, v) || value_at(l->m, v)->copy_of)
+            continue;
+        const ConstantStats *s = range_stats(x->ranges, v);
+        NodeId user = x->uses.uses[x->uses.first[v]].node;
+        if (s->nans)
+            report_constant(l, v, s, user);
+        else if (infinities && s->infinities && (user = bad_use(x, v)))
+            report_constant(l, v, s, user);
+    }
+}
+
+// ---- NS008
+
+void lint_denormals(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    for (ValueId v = 1; v < l->m->values.len; v++) {
+        const Value *value = value_at(l->m, v);
+        const ConstantStats *s = is_used_constant(x, v) && value->dtype == DT_F32 && !value->copy_of
+                                     ? range_stats(x->ranges, v)
+                                     : NULL;
+        if (!s || !s->subnormal)
+            continue;
+        Diag *d = diag(l->diags, "NS008", SEV_INFO, location_value(l->m, l->arena, v),
+                       "%llu of %llu values of \"%.*s\" are denormal (proved): the least is %.3g",
+                       (unsigned long long)s->subnormal, (unsigned long long)s->count,
+                       STR_ARG(lint_name(l, v)), s->least);
+        d->value = lint_name(l, v);
+        diag_note(l->diags, d,
+                  "targets that flush denormals to 0 (GPUs, -ffast-math, ARM NEON) "
+                  "compute something else, others are slow on them");
+        diag_fix(l->diags, d, false, "store them as 0");
+    }
+}
+
+static uint32_t flush(Model *m, NumberFacts *x, ValueId v)
+{
+    const ConstantStats *s = range_stats(x->ranges, v);
+    TensorData *d = (TensorData *)(uintptr_t)value_at(m, v)->constant;
+    const unsigned char *at = d->elements;
+    TensorData kept = *d;
+    if (!s->subnormal)
+        return 0;
+    float *to = arena_array(m->arena, kept.nelements, sizeof *to);
+    for (uint64_t i = 0; i < kept.nelements; i++) {
+        memcpy(&to[i], at + 4 * i, 4);
+        to[i] = fpclassify(to[i]) == FP_SUBNORMAL ? copysignf(0, to[i]) : to[i];
+    }
+    *d = *tensor_new(m->arena, DT_F32, kept.rank, kept.dims, to);
+    d->name = kept.name;
+    d->doc = kept.doc;
+    d->metadata = kept.metadata;
+    d->unknown = kept.unknown;
+    d->has |= kept.has & (TENSOR_HAS_NAME | TENSOR_HAS_DOC);
+    return 1;
+}
+
+uint32_t repair_denormals(Model *m, bool unsafe)
+{
+    uint32_t changes = 0;
+    Arena *scratch = arena_new();
+    NumberFacts *x = unsafe ? numbers_open(m, scratch) : NULL;
+    for (ValueId v = 1; unsafe && v < m->values.len; v++)
+        if (is_used_constant(x, v) && value_at(m, v)->dtype == DT_F32 && value_at(m, v)->init)
+            changes += flush(m, x, v);
+    arena_free(scratch);
+    return changes;
+}

@@ -1,0 +1,243 @@
+// NS004, NS005 and NS009: divisors that may be 0, roots of what may be negative, and variances as
+// the difference of two means.
+
+#include "passes/lint/rewrite.h"
+
+#include <math.h>
+
+// ---- NS005: E[x^2] - E[x]^2
+
+typedef struct Variance {
+    ValueId x;
+    NodeId of_square, of_x;
+} Variance;
+
+static bool same_axes(const NumberFacts *x, NodeId a, NodeId b)
+{
+    int64_t p[MAX_AXES], q[MAX_AXES];
+    uint32_t np, nq;
+    if (!numbers_axes(x, a, p, &np) || !numbers_axes(x, b, q, &nq) || np != nq)
+        return false;
+    for (uint32_t i = 0; i < np; i++)
+        if (p[i] != q[i])
+            return false;
+    return true;
+}
+
+static bool find_variance(const NumberFacts *x, NodeId id, Variance *f)
+{
+    if (!node_is(node_at(x->m, id), "Sub"))
+        return false;
+    f->of_square = numbers_made_by(x, numbers_in(x, id, 0), "ReduceMean");
+    ValueId mean = numbers_square_of(x, numbers_in(x, id, 1));
+    f->of_x = mean ? numbers_made_by(x, mean, "ReduceMean") : 0;
+    if (!f->of_square || !f->of_x)
+        return false;
+    f->x = numbers_in(x, f->of_x, 0);
+    return f->x && numbers_square_of(x, numbers_in(x, f->of_square, 0)) == f->x &&
+           range_digits(numbers_dtype(x, f->x)) && same_axes(x, f->of_square, f->of_x);
+}
+
+void lint_variance(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    Variance f;
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        if (!numbers_alive(x, id) || !find_variance(x, id, &f))
+            continue;
+        DType t = numbers_dtype(x, f.x);
+        Diag *d =
+            numbers_report(l, "NS005", id, UINT32_MAX,
+                           "variance as E[x^2] - E[x]^2 has no digit left where the mean is "
+                           "%.0f standard deviations or more (proved: %d bits of %s)",
+                           ldexp(1, (range_digits(t) + 1) / 2), range_digits(t), dtype_name(t));
+        if (!d)
+            continue;
+        Range r = range_of(x->ranges, f.x);
+        diag_note(l->diags, d, "x is \"%.*s\", in %.*s", STR_ARG(lint_name(l, f.x)),
+                  STR_ARG(numbers_words(l->arena, &r, t)));
+        diag_note(l->diags, d, "the difference may also be negative, and its root NaN");
+        diag_fix(l->diags, d, false, "E[(x - E[x])^2]: 1 more pass over x, 0 casts added");
+    }
+}
+
+static uint32_t mend_variance(Rewrite *e, NodeId id)
+{
+    Variance f;
+    int64_t axes[MAX_AXES];
+    uint32_t n;
+    NumberFacts *x = e->numbers;
+    if (!find_variance(x, id, &f) || !numbers_axes(x, f.of_x, axes, &n) || !rewrite_take(e, id))
+        return 0;
+    bool keep = node_int(node_at(e->m, f.of_square), "keepdims", 1) != 0;
+    ValueId a = numbers_in(x, id, 0), b = numbers_in(x, id, 1);
+    ValueId mean = rewrite_reduction(e, "ReduceMean", f.x, axes, n, true);
+    ValueId off = rewrite_node(e, "Sub", (ValueId[]){f.x, mean}, 2);
+    ValueId square = rewrite_node(e, "Mul", (ValueId[]){off, off}, 2);
+    rewrite_replace(e, id, rewrite_reduction(e, "ReduceMean", square, axes, n, keep));
+    rewrite_drop_unused(e, a);
+    rewrite_drop_unused(e, b);
+    return 1;
+}
+
+uint32_t repair_variance(Model *m, bool unsafe)
+{
+    return rewrite_model(m, unsafe, mend_variance);
+}
+
+// ---- NS004
+
+typedef struct Divisor {
+    uint32_t operand;
+    Range range;
+    const char *what, *result;
+} Divisor;
+
+// What other rules speak of, or what is positive for a reason that bounds do not show.
+static bool is_explained(const NumberFacts *x, ValueId v)
+{
+    ValueId of = numbers_moved(x, v);
+    NodeId sum = numbers_made_by(x, of, "ReduceSum");
+    NodeId where = numbers_made_by(x, of, "Where");
+    Variance variance;
+    double number;
+    if (numbers_made_by(x, of, "Softmax") || numbers_made_by(x, of, "Sigmoid"))
+        return true; // NS001, NS006
+    if (sum && numbers_made_by(x, numbers_in(x, sum, 0), "Exp"))
+        return true; // a softmax: NS002
+    for (uint32_t i = 1; where && i < 3; i++)
+        if (numbers_constant(x, numbers_in(x, where, i), &number) && number != 0)
+            return true;
+    const Value *value = value_at(x->m, of);
+    return value->def == DEF_NODE && find_variance(x, value->node, &variance);
+}
+
+static bool find_divisor(NumberFacts *x, NodeId id, Divisor *f)
+{
+    const Node *n = node_at(x->m, id);
+    double exponent;
+    bool root = node_is(n, "Sqrt"), log_ = node_is(n, "Log");
+    bool power =
+        node_is(n, "Pow") && numbers_constant(x, numbers_in(x, id, 1), &exponent) && exponent < 0;
+    if (!node_is(n, "Div") && !node_is(n, "Reciprocal") && !root && !log_ && !power)
+        return false;
+    f->operand = node_is(n, "Div") ? 1 : 0;
+    ValueId v = numbers_in(x, id, f->operand);
+    DType t = numbers_dtype(x, v);
+    if (t == DT_NONE || value_at(x->m, v)->constant || (root && !range_digits(t)))
+        return false;
+    f->range = range_of(x->ranges, v);
+    f->what = root                ? "Sqrt's operand may be negative"
+              : log_              ? "Log's operand may be 0 or less"
+              : power             ? "the base of a negative power may be 0"
+              : node_is(n, "Div") ? "Div's divisor may be 0"
+                                  : "Reciprocal's operand may be 0";
+    f->result = root              ? "NaN"
+                : log_            ? "-inf or NaN"
+                : range_digits(t) ? "inf or NaN"
+                                  : "not defined";
+    if (!f->range.known || f->range.lo > f->range.hi || is_explained(x, v))
+        return false;
+    return root ? f->range.lo < 0 : log_ ? f->range.lo <= 0 : f->range.lo <= 0 && f->range.hi >= 0;
+}
+
+void lint_divisors(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    Divisor f;
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        if (!numbers_alive(x, id) || !find_divisor(x, id, &f))
+            continue;
+        ValueId v = numbers_in(x, id, f.operand);
+        Diag *d = numbers_report(l, "NS004", id, f.operand, "%s: it is %.*s", f.what,
+                                 STR_ARG(numbers_words(l->arena, &f.range, numbers_dtype(x, v))));
+        if (!d)
+            continue;
+        diag_note(l->diags, d,
+                  "the result is %s then, and nothing on the way keeps the operand "
+                  "away: no Max, Clip, Abs or added constant",
+                  f.result);
+        if (node_is(node_at(l->m, id), "Sqrt"))
+            diag_fix(l->diags, d, false, "Max with 0 in front of it: 1 node, 0 casts added");
+    }
+}
+
+// Only a root has a bound that follows from what it means.
+static uint32_t mend_root(Rewrite *e, NodeId id)
+{
+    Divisor f;
+    if (!node_is(node_at(e->m, id), "Sqrt") || !find_divisor(e->numbers, id, &f) ||
+        !rewrite_take(e, id))
+        return 0;
+    ValueId v = numbers_in(e->numbers, id, 0);
+    ValueId in[2] = {v, rewrite_number(e, numbers_dtype(e->numbers, v), 0)};
+    node_at(e->m, id)->in[0] = rewrite_node(e, "Max", in, 2);
+    return 1;
+}
+
+uint32_t repair_roots(Model *m, bool unsafe)
+{
+    return rewrite_model(m, unsafe, mend_root);
+}
+
+// ---- NS009
+
+static double element(const TensorData *d, uint64_t i)
+{
+    DType t = (DType)d->dtype;
+    return scalar_load(t, (const char *)d->elements + i * dtype_info(t)->bytes).f;
+}
+
+// The first channel whose variance is negative, or whose divisor is 0; how many there are.
+static uint64_t bad_variances(NumberFacts *x, NodeId id, uint64_t *first, double *value)
+{
+    ValueId v = numbers_in(x, id, 4);
+    const ConstantStats *s = range_stats(x->ranges, v);
+    DType t = numbers_dtype(x, v);
+    uint64_t bad = 0;
+    if (!s->read || !range_digits(t) || s->lo > 0)
+        return 0;
+    const TensorData *d = value_at(x->m, v)->constant;
+    double epsilon =
+        scalar_cast(DT_F64, t, (Scalar){.f = node_float(node_at(x->m, id), "epsilon", 1e-5)}, false)
+            .f;
+    for (uint64_t i = d->nelements; i-- > 0;) {
+        double e = element(d, i);
+        if (!(e < 0 || e + epsilon == 0))
+            continue;
+        *first = i;
+        *value = e;
+        bad++;
+    }
+    return bad;
+}
+
+void lint_variances(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        uint64_t first = 0, bad;
+        double value = 0;
+        if (!numbers_alive(x, id) || !node_is(node_at(l->m, id), "BatchNormalization") ||
+            node_int(node_at(l->m, id), "training_mode", 0))
+            continue;
+        bad = bad_variances(x, id, &first, &value);
+        Diag *d = bad ? numbers_report(l, "NS009", id, 4,
+                                       value < 0 ? "variance %.6g of channel %llu is negative "
+                                                   "(proved)"
+                                                 : "variance %.6g of channel %llu plus epsilon is "
+                                                   "0 (proved)",
+                                       value, (unsigned long long)first)
+                      : NULL;
+        if (!d)
+            continue;
+        if (bad > 1)
+            diag_note(l->diags, d, "%llu channels are so", (unsigned long long)bad);
+        diag_note(l->diags, d, "epsilon is %.6g; what the channel is divided by is %s",
+                  node_float(node_at(l->m, id), "epsilon", 1e-5),
+                  value < 0 ? "the root of a variance that no data has" : "0");
+        diag_note(l->diags, d,
+                  "a variance like that is no trained one: the file was damaged, or the operands "
+                  "stand in the wrong order (scale, B, mean, variance)");
+    }
+}

@@ -1,0 +1,35 @@
+// Dtypes that do not fit, each fault once: what DT001, DT003, DT004, DT005, DT015 and QN001 report.
+#ifndef CAMEO_PASSES_LINT_FAULTS_H
+#define CAMEO_PASSES_LINT_FAULTS_H
+
+#include "passes/lint/story.h"
+
+// The most specific first: of faults with one origin that one is told, the others are its notes.
+typedef enum FaultKind {
+    FAULT_ZERO_POINT,  // QN001
+    FAULT_BRANCH,      // DT004
+    FAULT_CARRIED,     // DT005
+    FAULT_CAPTURED,    // DT015
+    FAULT_UNSUPPORTED, // DT003
+    FAULT_OPERAND      // DT001
+} FaultKind;
+
+typedef struct Fault {
+    FaultKind kind;
+    NodeId node;
+    uint32_t index, other; // operands; BRANCH: the output, CARRIED: the number of the carried value
+    ValueId value;         // the side that should change
+    DType have, want;      // want: DT_NONE where nothing says
+    uint32_t also;         // further places that its origin reaches
+} Fault;
+
+typedef struct Faults {
+    VEC(Fault) all;
+    uint32_t *told; // by value, as written in the file: 1 + index of the fault that begins there
+} Faults;
+
+const Faults *lint_faults(Lint *l);
+// The value in the file of which this one is a copy, or itself.
+ValueId lint_written_value(const Model *m, ValueId v);
+
+#endif

@@ -1,0 +1,47 @@
+// What the rules about numbers share: ranges, uses, patterns of nodes, and words for bounds.
+#ifndef CAMEO_PASSES_LINT_NUMBERS_H
+#define CAMEO_PASSES_LINT_NUMBERS_H
+
+#include "passes/lint/lint.h"
+#include "passes/ranges.h"
+
+// Of one model as it stands; both rules and their repairs ask it.
+typedef struct NumberFacts {
+    Model *m;
+    Arena *a;
+    Ranges *ranges;
+    Uses uses;
+    Map told; // rule and node of a function's body: copies by other calls are not told again
+} NumberFacts;
+
+NumberFacts *numbers_open(Model *m, Arena *a);
+NumberFacts *lint_numbers(Lint *l); // made when first asked for
+
+// ---- patterns
+// The node that makes v, if it is a live one of the standard operator; 0 otherwise.
+NodeId numbers_made_by(const NumberFacts *x, ValueId v, const char *op);
+ValueId numbers_in(const NumberFacts *x, NodeId n, uint32_t operand); // 0: absent
+DType numbers_dtype(const NumberFacts *x, ValueId v);                 // DT_NONE: no tensor, unknown
+// v, or what it is a rearrangement of: through Identity, Reshape, Unsqueeze, Expand ...
+ValueId numbers_moved(const NumberFacts *x, ValueId v);
+bool numbers_moves(const Node *n);
+// A constant whose elements are all one number.
+bool numbers_constant(const NumberFacts *x, ValueId v, double *number);
+// x * x or Pow(x, 2): x; 0 otherwise.
+ValueId numbers_square_of(const NumberFacts *x, ValueId v);
+// The axes that a reduction names, if they are known: sorted, not negative. false: they are not.
+enum { MAX_AXES = 16 };
+bool numbers_axes(const NumberFacts *x, NodeId n, int64_t axes[MAX_AXES], uint32_t *count);
+uint32_t numbers_use_count(const NumberFacts *x, ValueId v);
+// Live nodes of a graph that runs; rules look at no others.
+bool numbers_alive(const NumberFacts *x, NodeId n);
+
+// ---- words
+// "[-3, 40] (proved)", "any float32 (assumed)".
+Str numbers_words(Arena *a, const Range *x, DType t);
+// A warning about a node, or one of its operands (UINT32_MAX: the node itself). NULL: a copy of the
+// node was reported already.
+Diag *numbers_report(Lint *l, const char *rule, NodeId n, uint32_t operand, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+#endif

@@ -1,0 +1,347 @@
+// QN002, QN003, QN004, QN005: scales and zero points that do not fit what they belong to.
+
+#include "passes/lint/edit.h"
+#include "passes/lint/motion.h"
+#include "passes/lint/quantized.h"
+#include "passes/lint/story.h"
+#include "passes/retype.h"
+
+#include <math.h>
+#include <string.h>
+
+// Where an operator takes what is quantized, its scale and its zero point. NONE: it makes the
+// value.
+enum { NONE = 255 };
+static const struct Scaled {
+    const char *op;
+    uint8_t data, scale, zero_point;
+} scaled[] = {
+    {"QuantizeLinear", 0, 1, 2}, {"DequantizeLinear", 0, 1, 2}, {"QLinearConv", 0, 1, 2},
+    {"QLinearConv", 3, 4, 5},    {"QLinearConv", NONE, 6, 7},   {"QLinearMatMul", 0, 1, 2},
+    {"QLinearMatMul", 3, 4, 5},  {"QLinearMatMul", NONE, 6, 7}, {"QLinearAdd", 0, 1, 2},
+    {"QLinearAdd", 3, 4, 5},     {"QLinearAdd", NONE, 6, 7},    {"QLinearMul", 0, 1, 2},
+    {"QLinearMul", 3, 4, 5},     {"QLinearMul", NONE, 6, 7},
+};
+enum { NSCALED = sizeof scaled / sizeof *scaled };
+
+static bool is_scaled(const Node *n, const struct Scaled *s)
+{
+    bool known = is_standard_domain(n->domain) || str_is(n->domain, "com.microsoft");
+    return known && str_is(n->op, s->op) && s->scale < n->nin && n->in[s->scale];
+}
+
+Numbers numbers_of(Model *m, ValueId v)
+{
+    Numbers x = {.n = 0};
+    TensorData *t = v ? (TensorData *)(uintptr_t)value_at(m, v)->constant : NULL;
+    Str error;
+    bool known = t && t->dtype > 0 && t->dtype < DT_COUNT &&
+                 (dtype_is_float((DType)t->dtype) || dtype_is_integer((DType)t->dtype));
+    x.at = known ? tensor_elements(m, t, &error) : NULL;
+    x.dtype = x.at ? (DType)t->dtype : DT_NONE;
+    x.n = x.at ? t->nelements : 0;
+    x.rank = x.at ? t->rank : 0;
+    return x;
+}
+
+double number_at(const Numbers *x, uint64_t i)
+{
+    Scalar s = scalar_load(x->dtype, x->at + i * dtype_info(x->dtype)->bytes);
+    return dtype_is_float(x->dtype) ? s.f : (double)s.i;
+}
+
+// A scale for each of n channels, or one for all.
+static double scale_at(const Numbers *x, uint64_t i)
+{
+    return number_at(x, x->n == 1 ? 0 : i);
+}
+
+static const char *scale_name(const Node *n, uint32_t i)
+{
+    const SchemaParam *p = param_of_operand(n, i);
+    return p ? p->name : "scale";
+}
+
+// ---- QN002 --------------------------------------------------------------------------------------
+
+static void check_scale(Lint *l, NodeId id, uint32_t operand)
+{
+    const Node *n = node_at(l->m, id);
+    Numbers x = numbers_of(l->m, n->in[operand]);
+    uint64_t bad = 0, first = 0;
+    for (uint64_t i = 0; i < x.n; i++) {
+        double s = number_at(&x, i);
+        if (s > 0 && isfinite(s))
+            continue;
+        first = bad++ ? first : i;
+    }
+    if (!bad || !lint_first_time(l, "QN002", id))
+        return;
+    double s = number_at(&x, first);
+    Diag *d = diag(l->diags, "QN002", SEV_ERROR, location_operand(l->m, l->arena, id, operand),
+                   "%.*s divides by scale %s, which is %g", STR_ARG(str_escaped(l->arena, n->op)),
+                   scale_name(n, operand), s);
+    d->value = lint_name(l, n->in[operand]);
+    lint_about_node(l, d, id);
+    if (x.n > 1)
+        diag_note(l->diags, d,
+                  "%llu of %llu values are not above 0 and finite, the first at [%llu]",
+                  (unsigned long long)bad, (unsigned long long)x.n, (unsigned long long)first);
+    diag_note(l->diags, d,
+              s == 0     ? "a scale of 0 often was an amax of 0: a channel without data "
+                           "when the model was calibrated"
+              : isnan(s) ? "nothing that is quantized with NaN has a value"
+              : isinf(s) ? "everything quantized with it becomes the zero point"
+                         : "a negative scale turns the order of values around, and "
+                           "integer kernels take it for a positive one");
+    diag_help(l->diags, d, "calibrate again; see `cameo explain QN002`");
+}
+
+void lint_bad_scales(Lint *l)
+{
+    for (NodeId id = 1; id < l->m->nodes.len; id++)
+        for (uint32_t k = 0; k < NSCALED && !node_at(l->m, id)->dead; k++)
+            if (is_scaled(node_at(l->m, id), &scaled[k]))
+                check_scale(l, id, scaled[k].scale);
+}
+
+// ---- QN004 --------------------------------------------------------------------------------------
+
+static bool known_dim(const Model *m, ValueId v, int64_t axis, int64_t *n)
+{
+    const Value *x = value_at(m, v);
+    return x->rank >= 0 && axis >= 0 && axis < x->rank && poly_is_const(x->dims[axis], n);
+}
+
+static Diag *report_shape(Lint *l, NodeId id, uint32_t operand, Str message)
+{
+    const Node *n = node_at(l->m, id);
+    if (!lint_first_time(l, "QN004", id))
+        return NULL;
+    Diag *d = diag(l->diags, "QN004", SEV_ERROR, location_operand(l->m, l->arena, id, operand),
+                   "%.*s %.*s", STR_ARG(str_escaped(l->arena, n->op)), STR_ARG(message));
+    d->value = lint_name(l, n->in[operand]);
+    lint_about_node(l, d, id);
+    diag_help(l->diags, d, "see `cameo explain QN004`");
+    return d;
+}
+
+// One scale for each slice along `axis` of the data.
+static void check_axis(Lint *l, NodeId id, const struct Scaled *s, int64_t axis)
+{
+    const Node *n = node_at(l->m, id);
+    int64_t scales, dim;
+    if (!known_dim(l->m, n->in[s->scale], 0, &scales) || scales == 1 ||
+        !known_dim(l->m, n->in[s->data], axis, &dim) || dim == scales)
+        return;
+    Str name = lint_name(l, n->in[s->data]);
+    Diag *d = report_shape(l, id, s->scale,
+                           str_printf(l->arena,
+                                      "has %lld scales in %s for the %lld slices along axis "
+                                      "%lld of \"%.*s\"",
+                                      (long long)scales, scale_name(n, s->scale), (long long)dim,
+                                      (long long)axis, STR_ARG(name)));
+    const Value *v = value_at(l->m, n->in[s->data]);
+    for (int32_t k = 0; d && k < v->rank; k++)
+        if (known_dim(l->m, n->in[s->data], k, &dim) && dim == scales)
+            diag_note(l->diags, d, "axis %d has %lld", k, (long long)dim);
+}
+
+static void check_blocks(Lint *l, NodeId id, const struct Scaled *s, int64_t axis, int64_t block)
+{
+    const Node *n = node_at(l->m, id);
+    const Value *x = value_at(l->m, n->in[s->data]), *y = value_at(l->m, n->in[s->scale]);
+    if (y->rank >= 0 && x->rank != y->rank) {
+        report_shape(l, id, s->scale,
+                     str_printf(l->arena, "has scales of rank %d for blocks of data of rank %d",
+                                y->rank, x->rank));
+        return;
+    }
+    for (int32_t k = 0; k < x->rank && k < y->rank; k++) {
+        int64_t have, dim;
+        if (!known_dim(l->m, n->in[s->scale], k, &have) ||
+            !known_dim(l->m, n->in[s->data], k, &dim))
+            continue;
+        int64_t want = k == axis ? dim / block + (dim % block != 0) : dim;
+        if (have == want)
+            continue;
+        report_shape(l, id, s->scale,
+                     str_printf(l->arena,
+                                "has %lld scales along axis %d, but %lld elements in blocks of "
+                                "%lld need %lld",
+                                (long long)have, k, (long long)dim,
+                                (long long)(k == axis ? block : 1), (long long)want));
+        return;
+    }
+}
+
+static void check_linear(Lint *l, NodeId id, const struct Scaled *s)
+{
+    const Node *n = node_at(l->m, id);
+    const Value *x = value_at(l->m, n->in[0]), *y = value_at(l->m, n->in[s->scale]);
+    int64_t axis = node_int(n, "axis", 1), block = node_int(n, "block_size", 0), scales;
+    bool many = known_dim(l->m, n->in[s->scale], 0, &scales) && scales != 1 && y->rank == 1;
+    if (x->rank < 0)
+        return;
+    if (opset_of(l->m, n) < 13 && is_standard_domain(n->domain)) {
+        if (many)
+            report_shape(l, id, s->scale,
+                         str_printf(l->arena,
+                                    "has %lld scales, but takes one axis only from opset 13 on",
+                                    (long long)scales));
+        return;
+    }
+    if (x->rank == 1 && axis == 1)
+        axis = 0; // of one axis the attribute says nothing
+    if ((many || block > 0) && (axis >= x->rank || axis < -x->rank)) {
+        report_shape(l, id, s->scale,
+                     str_printf(l->arena, "quantizes along axis %lld of data of rank %d",
+                                (long long)axis, x->rank));
+        return;
+    }
+    axis += axis < 0 ? x->rank : 0;
+    if (block > 0)
+        check_blocks(l, id, s, axis, block);
+    else if (many)
+        check_axis(l, id, s, axis);
+}
+
+static void check_zero_point(Lint *l, NodeId id, const struct Scaled *s)
+{
+    const Node *n = node_at(l->m, id);
+    ValueId z = s->zero_point < n->nin ? n->in[s->zero_point] : 0;
+    int64_t a = 1, b = 1;
+    if (!z || value_at(l->m, z)->rank < 0 || value_at(l->m, n->in[s->scale])->rank < 0)
+        return;
+    bool known =
+        (value_at(l->m, z)->rank == 0 || known_dim(l->m, z, 0, &a)) &&
+        (value_at(l->m, n->in[s->scale])->rank == 0 || known_dim(l->m, n->in[s->scale], 0, &b));
+    if (known && a != b && value_at(l->m, z)->rank < 2)
+        report_shape(l, id, s->zero_point,
+                     str_printf(l->arena, "has %lld zero points but %lld scales", (long long)a,
+                                (long long)b));
+}
+
+void lint_scale_shapes(Lint *l)
+{
+    for (NodeId id = 1; id < l->m->nodes.len; id++)
+        for (uint32_t k = 0; k < NSCALED && !node_at(l->m, id)->dead; k++) {
+            const Node *n = node_at(l->m, id);
+            const struct Scaled *s = &scaled[k];
+            if (!is_scaled(n, s) || !n->in[0])
+                continue;
+            bool linear = s->data == 0 && s->scale == 1 && str_ends(n->op, "quantizeLinear");
+            linear |= str_is(n->op, "QuantizeLinear");
+            if (linear)
+                check_linear(l, id, s);
+            else if (str_is(n->op, "QLinearConv") && s->data == 3 && n->in[3])
+                check_axis(l, id, s, 0);
+            if (linear || s->data == 3)
+                check_zero_point(l, id, s);
+        }
+}
+
+// ---- QN003 --------------------------------------------------------------------------------------
+
+static bool same_numbers(Model *m, ValueId a, ValueId b)
+{
+    Numbers x = numbers_of(m, a), y = numbers_of(m, b);
+    if (a == b)
+        return true;
+    if (x.n != y.n && x.n != 1 && y.n != 1)
+        return false;
+    for (uint64_t i = 0; i < (x.n > y.n ? x.n : y.n); i++)
+        if (scale_at(&x, i) != scale_at(&y, i))
+            return false;
+    return true;
+}
+
+// The QuantizeLinear whose result a DequantizeLinear reads; 0: none. Through nodes that only move
+// data where there is one scale for all.
+static NodeId quantizer_of(Model *m, NodeId dequantizer)
+{
+    const Node *n = node_at(m, dequantizer);
+    ValueId v = n->nin > 1 ? n->in[0] : 0;
+    bool one = numbers_of(m, n->nin > 1 ? n->in[1] : 0).n == 1;
+    for (int steps = 0; v && steps < 64; steps++) {
+        const Value *value = value_at(m, v);
+        const Node *maker = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
+        if (!maker || maker->nin == 0)
+            return 0;
+        if (node_is(maker, "QuantizeLinear"))
+            return value->node;
+        bool moves = one && motion_of(maker) == MOTION_MOVES && !node_is(maker, "Concat") &&
+                     !node_is(maker, "Where") && !node_is(maker, "Neg") && !node_is(maker, "Abs");
+        v = moves ? maker->in[0] : 0;
+    }
+    return 0;
+}
+
+// Which operand of the pair differs: 1 the scale, 2 the zero point; 0: neither, or not known.
+static uint32_t pair_differs(Model *m, NodeId id, NodeId *from)
+{
+    const Node *n = node_at(m, id);
+    *from = !n->dead && node_is(n, "DequantizeLinear") ? quantizer_of(m, id) : 0;
+    const Node *q = *from ? node_at(m, *from) : NULL;
+    if (!q || n->nin < 2 || q->nin < 2 || numbers_of(m, n->in[1]).n == 0 ||
+        numbers_of(m, q->in[1]).n == 0)
+        return 0;
+    if (!same_numbers(m, n->in[1], q->in[1]))
+        return 1;
+    ValueId a = n->nin > 2 ? n->in[2] : 0, b = q->nin > 2 ? q->in[2] : 0;
+    Numbers x = numbers_of(m, a), y = numbers_of(m, b);
+    if ((a && !x.n) || (b && !y.n))
+        return 0;
+    if (a && b)
+        return same_numbers(m, a, b) ? 0 : 2;
+    Numbers *given = a ? &x : &y; // none is 0
+    for (uint64_t i = 0; i < given->n; i++)
+        if (number_at(given, i) != 0)
+            return 2;
+    return 0;
+}
+
+void lint_quantize_pairs(Lint *l)
+{
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        NodeId from;
+        uint32_t k = pair_differs(l->m, id, &from);
+        if (!k || !lint_first_time(l, "QN003", id))
+            continue;
+        const Node *n = node_at(l->m, id), *q = node_at(l->m, from);
+        Numbers a = numbers_of(l->m, q->nin > k ? q->in[k] : 0);
+        Numbers b = numbers_of(l->m, n->nin > k ? n->in[k] : 0);
+        Diag *d = diag(l->diags, "QN003", SEV_WARNING, location_node(l->m, l->arena, id),
+                       "DequantizeLinear has another %s than QuantizeLinear %.*s: %g, not %g",
+                       k == 1 ? "scale" : "zero point", STR_ARG(lint_short(l, from)),
+                       b.n ? number_at(&b, 0) : 0.0, a.n ? number_at(&a, 0) : 0.0);
+        d->value = lint_name(l, n->in[0]);
+        lint_about_node(l, d, id);
+        if (k == 1 && a.n && b.n)
+            diag_note(l->diags, d, "what comes out is %g times what went in",
+                      number_at(&b, 0) / number_at(&a, 0));
+        diag_fix(l->diags, d, false, "give it the scale and zero point of %.*s",
+                 STR_ARG(lint_short(l, from)));
+        diag_help(l->diags, d, "see `cameo explain QN003`");
+    }
+}
+
+uint32_t repair_quantize_pairs(Model *m, bool unsafe)
+{
+    uint32_t made = 0;
+    for (NodeId id = 1; unsafe && id < m->nodes.len; id++) {
+        NodeId from;
+        if (!pair_differs(m, id, &from) || node_at(m, id)->graph != node_at(m, from)->graph)
+            continue;
+        Node *n = node_at(m, id);
+        const Node *q = node_at(m, from);
+        ValueId *in = NEWS(m->arena, ValueId, 3);
+        in[0] = n->in[0];
+        in[1] = q->in[1];
+        in[2] = q->nin > 2 ? q->in[2] : 0;
+        n->in = in;
+        n->nin = in[2] ? 3 : 2;
+        made++;
+    }
+    return made;
+}

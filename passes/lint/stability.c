@@ -1,0 +1,366 @@
+// NS001 to NS006: formulas that lose all digits, overflow or divide by zero where another form of
+// the same formula does not.
+//
+// Each rule finds its pattern by what nodes compute, never by names; the repair of a rule finds it
+// the same way and writes the other form.
+
+#include "passes/lint/rewrite.h"
+
+#include <math.h>
+
+// The greatest operand of Exp whose result is finite, and how far below 0 one may be for a result
+// that is not 0.
+static double exp_limit(DType t)
+{
+    return t == DT_F16    ? 11.0898664
+           : t == DT_BF16 ? 88.7189
+           : t == DT_F64  ? 709.782712893384
+                          : 88.7228391;
+}
+
+static double exp_floor(DType t)
+{
+    return t == DT_F16 ? 17.3286795 : t == DT_BF16 ? 92.8 : t == DT_F64 ? 745.1332191 : 103.972077;
+}
+
+static double largest(DType t)
+{
+    double lo, hi;
+    range_of_dtype(t, &lo, &hi);
+    return hi;
+}
+
+// ---- NS001: Log(Softmax(x))
+
+typedef struct LogSoftmax {
+    NodeId softmax;
+    Range logits;
+} LogSoftmax;
+
+static bool find_log_softmax(NumberFacts *x, NodeId id, LogSoftmax *f)
+{
+    if (!node_is(node_at(x->m, id), "Log"))
+        return false;
+    f->softmax = numbers_made_by(x, numbers_in(x, id, 0), "Softmax");
+    DType t = f->softmax ? numbers_dtype(x, numbers_in(x, f->softmax, 0)) : DT_NONE;
+    if (!range_digits(t))
+        return false;
+    f->logits = range_of(x->ranges, numbers_in(x, f->softmax, 0));
+    // Logits that lie close together leave no probability that rounds to 0.
+    return !(f->logits.known && f->logits.hi - f->logits.lo < exp_floor(t) / 2);
+}
+
+void lint_log_softmax(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    LogSoftmax f;
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        if (!numbers_alive(x, id) || !find_log_softmax(x, id, &f))
+            continue;
+        DType t = numbers_dtype(x, numbers_in(x, id, 0));
+        Diag *d = numbers_report(l, "NS001", id, 0,
+                                 "Log of Softmax is -inf where a logit lies %.4g or more below the "
+                                 "largest (proved: %s)",
+                                 exp_floor(t), dtype_name(t));
+        if (!d)
+            continue;
+        diag_note(l->diags, d, "the logits are made by %.*s and lie in %.*s",
+                  STR_ARG(lint_short(l, f.softmax)),
+                  STR_ARG(numbers_words(l->arena, &f.logits, t)));
+        diag_note(l->diags, d,
+                  "Softmax gives 0 there, and Log of that is -inf; of [0, -110] it "
+                  "gives -inf where -110 is right");
+        diag_fix(l->diags, d, false, "LogSoftmax instead of the two nodes: 0 casts added");
+    }
+}
+
+static uint32_t mend_log_softmax(Rewrite *e, NodeId id)
+{
+    LogSoftmax f;
+    if (!find_log_softmax(e->numbers, id, &f) || !rewrite_take(e, id))
+        return 0;
+    ValueId in = numbers_in(e->numbers, f.softmax, 0), p = numbers_in(e->numbers, id, 0);
+    ValueId y = rewrite_node(e, "LogSoftmax", &in, 1);
+    rewrite_copy_attr(e, y, f.softmax, "axis");
+    rewrite_replace(e, id, y);
+    rewrite_drop_unused(e, p);
+    return 1;
+}
+
+uint32_t repair_log_softmax(Model *m, bool unsafe)
+{
+    return rewrite_model(m, unsafe, mend_log_softmax);
+}
+
+// ---- NS002: Exp(x) / ReduceSum(Exp(x))
+
+typedef struct ByHand {
+    NodeId exp, sum;
+    ValueId logits;
+    Range range;
+    double terms;
+} ByHand;
+
+static bool takes_maximum_off(const NumberFacts *x, ValueId v)
+{
+    NodeId sub = numbers_made_by(x, numbers_moved(x, v), "Sub");
+    ValueId m = sub ? numbers_moved(x, numbers_in(x, sub, 1)) : 0;
+    return m && (numbers_made_by(x, m, "ReduceMax") || numbers_made_by(x, m, "Max") ||
+                 numbers_made_by(x, m, "ReduceLogSumExp") || numbers_made_by(x, m, "TopK"));
+}
+
+static bool find_softmax(NumberFacts *x, NodeId id, ByHand *f)
+{
+    if (!node_is(node_at(x->m, id), "Div"))
+        return false;
+    ValueId e = numbers_in(x, id, 0), s = numbers_moved(x, numbers_in(x, id, 1));
+    RangeBasis by;
+    f->exp = numbers_made_by(x, e, "Exp");
+    f->sum = numbers_made_by(x, s, "ReduceSum");
+    if (f->exp && !f->sum)
+        f->sum = numbers_made_by(x, s, "ReduceL1");
+    if (!f->exp || !f->sum || numbers_in(x, f->sum, 0) != e)
+        return false;
+    f->logits = numbers_in(x, f->exp, 0);
+    DType t = numbers_dtype(x, f->logits);
+    if (!range_digits(t) || takes_maximum_off(x, f->logits))
+        return false;
+    f->range = range_of(x->ranges, f->logits);
+    int64_t axes[MAX_AXES];
+    uint32_t n;
+    f->terms = 1;
+    if (numbers_axes(x, f->sum, axes, &n))
+        for (uint32_t i = 0; i < n; i++)
+            f->terms *= range_of_dim(x->ranges, value_at(x->m, e)->dims[axes[i]], &by);
+    return !(f->range.known && exp(f->range.hi) * f->terms < largest(t));
+}
+
+void lint_softmax_by_hand(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    ByHand f;
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        if (!numbers_alive(x, id) || !find_softmax(x, id, &f))
+            continue;
+        DType t = numbers_dtype(x, f.logits);
+        Diag *d = numbers_report(l, "NS002", f.exp, 0,
+                                 "a softmax without the maximum taken off is NaN where a logit is "
+                                 "above %.4g (proved: %s)",
+                                 exp_limit(t), dtype_name(t));
+        if (!d)
+            continue;
+        diag_note(l->diags, d, "Exp gives inf there, and %.*s divides inf by inf",
+                  STR_ARG(lint_short(l, id)));
+        diag_note(l->diags, d, "the logits \"%.*s\" lie in %.*s", STR_ARG(lint_name(l, f.logits)),
+                  STR_ARG(numbers_words(l->arena, &f.range, t)));
+        diag_fix(l->diags, d, false,
+                 "subtract ReduceMax over the axes of %.*s in front of Exp: 2 nodes, 0 casts added",
+                 STR_ARG(lint_short(l, f.sum)));
+    }
+}
+
+// Every use of Exp's result belongs to the softmax.
+static bool serves_only(const NumberFacts *x, NodeId exp, NodeId a, NodeId b)
+{
+    ValueId v = node_at(x->m, exp)->out[0];
+    for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++)
+        if (x->uses.uses[i].node != a && x->uses.uses[i].node != b)
+            return false;
+    return true;
+}
+
+static uint32_t mend_softmax(Rewrite *e, NodeId id)
+{
+    ByHand f;
+    int64_t axes[MAX_AXES];
+    uint32_t n;
+    NumberFacts *x = e->numbers;
+    if (!find_softmax(x, id, &f) || !numbers_axes(x, f.sum, axes, &n) ||
+        !serves_only(x, f.exp, id, f.sum) || !rewrite_take(e, f.exp))
+        return 0;
+    e->at = f.exp;
+    ValueId most = rewrite_reduction(e, "ReduceMax", f.logits, axes, n, true);
+    node_at(e->m, f.exp)->in[0] = rewrite_node(e, "Sub", (ValueId[]){f.logits, most}, 2);
+    return 1;
+}
+
+uint32_t repair_softmax_by_hand(Model *m, bool unsafe)
+{
+    return rewrite_model(m, unsafe, mend_softmax);
+}
+
+// ---- NS006: Log(Sigmoid(x)), Log(1 + Exp(x))
+
+typedef struct Unfused {
+    NodeId inner; // Sigmoid or Exp
+    bool sigmoid;
+    ValueId operand;
+    Range range;
+} Unfused;
+
+static NodeId one_plus_exp(const NumberFacts *x, ValueId v)
+{
+    NodeId add = numbers_made_by(x, v, "Add");
+    double one;
+    for (uint32_t i = 0; add && i < 2; i++)
+        if (numbers_constant(x, numbers_in(x, add, i), &one) && one == 1)
+            return numbers_made_by(x, numbers_in(x, add, 1 - i), "Exp");
+    return 0;
+}
+
+static bool find_unfused(NumberFacts *x, NodeId id, Unfused *f)
+{
+    if (!node_is(node_at(x->m, id), "Log"))
+        return false;
+    ValueId v = numbers_in(x, id, 0);
+    f->inner = numbers_made_by(x, v, "Sigmoid");
+    f->sigmoid = f->inner != 0;
+    f->inner = f->inner ? f->inner : one_plus_exp(x, v);
+    DType t = f->inner ? numbers_dtype(x, v) : DT_NONE;
+    if (!range_digits(t))
+        return false;
+    f->operand = numbers_in(x, f->inner, 0);
+    f->range = range_of(x->ranges, f->operand);
+    // Near 0 both forms are as good.
+    double most = log(2) * range_digits(t) / 2;
+    return !(f->range.known && f->range.lo > -most && f->range.hi < most);
+}
+
+void lint_unfused_log(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    Unfused f;
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        if (!numbers_alive(x, id) || !find_unfused(x, id, &f))
+            continue;
+        DType t = numbers_dtype(x, f.operand);
+        Diag *d =
+            f.sigmoid
+                ? numbers_report(l, "NS006", id, 0,
+                                 "Log of Sigmoid is -inf below %.4g (proved: %s); Softplus says it "
+                                 "for every operand",
+                                 -exp_floor(t), dtype_name(t))
+                : numbers_report(l, "NS006", id, 0,
+                                 "Log of 1 + Exp is inf above %.4g and 0 below %.4g (proved: %s); "
+                                 "Softplus says it for every operand",
+                                 exp_limit(t), -log(2) * range_digits(t), dtype_name(t));
+        if (!d)
+            continue;
+        diag_note(l->diags, d, "the operand of %.*s lies in %.*s", STR_ARG(lint_short(l, f.inner)),
+                  STR_ARG(numbers_words(l->arena, &f.range, t)));
+        diag_fix(l->diags, d, false, "%s: 0 casts added",
+                 f.sigmoid ? "Neg(Softplus(Neg(x)))" : "Softplus(x)");
+    }
+}
+
+static uint32_t mend_unfused(Rewrite *e, NodeId id)
+{
+    Unfused f;
+    if (!find_unfused(e->numbers, id, &f) || !rewrite_take(e, id))
+        return 0;
+    ValueId v = f.operand, p = numbers_in(e->numbers, id, 0);
+    if (f.sigmoid)
+        v = rewrite_node(e, "Neg", &v, 1);
+    v = rewrite_node(e, "Softplus", &v, 1);
+    if (f.sigmoid)
+        v = rewrite_node(e, "Neg", &v, 1);
+    rewrite_replace(e, id, v);
+    rewrite_drop_unused(e, p);
+    return 1;
+}
+
+uint32_t repair_unfused_log(Model *m, bool unsafe)
+{
+    return rewrite_model(m, unsafe, mend_unfused);
+}
+
+// ---- NS003: Exp whose operand may be too large
+
+// 1 / (1 + Exp(x)): inf gives 0, as it should.
+static bool only_divides(const NumberFacts *x, ValueId v)
+{
+    double one;
+    for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++) {
+        NodeId add = x->uses.uses[i].node;
+        if (!add || !node_is(node_at(x->m, add), "Add") ||
+            !(numbers_constant(x, numbers_in(x, add, 0), &one) ||
+              numbers_constant(x, numbers_in(x, add, 1), &one)))
+            return false;
+        ValueId sum = node_at(x->m, add)->out[0];
+        for (uint32_t k = x->uses.first[sum]; sum && k < x->uses.first[sum + 1]; k++) {
+            const Use *u = &x->uses.uses[k];
+            const Node *n = u->node ? node_at(x->m, u->node) : NULL;
+            if (!n || !(node_is(n, "Reciprocal") || (node_is(n, "Div") && u->index == 1)))
+                return false;
+        }
+    }
+    return numbers_use_count(x, v) > 0;
+}
+
+static bool belongs_to_other(NumberFacts *x, NodeId exp)
+{
+    ValueId v = node_at(x->m, exp)->out[0];
+    ByHand softmax;
+    Unfused log;
+    for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++) {
+        NodeId user = x->uses.uses[i].node;
+        if (user && find_softmax(x, user, &softmax) && softmax.exp == exp)
+            return true;
+        if (!user || !node_is(node_at(x->m, user), "Add") || !node_at(x->m, user)->out[0])
+            continue;
+        ValueId sum = node_at(x->m, user)->out[0];
+        for (uint32_t k = x->uses.first[sum]; k < x->uses.first[sum + 1]; k++)
+            if (x->uses.uses[k].node && find_unfused(x, x->uses.uses[k].node, &log) &&
+                log.inner == exp)
+                return true;
+    }
+    return false;
+}
+
+static bool find_large_exp(NumberFacts *x, NodeId id, Range *r)
+{
+    ValueId v = numbers_in(x, id, 0);
+    DType t = numbers_dtype(x, v);
+    if (!node_is(node_at(x->m, id), "Exp") || !range_digits(t) || !node_at(x->m, id)->out[0])
+        return false;
+    *r = range_of(x->ranges, v);
+    return r->known && r->hi > exp_limit(t) && !takes_maximum_off(x, v) &&
+           !only_divides(x, node_at(x->m, id)->out[0]) && !belongs_to_other(x, id);
+}
+
+void lint_large_exp(Lint *l)
+{
+    NumberFacts *x = lint_numbers(l);
+    Range r;
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        if (!numbers_alive(x, id) || !find_large_exp(x, id, &r))
+            continue;
+        DType t = numbers_dtype(x, numbers_in(x, id, 0));
+        Diag *d = numbers_report(
+            l, "NS003", id, 0, "Exp is inf above %.4g in %s, and its operand is %.*s", exp_limit(t),
+            dtype_name(t), STR_ARG(numbers_words(l->arena, &r, t)));
+        if (!d)
+            continue;
+        diag_note(l->diags, d, "nothing on the way bounds it: no Min, Clip, Sigmoid or Tanh");
+        diag_fix(l->diags, d, false, "Min with %.4g in front of it: 1 node, 0 casts added",
+                 exp_limit(t));
+    }
+}
+
+static uint32_t mend_large_exp(Rewrite *e, NodeId id)
+{
+    Range r;
+    if (!find_large_exp(e->numbers, id, &r) || !rewrite_take(e, id))
+        return 0;
+    ValueId v = numbers_in(e->numbers, id, 0);
+    DType t = numbers_dtype(e->numbers, v);
+    double most = exp_limit(t) * (1 - ldexp(4, -range_digits(t)));
+    ValueId in[2] = {v, rewrite_number(e, t, most)};
+    node_at(e->m, id)->in[0] = rewrite_node(e, "Min", in, 2);
+    return 1;
+}
+
+uint32_t repair_large_exp(Model *m, bool unsafe)
+{
+    return rewrite_model(m, unsafe, mend_large_exp);
+}

@@ -1,0 +1,362 @@
+// What findings about dtypes say: where a dtype begins, how it comes here, what mends it.
+
+#include "passes/lint/story.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_SHOWN = 3, MAX_PATH = 8, MAX_CHAIN = 64 };
+
+DType lint_dtype(const Model *m, ValueId v)
+{
+    return v && value_at(m, v)->kind == TYPE_TENSOR ? value_at(m, v)->dtype : DT_NONE;
+}
+
+// How many elements have no exact value in t; all of them where they cannot be read.
+static uint64_t count_inexact(Model *m, TensorData *d, DType t)
+{
+    Str error;
+    DType from = (DType)d->dtype;
+    const unsigned char *at = tensor_elements(m, d, &error);
+    uint64_t bad = 0;
+    if (!at || !(dtype_is_float(from) || dtype_is_integer(from)) ||
+        !(dtype_is_float(t) || dtype_is_integer(t)) || dtype_is_float(from) != dtype_is_float(t))
+        return d->nelements ? d->nelements : 1;
+    for (uint64_t i = 0; i < d->nelements; i++) {
+        Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes);
+        Scalar back = scalar_cast(t, from, scalar_cast(from, t, s, false), false);
+        bool same =
+            dtype_is_float(from) ? back.f == s.f || (isnan(back.f) && isnan(s.f)) : back.i == s.i;
+        bad += !same;
+    }
+    return bad;
+}
+
+// ---- where it began
+// -----------------------------------------------------------------------------
+
+bool lint_widens(DType from, DType to)
+{
+    return dtype_is_float(from) && dtype_is_float(to) &&
+           dtype_info(to)->bits > dtype_info(from)->bits;
+}
+
+// "weight W" or "input X": what the schema calls the operand; of a variadic one, the value.
+Str lint_operand_words(Lint *l, const Node *n, uint32_t i)
+{
+    const SchemaParam *p = param_of_operand(n, i);
+    const char *kind = value_at(l->m, n->in[i])->init ? "weight" : "input";
+    if (p && p->option != PARAM_VARIADIC)
+        return str_printf(l->arena, "%s %s", kind, p->name);
+    return str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, n->in[i])));
+}
+
+static ValueId first_operand(const Model *m, ValueId v)
+{
+    const Node *n = node_at(m, value_at(m, v)->node);
+    return n->nin ? n->in[0] : 0;
+}
+
+// "initializer "std" (3 elements)", "Cast node[/Cast]", "input "x"".
+Str lint_source_words(Lint *l, ValueId v)
+{
+    const char *kind = origin_kind(l->m, v);
+    const TensorData *t = origin_payload(l->m, v);
+    uint64_t n = t ? tensor_count(t) : UINT64_MAX;
+    Str name = lint_name(l, v);
+    const Value *value = value_at(l->m, v);
+    if (n != UINT64_MAX)
+        return str_printf(l->arena, "%s \"%.*s\" (%llu element%s)", kind, STR_ARG(name),
+                          (unsigned long long)n, n == 1 ? "" : "s");
+    if (value->def != DEF_NODE || strcmp(kind, "value_info") == 0)
+        return str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(name));
+    return str_printf(l->arena, "%.*s %.*s",
+                      STR_ARG(str_escaped(l->arena, node_at(l->m, value->node)->op)),
+                      STR_ARG(lint_short(l, value->node)));
+}
+
+void lint_note_begin(Lint *l, Diag *d, DType have, ValueId origin)
+{
+    const Model *m = l->m;
+    Buf by = {0};
+    if (m->producer_name.len)
+        buf_printf(&by, ", written by %.*s", STR_ARG(str_escaped(l->arena, m->producer_name)));
+    if (by.len && m->producer_version.len)
+        buf_printf(&by, " %.*s", STR_ARG(str_escaped(l->arena, m->producer_version)));
+    d->origin_kind = str_of(origin_kind(m, origin));
+    d->origin_name = lint_name(l, origin);
+    diag_note(l->diags, d, "%s begins at %.*s%s", dtype_name(have),
+              STR_ARG(lint_source_words(l, origin)), by.at ? by.at : "");
+    buf_free(&by);
+}
+
+static Str others_words(Lint *l, const Origin *o)
+{
+    Buf b = {0};
+    for (uint32_t i = 0; i < o->others.len && i < MAX_SHOWN; i++) {
+        ValueId v = o->others.at[i];
+        bool cast = strcmp(origin_kind(l->m, v), "cast") == 0;
+        buf_printf(&b, "%s", i ? ", " : "   -> also ");
+        if (cast)
+            buf_printf(&b, "converts \"%.*s\" via Cast %.*s",
+                       STR_ARG(lint_name(l, first_operand(l->m, v))),
+                       STR_ARG(lint_short(l, value_at(l->m, v)->node)));
+        else
+            buf_printf(&b, "%.*s", STR_ARG(lint_source_words(l, v)));
+    }
+    if (o->others.len > MAX_SHOWN)
+        buf_printf(&b, " and %u more", o->others.len - MAX_SHOWN);
+    Str s = {arena_copy(l->arena, b.at ? b.at : "", b.len), b.len};
+    buf_free(&b);
+    return s;
+}
+
+// One operand only: what the node computes has the dtype of that.
+static bool keeps_dtype(const Model *m, const Step *s)
+{
+    const Node *n = node_at(m, s->node);
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (i != s->operand && n->in[i] &&
+            params_are_tied(param_of_operand(n, i), param_of_operand(n, s->operand)))
+            return false;
+    return true;
+}
+
+// The way from the origin: "  std -> node[/Div]:in1", then "  node[/Div] -> node[/Transpose] (keeps
+// dtype) -> here". Where the finding is about what a node makes, that node ends the way.
+void lint_note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
+{
+    Str name = lint_name(l, o->value);
+    vec_push(l->arena, &d->chain, name);
+    for (uint32_t i = 0; i < o->path.len; i++) {
+        if (o->path.len > MAX_CHAIN && i == MAX_CHAIN / 2) {
+            i = o->path.len - MAX_CHAIN / 2;
+            vec_push(l->arena, &d->chain,
+                     str_printf(l->arena, "(%u more)", o->path.len - MAX_CHAIN));
+        }
+        vec_push(l->arena, &d->chain, location_node(l->m, l->arena, o->path.at[i].node));
+    }
+    vec_push(l->arena, &d->chain, d->path);
+    Str others = others_words(l, o);
+    if (!o->path.len) {
+        if (others.len)
+            diag_note(l->diags, d, "  %.*s -> here%.*s", STR_ARG(name), STR_ARG(others));
+        return;
+    }
+    const Step *first = &o->path.at[0];
+    diag_note(l->diags, d, "  %.*s -> %.*s:in%u%.*s", STR_ARG(name),
+              STR_ARG(lint_short(l, first->node)), first->operand, STR_ARG(others));
+    Buf line = {0};
+    bool here = o->path.at[o->path.len - 1].node != place;
+    buf_printf(&line, "%.*s", STR_ARG(lint_short(l, first->node)));
+    for (uint32_t i = 1; i < o->path.len; i++) {
+        if (o->path.len > MAX_PATH && i == MAX_PATH / 2) {
+            buf_printf(&line, " -> %u more", o->path.len - MAX_PATH);
+            i += o->path.len - MAX_PATH;
+        }
+        const Step *s = &o->path.at[i];
+        buf_printf(&line, " -> %.*s%s", STR_ARG(lint_short(l, s->node)),
+                   keeps_dtype(l->m, s) ? " (keeps dtype)" : "");
+    }
+    if (here || o->path.len > 1)
+        diag_note(l->diags, d, "  %s%s", line.at, here ? " -> here" : "");
+    buf_free(&line);
+}
+
+void lint_weigh(Lint *l)
+{
+    for (GraphId g = 1; g < l->m->graphs.len && !l->weighed; g++) {
+        NodeId owner = graph_at(l->m, g)->owner;
+        bool copy = owner && node_at(l->m, owner)->copy_of;
+        for (uint32_t i = 0; !copy && i < graph_at(l->m, g)->initializers.len; i++) {
+            const TensorData *t = graph_at(l->m, g)->initializers.at[i].data;
+            uint64_t n = tensor_count(t);
+            if (t->dtype <= 0 || t->dtype >= DT_COUNT || n == UINT64_MAX ||
+                !dtype_is_float((DType)t->dtype))
+                continue;
+            l->weight_bytes[t->dtype] += n * dtype_info((DType)t->dtype)->bytes;
+            l->weight_count[t->dtype]++;
+        }
+    }
+    l->weighed = true;
+}
+
+// "float32 side: 61 of 62 weights (99.99% of weight bytes)"
+void lint_note_side(Lint *l, Diag *d, DType side)
+{
+    uint64_t bytes = 0, count = 0;
+    lint_weigh(l);
+    for (int t = 1; t < DT_COUNT; t++) {
+        bytes += l->weight_bytes[t];
+        count += l->weight_count[t];
+    }
+    // Cut off, not rounded: 100.00% says all of them.
+    if (bytes)
+        diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",
+                  dtype_name(side), (unsigned long long)l->weight_count[side],
+                  (unsigned long long)count,
+                  floor(10000.0 * ((double)l->weight_bytes[side] / (double)bytes)) / 100.0);
+}
+
+// ---- what mends it
+// ------------------------------------------------------------------------------
+
+// The sources by what happens to them.
+typedef struct Sources {
+    VEC(ValueId) stored; // constants, stored in the other dtype
+    VEC(ValueId) undone; // Casts from the other dtype: deleted
+    VEC(ValueId) turned; // Casts from elsewhere: they give the other dtype
+    uint32_t computed;   // inputs, and what nodes make: they take a Cast
+} Sources;
+
+static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
+{
+    if (origin_payload(l->m, v)) {
+        vec_push(l->arena, &s->stored, v);
+    } else if (strcmp(origin_kind(l->m, v), "cast") == 0) {
+        if (lint_dtype(l->m, first_operand(l->m, v)) == want)
+            vec_push(l->arena, &s->undone, v);
+        else
+            vec_push(l->arena, &s->turned, v);
+    } else {
+        s->computed++;
+    }
+}
+
+static void list_names(Lint *l, Buf *b, const ValueId *at, uint32_t n, bool nodes)
+{
+    for (uint32_t i = 0; i < n && i < MAX_SHOWN; i++) {
+        buf_printf(b, "%s", i == 0 ? " " : i + 1 == n ? " and " : ", ");
+        if (nodes)
+            buf_printf(b, "%.*s", STR_ARG(lint_short(l, value_at(l->m, at[i])->node)));
+        else
+            buf_printf(b, "\"%.*s\"", STR_ARG(lint_name(l, at[i])));
+    }
+    if (n > MAX_SHOWN)
+        buf_printf(b, " and %u more", n - MAX_SHOWN);
+}
+
+// How many elements of the constants change when they are stored as `want`; *all: of how many.
+static uint64_t inexact(Lint *l, const Sources *s, DType want, uint64_t *all)
+{
+    uint64_t bad = 0;
+    *all = 0;
+    for (uint32_t i = 0; i < s->stored.len; i++) {
+        TensorData *t = origin_payload(l->m, s->stored.at[i]);
+        bad += count_inexact(l->m, t, want);
+        *all += t->nelements;
+    }
+    return bad;
+}
+
+// An operation whose result in the wider dtype, narrowed, has the bits of the operation done in the
+// narrow one, by the digits of both: p >= 2q + 2 (Figueroa 1995, "When is double rounding
+// innocuous?").
+static const char *exact_operation(const Node *n)
+{
+    static const char *const known[][2] = {{"Add", "adding"},
+                                           {"Sub", "subtracting"},
+                                           {"Mul", "multiplying"},
+                                           {"Div", "dividing"},
+                                           {"Sqrt", "taking the root"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (node_is(n, known[i][0]))
+            return known[i][1];
+    return NULL;
+}
+
+static bool moves_only(const Node *n)
+{
+    static const char *const known[] = {"Transpose", "Reshape",   "Slice",   "Identity",
+                                        "Squeeze",   "Unsqueeze", "Flatten", "Expand",
+                                        "Split",     "Concat",    "Gather",  "Tile"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (node_is(n, known[i]))
+            return true;
+    return false;
+}
+
+static Str same_bits(Lint *l, const Origin *o, DType have, DType want)
+{
+    int p = have == DT_F64 ? 53 : have == DT_F32 ? 24 : 0;
+    int q = want == DT_F32 ? 24 : want == DT_F16 ? 11 : want == DT_BF16 ? 8 : 0;
+    const char *doing = o->path.len ? exact_operation(node_at(l->m, o->path.at[0].node)) : NULL;
+    for (uint32_t i = 1; i < o->path.len; i++)
+        if (!moves_only(node_at(l->m, o->path.at[i].node)))
+            return STR_NONE;
+    if (!doing || !p || !q || p < 2 * q + 2)
+        return STR_NONE;
+    return str_printf(l->arena,
+                      "same bits as %s in %s and narrowing (%d >= 2*%d+2: double rounding is "
+                      "harmless)",
+                      doing, dtype_name(have), p, q);
+}
+
+static void offer_retyping(Lint *l, Diag *d, const Origin *o, const Sources *s, DType have,
+                           DType want)
+{
+    uint64_t all, bad = inexact(l, s, want, &all);
+    Buf text = {0};
+    if (s->stored.len) {
+        buf_printf(&text, "store");
+        list_names(l, &text, s->stored.at, s->stored.len, false);
+        buf_printf(&text, " as %s", dtype_name(want));
+        if (bad)
+            buf_printf(&text, " (%llu of %llu values change)", (unsigned long long)bad,
+                       (unsigned long long)all);
+        else
+            buf_printf(&text, all == 1 ? " (its value is exact)" : " (all %llu values exact)",
+                       (unsigned long long)all);
+    }
+    if (s->undone.len) {
+        buf_printf(&text, "%s", s->stored.len ? " and delete" : "delete");
+        list_names(l, &text, s->undone.at, s->undone.len, true);
+    }
+    if (s->turned.len) {
+        buf_printf(&text, "%s", text.len ? " and let" : "let");
+        list_names(l, &text, s->turned.at, s->turned.len, true);
+        buf_printf(&text, " give %s", dtype_name(want));
+    }
+    // Casts undone: what they widened was of the other dtype before.
+    bool safe = !bad && !s->turned.len;
+    Fix *f = diag_fix(l->diags, d, safe, "%s: 0 casts added", text.at);
+    if (safe && s->undone.len)
+        f->note = same_bits(l, o, have, want);
+    buf_free(&text);
+}
+
+// What mends it, and its price.
+void lint_offer(Lint *l, Diag *d, const Origin *o, ValueId culprit, DType want)
+{
+    DType have = lint_dtype(l->m, culprit);
+    Sources s = {0};
+    sort_source(l, &s, o->value, want);
+    for (uint32_t i = 0; i < o->others.len; i++)
+        sort_source(l, &s, o->others.at[i], want);
+    if (!s.computed) {
+        offer_retyping(l, d, o, &s, have, want);
+        return;
+    }
+    // Of several sources one Cast serves where they have met.
+    ValueId at = s.computed > 1 ? culprit : o->value;
+    const char *kind = origin_kind(l->m, at);
+    Str where = value_at(l->m, at)->def == DEF_NODE
+                    ? lint_short(l, value_at(l->m, at)->node)
+                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, at)));
+    Fix *f = diag_fix(l->diags, d, lint_widens(have, want),
+                      "insert 1 Cast to %s right after %.*s, shared by all its uses",
+                      dtype_name(want), STR_ARG(where));
+    f->casts = 1;
+}
+
+void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place)
+{
+    Origin o = origin_find(lint_origins(l), v);
+    origin_trace(lint_origins(l), v, &o);
+    lint_note_begin(l, d, lint_dtype(l->m, v), o.value);
+    lint_note_path(l, d, &o, place);
+    if (dtype_is_float(want))
+        lint_note_side(l, d, want);
+    if (want != DT_NONE)
+        lint_offer(l, d, &o, v, want);
+}

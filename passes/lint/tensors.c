@@ -1,0 +1,142 @@
+// ST003, ST004: tensors whose dims or bytes are not what they should be; and a walk over all
+// tensors of a model.
+
+#include "passes/lint/tensors.h"
+
+// ---- every tensor of the file
+// -------------------------------------------------------------------
+
+// graph/node[/c]:value
+static Str attribute_path(Lint *l, NodeId id, Str name)
+{
+    return str_printf(l->arena, "%.*s:%.*s", STR_ARG(location_node(l->m, l->arena, id)),
+                      STR_ARG(str_escaped(l->arena, name)));
+}
+
+static void visit_sparse(Lint *l, TensorVisit visit, void *context, SparseData *s, Str where)
+{
+    if (s && s->values)
+        visit(l, context, s->values, where);
+    if (s && s->indices)
+        visit(l, context, s->indices, where);
+}
+
+static void visit_attribute(Lint *l, NodeId id, const Attr *a, TensorVisit visit, void *context)
+{
+    if (!a->t && !a->ntensors && !a->sparse && !a->nsparses)
+        return;
+    Str where = attribute_path(l, id, a->name);
+    if (a->t)
+        visit(l, context, a->t, where);
+    for (uint32_t i = 0; i < a->ntensors; i++)
+        visit(l, context, a->tensors[i], where);
+    visit_sparse(l, visit, context, a->sparse, where);
+    for (uint32_t i = 0; i < a->nsparses; i++)
+        visit_sparse(l, visit, context, a->sparses[i], where);
+}
+
+void lint_each_tensor(Lint *l, TensorVisit visit, void *context)
+{
+    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+        const Graph *graph = graph_at(l->m, g);
+        Str where = location_graph(l->m, l->arena, g);
+        for (uint32_t i = 0; i < graph->initializers.len; i++) {
+            TensorData *t = graph->initializers.at[i].data;
+            visit(l, context, t,
+                  str_printf(l->arena, "%.*s/initializer(%.*s)", STR_ARG(where),
+                             STR_ARG(str_escaped(l->arena, t->name))));
+        }
+        for (uint32_t i = 0; i < graph->sparse.len; i++)
+            visit_sparse(l, visit, context, graph->sparse.at[i].data,
+                         str_printf(l->arena, "%.*s/sparse_initializer[%u]", STR_ARG(where), i));
+    }
+    for (NodeId id = 1; id < l->m->nodes.len; id++)
+        for (uint32_t i = 0; !node_at(l->m, id)->dead && i < node_at(l->m, id)->nattrs; i++)
+            visit_attribute(l, id, &node_at(l->m, id)->attrs[i], visit, context);
+}
+
+// ---- ST003
+// --------------------------------------------------------------------------------------
+
+static void check_payload(Lint *l, void *context, TensorData *t, Str where)
+{
+    Str error = STR_NONE;
+    ExternalRange range;
+    (void)context;
+    if (tensor_elements(l->m, t, &error) || !error.len || tensor_count(t) == UINT64_MAX)
+        return; // dims that cannot be are ST004's
+    // Where external data lies is SE001's and SE002's.
+    ExternalFault fault =
+        t->payload == PAYLOAD_EXTERNAL ? tensor_external(l->m, t, &range, &error) : EXTERNAL_FINE;
+    if (fault == EXTERNAL_ESCAPES || fault == EXTERNAL_BOUNDS)
+        return;
+    Diag *d = diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
+                   STR_ARG(str_escaped(l->arena, t->name)), STR_ARG(error));
+    d->value = str_escaped(l->arena, t->name);
+}
+
+void lint_payloads(Lint *l)
+{
+    lint_each_tensor(l, check_payload, NULL);
+}
+
+// ---- ST004
+// --------------------------------------------------------------------------------------
+
+static Str shown_dims(Lint *l, const int64_t *dims, uint32_t rank)
+{
+    Buf b = {0};
+    for (uint32_t i = 0; i < rank && i < 16; i++)
+        buf_printf(&b, "%s%lld", i ? "," : "", (long long)dims[i]);
+    Str s = str_printf(l->arena, "[%s%s]", b.at ? b.at : "", rank > 16 ? ",..." : "");
+    buf_free(&b);
+    return s;
+}
+
+static void check_dims(Lint *l, void *context, TensorData *t, Str where)
+{
+    int64_t worst = 0;
+    (void)context;
+    if (tensor_count(t) != UINT64_MAX)
+        return;
+    for (uint32_t i = 0; i < t->rank; i++)
+        worst = t->dims[i] < worst ? t->dims[i] : worst;
+    Str dims = shown_dims(l, t->dims, t->rank), name = str_escaped(l->arena, t->name);
+    Diag *d = worst < 0 ? diag(l->diags, "ST004", SEV_ERROR, where,
+                               "tensor \"%.*s\" has dims %.*s: %lld is negative", STR_ARG(name),
+                               STR_ARG(dims), (long long)worst)
+                        : diag(l->diags, "ST004", SEV_ERROR, where,
+                               "tensor \"%.*s\" has dims %.*s: their product is over 2^63",
+                               STR_ARG(name), STR_ARG(dims));
+    d->value = name;
+    diag_note(l->diags, d, "a reader that multiplies them unchecked reserves less than it writes");
+}
+
+// A declared size of -1 is how some exporters say "unknown"; the format says it with no size, or
+// with a name.
+static void check_declared(Lint *l, const Type *t, ValueId v)
+{
+    bool negative = false;
+    for (uint32_t i = 0; t && i < t->rank; i++)
+        negative |= t->dims[i].kind == DIM_VALUE && t->dims[i].value < 0;
+    if (!negative)
+        return;
+    Diag *d = diag(l->diags, "ST004", SEV_WARNING, location_value(l->m, l->arena, v),
+                   "value \"%.*s\" is declared with a negative dim", STR_ARG(lint_name(l, v)));
+    d->value = lint_name(l, v);
+    diag_note(l->diags, d, "a dim that is not known has no value in the format, or a name");
+}
+
+void lint_dims(Lint *l)
+{
+    lint_each_tensor(l, check_dims, NULL);
+    for (GraphId g = 1; g < l->m->graphs.len; g++) {
+        const Graph *graph = graph_at(l->m, g);
+        for (uint32_t i = 0; i < graph->inputs.len; i++)
+            check_declared(l, graph->inputs.at[i].type, graph->inputs.at[i].value);
+        for (uint32_t i = 0; i < graph->outputs.len; i++)
+            check_declared(l, graph->outputs.at[i].type, graph->outputs.at[i].value);
+        for (uint32_t i = 0; i < graph->infos.len; i++)
+            check_declared(l, graph->infos.at[i].type, graph->infos.at[i].value);
+    }
+}

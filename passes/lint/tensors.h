@@ -1,0 +1,14 @@
+// A walk over all tensors that a file holds.
+#ifndef CAMEO_PASSES_LINT_TENSORS_H
+#define CAMEO_PASSES_LINT_TENSORS_H
+
+#include "passes/lint/lint.h"
+
+// `where`: "graph/initializer(w)", "graph/node[/c]:value".
+typedef void (*TensorVisit)(Lint *l, void *context, TensorData *t, Str where);
+
+// Initializers, sparse ones by their two parts, and attributes: of the main graph, those inside,
+// functions and training graphs.
+void lint_each_tensor(Lint *l, TensorVisit visit, void *context);
+
+#endif

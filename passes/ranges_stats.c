@@ -1,0 +1,176 @@
+// One pass over a constant: its bounds, what is no number, what narrower dtypes lose.
+
+#include "passes/ranges_state.h"
+
+#include <math.h>
+#include <string.h>
+
+// Elements that are looked at one by one for `integer` and `bits`; larger floats are not.
+enum { FEW = 1 << 16 };
+
+static int least_exponent(DType t)
+{
+    return t == DT_F64 ? -1022 : t == DT_F16 ? -14 : -126;
+}
+
+// Significant binary digits of a finite number.
+static int significant_bits(double v)
+{
+    uint64_t bits;
+    int exponent;
+    double fraction = frexp(fabs(v), &exponent);
+    bits = (uint64_t)ldexp(fraction, 53);
+    return bits ? 53 - __builtin_ctzll(bits) : 1;
+}
+
+static void take(ConstantStats *s, DType t, double v, uint64_t times)
+{
+    double magnitude = fabs(v);
+    s->nans += isnan(v) ? times : 0;
+    if (isnan(v))
+        return;
+    s->infinities += isinf(v) ? times : 0;
+    s->zeros += v == 0 ? times : 0;
+    s->lo = fmin(s->lo, v);
+    s->hi = fmax(s->hi, v);
+    if (v == 0 || isinf(v))
+        return;
+    s->least = s->least == 0 || magnitude < s->least ? magnitude : s->least;
+    s->subnormal += dtype_is_float(t) && magnitude < ldexp(1, least_exponent(t)) ? times : 0;
+    s->flushed_f16 += magnitude <= 0x1p-25 ? times : 0;
+    s->over_f16 += magnitude >= 65520 ? times : 0;
+}
+
+static void take_exactly(ConstantStats *s, double v)
+{
+    if (!isfinite(v))
+        return;
+    int bits = significant_bits(v);
+    s->integer = s->integer && v == nearbyint(v);
+    s->bits = bits > s->bits ? (uint8_t)bits : s->bits;
+}
+
+static double number_at(DType t, const unsigned char *at)
+{
+    Scalar x = scalar_load(t, at);
+    if (dtype_is_float(t))
+        return x.f;
+    return t == DT_U64 ? (double)(uint64_t)x.i : (double)x.i;
+}
+
+static void take_each(ConstantStats *s, DType t, const unsigned char *at)
+{
+    size_t width = dtype_info(t)->bytes;
+    bool wide = t == DT_I64 || t == DT_U64;
+    for (uint64_t i = 0; i < s->count; i++) {
+        double v = number_at(t, at + i * width);
+        take(s, t, v, 1);
+        take_exactly(s, v);
+    }
+    if (wide && (s->hi >= 0x1p53 || s->lo <= -0x1p53)) // the double is not the integer itself
+        s->bits = 64;
+}
+
+// Of 8 and 16 bits: how often each pattern occurs, then each pattern once.
+static void take_patterns(ConstantStats *s, DType t, const unsigned char *at, uint32_t *counts)
+{
+    size_t width = dtype_info(t)->bytes;
+    for (uint64_t i = 0; i < s->count; i++) {
+        uint16_t bits = at[i * width];
+        if (width == 2)
+            memcpy(&bits, at + 2 * i, 2);
+        counts[bits] += counts[bits] != UINT32_MAX;
+    }
+    for (uint32_t p = 0; p < (width == 2 ? 65536u : 256u); p++) {
+        uint16_t bits = (uint16_t)p;
+        unsigned char byte = (unsigned char)p;
+        if (!counts[p])
+            continue;
+        double v = number_at(t, width == 2 ? (const unsigned char *)&bits : &byte);
+        take(s, t, v, counts[p]);
+        take_exactly(s, v);
+    }
+}
+
+// float32 by its bits, so that the loop has no branch: a vector of elements at a time.
+static void take_floats(ConstantStats *s, const unsigned char *at)
+{
+    int32_t least = INT32_MAX, most = INT32_MIN;
+    uint32_t small = UINT32_MAX;
+    uint64_t done = 0;
+    while (done < s->count) {
+        uint64_t n = s->count - done < 4096 ? s->count - done : 4096;
+        uint32_t nans = 0, infinities = 0, zeros = 0, subnormal = 0, flushed = 0, over = 0;
+        for (uint64_t i = 0; i < n; i++) {
+            uint32_t bits;
+            memcpy(&bits, at + 4 * (done + i), 4);
+            uint32_t m = bits & 0x7fffffff;
+            bool nan = m > 0x7f800000;
+            // Integers in the order of the numbers.
+            int32_t key = (int32_t)(bits & 0x80000000 ? ~m : m);
+            least = !nan && key < least ? key : least;
+            most = !nan && key > most ? key : most;
+            small = m - 1 < small ? m - 1 : small;
+            nans += nan;
+            infinities += m == 0x7f800000;
+            zeros += m == 0;
+            subnormal += m - 1 < 0x007fffff;
+            flushed += m - 1 < 0x33000000;
+            over += m - 0x477ff000 < 0x7f800000 - 0x477ff000;
+        }
+        s->nans += nans;
+        s->infinities += infinities;
+        s->zeros += zeros;
+        s->subnormal += subnormal;
+        s->flushed_f16 += flushed;
+        s->over_f16 += over;
+        done += n;
+    }
+    uint32_t words[3] = {least < 0 ? ~(uint32_t)least | 0x80000000 : (uint32_t)least,
+                         most < 0 ? ~(uint32_t)most | 0x80000000 : (uint32_t)most, small + 1};
+    float bounds[3];
+    memcpy(bounds, words, sizeof bounds);
+    if (s->nans < s->count) {
+        s->lo = bounds[0];
+        s->hi = bounds[1];
+    }
+    s->least = s->zeros + s->nans + s->infinities < s->count ? bounds[2] : 0;
+}
+
+static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
+{
+    Str error;
+    DType t = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
+    bool numbers = dtype_is_float(t) || dtype_is_integer(t) || t == DT_BOOL;
+    const unsigned char *at = numbers ? tensor_elements(r->m, d, &error) : NULL;
+    *s = (ConstantStats){.read = at != NULL, .lo = INFINITY, .hi = -INFINITY, .integer = true};
+    s->count = at ? d->nelements : 0;
+    if (!at)
+        return;
+    if (t == DT_F32 && s->count > FEW) {
+        take_floats(s, at);
+        s->integer = false;
+        s->bits = 24;
+    } else if (dtype_info(t)->bytes <= 2 && s->count > FEW) {
+        Arena *scratch = arena_new();
+        take_patterns(s, t, at, NEWS(scratch, uint32_t, 65536));
+        arena_free(scratch);
+    } else {
+        take_each(s, t, at);
+    }
+}
+
+const ConstantStats *range_stats(Ranges *r, ValueId v)
+{
+    static const ConstantStats nothing;
+    const TensorData *d = v && v < r->n ? value_at(r->m, v)->constant : NULL;
+    if (!d || value_at(r->m, v)->kind != TYPE_TENSOR)
+        return &nothing;
+    if (!r->stats[v]) {
+        ConstantStats *s = NEW(r->a, ConstantStats);
+        read_all(r, (TensorData *)(uintptr_t)d, s);
+        r->most += 2 * s->count;
+        r->stats[v] = s;
+    }
+    return r->stats[v];
+}

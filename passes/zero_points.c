@@ -1,0 +1,57 @@
+// QuantizeLinear without zero point and output_dtype gives uint8. Where those that read it have
+// zero points of another dtype, nobody meant that: it gets the zero point of the first of them.
+
+#include "passes/insert_casts.h"
+#include "passes/lint/story.h"
+
+// The zero point of a DequantizeLinear that reads the use; 0: it is none, or not visible there.
+static ValueId zero_point_of(const Model *m, const Use *u, GraphId graph)
+{
+    const Node *n = u->node ? node_at(m, u->node) : NULL;
+    ValueId z = n && node_is(n, "DequantizeLinear") && u->index == 0 && n->nin > 2 ? n->in[2] : 0;
+    return z && value_at(m, z)->graph == graph && value_at(m, z)->constant ? z : 0;
+}
+
+static ValueId wanted(const Model *m, const Uses *uses, NodeId id)
+{
+    const Node *n = node_at(m, id);
+    ValueId found = 0;
+    if (n->dead || !node_is(n, "QuantizeLinear") || n->nout != 1 || !n->out[0] || n->nin < 2 ||
+        (n->nin > 2 && n->in[2]) || node_has_attr(n, "output_dtype"))
+        return 0;
+    for (uint32_t k = uses->first[n->out[0]]; k < uses->first[n->out[0] + 1]; k++) {
+        ValueId z = zero_point_of(m, &uses->uses[k], n->graph);
+        if (!z || (found && lint_dtype(m, z) != lint_dtype(m, found)))
+            return 0;
+        found = found ? found : z;
+    }
+    DType t = lint_dtype(m, found);
+    const SchemaParam *p = n->schema && n->schema->ninputs > 2 ? &n->schema->inputs[2] : NULL;
+    bool one = found && value_at(m, found)->rank == value_at(m, n->in[1])->rank;
+    return one && t != DT_U8 && p && (p->types >> t & 1) ? found : 0;
+}
+
+bool give_zero_points(Model *m, Repair *r)
+{
+    Arena *a = arena_new();
+    Uses uses = uses_of(m, a);
+    bool any = false;
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        ValueId z = wanted(m, &uses, id);
+        Node *n = node_at(m, id);
+        if (!z)
+            continue;
+        ValueId *in = NEWS(m->arena, ValueId, 3);
+        in[0] = n->in[0];
+        in[1] = n->in[1];
+        in[2] = z;
+        n->in = in;
+        n->nin = 3;
+        r->retyped++;
+        any = true;
+    }
+    if (any)
+        model_sort(m, a);
+    arena_free(a);
+    return any;
+}

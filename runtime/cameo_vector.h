@@ -1,0 +1,262 @@
+/* Functions as arithmetic without a branch, of which compilers make vectors. Polynomials are least
+ * maximum fits; errors hold over all of float32 and are those of tests/unit/test_vector.c. */
+#ifndef CAMEO_VECTOR_H
+#define CAMEO_VECTOR_H
+
+#include "cameo_math.h"
+
+/* ---- exp, expm1, log, tanh, erf in float32: within 2 units in the last place */
+
+/* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). */
+CAMEO_FN float cameo_exp_f32(float x)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
+    float v = x > 89.0f ? 89.0f : x;
+    v = v < -104.0f ? -104.0f : v;
+    float t = v * 1.44269504f + shift, n = t - shift;
+    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
+    float q = 0.00139506006f * r + 0.00836895393f;
+    q = q * r + 0.0416662042f;
+    q = q * r + 0.166665183f;
+    q = q * r + 0.5f;
+    float y = (q * r) * r + r + 1.0f;
+    /* 2^n in two factors: either is a normal number, also where the result is none */
+    int32_t k = (int32_t)(cameo_bits_f32_u32(t) - 0x4b400000u), half = k >> 1;
+    float low = cameo_bits_u32_f32(((uint32_t)half + 127u) << 23);
+    float high = cameo_bits_u32_f32(((uint32_t)k - (uint32_t)half + 127u) << 23);
+    return y * low * high;
+}
+
+/* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */
+CAMEO_FN float cameo_expm1_f32(float x)
+{
+    const float shift = 12582912.0f;
+    float v = x > 89.0f ? 89.0f : x;
+    v = v < -18.0f ? -18.0f : v;
+    float t = v * 1.44269504f + shift, n = t - shift;
+    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
+    float q = 0.000199139208f * r + 0.00139412521f;
+    q = q * r + 0.00833327358f;
+    q = q * r + 0.0416663518f;
+    q = q * r + 0.166666668f;
+    q = q * r + 0.5f;
+    float p = (q * r) * r + r;
+    int32_t k = (int32_t)(cameo_bits_f32_u32(t) - 0x4b400000u), half = k >> 1;
+    float low = cameo_bits_u32_f32(((uint32_t)half + 127u) << 23);
+    float high = cameo_bits_u32_f32(((uint32_t)k - (uint32_t)half + 127u) << 23);
+    float least = cameo_bits_u32_f32((127u - (uint32_t)k + (uint32_t)half) << 23); /* 1 / high */
+    float y = (p * low + (low - least)) * high;
+    return v == 0.0f ? x : y;
+}
+
+/* log(2^k * (1 + f)), 1 + f from sqrt(1/2) to sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 * p(f). */
+CAMEO_FN float cameo_log_f32(float x)
+{
+    int tiny = x < 1.17549435e-38f;
+    uint32_t u = cameo_bits_f32_u32(tiny ? x * 8388608.0f : x);
+    int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
+    float f = cameo_bits_u32_f32(u - ((uint32_t)k << 23)) - 1.0f;
+    float n = (float)(tiny ? k - 23 : k), z = f * f;
+    float p = 0.0691536805f * f - 0.117898077f;
+    p = p * f + 0.118729763f;
+    p = p * f - 0.123843485f;
+    p = p * f + 0.142186581f;
+    p = p * f - 0.166692508f;
+    p = p * f + 0.200022266f;
+    p = p * f - 0.249999866f;
+    p = p * f + 0.333333104f;
+    float y = n * 0.693359375f + (f + ((z * f) * p - 0.5f * z - n * 2.12194440e-4f));
+    y = x == INFINITY || x != x ? x : y;
+    return x > 0.0f || x != x ? y : x == 0.0f ? -INFINITY : NAN;
+}
+
+/* Near 0 an odd polynomial, else 1 - 2 / (e^2x + 1). */
+CAMEO_FN float cameo_tanh_f32(float x)
+{
+    float a = fabsf(x), z = x * x;
+    float p = -0.00571703251f * z + 0.0206505755f;
+    p = p * z - 0.0537434943f;
+    p = p * z + 0.133314912f;
+    p = p * z - 0.333332839f;
+    float small = (p * z) * x + x;
+    float large = 1.0f - 2.0f / (cameo_exp_f32(2.0f * a) + 1.0f);
+    return copysignf(a < 0.625f ? small : large, x);
+}
+
+/* Near 0 an odd polynomial, else 1 - e^-p(x) with p = -log(erfc). */
+CAMEO_FN float cameo_erf_f32(float x)
+{
+    float a = fabsf(x), z = x * x;
+    float p = 7.88911981e-05f * z - 0.000802084161f;
+    p = p * z + 0.00518953541f;
+    p = p * z - 0.0268544447f;
+    p = p * z + 0.112836002f;
+    p = p * z - 0.376126271f;
+    p = p * z + 0.128379167f;
+    float small = p * x + x;
+    float u = (a > 4.0f ? 4.0f : a) - 1.0f;
+    float l = 2.16868499e-05f * u - 0.000289528427f;
+    l = l * u + 0.00201196747f;
+    l = l * u - 0.0100464533f;
+    l = l * u + 0.0415634813f;
+    l = l * u + 0.843107082f;
+    l = l * u + 2.63896751f;
+    l = l * u + 1.84960551f;
+    float large = 1.0f - cameo_exp_f32(-l);
+    return a < 1.0f ? small : copysignf(large, x);
+}
+
+/* ---- functions of float32 in float64: within 1 unit in the last place of float32 */
+
+/* log(2^k * m) = k * log(2) + 2 * atanh(s) with s = (m - 1) / (m + 1); v is positive and normal. */
+CAMEO_FN double cameo_log_normal(double v)
+{
+    uint64_t u = cameo_bits_f64_u64(v);
+    int32_t k = (int32_t)((uint32_t)(u >> 32) - 0x3fe6a09eu) >> 20;
+    double m = cameo_bits_u64_f64(u - ((uint64_t)(uint32_t)k << 52));
+    double s = (m - 1.0) / (m + 1.0), z = s * s;
+    double p = 0.2333276574713218 * z + 0.28550723007348805;
+    p = p * z + 0.4000012287849482;
+    p = p * z + 0.6666666655286682;
+    return (double)k * 0.6931471805599453 + s * (2.0 + z * p);
+}
+
+/* log(1 + x) with what 1 + x lost. */
+CAMEO_FN float cameo_log1p_f32(float x)
+{
+    double a = x, u = 1.0 + a, v = u > 0x1p-60 ? u : 0x1p-60;
+    double y = cameo_log_normal(v) + (a - (v - 1.0)) / v;
+    float r = x > -1.0f ? (float)y : x == -1.0f ? -INFINITY : NAN;
+    return x == INFINITY || x == 0.0f ? x : r;
+}
+
+/* x is *r more than the result quarters of a turn, |*r| <= pi / 4. From 2^23 on x is a whole number
+ * times a power of two, and only those bits of 1 / (2 pi) matter that are no whole turns: words of
+ * 32 bits from each eighth bit on. */
+CAMEO_FN int32_t cameo_quarters(float x, double *r)
+{
+    static const uint32_t turn[22] = {
+        0x28be60db, 0xbe60db93, 0x60db9391, 0xdb939105, 0x9391054a, 0x91054a7f,
+        0x054a7f09, 0x4a7f09d5, 0x7f09d5f4, 0x09d5f47d, 0xd5f47d4d, 0xf47d4d37,
+        0x7d4d3770, 0x4d377036, 0x377036d8, 0x7036d8a5, 0x36d8a566, 0xd8a5664f,
+        0xa5664f10, 0x664f10e4, 0x4f10e410, 0x10e4107f};
+    uint32_t u = cameo_bits_f32_u32(x), e = u >> 23 & 0xff, up = e > 150 ? e - 150 : 0;
+    int large = e >= 150;
+    double a = x, n = rint((large ? 0.0 : a) * 0.6366197723675814);
+    double near = (a - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
+    uint64_t m = (uint64_t)((u & 0x7fffff) | 0x800000) << (up & 7);
+    uint32_t from = up >> 3;
+    uint64_t part = ((m * turn[from]) << 32) + m * turn[from + 4] + ((m * turn[from + 8]) >> 32);
+    uint64_t q = (part + ((uint64_t)1 << 61)) >> 62;
+    double far = (double)(int64_t)(part - (q << 62)) * 3.4061215800304517e-19; /* 2 pi / 2^64 */
+    int32_t k = (int32_t)(uint32_t)q;
+    *r = (large ? (x < 0.0f ? -far : far) : near) + (a - a); /* NaN of what is infinite */
+    return large ? (x < 0.0f ? -k : k) : (int32_t)n;
+}
+CAMEO_FN double cameo_sin_near(double r)
+{
+    double z = r * r, p = 2.7243890693866106e-06 * z - 0.00019840039856008497;
+    p = p * z + 0.008333331787425007;
+    p = p * z - 0.16666666663630159;
+    return r + (r * z) * p;
+}
+CAMEO_FN double cameo_cos_near(double r)
+{
+    double z = r * r, p = -2.723082784374762e-07 * z + 2.4799793451849014e-05;
+    p = p * z - 0.001388888486235613;
+    p = p * z + 0.04166666663502319;
+    p = p * z - 0.49999999999960176;
+    return 1.0 + z * p;
+}
+CAMEO_FN float cameo_sin_f32(float x)
+{
+    double r;
+    int32_t q = cameo_quarters(x, &r);
+    double s = cameo_sin_near(r), c = cameo_cos_near(r), y = q & 1 ? c : s;
+    return x == 0.0f ? x : (float)(q & 2 ? -y : y);
+}
+CAMEO_FN float cameo_cos_f32(float x)
+{
+    double r;
+    int32_t q = cameo_quarters(x, &r);
+    double s = cameo_sin_near(r), c = cameo_cos_near(r), y = q & 1 ? -s : c;
+    return (float)(q & 2 ? -y : y);
+}
+CAMEO_FN float cameo_tan_f32(float x)
+{
+    double r;
+    int32_t q = cameo_quarters(x, &r);
+    double s = cameo_sin_near(r), c = cameo_cos_near(r);
+    return x == 0.0f ? x : (float)((q & 1 ? -c : s) / (q & 1 ? s : c));
+}
+
+/* atan(a) = pi / 2 - atan(1 / a) where a > 1. */
+CAMEO_FN float cameo_atan_f32(float x)
+{
+    double a = fabs((double)x), t = a > 1.0 ? 1.0 / a : a, z = t * t;
+    double p = 0.0006245087107547357 * z - 0.004395343103160248;
+    p = p * z + 0.01448709894362411;
+    p = p * z - 0.030471517940881505;
+    p = p * z + 0.04776254803149893;
+    p = p * z - 0.06271502021693011;
+    p = p * z + 0.0759537016513344;
+    p = p * z - 0.09075436102978339;
+    p = p * z + 0.11109629921888438;
+    p = p * z - 0.14285640298170071;
+    p = p * z + 0.19999998544713263;
+    p = p * z - 0.33333333328587267;
+    double y = t + (t * z) * p;
+    return copysignf((float)(a > 1.0 ? 1.5707963267948966 - y : y), x);
+}
+
+/* asin of a from 0 to 1/2, and of sqrt(z) with z = (1 - |x|) / 2 for what is above. */
+CAMEO_FN double cameo_asin_near(double a, double z)
+{
+    double p = 0.02952449232524888 * z + 0.00525177226932717;
+    p = p * z + 0.01937188473859354;
+    p = p * z + 0.022121292969038982;
+    p = p * z + 0.03039860609972917;
+    p = p * z + 0.04464231817598895;
+    p = p * z + 0.07500000661439539;
+    p = p * z + 0.1666666666533655;
+    return a + (a * z) * p;
+}
+CAMEO_FN float cameo_asin_f32(float x)
+{
+    double a = fabs((double)x), z = (1.0 - a) * 0.5;
+    double y = cameo_asin_near(a > 0.5 ? sqrt(z) : a, a > 0.5 ? z : a * a);
+    return copysignf((float)(a > 0.5 ? 1.5707963267948966 - 2.0 * y : y), x);
+}
+CAMEO_FN float cameo_acos_f32(float x)
+{
+    double v = x, a = fabs(v), z = (1.0 - a) * 0.5;
+    double y = cameo_asin_near(a > 0.5 ? sqrt(z) : v, a > 0.5 ? z : v * v);
+    double outer = v < 0.0 ? 3.141592653589793 - 2.0 * y : 2.0 * y;
+    return (float)(a > 0.5 ? outer : 1.5707963267948966 - y);
+}
+
+/* ---- tanh of float64: within 3 units in the last place; e / (e + 2) with e = expm1(2 |x|) */
+CAMEO_FN double cameo_tanh_f64(double x)
+{
+    const double shift = 6755399441055744.0; /* 1.5 * 2^52 */
+    double a = fabs(x), v = 2.0 * (a > 20.0 ? 20.0 : a);
+    double t = v * 1.4426950408889634 + shift, n = t - shift;
+    double r = (v - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
+    double q = 1.0 / 6227020800.0 * r + 1.0 / 479001600.0;
+    q = q * r + 1.0 / 39916800.0;
+    q = q * r + 1.0 / 3628800.0;
+    q = q * r + 1.0 / 362880.0;
+    q = q * r + 1.0 / 40320.0;
+    q = q * r + 1.0 / 5040.0;
+    q = q * r + 1.0 / 720.0;
+    q = q * r + 1.0 / 120.0;
+    q = q * r + 1.0 / 24.0;
+    q = q * r + 1.0 / 6.0;
+    q = q * r + 0.5;
+    double p = (q * r) * r + r;
+    double scale = cameo_bits_u64_f64((cameo_bits_f64_u64(t) + 1023) << 52);
+    double e = p * scale + (scale - 1.0);
+    return copysign(e / (e + 2.0), x);
+}
+
+#endif

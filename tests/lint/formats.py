@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""formats.py CAMEO ROOT: the forms of output of `cameo lint`, and what CI does with it.
+
+SARIF is held to the schema beside this file (see ci/NOTICE), and to a newer one named by CAMEO_SARIF_SCHEMA. JUnit is parsed as
+XML, GitLab's report and GitHub's annotations by their documented fields. Fingerprints are compared between a model and the same
+model with nodes renumbered and others renamed. The commands of docs/ci.md are run.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+
+import jsonschema
+
+HERE = pathlib.Path(__file__).resolve().parent
+FAULTY = """<ir_version: 10, opset_import: ["" : 20]>
+net (float[4] x) => (float[4] y) <double[1] scale = {0.5}, float[4] idle = {1, 2, 3, 4}> {
+  [first] a = Relu(x)
+  [second] b = Mul(a, scale)
+  y = Neg(b)
+}
+"""
+# The same fault: a node in front, another name for the first node and its value.
+MOVED = FAULTY.replace("  [first] a = Relu(x)\n", "  z = Abs(x)\n  [eerste] q = Relu(z)\n").replace("Mul(a,", "Mul(q,")
+CLEAN = """<ir_version: 10, opset_import: ["" : 20]>
+net (float[4] x) => (float[4] y) { y = Relu(x) }
+"""
+HOSTILE = """cameo.ir/1
+<ir_version: 10, opset_import: ["" : 20]>
+net (float[4] x) => (float[4] y) {
+  ["%0A::error::<&>\\"\\n"] a = Swirl(x)
+  y = Relu(a)
+}
+"""
+
+
+class Formats:
+    def __init__(self, cameo, root, folder):
+        self.cameo, self.root, self.folder = cameo, root, folder
+        self.wrong = []
+
+    def expect(self, holds, what):
+        if not holds:
+            self.wrong.append(what)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def run(self, *args, status=None, tool="lint"):
+        done = subprocess.run([self.cameo, tool, *map(str, args)], cwd=self.folder, capture_output=True, text=True, timeout=120)
+        if status is not None:
+            self.expect(done.returncode == status, f"{tool} {args}: exit {done.returncode}, not {status}: {done.stderr}")
+        return done.stdout
+
+    def findings(self, *args):
+        return json.loads(self.run("--format", "json", *args))["findings"]
+
+    def sarif(self):
+        log = json.loads(self.run("--format", "sarif", "models", status=3))
+        schemas = [HERE / "ci/sarif-2.1.0.json"] + [pathlib.Path(p) for p in [os.environ.get("CAMEO_SARIF_SCHEMA")] if p]
+        for schema in schemas:
+            for error in jsonschema.Draft4Validator(json.loads(schema.read_text())).iter_errors(log):
+                self.wrong.append(f"SARIF against {schema.name}: {error.message[:200]}")
+        run, = log["runs"]
+        rules = json.loads(self.run("--format", "json", tool="rules"))["rules"]
+        self.expect([r["id"] for r in run["tool"]["driver"]["rules"]] == [r["id"] for r in rules], "SARIF: not every rule is declared")
+        for result in run["results"]:
+            declared = run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"]
+            self.expect(declared == result["ruleId"], "SARIF: ruleIndex is another rule's")
+            self.expect(result["partialFingerprints"], "SARIF: no fingerprint")
+        mismatch = [r for r in run["results"] if r["ruleId"] == "DT001"]
+        self.expect(mismatch and mismatch[0]["codeFlows"][0]["threadFlows"][0]["locations"], "SARIF: no codeFlow for the chain")
+        where = mismatch[0]["locations"][0] if mismatch else {}
+        self.expect(where.get("logicalLocations", [{}])[0].get("fullyQualifiedName") == "graph/node[second]:in1(scale)",
+                    "SARIF: no logical location")
+
+    def others(self):
+        suites = xml.fromstring(self.run("--format", "junit", "models"))
+        self.expect(len(suites) == 4 and int(suites.get("failures")) == sum(int(s.get("failures")) for s in suites),
+                    "JUnit: suites or counts")
+        report = json.loads(self.run("--format", "gitlab", "models"))
+        self.expect(all({"description", "check_name", "fingerprint", "severity", "location"} <= set(i) for i in report),
+                    "GitLab: a field is missing")
+        self.expect(len({i["fingerprint"] for i in report}) == len(report), "GitLab: fingerprints are not unique")
+        form = re.compile(r"::(error|warning|notice) file=[^,]+,line=1,title=[^:]+::.")
+        lines = self.run("--format", "github", "models").splitlines()
+        self.expect(lines and all(form.match(line) for line in lines), "GitHub: a line is no annotation")
+
+    def fingerprints(self):
+        prints = []
+        for text in (FAULTY, MOVED):
+            prints.append({f["rule"]: f["fingerprint"] for f in self.findings(self.write("same.onnxtxt", text))})
+        self.expect(prints[0] == prints[1] and set(prints[0]) == {"DT001", "ST006"}, f"fingerprints changed: {prints}")
+        once, both = self.findings("models/a.onnxtxt"), self.findings("models/a.onnxtxt", "models/sub/b.onnxtxt")
+        self.expect(both == once, "a second model changes the findings of the first")
+
+    def baseline(self):
+        self.run("write", "known", "models/a.onnxtxt", tool="baseline", status=0)
+        self.run("--baseline", "known", "models/a.onnxtxt", status=0)
+        self.run("--baseline", "known", self.folder / "models" / "a.onnxtxt", status=0)
+        self.run("--baseline", "known", "--fail-on", "warn", "models/a.onnxtxt", status=0)
+        self.write("models/new.onnxtxt", FAULTY)
+        self.run("--baseline", "known", "models/a.onnxtxt", "models/new.onnxtxt", status=1)
+        (self.folder / "models/new.onnxtxt").unlink()
+        self.run("prune", "known", "models/sub/b.onnxtxt", tool="baseline", status=0)
+        self.run("--baseline", "known", "models/a.onnxtxt", status=1)
+        self.write("broken", "no baseline\n")
+        self.run("--baseline", "broken", "models/a.onnxtxt", status=2)
+
+    def allowed(self):
+        text = FAULTY.replace("<ir", "cameo.ir/1\n<ir", 1)
+        by_model = text.replace("20]>", '20], metadata_props: ["cameo.allow": "DT001: as trained; ST006 at graph: kept"]>')
+        self.run("--fail-on", "warn", self.write("allowed.cir", by_model), status=0)
+        self.run("--untrusted", "allowed.cir", status=1)
+        by_node = text.replace("Mul(a, scale)", 'Mul(a, scale) @{metadata_props: ["cameo.allow": "DT001: as trained"]}')
+        self.run(self.write("node.cir", by_node), status=0)
+        other = text.replace("Relu(x)", 'Relu(x) @{metadata_props: ["cameo.allow": "DT001: as trained"]}')
+        self.run(self.write("other.cir", other), status=1)
+        self.run(self.write("reason.cir", by_node.replace("DT001: as trained", "DT001")), status=1)
+
+    def arguments(self):
+        self.expect(self.run("-q", "models/**/*.onnxtxt") == self.run("-q", "models/a.onnxtxt", "models/sub/b.onnxtxt"), "a glob")
+        self.run("models/nothing*", status=2)
+        self.run("empty", status=2)
+        done = subprocess.run([self.cameo, "lint", "-"], input=FAULTY, cwd=self.folder, capture_output=True, text=True)
+        self.expect(done.returncode == 1 and "DT001" in done.stdout, "standard input")
+        many = FAULTY.replace("y = Neg(b)", "\n".join(f"c{i} = Swirl{i}(b)" for i in range(25)) + "\ny = Neg(b)")
+        shown = self.run("--select", "ST005", self.write("many.onnxtxt", many), status=1)
+        self.expect(shown.count("error[ST005]") == 20 and "and 5 more of ST005" in shown, "--max-per-rule")
+        shown = self.run("--select", "ST005", "--max-per-rule", "0", "--statistics", "many.onnxtxt")
+        self.expect(shown.count("error[ST005]") == 25 and re.search(r"^ +25  ST005", shown, re.M), "--statistics")
+        before = (self.folder / "models/a.onnxtxt").read_text()
+        shown = self.run("--diff", "models/a.onnxtxt", status=0)
+        self.expect("\n-   double[1] scale" in shown and "\n+   float[1] scale" in shown, f"--diff: {shown}")
+        self.expect((self.folder / "models/a.onnxtxt").read_text() == before, "--diff wrote the model")
+
+    def documented(self):
+        """The commands of docs/ci.md, in a folder with models."""
+        text = (self.root / "docs/ci.md").read_text()
+        commands = [m.strip() for block in re.findall(r"```(?:yaml|sh)\n(.*?)```", text, re.S)
+                    for m in re.findall(r"(?:^|run: |- )(cameo .*)$", block, re.M)]
+        self.expect(len(commands) >= 6, f"docs/ci.md: {len(commands)} commands")
+        (self.folder / "models/broken.onnx").unlink()
+        bin_folder = self.folder / "bin"
+        bin_folder.mkdir()
+        (bin_folder / "cameo").symlink_to(self.cameo)
+        path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
+        for command in commands:
+            done = subprocess.run(["sh", "-c", command], cwd=self.folder, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+            clean = "baseline" in command
+            self.expect(done.returncode == (0 if clean else 1), f"docs/ci.md: {command}: exit {done.returncode} {done.stderr}")
+        hooks = (self.root / ".pre-commit-hooks.yaml").read_text()
+        self.expect("id: cameo-lint" in hooks and "id: cameo-lint" in text, ".pre-commit-hooks.yaml and docs/ci.md differ")
+
+
+def main():
+    cameo, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    folder = pathlib.Path(tempfile.mkdtemp())
+    try:
+        f = Formats(str(cameo), root, folder)
+        f.write("models/a.onnxtxt", FAULTY)
+        f.write("models/sub/b.onnxtxt", CLEAN)
+        f.write("models/hostile.cir", HOSTILE)
+        f.write("models/broken.onnx", b"\xff\xff\xff\xff not a model")
+        (folder / "empty").mkdir()
+        for part in (f.sarif, f.others, f.fingerprints, f.baseline, f.allowed, f.arguments, f.documented):
+            part()
+        print("\n".join(f.wrong + [f"{len(f.wrong)} faults"]))
+        return 1 if f.wrong else 0
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

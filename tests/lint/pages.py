@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""pages.py CAMEO ROOT [--write]: each lint rule has a page in one form, and docs/rules.md is what the table and the pages say.
+
+A page (passes/lint/explain/ID.txt): what the rule finds; then "Example:" with lines indented by two spaces, "Frameworks say:",
+"Fix:" and, where there is one, "Reference:", each at the start of a line of its own, in this order. Lines of at most 100
+columns. --write writes docs/rules.md anew.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+HEADINGS = ["Example:", "Frameworks say:", "Fix:", "Reference:"]
+
+
+def faults(text):
+    """What is wrong with a page's form."""
+    lines = text.splitlines()
+    at = [(i, h) for i, line in enumerate(lines) for h in HEADINGS if line.startswith(h)]
+    found = [h for _, h in at]
+    if found not in (HEADINGS, HEADINGS[:3]):
+        return [f"headings {found}, not {HEADINGS} (the last where there is one)"]
+    wrong = [] if any(line.strip() for line in lines[:at[0][0]]) else ["says nothing in front of the example"]
+    for (i, heading), (end, _) in zip(at, at[1:] + [(len(lines), "")]):
+        body = [lines[i][len(heading):]] + lines[i + 1:end]
+        if not any(line.strip() for line in body):
+            wrong.append(f"nothing under {heading}")
+        if heading == "Example:" and not any(line.startswith("  ") for line in body):
+            wrong.append("the example is not indented")
+        if i == 0 or lines[i - 1].strip():
+            wrong.append(f"no empty line in front of {heading}")
+    wrong += [f"a line of {len(line)} columns" for line in lines if len(line) > 100]
+    return wrong + (["a tab or a space at a line's end"] if re.search(r"\t| $", text, re.M) else [])
+
+
+def main():
+    cameo, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    rules = json.loads(subprocess.run([cameo, "rules", "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    ids = [rule["id"] for rule in rules["rules"]]
+    wrong = [] if ids == sorted(ids) else ["rules.def is not in the order of the ids"]
+    for page in sorted((root / "passes/lint/explain").glob("*.txt")):
+        if page.stem not in ids:
+            wrong.append(f"{page.name}: there is no such rule")
+        wrong += [f"{page.name}: {fault}" for fault in faults(page.read_text())]
+    wrong += [f"{i}: no page in passes/lint/explain/" for i in ids if not (root / f"passes/lint/explain/{i}.txt").exists()]
+    done = subprocess.run([cameo, "rules", "--format", "markdown"], capture_output=True, text=True, check=True)
+    if "--write" in sys.argv:
+        (root / "docs/rules.md").write_text(done.stdout)
+    elif (root / "docs/rules.md").read_text() != done.stdout:
+        wrong.append("docs/rules.md is not what `cameo rules --format markdown` prints")
+    print("\n".join(wrong + [f"{len(ids)} rules, {len(wrong)} faults"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

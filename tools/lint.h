@@ -1,0 +1,91 @@
+// What the files of `cameo lint` share: what was asked for, and what came of each model.
+#ifndef CAMEO_TOOLS_LINT_H
+#define CAMEO_TOOLS_LINT_H
+
+#include "base/json.h"
+#include "passes/config.h"
+#include "passes/insert_casts.h"
+#include "passes/lint/lint.h"
+#include "tools/tool.h"
+
+typedef VEC(Diag *) Findings;
+typedef VEC(const char *) Paths;
+
+// What one model came to. The model is closed; everything is in the run's arena.
+typedef struct LintResult {
+    const char *path;
+    int status;            // EXIT_*
+    bool fails;            // something at or above the level that holds for it
+    bool unusable;         // the configuration cannot be used: it was not looked at
+    Findings found, fixed; // what stays, what a repair mended
+    Repair repair;
+    Str diff; // --diff: the repair as a diff of the text; absent: nothing to show
+} LintResult;
+
+typedef struct LintRun {
+    const Tool *tool;
+    Arena *arena;
+    const char *select, *profile, *ignore, *out, *baseline;
+    const char *format; // "text", "json", ...
+    bool fix, unsafe, diff, in_place, show_config, untrusted, statistics;
+    int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
+    const Target *target;
+    long max; // findings a rule that text shows; 0: all
+    double seconds;
+    VEC(LintResult) results;
+    // Summed up over the results by lint_sum:
+    uint32_t counts[3], suppressed;
+    Repair repair;
+    bool fails;
+    int status;
+} LintRun;
+
+// Takes an option that choosing findings goes by, which lint and baseline share; *bad: its value
+// cannot be used. False: it is none of these. The options themselves are LINT_OPTIONS.
+enum { OPT_SELECT, OPT_PROFILE, OPT_IGNORE, OPT_TARGET, OPT_UNTRUSTED, LINT_OPTIONS_END };
+#define LINT_OPTIONS                                                                               \
+    {"--select", "RULES", "only these rules or families: DT001,ST; ALL, DEFAULT"},                 \
+        {"--profile", "NAME", "default, or strict: every error and warning"},                      \
+        {"--ignore", "RULES", "all but these"},                                                    \
+        {"--target", "NAME", "what runs the model, by `cameo targets` (default: cameo.yaml's)"},   \
+        {"--untrusted", NULL, "lower limits, and what the model itself allows is not heeded"}
+bool lint_take_option(LintRun *r, int option, const char *value, bool *bad);
+
+// The models that the arguments name: files, "-", folders with all models in them, globs (`**` for
+// folders between). False: an argument names none; an error is printed.
+bool lint_paths(LintRun *r, const char *const *args, int n, Paths *paths);
+
+// Lints (and repairs) models, several at a time, and adds their results in order.
+void lint_all(LintRun *r, const Paths *paths);
+// One model in this process.
+void lint_one(LintRun *r, const char *path, LintResult *result);
+// Repairs a linted model and writes it; result->status says how that went. `diags` becomes what
+// stays.
+void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResult *result);
+Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status);
+// Counts, and the exit status.
+void lint_sum(LintRun *r);
+
+// A unified diff of two texts, line by line; empty where they are equal. `name` heads it.
+void lint_diff(Str before, Str after, const char *name, Buf *out);
+
+// What stays the same when a model is edited elsewhere: of rule, operator, path without the indices
+// of unnamed nodes, and value.
+uint64_t lint_fingerprint(const Diag *d);
+
+// A result as bytes, and back: between processes.
+void lint_pack(const LintResult *result, Buf *out);
+bool lint_unpack(Arena *a, Str bytes, LintResult *result);
+
+// Drops the findings that the file lists. False: it cannot be read; an error is printed.
+bool lint_heed_baseline(LintRun *r, const char *path);
+
+// The forms of output, on stdout.
+void lint_print_text(const LintRun *r);
+void lint_print_json(const LintRun *r);
+void lint_print_sarif(const LintRun *r);
+void lint_print_junit(const LintRun *r);
+void lint_print_github(const LintRun *r);
+void lint_print_gitlab(const LintRun *r);
+
+#endif

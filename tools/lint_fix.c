@@ -1,0 +1,240 @@
+// Repair by cameo lint: what is written, and which findings are gone with it.
+
+#include "base/file.h"
+#include "frontend/export.h"
+#include "frontend/load.h"
+#include "ir/infer.h"
+#include "ir/text.h"
+#include "passes/inline_functions.h"
+#include "tools/lint.h"
+
+#include <string.h>
+
+static const char *fixed_path(LintRun *r, const char *path)
+{
+    if (r->in_place)
+        return path;
+    if (r->out)
+        return r->out;
+    const char *dot = strrchr(path, '.');
+    int n = dot && !strchr(dot, '/') ? (int)(dot - path) : (int)strlen(path);
+    return str_printf(r->arena, "%.*s.fixed.onnx", n, path).at;
+}
+
+static bool print_model(const Model *m, const char *path, Buf *bytes, Str *error)
+{
+    if (!str_ends(str_of(path), ".cir") && !str_ends(str_of(path), ".onnxtxt"))
+        return export_onnx(m, bytes, error);
+    Dropped lost = {0};
+    text_print(m, str_ends(str_of(path), ".cir") ? TEXT_CIR : TEXT_PLAIN, false, bytes, &lost);
+    for (uint32_t i = 0; i < lost.len; i++)
+        fprintf(stderr, "left out: %.*s\n", STR_ARG(lost.at[i]));
+    return true;
+}
+
+static int write_bytes(LintRun *r, const Buf *bytes, const char *path, const char *source)
+{
+    Str error = STR_NONE;
+    if (!r->in_place && file_same(path, source))
+        return tool_error(r->tool, EXIT_USAGE, "%s is the input; say --in-place to overwrite it",
+                          path);
+    if (!file_write(path, bytes->at ? bytes->at : "", bytes->len, 0644, &error, r->arena))
+        return tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
+    return EXIT_CLEAN;
+}
+
+static Str key_of(LintRun *r, const Diag *d)
+{
+    return str_printf(r->arena, "%s %.*s", d->rule, STR_ARG(d->path));
+}
+
+typedef struct Attempt {
+    Repair done;
+    Buf bytes; // the repaired model, as the file is going to hold it; empty: nothing changed
+    Buf text;  // --diff: and as text
+    Diags after;
+    bool changed, printed;
+    Str error;
+} Attempt;
+
+// Repairs an inferred model, keeps it as bytes, lints again.
+static void attempt(LintRun *r, Model *m, const char *path, const char *out, Attempt *a)
+{
+    *a = (Attempt){.done = {.unsafe = r->unsafe}};
+    a->changed = insert_casts(m, &a->done);
+    a->changed |= insert_transfers(m, &a->done);
+    a->done.others = lint_repair(m, r->unsafe, r->select, r->ignore);
+    a->changed |= a->done.others > 0;
+    a->printed = print_model(m, out, &a->bytes, &a->error);
+    Dropped lost = {0};
+    if (r->diff)
+        text_print(m, TEXT_CIR, false, &a->text, &lost);
+    diags_init(&a->after, r->arena, str_of(path));
+    lint_model(m, &a->after, r->select, r->ignore);
+}
+
+// Does a dtype or device not fit in a function's body? No repair around calls mends that.
+static bool any_in_function(const Diags *d)
+{
+    for (uint32_t i = 0; i < d->all.len; i++)
+        if (d->all.at[i]->rule[0] == 'D' && str_starts(d->all.at[i]->path, "function["))
+            return true;
+    return false;
+}
+
+// Sorts the findings into those that are gone and those that stay.
+static void take_attempt(LintRun *r, const Attempt *a, Diags *diags, LintResult *result)
+{
+    Map left = {.arena = r->arena};
+    for (uint32_t i = 0; i < a->after.all.len; i++)
+        map_put(&left, key_of(r, a->after.all.at[i]), NULL);
+    for (uint32_t i = 0; i < diags->all.len; i++) {
+        Diag *d = diags->all.at[i];
+        d->fixed = a->changed && !map_get(&left, key_of(r, d));
+        if (d->fixed)
+            vec_push(r->arena, &result->fixed, d);
+    }
+    result->repair = a->done;
+    *diags = a->after;
+}
+
+// The types of what calls give, found with the functions inlined, for a model that still has them.
+static const Type *const *types_of_results(LintRun *r, const Model *m)
+{
+    const Type **given = NEWS(r->arena, const Type *, m->values.len);
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        const Node *n = node_at(m, id);
+        for (uint32_t o = 0; n->dead && !n->copy_of && o < n->nout; o++) {
+            const Value *v = n->out[o] ? value_at(m, n->out[o]) : NULL;
+            if (!v || v->kind != TYPE_TENSOR || v->dtype == DT_NONE)
+                continue;
+            Type *t = NEW(r->arena, Type);
+            *t = (Type){.kind = TYPE_TENSOR, .elem = (int32_t)v->dtype, .has_elem = true};
+            t->has_shape = v->rank >= 0;
+            t->rank = v->rank > 0 ? (uint32_t)v->rank : 0;
+            t->dims = NEWS(r->arena, DeclDim, t->rank + 1);
+            for (uint32_t k = 0; k < t->rank; k++)
+                t->dims[k].kind =
+                    poly_is_const(v->dims[k], &t->dims[k].value) ? DIM_VALUE : DIM_UNSET;
+            given[n->out[o]] = t;
+        }
+    }
+    return given;
+}
+
+static Model *load_again(LintRun *r, const char *path, const Config *config, int *status)
+{
+    Diags again;
+    diags_init(&again, r->arena, str_of(path));
+    return lint_load(r, path, config, &again, status);
+}
+
+// A model that calls functions, as the file has it: mended around the calls; where that is not
+// enough, with all of them inlined, since a body may fit one call and not another. `seen` is the
+// linted model.
+static int attempt_calls(LintRun *r, const Model *seen, const char *path, const char *out,
+                         Attempt *a)
+{
+    Diags refused;
+    int status = EXIT_CLEAN;
+    Model *m = load_again(r, path, seen->config, &status);
+    if (!m)
+        return status;
+    m->given = types_of_results(r, seen);
+    m->ngiven = seen->values.len;
+    infer_model(m, NULL);
+    attempt(r, m, path, out, a);
+    load_close(m);
+    if (!any_in_function(&a->after))
+        return EXIT_CLEAN;
+    m = load_again(r, path, seen->config, &status);
+    if (!m)
+        return status;
+    Attempt inlined = {0};
+    diags_init(&refused, r->arena, str_of(path));
+    if (inline_functions(m, &refused, false, 1000000)) {
+        infer_model(m, NULL);
+        attempt(r, m, path, out, &inlined);
+    }
+    tool_print_diags(&refused);
+    load_close(m);
+    Attempt unused = inlined;
+    if (inlined.changed && inlined.after.errors < a->after.errors) {
+        unused = *a;
+        *a = inlined;
+    }
+    buf_free(&unused.bytes);
+    buf_free(&unused.text);
+    return EXIT_CLEAN;
+}
+
+// Writes the bytes that were read, as they are or in the other form.
+static int write_copy(LintRun *r, const char *path, const Config *config)
+{
+    int status = EXIT_CLEAN;
+    Buf bytes = {0};
+    Str error = STR_NONE;
+    Model *m = load_again(r, path, config, &status);
+    if (m)
+        status = print_model(m, r->out, &bytes, &error)
+                     ? write_bytes(r, &bytes, r->out, path)
+                     : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
+    if (m)
+        load_close(m);
+    buf_free(&bytes);
+    return status;
+}
+
+// The model before and after, as text.
+static Str diff_of(LintRun *r, const char *path, const Config *config, const Attempt *a)
+{
+    Buf before = {0}, diff = {0};
+    Dropped lost = {0};
+    int status = EXIT_CLEAN;
+    Model *m = load_again(r, path, config, &status);
+    if (m)
+        text_print(m, TEXT_CIR, false, &before, &lost);
+    if (m)
+        load_close(m);
+    if (m)
+        lint_diff((Str){before.at, before.len}, (Str){a->text.at, a->text.len}, path, &diff);
+    Str shown = diff.len ? str_copy(r->arena, (Str){diff.at, diff.len}) : STR_NONE;
+    buf_free(&before);
+    buf_free(&diff);
+    return shown;
+}
+
+static int write_repaired(LintRun *r, const Attempt *a, const char *out, const char *path,
+                          const Config *config, bool calls)
+{
+    if (r->diff && !r->out && !r->in_place)
+        return EXIT_CLEAN;
+    if (!a->changed && r->out && calls)
+        return write_copy(r, path, config);
+    if (!a->changed && !r->out)
+        return EXIT_CLEAN;
+    return a->printed ? write_bytes(r, &a->bytes, out, path)
+                      : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(a->error));
+}
+
+void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResult *result)
+{
+    const char *path = result->path, *out = r->diff ? "diff.cir" : fixed_path(r, path);
+    Attempt a = {0};
+    int status = EXIT_CLEAN;
+    bool calls = m->functions.len > 0;
+    out = r->diff && (r->out || r->in_place) ? fixed_path(r, path) : out;
+    if (calls)
+        status = attempt_calls(r, m, path, out, &a);
+    else
+        attempt(r, m, path, out, &a);
+    if (!status && r->diff && a.changed)
+        result->diff = diff_of(r, path, config, &a);
+    if (!status)
+        status = write_repaired(r, &a, out, path, config, calls);
+    if (a.changed)
+        take_attempt(r, &a, diags, result);
+    buf_free(&a.bytes);
+    buf_free(&a.text);
+    result->status = status;
+}

@@ -1,0 +1,286 @@
+// Findings as SARIF 2.1.0 (OASIS). Every rule is declared, also without results, so that alerts
+// that are mended close. An ONNX file has no lines: the place is a logical location, and the
+// physical one the file's first line.
+
+#include "tools/lint.h"
+
+#include <string.h>
+
+static void field(Json *j, const char *key, Str value)
+{
+    json_key(j, key);
+    json_str(j, value);
+}
+
+static void number(Json *j, const char *key, int64_t value)
+{
+    json_key(j, key);
+    json_int(j, value);
+}
+
+static void message(Json *j, const char *key, Str text)
+{
+    json_key(j, key);
+    json_object(j);
+    field(j, "text", text);
+    json_end_object(j);
+}
+
+static const char *level_of(Severity s)
+{
+    static const char *const levels[] = {"note", "warning", "error"};
+    return levels[s];
+}
+
+static const char *page_of(const char *id)
+{
+    size_t n = strlen(id);
+    for (const EmbeddedFile *f = lint_pages; f->name; f++)
+        if (strncmp(f->name, id, n) == 0 && strcmp(f->name + n, ".txt") == 0)
+            return f->text;
+    return "";
+}
+
+static void put_rule(Json *j, const LintRule *r)
+{
+    json_object(j);
+    field(j, "id", str_of(r->id));
+    field(j, "name", str_of(r->name));
+    message(j, "shortDescription", str_of(r->doc));
+    message(j, "fullDescription", str_of(r->doc));
+    message(j, "help", str_of(*page_of(r->id) ? page_of(r->id) : r->doc));
+    json_key(j, "defaultConfiguration");
+    json_object(j);
+    field(j, "level", str_of(level_of(r->severity)));
+    json_key(j, "enabled");
+    json_bool(j, r->on);
+    json_end_object(j);
+    json_key(j, "properties");
+    json_object(j);
+    json_key(j, "tags");
+    json_array(j);
+    json_str(j, STR("onnx"));
+    json_str(j, (Str){r->id, 2});
+    json_end_array(j);
+    field(j, "fix", str_of(r->fix));
+    json_end_object(j);
+    json_end_object(j);
+}
+
+// A path as a relative reference: what a URI may not hold is written as %XX.
+static void put_uri(Json *j, Str path)
+{
+    Buf b = {0};
+    if (str_starts(path, "./"))
+        path = (Str){path.at + 2, path.len - 2};
+    if (str_starts(path, "/"))
+        buf_printf(&b, "file://");
+    for (size_t i = 0; i < path.len; i++) {
+        unsigned char c = (unsigned char)path.at[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     (c && strchr("-._~/", c));
+        if (plain)
+            buf_char(&b, (char)c);
+        else
+            buf_printf(&b, "%%%02X", c);
+    }
+    field(j, "uri", (Str){b.at ? b.at : "", b.len});
+    buf_free(&b);
+}
+
+static const char *kind_of(Str path)
+{
+    bool node = path.len && (path.at[path.len - 1] == ']' || memchr(path.at, ':', path.len));
+    return node ? "member" : "module";
+}
+
+static void put_location(Json *j, const Diag *d, Str path, bool says)
+{
+    json_object(j);
+    json_key(j, "physicalLocation");
+    json_object(j);
+    json_key(j, "artifactLocation");
+    json_object(j);
+    put_uri(j, d->file);
+    json_end_object(j);
+    json_key(j, "region");
+    json_object(j);
+    number(j, "startLine", 1);
+    json_end_object(j);
+    json_end_object(j);
+    if (path.len) {
+        json_key(j, "logicalLocations");
+        json_array(j);
+        json_object(j);
+        field(j, "fullyQualifiedName", path);
+        field(j, "kind", str_of(kind_of(path)));
+        json_end_object(j);
+        json_end_array(j);
+    }
+    if (says)
+        message(j, "message", path);
+    json_end_object(j);
+}
+
+static void put_flow(Json *j, const Diag *d)
+{
+    json_key(j, "codeFlows");
+    json_array(j);
+    json_object(j);
+    json_key(j, "threadFlows");
+    json_array(j);
+    json_object(j);
+    json_key(j, "locations");
+    json_array(j);
+    for (uint32_t i = 0; i < d->chain.len; i++) {
+        json_object(j);
+        json_key(j, "location");
+        put_location(j, d, d->chain.at[i], true);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+    json_end_array(j);
+    json_end_object(j);
+    json_end_array(j);
+}
+
+// What the finding says, as text; the fixes as data too, since a binary file has no lines that a
+// SARIF "fix" could replace.
+static void put_message(Json *j, const Diag *d)
+{
+    Buf b = {0};
+    buf_str(&b, d->message);
+    for (uint32_t i = 0; i < d->notes.len; i++)
+        buf_printf(&b, "\n%.*s", STR_ARG(d->notes.at[i]));
+    for (uint32_t i = 0; i < d->fixes.len; i++)
+        buf_printf(&b, "\nhelp: [%s] %.*s", d->fixes.at[i].safe ? "safe" : "unsafe",
+                   STR_ARG(d->fixes.at[i].text));
+    message(j, "message", (Str){b.at, b.len});
+    buf_free(&b);
+}
+
+static void put_properties(Json *j, const Diag *d)
+{
+    json_key(j, "properties");
+    json_object(j);
+    if (d->origin_kind.len) {
+        field(j, "originKind", d->origin_kind);
+        field(j, "originName", d->origin_name);
+    }
+    json_key(j, "fixes");
+    json_array(j);
+    for (uint32_t i = 0; i < d->fixes.len; i++) {
+        json_object(j);
+        field(j, "safety", d->fixes.at[i].safe ? STR("safe") : STR("unsafe"));
+        field(j, "text", d->fixes.at[i].text);
+        number(j, "casts", d->fixes.at[i].casts);
+        number(j, "transfers", d->fixes.at[i].transfers);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
+static void put_result(Json *j, const Diag *d)
+{
+    char print[24];
+    uint32_t index = lint_rule_index(d->rule);
+    snprintf(print, sizeof print, "%016llx", (unsigned long long)lint_fingerprint(d));
+    json_object(j);
+    field(j, "ruleId", str_of(d->rule));
+    if (lint_rules[index].id)
+        number(j, "ruleIndex", index);
+    field(j, "level", str_of(level_of(d->severity)));
+    put_message(j, d);
+    json_key(j, "locations");
+    json_array(j);
+    put_location(j, d, d->path, false);
+    json_end_array(j);
+    if (d->chain.len)
+        put_flow(j, d);
+    json_key(j, "partialFingerprints");
+    json_object(j);
+    field(j, "cameo/v1", str_of(print));
+    field(j, "primaryLocationLineHash", str_of(print));
+    json_end_object(j);
+    put_properties(j, d);
+    json_end_object(j);
+}
+
+// Findings of no rule are the tool's own: a file that cannot be read, a bug.
+static void put_invocation(Json *j, const LintRun *r)
+{
+    json_key(j, "invocations");
+    json_array(j);
+    json_object(j);
+    json_key(j, "executionSuccessful");
+    json_bool(j, r->status <= EXIT_FINDINGS);
+    number(j, "exitCode", r->status);
+    json_key(j, "toolExecutionNotifications");
+    json_array(j);
+    for (uint32_t f = 0; f < r->results.len; f++)
+        for (uint32_t i = 0; i < r->results.at[f].found.len; i++) {
+            const Diag *d = r->results.at[f].found.at[i];
+            if (d->rule[0])
+                continue;
+            json_object(j);
+            field(j, "level", str_of(level_of(d->severity)));
+            message(j, "message", d->message);
+            json_key(j, "locations");
+            json_array(j);
+            put_location(j, d, d->path, false);
+            json_end_array(j);
+            json_end_object(j);
+        }
+    json_end_array(j);
+    json_end_object(j);
+    json_end_array(j);
+}
+
+static void put_driver(Json *j)
+{
+    json_key(j, "tool");
+    json_object(j);
+    json_key(j, "driver");
+    json_object(j);
+    field(j, "name", STR("cameo"));
+    field(j, "version", STR(CAMEO_VERSION));
+    field(j, "semanticVersion", STR(CAMEO_VERSION));
+    json_key(j, "rules");
+    json_array(j);
+    for (const LintRule *rule = lint_rules; rule->id; rule++)
+        put_rule(j, rule);
+    json_end_array(j);
+    json_end_object(j);
+    json_end_object(j);
+}
+
+void lint_print_sarif(const LintRun *r)
+{
+    Buf out = {0};
+    Json j = {.out = &out};
+    json_object(&j);
+    field(&j, "$schema",
+          STR("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
+              "sarif-schema-2.1.0.json"));
+    field(&j, "version", STR("2.1.0"));
+    json_key(&j, "runs");
+    json_array(&j);
+    json_object(&j);
+    put_driver(&j);
+    put_invocation(&j, r);
+    json_key(&j, "results");
+    json_array(&j);
+    for (uint32_t f = 0; f < r->results.len; f++)
+        for (uint32_t i = 0; i < r->results.at[f].found.len; i++)
+            if (r->results.at[f].found.at[i]->rule[0])
+                put_result(&j, r->results.at[f].found.at[i]);
+    json_end_array(&j);
+    json_end_object(&j);
+    json_end_array(&j);
+    json_end_object(&j);
+    buf_char(&out, '\n');
+    fwrite(out.at, 1, out.len, stdout);
+    buf_free(&out);
+}

@@ -1,0 +1,142 @@
+// Findings as people read them: alike ones under one headline, then what was done, then sums.
+
+#include "tools/lint.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_ALIKE = 4, NRULES = 256 };
+
+// What makes two findings of a model alike: the rule, the operator, and where it begins; where no
+// origin is known, what is said.
+static Str likeness(Arena *a, const Diag *d)
+{
+    bool known = d->origin_kind.len > 0;
+    return str_printf(a, "%s|%d|%.*s|%.*s|%.*s", d->rule, (int)d->severity, STR_ARG(d->op),
+                      STR_ARG(known ? d->origin_kind : d->message),
+                      STR_ARG(known ? d->origin_name : STR("")));
+}
+
+typedef struct Group {
+    const Diag *first;
+    uint32_t count;
+    const Diag *others[MAX_ALIKE];
+} Group;
+
+static void print_group(const Group *g, Buf *out)
+{
+    const Diag *d = g->first;
+    if (tool_style.quiet) {
+        static const char *const names[] = {"info", "warning", "error"};
+        buf_printf(out, "%.*s%s%.*s: %s[%s]: %.*s%s", STR_ARG(d->file), d->path.len ? ":" : "",
+                   STR_ARG(d->path), names[d->severity], d->rule, STR_ARG(d->message),
+                   g->count > 1 ? "" : "\n");
+        if (g->count > 1)
+            buf_printf(out, " (and %u more like it)\n", g->count - 1);
+        return;
+    }
+    diag_print(d, out, tool_style.colour);
+    for (uint32_t i = 0; i + 1 < g->count && i < MAX_ALIKE; i++)
+        buf_printf(out, "   = also: %.*s\n", STR_ARG(g->others[i]->path));
+    if (g->count > MAX_ALIKE + 1)
+        buf_printf(out, "   = also: %u more like it\n", g->count - 1 - MAX_ALIKE);
+}
+
+// The findings of one model. `shown`: of each rule, over all models; `hidden`: what --max-per-rule
+// kept back.
+static void print_findings(const LintRun *r, const Findings *found, long *shown, uint32_t *hidden,
+                           Buf *out)
+{
+    Arena *a = arena_new();
+    Map seen = {.arena = a};
+    VEC(Group) groups = {0};
+    for (uint32_t i = 0; i < found->len; i++) {
+        const Diag *d = found->at[i];
+        bool added;
+        uint32_t *at = map_put(&seen, likeness(a, d), &added);
+        if (added) {
+            *at = groups.len;
+            vec_push(a, &groups, ((Group){.first = d, .count = 1}));
+            continue;
+        }
+        Group *g = &groups.at[*at];
+        if (g->count <= MAX_ALIKE)
+            g->others[g->count - 1] = d;
+        g->count++;
+    }
+    for (uint32_t i = 0; i < groups.len; i++) {
+        uint32_t rule = lint_rule_index(groups.at[i].first->rule);
+        if (r->max && shown[rule]++ >= r->max)
+            hidden[rule] += groups.at[i].count;
+        else
+            print_group(&groups.at[i], out);
+    }
+    arena_free(a);
+}
+
+static void print_repair(const LintRun *r, Buf *out)
+{
+    for (uint32_t f = 0; f < r->results.len; f++) {
+        const Findings *fixed = &r->results.at[f].fixed;
+        for (uint32_t i = 0; i < fixed->len; i++)
+            buf_printf(out, "fixed[%s]: %.*s\n", fixed->at[i]->rule,
+                       STR_ARG(fixed->at[i]->message));
+    }
+    buf_printf(out, "%u constants retyped, %u casts and %u transfers inserted, lower bound %u\n",
+               r->repair.retyped, r->repair.casts, r->repair.transfers, r->repair.lower_bound);
+    if (r->repair.retargeted)
+        buf_printf(out, "%u Casts given another target, or deleted where they had become idle\n",
+                   r->repair.retargeted);
+    if (r->repair.others)
+        buf_printf(out, "%u other changes\n", r->repair.others);
+}
+
+static void print_statistics(const LintRun *r, Buf *out)
+{
+    uint32_t counts[NRULES] = {0};
+    for (uint32_t f = 0; f < r->results.len; f++)
+        for (uint32_t i = 0; i < r->results.at[f].found.len; i++)
+            counts[lint_rule_index(r->results.at[f].found.at[i]->rule)]++;
+    for (uint32_t k = 0; k < NRULES && (k == 0 || lint_rules[k - 1].id); k++)
+        if (counts[k])
+            buf_printf(out, "%7u  %-6s %s\n", counts[k], lint_rules[k].id ? lint_rules[k].id : "-",
+                       lint_rules[k].id ? lint_rules[k].doc : "of no rule");
+}
+
+static void print_summary(const LintRun *r, Buf *out)
+{
+    buf_printf(out, "%u errors, %u warnings", r->counts[SEV_ERROR], r->counts[SEV_WARNING]);
+    if (r->counts[SEV_INFO])
+        buf_printf(out, ", %u remarks", r->counts[SEV_INFO]);
+    if (r->results.len > 1)
+        buf_printf(out, " in %u models", r->results.len);
+    if (r->suppressed)
+        buf_printf(out, "; %u of the baseline left out", r->suppressed);
+    if (isatty(1))
+        buf_printf(out, " (%.2f s)", r->seconds);
+    buf_char(out, '\n');
+}
+
+void lint_print_text(const LintRun *r)
+{
+    Buf out = {0};
+    long shown[NRULES] = {0};
+    uint32_t hidden[NRULES] = {0};
+    for (uint32_t f = 0; f < r->results.len; f++) {
+        print_findings(r, &r->results.at[f].found, shown, hidden, &out);
+        if (r->results.at[f].diff.len)
+            buf_str(&out, r->results.at[f].diff);
+    }
+    for (uint32_t k = 0; k < NRULES && (k == 0 || lint_rules[k - 1].id); k++)
+        if (hidden[k])
+            buf_printf(&out, "and %u more of %s (--max-per-rule 0 shows all)\n", hidden[k],
+                       lint_rules[k].id ? lint_rules[k].id : "no rule");
+    if (r->fix)
+        print_repair(r, &out);
+    if (r->statistics)
+        print_statistics(r, &out);
+    if (!tool_style.quiet)
+        print_summary(r, &out);
+    fwrite(out.at ? out.at : "", 1, out.len, stdout);
+    buf_free(&out);
+}
