@@ -2,11 +2,11 @@
 buffer: (text of onnx.parser without the header, opset, what the refusal says; None: it compiles)."""
 
 MISFITS = [
-    ("g (float[4] x, float[2,2] s) => (uint8[4] y) { y = QuantizeLinear <block_size = 2> (x, s) }", 25, "does not fit"),
+    ("g (float[4] x, float[2,2] s) => (uint8[4] y) { y = QuantizeLinear <block_size = 2> (x, s) }", 25, "scales of rank 2"),
     ("g (uint8[4] x, float[2,2,1,1] s) => (float[4] y) { y = DequantizeLinear <block_size = 2, axis = 0> (x, s) }", 25,
-     "does not fit"),
+     "scales of rank 4"),
     ("g (uint8[4,2] x, float[4,2] s) => (float[4,2] y) { y = DequantizeLinear <block_size = 1, axis = 7> (x, s) }", 25,
-     "axis 7 is out of range"),
+     "along axis 7"),
     ("g (float[2,3] x) => (float[] y) { y = Transpose <perm = [0, 0]> (x) }", 25, "given twice"),
     ("g (float[2,3] x) => (float[] y) { y = Transpose <perm = [4294967296, 1]> (x) }", 25, "out of range"),
     ("g (float[2,3] x) => (float[] y) { y = MeanVarianceNormalization <axes = [-15]> (x) }", 25, "out of range"),
@@ -31,7 +31,7 @@ MISFITS = [
     ("g (float[N] x) => (float[] y) <int64[2] p = {9223372036854775807, 0}> { y = Pad <mode = \"wrap\"> (x, p) }", 25,
      "too large"),
     ("g (float[2] x) => (float[] y) { y = Pad <pads = [1]> (x) }", 2, "two pads"),
-    ("g (float[9223372036854775807] x) => (float[] y) { y = Relu (x) }", 25, "too large"),
+    ("g (float[9223372036854775807] x) => (float[] y) { y = Relu (x) }", 25, "the limit is"),
     ("g (float[2,3] x) => (float[] y) <int64[1] n = {2}> { y = Tile (x, n) }", 25, "is 1, not 2"),
     ("g (float[3,1] x, int64[3,2] i) => (float[3,2] y) { y = GatherElements (x, i) }", 25, "indices is 2, of the data 1"),
     ("g (float[3] x, int64[1099511627776] a, int64[1099511627776] b) => (float[] y) { y = Slice (x, a, b) }", 25,
