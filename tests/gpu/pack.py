@@ -98,6 +98,12 @@ def pack_models(args, out):
     return rows
 
 
+def needs_libraries(source):
+    """Does the C say that it is linked with more than a device's program is?"""
+    said = re.search(r"Link with ([^.]*)\.", source.read_text())
+    return bool(set(said[1].split()) - {"-ldl", "-lm"})
+
+
 def emit_cases(args, work):
     """The cases that cameo compiles, as rows of the plan."""
     rows = [r for r in json.loads((args.suite / "cases.json").read_text()) if re.search(args.filter, r["name"])]
@@ -108,9 +114,11 @@ def emit_cases(args, work):
     rows = [dict(r, symbol=f"case{i}") for i, r in enumerate(rows[::args.every]) if r["kind"] != "light"]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         said = list(pool.map(lambda r: emit(args.cameo, args.suite / r["name"] / "model.onnx", work / f"{r['symbol']}.c"), rows))
-    good = [r for r, s in zip(rows, said) if not s]
+    apart = [r["name"] for r, s in zip(rows, said) if not s and needs_libraries(work / f"{r['symbol']}.c")]
+    print(f"left out, since they need libraries that the machine may not have: {', '.join(apart) or 'none'}")
+    good = [r for r, s in zip(rows, said) if not s and r["name"] not in apart]
     odd = [f"{r['name']}: {s.splitlines()[-1]}" for r, s in zip(rows, said) if s and "not supported" not in s]
-    print(f"{len(good)} cases, {len(rows) - len(good) - len(odd)} refused, {len(odd)} failed to compile, "
+    print(f"{len(good)} cases, {len(rows) - len(good) - len(apart) - len(odd)} refused, {len(odd)} failed to compile, "
           f"{len(large)} networks left out for their size")
     for line in odd:
         print(f"  {line}")
