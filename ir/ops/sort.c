@@ -142,7 +142,7 @@ static void lower_topk(Lower *l)
     h.child = row(l, DT_I64, 0, NULL);
     h.going = row(l, DT_BOOL, 0, NULL);
     const Expr *k = let(l, expr_index(l->module, any.dims[axis]));
-    if_(l, lt(l, zero(l, DT_I64), k));
+    if_(l, index_lt(l, ix(l, 0), any.dims[axis])); // of no place there is no root
     sort_best(&h, k, let(l, expr_index(l->module, x.dims[axis])));
     kernel_end(l);
     if (!y.buffer)

@@ -17,8 +17,9 @@ from sklearn import (calibration, cluster, compose, cross_decomposition, dataset
                      neural_network, pipeline, preprocessing, random_projection, svm, tree)
 
 
-# Where the exported model itself loses digits: distances as |a|^2 - 2ab + |b|^2 in float32.
-TOLERANCES = {"gaussian_process": 1e-3}
+# rtol and atol where the exported model itself loses digits: distances as |a|^2 - 2ab + |b|^2 in float32, of which results of
+# up to 10 are sums. ONNX Runtime is off by 5.5e-4 there.
+TOLERANCES = {"gaussian_process": (1e-3, 1e-3)}
 
 
 def integers(make_attribute):
@@ -242,7 +243,7 @@ def main():
         given = case / "test_data_set_0"
         given.mkdir(parents=True, exist_ok=True)
         (case / "model.onnx").write_bytes(model.SerializeToString())
-        (case / "tolerance.json").write_text(json.dumps({"rtol": TOLERANCES.get(name, 1e-4), "atol": 1e-4}))
+        (case / "tolerance.json").write_text(json.dumps(dict(zip(("rtol", "atol"), TOLERANCES.get(name, (1e-4, 1e-4))))))
         (given / "input_0.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
         for i, want in enumerate(results):
             (given / f"output_{i}.pb").write_bytes(numpy_helper.from_array(want).SerializeToString())
