@@ -426,7 +426,7 @@ static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_conv_v
                 window[t++] = w[a * wt[0] + b * wt[1] + c * wt[2]];
     for (int64_t i = 0; i < v->out[0]; i++) {
         const float *x = v->x + i * v->at[0];
-        if (v->flat && v->out[2] < 3 * CAMEO_LANES) {
+        if (v->flat && v->out[1] > 1 && v->out[2] < 3 * CAMEO_LANES) {
             cameo_depthwise_flat(x, v->out[1], v->out[2], v->at[1], taps, places, window, y);
             y += v->out[1] * v->out[2];
             continue;

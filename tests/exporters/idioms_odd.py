@@ -30,6 +30,21 @@ def stale(s):
     s.model("inner_dims_of_other_names", inner_named, *batches(6, of=(1, 2, 5)))
 
 
+def thin(s):
+    """Windows of one channel each over lines and over images of which one row is left."""
+    line = model([node("Conv", ["X", "W"], ["Y"], group=4, pads=[1, 1])], [info("X", F, ["n", 4, "l"])], [info("Y", F, ["n", 4, "l"])],
+                 [weight("W", 4, 1, 3)])
+    s.model("depthwise_line", lambda: line, *({"X": np.arange(n * 4 * l, dtype=np.float32).reshape(n, 4, l) / 50}
+                                              for n, l in ((1, 9), (2, 40), (1, 70))))
+    for name, height, pad in (("one_row", 1, 1), ("row_left", 3, 0)):
+        def build(height=height, pad=pad):
+            w = weight("W", 4, 1, 3, 3)
+            return model([node("Conv", ["X", "W"], ["Y"], group=4, pads=[pad, 1, pad, 1])], [info("X", F, ["n", 4, height, "w"])],
+                         [info("Y", F, ["n", 4, 1, "w"])], [w])
+        s.model("depthwise_" + name, build, *({"X": np.arange(n * 4 * height * w, dtype=np.float32).reshape(n, 4, height, w) / 50}
+                                              for n, w in ((1, 5), (2, 13), (1, 50))))
+
+
 def inner(s):
     def outer(then):
         branch = helper.make_graph([node("Identity", ["h"], ["u"])] if then == "u" else [], "t", [], [info(then, F, None)])
@@ -132,5 +147,5 @@ def ranks(s):
 
 
 def write(s):
-    for part in (stale, inner, from_inputs, ranks):
+    for part in (stale, thin, inner, from_inputs, ranks):
         part(s)
