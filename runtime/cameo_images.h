@@ -98,7 +98,7 @@ CAMEO_FN int cameo_pnm_read(cameo_image *im)
         return -1;
     if (!im->pixels)
         return 0;
-    unsigned char *row = (unsigned char *)malloc((size_t)(width * channels));
+    unsigned char *row = (unsigned char *)calloc((size_t)width, (size_t)channels);
     if (!row)
         return cameo_image_fail(im, "PNM", "no memory");
     for (int64_t y = 0; y < height && !p.fault; y++) {
