@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """roundtrip.py CAMEO SUITE: models through the text form (.cir) and back.
 
-`cameo lint --fix -o OUT` writes a copy in OUT's form where nothing has to change. The copy read from text and
-exported must equal the original field by field, and text printed from text must be the same text.
+`cameo lint --fix -o OUT` writes a copy in OUT's form where nothing has to change; of the rules only one without a repair is
+asked. The copy read from text and exported must equal the original field by field, and text printed from text must be the
+same text.
 """
 import json
 import pathlib
@@ -14,7 +15,7 @@ import onnx
 
 
 def copy(cameo, source, target):
-    done = subprocess.run([cameo, "lint", "--fix", "-o", target, source], capture_output=True, text=True)
+    done = subprocess.run([cameo, "lint", "--select", "ST005", "--fix", "-o", target, source], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise RuntimeError(f"exit {done.returncode}: {done.stdout[-200:]}{done.stderr[-200:]}")
     return "fixed[" in done.stdout
