@@ -308,7 +308,11 @@ class Cases:
             expected = 0 if decodes else 3
         if expected != done.returncode:
             self.fail(name, f"exit {done.returncode}, not {expected}: {done.stderr[:200]}")
-        if seconds > SECONDS * (12 if SANITIZED else 1):
+        limit = SECONDS * (12 if SANITIZED else 1)
+        for _ in range(2):  # a machine that is busy with others slows a run; a slow program is slow each time
+            if seconds > limit:
+                seconds = min(seconds, run(self.program, source, result)[1])
+        if seconds > limit:
             self.fail(name, f"took {seconds:.1f} s")
         if done.returncode and not done.stderr.startswith("error"):
             self.fail(name, "failed without a diagnostic")
