@@ -273,7 +273,7 @@ void infer_set_constant(Infer *s, uint32_t o, const TensorData *t)
         set_constant(s->model, s->n->out[o], t, WHY_ATTRIBUTE);
 }
 
-static void require(Infer *s, Index a, Index b, Fit fit)
+void infer_note(Infer *s, Index a, Index b, Fit fit)
 {
     Node *n = node_at(s->model, s->node);
     for (uint32_t i = 0; i < n->needs.len; i++)
@@ -289,7 +289,7 @@ bool infer_require(Infer *s, Index a, Index b)
         return true;
     if (poly_is_const(a, &x) && poly_is_const(b, &y))
         return false;
-    require(s, a, b, FIT_SAME);
+    infer_note(s, a, b, FIT_SAME);
     return true;
 }
 
@@ -300,7 +300,7 @@ bool infer_require_into(Infer *s, Index a, Index b)
         return true;
     if (poly_is_const(a, &is))
         return infer_require(s, a, b);
-    require(s, a, b, FIT_INTO);
+    infer_note(s, a, b, FIT_INTO);
     return true;
 }
 
@@ -315,45 +315,6 @@ void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims)
             poly_is_const(dims[k], &wanted))
             infer_error(s, "dimension %u of input %u is %lld, not %lld", k, i, (long long)is,
                         (long long)wanted);
-}
-
-Index infer_broadcast_dim(Infer *s, Index a, Index b)
-{
-    int64_t x, y;
-    bool p = poly_is_const(a, &x), q = poly_is_const(b, &y);
-    if (a == b || (q && y == 1))
-        return a;
-    if (p && x == 1)
-        return b;
-    if (p && q)
-        infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
-    else
-        require(s, a, b, FIT_BROADCAST);
-    if (p || q)
-        return p ? a : b;
-    return poly_max(s->polys, a, b);
-}
-
-bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims)
-{
-    *rank = 0;
-    for (uint32_t i = first; i < last; i++) {
-        const Value *v = infer_in(s, i);
-        if (!v)
-            continue;
-        if (v->rank < 0 || v->rank > MAX_RANK)
-            return false;
-        while (*rank < (uint32_t)v->rank) { // shift to the right
-            memmove(dims + 1, dims, *rank * sizeof *dims);
-            dims[0] = poly_const(s->polys, 1);
-            ++*rank;
-        }
-        for (uint32_t k = 0; k < (uint32_t)v->rank; k++) {
-            uint32_t at = *rank - (uint32_t)v->rank + k;
-            dims[at] = infer_broadcast_dim(s, dims[at], v->dims[k]);
-        }
-    }
-    return true;
 }
 
 static void set_fault(Infer *s, Str text)
@@ -390,14 +351,6 @@ void same_as_0(Infer *s)
 {
     for (uint32_t o = 0; o < s->n->nout; o++)
         infer_same(s, o, 0);
-}
-
-void broadcast(Infer *s)
-{
-    uint32_t rank;
-    Index dims[MAX_RANK + 1];
-    if (infer_broadcast(s, 0, s->n->nin, &rank, dims))
-        infer_shape(s, 0, rank, dims);
 }
 
 void infer_content_binary(Infer *s, ContentFn fn)

@@ -1,0 +1,136 @@
+// Broadcasting of dims that only the running program knows.
+//
+// Dims that fit are all one number, or 1. What they give is that number: the greatest of them, or 0
+// where one of them is 0. So of symbols a, b, c that nothing tells apart the result is
+//
+//   max(max(a, b), c) * min(min(min(a, b), c), 1)
+//
+// always of the whole set, in order of the symbols' ids: broadcasting again gives the dim of the
+// joined sets, whose size is linear in them, and the same dim where nothing joins.
+
+#include "ir/infer.h"
+
+enum { MAX_PARTS = 32 };
+
+typedef struct Parts {
+    Index at[MAX_PARTS]; // by id
+    uint32_t n;
+    bool full;
+} Parts;
+
+static void parts_add(Parts *s, Index a)
+{
+    uint32_t i = 0;
+    while (i < s->n && s->at[i]->id < a->id)
+        i++;
+    if (i < s->n && s->at[i] == a)
+        return;
+    if (s->n == MAX_PARTS) {
+        s->full = true;
+        return;
+    }
+    for (uint32_t k = s->n++; k > i; k--)
+        s->at[k] = s->at[k - 1];
+    s->at[i] = a;
+}
+
+// What a chain of max (or min) takes, without the 1 that ends that of min.
+static void add_operands(Parts *s, AtomKind kind, Index a)
+{
+    const Atom *of = NULL;
+    if (a->nterms == 1 && a->terms[0].natoms == 1 && a->terms[0].coeff == 1)
+        of = a->terms[0].atoms[0];
+    if (of && of->kind == kind && !s->full) {
+        add_operands(s, kind, of->a);
+        add_operands(s, kind, of->b);
+    } else if (kind == ATOM_MAX || !poly_equals(a, 1)) {
+        parts_add(s, a);
+    }
+}
+
+static Index joined(Polys *p, const Parts *s)
+{
+    Index most = s->at[0], least = s->at[0];
+    for (uint32_t i = 1; i < s->n; i++) {
+        most = poly_max(p, most, s->at[i]);
+        least = poly_min(p, least, s->at[i]);
+    }
+    return poly_mul(p, most, poly_min(p, least, poly_const(p, 1)));
+}
+
+// The dims that a was broadcast of; a alone where it was not. A dim that is itself the greatest (or
+// the least) of some is whole in only one of the two chains.
+static Parts parts_of(Polys *p, Index a)
+{
+    bool product = a->nterms == 1 && a->terms[0].natoms == 2 && a->terms[0].coeff == 1;
+    for (uint32_t i = 0; product && i < 2; i++) {
+        const Atom *chain = a->terms[0].atoms[i];
+        Parts s = {.n = 0};
+        if (chain->kind != ATOM_MAX && chain->kind != ATOM_MIN)
+            break;
+        add_operands(&s, chain->kind, chain->a);
+        add_operands(&s, chain->kind, chain->b);
+        if (s.n > 1 && !s.full && joined(p, &s) == a)
+            return s;
+    }
+    return (Parts){{a}, 1, false};
+}
+
+Index infer_broadcast_dim(Infer *s, Index a, Index b)
+{
+    int64_t x, y;
+    bool p = poly_is_const(a, &x), q = poly_is_const(b, &y);
+    if (a == b || (q && y == 1))
+        return a;
+    if (p && x == 1)
+        return b;
+    if (p && q)
+        infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
+    if (p || q) {
+        if (p != q)
+            infer_note(s, a, b, FIT_BROADCAST);
+        return p ? a : b;
+    }
+    Parts all = parts_of(s->polys, a), of_b = parts_of(s->polys, b);
+    uint32_t of_a = all.n;
+    for (uint32_t i = 0; i < of_b.n; i++)
+        parts_add(&all, of_b.at[i]);
+    if (all.n == of_a) // b is one of those that give a, which were compared then
+        return a;
+    infer_note(s, a, b, FIT_BROADCAST);
+    if (all.full) { // too many to tell apart: a and b as they are
+        all = (Parts){{a}, 1, false};
+        parts_add(&all, b);
+    }
+    return all.n == of_b.n ? b : joined(s->polys, &all);
+}
+
+bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims)
+{
+    *rank = 0;
+    for (uint32_t i = first; i < last; i++) {
+        const Value *v = infer_in(s, i);
+        if (!v)
+            continue;
+        if (v->rank < 0 || v->rank > MAX_RANK)
+            return false;
+        while (*rank < (uint32_t)v->rank) { // shift to the right
+            for (uint32_t k = (*rank)++; k > 0; k--)
+                dims[k] = dims[k - 1];
+            dims[0] = poly_const(s->polys, 1);
+        }
+        for (uint32_t k = 0; k < (uint32_t)v->rank; k++) {
+            uint32_t at = *rank - (uint32_t)v->rank + k;
+            dims[at] = infer_broadcast_dim(s, dims[at], v->dims[k]);
+        }
+    }
+    return true;
+}
+
+void broadcast(Infer *s)
+{
+    uint32_t rank;
+    Index dims[MAX_RANK + 1];
+    if (infer_broadcast(s, 0, s->n->nin, &rank, dims))
+        infer_shape(s, 0, rank, dims);
+}
