@@ -673,6 +673,48 @@ static void note_declarations(Model *m)
     }
 }
 
+// Gives inputs that are declared without a shape the rank that their uses fix; false if there is
+// none.
+static bool ranks_from_uses(Model *m)
+{
+    const Graph *g = graph_at(m, m->main);
+    const WantedRank *wanted = NULL;
+    bool any = false;
+    for (uint32_t i = 0; i < g->inputs.len; i++) {
+        ValueId id = g->inputs.at[i].value;
+        Value *v = value_at(m, id);
+        if (v->kind != TYPE_TENSOR || v->rank >= 0)
+            continue;
+        wanted = wanted ? wanted : ranks_wanted(m);
+        Index dims[MAX_RANK];
+        if (wanted[id].rank < 0 || wanted[id].rank > MAX_RANK)
+            continue;
+        for (int32_t k = 0; k < wanted[id].rank; k++)
+            dims[k] = declared_dim(m, id, (uint32_t)k, &(DeclDim){.kind = DIM_UNSET});
+        set_dims(m, v, (uint32_t)wanted[id].rank, dims);
+        v->why_shape = (Why){.kind = WHY_SCHEMA, .node = wanted[id].by};
+        any = true;
+    }
+    return any;
+}
+
+// What one input's rank decides may decide another's.
+static void find_ranks_of_inputs(Infer *s)
+{
+    Infer quiet = *s;
+    const Graph *g = graph_at(s->model, s->model->main);
+    bool open = false;
+    for (uint32_t i = 0; i < g->inputs.len; i++) {
+        const Value *v = value_at(s->model, g->inputs.at[i].value);
+        open |= v->kind == TYPE_TENSOR && v->rank < 0;
+    }
+    quiet.diags = NULL;
+    for (int round = 0; open && round < 4; round++) {
+        infer_graph(&quiet, s->model->main);
+        open = ranks_from_uses(s->model);
+    }
+}
+
 void infer_model(Model *m, Diags *diags)
 {
     Infer s = {.model = m, .polys = m->polys, .arena = m->arena, .diags = diags};
@@ -688,6 +730,7 @@ void infer_model(Model *m, Diags *diags)
         if (g->inputs.at[i].type)
             take_declared(m, g->inputs.at[i].value, g->inputs.at[i].type);
     }
+    find_ranks_of_inputs(&s);
     infer_graph(&s, m->main);
     report_failing(m, diags);
 }
