@@ -62,8 +62,8 @@ void infer_note(Infer *s, Index a, Index b, Fit fit);
 // Input i, where it is given and has that rank, must have these dims; NULL: any. An error where one
 // is known to differ.
 void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims);
-// The dim that two broadcast dims give, whatever of 0, 1 and more they turn out to be; a mismatch of
-// constants is an error.
+// The dim that two broadcast dims give, whatever of 0, 1 and more they turn out to be; a mismatch
+// of constants is an error.
 Index infer_broadcast_dim(Infer *s, Index a, Index b);
 // The shape that inputs first..last-1 broadcast to (numpy); false if some rank is unknown.
 bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims);
