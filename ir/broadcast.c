@@ -34,12 +34,16 @@ static void parts_add(Parts *s, Index a)
     s->at[i] = a;
 }
 
+static const Atom *only_atom(Index a)
+{
+    bool one = a->nterms == 1 && a->terms[0].natoms == 1 && a->terms[0].coeff == 1;
+    return one ? a->terms[0].atoms[0] : NULL;
+}
+
 // What a chain of max (or min) takes, without the 1 that ends that of min.
 static void add_operands(Parts *s, AtomKind kind, Index a)
 {
-    const Atom *of = NULL;
-    if (a->nterms == 1 && a->terms[0].natoms == 1 && a->terms[0].coeff == 1)
-        of = a->terms[0].atoms[0];
+    const Atom *of = only_atom(a);
     if (of && of->kind == kind && !s->full) {
         add_operands(s, kind, of->a);
         add_operands(s, kind, of->b);
@@ -48,13 +52,43 @@ static void add_operands(Parts *s, AtomKind kind, Index a)
     }
 }
 
+// Something simpler that is 0 where a is: a slice of at most 1000 of n is empty where n is 0.
+static Index empty_with(Index a)
+{
+    int64_t c;
+    for (const Atom *min = only_atom(a); min && min->kind == ATOM_MIN; min = only_atom(a))
+        if (poly_is_const(min->b, &c) && c >= 1)
+            a = min->a;
+        else if (poly_is_const(min->a, &c) && c >= 1)
+            a = min->b;
+        else
+            break;
+    return a;
+}
+
+// Is a 0 wherever `factor` is?
+static bool is_multiple(Index a, Index factor)
+{
+    const Atom *of = only_atom(factor);
+    bool all = of != NULL;
+    for (uint32_t i = 0; all && i < a->nterms; i++) {
+        bool has = false;
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++)
+            has |= a->terms[i].atoms[k] == of;
+        all = has;
+    }
+    return all;
+}
+
 static Index joined(Polys *p, const Parts *s)
 {
-    Index most = s->at[0], least = s->at[0];
+    Index most = s->at[0], least = empty_with(s->at[0]);
     for (uint32_t i = 1; i < s->n; i++) {
         most = poly_max(p, most, s->at[i]);
-        least = poly_min(p, least, s->at[i]);
+        least = poly_min(p, least, empty_with(s->at[i]));
     }
+    if (most == least || is_multiple(most, least))
+        return most;
     return poly_mul(p, most, poly_min(p, least, poly_const(p, 1)));
 }
 

@@ -147,6 +147,16 @@ CASES = [
           w = Add(z, v)
         }""", [np.ones((1, 1), F), np.full((1, 1), 2, F), np.full((2, 3), 3, F)],
      [np.full((2, 3), 6, F), np.full((2, 3), 9, F)], 0),
+    # A slice that takes all of a dim leaves it one dim with itself: 0 only where the dim is.
+    ("broadcast_of_a_whole_slice", 21, """
+        g (float[N] x, float[M] y) => (float[?] v, float[?] w) {
+          a = Constant <value = int64[1] {0}> ()
+          b = Constant <value = int64[1] {1000}> ()
+          s = Slice(x, a, b)
+          v = Add(s, x)
+          u = Add(v, y)
+          w = Add(u, x)
+        }""", [np.ones(1, F), np.zeros(0, F)], [np.full(1, 2, F), np.zeros(0, F)], 0),
     ("product_of_no_batch", 21, """
         g (float[A, 2, 2] x, float[B, 2, N] y) => (float[?, ?, ?] z) { z = MatMul(x, y) }""",
      [np.ones((1, 2, 2), F), np.zeros((0, 2, 2), F)], [np.zeros((0, 2, 2), F)], 0),
