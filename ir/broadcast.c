@@ -110,33 +110,49 @@ static Parts parts_of(Polys *p, Index a)
     return (Parts){{a}, 1, false};
 }
 
-Index infer_broadcast_dim(Infer *s, Index a, Index b)
+// The parts of both; `more` where b has some that a has not.
+static Parts parts_of_both(Polys *p, Index a, Index b, bool *more)
 {
-    int64_t x, y;
-    bool p = poly_is_const(a, &x), q = poly_is_const(b, &y);
-    if (a == b || (q && y == 1))
-        return a;
-    if (p && x == 1)
-        return b;
-    if (p && q)
-        infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
-    if (p || q) {
-        if (p != q)
-            infer_note(s, a, b, FIT_BROADCAST);
-        return p ? a : b;
-    }
-    Parts all = parts_of(s->polys, a), of_b = parts_of(s->polys, b);
-    uint32_t of_a = all.n;
+    Parts all = parts_of(p, a), of_b = parts_of(p, b);
+    uint32_t before = all.n;
     for (uint32_t i = 0; i < of_b.n; i++)
         parts_add(&all, of_b.at[i]);
-    if (all.n == of_a) // b is one of those that give a, which were compared then
-        return a;
-    infer_note(s, a, b, FIT_BROADCAST);
+    *more = all.n > before || all.full;
     if (all.full) { // too many to tell apart: a and b as they are
         all = (Parts){{a}, 1, false};
         parts_add(&all, b);
     }
-    return all.n == of_b.n ? b : joined(s->polys, &all);
+    return all;
+}
+
+Index dims_broadcast(Polys *p, Index a, Index b)
+{
+    bool more;
+    if (a == b || poly_equals(b, 1))
+        return a;
+    if (poly_equals(a, 1) || poly_is_const(b, NULL))
+        return poly_is_const(a, NULL) && !poly_equals(a, 1) ? a : b;
+    if (poly_is_const(a, NULL))
+        return a;
+    Parts all = parts_of_both(p, a, b, &more);
+    return more ? joined(p, &all) : a;
+}
+
+Index infer_broadcast_dim(Infer *s, Index a, Index b)
+{
+    int64_t x, y;
+    bool p = poly_is_const(a, &x), q = poly_is_const(b, &y), more = true;
+    if (a == b || (p && x == 1) || (q && y == 1))
+        return dims_broadcast(s->polys, a, b);
+    if (p && q) {
+        infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
+        return a;
+    }
+    if (!p && !q)
+        parts_of_both(s->polys, a, b, &more);
+    if (more) // else b is one of those that give a, which were compared then
+        infer_note(s, a, b, FIT_BROADCAST);
+    return dims_broadcast(s->polys, a, b);
 }
 
 bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims)

@@ -65,6 +65,7 @@ void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims);
 // The dim that two broadcast dims give, whatever of 0, 1 and more they turn out to be; a mismatch
 // of constants is an error.
 Index infer_broadcast_dim(Infer *s, Index a, Index b);
+Index dims_broadcast(Polys *p, Index a, Index b); // the same of two that fit
 // The shape that inputs first..last-1 broadcast to (numpy); false if some rank is unknown.
 bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims);
 void infer_error(Infer *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

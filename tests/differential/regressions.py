@@ -147,6 +147,12 @@ CASES = [
           w = Add(z, v)
         }""", [np.ones((1, 1), F), np.full((1, 1), 2, F), np.full((2, 3), 3, F)],
      [np.full((2, 3), 6, F), np.full((2, 3), 9, F)], 0),
+    ("ellipsis_of_one", 21, """
+        g (float[A, I, 2] x, float[B, 2, I] y, float[2, J] u) => (float[?, ?, ?] z, float[?] w) {
+          z = Einsum <equation = "...ij,...jk->...ik"> (x, y)
+          w = Einsum <equation = "ij,ij->i"> (u, u)
+        }""", [np.ones((1, 1, 2), F), np.ones((3, 2, 1), F), np.ones((2, 3), F)],
+     [np.full((3, 1, 1), 2, F), np.full(2, 3, F)], 0),
     # A slice that takes all of a dim leaves it one dim with itself: 0 only where the dim is.
     ("broadcast_of_a_whole_slice", 21, """
         g (float[N] x, float[M] y) => (float[?] v, float[?] w) {
