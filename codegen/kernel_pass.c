@@ -1,4 +1,5 @@
 #include "codegen/kernel_pass.h"
+#include "codegen/cpu/windows.h"
 #include "codegen/fuse.h"
 #include "codegen/printer.h"
 #include "ir/lower.h"
@@ -42,5 +43,13 @@ static bool pass_legalize(Model *m, PassContext *c)
 {
     (void)c;
     legalize_module(m->kernels);
+    return true;
+}
+
+// A schedule of the CPU: a device's blocks share a plane otherwise.
+static bool pass_windows(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        windows_module(m->kernels);
     return true;
 }

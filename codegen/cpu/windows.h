@@ -1,0 +1,10 @@
+// Schedules of the CPU that are forms of the kernel IR, before anything is printed.
+#ifndef CAMEO_CODEGEN_CPU_WINDOWS_H
+#define CAMEO_CODEGEN_CPU_WINDOWS_H
+
+#include "ir/kernel.h"
+
+// Reductions over windows that overlap go over a plane with a border, columns first, then rows.
+void windows_module(Module *mod);
+
+#endif
