@@ -46,10 +46,17 @@ static bool pass_legalize(Model *m, PassContext *c)
     return true;
 }
 
-// A schedule of the CPU: a device's blocks share a plane otherwise.
+// Schedules of the CPU: a device's threads do without.
 static bool pass_windows(Model *m, PassContext *c)
 {
     if (!c->on_device)
         windows_module(m->kernels);
+    return true;
+}
+
+static bool pass_parts(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        parts_module(m->kernels);
     return true;
 }

@@ -6,5 +6,7 @@
 
 // Reductions over windows that overlap go over a plane with a border, columns first, then rows.
 void windows_module(Module *mod);
+// Loops cut where the place of what they read changes its form (codegen/cpu/parts.c).
+void parts_module(Module *mod);
 
 #endif
