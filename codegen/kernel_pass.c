@@ -60,3 +60,10 @@ static bool pass_parts(Model *m, PassContext *c)
         parts_module(m->kernels);
     return true;
 }
+
+static bool pass_lookup(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        lookup_module(m->kernels);
+    return true;
+}

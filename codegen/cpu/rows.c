@@ -104,10 +104,10 @@ static void test_index(Collapse *c, Index i)
         c->possible = false;
 }
 
+// Expressions in the index are visited themselves.
 static void test_free(Collapse *c, Index i)
 {
-    LoopSearch outer = {c->p, c->outer}, inner = {c->p, c->inner};
-    if (poly_any(i, holds_loop, &outer) || poly_any(i, holds_loop, &inner))
+    if (poly_any(i, is_loop, &c->outer) || poly_any(i, is_loop, &c->inner))
         c->possible = false;
 }
 
@@ -125,8 +125,12 @@ static void test_expr(void *context, const Expr *e)
         for (uint32_t i = 0; e->at && i < e->rank; i++)
             test_free(c, e->at[i]);
     }
-    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
-        test_free(c, loop_extent(c->p->mod->polys, e->vars[i]));
+    LoopSearch outer = {c->p, c->outer}, inner = {c->p, c->inner};
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++) {
+        Index extent = loop_extent(c->p->mod->polys, e->vars[i]);
+        if (poly_any(extent, holds_loop, &outer) || poly_any(extent, holds_loop, &inner))
+            c->possible = false;
+    }
 }
 
 static const Stmt *store_below(const Stmt *s)

@@ -8,5 +8,7 @@
 void windows_module(Module *mod);
 // Loops cut where the place of what they read changes its form (codegen/cpu/parts.c).
 void parts_module(Module *mod);
+// Dear functions of one element of 8 bits looked up (codegen/cpu/lookup.c).
+void lookup_module(Module *mod);
 
 #endif

@@ -49,6 +49,26 @@ class Suite:
         (self.out / name / "tolerance.json").write_text(json.dumps({"rtol": rtol, "atol": atol}))
         self.rows.append({"name": name, "kind": "node"})
 
+    def quantized(self, name, q, scale, zero, y):
+        """Sigmoid between DequantizeLinear and QuantizeLinear of the same dtype, y in float64; scale of the result 1 / 100."""
+        to = np.float32(0.01)
+        info = np.iinfo(q.dtype)
+        expected = np.clip(np.rint(y / to) + 3, info.min, info.max).astype(q.dtype)
+        nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["a"]), helper.make_node("Sigmoid", ["a"], ["b"]),
+                 helper.make_node("QuantizeLinear", ["b", "t", "z"], ["y0"])]
+        code = helper.np_dtype_to_tensor_dtype(q.dtype)
+        graph = helper.make_graph(nodes, "case", [helper.make_tensor_value_info("x", code, q.shape)],
+                                  [helper.make_tensor_value_info("y0", code, q.shape)],
+                                  [numpy_helper.from_array(np.asarray(v), k) for k, v in (("s", scale), ("z", zero), ("t", to))])
+        data = self.out / name / "test_data_set_0"
+        data.mkdir(parents=True, exist_ok=True)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10),
+                  self.out / name / "model.onnx")
+        (data / "input_0.pb").write_bytes(numpy_helper.from_array(q, "x").SerializeToString())
+        (data / "output_0.pb").write_bytes(numpy_helper.from_array(expected, "y0").SerializeToString())
+        (self.out / name / "tolerance.json").write_text(json.dumps({"rtol": 0, "atol": 0}))
+        self.rows.append({"name": name, "kind": "node"})
+
 
 # ---- transforms ------------------------------------------------------------------------------------------------
 
@@ -176,11 +196,33 @@ def movement(s):
           mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
+def elements(s):
+    x = random.integers(-4, 5, (5, 90, 70)).astype(np.float32)  # with many equal ones
+    x[0, 3, 40] = x[1, :, 5] = x[2, 7, 64:] = np.nan
+    x[3] = -np.inf
+    for dtype in (np.float32, np.float64, np.int32, np.int8):
+        v = np.nan_to_num(x, posinf=9, neginf=-9).astype(dtype) if np.issubdtype(dtype, np.integer) else x.astype(dtype)
+        for axis in (1, 2):
+            for op, of in (("ArgMax", np.argmax), ("ArgMin", np.argmin)):
+                s.add(f"{op.lower()}_{np.dtype(dtype).name}_{axis}", op, {"x": v}, of(v, axis), axis=axis, keepdims=0)
+    mask, one = random.random((1, 90, 70)) < 0.5, np.array(2.5, np.float32)
+    s.add("where", "Where", {"m": mask, "x": x, "s": one}, np.where(mask, x, one))
+    a = np.array([-2**31, 2**31 - 1, -2**31, 7, -7, 7, -7, 0] * 50 + [*random.integers(-2**31, 2**31, 3000)], np.int32)
+    b = np.array([-1, 1, 3, 2, 2, -2, -2, 5] * 50 + [*random.integers(1, 2**31, 1500), *random.integers(1, 100, 1500)], np.int32)
+    quotient = np.sign(a).astype(np.int64) * np.sign(b) * (np.abs(a.astype(np.int64)) // np.abs(b.astype(np.int64)))
+    s.add("divide", "Div", {"a": a, "b": b}, quotient.astype(np.int32))
+    for dtype in (np.uint8, np.int8):
+        q, zero = random.integers(0, 256, (3, 40, 50)).astype(np.uint8).view(dtype), dtype(3)
+        scale = np.float32(0.05)
+        y = 1 / (1 + np.exp(-(q.astype(np.float64) - 3) * scale))
+        s.quantized(f"quantized_sigmoid_{np.dtype(dtype).name}", q, scale, zero, y)
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     s = Suite(out)
-    for part in (transforms, pools, regions, movement):
+    for part in (transforms, pools, regions, movement, elements):
         part(s)
     (out / "cases.json").write_text(json.dumps(s.rows))
     print(len(s.rows), "cases")
