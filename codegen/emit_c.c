@@ -306,9 +306,14 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_conv.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
-    emit_add_parts(mod, parts, n);
     Arena *scratch = arena_new();
-    Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
+    Buf kernels = {0}; // their text says what they need
+    Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
+    emit_kernels(p, mod->steps);
+    p->out = out;
+    if (p->transposes)
+        parts[n++] = "cameo_transpose.h";
+    emit_add_parts(mod, parts, n);
     buf_printf(out, "/* ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
@@ -322,7 +327,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
         emit_blob(p, o, "weights", o->weights_path);
-    emit_kernels(p, mod->steps);
+    buf_put(out, kernels.at ? kernels.at : "", kernels.len);
+    buf_free(&kernels);
     emit_steps(p, plan, o);
     emit_bind(p, plan);
     emit_tables(p, plan, o);
