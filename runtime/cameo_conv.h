@@ -343,7 +343,7 @@ static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_
                 float *c = y + m * row + p->n;
                 if (p->width > CAMEO_FEW)
                     cameo_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
-                        nk, a, p->b, p->at, c, row, p->width, k0 > 0);
+                        nk, a, p->b, p->at, 0, c, row, p->width, k0 > 0);
                 else if (m % CAMEO_TILE_ROWS == 0)
                     cameo_columns(nk, a, p->b, p->at, c, row,
                                   left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width,
