@@ -121,6 +121,23 @@ static void print_tile(Buf *out, const TileTarget *t, int rows, int vectors)
                rows, vectors * t->lanes);
 }
 
+// Every second number of two vectors.
+static void print_even(Buf *out, const TileTarget *t)
+{
+    buf_printf(out, "static inline __attribute__((unused)) cameo_vec cameo_even(cameo_vec a, "
+                    "cameo_vec b)\n{\n#ifdef __clang__\n"
+                    "    return __builtin_shufflevector(a, b");
+    for (int i = 0; i < t->lanes; i++)
+        buf_printf(out, ", %d", 2 * i);
+    buf_printf(out,
+               ");\n#else\n    typedef int places __attribute__((vector_size(%d)));\n"
+               "    return __builtin_shuffle(a, b, (places){",
+               4 * t->lanes);
+    for (int i = 0; i < t->lanes; i++)
+        buf_printf(out, "%s%d", i ? ", " : "", 2 * i);
+    buf_printf(out, "});\n#endif\n}\n\n");
+}
+
 static void print_target(Buf *out, const TileTarget *t, bool first)
 {
     buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
@@ -128,6 +145,7 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
                "enum { CAMEO_LANES = %d, CAMEO_ROWS = %d, CAMEO_VECTORS = %d };\n"
                "typedef float cameo_vec __attribute__((vector_size(%d), aligned(4), may_alias));\n",
                t->lanes, t->rows, t->vectors, 4 * t->lanes);
+    print_even(out, t);
     for (int rows = 1; rows <= t->rows; rows++)
         for (int v = 1; v <= t->vectors; v++)
             print_tile(out, t, rows, v);
