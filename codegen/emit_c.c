@@ -245,12 +245,15 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-static bool uses_convolutions(const Step *s)
+// Any convolution, or one of planes by their own windows.
+static bool uses_convolutions(const Step *s, bool depthwise)
 {
-    for (; s; s = s->next)
-        if ((s->kernel && s->kernel->override && s->kernel->override->conv) ||
-            uses_convolutions(s->body) || uses_convolutions(s->other))
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && o->conv && (o->conv->depthwise || !depthwise)) ||
+            uses_convolutions(s->body, depthwise) || uses_convolutions(s->other, depthwise))
             return true;
+    }
     return false;
 }
 
@@ -302,8 +305,10 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_vector.h";
     if (packed)
         parts[n++] = "cameo_gemm.h";
-    if (uses_convolutions(mod->steps))
+    if (uses_convolutions(mod->steps, false))
         parts[n++] = "cameo_conv.h";
+    if (uses_convolutions(mod->steps, true))
+        parts[n++] = "cameo_depthwise.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();
