@@ -141,7 +141,7 @@ static bool step_back(Origins *o, ValueId v, uint32_t *tail)
     return tied;
 }
 
-static bool is_before(const Model *m, ValueId a, ValueId b)
+bool origin_is_before(const Model *m, ValueId a, ValueId b)
 {
     uint64_t x = bytes_of(m, a), y = bytes_of(m, b);
     return x != y ? x < y : a < b;
@@ -174,13 +174,14 @@ Origin origin_find(Origins *o, ValueId v)
         if (!step_back(o, at, &tail))
             vec_push(o->arena, &o->sources, at);
     }
+    r.count = o->sources.len ? o->sources.len : 1;
     if (!o->sources.len) {
         r.value = near_origin(o, v);
         return r;
     }
     r.value = o->sources.at[0];
     for (uint32_t i = 1; i < o->sources.len; i++)
-        if (is_before(o->m, o->sources.at[i], r.value))
+        if (origin_is_before(o->m, o->sources.at[i], r.value))
             r.value = o->sources.at[i];
     for (uint32_t i = 0; i < head; i++)
         o->found[o->queue[i]] = r.value;
@@ -195,4 +196,112 @@ void origin_trace(Origins *o, ValueId v, Origin *r)
     for (ValueId at = r->value; at != v && o->sources.len; at = o->came[at].to)
         if (o->came[at].step.node)
             vec_push(o->arena, &r->path, o->came[at].step);
+}
+
+// ---- forward ------------------------------------------------------------------------------------
+
+enum { MAX_REACH = 1 << 12 };
+
+// What has its dtype from one source: seen[v] == walk, and queue[] lists it.
+typedef struct Reach {
+    Origins *o;
+    DType have, want;
+    uint32_t tail;
+} Reach;
+
+static bool is_reached(const Reach *r, ValueId v)
+{
+    return r->o->seen[v] == r->o->walk;
+}
+
+static void reach(Reach *r, ValueId v)
+{
+    if (!v || is_reached(r, v) || value_at(r->o->m, v)->dtype != r->have)
+        return;
+    r->o->seen[v] = r->o->walk;
+    r->o->queue[r->tail++] = v;
+}
+
+// A graph's result: of the model a declaration asks for it, of a body what its node gives does.
+static bool reach_output(Reach *r, const Use *u)
+{
+    const Graph *g = graph_at(r->o->m, u->graph);
+    const Node *n = g->owner ? node_at(r->o->m, g->owner) : NULL;
+    if (!n)
+        return true; // value_is_declared looks at declarations
+    uint32_t skip = node_is(n, "Loop") ? 1 : 0;
+    if (node_is(n, "If") || u->index < skip)
+        return false;
+    if (u->index - skip < n->nout)
+        reach(r, n->out[u->index - skip]);
+    return true;
+}
+
+static bool reach_body(Reach *r, const Node *n, uint32_t operand)
+{
+    GraphId body = node_graph(n, "body");
+    if (node_is(n, "If") || !body)
+        return node_is(n, "If");
+    if (operand < graph_at(r->o->m, body)->inputs.len)
+        reach(r, graph_at(r->o->m, body)->inputs.at[operand].value);
+    return true;
+}
+
+static bool reach_use(Reach *r, const Use *u, ValueId v)
+{
+    const Node *n = u->node ? node_at(r->o->m, u->node) : NULL;
+    if (!n)
+        return reach_output(r, u);
+    const SchemaParam *p = param_of_operand(n, u->index);
+    if (n->dead || node_is(n, "Cast"))
+        return true;
+    if (node_is(n, "If") || node_is(n, "Loop") || node_is(n, "Scan"))
+        return reach_body(r, n, u->index);
+    if (!p || (p->types && !(p->types >> r->want & 1)))
+        return false;
+    for (uint32_t k = 0; k < n->nout; k++) {
+        const Value *made = n->out[k] ? value_at(r->o->m, n->out[k]) : NULL;
+        bool follows = made && made->why_dtype.kind == WHY_OPERAND && made->why_dtype.from == v;
+        if (made && (follows || params_are_tied(p, param_of_result(n, k))))
+            reach(r, n->out[k]);
+    }
+    return true;
+}
+
+// Does another operand, of another origin, ask for the dtype that the source has now?
+static bool is_held_back(const Reach *r, const Use *u)
+{
+    const Node *n = u->node ? node_at(r->o->m, u->node) : NULL;
+    for (uint32_t i = 0; n && !n->dead && i < n->nin; i++)
+        if (n->in[i] && !is_reached(r, n->in[i]) && value_at(r->o->m, n->in[i])->dtype == r->have &&
+            params_are_tied(param_of_operand(n, i), param_of_operand(n, u->index)))
+            return true;
+    return false;
+}
+
+static bool is_declared(const Reach *r, ValueId v)
+{
+    const Value *value = value_at(r->o->m, v);
+    const Type *t = value->def == DEF_NODE ? value->declared : NULL;
+    return t && t->kind == TYPE_TENSOR && t->elem == (int32_t)r->have;
+}
+
+bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want)
+{
+    Reach r = {.o = o, .have = value_at(o->m, source)->dtype, .want = want};
+    o->walk++;
+    reach(&r, source);
+    for (uint32_t i = 0; i < r.tail; i++) {
+        ValueId v = o->queue[i];
+        if (i == MAX_REACH || is_declared(&r, v))
+            return false;
+        for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++)
+            if (!reach_use(&r, &uses->uses[k], v))
+                return false;
+    }
+    for (uint32_t i = 0; i < r.tail; i++)
+        for (uint32_t k = uses->first[o->queue[i]]; k < uses->first[o->queue[i] + 1]; k++)
+            if (is_held_back(&r, &uses->uses[k]))
+                return false;
+    return r.tail > 0;
 }

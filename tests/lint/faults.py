@@ -317,7 +317,7 @@ def zero_point(model):
     kinds = dict(SCALES, ConvInteger=[(0, 2), (0, 3)], MatMulInteger=[(0, 2), (0, 3)])
     for i, name, tensor in named(model, 1, kinds):
         to = {UINT8: INT8, INT8: UINT8}.get(tensor.data_type)
-        if to:
+        if to and is_exact(tensor, to):
             yield name, lambda random, i=i, to=to: store(model, i, to)
 
 

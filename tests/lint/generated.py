@@ -127,8 +127,8 @@ class Blocks(Builder):
 
     def quantized(self, x):
         scale = self.tensor(self.new("scale"), numpy.float32(1 / 16))
-        zero = self.tensor(self.new("zp"), numpy.uint8(128))
-        back = self.tensor(self.new("zp"), numpy.uint8(128))
+        zero = self.tensor(self.new("zp"), numpy.uint8(100))
+        back = self.tensor(self.new("zp"), numpy.uint8(100))
         w = self.tensor(self.new("wq"), self.random.integers(-100, 100, (4, 4)).astype(numpy.int8))
         ws = self.tensor(self.new("ws"), numpy.full(4, 1 / 128, numpy.float32))
         wz = self.tensor(self.new("wz"), numpy.zeros(4, numpy.int8))
@@ -137,7 +137,7 @@ class Blocks(Builder):
         return self.made("MatMul", [h, self.made("DequantizeLinear", [w, ws, wz], axis=1)])
 
     def integers(self, x):
-        z = [self.tensor(self.new("iz"), numpy.uint8(128)), self.tensor(self.new("iz"), numpy.int8(0))]
+        z = [self.tensor(self.new("iz"), numpy.uint8(100)), self.tensor(self.new("iz"), numpy.int8(0))]
         scale = self.tensor(self.new("scale"), numpy.float32(1 / 16))
         w = self.tensor(self.new("wi"), self.random.integers(-8, 8, (4, 4)).astype(numpy.int8))
         q = self.made("QuantizeLinear", [x, scale, z[0]])

@@ -195,7 +195,7 @@ class Search:
                 dtypes = {p.dtype[n] for n in self.near[use] if use in p.uses[n]}
                 if have not in p.variables[use].allowed or len(dtypes) > 1 or \
                         (p.variables[var].kind != "node" and have not in p.variables[var].allowed and var not in seen):
-                    queue.append(use)
+                    queue.extend([use, var])
         order = []
         while queue:
             var = queue.popleft()

@@ -122,7 +122,7 @@ class Flow:
 
     def node(self, node, inputs, scope, opsets, attributes):
         if node.op_type == "If":
-            return self.branches(node, scope, opsets, attributes)
+            return self.branches(node, inputs, scope, opsets, attributes)
         if node.op_type in ("Loop", "Scan"):
             return self.loop(node, inputs, scope, opsets, attributes)
         function = self.functions.get((node.domain, node.op_type))
@@ -142,7 +142,14 @@ class Flow:
         dtype = self.ought("made", scope.path, node.output[k], value.dtype)
         return Value(dtype, frozenset([("node", node.output[k])]), False)
 
-    def branches(self, node, scope, opsets, attributes):
+    def host(self, node, inputs, wanted):
+        """Operands that have to be of one dtype: a condition, a number of iterations."""
+        for name, value, dtype in zip(node.input, inputs, wanted):
+            if value.dtype and value.dtype != dtype:
+                self.misfit("DT003", node, name)
+
+    def branches(self, node, inputs, scope, opsets, attributes):
+        self.host(node, inputs, [TensorProto.BOOL])
         _, yes = self.held(node, "then_branch", scope, [], opsets, attributes)
         _, no = self.held(node, "else_branch", scope, [], opsets, attributes)
         results = []
@@ -160,6 +167,7 @@ class Flow:
         carried = len(inputs) - (2 if loop else scanned)
         first = [Value(7, frozenset(), False), Value(9, frozenset(), False)] if loop else []
         starts = inputs[2:] if loop else inputs
+        self.host(node, inputs, [TensorProto.INT64, TensorProto.BOOL] if loop else [])
         body = next(a.g for a in node.attribute if a.name == "body")
         arguments = list(first)
         for value, entry in zip(starts, body.input[len(first):]):
