@@ -143,6 +143,10 @@ static void report_carried(Lint *l, const Fault *f)
     const Node *n = node_at(l->m, f->node);
     const char *op = node_is(n, "Loop") ? "Loop" : "Scan";
     Str name = lint_name(l, n->in[f->index]), made = lint_name(l, f->value);
+    // Where the body takes offence at what it is given, that is wrong, not the declaration.
+    bool lies = f->other == 3 && !f->also;
+    Fault given = *f;
+    given.value = n->in[f->index];
     Buf text = {0};
     if (f->other >= 2)
         buf_printf(&text, "%s is given \"%.*s\" as %s but its body declares it as %s", op,
@@ -156,7 +160,7 @@ static void report_carried(Lint *l, const Fault *f)
     Diag *d = diag(l->diags, "DT005", SEV_ERROR,
                    location_operand(l->m, l->arena, f->node, f->index), "%s", text.at);
     buf_free(&text);
-    if (f->other == 3) {
+    if (lies) {
         lint_about_node(l, d, f->node);
         d->origin_kind = STR("value_info");
         d->origin_name = made;
@@ -164,7 +168,7 @@ static void report_carried(Lint *l, const Fault *f)
                   dtype_name(f->want), STR_ARG(made));
         diag_fix(l->diags, d, true, "declare it as %s: 0 casts added", dtype_name(f->have));
     } else {
-        tell_fault(l, d, f);
+        tell_fault(l, d, f->other == 3 ? &given : f);
     }
     d->value = name;
     if (f->other == 0)

@@ -68,6 +68,12 @@ static bool is_data_at_fault(const Model *m, ValueId data)
     return v->def == DEF_NODE && (!declared || v->declared->elem != (int32_t)v->dtype);
 }
 
+static bool is_retypable(const Model *m, ValueId source)
+{
+    const char *kind = origin_kind(m, source);
+    return origin_payload(m, source) || strcmp(kind, "cast") == 0 || strcmp(kind, "input") == 0;
+}
+
 // The sources of a node's operands that have dtype t where operand i is tied: how many, and the
 // first to name.
 static ValueId sources_of_side(Finder *x, const Node *n, uint32_t i, DType t, uint32_t *count)
@@ -93,13 +99,26 @@ static ValueId sources_of_side(Finder *x, const Node *n, uint32_t i, DType t, ui
     return first;
 }
 
-// Of two dtypes of which neither is the model's own nor float64 that one gives way which has fewer
-// sources, or the smaller.
+// Is a side's only source to blame, so that the model would fit if that had the other dtype?
+static bool is_mended_by(Finder *x, ValueId side, DType want)
+{
+    Origin o = origin_find(lint_origins(x->l), side);
+    return o.count == 1 && is_retypable(x->l->m, o.value) &&
+           origin_mends(lint_origins(x->l), lint_uses(x->l), o.value, want);
+}
+
+// One source that mends all gives way before several. Of two dtypes of which neither is the model's
+// own nor float64 that one gives way which has fewer sources, or the smaller.
 static void weigh_sides(Finder *x, const Node *n, Conflict *c)
 {
     const Model *m = x->l->m;
-    DType a = lint_dtype(m, n->in[c->culprit]), b = lint_dtype(m, n->in[c->other]);
+    ValueId low = n->in[c->culprit], high = n->in[c->other];
+    DType a = lint_dtype(m, low), b = lint_dtype(m, high);
     uint32_t na, nb;
+    if (!is_mended_by(x, low, b) && is_mended_by(x, high, a)) {
+        *c = (Conflict){c->node, c->other, c->culprit};
+        return;
+    }
     if (a == m->dominant || b == m->dominant || a == DT_F64 || b == DT_F64)
         return;
     for (uint32_t o = 0; o < n->nout; o++)
@@ -218,7 +237,9 @@ static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, 
         add(x, (Fault){FAULT_CARRIED, id, operand, way, way ? first : made, way ? a : b,
                        way ? b : a, false, 0});
     } else if (a != DT_NONE && said != DT_NONE && a != said) {
-        bool lies = a == m->dominant || (said != m->dominant && a != DT_F64);
+        // A declaration at which nothing else takes offence.
+        bool either = a == m->dominant || (said != m->dominant && a != DT_F64);
+        bool lies = either || !is_mended_by(x, first, said);
         add(x, (Fault){FAULT_CARRIED, id, operand, lies ? 3 : 2, lies ? inner : first, a, said,
                        false, 0});
     }
@@ -277,9 +298,7 @@ static bool is_source_wrong(Finder *x, const Origin *o, ValueId v, DType want, u
 {
     const Model *m = x->l->m;
     DType have = value_at(m, v)->dtype;
-    const char *kind = origin_kind(m, o->value);
-    bool retypable =
-        origin_payload(m, o->value) || strcmp(kind, "cast") == 0 || strcmp(kind, "input") == 0;
+    bool retypable = is_retypable(m, o->value);
     bool first = have == m->dominant || want == m->dominant ? want == m->dominant
                  : have == DT_F64 || want == DT_F64         ? have == DT_F64
                                                             : origin_is_before(m, o->value, v);
@@ -300,7 +319,15 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
     Fault f = {FAULT_DECLARED, v->node, v->index, 0, info->value, v->dtype, want, output, 0};
     Origin o = origin_find(lint_origins(x->l), info->value);
     ValueId key = lint_written_value(m, o.value);
-    if (x->f->told[key] || is_source_wrong(x, &o, info->value, want, counts[key])) {
+    // Behind an operand that is not allowed nothing more is said.
+    uint32_t told = x->f->told[key];
+    if (told && x->f->all.at[told - 1].kind == FAULT_UNSUPPORTED) {
+        origin_trace(lint_origins(x->l), info->value, &o);
+        for (uint32_t i = 0; i < o.path.len; i++)
+            if (o.path.at[i].node == x->f->all.at[told - 1].node)
+                return;
+    }
+    if (told || is_source_wrong(x, &o, info->value, want, counts[key])) {
         add(x, f);
         return;
     }

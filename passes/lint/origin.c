@@ -202,39 +202,43 @@ void origin_trace(Origins *o, ValueId v, Origin *r)
 
 enum { MAX_REACH = 1 << 12 };
 
-// What has its dtype from one source: seen[v] == walk, and queue[] lists it.
+// What has its dtype from one source: queue[0] .. queue[tail - 1]. Behind them, up to `end`:
+// results that have the other dtype already, where a node's operands differ.
 typedef struct Reach {
     Origins *o;
+    const Uses *uses;
     DType have, want;
-    uint32_t tail;
+    uint32_t tail, end;
 } Reach;
 
 static bool is_reached(const Reach *r, ValueId v)
 {
-    return r->o->seen[v] == r->o->walk;
+    return r->o->seen[v] == r->o->walk - 1;
 }
 
 static void reach(Reach *r, ValueId v)
 {
     if (!v || is_reached(r, v) || value_at(r->o->m, v)->dtype != r->have)
         return;
-    r->o->seen[v] = r->o->walk;
+    r->o->seen[v] = r->o->walk - 1;
     r->o->queue[r->tail++] = v;
 }
 
-// A graph's result: of the model a declaration asks for it, of a body what its node gives does.
-static bool reach_output(Reach *r, const Use *u)
+static void follow(Reach *r, ValueId v)
+{
+    if (!v || r->o->seen[v] == r->o->walk || value_at(r->o->m, v)->dtype != r->want)
+        return;
+    r->o->seen[v] = r->o->walk;
+    r->o->queue[r->end++] = v;
+}
+
+// What the node that holds a graph gives for the graph's output.
+static ValueId result_of_output(const Reach *r, const Use *u)
 {
     const Graph *g = graph_at(r->o->m, u->graph);
     const Node *n = g->owner ? node_at(r->o->m, g->owner) : NULL;
-    if (!n)
-        return true; // value_is_declared looks at declarations
-    uint32_t skip = node_is(n, "Loop") ? 1 : 0;
-    if (node_is(n, "If") || u->index < skip)
-        return false;
-    if (u->index - skip < n->nout)
-        reach(r, n->out[u->index - skip]);
-    return true;
+    uint32_t skip = n && node_is(n, "Loop") ? 1 : 0;
+    return n && u->index >= skip && u->index - skip < n->nout ? n->out[u->index - skip] : 0;
 }
 
 static bool reach_body(Reach *r, const Node *n, uint32_t operand)
@@ -250,8 +254,10 @@ static bool reach_body(Reach *r, const Node *n, uint32_t operand)
 static bool reach_use(Reach *r, const Use *u, ValueId v)
 {
     const Node *n = u->node ? node_at(r->o->m, u->node) : NULL;
-    if (!n)
-        return reach_output(r, u);
+    if (!n) { // declarations are looked at where the value is
+        reach(r, result_of_output(r, u));
+        return true;
+    }
     const SchemaParam *p = param_of_operand(n, u->index);
     if (n->dead || node_is(n, "Cast"))
         return true;
@@ -268,14 +274,47 @@ static bool reach_use(Reach *r, const Use *u, ValueId v)
     return true;
 }
 
-// Does another operand, of another origin, ask for the dtype that the source has now?
-static bool is_held_back(const Reach *r, const Use *u)
+// What one iteration or branch gives beside this output of a graph: a loop's first value, the other
+// branch's result. 0: nothing.
+static ValueId beside_output(const Reach *r, const Use *u)
+{
+    const Graph *g = graph_at(r->o->m, u->graph);
+    const Node *n = g->owner ? node_at(r->o->m, g->owner) : NULL;
+    if (!n)
+        return 0;
+    if (node_is(n, "If")) {
+        GraphId yes = node_graph(n, "then_branch"), no = node_graph(n, "else_branch");
+        const Graph *other = graph_at(r->o->m, yes == u->graph ? no : yes);
+        return u->index < other->outputs.len ? other->outputs.at[u->index].value : 0;
+    }
+    if (node_is(n, "Loop"))
+        return u->index && u->index + 1 < n->nin ? n->in[u->index + 1] : 0;
+    uint32_t scanned = (uint32_t)node_int(n, "num_scan_inputs", 0);
+    return scanned < n->nin && u->index < n->nin - scanned ? n->in[u->index] : 0;
+}
+
+static bool differs(const Reach *r, ValueId v)
+{
+    return v && !is_reached(r, v) && value_at(r->o->m, v)->dtype != r->want &&
+           value_at(r->o->m, v)->dtype != DT_NONE;
+}
+
+// Is there, where a value is used that has or would get the wanted dtype, one that does not?
+// Results that have it already are followed.
+static bool is_held_back(Reach *r, const Use *u)
 {
     const Node *n = u->node ? node_at(r->o->m, u->node) : NULL;
-    for (uint32_t i = 0; n && !n->dead && i < n->nin; i++)
-        if (n->in[i] && !is_reached(r, n->in[i]) && value_at(r->o->m, n->in[i])->dtype == r->have &&
-            params_are_tied(param_of_operand(n, i), param_of_operand(n, u->index)))
+    if (!n)
+        return differs(r, beside_output(r, u));
+    const SchemaParam *p = param_of_operand(n, u->index);
+    if (n->dead || !p)
+        return false;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (n->in[i] && params_are_tied(param_of_operand(n, i), p) && differs(r, n->in[i]))
             return true;
+    for (uint32_t k = 0; k < n->nout; k++)
+        if (n->out[k] && params_are_tied(p, param_of_result(n, k)))
+            follow(r, n->out[k]);
     return false;
 }
 
@@ -286,22 +325,34 @@ static bool is_declared(const Reach *r, ValueId v)
     return t && t->kind == TYPE_TENSOR && t->elem == (int32_t)r->have;
 }
 
-bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want)
+static bool reach_all(Reach *r)
 {
-    Reach r = {.o = o, .have = value_at(o->m, source)->dtype, .want = want};
-    o->walk++;
-    reach(&r, source);
-    for (uint32_t i = 0; i < r.tail; i++) {
-        ValueId v = o->queue[i];
-        if (i == MAX_REACH || is_declared(&r, v))
+    for (uint32_t i = 0; i < r->tail; i++) {
+        ValueId v = r->o->queue[i];
+        if (i == MAX_REACH || is_declared(r, v))
             return false;
-        for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++)
-            if (!reach_use(&r, &uses->uses[k], v))
+        for (uint32_t k = r->uses->first[v]; k < r->uses->first[v + 1]; k++)
+            if (!reach_use(r, &r->uses->uses[k], v))
                 return false;
     }
-    for (uint32_t i = 0; i < r.tail; i++)
-        for (uint32_t k = uses->first[o->queue[i]]; k < uses->first[o->queue[i] + 1]; k++)
+    return r->tail > 0;
+}
+
+bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want)
+{
+    Reach r = {.o = o, .uses = uses, .have = value_at(o->m, source)->dtype, .want = want};
+    o->walk += 2;
+    reach(&r, source);
+    if (!reach_all(&r))
+        return false;
+    r.end = r.tail;
+    for (uint32_t i = 0; i < r.end; i++) {
+        ValueId v = o->queue[i];
+        if (i == MAX_REACH)
+            return false;
+        for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++)
             if (is_held_back(&r, &uses->uses[k]))
                 return false;
-    return r.tail > 0;
+    }
+    return true;
 }
