@@ -10,6 +10,8 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from typeflow import Flow, formal, schema_of
+
 FLOAT, DOUBLE, HALF, BFLOAT = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16
 INT32, INT64, INT8, UINT8 = TensorProto.INT32, TensorProto.INT64, TensorProto.INT8, TensorProto.UINT8
 
@@ -231,7 +233,6 @@ def add_cast(model, i, k, to):
 
 
 def cast_added(model, wanted=lambda node: node.domain in ("", "ai.onnx")):
-    from typeflow import Flow
     flow = Flow(model)
     known = {name: dtype for (_, name), dtype in flow.made.items()}
     for i, (_, node) in enumerate(all_nodes(model)):
@@ -376,14 +377,32 @@ def misplace(model, where):
     return Fault(faulty, frozenset([("node", None)]), rule="DV001", control=placed(model, lambda i: False))
 
 
+def reads_on_device(model, node, k):
+    """Sizes, axes and conditions are read on the host, and control flow runs there."""
+    opset = max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    schema = schema_of(node.op_type, node.domain, opset)
+    if node.op_type in ("If", "Loop", "Scan", "Shape", "Size", "Identity", "Resize", "Upsample") or not schema:
+        return False
+    param = formal(schema.inputs, k)
+    return bool(param) and param.type_str.startswith("T") and param.type_str not in ("Tind", "Tshape")
+
+
+def crossings(model, where):
+    """Edges between nodes of the main graph that lie on different devices."""
+    made = {o: i for i, n in enumerate(model.graph.node) for o in n.output
+            if n.op_type not in ("If", "Loop", "Scan", "Constant")}
+    return [(made[name], i) for i, n in enumerate(model.graph.node) for k, name in enumerate(n.input)
+            if name in made and where(made[name]) != where(i) and reads_on_device(model, n, k)]
+
+
 def placement(model):
     """All nodes are on one device but one, or the second half, or every other."""
     count = len(model.graph.node)
-    for k in range(count if count > 1 else 0):
-        yield f"node {k}", lambda random, k=k: misplace(model, lambda i: i == k)
-    if count > 1:
-        yield "halves", lambda random: misplace(model, lambda i: i >= count // 2)
-        yield "turns", lambda random: misplace(model, lambda i: i % 2)
+    wheres = [(f"node {k}", lambda i, k=k: i == k) for k in range(count)]
+    wheres += [("halves", lambda i: i >= count // 2), ("turns", lambda i: bool(i % 2))]
+    for name, where in wheres:
+        if crossings(model, where):
+            yield name, lambda random, where=where: misplace(model, where)
 
 
 def configured(model, i):
@@ -407,8 +426,9 @@ def misconfigure(model, i, how):
         part.sharding_spec[0].tensor_name = "nothing of it"
     else:
         faulty.configuration[0].num_devices = 3
-    where = "pair" if how == "count" else faulty.graph.node[i].output[0]
-    return Fault(faulty, frozenset([("config", where)]), rule="DV008", mends=False, control=control)
+    node = faulty.graph.node[i]
+    where = ["pair"] if how == "count" else [name for name in (node.name, node.output[0]) if name]
+    return Fault(faulty, frozenset(("config", name) for name in where), rule="DV008", mends=False, control=control)
 
 
 def configuration(model):

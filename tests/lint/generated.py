@@ -126,9 +126,10 @@ class Blocks(Builder):
         return self.node("Twice" if outer else "Dense", [y, self.square(), self.row()], self.new("call"), domain="local")
 
     def quantized(self, x):
-        scale = self.tensor(self.new("scale"), numpy.float32(1 / 16))
-        zero = self.tensor(self.new("zp"), numpy.uint8(100))
-        back = self.tensor(self.new("zp"), numpy.uint8(100))
+        # Nothing saturates, neither in uint8 nor in int8.
+        scale = self.tensor(self.new("scale"), numpy.float32(1 / 4))
+        zero = self.tensor(self.new("zp"), numpy.uint8(60))
+        back = self.tensor(self.new("zp"), numpy.uint8(60))
         w = self.tensor(self.new("wq"), self.random.integers(-100, 100, (4, 4)).astype(numpy.int8))
         ws = self.tensor(self.new("ws"), numpy.full(4, 1 / 128, numpy.float32))
         wz = self.tensor(self.new("wz"), numpy.zeros(4, numpy.int8))
@@ -137,8 +138,8 @@ class Blocks(Builder):
         return self.made("MatMul", [h, self.made("DequantizeLinear", [w, ws, wz], axis=1)])
 
     def integers(self, x):
-        z = [self.tensor(self.new("iz"), numpy.uint8(100)), self.tensor(self.new("iz"), numpy.int8(0))]
-        scale = self.tensor(self.new("scale"), numpy.float32(1 / 16))
+        z = [self.tensor(self.new("iz"), numpy.uint8(60)), self.tensor(self.new("iz"), numpy.int8(0))]
+        scale = self.tensor(self.new("scale"), numpy.float32(1 / 4))
         w = self.tensor(self.new("wi"), self.random.integers(-8, 8, (4, 4)).astype(numpy.int8))
         q = self.made("QuantizeLinear", [x, scale, z[0]])
         y = self.made("Cast", [self.made("MatMulInteger", [q, w, z[0], z[1]])], to=FLOAT)
@@ -163,6 +164,15 @@ class Blocks(Builder):
             self.feeds["mask"] = self.random.integers(0, 2, SIZE)
         return self.made("Mul", [x, self.made("Cast", ["mask"], to=FLOAT)])
 
+    def sized(self, x):
+        """A shape that is given, and computed with."""
+        if "size" not in self.feeds:
+            self.inputs.append(("size", INT64, [2]))
+            self.feeds["size"] = numpy.array([4, 2])
+        zero = self.tensor(self.new("none"), numpy.array([0, 0], numpy.int64))
+        flat = self.made("Reshape", [x, self.made("Add", ["size", zero])])
+        return self.made("Transpose", [self.made("Neg", [flat])], perm=[1, 0])
+
     def functions(self, opset):
         imports = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1)]
         dense = helper.make_function("local", "Dense", ["a", "w", "b"], ["y"],
@@ -176,7 +186,7 @@ class Blocks(Builder):
 
 
 BLOCKS = ["dense", "gemm", "scaled", "shapes", "joined", "branch", "loop", "scan", "function", "quantized", "integers",
-          "lower", "higher", "masked"]
+          "lower", "higher", "masked", "sized"]
 
 
 def generated(seed, blocks=None):

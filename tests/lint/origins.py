@@ -4,6 +4,7 @@ The origin of a fault is the smallest set of sources whose retyping makes the mo
 mended by that one. Another single source is as right if retyping it alone mends the model, by onnx.checker, and it does
 not come later by the catalogue's order: another dtype than the model's own, then float64, then fewer bytes.
 """
+import itertools
 import math
 
 import onnx
@@ -12,6 +13,8 @@ from onnx import TensorProto, helper
 import faults
 from minimal import FLOATS, dominant_dtype
 from repair import checker_error, load_error
+
+MOST_SETS = 200  # sets of sources that are tried
 
 
 def of(fault, flow):
@@ -54,11 +57,32 @@ def names_source(fault, flow, control, finding):
 # ---- another source -----------------------------------------------------------------------------
 
 def is_as_good(fault, flow, control, named, expected):
-    if not mends_alone(fault.model, control, named):
+    """Is it in a smallest set that mends the model, and named before the fault's own where that is as small?"""
+    candidates = near(flow) | expected | {named}
+    sets = smallest_sets(fault.model, control, sorted(candidates))
+    if not any(named in chosen for chosen in sets):
         return False
-    own = [key_of(fault.model, flow, source) for source in expected]
-    return not own or key_of(fault.model, flow, named) <= min(own) or not any(
-        mends_alone(fault.model, control, source) for source in expected)
+    own = [key_of(fault.model, flow, source) for source in expected if any(source in chosen for chosen in sets)]
+    return not own or key_of(fault.model, flow, named) <= min(own)
+
+
+def near(flow):
+    """Sources of all operands of the nodes where something does not fit."""
+    nodes = {misfit.node for misfit in flow.misfits}
+    return {s for (_, node), values in flow.operands.items() if node in nodes for v in values for s in v.sources
+            if s[0] != "node"}
+
+
+def smallest_sets(model, control, candidates):
+    """All sets of sources of the least size, up to three, that mend the model where they are given one dtype."""
+    for size in (1, 2, 3):
+        subsets = list(itertools.combinations(candidates, size))
+        if len(subsets) > MOST_SETS:
+            return []
+        found = [chosen for chosen in subsets if mends(model, control, chosen)]
+        if found:
+            return found
+    return []
 
 
 def key_of(model, flow, source):
@@ -82,11 +106,13 @@ def size_of(model, name, dtype):
     return math.inf
 
 
-def mends_alone(model, control, source):
-    """Is the model right once this source has another dtype, by the checker and onnxruntime?"""
+def mends(model, control, sources):
+    """Is the model right once these sources have another dtype, by the checker and onnxruntime?"""
     loads = load_error(control) is None
     for dtype in [*FLOATS, TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8]:
-        other = retype(model, source, dtype)
+        other = model
+        for source in sources:
+            other = other and retype(other, source, dtype)
         if other is None or checker_error(other):
             continue
         error = load_error(other) if loads else None
