@@ -101,6 +101,27 @@ static uint32_t part_of(Mending *w, ValueId v)
     return NO_PART;
 }
 
+// Does the Cast's own result bring its dtype to where its operand is used as well?
+static bool meets_operand(const Ties *t, ValueId made, uint32_t tie)
+{
+    for (uint32_t i = t->first_use[made]; i < t->first_use[made + 1]; i++)
+        if (t->uses.at[i].tie == tie)
+            return true;
+    return false;
+}
+
+// Does some other use of the Cast's operand ask for what the Cast makes?
+static bool is_asked(const Mending *w, ValueId v, const Tie *cast)
+{
+    const Ties *t = w->t;
+    for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++) {
+        uint32_t tie = t->uses.at[i].tie;
+        if ((w->seen[tie] & bit(cast->own)) && !meets_operand(t, cast->value, tie))
+            return true;
+    }
+    return false;
+}
+
 // A Cast that makes what some other use of its operand asks for stays and is shared.
 static void pin_casts(Mending *w)
 {
@@ -113,7 +134,8 @@ static void pin_casts(Mending *w)
         const Node *n =
             tie->kind == TIE_CAST ? node_at(w->m, value_at(w->m, tie->value)->node) : NULL;
         ValueId v = n && n->nin ? n->in[0] : 0;
-        w->pinned[k] = v && (asked[v] & bit(tie->own)) && ties_dtype(w->m, v) != tie->own;
+        w->pinned[k] = v && (asked[v] & bit(tie->own)) && ties_dtype(w->m, v) != tie->own &&
+                       is_asked(w, v, tie);
     }
 }
 

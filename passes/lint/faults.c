@@ -5,9 +5,12 @@
 
 #include <string.h>
 
+enum { MAX_WAY = 64 }; // nodes looked at on the way from an origin
+
 typedef struct Finder {
     Lint *l;
     Faults *f;
+    bool *misled; // by node: operands differ, and the result has the dtype that is wrong
 } Finder;
 
 ValueId lint_written_value(const Model *m, ValueId v)
@@ -130,11 +133,60 @@ static void weigh_sides(Finder *x, const Node *n, Conflict *c)
         *c = (Conflict){c->node, c->other, c->culprit};
 }
 
+static bool has_conflict(const Model *m, NodeId n)
+{
+    uint32_t from = 0;
+    Conflict c;
+    return lint_conflict(m, n, &from, &c);
+}
+
+static bool has_unsupported(const Model *m, NodeId id)
+{
+    const Node *n = node_at(m, id);
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (n->in[i] && !allows(n, i, lint_dtype(m, n->in[i])))
+            return true;
+    return false;
+}
+
+// Does a node of this kind lie on the way from the origin?
+static bool passes_by(const Model *m, const Origin *o, bool (*is)(const Model *m, NodeId n))
+{
+    for (uint32_t i = 0; i < o->path.len && i < MAX_WAY; i++)
+        if (is(m, o->path.at[i].node))
+            return true;
+    return false;
+}
+
+// Does a result have the dtype of the side that has to give way?
+static bool takes_culprit(const Model *m, const Node *n, const Conflict *c)
+{
+    for (uint32_t o = 0; o < n->nout; o++)
+        if (n->out[o] && params_are_tied(param_of_operand(n, c->culprit), param_of_result(n, o)))
+            return lint_dtype(m, n->out[o]) == lint_dtype(m, n->in[c->culprit]);
+    return false;
+}
+
+// What does not fit a value that a conflict gave the wrong side's dtype fits once that is mended.
+static bool is_behind_conflict(Finder *x, ValueId v)
+{
+    Origin o = origin_find(lint_origins(x->l), v);
+    origin_trace(lint_origins(x->l), v, &o);
+    for (uint32_t i = 0; i < o.path.len && i < MAX_WAY; i++)
+        if (x->misled[o.path.at[i].node])
+            return true;
+    return false;
+}
+
 static void find_conflict(Finder *x, NodeId id, Conflict c)
 {
     const Model *m = x->l->m;
     const Node *n = node_at(m, id);
     weigh_sides(x, n, &c);
+    ValueId key = lint_written_value(m, origin_find(lint_origins(x->l), n->in[c.culprit]).value);
+    if (!x->f->told[key] && is_behind_conflict(x, n->in[c.other]))
+        return;
+    x->misled[id] = takes_culprit(m, n, &c);
     uint32_t low = c.culprit < c.other ? c.culprit : c.other, high = c.culprit + c.other - low;
     FaultKind kind = FAULT_OPERAND;
     if (is_zero_point(n, low, high)) {
@@ -275,13 +327,6 @@ static void find_scan(Finder *x, NodeId id)
 
 // ---- declarations -------------------------------------------------------------------------------
 
-static bool node_conflicts(const Model *m, NodeId n)
-{
-    uint32_t from = 0;
-    Conflict c;
-    return lint_conflict(m, n, &from, &c);
-}
-
 // Does a declaration say something else than what is computed?
 static bool is_contradicted(const Model *m, const ValueInfo *info)
 {
@@ -289,7 +334,7 @@ static bool is_contradicted(const Model *m, const ValueInfo *info)
     if (!info->type || info->type->kind != TYPE_TENSOR || v->def != DEF_NODE || v->dtype == DT_NONE)
         return false;
     bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
-    return !given && info->type->elem != (int32_t)v->dtype && !node_conflicts(m, v->node);
+    return !given && info->type->elem != (int32_t)v->dtype && !has_conflict(m, v->node);
 }
 
 // Of a source and the declarations that it contradicts the fewer are wrong; of as many the source,
@@ -321,12 +366,10 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
     ValueId key = lint_written_value(m, o.value);
     // Behind an operand that is not allowed nothing more is said.
     uint32_t told = x->f->told[key];
-    if (told && x->f->all.at[told - 1].kind == FAULT_UNSUPPORTED) {
-        origin_trace(lint_origins(x->l), info->value, &o);
-        for (uint32_t i = 0; i < o.path.len; i++)
-            if (o.path.at[i].node == x->f->all.at[told - 1].node)
-                return;
-    }
+    origin_trace(lint_origins(x->l), info->value, &o);
+    if (told && x->f->all.at[told - 1].kind == FAULT_UNSUPPORTED &&
+        passes_by(m, &o, has_unsupported))
+        return;
     if (told || is_source_wrong(x, &o, info->value, want, counts[key])) {
         add(x, f);
         return;
@@ -366,7 +409,7 @@ const Faults *lint_faults(Lint *l)
     if (l->faults)
         return l->faults;
     Faults *f = NEW(l->arena, Faults);
-    Finder x = {l, f};
+    Finder x = {l, f, NEWS(l->arena, bool, l->m->nodes.len)};
     f->told = NEWS(l->arena, uint32_t, l->m->values.len);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
