@@ -149,16 +149,30 @@ TENSOR_TYPES = set(range(1, 24))
 
 
 def dominant_dtype(model):
-    """The float dtype of most bytes of weights; float32 without weights."""
-    size = collections.Counter()
-    for tensor in model.graph.initializer:
+    """The float dtype of most bytes of weights; float64, and what one weight has, only if no more of the weights, inputs
+    and outputs are of another; float32 without weights."""
+    size, count = collections.Counter(), collections.Counter()
+    for tensor in weights_of(model):
         if tensor.data_type in FLOATS:
             size[tensor.data_type] += int(numpy.prod(tensor.dims)) * FLOATS[tensor.data_type]
+            count[tensor.data_type] += 1
+    if not size:
+        return FLOAT
+    best = size.most_common(1)[0][0]
+    if best != TensorProto.DOUBLE and count[best] > 1:
+        return best
+    names = {t.name for t in model.graph.initializer}
+    for entry in [*model.graph.input, *model.graph.output]:
+        if entry.type.tensor_type.elem_type in FLOATS and entry.name not in names:
+            count[entry.type.tensor_type.elem_type] += 1
+    most = count.most_common(1)[0][0]
+    return most if count[most] > count[best] else best
+
+
+def weights_of(model):
+    yield from model.graph.initializer
     for node in model.graph.node:
-        for a in node.attribute:
-            if node.op_type == "Constant" and a.name == "value" and a.t.data_type in FLOATS:
-                size[a.t.data_type] += int(numpy.prod(a.t.dims)) * FLOATS[a.t.data_type]
-    return size.most_common(1)[0][0] if size else FLOAT
+        yield from (a.t for a in node.attribute if node.op_type == "Constant" and a.name == "value")
 
 
 def is_exact(tensor, to):

@@ -59,6 +59,9 @@ def names_source(fault, flow, control, finding):
 def is_as_good(fault, flow, control, named, expected):
     """Is it in a smallest set that mends the model, and named before the fault's own where that is as small?"""
     candidates = near(flow) | expected | {named}
+    dtypes = {d for (_, value), d in flow.made.items() if value == named[1]}
+    alike = [(kind, name) for kind, name, t in faults.tensors(fault.model) if t.data_type in dtypes]
+    candidates |= set(alike if len(alike) < 6 else [])
     sets = smallest_sets(fault.model, control, sorted(candidates))
     if not any(named in chosen for chosen in sets):
         return False
