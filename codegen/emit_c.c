@@ -272,10 +272,11 @@ static void emit_blas(Buf *out)
     buf_printf(out, "\n");
 }
 
-void emit_blob(Printer *p, const char *name, const char *path)
+void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path)
 {
     const char *x = p->prefix;
-    buf_printf(p->out,
+    Buf *out = o->blobs ? o->blobs : p->out;
+    buf_printf(out,
                "__asm__(\".pushsection .rodata\\n\"\n"
                "        \".balign 4096\\n\"\n"
                "        \".globl %s_%s\\n\"\n"
@@ -284,11 +285,11 @@ void emit_blob(Printer *p, const char *name, const char *path)
                "        \".incbin \\\"",
                x, name, x, name, x, name);
     for (const char *c = path; *c; c++)
-        buf_printf(p->out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
+        buf_printf(out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
+    buf_printf(out, "\\\"\\n\"\n        \".popsection\\n\");\n");
     buf_printf(p->out,
-               "\\\"\\n\"\n        \".popsection\\n\");\n"
-               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n",
-               x, name);
+               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n", x,
+               name);
 }
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
@@ -320,7 +321,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_symbols(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
-        emit_blob(p, "weights", o->weights_path);
+        emit_blob(p, o, "weights", o->weights_path);
     emit_kernels(p, mod->steps);
     emit_steps(p, plan, o);
     emit_bind(p, plan);
