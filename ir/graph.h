@@ -441,6 +441,7 @@ typedef struct Model {
     const struct Type *const *given;
     uint32_t ngiven;
     const struct Config *config; // what cameo.yaml says (passes/config.h); NULL: nothing
+    const struct DataSet *data;  // files given to its inputs (passes/data.h); NULL: none
     Map dim_params;              // name of a declared dim -> DimId
     Map data_dims;               // (value, k) -> DimId
     VEC(DimInfo) dim_infos;      // by DimId; may be shorter than there are dims
