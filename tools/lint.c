@@ -5,6 +5,7 @@
 #include "frontend/load.h"
 #include "ir/infer.h"
 #include "tools/config.h"
+#include "tools/contracts.h"
 #include "tools/data.h"
 
 #include <stdlib.h>
@@ -153,6 +154,7 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
         Arena *scratch = arena_new(); // import has sorted binary models; text stands as written
         m->config = config;
         m->data = r->given;
+        m->contracts = r->contracts;
         model_sort(m, scratch);
         arena_free(scratch);
     }
@@ -180,7 +182,6 @@ static bool take_data(LintRun *r, DataFiles *files, Diags *diags, LintResult *re
             continue;
         }
         tool_error(r->tool, 0, "--data %.*s", STR_ARG(files->error));
-        result->unusable = true;
         return false;
     }
     r->given = m->data = &files->set;
@@ -215,10 +216,18 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
     Model *m = lint_load(r, path, config, &diags, &result->status);
     DataFiles files = {.arena = r->arena, .m = m};
     uint32_t before = diags.all.len;
-    if (m && r->data.len && !take_data(r, &files, &diags, result)) {
+    bool usable = !m || tool_contracts(r->tool, r->arena, config, m, &r->contracts);
+    if (!usable)
+        result->status = EXIT_USAGE;
+    if (m && r->data.len)
+        usable = usable && take_data(r, &files, &diags, result);
+    if (m && !usable) {
         load_close(m);
         m = NULL;
+        result->unusable = true;
     }
+    if (m)
+        m->contracts = r->contracts;
     if (m) {
         lint_model(m, &diags, r->select, r->ignore);
         if (r->fix && (diags.all.len > before || r->out))

@@ -31,7 +31,8 @@ typedef struct LintRun {
     int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
     const Target *target;
     Paths data;                  // --data, as given
-    const struct DataSet *given; // what was read of them for the one model
+    const struct DataSet *given;       // what was read of them for the one model
+    const struct Contracts *contracts; // of the model's custom operators
     long max;                    // findings a rule that text shows; 0: all
     double seconds;
     VEC(LintResult) results;

@@ -188,6 +188,8 @@ def hostile(cameo, folder, mutants, seed):
         seconds, used = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime, now
         if done.returncode not in (0, 1, 2, 3) or other.returncode not in (0, 2, 3) or seconds > 4:
             say(f"mutant {i} of {name}, seed {seed}: exits {done.returncode}, {other.returncode}, {seconds:.1f} s: {done.stderr}")
+        if any(word in done.stderr + other.stderr for word in ("Sanitizer", "runtime error")):
+            say(f"mutant {i} of {name}, seed {seed}: {done.stderr}{other.stderr}")
         if other.returncode and out.exists():
             say(f"mutant {i} of {name}, seed {seed}: refused, but written")
         out.unlink(missing_ok=True)
