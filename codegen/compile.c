@@ -4,6 +4,7 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/custom.h"
 #include "codegen/embedded.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
@@ -193,6 +194,13 @@ static uint32_t add_flags(Build *b, const char **argv)
     return n;
 }
 
+// What a message says behind its first line.
+static const char *after_line(Str s)
+{
+    const char *end = s.at ? strchr(s.at, '\n') : NULL;
+    return end ? end : "";
+}
+
 // One source to one object (or to bitcode).
 static int compile_file(Build *b, const char *source, const char *object)
 {
@@ -208,6 +216,51 @@ static int compile_file(Build *b, const char *source, const char *object)
     argv[n++] = object;
     argv[n] = NULL;
     return call(b, argv);
+}
+
+// ---- custom operators
+
+// Compiles the sources of the custom operators that the module calls, each function under the name
+// that the emitted C calls it by, and joins them with the module's object.
+static int add_custom(Build *b, const Module *mod, const char **object)
+{
+    CustomSources all = custom_sources(mod, b->arena, b->prefix);
+    const char **join_argv = NEWS(b->arena, const char *, all.len + 8u);
+    uint32_t n = 0;
+    join_argv[n++] = b->cc;
+    join_argv[n++] = "-r";
+    join_argv[n++] = "-nostdlib";
+    join_argv[n++] = *object;
+    for (uint32_t i = 0; i < all.len; i++) {
+        const CustomSource *c = &all.at[i];
+        const char *own = str_printf(b->arena, "%s/%s_custom%u.o", b->dir, b->prefix, i).at;
+        const char **argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len);
+        uint32_t k = add_flags(b, argv);
+        for (uint32_t d = 0; d < c->defines.len; d++)
+            argv[k++] = c->defines.at[d];
+        argv[k++] = "-c";
+        argv[k++] = str_copy(b->arena, c->path).at;
+        argv[k++] = "-o";
+        argv[k++] = own;
+        argv[k] = NULL;
+        int status = call(b, argv);
+        if (status == 4) {
+            b->report->error = str_printf(b->arena, "the C compiler rejects %.*s%s",
+                                          STR_ARG(c->path), after_line(b->report->error));
+            return 2;
+        }
+        if (status)
+            return status;
+        join_argv[n++] = own;
+    }
+    if (!all.len)
+        return 0;
+    const char *joined = join(b->arena, b->dir, b->prefix, "_joined.o");
+    join_argv[n++] = "-o";
+    join_argv[n++] = joined;
+    join_argv[n] = NULL;
+    *object = joined;
+    return call(b, join_argv);
 }
 
 // ---- libraries
@@ -393,7 +446,8 @@ static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit,
     return status;
 }
 
-static int finish(Build *b, const char *source, const char *blob, const EmitOptions *emit)
+static int finish(Build *b, const Module *mod, const char *source, const char *blob,
+                  const EmitOptions *emit)
 {
     const CompileOptions *o = b->o;
     const char *object = join(b->arena, b->dir, b->prefix, ".o");
@@ -409,6 +463,8 @@ static int finish(Build *b, const char *source, const char *blob, const EmitOpti
             status = write_runtime(b);
         if (!status)
             status = compile_file(b, source, object);
+        if (!status)
+            status = add_custom(b, mod, &object);
         if (!status && o->kind == EMIT_EXE)
             status = link_program(b, object, built);
         else if (!status && (o->kind == EMIT_SHARED || o->kind == EMIT_STATIC))
@@ -468,7 +524,7 @@ static int build(Build *b, Module *mod)
     if (!status && emit.weights != WEIGHTS_ARRAYS && o->kind != EMIT_BITCODE)
         status = write_text(b, blob, &weights);
     if (!status)
-        status = finish(b, source, blob, &emit);
+        status = finish(b, mod, source, blob, &emit);
     buf_free(&text);
     if (o->kind == EMIT_BITCODE)
         r->weights = weights;

@@ -38,6 +38,8 @@ enum { MAX_SOURCE = 16 << 20, MAX_PARAMS = 64, MAX_VARIABLES = 16, MAX_DISPATCH 
     X(clang_disposeTokens)                                                                         \
     X(clang_getTokenSpelling)                                                                      \
     X(clang_getTokenLocation)                                                                      \
+    X(clang_getCursorResultType)                                                                   \
+    X(clang_getCursorLinkage)                                                                      \
     X(clang_getTokenKind)
 
 typedef struct Clang {
@@ -438,6 +440,13 @@ static void take_function(Source *s, CXCursor cursor, Str symbol)
     f->variables = NEWS(s->arena, CustomVariable, MAX_VARIABLES);
     s->clang.clang_getSpellingLocation(s->clang.clang_getCursorLocation(cursor), NULL, &line,
                                        &column, NULL);
+    CXType gives = s->clang.clang_getCanonicalType(s->clang.clang_getCursorResultType(cursor));
+    DType number = dtype_of_type(s, gives);
+    f->gives_int = dtype_is_integer(number);
+    f->gives_other = !f->gives_int && gives.kind != CXType_Void;
+    f->is_c =
+        str_ends(f->path, ".c") && s->clang.clang_getCursorLinkage(cursor) == CXLinkage_External;
+    f->source = s->out->sources.len;
     f->line = line;
     f->column = column;
     if (!s->tokens.len)

@@ -87,3 +87,31 @@ bool custom_misfit(const Model *m, const CustomFunction *f, NodeId id, CustomMis
     }
     return false;
 }
+
+const CustomFunction *custom_fitting(const Model *m, const CustomOp *op, NodeId id,
+                                     const CustomFunction **nearest, CustomMisfit *misfit)
+{
+    *nearest = NULL;
+    for (uint32_t i = 0; i < op->functions.len; i++) {
+        CustomMisfit x;
+        if (!custom_misfit(m, op->functions.at[i], id, &x))
+            return op->functions.at[i];
+        if (!*nearest || (misfit->operand == UINT32_MAX && x.operand != UINT32_MAX)) {
+            *nearest = op->functions.at[i];
+            *misfit = x;
+        }
+    }
+    return NULL;
+}
+
+const CustomFunction *custom_function_of(const Model *m, Arena *scratch, NodeId id)
+{
+    const CustomOp *op = contract_of(m->contracts, scratch, node_at(m, id));
+    CustomMisfit misfit;
+    for (uint32_t i = 0; op && i < op->functions.len; i++) {
+        const CustomFunction *f = op->functions.at[i];
+        if (f->is_c && !custom_misfit(m, f, id, &misfit))
+            return f;
+    }
+    return NULL;
+}

@@ -37,6 +37,10 @@ typedef struct CustomFunction {
     bool is_kernel; // __global__: it runs on a CUDA device
     bool is_device; // __device__ only: nobody launches it
     bool is_cuda;   // its source is a .cu
+    bool is_c;      // its source is a .c, and other sources can call it
+    bool gives_int; // it gives an integer, 0 where nothing failed; otherwise nothing
+    bool gives_other;
+    uint32_t source; // index in Contracts.sources
     CustomParam *params;
     uint32_t nparams;
     CustomVariable *variables;
@@ -74,6 +78,15 @@ typedef struct CustomMisfit {
     uint32_t other; // the operand that bound the variable otherwise; UINT32_MAX: none
 } CustomMisfit;
 bool custom_misfit(const Model *m, const CustomFunction *f, NodeId n, CustomMisfit *what);
+
+// The function of the operator that fits the node; NULL with the misfit of the one that comes
+// nearest (NULL: there is none): the first that has its numbers of inputs and outputs, else the
+// first.
+const CustomFunction *custom_fitting(const Model *m, const CustomOp *op, NodeId n,
+                                     const CustomFunction **nearest, CustomMisfit *misfit);
+// The C function that stands for a node's operator where the model is compiled; NULL: there is
+// none.
+const CustomFunction *custom_function_of(const Model *m, Arena *scratch, NodeId n);
 
 // Dtypes as the sources call them: "float", "__half".
 const char *custom_type_name(DType t);

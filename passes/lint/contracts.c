@@ -188,24 +188,6 @@ static void report_missing(Lint *l, NodeId id, const CustomOp *op)
         diag_note(l->diags, d, "  %.*s", STR_ARG(str_escaped(l->arena, c->sources.at[i])));
 }
 
-// The function of the operator that fits the node; NULL with the misfit of the one that comes
-// nearest: the first that has its numbers of inputs and outputs, else the first.
-static const CustomFunction *find_fitting(const Model *m, const CustomOp *op, NodeId id,
-                                          const CustomFunction **nearest, CustomMisfit *misfit)
-{
-    *nearest = NULL;
-    for (uint32_t i = 0; i < op->functions.len; i++) {
-        CustomMisfit x;
-        if (!custom_misfit(m, op->functions.at[i], id, &x))
-            return op->functions.at[i];
-        if (!*nearest || (misfit->operand == UINT32_MAX && x.operand != UINT32_MAX)) {
-            *nearest = op->functions.at[i];
-            *misfit = x;
-        }
-    }
-    return NULL;
-}
-
 void lint_contracts(Lint *l)
 {
     const Model *m = l->m;
@@ -218,7 +200,7 @@ void lint_contracts(Lint *l)
         const CustomFunction *nearest;
         if (!op || !lint_first_time(l, "ST008", id))
             continue;
-        const CustomFunction *f = find_fitting(m, op, id, &nearest, &misfit);
+        const CustomFunction *f = custom_fitting(m, op, id, &nearest, &misfit);
         if (f)
             check_device(l, id, f);
         else if (!nearest)
@@ -304,7 +286,7 @@ uint32_t repair_contracts(Model *m, bool unsafe)
         const CustomOp *op = n->dead || n->schema ? NULL : contract_of(m->contracts, a, n);
         CustomMisfit misfit = {0};
         const CustomFunction *nearest;
-        if (op && !find_fitting(m, op, id, &nearest, &misfit) && nearest &&
+        if (op && !custom_fitting(m, op, id, &nearest, &misfit) && nearest &&
             misfit.operand != UINT32_MAX)
             made += cast_around(m, &adaptors, &uses, id, nearest);
     }
