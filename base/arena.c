@@ -116,3 +116,16 @@ void *vec_grow_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len)
     *cap = more;
     return fresh;
 }
+
+void *vec_reserve_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len, size_t more)
+{
+    if (more > UINT32_MAX / 2 - len)
+        run_out();
+    if (len + more <= *cap)
+        return at;
+    void *fresh = arena_array(a, len + more, size);
+    if (len)
+        memcpy(fresh, at, (size_t)len * size);
+    *cap = len + (uint32_t)more;
+    return fresh;
+}

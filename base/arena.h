@@ -46,5 +46,9 @@ void arena_on_exhausted(void (*handler)(void));
          : (void)0,                                                                                \
      (void)((v)->at[(v)->len++] = (x)))
 void *vec_grow_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len);
+// Room for n elements more: growing by doubling leaves as much behind in the arena as there is.
+#define vec_reserve(arena, v, n)                                                                   \
+    ((void)((v)->at = vec_reserve_((arena), (v)->at, &(v)->cap, sizeof *(v)->at, (v)->len, (n))))
+void *vec_reserve_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len, size_t more);
 
 #endif

@@ -14,11 +14,6 @@ bool str_eq(Str a, Str b)
     return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-bool str_is(Str a, const char *c_string)
-{
-    return str_eq(a, str_of(c_string));
-}
-
 int str_cmp(Str a, Str b)
 {
     size_t n = a.len < b.len ? a.len : b.len;

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 // Bytes that somebody else owns; may hold NULs. at == NULL means absent, len == 0 with at set:
 // empty.
@@ -21,7 +22,12 @@ typedef struct Str {
 
 Str str_of(const char *c_string);
 bool str_eq(Str a, Str b); // absent equals empty
-bool str_is(Str a, const char *c_string);
+// Here, so that the length of a literal is known: names of operators are compared by the million.
+static inline bool str_is(Str a, const char *c_string)
+{
+    size_t n = strlen(c_string);
+    return a.len == n && (n == 0 || memcmp(a.at, c_string, n) == 0);
+}
 int str_cmp(Str a, Str b); // bytewise order
 bool str_starts(Str a, const char *prefix);
 bool str_ends(Str a, const char *suffix);

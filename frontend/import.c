@@ -148,8 +148,17 @@ static void end_node(Importer *i, Scope *s, const Onnx__NodeProto *p, NodeId id)
     node_at(i->m, id)->nattrs = (uint32_t)p->n_attribute;
 }
 
+// A graph of so many nodes has the arrays of its model made for them.
+enum { LARGE = 4096, SPARE = 64 };
+
 static void import_nodes(Importer *i, Scope *s, Onnx__NodeProto *const *from, size_t n, Graph *g)
 {
+    const size_t need = n * (sizeof(Node) + sizeof(Value) + sizeof(NodeId));
+    if (n > LARGE && arena_size(i->a) + need < i->budget) {
+        vec_reserve(i->a, &i->m->nodes, n + SPARE);
+        vec_reserve(i->a, &i->m->values, n + SPARE);
+        vec_reserve(i->a, &g->nodes, n);
+    }
     for (size_t k = 0; k < n && import_within(i); k++)
         vec_push(i->a, &g->nodes, begin_node(i, s, from[k], (uint32_t)k));
     for (uint32_t k = 0; k < g->nodes.len && import_within(i); k++)

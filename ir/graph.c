@@ -57,11 +57,6 @@ DeviceId device_id(Model *m, Str name)
     return *slot;
 }
 
-bool is_standard_domain(Str domain)
-{
-    return domain.len == 0 || str_is(domain, "ai.onnx");
-}
-
 // The function that a graph's body belongs to, itself or by the graphs around it; NULL: none.
 static const Function *function_around(const Model *m, GraphId g)
 {
@@ -88,11 +83,6 @@ const Attr *attr_find(const Node *n, const char *name)
         if (str_is(n->attrs[i].name, name))
             return &n->attrs[i];
     return NULL;
-}
-
-bool node_is(const Node *n, const char *op)
-{
-    return is_standard_domain(n->domain) && str_is(n->op, op);
 }
 
 // Opens a gap at `at` in g's list and puts the node there.

@@ -478,7 +478,10 @@ DeviceId device_id(Model *m, Str name); // "cpu" or "" or "host" is 1
 // The opset version that a node's domain has in its model or function, 0 if it is not imported.
 // "" and "ai.onnx" are one domain.
 int64_t opset_of(const Model *m, const Node *n);
-bool is_standard_domain(Str domain); // "", "ai.onnx"
+static inline bool is_standard_domain(Str domain) // "", "ai.onnx"
+{
+    return domain.len == 0 || str_is(domain, "ai.onnx");
+}
 
 // Is the value an initializer that no caller replaces? Before IR version 4 every initializer had
 // to be listed as an input as well, and was a weight all the same.
@@ -486,7 +489,10 @@ bool value_is_weight(const Model *m, ValueId v);
 
 // Attributes by name; NULL if absent.
 const Attr *attr_find(const Node *n, const char *name);
-bool node_is(const Node *n, const char *op); // of the standard domain
+static inline bool node_is(const Node *n, const char *op) // of the standard domain
+{
+    return str_is(n->op, op) && is_standard_domain(n->domain);
+}
 
 // Where a node stands among its graph's; edits keep the rest in order.
 void graph_insert_before(Model *m, NodeId anchor, NodeId fresh);

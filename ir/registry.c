@@ -1,6 +1,7 @@
 // Binding nodes to their rows and schemas, and reading attributes with the schema's defaults.
 
 #include "ir/registry.h"
+#include "base/map.h"
 #include "ir/ops/all.h"
 
 #include <string.h>
@@ -56,11 +57,52 @@ void registry_bind_node(Model *m, NodeId id)
     n->def = op_find(n->domain, n->op, opset);
 }
 
+// What nodes of one kind are bound to.
+typedef struct Kind {
+    const Node *first;
+    int64_t opset;
+    uint32_t next; // kind of the same operator's name, plus 1
+} Kind;
+
+typedef struct Kinds {
+    Map by_op; // the first of its name, plus 1
+    VEC(Kind) all;
+} Kinds;
+
+// The kind of the node, or 0 with *last where one is to be added.
+static uint32_t kind_of(Kinds *k, const Node *n, int64_t opset, uint32_t **last)
+{
+    *last = map_put(&k->by_op, n->op, NULL);
+    for (uint32_t i = **last; i; i = **last) {
+        Kind *kind = &k->all.at[i - 1];
+        if (kind->opset == opset && str_eq(kind->first->domain, n->domain) &&
+            str_eq(kind->first->overload, n->overload))
+            return i;
+        *last = &kind->next;
+    }
+    return 0;
+}
+
 void registry_bind(Model *m)
 {
-    for (NodeId n = 1; n < m->nodes.len; n++)
-        if (!node_at(m, n)->dead)
-            registry_bind_node(m, n);
+    Arena *scratch = arena_new();
+    Kinds kinds = {.by_op = {.arena = scratch}};
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        Node *n = node_at(m, id);
+        if (n->dead)
+            continue;
+        int64_t opset = opset_of(m, n);
+        uint32_t *last, i = kind_of(&kinds, n, opset, &last);
+        if (i) {
+            n->schema = kinds.all.at[i - 1].first->schema;
+            n->def = kinds.all.at[i - 1].first->def;
+            continue;
+        }
+        registry_bind_node(m, id);
+        *last = kinds.all.len + 1;
+        vec_push(scratch, &kinds.all, ((Kind){.first = n, .opset = opset}));
+    }
+    arena_free(scratch);
 }
 
 const char *schema_fault(const Node *n)
