@@ -430,7 +430,11 @@ static void bind_var(const Model *m, const Node *n, TypeVars *vars, const char *
         if (bound == other)
             return;
         DType declared = declared_of(m, n, name, bound, other);
-        if (other == (declared ? declared : m->dominant))
+        DType want = declared ? declared : m->dominant == DT_NONE ? DT_F32 : m->dominant;
+        // Neither is the model's own: what is wide by habit gives way, or what is narrow by
+        // mistake.
+        bool second = bound != want && (bound == DT_F64 || (bound == DT_I32 && other == DT_I64));
+        if (other == want || second)
             vars->at[i].from = from;
         return;
     }
