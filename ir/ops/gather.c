@@ -114,13 +114,27 @@ static void lower_gather_elements(Lower *l)
     kernel_end(l);
 }
 
+// How many numbers a tuple of indices has. Where its dim does not say, the rank of what stands for
+// the tuples does (`rank`, -1: not known): a tuple takes away as many dims as it has numbers.
+static bool tuple_size(Infer *s, const Value *x, const Value *i, int64_t batch, int64_t rank,
+                       int64_t *size)
+{
+    if (poly_is_const(i->dims[i->rank - 1], size))
+        return true;
+    *size = i->rank - 1 + x->rank - batch - rank;
+    return rank >= 0 && *size >= 0 && *size <= x->rank - batch &&
+           infer_require(s, i->dims[i->rank - 1], poly_const(s->polys, *size));
+}
+
 static void infer_gather_nd(Infer *s)
 {
     const Value *x = infer_in(s, 0), *i = infer_in(s, 1);
     Index dims[2 * MAX_RANK] = {0}, batch[MAX_RANK] = {NULL};
     int64_t b = node_int(s->n, "batch_dims", 0), last;
     uint32_t n = 0;
-    if (!x || !i || x->rank < 1 || i->rank < 1 || !poly_is_const(i->dims[i->rank - 1], &last))
+    const Type *declared = value_at(s->model, s->n->out[0])->declared;
+    int64_t rank = declared && declared->has_shape ? (int64_t)declared->rank : -1;
+    if (!x || !i || x->rank < 1 || i->rank < 1 || !tuple_size(s, x, i, b, rank, &last))
         return;
     if (b < 0 || b >= i->rank || last < 0 || last > x->rank || b + last > x->rank ||
         i->rank - 1 + x->rank - b - last > MAX_RANK) {
@@ -157,8 +171,7 @@ static void lower_gather_nd(Lower *l)
     Tensor x = input(l, 0), i = input(l, 1), y = output(l, 0);
     Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, tuple[MAX_RANK] = {0};
     uint32_t b = (uint32_t)node_int(l->n, "batch_dims", 0), n = 0;
-    int64_t last = 0;
-    poly_is_const(i.dims[i.rank - 1], &last);
+    int64_t last = (int64_t)i.rank - 1 + x.rank - b - y.rank;
     check_tuples(l, i, x, b, last);
     kernel(l, "gather_nd");
     par_all(l, y, o);
@@ -214,10 +227,9 @@ static void lower_scatter_nd(Lower *l)
 {
     Tensor x = input(l, 0), i = input(l, 1), u = input(l, 2), y = output(l, 0);
     Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, tuple[MAX_RANK] = {0};
-    int64_t last = 0;
+    int64_t last = (int64_t)i.rank - 1 + x.rank - u.rank, known;
     uint32_t n = 0;
-    if (!poly_is_const(i.dims[i.rank - 1], &last) || last > x.rank ||
-        i.rank - 1 + x.rank - (uint32_t)last != u.rank) {
+    if (last < 0 || last > x.rank || (poly_is_const(i.dims[i.rank - 1], &known) && known != last)) {
         not_supported(l, "ScatterND whose indices do not fit data and updates");
         return;
     }
@@ -254,7 +266,7 @@ static void infer_scatter_nd(Infer *s)
     int64_t last;
     uint32_t n = 0;
     infer_same(s, 0, 0);
-    if (!x || !i || x->rank < 1 || i->rank < 1 || !poly_is_const(i->dims[i->rank - 1], &last))
+    if (!x || !i || x->rank < 1 || i->rank < 1 || !tuple_size(s, x, i, 0, infer_rank(s, 2), &last))
         return;
     if (last > x->rank) {
         infer_error(s, "indices of %lld numbers do not fit rank %d", (long long)last, x->rank);

@@ -32,8 +32,14 @@ static void infer_affine_grid(Infer *s)
     const Value *theta = infer_in(s, 0);
     Index dims[5] = {0};
     int64_t r;
-    if (!theta || theta->rank != 3 || !poly_is_const(theta->dims[1], &r))
+    if (!theta || theta->rank != 3)
         return;
+    if (!poly_is_const(theta->dims[1], &r)) { // the size [N, C, ...] says it too
+        if (infer_rank(s, 1) != 1 || !poly_is_const(infer_dim(s, 1, 0), &r))
+            return;
+        r -= 2;
+        infer_require(s, theta->dims[1], poly_const(s->polys, r));
+    }
     if (r != 2 && r != 3) {
         infer_error(s, "theta is neither [N,2,3] nor [N,3,4]");
         return;

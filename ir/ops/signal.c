@@ -72,8 +72,12 @@ static void lower_window(Lower *l)
 
 enum { LENGTH = 64 }; // the number of the data dim that holds the length of a transform
 
+// Is the signal one of complex numbers? Its last dim, 1 or 2, is compared where it is not known.
+typedef enum Parts { PARTS_BAD, PARTS_REAL, PARTS_COMPLEX, PARTS_OPEN } Parts;
+
 typedef struct Dft {
     bool inverse, onesided, axis_known;
+    Parts parts;
     uint32_t axis;
     Index length; // NULL: not settled by an input
 } Dft;
@@ -163,6 +167,33 @@ static Index fixed_dim(Lower *l, uint32_t k, Index value, const char *name)
     return dim;
 }
 
+static Parts signal_parts(Lower *l, Index dim)
+{
+    int64_t parts;
+    if (poly_is_const(dim, &parts)) {
+        if (parts != 1 && parts != 2)
+            not_supported(l, "%.*s of a signal whose last dimension is neither 1 nor 2",
+                          STR_ARG(str_escaped(l->arena, l->n->op)));
+        return parts == 1 ? PARTS_REAL : parts == 2 ? PARTS_COMPLEX : PARTS_BAD;
+    }
+    check(l, and_(l, index_le(l, ix(l, 1), dim), index_le(l, dim, ix(l, 2))),
+          "%.*s: the last dimension of the signal is neither 1 nor 2",
+          STR_ARG(str_escaped(l->arena, l->n->op)));
+    return PARTS_OPEN;
+}
+
+// The imaginary part at a place; NULL where there is none.
+static const Expr *imaginary_at(Lower *l, Tensor x, Parts parts, const Index *place, DType t)
+{
+    Index at[MAX_RANK] = {0}, dim = x.dims[x.rank - 1];
+    if (parts == PARTS_REAL)
+        return NULL;
+    memcpy(at, place, x.rank * sizeof *at);
+    at[x.rank - 1] = ix(l, 1);
+    const Expr *im = cast(l, t, load(l, x, at));
+    return parts == PARTS_OPEN ? select_(l, index_lt(l, ix(l, 1), dim), im, zero(l, t)) : im;
+}
+
 // The sum of one output value: part 0 is the real one. at: the place in x but for dim `axis`.
 static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, const Index *o,
                            Index length, Index given, bool imaginary)
@@ -183,11 +214,9 @@ static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, c
     at[last] = zero_ix;
     const Expr *re = cast(l, t, load(l, x, at));
     const Expr *e = mul(l, re, imaginary ? sn : c);
-    if (poly_equals(x.dims[last], 2)) {
-        at[last] = ix(l, 1);
-        const Expr *im = cast(l, t, load(l, x, at));
+    const Expr *im = imaginary_at(l, x, d->parts, at, t);
+    if (im)
         e = imaginary ? add(l, e, mul(l, im, c)) : sub(l, e, mul(l, im, sn));
-    }
     if (d->inverse && d->onesided) { // the other half is the conjugate of this one
         const Expr *alone = or_(l, index_eq(l, n, zero_ix), index_eq(l, ix_scale(l, n, 2), length));
         e = mul(l, e, select_(l, alone, one(l, t), num(l, t, 2)));
@@ -275,15 +304,13 @@ static void lower_dft(Lower *l)
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     Dft d;
     Index o[MAX_RANK] = {0}, own = ix(l, 0), length, given;
-    int64_t parts, known;
-    if (!poly_is_const(x.dims[x.rank - 1], &parts) || parts < 1 || parts > 2) {
-        not_supported(l, "DFT of a signal whose last dimension is not known to be 1 or 2");
-        return;
-    }
+    int64_t known;
     if (!dft_of(&s, x.rank, &d) || (d.axis_known && d.axis + 1 >= x.rank)) {
         not_supported(l, "DFT along its last dimension");
         return;
     }
+    if ((d.parts = signal_parts(l, x.dims[x.rank - 1])) == PARTS_BAD)
+        return;
     if (d.length)
         d.length = dim_in_program(l, 1, LENGTH, "dft_length");
     const Expr *axis = axis_in_program(l, &d, x);
@@ -296,7 +323,8 @@ static void lower_dft(Lower *l)
         define_dim(l, y.dims[k], pick(l, axis, k, dft_given(l->polys, &d, length), x.dims[k]));
     given = ix_min(l, own,
                    d.inverse && d.onesided ? ix_addc(l, ix_div(l, length, ix(l, 2)), 1) : length);
-    if (d.axis_known && poly_is_const(length, &known) && known > 0 && known <= WAVES_MAX) {
+    bool whole = d.axis_known && d.parts != PARTS_OPEN;
+    if (whole && poly_is_const(length, &known) && known > 0 && known <= WAVES_MAX) {
         dft_of_length(l, &d, x, y, known, given);
         return;
     }
@@ -396,19 +424,18 @@ static void lower_stft(Lower *l)
     DType t = DT_F64;
     Index step = dim_in_program(l, 1, LENGTH, "frame_step"),
           length = has_input(l, 3) ? dim_in_program(l, 3, LENGTH + 1, "frame_length") : w.dims[0];
-    int64_t known, parts = 1;
-    if (x.rank == 3 && (!poly_is_const(x.dims[2], &parts) || parts < 1 || parts > 2)) {
-        not_supported(l, "STFT of a signal whose last dimension is not known to be 1 or 2");
+    int64_t known;
+    Parts parts = x.rank == 3 ? signal_parts(l, x.dims[2]) : PARTS_REAL;
+    if (parts == PARTS_BAD)
         return;
-    }
-    bool complex = parts == 2;
     check(l, index_lt(l, zero_ix, step), "STFT: the frame step is not positive");
     if (!poly_is_const(step, &known))
         define_dim(l, y.dims[1], stft_frames(l->polys, x.dims[1], length, step));
     if (w.buffer)
         check(l, index_eq(l, w.dims[0], length), "STFT: the window is not as long as a frame");
-    if (poly_is_const(length, &known) && known > 0 && known <= WAVES_MAX) {
-        stft_of_length(l, x, w, y, known, step, !complex);
+    bool whole = parts != PARTS_OPEN && poly_is_const(length, &known);
+    if (whole && known > 0 && known <= WAVES_MAX) {
+        stft_of_length(l, x, w, y, known, step, parts == PARTS_REAL);
         return;
     }
     for (uint32_t part = 0; part < 2; part++) {
@@ -425,11 +452,9 @@ static void lower_stft(Lower *l)
         at[1] = ix_add(l, ix_mul(l, o[1], step), n);
         at[2] = zero_ix;
         const Expr *e = mul(l, cast(l, t, load(l, x, at)), part ? sn : c);
-        if (complex) {
-            at[2] = ix(l, 1);
-            const Expr *im = cast(l, t, load(l, x, at));
+        const Expr *im = imaginary_at(l, x, parts, at, t);
+        if (im)
             e = part ? add(l, e, mul(l, im, c)) : sub(l, e, mul(l, im, sn));
-        }
         if (w.buffer)
             e = mul(l, e, cast(l, t, load(l, w, &n)));
         store(l, y, o, cast(l, y.dtype, reduce_add(l, 1, &n, NULL, e)));

@@ -153,6 +153,19 @@ CASES = [
           w = Einsum <equation = "ij,ij->i"> (u, u)
         }""", [np.ones((1, 1, 2), F), np.ones((3, 2, 1), F), np.ones((2, 3), F)],
      [np.full((3, 1, 1), 2, F), np.full(2, 3, F)], 0),
+    # What a dim that only the program knows must be for the ranks to fit is compared.
+    ("tuples_by_rank", 21, """
+        g (float[2, 3] x, int64[N, K] i) => (float[?] y, float[?, ?] z) {
+          y = GatherND(x, i)
+          z = ScatterND(x, i, y)
+        }""", [np.arange(6, dtype=F).reshape(2, 3), np.array([[1, 2], [0, -1]], I64)],
+     [np.array([5, 2], F), np.arange(6, dtype=F).reshape(2, 3)], 0),
+    ("transform_of_open_parts", 21, """
+        g (float[1, 1, C] x, float[1, 1, D] u) => (float[?, ?, ?] y, float[?, ?, ?] z) {
+          y = DFT(x)
+          z = DFT(u)
+        }""", [np.array([[[3]]], F), np.array([[[1, 2]]], F)],
+     [np.array([[[3, 0]]], F), np.array([[[1, 2]]], F)], 0),
     # A slice that takes all of a dim leaves it one dim with itself: 0 only where the dim is.
     ("broadcast_of_a_whole_slice", 21, """
         g (float[N] x, float[M] y) => (float[?] v, float[?] w) {

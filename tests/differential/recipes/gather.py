@@ -129,7 +129,6 @@ def scatter_nd(d):
             at = np.stack(np.unravel_index(flat, shape[:depth]), -1)
             return np.where(rng.random(at.shape) < 0.4, at - np.array(shape[:depth]), at)
     d.input("int64", (*lead, depth), make)
-    d.inputs[-1].whole = True  # its last dim says how many dims the result has
     rest = (*lead, *shape[depth:])
     d.input(name, rest)
 

@@ -108,7 +108,6 @@ def einsum(d):
     batch = d.shape(high=2, largest=3, count=6) if dots else ()
     if dots:
         equation = ",".join("..." + t for t in operands)
-    d.symbols = not dots  # a symbol of the dots that is 1 when it runs is refused then
     explicit = d.chance(0.8)
     if explicit:
         equation += "->" + ("..." if dots else "") + "".join(out)

@@ -75,7 +75,6 @@ def resized(d, arrays):
 
 @recipe("AffineGrid")
 def affine_grid(d):
-    d.symbols = False  # the last dims decide what is computed
     name = d.dtype("T1")
     d.types["T2"] = "int64"
     rank = d.integer(2, 3)

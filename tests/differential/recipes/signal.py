@@ -49,7 +49,6 @@ def mel(d):
 
 @recipe("DFT")
 def dft(d):
-    d.symbols = False  # the last dims decide what is computed
     name = d.dtype("T1", among=("float", "double"))
     inverse, onesided = d.integer(0, 1), d.integer(0, 1)
     rank = d.integer(3, 4)
@@ -89,7 +88,6 @@ def dft(d):
 
 @recipe("STFT")
 def stft(d):
-    d.symbols = False  # the last dims decide what is computed
     name = d.dtype("T1", among=("float", "double"))
     d.types["T2"] = kind = d.choice(["int32", "int64"])
     frame = d.integer(1, 5)
