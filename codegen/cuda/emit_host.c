@@ -275,9 +275,9 @@ static void cuda_outputs(StepPrinter *s)
 
 static void emit_blobs(Printer *p, const EmitOptions *o)
 {
-    emit_blob(p, "image", o->image_path);
+    emit_blob(p, o, "image", o->image_path);
     if (o->weights == WEIGHTS_INCBIN)
-        emit_blob(p, "weights", o->weights_path);
+        emit_blob(p, o, "weights", o->weights_path);
 }
 
 // Kernels that are placed on the host; true: there are any, or calls.
