@@ -3,6 +3,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/custom.h"
 #include "codegen/embedded.h"
 #include "codegen/libraries.h"
 #include "codegen/print_parts.h"
@@ -329,6 +330,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
     emit_symbols(p);
+    custom_declare(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
         emit_blob(p, o, "weights", o->weights_path);

@@ -1,6 +1,7 @@
 // Lowering a graph to a module: values become buffers, nodes are handed to their rows, steps are
 // collected.
 
+#include "ir/contract.h"
 #include "ir/lists.h"
 #include "ir/lower.h"
 #include "ir/lower_state.h"
@@ -443,7 +444,8 @@ static void lower_node(Lower *shared, NodeId id)
     if (outputs_are_constant(&l) || !has_results(l.n))
         return;
     Str op = str_escaped(l.arena, l.n->op), domain = str_escaped(l.arena, l.n->domain);
-    if (!l.n->def || !l.n->def->lower) {
+    const bool custom = !l.n->def && !l.n->schema && contract_of(l.model->contracts, l.arena, l.n);
+    if (!custom && (!l.n->def || !l.n->def->lower)) {
         int64_t opset = opset_of(l.model, l.n);
         not_supported(&l, "operator %.*s%s%.*s (opset %lld)", STR_ARG(domain),
                       domain.len ? "::" : "", STR_ARG(op), (long long)opset);
@@ -466,9 +468,11 @@ static void lower_node(Lower *shared, NodeId id)
             l.state->failed = true;
             return;
         }
-    fault = operand_fault(&l);
+    fault = custom ? NULL : operand_fault(&l);
     if (fault)
         not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
+    else if (custom)
+        lower_custom(&l);
     else
         lower_by_row(&l);
     if (l.state->kernel)

@@ -2,6 +2,7 @@
 // record launches; where one decides by a value on the device, what was recorded runs first.
 
 #include "codegen/cuda/cuda.h"
+#include "codegen/custom.h"
 #include "codegen/emit_parts.h"
 #include "codegen/print_parts.h"
 
@@ -354,6 +355,7 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     emit_add_parts(mod, parts, n);
     emit_runtime(out, parts);
     emit_symbols(p);
+    custom_declare(p);
     emit_blobs(p, o);
     buf_put(out, beside.at ? beside.at : "", beside.len);
     buf_free(&beside);

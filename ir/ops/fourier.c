@@ -40,8 +40,7 @@ static Turn turn_of(int64_t t, int64_t n)
     }
 }
 
-// ---- complex expressions; im NULL: a real number
-// -------------------------------------------------------------
+// ---- complex expressions; im NULL: a real number -----------------------------------------------
 
 typedef struct Cx {
     const Expr *re, *im;
@@ -98,8 +97,7 @@ static Cx cx_minus_i(Lower *l, Cx a, Cx b)
     return (Cx){plus(l, a.re, b.im), minus(l, a.im, b.re)};
 }
 
-// ---- transforms of few numbers
-// ---------------------------------------------------------------------------------
+// ---- transforms of few numbers -----------------------------------------------------------------
 
 static void transform_4(Lower *l, Cx *x, bool inverse)
 {
@@ -149,8 +147,7 @@ static void transform_few(Lower *l, Cx *x, int64_t r, bool inverse)
     }
 }
 
-// ---- waves
-// ------------------------------------------------------------------------------------------------
+// ---- waves -------------------------------------------------------------------------------------
 
 Waves waves_new(Lower *l, int64_t n, Index batch, bool real)
 {
@@ -301,8 +298,7 @@ static Waves by_factors(Lower *l, Waves w, bool inverse, const int64_t *factor, 
     return w;
 }
 
-// ---- any length by convolution
-// ----------------------------------------------------------------------------------
+// ---- any length by convolution -----------------------------------------------------------------
 
 // The transform of a power of two numbers, in place: even and odd places apart, then joined.
 static void transform_now(Turn *x, Turn *spare, int64_t n, int64_t step)
