@@ -133,6 +133,10 @@ const char *forms_print(Printer *p, const Expr *e)
         return print_extreme(p, e);
     if (e->kind == EX_BINARY && real && e->op == B_POW)
         return print_power(p, e);
+    if (e->kind == EX_BINARY && e->dtype == DT_I32 && e->op == B_DIV && e->b->kind != EX_CONST) {
+        const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
+        return joined(p, "quotient", e->dtype, a, b);
+    }
     if (e->kind != EX_CAST)
         return NULL;
     const char *rounded = print_rounded(p, e);
