@@ -84,7 +84,7 @@ static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64
 }
 
 /* Elements along each dim that windows reach. */
-static inline int64_t cameo_conv_reach(const cameo_conv *g, int d)
+static inline __attribute__((unused)) int64_t cameo_conv_reach(const cameo_conv *g, int d)
 {
     return g->stride[d] * (g->out[d] - 1) + g->dilation[d] * (g->taps[d] - 1) + 1;
 }
@@ -128,7 +128,7 @@ static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *
 }
 
 /* Columns of a block: more where k is short, so that rows of y are written in longer pieces. */
-static inline int64_t cameo_conv_width(int64_t all)
+static inline __attribute__((unused)) int64_t cameo_conv_width(int64_t all)
 {
     const int64_t fit = CAMEO_CONV_K * CAMEO_CONV_N * 4 / 5 / (all > 0 ? all : 1) / 48 * 48;
     return fit < CAMEO_CONV_N ? CAMEO_CONV_N : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
@@ -172,8 +172,8 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
 }
 
 /* x: its first element where it is copied, else the first that a window reads. */
-static inline void cameo_conv_begin(const cameo_conv *g, const float *x, float *padded,
-                                    cameo_conv_view *v)
+static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g, const float *x,
+                                                            float *padded, cameo_conv_view *v)
 {
     v->x = g->copy ? padded : x;
     if (g->copy)
@@ -398,7 +398,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t n0, int64_t n1,
 }
 
 /* Where the block that begins at n ends: a short rest joins the last. */
-static inline int64_t cameo_conv_end(int64_t n, int64_t all, int64_t width)
+static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t all, int64_t width)
 {
     return all - n < width * 5 / 4 ? all : n + width;
 }

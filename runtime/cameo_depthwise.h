@@ -308,7 +308,7 @@ static __attribute__((noinline, unused)) void cameo_taps(const cameo_planes *g, 
 }
 
 /* What computes from x itself; NULL: nothing. */
-static inline cameo_rows *cameo_rows_for(const cameo_conv *g)
+static inline __attribute__((unused)) cameo_rows *cameo_rows_for(const cameo_conv *g)
 {
     if (g->taps[0] != 1 || g->step[2] != 1 || g->stride[2] > 2 || g->taps[2] > CAMEO_WINDOW ||
         g->in[2] >= CAMEO_WIDEST || g->out[2] >= CAMEO_WIDEST)
