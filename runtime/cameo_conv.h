@@ -10,6 +10,7 @@
 enum {
     CAMEO_CONV_K = 256,    /* values of k and */
     CAMEO_CONV_N = 192,    /* of n in a block; a multiple of the columns of every tile */
+    CAMEO_CONV_WIDE = 768, /* and at most, where the values of k are fewer */
     CAMEO_FEW = 4,         /* columns for which lanes run over the rows */
     CAMEO_CONV_SLACK = 64, /* elements that may be read or written past the end of a buffer */
     CAMEO_CONV_TAPS = 128  /* of a window that slides over a plane by itself */
@@ -33,6 +34,7 @@ typedef struct cameo_conv_view {
     int64_t taps[3], tap[2];         /* dims of the window and strides of the outer ones */
     int64_t stride, dilation, phase; /* of the innermost: every stride-th element together */
     int64_t channels, channel;
+    int64_t width; /* columns of a block */
 } cameo_conv_view;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on. */
@@ -82,7 +84,7 @@ static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64
 }
 
 /* Elements along each dim that windows reach. */
-static inline int64_t cameo_conv_reach(const cameo_conv *g, int d)
+static inline __attribute__((unused)) int64_t cameo_conv_reach(const cameo_conv *g, int d)
 {
     return g->stride[d] * (g->out[d] - 1) + g->dilation[d] * (g->taps[d] - 1) + 1;
 }
@@ -125,6 +127,13 @@ static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *
         }
 }
 
+/* Columns of a block: more where k is short, so that rows of y are written in longer pieces. */
+static inline __attribute__((unused)) int64_t cameo_conv_width(int64_t all)
+{
+    const int64_t fit = CAMEO_CONV_K * CAMEO_CONV_N * 4 / 5 / (all > 0 ? all : 1) / 48 * 48;
+    return fit < CAMEO_CONV_N ? CAMEO_CONV_N : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
+}
+
 /* What holds of every image of these sizes. */
 static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *g,
                                                               cameo_conv_view *v)
@@ -152,6 +161,7 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
     }
     v->tap[0] = g->dilation[0] * step[0];
     v->tap[1] = g->dilation[1] * step[1];
+    v->width = cameo_conv_width(g->channels * g->taps[0] * g->taps[1] * g->taps[2]);
     for (int turn = 0; turn < 2 && (v->out[1] == 1 || v->at[1] == v->out[2]); turn++) {
         v->out[2] *= v->out[1];
         v->out[1] = v->out[0];
@@ -162,8 +172,8 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
 }
 
 /* x: its first element where it is copied, else the first that a window reads. */
-static inline void cameo_conv_begin(const cameo_conv *g, const float *x, float *padded,
-                                    cameo_conv_view *v)
+static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g, const float *x,
+                                                            float *padded, cameo_conv_view *v)
 {
     v->x = g->copy ? padded : x;
     if (g->copy)
@@ -324,7 +334,7 @@ typedef struct cameo_conv_block {
     float *y;
     int64_t row;
     int count;
-    cameo_conv_panel panels[CAMEO_CONV_N * 5 / 4 / CAMEO_LANES + 2];
+    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 4 / CAMEO_LANES + 2];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
 } cameo_conv_block;
 
@@ -388,9 +398,9 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t n0, int64_t n1,
 }
 
 /* Where the block that begins at n ends: a short rest joins the last. */
-static inline int64_t cameo_conv_end(int64_t n, int64_t all)
+static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t all, int64_t width)
 {
-    return all - n < CAMEO_CONV_N * 5 / 4 ? all : n + CAMEO_CONV_N;
+    return all - n < width * 5 / 4 ? all : n + width;
 }
 
 #endif

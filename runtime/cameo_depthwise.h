@@ -197,6 +197,58 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
     }
 }
 
+/* size vectors of every second element from x on, each one element further. */
+static inline __attribute__((always_inline)) void
+cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int size)
+{
+    for (int b = 0; b < size; b += 2) {
+        const cameo_vec l = *(const cameo_vec *)(x + b);
+        const cameo_vec h = *(const cameo_vec *)(x + b + CAMEO_LANES);
+        to[b] = (cameo_vec)((cameo_mask)cameo_even(l, h) & masks[b]);
+        if (b + 1 < size)
+            to[b + 1] = (cameo_vec)((cameo_mask)cameo_odd(l, h) & masks[b + 1]);
+    }
+}
+
+/* The same of a window of an odd size that moves by two elements. Rows of x come in pairs, the
+ * first of them the first, third, .. of the windows that it is in: sums[m] is that of row i - m. */
+static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_planes *g,
+                                                                  const float *x, const float *w,
+                                                                  int64_t j, int64_t n, int64_t k,
+                                                                  cameo_plane *p, int size)
+{
+    const cameo_conv *c = g->sizes;
+    const int last = size / 2;
+    cameo_vec sums[3] = {{0}, {0}, {0}}, e[5];
+    cameo_mask masks[5];
+    cameo_masks(c, k, size, 2, masks);
+    x += 2 * k - c->pad[2];
+    for (int64_t i = j; i < j + n + last; i++) {
+        const int64_t q = 2 * i - c->pad[1];
+        if (q >= 0 && q < c->in[1]) {
+            const float *row = x + q * c->step[1];
+            __builtin_prefetch(row + g->ahead);
+            cameo_take_pairs(row, masks, e, size);
+            for (int b = 0; b < size; b++)
+                for (int m = 0; m <= last; m++)
+                    sums[m] += w[2 * m * size + b] * e[b];
+        }
+        if (i >= j + last)
+            cameo_plane_store(p, (i - last) * p->columns + k, sums[last]);
+        if (q + 1 >= 0 && q + 1 < c->in[1]) {
+            const float *row = x + (q + 1) * c->step[1];
+            __builtin_prefetch(row + g->ahead);
+            cameo_take_pairs(row, masks, e, size);
+            for (int b = 0; b < size; b++)
+                for (int m = 0; m < last; m++)
+                    sums[m] += w[(2 * m + 1) * size + b] * e[b];
+        }
+        for (int m = last; m > 0; m--)
+            sums[m] = sums[m - 1];
+        sums[0] = (cameo_vec){0};
+    }
+}
+
 static __attribute__((noinline, unused)) void cameo_slide_3(const cameo_planes *g, const float *x,
                                                             const float *w, int64_t j, int64_t n,
                                                             int64_t k, cameo_plane *p)
@@ -222,10 +274,21 @@ static __attribute__((noinline, unused)) void cameo_window_2(const cameo_planes 
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    if (g->sizes->taps[1] == 3 && g->sizes->taps[2] == 3)
-        cameo_window_of(g, x, w, j, n, k, p, 3, 3, 2);
-    else
-        cameo_window_of(g, x, w, j, n, k, p, g->sizes->taps[1], g->sizes->taps[2], 2);
+    cameo_window_of(g, x, w, j, n, k, p, g->sizes->taps[1], g->sizes->taps[2], 2);
+}
+
+static __attribute__((noinline, unused)) void cameo_stride_3(const cameo_planes *g, const float *x,
+                                                             const float *w, int64_t j, int64_t n,
+                                                             int64_t k, cameo_plane *p)
+{
+    cameo_stride_of(g, x, w, j, n, k, p, 3);
+}
+
+static __attribute__((noinline, unused)) void cameo_stride_5(const cameo_planes *g, const float *x,
+                                                             const float *w, int64_t j, int64_t n,
+                                                             int64_t k, cameo_plane *p)
+{
+    cameo_stride_of(g, x, w, j, n, k, p, 5);
 }
 
 /* ---- from a copy ---- */
@@ -245,17 +308,17 @@ static __attribute__((noinline, unused)) void cameo_taps(const cameo_planes *g, 
 }
 
 /* What computes from x itself; NULL: nothing. */
-static inline cameo_rows *cameo_rows_for(const cameo_conv *g)
+static inline __attribute__((unused)) cameo_rows *cameo_rows_for(const cameo_conv *g)
 {
     if (g->taps[0] != 1 || g->step[2] != 1 || g->stride[2] > 2 || g->taps[2] > CAMEO_WINDOW ||
         g->in[2] >= CAMEO_WIDEST || g->out[2] >= CAMEO_WIDEST)
         return NULL;
-    const int slides = g->stride[1] == 1 && g->dilation[1] == 1 && g->taps[1] == g->taps[2];
-    if (g->stride[2] == 2)
-        return cameo_window_2;
-    return slides && g->taps[1] == 3   ? cameo_slide_3
-           : slides && g->taps[1] == 5 ? cameo_slide_5
-                                       : cameo_window_1;
+    const int64_t size = g->taps[1] == g->taps[2] && g->dilation[1] == 1 ? g->taps[1] : 0;
+    if (g->stride[2] == 2 && g->stride[1] == 2 && g->dilation[2] == 1 && (size == 3 || size == 5))
+        return size == 3 ? cameo_stride_3 : cameo_stride_5;
+    if (g->stride[2] == 1 && g->stride[1] == 1 && (size == 3 || size == 5))
+        return size == 3 ? cameo_slide_3 : cameo_slide_5;
+    return g->stride[2] == 1 ? cameo_window_1 : cameo_window_2;
 }
 
 /* Rows j .. j + n of the output. The last vector of a row lies over the one before, so that it ends

@@ -162,7 +162,7 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, buffer_name(p, c->padded));
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
-    print_line(p, "n1 = cameo_conv_end(n0, %s);", places);
+    print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
     print_line(p, "cameo_conv_block block;");
     print_line(p, "cameo_conv_start(&image, %s, n0, n1, %s, %s, %s, %s, &block);",
                print_index_bare(p, c->rows), w, y, print_index_bare(p, c->row),

@@ -34,12 +34,13 @@ static int chains_of(const TileTarget *t, int rows, int vectors)
 }
 
 // What is asked for of b: all lines of the row where rows are so few that b is read once, else one,
-// so that several tiles ask for what lies behind the panel that they share.
+// so that several tiles ask for what lies behind the panel that they share. Into the second cache:
+// the first one waits for fewer lines at once than it takes to read at the memory's speed.
 static void print_ahead(Buf *out, const TileTarget *t, int rows, int vectors)
 {
     const int lines = 2 * rows <= t->rows ? (vectors * t->lanes * 4 + LINE - 1) / LINE : 1;
     for (int i = 0; i < lines; i++)
-        buf_printf(out, "            __builtin_prefetch((const char *)y + ahead + %d);\n",
+        buf_printf(out, "            __builtin_prefetch((const char *)y + ahead + %d, 0, 2);\n",
                    i * LINE);
 }
 
@@ -121,20 +122,22 @@ static void print_tile(Buf *out, const TileTarget *t, int rows, int vectors)
                rows, vectors * t->lanes);
 }
 
-// Every second number of two vectors.
-static void print_even(Buf *out, const TileTarget *t)
+// Every second number of two vectors, from the first or from the second on.
+static void print_every_second(Buf *out, const TileTarget *t, const char *name, int first)
 {
-    buf_printf(out, "static inline __attribute__((unused)) cameo_vec cameo_even(cameo_vec a, "
-                    "cameo_vec b)\n{\n#ifdef __clang__\n"
-                    "    return __builtin_shufflevector(a, b");
+    buf_printf(out,
+               "static inline __attribute__((unused)) cameo_vec cameo_%s(cameo_vec a, "
+               "cameo_vec b)\n{\n#ifdef __clang__\n"
+               "    return __builtin_shufflevector(a, b",
+               name);
     for (int i = 0; i < t->lanes; i++)
-        buf_printf(out, ", %d", 2 * i);
+        buf_printf(out, ", %d", 2 * i + first);
     buf_printf(out,
                ");\n#else\n    typedef int places __attribute__((vector_size(%d)));\n"
                "    return __builtin_shuffle(a, b, (places){",
                4 * t->lanes);
     for (int i = 0; i < t->lanes; i++)
-        buf_printf(out, "%s%d", i ? ", " : "", 2 * i);
+        buf_printf(out, "%s%d", i ? ", " : "", 2 * i + first);
     buf_printf(out, "});\n#endif\n}\n\n");
 }
 
@@ -145,7 +148,8 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
                "enum { CAMEO_LANES = %d, CAMEO_ROWS = %d, CAMEO_VECTORS = %d };\n"
                "typedef float cameo_vec __attribute__((vector_size(%d), aligned(4), may_alias));\n",
                t->lanes, t->rows, t->vectors, 4 * t->lanes);
-    print_even(out, t);
+    print_every_second(out, t, "even", 0);
+    print_every_second(out, t, "odd", 1);
     for (int rows = 1; rows <= t->rows; rows++)
         for (int v = 1; v <= t->vectors; v++)
             print_tile(out, t, rows, v);

@@ -75,6 +75,8 @@ class Net:
         if self.random.integers(3):
             window = [window[0]] * rank
         stride = [int(self.one_of(1, 1, 1, 2, 3)) for _ in range(rank)]
+        if self.random.integers(2):
+            stride = [stride[0]] * rank
         dilation = [int(self.one_of(1, 1, 1, 2, 3)) for _ in range(rank)]
         reach = [(w - 1) * d + 1 for w, d in zip(window, dilation)]
         limit = {1: 300, 2: 40, 3: 12}[rank]
@@ -84,6 +86,8 @@ class Net:
         inside, outside = int(self.one_of(1, 1, 2, 3, 8, 17)), int(self.one_of(1, 1, 2, 3, 7, 8, 9, 20))
         if group == 1:
             inside, outside = int(self.one_of(1, 3, 4, 16, 31, 64)), int(self.one_of(1, 5, 8, 12, 16, 30, 70))
+        elif self.random.integers(2):
+            inside = outside = 1
         batch = int(self.one_of(1, 1, 1, 2, 3))
         x, w = self.input(batch, group * inside, *space), self.weight(group * outside, inside, *window)
         bias = [self.weight(group * outside)] if self.random.integers(2) else []
