@@ -69,6 +69,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
 {
     if (!fix_sizes(m, o, &report->error))
         return NULL;
+    m->for_device = o->device == ON_CUDA;
     Repair repair = {.unsafe = o->unsafe_fixes};
     if (o->fix || o->unsafe_fixes) {
         lint_prepare(m, diags);
@@ -224,7 +225,7 @@ static int compile_file(Build *b, const char *source, const char *object)
 // that the emitted C calls it by, and joins them with the module's object.
 static int add_custom(Build *b, const Module *mod, const char **object)
 {
-    CustomSources all = custom_sources(mod, b->arena, b->prefix);
+    CustomSources all = custom_sources(mod, b->arena, b->prefix, false);
     const char **join_argv = NEWS(b->arena, const char *, all.len + 8u);
     uint32_t n = 0;
     join_argv[n++] = b->cc;
@@ -396,8 +397,17 @@ static const char *find_nvcc(Arena *a)
     return found ? found : process_find(a, "/usr/local/cuda/bin/nvcc");
 }
 
+// "kernels/x.cu": 8, "x.cu": 0, with one for the dot that stands for the folder.
+static size_t folder_length(Str path)
+{
+    size_t n = path.len;
+    while (n && path.at[n - 1] != '/')
+        n--;
+    return n;
+}
+
 // PTX for all, and machine code for the architectures asked for.
-static int compile_kernels(Build *b, const char *source, const char *image)
+static int compile_kernels(Build *b, const Module *mod, const char *source, const char *image)
 {
     const char *argv[MAX_ARGS] = {find_nvcc(b->arena), "-std=c++17", "-O3", "-fatbin", "-o", image};
     uint32_t n = 6;
@@ -417,9 +427,20 @@ static int compile_kernels(Build *b, const char *source, const char *image)
         list += length;
         list += *list == ',';
     }
+    CustomSources own = custom_sources(mod, b->arena, b->prefix, true);
+    for (uint32_t i = 0; i < own.len && n < MAX_ARGS - 3;
+         i++) // what those include lies beside them
+        argv[n++] =
+            str_printf(b->arena, "-I%.*s", (int)folder_length(own.at[i].path), own.at[i].path.at)
+                .at;
     argv[n++] = source;
     argv[n] = NULL;
-    return call(b, argv);
+    int status = call(b, argv);
+    if (status != 4 || !own.len)
+        return status;
+    b->report->error = str_printf(b->arena, "the CUDA compiler rejects the kernels with %.*s%s",
+                                  STR_ARG(own.at[0].path), after_line(b->report->error));
+    return 2;
 }
 
 // The kernels' file, compiled unless sources are asked for; then the host's.
@@ -434,11 +455,11 @@ static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit,
     const char *image = join(b->arena, b->dir, b->prefix, ".fatbin");
     emit->image_path = b->o->kind == EMIT_C ? base_name(beside(b, ".fatbin")) : image;
     emit_cu(mod, p, emit);
-    int status = write_text(b, source, &text);
+    int status = custom_emit_kernels(p, &b->report->error) ? write_text(b, source, &text) : 3;
     if (!status && b->o->kind == EMIT_C)
         status = place_file(b, source, beside(b, ".cu"), 0644);
     else if (!status)
-        status = compile_kernels(b, source, image);
+        status = compile_kernels(b, mod, source, image);
     if (!status)
         emit_cuda_host(mod, plan, emit, p, host);
     buf_free(&text);
