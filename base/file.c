@@ -3,15 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 static bool fail(Arena *a, Str *error, const char *what, const char *path)
 {
@@ -176,48 +172,4 @@ void dir_remove(const char *path)
             unlinkat(dirfd(d), e->d_name, 0);
     closedir(d);
     rmdir(path);
-}
-
-bool process_run(Arena *a, const char *const *argv, Buf *output, int *status, Str *error)
-{
-    int pipe_ends[2];
-    if (pipe2(pipe_ends, O_CLOEXEC) != 0)
-        return fail(a, error, "run", argv[0]);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    if (output) {
-        posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
-        posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 2);
-    }
-    pid_t pid;
-    errno = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-    bool ok = errno == 0;
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipe_ends[1]);
-    if (!ok)
-        fail(a, error, "run", argv[0]);
-    char chunk[4096];
-    for (ssize_t n; ok && output && (n = read(pipe_ends[0], chunk, sizeof chunk)) > 0;)
-        buf_put(output, chunk, (size_t)n);
-    close(pipe_ends[0]);
-    int raw = 0;
-    while (ok && waitpid(pid, &raw, 0) < 0 && errno == EINTR)
-        continue;
-    *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
-    return ok;
-}
-
-const char *process_find(Arena *a, const char *name)
-{
-    if (strchr(name, '/'))
-        return access(name, X_OK) == 0 ? name : NULL;
-    const char *path = getenv("PATH");
-    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
-        size_t n = strcspn(p, ":");
-        Str full = str_printf(a, "%.*s/%s", (int)n, p, name);
-        if (access(full.at, X_OK) == 0)
-            return full.at;
-        p += n + (p[n] == ':');
-    }
-    return NULL;
 }

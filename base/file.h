@@ -29,11 +29,4 @@ bool dir_temporary(Arena *a, const char **path, Str *error);
 bool dir_make(Arena *a, const char *path, Str *error); // with parents
 void dir_remove(const char *path);
 
-// Runs argv (NULL-terminated; argv[0] is looked up on PATH) with no shell and waits. stdout and
-// stderr together go to *output where it is not NULL. *status is the exit status, 128+n for signal
-// n.
-bool process_run(Arena *a, const char *const *argv, Buf *output, int *status, Str *error);
-// The full path of a program on PATH, or NULL.
-const char *process_find(Arena *a, const char *name);
-
 #endif

@@ -246,12 +246,15 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-static bool uses_convolutions(const Step *s)
+// Any convolution, or one of planes by their own windows.
+static bool uses_convolutions(const Step *s, bool depthwise)
 {
-    for (; s; s = s->next)
-        if ((s->kernel && s->kernel->override && s->kernel->override->conv) ||
-            uses_convolutions(s->body) || uses_convolutions(s->other))
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && o->conv && (o->conv->depthwise || !depthwise)) ||
+            uses_convolutions(s->body, depthwise) || uses_convolutions(s->other, depthwise))
             return true;
+    }
     return false;
 }
 
@@ -273,10 +276,11 @@ static void emit_blas(Buf *out)
     buf_printf(out, "\n");
 }
 
-void emit_blob(Printer *p, const char *name, const char *path)
+void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path)
 {
     const char *x = p->prefix;
-    buf_printf(p->out,
+    Buf *out = o->blobs ? o->blobs : p->out;
+    buf_printf(out,
                "__asm__(\".pushsection .rodata\\n\"\n"
                "        \".balign 4096\\n\"\n"
                "        \".globl %s_%s\\n\"\n"
@@ -285,11 +289,11 @@ void emit_blob(Printer *p, const char *name, const char *path)
                "        \".incbin \\\"",
                x, name, x, name, x, name);
     for (const char *c = path; *c; c++)
-        buf_printf(p->out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
+        buf_printf(out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
+    buf_printf(out, "\\\"\\n\"\n        \".popsection\\n\");\n");
     buf_printf(p->out,
-               "\\\"\\n\"\n        \".popsection\\n\");\n"
-               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n",
-               x, name);
+               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n", x,
+               name);
 }
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
@@ -302,13 +306,20 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_vector.h";
     if (packed)
         parts[n++] = "cameo_gemm.h";
-    if (uses_convolutions(mod->steps))
+    if (uses_convolutions(mod->steps, false))
         parts[n++] = "cameo_conv.h";
+    if (uses_convolutions(mod->steps, true))
+        parts[n++] = "cameo_depthwise.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
-    emit_add_parts(mod, parts, n);
     Arena *scratch = arena_new();
-    Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
+    Buf kernels = {0}; // their text says what they need
+    Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
+    emit_kernels(p, mod->steps);
+    p->out = out;
+    if (p->transposes)
+        parts[n++] = "cameo_transpose.h";
+    emit_add_parts(mod, parts, n);
     buf_printf(out, "/* ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
@@ -322,8 +333,9 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     custom_declare(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
-        emit_blob(p, "weights", o->weights_path);
-    emit_kernels(p, mod->steps);
+        emit_blob(p, o, "weights", o->weights_path);
+    buf_put(out, kernels.at ? kernels.at : "", kernels.len);
+    buf_free(&kernels);
     emit_steps(p, plan, o);
     emit_bind(p, plan);
     emit_tables(p, plan, o);

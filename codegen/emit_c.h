@@ -20,6 +20,7 @@ typedef struct EmitOptions {
     bool has_lists;           // among inputs and outputs
     const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
+    Buf *blobs;               // takes what the assembler includes; NULL: it is in the unit itself
 } EmitOptions;
 
 // The whole translation unit. The module must be legal (legalize_module). false with *error where
@@ -36,7 +37,7 @@ bool weights_fit_arrays(const Module *mod, const Plan *plan);
 bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error);
 void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o);
 // A page-aligned constant PREFIX_name with the contents of a file.
-void emit_blob(Printer *p, const char *name, const char *path);
+void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path);
 void emit_bind(Printer *p, const Plan *plan);
 void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o);
 // The text of files of runtime/, without their includes of each other.

@@ -334,14 +334,12 @@ static const Expr *requirement(Lower *l, const Requirement *r)
         return same;
     if (r->fit == FIT_INTO)
         return or_(l, same, index_eq(l, r->a, one_));
-    // 0 beside 1 is 0, which the dim of the result (the greater one) is not.
-    const Expr *a = and_(l, index_eq(l, r->a, one_), index_le(l, one_, r->b)),
-               *b = and_(l, index_eq(l, r->b, one_), index_le(l, one_, r->a));
-    if (poly_is_const(r->a, NULL))
-        return or_(l, same, index_eq(l, r->b, one_));
-    if (poly_is_const(r->b, NULL))
-        return or_(l, same, index_eq(l, r->a, one_));
-    return or_(l, same, or_(l, a, b));
+    const Expr *either = NULL; // a constant is not 1 here
+    if (!poly_is_const(r->a, NULL))
+        either = index_eq(l, r->a, one_);
+    if (!poly_is_const(r->b, NULL))
+        either = either ? or_(l, either, index_eq(l, r->b, one_)) : index_eq(l, r->b, one_);
+    return either ? or_(l, same, either) : same;
 }
 
 static void lower_requirement(Lower *l, const Requirement *r)

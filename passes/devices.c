@@ -33,15 +33,22 @@ static bool by_config(Model *m, NodeId id)
     return true;
 }
 
+// What a call says of its device holds for the nodes of its function's body, unless they say it
+// themselves.
 static bool by_metadata(Model *m, NodeId id)
 {
     Node *n = node_at(m, id);
     Str name = props_get(&n->metadata, "cameo.device");
+    NodeId call = n->call;
+    for (; !name.len && call; call = node_at(m, call)->call)
+        name = props_get(&node_at(m, call)->metadata, "cameo.device");
     if (!name.len)
         return false;
     n->device = device_id(m, name);
     n->why_device = (Why){.kind = WHY_METADATA, .node = id};
-    n->why_device.what = "its metadata \"cameo.device\"";
+    n->why_device.what = props_get(&n->metadata, "cameo.device").len
+                             ? "its metadata \"cameo.device\""
+                             : "metadata \"cameo.device\" of the call";
     return true;
 }
 

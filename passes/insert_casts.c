@@ -41,7 +41,8 @@ typedef struct Mending {
     TypeSet *candidates;    // by root: dtypes that values of the part have
     bool *faulty;           // by root
     TypeSet *seen;          // by tie: dtypes of its operands as they are
-    bool *pinned;           // by tie: a Cast that is there already and serves
+    const bool *pinned;     // by tie: a Cast that is there already and keeps its target
+    const bool *apart;      // by tie: a Cast that nothing else is to make use of
     double *weight;         // by tie: elements that it reads and writes
     uint32_t *members;      // by tie: operands and results
     uint32_t *variable;     // by tie
@@ -99,22 +100,6 @@ static uint32_t part_of(Mending *w, ValueId v)
         if (may_choose(w, t->uses.at[i].tie))
             return root_of(w, t->uses.at[i].tie);
     return NO_PART;
-}
-
-// A Cast that makes what some other use of its operand asks for stays and is shared.
-static void pin_casts(Mending *w)
-{
-    const Ties *t = w->t;
-    TypeSet *asked = NEWS(w->a, TypeSet, t->nvalues); // by value: what is seen at its uses
-    for (uint32_t i = 0; i < t->uses.len; i++)
-        asked[t->uses.at[i].value] |= w->seen[t->uses.at[i].tie];
-    for (uint32_t k = 0; k < t->at.len; k++) {
-        const Tie *tie = &t->at.at[k];
-        const Node *n =
-            tie->kind == TIE_CAST ? node_at(w->m, value_at(w->m, tie->value)->node) : NULL;
-        ValueId v = n && n->nin ? n->in[0] : 0;
-        w->pinned[k] = v && (asked[v] & bit(tie->own)) && ties_dtype(w->m, v) != tie->own;
-    }
 }
 
 static void see_values(Mending *w)
@@ -282,7 +267,8 @@ static NodeId cast_there(const Mending *w, ValueId v, DType t)
             n->graph != value_at(w->m, v)->graph)
             continue;
         uint32_t tie = ties->maker[n->out[0]];
-        if (tie != NO_TIE && w->pinned[tie] && tie_at(w, tie)->own == t)
+        if (tie != NO_TIE && !w->apart[tie] && tie_at(w, tie)->kind == TIE_CAST &&
+            tie_at(w, tie)->own == t)
             return id;
     }
     return 0;
@@ -564,18 +550,16 @@ static uint32_t *numbers(Arena *a, uint32_t n)
     return at;
 }
 
-static Mending begin(Model *m, Arena *a, Repair *r)
+static Mending begin(Model *m, Arena *a, Repair *r, Ties *t, const bool *pinned, const bool *apart)
 {
-    Ties *t = ties_of(m, a);
     uint32_t n = t->at.len + 1;
-    Mending w = {.m = m, .a = a, .r = r, .t = t};
+    Mending w = {.m = m, .a = a, .r = r, .t = t, .pinned = pinned, .apart = apart};
     w.parent = NEWS(a, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
         w.parent[i] = i;
     w.candidates = NEWS(a, TypeSet, n);
     w.seen = NEWS(a, TypeSet, n);
     w.faulty = NEWS(a, bool, n);
-    w.pinned = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
     w.members = NEWS(a, uint32_t, n);
     w.variable = numbers(a, n);
@@ -595,26 +579,92 @@ static uint32_t least_casts(const Mending *w)
     return (uint32_t)(rest / w->cast) + (rest % w->cast > w->cast / 2);
 }
 
+// How many Casts the choice takes; what cannot be mended counts for more than any.
+static uint32_t casts_of(const Mending *w)
+{
+    Cost total = labels_total(w->l), casts = total % w->never / w->cast;
+    return (uint32_t)(casts + (total / w->never) * (w->never / w->cast));
+}
+
+// Poses the problem and solves it; false: nothing is at fault.
+static bool solve(Mending *w)
+{
+    see_values(w);
+    connect(w);
+    if (!find_faults(w))
+        return false;
+    add_fallbacks(w);
+    number_dtypes(w);
+    set_prices(w);
+    pose(w);
+    labels_solve(w->l);
+    return true;
+}
+
+// Does the choice make use of a Cast that it gives another target? Marks those Casts.
+static bool mark_misused(const Mending *w, bool *casts)
+{
+    const Ties *t = w->t;
+    bool any = false;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        for (uint32_t i = t->first_use[v]; w->value[v] != NO_TIE && i < t->first_use[v + 1]; i++) {
+            DType k = chosen(w, t->uses.at[i].tie);
+            NodeId there = k == chosen(w, t->maker[v]) ? 0 : cast_there(w, v, k);
+            if (!there || there == t->uses.at[i].use.node)
+                continue;
+            uint32_t tie = t->maker[node_at(w->m, there)->out[0]];
+            bool misused = w->variable[tie] != NO_TIE && chosen(w, tie) != k;
+            casts[tie] |= misused;
+            any |= misused;
+        }
+    }
+    return any;
+}
+
+// A Cast may serve other uses of its operand only with the target that it has, and may be given
+// another only if none does. Both at once is no choice but costs no more than any: the bound. Casts
+// of which both was made keep their target, or serve nobody else, whichever costs less.
+static bool choose(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound)
+{
+    Ties *t = ties_of(m, a);
+    bool *none = NEWS(a, bool, t->at.len + 1), *kept = NEWS(a, bool, t->at.len + 1);
+    bool *apart = NEWS(a, bool, t->at.len + 1);
+    *best = begin(m, a, r, t, none, none);
+    if (!solve(best))
+        return false;
+    *bound = least_casts(best);
+    if (!mark_misused(best, kept))
+        return true;
+    Mending keeps = begin(m, a, r, t, kept, none), alone;
+    memcpy(apart, kept, t->at.len * sizeof *apart);
+    bool fits = false;
+    for (int tries = 0; !fits && tries < MAX_ROUNDS; tries++) {
+        keeps = begin(m, a, r, t, kept, none);
+        fits = solve(&keeps) && !mark_misused(&keeps, kept);
+    }
+    for (int tries = 0; tries < MAX_ROUNDS; tries++) {
+        alone = begin(m, a, r, t, none, apart);
+        if (!solve(&alone) || !mark_misused(&alone, apart))
+            break;
+    }
+    uint32_t with = fits ? casts_of(&keeps) : UINT32_MAX, without = casts_of(&alone);
+    *best = with <= without ? keeps : alone;
+    return true;
+}
+
 // Mends what one solution mends; did anything change?
 static bool mend(Model *m, Repair *r, uint32_t round)
 {
     Arena *scratch = arena_new();
-    Mending w = begin(m, scratch, r);
+    Mending w;
+    uint32_t bound = 0;
     bool any = false;
-    see_values(&w);
-    pin_casts(&w);
-    connect(&w);
-    if (find_faults(&w)) {
-        add_fallbacks(&w);
-        number_dtypes(&w);
-        set_prices(&w);
-        pose(&w);
-        labels_solve(w.l);
+    if (choose(&w, m, scratch, r, &bound)) {
         any = apply_sources(&w);
         any |= apply_casts(&w);
         drop_casts(&w);
         if (round == 0 && !w.skipped)
-            r->lower_bound += least_casts(&w);
+            r->lower_bound += bound;
     }
     arena_free(scratch);
     return any;

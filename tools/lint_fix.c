@@ -6,6 +6,7 @@
 #include "ir/infer.h"
 #include "ir/text.h"
 #include "passes/inline_functions.h"
+#include "passes/restore_calls.h"
 #include "tools/lint.h"
 
 #include <string.h>
@@ -57,14 +58,17 @@ typedef struct Attempt {
     Str error;
 } Attempt;
 
-// Repairs an inferred model, keeps it as bytes, lints again.
-static void attempt(LintRun *r, Model *m, const char *path, const char *out, Attempt *a)
+// Repairs an inferred model, keeps it as bytes, lints again. `inlined`: its calls, to be put back.
+static void attempt(LintRun *r, Model *m, const char *path, const char *out, const Inlined *inlined,
+                    Attempt *a)
 {
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
     a->changed = insert_casts(m, &a->done);
     a->changed |= insert_transfers(m, &a->done);
     a->done.others = lint_repair(m, r->unsafe, r->select, r->ignore);
     a->changed |= a->done.others > 0;
+    if (inlined)
+        inlined_restore(m, inlined);
     a->printed = print_model(m, out, &a->bytes, &a->error);
     Dropped lost = {0};
     if (r->diff)
@@ -130,8 +134,8 @@ static Model *load_again(LintRun *r, const char *path, const Config *config, int
 }
 
 // A model that calls functions, as the file has it: mended around the calls; where that is not
-// enough, with all of them inlined, since a body may fit one call and not another. `seen` is the
-// linted model.
+// enough, with all of them inlined, since a body may fit one call and not another. Calls whose
+// bodies fit then are put back. `seen` is the linted model.
 static int attempt_calls(LintRun *r, const Model *seen, const char *path, const char *out,
                          Attempt *a)
 {
@@ -143,7 +147,7 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
     m->given = types_of_results(r, seen);
     m->ngiven = seen->values.len;
     infer_model(m, NULL);
-    attempt(r, m, path, out, a);
+    attempt(r, m, path, out, NULL, a);
     load_close(m);
     if (!any_in_function(&a->after))
         return EXIT_CLEAN;
@@ -152,9 +156,11 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
         return status;
     Attempt inlined = {0};
     diags_init(&refused, r->arena, str_of(path));
+    uint32_t nopsets = m->opsets.len;
     if (inline_functions(m, &refused, false, 1000000)) {
+        const Inlined *calls = inlined_remember(m, r->arena, nopsets);
         infer_model(m, NULL);
-        attempt(r, m, path, out, &inlined);
+        attempt(r, m, path, out, calls, &inlined);
     }
     tool_print_diags(&refused);
     load_close(m);
@@ -227,7 +233,7 @@ void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResu
     if (calls)
         status = attempt_calls(r, m, path, out, &a);
     else
-        attempt(r, m, path, out, &a);
+        attempt(r, m, path, out, NULL, &a);
     if (!status && r->diff && a.changed)
         result->diff = diff_of(r, path, config, &a);
     if (!status)

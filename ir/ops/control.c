@@ -230,6 +230,8 @@ static void scan_out(Infer *s, uint32_t o, ValueId result, GraphId g, Index coun
         return;
     }
     infer_dtype(s, o, v->dtype);
+    value_at(s->model, s->n->out[o])->why_dtype =
+        (Why){.kind = WHY_BRANCH, .node = s->node, .from = result};
     if (v->rank < 0 || v->rank + 1 > MAX_RANK || (axis = infer_axis(s, axis, v->rank + 1)) < 0)
         return;
     uint32_t rank = (uint32_t)v->rank + 1, at = (uint32_t)axis;

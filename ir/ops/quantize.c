@@ -143,8 +143,12 @@ static void infer_dequantize(Infer *s)
     fit_parameter(s, 2);
     if (t)
         infer_dtype(s, 0, t);
-    else if (scale && scale->dtype != DT_NONE)
+    else if (scale && scale->dtype != DT_NONE && s->n->nout && s->n->out[0] &&
+             value_at(s->model, s->n->out[0])->dtype == DT_NONE) {
         infer_dtype(s, 0, scale->dtype);
+        value_at(s->model, s->n->out[0])->why_dtype =
+            (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[1]};
+    }
     same_as_0(s);
 }
 

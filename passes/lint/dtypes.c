@@ -143,8 +143,12 @@ static void report_carried(Lint *l, const Fault *f)
     const Node *n = node_at(l->m, f->node);
     const char *op = node_is(n, "Loop") ? "Loop" : "Scan";
     Str name = lint_name(l, n->in[f->index]), made = lint_name(l, f->value);
+    // Where the body takes offence at what it is given, that is wrong, not the declaration.
+    bool lies = f->other == 3 && !f->also;
+    Fault given = *f;
+    given.value = n->in[f->index];
     Buf text = {0};
-    if (f->other == 2)
+    if (f->other >= 2)
         buf_printf(&text, "%s is given \"%.*s\" as %s but its body declares it as %s", op,
                    STR_ARG(name), dtype_name(f->have), dtype_name(f->want));
     else if (f->other == 1)
@@ -156,7 +160,16 @@ static void report_carried(Lint *l, const Fault *f)
     Diag *d = diag(l->diags, "DT005", SEV_ERROR,
                    location_operand(l->m, l->arena, f->node, f->index), "%s", text.at);
     buf_free(&text);
-    tell_fault(l, d, f);
+    if (lies) {
+        lint_about_node(l, d, f->node);
+        d->origin_kind = STR("value_info");
+        d->origin_name = made;
+        diag_note(l->diags, d, "%s begins at the declaration of \"%.*s\" in the body",
+                  dtype_name(f->want), STR_ARG(made));
+        diag_fix(l->diags, d, true, "declare it as %s: 0 casts added", dtype_name(f->have));
+    } else {
+        tell_fault(l, d, f->other == 3 ? &given : f);
+    }
     d->value = name;
     if (f->other == 0)
         diag_note(l->diags, d, "the body gives \"%.*s\"", STR_ARG(made));
@@ -208,77 +221,40 @@ void lint_zero_points(Lint *l)
 // ---- DT002
 // --------------------------------------------------------------------------------------
 
-static bool node_conflicts(const Model *m, NodeId n)
+static void report_declared(Lint *l, const Fault *f)
 {
-    uint32_t from = 0;
-    Conflict c;
-    return lint_conflict(m, n, &from, &c);
-}
-
-// Which is wrong, the declaration or what is computed? Where the model's own float dtype is
-// declared and another float comes, that other one.
-static bool is_computed_wrong(const Model *m, DType have, DType want)
-{
-    return want == m->dominant && dtype_is_float(want) && dtype_is_float(have);
-}
-
-static void report_declared(Lint *l, const ValueInfo *info, bool output, const Origin *o,
-                            DType want)
-{
-    const Value *v = value_at(l->m, info->value);
-    Str name = lint_name(l, info->value);
+    const Value *v = value_at(l->m, f->value);
+    Str name = lint_name(l, f->value);
     Diag *d = diag(l->diags, "DT002", SEV_ERROR, location_result(l->m, l->arena, v->node, v->index),
-                   "%s \"%.*s\" is declared as %s but is %s", output ? "output" : "value",
-                   STR_ARG(name), dtype_name(want), dtype_name(v->dtype));
+                   "%s \"%.*s\" is declared as %s but is %s", f->output ? "output" : "value",
+                   STR_ARG(name), dtype_name(f->want), dtype_name(f->have));
+    Origin o = origin_find(lint_origins(l), f->value);
+    origin_trace(lint_origins(l), f->value, &o);
     d->value = name;
     lint_about_node(l, d, v->node);
-    lint_note_begin(l, d, v->dtype, o->value);
-    lint_note_path(l, d, o, v->node);
-    if (is_computed_wrong(l->m, v->dtype, want) && origin_payload(l->m, o->value)) {
-        lint_offer(l, d, o, info->value, want);
+    lint_note_begin(l, d, f->have, o.value);
+    lint_note_path(l, d, &o, v->node);
+    if (f->also)
+        diag_note(l->diags, d, "it reaches %u further place%s that differ%s", f->also,
+                  f->also == 1 ? "" : "s", f->also == 1 ? "s" : "");
+    if (!f->other) {
+        lint_offer(l, d, &o, f->value, f->want);
         return;
     }
-    d->origin_kind = output ? STR("output") : STR("value_info");
+    d->origin_kind = f->output ? STR("output") : STR("value_info");
     d->origin_name = name;
-    if (output && want)
-        diag_fix(l->diags, d, lint_widens(v->dtype, want),
-                 "insert 1 Cast to %s in front of the output", dtype_name(want))
+    if (f->output && f->want)
+        diag_fix(l->diags, d, lint_widens(f->have, f->want),
+                 "insert 1 Cast to %s in front of the output", dtype_name(f->want))
             ->casts = 1;
     // An output's declaration is the interface: to change that is the user's to say.
-    diag_fix(l->diags, d, !output, "declare %sas %s: 0 casts added", output ? "the output " : "it ",
-             dtype_name(v->dtype));
-}
-
-static void declared_entry(Lint *l, uint32_t *told, const ValueInfo *info, bool output)
-{
-    const Value *v = value_at(l->m, info->value);
-    if (!info->type || info->type->kind != TYPE_TENSOR || v->def != DEF_NODE || v->dtype == DT_NONE)
-        return;
-    bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
-    if (given || info->type->elem == (int32_t)v->dtype || node_conflicts(l->m, v->node))
-        return;
-    DType want =
-        info->type->elem > 0 && info->type->elem < DT_COUNT ? (DType)info->type->elem : DT_NONE;
-    Origin o = origin_find(lint_origins(l), info->value);
-    ValueId key = lint_written_value(l->m, o.value);
-    if (lint_faults(l)->told[key] || told[key] == (uint32_t)want) // one fault, one finding
-        return;
-    if (is_computed_wrong(l->m, v->dtype, want))
-        told[key] = (uint32_t)want;
-    origin_trace(lint_origins(l), info->value, &o);
-    report_declared(l, info, output, &o, want);
+    diag_fix(l->diags, d, !f->output, "declare %sas %s: 0 casts added",
+             f->output ? "the output " : "it ", dtype_name(f->have));
 }
 
 void lint_declared(Lint *l)
 {
-    uint32_t *told = NEWS(l->arena, uint32_t, l->m->values.len); // dtypes asked for, by origin
-    for (GraphId g = 1; g < l->m->graphs.len; g++) {
-        const Graph *graph = graph_at(l->m, g);
-        for (uint32_t i = 0; i < graph->outputs.len; i++)
-            declared_entry(l, told, &graph->outputs.at[i], true);
-        for (uint32_t i = 0; i < graph->infos.len; i++)
-            declared_entry(l, told, &graph->infos.at[i], false);
-    }
+    report_each(l, FAULT_DECLARED, report_declared);
 }
 
 // ---- DT003

@@ -1,4 +1,5 @@
-// Dtypes that do not fit, each fault once: what DT001, DT003, DT004, DT005, DT015 and QN001 report.
+// Dtypes that do not fit, each fault once: what DT001, DT002, DT003, DT004, DT005, DT015 and QN001
+// report.
 #ifndef CAMEO_PASSES_LINT_FAULTS_H
 #define CAMEO_PASSES_LINT_FAULTS_H
 
@@ -10,6 +11,7 @@ typedef enum FaultKind {
     FAULT_BRANCH,      // DT004
     FAULT_CARRIED,     // DT005
     FAULT_CAPTURED,    // DT015
+    FAULT_DECLARED,    // DT002
     FAULT_UNSUPPORTED, // DT003
     FAULT_OPERAND      // DT001
 } FaultKind;
@@ -17,10 +19,12 @@ typedef enum FaultKind {
 typedef struct Fault {
     FaultKind kind;
     NodeId node;
-    uint32_t index, other; // operands; BRANCH: the output, CARRIED: the number of the carried value
-    ValueId value;         // the side that should change
-    DType have, want;      // want: DT_NONE where nothing says
-    uint32_t also;         // further places that its origin reaches
+    uint32_t index, other; // operands; BRANCH: the output, CARRIED: the number of the carried
+                           // value; DECLARED: other is 1 where the declaration is at fault
+    ValueId value;    // the side that should change
+    DType have, want; // want: DT_NONE where nothing says
+    bool output;      // DECLARED: as an output of its graph
+    uint32_t also;    // further places that its origin reaches
 } Fault;
 
 typedef struct Faults {

@@ -141,7 +141,7 @@ static bool step_back(Origins *o, ValueId v, uint32_t *tail)
     return tied;
 }
 
-static bool is_before(const Model *m, ValueId a, ValueId b)
+bool origin_is_before(const Model *m, ValueId a, ValueId b)
 {
     uint64_t x = bytes_of(m, a), y = bytes_of(m, b);
     return x != y ? x < y : a < b;
@@ -174,13 +174,14 @@ Origin origin_find(Origins *o, ValueId v)
         if (!step_back(o, at, &tail))
             vec_push(o->arena, &o->sources, at);
     }
+    r.count = o->sources.len ? o->sources.len : 1;
     if (!o->sources.len) {
         r.value = near_origin(o, v);
         return r;
     }
     r.value = o->sources.at[0];
     for (uint32_t i = 1; i < o->sources.len; i++)
-        if (is_before(o->m, o->sources.at[i], r.value))
+        if (origin_is_before(o->m, o->sources.at[i], r.value))
             r.value = o->sources.at[i];
     for (uint32_t i = 0; i < head; i++)
         o->found[o->queue[i]] = r.value;
@@ -195,4 +196,163 @@ void origin_trace(Origins *o, ValueId v, Origin *r)
     for (ValueId at = r->value; at != v && o->sources.len; at = o->came[at].to)
         if (o->came[at].step.node)
             vec_push(o->arena, &r->path, o->came[at].step);
+}
+
+// ---- forward ------------------------------------------------------------------------------------
+
+enum { MAX_REACH = 1 << 12 };
+
+// What has its dtype from one source: queue[0] .. queue[tail - 1]. Behind them, up to `end`:
+// results that have the other dtype already, where a node's operands differ.
+typedef struct Reach {
+    Origins *o;
+    const Uses *uses;
+    DType have, want;
+    uint32_t tail, end;
+} Reach;
+
+static bool is_reached(const Reach *r, ValueId v)
+{
+    return r->o->seen[v] == r->o->walk - 1;
+}
+
+static void reach(Reach *r, ValueId v)
+{
+    if (!v || is_reached(r, v) || value_at(r->o->m, v)->dtype != r->have)
+        return;
+    r->o->seen[v] = r->o->walk - 1;
+    r->o->queue[r->tail++] = v;
+}
+
+static void follow(Reach *r, ValueId v)
+{
+    if (!v || r->o->seen[v] == r->o->walk || value_at(r->o->m, v)->dtype != r->want)
+        return;
+    r->o->seen[v] = r->o->walk;
+    r->o->queue[r->end++] = v;
+}
+
+// What the node that holds a graph gives for the graph's output.
+static ValueId result_of_output(const Reach *r, const Use *u)
+{
+    const Graph *g = graph_at(r->o->m, u->graph);
+    const Node *n = g->owner ? node_at(r->o->m, g->owner) : NULL;
+    uint32_t skip = n && node_is(n, "Loop") ? 1 : 0;
+    return n && u->index >= skip && u->index - skip < n->nout ? n->out[u->index - skip] : 0;
+}
+
+static bool reach_body(Reach *r, const Node *n, uint32_t operand)
+{
+    GraphId body = node_graph(n, "body");
+    if (node_is(n, "If") || !body)
+        return node_is(n, "If");
+    if (operand < graph_at(r->o->m, body)->inputs.len)
+        reach(r, graph_at(r->o->m, body)->inputs.at[operand].value);
+    return true;
+}
+
+static bool reach_use(Reach *r, const Use *u, ValueId v)
+{
+    const Node *n = u->node ? node_at(r->o->m, u->node) : NULL;
+    if (!n) { // declarations are looked at where the value is
+        reach(r, result_of_output(r, u));
+        return true;
+    }
+    const SchemaParam *p = param_of_operand(n, u->index);
+    if (n->dead || node_is(n, "Cast"))
+        return true;
+    if (node_is(n, "If") || node_is(n, "Loop") || node_is(n, "Scan"))
+        return reach_body(r, n, u->index);
+    if (!p || (p->types && !(p->types >> r->want & 1)))
+        return false;
+    for (uint32_t k = 0; k < n->nout; k++) {
+        const Value *made = n->out[k] ? value_at(r->o->m, n->out[k]) : NULL;
+        bool follows = made && made->why_dtype.kind == WHY_OPERAND && made->why_dtype.from == v;
+        if (made && (follows || params_are_tied(p, param_of_result(n, k))))
+            reach(r, n->out[k]);
+    }
+    return true;
+}
+
+// What one iteration or branch gives beside this output of a graph: a loop's first value, the other
+// branch's result. 0: nothing.
+static ValueId beside_output(const Reach *r, const Use *u)
+{
+    const Graph *g = graph_at(r->o->m, u->graph);
+    const Node *n = g->owner ? node_at(r->o->m, g->owner) : NULL;
+    if (!n)
+        return 0;
+    if (node_is(n, "If")) {
+        GraphId yes = node_graph(n, "then_branch"), no = node_graph(n, "else_branch");
+        const Graph *other = graph_at(r->o->m, yes == u->graph ? no : yes);
+        return u->index < other->outputs.len ? other->outputs.at[u->index].value : 0;
+    }
+    if (node_is(n, "Loop"))
+        return u->index && u->index + 1 < n->nin ? n->in[u->index + 1] : 0;
+    uint32_t scanned = (uint32_t)node_int(n, "num_scan_inputs", 0);
+    return scanned < n->nin && u->index < n->nin - scanned ? n->in[u->index] : 0;
+}
+
+static bool differs(const Reach *r, ValueId v)
+{
+    return v && !is_reached(r, v) && value_at(r->o->m, v)->dtype != r->want &&
+           value_at(r->o->m, v)->dtype != DT_NONE;
+}
+
+// Is there, where a value is used that has or would get the wanted dtype, one that does not?
+// Results that have it already are followed.
+static bool is_held_back(Reach *r, const Use *u)
+{
+    const Node *n = u->node ? node_at(r->o->m, u->node) : NULL;
+    if (!n)
+        return differs(r, beside_output(r, u));
+    const SchemaParam *p = param_of_operand(n, u->index);
+    if (n->dead || !p)
+        return false;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (n->in[i] && params_are_tied(param_of_operand(n, i), p) && differs(r, n->in[i]))
+            return true;
+    for (uint32_t k = 0; k < n->nout; k++)
+        if (n->out[k] && params_are_tied(p, param_of_result(n, k)))
+            follow(r, n->out[k]);
+    return false;
+}
+
+static bool is_declared(const Reach *r, ValueId v)
+{
+    const Value *value = value_at(r->o->m, v);
+    const Type *t = value->def == DEF_NODE ? value->declared : NULL;
+    return t && t->kind == TYPE_TENSOR && t->elem == (int32_t)r->have;
+}
+
+static bool reach_all(Reach *r)
+{
+    for (uint32_t i = 0; i < r->tail; i++) {
+        ValueId v = r->o->queue[i];
+        if (i == MAX_REACH || is_declared(r, v))
+            return false;
+        for (uint32_t k = r->uses->first[v]; k < r->uses->first[v + 1]; k++)
+            if (!reach_use(r, &r->uses->uses[k], v))
+                return false;
+    }
+    return r->tail > 0;
+}
+
+bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want)
+{
+    Reach r = {.o = o, .uses = uses, .have = value_at(o->m, source)->dtype, .want = want};
+    o->walk += 2;
+    reach(&r, source);
+    if (!reach_all(&r))
+        return false;
+    r.end = r.tail;
+    for (uint32_t i = 0; i < r.end; i++) {
+        ValueId v = o->queue[i];
+        if (i == MAX_REACH)
+            return false;
+        for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++)
+            if (is_held_back(&r, &uses->uses[k]))
+                return false;
+    }
+    return true;
 }

@@ -17,6 +17,7 @@ typedef struct Step {
 } Step;
 
 typedef struct Origin {
+    uint32_t count;      // of sources, with `value`
     ValueId value;       // the source to name: of the fewest bytes, of those the first
     VEC(ValueId) others; // further sources that would have to be retyped with it
     VEC(Step) path;      // the nodes between it and the value, in order of execution
@@ -31,6 +32,13 @@ Origins *origins_of(Model *m, Arena *a);
 Origin origin_find(Origins *o, ValueId v);
 // Fills them, of the value last asked for.
 void origin_trace(Origins *o, ValueId v, Origin *r);
+
+// Would the model fit where `want` is expected if this source alone had that dtype? Where its own
+// dtype is asked for as well, by an operand of another origin or a declaration, it would not.
+bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want);
+
+// Which of two sources is named where either would do: that of fewer bytes, else the first.
+bool origin_is_before(const Model *m, ValueId a, ValueId b);
 
 // "initializer", "constant", "input", "cast", "attribute", "node": what a source is.
 const char *origin_kind(const Model *m, ValueId v);

@@ -232,11 +232,12 @@ void lint_scale_shapes(Lint *l)
                 continue;
             bool linear = s->data == 0 && s->scale == 1 && str_ends(n->op, "quantizeLinear");
             linear |= str_is(n->op, "QuantizeLinear");
+            uint32_t before = l->diags->all.len;
             if (linear)
                 check_linear(l, id, s);
             else if (str_is(n->op, "QLinearConv") && s->data == 3 && n->in[3])
                 check_axis(l, id, s, 0);
-            if (linear || s->data == 3)
+            if (l->diags->all.len == before && (linear || s->data == 3))
                 check_zero_point(l, id, s);
         }
 }

@@ -6,6 +6,9 @@ from onnx import numpy_helper
 MAY_CHANGE = {"Cast": {"to"}, "Constant": {"value"}, "ConstantOfShape": {"value"}}
 
 
+SCALARS = {"value_int", "value_float"}
+
+
 def same_values(a, b):
     x, y = numpy_helper.to_array(a), numpy_helper.to_array(b)
     if x.shape != y.shape or a.name != b.name:
@@ -63,7 +66,10 @@ class Comparison:
 
     def attributes(self, a, b, where):
         for x, y in zip(a.attribute, b.attribute):
-            if x.name in MAY_CHANGE.get(a.op_type, ()) and x.name == y.name:
+            if a.op_type == "Constant" and x.name in SCALARS and y.name == "value":
+                if not numpy.allclose(x.i or x.f, numpy_helper.to_array(y.t)):
+                    self.wrong.append(f"{where}: value")
+            elif x.name in MAY_CHANGE.get(a.op_type, ()) and x.name == y.name:
                 if x.HasField("t") and not same_values(x.t, y.t):
                     self.wrong.append(f"{where}: value")
             elif x.type == x.GRAPH and y.type == y.GRAPH:

@@ -1,14 +1,31 @@
 """Faults put into valid models, one at a time.
 
-Each fault is a generator of (what was done, the faulty model, names of inputs to feed in another dtype). Values stay
-what they were wherever the other dtype holds them.
+FAULTS lists the kinds. Each is a function of a model that gives its sites, (what, make) pairs: make(random) puts the fault
+there. A Fault knows what was done: where it begins, the rule that has to find it where that does not follow from dtypes,
+and inputs that are to be fed in another dtype. Values stay what they were wherever the other dtype holds them.
 """
+import dataclasses
+
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-FLOAT, DOUBLE, HALF = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16
-INT32, INT64 = TensorProto.INT32, TensorProto.INT64
+from typeflow import Flow, formal, schema_of
+
+FLOAT, DOUBLE, HALF, BFLOAT = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16
+INT32, INT64, INT8, UINT8 = TensorProto.INT32, TensorProto.INT64, TensorProto.INT8, TensorProto.UINT8
+
+
+@dataclasses.dataclass
+class Fault:
+    model: onnx.ModelProto
+    origins: frozenset  # (kind, name), any of which is the place where it began
+    feeds: dict = dataclasses.field(default_factory=dict)
+    rule: str = None  # None: what follows from the dtypes
+    mends: bool = True  # does the catalogue name a fix?
+    exact: bool = True  # may outputs be compared bit by bit?
+    narrow: bool = False  # has the fault rounded something to 16 bits?
+    control: onnx.ModelProto = None  # the valid model, where more than the fault was put into it
 
 
 def graphs(graph):
@@ -26,19 +43,26 @@ def copy_of(model):
     return copy
 
 
+def all_nodes(model):
+    """(graph, node) of the graphs and the graphs within, in order; not of functions."""
+    return [(g, n) for g in graphs(model.graph) for n in g.node]
+
+
+# ---- tensors ------------------------------------------------------------------------------------
+
 def tensors(model):
-    """Initializers of all graphs that nobody overrides, and values of Constant nodes, in order."""
+    """(kind, name, tensor): initializers that nobody overrides, values of Constant nodes, in order."""
     inputs = {i.name for i in model.graph.input} if model.ir_version >= 4 else set()
     for graph in graphs(model.graph):
-        yield from (t for t in graph.initializer if t.name not in inputs)
+        yield from (("initializer", t.name, t) for t in graph.initializer if t.name not in inputs)
         for node in graph.node:
-            yield from (a.t for a in node.attribute if node.op_type == "Constant" and a.name == "value")
+            yield from (("constant", node.output[0], a.t) for a in node.attribute
+                        if node.op_type == "Constant" and a.name == "value")
 
 
 def retyped(tensor, dtype):
     values = numpy_helper.to_array(tensor)
-    kind = helper.tensor_dtype_to_np_dtype(dtype)
-    tensor.CopyFrom(numpy_helper.from_array(values.astype(kind), tensor.name))
+    tensor.CopyFrom(numpy_helper.from_array(values.astype(helper.tensor_dtype_to_np_dtype(dtype)), tensor.name))
 
 
 def declare(graph, name, dtype):
@@ -48,97 +72,371 @@ def declare(graph, name, dtype):
             entry.type.tensor_type.elem_type = dtype
 
 
-def each_tensor(model, dtype, to, wanted=lambda t: True):
-    """The model with one tensor stored as `to`."""
-    for i, tensor in enumerate(tensors(model)):
-        if tensor.data_type != dtype or tensor.external_data or not wanted(tensor):
-            continue
-        faulty = copy_of(model)
-        retyped(list(tensors(faulty))[i], to)
-        declare(faulty.graph, tensor.name, to)
-        yield f"{tensor.name or 'constant'} {i}", faulty, {}
+def store(model, i, dtype):
+    faulty = copy_of(model)
+    kind, name, tensor = list(tensors(faulty))[i]
+    retyped(tensor, dtype)
+    declare(faulty.graph, name, dtype)
+    return Fault(faulty, frozenset([(kind, name)]))
+
+
+def each_tensor(model, dtype, choices, wanted):
+    for i, (kind, name, tensor) in enumerate(tensors(model)):
+        if tensor.data_type == dtype and not tensor.external_data and wanted(kind, tensor):
+            for to in choices:
+                yield f"{name} as {TensorProto.DataType.Name(to)}", lambda random, i=i, to=to: store(model, i, to)
+
+
+def is_exact(tensor, dtype):
+    values = numpy_helper.to_array(tensor)
+    narrow = values.astype(helper.tensor_dtype_to_np_dtype(dtype))
+    return numpy.array_equal(values, narrow.astype(values.dtype), equal_nan=values.dtype.kind == "f")
 
 
 def initializer_f64(model):
-    yield from each_tensor(model, FLOAT, DOUBLE)
+    return each_tensor(model, FLOAT, [DOUBLE], lambda kind, t: kind == "initializer")
 
 
-def exact_in_half(tensor):
-    values = numpy_helper.to_array(tensor)
-    return len(tensor.dims) <= 1 and numpy.array_equal(values, values.astype(numpy.float16))
+def initializer_f16(model):
+    return each_tensor(model, FLOAT, [HALF], lambda kind, t: kind == "initializer" and is_exact(t, HALF))
 
 
-def bias_f16(model):
-    yield from each_tensor(model, FLOAT, HALF, exact_in_half)
+def bias(model):
+    """What is added to each channel: rank 1, and the last operand of an operator that adds it."""
+    added = {n.input[-1] for _, n in all_nodes(model)
+             if (n.op_type in ("Conv", "Gemm", "ConvTranspose") and len(n.input) == 3) or n.op_type == "Add"}
+    wanted = lambda kind, t: t.name in added and len(t.dims) <= 1  # noqa: E731
+    for to in (HALF, BFLOAT, DOUBLE):
+        yield from each_tensor(model, FLOAT, [to], lambda kind, t, to=to: wanted(kind, t) and is_exact(t, to))
+
+
+def constant(model):
+    yield from each_tensor(model, FLOAT, [DOUBLE], lambda kind, t: kind == "constant")
+    yield from each_tensor(model, FLOAT, [HALF], lambda kind, t: kind == "constant" and is_exact(t, HALF))
 
 
 def index_i32(model):
-    small = lambda t: t.dims and abs(numpy_helper.to_array(t)).max(initial=0) < 2 ** 31  # noqa: E731
-    yield from each_tensor(model, INT64, INT32, small)
+    return each_tensor(model, INT64, [INT32], lambda kind, t: t.dims and is_exact(t, INT32))
 
 
-def each_input(model, dtype, to):
+# ---- inputs and declarations --------------------------------------------------------------------
+
+def declare_input(model, i, to):
+    faulty = copy_of(model)
+    entry = faulty.graph.input[i]
+    entry.type.tensor_type.elem_type = to
+    # What is fed in float64 may be computed in it until it meets what is not.
+    return Fault(faulty, frozenset([("input", entry.name)]), {entry.name: helper.tensor_dtype_to_np_dtype(to)},
+                 exact=to not in (DOUBLE, HALF), narrow=to == HALF)
+
+
+def each_input(model, dtype, choices):
     weights = {t.name for t in model.graph.initializer}
     for i, entry in enumerate(model.graph.input):
-        if entry.type.tensor_type.elem_type != dtype or entry.name in weights:
-            continue
-        faulty = copy_of(model)
-        faulty.graph.input[i].type.tensor_type.elem_type = to
-        yield entry.name, faulty, {entry.name: helper.tensor_dtype_to_np_dtype(to)}
+        if entry.type.tensor_type.elem_type == dtype and entry.name not in weights:
+            for to in choices:
+                yield f"{entry.name} as {to}", lambda random, i=i, to=to: declare_input(model, i, to)
 
 
-def input_f64(model):
-    yield from each_input(model, FLOAT, DOUBLE)
+def input_float(model):
+    return each_input(model, FLOAT, [DOUBLE, HALF])
 
 
 def input_i32(model):
-    yield from each_input(model, INT64, INT32)
+    return each_input(model, INT64, [INT32])
 
 
-def cast_target(model):
-    for i, node in enumerate(model.graph.node):
-        for k, attribute in enumerate(node.attribute):
-            if node.op_type != "Cast" or attribute.name != "to" or attribute.i not in (FLOAT, INT64):
-                continue
-            faulty = copy_of(model)
-            faulty.graph.node[i].attribute[k].i = DOUBLE if attribute.i == FLOAT else INT32
-            yield node.output[0], faulty, {}
+def redeclare(model, field, i, to):
+    """The repaired model's interface is the declared one: results are compared as numbers."""
+    faulty = copy_of(model)
+    entry = getattr(faulty.graph, field)[i]
+    entry.type.tensor_type.elem_type = to
+    return Fault(faulty, frozenset([("output" if field == "output" else "value_info", entry.name)]),
+                 exact=field != "output", narrow=field == "output" and to == HALF)
+
+
+def each_declaration(model, field, choices):
+    kept = {t.name for t in model.graph.initializer} | {i.name for i in model.graph.input}
+    for i, entry in enumerate(getattr(model.graph, field)):
+        for to in choices.get(entry.type.tensor_type.elem_type, []):
+            if entry.name not in kept:
+                yield f"{entry.name} as {to}", lambda random, i=i, to=to: redeclare(model, field, i, to)
 
 
 def output_declared(model):
-    """The repaired model's interface is the declared one: results are compared as numbers."""
-    for i, entry in enumerate(model.graph.output):
-        if entry.type.tensor_type.elem_type == FLOAT:
-            faulty = copy_of(model)
-            faulty.graph.output[i].type.tensor_type.elem_type = DOUBLE
-            yield entry.name, faulty, {}
+    return each_declaration(model, "output", {FLOAT: [DOUBLE, HALF], INT64: [INT32]})
 
 
 def value_declared(model):
-    for i, entry in enumerate(model.graph.value_info):
-        if entry.type.tensor_type.elem_type == FLOAT:
-            faulty = copy_of(model)
-            faulty.graph.value_info[i].type.tensor_type.elem_type = HALF
-            yield entry.name, faulty, {}
+    return each_declaration(model, "value_info", {FLOAT: [HALF, DOUBLE, INT32], INT64: [INT32, FLOAT], HALF: [FLOAT],
+                                                  DOUBLE: [FLOAT], UINT8: [INT8]})
 
+
+# ---- Casts --------------------------------------------------------------------------------------
+
+CAST_TO = {FLOAT: [DOUBLE, HALF], HALF: [FLOAT, DOUBLE], DOUBLE: [FLOAT], INT64: [INT32]}
+
+
+def retarget(model, i, to):
+    faulty = copy_of(model)
+    node = all_nodes(faulty)[i][1]
+    next(a for a in node.attribute if a.name == "to").i = to
+    return Fault(faulty, frozenset([("cast", node.output[0])]), exact=False, narrow=to == HALF)
+
+
+def cast_target(model):
+    for i, (_, node) in enumerate(all_nodes(model)):
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.name == "to":
+                for to in CAST_TO.get(attribute.i, []):
+                    yield f"{node.output[0]} to {to}", lambda random, i=i, to=to: retarget(model, i, to)
+
+
+def replace_uses(graph, old, new):
+    for inner in graphs(graph):
+        for node in inner.node:
+            for k, name in enumerate(node.input):
+                if name == old:
+                    node.input[k] = new
+
+
+def remove_cast(model, i):
+    faulty = copy_of(model)
+    graph, node = all_nodes(faulty)[i]
+    replace_uses(graph, node.output[0], node.input[0])
+    graph.node.remove(node)
+    # Where that began is where its operand did: typeflow says.
+    return Fault(faulty, frozenset([("of", node.input[0])]), exact=False, narrow=True)
+
+
+def cast_removed(model):
+    for i, (graph, node) in enumerate(all_nodes(model)):
+        if node.op_type == "Cast" and node.output[0] not in {o.name for o in graph.output}:
+            yield node.output[0], lambda random, i=i: remove_cast(model, i)
+
+
+def fresh(model, stem):
+    names = {name for _, n in all_nodes(model) for name in [*n.output, *n.input]}
+    while stem in names:
+        stem += "_"
+    return stem
+
+
+def add_cast(model, i, k, to):
+    faulty = copy_of(model)
+    graph, node = all_nodes(faulty)[i]
+    name = fresh(model, f"{node.input[k]}_cast")
+    cast = helper.make_node("Cast", [node.input[k]], [name], to=to)
+    node.input[k] = name
+    graph.node.insert(list(graph.node).index(node), cast)
+    return Fault(faulty, frozenset([("cast", name)]), exact=to == DOUBLE, narrow=to == HALF)
+
+
+def cast_added(model, wanted=lambda node: node.domain in ("", "ai.onnx")):
+    flow = Flow(model)
+    known = {name: dtype for (_, name), dtype in flow.made.items()}
+    for i, (_, node) in enumerate(all_nodes(model)):
+        for k, name in enumerate(node.input):
+            for to in CAST_TO.get(known.get(name), []) if name and wanted(node) else []:
+                yield f"{node.output[0]} operand {k} to {to}", lambda random, i=i, k=k, to=to: add_cast(model, i, k, to)
+
+
+# ---- branches, loops, functions -----------------------------------------------------------------
+
+def cast_output(model, i, name, o, to, declared):
+    """A Cast behind a subgraph's result; the subgraph declares what it gives, or nothing."""
+    faulty = copy_of(model)
+    graph = next(a.g for a in all_nodes(faulty)[i][1].attribute if a.name == name)
+    entry = graph.output[o]
+    new = fresh(model, f"{entry.name}_cast")
+    graph.node.append(helper.make_node("Cast", [entry.name], [new], to=to))
+    entry.name = new
+    if declared:
+        entry.type.tensor_type.elem_type = to
+    else:
+        entry.ClearField("type")
+    return Fault(faulty, frozenset([("cast", new)]), exact=to == DOUBLE, narrow=to == HALF)
+
+
+def each_output(model, operators, first):
+    for i, (_, node) in enumerate(all_nodes(model)):
+        for a in node.attribute if node.op_type in operators else []:
+            for o in range(first.get(node.op_type, 0), len(a.g.output) if a.type == a.GRAPH else 0):
+                for to in CAST_TO.get(a.g.output[o].type.tensor_type.elem_type, []):
+                    yield f"{node.output[0]} {a.name} {o} to {to}", lambda random, i=i, a=a.name, o=o, to=to: \
+                        cast_output(model, i, a, o, to, random.integers(2))
+
+
+def branch_output(model):
+    return each_output(model, ["If"], {})
+
+
+def carried_start(model):
+    """What a loop begins with, cast in front of it."""
+    return cast_added(model, lambda node: node.op_type in ("Loop", "Scan"))
+
+
+def declare_carried(model, i, k, to):
+    faulty = copy_of(model)
+    entry = next(a.g for a in all_nodes(faulty)[i][1].attribute if a.name == "body").input[k]
+    entry.type.tensor_type.elem_type = to
+    return Fault(faulty, frozenset([("value_info", entry.name), ("input", entry.name)]))
+
+
+def carried_declared(model):
+    for i, (_, node) in enumerate(all_nodes(model)):
+        for a in node.attribute:
+            for k, entry in enumerate(a.g.input if node.op_type in ("Loop", "Scan") and a.name == "body" else []):
+                for to in [DOUBLE, HALF] if entry.type.tensor_type.elem_type == FLOAT else []:
+                    yield f"{entry.name} as {to}", lambda random, i=i, k=k, to=to: declare_carried(model, i, k, to)
+
+
+def carried_result(model):
+    return each_output(model, ["Loop", "Scan"], {"Loop": 1})
+
+
+def function_call(model):
+    """One of a function's calls gets another dtype than the others."""
+    domains = {f.domain for f in model.functions}
+    return cast_added(model, lambda node: node.domain in domains)
+
+
+# ---- quantization -------------------------------------------------------------------------------
+
+SCALES = {"QuantizeLinear": [(1, 2)], "DequantizeLinear": [(1, 2)], "QLinearConv": [(1, 2), (4, 5), (6, 7)],
+          "QLinearMatMul": [(1, 2), (4, 5), (6, 7)]}
+
+
+def named(model, operand, kinds):
+    """Indices of tensors that some quantized operator reads as a scale (0) or zero point (1)."""
+    names = {n.input[pair[operand]] for _, n in all_nodes(model) for pair in kinds.get(n.op_type, [])
+             if pair[operand] < len(n.input)}
+    return [(i, name, t) for i, (_, name, t) in enumerate(tensors(model)) if name in names]
+
+
+def zero_point(model):
+    kinds = dict(SCALES, ConvInteger=[(0, 2), (0, 3)], MatMulInteger=[(0, 2), (0, 3)])
+    for i, name, tensor in named(model, 1, kinds):
+        to = {UINT8: INT8, INT8: UINT8}.get(tensor.data_type)
+        if to and is_exact(tensor, to):
+            yield name, lambda random, i=i, to=to: store(model, i, to)
+
+
+def scale_dtype(model):
+    for i, name, tensor in named(model, 0, SCALES):
+        if tensor.data_type == FLOAT:
+            yield name, lambda random, i=i: store(model, i, DOUBLE)
+
+
+def set_scale(model, i, bad):
+    faulty = copy_of(model)
+    kind, name, tensor = list(tensors(faulty))[i]
+    values = numpy_helper.to_array(tensor).copy()
+    values.reshape(-1)[-1] = bad
+    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    return Fault(faulty, frozenset([(kind, name)]), rule="QN002", mends=False)
+
+
+def scale_value(model):
+    for i, name, _ in named(model, 0, SCALES):
+        for bad in (0, -0.5, numpy.nan, numpy.inf):
+            yield f"{name} {bad}", lambda random, i=i, bad=bad: set_scale(model, i, bad)
+
+
+def longer(model, i):
+    faulty = copy_of(model)
+    kind, name, tensor = list(tensors(faulty))[i]
+    values = numpy_helper.to_array(tensor)
+    tensor.CopyFrom(numpy_helper.from_array(numpy.append(values, values[-1:]), tensor.name))
+    return Fault(faulty, frozenset([(kind, name)]), rule="QN004", mends=False)
+
+
+def scale_count(model):
+    for i, name, tensor in named(model, 0, SCALES):
+        if len(tensor.dims) == 1 and tensor.dims[0] > 1:
+            yield name, lambda random, i=i: longer(model, i)
+
+
+# ---- devices ------------------------------------------------------------------------------------
 
 def place(node, device):
     entry = node.metadata_props.add()
     entry.key, entry.value = "cameo.device", device
 
 
-def devices(model):
-    """Nodes placed on two devices: cut in the middle, and every other node."""
-    nodes = model.graph.node
-    if len(nodes) < 2:
-        return
-    for name, where in (("halves", lambda i: i >= len(nodes) // 2), ("turns", lambda i: i % 2)):
-        faulty = copy_of(model)
-        faulty.ir_version = max(faulty.ir_version, 10)
-        for i, node in enumerate(faulty.graph.node):
-            place(node, "cuda:0" if where(i) else "cpu")
-        yield name, faulty, {}
+def placed(model, where):
+    placed_model = copy_of(model)
+    placed_model.ir_version = max(placed_model.ir_version, 10)
+    for i, node in enumerate(placed_model.graph.node):
+        place(node, "cuda:0" if where(i) else "cpu")
+    return placed_model
 
 
-FAULTS = [initializer_f64, bias_f16, index_i32, input_f64, input_i32, cast_target, output_declared,
-          value_declared, devices]
+def misplace(model, where):
+    faulty = placed(model, where)
+    return Fault(faulty, frozenset([("node", None)]), rule="DV001", control=placed(model, lambda i: False))
+
+
+def reads_on_device(model, node, k):
+    """Sizes, axes and conditions are read on the host, and control flow runs there."""
+    opset = max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    schema = schema_of(node.op_type, node.domain, opset)
+    if node.op_type in ("If", "Loop", "Scan", "Shape", "Size", "Identity", "Resize", "Upsample") or not schema:
+        return False
+    param = formal(schema.inputs, k)
+    return bool(param) and param.type_str.startswith("T") and param.type_str not in ("Tind", "Tshape")
+
+
+def crossings(model, where):
+    """Edges between nodes of the main graph that lie on different devices."""
+    made = {o: i for i, n in enumerate(model.graph.node) for o in n.output
+            if n.op_type not in ("If", "Loop", "Scan", "Constant")}
+    return [(made[name], i) for i, n in enumerate(model.graph.node) for k, name in enumerate(n.input)
+            if name in made and where(made[name]) != where(i) and reads_on_device(model, n, k)]
+
+
+def placement(model):
+    """All nodes are on one device but one, or the second half, or every other."""
+    count = len(model.graph.node)
+    wheres = [(f"node {k}", lambda i, k=k: i == k) for k in range(count)]
+    wheres += [("halves", lambda i: i >= count // 2), ("turns", lambda i: bool(i % 2))]
+    for name, where in wheres:
+        if crossings(model, where):
+            yield name, lambda random, where=where: misplace(model, where)
+
+
+def configured(model, i):
+    """The model with a device configuration that one node follows; that node's part of it."""
+    right = copy_of(model)
+    right.ir_version = 11
+    right.configuration.add(name="pair", num_devices=2, device=["cuda:0", "cuda:1"])
+    part = right.graph.node[i].device_configurations.add(configuration_id="pair")
+    part.sharding_spec.add(tensor_name=right.graph.node[i].output[0], device=[1])
+    return right, part
+
+
+def misconfigure(model, i, how):
+    control, _ = configured(model, i)
+    faulty, part = configured(model, i)
+    if how == "dangling":
+        part.configuration_id = "pear"
+    elif how == "index":
+        part.sharding_spec[0].device[0] = 2
+    elif how == "tensor":
+        part.sharding_spec[0].tensor_name = "nothing of it"
+    else:
+        faulty.configuration[0].num_devices = 3
+    node = faulty.graph.node[i]
+    where = ["pair"] if how == "count" else [name for name in (node.name, node.output[0]) if name]
+    return Fault(faulty, frozenset(("config", name) for name in where), rule="DV008", mends=False, control=control)
+
+
+def configuration(model):
+    for i in range(len(model.graph.node)):
+        for how in ("dangling", "index", "tensor", "count"):
+            yield f"{how} at {i}", lambda random, i=i, how=how: misconfigure(model, i, how)
+
+
+FAULTS = [initializer_f64, initializer_f16, bias, constant, input_float, input_i32, index_i32, cast_target, cast_removed,
+          cast_added, branch_output, carried_start, carried_declared, carried_result, function_call, output_declared,
+          value_declared, zero_point, scale_dtype, scale_value, scale_count, placement, configuration]

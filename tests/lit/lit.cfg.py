@@ -17,4 +17,4 @@ config.substitutions += [
     ("%root", root),
 ]
 config.environment["NO_COLOR"] = "1"
-config.environment["PATH"] = "/usr/lib/llvm-19/bin:" + os.environ["PATH"]
+config.environment["PATH"] = os.environ["PATH"] + ":/usr/lib/llvm-19/bin"

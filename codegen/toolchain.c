@@ -1,0 +1,388 @@
+// gcc, clang and nvcc, each in the build's folder.
+
+#include "codegen/toolchain.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "codegen/embedded.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_ARGS = 40 };
+
+typedef VEC(const char *) Names;
+
+static const char *with(Build *b, const char *ending)
+{
+    return str_printf(b->arena, "%s%s", b->prefix, ending).at;
+}
+
+int build_write_text(Build *b, const char *name, const Buf *text)
+{
+    const char *path = str_printf(b->arena, "%s/%s", b->dir, name).at;
+    return file_write(path, text->at ? text->at : "", text->len, 0644, &b->report->error, b->arena)
+               ? 0
+               : 3;
+}
+
+// ---- calling ---------------------------------------------------------------------------------
+
+static bool start(Build *b, const char *const *argv, Process *p)
+{
+    if (b->o->verbose) {
+        fprintf(stderr, "(cd %s;", b->dir);
+        for (const char *const *a = argv; *a; a++)
+            fprintf(stderr, " %s", *a);
+        fprintf(stderr, ")\n");
+    }
+    return process_start(b->arena, b->dir, argv, true, p, &b->report->error);
+}
+
+static int end(Build *b, const char *name, Process *p)
+{
+    Buf output = {0};
+    int status = process_wait(p, &output);
+    if (status != 0)
+        b->report->error = str_printf(
+            b->arena,
+            "%s rejects what Cameo emitted; this is a bug of Cameo, please report it\n%.*s", name,
+            (int)(output.len < 4000 ? output.len : 4000), output.at ? output.at : "");
+    buf_free(&output);
+    return status != 0 ? 4 : 0;
+}
+
+static int call(Build *b, const char *const *argv)
+{
+    Process p;
+    return start(b, argv, &p) ? end(b, argv[0], &p) : 2;
+}
+
+// ---- the C compiler --------------------------------------------------------------------------
+
+// A path that holds in the build's folder too.
+static const char *from_anywhere(Build *b, const char *path)
+{
+    char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+    const char *full = here ? str_printf(b->arena, "%s/%s", here, path).at : path;
+    free(here);
+    return full;
+}
+
+static int find_compiler(Build *b)
+{
+    static const char *const known[] = {"gcc", "clang-19", "clang", "cc"};
+    bool clang = b->o->kind == EMIT_BITCODE;
+    if (b->o->cc)
+        b->cc = process_find(b->arena, b->o->cc);
+    for (int i = clang ? 1 : 0; !b->o->cc && i < (clang ? 3 : 4) && !b->cc; i++)
+        b->cc = process_find(b->arena, known[i]);
+    if (b->cc) {
+        b->cc = from_anywhere(b, b->cc);
+        return 0;
+    }
+    b->report->error = str_printf(b->arena, "no working C compiler: %s is not on the path",
+                                  b->o->cc ? b->o->cc
+                                  : clang  ? "clang-19"
+                                           : "gcc");
+    return 2;
+}
+
+static uint32_t add_flags(Build *b, const char *level, const char **argv)
+{
+    const CompileOptions *o = b->o;
+    uint32_t n = 0;
+    argv[n++] = b->cc;
+    argv[n++] = "-std=c11";
+    argv[n++] = "-D_GNU_SOURCE";
+    argv[n++] = level;
+    argv[n++] = "-fno-math-errno";
+    argv[n++] = "-fno-trapping-math";
+    argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
+    argv[n++] = "-fPIC";
+    argv[n++] = "-fvisibility=default";
+    if (!o->cpu || strcmp(o->cpu, "native") == 0)
+        argv[n++] = "-march=native";
+    else if (strcmp(o->cpu, "portable") != 0)
+        argv[n++] = str_printf(b->arena, "-march=%s", o->cpu).at;
+    return n;
+}
+
+// One source to one object (or to bitcode).
+static uint32_t compile_command(Build *b, const char *level, const char *source, const char *object,
+                                const char **argv)
+{
+    uint32_t n = add_flags(b, level, argv);
+    if (b->o->kind == EMIT_BITCODE)
+        argv[n++] = "-emit-llvm";
+    argv[n++] = "-c";
+    argv[n++] = source;
+    argv[n++] = "-o";
+    argv[n++] = object;
+    argv[n] = NULL;
+    return n;
+}
+
+// ---- libraries -------------------------------------------------------------------------------
+
+static uint32_t add_libraries(Build *b, const char **argv, uint32_t n)
+{
+    for (const Library **l = b->libraries; *l; l++)
+        argv[n++] = str_printf(b->arena, "-l%s", (*l)->name).at;
+    argv[n] = NULL;
+    return n;
+}
+
+// Does the C compiler find headers and, where it links, the libraries themselves?
+static bool finds(Build *b, const Library *const *needed)
+{
+    const char *source = with(b, "_libraries.c"), *out = with(b, "_libraries.out");
+    bool links = b->o->kind == EMIT_EXE || b->o->kind == EMIT_SHARED;
+    const char *argv[MAX_ARGS] = {b->cc, links ? "-shared" : "-c", "-fPIC", "-o", out, source};
+    uint32_t n = 6;
+    Buf text = {0}, output = {0};
+    int status = 0;
+    for (; *needed; needed++) {
+        buf_printf(&text, "%s\n", (*needed)->includes);
+        if (links)
+            argv[n++] = str_printf(b->arena, "-l%s", (*needed)->name).at;
+    }
+    status = build_write_text(b, source, &text);
+    bool ok = !status && process_run(b->arena, b->dir, argv, &output, &status, &b->report->error);
+    buf_free(&text);
+    buf_free(&output);
+    return ok && status == 0;
+}
+
+// What is not there is named before the program is compiled. 0, or 2 with the packages.
+static int check_libraries(Build *b)
+{
+    if (!b->libraries[0] || finds(b, b->libraries))
+        return 0;
+    const char *missing = "";
+    for (const Library **l = b->libraries; *l; l++) {
+        const Library *one[] = {*l, NULL};
+        if (!finds(b, one))
+            missing = str_printf(b->arena, "%s%slib%s (Debian package %s)", missing,
+                                 *missing ? ", " : "", (*l)->name, (*l)->package)
+                          .at;
+    }
+    if (!*missing)
+        return 0;
+    b->report->error = str_printf(b->arena, "the program needs libraries that %s does not find: %s",
+                                  b->cc, missing);
+    return 2;
+}
+
+int toolchain_find(Build *b)
+{
+    int status = find_compiler(b);
+    return status ? status : check_libraries(b);
+}
+
+// ---- programs and libraries ------------------------------------------------------------------
+
+static int write_runtime(Build *b)
+{
+    for (const EmbeddedFile *f = embedded_files; f->name; f++) {
+        Buf text = {.at = (char *)(uintptr_t)f->text, .len = f->len};
+        int status = build_write_text(b, f->name, &text);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+static int write_main(Build *b)
+{
+    Buf text = {0};
+    buf_printf(&text,
+               "#include \"cameo_main.h\"\n\n"
+               "extern const cameo_model %s_model;\n\n"
+               "int main(int argc, char **argv)\n{\n"
+               "    return cameo_main(&%s_model, argc, argv);\n}\n",
+               b->prefix, b->prefix);
+    int status = build_write_text(b, with(b, "_main.c"), &text);
+    buf_free(&text);
+    return status;
+}
+
+// What goes into a program beside the model: its objects, compiled while the model is.
+static int compile_parts(Build *b, Names *objects)
+{
+    static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
+    Names names = {0};
+    int status = 0;
+    if (b->has_blobs)
+        vec_push(b->arena, &names, with(b, "_blobs"));
+    if (b->o->kind == EMIT_EXE) {
+        status = write_runtime(b);
+        if (!status)
+            status = write_main(b);
+        vec_push(b->arena, &names, with(b, "_main"));
+        for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
+            vec_push(b->arena, &names, parts[i]);
+    }
+    for (uint32_t i = 0; i < names.len && !status; i++) {
+        const char *argv[MAX_ARGS], *source = str_printf(b->arena, "%s.c", names.at[i]).at;
+        const char *object = str_printf(b->arena, "%s.o", names.at[i]).at;
+        compile_command(b, "-O2", source, object, argv);
+        vec_push(b->arena, objects, object);
+        status = call(b, argv);
+    }
+    return status;
+}
+
+// What a message says behind its first line.
+static const char *after_line(Str s)
+{
+    const char *end_of_line = s.at ? strchr(s.at, '\n') : NULL;
+    return end_of_line ? end_of_line : "";
+}
+
+// The sources of the custom operators that the module calls, each function under the name that the
+// emitted C calls it by.
+static int compile_custom(Build *b, Names *objects)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < b->custom.len && !status; i++) {
+        const CustomSource *c = &b->custom.at[i];
+        const char *object = str_printf(b->arena, "%s_custom%u.o", b->prefix, i).at;
+        const char **argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len);
+        const char *source = from_anywhere(b, str_copy(b->arena, c->path).at);
+        uint32_t n = compile_command(b, "-O3", source, object, argv);
+        for (uint32_t d = 0; d < c->defines.len; d++)
+            argv[n++] = c->defines.at[d];
+        argv[n] = NULL;
+        vec_push(b->arena, objects, object);
+        status = call(b, argv);
+        if (status == 4) {
+            b->report->error = str_printf(b->arena, "the C compiler rejects %.*s%s",
+                                          STR_ARG(c->path), after_line(b->report->error));
+            status = 2;
+        }
+    }
+    return status;
+}
+
+static int link_program(Build *b, const Names *objects, const char *out)
+{
+    const char **argv = NEWS(b->arena, const char *, MAX_ARGS + objects->len);
+    uint32_t n = 0;
+    argv[n++] = b->cc;
+    argv[n++] = "-o";
+    argv[n++] = out;
+    if (b->o->kind == EMIT_SHARED)
+        argv[n++] = "-shared";
+    for (uint32_t i = 0; i < objects->len; i++)
+        argv[n++] = objects->at[i];
+    if (b->o->gemm == GEMM_OPENBLAS)
+        argv[n++] = "-lopenblas";
+    argv[n++] = "-lm";
+    n = add_libraries(b, argv, n);
+    if (b->o->device == ON_CUDA)
+        argv[n++] = "-ldl";
+    argv[n] = NULL;
+    return call(b, argv);
+}
+
+// Several objects as one.
+static int join_objects(Build *b, const Names *objects, const char *out)
+{
+    const char **argv = NEWS(b->arena, const char *, MAX_ARGS + objects->len);
+    uint32_t n = 0;
+    argv[n++] = b->cc;
+    argv[n++] = "-r";
+    argv[n++] = "-nostdlib";
+    for (uint32_t i = 0; i < objects->len; i++)
+        argv[n++] = objects->at[i];
+    argv[n++] = "-o";
+    argv[n++] = out;
+    argv[n] = NULL;
+    return call(b, argv);
+}
+
+static int archive_object(Build *b, const char *object, const char *out)
+{
+    const char *argv[] = {"ar", "rcsD", out, object, NULL};
+    return call(b, argv);
+}
+
+int toolchain_compile(Build *b, const char *out)
+{
+    const EmitKind kind = b->o->kind;
+    const bool linked = kind == EMIT_EXE || kind == EMIT_SHARED;
+    const bool alone = !linked && kind != EMIT_STATIC && !b->custom.len;
+    const char *argv[MAX_ARGS], *object = alone ? out : with(b, ".o");
+    Names objects = {0};
+    vec_push(b->arena, &objects, object);
+    compile_command(b, "-O3", with(b, ".c"), object, argv);
+    Process p;
+    if (!start(b, argv, &p))
+        return 2;
+    int status = linked ? compile_parts(b, &objects) : 0;
+    if (!status)
+        status = compile_custom(b, &objects);
+    Str error = b->report->error;
+    int compiled = end(b, argv[0], &p);
+    if (status)
+        b->report->error = error;
+    status = status ? status : compiled;
+    if (status || alone)
+        return status;
+    if (linked)
+        return link_program(b, &objects, out);
+    if (b->custom.len) {
+        object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
+        status = join_objects(b, &objects, object);
+    }
+    return status || kind != EMIT_STATIC ? status : archive_object(b, object, out);
+}
+
+// ---- CUDA ------------------------------------------------------------------------------------
+
+static const char *find_nvcc(Arena *a)
+{
+    const char *home = getenv("CUDA_HOME"), *found = process_find(a, "nvcc");
+    if (!found && home)
+        found = process_find(a, str_printf(a, "%s/bin/nvcc", home).at);
+    return found ? found : process_find(a, "/usr/local/cuda/bin/nvcc");
+}
+
+int toolchain_compile_kernels(Build *b, const char *source, const char *image)
+{
+    const char *argv[MAX_ARGS] = {find_nvcc(b->arena), "-std=c++17", "-O3", "-fatbin", "-o", image};
+    uint32_t n = 6;
+    if (!argv[0]) {
+        b->report->error = STR("no CUDA compiler: nvcc is not on the path");
+        return 2;
+    }
+    argv[n++] = "-gencode=arch=compute_75,code=compute_75";
+    const char *list = b->o->cuda_arch ? b->o->cuda_arch : "sm_80,sm_90";
+    while (*list && n < MAX_ARGS - 4) {
+        int length = (int)strcspn(list, ",");
+        const char *number = strncmp(list, "sm_", 3) == 0 ? list + 3 : list;
+        int digits = length - (int)(number - list);
+        argv[n++] = str_printf(b->arena, "-gencode=arch=compute_%.*s,code=sm_%.*s", digits, number,
+                               digits, number)
+                        .at;
+        list += length;
+        list += *list == ',';
+    }
+    const CustomSources *own = &b->custom_kernels;
+    for (uint32_t i = 0; i < own->len && n < MAX_ARGS - 2;
+         i++) { // what they include is beside them
+        const char *path = from_anywhere(b, str_copy(b->arena, own->at[i].path).at);
+        int folder = (int)(strrchr(path, '/') - path);
+        argv[n++] = str_printf(b->arena, "-I%.*s", folder ? folder : 1, path).at;
+    }
+    argv[n++] = source;
+    argv[n] = NULL;
+    int status = call(b, argv);
+    if (status == 4 && own->len) {
+        b->report->error = str_printf(b->arena, "the CUDA compiler rejects the kernels with %.*s%s",
+                                      STR_ARG(own->at[0].path), after_line(b->report->error));
+        status = 2;
+    }
+    return status;
+}

@@ -1,0 +1,32 @@
+// The compilers that turn what was emitted into programs: found, asked what they have, called.
+#ifndef CAMEO_CODEGEN_TOOLCHAIN_H
+#define CAMEO_CODEGEN_TOOLCHAIN_H
+
+#include "codegen/compile.h"
+#include "codegen/custom.h"
+#include "codegen/libraries.h"
+
+// One compilation. Files are named within `dir`, where the compilers run: nothing they write tells
+// where that was, and a cache of compilations knows the same text again.
+typedef struct Build {
+    Arena *arena;
+    const CompileOptions *o;
+    CompileReport *report;
+    const char *dir, *prefix, *cc;
+    bool has_lists;                       // among inputs and outputs
+    bool has_blobs;                       // PREFIX_blobs.c holds what the program includes as bytes
+    CustomSources custom, custom_kernels; // of C functions, of kernels on a device
+    const Library *libraries[MAX_LIBRARIES + 1];
+} Build;
+
+// Each gives 0, or the exit status with report->error set.
+
+int build_write_text(Build *b, const char *name, const Buf *text);
+// The compiler to use, and that it finds the libraries the program needs.
+int toolchain_find(Build *b);
+// PREFIX.c to `out`: a program, library, object or bitcode, as the options say.
+int toolchain_compile(Build *b, const char *out);
+// Kernels in CUDA to PTX for all, and machine code for the architectures asked for.
+int toolchain_compile_kernels(Build *b, const char *source, const char *image);
+
+#endif

@@ -1,0 +1,228 @@
+// Puts calls of functions back after a repair that looked at their bodies.
+//
+// A body may fit one call and not another, so repairs look at the model with all calls inlined.
+// Most of them change nothing within a body: a source outside is retyped, or a Cast is put in front
+// of the call. Then the copies are as they were, and the call can stand for them again.
+
+#include "passes/restore_calls.h"
+#include "passes/adaptor.h"
+
+#include <string.h>
+
+struct Inlined {
+    Arena *a;
+    uint32_t nnodes, nopsets;
+    uint64_t *print; // by node: of all but its operands
+    ValueId **in;    // by node: its operands
+    bool *dead;      // by node: a call that was inlined
+    NodeId *first;   // by call: its copies, further ones by next[]
+    NodeId *next;    // by node
+};
+
+// ---- what a copy is like ------------------------------------------------------------------------
+
+static uint64_t mix(uint64_t h, const void *at, size_t n)
+{
+    return hash_bytes(at, n, h);
+}
+
+static uint64_t print_of_attr(const Model *m, const Attr *a, uint64_t h)
+{
+    h = mix(h, a->name.at, a->name.len);
+    h = mix(h, &a->i, sizeof a->i);
+    h = mix(h, &a->t, sizeof a->t);
+    if (a->t)
+        h = mix(h, &a->t->dtype, sizeof a->t->dtype);
+    for (uint32_t k = 0; a->g && k < graph_at(m, a->g)->outputs.len; k++)
+        h = mix(h, &graph_at(m, a->g)->outputs.at[k].value, sizeof(ValueId));
+    return h;
+}
+
+static uint64_t print_of(const Model *m, NodeId id)
+{
+    const Node *n = node_at(m, id);
+    uint64_t h = mix(n->nin, n->op.at, n->op.len);
+    for (uint32_t o = 0; o < n->nout; o++)
+        h = mix(h, &n->out[o], sizeof n->out[o]);
+    for (uint32_t i = 0; i < n->nattrs; i++)
+        h = print_of_attr(m, &n->attrs[i], h);
+    return h;
+}
+
+static void add_member(Inlined *x, NodeId call, NodeId n)
+{
+    if (n == call || x->next[n])
+        return;
+    x->next[n] = x->first[call] ? x->first[call] : n; // the last one ends in itself
+    x->first[call] = n;
+}
+
+Inlined *inlined_remember(Model *m, Arena *a, uint32_t nopsets)
+{
+    Inlined *x = NEW(a, Inlined);
+    uint32_t n = m->nodes.len;
+    *x = (Inlined){.a = a, .nnodes = n, .nopsets = nopsets};
+    x->print = NEWS(a, uint64_t, n);
+    x->in = NEWS(a, ValueId *, n);
+    x->dead = NEWS(a, bool, n);
+    x->first = NEWS(a, NodeId, n);
+    x->next = NEWS(a, NodeId, n);
+    for (NodeId id = 1; id < n; id++) {
+        const Node *node = node_at(m, id);
+        x->dead[id] = node->dead;
+        x->print[id] = print_of(m, id);
+        x->in[id] = NEWS(a, ValueId, node->nin + 1);
+        memcpy(x->in[id], node->in, node->nin * sizeof *node->in);
+        if (node->call)
+            add_member(x, node->call, id);
+    }
+    for (NodeId id = 1; id < n; id++) { // a result that was handed through
+        const Node *node = node_at(m, id);
+        for (uint32_t o = 0; node->dead && x->first[id] && o < node->nout; o++)
+            if (node->out[o] && !node_at(m, value_at(m, node->out[o])->node)->call)
+                add_member(x, id, value_at(m, node->out[o])->node);
+    }
+    return x;
+}
+
+// ---- what became of it --------------------------------------------------------------------------
+
+// The operands of a call that is to be put back: what they were, and what the copies read now.
+typedef struct Operands {
+    Model *m;
+    const Inlined *x;
+    NodeId call;
+    ValueId *now; // by operand; 0: nothing reads it
+} Operands;
+
+static bool is_around(const Model *m, GraphId inner, GraphId outer)
+{
+    while (inner && inner != outer)
+        inner = graph_at(m, inner)->parent;
+    return inner == outer;
+}
+
+static bool is_copied(const Operands *o, NodeId n)
+{
+    for (; n && n < o->x->nnodes; n = node_at(o->m, n)->call)
+        if (n == o->call)
+            return true;
+    return false;
+}
+
+// A copy reads `now` where it read `old`: right, if that is an operand of the call that may be
+// another one in front of the call as well.
+static bool take_operand(Operands *o, ValueId old, ValueId now)
+{
+    const Node *call = node_at(o->m, o->call);
+    bool operand = false;
+    for (uint32_t i = 0; i < call->nin; i++) {
+        if (!old || o->x->in[o->call][i] != old)
+            continue;
+        operand = true;
+        if (o->now[i] && o->now[i] != now)
+            return false;
+        o->now[i] = now;
+    }
+    if (old == now)
+        return true;
+    const Value *v = value_at(o->m, now);
+    return operand && is_around(o->m, call->graph, v->graph) &&
+           !(v->def == DEF_NODE && is_copied(o, v->node));
+}
+
+static bool is_untouched(Operands *o, NodeId call)
+{
+    const Inlined *x = o->x;
+    for (NodeId n = x->first[call]; n; n = x->next[n] == n ? 0 : x->next[n]) {
+        if (x->dead[n]) {
+            if (x->first[n] && !is_untouched(o, n))
+                return false;
+            continue;
+        }
+        const Node *node = node_at(o->m, n);
+        if (node->dead || print_of(o->m, n) != x->print[n])
+            return false;
+        for (uint32_t i = 0; i < node->nin; i++)
+            if (!take_operand(o, x->in[n][i], node->in[i]))
+                return false;
+    }
+    return true;
+}
+
+static void bury(Model *m, const Inlined *x, NodeId call, NodeId *stands_for)
+{
+    for (NodeId n = x->first[call]; n; n = x->next[n] == n ? 0 : x->next[n]) {
+        if (x->dead[n])
+            bury(m, x, n, stands_for);
+        node_at(m, n)->dead = true;
+        stands_for[n] = *stands_for;
+    }
+}
+
+static void put_back(Operands *o, NodeId *stands_for)
+{
+    Model *m = o->m;
+    *stands_for = o->call; // bury marks with it
+    bury(m, o->x, o->call, stands_for);
+    Node *n = node_at(m, o->call);
+    n->dead = false;
+    n->in = NEWS(m->arena, ValueId, n->nin + 1);
+    for (uint32_t i = 0; i < n->nin; i++)
+        n->in[i] = o->now[i] ? o->now[i] : o->x->in[o->call][i];
+    for (uint32_t k = 0; k < n->nout; k++) {
+        if (!n->out[k])
+            continue;
+        value_at(m, n->out[k])->node = o->call;
+        value_at(m, n->out[k])->index = k;
+    }
+}
+
+// How many calls stay inlined.
+static uint32_t restore(Model *m, const Inlined *x, NodeId call, NodeId *stands_for)
+{
+    Operands o = {m, x, call, NEWS(x->a, ValueId, node_at(m, call)->nin + 1)};
+    uint32_t left = 1;
+    if (is_untouched(&o, call)) {
+        put_back(&o, stands_for);
+        return 0;
+    }
+    for (NodeId n = x->first[call]; n; n = x->next[n] == n ? 0 : x->next[n])
+        if (x->dead[n] && x->first[n])
+            left += restore(m, x, n, stands_for);
+    return left;
+}
+
+// A call takes the place of the last of its copies.
+static void list_calls(Model *m, GraphId g, const NodeId *stands_for, uint32_t n, uint32_t *copies)
+{
+    Graph *graph = graph_at(m, g);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < graph->nodes.len; i++)
+        if (graph->nodes.at[i] < n && stands_for[graph->nodes.at[i]])
+            copies[stands_for[graph->nodes.at[i]]]++;
+    for (uint32_t i = 0; i < graph->nodes.len; i++) {
+        NodeId id = graph->nodes.at[i], call = id < n ? stands_for[id] : 0;
+        if (!call)
+            graph->nodes.at[kept++] = id;
+        else if (--copies[call] == 0)
+            graph->nodes.at[kept++] = call;
+    }
+    graph->nodes.len = kept;
+}
+
+uint32_t inlined_restore(Model *m, const Inlined *x)
+{
+    NodeId *stands_for = NEWS(x->a, NodeId, x->nnodes); // by copy: the call that stands for it
+    uint32_t *copies = NEWS(x->a, uint32_t, x->nnodes), left = 0;
+    for (NodeId id = 1; id < x->nnodes; id++)
+        if (x->dead[id] && x->first[id] && !node_at(m, id)->call)
+            left += restore(m, x, id, stands_for);
+    stands_for[0] = 0;
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        list_calls(m, g, stands_for, x->nnodes, copies);
+    if (left == 0 && m->opsets.len > x->nopsets)
+        m->opsets.len = x->nopsets;
+    repair_sort(m, x->a);
+    return left;
+}

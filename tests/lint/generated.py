@@ -1,0 +1,214 @@
+"""Valid models made at random of what people's models have: dense layers, shape arithmetic, If, Loop, Scan, functions
+that are called several times, quantization, blocks in float16 and float64.
+
+All hold float32 [2, 4] between blocks. Weights are multiples of 1/64 below 2, which every float dtype of 16 bits and
+more holds.
+"""
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper, shape_inference
+
+from samples import Builder, floats, info
+
+FLOAT, DOUBLE, HALF = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16
+INT64, BOOL = TensorProto.INT64, TensorProto.BOOL
+SIZE = [2, 4]
+
+
+class Blocks(Builder):
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.count = 0
+        self.inputs = [("x", FLOAT, SIZE)]
+        self.feeds = {"x": floats(seed, *SIZE)}
+        self.called = set()
+
+    def new(self, stem):
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def made(self, op, inputs, **attributes):
+        return self.node(op, inputs, self.new(op.lower()), **attributes)
+
+    def square(self):
+        return self.weight(self.new("w"), 4, 4)
+
+    def row(self):
+        return self.weight(self.new("b"), 4)
+
+    def constant(self, value):
+        return self.made("Constant", [], value=numpy_helper.from_array(numpy.asarray(value)))
+
+    # ---- blocks ---------------------------------------------------------------------------------
+
+    def dense(self, x):
+        h = self.made("Add", [self.made("MatMul", [x, self.square()]), self.row()])
+        return self.made(str(self.random.choice(["Relu", "Tanh", "Sigmoid", "Neg"])), [h])
+
+    def gemm(self, x):
+        return self.made("Gemm", [x, self.square(), self.row()], transB=1)
+
+    def scaled(self, x):
+        half = self.constant(numpy.float32(0.5))
+        return self.made("Sub", [self.made("Mul", [x, half]), self.row()])
+
+    def shapes(self, x):
+        two = self.tensor(self.new("two"), numpy.array([2], numpy.int64))
+        rest = self.tensor(self.new("rest"), numpy.array([-1], numpy.int64))
+        zero = self.tensor(self.new("zero"), numpy.array([0], numpy.int64))
+        dim = self.made("Gather", [self.made("Shape", [x]), zero])
+        flat = self.made("Reshape", [x, self.made("Concat", [rest, self.made("Mul", [dim, two])], axis=0)])
+        cut = self.made("Slice", [flat, zero, self.tensor(self.new("end"), numpy.array([8], numpy.int64)), zero])
+        return self.made("Reshape", [cut, self.tensor(self.new("to"), numpy.array(SIZE, numpy.int64))])
+
+    def joined(self, x):
+        y = self.made("Concat", [x, self.made("Exp", [self.made("Neg", [self.made("Abs", [x])])])], axis=0)
+        zero = self.tensor(self.new("first"), numpy.array([0], numpy.int64))
+        two = self.tensor(self.new("last"), numpy.array([2], numpy.int64))
+        return self.made("Slice", [y, zero, two, zero])
+
+    def branch(self, x):
+        then, other, out = self.new("then"), self.new("else"), self.new("if")
+        w, b, flag = self.square(), self.row(), self.flag()
+        inner = numpy_helper.from_array(numpy.full(4, 0.25, numpy.float32), f"{other}_shift")
+        yes = helper.make_graph([helper.make_node("MatMul", [x, w], [f"{then}_0"]),
+                                 helper.make_node("Add", [f"{then}_0", b], [then])],
+                                "yes", [], [info(then, FLOAT, SIZE)])
+        no = helper.make_graph([helper.make_node("Sub", [x, inner.name], [other])],
+                               "no", [], [info(other, FLOAT, SIZE)], [inner])
+        return self.node("If", [flag], out, then_branch=yes, else_branch=no)
+
+    def flag(self):
+        if "flag" not in self.feeds:
+            self.inputs.append(("flag", BOOL, []))
+            self.feeds["flag"] = numpy.array(bool(self.random.integers(2)))
+        return "flag"
+
+    def loop(self, x):
+        name, w = self.new("loop"), self.square()
+        start = self.weight(self.new("start"), *SIZE)
+        times = self.tensor(self.new("times"), numpy.int64(2))
+        go = self.tensor(self.new("go"), numpy.array(True))
+        state, after = f"{name}_state", f"{name}_next"
+        body = helper.make_graph(
+            [helper.make_node("Identity", [f"{name}_c"], [f"{name}_more"]),
+             helper.make_node("MatMul", [state, w], [f"{name}_0"]),
+             helper.make_node("Add", [f"{name}_0", x], [f"{name}_1"]),
+             helper.make_node("Tanh", [f"{name}_1"], [after])],
+            "body", [info(f"{name}_i", INT64, []), info(f"{name}_c", BOOL, []), self.maybe(state)],
+            [info(f"{name}_more", BOOL, []), info(after, FLOAT, SIZE)])
+        return self.node("Loop", [times, go, start], name, body=body)
+
+    def maybe(self, name):
+        """A body's input: its dtype declared, or left to what is handed in."""
+        if self.random.integers(2):
+            return info(name, FLOAT, SIZE)
+        return onnx.ValueInfoProto(name=name)
+
+    def scan(self, x):
+        name, start = self.new("scan"), self.weight(self.new("s"), 4)
+        w = self.row()
+        body = helper.make_graph(
+            [helper.make_node("Mul", [f"{name}_item", w], [f"{name}_0"]),
+             helper.make_node("Add", [f"{name}_state", f"{name}_0"], [f"{name}_next"]),
+             helper.make_node("Identity", [f"{name}_next"], [f"{name}_seen"])],
+            "body", [info(f"{name}_state", FLOAT, [4]), info(f"{name}_item", FLOAT, [4])],
+            [info(f"{name}_next", FLOAT, [4]), info(f"{name}_seen", FLOAT, [4])])
+        self.nodes.append(helper.make_node("Scan", [start, x], [f"{name}_last", name], name=f"/{name}", body=body,
+                                           num_scan_inputs=1))
+        return name
+
+    def function(self, x):
+        """Two calls of one function; the second function calls the first."""
+        outer = bool(self.random.integers(2))
+        self.called |= {"Dense", "Twice"} if outer else {"Dense"}
+        y = self.node("Dense", [x, self.square(), self.row()], self.new("call"), domain="local")
+        return self.node("Twice" if outer else "Dense", [y, self.square(), self.row()], self.new("call"), domain="local")
+
+    def quantized(self, x):
+        # Nothing saturates, neither in uint8 nor in int8.
+        scale = self.tensor(self.new("scale"), numpy.float32(1 / 4))
+        zero = self.tensor(self.new("zp"), numpy.uint8(60))
+        back = self.tensor(self.new("zp"), numpy.uint8(60))
+        w = self.tensor(self.new("wq"), self.random.integers(-100, 100, (4, 4)).astype(numpy.int8))
+        ws = self.tensor(self.new("ws"), numpy.full(4, 1 / 128, numpy.float32))
+        wz = self.tensor(self.new("wz"), numpy.zeros(4, numpy.int8))
+        q = self.made("QuantizeLinear", [x, scale, zero])
+        h = self.made("DequantizeLinear", [q, scale, back])
+        return self.made("MatMul", [h, self.made("DequantizeLinear", [w, ws, wz], axis=1)])
+
+    def integers(self, x):
+        z = [self.tensor(self.new("iz"), numpy.uint8(60)), self.tensor(self.new("iz"), numpy.int8(0))]
+        scale = self.tensor(self.new("scale"), numpy.float32(1 / 4))
+        w = self.tensor(self.new("wi"), self.random.integers(-8, 8, (4, 4)).astype(numpy.int8))
+        q = self.made("QuantizeLinear", [x, scale, z[0]])
+        y = self.made("Cast", [self.made("MatMulInteger", [q, w, z[0], z[1]])], to=FLOAT)
+        return self.made("Mul", [y, self.tensor(self.new("product"), numpy.float32(1 / 256))])
+
+    def lower(self, x):
+        """A block in float16, as mixed precision writes it."""
+        w = self.tensor(self.new("h"), (self.random.integers(-64, 64, (4, 4)) / 64).astype(numpy.float16))
+        b = self.tensor(self.new("h"), (self.random.integers(-64, 64, 4) / 64).astype(numpy.float16))
+        h = self.made("MatMul", [self.made("Cast", [x], to=HALF), w])
+        return self.made("Cast", [self.made("Relu", [self.made("Add", [h, b])])], to=FLOAT)
+
+    def higher(self, x):
+        """A sum in float64, as it is written for precision."""
+        d = self.made("Cast", [x], to=DOUBLE)
+        y = self.made("Add", [d, self.tensor(self.new("d"), numpy.full(4, 0.125))])
+        return self.made("Cast", [y], to=FLOAT)
+
+    def masked(self, x):
+        if "mask" not in self.feeds:
+            self.inputs.append(("mask", INT64, SIZE))
+            self.feeds["mask"] = self.random.integers(0, 2, SIZE)
+        return self.made("Mul", [x, self.made("Cast", ["mask"], to=FLOAT)])
+
+    def sized(self, x):
+        """A shape that is given, and computed with."""
+        if "size" not in self.feeds:
+            self.inputs.append(("size", INT64, [2]))
+            self.feeds["size"] = numpy.array([4, 2])
+        zero = self.tensor(self.new("none"), numpy.array([0, 0], numpy.int64))
+        flat = self.made("Reshape", [x, self.made("Add", ["size", zero])])
+        return self.made("Transpose", [self.made("Neg", [flat])], perm=[1, 0])
+
+    def functions(self, opset):
+        imports = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1)]
+        dense = helper.make_function("local", "Dense", ["a", "w", "b"], ["y"],
+                                     [helper.make_node("MatMul", ["a", "w"], ["p"], name="product"),
+                                      helper.make_node("Add", ["p", "b"], ["s"]),
+                                      helper.make_node("Tanh", ["s"], ["y"])], imports[:1])
+        twice = helper.make_function("local", "Twice", ["a", "w", "b"], ["y"],
+                                     [helper.make_node("Dense", ["a", "w", "b"], ["m"], domain="local"),
+                                      helper.make_node("Dense", ["m", "w", "b"], ["y"], domain="local")], imports)
+        return [f for f in (dense, twice) if f.name in self.called]
+
+
+BLOCKS = ["dense", "gemm", "scaled", "shapes", "joined", "branch", "loop", "scan", "function", "quantized", "integers",
+          "lower", "higher", "masked", "sized"]
+
+
+def generated(seed, blocks=None):
+    """A model and its inputs, from one seed."""
+    b = Blocks(seed)
+    opset = int(b.random.choice([13, 17, 18, 20, 21]))
+    names = blocks or [str(n) for n in b.random.choice(BLOCKS, int(b.random.integers(2, 6)))]
+    x, seen = "x", ["x"]
+    for name in names:
+        x = getattr(b, name)(x)
+        seen.append(x)
+    b.node("Add", [x, str(b.random.choice(seen[:-1]))], "y")
+    graph = helper.make_graph(b.nodes, "_".join(names), [info(*i) for i in b.inputs], [info("y", FLOAT, SIZE)], b.weights)
+    imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid("local", 1)] if b.called else [])
+    model = helper.make_model(graph, opset_imports=imports, ir_version=9, producer_name="generated",
+                              functions=b.functions(opset))
+    if b.random.integers(2):
+        model = shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+    return model, b.feeds
+
+
+def generated_models(seed, count):
+    for k in range(count):
+        model, feeds = generated(seed * 1000 + k)
+        yield f"generated_{seed * 1000 + k}({model.graph.name})", model, feeds
