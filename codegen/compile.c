@@ -58,6 +58,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
 {
     if (!fix_sizes(m, o, &report->error))
         return NULL;
+    m->for_device = o->device == ON_CUDA;
     Repair repair = {.unsafe = o->unsafe_fixes};
     if (o->fix || o->unsafe_fixes) {
         lint_prepare(m, diags);
@@ -146,7 +147,8 @@ static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit,
     const char *source = within(b, ".cu"), *image = within(b, ".fatbin");
     emit->image_path = b->o->kind == EMIT_C ? base_name(beside(b, ".fatbin")) : image;
     emit_cu(mod, p, emit);
-    int status = build_write_text(b, source, &text);
+    bool read = custom_emit_kernels(p, &b->report->error);
+    int status = read ? build_write_text(b, source, &text) : 3;
     if (!status && b->o->kind == EMIT_C)
         status = place_file(b, source, beside(b, ".cu"), 0644);
     else if (!status)
@@ -224,7 +226,8 @@ static int build(Build *b, Module *mod)
     const CompileOptions *o = b->o;
     CompileReport *r = b->report;
     b->has_lists = module_has_list_ports(mod);
-    b->custom = custom_sources(mod, b->arena, b->prefix);
+    b->custom = custom_sources(mod, b->arena, b->prefix, false);
+    b->custom_kernels = custom_sources(mod, b->arena, b->prefix, true);
     Plan *plan = plan_module(mod, b->arena);
     if (plan->fault) {
         r->error = str_of(plan->fault);

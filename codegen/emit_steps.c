@@ -48,7 +48,10 @@ static void add_steps(StepPrinter *s, const Step *step)
         if (step->call) {
             KernelUses u = {.arena = s->p->arena};
             uses_add_call(mod, &u, step->call);
-            note_all(s, &u, &s->beside.buffers);
+            bool launched = custom_on_device(mod, s->p->arena, step);
+            note_all(s, &u, launched ? &s->device.buffers : &s->beside.buffers);
+            if (launched)
+                uses_add_index(mod, &s->all, custom_launch_size(mod, step));
         }
         if (step->kind != STEP_DIM)
             uses_add_index(mod, &s->host, step->value);

@@ -369,7 +369,20 @@ int toolchain_compile_kernels(Build *b, const char *source, const char *image)
         list += length;
         list += *list == ',';
     }
+    const CustomSources *own = &b->custom_kernels;
+    for (uint32_t i = 0; i < own->len && n < MAX_ARGS - 2;
+         i++) { // what they include is beside them
+        const char *path = from_anywhere(b, str_copy(b->arena, own->at[i].path).at);
+        int folder = (int)(strrchr(path, '/') - path);
+        argv[n++] = str_printf(b->arena, "-I%.*s", folder ? folder : 1, path).at;
+    }
     argv[n++] = source;
     argv[n] = NULL;
-    return call(b, argv);
+    int status = call(b, argv);
+    if (status == 4 && own->len) {
+        b->report->error = str_printf(b->arena, "the CUDA compiler rejects the kernels with %.*s%s",
+                                      STR_ARG(own->at[0].path), after_line(b->report->error));
+        status = 2;
+    }
+    return status;
 }

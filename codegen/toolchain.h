@@ -13,9 +13,9 @@ typedef struct Build {
     const CompileOptions *o;
     CompileReport *report;
     const char *dir, *prefix, *cc;
-    bool has_lists; // among inputs and outputs
-    bool has_blobs; // PREFIX_blobs.c holds what the program includes as bytes
-    CustomSources custom;
+    bool has_lists;                       // among inputs and outputs
+    bool has_blobs;                       // PREFIX_blobs.c holds what the program includes as bytes
+    CustomSources custom, custom_kernels; // of C functions, of kernels on a device
     const Library *libraries[MAX_LIBRARIES + 1];
 } Build;
 

@@ -108,6 +108,12 @@ const CustomFunction *custom_function_of(const Model *m, Arena *scratch, NodeId 
 {
     const CustomOp *op = contract_of(m->contracts, scratch, node_at(m, id));
     CustomMisfit misfit;
+    bool on_device = m->for_device && node_at(m, id)->device != 1; // 1: the host
+    for (uint32_t i = 0; op && on_device && i < op->functions.len; i++) {
+        const CustomFunction *f = op->functions.at[i];
+        if (f->is_kernel && !custom_misfit(m, f, id, &misfit))
+            return f;
+    }
     for (uint32_t i = 0; op && i < op->functions.len; i++) {
         const CustomFunction *f = op->functions.at[i];
         if (f->is_c && !custom_misfit(m, f, id, &misfit))

@@ -84,8 +84,8 @@ bool custom_misfit(const Model *m, const CustomFunction *f, NodeId n, CustomMisf
 // first.
 const CustomFunction *custom_fitting(const Model *m, const CustomOp *op, NodeId n,
                                      const CustomFunction **nearest, CustomMisfit *misfit);
-// The C function that stands for a node's operator where the model is compiled; NULL: there is
-// none.
+// What stands for a node's operator where the model is compiled: its CUDA kernel where the node
+// runs on a device, otherwise its C function. NULL: there is none.
 const CustomFunction *custom_function_of(const Model *m, Arena *scratch, NodeId n);
 
 // Dtypes as the sources call them: "float", "__half".

@@ -442,12 +442,13 @@ typedef struct Model {
     uint32_t ngiven;
     const struct Config *config;       // what cameo.yaml says (passes/config.h); NULL: nothing
     const struct Contracts *contracts; // of custom operators (ir/contract.h); NULL: none
-    const struct DataSet *data;        // files given to its inputs (passes/data.h); NULL: none
-    Map dim_params;                    // name of a declared dim -> DimId
-    Map data_dims;                     // (value, k) -> DimId
-    VEC(DimInfo) dim_infos;            // by DimId; may be shorter than there are dims
-    DimId varies;     // a dim that differs between the items of a list (ir/lists.h)
-    VEC(Str) devices; // [0] "", [1] "cpu", then "cuda:0" ...
+    bool for_device; // compiled for a CUDA device: custom operators' kernels are launched there
+    const struct DataSet *data; // files given to its inputs (passes/data.h); NULL: none
+    Map dim_params;             // name of a declared dim -> DimId
+    Map data_dims;              // (value, k) -> DimId
+    VEC(DimInfo) dim_infos;     // by DimId; may be shorter than there are dims
+    DimId varies;               // a dim that differs between the items of a list (ir/lists.h)
+    VEC(Str) devices;           // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
     Map device_ids, file_ids; // by name: index in the two above
     struct Module *kernels;   // what the "kernels" section of a text says; NULL if there is none

@@ -115,8 +115,8 @@ void lower_custom(Lower *l)
     Index sizes[64];
     uint32_t nreads = 0, nwrites = 0;
     if (!f || f->gives_other) {
-        not_supported(l, "%.*s: its sources have no C function that other C can call",
-                      STR_ARG(op_of(l)));
+        not_supported(l, "%.*s: its sources have no C function that other C can call%s",
+                      STR_ARG(op_of(l)), l->model->for_device ? ", and no CUDA kernel" : "");
         return;
     }
     for (uint32_t o = 0; o < l->n->nout; o++)

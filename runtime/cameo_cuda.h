@@ -175,6 +175,20 @@ CAMEO_FN void cameo_cuda_launch(cameo_context *c, int32_t kernel, int64_t points
         cameo_record_arg(c, args[i]);
 }
 
+/* Launches a kernel with at least a thread for each element, in one dim. 0 or -1. */
+CAMEO_FN int cameo_cuda_launch_each(cameo_context *c, int32_t kernel, int64_t elements,
+                                    uint32_t nargs, const uint64_t *args)
+{
+    const int64_t blocks = (elements + 255) / 256;
+    if (blocks > INT32_MAX)
+        return cameo_fail(c, "CUDA: more elements than one launch has threads");
+    cameo_cuda_launch(c, kernel, elements, 0, nargs, args);
+    cameo_record *r = &cameo_cuda_of(c)->record;
+    if (!cameo_cuda_of(c)->failed && blocks > CAMEO_CUDA_MAX_BLOCKS)
+        r->ops[r->nops - 1].blocks = (uint32_t)blocks;
+    return 0;
+}
+
 /* ---- products -------------------------------------------------------------------------------- */
 
 /* An algorithm runs once before it is captured, on zeros of its own. */

@@ -179,6 +179,13 @@ static void cuda_objects(StepPrinter *s, const Step *step)
 {
     KernelUses u = {.arena = s->p->arena};
     uses_add_call(s->p->mod, &u, step->call);
+    if (custom_on_device(s->p->mod, s->p->arena, step)) {
+        for (uint32_t i = 0; i < step->call->nwrites; i++)
+            if (s->plan->place[step->call->writes[i]] == PLACE_BLOCK)
+                cuda_reserve(s, step->call->writes[i]);
+        custom_print_launch(s->p, step);
+        return;
+    }
     host_begin(s, &u);
     print_call_step(s, step, 'h');
     host_end(s, &u);
@@ -290,7 +297,7 @@ static bool emit_beside(Printer *p, const Step *s)
             printer_kernel(p, s->kernel);
             any = true;
         }
-        any |= s->call != NULL;
+        any |= s->call && !custom_on_device(p->mod, p->arena, s);
         any |= emit_beside(p, s->body);
         any |= emit_beside(p, s->other);
     }
@@ -315,12 +322,16 @@ static void emit_module(Printer *p, const Plan *plan, bool mirrored)
     buf_printf(p->out, "static const char *const %s_kernels[] = {\n", x);
     for (uint32_t i = 0; i < p->mod->nkernels; i++)
         buf_printf(p->out, names[i] ? "    \"%s\",\n" : "    NULL,\n", names[i]);
+    CustomLaunches launches = custom_launches(p->mod, p->arena);
+    for (uint32_t i = 0; i < launches.len; i++)
+        buf_printf(p->out, "    \"%s\",\n", custom_launch_name(p, &launches, i));
     buf_printf(p->out, "    NULL};\n\n");
     buf_printf(p->out,
                "static const cameo_cuda_module %s_cuda = {\n    .image = %s_image,\n"
                "    .kernels = %s_kernels,\n    .nkernels = %u,\n    .arena = %lld,\n"
                "    .mirrored = %d,\n};\n\n",
-               x, x, x, p->mod->nkernels, plan->fixed ? (long long)plan->peak : -1, mirrored);
+               x, x, x, p->mod->nkernels + launches.len, plan->fixed ? (long long)plan->peak : -1,
+               mirrored);
     buf_printf(p->out,
                "static int %s_open(cameo_context *c)\n{\n"
                "    return cameo_cuda_open(c, &%s_cuda);\n}\n\n",

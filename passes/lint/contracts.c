@@ -152,8 +152,21 @@ static void report_misfit(Lint *l, NodeId id, const CustomFunction *f, const Cus
     offer_casts(l, d, id, f);
 }
 
+// Does a function that fits run where the node was placed? What a .cu has for the host takes
+// pointers of a device.
+static bool any_runs(Lint *l, NodeId id, const CustomOp *op, bool on_host)
+{
+    CustomMisfit ignored;
+    for (uint32_t i = 0; i < op->functions.len; i++) {
+        const CustomFunction *f = op->functions.at[i];
+        if (f->is_cuda != on_host && !custom_misfit(l->m, f, id, &ignored))
+            return true;
+    }
+    return false;
+}
+
 // The kernel runs elsewhere than where the node was placed.
-static void check_device(Lint *l, NodeId id, const CustomFunction *f)
+static void check_device(Lint *l, NodeId id, const CustomOp *op, const CustomFunction *f)
 {
     const Node *n = node_at(l->m, id);
     bool placed = n->why_device.kind == WHY_CONFIG || n->why_device.kind == WHY_METADATA ||
@@ -162,7 +175,7 @@ static void check_device(Lint *l, NodeId id, const CustomFunction *f)
         return;
     Str device = str_escaped(l->arena, l->m->devices.at[n->device]);
     bool on_host = n->device == 1;
-    if (f->is_kernel != on_host || (f->is_cuda && !f->is_kernel))
+    if (any_runs(l, id, op, on_host))
         return;
     Diag *d = report(l, id, UINT32_MAX,
                      str_printf(l->arena, "%.*s is placed on %.*s, but its %s runs on %s",
@@ -170,7 +183,7 @@ static void check_device(Lint *l, NodeId id, const CustomFunction *f)
                                 on_host ? "a CUDA device" : "the host"));
     note_contract(l, d, f);
     diag_note(l->diags, d, "placed by %s",
-              n->why_device.what ? str_escaped(l->arena, str_of(n->why_device.what)).at
+              n->why_device.what                   ? n->why_device.what
               : n->why_device.kind == WHY_METADATA ? "its metadata cameo.device"
                                                    : "the model's device configurations");
 }
@@ -202,7 +215,7 @@ void lint_contracts(Lint *l)
             continue;
         const CustomFunction *f = custom_fitting(m, op, id, &nearest, &misfit);
         if (f)
-            check_device(l, id, f);
+            check_device(l, id, op, f);
         else if (!nearest)
             report_missing(l, id, op);
         else if (misfit.operand == UINT32_MAX)
