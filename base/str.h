@@ -26,6 +26,17 @@ int str_cmp(Str a, Str b); // bytewise order
 bool str_starts(Str a, const char *prefix);
 bool str_ends(Str a, const char *suffix);
 uint64_t hash_bytes(const void *at, size_t len, uint64_t seed);
+// One word more in a hash that hash_end makes even.
+static inline uint64_t hash_word(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * 0x9ddfea08eb382d69u;
+    return h ^ h >> 32;
+}
+static inline uint32_t hash_end(uint64_t h)
+{
+    h *= 0xff51afd7ed558ccdu;
+    return (uint32_t)(h ^ h >> 33);
+}
 Str str_copy(Arena *a, Str s);
 Str str_printf(Arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -209,10 +209,14 @@ static void check_stmts(Checker *c, const Stmt *s)
         check_expr(c, s->value);
         if (s->kind == S_STORE || s->kind == S_UPDATE)
             check_access(c, s->buffer, s->rank, s->at);
-        if (s->kind == S_IF || s->kind == S_WHILE)
+        bool asks = s->kind == S_IF || s->kind == S_WHILE;
+        bool known = asks && s->value->kind == EX_CONST;
+        if (asks && !known)
             guard(c, s->value);
-        check_stmts(c, s->body);
-        check_stmts(c, s->other);
+        if (!known || s->value->value.i)
+            check_stmts(c, s->body);
+        if (!known || !s->value->value.i)
+            check_stmts(c, s->other);
         c->nguards = before;
         c->nextents = around;
     }

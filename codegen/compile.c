@@ -224,6 +224,7 @@ static int build(Build *b, Module *mod)
     const CompileOptions *o = b->o;
     CompileReport *r = b->report;
     b->has_lists = module_has_list_ports(mod);
+    b->custom = custom_sources(mod, b->arena, b->prefix);
     Plan *plan = plan_module(mod, b->arena);
     if (plan->fault) {
         r->error = str_of(plan->fault);

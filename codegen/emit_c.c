@@ -3,6 +3,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/custom.h"
 #include "codegen/embedded.h"
 #include "codegen/libraries.h"
 #include "codegen/print_parts.h"
@@ -245,12 +246,15 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-static bool uses_convolutions(const Step *s)
+// Any convolution, or one of planes by their own windows.
+static bool uses_convolutions(const Step *s, bool depthwise)
 {
-    for (; s; s = s->next)
-        if ((s->kernel && s->kernel->override && s->kernel->override->conv) ||
-            uses_convolutions(s->body) || uses_convolutions(s->other))
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && o->conv && (o->conv->depthwise || !depthwise)) ||
+            uses_convolutions(s->body, depthwise) || uses_convolutions(s->other, depthwise))
             return true;
+    }
     return false;
 }
 
@@ -302,13 +306,20 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_vector.h";
     if (packed)
         parts[n++] = "cameo_gemm.h";
-    if (uses_convolutions(mod->steps))
+    if (uses_convolutions(mod->steps, false))
         parts[n++] = "cameo_conv.h";
+    if (uses_convolutions(mod->steps, true))
+        parts[n++] = "cameo_depthwise.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
-    emit_add_parts(mod, parts, n);
     Arena *scratch = arena_new();
-    Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
+    Buf kernels = {0}; // their text says what they need
+    Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
+    emit_kernels(p, mod->steps);
+    p->out = out;
+    if (p->transposes)
+        parts[n++] = "cameo_transpose.h";
+    emit_add_parts(mod, parts, n);
     buf_printf(out, "/* ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
@@ -319,10 +330,12 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
     emit_symbols(p);
+    custom_declare(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
     if (o->weights == WEIGHTS_INCBIN)
         emit_blob(p, o, "weights", o->weights_path);
-    emit_kernels(p, mod->steps);
+    buf_put(out, kernels.at ? kernels.at : "", kernels.len);
+    buf_free(&kernels);
     emit_steps(p, plan, o);
     emit_bind(p, plan);
     emit_tables(p, plan, o);

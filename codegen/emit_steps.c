@@ -1,5 +1,6 @@
 // The function that runs a module's steps, and the one that learns sizes from the inputs.
 
+#include "codegen/custom.h"
 #include "codegen/emit_parts.h"
 #include "codegen/print_parts.h"
 #include "ir/infer.h"
@@ -240,6 +241,10 @@ void print_call_step(StepPrinter *s, const Step *step, char letter)
 {
     Printer *p = s->p;
     const Call *call = step->call;
+    if (call_is_custom(call)) {
+        custom_print_call(p, step, letter);
+        return;
+    }
     const char *indent = str_printf(p->arena, "%*s", (int)p->indent * 4 + 4, "").at;
     print_line(p, "{");
     buf_printf(p->out, "%sconst cameo_view reads[] = {", indent);

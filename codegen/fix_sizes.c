@@ -54,6 +54,16 @@ static bool fix_dim(Model *m, const char *text, Str *error)
     return found ? true : fail(m, error, "the model has no dim of this name", text);
 }
 
+// An input declared without a shape has as many dims as sizes are given.
+static void open_shape(Model *m, Type *t, const char *sizes)
+{
+    t->has_shape = true;
+    t->rank = 1;
+    for (const char *at = sizes; *at; at++)
+        t->rank += *at == 'x';
+    t->dims = NEWS(m->arena, DeclDim, t->rank);
+}
+
 static bool fix_shape(Model *m, const char *text, Str *error)
 {
     const char *equals = strrchr(text, '=');
@@ -65,8 +75,12 @@ static bool fix_shape(Model *m, const char *text, Str *error)
         Type *t = g->inputs.at[i].type;
         if (!str_eq(value_at(m, g->inputs.at[i].value)->name, name))
             continue;
+        if (!t || t->kind != TYPE_TENSOR)
+            return fail(m, error, "this input is no tensor", text);
         const char *at = equals + 1;
-        for (uint32_t k = 0; t && k < t->rank; k++) {
+        if (!t->has_shape)
+            open_shape(m, t, at);
+        for (uint32_t k = 0; k < t->rank; k++) {
             int64_t size;
             bool ok = read_size(at, &at, &size) && *at == (k + 1 < t->rank ? 'x' : 0);
             if (!ok || (t->dims[k].kind == DIM_VALUE && t->dims[k].value != size))
@@ -75,7 +89,7 @@ static bool fix_shape(Model *m, const char *text, Str *error)
             t->dims[k].kind = DIM_VALUE;
             t->dims[k].value = size;
         }
-        return t && t->has_shape ? true : fail(m, error, "this input declares no rank", text);
+        return true;
     }
     return fail(m, error, "the model has no such input", text);
 }

@@ -1,4 +1,5 @@
 #include "codegen/kernel_pass.h"
+#include "codegen/cpu/windows.h"
 #include "codegen/fuse.h"
 #include "codegen/printer.h"
 #include "ir/lower.h"
@@ -42,5 +43,27 @@ static bool pass_legalize(Model *m, PassContext *c)
 {
     (void)c;
     legalize_module(m->kernels);
+    return true;
+}
+
+// Schedules of the CPU: a device's threads do without.
+static bool pass_windows(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        windows_module(m->kernels);
+    return true;
+}
+
+static bool pass_parts(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        parts_module(m->kernels);
+    return true;
+}
+
+static bool pass_lookup(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        lookup_module(m->kernels);
     return true;
 }

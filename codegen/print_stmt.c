@@ -147,6 +147,49 @@ void print_hoisted(Printer *p, const Stmt *s)
     }
 }
 
+// One element that is there whatever the loops do: a compiler may not read it where a select might
+// not, so it is read before them.
+typedef struct Steady {
+    Printer *p;
+    bool selects;
+    VEC(const Expr *) loads;
+} Steady;
+
+static void find_steady(void *context, const Expr *e)
+{
+    Steady *x = context;
+    Printer *p = x->p;
+    x->selects |= e->kind == EX_SELECT;
+    if (e->kind != EX_LOAD || p->written[e->buffer] || p->temp_of[e->id] || e->dtype == DT_BOOL)
+        return;
+    const Buffer *b = buffer_at(p->mod, e->buffer);
+    for (uint32_t i = 0; i < e->rank; i++) {
+        int64_t at, dim;
+        if (!poly_is_const(e->at[i], &at) || !poly_is_const(b->dims[i], &dim) || at < 0 ||
+            at >= dim)
+            return;
+    }
+    vec_push(p->arena, &x->loads, e);
+}
+
+static void print_steady(Printer *p, const Stmt *loop)
+{
+    const Stmt *s = loop;
+    while (s && s->kind == S_FOR && s->par && !s->next)
+        s = s->body;
+    if (!s || s->kind != S_STORE || s->next)
+        return;
+    Steady x = {.p = p};
+    expr_walk(p->mod, s->value, find_steady, &x);
+    for (uint32_t i = 0; x.selects && i < x.loads.len; i++) {
+        const Expr *e = x.loads.at[i];
+        uint32_t t = ++p->ntemps;
+        print_line(p, "const %s t%u = %s;", type_of_value(p, e->dtype), t,
+                   print_element(p, e->buffer, e->at));
+        memo_add(p, e, t);
+    }
+}
+
 // ---- reductions ------------------------------------------------------------------------------
 
 static const char *neutral_name(ReduceOp op, DType t)
@@ -308,6 +351,8 @@ const char *print_reduce(Printer *p, const Expr *e)
 static void print_for(Printer *p, const Stmt *s)
 {
     print_hoisted(p, s);
+    if (p->dialect->rows)
+        print_steady(p, s);
     if (p->dialect->rows && rows_collapse(p, s)) {
         print_for(p, s->body);
         rows_restore(p, s);

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_ARGS = 40, MAX_OBJECTS = 8 };
+enum { MAX_ARGS = 40 };
+
+typedef VEC(const char *) Names;
 
 static const char *with(Build *b, const char *ending)
 {
@@ -58,6 +60,15 @@ static int call(Build *b, const char *const *argv)
 
 // ---- the C compiler --------------------------------------------------------------------------
 
+// A path that holds in the build's folder too.
+static const char *from_anywhere(Build *b, const char *path)
+{
+    char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+    const char *full = here ? str_printf(b->arena, "%s/%s", here, path).at : path;
+    free(here);
+    return full;
+}
+
 static int find_compiler(Build *b)
 {
     static const char *const known[] = {"gcc", "clang-19", "clang", "cc"};
@@ -66,14 +77,10 @@ static int find_compiler(Build *b)
         b->cc = process_find(b->arena, b->o->cc);
     for (int i = clang ? 1 : 0; !b->o->cc && i < (clang ? 3 : 4) && !b->cc; i++)
         b->cc = process_find(b->arena, known[i]);
-    if (b->cc && *b->cc != '/') { // it is called from another folder
-        char *here = getcwd(NULL, 0);
-        if (here)
-            b->cc = str_printf(b->arena, "%s/%s", here, b->cc).at;
-        free(here);
-    }
-    if (b->cc)
+    if (b->cc) {
+        b->cc = from_anywhere(b, b->cc);
         return 0;
+    }
     b->report->error = str_printf(b->arena, "no working C compiler: %s is not on the path",
                                   b->o->cc ? b->o->cc
                                   : clang  ? "clang-19"
@@ -201,39 +208,74 @@ static int write_main(Build *b)
 }
 
 // What goes into a program beside the model: its objects, compiled while the model is.
-static int compile_parts(Build *b, const char **objects, uint32_t *count)
+static int compile_parts(Build *b, Names *objects)
 {
     static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
-    const char *names[MAX_OBJECTS];
-    uint32_t n = 0;
+    Names names = {0};
     int status = 0;
     if (b->has_blobs)
-        names[n++] = with(b, "_blobs");
+        vec_push(b->arena, &names, with(b, "_blobs"));
     if (b->o->kind == EMIT_EXE) {
         status = write_runtime(b);
         if (!status)
             status = write_main(b);
-        names[n++] = with(b, "_main");
+        vec_push(b->arena, &names, with(b, "_main"));
         for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
-            names[n++] = parts[i];
+            vec_push(b->arena, &names, parts[i]);
     }
-    for (uint32_t i = 0; i < n && !status; i++) {
-        const char *argv[MAX_ARGS], *source = str_printf(b->arena, "%s.c", names[i]).at;
-        objects[*count] = str_printf(b->arena, "%s.o", names[i]).at;
-        compile_command(b, "-O2", source, objects[(*count)++], argv);
+    for (uint32_t i = 0; i < names.len && !status; i++) {
+        const char *argv[MAX_ARGS], *source = str_printf(b->arena, "%s.c", names.at[i]).at;
+        const char *object = str_printf(b->arena, "%s.o", names.at[i]).at;
+        compile_command(b, "-O2", source, object, argv);
+        vec_push(b->arena, objects, object);
         status = call(b, argv);
     }
     return status;
 }
 
-static int link_program(Build *b, const char *const *objects, uint32_t count, const char *out)
+// What a message says behind its first line.
+static const char *after_line(Str s)
 {
-    const char *argv[MAX_ARGS] = {b->cc, "-o", out};
-    uint32_t n = 3;
+    const char *end_of_line = s.at ? strchr(s.at, '\n') : NULL;
+    return end_of_line ? end_of_line : "";
+}
+
+// The sources of the custom operators that the module calls, each function under the name that the
+// emitted C calls it by.
+static int compile_custom(Build *b, Names *objects)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < b->custom.len && !status; i++) {
+        const CustomSource *c = &b->custom.at[i];
+        const char *object = str_printf(b->arena, "%s_custom%u.o", b->prefix, i).at;
+        const char **argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len);
+        const char *source = from_anywhere(b, str_copy(b->arena, c->path).at);
+        uint32_t n = compile_command(b, "-O3", source, object, argv);
+        for (uint32_t d = 0; d < c->defines.len; d++)
+            argv[n++] = c->defines.at[d];
+        argv[n] = NULL;
+        vec_push(b->arena, objects, object);
+        status = call(b, argv);
+        if (status == 4) {
+            b->report->error = str_printf(b->arena, "the C compiler rejects %.*s%s",
+                                          STR_ARG(c->path), after_line(b->report->error));
+            status = 2;
+        }
+    }
+    return status;
+}
+
+static int link_program(Build *b, const Names *objects, const char *out)
+{
+    const char **argv = NEWS(b->arena, const char *, MAX_ARGS + objects->len);
+    uint32_t n = 0;
+    argv[n++] = b->cc;
+    argv[n++] = "-o";
+    argv[n++] = out;
     if (b->o->kind == EMIT_SHARED)
         argv[n++] = "-shared";
-    for (uint32_t i = 0; i < count; i++)
-        argv[n++] = objects[i];
+    for (uint32_t i = 0; i < objects->len; i++)
+        argv[n++] = objects->at[i];
     if (b->o->gemm == GEMM_OPENBLAS)
         argv[n++] = "-lopenblas";
     argv[n++] = "-lm";
@@ -244,28 +286,57 @@ static int link_program(Build *b, const char *const *objects, uint32_t count, co
     return call(b, argv);
 }
 
+// Several objects as one.
+static int join_objects(Build *b, const Names *objects, const char *out)
+{
+    const char **argv = NEWS(b->arena, const char *, MAX_ARGS + objects->len);
+    uint32_t n = 0;
+    argv[n++] = b->cc;
+    argv[n++] = "-r";
+    argv[n++] = "-nostdlib";
+    for (uint32_t i = 0; i < objects->len; i++)
+        argv[n++] = objects->at[i];
+    argv[n++] = "-o";
+    argv[n++] = out;
+    argv[n] = NULL;
+    return call(b, argv);
+}
+
+static int archive_object(Build *b, const char *object, const char *out)
+{
+    const char *argv[] = {"ar", "rcsD", out, object, NULL};
+    return call(b, argv);
+}
+
 int toolchain_compile(Build *b, const char *out)
 {
     const EmitKind kind = b->o->kind;
     const bool linked = kind == EMIT_EXE || kind == EMIT_SHARED;
-    const char *argv[MAX_ARGS], *objects[MAX_OBJECTS] = {with(b, ".o")};
-    uint32_t n = 1;
-    if (!linked && kind != EMIT_STATIC)
-        objects[0] = out;
-    compile_command(b, "-O3", with(b, ".c"), objects[0], argv);
+    const bool alone = !linked && kind != EMIT_STATIC && !b->custom.len;
+    const char *argv[MAX_ARGS], *object = alone ? out : with(b, ".o");
+    Names objects = {0};
+    vec_push(b->arena, &objects, object);
+    compile_command(b, "-O3", with(b, ".c"), object, argv);
     Process p;
     if (!start(b, argv, &p))
         return 2;
-    int status = linked ? compile_parts(b, objects, &n) : 0;
+    int status = linked ? compile_parts(b, &objects) : 0;
+    if (!status)
+        status = compile_custom(b, &objects);
     Str error = b->report->error;
     int compiled = end(b, argv[0], &p);
     if (status)
         b->report->error = error;
     status = status ? status : compiled;
-    if (status || (!linked && kind != EMIT_STATIC))
+    if (status || alone)
         return status;
-    const char *archive[] = {"ar", "rcsD", out, objects[0], NULL};
-    return kind == EMIT_STATIC ? call(b, archive) : link_program(b, objects, n, out);
+    if (linked)
+        return link_program(b, &objects, out);
+    if (b->custom.len) {
+        object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
+        status = join_objects(b, &objects, object);
+    }
+    return status || kind != EMIT_STATIC ? status : archive_object(b, object, out);
 }
 
 // ---- CUDA ------------------------------------------------------------------------------------

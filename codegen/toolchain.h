@@ -3,6 +3,7 @@
 #define CAMEO_CODEGEN_TOOLCHAIN_H
 
 #include "codegen/compile.h"
+#include "codegen/custom.h"
 #include "codegen/libraries.h"
 
 // One compilation. Files are named within `dir`, where the compilers run: nothing they write tells
@@ -14,6 +15,7 @@ typedef struct Build {
     const char *dir, *prefix, *cc;
     bool has_lists; // among inputs and outputs
     bool has_blobs; // PREFIX_blobs.c holds what the program includes as bytes
+    CustomSources custom;
     const Library *libraries[MAX_LIBRARIES + 1];
 } Build;
 

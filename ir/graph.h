@@ -440,12 +440,14 @@ typedef struct Model {
     // By value, `ngiven` of them: types that no rule can tell, as of what calls give; NULL: none.
     const struct Type *const *given;
     uint32_t ngiven;
-    const struct Config *config; // what cameo.yaml says (passes/config.h); NULL: nothing
-    Map dim_params;              // name of a declared dim -> DimId
-    Map data_dims;               // (value, k) -> DimId
-    VEC(DimInfo) dim_infos;      // by DimId; may be shorter than there are dims
-    DimId varies;                // a dim that differs between the items of a list (ir/lists.h)
-    VEC(Str) devices;            // [0] "", [1] "cpu", then "cuda:0" ...
+    const struct Config *config;       // what cameo.yaml says (passes/config.h); NULL: nothing
+    const struct Contracts *contracts; // of custom operators (ir/contract.h); NULL: none
+    const struct DataSet *data;        // files given to its inputs (passes/data.h); NULL: none
+    Map dim_params;                    // name of a declared dim -> DimId
+    Map data_dims;                     // (value, k) -> DimId
+    VEC(DimInfo) dim_infos;            // by DimId; may be shorter than there are dims
+    DimId varies;     // a dim that differs between the items of a list (ir/lists.h)
+    VEC(Str) devices; // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
     Map device_ids, file_ids; // by name: index in the two above
     struct Module *kernels;   // what the "kernels" section of a text says; NULL if there is none

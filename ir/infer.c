@@ -273,7 +273,7 @@ void infer_set_constant(Infer *s, uint32_t o, const TensorData *t)
         set_constant(s->model, s->n->out[o], t, WHY_ATTRIBUTE);
 }
 
-static void require(Infer *s, Index a, Index b, Fit fit)
+void infer_note(Infer *s, Index a, Index b, Fit fit)
 {
     Node *n = node_at(s->model, s->node);
     for (uint32_t i = 0; i < n->needs.len; i++)
@@ -289,7 +289,7 @@ bool infer_require(Infer *s, Index a, Index b)
         return true;
     if (poly_is_const(a, &x) && poly_is_const(b, &y))
         return false;
-    require(s, a, b, FIT_SAME);
+    infer_note(s, a, b, FIT_SAME);
     return true;
 }
 
@@ -300,7 +300,7 @@ bool infer_require_into(Infer *s, Index a, Index b)
         return true;
     if (poly_is_const(a, &is))
         return infer_require(s, a, b);
-    require(s, a, b, FIT_INTO);
+    infer_note(s, a, b, FIT_INTO);
     return true;
 }
 
@@ -315,45 +315,6 @@ void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims)
             poly_is_const(dims[k], &wanted))
             infer_error(s, "dimension %u of input %u is %lld, not %lld", k, i, (long long)is,
                         (long long)wanted);
-}
-
-Index infer_broadcast_dim(Infer *s, Index a, Index b)
-{
-    int64_t x, y;
-    bool p = poly_is_const(a, &x), q = poly_is_const(b, &y);
-    if (a == b || (q && y == 1))
-        return a;
-    if (p && x == 1)
-        return b;
-    if (p && q)
-        infer_error(s, "dimensions %lld and %lld do not broadcast", (long long)x, (long long)y);
-    else
-        require(s, a, b, FIT_BROADCAST);
-    if (p || q)
-        return p ? a : b;
-    return poly_max(s->polys, a, b);
-}
-
-bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims)
-{
-    *rank = 0;
-    for (uint32_t i = first; i < last; i++) {
-        const Value *v = infer_in(s, i);
-        if (!v)
-            continue;
-        if (v->rank < 0 || v->rank > MAX_RANK)
-            return false;
-        while (*rank < (uint32_t)v->rank) { // shift to the right
-            memmove(dims + 1, dims, *rank * sizeof *dims);
-            dims[0] = poly_const(s->polys, 1);
-            ++*rank;
-        }
-        for (uint32_t k = 0; k < (uint32_t)v->rank; k++) {
-            uint32_t at = *rank - (uint32_t)v->rank + k;
-            dims[at] = infer_broadcast_dim(s, dims[at], v->dims[k]);
-        }
-    }
-    return true;
 }
 
 static void set_fault(Infer *s, Str text)
@@ -390,14 +351,6 @@ void same_as_0(Infer *s)
 {
     for (uint32_t o = 0; o < s->n->nout; o++)
         infer_same(s, o, 0);
-}
-
-void broadcast(Infer *s)
-{
-    uint32_t rank;
-    Index dims[MAX_RANK + 1];
-    if (infer_broadcast(s, 0, s->n->nin, &rank, dims))
-        infer_shape(s, 0, rank, dims);
 }
 
 void infer_content_binary(Infer *s, ContentFn fn)
@@ -724,6 +677,48 @@ static void note_declarations(Model *m)
     }
 }
 
+// Gives inputs that are declared without a shape the rank that their uses fix; false if there is
+// none.
+static bool ranks_from_uses(Model *m)
+{
+    const Graph *g = graph_at(m, m->main);
+    const WantedRank *wanted = NULL;
+    bool any = false;
+    for (uint32_t i = 0; i < g->inputs.len; i++) {
+        ValueId id = g->inputs.at[i].value;
+        Value *v = value_at(m, id);
+        if (v->kind != TYPE_TENSOR || v->rank >= 0)
+            continue;
+        wanted = wanted ? wanted : ranks_wanted(m);
+        Index dims[MAX_RANK];
+        if (wanted[id].rank < 0 || wanted[id].rank > MAX_RANK)
+            continue;
+        for (int32_t k = 0; k < wanted[id].rank; k++)
+            dims[k] = declared_dim(m, id, (uint32_t)k, &(DeclDim){.kind = DIM_UNSET});
+        set_dims(m, v, (uint32_t)wanted[id].rank, dims);
+        v->why_shape = (Why){.kind = WHY_SCHEMA, .node = wanted[id].by};
+        any = true;
+    }
+    return any;
+}
+
+// What one input's rank decides may decide another's.
+static void find_ranks_of_inputs(Infer *s)
+{
+    Infer quiet = *s;
+    const Graph *g = graph_at(s->model, s->model->main);
+    bool open = false;
+    for (uint32_t i = 0; i < g->inputs.len; i++) {
+        const Value *v = value_at(s->model, g->inputs.at[i].value);
+        open |= v->kind == TYPE_TENSOR && v->rank < 0;
+    }
+    quiet.diags = NULL;
+    for (int round = 0; open && round < 4; round++) {
+        infer_graph(&quiet, s->model->main);
+        open = ranks_from_uses(s->model);
+    }
+}
+
 void infer_model(Model *m, Diags *diags)
 {
     Infer s = {.model = m, .polys = m->polys, .arena = m->arena, .diags = diags};
@@ -739,6 +734,7 @@ void infer_model(Model *m, Diags *diags)
         if (g->inputs.at[i].type)
             take_declared(m, g->inputs.at[i].value, g->inputs.at[i].type);
     }
+    find_ranks_of_inputs(&s);
     infer_graph(&s, m->main);
     report_failing(m, diags);
 }

@@ -57,11 +57,15 @@ Index infer_data_dim(Infer *s, uint32_t o, uint32_t k, const char *name);
 bool infer_require(Infer *s, Index a, Index b);
 // The same, where a may be 1 instead: it broadcasts to b.
 bool infer_require_into(Infer *s, Index a, Index b);
+// Has the program check that a and b fit in that way, before it runs the node.
+void infer_note(Infer *s, Index a, Index b, Fit fit);
 // Input i, where it is given and has that rank, must have these dims; NULL: any. An error where one
 // is known to differ.
 void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims);
-// The dim that two broadcast dims give; a mismatch of constants is an error.
+// The dim that two broadcast dims give, whatever of 0, 1 and more they turn out to be; a mismatch
+// of constants is an error.
 Index infer_broadcast_dim(Infer *s, Index a, Index b);
+Index dims_broadcast(Polys *p, Index a, Index b); // the same of two that fit
 // The shape that inputs first..last-1 broadcast to (numpy); false if some rank is unknown.
 bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims);
 void infer_error(Infer *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

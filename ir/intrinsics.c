@@ -17,10 +17,16 @@ const Intrinsic *intrinsic_find(Str name)
     return NULL;
 }
 
+bool call_is_custom(const Call *c)
+{
+    return c->what->numbers == INTRINSIC_ANY;
+}
+
 static bool has_calls(const Step *s)
 {
     for (; s; s = s->next)
-        if (s->kind == STEP_CALL || has_calls(s->body) || has_calls(s->other))
+        if ((s->kind == STEP_CALL && !call_is_custom(s->call)) || has_calls(s->body) ||
+            has_calls(s->other))
             return true;
     return false;
 }

@@ -1,6 +1,7 @@
 // Expressions of the kernel IR: hash-consed constructors, mapping and walking.
 
 #include "ir/kernel.h"
+#include "base/id_table.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,9 +18,8 @@ typedef struct Memo {
 
 struct ExprTable {
     VEC(const Expr *) all; // by id
-    uint32_t *slots;       // open hash table of id + 1
-    uint32_t cap;
-    Memo *idle; // as many as walks have been inside each other
+    IdTable ids;           // by hash
+    Memo *idle;            // as many as walks have been inside each other
 };
 
 static Memo *memo_take(Module *mod)
@@ -197,21 +197,20 @@ static double imaginary(const Expr *e)
 }
 
 // By ids, not by addresses: the same input probes the same slots in every process.
-static uint64_t hash_expr(const Expr *e)
+static uint32_t hash_expr(const Expr *e)
 {
-    uint32_t key[11] = {e->kind,     e->dtype,    e->op,      e->saturate,
-                        e->buffer,   e->local,    e->rank,    id_of_index(e->index),
-                        id_of(e->a), id_of(e->b), id_of(e->c)};
-    uint64_t h = hash_bytes(&e->value.i, sizeof e->value.i, hash_bytes(key, sizeof key, 0));
+    uint64_t h = hash_word(e->kind, (uint64_t)e->dtype << 32 | (uint64_t)e->op << 8 | e->saturate);
+    h = hash_word(h, (uint64_t)e->buffer << 32 | e->local);
+    h = hash_word(h, (uint64_t)e->rank << 32 | id_of_index(e->index));
+    h = hash_word(h, (uint64_t)id_of(e->a) << 32 | id_of(e->b));
+    h = hash_word(hash_word(h, id_of(e->c)), (uint64_t)e->value.i);
     if (dtype_is_complex(e->dtype))
         h = hash_bytes(&e->value.c.im, sizeof e->value.c.im, h);
-    for (uint32_t k = 0; e->at && k < e->rank; k++) {
-        uint32_t id = id_of_index(e->at[k]);
-        h = hash_bytes(&id, sizeof id, h);
-    }
-    if (e->vars)
-        h = hash_bytes(e->vars, e->rank * sizeof *e->vars, h);
-    return h;
+    for (uint32_t k = 0; e->at && k < e->rank; k++)
+        h = hash_word(h, id_of_index(e->at[k]));
+    for (uint32_t k = 0; e->vars && k < e->rank; k++)
+        h = hash_word(h, e->vars[k]);
+    return hash_end(h);
 }
 
 static bool same_expr(const Expr *x, const Expr *y)
@@ -230,28 +229,14 @@ static bool same_expr(const Expr *x, const Expr *y)
     return !x->vars || memcmp(x->vars, y->vars, x->rank * sizeof *x->vars) == 0;
 }
 
-static void grow_table(Module *mod)
-{
-    struct ExprTable *t = mod->table;
-    t->cap = t->cap ? t->cap * 2 : 256;
-    t->slots = NEWS(mod->arena, uint32_t, t->cap);
-    for (uint32_t k = 0; k < t->all.len; k++) {
-        uint32_t i = (uint32_t)hash_expr(t->all.at[k]) & (t->cap - 1);
-        while (t->slots[i])
-            i = (i + 1) & (t->cap - 1);
-        t->slots[i] = k + 1;
-    }
-}
-
 static const Expr *intern(Module *mod, Expr key)
 {
     struct ExprTable *t = mod->table;
-    if ((t->all.len + 1) * 2 > t->cap)
-        grow_table(mod);
-    uint32_t i = (uint32_t)hash_expr(&key) & (t->cap - 1);
-    for (; t->slots[i]; i = (i + 1) & (t->cap - 1))
-        if (same_expr(t->all.at[t->slots[i] - 1], &key))
-            return t->all.at[t->slots[i] - 1];
+    const uint32_t hash = hash_expr(&key);
+    IdSlot *s = id_table_first(&t->ids, mod->arena, hash);
+    for (; s->used; s = id_table_next(&t->ids, s))
+        if (s->hash == hash && same_expr(t->all.at[s->id], &key))
+            return t->all.at[s->id];
     Expr *e = NEW(mod->arena, Expr);
     *e = key;
     e->id = t->all.len;
@@ -265,8 +250,8 @@ static const Expr *intern(Module *mod, Expr key)
         memcpy(vars, key.vars, key.rank * sizeof *vars);
         e->vars = vars;
     }
+    id_table_take(&t->ids, s, hash, e->id);
     vec_push(mod->arena, &t->all, e);
-    t->slots[i] = t->all.len;
     mod->nexprs = t->all.len;
     return e;
 }

@@ -166,8 +166,9 @@ typedef struct Buffer {
 // it any number of times, 0 too.
 typedef struct Intrinsic {
     const char *name, *header, *reads, *writes;
-    uint32_t numbers;
+    uint32_t numbers; // INTRINSIC_ANY: as many as the call has
 } Intrinsic;
+#define INTRINSIC_ANY UINT32_MAX
 extern const Intrinsic intrinsics[]; // ends with a NULL name
 const Intrinsic *intrinsic_find(Str name);
 
@@ -177,6 +178,9 @@ typedef struct Call {
     const BufferId *reads, *writes;
     const Index *numbers; // of dims and constants only
 } Call;
+// A call of the function that a custom operator's source defines (ir/contract.h): that of the
+// step's node. Its numbers are the function's sizes in order.
+bool call_is_custom(const Call *c);
 
 typedef enum StepKind {
     STEP_KERNEL,

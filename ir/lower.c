@@ -1,6 +1,7 @@
 // Lowering a graph to a module: values become buffers, nodes are handed to their rows, steps are
 // collected.
 
+#include "ir/contract.h"
 #include "ir/lists.h"
 #include "ir/lower.h"
 #include "ir/lower_state.h"
@@ -333,14 +334,12 @@ static const Expr *requirement(Lower *l, const Requirement *r)
         return same;
     if (r->fit == FIT_INTO)
         return or_(l, same, index_eq(l, r->a, one_));
-    // 0 beside 1 is 0, which the dim of the result (the greater one) is not.
-    const Expr *a = and_(l, index_eq(l, r->a, one_), index_le(l, one_, r->b)),
-               *b = and_(l, index_eq(l, r->b, one_), index_le(l, one_, r->a));
-    if (poly_is_const(r->a, NULL))
-        return or_(l, same, index_eq(l, r->b, one_));
-    if (poly_is_const(r->b, NULL))
-        return or_(l, same, index_eq(l, r->a, one_));
-    return or_(l, same, or_(l, a, b));
+    const Expr *either = NULL; // a constant is not 1 here
+    if (!poly_is_const(r->a, NULL))
+        either = index_eq(l, r->a, one_);
+    if (!poly_is_const(r->b, NULL))
+        either = either ? or_(l, either, index_eq(l, r->b, one_)) : index_eq(l, r->b, one_);
+    return either ? or_(l, same, either) : same;
 }
 
 static void lower_requirement(Lower *l, const Requirement *r)
@@ -445,7 +444,8 @@ static void lower_node(Lower *shared, NodeId id)
     if (outputs_are_constant(&l) || !has_results(l.n))
         return;
     Str op = str_escaped(l.arena, l.n->op), domain = str_escaped(l.arena, l.n->domain);
-    if (!l.n->def || !l.n->def->lower) {
+    const bool custom = !l.n->def && !l.n->schema && contract_of(l.model->contracts, l.arena, l.n);
+    if (!custom && (!l.n->def || !l.n->def->lower)) {
         int64_t opset = opset_of(l.model, l.n);
         not_supported(&l, "operator %.*s%s%.*s (opset %lld)", STR_ARG(domain),
                       domain.len ? "::" : "", STR_ARG(op), (long long)opset);
@@ -468,9 +468,11 @@ static void lower_node(Lower *shared, NodeId id)
             l.state->failed = true;
             return;
         }
-    fault = operand_fault(&l);
+    fault = custom ? NULL : operand_fault(&l);
     if (fault)
         not_supported(&l, "%.*s: %s", STR_ARG(op), fault);
+    else if (custom)
+        lower_custom(&l);
     else
         lower_by_row(&l);
     if (l.state->kernel)

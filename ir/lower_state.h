@@ -26,6 +26,9 @@ typedef struct LowerState {
 
 Step *lower_step(Lower *l, StepKind kind); // appended
 
+// A node whose operator has a contract (ir/contract.h): a call of its C function.
+void lower_custom(Lower *l);
+
 // Are n indices there, and is none too large? The node is refused where not.
 bool lower_indices_fit(Lower *l, uint32_t n, const Index *at);
 

@@ -1,7 +1,7 @@
 // Polynomials in normal form, hash-consed: terms sorted by their atoms, no zero coefficient.
 
 #include "ir/poly.h"
-
+#include "base/id_table.h"
 #include "ir/kernel.h"
 
 #include <stdlib.h>
@@ -17,9 +17,8 @@ struct Polys {
     VEC(const Poly *) polys;
     VEC(const Atom *) atoms;
     VEC(DimVar) dims;
-    VEC(Index) loops;                  // extents
-    uint32_t *poly_slots, *atom_slots; // open hash tables of id + 1
-    uint32_t poly_cap, atom_cap;
+    VEC(Index) loops; // extents
+    IdTable poly_table, atom_table;
     Index overflow;
     int depth; // of nested proofs
 };
@@ -30,15 +29,15 @@ enum { MAX_TERMS = 256, MAX_POWER = 64, MAX_PROOF_DEPTH = 6 };
 // ------------------------------------------------------------------------------------------
 
 // By ids, not by addresses: the same input probes the same slots in every process.
-static uint64_t hash_poly(const Term *terms, uint32_t n)
+static uint32_t hash_poly(const Term *terms, uint32_t n)
 {
-    uint64_t h = n;
+    uint64_t h = hash_word(0, n);
     for (uint32_t i = 0; i < n; i++) {
-        h = hash_bytes(&terms[i].coeff, sizeof terms[i].coeff, h);
+        h = hash_word(h, (uint64_t)terms[i].coeff);
         for (uint32_t k = 0; k < terms[i].natoms; k++)
-            h = hash_bytes(&terms[i].atoms[k]->id, sizeof terms[i].atoms[k]->id, h);
+            h = hash_word(h, terms[i].atoms[k]->id);
     }
-    return h;
+    return hash_end(h);
 }
 
 static bool same_atoms(const Term *x, const Term *y)
@@ -60,41 +59,28 @@ static bool same_terms(const Poly *p, const Term *terms, uint32_t n)
     return true;
 }
 
-static void grow_polys(Polys *p)
-{
-    p->poly_cap = p->poly_cap ? p->poly_cap * 2 : 1024;
-    p->poly_slots = NEWS(p->arena, uint32_t, p->poly_cap);
-    for (uint32_t k = 0; k < p->polys.len; k++) {
-        const Poly *q = p->polys.at[k];
-        uint32_t i = (uint32_t)hash_poly(q->terms, q->nterms) & (p->poly_cap - 1);
-        while (p->poly_slots[i])
-            i = (i + 1) & (p->poly_cap - 1);
-        p->poly_slots[i] = k + 1;
-    }
-}
-
 static Index intern(Polys *p, const Term *terms, uint32_t n)
 {
-    if ((p->polys.len + 1) * 2 > p->poly_cap)
-        grow_polys(p);
-    uint32_t i = (uint32_t)hash_poly(terms, n) & (p->poly_cap - 1);
-    for (; p->poly_slots[i]; i = (i + 1) & (p->poly_cap - 1))
-        if (same_terms(p->polys.at[p->poly_slots[i] - 1], terms, n))
-            return p->polys.at[p->poly_slots[i] - 1];
+    const uint32_t hash = hash_poly(terms, n);
+    IdSlot *s = id_table_first(&p->poly_table, p->arena, hash);
+    for (; s->used; s = id_table_next(&p->poly_table, s))
+        if (s->hash == hash && same_terms(p->polys.at[s->id], terms, n))
+            return p->polys.at[s->id];
     Poly *q = NEW(p->arena, Poly);
     Term *kept = NEWS(p->arena, Term, n);
     if (n)
         memcpy(kept, terms, n * sizeof *terms);
     *q = (Poly){.id = p->polys.len, .nterms = n, .terms = kept};
+    id_table_take(&p->poly_table, s, hash, p->polys.len);
     vec_push(p->arena, &p->polys, q);
-    p->poly_slots[i] = p->polys.len;
     return q;
 }
 
-static uint64_t hash_atom(const Atom *a)
+static uint32_t hash_atom(const Atom *a)
 {
-    uint32_t key[3] = {a->a ? a->a->id + 1 : 0, a->b ? a->b->id + 1 : 0, a->e ? a->e->id + 1 : 0};
-    return hash_bytes(key, sizeof key, (uint64_t)a->kind << 32 | a->var);
+    uint64_t h = hash_word((uint64_t)a->kind << 32 | a->var, a->a ? a->a->id + 1u : 0);
+    h = hash_word(h, a->b ? a->b->id + 1u : 0);
+    return hash_end(hash_word(h, a->e ? a->e->id + 1u : 0));
 }
 
 static bool same_atom(const Atom *x, const Atom *y)
@@ -102,31 +88,18 @@ static bool same_atom(const Atom *x, const Atom *y)
     return x->kind == y->kind && x->var == y->var && x->a == y->a && x->b == y->b && x->e == y->e;
 }
 
-static void grow_atoms(Polys *p)
-{
-    p->atom_cap = p->atom_cap ? p->atom_cap * 2 : 256;
-    p->atom_slots = NEWS(p->arena, uint32_t, p->atom_cap);
-    for (uint32_t k = 0; k < p->atoms.len; k++) {
-        uint32_t i = (uint32_t)hash_atom(p->atoms.at[k]) & (p->atom_cap - 1);
-        while (p->atom_slots[i])
-            i = (i + 1) & (p->atom_cap - 1);
-        p->atom_slots[i] = k + 1;
-    }
-}
-
 static const Atom *intern_atom(Polys *p, Atom key)
 {
-    if ((p->atoms.len + 1) * 2 > p->atom_cap)
-        grow_atoms(p);
-    uint32_t i = (uint32_t)hash_atom(&key) & (p->atom_cap - 1);
-    for (; p->atom_slots[i]; i = (i + 1) & (p->atom_cap - 1))
-        if (same_atom(p->atoms.at[p->atom_slots[i] - 1], &key))
-            return p->atoms.at[p->atom_slots[i] - 1];
+    const uint32_t hash = hash_atom(&key);
+    IdSlot *s = id_table_first(&p->atom_table, p->arena, hash);
+    for (; s->used; s = id_table_next(&p->atom_table, s))
+        if (s->hash == hash && same_atom(p->atoms.at[s->id], &key))
+            return p->atoms.at[s->id];
     Atom *a = NEW(p->arena, Atom);
     *a = key;
     a->id = p->atoms.len;
+    id_table_take(&p->atom_table, s, hash, a->id);
     vec_push(p->arena, &p->atoms, a);
-    p->atom_slots[i] = p->atoms.len;
     return a;
 }
 

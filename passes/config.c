@@ -70,7 +70,7 @@ static const cyaml_schema_field_t fields[] = {
 static const cyaml_schema_value_t top = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, Yaml, fields)};
 
 // Keys that are understood and that no rule of this version reads.
-static const char *const unread[] = {"budget", "custom", NULL};
+static const char *const unread[] = {"budget", NULL};
 
 static const struct {
     const char *rule, *key;
@@ -341,7 +341,7 @@ static const yaml_node_t *mapping_of(Reader *r, const yaml_node_t *at, Str name)
 {
     if (at && at->type != YAML_MAPPING_NODE)
         complain(r, SEV_ERROR, line_of(at),
-                 str_printf(r->arena, "%.*s is a mapping of keys to numbers",
+                 str_printf(r->arena, "%.*s is a mapping of keys to values",
                             STR_ARG(str_escaped(r->arena, name))));
     return at && at->type == YAML_MAPPING_NODE ? at : NULL;
 }
@@ -457,6 +457,73 @@ static void take_ranges(Reader *r)
     }
 }
 
+// A source is a glob inside of the folder of cameo.yaml.
+static void take_source(Reader *r, const yaml_node_t *at, ConfigCustom *c)
+{
+    Str s = str_copy(r->arena, scalar_of(at));
+    bool leaves = str_starts(s, "/") || str_starts(s, "../") || strstr(s.at ? s.at : "", "/../") ||
+                  str_is(s, "..");
+    if (!s.len || strlen(s.at) != s.len)
+        complain(r, SEV_ERROR, line_of(at), STR("a source is a path or a glob"));
+    else if (leaves)
+        complain(r, SEV_ERROR, line_of(at),
+                 str_printf(r->arena, "source %.*s is not below the folder of cameo.yaml",
+                            STR_ARG(str_escaped(r->arena, s))));
+    else
+        vec_push(r->arena, &c->sources, s);
+}
+
+static void take_symbols(Reader *r, const yaml_node_t *at, ConfigCustom *c)
+{
+    const yaml_node_t *map = mapping_of(r, at, STR("ops"));
+    for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
+         map && p < map->data.mapping.pairs.top; p++) {
+        const yaml_node_t *op = node_of(r, p->key), *symbol = node_of(r, p->value);
+        ConfigSymbol s = {str_copy(r->arena, scalar_of(op)), str_copy(r->arena, scalar_of(symbol)),
+                          line_of(op)};
+        if (s.symbol.len)
+            vec_push(r->arena, &c->ops, s);
+        else
+            complain(r, SEV_ERROR, s.line,
+                     str_printf(r->arena, "%.*s is followed by the name of its function",
+                                STR_ARG(str_escaped(r->arena, s.op))));
+    }
+}
+
+// custom: {my.ops: {sources: ["kernels/*.cu"], ops: {FusedBias: fused_bias}}}
+static void take_customs(Reader *r)
+{
+    static const char *const known[] = {"sources", "ops"};
+    const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "custom");
+    const yaml_node_t *map = mapping_of(r, entry ? node_of(r, entry->value) : NULL, STR("custom"));
+    for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
+         map && p < map->data.mapping.pairs.top; p++) {
+        ConfigCustom c = {.domain = str_copy(r->arena, scalar_of(node_of(r, p->key))),
+                          .line = line_of(node_of(r, p->key))};
+        const yaml_node_t *of = mapping_of(r, node_of(r, p->value), c.domain);
+        for (yaml_node_pair_t *q = of ? of->data.mapping.pairs.start : NULL;
+             of && q < of->data.mapping.pairs.top; q++) {
+            const yaml_node_t *key = node_of(r, q->key), *value = node_of(r, q->value);
+            bool sources = str_is(scalar_of(key), "sources");
+            if (sources && value->type == YAML_SEQUENCE_NODE)
+                for (yaml_node_item_t *i = value->data.sequence.items.start;
+                     i < value->data.sequence.items.top; i++)
+                    take_source(r, node_of(r, *i), &c);
+            else if (sources)
+                take_source(r, value, &c);
+            else if (str_is(scalar_of(key), "ops"))
+                take_symbols(r, value, &c);
+            else
+                complain_key(r, key, " in an entry of custom", known, 2);
+        }
+        if (of && !c.sources.len && !r->failed)
+            complain(r, SEV_ERROR, c.line,
+                     str_printf(r->arena, "%.*s has no sources",
+                                STR_ARG(str_escaped(r->arena, c.domain))));
+        vec_push(r->arena, &r->config->customs, c);
+    }
+}
+
 static bool is_date(const char *s)
 {
     static const char form[] = "dddd-dd-dd";
@@ -513,6 +580,7 @@ static void take(Reader *r, const Yaml *y)
     take_params(r);
     take_limits(r);
     take_ranges(r);
+    take_customs(r);
     take_lists(r, y);
     for (const char *const *key = unread; *key; key++)
         if (key_line(r, *key))

@@ -42,6 +42,18 @@ typedef struct ConfigRange {
     uint32_t line;
 } ConfigRange;
 
+// custom: the sources of a domain's kernels, and which function is whose where names differ.
+typedef struct ConfigSymbol {
+    Str op, symbol;
+    uint32_t line;
+} ConfigSymbol;
+typedef struct ConfigCustom {
+    Str domain;
+    VEC(Str) sources; // globs, relative to the folder of cameo.yaml, none that leave it
+    VEC(ConfigSymbol) ops;
+    uint32_t line;
+} ConfigCustom;
+
 typedef struct Config {
     const char *path;            // of the file; NULL: there is none
     const char *select, *ignore; // comma-separated; NULL: not said
@@ -52,6 +64,7 @@ typedef struct Config {
     VEC(ConfigLevel) levels;
     VEC(ConfigParam) params;
     VEC(ConfigRange) ranges;
+    VEC(ConfigCustom) customs;
     // limits: 0 where not said. Bytes, but for depth and nodes.
     uint64_t max_depth, max_nodes, max_metadata, max_memory;
     bool untrusted; // what the model itself allows is not heeded

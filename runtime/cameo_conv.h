@@ -33,7 +33,6 @@ typedef struct cameo_conv_view {
     int64_t taps[3], tap[2];         /* dims of the window and strides of the outer ones */
     int64_t stride, dilation, phase; /* of the innermost: every stride-th element together */
     int64_t channels, channel;
-    int flat; /* rows of the output are rows of a copy, one after another */
 } cameo_conv_view;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on. */
@@ -153,7 +152,6 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
     }
     v->tap[0] = g->dilation[0] * step[0];
     v->tap[1] = g->dilation[1] * step[1];
-    v->flat = g->copy && g->stride[1] == 1 && v->at[1] <= 4 * CAMEO_LANES;
     for (int turn = 0; turn < 2 && (v->out[1] == 1 || v->at[1] == v->out[2]); turn++) {
         v->out[2] *= v->out[1];
         v->out[1] = v->out[0];
@@ -282,7 +280,7 @@ static __attribute__((noinline, unused)) void cameo_columns(int64_t k, const flo
         cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2);
 }
 
-/* Columns n0 .. n1 of y, all rows. w: packed. */
+/* Some columns of a block, from n on. */
 typedef struct cameo_conv_panel {
     const float *b;
     const int64_t *at;
@@ -319,39 +317,72 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     return count;
 }
 
-static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_view *v,
-                                                               int64_t rows, int64_t n0, int64_t n1,
-                                                               const float *w, float *y,
-                                                               int64_t row, float *scratch)
-{
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, MOST = CAMEO_CONV_N * 5 / 4 / PANEL + 2 };
-    const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+/* Columns n0 .. n1 of y: rows m0 .. m1 for the values of k whose panels there are. */
+typedef struct cameo_conv_block {
+    int64_t rows, all, k0, nk; /* rows of y; values of k, and those of the panels */
+    const float *w; /* packed: blocks of CAMEO_CONV_K values of k, in them panels of rows */
+    float *y;
+    int64_t row;
+    int count;
+    cameo_conv_panel panels[CAMEO_CONV_N * 5 / 4 / CAMEO_LANES + 2];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
-    cameo_conv_panel panels[MOST];
-    for (int64_t k = 0; k < CAMEO_CONV_K && k < all; k++)
-        packed[k] = k * PANEL;
-    for (int64_t k0 = 0; k0 < all; k0 += CAMEO_CONV_K) {
-        const int64_t nk = all - k0 < CAMEO_CONV_K ? all - k0 : CAMEO_CONV_K;
-        cameo_conv_places(v, k0, nk, places);
-        const int count = cameo_conv_panels(v, n0, n1, nk, places, packed, scratch, panels);
-        for (int64_t m = 0; m < rows; m += CAMEO_ROWS) {
-            const float *a = w + m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * all +
-                             k0 * CAMEO_TILE_ROWS + m % CAMEO_TILE_ROWS;
-            const int64_t left = rows - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
-            for (int i = 0; i < count; i++) {
-                const cameo_conv_panel *p = &panels[i];
-                float *c = y + m * row + p->n;
-                if (p->width > CAMEO_FEW)
-                    cameo_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
-                        nk, a, p->b, p->at, c, row, p->width, k0 > 0);
-                else if (m % CAMEO_TILE_ROWS == 0)
-                    cameo_columns(nk, a, p->b, p->at, c, row,
-                                  left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width,
-                                  k0 > 0);
-            }
+} cameo_conv_block;
+
+static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_conv_block *b,
+                                                                  int64_t m0, int64_t m1)
+{
+    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
+    for (int64_t m = m0; m < m1; m += CAMEO_ROWS) {
+        const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
+                         m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
+        const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
+        for (int i = 0; i < b->count; i++) {
+            const cameo_conv_panel *p = &b->panels[i];
+            float *c = b->y + m * b->row + p->n;
+            if (p->width > CAMEO_FEW)
+                cameo_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                    b->nk, a, p->b, p->at, 0, c, b->row, p->width, b->k0 > 0);
+            else if (m % CAMEO_TILE_ROWS == 0)
+                cameo_columns(b->nk, a, p->b, p->at, c, b->row,
+                              left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0);
         }
     }
-    if (all <= 0)
+}
+
+/* Rows m0 and up to CAMEO_TILE_ROWS - 1 more, for the last values of k. Returns where they end. */
+static inline __attribute__((unused)) int64_t cameo_conv_rows_end(const cameo_conv_block *b,
+                                                                  int64_t m0)
+{
+    const int64_t left = b->rows - m0;
+    const int64_t m1 = m0 + (left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS);
+    if (b->nk > 0)
+        cameo_conv_multiply(b, m0, m1);
+    return m1;
+}
+
+/* All rows for all values of k but the last CAMEO_CONV_K or fewer, whose panels are made. */
+static __attribute__((noinline, unused)) void
+cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t n0, int64_t n1, const float *w,
+                 float *y, int64_t row, float *scratch, cameo_conv_block *b)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    b->rows = rows;
+    b->all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    b->w = w;
+    b->y = y;
+    b->row = row;
+    b->nk = 0;
+    for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
+        b->packed[k] = k * PANEL;
+    for (int64_t k0 = 0; k0 < b->all; k0 += CAMEO_CONV_K) {
+        if (k0 > 0)
+            cameo_conv_multiply(b, 0, rows);
+        b->k0 = k0;
+        b->nk = b->all - k0 < CAMEO_CONV_K ? b->all - k0 : CAMEO_CONV_K;
+        cameo_conv_places(v, k0, b->nk, b->places);
+        b->count = cameo_conv_panels(v, n0, n1, b->nk, b->places, b->packed, scratch, b->panels);
+    }
+    if (b->all <= 0)
         for (int64_t m = 0; m < rows; m++)
             memset(y + m * row + n0, 0, (size_t)(n1 - n0) * sizeof *y);
 }
@@ -360,91 +391,6 @@ static __attribute__((noinline, unused)) void cameo_conv_block(const cameo_conv_
 static inline int64_t cameo_conv_end(int64_t n, int64_t all)
 {
     return all - n < CAMEO_CONV_N * 5 / 4 ? all : n + CAMEO_CONV_N;
-}
-
-/* `vectors` neighbouring vectors of a row of one plane. */
-static inline __attribute__((always_inline)) void cameo_depthwise_part(const float *x, int64_t taps,
-                                                                       const int64_t *places,
-                                                                       const float *w, float *y,
-                                                                       int64_t width, int vectors)
-{
-    cameo_vec sums[4] = {{0}, {0}, {0}, {0}};
-    for (int64_t t = 0; t < taps; t++) {
-        const float *from = x + places[t], factor = w[t];
-        for (int v = 0; v < vectors; v++)
-            sums[v] += factor * ((const cameo_vec *)from)[v];
-    }
-    for (int v = 0; v < vectors; v++)
-        if ((v + 1) * CAMEO_LANES <= width)
-            ((cameo_vec *)y)[v] = sums[v];
-        else
-            memcpy(y + v * CAMEO_LANES, &sums[v], (size_t)(width - v * CAMEO_LANES) * sizeof *y);
-}
-
-/* Rows of a plane that are shorter than vectors: rows of the copy follow each other, so the sums of
- * all of them are one row, with some between that nobody needs. */
-static inline __attribute__((unused)) void cameo_depthwise_flat(const float *x, int64_t rows,
-                                                                int64_t length, int64_t step,
-                                                                int64_t taps, const int64_t *places,
-                                                                const float *w, float *y)
-{
-    enum { MOST = 16 * CAMEO_LANES };
-    float sums[MOST + 4 * CAMEO_LANES];
-    const int64_t at_once = (MOST - length) / step + 1;
-    for (int64_t j = 0; j < rows; j += at_once, x += at_once * step) {
-        const int64_t n = rows - j < at_once ? rows - j : at_once;
-        const int64_t width = (n - 1) * step + length;
-        int64_t k = 0;
-        for (; k + 3 * CAMEO_LANES < width; k += 4 * CAMEO_LANES)
-            cameo_depthwise_part(x + k, taps, places, w, sums + k, 4 * CAMEO_LANES, 4);
-        for (; k + CAMEO_LANES < width; k += 2 * CAMEO_LANES)
-            cameo_depthwise_part(x + k, taps, places, w, sums + k, 2 * CAMEO_LANES, 2);
-        for (; k < width; k += CAMEO_LANES)
-            cameo_depthwise_part(x + k, taps, places, w, sums + k, CAMEO_LANES, 1);
-        for (int64_t i = 0; i < n; i++, y += length)
-            if (j + i + 4 < rows && length <= 2 * CAMEO_LANES && 4 * length >= 2 * CAMEO_LANES) {
-                ((cameo_vec *)y)[0] = *(const cameo_vec *)(sums + i * step);
-                if (length > CAMEO_LANES)
-                    ((cameo_vec *)y)[1] = *(const cameo_vec *)(sums + i * step + CAMEO_LANES);
-            } else {
-                memcpy(y, sums + i * step, (size_t)length * sizeof *y);
-            }
-    }
-}
-
-/* One plane of y by one window. v: a copy, with one channel. wt: strides of the window in w. */
-static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_conv_view *v,
-                                                              const int64_t *places, const float *w,
-                                                              const int64_t *wt, float *y)
-{
-    const int64_t taps = v->taps[0] * v->taps[1] * v->taps[2];
-    float window[CAMEO_CONV_TAPS];
-    int64_t t = 0;
-    for (int64_t a = 0; a < v->taps[0]; a++)
-        for (int64_t b = 0; b < v->taps[1]; b++)
-            for (int64_t c = 0; c < v->taps[2]; c++)
-                window[t++] = w[a * wt[0] + b * wt[1] + c * wt[2]];
-    for (int64_t i = 0; i < v->out[0]; i++) {
-        const float *x = v->x + i * v->at[0];
-        if (v->flat && v->out[1] > 1 && v->out[2] < 3 * CAMEO_LANES) {
-            cameo_depthwise_flat(x, v->out[1], v->out[2], v->at[1], taps, places, window, y);
-            y += v->out[1] * v->out[2];
-            continue;
-        }
-        for (int64_t j = 0; j < v->out[1]; j++, y += v->out[2], x += v->at[1])
-            for (int64_t k = 0; k < v->out[2]; k += 4 * CAMEO_LANES) {
-                const int64_t left = v->out[2] - k;
-                if (left > 3 * CAMEO_LANES)
-                    cameo_depthwise_part(x + k, taps, places, window, y + k,
-                                         left < 4 * CAMEO_LANES ? left : 4 * CAMEO_LANES, 4);
-                else if (left > 2 * CAMEO_LANES)
-                    cameo_depthwise_part(x + k, taps, places, window, y + k, left, 3);
-                else if (left > CAMEO_LANES)
-                    cameo_depthwise_part(x + k, taps, places, window, y + k, left, 2);
-                else
-                    cameo_depthwise_part(x + k, taps, places, window, y + k, left, 1);
-            }
-    }
 }
 
 #endif

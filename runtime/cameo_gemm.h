@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { CAMEO_GEMM_K = 256, CAMEO_GEMM_M = 128 }; /* values of k and rows in a block */
+enum { CAMEO_GEMM_AHEAD = 4096 }; /* bytes of B asked for before they are read once */
 
 /* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. */
 static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t k, const float *a,
@@ -27,18 +28,21 @@ static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t 
     }
 }
 
-/* All rows of a packed block times one panel of at most a tile's columns. */
+/* All rows of a packed block times one panel of at most a tile's columns. ahead: bytes from b to
+ * what is read soon after it; its lines come while b is multiplied, one of a row with each of the
+ * first tiles, or all of them where rows are few. */
 static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t width, int64_t k,
                                                             const float *a, const float *b,
-                                                            const int64_t *at, float *c,
-                                                            int64_t ldc)
+                                                            const int64_t *at, int64_t ahead,
+                                                            float *c, int64_t ldc)
 {
     const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
     for (int64_t i = 0; i < m; i += CAMEO_ROWS) {
         const int64_t rows = m - i < CAMEO_ROWS ? m - i : CAMEO_ROWS;
         cameo_tiles[rows - 1][vectors - 1](
-            k, a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS, b, at,
+            k, a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS, b, at, ahead,
             c + i * ldc, ldc, width, 1);
+        ahead = ahead && i < 2 * CAMEO_ROWS ? ahead + 64 : 0;
     }
 }
 
@@ -68,7 +72,7 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
                     for (int64_t y = 0; y < PANEL; y++)
                         panel[x * PANEL + y] = y < width ? from[x * bk + y * bn] : 0.0f;
                 cameo_gemm_panel(rows, width, depth, block, direct ? from : panel,
-                                 direct ? rows_at : packed_at, c + i * ldc + j, ldc);
+                                 direct ? rows_at : packed_at, 0, c + i * ldc + j, ldc);
             }
         }
 }
@@ -97,10 +101,10 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
         for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL)
             for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
                 const int64_t left = n - j - part, ldb = j + WIDTH > n ? last : WIDTH;
-                cameo_gemm_panel(m, left < PANEL ? left : PANEL,
-                                 k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K,
-                                 block + p * CAMEO_TILE_ROWS, b + j * k + p * ldb + part,
-                                 j + WIDTH > n ? last_at : full_at, c + j + part, ldc);
+                cameo_gemm_panel(
+                    m, left < PANEL ? left : PANEL, k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K,
+                    block + p * CAMEO_TILE_ROWS, b + j * k + p * ldb + part,
+                    j + WIDTH > n ? last_at : full_at, CAMEO_GEMM_AHEAD, c + j + part, ldc);
             }
     for (int64_t i = 0; !few && i < m; i += CAMEO_GEMM_M)
         for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
@@ -109,11 +113,13 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
             cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
             for (int64_t j = 0; j < n; j += WIDTH) {
                 const int narrow = j + WIDTH > n;
+                const int64_t next = j + WIDTH < n ? k * WIDTH : 0; /* from this panel to it */
                 for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL) {
                     const int64_t left = n - j - part, width = left < PANEL ? left : PANEL;
-                    cameo_gemm_panel(rows, width, depth, block,
-                                     b + j * k + p * (narrow ? last : WIDTH) + part,
-                                     narrow ? last_at : full_at, c + i * ldc + j + part, ldc);
+                    cameo_gemm_panel(
+                        rows, width, depth, block, b + j * k + p * (narrow ? last : WIDTH) + part,
+                        narrow ? last_at : full_at, part ? 0 : next * (int64_t)sizeof *b,
+                        c + i * ldc + j + part, ldc);
                 }
             }
         }

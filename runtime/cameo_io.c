@@ -159,25 +159,25 @@ static int npy_shape(const char *at, cameo_tensor *t, char *error, size_t room)
     return set_shape(t, error, room);
 }
 
-static int npy_dtype(const char *descr, int32_t expected, cameo_tensor *t, size_t *width,
-                     char *error, size_t room)
+static void npy_dtype(const char *descr, int32_t expected, cameo_npy *h)
 {
-    char type[16] = "";
-    if (descr && (*descr == '\'' || *descr == '"'))
-        for (size_t i = 0; i + 1 < sizeof type && descr[1 + i] && descr[1 + i] != *descr; i++)
-            type[i] = descr[1 + i], type[i + 1] = 0;
+    char *type = h->descr;
+    bool text = descr && (*descr == '\'' || *descr == '"');
+    for (size_t i = 0; text && i + 1 < sizeof h->descr && descr[1 + i] && descr[1 + i] != *descr;
+         i++)
+        type[i] = descr[1 + i], type[i + 1] = 0;
+    if (descr && *descr == '[')
+        snprintf(type, sizeof h->descr, "record");
     for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
-        if (!strcmp(type + 1, npy_types[i].descr + 1) && type[0] && type[0] != '>')
-            t->dtype = npy_types[i].dtype;
+        if (type[0] && !strcmp(type + 1, npy_types[i].descr + 1) && type[0] != '>')
+            h->head.dtype = npy_types[i].dtype;
     if (type[0] && type[1] == 'V' && cameo_dtype_size(expected) == atoi(type + 2))
-        t->dtype = expected;
-    if (type[0] == '<' && type[1] == 'U') {
-        t->dtype = 8;
-        *width = (size_t)atoi(type + 2);
+        h->head.dtype = expected;
+    int width = type[0] == '<' && type[1] == 'U' ? atoi(type + 2) : -1;
+    if (width >= 0) {
+        h->head.dtype = 8;
+        h->width = (size_t)width;
     }
-    if (!t->dtype)
-        return snprintf(error, room, "elements of the type \"%s\", which no tensor has", type), -1;
-    return 0;
 }
 
 /* Column-major elements to row-major ones. */
@@ -201,10 +201,10 @@ static int transpose(cameo_tensor *t, char *error, size_t room)
     return 0;
 }
 
-int cameo_read_npy(const unsigned char *at, size_t len, int32_t expected, cameo_tensor *t,
-                   char *error, size_t room)
+int cameo_npy_header(const unsigned char *at, size_t len, int32_t expected, cameo_npy *h,
+                     char *error, size_t room)
 {
-    *t = (cameo_tensor){.name = ""};
+    *h = (cameo_npy){.descr = ""};
     if (len < 12 || memcmp(at, "\x93NUMPY", 6) != 0)
         return snprintf(error, room, "no .npy file"), -1;
     size_t start = at[6] == 1 ? 10 : 12;
@@ -219,17 +219,28 @@ int cameo_read_npy(const unsigned char *at, size_t len, int32_t expected, cameo_
     memcpy(header, at + start, n);
     header[n] = 0;
     const char *order = npy_key(header, "fortran_order");
-    bool columns = order && *order == 'T';
-    size_t width = 0;
-    int status = npy_dtype(npy_key(header, "descr"), expected, t, &width, error, room);
-    if (status == 0)
-        status = npy_shape(npy_key(header, "'shape'"), t, error, room);
+    h->columns = order && *order == 'T';
+    h->start = start + n;
+    npy_dtype(npy_key(header, "descr"), expected, h);
+    int status = npy_shape(npy_key(header, "'shape'"), &h->head, error, room);
     free(header);
-    if (status != 0)
-        return status;
-    status = t->dtype == 8 ? take_strings(t, at + start + n, len - start - n, width, error, room)
-                           : take_elements(t, at + start + n, len - start - n, error, room);
-    return status == 0 && columns && t->rank > 1 ? transpose(t, error, room) : status;
+    return status;
+}
+
+int cameo_read_npy(const unsigned char *at, size_t len, int32_t expected, cameo_tensor *t,
+                   char *error, size_t room)
+{
+    cameo_npy h;
+    *t = (cameo_tensor){.name = ""};
+    if (cameo_npy_header(at, len, expected, &h, error, room) != 0)
+        return -1;
+    *t = h.head;
+    if (!t->dtype)
+        return snprintf(error, room, "elements of the type \"%s\", which no tensor has", h.descr),
+               -1;
+    int status = t->dtype == 8 ? take_strings(t, at + h.start, len - h.start, h.width, error, room)
+                               : take_elements(t, at + h.start, len - h.start, error, room);
+    return status == 0 && h.columns && t->rank > 1 ? transpose(t, error, room) : status;
 }
 
 static size_t characters_of(cameo_str s)
@@ -310,30 +321,66 @@ static size_t find_directory(const unsigned char *at, size_t len)
     return len;
 }
 
-int cameo_next_npz(const unsigned char *at, size_t len, size_t *next, const unsigned char **member,
-                   size_t *member_len, char *name, size_t name_room, char *error, size_t room)
+/* Sizes and place of more than 4 GiB stand in an extra field of the directory. */
+static void take_long_sizes(const unsigned char *extra, size_t n, cameo_zip *e, uint64_t *local)
+{
+    for (size_t p = 0; p + 4 <= n;) {
+        size_t tag = (size_t)little(extra + p, 2), size = (size_t)little(extra + p + 2, 2);
+        const unsigned char *at = extra + p + 4, *end = at + size;
+        p += 4 + size;
+        if (tag != 1 || p > n)
+            continue;
+        uint64_t *const wide[] = {&e->unpacked, &e->len, local};
+        for (int i = 0; i < 3; i++)
+            if (*wide[i] == UINT32_MAX && end - at >= 8) {
+                *wide[i] = little(at, 8);
+                at += 8;
+            }
+    }
+}
+
+int cameo_next_zip(const unsigned char *at, size_t len, size_t *next, cameo_zip *e, char *error,
+                   size_t room)
 {
     size_t p = *next ? *next : find_directory(at, len);
     if (*next && (p + 4 > len || memcmp(at + p, "PK\1\2", 4) != 0))
         return 0;
-    if (p >= len || p + 46 > len || memcmp(at + p, "PK\1\2", 4) != 0)
+    if (p >= len || len - p < 46 || memcmp(at + p, "PK\1\2", 4) != 0)
         return snprintf(error, room, "no .npz file, or a damaged one"), -1;
-    size_t size = (size_t)little(at + p + 20, 4), n = (size_t)little(at + p + 28, 2);
-    size_t extra = (size_t)little(at + p + 30, 2), comment = (size_t)little(at + p + 32, 2);
-    size_t local = (size_t)little(at + p + 42, 4);
-    if (little(at + p + 10, 2) != 0)
-        return snprintf(error, room, "compressed .npz: write it with numpy.savez instead"), -1;
-    if (p + 46 + n > len || local + 30 > len)
+    size_t n = (size_t)little(at + p + 28, 2), extra = (size_t)little(at + p + 30, 2);
+    uint64_t local = little(at + p + 42, 4);
+    *e = (cameo_zip){.name = (const char *)at + p + 46, .name_len = n};
+    e->method = (int)little(at + p + 10, 2);
+    e->crc = (uint32_t)little(at + p + 16, 4);
+    e->len = little(at + p + 20, 4);
+    e->unpacked = little(at + p + 24, 4);
+    if (n + extra > len - p - 46)
         return snprintf(error, room, "a damaged .npz"), -1;
-    size_t start =
-        local + 30 + (size_t)little(at + local + 26, 2) + (size_t)little(at + local + 28, 2);
-    if (start > len || size > len - start)
-        return snprintf(error, room, "a damaged or very large .npz"), -1;
-    size_t shown = n > 4 && !memcmp(at + p + 46 + n - 4, ".npy", 4) ? n - 4 : n;
-    snprintf(name, name_room, "%.*s", (int)shown, (const char *)at + p + 46);
-    *member = at + start;
-    *member_len = size;
-    *next = p + 46 + n + extra + comment;
+    take_long_sizes(at + p + 46 + n, extra, e, &local);
+    if (local > len || len - local < 30)
+        return snprintf(error, room, "a damaged .npz"), -1;
+    uint64_t start = local + 30 + little(at + local + 26, 2) + little(at + local + 28, 2);
+    if (start > len || e->len > len - start)
+        return snprintf(error, room, "a damaged .npz"), -1;
+    e->at = at + start;
+    *next = p + 46 + n + extra + (size_t)little(at + p + 32, 2);
+    return 1;
+}
+
+int cameo_next_npz(const unsigned char *at, size_t len, size_t *next, const unsigned char **member,
+                   size_t *member_len, char *name, size_t name_room, char *error, size_t room)
+{
+    cameo_zip e;
+    int status = cameo_next_zip(at, len, next, &e, error, room);
+    if (status != 1)
+        return status;
+    if (e.method != 0)
+        return snprintf(error, room, "compressed .npz: write it with numpy.savez instead"), -1;
+    size_t n = e.name_len;
+    size_t shown = n > 4 && !memcmp(e.name + n - 4, ".npy", 4) ? n - 4 : n;
+    snprintf(name, name_room, "%.*s", (int)shown, e.name);
+    *member = e.at;
+    *member_len = (size_t)e.len;
     return 1;
 }
 

@@ -98,9 +98,15 @@ CAMEO_FN int64_t cameo_div_i64(int64_t a, int64_t b)
 {
     return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
-CAMEO_FN int64_t cameo_div_i32(int32_t a, int32_t b)
+/* In float64, which has vectors of divisions: a quotient of such numbers is nearer to itself there
+ * than to a whole number that it is not. INT32_MIN / -1 wraps. */
+CAMEO_FN int32_t cameo_div_i32(int32_t a, int32_t b)
 {
-    return b == 0 ? 0 : (int64_t)a / b;
+    double q = (double)a / (double)(b == 0 ? 1 : b);
+    q = q > 2147483647.0 ? -2147483648.0 : q;
+    if (__builtin_constant_p(b) && b != 0 && b != -1)
+        return a / b;
+    return b == 0 ? 0 : (int32_t)q;
 }
 CAMEO_FN uint32_t cameo_div_u32(uint32_t a, uint32_t b)
 {

@@ -1,8 +1,8 @@
 # The Debian packages that Cameo needs, in one place. Sourced by quickstart and check.
 
 # To build the compiler and to compile models with it.
-build_packages="gcc libc6-dev cmake ninja-build pkg-config clang-19 llvm-19-dev
-libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler libjansson-dev libcyaml-dev libyaml-dev libopenblas-dev"
+build_packages="gcc libc6-dev cmake ninja-build pkg-config clang-19 llvm-19-dev libclang-19-dev
+libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler libjansson-dev libcyaml-dev libyaml-dev zlib1g-dev libopenblas-dev"
 # To test it; models that decode images are compiled with the libraries of the formats.
 test_packages="g++ ccache libcmocka-dev llvm-19-tools libclang-rt-19-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev python3 python3-venv universal-ctags"
 

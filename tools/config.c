@@ -1,4 +1,5 @@
 #include "tools/config.h"
+#include "tools/contracts.h"
 
 bool tool_config(const Tool *t, Arena *a, const char *model_path, Config *config)
 {
@@ -19,7 +20,7 @@ bool tool_config_of_program(const Tool *t, Arena *a, const char *model_path, Mod
     c->select = c->ignore = NULL;
     c->levels.len = c->allows.len = 0;
     m->config = c;
-    return true;
+    return tool_contracts(t, a, c, m, &m->contracts);
 }
 
 static void show(const Config *c, const char *key, const char *value, const char *by, uint32_t line)

@@ -3,7 +3,10 @@
 #include "tools/lint.h"
 #include "base/file.h"
 #include "frontend/load.h"
+#include "ir/infer.h"
 #include "tools/config.h"
+#include "tools/contracts.h"
+#include "tools/data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,7 @@ enum {
     OPT_FIX,
     OPT_UNSAFE,
     OPT_DIFF,
+    OPT_DATA,
     OPT_OUT,
     OPT_IN_PLACE,
     OPT_BASELINE,
@@ -33,6 +37,8 @@ static const ToolOption options[] = {
     {"--fix", NULL, "apply the safe fixes and write the repaired model"},
     {"--unsafe-fixes", NULL, "apply the unsafe ones too"},
     {"--diff", NULL, "show what the fixes change, as text, and write nothing"},
+    {"--data", "NAME=FILE",
+     "what input NAME is given: .npy, .npz, .pb, or .csv with a header (DT016)"},
     {"-o", "OUT", "the repaired model (default: NAME.fixed.onnx)"},
     {"--in-place", NULL, "write the repaired model over the input"},
     {"--baseline", "FILE", "only what `cameo baseline write` has not listed there"},
@@ -99,6 +105,8 @@ static bool take_option(LintRun *r, int i, const char *value)
         r->format = value;
     else if (i == OPT_FIX || i == OPT_UNSAFE || i == OPT_DIFF)
         r->fix = true, r->unsafe |= i == OPT_UNSAFE, r->diff |= i == OPT_DIFF;
+    else if (i == OPT_DATA)
+        vec_push(r->arena, &r->data, value);
     else if (i == OPT_OUT)
         r->out = value;
     else if (i == OPT_IN_PLACE)
@@ -145,6 +153,8 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
     if (m) {
         Arena *scratch = arena_new(); // import has sorted binary models; text stands as written
         m->config = config;
+        m->data = r->given;
+        m->contracts = r->contracts;
         model_sort(m, scratch);
         arena_free(scratch);
     }
@@ -153,6 +163,29 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
         if (!diags->all.at[i]->rule[0] && file_exists(path))
             diags->all.at[i]->rule = "SE006";
     return m;
+}
+
+// The files of --data. False: the command cannot go on, which is said; what cannot be decoded is a
+// finding.
+static bool take_data(LintRun *r, DataFiles *files, Diags *diags, LintResult *result)
+{
+    Model *m = files->m;
+    infer_model(m, NULL);
+    for (uint32_t i = 0; i < r->data.len; i++) {
+        if (data_take(files, r->data.at[i]))
+            continue;
+        result->status = files->status;
+        if (files->bytes) {
+            diag(diags, "SE006", SEV_ERROR,
+                 files->input ? location_value(m, r->arena, files->input) : STR_NONE, "%.*s",
+                 STR_ARG(files->error));
+            continue;
+        }
+        tool_error(r->tool, 0, "--data %.*s", STR_ARG(files->error));
+        return false;
+    }
+    r->given = m->data = &files->set;
+    return true;
 }
 
 static void show_config(const LintRun *r, const Config *config)
@@ -181,13 +214,27 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
     if (r->show_config)
         show_config(r, config);
     Model *m = lint_load(r, path, config, &diags, &result->status);
+    DataFiles files = {.arena = r->arena, .m = m};
     uint32_t before = diags.all.len;
+    bool usable = !m || tool_contracts(r->tool, r->arena, config, m, &r->contracts);
+    if (!usable)
+        result->status = EXIT_USAGE;
+    if (m && r->data.len)
+        usable = usable && take_data(r, &files, &diags, result);
+    if (m && !usable) {
+        load_close(m);
+        m = NULL;
+        result->unusable = true;
+    }
+    if (m)
+        m->contracts = r->contracts;
     if (m) {
         lint_model(m, &diags, r->select, r->ignore);
         if (r->fix && (diags.all.len > before || r->out))
             lint_fix(r, m, config, &diags, result);
         load_close(m);
     }
+    data_close(&files);
     int level = r->fail_on != LEVEL_OFF        ? r->fail_on
                 : config->fail_on != LEVEL_OFF ? config->fail_on
                                                : SEV_ERROR;
@@ -231,6 +278,8 @@ static bool is_usable(const LintRun *r, const Paths *paths)
         tool_error(r->tool, EXIT_USAGE, "-o goes with one model");
     else if (stream && r->fix)
         tool_error(r->tool, EXIT_USAGE, "a model from standard input cannot be repaired");
+    else if (r->data.len && !one)
+        tool_error(r->tool, EXIT_USAGE, "--data goes with one model");
     else if (r->diff && strcmp(r->format, "text") != 0)
         tool_error(r->tool, EXIT_USAGE, "--diff goes with --format text");
     else

@@ -30,7 +30,10 @@ typedef struct LintRun {
     bool fix, unsafe, diff, in_place, show_config, untrusted, statistics;
     int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
     const Target *target;
-    long max; // findings a rule that text shows; 0: all
+    Paths data;                  // --data, as given
+    const struct DataSet *given;       // what was read of them for the one model
+    const struct Contracts *contracts; // of the model's custom operators
+    long max;                    // findings a rule that text shows; 0: all
     double seconds;
     VEC(LintResult) results;
     // Summed up over the results by lint_sum:

@@ -30,7 +30,8 @@ static int link_here(const Tool *t, Session *s, const char *bitcode)
     return EXIT_CLEAN;
 }
 
-// Kernels of a device come inside a library: the JIT has no place for them.
+// Kernels of a device, and functions of custom operators, come inside a library: the JIT has no
+// place for them.
 static int open_here(const Tool *t, Session *s, const char *path)
 {
     s->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -62,8 +63,9 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     Str error = STR_NONE;
     if (!dir_temporary(s->arena, &dir, &error))
         return tool_error(t, EXIT_BYTES, "%.*s", STR_ARG(error));
-    o->kind = o->device == ON_CUDA ? EMIT_SHARED : EMIT_BITCODE;
-    o->out = str_printf(s->arena, o->device == ON_CUDA ? "%s/model.so" : "%s/model.bc", dir).at;
+    bool library = o->device == ON_CUDA || m->contracts;
+    o->kind = library ? EMIT_SHARED : EMIT_BITCODE;
+    o->out = str_printf(s->arena, library ? "%s/model.so" : "%s/model.bc", dir).at;
     o->prefix = "model";
     o->verbose = tool_style.verbose;
     status = compile_model(m, o, &diags, &s->report);
@@ -72,7 +74,7 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     if (status && s->report.error.len)
         tool_error(t, 0, "%.*s", STR_ARG(s->report.error));
     if (!status)
-        status = o->device == ON_CUDA ? open_here(t, s, o->out) : link_here(t, s, o->out);
+        status = library ? open_here(t, s, o->out) : link_here(t, s, o->out);
     dir_remove(dir);
     return status;
 }

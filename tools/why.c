@@ -43,7 +43,8 @@ static const char *reason(Model *m, const Value *v, const Why *w, int what)
     if (v->init)
         return v->def == DEF_INPUT ? "an input with a default" : "an initializer";
     if (v->def == DEF_INPUT)
-        return "an input, as declared";
+        return what == WHY_OPT_SHAPE && w->kind == WHY_SCHEMA ? "an input, whose uses fix its rank"
+                                                              : "an input, as declared";
     if (v->def == DEF_NONE)
         return "nothing defines it";
     if (w->kind == WHY_DECLARED)

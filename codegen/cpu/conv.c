@@ -14,7 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARS = 32, LEAST_PLACES = 8, CONV_K = 256, CONV_N = 192, SLACK = 64, TAPS = 128 };
+enum {
+    MAX_PARS = 32,
+    LEAST_PLACES = 8,
+    CONV_K = 256,
+    CONV_N = 192,
+    SLACK = 64,
+    TAPS = 128,
+    PHASES = 8
+};
 
 typedef struct Match {
     Printer *p;
@@ -325,7 +333,8 @@ static bool choose_roles(Match *m)
         taps = taps < TAPS + 1 ? taps * n : taps;
     }
     uint32_t last = c->rank - 1;
-    c->depthwise = poly_equals(c->rows, 1) && poly_equals(c->channels, 1) && taps <= TAPS;
+    c->depthwise = poly_equals(c->rows, 1) && poly_equals(c->channels, 1) && taps <= TAPS &&
+                   c->stride[last] <= PHASES;
     c->copy = m->guarded || c->depthwise || c->stride[last] != 1 || !poly_equals(c->step[last], 1);
     return true;
 }
@@ -409,7 +418,15 @@ static bool read_panels(Match *m, Panels *w)
            w->groups.size <= ((int64_t)1 << 28) / (w->rows + TILE_ROWS) / w->k.size;
 }
 
-// Panels of TILE_ROWS rows, each a column of them for every k, the last padded with zeros.
+// Where the weight of row i is, of k: for every CONV_K values of k panels of TILE_ROWS rows, each a
+// column of them for every k, the last panel padded with zeros.
+static int64_t packed_at(int64_t panels, int64_t size, int64_t i, int64_t k)
+{
+    int64_t begin = k / CONV_K * CONV_K, depth = size - begin < CONV_K ? size - begin : CONV_K;
+    return begin * panels * TILE_ROWS + (i / TILE_ROWS * depth + k - begin) * TILE_ROWS +
+           i % TILE_ROWS;
+}
+
 static bool pack_weights(Match *m, const Panels *w, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
@@ -428,8 +445,7 @@ static bool pack_weights(Match *m, const Panels *w, Str *error)
         for (int64_t k = 0; k < w->k.size; k++) {
             const float *column = from + w->start + walk_at(&w->groups, g) + walk_at(&w->k, k);
             for (int64_t i = 0; i < w->rows; i++)
-                to[g * m->c.block + (i / TILE_ROWS * w->k.size + k) * TILE_ROWS + i % TILE_ROWS] =
-                    column[i * w->row];
+                to[g * m->c.block + packed_at(panels, w->k.size, i, k)] = column[i * w->row];
         }
     const TensorData *data = tensor_new(m->mod->arena, DT_F32, 4, dims, to);
     free(to);

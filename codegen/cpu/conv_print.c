@@ -32,6 +32,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         use_all(mod, u, dims[i], c->rank);
     const Index others[] = {c->rows, c->channels, c->channel, c->row};
     use_all(mod, u, others, 4);
+    if (c->depthwise)
+        use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
     if (!c->packed)
         return;
     access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
@@ -130,8 +132,11 @@ static bool print_epilogue(Printer *p, const Conv *c)
     bool possible = done == 0;
     if (possible) {
         Bounds b = {.n = 0};
-        if (c->m)
+        if (c->m) {
+            b.low[0] = c->depthwise ? NULL : "m0";
+            b.high[0] = c->depthwise ? NULL : "m1";
             b.vars[b.n++] = c->m;
+        }
         b.low[b.n] = "n0";
         b.high[b.n] = "n1";
         b.vars[b.n++] = c->n[c->rank - 1];
@@ -144,25 +149,47 @@ static bool print_epilogue(Printer *p, const Conv *c)
     return possible;
 }
 
-static void print_blocks(Printer *p, const Conv *c, const char *places, const char *w,
-                         const char *y)
+static void print_blocks(Printer *p, const Conv *c, const char *places, const char *x,
+                         const char *w, const char *y)
 {
     if (c->depthwise) {
         print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
-        const char *wt[CONV_SPACE] = {"0", "0", "0"};
-        for (uint32_t i = 0; i < c->rank; i++)
-            wt[i + CONV_SPACE - c->rank] = print_index_bare(p, c->wt[i]);
-        print_line(p, "cameo_depthwise(&image, places, %s, (const int64_t[]){%s, %s, %s}, %s);", w,
-                   wt[0], wt[1], wt[2], y);
+        print_line(p, "cameo_depthwise(&planes, %s, %s, %s, %s);", x, w, buffer_name(p, c->padded),
+                   y);
         print_line(p, "(void)n0, (void)n1;");
         return;
     }
+    print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, buffer_name(p, c->padded));
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s);", places);
-    print_line(p, "cameo_conv_block(&image, %s, n0, n1, %s, %s, %s, %s);",
+    print_line(p, "cameo_conv_block block;");
+    print_line(p, "cameo_conv_start(&image, %s, n0, n1, %s, %s, %s, %s, &block);",
                print_index_bare(p, c->rows), w, y, print_index_bare(p, c->row),
                buffer_name(p, c->panel));
+    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
+    p->indent++;
+    print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
+}
+
+static void print_plan(Printer *p, const Conv *c)
+{
+    if (!c->depthwise) {
+        print_line(p, "cameo_conv_view image;");
+        print_line(p, "cameo_conv_plan(&sizes, &image);");
+        return;
+    }
+    Polys *polys = p->mod->polys;
+    const Buffer *b = buffer_at(p->mod, c->x->buffer);
+    Index size = poly_const(polys, 1);
+    for (uint32_t i = 0; i < b->rank; i++)
+        size = poly_mul(polys, size, b->dims[i]);
+    const char *wt[CONV_SPACE] = {"0", "0", "0"};
+    for (uint32_t i = 0; i < c->rank; i++)
+        wt[i + CONV_SPACE - c->rank] = print_index_bare(p, c->wt[i]);
+    print_line(p, "cameo_planes planes;");
+    print_line(p, "cameo_planes_plan(&sizes, (const int64_t[]){%s, %s, %s}, %s, %s, &planes);",
+               wt[0], wt[1], wt[2], buffer_name(p, c->x->buffer), start_of(p, c->x->buffer, size));
 }
 
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
@@ -174,14 +201,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
             outer.vars[outer.n++] = s->var;
     set_own(p, k, c, true);
     print_sizes(p, c);
-    print_line(p, "cameo_conv_view image;");
-    print_line(p, "cameo_conv_plan(&sizes, &image);");
-    if (c->depthwise) {
-        print_line(p, "int64_t places[CAMEO_CONV_TAPS];");
-        print_line(
-            p,
-            "cameo_conv_places(&image, 0, image.taps[0] * image.taps[1] * image.taps[2], places);");
-    }
+    print_plan(p, c);
     nest_begin(p, &outer, NULL);
     Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
     for (uint32_t i = 0; i < c->rank; i++) {
@@ -195,12 +215,10 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
                                  : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", start_of(p, c->x->buffer, x),
-               buffer_name(p, c->padded));
-    print_blocks(p, c, n, w, y);
+    print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
     set_own(p, k, c, false);
     bool whole = c->epilogue && !print_epilogue(p, c);
-    for (int i = c->depthwise ? 1 : 0; i < 2; i++) {
+    for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");
     }

@@ -4,6 +4,8 @@
 //
 // A maximum is NaN where one element is. The lanes take the greatest of the numbers, which is one
 // instruction, and beside them it is noted whether there was a NaN.
+//
+// The place of the first of the greatest is looked for when the greatest is known.
 
 #include "codegen/print_parts.h"
 
@@ -55,10 +57,22 @@ static bool holds_reduce(Printer *p, const Expr *e)
     return false;
 }
 
+static bool is_place(const Expr *e)
+{
+    return e->op == R_ARGMAX || e->op == R_ARGMIN;
+}
+
+static bool is_greatest(const Expr *e)
+{
+    return e->op == R_MAX || e->op == R_ARGMAX;
+}
+
 static bool joins(Printer *p, const Expr *e)
 {
-    bool real = e->dtype == DT_F32 || e->dtype == DT_F64;
-    bool known = e->op == R_ADD || e->op == R_MAX || e->op == R_MIN;
+    DType t = e->b->dtype;
+    bool real = t == DT_F32 || t == DT_F64;
+    bool known = e->op == R_ADD || e->op == R_MAX || e->op == R_MIN ||
+                 (is_place(e) && e->b->kind == EX_LOAD);
     return p->dialect->rows && real && known && !e->a && e->rank > 0 && e->rank <= MAX_LOOPS &&
            !holds_reduce(p, e->b);
 }
@@ -98,8 +112,8 @@ static void print_lane(Printer *p, const Expr *e, const char *acc, const char *o
         return;
     }
     uint32_t x = ++p->ntemps;
-    print_line(p, "const %s x%u = %s;", type_of_value(p, e->dtype), x, v);
-    print_line(p, "%s = x%u %s %s ? x%u : %s;", acc, x, e->op == R_MAX ? ">" : "<", acc, x, acc);
+    print_line(p, "const %s x%u = %s;", type_of_value(p, e->b->dtype), x, v);
+    print_line(p, "%s = x%u %s %s ? x%u : %s;", acc, x, is_greatest(e) ? ">" : "<", acc, x, acc);
     print_line(p, "%s |= x%u != x%u;", odd, x, x);
 }
 
@@ -120,16 +134,41 @@ static void print_part(Printer *p, const Expr *e, const char *low, const char *h
 
 static void print_begin(Printer *p, const Expr *e, uint32_t t)
 {
-    print_line(p, "%s lane%u[%d];", type_of_value(p, e->dtype), t, LANES);
+    print_line(p, "%s lane%u[%d];", type_of_value(p, e->b->dtype), t, LANES);
     if (e->op != R_ADD)
         print_line(p, "int odd%u[%d] = {0};", t, LANES);
     print_line(p, "for (int l = 0; l < %d; l++)", LANES);
-    print_line(p, "    lane%u[l] = t%u;", t, t);
+    if (is_place(e))
+        print_line(p, "    lane%u[l] = %sINFINITY;", t, is_greatest(e) ? "-" : "");
+    else
+        print_line(p, "    lane%u[l] = t%u;", t, t);
+}
+
+// The first element that is what the lanes gave; NaN is none that equals.
+static void print_place(Printer *p, const Expr *e, uint32_t t, const char *n)
+{
+    LoopId v = e->vars[0];
+    print_line(p, "best%u = cameo_lanes_%s_%s(lane%u, odd%u);", t, is_greatest(e) ? "max" : "min",
+               dtype_suffix(e->b->dtype), t, t);
+    print_line(p, "for (int64_t i%u = 0; i%u < %s; i%u++) {", v, v, n, v);
+    print_bind_loop(p, v, 1);
+    uint32_t mark = print_block_begin(p), x = ++p->ntemps;
+    print_line(p, "const %s x%u = %s;", type_of_value(p, e->b->dtype), x,
+               without_parentheses(p, print_expr(p, e->b)));
+    print_line(p, "if (x%u == best%u || (odd%u[0] && x%u != x%u)) {", x, t, t, x, x);
+    print_line(p, "    t%u = i%u;", t, v);
+    print_line(p, "    break;");
+    print_line(p, "}");
+    print_block_end(p, mark);
+    print_bind_loop(p, v, -1);
+    print_line(p, "}");
 }
 
 static void print_joined(Printer *p, const Expr *e, uint32_t t)
 {
     const char *type = dtype_suffix(e->dtype);
+    if (is_place(e))
+        return;
     if (e->op == R_ADD)
         print_line(p, "t%u = cameo_lanes_add_%s(lane%u);", t, type, t);
     else
@@ -167,6 +206,8 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t)
         print_part(p, e, rest, n, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, rest).at,
                    str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, rest).at);
     }
+    if (is_place(e))
+        print_place(p, e, t, n);
     nest_end(p, &outer);
     part_vars(p, e, joined);
     print_joined(p, e, t);

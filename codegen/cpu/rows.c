@@ -104,10 +104,10 @@ static void test_index(Collapse *c, Index i)
         c->possible = false;
 }
 
+// Expressions in the index are visited themselves.
 static void test_free(Collapse *c, Index i)
 {
-    LoopSearch outer = {c->p, c->outer}, inner = {c->p, c->inner};
-    if (poly_any(i, holds_loop, &outer) || poly_any(i, holds_loop, &inner))
+    if (poly_any(i, is_loop, &c->outer) || poly_any(i, is_loop, &c->inner))
         c->possible = false;
 }
 
@@ -125,8 +125,12 @@ static void test_expr(void *context, const Expr *e)
         for (uint32_t i = 0; e->at && i < e->rank; i++)
             test_free(c, e->at[i]);
     }
-    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
-        test_free(c, loop_extent(c->p->mod->polys, e->vars[i]));
+    LoopSearch outer = {c->p, c->outer}, inner = {c->p, c->inner};
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++) {
+        Index extent = loop_extent(c->p->mod->polys, e->vars[i]);
+        if (poly_any(extent, holds_loop, &outer) || poly_any(extent, holds_loop, &inner))
+            c->possible = false;
+    }
 }
 
 static const Stmt *store_below(const Stmt *s)
@@ -219,14 +223,28 @@ static bool index_reduces(void *context, const Atom *a)
     return a->kind == ATOM_EXPR && expr_facts(context, a->e)->reduces;
 }
 
+static bool is_place(const Expr *e)
+{
+    return e->op == R_ARGMAX || e->op == R_ARGMIN;
+}
+
+// A place is a row of the greatest and one of their places, which fit 32 bits as vectors of floats.
+static bool has_row(Rows *r, const Expr *e)
+{
+    int64_t n;
+    if (!is_place(e))
+        return e->op == R_ADD || e->op == R_MUL || e->op == R_MAX || e->op == R_MIN;
+    return e->rank == 1 && !e->a && e->b->kind == EX_LOAD && r->p->dialect->rows &&
+           poly_is_const(print_extent(r->p, e->vars[0]), &n) && n > 0 && n < INT32_MAX;
+}
+
 static void add_reduce(Rows *r, const Expr *e)
 {
     for (uint32_t i = 0; i < r->reduces.len; i++)
         if (r->reduces.at[i] == e)
             return;
-    DType t = e->dtype;
-    bool simple = (t == DT_F32 || t == DT_F64 || t == DT_I32 || t == DT_I64) &&
-                  (e->op == R_ADD || e->op == R_MUL || e->op == R_MAX || e->op == R_MIN) &&
+    DType t = e->b->dtype;
+    bool simple = (t == DT_F32 || t == DT_F64 || t == DT_I32 || t == DT_I64) && has_row(r, e) &&
                   !expr_facts(r->p, e->b)->reduces && !(e->a && expr_facts(r->p, e->a)->reduces) &&
                   e->rank < MAX_LOOPS && depends(r, e) && !expr_changes(r->p, e);
     LoopSearch s = {r->p, r->v};
@@ -265,12 +283,38 @@ static void find_reduces(Rows *r, const Expr *e)
     }
 }
 
+// What every number is at least, or at most.
+static const char *print_most(Printer *p, const Expr *e)
+{
+    Expr most = *e;
+    most.op = e->op == R_ARGMAX ? R_MAX : R_MIN;
+    return print_neutral(p, &most);
+}
+
+static void print_place(Printer *p, const Expr *e, const char *row, const char *value)
+{
+    uint32_t x = ++p->ntemps;
+    bool greatest = e->op == R_ARGMAX;
+    print_line(p, "const %s x%u = %s;", type_of_value(p, e->b->dtype), x, value);
+    if (dtype_is_float(e->b->dtype))
+        print_line(p, "const int y%u = cameo_%s_%s(x%u, best%s);", x, greatest ? "above" : "below",
+                   dtype_suffix(e->b->dtype), x, row);
+    else
+        print_line(p, "const int y%u = x%u %s best%s;", x, x, greatest ? ">" : "<", row);
+    print_line(p, "best%s = y%u ? x%u : best%s;", row, x, x, row);
+    print_line(p, "%s = y%u ? (int32_t)i%u : %s;", row, x, e->vars[0], row);
+}
+
 // row[k] op= body, v inside the reduction's loops; `low` and `high` bound v.
 static void print_row_reduce(Printer *p, const Expr *e, LoopId v, const char *row, const char *low,
                              const char *high)
 {
     print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++)", v, low, v, high, v);
-    print_line(p, "    %s = %s;", row, print_neutral(p, e));
+    print_line(p, "    %s = %s;", row, is_place(e) ? "0" : print_neutral(p, e));
+    if (is_place(e)) {
+        print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++)", v, low, v, high, v);
+        print_line(p, "    best%s = %s;", row, print_most(p, e));
+    }
     Bounds b = {.n = e->rank + 1};
     memcpy(b.vars, e->vars, e->rank * sizeof *e->vars);
     b.vars[e->rank] = v;
@@ -279,7 +323,11 @@ static void print_row_reduce(Printer *p, const Expr *e, LoopId v, const char *ro
     print_statement_begin(p, e->b, NULL, 0);
     bounds_read(p, &b, e->a);
     nest_begin(p, &b, NULL);
-    print_accumulate(p, e, row, without_parentheses(p, print_expr(p, e->b)));
+    const char *value = without_parentheses(p, print_expr(p, e->b));
+    if (is_place(e))
+        print_place(p, e, row, value);
+    else
+        print_accumulate(p, e, row, value);
     nest_end(p, &b);
     print_statement_end(p);
 }
@@ -311,9 +359,14 @@ static void print_row_body(Printer *p, const Rows *r, const Stmt *store, const c
 
 static void declare_rows(Printer *p, const Rows *r, int64_t size)
 {
-    for (uint32_t i = 0; i < r->reduces.len; i++)
-        print_line(p, "%s row%u[%lld];", type_of_value(p, r->reduces.at[i]->dtype),
-                   p->ntemps + 1 + i, (long long)size);
+    for (uint32_t i = 0; i < r->reduces.len; i++) {
+        const Expr *e = r->reduces.at[i];
+        uint32_t t = p->ntemps + 1 + i;
+        print_line(p, "%s row%u[%lld];", is_place(e) ? "int32_t" : type_of_value(p, e->dtype), t,
+                   (long long)size);
+        if (is_place(e))
+            print_line(p, "%s bestrow%u[%lld];", type_of_value(p, e->b->dtype), t, (long long)size);
+    }
 }
 
 bool rows_print(Printer *p, const Stmt *loop)

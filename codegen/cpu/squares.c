@@ -1,6 +1,6 @@
 // Two innermost parallel loops whose store runs along the inner one while a load runs along the
 // outer one (a transposition) are walked in square tiles, so that each cache line that is touched
-// is used up before it is evicted.
+// is used up before it is evicted. What is only moved goes through registers, a tile at a time.
 
 #include "codegen/print_parts.h"
 
@@ -63,12 +63,67 @@ static bool transposes(Printer *p, const Stmt *loop, const Stmt *inner, const St
     return d.across && d.known;
 }
 
+// Bytes of an element where the store only moves one; 0: it does more, or elements are no bytes.
+static int moved_bytes(Printer *p, const Stmt *store)
+{
+    DType t = store->value->dtype;
+    unsigned bits = dtype_info(t)->bits;
+    bool whole = t != DT_STRING && t != DT_OBJECT && (bits == 8 || bits == 16 || bits == 32);
+    if (store->value->kind != EX_LOAD || !whole || buffer_at(p->mod, store->buffer)->dtype != t)
+        return 0;
+    return (int)bits / 8;
+}
+
+static bool holds_loop(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+// The step from one element to the next along v, in elements; NULL: it changes on the way.
+static const char *step_along(Printer *p, BufferId buffer, const Index *at, LoopId v)
+{
+    const Buffer *b = buffer_at(p->mod, buffer);
+    Index factor;
+    if (!factor_of(p, linear_index(p, b->rank, b->dims, at), v, &factor) ||
+        poly_any(factor, holds_loop, NULL))
+        return NULL;
+    return print_index_bare(p, factor);
+}
+
+// A whole tile at low..high of both loops, where elements are only moved.
+static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *store)
+{
+    const Expr *load = store->value;
+    int bytes = moved_bytes(p, store);
+    const char *to = bytes ? step_along(p, store->buffer, store->at, outer) : NULL,
+               *from = bytes ? step_along(p, load->buffer, load->at, inner) : NULL;
+    if (!to || !from)
+        return;
+    print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
+               inner, TILE);
+    uint32_t mark = print_block_begin(p);
+    print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
+    print_bind_loop(p, outer, 1);
+    print_bind_loop(p, inner, 1);
+    const char *target = print_element(p, store->buffer, store->at);
+    print_line(p, "cameo_transpose_%d(&%s, %s, &%s, %s);", bytes, target, to,
+               print_element(p, load->buffer, load->at), from);
+    print_bind_loop(p, outer, -1);
+    print_bind_loop(p, inner, -1);
+    print_line(p, "continue;");
+    print_block_end(p, mark);
+    print_line(p, "}");
+    p->transposes = true;
+}
+
 static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *store)
 {
     const LoopId vars[2] = {outer, inner};
     uint32_t marks[2];
     for (int i = 0; i < 2; i++)
         print_tile_loop(p, vars[i], print_index(p, print_extent(p, vars[i])));
+    print_moved(p, outer, inner, store);
     for (int i = 0; i < 2; i++) {
         LoopId v = vars[i];
         print_line(p, "for (int64_t i%u = low%u; i%u < high%u; i%u++) {", v, v, v, v, v);

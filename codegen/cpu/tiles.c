@@ -10,6 +10,8 @@
 
 #include "codegen/cpu/tiles.h"
 
+enum { LINE = 64 }; // bytes that come from memory together
+
 typedef struct TileTarget {
     const char *test;  // of the preprocessor
     int lanes;         // float32 numbers in a vector
@@ -31,10 +33,21 @@ static int chains_of(const TileTarget *t, int rows, int vectors)
     return rows * vectors < 8 && 2 * rows * vectors <= t->rows * t->vectors ? 2 : 1;
 }
 
-static void print_step(Buf *out, int rows, int vectors, int k, char sum)
+// What is asked for of b: all lines of the row where rows are so few that b is read once, else one,
+// so that several tiles ask for what lies behind the panel that they share.
+static void print_ahead(Buf *out, const TileTarget *t, int rows, int vectors)
+{
+    const int lines = 2 * rows <= t->rows ? (vectors * t->lanes * 4 + LINE - 1) / LINE : 1;
+    for (int i = 0; i < lines; i++)
+        buf_printf(out, "            __builtin_prefetch((const char *)y + ahead + %d);\n",
+                   i * LINE);
+}
+
+static void print_step(Buf *out, const TileTarget *t, int rows, int vectors, int k, char sum)
 {
     buf_printf(out, "        {\n            const float *x = a + %d * CAMEO_TILE_ROWS;\n", k);
     buf_printf(out, "            const cameo_vec *y = (const cameo_vec *)(b + at[%d]);\n", k);
+    print_ahead(out, t, rows, vectors);
     buf_printf(out, "            const cameo_vec ");
     for (int v = 0; v < vectors; v++)
         buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
@@ -55,12 +68,12 @@ static void print_loop(Buf *out, const TileTarget *t, int rows, int vectors)
         buf_printf(out, "    for (; k >= %d; k -= %d) {\n", t->step, t->step);
         buf_printf(out, "        __builtin_prefetch(a + %d * CAMEO_TILE_ROWS);\n", t->ahead);
         for (int k = 0; k < t->step; k++)
-            print_step(out, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
+            print_step(out, t, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
         buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", t->step,
                    t->step);
     }
     buf_printf(out, "    for (; k > 0; k--) {\n");
-    print_step(out, rows, vectors, 0, 'c');
+    print_step(out, t, rows, vectors, 0, 'c');
     buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        at++;\n    }\n");
 }
 
@@ -69,8 +82,8 @@ static void print_tile(Buf *out, const TileTarget *t, int rows, int vectors)
     buf_printf(out,
                "static __attribute__((noinline, unused)) void cameo_tile_%d_%d(\n"
                "    int64_t k, const float *restrict a, const float *restrict b,\n"
-               "    const int64_t *restrict at, float *restrict c, int64_t ldc, int64_t width,\n   "
-               " int more)\n{\n"
+               "    const int64_t *restrict at, int64_t ahead, float *restrict c, int64_t ldc,\n"
+               "    int64_t width, int more)\n{\n"
                "    const cameo_vec zero = {0};\n    cameo_vec ",
                rows, vectors);
     const int chains = chains_of(t, rows, vectors);
@@ -108,6 +121,23 @@ static void print_tile(Buf *out, const TileTarget *t, int rows, int vectors)
                rows, vectors * t->lanes);
 }
 
+// Every second number of two vectors.
+static void print_even(Buf *out, const TileTarget *t)
+{
+    buf_printf(out, "static inline __attribute__((unused)) cameo_vec cameo_even(cameo_vec a, "
+                    "cameo_vec b)\n{\n#ifdef __clang__\n"
+                    "    return __builtin_shufflevector(a, b");
+    for (int i = 0; i < t->lanes; i++)
+        buf_printf(out, ", %d", 2 * i);
+    buf_printf(out,
+               ");\n#else\n    typedef int places __attribute__((vector_size(%d)));\n"
+               "    return __builtin_shuffle(a, b, (places){",
+               4 * t->lanes);
+    for (int i = 0; i < t->lanes; i++)
+        buf_printf(out, "%s%d", i ? ", " : "", 2 * i);
+    buf_printf(out, "});\n#endif\n}\n\n");
+}
+
 static void print_target(Buf *out, const TileTarget *t, bool first)
 {
     buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
@@ -115,6 +145,7 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
                "enum { CAMEO_LANES = %d, CAMEO_ROWS = %d, CAMEO_VECTORS = %d };\n"
                "typedef float cameo_vec __attribute__((vector_size(%d), aligned(4), may_alias));\n",
                t->lanes, t->rows, t->vectors, 4 * t->lanes);
+    print_even(out, t);
     for (int rows = 1; rows <= t->rows; rows++)
         for (int v = 1; v <= t->vectors; v++)
             print_tile(out, t, rows, v);
@@ -135,13 +166,14 @@ void tiles_print(Buf *out)
         out,
         "/* Tiles of products: c[rows][width] = (or += where more) the sum over k of a, rows\n"
         " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
-        " * write, more than all but the last vector. */\n"
+        " * write, more than all but the last vector. ahead: bytes from a vector to what is read\n"
+        " * soon. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
         "#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
         "typedef void cameo_tile(int64_t k, const float *a, const float *b, "
-        "const int64_t *at,\n                        float *c, int64_t ldc, int64_t width, int "
-        "more);\n\n"
+        "const int64_t *at,\n                        int64_t ahead, float *c, int64_t ldc, "
+        "int64_t width, int more);\n\n"
         "static __attribute__((noinline, unused)) void cameo_tile_edge(\n"
         "    int rows, int64_t width, const float *from, int64_t ldf, float *c, int64_t ldc,\n"
         "    int more)\n{\n"

@@ -2,6 +2,7 @@
 // record launches; where one decides by a value on the device, what was recorded runs first.
 
 #include "codegen/cuda/cuda.h"
+#include "codegen/custom.h"
 #include "codegen/emit_parts.h"
 #include "codegen/print_parts.h"
 
@@ -338,7 +339,10 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
                                       .outputs = cuda_outputs,
                                       .launch_size = cuda_launch_size};
     Arena *scratch = arena_new();
-    Printer *p = printer_new(mod, &dialect_c, scratch, out, o->prefix);
+    Buf beside = {0}; // their text says what they need
+    Printer *p = printer_new(mod, &dialect_c, scratch, &beside, o->prefix);
+    bool mirrored = emit_beside(p, mod->steps);
+    p->out = out;
     buf_printf(out, "/* The host's side of ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
@@ -346,11 +350,16 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     uint32_t n = 7;
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
+    if (p->transposes)
+        parts[n++] = "cameo_transpose.h";
     emit_add_parts(mod, parts, n);
     emit_runtime(out, parts);
     emit_symbols(p);
+    custom_declare(p);
     emit_blobs(p, o);
-    emit_module(p, plan, emit_beside(p, mod->steps));
+    buf_put(out, beside.at ? beside.at : "", beside.len);
+    buf_free(&beside);
+    emit_module(p, plan, mirrored);
     emit_steps_on(&target, p, kernels, plan, o);
     emit_bind(p, plan);
     emit_tables(p, plan, o);

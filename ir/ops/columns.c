@@ -331,48 +331,61 @@ static void infer_max_roi_pool(Infer *s)
     infer_shape(s, 0, 4, dims);
 }
 
-// Is v inside bin b of `bins` of the region along one dim? column: where rois hold the start.
-static const Expr *in_bin(Lower *l, Tensor rois, Index roi, uint32_t column, Index b, int64_t bins,
-                          Index v)
+// Bin b of `bins` of the region along a dim of size n of x: where it begins, and how many elements
+// of x it has. column: where rois hold the start.
+static Index bin_of(Lower *l, Tensor rois, Index roi, uint32_t column, Index b, int64_t bins,
+                    Index n, Index *size)
 {
     DType t = DT_F32;
-    const Expr *scale = attr_num(l, t, "spatial_scale", 1), *end_[2], *half = num(l, t, 0.5);
+    const Expr *scale = attr_num(l, t, "spatial_scale", 1), *edge[2], *half = num(l, t, 0.5),
+               *z = zero(l, t);
     for (uint32_t k = 0; k < 2; k++) { // rounded half away from 0
         Index at[2] = {roi, ix(l, column + 2 * k)};
-        const Expr *e = mul(l, cast(l, t, load(l, rois, at)), scale), *z = zero(l, t);
-        end_[k] = select_(l, lt(l, e, z), unary(l, U_CEIL, sub(l, e, half)),
+        const Expr *e = mul(l, cast(l, t, load(l, rois, at)), scale);
+        edge[k] = select_(l, lt(l, e, z), unary(l, U_CEIL, sub(l, e, half)),
                           unary(l, U_FLOOR, add(l, e, half)));
     }
-    const Expr *length = max_(l, one(l, t), add(l, sub(l, end_[1], end_[0]), one(l, t)));
-    const Expr *bin = div_(l, length, num(l, t, (double)bins)), *p = from_index(l, v, t);
-    const Expr *from = unary(l, U_FLOOR, mul(l, from_index(l, b, t), bin)),
-               *to = unary(l, U_CEIL, mul(l, from_index(l, ix_addc(l, b, 1), t), bin));
-    return and_(l, le(l, add(l, end_[0], from), p), lt(l, p, add(l, end_[0], to)));
+    const Expr *length = max_(l, one(l, t), add(l, sub(l, edge[1], edge[0]), one(l, t)));
+    const Expr *bin = div_(l, length, num(l, t, (double)bins)), *first = edge[0];
+    edge[0] = unary(l, U_FLOOR, mul(l, from_index(l, b, t), bin));
+    edge[1] = unary(l, U_CEIL, mul(l, from_index(l, ix_addc(l, b, 1), t), bin));
+    Index at[2];
+    for (int k = 0; k < 2; k++) { // within x; what is no number is 0
+        const Expr *e = add(l, first, edge[k]);
+        e = select_(l, lt(l, z, e), min_(l, e, from_index(l, n, t)), z);
+        at[k] = to_index(l, let(l, cast(l, DT_I64, e)));
+    }
+    *size =
+        to_index(l, let(l, expr_index(l->module, ix_max(l, ix_sub(l, at[1], at[0]), ix(l, 0)))));
+    return at[0];
 }
 
 static void lower_max_roi_pool(Lower *l)
 {
     Tensor x = input(l, 0), rois = input(l, 1), y = output(l, 0);
-    Index o[4] = {0}, at[4] = {0}, v = red(l, rois.dims[0]), who[2] = {v, ix(l, 0)};
-    const Expr *where = NULL, *b = cast(l, DT_I64, load(l, rois, who));
+    Index o[4] = {0}, at[4] = {0}, first[2], size[2], v = red(l, rois.dims[0]),
+          who[2] = {v, ix(l, 0)};
+    const Expr *b = cast(l, DT_I64, load(l, rois, who));
     check(l, index_eq(l, rois.dims[1], ix(l, 5)), "MaxRoiPool: a region has not 5 numbers");
     check(l,
           reduce(l, R_AND, 1, &v, NULL,
                  and_(l, le(l, zero(l, DT_I64), b), lt(l, b, expr_index(l->module, x.dims[0])))),
           "MaxRoiPool: a batch index is out of range");
     kernel(l, "max_roi_pool");
-    par_all(l, y, o);
-    who[0] = o[0];
-    at[0] = to_index(l, cast(l, DT_I64, load(l, rois, who)));
-    at[1] = o[1];
+    o[0] = who[0] = par(l, y.dims[0]);
+    at[0] = to_index(l, let(l, cast(l, DT_I64, load(l, rois, who))));
     for (uint32_t k = 0; k < 2; k++) {
         int64_t bins = 1;
         poly_is_const(y.dims[k + 2], &bins);
-        at[k + 2] = red(l, x.dims[k + 2]);
-        where = both(l, where, in_bin(l, rois, o[0], 2 - k, o[k + 2], bins, at[k + 2]));
+        o[k + 2] = par(l, y.dims[k + 2]);
+        first[k] = bin_of(l, rois, o[0], 2 - k, o[k + 2], bins, x.dims[k + 2], &size[k]);
     }
-    const Expr *any = reduce(l, R_OR, 2, at + 2, NULL, where);
-    const Expr *most = reduce(l, R_MAX, 2, at + 2, where, load(l, x, at));
+    o[1] = at[1] = par(l, y.dims[1]);
+    Index r[2] = {red(l, size[0]), red(l, size[1])};
+    at[2] = ix_add(l, first[0], r[0]);
+    at[3] = ix_add(l, first[1], r[1]);
+    const Expr *most = reduce(l, R_MAX, 2, r, NULL, load(l, x, at));
+    const Expr *any = and_(l, index_lt(l, ix(l, 0), size[0]), index_lt(l, ix(l, 0), size[1]));
     store(l, y, o, select_(l, any, most, zero(l, y.dtype)));
     kernel_end(l);
 }

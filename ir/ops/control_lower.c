@@ -193,13 +193,55 @@ static void append_row(Lower *l, uint32_t output_number, Tensor element, Index a
     kernel_end(l);
 }
 
-// Until something is appended to an output its own dims are 0.
-static void clear_data_dims(Lower *l, uint32_t output_number)
+// A body, and the values that it carries, whose dims the program defines before it.
+typedef struct Carrying {
+    Lower *l;
+    GraphId body;
+    const Tensor *carried;
+    uint32_t n;
+} Carrying;
+
+static bool is_of_iteration(void *context, const Atom *a)
 {
-    Tensor t = output(l, output_number);
-    for (uint32_t i = 0; t.buffer && i < t.rank; i++)
-        if (is_own_dim(l, output_number, i))
-            define_dim(l, t.dims[i], ix(l, 0));
+    const Carrying *c = context;
+    Infer s = {.model = c->l->model};
+    if (a->kind != ATOM_DIM)
+        return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+    Index dim = poly_dim(c->l->polys, a->var);
+    for (uint32_t i = 0; i < c->n; i++)
+        for (uint32_t k = 0; k < c->carried[i].rank; k++)
+            if (c->carried[i].dims[k] == dim)
+                return false;
+    return infer_dim_is_local(&s, dim, c->body);
+}
+
+// Dim k of what an iteration would give, before there was one: as the body declares it, else as it
+// follows from the first carried values, else 0.
+static Index dim_of_result(Carrying *c, ValueId result, uint32_t k)
+{
+    const Value *v = value_at(c->l->model, result);
+    const Type *t = v->declared;
+    if (t && t->has_shape && (int32_t)t->rank == v->rank && t->dims[k].kind == DIM_VALUE &&
+        t->dims[k].value >= 0)
+        return ix(c->l, t->dims[k].value);
+    return poly_any(v->dims[k], is_of_iteration, c) ? ix(c->l, 0) : v->dims[k];
+}
+
+// The dims of an output that gathers `result` are those of no iteration until there is one. `lead`
+// of them from `axis` on are not the result's: they count.
+static void begin_gathered(Carrying *c, uint32_t output_number, ValueId result, uint32_t axis,
+                           uint32_t lead)
+{
+    Tensor t = output(c->l, output_number);
+    int32_t rank = value_at(c->l->model, result)->rank;
+    if (!t.buffer || rank < 0 || t.rank != (uint32_t)rank + lead)
+        return;
+    for (uint32_t i = 0, k = 0; i < t.rank; i++) {
+        bool counts = i >= axis && i < axis + lead;
+        if (is_own_dim(c->l, output_number, i))
+            define_dim(c->l, t.dims[i], counts ? ix(c->l, 0) : dim_of_result(c, result, k));
+        k += !counts;
+    }
 }
 
 // `in`: the first of the body's inputs that the results are carried to, with `expect`.
@@ -276,8 +318,9 @@ void lower_loop(Lower *l)
     bind_value(l, body->inputs.at[0].value, counter);
     bind_value(l, body->inputs.at[1].value, cond);
     store_scalar(l, cond, has_input(l, 1) ? scalar(l, input(l, 1)) : int_(l, DT_BOOL, 1), "cond");
+    Carrying before = {l, g, carried, ncarried};
     for (uint32_t i = 0; i < nscan; i++)
-        clear_data_dims(l, ncarried + i);
+        begin_gathered(&before, ncarried + i, body->outputs.at[1 + ncarried + i].value, 0, 1);
     Index t = step_loop(l, trip_count(l));
     step_break(l, not_(l, scalar(l, cond)));
     store_scalar(l, counter, from_index(l, t, DT_I64), "iteration");
@@ -381,6 +424,12 @@ void lower_scan(Lower *l)
             return;
         }
     Index trip = lead.dims[scan_axis(l, listed(l, "scan_input_axes", 0, 0), lead.rank)];
+    Carrying before = {l, g, carried, n};
+    for (uint32_t i = 0; i < k && n + i < l->n->nout; i++) {
+        uint32_t rank = output(l, n + i).rank;
+        uint32_t axis = rank ? scan_axis(l, listed(l, "scan_output_axes", i, 0), rank) : 0;
+        begin_gathered(&before, n + i, body->outputs.at[n + i].value, axis, 1);
+    }
     Index t = step_loop(l, trip);
     for (uint32_t i = 0; i < m; i++) {
         Tensor x = input(l, n + i);
@@ -454,6 +503,9 @@ void lower_scan_batch(Lower *l)
     for (uint32_t i = 0; lens.buffer && i < k; i++)
         if (has_output(l, n + i))
             fill_zero(l, output(l, n + i));
+    Carrying before = {.l = l, .body = g};
+    for (uint32_t i = 0; i < k && n + i < l->n->nout; i++)
+        begin_gathered(&before, n + i, body->outputs.at[n + i].value, 0, 2);
     Index at[2] = {0}, from[2] = {0}, b = at[0] = from[0] = step_loop(l, lead.dims[0]),
           trip = lead.dims[1];
     if (lens.buffer) {

@@ -99,12 +99,14 @@ static bool read_equation(const Node *n, const int32_t *ranks, Equation *q)
     return read_term(&p, stop, -1, q->dots, &q->out) && p == stop;
 }
 
-// s: where dims that must be one are noted; NULL once they are.
-static bool note_dims(Infer *s, Equation *q, uint32_t i, const Index *dims)
+// s: where dims that must be one, or broadcast, are noted; NULL once they are.
+static bool note_dims(Infer *s, Polys *p, Equation *q, uint32_t i, const Index *dims)
 {
     for (uint32_t k = 0; k < q->in[i].n; k++) {
         Index *d = &q->dim[q->in[i].label[k]];
-        if (!*d || poly_equals(*d, 1))
+        if (*d && q->in[i].label[k] >= LETTERS)
+            *d = s ? infer_broadcast_dim(s, *d, dims[k]) : dims_broadcast(p, *d, dims[k]);
+        else if (!*d || poly_equals(*d, 1))
             *d = dims[k];
         else if (s && !poly_equals(dims[k], 1) && !infer_require(s, *d, dims[k]))
             return false;
@@ -125,7 +127,7 @@ static void infer_einsum(Infer *s)
         return;
     }
     for (uint32_t i = 0; i < q.n; i++)
-        if (!note_dims(s, &q, i, infer_in(s, i)->dims)) {
+        if (!note_dims(s, s->polys, &q, i, infer_in(s, i)->dims)) {
             infer_error(s, "a letter stands for two sizes");
             return;
         }
@@ -154,7 +156,7 @@ static void lower_einsum(Lower *l)
         return;
     }
     for (uint32_t i = 0; i < q.n; i++)
-        note_dims(NULL, &q, i, input(l, i).dims);
+        note_dims(NULL, l->polys, &q, i, input(l, i).dims);
     kernel(l, "einsum");
     par_all(l, y, o);
     for (uint32_t k = 0; k < q.out.n; k++)
@@ -170,7 +172,12 @@ static void lower_einsum(Lower *l)
             }
             if (!place[label])
                 place[label] = vars[nvars++] = red(l, q.dim[label]);
-            at[k] = ix_min(l, place[label], ix_addc(l, x.dims[k], -1)); // 0 where the dim is 1
+            // The dims of a letter are one, or 1 as is known; those of an ellipsis may turn out to
+            // be.
+            bool open = label >= LETTERS && q.dim[label] != x.dims[k];
+            at[k] = poly_equals(x.dims[k], 1) ? ix(l, 0)
+                    : open                    ? ix_min(l, place[label], ix_addc(l, x.dims[k], -1))
+                                              : place[label];
         }
         const Expr *factor = cast(l, t, load(l, x, at));
         e = e ? mul(l, e, factor) : factor;

@@ -1,6 +1,7 @@
 // The ranks that the standard fixes for operands, where no shape rule has to look at them.
 
 #include "ir/ops/ranks.h"
+#include "ir/infer.h"
 
 #include <string.h>
 
@@ -23,9 +24,11 @@ static const RankRule ranks[] = {
     {"Gemm", 1, 2, 2},
     {"Conv", 0, 3, ANY},
     {"Conv", 1, 3, ANY},
+    {"Conv", 1, LIKE_FIRST, 0},
     {"Conv", 2, 1, 1},
     {"ConvTranspose", 0, 3, ANY},
     {"ConvTranspose", 1, 3, ANY},
+    {"ConvTranspose", 1, LIKE_FIRST, 0},
     {"ConvTranspose", 2, 1, 1},
     {"MaxPool", 0, 3, ANY},
     {"AveragePool", 0, 3, ANY},
@@ -40,12 +43,14 @@ static const RankRule ranks[] = {
     {"Slice", 0, 1, ANY},
     {"ConvInteger", 0, 3, ANY},
     {"ConvInteger", 1, 3, ANY},
+    {"ConvInteger", 1, LIKE_FIRST, 0},
     {"ConvInteger", 2, 0, 1},
     {"ConvInteger", 3, 0, 1},
     {"QLinearConv", 0, 3, ANY},
     {"QLinearConv", 1, 0, 1},
     {"QLinearConv", 2, 0, 1},
     {"QLinearConv", 3, 3, ANY},
+    {"QLinearConv", 3, LIKE_FIRST, 0},
     {"QLinearConv", 4, 0, 1},
     {"QLinearConv", 5, 0, 1},
     {"QLinearConv", 6, 0, 1},
@@ -263,6 +268,44 @@ const char *rank_fault(const Model *m, const Node *n)
                 .at;
     }
     return NULL;
+}
+
+// The rank of a node's operand as the table fixes it, by itself or by another's; -1 if it does not.
+static int32_t fixed_rank(const Model *m, const Node *n, uint32_t input)
+{
+    for (const RankRule *r = rules_of(n); r->op; r++) {
+        if (r->input >= n->nin || !n->in[r->input] || !str_is(n->op, r->op))
+            continue;
+        if (r->input == input && r->least == r->most)
+            return r->least;
+        if (r->least == LIKE_FIRST && (r->input == input || input == 0)) {
+            int32_t other = value_at(m, n->in[input ? 0 : r->input])->rank;
+            if (other >= 0)
+                return other;
+        }
+    }
+    return -1;
+}
+
+WantedRank *ranks_wanted(const Model *m)
+{
+    WantedRank *wanted = NEWS(m->arena, WantedRank, m->values.len);
+    const Graph *g = graph_at(m, m->main);
+    for (ValueId v = 0; v < m->values.len; v++)
+        wanted[v].rank = -1;
+    for (uint32_t i = g->nodes.len; i-- > 0;) {
+        const Node *n = node_at(m, g->nodes.at[i]);
+        bool same = n->def && n->def->infer == same_as_0 && n->nout && n->out[0];
+        for (uint32_t k = 0; k < n->nin; k++) {
+            if (!n->in[k] || value_at(m, n->in[k])->rank >= 0 || wanted[n->in[k]].rank >= 0)
+                continue;
+            WantedRank w = {fixed_rank(m, n, k), g->nodes.at[i]};
+            if (w.rank < 0 && k == 0 && same)
+                w = wanted[n->out[0]];
+            wanted[n->in[k]] = w;
+        }
+    }
+    return wanted;
 }
 
 static bool takes_kind(TypeSet types, TypeKind kind)

@@ -22,4 +22,12 @@ const char *kind_fault(const Model *m, const Node *n);
 // Does the operator take one number as that input (a scalar, or a vector of one element)?
 bool rank_wants_number(const Node *n, uint32_t input);
 
+// The rank that a value of unknown rank must have for the nodes of the main graph that use it, by
+// ValueId: what the standard fixes, and what is asked of a result that has its operand's shape.
+typedef struct WantedRank {
+    int32_t rank; // -1: any
+    NodeId by;
+} WantedRank;
+WantedRank *ranks_wanted(const Model *m); // m->values.len of them, in m->arena
+
 #endif

@@ -5,6 +5,7 @@
 // The tables of weights and places are computed by kernels of their own, one line for each output
 // place, so that what depends on scales read from data works too. Spec: Resize-19.
 
+#include "ir/interp_state.h"
 #include "ir/ops/common.h"
 
 #include <math.h>
@@ -15,7 +16,9 @@ typedef struct Axis {
     const Expr *scale; // output size / input size, float64
     Index taps;        // NULL: the axis is copied
     Tensor weight;     // [out, taps]; absent for nearest
-    Tensor place;      // [out, taps] int64
+    Tensor place;      // [out, taps] int64; absent where up or down is given
+    int64_t up, down;  // nearest: element o is x[o div up], or x[o * down + shift]; 0: by place
+    int64_t shift;
 } Axis;
 
 enum {
@@ -252,6 +255,102 @@ static const Expr *nearest(Lower *l, Str mode, const Expr *x)
     return unary(l, U_CEIL, sub(l, x, half)); // round_prefer_floor
 }
 
+// The place that the nearest element has, as a number; below 0 and beyond x not clamped.
+static const Expr *nearest_place(Lower *l, Axis *a, Str coordinates, const Expr *o, Index in,
+                                 Index out, uint32_t k, uint32_t count)
+{
+    const Expr *in64 = size_f64(l, in), *length = mul(l, in64, a->scale);
+    Str mode = opset_of(l->model, l->n) < SIZES_FIRST_OPSET
+                   ? STR("floor")
+                   : node_str(l->n, "nearest_mode", "round_prefer_floor");
+    return nearest(l, mode,
+                   source(l, coordinates, o, in64, length, size_f64(l, out), a->scale, k, count));
+}
+
+static bool is_open(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_DIM || a->kind == ATOM_EXPR;
+}
+
+static int64_t the_variable(void *context, const Atom *a)
+{
+    (void)a;
+    return *(const int64_t *)context;
+}
+
+// The value of e where its one loop variable is o; false if the program decides it.
+static bool number_at(const Expr *e, int64_t o, Scalar *v)
+{
+    Scalar a, b;
+    switch (e->kind) {
+    case EX_CONST:
+        *v = e->value;
+        return true;
+    case EX_INDEX:
+        v->i = poly_any(e->index, is_open, NULL) ? 0 : poly_eval(e->index, the_variable, &o);
+        return !poly_any(e->index, is_open, NULL);
+    case EX_CAST:
+        if (!number_at(e->a, o, &a))
+            return false;
+        *v = scalar_cast(e->a->dtype, e->dtype, a, e->saturate);
+        return true;
+    case EX_UNARY:
+        if (!number_at(e->a, o, &a))
+            return false;
+        *v = scalar_unary((UnaryOp)e->op, e->a->dtype, a);
+        return true;
+    case EX_BINARY:
+        if (!number_at(e->a, o, &a) || !number_at(e->b, o, &b))
+            return false;
+        *v = scalar_binary((BinaryOp)e->op, e->a->dtype, a, b);
+        return true;
+    case EX_COMPARE:
+        if (!number_at(e->a, o, &a) || !number_at(e->b, o, &b))
+            return false;
+        v->i = scalar_compare((CompareOp)e->op, e->a->dtype, a, b);
+        return true;
+    case EX_SELECT:
+        return number_at(e->a, o, &a) && number_at(a.i ? e->b : e->c, o, v);
+    default:
+        return false;
+    }
+}
+
+enum { PROVED = 4096, MOST = 256 }; // elements whose places are computed now; the largest factor
+
+// Are the places those of repeated elements, or of every down-th one? Of a whole number of
+// repetitions the places of four elements say those of all: where elements change, a place is at
+// least half a step from where it would be rounded otherwise.
+static bool regular_places(Lower *l, Axis *a, double scale, Str coordinates, Index in, Index out,
+                           uint32_t k, uint32_t count)
+{
+    int64_t x = 0, y = 0;
+    bool known = poly_is_const(in, &x) && poly_is_const(out, &y);
+    if (known ? x < 1 || y < 1 : scale != floor(scale))
+        return false;
+    int64_t up = known ? (y % x == 0 ? y / x : 0) : (int64_t)scale,
+            down = known && x % y == 0 ? x / y : 0;
+    if ((up < 1 && down < 1) || up > MOST || down > MOST || (known && y > PROVED) ||
+        (up && (scale != (double)up || out != poly_scale(l->polys, in, up))))
+        return false;
+    const Expr *e = nearest_place(l, a, coordinates, size_f64(l, red(l, out)), in, out, k, count);
+    for (int64_t o = 0; o < (known ? y : 4 * up); o++) {
+        Scalar v;
+        if (!number_at(e, o, &v))
+            return false;
+        double p = v.f, last = known ? (double)(x - 1) : (double)o;
+        int64_t place = (int64_t)fmin(fmax(p, 0), last);
+        if (o == 0)
+            a->shift = up ? 0 : place;
+        if (place != (up ? o / up : o * down + a->shift))
+            return false;
+    }
+    a->up = up;
+    a->down = up ? 0 : down;
+    return true;
+}
+
 // The weight of an element at distance d (in units of the filter). Keys' cubic, or the triangle.
 static const Expr *filter(Lower *l, bool cubic, const Expr *d)
 {
@@ -297,16 +396,10 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
     kernel(l, "resize_table");
     Index o = par(l, out), tap = par(l, dims[1]), at[2] = {o, tap};
     // The resized length that the formulas mean is the real one, before it is rounded down.
-    const Expr *length = mul(l, in64, a->scale);
-    const Expr *x = source(l, coordinates, size_f64(l, o), in64, length, size_f64(l, out), a->scale,
-                           k, count),
-               *p;
+    const Expr *length = mul(l, in64, a->scale), *o64 = size_f64(l, o), *p;
+    const Expr *x = source(l, coordinates, o64, in64, length, size_f64(l, out), a->scale, k, count);
     if (near_) {
-        p = nearest(l,
-                    opset_of(l->model, l->n) < SIZES_FIRST_OPSET
-                        ? STR("floor")
-                        : node_str(l->n, "nearest_mode", "round_prefer_floor"),
-                    x);
+        p = nearest_place(l, a, coordinates, o64, in, out, k, count);
     } else {
         const Expr *stretch = antialias ? min_(l, a->scale, f64(l, 1)) : f64(l, 1);
         const Expr *radius = div_(l, f64(l, cubic ? 2 : 1), stretch);
@@ -357,6 +450,10 @@ static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
     par_all(l, y, o);
     for (uint32_t i = 0; i < x.rank; i++) {
         at[i] = o[i];
+        if (axes[i].up)
+            at[i] = ix_div(l, o[i], ix(l, axes[i].up));
+        else if (axes[i].down)
+            at[i] = ix_addc(l, ix_scale(l, o[i], axes[i].down), axes[i].shift);
         if (!axes[i].taps)
             continue;
         Index tap = poly_equals(axes[i].taps, 1) ? ix(l, 0) : (vars[n++] = red(l, axes[i].taps)),
@@ -457,6 +554,9 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
     }
     check(l, or_(l, index_lt(l, ix(l, 0), x.dims[i]), index_le(l, y.dims[i], ix(l, 0))),
           "Resize: X is empty");
+    if (near_ && !str_is(coordinates, "tf_crop_and_resize") && scale > 0 &&
+        regular_places(l, a, scale, coordinates, x.dims[i], y.dims[i], (uint32_t)k, count))
+        return true;
     a->taps = tap_count(l, a, i, x.dims[i], near_, antialias);
     build_tables(l, a, x.dims[i], y.dims[i], coordinates, (uint32_t)k, count, antialias);
     return true;

@@ -1,8 +1,9 @@
-// Signals: windows, DFT, STFT, MelWeightMatrix. Transforms are the defining sums; the angle of a
-// term is taken from (k * n) mod N, an exact integer, and sums are taken in float64: where terms
-// cancel, float32 leaves 5e-5 in bins that are 0.
+// Signals: windows, DFT, STFT, MelWeightMatrix. Transforms of a known length are fast ones
+// (ir/ops/fourier.h), others the defining sums, where the angle of a term is taken from
+// (k * n) mod N, an exact integer. Both are taken in float64: where terms cancel, float32 leaves
+// 5e-5 in bins that are 0.
 
-#include "ir/ops/common.h"
+#include "ir/ops/fourier.h"
 
 #include <math.h>
 #include <string.h>
@@ -195,13 +196,86 @@ static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, c
     return d->inverse ? div_(l, e, from_index(l, length, t)) : e;
 }
 
+// The places of x but for its axis, and the number of each among all of them; the innermost loops
+// are that over the axis, of `size`, and that over the last of the others.
+static Index open_places(Lower *l, const Dft *d, Tensor x, Index size, Index *o, Index *batch)
+{
+    uint32_t last = x.rank - 1, inner = d->axis + 1 == last ? d->axis : last;
+    Index dims[MAX_RANK] = {0}, at[MAX_RANK] = {0}, along = NULL;
+    uint32_t n = 0;
+    inner = inner == last ? last - 1 : inner > 0 ? inner - 1 : last;
+    for (uint32_t k = 0; k < last; k++) {
+        if (k == inner)
+            along = par(l, size);
+        if (k != d->axis) {
+            dims[n] = x.dims[k];
+            at[n++] = o[k] = poly_equals(x.dims[k], 1) ? ix(l, 0) : par(l, x.dims[k]);
+        }
+    }
+    along = along ? along : par(l, size);
+    o[d->axis] = along;
+    *batch = ix_linear(l, n, dims, at);
+    return along;
+}
+
+// Element k of the spectrum or signal x, 0 beyond `given`. Of a spectrum that is given by half the
+// other half is the conjugate.
+static const Expr *wave_part(Lower *l, const Dft *d, Tensor x, const Index *o, Index given,
+                             int64_t n, int part)
+{
+    Index at[MAX_RANK] = {0};
+    uint32_t last = x.rank - 1;
+    memcpy(at, o, last * sizeof *at);
+    at[last] = ix(l, part);
+    const Expr *none = zero(l, DT_F64), *there = inside(l, at[d->axis], given);
+    const Expr *e = cast(l, DT_F64, load(l, x, at));
+    if (d->inverse && d->onesided) {
+        Index k = at[d->axis], mirror = ix_sub(l, ix(l, n), k);
+        at[d->axis] = mirror;
+        const Expr *other = cast(l, DT_F64, load(l, x, at));
+        other = select_(l, inside(l, mirror, given) ? inside(l, mirror, given) : one(l, DT_BOOL),
+                        part ? neg(l, other) : other, none);
+        return select_(l, index_le(l, ix_scale(l, k, 2), ix(l, n)),
+                       there ? select_(l, there, e, none) : e, other);
+    }
+    return there ? select_(l, there, e, none) : e;
+}
+
+// A transform of n elements along a known axis.
+static void dft_of_length(Lower *l, const Dft *d, Tensor x, Tensor y, int64_t n, Index given)
+{
+    Index o[MAX_RANK] = {0}, b, size = ix(l, 1);
+    uint32_t last = x.rank - 1;
+    for (uint32_t k = 0; k < last; k++)
+        size = k == d->axis ? size : ix_mul(l, size, x.dims[k]);
+    Waves w = waves_new(l, n, size, !poly_equals(x.dims[last], 2));
+    kernel(l, "waves");
+    Index k = open_places(l, d, x, ix(l, n), o, &b), at = waves_at(l, &w, k, b);
+    store(l, w.re, &at, wave_part(l, d, x, o, given, n, 0));
+    if (w.im.buffer)
+        store(l, w.im, &at, wave_part(l, d, x, o, given, n, 1));
+    kernel_end(l);
+    w = waves_transform(l, w, d->inverse);
+    kernel(l, "dft");
+    k = open_places(l, d, y, y.dims[d->axis], o, &b);
+    at = waves_at(l, &w, k, b);
+    for (int part = 0; part < (d->inverse && d->onesided ? 1 : 2); part++) {
+        Tensor from = part ? w.im : w.re;
+        const Expr *e = from.buffer ? load(l, from, &at) : zero(l, DT_F64);
+        e = d->inverse ? div_(l, e, num(l, DT_F64, (double)n)) : e;
+        o[last] = ix(l, part);
+        store(l, y, o, cast(l, y.dtype, e));
+    }
+    kernel_end(l);
+}
+
 static void lower_dft(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     Dft d;
     Index o[MAX_RANK] = {0}, own = ix(l, 0), length, given;
-    int64_t parts;
+    int64_t parts, known;
     if (!poly_is_const(x.dims[x.rank - 1], &parts) || parts < 1 || parts > 2) {
         not_supported(l, "DFT of a signal whose last dimension is not known to be 1 or 2");
         return;
@@ -222,6 +296,10 @@ static void lower_dft(Lower *l)
         define_dim(l, y.dims[k], pick(l, axis, k, dft_given(l->polys, &d, length), x.dims[k]));
     given = ix_min(l, own,
                    d.inverse && d.onesided ? ix_addc(l, ix_div(l, length, ix(l, 2)), 1) : length);
+    if (d.axis_known && poly_is_const(length, &known) && known > 0 && known <= WAVES_MAX) {
+        dft_of_length(l, &d, x, y, known, given);
+        return;
+    }
     for (uint32_t part = 0; part < (d.inverse && d.onesided ? 1u : 2u); part++) {
         Tensor half = y;
         half.rank--;
@@ -273,6 +351,44 @@ static void infer_stft(Infer *s)
     infer_shape(s, 0, 4, dims);
 }
 
+// Frames of n samples of x, times the window.
+static Waves stft_waves(Lower *l, Tensor x, Tensor w, int64_t n, Index frames, Index step,
+                        bool real)
+{
+    Waves waves = waves_new(l, n, ix_mul(l, x.dims[0], frames), real);
+    kernel(l, "frames");
+    Index s = poly_equals(x.dims[0], 1) ? ix(l, 0) : par(l, x.dims[0]), k = par(l, ix(l, n)),
+          f = par(l, frames), at[3] = {s, ix_add(l, ix_mul(l, f, step), k), ix(l, 0)};
+    Index to = waves_at(l, &waves, k, ix_add(l, ix_mul(l, s, frames), f));
+    for (int part = 0; part < (real ? 1 : 2); part++) {
+        at[2] = ix(l, part);
+        const Expr *e = cast(l, DT_F64, load(l, x, at));
+        if (w.buffer)
+            e = mul(l, e, cast(l, DT_F64, load(l, w, &k)));
+        store(l, part ? waves.im : waves.re, &to, e);
+    }
+    kernel_end(l);
+    return waves;
+}
+
+static void stft_of_length(Lower *l, Tensor x, Tensor w, Tensor y, int64_t n, Index step, bool real)
+{
+    Waves waves = stft_waves(l, x, w, n, y.dims[1], step, real);
+    waves = waves_transform(l, waves, false);
+    Tensor half = y;
+    Index o[4] = {0};
+    half.rank = 3;
+    kernel(l, "stft");
+    par_all(l, half, o);
+    Index at = waves_at(l, &waves, o[2], ix_add(l, ix_mul(l, o[0], y.dims[1]), o[1]));
+    for (int part = 0; part < 2; part++) {
+        Tensor from = part ? waves.im : waves.re;
+        o[3] = ix(l, part);
+        store(l, y, o, cast(l, y.dtype, from.buffer ? load(l, from, &at) : zero(l, DT_F64)));
+    }
+    kernel_end(l);
+}
+
 static void lower_stft(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 2), y = output(l, 0);
@@ -291,6 +407,10 @@ static void lower_stft(Lower *l)
         define_dim(l, y.dims[1], stft_frames(l->polys, x.dims[1], length, step));
     if (w.buffer)
         check(l, index_eq(l, w.dims[0], length), "STFT: the window is not as long as a frame");
+    if (poly_is_const(length, &known) && known > 0 && known <= WAVES_MAX) {
+        stft_of_length(l, x, w, y, known, step, !complex);
+        return;
+    }
     for (uint32_t part = 0; part < 2; part++) {
         Tensor half = y;
         half.rank = 3;

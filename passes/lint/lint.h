@@ -113,6 +113,7 @@ uint32_t repair_denormals(Model *m, bool unsafe);
 
 // The repairs of single rules, as LintRule says.
 uint32_t repair_constant_transfers(Model *m, bool unsafe);
+uint32_t repair_contracts(Model *m, bool unsafe);
 uint32_t repair_dead(Model *m, bool unsafe);
 uint32_t repair_digests(Model *m, bool unsafe);
 uint32_t repair_leaks(Model *m, bool unsafe);

@@ -1,6 +1,7 @@
 // ST006, ST007, ST009, ST010: what a graph carries that it does not need, and the order of its
 // nodes.
 
+#include "ir/contract.h"
 #include "passes/lint/lint.h"
 
 #include <string.h>
@@ -347,7 +348,7 @@ void lint_custom(Lint *l)
         const Node *n = node_at(m, id);
         bool added;
         if (n->dead || n->schema || schema_has_domain(n->domain) || opset_of(m, n) <= 0 ||
-            calls_function(&functions, l->arena, n))
+            calls_function(&functions, l->arena, n) || contract_of(m->contracts, l->arena, n))
             continue;
         uint32_t *at = map_put(
             &seen, str_printf(l->arena, "%.*s %.*s", STR_ARG(n->domain), STR_ARG(n->op)), &added);

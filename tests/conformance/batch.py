@@ -5,6 +5,7 @@ is compiled to C, and how units and driver become a program (class Target); targ
 """
 import concurrent.futures
 import json
+import math
 import os
 import re
 import shutil
@@ -247,6 +248,13 @@ def run_jobs(target, unit, jobs):
     return list(zip(jobs, statuses))
 
 
+def weight_of(network):
+    """Elements of the weights that its ConstantOfShape nodes make."""
+    graph = network.model.graph
+    shapes = {t.name: onnx.numpy_helper.to_array(t) for t in graph.initializer}
+    return sum(math.prod(shapes.get(n.input[0], ())) for n in graph.node if n.op_type == "ConstantOfShape")
+
+
 def out_of(target, case, data):
     return target.work / "out" / case.symbol / data.name
 
@@ -305,10 +313,15 @@ def build_and_run(options, root, work, cases):
         if open_cases:
             link(target, open_cases, [o for o in objects if o])
             lap("link")
-            parts = []
+            networks, parts = [], []
             for k, unit in enumerate(units):
                 jobs = [(c, s) for c in unit if c.status is None for s in c.sets]
+                # Whole networks begin first and one by one: the last job to end should be a short one.
+                networks += [(f"unit{k}", [j]) for j in jobs if j[0].kind == "light"]
+                jobs = [j for j in jobs if j[0].kind != "light"]
                 parts += [(f"unit{k}", jobs[i::options.jobs]) for i in range(options.jobs)]
+            networks.sort(key=lambda part: -weight_of(part[1][0][0]))
+            parts = networks + parts
             ran = [r for part in pool.map(lambda p: run_jobs(target, *p), parts) for r in part]
             lap("run")
             for (case, data), status in ran:

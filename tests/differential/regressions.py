@@ -114,6 +114,66 @@ CASES = [
           y, z = Loop (n, on, v) <body = b (int64 i, bool g0, float[?, ?] s) =>
             (bool g1, float[?, ?] s1, float[?, ?] s2) { g1 = Identity(g0) s1 = Identity(s) s2 = Neg(v) }>
         }""", [np.ones((2, 3), F), np.array(False)], [np.ones((2, 6), F), np.zeros((0, 2, 6), F)], 0),
+    # The shape rule of Loop-25: a gathered result has the dims of the body's result; so it has where there is none.
+    ("loop_without_iterations_as_declared", 21, """
+        g (float[A, N] x) => (float[?, ?] y, float[?, ?, ?] z, float[?, ?, ?] w) {
+          n = Constant <value = int64 {0}> ()
+          on = Constant <value = bool {1}> ()
+          e = Constant <value = int64[1] {1}> ()
+          y, z, w = Loop (n, on, x) <body = b (int64 i, bool g0, float[?, ?] s) =>
+            (bool g1, float[?, ?] s1, float[?, ?] s2, float[2, 5] s3) {
+              g1 = Identity(g0) s1 = Concat <axis = 1> (s, x) s2 = Neg(s) s3 = Expand(s, e) }>
+        }""", [np.ones((2, 3), F)], [np.ones((2, 3), F), np.zeros((0, 2, 3), F), np.zeros((0, 2, 5), F)], 0),
+    ("scan_over_nothing", 21, """
+        g (float[A, N] x, float[T] t) => (float[?, ?] y, float[?, ?, ?] z) {
+          y, z = Scan <num_scan_inputs = 1, scan_output_axes = [1], body = b (float[?, ?] s, float t0) =>
+            (float[?, ?] s1, float[?, ?] s2) { s1 = Concat <axis = 1> (s, x) s2 = Add(s, t0) }> (x, t)
+        }""", [np.ones((2, 3), F), np.zeros(0, F)], [np.ones((2, 3), F), np.zeros((2, 0, 3), F)], 0),
+    # Two symbols that turn out to be 0 and 1 give 0, whatever else they are broadcast to.
+    ("broadcast_of_nothing_and_one", 21, """
+        g (float[A] x, float[B] y, float[C] z) => (float[?] v, float[?] w, float[?] s, float[?] t) {
+          v = Add(x, y)
+          w = Mul(v, x)
+          u = Max(z, y, x)
+          s = Sub(u, v)
+          f = Constant <value = float[1] {3.0}> ()
+          b = Shape(s)
+          c = Expand(f, b)
+          t = Add(c, z)
+        }""", [np.zeros(0, F), np.ones(1, F), np.ones(1, F)], [np.zeros(0, F)] * 4, 0),
+    ("broadcast_of_three_symbols", 21, """
+        g (float[A, 1] x, float[B, 1] y, float[C, D] z) => (float[?, ?] v, float[?, ?] w) {
+          v = Sum(x, y, z)
+          w = Add(z, v)
+        }""", [np.ones((1, 1), F), np.full((1, 1), 2, F), np.full((2, 3), 3, F)],
+     [np.full((2, 3), 6, F), np.full((2, 3), 9, F)], 0),
+    ("ellipsis_of_one", 21, """
+        g (float[A, I, 2] x, float[B, 2, I] y, float[2, J] u) => (float[?, ?, ?] z, float[?] w) {
+          z = Einsum <equation = "...ij,...jk->...ik"> (x, y)
+          w = Einsum <equation = "ij,ij->i"> (u, u)
+        }""", [np.ones((1, 1, 2), F), np.ones((3, 2, 1), F), np.ones((2, 3), F)],
+     [np.full((3, 1, 1), 2, F), np.full(2, 3, F)], 0),
+    # A slice that takes all of a dim leaves it one dim with itself: 0 only where the dim is.
+    ("broadcast_of_a_whole_slice", 21, """
+        g (float[N] x, float[M] y) => (float[?] v, float[?] w) {
+          a = Constant <value = int64[1] {0}> ()
+          b = Constant <value = int64[1] {1000}> ()
+          s = Slice(x, a, b)
+          v = Add(s, x)
+          u = Add(v, y)
+          w = Add(u, x)
+        }""", [np.ones(1, F), np.zeros(0, F)], [np.full(1, 2, F), np.zeros(0, F)], 0),
+    ("product_of_no_batch", 21, """
+        g (float[A, 2, 2] x, float[B, 2, N] y) => (float[?, ?, ?] z) { z = MatMul(x, y) }""",
+     [np.ones((1, 2, 2), F), np.zeros((0, 2, 2), F)], [np.zeros((0, 2, 2), F)], 0),
+    # A heap of no place is not read, and nothing is asked of its dim.
+    ("top_of_constants_none", 21, """
+        g (float[B] z) => (uint16[?, ?] y, int64[?, ?] i, float[?] w) {
+          x = Constant <value = uint16[2, 2] {1, 2, 3, 4}> ()
+          k = Constant <value = int64[1] {0}> ()
+          y, i = TopK <axis = 0> (x, k)
+          w = Neg(z)
+        }""", [np.ones(1, F)], [np.zeros((0, 2), np.uint16), np.zeros((0, 2), I64), -np.ones(1, F)], 0),
     # Attention-25: the mask broadcasts to the heads, also where a symbol turns out to be 1.
     ("attention_with_one_mask_for_all_heads", 25, """
         g (float[1, 2, 1, 1] q, float[1, 2, 2, 1] k, float[1, 2, 2, 1] v, float[1, H, 1, 2] m) => (float[?, ?, ?, ?] y) {

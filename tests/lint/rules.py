@@ -8,8 +8,9 @@ tests/lint/rules/ID.txt holds the models of rule ID. A model begins with a line
     --- silent                      the rule reports nothing
 
 and is in Cameo's text (its first line is cameo.ir/1) or in ONNX's. Further lines that begin with "--- " right behind the first
-are further findings of the model, or `--- args ARGUMENTS` for `cameo lint`. A model gives the findings it names and no others
-of that rule. Each rule has at least two models of each kind.
+are further findings of the model, `--- args ARGUMENTS` for `cameo lint`, or `--- file NAME EXPRESSION`: a file beside the model
+that holds what the expression of NumPy (np) gives: an array, a dict of them for .npz, bytes or text. A model gives the findings
+it names and no others of that rule. Each rule has at least two models of each kind.
 """
 import json
 import pathlib
@@ -17,6 +18,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+
+import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -41,7 +44,7 @@ def models(path):
 
 def lint(cameo, rule, model, args):
     done = subprocess.run([cameo, "lint", "--select", rule, "--format", "json", *args, str(model)],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=60, cwd=model.parent)
     try:
         return json.loads(done.stdout)["findings"], done
     except ValueError:
@@ -52,6 +55,19 @@ def says(finding, text):
     return text in finding["message"] or any(text in note for note in finding["notes"])
 
 
+def write_file(path, content):
+    """A data file: of arrays as NumPy and the onnx package write them, of bytes and text as they are."""
+    if isinstance(content, (bytes, str)):
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    elif isinstance(content, dict):
+        (np.savez_compressed if "compressed" in path.name else np.savez)(path, **content)
+    elif path.suffix == ".pb":
+        import onnx.numpy_helper
+        path.write_bytes(onnx.numpy_helper.from_array(content).SerializeToString())
+    else:
+        np.save(path, content, allow_pickle=True)
+
+
 def judge(cameo, rule, heads, text, folder):
     """What is wrong with the findings of one model; None if nothing is."""
     expected, args, kinds = [], [], set()
@@ -59,6 +75,10 @@ def judge(cameo, rule, heads, text, folder):
         kind, _, rest = head.partition(" ")
         if kind == "args":
             args += shlex.split(rest)
+            continue
+        if kind == "file":
+            name, _, expression = rest.partition(" ")
+            write_file(folder / name, eval(expression, {"np": np}))
             continue
         kinds.add(kind)
         if kind in ("fires", "mended"):

@@ -1,0 +1,154 @@
+// A loop over neighbours whose elements are read at min, max, mod or div of its variable (a
+// mirrored border, a repeated row) is cut where that changes its form. In each part the place is
+// linear in the variable: a copy of neighbours, forwards or backwards, of which compilers make
+// vectors.
+
+#include "codegen/cpu/windows.h"
+#include "codegen/fuse_parts.h"
+
+enum { LEAST = 32, MOST_PARTS = 8, WRAPS = 3 };
+
+typedef struct Cut {
+    Module *mod;
+    LoopId v;
+    int64_t extent, at; // at: where the second part begins; 0: nowhere
+    bool reduces;
+} Cut;
+
+// i = *k * v + *c, both constants.
+static bool is_linear(Cut *x, Index i, int64_t *k, int64_t *c)
+{
+    Polys *p = x->mod->polys;
+    Index v = poly_loop(p, x->v);
+    *k = 0;
+    for (uint32_t t = 0; t < i->nterms; t++)
+        if (i->terms[t].natoms == 1 && i->terms[t].atoms[0] == v->terms[0].atoms[0])
+            *k = i->terms[t].coeff;
+    return *k != 0 && *k > -INT32_MAX && *k < INT32_MAX &&
+           poly_is_const(poly_sub(p, i, poly_scale(p, v, *k)), c) && *c > -((int64_t)1 << 40) &&
+           *c < (int64_t)1 << 40;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+// The first v above 0 where k * v + c is on the other side of `level`: below it, or not below.
+static int64_t crossing(int64_t k, int64_t c, int64_t level)
+{
+    return k > 0 ? -floor_div(c - level, k) : floor_div(c - level, -k) + 1;
+}
+
+static bool find_cut(void *context, const Atom *a)
+{
+    Cut *x = context;
+    Polys *p = x->mod->polys;
+    int64_t k, c, n, at = 0;
+    switch (a->kind) {
+    case ATOM_MIN:
+    case ATOM_MAX:
+        if (is_linear(x, poly_sub(p, a->a, a->b), &k, &c))
+            at = crossing(k, c, 0);
+        break;
+    case ATOM_FLOORDIV:
+    case ATOM_MOD:
+        if (!poly_is_const(a->b, &n) || n < LEAST || !is_linear(x, a->a, &k, &c) ||
+            (k < 0 ? -k : k) > WRAPS * n / x->extent)
+            break;
+        at = crossing(k, c, n * (floor_div(c, n) + (k > 0)));
+        break;
+    default:
+        break;
+    }
+    if (at > 0 && at < x->extent)
+        x->at = at;
+    return x->at != 0;
+}
+
+static void find_in_load(void *context, const Expr *e)
+{
+    Cut *x = context;
+    x->reduces |= e->kind == EX_REDUCE;
+    for (uint32_t i = 0; e->kind == EX_LOAD && !x->at && i < e->rank; i++)
+        poly_any(e->at[i], find_cut, x);
+}
+
+typedef struct Shift {
+    LoopId v;
+    Index to;
+} Shift;
+
+static Index shifted(void *context, const Atom *a)
+{
+    const Shift *s = context;
+    return a->kind == ATOM_LOOP && a->var == s->v ? s->to : NULL;
+}
+
+// The loop over `extent` elements from `from` on of what `loop` runs over.
+static Stmt *part_of(Module *mod, const Stmt *loop, int64_t from, int64_t extent)
+{
+    Polys *p = mod->polys;
+    Stmt *part = NEW(mod->arena, Stmt), *store = NEW(mod->arena, Stmt);
+    *part = *loop;
+    part->var = loop_new(p, poly_const(p, extent));
+    Shift s = {loop->var, poly_add_const(p, poly_loop(p, part->var), from)};
+    ExprMap map = {&s, NULL, shifted};
+    *store = *loop->body;
+    store->value = expr_map(mod, store->value, &map);
+    Index *at = NEWS(mod->arena, Index, store->rank);
+    for (uint32_t i = 0; i < store->rank; i++)
+        at[i] = index_map(mod, store->at[i], &map);
+    store->at = at;
+    part->body = store;
+    return part;
+}
+
+// The parts of a loop around one store, in order; itself where it is not cut.
+static Stmt *cut_loop(Module *mod, Stmt *loop, uint32_t room)
+{
+    Cut x = {.mod = mod, .v = loop->var};
+    if (room < 2 || !poly_is_const(loop_extent(mod->polys, loop->var), &x.extent))
+        return loop;
+    expr_walk(mod, loop->body->value, find_in_load, &x);
+    if (!x.at || x.reduces)
+        return loop;
+    Stmt *first = cut_loop(mod, part_of(mod, loop, 0, x.at), room / 2), *last = first;
+    while (last->next)
+        last = last->next;
+    last->next = cut_loop(mod, part_of(mod, loop, x.at, x.extent - x.at), room / 2);
+    return first;
+}
+
+static void cut_kernel(Module *mod, Kernel *k)
+{
+    Point p = point_of(k->body);
+    int64_t n;
+    if (!p.store || p.nloops == 0 ||
+        !poly_is_const(loop_extent(mod->polys, p.loops[p.nloops - 1]->var), &n) || n < LEAST)
+        return;
+    Stmt *innermost = (Stmt *)p.loops[p.nloops - 1], *body = cut_loop(mod, innermost, MOST_PARTS);
+    for (uint32_t i = p.nloops - 1; body != innermost && i > 0; i--) {
+        Stmt *loop = NEW(mod->arena, Stmt);
+        *loop = *p.loops[i - 1];
+        loop->body = body;
+        body = loop;
+    }
+    if (body != innermost)
+        k->body = body;
+}
+
+static void cut_steps(Module *mod, Step *s)
+{
+    for (; s; s = s->next) {
+        if (s->kernel)
+            cut_kernel(mod, s->kernel);
+        cut_steps(mod, s->body);
+        cut_steps(mod, s->other);
+    }
+}
+
+void parts_module(Module *mod)
+{
+    cut_steps(mod, mod->steps);
+}

@@ -1,0 +1,545 @@
+// A reduction over windows of a plane that overlap (pooling),
+//
+//   y[.., i, j] = f(reduce op r, q where inside : e(s*i + d*r - p, t*j + c*q - b)),
+//
+// reads every element many times, under bounds that break its rows up. Here e is evaluated once
+// into a plane with a border of neutral elements, which is reduced along its columns, then along
+// its rows. Both are loops over the whole plane as one row, so that short rows cost nothing. A wide
+// window is put together from windows of a power of two:
+//
+//   w2[n] = op(w1[n], w1[n + 1]),  w4[n] = op(w2[n], w2[n + 2]),  w5[n] = op(w4[n], w1[n + 4]).
+//
+// A sum is taken as often as its element is in the window, never added and taken away again.
+// Planes lie on the stack; one that is large is walked in bands of rows.
+
+#include "codegen/cpu/windows.h"
+#include "codegen/fuse_parts.h"
+
+#include <math.h>
+
+enum { PLANE = 4096, DIRECT = 4, LEVELS = 24 };
+
+typedef struct Axis {
+    LoopId o, r;
+    Index place;                // s * o + d * r + first
+    int64_t s, d, first;        // the step of the window and of its taps
+    int64_t taps, outs, extent; // of the window, of y, and from the first place to behind the last
+    int64_t low, high;          // places of e inside: low <= place < high
+} Axis;
+
+typedef struct Window {
+    Module *mod;
+    const Point *point;
+    const Expr *reduce;
+    Axis axis[2];
+} Window;
+
+// ---- recognising -----------------------------------------------------------------------------
+
+static bool is_var(void *context, const Atom *a)
+{
+    return a->kind == ATOM_LOOP && a->var == *(LoopId *)context;
+}
+
+static bool uses(Index i, LoopId v)
+{
+    return poly_any(i, is_var, &v);
+}
+
+// The coefficient of v alone in i.
+static int64_t coefficient(Index i, LoopId v)
+{
+    for (uint32_t k = 0; k < i->nterms; k++) {
+        const Term *t = &i->terms[k];
+        if (t->natoms == 1 && t->atoms[0]->kind == ATOM_LOOP && t->atoms[0]->var == v)
+            return t->coeff;
+    }
+    return 0;
+}
+
+// place = s * o + d * r + first, s and d positive: which output loop goes with a tap?
+static bool read_place(Window *w, Axis *x, Index place)
+{
+    Polys *polys = w->mod->polys;
+    const Point *p = w->point;
+    x->d = coefficient(place, x->r);
+    for (uint32_t i = p->nloops - 2; i < p->nloops; i++) {
+        x->s = coefficient(place, p->loops[i]->var);
+        if (x->s <= 0 || x->d <= 0 || x->s > PLANE || x->d > PLANE)
+            continue;
+        x->o = p->loops[i]->var;
+        Index rest = poly_sub(polys, place, poly_scale(polys, poly_loop(polys, x->o), x->s));
+        rest = poly_sub(polys, rest, poly_scale(polys, poly_loop(polys, x->r), x->d));
+        if (!poly_is_const(rest, &x->first) || !poly_is_const(loop_extent(polys, x->o), &x->outs) ||
+            !poly_is_const(loop_extent(polys, x->r), &x->taps))
+            continue;
+        x->place = place;
+        x->extent = x->s * (x->outs - 1) + x->d * (x->taps - 1) + 1;
+        x->low = x->first;
+        x->high = x->first + x->extent;
+        return x->taps > 1 && x->taps <= PLANE && x->outs > 0 && x->outs <= INT32_MAX;
+    }
+    return false;
+}
+
+typedef struct Places {
+    Window *w;
+    bool fit;
+} Places;
+
+static void find_places(void *context, const Expr *e)
+{
+    Places *f = context;
+    if (e->kind == EX_REDUCE || e->kind == EX_LOCAL)
+        f->fit = false;
+    for (uint32_t i = 0; e->kind == EX_LOAD && i < e->rank; i++)
+        for (int k = 0; k < 2; k++) {
+            Axis *x = &f->w->axis[k];
+            if (!f->fit || !uses(e->at[i], x->r))
+                continue;
+            f->fit = x->place ? x->place == e->at[i] : read_place(f->w, x, e->at[i]);
+        }
+}
+
+static Index index_of(Module *mod, const Expr *e)
+{
+    return e->kind == EX_INDEX                         ? e->index
+           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(mod->polys, e->value.i)
+                                                       : NULL;
+}
+
+// Is the guard nothing but bounds of the places?
+static bool read_guard(Window *w, const Expr *e)
+{
+    Polys *polys = w->mod->polys;
+    int64_t k;
+    if (!e)
+        return true;
+    if (e->kind == EX_BINARY && e->op == B_AND)
+        return read_guard(w, e->a) && read_guard(w, e->b);
+    if (e->kind != EX_COMPARE || (e->op != C_LT && e->op != C_LE))
+        return false;
+    Index a = index_of(w->mod, e->a), b = index_of(w->mod, e->b);
+    if (!a || !b)
+        return false;
+    Index room = poly_add_const(polys, poly_sub(polys, b, a), e->op == C_LT ? -1 : 0);
+    for (int i = 0; i < 2; i++) {
+        Axis *x = &w->axis[i];
+        if (poly_is_const(poly_sub(polys, room, x->place), &k)) { // place + k >= 0
+            x->low = x->low > -k ? x->low : -k;
+            return true;
+        }
+        if (poly_is_const(poly_add(polys, room, x->place), &k)) { // k - place >= 0
+            x->high = x->high < k + 1 ? x->high : k + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef struct FindReduce {
+    const Expr *found;
+    uint32_t count;
+} FindReduce;
+
+static void find_reduce(void *context, const Expr *e)
+{
+    FindReduce *f = context;
+    if (e->kind == EX_REDUCE) {
+        f->found = e;
+        f->count++;
+    }
+}
+
+static bool is_simple(const Expr *e)
+{
+    DType t = e->b->dtype;
+    bool real = t == DT_F32 || t == DT_F64, extreme = e->op == R_MAX || e->op == R_MIN;
+    return e->rank == 2 && ((real && (extreme || e->op == R_ADD)) ||
+                            (extreme && dtype_is_integer(t) && dtype_info(t)->bits >= 8));
+}
+
+static bool recognise(Window *w)
+{
+    const Point *p = w->point;
+    FindReduce f = {0};
+    if (!p->store || p->nloops < 2)
+        return false;
+    expr_walk(w->mod, p->store->value, find_reduce, &f);
+    if (f.count != 1 || !is_simple(f.found))
+        return false;
+    w->reduce = f.found;
+    for (int i = 0; i < 2; i++)
+        w->axis[i].r = f.found->vars[i];
+    Places places = {w, true};
+    expr_walk(w->mod, f.found->b, find_places, &places);
+    if (!places.fit || !w->axis[0].place || !w->axis[1].place || w->axis[0].o == w->axis[1].o ||
+        !read_guard(w, f.found->a))
+        return false;
+    if (w->axis[0].o != p->loops[p->nloops - 2]->var) {
+        Axis first = w->axis[0];
+        w->axis[0] = w->axis[1];
+        w->axis[1] = first;
+    }
+    bool overlap = false;
+    for (int i = 0; i < 2; i++)
+        overlap |= w->axis[i].s < w->axis[i].taps * w->axis[i].d;
+    for (int i = 0; i < 2; i++)
+        if (w->axis[i].low >= w->axis[i].high || w->axis[i].s >= w->axis[i].taps * w->axis[i].d)
+            return false;
+    return overlap && w->axis[1].extent <= PLANE;
+}
+
+// ---- statements ------------------------------------------------------------------------------
+
+typedef struct Body {
+    Module *mod;
+    Stmt *first, **tail;
+} Body;
+
+static Body body_of(Module *mod)
+{
+    return (Body){.mod = mod};
+}
+
+static Stmt *append(Body *b, StmtKind kind)
+{
+    Stmt *s = NEW(b->mod->arena, Stmt);
+    s->kind = kind;
+    *(b->first ? b->tail : &b->first) = s;
+    b->tail = &s->next;
+    return s;
+}
+
+static Index fixed(Body *b, int64_t k)
+{
+    return poly_const(b->mod->polys, k);
+}
+
+static Index *one_index(Body *b, Index i)
+{
+    Index *at = NEWS(b->mod->arena, Index, 1);
+    at[0] = i;
+    return at;
+}
+
+static LocalId append_row(Body *b, DType t, int64_t n)
+{
+    Stmt *s = append(b, S_ROW);
+    s->dtype = t;
+    s->local = b->mod->nlocals++;
+    s->rank = 1;
+    s->at = one_index(b, fixed(b, n));
+    return s->local;
+}
+
+// A parallel loop over n, whose body is filled by way of *inner.
+static Index append_loop(Body *b, int64_t n, Stmt **loop)
+{
+    Polys *polys = b->mod->polys;
+    *loop = append(b, S_FOR);
+    (*loop)->par = true;
+    (*loop)->var = loop_new(polys, poly_const(polys, n));
+    return poly_loop(polys, (*loop)->var);
+}
+
+static void append_set(Body *b, LocalId v, Index at, const Expr *value)
+{
+    Stmt *s = append(b, S_SET);
+    s->local = v;
+    s->rank = 1;
+    s->at = one_index(b, at);
+    s->value = value;
+}
+
+// ---- planes ----------------------------------------------------------------------------------
+
+// A row of `size` elements; window[n] is the row whose element i is op over i, i + step ... (n of
+// them).
+typedef struct Plane {
+    const Expr *reduce;
+    int64_t size, step;
+    LocalId window[LEVELS]; // of 1, 2, 4 ... elements
+    uint32_t levels;
+} Plane;
+
+static const Expr *element(Body *b, const Plane *p, uint32_t level, Index at)
+{
+    return expr_local(b->mod, p->window[level], p->reduce->dtype, 1, &at);
+}
+
+static const Expr *joined(Body *b, const Plane *p, const Expr *x, const Expr *y)
+{
+    BinaryOp op = p->reduce->op == R_MAX ? B_MAX : p->reduce->op == R_MIN ? B_MIN : B_ADD;
+    return x ? expr_binary(b->mod, op, x, y) : y;
+}
+
+static void double_windows(Body *b, Plane *p, int64_t taps)
+{
+    if (taps <= DIRECT)
+        return;
+    for (int64_t n = 1; 2 * n <= taps; n *= 2) {
+        Stmt *loop;
+        LocalId v = append_row(b, p->reduce->dtype, p->size);
+        Index i = append_loop(b, p->size - (2 * n - 1) * p->step, &loop);
+        Index far = poly_add_const(b->mod->polys, i, n * p->step);
+        Body inner = body_of(b->mod);
+        append_set(
+            &inner, v, i,
+            joined(b, p, element(b, p, p->levels - 1, i), element(b, p, p->levels - 1, far)));
+        loop->body = inner.first;
+        p->window[p->levels++] = v;
+    }
+}
+
+// Over `taps` elements from `at` on. Elements count once in a sum; of extremes windows may overlap.
+static const Expr *window_value(Body *b, const Plane *p, Index at, int64_t taps)
+{
+    const Expr *e = NULL;
+    Polys *polys = b->mod->polys;
+    int64_t from = 0;
+    if (p->levels > 1 && p->reduce->op != R_ADD) {
+        int64_t rest = taps - ((int64_t)1 << (p->levels - 1));
+        e = element(b, p, p->levels - 1, at);
+        at = poly_add_const(polys, at, rest * p->step);
+        return rest ? joined(b, p, e, element(b, p, p->levels - 1, at)) : e;
+    }
+    for (uint32_t level = p->levels; level > 0 && from < taps; level--)
+        for (int64_t n = (int64_t)1 << (level - 1); from + n <= taps; from += n)
+            e = joined(b, p, e,
+                       element(b, p, level - 1, poly_add_const(polys, at, from * p->step)));
+    return e;
+}
+
+static const Expr *neutral(Module *mod, const Expr *reduce)
+{
+    DType t = reduce->b->dtype;
+    if (reduce->op == R_ADD)
+        return expr_const(mod, t, (Scalar){.f = 0});
+    bool most = reduce->op == R_MIN;
+    if (dtype_is_float(t))
+        return expr_const(mod, t, (Scalar){.f = most ? (double)INFINITY : -(double)INFINITY});
+    unsigned bits = dtype_info(t)->bits;
+    uint64_t all = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t top = dtype_is_signed(t) ? all >> 1 : all, low = dtype_is_signed(t) ? ~top : 0;
+    return expr_const(mod, t, (Scalar){.i = (int64_t)(most ? top : low)});
+}
+
+typedef struct Substitute {
+    const Window *w;
+    Index place[2];
+} Substitute;
+
+static const Expr *at_places(void *context, const Expr *e)
+{
+    const Substitute *s = context;
+    if (e->kind != EX_LOAD)
+        return NULL;
+    Index *at = NEWS(s->w->mod->arena, Index, e->rank);
+    for (uint32_t i = 0; i < e->rank; i++)
+        at[i] = e->at[i] == s->w->axis[0].place   ? s->place[0]
+                : e->at[i] == s->w->axis[1].place ? s->place[1]
+                                                  : e->at[i];
+    return expr_load(s->w->mod, e->buffer, at);
+}
+
+static bool depends_on_window(Window *w, const Expr *e)
+{
+    bool found = false;
+    for (int i = 0; i < 2; i++)
+        found |= expr_uses_loop(w->mod, e, w->axis[i].o) || expr_uses_loop(w->mod, e, w->axis[i].r);
+    return found;
+}
+
+// The plane of e for the places from `top` on, `rows` of them; false: e holds more than places.
+static bool fill_plane(Body *b, Window *w, Index top, int64_t rows, bool whole, Plane *p)
+{
+    Module *mod = w->mod;
+    Polys *polys = mod->polys;
+    const Axis *y = &w->axis[0], *x = &w->axis[1];
+    Stmt *loop;
+    bool border = y->low > y->first || y->high < y->first + y->extent || x->low > x->first ||
+                  x->high < x->first + x->extent;
+    p->size = rows * x->extent;
+    p->window[p->levels++] = append_row(b, w->reduce->dtype, p->size);
+    if (border) {
+        Index i = append_loop(b, p->size, &loop);
+        Body inner = body_of(mod);
+        append_set(&inner, p->window[0], i, neutral(mod, w->reduce));
+        loop->body = inner.first;
+    }
+    int64_t skip = whole ? y->low - y->first : 0, count = whole ? y->high - y->low : rows;
+    Index row = poly_add_const(polys, append_loop(b, count, &loop), skip);
+    Index place = poly_add(polys, top, row);
+    Body inner = body_of(mod);
+    Stmt *outer = loop, *guard = NULL;
+    if (!whole && border) {
+        const Expr *above = expr_compare(mod, C_LE, expr_index(mod, fixed(b, y->low)),
+                                         expr_index(mod, place)),
+                   *below = expr_compare(mod, C_LT, expr_index(mod, place),
+                                         expr_index(mod, fixed(b, y->high)));
+        guard = append(&inner, S_IF);
+        guard->value = expr_binary(mod, B_AND, above, below);
+    }
+    Body columns = body_of(mod), cell = body_of(mod);
+    Index column = append_loop(&columns, x->high - x->low, &loop);
+    Substitute s = {w, {place, poly_add_const(polys, column, x->low)}};
+    ExprMap map = {&s, at_places, NULL};
+    const Expr *e = expr_map(mod, w->reduce->b, &map);
+    Index at = poly_add(polys, poly_scale(polys, row, x->extent),
+                        poly_add_const(polys, column, x->low - x->first));
+    append_set(&cell, p->window[0], at, e);
+    loop->body = cell.first;
+    *(guard ? &guard->body : &outer->body) = columns.first;
+    if (guard)
+        outer->body = inner.first;
+    return !depends_on_window(w, e);
+}
+
+// The plane's columns reduced, for `rows` of y.
+static Plane reduce_columns(Body *b, const Window *w, Plane *p, int64_t rows)
+{
+    const Axis *y = &w->axis[0], *x = &w->axis[1];
+    Polys *polys = b->mod->polys;
+    Plane out = {.reduce = w->reduce, .size = rows * x->extent, .step = x->d, .levels = 1};
+    Body inner = body_of(b->mod);
+    Stmt *loop;
+    p->step = y->d * x->extent;
+    double_windows(b, p, y->taps);
+    out.window[0] = append_row(b, w->reduce->dtype, out.size);
+    if (y->s == 1) {
+        Index i = append_loop(b, out.size, &loop);
+        append_set(&inner, out.window[0], i, window_value(b, p, i, y->taps));
+        loop->body = inner.first;
+        return out;
+    }
+    Index row = append_loop(b, rows, &loop);
+    Stmt *outer = loop;
+    Body line = body_of(b->mod);
+    Index i = append_loop(&line, x->extent, &loop);
+    Index from = poly_add(polys, poly_scale(polys, row, y->s * x->extent), i),
+          to = poly_add(polys, poly_scale(polys, row, x->extent), i);
+    append_set(&inner, out.window[0], to, window_value(b, p, from, y->taps));
+    loop->body = inner.first;
+    outer->body = line.first;
+    return out;
+}
+
+typedef struct Rename {
+    const Window *w;
+    const Expr *value;
+    Index row, column;
+} Rename;
+
+static const Expr *to_value(void *context, const Expr *e)
+{
+    const Rename *r = context;
+    return e == r->w->reduce ? r->value : NULL;
+}
+
+static Index to_loops(void *context, const Atom *a)
+{
+    const Rename *r = context;
+    return a->kind != ATOM_LOOP        ? NULL
+           : a->var == r->w->axis[0].o ? r->row
+           : a->var == r->w->axis[1].o ? r->column
+                                       : NULL;
+}
+
+// The rows of what the columns gave, and what y makes of them.
+static void store_rows(Body *b, const Window *w, Plane *p, Index first, int64_t rows)
+{
+    const Axis *x = &w->axis[1];
+    Module *mod = w->mod;
+    Polys *polys = mod->polys;
+    const Stmt *old = w->point->store;
+    Stmt *loop;
+    double_windows(b, p, x->taps);
+    Index row = append_loop(b, rows, &loop);
+    Stmt *outer = loop;
+    Body line = body_of(mod), inner = body_of(mod);
+    Index column = append_loop(&line, x->outs, &loop);
+    Index from =
+        poly_add(polys, poly_scale(polys, row, x->extent), poly_scale(polys, column, x->s));
+    Rename r = {w, window_value(b, p, from, x->taps), poly_add(polys, first, row), column};
+    ExprMap map = {&r, to_value, to_loops};
+    Stmt *store = append(&inner, S_STORE);
+    store->buffer = old->buffer;
+    store->rank = old->rank;
+    Index *at = NEWS(mod->arena, Index, old->rank);
+    for (uint32_t i = 0; i < old->rank; i++)
+        at[i] = index_map(mod, old->at[i], &map);
+    store->at = at;
+    store->value = expr_map(mod, old->value, &map);
+    loop->body = inner.first;
+    outer->body = line.first;
+}
+
+// `bands` bands of `rows` rows of y, from row `from` on.
+static bool append_bands(Body *b, Window *w, int64_t from, int64_t bands, int64_t rows)
+{
+    const Axis *y = &w->axis[0];
+    Polys *polys = w->mod->polys;
+    Body inner = body_of(w->mod);
+    Stmt *loop = NULL;
+    Index first = fixed(b, from);
+    if (bands > 1)
+        first = poly_add_const(polys, poly_scale(polys, append_loop(b, bands, &loop), rows), from);
+    Body *body = bands > 1 ? &inner : b;
+    Plane p = {.reduce = w->reduce};
+    Index top = poly_add_const(polys, poly_scale(polys, first, y->s), y->first);
+    bool fits =
+        fill_plane(body, w, top, y->s * (rows - 1) + y->d * (y->taps - 1) + 1, rows == y->outs, &p);
+    Plane columns = reduce_columns(body, w, &p, rows);
+    store_rows(body, w, &columns, first, rows);
+    if (loop)
+        loop->body = inner.first;
+    return fits;
+}
+
+// The loops around a window, with `body` in place of the two innermost.
+static Stmt *loops_around(const Window *w, Stmt *body)
+{
+    for (uint32_t i = w->point->nloops - 2; i > 0; i--) {
+        Stmt *loop = NEW(w->mod->arena, Stmt);
+        *loop = *w->point->loops[i - 1];
+        loop->body = body;
+        body = loop;
+    }
+    return body;
+}
+
+static void rewrite(Module *mod, Kernel *k)
+{
+    Point p = point_of(k->body);
+    Window w = {.mod = mod, .point = &p};
+    if (!recognise(&w))
+        return;
+    const Axis *y = &w.axis[0];
+    int64_t tail = y->d * (y->taps - 1) + 1, room = PLANE / w.axis[1].extent;
+    int64_t rows = room < tail ? 0 : (room - tail) / y->s + 1;
+    rows = rows < y->outs ? rows : y->outs;
+    if (rows < 1 || (rows < y->outs && rows * y->s < tail - y->s)) // most rows would be taken twice
+        return;
+    Body body = body_of(mod);
+    bool fits = append_bands(&body, &w, 0, y->outs / rows, rows);
+    if (y->outs % rows)
+        fits = append_bands(&body, &w, y->outs - y->outs % rows, 1, y->outs % rows) && fits;
+    if (fits)
+        k->body = loops_around(&w, body.first);
+}
+
+static void rewrite_steps(Module *mod, Step *s)
+{
+    for (; s; s = s->next) {
+        if (s->kernel)
+            rewrite(mod, s->kernel);
+        rewrite_steps(mod, s->body);
+        rewrite_steps(mod, s->other);
+    }
+}
+
+void windows_module(Module *mod)
+{
+    rewrite_steps(mod, mod->steps);
+}

@@ -1,0 +1,14 @@
+// Schedules of the CPU that are forms of the kernel IR, before anything is printed.
+#ifndef CAMEO_CODEGEN_CPU_WINDOWS_H
+#define CAMEO_CODEGEN_CPU_WINDOWS_H
+
+#include "ir/kernel.h"
+
+// Reductions over windows that overlap go over a plane with a border, columns first, then rows.
+void windows_module(Module *mod);
+// Loops cut where the place of what they read changes its form (codegen/cpu/parts.c).
+void parts_module(Module *mod);
+// Dear functions of one element of 8 bits looked up (codegen/cpu/lookup.c).
+void lookup_module(Module *mod);
+
+#endif

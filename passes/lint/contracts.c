@@ -1,0 +1,297 @@
+// ST008: custom operators beside the kernels that are written for them, as libclang reads their
+// signatures (ir/contract.h).
+
+#include "ir/contract.h"
+#include "passes/adaptor.h"
+#include "passes/lint/story.h"
+
+#include <string.h>
+
+enum { MAX_TOLD = 4 };
+
+static const char *what_it_is(const CustomFunction *f)
+{
+    return f->is_kernel ? "CUDA kernel" : f->is_cuda ? "CUDA function" : "C function";
+}
+
+static Str op_words(Lint *l, const Node *n)
+{
+    return str_printf(l->arena, "custom op %.*s::%.*s", STR_ARG(str_escaped(l->arena, n->domain)),
+                      STR_ARG(str_escaped(l->arena, n->op)));
+}
+
+static Diag *report(Lint *l, NodeId id, uint32_t operand, Str message)
+{
+    const Node *n = node_at(l->m, id);
+    Str where = operand == UINT32_MAX ? location_node(l->m, l->arena, id)
+                : operand < n->nin    ? location_operand(l->m, l->arena, id, operand)
+                                      : location_result(l->m, l->arena, id, operand - n->nin);
+    Diag *d = diag(l->diags, "ST008", SEV_ERROR, where, "%.*s", STR_ARG(message));
+    lint_about_node(l, d, id);
+    return d;
+}
+
+static void note_contract(Lint *l, Diag *d, const CustomFunction *f)
+{
+    diag_note(l->diags, d, "contract: %.*s:%u:%u  %.*s", STR_ARG(str_escaped(l->arena, f->path)),
+              f->line, f->column, STR_ARG(str_escaped(l->arena, f->text)));
+}
+
+// "{float, double}"
+static Str types_words(Lint *l, uint64_t types)
+{
+    Buf b = {0};
+    for (int t = 1; t < DT_COUNT; t++)
+        if (types >> t & 1)
+            buf_printf(&b, "%s%s", b.len ? ", " : "", custom_type_name((DType)t));
+    Str s = str_printf(l->arena, "{%s}", b.at ? b.at : "");
+    buf_free(&b);
+    return s;
+}
+
+// ---- what does not fit
+// ---------------------------------------------------------------------------
+
+static ValueId operand_value(const Node *n, uint32_t i)
+{
+    return i < n->nin ? n->in[i] : n->out[i - n->nin];
+}
+
+static void note_origin(Lint *l, Diag *d, NodeId id, const CustomMisfit *x)
+{
+    const Node *n = node_at(l->m, id);
+    ValueId v = operand_value(n, x->operand);
+    d->value = lint_name(l, v);
+    if (x->operand >= n->nin)
+        return;
+    Origin o = origin_find(lint_origins(l), v);
+    origin_trace(lint_origins(l), v, &o);
+    lint_note_begin(l, d, x->have, o.value);
+    lint_note_path(l, d, &o, id);
+}
+
+// Casts around the node: before each input of another dtype, behind each such output.
+static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
+{
+    const Node *n = node_at(l->m, id);
+    uint32_t in = 0, out = 0, before = 0, behind = 0;
+    DType from = DT_NONE, to = DT_NONE;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const CustomParam *p = &f->params[i];
+        if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
+            continue;
+        ValueId v = p->kind == CUSTOM_INPUT ? n->in[in++] : n->out[out++];
+        DType have = lint_dtype(l->m, v);
+        if (have == DT_NONE || p->dtype == DT_NONE || have == p->dtype)
+            continue;
+        before += p->kind == CUSTOM_INPUT;
+        behind += p->kind == CUSTOM_OUTPUT;
+        from = have;
+        to = p->dtype;
+    }
+    if (!before && !behind)
+        return;
+    Buf b = {0};
+    if (before)
+        buf_printf(&b, "add Cast(%s->%s) before", dtype_name(from), dtype_name(to));
+    if (behind)
+        buf_printf(&b, "%sCast(%s->%s) after", before ? " and " : "add ", dtype_name(to),
+                   dtype_name(from));
+    Fix *fix = diag_fix(l->diags, d, false, "%s: %u cast%s", b.at, before + behind,
+                        before + behind == 1 ? "" : "s");
+    fix->casts = before + behind;
+    buf_free(&b);
+    diag_help(l->diags, d, "or add a function that takes %s", custom_type_name(from));
+}
+
+static void report_counts(Lint *l, NodeId id, const CustomFunction *f)
+{
+    const Node *n = node_at(l->m, id);
+    uint32_t in = custom_count(f, CUSTOM_INPUT), out = custom_count(f, CUSTOM_OUTPUT);
+    Diag *d = report(l, id, UINT32_MAX,
+                     str_printf(l->arena,
+                                "%.*s has %u input%s and %u output%s, but its %s takes %u and %u",
+                                STR_ARG(op_words(l, n)), n->nin, n->nin == 1 ? "" : "s", n->nout,
+                                n->nout == 1 ? "" : "s", what_it_is(f), in, out));
+    note_contract(l, d, f);
+    diag_note(l->diags, d, "pointers to const are inputs, other pointers outputs");
+}
+
+static void report_misfit(Lint *l, NodeId id, const CustomFunction *f, const CustomMisfit *x)
+{
+    const Node *n = node_at(l->m, id);
+    bool is_input = x->operand < n->nin;
+    const char *gets = is_input ? "gets" : "gives";
+    Str op = op_words(l, n), message;
+    if (x->want == DT_NONE)
+        message = str_printf(l->arena, "%.*s %s %s, but its %s is made for %.*s", STR_ARG(op), gets,
+                             dtype_name(x->have), what_it_is(f),
+                             STR_ARG(types_words(l, x->variable->types)));
+    else if (x->variable)
+        message = str_printf(l->arena,
+                             "%.*s %s %s here and %s as operand %u, but its %s has one type %.*s "
+                             "for both",
+                             STR_ARG(op), gets, dtype_name(x->have), dtype_name(x->want), x->other,
+                             what_it_is(f), STR_ARG(x->variable->name));
+    else
+        message = str_printf(l->arena, "%.*s %s %s, but its %s %s %s", STR_ARG(op), gets,
+                             dtype_name(x->have), what_it_is(f), is_input ? "reads" : "writes",
+                             custom_type_name(x->want));
+    Diag *d = report(l, id, x->operand, message);
+    uint32_t have = dtype_info(x->have)->bytes, want = dtype_info(x->want)->bytes;
+    note_contract(l, d, f);
+    note_origin(l, d, id, x);
+    if (x->variable && x->variable->by.len)
+        diag_note(l->diags, d, "the dispatch macro %.*s covers %.*s only",
+                  STR_ARG(str_escaped(l->arena, x->variable->by)),
+                  STR_ARG(types_words(l, x->variable->types)));
+    if (x->want != DT_NONE && !x->variable)
+        diag_note(l->diags, d, "%u-byte data %s as %u-byte %s: wrong values%s", have,
+                  is_input ? "read" : "written", want, custom_type_name(x->want),
+                  have < want ? " and accesses out of bounds" : "");
+    offer_casts(l, d, id, f);
+}
+
+// The kernel runs elsewhere than where the node was placed.
+static void check_device(Lint *l, NodeId id, const CustomFunction *f)
+{
+    const Node *n = node_at(l->m, id);
+    bool placed = n->why_device.kind == WHY_CONFIG || n->why_device.kind == WHY_METADATA ||
+                  n->why_device.kind == WHY_SHARDING;
+    if (!placed || !n->device)
+        return;
+    Str device = str_escaped(l->arena, l->m->devices.at[n->device]);
+    bool on_host = n->device == 1;
+    if (f->is_kernel != on_host || (f->is_cuda && !f->is_kernel))
+        return;
+    Diag *d = report(l, id, UINT32_MAX,
+                     str_printf(l->arena, "%.*s is placed on %.*s, but its %s runs on %s",
+                                STR_ARG(op_words(l, n)), STR_ARG(device), what_it_is(f),
+                                on_host ? "a CUDA device" : "the host"));
+    note_contract(l, d, f);
+    diag_note(l->diags, d, "placed by %s",
+              n->why_device.what ? str_escaped(l->arena, str_of(n->why_device.what)).at
+              : n->why_device.kind == WHY_METADATA ? "its metadata cameo.device"
+                                                   : "the model's device configurations");
+}
+
+static void report_missing(Lint *l, NodeId id, const CustomOp *op)
+{
+    const Contracts *c = l->m->contracts;
+    Diag *d = report(l, id, UINT32_MAX,
+                     str_printf(l->arena, "%.*s has no function %.*s in its sources",
+                                STR_ARG(op_words(l, node_at(l->m, id))),
+                                STR_ARG(str_escaped(l->arena, op->symbol))));
+    diag_note(l->diags, d, "sources by %s:%u", str_escaped(l->arena, str_of(c->config)).at,
+              op->line);
+    for (uint32_t i = 0; i < c->sources.len && i < MAX_TOLD; i++)
+        diag_note(l->diags, d, "  %.*s", STR_ARG(str_escaped(l->arena, c->sources.at[i])));
+}
+
+void lint_contracts(Lint *l)
+{
+    const Model *m = l->m;
+    if (!m->contracts || !m->contracts->ops.len)
+        return;
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        const Node *n = node_at(m, id);
+        const CustomOp *op = n->dead || n->schema ? NULL : contract_of(m->contracts, l->arena, n);
+        CustomMisfit misfit = {0};
+        const CustomFunction *nearest;
+        if (!op || !lint_first_time(l, "ST008", id))
+            continue;
+        const CustomFunction *f = custom_fitting(m, op, id, &nearest, &misfit);
+        if (f)
+            check_device(l, id, f);
+        else if (!nearest)
+            report_missing(l, id, op);
+        else if (misfit.operand == UINT32_MAX)
+            report_counts(l, id, nearest);
+        else
+            report_misfit(l, id, nearest, &misfit);
+    }
+}
+
+// ---- repair
+// --------------------------------------------------------------------------------------
+
+// What declares v says another dtype from now on.
+static void declare(Model *m, ValueId v, DType t)
+{
+    Value *value = value_at(m, v);
+    const Type *old = value->declared;
+    if (!old || old->kind != TYPE_TENSOR)
+        return;
+    Type *fresh = NEW(m->arena, Type);
+    *fresh = *old;
+    fresh->elem = (int32_t)t;
+    fresh->has_elem = true;
+    value->declared = fresh;
+    Graph *g = graph_at(m, value->graph);
+    for (uint32_t i = 0; i < g->infos.len; i++)
+        if (g->infos.at[i].value == v)
+            g->infos.at[i].type = fresh;
+}
+
+// A Cast behind an output that the function writes as `want`: all that read it read the Cast.
+static void cast_behind(Model *m, Adaptors *a, const Uses *uses, ValueId v, DType want)
+{
+    DType have = lint_dtype(m, v);
+    uint32_t n = uses->first[v + 1] - uses->first[v];
+    if (!n)
+        return;
+    const Type *declared = value_at(m, v)->declared;
+    NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(want), uses->uses + uses->first[v], n);
+    node_set_int(m, cast, "to", have);
+    value_at(m, node_at(m, cast)->out[0])->declared = declared;
+    declare(m, v, want);
+}
+
+static uint32_t cast_around(Model *m, Adaptors *a, const Uses *uses, NodeId id,
+                            const CustomFunction *f)
+{
+    uint32_t in = 0, out = 0, made = 0;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const CustomParam *p = &f->params[i];
+        if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
+            continue;
+        bool is_input = p->kind == CUSTOM_INPUT;
+        uint32_t k = is_input ? in++ : out++;
+        ValueId v = is_input ? node_at(m, id)->in[k] : node_at(m, id)->out[k];
+        DType have = lint_dtype(m, v);
+        if (have == DT_NONE || p->dtype == DT_NONE || have == p->dtype)
+            continue;
+        made++;
+        if (!is_input) {
+            cast_behind(m, a, uses, v, p->dtype);
+            continue;
+        }
+        Use use = {id, node_at(m, id)->graph, k};
+        NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(p->dtype), &use, 1);
+        node_set_int(m, cast, "to", p->dtype);
+    }
+    return made;
+}
+
+uint32_t repair_contracts(Model *m, bool unsafe)
+{
+    if (!unsafe || !m->contracts || !m->contracts->ops.len)
+        return 0;
+    Arena *a = arena_new();
+    Uses uses = uses_of(m, a);
+    Adaptors adaptors = adaptors_of(m, a);
+    uint32_t made = 0, nodes = m->nodes.len;
+    for (NodeId id = 1; id < nodes; id++) {
+        const Node *n = node_at(m, id);
+        const CustomOp *op = n->dead || n->schema ? NULL : contract_of(m->contracts, a, n);
+        CustomMisfit misfit = {0};
+        const CustomFunction *nearest;
+        if (op && !custom_fitting(m, op, id, &nearest, &misfit) && nearest &&
+            misfit.operand != UINT32_MAX)
+            made += cast_around(m, &adaptors, &uses, id, nearest);
+    }
+    if (made)
+        repair_sort(m, a);
+    arena_free(a);
+    return made;
+}

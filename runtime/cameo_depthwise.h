@@ -1,0 +1,366 @@
+/* Convolutions of one plane by its own window (depthwise): y[j][k] = sum over the window of w * x.
+ * Vectors run along the rows of y and go down its columns. They are read from x itself, a mask for
+ * each column of the window making 0 of what is no element of the row; where a window slides by one
+ * row, a vector is loaded once for all the rows of y that it is in. What would be read outside of
+ * x's buffer, or is further apart than two elements, is copied with its border first, a band of
+ * rows at a time, every stride-th element of a row together. */
+#ifndef CAMEO_DEPTHWISE_H
+#define CAMEO_DEPTHWISE_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CAMEO_BAND = 3072,     /* elements of a copied band, if two rows of output are not more */
+    CAMEO_PHASES = 8,      /* the greatest stride */
+    CAMEO_WINDOW = 16,     /* columns of a window, and */
+    CAMEO_WIDEST = 1 << 28 /* of a plane, that x itself is read for */
+};
+
+/* Elements low .. high of a row of the copy are x's, from x[from] on. */
+typedef struct cameo_phase {
+    int64_t low, high, from;
+} cameo_phase;
+
+/* A plane of the output. Rows shorter than a vector are stored whole, in order, and what is past
+ * them is overwritten by the next one; what would lie past the plane goes beside. */
+typedef struct cameo_plane {
+    float *y;
+    int64_t rows, columns;
+    float beside[2 * CAMEO_LANES];
+} cameo_plane;
+
+/* LANES columns from k on, in rows j .. j + n of a plane. */
+typedef struct cameo_planes cameo_planes;
+typedef void cameo_rows(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
+                        int64_t k, cameo_plane *p);
+
+/* What all planes share. */
+struct cameo_planes {
+    const cameo_conv *sizes;
+    cameo_rows *rows;                /* computes from x itself; NULL: nothing does */
+    int64_t before, behind;          /* elements around a plane's first one that it reads */
+    int64_t ahead;                   /* elements from what it reads to what it reads soon */
+    int64_t phase, width;            /* elements of a phase of a row, and of all of its phases */
+    int64_t plane;                   /* and of a plane of the copy */
+    int64_t taps;                    /* of the whole window */
+    int64_t places[CAMEO_CONV_TAPS]; /* of the window in the copy */
+    int64_t w[CAMEO_CONV_TAPS];      /* and in the weights */
+    int dense;                       /* w[t] is t */
+    const float *begin, *end;        /* of the buffer that holds x */
+    cameo_phase phases[CAMEO_PHASES];
+};
+
+/* n zeros and what the last vector writes past them. */
+static inline __attribute__((unused)) void cameo_line_zeros(float *to, int64_t n)
+{
+    const cameo_vec zero = {0};
+    if (n > 0)
+        *(cameo_vec *)to = zero;
+    for (int64_t i = CAMEO_LANES; i < n; i += CAMEO_LANES)
+        *(cameo_vec *)(to + i) = zero;
+}
+
+/* count elements of x, `step` apart, and what the last vector writes past them. */
+static inline __attribute__((unused)) void
+cameo_line_copy(const float *x, int64_t step, int64_t count, float *to, const float *end)
+{
+    const int64_t whole = (count + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
+    if (step == 1 && whole <= end - x)
+        for (int64_t i = 0; i < count; i += CAMEO_LANES)
+            *(cameo_vec *)(to + i) = *(const cameo_vec *)(x + i);
+    else if (step == 2 && 2 * whole <= end - x)
+        for (int64_t i = 0; i < count; i += CAMEO_LANES)
+            *(cameo_vec *)(to + i) = cameo_even(*(const cameo_vec *)(x + 2 * i),
+                                                *(const cameo_vec *)(x + 2 * i + CAMEO_LANES));
+    else
+        for (int64_t i = 0; i < count; i++)
+            to[i] = x[i * step];
+}
+
+/* Rows low .. high of the bordered plane whose elements begin at x. */
+static inline __attribute__((unused)) void cameo_band(const cameo_planes *p, const float *x,
+                                                      int64_t low, int64_t high, float *to)
+{
+    const cameo_conv *g = p->sizes;
+    const int64_t phases = g->stride[2], step = phases * g->step[2];
+    for (int64_t j = low - g->pad[1]; j < high - g->pad[1]; j++)
+        for (int64_t f = 0; f < phases; f++, to += p->phase) {
+            const cameo_phase *at = &p->phases[f];
+            if (j < 0 || j >= g->in[1]) {
+                cameo_line_zeros(to, p->phase);
+                continue;
+            }
+            cameo_line_zeros(to, at->low);
+            cameo_line_copy(x + j * g->step[1] + at->from, step, at->high - at->low, to + at->low,
+                            p->end);
+            cameo_line_zeros(to + at->high, p->phase - at->high);
+        }
+}
+
+static inline __attribute__((always_inline)) void cameo_plane_store(cameo_plane *p, int64_t at,
+                                                                    cameo_vec v)
+{
+    const int64_t past = at + CAMEO_LANES - p->rows * p->columns;
+    *(cameo_vec *)(past <= 0 ? p->y + at : p->beside + past) = v;
+}
+
+static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
+{
+    const int64_t size = p->rows * p->columns, left = size - CAMEO_LANES;
+    if (p->columns >= CAMEO_LANES)
+        return;
+    const int64_t from = left < 0 ? 0 : (left / p->columns + 1) * p->columns;
+    if (from < size)
+        memcpy(p->y + from, p->beside + (from - left), (size_t)(size - from) * sizeof *p->y);
+}
+
+/* ---- from x itself ---- */
+
+typedef int cameo_mask __attribute__((vector_size(4 * CAMEO_LANES)));
+
+/* Where the window's columns, for LANES columns of the output from k on, are inside of x. */
+static inline __attribute__((always_inline)) void
+cameo_masks(const cameo_conv *g, int64_t k, int64_t columns, int stride, cameo_mask *masks)
+{
+    cameo_mask lanes;
+    for (int i = 0; i < CAMEO_LANES; i++)
+        lanes[i] = i * stride;
+    for (int64_t b = 0; b < columns; b++) {
+        const int64_t from = k * stride + b * g->dilation[2] - g->pad[2];
+        const cameo_mask at = lanes + (int)from;
+        masks[b] = (at >= 0) & (at < (int)g->in[2]);
+    }
+}
+
+/* LANES elements of x, `stride` apart, 0 where they are none. */
+static inline __attribute__((always_inline)) cameo_vec cameo_take(const float *x, int stride,
+                                                                  cameo_mask mask)
+{
+    cameo_vec v = *(const cameo_vec *)x;
+    if (stride == 2)
+        v = cameo_even(v, *(const cameo_vec *)(x + CAMEO_LANES));
+    return (cameo_vec)((cameo_mask)v & mask);
+}
+
+/* LANES columns of the output from k on, in rows j .. j + n: any window. */
+static inline __attribute__((always_inline)) void
+cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
+                int64_t k, cameo_plane *p, int64_t rows, int64_t columns, int stride)
+{
+    const cameo_conv *c = g->sizes;
+    cameo_mask masks[CAMEO_WINDOW];
+    cameo_masks(c, k, columns, stride, masks);
+    x += k * stride - c->pad[2];
+    for (int64_t i = j; i < j + n; i++) {
+        cameo_vec sum = {0};
+        for (int64_t a = 0; a < rows; a++) {
+            const int64_t q = i * c->stride[1] + a * c->dilation[1] - c->pad[1];
+            if (q < 0 || q >= c->in[1])
+                continue;
+            const float *row = x + q * c->step[1];
+            __builtin_prefetch(row + g->ahead);
+            for (int64_t b = 0; b < columns; b++)
+                sum += w[a * columns + b] * cameo_take(row + b * c->dilation[2], stride, masks[b]);
+        }
+        cameo_plane_store(p, i * p->columns + k, sum);
+    }
+}
+
+/* The same of size x size elements that move by one element: sums of `size` rows at a time. */
+static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_planes *g,
+                                                                 const float *x, const float *w,
+                                                                 int64_t j, int64_t n, int64_t k,
+                                                                 cameo_plane *p, int size)
+{
+    const cameo_conv *c = g->sizes;
+    cameo_vec sums[5] = {{0}, {0}, {0}, {0}, {0}};
+    cameo_mask masks[5];
+    cameo_masks(c, k, size, 1, masks);
+    x += k - c->pad[2];
+    for (int64_t i = j + 1 - size; i < j + n; i++) {
+        const int64_t q = i + size - 1 - c->pad[1];
+        if (q >= 0 && q < c->in[1]) {
+            const float *row = x + q * c->step[1];
+            __builtin_prefetch(row + g->ahead);
+            for (int b = 0; b < size; b++) {
+                const cameo_vec e = cameo_take(row + b * c->dilation[2], 1, masks[b]);
+                for (int a = 0; a < size; a++)
+                    sums[a] += w[a * size + b] * e;
+            }
+        }
+        if (i >= j)
+            cameo_plane_store(p, i * p->columns + k, sums[size - 1]);
+        for (int a = size - 1; a > 0; a--)
+            sums[a] = sums[a - 1];
+        sums[0] = (cameo_vec){0};
+    }
+}
+
+static __attribute__((noinline, unused)) void cameo_slide_3(const cameo_planes *g, const float *x,
+                                                            const float *w, int64_t j, int64_t n,
+                                                            int64_t k, cameo_plane *p)
+{
+    cameo_slide_of(g, x, w, j, n, k, p, 3);
+}
+
+static __attribute__((noinline, unused)) void cameo_slide_5(const cameo_planes *g, const float *x,
+                                                            const float *w, int64_t j, int64_t n,
+                                                            int64_t k, cameo_plane *p)
+{
+    cameo_slide_of(g, x, w, j, n, k, p, 5);
+}
+
+static __attribute__((noinline, unused)) void cameo_window_1(const cameo_planes *g, const float *x,
+                                                             const float *w, int64_t j, int64_t n,
+                                                             int64_t k, cameo_plane *p)
+{
+    cameo_window_of(g, x, w, j, n, k, p, g->sizes->taps[1], g->sizes->taps[2], 1);
+}
+
+static __attribute__((noinline, unused)) void cameo_window_2(const cameo_planes *g, const float *x,
+                                                             const float *w, int64_t j, int64_t n,
+                                                             int64_t k, cameo_plane *p)
+{
+    if (g->sizes->taps[1] == 3 && g->sizes->taps[2] == 3)
+        cameo_window_of(g, x, w, j, n, k, p, 3, 3, 2);
+    else
+        cameo_window_of(g, x, w, j, n, k, p, g->sizes->taps[1], g->sizes->taps[2], 2);
+}
+
+/* ---- from a copy ---- */
+
+/* Any window, row by row of the copy, whose places are known. */
+static __attribute__((noinline, unused)) void cameo_taps(const cameo_planes *g, const float *x,
+                                                         const float *w, int64_t j, int64_t n,
+                                                         int64_t k, cameo_plane *p)
+{
+    x += k;
+    for (int64_t i = 0; i < n; i++, x += g->sizes->stride[1] * g->width) {
+        cameo_vec sum = {0};
+        for (int64_t t = 0; t < g->taps; t++)
+            sum += w[t] * *(const cameo_vec *)(x + g->places[t]);
+        cameo_plane_store(p, (j + i) * p->columns + k, sum);
+    }
+}
+
+/* What computes from x itself; NULL: nothing. */
+static inline cameo_rows *cameo_rows_for(const cameo_conv *g)
+{
+    if (g->taps[0] != 1 || g->step[2] != 1 || g->stride[2] > 2 || g->taps[2] > CAMEO_WINDOW ||
+        g->in[2] >= CAMEO_WIDEST || g->out[2] >= CAMEO_WIDEST)
+        return NULL;
+    const int slides = g->stride[1] == 1 && g->dilation[1] == 1 && g->taps[1] == g->taps[2];
+    if (g->stride[2] == 2)
+        return cameo_window_2;
+    return slides && g->taps[1] == 3   ? cameo_slide_3
+           : slides && g->taps[1] == 5 ? cameo_slide_5
+                                       : cameo_window_1;
+}
+
+/* Rows j .. j + n of the output. The last vector of a row lies over the one before, so that it ends
+ * where the row does. */
+static inline __attribute__((unused)) void cameo_plane_rows(const cameo_planes *g, cameo_rows *rows,
+                                                            const float *x, const float *w,
+                                                            int64_t j, int64_t n, cameo_plane *p)
+{
+    const int64_t last = p->columns > CAMEO_LANES ? p->columns - CAMEO_LANES : 0;
+    for (int64_t k = 0; k < p->columns; k += CAMEO_LANES)
+        rows(g, x, w, j, n, k < last ? k : last, p);
+}
+
+/* begin, end: of the buffer that holds x. wt: strides of the window in the weights. */
+static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv *g,
+                                                                const int64_t *wt,
+                                                                const float *begin,
+                                                                const float *end, cameo_planes *p)
+{
+    cameo_conv_view v;
+    cameo_conv_plan(g, &v);
+    p->sizes = g;
+    p->begin = begin;
+    p->end = end;
+    p->rows = cameo_rows_for(g);
+    p->before = g->pad[2] > 0 ? g->pad[2] : 0;
+    /* the last vector's first element, and what it and the window reach */
+    const int64_t last = g->out[2] > CAMEO_LANES ? g->out[2] - CAMEO_LANES : 0;
+    p->behind = (g->in[1] - 1) * g->step[1] + last * g->stride[2] - g->pad[2] +
+                g->dilation[2] * (g->taps[2] - 1) + g->stride[2] * CAMEO_LANES;
+    const int64_t rows = CAMEO_BAND / (v.phase * g->stride[2]);
+    p->ahead = (rows < g->in[1] ? rows : g->in[1]) * g->step[1];
+    p->plane = cameo_conv_reach(g, 1) * v.phase * g->stride[2];
+    p->phase = v.phase;
+    p->width = v.phase * g->stride[2];
+    p->taps = g->taps[0] * g->taps[1] * g->taps[2];
+    cameo_conv_places(&v, 0, p->taps, p->places);
+    int64_t t = 0;
+    for (int64_t a = 0; a < g->taps[0]; a++)
+        for (int64_t b = 0; b < g->taps[1]; b++)
+            for (int64_t c = 0; c < g->taps[2]; c++)
+                p->w[t++] = a * wt[0] + b * wt[1] + c * wt[2];
+    p->dense = 1;
+    for (t = 0; t < p->taps; t++)
+        p->dense &= p->w[t] == t;
+    for (int64_t f = 0, n = g->stride[2]; f < n && f < CAMEO_PHASES; f++) {
+        /* place i * n + shift of x, for the i where it is one */
+        const int64_t shift = f - g->pad[2], in = g->in[2];
+        int64_t low = shift >= 0 ? 0 : (n - 1 - shift) / n;
+        int64_t high = in > shift ? (in - shift + n - 1) / n : 0;
+        low = low < v.phase ? low : v.phase;
+        high = high < v.phase ? high : v.phase;
+        p->phases[f] = (cameo_phase){low, high > low ? high : low, (low * n + shift) * g->step[2]};
+    }
+}
+
+/* Of a window of rows and columns. x: the plane's first element. */
+static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_planes *g,
+                                                                 const float *x, const float *w,
+                                                                 float *padded, cameo_plane *p)
+{
+    const cameo_conv *c = g->sizes;
+    const int64_t reach = c->dilation[1] * (c->taps[1] - 1) + 1;
+    int64_t band = (CAMEO_BAND / g->width - reach) / c->stride[1] + 1;
+    band = band < 2 ? 2 : band;
+    const int direct = g->rows && x - g->begin >= g->before && g->end - x >= g->behind;
+    for (int64_t j = 0; j < p->rows; j += band) {
+        const int64_t n = p->rows - j < band ? p->rows - j : band;
+        if (direct) {
+            cameo_plane_rows(g, g->rows, x, w, j, n, p);
+            continue;
+        }
+        cameo_band(g, x, j * c->stride[1], (j + n - 1) * c->stride[1] + reach, padded);
+        cameo_plane_rows(g, cameo_taps, padded, w, j, n, p);
+    }
+    cameo_plane_end(p);
+}
+
+/* The planes of y by one window. x: its first element. */
+static __attribute__((noinline, unused)) void
+cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *padded, float *y)
+{
+    const cameo_conv *c = g->sizes;
+    float sorted[CAMEO_CONV_TAPS];
+    const float *window = g->dense ? w : sorted;
+    for (int64_t t = 0; !g->dense && t < g->taps; t++)
+        sorted[t] = w[g->w[t]];
+    if (c->taps[0] != 1)
+        cameo_conv_copy(c, x, padded, g->phase);
+    cameo_plane p;
+    p.rows = c->out[1];
+    p.columns = c->out[2];
+    for (int64_t i = 0; i < c->out[0]; i++, y += p.rows * p.columns) {
+        const int64_t a = i * c->stride[0] - c->pad[0];
+        p.y = y;
+        if (c->taps[0] != 1) {
+            cameo_plane_rows(g, cameo_taps, padded + i * c->stride[0] * g->plane, window, 0, p.rows,
+                             &p);
+            cameo_plane_end(&p);
+        } else if (a < 0 || a >= c->in[0]) {
+            memset(y, 0, (size_t)(p.rows * p.columns) * sizeof *y);
+        } else {
+            cameo_depthwise_plane(g, x + a * c->step[0], window, padded, &p);
+        }
+    }
+}
+
+#endif
