@@ -225,13 +225,16 @@ static void report_declared(Lint *l, const Fault *f)
 {
     const Value *v = value_at(l->m, f->value);
     Str name = lint_name(l, f->value);
-    Diag *d = diag(l->diags, "DT002", SEV_ERROR, location_result(l->m, l->arena, v->node, v->index),
-                   "%s \"%.*s\" is declared as %s but is %s", f->output ? "output" : "value",
-                   STR_ARG(name), dtype_name(f->want), dtype_name(f->have));
+    Str where = v->node ? location_result(l->m, l->arena, v->node, v->index)
+                        : location_value(l->m, l->arena, f->value);
+    Diag *d = diag(l->diags, "DT002", SEV_ERROR, where, "%s \"%.*s\" is declared as %s but is %s",
+                   f->output ? "output" : "value", STR_ARG(name), dtype_name(f->want),
+                   dtype_name(f->have));
     Origin o = origin_find(lint_origins(l), f->value);
     origin_trace(lint_origins(l), f->value, &o);
     d->value = name;
-    lint_about_node(l, d, v->node);
+    if (v->node)
+        lint_about_node(l, d, v->node);
     lint_note_begin(l, d, f->have, o.value);
     lint_note_path(l, d, &o, v->node);
     if (f->also)

@@ -331,10 +331,11 @@ static void find_scan(Finder *x, NodeId id)
 static bool is_contradicted(const Model *m, const ValueInfo *info)
 {
     const Value *v = value_at(m, info->value);
-    if (!info->type || info->type->kind != TYPE_TENSOR || v->def != DEF_NODE || v->dtype == DT_NONE)
+    if (!info->type || info->type->kind != TYPE_TENSOR || v->dtype == DT_NONE)
         return false;
     bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
-    return !given && info->type->elem != (int32_t)v->dtype && !has_conflict(m, v->node);
+    bool made = v->def == DEF_NODE ? !has_conflict(m, v->node) : v->def == DEF_INITIALIZER;
+    return made && !given && info->type->elem != (int32_t)v->dtype;
 }
 
 // Of a source and the declarations that it contradicts the fewer are wrong; of as many the source,

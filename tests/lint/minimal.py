@@ -177,8 +177,9 @@ def weights_of(model):
 
 def is_exact(tensor, to):
     values = numpy_helper.to_array(tensor)
-    other = values.astype(helper.tensor_dtype_to_np_dtype(to))
-    return numpy.array_equal(values, other.astype(values.dtype))
+    with numpy.errstate(all="ignore"):
+        other = values.astype(helper.tensor_dtype_to_np_dtype(to))
+        return numpy.array_equal(values, other.astype(values.dtype))
 
 
 class Search:

@@ -10,12 +10,13 @@ from CAMEO_MODELS or ../shared/models. --each is how many mutants of each kind a
 """
 import argparse
 import collections
+import itertools
+import multiprocessing
 import os
 import pathlib
 import random
 import sys
 import tempfile
-import time
 
 import numpy
 import onnx
@@ -30,6 +31,7 @@ from typeflow import Flow
 
 COLUMNS = ["mutants", "detected", "rule right", "origin right", "repairable", "repaired", "safe", "casts", "bound reached",
            "brute force"]
+MARKS = ["<!-- mutants: begin -->", "<!-- mutants: end -->"]
 # Nothing but the standard's words and Cameo's own metadata say that these are wrong.
 BY_CONSTRUCTION = {"QN002", "QN004", "DV001", "DV008"}
 
@@ -56,6 +58,18 @@ class Bench:
         self.table = collections.defaultdict(collections.Counter)
         self.failures, self.controls, self.alarms, self.still_valid = [], 0, 0, 0
         self.used = set()
+
+    def parts(self):
+        return dict(self.table), self.failures, self.used, self.alarms, self.still_valid
+
+    def merge(self, parts):
+        table, failures, used, alarms, still_valid = parts
+        self.table.update(table)
+        self.failures += failures
+        self.used |= used
+        self.alarms += alarms
+        self.still_valid += still_valid
+        self.controls = len(self.used)
 
     def fail(self, where, what):
         self.failures.append(f"{where}: {what}")
@@ -146,6 +160,17 @@ class Bench:
             yield kind.replace("_", " "), [row[c] for c in COLUMNS]
         yield "all", [total[c] for c in COLUMNS]
 
+    def write(self, path):
+        """The table and the counts below it, between the marks of a page."""
+        rows = [[name, *map(str, cells)] for name, cells in self.lines()]
+        rows.insert(1, ["---"] + ["---:"] * len(COLUMNS))
+        text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        text += f"\n\nModels without a fault: {self.controls}. Changes that leave the model valid, and are no mutants: " \
+                f"{self.still_valid}. Of both, with an error: {self.alarms}.\n"
+        before, _, rest = path.read_text().partition(MARKS[0])
+        _, _, after = rest.partition(MARKS[1])
+        path.write_text(f"{before}{MARKS[0]}\n{text}{MARKS[1]}{after}")
+
     def print(self):
         for name, cells in self.lines():
             print(name.ljust(18) + "".join(str(c).rjust(15) for c in cells))
@@ -177,9 +202,12 @@ def can_be_mended(model):
     return has_cast and "BitCast" not in operators and not any("Sequence" in o for o in operators)
 
 
-def found_models(folder, fewest, most_bytes):
-    """Models with data that the checker accepts and that take floats or integers, of so many nodes or more."""
-    for path in sorted(folder.glob("*/model.onnx")):
+def found_models(folder, fewest, most_bytes, rng=None):
+    """Models with data that the checker accepts, of so many nodes or more; in an order of chance if there is one."""
+    paths = sorted(folder.glob("*/model.onnx"))
+    if rng:
+        rng.shuffle(paths)
+    for path in paths:
         if path.stat().st_size > most_bytes:
             continue
         model = onnx.load(path)
@@ -198,14 +226,26 @@ def real_folder(root):
 def all_models(options, rng):
     made = list(samples.own_samples()) + list(generated.generated_models(options.seed, options.generated))
     if options.suite and options.suite.is_dir():
-        suite = list(found_models(options.suite, 2, 1 << 20)) if options.suite_models else []
-        made += rng.sample(suite, min(options.suite_models, len(suite)))
+        made += itertools.islice(found_models(options.suite, 2, 1 << 20, rng), options.suite_models)
     else:
         print("SKIPPED: no generated suite here")
     real = real_folder(options.root.resolve())
     if not real:
         print("SKIPPED: no real models here; set CAMEO_MODELS to a folder of them")
     return made, list(found_models(real, 1, 1 << 26)) if real and options.real else []
+
+
+def call_one(k):
+    return run_one(k)
+
+
+def run_kind(options, kind, others, real):
+    rng = random.Random(f"{options.seed} {kind.__name__}")
+    bench = Bench(options)
+    # Real models first: they have their part in each kind.
+    first = rng.sample(real, min(options.real, len(real)))
+    bench.kind(kind, first + rng.sample(others, len(others)), rng)
+    return bench
 
 
 def main():
@@ -217,24 +257,33 @@ def main():
     parser.add_argument("--per-model", type=int, default=2, help="of these, at most so many in one model")
     parser.add_argument("--generated", type=int, default=150, help="models made at random")
     parser.add_argument("--suite-models", type=int, default=1000, help="at most so many of the suite")
-    parser.add_argument("--no-real", dest="real", action="store_false", help="leave real models out")
+    parser.add_argument("--real", type=int, default=6, help="at most so many real models for each kind")
     parser.add_argument("--no-repair", action="store_true", help="find faults only")
     parser.add_argument("--tries", type=int, default=20000, help="steps of a search for fewer Casts")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="one kind of fault")
+    parser.add_argument("--only", help="kinds of faults, separated by commas")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with kinds of its own")
     parser.add_argument("--where", help="only faults whose description contains this")
+    parser.add_argument("--write", type=pathlib.Path, help="put the table into this page, between its marks")
     parser.add_argument("--keep", help="a folder for the models of the last check")
     options = parser.parse_args()
-    rng = random.Random(options.seed)
-    began = time.process_time()
-    others, real = all_models(options, rng)
+    others, real = all_models(options, random.Random(options.seed))
+    kinds = [kind for kind in faults.FAULTS if not options.only or kind.__name__ in options.only.split(",")]
     bench = Bench(options)
-    for kind in faults.FAULTS:
-        if not options.only or kind.__name__ == options.only:
-            # Real models first: all six have their part in each kind.
-            bench.kind(kind, real + rng.sample(others, len(others)), rng)
+    if options.jobs > 1:
+        # Children inherit the models; each kind is drawn by a seed of its own.
+        global run_one
+        run_one = lambda k: run_kind(options, kinds[k], others, real).parts()  # noqa: E731
+        with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+            for parts in pool.imap(call_one, range(len(kinds)), chunksize=1):
+                bench.merge(parts)
+    else:
+        for kind in kinds:
+            bench.merge(run_kind(options, kind, others, real).parts())
     bench.print()
-    print(f"{time.process_time() - began:.0f} s")
+    if options.write:
+        bench.write(options.write)
+    print(f"{sum(os.times()[:4]):.0f} s of CPU")
     sys.exit(1 if bench.failures else 0)
 
 

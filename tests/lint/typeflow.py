@@ -103,6 +103,9 @@ class Flow:
             scope.values[entry.name] = arguments[i] if i < len(arguments) else own
         for tensor in graph.initializer:
             scope.values[tensor.name] = Value(tensor.data_type, frozenset([("initializer", tensor.name)]), False)
+        for entry in graph.value_info:
+            if entry.name in weights and declared(entry) != scope.values[entry.name].dtype:
+                self.misfits.append(Misfit("DT002", None, entry.name))
         said = {v.name: declared(v) for v in [*graph.value_info, *graph.output] if declared(v) and v.name not in weights}
         self.nodes(graph.node, scope, opsets, attributes, said)
         self.keep(scope)
