@@ -469,9 +469,11 @@ void print_stmt(Printer *p, const Stmt *s)
         const char *v = without_parentheses(p, print_expr(p, s->value));
         if (s->kind == S_LET)
             print_line(p, "const %s v%u = %s;", type_of_value(p, s->value->dtype), s->local, v);
-        else if (s->kind == S_SET)
-            print_line(p, "%s = %s;", print_row_element(p, s), v);
-        else
+        else if (s->kind == S_SET) {
+            const char *to = print_row_element(p, s);
+            if (strcmp(to, v) != 0) // a sum to which nothing is left to add
+                print_line(p, "%s = %s;", to, v);
+        } else
             print_line(p, "%s = %s;", print_element(p, s->buffer, s->at), v);
     }
     print_statement_end(p);

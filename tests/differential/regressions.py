@@ -166,6 +166,16 @@ CASES = [
           z = DFT(u)
         }""", [np.array([[[3]]], F), np.array([[[1, 2]]], F)],
      [np.array([[[3, 0]]], F), np.array([[[1, 2]]], F)], 0),
+    # A running sum of what is known to be 0 assigns nothing to itself, which a compiler says.
+    ("running_sum_of_nothing", 26, """
+        g (int64[N] x) => (int64[?] y, int64[?] z) {
+          n = Constant <value = int64[2] {2, 0}> ()
+          p = Constant <value = int64[2] {0, 2}> ()
+          a = Constant <value = int64 {0}> ()
+          y, e = Split <axis = 0> (x, n)
+          f = Pad (e, p)
+          z = CumSum <exclusive = 1, reverse = 1> (f, a)
+        }""", [np.array([1, 2], I64)], [np.array([1, 2], I64), np.zeros(2, I64)], 0),
     # A slice that takes all of a dim leaves it one dim with itself: 0 only where the dim is.
     ("broadcast_of_a_whole_slice", 21, """
         g (float[N] x, float[M] y) => (float[?] v, float[?] w) {
