@@ -68,6 +68,12 @@ def scan(text):
 
 
 # Where a command looks for nvcc: the same as Tools.kernels, for sources as cameo prints them, without Python.
+def itself(name):
+    """The compiler, not ccache by its name: that would look on the path for the next one, and find what stands in for it here."""
+    places = [p for p in os.environ["PATH"].split(os.pathsep) if "ccache" not in p]
+    return shutil.which(name, path=os.pathsep.join(places))
+
+
 NVCC = r"""#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in -o) out=$2; shift ;; *.cu) source=$1 ;; esac
@@ -189,7 +195,7 @@ class Tools:
                 text = text.replace(f"set -- {name}", f'set -- {name.lower()}_mode')
                 body = f'{words} "$out.cc" -o "$out.o" && {self.cxx} -shared -Wl,--no-undefined "$out.o" {link} -o "$out" && rm -f "$out.o"'
                 text = text.replace("#!/bin/sh\n", f"#!/bin/sh\n{name.lower()}_mode() {{\n    {body}\n}}\n", 1)
-            for name, content in (("gcc", GCC.replace("GCC", shutil.which("gcc") or "cc")), ("nvcc", text)):
+            for name, content in (("gcc", GCC.replace("GCC", itself("gcc") or "cc")), ("nvcc", text)):
                 (folder / f"{name}.new").write_text(content)
                 (folder / f"{name}.new").chmod(0o755)
                 os.replace(folder / f"{name}.new", folder / name)
