@@ -140,7 +140,7 @@ const char *winograd_form(int64_t tile)
 double winograd_error(int64_t tile, int64_t channels)
 {
     const double unit = 0x1p-24, terms = sqrt((double)channels);
-    return unit * (tile == 0 ? 2 * terms + 2 : tile == 2 ? 2 * terms + 4 : 3 * terms + 16);
+    return unit * (tile == 0 ? terms + 2 : tile == 2 ? terms + 2 : 1.6 * terms + 9);
 }
 
 // ---- windows -----------------------------------------------------------------------------------

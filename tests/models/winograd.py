@@ -3,7 +3,7 @@
 
 Convolutions of 3 x 3 windows of random sizes, borders, channels, groups and batches, several in each program. The expected
 results are computed by NumPy in float64 from the definition. What is compared is the rms of the difference over the rms of
-the result, with what `compile --report json` says of each convolution, and the greatest difference with ten times as much.
+the result, with what `compile --report json` says of each convolution, and the greatest difference with thirty times as much.
 Programs take turns in the size of tiles, the target, fixed and open sizes, the C compiler and the address sanitizer.
 """
 import argparse
@@ -108,7 +108,7 @@ def check(cameo, net, options, scratch):
         rms, most = np.sqrt(np.mean((got - want) ** 2)) / scale, np.max(np.abs(got - want)) / scale
         bound = form["error_rms"]
         worst = max(worst, rms / bound)
-        if not (rms <= bound and most <= 10 * bound):
+        if not (rms <= bound and most <= 30 * bound):
             print(f"{output.name} {want.shape} of {inside} channels: rms {rms:.1e}, greatest {most:.1e}; {form}")
             failed += 1
     return len(net.outputs), sum(f["tile"] > 0 for f in forms.values()), worst, failed
