@@ -21,9 +21,9 @@ typedef struct TileTarget {
 } TileTarget;
 
 static const TileTarget targets[] = {
-    {"defined(__AVX512F__)", 16, 8, 3, 2, 32}, // 32 registers: 24 sums, 3 vectors, 1 number
+    {"defined(__AVX512F__)", 16, 8, 3, 2, 96}, // 32 registers: 24 sums, 3 vectors, 1 number
     {"defined(__AVX__)", 8, 4, 3, 4, 32},      // 16 registers: 12 sums, 3 vectors, 1 number
-    {"defined(__aarch64__)", 4, 8, 3, 2, 32},  // 32 registers
+    {"defined(__aarch64__)", 4, 8, 3, 2, 96},  // 32 registers
     {"1", 4, 4, 2, 4, 32},                     // 16 registers, products beside the sums
 };
 
