@@ -175,11 +175,11 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
 // The same by tiles: after each block the places of y that it finishes are n0 .. n1.
 static void print_tiles(Printer *p, const Conv *c, const char *x, const char *w, const char *y)
 {
-    print_line(p, "for (int64_t t0 = 0, t1; t0 < form.tiles; t0 = t1) {");
+    print_line(p, "for (int64_t tile0 = 0, tile1; tile0 < form.tiles; tile0 = tile1) {");
     p->indent++;
-    print_line(p, "t1 = cameo_winograd_end(&form, t0);");
+    print_line(p, "tile1 = cameo_winograd_end(&form, tile0);");
     print_line(p, "cameo_winograd_block block;");
-    print_line(p, "cameo_winograd_begin(&form, %s, t0, t1, %s, &block);", x,
+    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", x,
                buffer_name(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
