@@ -27,6 +27,32 @@ CAMEO_FN float cameo_exp_f32(float x)
     return y * low * high;
 }
 
+/* The same, but what is above 2^127.5 is infinite and what is below 2^-125 anything less: enough
+ * beside 1. */
+CAMEO_FN float cameo_exp_beside_1_f32(float x)
+{
+    const float shift = 12582912.0f, least = x < -87.0f ? -87.0f : x;
+    float v = x > 89.0f ? 89.0f : least;
+    float t = v * 1.44269504f + shift, n = t - shift;
+    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
+    float q = 0.00139506006f * r + 0.00836895393f;
+    q = q * r + 0.0416662042f;
+    q = q * r + 0.166665183f;
+    q = q * r + 0.5f;
+    float y = (q * r) * r + r + 1.0f;
+    return y * cameo_bits_u32_f32((cameo_bits_f32_u32(t) - 0x4b400000u + 127u) << 23);
+}
+
+/* 1 / (1 + e^-x), and x times it; where that quotient is below FLT_MIN it may be 0. */
+CAMEO_FN float cameo_sigmoid_f32(float x)
+{
+    return 1.0f / (1.0f + cameo_exp_beside_1_f32(-x));
+}
+CAMEO_FN float cameo_silu_f32(float x)
+{
+    return x / (1.0f + cameo_exp_beside_1_f32(-x));
+}
+
 /* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */
 CAMEO_FN float cameo_expm1_f32(float x)
 {
@@ -135,11 +161,11 @@ CAMEO_FN float cameo_log1p_f32(float x)
  * 32 bits from each eighth bit on. */
 CAMEO_FN int32_t cameo_quarters(float x, double *r)
 {
-    static const uint32_t turn[22] = {
-        0x28be60db, 0xbe60db93, 0x60db9391, 0xdb939105, 0x9391054a, 0x91054a7f,
-        0x054a7f09, 0x4a7f09d5, 0x7f09d5f4, 0x09d5f47d, 0xd5f47d4d, 0xf47d4d37,
-        0x7d4d3770, 0x4d377036, 0x377036d8, 0x7036d8a5, 0x36d8a566, 0xd8a5664f,
-        0xa5664f10, 0x664f10e4, 0x4f10e410, 0x10e4107f};
+    static const uint32_t turn[22] = {0x28be60db, 0xbe60db93, 0x60db9391, 0xdb939105, 0x9391054a,
+                                      0x91054a7f, 0x054a7f09, 0x4a7f09d5, 0x7f09d5f4, 0x09d5f47d,
+                                      0xd5f47d4d, 0xf47d4d37, 0x7d4d3770, 0x4d377036, 0x377036d8,
+                                      0x7036d8a5, 0x36d8a566, 0xd8a5664f, 0xa5664f10, 0x664f10e4,
+                                      0x4f10e410, 0x10e4107f};
     uint32_t u = cameo_bits_f32_u32(x), e = u >> 23 & 0xff, up = e > 150 ? e - 150 : 0;
     int large = e >= 150;
     double a = x, n = rint((large ? 0.0 : a) * 0.6366197723675814);

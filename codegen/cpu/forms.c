@@ -4,9 +4,9 @@
 //    inside the other make more of them than of two tests of the same number.
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
-// 4. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
-// is
-//    such a number already stays.
+// 4. A sigmoid, or x times it, takes a shorter form of exp.
+// 5. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
+//    is such a number already stays.
 
 #include "codegen/print_parts.h"
 
@@ -155,6 +155,45 @@ static const char *print_rounded(Printer *p, const Expr *e)
     return is_exact(x, t) ? v : str_printf(p->arena, "cameo_round_%s(%s)", dtype_suffix(t), v).at;
 }
 
+// Is e used nowhere but in the expression that is being printed?
+static bool is_own(Printer *p, const Expr *e)
+{
+    return !p->temp_of[e->id] && p->uses[e->id] <= 1;
+}
+
+static bool is_one(const Expr *e)
+{
+    double c;
+    return is_number(e, &c) && c == 1;
+}
+
+// x of 1 / (1 + exp(-x)), or NULL.
+static const Expr *sigmoid_of(Printer *p, const Expr *e)
+{
+    if (e->kind != EX_BINARY || e->op != B_DIV || e->dtype != DT_F32 || !is_one(e->a) ||
+        e->b->kind != EX_BINARY || e->b->op != B_ADD || !is_own(p, e->b))
+        return NULL;
+    const Expr *f = is_one(e->b->a) ? e->b->b : is_one(e->b->b) ? e->b->a : NULL;
+    if (!f || f->kind != EX_UNARY || f->op != U_EXP || !is_own(p, f) || f->a->kind != EX_UNARY ||
+        f->a->op != U_NEG || !is_own(p, f->a))
+        return NULL;
+    return f->a->a;
+}
+
+// The sigmoid of x, or x times that.
+static const char *print_sigmoid(Printer *p, const Expr *e)
+{
+    const Expr *x = sigmoid_of(p, e);
+    const char *name = "sigmoid";
+    const Expr *factors[] = {e->a, e->b};
+    for (int i = 0; i < 2 && !x && e->op == B_MUL; i++)
+        if (is_own(p, factors[i]) && sigmoid_of(p, factors[i]) == factors[1 - i]) {
+            x = factors[1 - i];
+            name = "silu";
+        }
+    return x ? str_printf(p->arena, "cameo_%s_f32(%s)", name, print_expr(p, x)).at : NULL;
+}
+
 const char *forms_print(Printer *p, const Expr *e)
 {
     bool real = e->dtype == DT_F32 || e->dtype == DT_F64;
@@ -162,6 +201,8 @@ const char *forms_print(Printer *p, const Expr *e)
         return NULL;
     if (e->kind == EX_BINARY && real && (e->op == B_MIN || e->op == B_MAX))
         return print_extreme(p, e);
+    if (e->kind == EX_BINARY && e->dtype == DT_F32 && (e->op == B_DIV || e->op == B_MUL))
+        return print_sigmoid(p, e);
     if (e->kind == EX_BINARY && real && e->op == B_POW)
         return print_power(p, e);
     if (e->kind == EX_BINARY && e->dtype == DT_I32 && e->op == B_DIV && e->b->kind != EX_CONST) {

@@ -59,6 +59,39 @@ static void test_float32(void **state)
     }
 }
 
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+// Where the sigmoid itself is below FLT_MIN, 0 is near enough.
+static void test_sigmoid(void **state)
+{
+    (void)state;
+    double worst = 0;
+    for (uint64_t i = 0; i < (uint64_t)1 << 32; i += 4093) {
+        float x = cameo_bits_u32_f32((uint32_t)i), s = cameo_sigmoid_f32(x);
+        double want = logistic((double)x);
+        if (want < (double)FLT_MIN) {
+            assert_true(s >= 0 && s < FLT_MIN &&
+                        (isinf(x) || fabsf(cameo_silu_f32(x)) < 0x1p-118f));
+            continue;
+        }
+        worst = fmax(worst, distance(s, want));
+        if (!isnan(x) && fabs(silu((double)x)) >= (double)FLT_MIN)
+            worst = fmax(worst, distance(cameo_silu_f32(x), silu((double)x)));
+    }
+    print_message("sigmoid: %.3f units\n", worst);
+    assert_true(worst < 3);
+    assert_true(isnan(cameo_sigmoid_f32(NAN)) && isnan(cameo_silu_f32(NAN)));
+    assert_true(cameo_sigmoid_f32(INFINITY) == 1 && cameo_sigmoid_f32(-INFINITY) == 0);
+}
+
 static void test_specials(void **state)
 {
     (void)state;
@@ -94,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_float32),
+        cmocka_unit_test(test_sigmoid),
         cmocka_unit_test(test_specials),
         cmocka_unit_test(test_float64),
     };
