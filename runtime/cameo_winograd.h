@@ -17,7 +17,7 @@ enum {
     CAMEO_WINOGRAD_ROWS = 32,                  /* rows of y between two transforms */
     CAMEO_WINOGRAD_TILES = CAMEO_TILE_COLUMNS, /* at most, in a block */
     CAMEO_WINOGRAD_GAP = 16,                   /* elements behind what belongs to one place */
-    CAMEO_WINOGRAD_K = 256,                    /* channels of one product */
+    CAMEO_WINOGRAD_K = 128,                    /* channels of one product */
     CAMEO_WINOGRAD_LINE = 4 * CAMEO_TILE_COLUMNS + 3 * 16 /* elements of a row of tiles */
 };
 
