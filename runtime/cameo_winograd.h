@@ -291,6 +291,19 @@ cameo_winograd_row(int m, const cameo_winograd_block *b, const float *sums, floa
     }
 }
 
+/* Bytes from `x`, whose rows of `lines` cache lines a tile of nk channels asks for with what is so
+ * far behind them, to where the windows of the next place begin: the tiles of one place, this one
+ * being number `tile`, ask for all lines of the next, each for every lines-th. Into the second
+ * cache; the windows are read once, and more of them are on their way than the first one waits
+ * for. 0: there is nothing left to ask for. */
+static inline __attribute__((unused)) int64_t cameo_winograd_ahead(const float *x, int64_t lines,
+                                                                   int64_t tile, int64_t nk,
+                                                                   const float *next, int64_t size)
+{
+    const int64_t first = tile / lines * nk * lines + tile % lines;
+    return first * 16 < size ? (int64_t)((uintptr_t)(next + first * 16) - (uintptr_t)x) : 0;
+}
+
 /* The products of one place for rows m0 .. m1, `a` their panels. */
 static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_winograd_block *b,
                                                                    int64_t place, int64_t height,
@@ -301,6 +314,8 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
     const int64_t depth = f->g->channels, tiles = b->t1 - b->t0;
     const float *x = b->tiles + place * f->place;
     float *c = b->sums + place * f->sum;
+    const int64_t size = (height + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth;
+    int64_t tile = 0;
     for (int64_t k = 0; k < depth; k += CAMEO_WINOGRAD_K) {
         const int64_t nk = depth - k < CAMEO_WINOGRAD_K ? depth - k : CAMEO_WINOGRAD_K;
         if (tiles <= CAMEO_FEW) {
@@ -316,12 +331,15 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
             const int64_t vectors = left < CAMEO_VECTORS ? left : CAMEO_VECTORS;
             for (int64_t i = 0; i < height; i += CAMEO_ROWS) {
                 const int64_t rows = height - i < CAMEO_ROWS ? height - i : CAMEO_ROWS;
+                const float *from = x + k * f->width + t;
+                const int64_t ahead =
+                    cameo_winograd_ahead(from, f->width / 16, tile++, nk, a + size, size);
                 cameo_tiles[rows - 1][vectors - 1](
                     nk,
                     a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth + k * CAMEO_TILE_ROWS +
                         i % CAMEO_TILE_ROWS,
-                    x + k * f->width + t, b->at, 0, c + i * f->width + t, f->width,
-                    vectors * CAMEO_LANES, k > 0);
+                    from, b->at, ahead, c + i * f->width + t, f->width, vectors * CAMEO_LANES,
+                    k > 0);
             }
         }
     }
