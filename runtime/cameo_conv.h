@@ -60,11 +60,12 @@ static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_
 }
 
 /* The same for two phases of neighbours, where x may be read from `begin` to `end`: vectors of both
- * phases from two of x, what lies outside of the row set to 0. A row shorter than a vector is
- * written with what the next one writes again. */
+ * phases, or of the first alone, from two of x, what lies outside of the row set to 0. A row
+ * shorter than a vector is written with what the next one writes again. */
 static inline __attribute__((unused)) void cameo_conv_halves(const float *x, const float *begin,
                                                              const float *end, int64_t in,
-                                                             int64_t pad, int64_t length, float *to)
+                                                             int64_t pad, int64_t length, int both,
+                                                             float *to)
 {
     typedef int32_t cameo_lanes __attribute__((vector_size(4 * CAMEO_LANES)));
     cameo_lanes number;
@@ -90,7 +91,8 @@ static inline __attribute__((unused)) void cameo_conv_halves(const float *x, con
             b = (cameo_vec)((cameo_lanes)b & (next >= low) & (next < high));
         }
         *(cameo_vec *)(to + i) = cameo_even(a, b);
-        *(cameo_vec *)(to + length + i) = cameo_odd(a, b);
+        if (both)
+            *(cameo_vec *)(to + length + i) = cameo_odd(a, b);
     }
 }
 
@@ -138,7 +140,11 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
         cameo_conv_rows(x, g->step[1], last - first, low, count, width, to);
     else if (g->stride[2] == 2 && g->step[2] == 1)
         for (int64_t j = 0; j < last - first; j++)
-            cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length,
+            cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length, 1,
+                              to + j * width);
+    else if (g->stride[2] == 1 && g->step[2] == 2)
+        for (int64_t j = 0; j < last - first; j++)
+            cameo_conv_halves(x + j * g->step[1], begin, end, 2 * g->in[2] - 1, 2 * low, length, 0,
                               to + j * width);
     else
         for (int64_t j = 0; j < last - first; j++)

@@ -309,6 +309,19 @@ static void choose_m(Match *m)
     }
 }
 
+// A window of one place that moves by s sees every s-th element of x, as one that moves by one.
+static void skip_between(Match *m)
+{
+    Conv *c = &m->c;
+    for (uint32_t i = 0; i < c->rank && !c->depthwise; i++)
+        if (c->stride[i] > 1 && poly_equals(c->taps[i], 1) && poly_equals(c->pad[i], 0)) {
+            Index s = poly_const(m->polys, c->stride[i]);
+            c->step[i] = poly_mul(m->polys, c->step[i], s);
+            c->in[i] = poly_ceildiv(m->polys, c->in[i], s);
+            c->stride[i] = 1;
+        }
+}
+
 static bool choose_roles(Match *m)
 {
     Conv *c = &m->c;
@@ -336,6 +349,7 @@ static bool choose_roles(Match *m)
     uint32_t last = c->rank - 1;
     c->depthwise = poly_equals(c->rows, 1) && poly_equals(c->channels, 1) && taps <= TAPS &&
                    c->stride[last] <= PHASES;
+    skip_between(m);
     c->copy = m->guarded || c->depthwise || c->stride[last] != 1 || !poly_equals(c->step[last], 1);
     return true;
 }
