@@ -63,6 +63,9 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore);
 // Runs the repairs of the rules that lint_model would run; how many changes they made. The model
 // has to be inferred again after each that made some, which this does.
 uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore);
+// Of these the repair that has to come before dtypes are repaired: that of tensors whose bytes are
+// of another dtype than they say (ST003).
+uint32_t lint_repair_tensors(Model *m, bool unsafe, const char *select, const char *ignore);
 
 // A place where operands of one type variable differ in dtype: `culprit` should have what `other`
 // has.
@@ -120,6 +123,8 @@ uint32_t repair_leaks(Model *m, bool unsafe);
 uint32_t repair_loop_transfers(Model *m, bool unsafe);
 uint32_t repair_names(Model *m, bool unsafe);
 uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_payloads(Model *m, bool unsafe);
+uint32_t repair_given(Model *m, bool unsafe);
 uint32_t repair_ping_pong(Model *m, bool unsafe);
 uint32_t repair_shadowed(Model *m, bool unsafe);
 uint32_t repair_useless_widening(Model *m, bool unsafe);
