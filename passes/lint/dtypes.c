@@ -262,6 +262,10 @@ static void report_declared(Lint *l, const Fault *f)
                  "insert 1 Cast to %s in front of the output", dtype_name(f->want))
             ->casts = 1;
     // What callers see is the interface: to change that is the user's to say.
+    if (v->def == DEF_INPUT)
+        diag_note(l->diags, d, "its default, the initializer of that name, is %s; both say what the "
+                               "input is",
+                  dtype_name(f->have));
     bool interface = f->output || (v->def == DEF_INPUT && !value_is_weight(l->m, f->value));
     diag_fix(l->diags, d, !interface, "declare %sas %s: 0 casts added",
              f->output ? "the output " : "it ", dtype_name(f->have));

@@ -24,9 +24,10 @@ import onnxruntime
 
 import case as case_module
 import declared
+import float16
 import operands
 
-FAMILIES = [operands, declared]
+FAMILIES = [operands, declared, float16]
 
 
 class Wrong(Exception):

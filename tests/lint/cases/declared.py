@@ -129,7 +129,7 @@ CASES = [
          "The tensor was converted, the declaration beside it was not.",
          [Model(HEAD + """norm (float16[2,8] x) => (float16[2,8] y) {
   [Add_2877] y = Add(x, bias)
-}""", {"bias": W[0]}, [Finding("DT002", "graph/initializer(bias)", ("float16", "float32"))],
+}""", {"bias": W[0]}, [Finding("DT002", "graph/input(bias)", ("float16", "float32"))],
                 declare_input("bias", 1, [8]),
                 refused="Type Error: Data in initializer 'bias' has element type tensor(float16) but usage of initializer in graph "
                 "expects tensor(float)", fix="--unsafe-fixes", run=Run({"x": X}, {"y": (X + W[0])}, 1e-3, 1e-3))],
