@@ -30,7 +30,7 @@
 #define PLAIN (F32 | F64 | F16 | BF16 | INTEGERS | BOOL)
 #define EVERY (~(TypeSet)0)
 
-typedef enum Family { cpu, cuda, trt, ort_cpu, ort_cuda } Family;
+typedef enum Family { cpu, cuda, trt, ort_cpu, ort_cuda, ort_webgpu } Family;
 
 typedef struct KernelRow {
     Family family;

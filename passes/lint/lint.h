@@ -86,6 +86,9 @@ void lint_about_node(Lint *l, Diag *d, NodeId n);
 // "node[/conv1/Conv]": a node's location without the graph where that is the main one.
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
+// Bytes that a value takes, dims that are not known counted as 16; and as people read it ("2.0 MiB").
+double lint_bytes(const Model *m, ValueId v);
+Str lint_shown_bytes(Lint *l, double bytes);
 
 // Where dtypes begin, for all rules of one run.
 struct Origins *lint_origins(Lint *l);
@@ -138,6 +141,7 @@ uint32_t repair_default_dtypes(Model *m, bool unsafe);
 uint32_t repair_float32_operators(Model *m, bool unsafe);
 uint32_t repair_costly_islands(Model *m, bool unsafe);
 uint32_t repair_boundary_casts(Model *m, bool unsafe);
+uint32_t repair_fallbacks(Model *m, bool unsafe);
 uint32_t repair_float16_on_cpu(Model *m, bool unsafe);
 uint32_t repair_typed_target(Model *m, bool unsafe);
 uint32_t repair_dot_saturation(Model *m, bool unsafe);

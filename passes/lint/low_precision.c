@@ -409,6 +409,7 @@ void lint_positions(Lint *l)
         if (!numbers_alive(x, id) || !find_positions(x, id, &f))
             continue;
         DType t = numbers_dtype(x, node_at(l->m, id)->out[0]);
+        double most = t == DT_F16 && f.most > 65504 ? 65504 : f.most;
         Diag *d = numbers_report(l, "PR010", id, UINT32_MAX,
                                  "%s up to %.0f (%s) in %s: integers above %d are not exact there",
                                  f.what, f.most, range_basis((uint8_t)f.by), dtype_name(t),
@@ -416,8 +417,9 @@ void lint_positions(Lint *l)
         if (!d)
             continue;
         diag_note(l->diags, d,
-                  "next to %.0f numbers are %.0f apart, so neighbours are one position", f.most,
-                  ldexp(1, (int)floor(log2(f.most)) + 1 - range_digits(t)));
+                  "next to %.0f numbers are %.0f apart, so neighbours are one position%s", most,
+                  ldexp(1, (int)floor(log2(most)) + 1 - range_digits(t)),
+                  most < f.most ? "; from 65520 on they are infinite" : "");
         Stretch s = position_stretch(x, id);
         offer_float32(l, d, &s, t);
     }

@@ -26,8 +26,9 @@ import case as case_module
 import declared
 import float16
 import operands
+import targets
 
-FAMILIES = [operands, declared, float16]
+FAMILIES = [operands, declared, float16, targets]
 
 
 class Wrong(Exception):
