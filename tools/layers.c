@@ -2,7 +2,7 @@
 
 #include "tools/layers.h"
 #include "base/file.h"
-#include "tools/inputs.h"
+#include "tools/layers_parts.h"
 #include "tools/pipeline.h"
 
 #include <dirent.h>
@@ -11,15 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-
-typedef struct Runner {
-    const Tool *tool;
-    LayersOptions *o;
-    Session s;
-    ShadowReport report;
-    Layers layers;
-    double seconds;
-} Runner;
 
 // ---- figures -----------------------------------------------------------------------------------
 
@@ -83,9 +74,10 @@ static void begin_layers(Runner *r)
     }
 }
 
-static int collect(Runner *r, const cameo_context *x)
+static int collect(Runner *r, const cameo_context *x, const Inputs *in)
 {
     const cameo_model *m = r->s.model;
+    (void)in;
     for (uint32_t i = 0; i < r->layers.all.len; i++) {
         Layer *l = &r->layers.all.at[i];
         int32_t rank = 0;
@@ -125,7 +117,7 @@ static int run_inputs(Runner *r, const Inputs *in)
         status = tool_error(r->tool, EXIT_FINDINGS, "%s", m->error(x));
     r->seconds += now() - begin;
     if (!status)
-        status = collect(r, x);
+        status = r->collect(r, x, in);
     r->layers.sets++;
     m->destroy(x);
     return status;
@@ -262,22 +254,27 @@ static int write_report(Runner *r)
 
 int layers_run(const Tool *t, LayersOptions *o)
 {
-    Runner r = {.tool = t, .o = o};
+    Runner r = {.tool = t, .o = o, .collect = collect};
     r.layers.model = o->model;
     r.layers.against = "float64";
     r.layers.threshold = o->threshold >= 0 ? o->threshold : 1e-3;
-    o->compile.rewrite = rewrite;
-    o->compile.rewriter = &r;
-    int status = session_open(t, o->model, &o->compile, &r.s);
-    if (!status) {
-        begin_layers(&r);
-        status = run_data(&r);
+    int status = EXIT_CLEAN;
+    if (o->values || (o->against && strcmp(o->against, "f64") != 0)) {
+        status = layers_open_beside(&r);
+    } else {
+        o->compile.rewrite = rewrite;
+        o->compile.rewriter = &r;
+        status = session_open(t, o->model, &o->compile, &r.s);
+        if (!status)
+            begin_layers(&r);
     }
+    if (!status)
+        status = run_data(&r);
     if (!status)
         status = write_report(&r);
     if (!status && tool_style.verbose)
-        fprintf(stderr, "%u runs with the shadow: %.1f ms each\n", r.layers.sets,
-                1e3 * r.seconds / r.layers.sets);
+        fprintf(stderr, "%u runs: %.1f ms each\n", r.layers.sets, 1e3 * r.seconds / r.layers.sets);
+    layers_close_beside(&r);
     session_close(&r.s);
     return status;
 }

@@ -19,6 +19,7 @@ enum {
     OPT_DEVICE,
     OPT_LAYERS,
     OPT_AGAINST,
+    OPT_VALUES,
     OPT_THRESHOLD,
     OPT_FORMAT,
     OPT_PLOT
@@ -34,7 +35,12 @@ static const ToolOption options[] = {
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     [OPT_LAYERS] = {"--layers", NULL, "report every value instead of comparing outputs"},
-    [OPT_AGAINST] = {"--against", "WHAT", "--layers: f64 (default), the same model in float64"},
+    [OPT_AGAINST] =
+        {"--against", "WHAT",
+         "--layers: f64 (default), the model's own shadow in float64, or another model"},
+    [OPT_VALUES] = {"--against-values", "DIR",
+                    "--layers: NAME.npy of each value as another runtime wrote them (see cameo "
+                    "help instrument)"},
     [OPT_THRESHOLD] = {"--threshold", "T",
                        "--layers: exit 1 where a value is further away, as a part of the greatest "
                        "number in it (default 1e-3, only marked)"},
@@ -345,8 +351,8 @@ static int layers(const Tool *t, Asked *a)
     l->ndata = a->nsets;
     if (a->o.device != ON_CPU)
         return tool_error(t, EXIT_USAGE, "--layers runs on the cpu");
-    if (l->against && strcmp(l->against, "f64") != 0)
-        return tool_error(t, EXIT_USAGE, "--against is f64");
+    if (l->against && l->values)
+        return tool_error(t, EXIT_USAGE, "--against and --against-values exclude each other");
     return layers_run(t, l);
 }
 
@@ -395,6 +401,11 @@ static int take_option(const Tool *t, Verify *v, Asked *a, int option, const cha
         return -1;
     case OPT_AGAINST:
         a->l.against = value;
+        a->layers = true;
+        return -1;
+    case OPT_VALUES:
+        a->l.values = value;
+        a->layers = true;
         return -1;
     case OPT_THRESHOLD:
         a->l.threshold = strtod(value, NULL);
