@@ -44,6 +44,10 @@ typedef struct CompileOptions {
     uint32_t nfixed;
     void (*after)(void *user, const char *pass, const Model *m); // after each pass, where set
     void *user;
+    // Where set, changes the model that all graph passes have seen; they run again behind it.
+    // false: an error was reported.
+    bool (*rewrite)(void *rewriter, Model *m, Diags *diags);
+    void *rewriter;
 } CompileOptions;
 
 // What came of it; for reports.

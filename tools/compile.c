@@ -118,10 +118,42 @@ typedef struct Asked {
     bool has_kind, report;
 } Asked;
 
+// An option without a value; false: it is none of them.
+static bool take_flag(CompileOptions *o, int option)
+{
+    switch (option) {
+    case OPT_NO_OVERRIDE:
+        o->no_override = true;
+        return true;
+    case OPT_NO_FUSE:
+        o->no_fuse = true;
+        return true;
+    case OPT_PROFILE:
+        o->profile = true;
+        return true;
+    case OPT_STRICT:
+        o->strict_fp = true;
+        return true;
+    case OPT_NO_WINOGRAD:
+        o->no_winograd = true;
+        return true;
+    case OPT_FIX:
+        o->fix = true;
+        return true;
+    case OPT_UNSAFE:
+        o->fix = o->unsafe_fixes = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool take_option(const Tool *t, Asked *a, int option, const char *value)
 {
     CompileOptions *o = &a->o;
     bool ok = true;
+    if (take_flag(o, option))
+        return true;
     switch (option) {
     case ARG_FILE:
         ok = !a->model;
@@ -154,30 +186,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_GEMM:
         ok = take_gemm(value, &o->gemm);
         break;
-    case OPT_NO_OVERRIDE:
-        o->no_override = true;
-        break;
-    case OPT_NO_FUSE:
-        o->no_fuse = true;
-        break;
-    case OPT_PROFILE:
-        o->profile = true;
-        break;
-    case OPT_STRICT:
-        o->strict_fp = true;
-        break;
     case OPT_WINOGRAD:
         ok = strcmp(value, "auto") == 0 || strcmp(value, "2") == 0 || strcmp(value, "4") == 0;
         o->tile = ok && *value != 'a' ? *value - '0' : 0;
-        break;
-    case OPT_NO_WINOGRAD:
-        o->no_winograd = true;
-        break;
-    case OPT_FIX:
-        o->fix = true;
-        break;
-    case OPT_UNSAFE:
-        o->fix = o->unsafe_fixes = true;
         break;
     case OPT_CC:
         o->cc = value;
