@@ -30,7 +30,8 @@ typedef struct cameo_winograd {
     int64_t sum;           /* of the sums */
 } cameo_winograd;
 
-/* Tiles t0 .. t1. Places n0 .. n1 of y are finished with them. */
+/* Tiles t0 .. t1. Places n0 .. n1 of y are finished with them and those before them in their row
+ * of tiles. */
 typedef struct cameo_winograd_block {
     const cameo_winograd *form;
     int64_t t0, t1, n0, n1;
@@ -49,11 +50,10 @@ static inline __attribute__((unused)) void cameo_winograd_plan(const cameo_conv 
     f->sum = CAMEO_WINOGRAD_ROWS * width + CAMEO_WINOGRAD_GAP;
 }
 
-/* Where the block that begins with tile t ends. */
-static inline __attribute__((unused)) int64_t cameo_winograd_end(const cameo_winograd *f, int64_t t)
+/* Where the block that begins with tile t ends, of tiles before `end`. */
+static inline __attribute__((unused)) int64_t cameo_winograd_end(int64_t t, int64_t end)
 {
-    const int64_t left = f->tiles - t;
-    return left < CAMEO_WINOGRAD_TILES ? f->tiles : t + CAMEO_WINOGRAD_TILES;
+    return end - t < CAMEO_WINOGRAD_TILES ? end : t + CAMEO_WINOGRAD_TILES;
 }
 
 /* ---- of x --------------------------------------------------------------------------------------

@@ -172,22 +172,6 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
 }
 
-// The same by tiles: after each block the places of y that it finishes are n0 .. n1.
-static void print_tiles(Printer *p, const Conv *c, const char *x, const char *w, const char *y)
-{
-    print_line(p, "for (int64_t tile0 = 0, tile1; tile0 < form.tiles; tile0 = tile1) {");
-    p->indent++;
-    print_line(p, "tile1 = cameo_winograd_end(&form, tile0);");
-    print_line(p, "cameo_winograd_block block;");
-    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", x,
-               buffer_name(p, c->panel));
-    print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
-    print_line(p, "(void)n0, (void)n1;");
-    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
-    p->indent++;
-    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, y);
-}
-
 static void print_plan(Printer *p, const Conv *c)
 {
     if (c->cost[0] > 0)
@@ -216,6 +200,42 @@ static void print_plan(Printer *p, const Conv *c)
                wt[0], wt[1], wt[2], buffer_name(p, c->x->buffer), start_of(p, c->x->buffer, size));
 }
 
+// By tiles: after each block of them the places of y that it finishes are n0 .. n1. Blocks may be
+// cut at rows of tiles, their rows of y at CAMEO_WINOGRAD_ROWS.
+static void print_tiles(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
+{
+    Polys *polys = p->mod->polys;
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    nest_begin(p, outer, NULL);
+    Index x = linear(p, c->x->buffer, c->x->at);
+    for (uint32_t i = 0; i < c->rank; i++)
+        x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
+    const char *y = start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
+    print_line(p, "for (int64_t tile0 = 0, tile1; tile0 < form.tiles; tile0 = tile1) {");
+    p->indent++;
+    print_line(p, "tile1 = cameo_winograd_end(tile0, form.tiles);");
+    print_line(p, "cameo_winograd_block block;");
+    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);",
+               start_of(p, c->x->buffer, x), buffer_name(p, c->panel));
+    print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
+    print_line(p, "(void)n0, (void)n1;");
+    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
+    p->indent++;
+    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);",
+               start_of(p, c->packed, poly_scale(polys, c->group, c->block)), y);
+    set_own(p, k, c, false);
+    bool whole = c->epilogue && !print_epilogue(p, c);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+    nest_end(p, outer);
+    if (whole)
+        print_stmts(p, c->epilogue);
+}
+
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
 {
     Polys *polys = p->mod->polys;
@@ -223,13 +243,17 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         if (!conv_owns(c, s->var))
             outer.vars[outer.n++] = s->var;
+    if (c->tile) {
+        print_tiles(p, k, c, &outer);
+        return;
+    }
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_plan(p, c);
     nest_begin(p, &outer, NULL);
     Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
     for (uint32_t i = 0; i < c->rank; i++) {
-        if (c->copy || c->tile)
+        if (c->copy)
             x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
         places = poly_mul(polys, places, c->out[i]);
     }
@@ -239,10 +263,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
                                  : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    if (c->tile)
-        print_tiles(p, c, start_of(p, c->x->buffer, x), w, y);
-    else
-        print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
+    print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
     set_own(p, k, c, false);
     bool whole = c->epilogue && !print_epilogue(p, c);
     for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
