@@ -117,7 +117,7 @@ def check(cameo, net, options, scratch):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("cameo")
-    p.add_argument("--programs", type=int, default=5)
+    p.add_argument("--programs", type=int, default=3)
     p.add_argument("--nodes", type=int, default=8)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--first", type=int, default=0)
