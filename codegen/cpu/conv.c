@@ -496,6 +496,8 @@ static bool pack_weights(Match *m, const Panels *w, Str *error)
         pack_panels(&m->c, w, from, to);
     const TensorData *data = tensor_new(m->mod->arena, DT_F32, 4, dims, to);
     free(to);
+    file_forget(&m->mod->model->view, from,
+                (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
     Index shape[4];
     for (int i = 0; i < 4; i++)
         shape[i] = poly_const(m->polys, dims[i]);

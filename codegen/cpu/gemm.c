@@ -296,6 +296,7 @@ static bool pack_weights(Match *m, Str *error)
     }
     const TensorData *data = tensor_new(m->mod->arena, DT_F32, 2, dims, to);
     free(to);
+    file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
     Index shape[2];
     for (int i = 0; i < 2; i++)
         shape[i] = poly_const(m->mod->polys, dims[i]);
