@@ -89,7 +89,8 @@ static void note_maker(Lint *l, Diag *d, ValueId v)
     const Value *at = value_at(l->m, v);
     if (at->def == DEF_NODE && !at->constant)
         diag_note(l->diags, d, "\"%.*s\" (%s) is made by %.*s %.*s", STR_ARG(lint_name(l, v)),
-                  dtype_name(at->dtype), STR_ARG(str_escaped(l->arena, node_at(l->m, at->node)->op)),
+                  dtype_name(at->dtype),
+                  STR_ARG(str_escaped(l->arena, node_at(l->m, at->node)->op)),
                   STR_ARG(lint_short(l, at->node)));
 }
 
@@ -263,8 +264,9 @@ static void report_declared(Lint *l, const Fault *f)
             ->casts = 1;
     // What callers see is the interface: to change that is the user's to say.
     if (v->def == DEF_INPUT)
-        diag_note(l->diags, d, "its default, the initializer of that name, is %s; both say what the "
-                               "input is",
+        diag_note(l->diags, d,
+                  "its default, the initializer of that name, is %s; both say what the "
+                  "input is",
                   dtype_name(f->have));
     bool interface = f->output || (v->def == DEF_INPUT && !value_is_weight(l->m, f->value));
     diag_fix(l->diags, d, !interface, "declare %sas %s: 0 casts added",

@@ -27,15 +27,15 @@ static bool is_host(const Target *t)
     return strcmp(t->device, "cpu") == 0;
 }
 
-// Does nothing of the target run the node? A device's falls back to the host. A host's has no other:
-// there the table has to list the operator, since it does not list functions, and the target must
-// not put Casts around float16 by itself (PF001).
+// Does nothing of the target run the node? A device's falls back to the host. A host's has no
+// other: there the table has to list the operator, since it does not list functions, and the target
+// must not put Casts around float16 by itself (PF001).
 static bool lacks_kernel(Model *m, const Target *t, NodeId id, DType *lacks)
 {
     const Node *n = node_at(m, id);
     *lacks = DT_NONE;
-    if (n->dead || (!is_host(t) && (n->why_device.kind != WHY_TARGET ||
-                                    device_of_node(m, id) != DEVICE_HOST)))
+    if (n->dead ||
+        (!is_host(t) && (n->why_device.kind != WHY_TARGET || device_of_node(m, id) != DEVICE_HOST)))
         return false;
     if (target_has_kernel(t, m, id, lacks))
         return false;
@@ -62,7 +62,8 @@ static double price_of_fallback(Lint *l, NodeId id)
     return bytes;
 }
 
-// ---- another dtype that the target has kernels for ------------------------------------------------
+// ---- another dtype that the target has kernels for
+// ------------------------------------------------
 
 // float32 for what has fewer digits; int32 for int64 whose every value is proved to fit.
 static DType substitute(DType lacks)
@@ -81,7 +82,8 @@ static bool fits(NumberFacts *x, ValueId v, DType from, DType to)
         return s->read && s->lo >= lo && s->hi <= hi;
     }
     Range r = range_of(x->ranges, v);
-    return r.known && range_within(&r, lo, hi) && r.lo_by == RANGE_PROVED && r.hi_by == RANGE_PROVED;
+    return r.known && range_within(&r, lo, hi) && r.lo_by == RANGE_PROVED &&
+           r.hi_by == RANGE_PROVED;
 }
 
 // Casts to and from the dtype belong to an island: they get another target, or another operand.
@@ -103,7 +105,8 @@ static bool may_run(NumberFacts *x, const Target *t, NodeId id, DType from, DTyp
     }
     if (is_edge(x, n, from))
         return target_types(t, STR("Cast")) >> to & 1;
-    return !node_is(n, "Cast") && target_types(t, n->op) >> to & 1 && island_allows(x->m, id, from, to);
+    return !node_is(n, "Cast") && target_types(t, n->op) >> to & 1 &&
+           island_allows(x->m, id, from, to);
 }
 
 // The nodes of the island that runs in `to`: those without a kernel, and what lies between them and
@@ -148,8 +151,9 @@ static void offer(Lint *l, Diag *d, const Target *t, const Fallback *f)
         return;
     if (!f->mends) {
         if (f->lacks == DT_I64)
-            diag_note(l->diags, d, "not every value of it is proved to fit int32: bounds of inputs can "
-                                   "be said in cameo.yaml (ranges)");
+            diag_note(l->diags, d,
+                      "not every value of it is proved to fit int32: bounds of inputs can "
+                      "be said in cameo.yaml (ranges)");
         return;
     }
     bool *in = island_for(x, t, f->lacks, l->arena);
@@ -158,9 +162,9 @@ static void offer(Lint *l, Diag *d, const Target *t, const Fallback *f)
         diag_note(l->diags, d, "every value is proved to fit int32");
     diag_fix(l->diags, d, f->lacks == DT_I64,
              "run %s in %s, with all that lies between, as one island: %u Cast%s at its edges",
-             f->count == 1           ? "it"
+             f->count == 1          ? "it"
              : f->mends == f->count ? "them"
-                                     : str_printf(l->arena, "%u of them", f->mends).at,
+                                    : str_printf(l->arena, "%u of them", f->mends).at,
              dtype_name(to), casts, casts == 1 ? "" : "s")
         ->casts = casts;
 }
@@ -171,19 +175,18 @@ static void report(Lint *l, const Target *t, const Fallback *f)
     const char *of = f->lacks ? dtype_name(f->lacks) : "any dtype";
     Str op = str_escaped(l->arena, node_at(m, f->first)->op);
     Str where = location_node(m, l->arena, f->first);
-    Diag *d = is_host(t)
-                  ? diag(l->diags, "DV005", SEV_WARNING, where,
-                         "%.*s of %s does not run: target %s has no kernel for it", STR_ARG(op), of,
-                         t->name)
-                  : diag(l->diags, "DV005", SEV_WARNING, where,
-                         "%.*s of %s runs on cpu: target %s has no kernel for it", STR_ARG(op), of,
-                         t->name);
+    Diag *d = is_host(t) ? diag(l->diags, "DV005", SEV_WARNING, where,
+                                "%.*s of %s does not run: target %s has no kernel for it",
+                                STR_ARG(op), of, t->name)
+                         : diag(l->diags, "DV005", SEV_WARNING, where,
+                                "%.*s of %s runs on cpu: target %s has no kernel for it",
+                                STR_ARG(op), of, t->name);
     lint_about_node(l, d, f->first);
     d->origin_kind = STR("target");
     d->origin_name = str_of(t->name);
     if (is_host(t))
-        diag_note(l->diags, d, "%u node%s of it, and nothing that they could fall back to", f->count,
-                  f->count == 1 ? "" : "s");
+        diag_note(l->diags, d, "%u node%s of it, and nothing that they could fall back to",
+                  f->count, f->count == 1 ? "" : "s");
     else
         diag_note(l->diags, d, "%u node%s of it; %.*s go to cpu and back in a run", f->count,
                   f->count == 1 ? "" : "s", STR_ARG(lint_shown_bytes(l, f->bytes)));

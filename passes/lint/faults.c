@@ -334,8 +334,8 @@ static bool is_contradicted(const Model *m, const ValueInfo *info)
     if (!info->type || info->type->kind != TYPE_TENSOR || v->dtype == DT_NONE)
         return false;
     bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
-    bool made = v->def == DEF_NODE ? !has_conflict(m, v->node)
-                                   : v->def == DEF_INITIALIZER || v->init;
+    bool made =
+        v->def == DEF_NODE ? !has_conflict(m, v->node) : v->def == DEF_INITIALIZER || v->init;
     return made && !given && info->type->elem != (int32_t)v->dtype;
 }
 

@@ -43,8 +43,8 @@ static uint32_t uses_across(const Model *m, const Uses *uses, const bool *in, Va
     uint32_t n = 0;
     for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
         const Use *u = &uses->uses[k];
-        bool reads = u->node && in[u->node] &&
-                     !is_fixed(node_at(m, u->node), u->index, lint_dtype(m, v));
+        bool reads =
+            u->node && in[u->node] && !is_fixed(node_at(m, u->node), u->index, lint_dtype(m, v));
         if (reads == inside)
             continue;
         if (across)

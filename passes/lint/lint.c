@@ -399,8 +399,13 @@ uint32_t lint_repair_tensors(Model *m, bool unsafe, const char *select, const ch
 {
     const Config *c = m->config;
     const LintRule *r = &lint_rules[lint_rule_index("ST003")];
-    uint32_t made = is_on(c, r, select ? select : c ? c->select : NULL,
-                          ignore ? ignore : c ? c->ignore : NULL)
+    uint32_t made = is_on(c, r,
+                          select ? select
+                          : c    ? c->select
+                                 : NULL,
+                          ignore ? ignore
+                          : c    ? c->ignore
+                                 : NULL)
                         ? r->repair(m, unsafe)
                         : 0;
     if (made)

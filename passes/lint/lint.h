@@ -86,7 +86,8 @@ void lint_about_node(Lint *l, Diag *d, NodeId n);
 // "node[/conv1/Conv]": a node's location without the graph where that is the main one.
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
-// Bytes that a value takes, dims that are not known counted as 16; and as people read it ("2.0 MiB").
+// Bytes that a value takes, dims that are not known counted as 16; and as people read it ("2.0
+// MiB").
 double lint_bytes(const Model *m, ValueId v);
 Str lint_shown_bytes(Lint *l, double bytes);
 

@@ -177,10 +177,11 @@ static void note_sum(Lint *l, Diag *d, NodeId id, double n, DType t)
         return;
     if (r.known && range_has_lo(&r, t) && range_has_hi(&r, t)) {
         if (most > 65504)
-            diag_note(l->diags, d,
-                      "the sum is up to %.6g (%s), and beyond 65504 it is infinite: \"%.*s\" is %.*s",
-                      most, range_basis((uint8_t)by), STR_ARG(lint_name(l, v)),
-                      STR_ARG(numbers_words(l->arena, &r, t)));
+            diag_note(
+                l->diags, d,
+                "the sum is up to %.6g (%s), and beyond 65504 it is infinite: \"%.*s\" is %.*s",
+                most, range_basis((uint8_t)by), STR_ARG(lint_name(l, v)),
+                STR_ARG(numbers_words(l->arena, &r, t)));
         return;
     }
     diag_note(l->diags, d, "where elements are above %.3g on average it is infinite: beyond 65504",
@@ -384,7 +385,8 @@ static bool find_positions(NumberFacts *x, NodeId id, Positions *f)
     const Node *n = node_at(x->m, id);
     DType t = n->out[0] ? numbers_dtype(x, n->out[0]) : DT_NONE;
     ValueId v = numbers_in(x, id, 0);
-    bool wide = v && (dtype_is_integer(numbers_dtype(x, v)) || range_digits(numbers_dtype(x, v)) > 11);
+    bool wide =
+        v && (dtype_is_integer(numbers_dtype(x, v)) || range_digits(numbers_dtype(x, v)) > 11);
     bool cast = node_is(n, "Cast") && wide && counts(x, v);
     if (!is_low(t) || (!cast && !node_is(n, "Range")))
         return false;

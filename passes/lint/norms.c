@@ -56,10 +56,11 @@ static void lint_low_sums(Lint *l)
         const Value *v = value_at(l->m, n->in[0]);
         int64_t size;
         if (v->rank > 0 && poly_is_const(v->dims[v->rank - 1], &size) && size > 0)
-            diag_note(l->diags, d,
-                      "where all %lld elements of a row are %.0f, or one is %.0f, the sum is infinite "
-                      "and every output 0, without NaN or warning",
-                      (long long)size, sqrt(65504), sqrt(65504 * (double)size));
+            diag_note(
+                l->diags, d,
+                "where all %lld elements of a row are %.0f, or one is %.0f, the sum is infinite "
+                "and every output 0, without NaN or warning",
+                (long long)size, sqrt(65504), sqrt(65504 * (double)size));
         if (island_allows(l->m, id, DT_F16, DT_F32))
             diag_fix(l->diags, d, false, "run this node in float32: +%u casts",
                      island_casts(l->m, lint_uses(l), only(l->m, id, l->arena), DT_F16));

@@ -39,17 +39,18 @@ static void check_resize(Lint *l, NodeId id)
         !is_given(l->m, n, RESIZE_SCALES) || !lint_first_time(l, "ST011", id))
         return;
     ValueId v = n->in[RESIZE_SCALES];
-    Diag *d = diag(l->diags, "ST011", SEV_ERROR,
-                   location_operand(l->m, l->arena, id, RESIZE_SCALES),
-                   "Resize has scales and sizes, and only one of them may be given");
+    Diag *d =
+        diag(l->diags, "ST011", SEV_ERROR, location_operand(l->m, l->arena, id, RESIZE_SCALES),
+             "Resize has scales and sizes, and only one of them may be given");
     d->value = lint_name(l, v);
     lint_about_node(l, d, id);
     if (!is_empty(l->m, v)) {
         diag_note(l->diags, d, "which of them was meant is not in the file");
         return;
     }
-    diag_note(l->diags, d, "\"%.*s\" is empty, which would mean \"not given\" if it were a constant, "
-                           "but it is made by %.*s",
+    diag_note(l->diags, d,
+              "\"%.*s\" is empty, which would mean \"not given\" if it were a constant, "
+              "but it is made by %.*s",
               STR_ARG(lint_name(l, v)), STR_ARG(lint_source_words(l, v)));
     if (opset_of(l->m, n) >= 13)
         diag_fix(l->diags, d, true, "leave the operand out: sizes decide");
@@ -70,7 +71,9 @@ static void check_schema(Lint *l, NodeId id)
     if (n->nin < s->min_in || n->nin > s->max_in)
         diag_note(l->diags, d, "it has %u inputs; since opset %d it takes %u%s", n->nin, s->since,
                   n->nin < s->min_in ? s->min_in : s->max_in,
-                  s->max_in == s->min_in ? "" : n->nin < s->min_in ? " or more" : " at the most");
+                  s->max_in == s->min_in ? ""
+                  : n->nin < s->min_in   ? " or more"
+                                         : " at the most");
     for (uint32_t i = 0; i < s->ninputs; i++)
         if (s->inputs[i].option == PARAM_SINGLE && (i >= n->nin || !n->in[i]))
             diag_note(l->diags, d, "input %s is missing", s->inputs[i].name);

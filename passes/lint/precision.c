@@ -112,9 +112,10 @@ static void lint_clamped(Lint *l)
                        (unsigned long long)n, (unsigned long long)value->constant->nelements,
                        STR_ARG(lint_name(l, v)), CONVERTERS_LIMIT);
         d->value = lint_name(l, v);
-        diag_note(l->diags, d,
-                  "converters to float16 move what is beyond %d there, though float16 goes to 65504",
-                  CONVERTERS_LIMIT);
+        diag_note(
+            l->diags, d,
+            "converters to float16 move what is beyond %d there, though float16 goes to 65504",
+            CONVERTERS_LIMIT);
         diag_help(l->diags, d, "convert the float32 model again, with a limit of 65504");
     }
 }

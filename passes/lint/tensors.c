@@ -111,8 +111,9 @@ static void check_payload(Lint *l, void *context, TensorData *t, Str where)
     DType fits = dtype_of_bytes(l->m, t);
     if (fits == DT_NONE)
         return;
-    diag_note(l->diags, d, "as %s they are as many as its dims ask for: the dtype was changed, the "
-                           "bytes were not",
+    diag_note(l->diags, d,
+              "as %s they are as many as its dims ask for: the dtype was changed, the "
+              "bytes were not",
               dtype_name(fits));
     diag_fix(l->diags, d, false, "read them as %s", dtype_name(fits));
 }
