@@ -54,6 +54,15 @@ static bool run_kernel_passes(Model *m, const CompileOptions *o, PassContext *c)
     return true;
 }
 
+static bool rewrite_model(Model *m, const CompileOptions *o, PassContext *c)
+{
+    if (!o->rewrite)
+        return true;
+    bool done = pass_pipeline(m, c) && !c->diags->errors && o->rewrite(o->rewriter, m, c->diags);
+    c->facts = 0;
+    return done;
+}
+
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
     if (!fix_sizes(m, o, &report->error))
@@ -76,13 +85,16 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                           .user = o->user,
                           .on_device = o->device == ON_CUDA,
                           .fused = &report->fused};
-    bool passed = pass_pipeline(m, &passes) && !diags->errors && run_kernel_passes(m, o, &passes);
+    bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
+                  run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
     if (!passed)
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    if (!o->no_override && o->gemm != GEMM_LOOPS && !override_module(mod, gemm, &report->error))
+    const ConvChoice form = {o->cpu, o->no_winograd || o->strict_fp, o->tile};
+    if (!o->no_override && o->gemm != GEMM_LOOPS &&
+        !override_module(mod, gemm, &form, &report->error))
         return NULL;
     if (o->device == ON_CUDA)
         cuda_split_products(mod);
