@@ -39,8 +39,10 @@ def lint(cameo, path, *args):
     return subprocess.run([cameo, "lint", *args, path.name], capture_output=True, text=True, timeout=60, cwd=path.parent)
 
 
-def session(path):
+def session(path, plain=False):
     options = onnxruntime.SessionOptions()
+    if plain:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -57,8 +59,8 @@ def refusal(path, run):
     return None
 
 
-def outputs(path, feeds):
-    s = session(path)
+def outputs(path, feeds, plain):
+    s = session(path, plain)
     return dict(zip([o.name for o in s.get_outputs()], s.run(None, feeds)))
 
 
@@ -134,9 +136,59 @@ def judge(cameo, model, folder):
         said = model.fixed(repaired) if model.fixed else None
         if said:
             raise Wrong(f"the repair: {said}")
-    if model.run and (model.fix or not model.refused):
-        compare(outputs(ready, model.run.feeds), model.run)
+    if model.run and (model.fix or model.plain or not model.refused):
+        compare(outputs(ready, model.run.feeds, model.plain), model.run)
     return text
+
+
+def link(evidence):
+    name, _, number = evidence.partition("#")
+    return f"[{evidence}](https://github.com/{name}/issues/{number})" if number.isdigit() else evidence
+
+
+def rules_of(case):
+    return sorted({f.rule for m in case.models for f in m.finds})
+
+
+def fix_of(case):
+    fixes = {m.fix for m in case.models if m.finds}
+    return "unsafe" if "--unsafe-fixes" in fixes and "--fix" not in fixes else \
+        "safe" if fixes == {"--fix"} else "safe or unsafe" if len(fixes - {""}) == 2 else "safe" if "--fix" in fixes else "none"
+
+
+HEAD = """# Real faults
+
+{count} faults from public trackers, each as the smallest model that shows it as it happened, with what Cameo prints. For each
+model the test (`tests/lint/cases.py`) checks that the fault is there (ONNX Runtime {ort} refuses the model with the words
+quoted, or the model, run node by node in the dtypes of the file, gives what people saw), that Cameo finds it where the case
+says and reports nothing else, that the repaired model passes `onnx.checker` with `full_check=True`, and that it computes
+what NumPy does in float64. This page is made by `tests/lint/cases.py CAMEO . --write docs/cases.md`; `--keep DIR` leaves the
+models in a folder.
+
+| case | fault | rules | fix | models |
+|---|---|---|---|---|
+"""
+
+
+def page(cases, texts):
+    out = [HEAD.format(count=len(cases), ort=".".join(onnxruntime.__version__.split(".")[:2]))]
+    for case in cases:
+        rules = ", ".join(f"[{r}](rules.md#{r})" for r in rules_of(case))
+        out.append(f"| [{case.number}](#{case.number}) | {case.title} | {rules} | {fix_of(case)} | "
+                   f"[{case.family}.py](../tests/lint/cases/{case.family}.py) |\n")
+    for case in cases:
+        out.append(f'\n## <a name="{case.number}"></a>{case.number}. {case.title}\n\n')
+        out.append("Seen in " + ", ".join(link(e) for e in case.evidence) + f".\n\n{case.seen}\n")
+        for model, text in zip(case.models, texts[case.number]):
+            what = f"{model.what[0].upper()}{model.what[1:]}.\n" if model.what else ""
+            out.append(f"\n{what}" if what else "")
+            if model.refused:
+                out.append(f"\nONNX Runtime: `{model.refused}`\n")
+            out.append("\n```\n$ cameo lint " + " ".join([*model.args, "model.onnx"]) + f"\n{text.rstrip()}\n```\n")
+        out.append(f"\nFix: {case.repair}\n")
+        if case.limits:
+            out.append(f"\nLimits: {case.limits}\n")
+    return "".join(out)
 
 
 def main():
@@ -149,8 +201,12 @@ def main():
     parser.add_argument("numbers", type=int, nargs="*")
     args = parser.parse_intermixed_args()
     cameo = str(args.cameo.resolve())
+    for family in FAMILIES:
+        for case in family.CASES:
+            case.family = family.__name__
     cases = sorted((c for family in FAMILIES for c in family.CASES), key=lambda c: c.number)
     failed = models = 0
+    texts = {}
     for case in cases:
         if args.numbers and case.number not in args.numbers:
             continue
@@ -161,6 +217,7 @@ def main():
                 folder.mkdir(parents=True, exist_ok=True)
                 try:
                     text = judge(cameo, model, folder)
+                    texts.setdefault(case.number, []).append(text)
                     if args.verbose:
                         print(f"case {case.number}: {case.title}\n{text}")
                 except Exception as e:
@@ -168,6 +225,15 @@ def main():
                     print(f"case {case.number}, model {i}: {case.title}: {type(e).__name__}: {e}")
                     if args.verbose:
                         print(lint(cameo, folder / "model.onnx", *model.args).stdout)
+        if len(texts.get(case.number, [])) == len(case.models):
+            print(f"{case.number:3} {case.title}: {', '.join(rules_of(case))}; fix: {fix_of(case)}")
+    if not failed and not args.numbers:
+        made = page(cases, texts)
+        if args.write:
+            args.write.write_text(made)
+        elif not (args.root / "docs/cases.md").exists() or (args.root / "docs/cases.md").read_text() != made:
+            failed += 1
+            print("docs/cases.md is not what --write writes")
     print(f"{len(cases)} cases, {models} models, {failed} failed")
     return 1 if failed else 0
 

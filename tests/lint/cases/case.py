@@ -47,6 +47,8 @@ class Model:
     run: Run = None  # of the repaired model, or of the model itself where there is nothing to repair
     fixed: object = None  # a function of the repaired ModelProto: what is wrong with it, or None
     what: str = ""  # what this model shows, where a case has several
+    plain: bool = False  # run without ONNX Runtime's optimizer, which gets this wrong
+    silent_says: str = ""  # why there is nothing to find
 
 
 @dataclasses.dataclass
@@ -58,6 +60,7 @@ class Case:
     models: list
     repair: str  # what is repaired, and how that was verified
     limits: str = ""
+    family: str = ""  # the file that it stands in
 
 
 def build(model):
