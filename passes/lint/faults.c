@@ -12,15 +12,10 @@ typedef struct Finder {
     bool *visited; // by graph
 } Finder;
 
-ValueId lint_written_value(const Model *m, ValueId v)
-{
-    return value_at(m, v)->copy_of ? value_at(m, v)->copy_of : v;
-}
-
 static void add(Finder *x, Fault f)
 {
     Origin o = origin_find(lint_origins(x->l), f.value);
-    uint32_t *told = &x->f->told[lint_written_value(x->l->m, o.value)];
+    uint32_t *told = &x->f->told[value_written(x->l->m, o.value)];
     if (!*told) {
         vec_push(x->l->arena, &x->f->all, f);
         *told = x->f->all.len;
@@ -160,7 +155,7 @@ static bool is_behind_fault(Finder *x, ValueId v)
 static void tell_behind(Finder *x, ValueId culprit)
 {
     Origin o = origin_find(lint_origins(x->l), culprit);
-    uint32_t told = x->f->told[lint_written_value(x->l->m, o.value)];
+    uint32_t told = x->f->told[value_written(x->l->m, o.value)];
     if (told)
         x->f->all.at[told - 1].also++;
 }
@@ -266,6 +261,8 @@ static void find_branches(Finder *x, NodeId id)
         if (s == DT_NONE || t == DT_NONE || s == t)
             continue;
         bool first = gives_way(m, s, t, declared_dtype(m, n->out[o]));
+        if (!is_mended_by(x, first ? a : b, first ? t : s))
+            first ^= is_mended_by(x, first ? b : a, first ? s : t);
         x->misled[n->out[o]] = n->out[o] && lint_dtype(m, n->out[o]) == (first ? s : t);
         if (!is_behind_fault(x, a) && !is_behind_fault(x, b))
             add(x, (Fault){FAULT_BRANCH, id, o, first, first ? a : b, first ? s : t, first ? t : s,
@@ -365,7 +362,7 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
     DType want = said > 0 && said < DT_COUNT ? (DType)said : DT_NONE;
     Fault f = {FAULT_DECLARED, v->node, v->index, 0, info->value, v->dtype, want, output, 0};
     Origin o = origin_find(lint_origins(x->l), info->value);
-    ValueId key = lint_written_value(m, o.value);
+    ValueId key = value_written(m, o.value);
     if (origin_comes_by(lint_origins(x->l), info->value, &o, x->misled))
         return;
     if (x->f->told[key] || is_source_wrong(x, &o, info->value, want, counts[key])) {
@@ -379,7 +376,7 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
 static void count_declared(Finder *x, const ValueInfo *info, uint32_t *counts)
 {
     if (is_contradicted(x->l->m, info))
-        counts[lint_written_value(x->l->m, origin_find(lint_origins(x->l), info->value).value)]++;
+        counts[value_written(x->l->m, origin_find(lint_origins(x->l), info->value).value)]++;
 }
 
 static void find_all_declared(Finder *x)
