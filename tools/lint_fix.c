@@ -59,7 +59,7 @@ typedef struct Attempt {
 } Attempt;
 
 // Repairs an inferred model, keeps it as bytes, lints again. `inlined`: its calls, to be put back.
-static void attempt(LintRun *r, Model *m, const char *path, const char *out, const Inlined *inlined,
+static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inlined *inlined,
                     Attempt *a)
 {
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
@@ -67,8 +67,11 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
     a->changed |= insert_transfers(m, &a->done);
     a->done.others = lint_repair(m, r->unsafe, r->select, r->ignore);
     a->changed |= a->done.others > 0;
-    if (inlined)
+    if (inlined) {
+        inlined_mend_bodies(m, inlined, &a->done);
         inlined_restore(m, inlined);
+        inlined_drop_casts(m, inlined, &a->done);
+    }
     a->printed = print_model(m, out, &a->bytes, &a->error);
     Dropped lost = {0};
     if (r->diff)
@@ -158,7 +161,7 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
     diags_init(&refused, r->arena, str_of(path));
     uint32_t nopsets = m->opsets.len;
     if (inline_functions(m, &refused, false, 1000000)) {
-        const Inlined *calls = inlined_remember(m, r->arena, nopsets);
+        Inlined *calls = inlined_remember(m, r->arena, nopsets);
         infer_model(m, NULL);
         attempt(r, m, path, out, calls, &inlined);
     }
