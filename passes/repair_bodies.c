@@ -31,12 +31,16 @@ typedef struct Bodies {
     bool *gone;          // by body's node
 } Bodies;
 
-static uint32_t function_of(const Model *m, NodeId body)
+static uint32_t function_of_graph(const Model *m, GraphId g)
 {
-    GraphId g = node_at(m, body)->graph;
     while (graph_at(m, g)->parent)
         g = graph_at(m, g)->parent;
     return graph_at(m, g)->function;
+}
+
+static uint32_t function_of(const Model *m, NodeId body)
+{
+    return function_of_graph(m, node_at(m, body)->graph);
 }
 
 static bool is_fresh_cast(const Bodies *b, ValueId v)
@@ -157,6 +161,14 @@ static bool is_within(const Model *m, NodeId n, NodeId call)
     return false;
 }
 
+static bool is_result(const Model *m, NodeId n, ValueId v)
+{
+    for (uint32_t i = 0; i < node_at(m, n)->nout; i++)
+        if (node_at(m, n)->out[i] == v)
+            return true;
+    return false;
+}
+
 // Something outside of its call that reads a value within leaves a function as it is.
 static void look_outside(Bodies *b, ValueId v, NodeId reader)
 {
@@ -166,9 +178,11 @@ static void look_outside(Bodies *b, ValueId v, NodeId reader)
     if (is_fresh_cast(b, v))
         v = node_at(m, value_at(m, v)->node)->in[0];
     const Value *value = value_at(m, v);
-    const Node *maker = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
-    if (value->copy_of && maker && maker->copy_of && !is_within(m, reader, maker->call))
-        b->failed[function_of(m, maker->copy_of)] = true;
+    NodeId call = value->copy_of && value->def == DEF_NODE ? node_at(m, value->node)->call : 0;
+    while (call && is_result(m, call, v))
+        call = node_at(m, call)->call;
+    if (call && !is_within(m, reader, call))
+        b->failed[function_of_graph(m, value_at(m, value->copy_of)->graph)] = true;
 }
 
 static void look_outside_all(Bodies *b)
@@ -217,9 +231,20 @@ static void write_cast(Bodies *b, Adaptors *a, NodeId body, Reads r, Repair *don
     done->lower_bound++;
 }
 
+// What was changed in every copy counts once.
+static void count_once(const Bodies *b, NodeId body, Repair *done)
+{
+    bool cast = node_is(node_at(b->m, body), "Cast");
+    uint32_t *count = cast ? &done->retargeted : &done->retyped;
+    for (NodeId copy = b->more[b->copy[body]]; copy; copy = b->more[copy])
+        *count -= *count > 1;
+}
+
 static void write_body(Bodies *b, Adaptors *a, NodeId body, Repair *done)
 {
     Model *m = b->m;
+    if (b->gone[body] || b->retyped[body])
+        count_once(b, body, done);
     if (b->gone[body]) {
         graph_remove(m, body);
         return;

@@ -80,11 +80,12 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inl
     lint_model(m, &a->after, r->select, r->ignore);
 }
 
-// Does a dtype or device not fit in a function's body? No repair around calls mends that.
-static bool any_in_function(const Diags *d)
+// Does a dtype or device still not fit? Where a function's body is at fault no repair around calls
+// mends that, wherever it shows.
+static bool any_misfit(const Diags *d)
 {
     for (uint32_t i = 0; i < d->all.len; i++)
-        if (d->all.at[i]->rule[0] == 'D' && str_starts(d->all.at[i]->path, "function["))
+        if (d->all.at[i]->rule[0] == 'D' && d->all.at[i]->severity == SEV_ERROR)
             return true;
     return false;
 }
@@ -150,9 +151,10 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
     m->given = types_of_results(r, seen);
     m->ngiven = seen->values.len;
     infer_model(m, NULL);
+    bool calls = m->functions.len > 0;
     attempt(r, m, path, out, NULL, a);
     load_close(m);
-    if (!any_in_function(&a->after))
+    if (!calls || !any_misfit(&a->after))
         return EXIT_CLEAN;
     m = load_again(r, path, seen->config, &status);
     if (!m)
