@@ -43,6 +43,7 @@ static bool is_copy(const Model *m, GraphId g)
 // The float dtype that most bytes of the weights (initializers, Constants) have. One weight of a
 // wrong dtype may outweigh all others, most of all in float64: what only one weight has, and
 // float64, is the model's own only where no more of its weights, inputs and outputs have another.
+// A model without weights is of float32, unless more of its inputs and outputs are of another.
 DType infer_dominant_dtype(const Model *m)
 {
     uint64_t bytes[DT_COUNT] = {0}, count[DT_COUNT] = {0};
@@ -58,6 +59,7 @@ DType infer_dominant_dtype(const Model *m)
     }
     bytes[DT_NONE] = 0;
     DType best = greatest(bytes);
+    best = best == DT_NONE ? DT_F32 : best;
     if (!m->main || (best != DT_F64 && count[best] > 1))
         return best;
     const Graph *g = graph_at(m, m->main);
@@ -65,5 +67,5 @@ DType infer_dominant_dtype(const Model *m)
     count_declared(m, g->outputs.at, g->outputs.len, count);
     count[DT_NONE] = 0;
     DType most = greatest(count);
-    return best && count[most] > count[best] ? most : best;
+    return count[most] > count[best] ? most : best;
 }

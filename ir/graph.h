@@ -541,6 +541,9 @@ Str location_value(const Model *m, Arena *a,
                    ValueId v); // graph/input(x), graph/initializer(w), or the node's result
 // The calls around a copied node, outermost last: the location of each. 0 of them for other nodes.
 uint32_t location_calls(const Model *m, NodeId n, NodeId *calls, uint32_t max);
+// What of the file a value of an inlined call was copied from, a call's result from the body's; or
+// the value itself.
+ValueId value_written(const Model *m, ValueId v);
 Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its function. Not escaped
 
 // The elements of a constant, decoded from whichever field (or file) holds them; cached. NULL with

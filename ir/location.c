@@ -176,6 +176,15 @@ uint32_t location_calls(const Model *m, NodeId n, NodeId *calls, uint32_t max)
     return count;
 }
 
+ValueId value_written(const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    if (value->copy_of || value->def != DEF_NODE)
+        return value->copy_of ? value->copy_of : v;
+    const Node *n = node_at(m, value->node), *body = node_at(m, n->copy_of);
+    return n->copy_of && value->index < body->nout ? body->out[value->index] : v;
+}
+
 Str value_shown_name(const Model *m, ValueId v)
 {
     return value_at(m, value_at(m, v)->copy_of ? value_at(m, v)->copy_of : v)->name;

@@ -250,7 +250,9 @@ static Cost price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candidat
             return 0;
         return tie->kind == TIE_CAST ? price_of_target(w, tie, t) : price_of_retyping(w, tie, t);
     }
-    // A lone operand (of Cast, of Shape) takes what it is given.
+    // A lone operand (of Cast, of Shape) takes what it is given, which is best left as it is.
+    if (w->members[i] < 2 && tie->kind == TIE_NODE)
+        return w->seen[i] & bit(t) ? 0 : PRICE_EXACT;
     if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED || w->members[i] < 2)
         return 0;
     return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);

@@ -4,20 +4,10 @@
 // Most of them change nothing within a body: a source outside is retyped, or a Cast is put in front
 // of the call. Then the copies are as they were, and the call can stand for them again.
 
-#include "passes/restore_calls.h"
 #include "passes/adaptor.h"
+#include "passes/inlined.h"
 
 #include <string.h>
-
-struct Inlined {
-    Arena *a;
-    uint32_t nnodes, nopsets;
-    uint64_t *print; // by node: of all but its operands
-    ValueId **in;    // by node: its operands
-    bool *dead;      // by node: a call that was inlined
-    NodeId *first;   // by call: its copies, further ones by next[]
-    NodeId *next;    // by node
-};
 
 // ---- what a copy is like ------------------------------------------------------------------------
 
@@ -38,7 +28,7 @@ static uint64_t print_of_attr(const Model *m, const Attr *a, uint64_t h)
     return h;
 }
 
-static uint64_t print_of(const Model *m, NodeId id)
+uint64_t inlined_print_of(const Model *m, NodeId id)
 {
     const Node *n = node_at(m, id);
     uint64_t h = mix(n->nin, n->op.at, n->op.len);
@@ -65,12 +55,13 @@ Inlined *inlined_remember(Model *m, Arena *a, uint32_t nopsets)
     x->print = NEWS(a, uint64_t, n);
     x->in = NEWS(a, ValueId *, n);
     x->dead = NEWS(a, bool, n);
+    x->gone = NEWS(a, bool, n);
     x->first = NEWS(a, NodeId, n);
     x->next = NEWS(a, NodeId, n);
     for (NodeId id = 1; id < n; id++) {
         const Node *node = node_at(m, id);
         x->dead[id] = node->dead;
-        x->print[id] = print_of(m, id);
+        x->print[id] = inlined_print_of(m, id);
         x->in[id] = NEWS(a, ValueId, node->nin + 1);
         memcpy(x->in[id], node->in, node->nin * sizeof *node->in);
         if (node->call)
@@ -135,13 +126,15 @@ static bool is_untouched(Operands *o, NodeId call)
 {
     const Inlined *x = o->x;
     for (NodeId n = x->first[call]; n; n = x->next[n] == n ? 0 : x->next[n]) {
+        if (x->gone[n])
+            continue;
         if (x->dead[n]) {
             if (x->first[n] && !is_untouched(o, n))
                 return false;
             continue;
         }
         const Node *node = node_at(o->m, n);
-        if (node->dead || print_of(o->m, n) != x->print[n])
+        if (node->dead || inlined_print_of(o->m, n) != x->print[n])
             return false;
         for (uint32_t i = 0; i < node->nin; i++)
             if (!take_operand(o, x->in[n][i], node->in[i]))

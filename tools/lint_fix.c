@@ -59,7 +59,7 @@ typedef struct Attempt {
 } Attempt;
 
 // Repairs an inferred model, keeps it as bytes, lints again. `inlined`: its calls, to be put back.
-static void attempt(LintRun *r, Model *m, const char *path, const char *out, const Inlined *inlined,
+static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inlined *inlined,
                     Attempt *a)
 {
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
@@ -68,8 +68,11 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
     a->changed |= insert_transfers(m, &a->done);
     a->done.others = tensors + lint_repair(m, r->unsafe, r->select, r->ignore);
     a->changed |= a->done.others > 0;
-    if (inlined)
+    if (inlined) {
+        inlined_mend_bodies(m, inlined, &a->done);
         inlined_restore(m, inlined);
+        inlined_drop_casts(m, inlined, &a->done);
+    }
     a->printed = print_model(m, out, &a->bytes, &a->error);
     Dropped lost = {0};
     if (r->diff)
@@ -78,11 +81,12 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
     lint_model(m, &a->after, r->select, r->ignore);
 }
 
-// Does a dtype or device not fit in a function's body? No repair around calls mends that.
-static bool any_in_function(const Diags *d)
+// Does a dtype or device still not fit? Where a function's body is at fault no repair around calls
+// mends that, wherever it shows.
+static bool any_misfit(const Diags *d)
 {
     for (uint32_t i = 0; i < d->all.len; i++)
-        if (d->all.at[i]->rule[0] == 'D' && str_starts(d->all.at[i]->path, "function["))
+        if (d->all.at[i]->rule[0] == 'D' && d->all.at[i]->severity == SEV_ERROR)
             return true;
     return false;
 }
@@ -148,9 +152,10 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
     m->given = types_of_results(r, seen);
     m->ngiven = seen->values.len;
     infer_model(m, NULL);
+    bool calls = m->functions.len > 0;
     attempt(r, m, path, out, NULL, a);
     load_close(m);
-    if (!any_in_function(&a->after))
+    if (!calls || !any_misfit(&a->after))
         return EXIT_CLEAN;
     m = load_again(r, path, seen->config, &status);
     if (!m)
@@ -159,7 +164,7 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
     diags_init(&refused, r->arena, str_of(path));
     uint32_t nopsets = m->opsets.len;
     if (inline_functions(m, &refused, false, 1000000)) {
-        const Inlined *calls = inlined_remember(m, r->arena, nopsets);
+        Inlined *calls = inlined_remember(m, r->arena, nopsets);
         infer_model(m, NULL);
         attempt(r, m, path, out, calls, &inlined);
     }

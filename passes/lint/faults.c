@@ -5,23 +5,17 @@
 
 #include <string.h>
 
-enum { MAX_WAY = 64 }; // nodes looked at on the way from an origin
-
 typedef struct Finder {
     Lint *l;
     Faults *f;
-    bool *misled; // by node: operands differ, and the result has the dtype that is wrong
+    bool *misled;  // by value: made of what does not fit, and of the dtype that is wrong
+    bool *visited; // by graph
 } Finder;
-
-ValueId lint_written_value(const Model *m, ValueId v)
-{
-    return value_at(m, v)->copy_of ? value_at(m, v)->copy_of : v;
-}
 
 static void add(Finder *x, Fault f)
 {
     Origin o = origin_find(lint_origins(x->l), f.value);
-    uint32_t *told = &x->f->told[lint_written_value(x->l->m, o.value)];
+    uint32_t *told = &x->f->told[value_written(x->l->m, o.value)];
     if (!*told) {
         vec_push(x->l->arena, &x->f->all, f);
         *told = x->f->all.len;
@@ -140,42 +134,30 @@ static bool has_conflict(const Model *m, NodeId n)
     return lint_conflict(m, n, &from, &c);
 }
 
-static bool has_unsupported(const Model *m, NodeId id)
+// The results of a node that have their dtype from operand i, which does not fit.
+static void mislead(Finder *x, const Node *n, uint32_t i)
 {
-    const Node *n = node_at(m, id);
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (n->in[i] && !allows(n, i, lint_dtype(m, n->in[i])))
-            return true;
-    return false;
-}
-
-// Does a node of this kind lie on the way from the origin?
-static bool passes_by(const Model *m, const Origin *o, bool (*is)(const Model *m, NodeId n))
-{
-    for (uint32_t i = 0; i < o->path.len && i < MAX_WAY; i++)
-        if (is(m, o->path.at[i].node))
-            return true;
-    return false;
-}
-
-// Does a result have the dtype of the side that has to give way?
-static bool takes_culprit(const Model *m, const Node *n, const Conflict *c)
-{
+    const Model *m = x->l->m;
     for (uint32_t o = 0; o < n->nout; o++)
-        if (n->out[o] && params_are_tied(param_of_operand(n, c->culprit), param_of_result(n, o)))
-            return lint_dtype(m, n->out[o]) == lint_dtype(m, n->in[c->culprit]);
-    return false;
+        if (n->out[o] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)) &&
+            lint_dtype(m, n->out[o]) == lint_dtype(m, n->in[i]))
+            x->misled[n->out[o]] = true;
 }
 
-// What does not fit a value that a conflict gave the wrong side's dtype fits once that is mended.
-static bool is_behind_conflict(Finder *x, ValueId v)
+// What does not fit a value that has a wrong dtype from a fault fits once that is mended.
+static bool is_behind_fault(Finder *x, ValueId v)
 {
     Origin o = origin_find(lint_origins(x->l), v);
-    origin_trace(lint_origins(x->l), v, &o);
-    for (uint32_t i = 0; i < o.path.len && i < MAX_WAY; i++)
-        if (x->misled[o.path.at[i].node])
-            return true;
-    return false;
+    return origin_comes_by(lint_origins(x->l), v, &o, x->misled);
+}
+
+// One place more that a fault reaches which is told already.
+static void tell_behind(Finder *x, ValueId culprit)
+{
+    Origin o = origin_find(lint_origins(x->l), culprit);
+    uint32_t told = x->f->told[value_written(x->l->m, o.value)];
+    if (told)
+        x->f->all.at[told - 1].also++;
 }
 
 static void find_conflict(Finder *x, NodeId id, Conflict c)
@@ -183,10 +165,12 @@ static void find_conflict(Finder *x, NodeId id, Conflict c)
     const Model *m = x->l->m;
     const Node *n = node_at(m, id);
     weigh_sides(x, n, &c);
-    ValueId key = lint_written_value(m, origin_find(lint_origins(x->l), n->in[c.culprit]).value);
-    if (!x->f->told[key] && is_behind_conflict(x, n->in[c.other]))
+    bool behind = is_behind_fault(x, n->in[c.culprit]);
+    mislead(x, n, c.culprit);
+    if (behind || is_behind_fault(x, n->in[c.other])) {
+        tell_behind(x, n->in[c.culprit]);
         return;
-    x->misled[id] = takes_culprit(m, n, &c);
+    }
     uint32_t low = c.culprit < c.other ? c.culprit : c.other, high = c.culprit + c.other - low;
     FaultKind kind = FAULT_OPERAND;
     if (is_zero_point(n, low, high)) {
@@ -222,8 +206,13 @@ static void find_operands(Finder *x, NodeId id)
     for (uint32_t i = 0; i < n->nin; i++) {
         ValueId v = n->in[i];
         DType t = lint_dtype(m, v);
-        if (!allows(n, i, t))
+        if (allows(n, i, t))
+            continue;
+        if (is_behind_fault(x, v))
+            tell_behind(x, v);
+        else
             add(x, (Fault){FAULT_UNSUPPORTED, id, i, i, v, t, DT_NONE, false, 0});
+        mislead(x, n, i);
     }
 }
 
@@ -272,8 +261,12 @@ static void find_branches(Finder *x, NodeId id)
         if (s == DT_NONE || t == DT_NONE || s == t)
             continue;
         bool first = gives_way(m, s, t, declared_dtype(m, n->out[o]));
-        add(x, (Fault){FAULT_BRANCH, id, o, first, first ? a : b, first ? s : t, first ? t : s,
-                       false, 0});
+        if (!is_mended_by(x, first ? a : b, first ? t : s))
+            first ^= is_mended_by(x, first ? b : a, first ? s : t);
+        x->misled[n->out[o]] = n->out[o] && lint_dtype(m, n->out[o]) == (first ? s : t);
+        if (!is_behind_fault(x, a) && !is_behind_fault(x, b))
+            add(x, (Fault){FAULT_BRANCH, id, o, first, first ? a : b, first ? s : t, first ? t : s,
+                           false, 0});
     }
 }
 
@@ -284,11 +277,16 @@ static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, 
     const Node *n = node_at(m, id);
     ValueId first = operand < n->nin ? n->in[operand] : 0;
     DType a = lint_dtype(m, first), b = lint_dtype(m, made), said = declared_dtype(m, inner);
-    if (a != DT_NONE && b != DT_NONE && a != b) {
+    bool differ = a != DT_NONE && b != DT_NONE && a != b;
+    if (!differ && (a == DT_NONE || said == DT_NONE || a == said))
+        return;
+    if (is_behind_fault(x, first) || (made && is_behind_fault(x, made)))
+        return;
+    if (differ) {
         bool way = gives_way(m, a, b, said);
         add(x, (Fault){FAULT_CARRIED, id, operand, way, way ? first : made, way ? a : b,
                        way ? b : a, false, 0});
-    } else if (a != DT_NONE && said != DT_NONE && a != said) {
+    } else {
         // A declaration at which nothing else takes offence.
         bool either = a == m->dominant || (said != m->dominant && a != DT_F64);
         bool lies = either || !is_mended_by(x, first, said);
@@ -365,14 +363,10 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
     DType want = said > 0 && said < DT_COUNT ? (DType)said : DT_NONE;
     Fault f = {FAULT_DECLARED, v->node, v->index, 0, info->value, v->dtype, want, output, 0};
     Origin o = origin_find(lint_origins(x->l), info->value);
-    ValueId key = lint_written_value(m, o.value);
-    // Behind an operand that is not allowed nothing more is said.
-    uint32_t told = x->f->told[key];
-    origin_trace(lint_origins(x->l), info->value, &o);
-    if (told && x->f->all.at[told - 1].kind == FAULT_UNSUPPORTED &&
-        passes_by(m, &o, has_unsupported))
+    ValueId key = value_written(m, o.value);
+    if (origin_comes_by(lint_origins(x->l), info->value, &o, x->misled))
         return;
-    if (told || is_source_wrong(x, &o, info->value, want, counts[key])) {
+    if (x->f->told[key] || is_source_wrong(x, &o, info->value, want, counts[key])) {
         add(x, f);
         return;
     }
@@ -383,7 +377,7 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
 static void count_declared(Finder *x, const ValueInfo *info, uint32_t *counts)
 {
     if (is_contradicted(x->l->m, info))
-        counts[lint_written_value(x->l->m, origin_find(lint_origins(x->l), info->value).value)]++;
+        counts[value_written(x->l->m, origin_find(lint_origins(x->l), info->value).value)]++;
 }
 
 static void find_all_declared(Finder *x)
@@ -414,27 +408,53 @@ static void find_all_declared(Finder *x)
         }
 }
 
+static void find_at_node(Finder *x, NodeId id)
+{
+    const Node *n = node_at(x->l->m, id);
+    find_operands(x, id);
+    if (node_is(n, "If"))
+        find_branches(x, id);
+    else if (node_is(n, "Loop"))
+        find_loop(x, id);
+    else if (node_is(n, "Scan"))
+        find_scan(x, id);
+    else if (node_is(n, "QuantizeLinear"))
+        find_output_dtype(x, id);
+}
+
+// In order of execution, so that a fault is seen before what it misleads.
+static void find_in_graph(Finder *x, GraphId g)
+{
+    const Model *m = x->l->m;
+    if (x->visited[g])
+        return;
+    x->visited[g] = true;
+    for (uint32_t i = 0; i < graph_at(m, g)->nodes.len; i++) {
+        NodeId id = graph_at(m, g)->nodes.at[i];
+        const Node *n = node_at(m, id);
+        if (n->dead)
+            continue;
+        for (uint32_t a = 0; a < n->nattrs; a++) {
+            if (n->attrs[a].g)
+                find_in_graph(x, n->attrs[a].g);
+            for (uint32_t k = 0; k < n->attrs[a].ngraphs; k++)
+                find_in_graph(x, n->attrs[a].graphs[k]);
+        }
+        find_at_node(x, id);
+    }
+}
+
 const Faults *lint_faults(Lint *l)
 {
     if (l->faults)
         return l->faults;
     Faults *f = NEW(l->arena, Faults);
-    Finder x = {l, f, NEWS(l->arena, bool, l->m->nodes.len)};
+    Finder x = {l, f, NEWS(l->arena, bool, l->m->values.len),
+                NEWS(l->arena, bool, l->m->graphs.len)};
     f->told = NEWS(l->arena, uint32_t, l->m->values.len);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        const Node *n = node_at(l->m, id);
-        if (n->dead)
-            continue;
-        find_operands(&x, id);
-        if (node_is(n, "If"))
-            find_branches(&x, id);
-        else if (node_is(n, "Loop"))
-            find_loop(&x, id);
-        else if (node_is(n, "Scan"))
-            find_scan(&x, id);
-        else if (node_is(n, "QuantizeLinear"))
-            find_output_dtype(&x, id);
-    }
+    find_in_graph(&x, l->m->main);
+    for (GraphId g = 1; g < l->m->graphs.len; g++)
+        find_in_graph(&x, g);
     find_all_declared(&x);
     l->faults = f;
     return f;

@@ -33,7 +33,4 @@ typedef struct Faults {
 } Faults;
 
 const Faults *lint_faults(Lint *l);
-// The value in the file of which this one is a copy, or itself.
-ValueId lint_written_value(const Model *m, ValueId v);
-
 #endif

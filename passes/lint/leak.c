@@ -123,7 +123,7 @@ static Leaks find_leaks(Lint *l)
         for (uint32_t o = 0; o < n->nout; o++)
             reaches |= n->out[o] && live[n->out[o]];
         ValueId origin = reaches ? origin_find(lint_origins(l), v).value : 0;
-        ValueId key = origin ? lint_written_value(m, origin) : 0;
+        ValueId key = origin ? value_written(m, origin) : 0;
         if (!origin || lint_faults(l)->told[key])
             continue;
         if (!number[key] && is_given(l, v))

@@ -198,6 +198,14 @@ void origin_trace(Origins *o, ValueId v, Origin *r)
             vec_push(o->arena, &r->path, o->came[at].step);
 }
 
+bool origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked)
+{
+    for (ValueId at = r->value; at != v && o->sources.len; at = o->came[at].to)
+        if (marked[at])
+            return true;
+    return marked[v];
+}
+
 // ---- forward ------------------------------------------------------------------------------------
 
 enum { MAX_REACH = 1 << 12 };

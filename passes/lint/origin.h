@@ -32,6 +32,9 @@ Origins *origins_of(Model *m, Arena *a);
 Origin origin_find(Origins *o, ValueId v);
 // Fills them, of the value last asked for.
 void origin_trace(Origins *o, ValueId v, Origin *r);
+// Does the way from r->value to v, of the value last asked for, come by a marked value (by id), or
+// is v one?
+bool origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked);
 
 // Would the model fit where `want` is expected if this source alone had that dtype? Where its own
 // dtype is asked for as well, by an operand of another origin or a declaration, it would not.

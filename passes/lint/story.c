@@ -43,7 +43,7 @@ Str lint_source_words(Lint *l, ValueId v)
     const char *kind = origin_kind(l->m, v);
     const TensorData *t = origin_payload(l->m, v);
     uint64_t n = t ? tensor_count(t) : UINT64_MAX;
-    Str name = lint_name(l, v);
+    Str name = lint_name(l, value_written(l->m, v));
     const Value *value = value_at(l->m, v);
     if (n != UINT64_MAX)
         return str_printf(l->arena, "%s \"%.*s\" (%llu element%s)", kind, STR_ARG(name),
@@ -64,7 +64,7 @@ void lint_note_begin(Lint *l, Diag *d, DType have, ValueId origin)
     if (by.len && m->producer_version.len)
         buf_printf(&by, " %.*s", STR_ARG(str_escaped(l->arena, m->producer_version)));
     d->origin_kind = str_of(origin_kind(m, origin));
-    d->origin_name = lint_name(l, origin);
+    d->origin_name = lint_name(l, value_written(m, origin));
     diag_note(l->diags, d, "%s begins at %.*s%s", dtype_name(have),
               STR_ARG(lint_source_words(l, origin)), by.at ? by.at : "");
     buf_free(&by);
@@ -106,7 +106,7 @@ static bool keeps_dtype(const Model *m, const Step *s)
 // dtype) -> here". Where the finding is about what a node makes, that node ends the way.
 void lint_note_path(Lint *l, Diag *d, const Origin *o, NodeId place)
 {
-    Str name = lint_name(l, o->value);
+    Str name = lint_name(l, value_written(l->m, o->value));
     vec_push(l->arena, &d->chain, name);
     for (uint32_t i = 0; i < o->path.len; i++) {
         if (o->path.len > MAX_CHAIN && i == MAX_CHAIN / 2) {

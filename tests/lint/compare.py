@@ -1,5 +1,6 @@
 """What a repair changed, told apart from everything that has to stay."""
 import numpy
+import onnx
 from onnx import numpy_helper
 
 # What a repair may set: a Cast's target, a constant's elements.
@@ -159,6 +160,11 @@ class Comparison:
         self.names = outer
 
 
+def body_of(function):
+    """A function's nodes and results as a graph's."""
+    return onnx.GraphProto(node=function.node, output=[onnx.ValueInfoProto(name=o) for o in function.output])
+
+
 def changes(before, after, casts, transfers):
     """What differs between a model and its repair beyond the repair; [] if nothing does."""
     c = Comparison(before.ir_version < 4)
@@ -166,9 +172,13 @@ def changes(before, after, casts, transfers):
     for to, model in zip(rest, (before, after)):
         to.CopyFrom(model)
         to.ClearField("graph")
+        for function in to.functions:
+            function.ClearField("node")
     if rest[0] != rest[1]:
         c.wrong.append("the model's own fields")
     c.graphs(before.graph, after.graph, "graph", True)
+    for x, y in zip(before.functions, after.functions):
+        c.graphs(body_of(x), body_of(y), f"function {x.name}", False)
     if (c.casts, c.transfers) != (casts, transfers):
         c.wrong.append(f"{c.casts} casts and {c.transfers} transfers, {casts} and {transfers} said")
     return c.wrong

@@ -48,6 +48,17 @@ def all_nodes(model):
     return [(g, n) for g in graphs(model.graph) for n in g.node]
 
 
+def body_nodes(model):
+    """The same of the functions' bodies and the graphs within those."""
+    held = lambda f: [g for n in f.node for a in n.attribute if a.type == a.GRAPH for g in graphs(a.g)]  # noqa: E731
+    return [(g, n) for f in model.functions for g in [f, *held(f)] for n in g.node]
+
+
+def inner_nodes(model):
+    """The same of the graphs within the model's own."""
+    return [(g, n) for g in list(graphs(model.graph))[1:] for n in g.node]
+
+
 # ---- tensors ------------------------------------------------------------------------------------
 
 def tensors(model):
@@ -58,6 +69,13 @@ def tensors(model):
         for node in graph.node:
             yield from (("constant", node.output[0], a.t) for a in node.attribute
                         if node.op_type == "Constant" and a.name == "value")
+
+
+def body_tensors(model):
+    """Constants of functions' bodies, in the same form."""
+    for _, node in body_nodes(model):
+        yield from (("constant", node.output[0], a.t) for a in node.attribute
+                    if node.op_type == "Constant" and a.name == "value")
 
 
 def retyped(tensor, dtype):
@@ -178,19 +196,19 @@ def value_declared(model):
 CAST_TO = {FLOAT: [DOUBLE, HALF], HALF: [FLOAT, DOUBLE], DOUBLE: [FLOAT], INT64: [INT32]}
 
 
-def retarget(model, i, to):
+def retarget(model, i, to, nodes):
     faulty = copy_of(model)
-    node = all_nodes(faulty)[i][1]
+    node = nodes(faulty)[i][1]
     next(a for a in node.attribute if a.name == "to").i = to
     return Fault(faulty, frozenset([("cast", node.output[0])]), exact=False, narrow=to == HALF)
 
 
-def cast_target(model):
-    for i, (_, node) in enumerate(all_nodes(model)):
+def cast_target(model, nodes=all_nodes):
+    for i, (_, node) in enumerate(nodes(model)):
         for attribute in node.attribute:
             if node.op_type == "Cast" and attribute.name == "to":
                 for to in CAST_TO.get(attribute.i, []):
-                    yield f"{node.output[0]} to {to}", lambda random, i=i, to=to: retarget(model, i, to)
+                    yield f"{node.output[0]} to {to}", lambda random, i=i, to=to: retarget(model, i, to, nodes)
 
 
 def replace_uses(graph, old, new):
@@ -201,31 +219,35 @@ def replace_uses(graph, old, new):
                     node.input[k] = new
 
 
-def remove_cast(model, i):
+def remove_cast(model, i, nodes):
     faulty = copy_of(model)
-    graph, node = all_nodes(faulty)[i]
+    graph, node = nodes(faulty)[i]
     replace_uses(graph, node.output[0], node.input[0])
     graph.node.remove(node)
     # Where that began is where its operand did: typeflow says.
     return Fault(faulty, frozenset([("of", node.input[0])]), exact=False, narrow=True)
 
 
-def cast_removed(model):
-    for i, (graph, node) in enumerate(all_nodes(model)):
-        if node.op_type == "Cast" and node.output[0] not in {o.name for o in graph.output}:
-            yield node.output[0], lambda random, i=i: remove_cast(model, i)
+def result_names(graph):
+    return {o if isinstance(o, str) else o.name for o in graph.output}
+
+
+def cast_removed(model, nodes=all_nodes):
+    for i, (graph, node) in enumerate(nodes(model)):
+        if node.op_type == "Cast" and node.output[0] not in result_names(graph):
+            yield node.output[0], lambda random, i=i: remove_cast(model, i, nodes)
 
 
 def fresh(model, stem):
-    names = {name for _, n in all_nodes(model) for name in [*n.output, *n.input]}
+    names = {name for _, n in [*all_nodes(model), *body_nodes(model)] for name in [*n.output, *n.input]}
     while stem in names:
         stem += "_"
     return stem
 
 
-def add_cast(model, i, k, to):
+def add_cast(model, i, k, to, nodes):
     faulty = copy_of(model)
-    graph, node = all_nodes(faulty)[i]
+    graph, node = nodes(faulty)[i]
     name = fresh(model, f"{node.input[k]}_cast")
     cast = helper.make_node("Cast", [node.input[k]], [name], to=to)
     node.input[k] = name
@@ -233,13 +255,13 @@ def add_cast(model, i, k, to):
     return Fault(faulty, frozenset([("cast", name)]), exact=to == DOUBLE, narrow=to == HALF)
 
 
-def cast_added(model, wanted=lambda node: node.domain in ("", "ai.onnx")):
+def cast_added(model, wanted=lambda node: node.domain in ("", "ai.onnx"), nodes=all_nodes):
     flow = Flow(model)
-    known = {name: dtype for (_, name), dtype in flow.made.items()}
-    for i, (_, node) in enumerate(all_nodes(model)):
+    known = {name: dtype for (path, name), dtype in flow.made.items() if ("()" in path) == (nodes == body_nodes)}
+    for i, (_, node) in enumerate(nodes(model)):
         for k, name in enumerate(node.input):
             for to in CAST_TO.get(known.get(name), []) if name and wanted(node) else []:
-                yield f"{node.output[0]} operand {k} to {to}", lambda random, i=i, k=k, to=to: add_cast(model, i, k, to)
+                yield f"{node.output[0]} operand {k} to {to}", lambda random, i=i, k=k, to=to: add_cast(model, i, k, to, nodes)
 
 
 # ---- branches, loops, functions -----------------------------------------------------------------
@@ -300,6 +322,44 @@ def function_call(model):
     """One of a function's calls gets another dtype than the others."""
     domains = {f.domain for f in model.functions}
     return cast_added(model, lambda node: node.domain in domains)
+
+
+# ---- inside of functions and of graphs within ----------------------------------------------------
+
+def body_cast_target(model):
+    return cast_target(model, body_nodes)
+
+
+def body_cast_removed(model):
+    return cast_removed(model, body_nodes)
+
+
+def body_cast_added(model):
+    return cast_added(model, nodes=body_nodes)
+
+
+def store_constant(model, i, to, nodes):
+    faulty = copy_of(model)
+    node = nodes(faulty)[i][1]
+    retyped(node.attribute[0].t, to)
+    return Fault(faulty, frozenset([("constant", node.output[0])]))
+
+
+def body_constant(model, nodes=body_nodes):
+    for i, (_, node) in enumerate(nodes(model)):
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            tensor = node.attribute[0].t
+            for to in {FLOAT: [DOUBLE, HALF], DOUBLE: [FLOAT]}.get(tensor.data_type, []):
+                if is_exact(tensor, to):
+                    yield f"{node.output[0]} as {to}", lambda random, i=i, to=to: store_constant(model, i, to, nodes)
+
+
+def inner_cast_added(model):
+    return cast_added(model, nodes=inner_nodes)
+
+
+def inner_constant(model):
+    return body_constant(model, inner_nodes)
 
 
 # ---- quantization -------------------------------------------------------------------------------
@@ -439,5 +499,6 @@ def configuration(model):
 
 
 FAULTS = [initializer_f64, initializer_f16, bias, constant, input_float, input_i32, index_i32, cast_target, cast_removed,
-          cast_added, branch_output, carried_start, carried_declared, carried_result, function_call, output_declared,
+          cast_added, branch_output, carried_start, carried_declared, carried_result, function_call, body_constant,
+          body_cast_target, body_cast_removed, body_cast_added, inner_constant, inner_cast_added, output_declared,
           value_declared, zero_point, scale_dtype, scale_value, scale_count, placement, configuration]

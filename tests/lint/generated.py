@@ -125,6 +125,34 @@ class Blocks(Builder):
         y = self.node("Dense", [x, self.square(), self.row()], self.new("call"), domain="local")
         return self.node("Twice" if outer else "Dense", [y, self.square(), self.row()], self.new("call"), domain="local")
 
+    def bodies(self, x):
+        """Calls of functions that hold constants, Casts and branches of their own."""
+        self.called |= {"Gate", "Pick"}
+        y = self.node("Gate", [x], self.new("gate"), domain="local")
+        if self.random.integers(2):
+            y = self.node("Gate", [y], self.new("gate"), domain="local")
+        return self.node("Pick", [y, self.flag()], self.new("pick"), domain="local")
+
+    def nested(self, x):
+        """A branch within a loop; both read what is made outside."""
+        name, w, b = self.new("nest"), self.square(), self.row()
+        flag, state, after = self.flag(), f"{name}_state", f"{name}_next"
+        times, go = self.tensor(self.new("times"), numpy.int64(2)), self.tensor(self.new("go"), numpy.array(True))
+        far = numpy_helper.from_array(numpy.float32(0.25))
+        yes = helper.make_graph([helper.make_node("MatMul", [state, w], [f"{name}_p"]),
+                                 helper.make_node("Add", [f"{name}_p", x], [f"{name}_y"])],
+                                "yes", [], [info(f"{name}_y", FLOAT, SIZE)])
+        no = helper.make_graph([helper.make_node("Constant", [], [f"{name}_far"], value=far),
+                                helper.make_node("Mul", [state, f"{name}_far"], [f"{name}_n"])],
+                               "no", [], [info(f"{name}_n", FLOAT, SIZE)])
+        body = helper.make_graph(
+            [helper.make_node("Identity", [f"{name}_c"], [f"{name}_more"]),
+             helper.make_node("If", [flag], [f"{name}_if"], then_branch=yes, else_branch=no),
+             helper.make_node("Add", [f"{name}_if", b], [f"{name}_s"]), helper.make_node("Tanh", [f"{name}_s"], [after])],
+            "body", [info(f"{name}_i", INT64, []), info(f"{name}_c", BOOL, []), self.maybe(state)],
+            [info(f"{name}_more", BOOL, []), info(after, FLOAT, SIZE)])
+        return self.node("Loop", [times, go, x], name, body=body)
+
     def quantized(self, x):
         # Nothing saturates, neither in uint8 nor in int8.
         scale = self.tensor(self.new("scale"), numpy.float32(1 / 4))
@@ -182,11 +210,25 @@ class Blocks(Builder):
         twice = helper.make_function("local", "Twice", ["a", "w", "b"], ["y"],
                                      [helper.make_node("Dense", ["a", "w", "b"], ["m"], domain="local"),
                                       helper.make_node("Dense", ["m", "w", "b"], ["y"], domain="local")], imports)
-        return [f for f in (dense, twice) if f.name in self.called]
+        half, eighth = (numpy_helper.from_array(numpy.asarray(v)) for v in (numpy.float32(0.5), numpy.float64(0.125)))
+        gate = helper.make_function("local", "Gate", ["a"], ["y"],
+                                    [helper.make_node("Constant", [], ["c"], value=half, name="half"),
+                                     helper.make_node("Mul", ["a", "c"], ["m"]),
+                                     helper.make_node("Cast", ["m"], ["d"], to=DOUBLE),
+                                     helper.make_node("Constant", [], ["o"], value=eighth),
+                                     helper.make_node("Add", ["d", "o"], ["e"]),
+                                     helper.make_node("Cast", ["e"], ["y"], to=FLOAT)], imports[:1])
+        yes = helper.make_graph([helper.make_node("Neg", ["a"], ["t"])], "yes", [], [info("t", FLOAT, SIZE)])
+        no = helper.make_graph([helper.make_node("Constant", [], ["q"], value=half), helper.make_node("Sub", ["a", "q"], ["u"])],
+                               "no", [], [info("u", FLOAT, SIZE)])
+        pick = helper.make_function("local", "Pick", ["a", "flag"], ["y"],
+                                    [helper.make_node("If", ["flag"], ["i"], then_branch=yes, else_branch=no),
+                                     helper.make_node("Relu", ["i"], ["y"])], imports[:1])
+        return [f for f in (dense, twice, gate, pick) if f.name in self.called]
 
 
 BLOCKS = ["dense", "gemm", "scaled", "shapes", "joined", "branch", "loop", "scan", "function", "quantized", "integers",
-          "lower", "higher", "masked", "sized"]
+          "lower", "higher", "masked", "sized", "bodies", "nested"]
 
 
 def generated(seed, blocks=None):

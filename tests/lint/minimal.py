@@ -150,23 +150,23 @@ TENSOR_TYPES = set(range(1, 24))
 
 def dominant_dtype(model):
     """The float dtype of most bytes of weights; float64, and what one weight has, only if no more of the weights, inputs
-    and outputs are of another; float32 without weights."""
+    and outputs are of another; without weights float32, by the same count. Of as many the first in ONNX's numbers."""
+    def most(counter):
+        return min(counter, key=lambda dtype: (-counter[dtype], dtype))
+
     size, count = collections.Counter(), collections.Counter()
     for tensor in weights_of(model):
         if tensor.data_type in FLOATS:
             size[tensor.data_type] += int(numpy.prod(tensor.dims)) * FLOATS[tensor.data_type]
             count[tensor.data_type] += 1
-    if not size:
-        return FLOAT
-    best = size.most_common(1)[0][0]
+    best = most(size) if size else FLOAT
     if best != TensorProto.DOUBLE and count[best] > 1:
         return best
     names = {t.name for t in model.graph.initializer}
     for entry in [*model.graph.input, *model.graph.output]:
         if entry.type.tensor_type.elem_type in FLOATS and entry.name not in names:
             count[entry.type.tensor_type.elem_type] += 1
-    most = count.most_common(1)[0][0]
-    return most if count[most] > count[best] else best
+    return most(count) if count and count[most(count)] > count[best] else best
 
 
 def weights_of(model):

@@ -60,7 +60,8 @@ def is_as_good(fault, flow, control, named, expected):
     """Is it in a smallest set that mends the model, and named before the fault's own where that is as small?"""
     candidates = near(flow) | expected | {named}
     dtypes = {d for (_, value), d in flow.made.items() if value == named[1]}
-    alike = [(kind, name) for kind, name, t in faults.tensors(fault.model) if t.data_type in dtypes]
+    alike = [(kind, name) for kind, name, t in [*faults.tensors(fault.model), *faults.body_tensors(fault.model)]
+             if t.data_type in dtypes]
     candidates |= set(alike if len(alike) < 6 else [])
     sets = smallest_sets(fault.model, control, sorted(candidates))
     if not any(named in chosen for chosen in sets):
@@ -99,7 +100,7 @@ def key_of(model, flow, source):
 
 
 def size_of(model, name, dtype):
-    for _, other, tensor in faults.tensors(model):
+    for _, other, tensor in [*faults.tensors(model), *faults.body_tensors(model)]:
         if other == name:
             return math.prod(tensor.dims) * helper.tensor_dtype_to_np_dtype(dtype).itemsize
     for entry in model.graph.input:
@@ -128,13 +129,13 @@ def retype(model, source, dtype):
     kind, name = source
     other = faults.copy_of(model)
     if kind in ("initializer", "constant"):
-        for _, candidate, tensor in faults.tensors(other):
+        for _, candidate, tensor in [*faults.tensors(other), *faults.body_tensors(other)]:
             if candidate == name:
                 faults.retyped(tensor, dtype)
                 faults.declare(other.graph, name, dtype)
                 return other
     elif kind == "cast":
-        for _, node in faults.all_nodes(other):
+        for _, node in [*faults.all_nodes(other), *faults.body_nodes(other)]:
             if node.op_type == "Cast" and node.output[0] == name:
                 next(a for a in node.attribute if a.name == "to").i = dtype
                 return other
