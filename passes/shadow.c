@@ -257,7 +257,7 @@ static bool copy_lowers(Shadow *s, NodeId copy)
 {
     const Node *n = node_at(s->m, copy);
     const Schema *schema = n->schema;
-    bool all = n->def && n->def->lower && schema;
+    bool all = n->def && n->def->lower && schema && schema->ninputs;
     for (uint32_t i = 0; all && i < n->nin; i++) {
         const SchemaParam *p = &schema->inputs[i < schema->ninputs ? i : schema->ninputs - 1];
         all = !shadow_is_float(s, n->in[i]) || value_at(s->m, n->in[i])->dtype != DT_F64 ||

@@ -17,7 +17,7 @@
 
 double layer_rms(const Layer *l, int sum)
 {
-    double n = l->numbers[DRIFT_COUNT];
+    double n = l->numbers[DRIFT_COUNT] - l->numbers[DRIFT_NONFINITE];
     return n > 0 ? sqrt(l->numbers[sum] / n) : 0;
 }
 
