@@ -36,8 +36,9 @@ typedef struct CompileOptions {
     const char
         *cuda_arch;   // "sm_90,sm_80"; NULL: those in wide use. PTX for newer ones is always there
     const char *keep; // a folder for all that is made on the way; NULL: a temporary one
-    bool weights_file, no_override, no_fuse, strict_fp, profile, verbose;
+    bool weights_file, no_override, no_fuse, no_winograd, strict_fp, profile, verbose;
     GemmKind gemm;
+    int tile;               // of Winograd, 2 or 4, wherever it can be; 0: by cost
     bool fix, unsafe_fixes; // repair the model first: the safe fixes, or all
     FixedSize fixed[MAX_FIXED];
     uint32_t nfixed;
