@@ -66,6 +66,8 @@ static const char *const exact_ops[] = {"Identity",
 static const char *const deciding_ops[] = {"Floor", "Ceil", "Round", "Sign"};
 // The shape of what they give is made of numbers.
 static const char *const shaping_ops[] = {"Unique", "Range"};
+// What they read or give is no number but its bits.
+static const char *const bits_ops[] = {"BitCast"};
 
 static bool is_one_of(const Node *n, const char *const *names, size_t count)
 {
@@ -88,7 +90,7 @@ ValueId shadow_value(Shadow *s, GraphId g, ValueId like, const char *what)
 {
     Str name = value_at(s->m, like)->name;
     return value_new(s->m, g,
-                     str_printf(s->m->arena, "%.*s#%s%u", STR_ARG(name), what, s->m->values.len));
+                     str_printf(s->m->arena, "%.*s#%s.%u", STR_ARG(name), what, s->m->values.len));
 }
 
 static ValueId result_of(Shadow *s, NodeId n)
@@ -99,7 +101,7 @@ static ValueId result_of(Shadow *s, NodeId n)
 static NodeId own_node(Shadow *s, GraphId g, const char *op, const ValueId *in, uint32_t nin,
                        ValueId like, const char *what)
 {
-    Str name = str_printf(s->m->arena, "%.*s#%s%u", STR_ARG(value_at(s->m, like)->name), what,
+    Str name = str_printf(s->m->arena, "%.*s#%s.%u", STR_ARG(value_at(s->m, like)->name), what,
                           s->m->values.len);
     NodeId n = node_build(s->m, g, op, in, nin, name);
     Node *node = node_at(s->m, n);
@@ -121,7 +123,8 @@ ValueId shadow_wide(Shadow *s, ValueId v)
     bool small = t && tensor_count(t) <= SMALL_CONSTANT;
     NodeId n = own_node(s, g, small ? "Cast" : WIDEN_OP, &v, 1, v, "wide");
     if (small) {
-        node_at(s->m, n)->domain = STR("");
+        node_at(s->m, n)->domain = STR_NONE;
+        node_at(s->m, n)->has &= ~(uint32_t)NODE_HAS_DOMAIN;
         node_set_int(s->m, n, "to", DT_F64);
     }
     infer_node(s->m, n, NULL);
@@ -254,7 +257,7 @@ static bool copy_lowers(Shadow *s, NodeId copy)
 {
     const Node *n = node_at(s->m, copy);
     const Schema *schema = n->schema;
-    bool all = n->def && n->def->lower && schema;
+    bool all = n->def && n->def->lower && schema && schema->ninputs;
     for (uint32_t i = 0; all && i < n->nin; i++) {
         const SchemaParam *p = &schema->inputs[i < schema->ninputs ? i : schema->ninputs - 1];
         all = !shadow_is_float(s, n->in[i]) || value_at(s->m, n->in[i])->dtype != DT_F64 ||
@@ -297,8 +300,9 @@ static bool all_tensors(const Shadow *s, const ValueId *at, uint32_t n)
 
 static bool may_copy(const Shadow *s, const Node *n)
 {
-    return !has_graphs(n) && !node_is_random(n) && n->def && n->def->lower && !n->fault.at &&
-           all_tensors(s, n->in, n->nin) && all_tensors(s, n->out, n->nout);
+    return !has_graphs(n) && !node_is_random(n) && !IS_ONE_OF(n, bits_ops) && n->def &&
+           n->def->lower && !n->fault.at && all_tensors(s, n->in, n->nin) &&
+           all_tensors(s, n->out, n->nout);
 }
 
 static bool is_known(const Shadow *s, const Node *n)
@@ -441,6 +445,9 @@ bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
              ((OpsetImport){.domain = STR(SHADOW_DOMAIN), .version = 1, .has = 3}));
     shadow_graph(&s, m->main, &list);
     Graph *g = graph_at(m, m->main);
+    for (uint32_t i = 0; i < g->outputs.len; i++) // what they declare still holds
+        if (g->outputs.at[i].type && value_at(m, g->outputs.at[i].value)->def == DEF_NODE)
+            vec_push(m->arena, &g->infos, g->outputs.at[i]);
     g->outputs.at = NULL;
     g->outputs.len = g->outputs.cap = 0;
     for (uint32_t i = 0; i < list.len; i++) {

@@ -17,7 +17,7 @@ enum {
     DRIFT_SUM_MADE,      /* sum of squares */
     DRIFT_MAX_INHERITED, /* greatest |inherited| */
     DRIFT_SUM_INHERITED, /* sum of squares */
-    DRIFT_MAX_SHADOW,    /* greatest |Y| */
+    DRIFT_MAX_SHADOW,    /* greatest |Y|, as all of these where y and Y are finite */
     DRIFT_SUM_SHADOW,    /* sum of squares */
     DRIFT_MAX_RELATIVE,  /* greatest |total / Y| where Y is not 0 */
     DRIFT_MAX_ULP,       /* greatest |total| in units in the last place of Y in y's dtype */
@@ -72,7 +72,7 @@ CAMEO_FN void cameo_drift_step(cameo_drift_lanes *s, int j, double y, double exa
     made = finite ? fabs(made) : 0;
     double inherited = finite ? fabs(local - exact) : 0;
     int known = size <= DBL_MAX, number = fabs(y) <= DBL_MAX;
-    size = known ? size : 0;
+    size = finite ? size : 0;
     double relative = size > 0 ? total / size : 0;
     s->total[j] = cameo_drift_larger(total, s->total[j]);
     s->total2[j] += total * total;

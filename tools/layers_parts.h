@@ -12,7 +12,8 @@ struct Runner {
     Session s;
     ShadowReport report;
     Layers layers;
-    double seconds;
+    cameo_context *context; // of all data; NULL: none yet
+    double fastest;         // run, in seconds
     // Takes the figures of a run from its outputs.
     int (*collect)(Runner *r, const cameo_context *x, const Inputs *in);
     struct Beside *beside; // --against MODEL2, --against-values; NULL: the shadow

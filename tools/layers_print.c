@@ -37,10 +37,11 @@ static void put_note(const Layers *s, const Layer *l, Buf *out)
         buf_printf(out, ", %.0f of them finite in float64", n[DRIFT_LOST]);
     if (l->value.kind == SHADOW_RESTART)
         buf_printf(out, "  runs as it is: the shadow begins anew");
-    if (l->rows)
+    bool apart = n[DRIFT_MAX_TOTAL] > 0 || n[DRIFT_FLIPS] > 0;
+    if (l->rows && apart)
         buf_printf(out, "  worst in iteration %.0f of %lld", n[DRIFT_ITERATION],
                    (long long)l->nrows);
-    else if (l->value.loops)
+    else if (l->value.loops && apart)
         buf_printf(out, "  worst in iteration %.0f", n[DRIFT_ITERATION]);
     if (layer_is_over(s, l))
         buf_printf(out, "  <-- over %g", s->threshold);

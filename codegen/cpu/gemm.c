@@ -352,6 +352,7 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
+    kind = kind == GEMM_WIDE && m.reduce->dtype == DT_F64 ? GEMM_OPENBLAS : kind;
     bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o);
     if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
         return true;

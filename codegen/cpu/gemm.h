@@ -9,7 +9,8 @@ typedef enum GemmKind {
     GEMM_PACKED,
     GEMM_OPENBLAS,
     GEMM_LOOPS,
-    GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
+    GEMM_CUBLASLT, // on a CUDA device: the body stays beside it, without the epilogue
+    GEMM_WIDE      // PACKED, and OPENBLAS for sums of float64, which have no tiles
 } GemmKind;
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of

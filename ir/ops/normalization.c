@@ -213,8 +213,11 @@ static void infer_layer_norm(Infer *s)
     int64_t axis = infer_axis(s, node_int(s->n, "axis", -1), x->rank);
     for (int32_t i = 0; i < x->rank; i++)
         dims[i] = i < axis ? x->dims[i] : poly_const(s->polys, 1);
-    for (uint32_t o = 1; axis >= 0 && o < s->n->nout; o++)
+    for (uint32_t o = 1; axis >= 0 && o < s->n->nout; o++) {
         infer_shape(s, o, (uint32_t)x->rank, dims);
+        if (s->n->out[o] && value_at(s->model, s->n->out[o])->dtype == DT_NONE) // nothing binds U
+            infer_dtype(s, o, node_dtype(s->n, "stash_type", DT_F32));
+    }
 }
 
 static void infer_rms_norm(Infer *s)
