@@ -29,7 +29,8 @@ enum {
     OPT_UNSAFE,
     OPT_PRINT_AFTER,
     OPT_REPORT,
-    OPT_PROFILE
+    OPT_PROFILE,
+    OPT_THREADS
 };
 
 static const ToolOption options[] = {
@@ -53,6 +54,8 @@ static const ToolOption options[] = {
     [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
     [OPT_REPORT] = {"--report", "json", "print what was compiled, how, and what came of it"},
     [OPT_PROFILE] = {"--profile", NULL, "a program that prints how long each kernel took"},
+    [OPT_THREADS] = {"--threads", "N",
+                     "of the program, where it is not told otherwise (default: 1)"},
     {0},
 };
 
@@ -177,6 +180,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_PRINT_AFTER:
         ok = pass_is_printable(value);
         a->print_after = value;
+        break;
+    case OPT_THREADS:
+        ok = tool_count(value, MAX_THREADS, &o->threads);
         break;
     case OPT_KEEP:
         o->keep = value;

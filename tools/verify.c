@@ -8,7 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_RTOL, OPT_ATOL, OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_NO_FUSE, OPT_DEVICE };
+enum {
+    OPT_RTOL,
+    OPT_ATOL,
+    OPT_CC,
+    OPT_CPU,
+    OPT_GEMM,
+    OPT_NO_OVERRIDE,
+    OPT_NO_FUSE,
+    OPT_DEVICE,
+    OPT_THREADS
+};
 
 static const ToolOption options[] = {
     [OPT_RTOL] = {"--rtol", "R", "relative tolerance (default 1e-3, or tolerance.json)"},
@@ -19,6 +29,7 @@ static const ToolOption options[] = {
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
+    [OPT_THREADS] = {"--threads", "N", "how many threads (default: 1)"},
     {0},
 };
 
@@ -343,6 +354,11 @@ static int run(const Tool *t, int argc, char **argv)
             status = session_device(value, &a.o.device)
                          ? -1
                          : tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
+        else if (option == OPT_THREADS)
+            status =
+                tool_count(value, MAX_THREADS, &a.o.threads)
+                    ? -1
+                    : tool_error(t, EXIT_USAGE, "--threads is a number from 1 to %d", MAX_THREADS);
         else
             a.o.no_override = true;
     }
