@@ -59,25 +59,36 @@ static void add_uses(KernelUses *to, const KernelUses *from)
         access_note(to->arena, &to->dims, from->dims.at[i].id, from->dims.at[i].bits);
 }
 
-// Does the text name the variable i7?
-static bool names_loop(const Buf *text, LoopId v)
+static bool is_letter(char c)
 {
-    char name[16];
-    size_t n = (size_t)snprintf(name, sizeof name, "i%u", v);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Does the text name this variable?
+static bool names(const Buf *text, const char *name)
+{
+    size_t n = strlen(name);
     for (const char *at = text->at, *end = at + text->len; at && at + n <= end; at++) {
         at = memmem(at, (size_t)(end - at), name, n);
         if (!at)
             return false;
         char before = at > text->at ? at[-1] : ' ', after = at + n < end ? at[n] : ' ';
-        bool word = (before >= 'a' && before <= 'z') || before == '_' ||
-                    (before >= '0' && before <= '9') || (after >= '0' && after <= '9');
-        if (!word)
+        if (!is_letter(before) && before != '.' && !is_letter(after))
             return true;
     }
     return false;
 }
 
-void parts_end(Printer *p, const char *units, Index work)
+const char *parts_grain(Printer *p, Index work)
+{
+    int64_t cost = 0;
+    if (!poly_is_const(work, &cost))
+        return str_printf(p->arena, "cameo_grain(%d, %s)", PART_MUCH, print_index_bare(p, work)).at;
+    int64_t grain = cost < 1 ? PART_MUCH : cost >= PART_MUCH ? 1 : (PART_MUCH + cost - 1) / cost;
+    return str_printf(p->arena, "%lld", (long long)grain).at;
+}
+
+void parts_end(Printer *p, const char *units, const char *grain)
 {
     Parts *s = p->parts;
     print_block_end(p, s->mark);
@@ -91,20 +102,12 @@ void parts_end(Printer *p, const char *units, Index work)
     s->inside = false;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->part.loops.len; i++)
-        if (names_loop(&s->part.text, s->part.loops.at[i]))
+        if (names(&s->part.text, str_printf(p->arena, "i%u", s->part.loops.at[i]).at))
             s->part.loops.at[kept++] = s->part.loops.at[i];
     s->part.loops.len = kept;
+    s->part.has_mode = names(&s->part.text, "mode");
     for (uint32_t i = 0; i < kept; i++)
         print_line(p, "args.i%u = i%u;", s->part.loops.at[i], s->part.loops.at[i]);
-    int64_t cost = 0;
-    const char *grain =
-        str_printf(p->arena, "cameo_grain(%d, %s)", PART_MUCH, print_index_bare(p, work)).at;
-    if (poly_is_const(work, &cost))
-        grain = str_printf(p->arena, "%lld",
-                           (long long)(cost < 1            ? PART_MUCH
-                                       : cost >= PART_MUCH ? 1
-                                                           : (PART_MUCH + cost - 1) / cost))
-                    .at;
     print_line(p, "cameo_share(threads, %s, %s, %s_part%u_of, &args);", units, grain,
                kernel_name(p, p->kernel), s->now.len);
     if (s->part.own)
@@ -145,6 +148,11 @@ static void print_struct(Printer *p, const char *name, const KernelUses *u)
 {
     PartLoops loops = all_loops(p);
     buf_printf(p->out, "typedef struct %s_args {\n    const cameo_threads *threads;\n", name);
+    for (uint32_t i = 0; i < p->parts->now.len; i++)
+        if (p->parts->now.at[i].has_mode) {
+            buf_printf(p->out, "    int64_t mode;\n");
+            break;
+        }
     for (uint32_t i = 0; i < u->buffers.len; i++) {
         BufferId b = u->buffers.at[i].id;
         buf_printf(p->out, "    %s%s *b%u;\n", constness(u, b),
@@ -171,7 +179,8 @@ static void print_function(Printer *p, const char *name, uint32_t n, const Kerne
         buf_printf(p->out, "const int64_t d%u, ", part->uses.dims.at[i].id);
     for (uint32_t i = 0; i < part->loops.len; i++)
         buf_printf(p->out, "const int64_t i%u, ", part->loops.at[i]);
-    buf_printf(p->out, "const int64_t from, const int64_t to)\n{\n");
+    buf_printf(p->out, "%sconst int64_t from, const int64_t to)\n{\n",
+               part->has_mode ? "const int64_t mode, " : "");
     buf_put(p->out, part->text.at ? part->text.at : "", part->text.len);
     buf_printf(p->out, "}\n\n");
 }
@@ -197,7 +206,7 @@ static void print_entry(Printer *p, const char *name, uint32_t n, const KernelUs
         buf_printf(p->out, "a->d%u, ", part->uses.dims.at[i].id);
     for (uint32_t i = 0; i < part->loops.len; i++)
         buf_printf(p->out, "a->i%u, ", part->loops.at[i]);
-    buf_printf(p->out, "from, to);\n}\n\n");
+    buf_printf(p->out, "%sfrom, to);\n}\n\n", part->has_mode ? "a->mode, " : "");
 }
 
 void parts_print(Printer *p, const Kernel *k, const KernelUses *u)

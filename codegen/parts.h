@@ -16,6 +16,7 @@ typedef struct Part {
     KernelUses uses;
     PartLoops loops; // of the kernel around it, in which it stands
     BufferId own;    // a buffer that each thread has its own of, 0: none
+    bool has_mode;   // the text has the variable `mode`, which is args.mode when it is called
 } Part;
 
 typedef struct Parts {
@@ -33,8 +34,9 @@ typedef struct Parts {
     VEC(Memo) masked;      // variables of it: not seen inside
 } Parts;
 
-// What a unit of work costs is counted in tenths of a nanosecond on one core, roughly.
-enum { PART_MUCH = 100000 };
+// What a unit of work costs is counted in tenths of a nanosecond on one core, roughly; so much of
+// it is worth what it takes to give it to another thread.
+enum { PART_MUCH = 50000 };
 
 // Of what is printed from here on threads may share the work. a: holds what parts need.
 void parts_new(Printer *p, const Plan *plan);
@@ -42,8 +44,10 @@ void parts_new(Printer *p, const Plan *plan);
 // A part begins, from here to parts_end; p->parts must be there and no part be open. `own`: a
 // buffer that it writes and only its own thread reads; its place must be in the arena.
 void parts_begin(Printer *p, BufferId own);
-// `units` is text, `work` that of a unit.
-void parts_end(Printer *p, const char *units, Index work);
+// `units` and `grain`, the least number of them that a thread takes at once, are text.
+void parts_end(Printer *p, const char *units, const char *grain);
+// The grain of units of so much work.
+const char *parts_grain(Printer *p, Index work);
 
 // Is so much work worth it to be shared? Of sizes that are open it is not known.
 bool parts_worth(Printer *p, Index units, Index work);

@@ -233,7 +233,7 @@ static void print_neighbours(Printer *p, const Stmt *s, Index work)
     }
     p->parts->divided = 0;
     Index units = poly_ceildiv(polys, extent, poly_const(polys, UNIT));
-    parts_end(p, print_index_bare(p, units), poly_scale(polys, work, UNIT));
+    parts_end(p, print_index_bare(p, units), parts_grain(p, poly_scale(polys, work, UNIT)));
 }
 
 static bool print_part(Printer *p, const Stmt *s)
@@ -260,7 +260,7 @@ static bool print_part(Printer *p, const Stmt *s)
     parts_nest_begin(p, n, vars);
     print_body(p, last->body);
     parts_nest_end(p, n, vars);
-    parts_end(p, print_index_bare(p, units), work);
+    parts_end(p, print_index_bare(p, units), parts_grain(p, work));
     return true;
 }
 

@@ -6,10 +6,16 @@
 #include "cameo_runtime.h"
 
 /* The least number of units of so much work that another thread is worth its while for. `much`: the
- * work of some 10 microseconds. */
+ * work of some microseconds. */
 CAMEO_FN int64_t cameo_grain(int64_t much, int64_t work)
 {
     return work < 1 ? much : work >= much ? 1 : (much + work - 1) / work;
+}
+
+/* The same of units that are so much work in all. */
+CAMEO_FN int64_t cameo_grain_of(int64_t much, int64_t work, int64_t units)
+{
+    return cameo_grain(much, units > 0 ? work / units : 0);
 }
 
 /* Has a kernel's units done. With one thread it is a call of its function. */

@@ -2,6 +2,7 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/conv.h"
+#include "codegen/parts.h"
 
 static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
 {
@@ -164,9 +165,9 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
     print_line(p, "cameo_conv_block block;");
-    print_line(p, "cameo_conv_start(&image, %s, n0, n1, %s, %s, %s, %s, &block);",
-               print_index_bare(p, c->rows), w, y, print_index_bare(p, c->row),
-               buffer_name(p, c->panel));
+    const char *rows = print_index_bare(p, c->rows);
+    print_line(p, "cameo_conv_start(&image, %s, 0, %s, n0, n1, %s, %s, %s, %s, &block);", rows,
+               rows, w, y, print_index_bare(p, c->row), buffer_name(p, c->panel));
     print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
     p->indent++;
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
@@ -192,6 +193,151 @@ static void print_plan(Printer *p, const Conv *c)
                wt[0], wt[1], wt[2], buffer_name(p, c->x->buffer), start_of(p, c->x->buffer, size));
 }
 
+// ---- parts
+// --------------------------------------------------------------------------------------
+
+enum { MACS = 10 }; // multiplications and additions in a tenth of a nanosecond
+
+static Index values_of_k(Printer *p, const Conv *c)
+{
+    Index k = c->channels;
+    for (uint32_t i = 0; i < c->rank; i++)
+        k = poly_mul(p->mod->polys, k, c->taps[i]);
+    return k;
+}
+
+static Index work_of(Printer *p, const Conv *c, Index places)
+{
+    Polys *polys = p->mod->polys;
+    Index macs = poly_mul(polys, poly_mul(polys, places, c->rows), values_of_k(p, c));
+    return poly_is_overflow(macs)
+               ? macs
+               : poly_floordiv(polys, macs, poly_const(polys, c->depthwise ? 2 : MACS));
+}
+
+static const char *image_of(Printer *p, const Conv *c)
+{
+    Polys *polys = p->mod->polys;
+    Index x = linear(p, c->x->buffer, c->x->at);
+    for (uint32_t i = 0; c->copy && i < c->rank; i++)
+        x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
+    return start_of(p, c->x->buffer, x);
+}
+
+static const char *output_of(Printer *p, const Conv *c)
+{
+    return start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
+}
+
+static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
+{
+    Polys *polys = p->mod->polys;
+    Index plane = poly_const(polys, 2);
+    for (uint32_t i = 0; i < c->rank; i++)
+        plane = poly_mul(polys, plane, c->in[i]);
+    parts_begin(p, 0);
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", image_of(p, c),
+               buffer_name(p, c->padded));
+    set_own(p, k, c, false);
+    parts_end(p, print_index_bare(p, c->channels), parts_grain(p, plane));
+}
+
+// What units from .. to are of one convolution. False: the epilogue is left.
+static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places)
+{
+    const char *n = print_index_bare(p, places), *rows = print_index_bare(p, c->rows);
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
+    print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
+    print_line(p, "for (cameo_conv_cut cut = {.next = from}; cut.next < to;) {");
+    p->indent++;
+    print_line(p, "cut = cameo_conv_share(%s, %s, image.width, cut.next, to);", rows, n);
+    print_line(p, "const int64_t n0 = cut.n0, n1 = cut.n1;");
+    print_line(p, "cameo_conv_block block;");
+    print_line(p,
+               "cameo_conv_start(&image, %s, cut.low, cut.high, n0, n1, %s, %s, %s, %s, &block);",
+               rows, w, output_of(p, c), print_index_bare(p, c->row), buffer_name(p, c->panel));
+    print_line(p, "for (int64_t m0 = cut.low, m1; m0 < cut.high; m0 = m1) {");
+    p->indent++;
+    print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
+    set_own(p, k, c, false);
+    bool done = !c->epilogue || print_epilogue(p, c);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+    return done;
+}
+
+static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
+                      Index work)
+{
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    if (c->copy)
+        print_copy_part(p, k, c);
+    parts_begin(p, c->panel);
+    bool done = print_share(p, k, c, places);
+    const char *units =
+        str_printf(p->arena, "cameo_conv_units(%s, %s, %s)", print_index_bare(p, c->rows),
+                   print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
+            .at;
+    parts_end(p, units,
+              str_printf(p->arena, "cameo_grain_of(%d, %s, %s)", PART_MUCH,
+                         print_index_bare(p, work), units)
+                  .at);
+    parts_around(p, outer, false);
+    nest_end(p, outer);
+    if (!done)
+        print_stmts(p, c->epilogue);
+}
+
+// Planes by their own windows: each is done by one thread.
+static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
+                         Index work)
+{
+    Index units = parts_units(p, outer->n, outer->vars);
+    parts_begin(p, c->padded);
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    parts_nest_begin(p, outer->n, outer->vars);
+    p->indent++;
+    print_blocks(p, c, print_index_bare(p, places), image_of(p, c),
+                 start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at)), output_of(p, c));
+    set_own(p, k, c, false);
+    bool done = !c->epilogue || print_epilogue(p, c);
+    p->indent--;
+    parts_nest_end(p, outer->n, outer->vars);
+    parts_end(p, print_index_bare(p, units), parts_grain(p, work));
+    if (!done)
+        print_stmts(p, c->epilogue);
+}
+
+// Prints it as parts that threads share; false: it is not worth it, and nothing was printed.
+static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
+{
+    Polys *polys = p->mod->polys;
+    Index places = poly_const(polys, 1), two = poly_const(polys, 2);
+    for (uint32_t i = 0; i < c->rank; i++)
+        places = poly_mul(polys, places, c->out[i]);
+    Index work = work_of(p, c, places);
+    BufferId own = c->depthwise ? c->padded : c->panel;
+    if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
+        (c->depthwise ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)
+                      : !parts_worth(p, two, poly_floordiv(polys, work, two))))
+        return false;
+    if (c->depthwise)
+        print_planes(p, k, c, outer, places, work);
+    else
+        print_one(p, k, c, outer, places, work);
+    return true;
+}
+
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
 {
     Polys *polys = p->mod->polys;
@@ -199,6 +345,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         if (!conv_owns(c, s->var))
             outer.vars[outer.n++] = s->var;
+    if (print_parts(p, k, c, &outer))
+        return;
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_plan(p, c);
