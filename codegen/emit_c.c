@@ -324,7 +324,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     Arena *scratch = arena_new();
     Buf kernels = {0}; // their text says what they need
     Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
-    parts_new(p, plan);
+    parts_new(p, plan, o->grain);
     emit_kernels(p, mod->steps);
     p->out = out;
     if (parts_any(p))

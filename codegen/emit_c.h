@@ -17,6 +17,7 @@ typedef struct EmitOptions {
     WeightsMode weights;
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
     bool profile;             // time each kernel
+    uint32_t grain;           // the least work of a thread's share (codegen/parts.h); 0: the usual
     uint32_t threads;         // of a context that is not told otherwise; 0: one
     bool has_lists;           // among inputs and outputs
     const char *libraries;    // "-lm": what to link with

@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-void parts_new(Printer *p, const Plan *plan)
+void parts_new(Printer *p, const Plan *plan, uint32_t much)
 {
     p->parts = NEW(p->arena, Parts);
     p->parts->plan = plan;
+    p->parts->much = much ? much : PART_MUCH;
 }
 
 // ---- text --------------------------------------------------------------------------------------
@@ -81,11 +82,21 @@ static bool names(const Buf *text, const char *name)
 
 const char *parts_grain(Printer *p, Index work)
 {
+    const int64_t much = p->parts->much;
     int64_t cost = 0;
     if (!poly_is_const(work, &cost))
-        return str_printf(p->arena, "cameo_grain(%d, %s)", PART_MUCH, print_index_bare(p, work)).at;
-    int64_t grain = cost < 1 ? PART_MUCH : cost >= PART_MUCH ? 1 : (PART_MUCH + cost - 1) / cost;
+        return str_printf(p->arena, "cameo_grain(%lld, %s)", (long long)much,
+                          print_index_bare(p, work))
+            .at;
+    int64_t grain = cost < 1 ? much : cost >= much ? 1 : (much + cost - 1) / cost;
     return str_printf(p->arena, "%lld", (long long)grain).at;
+}
+
+const char *parts_grain_of(Printer *p, Index work, const char *units)
+{
+    return str_printf(p->arena, "cameo_grain_of(%lld, %s, %s)", (long long)p->parts->much,
+                      print_index_bare(p, work), units)
+        .at;
 }
 
 void parts_end(Printer *p, const char *units, const char *grain)

@@ -21,6 +21,7 @@ typedef struct Part {
 
 typedef struct Parts {
     const Plan *plan;
+    int64_t much;          // see PART_MUCH
     VEC(Part) now;         // of the kernel that is printed
     VEC(uint8_t) shared;   // by Kernel.id: has parts
     VEC(BufferId) own;     // of all parts
@@ -34,20 +35,21 @@ typedef struct Parts {
     VEC(Memo) masked;      // variables of it: not seen inside
 } Parts;
 
-// What a unit of work costs is counted in tenths of a nanosecond on one core, roughly; so much of
+// What a unit of work costs is counted in tenths of a nanosecond on one core, roughly. So much of
 // it is worth what it takes to give it to another thread.
 enum { PART_MUCH = 50000 };
 
-// Of what is printed from here on threads may share the work. a: holds what parts need.
-void parts_new(Printer *p, const Plan *plan);
+// Of what is printed from here on threads may share the work. `much`: for PART_MUCH; 0: that.
+void parts_new(Printer *p, const Plan *plan, uint32_t much);
 
 // A part begins, from here to parts_end; p->parts must be there and no part be open. `own`: a
 // buffer that it writes and only its own thread reads; its place must be in the arena.
 void parts_begin(Printer *p, BufferId own);
 // `units` and `grain`, the least number of them that a thread takes at once, are text.
 void parts_end(Printer *p, const char *units, const char *grain);
-// The grain of units of so much work.
+// The grain of units of so much work; of units that are so much work in all.
 const char *parts_grain(Printer *p, Index work);
+const char *parts_grain_of(Printer *p, Index work, const char *units);
 
 // Is so much work worth it to be shared? Of sizes that are open it is not known.
 bool parts_worth(Printer *p, Index units, Index work);

@@ -104,7 +104,7 @@ bool parts_worth(Printer *p, Index units, Index work)
         return false;
     if (poly_is_const(units, &n) && n < 2)
         return false;
-    return !poly_is_const(all, &n) || n >= 2 * PART_MUCH;
+    return !poly_is_const(all, &n) || n >= 2 * p->parts->much;
 }
 
 // ---- loops over units --------------------------------------------------------------------------
@@ -249,7 +249,7 @@ static bool print_part(Printer *p, const Stmt *s)
     if (!parts_worth(p, units, work))
         return false;
     int64_t extent;
-    if (neighbours && poly_is_const(units, &extent) && extent < 2 * UNIT)
+    if (neighbours && poly_is_const(units, &extent) && extent <= UNIT)
         return false;
     if (neighbours) {
         print_neighbours(p, s, work);

@@ -30,7 +30,8 @@ enum {
     OPT_PRINT_AFTER,
     OPT_REPORT,
     OPT_PROFILE,
-    OPT_THREADS
+    OPT_THREADS,
+    OPT_GRAIN
 };
 
 static const ToolOption options[] = {
@@ -56,6 +57,7 @@ static const ToolOption options[] = {
     [OPT_PROFILE] = {"--profile", NULL, "a program that prints how long each kernel took"},
     [OPT_THREADS] = {"--threads", "N",
                      "of the program, where it is not told otherwise (default: 1)"},
+    [OPT_GRAIN] = {"--grain", "WORK", "the least that a thread takes, in tenths of nanoseconds"},
     {0},
 };
 
@@ -183,6 +185,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         break;
     case OPT_THREADS:
         ok = tool_count(value, MAX_THREADS, &o->threads);
+        break;
+    case OPT_GRAIN:
+        ok = tool_count(value, MAX_GRAIN, &o->grain);
         break;
     case OPT_KEEP:
         o->keep = value;

@@ -17,7 +17,8 @@ enum {
     OPT_NO_OVERRIDE,
     OPT_NO_FUSE,
     OPT_DEVICE,
-    OPT_THREADS
+    OPT_THREADS,
+    OPT_GRAIN
 };
 
 static const ToolOption options[] = {
@@ -30,6 +31,7 @@ static const ToolOption options[] = {
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     [OPT_THREADS] = {"--threads", "N", "how many threads (default: 1)"},
+    [OPT_GRAIN] = {"--grain", "WORK", "the least that a thread takes, in tenths of nanoseconds"},
     {0},
 };
 
@@ -354,6 +356,10 @@ static int run(const Tool *t, int argc, char **argv)
             status = session_device(value, &a.o.device)
                          ? -1
                          : tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
+        else if (option == OPT_GRAIN)
+            status = tool_count(value, MAX_GRAIN, &a.o.grain)
+                         ? -1
+                         : tool_error(t, EXIT_USAGE, "--grain is a number from 1 on");
         else if (option == OPT_THREADS)
             status =
                 tool_count(value, MAX_THREADS, &a.o.threads)

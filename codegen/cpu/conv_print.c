@@ -286,10 +286,7 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
         str_printf(p->arena, "cameo_conv_units(%s, %s, %s)", print_index_bare(p, c->rows),
                    print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
             .at;
-    parts_end(p, units,
-              str_printf(p->arena, "cameo_grain_of(%d, %s, %s)", PART_MUCH,
-                         print_index_bare(p, work), units)
-                  .at);
+    parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
     nest_end(p, outer);
     if (!done)

@@ -171,10 +171,7 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     override_zero(p, o, false);
     bool done = print_epilogue(p, o);
     const char *units = str_printf(p->arena, "cameo_gemm_units(%s, %s)", rows, columns).at;
-    parts_end(p, units,
-              str_printf(p->arena, "cameo_grain_of(%d, %s, %s)", PART_MUCH,
-                         print_index_bare(p, work), units)
-                  .at);
+    parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
     nest_end(p, outer);
     if (!done)
