@@ -51,7 +51,7 @@ void parts_end(Printer *p, const char *units, const char *grain);
 const char *parts_grain(Printer *p, Index work);
 const char *parts_grain_of(Printer *p, Index work, const char *units);
 
-// Is so much work worth it to be shared? Of sizes that are open it is not known.
+// Is so much work worth it to be shared? Where sizes are open: may it well be?
 bool parts_worth(Printer *p, Index units, Index work);
 // May this buffer be a thread's own: is it in the arena?
 bool parts_may_own(const Printer *p, BufferId b);

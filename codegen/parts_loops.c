@@ -8,6 +8,7 @@ enum {
     UNIT = 64,   // neighbours that one thread computes together: whole vectors of any dtype
     MANY = 32,   // units are enough for any division
     DEEPEST = 8, // loops of a part
+    OPEN = 512,
     UNKNOWN = 64 // the extent of a loop that changes on the way
 };
 
@@ -96,6 +97,37 @@ Index parts_work(Printer *p, const Stmt *body, uint32_t n, const LoopId *bound)
     return w.sum;
 }
 
+static double size_of(Index a);
+
+// Sizes that are open count as one that is neither small nor large.
+static double size_of_atom(const Atom *a)
+{
+    double x = a->a ? size_of(a->a) : OPEN, y = a->b ? size_of(a->b) : OPEN;
+    switch (a->kind) {
+    case ATOM_FLOORDIV:
+        return y > 1 ? x / y : x;
+    case ATOM_MOD:
+    case ATOM_MIN:
+        return x < y ? x : y;
+    case ATOM_MAX:
+        return x > y ? x : y;
+    default:
+        return OPEN;
+    }
+}
+
+static double size_of(Index a)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < a->nterms; i++) {
+        double product = (double)a->terms[i].coeff;
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++)
+            product *= size_of_atom(a->terms[i].atoms[k]);
+        sum += product;
+    }
+    return sum;
+}
+
 bool parts_worth(Printer *p, Index units, Index work)
 {
     Index all = poly_mul(p->mod->polys, units, work);
@@ -104,7 +136,7 @@ bool parts_worth(Printer *p, Index units, Index work)
         return false;
     if (poly_is_const(units, &n) && n < 2)
         return false;
-    return !poly_is_const(all, &n) || n >= 2 * p->parts->much;
+    return size_of(all) >= 2.0 * (double)p->parts->much;
 }
 
 // ---- loops over units --------------------------------------------------------------------------
