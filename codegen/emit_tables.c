@@ -273,6 +273,24 @@ static void print_list_api(Printer *p)
                x, x);
 }
 
+static void print_threads(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    if (parts_any(p))
+        buf_printf(p->out,
+                   "    .open_threads = cameo_open_threads,\n"
+                   "    .close_threads = cameo_close_threads,\n"
+                   "    .threads = %u,\n    .scratch = %s,\n",
+                   o->threads ? o->threads : 1, plan->fixed ? parts_scratch(p) : "0");
+}
+
+static void print_pools(Printer *p)
+{
+    if (parts_any(p))
+        buf_printf(p->out, "    .threads = cameo_count_threads,\n"
+                           "    .create_pool = cameo_pool_create,\n"
+                           "    .destroy_pool = cameo_pool_destroy,\n");
+}
+
 void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
 {
     const char *x = p->prefix;
@@ -312,12 +330,7 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     if (o->profile)
         buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", mod->nkernels, x);
     buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
-    if (parts_any(p))
-        buf_printf(p->out,
-                   "    .open_threads = cameo_open_threads,\n"
-                   "    .close_threads = cameo_close_threads,\n"
-                   "    .threads = %u,\n    .scratch = %s,\n",
-                   o->threads ? o->threads : 1, plan->fixed ? parts_scratch(p) : "0");
+    print_threads(p, plan, o);
     if (on_device)
         buf_printf(p->out, "    .open = %s_open,\n    .resize_arena = cameo_cuda_arena,\n", x);
     buf_printf(p->out, "};\n\n");
@@ -333,15 +346,19 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
                x, x);
     for (const Library **l = needed; *l; l++)
         buf_printf(p->out, ", lib%s", (*l)->name);
-    buf_printf(p->out,
-               "%s\",\n"
-               "    .ninputs = %u,\n    .noutputs = %u,\n"
-               "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
-               "    .create = %s_create,\n    .destroy = %s_destroy,\n"
-               "    .set_input = %s_set_input,\n    .run = %s_run,\n"
-               "    .output = %s_output,\n    .error = %s_error,\n%s",
-               on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x, x, x,
-               x, x, x, x, x, o->profile ? "    .profile = cameo_profile,\n" : "");
+    buf_printf(
+        p->out,
+        "%s\",\n"
+        "    .ninputs = %u,\n    .noutputs = %u,\n"
+        "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
+        "    .create = %s_create,\n    .destroy = %s_destroy,\n"
+        "    .set_input = %s_set_input,\n    .run = %s_run,\n"
+        "    .output = %s_output,\n    .error = %s_error,\n%s",
+        on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x, x, x, x, x,
+        x, x, x,
+        o->profile
+            ? "    .profile = cameo_profile,\n    .event = cameo_event,\n    .peak = cameo_peak,\n"
+            : "");
     if (in)
         buf_printf(p->out, "    .input_types = %s_inputs_types,\n", x);
     if (out)
@@ -350,9 +367,6 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
         buf_printf(p->out,
                    "    .set_object = %s_set_object,\n    .output_object = %s_output_object,\n", x,
                    x);
-    if (parts_any(p))
-        buf_printf(p->out, "    .threads = cameo_count_threads,\n"
-                           "    .create_pool = cameo_pool_create,\n"
-                           "    .destroy_pool = cameo_pool_destroy,\n");
+    print_pools(p);
     buf_printf(p->out, "};\n");
 }

@@ -119,6 +119,17 @@ typedef struct Asked {
     bool has_kind, report;
 } Asked;
 
+// An option without a value.
+static void take_flag(CompileOptions *o, int option)
+{
+    o->no_override |= option == OPT_NO_OVERRIDE;
+    o->no_fuse |= option == OPT_NO_FUSE;
+    o->profile |= option == OPT_PROFILE;
+    o->strict_fp |= option == OPT_STRICT;
+    o->fix |= option == OPT_FIX || option == OPT_UNSAFE;
+    o->unsafe_fixes |= option == OPT_UNSAFE;
+}
+
 static bool take_option(const Tool *t, Asked *a, int option, const char *value)
 {
     CompileOptions *o = &a->o;
@@ -155,24 +166,6 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_GEMM:
         ok = take_gemm(value, &o->gemm);
         break;
-    case OPT_NO_OVERRIDE:
-        o->no_override = true;
-        break;
-    case OPT_NO_FUSE:
-        o->no_fuse = true;
-        break;
-    case OPT_PROFILE:
-        o->profile = true;
-        break;
-    case OPT_STRICT:
-        o->strict_fp = true;
-        break;
-    case OPT_FIX:
-        o->fix = true;
-        break;
-    case OPT_UNSAFE:
-        o->fix = o->unsafe_fixes = true;
-        break;
     case OPT_CC:
         o->cc = value;
         break;
@@ -184,10 +177,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         a->print_after = value;
         break;
     case OPT_THREADS:
-        ok = tool_count(value, MAX_THREADS, &o->threads);
-        break;
     case OPT_GRAIN:
-        ok = tool_count(value, MAX_GRAIN, &o->grain);
+        ok = tool_count(value, option == OPT_GRAIN ? MAX_GRAIN : MAX_THREADS,
+                        option == OPT_GRAIN ? &o->grain : &o->threads);
         break;
     case OPT_KEEP:
         o->keep = value;
@@ -197,6 +189,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         ok = o->nfixed < MAX_FIXED;
         if (ok)
             o->fixed[o->nfixed++] = (FixedSize){value, option == OPT_SHAPE};
+        break;
+    default:
+        take_flag(o, option);
     }
     if (!ok)
         tool_error(t, 0, "%s is not understood here", value);
