@@ -416,10 +416,11 @@ static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t 
     return all - n < width * 5 / 4 ? all : n + width;
 }
 
-/* ---- shares of a convolution: units are some rows of a block of columns, all rows of a block one
- * after another */
+/* ---- shares of a convolution: units are rows of y, which lie behind one another; where rows are
+ * few, blocks of columns */
 
-enum { CAMEO_CONV_ROWS = 32 }; /* a multiple of CAMEO_TILE_ROWS */
+enum { CAMEO_CONV_ROWS = 32 }; /* of a unit, a multiple of CAMEO_TILE_ROWS */
+enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
 
 /* How many blocks cameo_conv_end makes of so many columns. */
 static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int64_t width)
@@ -429,26 +430,28 @@ static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int
 
 static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t all, int64_t k)
 {
-    return cameo_conv_blocks(all, cameo_conv_width(k)) *
-           ((rows + CAMEO_CONV_ROWS - 1) / CAMEO_CONV_ROWS);
+    const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
+    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks
+                                                 : (rows + CAMEO_CONV_ROWS - 1) / CAMEO_CONV_ROWS;
 }
 
+/* Rows and columns of a share; the columns are done block by block. */
 typedef struct cameo_conv_cut {
-    int64_t n0, n1, low, high, next; /* columns, rows; the unit behind them */
+    int64_t low, high, begin, end;
 } cameo_conv_cut;
 
-/* What units from .. to are of the block of columns that unit `from` is in. */
 static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t all,
                                                                       int64_t width, int64_t from,
                                                                       int64_t to)
 {
-    const int64_t heights = (rows + CAMEO_CONV_ROWS - 1) / CAMEO_CONV_ROWS;
-    const int64_t block = from / heights, begin = block * heights;
-    const int64_t end = begin + heights < to ? begin + heights : to;
-    cameo_conv_cut c = {.n0 = block * width, .next = end};
-    c.n1 = cameo_conv_end(c.n0, all, width);
-    c.low = (from - begin) * CAMEO_CONV_ROWS;
-    c.high = (end - begin) * CAMEO_CONV_ROWS < rows ? (end - begin) * CAMEO_CONV_ROWS : rows;
+    cameo_conv_cut c = {0, rows, 0, all};
+    if (rows < CAMEO_CONV_MANY) {
+        c.begin = from * width;
+        c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
+        return c;
+    }
+    c.low = from * CAMEO_CONV_ROWS;
+    c.high = to * CAMEO_CONV_ROWS < rows ? to * CAMEO_CONV_ROWS : rows;
     return c;
 }
 

@@ -1,7 +1,9 @@
-/* Threads that share the work of a kernel. A kernel's work is a number of units; a thread that has
- * nothing to do takes the next few of them, fewer as fewer are left, so that one that is late or
- * was interrupted is not waited for while there is work. What a unit computes does not depend on
- * who computes it nor on where a share begins: results are the same for any number of threads.
+/* Threads that share the work of a kernel. A kernel's work is a number of units. Each thread begins
+ * with a part of its own, the same in every kernel, since what it wrote lies in its core's caches;
+ * it takes a half of what is left of it at a time, and then of the others' parts, so that one that
+ * is late or was interrupted is not waited for while there is work. What a unit computes does not
+ * depend on who computes it nor on where a share begins: results are the same for any number of
+ * threads.
  *
  * Between two kernels threads wait by turning for CAMEO_POOL_TURNS nanoseconds, then in the kernel
  * (futex). So does the thread that called, where others are not done when nothing is left to take:
@@ -35,6 +37,12 @@ enum {
     CAMEO_POOL_JOB = 0x1000
 };
 
+/* A thread's part of the units: the first one that nobody took, and the end. */
+typedef struct cameo_range {
+    _Alignas(64) int64_t next;
+    int64_t end;
+} cameo_range;
+
 /* What stands behind a cameo_pool. Fields that different threads write lie in lines of their own.
  */
 typedef struct cameo_crew {
@@ -44,14 +52,14 @@ typedef struct cameo_crew {
     /* the job: written by the caller while it is closed and nobody is inside */
     cameo_part *part;
     void *with;
-    int64_t units, grain;
+    int64_t grain;
     _Alignas(64) uint32_t taken; /* 1: a caller has the pool */
     uint32_t quit;
-    _Alignas(64) int64_t next;    /* the first unit that nobody took */
     _Alignas(64) uint32_t state;  /* see above */
     _Alignas(64) uint32_t asleep; /* threads that wait in the kernel, or are about to */
     uint32_t awaits, left;        /* does the caller wait; how often the last one told it */
-    _Alignas(64) pthread_t threads[];
+    pthread_t *threads;
+    _Alignas(64) cameo_range ranges[];
 } cameo_crew;
 
 CAMEO_FN void cameo_futex_wait(uint32_t *at, uint32_t seen)
@@ -92,20 +100,27 @@ CAMEO_FN int cameo_pool_tired(const cameo_crew *c, uint32_t *turn, int64_t *begi
     return now - *begin >= c->turns;
 }
 
-/* Takes units until none are left. */
-CAMEO_FN void cameo_pool_work(cameo_crew *c, int32_t thread)
+/* Takes units of one range until none are left. */
+CAMEO_FN void cameo_pool_take(cameo_crew *c, cameo_range *r, int32_t thread)
 {
-    int64_t at = __atomic_load_n(&c->next, __ATOMIC_RELAXED);
-    while (at < c->units) {
-        const int64_t left = c->units - at, share = left / (3 * (int64_t)c->pool.threads);
-        int64_t n = share > c->grain ? share : c->grain;
+    int64_t at = __atomic_load_n(&r->next, __ATOMIC_RELAXED);
+    while (at < r->end) {
+        const int64_t left = r->end - at;
+        int64_t n = left / 2 > c->grain ? left / 2 : c->grain;
         n = n < left ? n : left;
-        if (!__atomic_compare_exchange_n(&c->next, &at, at + n, 0, __ATOMIC_RELAXED,
+        if (!__atomic_compare_exchange_n(&r->next, &at, at + n, 0, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED))
             continue;
         c->part(c->with, at, at + n, thread);
-        at = __atomic_load_n(&c->next, __ATOMIC_RELAXED);
+        at = __atomic_load_n(&r->next, __ATOMIC_RELAXED);
     }
+}
+
+/* Takes units until none are left, a thread's own first. */
+CAMEO_FN void cameo_pool_work(cameo_crew *c, int32_t thread)
+{
+    for (int32_t i = 0; i < c->pool.threads; i++)
+        cameo_pool_take(c, &c->ranges[(thread + i) % c->pool.threads], thread);
 }
 
 /* Waits for a job other than `seen` and enters it. Its number, or `seen` where the pool ends. */
@@ -187,9 +202,13 @@ CAMEO_FN void cameo_pool_run(cameo_pool *pool, int64_t units, int64_t grain, cam
     }
     c->part = part;
     c->with = with;
-    c->units = units;
     c->grain = grain > 0 ? grain : 1;
-    __atomic_store_n(&c->next, 0, __ATOMIC_RELAXED);
+    for (int32_t i = 0; i < pool->threads; i++) {
+        c->ranges[i].next = units / pool->threads * i + units % pool->threads * i / pool->threads;
+        c->ranges[i].end = i + 1 < pool->threads ? 0 : units;
+        if (i > 0)
+            c->ranges[i - 1].end = c->ranges[i].next;
+    }
     const uint32_t state = __atomic_load_n(&c->state, __ATOMIC_RELAXED);
     uint32_t job = (state & ~(uint32_t)(CAMEO_POOL_JOB - 1)) + CAMEO_POOL_JOB;
     job = job ? job : CAMEO_POOL_JOB; /* 0 is the number that no thread has seen */
@@ -238,12 +257,14 @@ CAMEO_FN void cameo_pool_start(cameo_crew *c)
 CAMEO_FN cameo_pool *cameo_pool_create(int32_t threads)
 {
     threads = threads < 1 ? 1 : threads > CAMEO_POOL_MOST ? CAMEO_POOL_MOST : threads;
-    const size_t size = sizeof(cameo_crew) + (size_t)threads * sizeof(pthread_t);
+    const size_t size =
+        sizeof(cameo_crew) + (size_t)threads * (sizeof(cameo_range) + sizeof(pthread_t));
     cameo_crew *c = (cameo_crew *)aligned_alloc(64, (size + 63) / 64 * 64);
     sigset_t all, before;
     if (!c)
         return NULL;
     *c = (cameo_crew){.turns = threads <= cameo_pool_processors() ? CAMEO_POOL_TURNS : 0};
+    c->threads = (pthread_t *)(void *)&c->ranges[threads];
     c->pool.run = cameo_pool_run;
     c->pool.threads = threads;
     sigfillset(&all);

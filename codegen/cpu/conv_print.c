@@ -253,10 +253,11 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
-    print_line(p, "for (cameo_conv_cut cut = {.next = from}; cut.next < to;) {");
+    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %s, image.width, from, to);",
+               rows, n);
+    print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
-    print_line(p, "cut = cameo_conv_share(%s, %s, image.width, cut.next, to);", rows, n);
-    print_line(p, "const int64_t n0 = cut.n0, n1 = cut.n1;");
+    print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", n);
     print_line(p, "cameo_conv_block block;");
     print_line(p,
                "cameo_conv_start(&image, %s, cut.low, cut.high, n0, n1, %s, %s, %s, %s, &block);",
