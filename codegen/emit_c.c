@@ -94,9 +94,9 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
 {
     KernelUses u = printer_kernel_uses(p, k);
     const bool shared = parts_in_kernel(p);
+    print_kernel_comment(p, k, &u);
     if (shared)
         parts_print(p, k, &u);
-    print_kernel_comment(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
     const char *comma = "";
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
