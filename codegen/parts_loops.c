@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-    UNIT = 64,   // neighbours that one thread computes together: whole vectors of any dtype
+    UNIT = 64,   // neighbours that one thread computes together: whole vectors of any dtype, and
+    SUMS = 16,   // of what reductions add up
     MANY = 32,   // units are enough for any division
     DEEPEST = 8, // loops of a part
     OPEN = 512,
@@ -212,6 +213,23 @@ static const Stmt *next_loop(const Stmt *s)
     return inner && inner->kind == S_FOR && inner->par && !inner->next ? inner : NULL;
 }
 
+static bool any_parallel(const Stmt *s)
+{
+    for (; s; s = s->next)
+        if ((s->kind == S_FOR && s->par) || any_parallel(s->body) || any_parallel(s->other))
+            return true;
+    return false;
+}
+
+static bool any_reduction(Printer *p, const Stmt *s)
+{
+    for (; s; s = s->next)
+        if ((s->value && expr_facts(p, s->value)->reduces) || any_reduction(p, s->body) ||
+            any_reduction(p, s->other))
+            return true;
+    return false;
+}
+
 // The loops from s on that make the units; the innermost stays what it is.
 static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt **last)
 {
@@ -246,13 +264,14 @@ static void print_body(Printer *p, const Stmt *body)
     p->depth--;
 }
 
-// Units of UNIT neighbours: schedules of whole loops keep their form between low and high.
+// Units of neighbours: schedules of whole loops keep their form between low and high.
 static void print_neighbours(Printer *p, const Stmt *s, Index work)
 {
     Polys *polys = p->mod->polys;
     Index extent = print_extent(p, s->var);
+    const int unit = any_reduction(p, s->body) ? SUMS : UNIT;
     parts_begin(p, 0);
-    print_line(p, "const int64_t low = from * %d, high = cameo_min_i64(to * %d, %s);", UNIT, UNIT,
+    print_line(p, "const int64_t low = from * %d, high = cameo_min_i64(to * %d, %s);", unit, unit,
                print_index_bare(p, extent));
     p->parts->divided = s->var;
     print_steady(p, s);
@@ -264,8 +283,8 @@ static void print_neighbours(Printer *p, const Stmt *s, Index work)
         print_line(p, "}");
     }
     p->parts->divided = 0;
-    Index units = poly_ceildiv(polys, extent, poly_const(polys, UNIT));
-    parts_end(p, print_index_bare(p, units), parts_grain(p, poly_scale(polys, work, UNIT)));
+    Index units = poly_ceildiv(polys, extent, poly_const(polys, unit));
+    parts_end(p, print_index_bare(p, units), parts_grain(p, poly_scale(polys, work, unit)));
 }
 
 static bool print_part(Printer *p, const Stmt *s)
@@ -274,14 +293,14 @@ static bool print_part(Printer *p, const Stmt *s)
     const Stmt *last = s;
     if (hoists(p, s) || poly_any(print_extent(p, s->var), is_variable, NULL))
         return false;
-    bool neighbours = !next_loop(s) || squares_fit(p, s);
+    bool neighbours = !any_parallel(s->body) || squares_fit(p, s);
     uint32_t n = neighbours ? 1 : choose_loops(p, s, vars, &last);
     vars[0] = s->var;
     Index units = parts_units(p, n, vars), work = parts_work(p, last->body, n, vars);
     if (!parts_worth(p, units, work))
         return false;
     int64_t extent;
-    if (neighbours && poly_is_const(units, &extent) && extent <= UNIT)
+    if (neighbours && poly_is_const(units, &extent) && extent <= SUMS)
         return false;
     if (neighbours) {
         print_neighbours(p, s, work);
