@@ -80,6 +80,28 @@ static bool names(const Buf *text, const char *name)
     return false;
 }
 
+static void keep_accesses(Printer *p, const Buf *text, char letter, Accesses *u)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < u->len; i++)
+        if (names(text, str_printf(p->arena, "%c%u", letter, u->at[i].id).at))
+            u->at[kept++] = u->at[i];
+    u->len = kept;
+}
+
+// What was printed on the way may not be in the text: its parameters are what it names.
+static void keep_named(Printer *p, Part *part)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < part->loops.len; i++)
+        if (names(&part->text, str_printf(p->arena, "i%u", part->loops.at[i]).at))
+            part->loops.at[kept++] = part->loops.at[i];
+    part->loops.len = kept;
+    part->has_mode = names(&part->text, "mode");
+    keep_accesses(p, &part->text, 'b', &part->uses.buffers);
+    keep_accesses(p, &part->text, 'd', &part->uses.dims);
+}
+
 const char *parts_grain(Printer *p, Index work)
 {
     const int64_t much = p->parts->much;
@@ -111,13 +133,8 @@ void parts_end(Printer *p, const char *units, const char *grain)
     for (uint32_t i = s->masked.len; i-- > 0;)
         p->temp_of[s->masked.at[i].expr] = s->masked.at[i].old;
     s->inside = false;
-    uint32_t kept = 0;
+    keep_named(p, &s->part);
     for (uint32_t i = 0; i < s->part.loops.len; i++)
-        if (names(&s->part.text, str_printf(p->arena, "i%u", s->part.loops.at[i]).at))
-            s->part.loops.at[kept++] = s->part.loops.at[i];
-    s->part.loops.len = kept;
-    s->part.has_mode = names(&s->part.text, "mode");
-    for (uint32_t i = 0; i < kept; i++)
         print_line(p, "args.i%u = i%u;", s->part.loops.at[i], s->part.loops.at[i]);
     print_line(p, "cameo_share(threads, %s, %s, %s_part%u_of, &args);", units, grain,
                kernel_name(p, p->kernel), s->now.len);

@@ -319,7 +319,7 @@ bool parts_print_for(Printer *p, const Stmt *s)
 {
     const Stmt *joined[DEEPEST];
     uint32_t n = 0;
-    if (!s->par || p->parts->inside || p->indent != 1 || p->depth || !p->kernel ||
+    if (!s->par || p->parts->inside || p->indent != 1 || p->depth || p->nzeroed || !p->kernel ||
         any_update(s->body) || any_local(p->kernel->body))
         return false;
     const Stmt *loop = s;
