@@ -1,7 +1,7 @@
 // A convolution in C: what its sizes are, and a call for each block of its output, on which what
 // surrounds the sum is applied while it is in the cache.
 
-#include "codegen/cpu/conv.h"
+#include "codegen/cpu/winograd.h"
 #include "codegen/parts.h"
 
 static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
@@ -173,8 +173,34 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
 }
 
+// The same by tiles: after each block the places of y that it finishes are n0 .. n1.
+// Rows low .. high, both text.
+static void print_tiles(Printer *p, const Conv *c, const char *x, const char *w, const char *y,
+                        const char *low, const char *high)
+{
+    print_line(p, "for (int64_t tile0 = 0, tile1; tile0 < form.tiles; tile0 = tile1) {");
+    p->indent++;
+    print_line(p, "tile1 = cameo_winograd_end(&form, tile0);");
+    print_line(p, "cameo_winograd_block block;");
+    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", x,
+               buffer_name(p, c->panel));
+    print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
+    print_line(p, "(void)n0, (void)n1;");
+    print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", low, high);
+    p->indent++;
+    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, y);
+}
+
 static void print_plan(Printer *p, const Conv *c)
 {
+    if (c->cost[0] > 0)
+        print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
+                   winograd_form(c->tile), c->cost[0], c->cost[1], c->cost[2]);
+    if (c->tile) {
+        print_line(p, "cameo_winograd form;");
+        print_line(p, "cameo_winograd_plan(&sizes, %lld, &form);", (long long)c->tile);
+        return;
+    }
     if (!c->depthwise) {
         print_line(p, "cameo_conv_view image;");
         print_line(p, "cameo_conv_plan(&sizes, &image);");
@@ -219,7 +245,7 @@ static const char *image_of(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
     Index x = linear(p, c->x->buffer, c->x->at);
-    for (uint32_t i = 0; c->copy && i < c->rank; i++)
+    for (uint32_t i = 0; (c->copy || c->tile) && i < c->rank; i++)
         x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
     return start_of(p, c->x->buffer, x);
 }
@@ -274,11 +300,43 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     return done;
 }
 
+// Each share makes the transforms of x again: a thread has one. False: the epilogue is left.
+static bool print_tiles_part(Printer *p, const Kernel *k, const Conv *c)
+{
+    const char *rows = print_index(p, c->rows);
+    parts_begin(p, c->panel);
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
+    print_line(p, "const int64_t low = from * CAMEO_WINOGRAD_ROWS;");
+    print_line(p, "const int64_t high = cameo_min_i64(to * CAMEO_WINOGRAD_ROWS, %s);", rows);
+    print_tiles(p, c, image_of(p, c), w, output_of(p, c), "low", "high");
+    set_own(p, k, c, false);
+    bool done = !c->epilogue || print_epilogue(p, c);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+    const char *units =
+        str_printf(p->arena, "(%s + CAMEO_WINOGRAD_ROWS - 1) / CAMEO_WINOGRAD_ROWS", rows).at;
+    parts_end(p, units, str_printf(p->arena, "cameo_grain_whole(threads, %s)", units).at);
+    return done;
+}
+
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
                       Index work)
 {
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
+    if (c->tile) {
+        bool finished = print_tiles_part(p, k, c);
+        parts_around(p, outer, false);
+        nest_end(p, outer);
+        if (!finished)
+            print_stmts(p, c->epilogue);
+        return;
+    }
     if (c->copy)
         print_copy_part(p, k, c);
     parts_begin(p, c->panel);
@@ -351,7 +409,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     nest_begin(p, &outer, NULL);
     Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
     for (uint32_t i = 0; i < c->rank; i++) {
-        if (c->copy)
+        if (c->copy || c->tile)
             x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
         places = poly_mul(polys, places, c->out[i]);
     }
@@ -361,7 +419,10 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
                                  : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
+    if (c->tile)
+        print_tiles(p, c, start_of(p, c->x->buffer, x), w, y, "0", print_index(p, c->rows));
+    else
+        print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
     set_own(p, k, c, false);
     bool whole = c->epilogue && !print_epilogue(p, c);
     for (int i = c->depthwise ? 2 : 0; i < 3; i++) {

@@ -97,7 +97,8 @@ def compare(cameo, folder, grain, scratch):
     """None, or what is wrong."""
     program = scratch / "program"  # of one name, so that compilers' caches know a model again
     command = [cameo, "compile", folder / "model.onnx", "-o", program]
-    why = call(command + (["--grain", str(grain)] if grain else []))
+    command += ["--grain", str(grain)] if grain else []
+    why = call(command + (["--winograd", "4"] if folder.name == "winograd" else []))
     data = sorted(folder.glob("test_data_set_*"))
     given = sorted(data[0].glob("input_*.pb"), key=lambda f: int(f.stem.rpartition("_")[2])) if data else ["--random"]
     for n in THREADS:
@@ -126,7 +127,8 @@ def main():
         scratch = pathlib.Path(scratch)
         folders = [m.parent for m in sorted(models.glob("*/model.onnx"))]
         if options.grain == 1:
-            folders = [write_kernels(scratch / "kernels", 2), write_kernels(scratch / "open", "batch"), *folders]
+            folders = [write_kernels(scratch / "kernels", 2), write_kernels(scratch / "winograd", 2),
+                       write_kernels(scratch / "open", "batch"), *folders]
         for folder in folders:
             if not re.search(options.filter, folder.name):
                 continue
