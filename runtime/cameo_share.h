@@ -18,13 +18,6 @@ CAMEO_FN int64_t cameo_grain_of(int64_t much, int64_t work, int64_t units)
     return cameo_grain(much, units > 0 ? work / units : 0);
 }
 
-/* Of units that are dear to divide: each thread has one share. */
-CAMEO_FN int64_t cameo_grain_whole(const cameo_threads *t, int64_t units)
-{
-    const int64_t n = t->pool ? t->pool->threads : 1;
-    return n > 1 ? (units + n - 1) / n : units;
-}
-
 /* Has a kernel's units done. With one thread it is a call of its function. */
 CAMEO_FN void cameo_share(const cameo_threads *t, int64_t units, int64_t grain, cameo_part *part,
                           void *with)

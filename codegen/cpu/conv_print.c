@@ -255,19 +255,16 @@ static const char *output_of(Printer *p, const Conv *c)
     return start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
 }
 
+// One share: a row is stored past its end, where the next channel may be done already.
 static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
 {
-    Polys *polys = p->mod->polys;
-    Index plane = poly_const(polys, 2);
-    for (uint32_t i = 0; i < c->rank; i++)
-        plane = poly_mul(polys, plane, c->in[i]);
     parts_begin(p, 0);
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", image_of(p, c),
                buffer_name(p, c->padded));
     set_own(p, k, c, false);
-    parts_end(p, print_index_bare(p, c->channels), parts_grain(p, plane));
+    parts_end(p, print_index_bare(p, c->channels), print_index_bare(p, c->channels));
 }
 
 // What units from .. to are of one convolution. False: the epilogue is left.
@@ -300,43 +297,11 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     return done;
 }
 
-// Each share makes the transforms of x again: a thread has one. False: the epilogue is left.
-static bool print_tiles_part(Printer *p, const Kernel *k, const Conv *c)
-{
-    const char *rows = print_index(p, c->rows);
-    parts_begin(p, c->panel);
-    set_own(p, k, c, true);
-    print_sizes(p, c);
-    print_plan(p, c);
-    const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
-    print_line(p, "const int64_t low = from * CAMEO_WINOGRAD_ROWS;");
-    print_line(p, "const int64_t high = cameo_min_i64(to * CAMEO_WINOGRAD_ROWS, %s);", rows);
-    print_tiles(p, c, image_of(p, c), w, output_of(p, c), "low", "high");
-    set_own(p, k, c, false);
-    bool done = !c->epilogue || print_epilogue(p, c);
-    for (int i = 0; i < 2; i++) {
-        p->indent--;
-        print_line(p, "}");
-    }
-    const char *units =
-        str_printf(p->arena, "(%s + CAMEO_WINOGRAD_ROWS - 1) / CAMEO_WINOGRAD_ROWS", rows).at;
-    parts_end(p, units, str_printf(p->arena, "cameo_grain_whole(threads, %s)", units).at);
-    return done;
-}
-
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
                       Index work)
 {
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
-    if (c->tile) {
-        bool finished = print_tiles_part(p, k, c);
-        parts_around(p, outer, false);
-        nest_end(p, outer);
-        if (!finished)
-            print_stmts(p, c->epilogue);
-        return;
-    }
     if (c->copy)
         print_copy_part(p, k, c);
     parts_begin(p, c->panel);
@@ -383,6 +348,8 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
         places = poly_mul(polys, places, c->out[i]);
     Index work = work_of(p, c, places);
     BufferId own = c->depthwise ? c->padded : c->panel;
+    if (c->tile) // its rows are stored past their ends, where another thread may be done
+        return false;
     if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
         (c->depthwise ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)
                       : !parts_worth(p, two, poly_floordiv(polys, work, two))))
