@@ -208,6 +208,8 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     const CompileOptions *o = b->o;
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
     emit.has_lists = b->has_lists;
+    emit.threads = o->threads;
+    emit.grain = o->grain;
     emit.libraries = libraries_flags(mod, b->arena);
     uint32_t n = libraries_of(mod, b->libraries);
     for (uint32_t i = 0; i < n; i++)

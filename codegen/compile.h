@@ -36,6 +36,8 @@ typedef struct CompileOptions {
     const char
         *cuda_arch;   // "sm_90,sm_80"; NULL: those in wide use. PTX for newer ones is always there
     const char *keep; // a folder for all that is made on the way; NULL: a temporary one
+    uint32_t grain;   // the least work that a thread takes (codegen/parts.h); 0: the usual
+    uint32_t threads; // of the program where it is not told otherwise; 0: one
     bool weights_file, no_override, no_fuse, no_winograd, strict_fp, profile, verbose;
     GemmKind gemm;
     int tile;               // of Winograd, 2 or 4, wherever it can be; 0: by cost

@@ -6,6 +6,7 @@
 #include "codegen/custom.h"
 #include "codegen/embedded.h"
 #include "codegen/libraries.h"
+#include "codegen/parts.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -92,7 +93,10 @@ void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
 static void c_kernel_begin(Printer *p, const Kernel *k)
 {
     KernelUses u = printer_kernel_uses(p, k);
+    const bool shared = parts_in_kernel(p);
     print_kernel_comment(p, k, &u);
+    if (shared)
+        parts_print(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
     const char *comma = "";
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
@@ -102,13 +106,18 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     }
     for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
         buf_printf(p->out, "%sconst int64_t d%u", comma, u.dims.at[i].id);
-    buf_printf(p->out, "%s)\n{\n", *comma ? "" : "void");
+    if (shared)
+        buf_printf(p->out, "%sconst cameo_threads *threads", comma);
+    buf_printf(p->out, "%s)\n{\n", *comma || shared ? "" : "void");
+    if (shared)
+        parts_print_args(p, k, &u);
 }
 
 static void c_kernel_end(Printer *p, const Kernel *k)
 {
-    (void)k;
     buf_printf(p->out, "}\n\n");
+    if (p->parts)
+        parts_end_kernel(p, k);
 }
 
 const Dialect dialect_c = {
@@ -323,8 +332,11 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     Arena *scratch = arena_new();
     Buf kernels = {0}; // their text says what they need
     Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
+    parts_new(p, plan, o->grain);
     emit_kernels(p, mod->steps);
     p->out = out;
+    if (parts_any(p))
+        parts[n++] = "cameo_pool.h", parts[n++] = "cameo_share.h";
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
     emit_add_parts(mod, parts, n);
@@ -332,6 +344,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (o->source)
         print_comment_text(out, str_of(o->source));
     buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
+    if (parts_any(p)) // for threads and futex
+        buf_printf(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n");
     if (packed)
         tiles_print(out);
     emit_runtime(out, parts);

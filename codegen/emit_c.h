@@ -17,6 +17,8 @@ typedef struct EmitOptions {
     WeightsMode weights;
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
     bool profile;             // time each kernel
+    uint32_t grain;           // the least work of a thread's share (codegen/parts.h); 0: the usual
+    uint32_t threads;         // of a context that is not told otherwise; 0: one
     bool has_lists;           // among inputs and outputs
     const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
@@ -45,7 +47,7 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o);
 void emit_runtime(Buf *out, const char *const *names);
 // What of runtime/ complex numbers, strings and lists need, behind the first n of `parts`, which
 // has room for MAX_PARTS and a NULL; the table of strings. Nothing where the module has none.
-enum { MAX_PARTS = 20 };
+enum { MAX_PARTS = 24 };
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n);
 void emit_symbols(Printer *p);
 // Does a buffer hold complex numbers? Is an input or output a sequence, an optional or a map?

@@ -2,6 +2,7 @@
 
 #include "codegen/custom.h"
 #include "codegen/emit_parts.h"
+#include "codegen/parts.h"
 #include "codegen/print_parts.h"
 #include "ir/infer.h"
 
@@ -227,7 +228,7 @@ static void c_call(StepPrinter *s, const Kernel *k)
         buf_printf(p->out, "%sb%u", comma, u.buffers.at[i].id);
     for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
         buf_printf(p->out, "%sd%u", comma, u.dims.at[i].id);
-    buf_printf(p->out, ");\n");
+    buf_printf(p->out, "%s);\n", parts_shared(p, k) ? ", &c->threads" : "");
     if (s->options->profile)
         time_kernel(s, k);
 }
@@ -508,7 +509,10 @@ void emit_bind(Printer *p, const Plan *plan)
     }
     print_line(p, "(void)c;");
     print_line(p, "(void)sizes;");
-    print_line(p, "return 0;");
+    if (parts_any(p) && !plan->fixed)
+        print_line(p, "return cameo_reserve_scratch(c, %s);", parts_scratch(p));
+    else
+        print_line(p, "return 0;");
     p->indent = 0;
     buf_printf(p->out, "}\n\n");
 }

@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/libraries.h"
+#include "codegen/parts.h"
 #include "codegen/print_parts.h"
 #include "ir/lists.h"
 
@@ -289,6 +290,24 @@ static void print_list_api(Printer *p)
                x, x);
 }
 
+static void print_threads(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    if (parts_any(p))
+        buf_printf(p->out,
+                   "    .open_threads = cameo_open_threads,\n"
+                   "    .close_threads = cameo_close_threads,\n"
+                   "    .threads = %u,\n    .scratch = %s,\n",
+                   o->threads ? o->threads : 1, plan->fixed ? parts_scratch(p) : "0");
+}
+
+static void print_pools(Printer *p)
+{
+    if (parts_any(p))
+        buf_printf(p->out, "    .threads = cameo_count_threads,\n"
+                           "    .create_pool = cameo_pool_create,\n"
+                           "    .destroy_pool = cameo_pool_destroy,\n");
+}
+
 void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
 {
     const char *x = p->prefix;
@@ -328,6 +347,7 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     if (o->profile)
         buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", mod->nkernels, x);
     buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
+    print_threads(p, plan, o);
     if (on_device)
         buf_printf(p->out, "    .open = %s_open,\n    .resize_arena = cameo_cuda_arena,\n", x);
     buf_printf(p->out, "};\n\n");
@@ -364,5 +384,6 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
         buf_printf(p->out,
                    "    .set_object = %s_set_object,\n    .output_object = %s_output_object,\n", x,
                    x);
+    print_pools(p);
     buf_printf(p->out, "};\n");
 }

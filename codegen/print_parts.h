@@ -67,6 +67,7 @@ bool interchange_print(Printer *p, const Stmt *loop);
 // ---- squares (codegen/cpu/squares.c)
 // Prints two innermost parallel loops that transpose; false: they do not, and nothing was printed.
 bool squares_print(Printer *p, const Stmt *loop);
+bool squares_fit(Printer *p, const Stmt *loop); // would it?
 
 // ---- rows (codegen/cpu/rows.c) ----------------------------------------------------------------
 // Is `loop` one with the loop inside it, as far as all indices can tell? Then it counts as 0 and
@@ -79,5 +80,13 @@ void loops_restore(Printer *p, LoopId outer, LoopId inner);
 // Prints an innermost parallel loop whose value holds reductions with the loop inside them; false:
 // this is no such loop, and nothing was printed.
 bool rows_print(Printer *p, const Stmt *loop);
+
+// ---- parts (codegen/parts_loops.c) ------------------------------------------------------------
+// Where a loop begins and ends: "0" and its extent, or the bounds of what a thread does of it.
+const char *loop_low(const Printer *p, LoopId v);
+const char *loop_high(Printer *p, LoopId v);
+
+// Reads before a loop what is there whatever it does (codegen/print_stmt.c).
+void print_steady(Printer *p, const Stmt *loop);
 
 #endif

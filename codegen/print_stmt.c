@@ -1,6 +1,7 @@
 // Statements, reductions and kernels.
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/parts.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -172,7 +173,7 @@ static void find_steady(void *context, const Expr *e)
     vec_push(p->arena, &x->loads, e);
 }
 
-static void print_steady(Printer *p, const Stmt *loop)
+void print_steady(Printer *p, const Stmt *loop)
 {
     const Stmt *s = loop;
     while (s && s->kind == S_FOR && s->par && !s->next)
@@ -350,6 +351,8 @@ const char *print_reduce(Printer *p, const Expr *e)
 
 static void print_for(Printer *p, const Stmt *s)
 {
+    if (p->parts && parts_print_for(p, s))
+        return;
     print_hoisted(p, s);
     if (p->dialect->rows)
         print_steady(p, s);

@@ -49,6 +49,7 @@ struct Printer {
     bool transposes;      // what was printed calls runtime/cameo_transpose.h
     uint32_t in_arm;      // inside text that may be skipped: no statement may be made
     void *target;         // what the dialect keeps for itself
+    struct Parts *parts;  // of kernels that threads share (codegen/parts.h); NULL: none does
     bool in_group;        // rows declared here belong to a group of threads
     bool together;        // a group of threads runs this text: it shares the work of reductions
     bool *found_hoist;    // not NULL: print_hoisted only tells whether there is anything to hoist

@@ -154,14 +154,17 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     memset(to, 0, (size_t)((high - last) * width) * sizeof *to);
 }
 
+/* Channels from .. until of x. */
 static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
-                                                              float *to, int64_t length)
+                                                              float *to, int64_t length,
+                                                              int64_t from, int64_t until)
 {
     const int64_t deep = cameo_conv_reach(g, 0);
     const int64_t plane = cameo_conv_reach(g, 1) * length * g->stride[2];
+    to += from * deep * plane;
     const float *end = x + (g->channels - 1) * g->channel + (g->in[0] - 1) * g->step[0] +
                        (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
-    for (int64_t c = 0; c < g->channels; c++)
+    for (int64_t c = from; c < until; c++)
         for (int64_t i = 0; i < deep; i++, to += plane) {
             const int64_t a = i - g->pad[0];
             if (a < 0 || a >= g->in[0])
@@ -221,7 +224,15 @@ static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g,
 {
     v->x = g->copy ? padded : x;
     if (g->copy)
-        cameo_conv_copy(g, x, padded, v->phase);
+        cameo_conv_copy(g, x, padded, v->phase, 0, g->channels);
+}
+
+/* The same where the copy is made: channels from .. to of it. */
+static inline __attribute__((unused)) void
+cameo_conv_copy_share(const cameo_conv *g, const float *x, float *padded, int64_t from, int64_t to)
+{
+    const int64_t stride = g->stride[2], reach = cameo_conv_reach(g, 2);
+    cameo_conv_copy(g, x, padded, (reach + stride - 1) / stride, from, to);
 }
 
 /* Where values k .. k + n of a window begin in x. */
@@ -414,10 +425,12 @@ static inline __attribute__((unused)) int64_t cameo_conv_rows_end(const cameo_co
     return m1;
 }
 
-/* All rows for all values of k but the last CAMEO_CONV_K or fewer, whose panels are made. */
+/* Rows low .. high for all values of k but the last CAMEO_CONV_K or fewer, whose panels are made.
+ */
 static __attribute__((noinline, unused)) void
-cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t n0, int64_t n1, const float *w,
-                 float *y, int64_t row, float *scratch, cameo_conv_block *b)
+cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t high, int64_t n0,
+                 int64_t n1, const float *w, float *y, int64_t row, float *scratch,
+                 cameo_conv_block *b)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     b->rows = rows;
@@ -430,14 +443,14 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t n0, int64_t n1,
         b->packed[k] = k * PANEL;
     for (int64_t k0 = 0; k0 < b->all; k0 += CAMEO_CONV_K) {
         if (k0 > 0)
-            cameo_conv_multiply(b, 0, rows);
+            cameo_conv_multiply(b, low, high);
         b->k0 = k0;
         b->nk = b->all - k0 < CAMEO_CONV_K ? b->all - k0 : CAMEO_CONV_K;
         cameo_conv_places(v, k0, b->nk, b->places);
         b->count = cameo_conv_panels(v, n0, n1, b->nk, b->places, b->packed, scratch, b->panels);
     }
     if (b->all <= 0)
-        for (int64_t m = 0; m < rows; m++)
+        for (int64_t m = low; m < high; m++)
             memset(y + m * row + n0, 0, (size_t)(n1 - n0) * sizeof *y);
 }
 
@@ -445,6 +458,45 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t n0, int64_t n1,
 static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t all, int64_t width)
 {
     return all - n < width * 5 / 4 ? all : n + width;
+}
+
+/* ---- shares of a convolution: units are rows of y, which lie behind one another; where rows are
+ * few, blocks of columns */
+
+enum { CAMEO_CONV_ROWS = 32 }; /* of a unit, a multiple of CAMEO_TILE_ROWS */
+enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
+
+/* How many blocks cameo_conv_end makes of so many columns. */
+static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int64_t width)
+{
+    return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
+}
+
+static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t all, int64_t k)
+{
+    const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
+    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks
+                                                 : (rows + CAMEO_CONV_ROWS - 1) / CAMEO_CONV_ROWS;
+}
+
+/* Rows and columns of a share; the columns are done block by block. */
+typedef struct cameo_conv_cut {
+    int64_t low, high, begin, end;
+} cameo_conv_cut;
+
+static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t all,
+                                                                      int64_t width, int64_t from,
+                                                                      int64_t to)
+{
+    cameo_conv_cut c = {0, rows, 0, all};
+    if (rows < CAMEO_CONV_MANY) {
+        c.begin = from * width;
+        c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
+        return c;
+    }
+    c.low = from * CAMEO_CONV_ROWS;
+    c.high = to * CAMEO_CONV_ROWS < rows ? to * CAMEO_CONV_ROWS : rows;
+    return c;
 }
 
 #endif

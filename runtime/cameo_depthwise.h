@@ -407,7 +407,7 @@ cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *pa
     for (int64_t t = 0; !g->dense && t < g->taps; t++)
         sorted[t] = w[g->w[t]];
     if (c->taps[0] != 1)
-        cameo_conv_copy(c, x, padded, g->phase);
+        cameo_conv_copy(c, x, padded, g->phase, 0, c->channels);
     cameo_plane p;
     p.rows = c->out[1];
     p.columns = c->out[2];

@@ -125,4 +125,92 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
         }
 }
 
+/* ---- shares of a product ---- */
+
+enum { CAMEO_GEMM_TALL = 512 }; /* so many rows are divided by rows, fewer by columns */
+
+/* What units from .. to of a product are: blocks of rows, or panels of columns. */
+typedef struct cameo_rectangle {
+    int64_t m0, m1, n0, n1;
+} cameo_rectangle;
+
+static inline __attribute__((unused)) int64_t cameo_gemm_units(int64_t m, int64_t n)
+{
+    return m >= CAMEO_GEMM_TALL ? (m + CAMEO_GEMM_M - 1) / CAMEO_GEMM_M
+                                : (n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS;
+}
+
+static inline __attribute__((unused)) cameo_rectangle cameo_gemm_share(int64_t m, int64_t n,
+                                                                       int64_t from, int64_t to)
+{
+    const int tall = m >= CAMEO_GEMM_TALL;
+    const int64_t unit = tall ? CAMEO_GEMM_M : CAMEO_TILE_COLUMNS, end = tall ? m : n;
+    const int64_t low = from * unit, high = to * unit < end ? to * unit : end;
+    return tall ? (cameo_rectangle){low, high, 0, n} : (cameo_rectangle){0, m, low, high};
+}
+
+/* Is A packed once for all, before its columns are divided? */
+static inline __attribute__((unused)) int cameo_gemm_packs(int64_t m)
+{
+    return m > CAMEO_TILE_ROWS && m < CAMEO_GEMM_TALL;
+}
+
+/* Rows of the block of packed rows that begins at row i, whole tiles. */
+static inline __attribute__((unused)) int64_t cameo_gemm_block(int64_t m, int64_t i)
+{
+    const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
+    return (rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
+}
+
+/* Tiles of rows from .. to of A, for all k: blocks of CAMEO_GEMM_M rows, in them of CAMEO_GEMM_K
+ * values of k, in them tiles of rows. */
+static __attribute__((noinline, unused)) void cameo_gemm_pack_all(int64_t m, int64_t k,
+                                                                  const float *a, int64_t am,
+                                                                  int64_t ak, int64_t from,
+                                                                  int64_t to, float *packed)
+{
+    for (int64_t i = from * CAMEO_TILE_ROWS; i < m && i < to * CAMEO_TILE_ROWS;
+         i += CAMEO_TILE_ROWS) {
+        const int64_t block = i / CAMEO_GEMM_M * CAMEO_GEMM_M, left = m - i;
+        const int64_t high = cameo_gemm_block(m, block);
+        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            cameo_gemm_pack_a(left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, depth,
+                              a + i * am + p * ak, am, ak,
+                              packed + block * k + high * p + (i - block) * depth);
+        }
+    }
+}
+
+/* C += A * B, both packed. */
+static __attribute__((noinline, unused)) void cameo_gemm_columns(int64_t m, int64_t n, int64_t k,
+                                                                 const float *a, const float *b,
+                                                                 float *c, int64_t ldc)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
+    const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
+    for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
+        full_at[x] = x * WIDTH;
+        last_at[x] = x * last;
+    }
+    for (int64_t i = 0; i < m; i += CAMEO_GEMM_M)
+        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+            const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            const float *block = a + i * k + cameo_gemm_block(m, i) * p;
+            for (int64_t j = 0; j < n; j += WIDTH) {
+                const int narrow = j + WIDTH > n;
+                const int64_t next = j + WIDTH < n ? k * WIDTH : 0; /* from this panel to it */
+                for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL) {
+                    const int64_t left = n - j - part, width = left < PANEL ? left : PANEL;
+                    cameo_gemm_panel(
+                        rows, width, depth, block, b + j * k + p * (narrow ? last : WIDTH) + part,
+                        narrow ? last_at : full_at, part ? 0 : next * (int64_t)sizeof *b,
+                        c + i * ldc + j + part, ldc);
+                }
+            }
+        }
+}
+
 #endif

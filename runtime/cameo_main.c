@@ -443,7 +443,7 @@ static int bench(Command *c, cameo_context *x)
         printf("{\"schema\":\"cameo.bench/1\",\"runs\":%ld,\"min_ms\":%.6f,\"median_ms\":%.6f,"
                "\"p95_ms\":%.6f,\"max_rss_kb\":%ld,\"threads\":%ld}\n",
                c->bench, ms[0], ms[c->bench / 2], ms[c->bench * 95 / 100], usage.ru_maxrss,
-               c->threads ? c->threads : 1);
+               c->model->threads ? (long)c->model->threads(x) : 1L);
     free(ms);
     return status;
 }

@@ -34,10 +34,24 @@ typedef struct cameo_port {
     const char *const *dim_names; /* "" where a dim has no name */
 } cameo_port;
 
+/* Does units from .. to of a kernel's work, as thread `thread` of a pool. */
+typedef void cameo_part(void *with, int64_t from, int64_t to, int32_t thread);
+
+/* Threads that share the work of kernels. Contexts of one model or of several may have the same
+ * one; a run that finds it taken by another does its kernels' work itself. */
+typedef struct cameo_pool cameo_pool;
+struct cameo_pool {
+    int32_t threads; /* that work, the caller's (0) among them */
+    /* Has all units done, `grain` or more at a time, each once; returns when they are. */
+    void (*run)(cameo_pool *pool, int64_t units, int64_t grain, cameo_part *part, void *with);
+};
+
 typedef struct cameo_options {
     const void *weights;      /* the blob of a model compiled with --weights file, if in memory */
     const char *weights_path; /* or the file to read it from; both NULL: the default path */
-    int32_t threads;          /* 0: one */
+    int32_t threads;          /* 0: as many as the model was compiled for (--threads), else one */
+    cameo_pool *pool; /* the caller's, which outlives the context; NULL: a context of more than one
+                       * thread makes its own */
 } cameo_options;
 
 /* What a kernel did in all runs of a context, of a model compiled with --profile. */
@@ -86,6 +100,12 @@ typedef struct cameo_model {
     const cameo_type *const *input_types, *const *output_types;
     int (*set_object)(cameo_context *context, int32_t i, const cameo_object *object);
     const cameo_object *(*output_object)(const cameo_context *context, int32_t i);
+    /* How many threads the context's runs have. A pool of so many threads for several contexts, or
+     * NULL for want of memory; destroy it after them. NULL: no kernel of the model has work enough
+     * for more than one thread, and options.threads and options.pool have no effect. */
+    int32_t (*threads)(const cameo_context *context);
+    cameo_pool *(*create_pool)(int32_t threads);
+    void (*destroy_pool)(cameo_pool *pool);
 } cameo_model;
 
 #ifdef __cplusplus

@@ -42,7 +42,20 @@ typedef struct cameo_program {
     /* Where values are not in host memory: opens the device (before bind), makes room there. */
     int (*open)(cameo_context *c);
     int (*resize_arena)(cameo_context *c, int64_t bytes);
+    /* Where threads share kernels (cameo_share.h), else NULL: gets the context a pool, frees it. */
+    int (*open_threads)(cameo_context *c, const cameo_options *options);
+    void (*close_threads)(cameo_context *c);
+    int32_t threads; /* where the options say nothing */
+    int64_t scratch; /* bytes for each further thread, where sizes are fixed */
 } cameo_program;
+
+/* The threads of a context. */
+typedef struct cameo_threads {
+    cameo_pool *pool;       /* NULL: the caller's alone */
+    int own;                /* the context made it */
+    unsigned char *scratch; /* of the threads but the first, `each` bytes one after another */
+    int64_t each;
+} cameo_threads;
 
 enum { CAMEO_EVENTS = 1 << 16 };
 
@@ -64,6 +77,7 @@ struct cameo_context {
     void (*free_device)(void *device);
     void *objects; /* strings and lists of the run, NULL: none */
     void (*free_objects)(void *objects);
+    cameo_threads threads;
     char error[512];
 };
 
@@ -148,6 +162,8 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
         c->free_device(c->device);
     if (c->objects)
         c->free_objects(c->objects);
+    if (c->program->close_threads)
+        c->program->close_threads(c);
     for (int32_t i = 0; c->blocks && i < c->program->nblocks; i++)
         free(c->blocks[i].at);
     free(c->blocks);
@@ -203,7 +219,9 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
         c->arena = (unsigned char *)cameo_aligned_alloc(p->arena);
     int whole = c->dims && c->offsets && c->lives && c->planning && c->inputs && c->outputs &&
                 c->blocks && (p->arena < 0 || c->arena) &&
-                (!p->nkernels || (c->profile && c->events)) && cameo_load_weights(c, options) == 0;
+                (!p->nkernels || (c->profile && c->events)) &&
+                cameo_load_weights(c, options) == 0 &&
+                (!p->open_threads || p->open_threads(c, options) == 0);
     if (!whole) {
         cameo_destroy(c);
         return NULL;

@@ -31,7 +31,9 @@ enum {
     OPT_UNSAFE,
     OPT_PRINT_AFTER,
     OPT_REPORT,
-    OPT_PROFILE
+    OPT_PROFILE,
+    OPT_THREADS,
+    OPT_GRAIN
 };
 
 static const ToolOption options[] = {
@@ -57,6 +59,9 @@ static const ToolOption options[] = {
     [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
     [OPT_REPORT] = {"--report", "json", "print what was compiled, how, and what came of it"},
     [OPT_PROFILE] = {"--profile", NULL, "a program that prints how long each kernel took"},
+    [OPT_THREADS] = {"--threads", "N",
+                     "of the program, where it is not told otherwise (default: 1)"},
+    [OPT_GRAIN] = {"--grain", "WORK", "the least that a thread takes, in tenths of nanoseconds"},
     {0},
 };
 
@@ -199,6 +204,11 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_PRINT_AFTER:
         ok = pass_is_printable(value);
         a->print_after = value;
+        break;
+    case OPT_THREADS:
+    case OPT_GRAIN:
+        ok = tool_count(value, option == OPT_GRAIN ? MAX_GRAIN : MAX_THREADS,
+                        option == OPT_GRAIN ? &o->grain : &o->threads);
         break;
     case OPT_KEEP:
         o->keep = value;

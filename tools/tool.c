@@ -71,6 +71,16 @@ int args_next(Args *a, const char **value)
     return ARG_END;
 }
 
+bool tool_count(const char *text, uint32_t most, uint32_t *n)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1 || value > (long)most)
+        return false;
+    *n = (uint32_t)value;
+    return true;
+}
+
 int tool_error(const Tool *t, int status, const char *format, ...)
 {
     va_list args;

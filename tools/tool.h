@@ -45,6 +45,10 @@ typedef struct Args {
 Args args_of(const Tool *t, int argc, char **argv);
 int args_next(Args *a, const char **value);
 
+// A number from 1 to `most`; false: it is none.
+bool tool_count(const char *text, uint32_t most, uint32_t *n);
+enum { MAX_THREADS = 1024, MAX_GRAIN = 1000000000 };
+
 // "cameo compile: error: ..." on stderr; returns `status`.
 int tool_error(const Tool *t, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

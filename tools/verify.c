@@ -17,6 +17,8 @@ enum {
     OPT_NO_OVERRIDE,
     OPT_NO_FUSE,
     OPT_DEVICE,
+    OPT_THREADS,
+    OPT_GRAIN,
     OPT_LAYERS,
     OPT_AGAINST,
     OPT_VALUES,
@@ -34,6 +36,8 @@ static const ToolOption options[] = {
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
+    [OPT_THREADS] = {"--threads", "N", "how many threads (default: 1)"},
+    [OPT_GRAIN] = {"--grain", "WORK", "the least that a thread takes, in tenths of nanoseconds"},
     [OPT_LAYERS] = {"--layers", NULL, "report every value instead of comparing outputs"},
     [OPT_AGAINST] =
         {"--against", "WHAT",
@@ -396,6 +400,14 @@ static int take_option(const Tool *t, Verify *v, Asked *a, int option, const cha
         return session_device(value, &a->o.device)
                    ? -1
                    : tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
+    case OPT_GRAIN:
+        return tool_count(value, MAX_GRAIN, &a->o.grain)
+                   ? -1
+                   : tool_error(t, EXIT_USAGE, "--grain is a number from 1 on");
+    case OPT_THREADS:
+        return tool_count(value, MAX_THREADS, &a->o.threads)
+                   ? -1
+                   : tool_error(t, EXIT_USAGE, "--threads is a number from 1 to %d", MAX_THREADS);
     case OPT_LAYERS:
         a->layers = true;
         return -1;

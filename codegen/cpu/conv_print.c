@@ -2,6 +2,7 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/winograd.h"
+#include "codegen/parts.h"
 
 static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
 {
@@ -164,9 +165,9 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
     print_line(p, "cameo_conv_block block;");
-    print_line(p, "cameo_conv_start(&image, %s, n0, n1, %s, %s, %s, %s, &block);",
-               print_index_bare(p, c->rows), w, y, print_index_bare(p, c->row),
-               buffer_name(p, c->panel));
+    const char *rows = print_index_bare(p, c->rows);
+    print_line(p, "cameo_conv_start(&image, %s, 0, %s, n0, n1, %s, %s, %s, %s, &block);", rows,
+               rows, w, y, print_index_bare(p, c->row), buffer_name(p, c->panel));
     print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
     p->indent++;
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
@@ -200,40 +201,186 @@ static void print_plan(Printer *p, const Conv *c)
                wt[0], wt[1], wt[2], buffer_name(p, c->x->buffer), start_of(p, c->x->buffer, size));
 }
 
-// By tiles: after each block of them the places of y that it finishes are n0 .. n1. Blocks may be
-// cut at rows of tiles, their rows of y at CAMEO_WINOGRAD_ROWS.
-static void print_tiles(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
+static const char *image_of(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
-    set_own(p, k, c, true);
-    print_sizes(p, c);
-    print_plan(p, c);
-    nest_begin(p, outer, NULL);
     Index x = linear(p, c->x->buffer, c->x->at);
-    for (uint32_t i = 0; i < c->rank; i++)
+    for (uint32_t i = 0; (c->copy || c->tile) && i < c->rank; i++)
         x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
-    const char *y = start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
-    print_line(p, "for (int64_t tile0 = 0, tile1; tile0 < form.tiles; tile0 = tile1) {");
+    return start_of(p, c->x->buffer, x);
+}
+
+static const char *output_of(Printer *p, const Conv *c)
+{
+    return start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
+}
+
+// By tiles `begin` to `end`, rows of them: after each block the places of y that it finishes are n0
+// .. n1. False: the epilogue is left.
+static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const char *begin,
+                        const char *end)
+{
+    const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
+    print_line(p, "for (int64_t tile0 = %s, tile1; tile0 < %s; tile0 = tile1) {", begin, end);
     p->indent++;
-    print_line(p, "tile1 = cameo_winograd_end(tile0, form.tiles);");
+    print_line(p, "tile1 = cameo_winograd_end(tile0, %s);", end);
     print_line(p, "cameo_winograd_block block;");
-    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);",
-               start_of(p, c->x->buffer, x), buffer_name(p, c->panel));
+    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", image_of(p, c),
+               buffer_name(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
     print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
     p->indent++;
-    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);",
-               start_of(p, c->packed, poly_scale(polys, c->group, c->block)), y);
+    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, output_of(p, c));
     set_own(p, k, c, false);
-    bool whole = c->epilogue && !print_epilogue(p, c);
+    bool done = !c->epilogue || print_epilogue(p, c);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
     }
+    return done;
+}
+
+// ---- parts
+// --------------------------------------------------------------------------------------
+
+enum { MACS = 10 }; // multiplications and additions in a tenth of a nanosecond
+
+static Index values_of_k(Printer *p, const Conv *c)
+{
+    Index k = c->channels;
+    for (uint32_t i = 0; i < c->rank; i++)
+        k = poly_mul(p->mod->polys, k, c->taps[i]);
+    return k;
+}
+
+static Index tile_rows(Printer *p, const Conv *c)
+{
+    Polys *polys = p->mod->polys;
+    return poly_ceildiv(polys, c->out[0], poly_const(polys, c->tile));
+}
+
+static Index work_of(Printer *p, const Conv *c, Index places)
+{
+    Polys *polys = p->mod->polys;
+    Index macs = poly_mul(polys, poly_mul(polys, places, c->rows), values_of_k(p, c));
+    return poly_is_overflow(macs)
+               ? macs
+               : poly_floordiv(polys, macs, poly_const(polys, c->depthwise ? 2 : MACS));
+}
+
+// One share: a row is stored past its end, where the next channel may be done already.
+static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
+{
+    parts_begin(p, 0);
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", image_of(p, c),
+               buffer_name(p, c->padded));
+    set_own(p, k, c, false);
+    parts_end(p, print_index_bare(p, c->channels), print_index_bare(p, c->channels));
+}
+
+// What units from .. to are of one convolution. False: the epilogue is left.
+static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places)
+{
+    const char *n = print_index_bare(p, places), *rows = print_index_bare(p, c->rows);
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
+    print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
+    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %s, image.width, from, to);",
+               rows, n);
+    print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
+    p->indent++;
+    print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", n);
+    print_line(p, "cameo_conv_block block;");
+    print_line(p,
+               "cameo_conv_start(&image, %s, cut.low, cut.high, n0, n1, %s, %s, %s, %s, &block);",
+               rows, w, output_of(p, c), print_index_bare(p, c->row), buffer_name(p, c->panel));
+    print_line(p, "for (int64_t m0 = cut.low, m1; m0 < cut.high; m0 = m1) {");
+    p->indent++;
+    print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
+    set_own(p, k, c, false);
+    bool done = !c->epilogue || print_epilogue(p, c);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+    return done;
+}
+
+// Rows of tiles are the units.
+static bool print_tile_rows(Printer *p, const Kernel *k, const Conv *c)
+{
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    return print_tiles(p, k, c, "from * form.across", "to * form.across");
+}
+
+static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
+                      Index work)
+{
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    if (c->copy)
+        print_copy_part(p, k, c);
+    parts_begin(p, c->panel);
+    bool done = c->tile ? print_tile_rows(p, k, c) : print_share(p, k, c, places);
+    const char *units =
+        c->tile ? print_index_bare(p, tile_rows(p, c))
+                : str_printf(p->arena, "cameo_conv_units(%s, %s, %s)", print_index_bare(p, c->rows),
+                             print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
+                      .at;
+    parts_end(p, units, parts_grain_of(p, work, units));
+    parts_around(p, outer, false);
     nest_end(p, outer);
-    if (whole)
+    if (!done)
         print_stmts(p, c->epilogue);
+}
+
+// Planes by their own windows: each is done by one thread.
+static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
+                         Index work)
+{
+    Index units = parts_units(p, outer->n, outer->vars);
+    parts_begin(p, c->padded);
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    parts_nest_begin(p, outer->n, outer->vars);
+    p->indent++;
+    print_blocks(p, c, print_index_bare(p, places), image_of(p, c),
+                 start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at)), output_of(p, c));
+    set_own(p, k, c, false);
+    bool done = !c->epilogue || print_epilogue(p, c);
+    p->indent--;
+    parts_nest_end(p, outer->n, outer->vars);
+    parts_end(p, print_index_bare(p, units), parts_grain(p, work));
+    if (!done)
+        print_stmts(p, c->epilogue);
+}
+
+// Prints it as parts that threads share; false: it is not worth it, and nothing was printed.
+static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
+{
+    Polys *polys = p->mod->polys;
+    Index places = poly_const(polys, 1), two = poly_const(polys, 2);
+    for (uint32_t i = 0; i < c->rank; i++)
+        places = poly_mul(polys, places, c->out[i]);
+    Index work = work_of(p, c, places);
+    BufferId own = c->depthwise ? c->padded : c->panel;
+    if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
+        (c->depthwise ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)
+                      : !parts_worth(p, two, poly_floordiv(polys, work, two))))
+        return false;
+    if (c->depthwise)
+        print_planes(p, k, c, outer, places, work);
+    else
+        print_one(p, k, c, outer, places, work);
+    return true;
 }
 
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
@@ -243,27 +390,28 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         if (!conv_owns(c, s->var))
             outer.vars[outer.n++] = s->var;
-    if (c->tile) {
-        print_tiles(p, k, c, &outer);
+    if (print_parts(p, k, c, &outer))
         return;
-    }
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_plan(p, c);
     nest_begin(p, &outer, NULL);
-    Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
-    for (uint32_t i = 0; i < c->rank; i++) {
-        if (c->copy)
-            x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
-        places = poly_mul(polys, places, c->out[i]);
+    if (c->tile) {
+        bool done = print_tiles(p, k, c, "0", "form.tiles");
+        nest_end(p, &outer);
+        if (!done)
+            print_stmts(p, c->epilogue);
+        return;
     }
+    Index places = poly_const(polys, 1);
+    for (uint32_t i = 0; i < c->rank; i++)
+        places = poly_mul(polys, places, c->out[i]);
     const char *n = print_index_bare(p, places);
-    const char *y = start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
     const char *w = c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
                                  : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
+    print_blocks(p, c, n, image_of(p, c), w, output_of(p, c));
     set_own(p, k, c, false);
     bool whole = c->epilogue && !print_epilogue(p, c);
     for (int i = c->depthwise ? 2 : 0; i < 3; i++) {

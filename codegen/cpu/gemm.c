@@ -359,6 +359,8 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     m.o.kind = blas ? kind : GEMM_PACKED;
     if (!blas && !pack_weights(&m, error))
         return false;
+    if (!blas)
+        m.o.block = gemm_block(mod, &m.o);
     m.o.reduce = m.reduce;
     m.o.store = m.store;
     if (m.store->value != m.reduce) {
@@ -412,6 +414,8 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
         return;
     }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (o->block)
+        access_note(u->arena, &u->buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     if (!o->packed)
         return;
     access_note(u->arena, &u->buffers, o->packed, ACCESS_READ);
@@ -428,8 +432,7 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 // ---- printing
 // ------------------------------------------------------------------------------------
 
-// "b3 + 64 * i1": where a factor or y begins once all variables of the product are 0.
-static const char *start_of(Printer *p, BufferId b, const Index *at)
+const char *gemm_start(Printer *p, BufferId b, const Index *at)
 {
     const Buffer *buf = buffer_at(p->mod, b);
     access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
@@ -461,15 +464,15 @@ static void print_blas(Printer *p, const Override *o, const char *a, const char 
                b, ldb, one, y, print_index(p, o->ym));
 }
 
-static void print_product(Printer *p, const Override *o)
+void gemm_print_product(Printer *p, const Override *o)
 {
-    const char *a = start_of(p, o->a->buffer, o->a->at);
-    const char *y = start_of(p, o->store->buffer, o->store->at);
+    const char *a = gemm_start(p, o->a->buffer, o->a->at);
+    const char *y = gemm_start(p, o->store->buffer, o->store->at);
     const char *k = print_index(p, print_extent(p, o->k));
     const char *rows = print_index_bare(p, o->rows), *columns = print_index_bare(p, o->columns);
     const char *ym = print_index_bare(p, o->ym);
     if (o->kind == GEMM_OPENBLAS) {
-        print_blas(p, o, a, start_of(p, o->b->buffer, o->b->at), y, k);
+        print_blas(p, o, a, gemm_start(p, o->b->buffer, o->b->at), y, k);
     } else if (o->packed) {
         access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
         print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,
@@ -477,7 +480,7 @@ static void print_product(Printer *p, const Override *o)
     } else {
         print_line(p, "cameo_gemm(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", rows, columns, k,
                    a, print_index_bare(p, o->am), print_index_bare(p, o->ak),
-                   start_of(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
+                   gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
                    print_index_bare(p, o->bn), y, ym);
     }
 }
@@ -511,14 +514,16 @@ void override_print(Printer *p, const Kernel *k)
     for (uint32_t i = 0; i < o->reduce->rank; i++)
         if (!override_owns(o, o->reduce->vars[i]))
             sums.vars[sums.n++] = o->reduce->vars[i];
+    if (gemm_print_parts(p, o, &outer, &sums))
+        return;
     nest_begin(p, &outer, NULL);
     override_zero(p, o, true);
-    const char *y = start_of(p, o->store->buffer, o->store->at);
+    const char *y = gemm_start(p, o->store->buffer, o->store->at);
     print_line(p, "for (int64_t row = 0; row < %s; row++)", print_index_bare(p, o->rows));
     print_line(p, "    memset(%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,
                print_index(p, o->ym), print_index(p, o->columns), o->store->buffer);
     nest_begin(p, &sums, NULL);
-    print_product(p, o);
+    gemm_print_product(p, o);
     nest_end(p, &sums);
     override_zero(p, o, false);
     nest_end(p, &outer);

@@ -26,6 +26,7 @@ typedef struct Override {
     Index rows, columns;      // extents of m, and of n with outer_n
     Index am, ak, bk, bn, ym; // strides in elements
     BufferId packed;          // b's weights in panels; 0: b as it is
+    BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
 } Override;
 
@@ -40,5 +41,15 @@ void override_print(Printer *p, const Kernel *k);
 void override_zero(Printer *p, const Override *o, bool on);
 // Is v one of m, n, k, outer_n?
 bool override_owns(const Override *o, LoopId v);
+
+// ---- parts (codegen/cpu/gemm_parts.c)
+// A buffer for Override.block, where it may be needed.
+BufferId gemm_block(Module *mod, const Override *o);
+// Prints a packed product as parts that threads share; false: it is not worth it, and nothing was
+// printed. `outer`, `sums`: loops around the product, and of further summed variables.
+bool gemm_print_parts(Printer *p, const Override *o, Bounds *outer, Bounds *sums);
+// "b3 + 64 * i1": where a factor or y begins once all variables of the product are 0.
+const char *gemm_start(Printer *p, BufferId b, const Index *at);
+void gemm_print_product(Printer *p, const Override *o);
 
 #endif

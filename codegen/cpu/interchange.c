@@ -92,8 +92,9 @@ bool interchange_print(Printer *p, const Stmt *loop)
     if (!loop->par || p->turned || !fits(&s, loop->body, &loops, &scalars) || !loops || !scalars)
         return false;
     LoopId v = loop->var;
-    const char *n = print_index(p, print_extent(p, v));
-    print_line(p, "for (int64_t low%u = 0; low%u < %s; low%u += %d) {", v, v, n, v, ROW);
+    const char *n = loop_high(p, v);
+    print_line(p, "for (int64_t low%u = %s; low%u < %s; low%u += %d) {", v, loop_low(p, v), v, n, v,
+               ROW);
     uint32_t mark = print_block_begin(p);
     print_line(p, "const int64_t high%u = cameo_min_i64(low%u + %d, %s);", v, v, ROW, n);
     p->turned = v;

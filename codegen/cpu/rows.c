@@ -384,18 +384,18 @@ bool rows_print(Printer *p, const Stmt *loop)
     bool fixed = poly_is_const(extent, &n);
     if (!r.possible || r.reduces.len == 0 || (fixed && n < 4))
         return false;
-    const char *all = print_index_bare(p, extent);
     uint32_t v = loop->var;
+    const char *begin = loop_low(p, v), *all = loop_high(p, v);
     if (fixed && n <= ROW) {
         print_line(p, "{");
         uint32_t mark = print_block_begin(p);
         declare_rows(p, &r, n);
-        print_row_body(p, &r, store, "0", all, str_printf(p->arena, "i%u", v).at);
+        print_row_body(p, &r, store, begin, all, str_printf(p->arena, "i%u", v).at);
         print_block_end(p, mark);
         print_line(p, "}");
         return true;
     }
-    print_line(p, "for (int64_t low%u = 0; low%u < %s; low%u += %d) {", v, v, all, v, ROW);
+    print_line(p, "for (int64_t low%u = %s; low%u < %s; low%u += %d) {", v, begin, v, all, v, ROW);
     uint32_t mark = print_block_begin(p);
     print_line(p, "const int64_t high%u = cameo_min_i64(low%u + %d, %s);", v, v, ROW, all);
     declare_rows(p, &r, ROW);

@@ -35,9 +35,11 @@ static void test_load(void *context, const Expr *e)
     d->across |= outer == 1 && inner >= TILE;
 }
 
-static void print_tile_loop(Printer *p, LoopId v, const char *extent)
+static void print_tile_loop(Printer *p, LoopId v)
 {
-    print_line(p, "for (int64_t low%u = 0; low%u < %s; low%u += %d) {", v, v, extent, v, TILE);
+    const char *extent = loop_high(p, v);
+    print_line(p, "for (int64_t low%u = %s; low%u < %s; low%u += %d) {", v, loop_low(p, v), v,
+               extent, v, TILE);
     p->indent++;
     print_line(p, "const int64_t high%u = cameo_min_i64(low%u + %d, %s);", v, v, TILE, extent);
 }
@@ -122,7 +124,7 @@ static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     const LoopId vars[2] = {outer, inner};
     uint32_t marks[2];
     for (int i = 0; i < 2; i++)
-        print_tile_loop(p, vars[i], print_index(p, print_extent(p, vars[i])));
+        print_tile_loop(p, vars[i]);
     print_moved(p, outer, inner, store);
     for (int i = 0; i < 2; i++) {
         LoopId v = vars[i];
@@ -143,7 +145,7 @@ static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
 }
 
 // Loops inside that count as one are one here too.
-bool squares_print(Printer *p, const Stmt *loop)
+static bool find_squares(Printer *p, const Stmt *loop, bool print)
 {
     enum { DEEPEST = 8 };
     const Stmt *joined[DEEPEST], *inner = loop->body;
@@ -153,9 +155,19 @@ bool squares_print(Printer *p, const Stmt *loop)
     for (; n < DEEPEST && rows_collapse(p, inner); inner = inner->body)
         joined[n++] = inner;
     bool fits = inner->body && transposes(p, loop, inner, inner->body);
-    if (fits)
+    if (fits && print)
         print_tiles(p, loop->var, inner->var, inner->body);
     while (n > 0)
         rows_restore(p, joined[--n]);
     return fits;
+}
+
+bool squares_print(Printer *p, const Stmt *loop)
+{
+    return find_squares(p, loop, true);
+}
+
+bool squares_fit(Printer *p, const Stmt *loop)
+{
+    return p->dialect->rows && find_squares(p, loop, false);
 }

@@ -106,7 +106,7 @@ class Target:
         # By a path that does not tell where this checkout is: what was compiled in another is in the cache too.
         if not (work / "runtime").exists():
             (work / "runtime").symlink_to((root / "runtime").resolve())
-        self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", options.optimize, "-march=native",
+        self.flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", options.optimize, "-march=native",
                       "-fno-math-errno", "-fno-trapping-math", "-I", "runtime"]
         self.cache = ["ccache"] if shutil.which("ccache") else []
         self.env = dict(os.environ)
@@ -125,6 +125,8 @@ class Target:
         command += ["--no-override"] if self.options.no_override else []
         command += ["--no-fuse"] if self.options.no_fuse else []
         command += ["--gemm", self.options.gemm] if self.options.gemm else []
+        if self.options.threads > 1:  # shares as small as can be, so that small cases have some
+            command += ["--threads", str(self.options.threads), "--grain", "1"]
         return command
 
     def compile_command(self, source, out):
@@ -132,7 +134,7 @@ class Target:
 
     def link_command(self, objects, out):
         blas = ["-lopenblas"] if self.options.gemm == "openblas" else []
-        return [self.options.compiler, *self.flags, "-D_GNU_SOURCE", *objects, "-o", out, *blas, "-lm"]
+        return [self.options.compiler, *self.flags, *objects, "-o", out, *blas, "-lm"]
 
     def compile_unit(self, cases, name):
         """One unit of these cases: None, or what the compiler said."""

@@ -3,6 +3,7 @@
 
     python3 run.py --cameo PATH --suite DIR [--filter RE] [--every N] [--jobs N] [--json OUT] [--floor FILE]
                    [--compiler gcc|clang-19] [--sanitize] [--gemm HOW] [--no-override] [--no-fuse]
+                   [--threads N]
                    [--via batch|run] [--device cpu|cuda] [--checked]
 
 A case passes when every output of every data set is equal within the case's own tolerance. It is refused when
@@ -100,6 +101,7 @@ def arguments():
     p.add_argument("--sanitize", action="store_true", help="AddressSanitizer and UndefinedBehaviorSanitizer")
     p.add_argument("--gemm", choices=["auto", "packed", "openblas", "loops"])
     p.add_argument("--checked", action="store_true", help="cuda: every access of the emulated kernels is checked")
+    p.add_argument("--threads", type=int, default=1, help="of each program; all kernels are divided among them")
     p.add_argument("--no-override", action="store_true")
     p.add_argument("--no-fuse", action="store_true")
     p.add_argument("--keep", type=pathlib.Path, help="leave emitted C and programs there")

@@ -1,0 +1,188 @@
+// Products of matrices as parts: which of their loops threads divide.
+//
+// 1. Several products around (heads, groups): each is done by one thread.
+// 2. One product: panels of its columns, or blocks of its rows where there are many. The other
+//    factor is packed first, by all threads, unless it has few rows or each has its own of them.
+//
+// Units are whole tiles, so that sums are added up in the same order whoever does it.
+
+#include "codegen/cpu/gemm.h"
+#include "codegen/cpu/tiles.h"
+#include "codegen/parts.h"
+
+enum { TALL = 512, FEW = 4, MACS = 10 }; // multiplications and additions in a tenth of a nanosecond
+
+BufferId gemm_block(Module *mod, const Override *o)
+{
+    Polys *polys = mod->polys;
+    int64_t m, k;
+    Index depth = loop_extent(polys, o->k);
+    bool few = poly_is_const(o->rows, &m) && (m <= TILE_ROWS || m >= TALL);
+    bool small = poly_is_const(o->rows, &m) && poly_is_const(depth, &k) && m * k < 4096;
+    if (!o->packed || few || small)
+        return 0;
+    Index rows =
+        poly_add_const(polys, poly_min(polys, o->rows, poly_const(polys, TALL)), TILE_ROWS);
+    Index size = poly_mul(polys, rows, depth);
+    return poly_is_overflow(size) ? 0 : buffer_new(mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
+}
+
+static Index work_of(Printer *p, const Override *o)
+{
+    Polys *polys = p->mod->polys;
+    Index macs = poly_mul(polys, o->rows, o->columns);
+    for (uint32_t i = 0; i < o->reduce->rank; i++)
+        macs = poly_mul(polys, macs, loop_extent(polys, o->reduce->vars[i]));
+    return poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, MACS));
+}
+
+// The product of those extents that are known.
+static int64_t known_units(Printer *p, const Bounds *outer)
+{
+    int64_t all = 1, n;
+    for (uint32_t i = 0; i < outer->n && all < TALL; i++)
+        if (poly_is_const(print_extent(p, outer->vars[i]), &n))
+            all = n > TALL ? TALL : all * n;
+    return all;
+}
+
+static void print_zeros(Printer *p, const Override *o, const char *y, const char *low,
+                        const char *high, const char *columns)
+{
+    print_line(p, "for (int64_t row = %s; row < %s; row++)", low, high);
+    print_line(p, "    memset(%s + row * %s, 0, (size_t)(%s) * sizeof *b%u);", y,
+               print_index(p, o->ym), columns, o->store->buffer);
+}
+
+// Each product is done by one thread.
+static bool print_many(Printer *p, const Override *o, Bounds *outer, Bounds *sums)
+{
+    Index units = parts_units(p, outer->n, outer->vars), work = work_of(p, o);
+    if (!parts_worth(p, units, work))
+        return false;
+    parts_begin(p, 0);
+    parts_nest_begin(p, outer->n, outer->vars);
+    p->indent++;
+    override_zero(p, o, true);
+    print_zeros(p, o, gemm_start(p, o->store->buffer, o->store->at), "0",
+                print_index_bare(p, o->rows), print_index_bare(p, o->columns));
+    nest_begin(p, sums, NULL);
+    gemm_print_product(p, o);
+    nest_end(p, sums);
+    override_zero(p, o, false);
+    p->indent--;
+    parts_nest_end(p, outer->n, outer->vars);
+    parts_end(p, print_index_bare(p, units), parts_grain(p, work));
+    if (o->epilogue)
+        print_stmts(p, o->epilogue);
+    return true;
+}
+
+static void print_pack(Printer *p, const Override *o)
+{
+    const char *rows = print_index_bare(p, o->rows);
+    parts_begin(p, 0);
+    override_zero(p, o, true);
+    const char *a = gemm_start(p, o->a->buffer, o->a->at);
+    print_line(p, "cameo_gemm_pack_all(%s, %s, %s, %s, %s, from, to, b%u);", rows,
+               print_index_bare(p, loop_extent(p->mod->polys, o->k)), a, print_index_bare(p, o->am),
+               print_index_bare(p, o->ak), o->block);
+    access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
+    override_zero(p, o, false);
+    Polys *polys = p->mod->polys;
+    Index depth = loop_extent(polys, o->k);
+    Index units = poly_ceildiv(polys, o->rows, poly_const(polys, TILE_ROWS));
+    parts_end(p, str_printf(p->arena, "args.mode ? %s : 0", print_index_bare(p, units)).at,
+              parts_grain(p, poly_scale(polys, depth, TILE_ROWS * 3)));
+}
+
+// What r.m0 .. r.m1, r.n0 .. r.n1 of the product add.
+static void print_rectangle(Printer *p, const Override *o, const char *y)
+{
+    const char *k = print_index_bare(p, loop_extent(p->mod->polys, o->k));
+    const char *a = gemm_start(p, o->a->buffer, o->a->at);
+    const char *am = print_index(p, o->am), *ym = print_index(p, o->ym);
+    const char *sizes = str_printf(p->arena, "r.m1 - r.m0, r.n1 - r.n0, %s", k).at;
+    const char *from =
+        str_printf(p->arena, "%s + r.m0 * %s, %s, %s", a, am, am, print_index_bare(p, o->ak)).at;
+    const char *to = str_printf(p->arena, "%s + r.m0 * %s + r.n0, %s", y, ym, ym).at;
+    if (!o->packed) {
+        print_line(p, "cameo_gemm(%s, %s, %s + r.n0 * %s, %s, %s, %s);", sizes, from,
+                   gemm_start(p, o->b->buffer, o->b->at), print_index(p, o->bn),
+                   print_index_bare(p, o->bk), print_index_bare(p, o->bn), to);
+        return;
+    }
+    access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
+    if (o->block) {
+        access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
+        print_line(p, "if (mode)");
+        print_line(p, "    cameo_gemm_columns(%s, b%u, b%u + r.n0 * %s, %s);", sizes, o->block,
+                   o->packed, print_index(p, loop_extent(p->mod->polys, o->k)), to);
+        print_line(p, "else");
+    }
+    print_line(p, "%scameo_gemm_packed(%s, %s, b%u + r.n0 * %s, %s);", o->block ? "    " : "",
+               sizes, from, o->packed, print_index(p, loop_extent(p->mod->polys, o->k)), to);
+}
+
+static bool print_epilogue(Printer *p, const Override *o)
+{
+    const Stmt *store = o->epilogue;
+    Bounds b = {.n = 0};
+    if (!store || o->outer_n)
+        return !store;
+    while (store->kind == S_FOR)
+        store = store->body;
+    if (o->m) {
+        b.low[0] = "r.m0";
+        b.high[0] = "r.m1";
+        b.vars[b.n++] = o->m;
+    }
+    b.low[b.n] = "r.n0";
+    b.high[b.n] = "r.n1";
+    b.vars[b.n++] = o->n;
+    nest_begin(p, &b, NULL);
+    print_stmts(p, store);
+    nest_end(p, &b);
+    return true;
+}
+
+// One product is divided.
+static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums)
+{
+    Index work = work_of(p, o);
+    if (!parts_worth(p, poly_const(p->mod->polys, 2),
+                     poly_floordiv(p->mod->polys, work, poly_const(p->mod->polys, 2))))
+        return false;
+    const char *rows = print_index_bare(p, o->rows), *columns = print_index_bare(p, o->columns);
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    if (o->block) {
+        print_line(p, "args.mode = threads->pool && cameo_gemm_packs(%s);", rows);
+        print_pack(p, o);
+    }
+    parts_begin(p, 0);
+    print_line(p, "const cameo_rectangle r = cameo_gemm_share(%s, %s, from, to);", rows, columns);
+    override_zero(p, o, true);
+    const char *y = gemm_start(p, o->store->buffer, o->store->at);
+    print_zeros(p, o, str_printf(p->arena, "%s + r.n0", y).at, "r.m0", "r.m1", "r.n1 - r.n0");
+    nest_begin(p, sums, NULL);
+    print_rectangle(p, o, y);
+    nest_end(p, sums);
+    override_zero(p, o, false);
+    bool done = print_epilogue(p, o);
+    const char *units = str_printf(p->arena, "cameo_gemm_units(%s, %s)", rows, columns).at;
+    parts_end(p, units, parts_grain_of(p, work, units));
+    parts_around(p, outer, false);
+    nest_end(p, outer);
+    if (!done)
+        print_stmts(p, o->epilogue);
+    return true;
+}
+
+bool gemm_print_parts(Printer *p, const Override *o, Bounds *outer, Bounds *sums)
+{
+    if (!p->parts || p->parts->inside || o->kind != GEMM_PACKED)
+        return false;
+    return known_units(p, outer) >= FEW ? print_many(p, o, outer, sums)
+                                        : print_one(p, o, outer, sums);
+}

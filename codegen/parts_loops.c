@@ -1,0 +1,342 @@
+// Loops as parts: how much work they are, and which of them threads divide.
+
+#include "codegen/parts.h"
+
+#include <string.h>
+
+enum {
+    UNIT = 64,   // neighbours that one thread computes together: whole vectors of any dtype, and
+    SUMS = 16,   // of what reductions add up
+    MANY = 32,   // units are enough for any division
+    DEEPEST = 8, // loops of a part
+    OPEN = 512,
+    UNKNOWN = 64 // the extent of a loop that changes on the way
+};
+
+// ---- work --------------------------------------------------------------------------------------
+
+typedef struct Work {
+    Printer *p;
+    const LoopId *bound;
+    uint32_t nbound;
+    Index sum;
+} Work;
+
+static bool is_variable(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+static Index extent_of(Printer *p, LoopId v)
+{
+    Index n = print_extent(p, v);
+    return poly_any(n, is_variable, NULL) ? poly_const(p->mod->polys, UNKNOWN) : n;
+}
+
+static bool is_bound(const Work *w, LoopId v)
+{
+    for (uint32_t i = 0; i < w->nbound; i++)
+        if (w->bound[i] == v)
+            return true;
+    return w->p->zeroed[v];
+}
+
+static int64_t price_of(const Expr *e)
+{
+    switch (e->kind) {
+    case EX_CONST:
+    case EX_INDEX:
+    case EX_LOCAL:
+        return 0;
+    case EX_LOAD:
+        return 2;
+    case EX_UNARY:
+        return e->op == U_NEG || e->op == U_ABS || e->op == U_NOT || e->op == U_BITNOT ? 1 : 8;
+    case EX_BINARY:
+        return e->op == B_DIV || e->op == B_MOD || e->op == B_FMOD ? 4 : e->op == B_POW ? 30 : 1;
+    default:
+        return 1;
+    }
+}
+
+static void add_expr(void *context, const Expr *e)
+{
+    Work *w = context;
+    Polys *polys = w->p->mod->polys;
+    const ExprFacts *f = expr_facts(w->p, e);
+    Index times = poly_const(polys, price_of(e));
+    for (uint32_t i = 0; i < f->nloops; i++)
+        if (!is_bound(w, f->loops[i]))
+            times = poly_mul(polys, times, extent_of(w->p, f->loops[i]));
+    w->sum = poly_add(polys, w->sum, times);
+}
+
+// `around`: the product of the loops within the part.
+static void add_stmts(Work *w, const Stmt *s, Index around)
+{
+    Polys *polys = w->p->mod->polys;
+    for (; s; s = s->next) {
+        Index inner = around;
+        if (s->kind == S_FOR && !is_bound(w, s->var))
+            inner = poly_mul(polys, inner, extent_of(w->p, s->var));
+        if (s->kind == S_WHILE)
+            inner = poly_scale(polys, inner, UNKNOWN);
+        if (s->value)
+            expr_walk(w->p->mod, s->value, add_expr, w);
+        if (s->kind == S_STORE || s->kind == S_SET)
+            w->sum = poly_add(polys, w->sum, poly_scale(polys, inner, 2));
+        add_stmts(w, s->body, inner);
+        add_stmts(w, s->other, inner);
+    }
+}
+
+Index parts_work(Printer *p, const Stmt *body, uint32_t n, const LoopId *bound)
+{
+    Work w = {p, bound, n, poly_const(p->mod->polys, 0)};
+    add_stmts(&w, body, poly_const(p->mod->polys, 1));
+    return w.sum;
+}
+
+static double size_of(Index a);
+
+// Sizes that are open count as one that is neither small nor large.
+static double size_of_atom(const Atom *a)
+{
+    double x = a->a ? size_of(a->a) : OPEN, y = a->b ? size_of(a->b) : OPEN;
+    switch (a->kind) {
+    case ATOM_FLOORDIV:
+        return y > 1 ? x / y : x;
+    case ATOM_MOD:
+    case ATOM_MIN:
+        return x < y ? x : y;
+    case ATOM_MAX:
+        return x > y ? x : y;
+    default:
+        return OPEN;
+    }
+}
+
+static double size_of(Index a)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < a->nterms; i++) {
+        double product = (double)a->terms[i].coeff;
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++)
+            product *= size_of_atom(a->terms[i].atoms[k]);
+        sum += product;
+    }
+    return sum;
+}
+
+bool parts_worth(Printer *p, Index units, Index work)
+{
+    Index all = poly_mul(p->mod->polys, units, work);
+    int64_t n;
+    if (poly_is_overflow(units) || poly_is_overflow(work) || poly_is_overflow(all))
+        return false;
+    if (poly_is_const(units, &n) && n < 2)
+        return false;
+    return size_of(all) >= 2.0 * (double)p->parts->much;
+}
+
+// ---- loops over units --------------------------------------------------------------------------
+
+Index parts_units(Printer *p, uint32_t n, const LoopId *vars)
+{
+    Index units = poly_const(p->mod->polys, 1);
+    for (uint32_t i = 0; i < n; i++)
+        units = poly_mul(p->mod->polys, units, print_extent(p, vars[i]));
+    return units;
+}
+
+void parts_nest_begin(Printer *p, uint32_t n, const LoopId *vars)
+{
+    if (n == 1) {
+        print_line(p, "for (int64_t i%u = from; i%u < to; i%u++) {", vars[0], vars[0], vars[0]);
+    } else {
+        print_line(p, "for (int64_t unit = from; unit < to; unit++) {");
+        Index below = poly_const(p->mod->polys, 1);
+        for (uint32_t i = n; i-- > 0;) {
+            const char *div = poly_equals(below, 1)
+                                  ? "unit"
+                                  : str_printf(p->arena, "unit / %s", print_index(p, below)).at;
+            const char *mod =
+                i ? str_printf(p->arena, " %% %s", print_index(p, print_extent(p, vars[i]))).at
+                  : "";
+            print_line(p, "    const int64_t i%u = %s%s;", vars[i], div, mod);
+            below = poly_mul(p->mod->polys, below, print_extent(p, vars[i]));
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        print_bind_loop(p, vars[i], 1);
+}
+
+void parts_nest_end(Printer *p, uint32_t n, const LoopId *vars)
+{
+    for (uint32_t i = 0; i < n; i++)
+        print_bind_loop(p, vars[i], -1);
+    print_line(p, "}");
+}
+
+// ---- parallel loops ----------------------------------------------------------------------------
+
+static bool any_update(const Stmt *s)
+{
+    for (; s; s = s->next)
+        if (s->kind == S_UPDATE || any_update(s->body) || any_update(s->other))
+            return true;
+    return false;
+}
+
+// What stands before the loops may be needed in them.
+static bool any_local(const Stmt *s)
+{
+    for (; s; s = s->next)
+        if (s->kind == S_LET || s->kind == S_ROW || s->kind == S_WHILE || s->kind == S_IF)
+            return true;
+    return false;
+}
+
+static bool hoists(Printer *p, const Stmt *s)
+{
+    bool found = false;
+    p->found_hoist = &found;
+    print_hoisted(p, s);
+    p->found_hoist = NULL;
+    return found;
+}
+
+static const Stmt *next_loop(const Stmt *s)
+{
+    const Stmt *inner = s->body;
+    return inner && inner->kind == S_FOR && inner->par && !inner->next ? inner : NULL;
+}
+
+static bool any_parallel(const Stmt *s)
+{
+    for (; s; s = s->next)
+        if ((s->kind == S_FOR && s->par) || any_parallel(s->body) || any_parallel(s->other))
+            return true;
+    return false;
+}
+
+static bool any_reduction(Printer *p, const Stmt *s)
+{
+    for (; s; s = s->next)
+        if ((s->value && expr_facts(p, s->value)->reduces) || any_reduction(p, s->body) ||
+            any_reduction(p, s->other))
+            return true;
+    return false;
+}
+
+// The loops from s on that make the units; the innermost stays what it is.
+static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt **last)
+{
+    uint32_t n = 0;
+    int64_t units = 1, extent;
+    for (;;) {
+        vars[n++] = s->var;
+        *last = s;
+        bool known = poly_is_const(print_extent(p, s->var), &extent);
+        if ((known && (extent <= 0 || units > MANY / extent)) || n == DEEPEST)
+            return n;
+        units *= known ? extent : 1;
+        const Stmt *inner = next_loop(s);
+        print_bind_loop(p, s->var, 1);
+        bool further = inner && next_loop(inner) && !hoists(p, inner) && !squares_fit(p, inner) &&
+                       !poly_any(print_extent(p, inner->var), is_variable, NULL);
+        print_bind_loop(p, s->var, -1);
+        if (!further)
+            return n;
+        s = inner;
+    }
+}
+
+static void print_body(Printer *p, const Stmt *body)
+{
+    p->depth++;
+    p->parallel++;
+    uint32_t mark = print_block_begin(p);
+    print_stmts(p, body);
+    print_block_end(p, mark);
+    p->parallel--;
+    p->depth--;
+}
+
+// Units of neighbours: schedules of whole loops keep their form between low and high.
+static void print_neighbours(Printer *p, const Stmt *s, Index work)
+{
+    Polys *polys = p->mod->polys;
+    Index extent = print_extent(p, s->var);
+    const int unit = any_reduction(p, s->body) ? SUMS : UNIT;
+    parts_begin(p, 0);
+    print_line(p, "const int64_t low = from * %d, high = cameo_min_i64(to * %d, %s);", unit, unit,
+               print_index_bare(p, extent));
+    p->parts->divided = s->var;
+    print_steady(p, s);
+    if (!rows_print(p, s) && !squares_print(p, s) && !interchange_print(p, s)) {
+        print_line(p, "for (int64_t i%u = low; i%u < high; i%u++) {", s->var, s->var, s->var);
+        print_bind_loop(p, s->var, 1);
+        print_body(p, s->body);
+        print_bind_loop(p, s->var, -1);
+        print_line(p, "}");
+    }
+    p->parts->divided = 0;
+    Index units = poly_ceildiv(polys, extent, poly_const(polys, unit));
+    parts_end(p, print_index_bare(p, units), parts_grain(p, poly_scale(polys, work, unit)));
+}
+
+static bool print_part(Printer *p, const Stmt *s)
+{
+    LoopId vars[DEEPEST];
+    const Stmt *last = s;
+    if (hoists(p, s) || poly_any(print_extent(p, s->var), is_variable, NULL))
+        return false;
+    bool neighbours = !any_parallel(s->body) || squares_fit(p, s);
+    uint32_t n = neighbours ? 1 : choose_loops(p, s, vars, &last);
+    vars[0] = s->var;
+    Index units = parts_units(p, n, vars), work = parts_work(p, last->body, n, vars);
+    if (!parts_worth(p, units, work))
+        return false;
+    int64_t extent;
+    if (neighbours && poly_is_const(units, &extent) && extent <= SUMS)
+        return false;
+    if (neighbours) {
+        print_neighbours(p, s, work);
+        return true;
+    }
+    parts_begin(p, 0);
+    print_steady(p, s);
+    parts_nest_begin(p, n, vars);
+    print_body(p, last->body);
+    parts_nest_end(p, n, vars);
+    parts_end(p, print_index_bare(p, units), parts_grain(p, work));
+    return true;
+}
+
+bool parts_print_for(Printer *p, const Stmt *s)
+{
+    const Stmt *joined[DEEPEST];
+    uint32_t n = 0;
+    if (!s->par || p->parts->inside || p->indent != 1 || p->depth || p->nzeroed || !p->kernel ||
+        any_update(s->body) || any_local(p->kernel->body))
+        return false;
+    const Stmt *loop = s;
+    for (; n < DEEPEST && rows_collapse(p, loop); loop = loop->body)
+        joined[n++] = loop;
+    bool printed = print_part(p, loop);
+    while (n > 0)
+        rows_restore(p, joined[--n]);
+    return printed;
+}
+
+const char *loop_low(const Printer *p, LoopId v)
+{
+    return p->parts && p->parts->divided == v ? "low" : "0";
+}
+
+const char *loop_high(Printer *p, LoopId v)
+{
+    return p->parts && p->parts->divided == v ? "high" : print_index_bare(p, print_extent(p, v));
+}
