@@ -178,7 +178,11 @@ def changes(before, after, casts, transfers):
         c.wrong.append("the model's own fields")
     c.graphs(before.graph, after.graph, "graph", True)
     for x, y in zip(before.functions, after.functions):
-        c.graphs(body_of(x), body_of(y), f"function {x.name}", False)
+        inner = Comparison(False)  # names in a body are its own
+        inner.graphs(body_of(x), body_of(y), f"function {x.name}", False)
+        c.wrong += inner.wrong
+        c.casts += inner.casts
+        c.transfers += inner.transfers
     if (c.casts, c.transfers) != (casts, transfers):
         c.wrong.append(f"{c.casts} casts and {c.transfers} transfers, {casts} and {transfers} said")
     return c.wrong
