@@ -258,6 +258,18 @@ static bool uses_convolutions(const Step *s, bool depthwise)
     return false;
 }
 
+// Any product of bytes, or any convolution of them.
+static bool uses_bytes(const Step *s, bool windows)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && (windows ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
+            uses_bytes(s->body, windows) || uses_bytes(s->other, windows))
+            return true;
+    }
+    return false;
+}
+
 static void emit_blas(Buf *out)
 {
     static const char *const types[] = {"float", "double"};
@@ -310,6 +322,11 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, true))
         parts[n++] = "cameo_depthwise.h";
+    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    if (products)
+        parts[n++] = "cameo_bytes.h";
+    if (windows)
+        parts[n++] = "cameo_byte_conv.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();
@@ -326,6 +343,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
     if (packed)
         tiles_print(out);
+    if (products || windows)
+        byte_tiles_print(out, products, windows);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);

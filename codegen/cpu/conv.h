@@ -2,7 +2,7 @@
 #ifndef CAMEO_CODEGEN_CPU_CONV_H
 #define CAMEO_CODEGEN_CPU_CONV_H
 
-#include "codegen/print_parts.h"
+#include "codegen/cpu/bytes.h"
 
 enum { CONV_SPACE = 3 }; // dims that a window slides along
 
@@ -11,10 +11,11 @@ enum { CONV_SPACE = 3 }; // dims that a window slides along
 typedef struct Conv {
     const Expr *reduce, *x, *w;
     const Stmt *store;
-    bool depthwise; // no m and no c: one plane by its own window
-    bool copy;      // x goes through a copy with its border
-    uint32_t rank;  // dims of n and t
-    LoopId m, c;    // 0: one
+    const Bytes *bytes; // of bytes; NULL: of float32
+    bool depthwise;     // no m and no c: one plane by its own window
+    bool copy;          // x goes through a copy with its border
+    uint32_t rank;      // dims of n and t
+    LoopId m, c;        // 0: one
     LoopId n[CONV_SPACE], t[CONV_SPACE];
     Index out[CONV_SPACE], taps[CONV_SPACE], pad[CONV_SPACE], in[CONV_SPACE], step[CONV_SPACE];
     int64_t stride[CONV_SPACE], dilation[CONV_SPACE];

@@ -1,7 +1,7 @@
 // A convolution in C: what its sizes are, and a call for each block of its output, on which what
 // surrounds the sum is applied while it is in the cache.
 
-#include "codegen/cpu/conv.h"
+#include "codegen/cpu/byte_conv.h"
 
 static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
 {
@@ -22,7 +22,10 @@ static void find_load(void *context, const Expr *e)
 
 void conv_uses(Module *mod, const Conv *c, KernelUses *u)
 {
-    access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (c->bytes)
+        bytes_uses(mod, c->bytes, c->epilogue, u);
+    else
+        access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
     const BufferId beside[] = {c->padded, c->panel};
     for (int i = 0; i < 2; i++)
         if (beside[i])
@@ -34,7 +37,7 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
     use_all(mod, u, others, 4);
     if (c->depthwise)
         use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
-    if (!c->packed)
+    if (!c->packed || c->bytes)
         return;
     access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
     LoadSearch s = {c->w->buffer, false};
@@ -177,6 +180,11 @@ static void print_plan(Printer *p, const Conv *c)
     if (!c->depthwise) {
         print_line(p, "cameo_conv_view image;");
         print_line(p, "cameo_conv_plan(&sizes, &image);");
+        if (!c->bytes)
+            return;
+        print_line(p, "image.width = cameo_byte_width(image.channels * %s);",
+                   "image.taps[0] * image.taps[1] * image.taps[2]");
+        print_line(p, "cameo_byte_places(&image, %s);", bytes_name(p, c->bytes->places));
         return;
     }
     Polys *polys = p->mod->polys;
@@ -211,13 +219,19 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     }
     const char *n = print_index_bare(p, places);
     const char *y = start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
-    const char *w = c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
-                                 : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
+    const char *w = c->bytes       ? NULL
+                    : c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
+                                   : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
+    if (c->bytes)
+        byte_conv_print(p, c, start_of(p, c->x->buffer, x), n);
+    else
+        print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
     set_own(p, k, c, false);
-    bool whole = c->epilogue && !print_epilogue(p, c);
+    bool whole = c->epilogue && !c->bytes && !print_epilogue(p, c);
+    if (c->bytes)
+        bytes_print_epilogue(p, c->bytes, c->epilogue, c->m, c->n, c->rank);
     for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");

@@ -1,0 +1,143 @@
+/* Convolutions of bytes: sums of 32 bits. x is copied once, four channels to a word, with its
+ * border and without a sign; then words are to cameo_conv.h what numbers are to a convolution of
+ * float32, and a panel is read where it lies. Weights are signed and packed: panels of
+ * CAMEO_TILE_ROWS rows, in each for every group of four channels and place of the window the words
+ * of the rows. */
+#ifndef CAMEO_BYTE_CONV_H
+#define CAMEO_BYTE_CONV_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CAMEO_BYTE_BLOCK = 131072,                /* words of x that the tiles of a block read */
+    CAMEO_BYTE_SUMS = CAMEO_CONV_WIDE * 5 / 4 /* from a row of sums to the next */
+};
+
+/* A row of each of four channels as words; the places before `low` and from low + count on are
+ * border. every: of the places of x those that follow one another in this row are so far apart. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_row(const unsigned char *a, const unsigned char *b, const unsigned char *c,
+               const unsigned char *d, int64_t every, int64_t low, int64_t count, int64_t length,
+               uint32_t sign, cameo_word border, cameo_word *to)
+{
+    for (int64_t i = 0; i < low; i++)
+        to[i] = border;
+    for (int64_t i = 0; i < count; i++)
+        to[low + i] = (int32_t)(((uint32_t)a[i * every] | (uint32_t)b[i * every] << 8 |
+                                 (uint32_t)c[i * every] << 16 | (uint32_t)d[i * every] << 24) ^
+                                sign);
+    for (int64_t i = low + count; i < length; i++)
+        to[i] = border;
+}
+
+/* The four rows x[0..3] of one line, sorted into `stride` rows by the place modulo it. */
+static inline __attribute__((unused)) void cameo_byte_line(const cameo_conv *g,
+                                                           const unsigned char *const *x,
+                                                           int64_t length, uint32_t sign,
+                                                           cameo_word border, cameo_word *to)
+{
+    const int64_t phases = g->stride[2], in = g->in[2], pad = g->pad[2], step = g->step[2];
+    for (int64_t f = 0; f < phases; f++, to += length) {
+        int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
+        int64_t high = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
+        low = low < length ? low : length;
+        high = high < length ? high : length;
+        high = high > low ? high : low;
+        const int64_t from = (low * phases + f - pad) * step, every = phases * step;
+        const unsigned char *a = x[0] + from, *b = x[1] + from, *c = x[2] + from, *d = x[3] + from;
+        if (every == 1)
+            cameo_byte_row(a, b, c, d, 1, low, high - low, length, sign, border, to);
+        else if (every == 2)
+            cameo_byte_row(a, b, c, d, 2, low, high - low, length, sign, border, to);
+        else
+            cameo_byte_row(a, b, c, d, every, low, high - low, length, sign, border, to);
+    }
+}
+
+/* x with its border, `channels` channels `channel` bytes apart; of channels that there are not the
+ * last one stands, which meets weights of 0. length: of a row of the copy. zero: the byte that
+ * counts as 0, before `flip`. */
+static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *g, int64_t channels,
+                                                              int64_t channel, const void *bytes,
+                                                              int zero, int flip, void *words,
+                                                              int64_t length)
+{
+    const unsigned char *x = bytes;
+    const uint32_t sign = (uint32_t)flip * 0x01010101u;
+    const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
+    const int64_t deep = cameo_conv_reach(g, 0), high = cameo_conv_reach(g, 1);
+    const int64_t width = length * g->stride[2];
+    cameo_word *to = words;
+    for (int64_t c = 0; c < channels; c += 4)
+        for (int64_t i = 0; i < deep; i++)
+            for (int64_t j = 0; j < high; j++, to += width) {
+                const int64_t a = i - g->pad[0], b = j - g->pad[1];
+                const unsigned char *rows[4];
+                for (int64_t r = 0; r < 4; r++)
+                    rows[r] = x + (c + r < channels ? c + r : channels - 1) * channel +
+                              a * g->step[0] + b * g->step[1];
+                if (a < 0 || a >= g->in[0] || b < 0 || b >= g->in[1])
+                    for (int64_t n = 0; n < width; n++)
+                        to[n] = border;
+                else
+                    cameo_byte_line(g, rows, length, sign, border, to);
+            }
+    for (int64_t n = 0; n < CAMEO_CONV_SLACK; n++)
+        to[n] = border;
+}
+
+/* Columns of a block whose words of x stay in the second cache. */
+static inline __attribute__((unused)) int64_t cameo_byte_width(int64_t all)
+{
+    const int64_t fit = CAMEO_BYTE_BLOCK / (all > 0 ? all : 1) / 48 * 48;
+    return fit < 48 ? 48 : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
+}
+
+/* Columns n0 .. n1, all values of k. */
+typedef struct cameo_byte_block {
+    int64_t all, n0;
+    int count;
+    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 4 / CAMEO_LANES + 2];
+} cameo_byte_block;
+
+/* places: two for each word of k. scratch: a word for each word of k and column, and some more. */
+static inline __attribute__((unused)) void cameo_byte_start(const cameo_conv_view *v, int64_t n0,
+                                                            int64_t n1, int64_t *places,
+                                                            void *scratch, cameo_byte_block *b)
+{
+    b->all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    b->n0 = n0;
+    b->count = cameo_conv_panels(v, n0, n1, b->all, places, places + b->all, scratch, b->panels);
+}
+
+static inline __attribute__((unused)) void cameo_byte_places(const cameo_conv_view *v,
+                                                             int64_t *places)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    cameo_conv_places(v, 0, all, places);
+    for (int64_t k = 0; k < all; k++)
+        places[all + k] = k * PANEL;
+}
+
+/* Rows m0 and up to CAMEO_TILE_ROWS - 1 more of the block: sums[row][n - n0]. Returns their end. */
+static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byte_block *b,
+                                                                 int64_t rows, const void *weights,
+                                                                 int64_t m0, int32_t *sums)
+{
+    const int64_t m1 = rows - m0 < CAMEO_TILE_ROWS ? rows : m0 + CAMEO_TILE_ROWS;
+    const cameo_word *w = (const cameo_word *)weights + m0 * b->all;
+    for (int64_t m = m0; m < m1; m += CAMEO_BYTE_ROWS) {
+        const int64_t left = m1 - m, height = left < CAMEO_BYTE_ROWS ? left : CAMEO_BYTE_ROWS;
+        for (int i = 0; i < b->count; i++) {
+            const cameo_conv_panel *p = &b->panels[i];
+            cameo_window_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                b->all, w + (m - m0), (const cameo_word *)(const void *)p->b, p->at, 0,
+                sums + (m - m0) * CAMEO_BYTE_SUMS + p->n - b->n0, CAMEO_BYTE_SUMS, p->width, 0);
+        }
+    }
+    return m1;
+}
+
+#endif
