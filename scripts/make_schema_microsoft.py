@@ -12,7 +12,9 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 import make_schema
 
-ADDED = {("", "SimplifiedLayerNormalization", 1), ("", "LayerNormalization", 1)}
+# Affine was experimental in the standard until version 9.
+ADDED = {("", "SimplifiedLayerNormalization", 1), ("", "LayerNormalization", 1),
+         ("", "Affine", 1)}
 
 
 def parameter(p):

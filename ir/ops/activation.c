@@ -78,6 +78,12 @@ static const Expr *swish(Lower *l, const Expr *x)
     return mul(l, x, sigmoid(l, mul(l, attr_num(l, x->dtype, "alpha", 1), x)));
 }
 
+// alpha * x + beta. Spec: Affine-1, experimental.
+static const Expr *affine(Lower *l, const Expr *x)
+{
+    return add(l, mul(l, attr_num(l, x->dtype, "alpha", 1), x), attr_num(l, x->dtype, "beta", 0));
+}
+
 // x * Phi(x), or its tanh approximation. Spec: Gelu-20.
 const Expr *gelu_of(Lower *l, const Expr *x, bool approximate)
 {
@@ -144,6 +150,7 @@ const OpDef ops_activation[] = {
     {"Softsign", 1, same_as_0, UNARY(softsign), NULL},
     {"Mish", 18, same_as_0, UNARY(mish), NULL},
     {"Swish", 24, same_as_0, UNARY(swish), NULL},
+    {"Affine", 1, same_as_0, UNARY(affine), NULL},
     {"Gelu", 20, same_as_0, UNARY(gelu), NULL},
     {"Shrink", 9, same_as_0, UNARY(shrink), NULL},
     {"SwiGLU", 28, infer_swiglu, BINARY(swiglu), NULL},

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Latency, start-up, memory and size beside ONNX Runtime, interleaved in one run.
+"""Latency, start-up, memory and size beside other runtimes (peers.py), interleaved in one run.
 
-    python3 bench.py --cameo PATH MODEL_FOLDER... [--rounds 10] [--out docs/performance.md]
+    python3 bench.py --cameo PATH MODEL_FOLDER... [--rounds 30] [--threads 1,2] [--out docs/performance.md]
 
 Each MODEL_FOLDER holds model.onnx and test_data_set_0, as the backend suite lays them out; make_models.py writes some.
-Both sides take one thread and are pinned to one core; rounds go A B A B; the minimum and the median of all rounds are
-printed, and the share of the machine's peak, measured in the same run, that the minimum is. Outputs are compared with
-the data set before anything is timed. --out replaces the table in that file.
+All sides take as many threads and are pinned to as many cores; rounds go A B C A B C; the minimum and the median of all
+rounds are printed, and the share of the machine's peak, measured in the same run, that the minimum is. Outputs are
+compared with the data set before anything is timed; a peer whose own are off by more than 1 % is listed, but is no
+opponent. --out replaces the table in that file.
 """
 import argparse
 import json
@@ -21,37 +22,14 @@ import time
 
 import numpy as np
 
-PEER = """
-import json, pathlib, resource, sys, time
-begin = time.perf_counter()
-import numpy as np, onnx, onnxruntime as ort
-from onnx import numpy_helper
-ready = time.perf_counter()
-folder, runs = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-options = ort.SessionOptions()
-options.intra_op_num_threads = options.inter_op_num_threads = 1
-session = ort.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
-feeds = {}
-for i, info in enumerate(session.get_inputs()):
-    t = onnx.TensorProto(); t.ParseFromString((folder / "test_data_set_0" / f"input_{i}.pb").read_bytes())
-    feeds[info.name] = numpy_helper.to_array(t)
-session.run(None, feeds)
-first = time.perf_counter()
-times = []
-for _ in range(runs):
-    a = time.perf_counter(); session.run(None, feeds); times.append((time.perf_counter() - a) * 1e3)
-print(json.dumps({"times": times, "start_ms": (first - ready) * 1e3,
-                  "rss_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
-"""
+import peers
+
+ERROR = 1e-2  # a peer whose outputs are further off, root mean square, is no opponent
 
 
-def pinned(command, **kw):
-    return subprocess.run(["taskset", "-c", "0", *map(str, command)], capture_output=True, text=True, check=True, **kw)
-
-
-def library_size():
-    import onnxruntime
-    return sum(p.stat().st_size for p in pathlib.Path(onnxruntime.__file__).parent.rglob("*.so*"))
+def pinned(command, threads=1):
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
+    return subprocess.run(["taskset", "-c", cores, *map(str, command)], capture_output=True, text=True, check=True)
 
 
 def multiplications(folder):
@@ -91,52 +69,94 @@ def apart(command):
     return ["sh", "-c", '"$@"; exit $?', "sh", *command]
 
 
-def measure(cameo, folder, rounds, scratch):
+def time_peer(peer, folder, runs, threads):
+    """What its process says, or None: it does not load the model."""
+    try:
+        return json.loads(pinned(apart([sys.executable, "-c", peer.source, folder, runs, threads]), threads).stdout)
+    except subprocess.CalledProcessError as e:
+        print(f"{folder.name}: {peer.name}: {e.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return None
+
+
+def time_ours(net, data, runs, threads):
+    line = json.loads(pinned(apart([net, "--inputs-from", data, "--bench", runs,
+                                    *(["--threads", threads] if threads > 1 else [])]), threads).stdout)
+    return {"times": [line["min_ms"], line["median_ms"]], "rss_kb": line["max_rss_kb"]}
+
+
+def compiled(cameo, folder, scratch, options):
     net = scratch / "net"
     begin = time.perf_counter()
-    subprocess.run([cameo, "compile", folder / "model.onnx", "-o", net], check=True, capture_output=True)
-    compile_s = time.perf_counter() - begin
-    data = folder / "test_data_set_0"
-    if subprocess.run([cameo, "verify", folder / "model.onnx", data], capture_output=True).returncode != 0:
+    subprocess.run([cameo, "compile", folder / "model.onnx", "-o", net, *options], check=True, capture_output=True)
+    seconds = time.perf_counter() - begin
+    if subprocess.run([cameo, "verify", folder / "model.onnx", folder / "test_data_set_0", *options],
+                      capture_output=True).returncode != 0:
         raise RuntimeError("the outputs are not those of the data set")
-    ours, theirs, peer = [], [], {}
-    for _ in range(rounds):
-        line = json.loads(pinned(apart([net, "--inputs-from", data, "--bench", 20])).stdout)
-        ours.append((line["min_ms"], line["median_ms"]))
-        rss = line["max_rss_kb"]
-        peer = json.loads(pinned(apart([sys.executable, "-c", PEER, folder, 20])).stdout)
-        theirs.append((min(peer["times"]), statistics.median(peer["times"])))
+    return net, seconds
+
+
+def measure(net, folder, threads, options):
+    """A row: for Cameo and each peer that loads the model the least and the median time, and what else it takes."""
+    data = folder / "test_data_set_0"
+    once = time_ours(net, data, 3, threads)["times"][0]
+    runs = max(3, min(100, int(options.round_ms / once)))
+    found = {p.name: [] for p in options.peers}
+    ours = []
+    for _ in range(options.rounds):
+        ours.append(time_ours(net, data, runs, threads))
+        for p in options.peers:
+            result = time_peer(p, folder, runs, threads) if None not in found[p.name] else None
+            found[p.name].append(result)
     begin = time.perf_counter()
-    pinned([net, "--inputs-from", data])
-    return {"model": folder.name, "min": (min(o[0] for o in ours), min(t[0] for t in theirs)),
-            "median": (statistics.median(o[1] for o in ours), statistics.median(t[1] for t in theirs)),
-            "start": ((time.perf_counter() - begin) * 1e3, peer["start_ms"]), "rss": (rss, peer["rss_kb"]),
-            "size": net.stat().st_size, "compile_s": compile_s, "macs": multiplications(folder),
-            "model_size": (folder / "model.onnx").stat().st_size}
+    pinned([net, "--inputs-from", data], threads)
+    sides = {"Cameo": {"min": min(o["times"][0] for o in ours), "median": statistics.median(o["times"][1] for o in ours),
+                       "start": (time.perf_counter() - begin) * 1e3, "rss": ours[-1]["rss_kb"] / 1024, "error": 0.0}}
+    for name, results in found.items():
+        if None not in results:
+            sides[name] = {"min": min(min(r["times"]) for r in results),
+                           "median": statistics.median(statistics.median(r["times"]) for r in results),
+                           "start": min(r["start_ms"] for r in results), "rss": results[-1]["rss_kb"] / 1024,
+                           "error": results[-1]["error"]}
+    return {"model": folder.name, "threads": threads, "sides": sides, "size": net.stat().st_size / 1e6,
+            "model_size": (folder / "model.onnx").stat().st_size / 1e6}
 
 
-def share(row, side, peak):
-    if row["macs"] is None:
-        return "-"
-    return f"{2e-6 * row['macs'] / row['min'][side] / peak['gflops']:.0%}"
+def of_sides(row, names, key, form):
+    sides = row["sides"]
+    return " / ".join(form.format(sides[n][key]) if n in sides else "-" for n in names)
 
 
-def table(rows, peak):
-    import onnxruntime
+def ratio_to_best(row):
+    """Least time of the best peer that is right, over ours."""
+    best = [s["min"] for n, s in row["sides"].items() if n != "Cameo" and s["error"] <= ERROR]
+    return min(best) / row["sides"]["Cameo"]["min"] if best else None
+
+
+def table(rows, peak, options):
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
     load = " / ".join(f"{v:.1f}" for v in os.getloadavg())
-    out = [f"Machine: {cpu}, {os.cpu_count()} cores visible, one used; measured peak of one core "
-           f"{peak['gflops']} GFLOP/s (float32), {peak['read_gb_s']} GB/s read from memory; load {load}. "
-           f"Peer: ONNX Runtime {onnxruntime.__version__}, one thread, default optimisations.", "",
-           "| model | million MACs | ms, min | ms, median | ratio of minima | share of peak | first output ms "
-           "| peak MB | shipped MB | compile s |", "|---|---|---|---|---|---|---|---|---|---|"]
+    names = ["Cameo"] + [p.name for p in options.peers]
+    whom = " / ".join(names)
+    versions = ", ".join(f"{p.name} {p.version()}" for p in options.peers)
+    missing = "".join(f" {p.name} is not installed and was not compared." for p in peers.PEERS if p not in options.peers)
+    out = [f"Machine: {cpu}, {os.cpu_count()} cores visible; measured peak of one core {peak['gflops']} GFLOP/s (float32), "
+           f"{peak['read_gb_s']} GB/s read from memory; load {load}. {versions}; {options.rounds} rounds.{missing}",
+           f"Figures are {whom}. Floors: arithmetic at that peak, and the model's bytes read from memory once.", "",
+           "| model | threads | million MACs | ms, min | ms, median | best peer's time over Cameo's | share of peak "
+           "| floors, ms | first output ms | peak MB | shipped MB | compile s |", "|" + "---|" * 12]
     for r in rows:
         macs = "-" if r["macs"] is None else f"{r['macs'] / 1e6:.1f}"
-        out.append(f"| {r['model']} | {macs} | {r['min'][0]:.3f} / {r['min'][1]:.3f} "
-                   f"| {r['median'][0]:.3f} / {r['median'][1]:.3f} | {r['min'][1] / r['min'][0]:.2f}x "
-                   f"| {share(r, 0, peak)} / {share(r, 1, peak)} | {r['start'][0]:.0f} / {r['start'][1]:.0f} "
-                   f"| {r['rss'][0] / 1024:.0f} / {r['rss'][1] / 1024:.0f} "
-                   f"| {r['size'] / 1e6:.1f} / {(library_size() + r['model_size']) / 1e6:.1f} | {r['compile_s']:.1f} |")
+        arithmetic = 2e-6 * (r["macs"] or 0) / peak["gflops"] / r["threads"]
+        floors = f"{arithmetic:.3f}" if arithmetic else "-"
+        share = f"{arithmetic / r['sides']['Cameo']['min']:.0%}" if arithmetic else "-"
+        wrong = [f"; {n} is {s['error']:.0%} off" for n, s in r["sides"].items() if s["error"] > ERROR]
+        best = ratio_to_best(r)
+        shipped = " / ".join([f"{r['size']:.1f}"] + [f"{p.megabytes() + r['model_size']:.1f}" for p in options.peers])
+        out.append(f"| {r['model']} | {r['threads']} | {macs} | {of_sides(r, names, 'min', '{:.3f}')} "
+                   f"| {of_sides(r, names, 'median', '{:.3f}')} | {f'{best:.2f}x' if best else '-'}{''.join(wrong)} | {share} "
+                   f"| {floors}, {r['model_size'] / peak['read_gb_s']:.3f} "
+                   f"| {of_sides(r, names, 'start', '{:.0f}')} | {of_sides(r, names, 'rss', '{:.0f}')} | {shipped} "
+                   f"| {r['compile_s']:.1f} |")
     return "\n".join(out)
 
 
@@ -148,13 +168,22 @@ def replace_table(path, text):
     path.write_text(head + begin + "\n" + text + "\n" + end + rest.partition(end)[2])
 
 
-def main():
+def arguments():
     p = argparse.ArgumentParser()
     p.add_argument("--cameo", required=True)
     p.add_argument("folders", nargs="+", type=pathlib.Path)
-    p.add_argument("--rounds", type=int, default=10)
+    p.add_argument("--rounds", type=int, default=30)
+    p.add_argument("--round-ms", type=float, default=300, help="about how long one side runs in a round")
+    p.add_argument("--threads", default="1", help="counts, with commas between")
+    p.add_argument("--options", default="", help="more options of compile and verify, as one word")
     p.add_argument("--out", type=pathlib.Path)
-    args = p.parse_args()
+    options = p.parse_args()
+    options.peers = [peer for peer in peers.PEERS if peer.installed()]
+    return options
+
+
+def main():
+    options = arguments()
     for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
         os.environ.pop(name, None)
     rows, failed = [], 0
@@ -163,18 +192,21 @@ def main():
         source = pathlib.Path(__file__).parent / "peak.c"
         subprocess.run(["gcc", "-O3", "-march=native", source, "-o", scratch / "peak"], check=True)
         peak = json.loads(pinned([scratch / "peak"]).stdout)
-        for folder in args.folders:
+        for folder in options.folders:
             try:
-                rows.append(measure(args.cameo, folder, args.rounds, scratch))
+                net, seconds = compiled(options.cameo, folder, scratch, options.options.split())
+                macs = multiplications(folder)
+                for threads in map(int, options.threads.split(",")):
+                    rows.append(measure(net, folder, threads, options) | {"compile_s": seconds, "macs": macs})
             except (subprocess.CalledProcessError, RuntimeError) as e:
                 failed += 1
                 print(f"{folder.name}: {getattr(e, 'stderr', None) or e}", file=sys.stderr)
             else:
                 print(f"{folder.name} done", file=sys.stderr, flush=True)
-    text = table(rows, peak)
+    text = table(rows, peak, options)
     print(text)
-    if args.out:
-        replace_table(args.out, text)
+    if options.out:
+        replace_table(options.out, text)
     sys.exit(1 if failed else 0)
 
 

@@ -100,6 +100,7 @@ def activations(s):
         s.node(f"{case}_dynamic", op, inputs, dynamic=True)
     r = generator("quickgelu_alpha")
     s.node("quickgelu_alpha", "QuickGelu", [("X", normal(r, 4, 33))], attrs={"alpha": 1.0})
+    s.node("affine", "Affine", [("X", normal(r, 4, 33))], attrs={"alpha": 0.5, "beta": 2.0}, domain="", opset=9)
     x = normal(r, 3, 8, dtype=np.float16)
     wide = x.astype(np.float64)
     s.node("gelu_float16", "Gelu", [("X", x)], rtol=4e-3, atol=2e-3,
