@@ -251,7 +251,7 @@ static bool uses_convolutions(const Step *s, bool depthwise)
 {
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && o->conv && (o->conv->depthwise || !depthwise)) ||
+        if ((o && o->conv && ((o->conv->depthwise && !o->conv->bytes) || !depthwise)) ||
             uses_convolutions(s->body, depthwise) || uses_convolutions(s->other, depthwise))
             return true;
     }

@@ -140,4 +140,66 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
     return m1;
 }
 
+/* Planes by their own windows. A word holds four rows of the window in one column, so that a window
+ * of three rows is one word, and its columns are neighbours.
+ *
+ * Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
+ * end. x: the plane's first element, its columns neighbours. weights: for every four rows of the
+ * window the words of its columns. scratch: words of four rows, then a row of border. */
+enum { CAMEO_BYTE_PLANE = 7680 }; /* sums of a block, if no row is longer */
+
+static inline __attribute__((unused)) void cameo_byte_window(const cameo_conv *g, int64_t length,
+                                                             int64_t groups, const cameo_word *w,
+                                                             const cameo_word *words, int32_t *sums)
+{
+    const int64_t taps = g->taps[2], phases = g->stride[2], dilation = g->dilation[2];
+    const cameo_sums zero = {0};
+    for (int64_t j = 0; j < g->out[2]; j += CAMEO_LANES) {
+        cameo_sums sum = zero;
+        for (int64_t q = 0; q < groups; q++)
+            for (int64_t t = 0; t < taps; t++) {
+                const int64_t place = t * dilation;
+                const cameo_word *from =
+                    words + (q * phases + place % phases) * length + place / phases + j;
+                sum = cameo_dot(sum, *(const cameo_sums *)from, zero + w[q * taps + t]);
+            }
+        *(cameo_sums *)(sums + j) = sum;
+    }
+}
+
+static __attribute__((noinline, unused)) int64_t cameo_byte_plane(const cameo_conv *g,
+                                                                  const void *bytes, int zero,
+                                                                  int flip, const void *weights,
+                                                                  void *scratch, int64_t n0,
+                                                                  int32_t *sums)
+{
+    const int64_t window = g->taps[0] * g->taps[1], groups = (window + 3) / 4;
+    const int64_t length = (cameo_conv_reach(g, 2) + g->stride[2] - 1) / g->stride[2];
+    const int64_t width = length * g->stride[2];
+    const uint32_t sign = (uint32_t)flip * 0x01010101u;
+    const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
+    cameo_word *words = scratch;
+    unsigned char *outside = (unsigned char *)(words + groups * width + CAMEO_CONV_SLACK);
+    memset(outside, zero & 255, (size_t)g->in[2]);
+    int64_t line = n0 / g->out[2], done = 0;
+    for (; line < g->out[0] * g->out[1] && (done == 0 || done + g->out[2] <= CAMEO_BYTE_PLANE);
+         line++, done += g->out[2]) {
+        const int64_t a = line / g->out[1] * g->stride[0] - g->pad[0];
+        const int64_t b = line % g->out[1] * g->stride[1] - g->pad[1];
+        for (int64_t q = 0; q < groups; q++) {
+            const unsigned char *rows[4];
+            for (int64_t r = 0; r < 4; r++) {
+                const int64_t tap = 4 * q + r, i = a + tap / g->taps[1] * g->dilation[0];
+                const int64_t j = b + tap % g->taps[1] * g->dilation[1];
+                const int inside = tap < window && i >= 0 && i < g->in[0] && j >= 0 && j < g->in[1];
+                rows[r] = inside ? (const unsigned char *)bytes + i * g->step[0] + j * g->step[1]
+                                 : outside;
+            }
+            cameo_byte_line(g, rows, length, sign, border, words + q * width);
+        }
+        cameo_byte_window(g, length, groups, weights, words, sums + done);
+    }
+    return n0 + done;
+}
+
 #endif

@@ -6,7 +6,13 @@
 
 #include <stdlib.h>
 
-enum { SUMS = 960, MOST_PLACES = 768, BLOCK = 131072, SLACK = 128 }; // as in the runtime
+enum {
+    PLANE = 7680,
+    SUMS = 960,
+    MOST_PLACES = 768,
+    BLOCK = 131072,
+    SLACK = 128
+}; // as in the runtime
 
 static bool is_loop(void *context, const Atom *a)
 {
@@ -33,7 +39,7 @@ bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b)
     LoopSearch s = {p->mod, false};
     if (b->x.zero)
         expr_walk(p->mod, b->x.zero, find_loop, &s);
-    if (s.found || c->depthwise)
+    if (s.found || (c->depthwise && !poly_equals(c->step[c->rank - 1], 1)))
         return false;
     if (!b->w.zero)
         return middle == 0;
@@ -56,6 +62,14 @@ static int64_t block_width(int64_t all)
     return fit < TILE_COLUMNS ? TILE_COLUMNS : fit < MOST_PLACES ? fit : MOST_PLACES;
 }
 
+static Index flat_places(Polys *polys, const Conv *c)
+{
+    Index places = poly_const(polys, 1);
+    for (uint32_t i = 0; i < c->rank; i++)
+        places = poly_mul(polys, places, c->out[i]);
+    return places;
+}
+
 static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words)
 {
     Polys *polys = p->mod->polys;
@@ -64,10 +78,27 @@ static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words)
     b->places = bytes_scratch(p->mod, DT_I64, poly_const(polys, 2 * words));
     b->sums = bytes_scratch(p->mod, DT_I32, poly_const(polys, TILE_ROWS * SUMS));
     b->m0 = loop_new(polys, c->rows);
-    Index places = poly_const(polys, 1);
-    for (uint32_t i = 0; i < c->rank; i++)
-        places = poly_mul(polys, places, c->out[i]);
-    b->n0 = loop_new(polys, places);
+    b->n0 = loop_new(polys, flat_places(polys, c));
+}
+
+// Of a plane by its own window: words of its rows and a row of border, sums of some rows.
+static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
+{
+    Polys *polys = p->mod->polys;
+    const uint32_t last = c->rank - 1;
+    Index reach = poly_add_const(
+        polys,
+        poly_add(polys, poly_scale(polys, poly_add_const(polys, c->out[last], -1), c->stride[last]),
+                 poly_scale(polys, poly_add_const(polys, c->taps[last], -1), c->dilation[last])),
+        1 + c->stride[last]);
+    Index least = poly_const(polys, 0), width = poly_max(polys, reach, least);
+    Index border = poly_ceildiv(polys, poly_max(polys, c->in[last], least), poly_const(polys, 4));
+    Index size = poly_add(polys, poly_scale(polys, width, groups), border);
+    b->rows = bytes_scratch(p->mod, DT_I32, poly_add_const(polys, size, 2 * SLACK));
+    size = poly_add_const(polys, poly_max(polys, c->out[last], least), PLANE + SLACK);
+    b->sums = bytes_scratch(p->mod, DT_I32, size);
+    b->m0 = loop_new(polys, c->rows);
+    b->n0 = loop_new(polys, flat_places(polys, c));
 }
 
 // The sum for row m and place n, less what x's zero point adds to it.
@@ -89,6 +120,21 @@ static const Expr *sum_of(Printer *p, const Conv *c, const Bytes *b, bool scaled
     if (!scaled)
         less = expr_binary(mod, B_MUL, bytes_zero(mod, b), less);
     return expr_binary(mod, B_SUB, expr_load(mod, b->sums, &at), less);
+}
+
+// Of a plane's window: for every four of its rows the words of its columns.
+static void pack_window(const Bytes *b, const ByteWeights *w, const void *from, int64_t g,
+                        int8_t *to, int32_t *totals)
+{
+    uint32_t sum = 0;
+    int64_t columns = w->columns;
+    for (int64_t t = 0; t < w->taps; t++) {
+        int64_t row = t / columns, column = t % columns;
+        int8_t e = bytes_weight(b, from, w->start + w->group_at[g] + w->k_at[t]);
+        to[4 * (row / 4 * columns + column) + row % 4] = e;
+        sum += (uint32_t)(int32_t)e;
+    }
+    *totals = (int32_t)sum;
 }
 
 // Bytes of a panel: for each group of four channels and tap the words of the rows.
@@ -119,7 +165,8 @@ bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, Str *er
         return false;
     int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
     int64_t words = (w->channels + 3) / 4 * w->taps;
-    c->block = 4 * panels * TILE_ROWS * words;
+    int64_t window = w->taps / w->columns, groups = (window + 3) / 4;
+    c->block = 4 * (c->depthwise ? groups * w->columns : panels * TILE_ROWS * words);
     int8_t *to = calloc((size_t)w->groups, (size_t)c->block);
     int32_t *totals = calloc((size_t)w->groups, (size_t)w->rows * sizeof *totals);
     bool made = to && totals;
@@ -127,12 +174,16 @@ bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, Str *er
         const Expr *zero = bytes_zero(p->mod, b);
         bool known = zero->kind == EX_CONST;
         for (int64_t g = 0; g < w->groups; g++)
-            pack_group(b, w, from, g, to + g * c->block, totals + g * w->rows);
+            (c->depthwise ? pack_window : pack_group)(b, w, from, g, to + g * c->block,
+                                                      totals + g * w->rows);
         for (int64_t i = 0; known && i < w->groups * w->rows; i++)
             totals[i] = (int32_t)((uint32_t)totals[i] * (uint32_t)zero->value.i);
         c->packed = b->packed = bytes_buffer(p->mod, DT_I8, w->groups * c->block, to);
         b->totals = bytes_buffer(p->mod, DT_I32, w->groups * w->rows, totals);
-        add_scratch(p, c, b, words);
+        if (c->depthwise)
+            add_plane_scratch(p, c, b, groups);
+        else
+            add_scratch(p, c, b, words);
         b->value = sum_of(p, c, b, known);
     } else {
         *error = STR("no memory for packed weights");
@@ -150,6 +201,18 @@ void byte_conv_print(Printer *p, const Conv *c, const char *x, const char *place
     const char *zero = b->x.zero ? print_expr(p, b->x.zero) : "0";
     const char *w = bytes_name(p, b->packed);
     Index group = poly_scale(p->mod->polys, c->group, c->block);
+    if (c->depthwise) {
+        print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
+        p->indent++;
+        print_line(p,
+                   "n1 = cameo_byte_plane(&sizes, %s, (int)%s, %s, %s + %s, (void *)%s, n0, %s);",
+                   x, zero, b->flip ? "0x80" : "0", w, print_index(p, group),
+                   bytes_name(p, b->rows), bytes_name(p, b->sums));
+        print_line(p, "{");
+        p->indent++;
+        print_line(p, "const int64_t m0 = 0;");
+        return;
+    }
     print_line(p, "cameo_byte_copy(&sizes, %s, %s, %s, (int)%s, %s, (void *)%s, image.phase);",
                print_index_bare(p, b->channels), print_index_bare(p, c->channel), x, zero,
                b->flip ? "0x80" : "0", bytes_name(p, c->padded));

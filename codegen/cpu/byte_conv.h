@@ -9,6 +9,7 @@
 // start + group_at(group) + row * stride + k_at(channel, tap).
 typedef struct ByteWeights {
     int64_t groups, rows, row, channels, taps, start;
+    int64_t columns;                // of taps: the innermost dim of the window
     const int64_t *group_at, *k_at; // k_at: [channels][taps]
 } ByteWeights;
 

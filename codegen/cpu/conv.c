@@ -487,9 +487,10 @@ static Index copy_size(Match *m)
 // Places of the weights along groups and k, for the packing of bytes.
 static bool pack_bytes(Match *m, const Panels *w, Str *error)
 {
-    int64_t channels = 1;
+    int64_t channels = 1, columns = 1;
     if (m->c.c)
         poly_is_const(m->c.channels, &channels);
+    poly_is_const(m->c.taps[m->c.rank - 1], &columns);
     int64_t *groups = calloc((size_t)w->groups.size, sizeof *groups);
     int64_t *k = calloc((size_t)w->k.size, sizeof *k);
     bool ok = groups && k;
@@ -502,6 +503,7 @@ static bool pack_bytes(Match *m, const Panels *w, Str *error)
                        .row = w->row,
                        .channels = channels,
                        .taps = w->k.size / channels,
+                       .columns = columns,
                        .start = w->start,
                        .group_at = groups,
                        .k_at = k};
@@ -522,10 +524,11 @@ static bool find_bytes(Match *m, const Panels *w, Conv **found, Str *error)
     m->c.copy = true;
     if (!pack_bytes(m, w, error))
         return false;
+    m->c.bytes = m->bytes;
     m->bytes->channels = m->c.channels;
     m->c.channels = poly_ceildiv(m->polys, m->c.channels, poly_const(m->polys, 4));
-    m->c.padded = bytes_scratch(m->mod, DT_I32, copy_size(m));
-    m->c.bytes = m->bytes;
+    if (!m->c.depthwise)
+        m->c.padded = bytes_scratch(m->mod, DT_I32, copy_size(m));
     *found = NEW(m->mod->arena, Conv);
     **found = m->c;
     return true;

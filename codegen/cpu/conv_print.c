@@ -177,6 +177,8 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
 
 static void print_plan(Printer *p, const Conv *c)
 {
+    if (c->depthwise && c->bytes)
+        return;
     if (!c->depthwise) {
         print_line(p, "cameo_conv_view image;");
         print_line(p, "cameo_conv_plan(&sizes, &image);");
@@ -232,7 +234,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     bool whole = c->epilogue && !c->bytes && !print_epilogue(p, c);
     if (c->bytes)
         bytes_print_epilogue(p, c->bytes, c->epilogue, c->m, c->n, c->rank);
-    for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
+    for (int i = c->depthwise && !c->bytes ? 2 : 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");
     }
