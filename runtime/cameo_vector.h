@@ -5,10 +5,13 @@
 
 #include "cameo_math.h"
 
+/* Into the loop, however large the file: a loop with a call in it is no vectors. */
+#define CAMEO_IN_LOOP CAMEO_FN __attribute__((always_inline))
+
 /* ---- exp, expm1, log, tanh, erf in float32: within 2 units in the last place */
 
 /* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). */
-CAMEO_FN float cameo_exp_f32(float x)
+CAMEO_IN_LOOP float cameo_exp_f32(float x)
 {
     const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
     float v = x > 89.0f ? 89.0f : x;
@@ -28,7 +31,7 @@ CAMEO_FN float cameo_exp_f32(float x)
 }
 
 /* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */
-CAMEO_FN float cameo_expm1_f32(float x)
+CAMEO_IN_LOOP float cameo_expm1_f32(float x)
 {
     const float shift = 12582912.0f;
     float v = x > 89.0f ? 89.0f : x;
@@ -50,7 +53,7 @@ CAMEO_FN float cameo_expm1_f32(float x)
 }
 
 /* log(2^k * (1 + f)), 1 + f from sqrt(1/2) to sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 * p(f). */
-CAMEO_FN float cameo_log_f32(float x)
+CAMEO_IN_LOOP float cameo_log_f32(float x)
 {
     int tiny = x < 1.17549435e-38f;
     uint32_t u = cameo_bits_f32_u32(tiny ? x * 8388608.0f : x);
@@ -71,7 +74,7 @@ CAMEO_FN float cameo_log_f32(float x)
 }
 
 /* Near 0 an odd polynomial, else 1 - 2 / (e^2x + 1). */
-CAMEO_FN float cameo_tanh_f32(float x)
+CAMEO_IN_LOOP float cameo_tanh_f32(float x)
 {
     float a = fabsf(x), z = x * x;
     float p = -0.00571703251f * z + 0.0206505755f;
@@ -84,7 +87,7 @@ CAMEO_FN float cameo_tanh_f32(float x)
 }
 
 /* Near 0 an odd polynomial, else 1 - e^-p(x) with p = -log(erfc). */
-CAMEO_FN float cameo_erf_f32(float x)
+CAMEO_IN_LOOP float cameo_erf_f32(float x)
 {
     float a = fabsf(x), z = x * x;
     float p = 7.88911981e-05f * z - 0.000802084161f;
@@ -135,11 +138,11 @@ CAMEO_FN float cameo_log1p_f32(float x)
  * 32 bits from each eighth bit on. */
 CAMEO_FN int32_t cameo_quarters(float x, double *r)
 {
-    static const uint32_t turn[22] = {
-        0x28be60db, 0xbe60db93, 0x60db9391, 0xdb939105, 0x9391054a, 0x91054a7f,
-        0x054a7f09, 0x4a7f09d5, 0x7f09d5f4, 0x09d5f47d, 0xd5f47d4d, 0xf47d4d37,
-        0x7d4d3770, 0x4d377036, 0x377036d8, 0x7036d8a5, 0x36d8a566, 0xd8a5664f,
-        0xa5664f10, 0x664f10e4, 0x4f10e410, 0x10e4107f};
+    static const uint32_t turn[22] = {0x28be60db, 0xbe60db93, 0x60db9391, 0xdb939105, 0x9391054a,
+                                      0x91054a7f, 0x054a7f09, 0x4a7f09d5, 0x7f09d5f4, 0x09d5f47d,
+                                      0xd5f47d4d, 0xf47d4d37, 0x7d4d3770, 0x4d377036, 0x377036d8,
+                                      0x7036d8a5, 0x36d8a566, 0xd8a5664f, 0xa5664f10, 0x664f10e4,
+                                      0x4f10e410, 0x10e4107f};
     uint32_t u = cameo_bits_f32_u32(x), e = u >> 23 & 0xff, up = e > 150 ? e - 150 : 0;
     int large = e >= 150;
     double a = x, n = rint((large ? 0.0 : a) * 0.6366197723675814);

@@ -35,24 +35,13 @@ static void find_loop(void *context, const Expr *e)
 
 bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b)
 {
-    int64_t middle = b->w.load->dtype == DT_U8 ? 128 : 0, zero = 0, rows = 1;
+    int64_t middle = b->w.load->dtype == DT_U8 ? 128 : 0;
     LoopSearch s = {p->mod, false};
     if (b->x.zero)
         expr_walk(p->mod, b->x.zero, find_loop, &s);
     if (s.found || (c->depthwise && !poly_equals(c->step[c->rank - 1], 1)))
         return false;
-    if (!b->w.zero)
-        return middle == 0;
-    if (bytes_constant(p, b->w.zero, 0, 1, &zero))
-        return zero == middle;
-    if (!c->m || !poly_is_const(c->rows, &rows) || rows <= 0 || rows > INT32_MAX)
-        return false;
-    int64_t *zeros = calloc((size_t)rows, sizeof *zeros);
-    bool fits = zeros && bytes_constant(p, b->w.zero, c->m, rows, zeros);
-    for (int64_t i = 0; fits && i < rows; i++)
-        fits = zeros[i] == middle;
-    free(zeros);
-    return fits;
+    return b->w.zero ? bytes_all_are(p, b->w.zero, middle) : middle == 0;
 }
 
 // Columns of a block; cameo_byte_width.

@@ -80,6 +80,23 @@ bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to)
     return true;
 }
 
+bool bytes_all_are(Printer *p, const Expr *e, int64_t number)
+{
+    Module *mod = p->mod;
+    if (e->kind == EX_CONST)
+        return dtype_is_integer(e->dtype) && e->value.i == number;
+    if (!is_byte_load(e) || !is_constant(mod, e->a))
+        return false;
+    TensorData *t = (TensorData *)(uintptr_t)buffer_at(mod, e->a->buffer)->data;
+    Str error;
+    const void *bytes = tensor_elements(mod->model, t, &error);
+    for (uint64_t i = 0; bytes && i < t->nelements; i++)
+        if ((e->a->dtype == DT_I8 ? ((const int8_t *)bytes)[i] : ((const uint8_t *)bytes)[i]) !=
+            number)
+            return false;
+    return bytes != NULL;
+}
+
 static const Expr *number(Module *mod, int64_t i)
 {
     return expr_const(mod, DT_I32, (Scalar){.i = i});

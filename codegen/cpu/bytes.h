@@ -35,6 +35,8 @@ bool byte_factor(const Expr *e, ByteFactor *f);
 Bytes *bytes_of(Module *mod, const Expr *reduce);
 // The constant e at v = 0 .. n - 1, other variables 0; false: it is none, or depends on others.
 bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to);
+// Is e this number, or read from a constant of which every element is?
+bool bytes_all_are(Printer *p, const Expr *e, int64_t number);
 // x's zero point as it is read.
 const Expr *bytes_zero(Module *mod, const Bytes *b);
 // The element of w that goes into a panel.
