@@ -141,18 +141,45 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
 }
 
 /* Planes by their own windows. A word holds four rows of the window in one column, so that a window
- * of three rows is one word, and its columns are neighbours.
- *
- * Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
- * end. x: the plane's first element, its columns neighbours. weights: for every four rows of the
- * window the words of its columns. scratch: words of four rows, then a row of border. */
-enum { CAMEO_BYTE_PLANE = 7680 }; /* sums of a block, if no row is longer */
+ * of three rows is one word, and its columns are neighbours. A block of rows is copied with its
+ * border, the places of a row sorted by their remainder of the stride, and words are made of the
+ * copy as if it were one row. */
+enum { CAMEO_BYTE_PLANE = 8192 }; /* words of a block, if those of a row are no more */
 
-static inline __attribute__((unused)) void cameo_byte_window(const cameo_conv *g, int64_t length,
-                                                             int64_t groups, const cameo_word *w,
-                                                             const cameo_word *words, int32_t *sums)
+static inline __attribute__((unused)) void
+cameo_byte_plane_copy(const cameo_conv *g, const unsigned char *x, int64_t first, int64_t rows,
+                      int64_t length, int zero, unsigned char *to)
 {
-    const int64_t taps = g->taps[2], phases = g->stride[2], dilation = g->dilation[2];
+    const int64_t phases = g->stride[2], in = g->in[2], pad = g->pad[2];
+    memset(to, zero & 255, (size_t)(rows * phases * length + CAMEO_CONV_SLACK));
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t y = first + i;
+        for (int64_t f = 0; f < phases && y >= 0 && y < g->in[1]; f++) {
+            unsigned char *row = to + (i * phases + f) * length;
+            int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
+            int64_t high = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
+            low = low < length ? low : length;
+            high = high < length ? high : length;
+            const unsigned char *from = x + y * g->step[1] + low * phases + f - pad;
+            const int64_t count = high - low;
+            if (phases == 1 && count > 0)
+                memcpy(row + low, from, (size_t)count);
+            else if (phases == 2)
+                for (int64_t j = 0; j < count; j++)
+                    row[low + j] = from[2 * j];
+            else
+                for (int64_t j = 0; j < count; j++)
+                    row[low + j] = from[phases * j];
+        }
+    }
+}
+
+/* One row of sums: columns of the window at the words of each four rows, `next` words apart. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_window(const cameo_conv *g, int64_t length, int64_t groups, int64_t taps,
+                  const cameo_word *w, const cameo_word *words, int64_t next, int32_t *sums)
+{
+    const int64_t phases = g->stride[2], dilation = g->dilation[2];
     const cameo_sums zero = {0};
     for (int64_t j = 0; j < g->out[2]; j += CAMEO_LANES) {
         cameo_sums sum = zero;
@@ -160,46 +187,49 @@ static inline __attribute__((unused)) void cameo_byte_window(const cameo_conv *g
             for (int64_t t = 0; t < taps; t++) {
                 const int64_t place = t * dilation;
                 const cameo_word *from =
-                    words + (q * phases + place % phases) * length + place / phases + j;
+                    words + q * next + place % phases * length + place / phases + j;
                 sum = cameo_dot(sum, *(const cameo_sums *)from, zero + w[q * taps + t]);
             }
         *(cameo_sums *)(sums + j) = sum;
     }
 }
 
+/* Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
+ * end. x: the plane's first element, its columns neighbours. weights: for every four rows of the
+ * window the words of its columns. */
 static __attribute__((noinline, unused)) int64_t cameo_byte_plane(const cameo_conv *g,
-                                                                  const void *bytes, int zero,
-                                                                  int flip, const void *weights,
+                                                                  const void *x, int zero, int flip,
+                                                                  const void *weights,
                                                                   void *scratch, int64_t n0,
                                                                   int32_t *sums)
 {
-    const int64_t window = g->taps[0] * g->taps[1], groups = (window + 3) / 4;
+    const int64_t groups = (g->taps[1] + 3) / 4, taps = g->taps[2], deep = g->dilation[1];
     const int64_t length = (cameo_conv_reach(g, 2) + g->stride[2] - 1) / g->stride[2];
-    const int64_t width = length * g->stride[2];
+    const int64_t width = length * g->stride[2], span = 4 * (groups - 1) * deep + 1;
+    const int64_t line = n0 / g->out[2], left = g->out[1] - line;
+    const int64_t room = (CAMEO_BYTE_PLANE / width - span) / g->stride[1] + 1;
+    const int64_t count = left < room ? left : room > 1 ? room : 1;
+    const int64_t rows = (count - 1) * g->stride[1] + span, all = rows * width, next = deep * width;
     const uint32_t sign = (uint32_t)flip * 0x01010101u;
-    const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
+    const cameo_word *w = weights;
     cameo_word *words = scratch;
-    unsigned char *outside = (unsigned char *)(words + groups * width + CAMEO_CONV_SLACK);
-    memset(outside, zero & 255, (size_t)g->in[2]);
-    int64_t line = n0 / g->out[2], done = 0;
-    for (; line < g->out[0] * g->out[1] && (done == 0 || done + g->out[2] <= CAMEO_BYTE_PLANE);
-         line++, done += g->out[2]) {
-        const int64_t a = line / g->out[1] * g->stride[0] - g->pad[0];
-        const int64_t b = line % g->out[1] * g->stride[1] - g->pad[1];
-        for (int64_t q = 0; q < groups; q++) {
-            const unsigned char *rows[4];
-            for (int64_t r = 0; r < 4; r++) {
-                const int64_t tap = 4 * q + r, i = a + tap / g->taps[1] * g->dilation[0];
-                const int64_t j = b + tap % g->taps[1] * g->dilation[1];
-                const int inside = tap < window && i >= 0 && i < g->in[0] && j >= 0 && j < g->in[1];
-                rows[r] = inside ? (const unsigned char *)bytes + i * g->step[0] + j * g->step[1]
-                                 : outside;
-            }
-            cameo_byte_line(g, rows, length, sign, border, words + q * width);
-        }
-        cameo_byte_window(g, length, groups, weights, words, sums + done);
+    unsigned char *copy = (unsigned char *)(words + all + CAMEO_CONV_SLACK);
+    cameo_byte_plane_copy(g, x, line * g->stride[1] - g->pad[1], rows + 3 * deep, length, zero,
+                          copy);
+    for (int64_t i = 0; i < all; i++)
+        words[i] =
+            (int32_t)(((uint32_t)copy[i] | (uint32_t)copy[i + next] << 8 |
+                       (uint32_t)copy[i + 2 * next] << 16 | (uint32_t)copy[i + 3 * next] << 24) ^
+                      sign);
+    for (int64_t i = 0; i < count; i++) {
+        const cameo_word *from = words + i * g->stride[1] * width;
+        int32_t *to = sums + i * g->out[2];
+        if (groups == 1 && taps == 3)
+            cameo_byte_window(g, length, 1, 3, w, from, 4 * next, to);
+        else
+            cameo_byte_window(g, length, groups, taps, w, from, 4 * next, to);
     }
-    return n0 + done;
+    return n0 + count * g->out[2];
 }
 
 #endif

@@ -39,7 +39,7 @@ bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b)
     LoopSearch s = {p->mod, false};
     if (b->x.zero)
         expr_walk(p->mod, b->x.zero, find_loop, &s);
-    if (s.found || (c->depthwise && !poly_equals(c->step[c->rank - 1], 1)))
+    if (s.found || (c->depthwise && (c->rank > 2 || !poly_equals(c->step[c->rank - 1], 1))))
         return false;
     return b->w.zero ? bytes_all_are(p, b->w.zero, middle) : middle == 0;
 }
@@ -70,7 +70,7 @@ static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words)
     b->n0 = loop_new(polys, flat_places(polys, c));
 }
 
-// Of a plane by its own window: words of its rows and a row of border, sums of some rows.
+// Of a plane by its own window: words and bytes of some rows, and their sums.
 static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
 {
     Polys *polys = p->mod->polys;
@@ -81,9 +81,9 @@ static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
                  poly_scale(polys, poly_add_const(polys, c->taps[last], -1), c->dilation[last])),
         1 + c->stride[last]);
     Index least = poly_const(polys, 0), width = poly_max(polys, reach, least);
-    Index border = poly_ceildiv(polys, poly_max(polys, c->in[last], least), poly_const(polys, 4));
-    Index size = poly_add(polys, poly_scale(polys, width, groups), border);
-    b->rows = bytes_scratch(p->mod, DT_I32, poly_add_const(polys, size, 2 * SLACK));
+    int64_t span = 4 * groups * (c->rank > 1 ? c->dilation[last - 1] : 1);
+    Index size = poly_add_const(polys, poly_scale(polys, width, 2 * span), 2 * PLANE + 2 * SLACK);
+    b->rows = bytes_scratch(p->mod, DT_I32, size);
     size = poly_add_const(polys, poly_max(polys, c->out[last], least), PLANE + SLACK);
     b->sums = bytes_scratch(p->mod, DT_I32, size);
     b->m0 = loop_new(polys, c->rows);
