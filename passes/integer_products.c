@@ -151,22 +151,46 @@ static ValueId result(Rewrite *r, NodeId n)
     return node_at(r->m, n)->out[0];
 }
 
+static ValueId constant(Rewrite *r, const char *what, DType t, uint32_t rank, const int64_t *dims,
+                        const void *elements)
+{
+    GraphId g = node_at(r->m, r->origin)->graph;
+    ValueId id = value_new(r->m, g, fresh_name(r, what));
+    TensorData *data = tensor_new(r->m->arena, t, rank, dims, elements);
+    Value *v = value_at(r->m, id);
+    data->name = v->name;
+    data->has |= TENSOR_HAS_NAME;
+    v->def = DEF_INITIALIZER;
+    v->init = data;
+    v->constant = data;
+    vec_push(r->m->arena, &graph_at(r->m, g)->initializers, ((Initializer){id, data}));
+    return id;
+}
+
+// The constant matrix q with its dims swapped; 0 where it cannot be read.
+static ValueId transposed(Rewrite *r, ValueId q)
+{
+    const Value *v = value_at(r->m, q);
+    TensorData *t = (TensorData *)(uintptr_t)v->constant;
+    Str error;
+    const uint8_t *from = tensor_elements(r->m, t, &error);
+    const int64_t rows = t->dims[0], columns = t->dims[1], dims[] = {columns, rows};
+    if (!from || t->nelements == 0)
+        return 0;
+    uint8_t *to = arena_alloc(r->scratch, t->nelements);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            to[j * rows + i] = from[i * columns + j];
+    return constant(r, "transposed", v->dtype, 2, dims, to);
+}
+
 // [-1, 1, ...]: one number a channel beside `rank - 2` dims of space.
 static ValueId by_channel(Rewrite *r, ValueId v, int32_t rank)
 {
     int64_t dims[MAX_RANK] = {-1, 1, 1, 1, 1, 1, 1, 1}, count = rank - 1;
-    GraphId g = node_at(r->m, r->origin)->graph;
     if (is_single(value_at(r->m, v)))
         return v;
-    ValueId shape = value_new(r->m, g, fresh_name(r, "shape"));
-    TensorData *t = tensor_new(r->m->arena, DT_I64, 1, &count, dims);
-    Value *s = value_at(r->m, shape);
-    t->name = s->name;
-    t->has |= TENSOR_HAS_NAME;
-    s->def = DEF_INITIALIZER;
-    s->init = t;
-    s->constant = t;
-    vec_push(r->m->arena, &graph_at(r->m, g)->initializers, ((Initializer){shape, t}));
+    ValueId shape = constant(r, "shape", DT_I64, 1, &count, dims);
     return result(r, build(r, "Reshape", (ValueId[]){v, shape}, 2));
 }
 
@@ -176,7 +200,9 @@ static ValueId integer_product(Rewrite *r, const Factor *x, const Factor *w)
     bool conv = node_is(n, "Conv");
     ValueId matrix = w->q;
     if (node_is(n, "Gemm") && node_int(n, "transB", 0))
-        matrix = result(r, build(r, "Transpose", &matrix, 1));
+        matrix = transposed(r, w->q);
+    if (!matrix) // nothing to read: the node stays a Transpose
+        matrix = result(r, build(r, "Transpose", &w->q, 1));
     const ValueId in[] = {x->q, matrix, x->zero, w->zero};
     uint32_t nin = w->zero ? 4 : x->zero ? 3 : 2;
     NodeId id = build(r, conv ? "ConvInteger" : "MatMulInteger", in, nin);

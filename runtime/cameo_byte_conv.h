@@ -97,6 +97,7 @@ static inline __attribute__((unused)) int64_t cameo_byte_width(int64_t all)
 /* Columns n0 .. n1, all values of k. */
 typedef struct cameo_byte_block {
     int64_t all, n0;
+    const cameo_word *few; /* the words of a few last columns, one after the other */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 4 / CAMEO_LANES + 2];
 } cameo_byte_block;
@@ -108,7 +109,14 @@ static inline __attribute__((unused)) void cameo_byte_start(const cameo_conv_vie
 {
     b->all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
     b->n0 = n0;
-    b->count = cameo_conv_panels(v, n0, n1, b->all, places, places + b->all, scratch, b->panels);
+    cameo_word *few = scratch;
+    float *panels = (float *)scratch + CAMEO_FEW * b->all;
+    b->count = cameo_conv_panels(v, n0, n1, b->all, places, places + b->all, panels, b->panels);
+    b->few = few;
+    const cameo_conv_panel *p = &b->panels[b->count - 1];
+    for (int64_t j = 0; p->width <= CAMEO_FEW && j < p->width; j++, few += b->all)
+        for (int64_t k = 0; k < b->all; k++)
+            few[k] = ((const cameo_word *)(const void *)p->b)[p->at[k] + j];
 }
 
 static inline __attribute__((unused)) void cameo_byte_places(const cameo_conv_view *v,
@@ -121,6 +129,39 @@ static inline __attribute__((unused)) void cameo_byte_places(const cameo_conv_vi
         places[all + k] = k * PANEL;
 }
 
+/* A few columns of all rows of a panel: lanes run over the rows, for two words of k at once. */
+static inline __attribute__((unused)) cameo_sums cameo_byte_pair(cameo_word low, cameo_word high)
+{
+    cameo_sums zero = {0}, both = {0};
+    for (int i = 0; i < CAMEO_TILE_ROWS && i < CAMEO_LANES; i++)
+        both[i] = -1;
+    return ((zero + low) & both) | ((zero + high) & ~both);
+}
+
+static __attribute__((noinline, unused)) void cameo_byte_columns(int64_t k, const cameo_word *a,
+                                                                 const cameo_word *b, int64_t width,
+                                                                 int64_t rows, int32_t *c,
+                                                                 int64_t ldc)
+{
+    const cameo_sums zero = {0};
+    for (int64_t j = 0; j < width; j++, b += k, c++) {
+        cameo_sums even = zero, odd = zero;
+        int64_t i = 0;
+        for (; i + 4 <= k; i += 4) {
+            const cameo_sums *w = (const cameo_sums *)(a + i * CAMEO_TILE_ROWS);
+            even = cameo_dot(even, cameo_byte_pair(b[i], b[i + 1]), w[0]);
+            odd = cameo_dot(odd, cameo_byte_pair(b[i + 2], b[i + 3]), w[1]);
+        }
+        even += odd;
+        for (int64_t m = 0; m < rows; m++) {
+            cameo_sums last = zero;
+            for (int64_t x = i; x < k; x++)
+                last = cameo_dot(last, zero + b[x], zero + a[x * CAMEO_TILE_ROWS + m]);
+            c[m * ldc] = even[m] + even[(m + CAMEO_TILE_ROWS) % CAMEO_LANES] + last[0];
+        }
+    }
+}
+
 /* Rows m0 and up to CAMEO_TILE_ROWS - 1 more of the block: sums[row][n - n0]. Returns their end. */
 static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byte_block *b,
                                                                  int64_t rows, const void *weights,
@@ -128,9 +169,15 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
 {
     const int64_t m1 = rows - m0 < CAMEO_TILE_ROWS ? rows : m0 + CAMEO_TILE_ROWS;
     const cameo_word *w = (const cameo_word *)weights + m0 * b->all;
+    const cameo_conv_panel *end = &b->panels[b->count - 1];
+    const int apart = CAMEO_LANES == 2 * CAMEO_TILE_ROWS && end->width <= CAMEO_FEW;
+    const int whole = b->count - apart;
+    if (apart)
+        cameo_byte_columns(b->all, w, b->few, end->width, m1 - m0, sums + end->n - b->n0,
+                           CAMEO_BYTE_SUMS);
     for (int64_t m = m0; m < m1; m += CAMEO_BYTE_ROWS) {
         const int64_t left = m1 - m, height = left < CAMEO_BYTE_ROWS ? left : CAMEO_BYTE_ROWS;
-        for (int i = 0; i < b->count; i++) {
+        for (int i = 0; i < whole; i++) {
             const cameo_conv_panel *p = &b->panels[i];
             cameo_window_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
                 b->all, w + (m - m0), (const cameo_word *)(const void *)p->b, p->at, 0,

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 enum {
-    PLANE = 7680,
+    PLANE = 8192,
     SUMS = 960,
     MOST_PLACES = 768,
     BLOCK = 131072,
+    FEW = 4,
     SLACK = 128
 }; // as in the runtime
 
@@ -62,7 +63,7 @@ static Index flat_places(Polys *polys, const Conv *c)
 static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words)
 {
     Polys *polys = p->mod->polys;
-    int64_t wide = block_width(words) * 5 / 4 + 2 * TILE_COLUMNS;
+    int64_t wide = block_width(words) * 5 / 4 + 2 * TILE_COLUMNS + FEW;
     c->panel = bytes_scratch(p->mod, DT_I32, poly_const(polys, words * wide + SLACK));
     b->places = bytes_scratch(p->mod, DT_I64, poly_const(polys, 2 * words));
     b->sums = bytes_scratch(p->mod, DT_I32, poly_const(polys, TILE_ROWS * SUMS));
