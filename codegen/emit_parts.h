@@ -2,6 +2,7 @@
 #ifndef CAMEO_CODEGEN_EMIT_PARTS_H
 #define CAMEO_CODEGEN_EMIT_PARTS_H
 
+#include "codegen/count.h"
 #include "codegen/emit_c.h"
 
 typedef struct StepTarget StepTarget;
@@ -17,6 +18,7 @@ typedef struct StepPrinter {
     KernelUses device;             // what those others use
     const EmitOptions *options;
     const StepTarget *target;
+    const KernelCount *counts; // by kernel, for a profile; NULL: not asked for
 } StepPrinter;
 
 struct StepTarget {

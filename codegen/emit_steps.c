@@ -42,6 +42,10 @@ static void add_steps(StepPrinter *s, const Step *step)
             bool on_host = step->kernel->on_host;
             KernelUses u = printer_kernel_uses(on_host ? s->p : s->kernels, step->kernel);
             note_all(s, &u, on_host ? &s->beside.buffers : &s->device.buffers);
+            if (s->counts) {
+                uses_add_index(mod, &s->all, s->counts[step->kernel->id].operations);
+                uses_add_index(mod, &s->all, s->counts[step->kernel->id].bytes);
+            }
             if (s->target->launch_size && !on_host)
                 uses_add_index(mod, &s->all, s->target->launch_size(s, step->kernel));
         }
@@ -199,6 +203,14 @@ static void c_reserve(StepPrinter *s, BufferId b)
     buf_printf(p->out, ");\n");
 }
 
+static void time_kernel(StepPrinter *s, const Kernel *k)
+{
+    const KernelCount *n = &s->counts[k->id];
+    print_line(s->p, "cameo_time_kernel(c, %u, begin, %s, %s);", k->id,
+               n->operations ? print_index_bare(s->p, n->operations) : "-1",
+               n->bytes ? print_index_bare(s->p, n->bytes) : "-1");
+}
+
 static void c_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
@@ -217,7 +229,7 @@ static void c_call(StepPrinter *s, const Kernel *k)
         buf_printf(p->out, "%sd%u", comma, u.dims.at[i].id);
     buf_printf(p->out, ");\n");
     if (s->options->profile)
-        print_line(p, "cameo_time_kernel(c, %u, begin);", k->id);
+        time_kernel(s, k);
 }
 
 static void print_dims(Printer *p, const Buffer *b)
@@ -411,6 +423,8 @@ void emit_steps_on(const StepTarget *target, Printer *p, Printer *kernels, const
                    const EmitOptions *o)
 {
     StepPrinter s = {.p = p, .kernels = kernels, .plan = plan, .options = o, .target = target};
+    if (o->profile)
+        s.counts = module_counts(p->mod, p->arena);
     add_all(&s);
     buf_printf(p->out, "static int %s_steps(cameo_context *c)\n{\n", p->prefix);
     p->indent = 1;

@@ -326,15 +326,19 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
                x, x);
     for (const Library **l = needed; *l; l++)
         buf_printf(p->out, ", lib%s", (*l)->name);
-    buf_printf(p->out,
-               "%s\",\n"
-               "    .ninputs = %u,\n    .noutputs = %u,\n"
-               "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
-               "    .create = %s_create,\n    .destroy = %s_destroy,\n"
-               "    .set_input = %s_set_input,\n    .run = %s_run,\n"
-               "    .output = %s_output,\n    .error = %s_error,\n%s",
-               on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x, x, x,
-               x, x, x, x, x, o->profile ? "    .profile = cameo_profile,\n" : "");
+    buf_printf(
+        p->out,
+        "%s\",\n"
+        "    .ninputs = %u,\n    .noutputs = %u,\n"
+        "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
+        "    .create = %s_create,\n    .destroy = %s_destroy,\n"
+        "    .set_input = %s_set_input,\n    .run = %s_run,\n"
+        "    .output = %s_output,\n    .error = %s_error,\n%s",
+        on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x, x, x, x, x,
+        x, x, x,
+        o->profile
+            ? "    .profile = cameo_profile,\n    .event = cameo_event,\n    .peak = cameo_peak,\n"
+            : "");
     if (in)
         buf_printf(p->out, "    .input_types = %s_inputs_types,\n", x);
     if (out)

@@ -2,6 +2,7 @@
 #include "cameo_main.h"
 
 #include "cameo_lists.h"
+#include "cameo_profile_report.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 typedef struct Command {
     const cameo_model *model;
-    const char *program, *out, *format, *dataset, *weights;
+    const char *program, *out, *format, *dataset, *weights, *trace;
     long bench, threads;
     bool random;
     const char **files; /* by input; NULL: not given */
@@ -71,7 +72,7 @@ static void print_help(const Command *c)
     const cameo_model *m = c->model;
     printf(
         "usage: %s [NAME=FILE | FILE ...] [-o DIR] [--format npy|pb] [--bench N] [--threads N]\n"
-        "       [--inputs-from DATASET] [--random] [--weights FILE] [--version]\n\n"
+        "       [--inputs-from DATASET] [--random] [--weights FILE] [--trace FILE] [--version]\n\n"
         "FILE is .npy, .npz or a serialized TensorProto .pb; without a name, files are taken in\n"
         "the order of the inputs. -o DIR writes each output as a file; else they are printed.\n\n",
         c->program);
@@ -464,45 +465,6 @@ static int make_dir(Command *c)
     return 0;
 }
 
-/* ---- profile */
-
-typedef struct Timed {
-    const char *kernel;
-    int64_t runs, nanoseconds;
-} Timed;
-
-static int by_cost(const void *a, const void *b)
-{
-    int64_t x = ((const Timed *)a)->nanoseconds, y = ((const Timed *)b)->nanoseconds;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* A table of the kernels that ran, the dearest first, on stderr. */
-static void print_profile(const cameo_model *m, const cameo_context *x)
-{
-    int32_t n = 0, count = 0;
-    Timed t, *all;
-    int64_t total = 0;
-    while (m->profile(x, count, &t.kernel, &t.runs, &t.nanoseconds) == 0)
-        count++;
-    all = (Timed *)calloc((size_t)count + 1, sizeof *all);
-    for (int32_t i = 0; all && i < count; i++) {
-        m->profile(x, i, &t.kernel, &t.runs, &t.nanoseconds);
-        if (t.runs)
-            all[n++] = t;
-        total += t.nanoseconds;
-    }
-    if (all)
-        qsort(all, (size_t)n, sizeof *all, by_cost);
-    fprintf(stderr, "      ms      %%     runs  kernel\n");
-    for (int32_t i = 0; all && i < n; i++)
-        fprintf(stderr, "%8.3f  %5.1f  %7lld  %s\n", (double)all[i].nanoseconds / 1e6,
-                total ? 100.0 * (double)all[i].nanoseconds / (double)total : 0.0,
-                (long long)all[i].runs, all[i].kernel);
-    fprintf(stderr, "%8.3f  in all\n", (double)total / 1e6);
-    free(all);
-}
-
 static int run(Command *c, cameo_context *x)
 {
     const cameo_model *m = c->model;
@@ -520,7 +482,11 @@ static int run(Command *c, cameo_context *x)
         return 1;
     }
     if (m->profile)
-        print_profile(m, x);
+        profile_table(m, x, c->threads ? c->threads : 1);
+    if (c->trace && !profile_trace(m, x, c->trace)) {
+        snprintf(c->error, sizeof c->error, "%s: %s", c->trace, strerror(errno));
+        return 3;
+    }
     int status = c->out ? make_dir(c) : 0;
     for (int32_t i = 0; i < m->noutputs && c->out && status == 0; i++)
         status = write_output(c, x, i);
@@ -540,9 +506,9 @@ static int usage(Command *c, const char *what, const char *which)
 /* An option with a value: 1 + index into `values`, or 0. */
 static int option_of(const char *argument)
 {
-    static const char *const names[] = {"-o",        "--format",      "--bench",
-                                        "--threads", "--inputs-from", "--weights"};
-    for (int i = 0; i < 6; i++) {
+    static const char *const names[] = {
+        "-o", "--format", "--bench", "--threads", "--inputs-from", "--weights", "--trace"};
+    for (int i = 0; i < 7; i++) {
         size_t n = strlen(names[i]);
         bool joined = strncmp(argument, names[i], n) == 0 && i > 0 && argument[n] == '=';
         if (strcmp(argument, names[i]) == 0 || joined)
@@ -575,8 +541,13 @@ static int take_option(Command *c, int option, const char *value)
     case 5:
         c->dataset = value;
         break;
-    default:
+    case 6:
         c->weights = value;
+        break;
+    default:
+        if (!c->model->profile)
+            return usage(c, "compiled without --profile, so that there is no", "--trace");
+        c->trace = value;
     }
     return 0;
 }

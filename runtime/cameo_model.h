@@ -40,6 +40,20 @@ typedef struct cameo_options {
     int32_t threads;          /* 0: one */
 } cameo_options;
 
+/* What a kernel did in all runs of a context, of a model compiled with --profile. */
+typedef struct cameo_kernel_time {
+    const char *kernel; /* its number and name, and the nodes that it computes */
+    int64_t runs, nanoseconds;
+    /* Floating-point operations (2*M*N*K of a product of matrices), and bytes that have to be read
+     * and written, each element once; -1: they depend on data. */
+    int64_t operations, bytes;
+} cameo_kernel_time;
+
+typedef struct cameo_kernel_event {
+    int32_t kernel;
+    int64_t begin, nanoseconds; /* begin: since 1970 */
+} cameo_kernel_event;
+
 typedef struct cameo_model {
     const char *name;
     const char *version; /* of the compiler, and what the program needs */
@@ -60,10 +74,12 @@ typedef struct cameo_model {
     const void *(*output)(const cameo_context *context, int32_t i, int32_t *rank,
                           const int64_t **dims);
     const char *(*error)(const cameo_context *context);
-    /* Of a model compiled with --profile, else NULL: what kernel i is, how often it ran in this
-     * context and how long in all. 0, or -1 where there is no kernel i. */
-    int (*profile)(const cameo_context *context, int32_t i, const char **kernel, int64_t *runs,
-                   int64_t *nanoseconds);
+    /* Of a model compiled with --profile, else NULL: what kernel i did in this context, and the
+     * i-th of the last times that a kernel ran, in order. 0, or -1 where there is no i-th. */
+    int (*profile)(const cameo_context *context, int32_t i, cameo_kernel_time *time);
+    int (*event)(const cameo_context *context, int64_t i, cameo_kernel_event *event);
+    /* The measured peak of one core in GFLOP/s, float32, with the instructions of this program. */
+    double (*peak)(void);
     /* Of a model that has lists (sequences, optionals, maps) as inputs or outputs, else NULL: their
      * types, NULL where port i is a tensor; and set_input, output for those that are none: a value
      * set is the caller's and must live until run returns, an output lives as other outputs do. */

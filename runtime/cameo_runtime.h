@@ -44,6 +44,8 @@ typedef struct cameo_program {
     int (*resize_arena)(cameo_context *c, int64_t bytes);
 } cameo_program;
 
+enum { CAMEO_EVENTS = 1 << 16 };
+
 struct cameo_context {
     const cameo_program *program;
     const unsigned char *weights;
@@ -54,9 +56,11 @@ struct cameo_context {
     int32_t *planning; /* the planner's own */
     cameo_value *inputs, *outputs;
     cameo_block *blocks;
-    int64_t *profile; /* runs and nanoseconds of each kernel */
-    int bound;        /* dims and offsets fit the inputs */
-    void *device;     /* state of the device that values are on, NULL: the host */
+    cameo_kernel_time *profile; /* of each kernel that is timed; names are the program's */
+    cameo_kernel_event *events; /* the last CAMEO_EVENTS of them, in a ring */
+    int64_t nevents;
+    int bound;    /* dims and offsets fit the inputs */
+    void *device; /* state of the device that values are on, NULL: the host */
     void (*free_device)(void *device);
     void *objects; /* strings and lists of the run, NULL: none */
     void (*free_objects)(void *objects);
@@ -148,6 +152,7 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
         free(c->blocks[i].at);
     free(c->blocks);
     free(c->profile);
+    free(c->events);
     free(c->dims);
     free(c->offsets);
     free(c->lives);
@@ -190,11 +195,15 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
     c->inputs = (cameo_value *)calloc((size_t)p->model->ninputs + 1, sizeof *c->inputs);
     c->outputs = (cameo_value *)calloc((size_t)p->model->noutputs + 1, sizeof *c->outputs);
     c->blocks = (cameo_block *)calloc((size_t)p->nblocks + 1, sizeof *c->blocks);
-    c->profile = (int64_t *)calloc(2 * (size_t)p->nkernels + 1, sizeof *c->profile);
+    if (p->nkernels) {
+        c->profile = (cameo_kernel_time *)calloc((size_t)p->nkernels, sizeof *c->profile);
+        c->events = (cameo_kernel_event *)calloc(CAMEO_EVENTS, sizeof *c->events);
+    }
     if (p->arena >= 0)
         c->arena = (unsigned char *)cameo_aligned_alloc(p->arena);
     int whole = c->dims && c->offsets && c->lives && c->planning && c->inputs && c->outputs &&
-                c->blocks && (p->arena < 0 || c->arena) && cameo_load_weights(c, options) == 0;
+                c->blocks && (p->arena < 0 || c->arena) &&
+                (!p->nkernels || (c->profile && c->events)) && cameo_load_weights(c, options) == 0;
     if (!whole) {
         cameo_destroy(c);
         return NULL;

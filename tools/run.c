@@ -5,7 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_NO_FUSE, OPT_DEVICE, OPT_PASSED };
+enum {
+    OPT_CC,
+    OPT_CPU,
+    OPT_GEMM,
+    OPT_NO_OVERRIDE,
+    OPT_NO_FUSE,
+    OPT_DEVICE,
+    OPT_PROFILE,
+    OPT_TRACE, // from here on the program's own
+    OPT_PASSED
+};
 
 static const ToolOption options[] = {
     [OPT_CC] = {"--cc", "CC", "the clang to use"},
@@ -14,6 +24,8 @@ static const ToolOption options[] = {
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
+    [OPT_PROFILE] = {"--profile", NULL, "print what each kernel took, and of what the machine can"},
+    [OPT_TRACE] = {"--trace", "FILE", "write when each kernel ran, for Perfetto"},
     [OPT_PASSED] = {"-o", "DIR", "write the outputs there"},
     {"--format", "FORMAT", "npy or pb"},
     {"--bench", "N", "print a line of latencies of N runs"},
@@ -50,13 +62,16 @@ static int run(const Tool *t, int argc, char **argv)
             o.no_override = true;
         else if (option == OPT_NO_FUSE)
             o.no_fuse = true;
+        else if (option == OPT_PROFILE)
+            o.profile = true;
         else if (option == OPT_DEVICE && !session_device(value, &o.device)) {
             free(passed);
             return tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
         } else if (option == OPT_DEVICE)
             continue;
         else {
-            if (option >= OPT_PASSED)
+            o.profile |= option == OPT_TRACE;
+            if (option >= OPT_TRACE)
                 passed[n++] = (char *)(uintptr_t)options[option].name;
             if (value)
                 passed[n++] = (char *)(uintptr_t)value;
@@ -65,11 +80,13 @@ static int run(const Tool *t, int argc, char **argv)
     Session s = {0};
     if (!model)
         status = tool_error(t, EXIT_USAGE, "a MODEL is needed (see cameo help run)");
+    else if (o.profile && o.device == ON_CUDA)
+        status = tool_error(t, EXIT_USAGE, "--profile times kernels of the host, not of a GPU");
     else
         status = session_open(t, model, &o, &s);
     if (!status)
         status = cameo_main_with(s.model, &s.options, n, passed);
-    if (model)
+    if (s.arena)
         session_close(&s);
     free(passed);
     return status;

@@ -159,7 +159,7 @@ static void lower_batch_norm(Lower *l)
     const Expr *d = sub(l, cast(l, t, load(l, x, o)), statistic(l, 3, x, o, t));
     const Expr *s = sqrt_(l, add(l, statistic(l, 4, x, o, t), epsilon(l, t)));
     const Expr *scale = statistic(l, 1, x, o, t), *bias = statistic(l, 2, x, o, t);
-    // The quotient is one for all of a channel: compilers take it out of the loop over its elements.
+    // The quotient is one for a whole channel: compilers take it out of the loop over elements.
     store(l, y, o, cast(l, y.dtype, add(l, mul(l, d, div_(l, scale, s)), bias)));
     kernel_end(l);
 }

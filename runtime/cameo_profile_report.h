@@ -1,0 +1,113 @@
+/* What a profile says: a table of kernels, and a trace of each time that one ran. */
+#ifndef CAMEO_PROFILE_REPORT_H
+#define CAMEO_PROFILE_REPORT_H
+
+#include "cameo_model.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_cost(const void *a, const void *b)
+{
+    int64_t x = ((const cameo_kernel_time *)a)->nanoseconds,
+            y = ((const cameo_kernel_time *)b)->nanoseconds;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void print_time(const cameo_kernel_time *t, int64_t total, double peak)
+{
+    const double ns = t->nanoseconds > 0 ? (double)t->nanoseconds : 1;
+    fprintf(stderr, "%9.3f  %5.1f  %7lld", (double)t->nanoseconds / 1e6,
+            total ? 100.0 * (double)t->nanoseconds / (double)total : 0.0, (long long)t->runs);
+    if (t->operations >= 0)
+        fprintf(stderr, "  %8.2f  %5.1f", (double)t->operations / ns,
+                peak > 0 ? 100.0 * (double)t->operations / ns / peak : 0.0);
+    else
+        fprintf(stderr, "  %8s  %5s", "-", "-");
+    if (t->bytes >= 0)
+        fprintf(stderr, "  %9.3f  %6.2f", (double)t->bytes / 1e6 / (double)(t->runs ? t->runs : 1),
+                (double)t->bytes / ns);
+    else
+        fprintf(stderr, "  %9s  %6s", "-", "-");
+    fprintf(stderr, "  %s\n", t->kernel);
+}
+
+/* The kernels that ran, the dearest first, on stderr. `threads` share the work. */
+static void profile_table(const cameo_model *m, const cameo_context *x, long threads)
+{
+    int32_t n = 0, count = 0;
+    cameo_kernel_time t, *all;
+    cameo_kernel_time sum = {"in all", 0, 0, 0, 0};
+    const double peak = m->peak() * (double)threads;
+    while (m->profile(x, count, &t) == 0)
+        count++;
+    all = (cameo_kernel_time *)calloc((size_t)count + 1, sizeof *all);
+    for (int32_t i = 0; all && i < count; i++) {
+        m->profile(x, i, &t);
+        if (t.runs)
+            all[n++] = t;
+        sum.nanoseconds += t.nanoseconds;
+        sum.operations += t.operations > 0 ? t.operations : 0;
+        sum.bytes += t.bytes > 0 ? t.bytes : 0;
+        sum.runs = t.runs > sum.runs ? t.runs : sum.runs;
+    }
+    if (all)
+        qsort(all, (size_t)n, sizeof *all, by_cost);
+    fprintf(stderr,
+            "%9s  %5s  %7s  %8s  %5s  %9s  %6s  kernel (peak: %.1f GFLOP/s, float32, %ld core%s)\n",
+            "ms", "%", "runs", "GFLOP/s", "% pk", "MB a run", "GB/s", peak, threads,
+            threads == 1 ? "" : "s");
+    for (int32_t i = 0; all && i < n; i++)
+        print_time(&all[i], sum.nanoseconds, peak);
+    print_time(&sum, sum.nanoseconds, peak);
+    free(all);
+}
+
+static void put_json(FILE *f, const char *s)
+{
+    for (; *s; s++)
+        if (*s == '"' || *s == '\\')
+            fprintf(f, "\\%c", *s);
+        else if ((unsigned char)*s < ' ')
+            fprintf(f, "\\u%04x", (unsigned)(unsigned char)*s);
+        else
+            fputc(*s, f);
+}
+
+/* The last times that kernels ran, in the Trace Event Format, which Perfetto and chrome://tracing
+ * read. False where the file cannot be written, with errno. */
+static bool profile_trace(const cameo_model *m, const cameo_context *x, const char *path)
+{
+    cameo_kernel_event e, first;
+    cameo_kernel_time t;
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return false;
+    fprintf(f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+               "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"");
+    put_json(f, m->name);
+    fprintf(f, "\"}}");
+    for (int64_t i = 0; m->event(x, i, &e) == 0 && m->profile(x, e.kernel, &t) == 0; i++) {
+        if (i == 0)
+            first = e;
+        const double runs = (double)t.runs;
+        fprintf(f, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":\"");
+        put_json(f, t.kernel);
+        fprintf(f, "\",\"ts\":%.3f,\"dur\":%.3f,\"args\":{", (double)(e.begin - first.begin) / 1e3,
+                (double)e.nanoseconds / 1e3);
+        if (t.operations >= 0)
+            fprintf(f, "\"operations\":%.0f%s", (double)t.operations / runs,
+                    t.bytes >= 0 ? "," : "");
+        if (t.bytes >= 0)
+            fprintf(f, "\"bytes\":%.0f", (double)t.bytes / runs);
+        fprintf(f, "}}");
+    }
+    fprintf(f, "\n]}\n");
+    const bool written = !ferror(f);
+    return fclose(f) == 0 && written;
+}
+
+#endif
