@@ -66,8 +66,11 @@ static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *
     const unsigned char *x = bytes;
     const uint32_t sign = (uint32_t)flip * 0x01010101u;
     const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
-    const int64_t deep = cameo_conv_reach(g, 0), high = cameo_conv_reach(g, 1);
-    const int64_t width = length * g->stride[2];
+    const int64_t deep = cameo_conv_reach(g, 0), lines = cameo_conv_reach(g, 1);
+    /* rows that follow one another as they lie are one */
+    const int flat = g->stride[2] == 1 && g->step[2] == 1 && g->pad[1] == 0 && g->pad[2] == 0 &&
+                     g->in[1] == lines && g->in[2] == length && g->step[1] == length;
+    const int64_t high = flat ? 1 : lines, width = length * (flat ? lines : g->stride[2]);
     cameo_word *to = words;
     for (int64_t c = 0; c < channels; c += 4)
         for (int64_t i = 0; i < deep; i++)
@@ -80,6 +83,9 @@ static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *
                 if (a < 0 || a >= g->in[0] || b < 0 || b >= g->in[1])
                     for (int64_t n = 0; n < width; n++)
                         to[n] = border;
+                else if (flat)
+                    cameo_byte_row(rows[0], rows[1], rows[2], rows[3], 1, 0, width, width, sign,
+                                   border, to);
                 else
                     cameo_byte_line(g, rows, length, sign, border, to);
             }
@@ -194,8 +200,8 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
 enum { CAMEO_BYTE_PLANE = 8192 }; /* words of a block, if those of a row are no more */
 
 static inline __attribute__((unused)) void
-cameo_byte_plane_copy(const cameo_conv *g, const unsigned char *x, int64_t first, int64_t rows,
-                      int64_t length, int zero, unsigned char *to)
+cameo_byte_plane_copy(const cameo_conv *g, const unsigned char *restrict x, int64_t first,
+                      int64_t rows, int64_t length, int zero, unsigned char *restrict to)
 {
     const int64_t phases = g->stride[2], in = g->in[2], pad = g->pad[2];
     memset(to, zero & 255, (size_t)(rows * phases * length + CAMEO_CONV_SLACK));
