@@ -442,8 +442,8 @@ CAMEO_FN float cameo_bits_u32_f32(uint32_t v)
     memcpy(&r, &v, sizeof r);
     return r;
 }
-/* Clipped to what the integer holds, NaN to 0. The magnitude is clipped as the integer that its bits
- * are, since of comparisons of floats whose result is cast compilers make masks. */
+/* Clipped to what the integer holds, NaN to 0. The magnitude is clipped as the integer that its
+ * bits are, since of comparisons of floats whose result is cast compilers make masks. */
 CAMEO_FN int32_t cameo_clip_magnitude(float v, float most)
 {
     const uint32_t bits = cameo_bits_f32_u32(v);
