@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -83,13 +84,37 @@ static bool write_bytes(int fd, const char *at, size_t len)
     return true;
 }
 
-bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, Str *error,
-                Arena *a)
+typedef struct Contents {
+    const char *at; // NULL: those of the file `from`
+    size_t len;
+    int from;
+} Contents;
+
+static bool write_contents(int fd, const Contents *c)
+{
+    enum { PIECE = 1 << 20 };
+    if (c->at)
+        return write_bytes(fd, c->at, c->len);
+    char *piece = malloc(PIECE);
+    ssize_t n = piece ? 1 : -1;
+    while (n > 0) {
+        n = read(c->from, piece, PIECE);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0 && !write_bytes(fd, piece, (size_t)n))
+            n = -1;
+    }
+    free(piece);
+    return n == 0;
+}
+
+static bool put_file(const char *path, const Contents *contents, unsigned mode, Str *error,
+                     Arena *a)
 {
     struct stat st;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { // a device or pipe: no rename over it
         int fd = open(path, O_WRONLY | O_CLOEXEC);
-        bool ok = fd >= 0 && write_bytes(fd, bytes, len);
+        bool ok = fd >= 0 && write_contents(fd, contents);
         if (!ok)
             fail(a, error, "write", path);
         if (fd >= 0)
@@ -103,7 +128,7 @@ bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, 
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return fail(a, error, "write", path);
-    bool ok = write_bytes(fd, bytes, len) && fchmod(fd, (mode_t)mode) == 0;
+    bool ok = write_contents(fd, contents) && fchmod(fd, (mode_t)mode) == 0;
     ok = close(fd) == 0 && ok;
     ok = ok && rename(temporary, path) == 0;
     if (!ok) {
@@ -111,6 +136,39 @@ bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, 
         unlink(temporary);
     }
     return ok;
+}
+
+bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, Str *error,
+                Arena *a)
+{
+    return put_file(path, &(Contents){.at = bytes ? bytes : "", .len = len}, mode, error, a);
+}
+
+bool file_copy(const char *from, const char *to, unsigned mode, Str *error, Arena *a)
+{
+    int fd = open(from, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(a, error, "read", from);
+    bool ok = put_file(to, &(Contents){.from = fd}, mode, error, a);
+    close(fd);
+    return ok;
+}
+
+void file_forget(const FileView *view, const void *at, size_t n)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)view->at;
+    const uintptr_t begin = (uintptr_t)at, low = (begin + page - 1) / page * page;
+    const uintptr_t high = (begin + n) / page * page;
+    if (view->mapped && begin >= first && begin + n <= first + view->len && low < high)
+        madvise((void *)low, high - low, MADV_DONTNEED);
+}
+
+bool sink_put(ByteSink *s, const void *at, size_t n)
+{
+    s->put += n;
+    if (s->buf)
+        buf_put(s->buf, at, n);
+    return s->buf || fwrite(at, 1, n, s->file) == n;
 }
 
 bool file_regular(const char *path)

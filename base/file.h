@@ -20,8 +20,22 @@ void file_close(FileView *view);
 bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, Str *error,
                 Arena *a);
 
+// The same with the contents of another file, a piece at a time.
+bool file_copy(const char *from, const char *to, unsigned mode, Str *error, Arena *a);
+// The pages of a mapped file that lie within n bytes at `at` take no memory until they are read
+// again. Nothing where `at` is not within the view, or the view is no mapping.
+void file_forget(const FileView *view, const void *at, size_t n);
+
+// Bytes in order, to a buffer or to an open file (from <stdio.h>).
+typedef struct ByteSink {
+    Buf *buf;   // NULL: to the file
+    void *file; // a FILE
+    uint64_t put;
+} ByteSink;
+bool sink_put(ByteSink *s, const void *at, size_t n);
+
 bool file_exists(const char *path);
-bool file_regular(const char *path); // a file of bytes: no folder, device or pipe
+bool file_regular(const char *path);          // a file of bytes: no folder, device or pipe
 bool file_same(const char *a, const char *b); // both exist and are the same file
 
 // A fresh private directory under $TMPDIR, removed (with its files) by dir_remove.

@@ -11,6 +11,8 @@
 #include "passes/lint/lint.h"
 #include "passes/pass.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,15 @@ static bool run_kernel_passes(Model *m, const CompileOptions *o, PassContext *c)
     return true;
 }
 
+static bool rewrite_model(Model *m, const CompileOptions *o, PassContext *c)
+{
+    if (!o->rewrite)
+        return true;
+    bool done = pass_pipeline(m, c) && !c->diags->errors && o->rewrite(o->rewriter, m, c->diags);
+    c->facts = 0;
+    return done;
+}
+
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
     if (!fix_sizes(m, o, &report->error))
@@ -69,6 +80,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         report->retyped = repair.retyped;
     }
     lint_model(m, diags, NULL, NULL);
+    file_forget(&m->view, m->view.at, m->view.len);
     if (diags->errors)
         return NULL;
     PassContext passes = {.diags = diags,
@@ -77,13 +89,16 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                           .on_device = o->device == ON_CUDA,
                           .strict = o->strict_fp,
                           .fused = &report->fused};
-    bool passed = pass_pipeline(m, &passes) && !diags->errors && run_kernel_passes(m, o, &passes);
+    bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
+                  run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
     if (!passed)
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    if (!o->no_override && o->gemm != GEMM_LOOPS && !override_module(mod, gemm, &report->error))
+    const ConvChoice form = {o->cpu, o->no_winograd || o->strict_fp, o->tile};
+    if (!o->no_override && o->gemm != GEMM_LOOPS &&
+        !override_module(mod, gemm, &form, &report->error))
         return NULL;
     if (o->device == ON_CUDA)
         cuda_split_products(mod);
@@ -97,12 +112,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
 // A file of the build's folder to where it was asked for.
 static int place_file(Build *b, const char *name, const char *to, unsigned mode)
 {
-    FileView view;
-    if (!file_open(b->arena, join(b->arena, b->dir, name, ""), &view, &b->report->error))
-        return 3;
-    bool ok = file_write(to, view.at, view.len, mode, &b->report->error, b->arena);
-    file_close(&view);
-    return ok ? 0 : 3;
+    const char *from = join(b->arena, b->dir, name, "");
+    return file_copy(from, to, mode, &b->report->error, b->arena) ? 0 : 3;
 }
 
 // "dir/net.so" to "dir/net": where header and weights go.
@@ -209,17 +220,33 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     return emit;
 }
 
-static int write_files(Build *b, const EmitOptions *emit, const Buf *text, const Buf *blobs,
-                       const Buf *weights)
+static int write_files(Build *b, const Buf *text, const Buf *blobs)
 {
     int status = build_write_text(b, within(b, ".c"), text);
     if (!status && blobs->len) {
         b->has_blobs = true;
         status = build_write_text(b, within(b, "_blobs.c"), blobs);
     }
-    if (!status && emit->weights != WEIGHTS_ARRAYS && b->o->kind != EMIT_BITCODE)
-        status = build_write_text(b, within(b, ".weights"), weights);
     return status;
+}
+
+// As they lie in memory: to a file of the build's folder, or where they are run from here into the
+// report.
+static int write_weights(Build *b, Module *mod, const Plan *plan)
+{
+    Str *error = &b->report->error;
+    if (b->o->kind == EMIT_BITCODE)
+        return emit_weights(mod, plan, &(ByteSink){.buf = &b->report->weights}, error) ? 0 : 1;
+    FILE *f = fopen(join(b->arena, b->dir, within(b, ".weights"), ""), "wb");
+    if (!f) {
+        *error = str_printf(b->arena, "%s: %s", b->dir, strerror(errno));
+        return 3;
+    }
+    bool ok = emit_weights(mod, plan, &(ByteSink){.file = f}, error), written = !ferror(f);
+    written = fclose(f) == 0 && written;
+    if (!written)
+        *error = STR("the weights cannot be written");
+    return ok && written ? 0 : written ? 1 : 3;
 }
 
 static int build(Build *b, Module *mod)
@@ -239,24 +266,20 @@ static int build(Build *b, Module *mod)
     r->bound = plan->bound;
     r->weights_size = plan->weights_size;
     EmitOptions emit = emit_options(b, mod, plan);
-    Buf text = {0}, blobs = {0}, weights = {0};
+    Buf text = {0}, blobs = {0};
     if (o->kind == EMIT_EXE || o->kind == EMIT_SHARED)
         emit.blobs = &blobs;
     int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &text)
                  : emit_c(mod, plan, &emit, &text, &r->error) ? 0
                                                               : 1;
     if (!status && emit.weights != WEIGHTS_ARRAYS)
-        status = emit_weights(mod, plan, &weights, &r->error) ? 0 : 1;
+        status = write_weights(b, mod, plan);
     if (!status)
-        status = write_files(b, &emit, &text, &blobs, &weights);
+        status = write_files(b, &text, &blobs);
     if (!status)
         status = finish(b, &emit);
     buf_free(&text);
     buf_free(&blobs);
-    if (o->kind == EMIT_BITCODE)
-        r->weights = weights;
-    else
-        buf_free(&weights);
     return status;
 }
 

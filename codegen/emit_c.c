@@ -246,13 +246,19 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-// Any convolution, or one of planes by their own windows.
-static bool uses_convolutions(const Step *s, bool depthwise)
+typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM } ConvForm;
+
+static bool has_form(const Conv *c, ConvForm form)
+{
+    return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
+}
+
+static bool uses_convolutions(const Step *s, ConvForm form)
 {
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && o->conv && ((o->conv->depthwise && !o->conv->bytes) || !depthwise)) ||
-            uses_convolutions(s->body, depthwise) || uses_convolutions(s->other, depthwise))
+        if ((o && o->conv && has_form(o->conv, form)) || uses_convolutions(s->body, form) ||
+            uses_convolutions(s->other, form))
             return true;
     }
     return false;
@@ -318,15 +324,17 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_vector.h";
     if (packed)
         parts[n++] = "cameo_gemm.h";
-    if (uses_convolutions(mod->steps, false))
+    if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
-    if (uses_convolutions(mod->steps, true))
+    if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
         parts[n++] = "cameo_byte_conv.h";
+    if (uses_convolutions(mod->steps, TILE_FORM))
+        parts[n++] = "cameo_winograd.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();

@@ -22,29 +22,46 @@ bool weights_fit_arrays(const Module *mod, const Plan *plan)
     return plan->weights_size <= SMALL_WEIGHTS;
 }
 
-bool emit_weights(Module *mod, const Plan *plan, Buf *out, Str *error)
+static bool put_weight(Module *mod, const Buffer *b, ByteSink *out, Str *error)
+{
+    const int64_t size = buffer_bytes(b);
+    const void *at = weight_elements(mod, b, error);
+    if (!at || b->dtype != DT_STRING) {
+        bool ok = at ? sink_put(out, at, (size_t)size) : !size;
+        file_forget(&mod->model->view, at, (size_t)size);
+        return ok;
+    }
+    for (int64_t i = 0; i < size / 8; i++) {
+        int64_t symbol = module_symbol(mod, ((const Str *)at)[i]);
+        if (!sink_put(out, &symbol, sizeof symbol))
+            return false;
+    }
+    return true;
+}
+
+static bool pad_to(ByteSink *out, int64_t offset)
 {
     static const char zeros[CAMEO_ALIGN];
-    for (BufferId b = 1; b < mod->buffers.len; b++) {
-        const Buffer *buf = buffer_at(mod, b);
-        if (plan->place[b] != PLACE_WEIGHT)
-            continue;
-        int64_t size = buffer_bytes(buf);
-        const void *at = weight_elements(mod, buf, error);
-        if (!at && size)
-            return false;
-        while ((int64_t)out->len < plan->weight_offset[b])
-            buf_put(out, zeros, 1);
-        for (int64_t i = 0; buf->dtype == DT_STRING && i < size / 8; i++) {
-            int64_t symbol = module_symbol(mod, ((const Str *)at)[i]);
-            buf_put(out, &symbol, sizeof symbol);
-        }
-        if (buf->dtype != DT_STRING && size)
-            buf_put(out, at, (size_t)size);
+    bool ok = true;
+    while (ok && (int64_t)out->put < offset) {
+        int64_t left = offset - (int64_t)out->put;
+        ok = sink_put(out, zeros, left < CAMEO_ALIGN ? (size_t)left : CAMEO_ALIGN);
     }
-    while ((int64_t)out->len < plan->weights_size)
-        buf_put(out, zeros, 1);
-    return true;
+    return ok;
+}
+
+bool emit_weights(Module *mod, const Plan *plan, ByteSink *out, Str *error)
+{
+    *error = (Str){0};
+    bool ok = true;
+    for (BufferId b = 1; ok && b < mod->buffers.len; b++)
+        if (plan->place[b] == PLACE_WEIGHT)
+            ok = pad_to(out, plan->weight_offset[b]) &&
+                 put_weight(mod, buffer_at(mod, b), out, error);
+    ok = ok && pad_to(out, plan->weights_size);
+    if (!ok && !error->len)
+        *error = STR("the weights cannot be written");
+    return ok;
 }
 
 static void print_weight(Printer *p, BufferId b, const void *at, uint64_t count)

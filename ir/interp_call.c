@@ -5,6 +5,7 @@
 #define CAMEO_NO_CODECS // the compiler is built without the libraries that decode images
 #include "runtime/cameo_images.h"
 #include "runtime/cameo_custom.h"
+#include "runtime/cameo_drift.h"
 #include "runtime/cameo_maps.h"
 #include "runtime/cameo_normalize.h"
 #include "runtime/cameo_numbers.h"

@@ -12,6 +12,7 @@
 #include "ir/lower.h"
 #include "ir/ops/gradient.h"
 #include "ir/ops/random.h"
+#include "ir/ops/shadow.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ static int64_t operands_of(const Fold *f, const Node *n)
     for (uint32_t i = 0; i < n->nout; i++)
         if (n->out[i] && (f->kept[n->out[i]] || kind_is_list(value_at(f->m, n->out[i])->kind)))
             return -1;
-    if (node_is_random(n) || node_is_variable(n))
+    if (node_is_random(n) || node_is_variable(n) || node_is_widen(n))
         return -1;
     return any && n->nout && n->def && n->def->lower && !n->fault.at ? bytes : -1;
 }

@@ -692,8 +692,9 @@ static bool declare(Model *m, const ValueInfo *info)
 }
 
 // What is declared inside of the model says what is computed; its own inputs and outputs are its
-// interface and stay.
-static bool declare_all(Model *m)
+// interface and stay, but for a default that its input's declaration contradicts: no runtime loads
+// such a model.
+static bool declare_all(Model *m, const Repair *r)
 {
     bool any = false;
     for (GraphId g = 1; g < m->graphs.len; g++) {
@@ -703,7 +704,8 @@ static bool declare_all(Model *m)
             if (value_at(m, graph->infos.at[i].value)->def != DEF_INPUT)
                 any |= declare(m, &graph->infos.at[i]);
         for (uint32_t i = 0; i < graph->inputs.len; i++)
-            if (inner || value_is_weight(m, graph->inputs.at[i].value))
+            if (inner || value_is_weight(m, graph->inputs.at[i].value) ||
+                (r->unsafe && value_at(m, graph->inputs.at[i].value)->init))
                 any |= declare(m, &graph->inputs.at[i]);
         for (uint32_t i = 0; inner && i < graph->outputs.len; i++)
             any |= declare(m, &graph->outputs.at[i]);
@@ -728,7 +730,7 @@ bool insert_casts(Model *m, Repair *r)
         }
         any |= again;
     }
-    if (declare_all(m)) {
+    if (declare_all(m, r)) {
         any = true;
         infer_model(m, NULL);
     }

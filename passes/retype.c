@@ -61,17 +61,22 @@ static bool is_exact(DType from, DType to, Scalar s)
     return r.i == s.i && (s.i >= 0 || dtype_is_signed(from) == dtype_is_signed(to));
 }
 
-bool constant_is_exact(Model *m, TensorData *d, DType t)
+uint64_t constant_inexact(Model *m, TensorData *d, DType t)
 {
     Str error;
     DType from = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
     bool numbers = (dtype_is_float(from) || dtype_is_integer(from)) &&
                    (dtype_is_float(t) || dtype_is_integer(t));
     const unsigned char *at = numbers ? tensor_elements(m, d, &error) : NULL;
+    uint64_t bad = 0;
     for (uint64_t i = 0; at && i < d->nelements; i++)
-        if (!is_exact(from, t, scalar_load(from, at + i * dtype_info(from)->bytes)))
-            return false;
-    return at != NULL;
+        bad += !is_exact(from, t, scalar_load(from, at + i * dtype_info(from)->bytes));
+    return at ? bad : d->nelements ? d->nelements : 1;
+}
+
+bool constant_is_exact(Model *m, TensorData *d, DType t)
+{
+    return constant_inexact(m, d, t) == 0;
 }
 
 TensorData *tensor_cast(Model *m, TensorData *d, DType t)

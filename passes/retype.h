@@ -14,6 +14,9 @@ TensorData *constant_data(Model *m, ValueId v);
 // Has every element an exact counterpart in t? Only for numbers (bool is none).
 bool constant_is_exact(Model *m, TensorData *d, DType t);
 
+// How many elements have no exact counterpart in t; all of them where they cannot be read.
+uint64_t constant_inexact(Model *m, TensorData *d, DType t);
+
 // A new tensor of d's elements as t, each rounded to nearest. NULL if they cannot be read.
 TensorData *tensor_cast(Model *m, TensorData *d, DType t);
 

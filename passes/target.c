@@ -30,7 +30,7 @@
 #define PLAIN (F32 | F64 | F16 | BF16 | INTEGERS | BOOL)
 #define EVERY (~(TypeSet)0)
 
-typedef enum Family { cpu, cuda, trt, ort_cpu, ort_cuda } Family;
+typedef enum Family { cpu, cuda, trt, ort_cpu, ort_cuda, ort_webgpu } Family;
 
 typedef struct KernelRow {
     Family family;
@@ -48,6 +48,11 @@ typedef struct HabitRow {
     bool casts_around, pairs_in_16_bits;
 } HabitRow;
 
+typedef struct LowSumRow {
+    Family family;
+    const char *domain, *ops, *remedy;
+} LowSumRow;
+
 #define KERNELS(family, types, ops) {family, types, ops},
 static const KernelRow kernels[] = {
 #include "passes/targets.def"
@@ -60,6 +65,11 @@ static const HostRow hosts[] = {
 
 #define HABITS(family, casts_around, pairs_in_16_bits) {family, casts_around, pairs_in_16_bits},
 static const HabitRow habits[] = {
+#include "passes/targets.def"
+};
+
+#define LOW_SUMS(family, domain, ops, remedy) {family, domain, ops, remedy},
+static const LowSumRow low_sums[] = {
 #include "passes/targets.def"
 };
 
@@ -171,6 +181,15 @@ bool target_pairs_in_16_bits(const Target *t)
 {
     const HabitRow *h = habits_of(t);
     return h && h->pairs_in_16_bits;
+}
+
+const char *target_low_sums(const Target *t, const Node *n)
+{
+    for (size_t i = 0; i < sizeof low_sums / sizeof *low_sums; i++)
+        if (low_sums[i].family == (Family)t->family && str_is(n->domain, low_sums[i].domain) &&
+            lists(low_sums[i].ops, n->op))
+            return low_sums[i].remedy;
+    return NULL;
 }
 
 const TargetSpeed *target_speed(const Target *t)

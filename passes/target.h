@@ -32,6 +32,10 @@ bool target_casts_around(const Target *t);
 // Does it sum pairs of products of uint8 and int8 in 16 bits, where they saturate?
 bool target_pairs_in_16_bits(const Target *t);
 
+// Does the target sum a normalization's squares in float16 where its operands are? How it is told
+// to do so in float32; NULL: it does.
+const char *target_low_sums(const Target *t, const Node *n);
+
 // Published figures, for estimates: gigabytes a second of its memory and to the host (0: it is the
 // host), float32 gigaflops.
 typedef struct TargetSpeed {

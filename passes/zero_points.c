@@ -1,8 +1,10 @@
 // QuantizeLinear without zero point and output_dtype gives uint8. Where those that read it have
-// zero points of another dtype, nobody meant that: it gets the zero point of the first of them.
+// zero points of another dtype, nobody meant that: it gets the zero point of the first of them. One
+// that has both gets its zero point stored in the dtype that output_dtype says.
 
 #include "passes/insert_casts.h"
 #include "passes/lint/story.h"
+#include "passes/retype.h"
 
 // The zero point of a DequantizeLinear that reads the use; 0: it is none, or not visible there.
 static ValueId zero_point_of(const Model *m, const Use *u, GraphId graph)
@@ -31,12 +33,28 @@ static ValueId wanted(const Model *m, const Uses *uses, NodeId id)
     return one && t != DT_U8 && p && (p->types >> t & 1) ? found : 0;
 }
 
+static bool heed_output_dtype(Model *m, NodeId id, Repair *r)
+{
+    const Node *n = node_at(m, id);
+    if (n->dead || !node_is(n, "QuantizeLinear") || n->nin < 3 || !n->in[2])
+        return false;
+    DType said = node_dtype(n, "output_dtype", DT_NONE);
+    TensorData *z = constant_data(m, n->in[2]);
+    const SchemaParam *p = param_of_operand(n, 2);
+    if (said == DT_NONE || !z || z->dtype == (int32_t)said || !p || !(p->types >> said & 1) ||
+        (!r->unsafe && !constant_is_exact(m, z, said)) || !constant_retype(m, n->in[2], said))
+        return false;
+    r->retyped++;
+    return true;
+}
+
 bool give_zero_points(Model *m, Repair *r)
 {
     Arena *a = arena_new();
     Uses uses = uses_of(m, a);
-    bool any = false;
+    bool any = false, retyped = false;
     for (NodeId id = 1; id < m->nodes.len; id++) {
+        retyped |= heed_output_dtype(m, id, r);
         ValueId z = wanted(m, &uses, id);
         Node *n = node_at(m, id);
         if (!z)
@@ -53,5 +71,5 @@ bool give_zero_points(Model *m, Repair *r)
     if (any)
         model_sort(m, a);
     arena_free(a);
-    return any;
+    return any || retyped;
 }

@@ -52,14 +52,45 @@ static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_
         const float *from = x + (low * phases + f - pad) * step;
         for (int64_t i = 0; i < low; i++)
             to[i] = 0.0f;
-        if (phases * step == 2)
-            for (int64_t i = 0; i < high - low; i++)
-                to[low + i] = from[2 * i];
-        else
-            for (int64_t i = 0; i < high - low; i++)
-                to[low + i] = from[i * phases * step];
+        for (int64_t i = 0; i < high - low; i++)
+            to[low + i] = from[i * phases * step];
         for (int64_t i = high; i < length; i++)
             to[i] = 0.0f;
+    }
+}
+
+/* The same for two phases of neighbours, where x may be read from `begin` to `end`: vectors of both
+ * phases from two of x, what lies outside of the row set to 0. A row shorter than a vector is
+ * written with what the next one writes again. */
+static inline __attribute__((unused)) void cameo_conv_halves(const float *x, const float *begin,
+                                                             const float *end, int64_t in,
+                                                             int64_t pad, int64_t length, float *to)
+{
+    typedef int32_t cameo_lanes __attribute__((vector_size(4 * CAMEO_LANES)));
+    cameo_lanes number;
+    for (int i = 0; i < CAMEO_LANES; i++)
+        number[i] = i;
+    for (int64_t j = 0; j < length; j += CAMEO_LANES) {
+        const int64_t last = length - CAMEO_LANES, i = j > last && last > 0 ? last : j;
+        const int64_t at = 2 * i - pad; /* place of the first lane in the row */
+        float edge[2 * CAMEO_LANES];
+        const float *from = edge;
+        if (at >= begin - x && at + 2 * CAMEO_LANES <= end - x)
+            from = x + at;
+        else
+            for (int64_t k = 0; k < 2 * CAMEO_LANES; k++)
+                edge[k] = at + k >= 0 && at + k < in ? x[at + k] : 0.0f;
+        cameo_vec a = *(const cameo_vec *)from, b = *(const cameo_vec *)(from + CAMEO_LANES);
+        if (at < 0 || at + 2 * CAMEO_LANES > in) {
+            enum { ALL = 2 * CAMEO_LANES };
+            const int32_t low = at >= 0 ? 0 : at > -ALL ? (int32_t)-at : ALL;
+            const int32_t high = at >= in ? 0 : in - at < ALL ? (int32_t)(in - at) : ALL;
+            const cameo_lanes next = number + CAMEO_LANES;
+            a = (cameo_vec)((cameo_lanes)a & (number >= low) & (number < high));
+            b = (cameo_vec)((cameo_lanes)b & (next >= low) & (next < high));
+        }
+        *(cameo_vec *)(to + i) = cameo_even(a, b);
+        *(cameo_vec *)(to + length + i) = cameo_odd(a, b);
     }
 }
 
@@ -91,6 +122,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_reach(const cameo_conv 
 
 /* One plane of x (two dims) with its border. */
 static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g, const float *x,
+                                                            const float *begin, const float *end,
                                                             float *to, int64_t length)
 {
     const int64_t high = cameo_conv_reach(g, 1), width = length * g->stride[2];
@@ -104,6 +136,10 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     const int64_t count = g->in[2] < left ? g->in[2] : left;
     if (g->stride[2] == 1 && g->step[2] == 1 && low >= 0 && count > 0)
         cameo_conv_rows(x, g->step[1], last - first, low, count, width, to);
+    else if (g->stride[2] == 2 && g->step[2] == 1)
+        for (int64_t j = 0; j < last - first; j++)
+            cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length,
+                              to + j * width);
     else
         for (int64_t j = 0; j < last - first; j++)
             cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],
@@ -117,13 +153,15 @@ static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *
 {
     const int64_t deep = cameo_conv_reach(g, 0);
     const int64_t plane = cameo_conv_reach(g, 1) * length * g->stride[2];
+    const float *end = x + (g->channels - 1) * g->channel + (g->in[0] - 1) * g->step[0] +
+                       (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
     for (int64_t c = 0; c < g->channels; c++)
         for (int64_t i = 0; i < deep; i++, to += plane) {
             const int64_t a = i - g->pad[0];
             if (a < 0 || a >= g->in[0])
                 memset(to, 0, (size_t)plane * sizeof *to);
             else
-                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], to, length);
+                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], x, end, to, length);
         }
 }
 

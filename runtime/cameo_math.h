@@ -359,6 +359,18 @@ CAMEO_FN double cameo_atleast_f64(double x, double c)
     return c > x ? c : x;
 }
 
+/* low <= high. */
+CAMEO_FN float cameo_clip_f32(float x, float low, float high)
+{
+    const float y = low > x ? low : x;
+    return high < x ? high : y;
+}
+CAMEO_FN double cameo_clip_f64(double x, double low, double high)
+{
+    const double y = low > x ? low : x;
+    return high < x ? high : y;
+}
+
 /* The sign of the divisor. */
 CAMEO_FN float cameo_mod_f32(float a, float b)
 {

@@ -20,6 +20,8 @@ enum {
     OPT_GEMM,
     OPT_NO_OVERRIDE,
     OPT_NO_FUSE,
+    OPT_WINOGRAD,
+    OPT_NO_WINOGRAD,
     OPT_STRICT,
     OPT_CC,
     OPT_KEEP,
@@ -43,8 +45,11 @@ static const ToolOption options[] = {
     [OPT_GEMM] = {"--gemm", "HOW", "auto, packed, openblas or loops"},
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
-    [OPT_STRICT] = {"--strict-fp", NULL,
-                    "no contraction of multiply and add, no dequantised products in integers"},
+    [OPT_WINOGRAD] = {"--winograd", "HOW", "tiles of 3x3 convolutions: auto (by cost), 2 or 4"},
+    [OPT_NO_WINOGRAD] = {"--no-winograd", NULL, "every product of a convolution by itself"},
+    [OPT_STRICT] =
+        {"--strict-fp", NULL,
+         "no contraction of multiply and add, no Winograd, no dequantised products in integers"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
     [OPT_DIM] = {"--dim", "NAME=SIZE", "fix a named dim"},
@@ -115,10 +120,42 @@ typedef struct Asked {
     bool has_kind, report;
 } Asked;
 
+// An option without a value; false: it is none of them.
+static bool take_flag(CompileOptions *o, int option)
+{
+    switch (option) {
+    case OPT_NO_OVERRIDE:
+        o->no_override = true;
+        return true;
+    case OPT_NO_FUSE:
+        o->no_fuse = true;
+        return true;
+    case OPT_PROFILE:
+        o->profile = true;
+        return true;
+    case OPT_STRICT:
+        o->strict_fp = true;
+        return true;
+    case OPT_NO_WINOGRAD:
+        o->no_winograd = true;
+        return true;
+    case OPT_FIX:
+        o->fix = true;
+        return true;
+    case OPT_UNSAFE:
+        o->fix = o->unsafe_fixes = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool take_option(const Tool *t, Asked *a, int option, const char *value)
 {
     CompileOptions *o = &a->o;
     bool ok = true;
+    if (take_flag(o, option))
+        return true;
     switch (option) {
     case ARG_FILE:
         ok = !a->model;
@@ -151,23 +188,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_GEMM:
         ok = take_gemm(value, &o->gemm);
         break;
-    case OPT_NO_OVERRIDE:
-        o->no_override = true;
-        break;
-    case OPT_NO_FUSE:
-        o->no_fuse = true;
-        break;
-    case OPT_PROFILE:
-        o->profile = true;
-        break;
-    case OPT_STRICT:
-        o->strict_fp = true;
-        break;
-    case OPT_FIX:
-        o->fix = true;
-        break;
-    case OPT_UNSAFE:
-        o->fix = o->unsafe_fixes = true;
+    case OPT_WINOGRAD:
+        ok = strcmp(value, "auto") == 0 || strcmp(value, "2") == 0 || strcmp(value, "4") == 0;
+        o->tile = ok && *value != 'a' ? *value - '0' : 0;
         break;
     case OPT_CC:
         o->cc = value;

@@ -63,9 +63,10 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
                     Attempt *a)
 {
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
+    uint32_t tensors = lint_repair_tensors(m, r->unsafe, r->select, r->ignore);
     a->changed = insert_casts(m, &a->done);
     a->changed |= insert_transfers(m, &a->done);
-    a->done.others = lint_repair(m, r->unsafe, r->select, r->ignore);
+    a->done.others = tensors + lint_repair(m, r->unsafe, r->select, r->ignore);
     a->changed |= a->done.others > 0;
     if (inlined)
         inlined_restore(m, inlined);

@@ -2,6 +2,7 @@
 
 #include "tools/report.h"
 #include "base/json.h"
+#include "codegen/cpu/winograd.h"
 #include "ir/kernel.h"
 
 static void field(Json *j, const char *key, Str value)
@@ -51,6 +52,35 @@ static void put_options(Json *j, const CompileOptions *o)
     flag(j, "strict_fp", o->strict_fp);
 }
 
+// Each convolution: the kernel, its nodes, the form and what it was chosen by.
+static void put_convolutions(Json *j, const Model *m, const Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if (o && o->conv && !o->conv->depthwise) {
+            int64_t channels = 1;
+            poly_is_const(o->conv->channels, &channels);
+            json_object(j);
+            number(j, "kernel", s->kernel->id);
+            field(j, "output", buffer_at(m->kernels, o->conv->store->buffer)->name);
+            field(j, "form", str_of(winograd_form(o->conv->tile)));
+            number(j, "tile", o->conv->tile);
+            if (o->conv->cost[0] > 0) {
+                json_key(j, "cycles");
+                json_object(j);
+                for (int i = 0; i < 3; i++)
+                    number(j, winograd_form(2 * i), (int64_t)o->conv->cost[i]);
+                json_end_object(j);
+            }
+            json_key(j, "error_rms");
+            json_num(j, winograd_error(o->conv->tile, channels));
+            json_end_object(j);
+        }
+        put_convolutions(j, m, s->body);
+        put_convolutions(j, m, s->other);
+    }
+}
+
 static void put_result(Json *j, const Model *m, const CompileReport *r)
 {
     Counts c = {0};
@@ -59,6 +89,11 @@ static void put_result(Json *j, const Model *m, const CompileReport *r)
     number(j, "kernels", c.kernels);
     number(j, "products", c.products);
     number(j, "nodes", c.nodes);
+    json_key(j, "convolutions");
+    json_array(j);
+    if (m->kernels)
+        put_convolutions(j, m, m->kernels->steps);
+    json_end_array(j);
     number(j, "weights_bytes", r->weights_size);
     json_key(j, "arena");
     json_object(j);

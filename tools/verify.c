@@ -1,14 +1,29 @@
 // cameo verify: compiles, runs on data sets, compares with the outputs that they hold.
 
 #include "base/file.h"
-#include "tools/session.h"
+#include "tools/layers.h"
 
 #include <dirent.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_RTOL, OPT_ATOL, OPT_CC, OPT_CPU, OPT_GEMM, OPT_NO_OVERRIDE, OPT_NO_FUSE, OPT_DEVICE };
+enum {
+    OPT_RTOL,
+    OPT_ATOL,
+    OPT_CC,
+    OPT_CPU,
+    OPT_GEMM,
+    OPT_NO_OVERRIDE,
+    OPT_NO_FUSE,
+    OPT_DEVICE,
+    OPT_LAYERS,
+    OPT_AGAINST,
+    OPT_VALUES,
+    OPT_THRESHOLD,
+    OPT_FORMAT,
+    OPT_PLOT
+};
 
 static const ToolOption options[] = {
     [OPT_RTOL] = {"--rtol", "R", "relative tolerance (default 1e-3, or tolerance.json)"},
@@ -19,6 +34,18 @@ static const ToolOption options[] = {
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
+    [OPT_LAYERS] = {"--layers", NULL, "report every value instead of comparing outputs"},
+    [OPT_AGAINST] =
+        {"--against", "WHAT",
+         "--layers: f64 (default), the model's own shadow in float64, or another model"},
+    [OPT_VALUES] = {"--against-values", "DIR",
+                    "--layers: NAME.npy of each value as another runtime wrote them (see cameo "
+                    "help instrument)"},
+    [OPT_THRESHOLD] = {"--threshold", "T",
+                       "--layers: exit 1 where a value is further away, as a part of the greatest "
+                       "number in it (default 1e-3, only marked)"},
+    [OPT_FORMAT] = {"--format", "FORMAT", "--layers: text (default), json or csv"},
+    [OPT_PLOT] = {"--plot", "FILE", "--layers: draw the error along the graph as SVG"},
     {0},
 };
 
@@ -291,6 +318,8 @@ typedef struct Asked {
     CompileOptions o;
     const char *model, **sets;
     int nsets;
+    bool layers;
+    LayersOptions l;
 } Asked;
 
 static int verify(Verify *v, Asked *a)
@@ -313,10 +342,88 @@ static int verify(Verify *v, Asked *a)
     return status;
 }
 
+static int layers(const Tool *t, Asked *a)
+{
+    LayersOptions *l = &a->l;
+    l->compile = a->o;
+    l->model = a->model;
+    l->data = a->sets;
+    l->ndata = a->nsets;
+    if (a->o.device != ON_CPU)
+        return tool_error(t, EXIT_USAGE, "--layers runs on the cpu");
+    if (l->against && l->values)
+        return tool_error(t, EXIT_USAGE, "--against and --against-values exclude each other");
+    return layers_run(t, l);
+}
+
+static bool take_format(const char *name, LayersFormat *format)
+{
+    static const char *const names[] = {"text", "json", "csv"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *format = (LayersFormat)i;
+            return true;
+        }
+    return false;
+}
+
+// -1, or the exit status.
+static int take_option(const Tool *t, Verify *v, Asked *a, int option, const char *value)
+{
+    switch (option) {
+    case OPT_RTOL:
+        v->rtol = strtod(value, NULL);
+        return -1;
+    case OPT_ATOL:
+        v->atol = strtod(value, NULL);
+        return -1;
+    case OPT_CC:
+        a->o.cc = value;
+        return -1;
+    case OPT_CPU:
+        a->o.cpu = value;
+        return -1;
+    case OPT_GEMM:
+        a->o.gemm = strcmp(value, "loops") == 0 ? GEMM_LOOPS : GEMM_AUTO;
+        return -1;
+    case OPT_NO_FUSE:
+        a->o.no_fuse = true;
+        return -1;
+    case OPT_NO_OVERRIDE:
+        a->o.no_override = true;
+        return -1;
+    case OPT_DEVICE:
+        return session_device(value, &a->o.device)
+                   ? -1
+                   : tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
+    case OPT_LAYERS:
+        a->layers = true;
+        return -1;
+    case OPT_AGAINST:
+        a->l.against = value;
+        a->layers = true;
+        return -1;
+    case OPT_VALUES:
+        a->l.values = value;
+        a->layers = true;
+        return -1;
+    case OPT_THRESHOLD:
+        a->l.threshold = strtod(value, NULL);
+        return a->l.threshold >= 0 ? -1 : tool_error(t, EXIT_USAGE, "--threshold is 0 or more");
+    case OPT_FORMAT:
+        return take_format(value, &a->l.format)
+                   ? -1
+                   : tool_error(t, EXIT_USAGE, "--format is text, json or csv");
+    default:
+        a->l.plot = value;
+        return -1;
+    }
+}
+
 static int run(const Tool *t, int argc, char **argv)
 {
     Verify v = {.tool = t, .rtol = -1, .atol = -1};
-    Asked a = {.sets = calloc((size_t)argc + 1, sizeof *a.sets)};
+    Asked a = {.sets = calloc((size_t)argc + 1, sizeof *a.sets), .l.threshold = -1};
     Args args = args_of(t, argc, argv);
     const char *value;
     int status = -1;
@@ -327,32 +434,17 @@ static int run(const Tool *t, int argc, char **argv)
             a.model = value;
         else if (option == ARG_FILE)
             a.sets[a.nsets++] = value;
-        else if (option == OPT_RTOL)
-            v.rtol = strtod(value, NULL);
-        else if (option == OPT_ATOL)
-            v.atol = strtod(value, NULL);
-        else if (option == OPT_CC)
-            a.o.cc = value;
-        else if (option == OPT_CPU)
-            a.o.cpu = value;
-        else if (option == OPT_GEMM)
-            a.o.gemm = strcmp(value, "loops") == 0 ? GEMM_LOOPS : GEMM_AUTO;
-        else if (option == OPT_NO_FUSE)
-            a.o.no_fuse = true;
-        else if (option == OPT_DEVICE)
-            status = session_device(value, &a.o.device)
-                         ? -1
-                         : tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
         else
-            a.o.no_override = true;
+            status = take_option(t, &v, &a, option, value);
     }
     if (status < 0 && !a.model)
         status = tool_error(t, EXIT_USAGE, "a MODEL is needed (see cameo help verify)");
     if (status < 0)
-        status = verify(&v, &a);
+        status = a.layers ? layers(t, &a) : verify(&v, &a);
     free(a.sets);
     return status;
 }
 
-const Tool tool_verify = {"verify", "MODEL [DATASET ...] [OPTIONS]",
-                          "compares what a model computes with data sets", options, run};
+const Tool tool_verify = {"verify", "MODEL [DATASET | NAME=FILE | FILE ...] [OPTIONS]",
+                          "compares what a model computes with data sets, or layer by layer",
+                          options, run};

@@ -8,6 +8,7 @@
 // 3. One summed variable may be left: the channel c. All other variables are loops around.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ enum {
     CONV_N = 192,
     SLACK = 64,
     TAPS = 128,
-    PHASES = 8
+    PHASES = 8,
+    MOST_TRANSFORMED = 1 << 25 // weights
 };
 
 typedef struct Match {
@@ -432,28 +434,62 @@ static int64_t packed_at(int64_t panels, int64_t size, int64_t i, int64_t k)
            i % TILE_ROWS;
 }
 
+// Where the weights of a group begin, those of its rows and its values of k.
+static const float *column_of(const Panels *w, const float *from, int64_t group, int64_t k)
+{
+    return from + w->start + walk_at(&w->groups, group) + walk_at(&w->k, k);
+}
+
+static void pack_panels(const Conv *c, const Panels *w, const float *from, float *to)
+{
+    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
+    for (int64_t g = 0; g < w->groups.size; g++)
+        for (int64_t k = 0; k < w->k.size; k++) {
+            const float *column = column_of(w, from, g, k);
+            for (int64_t i = 0; i < w->rows; i++)
+                to[g * c->block + packed_at(panels, w->k.size, i, k)] = column[i * w->row];
+        }
+}
+
+static bool pack_tiles(const Conv *c, const Panels *w, const float *from, float *to)
+{
+    const int64_t channels = w->k.size / 9;
+    float *plain = malloc((size_t)(w->groups.size * w->rows * w->k.size) * sizeof *plain), *p;
+    if (!plain)
+        return false;
+    p = plain;
+    for (int64_t g = 0; g < w->groups.size; g++)
+        for (int64_t i = 0; i < w->rows; i++)
+            for (int64_t k = 0; k < w->k.size; k++)
+                *p++ = column_of(w, from, g, k)[i * w->row];
+    winograd_pack(c->tile, w->groups.size, w->rows, channels, plain, to);
+    free(plain);
+    return true;
+}
+
 static bool pack_weights(Match *m, const Panels *w, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
     const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
     if (!from)
         return false;
-    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
-    m->c.block = panels * w->k.size * TILE_ROWS;
-    int64_t dims[] = {w->groups.size, panels, w->k.size, TILE_ROWS};
+    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, tile = m->c.tile;
+    int64_t k = tile ? w->k.size / 9 * (tile + 2) * (tile + 2) : w->k.size;
+    m->c.block = panels * k * TILE_ROWS;
+    int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
     float *to = calloc((size_t)(w->groups.size * m->c.block), sizeof *to);
-    if (!to) {
+    bool packed = to && (!tile || pack_tiles(&m->c, w, from, to));
+    if (!packed) {
+        free(to);
         *error = STR("no memory for packed weights");
         return false;
     }
-    for (int64_t g = 0; g < w->groups.size; g++)
-        for (int64_t k = 0; k < w->k.size; k++) {
-            const float *column = from + w->start + walk_at(&w->groups, g) + walk_at(&w->k, k);
-            for (int64_t i = 0; i < w->rows; i++)
-                to[g * m->c.block + packed_at(panels, w->k.size, i, k)] = column[i * w->row];
-        }
+    if (!tile)
+        pack_panels(&m->c, w, from, to);
     const TensorData *data = tensor_new(m->mod->arena, DT_F32, 4, dims, to);
     free(to);
+    file_forget(&m->mod->model->view, from,
+                (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
     Index shape[4];
     for (int i = 0; i < 4; i++)
         shape[i] = poly_const(m->polys, dims[i]);
@@ -539,7 +575,23 @@ static BufferId scratch(Match *m, Index size)
     return buffer_new(m->mod, BUF_TEMP, m->c.w->rank ? STR("scratch") : STR(""), DT_F32, 1, &size);
 }
 
-bool conv_find(Printer *p, Kernel *k, Conv **found, Str *error)
+// The form of the convolution, and what it needs beside x, w and y.
+static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
+{
+    Conv *c = &m->c;
+    if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
+        winograd_choose(c, how);
+    c->copy &= !c->tile;
+    if (c->copy)
+        c->padded = scratch(m, copy_size(m));
+    if (c->tile)
+        c->panel = scratch(m, winograd_scratch(m->polys, c));
+    else if (!c->depthwise)
+        c->panel =
+            scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
+}
+
+bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
 {
     Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys};
     Panels w;
@@ -548,13 +600,9 @@ bool conv_find(Printer *p, Kernel *k, Conv **found, Str *error)
         return true;
     if (m.bytes)
         return find_bytes(&m, &w, found, error);
+    choose_form(&m, &w, how);
     if (!m.c.depthwise && !pack_weights(&m, &w, error))
         return false;
-    if (m.c.copy)
-        m.c.padded = scratch(&m, copy_size(&m));
-    if (!m.c.depthwise)
-        m.c.panel =
-            scratch(&m, poly_const(m.polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
     Conv *c = NEW(m.mod->arena, Conv);
     *c = m.c;
     *found = c;

@@ -6,6 +6,13 @@
 
 enum { CONV_SPACE = 3 }; // dims that a window slides along
 
+// How the form of convolutions is chosen.
+typedef struct ConvChoice {
+    const char *cpu; // as `cameo compile --cpu` says it; NULL: this machine
+    bool direct;     // no Winograd
+    int tile;        // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
+} ConvChoice;
+
 // y[.., m, n] = f(sum over c and t of w[.., m, c, t] * x[.., c, s * n + d * t - p]), where a place
 // of x outside of it counts as 0. n and t have up to CONV_SPACE dims, and n is flat in y.
 typedef struct Conv {
@@ -14,8 +21,10 @@ typedef struct Conv {
     const Bytes *bytes; // of bytes; NULL: of float32
     bool depthwise;     // no m and no c: one plane by its own window
     bool copy;          // x goes through a copy with its border
-    uint32_t rank;      // dims of n and t
-    LoopId m, c;        // 0: one
+    int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
+    double cost[3]; // cycles that were expected directly and by tiles of 2 and 4; 0: none allowed
+    uint32_t rank;  // dims of n and t
+    LoopId m, c;    // 0: one
     LoopId n[CONV_SPACE], t[CONV_SPACE];
     Index out[CONV_SPACE], taps[CONV_SPACE], pad[CONV_SPACE], in[CONV_SPACE], step[CONV_SPACE];
     int64_t stride[CONV_SPACE], dilation[CONV_SPACE];
@@ -30,7 +39,7 @@ typedef struct Conv {
 
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where
 // weights cannot be read.
-bool conv_find(Printer *p, Kernel *k, Conv **found, Str *error);
+bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
 // Does v belong to the convolution itself, not to the loops around it?
 bool conv_owns(const Conv *c, LoopId v);
 void conv_uses(Module *mod, const Conv *c, KernelUses *u);

@@ -2,6 +2,7 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/winograd.h"
 
 static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
 {
@@ -175,10 +176,34 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
 }
 
+// The same by tiles: after each block the places of y that it finishes are n0 .. n1.
+static void print_tiles(Printer *p, const Conv *c, const char *x, const char *w, const char *y)
+{
+    print_line(p, "for (int64_t tile0 = 0, tile1; tile0 < form.tiles; tile0 = tile1) {");
+    p->indent++;
+    print_line(p, "tile1 = cameo_winograd_end(&form, tile0);");
+    print_line(p, "cameo_winograd_block block;");
+    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", x,
+               buffer_name(p, c->panel));
+    print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
+    print_line(p, "(void)n0, (void)n1;");
+    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
+    p->indent++;
+    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, y);
+}
+
 static void print_plan(Printer *p, const Conv *c)
 {
     if (c->depthwise && c->bytes)
         return;
+    if (c->cost[0] > 0)
+        print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
+                   winograd_form(c->tile), c->cost[0], c->cost[1], c->cost[2]);
+    if (c->tile) {
+        print_line(p, "cameo_winograd form;");
+        print_line(p, "cameo_winograd_plan(&sizes, %lld, &form);", (long long)c->tile);
+        return;
+    }
     if (!c->depthwise) {
         print_line(p, "cameo_conv_view image;");
         print_line(p, "cameo_conv_plan(&sizes, &image);");
@@ -215,7 +240,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     nest_begin(p, &outer, NULL);
     Index x = linear(p, c->x->buffer, c->x->at), places = poly_const(polys, 1);
     for (uint32_t i = 0; i < c->rank; i++) {
-        if (c->copy)
+        if (c->copy || c->tile)
             x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
         places = poly_mul(polys, places, c->out[i]);
     }
@@ -228,6 +253,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     p->indent++;
     if (c->bytes)
         byte_conv_print(p, c, start_of(p, c->x->buffer, x), n);
+    else if (c->tile)
+        print_tiles(p, c, start_of(p, c->x->buffer, x), w, y);
     else
         print_blocks(p, c, n, start_of(p, c->x->buffer, x), w, y);
     set_own(p, k, c, false);

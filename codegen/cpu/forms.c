@@ -1,6 +1,7 @@
 // Operations whose operands allow a cheaper form, one that compilers make vectors of.
 //
-// 1. min and max with a constant that is a number are one instruction each.
+// 1. min and max with a constant that is a number are one instruction each; compilers that see one
+//    inside the other make more of them than of two tests of the same number.
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
 // 4. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
@@ -24,9 +25,39 @@ static const char *joined(Printer *p, const char *function, DType t, const char 
     return str_printf(p->arena, "cameo_%s_%s(%s, %s)", function, dtype_suffix(t), a, b).at;
 }
 
+// The operand of min or max whose other one is a number, which is *constant.
+static const Expr *bounded(const Expr *e, BinaryOp op, const Expr **constant)
+{
+    double c;
+    if (e->kind != EX_BINARY || e->op != op)
+        return NULL;
+    *constant = is_number(e->b, &c) ? e->b : is_number(e->a, &c) ? e->a : NULL;
+    return !*constant ? NULL : *constant == e->b ? e->a : e->b;
+}
+
+// min of max of x, or max of min, where the bounds are in order: both say the same.
+static const char *print_clip(Printer *p, const Expr *e)
+{
+    const BinaryOp other = e->op == B_MIN ? B_MAX : B_MIN;
+    const Expr *outer, *inner, *of = bounded(e, (BinaryOp)e->op, &outer);
+    const Expr *x = of ? bounded(of, other, &inner) : NULL;
+    if (!x || p->temp_of[of->id] || p->uses[of->id] > 1)
+        return NULL;
+    const Expr *low = e->op == B_MIN ? inner : outer, *high = e->op == B_MIN ? outer : inner;
+    if (low->value.f > high->value.f)
+        return NULL;
+    const char *v = print_expr(p, x), *l = print_expr(p, low);
+    return str_printf(p->arena, "cameo_clip_%s(%s, %s, %s)", dtype_suffix(e->dtype), v, l,
+                      print_expr(p, high))
+        .at;
+}
+
 static const char *print_extreme(Printer *p, const Expr *e)
 {
     double c;
+    const char *clip = print_clip(p, e);
+    if (clip)
+        return clip;
     const char *name = e->op == B_MIN ? "atmost" : "atleast";
     if (is_number(e->b, &c)) {
         const char *a = print_expr(p, e->a);

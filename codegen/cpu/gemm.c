@@ -305,6 +305,7 @@ static bool pack_weights(Match *m, Str *error)
     }
     const TensorData *data = tensor_new(m->mod->arena, DT_F32, 2, dims, to);
     free(to);
+    file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
     Index shape[2];
     for (int i = 0; i < 2; i++)
         shape[i] = poly_const(m->mod->polys, dims[i]);
@@ -370,12 +371,12 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
-static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, Str *error)
+static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoice *how, Str *error)
 {
     Module *mod = p->mod;
     Match m = {.mod = mod, .p = p};
     Conv *conv = NULL;
-    if (kind != GEMM_CUBLASLT && !conv_find(p, k, &conv, error))
+    if (kind != GEMM_CUBLASLT && !conv_find(p, k, how, &conv, error))
         return false;
     if (conv)
         return override_conv(p, k, conv);
@@ -404,20 +405,22 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, Str *error)
     return true;
 }
 
-static bool override_steps(Printer *p, Step *s, GemmKind kind, Str *error)
+static bool override_steps(Printer *p, Step *s, GemmKind kind, const ConvChoice *how, Str *error)
 {
     for (; s; s = s->next)
-        if ((s->kernel && !s->kernel->on_host && !override_kernel(p, s->kernel, kind, error)) ||
-            !override_steps(p, s->body, kind, error) || !override_steps(p, s->other, kind, error))
+        if ((s->kernel && !s->kernel->on_host &&
+             !override_kernel(p, s->kernel, kind, how, error)) ||
+            !override_steps(p, s->body, kind, how, error) ||
+            !override_steps(p, s->other, kind, how, error))
             return false;
     return true;
 }
 
-bool override_module(Module *mod, GemmKind kind, Str *error)
+bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
 {
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
-    bool ok = override_steps(p, mod->steps, kind, error);
+    bool ok = override_steps(p, mod->steps, kind, how, error);
     arena_free(scratch);
     return ok;
 }

@@ -32,7 +32,7 @@ typedef struct Override {
 
 // Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.
 // false with *error where weights cannot be read.
-bool override_module(Module *mod, GemmKind kind, Str *error);
+bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error);
 // Corrects what the loops of an overridden kernel use to what its faster form does.
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u);
 // The column of the product: n, or n with outer_n.

@@ -13,9 +13,9 @@
 enum { LINE = 64 }; // bytes that come from memory together
 
 static const TileTarget targets[] = {
-    {"defined(__AVX512F__)", 16, 8, 3, 2, 32}, // 32 registers: 24 sums, 3 vectors, 1 number
+    {"defined(__AVX512F__)", 16, 8, 3, 2, 96}, // 32 registers: 24 sums, 3 vectors, 1 number
     {"defined(__AVX__)", 8, 4, 3, 4, 32},      // 16 registers: 12 sums, 3 vectors, 1 number
-    {"defined(__aarch64__)", 4, 8, 3, 2, 32},  // 32 registers
+    {"defined(__aarch64__)", 4, 8, 3, 2, 96},  // 32 registers
     {"1", 4, 4, 2, 4, 32},                     // 16 registers, products beside the sums
 };
 
@@ -162,8 +162,9 @@ void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t)
     buf_printf(out, "};\n");
 }
 
-// Every second number of two vectors, from the first or from the second on.
-static void print_every_second(Buf *out, const TileTarget *t, const char *name, int first)
+// A function that chooses lanes of two vectors: lane i is number `at(lanes, i)` of both, the
+// first's before the second's.
+static void print_shuffle(Buf *out, const TileTarget *t, const char *name, int (*at)(int, int))
 {
     buf_printf(out,
                "static inline __attribute__((unused)) cameo_vec cameo_%s(cameo_vec a, "
@@ -171,14 +172,36 @@ static void print_every_second(Buf *out, const TileTarget *t, const char *name, 
                "    return __builtin_shufflevector(a, b",
                name);
     for (int i = 0; i < t->lanes; i++)
-        buf_printf(out, ", %d", 2 * i + first);
+        buf_printf(out, ", %d", at(t->lanes, i));
     buf_printf(out,
                ");\n#else\n    typedef int places __attribute__((vector_size(%d)));\n"
                "    return __builtin_shuffle(a, b, (places){",
                4 * t->lanes);
     for (int i = 0; i < t->lanes; i++)
-        buf_printf(out, "%s%d", i ? ", " : "", 2 * i + first);
+        buf_printf(out, "%s%d", i ? ", " : "", at(t->lanes, i));
     buf_printf(out, "});\n#endif\n}\n\n");
+}
+
+static int even(int lanes, int i)
+{
+    (void)lanes;
+    return 2 * i;
+}
+
+static int odd(int lanes, int i)
+{
+    (void)lanes;
+    return 2 * i + 1;
+}
+
+static int zip_low(int lanes, int i)
+{
+    return i / 2 + i % 2 * lanes;
+}
+
+static int zip_high(int lanes, int i)
+{
+    return (i + lanes) / 2 + i % 2 * lanes;
 }
 
 static void print_target(Buf *out, const TileTarget *t, bool first)
@@ -188,8 +211,10 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
                "enum { CAMEO_LANES = %d, CAMEO_ROWS = %d, CAMEO_VECTORS = %d };\n"
                "typedef float cameo_vec __attribute__((vector_size(%d), aligned(4), may_alias));\n",
                t->lanes, t->rows, t->vectors, 4 * t->lanes);
-    print_every_second(out, t, "even", 0);
-    print_every_second(out, t, "odd", 1);
+    print_shuffle(out, t, "even", even);
+    print_shuffle(out, t, "odd", odd);
+    print_shuffle(out, t, "zip_low", zip_low);
+    print_shuffle(out, t, "zip_high", zip_high);
     tile_print_table(out, &floats, t);
 }
 

@@ -56,6 +56,9 @@ static void report_constant(Lint *l, ValueId v, const ConstantStats *s, NodeId u
                         "damaged"
                       : "outside of masks, Min, Max, Clip and Where an infinity gives infinities "
                         "or NaN; a conversion to a narrower dtype may have made it");
+    if (!s->nans && value_at(l->m, v)->dtype == DT_F16)
+        diag_note(l->diags, d,
+                  "float16 ends at 65504: numbers of bfloat16 or float32 do not all fit");
 }
 
 void lint_nonfinite(Lint *l)
@@ -69,7 +72,8 @@ void lint_nonfinite(Lint *l)
         NodeId user = x->uses.uses[x->uses.first[v]].node;
         if (s->nans)
             report_constant(l, v, s, user);
-        else if (infinities && s->infinities && (user = bad_use(x, v)))
+        else if (s->infinities &&
+                 ((user = numbers_product(x, v)) || (infinities && (user = bad_use(x, v)))))
             report_constant(l, v, s, user);
     }
 }

@@ -83,6 +83,17 @@ static void note_default(Lint *l, Diag *d, ValueId v)
                   STR_ARG(str_escaped(l->arena, node_at(l->m, at->node)->op)), attr);
 }
 
+// Which node makes the operand that the other one is held to.
+static void note_maker(Lint *l, Diag *d, ValueId v)
+{
+    const Value *at = value_at(l->m, v);
+    if (at->def == DEF_NODE && !at->constant)
+        diag_note(l->diags, d, "\"%.*s\" (%s) is made by %.*s %.*s", STR_ARG(lint_name(l, v)),
+                  dtype_name(at->dtype),
+                  STR_ARG(str_escaped(l->arena, node_at(l->m, at->node)->op)),
+                  STR_ARG(lint_short(l, at->node)));
+}
+
 static void report_conflict(Lint *l, const Fault *f)
 {
     const Node *n = node_at(l->m, f->node);
@@ -97,6 +108,7 @@ static void report_conflict(Lint *l, const Fault *f)
              STR_ARG(str_escaped(l->arena, n->op)), STR_ARG(operand), dtype_name(f->have),
              STR_ARG(lint_operand_words(l, n, f->other)), dtype_name(f->want));
     tell_fault(l, d, f);
+    note_maker(l, d, n->in[f->other]);
     note_default(l, d, f->value);
     help_frameworks(l, d, n);
 }
@@ -250,8 +262,14 @@ static void report_declared(Lint *l, const Fault *f)
         diag_fix(l->diags, d, lint_widens(f->have, f->want),
                  "insert 1 Cast to %s in front of the output", dtype_name(f->want))
             ->casts = 1;
-    // An output's declaration is the interface: to change that is the user's to say.
-    diag_fix(l->diags, d, !f->output, "declare %sas %s: 0 casts added",
+    // What callers see is the interface: to change that is the user's to say.
+    if (v->def == DEF_INPUT)
+        diag_note(l->diags, d,
+                  "its default, the initializer of that name, is %s; both say what the "
+                  "input is",
+                  dtype_name(f->have));
+    bool interface = f->output || (v->def == DEF_INPUT && !value_is_weight(l->m, f->value));
+    diag_fix(l->diags, d, !interface, "declare %sas %s: 0 casts added",
              f->output ? "the output " : "it ", dtype_name(f->have));
 }
 

@@ -334,7 +334,8 @@ static bool is_contradicted(const Model *m, const ValueInfo *info)
     if (!info->type || info->type->kind != TYPE_TENSOR || v->dtype == DT_NONE)
         return false;
     bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
-    bool made = v->def == DEF_NODE ? !has_conflict(m, v->node) : v->def == DEF_INITIALIZER;
+    bool made =
+        v->def == DEF_NODE ? !has_conflict(m, v->node) : v->def == DEF_INITIALIZER || v->init;
     return made && !given && info->type->elem != (int32_t)v->dtype;
 }
 
@@ -402,6 +403,14 @@ static void find_all_declared(Finder *x)
                     count_declared(x, &graph->infos.at[i], counts);
                 else
                     find_declared(x, &graph->infos.at[i], false, counts);
+            // A weight that is an input too: what its tensor says holds.
+            for (uint32_t i = 0; i < graph->inputs.len; i++)
+                if (!value_at(m, graph->inputs.at[i].value)->init)
+                    continue;
+                else if (round == 0)
+                    count_declared(x, &graph->inputs.at[i], counts);
+                else
+                    find_declared(x, &graph->inputs.at[i], false, counts);
         }
 }
 

@@ -3,6 +3,13 @@
 #include "passes/lint/edit.h"
 #include "passes/lint/story.h"
 
+// An operand that is of an integer dtype and no other: axes, sizes.
+static bool is_fixed(const Node *n, uint32_t i, DType from)
+{
+    const SchemaParam *p = param_of_operand(n, i);
+    return p && !p->type_var && dtype_is_integer(from);
+}
+
 bool island_allows(const Model *m, NodeId id, DType from, DType t)
 {
     const Node *n = node_at(m, id);
@@ -11,7 +18,7 @@ bool island_allows(const Model *m, NodeId id, DType from, DType t)
         bool operand = i < n->nin;
         ValueId v = operand ? n->in[i] : n->out[i - n->nin];
         const SchemaParam *p = operand ? param_of_operand(n, i) : param_of_result(n, i - n->nin);
-        if (lint_dtype(m, v) != from)
+        if (lint_dtype(m, v) != from || (operand && is_fixed(n, i, from)))
             continue;
         if (!p || !p->type_var || !(p->types >> t & 1))
             return false;
@@ -36,7 +43,9 @@ static uint32_t uses_across(const Model *m, const Uses *uses, const bool *in, Va
     uint32_t n = 0;
     for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
         const Use *u = &uses->uses[k];
-        if ((u->node && in[u->node]) == inside)
+        bool reads =
+            u->node && in[u->node] && !is_fixed(node_at(m, u->node), u->index, lint_dtype(m, v));
+        if (reads == inside)
             continue;
         if (across)
             across[n] = *u;

@@ -5,7 +5,8 @@
 #include "ir/registry.h"
 
 // May the node run in t instead of its small float dtype (or of float32): do the schema's type
-// variables allow it for all of its float operands and results that have that dtype?
+// variables allow it for all of its operands and results that have that dtype? Of integers,
+// operands that may be of one dtype only (axes) stay as they are.
 bool island_allows(const Model *m, NodeId n, DType from, DType t);
 
 // The nodes marked (by node id) take and give t where they took and gave `from`: one Cast for each

@@ -1,5 +1,6 @@
 #include "passes/lint/lint.h"
 #include "ir/infer.h"
+#include "passes/adaptor.h"
 #include "passes/config.h"
 #include "passes/devices.h"
 #include "passes/inline_functions.h"
@@ -78,6 +79,21 @@ Str lint_short(Lint *l, NodeId n)
 Str lint_name(Lint *l, ValueId v)
 {
     return str_escaped(l->arena, value_shown_name(l->m, v));
+}
+
+double lint_bytes(const Model *m, ValueId v)
+{
+    uint32_t width = dtype_info(value_at(m, v)->dtype)->bytes;
+    return value_weight(m, v) * (width ? width : 1);
+}
+
+Str lint_shown_bytes(Lint *l, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int u = 0;
+    while (bytes >= 1024 && u < 4)
+        bytes /= 1024, u++;
+    return str_printf(l->arena, bytes < 10 && u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
 }
 
 struct Origins *lint_origins(Lint *l)
@@ -377,4 +393,22 @@ uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *igno
     for (int round = 0; made && round < MAX_REPAIRS; round++)
         changes += made = repair_once(m, unsafe, select, ignore);
     return changes;
+}
+
+uint32_t lint_repair_tensors(Model *m, bool unsafe, const char *select, const char *ignore)
+{
+    const Config *c = m->config;
+    const LintRule *r = &lint_rules[lint_rule_index("ST003")];
+    uint32_t made = is_on(c, r,
+                          select ? select
+                          : c    ? c->select
+                                 : NULL,
+                          ignore ? ignore
+                          : c    ? c->ignore
+                                 : NULL)
+                        ? r->repair(m, unsafe)
+                        : 0;
+    if (made)
+        infer_model(m, NULL);
+    return made;
 }

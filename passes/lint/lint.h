@@ -63,6 +63,9 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore);
 // Runs the repairs of the rules that lint_model would run; how many changes they made. The model
 // has to be inferred again after each that made some, which this does.
 uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *ignore);
+// Of these the repair that has to come before dtypes are repaired: that of tensors whose bytes are
+// of another dtype than they say (ST003).
+uint32_t lint_repair_tensors(Model *m, bool unsafe, const char *select, const char *ignore);
 
 // A place where operands of one type variable differ in dtype: `culprit` should have what `other`
 // has.
@@ -83,6 +86,10 @@ void lint_about_node(Lint *l, Diag *d, NodeId n);
 // "node[/conv1/Conv]": a node's location without the graph where that is the main one.
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
+// Bytes that a value takes, dims that are not known counted as 16; and as people read it ("2.0
+// MiB").
+double lint_bytes(const Model *m, ValueId v);
+Str lint_shown_bytes(Lint *l, double bytes);
 
 // Where dtypes begin, for all rules of one run.
 struct Origins *lint_origins(Lint *l);
@@ -120,6 +127,8 @@ uint32_t repair_leaks(Model *m, bool unsafe);
 uint32_t repair_loop_transfers(Model *m, bool unsafe);
 uint32_t repair_names(Model *m, bool unsafe);
 uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_payloads(Model *m, bool unsafe);
+uint32_t repair_given(Model *m, bool unsafe);
 uint32_t repair_ping_pong(Model *m, bool unsafe);
 uint32_t repair_shadowed(Model *m, bool unsafe);
 uint32_t repair_useless_widening(Model *m, bool unsafe);
@@ -133,6 +142,7 @@ uint32_t repair_default_dtypes(Model *m, bool unsafe);
 uint32_t repair_float32_operators(Model *m, bool unsafe);
 uint32_t repair_costly_islands(Model *m, bool unsafe);
 uint32_t repair_boundary_casts(Model *m, bool unsafe);
+uint32_t repair_fallbacks(Model *m, bool unsafe);
 uint32_t repair_float16_on_cpu(Model *m, bool unsafe);
 uint32_t repair_typed_target(Model *m, bool unsafe);
 uint32_t repair_dot_saturation(Model *m, bool unsafe);

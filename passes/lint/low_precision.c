@@ -165,6 +165,29 @@ static double find_long_sum(NumberFacts *x, NodeId id)
     return n > (t == DT_F16 ? 2048 : 256) ? n : 0;
 }
 
+// Where the sum itself, before a mean is taken of it, is more than float16 has.
+static void note_sum(Lint *l, Diag *d, NodeId id, double n, DType t)
+{
+    NumberFacts *x = lint_numbers(l);
+    ValueId v = numbers_in(x, id, 0);
+    Range r = range_of(x->ranges, v);
+    RangeBasis by;
+    double most = r.known ? range_magnitude(&r, &by) * n : 0;
+    if (t != DT_F16)
+        return;
+    if (r.known && range_has_lo(&r, t) && range_has_hi(&r, t)) {
+        if (most > 65504)
+            diag_note(
+                l->diags, d,
+                "the sum is up to %.6g (%s), and beyond 65504 it is infinite: \"%.*s\" is %.*s",
+                most, range_basis((uint8_t)by), STR_ARG(lint_name(l, v)),
+                STR_ARG(numbers_words(l->arena, &r, t)));
+        return;
+    }
+    diag_note(l->diags, d, "where elements are above %.3g on average it is infinite: beyond 65504",
+              65504 / n);
+}
+
 void lint_long_sum(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
@@ -179,6 +202,7 @@ void lint_long_sum(Lint *l)
                         : NULL;
         if (!d)
             continue;
+        note_sum(l, d, id, n, t);
         diag_note(l->diags, d, "%.*s", STR_ARG(accumulator_words(l, t)));
         Stretch s = alone(id);
         offer_float32(l, d, &s, t);
@@ -342,9 +366,14 @@ static bool counts_up(NumberFacts *x, ValueId v)
 static bool counts(NumberFacts *x, ValueId v)
 {
     ValueId of = numbers_moved(x, v);
-    if (numbers_made_by(x, of, "Range"))
+    NodeId range = numbers_made_by(x, of, "Range");
+    double start, step;
+    if (range && dtype_is_float(numbers_dtype(x, of)))
+        return numbers_constant(x, numbers_in(x, range, 0), &start) && start == floor(start) &&
+               numbers_constant(x, numbers_in(x, range, 2), &step) && step == floor(step);
+    if (range)
         return true;
-    if (of >= x->nvalues)
+    if (of >= x->nvalues || dtype_is_float(numbers_dtype(x, v)))
         return false;
     if (!x->counting[of])
         x->counting[of] = counts_up(x, of) ? 1 : 2;
@@ -356,7 +385,9 @@ static bool find_positions(NumberFacts *x, NodeId id, Positions *f)
     const Node *n = node_at(x->m, id);
     DType t = n->out[0] ? numbers_dtype(x, n->out[0]) : DT_NONE;
     ValueId v = numbers_in(x, id, 0);
-    bool cast = node_is(n, "Cast") && v && dtype_is_integer(numbers_dtype(x, v)) && counts(x, v);
+    bool wide =
+        v && (dtype_is_integer(numbers_dtype(x, v)) || range_digits(numbers_dtype(x, v)) > 11);
+    bool cast = node_is(n, "Cast") && wide && counts(x, v);
     if (!is_low(t) || (!cast && !node_is(n, "Range")))
         return false;
     Range r = range_of(x->ranges, cast ? v : n->out[0]);
@@ -380,6 +411,7 @@ void lint_positions(Lint *l)
         if (!numbers_alive(x, id) || !find_positions(x, id, &f))
             continue;
         DType t = numbers_dtype(x, node_at(l->m, id)->out[0]);
+        double most = t == DT_F16 && f.most > 65504 ? 65504 : f.most;
         Diag *d = numbers_report(l, "PR010", id, UINT32_MAX,
                                  "%s up to %.0f (%s) in %s: integers above %d are not exact there",
                                  f.what, f.most, range_basis((uint8_t)f.by), dtype_name(t),
@@ -387,8 +419,9 @@ void lint_positions(Lint *l)
         if (!d)
             continue;
         diag_note(l->diags, d,
-                  "next to %.0f numbers are %.0f apart, so neighbours are one position", f.most,
-                  ldexp(1, (int)floor(log2(f.most)) + 1 - range_digits(t)));
+                  "next to %.0f numbers are %.0f apart, so neighbours are one position%s", most,
+                  ldexp(1, (int)floor(log2(most)) + 1 - range_digits(t)),
+                  most < f.most ? "; from 65520 on they are infinite" : "");
         Stretch s = position_stretch(x, id);
         offer_float32(l, d, &s, t);
     }

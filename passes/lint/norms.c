@@ -1,7 +1,12 @@
 // MP007, MP008: what normalizations and attention compute in.
 
+#include "ir/infer.h"
+#include "passes/config.h"
+#include "passes/lint/island.h"
 #include "passes/lint/lint.h"
 #include "passes/lint/story.h"
+
+#include <math.h>
 
 // ---- MP008 --------------------------------------------------------------------------------------
 
@@ -17,8 +22,69 @@ static DType low_stash(const Node *n)
     return dtype_is_float(t) && dtype_info(t)->bits < 32 ? t : DT_NONE;
 }
 
+// How the target is told to sum the node's squares in float32, which it does not; NULL: it does.
+static const char *low_on_target(const Model *m, NodeId id)
+{
+    const Node *n = node_at(m, id);
+    const Target *t = m->config ? m->config->target : NULL;
+    bool low = t && !n->dead && n->nin && n->in[0] && lint_dtype(m, n->in[0]) == DT_F16;
+    return low ? target_low_sums(t, n) : NULL;
+}
+
+static bool *only(const Model *m, NodeId id, Arena *a)
+{
+    bool *in = NEWS(a, bool, m->nodes.len);
+    in[id] = true;
+    return in;
+}
+
+static void lint_low_sums(Lint *l)
+{
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        const char *remedy = low_on_target(l->m, id);
+        if (!remedy || !lint_first_time(l, "MP008", id))
+            continue;
+        const Node *n = node_at(l->m, id);
+        const Target *t = l->m->config->target;
+        Diag *d = diag(l->diags, "MP008", SEV_WARNING, location_node(l->m, l->arena, id),
+                       "%.*s sums squares in float16 on %s", STR_ARG(str_escaped(l->arena, n->op)),
+                       t->name);
+        d->value = lint_name(l, n->nout ? n->out[0] : 0);
+        d->origin_kind = STR("target");
+        d->origin_name = str_of(t->name);
+        lint_about_node(l, d, id);
+        const Value *v = value_at(l->m, n->in[0]);
+        int64_t size;
+        if (v->rank > 0 && poly_is_const(v->dims[v->rank - 1], &size) && size > 0)
+            diag_note(
+                l->diags, d,
+                "where all %lld elements of a row are %.0f, or one is %.0f, the sum is infinite "
+                "and every output 0, without NaN or warning",
+                (long long)size, sqrt(65504), sqrt(65504 * (double)size));
+        if (island_allows(l->m, id, DT_F16, DT_F32))
+            diag_fix(l->diags, d, false, "run this node in float32: +%u casts",
+                     island_casts(l->m, lint_uses(l), only(l->m, id, l->arena), DT_F16));
+        diag_help(l->diags, d, "or %s; see `cameo explain MP008`", remedy);
+    }
+}
+
+static uint32_t mend_low_sums(Model *m)
+{
+    uint32_t made = 0, nodes = m->nodes.len;
+    for (NodeId id = 1; id < nodes; id++) {
+        if (!low_on_target(m, id) || !island_allows(m, id, DT_F16, DT_F32))
+            continue;
+        Arena *a = arena_new();
+        made += island_run(m, only(m, id, a), DT_F16, DT_F32) > 0;
+        arena_free(a);
+        infer_model(m, NULL);
+    }
+    return made;
+}
+
 void lint_norm_stash(Lint *l)
 {
+    lint_low_sums(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
         DType t = low_stash(n);
@@ -52,7 +118,7 @@ uint32_t repair_norm_stash(Model *m, bool unsafe)
         node_set_int(m, id, "stash_type", DT_F32);
         made++;
     }
-    return made;
+    return made + (unsafe ? mend_low_sums(m) : 0);
 }
 
 // ---- MP007 --------------------------------------------------------------------------------------

@@ -72,11 +72,25 @@ ValueId numbers_moved(const NumberFacts *x, ValueId v)
     return v;
 }
 
-bool numbers_constant(const NumberFacts *x, ValueId v, double *number)
+static bool one_number(const NumberFacts *x, ValueId v, double *number)
 {
     const ConstantStats *s = range_stats(x->ranges, v);
     *number = s->lo;
     return s->read && s->count && !s->nans && s->lo == s->hi;
+}
+
+// A Cast of a constant is one: converters leave them.
+bool numbers_constant(const NumberFacts *x, ValueId v, double *number)
+{
+    NodeId cast = numbers_made_by(x, v, "Cast");
+    ValueId of = cast ? numbers_in(x, cast, 0) : 0;
+    DType from = numbers_dtype(x, of), to = numbers_dtype(x, v);
+    if (!of || !dtype_is_float(from) || !dtype_is_float(to))
+        return one_number(x, v, number);
+    if (!one_number(x, of, number))
+        return false;
+    *number = scalar_cast(from, to, (Scalar){.f = *number}, false).f;
+    return true;
 }
 
 ValueId numbers_square_of(const NumberFacts *x, ValueId v)
@@ -124,6 +138,19 @@ bool numbers_axes(const NumberFacts *x, NodeId id, int64_t axes[MAX_AXES], uint3
 uint32_t numbers_use_count(const NumberFacts *x, ValueId v)
 {
     return v < x->nvalues ? x->uses.first[v + 1] - x->uses.first[v] : 0;
+}
+
+NodeId numbers_product(const NumberFacts *x, ValueId v)
+{
+    for (uint32_t i = x->uses.first[v]; i < x->uses.first[v + 1]; i++) {
+        const Use *u = &x->uses.uses[i];
+        const Node *n = u->node ? node_at(x->m, u->node) : NULL;
+        if (n && !n->dead && u->index < 2 &&
+            (node_is(n, "MatMul") || node_is(n, "Gemm") || node_is(n, "Conv") ||
+             node_is(n, "ConvTranspose")))
+            return u->node;
+    }
+    return 0;
 }
 
 // ---- words

@@ -36,13 +36,15 @@ DType numbers_dtype(const NumberFacts *x, ValueId v);                 // DT_NONE
 // v, or what it is a rearrangement of: through Identity, Reshape, Unsqueeze, Expand ...
 ValueId numbers_moved(const NumberFacts *x, ValueId v);
 bool numbers_moves(const Node *n);
-// A constant whose elements are all one number.
+// A constant, or a Cast of one, whose elements are all one number: as v has it.
 bool numbers_constant(const NumberFacts *x, ValueId v, double *number);
 // x * x or Pow(x, 2): x; 0 otherwise.
 ValueId numbers_square_of(const NumberFacts *x, ValueId v);
 // The axes that a reduction names, if they are known: sorted, not negative. false: they are not.
 enum { MAX_AXES = 16 };
 bool numbers_axes(const NumberFacts *x, NodeId n, int64_t axes[MAX_AXES], uint32_t *count);
+// A live MatMul, Gemm, Conv or ConvTranspose that v is a factor of; 0: there is none.
+NodeId numbers_product(const NumberFacts *x, ValueId v);
 uint32_t numbers_use_count(const NumberFacts *x, ValueId v);
 // Live nodes of a graph that runs; rules look at no others.
 bool numbers_alive(const NumberFacts *x, NodeId n);

@@ -75,10 +75,56 @@ static const char *many(uint64_t n)
 
 // ---- PR001
 
+// How many elements of a float16 weight are `limit` in magnitude, if none is more and some are
+// neither that nor 0; 0 otherwise.
+static uint64_t count_clamped(NumberFacts *x, ValueId v, double limit)
+{
+    const ConstantStats *s = range_stats(x->ranges, v);
+    uint64_t at_limit = 0, others = 0;
+    if (!s->read || s->nans || s->lo < -limit || s->hi > limit ||
+        (s->lo != -limit && s->hi != limit))
+        return 0;
+    const TensorData *d = value_at(x->m, v)->constant;
+    for (uint64_t i = 0; i < d->nelements; i++) {
+        double e = fabs(scalar_load(DT_F16, (const char *)d->elements + 2 * i).f);
+        at_limit += e == limit;
+        others += e != limit && e != 0;
+    }
+    return others ? at_limit : 0;
+}
+
+// Weights that a converter moved to its limit before they came into this file.
+static void lint_clamped(Lint *l)
+{
+    enum { CONVERTERS_LIMIT = 10000 };
+    NumberFacts *x = lint_numbers(l);
+    for (ValueId v = 1; v < l->m->values.len; v++) {
+        const Value *value = value_at(l->m, v);
+        if (!value->constant || value->copy_of || value->constant->dtype != DT_F16 ||
+            value->dtype != DT_F16 || !numbers_product(x, v))
+            continue;
+        uint64_t n = count_clamped(x, v, CONVERTERS_LIMIT);
+        if (n < 2) // one may be what was trained
+            continue;
+        Diag *d = diag(l->diags, "PR001", SEV_WARNING, location_value(l->m, l->arena, v),
+                       "%llu of %llu values of \"%.*s\" are %d in magnitude and none is more "
+                       "(proved): they were clamped",
+                       (unsigned long long)n, (unsigned long long)value->constant->nelements,
+                       STR_ARG(lint_name(l, v)), CONVERTERS_LIMIT);
+        d->value = lint_name(l, v);
+        diag_note(
+            l->diags, d,
+            "converters to float16 move what is beyond %d there, though float16 goes to 65504",
+            CONVERTERS_LIMIT);
+        diag_help(l->diags, d, "convert the float32 model again, with a limit of 65504");
+    }
+}
+
 void lint_f16_overflow(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Narrowed f;
+    lint_clamped(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_narrowed(x, id, &f) || !f.stats->over_f16)
             continue;

@@ -1,6 +1,7 @@
 // What findings about dtypes say: where a dtype begins, how it comes here, what mends it.
 
 #include "passes/lint/story.h"
+#include "passes/retype.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,33 +13,12 @@ DType lint_dtype(const Model *m, ValueId v)
     return v && value_at(m, v)->kind == TYPE_TENSOR ? value_at(m, v)->dtype : DT_NONE;
 }
 
-// How many elements have no exact value in t; all of them where they cannot be read.
-static uint64_t count_inexact(Model *m, TensorData *d, DType t)
-{
-    Str error;
-    DType from = (DType)d->dtype;
-    const unsigned char *at = tensor_elements(m, d, &error);
-    uint64_t bad = 0;
-    if (!at || !(dtype_is_float(from) || dtype_is_integer(from)) ||
-        !(dtype_is_float(t) || dtype_is_integer(t)) || dtype_is_float(from) != dtype_is_float(t))
-        return d->nelements ? d->nelements : 1;
-    for (uint64_t i = 0; i < d->nelements; i++) {
-        Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes);
-        Scalar back = scalar_cast(t, from, scalar_cast(from, t, s, false), false);
-        bool same =
-            dtype_is_float(from) ? back.f == s.f || (isnan(back.f) && isnan(s.f)) : back.i == s.i;
-        bad += !same;
-    }
-    return bad;
-}
-
 // ---- where it began
 // -----------------------------------------------------------------------------
 
 bool lint_widens(DType from, DType to)
 {
-    return dtype_is_float(from) && dtype_is_float(to) &&
-           dtype_info(to)->bits > dtype_info(from)->bits;
+    return from != to && dtype_holds(to, from);
 }
 
 // "weight W" or "input X": what the schema calls the operand; of a variadic one, the value.
@@ -243,7 +223,7 @@ static uint64_t inexact(Lint *l, const Sources *s, DType want, uint64_t *all)
     *all = 0;
     for (uint32_t i = 0; i < s->stored.len; i++) {
         TensorData *t = origin_payload(l->m, s->stored.at[i]);
-        bad += count_inexact(l->m, t, want);
+        bad += constant_inexact(l->m, t, want);
         *all += t->nelements;
     }
     return bad;

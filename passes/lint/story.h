@@ -7,7 +7,7 @@
 
 // The dtype of a tensor as inferred; DT_NONE for 0, for what is no tensor, and where none is known.
 DType lint_dtype(const Model *m, ValueId v);
-// Are both floats, and has `to` more bits?
+// Does a Cast from the one to the other lose nothing, and is it one?
 bool lint_widens(DType from, DType to);
 
 // "weight W" or "input X": what the schema calls operand i; of a variadic one, the value's name.

@@ -58,21 +58,84 @@ void lint_each_tensor(Lint *l, TensorVisit visit, void *context)
 // ---- ST003
 // --------------------------------------------------------------------------------------
 
+// The bytes that the tensor's values take as they lie in the file, where there are such.
+static bool payload_bytes(Model *m, const TensorData *t, uint64_t *bytes)
+{
+    ExternalRange range;
+    Str error;
+    bool outside = t->payload == PAYLOAD_EXTERNAL;
+    if (outside && tensor_external(m, t, &range, &error) != EXTERNAL_FINE)
+        return false;
+    *bytes = outside ? range.length : t->raw.len;
+    return outside || t->payload == PAYLOAD_RAW;
+}
+
+// A converter that writes another dtype but leaves the bytes: the dtype of which the bytes are as
+// many as dims ask for. Two bytes may be float16 or bfloat16, one may be any of many.
+static DType dtype_of_bytes(Model *m, const TensorData *t)
+{
+    static const DType known[] = {DT_F32, DT_F64, DT_I32, DT_I64};
+    uint64_t bytes, n = tensor_count(t);
+    DType had = t->dtype > 0 && t->dtype < DT_COUNT ? (DType)t->dtype : DT_NONE;
+    if (n == 0 || n > UINT64_MAX / 16 || !payload_bytes(m, t, &bytes))
+        return DT_NONE;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (n * dtype_info(known[i])->bytes == bytes && known[i] != had &&
+            dtype_is_float(had) == dtype_is_float(known[i]) && had != DT_STRING)
+            return known[i];
+    return DT_NONE;
+}
+
+static bool is_unreadable(Model *m, TensorData *t, Str *error)
+{
+    *error = STR_NONE;
+    // Dims that cannot be are ST004's.
+    return !tensor_elements(m, t, error) && error->len && tensor_count(t) != UINT64_MAX;
+}
+
 static void check_payload(Lint *l, void *context, TensorData *t, Str where)
 {
-    Str error = STR_NONE;
+    Str error, unused;
     ExternalRange range;
     (void)context;
-    if (tensor_elements(l->m, t, &error) || !error.len || tensor_count(t) == UINT64_MAX)
-        return; // dims that cannot be are ST004's
+    if (!is_unreadable(l->m, t, &error))
+        return;
     // Where external data lies is SE001's and SE002's.
     ExternalFault fault =
-        t->payload == PAYLOAD_EXTERNAL ? tensor_external(l->m, t, &range, &error) : EXTERNAL_FINE;
+        t->payload == PAYLOAD_EXTERNAL ? tensor_external(l->m, t, &range, &unused) : EXTERNAL_FINE;
     if (fault == EXTERNAL_ESCAPES || fault == EXTERNAL_BOUNDS)
         return;
     Diag *d = diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
                    STR_ARG(str_escaped(l->arena, t->name)), STR_ARG(error));
     d->value = str_escaped(l->arena, t->name);
+    DType fits = dtype_of_bytes(l->m, t);
+    if (fits == DT_NONE)
+        return;
+    diag_note(l->diags, d,
+              "as %s they are as many as its dims ask for: the dtype was changed, the "
+              "bytes were not",
+              dtype_name(fits));
+    diag_fix(l->diags, d, false, "read them as %s", dtype_name(fits));
+}
+
+static void restore_dtype(Lint *l, void *context, TensorData *t, Str where)
+{
+    Str error;
+    DType fits = is_unreadable(l->m, t, &error) ? dtype_of_bytes(l->m, t) : DT_NONE;
+    (void)where;
+    if (fits == DT_NONE)
+        return;
+    t->dtype = (int32_t)fits;
+    ++*(uint32_t *)context;
+}
+
+uint32_t repair_payloads(Model *m, bool unsafe)
+{
+    uint32_t changes = 0;
+    Lint l = {.m = m, .arena = m->arena};
+    if (unsafe)
+        lint_each_tensor(&l, restore_dtype, &changes);
+    return changes;
 }
 
 void lint_payloads(Lint *l)

@@ -1,4 +1,4 @@
-// DV002 to DV007: transfers that cost more than they need, or that nothing needs.
+// DV002 to DV004, DV006, DV007: transfers that cost more than they need, or that nothing needs.
 
 #include "passes/adaptor.h"
 #include "passes/config.h"
@@ -12,22 +12,6 @@ enum { MAX_NAMES = 5 };
 static Str device_name(Lint *l, DeviceId d)
 {
     return str_escaped(l->arena, l->m->devices.at[d]);
-}
-
-// Bytes that a value takes, dims that are not known counted as 16.
-static double bytes_of(const Model *m, ValueId v)
-{
-    uint32_t width = dtype_info(value_at(m, v)->dtype)->bytes;
-    return value_weight(m, v) * (width ? width : 1);
-}
-
-static Str shown_bytes(Lint *l, double bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int u = 0;
-    while (bytes >= 1024 && u < 4)
-        bytes /= 1024, u++;
-    return str_printf(l->arena, bytes < 10 && u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
 }
 
 static bool is_loop_body(const Model *m, GraphId g)
@@ -113,7 +97,7 @@ static void count_uses(Lint *l, Islands *s, Island *all, NodeId n, ValueId v)
         island->to = d;
         moved = true;
     }
-    island->moved += moved ? bytes_of(l->m, v) : 0;
+    island->moved += moved ? lint_bytes(l->m, v) : 0;
 }
 
 static Island *islands_weigh(Lint *l, Islands *s)
@@ -133,11 +117,11 @@ static Island *islands_weigh(Lint *l, Islands *s)
                 continue;
             island->mixed |= island->from && island->from != d;
             island->from = d;
-            island->moved += bytes_of(m, node->in[i]);
+            island->moved += lint_bytes(m, node->in[i]);
         }
         for (uint32_t o = 0; o < node->nout; o++)
             if (node->out[o]) {
-                island->work += bytes_of(m, node->out[o]);
+                island->work += lint_bytes(m, node->out[o]);
                 count_uses(l, s, all, n, node->out[o]);
             }
     }
@@ -162,12 +146,12 @@ void lint_ping_pong(Lint *l)
         Diag *d =
             diag(l->diags, "DV002", SEV_WARNING, location_node(l->m, l->arena, n),
                  "%u node%s on cpu between nodes on %.*s: %.*s go there and back", i->nodes,
-                 i->nodes == 1 ? "" : "s", STR_ARG(device), STR_ARG(shown_bytes(l, i->moved)));
+                 i->nodes == 1 ? "" : "s", STR_ARG(device), STR_ARG(lint_shown_bytes(l, i->moved)));
         lint_about_node(l, d, n);
         if (node_at(l->m, n)->why_device.what)
             diag_note(l->diags, d, "placed on cpu by %.*s", STR_ARG(device_reason(l->m, n)));
         diag_note(l->diags, d, "what is computed there writes %.*s: less than the way costs",
-                  STR_ARG(shown_bytes(l, i->work)));
+                  STR_ARG(lint_shown_bytes(l, i->work)));
         diag_fix(l->diags, d, false, "place %s on %.*s: 2 transfers fewer",
                  i->nodes == 1 ? "it" : "them", STR_ARG(device));
     }
@@ -228,7 +212,7 @@ void lint_constant_transfers(Lint *l)
         Str name = lint_name(l, v);
         Diag *d = diag(l->diags, "DV003", SEV_WARNING, location_operand(l->m, l->arena, id, 0),
                        "weight \"%.*s\" (%.*s) is copied to %.*s in every run", STR_ARG(name),
-                       STR_ARG(shown_bytes(l, bytes_of(l->m, v))),
+                       STR_ARG(lint_shown_bytes(l, lint_bytes(l->m, v))),
                        STR_ARG(device_name(l, device_of_node(l->m, id))));
         d->value = name;
         lint_about_node(l, d, id);
@@ -327,82 +311,6 @@ void lint_shape_islands(Lint *l)
             diag_fix(l->diags, d, false,
                      "give the dims that they ask for a fixed size: the nodes fold to a constant");
         }
-    }
-}
-
-// ---- DV005: nodes that the target has no kernel for
-// ---------------------------------------------
-
-typedef struct Fallback {
-    NodeId first;
-    DType lacks;
-    uint32_t count;
-    double bytes; // to the host and back
-} Fallback;
-
-static double price_of_fallback(Lint *l, NodeId id)
-{
-    const Model *m = l->m;
-    const Node *n = node_at(m, id);
-    const Uses *uses = lint_uses(l);
-    double bytes = 0;
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (n->in[i] && device_of_value(l->m, n->in[i]) > DEVICE_HOST)
-            bytes += bytes_of(m, n->in[i]);
-    for (uint32_t o = 0; o < n->nout; o++) {
-        bool back = false;
-        for (uint32_t u = n->out[o] ? uses->first[n->out[o]] : 0;
-             n->out[o] && u < uses->first[n->out[o] + 1]; u++)
-            back |= uses->uses[u].node && device_run(l->m, uses->uses[u].node) > DEVICE_HOST;
-        bytes += back ? bytes_of(m, n->out[o]) : 0;
-    }
-    return bytes;
-}
-
-void lint_fallbacks(Lint *l)
-{
-    Model *m = l->m;
-    const Target *t = m->config ? m->config->target : NULL;
-    Map seen = {.arena = l->arena};
-    VEC(Fallback) all = {0};
-    for (NodeId id = 1; t && id < m->nodes.len && strcmp(t->device, "cpu") != 0; id++) {
-        const Node *n = node_at(m, id);
-        DType lacks = DT_NONE;
-        bool added;
-        if (n->dead || n->why_device.kind != WHY_TARGET || device_of_node(m, id) != DEVICE_HOST ||
-            target_has_kernel(t, m, id, &lacks))
-            continue;
-        uint32_t *at = map_put(
-            &seen,
-            str_printf(l->arena, "%d %.*s %.*s", (int)lacks, STR_ARG(n->domain), STR_ARG(n->op)),
-            &added);
-        if (added) {
-            *at = all.len;
-            vec_push(l->arena, &all, ((Fallback){.first = id, .lacks = lacks}));
-        }
-        all.at[*at].count++;
-        all.at[*at].bytes += price_of_fallback(l, id);
-    }
-    for (uint32_t i = 0; i < all.len; i++) {
-        const Fallback *f = &all.at[i];
-        const char *of = f->lacks ? dtype_name(f->lacks) : "any dtype";
-        Str op = str_escaped(l->arena, node_at(m, f->first)->op);
-        Diag *d = diag(l->diags, "DV005", SEV_WARNING, location_node(m, l->arena, f->first),
-                       "%.*s of %s runs on cpu: target %s has no kernel for it", STR_ARG(op), of,
-                       t->name);
-        lint_about_node(l, d, f->first);
-        d->origin_kind = STR("target");
-        d->origin_name = str_of(t->name);
-        diag_note(l->diags, d, "%u node%s of it; %.*s go to cpu and back in a run", f->count,
-                  f->count == 1 ? "" : "s", STR_ARG(shown_bytes(l, f->bytes)));
-        TypeSet types = target_types(t, node_at(m, f->first)->op);
-        Buf b = {0};
-        for (DType k = 1; k < DT_COUNT && f->lacks; k++)
-            if (types >> k & 1)
-                buf_printf(&b, "%s%s", b.len ? ", " : "", dtype_name(k));
-        if (b.len)
-            diag_note(l->diags, d, "it has kernels of %s", b.at);
-        buf_free(&b);
     }
 }
 

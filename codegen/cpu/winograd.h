@@ -1,0 +1,25 @@
+// Convolutions by 3 x 3 windows in fewer products (runtime/cameo_winograd.h), where that is
+// quicker.
+#ifndef CAMEO_CODEGEN_CPU_WINOGRAD_H
+#define CAMEO_CODEGEN_CPU_WINOGRAD_H
+
+#include "codegen/cpu/conv.h"
+
+// Sets c->tile and c->cost: the cheapest of the direct form and tiles of 2 x 2 and 4 x 4, of those
+// that c and `how` allow. Sizes that only inputs say count as 28.
+void winograd_choose(Conv *c, const ConvChoice *how);
+
+// float32 elements of the scratch that the form needs.
+Index winograd_scratch(Polys *polys, const Conv *c);
+// Windows in [groups][rows][channels][3][3] to what cameo_winograd_rows reads, for each group the
+// rows, padded to TILE_ROWS, times channels times (tile + 2)^2: each rounded once, from float64.
+void winograd_pack(int64_t tile, int64_t groups, int64_t rows, int64_t channels, const float *from,
+                   float *to);
+
+// "direct", "F(2x2,3x3)", "F(4x4,3x3)".
+const char *winograd_form(int64_t tile);
+// The rms error of y relative to its rms that is not exceeded for factors without order, float32
+// against exact: of the direct form where tile is 0. Measured; tests/models/winograd.py holds it.
+double winograd_error(int64_t tile, int64_t channels);
+
+#endif

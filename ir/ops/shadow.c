@@ -1,0 +1,103 @@
+// What the float64 shadow of a program is compared by.
+
+#include "ir/ops/shadow.h"
+#include "ir/lower.h"
+#include "runtime/cameo_drift.h"
+
+bool node_is_widen(const Node *n)
+{
+    return str_is(n->op, WIDEN_OP) && str_is(n->domain, SHADOW_DOMAIN);
+}
+
+static void infer_widen(Infer *s)
+{
+    same_as_0(s);
+    infer_dtype(s, 0, DT_F64);
+}
+
+static const Expr *widen(Lower *l, const Expr *x)
+{
+    return cast(l, DT_F64, x);
+}
+
+static void infer_drift(Infer *s)
+{
+    Index dims[1] = {poly_const(s->polys, DRIFT_FIELDS)};
+    const Value *y = infer_in(s, 0);
+    for (uint32_t i = 1; y && i < s->n->nin; i++) {
+        const Value *other = infer_in(s, i);
+        if (!other || other->rank != y->rank)
+            continue;
+        for (int32_t k = 0; k < y->rank; k++)
+            if (!infer_require(s, y->dims[k], other->dims[k]))
+                infer_error(s, "dimension %d of input %u is not that of input 0", k, i);
+    }
+    infer_dtype(s, 0, DT_F64);
+    infer_shape(s, 0, 1, dims);
+}
+
+// Bits of the fraction, and the exponent of the least normal number.
+typedef struct Precision {
+    DType dtype;
+    int bits, least;
+} Precision;
+
+static Precision precision_of(DType t)
+{
+    static const Precision all[] = {
+        {DT_F16, 10, -14},      {DT_BF16, 7, -126},  {DT_F64, 52, -1022},     {DT_F8E4M3FN, 3, -6},
+        {DT_F8E4M3FNUZ, 3, -7}, {DT_F8E5M2, 2, -14}, {DT_F8E5M2FNUZ, 2, -15}, {DT_F8E8M0, 0, -127},
+        {DT_F4E2M1, 1, 0},      {DT_F6E2M3, 3, 0},   {DT_F6E3M2, 2, -2},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].dtype == t)
+            return all[i];
+    return (Precision){DT_F32, 23, -126};
+}
+
+static void lower_drift(Lower *l)
+{
+    uint32_t n = l->n->nin;
+    Tensor reads[3] = {{0}}, y = output(l, 0);
+    Precision p = precision_of(node_dtype(l->n, "dtype", DT_F32));
+    Index numbers[3] = {ix(l, p.bits), ix(l, p.least), ix(l, node_int(l->n, "decides", 0) != 0)};
+    bool fits = n >= 2 && n <= 3;
+    for (uint32_t i = 0; fits && i < n; i++) {
+        reads[i] = input(l, i);
+        fits = reads[i].buffer != 0 && !dtype_is_complex(reads[i].dtype) &&
+               !dtype_is_reference(reads[i].dtype);
+    }
+    bool floats = fits && dtype_is_float(reads[0].dtype);
+    for (uint32_t i = 1; fits && i < n; i++)
+        fits = reads[i].dtype == (floats ? DT_F64 : reads[0].dtype);
+    if (floats && reads[0].dtype != DT_F32 && reads[0].dtype != DT_F16 &&
+        reads[0].dtype != DT_BF16 && reads[0].dtype != DT_F64)
+        fits = false;
+    if (fits)
+        step_call(l, "drift", n, reads, 1, &y, 3, numbers);
+    else
+        lower_unfit(l, "a value and its shadow are expected");
+}
+
+static void infer_join(Infer *s)
+{
+    Index dims[1] = {poly_const(s->polys, DRIFT_FIELDS)};
+    infer_dtype(s, 0, DT_F64);
+    infer_shape(s, 0, 1, dims);
+}
+
+static void lower_join(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    if (x.rank == 2 && x.dtype == DT_F64 && poly_equals(x.dims[1], DRIFT_FIELDS))
+        step_call(l, "drift_join", 1, &x, 1, &y, 0, NULL);
+    else
+        lower_unfit(l, "numbers of iterations are expected");
+}
+
+const OpDef ops_shadow[] = {
+    {WIDEN_OP, 1, infer_widen, UNARY(widen), SHADOW_DOMAIN},
+    {DRIFT_OP, 1, infer_drift, lower_drift, {NULL}, SHADOW_DOMAIN},
+    {DRIFT_JOIN_OP, 1, infer_join, lower_join, {NULL}, SHADOW_DOMAIN},
+    {0},
+};

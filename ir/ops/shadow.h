@@ -1,0 +1,18 @@
+// Operators of our own that compare a value with its float64 shadow (passes/shadow.h).
+#ifndef CAMEO_IR_OPS_SHADOW_H
+#define CAMEO_IR_OPS_SHADOW_H
+
+#include "ir/graph.h"
+
+#define SHADOW_DOMAIN "cameo"
+// y = x in float64. Never folded: a weight stays as narrow as it is.
+#define WIDEN_OP "Widen"
+// numbers = Drift(y, Y, L): see runtime/cameo_drift.h. Attributes: dtype, whose units in the last
+// place are meant; decides, 1 where a result other than Y's is a decision that flipped.
+#define DRIFT_OP "Drift"
+// numbers = DriftJoin(numbers of each iteration)
+#define DRIFT_JOIN_OP "DriftJoin"
+
+bool node_is_widen(const Node *n);
+
+#endif

@@ -1,0 +1,44 @@
+// What the files of the shadow pass share.
+#ifndef CAMEO_PASSES_SHADOW_PARTS_H
+#define CAMEO_PASSES_SHADOW_PARTS_H
+
+#include "passes/shadow.h"
+
+// The numbers of a value of the report, in the graph at hand: one row, or one an iteration.
+typedef struct ShadowNumbers {
+    uint32_t record; // index in the report
+    ValueId value;
+    bool rows;
+} ShadowNumbers;
+typedef VEC(ShadowNumbers) ShadowList;
+
+typedef struct Shadow {
+    Model *m;
+    Diags *diags;
+    ShadowReport *report;
+    Arena *scratch;
+    uint32_t nvalues;       // of the model as it came; the maps below are by those
+    ValueId *shadow, *wide; // Y, and the value itself in float64; 0: none (yet)
+    uint32_t loops;         // around the graph at hand
+    bool narrow;            // a float narrower than float64 was seen
+} Shadow;
+
+bool shadow_is_float(const Shadow *s, ValueId v); // a tensor of real floats
+// The value itself in float64, made where the value is defined.
+ValueId shadow_wide(Shadow *s, ValueId v);
+// Y; of what has none the value itself in float64.
+ValueId shadow_of(Shadow *s, ValueId v);
+ValueId shadow_value(Shadow *s, GraphId g, ValueId like,
+                     const char *what); // with a name of its own
+// The graph's nodes and their shadows; the numbers of all that is reported in it.
+void shadow_graph(Shadow *s, GraphId g, ShadowList *list);
+// Reports value y, made by n, and adds its numbers. L may be 0.
+void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local, ShadowKind kind,
+                   ShadowList *list);
+
+// If, Loop, Scan: the graphs that the node holds have shadows too, and so has what it carries.
+// false: another node, or one whose form is not known; nothing was changed. The node is not in its
+// graph's list yet.
+bool shadow_control(Shadow *s, NodeId n, ShadowList *list);
+
+#endif

@@ -1,0 +1,352 @@
+/* Convolutions by a window of 3 x 3 that moves by one, m x m neighbours of the output at a time
+ * (m is 2 or 4): of a tile of (m + 2) x (m + 2) elements of x, and of the window, as many numbers
+ * are made by sums along rows and columns, so that products of equal places, summed over the
+ * channels, give the tile of y by sums again (Winograd; Lavin and Gray, 2016). A tile takes
+ * (m + 2)^2 products instead of 9 m^2.
+ *
+ * The products are of matrices, one for each place: rows of y by channels, times channels by
+ * tiles. The window's numbers were made when compiling. Tiles of 4 x 4 evaluate polynomials at 0,
+ * +-3/4, +-3/2 and infinity: of points whose squares float32 holds, these lose the least. */
+#ifndef CAMEO_WINOGRAD_H
+#define CAMEO_WINOGRAD_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CAMEO_WINOGRAD_ROWS = 32,                  /* rows of y between two transforms */
+    CAMEO_WINOGRAD_TILES = CAMEO_TILE_COLUMNS, /* at most, in a block */
+    CAMEO_WINOGRAD_GAP = 16,                   /* elements behind what belongs to one place */
+    CAMEO_WINOGRAD_K = 256,                    /* channels of one product */
+    CAMEO_WINOGRAD_LINE = 4 * CAMEO_TILE_COLUMNS + 3 * 16 /* elements of a row of tiles */
+};
+
+typedef struct cameo_winograd {
+    const cameo_conv *g;
+    int64_t m;             /* rows and columns of a tile of y */
+    int64_t across, tiles; /* tiles beside one another, and all */
+    int64_t width;         /* elements between two channels, or two rows, of a block's tiles */
+    int64_t place;         /* and between two places of a tile, of x and */
+    int64_t sum;           /* of the sums */
+} cameo_winograd;
+
+/* Tiles t0 .. t1. Places n0 .. n1 of y are finished with them. */
+typedef struct cameo_winograd_block {
+    const cameo_winograd *form;
+    int64_t t0, t1, n0, n1;
+    float *tiles, *sums;
+    int64_t at[CAMEO_WINOGRAD_K];
+} cameo_winograd_block;
+
+static inline __attribute__((unused)) void cameo_winograd_plan(const cameo_conv *g, int64_t m,
+                                                               cameo_winograd *f)
+{
+    const int64_t across = (g->out[2] + m - 1) / m, tiles = across * ((g->out[1] + m - 1) / m);
+    const int64_t most = tiles < CAMEO_WINOGRAD_TILES ? tiles : CAMEO_WINOGRAD_TILES;
+    const int64_t width = (most + 15) / 16 * 16;
+    *f = (cameo_winograd){.g = g, .m = m, .across = across, .tiles = tiles, .width = width};
+    f->place = g->channels * width + CAMEO_WINOGRAD_GAP;
+    f->sum = CAMEO_WINOGRAD_ROWS * width + CAMEO_WINOGRAD_GAP;
+}
+
+/* Where the block that begins with tile t ends. */
+static inline __attribute__((unused)) int64_t cameo_winograd_end(const cameo_winograd *f, int64_t t)
+{
+    const int64_t left = f->tiles - t;
+    return left < CAMEO_WINOGRAD_TILES ? f->tiles : t + CAMEO_WINOGRAD_TILES;
+}
+
+/* ---- of x --------------------------------------------------------------------------------------
+ */
+
+static inline __attribute__((always_inline)) void cameo_winograd_of_x(int m, const cameo_vec *d,
+                                                                      cameo_vec *to)
+{
+    if (m == 2) {
+        to[0] = d[0] - d[2];
+        to[1] = d[1] + d[2];
+        to[2] = d[2] - d[1];
+        to[3] = d[1] - d[3];
+        return;
+    }
+    const cameo_vec even_a = d[4] - 2.25f * d[2], odd_a = d[3] - 2.25f * d[1];
+    const cameo_vec even_b = d[4] - 0.5625f * d[2], odd_b = d[3] - 0.5625f * d[1];
+    to[0] = 1.265625f * d[0] + (d[4] - 2.8125f * d[2]);
+    to[1] = even_a + 0.75f * odd_a;
+    to[2] = even_a - 0.75f * odd_a;
+    to[3] = even_b + 1.5f * odd_b;
+    to[4] = even_b - 1.5f * odd_b;
+    to[5] = 1.265625f * d[1] + (d[5] - 2.8125f * d[3]);
+}
+
+/* The rows of x that `count` tiles of a row of tiles read, from tile `first` on, summed down their
+ * columns to m + 2 lines. What lies outside of x is 0. */
+static inline __attribute__((always_inline)) void
+cameo_winograd_down(int m, const cameo_conv *g, const float *x, const float *end, int64_t row,
+                    int64_t first, int64_t count, float *lines)
+{
+    const int n = m + 2;
+    const cameo_vec none = {0};
+    const int64_t start = first * m - g->pad[2], all = count * m + 2;
+    int64_t low = start < 0 ? -start : 0, high = g->in[2] - start;
+    low = low < all ? low : all;
+    high = high > all ? all : high < low ? low : high;
+    const int64_t wide = high - low;
+    const float *from[6], *last = NULL;
+    float edge[6][CAMEO_LANES];
+    int64_t move[6];
+    for (int i = 0; i < n; i++) {
+        const int64_t r = row * m + i - g->pad[1];
+        move[i] = r >= 0 && r < g->in[1];
+        from[i] = move[i] && wide > 0 ? x + r * g->step[1] + start + low : (const float *)&none;
+        last = move[i] ? from[i] : last;
+    }
+    if (wide > 0 && wide < CAMEO_LANES && last && end - last < CAMEO_LANES)
+        for (int i = 0; i < n; i++) {
+            memset(edge[i], 0, sizeof edge[i]);
+            memcpy(edge[i], from[i], (size_t)(move[i] ? wide : 0) * sizeof edge[i][0]);
+            from[i] = edge[i];
+        }
+    for (int i = 0; i < n; i++)
+        for (int64_t j = 0; j < low; j += CAMEO_LANES)
+            *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + j) = none;
+    for (int64_t j = 0; j < wide; j += CAMEO_LANES) {
+        /* the last vector ends where the row does */
+        const int64_t v = wide - j < CAMEO_LANES && j > 0 ? wide - CAMEO_LANES : j;
+        cameo_vec d[6], z[6];
+        for (int i = 0; i < n; i++)
+            d[i] = *(const cameo_vec *)(from[i] + v * move[i]);
+        cameo_winograd_of_x(m, d, z);
+        for (int i = 0; i < n; i++)
+            *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + low + v) = z[i];
+    }
+    for (int i = 0; i < n; i++)
+        for (int64_t j = high; j == high || j < all; j += CAMEO_LANES)
+            *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + j) = none;
+}
+
+/* Lane t of d[j] is element t * m + j of the line. */
+static inline __attribute__((always_inline)) void cameo_winograd_lanes(int m, const float *line,
+                                                                       cameo_vec *d)
+{
+    for (int shift = 0; shift < m + 2; shift += m) {
+        cameo_vec v[4];
+        for (int i = 0; i < m; i++)
+            v[i] = *(const cameo_vec *)(line + shift + i * CAMEO_LANES);
+        if (m == 2) {
+            d[shift] = cameo_even(v[0], v[1]);
+            d[shift + 1] = cameo_odd(v[0], v[1]);
+            continue;
+        }
+        const cameo_vec even0 = cameo_even(v[0], v[1]), even1 = cameo_even(v[2], v[3]);
+        const cameo_vec odd0 = cameo_odd(v[0], v[1]), odd1 = cameo_odd(v[2], v[3]);
+        d[shift] = cameo_even(even0, even1);
+        d[shift + 1] = cameo_even(odd0, odd1);
+        if (shift == 0) {
+            d[2] = cameo_odd(even0, even1);
+            d[3] = cameo_odd(odd0, odd1);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, const float *x,
+                                                                       cameo_winograd_block *b)
+{
+    const cameo_winograd *f = b->form;
+    const cameo_conv *g = f->g;
+    const float *end = x + (g->channels - 1) * g->channel + (g->in[1] - 1) * g->step[1] + g->in[2];
+    const int n = m + 2;
+    float lines[6 * CAMEO_WINOGRAD_LINE];
+    memset(lines, 0, sizeof lines);
+    for (int64_t c = 0; c < g->channels; c++, x += g->channel) {
+        int64_t count;
+        for (int64_t t = b->t0; t < b->t1; t += count) {
+            const int64_t row = t / f->across, first = t % f->across;
+            count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
+            cameo_winograd_down(m, g, x, end, row, first, count, lines);
+            float *to = b->tiles + c * f->width + t - b->t0;
+            for (int64_t s = 0; s < count; s += CAMEO_LANES)
+                for (int i = 0; i < n; i++) {
+                    cameo_vec d[6], z[6];
+                    cameo_winograd_lanes(m, lines + i * CAMEO_WINOGRAD_LINE + s * m, d);
+                    cameo_winograd_of_x(m, d, z);
+                    for (int j = 0; j < n; j++)
+                        *(cameo_vec *)(to + (i * n + j) * f->place + s) = z[j];
+                }
+        }
+    }
+}
+
+/* x: its first element. scratch: (m + 2)^2 * (f->place + f->sum) elements. */
+static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_winograd *f,
+                                                                   const float *x, int64_t t0,
+                                                                   int64_t t1, float *scratch,
+                                                                   cameo_winograd_block *b)
+{
+    const int64_t places = (f->m + 2) * (f->m + 2), size = f->g->out[1] * f->g->out[2];
+    const int64_t high = t1 / f->across * f->m * f->g->out[2];
+    b->form = f;
+    b->t0 = t0;
+    b->t1 = t1;
+    b->n0 = t0 / f->across * f->m * f->g->out[2];
+    b->n1 = t1 == f->tiles || high > size ? size : high;
+    b->tiles = scratch;
+    b->sums = scratch + places * f->place;
+    for (int64_t k = 0; k < CAMEO_WINOGRAD_K && k < f->g->channels; k++)
+        b->at[k] = k * f->width;
+    if (f->m == 2)
+        cameo_winograd_tiles(2, x, b);
+    else
+        cameo_winograd_tiles(4, x, b);
+}
+
+/* ---- of the sums -------------------------------------------------------------------------------
+ */
+
+static inline __attribute__((always_inline)) void cameo_winograd_of_y(int m, const cameo_vec *s,
+                                                                      cameo_vec *to)
+{
+    const cameo_vec sum_a = s[1] + s[2], odd_a = s[1] - s[2];
+    if (m == 2) {
+        to[0] = s[0] + sum_a;
+        to[1] = odd_a - s[3];
+        return;
+    }
+    const cameo_vec sum_b = s[3] + s[4], odd_b = s[3] - s[4];
+    to[0] = s[0] + sum_a + sum_b;
+    to[1] = 0.75f * odd_a + 1.5f * odd_b;
+    to[2] = 0.5625f * sum_a + 2.25f * sum_b;
+    to[3] = s[5] + 0.421875f * odd_a + 3.375f * odd_b;
+}
+
+/* Element t * m + j of `to` is lane t of d[j]. */
+static inline __attribute__((always_inline)) void cameo_winograd_line(int m, const cameo_vec *d,
+                                                                      float *to)
+{
+    cameo_vec *v = (cameo_vec *)to;
+    if (m == 2) {
+        v[0] = cameo_zip_low(d[0], d[1]);
+        v[1] = cameo_zip_high(d[0], d[1]);
+        return;
+    }
+    const cameo_vec low0 = cameo_zip_low(d[0], d[2]), high0 = cameo_zip_high(d[0], d[2]);
+    const cameo_vec low1 = cameo_zip_low(d[1], d[3]), high1 = cameo_zip_high(d[1], d[3]);
+    v[0] = cameo_zip_low(low0, low1);
+    v[1] = cameo_zip_high(low0, low1);
+    v[2] = cameo_zip_low(high0, high1);
+    v[3] = cameo_zip_high(high0, high1);
+}
+
+static inline __attribute__((unused)) void cameo_winograd_copy(const float *from, int64_t n,
+                                                               float *to)
+{
+    typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
+    if (n >= CAMEO_LANES)
+        for (int64_t i = 0; i < n; i += CAMEO_LANES) {
+            const int64_t at = n - i < CAMEO_LANES ? n - CAMEO_LANES : i;
+            *(cameo_vec *)(to + at) = *(const cameo_vec *)(from + at);
+        }
+    else if (n >= 4)
+        for (int64_t i = 0; i < n; i += 4) {
+            const int64_t at = n - i < 4 ? n - 4 : i;
+            *(quad *)(to + at) = *(const quad *)(from + at);
+        }
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from[i];
+}
+
+/* A row of the sums to its channel of y. */
+static inline __attribute__((always_inline)) void
+cameo_winograd_row(int m, const cameo_winograd_block *b, const float *sums, float *y)
+{
+    const cameo_winograd *f = b->form;
+    const int n = m + 2;
+    const int64_t *out = f->g->out;
+    float lines[4 * CAMEO_WINOGRAD_LINE];
+    for (int64_t t = 0; t < b->t1 - b->t0; t += CAMEO_LANES) {
+        cameo_vec half[4 * 6];
+        for (int j = 0; j < n; j++) {
+            cameo_vec s[6], z[4];
+            for (int i = 0; i < n; i++)
+                s[i] = *(const cameo_vec *)(sums + (i * n + j) * f->sum + t);
+            cameo_winograd_of_y(m, s, z);
+            for (int i = 0; i < m; i++)
+                half[i * n + j] = z[i];
+        }
+        for (int i = 0; i < m; i++) {
+            cameo_vec z[4];
+            cameo_winograd_of_y(m, half + i * n, z);
+            cameo_winograd_line(m, z, lines + i * CAMEO_WINOGRAD_LINE + t * m);
+        }
+    }
+    int64_t count;
+    for (int64_t t = b->t0; t < b->t1; t += count) {
+        const int64_t row = t / f->across, first = t % f->across;
+        count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
+        const int64_t left = out[2] - first * m, wide = left < count * m ? left : count * m;
+        for (int64_t i = 0; i < m && row * m + i < out[1]; i++)
+            cameo_winograd_copy(lines + i * CAMEO_WINOGRAD_LINE + (t - b->t0) * m, wide,
+                                y + (row * m + i) * out[2] + first * m);
+    }
+}
+
+/* The products of one place for rows m0 .. m1, `a` their panels. */
+static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_winograd_block *b,
+                                                                   int64_t place, int64_t height,
+                                                                   const float *a)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const cameo_winograd *f = b->form;
+    const int64_t depth = f->g->channels, tiles = b->t1 - b->t0;
+    const float *x = b->tiles + place * f->place;
+    float *c = b->sums + place * f->sum;
+    for (int64_t k = 0; k < depth; k += CAMEO_WINOGRAD_K) {
+        const int64_t nk = depth - k < CAMEO_WINOGRAD_K ? depth - k : CAMEO_WINOGRAD_K;
+        if (tiles <= CAMEO_FEW) {
+            for (int64_t i = 0; i < height; i += CAMEO_TILE_ROWS)
+                cameo_columns(nk, a + i * depth + k * CAMEO_TILE_ROWS, x + k * f->width, b->at,
+                              c + i * f->width, f->width,
+                              height - i < CAMEO_TILE_ROWS ? height - i : CAMEO_TILE_ROWS, tiles,
+                              k > 0);
+            continue;
+        }
+        for (int64_t t = 0; t < tiles; t += PANEL) {
+            const int64_t left = (tiles - t + CAMEO_LANES - 1) / CAMEO_LANES;
+            const int64_t vectors = left < CAMEO_VECTORS ? left : CAMEO_VECTORS;
+            for (int64_t i = 0; i < height; i += CAMEO_ROWS) {
+                const int64_t rows = height - i < CAMEO_ROWS ? height - i : CAMEO_ROWS;
+                cameo_tiles[rows - 1][vectors - 1](
+                    nk,
+                    a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth + k * CAMEO_TILE_ROWS +
+                        i % CAMEO_TILE_ROWS,
+                    x + k * f->width + t, b->at, 0, c + i * f->width + t, f->width,
+                    vectors * CAMEO_LANES, k > 0);
+            }
+        }
+    }
+}
+
+/* Rows m0 and up to CAMEO_WINOGRAD_ROWS - 1 more of y, w the packed windows: for as many rows one
+ * place after the other, each in panels of CAMEO_TILE_ROWS rows. Returns where they end. */
+static __attribute__((noinline, unused)) int64_t cameo_winograd_rows(const cameo_winograd_block *b,
+                                                                     int64_t m0, const float *w,
+                                                                     float *y)
+{
+    const cameo_winograd *f = b->form;
+    const cameo_conv *g = f->g;
+    const int64_t left = g->rows - m0, places = (f->m + 2) * (f->m + 2);
+    const int64_t height = left < CAMEO_WINOGRAD_ROWS ? left : CAMEO_WINOGRAD_ROWS;
+    const int64_t panels = (height + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
+    w += m0 * places * g->channels;
+    for (int64_t i = 0; i < places; i++, w += panels * CAMEO_TILE_ROWS * g->channels)
+        cameo_winograd_multiply(b, i, height, w);
+    for (int64_t i = 0; i < height; i++)
+        if (f->m == 2)
+            cameo_winograd_row(2, b, b->sums + i * f->width, y + (m0 + i) * g->row);
+        else
+            cameo_winograd_row(4, b, b->sums + i * f->width, y + (m0 + i) * g->row);
+    return m0 + height;
+}
+
+#endif

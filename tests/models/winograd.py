@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""winograd.py CAMEO [--programs N] [--nodes N] [--seed S]: convolutions by tiles agree with float64.
+
+Convolutions of 3 x 3 windows of random sizes, borders, channels, groups and batches, several in each program. The expected
+results are computed by NumPy in float64 from the definition. What is compared is the rms of the difference over the rms of
+the result, with what `compile --report json` says of each convolution, and the greatest difference with thirty times as much.
+Programs take turns in the size of tiles, the target, fixed and open sizes, the C compiler and the address sanitizer.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from contractions import variants
+
+
+def exact(x, w, bias, pads, group):
+    top, left, bottom, right = pads
+    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    n, c, h, v = x.shape
+    views = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3)).reshape(n, group, c // group, h - 2, v - 2, 3, 3)
+    weights = w.astype(np.float64).reshape(group, -1, c // group, 3, 3)
+    y = np.einsum("ngchvrs,gkcrs->ngkhv", views, weights, optimize=True).reshape(n, -1, h - 2, v - 2)
+    return y if bias is None else y + bias.astype(np.float64).reshape(1, -1, 1, 1)
+
+
+class Net:
+    def __init__(self, random, open_sizes):
+        self.random, self.open_sizes = random, open_sizes
+        self.nodes, self.weights, self.inputs, self.outputs, self.feeds, self.wanted = [], [], [], [], {}, []
+
+    def one_of(self, *values):
+        return int(values[self.random.integers(len(values))])
+
+    def normal(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def weight(self, value):
+        self.weights.append(numpy_helper.from_array(value, f"w{len(self.weights)}"))
+        return self.weights[-1].name
+
+    def convolution(self):
+        i = len(self.inputs)
+        group = self.one_of(1, 1, 1, 2)
+        inside = self.one_of(8, 9, 16, 31, 32, 64, 255, 256, 257)
+        outside = self.one_of(8, 9, 15, 16, 31, 32, 33, 40, 64)
+        pads = [self.one_of(0, 1, 1, 1, 2, 5) for _ in range(4)]
+        if self.random.integers(2):
+            pads = [1] * 4
+        limit = 60 if inside < 64 else 20
+        low = [max(1, 3 - pads[0] - pads[2]), max(1, 3 - pads[1] - pads[3])]
+        size = [int(self.random.integers(low[d], limit)) for d in range(2)]
+        if self.random.integers(4) == 0:
+            size[1] = int(self.random.integers(low[1], 200))
+        x, w = self.normal(self.one_of(1, 1, 2), group * inside, *size), self.normal(group * outside, inside, 3, 3)
+        w *= np.float32((9 * inside) ** -0.5)
+        bias = self.normal(group * outside) if self.random.integers(2) else None
+        names = [self.weight(w)] + ([self.weight(bias)] if bias is not None else [])
+        self.nodes.append(helper.make_node("Conv", [f"x{i}", *names], [f"v{i}"], pads=pads, group=group))
+        want, out = exact(x, w, bias, pads, group), f"v{i}"
+        kind = self.random.integers(4)
+        if kind == 1:
+            self.nodes.append(helper.make_node("Relu", [out], [f"y{i}"]))
+            want, out = np.maximum(want, 0), f"y{i}"
+        elif kind == 2:
+            other = self.normal(*want.shape)
+            self.feeds[f"r{i}"] = other
+            self.inputs.append(helper.make_tensor_value_info(f"r{i}", TensorProto.FLOAT, other.shape))
+            self.nodes.append(helper.make_node("Add", [out, f"r{i}"], [f"y{i}"]))
+            want, out = want + other, f"y{i}"
+        elif kind == 3:
+            self.nodes.append(helper.make_node("Sigmoid", [out], [f"s{i}"]))
+            self.nodes.append(helper.make_node("Mul", [out, f"s{i}"], [f"y{i}"]))
+            want, out = want / (1 + np.exp(-want)), f"y{i}"
+        self.feeds[f"x{i}"] = x
+        dims = [f"x{i}_n", x.shape[1], f"x{i}_h", f"x{i}_w"] if self.open_sizes and kind != 2 else x.shape
+        self.inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, dims))
+        self.outputs.append(helper.make_tensor_value_info(out, TensorProto.FLOAT, None))
+        self.wanted.append((want, inside))
+
+    def save(self, path):
+        graph = helper.make_graph(self.nodes, "winograd", self.inputs, self.outputs, self.weights)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+
+
+def check(cameo, net, options, scratch):
+    net.save(scratch / "net.onnx")
+    told = subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", "--report", "json", *options],
+                          check=True, capture_output=True, text=True).stdout
+    forms = {f["output"]: f for f in json.loads(told)["convolutions"]}
+    plain = {"tile": 0, "error_rms": 2e-6}  # a few places are computed by loops
+    files = []
+    for name, value in net.feeds.items():
+        np.save(scratch / f"{name}.npy", value)
+        files.append(f"{name}={scratch / name}.npy")
+    subprocess.run([scratch / "net", *files, "-o", scratch / "out"], check=True)
+    failed, worst = 0, 0.0
+    for output, (want, inside) in zip(net.outputs, net.wanted):
+        form = forms.get(output.name, plain)
+        got = np.load(scratch / "out" / f"{output.name}.npy")
+        scale = np.sqrt(np.mean(want ** 2))
+        rms, most = np.sqrt(np.mean((got - want) ** 2)) / scale, np.max(np.abs(got - want)) / scale
+        bound = form["error_rms"]
+        worst = max(worst, rms / bound)
+        if not (rms <= bound and most <= 30 * bound):
+            print(f"{output.name} {want.shape} of {inside} channels: rms {rms:.1e}, greatest {most:.1e}; {form}")
+            failed += 1
+    return len(net.outputs), sum(f["tile"] > 0 for f in forms.values()), worst, failed
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("cameo")
+    p.add_argument("--programs", type=int, default=4)
+    p.add_argument("--nodes", type=int, default=30)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--first", type=int, default=0)
+    args = p.parse_args()
+    total, tiled, failures = 0, 0, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        turns = [v for v in variants(scratch) if "--no-override" not in v]
+        for i in range(args.first, args.first + args.programs):
+            random = np.random.default_rng([args.seed, i])
+            net = Net(random, open_sizes=i % 3 == 2)
+            for _ in range(args.nodes):
+                net.convolution()
+            options = ["--winograd", ["4", "2", "4", "auto"][i % 4], *turns[i % len(turns)]]
+            count, tiles, worst, failed = check(args.cameo, net, options, scratch)
+            print(f"program {i}: {count} nodes, {tiles} by tiles, {' '.join(options)}: at most {worst:.2f} of the error "
+                  f"told, {failed} fail", flush=True)
+            total, tiled, failures = total + count, tiled + tiles, failures + failed
+    print(f"{total} convolutions, {tiled} by tiles, {failures} fail")
+    sys.exit(1 if failures or tiled < total // 2 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+// Inputs from folders of serialized tensors, from files by name or in order, or made up.
+
+#include "tools/inputs.h"
+#include "ir/dtype.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_list(const cameo_model *m, int32_t i)
+{
+    return m->input_types && m->input_types[i];
+}
+
+int inputs_begin(const Tool *t, const cameo_model *m, Inputs *in)
+{
+    size_t n = (size_t)m->ninputs + 1;
+    *in = (Inputs){calloc(n, sizeof *in->tensors), calloc(n, sizeof *in->lists),
+                   calloc(n, sizeof *in->given), m->ninputs};
+    return in->tensors && in->lists && in->given ? EXIT_CLEAN
+                                                 : tool_error(t, EXIT_BYTES, "not enough memory");
+}
+
+static int load(const Tool *t, const cameo_model *m, int32_t i, const char *path, Inputs *in)
+{
+    char error[512];
+    if (in->given[i])
+        return tool_error(t, EXIT_USAGE, "%s: input %s is given twice", path, m->inputs[i].name);
+    in->given[i] = true;
+    int status =
+        is_list(m, i)
+            ? cameo_load_object(path, m->input_types[i], &in->lists[i], error, sizeof error)
+            : cameo_load_tensor(path, m->inputs[i].dtype, &in->tensors[i], error, sizeof error);
+    return status ? tool_error(t, status, "%s", error) : EXIT_CLEAN;
+}
+
+int inputs_from_folder(const Tool *t, const cameo_model *m, const char *folder, Inputs *in)
+{
+    int status = EXIT_CLEAN;
+    for (int32_t i = 0; i < m->ninputs && !status; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/input_%d.pb", folder, (int)i);
+        if (!in->given[i])
+            status = load(t, m, i, path, in);
+    }
+    return status;
+}
+
+// The input that the argument names, at the longest name in front of a '='; -1: none.
+static int32_t named(const cameo_model *m, const char *argument, size_t *len)
+{
+    int32_t best = -1;
+    for (const char *at = strchr(argument, '='); at; at = strchr(at + 1, '='))
+        for (int32_t i = 0; i < m->ninputs; i++)
+            if (strlen(m->inputs[i].name) == (size_t)(at - argument) &&
+                memcmp(m->inputs[i].name, argument, (size_t)(at - argument)) == 0) {
+                best = i;
+                *len = (size_t)(at - argument);
+            }
+    return best;
+}
+
+int inputs_from_argument(const Tool *t, const cameo_model *m, const char *argument, Inputs *in)
+{
+    size_t len = 0;
+    int32_t i = named(m, argument, &len);
+    if (i >= 0)
+        return load(t, m, i, argument + len + 1, in);
+    for (i = 0; i < m->ninputs && in->given[i]; i++)
+        ;
+    if (i == m->ninputs)
+        return tool_error(t, EXIT_USAGE, "%s: the model has only %d inputs", argument,
+                          (int)m->ninputs);
+    return load(t, m, i, argument, in);
+}
+
+static int make_up(const Tool *t, const cameo_port *p, uint64_t seed, cameo_tensor *x)
+{
+    const DTypeInfo *info = dtype_info((DType)p->dtype);
+    x->dtype = p->dtype;
+    x->rank = p->rank;
+    for (int32_t k = 0; k < p->rank; k++)
+        x->dims[k] = p->dims[k] >= 0 ? p->dims[k] : 1;
+    x->count = cameo_bytes(1, x->rank, x->dims);
+    bool numbers = info->kind != KIND_STRING && info->kind != KIND_NONE && x->count >= 0;
+    x->elements = numbers ? calloc((size_t)x->count + 1, info->bytes) : NULL;
+    if (!x->elements)
+        return tool_error(t, EXIT_USAGE, "input %s cannot be made up: it has to be given", p->name);
+    for (int64_t k = 0; k < x->count && dtype_is_float((DType)p->dtype); k++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        double v = (double)(seed >> 40) / (1 << 23) - 1;
+        scalar_store((DType)p->dtype, (char *)x->elements + (size_t)k * info->bytes,
+                     (Scalar){.f = v});
+    }
+    return EXIT_CLEAN;
+}
+
+int inputs_make_up(const Tool *t, const cameo_model *m, Inputs *in)
+{
+    int status = EXIT_CLEAN;
+    for (int32_t i = 0; i < m->ninputs && !status; i++) {
+        if (in->given[i])
+            continue;
+        if (is_list(m, i))
+            status = tool_error(t, EXIT_USAGE, "input %s is no tensor: it has to be given",
+                                m->inputs[i].name);
+        else
+            status = make_up(t, &m->inputs[i], 0x9e3779b97f4a7c15u + (uint64_t)i, &in->tensors[i]);
+        in->given[i] = true;
+    }
+    return status;
+}
+
+int inputs_set(const Tool *t, const cameo_model *m, cameo_context *x, const Inputs *in)
+{
+    for (int32_t i = 0; i < m->ninputs; i++) {
+        const cameo_tensor *v = &in->tensors[i];
+        if (!in->given[i])
+            return tool_error(t, EXIT_USAGE, "input %s is missing", m->inputs[i].name);
+        int failed = is_list(m, i) ? m->set_object(x, i, &in->lists[i].object)
+                                   : m->set_input(x, i, v->dtype, v->rank, v->dims, v->elements);
+        if (failed)
+            return tool_error(t, EXIT_USAGE, "%s", m->error(x));
+    }
+    return EXIT_CLEAN;
+}
+
+void inputs_free(const cameo_model *m, Inputs *in)
+{
+    for (int32_t i = 0; in->tensors && in->lists && i < in->n; i++) {
+        cameo_tensor_free(&in->tensors[i]);
+        if (is_list(m, i))
+            cameo_free_object(&in->lists[i]);
+    }
+    free(in->tensors);
+    free(in->lists);
+    free(in->given);
+    *in = (Inputs){0};
+}

@@ -1,0 +1,26 @@
+// Inputs of a model in this process, from files: what commands that run one share.
+#ifndef CAMEO_TOOLS_INPUTS_H
+#define CAMEO_TOOLS_INPUTS_H
+
+#include "tools/session.h"
+
+// The values that a context was given; they have to live until it has run.
+typedef struct Inputs {
+    cameo_tensor *tensors; // by input
+    cameo_loaded *lists;   // of inputs that are no tensors
+    bool *given;
+    int32_t n;
+} Inputs;
+
+// 0, or an exit status with everything said. A folder holds input_K.pb for each input that is not
+// given yet; an argument is FILE or NAME=FILE.
+int inputs_begin(const Tool *t, const cameo_model *m, Inputs *in);
+int inputs_from_folder(const Tool *t, const cameo_model *m, const char *folder, Inputs *in);
+int inputs_from_argument(const Tool *t, const cameo_model *m, const char *argument, Inputs *in);
+// Numbers from -1 to 1 for what is not given (integers: 0; dims that are open: 1).
+int inputs_make_up(const Tool *t, const cameo_model *m, Inputs *in);
+// Hands them to a context.
+int inputs_set(const Tool *t, const cameo_model *m, cameo_context *x, const Inputs *in);
+void inputs_free(const cameo_model *m, Inputs *in);
+
+#endif
