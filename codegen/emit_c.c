@@ -259,7 +259,7 @@ typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
-    return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise : c->tile > 0);
+    return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
 }
 
 static bool uses_convolutions(const Step *s, ConvForm form)
@@ -268,6 +268,18 @@ static bool uses_convolutions(const Step *s, ConvForm form)
         const Override *o = s->kernel ? s->kernel->override : NULL;
         if ((o && o->conv && has_form(o->conv, form)) || uses_convolutions(s->body, form) ||
             uses_convolutions(s->other, form))
+            return true;
+    }
+    return false;
+}
+
+// Any product of bytes, or any convolution of them.
+static bool uses_bytes(const Step *s, bool windows)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && (windows ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
+            uses_bytes(s->body, windows) || uses_bytes(s->other, windows))
             return true;
     }
     return false;
@@ -325,6 +337,11 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
+    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    if (products)
+        parts[n++] = "cameo_bytes.h";
+    if (windows)
+        parts[n++] = "cameo_byte_conv.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
     if (o->profile)
@@ -348,6 +365,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         buf_printf(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n");
     if (packed)
         tiles_print(out);
+    if (products || windows)
+        byte_tiles_print(out, products, windows);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);

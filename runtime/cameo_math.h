@@ -454,6 +454,25 @@ CAMEO_FN float cameo_bits_u32_f32(uint32_t v)
     memcpy(&r, &v, sizeof r);
     return r;
 }
+/* Clipped to what the integer holds, NaN to 0. The magnitude is clipped as the integer that its
+ * bits are, since of comparisons of floats whose result is cast compilers make masks. */
+CAMEO_FN int32_t cameo_clip_magnitude(float v, float most)
+{
+    const uint32_t bits = cameo_bits_f32_u32(v);
+    const int32_t size = (int32_t)(bits & 0x7fffffffu), top = (int32_t)cameo_bits_f32_u32(most);
+    const int32_t less = size < top ? size : top, number = v == v ? less : 0;
+    return (int32_t)cameo_bits_u32_f32((uint32_t)number | (bits & 0x80000000u));
+}
+CAMEO_FN uint8_t cameo_clip_u8(float v)
+{
+    const int32_t i = cameo_clip_magnitude(v, 255.0f);
+    return (uint8_t)(i > 0 ? i : 0);
+}
+CAMEO_FN int8_t cameo_clip_i8(float v)
+{
+    const int32_t i = cameo_clip_magnitude(v, 128.0f);
+    return (int8_t)(i < 127 ? i : 127);
+}
 CAMEO_FN int32_t cameo_bits_f32_i32(float v)
 {
     return (int32_t)cameo_bits_f32_u32(v);

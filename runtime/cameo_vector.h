@@ -5,10 +5,13 @@
 
 #include "cameo_math.h"
 
+/* Into the loop, however large the file: a loop with a call in it is no vectors. */
+#define CAMEO_IN_LOOP CAMEO_FN __attribute__((always_inline))
+
 /* ---- exp, expm1, log, tanh, erf in float32: within 2 units in the last place */
 
 /* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). */
-CAMEO_FN float cameo_exp_f32(float x)
+CAMEO_IN_LOOP float cameo_exp_f32(float x)
 {
     const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
     float v = x > 89.0f ? 89.0f : x;
@@ -54,7 +57,7 @@ CAMEO_FN float cameo_silu_f32(float x)
 }
 
 /* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */
-CAMEO_FN float cameo_expm1_f32(float x)
+CAMEO_IN_LOOP float cameo_expm1_f32(float x)
 {
     const float shift = 12582912.0f;
     float v = x > 89.0f ? 89.0f : x;
@@ -76,7 +79,7 @@ CAMEO_FN float cameo_expm1_f32(float x)
 }
 
 /* log(2^k * (1 + f)), 1 + f from sqrt(1/2) to sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 * p(f). */
-CAMEO_FN float cameo_log_f32(float x)
+CAMEO_IN_LOOP float cameo_log_f32(float x)
 {
     int tiny = x < 1.17549435e-38f;
     uint32_t u = cameo_bits_f32_u32(tiny ? x * 8388608.0f : x);
@@ -97,7 +100,7 @@ CAMEO_FN float cameo_log_f32(float x)
 }
 
 /* Near 0 an odd polynomial, else 1 - 2 / (e^2x + 1). */
-CAMEO_FN float cameo_tanh_f32(float x)
+CAMEO_IN_LOOP float cameo_tanh_f32(float x)
 {
     float a = fabsf(x), z = x * x;
     float p = -0.00571703251f * z + 0.0206505755f;
@@ -110,7 +113,7 @@ CAMEO_FN float cameo_tanh_f32(float x)
 }
 
 /* Near 0 an odd polynomial, else 1 - e^-p(x) with p = -log(erfc). */
-CAMEO_FN float cameo_erf_f32(float x)
+CAMEO_IN_LOOP float cameo_erf_f32(float x)
 {
     float a = fabsf(x), z = x * x;
     float p = 7.88911981e-05f * z - 0.000802084161f;

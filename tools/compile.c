@@ -49,7 +49,9 @@ static const ToolOption options[] = {
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_WINOGRAD] = {"--winograd", "HOW", "tiles of 3x3 convolutions: auto (by cost), 2 or 4"},
     [OPT_NO_WINOGRAD] = {"--no-winograd", NULL, "every product of a convolution by itself"},
-    [OPT_STRICT] = {"--strict-fp", NULL, "no contraction of multiply and add, no Winograd"},
+    [OPT_STRICT] =
+        {"--strict-fp", NULL,
+         "no contraction of multiply and add, no Winograd, no dequantised products in integers"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
     [OPT_DIM] = {"--dim", "NAME=SIZE", "fix a named dim"},

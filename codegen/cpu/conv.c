@@ -7,8 +7,8 @@
 //    may say no more than where such dims begin and end.
 // 3. One summed variable may be left: the channel c. All other variables are loops around.
 
+#include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/winograd.h"
-
 #include "codegen/cpu/tiles.h"
 
 #include <stdlib.h>
@@ -34,6 +34,7 @@ typedef struct Match {
     Index lx, lw, ly;
     Index at[CONV_SPACE], low[CONV_SPACE], high[CONV_SPACE]; // of each n: its dim of x
     bool guarded;
+    Bytes *bytes; // what the factors are, if bytes
     Conv c;
 } Match;
 
@@ -117,18 +118,23 @@ static bool find_sum(Match *m, const Kernel *k)
     Sums sums = {.m = m};
     find_sums(&sums, s->value, false);
     const Expr *r = sums.first;
-    if (!r || sums.fault || r->op != R_ADD || r->dtype != DT_F32 || r->b->kind != EX_BINARY ||
-        r->b->op != B_MUL)
+    if (!r || sums.fault || r->op != R_ADD || r->b->kind != EX_BINARY || r->b->op != B_MUL)
         return false;
+    m->c.reduce = r;
+    m->c.store = s;
+    m->bytes = bytes_of(m->mod, r);
+    if (m->bytes) {
+        m->c.x = m->bytes->x.load;
+        m->c.w = m->bytes->w.load;
+        return m->c.x->buffer != s->buffer;
+    }
     const Expr *x = r->b->a, *w = r->b->b;
-    if (x->kind != EX_LOAD || w->kind != EX_LOAD || x->buffer == w->buffer ||
+    if (r->dtype != DT_F32 || x->kind != EX_LOAD || w->kind != EX_LOAD || x->buffer == w->buffer ||
         buffer_at(m->mod, s->buffer)->dtype != DT_F32)
         return false;
     bool swap = is_constant(m, x);
     m->c.x = swap ? w : x;
     m->c.w = swap ? x : w;
-    m->c.reduce = r;
-    m->c.store = s;
     return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer;
 }
 
@@ -528,6 +534,56 @@ static Index copy_size(Match *m)
     return poly_add_const(polys, size, SLACK);
 }
 
+// Places of the weights along groups and k, for the packing of bytes.
+static bool pack_bytes(Match *m, const Panels *w, Str *error)
+{
+    int64_t channels = 1, columns = 1;
+    if (m->c.c)
+        poly_is_const(m->c.channels, &channels);
+    poly_is_const(m->c.taps[m->c.rank - 1], &columns);
+    int64_t *groups = calloc((size_t)w->groups.size, sizeof *groups);
+    int64_t *k = calloc((size_t)w->k.size, sizeof *k);
+    bool ok = groups && k;
+    for (int64_t i = 0; ok && i < w->groups.size; i++)
+        groups[i] = walk_at(&w->groups, i);
+    for (int64_t i = 0; ok && i < w->k.size; i++)
+        k[i] = walk_at(&w->k, i);
+    ByteWeights all = {.groups = w->groups.size,
+                       .rows = w->rows,
+                       .row = w->row,
+                       .channels = channels,
+                       .taps = w->k.size / channels,
+                       .columns = columns,
+                       .start = w->start,
+                       .group_at = groups,
+                       .k_at = k};
+    if (ok)
+        ok = byte_conv_pack(m->p, &m->c, m->bytes, &all, error);
+    else
+        *error = STR("no memory for packed weights");
+    free(groups);
+    free(k);
+    return ok;
+}
+
+// Of bytes: x always goes through a copy, and four channels count as one.
+static bool find_bytes(Match *m, const Panels *w, Conv **found, Str *error)
+{
+    if (!byte_conv_fits(m->p, &m->c, m->bytes))
+        return true;
+    m->c.copy = true;
+    if (!pack_bytes(m, w, error))
+        return false;
+    m->c.bytes = m->bytes;
+    m->bytes->channels = m->c.channels;
+    m->c.channels = poly_ceildiv(m->polys, m->c.channels, poly_const(m->polys, 4));
+    if (!m->c.depthwise)
+        m->c.padded = bytes_scratch(m->mod, DT_I32, copy_size(m));
+    *found = NEW(m->mod->arena, Conv);
+    **found = m->c;
+    return true;
+}
+
 static BufferId scratch(Match *m, Index size)
 {
     return buffer_new(m->mod, BUF_TEMP, m->c.w->rank ? STR("scratch") : STR(""), DT_F32, 1, &size);
@@ -556,6 +612,8 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     *found = NULL;
     if (!find_sum(&m, k) || !choose_roles(&m) || !read_panels(&m, &w))
         return true;
+    if (m.bytes)
+        return find_bytes(&m, &w, found, error);
     choose_form(&m, &w, how);
     if (!m.c.depthwise && !pack_weights(&m, &w, error))
         return false;

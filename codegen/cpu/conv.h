@@ -2,7 +2,7 @@
 #ifndef CAMEO_CODEGEN_CPU_CONV_H
 #define CAMEO_CODEGEN_CPU_CONV_H
 
-#include "codegen/print_parts.h"
+#include "codegen/cpu/bytes.h"
 
 enum { CONV_SPACE = 3 }; // dims that a window slides along
 
@@ -18,8 +18,9 @@ typedef struct ConvChoice {
 typedef struct Conv {
     const Expr *reduce, *x, *w;
     const Stmt *store;
-    bool depthwise; // no m and no c: one plane by its own window
-    bool copy;      // x goes through a copy with its border
+    const Bytes *bytes; // of bytes; NULL: of float32
+    bool depthwise;     // no m and no c: one plane by its own window
+    bool copy;          // x goes through a copy with its border
     int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
     double cost[3]; // cycles that were expected directly and by tiles of 2 and 4; 0: none allowed
     uint32_t rank;  // dims of n and t

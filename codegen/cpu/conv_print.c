@@ -1,6 +1,7 @@
 // A convolution in C: what its sizes are, and a call for each block of its output, on which what
 // surrounds the sum is applied while it is in the cache.
 
+#include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/parts.h"
 
@@ -23,7 +24,10 @@ static void find_load(void *context, const Expr *e)
 
 void conv_uses(Module *mod, const Conv *c, KernelUses *u)
 {
-    access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (c->bytes)
+        bytes_uses(mod, c->bytes, c->epilogue, u);
+    else
+        access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
     const BufferId beside[] = {c->padded, c->panel};
     for (int i = 0; i < 2; i++)
         if (beside[i])
@@ -35,7 +39,7 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
     use_all(mod, u, others, 4);
     if (c->depthwise)
         use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
-    if (!c->packed)
+    if (!c->packed || c->bytes)
         return;
     access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
     LoadSearch s = {c->w->buffer, false};
@@ -175,6 +179,8 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
 
 static void print_plan(Printer *p, const Conv *c)
 {
+    if (c->depthwise && c->bytes)
+        return;
     if (c->cost[0] > 0)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
                    winograd_form(c->tile), c->cost[0], c->cost[1], c->cost[2]);
@@ -186,6 +192,11 @@ static void print_plan(Printer *p, const Conv *c)
     if (!c->depthwise) {
         print_line(p, "cameo_conv_view image;");
         print_line(p, "cameo_conv_plan(&sizes, &image);");
+        if (!c->bytes)
+            return;
+        print_line(p, "image.width = cameo_byte_width(image.channels * %s);",
+                   "image.taps[0] * image.taps[1] * image.taps[2]");
+        print_line(p, "cameo_byte_places(&image, %s);", bytes_name(p, c->bytes->places));
         return;
     }
     Polys *polys = p->mod->polys;
@@ -372,7 +383,7 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
         places = poly_mul(polys, places, c->out[i]);
     Index work = work_of(p, c, places);
     BufferId own = c->depthwise ? c->padded : c->panel;
-    if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
+    if (c->bytes || !p->parts || p->parts->inside || !parts_may_own(p, own) ||
         (c->depthwise ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)
                       : !parts_worth(p, two, poly_floordiv(polys, work, two))))
         return false;
@@ -407,14 +418,20 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     for (uint32_t i = 0; i < c->rank; i++)
         places = poly_mul(polys, places, c->out[i]);
     const char *n = print_index_bare(p, places);
-    const char *w = c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
-                                 : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
+    const char *w = c->bytes       ? NULL
+                    : c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
+                                   : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    print_blocks(p, c, n, image_of(p, c), w, output_of(p, c));
+    if (c->bytes)
+        byte_conv_print(p, c, image_of(p, c), n);
+    else
+        print_blocks(p, c, n, image_of(p, c), w, output_of(p, c));
     set_own(p, k, c, false);
-    bool whole = c->epilogue && !print_epilogue(p, c);
-    for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
+    bool whole = c->epilogue && !c->bytes && !print_epilogue(p, c);
+    if (c->bytes)
+        bytes_print_epilogue(p, c->bytes, c->epilogue, c->m, c->n, c->rank);
+    for (int i = c->depthwise && !c->bytes ? 2 : 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");
     }

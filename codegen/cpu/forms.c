@@ -90,6 +90,19 @@ static bool clipped(const Expr *e, double lowest, double highest)
     return low && high;
 }
 
+// What e clips to lowest .. highest exactly; NULL: it clips to other bounds.
+static const Expr *inside_clip(const Expr *e, double lowest, double highest)
+{
+    for (int depth = 0; depth < 2; depth++) {
+        double c;
+        const Expr *rest = is_number(e->b, &c) ? e->a : is_number(e->a, &c) ? e->b : NULL;
+        if (!rest || c != (e->op == B_MIN ? highest : lowest))
+            return NULL;
+        e = rest;
+    }
+    return e;
+}
+
 // To an integer that int32 holds, from float32 that is clipped to what the integer holds.
 static const char *print_clipped_cast(Printer *p, const Expr *e)
 {
@@ -101,6 +114,11 @@ static const char *print_clipped_cast(Printer *p, const Expr *e)
     double most = ldexp(1, (int)to->bits - is_signed) - 1, least = is_signed ? -most - 1 : 0;
     if (!clipped(e->a, least, most))
         return NULL;
+    const Expr *inside = to->bits == 8 ? inside_clip(e->a, least, most) : NULL;
+    if (inside)
+        return str_printf(p->arena, "cameo_clip_%s(%s)", dtype_suffix(e->dtype),
+                          without_parentheses(p, print_expr(p, inside)))
+            .at;
     return str_printf(p->arena, "(%s)cameo_within_i32(%s)", p->dialect->type[e->dtype],
                       print_expr(p, e->a))
         .at;

@@ -7,6 +7,8 @@
 // 3. What stands around the sum is applied to y in place by the kernel's own loops.
 
 #include "codegen/cpu/gemm.h"
+
+#include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/tiles.h"
 
 #include <stdlib.h>
@@ -22,6 +24,7 @@ typedef struct Match {
     const Stmt *loops[MAX_PARS];
     uint32_t nloops;
     const Expr *reduce;
+    Bytes *bytes; // what its factors are, if bytes
     Index la, lb, ly;
     Override o;
 } Match;
@@ -77,8 +80,14 @@ static bool find_structure(Match *m, const Kernel *k)
         return false;
     const Expr *a = r->b->a, *b = r->b->b;
     const Buffer *y = buffer_at(m->mod, s->buffer);
-    if (a == b || !is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype ||
-        a->buffer == s->buffer || b->buffer == s->buffer)
+    m->bytes = bytes_of(m->mod, r);
+    if (m->bytes) {
+        a = m->bytes->x.load;
+        b = m->bytes->w.load;
+    } else if (!is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype) {
+        return false;
+    }
+    if (a == b || a->buffer == s->buffer || b->buffer == s->buffer)
         return false;
     m->reduce = r;
     m->o.a = a;
@@ -310,6 +319,8 @@ static bool pack_weights(Match *m, Str *error)
 static const Expr *sum_to_load(void *context, const Expr *e)
 {
     Match *m = context;
+    if (e == m->reduce && m->bytes)
+        return m->bytes->value;
     return e == m->reduce ? expr_load(m->mod, m->store->buffer, m->store->at) : NULL;
 }
 
@@ -329,7 +340,8 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     Match m = {.mod = p->mod, .p = p, .reduce = c->reduce, .store = c->store};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         m.loops[m.nloops++] = s;
-    if (c->store->value != c->reduce) {
+    m.bytes = (Bytes *)(uintptr_t)c->bytes;
+    if (m.bytes || c->store->value != c->reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
         c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
     }
@@ -337,6 +349,25 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     o->kind = GEMM_PACKED;
     o->conv = c;
     k->override = o;
+    return true;
+}
+
+static bool override_bytes(Match *m, Kernel *k, Str *error)
+{
+    bool found;
+    m->o.kind = GEMM_PACKED;
+    m->o.reduce = m->reduce;
+    m->o.store = m->store;
+    if (!byte_product_find(m->p, &m->o, m->bytes, &found, error))
+        return false;
+    if (!found)
+        return true;
+    ExprMap map = {m, sum_to_load, NULL};
+    m->o.epilogue = copy_loops(m, 0, expr_map(m->mod, m->store->value, &map));
+    m->o.bytes = m->bytes;
+    Override *kept = NEW(m->mod->arena, Override);
+    *kept = m->o;
+    k->override = kept;
     return true;
 }
 
@@ -353,6 +384,8 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
         return true;
     bool library = kind == GEMM_CUBLASLT;
     kind = kind == GEMM_WIDE && m.reduce->dtype == DT_F64 ? GEMM_OPENBLAS : kind;
+    if (m.bytes)
+        return library || override_bytes(&m, k, error);
     bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o);
     if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
         return true;
@@ -411,6 +444,10 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
     const Override *o = k->override;
     if (o->conv) {
         conv_uses((Module *)(uintptr_t)mod, o->conv, u);
+        return;
+    }
+    if (o->bytes) {
+        bytes_uses((Module *)(uintptr_t)mod, o->bytes, o->epilogue, u);
         return;
     }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
@@ -495,6 +532,15 @@ void override_zero(Printer *p, const Override *o, bool on)
         }
 }
 
+Index override_column(Polys *polys, const Override *o)
+{
+    Index n = poly_loop(polys, o->n);
+    if (!o->outer_n)
+        return n;
+    return poly_add(polys, n,
+                    poly_mul(polys, poly_loop(polys, o->outer_n), loop_extent(polys, o->n)));
+}
+
 bool override_owns(const Override *o, LoopId v)
 {
     return v == o->m || v == o->n || v == o->k || v == o->outer_n;
@@ -514,10 +560,15 @@ void override_print(Printer *p, const Kernel *k)
     for (uint32_t i = 0; i < o->reduce->rank; i++)
         if (!override_owns(o, o->reduce->vars[i]))
             sums.vars[sums.n++] = o->reduce->vars[i];
-    if (gemm_print_parts(p, o, &outer, &sums))
+    if (!o->bytes && gemm_print_parts(p, o, &outer, &sums))
         return;
     nest_begin(p, &outer, NULL);
     override_zero(p, o, true);
+    if (o->bytes) {
+        byte_product_print(p, o);
+        nest_end(p, &outer);
+        return;
+    }
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
     print_line(p, "for (int64_t row = 0; row < %s; row++)", print_index_bare(p, o->rows));
     print_line(p, "    memset(%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,

@@ -2,6 +2,7 @@
 #ifndef CAMEO_CODEGEN_CPU_GEMM_H
 #define CAMEO_CODEGEN_CPU_GEMM_H
 
+#include "codegen/cpu/bytes.h"
 #include "codegen/cpu/conv.h"
 
 typedef enum GemmKind {
@@ -18,6 +19,7 @@ typedef enum GemmKind {
 typedef struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
+    const Bytes *bytes;       // a product of bytes, PACKED; NULL: of floats
     const Expr *reduce;       // the sum
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n
@@ -35,6 +37,8 @@ typedef struct Override {
 bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error);
 // Corrects what the loops of an overridden kernel use to what its faster form does.
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u);
+// The column of the product: n, or n with outer_n.
+Index override_column(Polys *polys, const Override *o);
 // Prints the body of an overridden kernel.
 void override_print(Printer *p, const Kernel *k);
 // The product's own variables count as 0 in indices, until they are set back.

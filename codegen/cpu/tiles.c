@@ -12,20 +12,14 @@
 
 enum { LINE = 64 }; // bytes that come from memory together
 
-typedef struct TileTarget {
-    const char *test;  // of the preprocessor
-    int lanes;         // float32 numbers in a vector
-    int rows, vectors; // of the largest tile; they divide TILE_ROWS and TILE_COLUMNS / lanes
-    int step;          // values of k in one turn of the loop
-    int ahead;         // values of k between what is read and what is asked for
-} TileTarget;
-
 static const TileTarget targets[] = {
     {"defined(__AVX512F__)", 16, 8, 3, 2, 96}, // 32 registers: 24 sums, 3 vectors, 1 number
     {"defined(__AVX__)", 8, 4, 3, 4, 32},      // 16 registers: 12 sums, 3 vectors, 1 number
     {"defined(__aarch64__)", 4, 8, 3, 2, 96},  // 32 registers
     {"1", 4, 4, 2, 4, 32},                     // 16 registers, products beside the sums
 };
+
+static const TileKind floats = {"cameo_tile", "float", "float", "cameo_vec", DOT_NONE};
 
 // Sums of even and of odd k are apart where there are too few to hide the latency.
 static int chains_of(const TileTarget *t, int rows, int vectors)
@@ -44,82 +38,128 @@ static void print_ahead(Buf *out, const TileTarget *t, int rows, int vectors)
                    i * LINE);
 }
 
-static void print_step(Buf *out, const TileTarget *t, int rows, int vectors, int k, char sum)
+// sum += number i of a row of a * vector v of b
+static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
 {
-    buf_printf(out, "        {\n            const float *x = a + %d * CAMEO_TILE_ROWS;\n", k);
-    buf_printf(out, "            const cameo_vec *y = (const cameo_vec *)(b + at[%d]);\n", k);
+    if (kind->dot == DOT_NONE)
+        buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
+    else if (kind->dot == DOT_FIRST)
+        buf_printf(out, " %c%d%d = cameo_dot(%c%d%d, zero + x[%d], b%d);", sum, i, v, sum, i, v, i,
+                   v);
+    else
+        buf_printf(out, " %c%d%d = cameo_dot(%c%d%d, b%d, zero + x[%d]);", sum, i, v, sum, i, v, v,
+                   i);
+}
+
+static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors,
+                       int k, char sum)
+{
+    buf_printf(out, "        {\n            const %s *x = a + %d * CAMEO_TILE_ROWS;\n",
+               kind->element, k);
+    buf_printf(out, "            const %s *y = (const %s *)(b + at[%d]);\n", kind->vector,
+               kind->vector, k);
     print_ahead(out, t, rows, vectors);
-    buf_printf(out, "            const cameo_vec ");
+    buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors; v++)
         buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
     buf_printf(out, ";\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "           ");
         for (int v = 0; v < vectors; v++)
-            buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
+            print_sum(out, kind, sum, i, v);
         buf_printf(out, "\n");
     }
     buf_printf(out, "        }\n");
 }
 
-static void print_loop(Buf *out, const TileTarget *t, int rows, int vectors)
+static void print_loop(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
     const int chains = chains_of(t, rows, vectors);
     if (t->step > 1) {
         buf_printf(out, "    for (; k >= %d; k -= %d) {\n", t->step, t->step);
         buf_printf(out, "        __builtin_prefetch(a + %d * CAMEO_TILE_ROWS);\n", t->ahead);
         for (int k = 0; k < t->step; k++)
-            print_step(out, t, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
+            print_step(out, kind, t, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
         buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", t->step,
                    t->step);
     }
     buf_printf(out, "    for (; k > 0; k--) {\n");
-    print_step(out, t, rows, vectors, 0, 'c');
+    print_step(out, kind, t, rows, vectors, 0, 'c');
     buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        at++;\n    }\n");
 }
 
-static void print_tile(Buf *out, const TileTarget *t, int rows, int vectors)
+void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
+    const char *vec = kind->vector, *element = kind->element, *number = kind->number;
     buf_printf(out,
-               "static __attribute__((noinline, unused)) void cameo_tile_%d_%d(\n"
-               "    int64_t k, const float *restrict a, const float *restrict b,\n"
-               "    const int64_t *restrict at, int64_t ahead, float *restrict c, int64_t ldc,\n"
+               "static __attribute__((noinline, unused)) void %s_%d_%d(\n"
+               "    int64_t k, const %s *restrict a, const %s *restrict b,\n"
+               "    const int64_t *restrict at, int64_t ahead, %s *restrict c, int64_t ldc,\n"
                "    int64_t width, int more)\n{\n"
-               "    const cameo_vec zero = {0};\n    cameo_vec ",
-               rows, vectors);
+               "    const %s zero = {0};\n    %s ",
+               kind->name, rows, vectors, element, element, number, vec, vec);
     const int chains = chains_of(t, rows, vectors);
     for (int i = 0; i < chains * rows * vectors; i++)
         buf_printf(out, "%s%c%d%d = zero", i ? ", " : "", i < rows * vectors ? 'c' : 'd',
                    i / vectors % rows, i % vectors);
     buf_printf(out, ";\n");
-    print_loop(out, t, rows, vectors);
+    print_loop(out, kind, t, rows, vectors);
     for (int i = 0; i < rows * vectors && chains == 2; i++)
         buf_printf(out, "    c%d%d += d%d%d;\n", i / vectors, i % vectors, i / vectors,
                    i % vectors);
     buf_printf(out,
-               "    float edge[%d];\n"
+               "    %s edge[%d];\n"
                "    const int whole = width == %d;\n"
-               "    float *to = whole ? c : edge;\n"
+               "    %s *to = whole ? c : edge;\n"
                "    const int64_t ldt = whole ? ldc : %d;\n"
                "    if (whole && more) {\n",
-               rows * vectors * t->lanes, vectors * t->lanes, vectors * t->lanes);
+               number, rows * vectors * t->lanes, vectors * t->lanes, number, vectors * t->lanes);
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "       ");
         for (int v = 0; v < vectors; v++)
-            buf_printf(out, " c%d%d += ((cameo_vec *)(c + %d * ldc))[%d];", i, v, i, v);
+            buf_printf(out, " c%d%d += ((%s *)(c + %d * ldc))[%d];", i, v, vec, i, v);
         buf_printf(out, "\n");
     }
     buf_printf(out, "    }\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "   ");
         for (int v = 0; v < vectors; v++)
-            buf_printf(out, " ((cameo_vec *)(to + %d * ldt))[%d] = c%d%d;", i, v, i, v);
+            buf_printf(out, " ((%s *)(to + %d * ldt))[%d] = c%d%d;", vec, i, v, i, v);
         buf_printf(out, "\n");
     }
     buf_printf(out,
                "    if (!whole)\n"
-               "        cameo_tile_edge(%d, width, edge, %d, c, ldc, more);\n}\n\n",
-               rows, vectors * t->lanes);
+               "        %s_edge(%d, width, edge, %d, c, ldc, more);\n}\n\n",
+               kind->name, rows, vectors * t->lanes);
+}
+
+void tile_print_edge(Buf *out, const TileKind *kind)
+{
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void %s_edge(\n"
+               "    int rows, int64_t width, const %s *from, int64_t ldf, %s *c, int64_t ldc,\n"
+               "    int more)\n{\n"
+               "    for (int i = 0; i < rows; i++, from += ldf, c += ldc)\n"
+               "        for (int64_t j = 0; j < width; j++)\n"
+               "            c[j] = more ? c[j] + from[j] : from[j];\n"
+               "}\n\n",
+               kind->name, kind->number, kind->number);
+}
+
+void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t)
+{
+    for (int rows = 1; rows <= t->rows; rows++)
+        for (int v = 1; v <= t->vectors; v++)
+            tile_print(out, kind, t, rows, v);
+    buf_printf(out, "static __attribute__((unused)) %s *const %ss[%d][%d] = {\n", kind->name,
+               kind->name, t->rows, t->vectors);
+    for (int rows = 1; rows <= t->rows; rows++) {
+        buf_printf(out, "    {");
+        for (int v = 1; v <= t->vectors; v++)
+            buf_printf(out, "%s%s_%d_%d", v > 1 ? ", " : "", kind->name, rows, v);
+        buf_printf(out, "},\n");
+    }
+    buf_printf(out, "};\n");
 }
 
 // A function that chooses lanes of two vectors: lane i is number `at(lanes, i)` of both, the
@@ -175,18 +215,7 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
     print_shuffle(out, t, "odd", odd);
     print_shuffle(out, t, "zip_low", zip_low);
     print_shuffle(out, t, "zip_high", zip_high);
-    for (int rows = 1; rows <= t->rows; rows++)
-        for (int v = 1; v <= t->vectors; v++)
-            print_tile(out, t, rows, v);
-    buf_printf(out, "static __attribute__((unused)) cameo_tile *const cameo_tiles[%d][%d] = {\n",
-               t->rows, t->vectors);
-    for (int rows = 1; rows <= t->rows; rows++) {
-        buf_printf(out, "    {");
-        for (int v = 1; v <= t->vectors; v++)
-            buf_printf(out, "%scameo_tile_%d_%d", v > 1 ? ", " : "", rows, v);
-        buf_printf(out, "},\n");
-    }
-    buf_printf(out, "};\n");
+    tile_print_table(out, &floats, t);
 }
 
 void tiles_print(Buf *out)
@@ -202,15 +231,9 @@ void tiles_print(Buf *out)
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
         "typedef void cameo_tile(int64_t k, const float *a, const float *b, "
         "const int64_t *at,\n                        int64_t ahead, float *c, int64_t ldc, "
-        "int64_t width, int more);\n\n"
-        "static __attribute__((noinline, unused)) void cameo_tile_edge(\n"
-        "    int rows, int64_t width, const float *from, int64_t ldf, float *c, int64_t ldc,\n"
-        "    int more)\n{\n"
-        "    for (int i = 0; i < rows; i++, from += ldf, c += ldc)\n"
-        "        for (int64_t j = 0; j < width; j++)\n"
-        "            c[j] = more ? c[j] + from[j] : from[j];\n"
-        "}\n\n",
+        "int64_t width, int more);\n\n",
         TILE_ROWS, TILE_COLUMNS);
+    tile_print_edge(out, &floats);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         print_target(out, &targets[i], i == 0);
     buf_printf(out, "#endif\n#endif\n\n");

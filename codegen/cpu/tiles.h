@@ -8,7 +8,34 @@
 // weights serve every target. TILE_ROWS of the factor that is broadcast, TILE_COLUMNS of the other.
 enum { TILE_ROWS = 8, TILE_COLUMNS = 48 };
 
+typedef struct TileTarget {
+    const char *test;  // of the preprocessor
+    int lanes;         // numbers of 32 bits in a vector
+    int rows, vectors; // of the largest tile; they divide TILE_ROWS and TILE_COLUMNS / lanes
+    int step;          // values of k in one turn of the loop
+    int ahead;         // values of k between what is read and what is asked for
+} TileTarget;
+
+// How a number of one factor and a vector of the other join a sum: as product and sum, or as
+// cameo_dot of four bytes each, of which those of its first operand have no sign.
+typedef enum TileDot { DOT_NONE, DOT_FIRST /* a has none */, DOT_SECOND /* b has none */ } TileDot;
+
+typedef struct TileKind {
+    const char *name;             // of the functions and their type
+    const char *element, *number; // C types of what the factors and the sums are made of
+    const char *vector;
+    TileDot dot;
+} TileKind;
+
+// One size of tile; what writes the edges of all; all sizes and the table of them.
+void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors);
+void tile_print_edge(Buf *out, const TileKind *kind);
+void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t);
+
 // The C preprocessor chooses the row of the target that the file is compiled for.
 void tiles_print(Buf *out);
+// Tiles over bytes, four values of k to a number (codegen/cpu/byte_tiles.c): `products` has those
+// whose numbers have no sign, `windows` those whose vectors have none. After tiles_print.
+void byte_tiles_print(Buf *out, bool products, bool windows);
 
 #endif

@@ -165,9 +165,10 @@ static void lower_dequantize(Lower *l)
         if (has_input(l, 2))
             e = sub(l, e, cast(l, t, parameter(l, input(l, 2), x, o)));
     } else {
-        const Expr *i = cast(l, DT_I64, load(l, x, o));
+        DType wide = dtype_info(x.dtype)->bits <= 16 ? DT_I32 : DT_I64; // holds any difference
+        const Expr *i = cast(l, wide, load(l, x, o));
         if (has_input(l, 2))
-            i = sub(l, i, cast(l, DT_I64, parameter(l, input(l, 2), x, o)));
+            i = sub(l, i, cast(l, wide, parameter(l, input(l, 2), x, o)));
         e = cast(l, t, i);
     }
     store(l, y, o, cast(l, y.dtype, mul(l, e, cast(l, t, parameter(l, scale, x, o)))));

@@ -1,0 +1,220 @@
+// Convolutions of bytes: packing when compiling, and calls.
+
+#include "codegen/cpu/byte_conv.h"
+
+#include "codegen/cpu/tiles.h"
+
+#include <stdlib.h>
+
+enum {
+    PLANE = 8192,
+    SUMS = 960,
+    MOST_PLACES = 768,
+    BLOCK = 131072,
+    FEW = 4,
+    SLACK = 128
+}; // as in the runtime
+
+static bool is_loop(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+typedef struct LoopSearch {
+    Module *mod;
+    bool found;
+} LoopSearch;
+
+static void find_loop(void *context, const Expr *e)
+{
+    LoopSearch *s = context;
+    for (uint32_t i = 0; e->kind == EX_LOAD && i < e->rank; i++)
+        s->found |= poly_any(e->at[i], is_loop, NULL);
+    s->found |= e->kind == EX_INDEX || e->kind == EX_LOCAL || e->kind == EX_REDUCE;
+}
+
+bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b)
+{
+    int64_t middle = b->w.load->dtype == DT_U8 ? 128 : 0;
+    LoopSearch s = {p->mod, false};
+    if (b->x.zero)
+        expr_walk(p->mod, b->x.zero, find_loop, &s);
+    if (s.found || (c->depthwise && (c->rank > 2 || !poly_equals(c->step[c->rank - 1], 1))))
+        return false;
+    return b->w.zero ? bytes_all_are(p, b->w.zero, middle) : middle == 0;
+}
+
+// Columns of a block; cameo_byte_width.
+static int64_t block_width(int64_t all)
+{
+    int64_t fit = BLOCK / all / TILE_COLUMNS * TILE_COLUMNS;
+    return fit < TILE_COLUMNS ? TILE_COLUMNS : fit < MOST_PLACES ? fit : MOST_PLACES;
+}
+
+static Index flat_places(Polys *polys, const Conv *c)
+{
+    Index places = poly_const(polys, 1);
+    for (uint32_t i = 0; i < c->rank; i++)
+        places = poly_mul(polys, places, c->out[i]);
+    return places;
+}
+
+static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words)
+{
+    Polys *polys = p->mod->polys;
+    int64_t wide = block_width(words) * 5 / 4 + 2 * TILE_COLUMNS + FEW;
+    c->panel = bytes_scratch(p->mod, DT_I32, poly_const(polys, words * wide + SLACK));
+    b->places = bytes_scratch(p->mod, DT_I64, poly_const(polys, 2 * words));
+    b->sums = bytes_scratch(p->mod, DT_I32, poly_const(polys, TILE_ROWS * SUMS));
+    b->m0 = loop_new(polys, c->rows);
+    b->n0 = loop_new(polys, flat_places(polys, c));
+}
+
+// Of a plane by its own window: words and bytes of some rows, and their sums.
+static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
+{
+    Polys *polys = p->mod->polys;
+    const uint32_t last = c->rank - 1;
+    Index reach = poly_add_const(
+        polys,
+        poly_add(polys, poly_scale(polys, poly_add_const(polys, c->out[last], -1), c->stride[last]),
+                 poly_scale(polys, poly_add_const(polys, c->taps[last], -1), c->dilation[last])),
+        1 + c->stride[last]);
+    Index least = poly_const(polys, 0), width = poly_max(polys, reach, least);
+    int64_t span = 4 * groups * (c->rank > 1 ? c->dilation[last - 1] : 1);
+    Index size = poly_add_const(polys, poly_scale(polys, width, 2 * span), 2 * PLANE + 2 * SLACK);
+    b->rows = bytes_scratch(p->mod, DT_I32, size);
+    size = poly_add_const(polys, poly_max(polys, c->out[last], least), PLANE + SLACK);
+    b->sums = bytes_scratch(p->mod, DT_I32, size);
+    b->m0 = loop_new(polys, c->rows);
+    b->n0 = loop_new(polys, flat_places(polys, c));
+}
+
+// The sum for row m and place n, less what x's zero point adds to it.
+static const Expr *sum_of(Printer *p, const Conv *c, const Bytes *b, bool scaled)
+{
+    Module *mod = p->mod;
+    Polys *polys = mod->polys;
+    Index flat = poly_const(polys, 0), row = poly_const(polys, 0), m = row;
+    for (uint32_t i = 0; i < c->rank; i++)
+        flat = poly_add(polys, poly_mul(polys, flat, c->out[i]), poly_loop(polys, c->n[i]));
+    if (c->m) {
+        m = poly_loop(polys, c->m);
+        row = poly_sub(polys, m, poly_loop(polys, b->m0));
+    }
+    Index at = poly_add(polys, poly_scale(polys, row, SUMS),
+                        poly_sub(polys, flat, poly_loop(polys, b->n0)));
+    Index total = poly_add(polys, poly_mul(polys, c->group, c->rows), m);
+    const Expr *less = expr_load(mod, b->totals, &total);
+    if (!scaled)
+        less = expr_binary(mod, B_MUL, bytes_zero(mod, b), less);
+    return expr_binary(mod, B_SUB, expr_load(mod, b->sums, &at), less);
+}
+
+// Of a plane's window: for every four of its rows the words of its columns.
+static void pack_window(const Bytes *b, const ByteWeights *w, const void *from, int64_t g,
+                        int8_t *to, int32_t *totals)
+{
+    uint32_t sum = 0;
+    int64_t columns = w->columns;
+    for (int64_t t = 0; t < w->taps; t++) {
+        int64_t row = t / columns, column = t % columns;
+        int8_t e = bytes_weight(b, from, w->start + w->group_at[g] + w->k_at[t]);
+        to[4 * (row / 4 * columns + column) + row % 4] = e;
+        sum += (uint32_t)(int32_t)e;
+    }
+    *totals = (int32_t)sum;
+}
+
+// Bytes of a panel: for each group of four channels and tap the words of the rows.
+static void pack_group(const Bytes *b, const ByteWeights *w, const void *from, int64_t g,
+                       int8_t *to, int32_t *totals)
+{
+    int64_t groups = (w->channels + 3) / 4, words = groups * w->taps;
+    for (int64_t i = 0; i < w->rows; i++) {
+        uint32_t sum = 0;
+        for (int64_t c = 0; c < w->channels; c++)
+            for (int64_t t = 0; t < w->taps; t++) {
+                int64_t k = c / 4 * w->taps + t;
+                int8_t e = bytes_weight(
+                    b, from, w->start + w->group_at[g] + i * w->row + w->k_at[c * w->taps + t]);
+                to[4 * (i / TILE_ROWS * TILE_ROWS * words + k * TILE_ROWS + i % TILE_ROWS) +
+                   c % 4] = e;
+                sum += (uint32_t)(int32_t)e;
+            }
+        totals[i] = (int32_t)sum;
+    }
+}
+
+bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, Str *error)
+{
+    const Buffer *buf = buffer_at(p->mod, c->w->buffer);
+    const void *from = tensor_elements(p->mod->model, (TensorData *)(uintptr_t)buf->data, error);
+    if (!from)
+        return false;
+    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
+    int64_t words = (w->channels + 3) / 4 * w->taps;
+    int64_t window = w->taps / w->columns, groups = (window + 3) / 4;
+    c->block = 4 * (c->depthwise ? groups * w->columns : panels * TILE_ROWS * words);
+    int8_t *to = calloc((size_t)w->groups, (size_t)c->block);
+    int32_t *totals = calloc((size_t)w->groups, (size_t)w->rows * sizeof *totals);
+    bool made = to && totals;
+    if (made) {
+        const Expr *zero = bytes_zero(p->mod, b);
+        bool known = zero->kind == EX_CONST;
+        for (int64_t g = 0; g < w->groups; g++)
+            (c->depthwise ? pack_window : pack_group)(b, w, from, g, to + g * c->block,
+                                                      totals + g * w->rows);
+        for (int64_t i = 0; known && i < w->groups * w->rows; i++)
+            totals[i] = (int32_t)((uint32_t)totals[i] * (uint32_t)zero->value.i);
+        c->packed = b->packed = bytes_buffer(p->mod, DT_I8, w->groups * c->block, to);
+        b->totals = bytes_buffer(p->mod, DT_I32, w->groups * w->rows, totals);
+        if (c->depthwise)
+            add_plane_scratch(p, c, b, groups);
+        else
+            add_scratch(p, c, b, words);
+        b->value = sum_of(p, c, b, known);
+    } else {
+        *error = STR("no memory for packed weights");
+    }
+    free(to);
+    free(totals);
+    return made;
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+void byte_conv_print(Printer *p, const Conv *c, const char *x, const char *places)
+{
+    const Bytes *b = c->bytes;
+    const char *zero = b->x.zero ? print_expr(p, b->x.zero) : "0";
+    const char *w = bytes_name(p, b->packed);
+    Index group = poly_scale(p->mod->polys, c->group, c->block);
+    if (c->depthwise) {
+        print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
+        p->indent++;
+        print_line(p,
+                   "n1 = cameo_byte_plane(&sizes, %s, (int)%s, %s, %s + %s, (void *)%s, n0, %s);",
+                   x, zero, b->flip ? "0x80" : "0", w, print_index(p, group),
+                   bytes_name(p, b->rows), bytes_name(p, b->sums));
+        print_line(p, "{");
+        p->indent++;
+        print_line(p, "const int64_t m0 = 0;");
+        return;
+    }
+    print_line(p, "cameo_byte_copy(&sizes, %s, %s, %s, (int)%s, %s, (void *)%s, image.phase);",
+               print_index_bare(p, b->channels), print_index_bare(p, c->channel), x, zero,
+               b->flip ? "0x80" : "0", bytes_name(p, c->padded));
+    print_line(p, "image.x = (const void *)%s;", bytes_name(p, c->padded));
+    print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
+    p->indent++;
+    print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
+    print_line(p, "cameo_byte_block block;");
+    print_line(p, "cameo_byte_start(&image, n0, n1, %s, (void *)%s, &block);",
+               bytes_name(p, b->places), bytes_name(p, c->panel));
+    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
+    p->indent++;
+    print_line(p, "m1 = cameo_byte_rows(&block, %s, %s + %s, m0, %s);",
+               print_index_bare(p, c->rows), w, print_index(p, group), bytes_name(p, b->sums));
+}

@@ -1,0 +1,13 @@
+// Products of matrices of bytes, by packed panels (runtime/cameo_bytes.h).
+#ifndef CAMEO_CODEGEN_CPU_BYTE_PRODUCT_H
+#define CAMEO_CODEGEN_CPU_BYTE_PRODUCT_H
+
+#include "codegen/cpu/gemm.h"
+
+// Is the product o, whose factors b are, one with constant columns of w? Then *b is filled and w
+// packed. false with *error where weights cannot be read.
+bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str *error);
+// The call and the epilogue, within the loops around the product, whose own variables count as 0.
+void byte_product_print(Printer *p, const Override *o);
+
+#endif

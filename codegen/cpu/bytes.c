@@ -1,0 +1,232 @@
+#include "codegen/cpu/bytes.h"
+
+#include <string.h>
+
+enum { MIDDLE = 128 };
+
+static bool is_byte_load(const Expr *e)
+{
+    return e->kind == EX_CAST && e->dtype == DT_I32 && e->a->kind == EX_LOAD &&
+           (e->a->dtype == DT_U8 || e->a->dtype == DT_I8);
+}
+
+bool byte_factor(const Expr *e, ByteFactor *f)
+{
+    const Expr *zero = NULL;
+    if (e->kind == EX_BINARY && e->op == B_SUB && e->dtype == DT_I32) {
+        zero = e->b;
+        e = e->a;
+    }
+    if (!is_byte_load(e))
+        return false;
+    *f = (ByteFactor){e->a, zero};
+    return true;
+}
+
+static bool is_constant(Module *mod, const Expr *load)
+{
+    const Buffer *b = buffer_at(mod, load->buffer);
+    return b->kind == BUF_WEIGHT && b->data;
+}
+
+Bytes *bytes_of(Module *mod, const Expr *reduce)
+{
+    ByteFactor a, b;
+    if (reduce->op != R_ADD || reduce->dtype != DT_I32 || reduce->b->kind != EX_BINARY ||
+        reduce->b->op != B_MUL || !byte_factor(reduce->b->a, &a) ||
+        !byte_factor(reduce->b->b, &b) || a.load->buffer == b.load->buffer)
+        return NULL;
+    bool swap = is_constant(mod, a.load);
+    if (swap == is_constant(mod, b.load))
+        return NULL;
+    Bytes *found = NEW(mod->arena, Bytes);
+    found->x = swap ? b : a;
+    found->w = swap ? a : b;
+    found->flip = found->x.load->dtype == DT_I8;
+    return found;
+}
+
+static bool is_other_loop(void *context, const Atom *a)
+{
+    return a->kind != ATOM_LOOP || a->var != *(const LoopId *)context;
+}
+
+bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to)
+{
+    Module *mod = p->mod;
+    if (e->kind == EX_CONST && dtype_is_integer(e->dtype)) {
+        for (int64_t i = 0; i < n; i++)
+            to[i] = e->value.i;
+        return true;
+    }
+    if (!is_byte_load(e) || !is_constant(mod, e->a))
+        return false;
+    const Buffer *b = buffer_at(mod, e->a->buffer);
+    Index at = linear_index(p, b->rank, b->dims, e->a->at), f;
+    int64_t step, start;
+    Str error;
+    if (poly_any(at, is_other_loop, &v) || !factor_of(p, at, v, &f) || !poly_is_const(f, &step) ||
+        !poly_is_const(poly_sub(mod->polys, at, poly_mul(mod->polys, f, poly_loop(mod->polys, v))),
+                       &start))
+        return false;
+    const void *bytes = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, &error);
+    int64_t size = b->data->nelements;
+    if (!bytes || n <= 0 || start < 0 || start >= size || start + (n - 1) * step < 0 ||
+        start + (n - 1) * step >= size)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = e->a->dtype == DT_I8 ? ((const int8_t *)bytes)[start + i * step]
+                                     : ((const uint8_t *)bytes)[start + i * step];
+    return true;
+}
+
+bool bytes_all_are(Printer *p, const Expr *e, int64_t number)
+{
+    Module *mod = p->mod;
+    if (e->kind == EX_CONST)
+        return dtype_is_integer(e->dtype) && e->value.i == number;
+    if (!is_byte_load(e) || !is_constant(mod, e->a))
+        return false;
+    TensorData *t = (TensorData *)(uintptr_t)buffer_at(mod, e->a->buffer)->data;
+    Str error;
+    const void *bytes = tensor_elements(mod->model, t, &error);
+    for (uint64_t i = 0; bytes && i < t->nelements; i++)
+        if ((e->a->dtype == DT_I8 ? ((const int8_t *)bytes)[i] : ((const uint8_t *)bytes)[i]) !=
+            number)
+            return false;
+    return bytes != NULL;
+}
+
+static const Expr *number(Module *mod, int64_t i)
+{
+    return expr_const(mod, DT_I32, (Scalar){.i = i});
+}
+
+const Expr *bytes_zero(Module *mod, const Bytes *b)
+{
+    const Expr *zero = b->x.zero ? b->x.zero : number(mod, 0);
+    return b->flip ? expr_binary(mod, B_ADD, zero, number(mod, MIDDLE)) : zero;
+}
+
+int8_t bytes_weight(const Bytes *b, const void *elements, int64_t at)
+{
+    return b->w.load->dtype == DT_I8 ? ((const int8_t *)elements)[at]
+                                     : (int8_t)(((const uint8_t *)elements)[at] - MIDDLE);
+}
+
+BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements)
+{
+    const TensorData *data = tensor_new(mod->arena, t, 1, &n, elements);
+    Index dim = poly_const(mod->polys, n);
+    BufferId b = buffer_new(mod, BUF_WEIGHT, STR("packed"), t, 1, &dim);
+    buffer_at(mod, b)->data = data;
+    return b;
+}
+
+BufferId bytes_scratch(Module *mod, DType t, Index n)
+{
+    return buffer_new(mod, BUF_TEMP, STR("scratch"), t, 1, &n);
+}
+
+// ---- uses --------------------------------------------------------------------------------------
+
+typedef struct LoadSearch {
+    BufferId buffer;
+    bool found;
+} LoadSearch;
+
+static void find_load(void *context, const Expr *e)
+{
+    LoadSearch *s = context;
+    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
+}
+
+void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u)
+{
+    const BufferId beside[] = {b->rows, b->sums, b->row_sum, b->places};
+    for (int i = 0; i < 4; i++)
+        if (beside[i])
+            access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
+    access_note(u->arena, &u->buffers, b->packed, ACCESS_READ);
+    if (b->totals)
+        access_note(u->arena, &u->buffers, b->totals, ACCESS_READ);
+    while (epilogue->kind == S_FOR)
+        epilogue = epilogue->body;
+    LoadSearch s = {b->w.load->buffer, false};
+    expr_walk(mod, epilogue->value, find_load, &s);
+    if (!s.found)
+        access_drop(&u->buffers, b->w.load->buffer);
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+const char *bytes_name(Printer *p, BufferId b)
+{
+    if (!b)
+        return "NULL";
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
+    return str_printf(p->arena, "b%u", b).at;
+}
+
+// Each column by itself, its variables told apart by division.
+static void print_by_column(Printer *p, const Stmt *store, const LoopId *n, uint32_t rank,
+                            Bounds *rows)
+{
+    nest_begin(p, rows, NULL);
+    print_line(p, "for (int64_t n = n0; n < n1; n++) {");
+    p->indent++;
+    const char *rest = "n";
+    for (uint32_t i = rank; i > 0; i--) {
+        const char *extent = print_index(p, print_extent(p, n[i - 1]));
+        if (i > 1)
+            print_line(p, "const int64_t i%u = %s %% %s;", n[i - 1], rest, extent);
+        else
+            print_line(p, "const int64_t i%u = %s;", n[i - 1], rest);
+        rest = str_printf(p->arena, "%s / %s", rest, extent).at;
+        print_bind_loop(p, n[i - 1], 1);
+    }
+    print_stmts(p, store);
+    for (uint32_t i = 0; i < rank; i++)
+        print_bind_loop(p, n[i], -1);
+    p->indent--;
+    print_line(p, "}");
+    nest_end(p, rows);
+}
+
+void bytes_print_epilogue(Printer *p, const Bytes *b, const Stmt *epilogue, LoopId m,
+                          const LoopId *n, uint32_t rank)
+{
+    const Stmt *loops[MAX_LOOPS] = {NULL}, *store = epilogue;
+    for (; store->kind == S_FOR; store = store->body)
+        for (uint32_t i = 0; i < rank; i++)
+            if (store->var == n[i])
+                loops[i] = store;
+    print_line(p, "const int64_t i%u = m0, i%u = n0;", b->m0, b->n0);
+    print_line(p, "(void)i%u, (void)i%u;", b->m0, b->n0);
+    print_bind_loop(p, b->m0, 1);
+    print_bind_loop(p, b->n0, 1);
+    Bounds around = {.n = 0};
+    if (m) {
+        around.low[0] = "m0";
+        around.high[0] = "m1";
+        around.vars[around.n++] = m;
+    }
+    uint32_t done = rank - 1;
+    while (done > 0 && loops[done - 1]->body == loops[done] && rows_collapse(p, loops[done - 1]))
+        done--;
+    if (done == 0) {
+        around.low[around.n] = "n0";
+        around.high[around.n] = "n1";
+        around.vars[around.n++] = n[rank - 1];
+        nest_begin(p, &around, NULL);
+        print_stmts(p, store);
+        nest_end(p, &around);
+    }
+    uint32_t collapsed = done;
+    for (; collapsed < rank - 1; collapsed++)
+        rows_restore(p, loops[collapsed]);
+    if (done > 0)
+        print_by_column(p, store, n, rank, &around);
+    print_bind_loop(p, b->n0, -1);
+    print_bind_loop(p, b->m0, -1);
+}

@@ -1,0 +1,57 @@
+// Sums of products of bytes inside kernels: what quantised operators are made of.
+//
+// A factor is cast(load) or cast(load) - zero point, in int32. One is constant (w), the other (x)
+// is not. Both are brought into the form that one instruction takes, x without a sign and w signed:
+// 128 more or less, in the element and in its zero point. Then, with x and w as they are read,
+//
+//     sum (x - zx) * (w - zw)  =  sum x * w  -  zx * sum (w - zw)  -  zw * sum x
+//
+// where the sums over w are known when compiling, and sum x is needed only where zw is not 0. All
+// of it is arithmetic modulo 2^32, as the loops' own.
+#ifndef CAMEO_CODEGEN_CPU_BYTES_H
+#define CAMEO_CODEGEN_CPU_BYTES_H
+
+#include "codegen/print_parts.h"
+
+typedef struct ByteFactor {
+    const Expr *load, *zero; // zero: in int32; NULL: none
+} ByteFactor;
+
+typedef struct Bytes {
+    ByteFactor x, w;
+    bool flip;               // x has a sign: read with 0x80
+    BufferId packed, totals; // w in panels; for each column (row of a convolution) sum (w - zw)
+    BufferId rows, sums, row_sum; // of a block: x in panels, the sums, sum x; row_sum may be 0
+    BufferId places;              // of a convolution, and
+    Index channels;               // how many it sums over
+    int64_t depth;                // values of k
+    LoopId m0, n0;                // where the block begins
+    const Expr *value;            // the sum, read from `sums`
+} Bytes;
+
+// Is e such a factor?
+bool byte_factor(const Expr *e, ByteFactor *f);
+// The product inside `reduce`, told apart by which factor is constant; NULL: it is none.
+Bytes *bytes_of(Module *mod, const Expr *reduce);
+// The constant e at v = 0 .. n - 1, other variables 0; false: it is none, or depends on others.
+bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to);
+// Is e this number, or read from a constant of which every element is?
+bool bytes_all_are(Printer *p, const Expr *e, int64_t number);
+// x's zero point as it is read.
+const Expr *bytes_zero(Module *mod, const Bytes *b);
+// The element of w that goes into a panel.
+int8_t bytes_weight(const Bytes *b, const void *elements, int64_t at);
+// A constant buffer of these elements, or one of the memory plan.
+BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements);
+BufferId bytes_scratch(Module *mod, DType t, Index n);
+
+// What a kernel with it reads and writes.
+void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u);
+// "b7" of a buffer, noted as used.
+const char *bytes_name(Printer *p, BufferId b);
+// The loops of the epilogue for rows m0 .. m1 (one row if m is 0) and columns n0 .. n1, which are
+// variables of C, n: the variables that the columns run over, outermost first.
+void bytes_print_epilogue(Printer *p, const Bytes *b, const Stmt *epilogue, LoopId m,
+                          const LoopId *n, uint32_t rank);
+
+#endif

@@ -1,0 +1,288 @@
+/* Convolutions of bytes: sums of 32 bits. x is copied once, four channels to a word, with its
+ * border and without a sign; then words are to cameo_conv.h what numbers are to a convolution of
+ * float32, and a panel is read where it lies. Weights are signed and packed: panels of
+ * CAMEO_TILE_ROWS rows, in each for every group of four channels and place of the window the words
+ * of the rows. */
+#ifndef CAMEO_BYTE_CONV_H
+#define CAMEO_BYTE_CONV_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CAMEO_BYTE_BLOCK = 131072,                /* words of x that the tiles of a block read */
+    CAMEO_BYTE_SUMS = CAMEO_CONV_WIDE * 5 / 4 /* from a row of sums to the next */
+};
+
+/* A row of each of four channels as words; the places before `low` and from low + count on are
+ * border. every: of the places of x those that follow one another in this row are so far apart. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_row(const unsigned char *a, const unsigned char *b, const unsigned char *c,
+               const unsigned char *d, int64_t every, int64_t low, int64_t count, int64_t length,
+               uint32_t sign, cameo_word border, cameo_word *to)
+{
+    for (int64_t i = 0; i < low; i++)
+        to[i] = border;
+    for (int64_t i = 0; i < count; i++)
+        to[low + i] = (int32_t)(((uint32_t)a[i * every] | (uint32_t)b[i * every] << 8 |
+                                 (uint32_t)c[i * every] << 16 | (uint32_t)d[i * every] << 24) ^
+                                sign);
+    for (int64_t i = low + count; i < length; i++)
+        to[i] = border;
+}
+
+/* The four rows x[0..3] of one line, sorted into `stride` rows by the place modulo it. */
+static inline __attribute__((unused)) void cameo_byte_line(const cameo_conv *g,
+                                                           const unsigned char *const *x,
+                                                           int64_t length, uint32_t sign,
+                                                           cameo_word border, cameo_word *to)
+{
+    const int64_t phases = g->stride[2], in = g->in[2], pad = g->pad[2], step = g->step[2];
+    for (int64_t f = 0; f < phases; f++, to += length) {
+        int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
+        int64_t high = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
+        low = low < length ? low : length;
+        high = high < length ? high : length;
+        high = high > low ? high : low;
+        const int64_t from = (low * phases + f - pad) * step, every = phases * step;
+        const unsigned char *a = x[0] + from, *b = x[1] + from, *c = x[2] + from, *d = x[3] + from;
+        if (every == 1)
+            cameo_byte_row(a, b, c, d, 1, low, high - low, length, sign, border, to);
+        else if (every == 2)
+            cameo_byte_row(a, b, c, d, 2, low, high - low, length, sign, border, to);
+        else
+            cameo_byte_row(a, b, c, d, every, low, high - low, length, sign, border, to);
+    }
+}
+
+/* x with its border, `channels` channels `channel` bytes apart; of channels that there are not the
+ * last one stands, which meets weights of 0. length: of a row of the copy. zero: the byte that
+ * counts as 0, before `flip`. */
+static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *g, int64_t channels,
+                                                              int64_t channel, const void *bytes,
+                                                              int zero, int flip, void *words,
+                                                              int64_t length)
+{
+    const unsigned char *x = bytes;
+    const uint32_t sign = (uint32_t)flip * 0x01010101u;
+    const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
+    const int64_t deep = cameo_conv_reach(g, 0), lines = cameo_conv_reach(g, 1);
+    /* rows that follow one another as they lie are one */
+    const int flat = g->stride[2] == 1 && g->step[2] == 1 && g->pad[1] == 0 && g->pad[2] == 0 &&
+                     g->in[1] == lines && g->in[2] == length && g->step[1] == length;
+    const int64_t high = flat ? 1 : lines, width = length * (flat ? lines : g->stride[2]);
+    cameo_word *to = words;
+    for (int64_t c = 0; c < channels; c += 4)
+        for (int64_t i = 0; i < deep; i++)
+            for (int64_t j = 0; j < high; j++, to += width) {
+                const int64_t a = i - g->pad[0], b = j - g->pad[1];
+                const unsigned char *rows[4];
+                for (int64_t r = 0; r < 4; r++)
+                    rows[r] = x + (c + r < channels ? c + r : channels - 1) * channel +
+                              a * g->step[0] + b * g->step[1];
+                if (a < 0 || a >= g->in[0] || b < 0 || b >= g->in[1])
+                    for (int64_t n = 0; n < width; n++)
+                        to[n] = border;
+                else if (flat)
+                    cameo_byte_row(rows[0], rows[1], rows[2], rows[3], 1, 0, width, width, sign,
+                                   border, to);
+                else
+                    cameo_byte_line(g, rows, length, sign, border, to);
+            }
+    for (int64_t n = 0; n < CAMEO_CONV_SLACK; n++)
+        to[n] = border;
+}
+
+/* Columns of a block whose words of x stay in the second cache. */
+static inline __attribute__((unused)) int64_t cameo_byte_width(int64_t all)
+{
+    const int64_t fit = CAMEO_BYTE_BLOCK / (all > 0 ? all : 1) / 48 * 48;
+    return fit < 48 ? 48 : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
+}
+
+/* Columns n0 .. n1, all values of k. */
+typedef struct cameo_byte_block {
+    int64_t all, n0;
+    const cameo_word *few; /* the words of a few last columns, one after the other */
+    int count;
+    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 4 / CAMEO_LANES + 2];
+} cameo_byte_block;
+
+/* places: two for each word of k. scratch: a word for each word of k and column, and some more. */
+static inline __attribute__((unused)) void cameo_byte_start(const cameo_conv_view *v, int64_t n0,
+                                                            int64_t n1, int64_t *places,
+                                                            void *scratch, cameo_byte_block *b)
+{
+    b->all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    b->n0 = n0;
+    cameo_word *few = scratch;
+    float *panels = (float *)scratch + CAMEO_FEW * b->all;
+    b->count = cameo_conv_panels(v, n0, n1, b->all, places, places + b->all, panels, b->panels);
+    b->few = few;
+    const cameo_conv_panel *p = &b->panels[b->count - 1];
+    for (int64_t j = 0; p->width <= CAMEO_FEW && j < p->width; j++, few += b->all)
+        for (int64_t k = 0; k < b->all; k++)
+            few[k] = ((const cameo_word *)(const void *)p->b)[p->at[k] + j];
+}
+
+static inline __attribute__((unused)) void cameo_byte_places(const cameo_conv_view *v,
+                                                             int64_t *places)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    cameo_conv_places(v, 0, all, places);
+    for (int64_t k = 0; k < all; k++)
+        places[all + k] = k * PANEL;
+}
+
+/* A few columns of all rows of a panel: lanes run over the rows, for two words of k at once. */
+static inline __attribute__((unused)) cameo_sums cameo_byte_pair(cameo_word low, cameo_word high)
+{
+    cameo_sums zero = {0}, both = {0};
+    for (int i = 0; i < CAMEO_TILE_ROWS && i < CAMEO_LANES; i++)
+        both[i] = -1;
+    return ((zero + low) & both) | ((zero + high) & ~both);
+}
+
+static __attribute__((noinline, unused)) void cameo_byte_columns(int64_t k, const cameo_word *a,
+                                                                 const cameo_word *b, int64_t width,
+                                                                 int64_t rows, int32_t *c,
+                                                                 int64_t ldc)
+{
+    const cameo_sums zero = {0};
+    for (int64_t j = 0; j < width; j++, b += k, c++) {
+        cameo_sums even = zero, odd = zero;
+        int64_t i = 0;
+        for (; i + 4 <= k; i += 4) {
+            const cameo_sums *w = (const cameo_sums *)(a + i * CAMEO_TILE_ROWS);
+            even = cameo_dot(even, cameo_byte_pair(b[i], b[i + 1]), w[0]);
+            odd = cameo_dot(odd, cameo_byte_pair(b[i + 2], b[i + 3]), w[1]);
+        }
+        even += odd;
+        for (int64_t m = 0; m < rows; m++) {
+            cameo_sums last = zero;
+            for (int64_t x = i; x < k; x++)
+                last = cameo_dot(last, zero + b[x], zero + a[x * CAMEO_TILE_ROWS + m]);
+            c[m * ldc] = even[m] + even[(m + CAMEO_TILE_ROWS) % CAMEO_LANES] + last[0];
+        }
+    }
+}
+
+/* Rows m0 and up to CAMEO_TILE_ROWS - 1 more of the block: sums[row][n - n0]. Returns their end. */
+static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byte_block *b,
+                                                                 int64_t rows, const void *weights,
+                                                                 int64_t m0, int32_t *sums)
+{
+    const int64_t m1 = rows - m0 < CAMEO_TILE_ROWS ? rows : m0 + CAMEO_TILE_ROWS;
+    const cameo_word *w = (const cameo_word *)weights + m0 * b->all;
+    const cameo_conv_panel *end = &b->panels[b->count - 1];
+    const int apart = CAMEO_LANES == 2 * CAMEO_TILE_ROWS && end->width <= CAMEO_FEW;
+    const int whole = b->count - apart;
+    if (apart)
+        cameo_byte_columns(b->all, w, b->few, end->width, m1 - m0, sums + end->n - b->n0,
+                           CAMEO_BYTE_SUMS);
+    for (int64_t m = m0; m < m1; m += CAMEO_BYTE_ROWS) {
+        const int64_t left = m1 - m, height = left < CAMEO_BYTE_ROWS ? left : CAMEO_BYTE_ROWS;
+        for (int i = 0; i < whole; i++) {
+            const cameo_conv_panel *p = &b->panels[i];
+            cameo_window_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                b->all, w + (m - m0), (const cameo_word *)(const void *)p->b, p->at, 0,
+                sums + (m - m0) * CAMEO_BYTE_SUMS + p->n - b->n0, CAMEO_BYTE_SUMS, p->width, 0);
+        }
+    }
+    return m1;
+}
+
+/* Planes by their own windows. A word holds four rows of the window in one column, so that a window
+ * of three rows is one word, and its columns are neighbours. A block of rows is copied with its
+ * border, the places of a row sorted by their remainder of the stride, and words are made of the
+ * copy as if it were one row. */
+enum { CAMEO_BYTE_PLANE = 8192 }; /* words of a block, if those of a row are no more */
+
+static inline __attribute__((unused)) void
+cameo_byte_plane_copy(const cameo_conv *g, const unsigned char *restrict x, int64_t first,
+                      int64_t rows, int64_t length, int zero, unsigned char *restrict to)
+{
+    const int64_t phases = g->stride[2], in = g->in[2], pad = g->pad[2];
+    memset(to, zero & 255, (size_t)(rows * phases * length + CAMEO_CONV_SLACK));
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t y = first + i;
+        for (int64_t f = 0; f < phases && y >= 0 && y < g->in[1]; f++) {
+            unsigned char *row = to + (i * phases + f) * length;
+            int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
+            int64_t high = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
+            low = low < length ? low : length;
+            high = high < length ? high : length;
+            const unsigned char *from = x + y * g->step[1] + low * phases + f - pad;
+            const int64_t count = high - low;
+            if (phases == 1 && count > 0)
+                memcpy(row + low, from, (size_t)count);
+            else if (phases == 2)
+                for (int64_t j = 0; j < count; j++)
+                    row[low + j] = from[2 * j];
+            else
+                for (int64_t j = 0; j < count; j++)
+                    row[low + j] = from[phases * j];
+        }
+    }
+}
+
+/* One row of sums: columns of the window at the words of each four rows, `next` words apart. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_window(const cameo_conv *g, int64_t length, int64_t groups, int64_t taps,
+                  const cameo_word *w, const cameo_word *words, int64_t next, int32_t *sums)
+{
+    const int64_t phases = g->stride[2], dilation = g->dilation[2];
+    const cameo_sums zero = {0};
+    for (int64_t j = 0; j < g->out[2]; j += CAMEO_LANES) {
+        cameo_sums sum = zero;
+        for (int64_t q = 0; q < groups; q++)
+            for (int64_t t = 0; t < taps; t++) {
+                const int64_t place = t * dilation;
+                const cameo_word *from =
+                    words + q * next + place % phases * length + place / phases + j;
+                sum = cameo_dot(sum, *(const cameo_sums *)from, zero + w[q * taps + t]);
+            }
+        *(cameo_sums *)(sums + j) = sum;
+    }
+}
+
+/* Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
+ * end. x: the plane's first element, its columns neighbours. weights: for every four rows of the
+ * window the words of its columns. */
+static __attribute__((noinline, unused)) int64_t cameo_byte_plane(const cameo_conv *g,
+                                                                  const void *x, int zero, int flip,
+                                                                  const void *weights,
+                                                                  void *scratch, int64_t n0,
+                                                                  int32_t *sums)
+{
+    const int64_t groups = (g->taps[1] + 3) / 4, taps = g->taps[2], deep = g->dilation[1];
+    const int64_t length = (cameo_conv_reach(g, 2) + g->stride[2] - 1) / g->stride[2];
+    const int64_t width = length * g->stride[2], span = 4 * (groups - 1) * deep + 1;
+    const int64_t line = n0 / g->out[2], left = g->out[1] - line;
+    const int64_t room = (CAMEO_BYTE_PLANE / width - span) / g->stride[1] + 1;
+    const int64_t count = left < room ? left : room > 1 ? room : 1;
+    const int64_t rows = (count - 1) * g->stride[1] + span, all = rows * width, next = deep * width;
+    const uint32_t sign = (uint32_t)flip * 0x01010101u;
+    const cameo_word *w = weights;
+    cameo_word *words = scratch;
+    unsigned char *copy = (unsigned char *)(words + all + CAMEO_CONV_SLACK);
+    cameo_byte_plane_copy(g, x, line * g->stride[1] - g->pad[1], rows + 3 * deep, length, zero,
+                          copy);
+    for (int64_t i = 0; i < all; i++)
+        words[i] =
+            (int32_t)(((uint32_t)copy[i] | (uint32_t)copy[i + next] << 8 |
+                       (uint32_t)copy[i + 2 * next] << 16 | (uint32_t)copy[i + 3 * next] << 24) ^
+                      sign);
+    for (int64_t i = 0; i < count; i++) {
+        const cameo_word *from = words + i * g->stride[1] * width;
+        int32_t *to = sums + i * g->out[2];
+        if (groups == 1 && taps == 3)
+            cameo_byte_window(g, length, 1, 3, w, from, 4 * next, to);
+        else
+            cameo_byte_window(g, length, groups, taps, w, from, 4 * next, to);
+    }
+    return n0 + count * g->out[2];
+}
+
+#endif

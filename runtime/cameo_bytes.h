@@ -1,0 +1,107 @@
+/* Products of bytes: sums of 32 bits over k of A[m,k] * B[k,n], A without a sign (made so by
+ * 0x80 where it has one), B signed. A word holds four values of k. B is packed: panels of
+ * CAMEO_TILE_COLUMNS columns, the last as narrow as vectors of 16 allow, in each all groups of
+ * four k, in each the words of the columns. */
+#ifndef CAMEO_BYTES_H
+#define CAMEO_BYTES_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CAMEO_BYTES_M = 128,      /* rows of a block */
+    CAMEO_BYTES_K = 256,      /* words of k that a tile takes at once */
+    CAMEO_BYTES_AHEAD = 4096, /* bytes of B asked for before they are read once */
+    CAMEO_BYTES_SIGN = 0x80
+};
+
+/* Four bytes from `from` on, `step` apart, `count` of which there are. */
+static inline __attribute__((unused)) uint32_t cameo_bytes_word(const unsigned char *from,
+                                                                int64_t step, int64_t count)
+{
+    uint32_t word = 0;
+    if (step == 1 && count >= 4)
+        memcpy(&word, from, 4);
+    else
+        for (int64_t i = 0; i < 4 && i < count; i++)
+            word |= (uint32_t)from[i * step] << 8 * i;
+    return word;
+}
+
+/* Rows of A as panels of CAMEO_TILE_ROWS: for each group of four k the words of its rows. What is
+ * past k meets zeros of B. totals: of each row the sum of its bytes; NULL: nobody asks. */
+static __attribute__((noinline, unused)) void cameo_bytes_rows(int64_t m, int64_t k,
+                                                               const void *bytes, int64_t am,
+                                                               int64_t ak, int flip, cameo_word *to,
+                                                               int32_t *totals)
+{
+    const unsigned char *a = bytes;
+    const uint32_t sign = (uint32_t)flip * 0x01010101u;
+    const int64_t groups = (k + 3) / 4;
+    for (int64_t i = 0; i < m; i++) {
+        cameo_word *row = to + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * groups + i % CAMEO_TILE_ROWS;
+        const unsigned char *from = a + i * am;
+        int64_t x = 0;
+        for (; ak == 1 && x < k / 4; x++) {
+            uint32_t word;
+            memcpy(&word, from + 4 * x, 4);
+            row[x * CAMEO_TILE_ROWS] = (int32_t)(word ^ sign);
+        }
+        for (; x < groups; x++)
+            row[x * CAMEO_TILE_ROWS] =
+                (int32_t)(cameo_bytes_word(from + 4 * x * ak, ak, k - 4 * x) ^ sign);
+        if (totals) {
+            int32_t sum = 0;
+            for (x = 0; x < k; x++)
+                sum += from[x * ak] ^ flip;
+            totals[i] = sum;
+        }
+    }
+}
+
+/* Sums of m rows, packed as above, times one panel of B of `width` columns, its rows `ldb` words:
+ * sums[m][CAMEO_TILE_COLUMNS]. next: words from this panel to the one that is read after it. */
+static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64_t width, int64_t k,
+                                                                const cameo_word *a,
+                                                                const cameo_word *b, int64_t ldb,
+                                                                int64_t next, int32_t *sums)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    int64_t at[CAMEO_BYTES_K];
+    const int64_t groups = (k + 3) / 4;
+    for (int64_t x = 0; x < CAMEO_BYTES_K && x < groups; x++)
+        at[x] = x * ldb;
+    for (int64_t p = 0; p < groups; p += CAMEO_BYTES_K) {
+        const int64_t depth = groups - p < CAMEO_BYTES_K ? groups - p : CAMEO_BYTES_K;
+        for (int64_t part = 0; part < width; part += PANEL) {
+            const int64_t left = width - part, columns = left < PANEL ? left : PANEL;
+            int64_t ahead = m <= CAMEO_TILE_ROWS ? CAMEO_BYTES_AHEAD : part ? 0 : 4 * next;
+            for (int64_t i = 0; i < m; i += CAMEO_BYTE_ROWS) {
+                const int64_t rows = m - i < CAMEO_BYTE_ROWS ? m - i : CAMEO_BYTE_ROWS;
+                cameo_byte_tiles[rows - 1][(columns + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                    depth,
+                    a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * groups + p * CAMEO_TILE_ROWS +
+                        i % CAMEO_TILE_ROWS,
+                    b + p * ldb + part, at, ahead, sums + i * WIDTH + part, WIDTH, columns, p > 0);
+                ahead = ahead && i < 2 * CAMEO_BYTE_ROWS ? ahead + 64 : 0;
+            }
+        }
+    }
+    if (groups == 0)
+        memset(sums, 0, (size_t)m * WIDTH * sizeof *sums);
+}
+
+/* Columns n0 and those after it that are in its panel, for m rows. */
+static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int64_t n, int64_t k,
+                                                                  int64_t n0, const cameo_word *a,
+                                                                  const void *packed, int32_t *sums)
+{
+    enum { WIDTH = CAMEO_TILE_COLUMNS };
+    const int64_t groups = (k + 3) / 4, left = n - n0, width = left < WIDTH ? left : WIDTH;
+    const int64_t ldb = left < WIDTH ? (left + 15) / 16 * 16 : WIDTH;
+    cameo_bytes_panel(m, width, k, a, (const cameo_word *)packed + n0 * groups, ldb,
+                      left > WIDTH ? groups * WIDTH : 0, sums);
+    return n0 + width;
+}
+
+#endif
