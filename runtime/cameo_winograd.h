@@ -25,9 +25,10 @@ typedef struct cameo_winograd {
     const cameo_conv *g;
     int64_t m;             /* rows and columns of a tile of y */
     int64_t across, tiles; /* tiles beside one another, and all */
-    int64_t width;         /* elements between two channels, or two rows, of a block's tiles */
-    int64_t place;         /* and between two places of a tile, of x and */
-    int64_t sum;           /* of the sums */
+    int64_t few;   /* from here on lanes run over rows of y: the last tiles, if few are left */
+    int64_t width; /* elements between two channels, or two rows, of a block's tiles */
+    int64_t place; /* and between two places of a tile, of x and */
+    int64_t sum;   /* of the sums */
 } cameo_winograd;
 
 /* Tiles t0 .. t1. Places n0 .. n1 of y are finished with them and those before them in their row
@@ -45,15 +46,27 @@ static inline __attribute__((unused)) void cameo_winograd_plan(const cameo_conv 
     const int64_t across = (g->out[2] + m - 1) / m, tiles = across * ((g->out[1] + m - 1) / m);
     const int64_t most = tiles < CAMEO_WINOGRAD_TILES ? tiles : CAMEO_WINOGRAD_TILES;
     const int64_t width = (most + 15) / 16 * 16;
+    const int64_t rest = tiles % CAMEO_WINOGRAD_TILES;
     *f = (cameo_winograd){.g = g, .m = m, .across = across, .tiles = tiles, .width = width};
+    f->few = rest <= CAMEO_FEW ? tiles - rest : tiles;
     f->place = g->channels * width + CAMEO_WINOGRAD_GAP;
     f->sum = CAMEO_WINOGRAD_ROWS * width + CAMEO_WINOGRAD_GAP;
 }
 
 /* Where the block that begins with tile t ends, of tiles before `end`. */
-static inline __attribute__((unused)) int64_t cameo_winograd_end(int64_t t, int64_t end)
+static inline __attribute__((unused)) int64_t cameo_winograd_end(const cameo_winograd *f, int64_t t,
+                                                                 int64_t end)
 {
-    return end - t < CAMEO_WINOGRAD_TILES ? end : t + CAMEO_WINOGRAD_TILES;
+    const int64_t next = end - t < CAMEO_WINOGRAD_TILES ? end : t + CAMEO_WINOGRAD_TILES;
+    return t < f->few && next > f->few ? f->few : next;
+}
+
+/* The first tile of a share that begins with this row of tiles. Each tile is computed in the same
+ * way however they are shared: the few at the end are one block. */
+static inline __attribute__((unused)) int64_t cameo_winograd_cut(const cameo_winograd *f,
+                                                                 int64_t row)
+{
+    return row * f->across > f->few ? f->tiles : row * f->across;
 }
 
 /* ---- of x --------------------------------------------------------------------------------------
@@ -304,12 +317,25 @@ static inline __attribute__((unused)) int64_t cameo_winograd_ahead(const float *
     return first * 16 < size ? (int64_t)((uintptr_t)(next + first * 16) - (uintptr_t)x) : 0;
 }
 
+/* How many vectors the next tile of products has, of a block of `tiles` with t of them done: never
+ * so few that sums would go in two chains, and so depend on how many tiles a block has. Rows are
+ * whole tiles for the same reason: windows are padded with 0, and there is room behind a block's
+ * sums. */
+static inline __attribute__((unused)) int64_t cameo_winograd_vectors(int64_t tiles, int64_t t)
+{
+    enum { ONE_CHAIN = 8, LEAST = (ONE_CHAIN + CAMEO_ROWS - 1) / CAMEO_ROWS };
+    const int64_t all = (tiles + LEAST * CAMEO_LANES - 1) / (LEAST * CAMEO_LANES) * LEAST;
+    const int64_t left = all - t / CAMEO_LANES;
+    if (left <= CAMEO_VECTORS)
+        return left;
+    return left - CAMEO_VECTORS < LEAST ? LEAST : CAMEO_VECTORS;
+}
+
 /* The products of one place for rows m0 .. m1, `a` their panels. */
 static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_winograd_block *b,
                                                                    int64_t place, int64_t height,
                                                                    const float *a)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const cameo_winograd *f = b->form;
     const int64_t depth = f->g->channels, tiles = b->t1 - b->t0;
     const float *x = b->tiles + place * f->place;
@@ -318,7 +344,7 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
     int64_t tile = 0;
     for (int64_t k = 0; k < depth; k += CAMEO_WINOGRAD_K) {
         const int64_t nk = depth - k < CAMEO_WINOGRAD_K ? depth - k : CAMEO_WINOGRAD_K;
-        if (tiles <= CAMEO_FEW) {
+        if (b->t0 >= f->few) {
             for (int64_t i = 0; i < height; i += CAMEO_TILE_ROWS)
                 cameo_columns(nk, a + i * depth + k * CAMEO_TILE_ROWS, x + k * f->width, b->at,
                               c + i * f->width, f->width,
@@ -326,20 +352,18 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
                               k > 0);
             continue;
         }
-        for (int64_t t = 0; t < tiles; t += PANEL) {
-            const int64_t left = (tiles - t + CAMEO_LANES - 1) / CAMEO_LANES;
-            const int64_t vectors = left < CAMEO_VECTORS ? left : CAMEO_VECTORS;
+        for (int64_t t = 0, panel; t < tiles; t += panel) {
+            const int64_t vectors = cameo_winograd_vectors(tiles, t);
+            panel = vectors * CAMEO_LANES;
             for (int64_t i = 0; i < height; i += CAMEO_ROWS) {
-                const int64_t rows = height - i < CAMEO_ROWS ? height - i : CAMEO_ROWS;
                 const float *from = x + k * f->width + t;
                 const int64_t ahead =
                     cameo_winograd_ahead(from, f->width / 16, tile++, nk, a + size, size);
-                cameo_tiles[rows - 1][vectors - 1](
+                cameo_tiles[CAMEO_ROWS - 1][vectors - 1](
                     nk,
                     a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth + k * CAMEO_TILE_ROWS +
                         i % CAMEO_TILE_ROWS,
-                    from, b->at, ahead, c + i * f->width + t, f->width, vectors * CAMEO_LANES,
-                    k > 0);
+                    from, b->at, ahead, c + i * f->width + t, f->width, panel, k > 0);
             }
         }
     }

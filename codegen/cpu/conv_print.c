@@ -234,7 +234,7 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const char *
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_line(p, "for (int64_t tile0 = %s, tile1; tile0 < %s; tile0 = tile1) {", begin, end);
     p->indent++;
-    print_line(p, "tile1 = cameo_winograd_end(tile0, %s);", end);
+    print_line(p, "tile1 = cameo_winograd_end(&form, tile0, %s);", end);
     print_line(p, "cameo_winograd_block block;");
     print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", image_of(p, c),
                buffer_name(p, c->panel));
@@ -328,7 +328,7 @@ static bool print_tile_rows(Printer *p, const Kernel *k, const Conv *c)
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_plan(p, c);
-    return print_tiles(p, k, c, "from * form.across", "to * form.across");
+    return print_tiles(p, k, c, "cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)");
 }
 
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
