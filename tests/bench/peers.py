@@ -36,6 +36,7 @@ def measure(start, run):  # start(): a function of an input's number; run(): out
 """
 ONNXRUNTIME = COMMON + """
 import onnxruntime as ort
+ort.set_default_logger_severity(3)
 state = {}
 def start():
     options = ort.SessionOptions()
@@ -55,7 +56,7 @@ def start():
         "INFERENCE_PRECISION_HINT": "f32"})
     state["r"] = r = model.create_infer_request()
     for i in range(len(model.inputs)):
-        r.set_input_tensor(i, ov.Tensor(np.ascontiguousarray(tensor(f"input_{i}.pb"))))
+        r.set_input_tensor(i, ov.Tensor(np.array(tensor(f"input_{i}.pb"), order="C")))
     state["n"] = len(model.outputs)
 def run():
     state["r"].infer()
