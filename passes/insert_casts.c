@@ -276,6 +276,13 @@ static NodeId cast_there(const Mending *w, ValueId v, DType t)
     return 0;
 }
 
+// Would a Cast of a constant to integers give other numbers?
+static bool truncates_constant(const Mending *w, ValueId v, DType from, DType t)
+{
+    TensorData *d = dtype_is_float(from) && dtype_is_integer(t) ? constant_data(w->m, v) : NULL;
+    return d && !constant_is_exact(w->m, d, t);
+}
+
 // What one Cast of v from dtype `from` to t costs.
 static Cost price_of_cast(const Mending *w, ValueId v, DType from, DType t)
 {
@@ -286,7 +293,7 @@ static Cost price_of_cast(const Mending *w, ValueId v, DType from, DType t)
                     t != DT_STRING && dtype_info(from)->kind != KIND_COMPLEX &&
                     dtype_info(t)->kind != KIND_COMPLEX;
     if (!possible || (!w->r->unsafe && !dtype_holds(t, from)) ||
-        (weight && spoils_weights(w, v, from, t)))
+        (weight && (spoils_weights(w, v, from, t) || truncates_constant(w, v, from, t))))
         return w->never;
     double bytes = value_weight(w->m, v) * (dtype_info(from)->bytes + dtype_info(t)->bytes);
     return w->cast + (dtype_is_float(from) && !dtype_is_float(t) ? PRICE_ROUNDED : 0) +

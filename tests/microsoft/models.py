@@ -6,7 +6,9 @@ passed through its optimizer at the extended level, as are small relatives of we
 passed through the optimizer (those whose operators the others do not have, or all of them with --all).
 
 What is asked of each output, against onnxruntime with its optimizations off:
-  static     at most one step of the output's scale; how many elements are a step off is printed
+  static     at most one step of the output's scale; how many elements are a step off is printed. Where a network is so
+             deep that one rounding inside moves many outputs by many steps: no further away, root mean square, and in
+             no more elements than twice what onnxruntime itself moves when float inputs change by a thousandth
   dynamic    no further away than twice what onnxruntime itself moves when float inputs change by a millionth, or
              than a thousandth of the output's range: each tensor is quantised by its own range, so that a rounding
              moves all that follows
@@ -109,11 +111,18 @@ def step_of(model, name):
     return float(numpy_helper.to_array(next(i for i in model.graph.initializer if i.name == node.input[1])))
 
 
-def moved(path, feeds, expected):
-    """How far onnxruntime's outputs go when every float input changes by a millionth."""
-    near = {n: (a * np.float32(1 + 1e-6)).astype(a.dtype) if a.dtype == np.float32 else a for n, a in feeds.items()}
+def moved(path, feeds, expected, part):
+    """How far each of onnxruntime's outputs goes when every float input changes by that part of it."""
+    near = {n: (a * np.float32(1 + part)).astype(a.dtype) if a.dtype == np.float32 else a for n, a in feeds.items()}
     results = session(path, Level.ORT_DISABLE_ALL).run(None, near)
-    return [float(np.max(np.abs(a - b), initial=0)) for a, b in zip(results, expected)]
+    return [np.abs(a.astype(np.float64) - b) for a, b in zip(results, expected)]
+
+
+def as_moved(path, feeds, expected, k, far, step):
+    """Is output k no further away than onnxruntime's own results are from one another?"""
+    reach = moved(path, feeds, expected, 1e-3)[k]
+    return np.sqrt(np.mean(far ** 2)) <= 2 * np.sqrt(np.mean(reach ** 2)) and \
+        np.sum(far > 1.01 * step) <= 2 * np.sum(reach > 1.01 * step)
 
 
 def judge(model, path, folder, data, out):
@@ -122,7 +131,7 @@ def judge(model, path, folder, data, out):
     expected = session(path, Level.ORT_DISABLE_ALL).run(None, feeds)
     rtol, atol = real.tolerance_of(folder)
     wrong, off, total = [], 0, 0
-    reach = moved(path, feeds, expected) if ".dynamic" in path.name else None
+    reach = [r.max(initial=0) for r in moved(path, feeds, expected, 1e-6)] if ".dynamic" in path.name else None
     for k, info in enumerate(model.graph.output):
         got, want = numpy_helper.to_array(onnx.load_tensor(out / f"output_{k}.pb")), expected[k]
         far = np.abs(got.astype(np.float64) - want)
@@ -136,6 +145,9 @@ def judge(model, path, folder, data, out):
             limit = atol + rtol * np.abs(want)
             over = far > limit
         off, total = off + int(over.sum()), total + far.size
+        if got.shape == want.shape and step is not None and not np.all(far <= limit) and \
+                as_moved(path, feeds, expected, k, far, step):
+            continue
         if got.shape != want.shape or not np.all(far <= limit):
             wrong.append(f"{data.name}, output {info.name}: {int((far > limit).sum())} of {far.size} differ, by {far.max():.3g}")
     return wrong, off, total
