@@ -256,7 +256,8 @@ static void write_body(Bodies *b, Adaptors *a, NodeId body, Repair *done)
         n->nattrs = copy->nattrs;
     }
     ValueId *in = NEWS(m->arena, ValueId, n->nin + 1);
-    memcpy(in, n->in, n->nin * sizeof *in);
+    if (n->nin)
+        memcpy(in, n->in, n->nin * sizeof *in);
     n->in = in;
     for (uint32_t i = 0; i < n->nin; i++) {
         Reads r = b->reads[body][i];

@@ -161,7 +161,8 @@ static int run_folders(Runner *r, const char *folder, bool *found)
     *found = is_set || sets.len;
     if (is_set)
         return run_folder(r, folder);
-    qsort(sets.at, sets.len, sizeof *sets.at, by_name);
+    if (sets.len)
+        qsort(sets.at, sets.len, sizeof *sets.at, by_name);
     int status = EXIT_CLEAN;
     for (uint32_t i = 0; i < sets.len && !status; i++)
         status = run_folder(r, sets.at[i]);
