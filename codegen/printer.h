@@ -111,6 +111,9 @@ void print_hoisted_expr(Printer *p, const Expr *e);
 KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k);
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e);
 void uses_add_index(Module *mod, KernelUses *u, Index i);
+// A factor whose packed form is read in its place is used no more, unless the loops around one
+// store that are left of the kernel (NULL: none) read it.
+void uses_drop_packed(Module *mod, KernelUses *u, BufferId factor, const Stmt *epilogue);
 void uses_add_call(Module *mod, KernelUses *u, const Call *call); // NULL: nothing
 
 // Do kernels or conditions call functions of runtime/cameo_vector.h, printed as C?

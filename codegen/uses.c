@@ -157,3 +157,25 @@ KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k)
         override_uses(mod, k, &u);
     return u;
 }
+
+typedef struct LoadSearch {
+    BufferId buffer;
+    bool found;
+} LoadSearch;
+
+static void find_load(void *context, const Expr *e)
+{
+    LoadSearch *s = context;
+    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
+}
+
+void uses_drop_packed(Module *mod, KernelUses *u, BufferId factor, const Stmt *epilogue)
+{
+    LoadSearch s = {factor, false};
+    while (epilogue && epilogue->kind == S_FOR)
+        epilogue = epilogue->body;
+    if (epilogue)
+        expr_walk(mod, epilogue->value, find_load, &s);
+    if (!s.found)
+        access_drop(&u->buffers, factor);
+}

@@ -130,17 +130,6 @@ BufferId bytes_scratch(Module *mod, DType t, Index n)
 
 // ---- uses --------------------------------------------------------------------------------------
 
-typedef struct LoadSearch {
-    BufferId buffer;
-    bool found;
-} LoadSearch;
-
-static void find_load(void *context, const Expr *e)
-{
-    LoadSearch *s = context;
-    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
-}
-
 void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u)
 {
     const BufferId beside[] = {b->rows, b->sums, b->row_sum, b->places};
@@ -150,12 +139,7 @@ void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u
     access_note(u->arena, &u->buffers, b->packed, ACCESS_READ);
     if (b->totals)
         access_note(u->arena, &u->buffers, b->totals, ACCESS_READ);
-    while (epilogue->kind == S_FOR)
-        epilogue = epilogue->body;
-    LoadSearch s = {b->w.load->buffer, false};
-    expr_walk(mod, epilogue->value, find_load, &s);
-    if (!s.found)
-        access_drop(&u->buffers, b->w.load->buffer);
+    uses_drop_packed(mod, u, b->w.load->buffer, epilogue);
 }
 
 // ---- printing ----------------------------------------------------------------------------------

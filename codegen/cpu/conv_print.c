@@ -11,17 +11,6 @@ static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
         uses_add_index(mod, u, at[i]);
 }
 
-typedef struct LoadSearch {
-    BufferId buffer;
-    bool found;
-} LoadSearch;
-
-static void find_load(void *context, const Expr *e)
-{
-    LoadSearch *s = context;
-    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
-}
-
 void conv_uses(Module *mod, const Conv *c, KernelUses *u)
 {
     if (c->bytes)
@@ -42,14 +31,7 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
     if (!c->packed || c->bytes)
         return;
     access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
-    LoadSearch s = {c->w->buffer, false};
-    const Stmt *e = c->epilogue;
-    while (e && e->kind == S_FOR)
-        e = e->body;
-    if (e)
-        expr_walk(mod, e->value, find_load, &s);
-    if (!s.found)
-        access_drop(&u->buffers, c->w->buffer);
+    uses_drop_packed(mod, u, c->w->buffer, c->epilogue);
 }
 
 // ---- printing

@@ -428,17 +428,6 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     return ok;
 }
 
-typedef struct LoadSearch {
-    BufferId buffer;
-    bool found;
-} LoadSearch;
-
-static void find_load(void *context, const Expr *e)
-{
-    LoadSearch *s = context;
-    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
-}
-
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 {
     const Override *o = k->override;
@@ -456,14 +445,8 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
     if (!o->packed)
         return;
     access_note(u->arena, &u->buffers, o->packed, ACCESS_READ);
-    LoadSearch s = {o->b->buffer, o->a->buffer == o->b->buffer};
-    const Stmt *e = o->epilogue;
-    while (e && e->kind == S_FOR)
-        e = e->body;
-    if (e)
-        expr_walk((Module *)(uintptr_t)mod, e->value, find_load, &s);
-    if (!s.found)
-        access_drop(&u->buffers, o->b->buffer);
+    if (o->a->buffer != o->b->buffer)
+        uses_drop_packed((Module *)(uintptr_t)mod, u, o->b->buffer, o->epilogue);
 }
 
 // ---- printing
