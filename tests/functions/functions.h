@@ -1,0 +1,23 @@
+// The elementary functions of float32 as emitted programs compute them, in one build each.
+#ifndef TESTS_FUNCTIONS_H
+#define TESTS_FUNCTIONS_H
+
+enum {
+#define FUNCTION(name, ours, theirs, limit) F_##name,
+#include "tests/functions/functions.def"
+#undef FUNCTION
+    F_COUNT
+};
+
+// y[i] = f(x[i]) for i from 0 to n - 1, as a loop that the compiler makes vectors of.
+typedef void (*Evaluate)(const float *x, float *y, long n);
+
+// One build of all functions: how it was compiled, and what it needs of the machine.
+typedef struct Build {
+    const char *name;
+    Evaluate evaluate[F_COUNT];
+} Build;
+
+extern const Build build_plain, build_fma, build_wide, build_strict;
+
+#endif
