@@ -12,7 +12,11 @@ enum {
 // y[i] = f(x[i]) for i from 0 to n - 1, as a loop that the compiler makes vectors of.
 typedef void (*Evaluate)(const float *x, float *y, long n);
 
-// One build of all functions: how it was compiled, and what it needs of the machine.
+// The same, exactly enough to say how far a float32 is from it.
+typedef void (*Reference)(const float *x, double *y, long n);
+extern const Reference references[F_COUNT];
+
+// All functions as one set of flags compiles them.
 typedef struct Build {
     const char *name;
     Evaluate evaluate[F_COUNT];
