@@ -21,6 +21,8 @@ typedef struct Shadow {
     ValueId *shadow, *wide; // Y, and the value itself in float64; 0: none (yet)
     uint32_t loops;         // around the graph at hand
     bool narrow;            // a float narrower than float64 was seen
+    // passes/measure.c: no value has a shadow, and numbers are what values were. NULL: a shadow.
+    struct MeasureReport *measures;
 } Shadow;
 
 bool shadow_is_float(const Shadow *s, ValueId v); // a tensor of real floats
@@ -30,6 +32,8 @@ ValueId shadow_wide(Shadow *s, ValueId v);
 ValueId shadow_of(Shadow *s, ValueId v);
 ValueId shadow_value(Shadow *s, GraphId g, ValueId like,
                      const char *what); // with a name of its own
+// passes/measure.c: the graph's nodes, and the numbers of all that is measured in it.
+void measure_graph(Shadow *s, GraphId g, ShadowList *list);
 // The graph's nodes and their shadows; the numbers of all that is reported in it.
 void shadow_graph(Shadow *s, GraphId g, ShadowList *list);
 // Reports value y, made by n, and adds its numbers. L may be 0.
