@@ -36,8 +36,8 @@ void origin_trace(Origins *o, ValueId v, Origin *r);
 // itself; 0: none.
 ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked);
 
-// Would the model fit where `want` is expected if this source alone had that dtype, at every call of
-// the function that it is in? Where its own dtype is asked for as well, by an operand of another
+// Would the model fit where `want` is expected if this source alone had that dtype, at every call
+// of the function that it is in? Where its own dtype is asked for as well, by an operand of another
 // origin or a declaration, it would not. With the dtype that it has: does all that follows fit?
 bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want);
 
