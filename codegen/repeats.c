@@ -1,11 +1,13 @@
-// Equal layers become equal functions that differ in the numbers of buffers, dims and loops alone:
-// b12, d3, i47. All of these are parameters or locals of the functions, so that texts which agree
-// when they are numbered anew, in order of appearance, mean the same for any operands.
+// Equal layers become equal functions that differ in the numbers of buffers, dims, loops and locals
+// alone: b12, d3, i47, v9. All of these are parameters or locals of the functions, so that texts
+// which agree when they are numbered anew, in order of appearance, mean the same for any operands.
 
 #include "codegen/repeats.h"
 #include "codegen/emit_c.h"
 
 #include <string.h>
+
+static const char variables[] = "bdiv"; // their first letters
 
 void repeats_new(Printer *p)
 {
@@ -22,11 +24,11 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// A variable's number, or -1: the word is no "b12", "d3" or "i47".
+// A variable's number; -1: the word is no "b12" or the like.
 static int64_t number_of(const char *word, size_t n)
 {
     int64_t number = 0;
-    if (n < 2 || n > 10 || !strchr("bdi", *word))
+    if (n < 2 || n > 10 || !strchr(variables, *word))
         return -1;
     for (size_t i = 1; i < n; i++) {
         if (!is_digit(word[i]))
@@ -53,7 +55,7 @@ static uint32_t renumber(Arena *a, Renumbering *r, int64_t number)
 // The text with variables numbered in order of appearance, and without the kernel's own name.
 static void canonical(Arena *a, Str text, Str name, Buf *out)
 {
-    Renumbering letters[3] = {0};
+    Renumbering letters[sizeof variables] = {0};
     for (size_t at = 0; at < text.len;) {
         size_t n = 1;
         const char *word = text.at + at;
@@ -62,7 +64,7 @@ static void canonical(Arena *a, Str text, Str name, Buf *out)
                 n++;
         int64_t number = is_word(*word) ? number_of(word, n) : -1;
         if (number >= 0) {
-            Renumbering *r = &letters[*word == 'b' ? 0 : *word == 'd' ? 1 : 2];
+            Renumbering *r = &letters[strchr(variables, *word) - variables];
             buf_printf(out, "%c%u", *word, renumber(a, r, number));
         } else if (n >= name.len && memcmp(word, name.at, name.len) == 0 &&
                    (n == name.len || word[name.len] == '_')) {
