@@ -24,9 +24,9 @@
 #define SENS_INPUT "cameo.probe"
 
 typedef enum SensKind {
-    SENS_NODE,  // a node's result
-    SENS_INPUT_, // an input of the model
-    SENS_WEIGHT // an initializer, or a constant of elements that a node reads
+    SENS_OF_NODE,  // a node's result
+    SENS_OF_INPUT, // an input of the model
+    SENS_OF_WEIGHT // a constant that a node reads
 } SensKind;
 
 // A value of floats and what is known of it. Ids, names and paths are those of the model as
@@ -40,17 +40,18 @@ typedef struct SensValue {
     bool made;       // numbers[SENS_MADE..] are there: the shadow's error of this node, measured
     bool assumed;    // between it and an output lies a node taken as a whole
     bool opaque;     // the node is such a one
+    bool blind;      // the node has no derivative in any way: what is before it counts as 0
     uint32_t output; // of the rewritten model: its numbers, SENS_FIELDS of float64
     Str name, op;    // as in the file
     Str path;        // of the node, escaped; of inputs and weights that of the graph's value
-    double numbers[SENS_FIELDS]; // averaged over the calibration's runs (tools/sensitivity.h)
 } SensValue;
 
-// An output of floats: its error without any derivative.
+// An output of floats: sums over its elements (SENS_SUM, SENS_ERROR) are those of its value.
 typedef struct SensOutput {
     ValueId value;
     Str name;
     uint32_t record; // of `values`
+    uint32_t number; // among all outputs: what a probe names
 } SensOutput;
 
 typedef struct SensReport {
