@@ -399,7 +399,7 @@ static void add_input(Sweep *w)
     Type *type = NEW(m->arena, Type);
     DeclDim *dim = NEW(m->arena, DeclDim);
     Index *dims = NEWS(m->arena, Index, 1);
-    *dim = (DeclDim){.kind = DECL_SIZE, .size = 3};
+    *dim = (DeclDim){.kind = DIM_VALUE, .value = 3};
     *type = (Type){.kind = TYPE_TENSOR,
                    .elem = DT_I64,
                    .has_elem = true,
