@@ -25,6 +25,7 @@ enum {
     OPT_STRICT,
     OPT_CC,
     OPT_KEEP,
+    OPT_NO_CACHE,
     OPT_DIM,
     OPT_SHAPE,
     OPT_FIX,
@@ -54,6 +55,7 @@ static const ToolOption options[] = {
          "no contraction of multiply and add, no Winograd, no dequantised products in integers"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
+    [OPT_NO_CACHE] = {"--no-cache", NULL, "call the C compiler for what it made before too"},
     [OPT_DIM] = {"--dim", "NAME=SIZE", "fix a named dim"},
     [OPT_SHAPE] = {"--shape", "INPUT=1x3x224x224", "fix the shape of an input"},
     [OPT_FIX] = {"--fix", NULL, "apply the safe repairs of lint first"},
@@ -131,6 +133,9 @@ static bool take_flag(CompileOptions *o, int option)
     switch (option) {
     case OPT_NO_OVERRIDE:
         o->no_override = true;
+        return true;
+    case OPT_NO_CACHE:
+        o->no_cache = true;
         return true;
     case OPT_NO_FUSE:
         o->no_fuse = true;
