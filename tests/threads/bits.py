@@ -129,19 +129,19 @@ def main():
     p.add_argument("--seeds", type=int, nargs=2, help="of random networks, the first and the last")
     options = p.parse_args()
     models = options.models or find_models(options.root.resolve())
-    if models is None:
-        print("SKIPPED: no real models here; set CAMEO_MODELS to a folder of them")
-        sys.exit(77)
     failed = count = 0
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        folders = [m.parent for m in sorted(models.glob("*/model.onnx"))]
+        folders = [m.parent for m in sorted(models.glob("*/model.onnx"))] if models else []
         if options.grain == 1:
             folders = [write_kernels(scratch / "kernels", 2), write_kernels(scratch / "winograd", 2),
                        write_kernels(scratch / "open", "batch"), *folders]
         if options.seeds:
             folders = [random_models.write(scratch / f"random{s}", s)
                        for s in range(options.seeds[0], options.seeds[1] + 1)] + folders
+        if not folders:
+            print("SKIPPED: no real models here; set CAMEO_MODELS to a folder of them")
+            sys.exit(77)
         for folder in folders:
             if not re.search(options.filter, folder.name):
                 continue
