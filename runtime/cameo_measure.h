@@ -37,22 +37,38 @@ CAMEO_FN void cameo_measure_step(cameo_measure_lanes *s, int j, double y)
     s->below[j] += y < -DBL_MAX ? 1 : 0;
 }
 
-/* n elements of y from `first` on as float64; integers beyond 2^53 are rounded. */
+/* Element i of an integer dtype; integers beyond 2^53 are rounded. */
+CAMEO_FN double cameo_measure_integer(const cameo_view *y, int64_t i)
+{
+    switch (y->dtype) {
+    case 2:
+        return ((const uint8_t *)y->at)[i];
+    case 3:
+        return ((const int8_t *)y->at)[i];
+    case 4:
+        return ((const uint16_t *)y->at)[i];
+    case 5:
+        return ((const int16_t *)y->at)[i];
+    case 6:
+        return ((const int32_t *)y->at)[i];
+    case 7:
+        return (double)((const int64_t *)y->at)[i];
+    case 12:
+        return ((const uint32_t *)y->at)[i];
+    default:
+        return (double)((const uint64_t *)y->at)[i];
+    }
+}
+
+/* n elements of y from `first` on as float64. */
 CAMEO_FN void cameo_measure_widen(double *to, const cameo_view *y, int64_t first, int64_t n)
 {
-#define CAMEO_WIDEN(code, type)                                                                    \
-    if (y->dtype == (code))                                                                        \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            to[i] = (double)((const type *)y->at)[first + i];
-    CAMEO_WIDEN(2, uint8_t)
-    else CAMEO_WIDEN(3, int8_t) else CAMEO_WIDEN(4, uint16_t) else CAMEO_WIDEN(5, int16_t) else CAMEO_WIDEN(6, int32_t) else CAMEO_WIDEN(
-        7,
-        int64_t) else CAMEO_WIDEN(12,
-                                  uint32_t) else CAMEO_WIDEN(13,
-                                                             uint64_t) else cameo_drift_widen(to, y,
-                                                                                              first,
-                                                                                              n);
-#undef CAMEO_WIDEN
+    if (y->dtype == 1 || y->dtype == 10 || y->dtype == 11 || y->dtype == 16) {
+        cameo_drift_widen(to, y, first, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        to[i] = cameo_measure_integer(y, first + i);
 }
 
 CAMEO_FN double cameo_measure_fewest(const double *lanes)
