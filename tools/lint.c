@@ -232,6 +232,8 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         lint_model(m, &diags, r->select, r->ignore);
         if (r->fix && (diags.all.len > before || r->out))
             lint_fix(r, m, config, &diags, result);
+        else if (strcmp(r->format, "sarif") == 0)
+            lint_rewrites(r, m, &diags, result);
         load_close(m);
     }
     data_close(&files);
