@@ -148,9 +148,8 @@ static void find_output(Drift *d, uint32_t o)
     DriftOutput *out = &d->outputs[o];
     out->predicted = sqrt(sum);
     out->signed_ = sqrt(signs);
-    out->measured = d->precision == DRIFT_OWN && scale > 0
-                        ? sqrt(sens_error(&d->table, o) / scale)
-                        : -1;
+    out->measured =
+        d->precision == DRIFT_OWN && scale > 0 ? sqrt(sens_error(&d->table, o) / scale) : -1;
     out->budget = -1;
 }
 
@@ -250,8 +249,8 @@ static int take_budget(Asked *a, const char *value)
     double relative = strtod(number, &end);
     if (end == number || *end || !(relative > 0) || !(relative < INFINITY))
         return tool_error(a->tool, EXIT_USAGE, "--budget is OUT=REL, REL a number above 0");
-    a->budgets[a->nbudgets++] = (DriftBudget){split ? value : NULL,
-                                              split ? (size_t)(split - value) : 0, relative};
+    a->budgets[a->nbudgets++] =
+        (DriftBudget){split ? value : NULL, split ? (size_t)(split - value) : 0, relative};
     return -1;
 }
 

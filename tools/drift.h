@@ -22,8 +22,8 @@ typedef enum DriftBasis {
 
 // The error of a value, or of all nodes of an operator, as parts of the variance of the outputs.
 typedef struct DriftPart {
-    uint32_t value; // of the table's values; the first of an operator's
-    uint32_t count; // nodes of the operator
+    uint32_t value;  // of the table's values; the first of an operator's
+    uint32_t count;  // nodes of the operator
     double variance; // relative, the sum over the outputs
     double share;    // of all values
     DriftBasis basis;
@@ -40,8 +40,8 @@ typedef struct Drift {
     const char *model;
     SensTable table;
     DriftPrecision precision;
-    DriftPart *values;   // by value of the table
-    uint32_t *order;     // of values, the greatest first
+    DriftPart *values;    // by value of the table
+    uint32_t *order;      // of values, the greatest first
     DriftPart *operators; // the greatest first
     uint32_t noperators;
     DriftOutput *outputs;
