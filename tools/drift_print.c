@@ -120,7 +120,9 @@ void drift_print_text(const Drift *d, Buf *out)
         if (d->operators[i].variance > 0)
             put_part(d, &d->operators[i], true, out);
     buf_printf(out, "\n");
+    drift_print_flips(d, out);
     put_ranges(d, out);
+    drift_print_advice(d, out);
     put_limits(d, out);
 }
 
@@ -150,6 +152,8 @@ static void json_outputs(const Drift *d, Json *j)
             json_num(j, x->budget);
             json_key(j, "exceeded");
             json_bool(j, drift_is_over(x));
+            if (x->predicted > x->budget)
+                drift_json_advice(d, o, j);
         }
         json_end_object(j);
     }
@@ -250,6 +254,7 @@ void drift_print_json(const Drift *d, Buf *out)
     for (uint32_t k = 0; k < d->table.report.values.len; k++)
         json_value(d, k, &j);
     json_end_array(&j);
+    drift_json_flips(d, &j);
     json_key(&j, "operators");
     json_array(&j);
     for (uint32_t i = 0; i < d->noperators; i++) {
