@@ -1,0 +1,215 @@
+// cameo convert: a model in another float precision.
+
+#include "frontend/load.h"
+#include "passes/inline_functions.h"
+#include "passes/pass.h"
+#include "passes/restore_calls.h"
+#include "tools/config.h"
+#include "tools/convert.h"
+#include "tools/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_PRECISION, OPT_POLICY, OPT_TARGET, OPT_BUDGET, OPT_CALIB, OPT_IO, OPT_FORMAT, OPT_OUT };
+
+static const ToolOption options[] = {
+    [OPT_PRECISION] = {"--precision", "P",
+                       "f16, bf16 or f64: every product that may be; mixed: float16 where it is "
+                       "fastest at the target"},
+    [OPT_POLICY] = {"--policy", "POLICY",
+                    "cameo (default): by ranges and prices; autocast: PyTorch's lists; all: "
+                    "whatever the schema allows"},
+    [OPT_TARGET] = {"--target", "TARGET", "what runs it: a name of `cameo targets`"},
+    [OPT_BUDGET] = {"--budget", "OUT=REL",
+                    "the relative error that an output may have; REL alone: every output"},
+    [OPT_CALIB] = {"--calib", "DIR",
+                   "data sets: ranges are measured on them, and the error of the outputs"},
+    [OPT_IO] = {"--io", NULL, "inputs and outputs of the model too"},
+    [OPT_FORMAT] = {"--format", "FORMAT", "of the report: text (default) or json"},
+    [OPT_OUT] = {"-o", "OUT", "the file to write (needed)"},
+    {0},
+};
+
+// A model that is inlined and inferred; NULL with *status set.
+static Model *open_model(ConvertRun *r, Config *config, Diags *diags, Inlined **inlined,
+                         int *status)
+{
+    Model *m = tool_load(r->tool, r->arena, r->model, diags, status);
+    PassContext c = {.diags = diags};
+    uint32_t before = diags->all.len;
+    if (!m)
+        return NULL;
+    m->config = config;
+    uint32_t nopsets = m->opsets.len;
+    bool calls = m->functions.len > 0;
+    bool ok = pass_run_needed(pass_find(STR("sort_nodes")), m, &c);
+    ok = ok && pass_run_needed(pass_find(STR("inline_functions")), m, &c);
+    *inlined = ok && calls ? inlined_remember(m, r->arena, nopsets) : NULL;
+    ok = ok && pass_run_needed(pass_find(STR("infer")), m, &c);
+    if (ok)
+        return m;
+    if (diags->all.len > before)
+        tool_print_diags(diags);
+    *status = c.broken ? EXIT_BUG : EXIT_FINDINGS;
+    load_close(m);
+    return NULL;
+}
+
+static int write_model(ConvertRun *r, const Model *m)
+{
+    Buf bytes = {0};
+    uint32_t dropped;
+    bool printed = form_print(r->tool, m, form_by_ending(r->out), false, &bytes, &dropped);
+    int status = printed ? output_write(r->tool, r->arena, r->out, r->model, &bytes) : EXIT_BYTES;
+    buf_free(&bytes);
+    return status;
+}
+
+static void restore_calls(Model *m, Inlined *inlined, ConvertReport *report)
+{
+    Repair r = {.unsafe = true};
+    if (!inlined)
+        return;
+    inlined_mend_bodies(m, inlined, &r);
+    inlined_restore(m, inlined);
+    inlined_drop_casts(m, inlined, &r);
+    (void)report;
+}
+
+static int convert_once(ConvertRun *r, Config *config)
+{
+    Diags diags;
+    int status = EXIT_CLEAN;
+    Inlined *inlined = NULL;
+    diags_init(&diags, r->arena, str_of(r->model));
+    Model *m = open_model(r, config, &diags, &inlined, &status);
+    if (!m)
+        return status;
+    uint32_t before = diags.all.len;
+    if (!convert_precision(m, &r->options, &diags, &r->report)) {
+        status = EXIT_FINDINGS;
+    } else {
+        restore_calls(m, inlined, &r->report);
+        status = write_model(r, m);
+    }
+    if (diags.all.len > before)
+        tool_print_diags(&diags);
+    r->tries++;
+    if (!status) {
+        Buf out = {0};
+        convert_print(r, m, &out);
+        fwrite(out.at, 1, out.len, stdout);
+        buf_free(&out);
+    }
+    load_close(m);
+    return status;
+}
+
+static int work(ConvertRun *r)
+{
+    Config config;
+    if (!tool_config(r->tool, r->arena, r->model, &config))
+        return EXIT_USAGE;
+    if (!r->options.target)
+        r->options.target = config.target;
+    return convert_once(r, &config);
+}
+
+// ---- options ------------------------------------------------------------------------------------
+
+static bool take_precision(ConvertRun *r, const char *value)
+{
+    static const struct {
+        const char *name;
+        DType to;
+        bool mixed;
+    } known[] = {{"f16", DT_F16, false},
+                 {"bf16", DT_BF16, false},
+                 {"mixed", DT_F16, true},
+                 {"f64", DT_F64, false}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(value, known[i].name) == 0) {
+            r->precision = value;
+            r->options.to = known[i].to;
+            r->options.mixed = known[i].mixed;
+            return true;
+        }
+    return tool_error(r->tool, false, "--precision %s: f16, bf16, mixed or f64", value);
+}
+
+static bool take_policy(ConvertRun *r, const char *value)
+{
+    static const char *const names[] = {"cameo", "autocast", "all"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(value, names[i]) == 0) {
+            r->policy = value;
+            r->options.policy = (ConvertPolicy)i;
+            return true;
+        }
+    return tool_error(r->tool, false, "--policy %s: cameo, autocast or all", value);
+}
+
+static bool take_budget(ConvertRun *r, const char *value)
+{
+    const char *equals = strrchr(value, '='), *number = equals ? equals + 1 : value;
+    char *end;
+    ConvertBudget b = {.relative = strtod(number, &end)};
+    if (end == number || *end || !(b.relative > 0) || r->nbudgets == CONVERT_BUDGETS)
+        return tool_error(r->tool, false, "--budget %s: OUT=REL with a number above 0", value);
+    if (equals)
+        b.output = (Str){value, (size_t)(equals - value)};
+    r->budgets[r->nbudgets++] = b;
+    return true;
+}
+
+static bool take_option(ConvertRun *r, int option, const char *value)
+{
+    switch (option) {
+    case OPT_PRECISION:
+        return take_precision(r, value);
+    case OPT_POLICY:
+        return take_policy(r, value);
+    case OPT_TARGET:
+        r->options.target = target_find(str_of(value));
+        return r->options.target || tool_error(r->tool, false, "there is no target %s", value);
+    case OPT_BUDGET:
+        return take_budget(r, value);
+    case OPT_CALIB:
+        r->calibration = value;
+        return true;
+    case OPT_IO:
+        return r->options.io = true;
+    case OPT_FORMAT:
+        r->json = strcmp(value, "json") == 0;
+        return r->json || strcmp(value, "text") == 0 ||
+               tool_error(r->tool, false, "--format %s: text or json", value);
+    case OPT_OUT:
+        r->out = value;
+        return true;
+    }
+    r->model = value;
+    return true;
+}
+
+static int run(const Tool *t, int argc, char **argv)
+{
+    ConvertRun r = {.tool = t, .policy = "cameo", .predicted = -1};
+    Args args = args_of(t, argc, argv);
+    const char *value;
+    for (int option; (option = args_next(&args, &value)) != ARG_END;) {
+        if (option == ARG_HELP || option == ARG_BAD)
+            return option == ARG_HELP ? EXIT_CLEAN : EXIT_USAGE;
+        if (!take_option(&r, option, value))
+            return EXIT_USAGE;
+    }
+    if (!r.model || !r.out || !r.precision)
+        return tool_error(t, EXIT_USAGE, "a MODEL, --precision P and -o OUT are needed");
+    r.arena = arena_new();
+    int status = work(&r);
+    arena_free(r.arena);
+    return status;
+}
+
+const Tool tool_convert = {"convert", "MODEL --precision P -o OUT",
+                           "writes a model in another float precision", options, run};
