@@ -185,13 +185,14 @@ static bool is_angle(const Conversion *c, NodeId id)
     return seen ? seen->greatest > ANGLE : !r.known || range_magnitude(&r, &by) > ANGLE;
 }
 
+// A variance is stored with an error of 2^-25 at least: what it is divided by must be larger.
 static Str normalization_fault(const Conversion *c, NodeId id)
 {
     ValueId v = numbers_in(c->facts, id, 4);
     const ConstantStats *s = v ? range_stats(c->facts->ranges, v) : NULL;
-    if (c->o->to == DT_F16 && s && s->read && s->least > 0 && s->least < 0x1p-14)
-        return str_printf(c->m->arena, "a variance of %.3g is below float16's normal numbers",
-                          s->least);
+    double epsilon = node_float(node_at(c->m, id), "epsilon", 1e-5);
+    if (c->o->to == DT_F16 && s && s->read && s->lo + epsilon < 0x1p-14)
+        return STR("a variance is below float16's normal numbers");
     return STR_NONE;
 }
 

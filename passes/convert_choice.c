@@ -148,7 +148,7 @@ static bool is_wanted(const Conversion *c, uint32_t group)
         return false; // it only looks at numbers: as is cheapest
     if (c->o->to == DT_F64 || c->o->policy != CONVERT_CAMEO)
         return true;
-    return n && !c->o->mixed && convert_products(c->m, n) > 0;
+    return n && !c->o->mixed && c->o->lambda <= 0 && convert_products(c->m, n) > 0;
 }
 
 static void make_variables(Conversion *c)
@@ -193,8 +193,8 @@ static bool in_problem(const Conversion *c, ValueId v)
 bool convert_is_initializer(const Conversion *c, ValueId v)
 {
     uint32_t maker = c->t->maker[v];
-    return maker != NO_TIE && c->t->at.at[maker].kind == TIE_CONSTANT &&
-           value_at(c->m, v)->def == DEF_INITIALIZER && constant_data(c->m, v);
+    return maker != NO_TIE && c->t->at.at[maker].kind == TIE_CONSTANT && value_at(c->m, v)->init &&
+           constant_data(c->m, v);
 }
 
 static void price_variables(Conversion *c, double scale)

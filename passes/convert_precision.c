@@ -130,6 +130,14 @@ static uint64_t bytes_of_weights(const Model *m)
             uint64_t n = tensor_count(d);
             bytes += n == UINT64_MAX ? 0 : n * dtype_info((DType)d->dtype)->bits / 8;
         }
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        const Node *n = node_at(m, id);
+        const Attr *a = !n->dead && node_is(n, "Constant") ? attr_find(n, "value") : NULL;
+        uint64_t count = a && a->t ? tensor_count(a->t) : 0;
+        bytes += count == UINT64_MAX
+                     ? 0
+                     : count * dtype_info((DType)(a && a->t ? a->t->dtype : 0))->bits / 8;
+    }
     return bytes;
 }
 
@@ -182,9 +190,28 @@ static void count_values(Conversion *c)
     }
 }
 
+// Weights that are listed as inputs too, as models before IR version 4 had to, are weights.
+static void tie_defaults(Conversion *c)
+{
+    const Graph *g = graph_at(c->m, c->m->main);
+    for (uint32_t i = 0; i < g->inputs.len; i++) {
+        ValueId v = g->inputs.at[i].value;
+        Value *value = value_at(c->m, v);
+        if (!value->init || value_is_weight(c->m, v) || !convert_is_from(c, ties_dtype(c->m, v)))
+            continue;
+        Tie tie = {.kind = TIE_CONSTANT, .allowed = ~(TypeSet)0, .value = v};
+        tie.own = ties_dtype(c->m, v);
+        vec_push(c->a, &c->t->at, tie);
+        c->t->maker[v] = c->t->at.len - 1;
+        value->constant = value->init;
+        c->r->defaults++;
+    }
+}
+
 static Conversion begin(Model *m, Arena *a, const ConvertOptions *o, ConvertReport *r)
 {
     Conversion c = {.m = m, .a = a, .o = o, .r = r, .t = ties_of(m, a)};
+    tie_defaults(&c);
     uint32_t n = c.t->at.len + 1;
     c.facts = numbers_open(m, a);
     c.uses = c.facts->uses;

@@ -49,6 +49,7 @@ typedef struct ConvertReport {
     double products, low_products; // multiply-adds; dims that are not known count as 16
     uint32_t nodes, low_nodes;     // that compute with floats
     uint32_t casts, dropped;       // Casts inserted and deleted
+    uint32_t defaults;             // weights that are listed as inputs too, and retyped there
     uint32_t constants, clamped;   // constants stored otherwise; finite elements beyond the range
     uint64_t weights_before, weights_after; // bytes
     uint32_t measured, assumed;             // values in `to` whose range is measured, or assumed

@@ -36,6 +36,12 @@ static void store_constant(Conversion *c, ValueId v)
     if (d && c->clamp[v])
         clamp_constant(c, d);
     c->r->constants += constant_retype(c->m, v, c->o->to);
+    const Value *value = value_at(c->m, v);
+    Graph *g = graph_at(c->m, c->m->main);
+    ValueInfo *info =
+        value->def == DEF_INPUT && value->graph == c->m->main ? &g->inputs.at[value->index] : NULL;
+    if (info && info->value == v && info->type && info->type->kind == TYPE_TENSOR)
+        info->type->elem = c->o->to;
 }
 
 static void apply_sources(Conversion *c)

@@ -8,6 +8,7 @@
 #include "tools/convert.h"
 #include "tools/pipeline.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static const ToolOption options[] = {
 };
 
 // A model that is inlined and inferred; NULL with *status set.
-static Model *open_model(ConvertRun *r, Config *config, Diags *diags, Inlined **inlined,
+static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inlined **inlined,
                          int *status)
 {
     Model *m = tool_load(r->tool, r->arena, r->model, diags, status);
@@ -66,7 +67,7 @@ static int write_model(ConvertRun *r, const Model *m)
     return status;
 }
 
-static void restore_calls(Model *m, Inlined *inlined, ConvertReport *report)
+static void restore_calls(Model *m, Inlined *inlined)
 {
     Repair r = {.unsafe = true};
     if (!inlined)
@@ -74,10 +75,30 @@ static void restore_calls(Model *m, Inlined *inlined, ConvertReport *report)
     inlined_mend_bodies(m, inlined, &r);
     inlined_restore(m, inlined);
     inlined_drop_casts(m, inlined, &r);
-    (void)report;
 }
 
-static int convert_once(ConvertRun *r, Config *config)
+// What a rounding adds to the relative variance of what it rounds, u^2 / 3; nodes that only move
+// numbers round nothing.
+static void find_facts(ConvertRun *r, const Model *m)
+{
+    ConvertSeen *seen = NEWS(r->arena, ConvertSeen, m->values.len);
+    double *noise = NEWS(r->arena, double, m->values.len);
+    int digits = r->options.to == DT_F16 ? 11 : 8;
+    for (ValueId v = 1; v < m->values.len; v++) {
+        const Value *value = value_at(m, v);
+        const uint32_t *at = map_get(&r->seen_ids, value_shown_name(m, v));
+        const Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
+        seen[v] = at ? r->seen.at[*at] : (ConvertSeen){.greatest = -1};
+        noise[v] =
+            (n && convert_moves(n)) || r->options.to == DT_F64 ? 0 : ldexp(1.0 / 3, -2 * digits);
+    }
+    r->options.measured = r->seen.len ? seen : NULL;
+    r->options.noise = noise;
+    r->options.nfacts = m->values.len;
+}
+
+// One conversion, written to OUT. *bytes: the report of it.
+static int convert_once(ConvertRun *r, const Config *config, bool io, Buf *report)
 {
     Diags diags;
     int status = EXIT_CLEAN;
@@ -87,33 +108,114 @@ static int convert_once(ConvertRun *r, Config *config)
     if (!m)
         return status;
     uint32_t before = diags.all.len;
+    find_facts(r, m);
+    r->options.io = io;
     if (!convert_precision(m, &r->options, &diags, &r->report)) {
         status = EXIT_FINDINGS;
     } else {
-        restore_calls(m, inlined, &r->report);
+        restore_calls(m, inlined);
         status = write_model(r, m);
     }
     if (diags.all.len > before)
         tool_print_diags(&diags);
     r->tries++;
+    r->predicted = r->options.to == DT_F64 ? -1 : sqrt(r->report.noise);
+    if (!status && r->folders.len && !io)
+        status = convert_measure_errors(r, r->out);
     if (!status) {
-        Buf out = {0};
-        convert_print(r, m, &out);
-        fwrite(out.at, 1, out.len, stdout);
-        buf_free(&out);
+        report->len = 0;
+        convert_print(r, m, report);
     }
     load_close(m);
     return status;
 }
 
+// How far over its budget the worst output is: at most 1 where all are met.
+static double excess(const ConvertRun *r)
+{
+    double worst = 0;
+    if (!r->folders.len)
+        for (uint32_t i = 0; i < r->nbudgets; i++)
+            worst = fmax(worst, r->predicted / r->budgets[i].relative);
+    for (uint32_t i = 0; i < r->errors.len; i++)
+        if (r->errors.at[i].budget >= 0)
+            worst = fmax(worst, r->errors.at[i].relative / r->errors.at[i].budget);
+    return worst;
+}
+
+// Finds the least lambda, to a factor of 2, that meets the budget, by bisection of its exponent.
+// The last conversion written is the best that was found; *met says whether it meets the budget.
+static int meet_budget(ConvertRun *r, const Config *config, Buf *report, bool *met)
+{
+    double low = -8, high = 24; // exponents of 2; the noise of the whole model is 2^0
+    double whole = r->report.noise > 0 ? r->report.noise : 1;
+    int status = EXIT_CLEAN;
+    r->options.lambda = ldexp(1, (int)high) / whole;
+    status = convert_once(r, config, false, report);
+    *met = !status && excess(r) <= 1;
+    if (status || !*met)
+        return status;
+    while (high - low > 1 && !status) {
+        double middle = floor((low + high) / 2);
+        r->options.lambda = ldexp(1, (int)middle) / whole;
+        status = convert_once(r, config, false, report);
+        if (!status && excess(r) <= 1)
+            high = middle;
+        else
+            low = middle;
+    }
+    r->options.lambda = ldexp(1, (int)high) / whole;
+    return status ? status : convert_once(r, config, false, report);
+}
+
+static bool knows_budgets(ConvertRun *r)
+{
+    for (uint32_t i = 0; i < r->nbudgets; i++) {
+        bool found = !r->budgets[i].output.len || !r->folders.len;
+        for (uint32_t k = 0; k < r->errors.len; k++)
+            found |= str_is(r->budgets[i].output, r->errors.at[k].output);
+        if (!found)
+            return tool_error(r->tool, false, "the model has no output %.*s of floats",
+                              STR_ARG(str_escaped(r->arena, r->budgets[i].output)));
+    }
+    return true;
+}
+
+static int convert(ConvertRun *r, const Config *config, Buf *report)
+{
+    int status = EXIT_CLEAN;
+    bool met = true;
+    if (r->calibration)
+        status = convert_find_sets(r);
+    if (!status && r->calibration)
+        status = convert_measure_values(r);
+    if (!status && r->calibration)
+        status = convert_measure_outputs(r);
+    if (!status && !knows_budgets(r))
+        status = EXIT_USAGE;
+    if (!status)
+        status = convert_once(r, config, false, report);
+    if (!status && excess(r) > 1)
+        status = meet_budget(r, config, report, &met);
+    if (!status && r->io)
+        status = convert_once(r, config, true, report);
+    return status ? status : met ? EXIT_CLEAN : EXIT_FINDINGS;
+}
+
 static int work(ConvertRun *r)
 {
     Config config;
+    Buf report = {0};
     if (!tool_config(r->tool, r->arena, r->model, &config))
         return EXIT_USAGE;
     if (!r->options.target)
         r->options.target = config.target;
-    return convert_once(r, &config);
+    int status = convert(r, &config, &report);
+    fwrite(report.at ? report.at : "", 1, report.len, stdout);
+    if (status == EXIT_FINDINGS && report.len)
+        tool_error(r->tool, 0, "the budget cannot be met: %s is the nearest to it", r->out);
+    buf_free(&report);
+    return status;
 }
 
 // ---- options ------------------------------------------------------------------------------------
@@ -179,7 +281,7 @@ static bool take_option(ConvertRun *r, int option, const char *value)
         r->calibration = value;
         return true;
     case OPT_IO:
-        return r->options.io = true;
+        return r->io = true;
     case OPT_FORMAT:
         r->json = strcmp(value, "json") == 0;
         return r->json || strcmp(value, "text") == 0 ||

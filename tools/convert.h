@@ -27,7 +27,7 @@ typedef struct ConvertRun {
     Arena *arena;
     const char *model, *out, *calibration;
     const char *precision, *policy;
-    bool json;
+    bool json, io;
     ConvertOptions options;
     ConvertBudget budgets[CONVERT_BUDGETS];
     uint32_t nbudgets;

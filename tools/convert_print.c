@@ -70,6 +70,9 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
     if (x->clamped)
         buf_printf(out, "; elements beyond its range made the greatest it holds: %u", x->clamped);
     buf_char(out, '\n');
+    if (x->defaults)
+        buf_printf(out, "  weights that are listed as inputs too, in %s there: %u\n", to,
+                   x->defaults);
     if (r->options.to == DT_F16)
         buf_printf(out, "  ranges of values in float16: %u measured, %u assumed\n", x->measured,
                    x->assumed);

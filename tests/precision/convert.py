@@ -30,7 +30,7 @@ import samples
 NUMPY = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f64": np.float64, "mixed": np.float16}
 ELEMENT = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f64": TensorProto.DOUBLE,
            "mixed": TensorProto.FLOAT16}
-# Relative to the greatest number of the output: units of the dtype, times what a few dozen nodes make of them.
+# Relative to the size of the output: units of the dtype, times what a few dozen nodes make of them.
 NEAR = {"f16": 0.02, "bf16": 0.15, "f64": 1e-3, "mixed": 0.02}
 
 
@@ -90,7 +90,7 @@ def interface_of(model):
 
 
 def distance(got, want):
-    """The greatest difference by the greatest number; infinite where something is not finite that was."""
+    """The rms of the difference by the rms of the numbers; infinite where something is not finite that was."""
     if want.dtype.kind != "f" or not want.size:
         return 0.0
     got, want = got.astype(np.float64), want.astype(np.float64)
@@ -99,8 +99,8 @@ def distance(got, want):
         return 0.0
     if not np.isfinite(got[finite]).all():
         return np.inf
-    scale = max(np.abs(want[finite]).max(), 1e-6)
-    return float(np.abs(got[finite] - want[finite]).max() / scale)
+    scale = max(np.sqrt((want[finite] ** 2).mean()), 1e-6)
+    return float(np.sqrt(((got[finite] - want[finite]) ** 2).mean()) / scale)
 
 
 class Judge:
