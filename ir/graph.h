@@ -507,6 +507,8 @@ bool model_sort(Model *m, Arena *scratch);
 // A node `op` of the standard domain with given operands and one new output value.
 NodeId node_build(Model *m, GraphId g, const char *op, const ValueId *in, uint32_t nin,
                   Str out_name);
+// The attribute of that name, emptied, or a new one; its payload is the caller's to fill in.
+Attr *node_set_attr(Model *m, NodeId n, const char *name, AttrType type);
 void node_set_int(Model *m, NodeId n, const char *attr, int64_t v);
 void node_set_str(Model *m, NodeId n, const char *attr, Str v);
 

@@ -447,7 +447,7 @@ static bool apply_sources(Mending *w)
 }
 
 // An existing Cast serves unless that would give the model's output another Cast's name.
-static bool share_cast(Mending *w, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
+static bool share_cast(Mending *w, Builder *a, ValueId v, DType t, const Use *uses, uint32_t n)
 {
     NodeId there = cast_there(w, v, t);
     for (uint32_t i = 0; i < n; i++)
@@ -466,7 +466,7 @@ static void forget_info(Graph *g, ValueId v)
     g->infos.len = n;
 }
 
-static void cast_value(Mending *w, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
+static void cast_value(Mending *w, Builder *a, ValueId v, DType t, const Use *uses, uint32_t n)
 {
     if (share_cast(w, a, v, t, uses, n))
         return;
@@ -482,7 +482,7 @@ static void cast_value(Mending *w, Adaptors *a, ValueId v, DType t, const Use *u
 static bool apply_casts(Mending *w)
 {
     const Ties *t = w->t;
-    Adaptors a = adaptors_of(w->m, w->a);
+    Builder a = builder_of(w->m, w->a);
     bool any = false;
     for (ValueId v = 1; v < t->nvalues; v++) {
         if (w->value[v] == NO_TIE)
