@@ -472,37 +472,40 @@ static void fill(Lower *l, Tensor t, double value)
     kernel_end(l);
 }
 
-// Adjoints of all that counts and of y, at their beginning.
-static void begin_adjoints(Adjoint *a, Tensor y)
+// Adjoints of all that counts at their beginning: those of the results as given, else 0.
+static void begin_adjoints(Adjoint *a, uint32_t ny, const Tensor *y, const Tensor *seeds)
 {
     for (BufferId b = 1; b < a->nbuffers; b++) {
         const Buffer *buf = buffer_at(a->l->module, b);
         if (!a->active[b])
             continue;
         DType t = buf->dtype;
-        uint32_t rank = buf->rank;
+        uint32_t rank = buf->rank, k = 0;
         const Index *dims = buf->dims;
         a->bar[b] = temp(a->l, "adjoint", t, rank, dims);
-        fill(a->l, a->bar[b], b == y.buffer);
+        while (k < ny && y[k].buffer != b)
+            k++;
+        if (k < ny && seeds)
+            copy_tensor(a->l, a->bar[b], seeds[k]);
+        else
+            fill(a->l, a->bar[b], k < ny);
     }
 }
 
-bool adjoint_of_steps(Lower *l, Tensor y, uint32_t n, const Tensor *x, Tensor *grads)
+// The kernels from `first` on, backwards. x: what is derived by.
+static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Tensor *grads)
 {
+    Arena *scratch = arena_new();
     Adjoint a = {.l = l, .nbuffers = l->module->buffers.len};
-    if (l->state->nopen_steps) {
-        refuse(&a, "what stands in a loop or branch");
-        return false;
-    }
-    a.active = NEWS(l->arena, uint8_t, a.nbuffers);
-    a.writers = NEWS(l->arena, uint8_t, a.nbuffers);
-    a.bar = NEWS(l->arena, Tensor, a.nbuffers);
-    for (uint32_t i = 0; i < n; i++)
-        a.active[x[i].buffer] = 1;
-    collect(&a, l->module->steps, false);
-    if (a.refused)
-        return false;
-    begin_adjoints(&a, y);
+    a.active = NEWS(scratch, uint8_t, a.nbuffers);
+    a.writers = NEWS(scratch, uint8_t, a.nbuffers);
+    a.bar = NEWS(scratch, Tensor, a.nbuffers);
+    for (uint32_t i = 0; i < ends->nx; i++)
+        a.active[ends->x[i].buffer] = 1;
+    a.active[0] = 0;
+    collect(&a, first, false);
+    if (!a.refused)
+        begin_adjoints(&a, ends->ny, ends->y, ends->seeds);
     for (uint32_t k = a.kernels.len; k-- > 0 && !a.refused;) {
         const Kernel *forward = a.kernels.at[k];
         if (!writes_active(&a, forward->body) || !body_reads_active(&a, forward->body))
@@ -513,7 +516,24 @@ bool adjoint_of_steps(Lower *l, Tensor y, uint32_t n, const Tensor *x, Tensor *g
         back_body(&a, forward->body);
         kernel_end(l);
     }
-    for (uint32_t i = 0; i < n; i++)
-        grads[i] = a.bar[x[i].buffer];
+    for (uint32_t i = 0; i < ends->nx; i++)
+        grads[i] = a.bar[ends->x[i].buffer];
+    arena_free(scratch);
     return !a.refused;
+}
+
+bool adjoint_of_steps(Lower *l, Tensor y, uint32_t n, const Tensor *x, Tensor *grads)
+{
+    AdjointEnds ends = {1, &y, NULL, n, x};
+    if (l->state->nopen_steps) {
+        Adjoint a = {.l = l};
+        refuse(&a, "what stands in a loop or branch");
+        return false;
+    }
+    return adjoint_run(l, l->module->steps, &ends, grads);
+}
+
+bool adjoint_of_part(Lower *l, const Step *first, const AdjointEnds *ends, Tensor *grads)
+{
+    return adjoint_run(l, first, ends, grads);
 }

@@ -11,6 +11,7 @@
 #include "runtime/cameo_numbers.h"
 #include "runtime/cameo_regex.h"
 #include "runtime/cameo_sequences.h"
+#include "runtime/cameo_sensitivity.h"
 
 typedef int (*CallFn)(cameo_objects *o, const cameo_call *c);
 
