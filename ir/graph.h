@@ -444,6 +444,8 @@ typedef struct Model {
     const struct Contracts *contracts; // of custom operators (ir/contract.h); NULL: none
     bool for_device; // compiled for a CUDA device: custom operators' kernels are launched there
     const struct DataSet *data; // files given to its inputs (passes/data.h); NULL: none
+    // What its values were on calibration data (passes/measured.h); NULL: nothing was measured.
+    const struct MeasuredSet *measured;
     Map dim_params;             // name of a declared dim -> DimId
     Map data_dims;              // (value, k) -> DimId
     VEC(DimInfo) dim_infos;     // by DimId; may be shorter than there are dims

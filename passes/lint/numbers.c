@@ -10,6 +10,7 @@ NumberFacts *numbers_open(Model *m, Arena *a)
 {
     NumberFacts *x = NEW(a, NumberFacts);
     *x = (NumberFacts){.m = m, .a = a, .ranges = ranges_of(m, a), .uses = uses_of(m, a)};
+    x->proofs = m->measured ? ranges_without_data(m, a) : x->ranges;
     x->told.arena = a;
     x->variances.arena = a;
     x->nvalues = m->values.len;

@@ -16,7 +16,7 @@ typedef struct BadVariances {
 typedef struct NumberFacts {
     Model *m;
     Arena *a;
-    Ranges *ranges;
+    Ranges *ranges, *proofs; // `proofs` heed no data: what is safe does not rest on them
     Uses uses;
     uint32_t nvalues;  // values that the above know of
     uint8_t *counting; // by value: 1: a constant of integers in a row, 2: not, 0: not looked yet
