@@ -89,9 +89,11 @@ static Str constant_fault(Conversion *c, ValueId v, const ConstantStats *s)
     double max = greatest(c);
     bool under = isfinite(s->lo) && s->lo < -max, over = isfinite(s->hi) && s->hi > max;
     bool mask = under && !over && s->hi <= 1 && leads_to_softmax(c, v, MAX_MASK_STEPS);
-    if (mask)
+    if (mask) {
         c->clamp[v] = true;
-    else if (under || over)
+        return STR_NONE;
+    }
+    if (under || over)
         return str_printf(c->m->arena, "%g is infinite in %s", over ? s->hi : s->lo,
                           dtype_name(c->o->to));
     if (c->o->to == DT_F16 && s->count <= FEW && s->least > 0 && s->least <= 0x1p-25)
@@ -113,9 +115,10 @@ static Str value_fault(Conversion *c, ValueId v)
         return constant_fault(c, v, s);
     Range r = range_of(c->facts->ranges, v);
     double magnitude = r.known ? range_magnitude(&r, &by) : INFINITY;
-    bool mask =
-        x && x->negative && x->greatest * MARGIN > max && leads_to_softmax(c, v, MAX_MASK_STEPS);
-    if (x && x->greatest * MARGIN > max && !mask)
+    bool beyond = x ? x->greatest * MARGIN > max : isfinite(magnitude) && magnitude > max;
+    if (beyond && (x ? x->negative : r.hi <= 1) && leads_to_softmax(c, v, MAX_MASK_STEPS))
+        return STR_NONE; // a mask: whatever is beyond is 0 behind the Softmax
+    if (x && beyond)
         return str_printf(c->m->arena, "reaches %.3g (measured), within %d times of %s's end",
                           x->greatest, MARGIN, dtype_name(c->o->to));
     if (r.integer && isfinite(magnitude) && (x ? x->greatest : magnitude) > exact)

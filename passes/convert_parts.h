@@ -22,6 +22,7 @@ typedef struct Conversion {
     Ties *t;
     Uses uses;
     NumberFacts *facts;
+    uint32_t nnodes;   // of the model as it was
     DType *own;        // by tie: its float dtype now; DT_NONE: none that this is about
     uint32_t *group;   // by tie: the tie that stands for all float ties of a node
     Str *why;          // by group: why it must not be in `to`; empty: it may

@@ -210,7 +210,7 @@ static void tie_defaults(Conversion *c)
 
 static Conversion begin(Model *m, Arena *a, const ConvertOptions *o, ConvertReport *r)
 {
-    Conversion c = {.m = m, .a = a, .o = o, .r = r, .t = ties_of(m, a)};
+    Conversion c = {.m = m, .a = a, .o = o, .r = r, .t = ties_of(m, a), .nnodes = m->nodes.len};
     tie_defaults(&c);
     uint32_t n = c.t->at.len + 1;
     c.facts = numbers_open(m, a);

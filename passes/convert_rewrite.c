@@ -59,41 +59,33 @@ static void apply_sources(Conversion *c)
 }
 
 // A second initializer, in `to`. 0: its elements cannot be read.
-static ValueId copy_constant(Conversion *c, Adaptors *a, ValueId v, const Use *uses, uint32_t n)
+static ValueId copy_constant(Conversion *c, Builder *a, ValueId v, const Use *uses, uint32_t n)
 {
     Model *m = c->m;
     TensorData own = *constant_data(m, v), *d;
-    bool added = false;
     if (c->clamp[v])
         clamp_constant(c, &own);
     d = tensor_cast(m, &own, c->o->to);
     if (!d)
         return 0;
-    GraphId g = value_at(m, v)->graph;
-    Str base = value_at(m, v)->name, name = base;
-    for (uint32_t i = 0; !added; i++) {
-        name = str_printf(m->arena, i ? "%.*s_%s_%u" : "%.*s_%s", STR_ARG(base),
-                          dtype_info(c->o->to)->abbrev, i);
-        map_put(&a->names, name, &added);
-    }
-    d->name = name;
-    d->has |= TENSOR_HAS_NAME | TENSOR_HAS_DTYPE;
-    ValueId fresh = value_new(m, g, name);
-    value_at(m, fresh)->def = DEF_INITIALIZER;
-    value_at(m, fresh)->init = d;
-    vec_push(m->arena, &graph_at(m, g)->initializers, ((Initializer){fresh, d}));
+    ValueId fresh = builder_constant(a, value_at(m, v)->graph, value_at(m, v)->name,
+                                     dtype_info(c->o->to)->abbrev, d);
     adaptor_redirect(a, v, fresh, uses, n);
     c->r->constants++;
     return fresh;
 }
 
-static void cast_value(Conversion *c, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
+static void cast_value(Conversion *c, Builder *a, ValueId v, DType t, const Use *uses, uint32_t n)
 {
     Model *m = c->m;
     if (t == c->o->to && convert_is_initializer(c, v) && copy_constant(c, a, v, uses, n))
         return;
     Str name = str_escaped(m->arena, value_at(m, v)->name);
-    NodeId cast = adaptor_insert(a, v, "Cast", dtype_info(t)->abbrev, uses, n);
+    DType named = t; // an output keeps its name: what is cast to it gets another
+    for (uint32_t i = 0; i < n; i++)
+        if (!uses[i].node && uses[i].graph == m->main)
+            named = c->o->to;
+    NodeId cast = adaptor_insert(a, v, "Cast", dtype_info(named)->abbrev, uses, n);
     node_set_int(m, cast, "to", t);
     node_at(m, cast)->reason =
         str_printf(m->arena, "inserted: %.*s is read in %s", STR_ARG(name), dtype_name(t));
@@ -103,7 +95,7 @@ static void cast_value(Conversion *c, Adaptors *a, ValueId v, DType t, const Use
 static void apply_casts(Conversion *c)
 {
     const Ties *t = c->t;
-    Adaptors a = adaptors_of(c->m, c->a);
+    Builder a = builder_of(c->m, c->a);
     for (ValueId v = 1; v < t->nvalues; v++) {
         DType own = ties_dtype(c->m, v);
         if (c->value[v] == NO_TIE || own == c->o->to)
@@ -172,7 +164,10 @@ static void drop_casts(Conversion *c, const bool *was_idle, uint32_t nnodes)
             continue;
         alias[node_at(m, id)->out[0]] = node_at(m, id)->in[0];
         graph_remove(m, id);
-        c->r->dropped++;
+        if (id < c->nnodes)
+            c->r->dropped++;
+        else
+            c->r->casts--;
     }
     for (NodeId id = 1; id < m->nodes.len; id++)
         for (uint32_t i = 0; i < node_at(m, id)->nin; i++)
@@ -187,7 +182,7 @@ static void drop_casts(Conversion *c, const bool *was_idle, uint32_t nnodes)
 // ---- inputs and outputs -------------------------------------------------------------------------
 
 // An input is declared in `to`; what read it as it was reads a Cast of it.
-static void retype_input(Conversion *c, Adaptors *a, ValueInfo *info)
+static void retype_input(Conversion *c, Builder *a, ValueInfo *info)
 {
     Model *m = c->m;
     ValueId v = info->value;
@@ -206,7 +201,7 @@ static void retype_input(Conversion *c, Adaptors *a, ValueInfo *info)
     info->type->elem = c->o->to;
 }
 
-static void retype_output(Conversion *c, Adaptors *a, uint32_t i)
+static void retype_output(Conversion *c, Builder *a, uint32_t i)
 {
     Model *m = c->m;
     ValueInfo *info = &graph_at(m, m->main)->outputs.at[i];
@@ -214,10 +209,20 @@ static void retype_output(Conversion *c, Adaptors *a, uint32_t i)
     if (!info->type || info->type->kind != TYPE_TENSOR || value_at(m, v)->def != DEF_NODE ||
         !convert_is_from(c, ties_dtype(m, v)))
         return;
+    const Node *made = node_at(m, value_at(m, v)->node);
+    ValueId from = node_is(made, "Cast") && made->nin ? made->in[0] : 0;
+    info->type->elem = c->o->to;
+    if (from && ties_dtype(m, from) == c->o->to && value_at(m, from)->def == DEF_NODE &&
+        value_at(m, from)->graph == m->main && !outputs_of(c)[from]) {
+        Str name = value_at(m, v)->name; // what was cast is the output now
+        value_at(m, v)->name = value_at(m, from)->name;
+        value_at(m, from)->name = name;
+        info->value = from;
+        return;
+    }
     Use use = {0, m->main, i};
     NodeId cast = adaptor_insert(a, v, "Cast", dtype_info(c->o->to)->abbrev, &use, 1);
     node_set_int(m, cast, "to", c->o->to);
-    graph_at(m, m->main)->outputs.at[i].type->elem = c->o->to;
     c->r->casts++;
 }
 
@@ -236,10 +241,10 @@ static void join_casts(Conversion *c)
     }
 }
 
-static void remove_unread_casts(Conversion *c, uint32_t from)
+static void remove_unread_casts(Conversion *c)
 {
     Uses uses = uses_of(c->m, c->a);
-    for (NodeId id = from; id < c->m->nodes.len; id++) {
+    for (NodeId id = c->nnodes; id < c->m->nodes.len; id++) {
         const Node *n = node_at(c->m, id);
         if (!n->dead && node_is(n, "Cast") && uses.first[n->out[0]] == uses.first[n->out[0] + 1]) {
             graph_remove(c->m, id);
@@ -251,7 +256,7 @@ static void remove_unread_casts(Conversion *c, uint32_t from)
 static void retype_interface(Conversion *c)
 {
     Model *m = c->m;
-    Adaptors a = adaptors_of(m, c->a);
+    Builder a = builder_of(m, c->a);
     bool *idle = NEWS(c->a, bool, m->nodes.len + 1u);
     const bool *named = outputs_of(c);
     uint32_t nnodes = m->nodes.len;
@@ -266,7 +271,7 @@ static void retype_interface(Conversion *c)
     join_casts(c);
     infer_model(m, NULL);
     drop_casts(c, idle, nnodes);
-    remove_unread_casts(c, 1);
+    remove_unread_casts(c);
 }
 
 void convert_rewrite(Conversion *c)

@@ -7,6 +7,7 @@
 #include "tools/config.h"
 #include "tools/convert.h"
 #include "tools/pipeline.h"
+#include "tools/precision.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +16,7 @@
 enum { OPT_PRECISION, OPT_POLICY, OPT_TARGET, OPT_BUDGET, OPT_CALIB, OPT_IO, OPT_FORMAT, OPT_OUT };
 
 static const ToolOption options[] = {
-    [OPT_PRECISION] = {"--precision", "P",
-                       "f16, bf16 or f64: every product that may be; mixed: float16 where it is "
-                       "fastest at the target"},
+    [OPT_PRECISION] = {"--precision", "P", PRECISION_DOC},
     [OPT_POLICY] = {"--policy", "POLICY",
                     "cameo (default): by ranges and prices; autocast: PyTorch's lists; all: "
                     "whatever the schema allows"},
@@ -77,28 +76,38 @@ static void restore_calls(Model *m, Inlined *inlined)
     inlined_drop_casts(m, inlined, &r);
 }
 
-// What a rounding adds to the relative variance of what it rounds, u^2 / 3; nodes that only move
-// numbers round nothing.
-static void find_facts(ConvertRun *r, const Model *m)
+// Without sensitivities a rounding adds u^2 / 3 to the relative variance of every output; nodes
+// that only move numbers round nothing.
+static double noise_assumed(const ConvertRun *r, const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    const Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
+    if (r->options.to == DT_F64 || (n && convert_moves(n)))
+        return 0;
+    return ldexp(1.0 / 3, r->options.to == DT_F16 ? -22 : -16);
+}
+
+static void find_facts(ConvertRun *r, Model *m)
 {
     ConvertSeen *seen = NEWS(r->arena, ConvertSeen, m->values.len);
     double *noise = NEWS(r->arena, double, m->values.len);
-    int digits = r->options.to == DT_F16 ? 11 : 8;
+    m->measured = r->measured;
     for (ValueId v = 1; v < m->values.len; v++) {
-        const Value *value = value_at(m, v);
-        const uint32_t *at = map_get(&r->seen_ids, value_shown_name(m, v));
-        const Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
-        seen[v] = at ? r->seen.at[*at] : (ConvertSeen){.greatest = -1};
-        noise[v] =
-            (n && convert_moves(n)) || r->options.to == DT_F64 ? 0 : ldexp(1.0 / 3, -2 * digits);
+        const Measured *x = measured_of(m, v);
+        const uint32_t *at = map_get(&r->noise_ids, value_shown_name(m, v));
+        seen[v].greatest =
+            x && x->least <= x->greatest ? fmax(fabs(x->least), fabs(x->greatest)) : -1;
+        seen[v].negative = x && x->greatest <= 1;
+        noise[v] = r->noises.len == 0 ? noise_assumed(r, m, v) : at ? r->noises.at[*at] : 0;
     }
-    r->options.measured = r->seen.len ? seen : NULL;
+    m->measured = NULL;
+    r->options.measured = r->measured ? seen : NULL;
     r->options.noise = noise;
     r->options.nfacts = m->values.len;
 }
 
-// One conversion, written to OUT. *bytes: the report of it.
-static int convert_once(ConvertRun *r, const Config *config, bool io, Buf *report)
+// One conversion. `out`: written to OUT; `measured`: and run on the data.
+static int convert_once(ConvertRun *r, const Config *config, bool out, bool measured, Buf *report)
 {
     Diags diags;
     int status = EXIT_CLEAN;
@@ -109,10 +118,9 @@ static int convert_once(ConvertRun *r, const Config *config, bool io, Buf *repor
         return status;
     uint32_t before = diags.all.len;
     find_facts(r, m);
-    r->options.io = io;
     if (!convert_precision(m, &r->options, &diags, &r->report)) {
         status = EXIT_FINDINGS;
-    } else {
+    } else if (out) {
         restore_calls(m, inlined);
         status = write_model(r, m);
     }
@@ -120,12 +128,11 @@ static int convert_once(ConvertRun *r, const Config *config, bool io, Buf *repor
         tool_print_diags(&diags);
     r->tries++;
     r->predicted = r->options.to == DT_F64 ? -1 : sqrt(r->report.noise);
-    if (!status && r->folders.len && !io)
+    if (!status && measured && r->calibration)
         status = convert_measure_errors(r, r->out);
-    if (!status) {
-        report->len = 0;
+    report->len = 0;
+    if (!status)
         convert_print(r, m, report);
-    }
     load_close(m);
     return status;
 }
@@ -134,46 +141,59 @@ static int convert_once(ConvertRun *r, const Config *config, bool io, Buf *repor
 static double excess(const ConvertRun *r)
 {
     double worst = 0;
-    if (!r->folders.len)
-        for (uint32_t i = 0; i < r->nbudgets; i++)
-            worst = fmax(worst, r->predicted / r->budgets[i].relative);
+    for (uint32_t i = 0; i < r->nbudgets && !r->calibration; i++)
+        worst = fmax(worst, r->predicted / r->budgets[i].relative);
     for (uint32_t i = 0; i < r->errors.len; i++)
         if (r->errors.at[i].budget >= 0)
             worst = fmax(worst, r->errors.at[i].relative / r->errors.at[i].budget);
     return worst;
 }
 
-// Finds the least lambda, to a factor of 2, that meets the budget, by bisection of its exponent.
-// The last conversion written is the best that was found; *met says whether it meets the budget.
-static int meet_budget(ConvertRun *r, const Config *config, Buf *report, bool *met)
+// The least lambda, to a factor of 2, whose prediction is at most `limit`; the last conversion is
+// that of it, and not written.
+static int find_lambda(ConvertRun *r, const Config *config, double limit, double whole, Buf *report)
 {
-    double low = -8, high = 24; // exponents of 2; the noise of the whole model is 2^0
-    double whole = r->report.noise > 0 ? r->report.noise : 1;
+    int low = -8, high = 30; // exponents of 2, for the noise of everything
     int status = EXIT_CLEAN;
-    r->options.lambda = ldexp(1, (int)high) / whole;
-    status = convert_once(r, config, false, report);
-    *met = !status && excess(r) <= 1;
-    if (status || !*met)
-        return status;
     while (high - low > 1 && !status) {
-        double middle = floor((low + high) / 2);
-        r->options.lambda = ldexp(1, (int)middle) / whole;
-        status = convert_once(r, config, false, report);
-        if (!status && excess(r) <= 1)
+        int middle = (low + high) / 2;
+        r->options.lambda = ldexp(1 / whole, middle);
+        status = convert_once(r, config, false, false, report);
+        if (!status && r->predicted <= limit)
             high = middle;
         else
             low = middle;
     }
-    r->options.lambda = ldexp(1, (int)high) / whole;
-    return status ? status : convert_once(r, config, false, report);
+    r->options.lambda = ldexp(1 / whole, high);
+    return status;
+}
+
+// Conversions whose prediction is within a limit, which shrinks until what is measured meets the
+// budget: MAX_ROUNDS at most, the last with nothing rounded that may be left alone.
+static int meet_budget(ConvertRun *r, const Config *config, Buf *report, bool *met)
+{
+    enum { MAX_ROUNDS = 4 };
+    double whole = r->report.noise > 0 ? r->report.noise : 1, limit = sqrt(whole);
+    int status = EXIT_CLEAN;
+    *met = false;
+    for (int round = 0; round < MAX_ROUNDS && !status && !*met; round++) {
+        limit *= 0.9 / excess(r);
+        if (round + 1 == MAX_ROUNDS)
+            limit = 0;
+        status = find_lambda(r, config, limit, whole, report);
+        if (!status)
+            status = convert_once(r, config, true, true, report);
+        *met = !status && excess(r) <= 1;
+    }
+    return status;
 }
 
 static bool knows_budgets(ConvertRun *r)
 {
     for (uint32_t i = 0; i < r->nbudgets; i++) {
-        bool found = !r->budgets[i].output.len || !r->folders.len;
+        bool found = !r->budgets[i].output.len || !r->calibration;
         for (uint32_t k = 0; k < r->errors.len; k++)
-            found |= str_is(r->budgets[i].output, r->errors.at[k].output);
+            found |= str_eq(r->budgets[i].output, str_of(r->errors.at[k].output));
         if (!found)
             return tool_error(r->tool, false, "the model has no output %.*s of floats",
                               STR_ARG(str_escaped(r->arena, r->budgets[i].output)));
@@ -186,19 +206,21 @@ static int convert(ConvertRun *r, const Config *config, Buf *report)
     int status = EXIT_CLEAN;
     bool met = true;
     if (r->calibration)
-        status = convert_find_sets(r);
-    if (!status && r->calibration)
         status = convert_measure_values(r);
     if (!status && r->calibration)
         status = convert_measure_outputs(r);
     if (!status && !knows_budgets(r))
         status = EXIT_USAGE;
+    if (!status && r->calibration && r->nbudgets && r->options.to != DT_F64)
+        status = convert_measure_noise(r);
     if (!status)
-        status = convert_once(r, config, false, report);
+        status = convert_once(r, config, true, true, report);
     if (!status && excess(r) > 1)
         status = meet_budget(r, config, report, &met);
-    if (!status && r->io)
-        status = convert_once(r, config, true, report);
+    if (!status && r->io) {
+        r->options.io = true;
+        status = convert_once(r, config, true, false, report);
+    }
     return status ? status : met ? EXIT_CLEAN : EXIT_FINDINGS;
 }
 
@@ -222,22 +244,9 @@ static int work(ConvertRun *r)
 
 static bool take_precision(ConvertRun *r, const char *value)
 {
-    static const struct {
-        const char *name;
-        DType to;
-        bool mixed;
-    } known[] = {{"f16", DT_F16, false},
-                 {"bf16", DT_BF16, false},
-                 {"mixed", DT_F16, true},
-                 {"f64", DT_F64, false}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(value, known[i].name) == 0) {
-            r->precision = value;
-            r->options.to = known[i].to;
-            r->options.mixed = known[i].mixed;
-            return true;
-        }
-    return tool_error(r->tool, false, "--precision %s: f16, bf16, mixed or f64", value);
+    r->precision = value;
+    return precision_of(value, &r->options) ||
+           tool_error(r->tool, false, "--precision %s: f16, bf16, mixed or f64", value);
 }
 
 static bool take_policy(ConvertRun *r, const char *value)

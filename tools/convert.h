@@ -3,7 +3,7 @@
 #define CAMEO_TOOLS_CONVERT_H
 
 #include "passes/convert_precision.h"
-#include "passes/shadow.h"
+#include "passes/measured.h"
 #include "tools/tool.h"
 
 // "OUT=1e-3", or "1e-3" for every output.
@@ -22,6 +22,11 @@ typedef struct ConvertError {
     double squares, all;       // sums of squares: of the difference, of the output
 } ConvertError;
 
+typedef struct ConvertOutput {
+    double *at;
+    int64_t count;
+} ConvertOutput;
+
 typedef struct ConvertRun {
     const Tool *tool;
     Arena *arena;
@@ -32,24 +37,22 @@ typedef struct ConvertRun {
     ConvertBudget budgets[CONVERT_BUDGETS];
     uint32_t nbudgets;
     ConvertReport report;
-    VEC(ConvertError) errors;  // measured; empty without data
-    uint32_t sets;             // of data that was run
-    VEC(const char *) folders; // of data sets
-    ShadowReport shadow;
-    Map seen_ids; // by name: index in `seen`
-    VEC(ConvertSeen) seen;
+    VEC(ConvertError) errors; // measured; empty without data
+    uint32_t sets;            // of data that was run
+    MeasuredSet *measured;    // ranges of values; NULL: not measured
+    Map noise_ids;            // by name: index in `noises`
+    VEC(double) noises;       // relative variance of the outputs that rounding the value makes
     int32_t noutputs;
-    void *wanted;     // the model's own outputs, set by set
-    uint32_t tries;   // conversions until the budget was met
-    double predicted; // relative error of the outputs; negative: not predicted
+    VEC(ConvertOutput) wanted; // the model's own outputs, set by set
+    uint32_t tries;            // conversions until the budget was met
+    double predicted;          // relative error of the outputs; negative: not predicted
     double milliseconds;
 } ConvertRun;
 
-// Finds the data sets of --calib: the folder itself where it holds input_0.pb, else its folders
-// that do. 0, or an exit status with everything said, as the others here.
-int convert_find_sets(ConvertRun *r);
-// Runs the model on them: the magnitudes of its values, by name; its outputs.
+// Run the model on the data sets of --calib: the ranges of its values; how much the rounding of
+// each moves the outputs; its outputs. 0, or an exit status with everything said.
 int convert_measure_values(ConvertRun *r);
+int convert_measure_noise(ConvertRun *r);
 int convert_measure_outputs(ConvertRun *r);
 // Runs the converted model on them: r->errors.
 int convert_measure_errors(ConvertRun *r, const char *converted);

@@ -78,7 +78,8 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
                    x->assumed);
     if (r->predicted >= 0)
         buf_printf(out, "  predicted error of the outputs: %.3g relative (%s)\n", r->predicted,
-                   "assumed: every rounding reaches the output as large as it is");
+                   r->noises.len ? "by sensitivities measured on the data"
+                                 : "assumed: every rounding reaches the output as large as it is");
     print_errors(r, out);
     Reasons reasons = reasons_of(r, m);
     for (uint32_t i = 0; i < reasons.len; i++)
