@@ -8,6 +8,7 @@
 #include "codegen/libraries.h"
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
+#include "codegen/repeats.h"
 
 #include <string.h>
 
@@ -64,6 +65,7 @@ static void print_node_text(Printer *p, NodeId id)
 
 const char *kernel_name(Printer *p, const Kernel *k)
 {
+    k = repeats_of(p, k);
     Str s = str_printf(p->arena, "%s_k%u_%.*s", p->prefix, k->id, STR_ARG(k->name));
     return s.at;
 }
@@ -95,6 +97,7 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     KernelUses u = printer_kernel_uses(p, k);
     const bool shared = parts_in_kernel(p);
     print_kernel_comment(p, k, &u);
+    p->text_at = p->out->len;
     if (shared)
         parts_print(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
@@ -238,8 +241,10 @@ void emit_symbols(Printer *p)
 static void emit_kernels(Printer *p, const Step *s)
 {
     for (; s; s = s->next) {
-        if (s->kernel)
+        if (s->kernel) {
             printer_kernel(p, s->kernel);
+            repeats_take(p, s->kernel);
+        }
         emit_kernels(p, s->body);
         emit_kernels(p, s->other);
     }
@@ -350,6 +355,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     Buf kernels = {0}; // their text says what they need
     Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
     parts_new(p, plan, o->grain);
+    repeats_new(p);
     emit_kernels(p, mod->steps);
     p->out = out;
     if (parts_any(p))

@@ -12,8 +12,9 @@
 //      bytes: of the casts, and of all that an operator reads and writes in another dtype than the
 //        model's own, twice, so that an input is narrowed at the door
 //      constants retyped: none for another dtype, few if every value is exact, more if not
-//    A constant is retyped towards the model's dtype or its user's, never away from it; so is a
-//    Cast's own target, before another Cast is put behind it.
+//    A constant is retyped towards the model's dtype or its user's, never away from it, but for a
+//    single number that stays exact: it is written with whatever it is used with. A Cast's own
+//    target is changed before another Cast is put behind it.
 // 4. What could not be mended stays as it is, for lint to report. Results whose dtype follows an
 //    operand's in ways that no type variable says are seen in another round.
 
@@ -207,6 +208,13 @@ static bool widens(DType from, DType to)
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
+// One number that is the same number as t: no weight that would grow.
+static bool is_literal(const Mending *w, ValueId v, DType t)
+{
+    TensorData *d = constant_data(w->m, v);
+    return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
+}
+
 // Weights are not made wider than the model's own dtype.
 static bool spoils_weights(const Mending *w, ValueId v, DType from, DType to)
 {
@@ -221,8 +229,8 @@ static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
     bool required = is_required(w, c->value, c->own);
     bool numbers = (dtype_is_float(c->own) || dtype_is_integer(c->own)) &&
                    (dtype_is_float(t) || dtype_is_integer(t));
-    bool away = c->own == w->m->dominant && !required;
-    if (!d || !numbers || away || spoils_weights(w, c->value, c->own, t))
+    bool away = (c->own == w->m->dominant && !required) || spoils_weights(w, c->value, c->own, t);
+    if (!d || !numbers || (away && !is_literal(w, c->value, t)))
         return 0;
     if (constant_is_exact(w->m, d, t))
         return dtype_info(t)->bits > dtype_info(c->own)->bits ? PRICE_EXACT : PRICE_NARROW;

@@ -392,11 +392,13 @@ static void take_measured(Ranges *r, ValueId v)
     double lo = x->below > 0 ? -INFINITY : x->least <= x->greatest ? x->least : INFINITY;
     double hi = x->above > 0 ? INFINITY : x->least <= x->greatest ? x->greatest : -INFINITY;
     Range before = *to;
-    if (any && lo >= to->lo && lo <= to->hi && (lo > to->lo || to->lo_by == RANGE_ASSUMED)) {
+    if (any && lo >= to->lo && lo <= to->hi &&
+        (lo > to->lo || isinf(lo) || to->lo_by == RANGE_ASSUMED)) {
         to->lo = lo;
         to->lo_by = RANGE_MEASURED;
     }
-    if (any && hi <= to->hi && hi >= to->lo && (hi < to->hi || to->hi_by == RANGE_ASSUMED)) {
+    if (any && hi <= to->hi && hi >= to->lo &&
+        (hi < to->hi || isinf(hi) || to->hi_by == RANGE_ASSUMED)) {
         to->hi = hi;
         to->hi_by = RANGE_MEASURED;
     }

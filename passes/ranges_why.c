@@ -19,33 +19,45 @@ static double asked_again(RangeWalk *w, uint32_t o, bool upper)
     return bound_of(&w->r->at[v], upper);
 }
 
+// The operand that moves the bound furthest if it may be anything, or, by `narrow`, if it is one
+// number: of a bound that is infinite already. One that is no constant goes before one that is.
+static ValueId most_moved(RangeWalk *w, uint32_t o, bool upper, double base, bool narrow)
+{
+    ValueId best = 0;
+    double furthest = 0;
+    bool constant = true;
+    for (uint32_t i = 0; i < w->n->nin; i++) {
+        ValueId in = w->n->in[i];
+        const Value *operand = in ? value_at(w->m, in) : NULL;
+        if (!operand || in >= w->r->n || !w->r->at[in].known)
+            continue;
+        Range was = w->r->at[in];
+        double one = was.lo > 1 ? was.lo : was.hi < 1 ? was.hi : 1;
+        w->r->at[in] = narrow ? range_between(one, one) : range_full(operand->dtype);
+        double there = asked_again(w, o, upper), moved = narrow ? base - there : there - base;
+        w->r->at[in] = was;
+        bool fixed = operand->constant != NULL;
+        bool first = !best || (constant && !fixed);
+        if (moved > 0 && (first || (constant == fixed && moved > furthest))) {
+            best = in;
+            furthest = moved;
+            constant = fixed;
+        }
+    }
+    return best;
+}
+
 static ValueId of_operands(Ranges *r, const Value *value, bool upper)
 {
     RangeWalk w = {.r = r, .m = r->m, .id = value->node, .n = node_at(r->m, value->node)};
-    ValueId v = w.n->out[value->index], best = 0;
+    ValueId v = w.n->out[value->index], best;
     Range own = r->at[v];
     w.row = r->rows[value->node];
     if (!w.row)
         return 0;
-    double base = asked_again(&w, value->index, upper), widest = base;
-    bool constant = true;
-    for (uint32_t i = 0; i < w.n->nin; i++) {
-        ValueId in = w.n->in[i];
-        const Value *operand = in ? value_at(r->m, in) : NULL;
-        if (!operand || in >= r->n || !r->at[in].known)
-            continue;
-        Range was = r->at[in];
-        r->at[in] = range_full(operand->dtype);
-        double wide = asked_again(&w, value->index, upper);
-        r->at[in] = was;
-        bool fixed = operand->constant != NULL;
-        if (wide > base &&
-            (!best || (constant && !fixed) || (constant == fixed && wide > widest))) {
-            best = in;
-            widest = wide;
-            constant = fixed;
-        }
-    }
+    double base = asked_again(&w, value->index, upper);
+    best = most_moved(&w, value->index, upper, base, false);
+    best = best ? best : most_moved(&w, value->index, upper, base, true);
     r->at[v] = own;
     return best;
 }

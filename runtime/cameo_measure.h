@@ -40,18 +40,30 @@ CAMEO_FN void cameo_measure_step(cameo_measure_lanes *s, int j, double y)
 /* n elements of y from `first` on as float64; integers beyond 2^53 are rounded. */
 CAMEO_FN void cameo_measure_widen(double *to, const cameo_view *y, int64_t first, int64_t n)
 {
-#define CAMEO_WIDEN(code, type)                                                                    \
-    if (y->dtype == (code))                                                                        \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            to[i] = (double)((const type *)y->at)[first + i];
-    CAMEO_WIDEN(2, uint8_t)
-    else CAMEO_WIDEN(3, int8_t) else CAMEO_WIDEN(4, uint16_t) else CAMEO_WIDEN(5, int16_t) else CAMEO_WIDEN(6, int32_t) else CAMEO_WIDEN(
-        7,
-        int64_t) else CAMEO_WIDEN(12,
-                                  uint32_t) else CAMEO_WIDEN(13,
-                                                             uint64_t) else cameo_drift_widen(to, y,
-                                                                                              first,
-                                                                                              n);
+#define CAMEO_WIDEN(type)                                                                          \
+    for (int64_t i = 0; i < n; i++)                                                                \
+        to[i] = (double)((const type *)y->at)[first + i];                                          \
+    break;
+    switch (y->dtype) {
+    case 2:
+        CAMEO_WIDEN(uint8_t)
+    case 3:
+        CAMEO_WIDEN(int8_t)
+    case 4:
+        CAMEO_WIDEN(uint16_t)
+    case 5:
+        CAMEO_WIDEN(int16_t)
+    case 6:
+        CAMEO_WIDEN(int32_t)
+    case 7:
+        CAMEO_WIDEN(int64_t)
+    case 12:
+        CAMEO_WIDEN(uint32_t)
+    case 13:
+        CAMEO_WIDEN(uint64_t)
+    default:
+        cameo_drift_widen(to, y, first, n);
+    }
 #undef CAMEO_WIDEN
 }
 

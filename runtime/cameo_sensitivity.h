@@ -8,9 +8,9 @@
 #include <float.h>
 
 /* Of a value y, bar = ds/dy for s = sum r_j out_j, L the same node in float64 on what y was
- * computed of (y itself where there is no L), and Y the shadow. e_t = round_t(L) - L is the error of
- * a result in dtype t, as it is, 0 where t holds the number; beyond t's range it is left out and
- * counted. Only finite elements. */
+ * computed of (y itself where there is no L), and Y the shadow. e_t = round_t(L) - L is the error
+ * of a result in dtype t, as it is, 0 where t holds the number; beyond t's range it is left out
+ * and counted. Only finite elements. */
 enum {
     SENS_COUNT,       /* elements; 0: not computed, and nothing else is meant */
     SENS_BAR,         /* sum of bar^2 */

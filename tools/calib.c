@@ -220,7 +220,10 @@ int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a
         return tool_error(t, EXIT_USAGE, "--calib: %s is no folder", folder);
     if (dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) // the JIT finds what this process has
         o.gemm = GEMM_WIDE;
+    bool quiet = tool_style.quiet;
+    tool_style.quiet = true; // warnings about the model are the caller's to print
     int status = session_open(t, model, &o, &c.s);
+    tool_style.quiet = quiet;
     c.numbers = NEWS(a, double, (size_t)c.report.values.len *MEASURE_FIELDS + 1);
     if (!status)
         status = run_folder(&c, folder);

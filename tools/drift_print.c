@@ -73,7 +73,7 @@ static void put_ranges(const Drift *d, Buf *out)
     }
     for (uint32_t k = 0; k < r->values.len; k++) {
         const double *n = sens_numbers(&d->table, 0, k);
-        if (!(n[SENS_NONFINITE] > 0))
+        if (!(n[SENS_NONFINITE] > 0) || r->values.at[k].kind == SENS_OF_WEIGHT)
             continue;
         buf_printf(out, "not finite: %.0f elements of ", n[SENS_NONFINITE]);
         buf_quoted(out, r->values.at[k].name);
@@ -88,7 +88,7 @@ static void put_limits(const Drift *d, Buf *out)
     const SensReport *r = &d->table.report;
     for (uint32_t k = 0; k < r->values.len; k++) {
         const SensValue *v = &r->values.at[k];
-        if (!v->blind && !v->opaque)
+        if ((!v->blind && !v->opaque) || (k > 0 && r->values.at[k - 1].node == v->node))
             continue;
         buf_printf(out, "note: %.*s has no derivative: %s\n", STR_ARG(v->path),
                    v->blind ? "errors before it are not counted through it"

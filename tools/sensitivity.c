@@ -111,7 +111,8 @@ static int run_output(SensRunner *r, Inputs *in, uint32_t o)
 {
     SensTable *t = r->table;
     uint32_t signs = r->o->projections ? r->o->projections : SENS_PROJECTIONS;
-    int status = run_once(r, in, o, SENS_PROBE_UNIT, 0);
+    int64_t first = (int64_t)t->sets * signs + 1;
+    int status = run_once(r, in, o, SENS_PROBE_SIGNS, first);
     if (status)
         return status;
     double count = output_of(r, t->report.outputs.at[o].record)[SENS_COUNT];
@@ -120,9 +121,9 @@ static int run_output(SensRunner *r, Inputs *in, uint32_t o)
     add_values(r, o);
     t->sampled = t->sampled || !exact;
     for (uint32_t k = 0; k < runs && !status; k++) {
-        if (!exact || k > 0)
+        if (exact || k > 0)
             status = run_once(r, in, o, exact ? SENS_PROBE_UNIT : SENS_PROBE_SIGNS,
-                              exact ? k : (int64_t)(t->sets * signs + k + 1));
+                              exact ? (int64_t)k : first + k);
         if (!status)
             add_probe(r, o, exact ? 1 : 1.0 / runs);
     }

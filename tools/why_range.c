@@ -43,6 +43,8 @@ static Str origin_of(Ranges *r, Model *m, ValueId v, bool bounded)
         return STR("follows from shapes");
     if (value->def == DEF_INPUT && bounded && configured(m, v))
         return STR("an input, of which cameo.yaml says so");
+    if (!n && value->graph != m->main)
+        return str_printf(a, "what a body is given: any %s", dtype_name(value->dtype));
     if (!n)
         return str_printf(a, "an input: any %s", dtype_name(value->dtype));
     Str op = str_escaped(a, n->op);
