@@ -188,14 +188,15 @@ static bool is_angle(const Conversion *c, NodeId id)
     return seen ? seen->greatest > ANGLE : !r.known || range_magnitude(&r, &by) > ANGLE;
 }
 
-// A variance is stored with an error of 2^-25 at least: what it is divided by must be larger.
+// A variance is stored with an error of 2^-25: beside 2^-17 that moves its root by two units of
+// float16, beside less by more.
 static Str normalization_fault(const Conversion *c, NodeId id)
 {
     ValueId v = numbers_in(c->facts, id, 4);
     const ConstantStats *s = v ? range_stats(c->facts->ranges, v) : NULL;
     double epsilon = node_float(node_at(c->m, id), "epsilon", 1e-5);
-    if (c->o->to == DT_F16 && s && s->read && s->lo + epsilon < 0x1p-14)
-        return STR("a variance is below float16's normal numbers");
+    if (c->o->to == DT_F16 && s && s->read && s->lo + epsilon < 0x1p-17)
+        return STR("a variance is too near to float16's least number");
     return STR_NONE;
 }
 

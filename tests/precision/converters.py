@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""converters.py CAMEO MODELS [--only RE] [--budget REL] [--trials SECONDS] [--json OUT]: converters side by side.
+"""converters.py CAMEO MODELS [--only RE] [--budget REL] [--without RE] [--json OUT]: converters side by side.
 
 Each real model that has data sets is converted to float16 by cameo (policies cameo, autocast and all; with a budget,
 too), by onnxconverter-common (float16, auto_mixed_precision) and by ONNX Runtime's own converter, where these are
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
 import numpy as np
 import onnx
@@ -194,6 +195,7 @@ def show(model, row):
     else:
         low, error = row.get("low", float("nan")), row.get("error", float("nan"))
         text = f"{100 * low:6.1f} % {row['casts']:6d} {error:10.3g}  {'valid' if row['checker'] == 'accepts' else 'INVALID'}"
+        text += f"  {row['checker'][:90]!r}" if row["checker"] != "accepts" else ""
         text += f"  does not load: {row['runtime'][:90]}" if "runtime" in row else ""
     print(f"{model:24} {row['converter']:30} {text}  {row['seconds']:.1f} s", flush=True)
 
@@ -204,9 +206,10 @@ def main():
     parser.add_argument("models")
     parser.add_argument("--only", default="")
     parser.add_argument("--budget", type=float, default=1e-2)
-    parser.add_argument("--no-trials", action="store_true", help="leave out the converter that runs the model for each node")
+    parser.add_argument("--without", default="^$", metavar="RE", help="leave out converters of these names")
     parser.add_argument("--json")
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
     print(f"{'model':24} {'converter':30} {'float16':>8} {'casts':>6} {'error':>10}")
     rows = []
     for path in sorted(pathlib.Path(options.models).glob("*/model.onnx")):
@@ -225,10 +228,11 @@ def main():
                 ("cameo --policy autocast", lambda: cameo(options, path, ["--policy", "autocast"])),
                 ("cameo --policy all", lambda: cameo(options, path, ["--policy", "all"])),
                 ("onnxconverter-common float16", lambda: common_float16(path)),
-                ("ONNX Runtime float16", lambda: runtime_float16(path))]
-        if not options.no_trials:
-            runs.append(("onnxconverter-common mixed", lambda: common_mixed(path, first, options.budget)))
+                ("ONNX Runtime float16", lambda: runtime_float16(path)),
+                ("onnxconverter-common mixed", lambda: common_mixed(path, first, options.budget))]
         for name, make in runs:
+            if re.search(options.without, name):
+                continue
             row = {"model": path.parent.name, **judge(name, make, original, sets, wants)}
             rows.append(row)
             show(path.parent.name, row)
