@@ -7,10 +7,12 @@
 #include "runtime/cameo_custom.h"
 #include "runtime/cameo_drift.h"
 #include "runtime/cameo_maps.h"
+#include "runtime/cameo_measure.h"
 #include "runtime/cameo_normalize.h"
 #include "runtime/cameo_numbers.h"
 #include "runtime/cameo_regex.h"
 #include "runtime/cameo_sequences.h"
+#include "runtime/cameo_sensitivity.h"
 
 typedef int (*CallFn)(cameo_objects *o, const cameo_call *c);
 

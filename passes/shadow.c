@@ -82,7 +82,7 @@ static bool is_one_of(const Node *n, const char *const *names, size_t count)
 
 bool shadow_is_float(const Shadow *s, ValueId v)
 {
-    const Value *value = v ? value_at(s->m, v) : NULL;
+    const Value *value = v && !s->measures ? value_at(s->m, v) : NULL;
     return value && value->kind == TYPE_TENSOR && dtype_is_float(value->dtype);
 }
 
@@ -167,8 +167,7 @@ void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local,
 
 // ---- copies ------------------------------------------------------------------------------------
 
-// Does the operand take part in the node's type variables?
-static bool is_variable_operand(const Node *n, uint32_t i)
+bool shadow_is_variable(const Node *n, uint32_t i)
 {
     const Schema *s = n->schema;
     if (!s || !s->ninputs)
@@ -298,7 +297,7 @@ static bool all_tensors(const Shadow *s, const ValueId *at, uint32_t n)
     return true;
 }
 
-static bool may_copy(const Shadow *s, const Node *n)
+bool shadow_may_copy(const Shadow *s, const Node *n)
 {
     return !has_graphs(n) && !node_is_random(n) && !IS_ONE_OF(n, bits_ops) && n->def &&
            n->def->lower && !n->fault.at && all_tensors(s, n->in, n->nin) &&
@@ -320,7 +319,7 @@ static bool operands_of(Shadow *s, const Node *n, ValueId *exact, ValueId *local
     for (uint32_t i = 0; i < n->nin; i++) {
         ValueId v = n->in[i];
         exact[i] = local[i] = v;
-        if (!v || !shadow_is_float(s, v) || !is_variable_operand(n, i))
+        if (!v || !shadow_is_float(s, v) || !shadow_is_variable(n, i))
             continue;
         exact[i] = shadow_of(s, v);
         same = same && (!s->shadow[v] || s->shadow[v] == s->wide[v]);
@@ -353,6 +352,7 @@ static void report_results(Shadow *s, NodeId id, NodeId copy, NodeId local, Shad
         if (shadow_is_float(s, y)) {
             ValueId at = local ? node_at(s->m, local)->out[o] : 0;
             s->shadow[y] = twin;
+            s->local[y] = at;
             shadow_report(s, id, y, twin, at, local ? SHADOW_FLOAT : SHADOW_EXACT, list);
             continue;
         }
@@ -369,7 +369,8 @@ static void shadow_cast(Shadow *s, NodeId id, ShadowList *list)
 {
     ValueId x = node_at(s->m, id)->in[0], y = node_at(s->m, id)->out[0];
     s->shadow[y] = shadow_of(s, x);
-    shadow_report(s, id, y, s->shadow[y], shadow_wide(s, x), SHADOW_FLOAT, list);
+    s->local[y] = shadow_wide(s, x);
+    shadow_report(s, id, y, s->shadow[y], s->local[y], SHADOW_FLOAT, list);
 }
 
 // A node without graphs. It is in its graph's list already.
@@ -384,7 +385,7 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
         shadow_cast(s, id, list);
         return;
     }
-    if (!may_copy(s, &n)) {
+    if (!shadow_may_copy(s, &n)) {
         restart(s, id, list);
         return;
     }
@@ -417,6 +418,10 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
 void shadow_graph(Shadow *s, GraphId g, ShadowList *list)
 {
     Model *m = s->m;
+    if (s->measures) {
+        measure_graph(s, g, list);
+        return;
+    }
     uint32_t n = graph_at(m, g)->nodes.len;
     NodeId *nodes = NEWS(s->scratch, NodeId, n + 1u);
     for (uint32_t i = 0; i < n; i++)
@@ -434,15 +439,27 @@ void shadow_graph(Shadow *s, GraphId g, ShadowList *list)
     }
 }
 
-bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
+bool shadow_is_exact(const Node *n)
 {
-    Shadow s = {.m = m, .diags = diags, .report = report, .scratch = arena_new()};
-    ShadowList list = {0};
-    s.nvalues = m->values.len;
-    s.shadow = NEWS(s.scratch, ValueId, s.nvalues);
-    s.wide = NEWS(s.scratch, ValueId, s.nvalues);
+    return IS_ONE_OF(n, exact_ops);
+}
+
+void shadow_begin(Shadow *s, Model *m, Diags *diags, ShadowReport *report, Arena *scratch)
+{
+    *s = (Shadow){.m = m, .diags = diags, .report = report, .scratch = scratch};
+    s->nvalues = m->values.len;
+    s->shadow = NEWS(scratch, ValueId, s->nvalues);
+    s->wide = NEWS(scratch, ValueId, s->nvalues);
+    s->local = NEWS(scratch, ValueId, s->nvalues);
     vec_push(m->arena, &m->opsets,
              ((OpsetImport){.domain = STR(SHADOW_DOMAIN), .version = 1, .has = 3}));
+}
+
+bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
+{
+    Shadow s;
+    ShadowList list = {0};
+    shadow_begin(&s, m, diags, report, arena_new());
     shadow_graph(&s, m->main, &list);
     Graph *g = graph_at(m, m->main);
     for (uint32_t i = 0; i < g->outputs.len; i++) // what they declare still holds

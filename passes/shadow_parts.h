@@ -19,10 +19,15 @@ typedef struct Shadow {
     Arena *scratch;
     uint32_t nvalues;       // of the model as it came; the maps below are by those
     ValueId *shadow, *wide; // Y, and the value itself in float64; 0: none (yet)
+    ValueId *local;         // L; 0: the node makes no error, or nothing says which
     uint32_t loops;         // around the graph at hand
     bool narrow;            // a float narrower than float64 was seen
+    // passes/measure.c: no value has a shadow, and numbers are what values were. NULL: a shadow.
+    struct MeasureReport *measures;
 } Shadow;
 
+// Gives `s` its maps and the model the domain of our own operators. Nothing else is changed.
+void shadow_begin(Shadow *s, Model *m, Diags *diags, ShadowReport *report, Arena *scratch);
 bool shadow_is_float(const Shadow *s, ValueId v); // a tensor of real floats
 // The value itself in float64, made where the value is defined.
 ValueId shadow_wide(Shadow *s, ValueId v);
@@ -30,11 +35,21 @@ ValueId shadow_wide(Shadow *s, ValueId v);
 ValueId shadow_of(Shadow *s, ValueId v);
 ValueId shadow_value(Shadow *s, GraphId g, ValueId like,
                      const char *what); // with a name of its own
+// passes/measure.c: the graph's nodes, and the numbers of all that is measured in it.
+void measure_graph(Shadow *s, GraphId g, ShadowList *list);
 // The graph's nodes and their shadows; the numbers of all that is reported in it.
 void shadow_graph(Shadow *s, GraphId g, ShadowList *list);
 // Reports value y, made by n, and adds its numbers. L may be 0.
 void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local, ShadowKind kind,
                    ShadowList *list);
+
+// A node without graphs whose numbers decide nothing but numbers: it may be computed again in
+// another dtype.
+bool shadow_may_copy(const Shadow *s, const Node *n);
+// It gives some of its operands' numbers, or numbers that any dtype holds.
+bool shadow_is_exact(const Node *n);
+// Does the operand take part in the node's type variables?
+bool shadow_is_variable(const Node *n, uint32_t i);
 
 // If, Loop, Scan: the graphs that the node holds have shadows too, and so has what it carries.
 // false: another node, or one whose form is not known; nothing was changed. The node is not in its

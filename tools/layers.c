@@ -2,15 +2,14 @@
 
 #include "tools/layers.h"
 #include "base/file.h"
+#include "tools/datasets.h"
 #include "tools/layers_parts.h"
 #include "tools/pipeline.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 // ---- figures -----------------------------------------------------------------------------------
@@ -107,8 +106,9 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int run_inputs(Runner *r, const Inputs *in)
+static int run_inputs(void *runner, Inputs *in)
 {
+    Runner *r = runner;
     const cameo_model *m = r->s.model;
     if (!r->context)
         r->context = m->create(&r->s.options);
@@ -125,109 +125,17 @@ static int run_inputs(Runner *r, const Inputs *in)
     return status;
 }
 
-static int run_folder(Runner *r, const char *folder)
-{
-    Inputs in;
-    int status = inputs_begin(r->tool, r->s.model, &in);
-    if (!status)
-        status = inputs_from_folder(r->tool, r->s.model, folder, &in);
-    if (!status)
-        status = run_inputs(r, &in);
-    inputs_free(r->s.model, &in);
-    return status;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-    size_t n = strlen(x), k = strlen(y);
-    return n != k ? (n > k) - (n < k) : strcmp(x, y);
-}
-
-// A folder with input files, or its folders test_data_set_N. *found: was there any?
-static int run_folders(Runner *r, const char *folder, bool *found)
-{
-    Arena *a = r->s.arena;
-    VEC(const char *) sets = {0};
-    bool is_set = false;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        is_set |= strcmp(e->d_name, "input_0.pb") == 0;
-        if (strncmp(e->d_name, "test_data_set_", 14) == 0)
-            vec_push(a, &sets, str_printf(a, "%s/%s", folder, e->d_name).at);
-    }
-    if (d)
-        closedir(d);
-    *found = is_set || sets.len;
-    if (is_set)
-        return run_folder(r, folder);
-    if (sets.len)
-        qsort(sets.at, sets.len, sizeof *sets.at, by_name);
-    int status = EXIT_CLEAN;
-    for (uint32_t i = 0; i < sets.len && !status; i++)
-        status = run_folder(r, sets.at[i]);
-    return status;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static const char *folder_of(Arena *a, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? arena_copy(a, path, (size_t)(slash - path)) : ".";
-}
-
-// Files and NAME=FILE together are one set of inputs.
-static int run_files(Runner *r)
-{
-    Inputs in;
-    int status = inputs_begin(r->tool, r->s.model, &in);
-    for (int i = 0; i < r->o->ndata && !status; i++)
-        if (!is_folder(r->o->data[i]))
-            status = inputs_from_argument(r->tool, r->s.model, r->o->data[i], &in);
-    if (!status)
-        status = run_inputs(r, &in);
-    inputs_free(r->s.model, &in);
-    return status;
-}
-
-static int run_made_up(Runner *r)
-{
-    Inputs in;
-    int status = inputs_begin(r->tool, r->s.model, &in);
-    r->layers.made_up = true;
-    if (!status)
-        status = inputs_make_up(r->tool, r->s.model, &in);
-    if (!status)
-        status = run_inputs(r, &in);
-    inputs_free(r->s.model, &in);
-    return status;
-}
-
 static int run_data(Runner *r)
 {
-    int status = EXIT_CLEAN;
-    bool files = false, found = false;
-    for (int i = 0; i < r->o->ndata && !status; i++) {
-        if (!is_folder(r->o->data[i])) {
-            files = true;
-            continue;
-        }
-        status = run_folders(r, r->o->data[i], &found);
-        if (!status && !found)
-            status = tool_error(r->tool, EXIT_USAGE,
-                                "%s holds no input_0.pb and no test_data_set_N", r->o->data[i]);
-    }
-    if (!status && files)
-        status = run_files(r);
-    if (status || r->o->ndata)
-        return status;
-    status = run_folders(r, folder_of(r->s.arena, r->o->model), &found);
-    return status || found ? status : run_made_up(r);
+    DataSets d = {.tool = r->tool,
+                  .arena = r->s.arena,
+                  .model = r->s.model,
+                  .path = r->o->model,
+                  .data = r->o->data,
+                  .ndata = r->o->ndata,
+                  .user = r,
+                  .run = run_inputs};
+    return datasets_each(&d, &r->layers.made_up);
 }
 
 // ---- the report --------------------------------------------------------------------------------

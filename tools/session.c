@@ -79,11 +79,16 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     return status;
 }
 
-void session_close(Session *s)
+void session_close_program(Session *s)
 {
     jit_free(s->jit);
     if (s->library)
         dlclose(s->library);
     buf_free(&s->report.weights);
+}
+
+void session_close(Session *s)
+{
+    session_close_program(s);
     arena_free(s->arena);
 }

@@ -21,5 +21,6 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
 // "cpu", "cuda", or "auto": cuda where a driver can be loaded. false: none of them.
 bool session_device(const char *name, CompileDevice *device);
 void session_close(Session *s);
+void session_close_program(Session *s); // the arena stays
 
 #endif

@@ -1,0 +1,63 @@
+// cameo drift: what the files of the command share.
+#ifndef CAMEO_TOOLS_DRIFT_H
+#define CAMEO_TOOLS_DRIFT_H
+
+#include "tools/sensitivity.h"
+
+// What is asked about: the model as it is, or with every value rounded to one dtype.
+typedef enum DriftPrecision { DRIFT_OWN, DRIFT_F16, DRIFT_BF16, DRIFT_F32 } DriftPrecision;
+
+typedef struct DriftBudget {
+    const char *output; // NULL: every one
+    size_t len;
+    double relative;
+} DriftBudget;
+
+typedef enum DriftBasis {
+    BASIS_PROVED,   // holds whatever the data: a weight that the dtype holds, a node that is exact
+    BASIS_MEASURED, // on the data given
+    BASIS_ASSUMED,  // the data are made up, or a node on the way was taken as a whole
+    BASIS_NONE      // nothing is known: the node has no derivative, or no float64 to compare with
+} DriftBasis;
+
+// The error of a value, or of all nodes of an operator, as parts of the variance of the outputs.
+typedef struct DriftPart {
+    uint32_t value; // of the table's values; the first of an operator's
+    uint32_t count; // nodes of the operator
+    double variance; // relative, the sum over the outputs
+    double share;    // of all values
+    DriftBasis basis;
+} DriftPart;
+
+typedef struct DriftOutput {
+    double predicted; // relative standard deviation: rms of the error / rms of the output
+    double signed_;   // the same of the very errors of these data
+    double measured;  // relative rms of the output's error against the shadow; negative: not known
+    double budget;    // negative: none
+} DriftOutput;
+
+typedef struct Drift {
+    const char *model;
+    SensTable table;
+    DriftPrecision precision;
+    DriftPart *values;   // by value of the table
+    uint32_t *order;     // of values, the greatest first
+    DriftPart *operators; // the greatest first
+    uint32_t noperators;
+    DriftOutput *outputs;
+    double total; // sum of all relative variances
+    uint32_t unknown;
+    uint32_t listed; // in text
+} Drift;
+
+// Relative variance that value k adds to output o with the value in that dtype; *basis says how
+// that is known.
+double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftPrecision p, DriftBasis *basis);
+void drift_find(Drift *d); // values, order, operators, outputs but their budgets
+bool drift_is_over(const DriftOutput *o);
+const char *drift_precision_name(DriftPrecision p);
+const char *drift_basis_name(DriftBasis b);
+void drift_print_text(const Drift *d, Buf *out);
+void drift_print_json(const Drift *d, Buf *out);
+
+#endif

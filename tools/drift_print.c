@@ -1,0 +1,265 @@
+// The report of cameo drift as text and JSON.
+
+#include "base/json.h"
+#include "tools/drift.h"
+
+#include <math.h>
+
+enum { NAME_WIDTH = 34, OP_WIDTH = 18 };
+
+static void put_text(Buf *out, Str name, size_t width)
+{
+    Buf text = {0};
+    buf_escaped(&text, name);
+    size_t skip = text.len > width ? text.len - width + 2 : 0;
+    buf_printf(out, "%s%-*s ", skip ? ".." : "", (int)(skip ? width - 2 : width),
+               text.at ? text.at + skip : "");
+    buf_free(&text);
+}
+
+static const char *what_of(const Drift *d)
+{
+    static const char *const texts[] = {"as it is", "with every value in float16",
+                                        "with every value in bfloat16",
+                                        "with every value in float32"};
+    return texts[d->precision];
+}
+
+static Str kind_of(const SensValue *v)
+{
+    return v->kind == SENS_OF_INPUT    ? STR("(input)")
+           : v->kind == SENS_OF_WEIGHT ? STR("(weight)")
+                                       : v->op;
+}
+
+static void put_output(const Drift *d, uint32_t o, Buf *out)
+{
+    const DriftOutput *x = &d->outputs[o];
+    buf_printf(out, "output ");
+    buf_quoted(out, d->table.report.outputs.at[o].name);
+    buf_printf(out, ": error %.2e of its rms (1 sigma)", x->predicted);
+    if (x->measured >= 0)
+        buf_printf(out, ", measured %.2e", x->measured);
+    if (x->budget >= 0)
+        buf_printf(out, "; budget %.2e: %s", x->budget, drift_is_over(x) ? "exceeded" : "kept");
+    buf_printf(out, "\n");
+}
+
+static void put_part(const Drift *d, const DriftPart *p, bool whole, Buf *out)
+{
+    const SensValue *v = &d->table.report.values.at[p->value];
+    buf_printf(out, "%6.2f%%  %.2e  %-9s ", 100 * p->share, sqrt(p->variance),
+               drift_basis_name(p->basis));
+    put_text(out, kind_of(v), OP_WIDTH);
+    if (whole)
+        buf_printf(out, "%u\n", p->count);
+    else {
+        put_text(out, v->name, NAME_WIDTH);
+        buf_printf(out, "%.*s\n", STR_ARG(v->path));
+    }
+}
+
+static void put_ranges(const Drift *d, Buf *out)
+{
+    const SensReport *r = &d->table.report;
+    for (uint32_t k = 0; d->precision == DRIFT_F16 && k < r->values.len; k++) {
+        const double *n = sens_numbers(&d->table, 0, k);
+        if (!(n[SENS_OVER_F16] > 0))
+            continue;
+        buf_printf(out, "overflow: ");
+        buf_quoted(out, r->values.at[k].name);
+        buf_printf(out, " reaches %.4g in %.0f elements; float16 ends at 65504  (%.*s)\n",
+                   n[SENS_GREATEST], n[SENS_OVER_F16], STR_ARG(r->values.at[k].path));
+    }
+    for (uint32_t k = 0; k < r->values.len; k++) {
+        const double *n = sens_numbers(&d->table, 0, k);
+        if (!(n[SENS_NONFINITE] > 0) || r->values.at[k].kind == SENS_OF_WEIGHT)
+            continue;
+        buf_printf(out, "not finite: %.0f elements of ", n[SENS_NONFINITE]);
+        buf_quoted(out, r->values.at[k].name);
+        buf_printf(out, ", the first value that has any  (%.*s)\n",
+                   STR_ARG(r->values.at[k].path));
+        break;
+    }
+}
+
+static void put_limits(const Drift *d, Buf *out)
+{
+    const SensReport *r = &d->table.report;
+    for (uint32_t k = 0; k < r->values.len; k++) {
+        const SensValue *v = &r->values.at[k];
+        if ((!v->blind && !v->opaque) || (k > 0 && r->values.at[k - 1].node == v->node))
+            continue;
+        buf_printf(out, "note: %.*s has no derivative: %s\n", STR_ARG(v->path),
+                   v->blind ? "errors before it are not counted through it"
+                            : "it is taken as a whole, and errors before it are assumed to spread "
+                              "evenly");
+    }
+    if (d->table.made_up)
+        buf_printf(out, "note: the data are made up (see --data)\n");
+}
+
+void drift_print_text(const Drift *d, Buf *out)
+{
+    const SensReport *r = &d->table.report;
+    buf_printf(out, "%s, %s: %u data set%s, %u runs\n", d->model, what_of(d), d->table.sets,
+               d->table.sets == 1 ? "" : "s", d->table.runs);
+    for (uint32_t o = 0; o < r->outputs.len; o++)
+        put_output(d, o, out);
+    buf_printf(out, "\n  share     sigma  basis     %-*s %-*s node\n", OP_WIDTH, "operator",
+               NAME_WIDTH, "value");
+    for (uint32_t i = 0; i < r->values.len && i < d->listed; i++)
+        if (d->values[d->order[i]].variance > 0)
+            put_part(d, &d->values[d->order[i]], false, out);
+    buf_printf(out, "\n  share     sigma  basis     %-*s values\n", OP_WIDTH, "by operator");
+    for (uint32_t i = 0; i < d->noperators && i < d->listed; i++)
+        if (d->operators[i].variance > 0)
+            put_part(d, &d->operators[i], true, out);
+    buf_printf(out, "\n");
+    put_ranges(d, out);
+    put_limits(d, out);
+}
+
+// ---- JSON --------------------------------------------------------------------------------------
+
+static void json_outputs(const Drift *d, Json *j)
+{
+    json_key(j, "outputs");
+    json_array(j);
+    for (uint32_t o = 0; o < d->table.report.outputs.len; o++) {
+        const DriftOutput *x = &d->outputs[o];
+        json_object(j);
+        json_key(j, "name");
+        json_str(j, d->table.report.outputs.at[o].name);
+        json_key(j, "rms_sum");
+        json_num(j, sqrt(sens_scale(&d->table, o)));
+        json_key(j, "predicted");
+        json_num(j, x->predicted);
+        json_key(j, "of_these_data");
+        json_num(j, x->signed_);
+        if (x->measured >= 0) {
+            json_key(j, "measured");
+            json_num(j, x->measured);
+        }
+        if (x->budget >= 0) {
+            json_key(j, "budget");
+            json_num(j, x->budget);
+            json_key(j, "exceeded");
+            json_bool(j, drift_is_over(x));
+        }
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+// Relative variances for each output: what each dtype would add.
+static void json_variances(const Drift *d, uint32_t k, Json *j)
+{
+    static const struct {
+        const char *name;
+        int field;
+    } fields[] = {{"made", SENS_MADE},
+                  {"f16", SENS_F16},
+                  {"bf16", SENS_BF16},
+                  {"f32", SENS_F32},
+                  {"signed_made", SENS_SIGNED_MADE},
+                  {"signed_f16", SENS_SIGNED_F16},
+                  {"signed_bf16", SENS_SIGNED_BF16},
+                  {"bar", SENS_BAR}};
+    json_key(j, "outputs");
+    json_array(j);
+    for (uint32_t o = 0; o < d->table.report.outputs.len; o++) {
+        double scale = sens_scale(&d->table, o);
+        json_object(j);
+        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+            json_key(j, fields[i].name);
+            json_num(j, scale > 0 ? sens_numbers(&d->table, o, k)[fields[i].field] / scale : 0);
+        }
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void json_value(const Drift *d, uint32_t k, Json *j)
+{
+    static const char *const kinds[] = {"node", "input", "weight"};
+    const SensValue *v = &d->table.report.values.at[k];
+    const double *n = sens_numbers(&d->table, 0, k);
+    json_object(j);
+    json_key(j, "value");
+    json_str(j, v->name);
+    json_key(j, "kind");
+    json_str(j, str_of(kinds[v->kind]));
+    json_key(j, "op");
+    json_str(j, v->op);
+    json_key(j, "path");
+    json_str(j, v->path);
+    json_key(j, "dtype");
+    json_str(j, str_of(dtype_info(v->dtype)->name));
+    json_key(j, "share");
+    json_num(j, d->values[k].share);
+    json_key(j, "sigma");
+    json_num(j, sqrt(d->values[k].variance));
+    json_key(j, "basis");
+    json_str(j, str_of(drift_basis_name(d->values[k].basis)));
+    json_key(j, "exact");
+    json_bool(j, v->exact);
+    json_key(j, "whole");
+    json_bool(j, v->opaque);
+    json_key(j, "blind");
+    json_bool(j, v->blind);
+    json_key(j, "greatest");
+    json_num(j, n[SENS_GREATEST]);
+    json_key(j, "least");
+    json_num(j, n[SENS_LEAST]);
+    json_key(j, "over_f16");
+    json_num(j, n[SENS_OVER_F16]);
+    json_key(j, "under_f16");
+    json_num(j, n[SENS_UNDER_F16]);
+    json_key(j, "nonfinite");
+    json_num(j, n[SENS_NONFINITE]);
+    json_variances(d, k, j);
+    json_end_object(j);
+}
+
+void drift_print_json(const Drift *d, Buf *out)
+{
+    Json j = {.out = out};
+    json_object(&j);
+    json_key(&j, "schema");
+    json_str(&j, STR("cameo.drift/1"));
+    json_key(&j, "model");
+    json_str(&j, str_of(d->model));
+    json_key(&j, "precision");
+    json_str(&j, str_of(drift_precision_name(d->precision)));
+    json_key(&j, "sets");
+    json_int(&j, d->table.sets);
+    json_key(&j, "runs");
+    json_int(&j, d->table.runs);
+    json_key(&j, "made_up");
+    json_bool(&j, d->table.made_up);
+    json_outputs(d, &j);
+    json_key(&j, "values");
+    json_array(&j);
+    for (uint32_t k = 0; k < d->table.report.values.len; k++)
+        json_value(d, k, &j);
+    json_end_array(&j);
+    json_key(&j, "operators");
+    json_array(&j);
+    for (uint32_t i = 0; i < d->noperators; i++) {
+        const DriftPart *p = &d->operators[i];
+        json_object(&j);
+        json_key(&j, "op");
+        json_str(&j, kind_of(&d->table.report.values.at[p->value]));
+        json_key(&j, "values");
+        json_int(&j, p->count);
+        json_key(&j, "share");
+        json_num(&j, p->share);
+        json_key(&j, "basis");
+        json_str(&j, str_of(drift_basis_name(p->basis)));
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+    buf_char(out, '\n');
+}

@@ -1,0 +1,41 @@
+// How much the error of each value moves each output, measured on data: the pass of
+// passes/sensitivity.h compiled and run. What drift, convert and lint read.
+#ifndef CAMEO_TOOLS_SENSITIVITY_H
+#define CAMEO_TOOLS_SENSITIVITY_H
+
+#include "passes/sensitivity.h"
+#include "tools/datasets.h"
+
+enum { SENS_EXACT = 32, SENS_PROJECTIONS = 16 };
+
+typedef struct SensOptions {
+    const char *model;
+    const char *const *data; // see DataSets
+    int ndata;
+    uint32_t projections; // random signs for an output of more than SENS_EXACT elements; 0: usual
+    CompileOptions compile;
+} SensOptions;
+
+// Of an output's figures: what is quadratic in the adjoint is the sum over the output's elements,
+// the mean over data sets; SENS_GREATEST and SENS_LEAST are of all sets, elements counted are sums.
+typedef struct SensTable {
+    Arena *arena;
+    SensReport report;
+    double *numbers; // [outputs][values][SENS_FIELDS]
+    uint32_t sets, runs;
+    bool made_up; // the data were
+    bool sampled; // some output by random signs
+} SensTable;
+
+// 0, or an exit status with everything said.
+int sens_run(const Tool *t, SensOptions *o, SensTable *table);
+void sens_free(SensTable *table);
+
+// Of value k (of report.values) for output o (of report.outputs).
+const double *sens_numbers(const SensTable *t, uint32_t o, uint32_t k);
+// What makes variances of output o relative: the mean over data sets of the sum of its squares.
+double sens_scale(const SensTable *t, uint32_t o);
+// Mean over data sets of the squares of the output's error against the shadow, measured.
+double sens_error(const SensTable *t, uint32_t o);
+
+#endif
