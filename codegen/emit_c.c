@@ -378,8 +378,8 @@ static void emit_headline(const EmitOptions *o, bool threads, Buf *out)
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
 {
     const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
-                                        "cameo_runtime.h"};
-    uint32_t n = 4;
+                                        "cameo_runtime.h", "cameo_machine.h"};
+    uint32_t n = 5;
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
     if (o->profile)

@@ -54,19 +54,23 @@ static int find_compiler(Build *b)
     return 2;
 }
 
-static uint32_t add_flags(Build *b, const char *level, const char **argv)
+// `model`: what runs the model itself. The rest runs anywhere, also to say that a machine lacks
+// what the model was compiled for.
+static uint32_t add_flags(Build *b, bool model, const char **argv)
 {
     const CompileOptions *o = b->o;
     uint32_t n = 0;
     argv[n++] = b->cc;
     argv[n++] = "-std=c11";
     argv[n++] = "-D_GNU_SOURCE";
-    argv[n++] = level;
+    argv[n++] = model ? "-O3" : "-O2";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
     argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
+    if (!model)
+        return n;
     if (!o->cpu || strcmp(o->cpu, "native") == 0)
         argv[n++] = "-march=native";
     else if (strcmp(o->cpu, "portable") != 0)
@@ -75,10 +79,10 @@ static uint32_t add_flags(Build *b, const char *level, const char **argv)
 }
 
 // One source to one object (or to bitcode).
-static uint32_t compile_command(Build *b, const char *level, const char *source, const char *object,
+static uint32_t compile_command(Build *b, bool model, const char *source, const char *object,
                                 const char **argv)
 {
-    uint32_t n = add_flags(b, level, argv);
+    uint32_t n = add_flags(b, model, argv);
     if (b->o->kind == EMIT_BITCODE)
         argv[n++] = "-emit-llvm";
     argv[n++] = "-c";
@@ -174,12 +178,12 @@ static int write_main(Build *b)
 }
 
 // One of the sources of the build's folder, to an object beside it.
-static Job *add_job(Build *b, Jobs *jobs, const char *level, const char *name)
+static Job *add_job(Build *b, Jobs *jobs, bool model, const char *name)
 {
     Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS)};
     job.source = str_printf(b->arena, "%s.c", name).at;
     job.object = str_printf(b->arena, "%s.o", name).at;
-    compile_command(b, level, job.source, job.object, job.argv);
+    compile_command(b, model, job.source, job.object, job.argv);
     vec_push(b->arena, jobs, job);
     return &jobs->at[jobs->len - 1];
 }
@@ -189,18 +193,18 @@ static int add_parts(Build *b, Jobs *jobs)
 {
     static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
     if (b->has_products)
-        add_job(b, jobs, "-O3", with(b, "_products"));
+        add_job(b, jobs, true, with(b, "_products"));
     if (b->o->kind == EMIT_EXE) {
         int status = write_runtime(b);
         status = status ? status : write_main(b);
         if (status)
             return status;
         for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
-            add_job(b, jobs, "-O2", parts[i]);
-        add_job(b, jobs, "-O2", with(b, "_main"));
+            add_job(b, jobs, false, parts[i]);
+        add_job(b, jobs, false, with(b, "_main"));
     }
     if (b->has_blobs) // reads files that no cache would know
-        add_job(b, jobs, "-O2", with(b, "_blobs"))->source = NULL;
+        add_job(b, jobs, false, with(b, "_blobs"))->source = NULL;
     return 0;
 }
 
@@ -213,7 +217,7 @@ static void add_custom(Build *b, Jobs *jobs)
         Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len), .of = c->path};
         job.object = str_printf(b->arena, "%s_custom%u.o", b->prefix, i).at;
         const char *source = from_anywhere(b, str_copy(b->arena, c->path).at);
-        uint32_t n = compile_command(b, "-O3", source, job.object, job.argv);
+        uint32_t n = compile_command(b, true, source, job.object, job.argv);
         for (uint32_t d = 0; d < c->defines.len; d++)
             job.argv[n++] = c->defines.at[d];
         job.argv[n] = NULL;
@@ -270,10 +274,10 @@ int toolchain_compile(Build *b, const char *out)
     const bool linked = kind == EMIT_EXE || kind == EMIT_SHARED;
     const bool alone = !linked && kind != EMIT_STATIC && !b->custom.len;
     Jobs jobs = {0};
-    Job *model = add_job(b, &jobs, "-O3", b->prefix);
+    Job *model = add_job(b, &jobs, true, b->prefix);
     if (alone) {
         model->object = out;
-        compile_command(b, "-O3", model->source, out, model->argv);
+        compile_command(b, true, model->source, out, model->argv);
     }
     const char *object = model->object;
     int status = linked ? add_parts(b, &jobs) : 0;
