@@ -11,6 +11,7 @@
 #include "passes/scale_loss.h"
 
 #include "ir/builder.h"
+#include "passes/instrument.h"
 #include "passes/pass.h"
 
 #include <math.h>
@@ -128,6 +129,11 @@ static ValueId give_way(Scaling *s, NodeId id, uint32_t o, const char *what)
     v->index = o;
     v->dtype = value_at(s->m, old)->dtype;
     node_at(s->m, id)->out[o] = fresh;
+    // Declared: the schema of Gradient has no rule that tells others what it gives.
+    Type *t = instrument_type(s->m, value_at(s->m, old));
+    if (t)
+        vec_push(s->m->arena, &graph_at(s->m, g)->infos,
+                 ((ValueInfo){.value = fresh, .type = t, .has = 1}));
     return fresh;
 }
 
