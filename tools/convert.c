@@ -316,6 +316,8 @@ static int run(const Tool *t, int argc, char **argv)
     }
     if (!r.model || !r.out || !r.precision)
         return tool_error(t, EXIT_USAGE, "a MODEL, --precision P and -o OUT are needed");
+    if (strcmp(r.model, "-") == 0 && (r.calibration || r.nbudgets || r.io))
+        return tool_error(t, EXIT_USAGE, "--calib, --budget and --io go with a model in a file");
     r.arena = arena_new();
     int status = work(&r);
     arena_free(r.arena);
