@@ -44,6 +44,7 @@ typedef struct Mending {
     TypeSet *seen;          // by tie: dtypes of its operands as they are
     const bool *pinned;     // by tie: a Cast that is there already and keeps its target
     const bool *apart;      // by tie: a Cast that nothing else is to make use of
+    uint32_t *copies;       // by value as written: how many calls have it
     double *weight;         // by tie: elements that it reads and writes
     uint32_t *members;      // by tie: operands and results
     uint32_t *variable;     // by tie
@@ -208,11 +209,12 @@ static bool widens(DType from, DType to)
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
-// One number that is the same number as t: no weight that would grow.
+// One number that is the same number as t: no weight that would grow. A function's is each call's.
 static bool is_literal(const Mending *w, ValueId v, DType t)
 {
     TensorData *d = constant_data(w->m, v);
-    return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
+    return d && tensor_count(d) == 1 && w->copies[value_written(w->m, v)] < 2 &&
+           constant_is_exact(w->m, d, t);
 }
 
 // Weights are not made wider than the model's own dtype.
@@ -576,6 +578,9 @@ static Mending begin(Model *m, Arena *a, Repair *r, Ties *t, const bool *pinned,
         w.parent[i] = i;
     w.candidates = NEWS(a, TypeSet, n);
     w.seen = NEWS(a, TypeSet, n);
+    w.copies = NEWS(a, uint32_t, m->values.len);
+    for (ValueId v = 1; v < m->values.len; v++)
+        w.copies[value_written(m, v)] += value_written(m, v) != v;
     w.faulty = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
     w.members = NEWS(a, uint32_t, n);

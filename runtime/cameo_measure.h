@@ -37,34 +37,38 @@ CAMEO_FN void cameo_measure_step(cameo_measure_lanes *s, int j, double y)
     s->below[j] += y < -DBL_MAX ? 1 : 0;
 }
 
-/* n elements of y from `first` on as float64; integers beyond 2^53 are rounded. */
-CAMEO_FN void cameo_measure_widen(double *to, const cameo_view *y, int64_t first, int64_t n)
+/* Element i of an integer dtype; integers beyond 2^53 are rounded. */
+CAMEO_FN double cameo_measure_integer(const cameo_view *y, int64_t i)
 {
-#define CAMEO_WIDEN(type)                                                                          \
-    for (int64_t i = 0; i < n; i++)                                                                \
-        to[i] = (double)((const type *)y->at)[first + i];                                          \
-    break;
     switch (y->dtype) {
     case 2:
-        CAMEO_WIDEN(uint8_t)
+        return ((const uint8_t *)y->at)[i];
     case 3:
-        CAMEO_WIDEN(int8_t)
+        return ((const int8_t *)y->at)[i];
     case 4:
-        CAMEO_WIDEN(uint16_t)
+        return ((const uint16_t *)y->at)[i];
     case 5:
-        CAMEO_WIDEN(int16_t)
+        return ((const int16_t *)y->at)[i];
     case 6:
-        CAMEO_WIDEN(int32_t)
+        return ((const int32_t *)y->at)[i];
     case 7:
-        CAMEO_WIDEN(int64_t)
+        return (double)((const int64_t *)y->at)[i];
     case 12:
-        CAMEO_WIDEN(uint32_t)
-    case 13:
-        CAMEO_WIDEN(uint64_t)
+        return ((const uint32_t *)y->at)[i];
     default:
-        cameo_drift_widen(to, y, first, n);
+        return (double)((const uint64_t *)y->at)[i];
     }
-#undef CAMEO_WIDEN
+}
+
+/* n elements of y from `first` on as float64. */
+CAMEO_FN void cameo_measure_widen(double *to, const cameo_view *y, int64_t first, int64_t n)
+{
+    if (y->dtype == 1 || y->dtype == 10 || y->dtype == 11 || y->dtype == 16) {
+        cameo_drift_widen(to, y, first, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        to[i] = cameo_measure_integer(y, first + i);
 }
 
 CAMEO_FN double cameo_measure_fewest(const double *lanes)

@@ -27,6 +27,7 @@ enum {
     OPT_PRECISION,
     OPT_CC,
     OPT_KEEP,
+    OPT_NO_CACHE,
     OPT_DIM,
     OPT_SHAPE,
     OPT_FIX,
@@ -59,6 +60,7 @@ static const ToolOption options[] = {
                        "mixed, f64"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
+    [OPT_NO_CACHE] = {"--no-cache", NULL, "call the C compiler for what it made before too"},
     [OPT_DIM] = {"--dim", "NAME=SIZE", "fix a named dim"},
     [OPT_SHAPE] = {"--shape", "INPUT=1x3x224x224", "fix the shape of an input"},
     [OPT_FIX] = {"--fix", NULL, "apply the safe repairs of lint first"},
@@ -137,6 +139,9 @@ static bool take_flag(CompileOptions *o, int option)
     switch (option) {
     case OPT_NO_OVERRIDE:
         o->no_override = true;
+        return true;
+    case OPT_NO_CACHE:
+        o->no_cache = true;
         return true;
     case OPT_NO_FUSE:
         o->no_fuse = true;

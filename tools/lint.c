@@ -262,6 +262,8 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
             result->status = EXIT_USAGE;
         if (r->fix && (diags.all.len > before || r->out))
             lint_fix(r, m, config, &diags, result);
+        else if (strcmp(r->format, "sarif") == 0)
+            lint_rewrites(r, m, &diags, result);
         load_close(m);
     }
     data_close(&files);

@@ -9,7 +9,7 @@ typedef struct Finder {
     Lint *l;
     Faults *f;
     bool *misled;        // by value: made of what does not fit, and of the dtype that is wrong
-    DType *right;         // by value: of one that is misled, what it would be; DT_NONE: unknown
+    DType *right;        // by value: of one that is misled, what it would be; DT_NONE: unknown
     bool *belied;        // by value: made of what fits, but declared as something else
     bool *visited;       // by graph
     uint32_t *convicted; // by value as written: conflicts behind what it makes and what is belied
@@ -211,15 +211,16 @@ static bool is_behind_declared(Finder *x, ValueId v, DType want)
     return true;
 }
 
-static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c)
+// `declared`: may what a declaration says be to blame?
+static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool declared)
 {
     ValueId a = n->in[c->culprit], b = n->in[c->other];
     DType have = lint_dtype(x->l->m, a), want = lint_dtype(x->l->m, b);
-    if (is_behind_declared(x, a, want)) {
+    if (declared && is_behind_declared(x, a, want)) {
         mislead(x, n, c->culprit, want);
         return true;
     }
-    if (is_behind_declared(x, b, have)) {
+    if (declared && is_behind_declared(x, b, have)) {
         mislead(x, n, c->other, have);
         return true;
     }
@@ -231,6 +232,25 @@ static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c)
     return true;
 }
 
+// What kind of fault a conflict is; of some kinds the other side gives way.
+static FaultKind kind_of_conflict(const Model *m, const Node *n, Conflict *c)
+{
+    uint32_t low = c->culprit < c->other ? c->culprit : c->other,
+             high = c->culprit + c->other - low;
+    if (is_zero_point(n, low, high)) {
+        bool data = is_data_at_fault(m, n->in[low]);
+        *c = data ? (Conflict){c->node, low, high} : (Conflict){c->node, high, low};
+        return FAULT_ZERO_POINT;
+    }
+    if (!allows(n, c->culprit, lint_dtype(m, n->in[c->culprit])))
+        return FAULT_UNSUPPORTED;
+    if (!allows(n, c->other, lint_dtype(m, n->in[c->other]))) {
+        *c = (Conflict){c->node, c->other, c->culprit};
+        return FAULT_UNSUPPORTED;
+    }
+    return value_at(m, n->in[c->culprit])->graph != n->graph ? FAULT_CAPTURED : FAULT_OPERAND;
+}
+
 static void find_conflict(Finder *x, NodeId id, Conflict c)
 {
     const Model *m = x->l->m;
@@ -239,28 +259,13 @@ static void find_conflict(Finder *x, NodeId id, Conflict c)
     if (!is_told(x, n->in[c.culprit], lint_dtype(m, n->in[c.other])) &&
         is_told(x, n->in[c.other], lint_dtype(m, n->in[c.culprit])))
         c = (Conflict){id, c.other, c.culprit};
-    if (is_conflict_behind(x, n, &c))
+    Conflict told = c;
+    FaultKind kind = kind_of_conflict(m, n, &told);
+    if (is_conflict_behind(x, n, &c, kind > FAULT_DECLARED))
         return;
-    uint32_t low = c.culprit < c.other ? c.culprit : c.other, high = c.culprit + c.other - low;
-    FaultKind kind = FAULT_OPERAND;
-    if (is_zero_point(n, low, high)) {
-        kind = FAULT_ZERO_POINT;
-        bool data = is_data_at_fault(m, n->in[low]);
-        c.culprit = data ? low : high;
-        c.other = data ? high : low;
-    } else if (!allows(n, c.culprit, lint_dtype(m, n->in[c.culprit]))) {
-        kind = FAULT_UNSUPPORTED;
-    } else if (!allows(n, c.other, lint_dtype(m, n->in[c.other]))) {
-        kind = FAULT_UNSUPPORTED;
-        uint32_t other = c.other;
-        c.other = c.culprit;
-        c.culprit = other;
-    } else if (value_at(m, n->in[c.culprit])->graph != n->graph) {
-        kind = FAULT_CAPTURED;
-    }
-    ValueId v = n->in[c.culprit];
-    add(x, (Fault){kind, id, c.culprit, c.other, v, lint_dtype(m, v), lint_dtype(m, n->in[c.other]),
-                   false, 0});
+    ValueId v = n->in[told.culprit];
+    add(x, (Fault){kind, id, told.culprit, told.other, v, lint_dtype(m, v),
+                   lint_dtype(m, n->in[told.other]), false, 0});
 }
 
 static void find_operands(Finder *x, NodeId id)
