@@ -317,9 +317,9 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
 bool unary_is_arithmetic(UnaryOp op, DType t)
 {
     static const bool f32[U_COUNT] = {
-        [U_EXP] = true,  [U_EXPM1] = true, [U_LOG] = true,  [U_LOG1P] = true,
-        [U_TANH] = true, [U_ERF] = true,   [U_SIN] = true,  [U_COS] = true,
-        [U_TAN] = true,  [U_ASIN] = true,  [U_ACOS] = true, [U_ATAN] = true};
+        [U_EXP] = true,  [U_EXPM1] = true, [U_LOG] = true,   [U_LOG1P] = true, [U_TANH] = true,
+        [U_ERF] = true,  [U_SIN] = true,   [U_COS] = true,   [U_TAN] = true,   [U_ASIN] = true,
+        [U_ACOS] = true, [U_ATAN] = true,  [U_ASINH] = true, [U_ACOSH] = true, [U_ATANH] = true};
     return t == DT_F32 ? f32[op] : t == DT_F64 && op == U_TANH;
 }
 

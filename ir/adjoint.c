@@ -541,7 +541,7 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
     a.active[0] = 0;
     collect(&a, first, false);
     for (uint32_t i = 0; i < ends->ny; i++)
-        if (a.opaque[ends->y[i].buffer])
+        if (ends->y[i].buffer && a.opaque[ends->y[i].buffer])
             refuse(&a, "a call");
     if (!a.refused)
         begin_adjoints(&a, ends->ny, ends->y, ends->seeds);

@@ -22,8 +22,7 @@ static DeclDim declared_dim(const Model *m, Index dim)
     return d;
 }
 
-// What is known of a value's type; NULL: nothing.
-static Type *type_known(Model *m, const Value *v)
+Type *instrument_type(Model *m, const Value *v)
 {
     const Type *t = value_type(m->arena, v);
     if (!t || (v->kind == TYPE_TENSOR && v->rank < 0)) // an output has a rank
@@ -70,7 +69,7 @@ uint32_t instrument_model(Model *m, uint32_t *left)
             ValueId v = n->out[o];
             if (!v || given[v])
                 continue;
-            Type *t = type_known(m, value_at(m, v));
+            Type *t = instrument_type(m, value_at(m, v));
             given[v] = 1;
             *left += t == NULL;
             if (!t)

@@ -9,6 +9,9 @@
 // the main graph whose type is not known, and those of nodes in branches and bodies.
 uint32_t instrument_model(Model *m, uint32_t *left);
 
+// What is known of a value's type, to be declared; NULL: nothing. In the model's arena.
+Type *instrument_type(Model *m, const Value *v);
+
 // By value: equal for values of two models that are computed in the same way from inputs at the
 // same place and constants of the same shape, casts between floats left out. For models whose names
 // differ. In `scratch`.

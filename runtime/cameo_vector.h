@@ -167,6 +167,35 @@ CAMEO_FN float cameo_log1p_f32(float x)
     return x == INFINITY || x == 0.0f ? x : r;
 }
 
+/* log(1 + a) of a that is not negative, within float64's range. */
+CAMEO_FN double cameo_log1p_above(double a)
+{
+    double u = 1.0 + a;
+    return cameo_log_normal(u) + (a - (u - 1.0)) / u;
+}
+/* log(a + sqrt(a^2 + 1)) and log(x + sqrt(x^2 - 1)) as log(1 + ...), nothing cancels in either. */
+CAMEO_FN float cameo_asinh_f32(float x)
+{
+    double a = fabs((double)x), z = a * a;
+    float y = (float)cameo_log1p_above(a + z / (1.0 + sqrt(z + 1.0)));
+    return copysignf(a < (double)INFINITY ? y : (float)a, x);
+}
+CAMEO_FN float cameo_acosh_f32(float x)
+{
+    double a = (double)x - 1.0, t = a > 0.0 ? a : 0.0;
+    float y = (float)cameo_log1p_above(t + sqrt(t * (t + 2.0)));
+    y = x == INFINITY ? x : y;
+    return x >= 1.0f ? y : NAN;
+}
+/* (log(1 + a) - log(1 - a)) / 2. */
+CAMEO_FN float cameo_atanh_f32(float x)
+{
+    double a = fabs((double)x), t = a < 1.0 ? a : 0.0;
+    float y = (float)(0.5 * cameo_log1p_above(2.0 * t / (1.0 - t))),
+          edge = a == 1.0 ? INFINITY : NAN;
+    return copysignf(a < 1.0 ? y : edge, x);
+}
+
 /* x is *r more than the result quarters of a turn, |*r| <= pi / 4. From 2^23 on x is a whole number
  * times a power of two, and only those bits of 1 / (2 pi) matter that are no whole turns: words of
  * 32 bits from each eighth bit on. */

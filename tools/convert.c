@@ -32,6 +32,14 @@ static const ToolOption options[] = {
 };
 
 // A model that is inlined and inferred; NULL with *status set.
+static bool has_gradient(const Model *m)
+{
+    for (NodeId id = 1; id < m->nodes.len; id++)
+        if (str_is(node_at(m, id)->op, "Gradient") && !node_at(m, id)->dead)
+            return true;
+    return false;
+}
+
 static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inlined **inlined,
                          int *status)
 {
@@ -47,6 +55,9 @@ static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inli
     ok = ok && pass_run_needed(pass_find(STR("inline_functions")), m, &c);
     *inlined = ok && calls ? inlined_remember(m, r->arena, nopsets) : NULL;
     ok = ok && pass_run_needed(pass_find(STR("infer")), m, &c);
+    if (ok && r->options.to == DT_F16 && has_gradient(m)) // what float16 would lose or overflow
+        ok = pass_run_needed(pass_find(STR("scale_loss")), m, &c) &&
+             pass_run_needed(pass_find(STR("infer")), m, &c);
     if (ok)
         return m;
     if (diags->all.len > before)

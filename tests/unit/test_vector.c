@@ -41,19 +41,14 @@ typedef struct Function {
 } Function;
 
 static const Function functions[] = {
-    {"exp", cameo_exp_f32, exp, 2},
-    {"expm1", cameo_expm1_f32, expm1, 2},
-    {"log", cameo_log_f32, log, 2},
-    {"tanh", cameo_tanh_f32, tanh, 2},
-    {"erf", cameo_erf_f32, erf, 2},
-    {"log1p", cameo_log1p_f32, log1p, 1},
-    {"sin", cameo_sin_f32, sin, 1},
-    {"cos", cameo_cos_f32, cos, 1},
-    {"tan", cameo_tan_f32, tan, 1},
-    {"atan", cameo_atan_f32, atan, 1},
-    {"asin", cameo_asin_f32, asin, 1},
-    {"acos", cameo_acos_f32, acos, 1},
-    {"sigmoid", cameo_sigmoid_f32, logistic, 2},
+    {"exp", cameo_exp_f32, exp, 2},       {"expm1", cameo_expm1_f32, expm1, 2},
+    {"log", cameo_log_f32, log, 2},       {"tanh", cameo_tanh_f32, tanh, 2},
+    {"erf", cameo_erf_f32, erf, 2},       {"log1p", cameo_log1p_f32, log1p, 1},
+    {"sin", cameo_sin_f32, sin, 1},       {"cos", cameo_cos_f32, cos, 1},
+    {"tan", cameo_tan_f32, tan, 1},       {"atan", cameo_atan_f32, atan, 1},
+    {"asin", cameo_asin_f32, asin, 1},    {"acos", cameo_acos_f32, acos, 1},
+    {"asinh", cameo_asinh_f32, asinh, 1}, {"acosh", cameo_acosh_f32, acosh, 1},
+    {"atanh", cameo_atanh_f32, atanh, 1}, {"sigmoid", cameo_sigmoid_f32, logistic, 2},
     {"silu", cameo_silu_f32, silu, 2},
 };
 
