@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPAQUE_OPERANDS = 24, MAX_BACK_OPERANDS = 64 };
+enum { MAX_OPAQUE_OPERANDS = 24, MAX_BACK_OPERANDS = 64, MAX_DECISIONS = 64 };
 
 typedef VEC(ValueId) Ids;
 
@@ -35,9 +35,9 @@ typedef struct Sweep {
     SensReport *report;
     GraphId g;
     ValueId probe;
-    bool wide;     // adjoints are float64, derivatives those of the shadow
-    Ids *parts;    // by value: what its readers say of it
-    ValueId *bar;  // by value: their sum
+    bool wide;    // adjoints are float64, derivatives those of the shadow
+    Ids *parts;   // by value: what its readers say of it
+    ValueId *bar; // by value: their sum
     uint8_t *assumed, *opaque, *blind, *seen;
     VEC(ValueInfo) outputs;
 } Sweep;
@@ -438,6 +438,81 @@ static bool begin_outputs(Sweep *w, const ValueInfo *outputs, uint32_t n)
     return any;
 }
 
+// ---- decisions ---------------------------------------------------------------------------------
+
+typedef struct Deciding {
+    const char *op;
+    int kind;
+} Deciding;
+
+static const Deciding deciding[] = {
+    {"ArgMax", MARGIN_GREATEST},     {"ArgMin", MARGIN_LOWEST},    {"TopK", MARGIN_GREATEST},
+    {"Less", MARGIN_ZERO},           {"LessOrEqual", MARGIN_ZERO}, {"Greater", MARGIN_ZERO},
+    {"GreaterOrEqual", MARGIN_ZERO}, {"Sign", MARGIN_ZERO},        {"Round", MARGIN_HALF},
+    {"Floor", MARGIN_WHOLE},         {"Ceil", MARGIN_WHOLE},       {"Cast", MARGIN_WHOLE},
+};
+
+// -1: the node decides nothing by floats.
+static int decision_kind(const Sweep *w, const Node *n)
+{
+    int kind = -1;
+    for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i++)
+        if (node_is(n, deciding[i].op))
+            kind = deciding[i].kind;
+    bool known = n->nin == 0 || !is_mine(w, n->in[0]) || n->nout == 0 || !n->out[0] ||
+                 value_at(w->m, n->out[0])->constant;
+    if (known || (node_is(n, "Cast") && (shadow_is_float(&w->s, n->out[0]) ||
+                                         value_at(w->m, n->out[0])->dtype == DT_BOOL)))
+        return -1;
+    if (node_is(n, "TopK") && !node_int(n, "largest", 1))
+        kind = MARGIN_LOWEST;
+    return kind;
+}
+
+// What is decided by: the operand, or the difference of both.
+static ValueId decided_by(Sweep *w, const Node *n)
+{
+    bool compares = n->nin == 2 && is_mine(w, n->in[1]) && !node_is(n, "TopK");
+    if (!compares)
+        return n->in[0];
+    NodeId d = node_build(w->m, w->g, "Sub", n->in, 2,
+                          str_printf(w->m->arena, "difference#%u", w->m->values.len));
+    node_at(w->m, d)->reason = STR("sensitivity");
+    return finish(w, d);
+}
+
+static void add_decision(Sweep *w, NodeId id, uint32_t number)
+{
+    Model *m = w->m;
+    Node n = *node_at(m, id);
+    int kind = decision_kind(w, &n);
+    DType t = kind >= 0 ? value_at(m, n.in[0])->dtype : DT_NONE;
+    if (t != DT_F32 && t != DT_F64 && t != DT_F16 && t != DT_BF16)
+        return;
+    int64_t rank = value_at(m, n.in[0])->rank;
+    int64_t axis = node_int(&n, "axis", node_is(&n, "TopK") ? -1 : 0);
+    axis += axis < 0 ? rank : 0;
+    if (kind >= MARGIN_GREATEST && (axis < 0 || axis >= rank))
+        return;
+    // The operand that is computed: the error there is what may cross the threshold.
+    ValueId moves = value_at(m, n.in[0])->constant && n.nin > 1 ? n.in[1] : n.in[0];
+    ValueId in[2] = {decided_by(w, &n), node_is(&n, "TopK") && n.nin > 1 ? n.in[1] : 0};
+    NodeId margin = own(w, MARGIN_OP, in, in[1] ? 2 : 1, "margin");
+    node_set_int(m, margin, "kind", kind);
+    node_set_int(m, margin, "axis", kind >= MARGIN_GREATEST ? axis : 0);
+    ValueId numbers = finish(w, margin), probed[2] = {moves, w->probe};
+    NodeId r = own(w, PROBE_OP, probed, 2, "probe");
+    node_set_int(m, r, "output", number);
+    node_set_int(m, r, "dtype", bar_dtype(w, moves));
+    add_part(w, moves, finish(w, r));
+    SensDecision d = {.value = moves, .node = id, .number = number, .output = w->outputs.len};
+    d.name = value_shown_name(m, moves);
+    d.op = n.op;
+    d.path = location_node(m, m->arena, id);
+    vec_push(m->arena, &w->outputs, ((ValueInfo){.value = numbers, .has = 1}));
+    vec_push(m->arena, &w->report->decisions, d);
+}
+
 static bool is_narrow(const Sweep *w)
 {
     for (ValueId v = 1; v < w->s.nvalues; v++)
@@ -499,6 +574,10 @@ static void finish_report(Sweep *w)
         for (uint32_t k = 0; k < r->values.len; k++)
             if (r->values.at[k].value == r->outputs.at[i].value)
                 r->outputs.at[i].record = k;
+    for (uint32_t i = 0; i < r->decisions.len; i++)
+        for (uint32_t k = 0; k < r->values.len; k++)
+            if (r->values.at[k].value == r->decisions.at[i].value)
+                r->decisions.at[i].record = k;
 }
 
 // The model's outputs from now on; what the old ones declare still holds.
@@ -530,6 +609,8 @@ bool sensitivity_model(Model *m, Diags *diags, SensReport *report)
     shadow_graph(&w.s, w.g, &list);
     add_input(&w);
     bool any = begin_outputs(&w, outputs, nout);
+    for (uint32_t i = 0; any && i < n && report->decisions.len < MAX_DECISIONS; i++)
+        add_decision(&w, nodes[i], nout + report->decisions.len);
     for (uint32_t i = n; any && i-- > 0;)
         sweep_node(&w, nodes[i]);
     if (any)

@@ -54,9 +54,22 @@ typedef struct SensOutput {
     uint32_t number; // among all outputs: what a probe names
 } SensOutput;
 
+// A node that decides something by numbers: derivatives do not see what happens where it decides
+// otherwise.
+typedef struct SensDecision {
+    ValueId value; // what it decides by
+    NodeId node;
+    uint32_t record; // of `values`
+    uint32_t number; // among all probes
+    uint32_t output; // of the rewritten model: its margins, MARGIN_FIELDS of float64
+    Str name, op;    // of the value and the node, as in the file
+    Str path;
+} SensDecision;
+
 typedef struct SensReport {
     VEC(SensValue) values; // inputs, weights, then nodes in order of execution
     VEC(SensOutput) outputs;
+    VEC(SensDecision) decisions; // in order of execution
 } SensReport;
 
 // Rewrites the model, which has been through pass_pipeline: its outputs become the numbers above.

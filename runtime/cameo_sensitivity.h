@@ -9,8 +9,8 @@
 
 /* Of a value y, bar = ds/dy for s = sum r_j out_j, L the same node in float64 on what y was
  * computed of (y itself where there is no L), and Y the shadow. e_t = round_t(L) - L is the error
- * of a result in dtype t, as it is, 0 where t holds the number; beyond t's range it is left out
- * and counted. Only finite elements. */
+ * of a result in dtype t, as it is, 0 where t holds the number; beyond t's range it is left out and
+ * counted. Only finite elements. */
 enum {
     SENS_COUNT,       /* elements; 0: not computed, and nothing else is meant */
     SENS_BAR,         /* sum of bar^2 */
@@ -30,6 +30,22 @@ enum {
     SENS_UNDER_F16,   /* elements other than 0 that float16 makes 0 */
     SENS_NONFINITE,   /* elements of y that are infinite or no number */
     SENS_FIELDS
+};
+
+/* How near an operator that decides stands to deciding otherwise. */
+enum {
+    MARGIN_COUNT,  /* decisions */
+    MARGIN_LEAST,  /* the least distance to a threshold, in units of what is decided by */
+    MARGIN_AT,     /* the element that it stands at */
+    MARGIN_SECOND, /* of a choice along an axis the element that is nearly chosen; else -1 */
+    MARGIN_FIELDS
+};
+enum {
+    MARGIN_ZERO,     /* a sign: the distance to 0 */
+    MARGIN_HALF,     /* rounding: to the nearest half */
+    MARGIN_WHOLE,    /* floor, ceil, casts to integers: to the nearest whole number */
+    MARGIN_GREATEST, /* the k greatest along an axis: from the k-th to the next */
+    MARGIN_LOWEST
 };
 
 /* Which r: the further input holds output, kind, number. */
@@ -130,6 +146,88 @@ CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
     }
     for (int k = 0; k < 4; k++)
         out[SENS_SIGNED_F16 + k] = sums[k] * sums[k];
+    return 0;
+}
+
+CAMEO_FN double cameo_margin_element(const cameo_view *x, int64_t i)
+{
+    double v;
+    cameo_sense_widen(&v, x, i, 1);
+    return v;
+}
+
+CAMEO_FN void cameo_margin_note(double *out, double margin, int64_t at, int64_t second)
+{
+    out[MARGIN_COUNT]++;
+    if (!(margin < out[MARGIN_LEAST]))
+        return;
+    out[MARGIN_LEAST] = margin;
+    out[MARGIN_AT] = (double)at;
+    out[MARGIN_SECOND] = (double)second;
+}
+
+/* One line of `n` elements `step` apart, of which k are chosen: the least of the chosen and the
+ * greatest of the others, by k + 1 passes over the line. */
+CAMEO_FN void cameo_margin_line(double *out, const cameo_view *x, int64_t first, int64_t n,
+                                int64_t step, int64_t k, double sign)
+{
+    int64_t last = -1, before = -1;
+    double bound = INFINITY;
+    for (int64_t round = 0; round <= k && round < n; round++) {
+        int64_t best = -1;
+        double most = -INFINITY;
+        for (int64_t i = 0; i < n; i++) {
+            double v = sign * cameo_margin_element(x, first + i * step);
+            int after = v < bound || (v == bound && i > last);
+            if (after && (best < 0 || v > most)) {
+                most = v;
+                best = i;
+            }
+        }
+        before = last;
+        last = best;
+        if (round == k && best >= 0 && before >= 0)
+            cameo_margin_note(out, bound - most, first + before * step, first + best * step);
+        if (best < 0)
+            return;
+        bound = most;
+    }
+}
+
+enum { MARGIN_CHOSEN = 256 };
+
+/* (x [, k]) => (numbers) [kind, axis]: see MARGIN_*. More than MARGIN_CHOSEN of a line are not
+ * looked at. */
+CAMEO_FN int cameo_margin(cameo_objects *o, const cameo_call *c)
+{
+    const cameo_view *x = &c->reads[0];
+    double *out = (double *)c->writes[0].at;
+    int64_t count = cameo_view_count(x), kind = c->n[0], k = 1, n, inner = 1;
+    (void)o;
+    memset(out, 0, MARGIN_FIELDS * sizeof *out);
+    out[MARGIN_LEAST] = INFINITY;
+    out[MARGIN_AT] = out[MARGIN_SECOND] = -1;
+    if (kind < MARGIN_GREATEST) {
+        for (int64_t i = 0; i < count; i++) {
+            double v = cameo_margin_element(x, i), fraction = fabs(v - floor(v));
+            double whole = fraction < 0.5 ? fraction : 1 - fraction;
+            if (fabs(v) <= DBL_MAX)
+                cameo_margin_note(out,
+                                  kind == MARGIN_ZERO   ? fabs(v)
+                                  : kind == MARGIN_HALF ? 0.5 - whole
+                                                        : whole,
+                                  i, -1);
+        }
+        return 0;
+    }
+    if (c->nreads > 1 && cameo_view_count(&c->reads[1]) > 0)
+        k = *(const int64_t *)c->reads[1].at;
+    n = x->dims[c->n[1]];
+    for (int32_t d = (int32_t)c->n[1] + 1; d < x->rank; d++)
+        inner *= x->dims[d];
+    for (int64_t i = 0; k >= 1 && k < n && k <= MARGIN_CHOSEN && i < count / n; i++)
+        cameo_margin_line(out, x, i / inner * n * inner + i % inner, n, inner, k,
+                          kind == MARGIN_GREATEST ? 1 : -1);
     return 0;
 }
 

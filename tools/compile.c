@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "tools/config.h"
 #include "tools/pipeline.h"
+#include "tools/precision.h"
 #include "tools/report.h"
 #include "tools/session.h"
 
@@ -23,6 +24,7 @@ enum {
     OPT_WINOGRAD,
     OPT_NO_WINOGRAD,
     OPT_STRICT,
+    OPT_PRECISION,
     OPT_CC,
     OPT_KEEP,
     OPT_NO_CACHE,
@@ -53,6 +55,9 @@ static const ToolOption options[] = {
     [OPT_STRICT] =
         {"--strict-fp", NULL,
          "no contraction of multiply and add, no Winograd, no dequantised products in integers"},
+    [OPT_PRECISION] = {"--precision", "P",
+                       "f32 (as the model is), or as for convert: f16, bf16, "
+                       "mixed, f64"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
     [OPT_NO_CACHE] = {"--no-cache", NULL, "call the C compiler for what it made before too"},
@@ -125,6 +130,7 @@ typedef struct Asked {
     CompileOptions o;
     const char *model, *print_after;
     bool has_kind, report;
+    ConvertOptions precision;
 } Asked;
 
 // An option without a value; false: it is none of them.
@@ -179,6 +185,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         break;
     case OPT_DEVICE:
         ok = session_device(value, &o->device);
+        break;
+    case OPT_PRECISION:
+        ok = precision_compile(value, &a->precision, o);
         break;
     case OPT_ARCH:
         ok = is_arch_list(value);

@@ -91,6 +91,13 @@ double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftPrecision p, 
     return variance;
 }
 
+double drift_raw(const Drift *d, const double *numbers, const SensValue *v)
+{
+    int field = field_of(v, d->precision);
+    bool counts = !(v->exact || (field == SENS_MADE && v->kind != SENS_OF_NODE));
+    return counts ? numbers[field] : 0;
+}
+
 static const DriftPart *compared;
 
 static int by_variance(const void *a, const void *b)
@@ -148,9 +155,8 @@ static void find_output(Drift *d, uint32_t o)
     DriftOutput *out = &d->outputs[o];
     out->predicted = sqrt(sum);
     out->signed_ = sqrt(signs);
-    out->measured = d->precision == DRIFT_OWN && scale > 0
-                        ? sqrt(sens_error(&d->table, o) / scale)
-                        : -1;
+    out->measured =
+        d->precision == DRIFT_OWN && scale > 0 ? sqrt(sens_error(&d->table, o) / scale) : -1;
     out->budget = -1;
 }
 
@@ -233,6 +239,7 @@ static int work(Asked *a)
     CompileOptions *c = &a->sens.compile;
     a->drift.model = a->sens.model;
     a->sens.data = a->data;
+    a->sens.decisions = a->drift.precision != DRIFT_OWN;
     if (dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) // the JIT finds what this process has
         c->gemm = GEMM_WIDE;
     int status = sens_run(a->tool, &a->sens, &a->drift.table);
@@ -250,8 +257,8 @@ static int take_budget(Asked *a, const char *value)
     double relative = strtod(number, &end);
     if (end == number || *end || !(relative > 0) || !(relative < INFINITY))
         return tool_error(a->tool, EXIT_USAGE, "--budget is OUT=REL, REL a number above 0");
-    a->budgets[a->nbudgets++] = (DriftBudget){split ? value : NULL,
-                                              split ? (size_t)(split - value) : 0, relative};
+    a->budgets[a->nbudgets++] =
+        (DriftBudget){split ? value : NULL, split ? (size_t)(split - value) : 0, relative};
     return -1;
 }
 

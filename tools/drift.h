@@ -2,6 +2,7 @@
 #ifndef CAMEO_TOOLS_DRIFT_H
 #define CAMEO_TOOLS_DRIFT_H
 
+#include "base/json.h"
 #include "tools/sensitivity.h"
 
 // What is asked about: the model as it is, or with every value rounded to one dtype.
@@ -22,8 +23,8 @@ typedef enum DriftBasis {
 
 // The error of a value, or of all nodes of an operator, as parts of the variance of the outputs.
 typedef struct DriftPart {
-    uint32_t value; // of the table's values; the first of an operator's
-    uint32_t count; // nodes of the operator
+    uint32_t value;  // of the table's values; the first of an operator's
+    uint32_t count;  // nodes of the operator
     double variance; // relative, the sum over the outputs
     double share;    // of all values
     DriftBasis basis;
@@ -40,8 +41,8 @@ typedef struct Drift {
     const char *model;
     SensTable table;
     DriftPrecision precision;
-    DriftPart *values;   // by value of the table
-    uint32_t *order;     // of values, the greatest first
+    DriftPart *values;    // by value of the table
+    uint32_t *order;      // of values, the greatest first
     DriftPart *operators; // the greatest first
     uint32_t noperators;
     DriftOutput *outputs;
@@ -53,10 +54,28 @@ typedef struct Drift {
 // Relative variance that value k adds to output o with the value in that dtype; *basis says how
 // that is known.
 double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftPrecision p, DriftBasis *basis);
+// The same of numbers of any probe, not relative.
+double drift_raw(const Drift *d, const double *numbers, const SensValue *v);
 void drift_find(Drift *d); // values, order, operators, outputs but their budgets
 bool drift_is_over(const DriftOutput *o);
 const char *drift_precision_name(DriftPrecision p);
 const char *drift_basis_name(DriftBasis b);
+
+// A decision (of report.decisions): how far its nearest one is from its threshold, and the error
+// there.
+typedef struct DriftFlip {
+    double margin, at, second; // elements; second -1: there is none
+    double decisions;
+    double error; // standard deviation of an element of what is decided by
+} DriftFlip;
+
+// May it flip: is the threshold within three standard deviations?
+bool drift_flip(const Drift *d, uint32_t i, DriftFlip *flip);
+void drift_print_flips(const Drift *d, Buf *out);
+void drift_json_flips(const Drift *d, Json *j);
+// Where a budget is exceeded: the values that would have to be computed in a wider dtype.
+void drift_print_advice(const Drift *d, Buf *out);
+void drift_json_advice(const Drift *d, uint32_t o, Json *j);
 void drift_print_text(const Drift *d, Buf *out);
 void drift_print_json(const Drift *d, Buf *out);
 

@@ -77,8 +77,7 @@ static void put_ranges(const Drift *d, Buf *out)
             continue;
         buf_printf(out, "not finite: %.0f elements of ", n[SENS_NONFINITE]);
         buf_quoted(out, r->values.at[k].name);
-        buf_printf(out, ", the first value that has any  (%.*s)\n",
-                   STR_ARG(r->values.at[k].path));
+        buf_printf(out, ", the first value that has any  (%.*s)\n", STR_ARG(r->values.at[k].path));
         break;
     }
 }
@@ -95,6 +94,11 @@ static void put_limits(const Drift *d, Buf *out)
                             : "it is taken as a whole, and errors before it are assumed to spread "
                               "evenly");
     }
+    if (d->table.left_out)
+        buf_printf(out,
+                   "note: %u data sets are left out: they take another branch of an If than the "
+                   "first one does\n",
+                   d->table.left_out);
     if (d->table.made_up)
         buf_printf(out, "note: the data are made up (see --data)\n");
 }
@@ -116,7 +120,9 @@ void drift_print_text(const Drift *d, Buf *out)
         if (d->operators[i].variance > 0)
             put_part(d, &d->operators[i], true, out);
     buf_printf(out, "\n");
+    drift_print_flips(d, out);
     put_ranges(d, out);
+    drift_print_advice(d, out);
     put_limits(d, out);
 }
 
@@ -146,6 +152,8 @@ static void json_outputs(const Drift *d, Json *j)
             json_num(j, x->budget);
             json_key(j, "exceeded");
             json_bool(j, drift_is_over(x));
+            if (x->predicted > x->budget)
+                drift_json_advice(d, o, j);
         }
         json_end_object(j);
     }
@@ -234,6 +242,8 @@ void drift_print_json(const Drift *d, Buf *out)
     json_str(&j, str_of(drift_precision_name(d->precision)));
     json_key(&j, "sets");
     json_int(&j, d->table.sets);
+    json_key(&j, "left_out");
+    json_int(&j, d->table.left_out);
     json_key(&j, "runs");
     json_int(&j, d->table.runs);
     json_key(&j, "made_up");
@@ -244,6 +254,7 @@ void drift_print_json(const Drift *d, Buf *out)
     for (uint32_t k = 0; k < d->table.report.values.len; k++)
         json_value(d, k, &j);
     json_end_array(&j);
+    drift_json_flips(d, &j);
     json_key(&j, "operators");
     json_array(&j);
     for (uint32_t i = 0; i < d->noperators; i++) {

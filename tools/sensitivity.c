@@ -1,6 +1,6 @@
 // Runs the module of passes/sensitivity.c on data, once for each probe.
 
-#include "tools/sensitivity.h"
+#include "tools/sensitivity_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,17 +12,12 @@ typedef struct SensRunner {
     SensTable *table;
     Session s;
     cameo_context *context;
-    int32_t probe;      // the input
-    int64_t numbers[3]; // what it holds
-    int64_t probe_dims[1];
+    BranchChoices choices;
+    uint32_t set;  // of the data, those left out too
+    int32_t probe; // the input
 } SensRunner;
 
 const double *sens_numbers(const SensTable *t, uint32_t o, uint32_t k)
-{
-    return t->numbers + ((size_t)o * t->report.values.len + k) * SENS_FIELDS;
-}
-
-static double *numbers_at(SensTable *t, uint32_t o, uint32_t k)
 {
     return t->numbers + ((size_t)o * t->report.values.len + k) * SENS_FIELDS;
 }
@@ -42,6 +37,8 @@ double sens_error(const SensTable *t, uint32_t o)
 static bool rewrite(void *runner, Model *m, Diags *diags)
 {
     SensRunner *r = runner;
+    if (!branches_apply(&r->choices, m, diags))
+        return false;
     return sensitivity_model(m, diags, &r->table->report);
 }
 
@@ -58,17 +55,16 @@ static int prepare(void *runner, Inputs *in)
     return t->elements ? EXIT_CLEAN : tool_error(r->tool, EXIT_BYTES, "not enough memory");
 }
 
-static int run_once(SensRunner *r, Inputs *in, uint32_t o, int64_t kind, int64_t number)
+static int run_once(SensRunner *r, Inputs *in, uint32_t output, int64_t kind, int64_t number)
 {
     const cameo_model *m = r->s.model;
     int64_t *probe = in->tensors[r->probe].elements;
-    probe[0] = r->table->report.outputs.at[o].number;
+    probe[0] = output;
     probe[1] = kind;
     probe[2] = number;
     r->table->runs++;
-    return m->run(r->context) == 0
-               ? EXIT_CLEAN
-               : tool_error(r->tool, EXIT_FINDINGS, "%s", m->error(r->context));
+    return m->run(r->context) == 0 ? EXIT_CLEAN
+                                   : tool_error(r->tool, EXIT_FINDINGS, "%s", m->error(r->context));
 }
 
 static const double *output_of(const SensRunner *r, uint32_t k)
@@ -80,10 +76,10 @@ static const double *output_of(const SensRunner *r, uint32_t k)
 }
 
 // What a probe says, weighted.
-static void add_probe(SensRunner *r, uint32_t o, double weight)
+static void add_probe(SensRunner *r, double *numbers, double weight)
 {
     for (uint32_t k = 0; k < r->table->report.values.len; k++) {
-        double *to = numbers_at(r->table, o, k);
+        double *to = numbers + k * SENS_FIELDS;
         const double *from = output_of(r, k);
         for (int f = SENS_BAR; f <= SENS_SIGNED_MADE; f++)
             to[f] += weight * from[f];
@@ -91,10 +87,10 @@ static void add_probe(SensRunner *r, uint32_t o, double weight)
 }
 
 // What a run says of the values themselves, once for each set of data.
-static void add_values(SensRunner *r, uint32_t o)
+static void add_values(SensRunner *r, double *numbers)
 {
     for (uint32_t k = 0; k < r->table->report.values.len; k++) {
-        double *to = numbers_at(r->table, o, k);
+        double *to = numbers + k * SENS_FIELDS;
         const double *from = output_of(r, k);
         to[SENS_COUNT] = from[SENS_COUNT];
         to[SENS_SUM] += from[SENS_SUM];
@@ -107,26 +103,58 @@ static void add_values(SensRunner *r, uint32_t o)
     }
 }
 
-static int run_output(SensRunner *r, Inputs *in, uint32_t o)
+// Probes a value, `output` by its number and `record` in the report.
+static int run_output(SensRunner *r, Inputs *in, uint32_t output, uint32_t record, double *numbers)
 {
     SensTable *t = r->table;
     uint32_t signs = r->o->projections ? r->o->projections : SENS_PROJECTIONS;
     int64_t first = (int64_t)t->sets * signs + 1;
-    int status = run_once(r, in, o, SENS_PROBE_SIGNS, first);
+    int status = run_once(r, in, output, SENS_PROBE_SIGNS, first);
     if (status)
         return status;
-    double count = output_of(r, t->report.outputs.at[o].record)[SENS_COUNT];
+    double count = output_of(r, record)[SENS_COUNT];
     bool exact = count <= SENS_EXACT;
     uint32_t runs = exact ? (uint32_t)count : signs;
-    add_values(r, o);
+    add_values(r, numbers);
     t->sampled = t->sampled || !exact;
     for (uint32_t k = 0; k < runs && !status; k++) {
         if (exact || k > 0)
-            status = run_once(r, in, o, exact ? SENS_PROBE_UNIT : SENS_PROBE_SIGNS,
+            status = run_once(r, in, output, exact ? SENS_PROBE_UNIT : SENS_PROBE_SIGNS,
                               exact ? (int64_t)k : first + k);
         if (!status)
-            add_probe(r, o, exact ? 1 : 1.0 / runs);
+            add_probe(r, numbers, exact ? 1 : 1.0 / runs);
     }
+    return status;
+}
+
+static void add_margins(SensRunner *r)
+{
+    for (uint32_t i = 0; i < r->table->report.decisions.len; i++) {
+        double *to = r->table->margins + i * MARGIN_FIELDS, count = to[MARGIN_COUNT];
+        int32_t rank = 0;
+        const int64_t *dims = NULL;
+        const double *from = r->s.model->output(
+            r->context, (int32_t)r->table->report.decisions.at[i].output, &rank, &dims);
+        if (from[MARGIN_COUNT] > 0 && (!(count > 0) || from[MARGIN_LEAST] < to[MARGIN_LEAST]))
+            memcpy(to, from, MARGIN_FIELDS * sizeof *to);
+        to[MARGIN_COUNT] = count + from[MARGIN_COUNT];
+    }
+}
+
+static int run_probes(SensRunner *r, Inputs *in)
+{
+    SensTable *t = r->table;
+    const SensReport *all = &t->report;
+    size_t stride = (size_t)all->values.len * SENS_FIELDS;
+    int status = EXIT_CLEAN;
+    for (uint32_t o = 0; o < all->outputs.len && !status; o++)
+        status = run_output(r, in, all->outputs.at[o].number, all->outputs.at[o].record,
+                            t->numbers + o * stride);
+    if (!status)
+        add_margins(r);
+    for (uint32_t i = 0; r->o->decisions && i < all->decisions.len && !status; i++)
+        status = run_output(r, in, all->decisions.at[i].number, all->decisions.at[i].record,
+                            t->decided + i * stride);
     return status;
 }
 
@@ -134,37 +162,47 @@ static int run_set(void *runner, Inputs *in)
 {
     SensRunner *r = runner;
     const cameo_model *m = r->s.model;
+    uint32_t set = r->set++;
+    if (set < MAX_CHOOSING_SETS && r->choices.other[set]) {
+        r->table->left_out++;
+        return EXIT_CLEAN;
+    }
     if (!r->context)
         r->context = m->create(&r->s.options);
     int status = r->context ? inputs_set(r->tool, m, r->context, in)
                             : tool_error(r->tool, EXIT_BYTES, "not enough memory");
-    for (uint32_t o = 0; o < r->table->report.outputs.len && !status; o++)
-        status = run_output(r, in, o);
+    if (!status)
+        status = run_probes(r, in);
     r->table->sets++;
     return status;
 }
 
-static void average(SensTable *t)
+static void average(const SensTable *t, double *numbers, uint32_t n)
 {
-    size_t n = (size_t)t->report.outputs.len * t->report.values.len;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < (size_t)n * t->report.values.len; i++)
         for (int f = SENS_BAR; f <= SENS_ERROR && t->sets; f++)
-            t->numbers[i * SENS_FIELDS + (size_t)f] /= t->sets;
+            numbers[i * SENS_FIELDS + (size_t)f] /= t->sets;
 }
 
 int sens_run(const Tool *t, SensOptions *o, SensTable *table)
 {
     SensRunner r = {.tool = t, .o = o, .table = table, .probe = -1};
     *table = (SensTable){0};
+    int status = branches_choose(t, o, &r.choices);
+    if (status)
+        return status;
     o->compile.rewrite = rewrite;
     o->compile.rewriter = &r;
-    int status = session_open(t, o->model, &o->compile, &r.s);
+    status = session_open(t, o->model, &o->compile, &r.s);
     table->arena = r.s.arena;
     for (int32_t i = 0; !status && i < r.s.model->ninputs; i++)
         if (strcmp(r.s.model->inputs[i].name, SENS_INPUT) == 0)
             r.probe = i;
-    size_t n = (size_t)table->report.outputs.len * table->report.values.len * SENS_FIELDS;
-    table->numbers = NEWS(table->arena, double, n + 1);
+    const SensReport *all = &table->report;
+    size_t stride = (size_t)all->values.len * SENS_FIELDS;
+    table->numbers = NEWS(table->arena, double, all->outputs.len *stride + 1);
+    table->decided = NEWS(table->arena, double, all->decisions.len *stride + 1);
+    table->margins = NEWS(table->arena, double, all->decisions.len *(size_t)MARGIN_FIELDS + 1);
     DataSets d = {.tool = t,
                   .arena = table->arena,
                   .model = r.s.model,
@@ -176,8 +214,8 @@ int sens_run(const Tool *t, SensOptions *o, SensTable *table)
                   .run = run_set};
     if (!status)
         status = datasets_each(&d, &table->made_up);
-    if (!status)
-        average(table);
+    average(table, table->numbers, all->outputs.len);
+    average(table, table->decided, all->decisions.len);
     if (r.context)
         r.s.model->destroy(r.context);
     session_close_program(&r.s);

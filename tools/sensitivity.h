@@ -13,6 +13,7 @@ typedef struct SensOptions {
     const char *const *data; // see DataSets
     int ndata;
     uint32_t projections; // random signs for an output of more than SENS_EXACT elements; 0: usual
+    bool decisions;       // sensitivities of what is decided by are wanted
     CompileOptions compile;
 } SensOptions;
 
@@ -22,9 +23,12 @@ typedef struct SensTable {
     Arena *arena;
     SensReport report;
     double *numbers; // [outputs][values][SENS_FIELDS]
+    double *margins; // [decisions][MARGIN_FIELDS]: the least of all sets, decisions added up
+    double *decided; // [decisions][values][SENS_FIELDS], as for an output; 0 unless asked for
     uint32_t sets, runs;
-    bool made_up; // the data were
-    bool sampled; // some output by random signs
+    uint32_t left_out; // data sets that take another branch of an If than the first one does
+    bool made_up;      // the data were
+    bool sampled;      // some output by random signs
 } SensTable;
 
 // 0, or an exit status with everything said.

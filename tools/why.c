@@ -90,6 +90,15 @@ static void print_line(Model *m, ValueId id, int what, const char *because)
     buf_free(&line);
 }
 
+// What cameo convert noted on the node that makes v; "": nothing.
+static const char *kept(const Model *m, const Value *v)
+{
+    Str why = v->def == DEF_NODE ? props_get(&node_at(m, v->node)->metadata, "cameo.precision")
+                                 : STR_NONE;
+    return why.len ? str_printf(m->arena, "kept in %.*s", STR_ARG(str_escaped(m->arena, why))).at
+                   : "";
+}
+
 // Follows the edges that inference left, at most once through each value.
 static void print_chain(Model *m, ValueId v, int what)
 {
@@ -98,6 +107,11 @@ static void print_chain(Model *m, ValueId v, int what)
         const Why *w = what == WHY_OPT_SHAPE    ? &value->why_shape
                        : what == WHY_OPT_DEVICE ? &value->why_device
                                                 : &value->why_dtype;
+        const char *noted = what == WHY_OPT_DTYPE ? kept(m, value) : "";
+        if (noted[0]) {
+            print_line(m, v, what, noted);
+            return;
+        }
         bool follows = (w->kind == WHY_OPERAND || w->kind == WHY_BRANCH) && w->from && w->from != v;
         print_line(m, v, what,
                    !follows                ? reason(m, value, w, what)

@@ -61,8 +61,7 @@ static void lower_probe(Lower *l)
     const Expr *here = eq(l, from_index(l, place, DT_I64), number);
     const Expr *mine = eq(l, probe_at(l, probe, 0), int_(l, DT_I64, node_int(l->n, "output", 0)));
     const Expr *signs = sign_at(l, place, number, 0, y.dtype);
-    const Expr *r =
-        select_(l, unit, select_(l, here, one(l, y.dtype), zero(l, y.dtype)), signs);
+    const Expr *r = select_(l, unit, select_(l, here, one(l, y.dtype), zero(l, y.dtype)), signs);
     store(l, y, o, select_(l, mine, r, zero(l, y.dtype)));
     kernel_end(l);
 }
@@ -335,6 +334,27 @@ static void lower_sense(Lower *l)
         lower_unfit(l, "a value and its adjoint are expected");
 }
 
+static void infer_margin(Infer *s)
+{
+    Index dims[1] = {poly_const(s->polys, MARGIN_FIELDS)};
+    infer_dtype(s, 0, DT_F64);
+    infer_shape(s, 0, 1, dims);
+}
+
+static void lower_margin(Lower *l)
+{
+    Tensor reads[2] = {input(l, 0), input(l, 1)}, y = output(l, 0);
+    int64_t axis = node_int(l->n, "axis", 0), kind = node_int(l->n, "kind", 0);
+    Index numbers[2] = {ix(l, kind), ix(l, axis)};
+    bool fits = is_plain_float(reads[0].dtype) && reads[0].buffer && axis >= 0 &&
+                (kind < MARGIN_GREATEST || (uint64_t)axis < reads[0].rank) &&
+                (!reads[1].buffer || reads[1].dtype == DT_I64);
+    if (fits)
+        step_call(l, "margin", reads[1].buffer ? 2 : 1, reads, 1, &y, 2, numbers);
+    else
+        lower_unfit(l, "floats that something is decided by are expected");
+}
+
 const OpDef ops_sensitivity[] = {
     {PROBE_OP, 1, infer_probe, lower_probe, {NULL}, SHADOW_DOMAIN},
     {BACK_OP, 1, infer_back, lower_back, {NULL}, SHADOW_DOMAIN},
@@ -342,5 +362,6 @@ const OpDef ops_sensitivity[] = {
     {NUDGE_OP, 1, infer_total, lower_nudge, {NULL}, SHADOW_DOMAIN},
     {FOLLOW_OP, 1, infer_follow, lower_follow, {NULL}, SHADOW_DOMAIN},
     {SENSE_OP, 1, infer_sense, lower_sense, {NULL}, SHADOW_DOMAIN},
+    {MARGIN_OP, 1, infer_margin, lower_margin, {NULL}, SHADOW_DOMAIN},
     {0},
 };

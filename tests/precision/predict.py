@@ -319,6 +319,9 @@ def main():
             print(name, file=sys.stderr, flush=True)
         try:
             check_model(a.program, table, name, model, feeds, a.mixed, a.projections)
+        except KeyboardInterrupt:
+            table.skipped.append(f"{name} and what follows: interrupted")
+            break
         except Exception as e:  # a runtime that cannot run a model says nothing of the prediction
             table.skipped.append(f"{name}: {type(e).__name__}: {str(e).splitlines()[0][:150]}")
     table.print(sys.stdout)

@@ -1,0 +1,136 @@
+// What derivatives do not see, decisions near their threshold, and what would keep a budget.
+
+#include "tools/drift.h"
+
+#include <math.h>
+
+// ---- decisions ---------------------------------------------------------------------------------
+
+bool drift_flip(const Drift *d, uint32_t i, DriftFlip *flip)
+{
+    const SensTable *t = &d->table;
+    const SensDecision *at = &t->report.decisions.at[i];
+    const double *margin = t->margins + i * (size_t)MARGIN_FIELDS;
+    const double *own = sens_numbers(t, 0, at->record);
+    double variance = 0, count = own[SENS_COUNT];
+    for (uint32_t k = 0; d->precision != DRIFT_OWN && k < t->report.values.len; k++)
+        variance += drift_raw(d, t->decided + ((size_t)i * t->report.values.len + k) * SENS_FIELDS,
+                              &t->report.values.at[k]);
+    if (d->precision == DRIFT_OWN)
+        variance = own[SENS_ERROR];
+    *flip = (DriftFlip){.margin = margin[MARGIN_LEAST],
+                        .at = margin[MARGIN_AT],
+                        .second = margin[MARGIN_SECOND],
+                        .decisions = margin[MARGIN_COUNT],
+                        .error = count > 0 ? sqrt(variance / count) : 0};
+    bool any = flip->decisions > 0 && flip->error > 0;
+    return any && flip->margin <= 3 * flip->error;
+}
+
+void drift_print_flips(const Drift *d, Buf *out)
+{
+    for (uint32_t i = 0; i < d->table.report.decisions.len; i++) {
+        const SensDecision *at = &d->table.report.decisions.at[i];
+        DriftFlip f;
+        if (!drift_flip(d, i, &f))
+            continue;
+        buf_printf(out, "may flip: %.*s: element %.0f of ", STR_ARG(at->path), f.at);
+        buf_quoted(out, at->name);
+        if (f.second >= 0)
+            buf_printf(out, " is %.2e ahead of element %.0f", f.margin, f.second);
+        else
+            buf_printf(out, " is %.2e from where %.*s decides otherwise", f.margin,
+                       STR_ARG(at->op));
+        buf_printf(out, "; the error there is %.2e (1 sigma, %s)\n", f.error,
+                   drift_basis_name(d->table.made_up ? BASIS_ASSUMED : BASIS_MEASURED));
+    }
+}
+
+void drift_json_flips(const Drift *d, Json *j)
+{
+    json_key(j, "decisions");
+    json_array(j);
+    for (uint32_t i = 0; i < d->table.report.decisions.len; i++) {
+        const SensDecision *at = &d->table.report.decisions.at[i];
+        DriftFlip f;
+        bool may = drift_flip(d, i, &f);
+        json_object(j);
+        json_key(j, "op");
+        json_str(j, at->op);
+        json_key(j, "path");
+        json_str(j, at->path);
+        json_key(j, "value");
+        json_str(j, at->name);
+        json_key(j, "decisions");
+        json_num(j, f.decisions);
+        json_key(j, "margin");
+        json_num(j, f.margin);
+        json_key(j, "element");
+        json_num(j, f.at);
+        json_key(j, "second");
+        json_num(j, f.second);
+        json_key(j, "sigma");
+        json_num(j, f.error);
+        json_key(j, "may_flip");
+        json_bool(j, may);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+// ---- what would keep a budget ------------------------------------------------------------------
+
+// How many of the greatest contributors have to be computed without error for the rest to keep the
+// budget of output o; *left is what remains.
+static uint32_t needed(const Drift *d, uint32_t o, double *left)
+{
+    const DriftOutput *x = &d->outputs[o];
+    double rest = x->predicted * x->predicted;
+    uint32_t i = 0;
+    for (; i < d->table.report.values.len && rest > x->budget * x->budget; i++) {
+        DriftBasis basis;
+        rest -= drift_variance(d, o, d->order[i], d->precision, &basis);
+    }
+    *left = sqrt(rest > 0 ? rest : 0);
+    return i;
+}
+
+static const char *better(const Drift *d)
+{
+    return d->precision == DRIFT_F16 || d->precision == DRIFT_BF16 ? "float32" : "float64";
+}
+
+void drift_print_advice(const Drift *d, Buf *out)
+{
+    for (uint32_t o = 0; o < d->table.report.outputs.len; o++) {
+        const DriftOutput *x = &d->outputs[o];
+        if (x->budget < 0 || x->predicted <= x->budget)
+            continue;
+        double left;
+        uint32_t n = needed(d, o, &left), shown = n < 5 ? n : 5;
+        buf_printf(out, "to keep the budget of ");
+        buf_quoted(out, d->table.report.outputs.at[o].name);
+        buf_printf(out, ": %u of %u values in %s, error %.2e (predicted):", n,
+                   d->table.report.values.len, better(d), left);
+        for (uint32_t i = 0; i < shown; i++) {
+            buf_printf(out, "%s ", i ? "," : "");
+            buf_quoted(out, d->table.report.values.at[d->order[i]].name);
+        }
+        buf_printf(out, n > shown ? " and %u others\n" : "\n", n - shown);
+    }
+}
+
+void drift_json_advice(const Drift *d, uint32_t o, Json *j)
+{
+    double left;
+    uint32_t n = needed(d, o, &left);
+    json_key(j, "keep");
+    json_array(j);
+    for (uint32_t i = 0; i < n; i++)
+        json_str(j, d->table.report.values.at[d->order[i]].name);
+    json_end_array(j);
+    json_key(j, "kept_in");
+    json_str(j, str_of(better(d)));
+    json_key(j, "predicted_then");
+    json_num(j, left);
+}
