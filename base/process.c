@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,21 @@ int process_wait(Process *p, Buf *output)
     while (waitpid(p->pid, &raw, 0) < 0 && errno == EINTR)
         continue;
     return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+}
+
+uint32_t process_first(const Process *const *all, uint32_t n)
+{
+    enum { MOST = 64 };
+    struct pollfd ends[MOST];
+    n = n < MOST ? n : MOST;
+    for (uint32_t i = 0; i < n; i++)
+        ends[i] = (struct pollfd){.fd = all[i]->output, .events = POLLIN};
+    while (poll(ends, n, -1) < 0 && errno == EINTR)
+        continue;
+    for (uint32_t i = 0; i < n; i++)
+        if (ends[i].revents)
+            return i;
+    return 0;
 }
 
 bool process_run(Arena *a, const char *dir, const char *const *argv, Buf *output, int *status,

@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef struct Process {
@@ -23,6 +24,9 @@ bool process_start(Arena *a, const char *dir, const char *const *argv, bool capt
 // Waits for what was started; `output` (may be NULL) receives what was captured. The exit status,
 // 128+n for signal n.
 int process_wait(Process *p, Buf *output);
+
+// Of captured processes, the number of one that has ended or has something to say; waits for it.
+uint32_t process_first(const Process *const *all, uint32_t n);
 
 // Both in one; captured where output is not NULL.
 bool process_run(Arena *a, const char *dir, const char *const *argv, Buf *output, int *status,

@@ -222,9 +222,13 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     return emit;
 }
 
-static int write_files(Build *b, const Buf *text, const Buf *blobs)
+static int write_files(Build *b, const Buf *text, const Buf *products, const Buf *blobs)
 {
     int status = build_write_text(b, within(b, ".c"), text);
+    if (!status && products->len) {
+        b->has_products = true;
+        status = build_write_text(b, within(b, "_products.c"), products);
+    }
     if (!status && blobs->len) {
         b->has_blobs = true;
         status = build_write_text(b, within(b, "_blobs.c"), blobs);
@@ -268,19 +272,22 @@ static int build(Build *b, Module *mod)
     r->bound = plan->bound;
     r->weights_size = plan->weights_size;
     EmitOptions emit = emit_options(b, mod, plan);
-    Buf text = {0}, blobs = {0};
-    if (o->kind == EMIT_EXE || o->kind == EMIT_SHARED)
+    Buf text = {0}, products = {0}, blobs = {0};
+    if (o->kind == EMIT_EXE || o->kind == EMIT_SHARED) {
+        emit.products = &products;
         emit.blobs = &blobs;
+    }
     int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &text)
                  : emit_c(mod, plan, &emit, &text, &r->error) ? 0
                                                               : 1;
     if (!status && emit.weights != WEIGHTS_ARRAYS)
         status = write_weights(b, mod, plan);
     if (!status)
-        status = write_files(b, &text, &blobs);
+        status = write_files(b, &text, &products, &blobs);
     if (!status)
         status = finish(b, &emit);
     buf_free(&text);
+    buf_free(&products);
     buf_free(&blobs);
     return status;
 }
@@ -292,6 +299,7 @@ int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport
     if (!mod) // no diagnostic: an option does not fit the model
         return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
     Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
+    b.cache = o->no_cache ? NULL : cache_open(m->arena);
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
                         : dir_temporary(m->arena, &b.dir, &report->error);

@@ -39,6 +39,7 @@ typedef struct CompileOptions {
     uint32_t grain;   // the least work that a thread takes (codegen/parts.h); 0: the usual
     uint32_t threads; // of the program where it is not told otherwise; 0: one
     bool weights_file, no_override, no_fuse, no_winograd, strict_fp, profile, verbose;
+    bool no_cache; // call compilers for what was made before too (codegen/cache.h)
     GemmKind gemm;
     int tile;               // of Winograd, 2 or 4, wherever it can be; 0: by cost
     bool fix, unsafe_fixes; // repair the model first: the safe fixes, or all

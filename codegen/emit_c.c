@@ -8,6 +8,8 @@
 #include "codegen/libraries.h"
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
+#include "codegen/repeats.h"
+#include "codegen/units.h"
 
 #include <string.h>
 
@@ -64,6 +66,7 @@ static void print_node_text(Printer *p, NodeId id)
 
 const char *kernel_name(Printer *p, const Kernel *k)
 {
+    k = repeats_of(p, k);
     Str s = str_printf(p->arena, "%s_k%u_%.*s", p->prefix, k->id, STR_ARG(k->name));
     return s.at;
 }
@@ -95,6 +98,7 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     KernelUses u = printer_kernel_uses(p, k);
     const bool shared = parts_in_kernel(p);
     print_kernel_comment(p, k, &u);
+    p->text_at = p->out->len;
     if (shared)
         parts_print(p, k, &u);
     buf_printf(p->out, "static void %s(", kernel_name(p, k));
@@ -238,8 +242,10 @@ void emit_symbols(Printer *p)
 static void emit_kernels(Printer *p, const Step *s)
 {
     for (; s; s = s->next) {
-        if (s->kernel)
+        if (s->kernel) {
             printer_kernel(p, s->kernel);
+            repeats_take(p, s->kernel);
+        }
         emit_kernels(p, s->body);
         emit_kernels(p, s->other);
     }
@@ -323,33 +329,66 @@ void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *p
                name);
 }
 
-bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
+// What tiles of products need, and the tiles themselves. Where they are to stand in a unit of their
+// own, the model's declares them.
+static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
 {
-    const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
-                                        "cameo_runtime.h"};
-    uint32_t n = 4;
+    const char *parts[MAX_PARTS + 1] = {NULL};
+    uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
-    if (steps_call_functions(mod, mod->steps))
-        parts[n++] = "cameo_vector.h";
+    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
-    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
         parts[n++] = "cameo_byte_conv.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
+    Buf text = {0};
+    if (packed)
+        tiles_print(&text);
+    if (products || windows)
+        byte_tiles_print(&text, products, windows);
+    emit_runtime(&text, parts);
+    const Str all = {text.at ? text.at : "", text.len};
+    if (o->products && n) {
+        unit_declare(out, all);
+        unit_define(o->products, all);
+    } else {
+        buf_str(out, all);
+    }
+    buf_free(&text);
+}
+
+static void emit_headline(const EmitOptions *o, bool threads, Buf *out)
+{
+    buf_printf(out, "/* ");
+    if (o->source)
+        print_comment_text(out, str_of(o->source));
+    buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
+    if (threads) // for threads and futex
+        buf_printf(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n");
+}
+
+bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
+{
+    const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
+                                        "cameo_runtime.h", "cameo_machine.h"};
+    uint32_t n = 5;
+    if (steps_call_functions(mod, mod->steps))
+        parts[n++] = "cameo_vector.h";
     if (o->profile)
         parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();
     Buf kernels = {0}; // their text says what they need
     Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
     parts_new(p, plan, o->grain);
+    repeats_new(p);
     emit_kernels(p, mod->steps);
     p->out = out;
     if (parts_any(p))
@@ -357,16 +396,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
     emit_add_parts(mod, parts, n);
-    buf_printf(out, "/* ");
-    if (o->source)
-        print_comment_text(out, str_of(o->source));
-    buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
-    if (parts_any(p)) // for threads and futex
-        buf_printf(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n");
-    if (packed)
-        tiles_print(out);
-    if (products || windows)
-        byte_tiles_print(out, products, windows);
+    emit_headline(o, parts_any(p), out);
+    emit_products(mod, o, out);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);

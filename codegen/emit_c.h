@@ -23,6 +23,7 @@ typedef struct EmitOptions {
     const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
     Buf *blobs;               // takes what the assembler includes; NULL: it is in the unit itself
+    Buf *products;            // takes the functions of products, if any; NULL: as blobs
 } EmitOptions;
 
 // The whole translation unit. The module must be legal (legalize_module). false with *error where

@@ -244,7 +244,7 @@ static void print_api(Printer *p)
     buf_printf(p->out,
                "cameo_context *%s_create(const cameo_options *options);\n"
                "cameo_context *%s_create(const cameo_options *options)\n"
-               "{\n    return cameo_create(&%s_program, options);\n}\n\n",
+               "{\n    return cameo_lacks() ? NULL : cameo_create(&%s_program, options);\n}\n\n",
                x, x, x);
     buf_printf(p->out,
                "void %s_destroy(cameo_context *context);\n"
@@ -376,6 +376,7 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
         o->profile
             ? "    .profile = cameo_profile,\n    .event = cameo_event,\n    .peak = cameo_peak,\n"
             : "");
+    buf_printf(p->out, "    .lacks = cameo_lacks,\n");
     if (in)
         buf_printf(p->out, "    .input_types = %s_inputs_types,\n", x);
     if (out)

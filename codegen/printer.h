@@ -44,15 +44,17 @@ struct Printer {
     Buf *out;
     const char *prefix; // of all names at file scope
     uint32_t indent, depth;
-    const Kernel *kernel; // NULL while steps are printed
-    uint32_t parallel;    // parallel loops around
-    bool transposes;      // what was printed calls runtime/cameo_transpose.h
-    uint32_t in_arm;      // inside text that may be skipped: no statement may be made
-    void *target;         // what the dialect keeps for itself
-    struct Parts *parts;  // of kernels that threads share (codegen/parts.h); NULL: none does
-    bool in_group;        // rows declared here belong to a group of threads
-    bool together;        // a group of threads runs this text: it shares the work of reductions
-    bool *found_hoist;    // not NULL: print_hoisted only tells whether there is anything to hoist
+    const Kernel *kernel;    // NULL while steps are printed
+    uint32_t parallel;       // parallel loops around
+    bool transposes;         // what was printed calls runtime/cameo_transpose.h
+    uint32_t in_arm;         // inside text that may be skipped: no statement may be made
+    void *target;            // what the dialect keeps for itself
+    struct Parts *parts;     // of kernels that threads share (codegen/parts.h); NULL: none does
+    struct Repeats *repeats; // kernels printed so far (codegen/repeats.h); NULL: each stands alone
+    size_t text_at;          // in `out`, where the kernel's text begins behind its comment
+    bool in_group;           // rows declared here belong to a group of threads
+    bool together;           // a group of threads runs this text: it shares the work of reductions
+    bool *found_hoist; // not NULL: print_hoisted only tells whether there is anything to hoist
 
     VEC(Memo) memos;
     uint32_t *temp_of;     // by Expr.id: number of the variable, 0 none

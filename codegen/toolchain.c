@@ -2,16 +2,14 @@
 
 #include "codegen/toolchain.h"
 #include "base/file.h"
-#include "base/process.h"
 #include "codegen/embedded.h"
+#include "codegen/jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { MAX_ARGS = 40 };
-
-typedef VEC(const char *) Names;
 
 static const char *with(Build *b, const char *ending)
 {
@@ -24,38 +22,6 @@ int build_write_text(Build *b, const char *name, const Buf *text)
     return file_write(path, text->at ? text->at : "", text->len, 0644, &b->report->error, b->arena)
                ? 0
                : 3;
-}
-
-// ---- calling ---------------------------------------------------------------------------------
-
-static bool start(Build *b, const char *const *argv, Process *p)
-{
-    if (b->o->verbose) {
-        fprintf(stderr, "(cd %s;", b->dir);
-        for (const char *const *a = argv; *a; a++)
-            fprintf(stderr, " %s", *a);
-        fprintf(stderr, ")\n");
-    }
-    return process_start(b->arena, b->dir, argv, true, p, &b->report->error);
-}
-
-static int end(Build *b, const char *name, Process *p)
-{
-    Buf output = {0};
-    int status = process_wait(p, &output);
-    if (status != 0)
-        b->report->error = str_printf(
-            b->arena,
-            "%s rejects what Cameo emitted; this is a bug of Cameo, please report it\n%.*s", name,
-            (int)(output.len < 4000 ? output.len : 4000), output.at ? output.at : "");
-    buf_free(&output);
-    return status != 0 ? 4 : 0;
-}
-
-static int call(Build *b, const char *const *argv)
-{
-    Process p;
-    return start(b, argv, &p) ? end(b, argv[0], &p) : 2;
 }
 
 // ---- the C compiler --------------------------------------------------------------------------
@@ -88,19 +54,23 @@ static int find_compiler(Build *b)
     return 2;
 }
 
-static uint32_t add_flags(Build *b, const char *level, const char **argv)
+// `model`: what runs the model itself. The rest runs anywhere, also to say that a machine lacks
+// what the model was compiled for.
+static uint32_t add_flags(Build *b, bool model, const char **argv)
 {
     const CompileOptions *o = b->o;
     uint32_t n = 0;
     argv[n++] = b->cc;
     argv[n++] = "-std=c11";
     argv[n++] = "-D_GNU_SOURCE";
-    argv[n++] = level;
+    argv[n++] = model ? "-O3" : "-O2";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
     argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
+    if (!model)
+        return n;
     if (!o->cpu || strcmp(o->cpu, "native") == 0)
         argv[n++] = "-march=native";
     else if (strcmp(o->cpu, "portable") != 0)
@@ -109,10 +79,10 @@ static uint32_t add_flags(Build *b, const char *level, const char **argv)
 }
 
 // One source to one object (or to bitcode).
-static uint32_t compile_command(Build *b, const char *level, const char *source, const char *object,
+static uint32_t compile_command(Build *b, bool model, const char *source, const char *object,
                                 const char **argv)
 {
-    uint32_t n = add_flags(b, level, argv);
+    uint32_t n = add_flags(b, model, argv);
     if (b->o->kind == EMIT_BITCODE)
         argv[n++] = "-emit-llvm";
     argv[n++] = "-c";
@@ -207,65 +177,55 @@ static int write_main(Build *b)
     return status;
 }
 
-// What goes into a program beside the model: its objects, compiled while the model is.
-static int compile_parts(Build *b, Names *objects)
+// One of the sources of the build's folder, to an object beside it.
+static Job *add_job(Build *b, Jobs *jobs, bool model, const char *name)
 {
-    static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
-    Names names = {0};
-    int status = 0;
-    if (b->has_blobs)
-        vec_push(b->arena, &names, with(b, "_blobs"));
-    if (b->o->kind == EMIT_EXE) {
-        status = write_runtime(b);
-        if (!status)
-            status = write_main(b);
-        vec_push(b->arena, &names, with(b, "_main"));
-        for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
-            vec_push(b->arena, &names, parts[i]);
-    }
-    for (uint32_t i = 0; i < names.len && !status; i++) {
-        const char *argv[MAX_ARGS], *source = str_printf(b->arena, "%s.c", names.at[i]).at;
-        const char *object = str_printf(b->arena, "%s.o", names.at[i]).at;
-        compile_command(b, "-O2", source, object, argv);
-        vec_push(b->arena, objects, object);
-        status = call(b, argv);
-    }
-    return status;
+    Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS)};
+    job.source = str_printf(b->arena, "%s.c", name).at;
+    job.object = str_printf(b->arena, "%s.o", name).at;
+    compile_command(b, model, job.source, job.object, job.argv);
+    vec_push(b->arena, jobs, job);
+    return &jobs->at[jobs->len - 1];
 }
 
-// What a message says behind its first line.
-static const char *after_line(Str s)
+// What goes into a program beside the model: its objects, compiled while the model is.
+static int add_parts(Build *b, Jobs *jobs)
 {
-    const char *end_of_line = s.at ? strchr(s.at, '\n') : NULL;
-    return end_of_line ? end_of_line : "";
+    static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
+    if (b->has_products)
+        add_job(b, jobs, true, with(b, "_products"));
+    if (b->o->kind == EMIT_EXE) {
+        int status = write_runtime(b);
+        status = status ? status : write_main(b);
+        if (status)
+            return status;
+        for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
+            add_job(b, jobs, false, parts[i]);
+        add_job(b, jobs, false, with(b, "_main"));
+    }
+    if (b->has_blobs) // reads files that no cache would know
+        add_job(b, jobs, false, with(b, "_blobs"))->source = NULL;
+    return 0;
 }
 
 // The sources of the custom operators that the module calls, each function under the name that the
 // emitted C calls it by.
-static int compile_custom(Build *b, Names *objects)
+static void add_custom(Build *b, Jobs *jobs)
 {
-    int status = 0;
-    for (uint32_t i = 0; i < b->custom.len && !status; i++) {
+    for (uint32_t i = 0; i < b->custom.len; i++) {
         const CustomSource *c = &b->custom.at[i];
-        const char *object = str_printf(b->arena, "%s_custom%u.o", b->prefix, i).at;
-        const char **argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len);
+        Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len), .of = c->path};
+        job.object = str_printf(b->arena, "%s_custom%u.o", b->prefix, i).at;
         const char *source = from_anywhere(b, str_copy(b->arena, c->path).at);
-        uint32_t n = compile_command(b, "-O3", source, object, argv);
+        uint32_t n = compile_command(b, true, source, job.object, job.argv);
         for (uint32_t d = 0; d < c->defines.len; d++)
-            argv[n++] = c->defines.at[d];
-        argv[n] = NULL;
-        vec_push(b->arena, objects, object);
-        status = call(b, argv);
-        if (status == 4) {
-            b->report->error = str_printf(b->arena, "the C compiler rejects %.*s%s",
-                                          STR_ARG(c->path), after_line(b->report->error));
-            status = 2;
-        }
+            job.argv[n++] = c->defines.at[d];
+        job.argv[n] = NULL;
+        vec_push(b->arena, jobs, job);
     }
-    return status;
 }
 
-static int link_program(Build *b, const Names *objects, const char *out)
+static int link_program(Build *b, const Jobs *objects, const char *out)
 {
     const char **argv = NEWS(b->arena, const char *, MAX_ARGS + objects->len);
     uint32_t n = 0;
@@ -275,7 +235,7 @@ static int link_program(Build *b, const Names *objects, const char *out)
     if (b->o->kind == EMIT_SHARED)
         argv[n++] = "-shared";
     for (uint32_t i = 0; i < objects->len; i++)
-        argv[n++] = objects->at[i];
+        argv[n++] = objects->at[i].object;
     if (b->o->gemm == GEMM_OPENBLAS)
         argv[n++] = "-lopenblas";
     argv[n++] = "-lm";
@@ -283,11 +243,11 @@ static int link_program(Build *b, const Names *objects, const char *out)
     if (b->o->device == ON_CUDA)
         argv[n++] = "-ldl";
     argv[n] = NULL;
-    return call(b, argv);
+    return jobs_call(b, argv);
 }
 
 // Several objects as one.
-static int join_objects(Build *b, const Names *objects, const char *out)
+static int join_objects(Build *b, const Jobs *objects, const char *out)
 {
     const char **argv = NEWS(b->arena, const char *, MAX_ARGS + objects->len);
     uint32_t n = 0;
@@ -295,17 +255,17 @@ static int join_objects(Build *b, const Names *objects, const char *out)
     argv[n++] = "-r";
     argv[n++] = "-nostdlib";
     for (uint32_t i = 0; i < objects->len; i++)
-        argv[n++] = objects->at[i];
+        argv[n++] = objects->at[i].object;
     argv[n++] = "-o";
     argv[n++] = out;
     argv[n] = NULL;
-    return call(b, argv);
+    return jobs_call(b, argv);
 }
 
 static int archive_object(Build *b, const char *object, const char *out)
 {
     const char *argv[] = {"ar", "rcsD", out, object, NULL};
-    return call(b, argv);
+    return jobs_call(b, argv);
 }
 
 int toolchain_compile(Build *b, const char *out)
@@ -313,28 +273,23 @@ int toolchain_compile(Build *b, const char *out)
     const EmitKind kind = b->o->kind;
     const bool linked = kind == EMIT_EXE || kind == EMIT_SHARED;
     const bool alone = !linked && kind != EMIT_STATIC && !b->custom.len;
-    const char *argv[MAX_ARGS], *object = alone ? out : with(b, ".o");
-    Names objects = {0};
-    vec_push(b->arena, &objects, object);
-    compile_command(b, "-O3", with(b, ".c"), object, argv);
-    Process p;
-    if (!start(b, argv, &p))
-        return 2;
-    int status = linked ? compile_parts(b, &objects) : 0;
-    if (!status)
-        status = compile_custom(b, &objects);
-    Str error = b->report->error;
-    int compiled = end(b, argv[0], &p);
-    if (status)
-        b->report->error = error;
-    status = status ? status : compiled;
+    Jobs jobs = {0};
+    Job *model = add_job(b, &jobs, true, b->prefix);
+    if (alone) {
+        model->object = out;
+        compile_command(b, true, model->source, out, model->argv);
+    }
+    const char *object = model->object;
+    int status = linked ? add_parts(b, &jobs) : 0;
+    add_custom(b, &jobs);
+    status = status ? status : jobs_run(b, &jobs);
     if (status || alone)
         return status;
     if (linked)
-        return link_program(b, &objects, out);
+        return link_program(b, &jobs, out);
     if (b->custom.len) {
         object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
-        status = join_objects(b, &objects, object);
+        status = join_objects(b, &jobs, object);
     }
     return status || kind != EMIT_STATIC ? status : archive_object(b, object, out);
 }
@@ -378,10 +333,11 @@ int toolchain_compile_kernels(Build *b, const char *source, const char *image)
     }
     argv[n++] = source;
     argv[n] = NULL;
-    int status = call(b, argv);
+    int status = jobs_call(b, argv);
     if (status == 4 && own->len) {
-        b->report->error = str_printf(b->arena, "the CUDA compiler rejects the kernels with %.*s%s",
-                                      STR_ARG(own->at[0].path), after_line(b->report->error));
+        b->report->error =
+            str_printf(b->arena, "the CUDA compiler rejects the kernels with %.*s%s",
+                       STR_ARG(own->at[0].path), message_after_line(b->report->error));
         status = 2;
     }
     return status;

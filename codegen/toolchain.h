@@ -2,6 +2,7 @@
 #ifndef CAMEO_CODEGEN_TOOLCHAIN_H
 #define CAMEO_CODEGEN_TOOLCHAIN_H
 
+#include "codegen/cache.h"
 #include "codegen/compile.h"
 #include "codegen/custom.h"
 #include "codegen/libraries.h"
@@ -15,6 +16,9 @@ typedef struct Build {
     const char *dir, *prefix, *cc;
     bool has_lists;                       // among inputs and outputs
     bool has_blobs;                       // PREFIX_blobs.c holds what the program includes as bytes
+    bool has_products;                    // PREFIX_products.c holds the functions of products
+    Cache *cache;                         // NULL: none
+    Buf *described;                       // the compiler and the machine, once asked for
     CustomSources custom, custom_kernels; // of C functions, of kernels on a device
     const Library *libraries[MAX_LIBRARIES + 1];
 } Build;

@@ -15,7 +15,9 @@ enum { MAX_VISITS = 20000 }; // expressions differentiated in one kernel
 typedef struct Adjoint {
     Lower *l;
     uint32_t nbuffers;
-    uint8_t *active;  // by buffer: floats that depend on some x
+    uint8_t *active; // by buffer: floats that depend on some x
+    uint8_t *opaque; // by buffer: it depends on what a call made of them
+    bool any_opaque;
     uint8_t *writers; // by buffer: kernels that write it, counted up to 2
     Tensor *bar;      // by buffer: its adjoint
     VEC(const Kernel *) kernels;
@@ -60,15 +62,14 @@ static bool body_reads_active(Adjoint *a, const Stmt *s)
     return false;
 }
 
-static void mark_written(Adjoint *a, const Stmt *s, bool active)
+static void mark_written(Adjoint *a, const Stmt *s, uint8_t *marks)
 {
     for (; s; s = s->next) {
-        if (s->kind == S_STORE || s->kind == S_UPDATE) {
-            if (active && dtype_is_float(buffer_at(a->l->module, s->buffer)->dtype))
-                a->active[s->buffer] = 1;
-        }
-        mark_written(a, s->body, active);
-        mark_written(a, s->other, active);
+        if ((s->kind == S_STORE || s->kind == S_UPDATE) &&
+            dtype_is_float(buffer_at(a->l->module, s->buffer)->dtype))
+            marks[s->buffer] = 1;
+        mark_written(a, s->body, marks);
+        mark_written(a, s->other, marks);
     }
 }
 
@@ -91,6 +92,26 @@ static void count_writes(Adjoint *a, const Stmt *s)
     }
 }
 
+static bool body_reads_opaque(Adjoint *a, const Stmt *s)
+{
+    uint8_t *active = a->active;
+    a->active = a->opaque;
+    bool found = a->any_opaque && body_reads_active(a, s);
+    a->active = active;
+    return found;
+}
+
+// What a call gives has no derivative, which matters where y depends on it.
+static void collect_call(Adjoint *a, const Call *c)
+{
+    bool reads = false;
+    for (uint32_t i = 0; i < c->nreads; i++)
+        reads = reads ||
+                (c->reads[i] < a->nbuffers && (a->active[c->reads[i]] || a->opaque[c->reads[i]]));
+    for (uint32_t i = 0; reads && i < c->nwrites; i++)
+        a->opaque[c->writes[i]] = a->any_opaque = true;
+}
+
 // Kernels in the order of execution, and what they make depend on x. Branches and loops of the
 // program may not take part.
 static void collect(Adjoint *a, const Step *s, bool inside)
@@ -100,13 +121,15 @@ static void collect(Adjoint *a, const Step *s, bool inside)
         if (s->kind == STEP_KERNEL && !inside) {
             vec_push(a->l->arena, &a->kernels, s->kernel);
             count_writes(a, s->kernel->body);
-            mark_written(a, s->kernel->body, reads);
+            if (body_reads_opaque(a, s->kernel->body))
+                mark_written(a, s->kernel->body, a->opaque);
+            if (reads)
+                mark_written(a, s->kernel->body, a->active);
         } else if (reads) {
             refuse(a, "a loop or branch of the program");
         }
-        for (uint32_t i = 0; s->kind == STEP_CALL && i < s->call->nreads; i++)
-            if (s->call->reads[i] < a->nbuffers && a->active[s->call->reads[i]])
-                refuse(a, "a call");
+        if (s->kind == STEP_CALL)
+            collect_call(a, s->call);
         collect(a, s->body, true);
         collect(a, s->other, true);
     }
@@ -492,18 +515,34 @@ static void begin_adjoints(Adjoint *a, uint32_t ny, const Tensor *y, const Tenso
     }
 }
 
+// The steps so far that run whenever the next one does: of the program, or of the innermost body or
+// branch, in which all between x and y stands (passes/bind_gradients.c).
+static const Step *steps_around(const Lower *l)
+{
+    if (!l->state->nopen_steps)
+        return l->module->steps;
+    Step *open = l->state->open_steps[l->state->nopen_steps - 1], **end = &open->body;
+    while (*end)
+        end = &(*end)->next;
+    return end == l->state->tail ? open->body : open->other;
+}
+
 // The kernels from `first` on, backwards. x: what is derived by.
 static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Tensor *grads)
 {
     Arena *scratch = arena_new();
     Adjoint a = {.l = l, .nbuffers = l->module->buffers.len};
     a.active = NEWS(scratch, uint8_t, a.nbuffers);
+    a.opaque = NEWS(scratch, uint8_t, a.nbuffers);
     a.writers = NEWS(scratch, uint8_t, a.nbuffers);
     a.bar = NEWS(scratch, Tensor, a.nbuffers);
     for (uint32_t i = 0; i < ends->nx; i++)
         a.active[ends->x[i].buffer] = 1;
     a.active[0] = 0;
     collect(&a, first, false);
+    for (uint32_t i = 0; i < ends->ny; i++)
+        if (a.opaque[ends->y[i].buffer])
+            refuse(&a, "a call");
     if (!a.refused)
         begin_adjoints(&a, ends->ny, ends->y, ends->seeds);
     for (uint32_t k = a.kernels.len; k-- > 0 && !a.refused;) {
@@ -525,12 +564,7 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
 bool adjoint_of_steps(Lower *l, Tensor y, uint32_t n, const Tensor *x, Tensor *grads)
 {
     AdjointEnds ends = {1, &y, NULL, n, x};
-    if (l->state->nopen_steps) {
-        Adjoint a = {.l = l};
-        refuse(&a, "what stands in a loop or branch");
-        return false;
-    }
-    return adjoint_run(l, l->module->steps, &ends, grads);
+    return adjoint_run(l, steps_around(l), &ends, grads);
 }
 
 bool adjoint_of_part(Lower *l, const Step *first, const AdjointEnds *ends, Tensor *grads)

@@ -159,8 +159,7 @@ NodeId node_build(Model *m, GraphId g, const char *op, const ValueId *in, uint32
     return n;
 }
 
-// The attribute of that name, emptied, or a new one.
-static Attr *attr_fresh(Model *m, NodeId n, const char *name, AttrType type)
+Attr *node_set_attr(Model *m, NodeId n, const char *name, AttrType type)
 {
     Node *node = node_at(m, n);
     uint32_t i = 0;
@@ -181,14 +180,14 @@ static Attr *attr_fresh(Model *m, NodeId n, const char *name, AttrType type)
 
 void node_set_int(Model *m, NodeId n, const char *attr, int64_t v)
 {
-    Attr *at = attr_fresh(m, n, attr, ATTR_INT);
+    Attr *at = node_set_attr(m, n, attr, ATTR_INT);
     at->i = v;
     at->has |= ATTR_HAS_I;
 }
 
 void node_set_str(Model *m, NodeId n, const char *attr, Str v)
 {
-    Attr *at = attr_fresh(m, n, attr, ATTR_STRING);
+    Attr *at = node_set_attr(m, n, attr, ATTR_STRING);
     at->s = v.at ? str_copy(m->arena, v) : STR("");
     at->has |= ATTR_HAS_S;
 }

@@ -444,6 +444,8 @@ typedef struct Model {
     const struct Contracts *contracts; // of custom operators (ir/contract.h); NULL: none
     bool for_device; // compiled for a CUDA device: custom operators' kernels are launched there
     const struct DataSet *data; // files given to its inputs (passes/data.h); NULL: none
+    // What its values were on calibration data (passes/measured.h); NULL: nothing was measured.
+    const struct MeasuredSet *measured;
     Map dim_params;             // name of a declared dim -> DimId
     Map data_dims;              // (value, k) -> DimId
     VEC(DimInfo) dim_infos;     // by DimId; may be shorter than there are dims
@@ -507,6 +509,8 @@ bool model_sort(Model *m, Arena *scratch);
 // A node `op` of the standard domain with given operands and one new output value.
 NodeId node_build(Model *m, GraphId g, const char *op, const ValueId *in, uint32_t nin,
                   Str out_name);
+// The attribute of that name, emptied, or a new one; its payload is the caller's to fill in.
+Attr *node_set_attr(Model *m, NodeId n, const char *name, AttrType type);
 void node_set_int(Model *m, NodeId n, const char *attr, int64_t v);
 void node_set_str(Model *m, NodeId n, const char *attr, Str v);
 

@@ -7,6 +7,7 @@
 #include "runtime/cameo_custom.h"
 #include "runtime/cameo_drift.h"
 #include "runtime/cameo_maps.h"
+#include "runtime/cameo_measure.h"
 #include "runtime/cameo_normalize.h"
 #include "runtime/cameo_numbers.h"
 #include "runtime/cameo_regex.h"

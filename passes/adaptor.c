@@ -1,25 +1,5 @@
 #include "passes/adaptor.h"
 
-Adaptors adaptors_of(Model *m, Arena *scratch)
-{
-    Adaptors a = {.m = m, .names = {.arena = scratch}};
-    for (ValueId v = 1; v < m->values.len; v++)
-        map_put(&a.names, value_at(m, v)->name, NULL);
-    return a;
-}
-
-static Str fresh_name(Adaptors *a, ValueId v, const char *suffix)
-{
-    bool added = false;
-    Str base = value_at(a->m, v)->name, name = STR_NONE;
-    for (uint32_t i = 0; !added; i++) {
-        name = i ? str_printf(a->m->arena, "%.*s_%s_%u", STR_ARG(base), suffix, i)
-                 : str_printf(a->m->arena, "%.*s_%s", STR_ARG(base), suffix);
-        map_put(&a->names, name, &added);
-    }
-    return name;
-}
-
 static bool is_loop(const Model *m, GraphId g)
 {
     NodeId owner = graph_at(m, g)->owner;
@@ -79,7 +59,7 @@ static GraphId place_of(const Model *m, ValueId v, const Use *uses, uint32_t nus
     return place;
 }
 
-void adaptor_redirect(Adaptors *a, ValueId v, ValueId to, const Use *uses, uint32_t nuses)
+void adaptor_redirect(Builder *a, ValueId v, ValueId to, const Use *uses, uint32_t nuses)
 {
     for (uint32_t i = 0; i < nuses; i++) {
         if (uses[i].node) {
@@ -95,12 +75,13 @@ void adaptor_redirect(Adaptors *a, ValueId v, ValueId to, const Use *uses, uint3
     }
 }
 
-NodeId adaptor_insert(Adaptors *a, ValueId v, const char *op, const char *suffix, const Use *uses,
+NodeId adaptor_insert(Builder *a, ValueId v, const char *op, const char *suffix, const Use *uses,
                       uint32_t nuses)
 {
     NodeId loop;
     GraphId home = value_at(a->m, v)->graph, place = place_of(a->m, v, uses, nuses, &loop);
-    NodeId fresh = node_build(a->m, place, op, &v, 1, fresh_name(a, v, suffix));
+    NodeId fresh =
+        node_build(a->m, place, op, &v, 1, builder_name(a, value_at(a->m, v)->name, suffix));
     if (place == home)
         put_behind(a->m, v, fresh);
     else if (loop)

@@ -4,20 +4,14 @@
 #ifndef CAMEO_PASSES_ADAPTOR_H
 #define CAMEO_PASSES_ADAPTOR_H
 
-#include "ir/graph.h"
-
-typedef struct Adaptors {
-    Model *m;
-    Map names; // of all values
-} Adaptors;
-Adaptors adaptors_of(Model *m, Arena *scratch);
+#include "ir/builder.h"
 
 // A node `op` (one operand, one result) that converts v for these uses, which then read its result.
 // A use as the main graph's output keeps the output's name: v gets another then. Returns the node.
-NodeId adaptor_insert(Adaptors *a, ValueId v, const char *op, const char *suffix, const Use *uses,
+NodeId adaptor_insert(Builder *a, ValueId v, const char *op, const char *suffix, const Use *uses,
                       uint32_t nuses);
 // The uses read `to` from now on.
-void adaptor_redirect(Adaptors *a, ValueId v, ValueId to, const Use *uses, uint32_t nuses);
+void adaptor_redirect(Builder *a, ValueId v, ValueId to, const Use *uses, uint32_t nuses);
 
 // Puts nodes in order of execution after a repair made them read what stood behind them. A file
 // that was in order is written in the new one; one that was not keeps its own (Graph.unsorted).

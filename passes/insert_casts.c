@@ -12,8 +12,9 @@
 //      bytes: of the casts, and of all that an operator reads and writes in another dtype than the
 //        model's own, twice, so that an input is narrowed at the door
 //      constants retyped: none for another dtype, few if every value is exact, more if not
-//    A constant is retyped towards the model's dtype or its user's, never away from it; so is a
-//    Cast's own target, before another Cast is put behind it.
+//    A constant is retyped towards the model's dtype or its user's, never away from it, but for a
+//    single number that stays exact: it is written with whatever it is used with. A Cast's own
+//    target is changed before another Cast is put behind it.
 // 4. What could not be mended stays as it is, for lint to report. Results whose dtype follows an
 //    operand's in ways that no type variable says are seen in another round.
 
@@ -43,6 +44,7 @@ typedef struct Mending {
     TypeSet *seen;          // by tie: dtypes of its operands as they are
     const bool *pinned;     // by tie: a Cast that is there already and keeps its target
     const bool *apart;      // by tie: a Cast that nothing else is to make use of
+    uint32_t *copies;       // by value as written: how many calls have it
     double *weight;         // by tie: elements that it reads and writes
     uint32_t *members;      // by tie: operands and results
     uint32_t *variable;     // by tie
@@ -207,6 +209,14 @@ static bool widens(DType from, DType to)
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
+// One number that is the same number as t: no weight that would grow. A function's is each call's.
+static bool is_literal(const Mending *w, ValueId v, DType t)
+{
+    TensorData *d = constant_data(w->m, v);
+    return d && tensor_count(d) == 1 && w->copies[value_written(w->m, v)] < 2 &&
+           constant_is_exact(w->m, d, t);
+}
+
 // Weights are not made wider than the model's own dtype.
 static bool spoils_weights(const Mending *w, ValueId v, DType from, DType to)
 {
@@ -221,8 +231,8 @@ static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
     bool required = is_required(w, c->value, c->own);
     bool numbers = (dtype_is_float(c->own) || dtype_is_integer(c->own)) &&
                    (dtype_is_float(t) || dtype_is_integer(t));
-    bool away = c->own == w->m->dominant && !required;
-    if (!d || !numbers || away || spoils_weights(w, c->value, c->own, t))
+    bool away = (c->own == w->m->dominant && !required) || spoils_weights(w, c->value, c->own, t);
+    if (!d || !numbers || (away && !is_literal(w, c->value, t)))
         return 0;
     if (constant_is_exact(w->m, d, t))
         return dtype_info(t)->bits > dtype_info(c->own)->bits ? PRICE_EXACT : PRICE_NARROW;
@@ -447,7 +457,7 @@ static bool apply_sources(Mending *w)
 }
 
 // An existing Cast serves unless that would give the model's output another Cast's name.
-static bool share_cast(Mending *w, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
+static bool share_cast(Mending *w, Builder *a, ValueId v, DType t, const Use *uses, uint32_t n)
 {
     NodeId there = cast_there(w, v, t);
     for (uint32_t i = 0; i < n; i++)
@@ -466,7 +476,7 @@ static void forget_info(Graph *g, ValueId v)
     g->infos.len = n;
 }
 
-static void cast_value(Mending *w, Adaptors *a, ValueId v, DType t, const Use *uses, uint32_t n)
+static void cast_value(Mending *w, Builder *a, ValueId v, DType t, const Use *uses, uint32_t n)
 {
     if (share_cast(w, a, v, t, uses, n))
         return;
@@ -482,7 +492,7 @@ static void cast_value(Mending *w, Adaptors *a, ValueId v, DType t, const Use *u
 static bool apply_casts(Mending *w)
 {
     const Ties *t = w->t;
-    Adaptors a = adaptors_of(w->m, w->a);
+    Builder a = builder_of(w->m, w->a);
     bool any = false;
     for (ValueId v = 1; v < t->nvalues; v++) {
         if (w->value[v] == NO_TIE)
@@ -568,6 +578,9 @@ static Mending begin(Model *m, Arena *a, Repair *r, Ties *t, const bool *pinned,
         w.parent[i] = i;
     w.candidates = NEWS(a, TypeSet, n);
     w.seen = NEWS(a, TypeSet, n);
+    w.copies = NEWS(a, uint32_t, m->values.len);
+    for (ValueId v = 1; v < m->values.len; v++)
+        w.copies[value_written(m, v)] += value_written(m, v) != v;
     w.faulty = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
     w.members = NEWS(a, uint32_t, n);

@@ -181,7 +181,7 @@ static void choose(Moves *w)
             w->from[v] = labels_of(w->l, w->maker[v]);
 }
 
-static bool transfer_value(Moves *w, Adaptors *a, ValueId v, DeviceId to)
+static bool transfer_value(Moves *w, Builder *a, ValueId v, DeviceId to)
 {
     uint32_t first = w->uses.first[v], n = w->uses.first[v + 1] - first, count = 0;
     Use *uses = NEWS(w->a, Use, n);
@@ -206,7 +206,7 @@ static bool transfer_value(Moves *w, Adaptors *a, ValueId v, DeviceId to)
 
 static bool move_values(Moves *w)
 {
-    Adaptors a = adaptors_of(w->m, w->a);
+    Builder a = builder_of(w->m, w->a);
     bool any = false;
     for (ValueId v = 1; v < w->nvalues; v++)
         for (DeviceId d = 1; w->from[v] && d < w->m->devices.len; d++)

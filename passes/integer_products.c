@@ -10,6 +10,7 @@
 //
 // in:  inferred types, sorted nodes.   out: the same; DequantizeLinear nobody reads is dead.
 
+#include "ir/builder.h"
 #include "ir/infer.h"
 #include "passes/pass.h"
 
@@ -26,7 +27,7 @@ typedef struct Rewrite {
     Model *m;
     Arena *scratch;
     VEC(NodeId) found;
-    Map names;
+    Builder builder;
     NodeId origin;
 } Rewrite;
 
@@ -119,29 +120,11 @@ static void collect(void *context, NodeId id)
 
 // ---- building ----------------------------------------------------------------------------------
 
-static Str fresh_name(Rewrite *r, const char *what)
-{
-    Str base = value_at(r->m, node_at(r->m, r->origin)->out[0])->name, name = STR_NONE;
-    bool added = false;
-    for (uint32_t i = 0; !added; i++) {
-        name = str_printf(r->m->arena, "%.*s_%s%u", STR_ARG(base), what, i);
-        map_put(&r->names, name, &added);
-    }
-    return name;
-}
-
 // A node before the one that is rewritten, which stands for it.
 static NodeId build(Rewrite *r, const char *op, const ValueId *in, uint32_t nin)
 {
     GraphId g = node_at(r->m, r->origin)->graph;
-    NodeId id = node_build(r->m, g, op, in, nin, fresh_name(r, op));
-    Node *n = node_at(r->m, id);
-    const Node *from = node_at(r->m, r->origin);
-    n->name = from->name;
-    n->has |= from->has & NODE_HAS_NAME;
-    n->position = from->position;
-    n->copy_of = from->copy_of;
-    n->call = from->call;
+    NodeId id = builder_node(&r->builder, g, r->origin, op, in, nin);
     graph_insert_before(r->m, r->origin, id);
     return id;
 }
@@ -155,16 +138,9 @@ static ValueId constant(Rewrite *r, const char *what, DType t, uint32_t rank, co
                         const void *elements)
 {
     GraphId g = node_at(r->m, r->origin)->graph;
-    ValueId id = value_new(r->m, g, fresh_name(r, what));
-    TensorData *data = tensor_new(r->m->arena, t, rank, dims, elements);
-    Value *v = value_at(r->m, id);
-    data->name = v->name;
-    data->has |= TENSOR_HAS_NAME;
-    v->def = DEF_INITIALIZER;
-    v->init = data;
-    v->constant = data;
-    vec_push(r->m->arena, &graph_at(r->m, g)->initializers, ((Initializer){id, data}));
-    return id;
+    Str base = value_at(r->m, node_at(r->m, r->origin)->out[0])->name;
+    return builder_constant(&r->builder, g, base, what,
+                            tensor_new(r->m->arena, t, rank, dims, elements));
 }
 
 // The constant matrix q with its dims swapped; 0 where it cannot be read.
@@ -222,7 +198,7 @@ static void rewrite(Rewrite *r, NodeId id)
     read_node(r->m, n, &x, &w);
     bool conv = node_is(n, "Conv");
     int32_t rank = value_at(r->m, w.q)->rank;
-    ValueId bias = n->nin > 2 ? n->in[2] : 0, old = n->out[0];
+    ValueId bias = n->nin > 2 ? n->in[2] : 0;
     ValueId sum = integer_product(r, &x, &w);
     NodeId cast = build(r, "Cast", &sum, 1);
     node_set_int(r->m, cast, "to", DT_F32);
@@ -233,10 +209,7 @@ static void rewrite(Rewrite *r, NodeId id)
         ValueId b = conv ? by_channel(r, bias, rank) : bias;
         last = build(r, "Add", (ValueId[]){result(r, last), b}, 2);
     }
-    node_at(r->m, last)->out[0] = old;
-    value_at(r->m, old)->node = last;
-    value_at(r->m, old)->index = 0;
-    graph_remove(r->m, id);
+    builder_replace(&r->builder, id, last);
 }
 
 bool pass_integer_products(Model *m, PassContext *c)
@@ -245,9 +218,8 @@ bool pass_integer_products(Model *m, PassContext *c)
         return true;
     Rewrite r = {.m = m, .scratch = arena_new()};
     graph_walk(m, m->main, collect, &r);
-    r.names.arena = r.scratch;
-    for (ValueId v = 1; r.found.len && v < m->values.len; v++)
-        map_put(&r.names, value_at(m, v)->name, NULL);
+    if (r.found.len)
+        r.builder = builder_of(m, r.scratch);
     for (uint32_t i = 0; i < r.found.len; i++)
         rewrite(&r, r.found.at[i]);
     bool any = r.found.len > 0;

@@ -8,6 +8,7 @@
 // linear.
 
 #include "passes/config.h"
+#include "passes/measured.h"
 #include "passes/ranges_state.h"
 
 #include <float.h>
@@ -105,7 +106,7 @@ double range_magnitude(const Range *x, RangeBasis *by)
 
 const char *range_basis(uint8_t by)
 {
-    return by == RANGE_PROVED ? "proved" : "assumed";
+    return by == RANGE_PROVED ? "proved" : by == RANGE_MEASURED ? "measured" : "assumed";
 }
 
 // ---- symbolic integers
@@ -187,6 +188,21 @@ double range_of_dim(Ranges *r, Index dim, RangeBasis *by)
     return b.hi;
 }
 
+static const Measured *measured(const Ranges *r, ValueId v)
+{
+    return r->without_data ? NULL : measured_of(r->m, v);
+}
+
+double range_of_axis(Ranges *r, ValueId v, int32_t axis, RangeBasis *by)
+{
+    double n = range_of_dim(r, value_at(r->m, v)->dims[axis], by);
+    const Measured *x = *by == RANGE_ASSUMED ? measured(r, v) : NULL;
+    if (!x || axis >= x->rank)
+        return n;
+    *by = RANGE_MEASURED;
+    return x->dims[axis];
+}
+
 // ---- operands and results
 
 const Value *walk_value(RangeWalk *w, uint32_t i)
@@ -236,7 +252,7 @@ double walk_count(RangeWalk *w, uint32_t i, int64_t axis, RangeBasis *by)
         RangeBasis of_dim;
         if (axis != INT32_MIN && k != axis && k - v->rank != axis)
             continue;
-        n *= range_of_dim(w->r, v->dims[k], &of_dim);
+        n *= range_of_axis(w->r, w->n->in[i], k, &of_dim);
         *by = worse(*by, of_dim);
     }
     return isnan(n) ? INFINITY : n;
@@ -365,6 +381,32 @@ static bool of_content(Ranges *r, const Value *v, Range *x)
     return x->lo >= lo && x->hi <= hi;
 }
 
+// What data showed, where it is less than what may be.
+static void take_measured(Ranges *r, ValueId v)
+{
+    const Measured *x = v && v < r->n ? measured(r, v) : NULL;
+    Range *to = x ? &r->at[v] : NULL;
+    if (!x || !to->known)
+        return;
+    bool any = x->least <= x->greatest || x->above > 0 || x->below > 0;
+    double lo = x->below > 0 ? -INFINITY : x->least <= x->greatest ? x->least : INFINITY;
+    double hi = x->above > 0 ? INFINITY : x->least <= x->greatest ? x->greatest : -INFINITY;
+    Range before = *to;
+    if (any && lo >= to->lo && lo <= to->hi &&
+        (lo > to->lo || isinf(lo) || to->lo_by == RANGE_ASSUMED)) {
+        to->lo = lo;
+        to->lo_by = RANGE_MEASURED;
+    }
+    if (any && hi <= to->hi && hi >= to->lo &&
+        (hi < to->hi || isinf(hi) || to->hi_by == RANGE_ASSUMED)) {
+        to->hi = hi;
+        to->hi_by = RANGE_MEASURED;
+    }
+    if (to->lo != before.lo || to->hi != before.hi)
+        to->channels = NULL;
+    to->nan = x->nans > 0 ? NAN_MADE : NAN_NEVER;
+}
+
 static void refine(Ranges *r, ValueId v)
 {
     const Value *value = value_at(r->m, v);
@@ -374,6 +416,7 @@ static void refine(Ranges *r, ValueId v)
         r->at[v] = of_constant(s);
     else if (value->kind == TYPE_TENSOR && of_content(r, value, &x))
         r->at[v] = x;
+    take_measured(r, v);
 }
 
 // ---- control flow
@@ -544,6 +587,8 @@ static void walk_graph(Ranges *r, GraphId g, uint32_t depth, uint32_t nested)
 {
     if (nested > MAX_GRAPHS_DEEP)
         return;
+    for (uint32_t i = 0; i < graph_at(r->m, g)->inputs.len; i++)
+        take_measured(r, graph_at(r->m, g)->inputs.at[i].value);
     for (uint32_t i = 0; i < graph_at(r->m, g)->nodes.len; i++) {
         NodeId id = graph_at(r->m, g)->nodes.at[i];
         if (!node_at(r->m, id)->dead)
@@ -593,6 +638,13 @@ Ranges *ranges_of(Model *m, Arena *a)
     r->n = m->values.len;
     r->at = NEWS(a, Range, r->n + 1);
     r->stats = NEWS(a, const ConstantStats *, r->n + 1);
+    return r;
+}
+
+Ranges *ranges_without_data(Model *m, Arena *a)
+{
+    Ranges *r = ranges_of(m, a);
+    r->without_data = true;
     return r;
 }
 

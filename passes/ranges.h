@@ -11,7 +11,9 @@
 // What a bound rests on. PROVED: constants, dtypes of at most 16 bits, shapes that are known and
 // operators that bound their result. ASSUMED: also that an input, or what an unknown operator
 // gives, may be all that its dtype holds, or that a dim of unknown size is below RANGE_MAX_DIM.
-typedef enum RangeBasis { RANGE_PROVED, RANGE_ASSUMED } RangeBasis;
+// MEASURED: also that calibration data (passes/measured.h) show what comes. Of what is computed
+// from several bounds the last of these holds.
+typedef enum RangeBasis { RANGE_PROVED, RANGE_MEASURED, RANGE_ASSUMED } RangeBasis;
 enum { RANGE_MAX_DIM = 1 << 24 };
 
 // May an element be NaN? BY_OVERFLOW: only because values that nothing bounds may overflow (inf -
@@ -51,8 +53,10 @@ typedef struct ConstantStats {
 
 typedef struct Ranges Ranges;
 
-// Nothing is computed yet. The model has to be inferred, and to stay as it is.
+// Nothing is computed yet. The model has to be inferred, and to stay as it is. What was measured of
+// its values is heeded where it is tighter, or, by the second, is not.
 Ranges *ranges_of(Model *m, Arena *a);
+Ranges *ranges_without_data(Model *m, Arena *a);
 
 // The range of a value; of values that no node of the main graph's program computes, by dtype. The
 // first call analyses the model and reads its weights.
@@ -60,6 +64,11 @@ Range range_of(Ranges *r, ValueId v);
 // The same without channels that cost time to look at: true if [lo, hi] is all within [min, max]
 // and no NaN can occur.
 bool range_within(const Range *x, double min, double max);
+
+// The value whose bounds decide v's upper or lower one; 0: its operator, its content or nothing
+// does, or it is a constant or an input. Has an operator a rule of its own?
+ValueId range_source(Ranges *r, ValueId v, bool upper);
+bool range_has_row(Ranges *r, NodeId n);
 
 // Of a constant value (Value.constant); cached, read = false for other values.
 const ConstantStats *range_stats(Ranges *r, ValueId v);
@@ -69,10 +78,12 @@ bool range_has_lo(const Range *x, DType t);
 bool range_has_hi(const Range *x, DType t);
 // The greatest magnitude, and what that bound rests on.
 double range_magnitude(const Range *x, RangeBasis *by);
-const char *range_basis(uint8_t by); // "proved", "assumed"
+const char *range_basis(uint8_t by); // "proved", "measured", "assumed"
 
 // How many elements, at most, of a dim or a product of dims; INFINITY: not known.
 double range_of_dim(Ranges *r, Index dim, RangeBasis *by);
+// The same of a value's own dim, which may have been measured.
+double range_of_axis(Ranges *r, ValueId v, int32_t axis, RangeBasis *by);
 // The bounds of a dtype's finite numbers; 0 and 0 for what has none.
 void range_of_dtype(DType t, double *lo, double *hi);
 // Binary digits of a float dtype's significand, the leading one included: 24 of float32, 11 of

@@ -28,7 +28,7 @@ typedef enum RangeRounding {
 struct Ranges {
     Model *m;
     Arena *a;
-    bool analysed;
+    bool analysed, without_data;
     Range *at; // by value
     uint32_t n;
     const ConstantStats **stats; // by value

@@ -168,6 +168,139 @@ static void take_floats(ConstantStats *s, const unsigned char *at)
     s->least = s->zeros + s->nans + s->infinities < s->count ? bounds[2] : 0;
 }
 
+// What a block of float64 comes to.
+typedef struct DoubleBlock {
+    double lo, hi, small; // small: the least magnitude, 0 and NaN aside
+    uint64_t mantissa;    // the bits that any of them has
+    bool nan, zero, fraction;
+} DoubleBlock;
+
+// Without a branch; what is no number is less than nothing and greater than nothing.
+static DoubleBlock take_doubles(const unsigned char *at, uint64_t n)
+{
+    const double whole = 0x1p52; // added and taken off it leaves integers alone
+    DoubleBlock b = {.lo = INFINITY, .hi = -INFINITY, .small = INFINITY};
+    bool nan = false, zero = false, fraction = false;
+    for (uint64_t i = 0; i < n; i++) {
+        double v;
+        uint64_t bits;
+        memcpy(&v, at + 8 * i, 8);
+        memcpy(&bits, at + 8 * i, 8);
+        double m = fabs(v), least = m > 0 ? m : INFINITY;
+        b.lo = v < b.lo ? v : b.lo;
+        b.hi = v > b.hi ? v : b.hi;
+        b.small = least < b.small ? least : b.small;
+        b.mantissa |= bits & ((UINT64_C(1) << 52) - 1);
+        nan |= v != v;
+        zero |= m == 0;
+        fraction |= (m < whole) & ((m + whole) - whole != m);
+    }
+    b.nan = nan;
+    b.zero = zero;
+    b.fraction = fraction;
+    return b;
+}
+
+// float64, a block at a time: where nothing in it counts (no zero, none too small or too large for
+// float16, no NaN) its bounds say all.
+static void take_all_doubles(ConstantStats *s, const unsigned char *at)
+{
+    uint64_t mantissa = 0;
+    for (uint64_t done = 0, n; done < s->count; done += n) {
+        n = s->count - done < BLOCK ? s->count - done : BLOCK;
+        DoubleBlock b = take_doubles(at + 8 * done, n);
+        bool plain = !b.nan && !b.zero && b.small > 0x1p-25 && b.hi < 65520 && b.lo > -65520;
+        for (uint64_t i = 0; i < n && !plain; i++)
+            take(s, DT_F64, number_at(DT_F64, at + 8 * (done + i)), 1);
+        // NaN has bits that no number needs.
+        for (uint64_t i = 0; i < n && b.nan; i++)
+            take_exactly(s, number_at(DT_F64, at + 8 * (done + i)));
+        mantissa |= b.nan ? 0 : b.mantissa;
+        s->integer &= !b.fraction;
+        s->lo = b.lo < s->lo ? b.lo : s->lo;
+        s->hi = b.hi > s->hi ? b.hi : s->hi;
+        if (b.small < INFINITY && (s->least == 0 || b.small < s->least))
+            s->least = b.small;
+    }
+    int bits = mantissa ? 53 - __builtin_ctzll(mantissa) : 1;
+    s->bits = bits > s->bits ? (uint8_t)bits : s->bits;
+}
+
+// A block of integers of 32 and 64 bits; false: one that int64 does not hold.
+static bool load_integers(DType t, const unsigned char *at, uint64_t n, int64_t *to)
+{
+    int64_t all = 0;
+    if (t == DT_I64 || t == DT_U64) {
+        memcpy(to, at, n * 8);
+        for (uint64_t i = 0; t == DT_U64 && i < n; i++)
+            all |= to[i];
+        return all >= 0;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, at + 4 * i, 4);
+        to[i] = t == DT_I32 ? (int64_t)(int32_t)bits : (int64_t)bits;
+    }
+    return true;
+}
+
+static bool take_integers(ConstantStats *s, DType t, const unsigned char *at)
+{
+    int64_t block[BLOCK], lo = INT64_MAX, hi = INT64_MIN;
+    uint64_t least = UINT64_MAX, zeros = 0, over = 0, known = 1; // below `known` nothing to learn
+    uint32_t width = dtype_info(t)->bytes;
+    s->bits = 1;
+    for (uint64_t done = 0, n; done < s->count; done += n) {
+        n = s->count - done < BLOCK ? s->count - done : BLOCK;
+        if (!load_integers(t, at + width * done, n, block))
+            return false;
+        for (uint64_t i = 0; i < n; i++) {
+            int64_t v = block[i];
+            uint64_t m = v < 0 ? -(uint64_t)v : (uint64_t)v;
+            lo = v < lo ? v : lo;
+            hi = v > hi ? v : hi;
+            least = m - 1 < least ? m - 1 : least;
+            zeros += m == 0;
+            over += m >= 65520;
+            if (m < known)
+                continue;
+            int bits = significant_bits((double)m);
+            s->bits = bits > s->bits ? (uint8_t)bits : s->bits;
+            known = UINT64_C(1) << s->bits;
+        }
+    }
+    s->lo = (double)lo;
+    s->hi = (double)hi;
+    s->zeros = zeros;
+    s->over_f16 = over;
+    s->least = zeros < s->count ? (double)(least + 1) : 0;
+    if (width == 8 && (s->hi >= 0x1p53 || s->lo <= -0x1p53)) // the double is not the integer itself
+        s->bits = 64;
+    return true;
+}
+
+// Larger constants, by what is fast for their dtype; false: there is no such way.
+static bool take_many(ConstantStats *s, DType t, const unsigned char *at)
+{
+    switch (t) {
+    case DT_F32:
+        take_floats(s, at);
+        s->integer = false;
+        s->bits = 24;
+        return true;
+    case DT_F64:
+        take_all_doubles(s, at);
+        return true;
+    case DT_I32:
+    case DT_U32:
+    case DT_I64:
+    case DT_U64:
+        return take_integers(s, t, at);
+    default:
+        return false;
+    }
+}
+
 static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
 {
     Str error;
@@ -178,11 +311,9 @@ static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
     s->count = at ? d->nelements : 0;
     if (!at)
         return;
-    if (t == DT_F32 && s->count > FEW) {
-        take_floats(s, at);
-        s->integer = false;
-        s->bits = 24;
-    } else if (dtype_info(t)->bytes <= 2 && s->count > FEW) {
+    if (s->count > FEW && take_many(s, t, at))
+        return;
+    if (dtype_info(t)->bytes <= 2 && s->count > FEW) {
         Arena *scratch = arena_new();
         take_patterns(s, t, at, NEWS(scratch, uint32_t, 65536));
         arena_free(scratch);

@@ -212,7 +212,7 @@ static void accept_copies(Bodies *b, NodeId body)
 }
 
 // One new Cast for all of the function's operands that read `r`, from this one on.
-static void write_cast(Bodies *b, Adaptors *a, NodeId body, Reads r, Repair *done)
+static void write_cast(Bodies *b, Builder *a, NodeId body, Reads r, Repair *done)
 {
     Model *m = b->m;
     uint32_t f = function_of(m, body);
@@ -240,7 +240,7 @@ static void count_once(const Bodies *b, NodeId body, Repair *done)
         *count -= *count > 1;
 }
 
-static void write_body(Bodies *b, Adaptors *a, NodeId body, Repair *done)
+static void write_body(Bodies *b, Builder *a, NodeId body, Repair *done)
 {
     Model *m = b->m;
     if (b->gone[body] || b->retyped[body])
@@ -304,7 +304,7 @@ uint32_t inlined_mend_bodies(Model *m, Inlined *x, Repair *r)
         if (b.copy[body])
             look_at(&b, body);
     look_outside_all(&b);
-    Adaptors a = adaptors_of(m, x->a);
+    Builder a = builder_of(m, x->a);
     for (NodeId body = 1; body < x->nnodes; body++)
         if (is_to_write(&b, body))
             accept_copies(&b, body);

@@ -82,7 +82,7 @@ static bool is_one_of(const Node *n, const char *const *names, size_t count)
 
 bool shadow_is_float(const Shadow *s, ValueId v)
 {
-    const Value *value = v ? value_at(s->m, v) : NULL;
+    const Value *value = v && !s->measures ? value_at(s->m, v) : NULL;
     return value && value->kind == TYPE_TENSOR && dtype_is_float(value->dtype);
 }
 
@@ -418,6 +418,10 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
 void shadow_graph(Shadow *s, GraphId g, ShadowList *list)
 {
     Model *m = s->m;
+    if (s->measures) {
+        measure_graph(s, g, list);
+        return;
+    }
     uint32_t n = graph_at(m, g)->nodes.len;
     NodeId *nodes = NEWS(s->scratch, NodeId, n + 1u);
     for (uint32_t i = 0; i < n; i++)

@@ -8,7 +8,7 @@
 #include "ir/infer.h"
 #include "ir/ops/shadow.h"
 #include "passes/shadow_parts.h"
-#include "runtime/cameo_drift.h"
+#include "runtime/cameo_measure.h"
 
 #include <string.h>
 
@@ -76,8 +76,8 @@ static ValueId result_at(const Node *n, uint32_t o)
 // Numbers of what was not computed.
 static ValueId no_numbers(Shadow *s, GraphId g)
 {
-    static const double zeros[DRIFT_FIELDS];
-    int64_t dims[1] = {DRIFT_FIELDS};
+    static const double zeros[DRIFT_FIELDS + MEASURE_FIELDS];
+    int64_t dims[1] = {s->measures ? MEASURE_FIELDS : DRIFT_FIELDS};
     Model *m = s->m;
     ValueId v = value_new(m, g, str_printf(m->arena, "no_drift#%u", m->values.len));
     TensorData *data = tensor_new(m->arena, DT_F64, 1, dims, zeros);
@@ -98,7 +98,8 @@ static ValueId joined(Shadow *s, NodeId id, ValueId rows, bool *is_rows)
     if (*is_rows)
         return rows;
     Str name = str_printf(m->arena, "drift#%u", m->values.len);
-    NodeId n = node_build(m, g, DRIFT_JOIN_OP, &rows, 1, name);
+    const char *op = s->measures ? MEASURE_JOIN_OP : DRIFT_JOIN_OP;
+    NodeId n = node_build(m, g, op, &rows, 1, name);
     node_at(m, n)->domain = STR(SHADOW_DOMAIN);
     node_at(m, n)->has |= NODE_HAS_DOMAIN;
     node_at(m, n)->reason = STR("shadow");

@@ -22,6 +22,8 @@ typedef struct Shadow {
     ValueId *local;         // L; 0: the node makes no error, or nothing says which
     uint32_t loops;         // around the graph at hand
     bool narrow;            // a float narrower than float64 was seen
+    // passes/measure.c: no value has a shadow, and numbers are what values were. NULL: a shadow.
+    struct MeasureReport *measures;
 } Shadow;
 
 // Gives `s` its maps and the model the domain of our own operators. Nothing else is changed.
@@ -33,6 +35,8 @@ ValueId shadow_wide(Shadow *s, ValueId v);
 ValueId shadow_of(Shadow *s, ValueId v);
 ValueId shadow_value(Shadow *s, GraphId g, ValueId like,
                      const char *what); // with a name of its own
+// passes/measure.c: the graph's nodes, and the numbers of all that is measured in it.
+void measure_graph(Shadow *s, GraphId g, ShadowList *list);
 // The graph's nodes and their shadows; the numbers of all that is reported in it.
 void shadow_graph(Shadow *s, GraphId g, ShadowList *list);
 // Reports value y, made by n, and adds its numbers. L may be 0.

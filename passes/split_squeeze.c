@@ -7,6 +7,7 @@
 //
 // in:  inferred types, sorted nodes.   out: the same.
 
+#include "ir/builder.h"
 #include "ir/infer.h"
 #include "passes/pass.h"
 
@@ -18,7 +19,7 @@ typedef struct Split {
     Model *m;
     Arena *scratch;
     VEC(NodeId) found;
-    Map names;
+    Builder builder;
     NodeId origin; // the Squeeze in question
     int64_t axes[MAX_RANK];
     uint32_t naxes;
@@ -57,59 +58,22 @@ static void collect(void *context, NodeId n)
 // ---- building
 // -------------------------------------------------------------------------------------------
 
-static Str fresh_name(Split *s, const char *what)
-{
-    Str base = value_at(s->m, node_at(s->m, s->origin)->out[0])->name, name = STR_NONE;
-    bool added = false;
-    for (uint32_t i = 0; !added; i++) {
-        name = str_printf(s->m->arena, "%.*s_%s%u", STR_ARG(base), what, i);
-        map_put(&s->names, name, &added);
-    }
-    return name;
-}
-
 static ValueId constant(Split *s, GraphId g, uint32_t rank, int64_t count, const int64_t *elements)
 {
-    ValueId id = value_new(s->m, g, fresh_name(s, "axis"));
-    TensorData *t = tensor_new(s->m->arena, DT_I64, rank, &count, elements);
-    Value *v = value_at(s->m, id);
-    t->name = v->name;
-    t->has |= TENSOR_HAS_NAME;
-    v->def = DEF_INITIALIZER;
-    v->init = t;
-    v->constant = t;
-    vec_push(s->m->arena, &graph_at(s->m, g)->initializers, ((Initializer){id, t}));
-    return id;
+    Str base = value_at(s->m, node_at(s->m, s->origin)->out[0])->name;
+    return builder_constant(&s->builder, g, base, "axis",
+                            tensor_new(s->m->arena, DT_I64, rank, &count, elements));
 }
 
 // A node that stands, for people, where the Squeeze stood; in the Squeeze's own graph before it.
 static ValueId build(Split *s, GraphId g, const char *op, const ValueId *in, uint32_t nin)
 {
-    NodeId id = node_build(s->m, g, op, in, nin, fresh_name(s, op));
-    Node *n = node_at(s->m, id);
-    const Node *from = node_at(s->m, s->origin);
-    n->name = from->name;
-    n->has |= from->has & NODE_HAS_NAME;
-    n->position = from->position;
-    n->copy_of = from->copy_of;
-    n->call = from->call;
-    if (g == from->graph)
+    NodeId id = builder_node(&s->builder, g, s->origin, op, in, nin);
+    if (g == node_at(s->m, s->origin)->graph)
         graph_insert_before(s->m, s->origin, id);
     else
         graph_append(s->m, g, id);
-    return n->out[0];
-}
-
-static Attr *add_attr(Split *s, NodeId id, const char *name, AttrType type)
-{
-    Node *n = node_at(s->m, id);
-    Attr *more = NEWS(s->m->arena, Attr, n->nattrs + 1u);
-    if (n->nattrs)
-        memcpy(more, n->attrs, n->nattrs * sizeof *more);
-    n->attrs = more;
-    more[n->nattrs] =
-        (Attr){.name = str_of(name), .type = (int32_t)type, .has = ATTR_HAS_NAME | ATTR_HAS_TYPE};
-    return &more[n->nattrs++];
+    return node_at(s->m, id)->out[0];
 }
 
 static ValueId squeeze(Split *s, GraphId g, ValueId x)
@@ -120,7 +84,7 @@ static ValueId squeeze(Split *s, GraphId g, ValueId x)
         return build(s, g, "Squeeze", (ValueId[]){x, constant(s, g, 1, (int64_t)s->naxes, s->axes)},
                      2);
     ValueId y = build(s, g, "Squeeze", &x, 1);
-    Attr *a = add_attr(s, value_at(s->m, y)->node, "axes", ATTR_INTS);
+    Attr *a = node_set_attr(s->m, value_at(s->m, y)->node, "axes", ATTR_INTS);
     int64_t *axes = NEWS(s->m->arena, int64_t, s->naxes);
     memcpy(axes, s->axes, s->naxes * sizeof *axes);
     a->ints = axes;
@@ -157,8 +121,8 @@ static ValueId choose(Split *s, GraphId g, ValueId x, uint32_t next)
     s->naxes--;
     GraphId no = branch(s, g, x, next + 1);
     graph_at(s->m, yes)->owner = graph_at(s->m, no)->owner = holder;
-    add_attr(s, holder, "then_branch", ATTR_GRAPH)->g = yes;
-    add_attr(s, holder, "else_branch", ATTR_GRAPH)->g = no;
+    node_set_attr(s->m, holder, "then_branch", ATTR_GRAPH)->g = yes;
+    node_set_attr(s->m, holder, "else_branch", ATTR_GRAPH)->g = no;
     return y;
 }
 
@@ -167,21 +131,16 @@ static void split(Split *s, NodeId id)
     s->origin = id;
     note_dims(s, id);
     const Node *n = node_at(s->m, id);
-    ValueId old = n->out[0], made = choose(s, n->graph, n->in[0], 0);
-    NodeId holder = value_at(s->m, made)->node;
-    node_at(s->m, holder)->out[0] = old;
-    value_at(s->m, old)->node = holder;
-    value_at(s->m, old)->index = 0;
-    graph_remove(s->m, id);
+    ValueId made = choose(s, n->graph, n->in[0], 0);
+    builder_replace(&s->builder, id, value_at(s->m, made)->node);
 }
 
 bool pass_split_squeeze(Model *m, PassContext *c)
 {
     Split s = {.m = m, .scratch = arena_new()};
     graph_walk(m, m->main, collect, &s);
-    s.names.arena = s.scratch;
-    for (ValueId v = 1; s.found.len && v < m->values.len; v++)
-        map_put(&s.names, value_at(m, v)->name, NULL);
+    if (s.found.len)
+        s.builder = builder_of(m, s.scratch);
     for (uint32_t i = 0; i < s.found.len; i++)
         split(&s, s.found.at[i]);
     bool any = s.found.len > 0;

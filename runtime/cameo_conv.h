@@ -97,16 +97,18 @@ static inline __attribute__((unused)) void cameo_conv_halves(const float *x, con
 }
 
 /* The rows of x whose elements are neighbours, from `to` on, `width` apart: low places of 0, count
- * elements, places of 0 up to width. What a vector writes past a row the next one writes again. */
+ * elements, places of 0 up to width. What a vector writes past a row the next one writes again;
+ * nothing is written from `limit` on. */
 static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64_t step,
                                                            int64_t rows, int64_t low, int64_t count,
-                                                           int64_t width, float *to)
+                                                           int64_t width, float *to, float *limit)
 {
     const float *end = x + (rows - 1) * step + count - CAMEO_LANES;
+    const int64_t reach = low + (count + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
     for (int64_t j = 0; j < rows; j++, x += step, to += width) {
         for (int64_t i = 0; i < low; i++)
             to[i] = 0.0f;
-        if (x + (count - 1) / CAMEO_LANES * CAMEO_LANES <= end)
+        if (x + (count - 1) / CAMEO_LANES * CAMEO_LANES <= end && reach <= limit - to)
             for (int64_t i = 0; i < count; i += CAMEO_LANES)
                 *(cameo_vec *)(to + low + i) = *(const cameo_vec *)(x + i);
         else
@@ -122,10 +124,10 @@ static inline __attribute__((unused)) int64_t cameo_conv_reach(const cameo_conv 
     return g->stride[d] * (g->out[d] - 1) + g->dilation[d] * (g->taps[d] - 1) + 1;
 }
 
-/* One plane of x (two dims) with its border. */
+/* One plane of x (two dims) with its border; nothing is written from `limit` on. */
 static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g, const float *x,
                                                             const float *begin, const float *end,
-                                                            float *to, int64_t length)
+                                                            float *to, int64_t length, float *limit)
 {
     const int64_t high = cameo_conv_reach(g, 1), width = length * g->stride[2];
     const int64_t in = g->in[1], pad = g->pad[1];
@@ -136,13 +138,14 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     to += first * width;
     const int64_t low = g->pad[2], left = length - low;
     const int64_t count = g->in[2] < left ? g->in[2] : left;
+    const int whole = length >= CAMEO_LANES || (last - first) * width + CAMEO_LANES <= limit - to;
     if (g->stride[2] == 1 && g->step[2] == 1 && low >= 0 && count > 0)
-        cameo_conv_rows(x, g->step[1], last - first, low, count, width, to);
-    else if (g->stride[2] == 2 && g->step[2] == 1)
+        cameo_conv_rows(x, g->step[1], last - first, low, count, width, to, limit);
+    else if (g->stride[2] == 2 && g->step[2] == 1 && whole)
         for (int64_t j = 0; j < last - first; j++)
             cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length, 1,
                               to + j * width);
-    else if (g->stride[2] == 1 && g->step[2] == 2)
+    else if (g->stride[2] == 1 && g->step[2] == 2 && whole)
         for (int64_t j = 0; j < last - first; j++)
             cameo_conv_halves(x + j * g->step[1], begin, end, 2 * g->in[2] - 1, 2 * low, length, 0,
                               to + j * width);
@@ -154,7 +157,8 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     memset(to, 0, (size_t)((high - last) * width) * sizeof *to);
 }
 
-/* Channels from .. until of x. */
+/* Channels from .. until of x. What lies behind their copies is another share's, except behind the
+ * last, where there is room. */
 static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
                                                               float *to, int64_t length,
                                                               int64_t from, int64_t until)
@@ -162,6 +166,8 @@ static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *
     const int64_t deep = cameo_conv_reach(g, 0);
     const int64_t plane = cameo_conv_reach(g, 1) * length * g->stride[2];
     to += from * deep * plane;
+    float *limit =
+        to + (until - from) * deep * plane + (until == g->channels ? CAMEO_CONV_SLACK : 0);
     const float *end = x + (g->channels - 1) * g->channel + (g->in[0] - 1) * g->step[0] +
                        (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
     for (int64_t c = from; c < until; c++)
@@ -170,7 +176,7 @@ static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *
             if (a < 0 || a >= g->in[0])
                 memset(to, 0, (size_t)plane * sizeof *to);
             else
-                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], x, end, to, length);
+                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], x, end, to, length, limit);
         }
 }
 

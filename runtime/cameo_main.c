@@ -622,8 +622,16 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
         cameo_options options = *given;
         options.weights_path = c.weights ? c.weights : given->weights_path;
         options.threads = c.threads ? (int32_t)c.threads : given->threads;
-        x = model->create(&options);
-        if (!x) {
+        const char *lacks = model->lacks ? model->lacks() : NULL;
+        x = lacks ? NULL : model->create(&options);
+        if (lacks) {
+            snprintf(
+                c.error, sizeof c.error,
+                "this processor has no %s, for which the program was compiled (--cpu says what "
+                "for; portable runs anywhere)",
+                lacks);
+            status = 3;
+        } else if (!x) {
             snprintf(c.error, sizeof c.error, "no memory, or the weights cannot be read");
             status = 3;
         } else {

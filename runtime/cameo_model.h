@@ -73,7 +73,7 @@ typedef struct cameo_model {
     const char *version; /* of the compiler, and what the program needs */
     int32_t ninputs, noutputs;
     const cameo_port *inputs, *outputs;
-    /* A new context, or NULL for want of memory or weights. `options` may be NULL. */
+    /* A new context, or NULL for want of memory, weights or instructions. `options` may be NULL. */
     cameo_context *(*create)(const cameo_options *options);
     void (*destroy)(cameo_context *context);
     /* Sets input i: row-major elements that stay the caller's and must live until run returns;
@@ -106,6 +106,9 @@ typedef struct cameo_model {
     int32_t (*threads)(const cameo_context *context);
     cameo_pool *(*create_pool)(int32_t threads);
     void (*destroy_pool)(cameo_pool *pool);
+    /* What this machine lacks of the instructions that the program was compiled for ("avx512f"), or
+     * NULL. Where it lacks any there is no context. */
+    const char *(*lacks)(void);
 } cameo_model;
 
 #ifdef __cplusplus

@@ -30,30 +30,38 @@ CAMEO_IN_LOOP float cameo_exp_f32(float x)
     return y * low * high;
 }
 
-/* The same, but what is above 2^127.5 is infinite and what is below 2^-125 anything less: enough
- * beside 1. */
-CAMEO_FN float cameo_exp_beside_1_f32(float x)
+/* c * (1 + e^u), where c is a power of two: c * e^u is to be a number up to where the reciprocal is
+ * 0. It is infinite where 2^n * c is 2^128 and e^r is above 1. Below -60 anything less than 2^-86
+ * is enough beside 1. The least is added first: where e^u is large, 1 is not lost. In t << 23
+ * nothing is left of the shift. */
+CAMEO_IN_LOOP float cameo_one_and_exp_f32(float u, float c)
 {
-    const float shift = 12582912.0f, least = x < -87.0f ? -87.0f : x;
-    float v = x > 89.0f ? 89.0f : least;
+    const float shift = 12582912.0f;
+    float v = u < -60.0f ? -60.0f : u;
     float t = v * 1.44269504f + shift, n = t - shift;
     float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
     float q = 0.00139506006f * r + 0.00836895393f;
     q = q * r + 0.0416662042f;
     q = q * r + 0.166665183f;
     q = q * r + 0.5f;
-    float y = (q * r) * r + r + 1.0f;
-    return y * cameo_bits_u32_f32((cameo_bits_f32_u32(t) - 0x4b400000u + 127u) << 23);
+    float p = (q * r) * r + r;
+    float s = cameo_bits_u32_f32((cameo_bits_f32_u32(t) << 23) + cameo_bits_f32_u32(c));
+    return s + (p * s + c);
 }
 
-/* 1 / (1 + e^-x), and x times it; where that quotient is below FLT_MIN it may be 0. */
+/* 1 / (1 + e^-x); at 105.5, e^u is 2^152. */
 CAMEO_FN float cameo_sigmoid_f32(float x)
 {
-    return 1.0f / (1.0f + cameo_exp_beside_1_f32(-x));
+    float u = x < -105.5f ? 105.5f : -x;
+    return 1.0f / cameo_one_and_exp_f32(u, 0x1p-25f) * 0x1p-25f;
 }
+
+/* x / (1 + e^-x), which is 0 from -132.7 on (NaN at infinity, as 0 times it). */
 CAMEO_FN float cameo_silu_f32(float x)
 {
-    return x / (1.0f + cameo_exp_beside_1_f32(-x));
+    uint32_t sign = cameo_bits_f32_u32(x) & 0x80000000u;
+    float c = cameo_bits_u32_f32(0x3f800000u - (sign >> 2)), u = x < -132.7f ? 133.1f : -x;
+    return x / cameo_one_and_exp_f32(u, c) * c;
 }
 
 /* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */

@@ -69,6 +69,15 @@ static inline __attribute__((unused)) int64_t cameo_winograd_cut(const cameo_win
     return row * f->across > f->few ? f->tiles : row * f->across;
 }
 
+/* The first row of y of a share that begins with unit `unit`: so many rows are one as are made
+ * between two transforms. */
+static inline __attribute__((unused)) int64_t cameo_winograd_from(const cameo_winograd *f,
+                                                                  int64_t unit)
+{
+    const int64_t row = unit * CAMEO_WINOGRAD_ROWS;
+    return row < f->g->rows ? row : f->g->rows;
+}
+
 /* ---- of x --------------------------------------------------------------------------------------
  */
 

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "tools/config.h"
 #include "tools/pipeline.h"
+#include "tools/precision.h"
 #include "tools/report.h"
 #include "tools/session.h"
 
@@ -23,8 +24,10 @@ enum {
     OPT_WINOGRAD,
     OPT_NO_WINOGRAD,
     OPT_STRICT,
+    OPT_PRECISION,
     OPT_CC,
     OPT_KEEP,
+    OPT_NO_CACHE,
     OPT_DIM,
     OPT_SHAPE,
     OPT_FIX,
@@ -52,8 +55,12 @@ static const ToolOption options[] = {
     [OPT_STRICT] =
         {"--strict-fp", NULL,
          "no contraction of multiply and add, no Winograd, no dequantised products in integers"},
+    [OPT_PRECISION] = {"--precision", "P",
+                       "f32 (as the model is), or as for convert: f16, bf16, "
+                       "mixed, f64"},
     [OPT_CC] = {"--cc", "CC", "the C compiler"},
     [OPT_KEEP] = {"--keep", "DIR", "leave the emitted sources there"},
+    [OPT_NO_CACHE] = {"--no-cache", NULL, "call the C compiler for what it made before too"},
     [OPT_DIM] = {"--dim", "NAME=SIZE", "fix a named dim"},
     [OPT_SHAPE] = {"--shape", "INPUT=1x3x224x224", "fix the shape of an input"},
     [OPT_FIX] = {"--fix", NULL, "apply the safe repairs of lint first"},
@@ -123,6 +130,7 @@ typedef struct Asked {
     CompileOptions o;
     const char *model, *print_after;
     bool has_kind, report;
+    ConvertOptions precision;
 } Asked;
 
 // An option without a value; false: it is none of them.
@@ -131,6 +139,9 @@ static bool take_flag(CompileOptions *o, int option)
     switch (option) {
     case OPT_NO_OVERRIDE:
         o->no_override = true;
+        return true;
+    case OPT_NO_CACHE:
+        o->no_cache = true;
         return true;
     case OPT_NO_FUSE:
         o->no_fuse = true;
@@ -174,6 +185,9 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         break;
     case OPT_DEVICE:
         ok = session_device(value, &o->device);
+        break;
+    case OPT_PRECISION:
+        ok = precision_compile(value, &a->precision, o);
         break;
     case OPT_ARCH:
         ok = is_arch_list(value);

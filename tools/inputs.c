@@ -45,6 +45,50 @@ int inputs_from_folder(const Tool *t, const cameo_model *m, const char *folder, 
     return status;
 }
 
+int inputs_from_file(const Tool *t, const cameo_model *m, int32_t input, const char *path,
+                     Inputs *in)
+{
+    return load(t, m, input, path, in);
+}
+
+static int load_member(const Tool *t, const cameo_model *m, const char *path, const char *name,
+                       Str bytes, Inputs *in)
+{
+    char error[512];
+    int32_t i = 0;
+    while (i < m->ninputs && strcmp(m->inputs[i].name, name) != 0)
+        i++;
+    if (i == m->ninputs || is_list(m, i))
+        return tool_error(t, EXIT_USAGE, "%s: holds \"%s\", which is no input that is a tensor",
+                          path, name);
+    if (in->given[i])
+        return tool_error(t, EXIT_USAGE, "%s: input %s is given twice", path, name);
+    if (cameo_read_npy((const unsigned char *)bytes.at, bytes.len, m->inputs[i].dtype,
+                       &in->tensors[i], error, sizeof error))
+        return tool_error(t, EXIT_USAGE, "%s: %s", path, error);
+    in->given[i] = true;
+    return EXIT_CLEAN;
+}
+
+int inputs_from_npz(const Tool *t, const cameo_model *m, const char *path, Inputs *in)
+{
+    char error[512] = "", name[256];
+    size_t len, next = 0, n;
+    const unsigned char *member;
+    unsigned char *at = cameo_read_file(path, &len, error, sizeof error);
+    if (!at)
+        return tool_error(t, EXIT_BYTES, "%s", error);
+    int status = EXIT_CLEAN, more;
+    while ((more = cameo_next_npz(at, len, &next, &member, &n, name, sizeof name, error,
+                                  sizeof error)) == 1 &&
+           !status)
+        status = load_member(t, m, path, name, (Str){(const char *)member, n}, in);
+    if (more < 0 && !status)
+        status = tool_error(t, EXIT_USAGE, "%s: %s", path, error);
+    free(at);
+    return status;
+}
+
 // The input that the argument names, at the longest name in front of a '='; -1: none.
 static int32_t named(const cameo_model *m, const char *argument, size_t *len)
 {

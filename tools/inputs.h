@@ -16,6 +16,10 @@ typedef struct Inputs {
 // given yet; an argument is FILE or NAME=FILE.
 int inputs_begin(const Tool *t, const cameo_model *m, Inputs *in);
 int inputs_from_folder(const Tool *t, const cameo_model *m, const char *folder, Inputs *in);
+int inputs_from_file(const Tool *t, const cameo_model *m, int32_t input, const char *path,
+                     Inputs *in);
+// An archive of arrays (stored, not compressed) that have names of inputs.
+int inputs_from_npz(const Tool *t, const cameo_model *m, const char *path, Inputs *in);
 int inputs_from_argument(const Tool *t, const cameo_model *m, const char *argument, Inputs *in);
 // Numbers from -1 to 1 for what is not given (integers: 0; dims that are open: 1).
 int inputs_make_up(const Tool *t, const cameo_model *m, Inputs *in);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "frontend/load.h"
 #include "ir/infer.h"
+#include "tools/calib.h"
 #include "tools/config.h"
 #include "tools/contracts.h"
 #include "tools/data.h"
@@ -20,6 +21,7 @@ enum {
     OPT_UNSAFE,
     OPT_DIFF,
     OPT_DATA,
+    OPT_CALIB,
     OPT_OUT,
     OPT_IN_PLACE,
     OPT_BASELINE,
@@ -39,6 +41,8 @@ static const ToolOption options[] = {
     {"--diff", NULL, "show what the fixes change, as text, and write nothing"},
     {"--data", "NAME=FILE",
      "what input NAME is given: .npy, .npz, .pb, or .csv with a header (DT016)"},
+    {"--calib", "DIR",
+     "run the model on the data sets in DIR, so that ranges are measured, not assumed"},
     {"-o", "OUT", "the repaired model (default: NAME.fixed.onnx)"},
     {"--in-place", NULL, "write the repaired model over the input"},
     {"--baseline", "FILE", "only what `cameo baseline write` has not listed there"},
@@ -107,6 +111,8 @@ static bool take_option(LintRun *r, int i, const char *value)
         r->fix = true, r->unsafe |= i == OPT_UNSAFE, r->diff |= i == OPT_DIFF;
     else if (i == OPT_DATA)
         vec_push(r->arena, &r->data, value);
+    else if (i == OPT_CALIB)
+        r->calib = value;
     else if (i == OPT_OUT)
         r->out = value;
     else if (i == OPT_IN_PLACE)
@@ -155,6 +161,7 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
         m->config = config;
         m->data = r->given;
         m->contracts = r->contracts;
+        m->measured = r->measured;
         model_sort(m, scratch);
         arena_free(scratch);
     }
@@ -197,6 +204,22 @@ static void show_config(const LintRun *r, const Config *config)
                 r->ignore ? "--ignore" : NULL, r->select, r->ignore);
 }
 
+// Runs the model on the data of --calib. False: they cannot be used, which is said. A model that
+// cannot be compiled is looked at without; *missing then.
+static bool take_calibration(LintRun *r, Model *m, const char *path, bool *missing,
+                             LintResult *result)
+{
+    int status =
+        r->calib ? calib_measure(r->tool, path, r->calib, r->arena, &r->measured) : EXIT_CLEAN;
+    m->measured = r->measured;
+    *missing = status == EXIT_FINDINGS;
+    if (*missing)
+        tool_error(r->tool, 0, "--calib: the model cannot run, so no range is measured");
+    else
+        result->status = status;
+    return !status || *missing;
+}
+
 void lint_one(LintRun *r, const char *path, LintResult *result)
 {
     Diags diags;
@@ -221,6 +244,9 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         result->status = EXIT_USAGE;
     if (m && r->data.len)
         usable = usable && take_data(r, &files, &diags, result);
+    bool missing = false;
+    if (m && usable)
+        usable = take_calibration(r, m, path, &missing, result);
     if (m && !usable) {
         load_close(m);
         m = NULL;
@@ -230,8 +256,14 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         m->contracts = r->contracts;
     if (m) {
         lint_model(m, &diags, r->select, r->ignore);
+        if (r->measured)
+            r->measured->nvalues = m->values.len;
+        if (missing && !diags.errors)
+            result->status = EXIT_USAGE;
         if (r->fix && (diags.all.len > before || r->out))
             lint_fix(r, m, config, &diags, result);
+        else if (strcmp(r->format, "sarif") == 0)
+            lint_rewrites(r, m, &diags, result);
         load_close(m);
     }
     data_close(&files);
@@ -280,6 +312,11 @@ static bool is_usable(const LintRun *r, const Paths *paths)
         tool_error(r->tool, EXIT_USAGE, "a model from standard input cannot be repaired");
     else if (r->data.len && !one)
         tool_error(r->tool, EXIT_USAGE, "--data goes with one model");
+    else if (r->calib && (!one || stream))
+        tool_error(r->tool, EXIT_USAGE, "--calib goes with one model, which is a file");
+    else if (r->calib && r->untrusted)
+        tool_error(r->tool, EXIT_USAGE,
+                   "--calib runs the model, which --untrusted forbids: leave one of them out");
     else if (r->diff && strcmp(r->format, "text") != 0)
         tool_error(r->tool, EXIT_USAGE, "--diff goes with --format text");
     else

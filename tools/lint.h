@@ -20,6 +20,10 @@ typedef struct LintResult {
     Findings found, fixed; // what stays, what a repair mended
     Repair repair;
     Str diff; // --diff: the repair as a diff of the text; absent: nothing to show
+    // SARIF: what the safe repair and the unsafe one would change in the file, as a list of SARIF
+    // replacements; absent: nothing, or too much of it.
+    Str rewrites[2];
+    Str mended[2]; // the fingerprints of the findings that each mends, sorted numbers of 64 bits
 } LintResult;
 
 typedef struct LintRun {
@@ -30,10 +34,12 @@ typedef struct LintRun {
     bool fix, unsafe, diff, in_place, show_config, untrusted, statistics;
     int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
     const Target *target;
-    Paths data;                  // --data, as given
+    Paths data;                        // --data, as given
     const struct DataSet *given;       // what was read of them for the one model
+    const char *calib;                 // --calib: a folder; NULL: none
+    struct MeasuredSet *measured;      // what was measured on it for the one model
     const struct Contracts *contracts; // of the model's custom operators
-    long max;                    // findings a rule that text shows; 0: all
+    long max;                          // findings a rule that text shows; 0: all
     double seconds;
     VEC(LintResult) results;
     // Summed up over the results by lint_sum:
@@ -71,6 +77,17 @@ void lint_sum(LintRun *r);
 
 // A unified diff of two texts, line by line; empty where they are equal. `name` heads it.
 void lint_diff(Str before, Str after, const char *name, Buf *out);
+
+// The pieces of two sequences that the shortest edit removes (gone, by old piece) and adds (fresh).
+void lint_compare(Arena *a, const Str *old, uint32_t n, const Str *new, uint32_t m, bool *gone,
+                  bool *fresh);
+// What makes `after` of a file's bytes, as a JSON array of SARIF replacements: whole lines of a
+// text, stretches of bytes of an ONNX file. Absent: they are equal, or MAX_REWRITE bytes would not
+// hold it.
+Str lint_replacements(Arena *a, Str before, Str after, bool text);
+// Fills result->rewrites and result->mended.
+bool lint_is_mended(Str fingerprints, const Diag *d);
+void lint_rewrites(LintRun *r, const Model *m, const Diags *diags, LintResult *result);
 
 // What stays the same when a model is edited elsewhere: of rule, operator, path without the indices
 // of unnamed nodes, and value.

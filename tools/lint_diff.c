@@ -114,6 +114,13 @@ static void put_hunk(const Diff *d, uint32_t *i, uint32_t *k, Buf *out)
     buf_free(&body);
 }
 
+void lint_compare(Arena *a, const Str *old, uint32_t n, const Str *new, uint32_t m, bool *gone,
+                  bool *fresh)
+{
+    Diff d = {{(Str *)(uintptr_t)old, n, n}, {(Str *)(uintptr_t)new, m, m}, gone, fresh};
+    compare(a, &d);
+}
+
 void lint_diff(Str before, Str after, const char *name, Buf *out)
 {
     Arena *a = arena_new();

@@ -9,6 +9,7 @@
 #include "passes/restore_calls.h"
 #include "tools/lint.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *fixed_path(LintRun *r, const char *path)
@@ -249,4 +250,86 @@ void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResu
     buf_free(&a.bytes);
     buf_free(&a.text);
     result->status = status;
+}
+
+// ---- the repairs as what they would change in the file
+// -------------------------------------------
+
+enum { MAX_REWRITTEN = 256 << 20 }; // bytes of a file that is repaired only to show how
+
+static bool any_fix(const Diags *d, bool safe)
+{
+    for (uint32_t i = 0; i < d->all.len; i++)
+        for (uint32_t k = 0; k < d->all.at[i]->fixes.len; k++)
+            if (d->all.at[i]->fixes.at[k].safe == safe)
+                return true;
+    return false;
+}
+
+static bool attempt_again(LintRun *r, const Model *seen, const char *path, Attempt *a)
+{
+    int status = EXIT_CLEAN;
+    *a = (Attempt){0};
+    if (seen->functions.len)
+        return attempt_calls(r, seen, path, path, a) == EXIT_CLEAN;
+    Model *m = load_again(r, path, seen->config, &status);
+    if (!m)
+        return false;
+    m->contracts = seen->contracts;
+    infer_model(m, NULL);
+    attempt(r, m, path, path, NULL, a);
+    load_close(m);
+    return true;
+}
+
+static int compare_prints(const void *a, const void *b)
+{
+    uint64_t x, y; // what came through a pipe lies anywhere
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x < y ? -1 : x > y;
+}
+
+static Str prints_of(Arena *a, const Diags *d, Str without)
+{
+    VEC(uint64_t) prints = {0};
+    for (uint32_t i = 0; i < d->all.len; i++)
+        if (!lint_is_mended(without, d->all.at[i]))
+            vec_push(a, &prints, lint_fingerprint(d->all.at[i]));
+    if (!prints.len)
+        return STR_NONE;
+    qsort(prints.at, prints.len, sizeof *prints.at, compare_prints);
+    return (Str){(const char *)prints.at, prints.len * sizeof *prints.at};
+}
+
+bool lint_is_mended(Str fingerprints, const Diag *d)
+{
+    uint64_t print = lint_fingerprint(d);
+    return fingerprints.at && bsearch(&print, fingerprints.at, fingerprints.len / sizeof print,
+                                      sizeof print, compare_prints);
+}
+
+void lint_rewrites(LintRun *r, const Model *m, const Diags *diags, LintResult *result)
+{
+    FileView file;
+    Str error = STR_NONE, path = str_of(result->path);
+    bool text = str_ends(path, ".cir") || str_ends(path, ".onnxtxt"), unsafe = r->unsafe;
+    bool wanted = any_fix(diags, true) || any_fix(diags, false);
+    if (!wanted || str_is(path, "-") || !file_open(r->arena, result->path, &file, &error))
+        return;
+    for (int k = 0; k < 2 && file.len <= MAX_REWRITTEN; k++) {
+        Attempt a;
+        r->unsafe = k == 1;
+        if (!any_fix(diags, k == 0) || !attempt_again(r, m, result->path, &a))
+            continue;
+        if (a.changed && a.printed)
+            result->rewrites[k] =
+                lint_replacements(r->arena, (Str){(const char *)file.at, file.len},
+                                  (Str){a.bytes.at ? a.bytes.at : "", a.bytes.len}, text);
+        result->mended[k] = prints_of(r->arena, diags, prints_of(r->arena, &a.after, STR_NONE));
+        buf_free(&a.bytes);
+        buf_free(&a.text);
+    }
+    r->unsafe = unsafe;
+    file_close(&file);
 }

@@ -57,6 +57,10 @@ void lint_pack(const LintResult *result, Buf *b)
     put_number(b, result->unusable);
     buf_put(b, &result->repair, sizeof result->repair);
     put_str(b, result->diff);
+    for (int k = 0; k < 2; k++) {
+        put_str(b, result->rewrites[k]);
+        put_str(b, result->mended[k]);
+    }
     put_number(b, result->found.len);
     for (uint32_t i = 0; i < result->found.len; i++)
         put_diag(b, result->found.at[i]);
@@ -139,6 +143,10 @@ bool lint_unpack(Arena *a, Str bytes, LintResult *result)
     result->unusable = take_number(&r) != 0;
     memcpy(&result->repair, take_bytes(&r, sizeof result->repair), sizeof result->repair);
     result->diff = take_str(&r);
+    for (int k = 0; k < 2; k++) {
+        result->rewrites[k] = take_str(&r);
+        result->mended[k] = take_str(&r);
+    }
     for (uint64_t n = take_number(&r); n && !r.failed; n--)
         vec_push(a, &result->found, take_diag(&r));
     for (uint64_t n = take_number(&r); n && !r.failed; n--)

@@ -145,8 +145,35 @@ static void put_flow(Json *j, const Diag *d)
     json_end_array(j);
 }
 
-// What the finding says, as text; the fixes as data too, since a binary file has no lines that a
-// SARIF "fix" could replace.
+// The repairs of the whole model that mend this finding, as what they change in the file.
+static void put_fixes(Json *j, const LintResult *result, const Diag *d)
+{
+    static const char *const says[] = {"cameo lint --fix: all safe repairs of this model",
+                                       "cameo lint --unsafe-fixes: all repairs of this model"};
+    json_key(j, "fixes");
+    json_array(j);
+    for (int k = 0; k < 2; k++) {
+        if (!result->rewrites[k].at || !lint_is_mended(result->mended[k], d))
+            continue;
+        json_object(j);
+        message(j, "description", str_of(says[k]));
+        json_key(j, "artifactChanges");
+        json_array(j);
+        json_object(j);
+        json_key(j, "artifactLocation");
+        json_object(j);
+        put_uri(j, d->file);
+        json_end_object(j);
+        json_key(j, "replacements");
+        buf_str(j->out, result->rewrites[k]);
+        json_end_object(j);
+        json_end_array(j);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+// What the finding says, as text; the single fixes too, with what each costs.
 static void put_message(Json *j, const Diag *d)
 {
     Buf b = {0};
@@ -182,7 +209,7 @@ static void put_properties(Json *j, const Diag *d)
     json_end_object(j);
 }
 
-static void put_result(Json *j, const Diag *d)
+static void put_result(Json *j, const LintResult *result, const Diag *d)
 {
     char print[24];
     uint32_t index = lint_rule_index(d->rule);
@@ -199,6 +226,8 @@ static void put_result(Json *j, const Diag *d)
     json_end_array(j);
     if (d->chain.len)
         put_flow(j, d);
+    if (result->rewrites[0].at || result->rewrites[1].at)
+        put_fixes(j, result, d);
     json_key(j, "partialFingerprints");
     json_object(j);
     field(j, "cameo/v1", str_of(print));
@@ -275,7 +304,7 @@ void lint_print_sarif(const LintRun *r)
     for (uint32_t f = 0; f < r->results.len; f++)
         for (uint32_t i = 0; i < r->results.at[f].found.len; i++)
             if (r->results.at[f].found.at[i]->rule[0])
-                put_result(&j, r->results.at[f].found.at[i]);
+                put_result(&j, &r->results.at[f], r->results.at[f].found.at[i]);
     json_end_array(&j);
     json_end_object(&j);
     json_end_array(&j);

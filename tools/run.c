@@ -1,5 +1,6 @@
 // cameo run: compiles a model into this process and runs it as an emitted program would.
 
+#include "tools/precision.h"
 #include "tools/session.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum {
     OPT_NO_FUSE,
     OPT_DEVICE,
     OPT_PROFILE,
+    OPT_PRECISION,
     OPT_TRACE, // from here on the program's own
     OPT_PASSED
 };
@@ -25,6 +27,9 @@ static const ToolOption options[] = {
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     [OPT_PROFILE] = {"--profile", NULL, "print what each kernel took, and of what the machine can"},
+    [OPT_PRECISION] = {"--precision", "P",
+                       "f32 (as the model is), or as for convert: f16, bf16, "
+                       "mixed, f64"},
     [OPT_TRACE] = {"--trace", "FILE", "write when each kernel ran, for Perfetto"},
     [OPT_PASSED] = {"-o", "DIR", "write the outputs there"},
     {"--format", "FORMAT", "npy or pb"},
@@ -38,6 +43,7 @@ static const ToolOption options[] = {
 static int run(const Tool *t, int argc, char **argv)
 {
     CompileOptions o = {0};
+    ConvertOptions precision = {.to = DT_F16};
     Args args = args_of(t, argc, argv);
     const char *model = NULL, *value;
     char **passed = calloc((size_t)argc * 2 + 2, sizeof *passed);
@@ -68,6 +74,11 @@ static int run(const Tool *t, int argc, char **argv)
             free(passed);
             return tool_error(t, EXIT_USAGE, "--device is cpu, cuda or auto");
         } else if (option == OPT_DEVICE)
+            continue;
+        else if (option == OPT_PRECISION && !precision_compile(value, &precision, &o)) {
+            free(passed);
+            return tool_error(t, EXIT_USAGE, "--precision is f32, f16, bf16, mixed or f64");
+        } else if (option == OPT_PRECISION)
             continue;
         else {
             o.profile |= option == OPT_TRACE;

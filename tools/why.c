@@ -1,18 +1,23 @@
-// cameo why: why a value has its dtype, its shape or its device, back to where that began.
+// cameo why: why a value has its dtype, its shape, its device or its range, back to where that
+// began.
 
 #include "frontend/load.h"
 #include "passes/devices.h"
 #include "passes/lint/lint.h"
+#include "tools/calib.h"
 #include "tools/config.h"
 #include "tools/pipeline.h"
+#include "tools/why_range.h"
 
 enum { MAX_CALLS = 64 };
-enum { WHY_OPT_DTYPE, WHY_OPT_DEVICE, WHY_OPT_SHAPE };
+enum { WHY_OPT_DTYPE, WHY_OPT_DEVICE, WHY_OPT_SHAPE, WHY_OPT_RANGE, WHY_OPT_CALIB };
 
 static const ToolOption options[] = {
     [WHY_OPT_DTYPE] = {"--dtype", NULL, "why it has its dtype (default)"},
     [WHY_OPT_DEVICE] = {"--device", NULL, "why it lies where it lies"},
     [WHY_OPT_SHAPE] = {"--shape", NULL, "why it has its shape"},
+    [WHY_OPT_RANGE] = {"--range", NULL, "between which bounds it lies, and what sets them"},
+    [WHY_OPT_CALIB] = {"--calib", "DIR", "--range: as measured on the data sets in DIR"},
     {0},
 };
 
@@ -85,6 +90,15 @@ static void print_line(Model *m, ValueId id, int what, const char *because)
     buf_free(&line);
 }
 
+// What cameo convert noted on the node that makes v; "": nothing.
+static const char *kept(const Model *m, const Value *v)
+{
+    Str why = v->def == DEF_NODE ? props_get(&node_at(m, v->node)->metadata, "cameo.precision")
+                                 : STR_NONE;
+    return why.len ? str_printf(m->arena, "kept in %.*s", STR_ARG(str_escaped(m->arena, why))).at
+                   : "";
+}
+
 // Follows the edges that inference left, at most once through each value.
 static void print_chain(Model *m, ValueId v, int what)
 {
@@ -93,6 +107,11 @@ static void print_chain(Model *m, ValueId v, int what)
         const Why *w = what == WHY_OPT_SHAPE    ? &value->why_shape
                        : what == WHY_OPT_DEVICE ? &value->why_device
                                                 : &value->why_dtype;
+        const char *noted = what == WHY_OPT_DTYPE ? kept(m, value) : "";
+        if (noted[0]) {
+            print_line(m, v, what, noted);
+            return;
+        }
         bool follows = (w->kind == WHY_OPERAND || w->kind == WHY_BRANCH) && w->from && w->from != v;
         print_line(m, v, what,
                    !follows                ? reason(m, value, w, what)
@@ -106,13 +125,15 @@ static void print_chain(Model *m, ValueId v, int what)
 
 static int run_why(const Tool *t, int argc, char **argv)
 {
-    const char *value, *model = NULL, *name = NULL;
+    const char *value, *model = NULL, *name = NULL, *calib = NULL;
     int what = WHY_OPT_DTYPE, status = EXIT_CLEAN;
     Args args = args_of(t, argc, argv);
     for (int i; (i = args_next(&args, &value)) != ARG_END;) {
         if (i == ARG_HELP || i == ARG_BAD)
             return i == ARG_HELP ? EXIT_CLEAN : EXIT_USAGE;
-        if (i != ARG_FILE)
+        if (i == WHY_OPT_CALIB)
+            calib = value;
+        else if (i != ARG_FILE)
             what = i;
         else if (!model)
             model = value;
@@ -121,6 +142,8 @@ static int run_why(const Tool *t, int argc, char **argv)
     }
     if (!model || !name)
         return tool_error(t, EXIT_USAGE, "a model and the name of a value are needed");
+    if (calib && what != WHY_OPT_RANGE)
+        return tool_error(t, EXIT_USAGE, "--calib goes with --range");
     Arena *a = arena_new();
     Diags diags;
     diags_init(&diags, a, str_of(model));
@@ -129,12 +152,17 @@ static int run_why(const Tool *t, int argc, char **argv)
         arena_free(a);
         return EXIT_USAGE;
     }
-    Model *m = tool_load(t, a, model, &diags, &status);
+    MeasuredSet *measured = NULL;
+    status = calib ? calib_measure(t, model, calib, a, &measured) : EXIT_CLEAN;
+    Model *m = status ? NULL : tool_load(t, a, model, &diags, &status);
     if (m) {
         m->config = &config;
+        m->measured = measured;
         lint_prepare(m, &diags);
         ValueId v = find_value(m, name);
-        if (v)
+        if (v && what == WHY_OPT_RANGE)
+            why_range(m, v);
+        else if (v)
             print_chain(m, v, what);
         else
             status = tool_error(t, EXIT_USAGE, "the model has no value %s", name);
@@ -144,5 +172,5 @@ static int run_why(const Tool *t, int argc, char **argv)
     return status;
 }
 
-const Tool tool_why = {"why", "MODEL VALUE [--dtype|--device|--shape]",
+const Tool tool_why = {"why", "MODEL VALUE [--dtype|--device|--shape|--range [--calib DIR]]",
                        "says why a value is what it is", options, run_why};

@@ -208,11 +208,16 @@ static const char *output_of(Printer *p, const Conv *c)
     return start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
 }
 
-// By tiles `begin` to `end`, rows of them: after each block the places of y that it finishes are n0
-// .. n1. False: the epilogue is left.
-static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const char *begin,
-                        const char *end)
+// What is done by tiles: which of them, and which rows of y. Text.
+typedef struct TileShare {
+    const char *begin, *end, *low, *high;
+} TileShare;
+
+// After each block of tiles the places of y that it finishes are n0 .. n1. False: the epilogue is
+// left.
+static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileShare *share)
 {
+    const char *begin = share->begin, *end = share->end;
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_line(p, "for (int64_t tile0 = %s, tile1; tile0 < %s; tile0 = tile1) {", begin, end);
     p->indent++;
@@ -222,7 +227,7 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const char *
                buffer_name(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
-    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
+    print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", share->low, share->high);
     p->indent++;
     print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, output_of(p, c));
     set_own(p, k, c, false);
@@ -237,7 +242,10 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const char *
 // ---- parts
 // --------------------------------------------------------------------------------------
 
-enum { MACS = 10 }; // multiplications and additions in a tenth of a nanosecond
+enum {
+    MACS = 10, // multiplications and additions in a tenth of a nanosecond
+    COPIED = 2 // tenths of nanoseconds for an element that is copied
+};
 
 static Index values_of_k(Printer *p, const Conv *c)
 {
@@ -262,7 +270,7 @@ static Index work_of(Printer *p, const Conv *c, Index places)
                : poly_floordiv(polys, macs, poly_const(polys, c->depthwise ? 2 : MACS));
 }
 
-// One share: a row is stored past its end, where the next channel may be done already.
+// Units are channels of x.
 static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
 {
     parts_begin(p, 0);
@@ -271,7 +279,11 @@ static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
     print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", image_of(p, c),
                buffer_name(p, c->padded));
     set_own(p, k, c, false);
-    parts_end(p, print_index_bare(p, c->channels), print_index_bare(p, c->channels));
+    Polys *polys = p->mod->polys;
+    Index each = poly_const(polys, COPIED);
+    for (uint32_t i = 0; i < c->rank; i++)
+        each = poly_mul(polys, each, c->in[i]);
+    parts_end(p, print_index_bare(p, c->channels), parts_grain(p, each));
 }
 
 // What units from .. to are of one convolution. False: the epilogue is left.
@@ -304,13 +316,39 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     return done;
 }
 
-// Rows of tiles are the units.
-static bool print_tile_rows(Printer *p, const Kernel *k, const Conv *c)
+// Of so few tiles threads share the rows of y: half of them would leave lanes of the products
+// empty, and every thread would read all windows. Each makes the tiles of x again, which is little
+// beside the products of so many channels.
+static bool shares_rows(Printer *p, const Conv *c)
 {
+    enum { FEW_TILES = 64, LEAST_ROWS = 2 * WINOGRAD_ROWS };
+    int64_t down, across, rows;
+    return c->tile && poly_is_const(tile_rows(p, c), &down) && poly_is_const(c->out[1], &across) &&
+           poly_is_const(c->rows, &rows) && rows >= LEAST_ROWS &&
+           down * ((across + c->tile - 1) / c->tile) <= FEW_TILES;
+}
+
+// Units are rows of tiles, or so many rows of y as are made between two transforms.
+static bool print_tile_share(Printer *p, const Kernel *k, const Conv *c)
+{
+    const char *rows = print_index_bare(p, c->rows);
+    TileShare share = {"cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)", "0",
+                       rows};
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_plan(p, c);
-    return print_tiles(p, k, c, "cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)");
+    if (shares_rows(p, c))
+        share = (TileShare){"0", "form.tiles", "cameo_winograd_from(&form, from)",
+                            "cameo_winograd_from(&form, to)"};
+    return print_tiles(p, k, c, &share);
+}
+
+static const char *tile_units(Printer *p, const Conv *c)
+{
+    Polys *polys = p->mod->polys;
+    return print_index_bare(p, shares_rows(p, c)
+                                   ? poly_ceildiv(polys, c->rows, poly_const(polys, WINOGRAD_ROWS))
+                                   : tile_rows(p, c));
 }
 
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
@@ -321,9 +359,9 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     if (c->copy)
         print_copy_part(p, k, c);
     parts_begin(p, c->panel);
-    bool done = c->tile ? print_tile_rows(p, k, c) : print_share(p, k, c, places);
+    bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
     const char *units =
-        c->tile ? print_index_bare(p, tile_rows(p, c))
+        c->tile ? tile_units(p, c)
                 : str_printf(p->arena, "cameo_conv_units(%s, %s, %s)", print_index_bare(p, c->rows),
                              print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
                       .at;
@@ -390,7 +428,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     print_plan(p, c);
     nest_begin(p, &outer, NULL);
     if (c->tile) {
-        bool done = print_tiles(p, k, c, "0", "form.tiles");
+        const TileShare all = {"0", "form.tiles", "0", print_index_bare(p, c->rows)};
+        bool done = print_tiles(p, k, c, &all);
         nest_end(p, &outer);
         if (!done)
             print_stmts(p, c->epilogue);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { OPEN = 28, BLOCK_ROWS = 32, GAP = 16, MOST = 6, LEAST_CHANNELS = 8 };
+enum { OPEN = 28, GAP = 16, MOST = 6, LEAST_CHANNELS = 8 };
 
 typedef struct ConvTarget {
     const char *name;   // what --cpu may say, between spaces
@@ -154,7 +154,7 @@ Index winograd_scratch(Polys *polys, const Conv *c)
         int64_t all = across * ((size[0] + c->tile - 1) / c->tile);
         width = all < TILE_COLUMNS ? (all + 15) / 16 * 16 : TILE_COLUMNS;
     }
-    int64_t place = (channels + BLOCK_ROWS) * width + 2 * GAP;
+    int64_t place = (channels + WINOGRAD_ROWS) * width + 2 * GAP;
     return poly_const(polys, (c->tile + 2) * (c->tile + 2) * place);
 }
 
@@ -182,7 +182,7 @@ static void transform(int64_t tile, const float *from, double to[MOST * MOST])
             to[i * n + j] = by[j][0] * half[i][0] + by[j][1] * half[i][1] + by[j][2] * half[i][2];
 }
 
-// For every BLOCK_ROWS rows one place after the other, in it panels of TILE_ROWS rows.
+// For every WINOGRAD_ROWS rows one place after the other, in it panels of TILE_ROWS rows.
 void winograd_pack(int64_t tile, int64_t groups, int64_t rows, int64_t channels, const float *from,
                    float *to)
 {
@@ -191,8 +191,9 @@ void winograd_pack(int64_t tile, int64_t groups, int64_t rows, int64_t channels,
     memset(to, 0, (size_t)(groups * group) * sizeof *to);
     for (int64_t g = 0; g < groups; g++, to += group)
         for (int64_t i = 0; i < rows; i++) {
-            const int64_t begin = i / BLOCK_ROWS * BLOCK_ROWS, left = padded * TILE_ROWS - begin;
-            const int64_t height = left < BLOCK_ROWS ? left : BLOCK_ROWS, within = i - begin;
+            const int64_t begin = i / WINOGRAD_ROWS * WINOGRAD_ROWS,
+                          left = padded * TILE_ROWS - begin;
+            const int64_t height = left < WINOGRAD_ROWS ? left : WINOGRAD_ROWS, within = i - begin;
             float *row = to + begin * places * channels +
                          within / TILE_ROWS * TILE_ROWS * channels + within % TILE_ROWS;
             for (int64_t c = 0; c < channels; c++, from += 9) {

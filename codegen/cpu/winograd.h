@@ -5,6 +5,8 @@
 
 #include "codegen/cpu/conv.h"
 
+enum { WINOGRAD_ROWS = 32 }; // rows of y between two transforms: CAMEO_WINOGRAD_ROWS
+
 // Sets c->tile and c->cost: the cheapest of the direct form and tiles of 2 x 2 and 4 x 4, of those
 // that c and `how` allow. Sizes that only inputs say count as 28.
 void winograd_choose(Conv *c, const ConvChoice *how);

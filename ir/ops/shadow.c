@@ -1,8 +1,8 @@
-// What the float64 shadow of a program is compared by.
+// What the float64 shadow of a program is compared by, and what values are measured by.
 
 #include "ir/ops/shadow.h"
 #include "ir/lower.h"
-#include "runtime/cameo_drift.h"
+#include "runtime/cameo_measure.h"
 
 bool node_is_widen(const Node *n)
 {
@@ -95,9 +95,42 @@ static void lower_join(Lower *l)
         lower_unfit(l, "numbers of iterations are expected");
 }
 
+bool dtype_is_measured(DType t)
+{
+    return t == DT_F32 || t == DT_F16 || t == DT_BF16 || t == DT_F64 ||
+           (dtype_is_integer(t) && dtype_info(t)->bits >= 8);
+}
+
+static void infer_measure(Infer *s)
+{
+    Index dims[1] = {poly_const(s->polys, MEASURE_FIELDS)};
+    infer_dtype(s, 0, DT_F64);
+    infer_shape(s, 0, 1, dims);
+}
+
+static void lower_measure(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    if (x.buffer && dtype_is_measured(x.dtype))
+        step_call(l, "measure", 1, &x, 1, &y, 0, NULL);
+    else
+        lower_unfit(l, "a tensor of numbers is expected");
+}
+
+static void lower_measure_join(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    if (x.rank == 2 && x.dtype == DT_F64 && poly_equals(x.dims[1], MEASURE_FIELDS))
+        step_call(l, "measure_join", 1, &x, 1, &y, 0, NULL);
+    else
+        lower_unfit(l, "numbers of iterations are expected");
+}
+
 const OpDef ops_shadow[] = {
     {WIDEN_OP, 1, infer_widen, UNARY(widen), SHADOW_DOMAIN},
     {DRIFT_OP, 1, infer_drift, lower_drift, {NULL}, SHADOW_DOMAIN},
     {DRIFT_JOIN_OP, 1, infer_join, lower_join, {NULL}, SHADOW_DOMAIN},
+    {MEASURE_OP, 1, infer_measure, lower_measure, {NULL}, SHADOW_DOMAIN},
+    {MEASURE_JOIN_OP, 1, infer_measure, lower_measure_join, {NULL}, SHADOW_DOMAIN},
     {0},
 };

@@ -12,6 +12,12 @@
 #define DRIFT_OP "Drift"
 // numbers = DriftJoin(numbers of each iteration)
 #define DRIFT_JOIN_OP "DriftJoin"
+// numbers = Measure(y): see runtime/cameo_measure.h; numbers = MeasureJoin(numbers of each
+// iteration).
+#define MEASURE_OP "Measure"
+#define MEASURE_JOIN_OP "MeasureJoin"
+// May Measure read such elements?
+bool dtype_is_measured(DType t);
 
 bool node_is_widen(const Node *n);
 

@@ -104,11 +104,7 @@ void lint_bias_scales(Lint *l)
 static ValueId add_constant(Model *m, NodeId before, TensorData *t, Str name)
 {
     NodeId id = node_build(m, node_at(m, before)->graph, "Constant", NULL, 0, name);
-    Node *n = node_at(m, id);
-    n->attrs = NEW(m->arena, Attr);
-    n->nattrs = 1;
-    n->attrs[0] = (Attr){
-        .name = STR("value"), .type = ATTR_TENSOR, .has = ATTR_HAS_NAME | ATTR_HAS_TYPE, .t = t};
+    node_set_attr(m, id, "value", ATTR_TENSOR)->t = t;
     graph_insert_before(m, before, id);
     return node_at(m, id)->out[0];
 }

@@ -247,7 +247,7 @@ static void declare(Model *m, ValueId v, DType t)
 }
 
 // A Cast behind an output that the function writes as `want`: all that read it read the Cast.
-static void cast_behind(Model *m, Adaptors *a, const Uses *uses, ValueId v, DType want)
+static void cast_behind(Model *m, Builder *a, const Uses *uses, ValueId v, DType want)
 {
     DType have = lint_dtype(m, v);
     uint32_t n = uses->first[v + 1] - uses->first[v];
@@ -260,7 +260,7 @@ static void cast_behind(Model *m, Adaptors *a, const Uses *uses, ValueId v, DTyp
     declare(m, v, want);
 }
 
-static uint32_t cast_around(Model *m, Adaptors *a, const Uses *uses, NodeId id,
+static uint32_t cast_around(Model *m, Builder *a, const Uses *uses, NodeId id,
                             const CustomFunction *f)
 {
     uint32_t in = 0, out = 0, made = 0;
@@ -292,7 +292,7 @@ uint32_t repair_contracts(Model *m, bool unsafe)
         return 0;
     Arena *a = arena_new();
     Uses uses = uses_of(m, a);
-    Adaptors adaptors = adaptors_of(m, a);
+    Builder adaptors = builder_of(m, a);
     uint32_t made = 0, nodes = m->nodes.len;
     for (NodeId id = 1; id < nodes; id++) {
         const Node *n = node_at(m, id);

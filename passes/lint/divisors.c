@@ -38,12 +38,46 @@ static bool find_variance(const NumberFacts *x, NodeId id, Variance *f)
            range_digits(numbers_dtype(x, f->x)) && same_axes(x, f->of_square, f->of_x);
 }
 
+// How many of the binary digits cancel at most, by calibration data: the greatest mean of squares
+// beside the least difference. INFINITY: all of them; negative: nothing was measured.
+static double cancelled_digits(const NumberFacts *x, NodeId id)
+{
+    const Measured *squares = measured_of(x->m, numbers_in(x, id, 0));
+    const Measured *left = measured_of(x->m, node_at(x->m, id)->out[0]);
+    if (!squares || !left || left->least > left->greatest || squares->above > 0)
+        return squares && left ? INFINITY : -1;
+    return left->least > 0 ? log2(fmax(1, squares->greatest / left->least)) : INFINITY;
+}
+
+// Data on which half of the digits stay show no fault.
+static bool loses_digits(const NumberFacts *x, NodeId id, Variance *f)
+{
+    if (!find_variance(x, id, f))
+        return false;
+    double digits = cancelled_digits(x, id);
+    return digits < 0 || 2 * digits > range_digits(numbers_dtype(x, f->x));
+}
+
+static void note_cancelled(Lint *l, Diag *d, NodeId id)
+{
+    NumberFacts *x = lint_numbers(l);
+    double digits = cancelled_digits(x, id);
+    if (digits < 0)
+        return;
+    if (isinf(digits))
+        diag_note(l->diags, d, "measured: somewhere all digits cancel, or more");
+    else
+        diag_note(l->diags, d, "measured: up to %.1f binary digits cancel", digits);
+    numbers_note_measured(l, d, numbers_in(x, id, 0));
+    numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
+}
+
 void lint_variance(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Variance f;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        if (!numbers_alive(x, id) || !find_variance(x, id, &f))
+        if (!numbers_alive(x, id) || !loses_digits(x, id, &f))
             continue;
         DType t = numbers_dtype(x, f.x);
         Diag *d =
@@ -56,6 +90,7 @@ void lint_variance(Lint *l)
         Range r = range_of(x->ranges, f.x);
         diag_note(l->diags, d, "x is \"%.*s\", in %.*s", STR_ARG(lint_name(l, f.x)),
                   STR_ARG(numbers_words(l->arena, &r, t)));
+        note_cancelled(l, d, id);
         diag_note(l->diags, d, "the difference may also be negative, and its root NaN");
         diag_fix(l->diags, d, false, "E[(x - E[x])^2]: 1 more pass over x, 0 casts added");
     }
@@ -67,7 +102,7 @@ static uint32_t mend_variance(Rewrite *e, NodeId id)
     int64_t axes[MAX_AXES];
     uint32_t n;
     NumberFacts *x = e->numbers;
-    if (!find_variance(x, id, &f) || !numbers_axes(x, f.of_x, axes, &n) || !rewrite_take(e, id))
+    if (!loses_digits(x, id, &f) || !numbers_axes(x, f.of_x, axes, &n) || !rewrite_take(e, id))
         return 0;
     bool keep = node_int(node_at(e->m, f.of_square), "keepdims", 1) != 0;
     ValueId a = numbers_in(x, id, 0), b = numbers_in(x, id, 1);
@@ -157,6 +192,7 @@ void lint_divisors(Lint *l)
                   "the result is %s then, and nothing on the way keeps the operand "
                   "away: no Max, Clip, Abs or added constant",
                   f.result);
+        numbers_note_measured(l, d, v);
         if (node_is(node_at(l->m, id), "Sqrt"))
             diag_fix(l->diags, d, false, "Max with 0 in front of it: 1 node, 0 casts added");
     }

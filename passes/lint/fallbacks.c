@@ -81,7 +81,7 @@ static bool fits(NumberFacts *x, ValueId v, DType from, DType to)
         const ConstantStats *s = range_stats(x->ranges, v);
         return s->read && s->lo >= lo && s->hi <= hi;
     }
-    Range r = range_of(x->ranges, v);
+    Range r = range_of(x->proofs, v);
     return r.known && range_within(&r, lo, hi) && r.lo_by == RANGE_PROVED &&
            r.hi_by == RANGE_PROVED;
 }

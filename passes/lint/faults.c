@@ -8,8 +8,11 @@
 typedef struct Finder {
     Lint *l;
     Faults *f;
-    bool *misled;  // by value: made of what does not fit, and of the dtype that is wrong
-    bool *visited; // by graph
+    bool *misled;        // by value: made of what does not fit, and of the dtype that is wrong
+    DType *right;        // by value: of one that is misled, what it would be; DT_NONE: unknown
+    bool *belied;        // by value: made of what fits, but declared as something else
+    bool *visited;       // by graph
+    uint32_t *convicted; // by value as written: conflicts behind what it makes and what is belied
 } Finder;
 
 static void add(Finder *x, Fault f)
@@ -104,6 +107,28 @@ static bool is_mended_by(Finder *x, ValueId side, DType want)
            origin_mends(lint_origins(x->l), lint_uses(x->l), o.value, want);
 }
 
+// The first result that has its dtype from operand i; 0: none.
+static ValueId tied_result(const Node *n, uint32_t i)
+{
+    for (uint32_t o = 0; o < n->nout; o++)
+        if (n->out[o] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)))
+            return n->out[o];
+    return 0;
+}
+
+// Does what the node makes meet others that it does not fit, where in the culprit's dtype it would
+// not?
+static bool is_result_at_fault(Finder *x, const Node *n, const Conflict *c)
+{
+    const Model *m = x->l->m;
+    DType a = lint_dtype(m, n->in[c->culprit]), b = lint_dtype(m, n->in[c->other]);
+    ValueId made = tied_result(n, c->culprit);
+    if (!made || lint_dtype(m, made) != b)
+        return false;
+    return origin_mends(lint_origins(x->l), lint_uses(x->l), made, a) &&
+           !origin_mends(lint_origins(x->l), lint_uses(x->l), made, b);
+}
+
 // One source that mends all gives way before several. Of two dtypes of which neither is the model's
 // own nor float64 that one gives way which has fewer sources, or the smaller.
 static void weigh_sides(Finder *x, const Node *n, Conflict *c)
@@ -112,7 +137,7 @@ static void weigh_sides(Finder *x, const Node *n, Conflict *c)
     ValueId low = n->in[c->culprit], high = n->in[c->other];
     DType a = lint_dtype(m, low), b = lint_dtype(m, high);
     uint32_t na, nb;
-    if (!is_mended_by(x, low, b) && is_mended_by(x, high, a)) {
+    if (!is_mended_by(x, low, b) && (is_mended_by(x, high, a) || is_result_at_fault(x, n, c))) {
         *c = (Conflict){c->node, c->other, c->culprit};
         return;
     }
@@ -135,13 +160,13 @@ static bool has_conflict(const Model *m, NodeId n)
 }
 
 // The results of a node that have their dtype from operand i, which does not fit.
-static void mislead(Finder *x, const Node *n, uint32_t i)
+static void mislead(Finder *x, const Node *n, uint32_t i, DType right)
 {
     const Model *m = x->l->m;
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)) &&
             lint_dtype(m, n->out[o]) == lint_dtype(m, n->in[i]))
-            x->misled[n->out[o]] = true;
+            x->misled[n->out[o]] = true, x->right[n->out[o]] = right;
 }
 
 // What does not fit a value that has a wrong dtype from a fault fits once that is mended.
@@ -160,37 +185,87 @@ static void tell_behind(Finder *x, ValueId culprit)
         x->f->all.at[told - 1].also++;
 }
 
+// Has a fault been told that begins where v does, and is mended by the dtype wanted?
+static bool is_told(Finder *x, ValueId v, DType want)
+{
+    Origin o = origin_find(lint_origins(x->l), v);
+    uint32_t told = x->f->told[value_written(x->l->m, o.value)];
+    return told && x->f->all.at[told - 1].want == want;
+}
+
+static DType declared_dtype(const Model *m, ValueId v)
+{
+    const Type *t = v ? value_at(m, v)->declared : NULL;
+    bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
+    return known ? (DType)t->elem : DT_NONE;
+}
+
+// Would v have the dtype wanted if what is declared on its way were true? The declaration is told.
+static bool is_behind_declared(Finder *x, ValueId v, DType want)
+{
+    Origin o = origin_find(lint_origins(x->l), v);
+    ValueId by = origin_comes_by(lint_origins(x->l), v, &o, x->belied);
+    if (!by || declared_dtype(x->l->m, by) != want)
+        return false;
+    x->convicted[value_written(x->l->m, o.value)]++;
+    return true;
+}
+
+// `declared`: may what a declaration says be to blame?
+static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool declared)
+{
+    ValueId a = n->in[c->culprit], b = n->in[c->other];
+    DType have = lint_dtype(x->l->m, a), want = lint_dtype(x->l->m, b);
+    if (declared && is_behind_declared(x, a, want)) {
+        mislead(x, n, c->culprit, want);
+        return true;
+    }
+    if (declared && is_behind_declared(x, b, have)) {
+        mislead(x, n, c->other, have);
+        return true;
+    }
+    bool behind = is_behind_fault(x, a);
+    mislead(x, n, c->culprit, want);
+    if (!behind && !is_behind_fault(x, b))
+        return false;
+    tell_behind(x, a);
+    return true;
+}
+
+// What kind of fault a conflict is; of some kinds the other side gives way.
+static FaultKind kind_of_conflict(const Model *m, const Node *n, Conflict *c)
+{
+    uint32_t low = c->culprit < c->other ? c->culprit : c->other,
+             high = c->culprit + c->other - low;
+    if (is_zero_point(n, low, high)) {
+        bool data = is_data_at_fault(m, n->in[low]);
+        *c = data ? (Conflict){c->node, low, high} : (Conflict){c->node, high, low};
+        return FAULT_ZERO_POINT;
+    }
+    if (!allows(n, c->culprit, lint_dtype(m, n->in[c->culprit])))
+        return FAULT_UNSUPPORTED;
+    if (!allows(n, c->other, lint_dtype(m, n->in[c->other]))) {
+        *c = (Conflict){c->node, c->other, c->culprit};
+        return FAULT_UNSUPPORTED;
+    }
+    return value_at(m, n->in[c->culprit])->graph != n->graph ? FAULT_CAPTURED : FAULT_OPERAND;
+}
+
 static void find_conflict(Finder *x, NodeId id, Conflict c)
 {
     const Model *m = x->l->m;
     const Node *n = node_at(m, id);
     weigh_sides(x, n, &c);
-    bool behind = is_behind_fault(x, n->in[c.culprit]);
-    mislead(x, n, c.culprit);
-    if (behind || is_behind_fault(x, n->in[c.other])) {
-        tell_behind(x, n->in[c.culprit]);
+    if (!is_told(x, n->in[c.culprit], lint_dtype(m, n->in[c.other])) &&
+        is_told(x, n->in[c.other], lint_dtype(m, n->in[c.culprit])))
+        c = (Conflict){id, c.other, c.culprit};
+    Conflict told = c;
+    FaultKind kind = kind_of_conflict(m, n, &told);
+    if (is_conflict_behind(x, n, &c, kind > FAULT_DECLARED))
         return;
-    }
-    uint32_t low = c.culprit < c.other ? c.culprit : c.other, high = c.culprit + c.other - low;
-    FaultKind kind = FAULT_OPERAND;
-    if (is_zero_point(n, low, high)) {
-        kind = FAULT_ZERO_POINT;
-        bool data = is_data_at_fault(m, n->in[low]);
-        c.culprit = data ? low : high;
-        c.other = data ? high : low;
-    } else if (!allows(n, c.culprit, lint_dtype(m, n->in[c.culprit]))) {
-        kind = FAULT_UNSUPPORTED;
-    } else if (!allows(n, c.other, lint_dtype(m, n->in[c.other]))) {
-        kind = FAULT_UNSUPPORTED;
-        uint32_t other = c.other;
-        c.other = c.culprit;
-        c.culprit = other;
-    } else if (value_at(m, n->in[c.culprit])->graph != n->graph) {
-        kind = FAULT_CAPTURED;
-    }
-    ValueId v = n->in[c.culprit];
-    add(x, (Fault){kind, id, c.culprit, c.other, v, lint_dtype(m, v), lint_dtype(m, n->in[c.other]),
-                   false, 0});
+    ValueId v = n->in[told.culprit];
+    add(x, (Fault){kind, id, told.culprit, told.other, v, lint_dtype(m, v),
+                   lint_dtype(m, n->in[told.other]), false, 0});
 }
 
 static void find_operands(Finder *x, NodeId id)
@@ -212,7 +287,7 @@ static void find_operands(Finder *x, NodeId id)
             tell_behind(x, v);
         else
             add(x, (Fault){FAULT_UNSUPPORTED, id, i, i, v, t, DT_NONE, false, 0});
-        mislead(x, n, i);
+        mislead(x, n, i, DT_NONE);
     }
 }
 
@@ -228,13 +303,6 @@ static void find_output_dtype(Finder *x, NodeId id)
 }
 
 // ---- control flow -------------------------------------------------------------------------------
-
-static DType declared_dtype(const Model *m, ValueId v)
-{
-    const Type *t = v ? value_at(m, v)->declared : NULL;
-    bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
-    return known ? (DType)t->elem : DT_NONE;
-}
 
 // Of two dtypes that should be one, does the first give way? To what is declared, to the model's
 // own; float64 does.
@@ -270,6 +338,24 @@ static void find_branches(Finder *x, NodeId id)
     }
 }
 
+// What a loop gives has the wrong dtype too.
+static void mislead_result(Finder *x, const Node *n, uint32_t o, DType wrong)
+{
+    if (o < n->nout && n->out[o] && lint_dtype(x->l->m, n->out[o]) == wrong)
+        x->misled[n->out[o]] = true;
+}
+
+// A value that a loop carries on as what it begins as, because a fault that begins there decided
+// so.
+static void find_misled_carried(Finder *x, NodeId id, uint32_t operand, ValueId first, ValueId made)
+{
+    Origin o = origin_find(lint_origins(x->l), made);
+    ValueId by = origin_comes_by(lint_origins(x->l), made, &o, x->misled);
+    DType right = by ? x->right[by] : DT_NONE, have = lint_dtype(x->l->m, first);
+    if (right != DT_NONE && right != have && is_told(x, first, right))
+        add(x, (Fault){FAULT_CARRIED, id, operand, 1, first, have, right, false, 0});
+}
+
 // A carried value: what it begins as, what the body declares it as, what the body makes of it.
 static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, ValueId made)
 {
@@ -278,12 +364,15 @@ static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, 
     ValueId first = operand < n->nin ? n->in[operand] : 0;
     DType a = lint_dtype(m, first), b = lint_dtype(m, made), said = declared_dtype(m, inner);
     bool differ = a != DT_NONE && b != DT_NONE && a != b;
+    if (a != DT_NONE && a == b)
+        find_misled_carried(x, id, operand, first, made);
     if (!differ && (a == DT_NONE || said == DT_NONE || a == said))
         return;
     if (is_behind_fault(x, first) || (made && is_behind_fault(x, made)))
         return;
     if (differ) {
         bool way = gives_way(m, a, b, said);
+        mislead_result(x, n, operand - (node_is(n, "Loop") ? 2 : 0), way ? a : b);
         add(x, (Fault){FAULT_CARRIED, id, operand, way, way ? first : made, way ? a : b,
                        way ? b : a, false, 0});
     } else {
@@ -366,7 +455,9 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
     ValueId key = value_written(m, o.value);
     if (origin_comes_by(lint_origins(x->l), info->value, &o, x->misled))
         return;
-    if (x->f->told[key] || is_source_wrong(x, &o, info->value, want, counts[key])) {
+    f.also = x->convicted[key];
+    if (x->f->told[key] || x->convicted[key] ||
+        is_source_wrong(x, &o, info->value, want, counts[key])) {
         add(x, f);
         return;
     }
@@ -408,10 +499,24 @@ static void find_all_declared(Finder *x)
         }
 }
 
+// Results that are declared as something else than the operands, which fit, make them.
+static void find_belied(Finder *x, NodeId id)
+{
+    const Model *m = x->l->m;
+    const Node *n = node_at(m, id);
+    for (uint32_t o = 0; o < n->nout; o++) {
+        DType said = declared_dtype(m, n->out[o]);
+        const Value *v = value_at(m, n->out[o]);
+        x->belied[n->out[o]] = said != DT_NONE && v->dtype != DT_NONE && v->dtype != said &&
+                               v->why_dtype.kind != WHY_DECLARED && !has_conflict(m, id);
+    }
+}
+
 static void find_at_node(Finder *x, NodeId id)
 {
     const Node *n = node_at(x->l->m, id);
     find_operands(x, id);
+    find_belied(x, id);
     if (node_is(n, "If"))
         find_branches(x, id);
     else if (node_is(n, "Loop"))
@@ -449,8 +554,13 @@ const Faults *lint_faults(Lint *l)
     if (l->faults)
         return l->faults;
     Faults *f = NEW(l->arena, Faults);
-    Finder x = {l, f, NEWS(l->arena, bool, l->m->values.len),
-                NEWS(l->arena, bool, l->m->graphs.len)};
+    Finder x = {l,
+                f,
+                NEWS(l->arena, bool, l->m->values.len),
+                NEWS(l->arena, DType, l->m->values.len),
+                NEWS(l->arena, bool, l->m->values.len),
+                NEWS(l->arena, bool, l->m->graphs.len),
+                NEWS(l->arena, uint32_t, l->m->values.len)};
     f->told = NEWS(l->arena, uint32_t, l->m->values.len);
     find_in_graph(&x, l->m->main);
     for (GraphId g = 1; g < l->m->graphs.len; g++)

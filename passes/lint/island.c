@@ -66,7 +66,7 @@ uint32_t island_run(Model *m, const bool *in, DType from, DType t)
 {
     Arena *a = arena_new();
     Uses uses = uses_of(m, a);
-    Adaptors names = adaptors_of(m, a);
+    Builder names = builder_of(m, a);
     Edit e = edit_begin(m);
     uint32_t values = m->values.len, casts = 0;
     for (ValueId v = 1; v < values; v++) {

@@ -167,7 +167,7 @@ void lint_double_leaks(Lint *l)
 
 // ---- repair -------------------------------------------------------------------------------------
 
-static void narrow_source(Model *m, Adaptors *a, const Uses *uses, ValueId v)
+static void narrow_source(Model *m, Builder *a, const Uses *uses, ValueId v)
 {
     const Value *value = value_at(m, v);
     Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
@@ -226,7 +226,7 @@ uint32_t repair_double_leaks(Model *m, bool unsafe)
             }
     }
     if (leaks.len) {
-        Adaptors a = adaptors_of(m, scratch);
+        Builder a = builder_of(m, scratch);
         const Uses *uses = lint_uses(&l);
         for (uint32_t i = 0; i < sources.len; i++)
             narrow_source(m, &a, uses, sources.at[i]);

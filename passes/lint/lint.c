@@ -380,6 +380,10 @@ static uint32_t repair_once(Model *m, bool unsafe, const char *select, const cha
             infer_model(m, NULL);
         changes += made;
     }
+    // What is reported where a rule is asked for by its id is mended where it is.
+    const LintRule *dead = &lint_rules[lint_rule_index("ST006")];
+    if (names(select, dead, true) && is_on(m->config, dead, select, ignore))
+        changes += lint_repair_sizes(m);
     return changes;
 }
 

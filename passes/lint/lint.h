@@ -66,6 +66,8 @@ uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *igno
 // Of these the repair that has to come before dtypes are repaired: that of tensors whose bytes are
 // of another dtype than they say (ST003).
 uint32_t lint_repair_tensors(Model *m, bool unsafe, const char *select, const char *ignore);
+// Deletes idle arithmetic on sizes, which ST006 tells only where it is asked for by its id.
+uint32_t lint_repair_sizes(Model *m);
 
 // A place where operands of one type variable differ in dtype: `culprit` should have what `other`
 // has.

@@ -71,35 +71,36 @@ static double dot_length(NumberFacts *x, NodeId id, RangeBasis *by)
         return 0;
     if (!node_is(n, "Conv")) {
         int32_t k = node_is(n, "Gemm") && node_int(n, "transA", 0) ? 0 : value->rank - 1;
-        return range_of_dim(x->ranges, value->dims[k], by);
+        return range_of_axis(x->ranges, v, k, by);
     }
     for (int32_t k = 1; k < value->rank; k++)
-        length *= range_of_dim(x->ranges, value->dims[k], by);
+        length *= range_of_axis(x->ranges, v, k, by);
     return length;
 }
 
-static double find_long_dot(NumberFacts *x, NodeId id)
+static double find_long_dot(NumberFacts *x, NodeId id, RangeBasis *by)
 {
     static const char *const dots[] = {"MatMul", "Gemm", "Conv", NULL};
-    RangeBasis by;
     if (!any_of(node_at(x->m, id), dots) || !low_of(x, id, 0) ||
         accumulator(x->m, low_of(x, id, 0)) == DT_F32)
         return 0;
-    double n = dot_length(x, id, &by);
-    return by == RANGE_PROVED && n > config_param(x->m->config, "PR005", "max-k") ? n : 0;
+    double n = dot_length(x, id, by);
+    return *by != RANGE_ASSUMED && n > config_param(x->m->config, "PR005", "max-k") ? n : 0;
 }
 
 void lint_long_dot(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        double n = numbers_alive(x, id) ? find_long_dot(x, id) : 0;
+        RangeBasis by;
+        double n = numbers_alive(x, id) ? find_long_dot(x, id, &by) : 0;
         DType t = n > 0 ? low_of(x, id, 0) : DT_NONE;
         Diag *d = n > 0 ? numbers_report(l, "PR005", id, UINT32_MAX,
-                                         "%.*s sums %.0f products (proved) in %s: the error of the "
+                                         "%.*s sums %.0f products (%s) in %s: the error of the "
                                          "sum is about %.2g of its terms' magnitude",
                                          STR_ARG(str_escaped(l->arena, node_at(l->m, id)->op)), n,
-                                         dtype_name(t), sqrt(n) * ldexp(1, -range_digits(t)))
+                                         range_basis(by), dtype_name(t),
+                                         sqrt(n) * ldexp(1, -range_digits(t)))
                         : NULL;
         if (!d)
             continue;
@@ -112,7 +113,9 @@ void lint_long_dot(Lint *l)
 static uint32_t mend_long_dot(Rewrite *e, NodeId id)
 {
     Stretch s = alone(id);
-    return find_long_dot(e->numbers, id) > 0 ? stretch_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
+    RangeBasis by;
+    return find_long_dot(e->numbers, id, &by) > 0 ? stretch_widen(e, &s, low_of(e->numbers, id, 0))
+                                                  : 0;
 }
 
 uint32_t repair_long_dot(Model *m, bool unsafe)
@@ -122,7 +125,7 @@ uint32_t repair_long_dot(Model *m, bool unsafe)
 
 // ---- PR006
 
-static double reduced_count(NumberFacts *x, NodeId id)
+static double reduced_count(NumberFacts *x, NodeId id, RangeBasis *by)
 {
     static const char *const reductions[] = {
         "ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", NULL};
@@ -131,7 +134,7 @@ static double reduced_count(NumberFacts *x, NodeId id)
     int64_t axes[MAX_AXES];
     uint32_t naxes = 0;
     double length = 1, axis;
-    RangeBasis by = RANGE_PROVED;
+    *by = RANGE_PROVED;
     if (!v || value_at(x->m, v)->rank < 1 || value_at(x->m, v)->rank > MAX_AXES)
         return 0;
     const Value *value = value_at(x->m, v);
@@ -150,18 +153,18 @@ static double reduced_count(NumberFacts *x, NodeId id)
         RangeBasis of_dim;
         if (axes[i] >= value->rank)
             return 0;
-        length *= range_of_dim(x->ranges, value->dims[axes[i]], &of_dim);
-        by = of_dim > by ? of_dim : by;
+        length *= range_of_axis(x->ranges, v, (int32_t)axes[i], &of_dim);
+        *by = of_dim > *by ? of_dim : *by;
     }
-    return by == RANGE_PROVED ? length : 0;
+    return *by != RANGE_ASSUMED ? length : 0;
 }
 
-static double find_long_sum(NumberFacts *x, NodeId id)
+static double find_long_sum(NumberFacts *x, NodeId id, RangeBasis *by)
 {
     DType t = low_of(x, id, 0);
     if (!t || accumulator(x->m, t) == DT_F32)
         return 0;
-    double n = reduced_count(x, id);
+    double n = reduced_count(x, id, by);
     return n > (t == DT_F16 ? 2048 : 256) ? n : 0;
 }
 
@@ -192,17 +195,19 @@ void lint_long_sum(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        double n = numbers_alive(x, id) ? find_long_sum(x, id) : 0;
+        RangeBasis by;
+        double n = numbers_alive(x, id) ? find_long_sum(x, id, &by) : 0;
         DType t = n > 0 ? low_of(x, id, 0) : DT_NONE;
         Diag *d = n > 0 ? numbers_report(l, "PR006", id, UINT32_MAX,
-                                         "%.*s sums %.0f elements (proved) in %s: %.0f ones sum to "
+                                         "%.*s sums %.0f elements (%s) in %s: %.0f ones sum to "
                                          "%d there",
                                          STR_ARG(str_escaped(l->arena, node_at(l->m, id)->op)), n,
-                                         dtype_name(t), n, 1 << range_digits(t))
+                                         range_basis(by), dtype_name(t), n, 1 << range_digits(t))
                         : NULL;
         if (!d)
             continue;
         note_sum(l, d, id, n, t);
+        numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_note(l->diags, d, "%.*s", STR_ARG(accumulator_words(l, t)));
         Stretch s = alone(id);
         offer_float32(l, d, &s, t);
@@ -212,7 +217,9 @@ void lint_long_sum(Lint *l)
 static uint32_t mend_long_sum(Rewrite *e, NodeId id)
 {
     Stretch s = alone(id);
-    return find_long_sum(e->numbers, id) > 0 ? stretch_widen(e, &s, low_of(e->numbers, id, 0)) : 0;
+    RangeBasis by;
+    return find_long_sum(e->numbers, id, &by) > 0 ? stretch_widen(e, &s, low_of(e->numbers, id, 0))
+                                                  : 0;
 }
 
 uint32_t repair_long_sum(Model *m, bool unsafe)
@@ -258,6 +265,7 @@ void lint_square(Lint *l)
         if (!d)
             continue;
         Stretch s = square_stretch(x, id);
+        numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_note(l->diags, d, "256 * 256 = 65536, and the largest float16 is 65504");
         offer_float32(l, d, &s, DT_F16);
     }
@@ -394,7 +402,7 @@ static bool find_positions(NumberFacts *x, NodeId id, Positions *f)
     f->most = r.known ? range_magnitude(&r, &f->by) : 0;
     f->what = cast ? "positions" : "a Range";
     // A dim that nobody knows proves nothing.
-    return f->by == RANGE_PROVED && isfinite(f->most) && f->most > ldexp(1, range_digits(t));
+    return f->by != RANGE_ASSUMED && isfinite(f->most) && f->most > ldexp(1, range_digits(t));
 }
 
 static Stretch position_stretch(const NumberFacts *x, NodeId id)

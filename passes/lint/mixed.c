@@ -156,7 +156,7 @@ void lint_costly_islands(Lint *l)
     }
 }
 
-static void dissolve(Model *m, Edit *e, Adaptors *names, const Uses *uses, NodeId id, DType t)
+static void dissolve(Model *m, Edit *e, Builder *names, const Uses *uses, NodeId id, DType t)
 {
     Node *n = node_at(m, id);
     for (uint32_t i = 0; i < n->nin; i++) {
@@ -199,7 +199,7 @@ uint32_t repair_costly_islands(Model *m, bool unsafe)
     Arena *a = arena_new();
     Uses uses = uses_of(m, a);
     Edit e = edit_begin(m);
-    Adaptors names = adaptors_of(m, a);
+    Builder names = builder_of(m, a);
     for (NodeId id = 1; unsafe && id < nodes; id++) {
         DType t = island_of(m, &uses, id);
         if (t == DT_NONE)
@@ -355,7 +355,7 @@ static void narrow_state(Model *m, Edit *e, const Uses *uses, const State *s, DT
     set_declared(g->outputs.at[s->output].type, low);
 }
 
-static void cast_around_loop(Model *m, Adaptors *names, const Uses *uses, const State *s, DType low,
+static void cast_around_loop(Model *m, Builder *names, const Uses *uses, const State *s, DType low,
                              DType wide)
 {
     NodeId loop = graph_at(m, s->graph)->owner;
@@ -378,7 +378,7 @@ uint32_t repair_boundary_casts(Model *m, bool unsafe)
     Uses uses = uses_of(m, a);
     States all = unsafe ? find_states(m, &uses, a) : (States){0};
     Edit e = edit_begin(m);
-    Adaptors names = adaptors_of(m, a);
+    Builder names = builder_of(m, a);
     uint32_t made = 0;
     for (uint32_t i = 0; i < all.len; i++) {
         const State *s = &all.at[i];

@@ -10,6 +10,7 @@ NumberFacts *numbers_open(Model *m, Arena *a)
 {
     NumberFacts *x = NEW(a, NumberFacts);
     *x = (NumberFacts){.m = m, .a = a, .ranges = ranges_of(m, a), .uses = uses_of(m, a)};
+    x->proofs = m->measured ? ranges_without_data(m, a) : x->ranges;
     x->told.arena = a;
     x->variances.arena = a;
     x->nvalues = m->values.len;
@@ -159,15 +160,45 @@ Str numbers_words(Arena *a, const Range *x, DType t)
 {
     uint8_t worst = x->lo_by > x->hi_by ? x->lo_by : x->hi_by;
     // What an unsigned integer or a float8 is at least and at most is proved, too.
-    bool lo = range_has_lo(x, t) || (isfinite(x->lo) && x->lo_by == RANGE_PROVED);
-    bool hi = range_has_hi(x, t) || (isfinite(x->hi) && x->hi_by == RANGE_PROVED);
+    bool lo = range_has_lo(x, t) || (isfinite(x->lo) && x->lo_by == RANGE_PROVED) ||
+              x->lo_by == RANGE_MEASURED;
+    bool hi = range_has_hi(x, t) || (isfinite(x->hi) && x->hi_by == RANGE_PROVED) ||
+              x->hi_by == RANGE_MEASURED;
     if (!x->known || (!lo && !hi))
         return str_printf(a, "any %s (assumed)", dtype_name(t));
     if (!hi)
         return str_printf(a, "%.6g and above (%s)", x->lo, range_basis(x->lo_by));
     if (!lo)
         return str_printf(a, "at most %.6g (%s)", x->hi, range_basis(x->hi_by));
+    if (x->lo_by != x->hi_by && (x->lo_by == RANGE_MEASURED || x->hi_by == RANGE_MEASURED))
+        return str_printf(a, "[%.6g (%s), %.6g (%s)]", x->lo, range_basis(x->lo_by), x->hi,
+                          range_basis(x->hi_by));
     return str_printf(a, "[%.6g, %.6g] (%s)", x->lo, x->hi, range_basis(worst));
+}
+
+void numbers_note_measured(Lint *l, Diag *d, ValueId v)
+{
+    const Measured *x = v ? measured_of(l->m, v) : NULL;
+    if (!x)
+        return;
+    Buf text = {0};
+    buf_printf(&text, "measured: \"%.*s\" has %.0f elements in %u data set%s",
+               STR_ARG(lint_name(l, v)), x->count, l->m->measured->sets,
+               l->m->measured->sets == 1 ? "" : "s");
+    if (x->least <= x->greatest)
+        buf_printf(&text, ", the least %.6g, the greatest %.6g", x->least, x->greatest);
+    if (x->tiny > 0 && (x->zeros > 0 || (x->least < 0 && x->greatest > 0)))
+        buf_printf(&text, ", nearest to 0 %.3g", x->tiny);
+    const struct {
+        double n;
+        const char *what;
+    } kinds[] = {{x->zeros, "0"}, {x->nans, "NaN"}, {x->above, "inf"}, {x->below, "-inf"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].n > 0)
+            buf_printf(&text, "; %.0f %s %s", kinds[i].n, kinds[i].n == 1 ? "is" : "are",
+                       kinds[i].what);
+    diag_note(l->diags, d, "%s", text.at);
+    buf_free(&text);
 }
 
 Diag *numbers_report(Lint *l, const char *rule, NodeId id, uint32_t operand, const char *format,

@@ -3,6 +3,7 @@
 #define CAMEO_PASSES_LINT_NUMBERS_H
 
 #include "passes/lint/lint.h"
+#include "passes/measured.h"
 #include "passes/ranges.h"
 
 // Channels whose variance is negative, or which are divided by 0: the first, how many, its
@@ -16,7 +17,7 @@ typedef struct BadVariances {
 typedef struct NumberFacts {
     Model *m;
     Arena *a;
-    Ranges *ranges;
+    Ranges *ranges, *proofs; // `proofs` heed no data: what is safe does not rest on them
     Uses uses;
     uint32_t nvalues;  // values that the above know of
     uint8_t *counting; // by value: 1: a constant of integers in a row, 2: not, 0: not looked yet
@@ -52,6 +53,9 @@ bool numbers_alive(const NumberFacts *x, NodeId n);
 // ---- words
 // "[-3, 40] (proved)", "any float32 (assumed)".
 Str numbers_words(Arena *a, const Range *x, DType t);
+// With calibration data: how many elements v had, the least and the greatest, and how many were 0,
+// NaN or infinite.
+void numbers_note_measured(Lint *l, Diag *d, ValueId v);
 // A warning about a node, or one of its operands (UINT32_MAX: the node itself). NULL: a copy of the
 // node was reported already.
 Diag *numbers_report(Lint *l, const char *rule, NodeId n, uint32_t operand, const char *format, ...)

@@ -17,6 +17,7 @@ struct Origins {
     ValueId *queue;
     VEC(ValueId) sources; // of the last walk
     ValueId *found;       // by value: the origin of a walk that came by
+    ValueId *copies; // by value: the next that is written at the same place; made when asked for
     uint32_t walk, work;
 };
 
@@ -198,12 +199,12 @@ void origin_trace(Origins *o, ValueId v, Origin *r)
             vec_push(o->arena, &r->path, o->came[at].step);
 }
 
-bool origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked)
+ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked)
 {
     for (ValueId at = r->value; at != v && o->sources.len; at = o->came[at].to)
         if (marked[at])
-            return true;
-    return marked[v];
+            return at;
+    return marked[v] ? v : 0;
 }
 
 // ---- forward ------------------------------------------------------------------------------------
@@ -329,6 +330,8 @@ static bool is_held_back(Reach *r, const Use *u)
 static bool is_declared(const Reach *r, ValueId v)
 {
     const Value *value = value_at(r->o->m, v);
+    if (r->want == r->have)
+        return false;
     const Type *t = value->def == DEF_NODE ? value->declared : NULL;
     return t && t->kind == TYPE_TENSOR && t->elem == (int32_t)r->have;
 }
@@ -346,10 +349,30 @@ static bool reach_all(Reach *r)
     return r->tail > 0;
 }
 
+// What calls of functions made of one value of a body follows from it: each value's next copy, the
+// first at the value as it is written.
+static const ValueId *copies_of(Origins *o)
+{
+    if (o->copies)
+        return o->copies;
+    o->copies = NEWS(o->arena, ValueId, o->m->values.len);
+    for (ValueId v = o->m->values.len - 1; v; v--) {
+        ValueId written = value_written(o->m, v);
+        if (written == v)
+            continue;
+        o->copies[v] = o->copies[written];
+        o->copies[written] = v;
+    }
+    return o->copies;
+}
+
 bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want)
 {
     Reach r = {.o = o, .uses = uses, .have = value_at(o->m, source)->dtype, .want = want};
+    const ValueId *copies = copies_of(o);
     o->walk += 2;
+    for (ValueId v = value_written(o->m, source); v && r.tail < MAX_REACH; v = copies[v])
+        reach(&r, v);
     reach(&r, source);
     if (!reach_all(&r))
         return false;

@@ -32,12 +32,13 @@ Origins *origins_of(Model *m, Arena *a);
 Origin origin_find(Origins *o, ValueId v);
 // Fills them, of the value last asked for.
 void origin_trace(Origins *o, ValueId v, Origin *r);
-// Does the way from r->value to v, of the value last asked for, come by a marked value (by id), or
-// is v one?
-bool origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked);
+// The first marked value (by id) on the way from r->value to v, the value last asked for, and v
+// itself; 0: none.
+ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked);
 
-// Would the model fit where `want` is expected if this source alone had that dtype? Where its own
-// dtype is asked for as well, by an operand of another origin or a declaration, it would not.
+// Would the model fit where `want` is expected if this source alone had that dtype, at every call
+// of the function that it is in? Where its own dtype is asked for as well, by an operand of another
+// origin or a declaration, it would not. With the dtype that it has: does all that follows fit?
 bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want);
 
 // Which of two sources is named where either would do: that of fewer bytes, else the first.

@@ -220,7 +220,7 @@ void lint_cast_placement(Lint *l)
 typedef struct Mover {
     Placement *p;
     Edit *e;
-    Adaptors *names;
+    Builder *names;
     Arena *a;
 } Mover;
 
@@ -306,7 +306,7 @@ uint32_t repair_cast_placement(Model *m, bool unsafe)
     bool *near = NEWS(a, bool, x.len + 1);
     bool *at_entrance = NEWS(a, bool, m->nodes.len);
     Edit e = edit_begin(m);
-    Adaptors names = adaptors_of(m, a);
+    Builder names = builder_of(m, a);
     for (uint32_t i = 0; i < x.len; i++) {
         Placement p = {.x = &x, .r = &x.at[i], .variable = variable};
         Mover w = {&p, &e, &names, a};

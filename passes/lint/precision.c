@@ -345,6 +345,7 @@ void lint_epsilon(Lint *l)
         diag_note(l->diags, d, "values of at most 2.98e-8 round to 0 in float16 (proved)");
         diag_note(l->diags, d, "reaches %.*s; no Clip or Max between",
                   STR_ARG(lint_short(l, f.guarded)));
+        numbers_note_measured(l, d, numbers_in(x, id, 1 - f.operand));
         Stretch s = epsilon_stretch(x, id);
         if (f.known) {
             diag_fix(l->diags, d, false,
@@ -410,8 +411,11 @@ static bool find_mask(NumberFacts *x, NodeId id, Mask *f)
                 continue;
             if (s->read && s->count &&
                 (isinf(s->lo) || (over && s->lo <= lowest * (1 - ldexp(1, -range_digits(t)))))) {
+                const Measured *data = measured_of(x->m, v);
                 *f = (Mask){in, value->node, k, s->lo, over};
-                return s->lo < 0;
+                // What is finite may still be so in a sum: data say.
+                if (s->lo < 0 && (isinf(s->lo) || !data || data->below > 0))
+                    return true;
             }
             if (len < MAX_VISITS && !s->read) {
                 added[len] = over;
@@ -449,6 +453,8 @@ void lint_mask(Lint *l)
                   "the lowest %s is %.6g; Softmax of nothing but -inf is NaN, of equal "
                   "numbers it is uniform",
                   dtype_name(t), lo);
+        numbers_note_measured(l, d, numbers_in(x, id, 0));
+        numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_fix(l->diags, d, false, "mask with half of the lowest, %.6g: 0 casts added", lo / 2);
     }
 }

@@ -15,13 +15,11 @@ uint32_t rewrite_model(Model *m, bool unsafe, uint32_t (*mend)(Rewrite *e, NodeI
     for (uint32_t round = 0; unsafe && round < MAX_ROUNDS; round++) {
         Arena *scratch = arena_new();
         Rewrite e = {
-            .m = m, .scratch = scratch, .names = {.arena = scratch}, .nnodes = m->nodes.len};
+            .m = m, .scratch = scratch, .builder = builder_of(m, scratch), .nnodes = m->nodes.len};
         uint32_t made = 0;
         e.numbers = numbers_open(m, scratch);
         (void)range_of(e.numbers->ranges, 0); // of the model as it stands, before anything changes
         e.touched = NEWS(scratch, bool, e.nnodes);
-        for (ValueId v = 1; v < m->values.len; v++)
-            map_put(&e.names, value_at(m, v)->name, NULL);
         for (NodeId n = 1; n < e.nnodes; n++) {
             if (!numbers_alive(e.numbers, n) || e.touched[n])
                 continue;
@@ -45,18 +43,11 @@ bool rewrite_take(Rewrite *e, NodeId n)
     return true;
 }
 
-static Str fresh_name(Rewrite *e, const char *what)
+// What new values are named after.
+static Str base_name(const Rewrite *e)
 {
     const Node *at = node_at(e->m, e->at);
-    Str base = at->nout && at->out[0] ? value_at(e->m, at->out[0])->name : STR("value");
-    Str name = STR_NONE;
-    bool added = false;
-    for (uint32_t i = 0; !added; i++) {
-        name = i ? str_printf(e->m->arena, "%.*s_%s_%u", STR_ARG(base), what, i)
-                 : str_printf(e->m->arena, "%.*s_%s", STR_ARG(base), what);
-        map_put(&e->names, name, &added);
-    }
-    return name;
+    return at->nout && at->out[0] ? value_at(e->m, at->out[0])->name : STR("value");
 }
 
 // ---- nodes and constants
@@ -64,7 +55,8 @@ static Str fresh_name(Rewrite *e, const char *what)
 ValueId rewrite_node(Rewrite *e, const char *op, const ValueId *in, uint32_t nin)
 {
     const Node *at = node_at(e->m, e->at);
-    NodeId id = node_build(e->m, at->graph, op, in, nin, fresh_name(e, op));
+    NodeId id =
+        node_build(e->m, at->graph, op, in, nin, builder_name(&e->builder, base_name(e), op));
     Node *n = node_at(e->m, id);
     at = node_at(e->m, e->at);
     n->position = at->position;
@@ -82,22 +74,16 @@ ValueId rewrite_cast(Rewrite *e, ValueId v, DType t)
     return y;
 }
 
-static Attr *add_attr(Rewrite *e, ValueId v)
+static Attr *set_attr(Rewrite *e, ValueId v, const char *name, AttrType type)
 {
-    Node *n = node_at(e->m, value_at(e->m, v)->node);
-    Attr *more = NEWS(e->m->arena, Attr, n->nattrs + 1u);
-    if (n->nattrs)
-        memcpy(more, n->attrs, n->nattrs * sizeof *more);
-    n->attrs = more;
-    return &more[n->nattrs++];
+    return node_set_attr(e->m, value_at(e->m, v)->node, name, type);
 }
 
 // Before IR version 4 an initializer had to be an input as well; a node is a constant everywhere.
 static ValueId constant_node(Rewrite *e, TensorData *t)
 {
     ValueId v = rewrite_node(e, "Constant", NULL, 0);
-    *add_attr(e, v) = (Attr){
-        .name = STR("value"), .type = ATTR_TENSOR, .has = ATTR_HAS_NAME | ATTR_HAS_TYPE, .t = t};
+    set_attr(e, v, "value", ATTR_TENSOR)->t = t;
     value_at(e->m, v)->constant = t;
     return v;
 }
@@ -106,16 +92,7 @@ ValueId rewrite_constant(Rewrite *e, TensorData *t)
 {
     if (e->m->ir_version < 4)
         return constant_node(e, t);
-    GraphId g = node_at(e->m, e->at)->graph;
-    ValueId id = value_new(e->m, g, fresh_name(e, "constant"));
-    Value *v = value_at(e->m, id);
-    t->name = v->name;
-    t->has |= TENSOR_HAS_NAME;
-    v->def = DEF_INITIALIZER;
-    v->init = t;
-    v->constant = t;
-    vec_push(e->m->arena, &graph_at(e->m, g)->initializers, ((Initializer){id, t}));
-    return id;
+    return builder_constant(&e->builder, node_at(e->m, e->at)->graph, base_name(e), "constant", t);
 }
 
 ValueId rewrite_number(Rewrite *e, DType t, double v)
@@ -140,10 +117,9 @@ bool rewrite_can_limit(const Rewrite *e, DType t)
 
 static void set_float(Rewrite *e, ValueId v, const char *name, double f)
 {
-    *add_attr(e, v) = (Attr){.name = str_of(name),
-                             .type = ATTR_FLOAT,
-                             .has = ATTR_HAS_NAME | ATTR_HAS_TYPE | ATTR_HAS_F,
-                             .f = (float)f};
+    Attr *a = set_attr(e, v, name, ATTR_FLOAT);
+    a->f = (float)f;
+    a->has |= ATTR_HAS_F;
 }
 
 ValueId rewrite_limit(Rewrite *e, ValueId v, DType t, double lo, double hi)
@@ -167,11 +143,9 @@ void rewrite_set_ints(Rewrite *e, ValueId v, const char *name, const int64_t *at
 {
     int64_t *ints = NEWS(e->m->arena, int64_t, n + 1);
     memcpy(ints, at, n * sizeof *ints);
-    *add_attr(e, v) = (Attr){.name = str_copy(e->m->arena, str_of(name)),
-                             .type = ATTR_INTS,
-                             .has = ATTR_HAS_NAME | ATTR_HAS_TYPE,
-                             .ints = ints,
-                             .nints = n};
+    Attr *a = set_attr(e, v, name, ATTR_INTS);
+    a->ints = ints;
+    a->nints = n;
 }
 
 void rewrite_set_int(Rewrite *e, ValueId v, const char *name, int64_t i)
@@ -183,7 +157,7 @@ void rewrite_copy_attr(Rewrite *e, ValueId v, NodeId from, const char *name)
 {
     const Attr *a = attr_find(node_at(e->m, from), name);
     if (a)
-        *add_attr(e, v) = *a;
+        *set_attr(e, v, name, (AttrType)a->type) = *a;
 }
 
 // Axes are an operand of ReduceSum since opset 13, of the others since 18.

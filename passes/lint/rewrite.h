@@ -2,13 +2,14 @@
 #ifndef CAMEO_PASSES_LINT_REWRITE_H
 #define CAMEO_PASSES_LINT_REWRITE_H
 
+#include "ir/builder.h"
 #include "passes/lint/numbers.h"
 
 typedef struct Rewrite {
     Model *m;
     NumberFacts *numbers; // of the model before the first change
     Arena *scratch;
-    Map names;
+    Builder builder;
     bool *touched;   // by node that was there before: part of a change already
     uint32_t nnodes; // nodes that were there before
     NodeId at;       // new nodes stand in front of this one, and are named after what it makes

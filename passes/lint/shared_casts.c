@@ -160,7 +160,7 @@ uint32_t repair_casts_in_loops(Model *m, bool unsafe)
     (void)unsafe;
     uint32_t nodes = m->nodes.len;
     Arena *a = arena_new();
-    Adaptors adaptors = adaptors_of(m, a);
+    Builder adaptors = builder_of(m, a);
     Edit e = edit_begin(m);
     for (NodeId id = 1; id < nodes; id++) {
         if (!loop_of(m, id))

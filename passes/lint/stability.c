@@ -67,6 +67,7 @@ void lint_log_softmax(Lint *l)
         diag_note(l->diags, d, "the logits are made by %.*s and lie in %.*s",
                   STR_ARG(lint_short(l, f.softmax)),
                   STR_ARG(numbers_words(l->arena, &f.logits, t)));
+        numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_note(l->diags, d,
                   "Softmax gives 0 there, and Log of that is -inf; of [0, -110] it "
                   "gives -inf where -110 is right");
@@ -131,7 +132,7 @@ static bool find_softmax(NumberFacts *x, NodeId id, ByHand *f)
     f->terms = 1;
     if (numbers_axes(x, f->sum, axes, &n))
         for (uint32_t i = 0; i < n; i++)
-            f->terms *= range_of_dim(x->ranges, value_at(x->m, e)->dims[axes[i]], &by);
+            f->terms *= range_of_axis(x->ranges, e, (int32_t)axes[i], &by);
     return !(f->range.known && exp(f->range.hi) * f->terms < largest(t));
 }
 
@@ -153,6 +154,7 @@ void lint_softmax_by_hand(Lint *l)
                   STR_ARG(lint_short(l, id)));
         diag_note(l->diags, d, "the logits \"%.*s\" lie in %.*s", STR_ARG(lint_name(l, f.logits)),
                   STR_ARG(numbers_words(l->arena, &f.range, t)));
+        numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_fix(l->diags, d, false,
                  "subtract ReduceMax over the axes of %.*s in front of Exp: 2 nodes, 0 casts added",
                  STR_ARG(lint_short(l, f.sum)));
@@ -248,6 +250,7 @@ void lint_unfused_log(Lint *l)
             continue;
         diag_note(l->diags, d, "the operand of %.*s lies in %.*s", STR_ARG(lint_short(l, f.inner)),
                   STR_ARG(numbers_words(l->arena, &f.range, t)));
+        numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_fix(l->diags, d, false, "%s: 0 casts added",
                  f.sigmoid ? "Neg(Softplus(Neg(x)))" : "Softplus(x)");
     }
@@ -341,6 +344,7 @@ void lint_large_exp(Lint *l)
             dtype_name(t), STR_ARG(numbers_words(l->arena, &r, t)));
         if (!d)
             continue;
+        numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_note(l->diags, d, "nothing on the way bounds it: no Min, Clip, Sigmoid or Tanh");
         diag_fix(l->diags, d, false, "Min with %.4g in front of it: 1 node, 0 casts added",
                  exp_limit(t));

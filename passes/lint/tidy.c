@@ -130,7 +130,58 @@ static void need_named(Live *l)
     }
 }
 
-static Live live_of(const Model *m, Arena *a)
+enum { FEW_BYTES = 1024 }; // a constant that nobody would miss disk space for
+
+// Is what a node gives known from shapes and small constants alone? `sizes`: of the nodes before.
+static bool is_size(const Model *m, const Node *n, const bool *sizes)
+{
+    if (node_is(n, "Shape") || node_is(n, "Size"))
+        return true;
+    const Attr *value = node_is(n, "Constant") ? attr_find(n, "value") : NULL;
+    if (node_is(n, "Constant"))
+        return !value || !value->t || tensor_count(value->t) <= FEW_BYTES / 8;
+    bool all = n->schema && n->nin > 0;
+    for (uint32_t i = 0; i < n->nattrs; i++)
+        all &= !n->attrs[i].g && !n->attrs[i].ngraphs;
+    for (uint32_t i = 0; all && i < n->nin; i++) {
+        const Value *v = n->in[i] ? value_at(m, n->in[i]) : NULL;
+        all = !v || v->def == DEF_INITIALIZER || (v->def == DEF_NODE && sizes[v->node]);
+    }
+    return all;
+}
+
+static bool is_idle(const Live *l, NodeId n)
+{
+    return !node_at(l->m, n)->dead && !l->nodes[n];
+}
+
+// Exporters and the standard's own functions leave arithmetic on sizes behind that only some of
+// their forms need, and whatever loads a model drops it: where that is all that is idle in a graph
+// it counts as needed.
+static void need_sizes(Live *l)
+{
+    const Model *m = l->m;
+    bool *sizes = NEWS(l->arena, bool, m->nodes.len);
+    for (GraphId g = 1; g < m->graphs.len; g++) {
+        const Graph *graph = graph_at(m, g);
+        bool only = true;
+        for (uint32_t i = 0; i < graph->nodes.len; i++) {
+            NodeId n = graph->nodes.at[i];
+            sizes[n] = is_size(m, node_at(m, n), sizes);
+            only &= !is_idle(l, n) || sizes[n];
+        }
+        for (uint32_t i = 0; only && i < graph->nodes.len; i++) {
+            NodeId n = graph->nodes.at[i];
+            if (!is_idle(l, n))
+                continue;
+            l->nodes[n] = true;
+            vec_push(l->arena, &l->open, n);
+        }
+    }
+}
+
+// `sizes`: idle arithmetic on sizes counts as idle too.
+static Live live_of(const Model *m, Arena *a, bool sizes)
 {
     Live l = {.m = m, .arena = a};
     l.values = NEWS(a, bool, m->values.len);
@@ -146,8 +197,12 @@ static Live live_of(const Model *m, Arena *a)
             vec_push(a, &l.open, n);
         }
     need_named(&l);
-    while (l.open.len)
-        need_all_of(&l, l.open.at[--l.open.len]);
+    for (int round = 0; round < 2; round++) {
+        while (l.open.len)
+            need_all_of(&l, l.open.at[--l.open.len]);
+        if (round == 0 && !sizes)
+            need_sizes(&l);
+    }
     return l;
 }
 
@@ -213,7 +268,7 @@ static void report_idle_nodes(Lint *l, const Live *live, GraphId g)
 
 void lint_dead(Lint *l)
 {
-    Live live = live_of(l->m, l->arena);
+    Live live = live_of(l->m, l->arena, lint_named(l, "ST006"));
     for (GraphId g = 1; g < l->m->graphs.len; g++) {
         NodeId owner = graph_at(l->m, g)->owner;
         if (owner && (node_at(l->m, owner)->dead || !live.nodes[owner]))
@@ -223,12 +278,11 @@ void lint_dead(Lint *l)
     }
 }
 
-uint32_t repair_dead(Model *m, bool unsafe)
+static uint32_t delete_dead(Model *m, bool sizes)
 {
     Arena *scratch = arena_new();
-    Live live = live_of(m, scratch);
+    Live live = live_of(m, scratch, sizes);
     uint32_t changes = 0;
-    (void)unsafe;
     for (GraphId g = 1; g < m->graphs.len; g++) {
         Graph *graph = graph_at(m, g);
         NodeId owner = graph->owner;
@@ -267,6 +321,17 @@ uint32_t repair_dead(Model *m, bool unsafe)
     }
     arena_free(scratch);
     return changes;
+}
+
+uint32_t repair_dead(Model *m, bool unsafe)
+{
+    (void)unsafe;
+    return delete_dead(m, false);
+}
+
+uint32_t lint_repair_sizes(Model *m)
+{
+    return delete_dead(m, true);
 }
 
 // ---- ST007

@@ -393,7 +393,7 @@ void lint_loop_transfers(Lint *l)
 uint32_t repair_loop_transfers(Model *m, bool unsafe)
 {
     uint32_t changes = 0;
-    Adaptors a = adaptors_of(m, m->arena);
+    Builder a = builder_of(m, m->arena);
     Uses uses = uses_of(m, m->arena);
     (void)unsafe;
     for (NodeId id = m->nodes.len; id-- > 1;) {

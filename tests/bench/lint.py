@@ -87,17 +87,19 @@ def much_text(path, megabytes):
     save(graph, path)
 
 
-def much_weight(path, megabytes):
+def much_weight(path, megabytes, dtype):
     rng = numpy.random.default_rng(1)
-    block = rng.standard_normal((1024, 1024), numpy.float32)
+    block = rng.integers(-1000, 1000, (1024, 1024)) if dtype == "int64" else rng.standard_normal((1024, 1024))
+    block = block.astype(dtype)
     graph = onnx.GraphProto(name="weights")
     last = "x"
-    for i in range(max(megabytes // 4, 1)):
+    for i in range(max(megabytes * 1000000 // block.nbytes, 1)):
         graph.initializer.append(numpy_helper.from_array(block, f"w{i}"))
         graph.node.add(op_type="MatMul", input=[last, f"w{i}"], output=[f"h{i}"])
         last = f"h{i}"
-    graph.input.append(value("x", [1, 1024]))
-    graph.output.append(value(last, [1, 1024]))
+    kind = helper.np_dtype_to_tensor_dtype(block.dtype)
+    graph.input.append(helper.make_tensor_value_info("x", kind, [1, 1024]))
+    graph.output.append(helper.make_tensor_value_info(last, kind, [1, 1024]))
     save(graph, path)
 
 
@@ -174,12 +176,14 @@ def cases(options, folder):
     if wanted("folder") and options.models:
         count = small_models(folder / "small", options.models, 500)
         yield "folder", f"a folder of {count} models", [folder / "small"], [], lambda wall, cpu: f"{count / wall:.0f} models/s"
-    if wanted("weights"):
+    for dtype in ("float32", "float64", "int64"):
+        if not wanted("weights"):
+            continue
         path = folder / "weights.onnx"
-        made(much_weight, path, options.weights_mb)
+        made(much_weight, path, options.weights_mb, dtype)
         size = path.stat().st_size / 1e9
         least = run([options.cameo, "lint", "-q", "--select", "ST", str(path)], options.runs)
-        yield "weights", f"{size:.2f} GB of weights, all rules", [path], ["--select", READS_WEIGHTS], \
+        yield "weights", f"{size:.2f} GB of weights, {dtype}, all rules", [path], ["--select", READS_WEIGHTS], \
             lambda wall, cpu: f"{size / max(cpu - least[1], 1e-3):.2f} GB/s"
 
 

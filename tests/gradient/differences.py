@@ -2,7 +2,7 @@
 """differences.py DIR [SEED]: cases of Gradient for every operator that has derivatives, for tests/conformance/run.py.
 
 Each model is y = sum of w * op(x...) in float64 with random w, and Gradient of y. Expected are central differences of
-the reference evaluator's y; kinks are kept away from by the choice of x.
+the reference evaluator's y; kinks are kept away from by the choice of x. Whole steps of training (steps.py) stand beside.
 """
 import json
 import math
@@ -14,6 +14,8 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+
+import steps
 
 STEP, OPSET = 1e-5, 23
 
@@ -74,6 +76,9 @@ class Suite:
     def write(self, name, model, xs, expected, rtol):
         del model.graph.output[:]
         model.graph.output.extend(helper.make_tensor_value_info(g, TensorProto.DOUBLE, v.shape) for g, v in expected.items())
+        self.save(name, model, xs, expected, rtol)
+
+    def save(self, name, model, xs, expected, rtol):
         data = self.folder / name / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
         (self.folder / name / "model.onnx").write_bytes(model.SerializeToString())
@@ -207,7 +212,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     rng = np.random.default_rng(int(sys.argv[2]) if len(sys.argv) > 2 else 7)
     s = Suite(folder, rng)
-    for part in (orders, elementwise, contractions, normalizations, movement):
+    for part in (orders, elementwise, contractions, normalizations, movement, steps.train):
         part(s, rng)
     (folder / "cases.json").write_text(json.dumps(s.rows))
     print(f"{len(s.rows)} cases in {folder}")

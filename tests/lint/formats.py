@@ -5,6 +5,7 @@ SARIF is held to the schema beside this file (see ci/NOTICE), and to a newer one
 XML, GitLab's report and GitHub's annotations by their documented fields. Fingerprints are compared between a model and the same
 model with nodes renumbered and others renamed. The commands of docs/ci.md are run.
 """
+import base64
 import json
 import os
 import pathlib
@@ -16,6 +17,9 @@ import tempfile
 import xml.etree.ElementTree as xml
 
 import jsonschema
+import numpy as np
+import onnx
+import onnx.parser
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAULTY = """<ir_version: 10, opset_import: ["" : 20]>
@@ -37,6 +41,28 @@ net (float[4] x) => (float[4] y) {
   y = Relu(a)
 }
 """
+
+
+def applied(content, replacements):
+    """A file's bytes after SARIF replacements, by byte offsets or by lines and UTF-16 columns."""
+    lines = content.decode(errors="replace").splitlines(keepends=True) if "startLine" in replacements[0]["deletedRegion"] else []
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.encode()))
+
+    def place(line, column):
+        text = lines[line - 1] if line <= len(lines) else ""
+        return starts[line - 1] + len(text.encode("utf-16-le")[:2 * (column - 1)].decode("utf-16-le").encode())
+
+    for replacement in reversed(replacements):
+        region, new = replacement["deletedRegion"], replacement["insertedContent"]
+        if "byteOffset" in region:
+            begin, end = region["byteOffset"], region["byteOffset"] + region["byteLength"]
+        else:
+            begin, end = place(region["startLine"], region["startColumn"]), place(region["endLine"], region["endColumn"])
+        put = base64.b64decode(new["binary"]) if "binary" in new else new["text"].encode()
+        content = content[:begin] + put + content[end:]
+    return content
 
 
 class Formats:
@@ -81,6 +107,39 @@ class Formats:
         where = mismatch[0]["locations"][0] if mismatch else {}
         self.expect(where.get("logicalLocations", [{}])[0].get("fullyQualifiedName") == "graph/node[second]:in1(scale)",
                     "SARIF: no logical location")
+
+    def fixes(self):
+        """What a SARIF fix makes of a file is what --fix writes, for text and for bytes; big weights are not in it."""
+        text = FAULTY.replace("[second]", "# of training \u20ac\n  [second]")
+        sources = {"fixes.onnxtxt": text.replace("\n", "\r\n", 1), "open.onnxtxt": text.rstrip("\n"), "fixes.cir": "cameo.ir/1\n" + text}
+        for name, content in sources.items():
+            self.write(name, content.replace("# of training \u20ac\n  ", "") if name.endswith("cir") else content)
+        model = onnx.parser.parse_model(FAULTY)
+        for node in model.graph.node:
+            node.name = "node_" + node.output[0]
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(1 << 18, dtype=np.float32), "big"))
+        model.graph.node.append(onnx.helper.make_node("Neg", ["big"], ["y2"], name="use"))
+        model.graph.output.append(onnx.helper.make_tensor_value_info("y2", 1, [1 << 18]))
+        self.write("fixes.onnx", model.SerializeToString())
+        for name in [*sources, "fixes.onnx"]:
+            result = next(r for r in json.loads(self.run("--format", "sarif", name, status=1))["runs"][0]["results"]
+                          if r["ruleId"] == "DT001")
+            self.expect(result.get("fixes"), f"{name}: no fixes")
+            for fix in result.get("fixes", []):
+                how = "--unsafe-fixes" if "unsafe" in fix["description"]["text"] else "--fix"
+                out = self.folder / ("fixed" + pathlib.Path(name).suffix)
+                self.run(how, name, "-o", out)
+                change, = fix["artifactChanges"]
+                self.expect(change["artifactLocation"]["uri"] == name, f"{name}: a fix of another file")
+                self.expect(applied((self.folder / name).read_bytes(), change["replacements"]) == out.read_bytes(),
+                            f"{name}: a SARIF fix makes another file than {how}")
+                self.expect(len(json.dumps(fix)) < 4000, f"{name}: a fix of {len(json.dumps(fix))} bytes")
+        big = onnx.parser.parse_model(FAULTY)
+        big.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.full([1 << 16, 4], 0.5), "scale"))
+        del big.graph.output[0].type.tensor_type.shape.dim[:]
+        self.write("big.onnx", big.SerializeToString())
+        shown = self.run("--format", "sarif", "--ignore", "ST", "big.onnx", status=1)
+        self.expect("artifactChanges" not in shown and len(shown) < 400000, "a weight is written into a SARIF fix")
 
     def others(self):
         suites = xml.fromstring(self.run("--format", "junit", "models"))
@@ -171,7 +230,7 @@ def main():
         f.write("models/hostile.cir", HOSTILE)
         f.write("models/broken.onnx", b"\xff\xff\xff\xff not a model")
         (folder / "empty").mkdir()
-        for part in (f.sarif, f.others, f.fingerprints, f.baseline, f.allowed, f.arguments, f.documented):
+        for part in (f.sarif, f.fixes, f.others, f.fingerprints, f.baseline, f.allowed, f.arguments, f.documented):
             part()
         print("\n".join(f.wrong + [f"{len(f.wrong)} faults"]))
         return 1 if f.wrong else 0

@@ -383,6 +383,50 @@ def suite_models(args, count, tight):
     return failed
 
 
+def long_constants():
+    """(name, values): more elements than are looked at one by one, and few of them (expected is the same)."""
+    rng = np.random.default_rng(5)
+    for n in (70000, 300):
+        for dtype in (np.int32, np.uint32, np.int64, np.uint64):
+            info = np.iinfo(dtype)
+            for low, high in ((0, 100), (info.min, info.max), (0, 1), (5, 1 << 20)):
+                yield np.dtype(dtype).name, rng.integers(low, high, n, dtype, endpoint=True)
+            yield np.dtype(dtype).name, rng.integers(0, 100, n).astype(dtype) * 4096
+        for x in (rng.standard_normal(n), np.round(rng.standard_normal(n) * 1e6), rng.standard_normal(n).astype(np.float32),
+                  np.zeros(n), rng.integers(-9, 9, n) * 1e300, 2.0 ** 51 + rng.integers(0, 9, n) * 0.5, rng.standard_normal(n) * 1e-9):
+            yield "float64", np.asarray(x, np.float64)
+            odd = np.array(x, np.float64)
+            odd[[3, n // 2]] = np.inf, -np.inf
+            yield "float64 with infinities", odd
+            odd = odd.copy()
+            odd[n - 2:] = np.nan
+            yield "float64 with NaN", odd
+
+
+def constants(args, count):
+    """Bounds, integrality and significant bits of constants, which are exact."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, values in long_constants():
+            tensor = onnx.numpy_helper.from_array(values, "w")
+            kind = helper.make_tensor_value_info("y", tensor.data_type, [len(values)])
+            graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "constants", [], [kind], [tensor])
+            path = pathlib.Path(folder) / "model.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+            lo, hi, nan, integer, bits = read_ranges(args.main, path)["w"]
+            numbers = values[values == values].astype(np.float64)
+            finite = numbers[np.isfinite(numbers)]
+            fractions = np.frexp(np.abs(finite))[0]
+            needed = next(b for b in range(1, 54) if (np.ldexp(fractions, b) == np.round(np.ldexp(fractions, b))).all())
+            wide = name[-2:] == "64" and name[0] in "iu" and np.abs(numbers).max() >= 2.0 ** 53
+            right = (numbers.min(), numbers.max(), bool((finite == np.round(finite)).all()), 64 if wide else needed)
+            count["values"] += 1
+            if (lo, hi, bool(integer), bits) != right or bool(nan) != (numbers.size < values.size):
+                failed += 1
+                print(f"{len(values)} of {name}: {(lo, hi, integer, bits)}, not {right}")
+    return failed
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("main")
@@ -394,6 +438,7 @@ def main():
     args = p.parse_args()
     count, tight = collections.Counter(), collections.Counter()
     failed = suite_models(args, count, tight) if args.suite else random_models(args, count, tight)
+    failed += 0 if args.suite else constants(args, count)
     if args.verbose:
         for key in sorted(count):
             if key.startswith("op "):

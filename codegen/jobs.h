@@ -1,0 +1,28 @@
+// Compilers that run side by side, and what they made before taken from the cache.
+#ifndef CAMEO_CODEGEN_JOBS_H
+#define CAMEO_CODEGEN_JOBS_H
+
+#include "base/process.h"
+#include "codegen/toolchain.h"
+
+typedef struct Job {
+    const char **argv;  // ends with NULL
+    const char *object; // what comes of it, in the build's folder
+    const char *source; // in the same folder: decides, with the arguments and the files of runtime/
+                        // beside it, what comes of it; NULL: what it reads is not known
+    Str of;             // a source of the user; empty: what Cameo emitted
+    const char *key;    // of the cache; NULL: it is not asked
+    Process process;
+} Job;
+
+typedef VEC(Job) Jobs;
+
+// All of them, the first ones first, as many at once as there are processors. 0, or the exit status
+// of the first that failed, with report->error set; none is running then.
+int jobs_run(Build *b, Jobs *jobs);
+// One that is not a compilation: called, waited for.
+int jobs_call(Build *b, const char *const *argv);
+// What a message says behind its first line.
+const char *message_after_line(Str s);
+
+#endif

@@ -1,0 +1,19 @@
+// Functions of runtime/ in a unit of their own, compiled beside the model's: its text depends on
+// which parts a model needs and on nothing else of it.
+//
+// What may stand apart says so in its declaration: functions that are
+// `static __attribute__((noinline, unused))` and tables that are `static __attribute__((unused))`,
+// at the beginning of a line. In one unit they are just that.
+#ifndef CAMEO_CODEGEN_UNITS_H
+#define CAMEO_CODEGEN_UNITS_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+
+// The text with such functions and tables defined for other units of the program.
+void unit_define(Buf *out, Str text);
+// The text with declarations in their place.
+void unit_declare(Buf *out, Str text);
+
+#endif

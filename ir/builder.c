@@ -1,0 +1,58 @@
+#include "ir/builder.h"
+
+Builder builder_of(Model *m, Arena *scratch)
+{
+    Builder b = {.m = m, .names = {.arena = scratch}};
+    for (ValueId v = 1; v < m->values.len; v++)
+        map_put(&b.names, value_at(m, v)->name, NULL);
+    return b;
+}
+
+Str builder_name(Builder *b, Str base, const char *what)
+{
+    Str name = STR_NONE;
+    bool added = false;
+    for (uint32_t i = 0; !added; i++) {
+        name = i ? str_printf(b->m->arena, "%.*s_%s_%u", STR_ARG(base), what, i)
+                 : str_printf(b->m->arena, "%.*s_%s", STR_ARG(base), what);
+        map_put(&b->names, name, &added);
+    }
+    return name;
+}
+
+ValueId builder_constant(Builder *b, GraphId g, Str base, const char *what, TensorData *t)
+{
+    ValueId id = value_new(b->m, g, builder_name(b, base, what));
+    Value *v = value_at(b->m, id);
+    t->name = v->name;
+    t->has |= TENSOR_HAS_NAME;
+    v->def = DEF_INITIALIZER;
+    v->init = t;
+    v->constant = t;
+    vec_push(b->m->arena, &graph_at(b->m, g)->initializers, ((Initializer){id, t}));
+    return id;
+}
+
+NodeId builder_node(Builder *b, GraphId g, NodeId origin, const char *op, const ValueId *in,
+                    uint32_t nin)
+{
+    Str base = value_at(b->m, node_at(b->m, origin)->out[0])->name;
+    NodeId id = node_build(b->m, g, op, in, nin, builder_name(b, base, op));
+    Node *n = node_at(b->m, id);
+    const Node *from = node_at(b->m, origin);
+    n->name = from->name;
+    n->has |= from->has & NODE_HAS_NAME;
+    n->position = from->position;
+    n->copy_of = from->copy_of;
+    n->call = from->call;
+    return id;
+}
+
+void builder_replace(Builder *b, NodeId old, NodeId made)
+{
+    ValueId result = node_at(b->m, old)->out[0];
+    node_at(b->m, made)->out[0] = result;
+    value_at(b->m, result)->node = made;
+    value_at(b->m, result)->index = 0;
+    graph_remove(b->m, old);
+}

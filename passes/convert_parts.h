@@ -1,0 +1,64 @@
+// What the files of convert_precision share.
+#ifndef CAMEO_PASSES_CONVERT_PARTS_H
+#define CAMEO_PASSES_CONVERT_PARTS_H
+
+#include "passes/convert_precision.h"
+#include "passes/lint/numbers.h"
+#include "passes/ties.h"
+
+enum { LABEL_LOW, LABEL_OWN, CONVERT_LABELS };
+
+// A use that no tie speaks of (a call, a list, an operator without schema): it keeps its dtype.
+typedef struct LooseUse {
+    Use use;
+    ValueId value;
+} LooseUse;
+
+typedef struct Conversion {
+    Model *m;
+    Arena *a;
+    const ConvertOptions *o;
+    ConvertReport *r;
+    Ties *t;
+    Uses uses;
+    NumberFacts *facts;
+    uint32_t nnodes;   // of the model as it was
+    DType *own;        // by tie: its float dtype now; DT_NONE: none that this is about
+    uint32_t *group;   // by tie: the tie that stands for all float ties of a node
+    Str *why;          // by group: why it must not be in `to`; empty: it may
+    NodeId *node;      // by tie: the node it belongs to; 0: a constant, an interface
+    uint32_t *of_node; // by node: its group, NO_TIE: none
+    bool *clamp;       // by value: a constant that is stored without infinities
+    double *weight;    // by tie: elements that it reads and writes
+    bool *makes;       // by group: does it give a float?
+    VEC(LooseUse) loose;
+    uint32_t *first_loose; // by value, into `loose`
+    Labels *l;
+    uint32_t *variable; // by group
+    uint32_t *value;    // by value: its number in the problem
+    uint32_t fixed[CONVERT_LABELS];
+} Conversion;
+
+// Does a tie's dtype change to `to`, if it may?
+bool convert_is_from(const Conversion *c, DType t);
+bool convert_is_float(const Conversion *c, uint32_t tie); // own is that, or `to` already
+uint32_t convert_group(const Conversion *c, uint32_t tie);
+
+// Fills `why`, `clamp`.
+void convert_find_allowed(Conversion *c);
+
+// Poses the label problem and solves it.
+void convert_choose(Conversion *c);
+// After that: has a tie `to`? Does the value come to have it, and has another dtype now?
+bool convert_is_low(const Conversion *c, uint32_t tie);
+bool convert_becomes_low(const Conversion *c, ValueId v);
+
+bool convert_is_measured(const Conversion *c, ValueId v);
+double convert_noise(const Conversion *c, ValueId v); // as ConvertOptions.noise
+// A constant that may be stored twice.
+bool convert_is_initializer(const Conversion *c, ValueId v);
+
+// Changes the model as chosen; types are inferred again.
+void convert_rewrite(Conversion *c);
+
+#endif

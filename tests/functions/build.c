@@ -1,0 +1,27 @@
+// One build of the functions, named BUILD; flags are those of emitted programs (CMakeLists.txt).
+#include "tests/functions/functions.h"
+
+#include "runtime/cameo_vector.h"
+
+#define FUNCTION(name, ours, theirs, limit)                                                        \
+    static void run_##name(const float *x, float *y, long n)                                       \
+    {                                                                                              \
+        for (long i = 0; i < n; i++)                                                               \
+            y[i] = ours(x[i]);                                                                     \
+    }
+#include "tests/functions/functions.def"
+#undef FUNCTION
+
+#define JOINED(a, b) a##b
+#define NAMED(a, b) JOINED(a, b)
+#define QUOTED(a) #a
+#define TEXT(a) QUOTED(a)
+
+const Build NAMED(build_, BUILD) = {
+    TEXT(BUILD),
+    {
+#define FUNCTION(name, ours, theirs, limit) run_##name,
+#include "tests/functions/functions.def"
+#undef FUNCTION
+    },
+};

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""convert.py CAMEO [--suite DIR [--every N]] [--models DIR] [--only RE] [--verbose]: models that `cameo convert`
+writes, judged by others.
+
+Each model is converted to float16, bfloat16, mixed precision and float64, by each policy. Of what comes out:
+onnx.checker accepts it with full_check; its interface is the same; nodes are in order; every stored constant is bit for
+bit what NumPy (ml_dtypes for bfloat16) makes of the model's own; ONNX Runtime loads it (bfloat16 only where it has
+kernels) and computes outputs that are near those of the model as it was, within what the precision allows.
+
+Models: small ones written here (branches, loops, functions, quantisation, recurrent cells, masks, captured values),
+the nodes of the backend suite that are more than one (--suite), and the real models (--models, or CAMEO_MODELS).
+"""
+import argparse
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, numpy_helper
+
+import samples
+
+NUMPY = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f64": np.float64, "mixed": np.float16}
+ELEMENT = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f64": TensorProto.DOUBLE,
+           "mixed": TensorProto.FLOAT16}
+# Relative to the size of the output: units of the dtype, times what a few dozen nodes make of them.
+NEAR = {"f16": 0.02, "bf16": 0.15, "f64": 1e-3, "mixed": 0.02}
+
+
+def run_model(model, feeds):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def graphs_of(graph):
+    yield graph
+    for node in graph.node:
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                yield from graphs_of(a.g)
+
+
+def constants_of(model):
+    """name -> tensor, of initializers and Constant nodes."""
+    found = {}
+    for graph in [g for top in [model.graph] for g in graphs_of(top)]:
+        for t in graph.initializer:
+            found[t.name] = t
+        for node in graph.node:
+            for a in node.attribute:
+                if node.op_type == "Constant" and a.name == "value":
+                    found[node.output[0]] = a.t
+    return found
+
+
+def same_bits(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def constant_faults(before, after, precision):
+    was, low = constants_of(before), NUMPY[precision]
+    for name, t in constants_of(after).items():
+        origin = was.get(name) or was.get(re.sub(r"_(f16|bf16|f64)(_\d+)?$", "", name))
+        if origin is None or t.data_type == origin.data_type or t.data_type != ELEMENT[precision]:
+            continue
+        with np.errstate(over="ignore"):
+            want = numpy_helper.to_array(origin).astype(low)
+        have = numpy_helper.to_array(t)
+        have = have.view(low) if have.dtype != want.dtype and have.itemsize == want.itemsize else have
+        fits = np.isfinite(want.astype(np.float64)) | ~np.isfinite(numpy_helper.to_array(origin).astype(np.float64))
+        if not same_bits(np.where(fits, have, 0).astype(low), np.where(fits, want, 0).astype(low)):
+            yield f"constant {name} is not rounded to nearest"
+
+
+def interface_of(model):
+    weights = {t.name for t in model.graph.initializer}
+    return [(v.name, v.type.tensor_type.elem_type) for v in [*model.graph.input, *model.graph.output]
+            if v.name not in weights]
+
+
+def distance(got, want):
+    """The rms of the difference by the rms of the numbers; infinite where something is not finite that was."""
+    if want.dtype.kind != "f" or not want.size:
+        return 0.0
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    if not finite.any():
+        return 0.0
+    if not np.isfinite(got[finite]).all():
+        return np.inf
+    scale = max(np.sqrt((want[finite] ** 2).mean()), 1e-6)
+    return float(np.sqrt(((got[finite] - want[finite]) ** 2).mean()) / scale)
+
+
+class Judge:
+    def __init__(self, options):
+        self.options, self.counts, self.faults, self.worst = options, collections.Counter(), [], {}
+
+    def fault(self, what, text):
+        self.faults.append(f"{what}: {text}")
+        if self.options.verbose:
+            print(f"FAULT {what}: {text}", flush=True)
+
+    def calibrated(self, what, path, feeds, want, precision, near):
+        """Ranges that were only assumed broke: with the data they are measured, and nothing may."""
+        with tempfile.TemporaryDirectory() as folder:
+            data, out = pathlib.Path(folder) / "data", pathlib.Path(folder) / "out.onnx"
+            data.mkdir()
+            for k, v in enumerate(feeds.values()):
+                (data / f"input_{k}.pb").write_bytes(numpy_helper.from_array(v).SerializeToString())
+            r = self.convert(path, out, precision, "cameo", ["--calib", str(data)])
+            if r.returncode:
+                self.fault(what, f"--calib: status {r.returncode}: {r.stderr.strip()[:300]}")
+                return
+            off = max(distance(g, w) for g, w in zip(run_model(str(out), feeds), want) if isinstance(w, np.ndarray))
+        self.counts["overflow without data, none with them" if off < np.inf else "overflow with data"] += 1
+        if off > NEAR[precision] * near:
+            self.fault(what, f"--calib: outputs are {off:.3g} away")
+
+    def convert(self, path, out, precision, policy, more=()):
+        command = [self.options.cameo, "convert", str(path), "--precision", precision, "--policy", policy, "-o", str(out)]
+        return subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+
+    def judge(self, what, path, feeds, near=1.0):
+        """One model in every precision. `near` widens what its numbers may differ by."""
+        before = onnx.load(path)
+        try:
+            want = run_model(str(path), feeds)
+        except Exception:  # pylint: disable=broad-except
+            self.counts["models that ONNX Runtime does not run"] += 1
+            return
+        for precision, policy in [("f16", "cameo"), ("f16", "all"), ("f16", "autocast"), ("bf16", "cameo"),
+                                  ("mixed", "cameo"), ("f64", "cameo")]:
+            self.one(f"{what} {precision} {policy}", path, before, feeds, want, precision, policy, near)
+
+    def one(self, what, path, before, feeds, want, precision, policy, near):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out.onnx"
+            r = self.convert(path, out, precision, policy)
+            if r.returncode == 1 and ("gives no" in r.stderr or "do not fit" in r.stderr):
+                self.counts["refused: " + ("opset" if "gives no" in r.stderr else "operands")] += 1
+                return
+            if r.returncode:
+                self.fault(what, f"status {r.returncode}: {r.stderr.strip()[:300]}")
+                return
+            self.counts["converted"] += 1
+            try:
+                onnx.checker.check_model(str(out), full_check=True)
+            except Exception as e:  # pylint: disable=broad-except
+                self.fault(what, f"checker: {str(e)[:300]}")
+                return
+            after = onnx.load(out)
+            if interface_of(before) != interface_of(after):
+                self.fault(what, f"interface {interface_of(before)} became {interface_of(after)}")
+            for text in constant_faults(before, after, precision):
+                self.fault(what, text)
+            self.run(what, path, out, feeds, want, precision, policy, near)
+
+    def run(self, what, path, out, feeds, want, precision, policy, near):
+        try:
+            got = run_model(str(out), feeds)
+        except Exception as e:  # pylint: disable=broad-except
+            missing = precision in ("bf16", "f64") and re.search("NOT_IMPLEMENTED|does not support double", str(e))
+            if missing:
+                self.counts[f"{precision}: no kernel in ONNX Runtime"] += 1
+            else:
+                self.fault(what, f"ONNX Runtime: {str(e)[:300]}")
+            return
+        self.counts[f"{precision} {policy} run"] += 1
+        off = max((distance(np.asarray(g), np.asarray(w)) for g, w in zip(got, want) if isinstance(w, np.ndarray)),
+                  default=0.0)
+        key = f"{precision} {policy}"
+        if off == np.inf and policy == "cameo":
+            self.calibrated(what, path, feeds, want, precision, near)
+            return
+        self.worst[key] = max(self.worst.get(key, (0, "")), (off, what))
+        if off > NEAR[precision] * near and policy == "cameo":
+            self.fault(what, f"outputs are {off:.3g} away")
+
+
+def feeds_of(model, folder):
+    weights = {t.name for t in model.graph.initializer}
+    names = [v.name for v in model.graph.input if v.name not in weights]
+    feeds = {}
+    for k, name in enumerate(names):
+        t = onnx.TensorProto()
+        t.ParseFromString((folder / f"input_{k}.pb").read_bytes())
+        feeds[name] = numpy_helper.to_array(t)
+    return feeds
+
+
+def judge_suite(judge, options):
+    cases = sorted(p for p in pathlib.Path(options.suite).iterdir() if (p / "model.onnx").exists())
+    several = []
+    for case in cases:
+        model = onnx.load(case / "model.onnx")
+        if len(model.graph.node) > 1 or model.functions:
+            several.append((case, model))
+    for case, model in several[::options.every]:
+        if not re.search(options.only, case.name):
+            continue
+        try:
+            feeds = feeds_of(model, case / "test_data_set_0")
+        except Exception:  # pylint: disable=broad-except
+            judge.counts["inputs that are no tensors"] += 1
+            continue
+        judge.judge(case.name, case / "model.onnx", feeds, near=5)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cameo")
+    parser.add_argument("--suite")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--models", default=os.environ.get("CAMEO_MODELS"))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    judge = Judge(options)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, model, feeds in samples.models():
+            if re.search(options.only, name):
+                path = pathlib.Path(folder) / f"{name}.onnx"
+                onnx.save(model, path)
+                judge.judge(name, path, feeds, near=5 if name == "quantised" else 1)  # one step of 0.05
+    if options.suite:
+        judge_suite(judge, options)
+    if options.models:
+        for path in sorted(pathlib.Path(options.models).glob("*/model.onnx")):
+            if re.search(options.only, path.parent.name):
+                judge.judge(path.parent.name, path, feeds_of(onnx.load(path), path.parent / "test_data_set_0"), near=3)
+    else:
+        print("SKIPPED: the real models, CAMEO_MODELS is not set")
+    for k, n in sorted(judge.counts.items()):
+        print(f"{n:6d} {k}")
+    for k, (off, what) in sorted(judge.worst.items()):
+        print(f"worst of {k}: {off:.3g} ({what})")
+    for text in judge.faults:
+        print("FAULT", text)
+    print(f"{len(judge.faults)} faults")
+    return 1 if judge.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+// Calibration: what the values of a model are on data sets, how much their rounding moves its
+// outputs, and how far a converted model's outputs are from the model's own.
+
+#include "tools/calib.h"
+#include "tools/convert.h"
+#include "tools/sensitivity.h"
+
+#include <math.h>
+
+// ---- what values are ----------------------------------------------------------------------------
+
+int convert_measure_values(ConvertRun *r)
+{
+    return calib_measure(r->tool, r->model, r->calibration, r->arena, &r->measured);
+}
+
+// Relative variance that value k's rounding adds, the sum over the outputs.
+static double variance_of(const ConvertRun *r, const SensTable *t, uint32_t k)
+{
+    double sum = 0;
+    if (t->report.values.at[k].exact && t->report.values.at[k].kind == SENS_OF_NODE)
+        return 0;
+    for (uint32_t o = 0; o < t->report.outputs.len; o++) {
+        const double *n = sens_numbers(t, o, k);
+        double scale = sens_scale(t, o);
+        sum += scale > 0 ? n[r->options.to == DT_F16 ? SENS_F16 : SENS_BF16] / scale : 0;
+    }
+    return isfinite(sum) ? sum : 1;
+}
+
+int convert_measure_noise(ConvertRun *r)
+{
+    SensOptions o = {.model = r->model, .data = &r->calibration, .ndata = 1};
+    SensTable t = {0};
+    o.compile.gemm = GEMM_WIDE;
+    o.compile.threads = 1;
+    int status = sens_run(r->tool, &o, &t);
+    r->noise_ids.arena = r->arena;
+    for (uint32_t k = 0; !status && k < t.report.values.len; k++) {
+        bool added;
+        Str name = str_copy(r->arena, t.report.values.at[k].name);
+        uint32_t *at = map_put(&r->noise_ids, name, &added);
+        if (added) {
+            *at = r->noises.len;
+            vec_push(r->arena, &r->noises, 0.0);
+        }
+        r->noises.at[*at] += variance_of(r, &t, k);
+    }
+    sens_free(&t);
+    return status;
+}
+
+// ---- how far outputs are ------------------------------------------------------------------------
+
+typedef struct Running {
+    ConvertRun *r;
+    const cameo_model *m;
+    cameo_context *x;
+    uint32_t set;
+    int (*take)(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set);
+} Running;
+
+static int run_set(void *user, Inputs *in)
+{
+    Running *run = user;
+    int status = inputs_set(run->r->tool, run->m, run->x, in);
+    if (!status && run->m->run(run->x) != 0)
+        status = tool_error(run->r->tool, EXIT_FINDINGS, "%s", run->m->error(run->x));
+    return status ? status : run->take(run->r, run->m, run->x, run->set++);
+}
+
+// Runs a model on every set.
+static int run_sets(ConvertRun *r, const char *path,
+                    int (*take)(ConvertRun *r, const cameo_model *m, const cameo_context *x,
+                                uint32_t set))
+{
+    CompileOptions o = {.gemm = GEMM_PACKED, .threads = 1};
+    Session s;
+    bool made_up = false;
+    int status = session_open(r->tool, path, &o, &s);
+    Running run = {.r = r, .m = s.model, .take = take};
+    if (!status && !(run.x = s.model->create(&s.options)))
+        status = tool_error(r->tool, EXIT_BYTES, "not enough memory");
+    DataSets d = {.tool = r->tool, .arena = r->arena, .model = s.model, .path = path};
+    d.data = &r->calibration;
+    d.ndata = 1;
+    d.user = &run;
+    d.run = run_set;
+    if (!status)
+        status = datasets_each(&d, &made_up);
+    r->sets = run.set;
+    if (run.x)
+        s.model->destroy(run.x);
+    session_close(&s);
+    return status;
+}
+
+static bool is_compared(const cameo_model *m, int32_t k)
+{
+    return !(m->output_types && m->output_types[k]) && dtype_is_float((DType)m->outputs[k].dtype);
+}
+
+static cameo_tensor output_of(const cameo_model *m, const cameo_context *x, int32_t k)
+{
+    cameo_tensor t = {.name = "", .dtype = m->outputs[k].dtype, .count = 1};
+    const int64_t *dims = NULL;
+    t.elements = (void *)(uintptr_t)m->output(x, k, &t.rank, &dims);
+    for (int32_t i = 0; i < t.rank; i++)
+        t.count *= dims[i];
+    return t;
+}
+
+static int keep_outputs(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set)
+{
+    if (set == 0) {
+        r->noutputs = m->noutputs;
+        for (int32_t k = 0; k < m->noutputs; k++)
+            if (is_compared(m, k)) {
+                ConvertError e = {.budget = -1, .number = k};
+                e.output = str_printf(r->arena, "%s", m->outputs[k].name).at;
+                for (uint32_t b = 0; b < r->nbudgets; b++)
+                    if (!r->budgets[b].output.len || str_is(r->budgets[b].output, e.output))
+                        e.budget = r->budgets[b].relative;
+                vec_push(r->arena, &r->errors, e);
+            }
+    }
+    for (int32_t k = 0; k < m->noutputs; k++) {
+        cameo_tensor t = is_compared(m, k) ? output_of(m, x, k) : (cameo_tensor){0};
+        ConvertOutput kept = {0}, *o = &kept;
+        o->count = t.count;
+        o->at = NEWS(r->arena, double, (size_t)t.count + 1);
+        for (int64_t i = 0; i < t.count; i++)
+            o->at[i] = cameo_element(&t, i);
+        vec_push(r->arena, &r->wanted, kept);
+    }
+    return EXIT_CLEAN;
+}
+
+static int take_errors(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set)
+{
+    for (uint32_t j = 0; j < r->errors.len; j++) {
+        ConvertError *e = &r->errors.at[j];
+        const ConvertOutput *o = &r->wanted.at[set * (uint32_t)r->noutputs + (uint32_t)e->number];
+        cameo_tensor t = output_of(m, x, e->number);
+        bool same = t.count == o->count; // a shape that data decides may differ
+        for (int64_t i = 0; i < o->count; i++) {
+            double want = o->at[i], got = same ? cameo_element(&t, i) : NAN;
+            if (!isfinite(want) || got == want)
+                continue;
+            double off = isfinite(got) ? fabs(got - want) : INFINITY;
+            e->greatest = fmax(e->greatest, off);
+            e->squares += off * off;
+        }
+        for (int64_t i = 0; i < o->count; i++)
+            e->all += isfinite(o->at[i]) ? o->at[i] * o->at[i] : 0;
+    }
+    return EXIT_CLEAN;
+}
+
+int convert_measure_outputs(ConvertRun *r)
+{
+    return run_sets(r, r->model, keep_outputs);
+}
+
+int convert_measure_errors(ConvertRun *r, const char *converted)
+{
+    for (uint32_t j = 0; j < r->errors.len; j++)
+        r->errors.at[j].squares = r->errors.at[j].all = r->errors.at[j].greatest = 0;
+    int status = run_sets(r, converted, take_errors);
+    for (uint32_t j = 0; j < r->errors.len; j++) {
+        ConvertError *e = &r->errors.at[j];
+        e->relative = e->squares > 0 ? sqrt(e->squares / fmax(e->all, 1e-300)) : 0;
+    }
+    return status;
+}

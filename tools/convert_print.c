@@ -1,0 +1,191 @@
+// The report of cameo convert.
+
+#include "base/json.h"
+#include "ir/registry.h"
+#include "tools/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+static double share(double part, double all)
+{
+    return all > 0 ? 100 * part / all : 0;
+}
+
+// Reasons in the order in which they first occur, each with its nodes.
+typedef struct Reason {
+    Str why;
+    uint32_t count;
+    Str first; // the location of the first node
+} Reason;
+typedef VEC(Reason) Reasons;
+
+static Reasons reasons_of(const ConvertRun *r, const Model *m)
+{
+    Reasons all = {0};
+    Map at = {.arena = r->arena};
+    for (uint32_t i = 0; i < r->report.kept.len; i++) {
+        const ConvertKept *k = &r->report.kept.at[i];
+        bool added = false;
+        uint32_t *place = map_put(&at, k->why, &added);
+        if (added) {
+            *place = all.len;
+            vec_push(r->arena, &all, ((Reason){k->why, 0, location_node(m, r->arena, k->node)}));
+        }
+        all.at[*place].count++;
+    }
+    return all;
+}
+
+static void print_errors(const ConvertRun *r, Buf *out)
+{
+    for (uint32_t i = 0; i < r->errors.len; i++) {
+        const ConvertError *e = &r->errors.at[i];
+        buf_printf(out, "  error of ");
+        buf_quoted(out, str_of(e->output));
+        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u sets)", e->relative,
+                   e->greatest, r->sets);
+        if (e->budget >= 0)
+            buf_printf(out, ", budget %g: %s", e->budget,
+                       e->relative <= e->budget ? "met" : "NOT met");
+        buf_char(out, '\n');
+    }
+}
+
+static void print_text(const ConvertRun *r, const Model *m, Buf *out)
+{
+    const ConvertReport *x = &r->report;
+    const char *to = dtype_name(r->options.to);
+    buf_printf(out, "%s: %s, policy %s%s%s\n", r->out ? r->out : "-", r->precision, r->policy,
+               r->options.target ? ", target " : "",
+               r->options.target ? r->options.target->name : "");
+    buf_printf(out, "  products in %s: %.1f%% of %.4g multiply-adds; nodes: %u of %u\n", to,
+               share(x->low_products, x->products), x->products, x->low_nodes, x->nodes);
+    buf_printf(out, "  casts: %u inserted, %u deleted; cost %lld, bound %lld (%s)\n", x->casts,
+               x->dropped, (long long)x->total, (long long)x->bound,
+               x->total == x->bound ? "proved least" : "not proved least");
+    buf_printf(out, "  weights: %llu to %llu bytes; constants stored in %s: %u",
+               (unsigned long long)x->weights_before, (unsigned long long)x->weights_after, to,
+               x->constants);
+    if (x->clamped)
+        buf_printf(out, "; elements beyond its range made the greatest it holds: %u", x->clamped);
+    buf_char(out, '\n');
+    if (x->defaults)
+        buf_printf(out, "  weights that are listed as inputs too, in %s there: %u\n", to,
+                   x->defaults);
+    if (r->options.to == DT_F16)
+        buf_printf(out, "  ranges of values in float16: %u measured, %u assumed\n", x->measured,
+                   x->assumed);
+    if (r->predicted >= 0)
+        buf_printf(out, "  predicted error of the outputs: %.3g relative (%s)\n", r->predicted,
+                   r->noises.len ? "by sensitivities measured on the data"
+                                 : "assumed: every rounding reaches the output as large as it is");
+    print_errors(r, out);
+    Reasons reasons = reasons_of(r, m);
+    for (uint32_t i = 0; i < reasons.len; i++)
+        buf_printf(out, "  kept: %u node%s: %.*s (first: %.*s)\n", reasons.at[i].count,
+                   reasons.at[i].count == 1 ? "" : "s", STR_ARG(reasons.at[i].why),
+                   STR_ARG(reasons.at[i].first));
+}
+
+static void json_field(Json *j, const char *key, double v)
+{
+    json_key(j, key);
+    json_num(j, v);
+}
+
+static void json_count(Json *j, const char *key, uint64_t v)
+{
+    json_key(j, key);
+    json_int(j, (int64_t)v);
+}
+
+static void json_errors(Json *j, const ConvertRun *r)
+{
+    json_key(j, "errors");
+    json_array(j);
+    for (uint32_t i = 0; i < r->errors.len; i++) {
+        const ConvertError *e = &r->errors.at[i];
+        json_object(j);
+        json_key(j, "output");
+        json_str(j, str_of(e->output));
+        json_field(j, "relative", e->relative);
+        json_field(j, "greatest", e->greatest);
+        json_key(j, "budget");
+        if (e->budget >= 0)
+            json_num(j, e->budget);
+        else
+            json_null(j);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void json_kept(Json *j, const ConvertRun *r, const Model *m)
+{
+    json_key(j, "kept");
+    json_array(j);
+    for (uint32_t i = 0; i < r->report.kept.len; i++) {
+        const ConvertKept *k = &r->report.kept.at[i];
+        json_object(j);
+        json_key(j, "path");
+        json_str(j, location_node(m, r->arena, k->node));
+        json_key(j, "op");
+        json_str(j, node_at(m, k->node)->op);
+        json_key(j, "why");
+        json_str(j, k->why);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void print_json(const ConvertRun *r, const Model *m, Buf *out)
+{
+    const ConvertReport *x = &r->report;
+    Json j = {.out = out};
+    json_object(&j);
+    json_key(&j, "schema");
+    json_str(&j, STR("cameo.convert/1"));
+    json_key(&j, "precision");
+    json_str(&j, str_of(r->precision));
+    json_key(&j, "policy");
+    json_str(&j, str_of(r->policy));
+    json_key(&j, "target");
+    if (r->options.target)
+        json_str(&j, str_of(r->options.target->name));
+    else
+        json_null(&j);
+    json_field(&j, "products", x->products);
+    json_field(&j, "low_products", x->low_products);
+    json_count(&j, "nodes", x->nodes);
+    json_count(&j, "low_nodes", x->low_nodes);
+    json_count(&j, "casts", x->casts);
+    json_count(&j, "casts_deleted", x->dropped);
+    json_count(&j, "constants", x->constants);
+    json_count(&j, "clamped", x->clamped);
+    json_count(&j, "weights_before", x->weights_before);
+    json_count(&j, "weights_after", x->weights_after);
+    json_count(&j, "ranges_measured", x->measured);
+    json_count(&j, "ranges_assumed", x->assumed);
+    json_count(&j, "cost", (uint64_t)x->total);
+    json_count(&j, "bound", (uint64_t)x->bound);
+    json_count(&j, "sets", r->sets);
+    json_count(&j, "tries", r->tries);
+    json_key(&j, "predicted");
+    if (r->predicted >= 0)
+        json_num(&j, r->predicted);
+    else
+        json_null(&j);
+    json_errors(&j, r);
+    json_kept(&j, r, m);
+    json_end_object(&j);
+    buf_char(out, '\n');
+}
+
+void convert_print(const ConvertRun *r, const Model *m, Buf *out)
+{
+    if (r->json)
+        print_json(r, m, out);
+    else
+        print_text(r, m, out);
+}
