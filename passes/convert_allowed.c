@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN = 8, MAX_MASK_STEPS = 12, FEW = 8 };
+enum { MARGIN = 8, MAX_MASK_STEPS = 12, MAX_MASK_USES = 512, FEW = 8 };
 static const double ANGLE = 64; // float16 has a unit of 1/32 there
 
 static bool is_any(const Node *n, const char *const *names)
@@ -62,24 +62,32 @@ static bool is_bounded(const Conversion *c, ValueId v)
 
 // ---- masks --------------------------------------------------------------------------------------
 
-// Does everything that reads v only add it to, or pick it instead of, what a Softmax takes?
-static bool leads_to_softmax(const Conversion *c, ValueId v, uint32_t steps)
+// Does everything that reads v only add it to, or pick it instead of, what a Softmax takes? *steps:
+// how many more uses are looked at.
+static bool reaches_softmax(const Conversion *c, ValueId v, uint32_t depth, uint32_t *steps)
 {
     static const char *const passes[] = {"Add",       "Where",   "Mul",   "Min",   "Max",  "Concat",
                                          "Transpose", "Reshape", "Slice", "Trilu", "Cast", NULL};
     const Uses *u = &c->uses;
-    if (steps == 0 || u->first[v] == u->first[v + 1] || u->first[v + 1] - u->first[v] > 256)
+    if (depth == 0 || u->first[v] == u->first[v + 1])
         return false;
     for (uint32_t i = u->first[v]; i < u->first[v + 1]; i++) {
         const Node *n = u->uses[i].node ? node_at(c->m, u->uses[i].node) : NULL;
-        if (!n || !n->nout || !n->out[0])
+        if (!n || !n->nout || !n->out[0] || (*steps)-- == 0)
             return false;
         if (node_is(n, "Softmax") || node_is(n, "LogSoftmax"))
             continue;
-        if ((!is_any(n, passes) && !numbers_moves(n)) || !leads_to_softmax(c, n->out[0], steps - 1))
+        if ((!is_any(n, passes) && !numbers_moves(n)) ||
+            !reaches_softmax(c, n->out[0], depth - 1, steps))
             return false;
     }
     return true;
+}
+
+static bool leads_to_softmax(const Conversion *c, ValueId v)
+{
+    uint32_t steps = MAX_MASK_USES;
+    return reaches_softmax(c, v, MAX_MASK_STEPS, &steps);
 }
 
 // ---- values -------------------------------------------------------------------------------------
@@ -88,7 +96,7 @@ static Str constant_fault(Conversion *c, ValueId v, const ConstantStats *s)
 {
     double max = greatest(c);
     bool under = isfinite(s->lo) && s->lo < -max, over = isfinite(s->hi) && s->hi > max;
-    bool mask = under && !over && s->hi <= 1 && leads_to_softmax(c, v, MAX_MASK_STEPS);
+    bool mask = under && !over && s->hi <= 1 && leads_to_softmax(c, v);
     if (mask) {
         c->clamp[v] = true;
         return STR_NONE;
@@ -116,7 +124,7 @@ static Str value_fault(Conversion *c, ValueId v)
     Range r = range_of(c->facts->ranges, v);
     double magnitude = r.known ? range_magnitude(&r, &by) : INFINITY;
     bool beyond = x ? x->greatest * MARGIN > max : isfinite(magnitude) && magnitude > max;
-    if (beyond && (x ? x->negative : r.hi <= 1) && leads_to_softmax(c, v, MAX_MASK_STEPS))
+    if (beyond && (x ? x->negative : r.hi <= 1) && leads_to_softmax(c, v))
         return STR_NONE; // a mask: whatever is beyond is 0 behind the Softmax
     if (x && beyond)
         return str_printf(c->m->arena, "reaches %.3g (measured), within %d times of %s's end",
@@ -358,8 +366,24 @@ static Str schema_refusal(const Conversion *c, uint32_t tie)
     return STR_NONE;
 }
 
+// A node keeps its dtype where one of its operands or results has a dtype that nobody knows.
+static void forbid_unknown(Conversion *c)
+{
+    const Ties *t = c->t;
+    for (ValueId v = 1; v < t->nvalues; v++) {
+        if (ties_dtype(c->m, v) != DT_NONE || value_at(c->m, v)->def == DEF_NONE)
+            continue;
+        Str why = STR("the dtype of an operand or result is not known");
+        if (t->maker[v] != NO_TIE)
+            forbid(c, t->maker[v], why);
+        for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+            forbid(c, t->uses.at[i].tie, why);
+    }
+}
+
 void convert_find_allowed(Conversion *c)
 {
+    forbid_unknown(c);
     for (uint32_t i = 0; i < c->t->at.len; i++) {
         bool node = c->node[i] && convert_is_float(c, i) && c->own[i] != c->o->to;
         Str why = node ? schema_refusal(c, i) : STR_NONE;

@@ -151,6 +151,18 @@ static Str why_kept(const Conversion *c, uint32_t group)
     return STR("the casts around it cost more than it saves");
 }
 
+static void note_kept(Model *m, NodeId id, Str why)
+{
+    Props *all = &node_at(m, id)->metadata;
+    Prop p = {.key = STR("cameo.precision"), .value = why, .has = 3};
+    for (uint32_t i = 0; i < all->len; i++)
+        if (str_eq(all->at[i].key, p.key)) {
+            all->at[i].value = why;
+            return;
+        }
+    vec_push(m->arena, all, p);
+}
+
 // Counts nodes, and notes on those that stay why they do.
 static void count_nodes(Conversion *c)
 {
@@ -170,9 +182,8 @@ static void count_nodes(Conversion *c)
             continue;
         ConvertKept kept = {id, why_kept(c, convert_group(c, tie))};
         vec_push(m->arena, &c->r->kept, kept);
-        Prop p = {.key = STR("cameo.precision"), .has = 3};
-        p.value = str_printf(m->arena, "%s: %.*s", dtype_name(c->own[tie]), STR_ARG(kept.why));
-        vec_push(m->arena, &n->metadata, p);
+        note_kept(m, id,
+                  str_printf(m->arena, "%s: %.*s", dtype_name(c->own[tie]), STR_ARG(kept.why)));
     }
 }
 

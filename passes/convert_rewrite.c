@@ -17,8 +17,15 @@ static void clamp_constant(Conversion *c, TensorData *d)
     double lo, hi;
     range_of_dtype(c->o->to, &lo, &hi);
     hi *= c->o->policy == CONVERT_CAMEO ? 0.5 : 1; // a mask, to which a score is still added
-    unsigned char *fresh = at ? arena_array(c->m->arena, d->nelements + 1, width) : NULL;
-    for (uint64_t i = 0; at && i < d->nelements; i++) {
+    bool any = false;
+    for (uint64_t i = 0; at && i < d->nelements && !any; i++) {
+        double x = scalar_load(from, at + i * width).f;
+        any = isfinite(x) && fabs(x) > hi;
+    }
+    if (!any)
+        return;
+    unsigned char *fresh = arena_array(c->m->arena, d->nelements + 1, width);
+    for (uint64_t i = 0; i < d->nelements; i++) {
         Scalar s = scalar_load(from, at + i * width);
         if (isfinite(s.f) && fabs(s.f) > hi) {
             s.f = copysign(hi, s.f);
@@ -26,8 +33,7 @@ static void clamp_constant(Conversion *c, TensorData *d)
         }
         scalar_store(from, fresh + i * width, s);
     }
-    if (at)
-        d->elements = fresh;
+    d->elements = fresh;
 }
 
 static void store_constant(Conversion *c, ValueId v)

@@ -45,6 +45,7 @@ typedef struct Mending {
     const bool *pinned;     // by tie: a Cast that is there already and keeps its target
     const bool *apart;      // by tie: a Cast that nothing else is to make use of
     uint32_t *copies;       // by value as written: how many calls have it
+    uint32_t *first;        // by value as written: the tie of its first copy
     double *weight;         // by tie: elements that it reads and writes
     uint32_t *members;      // by tie: operands and results
     uint32_t *variable;     // by tie
@@ -136,6 +137,28 @@ static void connect(Mending *w)
             if (may_choose(w, t->uses.at[i].tie))
                 w->parent[root_of(w, t->uses.at[i].tie)] = root_of(w, part);
     }
+}
+
+// The tie that decides with this one: a constant of a function's body, or the target of a Cast
+// there, is one for all calls.
+static uint32_t first_copy(const Mending *w, uint32_t i)
+{
+    const Tie *tie = tie_at(w, i);
+    bool stored = tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST;
+    ValueId written = stored ? value_written(w->m, tie->value) : 0;
+    bool alike = written && written != tie->value && !w->pinned[i] && w->copies[written] > 1;
+    uint32_t first = alike ? w->first[written] : NO_TIE;
+    if (alike && first == NO_TIE)
+        w->first[written] = i;
+    alike = first != NO_TIE && tie_at(w, first)->own == tie->own && may_choose(w, first);
+    return alike ? first : i;
+}
+
+static void connect_copies(Mending *w)
+{
+    for (uint32_t i = 0; i < w->t->at.len; i++)
+        if (may_choose(w, i) && first_copy(w, i) != i)
+            w->parent[root_of(w, i)] = root_of(w, first_copy(w, i));
 }
 
 // Does this use ask for what the value has not?
@@ -375,6 +398,8 @@ static uint32_t variable_of(Mending *w, uint32_t i)
 {
     if (w->variable[i] != NO_TIE)
         return w->variable[i];
+    if (first_copy(w, i) != i)
+        return w->variable[i] = variable_of(w, first_copy(w, i));
     const Tie *tie = tie_at(w, i);
     TypeSet allowed = tie->allowed, candidates = w->candidates[root_of(w, i)];
     LabelSet labels = 0;
@@ -579,6 +604,7 @@ static Mending begin(Model *m, Arena *a, Repair *r, Ties *t, const bool *pinned,
     w.candidates = NEWS(a, TypeSet, n);
     w.seen = NEWS(a, TypeSet, n);
     w.copies = NEWS(a, uint32_t, m->values.len);
+    w.first = numbers(a, m->values.len);
     for (ValueId v = 1; v < m->values.len; v++)
         w.copies[value_written(m, v)] += value_written(m, v) != v;
     w.faulty = NEWS(a, bool, n);
@@ -613,6 +639,7 @@ static bool solve(Mending *w)
 {
     see_values(w);
     connect(w);
+    connect_copies(w);
     if (!find_faults(w))
         return false;
     add_fallbacks(w);

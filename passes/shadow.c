@@ -21,6 +21,7 @@
 #include <string.h>
 
 enum { SMALL_CONSTANT = 4096 }; // elements; more stay as narrow as they are until they are read
+enum { SUB_BROADCASTS = 7 };    // since this opset
 
 // They give some of their operands' numbers, or numbers that the dtype holds whatever they are.
 static const char *const exact_ops[] = {"Identity",
@@ -225,6 +226,68 @@ static NodeId copy_node(Shadow *s, NodeId from, const ValueId *in, const char *w
     return id;
 }
 
+// A node of the standard domain, typed and in the graph's list; what it gives.
+static ValueId plain_node(Shadow *s, GraphId g, const char *op, ValueId a, ValueId b, ValueId like)
+{
+    Str name = str_printf(s->m->arena, "%.*s#diff.%u", STR_ARG(value_at(s->m, like)->name),
+                          s->m->values.len);
+    ValueId in[2] = {a, b};
+    NodeId n = node_build(s->m, g, op, in, b ? 2 : 1, name);
+    node_at(s->m, n)->reason = STR("shadow");
+    if (!b)
+        node_set_int(s->m, n, "to", DT_F32);
+    infer_node(s->m, n, NULL);
+    graph_append(s->m, g, n);
+    return node_at(s->m, n)->out[0];
+}
+
+// The operand in which the node is linear, if it alone has a shadow of its own and all is float32;
+// -1: it is none of these.
+static int32_t linear_operand(const Shadow *s, const Node *n, const ValueId *exact)
+{
+    bool product = node_is(n, "Conv") || node_is(n, "ConvTranspose") || node_is(n, "MatMul") ||
+                   node_is(n, "Gemm");
+    int32_t at = -1;
+    if (!product || opset_of(s->m, n) < SUB_BROADCASTS || n->nout != 1 || n->nin < 2)
+        return -1;
+    for (uint32_t i = 0; i < n->nin; i++) {
+        ValueId v = n->in[i];
+        if (v && value_at(s->m, v)->dtype != DT_F32)
+            return -1;
+        if (!v || !s->shadow[v] || s->shadow[v] == s->wide[v])
+            continue;
+        if (at >= 0 || i > 1 || exact[i] == v)
+            return -1;
+        at = (int32_t)i;
+    }
+    bool weights_first = at == 1 && !node_is(n, "MatMul") && !node_is(n, "Gemm");
+    return weights_first || value_at(s->m, n->out[0])->dtype != DT_F32 ? -1 : at;
+}
+
+// L of a product of x and what is exact, without a second product in float64: L = Y - f(X - x).
+// float32 does for the last term, whose error is that small a part of a difference that is small.
+// 0: the node is none.
+static NodeId local_by_difference(Shadow *s, NodeId id, NodeId copy, const ValueId *exact)
+{
+    Node n = *node_at(s->m, id);
+    int32_t at = linear_operand(s, &n, exact);
+    if (at < 0)
+        return 0;
+    ValueId in[2] = {n.in[0], n.in[1]}, x = n.in[at];
+    ValueId apart = plain_node(s, n.graph, "Sub", exact[at], shadow_wide(s, x), x);
+    in[at] = plain_node(s, n.graph, "Cast", apart, 0, x);
+    ValueId *all = NEWS(s->scratch, ValueId, n.nin + 1u); // a bias is in both
+    all[0] = in[0];
+    all[1] = in[1];
+    NodeId product = copy_node(s, id, all, "diff");
+    node_at(s->m, product)->nin = 2;
+    infer_node(s->m, product, NULL);
+    graph_append(s->m, n.graph, product);
+    ValueId brought = shadow_wide(s, result_of(s, product));
+    ValueId l = plain_node(s, n.graph, "Sub", result_of(s, copy), brought, n.out[0]);
+    return value_at(s->m, l)->node;
+}
+
 static void drop_copy(Shadow *s, NodeId n)
 {
     node_at(s->m, n)->dead = true;
@@ -405,6 +468,8 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
     bool exactly = IS_ONE_OF(&n, exact_ops) && floats_in;
     if (same) {
         local = copy;
+    } else if (floats_out && !exactly && (local = local_by_difference(s, id, copy, exact)) != 0) {
+        // it is there
     } else if (floats_out && !exactly && !node_is_gradient(&n)) {
         for (uint32_t i = 0; i < n.nin; i++)
             own[i] = exact[i] == own[i] ? own[i] : shadow_wide(s, own[i]);

@@ -184,9 +184,14 @@ static int find_lambda(ConvertRun *r, const Config *config, double limit, double
 static int meet_budget(ConvertRun *r, const Config *config, Buf *report, bool *met)
 {
     enum { MAX_ROUNDS = 4 };
-    double whole = r->report.noise > 0 ? r->report.noise : 1, limit = sqrt(whole);
     int status = EXIT_CLEAN;
     *met = false;
+    if (r->calibration && r->options.to != DT_F64) {
+        status = convert_measure_noise(r);
+        if (!status) // what all of it makes, by that
+            status = convert_once(r, config, false, false, report);
+    }
+    double whole = r->report.noise > 0 ? r->report.noise : 1, limit = sqrt(whole);
     for (int round = 0; round < MAX_ROUNDS && !status && !*met; round++) {
         limit *= 0.9 / excess(r);
         if (round + 1 == MAX_ROUNDS)
@@ -222,8 +227,6 @@ static int convert(ConvertRun *r, const Config *config, Buf *report)
         status = convert_measure_outputs(r);
     if (!status && !knows_budgets(r))
         status = EXIT_USAGE;
-    if (!status && r->calibration && r->nbudgets && r->options.to != DT_F64)
-        status = convert_measure_noise(r);
     if (!status)
         status = convert_once(r, config, true, true, report);
     if (!status && excess(r) > 1)
@@ -327,6 +330,8 @@ static int run(const Tool *t, int argc, char **argv)
     }
     if (!r.model || !r.out || !r.precision)
         return tool_error(t, EXIT_USAGE, "a MODEL, --precision P and -o OUT are needed");
+    if (strcmp(r.model, "-") == 0 && (r.calibration || r.nbudgets || r.io))
+        return tool_error(t, EXIT_USAGE, "--calib, --budget and --io go with a model in a file");
     r.arena = arena_new();
     int status = work(&r);
     arena_free(r.arena);

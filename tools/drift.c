@@ -155,6 +155,8 @@ static void find_output(Drift *d, uint32_t o)
     DriftOutput *out = &d->outputs[o];
     out->predicted = sqrt(sum);
     out->signed_ = sqrt(signs);
+    static const int fields[] = {SENS_MADE, SENS_F16, SENS_BF16, SENS_F32};
+    out->bound = 3 * out->predicted * sens_spread(&d->table, o, fields[d->precision]);
     out->measured =
         d->precision == DRIFT_OWN && scale > 0 ? sqrt(sens_error(&d->table, o) / scale) : -1;
     out->budget = -1;
@@ -190,7 +192,7 @@ void drift_find(Drift *d)
 
 bool drift_is_over(const DriftOutput *o)
 {
-    return o->budget >= 0 && (!(o->predicted <= o->budget) || o->measured > o->budget);
+    return o->budget >= 0 && (!(o->bound <= o->budget) || o->measured > o->budget);
 }
 
 // ---- the command -------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ typedef struct DriftOutput {
     double predicted; // relative standard deviation: rms of the error / rms of the output
     double signed_;   // the same of the very errors of these data
     double measured;  // relative rms of the output's error against the shadow; negative: not known
-    double budget;    // negative: none
+    double bound;     // three standard deviations on the worst data set
+    double budget;    // of the bound; negative: none
 } DriftOutput;
 
 typedef struct Drift {

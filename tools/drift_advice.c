@@ -85,11 +85,11 @@ void drift_json_flips(const Drift *d, Json *j)
 static uint32_t needed(const Drift *d, uint32_t o, double *left)
 {
     const DriftOutput *x = &d->outputs[o];
-    double rest = x->predicted * x->predicted;
+    double rest = x->bound * x->bound, factor = rest / (x->predicted * x->predicted);
     uint32_t i = 0;
     for (; i < d->table.report.values.len && rest > x->budget * x->budget; i++) {
         DriftBasis basis;
-        rest -= drift_variance(d, o, d->order[i], d->precision, &basis);
+        rest -= factor * drift_variance(d, o, d->order[i], d->precision, &basis);
     }
     *left = sqrt(rest > 0 ? rest : 0);
     return i;
@@ -104,13 +104,13 @@ void drift_print_advice(const Drift *d, Buf *out)
 {
     for (uint32_t o = 0; o < d->table.report.outputs.len; o++) {
         const DriftOutput *x = &d->outputs[o];
-        if (x->budget < 0 || x->predicted <= x->budget)
+        if (x->budget < 0 || x->bound <= x->budget)
             continue;
         double left;
         uint32_t n = needed(d, o, &left), shown = n < 5 ? n : 5;
         buf_printf(out, "to keep the budget of ");
         buf_quoted(out, d->table.report.outputs.at[o].name);
-        buf_printf(out, ": %u of %u values in %s, error %.2e (predicted):", n,
+        buf_printf(out, ": %u of %u values in %s, error %.2e at most (predicted):", n,
                    d->table.report.values.len, better(d), left);
         for (uint32_t i = 0; i < shown; i++) {
             buf_printf(out, "%s ", i ? "," : "");

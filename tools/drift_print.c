@@ -38,6 +38,7 @@ static void put_output(const Drift *d, uint32_t o, Buf *out)
     buf_printf(out, "output ");
     buf_quoted(out, d->table.report.outputs.at[o].name);
     buf_printf(out, ": error %.2e of its rms (1 sigma)", x->predicted);
+    buf_printf(out, ", %.2e at most (3 sigma)", x->bound);
     if (x->measured >= 0)
         buf_printf(out, ", measured %.2e", x->measured);
     if (x->budget >= 0)
@@ -141,6 +142,12 @@ static void json_outputs(const Drift *d, Json *j)
         json_num(j, sqrt(sens_scale(&d->table, o)));
         json_key(j, "predicted");
         json_num(j, x->predicted);
+        json_key(j, "bound");
+        json_num(j, x->bound);
+        json_key(j, "spread_f16");
+        json_num(j, sens_spread(&d->table, o, SENS_F16));
+        json_key(j, "spread_bf16");
+        json_num(j, sens_spread(&d->table, o, SENS_BF16));
         json_key(j, "of_these_data");
         json_num(j, x->signed_);
         if (x->measured >= 0) {
@@ -152,7 +159,7 @@ static void json_outputs(const Drift *d, Json *j)
             json_num(j, x->budget);
             json_key(j, "exceeded");
             json_bool(j, drift_is_over(x));
-            if (x->predicted > x->budget)
+            if (x->bound > x->budget)
                 drift_json_advice(d, o, j);
         }
         json_end_object(j);

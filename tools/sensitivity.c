@@ -32,6 +32,23 @@ double sens_error(const SensTable *t, uint32_t o)
     return sens_numbers(t, o, t->report.outputs.at[o].record)[SENS_ERROR];
 }
 
+// All values that make an error together, of output o: what is summed up so far.
+static double total_of(const SensTable *t, uint32_t o, int field)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < t->report.values.len; k++)
+        if (!t->report.values.at[k].exact)
+            sum += sens_numbers(t, o, k)[field];
+    return sum;
+}
+
+double sens_spread(const SensTable *t, uint32_t o, int field)
+{
+    double mean = total_of(t, o, field) / sens_scale(t, o);
+    double worst = t->worst[o * 4 + (uint32_t)(field - SENS_F16)];
+    return mean > 0 && worst > mean ? sqrt(worst / mean) : 1;
+}
+
 // ---- running -----------------------------------------------------------------------------------
 
 static bool rewrite(void *runner, Model *m, Diags *diags)
@@ -147,9 +164,17 @@ static int run_probes(SensRunner *r, Inputs *in)
     const SensReport *all = &t->report;
     size_t stride = (size_t)all->values.len * SENS_FIELDS;
     int status = EXIT_CLEAN;
-    for (uint32_t o = 0; o < all->outputs.len && !status; o++)
+    for (uint32_t o = 0; o < all->outputs.len && !status; o++) {
+        double before[4], scale = sens_scale(t, o);
+        for (int f = 0; f < 4; f++)
+            before[f] = total_of(t, o, SENS_F16 + f);
         status = run_output(r, in, all->outputs.at[o].number, all->outputs.at[o].record,
                             t->numbers + o * stride);
+        scale = sens_scale(t, o) - scale; // of this set alone
+        for (int f = 0; f < 4 && scale > 0; f++)
+            t->worst[o * 4 + (uint32_t)f] = fmax(
+                t->worst[o * 4 + (uint32_t)f], (total_of(t, o, SENS_F16 + f) - before[f]) / scale);
+    }
     if (!status)
         add_margins(r);
     for (uint32_t i = 0; r->o->decisions && i < all->decisions.len && !status; i++)
@@ -201,6 +226,7 @@ int sens_run(const Tool *t, SensOptions *o, SensTable *table)
     const SensReport *all = &table->report;
     size_t stride = (size_t)all->values.len * SENS_FIELDS;
     table->numbers = NEWS(table->arena, double, all->outputs.len *stride + 1);
+    table->worst = NEWS(table->arena, double, all->outputs.len *(size_t)4 + 1);
     table->decided = NEWS(table->arena, double, all->decisions.len *stride + 1);
     table->margins = NEWS(table->arena, double, all->decisions.len *(size_t)MARGIN_FIELDS + 1);
     DataSets d = {.tool = t,

@@ -25,6 +25,9 @@ typedef struct SensTable {
     double *numbers; // [outputs][values][SENS_FIELDS]
     double *margins; // [decisions][MARGIN_FIELDS]: the least of all sets, decisions added up
     double *decided; // [decisions][values][SENS_FIELDS], as for an output; 0 unless asked for
+    // [outputs][4]: the greatest relative variance of one data set, all values together that make
+    // an error: float16, bfloat16, float32, made.
+    double *worst;
     uint32_t sets, runs;
     uint32_t left_out; // data sets that take another branch of an If than the first one does
     bool made_up;      // the data were
@@ -39,6 +42,9 @@ void sens_free(SensTable *table);
 const double *sens_numbers(const SensTable *t, uint32_t o, uint32_t k);
 // What makes variances of output o relative: the mean over data sets of the sum of its squares.
 double sens_scale(const SensTable *t, uint32_t o);
+// How much more than on average the standard deviation is on the worst data set; field: SENS_F16 to
+// SENS_MADE.
+double sens_spread(const SensTable *t, uint32_t o, int field);
 // Mean over data sets of the squares of the output's error against the shadow, measured.
 double sens_error(const SensTable *t, uint32_t o);
 

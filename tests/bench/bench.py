@@ -87,7 +87,7 @@ def time_ours(net, data, runs, threads):
 def compiled(cameo, folder, scratch, options):
     net = scratch / "net"
     begin = time.perf_counter()
-    subprocess.run([cameo, "compile", folder / "model.onnx", "-o", net, *options], check=True, capture_output=True)
+    subprocess.run([cameo, "compile", folder / "model.onnx", "-o", net, "--no-cache", *options], check=True, capture_output=True)
     seconds = time.perf_counter() - begin
     if subprocess.run([cameo, "verify", folder / "model.onnx", folder / "test_data_set_0", *options],
                       capture_output=True).returncode != 0:

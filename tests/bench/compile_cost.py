@@ -82,7 +82,7 @@ def main():
         for nodes in args.nodes:
             graph = network(nodes)
             onnx.save(graph, model)
-            wall, cpu, memory = min(cost([args.cameo, "compile", model, "-o", out]) for _ in range(3))
+            wall, cpu, memory = min(cost([args.cameo, "compile", model, "-o", out, "--no-cache"]) for _ in range(3))
             growth = f", exponent {math.log(cpu / last[1]) / math.log(nodes / last[0]):.2f}" if last else ""
             print(f"{len(graph.graph.node)} nodes: {cpu:.2f} s of processor time ({wall:.2f} s), {memory:.0f} MB, "
                   f"{out.stat().st_size / 1024:.0f} KB of C{growth}", flush=True)

@@ -183,9 +183,12 @@ def judge(name, make, original, sets, wants):
         row["checker"] = f"refuses: {str(e)[:120]}"
     try:
         row["error"] = error_of(model, sets, wants)
-        row["low"] = low_share(original, model, sets[0])
     except Exception as e:  # pylint: disable=broad-except
         row["runtime"] = str(e)[:160]
+    try:
+        row["low"] = low_share(original, model, sets[0])
+    except Exception:  # pylint: disable=broad-except
+        pass  # types that do not fit each other: there is no telling
     return row
 
 
@@ -236,8 +239,8 @@ def main():
             row = {"model": path.parent.name, **judge(name, make, original, sets, wants)}
             rows.append(row)
             show(path.parent.name, row)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
     return 0
 
 
