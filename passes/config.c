@@ -3,6 +3,7 @@
 
 #include "passes/config.h"
 #include "base/file.h"
+#include "passes/lint/lint.h"
 
 #include <cyaml/cyaml.h>
 #include <limits.h>
@@ -556,6 +557,16 @@ static void take_lists(Reader *r, const Yaml *y)
     }
 }
 
+// A rule that does not exist would silence what was meant.
+static void check_rules(Reader *r, const char *rules, uint32_t line)
+{
+    Str unknown = lint_unknown_rule(rules);
+    if (unknown.at)
+        complain(r, SEV_ERROR, line,
+                 str_printf(r->arena, "there is no rule \"%.*s\" (see cameo rules)",
+                            STR_ARG(str_escaped(r->arena, unknown))));
+}
+
 static void take(Reader *r, const Yaml *y)
 {
     Config *c = r->config;
@@ -568,6 +579,8 @@ static void take(Reader *r, const Yaml *y)
     c->fail_on_line = key_line(r, "fail-on");
     c->select = c->select_line ? join(r->arena, y->select, y->nselect) : NULL;
     c->ignore = c->ignore_line ? join(r->arena, y->ignore, y->nignore) : NULL;
+    check_rules(r, c->select, c->select_line);
+    check_rules(r, c->ignore, c->ignore_line);
     if (y->fail_on && (!level_of(str_of(y->fail_on), &c->fail_on) || c->fail_on < SEV_WARNING))
         complain(r, SEV_ERROR, c->fail_on_line,
                  str_printf(r->arena, "fail-on is error or warn, not %s", quote(r, y->fail_on)));

@@ -72,9 +72,9 @@ bool lint_take_option(LintRun *r, int option, const char *value, bool *bad)
     bool strict = option == OPT_PROFILE && strcmp(value, "strict") == 0;
     *bad = false;
     if (option == OPT_SELECT)
-        r->select = value;
+        r->select = value, *bad = lint_unknown_rule(value).at != NULL;
     else if (option == OPT_IGNORE)
-        r->ignore = value;
+        r->ignore = value, *bad = lint_unknown_rule(value).at != NULL;
     else if (option == OPT_UNTRUSTED)
         r->untrusted = true;
     else if (option == OPT_TARGET)
@@ -341,6 +341,9 @@ static int lint_arguments(LintRun *r, int argc, char **argv)
     if (!parse_options(r, &args, files, &nfiles, &status))
         return status;
     if (!lint_paths(r, files, nfiles, &paths) || !is_usable(r, &paths))
+        return EXIT_USAGE;
+    // What is wrong with the configuration of many models is said once.
+    if (paths.len > 1 && !tool_config(r->tool, r->arena, paths.at[0], NEW(r->arena, Config)))
         return EXIT_USAGE;
     double start = now();
     lint_all(r, &paths);

@@ -46,6 +46,20 @@ bool lint_listed(const char *list, const LintRule *r)
     return names(list, r, false);
 }
 
+Str lint_unknown_rule(const char *list)
+{
+    for (const char *p = list; p && *p;) {
+        size_t n = strcspn(p, ",");
+        bool known = word_is(p, n, "ALL") || word_is(p, n, "DEFAULT");
+        for (const LintRule *r = lint_rules; r->id && !known; r++)
+            known = n >= 2 && n <= strlen(r->id) && memcmp(p, r->id, n) == 0;
+        if (!known)
+            return (Str){p, n};
+        p += n + (p[n] == ',');
+    }
+    return STR_NONE;
+}
+
 uint32_t lint_rule_index(const char *id)
 {
     uint32_t i = 0;

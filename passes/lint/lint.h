@@ -41,6 +41,8 @@ extern const LintRule lint_rules[]; // in the order of rules.def; ends with a NU
 // The pages of `cameo explain`: "DT001.txt" and its text; ends with a NULL name.
 extern const EmbeddedFile lint_pages[];
 
+// The first word of a list of rules and families that names none; absent: there is none.
+Str lint_unknown_rule(const char *list);
 // The rule's row by its id; the row that ends the table where there is none.
 uint32_t lint_rule_index(const char *id);
 
