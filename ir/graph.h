@@ -446,6 +446,8 @@ typedef struct Model {
     const struct DataSet *data; // files given to its inputs (passes/data.h); NULL: none
     // What its values were on calibration data (passes/measured.h); NULL: nothing was measured.
     const struct MeasuredSet *measured;
+    // How far its outputs may be off by those data (passes/estimate.h); NULL: nobody asked.
+    const struct EstimateSet *estimates;
     Map dim_params;             // name of a declared dim -> DimId
     Map data_dims;              // (value, k) -> DimId
     VEC(DimInfo) dim_infos;     // by DimId; may be shorter than there are dims

@@ -70,9 +70,6 @@ static const cyaml_schema_field_t fields[] = {
     CYAML_FIELD_END};
 static const cyaml_schema_value_t top = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, Yaml, fields)};
 
-// Keys that are understood and that no rule of this version reads.
-static const char *const unread[] = {"budget", NULL};
-
 static const struct {
     const char *rule, *key;
     double value;
@@ -458,6 +455,36 @@ static void take_ranges(Reader *r)
     }
 }
 
+// {logits: {rel: 1e-3, sigma: 3}}, sigma 3 where it is not said.
+static void take_budgets(Reader *r)
+{
+    static const char *const keys[] = {"rel", "sigma"};
+    const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "budget");
+    const yaml_node_t *map = mapping_of(r, entry ? node_of(r, entry->value) : NULL, STR("budget"));
+    for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
+         map && p < map->data.mapping.pairs.top; p++) {
+        const yaml_node_t *key = node_of(r, p->key);
+        ConfigBudget b = {str_copy(r->arena, scalar_of(key)), 0, 3, line_of(key)};
+        const yaml_node_t *value = node_of(r, p->value);
+        const yaml_node_t *of = value && value->type == YAML_MAPPING_NODE ? value : NULL;
+        bool fits = of != NULL;
+        for (yaml_node_pair_t *q = of ? of->data.mapping.pairs.start : NULL;
+             of && q < of->data.mapping.pairs.top; q++) {
+            const yaml_node_t *name = node_of(r, q->key);
+            bool rel = str_is(scalar_of(name), "rel");
+            if (!rel && !str_is(scalar_of(name), "sigma"))
+                complain_key(r, name, " in budget", keys, 2);
+            fits &= take_number(r, node_of(r, q->value), rel ? &b.relative : &b.sigma);
+        }
+        if (fits && b.relative > 0 && b.sigma > 0)
+            vec_push(r->arena, &r->config->budgets, b);
+        else
+            complain(r, SEV_ERROR, b.line,
+                     str_printf(r->arena, "budget of %.*s is {rel: NUMBER, sigma: NUMBER}",
+                                STR_ARG(str_escaped(r->arena, b.output))));
+    }
+}
+
 // A source is a glob inside of the folder of cameo.yaml.
 static void take_source(Reader *r, const yaml_node_t *at, ConfigCustom *c)
 {
@@ -593,13 +620,9 @@ static void take(Reader *r, const Yaml *y)
     take_params(r);
     take_limits(r);
     take_ranges(r);
+    take_budgets(r);
     take_customs(r);
     take_lists(r, y);
-    for (const char *const *key = unread; *key; key++)
-        if (key_line(r, *key))
-            complain(
-                r, SEV_INFO, key_line(r, *key),
-                str_printf(r->arena, "%s has no effect: nothing in this version reads it", *key));
 }
 
 static void read_bytes(Reader *r, Str bytes)

@@ -42,6 +42,13 @@ typedef struct ConfigRange {
     uint32_t line;
 } ConfigRange;
 
+// budget: how far an output may be off, as a part of its rms.
+typedef struct ConfigBudget {
+    Str output;             // absent: every one
+    double relative, sigma; // so many standard deviations have to be within it
+    uint32_t line;
+} ConfigBudget;
+
 // custom: the sources of a domain's kernels, and which function is whose where names differ.
 typedef struct ConfigSymbol {
     Str op, symbol;
@@ -64,6 +71,7 @@ typedef struct Config {
     VEC(ConfigLevel) levels;
     VEC(ConfigParam) params;
     VEC(ConfigRange) ranges;
+    VEC(ConfigBudget) budgets; // the first that names an output holds
     VEC(ConfigCustom) customs;
     // limits: 0 where not said. Bytes, but for depth and nodes.
     uint64_t max_depth, max_nodes, max_metadata, max_memory;

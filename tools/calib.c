@@ -3,13 +3,10 @@
 #include "tools/calib.h"
 #include "passes/measure.h"
 #include "runtime/cameo_measure.h"
-#include "tools/inputs.h"
+#include "tools/datasets.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -48,9 +45,9 @@ static void collect(Calib *c)
     }
 }
 
-// `from`: where the data are, for messages.
-static int run_inputs(Calib *c, const Inputs *in, const char *from)
+static int run_inputs(void *user, Inputs *in)
 {
+    Calib *c = user;
     const cameo_model *m = c->s.model;
     if (!c->context)
         c->context = m->create(&c->s.options);
@@ -60,125 +57,10 @@ static int run_inputs(Calib *c, const Inputs *in, const char *from)
     if (!status && m->run(c->context) != 0)
         status = tool_error(c->tool, EXIT_USAGE, "%s", m->error(c->context));
     if (status)
-        return tool_error(c->tool, status, "--calib: the model cannot run on %s", from);
+        return tool_error(c->tool, status, "--calib: the model cannot run on %s", in->from);
     collect(c);
     c->sets++;
     return EXIT_CLEAN;
-}
-
-static bool is_file(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-// The file of input i in the folder; NULL: there is none.
-static const char *file_of(Calib *c, const char *folder, int32_t i)
-{
-    static const char *const kinds[] = {"npy", "pb"};
-    Arena *a = c->s.arena;
-    const char *path = str_printf(a, "%s/input_%d.pb", folder, (int)i).at;
-    if (is_file(path))
-        return path;
-    Str name = str_printf(a, "%s", c->s.model->inputs[i].name);
-    char *at = arena_copy(a, name.at, name.len);
-    for (size_t k = 0; k < name.len; k++)
-        if (!isalnum((unsigned char)at[k]) && !strchr(".-_", at[k]))
-            at[k] = '_';
-    for (int k = 0; k < 2; k++) {
-        path = str_printf(a, "%s/%s.%s", folder, at, kinds[k]).at;
-        if (is_file(path))
-            return path;
-    }
-    return NULL;
-}
-
-static bool is_set(Calib *c, const char *folder)
-{
-    for (int32_t i = 0; i < c->s.model->ninputs; i++)
-        if (file_of(c, folder, i))
-            return true;
-    return false;
-}
-
-static int run_set(Calib *c, const char *folder)
-{
-    Inputs in;
-    int status = inputs_begin(c->tool, c->s.model, &in);
-    for (int32_t i = 0; i < c->s.model->ninputs && !status; i++) {
-        const char *path = file_of(c, folder, i);
-        if (path)
-            status = inputs_from_file(c->tool, c->s.model, i, path, &in);
-    }
-    if (!status)
-        status = run_inputs(c, &in, folder);
-    inputs_free(c->s.model, &in);
-    return status;
-}
-
-static int run_file(Calib *c, const char *path)
-{
-    Inputs in;
-    int status = inputs_begin(c->tool, c->s.model, &in);
-    bool archive = str_ends(str_of(path), ".npz");
-    if (!status)
-        status = archive ? inputs_from_npz(c->tool, c->s.model, path, &in)
-                         : inputs_from_file(c->tool, c->s.model, 0, path, &in);
-    if (!status)
-        status = run_inputs(c, &in, path);
-    inputs_free(c->s.model, &in);
-    return status;
-}
-
-// ---- a folder of them --------------------------------------------------------------------------
-
-typedef VEC(const char *) Names;
-
-static int by_name(const void *a, const void *b)
-{
-    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-    size_t n = strlen(x), k = strlen(y);
-    return n != k ? (n > k) - (n < k) : strcmp(x, y);
-}
-
-static int run_folder(Calib *c, const char *folder)
-{
-    Names names = {0};
-    int status = EXIT_CLEAN;
-    DIR *d = opendir(folder);
-    if (!d)
-        return tool_error(c->tool, EXIT_USAGE, "--calib: cannot read the folder %s", folder);
-    for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] != '.')
-            vec_push(c->s.arena, &names, str_printf(c->s.arena, "%s/%s", folder, e->d_name).at);
-    closedir(d);
-    if (names.len)
-        qsort(names.at, names.len, sizeof *names.at, by_name);
-    bool itself = is_set(c, folder);
-    if (itself)
-        status = run_set(c, folder);
-    for (uint32_t i = 0; i < names.len && !status; i++) {
-        const char *path = names.at[i], *last = strrchr(path, '/') + 1;
-        Str name = str_of(last);
-        bool alone = c->s.model->ninputs == 1 && !itself && !str_starts(name, "output_") &&
-                     (str_ends(name, ".npy") || str_ends(name, ".pb"));
-        if (is_file(path) && (str_ends(name, ".npz") || alone))
-            status = run_file(c, path);
-        else if (is_folder(path) && is_set(c, path))
-            status = run_set(c, path);
-    }
-    if (!status && !c->sets)
-        status = tool_error(c->tool, EXIT_USAGE,
-                            "--calib: %s holds no data: neither input_0.pb nor %s.npy, no folder "
-                            "that does, and no .npz",
-                            folder, c->s.model->ninputs ? c->s.model->inputs[0].name : "NAME");
-    return status;
 }
 
 // ---- what came of it ---------------------------------------------------------------------------
@@ -216,7 +98,8 @@ int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a
     Calib c = {.tool = t, .arena = a};
     CompileOptions o = {.rewrite = rewrite, .rewriter = &c};
     *set = NULL;
-    if (!is_folder(folder))
+    struct stat st;
+    if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
         return tool_error(t, EXIT_USAGE, "--calib: %s is no folder", folder);
     if (dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) // the JIT finds what this process has
         o.gemm = GEMM_WIDE;
@@ -225,8 +108,14 @@ int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a
     int status = session_open(t, model, &o, &c.s);
     tool_style.quiet = quiet;
     c.numbers = NEWS(a, double, (size_t)c.report.values.len *MEASURE_FIELDS + 1);
+    DataSets d = {.tool = t, .arena = c.s.arena, .model = c.s.model, .path = model};
+    d.data = &folder;
+    d.ndata = 1;
+    d.user = &c;
+    d.run = run_inputs;
+    bool made_up;
     if (!status)
-        status = run_folder(&c, folder);
+        status = datasets_each(&d, &made_up);
     if (!status)
         *set = measured(&c, folder);
     if (c.context)

@@ -8,11 +8,7 @@
 // Runs the model of the file on the data sets of the folder, in this process: it is compiled, and
 // its clang and its code run. The result is in `a`, by the ids of the model as the file is loaded.
 // 0, or an exit status with everything said: EXIT_FINDINGS: the model cannot be compiled; else the
-// data cannot be used, or the model stopped on them.
-//
-// Data sets of a folder, in the order of names: itself where it holds input_K.pb, or NAME.npy or
-// NAME.pb of its inputs ('/' and what file names lack as '_'); each .npz with arrays of the inputs'
-// names; each folder in it of the first kind; or, for a model of one input, each other .npy or .pb.
+// data (tools/datasets.h) cannot be used, or the model stopped on them.
 int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a,
                   MeasuredSet **set);
 

@@ -2,6 +2,7 @@
 
 #include "tools/datasets.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,73 @@ static int begin(const DataSets *d, Inputs *in)
     return status || !d->prepare ? status : d->prepare(d->user, in);
 }
 
-static int run_folder(const DataSets *d, const char *folder)
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// The file of input i in the folder; NULL: there is none.
+static const char *file_of(const DataSets *d, const char *folder, int32_t i)
+{
+    static const char *const kinds[] = {"npy", "pb"};
+    Arena *a = d->arena;
+    const char *path = str_printf(a, "%s/input_%d.pb", folder, (int)i).at;
+    if (is_file(path))
+        return path;
+    Str name = str_printf(a, "%s", d->model->inputs[i].name);
+    char *at = arena_copy(a, name.at, name.len);
+    for (size_t k = 0; k < name.len; k++)
+        if (!isalnum((unsigned char)at[k]) && !strchr(".-_", at[k]))
+            at[k] = '_';
+    for (int k = 0; k < 2; k++) {
+        path = str_printf(a, "%s/%s.%s", folder, at, kinds[k]).at;
+        if (is_file(path))
+            return path;
+    }
+    return NULL;
+}
+
+static bool is_set(const DataSets *d, const char *folder)
+{
+    for (int32_t i = 0; i < d->model->ninputs; i++)
+        if (file_of(d, folder, i))
+            return true;
+    return false;
+}
+
+static int run_set(const DataSets *d, const char *folder)
 {
     Inputs in;
     int status = begin(d, &in);
+    in.from = folder;
+    for (int32_t i = 0; i < d->model->ninputs && !status; i++) {
+        const char *path = in.given[i] ? NULL : file_of(d, folder, i);
+        if (path)
+            status = inputs_from_file(d->tool, d->model, i, path, &in);
+    }
     if (!status)
-        status = inputs_from_folder(d->tool, d->model, folder, &in);
+        status = d->run(d->user, &in);
+    inputs_free(d->model, &in);
+    return status;
+}
+
+// An archive, or the only input.
+static int run_file(const DataSets *d, const char *path)
+{
+    Inputs in;
+    int status = begin(d, &in);
+    bool archive = str_ends(str_of(path), ".npz");
+    in.from = path;
+    if (!status)
+        status = archive ? inputs_from_npz(d->tool, d->model, path, &in)
+                         : inputs_from_file(d->tool, d->model, 0, path, &in);
     if (!status)
         status = d->run(d->user, &in);
     inputs_free(d->model, &in);
@@ -32,35 +94,42 @@ static int by_name(const void *a, const void *b)
     return n != k ? (n > k) - (n < k) : strcmp(x, y);
 }
 
-// A folder with input files, or its folders test_data_set_N. *found: was there any?
-static int run_folders(const DataSets *d, const char *folder, bool *found)
+// What is in the folder is a data set by itself.
+static int run_entry(const DataSets *d, const char *path, bool alone, bool *found)
 {
-    Arena *a = d->arena;
-    VEC(const char *) sets = {0};
-    bool is_set = false;
-    DIR *dir = opendir(folder);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        is_set |= strcmp(e->d_name, "input_0.pb") == 0;
-        if (strncmp(e->d_name, "test_data_set_", 14) == 0)
-            vec_push(a, &sets, str_printf(a, "%s/%s", folder, e->d_name).at);
+    Str name = str_of(strrchr(path, '/') + 1);
+    bool input = alone && d->model->ninputs == 1 && !str_starts(name, "output_") &&
+                 (str_ends(name, ".npy") || str_ends(name, ".pb"));
+    if (is_file(path) && (str_ends(name, ".npz") || input)) {
+        *found = true;
+        return run_file(d, path);
     }
-    if (dir)
-        closedir(dir);
-    *found = is_set || sets.len;
-    if (is_set)
-        return run_folder(d, folder);
-    if (sets.len)
-        qsort(sets.at, sets.len, sizeof *sets.at, by_name);
-    int status = EXIT_CLEAN;
-    for (uint32_t i = 0; i < sets.len && !status; i++)
-        status = run_folder(d, sets.at[i]);
-    return status;
+    if (!is_folder(path) || !is_set(d, path))
+        return EXIT_CLEAN;
+    *found = true;
+    return run_set(d, path);
 }
 
-static bool is_folder(const char *path)
+// The data sets of a folder; of the model's own folder only input_K.pb and test_data_set_N. *found:
+// was there any?
+static int run_folder(const DataSets *d, const char *folder, bool own, bool *found)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    Arena *a = d->arena;
+    VEC(const char *) names = {0};
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.' && (!own || strncmp(e->d_name, "test_data_set_", 14) == 0))
+            vec_push(a, &names, str_printf(a, "%s/%s", folder, e->d_name).at);
+    if (dir)
+        closedir(dir);
+    if (names.len)
+        qsort(names.at, names.len, sizeof *names.at, by_name);
+    bool itself = own ? is_file(str_printf(a, "%s/input_0.pb", folder).at) : is_set(d, folder);
+    *found = itself;
+    int status = itself ? run_set(d, folder) : EXIT_CLEAN;
+    for (uint32_t i = 0; i < names.len && !status; i++)
+        status = run_entry(d, names.at[i], !itself && !own, found);
+    return status;
 }
 
 static const char *folder_of(Arena *a, const char *path)
@@ -105,16 +174,18 @@ int datasets_each(const DataSets *d, bool *made_up)
             files = true;
             continue;
         }
-        status = run_folders(d, d->data[i], &found);
+        status = run_folder(d, d->data[i], false, &found);
         if (!status && !found)
             status = tool_error(d->tool, EXIT_USAGE,
-                                "%s holds no input_0.pb and no test_data_set_N", d->data[i]);
+                                "%s holds no data: neither input_0.pb nor %s.npy, no folder that "
+                                "does, and no .npz",
+                                d->data[i], d->model->ninputs ? d->model->inputs[0].name : "NAME");
     }
     if (!status && files)
         status = run_files(d);
     if (status || d->ndata)
         return status;
-    status = run_folders(d, folder_of(d->arena, d->path), &found);
+    status = run_folder(d, folder_of(d->arena, d->path), true, &found);
     if (status || found)
         return status;
     *made_up = true;

@@ -221,7 +221,6 @@ static int report(Asked *a)
 {
     Buf out = {0};
     bool over = false;
-    drift_find(&a->drift);
     int status = set_budgets(a);
     if (status)
         return status;
@@ -236,15 +235,22 @@ static int report(Asked *a)
     return over ? EXIT_FINDINGS : EXIT_CLEAN;
 }
 
+int drift_measure(const Tool *t, SensOptions *o, Drift *d)
+{
+    if (dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) // the JIT finds what this process has
+        o->compile.gemm = GEMM_WIDE;
+    int status = sens_run(t, o, &d->table);
+    if (!status)
+        drift_find(d);
+    return status;
+}
+
 static int work(Asked *a)
 {
-    CompileOptions *c = &a->sens.compile;
     a->drift.model = a->sens.model;
     a->sens.data = a->data;
     a->sens.decisions = a->drift.precision != DRIFT_OWN;
-    if (dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) // the JIT finds what this process has
-        c->gemm = GEMM_WIDE;
-    int status = sens_run(a->tool, &a->sens, &a->drift.table);
+    int status = drift_measure(a->tool, &a->sens, &a->drift);
     if (!status)
         status = report(a);
     sens_free(&a->drift.table);

@@ -57,6 +57,9 @@ typedef struct Drift {
 double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftPrecision p, DriftBasis *basis);
 // The same of numbers of any probe, not relative.
 double drift_raw(const Drift *d, const double *numbers, const SensValue *v);
+// Runs the model (sens_run) and finds the figures of drift_find, for d->precision. 0, or an exit
+// status with everything said; the table is the caller's to free either way.
+int drift_measure(const Tool *t, SensOptions *o, Drift *d);
 void drift_find(Drift *d); // values, order, operators, outputs but their budgets
 bool drift_is_over(const DriftOutput *o);
 const char *drift_precision_name(DriftPrecision p);

@@ -15,7 +15,7 @@ int inputs_begin(const Tool *t, const cameo_model *m, Inputs *in)
 {
     size_t n = (size_t)m->ninputs + 1;
     *in = (Inputs){calloc(n, sizeof *in->tensors), calloc(n, sizeof *in->lists),
-                   calloc(n, sizeof *in->given), m->ninputs};
+                   calloc(n, sizeof *in->given), m->ninputs, NULL};
     return in->tensors && in->lists && in->given ? EXIT_CLEAN
                                                  : tool_error(t, EXIT_BYTES, "not enough memory");
 }
@@ -31,18 +31,6 @@ static int load(const Tool *t, const cameo_model *m, int32_t i, const char *path
             ? cameo_load_object(path, m->input_types[i], &in->lists[i], error, sizeof error)
             : cameo_load_tensor(path, m->inputs[i].dtype, &in->tensors[i], error, sizeof error);
     return status ? tool_error(t, status, "%s", error) : EXIT_CLEAN;
-}
-
-int inputs_from_folder(const Tool *t, const cameo_model *m, const char *folder, Inputs *in)
-{
-    int status = EXIT_CLEAN;
-    for (int32_t i = 0; i < m->ninputs && !status; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/input_%d.pb", folder, (int)i);
-        if (!in->given[i])
-            status = load(t, m, i, path, in);
-    }
-    return status;
 }
 
 int inputs_from_file(const Tool *t, const cameo_model *m, int32_t input, const char *path,

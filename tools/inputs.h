@@ -10,12 +10,11 @@ typedef struct Inputs {
     cameo_loaded *lists;   // of inputs that are no tensors
     bool *given;
     int32_t n;
+    const char *from; // the folder or file that all came from; NULL: several
 } Inputs;
 
-// 0, or an exit status with everything said. A folder holds input_K.pb for each input that is not
-// given yet; an argument is FILE or NAME=FILE.
+// 0, or an exit status with everything said. An argument is FILE or NAME=FILE.
 int inputs_begin(const Tool *t, const cameo_model *m, Inputs *in);
-int inputs_from_folder(const Tool *t, const cameo_model *m, const char *folder, Inputs *in);
 int inputs_from_file(const Tool *t, const cameo_model *m, int32_t input, const char *path,
                      Inputs *in);
 // An archive of arrays (stored, not compressed) that have names of inputs.

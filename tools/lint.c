@@ -5,6 +5,7 @@
 #include "frontend/load.h"
 #include "ir/infer.h"
 #include "tools/calib.h"
+#include "tools/estimate.h"
 #include "tools/config.h"
 #include "tools/contracts.h"
 #include "tools/data.h"
@@ -22,6 +23,7 @@ enum {
     OPT_DIFF,
     OPT_DATA,
     OPT_CALIB,
+    OPT_BUDGET,
     OPT_OUT,
     OPT_IN_PLACE,
     OPT_BASELINE,
@@ -43,6 +45,9 @@ static const ToolOption options[] = {
      "what input NAME is given: .npy, .npz, .pb, or .csv with a header (DT016)"},
     {"--calib", "DIR",
      "run the model on the data sets in DIR, so that ranges are measured, not assumed"},
+    {"--budget", "OUT=REL",
+     "how far OUT (every output: REL alone) may be off on those data, as a part of its rms "
+     "(PR008)"},
     {"-o", "OUT", "the repaired model (default: NAME.fixed.onnx)"},
     {"--in-place", NULL, "write the repaired model over the input"},
     {"--baseline", "FILE", "only what `cameo baseline write` has not listed there"},
@@ -113,6 +118,8 @@ static bool take_option(LintRun *r, int i, const char *value)
         vec_push(r->arena, &r->data, value);
     else if (i == OPT_CALIB)
         r->calib = value;
+    else if (i == OPT_BUDGET)
+        vec_push(r->arena, &r->budgets, value);
     else if (i == OPT_OUT)
         r->out = value;
     else if (i == OPT_IN_PLACE)
@@ -220,6 +227,25 @@ static bool take_calibration(LintRun *r, Model *m, const char *path, bool *missi
     return !status || *missing;
 }
 
+// --budget goes before what cameo.yaml says, and those before nothing: then nothing is estimated.
+static bool take_budgets(LintRun *r, Config *config, Model *m, const char *path, LintResult *result)
+{
+    EstimateSet *set = NULL;
+    if (r->budgets.len)
+        config->budgets.len = 0;
+    for (uint32_t i = 0; i < r->budgets.len; i++)
+        if (!estimate_take_budget(r->tool, r->arena, config, r->budgets.at[i])) {
+            result->status = EXIT_USAGE;
+            return false;
+        }
+    if (!r->calib || !config->budgets.len)
+        return true;
+    int status = estimate_outputs(r->tool, config, path, r->calib, r->arena, &set);
+    m->estimates = status ? NULL : set;
+    result->status = status && status != EXIT_FINDINGS ? status : result->status;
+    return !status || status == EXIT_FINDINGS;
+}
+
 void lint_one(LintRun *r, const char *path, LintResult *result)
 {
     Diags diags;
@@ -247,6 +273,8 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
     bool missing = false;
     if (m && usable)
         usable = take_calibration(r, m, path, &missing, result);
+    if (m && usable && !missing)
+        usable = take_budgets(r, config, m, path, result);
     if (m && !usable) {
         load_close(m);
         m = NULL;
@@ -314,6 +342,8 @@ static bool is_usable(const LintRun *r, const Paths *paths)
         tool_error(r->tool, EXIT_USAGE, "--data goes with one model");
     else if (r->calib && (!one || stream))
         tool_error(r->tool, EXIT_USAGE, "--calib goes with one model, which is a file");
+    else if (r->budgets.len && !r->calib)
+        tool_error(r->tool, EXIT_USAGE, "--budget is held to data: --calib is needed too");
     else if (r->calib && r->untrusted)
         tool_error(r->tool, EXIT_USAGE,
                    "--calib runs the model, which --untrusted forbids: leave one of them out");

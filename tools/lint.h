@@ -37,6 +37,7 @@ typedef struct LintRun {
     Paths data;                        // --data, as given
     const struct DataSet *given;       // what was read of them for the one model
     const char *calib;                 // --calib: a folder; NULL: none
+    VEC(const char *) budgets;         // --budget
     struct MeasuredSet *measured;      // what was measured on it for the one model
     const struct Contracts *contracts; // of the model's custom operators
     long max;                          // findings a rule that text shows; 0: all
