@@ -78,11 +78,11 @@ class Suite:
         model.graph.output.extend(helper.make_tensor_value_info(g, TensorProto.DOUBLE, v.shape) for g, v in expected.items())
         self.save(name, model, xs, expected, rtol)
 
-    def save(self, name, model, xs, expected, rtol):
+    def save(self, name, model, xs, expected, rtol, atol=1e-7):
         data = self.folder / name / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
         (self.folder / name / "model.onnx").write_bytes(model.SerializeToString())
-        (self.folder / name / "tolerance.json").write_text(json.dumps({"rtol": rtol, "atol": 1e-7}))
+        (self.folder / name / "tolerance.json").write_text(json.dumps({"rtol": rtol, "atol": atol}))
         for kind, values in (("input", xs.values()), ("output", expected.values())):
             for i, v in enumerate(values):
                 (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(v).SerializeToString())

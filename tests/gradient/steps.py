@@ -88,5 +88,7 @@ def train(s, rng):
                 outputs = {n + "_new": np.asarray(now[n], dtype) for n in order}
                 model = model_of(step_nodes(op, nstates, attributes), dtype, values, outputs, looped)
                 given = {n: v for n, v in values.items() if n != "t" or not looped}
+                double = dtype == np.float64
+                # Each step rounds parameters near 1, of which a small one is what is left.
                 s.save(f"{name}_{dtype.__name__}_{'loop' if looped else f'after_{t}'}", model, given, outputs,
-                       1e-9 if dtype == np.float64 else 2e-5 * max(1, looped // 5))
+                       1e-9 if double else 2e-5 * max(1, looped // 5), 1e-7 if double else max(1e-7, looped * 2.0**-24))
