@@ -22,6 +22,7 @@
 
 enum { SMALL_CONSTANT = 4096 }; // elements; more stay as narrow as they are until they are read
 enum { SUB_BROADCASTS = 7 };    // since this opset
+enum { SINCE_GEMM_WITHOUT_C = 11 };
 
 // They give some of their operands' numbers, or numbers that the dtype holds whatever they are.
 static const char *const exact_ops[] = {"Identity",
@@ -248,7 +249,10 @@ static int32_t linear_operand(const Shadow *s, const Node *n, const ValueId *exa
     bool product = node_is(n, "Conv") || node_is(n, "ConvTranspose") || node_is(n, "MatMul") ||
                    node_is(n, "Gemm");
     int32_t at = -1;
-    if (!product || opset_of(s->m, n) < SUB_BROADCASTS || n->nout != 1 || n->nin < 2)
+    int64_t opset = opset_of(s->m, n);
+    if (!product || opset < SUB_BROADCASTS || n->nout != 1 || n->nin < 2)
+        return -1;
+    if (node_is(n, "Gemm") && opset < SINCE_GEMM_WITHOUT_C)
         return -1;
     for (uint32_t i = 0; i < n->nin; i++) {
         ValueId v = n->in[i];
