@@ -95,7 +95,8 @@ bool measure_model(Model *m, Diags *diags, MeasureReport *report)
     arena_free(s.scratch);
     if (!report->values.len)
         diag(diags, "", SEV_ERROR, location_graph(m, m->arena, m->main),
-             "not supported: nothing can be measured: no value is a tensor of numbers that only a run knows");
+             "not supported: nothing can be measured: no value is a tensor of numbers that "
+             "only a run knows");
     return report->values.len > 0;
 }
 
