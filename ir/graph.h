@@ -448,11 +448,11 @@ typedef struct Model {
     const struct MeasuredSet *measured;
     // How far its outputs may be off by those data (passes/estimate.h); NULL: nobody asked.
     const struct EstimateSet *estimates;
-    Map dim_params;             // name of a declared dim -> DimId
-    Map data_dims;              // (value, k) -> DimId
-    VEC(DimInfo) dim_infos;     // by DimId; may be shorter than there are dims
-    DimId varies;               // a dim that differs between the items of a list (ir/lists.h)
-    VEC(Str) devices;           // [0] "", [1] "cpu", then "cuda:0" ...
+    Map dim_params;         // name of a declared dim -> DimId
+    Map data_dims;          // (value, k) -> DimId
+    VEC(DimInfo) dim_infos; // by DimId; may be shorter than there are dims
+    DimId varies;           // a dim that differs between the items of a list (ir/lists.h)
+    VEC(Str) devices;       // [0] "", [1] "cpu", then "cuda:0" ...
     VEC(ExternalFile) files;
     Map device_ids, file_ids; // by name: index in the two above
     struct Module *kernels;   // what the "kernels" section of a text says; NULL if there is none
