@@ -3,7 +3,7 @@
 #ifndef CAMEO_SENSITIVITY_H
 #define CAMEO_SENSITIVITY_H
 
-#include "cameo_objects.h"
+#include "cameo_drift.h"
 
 #include <float.h>
 
@@ -55,22 +55,6 @@ enum {
 };
 
 enum { SENS_BLOCK = 256 };
-
-/* n elements from `first` on as float64. */
-CAMEO_FN void cameo_sense_widen(double *to, const cameo_view *y, int64_t first, int64_t n)
-{
-    if (y->dtype == 1)
-        for (int64_t i = 0; i < n; i++)
-            to[i] = (double)((const float *)y->at)[first + i];
-    else if (y->dtype == 10)
-        for (int64_t i = 0; i < n; i++)
-            to[i] = (double)cameo_cast_f16_f32(((const uint16_t *)y->at)[first + i]);
-    else if (y->dtype == 16)
-        for (int64_t i = 0; i < n; i++)
-            to[i] = (double)cameo_cast_bf16_f32(((const uint16_t *)y->at)[first + i]);
-    else
-        memcpy(to, (const double *)y->at + first, (size_t)n * sizeof *to);
-}
 
 /* What goes wrong where v is kept in each of the three dtypes. */
 CAMEO_FN void cameo_sense_round(double v, double *e)
@@ -137,7 +121,7 @@ CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
         int64_t n = count - first < SENS_BLOCK ? count - first : SENS_BLOCK;
         for (int k = 0; k < 4; k++)
             if (views[k])
-                cameo_sense_widen(at[k], views[k], first, n);
+                cameo_drift_widen(at[k], views[k], first, n);
             else if (k == 1)
                 memset(at[1], 0, sizeof at[1]);
             else
@@ -152,7 +136,7 @@ CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
 CAMEO_FN double cameo_margin_element(const cameo_view *x, int64_t i)
 {
     double v;
-    cameo_sense_widen(&v, x, i, 1);
+    cameo_drift_widen(&v, x, i, 1);
     return v;
 }
 
