@@ -11,6 +11,7 @@
 #include "passes/scale_loss.h"
 
 #include "ir/builder.h"
+#include "ir/ops/gradient.h"
 #include "passes/instrument.h"
 #include "passes/pass.h"
 
@@ -28,28 +29,13 @@ typedef struct Scaling {
     bool failed;
 } Scaling;
 
-static bool is_training(const Node *n, const char *op)
-{
-    return str_is(n->domain, "ai.onnx.preview.training") && str_is(n->op, op);
-}
-
-// How many tensors an optimizer updates: R, T, then groups of X, G and states. 0: it is none.
-static uint32_t group_of(const Node *n)
-{
-    uint32_t states = is_training(n, "Adam")                                    ? 2
-                      : is_training(n, "Adagrad") || is_training(n, "Momentum") ? 1
-                                                                                : 0;
-    bool whole = states && n->nin > 2 && (n->nin - 2) % (2 + states) == 0;
-    return whole ? (n->nin - 2) / (2 + states) : 0;
-}
-
 static void collect(void *context, NodeId id)
 {
     Scaling *s = context;
     const Node *n = node_at(s->m, id);
-    if (is_training(n, "Gradient"))
+    if (node_is_gradient(n))
         vec_push(s->scratch, &s->gradients, id);
-    else if (group_of(n))
+    else if (optimizer_group(n))
         vec_push(s->scratch, &s->optimizers, id);
 }
 
@@ -194,7 +180,7 @@ static ValueId all_finite(Scaling *s, NodeId id, uint32_t group)
 
 static ValueId guard_optimizer(Scaling *s, NodeId id)
 {
-    uint32_t group = group_of(node_at(s->m, id));
+    uint32_t group = optimizer_group(node_at(s->m, id));
     ValueId good = all_finite(s, id, group);
     for (uint32_t o = 0; good && o < node_at(s->m, id)->nout; o++) {
         ValueId old = node_at(s->m, id)->out[o];

@@ -6,14 +6,27 @@
 
 #include <string.h>
 
+bool node_is_training(const Node *n, const char *op)
+{
+    return str_is(n->op, op) && str_is(n->domain, TRAINING_DOMAIN);
+}
+
 bool node_is_gradient(const Node *n)
 {
-    return str_is(n->op, "Gradient") && str_is(n->domain, TRAINING_DOMAIN);
+    return node_is_training(n, "Gradient");
+}
+
+uint32_t optimizer_group(const Node *n)
+{
+    bool one = node_is_training(n, "Adagrad") || node_is_training(n, "Momentum");
+    uint32_t states = node_is_training(n, "Adam") ? 2 : one ? 1 : 0;
+    bool whole = states && n->nin > 2 && (n->nin - 2) % (2 + states) == 0;
+    return whole ? (n->nin - 2) / (2 + states) : 0;
 }
 
 bool node_is_variable(const Node *n)
 {
-    return str_is(n->op, VARIABLE_OP) && str_is(n->domain, TRAINING_DOMAIN);
+    return node_is_training(n, VARIABLE_OP);
 }
 
 bool gradient_is_bound(const Node *n, uint32_t *nxs, uint32_t *nzs)

@@ -5,6 +5,7 @@
 // or chosen between has to agree. An optimizer's gradients must have degree 0. What is not known
 // stays unknown, and nothing is said of it.
 
+#include "ir/ops/gradient.h"
 #include "passes/lint/lint.h"
 
 #include <math.h>
@@ -26,21 +27,6 @@ typedef struct Train {
 
 // ---- the optimizers
 // -----------------------------------------------------------------------------
-
-static bool is_training(const Node *n, const char *op)
-{
-    return str_is(n->domain, "ai.onnx.preview.training") && str_is(n->op, op);
-}
-
-// Its tensors come in groups of `n`: X, G, then the states. 0: it is none.
-static uint32_t optimizer_group(const Node *n)
-{
-    uint32_t states = is_training(n, "Adam")                                    ? 2
-                      : is_training(n, "Adagrad") || is_training(n, "Momentum") ? 1
-                                                                                : 0;
-    bool whole = states && n->nin > 2 && (n->nin - 2) % (2 + states) == 0;
-    return whole ? (n->nin - 2) / (2 + states) : 0;
-}
 
 static const char *role_of(uint32_t operand, uint32_t group)
 {
@@ -239,7 +225,7 @@ static void visit(void *context, NodeId id)
 {
     Train *t = context;
     const Node *n = node_at(t->m, id);
-    bool gradient = is_training(n, "Gradient"), scaled = false, derived = gradient;
+    bool gradient = node_is_training(n, "Gradient"), scaled = false, derived = gradient;
     for (uint32_t i = 0; i < n->nin; i++) {
         scaled |= n->in[i] && (t->scaled[n->in[i]] || n->in[i] == t->scale);
         derived |= n->in[i] && t->derived[n->in[i]];
@@ -262,7 +248,7 @@ static bool train_open(Train *t, Lint *l)
 {
     *t = (Train){.l = l, .m = l->m, .names = {.arena = l->arena}};
     for (NodeId id = 1; id < l->m->nodes.len; id++)
-        if (!node_at(l->m, id)->dead && is_training(node_at(l->m, id), "Gradient"))
+        if (!node_at(l->m, id)->dead && node_is_training(node_at(l->m, id), "Gradient"))
             vec_push(l->arena, &t->gradients, id);
     if (!t->gradients.len)
         return false;
@@ -494,12 +480,12 @@ void lint_optimizer_state(Lint *l)
         if (!group)
             continue;
         Str where = location_node(l->m, l->arena, id);
-        bool divides = is_training(n, "Adam") || is_training(n, "Adagrad");
+        bool divides = node_is_training(n, "Adam") || node_is_training(n, "Adagrad");
         double epsilon = node_float(n, "epsilon", 1e-6);
         if (divides && (float)epsilon == 0)
             report_state(l, id, where, STR("epsilon is 0 in float32"),
                          "a parameter whose gradients were 0 so far is divided by 0");
-        if (is_training(n, "Adam") && (float)node_float(n, "beta", 0.999) == 1)
+        if (node_is_training(n, "Adam") && (float)node_float(n, "beta", 0.999) == 1)
             report_state(l, id, where, STR("beta is 1 in float32"),
                          "1 - beta is 0: the second moment stays what it was");
         check_copies(l, id, group);
