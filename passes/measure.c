@@ -82,11 +82,7 @@ bool measure_model(Model *m, Diags *diags, MeasureReport *report)
              ((OpsetImport){.domain = STR(SHADOW_DOMAIN), .version = 1, .has = 3}));
     measure_graph(&s, m->main, &list);
     Graph *g = graph_at(m, m->main);
-    for (uint32_t i = 0; i < g->outputs.len; i++) // what they declare still holds
-        if (g->outputs.at[i].type && value_at(m, g->outputs.at[i].value)->def == DEF_NODE)
-            vec_push(m->arena, &g->infos, g->outputs.at[i]);
-    g->outputs.at = NULL;
-    g->outputs.len = g->outputs.cap = 0;
+    shadow_drop_outputs(m, g);
     for (uint32_t i = 0; i < list.len; i++) {
         vec_push(m->arena, &ordered.values, report->values.at[list.at[i].record]);
         vec_push(m->arena, &g->outputs, ((ValueInfo){.value = list.at[i].value, .has = 1}));

@@ -584,11 +584,7 @@ static void finish_report(Sweep *w)
 static void replace_outputs(Sweep *w)
 {
     Graph *g = graph_at(w->m, w->g);
-    for (uint32_t i = 0; i < g->outputs.len; i++)
-        if (g->outputs.at[i].type && value_at(w->m, g->outputs.at[i].value)->def == DEF_NODE)
-            vec_push(w->m->arena, &g->infos, g->outputs.at[i]);
-    g->outputs.at = NULL;
-    g->outputs.len = g->outputs.cap = 0;
+    shadow_drop_outputs(w->m, g);
     for (uint32_t i = 0; i < w->outputs.len; i++)
         vec_push(w->m->arena, &g->outputs, w->outputs.at[i]);
 }

@@ -524,6 +524,15 @@ void shadow_begin(Shadow *s, Model *m, Diags *diags, ShadowReport *report, Arena
              ((OpsetImport){.domain = STR(SHADOW_DOMAIN), .version = 1, .has = 3}));
 }
 
+void shadow_drop_outputs(Model *m, Graph *g)
+{
+    for (uint32_t i = 0; i < g->outputs.len; i++)
+        if (g->outputs.at[i].type && value_at(m, g->outputs.at[i].value)->def == DEF_NODE)
+            vec_push(m->arena, &g->infos, g->outputs.at[i]);
+    g->outputs.at = NULL;
+    g->outputs.len = g->outputs.cap = 0;
+}
+
 bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
 {
     Shadow s;
@@ -531,11 +540,7 @@ bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
     shadow_begin(&s, m, diags, report, arena_new());
     shadow_graph(&s, m->main, &list);
     Graph *g = graph_at(m, m->main);
-    for (uint32_t i = 0; i < g->outputs.len; i++) // what they declare still holds
-        if (g->outputs.at[i].type && value_at(m, g->outputs.at[i].value)->def == DEF_NODE)
-            vec_push(m->arena, &g->infos, g->outputs.at[i]);
-    g->outputs.at = NULL;
-    g->outputs.len = g->outputs.cap = 0;
+    shadow_drop_outputs(m, g);
     for (uint32_t i = 0; i < list.len; i++) {
         report->values.at[list.at[i].record].output = i;
         vec_push(m->arena, &g->outputs, ((ValueInfo){.value = list.at[i].value, .has = 1}));

@@ -51,6 +51,9 @@ bool shadow_is_exact(const Node *n);
 // Does the operand take part in the node's type variables?
 bool shadow_is_variable(const Node *n, uint32_t i);
 
+// The main graph has no outputs any more; what they declare still holds.
+void shadow_drop_outputs(Model *m, Graph *g);
+
 // If, Loop, Scan: the graphs that the node holds have shadows too, and so has what it carries.
 // false: another node, or one whose form is not known; nothing was changed. The node is not in its
 // graph's list yet.
