@@ -379,6 +379,12 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
         if (width > CAMEO_LANES && width % CAMEO_LANES && width % CAMEO_LANES <= CAMEO_FEW)
             width -= width % CAMEO_LANES; /* the few are a panel of their own */
         const int64_t k = n % v->out[2], rest = n / v->out[2];
+        if (v->out[2] % CAMEO_LANES == 0 && v->out[2] >= 2 * CAMEO_LANES) {
+            const int64_t left = v->out[2] - k; /* whole vectors, which are read where they lie */
+            width = left < width ? left : width;
+            if (CAMEO_VECTORS > 2 && left == PANEL + CAMEO_LANES && width == PANEL)
+                width -= CAMEO_LANES; /* rather two of two vectors than three and one */
+        }
         const int64_t from = rest / v->out[1] * v->at[0] + rest % v->out[1] * v->at[1] + k;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
