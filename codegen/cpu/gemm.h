@@ -10,8 +10,7 @@ typedef enum GemmKind {
     GEMM_PACKED,
     GEMM_OPENBLAS,
     GEMM_LOOPS,
-    GEMM_CUBLASLT, // on a CUDA device: the body stays beside it, without the epilogue
-    GEMM_WIDE      // PACKED, and OPENBLAS for sums of float64, which have no tiles
+    GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
 } GemmKind;
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
@@ -28,6 +27,7 @@ typedef struct Override {
     Index rows, columns;      // extents of m, and of n with outer_n
     Index am, ak, bk, bn, ym; // strides in elements
     BufferId packed;          // b's weights in panels; 0: b as it is
+    bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
 } Override;
