@@ -7,6 +7,7 @@
 #ifndef CAMEO_DEPTHWISE_H
 #define CAMEO_DEPTHWISE_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -27,8 +28,14 @@ typedef struct cameo_phase {
 typedef struct cameo_plane {
     float *y;
     int64_t rows, columns;
+    const cameo_finish *finish; /* with nothing added */
     float beside[2 * CAMEO_LANES];
 } cameo_plane;
+
+/* What is done to sums before they are stored: min(max(sum + bias, low), high). */
+typedef struct cameo_ends {
+    cameo_vec bias, low, high;
+} cameo_ends;
 
 /* LANES columns from k on, in rows j .. j + n of a plane. */
 typedef struct cameo_planes cameo_planes;
@@ -48,6 +55,7 @@ struct cameo_planes {
     int64_t w[CAMEO_CONV_TAPS];      /* and in the weights */
     int dense;                       /* w[t] is t */
     const float *begin, *end;        /* of the buffer that holds x */
+    cameo_finish finish;             /* of the plane, with nothing added */
     cameo_phase phases[CAMEO_PHASES];
 };
 
@@ -98,11 +106,18 @@ static inline __attribute__((unused)) void cameo_band(const cameo_planes *p, con
         }
 }
 
-static inline __attribute__((always_inline)) void cameo_plane_store(cameo_plane *p, int64_t at,
-                                                                    cameo_vec v)
+static inline __attribute__((always_inline)) cameo_ends cameo_plane_ends(const cameo_plane *p)
+{
+    const cameo_vec zero = {0};
+    return (cameo_ends){*p->finish->bias - zero, zero + p->finish->low, zero + p->finish->high};
+}
+
+static inline __attribute__((always_inline)) void
+cameo_plane_store(cameo_plane *p, const cameo_ends *ends, int64_t at, cameo_vec v)
 {
     const int64_t past = at + CAMEO_LANES - p->rows * p->columns;
-    *(cameo_vec *)(past <= 0 ? p->y + at : p->beside + past) = v;
+    *(cameo_vec *)(past <= 0 ? p->y + at : p->beside + past) =
+        cameo_clip(v + ends->bias, ends->low, ends->high);
 }
 
 static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
@@ -150,6 +165,7 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
 {
     const cameo_conv *c = g->sizes;
     cameo_mask masks[CAMEO_WINDOW];
+    const cameo_ends ends = cameo_plane_ends(p);
     cameo_masks(c, k, columns, stride, masks);
     x += k * stride - c->pad[2];
     for (int64_t i = j; i < j + n; i++) {
@@ -163,7 +179,7 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
             for (int64_t b = 0; b < columns; b++)
                 sum += w[a * columns + b] * cameo_take(row + b * c->dilation[2], stride, masks[b]);
         }
-        cameo_plane_store(p, i * p->columns + k, sum);
+        cameo_plane_store(p, &ends, i * p->columns + k, sum);
     }
 }
 
@@ -176,6 +192,7 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
     const cameo_conv *c = g->sizes;
     cameo_vec sums[5] = {{0}, {0}, {0}, {0}, {0}};
     cameo_mask masks[5];
+    const cameo_ends ends = cameo_plane_ends(p);
     cameo_masks(c, k, size, 1, masks);
     x += k - c->pad[2];
     for (int64_t i = j + 1 - size; i < j + n; i++) {
@@ -190,7 +207,7 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
             }
         }
         if (i >= j)
-            cameo_plane_store(p, i * p->columns + k, sums[size - 1]);
+            cameo_plane_store(p, &ends, i * p->columns + k, sums[size - 1]);
         for (int a = size - 1; a > 0; a--)
             sums[a] = sums[a - 1];
         sums[0] = (cameo_vec){0};
@@ -221,6 +238,7 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
     const int last = size / 2;
     cameo_vec sums[3] = {{0}, {0}, {0}}, e[5];
     cameo_mask masks[5];
+    const cameo_ends ends = cameo_plane_ends(p);
     cameo_masks(c, k, size, 2, masks);
     x += 2 * k - c->pad[2];
     for (int64_t i = j; i < j + n + last; i++) {
@@ -234,7 +252,7 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
                     sums[m] += w[2 * m * size + b] * e[b];
         }
         if (i >= j + last)
-            cameo_plane_store(p, (i - last) * p->columns + k, sums[last]);
+            cameo_plane_store(p, &ends, (i - last) * p->columns + k, sums[last]);
         if (q + 1 >= 0 && q + 1 < c->in[1]) {
             const float *row = x + (q + 1) * c->step[1];
             __builtin_prefetch(row + g->ahead);
@@ -298,12 +316,13 @@ static __attribute__((noinline, unused)) void cameo_taps(const cameo_planes *g, 
                                                          const float *w, int64_t j, int64_t n,
                                                          int64_t k, cameo_plane *p)
 {
+    const cameo_ends ends = cameo_plane_ends(p);
     x += k;
     for (int64_t i = 0; i < n; i++, x += g->sizes->stride[1] * g->width) {
         cameo_vec sum = {0};
         for (int64_t t = 0; t < g->taps; t++)
             sum += w[t] * *(const cameo_vec *)(x + g->places[t]);
-        cameo_plane_store(p, (j + i) * p->columns + k, sum);
+        cameo_plane_store(p, &ends, (j + i) * p->columns + k, sum);
     }
 }
 
@@ -340,7 +359,9 @@ static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv
 {
     cameo_conv_view v;
     cameo_conv_plan(g, &v);
+    static const float none = -0.0f; /* added to any number, gives that number */
     p->sizes = g;
+    p->finish = (cameo_finish){.bias = &none, .low = -INFINITY, .high = INFINITY};
     p->begin = begin;
     p->end = end;
     p->rows = cameo_rows_for(g);
@@ -411,6 +432,7 @@ cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *pa
     cameo_plane p;
     p.rows = c->out[1];
     p.columns = c->out[2];
+    p.finish = &g->finish;
     for (int64_t i = 0; i < c->out[0]; i++, y += p.rows * p.columns) {
         const int64_t a = i * c->stride[0] - c->pad[0];
         p.y = y;
@@ -419,7 +441,8 @@ cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *pa
                              &p);
             cameo_plane_end(&p);
         } else if (a < 0 || a >= c->in[0]) {
-            memset(y, 0, (size_t)(p.rows * p.columns) * sizeof *y);
+            for (int64_t n = 0; n < p.rows * p.columns; n++)
+                y[n] = cameo_finished(&g->finish, 0, n, 0.0f);
         } else {
             cameo_depthwise_plane(g, x + a * c->step[0], window, padded, &p);
         }

@@ -342,7 +342,7 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         m.loops[m.nloops++] = s;
     m.bytes = (Bytes *)(uintptr_t)c->bytes;
-    if (m.bytes || c->store->value != c->reduce) {
+    if (m.bytes || (c->store->value != c->reduce && !c->finish)) {
         ExprMap map = {&m, sum_to_load, NULL};
         c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
     }
