@@ -3,6 +3,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 #include "codegen/custom.h"
 #include "codegen/embedded.h"
 #include "codegen/libraries.h"
@@ -251,11 +252,16 @@ static void emit_kernels(Printer *p, const Step *s)
     }
 }
 
-// Does any kernel use products of this kind?
+static bool has_products(const Override *o, GemmKind kind)
+{
+    return o && o->kind == kind && !(o->conv ? o->conv->wide : o->wide);
+}
+
+// Does any kernel use products of this kind, other than those of cameo_wide.h?
 static bool uses_products(const Step *s, GemmKind kind)
 {
     for (; s; s = s->next)
-        if ((s->kernel && s->kernel->override && s->kernel->override->kind == kind) ||
+        if ((s->kernel && has_products(s->kernel->override, kind)) ||
             uses_products(s->body, kind) || uses_products(s->other, kind))
             return true;
     return false;
@@ -265,6 +271,8 @@ typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
+    if (c->wide)
+        return false;
     return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
 }
 
@@ -346,6 +354,8 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
+    if (wide_used(mod->steps))
+        parts[n++] = "cameo_wide.h";
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
