@@ -118,7 +118,7 @@ static void print_tile(Buf *out, const NarrowTarget *t, int bits, int rows, int 
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++)
             buf_printf(out, "    ((cameo_vec *)edge)[%d] = c%d%d;\n", r * vectors + v, r, v);
-    buf_printf(out, "    cameo_tile_edge(%d, width, edge, %d, c, ldc, 1);\n}\n\n", rows,
+    buf_printf(out, "    cameo_tile_edge(%d, width, edge, %d, c, ldc, 1, NULL);\n}\n\n", rows,
                vectors * t->lanes);
 }
 
