@@ -97,7 +97,10 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    const ConvChoice form = {o->cpu, o->no_winograd || o->strict_fp, o->tile};
+    const ConvChoice form = {.cpu = o->cpu,
+                             .direct = o->no_winograd || o->strict_fp,
+                             .exact = o->strict_fp,
+                             .tile = o->tile};
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, gemm, &form, &report->error))
         return NULL;

@@ -4,6 +4,7 @@
 #include "codegen/attach.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 #include "codegen/custom.h"
 #include "codegen/embedded.h"
 #include "codegen/libraries.h"
@@ -252,11 +253,16 @@ static void emit_kernels(Printer *p, const Step *s)
     }
 }
 
-// Does any kernel use products of this kind?
+static bool has_products(const Override *o, GemmKind kind)
+{
+    return o && o->kind == kind && !(o->conv ? o->conv->wide : o->wide);
+}
+
+// Does any kernel use products of this kind, other than those of cameo_wide.h?
 static bool uses_products(const Step *s, GemmKind kind)
 {
     for (; s; s = s->next)
-        if ((s->kernel && s->kernel->override && s->kernel->override->kind == kind) ||
+        if ((s->kernel && has_products(s->kernel->override, kind)) ||
             uses_products(s->body, kind) || uses_products(s->other, kind))
             return true;
     return false;
@@ -266,6 +272,8 @@ typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
+    if (c->wide)
+        return false;
     return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
 }
 
@@ -356,12 +364,17 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    const uint32_t narrow = narrow_kinds(mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
+    if (narrow)
+        parts[n++] = "cameo_narrow.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
+    if (wide_used(mod->steps))
+        parts[n++] = "cameo_wide.h";
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
@@ -373,6 +386,8 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
         tiles_print(&text);
     if (products || windows)
         byte_tiles_print(&text, products, windows);
+    if (narrow)
+        narrow_tiles_print(&text, narrow);
     emit_runtime(&text, parts);
     const Str all = {text.at ? text.at : "", text.len};
     if (o->products && n) {
