@@ -133,17 +133,42 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
                kind->name, rows, vectors * t->lanes);
 }
 
+// Eight columns at a time or four, the last of them once more with those before: what c held there
+// is read before it is written.
+static void print_edge_part(Buf *out, const TileKind *kind, int lanes)
+{
+    buf_printf(out,
+               "        if (width >= %d) {\n"
+               "            typedef %s lanes __attribute__((vector_size(%d), aligned(4), "
+               "may_alias));\n"
+               "            lanes last = *(const lanes *)(from + width - %d);\n"
+               "            if (more)\n"
+               "                last += *(const lanes *)(c + width - %d);\n"
+               "            for (int64_t j = 0; j + %d < width; j += %d) {\n"
+               "                lanes v = *(const lanes *)(from + j);\n"
+               "                if (more)\n"
+               "                    v += *(const lanes *)(c + j);\n"
+               "                *(lanes *)(c + j) = v;\n"
+               "            }\n"
+               "            *(lanes *)(c + width - %d) = last;\n"
+               "            continue;\n"
+               "        }\n",
+               lanes, kind->number, 4 * lanes, lanes, lanes, lanes, lanes, lanes);
+}
+
 void tile_print_edge(Buf *out, const TileKind *kind)
 {
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_edge(\n"
                "    int rows, int64_t width, const %s *from, int64_t ldf, %s *c, int64_t ldc,\n"
                "    int more)\n{\n"
-               "    for (int i = 0; i < rows; i++, from += ldf, c += ldc)\n"
-               "        for (int64_t j = 0; j < width; j++)\n"
-               "            c[j] = more ? c[j] + from[j] : from[j];\n"
-               "}\n\n",
+               "    for (int i = 0; i < rows; i++, from += ldf, c += ldc) {\n",
                kind->name, kind->number, kind->number);
+    print_edge_part(out, kind, 8);
+    print_edge_part(out, kind, 4);
+    buf_printf(out, "        for (int64_t j = 0; j < width; j++)\n"
+                    "            c[j] = more ? c[j] + from[j] : from[j];\n"
+                    "    }\n}\n\n");
 }
 
 void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t)
