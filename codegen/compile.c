@@ -96,9 +96,9 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    const ConvChoice form = {o->cpu, o->no_winograd || o->strict_fp, o->tile};
+    const ConvChoice form = {o->cpu, o->no_winograd || o->strict_fp, o->strict_fp, o->tile};
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
-        !override_module(mod, gemm, &form, &report->error))
+        !override_module(mod, gemm, &form, o->strict_fp, &report->error))
         return NULL;
     if (o->device == ON_CUDA)
         cuda_split_products(mod);

@@ -337,8 +337,11 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    const uint32_t narrow = narrow_kinds(mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
+    if (narrow)
+        parts[n++] = "cameo_narrow.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
@@ -354,6 +357,8 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
         tiles_print(&text);
     if (products || windows)
         byte_tiles_print(&text, products, windows);
+    if (narrow)
+        narrow_tiles_print(&text, narrow);
     emit_runtime(&text, parts);
     const Str all = {text.at ? text.at : "", text.len};
     if (o->products && n) {

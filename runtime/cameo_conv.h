@@ -36,8 +36,9 @@ typedef struct cameo_conv_view {
     int64_t taps[3], tap[2];         /* dims of the window and strides of the outer ones */
     int64_t stride, dilation, phase; /* of the innermost: every stride-th element together */
     int64_t channels, channel;
-    int64_t width; /* columns of a block */
-    int ends;      /* panels end where rows of the output do */
+    int64_t width;              /* columns of a block */
+    int ends;                   /* panels end where rows of the output do */
+    const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on: many, of
@@ -388,7 +389,8 @@ typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), alig
 
 static inline __attribute__((always_inline)) void
 cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, float *c,
-                 int64_t ldc, int64_t rows, int more, int columns, int chains)
+                 int64_t ldc, int64_t rows, int more, int columns, int chains,
+                 const cameo_finish *finish)
 {
     cameo_column sums[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
     int64_t i = 0;
@@ -405,23 +407,24 @@ cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, f
         for (int j = 0; j < columns; j++)
             sums[j] += sums[s * columns + j];
     for (int64_t m = 0; m < rows; m++)
-        for (int j = 0; j < columns; j++)
-            c[m * ldc + j] = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
+        for (int j = 0; j < columns; j++) {
+            const float v = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
+            c[m * ldc + j] = finish ? cameo_finished(finish, m, m * ldc + j, v) : v;
+        }
 }
 
-static __attribute__((noinline, unused)) void cameo_columns(int64_t k, const float *a,
-                                                            const float *b, const int64_t *at,
-                                                            float *c, int64_t ldc, int64_t rows,
-                                                            int64_t width, int more)
+static __attribute__((noinline, unused)) void
+cameo_columns(int64_t k, const float *a, const float *b, const int64_t *at, float *c, int64_t ldc,
+              int64_t rows, int64_t width, int more, const cameo_finish *finish)
 {
     if (width == 1)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8, finish);
     else if (width == 2)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4, finish);
     else if (width == 3)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2, finish);
     else
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2, finish);
 }
 
 /* Some columns of a block, from n on. */
@@ -496,6 +499,7 @@ typedef struct cameo_conv_block {
     const float *w; /* packed: blocks of CAMEO_CONV_K values of k, in them panels of rows */
     float *y;
     int64_t row;
+    const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
@@ -509,6 +513,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
     const cameo_conv_panel *last = &b->panels[b->count > 0 ? b->count - 1 : 0];
     const int64_t end = b->k0 > 0 || b->count == 0 ? 0 : last->n + last->width;
     const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
+    const cameo_finish *all = b->k0 + b->nk == b->all ? b->finish : NULL;
     for (int64_t m = m0; m < m1; m += CAMEO_ROWS) {
         const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
                          m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
@@ -517,13 +522,20 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
             const cameo_conv_panel *p = &b->panels[i];
             const int64_t whole = cameo_conv_whole(p->width);
             float *c = b->y + m * b->row + p->n;
+            cameo_finish finish;
+            if (all) {
+                finish = *all;
+                finish.bias += m;
+                finish.added = all->added ? all->added + m * b->row + p->n : NULL;
+            }
             if (p->width > CAMEO_FEW)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
                     b->nk, a, p->b, p->at, 0, c, b->row, p->n + whole <= end ? whole : p->width,
-                    b->k0 > 0);
+                    b->k0 > 0, all ? &finish : NULL);
             else if (m % CAMEO_TILE_ROWS == 0)
                 cameo_columns(b->nk, a, p->b, p->at, c, b->row,
-                              left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0);
+                              left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
+                              all ? &finish : NULL);
         }
     }
 }
@@ -552,6 +564,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->w = w;
     b->y = y;
     b->row = row;
+    b->finish = v->finish;
     b->nk = 0;
     for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
         b->packed[k] = k * PANEL;
@@ -565,7 +578,8 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     }
     if (b->all <= 0)
         for (int64_t m = low; m < high; m++)
-            memset(y + m * row + n0, 0, (size_t)(n1 - n0) * sizeof *y);
+            for (int64_t n = n0; n < n1; n++)
+                y[m * row + n] = v->finish ? cameo_finished(v->finish, m, m * row + n, 0.0f) : 0.0f;
 }
 
 /* Where the block that begins at n ends: a short rest joins the last. */
@@ -577,7 +591,6 @@ static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t 
 /* ---- shares of a convolution: units are rows of y, which lie behind one another; where rows are
  * few, blocks of columns */
 
-enum { CAMEO_CONV_ROWS = 32 }; /* of a unit, a multiple of CAMEO_TILE_ROWS */
 enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
 
 /* How many blocks cameo_conv_end makes of so many columns. */
@@ -586,11 +599,12 @@ static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int
     return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
 }
 
-static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t all, int64_t k)
+/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
+static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t unit,
+                                                               int64_t all, int64_t k)
 {
     const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
-    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks
-                                                 : (rows + CAMEO_CONV_ROWS - 1) / CAMEO_CONV_ROWS;
+    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks : (rows + unit - 1) / unit;
 }
 
 /* Rows and columns of a share; the columns are done block by block. */
@@ -598,9 +612,9 @@ typedef struct cameo_conv_cut {
     int64_t low, high, begin, end;
 } cameo_conv_cut;
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t all,
-                                                                      int64_t width, int64_t from,
-                                                                      int64_t to)
+static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t unit,
+                                                                      int64_t all, int64_t width,
+                                                                      int64_t from, int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
     if (rows < CAMEO_CONV_MANY) {
@@ -608,8 +622,8 @@ static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t ro
         c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
         return c;
     }
-    c.low = from * CAMEO_CONV_ROWS;
-    c.high = to * CAMEO_CONV_ROWS < rows ? to * CAMEO_CONV_ROWS : rows;
+    c.low = from * unit;
+    c.high = to * unit < rows ? to * unit : rows;
     return c;
 }
 

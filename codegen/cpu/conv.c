@@ -8,6 +8,7 @@
 // 3. One summed variable may be left: the channel c. All other variables are loops around.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/finish.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 
@@ -373,6 +374,7 @@ bool conv_owns(const Conv *c, LoopId v)
 // A place in w: for each variable its extent and stride, the outermost first.
 typedef struct Walk {
     uint32_t n;
+    LoopId var[MAX_PARS];
     int64_t extent[MAX_PARS], stride[MAX_PARS];
     int64_t size; // of all
 } Walk;
@@ -384,6 +386,7 @@ static bool walk_add(Match *m, Walk *w, LoopId v)
         return false;
     if (w->n == MAX_PARS || n <= 0 || w->size > ((int64_t)1 << 28) / n)
         return false;
+    w->var[w->n] = v;
     w->extent[w->n] = n;
     w->stride[w->n++] = s;
     w->size *= n;
@@ -454,18 +457,27 @@ static const float *column_of(const Panels *w, const float *from, int64_t group,
     return from + w->start + walk_at(&w->groups, group) + walk_at(&w->k, k);
 }
 
-static void pack_panels(const Conv *c, const Panels *w, const float *from, float *to)
+// The weight of row i of a group at `from`, times what the sum is multiplied by.
+static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i, const float *from)
+{
+    return f->scale ? (float)(f->scale[group * w->rows + i] * (double)*from) : *from;
+}
+
+static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const float *from,
+                        float *to)
 {
     int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t k = 0; k < w->k.size; k++) {
             const float *column = column_of(w, from, g, k);
             for (int64_t i = 0; i < w->rows; i++)
-                to[g * c->block + packed_at(panels, w->k.size, i, k)] = column[i * w->row];
+                to[g * c->block + packed_at(panels, w->k.size, i, k)] =
+                    scaled(w, f, g, i, column + i * w->row);
         }
 }
 
-static bool pack_tiles(const Conv *c, const Panels *w, const float *from, float *to)
+static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const float *from,
+                       float *to)
 {
     const int64_t channels = w->k.size / 9;
     float *plain = malloc((size_t)(w->groups.size * w->rows * w->k.size) * sizeof *plain), *p;
@@ -475,13 +487,25 @@ static bool pack_tiles(const Conv *c, const Panels *w, const float *from, float 
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t i = 0; i < w->rows; i++)
             for (int64_t k = 0; k < w->k.size; k++)
-                *p++ = column_of(w, from, g, k)[i * w->row];
+                *p++ = scaled(w, f, g, i, column_of(w, from, g, k) + i * w->row);
     winograd_pack(c->tile, w->groups.size, w->rows, channels, plain, to);
     free(plain);
     return true;
 }
 
-static bool pack_weights(Match *m, const Panels *w, Str *error)
+static BufferId new_weights(Match *m, uint32_t rank, const int64_t *dims, const float *from)
+{
+    Index shape[4];
+    for (uint32_t i = 0; i < rank; i++)
+        shape[i] = poly_const(m->polys, dims[i]);
+    const TensorData *data = tensor_new(m->mod->arena, DT_F32, rank, dims, from);
+    Str name = buffer_at(m->mod, m->c.w->buffer)->name;
+    BufferId b = buffer_new(m->mod, BUF_WEIGHT, name, DT_F32, rank, shape);
+    buffer_at(m->mod, b)->data = data;
+    return b;
+}
+
+static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
     const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
@@ -492,24 +516,83 @@ static bool pack_weights(Match *m, const Panels *w, Str *error)
     m->c.block = panels * k * TILE_ROWS;
     int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
     float *to = calloc((size_t)(w->groups.size * m->c.block), sizeof *to);
-    bool packed = to && (!tile || pack_tiles(&m->c, w, from, to));
+    bool packed = to && (!tile || pack_tiles(&m->c, w, f, from, to));
     if (!packed) {
         free(to);
         *error = STR("no memory for packed weights");
         return false;
     }
     if (!tile)
-        pack_panels(&m->c, w, from, to);
-    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 4, dims, to);
+        pack_panels(&m->c, w, f, from, to);
+    m->c.packed = new_weights(m, 4, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from,
                 (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
-    Index shape[4];
-    for (int i = 0; i < 4; i++)
-        shape[i] = poly_const(m->polys, dims[i]);
-    m->c.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 4, shape);
-    buffer_at(m->mod, m->c.packed)->data = data;
     return true;
+}
+
+// Windows of planes stay as they lie, times what their sums are multiplied by.
+static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error)
+{
+    Buffer *b = buffer_at(m->mod, m->c.w->buffer);
+    const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
+    float *to = from ? calloc((size_t)(w->groups.size * w->k.size), sizeof *to) : NULL;
+    if (!to) {
+        *error = from ? STR("no memory for scaled weights") : *error;
+        return false;
+    }
+    for (int64_t g = 0; g < w->groups.size; g++)
+        for (int64_t k = 0; k < w->k.size; k++)
+            to[g * w->k.size + k] = scaled(w, f, g, 0, column_of(w, from, g, k));
+    const int64_t dims[] = {w->groups.size, w->k.size};
+    m->c.packed = new_weights(m, 2, dims, to);
+    m->c.block = w->k.size;
+    free(to);
+    for (uint32_t i = m->c.rank, stride = 1; i > 0; i--) {
+        int64_t n;
+        m->c.wt[i - 1] = poly_const(m->polys, stride);
+        poly_is_const(m->c.taps[i - 1], &n);
+        stride *= (uint32_t)n;
+    }
+    return true;
+}
+
+// ---- what surrounds the sum --------------------------------------------------------------------
+
+// Sets c's finish where it has one; f holds what the weights are multiplied by then.
+static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Finish *f)
+{
+    Conv *c = &m->c;
+    FinishVars v = {.channels = w->groups.size * w->rows};
+    for (uint32_t i = 0; i < w->groups.n; i++) {
+        v.var[v.n] = w->groups.var[i];
+        v.extent[v.n++] = w->groups.extent[i];
+    }
+    if (c->m) {
+        v.var[v.n] = c->m;
+        v.extent[v.n++] = w->rows;
+    }
+    *f = (Finish){0};
+    if (!finish_find(m->p, c, &v, how->exact, !c->depthwise && !c->tile, f))
+        return;
+    c->biases = c->depthwise ? 1 : (w->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    const int64_t dims[] = {w->groups.size, c->biases};
+    float *bias = calloc((size_t)(w->groups.size * c->biases), sizeof *bias);
+    if (!bias) {
+        free(f->scale);
+        free(f->bias);
+        *f = (Finish){0};
+        return;
+    }
+    for (int64_t g = 0; g < w->groups.size; g++)
+        for (int64_t i = 0; i < w->rows; i++)
+            bias[g * c->biases + i] = (float)f->bias[g * w->rows + i];
+    c->bias = new_weights(m, 2, dims, bias);
+    free(bias);
+    c->finish = true;
+    c->added = f->added;
+    c->low = (float)f->low;
+    c->high = (float)f->high;
 }
 
 // ---- buffers beside ----------------------------------------------------------------------------
@@ -614,8 +697,15 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
         return true;
     if (m.bytes)
         return find_bytes(&m, &w, found, error);
+    Finish finish;
     choose_form(&m, &w, how);
-    if (!m.c.depthwise && !pack_weights(&m, &w, error))
+    choose_finish(&m, &w, how, &finish);
+    bool packed = !m.c.depthwise ? pack_weights(&m, &w, &finish, error)
+                  : m.c.finish   ? scale_windows(&m, &w, &finish, error)
+                                 : true;
+    free(finish.scale);
+    free(finish.bias);
+    if (!packed)
         return false;
     Conv *c = NEW(m.mod->arena, Conv);
     *c = m.c;

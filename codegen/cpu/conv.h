@@ -10,6 +10,7 @@ enum { CONV_SPACE = 3 }; // dims that a window slides along
 typedef struct ConvChoice {
     const char *cpu; // as `cameo compile --cpu` says it; NULL: this machine
     bool direct;     // no Winograd
+    bool exact;      // weights are not scaled by what the sum is multiplied by
     int tile;        // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
 } ConvChoice;
 
@@ -34,7 +35,12 @@ typedef struct Conv {
     Index group;          // which block of the packed weights, by the variables around
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
-    const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity
+    const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity, or `finish`
+    bool finish;          // f is what finish.h says, done to the sums before they are written
+    BufferId bias;        // of each group and row, `biases` for a group
+    int64_t biases;
+    const Expr *added; // a load at the places of y; NULL: none
+    float low, high;
 } Conv;
 
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where

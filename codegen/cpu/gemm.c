@@ -16,6 +16,12 @@
 
 enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
 
+typedef struct Want {
+    GemmKind kind;
+    const ConvChoice *how;
+    bool exact;
+} Want;
+
 typedef struct Match {
     Printer *p; // for facts and linear indices; prints nothing
     Module *mod;
@@ -341,7 +347,7 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         m.loops[m.nloops++] = s;
     m.bytes = (Bytes *)(uintptr_t)c->bytes;
-    if (m.bytes || c->store->value != c->reduce) {
+    if (m.bytes || (c->store->value != c->reduce && !c->finish)) {
         ExprMap map = {&m, sum_to_load, NULL};
         c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
     }
@@ -371,12 +377,13 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
-static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoice *how, Str *error)
+static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
 {
     Module *mod = p->mod;
     Match m = {.mod = mod, .p = p};
     Conv *conv = NULL;
-    if (kind != GEMM_CUBLASLT && !conv_find(p, k, how, &conv, error))
+    GemmKind kind = want->kind;
+    if (kind != GEMM_CUBLASLT && !conv_find(p, k, want->how, &conv, error))
         return false;
     if (conv)
         return override_conv(p, k, conv);
@@ -390,12 +397,14 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
         return true;
     m.o.kind = blas ? kind : GEMM_PACKED;
-    if (!blas && !pack_weights(&m, error))
-        return false;
-    if (!blas)
-        m.o.block = gemm_block(mod, &m.o);
     m.o.reduce = m.reduce;
     m.o.store = m.store;
+    if (!blas && !(m.o.narrow = narrow_pack(p, &m.o, want->exact)) && !pack_weights(&m, error))
+        return false;
+    if (m.o.narrow)
+        m.o.packed = m.o.narrow->packed;
+    else if (!blas)
+        m.o.block = gemm_block(mod, &m.o);
     if (m.store->value != m.reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
         m.o.epilogue = copy_loops(&m, 0, expr_map(mod, m.store->value, &map));
@@ -408,23 +417,24 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     return true;
 }
 
-static bool override_steps(Printer *p, Step *s, GemmKind kind, const ConvChoice *how, Str *error)
+static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
 {
     for (; s; s = s->next)
-        if ((s->kernel && !s->kernel->on_host &&
-             !override_kernel(p, s->kernel, kind, how, error)) ||
-            !override_steps(p, s->body, kind, how, error) ||
-            !override_steps(p, s->other, kind, how, error))
+        if ((s->kernel && !s->kernel->on_host && !override_kernel(p, s->kernel, want, error)) ||
+            !override_steps(p, s->body, want, error) || !override_steps(p, s->other, want, error))
             return false;
     return true;
 }
 
-bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
+bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, bool exact, Str *error)
 {
+    const Want want = {kind, how, exact};
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
-    bool ok = override_steps(p, mod->steps, kind, how, error);
+    bool ok = override_steps(p, mod->steps, &want, error);
     arena_free(scratch);
+    if (ok)
+        narrow_drop_producers(mod);
     return ok;
 }
 
@@ -493,6 +503,8 @@ void gemm_print_product(Printer *p, const Override *o)
     const char *ym = print_index_bare(p, o->ym);
     if (o->kind == GEMM_OPENBLAS) {
         print_blas(p, o, a, gemm_start(p, o->b->buffer, o->b->at), y, k);
+    } else if (o->narrow) {
+        narrow_print(p, o, rows, columns, a, NULL, y);
     } else if (o->packed) {
         access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
         print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/bytes.h"
 #include "codegen/cpu/conv.h"
+#include "codegen/cpu/narrow.h"
 
 typedef enum GemmKind {
     GEMM_AUTO,
@@ -16,10 +17,11 @@ typedef enum GemmKind {
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
 // matrices, then f is applied to y where it stands.
-typedef struct Override {
+struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
     const Bytes *bytes;       // a product of bytes, PACKED; NULL: of floats
+    const Narrow *narrow;     // b has few bits, PACKED; NULL: it has not
     const Expr *reduce;       // the sum
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n
@@ -30,11 +32,12 @@ typedef struct Override {
     BufferId packed;          // b's weights in panels; 0: b as it is
     BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
-} Override;
+};
 
 // Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.
 // false with *error where weights cannot be read.
-bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error);
+// `exact`: what is multiplied is rounded as the kernels say.
+bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, bool exact, Str *error);
 // Corrects what the loops of an overridden kernel use to what its faster form does.
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u);
 // The column of the product: n, or n with outer_n.

@@ -107,6 +107,17 @@ static bool is_mended_by(Finder *x, ValueId side, DType want)
            origin_mends(lint_origins(x->l), lint_uses(x->l), o.value, want);
 }
 
+// Would all fit if the sources of a side had the other dtype, all of them?
+static bool is_mended_together(Finder *x, ValueId side, DType want)
+{
+    Origin o = origin_find(lint_origins(x->l), side);
+    origin_trace(lint_origins(x->l), side, &o);
+    bool all = is_retypable(x->l->m, o.value);
+    for (uint32_t i = 0; i < o.others.len; i++)
+        all = all && is_retypable(x->l->m, o.others.at[i]);
+    return all && origin_mends_together(lint_origins(x->l), lint_uses(x->l), &o, want);
+}
+
 // The first result that has its dtype from operand i; 0: none.
 static ValueId tied_result(const Node *n, uint32_t i)
 {
@@ -129,15 +140,19 @@ static bool is_result_at_fault(Finder *x, const Node *n, const Conflict *c)
            !origin_mends(lint_origins(x->l), lint_uses(x->l), made, b);
 }
 
-// One source that mends all gives way before several. Of two dtypes of which neither is the model's
-// own nor float64 that one gives way which has fewer sources, or the smaller.
+// One source that mends all gives way before several, several that do before what does not: a
+// constant of a function gives way to one call only if the other calls let it. Of two dtypes of
+// which neither is the model's own nor float64 that one gives way which has fewer sources, or the
+// smaller.
 static void weigh_sides(Finder *x, const Node *n, Conflict *c)
 {
     const Model *m = x->l->m;
     ValueId low = n->in[c->culprit], high = n->in[c->other];
     DType a = lint_dtype(m, low), b = lint_dtype(m, high);
     uint32_t na, nb;
-    if (!is_mended_by(x, low, b) && (is_mended_by(x, high, a) || is_result_at_fault(x, n, c))) {
+    if (!is_mended_by(x, low, b) &&
+        (is_mended_by(x, high, a) || is_result_at_fault(x, n, c) ||
+         (!is_mended_together(x, low, b) && is_mended_together(x, high, a)))) {
         *c = (Conflict){c->node, c->other, c->culprit};
         return;
     }
@@ -549,6 +564,34 @@ static void find_in_graph(Finder *x, GraphId g)
     }
 }
 
+// Where the operand that a conflict was held to begins, a fault may have been told since; what
+// mends that one gives this operand the culprit's dtype.
+static Fault *told_of_other(Finder *x, const Fault *f)
+{
+    const Model *m = x->l->m;
+    ValueId other = node_at(m, f->node)->in[f->other];
+    Origin o = origin_find(lint_origins(x->l), other);
+    uint32_t told = x->f->told[value_written(m, o.value)], count = o.count;
+    Fault *of = told ? &x->f->all.at[told - 1] : NULL;
+    bool fits = of && of != f && of->want == f->have && of->kind != FAULT_BEHIND;
+    return fits && origin_find(lint_origins(x->l), of->value).count == count ? of : NULL;
+}
+
+static void drop_behind(Finder *x)
+{
+    for (uint32_t i = 0; i < x->f->all.len; i++) {
+        Fault *f = &x->f->all.at[i];
+        Fault *of =
+            f->kind == FAULT_OPERAND || f->kind == FAULT_CAPTURED ? told_of_other(x, f) : NULL;
+        if (!of)
+            continue;
+        Origin o = origin_find(lint_origins(x->l), f->value);
+        of->also += f->also + 1;
+        f->kind = FAULT_BEHIND;
+        x->f->told[value_written(x->l->m, o.value)] = (uint32_t)(of - x->f->all.at) + 1;
+    }
+}
+
 const Faults *lint_faults(Lint *l)
 {
     if (l->faults)
@@ -565,6 +608,7 @@ const Faults *lint_faults(Lint *l)
     find_in_graph(&x, l->m->main);
     for (GraphId g = 1; g < l->m->graphs.len; g++)
         find_in_graph(&x, g);
+    drop_behind(&x);
     find_all_declared(&x);
     l->faults = f;
     return f;
