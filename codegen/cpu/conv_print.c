@@ -2,6 +2,7 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
@@ -48,6 +49,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
     if (c->finish)
         drop_constants(mod, u, c);
+    if (c->next)
+        access_note(u->arena, &u->buffers, c->next, ACCESS_READ);
     const BufferId beside[] = {c->padded, c->panel};
     for (int i = 0; i < 2; i++)
         if (beside[i])
@@ -59,6 +62,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
     use_all(mod, u, others, 4);
     if (c->depthwise)
         use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
+    if (c->wide)
+        wide_uses(mod, c->reduce, c->x, c->w, c->epilogue, u);
     if (!c->packed || c->bytes)
         return;
     access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
@@ -215,6 +220,10 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
         return;
     }
     print_finish_of(p, c, "image");
+    if (c->next) {
+        print_line(p, "image.next = %s;", buffer_name(p, c->next));
+        print_line(p, "image.soon = %lld;", (long long)c->soon);
+    }
     print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, buffer_name(p, c->padded));
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
@@ -247,6 +256,7 @@ static void print_plan(Printer *p, const Conv *c)
             return;
         print_line(p, "image.width = cameo_byte_width(image.channels * %s);",
                    "image.taps[0] * image.taps[1] * image.taps[2]");
+        print_line(p, "image.ends = 0;");
         print_line(p, "cameo_byte_places(&image, %s);", bytes_name(p, c->bytes->places));
         return;
     }
@@ -379,6 +389,10 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
+    if (c->next) {
+        print_line(p, "image.next = %s;", buffer_name(p, c->next));
+        print_line(p, "image.soon = %lld;", (long long)c->soon);
+    }
     print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
     print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %d, %s, image.width, from, to);",
                rows, unit_rows(c), n);
@@ -502,6 +516,10 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
 
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
 {
+    if (c->wide) {
+        wide_print_conv(p, k, c);
+        return;
+    }
     Polys *polys = p->mod->polys;
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
