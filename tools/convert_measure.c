@@ -32,7 +32,6 @@ int convert_measure_noise(ConvertRun *r)
 {
     SensOptions o = {.model = r->model, .data = &r->calibration, .ndata = 1};
     SensTable t = {0};
-    o.compile.gemm = GEMM_WIDE;
     o.compile.threads = 1;
     int status = sens_run(r->tool, &o, &t);
     r->noise_ids.arena = r->arena;

@@ -10,11 +10,17 @@
 
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
+
+typedef struct Want {
+    GemmKind kind;
+    const ConvChoice *how;
+} Want;
 
 typedef struct Match {
     Printer *p; // for facts and linear indices; prints nothing
@@ -341,7 +347,7 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         m.loops[m.nloops++] = s;
     m.bytes = (Bytes *)(uintptr_t)c->bytes;
-    if (m.bytes || c->store->value != c->reduce) {
+    if (m.bytes || (c->store->value != c->reduce && !c->finish)) {
         ExprMap map = {&m, sum_to_load, NULL};
         c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
     }
@@ -371,31 +377,39 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
-static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoice *how, Str *error)
+static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
 {
     Module *mod = p->mod;
     Match m = {.mod = mod, .p = p};
     Conv *conv = NULL;
-    if (kind != GEMM_CUBLASLT && !conv_find(p, k, how, &conv, error))
+    GemmKind kind = want->kind;
+    if (kind != GEMM_CUBLASLT && !conv_find(p, k, want->how, &conv, error))
         return false;
     if (conv)
         return override_conv(p, k, conv);
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
-    kind = kind == GEMM_WIDE && m.reduce->dtype == DT_F64 ? GEMM_OPENBLAS : kind;
     if (m.bytes)
         return library || override_bytes(&m, k, error);
     bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o);
-    if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
+    if (library && (!blas || m.reduce->rank != 1))
         return true;
     m.o.kind = blas ? kind : GEMM_PACKED;
-    if (!blas && !pack_weights(&m, error))
-        return false;
-    if (!blas)
-        m.o.block = gemm_block(mod, &m.o);
+    m.o.wide = !blas && m.reduce->dtype == DT_F64;
+    if (m.o.wide) {
+        m.o.a = widened_source(want->how->widened, mod, m.o.a);
+        m.o.b = widened_source(want->how->widened, mod, m.o.b);
+    }
+    const bool packs = !blas && !m.o.wide;
     m.o.reduce = m.reduce;
     m.o.store = m.store;
+    if (packs && !(m.o.narrow = narrow_pack(p, &m.o, want->how->exact)) && !pack_weights(&m, error))
+        return false;
+    if (m.o.narrow)
+        m.o.packed = m.o.narrow->packed;
+    else if (packs)
+        m.o.block = gemm_block(mod, &m.o);
     if (m.store->value != m.reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
         m.o.epilogue = copy_loops(&m, 0, expr_map(mod, m.store->value, &map));
@@ -408,13 +422,11 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     return true;
 }
 
-static bool override_steps(Printer *p, Step *s, GemmKind kind, const ConvChoice *how, Str *error)
+static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
 {
     for (; s; s = s->next)
-        if ((s->kernel && !s->kernel->on_host &&
-             !override_kernel(p, s->kernel, kind, how, error)) ||
-            !override_steps(p, s->body, kind, how, error) ||
-            !override_steps(p, s->other, kind, how, error))
+        if ((s->kernel && !s->kernel->on_host && !override_kernel(p, s->kernel, want, error)) ||
+            !override_steps(p, s->body, want, error) || !override_steps(p, s->other, want, error))
             return false;
     return true;
 }
@@ -423,8 +435,15 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
 {
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
-    bool ok = override_steps(p, mod->steps, kind, how, error);
+    ConvChoice choice = *how;
+    choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
+    const Want want = {kind, &choice};
+    bool ok = override_steps(p, mod->steps, &want, error);
+    if (choice.widened)
+        widened_drop(choice.widened, mod);
     arena_free(scratch);
+    if (ok)
+        narrow_drop_producers(mod);
     return ok;
 }
 
@@ -440,6 +459,8 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
         return;
     }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (o->wide)
+        wide_uses((Module *)(uintptr_t)mod, o->reduce, o->a, o->b, o->epilogue, u);
     if (o->block)
         access_note(u->arena, &u->buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     if (!o->packed)
@@ -486,6 +507,13 @@ static void print_blas(Printer *p, const Override *o, const char *a, const char 
 
 void gemm_print_product(Printer *p, const Override *o)
 {
+    if (o->wide) {
+        wide_print_product(p, o,
+                           str_printf(p->arena, "0, %s, 0, %s", print_index_bare(p, o->rows),
+                                      print_index_bare(p, o->columns))
+                               .at);
+        return;
+    }
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
     const char *k = print_index(p, print_extent(p, o->k));
@@ -493,6 +521,8 @@ void gemm_print_product(Printer *p, const Override *o)
     const char *ym = print_index_bare(p, o->ym);
     if (o->kind == GEMM_OPENBLAS) {
         print_blas(p, o, a, gemm_start(p, o->b->buffer, o->b->at), y, k);
+    } else if (o->narrow) {
+        narrow_print(p, o, rows, columns, a, NULL, y);
     } else if (o->packed) {
         access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
         print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,

@@ -84,7 +84,7 @@ static ValueId sources_of_side(Finder *x, const Node *n, uint32_t i, DType t, ui
     *count = 0;
     for (uint32_t k = 0; k < n->nin && nseen < 8; k++) {
         if (!params_are_tied(param_of_operand(n, i), param_of_operand(n, k)) ||
-            lint_dtype(m, n->in[k]) != t)
+            lint_held(m, n->in[k]) != t)
             continue;
         Origin o = origin_find(lint_origins(x->l), n->in[k]);
         bool known = false;
@@ -107,6 +107,17 @@ static bool is_mended_by(Finder *x, ValueId side, DType want)
            origin_mends(lint_origins(x->l), lint_uses(x->l), o.value, want);
 }
 
+// Would all fit if the sources of a side had the other dtype, all of them?
+static bool is_mended_together(Finder *x, ValueId side, DType want)
+{
+    Origin o = origin_find(lint_origins(x->l), side);
+    origin_trace(lint_origins(x->l), side, &o);
+    bool all = is_retypable(x->l->m, o.value);
+    for (uint32_t i = 0; i < o.others.len; i++)
+        all = all && is_retypable(x->l->m, o.others.at[i]);
+    return all && origin_mends_together(lint_origins(x->l), lint_uses(x->l), &o, want);
+}
+
 // The first result that has its dtype from operand i; 0: none.
 static ValueId tied_result(const Node *n, uint32_t i)
 {
@@ -121,23 +132,27 @@ static ValueId tied_result(const Node *n, uint32_t i)
 static bool is_result_at_fault(Finder *x, const Node *n, const Conflict *c)
 {
     const Model *m = x->l->m;
-    DType a = lint_dtype(m, n->in[c->culprit]), b = lint_dtype(m, n->in[c->other]);
+    DType a = lint_held(m, n->in[c->culprit]), b = lint_held(m, n->in[c->other]);
     ValueId made = tied_result(n, c->culprit);
-    if (!made || lint_dtype(m, made) != b)
+    if (!made || lint_held(m, made) != b)
         return false;
     return origin_mends(lint_origins(x->l), lint_uses(x->l), made, a) &&
            !origin_mends(lint_origins(x->l), lint_uses(x->l), made, b);
 }
 
-// One source that mends all gives way before several. Of two dtypes of which neither is the model's
-// own nor float64 that one gives way which has fewer sources, or the smaller.
+// One source that mends all gives way before several, several that do before what does not: a
+// constant of a function gives way to one call only if the other calls let it. Of two dtypes of
+// which neither is the model's own nor float64 that one gives way which has fewer sources, or the
+// smaller.
 static void weigh_sides(Finder *x, const Node *n, Conflict *c)
 {
     const Model *m = x->l->m;
     ValueId low = n->in[c->culprit], high = n->in[c->other];
-    DType a = lint_dtype(m, low), b = lint_dtype(m, high);
+    DType a = lint_held(m, low), b = lint_held(m, high);
     uint32_t na, nb;
-    if (!is_mended_by(x, low, b) && (is_mended_by(x, high, a) || is_result_at_fault(x, n, c))) {
+    if (!is_mended_by(x, low, b) &&
+        (is_mended_by(x, high, a) || is_result_at_fault(x, n, c) ||
+         (!is_mended_together(x, low, b) && is_mended_together(x, high, a)))) {
         *c = (Conflict){c->node, c->other, c->culprit};
         return;
     }
@@ -165,7 +180,7 @@ static void mislead(Finder *x, const Node *n, uint32_t i, DType right)
     const Model *m = x->l->m;
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)) &&
-            lint_dtype(m, n->out[o]) == lint_dtype(m, n->in[i]))
+            lint_held(m, n->out[o]) == lint_held(m, n->in[i]))
             x->misled[n->out[o]] = true, x->right[n->out[o]] = right;
 }
 
@@ -215,7 +230,7 @@ static bool is_behind_declared(Finder *x, ValueId v, DType want)
 static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool declared)
 {
     ValueId a = n->in[c->culprit], b = n->in[c->other];
-    DType have = lint_dtype(x->l->m, a), want = lint_dtype(x->l->m, b);
+    DType have = lint_held(x->l->m, a), want = lint_held(x->l->m, b);
     if (declared && is_behind_declared(x, a, want)) {
         mislead(x, n, c->culprit, want);
         return true;
@@ -256,16 +271,16 @@ static void find_conflict(Finder *x, NodeId id, Conflict c)
     const Model *m = x->l->m;
     const Node *n = node_at(m, id);
     weigh_sides(x, n, &c);
-    if (!is_told(x, n->in[c.culprit], lint_dtype(m, n->in[c.other])) &&
-        is_told(x, n->in[c.other], lint_dtype(m, n->in[c.culprit])))
+    if (!is_told(x, n->in[c.culprit], lint_held(m, n->in[c.other])) &&
+        is_told(x, n->in[c.other], lint_held(m, n->in[c.culprit])))
         c = (Conflict){id, c.other, c.culprit};
     Conflict told = c;
     FaultKind kind = kind_of_conflict(m, n, &told);
     if (is_conflict_behind(x, n, &c, kind > FAULT_DECLARED))
         return;
     ValueId v = n->in[told.culprit];
-    add(x, (Fault){kind, id, told.culprit, told.other, v, lint_dtype(m, v),
-                   lint_dtype(m, n->in[told.other]), false, 0});
+    add(x, (Fault){kind, id, told.culprit, told.other, v, lint_held(m, v),
+                   lint_held(m, n->in[told.other]), false, 0});
 }
 
 static void find_operands(Finder *x, NodeId id)
@@ -549,6 +564,34 @@ static void find_in_graph(Finder *x, GraphId g)
     }
 }
 
+// Where the operand that a conflict was held to begins, a fault may have been told since; what
+// mends that one gives this operand the culprit's dtype.
+static Fault *told_of_other(Finder *x, const Fault *f)
+{
+    const Model *m = x->l->m;
+    ValueId other = node_at(m, f->node)->in[f->other];
+    Origin o = origin_find(lint_origins(x->l), other);
+    uint32_t told = x->f->told[value_written(m, o.value)], count = o.count;
+    Fault *of = told ? &x->f->all.at[told - 1] : NULL;
+    bool fits = of && of != f && of->want == f->have && of->kind != FAULT_BEHIND;
+    return fits && origin_find(lint_origins(x->l), of->value).count == count ? of : NULL;
+}
+
+static void drop_behind(Finder *x)
+{
+    for (uint32_t i = 0; i < x->f->all.len; i++) {
+        Fault *f = &x->f->all.at[i];
+        Fault *of =
+            f->kind == FAULT_OPERAND || f->kind == FAULT_CAPTURED ? told_of_other(x, f) : NULL;
+        if (!of)
+            continue;
+        Origin o = origin_find(lint_origins(x->l), f->value);
+        of->also += f->also + 1;
+        f->kind = FAULT_BEHIND;
+        x->f->told[value_written(x->l->m, o.value)] = (uint32_t)(of - x->f->all.at) + 1;
+    }
+}
+
 const Faults *lint_faults(Lint *l)
 {
     if (l->faults)
@@ -565,6 +608,7 @@ const Faults *lint_faults(Lint *l)
     find_in_graph(&x, l->m->main);
     for (GraphId g = 1; g < l->m->graphs.len; g++)
         find_in_graph(&x, g);
+    drop_behind(&x);
     find_all_declared(&x);
     l->faults = f;
     return f;

@@ -13,7 +13,8 @@ typedef enum FaultKind {
     FAULT_CAPTURED,    // DT015
     FAULT_DECLARED,    // DT002
     FAULT_UNSUPPORTED, // DT003
-    FAULT_OPERAND      // DT001
+    FAULT_OPERAND,     // DT001
+    FAULT_BEHIND       // none: mended where another fault is, which was seen later
 } FaultKind;
 
 typedef struct Fault {

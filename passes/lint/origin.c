@@ -1,5 +1,7 @@
 #include "passes/lint/origin.h"
 
+#include "ir/lists.h"
+
 #include <string.h>
 
 // A walk looks at so many values and no more; all walks together at MAX_WORK. Beyond that the
@@ -46,9 +48,11 @@ const SchemaParam *param_of_operand(const Node *n, uint32_t i)
 
 bool params_are_tied(const SchemaParam *a, const SchemaParam *b)
 {
-    bool free_form = a && a == b && a->option == PARAM_VARIADIC && !a->homogeneous;
-    return a && b && a->type_var && b->type_var && !free_form &&
-           strcmp(a->type_var, b->type_var) == 0;
+    if (!a || !b || !a->type_var || !b->type_var)
+        return false;
+    bool free_form = (a->option == PARAM_VARIADIC && !a->homogeneous) ||
+                     (b->option == PARAM_VARIADIC && !b->homogeneous);
+    return !free_form && strcmp(param_variable(a), param_variable(b)) == 0;
 }
 
 const SchemaParam *param_of_result(const Node *n, uint32_t o)
@@ -217,6 +221,7 @@ typedef struct Reach {
     Origins *o;
     const Uses *uses;
     DType have, want;
+    bool lenient; // declarations of inner values follow what is computed
     uint32_t tail, end;
 } Reach;
 
@@ -327,10 +332,18 @@ static bool is_held_back(Reach *r, const Use *u)
     return false;
 }
 
+static bool is_result(const Reach *r, ValueId v)
+{
+    for (uint32_t k = r->uses->first[v]; k < r->uses->first[v + 1]; k++)
+        if (!r->uses->uses[k].node)
+            return true;
+    return false;
+}
+
 static bool is_declared(const Reach *r, ValueId v)
 {
     const Value *value = value_at(r->o->m, v);
-    if (r->want == r->have)
+    if (r->want == r->have || (r->lenient && !is_result(r, v)))
         return false;
     const Type *t = value->def == DEF_NODE ? value->declared : NULL;
     return t && t->kind == TYPE_TENSOR && t->elem == (int32_t)r->have;
@@ -366,24 +379,47 @@ static const ValueId *copies_of(Origins *o)
     return o->copies;
 }
 
-bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want)
+// Also at all calls of the function that it is in.
+static void reach_source(Reach *r, ValueId source)
 {
-    Reach r = {.o = o, .uses = uses, .have = value_at(o->m, source)->dtype, .want = want};
-    const ValueId *copies = copies_of(o);
-    o->walk += 2;
-    for (ValueId v = value_written(o->m, source); v && r.tail < MAX_REACH; v = copies[v])
-        reach(&r, v);
-    reach(&r, source);
-    if (!reach_all(&r))
+    const ValueId *copies = copies_of(r->o);
+    for (ValueId v = value_written(r->o->m, source); v && r->tail < MAX_REACH; v = copies[v])
+        reach(r, v);
+    reach(r, source);
+}
+
+// Does all fit that follows from the sources reached?
+static bool fits(Reach *r)
+{
+    if (!reach_all(r))
         return false;
-    r.end = r.tail;
-    for (uint32_t i = 0; i < r.end; i++) {
-        ValueId v = o->queue[i];
+    r->end = r->tail;
+    for (uint32_t i = 0; i < r->end; i++) {
+        ValueId v = r->o->queue[i];
         if (i == MAX_REACH)
             return false;
-        for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++)
-            if (is_held_back(&r, &uses->uses[k]))
+        for (uint32_t k = r->uses->first[v]; k < r->uses->first[v + 1]; k++)
+            if (is_held_back(r, &r->uses->uses[k]))
                 return false;
     }
     return true;
+}
+
+bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want)
+{
+    Reach r = {.o = o, .uses = uses, .have = value_at(o->m, source)->dtype, .want = want};
+    o->walk += 2;
+    reach_source(&r, source);
+    return fits(&r);
+}
+
+bool origin_mends_together(Origins *o, const Uses *uses, const Origin *all, DType want)
+{
+    Reach r = {.o = o, .uses = uses, .want = want, .lenient = true};
+    r.have = value_at(o->m, all->value)->dtype;
+    o->walk += 2;
+    reach_source(&r, all->value);
+    for (uint32_t i = 0; i < all->others.len && r.tail < MAX_REACH; i++)
+        reach_source(&r, all->others.at[i]);
+    return fits(&r);
 }

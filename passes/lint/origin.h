@@ -41,6 +41,10 @@ ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool
 // origin or a declaration, it would not. With the dtype that it has: does all that follows fit?
 bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want);
 
+// The same of a value's sources together (origin_trace): would all fit if they and what follows
+// from them had that dtype, and inner declarations with them?
+bool origin_mends_together(Origins *o, const Uses *uses, const Origin *all, DType want);
+
 // Which of two sources is named where either would do: that of fewer bytes, else the first.
 bool origin_is_before(const Model *m, ValueId a, ValueId b);
 
