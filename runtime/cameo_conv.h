@@ -487,7 +487,6 @@ static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t 
 /* ---- shares of a convolution: units are rows of y, which lie behind one another; where rows are
  * few, blocks of columns */
 
-enum { CAMEO_CONV_ROWS = 32 }; /* of a unit, a multiple of CAMEO_TILE_ROWS */
 enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
 
 /* How many blocks cameo_conv_end makes of so many columns. */
@@ -496,11 +495,13 @@ static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int
     return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
 }
 
-static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t all, int64_t k)
+/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
+static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t unit,
+                                                               int64_t all, int64_t k)
 {
     const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
     return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks
-                                                 : (rows + CAMEO_CONV_ROWS - 1) / CAMEO_CONV_ROWS;
+                                                 : (rows + unit - 1) / unit;
 }
 
 /* Rows and columns of a share; the columns are done block by block. */
@@ -508,9 +509,9 @@ typedef struct cameo_conv_cut {
     int64_t low, high, begin, end;
 } cameo_conv_cut;
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t all,
-                                                                      int64_t width, int64_t from,
-                                                                      int64_t to)
+static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t unit,
+                                                                      int64_t all, int64_t width,
+                                                                      int64_t from, int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
     if (rows < CAMEO_CONV_MANY) {
@@ -518,8 +519,8 @@ static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t ro
         c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
         return c;
     }
-    c.low = from * CAMEO_CONV_ROWS;
-    c.high = to * CAMEO_CONV_ROWS < rows ? to * CAMEO_CONV_ROWS : rows;
+    c.low = from * unit;
+    c.high = to * unit < rows ? to * unit : rows;
     return c;
 }
 

@@ -184,6 +184,7 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
         m->data = r->given;
         m->contracts = r->contracts;
         m->measured = r->measured;
+        m->estimates = r->estimates;
         model_sort(m, scratch);
         arena_free(scratch);
     }
@@ -256,7 +257,7 @@ static bool take_budgets(LintRun *r, Config *config, Model *m, const char *path,
     if (!r->calib || !config->budgets.len)
         return true;
     int status = estimate_outputs(r->tool, config, path, r->calib, r->arena, &set);
-    m->estimates = status ? NULL : set;
+    m->estimates = r->estimates = status ? NULL : set;
     result->status = status && status != EXIT_FINDINGS ? status : result->status;
     return !status || status == EXIT_FINDINGS;
 }
@@ -295,8 +296,10 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         m = NULL;
         result->unusable = true;
     }
-    if (m)
+    if (m && r->contracts) {
         m->contracts = r->contracts;
+        infer_model(m, NULL); // what sources say of their results
+    }
     if (m) {
         lint_model(m, &diags, r->select, r->ignore);
         if (r->measured)

@@ -4,6 +4,7 @@
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
+#include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
 
 #include <math.h>
@@ -358,6 +359,20 @@ static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
     parts_end(p, print_index_bare(p, c->channels), parts_grain(p, each));
 }
 
+// Rows of y that are a unit: as few as a tile has where x is read as it lies, else more, since each
+// share makes its panels of x.
+static int unit_rows(const Conv *c)
+{
+    enum { PACKED = 2 * TILE_ROWS, MANY = 4 * TILE_ROWS, ROWS = 512 };
+    int64_t rows;
+    bool lies = !c->copy;
+    for (uint32_t i = 0; i < c->rank; i++)
+        lies = lies && poly_equals(c->taps[i], 1);
+    if (lies)
+        return TILE_ROWS;
+    return poly_is_const(c->rows, &rows) && rows < ROWS ? PACKED : MANY;
+}
+
 // What units from .. to are of one convolution. False: the epilogue is left.
 static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places)
 {
@@ -368,8 +383,8 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
     print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
-    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %s, image.width, from, to);",
-               rows, n);
+    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %d, %s, image.width, from, to);",
+               rows, unit_rows(c), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", n);
@@ -435,7 +450,8 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
     const char *units =
         c->tile ? tile_units(p, c)
-                : str_printf(p->arena, "cameo_conv_units(%s, %s, %s)", print_index_bare(p, c->rows),
+                : str_printf(p->arena, "cameo_conv_units(%s, %d, %s, %s)",
+                             print_index_bare(p, c->rows), unit_rows(c),
                              print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
                       .at;
     parts_end(p, units, parts_grain_of(p, work, units));

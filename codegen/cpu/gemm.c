@@ -17,6 +17,11 @@
 
 enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
 
+typedef struct Want {
+    GemmKind kind;
+    const ConvChoice *how;
+} Want;
+
 typedef struct Match {
     Printer *p; // for facts and linear indices; prints nothing
     Module *mod;
@@ -372,12 +377,13 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
-static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoice *how, Str *error)
+static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
 {
     Module *mod = p->mod;
     Match m = {.mod = mod, .p = p};
     Conv *conv = NULL;
-    if (kind != GEMM_CUBLASLT && !conv_find(p, k, how, &conv, error))
+    GemmKind kind = want->kind;
+    if (kind != GEMM_CUBLASLT && !conv_find(p, k, want->how, &conv, error))
         return false;
     if (conv)
         return override_conv(p, k, conv);
@@ -392,15 +398,18 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     m.o.kind = blas ? kind : GEMM_PACKED;
     m.o.wide = !blas && m.reduce->dtype == DT_F64;
     if (m.o.wide) {
-        m.o.a = widened_source(how->widened, mod, m.o.a);
-        m.o.b = widened_source(how->widened, mod, m.o.b);
-    } else if (!blas) {
-        if (!pack_weights(&m, error))
-            return false;
-        m.o.block = gemm_block(mod, &m.o);
+        m.o.a = widened_source(want->how->widened, mod, m.o.a);
+        m.o.b = widened_source(want->how->widened, mod, m.o.b);
     }
+    const bool packs = !blas && !m.o.wide;
     m.o.reduce = m.reduce;
     m.o.store = m.store;
+    if (packs && !(m.o.narrow = narrow_pack(p, &m.o, want->how->exact)) && !pack_weights(&m, error))
+        return false;
+    if (m.o.narrow)
+        m.o.packed = m.o.narrow->packed;
+    else if (packs)
+        m.o.block = gemm_block(mod, &m.o);
     if (m.store->value != m.reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
         m.o.epilogue = copy_loops(&m, 0, expr_map(mod, m.store->value, &map));
@@ -413,13 +422,11 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     return true;
 }
 
-static bool override_steps(Printer *p, Step *s, GemmKind kind, const ConvChoice *how, Str *error)
+static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
 {
     for (; s; s = s->next)
-        if ((s->kernel && !s->kernel->on_host &&
-             !override_kernel(p, s->kernel, kind, how, error)) ||
-            !override_steps(p, s->body, kind, how, error) ||
-            !override_steps(p, s->other, kind, how, error))
+        if ((s->kernel && !s->kernel->on_host && !override_kernel(p, s->kernel, want, error)) ||
+            !override_steps(p, s->body, want, error) || !override_steps(p, s->other, want, error))
             return false;
     return true;
 }
@@ -430,10 +437,13 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
     ConvChoice choice = *how;
     choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
-    bool ok = override_steps(p, mod->steps, kind, &choice, error);
+    const Want want = {kind, &choice};
+    bool ok = override_steps(p, mod->steps, &want, error);
     if (choice.widened)
         widened_drop(choice.widened, mod);
     arena_free(scratch);
+    if (ok)
+        narrow_drop_producers(mod);
     return ok;
 }
 
@@ -511,6 +521,8 @@ void gemm_print_product(Printer *p, const Override *o)
     const char *ym = print_index_bare(p, o->ym);
     if (o->kind == GEMM_OPENBLAS) {
         print_blas(p, o, a, gemm_start(p, o->b->buffer, o->b->at), y, k);
+    } else if (o->narrow) {
+        narrow_print(p, o, rows, columns, a, NULL, y);
     } else if (o->packed) {
         access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
         print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/bytes.h"
 #include "codegen/cpu/conv.h"
+#include "codegen/cpu/narrow.h"
 
 typedef enum GemmKind {
     GEMM_AUTO,
@@ -15,10 +16,11 @@ typedef enum GemmKind {
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
 // matrices, then f is applied to y where it stands.
-typedef struct Override {
+struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
     const Bytes *bytes;       // a product of bytes, PACKED; NULL: of floats
+    const Narrow *narrow;     // b has few bits, PACKED; NULL: it has not
     const Expr *reduce;       // the sum
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n
@@ -30,7 +32,7 @@ typedef struct Override {
     bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
-} Override;
+};
 
 // Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.
 // false with *error where weights cannot be read.

@@ -107,6 +107,12 @@ static void print_rectangle(Printer *p, const Override *o, const char *y)
     const char *k = print_index_bare(p, loop_extent(p->mod->polys, o->k));
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
     const char *am = print_index(p, o->am), *ym = print_index(p, o->ym);
+    if (o->narrow) {
+        narrow_print(p, o, "r.m1 - r.m0", "r.n1 - r.n0",
+                     str_printf(p->arena, "%s + r.m0 * %s", a, am).at, "r.n0",
+                     str_printf(p->arena, "%s + r.m0 * %s + r.n0", y, ym).at);
+        return;
+    }
     const char *sizes = str_printf(p->arena, "r.m1 - r.m0, r.n1 - r.n0, %s", k).at;
     const char *from =
         str_printf(p->arena, "%s + r.m0 * %s, %s, %s", a, am, am, print_index_bare(p, o->ak)).at;

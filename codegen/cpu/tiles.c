@@ -308,7 +308,7 @@ void tiles_print(Buf *out)
         " * write, more than all but the last vector. ahead: bytes from a vector to what is read\n"
         " * soon. finish: what is done to the sums before they are written, or NULL. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
-        "#include <stdint.h>\n"
+        "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
         "/* min(max(sum + bias + added, low), high), NaN kept. bias: of each row; added: as c, or\n"
         " * NULL. */\n"

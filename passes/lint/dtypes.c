@@ -10,7 +10,7 @@ static DType result_dtype(const Model *m, const Node *n, uint32_t operand)
 {
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o] && params_are_tied(param_of_operand(n, operand), param_of_result(n, o)))
-            return lint_dtype(m, n->out[o]);
+            return lint_held(m, n->out[o]);
     return DT_NONE;
 }
 
@@ -19,7 +19,7 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
     const Node *n = node_at(m, id);
     for (; *from < n->nin; ++*from)
         for (uint32_t k = 0; k < *from; k++) {
-            DType a = lint_dtype(m, n->in[*from]), b = lint_dtype(m, n->in[k]);
+            DType a = lint_held(m, n->in[*from]), b = lint_held(m, n->in[k]);
             if (a == DT_NONE || b == DT_NONE ||
                 !params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)))
                 continue;

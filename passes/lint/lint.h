@@ -124,6 +124,7 @@ uint32_t repair_roots(Model *m, bool unsafe);
 uint32_t repair_variance(Model *m, bool unsafe);
 uint32_t repair_unfused_log(Model *m, bool unsafe);
 uint32_t repair_denormals(Model *m, bool unsafe);
+uint32_t repair_budgets(Model *m, bool unsafe);
 
 // The repairs of single rules, as LintRule says.
 uint32_t repair_constant_transfers(Model *m, bool unsafe);
