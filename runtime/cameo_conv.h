@@ -39,8 +39,6 @@ typedef struct cameo_conv_view {
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
-    const float *next;          /* weights that are read soon, and how many; NULL: none */
-    int64_t soon;
 } cameo_conv_view;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on: many, of
@@ -502,31 +500,10 @@ typedef struct cameo_conv_block {
     float *y;
     int64_t row;
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
-    const float *next;
-    int64_t soon;
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
 } cameo_conv_block;
-
-/* Bytes from what a tile of the first panel reads to what it asks for of the weights that are read
- * soon: a line with each value of k, those of `lines` tiles, one behind the other in rows, filling
- * the gaps between. 0: nothing. */
-static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_block *b,
-                                                               const cameo_conv_panel *p, int64_t m)
-{
-    enum { LINE = 16, MOST = 8 };
-    if (!b->next || b->nk < 2)
-        return 0;
-    const int64_t step = p->at[1] - p->at[0], lines = (step + LINE - 1) / LINE;
-    if (step <= 0 || lines > MOST || p->at[b->nk - 1] - p->at[0] != step * (b->nk - 1))
-        return 0;
-    const int64_t tile = m / CAMEO_ROWS;
-    const int64_t first = tile / lines * step * b->all + step * b->k0 + tile % lines * LINE;
-    return first + step * b->nk > b->soon
-               ? 0
-               : (int64_t)((uintptr_t)(b->next + first) - (uintptr_t)(p->b + p->at[0]));
-}
 
 /* Empty lanes of a panel are written too where they are columns of those that follow it, unless
  * there are sums in these already. */
@@ -553,8 +530,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
             }
             if (p->width > CAMEO_FEW)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
-                    b->nk, a, p->b, p->at, i ? 0 : cameo_conv_ahead(b, p, m), c, b->row,
-                    p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
+                    b->nk, a, p->b, p->at, 0, c, b->row, p->n + whole <= end ? whole : p->width,
+                    b->k0 > 0, all ? &finish : NULL);
             else if (m % CAMEO_TILE_ROWS == 0)
                 cameo_columns(b->nk, a, p->b, p->at, c, b->row,
                               left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
@@ -588,8 +565,6 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->y = y;
     b->row = row;
     b->finish = v->finish;
-    b->next = n0 == 0 ? v->next : NULL;
-    b->soon = v->soon;
     b->nk = 0;
     for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
         b->packed[k] = k * PANEL;

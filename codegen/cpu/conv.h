@@ -42,8 +42,6 @@ typedef struct Conv {
     int64_t biases;
     const Expr *added; // a load at the places of y; NULL: none
     float low, high;
-    BufferId next; // packed weights that are read soon, once, and their number; 0: none
-    int64_t soon;
     bool wide;    // of float64, by runtime/cameo_wide.h; w may be a load of float32
     Index wm, wk; // then: strides of m in w, and of c and t as one variable
 } Conv;

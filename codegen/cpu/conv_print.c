@@ -49,8 +49,6 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
     if (c->finish)
         drop_constants(mod, u, c);
-    if (c->next)
-        access_note(u->arena, &u->buffers, c->next, ACCESS_READ);
     const BufferId beside[] = {c->padded, c->panel};
     for (int i = 0; i < 2; i++)
         if (beside[i])
@@ -220,10 +218,6 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
         return;
     }
     print_finish_of(p, c, "image");
-    if (c->next) {
-        print_line(p, "image.next = %s;", buffer_name(p, c->next));
-        print_line(p, "image.soon = %lld;", (long long)c->soon);
-    }
     print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, buffer_name(p, c->padded));
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
@@ -389,10 +383,6 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
-    if (c->next) {
-        print_line(p, "image.next = %s;", buffer_name(p, c->next));
-        print_line(p, "image.soon = %lld;", (long long)c->soon);
-    }
     print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
     print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %d, %s, image.width, from, to);",
                rows, unit_rows(c), n);

@@ -431,35 +431,6 @@ static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
     return true;
 }
 
-// Products of few rows take as long as their weights take from memory. A convolution shortly before
-// one, whose arithmetic leaves memory idle, asks for them.
-static void ask_ahead(Module *mod, Step *s)
-{
-    enum { FEW = TILE_ROWS, NEAR = 3 };
-    const Conv *c = NULL;
-    for (uint32_t since = 0; s; s = s->next, since++) {
-        const Override *o = s->kind == STEP_KERNEL ? s->kernel->override : NULL;
-        int64_t rows, k;
-        if (o && o->conv && !o->conv->depthwise && !o->conv->tile && !o->conv->bytes &&
-            !o->conv->wide) {
-            c = o->conv;
-            since = 0;
-        } else if (o && !o->conv && !o->bytes && o->packed && c && since <= NEAR &&
-                   poly_is_const(o->rows, &rows) && rows <= FEW &&
-                   buffer_at(mod, o->packed)->dtype == DT_F32) {
-            Conv *asks = (Conv *)(uintptr_t)c;
-            const Buffer *b = buffer_at(mod, o->packed);
-            asks->next = o->packed;
-            asks->soon = 1;
-            for (uint32_t i = 0; i < b->rank; i++)
-                asks->soon *= poly_is_const(b->dims[i], &k) ? k : 0;
-            c = NULL;
-        }
-        ask_ahead(mod, s->body);
-        ask_ahead(mod, s->other);
-    }
-}
-
 bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
 {
     Arena *scratch = arena_new();
@@ -473,8 +444,6 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     arena_free(scratch);
     if (ok)
         narrow_drop_producers(mod);
-    if (ok && kind != GEMM_CUBLASLT)
-        ask_ahead(mod, mod->steps);
     return ok;
 }
 
