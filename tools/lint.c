@@ -297,8 +297,10 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         m = NULL;
         result->unusable = true;
     }
-    if (m)
+    if (m && r->contracts) {
         m->contracts = r->contracts;
+        infer_model(m, NULL); // what sources say of their results
+    }
     if (m) {
         lint_model(m, &diags, r->select, r->ignore);
         if (r->measured)

@@ -11,6 +11,7 @@
 #include "codegen/cpu/finish.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ typedef struct Match {
     Index at[CONV_SPACE], low[CONV_SPACE], high[CONV_SPACE]; // of each n: its dim of x
     bool guarded;
     Bytes *bytes; // what the factors are, if bytes
+    const Widened *widened;
     Conv c;
 } Match;
 
@@ -130,13 +132,19 @@ static bool find_sum(Match *m, const Kernel *k)
         return m->c.x->buffer != s->buffer;
     }
     const Expr *x = r->b->a, *w = r->b->b;
-    if (r->dtype != DT_F32 || x->kind != EX_LOAD || w->kind != EX_LOAD || x->buffer == w->buffer ||
-        buffer_at(m->mod, s->buffer)->dtype != DT_F32)
+    m->c.wide = r->dtype == DT_F64;
+    if ((r->dtype != DT_F32 && !m->c.wide) || x->kind != EX_LOAD || w->kind != EX_LOAD ||
+        x->buffer == w->buffer || buffer_at(m->mod, s->buffer)->dtype != r->dtype)
         return false;
+    if (m->c.wide) {
+        x = widened_source(m->widened, m->mod, x);
+        w = widened_source(m->widened, m->mod, w);
+    }
     bool swap = is_constant(m, x);
     m->c.x = swap ? w : x;
     m->c.w = swap ? x : w;
-    return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer;
+    return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer &&
+           buffer_at(m->mod, m->c.x->buffer)->dtype == r->dtype;
 }
 
 // ---- roles -------------------------------------------------------------------------------------
@@ -595,6 +603,29 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
     c->high = (float)f->high;
 }
 
+// ---- float64 -----------------------------------------------------------------------------------
+
+// Of float64: nothing is packed before, w is read as it lies, its channel and window as one
+// variable. A plane by its own window stays with the loops.
+static void find_wide(Match *m, const Panels *w, Conv **found)
+{
+    int64_t stride = 0, next = 0;
+    for (uint32_t i = w->k.n; i > 0; i--) {
+        if (w->k.extent[i - 1] == 1)
+            continue;
+        stride = next ? stride : w->k.stride[i - 1];
+        if (next && w->k.stride[i - 1] != next)
+            return;
+        next = w->k.stride[i - 1] * w->k.extent[i - 1];
+    }
+    if (m->c.depthwise || stride < 0)
+        return;
+    m->c.wm = poly_const(m->polys, m->c.m ? w->row : 0);
+    m->c.wk = poly_const(m->polys, stride);
+    *found = NEW(m->mod->arena, Conv);
+    **found = m->c;
+}
+
 // ---- buffers beside ----------------------------------------------------------------------------
 
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
@@ -690,13 +721,17 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
 
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
 {
-    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys};
+    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .widened = how->widened};
     Panels w;
     *found = NULL;
     if (!find_sum(&m, k) || !choose_roles(&m) || !read_panels(&m, &w))
         return true;
     if (m.bytes)
         return find_bytes(&m, &w, found, error);
+    if (m.c.wide) {
+        find_wide(&m, &w, found);
+        return true;
+    }
     Finish finish;
     choose_form(&m, &w, how);
     choose_finish(&m, &w, how, &finish);

@@ -10,8 +10,9 @@ enum { CONV_SPACE = 3 }; // dims that a window slides along
 typedef struct ConvChoice {
     const char *cpu; // as `cameo compile --cpu` says it; NULL: this machine
     bool direct;     // no Winograd
-    bool exact;      // weights are not scaled by what the sum is multiplied by
-    int tile;        // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
+    bool exact;      // what is multiplied is rounded as the kernels say: no weight is scaled
+    const struct Widened *widened; // weights that are there as float32 too (wide.h); NULL: none
+    int tile; // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
 } ConvChoice;
 
 // y[.., m, n] = f(sum over c and t of w[.., m, c, t] * x[.., c, s * n + d * t - p]), where a place
@@ -41,6 +42,8 @@ typedef struct Conv {
     int64_t biases;
     const Expr *added; // a load at the places of y; NULL: none
     float low, high;
+    bool wide;    // of float64, by runtime/cameo_wide.h; w may be a load of float32
+    Index wm, wk; // then: strides of m in w, and of c and t as one variable
 } Conv;
 
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where

@@ -2,6 +2,7 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
@@ -59,6 +60,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
     use_all(mod, u, others, 4);
     if (c->depthwise)
         use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
+    if (c->wide)
+        wide_uses(mod, c->reduce, c->x, c->w, c->epilogue, u);
     if (!c->packed || c->bytes)
         return;
     access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
@@ -247,6 +250,7 @@ static void print_plan(Printer *p, const Conv *c)
             return;
         print_line(p, "image.width = cameo_byte_width(image.channels * %s);",
                    "image.taps[0] * image.taps[1] * image.taps[2]");
+        print_line(p, "image.ends = 0;");
         print_line(p, "cameo_byte_places(&image, %s);", bytes_name(p, c->bytes->places));
         return;
     }
@@ -502,6 +506,10 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
 
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
 {
+    if (c->wide) {
+        wide_print_conv(p, k, c);
+        return;
+    }
     Polys *polys = p->mod->polys;
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)

@@ -10,6 +10,7 @@
 
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,6 @@ enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
 typedef struct Want {
     GemmKind kind;
     const ConvChoice *how;
-    bool exact;
 } Want;
 
 typedef struct Match {
@@ -390,20 +390,25 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
-    kind = kind == GEMM_WIDE && m.reduce->dtype == DT_F64 ? GEMM_OPENBLAS : kind;
     if (m.bytes)
         return library || override_bytes(&m, k, error);
     bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o);
-    if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
+    if (library && (!blas || m.reduce->rank != 1))
         return true;
     m.o.kind = blas ? kind : GEMM_PACKED;
+    m.o.wide = !blas && m.reduce->dtype == DT_F64;
+    if (m.o.wide) {
+        m.o.a = widened_source(want->how->widened, mod, m.o.a);
+        m.o.b = widened_source(want->how->widened, mod, m.o.b);
+    }
+    const bool packs = !blas && !m.o.wide;
     m.o.reduce = m.reduce;
     m.o.store = m.store;
-    if (!blas && !(m.o.narrow = narrow_pack(p, &m.o, want->exact)) && !pack_weights(&m, error))
+    if (packs && !(m.o.narrow = narrow_pack(p, &m.o, want->how->exact)) && !pack_weights(&m, error))
         return false;
     if (m.o.narrow)
         m.o.packed = m.o.narrow->packed;
-    else if (!blas)
+    else if (packs)
         m.o.block = gemm_block(mod, &m.o);
     if (m.store->value != m.reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
@@ -426,12 +431,16 @@ static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
     return true;
 }
 
-bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, bool exact, Str *error)
+bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
 {
-    const Want want = {kind, how, exact};
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
+    ConvChoice choice = *how;
+    choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
+    const Want want = {kind, &choice};
     bool ok = override_steps(p, mod->steps, &want, error);
+    if (choice.widened)
+        widened_drop(choice.widened, mod);
     arena_free(scratch);
     if (ok)
         narrow_drop_producers(mod);
@@ -450,6 +459,8 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
         return;
     }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (o->wide)
+        wide_uses((Module *)(uintptr_t)mod, o->reduce, o->a, o->b, o->epilogue, u);
     if (o->block)
         access_note(u->arena, &u->buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     if (!o->packed)
@@ -496,6 +507,13 @@ static void print_blas(Printer *p, const Override *o, const char *a, const char 
 
 void gemm_print_product(Printer *p, const Override *o)
 {
+    if (o->wide) {
+        wide_print_product(p, o,
+                           str_printf(p->arena, "0, %s, 0, %s", print_index_bare(p, o->rows),
+                                      print_index_bare(p, o->columns))
+                               .at);
+        return;
+    }
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
     const char *k = print_index(p, print_extent(p, o->k));

@@ -11,8 +11,7 @@ typedef enum GemmKind {
     GEMM_PACKED,
     GEMM_OPENBLAS,
     GEMM_LOOPS,
-    GEMM_CUBLASLT, // on a CUDA device: the body stays beside it, without the epilogue
-    GEMM_WIDE      // PACKED, and OPENBLAS for sums of float64, which have no tiles
+    GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
 } GemmKind;
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
@@ -30,14 +29,14 @@ struct Override {
     Index rows, columns;      // extents of m, and of n with outer_n
     Index am, ak, bk, bn, ym; // strides in elements
     BufferId packed;          // b's weights in panels; 0: b as it is
+    bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
 };
 
 // Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.
 // false with *error where weights cannot be read.
-// `exact`: what is multiplied is rounded as the kernels say.
-bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, bool exact, Str *error);
+bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error);
 // Corrects what the loops of an overridden kernel use to what its faster form does.
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u);
 // The column of the product: n, or n with outer_n.

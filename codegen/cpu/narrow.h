@@ -22,7 +22,6 @@ typedef struct Narrow {
 } Narrow;
 
 // Packs the factor o->b = w[k * bk + n * bn], n x k of them; NULL: it is no such factor.
-// *error is set where weights cannot be read.
 Narrow *narrow_pack(Printer *p, const Override *o, bool exact);
 // Takes out the kernels whose results nothing reads since products read packed ones.
 void narrow_drop_producers(Module *mod);
