@@ -1,6 +1,7 @@
 // The layout of an emitted C file, and C as a dialect of the kernel printer.
 
 #include "codegen/emit_c.h"
+#include "codegen/attach.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -317,10 +318,8 @@ static void emit_blas(Buf *out)
     buf_printf(out, "\n");
 }
 
-void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path)
+void blob_print(Buf *out, const char *x, const char *name, const char *path)
 {
-    const char *x = p->prefix;
-    Buf *out = o->blobs ? o->blobs : p->out;
     buf_printf(out,
                "__asm__(\".pushsection .rodata\\n\"\n"
                "        \".balign 4096\\n\"\n"
@@ -332,9 +331,29 @@ void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *p
     for (const char *c = path; *c; c++)
         buf_printf(out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
     buf_printf(out, "\\\"\\n\"\n        \".popsection\\n\");\n");
+}
+
+static void declare_blob(Printer *p, const char *name)
+{
     buf_printf(p->out,
-               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n", x,
-               name);
+               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n",
+               p->prefix, name);
+}
+
+void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path)
+{
+    blob_print(o->blobs ? o->blobs : p->out, p->prefix, name, path);
+    declare_blob(p, name);
+}
+
+void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    if (o->weights == WEIGHTS_INCBIN)
+        emit_blob(p, o, "weights", o->weights_path);
+    if (o->weights != WEIGHTS_ATTACHED)
+        return;
+    attach_print_room(o->blobs, p->prefix, "weights", plan->weights_size);
+    declare_blob(p, "weights");
 }
 
 // What tiles of products need, and the tiles themselves. Where they are to stand in a unit of their
@@ -419,8 +438,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_symbols(p);
     custom_declare(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
-    if (o->weights == WEIGHTS_INCBIN)
-        emit_blob(p, o, "weights", o->weights_path);
+    emit_weights_symbol(p, plan, o);
     buf_put(out, kernels.at ? kernels.at : "", kernels.len);
     buf_free(&kernels);
     emit_steps(p, plan, o);

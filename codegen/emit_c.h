@@ -6,9 +6,10 @@
 #include "codegen/printer.h"
 
 typedef enum WeightsMode {
-    WEIGHTS_ARRAYS, // C arrays: small models, and wherever one text must hold all
-    WEIGHTS_INCBIN, // a blob that the assembler includes
-    WEIGHTS_FILE    // a blob read when a context is created, or given by the caller
+    WEIGHTS_ARRAYS,   // C arrays: small models, and wherever one text must hold all
+    WEIGHTS_INCBIN,   // a blob that the assembler includes
+    WEIGHTS_ATTACHED, // a blob behind the linked program (codegen/attach.h)
+    WEIGHTS_FILE      // a blob read when a context is created, or given by the caller
 } WeightsMode;
 
 typedef struct EmitOptions {
@@ -40,7 +41,10 @@ bool weights_fit_arrays(const Module *mod, const Plan *plan);
 // ---- parts ----------------------------------------------------------------------------------
 bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error);
 void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o);
-// A page-aligned constant PREFIX_name with the contents of a file.
+// PREFIX_weights, in the way that the options say; nothing for those that are no part of a program.
+void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o);
+// A page-aligned constant PREFIX_name with the contents of a file, as C.
+void blob_print(Buf *out, const char *prefix, const char *name, const char *path);
 void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path);
 void emit_bind(Printer *p, const Plan *plan);
 void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o);

@@ -336,7 +336,7 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     long long arena = !plan->fixed ? -1 : on_device ? 0 : (long long)plan->peak;
     buf_printf(p->out, "    .arena = %lld,\n", arena);
     buf_printf(p->out, "    .nblocks = %u,\n", plan->blocks.len);
-    if (o->weights == WEIGHTS_INCBIN)
+    if (o->weights == WEIGHTS_INCBIN || o->weights == WEIGHTS_ATTACHED)
         buf_printf(p->out, "    .weights = %s_weights,\n", x);
     buf_printf(p->out, "    .weights_size = %lld,\n", (long long)plan->weights_size);
     if (o->weights == WEIGHTS_FILE) {

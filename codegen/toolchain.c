@@ -203,8 +203,11 @@ static int add_parts(Build *b, Jobs *jobs)
             add_job(b, jobs, false, parts[i]);
         add_job(b, jobs, false, with(b, "_main"));
     }
-    if (b->has_blobs) // reads files that no cache would know
-        add_job(b, jobs, false, with(b, "_blobs"))->source = NULL;
+    if (b->has_blobs) {
+        Job *blobs = add_job(b, jobs, false, with(b, "_blobs"));
+        if (b->includes) // files that no cache would know
+            blobs->source = NULL;
+    }
     return 0;
 }
 
@@ -236,6 +239,8 @@ static int link_program(Build *b, const Jobs *objects, const char *out)
         argv[n++] = "-shared";
     for (uint32_t i = 0; i < objects->len; i++)
         argv[n++] = objects->at[i].object;
+    if (b->attaches)
+        argv[n++] = str_printf(b->arena, "-Wl,-T,%s", with(b, "_weights.ld")).at;
     if (b->o->gemm == GEMM_OPENBLAS)
         argv[n++] = "-lopenblas";
     argv[n++] = "-lm";

@@ -1,6 +1,7 @@
 // Inference of dtypes, shapes and contents, forward over the sorted graph.
 
 #include "ir/infer.h"
+#include "ir/contract.h"
 #include "ir/lists.h"
 #include "ir/ops/ranks.h"
 
@@ -525,6 +526,27 @@ static void fill_from_declared(Infer *s, uint32_t o)
     v->why_shape = (Why){.kind = WHY_DECLARED, .node = s->node};
 }
 
+// What neither a schema nor a declaration says of a user's own operator, its source does.
+static void fill_from_contract(Infer *s, uint32_t o)
+{
+    Value *v = out_value(s, o);
+    CustomMisfit misfit;
+    const CustomFunction *nearest;
+    uint32_t seen = 0;
+    if (!v || v->kind != TYPE_NONE || !s->model->contracts || s->n->schema || s->n->def)
+        return;
+    const CustomOp *op = contract_of(s->model->contracts, s->arena, s->n);
+    const CustomFunction *f = op ? custom_fitting(s->model, op, s->node, &nearest, &misfit) : NULL;
+    f = op && !f ? nearest : f;
+    for (uint32_t i = 0; f && i < f->nparams; i++) {
+        if (f->params[i].kind != CUSTOM_OUTPUT || seen++ != o || f->params[i].dtype == DT_NONE)
+            continue;
+        v->kind = TYPE_TENSOR;
+        v->dtype = f->params[i].dtype;
+        v->why_dtype = (Why){.kind = WHY_SCHEMA, .node = s->node};
+    }
+}
+
 // A content that is all numbers is a constant.
 static void content_to_constant(Infer *s, uint32_t o)
 {
@@ -594,6 +616,7 @@ static void infer_one(Infer *s, NodeId id)
         check_moved(&own);
     for (uint32_t o = 0; o < own.n->nout; o++) {
         fill_from_declared(&own, o);
+        fill_from_contract(&own, o);
         content_to_constant(&own, o);
     }
 }

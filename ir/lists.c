@@ -67,6 +67,12 @@ const Type *type_join(const Type *a, const Type *b)
     return b->kind == TYPE_OPTIONAL && type_same(b->sub, a) ? b : NULL;
 }
 
+const char *param_variable(const SchemaParam *p)
+{
+    bool list = p->types & (TYPESET_SEQUENCE | TYPESET_OPTIONAL);
+    return p->type_var && list ? "T" : p->type_var;
+}
+
 // ---- what lists hold
 // -----------------------------------------------------------------------------------
 

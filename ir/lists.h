@@ -28,6 +28,11 @@ bool type_same(const Type *a, const Type *b);
 // The type that takes values of both, or NULL: optional(T) takes what is a T, too.
 const Type *type_join(const Type *a, const Type *b);
 
+// The variable by which a parameter's dtype is tied to those of others, NULL where it is fixed.
+// What a list holds is tied to the tensors that go in or come out, which the standard's constraints
+// cannot say: they have S for the one and T for the other.
+const char *param_variable(const SchemaParam *p);
+
 // ---- what lists hold
 Index dim_varies(Model *m);
 bool dim_is_varied(const Model *m, Index dim);

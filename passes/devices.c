@@ -149,6 +149,17 @@ bool is_transfer(const Model *m, NodeId n)
                                          node->why_device.kind == WHY_CONFIG);
 }
 
+bool device_may_transfer(const Model *m, ValueId v)
+{
+    Node identity = {.graph = value_at(m, v)->graph};
+    const Schema *s = schema_find(STR(""), STR("Identity"), opset_of(m, &identity));
+    TypeKind kind = value_at(m, v)->kind;
+    TypeSet needed = kind == TYPE_SEQUENCE   ? TYPESET_SEQUENCE
+                     : kind == TYPE_OPTIONAL ? TYPESET_OPTIONAL
+                                             : 0;
+    return !s || (s->inputs[0].types & needed) == needed;
+}
+
 DeviceId device_of_node(Model *m, NodeId n)
 {
     Str said =

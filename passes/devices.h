@@ -28,6 +28,9 @@ DeviceId device_of_value(Model *m, ValueId v);
 
 // A transfer in a file: an Identity that names the device of its result.
 bool is_transfer(const Model *m, NodeId n);
+// May there be one of this value? Identity takes sequences since opset 14, optional values since
+// 16.
+bool device_may_transfer(const Model *m, ValueId v);
 
 // Is the operand read on another device than it lies on, though placement is explicit (cameo.yaml
 // or metadata, at either end) and nothing transfers it? That is finding DV001.

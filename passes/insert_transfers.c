@@ -191,7 +191,7 @@ static bool transfer_value(Moves *w, Builder *a, ValueId v, DeviceId to)
         if (w->counts[first + i] && w->at[u->node] == to && to != w->from[v])
             uses[count++] = *u;
     }
-    if (count == 0)
+    if (count == 0 || (!there && !device_may_transfer(w->m, v)))
         return false;
     if (there) {
         adaptor_redirect(a, v, there, uses, count);

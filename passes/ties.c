@@ -5,6 +5,8 @@
 
 #include "passes/ties.h"
 
+#include "ir/lists.h"
+
 #include <string.h>
 
 static const TypeSet TENSORS = ((TypeSet)1 << DT_COUNT) - 2;
@@ -38,11 +40,25 @@ static bool is_tensor(const Model *m, ValueId v)
     return v && (kind == TYPE_TENSOR || kind == TYPE_NONE);
 }
 
+// No Cast takes a sequence or an optional value: all that hold one follow one tie.
+static bool is_list(const Model *m, ValueId v)
+{
+    return v && kind_is_list(value_at(m, v)->kind) && value_at(m, v)->dtype != DT_NONE;
+}
+
+// The tie of a list; what no node here makes stays as it is.
+static uint32_t list_tie(Ties *t, ValueId v)
+{
+    return t->maker[v] != NO_TIE ? t->maker[v] : fixed_tie(t, value_at(t->m, v)->dtype);
+}
+
 static void use(Ties *t, ValueId v, Use at, uint32_t tie)
 {
     TieUse u = {at, v, tie};
     if (is_tensor(t->m, v))
         vec_push(t->arena, &t->uses, u);
+    else if (is_list(t->m, v)) // what control flow or a caller takes keeps its dtype
+        t->at.at[list_tie(t, v)].allowed &= (TypeSet)1 << value_at(t->m, v)->dtype;
 }
 
 static void use_operand(Ties *t, NodeId n, uint32_t i, uint32_t tie)
@@ -59,7 +75,7 @@ static void use_output(Ties *t, GraphId g, uint32_t i, uint32_t tie)
 
 static void make(Ties *t, ValueId v, uint32_t tie)
 {
-    if (is_tensor(t->m, v))
+    if (is_tensor(t->m, v) || is_list(t->m, v))
         t->maker[v] = tie;
 }
 
@@ -112,6 +128,18 @@ static uint32_t *var_of(Vars *vars, const char *name)
     return NULL;
 }
 
+// A variable is bound to what the first list among its operands follows.
+static void bind_lists(Ties *t, const Node *node, Vars *vars)
+{
+    for (uint32_t i = 0; i < node->nin && vars->n < 32; i++) {
+        const SchemaParam *p = param_at(node->schema->inputs, node->schema->ninputs, i);
+        if (!is_list(t->m, node->in[i]) || !is_tied(p) || var_of(vars, param_variable(p)))
+            continue;
+        vars->name[vars->n] = param_variable(p);
+        vars->tie[vars->n++] = list_tie(t, node->in[i]);
+    }
+}
+
 static void tie_operand(Ties *t, NodeId n, uint32_t i, Vars *vars)
 {
     const Node *node = node_at(t->m, n);
@@ -128,11 +156,11 @@ static void tie_operand(Ties *t, NodeId n, uint32_t i, Vars *vars)
     }
     if (!is_tied(p))
         return;
-    uint32_t *tie = var_of(vars, p->type_var);
+    uint32_t *tie = var_of(vars, param_variable(p));
     if (!tie && vars->n == 32)
         return;
     if (!tie) {
-        vars->name[vars->n] = p->type_var;
+        vars->name[vars->n] = param_variable(p);
         vars->tie[vars->n] = tie_new(t, TIE_NODE, p->types);
         tie = &vars->tie[vars->n++];
     }
@@ -145,16 +173,38 @@ static TieKind source_kind(const Node *n)
     return constant ? TIE_CONSTANT : node_is(n, "Cast") ? TIE_CAST : TIE_FIXED;
 }
 
+// The tie of an operand that the result's dtype follows though no variable says so, as what
+// DequantizeLinear gives follows its scale's.
+static uint32_t *tie_followed(Ties *t, const Node *node, uint32_t o, Vars *vars)
+{
+    const Value *v = node->out[o] ? value_at(t->m, node->out[o]) : NULL;
+    const Schema *s = node->schema;
+    TypeSet types = param_at(s->outputs, s->noutputs, o)->types & TENSORS;
+    for (uint32_t i = 0; v && v->why_dtype.kind == WHY_OPERAND && i < node->nin; i++) {
+        const SchemaParam *p = param_at(s->inputs, s->ninputs, i);
+        uint32_t *tie =
+            node->in[i] == v->why_dtype.from && is_tied(p) ? var_of(vars, param_variable(p)) : NULL;
+        if (!tie || ties_dtype(t->m, node->in[i]) != v->dtype || !is_tensor(t->m, node->out[o]))
+            continue;
+        t->at.at[*tie].allowed &= types;
+        return tie;
+    }
+    return NULL;
+}
+
 static void tie_node(Ties *t, NodeId n)
 {
     const Node *node = node_at(t->m, n);
     const Schema *s = node->schema;
     Vars vars = {.n = 0};
+    if (s)
+        bind_lists(t, node, &vars);
     for (uint32_t i = 0; s && i < node->nin; i++)
         tie_operand(t, n, i, &vars);
     for (uint32_t o = 0; o < node->nout; o++) {
         const SchemaParam *p = s ? param_at(s->outputs, s->noutputs, o) : NULL;
-        uint32_t *tie = is_tied(p) ? var_of(&vars, p->type_var) : NULL;
+        uint32_t *tie = is_tied(p) ? var_of(&vars, param_variable(p)) : NULL;
+        tie = tie || !p ? tie : tie_followed(t, node, o, &vars);
         if (tie)
             make_result(t, n, o, *tie);
         else

@@ -3,6 +3,7 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "tools/config.h"
+#include "tools/kept.h"
 #include "tools/pipeline.h"
 #include "tools/precision.h"
 #include "tools/report.h"
@@ -244,8 +245,14 @@ static int compile(const Tool *t, const Asked *a)
 {
     Arena *arena = arena_new();
     Diags diags;
+    Results results = {0};
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
+    if (!a->report && !a->print_after && kept_take(&results, a->model, &a->o, &diags)) {
+        tool_print_diags(&diags);
+        arena_free(arena);
+        return EXIT_CLEAN;
+    }
     Model *m = tool_load(t, arena, a->model, &diags, &status);
     CompileReport report = {0};
     if (m && !tool_config_of_program(t, arena, a->model, m))
@@ -256,6 +263,8 @@ static int compile(const Tool *t, const Asked *a)
         o.after = a->print_after ? print_after : NULL;
         o.user = &after;
         status = tool_status(&diags, compile_model(m, &o, &diags, &report));
+        if (!status && results.key)
+            kept_keep(&results, m, &report, &diags);
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));

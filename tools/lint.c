@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "frontend/load.h"
 #include "ir/infer.h"
+#include "passes/lint/guard.h"
 #include "tools/calib.h"
 #include "tools/estimate.h"
 #include "tools/config.h"
@@ -184,6 +185,7 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
         m->data = r->given;
         m->contracts = r->contracts;
         m->measured = r->measured;
+        m->estimates = r->estimates;
         model_sort(m, scratch);
         arena_free(scratch);
     }
@@ -256,7 +258,7 @@ static bool take_budgets(LintRun *r, Config *config, Model *m, const char *path,
     if (!r->calib || !config->budgets.len)
         return true;
     int status = estimate_outputs(r->tool, config, path, r->calib, r->arena, &set);
-    m->estimates = status ? NULL : set;
+    m->estimates = r->estimates = status ? NULL : set;
     result->status = status && status != EXIT_FINDINGS ? status : result->status;
     return !status || status == EXIT_FINDINGS;
 }
@@ -295,8 +297,10 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         m = NULL;
         result->unusable = true;
     }
-    if (m)
+    if (m && r->contracts) {
         m->contracts = r->contracts;
+        infer_model(m, NULL); // what sources say of their results
+    }
     if (m) {
         lint_model(m, &diags, r->select, r->ignore);
         if (r->measured)
@@ -391,6 +395,7 @@ static int lint_arguments(LintRun *r, int argc, char **argv)
     if (paths.len > 1 && !tool_config(r->tool, r->arena, paths.at[0], NEW(r->arena, Config)))
         return EXIT_USAGE;
     double start = now();
+    lint_guard_rules(true);
     lint_all(r, &paths);
     if (r->baseline && !lint_heed_baseline(r, r->baseline))
         return EXIT_USAGE;

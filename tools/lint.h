@@ -39,6 +39,7 @@ typedef struct LintRun {
     const char *calib;                 // --calib: a folder; NULL: none
     VEC(const char *) budgets;         // --budget
     struct MeasuredSet *measured;      // what was measured on it for the one model
+    struct EstimateSet *estimates;     // how far its outputs may be off by those data
     const struct Contracts *contracts; // of the model's custom operators
     long max;                          // findings a rule that text shows; 0: all
     double seconds;

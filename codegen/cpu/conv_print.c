@@ -250,6 +250,7 @@ static void print_plan(Printer *p, const Conv *c)
             return;
         print_line(p, "image.width = cameo_byte_width(image.channels * %s);",
                    "image.taps[0] * image.taps[1] * image.taps[2]");
+        print_line(p, "image.ends = 0;");
         print_line(p, "cameo_byte_places(&image, %s);", bytes_name(p, c->bytes->places));
         return;
     }

@@ -226,10 +226,15 @@ static void print_kind(Buf *out, const NarrowTarget *t, const NarrowKind *kind)
     buf_printf(out, "    },\n};\n\n");
 }
 
-static void print_target(Buf *out, const NarrowTarget *t, uint32_t which, bool first)
+static void print_test(Buf *out, const NarrowTarget *t)
+{
+    buf_printf(out, "#%sif %s\n", t == targets ? "" : "el", t->test);
+}
+
+static void print_vectors(Buf *out, const NarrowTarget *t)
 {
     const int bytes = 4 * t->lanes;
-    buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
+    print_test(out, t);
     if (t->looks_up)
         buf_printf(out, "#include <immintrin.h>\n");
     buf_printf(out,
@@ -238,9 +243,22 @@ static void print_target(Buf *out, const NarrowTarget *t, uint32_t which, bool f
                "typedef uint32_t cameo_code_words __attribute__((vector_size(%d)));\n"
                "typedef float cameo_numbers __attribute__((vector_size(%d)));\n",
                bytes, bytes, bytes);
-    for (int i = 0; i < NKINDS; i++)
-        if (which & 1u << i)
-            print_kind(out, t, &kinds[i]);
+}
+
+// Once in a unit, whichever kinds the texts joined in it need.
+static void print_kinds(Buf *out, uint32_t which)
+{
+    for (int i = 0; i < NKINDS; i++) {
+        if (!(which & 1u << i))
+            continue;
+        buf_printf(out, "#ifndef CAMEO_NARROW_%s_TILES\n#define CAMEO_NARROW_%s_TILES\n",
+                   kinds[i].name, kinds[i].name);
+        for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+            print_test(out, &targets[t]);
+            print_kind(out, &targets[t], &kinds[i]);
+        }
+        buf_printf(out, "#endif\n#endif\n\n");
+    }
 }
 
 void narrow_tiles_print(Buf *out, uint32_t which)
@@ -266,6 +284,7 @@ void narrow_tiles_print(Buf *out, uint32_t which)
         "} cameo_narrow;\n\n",
         NROWS);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        print_target(out, &targets[i], which, i == 0);
+        print_vectors(out, &targets[i]);
     buf_printf(out, "#endif\n#endif\n\n");
+    print_kinds(out, which);
 }

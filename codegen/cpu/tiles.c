@@ -185,22 +185,45 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
                kind->name, rows, vectors * t->lanes, kind->dot == DOT_NONE ? ", finish" : "");
 }
 
+// Eight columns at a time or four, the last of them once more with those before: what c held there
+// is read before it is written.
+static void print_edge_part(Buf *out, const TileKind *kind, int lanes)
+{
+    const char *test = lanes == 8 ? "width >= 8" : "width >= 4 && width < 8";
+    buf_printf(out,
+               "        if (%s) {\n"
+               "            typedef %s lanes __attribute__((vector_size(%d), aligned(4), "
+               "may_alias));\n"
+               "            lanes last = *(const lanes *)(from + width - %d);\n"
+               "            if (more)\n"
+               "                last += *(const lanes *)(c + width - %d);\n"
+               "            for (int64_t j = 0; j + %d < width; j += %d) {\n"
+               "                lanes v = *(const lanes *)(from + j);\n"
+               "                if (more)\n"
+               "                    v += *(const lanes *)(c + j);\n"
+               "                *(lanes *)(c + j) = v;\n"
+               "            }\n"
+               "            *(lanes *)(c + width - %d) = last;\n"
+               "        }\n",
+               test, kind->number, 4 * lanes, lanes, lanes, lanes, lanes, lanes);
+}
+
 void tile_print_edge(Buf *out, const TileKind *kind)
 {
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_edge(\n"
                "    int rows, int64_t width, const %s *from, int64_t ldf, %s *c, int64_t ldc,\n"
                "    int more%s)\n{\n"
-               "    for (int i = 0; i < rows; i++, from += ldf, c += ldc)\n"
-               "        for (int64_t j = 0; j < width; j++)%s\n"
-               "            c[j] = more ? c[j] + from[j] : from[j];%s\n"
-               "}\n\n",
-               kind->name, kind->number, kind->number, finish_parameter(kind),
-               kind->dot == DOT_NONE ? " {" : "",
-               kind->dot == DOT_NONE ? "\n            if (finish)\n"
-                                       "                c[j] = cameo_finished(finish, i, i * ldc "
-                                       "+ j, c[j]);\n        }"
-                                     : "");
+               "    for (int i = 0; i < rows; i++, from += ldf, c += ldc) {\n",
+               kind->name, kind->number, kind->number, finish_parameter(kind));
+    print_edge_part(out, kind, 8);
+    print_edge_part(out, kind, 4);
+    buf_printf(out, "        for (int64_t j = 0; j < width && width < 4; j++)\n"
+                    "            c[j] = more ? c[j] + from[j] : from[j];\n");
+    if (kind->dot == DOT_NONE)
+        buf_printf(out, "        for (int64_t j = 0; j < width && finish; j++)\n"
+                        "            c[j] = cameo_finished(finish, i, i * ldc + j, c[j]);\n");
+    buf_printf(out, "    }\n}\n\n");
 }
 
 void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t)
@@ -308,7 +331,7 @@ void tiles_print(Buf *out)
         " * write, more than all but the last vector. ahead: bytes from a vector to what is read\n"
         " * soon. finish: what is done to the sums before they are written, or NULL. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
-        "#include <stdint.h>\n"
+        "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
         "/* min(max(sum + bias + added, low), high), NaN kept. bias: of each row; added: as c, or\n"
         " * NULL. */\n"

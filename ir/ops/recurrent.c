@@ -266,6 +266,24 @@ static const Expr *recurrence(Lower *l, const Recurrent *q, Tensor h, uint32_t d
     return reduce_add(l, 1, &k, NULL, mul(l, load(l, h, hat), load(l, q->r, rat)));
 }
 
+// The sums of all gates of a step as one product, where R is a constant: packed once, it is read
+// once, from its first byte to its last. buffer 0: each gate has its own sum.
+static Tensor recurrent_product(Lower *l, const Recurrent *q, Tensor xw, Tensor h, uint32_t d,
+                                Index t)
+{
+    const Buffer *r = buffer_at(l->module, q->r.buffer);
+    if (q->cell != CELL_LSTM || q->quantized || r->kind != BUF_WEIGHT)
+        return (Tensor){0};
+    Index dims[2] = {q->batch, ix_scale(l, q->hidden, q->gates)}, o[MAX_RANK] = {0};
+    Tensor sums = temp(l, "recurrent_product", q->t, 2, dims);
+    kernel(l, "recurrent_product");
+    par_all(l, sums, o);
+    Index at[3] = {t, o[0], o[1]};
+    store(l, sums, o, add(l, load(l, xw, at), recurrence(l, q, h, d, 0, o[0], o[1])));
+    kernel_end(l);
+    return sums;
+}
+
 static const Expr *peep(Lower *l, const Recurrent *q, uint32_t d, uint32_t g, Index j,
                         const Expr *c)
 {
@@ -338,7 +356,7 @@ static void step_kernels(Lower *l, const Recurrent *q, uint32_t d, Index t, Tens
                          Tensor c, Tensor next_h, Tensor next_c)
 {
     Index o[MAX_RANK] = {0};
-    Tensor rh = {0};
+    Tensor rh = {0}, sums = recurrent_product(l, q, xw, h, d, t);
     if (q->cell == CELL_GRU)
         rh = gru_reset(l, q, xw, h, d, t);
     kernel(l, q->cell == CELL_LSTM ? "lstm_step" : q->cell == CELL_GRU ? "gru_step" : "rnn_step");
@@ -349,8 +367,10 @@ static void step_kernels(Lower *l, const Recurrent *q, uint32_t d, Index t, Tens
     } else {
         const Expr *gate[4];
         for (uint32_t g = 0; g < q->gates; g++) {
-            Index at[3] = {t, o[0], ix_add(l, ix_scale(l, q->hidden, g), o[1])};
-            gate[g] = add(l, load(l, xw, at), recurrence(l, q, h, d, g, o[0], o[1]));
+            Index j = ix_add(l, ix_scale(l, q->hidden, g), o[1]);
+            Index at[3] = {t, o[0], j}, sum[2] = {o[0], j};
+            gate[g] = sums.buffer ? load(l, sums, sum)
+                                  : add(l, load(l, xw, at), recurrence(l, q, h, d, g, o[0], o[1]));
         }
         next = q->cell == CELL_LSTM ? lstm_cell(l, q, gate, c, d, o)
                                     : (Next){activate(l, q, d, 0, gate[0]), NULL};

@@ -70,6 +70,15 @@ static void note_origin(Lint *l, Diag *d, NodeId id, const CustomMisfit *x)
     lint_note_path(l, d, &o, id);
 }
 
+// What a Cast in front of the operand converts, if that has the dtype wanted; 0: there is none.
+static ValueId before_cast(const Model *m, ValueId v, DType want)
+{
+    const Value *value = value_at(m, v);
+    const Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
+    bool cast = n && node_is(n, "Cast") && n->nin == 1 && lint_dtype(m, n->in[0]) == want;
+    return cast ? n->in[0] : 0;
+}
+
 // Casts around the node: before each input of another dtype, behind each such output.
 static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
 {
@@ -84,6 +93,12 @@ static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
         DType have = lint_dtype(l->m, v);
         if (have == DT_NONE || p->dtype == DT_NONE || have == p->dtype)
             continue;
+        ValueId source = p->kind == CUSTOM_INPUT ? before_cast(l->m, v, p->dtype) : 0;
+        if (source) {
+            diag_fix(l->diags, d, false, "read \"%.*s\", which is %s, in front of its Cast",
+                     STR_ARG(lint_name(l, source)), dtype_name(p->dtype));
+            continue;
+        }
         before += p->kind == CUSTOM_INPUT;
         behind += p->kind == CUSTOM_OUTPUT;
         from = have;
@@ -254,10 +269,32 @@ static void cast_behind(Model *m, Builder *a, const Uses *uses, ValueId v, DType
     if (!n)
         return;
     const Type *declared = value_at(m, v)->declared;
-    NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(want), uses->uses + uses->first[v], n);
+    NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(have), uses->uses + uses->first[v], n);
     node_set_int(m, cast, "to", have);
     value_at(m, node_at(m, cast)->out[0])->declared = declared;
     declare(m, v, want);
+}
+
+// The operand reads what its Cast converts; a Cast that nothing else reads goes.
+static void read_before(Model *m, const Uses *uses, NodeId id, uint32_t k, ValueId source)
+{
+    ValueId v = node_at(m, id)->in[k];
+    NodeId cast = value_at(m, v)->node;
+    uint32_t others = 0;
+    node_at(m, id)->in[k] = source;
+    for (uint32_t i = uses->first[v]; i < uses->first[v + 1]; i++) {
+        const Use *u = &uses->uses[i];
+        others += !u->node || node_at(m, u->node)->in[u->index] == v;
+    }
+    if (others)
+        return;
+    Graph *g = graph_at(m, value_at(m, v)->graph);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < g->infos.len; i++)
+        if (g->infos.at[i].value != v)
+            g->infos.at[kept++] = g->infos.at[i];
+    g->infos.len = kept;
+    graph_remove(m, cast);
 }
 
 static uint32_t cast_around(Model *m, Builder *a, const Uses *uses, NodeId id,
@@ -274,14 +311,21 @@ static uint32_t cast_around(Model *m, Builder *a, const Uses *uses, NodeId id,
         DType have = lint_dtype(m, v);
         if (have == DT_NONE || p->dtype == DT_NONE || have == p->dtype)
             continue;
-        made++;
         if (!is_input) {
+            made++;
             cast_behind(m, a, uses, v, p->dtype);
+            continue;
+        }
+        ValueId source = before_cast(m, v, p->dtype);
+        if (source) {
+            read_before(m, uses, id, k, source);
+            made++;
             continue;
         }
         Use use = {id, node_at(m, id)->graph, k};
         NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(p->dtype), &use, 1);
         node_set_int(m, cast, "to", p->dtype);
+        made++;
     }
     return made;
 }

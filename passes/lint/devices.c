@@ -148,7 +148,13 @@ static void report(Lint *l, NodeId id, uint32_t operand)
     if (!value_at(m, path.at[path.len - 1])->node)
         return;
     note_origin(l, d, &path, there);
-    offer_transfer(l, d, &path);
+    if (device_may_transfer(m, v))
+        offer_transfer(l, d, &path);
+    else
+        diag_help(l->diags, d,
+                  "move tensors: a transfer is an Identity, and at opset %lld that takes no %s",
+                  (long long)opset_of(m, n),
+                  value_at(m, v)->kind == TYPE_SEQUENCE ? "sequence" : "optional value");
 }
 
 // The value whose transfer mends it: that of the operand's origin.

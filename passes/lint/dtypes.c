@@ -10,7 +10,7 @@ static DType result_dtype(const Model *m, const Node *n, uint32_t operand)
 {
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o] && params_are_tied(param_of_operand(n, operand), param_of_result(n, o)))
-            return lint_dtype(m, n->out[o]);
+            return lint_held(m, n->out[o]);
     return DT_NONE;
 }
 
@@ -19,7 +19,7 @@ bool lint_conflict(const Model *m, NodeId id, uint32_t *from, Conflict *c)
     const Node *n = node_at(m, id);
     for (; *from < n->nin; ++*from)
         for (uint32_t k = 0; k < *from; k++) {
-            DType a = lint_dtype(m, n->in[*from]), b = lint_dtype(m, n->in[k]);
+            DType a = lint_held(m, n->in[*from]), b = lint_held(m, n->in[k]);
             if (a == DT_NONE || b == DT_NONE ||
                 !params_are_tied(param_of_operand(n, *from), param_of_operand(n, k)))
                 continue;
@@ -310,7 +310,11 @@ static void report_unsupported(Lint *l, const Fault *f)
     if (is_training_half(n, f))
         return;
     const SchemaParam *p = param_of_operand(n, f->index);
-    DType to = f->want != DT_NONE ? f->want : allowed_dtype(l->m, p->types);
+    DType scaled =
+        node_is(n, "QuantizeLinear") && f->index == 1 ? lint_dtype(l->m, n->in[0]) : DT_NONE;
+    DType to = f->want != DT_NONE                              ? f->want
+               : scaled != DT_NONE && (p->types >> scaled & 1) ? scaled
+                                                               : allowed_dtype(l->m, p->types);
     Diag *d =
         diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
              "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),

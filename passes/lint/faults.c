@@ -68,6 +68,13 @@ static bool is_data_at_fault(const Model *m, ValueId data)
     return v->def == DEF_NODE && (!declared || v->declared->elem != (int32_t)v->dtype);
 }
 
+static DType declared_dtype(const Model *m, ValueId v)
+{
+    const Type *t = v ? value_at(m, v)->declared : NULL;
+    bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
+    return known ? (DType)t->elem : DT_NONE;
+}
+
 static bool is_retypable(const Model *m, ValueId source)
 {
     const char *kind = origin_kind(m, source);
@@ -84,7 +91,7 @@ static ValueId sources_of_side(Finder *x, const Node *n, uint32_t i, DType t, ui
     *count = 0;
     for (uint32_t k = 0; k < n->nin && nseen < 8; k++) {
         if (!params_are_tied(param_of_operand(n, i), param_of_operand(n, k)) ||
-            lint_dtype(m, n->in[k]) != t)
+            lint_held(m, n->in[k]) != t)
             continue;
         Origin o = origin_find(lint_origins(x->l), n->in[k]);
         bool known = false;
@@ -132,27 +139,29 @@ static ValueId tied_result(const Node *n, uint32_t i)
 static bool is_result_at_fault(Finder *x, const Node *n, const Conflict *c)
 {
     const Model *m = x->l->m;
-    DType a = lint_dtype(m, n->in[c->culprit]), b = lint_dtype(m, n->in[c->other]);
+    DType a = lint_held(m, n->in[c->culprit]), b = lint_held(m, n->in[c->other]);
     ValueId made = tied_result(n, c->culprit);
-    if (!made || lint_dtype(m, made) != b)
+    if (!made || lint_held(m, made) != b)
         return false;
     return origin_mends(lint_origins(x->l), lint_uses(x->l), made, a) &&
            !origin_mends(lint_origins(x->l), lint_uses(x->l), made, b);
 }
 
 // One source that mends all gives way before several, several that do before what does not: a
-// constant of a function gives way to one call only if the other calls let it. Of two dtypes of
+// constant of a function gives way to one call only if the other calls let it. What the result is
+// declared as does not. Of two dtypes of
 // which neither is the model's own nor float64 that one gives way which has fewer sources, or the
 // smaller.
 static void weigh_sides(Finder *x, const Node *n, Conflict *c)
 {
     const Model *m = x->l->m;
     ValueId low = n->in[c->culprit], high = n->in[c->other];
-    DType a = lint_dtype(m, low), b = lint_dtype(m, high);
+    DType a = lint_held(m, low), b = lint_held(m, high);
     uint32_t na, nb;
+    bool declared = declared_dtype(m, tied_result(n, c->culprit)) == b;
     if (!is_mended_by(x, low, b) &&
         (is_mended_by(x, high, a) || is_result_at_fault(x, n, c) ||
-         (!is_mended_together(x, low, b) && is_mended_together(x, high, a)))) {
+         (!declared && !is_mended_together(x, low, b) && is_mended_together(x, high, a)))) {
         *c = (Conflict){c->node, c->other, c->culprit};
         return;
     }
@@ -180,7 +189,7 @@ static void mislead(Finder *x, const Node *n, uint32_t i, DType right)
     const Model *m = x->l->m;
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)) &&
-            lint_dtype(m, n->out[o]) == lint_dtype(m, n->in[i]))
+            lint_held(m, n->out[o]) == lint_held(m, n->in[i]))
             x->misled[n->out[o]] = true, x->right[n->out[o]] = right;
 }
 
@@ -208,13 +217,6 @@ static bool is_told(Finder *x, ValueId v, DType want)
     return told && x->f->all.at[told - 1].want == want;
 }
 
-static DType declared_dtype(const Model *m, ValueId v)
-{
-    const Type *t = v ? value_at(m, v)->declared : NULL;
-    bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
-    return known ? (DType)t->elem : DT_NONE;
-}
-
 // Would v have the dtype wanted if what is declared on its way were true? The declaration is told.
 static bool is_behind_declared(Finder *x, ValueId v, DType want)
 {
@@ -230,7 +232,7 @@ static bool is_behind_declared(Finder *x, ValueId v, DType want)
 static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool declared)
 {
     ValueId a = n->in[c->culprit], b = n->in[c->other];
-    DType have = lint_dtype(x->l->m, a), want = lint_dtype(x->l->m, b);
+    DType have = lint_held(x->l->m, a), want = lint_held(x->l->m, b);
     if (declared && is_behind_declared(x, a, want)) {
         mislead(x, n, c->culprit, want);
         return true;
@@ -271,16 +273,16 @@ static void find_conflict(Finder *x, NodeId id, Conflict c)
     const Model *m = x->l->m;
     const Node *n = node_at(m, id);
     weigh_sides(x, n, &c);
-    if (!is_told(x, n->in[c.culprit], lint_dtype(m, n->in[c.other])) &&
-        is_told(x, n->in[c.other], lint_dtype(m, n->in[c.culprit])))
+    if (!is_told(x, n->in[c.culprit], lint_held(m, n->in[c.other])) &&
+        is_told(x, n->in[c.other], lint_held(m, n->in[c.culprit])))
         c = (Conflict){id, c.other, c.culprit};
     Conflict told = c;
     FaultKind kind = kind_of_conflict(m, n, &told);
     if (is_conflict_behind(x, n, &c, kind > FAULT_DECLARED))
         return;
     ValueId v = n->in[told.culprit];
-    add(x, (Fault){kind, id, told.culprit, told.other, v, lint_dtype(m, v),
-                   lint_dtype(m, n->in[told.other]), false, 0});
+    add(x, (Fault){kind, id, told.culprit, told.other, v, lint_held(m, v),
+                   lint_held(m, n->in[told.other]), false, 0});
 }
 
 static void find_operands(Finder *x, NodeId id)

@@ -1,5 +1,7 @@
 #include "passes/lint/origin.h"
 
+#include "ir/lists.h"
+
 #include <string.h>
 
 // A walk looks at so many values and no more; all walks together at MAX_WORK. Beyond that the
@@ -46,9 +48,11 @@ const SchemaParam *param_of_operand(const Node *n, uint32_t i)
 
 bool params_are_tied(const SchemaParam *a, const SchemaParam *b)
 {
-    bool free_form = a && a == b && a->option == PARAM_VARIADIC && !a->homogeneous;
-    return a && b && a->type_var && b->type_var && !free_form &&
-           strcmp(a->type_var, b->type_var) == 0;
+    if (!a || !b || !a->type_var || !b->type_var)
+        return false;
+    bool free_form = (a->option == PARAM_VARIADIC && !a->homogeneous) ||
+                     (b->option == PARAM_VARIADIC && !b->homogeneous);
+    return !free_form && strcmp(param_variable(a), param_variable(b)) == 0;
 }
 
 const SchemaParam *param_of_result(const Node *n, uint32_t o)

@@ -1,6 +1,8 @@
 // What findings about dtypes say: where a dtype begins, how it comes here, what mends it.
 
 #include "passes/lint/story.h"
+
+#include "ir/lists.h"
 #include "passes/retype.h"
 
 #include <math.h>
@@ -11,6 +13,11 @@ enum { MAX_SHOWN = 3, MAX_PATH = 8, MAX_CHAIN = 64 };
 DType lint_dtype(const Model *m, ValueId v)
 {
     return v && value_at(m, v)->kind == TYPE_TENSOR ? value_at(m, v)->dtype : DT_NONE;
+}
+
+DType lint_held(const Model *m, ValueId v)
+{
+    return v && kind_is_list(value_at(m, v)->kind) ? value_at(m, v)->dtype : lint_dtype(m, v);
 }
 
 // ---- where it began

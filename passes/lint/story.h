@@ -7,6 +7,8 @@
 
 // The dtype of a tensor as inferred; DT_NONE for 0, for what is no tensor, and where none is known.
 DType lint_dtype(const Model *m, ValueId v);
+// The same, or of a sequence or an optional value the dtype of the tensors that it holds.
+DType lint_held(const Model *m, ValueId v);
 // Does a Cast from the one to the other lose nothing, and is it one?
 bool lint_widens(DType from, DType to);
 

@@ -26,6 +26,9 @@ class Fault:
     exact: bool = True  # may outputs be compared bit by bit?
     narrow: bool = False  # has the fault rounded something to 16 bits?
     control: onnx.ModelProto = None  # the valid model, where more than the fault was put into it
+    files: dict = dataclasses.field(default_factory=dict)  # beside the model: name -> text
+    control_files: dict = dataclasses.field(default_factory=dict)
+    most_casts: int = None  # more than the valid model has; None: the repair's own figures say it
 
 
 def graphs(graph):
@@ -418,6 +421,67 @@ def scale_count(model):
             yield name, lambda random, i=i: longer(model, i)
 
 
+def lists_of(model):
+    """Sequences and optional values of the main graph, with the number of the node that makes each."""
+    makers = ("SequenceConstruct", "SequenceInsert", "SequenceErase", "SequenceEmpty", "SplitToSequence", "SequenceMap", "Optional")
+    return {o: i for i, n in enumerate(model.graph.node) for o in n.output if n.op_type in makers}
+
+
+# ---- custom operators ---------------------------------------------------------------------------
+
+KERNEL = """#include <stdint.h>
+void gain(const {} *x, {} *y, int64_t n)
+{{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = 2 * x[i];
+}}
+"""
+CONFIG = "version: 1\ncustom: {shop: {sources: [gain.c], ops: {Gain: gain}}}\n"
+
+
+def kernel(reads, writes):
+    return {"cameo.yaml": CONFIG, "gain.c": KERNEL.format(reads, writes)}
+
+
+def with_custom(model, i, k):
+    """The model with an operator of the user's own on the edge to operand k of node i."""
+    custom = copy_of(model)
+    node = custom.graph.node[i]
+    name = fresh(model, f"{node.input[k]}_gain")
+    gain = helper.make_node("Gain", [node.input[k]], [name], name=f"/{name}", domain="shop")
+    node.input[k] = name
+    custom.graph.node.insert(i, gain)
+    custom.graph.value_info.append(onnx.ValueInfoProto(name=name))
+    custom.graph.value_info[-1].type.tensor_type.elem_type = FLOAT
+    custom.opset_import.append(helper.make_opsetid("shop", 1))
+    return custom, gain
+
+
+def break_contract(model, i, k, how):
+    right = kernel("float", "float")
+    control, gain = with_custom(model, i, k)
+    where = frozenset([("node", gain.name)])
+    if how == "reads":
+        return Fault(copy_of(control), where, rule="ST008", control=control, files=kernel("double", "float"), control_files=right,
+                     most_casts=1)
+    if how == "writes":
+        return Fault(copy_of(control), where, rule="ST008", control=control, files=kernel("float", "double"), control_files=right,
+                     most_casts=1)
+    fault = add_cast(control, i, 0, DOUBLE if how == "double" else HALF, lambda m: [(m.graph, n) for n in m.graph.node])
+    return dataclasses.replace(fault, rule="ST008", control=control, files=right, control_files=right, most_casts=0)
+
+
+def custom_contract(model):
+    """The kernel's source reads or writes another dtype than the graph gives it, or the graph another than it reads."""
+    lists = lists_of(model)
+    known = {name: dtype for (path, name), dtype in Flow(model).made.items() if not path and name not in lists}
+    for i, node in enumerate(model.graph.node):
+        for k, name in enumerate(node.input):
+            if name and known.get(name) == FLOAT and node.domain in ("", "ai.onnx"):
+                for how in ("reads", "writes", "double", "half"):
+                    yield f"{how} at operand {k} of {i}", lambda random, i=i, k=k, how=how: break_contract(model, i, k, how)
+
+
 # ---- devices ------------------------------------------------------------------------------------
 
 def place(node, device):
@@ -435,7 +499,12 @@ def placed(model, where):
 
 def misplace(model, where):
     faulty = placed(model, where)
-    return Fault(faulty, frozenset([("node", None)]), rule="DV001", control=placed(model, lambda i: False))
+    # A transfer is an Identity, which takes sequences since opset 14 and optional values since 16.
+    opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
+    lists = lists_of(model)
+    stuck = any(where(lists[name]) != where(i) for i, n in enumerate(model.graph.node) for name in n.input if name in lists)
+    return Fault(faulty, frozenset([("node", None)]), rule="DV001", control=placed(model, lambda i: False),
+                 mends=not (stuck and opset < 16))
 
 
 def reads_on_device(model, node, k):
@@ -501,4 +570,4 @@ def configuration(model):
 FAULTS = [initializer_f64, initializer_f16, bias, constant, input_float, input_i32, index_i32, cast_target, cast_removed,
           cast_added, branch_output, carried_start, carried_declared, carried_result, function_call, body_constant,
           body_cast_target, body_cast_removed, body_cast_added, inner_constant, inner_cast_added, output_declared,
-          value_declared, zero_point, scale_dtype, scale_value, scale_count, placement, configuration]
+          value_declared, zero_point, scale_dtype, scale_value, scale_count, custom_contract, placement, configuration]

@@ -1,5 +1,6 @@
-"""Valid models made at random of what people's models have: dense layers, shape arithmetic, If, Loop, Scan, functions
-that are called several times, quantization, blocks in float16 and float64.
+"""Valid models made at random of what people's models have: dense layers, shape arithmetic, If, Loop, Scan, one within
+another and within functions, functions that are called several times, sequences and optional values, quantization, blocks
+in float16 and float64; of opset 7 to 26.
 
 All hold float32 [2, 4] between blocks. Weights are multiples of 1/64 below 2, which every float dtype of 16 bits and
 more holds.
@@ -201,6 +202,90 @@ class Blocks(Builder):
         flat = self.made("Reshape", [x, self.made("Add", ["size", zero])])
         return self.made("Transpose", [self.made("Neg", [flat])], perm=[1, 0])
 
+    def deep(self, x):
+        """A call of a function that holds a loop within a branch; what both read is two graphs up."""
+        self.called.add("Deep")
+        return self.node("Deep", [x, self.square(), self.flag()], self.new("deep"), domain="local")
+
+    def captured(self, x):
+        """A branch within a branch: weights and values of the main graph, two graphs down."""
+        name, w, b, flag = self.new("cap"), self.square(), self.row(), self.flag()
+        far = numpy_helper.from_array(numpy.full(4, 0.125, numpy.float32), f"{name}_far")
+        inner = helper.make_graph([helper.make_node("MatMul", [x, w], [f"{name}_p"]),
+                                   helper.make_node("Add", [f"{name}_p", far.name], [f"{name}_q"])],
+                                  "inner", [], [info(f"{name}_q", FLOAT, SIZE)])
+        other = helper.make_graph([helper.make_node("Mul", [f"{name}_h", b], [f"{name}_r"])],
+                                  "other", [], [info(f"{name}_r", FLOAT, SIZE)])
+        yes = helper.make_graph([helper.make_node("Neg", [x], [f"{name}_h"]),
+                                 helper.make_node("If", [flag], [f"{name}_i"], then_branch=inner, else_branch=other),
+                                 helper.make_node("Add", [f"{name}_i", f"{name}_h"], [f"{name}_t"])],
+                                "yes", [], [info(f"{name}_t", FLOAT, SIZE)], [far])
+        no = helper.make_graph([helper.make_node("Sub", [x, b], [f"{name}_e"])], "no", [], [info(f"{name}_e", FLOAT, SIZE)])
+        return self.node("If", [flag], name, then_branch=yes, else_branch=no)
+
+    def scans(self, x):
+        """Scan with states of two dtypes, two scanned inputs and two results of all steps."""
+        name, w = self.new("scans"), self.row()
+        start, count = self.weight(self.new("s"), 4), self.tensor(self.new("n"), numpy.int64(0))
+        one = self.tensor(self.new("one"), numpy.int64(1))
+        again = self.made("Neg", [x])
+        body = helper.make_graph(
+            [helper.make_node("Add", [f"{name}_n", one], [f"{name}_n1"]),
+             helper.make_node("Mul", [f"{name}_a", w], [f"{name}_0"]),
+             helper.make_node("Sub", [f"{name}_0", f"{name}_b"], [f"{name}_1"]),
+             helper.make_node("Add", [f"{name}_s", f"{name}_1"], [f"{name}_s1"]),
+             helper.make_node("Tanh", [f"{name}_s1"], [f"{name}_y"]),
+             helper.make_node("Identity", [f"{name}_n1"], [f"{name}_k"])],
+            "body", [info(f"{name}_s", FLOAT, [4]), info(f"{name}_n", INT64, []), info(f"{name}_a", FLOAT, [4]),
+                     info(f"{name}_b", FLOAT, [4])],
+            [info(f"{name}_s1", FLOAT, [4]), info(f"{name}_n1", INT64, []), info(f"{name}_y", FLOAT, [4]),
+             info(f"{name}_k", INT64, [])])
+        self.nodes.append(helper.make_node("Scan", [start, count, x, again], [f"{name}_last", f"{name}_steps", name, f"{name}_all"],
+                                           name=f"/{name}", body=body, num_scan_inputs=2))
+        scale = self.made("Cast", [f"{name}_steps"], to=FLOAT)
+        return self.made("Add", [self.made("Mul", [name, scale]), f"{name}_last"])
+
+    def sequence(self, x):
+        """Values put into a sequence and taken out of it."""
+        zero, one = (self.tensor(self.new("at"), numpy.int64(k)) for k in (0, 1))
+        s = self.made("SequenceConstruct", [x, self.made("Mul", [x, self.row()])])
+        s = self.made("SequenceInsert", [s, self.made("Abs", [x]), one])
+        joined = self.made("ConcatFromSequence", [s], axis=0)
+        part = self.made("Slice", [joined, *(self.tensor(self.new("cut"), numpy.array([k], numpy.int64)) for k in (2, 4, 0))])
+        return self.made("Add", [self.made("SequenceAt", [s, zero]), part])
+
+    def optional(self, x):
+        """A value that may be missing, and is there."""
+        y = self.made("OptionalGetElement", [self.made("Optional", [x])])
+        return self.made("Add", [y, self.row()])
+
+    def attribute(self, x):
+        """Calls of a function whose Cast goes where the call says."""
+        self.called.add("As")
+        h = self.node("As", [x], self.new("as"), domain="local", to=HALF)
+        w = self.tensor(self.new("h"), (self.random.integers(-64, 64, (4, 4)) / 64).astype(numpy.float16))
+        h = self.made("MatMul", [h, w])
+        return self.node("As", [h], self.new("as"), domain="local", to=FLOAT)
+
+    def deep_function(self, imports):
+        eighth = numpy_helper.from_array(numpy.full(4, 0.125, numpy.float32))
+        two, true = numpy_helper.from_array(numpy.array(2)), numpy_helper.from_array(numpy.array(True))
+        body = helper.make_graph(
+            [helper.make_node("Identity", ["go_in"], ["go_on"]), helper.make_node("MatMul", ["s", "w"], ["p"]),
+             helper.make_node("Mul", ["p", "c"], ["q"]), helper.make_node("Add", ["q", "a"], ["r"]),
+             helper.make_node("Tanh", ["r"], ["s_next"])],
+            "body", [info("k", INT64, []), info("go_in", BOOL, []), onnx.ValueInfoProto(name="s")],
+            [info("go_on", BOOL, []), info("s_next", FLOAT, SIZE)])
+        yes = helper.make_graph([helper.make_node("Constant", [], ["times"], value=two),
+                                 helper.make_node("Constant", [], ["go"], value=true),
+                                 helper.make_node("Loop", ["times", "go", "a"], ["t"], body=body)],
+                                "yes", [], [info("t", FLOAT, SIZE)])
+        no = helper.make_graph([helper.make_node("Sub", ["a", "c"], ["e"])], "no", [], [info("e", FLOAT, SIZE)])
+        return helper.make_function("local", "Deep", ["a", "w", "flag"], ["y"],
+                                    [helper.make_node("Constant", [], ["c"], value=eighth),
+                                     helper.make_node("If", ["flag"], ["i"], then_branch=yes, else_branch=no),
+                                     helper.make_node("Neg", ["i"], ["y"])], imports)
+
     def functions(self, opset):
         imports = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1)]
         dense = helper.make_function("local", "Dense", ["a", "w", "b"], ["y"],
@@ -224,18 +309,28 @@ class Blocks(Builder):
         pick = helper.make_function("local", "Pick", ["a", "flag"], ["y"],
                                     [helper.make_node("If", ["flag"], ["i"], then_branch=yes, else_branch=no),
                                      helper.make_node("Relu", ["i"], ["y"])], imports[:1])
-        return [f for f in (dense, twice, gate, pick) if f.name in self.called]
+        cast = helper.make_node("Cast", ["a"], ["y"])
+        cast.attribute.add(name="to", ref_attr_name="to", type=onnx.AttributeProto.INT)
+        turn = helper.make_function("local", "As", ["a"], ["y"], [cast], imports[:1], attributes=["to"])
+        made = (dense, twice, gate, pick, turn, self.deep_function(imports[:1]))
+        return [f for f in made if f.name in self.called]
 
 
 BLOCKS = ["dense", "gemm", "scaled", "shapes", "joined", "branch", "loop", "scan", "function", "quantized", "integers",
-          "lower", "higher", "masked", "sized", "bodies", "nested"]
+          "lower", "higher", "masked", "sized", "bodies", "nested", "deep", "captured", "scans", "sequence", "optional",
+          "attribute"]
+# What a block needs of the standard where that is more than opset 7.
+SINCE = {"shapes": 10, "joined": 10, "quantized": 13, "integers": 10, "scan": 9, "scans": 9, "sequence": 11, "optional": 15,
+         "bodies": 9, "lower": 9, "higher": 9, "attribute": 9, "branch": 9, "nested": 9, "deep": 9, "captured": 9, "loop": 9}
+OPSETS = [7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26]
 
 
 def generated(seed, blocks=None):
     """A model and its inputs, from one seed."""
     b = Blocks(seed)
-    opset = int(b.random.choice([13, 17, 18, 20, 21]))
-    names = blocks or [str(n) for n in b.random.choice(BLOCKS, int(b.random.integers(2, 6)))]
+    opset = int(b.random.choice(OPSETS))
+    known = [n for n in BLOCKS if SINCE.get(n, 7) <= opset]
+    names = blocks or [str(n) for n in b.random.choice(known, int(b.random.integers(2, 6)))]
     x, seen = "x", ["x"]
     for name in names:
         x = getattr(b, name)(x)
@@ -243,7 +338,7 @@ def generated(seed, blocks=None):
     b.node("Add", [x, str(b.random.choice(seen[:-1]))], "y")
     graph = helper.make_graph(b.nodes, "_".join(names), [info(*i) for i in b.inputs], [info("y", FLOAT, SIZE)], b.weights)
     imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid("local", 1)] if b.called else [])
-    model = helper.make_model(graph, opset_imports=imports, ir_version=9, producer_name="generated",
+    model = helper.make_model(graph, opset_imports=imports, ir_version=13 if opset > 23 else 10 if opset > 20 else 9, producer_name="generated",
                               functions=b.functions(opset))
     if b.random.integers(2):
         model = shape_inference.infer_shapes(model, check_type=True, strict_mode=True)

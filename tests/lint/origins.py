@@ -30,7 +30,7 @@ def of(fault, flow):
 
 
 def is_right(fault, flow, control, findings):
-    if fault.rule in ("DV001", "DV008", "QN002", "QN004"):
+    if fault.rule in ("DV001", "DV008", "QN002", "QN004") or (fault.rule == "ST008" and fault.most_casts):
         return all(names_place(fault, f) for f in findings)
     return all(names_source(fault, flow, control, f) for f in findings)
 

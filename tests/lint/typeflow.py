@@ -4,6 +4,7 @@ The mutation test asks it which rule a fault has to be found by. It follows dtyp
 and calls of functions, and takes of a node whose operands do not fit the result that the valid model has there.
 """
 import collections
+import re
 
 import onnx
 from onnx import TensorProto, defs
@@ -18,6 +19,9 @@ ORDER = ["QN001", "DT004", "DT005", "DT015", "DT002", "DT003", "DT001"]
 # Operands that are quantized, with the operand that is their zero point.
 ZERO_POINTS = {"DequantizeLinear": [(0, 2)], "QLinearConv": [(0, 2), (3, 5)], "QLinearMatMul": [(0, 2), (3, 5)],
                "ConvInteger": [(0, 2), (1, 3)], "MatMulInteger": [(0, 2), (1, 3)]}
+# Of a sequence or an optional value the dtype is that of the tensors within.
+WRAPPERS = {"SequenceConstruct", "SequenceInsert", "SequenceAt", "SequenceErase", "ConcatFromSequence", "SplitToSequence", "Optional",
+            "OptionalGetElement"}
 # Attributes that name a result's dtype, and what holds without them (None: that of the first operand).
 NAMED = {"RandomNormal": ("dtype", 1), "RandomUniform": ("dtype", 1), "RandomNormalLike": ("dtype", None),
          "RandomUniformLike": ("dtype", None), "EyeLike": ("dtype", None), "Bernoulli": ("dtype", None),
@@ -40,14 +44,17 @@ def formal(params, i):
     return params[-1] if params and params[-1].option == defs.OpSchema.FormalParameterOption.Variadic else None
 
 
-def variable(param):
+def variable(param, op=None):
     """The type variable that ties this operand to others, None where nothing does."""
     variadic = param.option == defs.OpSchema.FormalParameterOption.Variadic
-    return None if "(" in param.type_str or (variadic and not param.is_homogeneous) else param.type_str
+    if "(" in param.type_str or (variadic and not param.is_homogeneous):
+        return None
+    return "T" if op in WRAPPERS and param.type_str in ("S", "O", "V") else param.type_str
 
 
 def elements(param):
-    return {TENSORS[t] for t in param.types if t in TENSORS}
+    """dtypes of the tensors, or of those that a sequence or an optional value holds."""
+    return {TENSORS[t] for t in re.findall(r"tensor\(\w+\)", " ".join(param.types)) if t in TENSORS}
 
 
 def declared(info):
@@ -216,8 +223,8 @@ class Flow:
                 results.append(self.expected(scope, node, k, UNKNOWN))
                 continue
             dtype = self.result(node, k, param, given, inputs, attributes, scope)
-            tied = [v for _, v, p in read if p and variable(p) and param and variable(p) == param.type_str
-                    and v.dtype == dtype]
+            tied = [v for _, v, p in read if p and variable(p) and param
+                    and variable(p, node.op_type) == variable(param, node.op_type) and v.dtype == dtype]
             sources = frozenset().union(*(v.sources for v in tied)) if tied else frozenset([(kind_of(node), name)])
             results.append(Value(dtype, sources, False))
         return results
@@ -229,7 +236,7 @@ class Flow:
         for i, value, param in read:
             if param is None:
                 continue
-            var = variable(param)
+            var = variable(param, node.op_type)
             groups[var or i].append((i, value, param))
         for var, group in groups.items():
             dtypes = {v.dtype for _, v, _ in group}
@@ -260,8 +267,8 @@ class Flow:
             return held["value"].t.data_type if "value" in held else TensorProto.FLOAT
         if param is None:
             return 0
-        if param.type_str in given:
-            return given[param.type_str]
+        if variable(param, node.op_type) in given:
+            return given[variable(param, node.op_type)]
         if node.op_type in NAMED and k == 0:
             attribute, otherwise = NAMED[node.op_type]
             if attribute in held and held[attribute].i:
