@@ -205,8 +205,24 @@ static TypeSet fallback(const Mending *w, TypeSet allowed)
     return allowed & (~allowed + 1);
 }
 
+// A scale is best of the dtype of what it scales, which QuantizeLinear no longer asks since
+// opset 23.
+static void add_scales(Mending *w)
+{
+    for (uint32_t k = 0; k < w->t->uses.len; k++) {
+        const TieUse *u = &w->t->uses.at[k];
+        const Node *n = u->use.node && u->use.index == 1 ? node_at(w->m, u->use.node) : NULL;
+        if (!n || !node_is(n, "QuantizeLinear") || !may_choose(w, u->tie))
+            continue;
+        uint32_t root = root_of(w, u->tie);
+        TypeSet allowed = tie_at(w, u->tie)->allowed, scaled = bit(ties_dtype(w->m, n->in[0]));
+        w->candidates[root] |= w->candidates[root] & allowed ? 0 : allowed & scaled;
+    }
+}
+
 static void add_fallbacks(Mending *w)
 {
+    add_scales(w);
     for (uint32_t i = 0; i < w->t->at.len; i++) {
         TypeSet *candidates = &w->candidates[root_of(w, i)];
         if (may_choose(w, i) && w->faulty[root_of(w, i)] && !(*candidates & tie_at(w, i)->allowed))
@@ -232,12 +248,11 @@ static bool widens(DType from, DType to)
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
-// One number that is the same number as t: no weight that would grow. A function's is each call's.
+// One number that is the same number as t: no weight that would grow.
 static bool is_literal(const Mending *w, ValueId v, DType t)
 {
     TensorData *d = constant_data(w->m, v);
-    return d && tensor_count(d) == 1 && w->copies[value_written(w->m, v)] < 2 &&
-           constant_is_exact(w->m, d, t);
+    return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
 }
 
 // Weights are not made wider than the model's own dtype.

@@ -167,10 +167,15 @@ static void print_kind(Buf *out, const NarrowTarget *t, int bits)
     buf_printf(out, "    },\n};\n\n");
 }
 
-static void print_target(Buf *out, const NarrowTarget *t, uint32_t kinds, bool first)
+static void print_test(Buf *out, const NarrowTarget *t)
+{
+    buf_printf(out, "#%sif %s\n", t == targets ? "" : "el", t->test);
+}
+
+static void print_vectors(Buf *out, const NarrowTarget *t)
 {
     const int bytes = 4 * t->lanes;
-    buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
+    print_test(out, t);
     if (t->looks_up)
         buf_printf(out, "#include <immintrin.h>\n");
     buf_printf(out,
@@ -179,9 +184,22 @@ static void print_target(Buf *out, const NarrowTarget *t, uint32_t kinds, bool f
                "typedef uint32_t cameo_code_words __attribute__((vector_size(%d)));\n"
                "typedef float cameo_numbers __attribute__((vector_size(%d)));\n",
                bytes, bytes, bytes);
-    for (int bits = 2; bits <= 8; bits *= 2)
-        if (kinds & (uint32_t)(bits / 2))
-            print_kind(out, t, bits);
+}
+
+// Once in a unit, whichever kinds the texts joined in it need.
+static void print_kinds(Buf *out, uint32_t kinds)
+{
+    for (int bits = 2; bits <= 8; bits *= 2) {
+        if (!(kinds & (uint32_t)(bits / 2)))
+            continue;
+        buf_printf(out, "#ifndef CAMEO_NARROW_%d_TILES\n#define CAMEO_NARROW_%d_TILES\n", bits,
+                   bits);
+        for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+            print_test(out, &targets[i]);
+            print_kind(out, &targets[i], bits);
+        }
+        buf_printf(out, "#endif\n#endif\n\n");
+    }
 }
 
 void narrow_tiles_print(Buf *out, uint32_t kinds)
@@ -206,6 +224,7 @@ void narrow_tiles_print(Buf *out, uint32_t kinds)
         "} cameo_narrow;\n\n",
         NROWS);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        print_target(out, &targets[i], kinds, i == 0);
+        print_vectors(out, &targets[i]);
     buf_printf(out, "#endif\n#endif\n\n");
+    print_kinds(out, kinds);
 }
