@@ -18,23 +18,44 @@ static Wide sum_block(const DigestKey *key, const unsigned char *at)
     return sum;
 }
 
-void digest_hex(const DigestKey *key, const void *bytes, size_t len, char hex[41])
+// The sums of the blocks that `len` bytes are; zeros stand behind the last one.
+static void add_blocks(const DigestKey *key, Buf *sums, const unsigned char *at, size_t len)
 {
     enum { BLOCK = DIGEST_WORDS * 8 };
-    const unsigned char *at = bytes;
-    const uint64_t length = len;
-    Buf sums = {0};
     for (; len >= BLOCK; at += BLOCK, len -= BLOCK) {
         const Wide sum = sum_block(key, at);
-        buf_put(&sums, &sum, sizeof sum);
+        buf_put(sums, &sum, sizeof sum);
     }
-    if (len) { // zeros behind it: the length is a part of the digest
+    if (len) {
         unsigned char last[BLOCK] = {0};
         memcpy(last, at, len);
         const Wide sum = sum_block(key, last);
-        buf_put(&sums, &sum, sizeof sum);
+        buf_put(sums, &sum, sizeof sum);
     }
-    buf_put(&sums, &length, sizeof length);
-    sha1_hex(sums.at, sums.len, hex);
-    buf_free(&sums);
+}
+
+static void finish(Buf *sums, uint64_t length, char hex[41])
+{
+    buf_put(sums, &length, sizeof length);
+    sha1_hex(sums->at, sums->len, hex);
+    buf_free(sums);
+}
+
+void digest_hex(const DigestKey *key, const void *bytes, size_t len, char hex[41])
+{
+    Buf sums = {0};
+    add_blocks(key, &sums, bytes, len);
+    finish(&sums, len, hex);
+}
+
+void digest_view(const DigestKey *key, FileView *view, char hex[41])
+{
+    enum { PIECE = 1 << 24 };
+    Buf sums = {0};
+    for (size_t at = 0; at < view->len; at += PIECE) {
+        const size_t left = view->len - at, piece = left < PIECE ? left : PIECE;
+        add_blocks(key, &sums, view->at + at, piece);
+        file_forget(view, view->at + at, piece);
+    }
+    finish(&sums, view->len, hex);
 }

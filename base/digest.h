@@ -6,6 +6,8 @@
 #ifndef CAMEO_BASE_DIGEST_H
 #define CAMEO_BASE_DIGEST_H
 
+#include "base/file.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,5 +19,7 @@ typedef struct DigestKey {
 
 // The digest of `len` bytes as 40 lower-case hexadecimal digits and a NUL.
 void digest_hex(const DigestKey *key, const void *bytes, size_t len, char hex[41]);
+// The same of a file, whose pages take no memory for longer than they are read.
+void digest_view(const DigestKey *key, FileView *view, char hex[41]);
 
 #endif

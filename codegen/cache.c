@@ -170,7 +170,7 @@ const char *cache_keep_whole(Cache *c, const char *from, uint64_t *size)
     char *digest = arena_alloc(c->arena, 41);
     if (!cache_secret(c) || !file_regular(from) || !file_open(c->arena, from, &view, &error))
         return NULL;
-    digest_hex(c->secret, view.at, view.len, digest);
+    digest_view(c->secret, &view, digest);
     *size = view.len;
     file_close(&view);
     if (*size > CACHE_BYTES / 4)

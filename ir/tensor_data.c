@@ -2,6 +2,7 @@
 //
 // A payload is a view into the mapped model wherever its bytes are what memory needs; it is copied
 // where elements are packed, narrower than the field that carries them, or badly aligned.
+#include "ir/payload.h"
 #include "ir/graph.h"
 
 #include <errno.h>
@@ -382,6 +383,22 @@ static const void *counted_elements(Model *m, TensorData *t, const DTypeInfo *in
     for (uint64_t i = 0; i < need; i++)
         to[i] = (uint32_t)((const uint64_t *)t->ints)[i];
     return to;
+}
+
+bool tensor_packed(Model *m, const TensorData *t, Str *bytes)
+{
+    Str error;
+    uint64_t n = tensor_count(t);
+    bool known = t->dtype > DT_NONE && t->dtype < DT_COUNT && t->dtype != DT_STRING;
+    bool held = t->payload == PAYLOAD_RAW || t->payload == PAYLOAD_EXTERNAL;
+    if (!known || !held || n > UINT64_C(1) << 57 || t->has_segment || (t->has & TENSOR_HAS_EXTRA) ||
+        dtype_info((DType)t->dtype)->kind == KIND_NONE)
+        return false;
+    uint64_t need = packed_bytes(n, dtype_info((DType)t->dtype)->bits);
+    *bytes = t->raw;
+    if (t->payload == PAYLOAD_EXTERNAL && !external_bytes(m, t, need, bytes, &error))
+        return false;
+    return bytes->len == need;
 }
 
 const void *tensor_elements(Model *m, TensorData *t, Str *error)

@@ -205,8 +205,24 @@ static TypeSet fallback(const Mending *w, TypeSet allowed)
     return allowed & (~allowed + 1);
 }
 
+// A scale is best of the dtype of what it scales, which QuantizeLinear no longer asks since
+// opset 23.
+static void add_scales(Mending *w)
+{
+    for (uint32_t k = 0; k < w->t->uses.len; k++) {
+        const TieUse *u = &w->t->uses.at[k];
+        const Node *n = u->use.node && u->use.index == 1 ? node_at(w->m, u->use.node) : NULL;
+        if (!n || !node_is(n, "QuantizeLinear") || !may_choose(w, u->tie))
+            continue;
+        uint32_t root = root_of(w, u->tie);
+        TypeSet allowed = tie_at(w, u->tie)->allowed, scaled = bit(ties_dtype(w->m, n->in[0]));
+        w->candidates[root] |= w->candidates[root] & allowed ? 0 : allowed & scaled;
+    }
+}
+
 static void add_fallbacks(Mending *w)
 {
+    add_scales(w);
     for (uint32_t i = 0; i < w->t->at.len; i++) {
         TypeSet *candidates = &w->candidates[root_of(w, i)];
         if (may_choose(w, i) && w->faulty[root_of(w, i)] && !(*candidates & tie_at(w, i)->allowed))
@@ -232,12 +248,11 @@ static bool widens(DType from, DType to)
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
-// One number that is the same number as t: no weight that would grow. A function's is each call's.
+// One number that is the same number as t: no weight that would grow.
 static bool is_literal(const Mending *w, ValueId v, DType t)
 {
     TensorData *d = constant_data(w->m, v);
-    return d && tensor_count(d) == 1 && w->copies[value_written(w->m, v)] < 2 &&
-           constant_is_exact(w->m, d, t);
+    return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
 }
 
 // Weights are not made wider than the model's own dtype.
@@ -719,49 +734,6 @@ static bool mend(Model *m, Repair *r, uint32_t round)
     return any;
 }
 
-// ---- declarations -------------------------------------------------------------------------------
-
-static bool is_settled(Model *m, ValueId v)
-{
-    const Value *value = value_at(m, v);
-    uint32_t from = 0;
-    Conflict c;
-    return value->kind == TYPE_TENSOR && value->dtype != DT_NONE &&
-           (value->def != DEF_NODE || !lint_conflict(m, value->node, &from, &c));
-}
-
-static bool declare(Model *m, const ValueInfo *info)
-{
-    Type *t = info->type;
-    if (!t || t->kind != TYPE_TENSOR || !t->elem || !is_settled(m, info->value) ||
-        t->elem == (int32_t)value_at(m, info->value)->dtype)
-        return false;
-    t->elem = (int32_t)value_at(m, info->value)->dtype;
-    return true;
-}
-
-// What is declared inside of the model says what is computed; its own inputs and outputs are its
-// interface and stay, but for a default that its input's declaration contradicts: no runtime loads
-// such a model.
-static bool declare_all(Model *m, const Repair *r)
-{
-    bool any = false;
-    for (GraphId g = 1; g < m->graphs.len; g++) {
-        const Graph *graph = graph_at(m, g);
-        bool inner = g != m->main && !graph->function;
-        for (uint32_t i = 0; i < graph->infos.len; i++)
-            if (value_at(m, graph->infos.at[i].value)->def != DEF_INPUT)
-                any |= declare(m, &graph->infos.at[i]);
-        for (uint32_t i = 0; i < graph->inputs.len; i++)
-            if (inner || value_is_weight(m, graph->inputs.at[i].value) ||
-                (r->unsafe && value_at(m, graph->inputs.at[i].value)->init))
-                any |= declare(m, &graph->inputs.at[i]);
-        for (uint32_t i = 0; inner && i < graph->outputs.len; i++)
-            any |= declare(m, &graph->outputs.at[i]);
-    }
-    return any;
-}
-
 bool insert_casts(Model *m, Repair *r)
 {
     bool any, again = true;
@@ -779,7 +751,7 @@ bool insert_casts(Model *m, Repair *r)
         }
         any |= again;
     }
-    if (declare_all(m, r)) {
+    if (declare_types(m, r->unsafe)) {
         any = true;
         infer_model(m, NULL);
     }

@@ -1,5 +1,6 @@
 // One pass over a constant: its bounds, what is no number, what narrower dtypes lose.
 
+#include "ir/payload.h"
 #include "passes/ranges_state.h"
 
 #include <math.h>
@@ -71,25 +72,180 @@ static void take_each(ConstantStats *s, DType t, const unsigned char *at)
         s->bits = 64;
 }
 
-// Of 8 and 16 bits: how often each pattern occurs, then each pattern once.
-static void take_patterns(ConstantStats *s, DType t, const unsigned char *at, uint32_t *counts)
+// Of 16 bits: how often each pattern occurs, then each pattern once.
+static void take_words(ConstantStats *s, DType t, const unsigned char *at, uint32_t *counts)
 {
-    size_t width = dtype_info(t)->bytes;
     for (uint64_t i = 0; i < s->count; i++) {
-        uint16_t bits = at[i * width];
-        if (width == 2)
-            memcpy(&bits, at + 2 * i, 2);
+        uint16_t bits;
+        memcpy(&bits, at + 2 * i, 2);
         counts[bits] += counts[bits] != UINT32_MAX;
     }
-    for (uint32_t p = 0; p < (width == 2 ? 65536u : 256u); p++) {
+    for (uint32_t p = 0; p < 65536; p++) {
         uint16_t bits = (uint16_t)p;
-        unsigned char byte = (unsigned char)p;
         if (!counts[p])
             continue;
-        double v = number_at(t, width == 2 ? (const unsigned char *)&bits : &byte);
+        double v = number_at(t, (const unsigned char *)&bits);
         take(s, t, v, counts[p]);
         take_exactly(s, v);
     }
+}
+
+// How often each byte occurs, in four tables so that bytes that are alike do not wait for each
+// other.
+static void count_bytes(const unsigned char *at, uint64_t n, uint64_t *counts)
+{
+    enum { TABLES = 4, MOST = 1 << 30 };
+    uint32_t part[TABLES][256];
+    for (uint64_t done = 0, m; done < n; done += m) {
+        m = n - done < MOST ? n - done : MOST;
+        memset(part, 0, sizeof part);
+        uint64_t i = 0;
+        for (; i + 8 <= m; i += 8) {
+            uint64_t word;
+            memcpy(&word, at + done + i, 8);
+            for (int k = 0; k < 8; k++)
+                part[k % TABLES][word >> (8 * k) & 255]++;
+        }
+        for (; i < m; i++)
+            part[0][at[done + i]]++;
+        for (int p = 0; p < 256; p++)
+            for (int k = 0; k < TABLES; k++)
+                counts[p] += part[k][p];
+    }
+}
+
+// Of 8 bits each pattern once; of 4 and 2, which are packed, each of those within it.
+static void take_bytes(ConstantStats *s, DType t, const unsigned char *at)
+{
+    unsigned bits = dtype_info(t)->bits, per = 8 / bits, rest = (unsigned)(s->count % per);
+    unsigned sign = dtype_info(t)->kind == KIND_SIGNED ? 1u << (bits - 1) : 0;
+    uint64_t counts[256] = {0}, last = s->count / per;
+    count_bytes(at, last, counts);
+    for (unsigned p = 0; p < 256 + (rest > 0); p++) {
+        unsigned byte = p < 256 ? p : at[last], n = p < 256 ? per : rest;
+        for (unsigned k = 0; k < n && (p == 256 || counts[p]); k++) {
+            unsigned v = byte >> (k * bits) & ((1u << bits) - 1);
+            unsigned char one = (unsigned char)(v & sign ? v | ~((1u << bits) - 1) : v);
+            double x = number_at(t, &one);
+            take(s, t, x, p < 256 ? counts[p] : 1);
+            take_exactly(s, x);
+        }
+    }
+}
+
+// What a dtype of 16 bits is made of: digits after the point, the bits of infinity, of the greatest
+// magnitude that is 0 in float16 and of the least that is infinite there.
+typedef struct Half {
+    int32_t digits, infinity, flushed, over;
+} Half;
+
+static Half half_of(DType t)
+{
+    return t == DT_F16 ? (Half){10, 0x7c00, 0, 0x7c00} : (Half){7, 0x7f80, 0x3300, 0x4780};
+}
+
+// What a block of them comes to. `least`, `most`: of numbers, as integers in their order; `small`:
+// the least magnitude but 0; `mantissa`: the bits that any normal one has.
+typedef struct HalfBlock {
+    int32_t least, most, small, mantissa;
+    int32_t nans, infinities, zeros, subnormal, flushed, over;
+} HalfBlock;
+
+static HalfBlock take_half_block(Half h, const unsigned char *at, uint64_t n)
+{
+    int32_t least = INT32_MAX, most = INT32_MIN, small = INT32_MAX, mantissa = 0, nans = 0;
+    int32_t infinities = 0, zeros = 0, subnormal = 0, flushed = 0, over = 0;
+    int32_t normal = 1 << h.digits;
+    for (uint64_t i = 0; i < n; i++) {
+        int16_t bits;
+        memcpy(&bits, at + 2 * i, 2);
+        int32_t m = bits & 0x7fff, key = m ^ (bits < 0 ? -1 : 0);
+        int32_t nan = m > h.infinity, zero = m == 0;
+        int32_t low = nan ? INT32_MAX : key, high = nan ? INT32_MIN : key;
+        int32_t magnitude = zero ? INT32_MAX : m;
+        least = low < least ? low : least;
+        most = high > most ? high : most;
+        small = magnitude < small ? magnitude : small;
+        mantissa |= (m >= normal) & (m < h.infinity) ? m : 0;
+        nans += nan;
+        infinities += m == h.infinity;
+        zeros += zero;
+        subnormal += (m < normal) & !zero;
+        flushed += (m <= h.flushed) & !zero;
+        over += (m >= h.over) & (m < h.infinity);
+    }
+    return (HalfBlock){least,     most,    small, mantissa & (normal - 1), nans, infinities, zeros,
+                       subnormal, flushed, over};
+}
+
+// Most blocks hold nothing that counts: then four reductions say all. false: look closer.
+static bool take_plain_halves(Half h, const unsigned char *at, uint64_t n, HalfBlock *b)
+{
+    int32_t least = INT32_MAX, most = INT32_MIN, small = INT32_MAX, mantissa = 0;
+    int32_t normal = 1 << h.digits;
+    for (uint64_t i = 0; i < n; i++) {
+        int16_t bits;
+        memcpy(&bits, at + 2 * i, 2);
+        int32_t m = bits & 0x7fff, key = m ^ (bits < 0 ? -1 : 0);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+        small = m < small ? m : small;
+        mantissa |= m;
+    }
+    *b = (HalfBlock){.least = least, .most = most, .small = small};
+    b->mantissa = mantissa & (normal - 1);
+    return small >= normal && small > h.flushed && most < h.over && least >= ~(h.over - 1);
+}
+
+static double half_number(DType t, uint16_t bits)
+{
+    return number_at(t, (const unsigned char *)&bits);
+}
+
+static uint16_t half_of_key(int32_t key)
+{
+    return (uint16_t)(key < 0 ? ~key | 0x8000 : key);
+}
+
+// float16 and bfloat16, a block at a time, without a branch; whether all are integers is asked as
+// long as all are.
+static void take_halves(ConstantStats *s, DType t, const unsigned char *at)
+{
+    enum { HALVES = 1024 };
+    Half h = half_of(t);
+    int32_t mantissa = 0, least = INT32_MAX, most = INT32_MIN, small = INT32_MAX;
+    for (uint64_t done = 0; done < s->count; done += HALVES) {
+        uint32_t n = s->count - done < HALVES ? (uint32_t)(s->count - done) : HALVES;
+        HalfBlock b;
+        if (!take_plain_halves(h, at + 2 * done, n, &b))
+            b = take_half_block(h, at + 2 * done, n);
+        for (uint32_t i = 0; i < n && (s->integer || b.subnormal); i++) {
+            uint16_t bits;
+            memcpy(&bits, at + 2 * (done + i), 2);
+            if (s->integer || (bits & 0x7fff) >> h.digits == 0)
+                take_exactly(s, half_number(t, bits));
+        }
+        mantissa |= b.mantissa;
+        least = b.least < least ? b.least : least;
+        most = b.most > most ? b.most : most;
+        small = b.small < small ? b.small : small;
+        s->nans += (uint64_t)b.nans;
+        s->infinities += (uint64_t)b.infinities;
+        s->zeros += (uint64_t)b.zeros;
+        s->subnormal += (uint64_t)b.subnormal;
+        s->flushed_f16 += (uint64_t)b.flushed;
+        s->over_f16 += (uint64_t)b.over;
+    }
+    if (s->nans < s->count) {
+        s->lo = half_number(t, half_of_key(least));
+        s->hi = half_number(t, half_of_key(most));
+    }
+    bool any = s->zeros + s->nans + s->infinities < s->count;
+    if (!any && !s->zeros)
+        return;
+    s->least = any ? half_number(t, (uint16_t)small) : 0;
+    int bits = mantissa ? h.digits + 1 - __builtin_ctz((unsigned)mantissa) : 1;
+    s->bits = bits > s->bits ? (uint8_t)bits : s->bits;
 }
 
 // Bits of the least magnitude that is infinite in float16, and of the greatest that is 0 there.
@@ -222,7 +378,7 @@ static void take_all_doubles(ConstantStats *s, const unsigned char *at)
         if (b.small < INFINITY && (s->least == 0 || b.small < s->least))
             s->least = b.small;
     }
-    int bits = mantissa ? 53 - __builtin_ctzll(mantissa) : 1;
+    int bits = mantissa ? 53 - __builtin_ctzll(mantissa) : s->nans < s->count;
     s->bits = bits > s->bits ? (uint8_t)bits : s->bits;
 }
 
@@ -296,9 +452,36 @@ static bool take_many(ConstantStats *s, DType t, const unsigned char *at)
     case DT_I64:
     case DT_U64:
         return take_integers(s, t, at);
+    case DT_F16:
+    case DT_BF16:
+        take_halves(s, t, at);
+        return true;
     default:
         return false;
     }
+}
+
+// A large constant as the file holds it; false: it has to be decoded.
+static bool read_packed(Ranges *r, TensorData *d, DType t, ConstantStats *s)
+{
+    Str bytes;
+    unsigned bits = dtype_info(t)->bits;
+    if (tensor_count(d) <= FEW || (bits < 8 && bits != 4 && bits != 2) ||
+        !tensor_packed(r->m, d, &bytes))
+        return false;
+    const unsigned char *at = (const unsigned char *)bytes.at;
+    s->read = true;
+    s->count = tensor_count(d);
+    if (bits <= 8) {
+        take_bytes(s, t, at);
+    } else if (!take_many(s, t, at) && bits > 16) {
+        take_each(s, t, at);
+    } else if (bits == 16 && !dtype_is_float(t)) {
+        Arena *scratch = arena_new();
+        take_words(s, t, at, NEWS(scratch, uint32_t, 65536));
+        arena_free(scratch);
+    }
+    return true;
 }
 
 static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
@@ -306,20 +489,14 @@ static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
     Str error;
     DType t = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
     bool numbers = dtype_is_float(t) || dtype_is_integer(t) || t == DT_BOOL;
-    const unsigned char *at = numbers ? tensor_elements(r->m, d, &error) : NULL;
-    *s = (ConstantStats){.read = at != NULL, .lo = INFINITY, .hi = -INFINITY, .integer = true};
+    *s = (ConstantStats){.lo = INFINITY, .hi = -INFINITY, .integer = true};
+    if (!numbers || read_packed(r, d, t, s))
+        return;
+    const unsigned char *at = tensor_elements(r->m, d, &error);
+    s->read = at != NULL;
     s->count = at ? d->nelements : 0;
-    if (!at)
-        return;
-    if (s->count > FEW && take_many(s, t, at))
-        return;
-    if (dtype_info(t)->bytes <= 2 && s->count > FEW) {
-        Arena *scratch = arena_new();
-        take_patterns(s, t, at, NEWS(scratch, uint32_t, 65536));
-        arena_free(scratch);
-    } else {
+    if (at && (s->count <= FEW || !take_many(s, t, at)))
         take_each(s, t, at);
-    }
 }
 
 const ConstantStats *range_stats(Ranges *r, ValueId v)

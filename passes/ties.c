@@ -173,6 +173,25 @@ static TieKind source_kind(const Node *n)
     return constant ? TIE_CONSTANT : node_is(n, "Cast") ? TIE_CAST : TIE_FIXED;
 }
 
+// The tie of an operand that the result's dtype follows though no variable says so, as what
+// DequantizeLinear gives follows its scale's.
+static uint32_t *tie_followed(Ties *t, const Node *node, uint32_t o, Vars *vars)
+{
+    const Value *v = node->out[o] ? value_at(t->m, node->out[o]) : NULL;
+    const Schema *s = node->schema;
+    TypeSet types = param_at(s->outputs, s->noutputs, o)->types & TENSORS;
+    for (uint32_t i = 0; v && v->why_dtype.kind == WHY_OPERAND && i < node->nin; i++) {
+        const SchemaParam *p = param_at(s->inputs, s->ninputs, i);
+        uint32_t *tie =
+            node->in[i] == v->why_dtype.from && is_tied(p) ? var_of(vars, param_variable(p)) : NULL;
+        if (!tie || ties_dtype(t->m, node->in[i]) != v->dtype || !is_tensor(t->m, node->out[o]))
+            continue;
+        t->at.at[*tie].allowed &= types;
+        return tie;
+    }
+    return NULL;
+}
+
 static void tie_node(Ties *t, NodeId n)
 {
     const Node *node = node_at(t->m, n);
@@ -185,6 +204,7 @@ static void tie_node(Ties *t, NodeId n)
     for (uint32_t o = 0; o < node->nout; o++) {
         const SchemaParam *p = s ? param_at(s->outputs, s->noutputs, o) : NULL;
         uint32_t *tie = is_tied(p) ? var_of(&vars, param_variable(p)) : NULL;
+        tie = tie || !p ? tie : tie_followed(t, node, o, &vars);
         if (tie)
             make_result(t, n, o, *tie);
         else

@@ -83,7 +83,7 @@ CAMEO_FN void cameo_drift_step(cameo_drift_lanes *s, int j, double y, double exa
     s->inherited2[j] += inherited * inherited;
     s->shadow[j] = cameo_drift_larger(size, s->shadow[j]);
     s->shadow2[j] += size * size;
-    s->further[j] = (size > 0) & (total > s->relative * size) ? 1 : s->further[j];
+    s->further[j] = total > (size > 0 ? s->relative * size : DBL_MAX) ? 1 : s->further[j];
     s->ulp[j] = cameo_drift_larger(total * cameo_drift_per_ulp(size, u), s->ulp[j]);
     s->nonfinite[j] += number ? 0 : 1;
     s->lost[j] += number || !known ? 0 : 1;

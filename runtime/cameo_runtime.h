@@ -10,6 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#if defined(__unix__)
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
 enum { CAMEO_MAX_RANK = 16 };
 
 typedef struct cameo_block { /* memory that grows and keeps its contents */
@@ -63,6 +70,7 @@ struct cameo_context {
     const cameo_program *program;
     const unsigned char *weights;
     unsigned char *arena, *own_weights;
+    void *mapped_weights; /* a file in memory that every process has in common */
     int64_t arena_size;
     int64_t *dims, *offsets;
     cameo_life *lives;
@@ -154,6 +162,43 @@ CAMEO_FN void *cameo_reserve(cameo_block *b, int64_t size)
     return at;
 }
 
+/* Weights that lie in a file: mapped where the system can, and it is as long as it has to be. */
+#if defined(__unix__)
+CAMEO_FN int cameo_map_weights(cameo_context *c, const char *path)
+{
+    const size_t size = (size_t)c->program->weights_size;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (file < 0)
+        return 0;
+    if (fstat(file, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= size) {
+        void *at = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+        c->mapped_weights = at == MAP_FAILED ? NULL : at;
+        c->weights = (const unsigned char *)c->mapped_weights;
+    }
+    close(file);
+    return c->mapped_weights != NULL;
+}
+
+CAMEO_FN void cameo_free_weights(cameo_context *c)
+{
+    if (c->mapped_weights)
+        munmap(c->mapped_weights, (size_t)c->program->weights_size);
+    free(c->own_weights);
+}
+#else
+CAMEO_FN int cameo_map_weights(cameo_context *c, const char *path)
+{
+    (void)c, (void)path;
+    return 0;
+}
+
+CAMEO_FN void cameo_free_weights(cameo_context *c)
+{
+    free(c->own_weights);
+}
+#endif
+
 CAMEO_FN void cameo_destroy(cameo_context *c)
 {
     if (!c)
@@ -176,7 +221,7 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
     free(c->inputs);
     free(c->outputs);
     free(c->arena);
-    free(c->own_weights);
+    cameo_free_weights(c);
     free(c);
 }
 
@@ -189,6 +234,8 @@ CAMEO_FN int cameo_load_weights(cameo_context *c, const cameo_options *options)
     if (c->weights || !p->weights_path || p->weights_size == 0)
         return 0;
     const char *path = options && options->weights_path ? options->weights_path : p->weights_path;
+    if (cameo_map_weights(c, path))
+        return 0;
     FILE *f = fopen(path, "rb");
     c->own_weights = f ? (unsigned char *)cameo_aligned_alloc(p->weights_size) : NULL;
     size_t n = c->own_weights ? fread(c->own_weights, 1, (size_t)p->weights_size, f) : 0;

@@ -172,3 +172,20 @@ int convert_measure_errors(ConvertRun *r, const char *converted)
     }
     return status;
 }
+
+int convert_measure_held(ConvertRun *r)
+{
+    ConvertRun q = *r;
+    q.calibration = r->held;
+    q.errors.at = NULL;
+    q.wanted.at = NULL;
+    q.errors.len = q.errors.cap = q.wanted.len = q.wanted.cap = 0;
+    int status = convert_measure_outputs(&q);
+    if (!status)
+        status = convert_measure_errors(&q, r->out);
+    r->held_sets = q.sets;
+    r->held_errors.len = 0;
+    for (uint32_t i = 0; i < q.errors.len; i++)
+        vec_push(r->arena, &r->held_errors, q.errors.at[i]);
+    return status;
+}

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "frontend/load.h"
 #include "ir/infer.h"
+#include "passes/lint/guard.h"
 #include "tools/calib.h"
 #include "tools/estimate.h"
 #include "tools/config.h"
@@ -394,6 +395,7 @@ static int lint_arguments(LintRun *r, int argc, char **argv)
     if (paths.len > 1 && !tool_config(r->tool, r->arena, paths.at[0], NEW(r->arena, Config)))
         return EXIT_USAGE;
     double start = now();
+    lint_guard_rules(true);
     lint_all(r, &paths);
     if (r->baseline && !lint_heed_baseline(r, r->baseline))
         return EXIT_USAGE;

@@ -120,6 +120,8 @@ void tool_print_diags(const Diags *d)
 
 int tool_status(const Diags *d, int status)
 {
+    if (d->broken)
+        return EXIT_BUG;
     for (uint32_t i = 0; i < d->all.len; i++)
         if (strcmp(d->all.at[i]->rule, "SE006") == 0)
             return EXIT_BYTES;

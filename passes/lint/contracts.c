@@ -269,7 +269,7 @@ static void cast_behind(Model *m, Builder *a, const Uses *uses, ValueId v, DType
     if (!n)
         return;
     const Type *declared = value_at(m, v)->declared;
-    NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(want), uses->uses + uses->first[v], n);
+    NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(have), uses->uses + uses->first[v], n);
     node_set_int(m, cast, "to", have);
     value_at(m, node_at(m, cast)->out[0])->declared = declared;
     declare(m, v, want);

@@ -310,7 +310,11 @@ static void report_unsupported(Lint *l, const Fault *f)
     if (is_training_half(n, f))
         return;
     const SchemaParam *p = param_of_operand(n, f->index);
-    DType to = f->want != DT_NONE ? f->want : allowed_dtype(l->m, p->types);
+    DType scaled =
+        node_is(n, "QuantizeLinear") && f->index == 1 ? lint_dtype(l->m, n->in[0]) : DT_NONE;
+    DType to = f->want != DT_NONE                              ? f->want
+               : scaled != DT_NONE && (p->types >> scaled & 1) ? scaled
+                                                               : allowed_dtype(l->m, p->types);
     Diag *d =
         diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
              "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),

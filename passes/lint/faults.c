@@ -68,6 +68,13 @@ static bool is_data_at_fault(const Model *m, ValueId data)
     return v->def == DEF_NODE && (!declared || v->declared->elem != (int32_t)v->dtype);
 }
 
+static DType declared_dtype(const Model *m, ValueId v)
+{
+    const Type *t = v ? value_at(m, v)->declared : NULL;
+    bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
+    return known ? (DType)t->elem : DT_NONE;
+}
+
 static bool is_retypable(const Model *m, ValueId source)
 {
     const char *kind = origin_kind(m, source);
@@ -141,7 +148,8 @@ static bool is_result_at_fault(Finder *x, const Node *n, const Conflict *c)
 }
 
 // One source that mends all gives way before several, several that do before what does not: a
-// constant of a function gives way to one call only if the other calls let it. Of two dtypes of
+// constant of a function gives way to one call only if the other calls let it. What the result is
+// declared as does not. Of two dtypes of
 // which neither is the model's own nor float64 that one gives way which has fewer sources, or the
 // smaller.
 static void weigh_sides(Finder *x, const Node *n, Conflict *c)
@@ -150,9 +158,10 @@ static void weigh_sides(Finder *x, const Node *n, Conflict *c)
     ValueId low = n->in[c->culprit], high = n->in[c->other];
     DType a = lint_held(m, low), b = lint_held(m, high);
     uint32_t na, nb;
+    bool declared = declared_dtype(m, tied_result(n, c->culprit)) == b;
     if (!is_mended_by(x, low, b) &&
         (is_mended_by(x, high, a) || is_result_at_fault(x, n, c) ||
-         (!is_mended_together(x, low, b) && is_mended_together(x, high, a)))) {
+         (!declared && !is_mended_together(x, low, b) && is_mended_together(x, high, a)))) {
         *c = (Conflict){c->node, c->other, c->culprit};
         return;
     }
@@ -206,13 +215,6 @@ static bool is_told(Finder *x, ValueId v, DType want)
     Origin o = origin_find(lint_origins(x->l), v);
     uint32_t told = x->f->told[value_written(x->l->m, o.value)];
     return told && x->f->all.at[told - 1].want == want;
-}
-
-static DType declared_dtype(const Model *m, ValueId v)
-{
-    const Type *t = v ? value_at(m, v)->declared : NULL;
-    bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
-    return known ? (DType)t->elem : DT_NONE;
 }
 
 // Would v have the dtype wanted if what is declared on its way were true? The declaration is told.

@@ -4,6 +4,7 @@
 #include "passes/config.h"
 #include "passes/devices.h"
 #include "passes/inline_functions.h"
+#include "passes/lint/guard.h"
 #include "passes/lint/origin.h"
 
 #include <string.h>
@@ -402,12 +403,12 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     registry_bind(m);
     for (const LintRule *r = lint_rules; r->id; r++)
         if (r->of_file && is_on(c, r, select, ignore))
-            r->run(&l);
+            lint_run_rule(r, &l);
     lint_prepare(m, diags);
     l.uses = (Uses){0}; // the calls are inlined now
     for (const LintRule *r = lint_rules; r->id; r++)
         if (!r->of_file && is_on(c, r, select, ignore))
-            r->run(&l);
+            lint_run_rule(r, &l);
     settle(&l, first);
 }
 
@@ -424,6 +425,9 @@ static uint32_t repair_once(Model *m, bool unsafe, const char *select, const cha
     const LintRule *dead = &lint_rules[lint_rule_index("ST006")];
     if (names(select, dead, true) && is_on(m->config, dead, select, ignore))
         changes += lint_repair_sizes(m);
+    const LintRule *named = &lint_rules[lint_rule_index("ST001")];
+    if (names(select, named, true) && is_on(m->config, named, select, ignore))
+        changes += lint_repair_node_names(m);
     return changes;
 }
 

@@ -73,6 +73,8 @@ uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *igno
 uint32_t lint_repair_tensors(Model *m, bool unsafe, const char *select, const char *ignore);
 // Deletes idle arithmetic on sizes, which ST006 tells only where it is asked for by its id.
 uint32_t lint_repair_sizes(Model *m);
+// Names nodes of one name otherwise, which ST001 tells only where it is asked for by its id.
+uint32_t lint_repair_node_names(Model *m);
 
 // A place where operands of one type variable differ in dtype: `culprit` should have what `other`
 // has.

@@ -1,6 +1,7 @@
 // ST003, ST004: tensors whose dims or bytes are not what they should be; and a walk over all
 // tensors of a model.
 
+#include "ir/payload.h"
 #include "passes/lint/tensors.h"
 
 // ---- every tensor of the file
@@ -88,9 +89,12 @@ static DType dtype_of_bytes(Model *m, const TensorData *t)
 
 static bool is_unreadable(Model *m, TensorData *t, Str *error)
 {
+    Str bytes;
     *error = STR_NONE;
-    // Dims that cannot be are ST004's.
-    return !tensor_elements(m, t, error) && error->len && tensor_count(t) != UINT64_MAX;
+    // Dims that cannot be are ST004's. What lies in the file as it is needs no look at its
+    // elements.
+    return !tensor_packed(m, t, &bytes) && !tensor_elements(m, t, error) && error->len &&
+           tensor_count(t) != UINT64_MAX;
 }
 
 static void check_payload(Lint *l, void *context, TensorData *t, Str where)

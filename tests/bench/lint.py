@@ -87,20 +87,43 @@ def much_text(path, megabytes):
     save(graph, path)
 
 
+def packed_tensor(block, dtype, name, count):
+    """Raw bytes of a dtype that NumPy lacks, as the file holds them."""
+    return TensorProto(name=name, data_type=TensorProto.DataType.Value(dtype), dims=[1024, count // 1024], raw_data=block.tobytes())
+
+
 def much_weight(path, megabytes, dtype):
+    """Products of constant matrices as they are; what no product takes is converted in front of one. A name of odd length before
+    each lays their bytes at odd addresses."""
     rng = numpy.random.default_rng(1)
-    block = rng.integers(-1000, 1000, (1024, 1024)) if dtype == "int64" else rng.standard_normal((1024, 1024))
-    block = block.astype(dtype)
+    whole = dtype.startswith(("int", "uint"))
+    if dtype == "int4":
+        block, count = rng.integers(0, 256, 1 << 19, dtype=numpy.uint8), 1 << 20
+        made = lambda name: packed_tensor(block, "INT4", name, count)  # noqa: E731
+    elif dtype == "bfloat16":
+        block = (rng.standard_normal(1 << 20).astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16)
+        made = lambda name: packed_tensor(block, "BFLOAT16", name, 1 << 20)  # noqa: E731
+    else:
+        most = 127 if dtype == "int8" else 1000
+        block = rng.integers(-most, most, (1024, 1024)) if whole else rng.standard_normal((1024, 1024))
+        block = block.astype(dtype)
+        made = lambda name: numpy_helper.from_array(block, name)  # noqa: E731
     graph = onnx.GraphProto(name="weights")
-    last = "x"
+    last, kind = "x", made("w").data_type
+    convert = kind not in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+    through = TensorProto.FLOAT if convert else kind
     for i in range(max(megabytes * 1000000 // block.nbytes, 1)):
-        graph.initializer.append(numpy_helper.from_array(block, f"w{i}"))
-        graph.node.add(op_type="MatMul", input=[last, f"w{i}"], output=[f"h{i}"])
+        graph.initializer.append(made("w" * (1 + i % 7) + str(i)))
+        weight = graph.initializer[-1].name
+        if convert:
+            graph.node.add(op_type="Cast", input=[weight], output=[f"c{i}"]).attribute.append(helper.make_attribute("to", through))
+            weight = f"c{i}"
+        graph.node.add(op_type="MatMul", input=[last, weight], output=[f"h{i}"])
         last = f"h{i}"
-    kind = helper.np_dtype_to_tensor_dtype(block.dtype)
-    graph.input.append(helper.make_tensor_value_info("x", kind, [1, 1024]))
-    graph.output.append(helper.make_tensor_value_info(last, kind, [1, 1024]))
-    save(graph, path)
+    graph.input.append(helper.make_tensor_value_info("x", through, [1, 1024]))
+    graph.output.append(helper.make_tensor_value_info(last, through, [1, 1024]))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, path)
 
 
 def small_models(folder, source, count):
@@ -176,12 +199,13 @@ def cases(options, folder):
     if wanted("folder") and options.models:
         count = small_models(folder / "small", options.models, 500)
         yield "folder", f"a folder of {count} models", [folder / "small"], [], lambda wall, cpu: f"{count / wall:.0f} models/s"
-    for dtype in ("float32", "float64", "int64"):
+    for dtype in ("float32", "float16", "bfloat16", "float64", "int8", "int32", "int64", "int4"):
         if not wanted("weights"):
             continue
         path = folder / "weights.onnx"
         made(much_weight, path, options.weights_mb, dtype)
         size = path.stat().st_size / 1e9
+        # What a rule that reads no weights takes is taken off: that is the same for all.
         least = run([options.cameo, "lint", "-q", "--select", "ST", str(path)], options.runs)
         yield "weights", f"{size:.2f} GB of weights, {dtype}, all rules", [path], ["--select", READS_WEIGHTS], \
             lambda wall, cpu: f"{size / max(cpu - least[1], 1e-3):.2f} GB/s"

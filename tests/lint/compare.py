@@ -128,9 +128,10 @@ class Comparison:
         """An output that is cast keeps its name, and the value that bore it gets another."""
         made = {o for n in a.node for o in n.output}
         self.names = {}
+        inserted = {n.output[0] for n in b.node if is_adaptor(n) and n.output[0] not in made and n.input[0] in made}
         for node in b.node:
-            # A name that was not there, converted to one that was.
-            fresh = is_adaptor(node) and node.output[0] in made and node.input[0] not in made
+            # A name that was not there, and is not of an inserted node, converted to one that was.
+            fresh = is_adaptor(node) and node.output[0] in made and node.input[0] not in made | inserted
             if fresh and node.input[0] not in {i.name for i in [*a.input, *a.initializer]}:
                 self.names[node.input[0]] = node.output[0]
 

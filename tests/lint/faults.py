@@ -421,6 +421,12 @@ def scale_count(model):
             yield name, lambda random, i=i: longer(model, i)
 
 
+def lists_of(model):
+    """Sequences and optional values of the main graph, with the number of the node that makes each."""
+    makers = ("SequenceConstruct", "SequenceInsert", "SequenceErase", "SequenceEmpty", "SplitToSequence", "SequenceMap", "Optional")
+    return {o: i for i, n in enumerate(model.graph.node) for o in n.output if n.op_type in makers}
+
+
 # ---- custom operators ---------------------------------------------------------------------------
 
 KERNEL = """#include <stdint.h>
@@ -467,7 +473,8 @@ def break_contract(model, i, k, how):
 
 def custom_contract(model):
     """The kernel's source reads or writes another dtype than the graph gives it, or the graph another than it reads."""
-    known = {name: dtype for (path, name), dtype in Flow(model).made.items() if not path}
+    lists = lists_of(model)
+    known = {name: dtype for (path, name), dtype in Flow(model).made.items() if not path and name not in lists}
     for i, node in enumerate(model.graph.node):
         for k, name in enumerate(node.input):
             if name and known.get(name) == FLOAT and node.domain in ("", "ai.onnx"):
@@ -494,8 +501,7 @@ def misplace(model, where):
     faulty = placed(model, where)
     # A transfer is an Identity, which takes sequences since opset 14 and optional values since 16.
     opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
-    lists = {o: i for i, n in enumerate(model.graph.node) for o in n.output
-             if n.op_type in ("SequenceConstruct", "SequenceInsert", "Optional")}
+    lists = lists_of(model)
     stuck = any(where(lists[name]) != where(i) for i, n in enumerate(model.graph.node) for name in n.input if name in lists)
     return Fault(faulty, frozenset([("node", None)]), rule="DV001", control=placed(model, lambda i: False),
                  mends=not (stuck and opset < 16))
