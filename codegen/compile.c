@@ -4,6 +4,7 @@
 #include "codegen/attach.h"
 #include "codegen/compile.h"
 #include "base/file.h"
+#include "codegen/cpus.h"
 #include "codegen/cuda/cuda.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
@@ -142,12 +143,14 @@ static const char *within(Build *b, const char *ending)
     return str_printf(b->arena, "%s%s", b->prefix, ending).at;
 }
 
-static WeightsMode choose_weights(const CompileOptions *o, Module *mod, const Plan *plan)
+static WeightsMode choose_weights(const Build *b, Module *mod, const Plan *plan)
 {
+    const CompileOptions *o = b->o;
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
     if (o->kind == EMIT_BITCODE || o->weights_file)
         return WEIGHTS_FILE;
-    if (o->device != ON_CUDA && weights_fit_arrays(mod, plan))
+    const bool shared = b->ncpus > 1 && plan->weights_size > 0; // by several programs: once
+    if (o->device != ON_CUDA && !shared && weights_fit_arrays(mod, plan))
         return WEIGHTS_ARRAYS;
     return linked && plan->weights_size > 0 ? WEIGHTS_ATTACHED : WEIGHTS_INCBIN;
 }
@@ -325,26 +328,32 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     uint32_t n = libraries_of(mod, b->libraries);
     for (uint32_t i = 0; i < n; i++)
         b->report->libraries[i] = b->libraries[i]->name;
-    emit.weights = choose_weights(o, mod, plan);
+    emit.weights = choose_weights(b, mod, plan);
     emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
                             ? base_name(compile_beside(b->arena, b->o, ".weights"))
                             : within(b, ".weights");
     return emit;
 }
 
-static int write_files(Build *b, const EmitOptions *emit, const Buf *text, const Buf *products,
-                       const Buf *blobs)
+// What is emitted, a unit each.
+typedef struct Texts {
+    Buf model, products, blobs, api;
+} Texts;
+
+static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
 {
-    int status = build_write_text(b, within(b, ".c"), text);
-    if (!status && products->len) {
+    int status = build_write_text(b, within(b, ".c"), &t->model);
+    if (!status && t->products.len) {
         b->has_products = true;
-        status = build_write_text(b, within(b, "_products.c"), products);
+        status = build_write_text(b, within(b, "_products.c"), &t->products);
     }
-    if (!status && blobs->len) {
+    if (!status && t->blobs.len) {
         b->has_blobs = true;
         b->includes = emit->weights == WEIGHTS_INCBIN || emit->image_path;
-        status = build_write_text(b, within(b, "_blobs.c"), blobs);
+        status = build_write_text(b, within(b, "_blobs.c"), &t->blobs);
     }
+    if (!status && t->api.len)
+        status = build_write_text(b, within(b, "_api.c"), &t->api);
     return status;
 }
 
@@ -365,40 +374,67 @@ static int build(Build *b, Module *mod)
     r->bound = plan->bound;
     r->weights_size = plan->weights_size;
     EmitOptions emit = emit_options(b, mod, plan);
-    Buf text = {0}, products = {0}, blobs = {0};
-    if (o->kind == EMIT_EXE || o->kind == EMIT_SHARED) {
-        emit.products = &products;
-        emit.blobs = &blobs;
-    }
-    int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &text)
-                 : emit_c(mod, plan, &emit, &text, &r->error) ? 0
-                                                              : 1;
+    Texts t = {0};
+    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
+    emit.products = linked && !several ? &t.products : NULL;
+    emit.blobs = linked || several ? &t.blobs : NULL;
+    emit.api = several ? &t.api : NULL;
+    emit.ncpus = several ? b->ncpus : 0;
+    int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &t.model)
+                 : emit_c(mod, plan, &emit, &t.model, &r->error) ? 0
+                                                                 : 1;
     if (!status && (emit.weights == WEIGHTS_INCBIN || emit.weights == WEIGHTS_FILE))
         status = write_weights(b, mod, plan);
     if (!status)
-        status = write_files(b, &emit, &text, &products, &blobs);
+        status = write_texts(b, &emit, &t);
     if (!status)
         status = finish(b, &(Attached){.mod = mod, .plan = plan}, &emit);
-    buf_free(&text);
-    buf_free(&products);
-    buf_free(&blobs);
+    buf_free(&t.model);
+    buf_free(&t.products);
+    buf_free(&t.blobs);
+    buf_free(&t.api);
     return status;
 }
 
-int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
+// Which processors: one where the text is one (it is to be compiled elsewhere, or kernels run on a
+// device).
+static int choose_processors(Build *b, CompileOptions *o)
+{
+    int status = o->cpu && o->kind != EMIT_C ? toolchain_find_compiler(b) : 0;
+    status = status ? status : cpus_resolve(b, &o->cpu);
+    if (status)
+        return status;
+    const bool several = o->cpu && strchr(o->cpu, ',') && o->kind != EMIT_C;
+    if (several && (o->profile || o->device == ON_CUDA || o->kind == EMIT_BITCODE)) {
+        b->report->error = o->profile ? STR("--profile is for one processor: name it by --cpu")
+                                      : STR("several processors are for programs and libraries "
+                                            "whose kernels run on them");
+        return 2;
+    }
+    b->ncpus = several ? cpus_split(b->arena, o->cpu, b->cpus) : 1;
+    if (!several)
+        b->cpus[0] = o->cpu;
+    return 0;
+}
+
+int compile_model(Model *m, const CompileOptions *options, Diags *diags, CompileReport *report)
 {
     *report = (CompileReport){0};
+    CompileOptions with = *options, *o = &with;
+    Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
+    int status = choose_processors(&b, o);
+    if (status)
+        return status;
     Module *mod = compile_to_module(m, o, diags, report);
     if (!mod) // no diagnostic: an option does not fit the model
         return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
-    Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
     b.cache = o->no_cache ? NULL : cache_open(m->arena);
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
                         : dir_temporary(m->arena, &b.dir, &report->error);
     if (!made)
         return 3;
-    int status = build(&b, mod);
+    status = build(&b, mod);
     if (!o->keep)
         dir_remove(b.dir);
     return status;

@@ -443,7 +443,13 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     buf_free(&kernels);
     emit_steps(p, plan, o);
     emit_bind(p, plan);
-    emit_tables(p, plan, o);
+    emit_program(p, plan, o);
+    if (o->api) { // a unit of its own, with the same runtime
+        p->out = o->api;
+        emit_headline(o, parts_any(p), o->api);
+        emit_runtime(o->api, parts);
+    }
+    emit_api(p, o);
     arena_free(scratch);
     return ok;
 }

@@ -353,14 +353,14 @@ static void back_reduce(Adjoint *a, const Expr *e, const Expr *g)
     open_reduction(a, e, &where, &body, &opened);
     for (uint32_t k = 0; k < e->rank && k < 64; k++)
         at[k] = a->to.at[begin + k]; // what was there last still stands behind the end
-    if (m)
-        where = both(l, where, eq(l, body, m));
     if (e->op == R_MUL)
         g = mul(l, g, product_of_others(a, e, at));
     if (where)
         if_(l, where);
+    if (m) // read where the guard holds only
+        if_(l, eq(l, body, m));
     back(a, body, g);
-    for (uint32_t k = 0; k < opened + (where != NULL); k++)
+    for (uint32_t k = 0; k < opened + (where != NULL) + (m != NULL); k++)
         end(l);
 }
 

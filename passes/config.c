@@ -4,6 +4,7 @@
 #include "passes/config.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "passes/config_words.h"
 #include "passes/lint/lint.h"
 
 #include <cyaml/cyaml.h>
@@ -91,6 +92,7 @@ typedef struct Reader {
     yaml_document_t tree;
     bool failed;
     Str message;   // libcyaml's first complaint
+    Str field;     // of the mapping it is about; absent: of none
     uint32_t line; // and where
 } Reader;
 
@@ -229,10 +231,14 @@ static bool tree_open(Reader *r, Str bytes)
         return false;
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes.at, bytes.len);
     bool ok = yaml_parser_load(&parser, &r->tree) != 0;
+    size_t at = parser.problem_mark.index;
+    bool tab = !ok && at < bytes.len && bytes.at[at] == '\t';
     if (!ok)
         complain(r, SEV_ERROR, (uint32_t)parser.problem_mark.line + 1,
                  str_printf(r->arena, "not YAML: %s",
-                            parser.problem ? parser.problem : "it cannot be read"));
+                            tab              ? "a tab; lines are indented by spaces"
+                            : parser.problem ? parser.problem
+                                             : "it cannot be read"));
     yaml_parser_delete(&parser);
     return ok;
 }
@@ -249,9 +255,13 @@ __attribute__((format(printf, 3, 0))) static void listen(cyaml_log_t level, void
     const char *at = b.at ? strstr(b.at, "(line: ") : NULL;
     while (s.len && s.at[s.len - 1] == '\n')
         s.len--;
-    if (at && !r->line)
+    if (at && !r->line) {
+        const char *field = strstr(b.at, "field '"), *end = field ? strchr(field + 7, '\'') : NULL;
         r->line = (uint32_t)strtoul(at + 7, NULL, 10);
-    else if (!at && !r->message.len && str_starts(s, "Load: ") && !str_is(s, "Load: Backtrace:"))
+        if (end && end < at)
+            r->field = str_copy(r->arena, (Str){field + 7, (size_t)(end - field) - 7});
+    }
+    if (!at && !r->message.len && str_starts(s, "Load: ") && !str_is(s, "Load: Backtrace:"))
         r->message = str_copy(r->arena, (Str){s.at + 6, s.len - 6});
     buf_free(&b);
 }
@@ -669,8 +679,8 @@ static void read_bytes(Reader *r, Str bytes)
                                         (cyaml_data_t **)&yaml, NULL);
         if (e != CYAML_OK)
             complain(r, SEV_ERROR, r->line ? r->line : 1,
-                     r->message.len ? str_escaped(r->arena, r->message)
-                                    : str_of(cyaml_strerror(e)));
+                     config_said(r->arena, r->message.len ? r->message : str_of(cyaml_strerror(e)),
+                                 r->field));
         else if (yaml)
             take(r, yaml);
         cyaml_free(&how, &top, yaml, 0);
@@ -721,13 +731,17 @@ bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags)
     Reader r = {.arena = a, .config = config, .diags = diags};
     FileView view;
     Str error = STR_NONE;
+    if (!file_regular(path)) {
+        complain(&r, SEV_ERROR, 1, STR("it is no file"));
+        return false;
+    }
     if (!file_open(a, path, &view, &error)) {
         complain(&r, SEV_ERROR, 1, str_escaped(a, error));
         return false;
     }
     if (view.len > MAX_BYTES)
         complain(&r, SEV_ERROR, 1, STR("the file is larger than 1 MiB"));
-    else
+    else if (view.len)
         read_bytes(&r, (Str){(const char *)view.at, view.len});
     file_close(&view);
     return !r.failed;

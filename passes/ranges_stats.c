@@ -136,7 +136,7 @@ static void take_bytes(ConstantStats *s, DType t, const unsigned char *at)
 // What a dtype of 16 bits is made of: digits after the point, the bits of infinity, of the greatest
 // magnitude that is 0 in float16 and of the least that is infinite there.
 typedef struct Half {
-    uint16_t digits, infinity, flushed, over;
+    int32_t digits, infinity, flushed, over;
 } Half;
 
 static Half half_of(DType t)
@@ -145,35 +145,56 @@ static Half half_of(DType t)
 }
 
 // What a block of them comes to. `least`, `most`: of numbers, as integers in their order; `small`:
-// the least magnitude less 1, so that 0 comes last; `mantissa`: the bits that any normal one has.
+// the least magnitude but 0; `mantissa`: the bits that any normal one has.
 typedef struct HalfBlock {
-    int16_t least, most;
-    uint16_t small, mantissa, nans, infinities, zeros, subnormal, flushed, over;
+    int32_t least, most, small, mantissa;
+    int32_t nans, infinities, zeros, subnormal, flushed, over;
 } HalfBlock;
 
-static HalfBlock take_half_block(Half h, const unsigned char *at, uint32_t n)
+static HalfBlock take_half_block(Half h, const unsigned char *at, uint64_t n)
 {
-    HalfBlock b = {.least = INT16_MAX, .most = INT16_MIN, .small = UINT16_MAX};
-    uint16_t normal = (uint16_t)(1u << h.digits), mask = (uint16_t)(normal - 1);
-    for (uint32_t i = 0; i < n; i++) {
-        uint16_t bits;
+    int32_t least = INT32_MAX, most = INT32_MIN, small = INT32_MAX, mantissa = 0, nans = 0;
+    int32_t infinities = 0, zeros = 0, subnormal = 0, flushed = 0, over = 0;
+    int32_t normal = 1 << h.digits;
+    for (uint64_t i = 0; i < n; i++) {
+        int16_t bits;
         memcpy(&bits, at + 2 * i, 2);
-        uint16_t m = bits & 0x7fff, less = (uint16_t)(m - 1);
-        int16_t key = (int16_t)(bits & 0x8000 ? (uint16_t)~m : m);
-        bool nan = m > h.infinity;
-        int16_t low = nan ? INT16_MAX : key, high = nan ? INT16_MIN : key;
-        b.least = low < b.least ? low : b.least;
-        b.most = high > b.most ? high : b.most;
-        b.small = less < b.small ? less : b.small;
-        b.mantissa |= (uint16_t)(m - normal) < (uint16_t)(h.infinity - normal) ? m & mask : 0;
-        b.nans += nan;
-        b.infinities += m == h.infinity;
-        b.zeros += m == 0;
-        b.subnormal += less < mask;
-        b.flushed += less < h.flushed;
-        b.over += (uint16_t)(m - h.over) < (uint16_t)(h.infinity - h.over);
+        int32_t m = bits & 0x7fff, key = m ^ (bits < 0 ? -1 : 0);
+        int32_t nan = m > h.infinity, zero = m == 0;
+        int32_t low = nan ? INT32_MAX : key, high = nan ? INT32_MIN : key;
+        int32_t magnitude = zero ? INT32_MAX : m;
+        least = low < least ? low : least;
+        most = high > most ? high : most;
+        small = magnitude < small ? magnitude : small;
+        mantissa |= (m >= normal) & (m < h.infinity) ? m : 0;
+        nans += nan;
+        infinities += m == h.infinity;
+        zeros += zero;
+        subnormal += (m < normal) & !zero;
+        flushed += (m <= h.flushed) & !zero;
+        over += (m >= h.over) & (m < h.infinity);
     }
-    return b;
+    return (HalfBlock){least,     most,    small, mantissa & (normal - 1), nans, infinities, zeros,
+                       subnormal, flushed, over};
+}
+
+// Most blocks hold nothing that counts: then four reductions say all. false: look closer.
+static bool take_plain_halves(Half h, const unsigned char *at, uint64_t n, HalfBlock *b)
+{
+    int32_t least = INT32_MAX, most = INT32_MIN, small = INT32_MAX, mantissa = 0;
+    int32_t normal = 1 << h.digits;
+    for (uint64_t i = 0; i < n; i++) {
+        int16_t bits;
+        memcpy(&bits, at + 2 * i, 2);
+        int32_t m = bits & 0x7fff, key = m ^ (bits < 0 ? -1 : 0);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+        small = m < small ? m : small;
+        mantissa |= m;
+    }
+    *b = (HalfBlock){.least = least, .most = most, .small = small};
+    b->mantissa = mantissa & (normal - 1);
+    return small >= normal && small > h.flushed && most < h.over && least >= ~(h.over - 1);
 }
 
 static double half_number(DType t, uint16_t bits)
@@ -181,37 +202,39 @@ static double half_number(DType t, uint16_t bits)
     return number_at(t, (const unsigned char *)&bits);
 }
 
-static uint16_t half_of_key(int16_t key)
+static uint16_t half_of_key(int32_t key)
 {
-    return key < 0 ? (uint16_t)(~(uint16_t)key | 0x8000) : (uint16_t)key;
+    return (uint16_t)(key < 0 ? ~key | 0x8000 : key);
 }
 
 // float16 and bfloat16, a block at a time, without a branch; whether all are integers is asked as
 // long as all are.
 static void take_halves(ConstantStats *s, DType t, const unsigned char *at)
 {
-    enum { HALVES = 4096 };
+    enum { HALVES = 1024 };
     Half h = half_of(t);
-    uint16_t mantissa = 0, small = UINT16_MAX;
-    int16_t least = INT16_MAX, most = INT16_MIN;
+    int32_t mantissa = 0, least = INT32_MAX, most = INT32_MIN, small = INT32_MAX;
     for (uint64_t done = 0; done < s->count; done += HALVES) {
         uint32_t n = s->count - done < HALVES ? (uint32_t)(s->count - done) : HALVES;
-        HalfBlock b = take_half_block(h, at + 2 * done, n);
+        HalfBlock b;
+        if (!take_plain_halves(h, at + 2 * done, n, &b))
+            b = take_half_block(h, at + 2 * done, n);
         for (uint32_t i = 0; i < n && (s->integer || b.subnormal); i++) {
-            double v = number_at(t, at + 2 * (done + i));
-            if (s->integer || fabs(v) < ldexp(1, least_exponent(t)))
-                take_exactly(s, v);
+            uint16_t bits;
+            memcpy(&bits, at + 2 * (done + i), 2);
+            if (s->integer || (bits & 0x7fff) >> h.digits == 0)
+                take_exactly(s, half_number(t, bits));
         }
         mantissa |= b.mantissa;
         least = b.least < least ? b.least : least;
         most = b.most > most ? b.most : most;
         small = b.small < small ? b.small : small;
-        s->nans += b.nans;
-        s->infinities += b.infinities;
-        s->zeros += b.zeros;
-        s->subnormal += b.subnormal;
-        s->flushed_f16 += b.flushed;
-        s->over_f16 += b.over;
+        s->nans += (uint64_t)b.nans;
+        s->infinities += (uint64_t)b.infinities;
+        s->zeros += (uint64_t)b.zeros;
+        s->subnormal += (uint64_t)b.subnormal;
+        s->flushed_f16 += (uint64_t)b.flushed;
+        s->over_f16 += (uint64_t)b.over;
     }
     if (s->nans < s->count) {
         s->lo = half_number(t, half_of_key(least));
@@ -220,8 +243,8 @@ static void take_halves(ConstantStats *s, DType t, const unsigned char *at)
     bool any = s->zeros + s->nans + s->infinities < s->count;
     if (!any && !s->zeros)
         return;
-    s->least = any ? half_number(t, (uint16_t)(small + 1)) : 0;
-    int bits = mantissa ? h.digits + 1 - __builtin_ctz(mantissa) : 1;
+    s->least = any ? half_number(t, (uint16_t)small) : 0;
+    int bits = mantissa ? h.digits + 1 - __builtin_ctz((unsigned)mantissa) : 1;
     s->bits = bits > s->bits ? (uint8_t)bits : s->bits;
 }
 

@@ -1,7 +1,7 @@
 /* Products of float32 matrices by constants of 2, 4 or 8 bits with a scale, and it may be a zero
- * point, for each block of k: C[m,n] += sum over k of A[m,k] * (q[k,n] - z) * s. Few rows multiply
- * q in registers, so that its bytes alone are read; many rows have it as floats, a piece at a time
- * that stays in the second cache. */
+ * point, for each block of k, or of 16 bits: C[m,n] += sum over k of A[m,k] * (q[k,n] - z) * s. Few
+ * rows multiply q in registers, so that its bytes alone are read; many rows have it as floats, a
+ * piece at a time that stays in the second cache. */
 #ifndef CAMEO_NARROW_H
 #define CAMEO_NARROW_H
 
@@ -56,7 +56,7 @@ static inline __attribute__((unused)) void cameo_narrow_few(const cameo_narrow *
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     float packed[CAMEO_NARROW_ROWS * CAMEO_NARROW_K];
     float sums[CAMEO_NARROW_ROWS * CAMEO_NARROW_K / CAMEO_NARROW_BLOCK];
-    const int64_t turns = s.block * kind->bits / 32, words = turns + 1 + s.zeros;
+    const int64_t turns = s.block * kind->bits / 32, words = turns + kind->scales + s.zeros;
     const int64_t blocks = (s.k + s.block - 1) / s.block, most = CAMEO_NARROW_K / s.block;
     for (int64_t i = 0, rows; i < s.m; i += rows) {
         rows = s.m - i >= 4 ? 4 : s.m - i >= 2 ? 2 : 1;
@@ -100,8 +100,8 @@ cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a
             cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
             for (int64_t j = 0; j < s.n; j += CAMEO_TILE_COLUMNS) {
                 const int64_t row = cameo_narrow_width(s.n, j);
-                kind->unpack(p, depth, turns, b + j * blocks * (turns + 1 + s.zeros), row, s.zeros,
-                             floats);
+                kind->unpack(p, depth, turns, b + j * blocks * (turns + kind->scales + s.zeros),
+                             row, s.zeros, floats);
                 for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
                     const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
                     cameo_gemm_panel(rows, width, depth, block, floats + part,

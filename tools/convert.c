@@ -4,6 +4,7 @@
 #include "passes/inline_functions.h"
 #include "passes/pass.h"
 #include "passes/restore_calls.h"
+#include "passes/scale_loss.h"
 #include "tools/config.h"
 #include "tools/convert.h"
 #include "tools/pipeline.h"
@@ -22,7 +23,8 @@ enum {
     OPT_CHECK,
     OPT_IO,
     OPT_FORMAT,
-    OPT_OUT
+    OPT_OUT,
+    OPT_SCALE
 };
 
 static const ToolOption options[] = {
@@ -41,6 +43,9 @@ static const ToolOption options[] = {
     [OPT_IO] = {"--io", NULL, "inputs and outputs of the model too"},
     [OPT_FORMAT] = {"--format", "FORMAT", "of the report: text (default) or json"},
     [OPT_OUT] = {"-o", "OUT", "the file to write (needed)"},
+    [OPT_SCALE] = {"--loss-scale", "S",
+                   "what losses are multiplied by where the model trains in float16: a power of "
+                   "two from 2 to 65536 (default 1024)"},
     {0},
 };
 
@@ -68,9 +73,12 @@ static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inli
     ok = ok && pass_run_needed(pass_find(STR("inline_functions")), m, &c);
     *inlined = ok && calls ? inlined_remember(m, r->arena, nopsets) : NULL;
     ok = ok && pass_run_needed(pass_find(STR("infer")), m, &c);
-    if (ok && r->options.to == DT_F16 && has_gradient(m)) // what float16 would lose or overflow
-        ok = pass_run_needed(pass_find(STR("scale_loss")), m, &c) &&
-             pass_run_needed(pass_find(STR("infer")), m, &c);
+    if (ok && r->options.to == DT_F16 && has_gradient(m)) { // what float16 would lose or overflow
+        ok = r->loss_scale > 0 ? scale_loss(m, diags, r->loss_scale)
+                               : pass_run_needed(pass_find(STR("scale_loss")), m, &c);
+        c.facts &= ~(uint32_t)FACT_TYPED;
+        ok = ok && pass_run_needed(pass_find(STR("infer")), m, &c);
+    }
     if (ok)
         return m;
     if (diags->all.len > before)
@@ -316,6 +324,16 @@ static bool take_budget(ConvertRun *r, const char *value)
     return true;
 }
 
+static bool take_scale(ConvertRun *r, const char *value)
+{
+    char *end = NULL;
+    int exponent = 0;
+    r->loss_scale = strtod(value, &end);
+    return (end != value && !*end && r->loss_scale >= 2 && r->loss_scale <= 65536 &&
+            frexp(r->loss_scale, &exponent) == 0.5) ||
+           tool_error(r->tool, false, "--loss-scale is a power of two from 2 to 65536");
+}
+
 static bool take_option(ConvertRun *r, int option, const char *value)
 {
     switch (option) {
@@ -340,6 +358,8 @@ static bool take_option(ConvertRun *r, int option, const char *value)
         r->json = strcmp(value, "json") == 0;
         return r->json || strcmp(value, "text") == 0 ||
                tool_error(r->tool, false, "--format %s: text or json", value);
+    case OPT_SCALE:
+        return take_scale(r, value);
     case OPT_OUT:
         r->out = value;
         return true;

@@ -33,6 +33,7 @@ typedef struct ConvertRun {
     const char *model, *out, *calibration;
     const char *precision, *policy;
     bool json, io;
+    double loss_scale; // a power of two; 0: the pass's own
     ConvertOptions options;
     ConvertBudget budgets[CONVERT_BUDGETS];
     uint32_t nbudgets;

@@ -223,6 +223,7 @@ static int report(Asked *a)
     int status = set_budgets(a);
     if (status)
         return status;
+    drift_advise(a->tool, &a->sens, &a->drift);
     if (a->json)
         drift_print_json(&a->drift, &out);
     else

@@ -165,7 +165,7 @@ static void json_outputs(const Drift *d, Json *j)
             json_num(j, x->budget);
             json_key(j, "exceeded");
             json_bool(j, drift_is_over(x));
-            if (x->bound > x->budget)
+            if (drift_is_over(x))
                 drift_json_advice(d, o, j);
         }
         json_end_object(j);

@@ -9,6 +9,7 @@
 #include "codegen/cpu/gemm.h"
 
 #include "codegen/cpu/byte_product.h"
+#include "codegen/cpu/halves.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
 
@@ -65,9 +66,14 @@ static void find_sums(Sums *s, const Expr *e, bool lazy)
         find_sums(s, e->c, lazy || arms);
 }
 
+static bool is_narrow_load(const Expr *e)
+{
+    return e->dtype == DT_F16 || e->dtype == DT_BF16;
+}
+
 static bool is_real_load(const Expr *e)
 {
-    return e->kind == EX_LOAD && (e->dtype == DT_F32 || e->dtype == DT_F64);
+    return e->kind == EX_LOAD && (e->dtype == DT_F32 || e->dtype == DT_F64 || is_narrow_load(e));
 }
 
 static bool find_structure(Match *m, const Kernel *k)
@@ -90,8 +96,11 @@ static bool find_structure(Match *m, const Kernel *k)
     if (m->bytes) {
         a = m->bytes->x.load;
         b = m->bytes->w.load;
-    } else if (!is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype) {
-        return false;
+    } else {
+        a = halves_load(a) ? halves_load(a) : a;
+        b = halves_load(b) ? halves_load(b) : b;
+        if (!is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype)
+            return false;
     }
     if (a == b || a->buffer == s->buffer || b->buffer == s->buffer)
         return false;
@@ -377,6 +386,14 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
+// Panels of few bits, or of float32, or none.
+static bool choose_packing(Match *m, bool exact, Str *error)
+{
+    m->o.narrow = is_narrow_load(m->o.b) ? narrow_pack_halves(m->p, &m->o, error)
+                                         : narrow_pack(m->p, &m->o, exact);
+    return m->o.narrow ? true : is_narrow_load(m->o.b) ? !error->len : pack_weights(m, error);
+}
+
 static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
 {
     Module *mod = p->mod;
@@ -392,7 +409,8 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     bool library = kind == GEMM_CUBLASLT;
     if (m.bytes)
         return library || override_bytes(&m, k, error);
-    bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o);
+    bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o) &&
+                !is_narrow_load(m.o.a) && !is_narrow_load(m.o.b);
     if (library && (!blas || m.reduce->rank != 1))
         return true;
     m.o.kind = blas ? kind : GEMM_PACKED;
@@ -404,8 +422,10 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     const bool packs = !blas && !m.o.wide;
     m.o.reduce = m.reduce;
     m.o.store = m.store;
-    if (packs && !(m.o.narrow = narrow_pack(p, &m.o, want->how->exact)) && !pack_weights(&m, error))
+    if (packs && !choose_packing(&m, want->how->exact, error))
         return false;
+    if (is_narrow_load(m.o.a) || (is_narrow_load(m.o.b) && !m.o.narrow))
+        return true;
     if (m.o.narrow)
         m.o.packed = m.o.narrow->packed;
     else if (packs)
@@ -433,17 +453,17 @@ static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
 
 bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
 {
+    if (kind != GEMM_CUBLASLT && !halves_widen(mod, error))
+        return false;
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
     ConvChoice choice = *how;
     choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
     const Want want = {kind, &choice};
     bool ok = override_steps(p, mod->steps, &want, error);
-    if (choice.widened)
-        widened_drop(choice.widened, mod);
     arena_free(scratch);
-    if (ok)
-        narrow_drop_producers(mod);
+    if (ok && (wide_used(mod->steps) || narrow_kinds(mod->steps)))
+        steps_drop_unread(mod);
     return ok;
 }
 

@@ -4,7 +4,8 @@
 // one after the other, and all of a block lies together, so that it is read from the first byte
 // to the last: rows of words of 32 bits, each 32 / bits elements of a column that follow one
 // another in k, less the middle of their range, the first in the lowest bits; a row of scales;
-// where there are any, a row of zero points less the same middle.
+// where there are any, a row of zero points less the same middle. Numbers of 16 bits are pairs in
+// words likewise, without scales.
 
 #include "codegen/cpu/narrow.h"
 
@@ -263,10 +264,11 @@ static BufferId new_weight(Module *mod, int64_t words, const void *elements)
     return b;
 }
 
-// Words of a column's panel for each of its columns.
+// Words of a panel for each of its columns.
 static int64_t words_of(const Narrow *w)
 {
-    return (w->k + w->block - 1) / w->block * (w->block * w->bits / 32 + 1 + w->zeros);
+    const int64_t numbers = w->bits == 16 ? 0 : 1 + w->zeros;
+    return (w->k + w->block - 1) / w->block * (w->block * w->bits / 32 + numbers);
 }
 
 static bool pack_codes(Module *mod, const Codes *c, Narrow *w)
@@ -294,8 +296,8 @@ static bool pack_codes(Module *mod, const Codes *c, Narrow *w)
     return true;
 }
 
-// Is the factor a whole buffer of the memory plan, a matrix read along its rows or columns?
-static bool read_sizes(Printer *p, const Override *o, Codes *c)
+// Is the factor a whole buffer, a matrix read along its rows or columns?
+static bool read_matrix(Printer *p, const Override *o, Codes *c)
 {
     Polys *polys = p->mod->polys;
     const Buffer *b = buffer_at(p->mod, o->b->buffer);
@@ -309,8 +311,7 @@ static bool read_sizes(Printer *p, const Override *o, Codes *c)
             return false;
         size *= dim;
     }
-    return b->kind == BUF_TEMP && b->dtype == DT_F32 && o->reduce->rank == 1 &&
-           poly_equals(rest, 0) && poly_is_const(o->columns, &c->n) &&
+    return o->reduce->rank == 1 && poly_equals(rest, 0) && poly_is_const(o->columns, &c->n) &&
            poly_is_const(loop_extent(polys, o->k), &c->k) && poly_is_const(o->bn, &c->bn) &&
            poly_is_const(o->bk, &c->bk) && c->n > 0 && c->k > 0 && c->n <= size / c->k &&
            size == c->n * c->k && ((c->bk == 1 && c->bn == c->k) || (c->bn == 1 && c->bk == c->n));
@@ -319,7 +320,8 @@ static bool read_sizes(Printer *p, const Override *o, Codes *c)
 Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
 {
     Codes c = {0};
-    if (!read_sizes(p, o, &c))
+    const Buffer *b = buffer_at(p->mod, o->b->buffer);
+    if (b->kind != BUF_TEMP || b->dtype != DT_F32 || !read_matrix(p, o, &c))
         return NULL;
     c.groups = (c.k + GRAIN - 1) / GRAIN;
     c.q = calloc((size_t)(c.n * c.k), sizeof *c.q);
@@ -340,66 +342,64 @@ Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
     return kept;
 }
 
-// ---- producers ---------------------------------------------------------------------------------
+// ---- numbers of 16 bits ------------------------------------------------------------------------
 
-static void note_reads(Module *mod, Arena *a, const Step *s, uint8_t *read)
+// Pairs of values of k in words of 32 bits, the first in the lower half.
+static void pack_halves(const Codes *c, const uint16_t *from, uint32_t *to)
 {
-    for (; s; s = s->next) {
-        KernelUses u = {.arena = a};
-        if (s->kernel)
-            u = kernel_uses(mod, a, s->kernel);
-        else if (s->cond)
-            uses_add_expr(mod, &u, s->cond);
-        uses_add_call(mod, &u, s->call);
-        if (s->value)
-            uses_add_index(mod, &u, s->value);
-        for (uint32_t i = 0; i < u.buffers.len; i++)
-            if (u.buffers.at[i].bits & ACCESS_READ)
-                read[u.buffers.at[i].id] = 1;
-        note_reads(mod, a, s->body, read);
-        note_reads(mod, a, s->other, read);
+    const int64_t columns = (c->n + 15) / 16 * 16, words = (c->k + GRAIN - 1) / GRAIN * GRAIN / 2;
+    for (int64_t n = 0; n < c->n; n++) {
+        const int64_t begin = n / WIDTH * WIDTH, left = columns - begin;
+        const int64_t width = left < WIDTH ? left : WIDTH;
+        uint32_t *at = to + begin * words + n - begin;
+        for (int64_t k = 0; k < c->k; k++)
+            at[k / 2 * width] |= (uint32_t)from[k * c->bk + n * c->bn] << (k % 2 * 16);
     }
 }
 
-// Do these statements nothing but store in buffers of the memory plan that are not read?
-static bool is_unread(const Module *mod, const Stmt *s, const uint8_t *read)
+Narrow *narrow_pack_halves(Printer *p, const Override *o, Str *error)
 {
-    for (; s; s = s->next) {
-        bool unread = s->kind == S_FOR || (s->kind == S_STORE && !read[s->buffer] &&
-                                           buffer_at(mod, s->buffer)->kind == BUF_TEMP);
-        if (!unread || !is_unread(mod, s->body, read))
-            return false;
-    }
-    return true;
+    Module *mod = p->mod;
+    Codes c = {0};
+    if (!read_matrix(p, o, &c) || buffer_at(mod, o->b->buffer)->kind != BUF_WEIGHT)
+        return NULL;
+    const Buffer *b = buffer_at(mod, o->b->buffer);
+    TensorData *data = (TensorData *)(uintptr_t)b->data;
+    const bool half = b->dtype == DT_F16;
+    const uint16_t *from = data ? tensor_elements(mod->model, data, error) : NULL;
+    for (int64_t i = 0; from && i < c.n * c.k; i++)
+        if (half && (from[i] & 0x7c00) == 0x7c00)
+            return NULL;
+    Narrow w = {.n = c.n, .k = c.k, .block = GRAIN, .bits = 16, .half = half};
+    const int64_t size = (c.n + 15) / 16 * 16 * words_of(&w);
+    uint32_t *to = from ? calloc((size_t)size, sizeof *to) : NULL;
+    if (!to)
+        return NULL;
+    pack_halves(&c, from, to);
+    w.packed = new_weight(mod, size, to);
+    free(to);
+    Narrow *kept = NEW(mod->arena, Narrow);
+    *kept = w;
+    return kept;
 }
 
-void narrow_drop_producers(Module *mod)
-{
-    if (!narrow_kinds(mod->steps))
-        return;
-    Arena *scratch = arena_new();
-    uint8_t *read = NEWS(scratch, uint8_t, mod->buffers.len);
-    note_reads(mod, scratch, mod->steps, read);
-    for (Step **at = &mod->steps; *at;)
-        if ((*at)->kernel && !(*at)->kernel->override && is_unread(mod, (*at)->kernel->body, read))
-            *at = (*at)->next;
-        else
-            at = &(*at)->next;
-    arena_free(scratch);
-}
+// ---- printing ----------------------------------------------------------------------------------
 
 uint32_t narrow_kinds(const Step *s)
 {
     uint32_t kinds = 0;
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
-        kinds |= o && o->narrow ? o->narrow->bits / 2 : 0;
+        kinds |= o && o->narrow ? o->narrow->bits / 2 << o->narrow->half : 0;
         kinds |= narrow_kinds(s->body) | narrow_kinds(s->other);
     }
     return kinds;
 }
 
-// ---- printing ----------------------------------------------------------------------------------
+static const char *narrow_name(const Narrow *w)
+{
+    return w->half ? "f16" : w->bits == 16 ? "bf16" : w->bits == 8 ? "8" : w->bits == 4 ? "4" : "2";
+}
 
 void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
                   const char *a, const char *column, const char *y)
@@ -408,8 +408,8 @@ void narrow_print(Printer *p, const Override *o, const char *rows, const char *c
     access_note(p->arena, &p->printed.buffers, w->packed, ACCESS_READ);
     print_line(
         p,
-        "cameo_narrow_product(&cameo_narrow_%u, (cameo_narrow_sizes){%s, %s, %lld, %lld, %d, %d},",
-        w->bits, rows, columns, (long long)w->k, (long long)w->block, w->zeros, w->exact);
+        "cameo_narrow_product(&cameo_narrow_%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, %d, %d},",
+        narrow_name(w), rows, columns, (long long)w->k, (long long)w->block, w->zeros, w->exact);
     const char *from =
         column ? str_printf(p->arena, " + %s * %lld", column, (long long)words_of(w)).at : "";
     print_line(p, "    %s, %s, %s, b%u%s, %s, %s);", a, print_index_bare(p, o->am),

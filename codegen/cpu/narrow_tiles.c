@@ -25,13 +25,39 @@ static const NarrowTarget targets[] = {
     {"1", 4, 2, false},
 };
 
+typedef struct NarrowKind {
+    const char *name; // of its functions: cameo_narrow_4 ...
+    int bits;
+    const char *at; // the body of cameo_narrow_.._at; NULL: codes with scales
+} NarrowKind;
+
+// float16 without its sign, as a float32, has an exponent that is 112 too small: as many powers of
+// two bring numbers that are not normal right too.
+static const NarrowKind kinds[] = {
+    {"2", 2, NULL},
+    {"4", 4, NULL},
+    {"8", 8, NULL},
+    {"bf16", 16,
+     "    const cameo_code_words w = (cameo_code_words)x;\n"
+     "    return (cameo_vec)(j ? w & 0xffff0000u : w << 16);\n"},
+    {"f16", 16,
+     "    const cameo_codes w = (cameo_codes)((cameo_code_words)x << (16 - 16 * j)) >> 3;\n"
+     "    return (cameo_vec)((cameo_code_words)w & 0x8fffe000u) * 0x1p112f;\n"},
+};
+enum { NKINDS = sizeof kinds / sizeof *kinds };
+
 // cameo_narrow_4_at(x, j): place j of the words x as floats.
-static void print_at(Buf *out, const NarrowTarget *t, int bits)
+static void print_at(Buf *out, const NarrowTarget *t, const NarrowKind *kind)
 {
+    const int bits = kind->bits;
     buf_printf(out,
-               "static inline __attribute__((always_inline, unused)) cameo_vec cameo_narrow_%d_at("
+               "static inline __attribute__((always_inline, unused)) cameo_vec cameo_narrow_%s_at("
                "\n    cameo_codes x, int j)\n{\n",
-               bits);
+               kind->name);
+    if (kind->at) {
+        buf_printf(out, "%s}\n\n", kind->at);
+        return;
+    }
     if (t->looks_up && bits <= 4) {
         buf_printf(out, "    const __m512 table = _mm512_setr_ps(");
         for (int i = 0; i < 16; i++) {
@@ -50,7 +76,13 @@ static void print_at(Buf *out, const NarrowTarget *t, int bits)
                32 - bits, bits, 32 - bits);
 }
 
-static void print_turn(Buf *out, int bits, int rows, int vectors, int lanes)
+// Numbers of 16 bits have sums of even and of odd k apart where rows are too few to hide latency.
+static int chains_of(const NarrowKind *kind, int rows)
+{
+    return kind->at && rows == 1 ? 2 : 1;
+}
+
+static void print_turn(Buf *out, const NarrowKind *kind, int rows, int vectors, int lanes)
 {
     buf_printf(out, "            const cameo_codes ");
     for (int v = 0; v < vectors; v++)
@@ -59,12 +91,13 @@ static void print_turn(Buf *out, int bits, int rows, int vectors, int lanes)
     for (int i = 0; i * LINE < vectors * lanes * 4; i++)
         buf_printf(out, "            __builtin_prefetch((const char *)b + %d, 0, 2);\n",
                    AHEAD + i * LINE);
-    for (int j = 0; j < 32 / bits; j++)
+    for (int j = 0; j < 32 / kind->bits; j++)
         for (int v = 0; v < vectors; v++) {
-            buf_printf(out, "            { const cameo_vec w = cameo_narrow_%d_at(x%d, %d);", bits,
-                       v, j);
+            const char sum = kind->at && !(j && chains_of(kind, rows) == 2) ? 'c' : 'd';
+            buf_printf(out, "            { const cameo_vec w = cameo_narrow_%s_at(x%d, %d);",
+                       kind->name, v, j);
             for (int r = 0; r < rows; r++)
-                buf_printf(out, " d%d%d += a[%d] * w;", r, v, j * rows + r);
+                buf_printf(out, " %c%d%d += a[%d] * w;", sum, r, v, j * rows + r);
             buf_printf(out, " }\n");
         }
 }
@@ -92,76 +125,102 @@ static void print_end_of_block(Buf *out, int rows, int vectors)
     buf_printf(out, "        b += row;\n        sums += %d;\n", rows);
 }
 
-static void print_tile(Buf *out, const NarrowTarget *t, int bits, int rows, int vectors)
+// The sums to c, or where the columns are not whole vectors by way of `edge`.
+static void print_end(Buf *out, int rows, int vectors, int lanes)
 {
-    buf_printf(
-        out,
-        "static __attribute__((noinline, unused)) void cameo_narrow_%d_%d_%d(\n"
-        "    int64_t blocks, int64_t turns, const float *restrict a,\n"
-        "    const float *restrict sums, const int32_t *restrict b, int64_t row, int zeros,\n"
-        "    float *restrict c, int64_t ldc, int64_t width)\n{\n"
-        "    const cameo_vec zero = {0};\n",
-        bits, rows, vectors);
-    print_sums(out, 'c', rows, vectors, "    ");
-    buf_printf(out, "    for (; blocks > 0; blocks--) {\n");
-    print_sums(out, 'd', rows, vectors, "        ");
-    buf_printf(out, "        for (int64_t t = 0; t < turns; t++, b += row, a += %d) {\n",
-               32 / bits * rows);
-    print_turn(out, bits, rows, vectors, t->lanes);
-    buf_printf(out, "        }\n");
-    print_end_of_block(out, rows, vectors);
-    buf_printf(out, "    }\n    if (width == %d) {\n", vectors * t->lanes);
+    buf_printf(out, "    if (width == %d) {\n", vectors * lanes);
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++)
             buf_printf(out, "        ((cameo_vec *)(c + %d * ldc))[%d] += c%d%d;\n", r, v, r, v);
-    buf_printf(out, "        return;\n    }\n    float edge[%d];\n", rows * vectors * t->lanes);
+    buf_printf(out, "        return;\n    }\n    float edge[%d];\n", rows * vectors * lanes);
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++)
             buf_printf(out, "    ((cameo_vec *)edge)[%d] = c%d%d;\n", r * vectors + v, r, v);
     buf_printf(out, "    cameo_tile_edge(%d, width, edge, %d, c, ldc, 1, NULL);\n}\n\n", rows,
-               vectors * t->lanes);
+               vectors * lanes);
+}
+
+static void print_tile(Buf *out, const NarrowTarget *t, const NarrowKind *kind, int rows,
+                       int vectors)
+{
+    const bool two = chains_of(kind, rows) == 2;
+    buf_printf(
+        out,
+        "static __attribute__((noinline, unused)) void cameo_narrow_%s_%d_%d(\n"
+        "    int64_t blocks, int64_t turns, const float *restrict a,\n"
+        "    const float *restrict sums, const int32_t *restrict b, int64_t row, int zeros,\n"
+        "    float *restrict c, int64_t ldc, int64_t width)\n{\n"
+        "    const cameo_vec zero = {0};\n",
+        kind->name, rows, vectors);
+    print_sums(out, 'c', rows, vectors, "    ");
+    if (two)
+        print_sums(out, 'd', rows, vectors, "    ");
+    if (kind->at)
+        buf_printf(out, "    (void)sums, (void)zeros;\n"
+                        "    for (turns *= blocks, blocks = 1; blocks > 0; blocks--) {\n");
+    else
+        buf_printf(out, "    for (; blocks > 0; blocks--) {\n");
+    if (!kind->at)
+        print_sums(out, 'd', rows, vectors, "        ");
+    buf_printf(out, "        for (int64_t t = 0; t < turns; t++, b += row, a += %d) {\n",
+               32 / kind->bits * rows);
+    print_turn(out, kind, rows, vectors, t->lanes);
+    buf_printf(out, "        }\n");
+    if (!kind->at)
+        print_end_of_block(out, rows, vectors);
+    buf_printf(out, "    }\n");
+    for (int i = 0; two && i < rows * vectors; i++)
+        buf_printf(out, "    c%d%d += d%d%d;\n", i / vectors, i % vectors, i / vectors,
+                   i % vectors);
+    print_end(out, rows, vectors, t->lanes);
 }
 
 // Values of k from .. from + depth of a panel as rows of floats.
-static void print_unpack(Buf *out, int bits)
+static void print_unpack(Buf *out, const NarrowKind *kind)
 {
-    buf_printf(
-        out,
-        "static __attribute__((noinline, unused)) void cameo_narrow_%d_unpack(\n"
-        "    int64_t from, int64_t depth, int64_t turns, const int32_t *restrict panel,\n"
-        "    int64_t row, int zeros, float *restrict to)\n{\n"
-        "    const cameo_vec none = {0};\n"
-        "    for (int64_t t = from / %d; t * %d < from + depth; t++) {\n"
-        "        const int32_t *block = panel + t / turns * (turns + 1 + zeros) * row;\n"
-        "        const int32_t *x = block + t %% turns * row, *s = block + turns * row;\n"
-        "        for (int64_t v = 0; v < row; v += CAMEO_LANES, to += CAMEO_LANES) {\n"
-        "            const cameo_codes q = *(const cameo_codes *)(x + v);\n"
-        "            const cameo_vec scale = *(const cameo_vec *)(s + v);\n"
-        "            const cameo_vec z = zeros ? *(const cameo_vec *)(s + row + v) : none;\n",
-        bits, 32 / bits, 32 / bits);
-    for (int j = 0; j < 32 / bits; j++)
+    const int each = 32 / kind->bits;
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void cameo_narrow_%s_unpack(\n"
+               "    int64_t from, int64_t depth, int64_t turns, const int32_t *restrict panel,\n"
+               "    int64_t row, int zeros, float *restrict to)\n{\n"
+               "    const int64_t words = turns%s;\n"
+               "    for (int64_t t = from / %d; t * %d < from + depth; t++, to += %d * row) {\n"
+               "        const int32_t *block = panel + t / turns * words * row;\n"
+               "        const int32_t *x = block + t %% turns * row;\n",
+               kind->name, kind->at ? "" : " + 1 + zeros", each, each, each - 1);
+    if (!kind->at)
+        buf_printf(out, "        const int32_t *s = block + turns * row;\n"
+                        "        const cameo_vec none = {0};\n");
+    buf_printf(out, "        for (int64_t v = 0; v < row; v += CAMEO_LANES, to += CAMEO_LANES) {\n"
+                    "            const cameo_codes q = *(const cameo_codes *)(x + v);\n");
+    if (!kind->at)
         buf_printf(out,
-                   "            *(cameo_vec *)(to + %d * row) = (cameo_narrow_%d_at(q, %d) - z) * "
-                   "scale;\n",
-                   j, bits, j);
-    buf_printf(out, "        }\n        to += %d * row;\n    }\n}\n\n", 32 / bits - 1);
+                   "            const cameo_vec scale = *(const cameo_vec *)(s + v);\n"
+                   "            const cameo_vec z = zeros ? *(const cameo_vec *)(s + row + v) : "
+                   "none;\n");
+    for (int j = 0; j < each; j++)
+        buf_printf(out,
+                   "            *(cameo_vec *)(to + %d * row) = %scameo_narrow_%s_at(q, %d)%s;\n",
+                   j, kind->at ? "" : "(", kind->name, j, kind->at ? "" : " - z) * scale");
+    buf_printf(out, "        }\n    }\n    (void)zeros;\n}\n\n");
 }
 
-static void print_kind(Buf *out, const NarrowTarget *t, int bits)
+static void print_kind(Buf *out, const NarrowTarget *t, const NarrowKind *kind)
 {
-    print_at(out, t, bits);
+    print_at(out, t, kind);
     for (int r = 0; r < NROWS; r++)
         for (int v = 1; v <= t->vectors; v++)
-            print_tile(out, t, bits, tile_rows[r], v);
-    print_unpack(out, bits);
+            print_tile(out, t, kind, tile_rows[r], v);
+    print_unpack(out, kind);
     buf_printf(out,
-               "static __attribute__((unused)) const cameo_narrow cameo_narrow_%d = {\n"
-               "    %d, cameo_narrow_%d_unpack, {\n",
-               bits, bits, bits);
+               "static __attribute__((unused)) const cameo_narrow cameo_narrow_%s = {\n"
+               "    %d, %d, cameo_narrow_%s_unpack, {\n",
+               kind->name, kind->bits, !kind->at, kind->name);
     for (int r = 0; r < NROWS; r++) {
         buf_printf(out, "        {");
         for (int v = 1; v <= t->vectors; v++)
-            buf_printf(out, "%scameo_narrow_%d_%d_%d", v > 1 ? ", " : "", bits, tile_rows[r], v);
+            buf_printf(out, "%scameo_narrow_%s_%d_%d", v > 1 ? ", " : "", kind->name, tile_rows[r],
+                       v);
         buf_printf(out, "},\n");
     }
     buf_printf(out, "    },\n};\n\n");
@@ -187,37 +246,38 @@ static void print_vectors(Buf *out, const NarrowTarget *t)
 }
 
 // Once in a unit, whichever kinds the texts joined in it need.
-static void print_kinds(Buf *out, uint32_t kinds)
+static void print_kinds(Buf *out, uint32_t which)
 {
-    for (int bits = 2; bits <= 8; bits *= 2) {
-        if (!(kinds & (uint32_t)(bits / 2)))
+    for (int i = 0; i < NKINDS; i++) {
+        if (!(which & 1u << i))
             continue;
-        buf_printf(out, "#ifndef CAMEO_NARROW_%d_TILES\n#define CAMEO_NARROW_%d_TILES\n", bits,
-                   bits);
-        for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-            print_test(out, &targets[i]);
-            print_kind(out, &targets[i], bits);
+        buf_printf(out, "#ifndef CAMEO_NARROW_%s_TILES\n#define CAMEO_NARROW_%s_TILES\n",
+                   kinds[i].name, kinds[i].name);
+        for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+            print_test(out, &targets[t]);
+            print_kind(out, &targets[t], &kinds[i]);
         }
         buf_printf(out, "#endif\n#endif\n\n");
     }
 }
 
-void narrow_tiles_print(Buf *out, uint32_t kinds)
+void narrow_tiles_print(Buf *out, uint32_t which)
 {
     buf_printf(
         out,
-        "/* Tiles of products with factors of 2, 4 or 8 bits: c[rows][width] += over blocks of k\n"
+        "/* Tiles of products with factors of few bits: c[rows][width] += over blocks of k\n"
         " * (the sum of a * q - sums * zero point) * scale. a: for each k the numbers of all "
         "rows;\n"
         " * sums: over a, for each block those of all rows; b: words of a panel, `row` of them "
         "for\n"
         " * each of `turns`, then scales, then zero points if there are any. */\n"
         "#ifndef CAMEO_NARROW_TILES_H\n#define CAMEO_NARROW_TILES_H\n"
+        "#include <stddef.h>\n"
         "typedef void cameo_narrow_tile(int64_t blocks, int64_t turns, const float *a,\n"
         "    const float *sums, const int32_t *b, int64_t row, int zeros, float *c, int64_t ldc,\n"
         "    int64_t width);\n"
         "typedef struct cameo_narrow {\n"
-        "    int32_t bits;\n"
+        "    int32_t bits, scales; /* scales: behind the words of each block */\n"
         "    void (*unpack)(int64_t from, int64_t depth, int64_t turns, const int32_t *panel,\n"
         "                   int64_t row, int zeros, float *to);\n"
         "    cameo_narrow_tile *tiles[%d][CAMEO_VECTORS]; /* of 1, 2 and 4 rows */\n"
@@ -226,5 +286,5 @@ void narrow_tiles_print(Buf *out, uint32_t kinds)
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         print_vectors(out, &targets[i]);
     buf_printf(out, "#endif\n#endif\n\n");
-    print_kinds(out, kinds);
+    print_kinds(out, which);
 }

@@ -95,57 +95,6 @@ const Expr *widened_source(const Widened *w, Module *mod, const Expr *load)
     return expr_load(mod, w->weight[load->buffer]->buffer, load->at);
 }
 
-static void note_reads(const Widened *w, Module *mod, const Step *s, bool *read)
-{
-    for (; s; s = s->next) {
-        KernelUses u = {.arena = w->arena};
-        if (s->kernel)
-            u = kernel_uses(mod, w->arena, s->kernel);
-        uses_add_index(mod, &u, s->value);
-        uses_add_expr(mod, &u, s->cond);
-        uses_add_call(mod, &u, s->call);
-        for (uint32_t i = 0; i < u.buffers.len; i++)
-            if (u.buffers.at[i].id < w->nbuffers && u.buffers.at[i].bits & ACCESS_READ)
-                read[u.buffers.at[i].id] = true;
-        note_reads(w, mod, s->body, read);
-        note_reads(w, mod, s->other, read);
-    }
-}
-
-static bool is_unread(const Widened *w, const Step *s, const bool *read)
-{
-    for (BufferId b = 1; s->kernel && b < w->nbuffers; b++)
-        if (w->by[b] == s->kernel)
-            return !read[b];
-    return false;
-}
-
-static Step *without_unread(const Widened *w, Step *s, const bool *read)
-{
-    Step *first = NULL, **tail = &first;
-    for (; s; s = s->next) {
-        s->body = without_unread(w, s->body, read);
-        s->other = without_unread(w, s->other, read);
-        if (is_unread(w, s, read))
-            continue;
-        *tail = s;
-        tail = &s->next;
-    }
-    *tail = NULL;
-    return first;
-}
-
-void widened_drop(const Widened *w, Module *mod)
-{
-    bool *read = NEWS(w->arena, bool, w->nbuffers), any = false;
-    for (BufferId b = 1; b < w->nbuffers; b++)
-        any |= w->by[b] != NULL;
-    if (!any)
-        return;
-    note_reads(w, mod, mod->steps, read);
-    mod->steps = without_unread(w, mod->steps, read);
-}
-
 // ---- uses --------------------------------------------------------------------------------------
 
 void wide_uses(Module *mod, const Expr *reduce, const Expr *a, const Expr *b, const Stmt *epilogue,

@@ -16,8 +16,6 @@ typedef struct Widened {
 Widened *widened_find(Module *mod, Arena *scratch);
 // The load of the weight's element instead of this one's; the load itself where there is none.
 const Expr *widened_source(const Widened *w, Module *mod, const Expr *load);
-// Takes the steps out of the module whose results nobody reads any more.
-void widened_drop(const Widened *w, Module *mod);
 
 // The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
 // which are text, of it. The product's own variables must count as 0.

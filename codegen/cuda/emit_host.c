@@ -372,6 +372,7 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     emit_module(p, plan, mirrored);
     emit_steps_on(&target, p, kernels, plan, o);
     emit_bind(p, plan);
-    emit_tables(p, plan, o);
+    emit_program(p, plan, o);
+    emit_api(p, o);
     arena_free(scratch);
 }

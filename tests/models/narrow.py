@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""narrow.py CAMEO [--programs N] [--seed S]: products with weights of 2, 4 and 8 bits, of random shapes, are right.
+"""narrow.py CAMEO [--programs N] [--seed S]: products with weights of 2, 4, 8 and 16 bits, of random shapes, are right.
 
-Each program holds many products: MatMulNBits, and DequantizeLinear of constants in front of MatMul and Gemm; bits, blocks,
+Each program holds many products: MatMulNBits, DequantizeLinear of constants in front of MatMul and Gemm, bfloat16; bits, blocks,
 zero points and sizes around those of tiles. Results are compared with NumPy in float64, within a few units of float32's
 rounding of the sum of magnitudes. Programs take turns in their target, plain loops, --strict-fp, the C compiler and the
 address and undefined-behaviour sanitizers; bits are those of any number of threads.
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -115,6 +116,24 @@ class Net:
         else:
             self.add("MatMul", [x, made], a, w)
 
+    def halves(self):
+        """A product in bfloat16 or float16, between casts: the sum is float32's, the result is rounded."""
+        dtype, kind, unit = self.one_of((TensorProto.BFLOAT16, ml_dtypes.bfloat16, 2.0 ** -8),
+                                        (TensorProto.FLOAT16, np.float16, 2.0 ** -11))
+        n, k = int(self.one_of(8, 17, 48, 49, 97, 150)), int(self.one_of(4, 16, 31, 65, 300, 520))
+        x, a = self.input(*self.rows(), k)
+        a, w = (v.astype(kind) for v in (a, self.random.standard_normal((k, n)) * self.one_of(1, 1e-4, 30)))
+        cast, made, product = (f"h{len(self.nodes)}{part}" for part in "abc")
+        self.nodes.append(helper.make_node("Cast", [x], [cast], to=dtype))
+        weight = self.weight(w.astype(np.float32), dtype)
+        if self.random.integers(4) == 0:  # both computed: no panels
+            self.nodes.append(helper.make_node("Abs", [weight], [made]))
+            weight, w = made, np.abs(w)
+        self.nodes.append(helper.make_node("MatMul", [cast, weight], [product]))
+        self.add("Cast", [product], a.astype(np.float64), w.astype(np.float64), to=TensorProto.FLOAT)
+        what, expected, scale = self.expected.pop()
+        self.expected.append((what, expected, scale + (np.abs(expected) * unit + 2.0 ** -24) / TOLERANCE))
+
     def save(self, path):
         graph = helper.make_graph(self.nodes, "narrow", self.inputs, self.outputs, self.weights)
         opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
@@ -172,7 +191,7 @@ def main():
         for i in range(args.programs):
             net = Net(np.random.default_rng((args.seed, i)))
             for _ in range(args.nodes):
-                net.nbits() if net.random.integers(3) else net.dequantized()
+                net.one_of(net.nbits, net.nbits, net.dequantized, net.halves)()
             wrong += check(args.cameo, net, kinds[(i if args.variant is None else args.variant) % len(kinds)], scratch)
     print(f"{args.programs * args.nodes} nodes in {args.programs} programs, {wrong} wrong")
     return 1 if wrong else 0

@@ -186,7 +186,8 @@ def windows(rng):
     nodes = [helper.make_node("Conv", ["x", "w", "b"], ["a"], strides=[2, 1], dilations=[1, 2], pads=[1, 0, 2, 3]),
              helper.make_node("Conv", ["a", "g"], ["c"], group=2, pads=[1, 1, 1, 1]),
              helper.make_node("Conv", ["c", "d"], ["e"], group=4, strides=[1, 2]),
-             helper.make_node("ConvTranspose", ["e", "u"], ["t"], strides=[2, 2]),
+             helper.make_node("ConvTranspose", ["e", "u"], ["f"], strides=[2, 2]),
+             helper.make_node("MaxPool", ["f"], ["t"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
              helper.make_node("AveragePool", ["t"], ["q"], kernel_shape=[2, 3], pads=[1, 1, 0, 0], strides=[2, 2]),
              helper.make_node("Slice", ["q", "from", "to", "axes", "steps"], ["s"]),
              helper.make_node("ReduceSum", ["s", "last"], ["y"], keepdims=0)]
