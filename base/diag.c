@@ -71,22 +71,37 @@ static void headline(const Diag *g, Buf *out, bool colour)
                colour ? "\033[0m" : "");
 }
 
+// "   = note: ..."; a help stands out from the notes.
+static void line(Buf *out, bool colour, const char *what, Str text)
+{
+    bool help = what[0] == 'h';
+    buf_printf(out, "   %s=%s %s%s%s: %.*s\n", colour ? "\033[1;34m" : "", colour ? "\033[0m" : "",
+               !colour ? ""
+               : help  ? "\033[1;32m"
+                       : "\033[1m",
+               what, colour ? "\033[0m" : "", STR_ARG(text));
+}
+
 void diag_print(const Diag *g, Buf *out, bool colour)
 {
     headline(g, out, colour);
     if (g->file.len || g->path.len)
-        buf_printf(out, "  --> %.*s%s%.*s\n", STR_ARG(g->file),
-                   g->file.len && g->path.len ? ":" : "", STR_ARG(g->path));
+        buf_printf(out, "  %s-->%s %.*s%s%.*s\n", colour ? "\033[1;34m" : "",
+                   colour ? "\033[0m" : "", STR_ARG(g->file), g->file.len && g->path.len ? ":" : "",
+                   STR_ARG(g->path));
     if (g->source.len)
-        buf_printf(out, "   = source: %.*s\n", STR_ARG(g->source));
+        line(out, colour, "source", g->source);
     for (uint32_t i = 0; i < g->notes.len; i++)
-        buf_printf(out, "   = note: %.*s\n", STR_ARG(g->notes.at[i]));
+        line(out, colour, "note", g->notes.at[i]);
     for (uint32_t i = 0; i < g->fixes.len; i++) {
         const Fix *f = &g->fixes.at[i];
-        buf_printf(out, "   = help: [%s] %.*s\n", f->safe ? "safe" : "unsafe", STR_ARG(f->text));
+        Buf text = {0};
+        buf_printf(&text, "[%s] %.*s", f->safe ? "safe" : "unsafe", STR_ARG(f->text));
+        line(out, colour, "help", (Str){text.at, text.len});
+        buf_free(&text);
         if (f->note.len)
-            buf_printf(out, "   = note: %.*s\n", STR_ARG(f->note));
+            line(out, colour, "note", f->note);
     }
     for (uint32_t i = 0; i < g->helps.len; i++)
-        buf_printf(out, "   = help: %.*s\n", STR_ARG(g->helps.at[i]));
+        line(out, colour, "help", g->helps.at[i]);
 }

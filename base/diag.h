@@ -37,6 +37,7 @@ typedef struct Diags {
     Str file;
     VEC(Diag *) all;
     uint32_t errors, warnings, infos;
+    bool broken; // a fault of our own is among them
 } Diags;
 
 void diags_init(Diags *d, Arena *a, Str file);

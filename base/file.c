@@ -85,16 +85,44 @@ static bool write_bytes(int fd, const char *at, size_t len)
 }
 
 typedef struct Contents {
-    const char *at; // NULL: those of the file `from`
+    const char *at; // NULL: those of the file `from`, or what `put` writes
     size_t len;
     int from;
+    FilePut *put;
+    void *user;
+    Str error; // of put
 } Contents;
 
-static bool write_contents(int fd, const Contents *c)
+static bool put_contents(int fd, Contents *c)
+{
+    const int own = dup(fd);
+    FILE *f = own >= 0 ? fdopen(own, "wb") : NULL;
+    if (!f && own >= 0)
+        close(own);
+    bool ok = f && c->put(c->user, f, &c->error) && !ferror(f);
+    return (!f || fclose(f) == 0) && ok;
+}
+
+// Without this process seeing them. False: the rest is to be read and written.
+static bool copy_within_system(int from, int to)
+{
+    enum { PIECE = 1 << 28 };
+    for (;;) {
+        const ssize_t n = copy_file_range(from, NULL, to, NULL, PIECE, 0);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return n == 0 && lseek(from, 0, SEEK_CUR) > 0; // some systems' files just seem empty
+    }
+}
+
+static bool write_contents(int fd, Contents *c)
 {
     enum { PIECE = 1 << 20 };
+    if (c->put)
+        return put_contents(fd, c);
     if (c->at)
         return write_bytes(fd, c->at, c->len);
+    if (copy_within_system(c->from, fd))
+        return true;
     char *piece = malloc(PIECE);
     ssize_t n = piece ? 1 : -1;
     while (n > 0) {
@@ -108,15 +136,22 @@ static bool write_contents(int fd, const Contents *c)
     return n == 0;
 }
 
-static bool put_file(const char *path, const Contents *contents, unsigned mode, Str *error,
-                     Arena *a)
+static void fail_to_write(Arena *a, Str *error, const Contents *c, const char *path)
+{
+    if (c->error.len)
+        *error = c->error;
+    else
+        fail(a, error, "write", path);
+}
+
+static bool put_file(const char *path, Contents *contents, unsigned mode, Str *error, Arena *a)
 {
     struct stat st;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { // a device or pipe: no rename over it
         int fd = open(path, O_WRONLY | O_CLOEXEC);
         bool ok = fd >= 0 && write_contents(fd, contents);
         if (!ok)
-            fail(a, error, "write", path);
+            fail_to_write(a, error, contents, path);
         if (fd >= 0)
             close(fd);
         return ok;
@@ -132,7 +167,7 @@ static bool put_file(const char *path, const Contents *contents, unsigned mode, 
     ok = close(fd) == 0 && ok;
     ok = ok && rename(temporary, path) == 0;
     if (!ok) {
-        fail(a, error, "write", path);
+        fail_to_write(a, error, contents, path);
         unlink(temporary);
     }
     return ok;
@@ -142,6 +177,11 @@ bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, 
                 Arena *a)
 {
     return put_file(path, &(Contents){.at = bytes ? bytes : "", .len = len}, mode, error, a);
+}
+
+bool file_produce(const char *path, FilePut *put, void *user, unsigned mode, Str *error, Arena *a)
+{
+    return put_file(path, &(Contents){.put = put, .user = user}, mode, error, a);
 }
 
 bool file_copy(const char *from, const char *to, unsigned mode, Str *error, Arena *a)

@@ -20,7 +20,11 @@ void file_close(FileView *view);
 bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, Str *error,
                 Arena *a);
 
-// The same with the contents of another file, a piece at a time.
+// The same with what `put` writes to the open file (from <stdio.h>), in order. false from it: it
+// did not work, and *error says why unless writing itself is what failed.
+typedef bool FilePut(void *user, void *file, Str *error);
+bool file_produce(const char *path, FilePut *put, void *user, unsigned mode, Str *error, Arena *a);
+// The same with the contents of another file, within the system where it can.
 bool file_copy(const char *from, const char *to, unsigned mode, Str *error, Arena *a);
 // The pages of a mapped file that lie within n bytes at `at` take no memory until they are read
 // again. Nothing where `at` is not within the view, or the view is no mapping.

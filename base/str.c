@@ -195,3 +195,43 @@ Str str_escaped(Arena *a, Str s)
     buf_free(&b);
     return out;
 }
+
+// ---- what was meant
+// -------------------------------------------------------------------------------------
+
+// How many bytes have to be put in, taken out or replaced to make the one of the other.
+static uint32_t distance(Str a, Str b)
+{
+    enum { LONGEST = 32 };
+    uint32_t row[LONGEST + 1];
+    if (a.len > LONGEST || b.len > LONGEST)
+        return UINT32_MAX;
+    for (uint32_t k = 0; k <= b.len; k++)
+        row[k] = k;
+    for (uint32_t i = 1; i <= a.len; i++) {
+        uint32_t corner = row[0];
+        row[0] = i;
+        for (uint32_t k = 1; k <= b.len; k++) {
+            uint32_t best = corner + (a.at[i - 1] != b.at[k - 1]);
+            best = best < row[k] + 1 ? best : row[k] + 1;
+            best = best < row[k - 1] + 1 ? best : row[k - 1] + 1;
+            corner = row[k];
+            row[k] = best;
+        }
+    }
+    return row[b.len];
+}
+
+const char *str_nearest(Str word, const char *const *known, uint32_t n)
+{
+    const char *best = NULL;
+    uint32_t least = 3;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t d = distance(word, str_of(known[i]));
+        if (d < least && d < word.len) {
+            least = d;
+            best = known[i];
+        }
+    }
+    return best;
+}

@@ -72,4 +72,8 @@ Str str_escaped(Arena *a, Str s); // buf_escaped into the arena
 // in *cp.
 size_t utf8_decode(const char *bytes, size_t n, uint32_t *cp);
 
+// Of the n words that are known, the one that `word` was probably meant to be: two bytes put in,
+// taken out or replaced at most. NULL: nothing like it.
+const char *str_nearest(Str word, const char *const *known, uint32_t n);
+
 #endif

@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SECRET "secret" // the name of what is no entry
 
 enum { STALE = 3600 }; // seconds after which a file that was being written is left behind
 
@@ -40,14 +43,40 @@ static const char *path_of(const Cache *c, const char *key)
     return str_printf(c->arena, "%s/%s", c->dir, key).at;
 }
 
-bool cache_take(Cache *c, const char *key, const char *to)
+// ---- its secret --------------------------------------------------------------------------------
+
+// Whoever is first makes it: a link does not replace what is there.
+static void make_secret(Cache *c, const char *path)
 {
-    const char *path = path_of(c, key);
+    DigestKey key;
     Str error = STR_NONE;
-    if (!file_exists(path) || !file_copy(path, to, 0644, &error, c->arena))
-        return false;
-    utimensat(AT_FDCWD, path, NULL, 0); // used now
-    return true;
+    const char *own = str_printf(c->arena, "%s.%ld", path, (long)getpid()).at;
+    for (size_t at = 0, n = 32; at < DIGEST_WORDS; at += n) // so few come whole
+        if (getrandom(&key.words[at], n * 8, 0) != (ssize_t)(n * 8))
+            return;
+    if (file_write(own, &key, sizeof key, 0600, &error, c->arena)) {
+        const int made = link(own, path);
+        (void)made; // or another process did
+        unlink(own);
+    }
+}
+
+const DigestKey *cache_secret(Cache *c)
+{
+    const char *path = path_of(c, SECRET);
+    FileView view;
+    for (int tries = 0; !c->secret && tries < 2; tries++) {
+        if (tries || !file_exists(path))
+            make_secret(c, path);
+        if (!cache_view(c, SECRET, &view))
+            continue;
+        if (view.len == sizeof *c->secret)
+            c->secret = memcpy(NEW(c->arena, DigestKey), view.at, view.len);
+        else
+            unlink(path);
+        file_close(&view);
+    }
+    return c->secret;
 }
 
 // ---- its size ----------------------------------------------------------------------------------
@@ -83,6 +112,8 @@ static void shrink(Cache *c)
                 unlinkat(dirfd(d), e->d_name, 0);
             continue;
         }
+        if (strcmp(e->d_name, SECRET) == 0)
+            continue;
         strcpy(one.name, e->d_name);
         one.size = st.st_size;
         one.used = st.st_mtim;
@@ -98,24 +129,96 @@ static void shrink(Cache *c)
         closedir(d);
 }
 
+// Counting all is dear beside a small entry: every sixteenth of those does it for the others.
+static bool is_turn(const char *key, int64_t size)
+{
+    return *key == '0' || size > CACHE_BYTES / 256;
+}
+
+// ---- entries -----------------------------------------------------------------------------------
+
+bool cache_view(Cache *c, const char *key, FileView *view)
+{
+    const char *path = path_of(c, key);
+    Str error = STR_NONE;
+    if (!file_regular(path) || !file_open(c->arena, path, view, &error))
+        return false;
+    utimensat(AT_FDCWD, path, NULL, 0);
+    return true;
+}
+
+bool cache_take_whole(Cache *c, const char *digest, uint64_t size, const char *to, unsigned mode)
+{
+    FileView view;
+    Str error = STR_NONE;
+    char found[41] = "";
+    if (!cache_secret(c) || !cache_view(c, digest, &view))
+        return false;
+    if (view.len == size)
+        digest_hex(c->secret, view.at, view.len, found);
+    file_close(&view);
+    if (strcmp(found, digest) == 0)
+        return file_copy(path_of(c, digest), to, mode, &error, c->arena);
+    unlink(path_of(c, digest));
+    return false;
+}
+
+const char *cache_keep_whole(Cache *c, const char *from, uint64_t *size)
+{
+    FileView view;
+    Str error = STR_NONE;
+    char *digest = arena_alloc(c->arena, 41);
+    if (!cache_secret(c) || !file_regular(from) || !file_open(c->arena, from, &view, &error))
+        return NULL;
+    digest_view(c->secret, &view, digest);
+    *size = view.len;
+    file_close(&view);
+    if (*size > CACHE_BYTES / 4)
+        return NULL;
+    bool kept = file_exists(path_of(c, digest)) ||
+                file_copy(from, path_of(c, digest), 0644, &error, c->arena);
+    if (kept && is_turn(digest, (int64_t)*size))
+        shrink(c);
+    return kept ? digest : NULL;
+}
+
+void cache_put(Cache *c, const char *key, const void *bytes, size_t len)
+{
+    Str error = STR_NONE;
+    if (file_write(path_of(c, key), bytes, len, 0644, &error, c->arena) && is_turn(key, 0))
+        shrink(c);
+}
+
 void cache_keep(Cache *c, const char *key, const char *from)
 {
-    struct stat st;
-    Str error = STR_NONE;
-    if (stat(from, &st) != 0 || st.st_size > CACHE_BYTES / 4)
+    uint64_t size = 0;
+    const char *digest = cache_keep_whole(c, from, &size);
+    if (!digest)
         return;
-    // Counting all is dear beside a small entry: every sixteenth of those does it for the others.
-    if (file_copy(from, path_of(c, key), 0644, &error, c->arena) &&
-        (*key == '0' || st.st_size > CACHE_BYTES / 256))
-        shrink(c);
+    const Str entry = str_printf(c->arena, "%s %llu\n", digest, (unsigned long long)size);
+    cache_put(c, key, entry.at, entry.len);
+}
+
+bool cache_take(Cache *c, const char *key, const char *to)
+{
+    FileView view;
+    if (!cache_view(c, key, &view))
+        return false;
+    const Str entry =
+        str_copy(c->arena, (Str){(const char *)view.at, view.len < 64 ? view.len : 0});
+    char digest[41];
+    unsigned long long size;
+    file_close(&view);
+    return sscanf(entry.at, "%40[0-9a-f] %llu", digest, &size) == 2 &&
+           cache_take_whole(c, digest, size, to, 0644);
 }
 
 // ---- the machine -------------------------------------------------------------------------------
 
 void cache_describe_machine(Buf *out)
 {
-    static const char *const read[] = {"CPATH", "C_INCLUDE_PATH", "COMPILER_PATH",
-                                       "GCC_EXEC_PREFIX"};
+    static const char *const read[] = {"CPATH",           "C_INCLUDE_PATH", "COMPILER_PATH",
+                                       "GCC_EXEC_PREFIX", "LIBRARY_PATH",   "LD_RUN_PATH"};
     for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
         const char *value = getenv(read[i]);
         buf_printf(out, "%s=%s\n", read[i], value ? value : "");

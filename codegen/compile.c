@@ -1,8 +1,10 @@
 // The back end as a script: lower, plan, print, call the C compiler, put the result in its place.
 
 #include "codegen/check_bounds.h"
+#include "codegen/attach.h"
 #include "codegen/compile.h"
 #include "base/file.h"
+#include "codegen/cpus.h"
 #include "codegen/cuda/cuda.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
@@ -96,7 +98,10 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    const ConvChoice form = {o->cpu, o->no_winograd || o->strict_fp, o->tile};
+    const ConvChoice form = {.cpu = o->cpu,
+                             .direct = o->no_winograd || o->strict_fp,
+                             .exact = o->strict_fp,
+                             .tile = o->tile};
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, gemm, &form, &report->error))
         return NULL;
@@ -116,13 +121,14 @@ static int place_file(Build *b, const char *name, const char *to, unsigned mode)
     return file_copy(from, to, mode, &b->report->error, b->arena) ? 0 : 3;
 }
 
-// "dir/net.so" to "dir/net": where header and weights go.
-static const char *beside(Build *b, const char *ending)
+const char *compile_beside(Arena *a, const CompileOptions *o, const char *ending)
 {
-    const char *out = b->o->out, *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
+    if (!*ending)
+        return o->out;
+    const char *out = o->out, *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
     const char *dot = strrchr(name, '.');
     size_t n = dot && dot > name ? (size_t)(dot - out) : strlen(out);
-    return str_printf(b->arena, "%.*s%s", (int)n, out, ending).at;
+    return str_printf(a, "%.*s%s", (int)n, out, ending).at;
 }
 
 static const char *base_name(const char *path)
@@ -137,13 +143,16 @@ static const char *within(Build *b, const char *ending)
     return str_printf(b->arena, "%s%s", b->prefix, ending).at;
 }
 
-static WeightsMode choose_weights(const CompileOptions *o, Module *mod, const Plan *plan)
+static WeightsMode choose_weights(const Build *b, Module *mod, const Plan *plan)
 {
+    const CompileOptions *o = b->o;
+    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
     if (o->kind == EMIT_BITCODE || o->weights_file)
         return WEIGHTS_FILE;
-    if (o->device == ON_CUDA)
-        return WEIGHTS_INCBIN;
-    return weights_fit_arrays(mod, plan) ? WEIGHTS_ARRAYS : WEIGHTS_INCBIN;
+    const bool shared = b->ncpus > 1 && plan->weights_size > 0; // by several programs: once
+    if (o->device != ON_CUDA && !shared && weights_fit_arrays(mod, plan))
+        return WEIGHTS_ARRAYS;
+    return linked && plan->weights_size > 0 ? WEIGHTS_ATTACHED : WEIGHTS_INCBIN;
 }
 
 // ---- CUDA ------------------------------------------------------------------------------------
@@ -157,12 +166,13 @@ static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit,
     Printer *p = printer_new(mod, &dialect_cuda, scratch, &text, b->prefix);
     p->target = &target;
     const char *source = within(b, ".cu"), *image = within(b, ".fatbin");
-    emit->image_path = b->o->kind == EMIT_C ? base_name(beside(b, ".fatbin")) : image;
+    emit->image_path =
+        b->o->kind == EMIT_C ? base_name(compile_beside(b->arena, b->o, ".fatbin")) : image;
     emit_cu(mod, p, emit);
     bool read = custom_emit_kernels(p, &b->report->error);
     int status = read ? build_write_text(b, source, &text) : 3;
     if (!status && b->o->kind == EMIT_C)
-        status = place_file(b, source, beside(b, ".cu"), 0644);
+        status = place_file(b, source, compile_beside(b->arena, b->o, ".cu"), 0644);
     else if (!status)
         status = toolchain_compile_kernels(b, source, image);
     if (!status)
@@ -176,64 +186,10 @@ static int place_header(Build *b, const EmitOptions *emit)
 {
     Buf header = {0};
     emit_header(emit, &header);
-    bool ok = file_write(beside(b, ".h"), header.at ? header.at : "", header.len, 0644,
-                         &b->report->error, b->arena);
+    bool ok = file_write(compile_beside(b->arena, b->o, ".h"), header.at ? header.at : "",
+                         header.len, 0644, &b->report->error, b->arena);
     buf_free(&header);
     return ok ? 0 : 3;
-}
-
-static int finish(Build *b, const EmitOptions *emit)
-{
-    const CompileOptions *o = b->o;
-    const bool runs = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
-    const char *built = within(b, o->kind == EMIT_C ? ".c" : ".out");
-    int status = 0;
-    if (o->kind != EMIT_C) {
-        status = toolchain_find(b);
-        if (!status)
-            status = toolchain_compile(b, built);
-    }
-    if (!status)
-        status = place_file(b, built, o->out, runs ? 0755 : 0644);
-    bool blob_beside = o->kind == EMIT_C ? emit->weights != WEIGHTS_ARRAYS
-                                         : emit->weights == WEIGHTS_FILE && o->kind != EMIT_BITCODE;
-    if (!status && blob_beside)
-        status = place_file(b, within(b, ".weights"), beside(b, ".weights"), 0644);
-    if (!status && o->kind != EMIT_EXE && o->kind != EMIT_BITCODE)
-        status = place_header(b, emit);
-    return status;
-}
-
-static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
-{
-    const CompileOptions *o = b->o;
-    EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
-    emit.has_lists = b->has_lists;
-    emit.threads = o->threads;
-    emit.grain = o->grain;
-    emit.libraries = libraries_flags(mod, b->arena);
-    uint32_t n = libraries_of(mod, b->libraries);
-    for (uint32_t i = 0; i < n; i++)
-        b->report->libraries[i] = b->libraries[i]->name;
-    emit.weights = choose_weights(o, mod, plan);
-    emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
-                            ? base_name(beside(b, ".weights"))
-                            : within(b, ".weights");
-    return emit;
-}
-
-static int write_files(Build *b, const Buf *text, const Buf *products, const Buf *blobs)
-{
-    int status = build_write_text(b, within(b, ".c"), text);
-    if (!status && products->len) {
-        b->has_products = true;
-        status = build_write_text(b, within(b, "_products.c"), products);
-    }
-    if (!status && blobs->len) {
-        b->has_blobs = true;
-        status = build_write_text(b, within(b, "_blobs.c"), blobs);
-    }
-    return status;
 }
 
 // As they lie in memory: to a file of the build's folder, or where they are run from here into the
@@ -255,6 +211,152 @@ static int write_weights(Build *b, Module *mod, const Plan *plan)
     return ok && written ? 0 : written ? 1 : 3;
 }
 
+// ---- programs with their weights ---------------------------------------------------------------
+
+typedef struct Attached {
+    Module *mod;
+    const Plan *plan;
+    const unsigned char *program;
+    size_t len;
+    int64_t offset;
+    bool unread; // a weight cannot be had: the file could be written
+} Attached;
+
+static bool put_attached(void *user, void *file, Str *error)
+{
+    Attached *w = user;
+    ByteSink out = {.file = file};
+    static const char zeros[4096];
+    bool ok = sink_put(&out, w->program, w->len);
+    while (ok && (int64_t)out.put < w->offset) {
+        const uint64_t left = (uint64_t)w->offset - out.put;
+        ok = sink_put(&out, zeros, left < sizeof zeros ? left : sizeof zeros);
+    }
+    ok = ok && emit_weights(w->mod, w->plan, &(ByteSink){.file = file}, error);
+    w->unread = !ok && !ferror(file);
+    return ok;
+}
+
+// What was linked with room for its weights, and they, to where it was asked for. `fits`: the
+// linker left the room; else nothing is written.
+static int place_attached(Build *b, const Attached *weights, const char *name, bool *fits)
+{
+    Attached w = *weights;
+    FileView view;
+    Str *error = &b->report->error;
+    *fits = false;
+    if (!file_open(b->arena, join(b->arena, b->dir, name, ""), &view, error))
+        return 3;
+    unsigned char *program = memcpy(arena_alloc(b->arena, view.len), view.at, view.len);
+    w.program = program;
+    w.len = view.len;
+    w.offset = attach_to(program, w.len, w.plan->weights_size);
+    file_close(&view);
+    *fits = w.offset >= 0;
+    bool done = !*fits || file_produce(b->o->out, put_attached, &w, 0755, error, b->arena);
+    return done ? 0 : w.unread ? 1 : 3;
+}
+
+// Again, for linkers that have their own ways: weights that the assembler includes.
+static int include_weights(Build *b, const Attached *w, EmitOptions *emit, const char *built)
+{
+    Buf blobs = {0};
+    emit->weights = WEIGHTS_INCBIN;
+    b->attaches = false;
+    b->includes = true;
+    blob_print(&blobs, b->prefix, "weights", emit->weights_path);
+    if (emit->image_path)
+        blob_print(&blobs, b->prefix, "image", emit->image_path);
+    int status = write_weights(b, w->mod, w->plan);
+    status = status ? status : build_write_text(b, within(b, "_blobs.c"), &blobs);
+    buf_free(&blobs);
+    status = status ? status : toolchain_compile(b, built);
+    return status ? status : place_file(b, built, b->o->out, 0755);
+}
+
+static int make_program(Build *b, const Attached *w, EmitOptions *emit, const char *built)
+{
+    const Buf script = {.at = (char *)(uintptr_t)attach_script, .len = strlen(attach_script)};
+    bool fits = false;
+    b->attaches = true;
+    int status = build_write_text(b, within(b, "_weights.ld"), &script);
+    if (status)
+        return status;
+    status = toolchain_compile(b, built);
+    if (!status)
+        status = place_attached(b, w, built, &fits);
+    return fits ? status : include_weights(b, w, emit, built);
+}
+
+static int finish(Build *b, const Attached *w, EmitOptions *emit)
+{
+    const CompileOptions *o = b->o;
+    const bool runs = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
+    const char *built = within(b, o->kind == EMIT_C ? ".c" : ".out");
+    int status = 0;
+    if (o->kind != EMIT_C)
+        status = toolchain_find(b);
+    if (!status && emit->weights == WEIGHTS_ATTACHED) {
+        status = make_program(b, w, emit, built);
+    } else if (!status) {
+        status = o->kind == EMIT_C ? 0 : toolchain_compile(b, built);
+        status = status ? status : place_file(b, built, o->out, runs ? 0755 : 0644);
+    }
+    bool blob_beside = o->kind == EMIT_C ? emit->weights != WEIGHTS_ARRAYS
+                                         : emit->weights == WEIGHTS_FILE && o->kind != EMIT_BITCODE;
+    uint32_t n = 0;
+    if (blob_beside)
+        b->report->beside[n++] = ".weights";
+    if (o->kind != EMIT_EXE && o->kind != EMIT_BITCODE)
+        b->report->beside[n++] = ".h";
+    if (!status && blob_beside)
+        status =
+            place_file(b, within(b, ".weights"), compile_beside(b->arena, b->o, ".weights"), 0644);
+    if (!status && o->kind != EMIT_EXE && o->kind != EMIT_BITCODE)
+        status = place_header(b, emit);
+    return status;
+}
+
+static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
+{
+    const CompileOptions *o = b->o;
+    EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
+    emit.has_lists = b->has_lists;
+    emit.threads = o->threads;
+    emit.grain = o->grain;
+    emit.libraries = libraries_flags(mod, b->arena);
+    uint32_t n = libraries_of(mod, b->libraries);
+    for (uint32_t i = 0; i < n; i++)
+        b->report->libraries[i] = b->libraries[i]->name;
+    emit.weights = choose_weights(b, mod, plan);
+    emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
+                            ? base_name(compile_beside(b->arena, b->o, ".weights"))
+                            : within(b, ".weights");
+    return emit;
+}
+
+// What is emitted, a unit each.
+typedef struct Texts {
+    Buf model, products, blobs, api;
+} Texts;
+
+static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
+{
+    int status = build_write_text(b, within(b, ".c"), &t->model);
+    if (!status && t->products.len) {
+        b->has_products = true;
+        status = build_write_text(b, within(b, "_products.c"), &t->products);
+    }
+    if (!status && t->blobs.len) {
+        b->has_blobs = true;
+        b->includes = emit->weights == WEIGHTS_INCBIN || emit->image_path;
+        status = build_write_text(b, within(b, "_blobs.c"), &t->blobs);
+    }
+    if (!status && t->api.len)
+        status = build_write_text(b, within(b, "_api.c"), &t->api);
+    return status;
+}
+
 static int build(Build *b, Module *mod)
 {
     const CompileOptions *o = b->o;
@@ -272,40 +374,67 @@ static int build(Build *b, Module *mod)
     r->bound = plan->bound;
     r->weights_size = plan->weights_size;
     EmitOptions emit = emit_options(b, mod, plan);
-    Buf text = {0}, products = {0}, blobs = {0};
-    if (o->kind == EMIT_EXE || o->kind == EMIT_SHARED) {
-        emit.products = &products;
-        emit.blobs = &blobs;
-    }
-    int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &text)
-                 : emit_c(mod, plan, &emit, &text, &r->error) ? 0
-                                                              : 1;
-    if (!status && emit.weights != WEIGHTS_ARRAYS)
+    Texts t = {0};
+    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
+    emit.products = linked && !several ? &t.products : NULL;
+    emit.blobs = linked || several ? &t.blobs : NULL;
+    emit.api = several ? &t.api : NULL;
+    emit.ncpus = several ? b->ncpus : 0;
+    int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &t.model)
+                 : emit_c(mod, plan, &emit, &t.model, &r->error) ? 0
+                                                                 : 1;
+    if (!status && (emit.weights == WEIGHTS_INCBIN || emit.weights == WEIGHTS_FILE))
         status = write_weights(b, mod, plan);
     if (!status)
-        status = write_files(b, &text, &products, &blobs);
+        status = write_texts(b, &emit, &t);
     if (!status)
-        status = finish(b, &emit);
-    buf_free(&text);
-    buf_free(&products);
-    buf_free(&blobs);
+        status = finish(b, &(Attached){.mod = mod, .plan = plan}, &emit);
+    buf_free(&t.model);
+    buf_free(&t.products);
+    buf_free(&t.blobs);
+    buf_free(&t.api);
     return status;
 }
 
-int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
+// Which processors: one where the text is one (it is to be compiled elsewhere, or kernels run on a
+// device).
+static int choose_processors(Build *b, CompileOptions *o)
+{
+    int status = o->cpu && o->kind != EMIT_C ? toolchain_find_compiler(b) : 0;
+    status = status ? status : cpus_resolve(b, &o->cpu);
+    if (status)
+        return status;
+    const bool several = o->cpu && strchr(o->cpu, ',') && o->kind != EMIT_C;
+    if (several && (o->profile || o->device == ON_CUDA || o->kind == EMIT_BITCODE)) {
+        b->report->error = o->profile ? STR("--profile is for one processor: name it by --cpu")
+                                      : STR("several processors are for programs and libraries "
+                                            "whose kernels run on them");
+        return 2;
+    }
+    b->ncpus = several ? cpus_split(b->arena, o->cpu, b->cpus) : 1;
+    if (!several)
+        b->cpus[0] = o->cpu;
+    return 0;
+}
+
+int compile_model(Model *m, const CompileOptions *options, Diags *diags, CompileReport *report)
 {
     *report = (CompileReport){0};
+    CompileOptions with = *options, *o = &with;
+    Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
+    int status = choose_processors(&b, o);
+    if (status)
+        return status;
     Module *mod = compile_to_module(m, o, diags, report);
     if (!mod) // no diagnostic: an option does not fit the model
         return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
-    Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
     b.cache = o->no_cache ? NULL : cache_open(m->arena);
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
                         : dir_temporary(m->arena, &b.dir, &report->error);
     if (!made)
         return 3;
-    int status = build(&b, mod);
+    status = build(&b, mod);
     if (!o->keep)
         dir_remove(b.dir);
     return status;

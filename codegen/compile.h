@@ -64,6 +64,7 @@ typedef struct CompileReport {
     int64_t weights_size;               // bytes
     const char *libraries[MAX_LIBRARIES + 1]; // "png": that the program needs; NULL ends them
     Buf weights;                              // EMIT_BITCODE: the blob (freed by the caller)
+    const char *beside[3];                    // what was written beside `out`: ".h"; NULL ends them
     Str error; // what to print where the status is not 0 and no diagnostic says it
 } CompileReport;
 
@@ -74,6 +75,9 @@ int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport
 
 // The front half alone: types, shapes, lowering, legal kernels. NULL with diagnostics.
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report);
+
+// "dir/net.so" and ".h" to "dir/net.h": where header and weights go. "" gives `out`.
+const char *compile_beside(Arena *a, const CompileOptions *o, const char *ending);
 
 // "net-v2.onnx" to "net_v2": a C identifier from a file's stem.
 const char *prefix_of(Arena *a, const char *path);

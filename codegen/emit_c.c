@@ -1,8 +1,10 @@
 // The layout of an emitted C file, and C as a dialect of the kernel printer.
 
 #include "codegen/emit_c.h"
+#include "codegen/attach.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 #include "codegen/custom.h"
 #include "codegen/embedded.h"
 #include "codegen/libraries.h"
@@ -251,11 +253,16 @@ static void emit_kernels(Printer *p, const Step *s)
     }
 }
 
-// Does any kernel use products of this kind?
+static bool has_products(const Override *o, GemmKind kind)
+{
+    return o && o->kind == kind && !(o->conv ? o->conv->wide : o->wide);
+}
+
+// Does any kernel use products of this kind, other than those of cameo_wide.h?
 static bool uses_products(const Step *s, GemmKind kind)
 {
     for (; s; s = s->next)
-        if ((s->kernel && s->kernel->override && s->kernel->override->kind == kind) ||
+        if ((s->kernel && has_products(s->kernel->override, kind)) ||
             uses_products(s->body, kind) || uses_products(s->other, kind))
             return true;
     return false;
@@ -265,6 +272,8 @@ typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
+    if (c->wide)
+        return false;
     return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
 }
 
@@ -309,10 +318,8 @@ static void emit_blas(Buf *out)
     buf_printf(out, "\n");
 }
 
-void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path)
+void blob_print(Buf *out, const char *x, const char *name, const char *path)
 {
-    const char *x = p->prefix;
-    Buf *out = o->blobs ? o->blobs : p->out;
     buf_printf(out,
                "__asm__(\".pushsection .rodata\\n\"\n"
                "        \".balign 4096\\n\"\n"
@@ -324,9 +331,29 @@ void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *p
     for (const char *c = path; *c; c++)
         buf_printf(out, *c == '"' || *c == '\\' ? "\\\\\\%c" : "%c", *c);
     buf_printf(out, "\\\"\\n\"\n        \".popsection\\n\");\n");
+}
+
+static void declare_blob(Printer *p, const char *name)
+{
     buf_printf(p->out,
-               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n", x,
-               name);
+               "extern const unsigned char %s_%s[] __attribute__((visibility(\"hidden\")));\n\n",
+               p->prefix, name);
+}
+
+void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path)
+{
+    blob_print(o->blobs ? o->blobs : p->out, p->prefix, name, path);
+    declare_blob(p, name);
+}
+
+void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    if (o->weights == WEIGHTS_INCBIN)
+        emit_blob(p, o, "weights", o->weights_path);
+    if (o->weights != WEIGHTS_ATTACHED)
+        return;
+    attach_print_room(o->blobs, p->prefix, "weights", plan->weights_size);
+    declare_blob(p, "weights");
 }
 
 // What tiles of products need, and the tiles themselves. Where they are to stand in a unit of their
@@ -337,12 +364,17 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    const uint32_t narrow = narrow_kinds(mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
+    if (narrow)
+        parts[n++] = "cameo_narrow.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
+    if (wide_used(mod->steps))
+        parts[n++] = "cameo_wide.h";
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
@@ -354,6 +386,8 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
         tiles_print(&text);
     if (products || windows)
         byte_tiles_print(&text, products, windows);
+    if (narrow)
+        narrow_tiles_print(&text, narrow);
     emit_runtime(&text, parts);
     const Str all = {text.at ? text.at : "", text.len};
     if (o->products && n) {
@@ -404,13 +438,18 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_symbols(p);
     custom_declare(p);
     bool ok = o->weights != WEIGHTS_ARRAYS || emit_weight_arrays(p, plan, error);
-    if (o->weights == WEIGHTS_INCBIN)
-        emit_blob(p, o, "weights", o->weights_path);
+    emit_weights_symbol(p, plan, o);
     buf_put(out, kernels.at ? kernels.at : "", kernels.len);
     buf_free(&kernels);
     emit_steps(p, plan, o);
     emit_bind(p, plan);
-    emit_tables(p, plan, o);
+    emit_program(p, plan, o);
+    if (o->api) { // a unit of its own, with the same runtime
+        p->out = o->api;
+        emit_headline(o, parts_any(p), o->api);
+        emit_runtime(o->api, parts);
+    }
+    emit_api(p, o);
     arena_free(scratch);
     return ok;
 }

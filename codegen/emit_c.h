@@ -6,9 +6,10 @@
 #include "codegen/printer.h"
 
 typedef enum WeightsMode {
-    WEIGHTS_ARRAYS, // C arrays: small models, and wherever one text must hold all
-    WEIGHTS_INCBIN, // a blob that the assembler includes
-    WEIGHTS_FILE    // a blob read when a context is created, or given by the caller
+    WEIGHTS_ARRAYS,   // C arrays: small models, and wherever one text must hold all
+    WEIGHTS_INCBIN,   // a blob that the assembler includes
+    WEIGHTS_ATTACHED, // a blob behind the linked program (codegen/attach.h)
+    WEIGHTS_FILE      // a blob read when a context is created, or given by the caller
 } WeightsMode;
 
 typedef struct EmitOptions {
@@ -23,6 +24,8 @@ typedef struct EmitOptions {
     const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
     Buf *blobs;               // takes what the assembler includes; NULL: it is in the unit itself
+    uint32_t ncpus;           // several processors (codegen/cpus.h): how many; else 0
+    Buf *api;                 // takes what stands around them
     Buf *products;            // takes the functions of products, if any; NULL: as blobs
 } EmitOptions;
 
@@ -40,10 +43,15 @@ bool weights_fit_arrays(const Module *mod, const Plan *plan);
 // ---- parts ----------------------------------------------------------------------------------
 bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error);
 void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o);
-// A page-aligned constant PREFIX_name with the contents of a file.
+// PREFIX_weights, in the way that the options say; nothing for those that are no part of a program.
+void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o);
+// A page-aligned constant PREFIX_name with the contents of a file, as C.
+void blob_print(Buf *out, const char *prefix, const char *name, const char *path);
 void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *path);
 void emit_bind(Printer *p, const Plan *plan);
-void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o);
+// How the model is run; what it is called by.
+void emit_program(Printer *p, const Plan *plan, const EmitOptions *o);
+void emit_api(Printer *p, const EmitOptions *o);
 // The text of files of runtime/, without their includes of each other.
 void emit_runtime(Buf *out, const char *const *names);
 // What of runtime/ complex numbers, strings and lists need, behind the first n of `parts`, which

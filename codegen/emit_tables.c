@@ -238,14 +238,19 @@ static void print_profile(Printer *p)
 
 // ---- entry points ----------------------------------------------------------------------------
 
-static void print_api(Printer *p)
+static void print_api(Printer *p, bool several)
 {
     const char *x = p->prefix;
     buf_printf(p->out,
                "cameo_context *%s_create(const cameo_options *options);\n"
-               "cameo_context *%s_create(const cameo_options *options)\n"
-               "{\n    return cameo_lacks() ? NULL : cameo_create(&%s_program, options);\n}\n\n",
-               x, x, x);
+               "cameo_context *%s_create(const cameo_options *options)\n{\n",
+               x, x);
+    buf_printf(p->out,
+               several ? "    const cameo_program *program = NULL;\n"
+                         "    return %s_choose(&program) ? NULL : cameo_create(program, options);\n"
+                       : "    return cameo_lacks() ? NULL : cameo_create(&%s_program, options);\n",
+               x);
+    buf_printf(p->out, "}\n\n");
     buf_printf(p->out,
                "void %s_destroy(cameo_context *context);\n"
                "void %s_destroy(cameo_context *context)\n{\n    cameo_destroy(context);\n}\n\n",
@@ -308,14 +313,39 @@ static void print_pools(Printer *p)
                            "    .destroy_pool = cameo_pool_destroy,\n");
 }
 
-void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
+// How the model is run, without what it is called by.
+static void print_program(Printer *p, const Plan *plan, const EmitOptions *o)
 {
     const char *x = p->prefix;
-    Module *mod = p->mod;
-    print_ports(p, mod->inputs.at, mod->inputs.len, "inputs");
-    print_ports(p, mod->outputs.at, mod->outputs.len, "outputs");
-    bool in = print_list_types(p, mod->inputs.at, mod->inputs.len, "inputs");
-    bool out = print_list_types(p, mod->outputs.at, mod->outputs.len, "outputs");
+    const bool on_device = o->image_path != NULL;
+    const long long arena = !plan->fixed ? -1 : on_device ? 0 : (long long)plan->peak;
+    buf_printf(p->out, "    .model = &%s_model,\n", x);
+    buf_printf(p->out, "    .ndims = %u,\n", dim_count(p->mod->polys) + 1);
+    buf_printf(p->out, "    .nplanned = %u,\n", plan->planned.len);
+    buf_printf(p->out, plan->fixed ? "    .lives = NULL,\n" : "    .lives = %s_lives,\n", x);
+    buf_printf(p->out, "    .arena = %lld,\n", arena);
+    buf_printf(p->out, "    .nblocks = %u,\n", plan->blocks.len);
+    if (o->weights == WEIGHTS_INCBIN || o->weights == WEIGHTS_ATTACHED)
+        buf_printf(p->out, "    .weights = %s_weights,\n", x);
+    buf_printf(p->out, "    .weights_size = %lld,\n", (long long)plan->weights_size);
+    if (o->weights == WEIGHTS_FILE) {
+        buf_printf(p->out, "    .weights_path = ");
+        print_c_string(p->out, str_of(o->weights_path));
+        buf_printf(p->out, ",\n");
+    }
+    if (o->profile)
+        buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", p->mod->nkernels,
+                   x);
+    buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
+    print_threads(p, plan, o);
+    if (on_device)
+        buf_printf(p->out, "    .open = %s_open,\n    .resize_arena = cameo_cuda_arena,\n", x);
+    buf_printf(p->out, "};\n\n");
+}
+
+void emit_program(Printer *p, const Plan *plan, const EmitOptions *o)
+{
+    const char *x = p->prefix;
     if (!plan->fixed) {
         buf_printf(p->out, "/* first and last step at which each value lives */\n");
         buf_printf(p->out, "static const int32_t %s_lives[] = {", x);
@@ -327,31 +357,63 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
     if (o->profile)
         print_profile(p);
     buf_printf(p->out, "extern const cameo_model %s_model;\n\n", x);
-    buf_printf(p->out, "static const cameo_program %s_program = {\n", x);
-    buf_printf(p->out, "    .model = &%s_model,\n", x);
-    buf_printf(p->out, "    .ndims = %u,\n", dim_count(mod->polys) + 1);
-    buf_printf(p->out, "    .nplanned = %u,\n", plan->planned.len);
-    buf_printf(p->out, plan->fixed ? "    .lives = NULL,\n" : "    .lives = %s_lives,\n", x);
-    bool on_device = o->image_path != NULL;
-    long long arena = !plan->fixed ? -1 : on_device ? 0 : (long long)plan->peak;
-    buf_printf(p->out, "    .arena = %lld,\n", arena);
-    buf_printf(p->out, "    .nblocks = %u,\n", plan->blocks.len);
-    if (o->weights == WEIGHTS_INCBIN)
-        buf_printf(p->out, "    .weights = %s_weights,\n", x);
-    buf_printf(p->out, "    .weights_size = %lld,\n", (long long)plan->weights_size);
-    if (o->weights == WEIGHTS_FILE) {
-        buf_printf(p->out, "    .weights_path = ");
-        print_c_string(p->out, str_of(o->weights_path));
-        buf_printf(p->out, ",\n");
+    if (o->ncpus) {
+        buf_printf(
+            p->out,
+            "extern const cameo_program %s_program __attribute__((visibility(\"hidden\")));\n"
+            "const char *%s_lacks(void) __attribute__((visibility(\"hidden\")));\n"
+            "const char *%s_lacks(void)\n{\n    return cameo_lacks();\n}\n\n",
+            x, x, x);
     }
-    if (o->profile)
-        buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", mod->nkernels, x);
-    buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
-    print_threads(p, plan, o);
-    if (on_device)
-        buf_printf(p->out, "    .open = %s_open,\n    .resize_arena = cameo_cuda_arena,\n", x);
-    buf_printf(p->out, "};\n\n");
-    print_api(p);
+    buf_printf(p->out, "%sconst cameo_program %s_program = {\n", o->ncpus ? "" : "static ", x);
+    print_program(p, plan, o);
+}
+
+// The programs for each processor, the best one first, and which of them the machine can run.
+static void print_choice(Printer *p, uint32_t n)
+{
+    const char *x = p->prefix;
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf(
+            p->out,
+            "extern const cameo_program %s_program_%u __attribute__((visibility(\"hidden\")));\n"
+            "const char *%s_lacks_%u(void) __attribute__((visibility(\"hidden\")));\n",
+            x, i, x, i);
+    buf_printf(p->out,
+               "\nstatic const struct {\n    const cameo_program *program;\n"
+               "    const char *(*lacks)(void);\n} %s_programs[] = {\n",
+               x);
+    for (uint32_t i = n; i-- > 0;)
+        buf_printf(p->out, "    {&%s_program_%u, %s_lacks_%u},\n", x, i, x, i);
+    buf_printf(
+        p->out,
+        "};\n\n/* The best that the machine has the instructions of. What it lacks even for the "
+        "least, or NULL. */\n"
+        "static const char *%s_choose(const cameo_program **program)\n{\n"
+        "    const char *lacks = NULL;\n"
+        "    for (int i = 0; i < %u; i++) {\n"
+        "        *program = %s_programs[i].program;\n"
+        "        lacks = %s_programs[i].lacks();\n"
+        "        if (!lacks)\n            return NULL;\n    }\n    return lacks;\n}\n\n"
+        "static const char *%s_lacks(void)\n{\n"
+        "    const cameo_program *program = NULL;\n    return %s_choose(&program);\n}\n\n",
+        x, n, x, x, x, x);
+}
+
+void emit_api(Printer *p, const EmitOptions *o)
+{
+    const char *x = p->prefix;
+    Module *mod = p->mod;
+    const bool on_device = o->image_path != NULL;
+    print_ports(p, mod->inputs.at, mod->inputs.len, "inputs");
+    print_ports(p, mod->outputs.at, mod->outputs.len, "outputs");
+    bool in = print_list_types(p, mod->inputs.at, mod->inputs.len, "inputs");
+    bool out = print_list_types(p, mod->outputs.at, mod->outputs.len, "outputs");
+    if (o->ncpus) {
+        buf_printf(p->out, "extern const cameo_model %s_model;\n\n", x);
+        print_choice(p, o->ncpus);
+    }
+    print_api(p, o->ncpus > 0);
     if (in || out)
         print_list_api(p);
     const Library *needed[MAX_LIBRARIES + 1];
@@ -376,7 +438,10 @@ void emit_tables(Printer *p, const Plan *plan, const EmitOptions *o)
         o->profile
             ? "    .profile = cameo_profile,\n    .event = cameo_event,\n    .peak = cameo_peak,\n"
             : "");
-    buf_printf(p->out, "    .lacks = cameo_lacks,\n");
+    if (o->ncpus)
+        buf_printf(p->out, "    .lacks = %s_lacks,\n", x);
+    else
+        buf_printf(p->out, "    .lacks = cameo_lacks,\n");
     if (in)
         buf_printf(p->out, "    .input_types = %s_inputs_types,\n", x);
     if (out)

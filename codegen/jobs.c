@@ -59,8 +59,8 @@ static const char *in_folder(Build *b, const char *name)
     return *name == '/' ? name : str_printf(b->arena, "%s/%s", b->dir, name).at;
 }
 
-// The compiler's own words about which it is, and the machine; asked for once.
-static bool describe(Build *b)
+// Asked for once.
+bool jobs_describe(Build *b)
 {
     if (b->described)
         return b->described->len > 0;
@@ -86,7 +86,7 @@ static const char *key_of(Build *b, const Job *job)
 {
     FileView source;
     Str error = STR_NONE;
-    if (!b->cache || !job->source || !describe(b) ||
+    if (!b->cache || !job->source || !jobs_describe(b) ||
         !file_open(b->arena, in_folder(b, job->source), &source, &error))
         return NULL;
     Buf all = {0};

@@ -74,6 +74,8 @@ bool squares_fit(Printer *p, const Stmt *loop); // would it?
 // the inner one runs over both, until rows_restore.
 bool rows_collapse(Printer *p, const Stmt *loop);
 void rows_restore(Printer *p, const Stmt *loop);
+// The same of a nest that sets elements of a row.
+bool sets_collapse(Printer *p, const Stmt *loop);
 // The same of the variables of a reduction with this body.
 bool loops_collapse(Printer *p, LoopId outer, LoopId inner, const Expr *body);
 void loops_restore(Printer *p, LoopId outer, LoopId inner);

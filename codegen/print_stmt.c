@@ -356,7 +356,7 @@ static void print_for(Printer *p, const Stmt *s)
     print_hoisted(p, s);
     if (p->dialect->rows)
         print_steady(p, s);
-    if (p->dialect->rows && rows_collapse(p, s)) {
+    if (p->dialect->rows && (rows_collapse(p, s) || sets_collapse(p, s))) {
         print_for(p, s->body);
         rows_restore(p, s);
         return;

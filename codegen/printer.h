@@ -111,6 +111,8 @@ void print_hoisted(Printer *p, const Stmt *s);
 void print_hoisted_expr(Printer *p, const Expr *e);
 
 KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k);
+// Takes out the kernels that do nothing but store what nothing reads, as their uses are now.
+void steps_drop_unread(Module *mod);
 void uses_add_expr(Module *mod, KernelUses *u, const Expr *e);
 void uses_add_index(Module *mod, KernelUses *u, Index i);
 // A factor whose packed form is read in its place is used no more, unless the loops around one

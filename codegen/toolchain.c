@@ -2,6 +2,7 @@
 
 #include "codegen/toolchain.h"
 #include "base/file.h"
+#include "codegen/cpus.h"
 #include "codegen/embedded.h"
 #include "codegen/jobs.h"
 
@@ -35,8 +36,10 @@ static const char *from_anywhere(Build *b, const char *path)
     return full;
 }
 
-static int find_compiler(Build *b)
+int toolchain_find_compiler(Build *b)
 {
+    if (b->cc)
+        return 0;
     static const char *const known[] = {"gcc", "clang-19", "clang", "cc"};
     bool clang = b->o->kind == EMIT_BITCODE;
     if (b->o->cc)
@@ -54,9 +57,9 @@ static int find_compiler(Build *b)
     return 2;
 }
 
-// `model`: what runs the model itself. The rest runs anywhere, also to say that a machine lacks
-// what the model was compiled for.
-static uint32_t add_flags(Build *b, bool model, const char **argv)
+// `cpu`: of what runs the model itself, its "-march=". The rest (NULL) runs anywhere, also to say
+// that a machine lacks what the model was compiled for.
+static uint32_t add_flags(Build *b, bool model, const char *cpu, const char **argv)
 {
     const CompileOptions *o = b->o;
     uint32_t n = 0;
@@ -69,20 +72,16 @@ static uint32_t add_flags(Build *b, bool model, const char **argv)
     argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
-    if (!model)
-        return n;
-    if (!o->cpu || strcmp(o->cpu, "native") == 0)
-        argv[n++] = "-march=native";
-    else if (strcmp(o->cpu, "portable") != 0)
-        argv[n++] = str_printf(b->arena, "-march=%s", o->cpu).at;
+    if (model && cpu)
+        argv[n++] = cpu;
     return n;
 }
 
-// One source to one object (or to bitcode).
-static uint32_t compile_command(Build *b, bool model, const char *source, const char *object,
-                                const char **argv)
+// One source to one object (or to bitcode), for number `cpu` of the build's processors.
+static uint32_t compile_command(Build *b, bool model, uint32_t cpu, const char *source,
+                                const char *object, const char **argv)
 {
-    uint32_t n = add_flags(b, model, argv);
+    uint32_t n = add_flags(b, model, cpus_flag(b->arena, b->cpus[cpu]), argv);
     if (b->o->kind == EMIT_BITCODE)
         argv[n++] = "-emit-llvm";
     argv[n++] = "-c";
@@ -146,7 +145,7 @@ static int check_libraries(Build *b)
 
 int toolchain_find(Build *b)
 {
-    int status = find_compiler(b);
+    int status = toolchain_find_compiler(b);
     return status ? status : check_libraries(b);
 }
 
@@ -183,9 +182,39 @@ static Job *add_job(Build *b, Jobs *jobs, bool model, const char *name)
     Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS)};
     job.source = str_printf(b->arena, "%s.c", name).at;
     job.object = str_printf(b->arena, "%s.o", name).at;
-    compile_command(b, model, job.source, job.object, job.argv);
+    compile_command(b, model, 0, job.source, job.object, job.argv);
     vec_push(b->arena, jobs, job);
     return &jobs->at[jobs->len - 1];
+}
+
+// The model for each of the processors, its two outer names by number; and what chooses.
+static void add_models(Build *b, Jobs *jobs)
+{
+    if (b->ncpus == 1) {
+        add_job(b, jobs, true, b->prefix);
+        return;
+    }
+    for (uint32_t i = b->ncpus; i-- > 0;) {
+        Job *job = add_job(b, jobs, true, b->prefix);
+        job->object = str_printf(b->arena, "%s_%u.o", b->prefix, i).at;
+        uint32_t n = compile_command(b, true, i, job->source, job->object, job->argv);
+        static const char *const outer[] = {"program", "lacks"};
+        for (int k = 0; k < 2; k++)
+            job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],
+                                        b->prefix, outer[k], i)
+                                 .at;
+        job->argv[n] = NULL;
+    }
+    add_job(b, jobs, false, with(b, "_api"));
+}
+
+static void add_blobs(Build *b, Jobs *jobs)
+{
+    if (!b->has_blobs)
+        return;
+    Job *blobs = add_job(b, jobs, false, with(b, "_blobs"));
+    if (b->includes) // files that no cache would know
+        blobs->source = NULL;
 }
 
 // What goes into a program beside the model: its objects, compiled while the model is.
@@ -203,8 +232,6 @@ static int add_parts(Build *b, Jobs *jobs)
             add_job(b, jobs, false, parts[i]);
         add_job(b, jobs, false, with(b, "_main"));
     }
-    if (b->has_blobs) // reads files that no cache would know
-        add_job(b, jobs, false, with(b, "_blobs"))->source = NULL;
     return 0;
 }
 
@@ -217,7 +244,7 @@ static void add_custom(Build *b, Jobs *jobs)
         Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len), .of = c->path};
         job.object = str_printf(b->arena, "%s_custom%u.o", b->prefix, i).at;
         const char *source = from_anywhere(b, str_copy(b->arena, c->path).at);
-        uint32_t n = compile_command(b, true, source, job.object, job.argv);
+        uint32_t n = compile_command(b, true, 0, source, job.object, job.argv);
         for (uint32_t d = 0; d < c->defines.len; d++)
             job.argv[n++] = c->defines.at[d];
         job.argv[n] = NULL;
@@ -236,6 +263,8 @@ static int link_program(Build *b, const Jobs *objects, const char *out)
         argv[n++] = "-shared";
     for (uint32_t i = 0; i < objects->len; i++)
         argv[n++] = objects->at[i].object;
+    if (b->attaches)
+        argv[n++] = str_printf(b->arena, "-Wl,-T,%s", with(b, "_weights.ld")).at;
     if (b->o->gemm == GEMM_OPENBLAS)
         argv[n++] = "-lopenblas";
     argv[n++] = "-lm";
@@ -272,24 +301,25 @@ int toolchain_compile(Build *b, const char *out)
 {
     const EmitKind kind = b->o->kind;
     const bool linked = kind == EMIT_EXE || kind == EMIT_SHARED;
-    const bool alone = !linked && kind != EMIT_STATIC && !b->custom.len;
+    const bool one = b->ncpus == 1 && !b->custom.len;
     Jobs jobs = {0};
-    Job *model = add_job(b, &jobs, true, b->prefix);
-    if (alone) {
+    add_models(b, &jobs);
+    if (!linked && one && kind != EMIT_STATIC) {
+        Job *model = &jobs.at[0];
         model->object = out;
-        compile_command(b, true, model->source, out, model->argv);
+        compile_command(b, true, 0, model->source, out, model->argv);
+        return jobs_run(b, &jobs);
     }
-    const char *object = model->object;
+    const char *object = with(b, ".o");
     int status = linked ? add_parts(b, &jobs) : 0;
+    add_blobs(b, &jobs);
     add_custom(b, &jobs);
     status = status ? status : jobs_run(b, &jobs);
-    if (status || alone)
-        return status;
     if (linked)
-        return link_program(b, &jobs, out);
-    if (b->custom.len) {
+        return status ? status : link_program(b, &jobs, out);
+    if (!one) {
         object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
-        status = join_objects(b, &jobs, object);
+        status = status ? status : join_objects(b, &jobs, object);
     }
     return status || kind != EMIT_STATIC ? status : archive_object(b, object, out);
 }

@@ -7,6 +7,8 @@
 #include "codegen/custom.h"
 #include "codegen/libraries.h"
 
+enum { MAX_CPUS = 8 };
+
 // One compilation. Files are named within `dir`, where the compilers run: nothing they write tells
 // where that was, and a cache of compilations knows the same text again.
 typedef struct Build {
@@ -14,9 +16,13 @@ typedef struct Build {
     const CompileOptions *o;
     CompileReport *report;
     const char *dir, *prefix, *cc;
+    const char *cpus[MAX_CPUS];           // codegen/cpus.h; the first is the least
+    uint32_t ncpus;                       // at least 1
     bool has_lists;                       // among inputs and outputs
     bool has_blobs;                       // PREFIX_blobs.c holds what the program includes as bytes
     bool has_products;                    // PREFIX_products.c holds the functions of products
+    bool attaches;                        // weights go behind the linked program (codegen/attach.h)
+    bool includes;                        // the assembler includes files in PREFIX_blobs.c
     Cache *cache;                         // NULL: none
     Buf *described;                       // the compiler and the machine, once asked for
     CustomSources custom, custom_kernels; // of C functions, of kernels on a device
@@ -26,9 +32,12 @@ typedef struct Build {
 // Each gives 0, or the exit status with report->error set.
 
 int build_write_text(Build *b, const char *name, const Buf *text);
-// The compiler to use, and that it finds the libraries the program needs.
+// The compiler to use: b->cc.
+int toolchain_find_compiler(Build *b);
+// The same, and that it finds the libraries the program needs.
 int toolchain_find(Build *b);
-// PREFIX.c to `out`: a program, library, object or bitcode, as the options say.
+// PREFIX.c to `out` in the build's folder: a program, library, object or bitcode, as the options
+// say.
 int toolchain_compile(Build *b, const char *out);
 // Kernels in CUDA to PTX for all, and machine code for the architectures asked for.
 int toolchain_compile_kernels(Build *b, const char *source, const char *image);

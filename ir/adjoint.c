@@ -3,9 +3,12 @@
 // A kernel that stores y[o] = e(x[i], ...) becomes one with the same loops that adds, for every
 // load of a buffer that counts, dy[o] * de/dx[i] to dx[i]. Reductions become loops, guards and arms
 // of selects become ifs, so that nothing is evaluated that the kernel itself did not evaluate.
-// Adjoints begin as 0 (that of y as 1) and kernels are visited from the last to the first.
+// Adjoints begin as 0 (that of y as 1) and kernels are visited from the last to the first. Sums of
+// loads and of products whose places solve for the loops are gathered instead
+// (ir/adjoint_gather.h), which leaves a product a product.
 
 #include "ir/adjoint.h"
+#include "ir/adjoint_gather.h"
 #include "ir/lower_state.h"
 
 #include <math.h>
@@ -20,12 +23,14 @@ typedef struct Adjoint {
     bool any_opaque;
     uint8_t *writers; // by buffer: kernels that write it, counted up to 2
     Tensor *bar;      // by buffer: its adjoint
+    bool *begun;      // by buffer: something was stored there
     VEC(const Kernel *) kernels;
     // Of the kernel in hand:
     VEC(LoopId) from; // its loops, and what they are in the new kernel
     VEC(Index) to;
     VEC(LocalId) lets;
     VEC(const Expr *) values;
+    const GatherPlan *plan; // what of its sum is gathered; NULL: nothing
     uint32_t visits;
     bool found, refused;
 } Adjoint;
@@ -348,14 +353,14 @@ static void back_reduce(Adjoint *a, const Expr *e, const Expr *g)
     open_reduction(a, e, &where, &body, &opened);
     for (uint32_t k = 0; k < e->rank && k < 64; k++)
         at[k] = a->to.at[begin + k]; // what was there last still stands behind the end
-    if (m)
-        where = both(l, where, eq(l, body, m));
     if (e->op == R_MUL)
         g = mul(l, g, product_of_others(a, e, at));
     if (where)
         if_(l, where);
+    if (m) // read where the guard holds only
+        if_(l, eq(l, body, m));
     back(a, body, g);
-    for (uint32_t k = 0; k < opened + (where != NULL); k++)
+    for (uint32_t k = 0; k < opened + (where != NULL) + (m != NULL); k++)
         end(l);
 }
 
@@ -436,7 +441,10 @@ static void back_write(Adjoint *a, const Stmt *s)
     const Expr *g = let(l, load(l, bar, at));
     if (s->kind == S_STORE && a->writers[s->buffer] > 1)
         store(l, bar, at, zero(l, bar.dtype)); // what stood there before is gone
-    back(a, mapped(a, s->value), g);
+    if (!a->plan)
+        back(a, mapped(a, s->value), g);
+    for (uint32_t i = 0; a->plan && i < a->plan->nrest; i++)
+        back(a, mapped(a, a->plan->rest[i]), g);
 }
 
 static void back_loop(Adjoint *a, const Stmt *s)
@@ -508,11 +516,65 @@ static void begin_adjoints(Adjoint *a, uint32_t ny, const Tensor *y, const Tenso
         a->bar[b] = temp(a->l, "adjoint", t, rank, dims);
         while (k < ny && y[k].buffer != b)
             k++;
+        a->begun[b] = k < ny;
         if (k < ny && seeds)
             copy_tensor(a->l, a->bar[b], seeds[k]);
-        else
-            fill(a->l, a->bar[b], k < ny);
+        else if (k < ny)
+            fill(a->l, a->bar[b], 1);
     }
+}
+
+// What nothing was stored in yet is 0.
+static void begin_adjoint(Adjoint *a, BufferId b)
+{
+    if (b < a->nbuffers && a->active[b] && !a->begun[b])
+        fill(a->l, a->bar[b], 0);
+    a->begun[b] = true;
+}
+
+static void begin_load(void *context, const Expr *e)
+{
+    Adjoint *a = context;
+    if (e->kind == EX_LOAD && e->buffer < a->nbuffers)
+        begin_adjoint(a, e->buffer);
+}
+
+// The adjoints of all that the statements read and write.
+static void begin_touched(Adjoint *a, const Stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->value)
+            expr_walk(a->l->module, s->value, begin_load, a);
+        if (s->kind == S_STORE || s->kind == S_UPDATE)
+            begin_adjoint(a, s->buffer);
+        begin_touched(a, s->body);
+        begin_touched(a, s->other);
+    }
+}
+
+// One kernel backwards: sums that are gathered, then what is left of it.
+static void back_kernel(Adjoint *a, const Kernel *forward)
+{
+    Lower *l = a->l;
+    GatherPlan plan;
+    bool gathers = gather_plan(l, forward, a->active, a->nbuffers, &plan) &&
+                   a->active[plan.store->buffer] && a->writers[plan.store->buffer] == 1;
+    a->plan = gathers ? &plan : NULL;
+    if (gathers)
+        begin_adjoint(a, plan.store->buffer);
+    for (uint32_t i = 0; gathers && i < plan.nparts; i++) {
+        BufferId x = plan.parts[i].load->buffer;
+        gather_emit(&plan, i, a->bar[plan.store->buffer], a->bar[x], a->begun[x]);
+        a->begun[x] = true;
+    }
+    if (gathers && plan.nrest == 0)
+        return;
+    begin_touched(a, forward->body);
+    a->visits = 0;
+    a->lets.len = a->values.len = 0;
+    kernel(l, str_printf(l->arena, "d_%.*s", STR_ARG(forward->name)).at);
+    back_body(a, forward->body);
+    kernel_end(l);
 }
 
 // The steps so far that run whenever the next one does: of the program, or of the innermost body or
@@ -536,6 +598,7 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
     a.opaque = NEWS(scratch, uint8_t, a.nbuffers);
     a.writers = NEWS(scratch, uint8_t, a.nbuffers);
     a.bar = NEWS(scratch, Tensor, a.nbuffers);
+    a.begun = NEWS(scratch, bool, a.nbuffers);
     for (uint32_t i = 0; i < ends->nx; i++)
         a.active[ends->x[i].buffer] = 1;
     a.active[0] = 0;
@@ -549,14 +612,13 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
         const Kernel *forward = a.kernels.at[k];
         if (!writes_active(&a, forward->body) || !body_reads_active(&a, forward->body))
             continue;
-        a.visits = 0;
-        a.lets.len = a.values.len = 0;
-        kernel(l, str_printf(l->arena, "d_%.*s", STR_ARG(forward->name)).at);
-        back_body(&a, forward->body);
-        kernel_end(l);
+        back_kernel(&a, forward);
     }
-    for (uint32_t i = 0; i < ends->nx; i++)
+    for (uint32_t i = 0; i < ends->nx; i++) {
+        if (!a.refused && ends->x[i].buffer)
+            begin_adjoint(&a, ends->x[i].buffer);
         grads[i] = a.bar[ends->x[i].buffer];
+    }
     arena_free(scratch);
     return !a.refused;
 }

@@ -21,6 +21,7 @@ typedef struct LowerState {
     DType *local_types; // by LocalId
     uint32_t *local_ranks;
     uint32_t local_cap;
+    bool written_out; // loops whose number of iterations is known become their iterations
     bool failed;
 } LowerState;
 

@@ -3,6 +3,8 @@
 
 #include "passes/config.h"
 #include "base/file.h"
+#include "base/map.h"
+#include "passes/config_words.h"
 #include "passes/lint/lint.h"
 
 #include <cyaml/cyaml.h>
@@ -90,6 +92,7 @@ typedef struct Reader {
     yaml_document_t tree;
     bool failed;
     Str message;   // libcyaml's first complaint
+    Str field;     // of the mapping it is about; absent: of none
     uint32_t line; // and where
 } Reader;
 
@@ -148,50 +151,12 @@ static uint32_t item_line(Reader *r, const char *key, unsigned i)
     return at < list->data.sequence.items.top ? line_of(node_of(r, *at)) : key_line(r, key);
 }
 
-// How many bytes have to be put in, taken out or replaced to make the one of the other.
-static uint32_t distance(Str a, Str b)
-{
-    enum { LONGEST = 32 };
-    uint32_t row[LONGEST + 1];
-    if (a.len > LONGEST || b.len > LONGEST)
-        return UINT32_MAX;
-    for (uint32_t k = 0; k <= b.len; k++)
-        row[k] = k;
-    for (uint32_t i = 1; i <= a.len; i++) {
-        uint32_t corner = row[0];
-        row[0] = i;
-        for (uint32_t k = 1; k <= b.len; k++) {
-            uint32_t best = corner + (a.at[i - 1] != b.at[k - 1]);
-            best = best < row[k] + 1 ? best : row[k] + 1;
-            best = best < row[k - 1] + 1 ? best : row[k - 1] + 1;
-            corner = row[k];
-            row[k] = best;
-        }
-    }
-    return row[b.len];
-}
-
-// Of what is known, what was probably meant; NULL: nothing like it.
-static const char *nearest(Str word, const char *const *known, uint32_t n)
-{
-    const char *best = NULL;
-    uint32_t least = 3;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t d = distance(word, str_of(known[i]));
-        if (d < least && d < word.len) {
-            least = d;
-            best = known[i];
-        }
-    }
-    return best;
-}
-
 // A key that nobody knows, and those that somebody does.
 static void complain_key(Reader *r, const yaml_node_t *key, const char *where,
                          const char *const *known, uint32_t n)
 {
     Buf list = {0};
-    const char *meant = nearest(scalar_of(key), known, n);
+    const char *meant = str_nearest(scalar_of(key), known, n);
     for (uint32_t i = 0; i < n; i++)
         buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
     Diag *d = complain(r, SEV_ERROR, line_of(key),
@@ -236,6 +201,29 @@ static void unknown_keys_of_items(Reader *r, const char *key, const cyaml_schema
         unknown_keys(r, node_of(r, *i), known, where);
 }
 
+// Of a key that is said twice only one would be heeded.
+static void repeated_keys(Reader *r)
+{
+    const yaml_node_t *map;
+    for (int id = 1; (map = node_of(r, id)); id++) {
+        if (map->type != YAML_MAPPING_NODE)
+            continue;
+        Map seen = {.arena = r->arena};
+        for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
+             p < map->data.mapping.pairs.top; p++) {
+            const yaml_node_t *key = node_of(r, p->key);
+            bool added;
+            uint32_t *line = map_put(&seen, scalar_of(key), &added);
+            if (added)
+                *line = line_of(key);
+            else if (scalar_of(key).len)
+                complain(r, SEV_ERROR, line_of(key),
+                         str_printf(r->arena, "key \"%.*s\" is said twice, first in line %u",
+                                    STR_ARG(str_escaped(r->arena, scalar_of(key))), *line));
+        }
+    }
+}
+
 static bool tree_open(Reader *r, Str bytes)
 {
     yaml_parser_t parser;
@@ -243,10 +231,14 @@ static bool tree_open(Reader *r, Str bytes)
         return false;
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes.at, bytes.len);
     bool ok = yaml_parser_load(&parser, &r->tree) != 0;
+    size_t at = parser.problem_mark.index;
+    bool tab = !ok && at < bytes.len && bytes.at[at] == '\t';
     if (!ok)
         complain(r, SEV_ERROR, (uint32_t)parser.problem_mark.line + 1,
                  str_printf(r->arena, "not YAML: %s",
-                            parser.problem ? parser.problem : "it cannot be read"));
+                            tab              ? "a tab; lines are indented by spaces"
+                            : parser.problem ? parser.problem
+                                             : "it cannot be read"));
     yaml_parser_delete(&parser);
     return ok;
 }
@@ -263,9 +255,13 @@ __attribute__((format(printf, 3, 0))) static void listen(cyaml_log_t level, void
     const char *at = b.at ? strstr(b.at, "(line: ") : NULL;
     while (s.len && s.at[s.len - 1] == '\n')
         s.len--;
-    if (at && !r->line)
+    if (at && !r->line) {
+        const char *field = strstr(b.at, "field '"), *end = field ? strchr(field + 7, '\'') : NULL;
         r->line = (uint32_t)strtoul(at + 7, NULL, 10);
-    else if (!at && !r->message.len && str_starts(s, "Load: ") && !str_is(s, "Load: Backtrace:"))
+        if (end && end < at)
+            r->field = str_copy(r->arena, (Str){field + 7, (size_t)(end - field) - 7});
+    }
+    if (!at && !r->message.len && str_starts(s, "Load: ") && !str_is(s, "Load: Backtrace:"))
         r->message = str_copy(r->arena, (Str){s.at + 6, s.len - 6});
     buf_free(&b);
 }
@@ -311,6 +307,30 @@ static bool level_of(Str s, int *level)
     return false;
 }
 
+static void note_meant(Reader *r, Diag *d, Str rule)
+{
+    const LintRule *meant = lint_meant_rule(rule);
+    if (meant)
+        diag_note(r->diags, d, "did you mean \"%s\" (%s)?", meant->id, meant->name);
+    diag_note(r->diags, d, "`cameo rules` lists them");
+}
+
+// `severity` and `allow` name one rule each; one that does not exist would do nothing.
+static void check_rule(Reader *r, Str rule, const char *key, uint32_t line)
+{
+    char *word = arena_copy(r->arena, rule.at ? rule.at : "", rule.len);
+    bool family = strcmp(word, "") && strcmp(word, "DEFAULT") && !lint_unknown_rule(word).at;
+    if (lint_rules[lint_rule_index(word)].id)
+        return;
+    Diag *d = complain(r, SEV_ERROR, line,
+                       str_printf(r->arena,
+                                  family ? "%s takes one rule, and \"%.*s\" is a family of them"
+                                         : "%s: there is no rule \"%.*s\"",
+                                  key, STR_ARG(str_escaped(r->arena, rule))));
+    if (!family)
+        note_meant(r, d, rule);
+}
+
 static void take_levels(Reader *r)
 {
     const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "severity");
@@ -329,6 +349,7 @@ static void take_levels(Reader *r)
                                 "severity of %.*s is error, warning, info or off, not %.*s",
                                 STR_ARG(str_escaped(r->arena, rule)),
                                 STR_ARG(str_escaped(r->arena, level))));
+        check_rule(r, l.rule, "severity", l.line);
         vec_push(r->arena, &r->config->levels, l);
     }
 }
@@ -396,10 +417,13 @@ static void take_params(Reader *r)
             known[i] = params[i].rule;
             any |= str_is(scalar_of(key), known[i]);
         }
+        Str rule = str_copy(r->arena, scalar_of(key));
         if (any)
             take_params_of(r, key, node_of(r, p->value));
+        else if (rule.len && lint_rules[lint_rule_index(rule.at)].id)
+            complain_key(r, key, " in rules: that rule has no numbers", known, NPARAMS);
         else
-            complain_key(r, key, " in rules: no such rule, or it has no numbers", known, NPARAMS);
+            check_rule(r, rule, "rules", line_of(key));
     }
 }
 
@@ -425,7 +449,6 @@ static void take_limits(Reader *r)
     }
 }
 
-// "2027-01-01"
 // ranges: {image: [0, 255]}
 static void take_ranges(Reader *r)
 {
@@ -552,14 +575,20 @@ static void take_customs(Reader *r)
     }
 }
 
+// "2027-01-01", a day that is in the calendar.
 static bool is_date(const char *s)
 {
     static const char form[] = "dddd-dd-dd";
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     size_t i = 0;
     for (; form[i] && s[i]; i++)
         if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i])
             return false;
-    return !form[i] && !s[i];
+    if (form[i] || s[i])
+        return false;
+    int year = atoi(s), month = atoi(s + 5), day = atoi(s + 8);
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1] + (month == 2 && leap);
 }
 
 static void take_lists(Reader *r, const Yaml *y)
@@ -578,20 +607,25 @@ static void take_lists(Reader *r, const Yaml *y)
             complain(r, SEV_ERROR, a.line,
                      str_printf(r->arena, "expires is a date such as 2027-01-01, not %s",
                                 quote(r, from->expires)));
+        check_rule(r, a.rule, "allow", a.line);
         if (from->expires)
             a.expires = str_of(keep(r->arena, from->expires));
         vec_push(r->arena, &c->allows, a);
     }
 }
 
-// A rule that does not exist would silence what was meant.
-static void check_rules(Reader *r, const char *rules, uint32_t line)
+// The entries of select and ignore: a rule that does not exist would silence what was meant.
+static void check_rules(Reader *r, const char *key, char *const *at, unsigned n)
 {
-    Str unknown = lint_unknown_rule(rules);
-    if (unknown.at)
-        complain(r, SEV_ERROR, line,
-                 str_printf(r->arena, "there is no rule \"%.*s\" (see cameo rules)",
-                            STR_ARG(str_escaped(r->arena, unknown))));
+    for (unsigned i = 0; i < n; i++) {
+        Str unknown = lint_unknown_rule(at[i]);
+        if (!unknown.at)
+            continue;
+        Diag *d = complain(r, SEV_ERROR, item_line(r, key, i),
+                           str_printf(r->arena, "%s: there is no rule \"%.*s\"", key,
+                                      STR_ARG(str_escaped(r->arena, unknown))));
+        note_meant(r, d, unknown);
+    }
 }
 
 static void take(Reader *r, const Yaml *y)
@@ -606,8 +640,8 @@ static void take(Reader *r, const Yaml *y)
     c->fail_on_line = key_line(r, "fail-on");
     c->select = c->select_line ? join(r->arena, y->select, y->nselect) : NULL;
     c->ignore = c->ignore_line ? join(r->arena, y->ignore, y->nignore) : NULL;
-    check_rules(r, c->select, c->select_line);
-    check_rules(r, c->ignore, c->ignore_line);
+    check_rules(r, "select", y->select, y->nselect);
+    check_rules(r, "ignore", y->ignore, y->nignore);
     if (y->fail_on && (!level_of(str_of(y->fail_on), &c->fail_on) || c->fail_on < SEV_WARNING))
         complain(r, SEV_ERROR, c->fail_on_line,
                  str_printf(r->arena, "fail-on is error or warn, not %s", quote(r, y->fail_on)));
@@ -636,6 +670,7 @@ static void read_bytes(Reader *r, Str bytes)
     if (!tree_open(r, bytes))
         return;
     const yaml_node_t *root = yaml_document_get_root_node(&r->tree);
+    repeated_keys(r);
     unknown_keys(r, root, fields, "");
     unknown_keys_of_items(r, "place", place_fields);
     unknown_keys_of_items(r, "allow", allow_fields);
@@ -644,8 +679,8 @@ static void read_bytes(Reader *r, Str bytes)
                                         (cyaml_data_t **)&yaml, NULL);
         if (e != CYAML_OK)
             complain(r, SEV_ERROR, r->line ? r->line : 1,
-                     r->message.len ? str_escaped(r->arena, r->message)
-                                    : str_of(cyaml_strerror(e)));
+                     config_said(r->arena, r->message.len ? r->message : str_of(cyaml_strerror(e)),
+                                 r->field));
         else if (yaml)
             take(r, yaml);
         cyaml_free(&how, &top, yaml, 0);
@@ -696,13 +731,17 @@ bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags)
     Reader r = {.arena = a, .config = config, .diags = diags};
     FileView view;
     Str error = STR_NONE;
+    if (!file_regular(path)) {
+        complain(&r, SEV_ERROR, 1, STR("it is no file"));
+        return false;
+    }
     if (!file_open(a, path, &view, &error)) {
         complain(&r, SEV_ERROR, 1, str_escaped(a, error));
         return false;
     }
     if (view.len > MAX_BYTES)
         complain(&r, SEV_ERROR, 1, STR("the file is larger than 1 MiB"));
-    else
+    else if (view.len)
         read_bytes(&r, (Str){(const char *)view.at, view.len});
     file_close(&view);
     return !r.failed;
@@ -734,39 +773,4 @@ void config_limits(const Config *c, uint32_t *depth, uint64_t *nodes, uint64_t *
         *metadata = c->max_metadata;
     if (c && c->max_memory)
         *memory = c->max_memory;
-}
-
-// ---- globs
-// --------------------------------------------------------------------------------------
-
-bool glob_match(Str pattern, Str text)
-{
-    size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
-    while (t < text.len) {
-        if (p < pattern.len && pattern.at[p] == '*') {
-            star = p++;
-            from = t;
-        } else if (p < pattern.len && (pattern.at[p] == '?' || pattern.at[p] == text.at[t])) {
-            p++;
-            t++;
-        } else if (star != SIZE_MAX) { // let the last star take one byte more
-            p = star + 1;
-            t = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.len && pattern.at[p] == '*')
-        p++;
-    return p == pattern.len;
-}
-
-const ConfigPlace *config_place_of(const Config *c, Str location, Str node_name)
-{
-    for (uint32_t i = 0; c && i < c->places.len; i++) {
-        const ConfigPlace *p = &c->places.at[i];
-        if (glob_match(p->at, str_starts(p->at, "/") ? node_name : location))
-            return p;
-    }
-    return NULL;
 }

@@ -105,10 +105,16 @@ double convert_noise(const Conversion *c, ValueId v)
     return c->o->noise && v < c->o->nfacts ? c->o->noise[v] : 0;
 }
 
+double convert_weight(const Conversion *c, ValueId v)
+{
+    bool known = convert_is_measured(c, v) && c->o->measured[v].elements > 0;
+    return known ? c->o->measured[v].elements : value_weight(c->m, v);
+}
+
 static double cast_bytes(const Conversion *c, ValueId v)
 {
     double width = dtype_info(ties_dtype(c->m, v))->bytes + dtype_info(c->o->to)->bytes;
-    return value_weight(c->m, v) * width + COST_OF_LAUNCH;
+    return convert_weight(c, v) * width + COST_OF_LAUNCH;
 }
 
 // Time of everything as it is, in bytes moved.

@@ -54,6 +54,8 @@ bool convert_is_low(const Conversion *c, uint32_t tie);
 bool convert_becomes_low(const Conversion *c, ValueId v);
 
 bool convert_is_measured(const Conversion *c, ValueId v);
+// Elements that are made of v in a run: measured, else as value_weight assumes.
+double convert_weight(const Conversion *c, ValueId v);
 double convert_noise(const Conversion *c, ValueId v); // as ConvertOptions.noise
 // A constant that may be stored twice.
 bool convert_is_initializer(const Conversion *c, ValueId v);

@@ -53,7 +53,7 @@ static void see_tie(Conversion *c, uint32_t tie, ValueId v, NodeId node)
     DType d = ties_dtype(c->m, v);
     if (convert_is_from(c, d) || d == c->o->to)
         c->own[tie] = d;
-    c->weight[tie] += value_weight(c->m, v);
+    c->weight[tie] += convert_weight(c, v);
     if (node && !c->node[tie] && c->t->at.at[tie].kind == TIE_NODE)
         c->node[tie] = node;
 }

@@ -23,7 +23,8 @@ typedef enum ConvertPolicy {
 typedef struct ConvertSeen {
     double greatest;
     double rms;
-    bool negative; // no element above 1
+    double elements; // of one run, all iterations of loops around it; 0: not known
+    bool negative;   // no element above 1
 } ConvertSeen;
 
 typedef struct ConvertOptions {

@@ -19,6 +19,7 @@ typedef struct DataTensor {
     int64_t dims[DATA_MAX_RANK];
     uint64_t count;
     const unsigned char *elements; // in memory's form, of any alignment
+    Str hint;                      // what to know of how it was read; absent: nothing
 } DataTensor;
 
 // What was given to one model (Model.data).

@@ -26,6 +26,11 @@ typedef struct Estimate {
     EstimatePart parts[ESTIMATE_PARTS]; // the greatest first
     uint32_t nparts, others;            // nodes beside them
     double rest;                        // the others' share
+    // Values whose nodes would keep the budget if they computed in float32, by name, and the error
+    // that would be left. None: nothing in float16 or bfloat16 is to blame for enough of it.
+    Str *widen;
+    uint32_t nwiden;
+    double widened;
 } Estimate;
 
 typedef struct EstimateSet {

@@ -732,49 +732,6 @@ static bool mend(Model *m, Repair *r, uint32_t round)
     return any;
 }
 
-// ---- declarations -------------------------------------------------------------------------------
-
-static bool is_settled(Model *m, ValueId v)
-{
-    const Value *value = value_at(m, v);
-    uint32_t from = 0;
-    Conflict c;
-    return value->kind == TYPE_TENSOR && value->dtype != DT_NONE &&
-           (value->def != DEF_NODE || !lint_conflict(m, value->node, &from, &c));
-}
-
-static bool declare(Model *m, const ValueInfo *info)
-{
-    Type *t = info->type;
-    if (!t || t->kind != TYPE_TENSOR || !t->elem || !is_settled(m, info->value) ||
-        t->elem == (int32_t)value_at(m, info->value)->dtype)
-        return false;
-    t->elem = (int32_t)value_at(m, info->value)->dtype;
-    return true;
-}
-
-// What is declared inside of the model says what is computed; its own inputs and outputs are its
-// interface and stay, but for a default that its input's declaration contradicts: no runtime loads
-// such a model.
-static bool declare_all(Model *m, const Repair *r)
-{
-    bool any = false;
-    for (GraphId g = 1; g < m->graphs.len; g++) {
-        const Graph *graph = graph_at(m, g);
-        bool inner = g != m->main && !graph->function;
-        for (uint32_t i = 0; i < graph->infos.len; i++)
-            if (value_at(m, graph->infos.at[i].value)->def != DEF_INPUT)
-                any |= declare(m, &graph->infos.at[i]);
-        for (uint32_t i = 0; i < graph->inputs.len; i++)
-            if (inner || value_is_weight(m, graph->inputs.at[i].value) ||
-                (r->unsafe && value_at(m, graph->inputs.at[i].value)->init))
-                any |= declare(m, &graph->inputs.at[i]);
-        for (uint32_t i = 0; inner && i < graph->outputs.len; i++)
-            any |= declare(m, &graph->outputs.at[i]);
-    }
-    return any;
-}
-
 bool insert_casts(Model *m, Repair *r)
 {
     bool any, again = true;
@@ -792,7 +749,7 @@ bool insert_casts(Model *m, Repair *r)
         }
         any |= again;
     }
-    if (declare_all(m, r)) {
+    if (declare_types(m, r->unsafe)) {
         any = true;
         infer_model(m, NULL);
     }

@@ -347,9 +347,17 @@ static NodeId twin_of(const Sweep *w, NodeId id)
     return twin && !node_is_widen(node_at(w->m, twin)) ? twin : 0;
 }
 
+static bool is_recurrent(const Node *n)
+{
+    return node_is(n, "LSTM") || node_is(n, "GRU") || node_is(n, "RNN");
+}
+
 static void take_whole(Sweep *w, NodeId id)
 {
     const Node *n = node_at(w->m, id);
+    const Value *x = is_recurrent(n) && n->nin ? value_at(w->m, n->in[0]) : NULL;
+    if (x && x->rank == 3 && !poly_is_const(x->dims[node_int(n, "layout", 0) ? 1 : 0], NULL))
+        w->report->wants_sizes = true;
     NodeId twin = node_is_random(n) ? 0 : twin_of(w, id);
     Ids reads = reads_of(w, id);
     bool followed = twin && reads.len <= MAX_OPAQUE_OPERANDS;

@@ -9,10 +9,11 @@
 // variance, and what the error that v's node made (passes/shadow.h) adds to it. Contributions of
 // different values add.
 //
-// A node whose kernels have no derivative (a Loop, an If, a recurrent operator) is taken as a
-// whole: it is computed in float64 once more for each of its operands, moved a little in a random
-// direction; how much its results follow is measured, where in the operand it comes from is
-// assumed to be even. What stands inside of its graphs has no numbers of its own.
+// A recurrent operator is derived step by step where the number of steps is known. A node whose
+// kernels have no derivative (a Loop, an If) is taken as a whole: it is computed in float64 once
+// more for each of its operands, moved a little in a random direction; how much its results follow
+// is measured, where in the operand it comes from is assumed to be even. What stands inside of its
+// graphs has no numbers of its own.
 #ifndef CAMEO_PASSES_SENSITIVITY_H
 #define CAMEO_PASSES_SENSITIVITY_H
 
@@ -70,6 +71,7 @@ typedef struct SensReport {
     VEC(SensValue) values; // inputs, weights, then nodes in order of execution
     VEC(SensOutput) outputs;
     VEC(SensDecision) decisions; // in order of execution
+    bool wants_sizes; // a recurrent node is taken as a whole for want of its number of steps
 } SensReport;
 
 // Rewrites the model, which has been through pass_pipeline: its outputs become the numbers above.

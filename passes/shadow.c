@@ -336,6 +336,15 @@ static bool copy_lowers(Shadow *s, NodeId copy)
     return lower_node_alone(s->m, copy, &quiet) != NULL && !quiet.errors;
 }
 
+NodeId shadow_copy(Shadow *s, NodeId from, const ValueId *in, const char *what)
+{
+    NodeId copy = copy_node(s, from, in, what);
+    if (copy_fits(s, from, copy) && copy_lowers(s, copy))
+        return copy;
+    drop_copy(s, copy);
+    return 0;
+}
+
 // ---- nodes -------------------------------------------------------------------------------------
 
 static bool has_graphs(const Node *n)
@@ -461,9 +470,8 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
     bool same = operands_of(s, &n, exact, own);
     if (same && !floats_out)
         return; // decided by what is exact
-    NodeId copy = copy_node(s, id, exact, "f64");
-    if (!copy_fits(s, id, copy) || !copy_lowers(s, copy)) {
-        drop_copy(s, copy);
+    NodeId copy = shadow_copy(s, id, exact, "f64");
+    if (!copy) {
         restart(s, id, list);
         return;
     }

@@ -51,6 +51,10 @@ bool shadow_is_exact(const Node *n);
 // Does the operand take part in the node's type variables?
 bool shadow_is_variable(const Node *n, uint32_t i);
 
+// A copy of the node in float64 on `in`, its results fresh values; not in its graph's list yet. 0:
+// it has no float64.
+NodeId shadow_copy(Shadow *s, NodeId from, const ValueId *in, const char *what);
+
 // The main graph has no outputs any more; what they declare still holds.
 void shadow_drop_outputs(Model *m, Graph *g);
 

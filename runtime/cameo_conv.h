@@ -13,6 +13,8 @@ enum {
     CAMEO_CONV_WIDE = 768, /* and at most, where the values of k are fewer */
     CAMEO_FEW = 4,         /* columns for which lanes run over the rows */
     CAMEO_CONV_SLACK = 64, /* elements that may be read or written past the end of a buffer */
+    CAMEO_CONV_COPY = 4,   /* to copy a vector costs as much as so many products of one */
+    CAMEO_CONV_SHORT = 32, /* elements of a short row */
     CAMEO_CONV_TAPS = 128  /* of a window that slides over a plane by itself */
 };
 
@@ -34,14 +36,42 @@ typedef struct cameo_conv_view {
     int64_t taps[3], tap[2];         /* dims of the window and strides of the outer ones */
     int64_t stride, dilation, phase; /* of the innermost: every stride-th element together */
     int64_t channels, channel;
-    int64_t width; /* columns of a block */
+    int64_t width;              /* columns of a block */
+    int ends;                   /* panels end where rows of the output do */
+    const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
 
-/* One row of x to `phases` rows, each holding every phases-th place from its number on. */
+/* One row of x to `phases` rows, each holding every phases-th place from its number on: many, of
+ * few elements. */
+static inline __attribute__((unused)) void cameo_conv_phases(const float *x, int64_t step,
+                                                             int64_t in, int64_t pad,
+                                                             int64_t phases, int64_t length,
+                                                             float *to)
+{
+    for (int64_t i = 0; i < length; i++, to++) {
+        const int64_t first = i * phases - pad; /* place of phase 0 */
+        int64_t low = first < 0 ? -first : 0, high = in - first;
+        low = low < phases ? low : phases;
+        high = high < phases ? high : phases;
+        high = high > low ? high : low;
+        for (int64_t f = 0; f < low; f++)
+            to[f * length] = 0.0f;
+        for (int64_t f = low; f < high; f++)
+            to[f * length] = x[(first + f) * step];
+        for (int64_t f = high; f < phases; f++)
+            to[f * length] = 0.0f;
+    }
+}
+
+/* The same for rows that may be long. */
 static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_t step, int64_t in,
                                                           int64_t pad, int64_t phases,
                                                           int64_t length, float *to)
 {
+    if (phases > length) {
+        cameo_conv_phases(x, step, in, pad, phases, length, to);
+        return;
+    }
     for (int64_t f = 0; f < phases; f++, to += length) {
         /* place i * phases + f - pad of x, for the i where it is one */
         int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
@@ -157,6 +187,30 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     memset(to, 0, (size_t)((high - last) * width) * sizeof *to);
 }
 
+/* Channels that are one short row each: what goes where is the same for all of them. */
+static inline __attribute__((unused)) void
+cameo_conv_short(const cameo_conv *g, const float *x, float *to, int64_t length, int64_t channels)
+{
+    int64_t place[CAMEO_CONV_SHORT], from[CAMEO_CONV_SHORT], border[CAMEO_CONV_SHORT];
+    int64_t inside = 0, outside = 0;
+    for (int64_t f = 0, at = 0; f < g->stride[2]; f++)
+        for (int64_t i = 0; i < length; i++, at++) {
+            const int64_t j = i * g->stride[2] + f - g->pad[2];
+            if (j < 0 || j >= g->in[2]) {
+                border[outside++] = at;
+                continue;
+            }
+            from[inside] = j * g->step[2];
+            place[inside++] = at;
+        }
+    for (int64_t c = 0; c < channels; c++, x += g->channel, to += length * g->stride[2]) {
+        for (int64_t i = 0; i < inside; i++)
+            to[place[i]] = x[from[i]];
+        for (int64_t i = 0; i < outside; i++)
+            to[border[i]] = 0.0f;
+    }
+}
+
 /* Channels from .. until of x. What lies behind their copies is another share's, except behind the
  * last, where there is room. */
 static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
@@ -168,6 +222,11 @@ static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *
     to += from * deep * plane;
     float *limit =
         to + (until - from) * deep * plane + (until == g->channels ? CAMEO_CONV_SLACK : 0);
+    const int one = deep == 1 && plane <= CAMEO_CONV_SHORT && cameo_conv_reach(g, 1) == 1;
+    if (one && g->pad[0] == 0 && g->pad[1] == 0 && g->in[0] > 0 && g->in[1] > 0) {
+        cameo_conv_short(g, x + from * g->channel, to, length, until - from);
+        return;
+    }
     const float *end = x + (g->channels - 1) * g->channel + (g->in[0] - 1) * g->step[0] +
                        (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
     for (int64_t c = from; c < until; c++)
@@ -185,6 +244,20 @@ static inline __attribute__((unused)) int64_t cameo_conv_width(int64_t all)
 {
     const int64_t fit = CAMEO_CONV_K * CAMEO_CONV_N * 4 / 5 / (all > 0 ? all : 1) / 48 * 48;
     return fit < CAMEO_CONV_N ? CAMEO_CONV_N : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
+}
+
+/* Panels that end with rows of the output are read where they are, and lanes behind a row's end are
+ * computed for nothing; others are copied where they go on in the next row, and have no such lanes.
+ * Of a row at least three lanes in four are to be its own, which bounds the number of panels. */
+static inline __attribute__((unused)) int cameo_conv_ends(const cameo_conv *g,
+                                                          const cameo_conv_view *v)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t row = v->out[2], lanes = (row + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
+    const int64_t crossing = row < PANEL ? row : PANEL;
+    const int apart = g->copy || (v->out[0] == 1 && v->at[1] >= row);
+    return (v->out[0] > 1 || v->out[1] > 1) && apart && 3 * lanes <= 4 * row &&
+           g->rows * (lanes - row) <= CAMEO_CONV_COPY * crossing;
 }
 
 /* What holds of every image of these sizes. */
@@ -222,6 +295,7 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
         v->out[0] = 1;
         v->at[0] = 0;
     }
+    v->ends = cameo_conv_ends(g, v);
 }
 
 /* x: its first element where it is copied, else the first that a window reads. */
@@ -248,11 +322,11 @@ static inline __attribute__((unused)) void cameo_conv_places(const cameo_conv_vi
     int64_t t = k % v->taps[2], j = k / v->taps[2] % v->taps[1];
     int64_t i = k / v->taps[2] / v->taps[1] % v->taps[0];
     int64_t c = k / v->taps[2] / v->taps[1] / v->taps[0];
+    int64_t f = t * v->dilation % v->stride, place = t * v->dilation / v->stride;
     for (int64_t at = 0; at < n; c++, i = 0)
         for (; i < v->taps[0] && at < n; i++, j = 0)
-            for (; j < v->taps[1] && at < n; j++, t = 0) {
+            for (; j < v->taps[1] && at < n; j++, t = f = place = 0) {
                 const int64_t start = c * v->channel + i * v->tap[0] + j * v->tap[1];
-                int64_t f = t * v->dilation % v->stride, place = t * v->dilation / v->stride;
                 for (; t < v->taps[2] && at < n; t++) {
                     places[at++] = start + f * v->phase + place;
                     for (f += v->dilation; f >= v->stride; f -= v->stride)
@@ -315,7 +389,8 @@ typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), alig
 
 static inline __attribute__((always_inline)) void
 cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, float *c,
-                 int64_t ldc, int64_t rows, int more, int columns, int chains)
+                 int64_t ldc, int64_t rows, int more, int columns, int chains,
+                 const cameo_finish *finish)
 {
     cameo_column sums[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
     int64_t i = 0;
@@ -332,23 +407,24 @@ cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, f
         for (int j = 0; j < columns; j++)
             sums[j] += sums[s * columns + j];
     for (int64_t m = 0; m < rows; m++)
-        for (int j = 0; j < columns; j++)
-            c[m * ldc + j] = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
+        for (int j = 0; j < columns; j++) {
+            const float v = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
+            c[m * ldc + j] = finish ? cameo_finished(finish, m, m * ldc + j, v) : v;
+        }
 }
 
-static __attribute__((noinline, unused)) void cameo_columns(int64_t k, const float *a,
-                                                            const float *b, const int64_t *at,
-                                                            float *c, int64_t ldc, int64_t rows,
-                                                            int64_t width, int more)
+static __attribute__((noinline, unused)) void
+cameo_columns(int64_t k, const float *a, const float *b, const int64_t *at, float *c, int64_t ldc,
+              int64_t rows, int64_t width, int more, const cameo_finish *finish)
 {
     if (width == 1)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8, finish);
     else if (width == 2)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4, finish);
     else if (width == 3)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2, finish);
     else
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2);
+        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2, finish);
 }
 
 /* Some columns of a block, from n on. */
@@ -357,6 +433,32 @@ typedef struct cameo_conv_panel {
     const int64_t *at;
     int64_t n, width;
 } cameo_conv_panel;
+
+/* The lanes of so many columns. */
+static inline __attribute__((unused)) int64_t cameo_conv_whole(int64_t width)
+{
+    return (width + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
+}
+
+/* Columns of a panel that begins at place k of a row where `left` columns are left. What is left of
+ * the row is divided into panels of as many vectors each; otherwise a few columns are a panel of
+ * their own. */
+static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_conv_view *v,
+                                                                 int64_t k, int64_t left)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    if (v->ends) {
+        const int64_t row = v->out[2] - k;
+        left = row < left ? row : left;
+        const int64_t vectors = cameo_conv_whole(left) / CAMEO_LANES;
+        const int64_t panels = (vectors + CAMEO_VECTORS - 1) / CAMEO_VECTORS;
+        const int64_t width = (vectors + panels - 1) / panels * CAMEO_LANES;
+        return width < left ? width : left;
+    }
+    const int64_t width = left < PANEL ? left : PANEL;
+    const int64_t few = width > CAMEO_LANES ? width % CAMEO_LANES : 0;
+    return few <= CAMEO_FEW ? width - few : width;
+}
 
 /* The panels of a block for the values of k whose places are given: x itself where a panel's
  * elements are neighbours, else a copy. */
@@ -369,21 +471,24 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t most = 0, width;
     for (int64_t k = 0; k < nk; k++)
         most = places[k] > most ? places[k] : most;
+    int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
-        width = n1 - n < PANEL ? n1 - n : PANEL;
-        if (width > CAMEO_LANES && width % CAMEO_LANES && width % CAMEO_LANES <= CAMEO_FEW)
-            width -= width % CAMEO_LANES; /* the few are a panel of their own */
-        const int64_t k = n % v->out[2], rest = n / v->out[2];
-        const int64_t from = rest / v->out[1] * v->at[0] + rest % v->out[1] * v->at[1] + k;
+        width = cameo_conv_columns(v, at, n1 - n);
+        const int64_t reach = cameo_conv_whole(width), from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
-        if (k + width > v->out[2] || most + from + PANEL > v->size) {
+        if (at + width > v->out[2] || most + from + reach > v->size) {
             cameo_conv_pack(v, n, width, nk, places, to);
             p->b = to;
             p->at = packed;
             to += nk * PANEL;
         }
         count++;
+        for (at += width; at >= v->out[2]; at -= v->out[2])
+            if (++j == v->out[1]) {
+                j = 0;
+                i++;
+            }
     }
     return count;
 }
@@ -394,28 +499,43 @@ typedef struct cameo_conv_block {
     const float *w; /* packed: blocks of CAMEO_CONV_K values of k, in them panels of rows */
     float *y;
     int64_t row;
+    const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
     int count;
-    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 4 / CAMEO_LANES + 2];
+    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
 } cameo_conv_block;
 
+/* Empty lanes of a panel are written too where they are columns of those that follow it, unless
+ * there are sums in these already. */
 static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_conv_block *b,
                                                                   int64_t m0, int64_t m1)
 {
+    const cameo_conv_panel *last = &b->panels[b->count > 0 ? b->count - 1 : 0];
+    const int64_t end = b->k0 > 0 || b->count == 0 ? 0 : last->n + last->width;
     const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
+    const cameo_finish *all = b->k0 + b->nk == b->all ? b->finish : NULL;
     for (int64_t m = m0; m < m1; m += CAMEO_ROWS) {
         const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
                          m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
         const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
         for (int i = 0; i < b->count; i++) {
             const cameo_conv_panel *p = &b->panels[i];
+            const int64_t whole = cameo_conv_whole(p->width);
             float *c = b->y + m * b->row + p->n;
+            cameo_finish finish;
+            if (all) {
+                finish = *all;
+                finish.bias += m;
+                finish.added = all->added ? all->added + m * b->row + p->n : NULL;
+            }
             if (p->width > CAMEO_FEW)
-                cameo_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
-                    b->nk, a, p->b, p->at, 0, c, b->row, p->width, b->k0 > 0);
+                cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
+                    b->nk, a, p->b, p->at, 0, c, b->row, p->n + whole <= end ? whole : p->width,
+                    b->k0 > 0, all ? &finish : NULL);
             else if (m % CAMEO_TILE_ROWS == 0)
                 cameo_columns(b->nk, a, p->b, p->at, c, b->row,
-                              left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0);
+                              left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
+                              all ? &finish : NULL);
         }
     }
 }
@@ -444,6 +564,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->w = w;
     b->y = y;
     b->row = row;
+    b->finish = v->finish;
     b->nk = 0;
     for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
         b->packed[k] = k * PANEL;
@@ -457,7 +578,8 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     }
     if (b->all <= 0)
         for (int64_t m = low; m < high; m++)
-            memset(y + m * row + n0, 0, (size_t)(n1 - n0) * sizeof *y);
+            for (int64_t n = n0; n < n1; n++)
+                y[m * row + n] = v->finish ? cameo_finished(v->finish, m, m * row + n, 0.0f) : 0.0f;
 }
 
 /* Where the block that begins at n ends: a short rest joins the last. */
@@ -469,7 +591,6 @@ static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t 
 /* ---- shares of a convolution: units are rows of y, which lie behind one another; where rows are
  * few, blocks of columns */
 
-enum { CAMEO_CONV_ROWS = 32 }; /* of a unit, a multiple of CAMEO_TILE_ROWS */
 enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
 
 /* How many blocks cameo_conv_end makes of so many columns. */
@@ -478,11 +599,12 @@ static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int
     return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
 }
 
-static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t all, int64_t k)
+/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
+static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t unit,
+                                                               int64_t all, int64_t k)
 {
     const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
-    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks
-                                                 : (rows + CAMEO_CONV_ROWS - 1) / CAMEO_CONV_ROWS;
+    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks : (rows + unit - 1) / unit;
 }
 
 /* Rows and columns of a share; the columns are done block by block. */
@@ -490,9 +612,9 @@ typedef struct cameo_conv_cut {
     int64_t low, high, begin, end;
 } cameo_conv_cut;
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t all,
-                                                                      int64_t width, int64_t from,
-                                                                      int64_t to)
+static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t unit,
+                                                                      int64_t all, int64_t width,
+                                                                      int64_t from, int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
     if (rows < CAMEO_CONV_MANY) {
@@ -500,8 +622,8 @@ static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t ro
         c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
         return c;
     }
-    c.low = from * CAMEO_CONV_ROWS;
-    c.high = to * CAMEO_CONV_ROWS < rows ? to * CAMEO_CONV_ROWS : rows;
+    c.low = from * unit;
+    c.high = to * unit < rows ? to * unit : rows;
     return c;
 }
 

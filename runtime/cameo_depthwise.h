@@ -7,6 +7,7 @@
 #ifndef CAMEO_DEPTHWISE_H
 #define CAMEO_DEPTHWISE_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -27,8 +28,16 @@ typedef struct cameo_phase {
 typedef struct cameo_plane {
     float *y;
     int64_t rows, columns;
+    const cameo_finish *finish; /* with nothing added */
     float beside[2 * CAMEO_LANES];
 } cameo_plane;
+
+/* Where sums are stored, and what is done to them before: min(max(sum + bias, low), high). */
+typedef struct cameo_ends {
+    float *y, *beside;
+    int64_t size;
+    cameo_vec bias, low, high;
+} cameo_ends;
 
 /* LANES columns from k on, in rows j .. j + n of a plane. */
 typedef struct cameo_planes cameo_planes;
@@ -48,6 +57,7 @@ struct cameo_planes {
     int64_t w[CAMEO_CONV_TAPS];      /* and in the weights */
     int dense;                       /* w[t] is t */
     const float *begin, *end;        /* of the buffer that holds x */
+    cameo_finish finish;             /* of the plane, with nothing added */
     cameo_phase phases[CAMEO_PHASES];
 };
 
@@ -98,11 +108,23 @@ static inline __attribute__((unused)) void cameo_band(const cameo_planes *p, con
         }
 }
 
-static inline __attribute__((always_inline)) void cameo_plane_store(cameo_plane *p, int64_t at,
+static inline __attribute__((always_inline)) cameo_ends cameo_plane_ends(cameo_plane *p)
+{
+    const cameo_vec zero = {0};
+    return (cameo_ends){.y = p->y,
+                        .beside = p->beside,
+                        .size = p->rows * p->columns,
+                        .bias = *p->finish->bias - zero,
+                        .low = zero + p->finish->low,
+                        .high = zero + p->finish->high};
+}
+
+static inline __attribute__((always_inline)) void cameo_plane_store(const cameo_ends *p, int64_t at,
                                                                     cameo_vec v)
 {
-    const int64_t past = at + CAMEO_LANES - p->rows * p->columns;
-    *(cameo_vec *)(past <= 0 ? p->y + at : p->beside + past) = v;
+    const int64_t past = at + CAMEO_LANES - p->size;
+    *(cameo_vec *)(past <= 0 ? p->y + at : p->beside + past) =
+        cameo_clip(v + p->bias, p->low, p->high);
 }
 
 static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
@@ -150,6 +172,7 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
 {
     const cameo_conv *c = g->sizes;
     cameo_mask masks[CAMEO_WINDOW];
+    const cameo_ends ends = cameo_plane_ends(p);
     cameo_masks(c, k, columns, stride, masks);
     x += k * stride - c->pad[2];
     for (int64_t i = j; i < j + n; i++) {
@@ -163,37 +186,42 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
             for (int64_t b = 0; b < columns; b++)
                 sum += w[a * columns + b] * cameo_take(row + b * c->dilation[2], stride, masks[b]);
         }
-        cameo_plane_store(p, i * p->columns + k, sum);
+        cameo_plane_store(&ends, i * p->columns + k, sum);
     }
 }
 
-/* The same of size x size elements that move by one element: sums of `size` rows at a time. */
+/* The same of size x size elements that move by one element: sums of `size` rows at a time. What a
+ * row of x gives to each is summed by itself first, so that no row waits for the one before. */
 static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_planes *g,
                                                                  const float *x, const float *w,
                                                                  int64_t j, int64_t n, int64_t k,
                                                                  cameo_plane *p, int size)
 {
     const cameo_conv *c = g->sizes;
+    const int64_t in = c->in[1], step = c->step[1], apart = c->dilation[2], ahead = g->ahead;
+    const int64_t first = size - 1 - c->pad[1], columns = p->columns;
+    const cameo_ends ends = cameo_plane_ends(p);
     cameo_vec sums[5] = {{0}, {0}, {0}, {0}, {0}};
     cameo_mask masks[5];
     cameo_masks(c, k, size, 1, masks);
     x += k - c->pad[2];
     for (int64_t i = j + 1 - size; i < j + n; i++) {
-        const int64_t q = i + size - 1 - c->pad[1];
-        if (q >= 0 && q < c->in[1]) {
-            const float *row = x + q * c->step[1];
-            __builtin_prefetch(row + g->ahead);
+        cameo_vec of_row[5] = {{0}, {0}, {0}, {0}, {0}};
+        const int64_t q = i + first;
+        if (q >= 0 && q < in) {
+            const float *row = x + q * step;
+            __builtin_prefetch(row + ahead);
             for (int b = 0; b < size; b++) {
-                const cameo_vec e = cameo_take(row + b * c->dilation[2], 1, masks[b]);
+                const cameo_vec e = cameo_take(row + b * apart, 1, masks[b]);
                 for (int a = 0; a < size; a++)
-                    sums[a] += w[a * size + b] * e;
+                    of_row[a] = b ? of_row[a] + w[a * size + b] * e : w[a * size] * e;
             }
         }
         if (i >= j)
-            cameo_plane_store(p, i * p->columns + k, sums[size - 1]);
-        for (int a = size - 1; a > 0; a--)
-            sums[a] = sums[a - 1];
-        sums[0] = (cameo_vec){0};
+            cameo_plane_store(&ends, i * columns + k, sums[size - 2] + of_row[size - 1]);
+        for (int a = size - 2; a > 0; a--)
+            sums[a] = sums[a - 1] + of_row[a];
+        sums[0] = of_row[0];
     }
 }
 
@@ -211,7 +239,7 @@ cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int siz
 }
 
 /* The same of a window of an odd size that moves by two elements. Rows of x come in pairs, the
- * first of them the first, third, .. of the windows that it is in: sums[m] is that of row i - m. */
+ * first of them the first, third, .. of the windows that it is in: of_rows[m] is for row i - m. */
 static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_planes *g,
                                                                   const float *x, const float *w,
                                                                   int64_t j, int64_t n, int64_t k,
@@ -219,33 +247,37 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
 {
     const cameo_conv *c = g->sizes;
     const int last = size / 2;
+    const int64_t in = c->in[1], step = c->step[1], ahead = g->ahead, pad = c->pad[1];
+    const int64_t columns = p->columns;
+    const cameo_ends ends = cameo_plane_ends(p);
     cameo_vec sums[3] = {{0}, {0}, {0}}, e[5];
     cameo_mask masks[5];
     cameo_masks(c, k, size, 2, masks);
     x += 2 * k - c->pad[2];
     for (int64_t i = j; i < j + n + last; i++) {
-        const int64_t q = 2 * i - c->pad[1];
-        if (q >= 0 && q < c->in[1]) {
-            const float *row = x + q * c->step[1];
-            __builtin_prefetch(row + g->ahead);
+        cameo_vec of_rows[3] = {{0}, {0}, {0}};
+        const int64_t q = 2 * i - pad;
+        if (q >= 0 && q < in) {
+            const float *row = x + q * step;
+            __builtin_prefetch(row + ahead);
             cameo_take_pairs(row, masks, e, size);
             for (int b = 0; b < size; b++)
                 for (int m = 0; m <= last; m++)
-                    sums[m] += w[2 * m * size + b] * e[b];
+                    of_rows[m] += w[2 * m * size + b] * e[b];
         }
         if (i >= j + last)
-            cameo_plane_store(p, (i - last) * p->columns + k, sums[last]);
-        if (q + 1 >= 0 && q + 1 < c->in[1]) {
-            const float *row = x + (q + 1) * c->step[1];
-            __builtin_prefetch(row + g->ahead);
+            cameo_plane_store(&ends, (i - last) * columns + k, sums[last - 1] + of_rows[last]);
+        if (q + 1 >= 0 && q + 1 < in) {
+            const float *row = x + (q + 1) * step;
+            __builtin_prefetch(row + ahead);
             cameo_take_pairs(row, masks, e, size);
             for (int b = 0; b < size; b++)
                 for (int m = 0; m < last; m++)
-                    sums[m] += w[(2 * m + 1) * size + b] * e[b];
+                    of_rows[m] += w[(2 * m + 1) * size + b] * e[b];
         }
-        for (int m = last; m > 0; m--)
-            sums[m] = sums[m - 1];
-        sums[0] = (cameo_vec){0};
+        for (int m = last - 1; m > 0; m--)
+            sums[m] = sums[m - 1] + of_rows[m];
+        sums[0] = of_rows[0];
     }
 }
 
@@ -298,12 +330,13 @@ static __attribute__((noinline, unused)) void cameo_taps(const cameo_planes *g, 
                                                          const float *w, int64_t j, int64_t n,
                                                          int64_t k, cameo_plane *p)
 {
+    const cameo_ends ends = cameo_plane_ends(p);
     x += k;
     for (int64_t i = 0; i < n; i++, x += g->sizes->stride[1] * g->width) {
         cameo_vec sum = {0};
         for (int64_t t = 0; t < g->taps; t++)
             sum += w[t] * *(const cameo_vec *)(x + g->places[t]);
-        cameo_plane_store(p, (j + i) * p->columns + k, sum);
+        cameo_plane_store(&ends, (j + i) * p->columns + k, sum);
     }
 }
 
@@ -340,7 +373,9 @@ static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv
 {
     cameo_conv_view v;
     cameo_conv_plan(g, &v);
+    static const float none = -0.0f; /* added to any number, gives that number */
     p->sizes = g;
+    p->finish = (cameo_finish){.bias = &none, .low = -INFINITY, .high = INFINITY};
     p->begin = begin;
     p->end = end;
     p->rows = cameo_rows_for(g);
@@ -411,6 +446,7 @@ cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *pa
     cameo_plane p;
     p.rows = c->out[1];
     p.columns = c->out[2];
+    p.finish = &g->finish;
     for (int64_t i = 0; i < c->out[0]; i++, y += p.rows * p.columns) {
         const int64_t a = i * c->stride[0] - c->pad[0];
         p.y = y;
@@ -419,7 +455,8 @@ cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *pa
                              &p);
             cameo_plane_end(&p);
         } else if (a < 0 || a >= c->in[0]) {
-            memset(y, 0, (size_t)(p.rows * p.columns) * sizeof *y);
+            for (int64_t n = 0; n < p.rows * p.columns; n++)
+                y[n] = cameo_finished(&g->finish, 0, n, 0.0f);
         } else {
             cameo_depthwise_plane(g, x + a * c->step[0], window, padded, &p);
         }

@@ -36,9 +36,11 @@ enum { DRIFT_LANES = 8, DRIFT_BLOCK = 512 };
 typedef struct cameo_drift_lanes {
     double total[DRIFT_LANES], total2[DRIFT_LANES], made[DRIFT_LANES], made2[DRIFT_LANES];
     double inherited[DRIFT_LANES], inherited2[DRIFT_LANES], shadow[DRIFT_LANES];
-    double shadow2[DRIFT_LANES], relative[DRIFT_LANES], ulp[DRIFT_LANES];
+    double shadow2[DRIFT_LANES], ulp[DRIFT_LANES];
     double nonfinite[DRIFT_LANES], lost[DRIFT_LANES], flips[DRIFT_LANES];
     double least[DRIFT_LANES], greatest[DRIFT_LANES];
+    double further[DRIFT_LANES]; /* 1: some |total / Y| is greater than `relative` */
+    double relative;             /* greatest |total / Y| of the blocks before */
 } cameo_drift_lanes;
 
 /* What is computed of: one number's unit in the last place is a power of two of its size, and no
@@ -73,7 +75,6 @@ CAMEO_FN void cameo_drift_step(cameo_drift_lanes *s, int j, double y, double exa
     double inherited = finite ? fabs(local - exact) : 0;
     int known = size <= DBL_MAX, number = fabs(y) <= DBL_MAX;
     size = finite ? size : 0;
-    double relative = size > 0 ? total / size : 0;
     s->total[j] = cameo_drift_larger(total, s->total[j]);
     s->total2[j] += total * total;
     s->made[j] = cameo_drift_larger(made, s->made[j]);
@@ -82,7 +83,7 @@ CAMEO_FN void cameo_drift_step(cameo_drift_lanes *s, int j, double y, double exa
     s->inherited2[j] += inherited * inherited;
     s->shadow[j] = cameo_drift_larger(size, s->shadow[j]);
     s->shadow2[j] += size * size;
-    s->relative[j] = cameo_drift_larger(relative, s->relative[j]);
+    s->further[j] = total > (size > 0 ? s->relative * size : DBL_MAX) ? 1 : s->further[j];
     s->ulp[j] = cameo_drift_larger(total * cameo_drift_per_ulp(size, u), s->ulp[j]);
     s->nonfinite[j] += number ? 0 : 1;
     s->lost[j] += number || !known ? 0 : 1;
@@ -105,6 +106,19 @@ CAMEO_FN double cameo_drift_most(const double *lanes)
     for (int j = 1; j < DRIFT_LANES; j++)
         most = cameo_drift_larger(lanes[j], most);
     return most;
+}
+
+/* A division takes as long as all the rest: only a block that has a greater |total / Y| than those
+ * before it divides. */
+CAMEO_FN void cameo_drift_relative(cameo_drift_lanes *s, const double *y, const double *exact,
+                                   const double *local, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double total = fabs(y[i] - exact[i]), size = fabs(exact[i]);
+        if (fabs(y[i] - local[i]) <= DBL_MAX && size > 0 && total <= DBL_MAX)
+            s->relative = cameo_drift_larger(total / size, s->relative);
+    }
+    memset(s->further, 0, sizeof s->further);
 }
 
 /* n elements of y from `first` on as float64. */
@@ -163,6 +177,8 @@ CAMEO_FN void cameo_drift_floats(const cameo_call *c, int64_t count, double *out
                 cameo_drift_step(&s, j, block[i + j], to[i + j], at[i + j], &u);
         for (int j = 0; i + j < n; j++)
             cameo_drift_step(&s, j, block[i + j], to[i + j], at[i + j], &u);
+        if (cameo_drift_most(s.further) > 0)
+            cameo_drift_relative(&s, block, to, at, n);
         cameo_drift_locate(out, &s, block, to, first, n);
     }
     out[DRIFT_SUM_TOTAL] = cameo_drift_sum(s.total2);
@@ -172,7 +188,7 @@ CAMEO_FN void cameo_drift_floats(const cameo_call *c, int64_t count, double *out
     out[DRIFT_SUM_INHERITED] = cameo_drift_sum(s.inherited2);
     out[DRIFT_MAX_SHADOW] = cameo_drift_most(s.shadow);
     out[DRIFT_SUM_SHADOW] = cameo_drift_sum(s.shadow2);
-    out[DRIFT_MAX_RELATIVE] = cameo_drift_most(s.relative);
+    out[DRIFT_MAX_RELATIVE] = s.relative;
     out[DRIFT_MAX_ULP] = cameo_drift_most(s.ulp);
     out[DRIFT_NONFINITE] = cameo_drift_sum(s.nonfinite);
     out[DRIFT_LOST] = cameo_drift_sum(s.lost);

@@ -41,7 +41,7 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
         const int64_t rows = m - i < CAMEO_ROWS ? m - i : CAMEO_ROWS;
         cameo_tiles[rows - 1][vectors - 1](
             k, a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS, b, at, ahead,
-            c + i * ldc, ldc, width, 1);
+            c + i * ldc, ldc, width, 1, NULL);
         ahead = ahead && i < 2 * CAMEO_ROWS ? ahead + 64 : 0;
     }
 }

@@ -10,14 +10,18 @@
 /* Of a value y, bar = ds/dy for s = sum r_j out_j, L the same node in float64 on what y was
  * computed of (y itself where there is no L), and Y the shadow. e_t = round_t(L) - L is the error
  * of a result in dtype t, as it is, 0 where t holds the number; beyond t's range it is left out and
- * counted. Only finite elements. */
+ * counted. Only finite elements.
+ *
+ * A variance is sum over c of (sum over i in c of bar_i e_i)^2, c being the elements whose numbers
+ * are the same to an eighth of t's spacing: they are rounded alike, so their errors do not average
+ * out. Rows that repeat, as those of a padded sequence, make most of an error so. */
 enum {
     SENS_COUNT,       /* elements; 0: not computed, and nothing else is meant */
     SENS_BAR,         /* sum of bar^2 */
-    SENS_F16,         /* sum of bar^2 e^2 for float16: the variance that it adds to the output */
+    SENS_F16,         /* for float16: the variance that it adds to the output */
     SENS_BF16,        /* for bfloat16 */
     SENS_F32,         /* for float32 */
-    SENS_MADE,        /* sum of bar^2 (y - L)^2: for y's own dtype, measured */
+    SENS_MADE,        /* with e = y - L: for y's own dtype, measured */
     SENS_SIGNED_F16,  /* the square of sum of bar e: what these very errors add up to */
     SENS_SIGNED_BF16, /* for bfloat16 */
     SENS_SIGNED_F32,  /* for float32 */
@@ -54,7 +58,41 @@ enum {
     SENS_PROBE_SIGNS /* +-1, by `number` */
 };
 
-enum { SENS_BLOCK = 256 };
+enum { SENS_BLOCK = 256, SENS_CELLS = 4096, SENS_STEPS = 8 };
+
+/* Elements that are rounded alike: the sum of bar e of each such set, by their numbers as far as
+ * they count. Where there are more sets than cells some share one, which adds products of
+ * independent errors: 0 on average. */
+typedef struct cameo_sense_cells {
+    uint64_t keys[SENS_CELLS];
+    double sums[SENS_CELLS];
+    uint8_t used[SENS_CELLS];
+} cameo_sense_cells;
+
+CAMEO_FN void cameo_sense_add(cameo_sense_cells *c, double v, int bits, double moved)
+{
+    uint64_t key;
+    memcpy(&key, &v, sizeof key);
+    key = bits < 52 ? (key + ((uint64_t)1 << (51 - bits))) >> (52 - bits) : key;
+    uint64_t first = (key * 0x9E3779B97F4A7C15u) >> 52, at = first;
+    for (int k = 0; k < SENS_STEPS && c->used[at] && c->keys[at] != key; k++)
+        at = (at + 1) % SENS_CELLS;
+    if (c->used[at] && c->keys[at] != key)
+        at = first;
+    c->keys[at] = c->used[at] ? c->keys[at] : key;
+    c->used[at] = 1;
+    c->sums[at] += moved;
+}
+
+CAMEO_FN void cameo_sense_sum(const cameo_sense_cells *c, double *variance, double *signed_)
+{
+    double sum = 0;
+    for (int i = 0; i < SENS_CELLS; i++) {
+        *variance += c->sums[i] * c->sums[i];
+        sum += c->sums[i];
+    }
+    *signed_ = sum * sum;
+}
 
 /* What goes wrong where v is kept in each of the three dtypes. */
 CAMEO_FN void cameo_sense_round(double v, double *e)
@@ -78,9 +116,11 @@ CAMEO_FN void cameo_sense_range(double *out, double y)
     out[SENS_UNDER_F16] += size > 0 && size <= 0x1p-25 ? 1 : 0;
 }
 
-/* A block of elements: y, bar, L, Y; signed sums of bar e in `sums`. */
-CAMEO_FN void cameo_sense_block(double *out, double *sums, double (*at)[SENS_BLOCK], int64_t n)
+/* A block of elements: y, bar, L, Y. */
+CAMEO_FN void cameo_sense_block(double *out, cameo_sense_cells *cells, double (*at)[SENS_BLOCK],
+                                int64_t n)
 {
+    static const int bits[4] = {13, 10, 26, 52}; /* of a significand, three more than the dtype's */
     for (int64_t i = 0; i < n; i++) {
         double y = at[0][i], bar = at[1][i], local = at[2][i], e[4];
         if (!(fabs(y) <= DBL_MAX)) {
@@ -93,11 +133,9 @@ CAMEO_FN void cameo_sense_block(double *out, double *sums, double (*at)[SENS_BLO
         cameo_sense_round(local, e);
         e[3] = y - local;
         out[SENS_BAR] += bar * bar;
-        for (int k = 0; k < 4; k++) {
-            double moved = bar * e[k];
-            out[SENS_F16 + k] += moved * moved;
-            sums[k] += moved;
-        }
+        for (int k = 0; k < 4; k++)
+            if (bar * e[k] != 0)
+                cameo_sense_add(&cells[k], local, bits[k], bar * e[k]);
         out[SENS_ERROR] += (y - at[3][i]) * (y - at[3][i]);
     }
 }
@@ -105,7 +143,7 @@ CAMEO_FN void cameo_sense_block(double *out, double *sums, double (*at)[SENS_BLO
 /* (y [, bar] [, L] [, Y]) => (numbers) [is bar there?, L?, Y?]. */
 CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
 {
-    double at[4][SENS_BLOCK], sums[4] = {0, 0, 0, 0}, *out = (double *)c->writes[0].at;
+    double at[4][SENS_BLOCK], *out = (double *)c->writes[0].at;
     const cameo_view *views[4] = {&c->reads[0], NULL, NULL, NULL};
     int64_t count = cameo_view_count(views[0]);
     int32_t next = 1;
@@ -117,6 +155,9 @@ CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
         if (views[k] && cameo_view_count(views[k]) != count)
             return cameo_objects_fail(o, "an adjoint or shadow has another shape than the value");
     out[SENS_COUNT] = (double)count;
+    cameo_sense_cells *cells = calloc(4, sizeof *cells);
+    if (!cells)
+        return cameo_objects_fail(o, "not enough memory");
     for (int64_t first = 0; first < count; first += SENS_BLOCK) {
         int64_t n = count - first < SENS_BLOCK ? count - first : SENS_BLOCK;
         for (int k = 0; k < 4; k++)
@@ -126,10 +167,11 @@ CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
                 memset(at[1], 0, sizeof at[1]);
             else
                 memcpy(at[k], at[0], (size_t)n * sizeof at[0][0]);
-        cameo_sense_block(out, sums, at, n);
+        cameo_sense_block(out, cells, at, n);
     }
     for (int k = 0; k < 4; k++)
-        out[SENS_SIGNED_F16 + k] = sums[k] * sums[k];
+        cameo_sense_sum(&cells[k], &out[SENS_F16 + k], &out[SENS_SIGNED_F16 + k]);
+    free(cells);
     return 0;
 }
 

@@ -10,24 +10,46 @@
 
 /* ---- exp, expm1, log, tanh, erf in float32: within 2 units in the last place */
 
-/* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). */
-CAMEO_IN_LOOP float cameo_exp_f32(float x)
+/* x between a positive and a negative number, as integers in order: compilers make two instructions
+ * of it, where a choice between floats leads them to choose again behind each operation. A NaN
+ * becomes one of the numbers. */
+CAMEO_IN_LOOP float cameo_within_f32(float x, float most, float least)
+{
+    int32_t a = (int32_t)cameo_bits_f32_u32(x), high = (int32_t)cameo_bits_f32_u32(most);
+    uint32_t b = (uint32_t)(a < high ? a : high), low = cameo_bits_f32_u32(least);
+    return cameo_bits_u32_f32(b < low ? b : low);
+}
+
+/* e^v = 2^n * e^r with n = round(v / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). Returns
+ * e^r; the low bits of *t are those of n. */
+CAMEO_IN_LOOP float cameo_exp_rest_f32(float v, float *t)
 {
     const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
-    float v = x > 89.0f ? 89.0f : x;
-    v = v < -104.0f ? -104.0f : v;
-    float t = v * 1.44269504f + shift, n = t - shift;
+    *t = v * 1.44269504f + shift;
+    float n = *t - shift;
     float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
     float q = 0.00139506006f * r + 0.00836895393f;
     q = q * r + 0.0416662042f;
     q = q * r + 0.166665183f;
     q = q * r + 0.5f;
-    float y = (q * r) * r + r + 1.0f;
+    return (q * r) * r + r + 1.0f;
+}
+
+/* e^x where it and 2^n are normal numbers. */
+CAMEO_IN_LOOP float cameo_exp_near_f32(float x)
+{
+    float t, y = cameo_exp_rest_f32(x, &t);
+    return y * cameo_bits_u32_f32((cameo_bits_f32_u32(t) << 23) + 0x3f800000u);
+}
+
+CAMEO_IN_LOOP float cameo_exp_f32(float x)
+{
+    float t, y = cameo_exp_rest_f32(cameo_within_f32(x, 89.0f, -104.0f), &t);
     /* 2^n in two factors: either is a normal number, also where the result is none */
     int32_t k = (int32_t)(cameo_bits_f32_u32(t) - 0x4b400000u), half = k >> 1;
     float low = cameo_bits_u32_f32(((uint32_t)half + 127u) << 23);
     float high = cameo_bits_u32_f32(((uint32_t)k - (uint32_t)half + 127u) << 23);
-    return y * low * high;
+    return x != x ? x : y * low * high;
 }
 
 /* c * (1 + e^u), where c is a power of two: c * e^u is to be a number up to where the reciprocal is
@@ -37,7 +59,8 @@ CAMEO_IN_LOOP float cameo_exp_f32(float x)
 CAMEO_IN_LOOP float cameo_one_and_exp_f32(float u, float c)
 {
     const float shift = 12582912.0f;
-    float v = u < -60.0f ? -60.0f : u;
+    uint32_t a = cameo_bits_f32_u32(u);
+    float v = cameo_bits_u32_f32(a < 0xc2700000u ? a : 0xc2700000u); /* -60 */
     float t = v * 1.44269504f + shift, n = t - shift;
     float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
     float q = 0.00139506006f * r + 0.00836895393f;
@@ -53,14 +76,18 @@ CAMEO_IN_LOOP float cameo_one_and_exp_f32(float u, float c)
 CAMEO_FN float cameo_sigmoid_f32(float x)
 {
     float u = x < -105.5f ? 105.5f : -x;
-    return 1.0f / cameo_one_and_exp_f32(u, 0x1p-25f) * 0x1p-25f;
+    float y = 0x1p-25f / cameo_one_and_exp_f32(u, 0x1p-25f);
+    return x != x ? x : y;
 }
 
-/* x / (1 + e^-x), which is 0 from -132.7 on (NaN at infinity, as 0 times it). */
+/* x / (1 + e^-x), which is 0 from -132.7 on (NaN at infinity, as 0 times it): from there on u is
+ * 133.1, chosen by its bits. */
 CAMEO_FN float cameo_silu_f32(float x)
 {
     uint32_t sign = cameo_bits_f32_u32(x) & 0x80000000u;
-    float c = cameo_bits_u32_f32(0x3f800000u - (sign >> 2)), u = x < -132.7f ? 133.1f : -x;
+    uint32_t far = -(uint32_t)(x < -132.7f), near = cameo_bits_f32_u32(-x) & ~far;
+    float c = cameo_bits_u32_f32(0x3f800000u - (sign >> 2)),
+          u = cameo_bits_u32_f32(near | (far & 0x4305199au));
     return x / cameo_one_and_exp_f32(u, c) * c;
 }
 
@@ -107,7 +134,7 @@ CAMEO_IN_LOOP float cameo_log_f32(float x)
     return x > 0.0f || x != x ? y : x == 0.0f ? -INFINITY : NAN;
 }
 
-/* Near 0 an odd polynomial, else 1 - 2 / (e^2x + 1). */
+/* Near 0 an odd polynomial, else 1 - 2 / (e^2x + 1), which is 1 from 9.02 on. */
 CAMEO_IN_LOOP float cameo_tanh_f32(float x)
 {
     float a = fabsf(x), z = x * x;
@@ -116,8 +143,9 @@ CAMEO_IN_LOOP float cameo_tanh_f32(float x)
     p = p * z + 0.133314912f;
     p = p * z - 0.333332839f;
     float small = (p * z) * x + x;
-    float large = 1.0f - 2.0f / (cameo_exp_f32(2.0f * a) + 1.0f);
-    return copysignf(a < 0.625f ? small : large, x);
+    float v = cameo_within_f32(a, 10.0f, -0.0f);
+    float large = 1.0f - 2.0f / (cameo_exp_near_f32(2.0f * v) + 1.0f);
+    return copysignf(a >= 0.625f ? large : small, x);
 }
 
 /* Near 0 an odd polynomial, else 1 - e^-p(x) with p = -log(erfc). */
@@ -131,7 +159,7 @@ CAMEO_IN_LOOP float cameo_erf_f32(float x)
     p = p * z - 0.376126271f;
     p = p * z + 0.128379167f;
     float small = p * x + x;
-    float u = (a > 4.0f ? 4.0f : a) - 1.0f;
+    float u = cameo_within_f32(a, 4.0f, -0.0f) - 1.0f;
     float l = 2.16868499e-05f * u - 0.000289528427f;
     l = l * u + 0.00201196747f;
     l = l * u - 0.0100464533f;
@@ -139,8 +167,8 @@ CAMEO_IN_LOOP float cameo_erf_f32(float x)
     l = l * u + 0.843107082f;
     l = l * u + 2.63896751f;
     l = l * u + 1.84960551f;
-    float large = 1.0f - cameo_exp_f32(-l);
-    return a < 1.0f ? small : copysignf(large, x);
+    float large = 1.0f - cameo_exp_near_f32(-l);
+    return a >= 1.0f ? copysignf(large, x) : small;
 }
 
 /* ---- functions of float32 in float64: within 1 unit in the last place of float32 */

@@ -23,6 +23,7 @@ enum {
 
 typedef struct cameo_winograd {
     const cameo_conv *g;
+    const cameo_finish *finish; /* of y, with nothing added; NULL: none */
     int64_t m;             /* rows and columns of a tile of y */
     int64_t across, tiles; /* tiles beside one another, and all */
     int64_t few;   /* from here on lanes run over rows of y: the last tiles, if few are left */
@@ -278,11 +279,16 @@ static inline __attribute__((unused)) void cameo_winograd_copy(const float *from
             to[i] = from[i];
 }
 
-/* A row of the sums to its channel of y. */
+/* Row `channel` of the sums to its channel of y. */
 static inline __attribute__((always_inline)) void
-cameo_winograd_row(int m, const cameo_winograd_block *b, const float *sums, float *y)
+cameo_winograd_row(int m, const cameo_winograd_block *b, const float *sums, int64_t channel,
+                   float *y)
 {
     const cameo_winograd *f = b->form;
+    const cameo_vec zero = {0};
+    const float bias = f->finish ? f->finish->bias[channel] : 0.0f;
+    const cameo_vec low = zero + (f->finish ? f->finish->low : 0.0f);
+    const cameo_vec high = zero + (f->finish ? f->finish->high : 0.0f);
     const int n = m + 2;
     const int64_t *out = f->g->out;
     float lines[4 * CAMEO_WINOGRAD_LINE];
@@ -299,6 +305,8 @@ cameo_winograd_row(int m, const cameo_winograd_block *b, const float *sums, floa
         for (int i = 0; i < m; i++) {
             cameo_vec z[4];
             cameo_winograd_of_y(m, half + i * n, z);
+            for (int j = 0; f->finish && j < m; j++)
+                z[j] = cameo_clip(z[j] + bias, low, high);
             cameo_winograd_line(m, z, lines + i * CAMEO_WINOGRAD_LINE + t * m);
         }
     }
@@ -358,7 +366,7 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
                 cameo_columns(nk, a + i * depth + k * CAMEO_TILE_ROWS, x + k * f->width, b->at,
                               c + i * f->width, f->width,
                               height - i < CAMEO_TILE_ROWS ? height - i : CAMEO_TILE_ROWS, tiles,
-                              k > 0);
+                              k > 0, NULL);
             continue;
         }
         for (int64_t t = 0, panel; t < tiles; t += panel) {
@@ -372,7 +380,7 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
                     nk,
                     a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth + k * CAMEO_TILE_ROWS +
                         i % CAMEO_TILE_ROWS,
-                    from, b->at, ahead, c + i * f->width + t, f->width, panel, k > 0);
+                    from, b->at, ahead, c + i * f->width + t, f->width, panel, k > 0, NULL);
             }
         }
     }
@@ -394,9 +402,9 @@ static __attribute__((noinline, unused)) int64_t cameo_winograd_rows(const cameo
         cameo_winograd_multiply(b, i, height, w);
     for (int64_t i = 0; i < height; i++)
         if (f->m == 2)
-            cameo_winograd_row(2, b, b->sums + i * f->width, y + (m0 + i) * g->row);
+            cameo_winograd_row(2, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
         else
-            cameo_winograd_row(4, b, b->sums + i * f->width, y + (m0 + i) * g->row);
+            cameo_winograd_row(4, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
     return m0 + height;
 }
 

@@ -240,7 +240,7 @@ static int run_baseline(const Tool *t, int argc, char **argv)
         if (i == ARG_FILE)
             words[n++] = value;
         else if (!bad && lint_take_option(&r, i, value, &bad) && bad)
-            tool_error(t, EXIT_USAGE, "cannot use %s", value);
+            lint_refuse_option(&r, &t->options[i], value);
         status = bad ? EXIT_USAGE : EXIT_CLEAN;
     }
     r.select = r.select ? r.select : r.profile;

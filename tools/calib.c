@@ -5,7 +5,6 @@
 #include "runtime/cameo_measure.h"
 #include "tools/datasets.h"
 
-#include <dlfcn.h>
 #include <float.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -101,8 +100,6 @@ int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a
     struct stat st;
     if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
         return tool_error(t, EXIT_USAGE, "--calib: %s is no folder", folder);
-    if (dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) // the JIT finds what this process has
-        o.gemm = GEMM_WIDE;
     bool quiet = tool_style.quiet;
     tool_style.quiet = true; // warnings about the model are the caller's to print
     int status = session_open(t, model, &o, &c.s);

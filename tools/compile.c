@@ -3,6 +3,7 @@
 #include "codegen/compile.h"
 #include "base/file.h"
 #include "tools/config.h"
+#include "tools/kept.h"
 #include "tools/pipeline.h"
 #include "tools/precision.h"
 #include "tools/report.h"
@@ -44,7 +45,8 @@ static const ToolOption options[] = {
     [OPT_EMIT] = {"--emit", "KIND", "exe, shared, static, obj or c (default: from OUT's ending)"},
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     [OPT_ARCH] = {"--cuda-arch", "ARCH", "sm_90, or several; PTX for others is always added"},
-    [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name the C compiler knows"},
+    [OPT_CPU] = {"--cpu", "NAME,...",
+                 "native (default), portable, or names that the C compiler knows"},
     [OPT_PREFIX] = {"--prefix", "NAME", "of all symbols (default: OUT's stem)"},
     [OPT_WEIGHTS] = {"--weights", "WHERE", "embed (default), or file: beside OUT"},
     [OPT_GEMM] = {"--gemm", "HOW", "auto, packed, openblas or loops"},
@@ -244,8 +246,14 @@ static int compile(const Tool *t, const Asked *a)
 {
     Arena *arena = arena_new();
     Diags diags;
+    Results results = {0};
     diags_init(&diags, arena, str_of(a->model));
     int status = 0;
+    if (!a->report && !a->print_after && kept_take(&results, a->model, &a->o, &diags)) {
+        tool_print_diags(&diags);
+        arena_free(arena);
+        return EXIT_CLEAN;
+    }
     Model *m = tool_load(t, arena, a->model, &diags, &status);
     CompileReport report = {0};
     if (m && !tool_config_of_program(t, arena, a->model, m))
@@ -256,6 +264,8 @@ static int compile(const Tool *t, const Asked *a)
         o.after = a->print_after ? print_after : NULL;
         o.user = &after;
         status = tool_status(&diags, compile_model(m, &o, &diags, &report));
+        if (!status && results.key)
+            kept_keep(&results, m, &report, &diags);
         tool_print_diags(&diags);
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));

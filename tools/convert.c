@@ -4,6 +4,7 @@
 #include "passes/inline_functions.h"
 #include "passes/pass.h"
 #include "passes/restore_calls.h"
+#include "passes/scale_loss.h"
 #include "tools/config.h"
 #include "tools/convert.h"
 #include "tools/pipeline.h"
@@ -13,7 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_PRECISION, OPT_POLICY, OPT_TARGET, OPT_BUDGET, OPT_CALIB, OPT_IO, OPT_FORMAT, OPT_OUT };
+enum {
+    OPT_PRECISION,
+    OPT_POLICY,
+    OPT_TARGET,
+    OPT_BUDGET,
+    OPT_CALIB,
+    OPT_CHECK,
+    OPT_IO,
+    OPT_FORMAT,
+    OPT_OUT,
+    OPT_SCALE
+};
 
 static const ToolOption options[] = {
     [OPT_PRECISION] = {"--precision", "P", PRECISION_DOC},
@@ -25,9 +37,15 @@ static const ToolOption options[] = {
                     "the relative error that an output may have; REL alone: every output"},
     [OPT_CALIB] = {"--calib", "DIR",
                    "data sets: ranges are measured on them, and the error of the outputs"},
+    [OPT_CHECK] =
+        {"--check", "DIR",
+         "other data sets, which nothing is chosen by: the error is measured on them too"},
     [OPT_IO] = {"--io", NULL, "inputs and outputs of the model too"},
     [OPT_FORMAT] = {"--format", "FORMAT", "of the report: text (default) or json"},
     [OPT_OUT] = {"-o", "OUT", "the file to write (needed)"},
+    [OPT_SCALE] = {"--loss-scale", "S",
+                   "what losses are multiplied by where the model trains in float16: a power of "
+                   "two from 2 to 65536 (default 1024)"},
     {0},
 };
 
@@ -55,9 +73,12 @@ static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inli
     ok = ok && pass_run_needed(pass_find(STR("inline_functions")), m, &c);
     *inlined = ok && calls ? inlined_remember(m, r->arena, nopsets) : NULL;
     ok = ok && pass_run_needed(pass_find(STR("infer")), m, &c);
-    if (ok && r->options.to == DT_F16 && has_gradient(m)) // what float16 would lose or overflow
-        ok = pass_run_needed(pass_find(STR("scale_loss")), m, &c) &&
-             pass_run_needed(pass_find(STR("infer")), m, &c);
+    if (ok && r->options.to == DT_F16 && has_gradient(m)) { // what float16 would lose or overflow
+        ok = r->loss_scale > 0 ? scale_loss(m, diags, r->loss_scale)
+                               : pass_run_needed(pass_find(STR("scale_loss")), m, &c);
+        c.facts &= ~(uint32_t)FACT_TYPED;
+        ok = ok && pass_run_needed(pass_find(STR("infer")), m, &c);
+    }
     if (ok)
         return m;
     if (diags->all.len > before)
@@ -109,6 +130,7 @@ static void find_facts(ConvertRun *r, Model *m)
         seen[v].greatest =
             x && x->least <= x->greatest ? fmax(fabs(x->least), fabs(x->greatest)) : -1;
         seen[v].negative = x && x->greatest <= 1;
+        seen[v].elements = x && r->measured->sets ? x->count / r->measured->sets : 0;
         noise[v] = r->noises.len == 0 ? noise_assumed(r, m, v) : at ? r->noises.at[*at] : 0;
     }
     m->measured = NULL;
@@ -141,6 +163,8 @@ static int convert_once(ConvertRun *r, const Config *config, bool out, bool meas
     r->predicted = r->options.to == DT_F64 ? -1 : sqrt(r->report.noise);
     if (!status && measured && r->calibration)
         status = convert_measure_errors(r, r->out);
+    if (!status && measured && r->held)
+        status = convert_measure_held(r);
     report->len = 0;
     if (!status)
         convert_print(r, m, report);
@@ -204,6 +228,16 @@ static int meet_budget(ConvertRun *r, const Config *config, Buf *report, bool *m
     return status;
 }
 
+// Is a budget exceeded on data that nothing was chosen by?
+static bool held_exceeds(const ConvertRun *r)
+{
+    for (uint32_t i = 0; i < r->held_errors.len; i++)
+        if (r->held_errors.at[i].budget >= 0 &&
+            !(r->held_errors.at[i].relative <= r->held_errors.at[i].budget))
+            return true;
+    return false;
+}
+
 static bool knows_budgets(ConvertRun *r)
 {
     for (uint32_t i = 0; i < r->nbudgets; i++) {
@@ -251,6 +285,8 @@ static int work(ConvertRun *r)
     if (status == EXIT_FINDINGS && report.len)
         tool_error(r->tool, 0, "the budget cannot be met: %s is the nearest to it", r->out);
     buf_free(&report);
+    if (!status && held_exceeds(r))
+        status = tool_error(r->tool, EXIT_FINDINGS, "a budget is exceeded on the data of --check");
     return status;
 }
 
@@ -288,6 +324,16 @@ static bool take_budget(ConvertRun *r, const char *value)
     return true;
 }
 
+static bool take_scale(ConvertRun *r, const char *value)
+{
+    char *end = NULL;
+    int exponent = 0;
+    r->loss_scale = strtod(value, &end);
+    return (end != value && !*end && r->loss_scale >= 2 && r->loss_scale <= 65536 &&
+            frexp(r->loss_scale, &exponent) == 0.5) ||
+           tool_error(r->tool, false, "--loss-scale is a power of two from 2 to 65536");
+}
+
 static bool take_option(ConvertRun *r, int option, const char *value)
 {
     switch (option) {
@@ -303,12 +349,17 @@ static bool take_option(ConvertRun *r, int option, const char *value)
     case OPT_CALIB:
         r->calibration = value;
         return true;
+    case OPT_CHECK:
+        r->held = value;
+        return true;
     case OPT_IO:
         return r->io = true;
     case OPT_FORMAT:
         r->json = strcmp(value, "json") == 0;
         return r->json || strcmp(value, "text") == 0 ||
                tool_error(r->tool, false, "--format %s: text or json", value);
+    case OPT_SCALE:
+        return take_scale(r, value);
     case OPT_OUT:
         r->out = value;
         return true;
@@ -330,8 +381,9 @@ static int run(const Tool *t, int argc, char **argv)
     }
     if (!r.model || !r.out || !r.precision)
         return tool_error(t, EXIT_USAGE, "a MODEL, --precision P and -o OUT are needed");
-    if (strcmp(r.model, "-") == 0 && (r.calibration || r.nbudgets || r.io))
-        return tool_error(t, EXIT_USAGE, "--calib, --budget and --io go with a model in a file");
+    if (strcmp(r.model, "-") == 0 && (r.calibration || r.held || r.nbudgets || r.io))
+        return tool_error(t, EXIT_USAGE,
+                          "--calib, --check, --budget and --io go with a model in a file");
     r.arena = arena_new();
     int status = work(&r);
     arena_free(r.arena);

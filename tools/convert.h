@@ -33,15 +33,19 @@ typedef struct ConvertRun {
     const char *model, *out, *calibration;
     const char *precision, *policy;
     bool json, io;
+    double loss_scale; // a power of two; 0: the pass's own
     ConvertOptions options;
     ConvertBudget budgets[CONVERT_BUDGETS];
     uint32_t nbudgets;
     ConvertReport report;
-    VEC(ConvertError) errors; // measured; empty without data
-    uint32_t sets;            // of data that was run
-    MeasuredSet *measured;    // ranges of values; NULL: not measured
-    Map noise_ids;            // by name: index in `noises`
-    VEC(double) noises;       // relative variance of the outputs that rounding the value makes
+    VEC(ConvertError) errors;      // measured; empty without data
+    uint32_t sets;                 // of data that was run
+    const char *held;              // data that nothing was chosen by; NULL: none
+    VEC(ConvertError) held_errors; // measured on them
+    uint32_t held_sets;
+    MeasuredSet *measured; // ranges of values; NULL: not measured
+    Map noise_ids;         // by name: index in `noises`
+    VEC(double) noises;    // relative variance of the outputs that rounding the value makes
     int32_t noutputs;
     VEC(ConvertOutput) wanted; // the model's own outputs, set by set
     uint32_t tries;            // conversions until the budget was met
@@ -56,6 +60,8 @@ int convert_measure_noise(ConvertRun *r);
 int convert_measure_outputs(ConvertRun *r);
 // Runs the converted model on them: r->errors.
 int convert_measure_errors(ConvertRun *r, const char *converted);
+// Both models on the data sets of --check: r->held_errors.
+int convert_measure_held(ConvertRun *r);
 
 void convert_print(const ConvertRun *r, const Model *m, Buf *out);
 

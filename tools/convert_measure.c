@@ -32,7 +32,6 @@ int convert_measure_noise(ConvertRun *r)
 {
     SensOptions o = {.model = r->model, .data = &r->calibration, .ndata = 1};
     SensTable t = {0};
-    o.compile.gemm = GEMM_WIDE;
     o.compile.threads = 1;
     int status = sens_run(r->tool, &o, &t);
     r->noise_ids.arena = r->arena;
@@ -171,5 +170,22 @@ int convert_measure_errors(ConvertRun *r, const char *converted)
         ConvertError *e = &r->errors.at[j];
         e->relative = e->squares > 0 ? sqrt(e->squares / fmax(e->all, 1e-300)) : 0;
     }
+    return status;
+}
+
+int convert_measure_held(ConvertRun *r)
+{
+    ConvertRun q = *r;
+    q.calibration = r->held;
+    q.errors.at = NULL;
+    q.wanted.at = NULL;
+    q.errors.len = q.errors.cap = q.wanted.len = q.wanted.cap = 0;
+    int status = convert_measure_outputs(&q);
+    if (!status)
+        status = convert_measure_errors(&q, r->out);
+    r->held_sets = q.sets;
+    r->held_errors.len = 0;
+    for (uint32_t i = 0; i < q.errors.len; i++)
+        vec_push(r->arena, &r->held_errors, q.errors.at[i]);
     return status;
 }

@@ -37,14 +37,15 @@ static Reasons reasons_of(const ConvertRun *r, const Model *m)
     return all;
 }
 
-static void print_errors(const ConvertRun *r, Buf *out)
+static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, const char *which,
+                         Buf *out)
 {
-    for (uint32_t i = 0; i < r->errors.len; i++) {
-        const ConvertError *e = &r->errors.at[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const ConvertError *e = &errors[i];
         buf_printf(out, "  error of ");
         buf_quoted(out, str_of(e->output));
-        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u sets)", e->relative,
-                   e->greatest, r->sets);
+        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u %ssets)", e->relative,
+                   e->greatest, sets, which);
         if (e->budget >= 0)
             buf_printf(out, ", budget %g: %s", e->budget,
                        e->relative <= e->budget ? "met" : "NOT met");
@@ -80,7 +81,8 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
         buf_printf(out, "  predicted error of the outputs: %.3g relative (%s)\n", r->predicted,
                    r->noises.len ? "by sensitivities measured on the data"
                                  : "assumed: every rounding reaches the output as large as it is");
-    print_errors(r, out);
+    print_errors(r->errors.at, r->errors.len, r->sets, "", out);
+    print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, "held-out ", out);
     Reasons reasons = reasons_of(r, m);
     for (uint32_t i = 0; i < reasons.len; i++)
         buf_printf(out, "  kept: %u node%s: %.*s (first: %.*s)\n", reasons.at[i].count,
@@ -100,12 +102,12 @@ static void json_count(Json *j, const char *key, uint64_t v)
     json_int(j, (int64_t)v);
 }
 
-static void json_errors(Json *j, const ConvertRun *r)
+static void json_errors(Json *j, const char *key, const ConvertError *errors, uint32_t n)
 {
-    json_key(j, "errors");
+    json_key(j, key);
     json_array(j);
-    for (uint32_t i = 0; i < r->errors.len; i++) {
-        const ConvertError *e = &r->errors.at[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const ConvertError *e = &errors[i];
         json_object(j);
         json_key(j, "output");
         json_str(j, str_of(e->output));
@@ -176,7 +178,8 @@ static void print_json(const ConvertRun *r, const Model *m, Buf *out)
         json_num(&j, r->predicted);
     else
         json_null(&j);
-    json_errors(&j, r);
+    json_errors(&j, "errors", r->errors.at, r->errors.len);
+    json_errors(&j, "held_out", r->held_errors.at, r->held_errors.len);
     json_kept(&j, r, m);
     json_end_object(&j);
     buf_char(out, '\n');

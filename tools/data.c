@@ -214,6 +214,9 @@ static bool take_pb(DataFiles *f, const char *path, Str bytes, ValueId input)
                 (const unsigned char *)arena_copy(f->arena, head.elements, t->count * size);
     }
     cameo_tensor_free(&head);
+    if (status != 0 && !str_ends(str_of(path), ".pb"))
+        return fail_bytes(f, path,
+                          "neither .npy, .npz nor .csv by its name, and no TensorProto inside");
     return status == 0 || fail_bytes(f, path, why);
 }
 

@@ -24,6 +24,9 @@ typedef struct Csv {
     VEC(Str) names;
     ColumnType *types;
     unsigned char **cells; // by column: int64, float64 or a byte for bool, by its type
+    Str word;              // the first field that is no number, and where; absent: none
+    uint64_t word_line;
+    uint32_t word_column;
 } Csv;
 
 static bool fail(Csv *c, const char *why)
@@ -160,6 +163,8 @@ static bool read_names(Csv *c)
     c->line = 1;
     if (str_starts(c->text, "\xef\xbb\xbf"))
         c->at = 3;
+    if (c->at == c->text.len)
+        return fail(c, "the file is empty: the first line names the columns");
     while (!last) {
         Str name;
         if (!next_field(c, &name, &last))
@@ -202,8 +207,14 @@ static bool each_field(Csv *c, void (*visit)(Csv *c, uint64_t row, uint32_t colu
 
 static void see_type(Csv *c, uint64_t row, uint32_t column, Str s)
 {
+    ColumnType type = type_of(s);
     (void)row;
-    c->types[column] = join_types(c->types[column], type_of(s));
+    c->types[column] = join_types(c->types[column], type);
+    if (type == COL_TEXT && !c->word.at) {
+        c->word = s;
+        c->word_line = c->line;
+        c->word_column = column;
+    }
 }
 
 static uint32_t cell_bytes(ColumnType t)
@@ -235,6 +246,36 @@ static DType dtype_of_column(ColumnType t)
                             : DT_NONE;
 }
 
+// Names that are numbers, and not those that pandas gives columns without any: 0, 1, 2 ...
+static bool names_are_numbers(const Csv *c)
+{
+    bool counted = true;
+    for (uint32_t k = 0; k < c->names.len; k++) {
+        double real;
+        int64_t integer;
+        bool is_integer;
+        if (!take_number(c->names.at[k], &real, &integer, &is_integer))
+            return false;
+        counted &= is_integer && integer == k;
+    }
+    return !counted;
+}
+
+static Str hint_of(const Csv *c, DType dtype)
+{
+    Arena *a = c->f->arena;
+    if (dtype == DT_NONE && c->word.at)
+        return str_printf(a, "column \"%.*s\" holds \"%.*s\" in line %llu",
+                          STR_ARG(str_escaped(a, c->names.at[c->word_column])),
+                          STR_ARG(str_escaped(a, c->word)), (unsigned long long)c->word_line);
+    if (names_are_numbers(c))
+        return str_printf(a,
+                          "its first line is read as the names of the columns, and holds numbers: "
+                          "\"%.*s\" ...",
+                          STR_ARG(str_escaped(a, c->names.at[0])));
+    return STR_NONE;
+}
+
 // A tensor of some columns, as to_numpy() makes it where they are of several types.
 static void take_columns(Csv *c, uint32_t first, uint32_t count, bool named, ValueId input)
 {
@@ -246,6 +287,7 @@ static void take_columns(Csv *c, uint32_t first, uint32_t count, bool named, Val
     t.member = named ? c->names.at[first] : STR_NONE;
     t.dtype = dtype_of_column(type);
     t.type = t.dtype == DT_NONE ? STR("|O") : STR_NONE;
+    t.hint = hint_of(c, t.dtype);
     t.rank = named && v->rank != 2 ? 1 : 2;
     t.dims[0] = (int64_t)c->rows;
     t.dims[1] = count;

@@ -2,7 +2,6 @@
 
 #include "tools/drift.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +223,7 @@ static int report(Asked *a)
     int status = set_budgets(a);
     if (status)
         return status;
+    drift_advise(a->tool, &a->sens, &a->drift);
     if (a->json)
         drift_print_json(&a->drift, &out);
     else
@@ -237,8 +237,6 @@ static int report(Asked *a)
 
 int drift_measure(const Tool *t, SensOptions *o, Drift *d)
 {
-    if (dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) // the JIT finds what this process has
-        o->compile.gemm = GEMM_WIDE;
     int status = sens_run(t, o, &d->table);
     if (!status)
         drift_find(d);

@@ -30,12 +30,22 @@ typedef struct DriftPart {
     DriftBasis basis;
 } DriftPart;
 
+// What would keep an output's budget: so many of the greatest contributors, in order, in a wider
+// dtype; predicted, and what came of it when the model was run so.
+typedef struct DriftAdvice {
+    uint32_t values;
+    double predicted;     // bound of the error then
+    double before, after; // relative rms of the error, measured; before negative: it cannot be run
+    bool tried, holds;    // the model was run with it; the budget was kept
+} DriftAdvice;
+
 typedef struct DriftOutput {
     double predicted; // relative standard deviation: rms of the error / rms of the output
     double signed_;   // the same of the very errors of these data
     double measured;  // relative rms of the output's error against the shadow; negative: not known
     double bound;     // three standard deviations on the worst data set
     double budget;    // of the bound; negative: none
+    DriftAdvice advice; // where the budget is exceeded
 } DriftOutput;
 
 typedef struct Drift {
@@ -77,6 +87,8 @@ typedef struct DriftFlip {
 bool drift_flip(const Drift *d, uint32_t i, DriftFlip *flip);
 void drift_print_flips(const Drift *d, Buf *out);
 void drift_json_flips(const Drift *d, Json *j);
+// Finds the advice for all outputs that exceed their budgets, and tries it (tools/drift_check.c).
+void drift_advise(const Tool *t, const SensOptions *sens, Drift *d);
 // Where a budget is exceeded: the values that would have to be computed in a wider dtype.
 void drift_print_advice(const Drift *d, Buf *out);
 void drift_json_advice(const Drift *d, uint32_t o, Json *j);

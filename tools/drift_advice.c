@@ -80,21 +80,6 @@ void drift_json_flips(const Drift *d, Json *j)
 
 // ---- what would keep a budget ------------------------------------------------------------------
 
-// How many of the greatest contributors have to be computed without error for the rest to keep the
-// budget of output o; *left is what remains.
-static uint32_t needed(const Drift *d, uint32_t o, double *left)
-{
-    const DriftOutput *x = &d->outputs[o];
-    double rest = x->bound * x->bound, factor = rest / (x->predicted * x->predicted);
-    uint32_t i = 0;
-    for (; i < d->table.report.values.len && rest > x->budget * x->budget; i++) {
-        DriftBasis basis;
-        rest -= factor * drift_variance(d, o, d->order[i], d->precision, &basis);
-    }
-    *left = sqrt(rest > 0 ? rest : 0);
-    return i;
-}
-
 static const char *better(const Drift *d)
 {
     return d->precision == DRIFT_F16 || d->precision == DRIFT_BF16 ? "float32" : "float64";
@@ -102,16 +87,27 @@ static const char *better(const Drift *d)
 
 void drift_print_advice(const Drift *d, Buf *out)
 {
+    uint32_t all = d->table.report.values.len;
     for (uint32_t o = 0; o < d->table.report.outputs.len; o++) {
         const DriftOutput *x = &d->outputs[o];
-        if (x->budget < 0 || x->bound <= x->budget)
+        const DriftAdvice *a = &x->advice;
+        if (!drift_is_over(x))
             continue;
-        double left;
-        uint32_t n = needed(d, o, &left), shown = n < 5 ? n : 5;
-        buf_printf(out, "to keep the budget of ");
+        buf_printf(out, "the budget of ");
         buf_quoted(out, d->table.report.outputs.at[o].name);
-        buf_printf(out, ": %u of %u values in %s, error %.2e at most (predicted):", n,
-                   d->table.report.values.len, better(d), left);
+        if (!a->holds) {
+            buf_printf(out, " was not kept by any choice of values in %s", better(d));
+            if (a->tried)
+                buf_printf(out, ": with %u of %u the error is %.2e instead of %.2e (measured)",
+                           a->values, all, a->after, a->before);
+            buf_printf(out, "\n");
+            continue;
+        }
+        uint32_t n = a->values, shown = n < 5 ? n : 5;
+        buf_printf(out,
+                   " is kept with %u of %u values in %s: error %.2e at most (predicted), %.2e "
+                   "instead of %.2e (measured):",
+                   n, all, better(d), a->predicted, a->after, a->before);
         for (uint32_t i = 0; i < shown; i++) {
             buf_printf(out, "%s ", i ? "," : "");
             buf_quoted(out, d->table.report.values.at[d->order[i]].name);
@@ -122,15 +118,22 @@ void drift_print_advice(const Drift *d, Buf *out)
 
 void drift_json_advice(const Drift *d, uint32_t o, Json *j)
 {
-    double left;
-    uint32_t n = needed(d, o, &left);
+    const DriftAdvice *a = &d->outputs[o].advice;
     json_key(j, "keep");
     json_array(j);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; a->holds && i < a->values; i++)
         json_str(j, d->table.report.values.at[d->order[i]].name);
     json_end_array(j);
     json_key(j, "kept_in");
     json_str(j, str_of(better(d)));
+    json_key(j, "keeps");
+    json_bool(j, a->holds);
     json_key(j, "predicted_then");
-    json_num(j, left);
+    json_num(j, a->predicted);
+    if (a->tried) {
+        json_key(j, "measured_before");
+        json_num(j, a->before);
+        json_key(j, "measured_then");
+        json_num(j, a->after);
+    }
 }

@@ -100,6 +100,12 @@ static void put_limits(const Drift *d, Buf *out)
                    "note: %u data sets are left out: they take another branch of an If than the "
                    "first one does\n",
                    d->table.left_out);
+    if (d->table.other_sizes)
+        buf_printf(
+            out,
+            "note: %u data sets are left out: their sizes are not the first one's, for which "
+            "the steps of a recurrent node are derived\n",
+            d->table.other_sizes);
     if (d->table.made_up)
         buf_printf(out, "note: the data are made up (see --data)\n");
 }
@@ -159,7 +165,7 @@ static void json_outputs(const Drift *d, Json *j)
             json_num(j, x->budget);
             json_key(j, "exceeded");
             json_bool(j, drift_is_over(x));
-            if (x->bound > x->budget)
+            if (drift_is_over(x))
                 drift_json_advice(d, o, j);
         }
         json_end_object(j);
@@ -251,6 +257,8 @@ void drift_print_json(const Drift *d, Buf *out)
     json_int(&j, d->table.sets);
     json_key(&j, "left_out");
     json_int(&j, d->table.left_out);
+    json_key(&j, "other_sizes");
+    json_int(&j, d->table.other_sizes);
     json_key(&j, "runs");
     json_int(&j, d->table.runs);
     json_key(&j, "made_up");

@@ -15,38 +15,76 @@ static const ConfigBudget *budget_of(const Config *config, Str output)
     return NULL;
 }
 
-// The parts of output o's variance, those of the greatest three by name.
+// A value's part of the variance of an output.
+typedef struct Part {
+    double variance;
+    uint32_t value; // of the table's
+} Part;
+
+static int by_variance(const void *a, const void *b)
+{
+    const Part *x = a, *y = b;
+    return x->variance != y->variance ? (x->variance < y->variance) - (x->variance > y->variance)
+                                      : (x->value > y->value) - (x->value < y->value);
+}
+
+// The parts of output o's variance, the greatest first; their number, and in *total their sum.
+static uint32_t parts_of(const Drift *d, uint32_t o, Arena *a, Part **parts, double *total,
+                         bool *assumed)
+{
+    const SensReport *r = &d->table.report;
+    uint32_t n = 0;
+    *parts = NEWS(a, Part, r->values.len + 1u);
+    *total = 0;
+    for (uint32_t k = 0; k < r->values.len; k++) {
+        DriftBasis basis;
+        double variance = drift_variance(d, o, k, d->precision, &basis);
+        if (!(variance > 0))
+            continue;
+        (*parts)[n++] = (Part){variance, k};
+        *total += variance;
+        *assumed |= basis == BASIS_ASSUMED;
+    }
+    if (n)
+        qsort(*parts, n, sizeof **parts, by_variance);
+    return n;
+}
+
+// The fewest parts in 16 bits without which the output keeps its budget, with a tenth to spare.
+static void find_widened(const SensReport *r, const Part *parts, uint32_t n, double total, Arena *a,
+                         Estimate *e)
+{
+    double all = fmax(e->error, e->measured), left = 1;
+    double limit = 0.81 * (e->budget / all) * (e->budget / all);
+    e->widen = NEWS(a, Str, n + 1u);
+    for (uint32_t i = 0; i < n && left > limit; i++) {
+        const SensValue *v = &r->values.at[parts[i].value];
+        if (v->kind != SENS_OF_NODE || (v->dtype != DT_F16 && v->dtype != DT_BF16))
+            continue;
+        left -= parts[i].variance / total;
+        e->widen[e->nwiden++] = str_copy(a, v->name);
+    }
+    e->widened = all * sqrt(fmax(left, 0));
+    if (left > limit)
+        e->nwiden = 0;
+}
+
 static void find_parts(const Drift *d, uint32_t o, Arena *a, Estimate *e)
 {
     const SensReport *r = &d->table.report;
-    double total = 0, named = 0;
-    for (uint32_t k = 0; k < r->values.len; k++) {
-        const SensValue *v = &r->values.at[k];
-        DriftBasis basis;
-        EstimatePart part = {v->path, v->dtype, drift_variance(d, o, k, d->precision, &basis)};
-        if (!(part.share > 0))
-            continue;
-        total += part.share;
-        e->assumed |= basis == BASIS_ASSUMED;
-        e->others++;
-        for (uint32_t i = 0; i < ESTIMATE_PARTS; i++)
-            if (i == e->nparts || part.share > e->parts[i].share) {
-                EstimatePart moved = e->parts[i];
-                bool last = i == e->nparts;
-                e->parts[i] = part;
-                part = moved;
-                e->nparts += last;
-                if (last)
-                    break;
-            }
+    Part *parts;
+    double total, named = 0;
+    uint32_t n = parts_of(d, o, a, &parts, &total, &e->assumed);
+    for (; e->nparts < n && e->nparts < ESTIMATE_PARTS; e->nparts++) {
+        const SensValue *v = &r->values.at[parts[e->nparts].value];
+        double share = parts[e->nparts].variance / total;
+        e->parts[e->nparts] = (EstimatePart){str_copy(a, v->path), v->dtype, share};
+        named += share;
     }
-    for (uint32_t i = 0; i < e->nparts; i++) {
-        e->parts[i].path = str_copy(a, e->parts[i].path);
-        e->parts[i].share /= total;
-        named += e->parts[i].share;
-    }
-    e->others -= e->nparts;
+    e->others = n - e->nparts;
     e->rest = fmax(0, 1 - named);
+    if (e->error > e->budget || e->measured > e->budget)
+        find_widened(r, parts, n, total, a, e);
 }
 
 static bool knows_outputs(const Tool *t, Arena *a, const Config *config, const SensReport *r)

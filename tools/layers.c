@@ -6,7 +6,6 @@
 #include "tools/layers_parts.h"
 #include "tools/pipeline.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,10 +174,6 @@ int layers_run(const Tool *t, LayersOptions *o)
     } else {
         o->compile.rewrite = rewrite;
         o->compile.rewriter = &r;
-        bool blas = o->compile.gemm == GEMM_AUTO && !o->compile.no_override &&
-                    dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL);
-        if (blas) // the JIT finds what this process has
-            o->compile.gemm = GEMM_WIDE;
         status = session_open(t, o->model, &o->compile, &r.s);
         if (!status)
             begin_layers(&r);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "frontend/load.h"
 #include "ir/infer.h"
+#include "passes/lint/guard.h"
 #include "tools/calib.h"
 #include "tools/estimate.h"
 #include "tools/config.h"
@@ -91,6 +92,21 @@ bool lint_take_option(LintRun *r, int option, const char *value, bool *bad)
     return true;
 }
 
+int lint_refuse_option(const LintRun *r, const ToolOption *o, const char *value)
+{
+    Str word = strcmp(o->name, "--select") == 0 || strcmp(o->name, "--ignore") == 0
+                   ? lint_unknown_rule(value)
+                   : STR_NONE;
+    const LintRule *meant = word.at ? lint_meant_rule(word) : NULL;
+    const Str shown = str_escaped(r->arena, word.at ? word : str_of(value));
+    if (!word.at)
+        return tool_error(r->tool, EXIT_USAGE, "%s %.*s cannot be used: %s", o->name,
+                          STR_ARG(shown), o->doc);
+    return tool_error(r->tool, EXIT_USAGE, "%s: there is no rule \"%.*s\"%s%s%s (see cameo rules)",
+                      o->name, STR_ARG(shown), meant ? "; did you mean " : "",
+                      meant ? meant->id : "", meant ? "?" : "");
+}
+
 static bool take_fail_on(LintRun *r, const char *value)
 {
     r->fail_on = strcmp(value, "error") == 0 ? SEV_ERROR : SEV_WARNING;
@@ -145,7 +161,7 @@ static bool parse_options(LintRun *r, Args *args, const char **files, int *nfile
         if (i == ARG_FILE) {
             files[(*nfiles)++] = value;
         } else if (!take_option(r, i, value)) {
-            tool_error(r->tool, EXIT_USAGE, "cannot use %s", value);
+            lint_refuse_option(r, &options[i], value);
             return false;
         }
     }
@@ -169,6 +185,7 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
         m->data = r->given;
         m->contracts = r->contracts;
         m->measured = r->measured;
+        m->estimates = r->estimates;
         model_sort(m, scratch);
         arena_free(scratch);
     }
@@ -241,7 +258,7 @@ static bool take_budgets(LintRun *r, Config *config, Model *m, const char *path,
     if (!r->calib || !config->budgets.len)
         return true;
     int status = estimate_outputs(r->tool, config, path, r->calib, r->arena, &set);
-    m->estimates = status ? NULL : set;
+    m->estimates = r->estimates = status ? NULL : set;
     result->status = status && status != EXIT_FINDINGS ? status : result->status;
     return !status || status == EXIT_FINDINGS;
 }
@@ -378,6 +395,7 @@ static int lint_arguments(LintRun *r, int argc, char **argv)
     if (paths.len > 1 && !tool_config(r->tool, r->arena, paths.at[0], NEW(r->arena, Config)))
         return EXIT_USAGE;
     double start = now();
+    lint_guard_rules(true);
     lint_all(r, &paths);
     if (r->baseline && !lint_heed_baseline(r, r->baseline))
         return EXIT_USAGE;

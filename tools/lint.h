@@ -39,6 +39,7 @@ typedef struct LintRun {
     const char *calib;                 // --calib: a folder; NULL: none
     VEC(const char *) budgets;         // --budget
     struct MeasuredSet *measured;      // what was measured on it for the one model
+    struct EstimateSet *estimates;     // how far its outputs may be off by those data
     const struct Contracts *contracts; // of the model's custom operators
     long max;                          // findings a rule that text shows; 0: all
     double seconds;
@@ -60,6 +61,8 @@ enum { OPT_SELECT, OPT_PROFILE, OPT_IGNORE, OPT_TARGET, OPT_UNTRUSTED, LINT_OPTI
         {"--target", "NAME", "what runs the model, by `cameo targets` (default: cameo.yaml's)"},   \
         {"--untrusted", NULL, "lower limits, and what the model itself allows is not heeded"}
 bool lint_take_option(LintRun *r, int option, const char *value, bool *bad);
+// Says that an option's value cannot be used, and what can; EXIT_USAGE.
+int lint_refuse_option(const LintRun *r, const ToolOption *o, const char *value);
 
 // The models that the arguments name: files, "-", folders with all models in them, globs (`**` for
 // folders between). False: an argument names none; an error is printed.

@@ -7,10 +7,12 @@
 #include "ir/text.h"
 #include "passes/inline_functions.h"
 #include "passes/restore_calls.h"
+#include "tools/estimate.h"
 #include "tools/lint.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *fixed_path(LintRun *r, const char *path)
 {
@@ -59,6 +61,45 @@ typedef struct Attempt {
     Str error;
 } Attempt;
 
+// Runs a repaired model on the data of --calib, from a file of its own: m->estimates then says how
+// far its outputs may be off. False: it is not known.
+static bool estimate_again(LintRun *r, Model *m, const char *path)
+{
+    Buf bytes = {0};
+    Str error = STR_NONE;
+    EstimateSet *set = NULL;
+    const char *folder = NULL, *slash = strrchr(path, '/');
+    bool beside = m->files.len > 0; // its external data lie there
+    if (beside)
+        folder = slash ? str_printf(r->arena, "%.*s", (int)(slash - path), path).at : ".";
+    bool ok = beside || dir_temporary(r->arena, &folder, &error);
+    const char *file =
+        ok ? str_printf(r->arena, "%s/.cameo-%ld.onnx", folder, (long)getpid()).at : NULL;
+    ok = ok && export_onnx(m, &bytes, &error) &&
+         file_write(file, bytes.at ? bytes.at : "", bytes.len, 0600, &error, r->arena);
+    if (ok)
+        ok = estimate_outputs(r->tool, m->config, file, r->calib, r->arena, &set) == EXIT_CLEAN;
+    else
+        tool_error(r->tool, 0, "the repaired model cannot be measured: %.*s", STR_ARG(error));
+    m->estimates = ok ? set : m->estimates;
+    if (file)
+        unlink(file);
+    if (folder && !beside)
+        dir_remove(folder);
+    buf_free(&bytes);
+    return ok;
+}
+
+// PR008: what a repair came to is measured, and as long as that is not within the budgets more is
+// kept in float32. Of what is not measured again nothing is known any more.
+static void meet_budgets(LintRun *r, Model *m, const char *path, Attempt *a)
+{
+    enum { MAX_ROUNDS = 6 };
+    uint32_t made = 1;
+    for (int round = 0; a->changed && m->estimates && made && round < MAX_ROUNDS; round++)
+        made = estimate_again(r, m, path) ? lint_repair(m, r->unsafe, r->select, r->ignore) : 0;
+}
+
 // Repairs an inferred model, keeps it as bytes, lints again. `inlined`: its calls, to be put back.
 static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inlined *inlined,
                     Attempt *a)
@@ -74,6 +115,7 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inl
         inlined_restore(m, inlined);
         inlined_drop_casts(m, inlined, &a->done);
     }
+    meet_budgets(r, m, path, a);
     a->printed = print_model(m, out, &a->bytes, &a->error);
     Dropped lost = {0};
     if (r->diff)

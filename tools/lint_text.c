@@ -103,11 +103,20 @@ static void print_statistics(const LintRun *r, Buf *out)
                        lint_rules[k].id ? lint_rules[k].doc : "of no rule");
 }
 
+static void put_count(Buf *out, uint32_t n, const char *what)
+{
+    buf_printf(out, "%u %s%s", n, what, n == 1 ? "" : "s");
+}
+
 static void print_summary(const LintRun *r, Buf *out)
 {
-    buf_printf(out, "%u errors, %u warnings", r->counts[SEV_ERROR], r->counts[SEV_WARNING]);
-    if (r->counts[SEV_INFO])
-        buf_printf(out, ", %u remarks", r->counts[SEV_INFO]);
+    put_count(out, r->counts[SEV_ERROR], "error");
+    buf_printf(out, ", ");
+    put_count(out, r->counts[SEV_WARNING], "warning");
+    if (r->counts[SEV_INFO]) {
+        buf_printf(out, ", ");
+        put_count(out, r->counts[SEV_INFO], "remark");
+    }
     if (r->results.len > 1)
         buf_printf(out, " in %u models", r->results.len);
     if (r->suppressed)

@@ -152,8 +152,10 @@ static int run_explain(const Tool *t, int argc, char **argv)
             return EXIT_USAGE;
         id = value;
     }
-    for (const LintRule *r = lint_rules; id && r->id; r++) {
-        if (strcmp(r->id, id) != 0)
+    const LintRule *meant = id ? lint_meant_rule(str_of(id)) : NULL;
+    bool same = meant && (strcasecmp(meant->id, id) == 0 || strcmp(meant->name, id) == 0);
+    for (const LintRule *r = lint_rules; same && r->id; r++) {
+        if (r != meant)
             continue;
         printf("%s %s (%s, %s by default)\n\n%s.\n\n", r->id, r->name, severities[r->severity],
                r->on ? "on" : "off", r->doc);
@@ -166,7 +168,11 @@ static int run_explain(const Tool *t, int argc, char **argv)
                                 : "safe where no value loses bits, else unsafe (--unsafe-fixes)");
         return EXIT_CLEAN;
     }
-    return tool_error(t, EXIT_USAGE, id ? "there is no rule %s" : "no rule is given%s",
+    if (meant)
+        return tool_error(t, EXIT_USAGE, "there is no rule %s; did you mean %s (%s)?", id,
+                          meant->id, meant->name);
+    return tool_error(t, EXIT_USAGE,
+                      id ? "there is no rule %s (see cameo rules)" : "no rule is given%s",
                       id ? id : "");
 }
 

@@ -15,6 +15,7 @@ typedef struct SensRunner {
     BranchChoices choices;
     uint32_t set;  // of the data, those left out too
     int32_t probe; // the input
+    FirstSizes sizes;
 } SensRunner;
 
 const double *sens_numbers(const SensTable *t, uint32_t o, uint32_t k)
@@ -192,6 +193,10 @@ static int run_set(void *runner, Inputs *in)
         r->table->left_out++;
         return EXIT_CLEAN;
     }
+    if (!sizes_fit(&r->sizes, in)) {
+        r->table->other_sizes++;
+        return EXIT_CLEAN;
+    }
     if (!r->context)
         r->context = m->create(&r->s.options);
     int status = r->context ? inputs_set(r->tool, m, r->context, in)
@@ -209,35 +214,83 @@ static void average(const SensTable *t, double *numbers, uint32_t n)
             numbers[i * SENS_FIELDS + (size_t)f] /= t->sets;
 }
 
+static int open_program(SensRunner *r)
+{
+    CompileOptions options = r->o->compile;
+    options.rewrite = rewrite;
+    options.rewriter = r;
+    sizes_fix(&r->sizes, &options);
+    r->probe = -1;
+    int status = session_open(r->tool, r->o->model, &options, &r->s);
+    r->table->arena = r->s.arena;
+    for (int32_t i = 0; !status && i < r->s.model->ninputs; i++)
+        if (strcmp(r->s.model->inputs[i].name, SENS_INPUT) == 0)
+            r->probe = i;
+    return status;
+}
+
+static DataSets data_of(SensRunner *r, int (*run)(void *user, Inputs *in))
+{
+    DataSets d = {.tool = r->tool, .arena = r->table->arena, .model = r->s.model};
+    d.path = r->o->model;
+    d.data = r->o->data;
+    d.ndata = r->o->ndata;
+    d.user = r;
+    d.prepare = prepare;
+    d.run = run;
+    return d;
+}
+
+static int note_sizes(void *runner, Inputs *in)
+{
+    SensRunner *r = runner;
+    const cameo_model *m = r->s.model;
+    if (r->set++ != r->choices.first)
+        return EXIT_CLEAN;
+    cameo_context *x = m->create(&r->s.options);
+    int status = x ? inputs_set(r->tool, m, x, in) // do they fit at all?
+                   : tool_error(r->tool, EXIT_BYTES, "not enough memory");
+    if (!status)
+        sizes_note(&r->sizes, m, in, r->probe);
+    if (x)
+        m->destroy(x);
+    return status;
+}
+
+// Once more with the sizes of the first data set, which a derivative wants to know.
+static int open_sized(SensRunner *r)
+{
+    bool made_up;
+    DataSets d = data_of(r, note_sizes);
+    int status = datasets_each(&d, &made_up);
+    r->set = 0;
+    if (status || !r->sizes.known)
+        return status;
+    session_close(&r->s);
+    r->table->report = (SensReport){0};
+    return open_program(r);
+}
+
 int sens_run(const Tool *t, SensOptions *o, SensTable *table)
 {
-    SensRunner r = {.tool = t, .o = o, .table = table, .probe = -1};
+    SensRunner r = {.tool = t, .o = o, .table = table, .sizes.arena = arena_new()};
     *table = (SensTable){0};
     int status = branches_choose(t, o, &r.choices);
-    if (status)
+    if (!status)
+        status = open_program(&r);
+    if (!status && table->report.wants_sizes)
+        status = open_sized(&r);
+    if (!table->arena) {
+        arena_free(r.sizes.arena);
         return status;
-    o->compile.rewrite = rewrite;
-    o->compile.rewriter = &r;
-    status = session_open(t, o->model, &o->compile, &r.s);
-    table->arena = r.s.arena;
-    for (int32_t i = 0; !status && i < r.s.model->ninputs; i++)
-        if (strcmp(r.s.model->inputs[i].name, SENS_INPUT) == 0)
-            r.probe = i;
+    }
     const SensReport *all = &table->report;
     size_t stride = (size_t)all->values.len * SENS_FIELDS;
     table->numbers = NEWS(table->arena, double, all->outputs.len *stride + 1);
     table->worst = NEWS(table->arena, double, all->outputs.len *(size_t)4 + 1);
     table->decided = NEWS(table->arena, double, all->decisions.len *stride + 1);
     table->margins = NEWS(table->arena, double, all->decisions.len *(size_t)MARGIN_FIELDS + 1);
-    DataSets d = {.tool = t,
-                  .arena = table->arena,
-                  .model = r.s.model,
-                  .path = o->model,
-                  .data = o->data,
-                  .ndata = o->ndata,
-                  .user = &r,
-                  .prepare = prepare,
-                  .run = run_set};
+    DataSets d = data_of(&r, run_set);
     if (!status)
         status = datasets_each(&d, &table->made_up);
     average(table, table->numbers, all->outputs.len);
@@ -245,6 +298,7 @@ int sens_run(const Tool *t, SensOptions *o, SensTable *table)
     if (r.context)
         r.s.model->destroy(r.context);
     session_close_program(&r.s);
+    arena_free(r.sizes.arena);
     return status;
 }
 

@@ -30,8 +30,11 @@ typedef struct SensTable {
     double *worst;
     uint32_t sets, runs;
     uint32_t left_out; // data sets that take another branch of an If than the first one does
-    bool made_up;      // the data were
-    bool sampled;      // some output by random signs
+    // Data sets of other sizes than the first one's, where a recurrent node's derivative needs to
+    // know how many steps there are: they are left out too.
+    uint32_t other_sizes;
+    bool made_up; // the data were
+    bool sampled; // some output by random signs
 } SensTable;
 
 // 0, or an exit status with everything said.

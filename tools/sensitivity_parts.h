@@ -20,4 +20,21 @@ int branches_choose(const Tool *t, const SensOptions *o, BranchChoices *c);
 // Puts the branches chosen in the places of their Ifs.
 bool branches_apply(const BranchChoices *c, Model *m, Diags *diags);
 
+// The sizes of the first data set's inputs, where a program is compiled for these alone.
+typedef struct FirstSizes {
+    Arena *arena;
+    bool known;
+    uint32_t n;
+    int32_t input[MAX_FIXED];
+    cameo_tensor shapes[MAX_FIXED]; // rank and dims
+    const char *texts[MAX_FIXED];   // "x=1x3x224x224"
+} FirstSizes;
+
+// Of every input that is a tensor with dims, but input `probe`.
+void sizes_note(FirstSizes *s, const cameo_model *m, const Inputs *in, int32_t probe);
+// Adds them to what the program is compiled with.
+void sizes_fix(const FirstSizes *s, CompileOptions *o);
+// Has this data set the same ones? Where none are known: yes.
+bool sizes_fit(const FirstSizes *s, const Inputs *in);
+
 #endif

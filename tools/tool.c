@@ -32,6 +32,16 @@ static bool take_common(const char *a)
     return true;
 }
 
+static const char *meant_option(const Tool *t, const char *arg)
+{
+    enum { MOST = 64 };
+    const char *names[MOST];
+    uint32_t n = 0;
+    for (; n < MOST && t->options[n].name; n++)
+        names[n] = t->options[n].name;
+    return str_nearest((Str){arg, strcspn(arg, "=")}, names, n);
+}
+
 int args_next(Args *a, const char **value)
 {
     *value = NULL;
@@ -65,7 +75,10 @@ int args_next(Args *a, const char **value)
             tool_error(a->tool, 0, "%s needs %s", o->name, o->value);
             return ARG_BAD;
         }
-        tool_error(a->tool, 0, "there is no option %s (see cameo help %s)", arg, a->tool->name);
+        const char *meant = meant_option(a->tool, arg);
+        tool_error(a->tool, 0, "there is no option %s%s%s%s (see cameo help %s)", arg,
+                   meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "",
+                   a->tool->name);
         return ARG_BAD;
     }
     return ARG_END;
@@ -120,6 +133,8 @@ void tool_print_diags(const Diags *d)
 
 int tool_status(const Diags *d, int status)
 {
+    if (d->broken)
+        return EXIT_BUG;
     for (uint32_t i = 0; i < d->all.len; i++)
         if (strcmp(d->all.at[i]->rule, "SE006") == 0)
             return EXIT_BYTES;

@@ -60,7 +60,7 @@ void tool_man_overview(FILE *f);
 void tool_print_diags(const Diags *d);
 
 // The exit status where `status` is what the command came to: a limit that was exceeded (SE006)
-// makes it EXIT_BYTES.
+// makes it EXIT_BYTES, a rule that failed EXIT_BUG.
 int tool_status(const Diags *d, int status);
 
 // Loads a model; findings are printed. NULL with *status set.

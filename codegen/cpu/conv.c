@@ -8,8 +8,10 @@
 // 3. One summed variable may be left: the channel c. All other variables are loops around.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/finish.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,7 @@ typedef struct Match {
     Index at[CONV_SPACE], low[CONV_SPACE], high[CONV_SPACE]; // of each n: its dim of x
     bool guarded;
     Bytes *bytes; // what the factors are, if bytes
+    const Widened *widened;
     Conv c;
 } Match;
 
@@ -129,13 +132,19 @@ static bool find_sum(Match *m, const Kernel *k)
         return m->c.x->buffer != s->buffer;
     }
     const Expr *x = r->b->a, *w = r->b->b;
-    if (r->dtype != DT_F32 || x->kind != EX_LOAD || w->kind != EX_LOAD || x->buffer == w->buffer ||
-        buffer_at(m->mod, s->buffer)->dtype != DT_F32)
+    m->c.wide = r->dtype == DT_F64;
+    if ((r->dtype != DT_F32 && !m->c.wide) || x->kind != EX_LOAD || w->kind != EX_LOAD ||
+        x->buffer == w->buffer || buffer_at(m->mod, s->buffer)->dtype != r->dtype)
         return false;
+    if (m->c.wide) {
+        x = widened_source(m->widened, m->mod, x);
+        w = widened_source(m->widened, m->mod, w);
+    }
     bool swap = is_constant(m, x);
     m->c.x = swap ? w : x;
     m->c.w = swap ? x : w;
-    return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer;
+    return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer &&
+           buffer_at(m->mod, m->c.x->buffer)->dtype == r->dtype;
 }
 
 // ---- roles -------------------------------------------------------------------------------------
@@ -373,6 +382,7 @@ bool conv_owns(const Conv *c, LoopId v)
 // A place in w: for each variable its extent and stride, the outermost first.
 typedef struct Walk {
     uint32_t n;
+    LoopId var[MAX_PARS];
     int64_t extent[MAX_PARS], stride[MAX_PARS];
     int64_t size; // of all
 } Walk;
@@ -384,6 +394,7 @@ static bool walk_add(Match *m, Walk *w, LoopId v)
         return false;
     if (w->n == MAX_PARS || n <= 0 || w->size > ((int64_t)1 << 28) / n)
         return false;
+    w->var[w->n] = v;
     w->extent[w->n] = n;
     w->stride[w->n++] = s;
     w->size *= n;
@@ -454,18 +465,27 @@ static const float *column_of(const Panels *w, const float *from, int64_t group,
     return from + w->start + walk_at(&w->groups, group) + walk_at(&w->k, k);
 }
 
-static void pack_panels(const Conv *c, const Panels *w, const float *from, float *to)
+// The weight of row i of a group at `from`, times what the sum is multiplied by.
+static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i, const float *from)
+{
+    return f->scale ? (float)(f->scale[group * w->rows + i] * (double)*from) : *from;
+}
+
+static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const float *from,
+                        float *to)
 {
     int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t k = 0; k < w->k.size; k++) {
             const float *column = column_of(w, from, g, k);
             for (int64_t i = 0; i < w->rows; i++)
-                to[g * c->block + packed_at(panels, w->k.size, i, k)] = column[i * w->row];
+                to[g * c->block + packed_at(panels, w->k.size, i, k)] =
+                    scaled(w, f, g, i, column + i * w->row);
         }
 }
 
-static bool pack_tiles(const Conv *c, const Panels *w, const float *from, float *to)
+static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const float *from,
+                       float *to)
 {
     const int64_t channels = w->k.size / 9;
     float *plain = malloc((size_t)(w->groups.size * w->rows * w->k.size) * sizeof *plain), *p;
@@ -475,13 +495,25 @@ static bool pack_tiles(const Conv *c, const Panels *w, const float *from, float 
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t i = 0; i < w->rows; i++)
             for (int64_t k = 0; k < w->k.size; k++)
-                *p++ = column_of(w, from, g, k)[i * w->row];
+                *p++ = scaled(w, f, g, i, column_of(w, from, g, k) + i * w->row);
     winograd_pack(c->tile, w->groups.size, w->rows, channels, plain, to);
     free(plain);
     return true;
 }
 
-static bool pack_weights(Match *m, const Panels *w, Str *error)
+static BufferId new_weights(Match *m, uint32_t rank, const int64_t *dims, const float *from)
+{
+    Index shape[4];
+    for (uint32_t i = 0; i < rank; i++)
+        shape[i] = poly_const(m->polys, dims[i]);
+    const TensorData *data = tensor_new(m->mod->arena, DT_F32, rank, dims, from);
+    Str name = buffer_at(m->mod, m->c.w->buffer)->name;
+    BufferId b = buffer_new(m->mod, BUF_WEIGHT, name, DT_F32, rank, shape);
+    buffer_at(m->mod, b)->data = data;
+    return b;
+}
+
+static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
     const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
@@ -492,24 +524,106 @@ static bool pack_weights(Match *m, const Panels *w, Str *error)
     m->c.block = panels * k * TILE_ROWS;
     int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
     float *to = calloc((size_t)(w->groups.size * m->c.block), sizeof *to);
-    bool packed = to && (!tile || pack_tiles(&m->c, w, from, to));
+    bool packed = to && (!tile || pack_tiles(&m->c, w, f, from, to));
     if (!packed) {
         free(to);
         *error = STR("no memory for packed weights");
         return false;
     }
     if (!tile)
-        pack_panels(&m->c, w, from, to);
-    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 4, dims, to);
+        pack_panels(&m->c, w, f, from, to);
+    m->c.packed = new_weights(m, 4, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from,
                 (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
-    Index shape[4];
-    for (int i = 0; i < 4; i++)
-        shape[i] = poly_const(m->polys, dims[i]);
-    m->c.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 4, shape);
-    buffer_at(m->mod, m->c.packed)->data = data;
     return true;
+}
+
+// Windows of planes stay as they lie, times what their sums are multiplied by.
+static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error)
+{
+    Buffer *b = buffer_at(m->mod, m->c.w->buffer);
+    const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
+    float *to = from ? calloc((size_t)(w->groups.size * w->k.size), sizeof *to) : NULL;
+    if (!to) {
+        *error = from ? STR("no memory for scaled weights") : *error;
+        return false;
+    }
+    for (int64_t g = 0; g < w->groups.size; g++)
+        for (int64_t k = 0; k < w->k.size; k++)
+            to[g * w->k.size + k] = scaled(w, f, g, 0, column_of(w, from, g, k));
+    const int64_t dims[] = {w->groups.size, w->k.size};
+    m->c.packed = new_weights(m, 2, dims, to);
+    m->c.block = w->k.size;
+    free(to);
+    for (uint32_t i = m->c.rank, stride = 1; i > 0; i--) {
+        int64_t n;
+        m->c.wt[i - 1] = poly_const(m->polys, stride);
+        poly_is_const(m->c.taps[i - 1], &n);
+        stride *= (uint32_t)n;
+    }
+    return true;
+}
+
+// ---- what surrounds the sum --------------------------------------------------------------------
+
+// Sets c's finish where it has one; f holds what the weights are multiplied by then.
+static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Finish *f)
+{
+    Conv *c = &m->c;
+    FinishVars v = {.channels = w->groups.size * w->rows};
+    for (uint32_t i = 0; i < w->groups.n; i++) {
+        v.var[v.n] = w->groups.var[i];
+        v.extent[v.n++] = w->groups.extent[i];
+    }
+    if (c->m) {
+        v.var[v.n] = c->m;
+        v.extent[v.n++] = w->rows;
+    }
+    *f = (Finish){0};
+    if (!finish_find(m->p, c, &v, how->exact, !c->depthwise && !c->tile, f))
+        return;
+    c->biases = c->depthwise ? 1 : (w->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    const int64_t dims[] = {w->groups.size, c->biases};
+    float *bias = calloc((size_t)(w->groups.size * c->biases), sizeof *bias);
+    if (!bias) {
+        free(f->scale);
+        free(f->bias);
+        *f = (Finish){0};
+        return;
+    }
+    for (int64_t g = 0; g < w->groups.size; g++)
+        for (int64_t i = 0; i < w->rows; i++)
+            bias[g * c->biases + i] = (float)f->bias[g * w->rows + i];
+    c->bias = new_weights(m, 2, dims, bias);
+    free(bias);
+    c->finish = true;
+    c->added = f->added;
+    c->low = (float)f->low;
+    c->high = (float)f->high;
+}
+
+// ---- float64 -----------------------------------------------------------------------------------
+
+// Of float64: nothing is packed before, w is read as it lies, its channel and window as one
+// variable. A plane by its own window stays with the loops.
+static void find_wide(Match *m, const Panels *w, Conv **found)
+{
+    int64_t stride = 0, next = 0;
+    for (uint32_t i = w->k.n; i > 0; i--) {
+        if (w->k.extent[i - 1] == 1)
+            continue;
+        stride = next ? stride : w->k.stride[i - 1];
+        if (next && w->k.stride[i - 1] != next)
+            return;
+        next = w->k.stride[i - 1] * w->k.extent[i - 1];
+    }
+    if (m->c.depthwise || stride < 0)
+        return;
+    m->c.wm = poly_const(m->polys, m->c.m ? w->row : 0);
+    m->c.wk = poly_const(m->polys, stride);
+    *found = NEW(m->mod->arena, Conv);
+    **found = m->c;
 }
 
 // ---- buffers beside ----------------------------------------------------------------------------
@@ -607,15 +721,26 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
 
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
 {
-    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys};
+    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .widened = how->widened};
     Panels w;
     *found = NULL;
     if (!find_sum(&m, k) || !choose_roles(&m) || !read_panels(&m, &w))
         return true;
     if (m.bytes)
         return find_bytes(&m, &w, found, error);
+    if (m.c.wide) {
+        find_wide(&m, &w, found);
+        return true;
+    }
+    Finish finish;
     choose_form(&m, &w, how);
-    if (!m.c.depthwise && !pack_weights(&m, &w, error))
+    choose_finish(&m, &w, how, &finish);
+    bool packed = !m.c.depthwise ? pack_weights(&m, &w, &finish, error)
+                  : m.c.finish   ? scale_windows(&m, &w, &finish, error)
+                                 : true;
+    free(finish.scale);
+    free(finish.bias);
+    if (!packed)
         return false;
     Conv *c = NEW(m.mod->arena, Conv);
     *c = m.c;

@@ -10,7 +10,9 @@ enum { CONV_SPACE = 3 }; // dims that a window slides along
 typedef struct ConvChoice {
     const char *cpu; // as `cameo compile --cpu` says it; NULL: this machine
     bool direct;     // no Winograd
-    int tile;        // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
+    bool exact;      // what is multiplied is rounded as the kernels say: no weight is scaled
+    const struct Widened *widened; // weights that are there as float32 too (wide.h); NULL: none
+    int tile; // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
 } ConvChoice;
 
 // y[.., m, n] = f(sum over c and t of w[.., m, c, t] * x[.., c, s * n + d * t - p]), where a place
@@ -34,7 +36,14 @@ typedef struct Conv {
     Index group;          // which block of the packed weights, by the variables around
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
-    const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity
+    const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity, or `finish`
+    bool finish;          // f is what finish.h says, done to the sums before they are written
+    BufferId bias;        // of each group and row, `biases` for a group
+    int64_t biases;
+    const Expr *added; // a load at the places of y; NULL: none
+    float low, high;
+    bool wide;    // of float64, by runtime/cameo_wide.h; w may be a load of float32
+    Index wm, wk; // then: strides of m in w, and of c and t as one variable
 } Conv;
 
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where

@@ -2,13 +2,43 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
+#include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
+
+#include <math.h>
+#include <string.h>
 
 static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         uses_add_index(mod, u, at[i]);
+}
+
+typedef struct Constants {
+    Module *mod;
+    KernelUses *uses;
+    const Conv *c;
+} Constants;
+
+static void drop_constant(void *context, const Expr *e)
+{
+    Constants *d = context;
+    if (e->kind == EX_LOAD && e != d->c->x && e != d->c->added &&
+        buffer_at(d->mod, e->buffer)->kind == BUF_WEIGHT)
+        access_drop(&d->uses->buffers, e->buffer);
+}
+
+// What the bias was made of is not read any more.
+static void drop_constants(Module *mod, KernelUses *u, const Conv *c)
+{
+    Constants d = {mod, u, c};
+    expr_walk(mod, c->store->value, drop_constant, &d);
+    if (c->added)
+        access_note(u->arena, &u->buffers, c->added->buffer, ACCESS_READ);
+    access_note(u->arena, &u->buffers, c->x->buffer, ACCESS_READ);
+    access_note(u->arena, &u->buffers, c->bias, ACCESS_READ);
 }
 
 void conv_uses(Module *mod, const Conv *c, KernelUses *u)
@@ -17,6 +47,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         bytes_uses(mod, c->bytes, c->epilogue, u);
     else
         access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (c->finish)
+        drop_constants(mod, u, c);
     const BufferId beside[] = {c->padded, c->panel};
     for (int i = 0; i < 2; i++)
         if (beside[i])
@@ -28,6 +60,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
     use_all(mod, u, others, 4);
     if (c->depthwise)
         use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
+    if (c->wide)
+        wide_uses(mod, c->reduce, c->x, c->w, c->epilogue, u);
     if (!c->packed || c->bytes)
         return;
     access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
@@ -136,16 +170,54 @@ static bool print_epilogue(Printer *p, const Conv *c)
     return possible;
 }
 
+static const char *print_number(Printer *p, float v)
+{
+    if (isinf(v))
+        return v > 0 ? "INFINITY" : "-INFINITY";
+    const char *text = str_printf(p->arena, "%.9g", (double)v).at;
+    return str_printf(p->arena, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0").at;
+}
+
+// "bias, added, low, high" of a cameo_finish.
+static const char *print_finish(Printer *p, const Conv *c)
+{
+    const char *bias = start_of(p, c->bias, poly_scale(p->mod->polys, c->group, c->biases));
+    const char *added =
+        c->added ? start_of(p, c->added->buffer, linear(p, c->added->buffer, c->added->at))
+                 : "NULL";
+    return str_printf(p->arena, "{%s, %s, %s, %s}", bias, added, print_number(p, c->low),
+                      print_number(p, c->high))
+        .at;
+}
+
+// Where it is done to the sums of y from its first place on.
+static void print_finish_of(Printer *p, const Conv *c, const char *whose)
+{
+    if (!c->finish)
+        return;
+    print_line(p, "const cameo_finish finish = %s;", print_finish(p, c));
+    print_line(p, "%s.finish = &finish;", whose);
+}
+
+static const char *windows_of(Printer *p, const Conv *c)
+{
+    return c->packed ? start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block))
+                     : start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at));
+}
+
 static void print_blocks(Printer *p, const Conv *c, const char *places, const char *x,
                          const char *w, const char *y)
 {
     if (c->depthwise) {
+        if (c->finish)
+            print_line(p, "planes.finish = (cameo_finish)%s;", print_finish(p, c));
         print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
         print_line(p, "cameo_depthwise(&planes, %s, %s, %s, %s);", x, w, buffer_name(p, c->padded),
                    y);
         print_line(p, "(void)n0, (void)n1;");
         return;
     }
+    print_finish_of(p, c, "image");
     print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, buffer_name(p, c->padded));
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
@@ -178,6 +250,7 @@ static void print_plan(Printer *p, const Conv *c)
             return;
         print_line(p, "image.width = cameo_byte_width(image.channels * %s);",
                    "image.taps[0] * image.taps[1] * image.taps[2]");
+        print_line(p, "image.ends = 0;");
         print_line(p, "cameo_byte_places(&image, %s);", bytes_name(p, c->bytes->places));
         return;
     }
@@ -219,6 +292,7 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
 {
     const char *begin = share->begin, *end = share->end;
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
+    print_finish_of(p, c, "form");
     print_line(p, "for (int64_t tile0 = %s, tile1; tile0 < %s; tile0 = tile1) {", begin, end);
     p->indent++;
     print_line(p, "tile1 = cameo_winograd_end(&form, tile0, %s);", end);
@@ -286,6 +360,20 @@ static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
     parts_end(p, print_index_bare(p, c->channels), parts_grain(p, each));
 }
 
+// Rows of y that are a unit: as few as a tile has where x is read as it lies, else more, since each
+// share makes its panels of x.
+static int unit_rows(const Conv *c)
+{
+    enum { PACKED = 2 * TILE_ROWS, MANY = 4 * TILE_ROWS, ROWS = 512 };
+    int64_t rows;
+    bool lies = !c->copy;
+    for (uint32_t i = 0; i < c->rank; i++)
+        lies = lies && poly_equals(c->taps[i], 1);
+    if (lies)
+        return TILE_ROWS;
+    return poly_is_const(c->rows, &rows) && rows < ROWS ? PACKED : MANY;
+}
+
 // What units from .. to are of one convolution. False: the epilogue is left.
 static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places)
 {
@@ -294,9 +382,10 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     print_sizes(p, c);
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
+    print_finish_of(p, c, "image");
     print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
-    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %s, image.width, from, to);",
-               rows, n);
+    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %d, %s, image.width, from, to);",
+               rows, unit_rows(c), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", n);
@@ -362,7 +451,8 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
     const char *units =
         c->tile ? tile_units(p, c)
-                : str_printf(p->arena, "cameo_conv_units(%s, %s, %s)", print_index_bare(p, c->rows),
+                : str_printf(p->arena, "cameo_conv_units(%s, %d, %s, %s)",
+                             print_index_bare(p, c->rows), unit_rows(c),
                              print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
                       .at;
     parts_end(p, units, parts_grain_of(p, work, units));
@@ -383,8 +473,8 @@ static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *out
     print_plan(p, c);
     parts_nest_begin(p, outer->n, outer->vars);
     p->indent++;
-    print_blocks(p, c, print_index_bare(p, places), image_of(p, c),
-                 start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at)), output_of(p, c));
+    print_blocks(p, c, print_index_bare(p, places), image_of(p, c), windows_of(p, c),
+                 output_of(p, c));
     set_own(p, k, c, false);
     bool done = !c->epilogue || print_epilogue(p, c);
     p->indent--;
@@ -416,6 +506,10 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
 
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
 {
+    if (c->wide) {
+        wide_print_conv(p, k, c);
+        return;
+    }
     Polys *polys = p->mod->polys;
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
@@ -440,7 +534,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         places = poly_mul(polys, places, c->out[i]);
     const char *n = print_index_bare(p, places);
     const char *w = c->bytes       ? NULL
-                    : c->depthwise ? start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at))
+                    : c->depthwise ? windows_of(p, c)
                                    : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;

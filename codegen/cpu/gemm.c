@@ -9,12 +9,19 @@
 #include "codegen/cpu/gemm.h"
 
 #include "codegen/cpu/byte_product.h"
+#include "codegen/cpu/halves.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
+
+typedef struct Want {
+    GemmKind kind;
+    const ConvChoice *how;
+} Want;
 
 typedef struct Match {
     Printer *p; // for facts and linear indices; prints nothing
@@ -59,9 +66,14 @@ static void find_sums(Sums *s, const Expr *e, bool lazy)
         find_sums(s, e->c, lazy || arms);
 }
 
+static bool is_narrow_load(const Expr *e)
+{
+    return e->dtype == DT_F16 || e->dtype == DT_BF16;
+}
+
 static bool is_real_load(const Expr *e)
 {
-    return e->kind == EX_LOAD && (e->dtype == DT_F32 || e->dtype == DT_F64);
+    return e->kind == EX_LOAD && (e->dtype == DT_F32 || e->dtype == DT_F64 || is_narrow_load(e));
 }
 
 static bool find_structure(Match *m, const Kernel *k)
@@ -84,8 +96,11 @@ static bool find_structure(Match *m, const Kernel *k)
     if (m->bytes) {
         a = m->bytes->x.load;
         b = m->bytes->w.load;
-    } else if (!is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype) {
-        return false;
+    } else {
+        a = halves_load(a) ? halves_load(a) : a;
+        b = halves_load(b) ? halves_load(b) : b;
+        if (!is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype)
+            return false;
     }
     if (a == b || a->buffer == s->buffer || b->buffer == s->buffer)
         return false;
@@ -341,7 +356,7 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         m.loops[m.nloops++] = s;
     m.bytes = (Bytes *)(uintptr_t)c->bytes;
-    if (m.bytes || c->store->value != c->reduce) {
+    if (m.bytes || (c->store->value != c->reduce && !c->finish)) {
         ExprMap map = {&m, sum_to_load, NULL};
         c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
     }
@@ -371,31 +386,50 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
-static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoice *how, Str *error)
+// Panels of few bits, or of float32, or none.
+static bool choose_packing(Match *m, bool exact, Str *error)
+{
+    m->o.narrow = is_narrow_load(m->o.b) ? narrow_pack_halves(m->p, &m->o, error)
+                                         : narrow_pack(m->p, &m->o, exact);
+    return m->o.narrow ? true : is_narrow_load(m->o.b) ? !error->len : pack_weights(m, error);
+}
+
+static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
 {
     Module *mod = p->mod;
     Match m = {.mod = mod, .p = p};
     Conv *conv = NULL;
-    if (kind != GEMM_CUBLASLT && !conv_find(p, k, how, &conv, error))
+    GemmKind kind = want->kind;
+    if (kind != GEMM_CUBLASLT && !conv_find(p, k, want->how, &conv, error))
         return false;
     if (conv)
         return override_conv(p, k, conv);
     if (!find_structure(&m, k) || !choose_roles(&m))
         return true;
     bool library = kind == GEMM_CUBLASLT;
-    kind = kind == GEMM_WIDE && m.reduce->dtype == DT_F64 ? GEMM_OPENBLAS : kind;
     if (m.bytes)
         return library || override_bytes(&m, k, error);
-    bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o);
-    if ((!blas && (library || m.reduce->dtype != DT_F32)) || (library && m.reduce->rank != 1))
+    bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o) &&
+                !is_narrow_load(m.o.a) && !is_narrow_load(m.o.b);
+    if (library && (!blas || m.reduce->rank != 1))
         return true;
     m.o.kind = blas ? kind : GEMM_PACKED;
-    if (!blas && !pack_weights(&m, error))
-        return false;
-    if (!blas)
-        m.o.block = gemm_block(mod, &m.o);
+    m.o.wide = !blas && m.reduce->dtype == DT_F64;
+    if (m.o.wide) {
+        m.o.a = widened_source(want->how->widened, mod, m.o.a);
+        m.o.b = widened_source(want->how->widened, mod, m.o.b);
+    }
+    const bool packs = !blas && !m.o.wide;
     m.o.reduce = m.reduce;
     m.o.store = m.store;
+    if (packs && !choose_packing(&m, want->how->exact, error))
+        return false;
+    if (is_narrow_load(m.o.a) || (is_narrow_load(m.o.b) && !m.o.narrow))
+        return true;
+    if (m.o.narrow)
+        m.o.packed = m.o.narrow->packed;
+    else if (packs)
+        m.o.block = gemm_block(mod, &m.o);
     if (m.store->value != m.reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
         m.o.epilogue = copy_loops(&m, 0, expr_map(mod, m.store->value, &map));
@@ -408,23 +442,28 @@ static bool override_kernel(Printer *p, Kernel *k, GemmKind kind, const ConvChoi
     return true;
 }
 
-static bool override_steps(Printer *p, Step *s, GemmKind kind, const ConvChoice *how, Str *error)
+static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
 {
     for (; s; s = s->next)
-        if ((s->kernel && !s->kernel->on_host &&
-             !override_kernel(p, s->kernel, kind, how, error)) ||
-            !override_steps(p, s->body, kind, how, error) ||
-            !override_steps(p, s->other, kind, how, error))
+        if ((s->kernel && !s->kernel->on_host && !override_kernel(p, s->kernel, want, error)) ||
+            !override_steps(p, s->body, want, error) || !override_steps(p, s->other, want, error))
             return false;
     return true;
 }
 
 bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
 {
+    if (kind != GEMM_CUBLASLT && !halves_widen(mod, error))
+        return false;
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
-    bool ok = override_steps(p, mod->steps, kind, how, error);
+    ConvChoice choice = *how;
+    choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
+    const Want want = {kind, &choice};
+    bool ok = override_steps(p, mod->steps, &want, error);
     arena_free(scratch);
+    if (ok && (wide_used(mod->steps) || narrow_kinds(mod->steps)))
+        steps_drop_unread(mod);
     return ok;
 }
 
@@ -440,6 +479,8 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
         return;
     }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (o->wide)
+        wide_uses((Module *)(uintptr_t)mod, o->reduce, o->a, o->b, o->epilogue, u);
     if (o->block)
         access_note(u->arena, &u->buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     if (!o->packed)
@@ -486,6 +527,13 @@ static void print_blas(Printer *p, const Override *o, const char *a, const char 
 
 void gemm_print_product(Printer *p, const Override *o)
 {
+    if (o->wide) {
+        wide_print_product(p, o,
+                           str_printf(p->arena, "0, %s, 0, %s", print_index_bare(p, o->rows),
+                                      print_index_bare(p, o->columns))
+                               .at);
+        return;
+    }
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
     const char *k = print_index(p, print_extent(p, o->k));
@@ -493,6 +541,8 @@ void gemm_print_product(Printer *p, const Override *o)
     const char *ym = print_index_bare(p, o->ym);
     if (o->kind == GEMM_OPENBLAS) {
         print_blas(p, o, a, gemm_start(p, o->b->buffer, o->b->at), y, k);
+    } else if (o->narrow) {
+        narrow_print(p, o, rows, columns, a, NULL, y);
     } else if (o->packed) {
         access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
         print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,

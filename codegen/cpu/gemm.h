@@ -4,22 +4,23 @@
 
 #include "codegen/cpu/bytes.h"
 #include "codegen/cpu/conv.h"
+#include "codegen/cpu/narrow.h"
 
 typedef enum GemmKind {
     GEMM_AUTO,
     GEMM_PACKED,
     GEMM_OPENBLAS,
     GEMM_LOOPS,
-    GEMM_CUBLASLT, // on a CUDA device: the body stays beside it, without the epilogue
-    GEMM_WIDE      // PACKED, and OPENBLAS for sums of float64, which have no tiles
+    GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
 } GemmKind;
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
 // matrices, then f is applied to y where it stands.
-typedef struct Override {
+struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
     const Bytes *bytes;       // a product of bytes, PACKED; NULL: of floats
+    const Narrow *narrow;     // b has few bits, PACKED; NULL: it has not
     const Expr *reduce;       // the sum
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n
@@ -28,9 +29,10 @@ typedef struct Override {
     Index rows, columns;      // extents of m, and of n with outer_n
     Index am, ak, bk, bn, ym; // strides in elements
     BufferId packed;          // b's weights in panels; 0: b as it is
+    bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
-} Override;
+};
 
 // Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.
 // false with *error where weights cannot be read.

@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
+#include "codegen/cpu/wide.h"
 #include "codegen/parts.h"
 
 enum { TALL = 512, FEW = 4, MACS = 10 }; // multiplications and additions in a tenth of a nanosecond
@@ -99,9 +100,19 @@ static void print_pack(Printer *p, const Override *o)
 // What r.m0 .. r.m1, r.n0 .. r.n1 of the product add.
 static void print_rectangle(Printer *p, const Override *o, const char *y)
 {
+    if (o->wide) {
+        wide_print_product(p, o, "r.m0, r.m1, r.n0, r.n1");
+        return;
+    }
     const char *k = print_index_bare(p, loop_extent(p->mod->polys, o->k));
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
     const char *am = print_index(p, o->am), *ym = print_index(p, o->ym);
+    if (o->narrow) {
+        narrow_print(p, o, "r.m1 - r.m0", "r.n1 - r.n0",
+                     str_printf(p->arena, "%s + r.m0 * %s", a, am).at, "r.n0",
+                     str_printf(p->arena, "%s + r.m0 * %s + r.n0", y, ym).at);
+        return;
+    }
     const char *sizes = str_printf(p->arena, "r.m1 - r.m0, r.n1 - r.n0, %s", k).at;
     const char *from =
         str_printf(p->arena, "%s + r.m0 * %s, %s, %s", a, am, am, print_index_bare(p, o->ak)).at;
@@ -154,6 +165,7 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
                      poly_floordiv(p->mod->polys, work, poly_const(p->mod->polys, 2))))
         return false;
     const char *rows = print_index_bare(p, o->rows), *columns = print_index_bare(p, o->columns);
+    const char *name = o->wide ? "wide" : "gemm";
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
     if (o->block) {
@@ -161,7 +173,8 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
         print_pack(p, o);
     }
     parts_begin(p, 0);
-    print_line(p, "const cameo_rectangle r = cameo_gemm_share(%s, %s, from, to);", rows, columns);
+    print_line(p, "const %s r = cameo_%s_share(%s, %s, from, to);",
+               o->wide ? "cameo_wide_part" : "cameo_rectangle", name, rows, columns);
     override_zero(p, o, true);
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
     print_zeros(p, o, str_printf(p->arena, "%s + r.n0", y).at, "r.m0", "r.m1", "r.n1 - r.n0");
@@ -170,7 +183,7 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     nest_end(p, sums);
     override_zero(p, o, false);
     bool done = print_epilogue(p, o);
-    const char *units = str_printf(p->arena, "cameo_gemm_units(%s, %s)", rows, columns).at;
+    const char *units = str_printf(p->arena, "cameo_%s_units(%s, %s)", name, rows, columns).at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
     nest_end(p, outer);

@@ -111,6 +111,12 @@ static void test_free(Collapse *c, Index i)
         c->possible = false;
 }
 
+static bool is_row_element(Printer *p, const Expr *e)
+{
+    return e->kind == EX_LOCAL && e->rank > 0 && p->is_row[e->local] == p->round &&
+           p->rows[e->local]->rank == e->rank;
+}
+
 static void test_expr(void *context, const Expr *e)
 {
     Collapse *c = context;
@@ -119,6 +125,9 @@ static void test_expr(void *context, const Expr *e)
     if (e->kind == EX_LOAD) {
         const Buffer *b = buffer_at(c->p->mod, e->buffer);
         test_index(c, linear_index(c->p, b->rank, b->dims, e->at));
+    } else if (is_row_element(c->p, e)) {
+        const Stmt *row = c->p->rows[e->local];
+        test_index(c, linear_index(c->p, row->rank, row->at, e->at));
     } else {
         if (e->index)
             test_free(c, e->index);
@@ -133,11 +142,17 @@ static void test_expr(void *context, const Expr *e)
     }
 }
 
-static const Stmt *store_below(const Stmt *s)
+static const Stmt *statement_below(const Stmt *s, StmtKind kind)
 {
     while (s && s->kind == S_FOR && s->par && !s->next)
         s = s->body;
-    return s && s->kind == S_STORE && !s->next ? s : NULL;
+    return s && s->kind == kind && !s->next ? s : NULL;
+}
+
+static bool is_nest(const Stmt *loop)
+{
+    const Stmt *inner = loop->body;
+    return inner && inner->kind == S_FOR && inner->par && !inner->next;
 }
 
 // The loops of outer and inner count as one, the inner one's, from here to loops_restore.
@@ -172,13 +187,28 @@ void loops_restore(Printer *p, LoopId outer, LoopId inner)
 // What stands outside the value for hoisted parts was computed already and is not looked into.
 bool rows_collapse(Printer *p, const Stmt *loop)
 {
-    const Stmt *inner = loop->body, *store = loop->par ? store_below(loop->body) : NULL;
-    if (!store || inner->kind != S_FOR || !inner->par || inner->next)
+    const Stmt *inner = loop->body,
+               *store = loop->par ? statement_below(loop->body, S_STORE) : NULL;
+    if (!store || !is_nest(loop))
         return false;
     Collapse c = {p, loop->var, inner->var, true};
     const Buffer *b = buffer_at(p->mod, store->buffer);
     test_index(&c, linear_index(p, b->rank, b->dims, store->at));
     return c.possible && loops_collapse(p, loop->var, inner->var, store->value);
+}
+
+bool sets_collapse(Printer *p, const Stmt *loop)
+{
+    const Stmt *inner = loop->body, *set = loop->par ? statement_below(loop->body, S_SET) : NULL;
+    if (!set || !is_nest(loop))
+        return false;
+    const Expr e = {.kind = EX_LOCAL, .local = set->local, .rank = set->rank, .at = set->at};
+    if (!is_row_element(p, &e))
+        return false;
+    Collapse c = {p, loop->var, inner->var, true};
+    const Stmt *row = p->rows[set->local];
+    test_index(&c, linear_index(p, row->rank, row->at, set->at));
+    return c.possible && loops_collapse(p, loop->var, inner->var, set->value);
 }
 
 void rows_restore(Printer *p, const Stmt *loop)

@@ -19,6 +19,20 @@ static const TileTarget targets[] = {
     {"1", 4, 4, 2, 4, 32},                     // 16 registers, products beside the sums
 };
 
+// The greater and the less of two vectors, the second where one is no number, as gcc has it, which
+// makes several instructions of a choice by a comparison where clang makes one. By lanes; others
+// have none.
+typedef struct Extremes {
+    int lanes;
+    const char *greater, *less;
+} Extremes;
+
+static const Extremes extremes[] = {
+    {16, "__builtin_ia32_maxps512_mask(a, b, b, (unsigned short)-1, 4)",
+     "__builtin_ia32_minps512_mask(a, b, b, (unsigned short)-1, 4)"},
+    {8, "__builtin_ia32_maxps256(a, b)", "__builtin_ia32_minps256(a, b)"},
+};
+
 static const TileKind floats = {"cameo_tile", "float", "float", "cameo_vec", DOT_NONE};
 
 // Sums of even and of odd k are apart where there are too few to hide the latency.
@@ -88,6 +102,41 @@ static void print_loop(Buf *out, const TileKind *kind, const TileTarget *t, int 
     buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        at++;\n    }\n");
 }
 
+static const char *finish_parameter(const TileKind *kind)
+{
+    return kind->dot == DOT_NONE ? ", const cameo_finish *finish" : "";
+}
+
+// The last values of k are summed: bias, what is added, the clip.
+static void print_finish(Buf *out, int rows, int vectors)
+{
+    buf_printf(out,
+               "    if (finish && whole) {\n"
+               "        const cameo_vec low = zero + finish->low, high = zero + finish->high;\n"
+               "        const float *bias = finish->bias, *added = finish->added;\n");
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "       ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " c%d%d += bias[%d];", i, v, i);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "        if (added) {\n");
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "           ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " c%d%d += ((cameo_vec *)(added + %d * ldc))[%d];", i, v, i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "        }\n");
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "       ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " c%d%d = cameo_clip(c%d%d, low, high);", i, v, i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "    }\n");
+}
+
 void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
     const char *vec = kind->vector, *element = kind->element, *number = kind->number;
@@ -95,9 +144,10 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
                "static __attribute__((noinline, unused)) void %s_%d_%d(\n"
                "    int64_t k, const %s *restrict a, const %s *restrict b,\n"
                "    const int64_t *restrict at, int64_t ahead, %s *restrict c, int64_t ldc,\n"
-               "    int64_t width, int more)\n{\n"
+               "    int64_t width, int more%s)\n{\n"
                "    const %s zero = {0};\n    %s ",
-               kind->name, rows, vectors, element, element, number, vec, vec);
+               kind->name, rows, vectors, element, element, number, finish_parameter(kind), vec,
+               vec);
     const int chains = chains_of(t, rows, vectors);
     for (int i = 0; i < chains * rows * vectors; i++)
         buf_printf(out, "%s%c%d%d = zero", i ? ", " : "", i < rows * vectors ? 'c' : 'd',
@@ -121,6 +171,8 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
         buf_printf(out, "\n");
     }
     buf_printf(out, "    }\n");
+    if (kind->dot == DOT_NONE)
+        print_finish(out, rows, vectors);
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "   ");
         for (int v = 0; v < vectors; v++)
@@ -129,8 +181,31 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
     }
     buf_printf(out,
                "    if (!whole)\n"
-               "        %s_edge(%d, width, edge, %d, c, ldc, more);\n}\n\n",
-               kind->name, rows, vectors * t->lanes);
+               "        %s_edge(%d, width, edge, %d, c, ldc, more%s);\n}\n\n",
+               kind->name, rows, vectors * t->lanes, kind->dot == DOT_NONE ? ", finish" : "");
+}
+
+// Eight columns at a time or four, the last of them once more with those before: what c held there
+// is read before it is written.
+static void print_edge_part(Buf *out, const TileKind *kind, int lanes)
+{
+    const char *test = lanes == 8 ? "width >= 8" : "width >= 4 && width < 8";
+    buf_printf(out,
+               "        if (%s) {\n"
+               "            typedef %s lanes __attribute__((vector_size(%d), aligned(4), "
+               "may_alias));\n"
+               "            lanes last = *(const lanes *)(from + width - %d);\n"
+               "            if (more)\n"
+               "                last += *(const lanes *)(c + width - %d);\n"
+               "            for (int64_t j = 0; j + %d < width; j += %d) {\n"
+               "                lanes v = *(const lanes *)(from + j);\n"
+               "                if (more)\n"
+               "                    v += *(const lanes *)(c + j);\n"
+               "                *(lanes *)(c + j) = v;\n"
+               "            }\n"
+               "            *(lanes *)(c + width - %d) = last;\n"
+               "        }\n",
+               test, kind->number, 4 * lanes, lanes, lanes, lanes, lanes, lanes);
 }
 
 void tile_print_edge(Buf *out, const TileKind *kind)
@@ -138,12 +213,17 @@ void tile_print_edge(Buf *out, const TileKind *kind)
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_edge(\n"
                "    int rows, int64_t width, const %s *from, int64_t ldf, %s *c, int64_t ldc,\n"
-               "    int more)\n{\n"
-               "    for (int i = 0; i < rows; i++, from += ldf, c += ldc)\n"
-               "        for (int64_t j = 0; j < width; j++)\n"
-               "            c[j] = more ? c[j] + from[j] : from[j];\n"
-               "}\n\n",
-               kind->name, kind->number, kind->number);
+               "    int more%s)\n{\n"
+               "    for (int i = 0; i < rows; i++, from += ldf, c += ldc) {\n",
+               kind->name, kind->number, kind->number, finish_parameter(kind));
+    print_edge_part(out, kind, 8);
+    print_edge_part(out, kind, 4);
+    buf_printf(out, "        for (int64_t j = 0; j < width && width < 4; j++)\n"
+                    "            c[j] = more ? c[j] + from[j] : from[j];\n");
+    if (kind->dot == DOT_NONE)
+        buf_printf(out, "        for (int64_t j = 0; j < width && finish; j++)\n"
+                        "            c[j] = cameo_finished(finish, i, i * ldc + j, c[j]);\n");
+    buf_printf(out, "    }\n}\n\n");
 }
 
 void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t)
@@ -182,6 +262,25 @@ static void print_shuffle(Buf *out, const TileTarget *t, const char *name, int (
     buf_printf(out, "});\n#endif\n}\n\n");
 }
 
+static void print_extreme(Buf *out, const TileTarget *t, bool greater)
+{
+    const char *name = greater ? "greater" : "less", *sign = greater ? ">" : "<", *built = NULL;
+    for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++)
+        if (extremes[i].lanes == t->lanes)
+            built = greater ? extremes[i].greater : extremes[i].less;
+    buf_printf(out,
+               "static inline __attribute__((always_inline, unused)) cameo_vec cameo_%s(\n"
+               "    cameo_vec a, cameo_vec b)\n{\n",
+               name);
+    if (built)
+        buf_printf(out, "#ifndef __clang__\n    return %s;\n#else\n", built);
+    buf_printf(out,
+               "    typedef int chosen __attribute__((vector_size(%d)));\n"
+               "    const chosen first = a %s b;\n"
+               "    return (cameo_vec)(((chosen)a & first) | ((chosen)b & ~first));\n%s}\n\n",
+               4 * t->lanes, sign, built ? "#endif\n" : "");
+}
+
 static int even(int lanes, int i)
 {
     (void)lanes;
@@ -215,6 +314,11 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
     print_shuffle(out, t, "odd", odd);
     print_shuffle(out, t, "zip_low", zip_low);
     print_shuffle(out, t, "zip_high", zip_high);
+    print_extreme(out, t, true);
+    print_extreme(out, t, false);
+    buf_printf(out, "static inline __attribute__((always_inline, unused)) cameo_vec cameo_clip(\n"
+                    "    cameo_vec v, cameo_vec low, cameo_vec high)\n{\n"
+                    "    return cameo_less(high, cameo_greater(low, v));\n}\n\n");
     tile_print_table(out, &floats, t);
 }
 
@@ -225,13 +329,26 @@ void tiles_print(Buf *out)
         "/* Tiles of products: c[rows][width] = (or += where more) the sum over k of a, rows\n"
         " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
         " * write, more than all but the last vector. ahead: bytes from a vector to what is read\n"
-        " * soon. */\n"
+        " * soon. finish: what is done to the sums before they are written, or NULL. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
-        "#include <stdint.h>\n"
+        "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
+        "/* min(max(sum + bias + added, low), high), NaN kept. bias: of each row; added: as c, or\n"
+        " * NULL. */\n"
+        "typedef struct cameo_finish {\n"
+        "    const float *bias, *added;\n"
+        "    float low, high;\n"
+        "} cameo_finish;\n"
         "typedef void cameo_tile(int64_t k, const float *a, const float *b, "
         "const int64_t *at,\n                        int64_t ahead, float *c, int64_t ldc, "
-        "int64_t width, int more);\n\n",
+        "int64_t width, int more,\n                        const cameo_finish *finish);\n\n"
+        "static inline __attribute__((unused)) float cameo_finished(const cameo_finish *f,\n"
+        "                                                           int64_t row, int64_t at,\n"
+        "                                                           float v)\n{\n"
+        "    v += f->bias[row];\n"
+        "    v = f->added ? v + f->added[at] : v;\n"
+        "    v = f->low > v ? f->low : v;\n"
+        "    return f->high < v ? f->high : v;\n}\n\n",
         TILE_ROWS, TILE_COLUMNS);
     tile_print_edge(out, &floats);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)

@@ -1,4 +1,4 @@
-// A reduction over windows of a plane that overlap (pooling),
+// A reduction over windows of a plane (pooling),
 //
 //   y[.., i, j] = f(reduce op r, q where inside : e(s*i + d*r - p, t*j + c*q - b)),
 //
@@ -9,6 +9,9 @@
 //
 //   w2[n] = op(w1[n], w1[n + 1]),  w4[n] = op(w2[n], w2[n + 2]),  w5[n] = op(w4[n], w1[n + 4]).
 //
+// Windows of rows that do not overlap need no plane: their columns are reduced as e is evaluated,
+// so that only the rows, which are in the cache then, are read at a step.
+//
 // A sum is taken as often as its element is in the window, never added and taken away again.
 // Planes lie on the stack; one that is large is walked in bands of rows.
 
@@ -17,7 +20,7 @@
 
 #include <math.h>
 
-enum { PLANE = 4096, DIRECT = 4, LEVELS = 24 };
+enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24 };
 
 typedef struct Axis {
     LoopId o, r;
@@ -159,6 +162,23 @@ static bool is_simple(const Expr *e)
                             (extreme && dtype_is_integer(t) && dtype_info(t)->bits >= 8));
 }
 
+static bool overlaps(const Axis *x)
+{
+    return x->s < x->taps * x->d;
+}
+
+static bool has_border(const Window *w)
+{
+    const Axis *y = &w->axis[0], *x = &w->axis[1];
+    return y->low > y->first || y->high < y->first + y->extent || x->low > x->first ||
+           x->high < x->first + x->extent;
+}
+
+static bool needs_no_plane(const Window *w)
+{
+    return !has_border(w) && !overlaps(&w->axis[0]) && w->axis[0].taps <= MOST_DIRECT;
+}
+
 static bool recognise(Window *w)
 {
     const Point *p = w->point;
@@ -181,13 +201,11 @@ static bool recognise(Window *w)
         w->axis[0] = w->axis[1];
         w->axis[1] = first;
     }
-    bool overlap = false;
     for (int i = 0; i < 2; i++)
-        overlap |= w->axis[i].s < w->axis[i].taps * w->axis[i].d;
-    for (int i = 0; i < 2; i++)
-        if (w->axis[i].low >= w->axis[i].high || w->axis[i].s >= w->axis[i].taps * w->axis[i].d)
+        if (w->axis[i].low >= w->axis[i].high || w->axis[i].s > w->axis[i].taps * w->axis[i].d)
             return false;
-    return overlap && w->axis[1].extent <= PLANE;
+    bool overlap = overlaps(&w->axis[0]) && overlaps(&w->axis[1]);
+    return (overlap || needs_no_plane(w)) && w->axis[1].extent <= PLANE;
 }
 
 // ---- statements ------------------------------------------------------------------------------
@@ -351,6 +369,14 @@ static bool depends_on_window(Window *w, const Expr *e)
     return found;
 }
 
+// e at a place.
+static const Expr *evaluated(const Window *w, Index row, Index column)
+{
+    Substitute s = {w, {row, column}};
+    ExprMap map = {&s, at_places, NULL};
+    return expr_map(w->mod, w->reduce->b, &map);
+}
+
 // The plane of e for the places from `top` on, `rows` of them; false: e holds more than places.
 static bool fill_plane(Body *b, Window *w, Index top, int64_t rows, bool whole, Plane *p)
 {
@@ -358,8 +384,7 @@ static bool fill_plane(Body *b, Window *w, Index top, int64_t rows, bool whole, 
     Polys *polys = mod->polys;
     const Axis *y = &w->axis[0], *x = &w->axis[1];
     Stmt *loop;
-    bool border = y->low > y->first || y->high < y->first + y->extent || x->low > x->first ||
-                  x->high < x->first + x->extent;
+    bool border = has_border(w);
     p->size = rows * x->extent;
     p->window[p->levels++] = append_row(b, w->reduce->dtype, p->size);
     if (border) {
@@ -383,9 +408,7 @@ static bool fill_plane(Body *b, Window *w, Index top, int64_t rows, bool whole, 
     }
     Body columns = body_of(mod), cell = body_of(mod);
     Index column = append_loop(&columns, x->high - x->low, &loop);
-    Substitute s = {w, {place, poly_add_const(polys, column, x->low)}};
-    ExprMap map = {&s, at_places, NULL};
-    const Expr *e = expr_map(mod, w->reduce->b, &map);
+    const Expr *e = evaluated(w, place, poly_add_const(polys, column, x->low));
     Index at = poly_add(polys, poly_scale(polys, row, x->extent),
                         poly_add_const(polys, column, x->low - x->first));
     append_set(&cell, p->window[0], at, e);
@@ -423,6 +446,32 @@ static Plane reduce_columns(Body *b, const Window *w, Plane *p, int64_t rows)
     loop->body = inner.first;
     outer->body = line.first;
     return out;
+}
+
+// The same of windows that do not overlap, with e in place of the plane; top as there.
+static bool reduce_directly(Body *b, Window *w, Index top, int64_t rows, Plane *out)
+{
+    const Axis *y = &w->axis[0], *x = &w->axis[1];
+    Polys *polys = w->mod->polys;
+    *out = (Plane){.reduce = w->reduce, .size = rows * x->extent, .step = x->d, .levels = 1};
+    out->window[0] = append_row(b, w->reduce->dtype, out->size);
+    Stmt *outer, *loop;
+    Body line = body_of(w->mod), inner = body_of(w->mod);
+    Index row = append_loop(b, rows, &outer), i = append_loop(&line, x->extent, &loop);
+    const Expr *value = NULL;
+    bool fits = true;
+    for (int64_t r = 0; r < y->taps; r++) {
+        Index place = poly_add_const(polys, poly_scale(polys, row, y->s), r * y->d);
+        const Expr *e =
+            evaluated(w, poly_add(polys, top, place), poly_add_const(polys, i, x->first));
+        fits = fits && !depends_on_window(w, e);
+        value = joined(b, out, value, e);
+    }
+    append_set(&inner, out->window[0], poly_add(polys, poly_scale(polys, row, x->extent), i),
+               value);
+    loop->body = inner.first;
+    outer->body = line.first;
+    return fits;
 }
 
 typedef struct Rename {
@@ -486,11 +535,16 @@ static bool append_bands(Body *b, Window *w, int64_t from, int64_t bands, int64_
     if (bands > 1)
         first = poly_add_const(polys, poly_scale(polys, append_loop(b, bands, &loop), rows), from);
     Body *body = bands > 1 ? &inner : b;
-    Plane p = {.reduce = w->reduce};
+    Plane p = {.reduce = w->reduce}, columns;
     Index top = poly_add_const(polys, poly_scale(polys, first, y->s), y->first);
-    bool fits =
-        fill_plane(body, w, top, y->s * (rows - 1) + y->d * (y->taps - 1) + 1, rows == y->outs, &p);
-    Plane columns = reduce_columns(body, w, &p, rows);
+    bool fits;
+    if (needs_no_plane(w)) {
+        fits = reduce_directly(body, w, top, rows, &columns);
+    } else {
+        fits = fill_plane(body, w, top, y->s * (rows - 1) + y->d * (y->taps - 1) + 1,
+                          rows == y->outs, &p);
+        columns = reduce_columns(body, w, &p, rows);
+    }
     store_rows(body, w, &columns, first, rows);
     if (loop)
         loop->body = inner.first;

@@ -44,8 +44,11 @@ static const ConvTarget *of_lanes(int lanes)
     return t;
 }
 
+// Of several, the best.
 static const ConvTarget *target_of(const char *cpu)
 {
+    const char *last = cpu ? strrchr(cpu, ',') : NULL;
+    cpu = last ? last + 1 : cpu;
     if (!cpu || strcmp(cpu, "native") == 0)
         return of_lanes(host_lanes());
     const size_t n = strlen(cpu);

@@ -281,11 +281,10 @@ static void cuda_outputs(StepPrinter *s)
 
 // ---- the file --------------------------------------------------------------------------------
 
-static void emit_blobs(Printer *p, const EmitOptions *o)
+static void emit_blobs(Printer *p, const Plan *plan, const EmitOptions *o)
 {
     emit_blob(p, o, "image", o->image_path);
-    if (o->weights == WEIGHTS_INCBIN)
-        emit_blob(p, o, "weights", o->weights_path);
+    emit_weights_symbol(p, plan, o);
 }
 
 // Kernels that are placed on the host; true: there are any, or calls.
@@ -367,12 +366,13 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     emit_runtime(out, parts);
     emit_symbols(p);
     custom_declare(p);
-    emit_blobs(p, o);
+    emit_blobs(p, plan, o);
     buf_put(out, beside.at ? beside.at : "", beside.len);
     buf_free(&beside);
     emit_module(p, plan, mirrored);
     emit_steps_on(&target, p, kernels, plan, o);
     emit_bind(p, plan);
-    emit_tables(p, plan, o);
+    emit_program(p, plan, o);
+    emit_api(p, o);
     arena_free(scratch);
 }

@@ -5,7 +5,10 @@
 // is an LSTM with transposed, quantised weights, whose other factors are quantised by their own
 // range.
 
+#include "ir/lower_state.h"
 #include "ir/ops/common.h"
+
+enum { MAX_STEPS = 512 }; // that are written out
 
 typedef enum Cell { CELL_RNN, CELL_GRU, CELL_LSTM } Cell;
 
@@ -21,6 +24,7 @@ typedef struct Recurrent {
     bool batch_first;
     Index steps, batch, hidden, inputs; // dims
     Tensor x, w, r, b, lens, y, peephole;
+    Tensor h, product; // a state and what it gives all gates, where steps are written out
     DType t;
 } Recurrent;
 
@@ -257,7 +261,27 @@ static const Expr *recurrence(Lower *l, const Recurrent *q, Tensor h, uint32_t d
           rat[3] = {ix(l, d), ix_add(l, ix_scale(l, q->hidden, g), j), k};
     if (q->quantized)
         return quantized_sum(l, &q->hq, hat, q->r, 10, d, k, rat[1]);
+    if (q->product.buffer && h.buffer == q->h.buffer)
+        return load(l, q->product, (const Index[]){n, rat[1]});
     return reduce_add(l, 1, &k, NULL, mul(l, load(l, h, hat), load(l, q->r, rat)));
+}
+
+// The sums of all gates of a step as one product, where R is a constant: packed once, it is read
+// once, from its first byte to its last. buffer 0: each gate has its own sum.
+static Tensor recurrent_product(Lower *l, const Recurrent *q, Tensor xw, Tensor h, uint32_t d,
+                                Index t)
+{
+    const Buffer *r = buffer_at(l->module, q->r.buffer);
+    if (q->cell != CELL_LSTM || q->quantized || r->kind != BUF_WEIGHT)
+        return (Tensor){0};
+    Index dims[2] = {q->batch, ix_scale(l, q->hidden, q->gates)}, o[MAX_RANK] = {0};
+    Tensor sums = temp(l, "recurrent_product", q->t, 2, dims);
+    kernel(l, "recurrent_product");
+    par_all(l, sums, o);
+    Index at[3] = {t, o[0], o[1]};
+    store(l, sums, o, add(l, load(l, xw, at), recurrence(l, q, h, d, 0, o[0], o[1])));
+    kernel_end(l);
+    return sums;
 }
 
 static const Expr *peep(Lower *l, const Recurrent *q, uint32_t d, uint32_t g, Index j,
@@ -332,7 +356,7 @@ static void step_kernels(Lower *l, const Recurrent *q, uint32_t d, Index t, Tens
                          Tensor c, Tensor next_h, Tensor next_c)
 {
     Index o[MAX_RANK] = {0};
-    Tensor rh = {0};
+    Tensor rh = {0}, sums = recurrent_product(l, q, xw, h, d, t);
     if (q->cell == CELL_GRU)
         rh = gru_reset(l, q, xw, h, d, t);
     kernel(l, q->cell == CELL_LSTM ? "lstm_step" : q->cell == CELL_GRU ? "gru_step" : "rnn_step");
@@ -343,8 +367,10 @@ static void step_kernels(Lower *l, const Recurrent *q, uint32_t d, Index t, Tens
     } else {
         const Expr *gate[4];
         for (uint32_t g = 0; g < q->gates; g++) {
-            Index at[3] = {t, o[0], ix_add(l, ix_scale(l, q->hidden, g), o[1])};
-            gate[g] = add(l, load(l, xw, at), recurrence(l, q, h, d, g, o[0], o[1]));
+            Index j = ix_add(l, ix_scale(l, q->hidden, g), o[1]);
+            Index at[3] = {t, o[0], j}, sum[2] = {o[0], j};
+            gate[g] = sums.buffer ? load(l, sums, sum)
+                                  : add(l, load(l, xw, at), recurrence(l, q, h, d, g, o[0], o[1]));
         }
         next = q->cell == CELL_LSTM ? lstm_cell(l, q, gate, c, d, o)
                                     : (Next){activate(l, q, d, 0, gate[0]), NULL};
@@ -386,15 +412,50 @@ static void final_state(Lower *l, const Recurrent *q, Tensor out, Tensor state, 
     kernel_end(l);
 }
 
-static void lower_direction(Lower *l, const Recurrent *q, uint32_t d, bool reverse)
+// Steps one by one, each with states of its own and its products in a kernel of theirs: what
+// ir/adjoint.c can derive.
+static void lower_steps(Lower *l, Recurrent *q, uint32_t d, bool reverse, int64_t steps, Tensor xw,
+                        Tensor *h, Tensor *c)
+{
+    Index dims[2] = {q->batch, q->hidden}, wide[2] = {q->batch, ix_scale(l, q->hidden, q->gates)};
+    for (int64_t i = 0; i < steps; i++) {
+        Index o[MAX_RANK] = {0}, k = red(l, q->hidden);
+        Tensor next_h = temp(l, "next_h", q->t, 2, dims), next_c = *c;
+        if (c->buffer)
+            next_c = temp(l, "next_c", q->t, 2, dims);
+        q->h = *h;
+        q->product = temp(l, "product", q->t, 2, wide);
+        kernel(l, "state_product");
+        par_all(l, q->product, o);
+        Index hat[2] = {o[0], k}, rat[3] = {ix(l, d), o[1], k};
+        store(l, q->product, o,
+              reduce_add(l, 1, &k, NULL, mul(l, load(l, *h, hat), load(l, q->r, rat))));
+        kernel_end(l);
+        step_kernels(l, q, d, ix(l, reverse ? steps - 1 - i : i), xw, *h, *c, next_h, next_c);
+        *h = next_h;
+        *c = next_c;
+    }
+    q->product = (Tensor){0};
+}
+
+static void lower_direction(Lower *l, Recurrent *q, uint32_t d, bool reverse)
 {
     Index dims[2] = {q->batch, q->hidden};
+    int64_t steps;
     bool lstm = q->cell == CELL_LSTM;
     Tensor h = state_buffer(l, q, "h", 5, d),
            c = lstm ? state_buffer(l, q, "c", 6, d) : (Tensor){0};
+    Tensor xw = input_product(l, q, d);
+    if (l->state->written_out && !q->quantized && poly_is_const(q->steps, &steps) &&
+        steps <= MAX_STEPS) {
+        lower_steps(l, q, d, reverse, steps, xw, &h, &c);
+        final_state(l, q, output(l, 1), h, d);
+        if (lstm)
+            final_state(l, q, output(l, 2), c, d);
+        return;
+    }
     Tensor next_h = temp(l, "next_h", q->t, 2, dims),
            next_c = lstm ? temp(l, "next_c", q->t, 2, dims) : (Tensor){0};
-    Tensor xw = input_product(l, q, d);
     Index i = step_loop(l, q->steps), t = reverse ? ix_addc(l, ix_sub(l, q->steps, i), -1) : i;
     if (q->quantized)
         quantize_by_range(l, &q->hq, h);

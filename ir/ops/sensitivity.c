@@ -122,7 +122,10 @@ static const Step *lower_again(Lower *l, Node *n, Tensor *y)
         if (t.buffer)
             bind_value(l, n->out[o], y[o]);
     }
+    bool before = l->state->written_out;
+    l->state->written_out = true;
     n->def->lower(&inner);
+    l->state->written_out = before;
     if (l->state->kernel)
         kernel_end(l);
     for (uint32_t o = 0; o < n->nout; o++)

@@ -1,7 +1,153 @@
 // PR008: outputs that may be off by more than their budget (passes/estimate.h).
 
 #include "passes/estimate.h"
+#include "passes/lint/edit.h"
+#include "passes/lint/island.h"
 #include "passes/lint/lint.h"
+#include "passes/lint/motion.h"
+#include "passes/lint/story.h"
+
+#include <string.h>
+
+// ---- what would run in float32
+// ------------------------------------------------------------------
+
+static bool is_over(const Estimate *e)
+{
+    return e->measured > e->budget || e->error > e->budget;
+}
+
+// Values that nodes make, by name; 0 where several bear it.
+static Map values_by_name(const Model *m, Arena *a)
+{
+    Map names = {.arena = a};
+    for (ValueId v = 1; v < m->values.len; v++) {
+        const Value *value = value_at(m, v);
+        bool added;
+        if (value->def != DEF_NODE || node_at(m, value->node)->dead)
+            continue;
+        uint32_t *at = map_put(&names, value->name, &added);
+        *at = added ? v : 0;
+    }
+    return names;
+}
+
+// Does the node take and give float32 where it now has `from`, but for a Cast's target?
+static bool may_widen(const Model *m, NodeId id, DType from)
+{
+    static const char *const fixing[] = {"dtype", "value", "output_dtype"};
+    const Node *n = node_at(m, id);
+    for (uint32_t k = 0; k < n->nattrs; k++)
+        for (size_t i = 0; i < sizeof fixing / sizeof *fixing; i++)
+            if (str_is(n->attrs[k].name, fixing[i]))
+                return false;
+    return island_allows(m, id, from, DT_F32);
+}
+
+// Marks the nodes of dtype `from` that make what an estimate wants wider, and those that read it:
+// what reads it in float32 is rounded no more on the way. How many of the first; *lacking: some
+// cannot be.
+static uint32_t mark_widened(const Model *m, const Uses *uses, const Map *names, const Estimate *e,
+                             DType from, bool *in, bool *lacking)
+{
+    uint32_t made = 0;
+    for (uint32_t i = 0; i < e->nwiden; i++) {
+        const uint32_t *at = map_get(names, e->widen[i]);
+        ValueId v = at ? *at : 0;
+        NodeId n = v ? value_at(m, v)->node : 0;
+        bool low = v && lint_dtype(m, v) == from;
+        *lacking |= !v || (low && !may_widen(m, n, from));
+        if (!low || !may_widen(m, n, from))
+            continue;
+        made++;
+        in[n] = true;
+        for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++)
+            if (uses->uses[k].node && may_widen(m, uses->uses[k].node, from))
+                in[uses->uses[k].node] = true;
+    }
+    return made;
+}
+
+static const DType lows[] = {DT_F16, DT_BF16};
+enum { NLOWS = sizeof lows / sizeof *lows };
+
+static void offer_float32(Lint *l, Diag *d, const Estimate *e)
+{
+    const Model *m = l->m;
+    const Uses *uses = lint_uses(l);
+    Map names = values_by_name(m, l->arena);
+    uint32_t made = 0, casts = 0;
+    bool lacking = e->nwiden == 0;
+    for (int k = 0; k < NLOWS && !lacking; k++) {
+        bool *in = NEWS(l->arena, bool, m->nodes.len);
+        uint32_t n = mark_widened(m, uses, &names, e, lows[k], in, &lacking);
+        casts += n ? island_casts(m, uses, in, lows[k]) : 0;
+        made += n;
+    }
+    if (lacking || !made)
+        return;
+    Fix *f = diag_fix(l->diags, d, false,
+                      "keep %s node%s in float32, with what reads %s: predicted %.2g, +%u cast%s",
+                      made == 1 ? "this" : str_printf(l->arena, "these %u", made).at,
+                      made == 1 ? "" : "s", made == 1 ? "it" : "them", e->widened, casts,
+                      casts == 1 ? "" : "s");
+    f->casts = casts;
+    f->note = STR("after the repair it is measured again, and more is kept in float32 if need be");
+}
+
+// A Cast of the island goes on in float32; where that is what it takes, it goes.
+static void mend_casts(Model *m, const bool *in, const DType *taken, DType from)
+{
+    Edit e = edit_begin(m);
+    for (NodeId id = 1; id < e.nodes; id++) {
+        Node *n = node_at(m, id);
+        if (!in[id] || n->dead || !is_cast(m, id))
+            continue;
+        DType a = taken[id] == from ? DT_F32 : taken[id];
+        DType b = cast_to(m, id) == from ? DT_F32 : cast_to(m, id);
+        if (a == b)
+            edit_drop(&e, id, n->in[0]);
+        else
+            node_set_int(m, id, "to", b);
+    }
+    edit_end(&e);
+}
+
+static uint32_t widen(Model *m, DType from)
+{
+    Arena *a = arena_new();
+    Uses uses = uses_of(m, a);
+    Map names = values_by_name(m, a);
+    bool *in = NEWS(a, bool, m->nodes.len), lacking = false;
+    DType *taken = NEWS(a, DType, m->nodes.len);
+    uint32_t made = 0;
+    for (uint32_t i = 0; i < m->estimates->all.len; i++)
+        if (is_over(&m->estimates->all.at[i]))
+            made += mark_widened(m, &uses, &names, &m->estimates->all.at[i], from, in, &lacking);
+    for (NodeId id = 1; id < m->nodes.len; id++)
+        taken[id] = in[id] && is_cast(m, id) ? cast_from(m, id) : DT_NONE;
+    if (made) {
+        uint32_t before = m->nodes.len;
+        bool *all = NULL;
+        island_run(m, in, from, DT_F32);
+        all = NEWS(a, bool, m->nodes.len);
+        memcpy(all, in, before * sizeof *all);
+        mend_casts(m, all, taken, from);
+    }
+    arena_free(a);
+    return made;
+}
+
+uint32_t repair_budgets(Model *m, bool unsafe)
+{
+    uint32_t made = 0;
+    for (int k = 0; k < NLOWS && unsafe && m->estimates; k++)
+        made += widen(m, lows[k]);
+    return made;
+}
+
+// ---- the rule
+// -----------------------------------------------------------------------------------
 
 static ValueId output_named(const Model *m, Str name)
 {
@@ -32,7 +178,7 @@ void lint_budgets(Lint *l)
         const Estimate *e = &s->all.at[i];
         bool shown = e->measured > e->budget;
         ValueId v = output_named(l->m, e->output);
-        if ((!shown && e->error <= e->budget) || !v)
+        if (!is_over(e) || !v)
             continue;
         Str name = lint_name(l, v);
         Str at = str_printf(l->arena, "graph/output(%.*s)", STR_ARG(name));
@@ -53,8 +199,7 @@ void lint_budgets(Lint *l)
         else if (e->measured >= 0)
             diag_note(l->diags, d, "on these data it is off by %.2g", e->measured);
         note_parts(l, d, e);
-        diag_note(l->diags, d,
-                  "`cameo drift` says what each node adds; `cameo convert --budget` chooses what "
-                  "stays in float32");
+        offer_float32(l, d, e);
+        diag_help(l->diags, d, "see what each node adds: `cameo drift MODEL --data DIR`");
     }
 }

@@ -77,8 +77,11 @@ static void note_maker(Check *c, Diag *d)
 {
     DType have = c->d->dtype;
     Diags *all = c->l->diags;
+    if (c->d->hint.len)
+        diag_note(all, d, "%.*s", STR_ARG(c->d->hint));
     if (c->d->by_text)
-        diag_note(all, d, "pandas.read_csv makes %s of it", dtype_name(have));
+        diag_note(all, d, "pandas.read_csv makes %s of it",
+                  have == DT_NONE ? "objects" : dtype_name(have));
     else if (have == DT_F64)
         diag_note(all, d, "NumPy and pandas make float64 of numbers unless told otherwise");
     else if (have == DT_I64)
@@ -86,7 +89,9 @@ static void note_maker(Check *c, Diag *d)
     else if (str_is(c->d->type, "|O"))
         diag_note(all, d, "pandas makes objects of columns that are not of one type");
     else if (have == DT_NONE && c->d->type.len && c->d->type.at[0] == '>')
-        diag_note(all, d, "its bytes stand in the order of other machines");
+        diag_note(all, d,
+                  "its bytes stand in the order of other machines; "
+                  "`a.astype(a.dtype.newbyteorder('='))` turns them");
     else if (str_is(c->d->type, "record"))
         diag_note(all, d, "a record array has several columns of their own types");
 }

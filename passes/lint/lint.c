@@ -4,6 +4,7 @@
 #include "passes/config.h"
 #include "passes/devices.h"
 #include "passes/inline_functions.h"
+#include "passes/lint/guard.h"
 #include "passes/lint/origin.h"
 
 #include <string.h>
@@ -58,6 +59,21 @@ Str lint_unknown_rule(const char *list)
         p += n + (p[n] == ',');
     }
     return STR_NONE;
+}
+
+const LintRule *lint_meant_rule(Str word)
+{
+    enum { COUNT = sizeof lint_rules / sizeof *lint_rules - 1 };
+    const char *ids[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const LintRule *r = &lint_rules[i];
+        bool id = word.len == strlen(r->id) && strncasecmp(word.at, r->id, word.len) == 0;
+        if (id || str_is(word, r->name))
+            return r;
+        ids[i] = r->id;
+    }
+    const char *near = str_nearest(word, ids, COUNT);
+    return near ? &lint_rules[lint_rule_index(near)] : NULL;
 }
 
 uint32_t lint_rule_index(const char *id)
@@ -301,11 +317,22 @@ static bool model_allows(Lint *l, const Allowed *all, const Diag *d)
            map_get(&all->at, str_printf(l->arena, "%s %.*s", d->rule, STR_ARG(node)));
 }
 
-static bool is_allowed(const Config *c, const Diag *d)
+// What was allowed until a day that is past is shown again, and says so.
+static bool is_allowed(Lint *l, Diag *d)
 {
-    for (uint32_t i = 0; c && i < c->allows.len; i++)
-        if (allow_matches(&c->allows.at[i], d) && !is_expired(c->allows.at[i].expires))
+    const Config *c = l->m->config;
+    const ConfigAllow *expired = NULL;
+    for (uint32_t i = 0; c && i < c->allows.len; i++) {
+        if (!allow_matches(&c->allows.at[i], d))
+            continue;
+        if (!is_expired(c->allows.at[i].expires))
             return true;
+        expired = expired ? expired : &c->allows.at[i];
+    }
+    if (expired)
+        diag_note(l->diags, d, "it was allowed until %.*s by %.*s:%u (\"%.*s\"), which has expired",
+                  STR_ARG(expired->expires), STR_ARG(str_escaped(l->arena, str_of(c->path))),
+                  expired->line, STR_ARG(str_escaped(l->arena, expired->reason)));
     return false;
 }
 
@@ -332,7 +359,7 @@ static void settle(Lint *l, uint32_t first)
         while (i >= ends[k])
             k++;
         const LintRule *r = &lint_rules[k];
-        if (is_allowed(l->m->config, d) || model_allows(l, &allowed, d))
+        if (model_allows(l, &allowed, d) || is_allowed(l, d))
             continue;
         // A rule's lesser findings stay lesser.
         if (r->id && d->severity == r->severity && level_of(l->m->config, r) != LEVEL_OFF)
@@ -384,12 +411,12 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     registry_bind(m);
     for (const LintRule *r = lint_rules; r->id; r++)
         if (r->of_file && is_on(c, r, select, ignore))
-            r->run(&l);
+            lint_run_rule(r, &l);
     prepare(m, diags, &inferred);
     l.uses = (Uses){0}; // the calls are inlined now
     for (const LintRule *r = lint_rules; r->id; r++)
         if (!r->of_file && is_on(c, r, select, ignore))
-            r->run(&l);
+            lint_run_rule(r, &l);
     settle(&l, first);
 }
 
@@ -406,6 +433,9 @@ static uint32_t repair_once(Model *m, bool unsafe, const char *select, const cha
     const LintRule *dead = &lint_rules[lint_rule_index("ST006")];
     if (names(select, dead, true) && is_on(m->config, dead, select, ignore))
         changes += lint_repair_sizes(m);
+    const LintRule *named = &lint_rules[lint_rule_index("ST001")];
+    if (names(select, named, true) && is_on(m->config, named, select, ignore))
+        changes += lint_repair_node_names(m);
     return changes;
 }
 

@@ -44,6 +44,9 @@ extern const EmbeddedFile lint_pages[];
 
 // The first word of a list of rules and families that names none; absent: there is none.
 Str lint_unknown_rule(const char *list);
+// The rule that a word which names none was probably meant to be: the one of that name, or of
+// nearly that id. NULL: nothing like it.
+const LintRule *lint_meant_rule(Str word);
 // The rule's row by its id; the row that ends the table where there is none.
 uint32_t lint_rule_index(const char *id);
 
@@ -71,6 +74,8 @@ uint32_t lint_repair(Model *m, bool unsafe, const char *select, const char *igno
 uint32_t lint_repair_tensors(Model *m, bool unsafe, const char *select, const char *ignore);
 // Deletes idle arithmetic on sizes, which ST006 tells only where it is asked for by its id.
 uint32_t lint_repair_sizes(Model *m);
+// Names nodes of one name otherwise, which ST001 tells only where it is asked for by its id.
+uint32_t lint_repair_node_names(Model *m);
 
 // A place where operands of one type variable differ in dtype: `culprit` should have what `other`
 // has.
@@ -122,6 +127,7 @@ uint32_t repair_roots(Model *m, bool unsafe);
 uint32_t repair_variance(Model *m, bool unsafe);
 uint32_t repair_unfused_log(Model *m, bool unsafe);
 uint32_t repair_denormals(Model *m, bool unsafe);
+uint32_t repair_budgets(Model *m, bool unsafe);
 
 // The repairs of single rules, as LintRule says.
 uint32_t repair_constant_transfers(Model *m, bool unsafe);

@@ -1,6 +1,7 @@
 // PR001 to PR004: constants that a narrower dtype does not hold, and what that does.
 
 #include "passes/lint/rewrite.h"
+#include "passes/lint/story.h"
 
 #include <math.h>
 #include <string.h>
@@ -335,16 +336,28 @@ void lint_epsilon(Lint *l)
                            : STR("an epsilon of 0 in float16 guards nothing");
         const Node *g = node_at(l->m, f.guarded);
         bool root = node_is(g, "Sqrt"), log_ = node_is(g, "Log");
-        Diag *d = numbers_report(l, "PR002", id, f.operand, "%.*s, so %.*s can %s", STR_ARG(what),
-                                 STR_ARG(str_escaped(l->arena, g->op)),
-                                 root   ? "return 0, and what divides by it give inf"
-                                 : log_ ? "return -inf"
-                                        : "return inf");
+        NodeId by = root && g->out[0] ? guarded_by(x, g->out[0]) : 0;
+        by = by && (node_is(node_at(l->m, by), "Div") || node_is(node_at(l->m, by), "Reciprocal"))
+                 ? by
+                 : 0;
+        Str then =
+            by ? str_printf(l->arena, " and %.*s inf", STR_ARG(node_at(l->m, by)->op)) : STR("");
+        Diag *d = numbers_report(l, "PR002", id, f.operand, "%.*s, so %.*s can return %s%.*s",
+                                 STR_ARG(what), STR_ARG(str_escaped(l->arena, g->op)),
+                                 root   ? "0"
+                                 : log_ ? "-inf"
+                                        : "inf",
+                                 STR_ARG(then));
         if (!d)
             continue;
         diag_note(l->diags, d, "values of at most 2.98e-8 round to 0 in float16 (proved)");
-        diag_note(l->diags, d, "reaches %.*s; no Clip or Max between",
-                  STR_ARG(lint_short(l, f.guarded)));
+        NodeId cast = numbers_made_by(x, numbers_moved(x, numbers_in(x, id, f.operand)), "Cast");
+        if (cast)
+            lint_note_begin(l, d, DT_F16, node_at(l->m, cast)->out[0]);
+        diag_note(l->diags, d, "reaches %.*s%s%.*s%s; no Clip or Max between",
+                  STR_ARG(lint_short(l, f.guarded)), by ? " -> " : "",
+                  STR_ARG(by ? lint_short(l, by) : STR("")),
+                  by && node_is(node_at(l->m, by), "Div") ? ":in1" : "");
         numbers_note_measured(l, d, numbers_in(x, id, 1 - f.operand));
         Stretch s = epsilon_stretch(x, id);
         if (f.known) {

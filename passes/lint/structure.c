@@ -27,8 +27,37 @@ static void duplicate_nodes(Lint *l)
             diag_note(l->diags, d, "the first is the %.*s at #%u",
                       STR_ARG(str_escaped(l->arena, node_at(l->m, *first)->op)),
                       node_at(l->m, *first)->position);
+            diag_fix(l->diags, d, true, "give it a name of its own");
         }
     }
+}
+
+uint32_t lint_repair_node_names(Model *m)
+{
+    uint32_t changes = 0;
+    Arena *a = arena_new();
+    for (GraphId g = 1; g < m->graphs.len; g++) {
+        Map taken = {.arena = a}, seen = {.arena = a};
+        const Graph *graph = graph_at(m, g);
+        for (uint32_t i = 0; i < graph->nodes.len; i++)
+            map_put(&taken, node_at(m, graph->nodes.at[i])->name, NULL);
+        for (uint32_t i = 0; i < graph->nodes.len; i++) {
+            Node *n = node_at(m, graph->nodes.at[i]);
+            bool added = true;
+            uint32_t *count = n->name.len ? map_put(&seen, n->name, &added) : NULL;
+            if (!count || ++*count == 1)
+                continue;
+            Str name = n->name;
+            for (added = false; !added; ++*count) {
+                name = str_printf(m->arena, "%.*s_%u", STR_ARG(n->name), *count);
+                map_put(&taken, name, &added);
+            }
+            n->name = name;
+            changes++;
+        }
+    }
+    arena_free(a);
+    return changes;
 }
 
 static void report_duplicate(Lint *l, ValueId v, ValueId first)

@@ -1,4 +1,5 @@
 import os
+import platform
 import sys
 
 import lit.formats
@@ -16,5 +17,7 @@ config.substitutions += [
     ("%python", sys.executable),
     ("%root", root),
 ]
+if platform.machine() == "x86_64":
+    config.available_features.add("x86_64")
 config.environment["NO_COLOR"] = "1"
 config.environment["PATH"] = os.environ["PATH"] + ":/usr/lib/llvm-19/bin"

@@ -57,7 +57,7 @@ class Net:
         return int(self.one_of(1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 47, 48, 49, 50, 64, 97, 200))
 
     def epilogue(self, v, channels, rank):
-        kind = self.random.integers(5)
+        kind = self.random.integers(9)
         if kind == 1:
             v = self.add("Relu", v)
         elif kind == 2:
@@ -67,7 +67,24 @@ class Net:
                                           self.weight(channels)))
         elif kind == 4:
             v = self.add("Add", v, self.add("Abs", v))
+        elif kind > 4 and rank > 2:
+            v = self.normalized(v, channels, kind)
         self.outputs.append(helper.make_tensor_value_info(v, TensorProto.FLOAT, None))
+
+    def normalized(self, v, channels, kind):
+        """What becomes part of the tiles: a normalisation, a clip, what is added."""
+        spread = numpy_helper.from_array(np.abs(self.normal(channels)) + np.float32(0.5), f"w{len(self.weights)}")
+        self.weights.append(spread)
+        if kind != 7:
+            v = self.add("BatchNormalization", v, self.weight(channels), self.weight(channels), self.weight(channels),
+                         spread.name)
+        if kind == 8:
+            v = self.add("Add", self.add("Identity", self.add("Sin", v)), v)
+        elif kind > 5:
+            low, high = (numpy_helper.from_array(np.float32(x), f"w{len(self.weights) + i}") for i, x in enumerate((-0.3, 1)))
+            self.weights += [low, high]
+            v = self.add("Clip", v, low.name, high.name)
+        return v
 
     def convolution(self):
         rank = int(self.one_of(1, 2, 2, 2, 2, 3))
@@ -92,6 +109,10 @@ class Net:
         x, w = self.input(batch, group * inside, *space), self.weight(group * outside, inside, *window)
         bias = [self.weight(group * outside)] if self.random.integers(2) else []
         v = self.add("Conv", x, w, *bias, strides=stride, dilations=dilation, pads=pads, group=group)
+        if self.random.integers(4) == 0 and not self.open_sizes:
+            out = [(n + a + b - r) // t + 1 for n, a, b, r, t in
+                   zip(space, pads[:rank], pads[rank:], reach, stride)]
+            v = self.add("Relu", self.add("Add", v, self.input(batch, group * outside, *out)))
         self.epilogue(v, group * outside, rank + 2)
 
     def product(self):

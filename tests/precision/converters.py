@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""converters.py CAMEO MODELS [--only RE] [--budget REL] [--without RE] [--json OUT]: converters side by side.
+"""converters.py CAMEO MODELS... [--only RE] [--budget REL] [--without RE] [--limit S] [--json OUT] [--markdown]: converters side
+by side. MODELS: folders of models with data sets (test_data_set_N, or data_N.npz).
 
 Each real model that has data sets is converted to float16 by cameo (policies cameo, autocast and all; with a budget,
 too), by onnxconverter-common (float16, auto_mixed_precision) and by ONNX Runtime's own converter, where these are
 installed (`pip install onnxconverter-common`). Of each result: the share of multiply-adds whose node computes in
 float16 (shapes by a run of the model), Casts added, error of the outputs (rms by rms, the worst output) on the data
-sets that were held out, whether onnx.checker accepts it with full_check and ONNX Runtime loads it, wall time. The
-first data set is what calibration and trial runs are given; the others are held out (a model that has but one is
-judged on a copy of it with each input scaled by 0.9).
+sets that were held out, whether onnx.checker accepts it with full_check and ONNX Runtime loads it, wall time. Every
+second data set is what calibration is given, the first of them what trial runs are; the others are held out (a model that
+has but one is judged on a copy of it with each input scaled by 0.9).
 """
 import argparse
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,6 +137,14 @@ def error_of(model, sets, wants):
     return float(worst)
 
 
+def sets_of(model, folder):
+    """[(feeds, path)]: those that fit the dims that the model declares."""
+    found = [(feeds_of(model, f), f) for f in sorted(folder.glob("test_data_set_*"))]
+    found += [(dict(np.load(f)), f) for f in sorted(folder.glob("data_*.npz"))]
+    dims = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in model.graph.input}
+    return [(x, f) for x, f in found if all(d in (0, n) for k, v in x.items() for d, n in zip(dims.get(k, []), v.shape))]
+
+
 # ---- converters: each gives a model
 
 
@@ -167,12 +177,20 @@ def runtime_float16(path):
     return float16.convert_float_to_float16(onnx.load(path), keep_io_types=True)
 
 
-def judge(name, make, original, sets, wants):
+def stop(*_):
+    raise TimeoutError("stopped: it took too long")
+
+
+def judge(name, make, original, sets, wants, limit):
     row = {"converter": name}
     start = time.monotonic()
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(limit)
     try:
         model = make()
+        signal.alarm(0)
     except Exception as e:  # pylint: disable=broad-except
+        signal.alarm(0)
         return {**row, "seconds": time.monotonic() - start, "failed": f"{type(e).__name__}: {str(e)[:160]}"}
     row["seconds"] = time.monotonic() - start
     row["casts"] = casts_in(model) - casts_in(original)
@@ -203,10 +221,24 @@ def show(model, row):
     print(f"{model:24} {row['converter']:30} {text}  {row['seconds']:.1f} s", flush=True)
 
 
+def show_row(model, row):
+    """A row of the table in docs/precision.md."""
+    if "failed" in row:
+        cells = ["", "", "", "fails: " + re.sub(r"[^ -~]|\|", " ", row["failed"])[:70], "no"]
+    else:
+        low, error = row.get("low", float("nan")), row.get("error", float("nan"))
+        valid = "yes" if row["checker"] == "accepts" else "no: not sorted" if "topolog" in row["checker"] else "no: types"
+        cells = ["" if np.isnan(low) else f"{100 * low:.1f} %", str(row["casts"]), "" if np.isnan(error) else f"{error:.2g}", valid,
+                 "no" if "runtime" in row else "yes"]
+    print(f"| {model} | {row['converter']} | " + " | ".join(cells) + f" | {row['seconds']:.1f} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("cameo")
-    parser.add_argument("models")
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--limit", type=int, default=300, help="seconds that a converter may take")
+    parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--budget", type=float, default=1e-2)
     parser.add_argument("--without", default="^$", metavar="RE", help="leave out converters of these names")
@@ -215,16 +247,22 @@ def main():
     warnings.simplefilter("ignore")
     print(f"{'model':24} {'converter':30} {'float16':>8} {'casts':>6} {'error':>10}")
     rows = []
-    for path in sorted(pathlib.Path(options.models).glob("*/model.onnx")):
+    for path in [p for folder in options.models for p in sorted(pathlib.Path(folder).glob("*/model.onnx"))]:
         if not re.search(options.only, path.parent.name):
             continue
         original = onnx.load(path)
-        folders = sorted(path.parent.glob("test_data_set_*"))
-        first = feeds_of(original, folders[0])
-        sets = [feeds_of(original, f) for f in folders[1:]] or [scaled(first)]
+        every = sets_of(original, path.parent)
+        if not every:
+            print(f"{path.parent.name}: no data sets")
+            continue
+        first = every[0][0]
+        calib = tempfile.TemporaryDirectory()
+        for _, f in every[::2]:
+            (pathlib.Path(calib.name) / f.name).symlink_to(f.resolve())
+        sets = [x for x, _ in every[1::2]] or [scaled(first)]
         plain = session_of(str(path))
         wants = [plain.run(None, f) for f in sets]
-        data = ["--calib", str(folders[0])]
+        data = ["--calib", calib.name]
         runs = [("cameo", lambda: cameo(options, path, [])),
                 ("cameo --calib", lambda: cameo(options, path, data)),
                 (f"cameo --budget {options.budget:g}", lambda: cameo(options, path, [*data, "--budget", f"{options.budget:g}"])),
@@ -236,9 +274,9 @@ def main():
         for name, make in runs:
             if re.search(options.without, name):
                 continue
-            row = {"model": path.parent.name, **judge(name, make, original, sets, wants)}
+            row = {"model": path.parent.name, **judge(name, make, original, sets, wants, options.limit)}
             rows.append(row)
-            show(path.parent.name, row)
+            (show_row if options.markdown else show)(path.parent.name, row)
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
     return 0

@@ -175,7 +175,7 @@ def mlp(rng):
              helper.make_node("MatMul", ["r", "v"], ["s"]), helper.make_node("Tanh", ["s"], ["t"]),
              helper.make_node("Softmax", ["t"], ["p"], axis=1), helper.make_node("LayerNormalization", ["t", "g"], ["n"]),
              helper.make_node("ArgMax", ["p"], ["k"], axis=1)]
-    c = {"w": rng.normal(size=(32, 17)), "b": rng.normal(size=32), "v": rng.normal(size=(32, 9)), "g": rng.normal(size=9)}
+    c = {"w": rng.normal(size=(130, 17)), "b": rng.normal(size=130), "v": rng.normal(size=(130, 40)), "g": rng.normal(size=40)}
     c = {k: v.astype(np.float32) for k, v in c.items()}
     feeds = {"x": rng.normal(size=(5, 17)).astype(np.float32)}
     return model_of(nodes, feeds, [("p", F32), ("n", F32), ("k", I64)], c), feeds
@@ -185,8 +185,9 @@ def conv(rng):
     nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
              helper.make_node("BatchNormalization", ["a", "s", "b", "m", "v"], ["n"]),
              helper.make_node("MaxPool", ["n"], ["q"], kernel_shape=[2, 2], strides=[2, 2]),
-             helper.make_node("Sigmoid", ["q"], ["z"]), helper.make_node("GlobalAveragePool", ["z"], ["y"])]
-    c = {"w": rng.normal(size=(6, 3, 3, 3)), "s": rng.normal(size=6), "b": rng.normal(size=6), "m": rng.normal(size=6),
+             helper.make_node("Conv", ["q", "u"], ["e"], pads=[2, 2, 2, 2], strides=[1, 2]),
+             helper.make_node("Sigmoid", ["e"], ["z"]), helper.make_node("GlobalAveragePool", ["z"], ["y"])]
+    c = {"u": rng.normal(size=(40, 6, 5, 5)), "w": rng.normal(size=(6, 3, 3, 3)), "s": rng.normal(size=6), "b": rng.normal(size=6), "m": rng.normal(size=6),
          "v": rng.uniform(0.5, 2, size=6)}
     feeds = {"x": rng.normal(size=(2, 3, 8, 10)).astype(np.float32)}
     return model_of(nodes, feeds, [("y", F32)], {k: v.astype(np.float32) for k, v in c.items()}), feeds

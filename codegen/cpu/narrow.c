@@ -1,0 +1,417 @@
+// Packing factors of few bits, and calls of products with them.
+//
+// A panel has TILE_COLUMNS columns, the last one as many as vectors of 16 allow. It is blocks of k
+// one after the other, and all of a block lies together, so that it is read from the first byte
+// to the last: rows of words of 32 bits, each 32 / bits elements of a column that follow one
+// another in k, less the middle of their range, the first in the lowest bits; a row of scales;
+// where there are any, a row of zero points less the same middle. Numbers of 16 bits are pairs in
+// words likewise, without scales.
+
+#include "codegen/cpu/narrow.h"
+
+#include "codegen/cpu/constants.h"
+#include "codegen/cpu/gemm.h"
+#include "codegen/cpu/tiles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAIN = 16, MOST_BLOCK = 4096, WIDTH = TILE_COLUMNS };
+#define MOST_ELEMENTS ((int64_t)1 << 28)
+
+typedef struct Form {      // (q - z) * s
+    const Expr *q, *z, *s; // z: an integer or a float32, NULL: 0
+} Form;
+
+typedef struct Codes {
+    int64_t n, k, bn, bk, groups; // groups: of GRAIN values of k
+    int16_t *q;                   // as the factor lies
+    float *s, *z;                 // [groups][n], NAN: not yet known
+    uint8_t *seen;
+    int64_t done, low, high; // elements stored; the least and greatest of q
+} Codes;
+
+// ---- the form ----------------------------------------------------------------------------------
+
+static const Expr *under_casts(const Expr *e)
+{
+    while (e->kind == EX_CAST && dtype_is_integer(e->dtype) && dtype_is_integer(e->a->dtype) &&
+           dtype_info(e->a->dtype)->bits < dtype_info(e->dtype)->bits)
+        e = e->a;
+    return e;
+}
+
+// e = q or q - z, of numbers that began as integers of at most 8 bits.
+static bool read_codes(const Expr *e, Form *f)
+{
+    f->z = NULL;
+    if (e->kind == EX_BINARY && e->op == B_SUB) {
+        f->z = e->b;
+        e = e->a;
+    }
+    if (e->kind == EX_CAST && e->dtype == DT_F32 && dtype_is_integer(e->a->dtype))
+        e = under_casts(e->a);
+    if (e->kind == EX_BINARY && e->op == B_SUB && !f->z) {
+        f->z = e->b;
+        e = under_casts(e->a);
+    }
+    f->q = e;
+    return dtype_is_integer(e->dtype) && dtype_info(e->dtype)->bits <= 8;
+}
+
+static bool read_form(const Iterations *x, const Expr *e, Form *f)
+{
+    if (e->kind != EX_BINARY || e->op != B_MUL || e->dtype != DT_F32)
+        return false;
+    f->s = e->b;
+    if (!read_codes(e->a, f)) {
+        f->s = e->a;
+        if (!read_codes(e->b, f))
+            return false;
+    }
+    return constant_computes(x, f->q) && constant_computes(x, f->s) && f->s->dtype == DT_F32 &&
+           (!f->z || constant_computes(x, f->z));
+}
+
+// ---- its elements ------------------------------------------------------------------------------
+
+static bool keep(Codes *c, int64_t place, int64_t q, float z, float s)
+{
+    const int64_t other = c->bk == 1 ? c->k : c->n;
+    const int64_t k = c->bk == 1 ? place % other : place / other;
+    const int64_t n = c->bk == 1 ? place / other : place % other;
+    if (k >= c->k || n >= c->n || q < INT16_MIN || q > INT16_MAX)
+        return false;
+    const int64_t at = k / GRAIN * c->n + n;
+    if (c->seen[at] && (c->s[at] != s || c->z[at] != z))
+        return false;
+    c->seen[at] = 1;
+    c->s[at] = s;
+    c->z[at] = z;
+    c->q[place] = (int16_t)q;
+    c->low = q < c->low ? q : c->low;
+    c->high = q > c->high ? q : c->high;
+    c->done++;
+    return isfinite(s) && isfinite(z);
+}
+
+static bool keep_store(Iterations *x, const Buffer *to, const Stmt *store, const Form *f, Codes *c)
+{
+    int64_t places[CONSTANT_LANES], q[CONSTANT_LANES], whole[CONSTANT_LANES];
+    float s[CONSTANT_LANES], z[CONSTANT_LANES] = {0};
+    bool fits = true;
+    while (fits && iterations_next(x)) {
+        constant_places(x, to->rank, to->dims, store->at, places);
+        constant_integers(x, f->q, q);
+        constant_floats(x, f->s, s);
+        if (f->z && f->z->dtype == DT_F32)
+            constant_floats(x, f->z, z);
+        else if (f->z)
+            constant_integers(x, f->z, whole);
+        for (uint32_t i = 0; f->z && f->z->dtype != DT_F32 && i < x->n; i++)
+            z[i] = (float)whole[i];
+        fits = !x->failed;
+        for (uint32_t i = 0; fits && i < x->n; i++)
+            fits = keep(c, places[i], q[i], z[i], s[i]);
+    }
+    return fits;
+}
+
+typedef struct Search {
+    Module *mod;
+    BufferId buffer;
+    Codes *codes;
+    LoopId vars[CONSTANT_LOOPS];
+    uint32_t nvars;
+} Search;
+
+// Evaluates what is stored in the buffer by these statements; false: not all of it can be.
+static bool evaluate(Search *s, const Stmt *body)
+{
+    for (; body; body = body->next) {
+        if (body->kind == S_FOR) {
+            if (s->nvars == CONSTANT_LOOPS)
+                return false;
+            s->vars[s->nvars++] = body->var;
+            bool fits = evaluate(s, body->body);
+            s->nvars--;
+            if (!fits)
+                return false;
+        } else if (body->kind != S_STORE) {
+            return false;
+        } else if (body->buffer == s->buffer) {
+            const Buffer *to = buffer_at(s->mod, s->buffer);
+            Iterations x;
+            Form f;
+            bool fits = iterations_begin(&x, s->mod, s->nvars, s->vars, MOST_ELEMENTS) &&
+                        read_form(&x, body->value, &f);
+            for (uint32_t i = 0; fits && i < body->rank; i++)
+                fits = constant_indexes(&x, body->at[i]);
+            fits = fits && keep_store(&x, to, body, &f, s->codes);
+            iterations_end(&x);
+            if (!fits)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool stores_to(const Stmt *s, BufferId b)
+{
+    for (; s; s = s->next)
+        if (((s->kind == S_STORE || s->kind == S_UPDATE) && s->buffer == b) ||
+            stores_to(s->body, b) || stores_to(s->other, b))
+            return true;
+    return false;
+}
+
+static bool steps_store(const Step *s, BufferId b)
+{
+    for (; s; s = s->next) {
+        if ((s->kernel && stores_to(s->kernel->body, b)) || steps_store(s->body, b) ||
+            steps_store(s->other, b))
+            return true;
+        for (uint32_t i = 0; s->call && i < s->call->nwrites; i++)
+            if (s->call->writes[i] == b)
+                return true;
+    }
+    return false;
+}
+
+// All elements of the buffer, from the kernels that store them, once each.
+static bool evaluate_buffer(Module *mod, BufferId b, Codes *c)
+{
+    Search s = {.mod = mod, .buffer = b, .codes = c};
+    for (const Step *step = mod->steps; step; step = step->next) {
+        if (step->kernel && stores_to(step->kernel->body, b)) {
+            if (step->kernel->override || !evaluate(&s, step->kernel->body))
+                return false;
+        } else if (!step->kernel && (steps_store(step->body, b) || steps_store(step->other, b) ||
+                                     (step->call && steps_store(step, b)))) {
+            return false;
+        }
+    }
+    return c->done == c->n * c->k;
+}
+
+// ---- packing -----------------------------------------------------------------------------------
+
+// As many groups to a block as have the same scale and zero point.
+static int64_t block_of(const Codes *c)
+{
+    int64_t block = 1;
+    for (bool same = true; same && block < c->groups && block * 2 * GRAIN <= MOST_BLOCK;) {
+        for (int64_t g = 0; same && g + block < c->groups; g += 2 * block)
+            for (int64_t n = 0; same && n < c->n; n++) {
+                const int64_t p = g * c->n + n, q = (g + block) * c->n + n;
+                same = c->s[p] == c->s[q] && c->z[p] == c->z[q];
+            }
+        block *= same ? 2 : 1;
+    }
+    const int64_t all = c->groups < block ? c->groups : block;
+    return all * GRAIN;
+}
+
+static void choose_bits(const Codes *c, Narrow *w, int64_t *middle)
+{
+    *middle = 0;
+    for (w->bits = 2; w->bits <= 8; w->bits *= 2) {
+        const int64_t half = (int64_t)1 << (w->bits - 1);
+        if (c->low >= -half && c->high < half)
+            return;
+        *middle = half;
+        if (c->low >= 0 && c->high < 2 * half)
+            return;
+        *middle = 0;
+    }
+}
+
+static void pack_block(const Codes *c, const Narrow *w, int64_t middle, int64_t from, int64_t n0,
+                       int64_t width, uint32_t *to)
+{
+    const int64_t each = 32 / w->bits, turns = w->block / each;
+    const int64_t left = c->n - n0 < width ? c->n - n0 : width;
+    const uint32_t mask = w->bits == 8 ? 255 : (1u << w->bits) - 1;
+    for (int64_t k = from; k < from + w->block && k < c->k; k++)
+        for (int64_t n = 0; n < left; n++) {
+            const uint32_t code = (uint32_t)(c->q[k * c->bk + (n0 + n) * c->bn] - middle) & mask;
+            to[(k - from) / each * width + n] |= code << (k % each * w->bits);
+        }
+    float *numbers = (float *)(to + turns * width);
+    for (int64_t n = 0; n < left; n++) {
+        const int64_t at = from / GRAIN * c->n + n0 + n;
+        numbers[n] = c->s[at];
+        if (w->zeros)
+            numbers[width + n] = c->z[at] - (float)middle;
+    }
+}
+
+static bool has_zeros(const Codes *c, int64_t middle)
+{
+    for (int64_t i = 0; i < c->groups * c->n; i++)
+        if (c->z[i] != (float)middle)
+            return true;
+    return false;
+}
+
+static BufferId new_weight(Module *mod, int64_t words, const void *elements)
+{
+    const TensorData *data = tensor_new(mod->arena, DT_I32, 1, &words, elements);
+    Index dim = poly_const(mod->polys, words);
+    BufferId b = buffer_new(mod, BUF_WEIGHT, STR("packed"), DT_I32, 1, &dim);
+    buffer_at(mod, b)->data = data;
+    return b;
+}
+
+// Words of a panel for each of its columns.
+static int64_t words_of(const Narrow *w)
+{
+    const int64_t numbers = w->bits == 16 ? 0 : 1 + w->zeros;
+    return (w->k + w->block - 1) / w->block * (w->block * w->bits / 32 + numbers);
+}
+
+static bool pack_codes(Module *mod, const Codes *c, Narrow *w)
+{
+    int64_t middle;
+    choose_bits(c, w, &middle);
+    if (w->bits > 8)
+        return false;
+    w->block = block_of(c);
+    w->zeros = has_zeros(c, middle);
+    const int64_t columns = (c->n + 15) / 16 * 16, words = words_of(w);
+    uint32_t *to = calloc((size_t)columns * (size_t)words, sizeof *to);
+    if (!to)
+        return false;
+    for (int64_t n0 = 0; n0 < columns; n0 += WIDTH) {
+        const int64_t width = columns - n0 < WIDTH ? columns - n0 : WIDTH;
+        uint32_t *at = to + n0 * words;
+        for (int64_t k = 0; k < c->k; k += w->block) {
+            pack_block(c, w, middle, k, n0, width, at);
+            at += width * (w->block * w->bits / 32 + 1 + w->zeros);
+        }
+    }
+    w->packed = new_weight(mod, columns * words, to);
+    free(to);
+    return true;
+}
+
+// Is the factor a whole buffer, a matrix read along its rows or columns?
+static bool read_matrix(Printer *p, const Override *o, Codes *c)
+{
+    Polys *polys = p->mod->polys;
+    const Buffer *b = buffer_at(p->mod, o->b->buffer);
+    Index rest = linear_index(p, b->rank, b->dims, o->b->at);
+    rest = poly_sub(polys, rest, poly_mul(polys, o->bk, poly_loop(polys, o->k)));
+    rest = poly_sub(polys, rest, poly_mul(polys, o->bn, override_column(polys, o)));
+    int64_t size = 1;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        int64_t dim;
+        if (!poly_is_const(b->dims[i], &dim) || dim < 1 || dim > MOST_ELEMENTS / size)
+            return false;
+        size *= dim;
+    }
+    return o->reduce->rank == 1 && poly_equals(rest, 0) && poly_is_const(o->columns, &c->n) &&
+           poly_is_const(loop_extent(polys, o->k), &c->k) && poly_is_const(o->bn, &c->bn) &&
+           poly_is_const(o->bk, &c->bk) && c->n > 0 && c->k > 0 && c->n <= size / c->k &&
+           size == c->n * c->k && ((c->bk == 1 && c->bn == c->k) || (c->bn == 1 && c->bk == c->n));
+}
+
+Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
+{
+    Codes c = {0};
+    const Buffer *b = buffer_at(p->mod, o->b->buffer);
+    if (b->kind != BUF_TEMP || b->dtype != DT_F32 || !read_matrix(p, o, &c))
+        return NULL;
+    c.groups = (c.k + GRAIN - 1) / GRAIN;
+    c.q = calloc((size_t)(c.n * c.k), sizeof *c.q);
+    c.s = calloc((size_t)(c.groups * c.n), sizeof *c.s);
+    c.z = calloc((size_t)(c.groups * c.n), sizeof *c.z);
+    c.seen = calloc((size_t)(c.groups * c.n), 1);
+    Narrow w = {.n = c.n, .k = c.k, .exact = exact};
+    bool packed = c.q && c.s && c.z && c.seen && evaluate_buffer(p->mod, o->b->buffer, &c) &&
+                  pack_codes(p->mod, &c, &w);
+    free(c.q);
+    free(c.s);
+    free(c.z);
+    free(c.seen);
+    if (!packed)
+        return NULL;
+    Narrow *kept = NEW(p->mod->arena, Narrow);
+    *kept = w;
+    return kept;
+}
+
+// ---- numbers of 16 bits ------------------------------------------------------------------------
+
+// Pairs of values of k in words of 32 bits, the first in the lower half.
+static void pack_halves(const Codes *c, const uint16_t *from, uint32_t *to)
+{
+    const int64_t columns = (c->n + 15) / 16 * 16, words = (c->k + GRAIN - 1) / GRAIN * GRAIN / 2;
+    for (int64_t n = 0; n < c->n; n++) {
+        const int64_t begin = n / WIDTH * WIDTH, left = columns - begin;
+        const int64_t width = left < WIDTH ? left : WIDTH;
+        uint32_t *at = to + begin * words + n - begin;
+        for (int64_t k = 0; k < c->k; k++)
+            at[k / 2 * width] |= (uint32_t)from[k * c->bk + n * c->bn] << (k % 2 * 16);
+    }
+}
+
+Narrow *narrow_pack_halves(Printer *p, const Override *o, Str *error)
+{
+    Module *mod = p->mod;
+    Codes c = {0};
+    if (!read_matrix(p, o, &c) || buffer_at(mod, o->b->buffer)->kind != BUF_WEIGHT)
+        return NULL;
+    const Buffer *b = buffer_at(mod, o->b->buffer);
+    TensorData *data = (TensorData *)(uintptr_t)b->data;
+    const bool half = b->dtype == DT_F16;
+    const uint16_t *from = data ? tensor_elements(mod->model, data, error) : NULL;
+    for (int64_t i = 0; from && i < c.n * c.k; i++)
+        if (half && (from[i] & 0x7c00) == 0x7c00)
+            return NULL;
+    Narrow w = {.n = c.n, .k = c.k, .block = GRAIN, .bits = 16, .half = half};
+    const int64_t size = (c.n + 15) / 16 * 16 * words_of(&w);
+    uint32_t *to = from ? calloc((size_t)size, sizeof *to) : NULL;
+    if (!to)
+        return NULL;
+    pack_halves(&c, from, to);
+    w.packed = new_weight(mod, size, to);
+    free(to);
+    Narrow *kept = NEW(mod->arena, Narrow);
+    *kept = w;
+    return kept;
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+uint32_t narrow_kinds(const Step *s)
+{
+    uint32_t kinds = 0;
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        kinds |= o && o->narrow ? o->narrow->bits / 2 << o->narrow->half : 0;
+        kinds |= narrow_kinds(s->body) | narrow_kinds(s->other);
+    }
+    return kinds;
+}
+
+static const char *narrow_name(const Narrow *w)
+{
+    return w->half ? "f16" : w->bits == 16 ? "bf16" : w->bits == 8 ? "8" : w->bits == 4 ? "4" : "2";
+}
+
+void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
+                  const char *a, const char *column, const char *y)
+{
+    const Narrow *w = o->narrow;
+    access_note(p->arena, &p->printed.buffers, w->packed, ACCESS_READ);
+    print_line(
+        p,
+        "cameo_narrow_product(&cameo_narrow_%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, %d, %d},",
+        narrow_name(w), rows, columns, (long long)w->k, (long long)w->block, w->zeros, w->exact);
+    const char *from =
+        column ? str_printf(p->arena, " + %s * %lld", column, (long long)words_of(w)).at : "";
+    print_line(p, "    %s, %s, %s, b%u%s, %s, %s);", a, print_index_bare(p, o->am),
+               print_index_bare(p, o->ak), w->packed, from, y, print_index_bare(p, o->ym));
+}

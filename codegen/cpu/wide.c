@@ -1,0 +1,281 @@
+// Products of float64 as calls of runtime/cameo_wide.h.
+//
+// A float64 shadow multiplies the model's own weights: what widens them is a kernel that fusion
+// leaves alone, since a product's factors are loads. Here such a load is traced back to the weight,
+// which is then widened block by block where it is packed, and the kernel goes.
+
+#include "codegen/cpu/wide.h"
+
+#include "codegen/parts.h"
+
+enum { MACS = 5 }; // multiplications and additions in a tenth of a nanosecond
+
+// ---- weights that are widened ------------------------------------------------------------------
+
+// y[i, ..] = (float64)w[i, ..] for all of y, w being a weight of float32; else NULL.
+static const Expr *widens_weight(Module *mod, const Kernel *k)
+{
+    const Stmt *s = k->body;
+    uint32_t loops = 0, places = 0;
+    for (; s && s->kind == S_FOR && s->par && !s->next; s = s->body)
+        loops++;
+    if (!s || s->kind != S_STORE || s->next || s->value->kind != EX_CAST ||
+        s->value->dtype != DT_F64 || s->value->a->kind != EX_LOAD)
+        return NULL;
+    const Expr *load = s->value->a;
+    const Buffer *w = buffer_at(mod, load->buffer), *y = buffer_at(mod, s->buffer);
+    if (w->kind != BUF_WEIGHT || !w->data || w->dtype != DT_F32 || y->kind != BUF_TEMP ||
+        y->rank != w->rank)
+        return NULL;
+    for (uint32_t i = 0; i < y->rank; i++) {
+        if (s->at[i] != load->at[i] || y->dims[i] != w->dims[i])
+            return NULL;
+        bool whole = poly_equals(s->at[i], 0) && poly_equals(y->dims[i], 1);
+        for (const Stmt *f = k->body; f != s && !whole; f = f->body)
+            if (s->at[i] == poly_loop(mod->polys, f->var) &&
+                loop_extent(mod->polys, f->var) == y->dims[i]) {
+                whole = true;
+                places++;
+            }
+        if (!whole)
+            return NULL;
+    }
+    return places == loops ? load : NULL;
+}
+
+typedef struct Writers {
+    Widened *found;
+    Module *mod;
+    uint32_t *count; // by BufferId
+} Writers;
+
+static void find_writers(Writers *x, const Step *s)
+{
+    for (; s; s = s->next) {
+        const Call *c = s->call;
+        for (uint32_t i = 0; c && i < c->nwrites; i++)
+            x->count[c->writes[i]]++;
+        if (s->kernel) {
+            KernelUses u = kernel_uses(x->mod, x->found->arena, s->kernel);
+            const Expr *load = widens_weight(x->mod, s->kernel);
+            for (uint32_t i = 0; i < u.buffers.len; i++) {
+                BufferId b = u.buffers.at[i].id;
+                if (!(u.buffers.at[i].bits & ACCESS_WRITE))
+                    continue;
+                x->count[b]++;
+                x->found->by[b] = load ? s->kernel : NULL;
+                x->found->weight[b] = load;
+            }
+        }
+        find_writers(x, s->body);
+        find_writers(x, s->other);
+    }
+}
+
+Widened *widened_find(Module *mod, Arena *scratch)
+{
+    Widened *w = NEW(scratch, Widened);
+    w->arena = scratch;
+    w->nbuffers = mod->buffers.len;
+    w->by = NEWS(scratch, const Kernel *, w->nbuffers);
+    w->weight = NEWS(scratch, const Expr *, w->nbuffers);
+    Writers x = {w, mod, NEWS(scratch, uint32_t, w->nbuffers)};
+    find_writers(&x, mod->steps);
+    for (uint32_t i = 0; i < mod->outputs.len; i++)
+        w->by[mod->outputs.at[i]] = NULL;
+    for (BufferId b = 1; b < w->nbuffers; b++)
+        w->by[b] = x.count[b] == 1 ? w->by[b] : NULL;
+    return w;
+}
+
+const Expr *widened_source(const Widened *w, Module *mod, const Expr *load)
+{
+    if (!w || load->kind != EX_LOAD || load->buffer >= w->nbuffers || !w->by[load->buffer])
+        return load;
+    return expr_load(mod, w->weight[load->buffer]->buffer, load->at);
+}
+
+// ---- uses --------------------------------------------------------------------------------------
+
+void wide_uses(Module *mod, const Expr *reduce, const Expr *a, const Expr *b, const Stmt *epilogue,
+               KernelUses *u)
+{
+    const BufferId now[] = {a->buffer, b->buffer};
+    const BufferId before[] = {reduce->b->a->buffer, reduce->b->b->buffer};
+    for (int i = 0; i < 2; i++)
+        if (before[i] != now[0] && before[i] != now[1])
+            uses_drop_packed(mod, u, before[i], epilogue);
+    for (int i = 0; i < 2; i++)
+        access_note(u->arena, &u->buffers, now[i], ACCESS_READ);
+}
+
+bool wide_used(const Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && (o->conv ? o->conv->wide : o->wide)) || wide_used(s->body) || wide_used(s->other))
+            return true;
+    }
+    return false;
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+// "narrow_a = b3 + 64 * i1"
+static const char *factor_text(Printer *p, const char *name, BufferId b, const char *start)
+{
+    bool narrow = buffer_at(p->mod, b)->dtype == DT_F32;
+    return str_printf(p->arena, ".%s%s = %s", narrow ? "narrow_" : "", name, start).at;
+}
+
+void wide_print_product(Printer *p, const Override *o, const char *part)
+{
+    print_line(p, "cameo_wide_multiply(");
+    print_line(p, "    &(const cameo_wide){.rows = %s, .columns = %s, .depth = %s,",
+               print_index_bare(p, o->rows), print_index_bare(p, o->columns),
+               print_index_bare(p, print_extent(p, o->k)));
+    print_line(p, "        %s, .am = %s, .ak = %s,",
+               factor_text(p, "a", o->a->buffer, gemm_start(p, o->a->buffer, o->a->at)),
+               print_index_bare(p, o->am), print_index_bare(p, o->ak));
+    print_line(p, "        %s, .bk = %s, .bn = %s,",
+               factor_text(p, "b", o->b->buffer, gemm_start(p, o->b->buffer, o->b->at)),
+               print_index_bare(p, o->bk), print_index_bare(p, o->bn));
+    print_line(p, "        .y = %s, .ym = %s},", gemm_start(p, o->store->buffer, o->store->at),
+               print_index_bare(p, o->ym));
+    print_line(p, "    %s);", part);
+}
+
+// The convolution's own variables count as 0 in indices.
+static void set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
+{
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        if (conv_owns(c, s->var)) {
+            p->zeroed[s->var] = on;
+            p->nzeroed += on ? 1 : -1u;
+        }
+    for (uint32_t i = 0; i < c->reduce->rank; i++) {
+        p->zeroed[c->reduce->vars[i]] = on;
+        p->nzeroed += on ? 1 : -1u;
+    }
+}
+
+// ".taps = {1, 3, 3},"
+static void print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other)
+{
+    const char *text[CONV_SPACE];
+    for (uint32_t i = 0; i < CONV_SPACE; i++)
+        text[i] = i + rank < CONV_SPACE ? str_printf(p->arena, "%lld", (long long)other).at
+                                        : print_index_bare(p, at[i + rank - CONV_SPACE]);
+    print_line(p, "    .%s = {%s, %s, %s},", name, text[0], text[1], text[2]);
+}
+
+static Index places_of(Printer *p, const Conv *c)
+{
+    Index n = poly_const(p->mod->polys, 1);
+    for (uint32_t i = 0; i < c->rank; i++)
+        n = poly_mul(p->mod->polys, n, c->out[i]);
+    return n;
+}
+
+static Index depth_of(Printer *p, const Conv *c)
+{
+    Index k = c->channels;
+    for (uint32_t i = 0; i < c->rank; i++)
+        k = poly_mul(p->mod->polys, k, c->taps[i]);
+    return k;
+}
+
+static const char *start_of(Printer *p, BufferId b, Index i)
+{
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
+    return poly_equals(i, 0) ? str_printf(p->arena, "b%u", b).at
+                             : str_printf(p->arena, "b%u + %s", b, print_index(p, i)).at;
+}
+
+static Index linear(Printer *p, const Expr *load)
+{
+    const Buffer *b = buffer_at(p->mod, load->buffer);
+    return linear_index(p, b->rank, b->dims, load->at);
+}
+
+// What zeroes and computes the part of y that `part` says, as rows and columns.
+static void print_windows(Printer *p, const Conv *c, const char *const part[4])
+{
+    Polys *polys = p->mod->polys;
+    Index stride[CONV_SPACE], dilation[CONV_SPACE], x = linear(p, c->x);
+    for (uint32_t i = 0; i < c->rank; i++) {
+        stride[i] = poly_const(polys, c->stride[i]);
+        dilation[i] = poly_const(polys, c->dilation[i]);
+        x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
+    }
+    const Buffer *b = buffer_at(p->mod, c->store->buffer);
+    const char *y = start_of(p, c->store->buffer, linear_index(p, b->rank, b->dims, c->store->at));
+    const char *row = print_index(p, c->row);
+    print_line(p, "const cameo_wide_window window = {");
+    print_dims(p, "out", c->out, c->rank, 1);
+    print_dims(p, "taps", c->taps, c->rank, 1);
+    print_dims(p, "stride", stride, c->rank, 1);
+    print_dims(p, "dilation", dilation, c->rank, 1);
+    print_dims(p, "pad", c->pad, c->rank, 0);
+    print_dims(p, "in", c->in, c->rank, 1);
+    print_dims(p, "step", c->step, c->rank, 0);
+    print_line(p, "    .channel = %s,", print_index_bare(p, c->channel));
+    print_line(p, "};");
+    print_line(p, "for (int64_t row = %s; row < %s; row++)", part[0], part[1]);
+    print_line(p, "    memset(%s + row * %s + %s, 0, (size_t)(%s - %s) * sizeof *b%u);", y, row,
+               part[2], part[3], part[2], c->store->buffer);
+    print_line(p, "cameo_wide_multiply(");
+    print_line(p, "    &(const cameo_wide){.rows = %s, .columns = %s, .depth = %s,",
+               print_index_bare(p, c->rows), print_index_bare(p, places_of(p, c)),
+               print_index_bare(p, depth_of(p, c)));
+    print_line(p, "        %s, .am = %s, .ak = %s,",
+               factor_text(p, "a", c->w->buffer, start_of(p, c->w->buffer, linear(p, c->w))),
+               print_index_bare(p, c->wm), print_index_bare(p, c->wk));
+    print_line(p, "        .b = %s, .window = &window, .y = %s, .ym = %s},",
+               start_of(p, c->x->buffer, x), y, row);
+    print_line(p, "    %s, %s, %s, %s);", part[0], part[1], part[2], part[3]);
+}
+
+static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
+{
+    Polys *polys = p->mod->polys;
+    Index macs = poly_mul(polys, poly_mul(polys, c->rows, places_of(p, c)), depth_of(p, c));
+    Index two = poly_const(polys, 2);
+    Index work =
+        poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, MACS));
+    if (!p->parts || p->parts->inside || !parts_worth(p, two, poly_floordiv(polys, work, two)))
+        return false;
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    parts_begin(p, 0);
+    set_own(p, k, c, true);
+    const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places_of(p, c));
+    const char *const part[4] = {"r.m0", "r.m1", "r.n0", "r.n1"};
+    print_line(p, "const cameo_wide_part r = cameo_wide_share(%s, %s, from, to);", rows, n);
+    print_windows(p, c, part);
+    set_own(p, k, c, false);
+    const char *units = str_printf(p->arena, "cameo_wide_units(%s, %s)", rows, n).at;
+    parts_end(p, units, parts_grain_of(p, work, units));
+    parts_around(p, outer, false);
+    nest_end(p, outer);
+    return true;
+}
+
+void wide_print_conv(Printer *p, const Kernel *k, const Conv *c)
+{
+    Bounds outer = {.n = 0};
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        if (!conv_owns(c, s->var))
+            outer.vars[outer.n++] = s->var;
+    if (!print_parts(p, k, c, &outer)) {
+        const char *const all[4] = {"0", print_index_bare(p, c->rows), "0",
+                                    print_index_bare(p, places_of(p, c))};
+        nest_begin(p, &outer, NULL);
+        set_own(p, k, c, true);
+        print_windows(p, c, all);
+        set_own(p, k, c, false);
+        nest_end(p, &outer);
+    }
+    if (c->epilogue)
+        print_stmts(p, c->epilogue);
+}

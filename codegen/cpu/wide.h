@@ -1,0 +1,30 @@
+// Products of float64 (runtime/cameo_wide.h), whose factors may lie in memory as float32.
+#ifndef CAMEO_CODEGEN_CPU_WIDE_H
+#define CAMEO_CODEGEN_CPU_WIDE_H
+
+#include "codegen/cpu/gemm.h"
+
+// Kernels that do nothing but widen a weight of float32: what multiplies their result may read the
+// weight itself.
+typedef struct Widened {
+    Arena *arena;
+    uint32_t nbuffers;   // when it was made
+    const Kernel **by;   // by BufferId: the only kernel that writes it, NULL: none such
+    const Expr **weight; // of those: the load that it widens
+} Widened;
+
+Widened *widened_find(Module *mod, Arena *scratch);
+// The load of the weight's element instead of this one's; the load itself where there is none.
+const Expr *widened_source(const Widened *w, Module *mod, const Expr *load);
+
+// The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
+// which are text, of it. The product's own variables must count as 0.
+void wide_print_product(Printer *p, const Override *o, const char *part);
+void wide_print_conv(Printer *p, const Kernel *k, const Conv *c);
+// What a product reads where its loops would have read what was widened.
+void wide_uses(Module *mod, const Expr *reduce, const Expr *a, const Expr *b, const Stmt *epilogue,
+               KernelUses *u);
+// Does any kernel of these steps have such a product?
+bool wide_used(const Step *s);
+
+#endif

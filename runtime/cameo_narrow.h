@@ -1,0 +1,126 @@
+/* Products of float32 matrices by constants of 2, 4 or 8 bits with a scale, and it may be a zero
+ * point, for each block of k, or of 16 bits: C[m,n] += sum over k of A[m,k] * (q[k,n] - z) * s. Few
+ * rows multiply q in registers, so that its bytes alone are read; many rows have it as floats, a
+ * piece at a time that stays in the second cache. */
+#ifndef CAMEO_NARROW_H
+#define CAMEO_NARROW_H
+
+#include "cameo_gemm.h"
+
+enum {
+    CAMEO_NARROW_ROWS = 4,  /* of the largest tile */
+    CAMEO_NARROW_FEW = 8,   /* so many rows are few */
+    CAMEO_NARROW_K = 8192,  /* values of k that are packed at once */
+    CAMEO_NARROW_BLOCK = 16 /* of the smallest block */
+};
+
+typedef struct cameo_narrow_sizes {
+    int64_t m, n, k, block;
+    int zeros; /* are there zero points? */
+    int exact; /* is (q - z) * s rounded before it is multiplied? */
+} cameo_narrow_sizes;
+
+static inline __attribute__((unused)) int64_t cameo_narrow_width(int64_t n, int64_t j)
+{
+    const int64_t left = (n - j + 15) / 16 * 16;
+    return left < CAMEO_TILE_COLUMNS ? left : CAMEO_TILE_COLUMNS;
+}
+
+/* `rows` rows of A side by side, 0 up to a whole block, and their sums over each block. */
+static inline __attribute__((unused)) void cameo_narrow_pack(int64_t rows, int64_t depth,
+                                                             int64_t block, const float *a,
+                                                             int64_t am, int64_t ak, float *to,
+                                                             float *sums)
+{
+    const int64_t end = (depth + block - 1) / block * block;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t x = 0; x < depth; x++)
+            to[x * rows + r] = a[r * am + x * ak];
+        for (int64_t x = depth; x < end; x++)
+            to[x * rows + r] = 0.0f;
+    }
+    for (int64_t x = 0; x < end; x += block, sums += rows)
+        for (int64_t r = 0; r < rows; r++) {
+            float sum = 0.0f;
+            for (int64_t y = x; y < x + block; y++)
+                sum += to[y * rows + r];
+            sums[r] = sum;
+        }
+}
+
+static inline __attribute__((unused)) void cameo_narrow_few(const cameo_narrow *kind,
+                                                            cameo_narrow_sizes s, const float *a,
+                                                            int64_t am, int64_t ak,
+                                                            const int32_t *b, float *c, int64_t ldc)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    float packed[CAMEO_NARROW_ROWS * CAMEO_NARROW_K];
+    float sums[CAMEO_NARROW_ROWS * CAMEO_NARROW_K / CAMEO_NARROW_BLOCK];
+    const int64_t turns = s.block * kind->bits / 32, words = turns + kind->scales + s.zeros;
+    const int64_t blocks = (s.k + s.block - 1) / s.block, most = CAMEO_NARROW_K / s.block;
+    for (int64_t i = 0, rows; i < s.m; i += rows) {
+        rows = s.m - i >= 4 ? 4 : s.m - i >= 2 ? 2 : 1;
+        for (int64_t g = 0; g < blocks; g += most) {
+            const int64_t some = blocks - g < most ? blocks - g : most, x = g * s.block;
+            const int64_t depth = s.k - x < some * s.block ? s.k - x : some * s.block;
+            cameo_narrow_pack(rows, depth, s.block, a + i * am + x * ak, am, ak, packed, sums);
+            for (int64_t j = 0; j < s.n; j += CAMEO_TILE_COLUMNS) {
+                const int64_t row = cameo_narrow_width(s.n, j);
+                const int32_t *panel = b + j * blocks * words + g * row * words;
+                for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
+                    const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
+                    const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
+                    kind->tiles[rows / 2][vectors - 1](some, turns, packed, sums, panel + part, row,
+                                                       s.zeros, c + i * ldc + j + part, ldc, width);
+                }
+            }
+        }
+    }
+}
+
+/* A block of rows at a time: its values of k are packed, and each panel of B unpacked for it. */
+static inline __attribute__((unused)) void
+cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a, int64_t am,
+                  int64_t ak, const int32_t *b, float *c, int64_t ldc)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    float block[CAMEO_GEMM_M * CAMEO_GEMM_K], floats[CAMEO_GEMM_K * CAMEO_TILE_COLUMNS];
+    int64_t at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
+    const int64_t turns = s.block * kind->bits / 32, blocks = (s.k + s.block - 1) / s.block;
+    const int64_t last =
+        cameo_narrow_width(s.n, (s.n - 1) / CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS);
+    for (int64_t x = 0; x < CAMEO_GEMM_K; x++) {
+        at[x] = x * CAMEO_TILE_COLUMNS;
+        last_at[x] = x * last;
+    }
+    for (int64_t i = 0; i < s.m; i += CAMEO_GEMM_M)
+        for (int64_t p = 0; p < s.k; p += CAMEO_GEMM_K) {
+            const int64_t rows = s.m - i < CAMEO_GEMM_M ? s.m - i : CAMEO_GEMM_M;
+            const int64_t depth = s.k - p < CAMEO_GEMM_K ? s.k - p : CAMEO_GEMM_K;
+            cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
+            for (int64_t j = 0; j < s.n; j += CAMEO_TILE_COLUMNS) {
+                const int64_t row = cameo_narrow_width(s.n, j);
+                kind->unpack(p, depth, turns, b + j * blocks * (turns + kind->scales + s.zeros),
+                             row, s.zeros, floats);
+                for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
+                    const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
+                    cameo_gemm_panel(rows, width, depth, block, floats + part,
+                                     row == CAMEO_TILE_COLUMNS ? at : last_at, 0,
+                                     c + i * ldc + j + part, ldc);
+                }
+            }
+        }
+}
+
+/* C += A * B. am, ak, ldc: strides in elements; b: panels (codegen/cpu/narrow.c). */
+static __attribute__((noinline, unused)) void
+cameo_narrow_product(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a, int64_t am,
+                     int64_t ak, const int32_t *b, float *c, int64_t ldc)
+{
+    if (s.m <= CAMEO_NARROW_FEW && !s.exact)
+        cameo_narrow_few(kind, s, a, am, ak, b, c, ldc);
+    else
+        cameo_narrow_many(kind, s, a, am, ak, b, c, ldc);
+}
+
+#endif

@@ -1,0 +1,302 @@
+/* Products of float64: y[m][n] += sum over k of a[m][k] * b[k][n], where a and b are matrices with
+ * any strides, or b is made of the windows of x that a convolution slides over it. Factors of
+ * float32 are widened where they are packed, a block at a time. */
+#ifndef CAMEO_WIDE_H
+#define CAMEO_WIDE_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* A tile of so many rows and vectors of lanes is as many sums as registers hold. */
+#if defined(__AVX512F__)
+enum { CAMEO_WIDE_LANES = 8, CAMEO_WIDE_ROWS = 8, CAMEO_WIDE_VECTORS = 3 };
+#elif defined(__AVX__)
+enum { CAMEO_WIDE_LANES = 4, CAMEO_WIDE_ROWS = 4, CAMEO_WIDE_VECTORS = 3 };
+#elif defined(__aarch64__)
+enum { CAMEO_WIDE_LANES = 2, CAMEO_WIDE_ROWS = 8, CAMEO_WIDE_VECTORS = 3 };
+#else
+enum { CAMEO_WIDE_LANES = 2, CAMEO_WIDE_ROWS = 4, CAMEO_WIDE_VECTORS = 2 };
+#endif
+
+enum {
+    CAMEO_WIDE_PANEL = CAMEO_WIDE_LANES * CAMEO_WIDE_VECTORS,
+    CAMEO_WIDE_K = 128, /* values of k, rows and columns in a block; whole tiles on every target */
+    CAMEO_WIDE_M = 64,
+    CAMEO_WIDE_N = 192,
+    CAMEO_WIDE_TALL = 128 /* rows of a share where columns are few */
+};
+
+typedef double cameo_wide_vec
+    __attribute__((vector_size(8 * CAMEO_WIDE_LANES), aligned(8), may_alias));
+
+/* k is a channel and a place of the window, n a place of the output. Dims that there are not are 1
+ * and stand before those that there are. */
+typedef struct cameo_wide_window {
+    int64_t out[3], taps[3], stride[3], dilation[3];
+    int64_t pad[3], in[3], step[3]; /* where x is: pad <= place < pad + in; its strides */
+    int64_t channel;                /* from one channel of x to the next */
+} cameo_wide_window;
+
+/* A factor is of float32 where it is given as narrow, else of float64. */
+typedef struct cameo_wide {
+    int64_t rows, columns, depth;
+    const double *a, *b;
+    const float *narrow_a, *narrow_b;
+    int64_t am, ak, bk, bn;
+    const cameo_wide_window *window; /* b is x, from its first element on; NULL: a matrix */
+    double *y;
+    int64_t ym;
+} cameo_wide;
+
+/* Elements of row k of b in the columns n .. n + width that lie in one row of the output. */
+static inline __attribute__((unused)) void cameo_wide_stretch(const cameo_wide_window *w,
+                                                              const double *x, const int64_t *tap,
+                                                              const int64_t *at, int64_t width,
+                                                              double *to)
+{
+    for (int d = 0; d < 2; d++) {
+        const int64_t place = at[d] * w->stride[d] + tap[d] * w->dilation[d] - w->pad[d];
+        if (place < 0 || place >= w->in[d]) {
+            memset(to, 0, (size_t)width * sizeof *to);
+            return;
+        }
+        x += place * w->step[d];
+    }
+    const int64_t s = w->stride[2], step = s * w->step[2];
+    const int64_t first = at[2] * s + tap[2] * w->dilation[2] - w->pad[2], left = w->in[2] - first;
+    int64_t low = first >= 0 ? 0 : (s - 1 - first) / s, high = left > 0 ? (left + s - 1) / s : 0;
+    low = low < width ? low : width;
+    high = high < width ? high : width;
+    high = high > low ? high : low;
+    x += first * w->step[2];
+    for (int64_t i = 0; i < low; i++)
+        to[i] = 0;
+    if (step == 1)
+        memcpy(to + low, x + low, (size_t)(high - low) * sizeof *to);
+    else
+        for (int64_t i = low; i < high; i++)
+            to[i] = x[i * step];
+    for (int64_t i = high; i < width; i++)
+        to[i] = 0;
+}
+
+static inline __attribute__((unused)) void cameo_wide_windows(const cameo_wide *p, int64_t k,
+                                                              int64_t n, int64_t width, double *to)
+{
+    const cameo_wide_window *w = p->window;
+    const int64_t tap[3] = {k / w->taps[2] / w->taps[1] % w->taps[0], k / w->taps[2] % w->taps[1],
+                            k % w->taps[2]};
+    const double *x = p->b + k / w->taps[2] / w->taps[1] / w->taps[0] * w->channel;
+    int64_t at[3] = {n / w->out[2] / w->out[1], n / w->out[2] % w->out[1], n % w->out[2]};
+    while (width > 0) {
+        const int64_t left = w->out[2] - at[2], part = left < width ? left : width;
+        cameo_wide_stretch(w, x, tap, at, part, to);
+        to += part;
+        width -= part;
+        at[2] = 0;
+        if (++at[1] == w->out[1]) {
+            at[1] = 0;
+            at[0]++;
+        }
+    }
+}
+
+/* Rows k .. k + depth of b in panels: for each k the columns of a panel side by side. */
+static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p, int64_t k,
+                                                             int64_t depth, int64_t n,
+                                                             int64_t width, double *to)
+{
+    double row[CAMEO_WIDE_N + CAMEO_WIDE_PANEL];
+    memset(row + width, 0, CAMEO_WIDE_PANEL * sizeof *row);
+    for (int64_t i = 0; i < depth; i++) {
+        if (p->window)
+            cameo_wide_windows(p, k + i, n, width, row);
+        else if (p->narrow_b)
+            for (int64_t j = 0; j < width; j++)
+                row[j] = (double)p->narrow_b[(k + i) * p->bk + (n + j) * p->bn];
+        else
+            for (int64_t j = 0; j < width; j++)
+                row[j] = p->b[(k + i) * p->bk + (n + j) * p->bn];
+        for (int64_t j = 0; j < width; j += CAMEO_WIDE_PANEL)
+            memcpy(to + j * depth + i * CAMEO_WIDE_PANEL, row + j, CAMEO_WIDE_PANEL * sizeof *to);
+    }
+}
+
+/* Rows of the last tile: as few as a tile may have. */
+static inline __attribute__((unused)) int cameo_wide_height(int64_t left)
+{
+    int rows = CAMEO_WIDE_ROWS;
+    while (rows / 2 >= left)
+        rows /= 2;
+    return rows;
+}
+
+/* Rows m .. m + rows of a in tiles: for each k the rows of a tile side by side. */
+static inline __attribute__((unused)) void cameo_wide_pack_a(const cameo_wide *p, int64_t m,
+                                                             int64_t rows, int64_t k, int64_t depth,
+                                                             double *to)
+{
+    for (int64_t i = 0; i < rows; i += CAMEO_WIDE_ROWS, to += CAMEO_WIDE_ROWS * depth) {
+        const int64_t left = rows - i;
+        const int height = cameo_wide_height(left);
+        for (int r = 0; r < height; r++) {
+            const int64_t from = (m + i + r) * p->am + k * p->ak;
+            if (r >= left)
+                for (int64_t j = 0; j < depth; j++)
+                    to[j * height + r] = 0;
+            else if (p->narrow_a)
+                for (int64_t j = 0; j < depth; j++)
+                    to[j * height + r] = (double)p->narrow_a[from + j * p->ak];
+            else
+                for (int64_t j = 0; j < depth; j++)
+                    to[j * height + r] = p->a[from + j * p->ak];
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+cameo_wide_tile_of(int64_t k, const double *a, const double *b, double *y, int64_t ym, int64_t rows,
+                   int64_t width, const int height, const int vectors)
+{
+    cameo_wide_vec sums[CAMEO_WIDE_ROWS * CAMEO_WIDE_VECTORS];
+#pragma GCC unroll 24
+    for (int i = 0; i < height * vectors; i++)
+        sums[i] = (cameo_wide_vec){0};
+    for (; k > 0; k--, a += height, b += CAMEO_WIDE_PANEL)
+#pragma GCC unroll 24
+        for (int i = 0; i < height * vectors; i++)
+            sums[i] += a[i / vectors] * ((const cameo_wide_vec *)b)[i % vectors];
+    if (rows == height && width == vectors * CAMEO_WIDE_LANES) {
+#pragma GCC unroll 24
+        for (int i = 0; i < height * vectors; i++)
+            ((cameo_wide_vec *)(y + i / vectors * ym))[i % vectors] += sums[i];
+        return;
+    }
+    cameo_wide_vec edge[CAMEO_WIDE_ROWS * CAMEO_WIDE_VECTORS];
+#pragma GCC unroll 24
+    for (int i = 0; i < height * vectors; i++)
+        edge[i] = sums[i];
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < width; j++)
+            y[i * ym + j] += ((const double *)edge)[i * vectors * CAMEO_WIDE_LANES + j];
+}
+
+/* One size of tile each: rows a power of 2, vectors 1 .. CAMEO_WIDE_VECTORS. */
+static __attribute__((noinline, unused)) void cameo_wide_tile(int64_t k, const double *a,
+                                                              const double *b, double *y,
+                                                              int64_t ym, int64_t rows,
+                                                              int64_t width)
+{
+    const int height = cameo_wide_height(rows);
+    const int64_t vectors = (width + CAMEO_WIDE_LANES - 1) / CAMEO_WIDE_LANES;
+    if (height == CAMEO_WIDE_ROWS && vectors == CAMEO_WIDE_VECTORS)
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, CAMEO_WIDE_ROWS, CAMEO_WIDE_VECTORS);
+    else if (height == CAMEO_WIDE_ROWS && vectors == 2)
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, CAMEO_WIDE_ROWS, 2);
+    else if (height == CAMEO_WIDE_ROWS)
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, CAMEO_WIDE_ROWS, 1);
+    else if (height == 4)
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, 4, CAMEO_WIDE_VECTORS);
+    else if (height == 2)
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, 2, CAMEO_WIDE_VECTORS);
+    else
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, 1, CAMEO_WIDE_VECTORS);
+}
+
+enum { CAMEO_WIDE_FEW = 2 }; /* rows for which b is not worth packing */
+
+static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load(const cameo_wide *p,
+                                                                            int64_t at)
+{
+    typedef float narrow __attribute__((vector_size(4 * CAMEO_WIDE_LANES), aligned(4), may_alias));
+    if (p->narrow_b)
+        return __builtin_convertvector(*(const narrow *)(p->narrow_b + at), cameo_wide_vec);
+    return *(const cameo_wide_vec *)(p->b + at);
+}
+
+/* One row of y where b's rows (bn is 1) or columns (bk is 1) are neighbours. What is left over by
+ * whole vectors is done for all columns one by one. */
+static __attribute__((noinline, unused)) void cameo_wide_row(const cameo_wide *p, int64_t m,
+                                                             int64_t n0, int64_t n1)
+{
+    const double *a = p->a ? p->a + m * p->am : NULL;
+    const float *narrow = p->narrow_a ? p->narrow_a + m * p->am : NULL;
+    double *y = p->y + m * p->ym;
+    for (int64_t k = 0; k < p->depth && p->bn == 1; k++) {
+        const double x = a ? a[k * p->ak] : (double)narrow[k * p->ak];
+        int64_t n = n0;
+        for (; n + CAMEO_WIDE_LANES <= n1; n += CAMEO_WIDE_LANES)
+            *(cameo_wide_vec *)(y + n) += x * cameo_wide_load(p, k * p->bk + n);
+        for (; n < n1; n++)
+            y[n] += x * (p->b ? p->b[k * p->bk + n] : (double)p->narrow_b[k * p->bk + n]);
+    }
+    for (int64_t n = n0; n < n1 && p->bn != 1; n++) {
+        cameo_wide_vec sums = {0};
+        const int64_t from = n * p->bn;
+        int64_t k = 0;
+        for (; k + CAMEO_WIDE_LANES <= p->depth; k += CAMEO_WIDE_LANES) {
+            cameo_wide_vec x;
+            for (int i = 0; i < CAMEO_WIDE_LANES; i++)
+                x[i] = a ? a[(k + i) * p->ak] : (double)narrow[(k + i) * p->ak];
+            sums += x * cameo_wide_load(p, from + k);
+        }
+        for (int i = 0; i < CAMEO_WIDE_LANES; i++)
+            y[n] += sums[i];
+        for (; k < p->depth; k++)
+            y[n] += (a ? a[k * p->ak] : (double)narrow[k * p->ak]) *
+                    (p->b ? p->b[from + k] : (double)p->narrow_b[from + k]);
+    }
+}
+
+/* Rows m0 .. m1 and columns n0 .. n1. */
+static __attribute__((noinline, unused)) void
+cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
+{
+    double b[CAMEO_WIDE_K * (CAMEO_WIDE_N + CAMEO_WIDE_PANEL)], a[CAMEO_WIDE_M * CAMEO_WIDE_K];
+    if (p->rows <= CAMEO_WIDE_FEW && !p->window && (p->bn == 1 || p->bk == 1)) {
+        for (int64_t m = m0; m < m1; m++)
+            cameo_wide_row(p, m, n0, n1);
+        return;
+    }
+    for (int64_t n = n0; n < n1; n += CAMEO_WIDE_N)
+        for (int64_t k = 0; k < p->depth; k += CAMEO_WIDE_K) {
+            const int64_t width = n1 - n < CAMEO_WIDE_N ? n1 - n : CAMEO_WIDE_N;
+            const int64_t depth = p->depth - k < CAMEO_WIDE_K ? p->depth - k : CAMEO_WIDE_K;
+            cameo_wide_pack_b(p, k, depth, n, width, b);
+            for (int64_t m = m0; m < m1; m += CAMEO_WIDE_M) {
+                const int64_t rows = m1 - m < CAMEO_WIDE_M ? m1 - m : CAMEO_WIDE_M;
+                cameo_wide_pack_a(p, m, rows, k, depth, a);
+                for (int64_t j = 0; j < width; j += CAMEO_WIDE_PANEL)
+                    for (int64_t i = 0; i < rows; i += CAMEO_WIDE_ROWS) {
+                        const int64_t high = rows - i, wide = width - j;
+                        cameo_wide_tile(depth, a + i * depth, b + j * depth,
+                                        p->y + (m + i) * p->ym + n + j, p->ym,
+                                        high < CAMEO_WIDE_ROWS ? high : CAMEO_WIDE_ROWS,
+                                        wide < CAMEO_WIDE_PANEL ? wide : CAMEO_WIDE_PANEL);
+                    }
+            }
+        }
+}
+
+/* ---- shares of a product: blocks of columns, or of rows where columns are few ---- */
+
+typedef struct cameo_wide_part {
+    int64_t m0, m1, n0, n1;
+} cameo_wide_part;
+
+static inline __attribute__((unused)) int64_t cameo_wide_units(int64_t m, int64_t n)
+{
+    return n >= 4 * CAMEO_WIDE_N ? (n + CAMEO_WIDE_N - 1) / CAMEO_WIDE_N
+                                 : (m + CAMEO_WIDE_TALL - 1) / CAMEO_WIDE_TALL;
+}
+
+static inline __attribute__((unused)) cameo_wide_part cameo_wide_share(int64_t m, int64_t n,
+                                                                       int64_t from, int64_t to)
+{
+    const int columns = n >= 4 * CAMEO_WIDE_N;
+    const int64_t unit = columns ? CAMEO_WIDE_N : CAMEO_WIDE_TALL, end = columns ? n : m;
+    const int64_t low = from * unit, high = to * unit < end ? to * unit : end;
+    return columns ? (cameo_wide_part){0, m, low, high} : (cameo_wide_part){low, high, 0, n};
+}
+
+#endif

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""What programs take beside time: memory, code, start-up, system calls; and what a second compilation takes.
+
+    python3 footprint.py --cameo PATH MODEL_FOLDER... [--out docs/performance.md] [--no-peer] [--cpu NAMES]
+
+A folder holds model.onnx and test_data_set_0. Each program is measured at one thread. With --out the table between the
+marks `<!-- footprint -->` and `<!-- end of footprint -->` is replaced. What is promised stands in the heading; a figure
+that does not keep it is marked by `!`.
+
+    over      peak memory less the weights as packed and what no plan of memory can do without, in MB
+    packed    weights as packed, over the bytes of the model's file
+    shared    of the pages of the weights, those that two processes at a time have in common
+    code      bytes that are executable
+    calls     system calls that ten more runs make (strace), allocations being such or none
+    start     from the start of the process to its first output, less a run; then the peer's, in its process, over ours
+    compiled  processor time of a first and of a second compilation, s; the compiler's peak memory without mapped files, less
+              the weights, MB
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import peers
+
+LIMITS = {"over": 3, "packed": 1.6, "code": 200, "calls": 0, "second": 0.3, "memory": 300}
+
+
+def status_mb(pid, key, file="status"):
+    """A line of /proc in MB, or None where the process has ended."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/{file}").read_text()
+    except OSError:
+        return None
+    found = re.search(rf"^{key}:\s+(\d+) kB", text, re.M)
+    return int(found[1]) / 1024 if found else None
+
+
+def cost(command, env):
+    """Processor time, the greatest memory that is no mapped file (looked at every few milliseconds)."""
+    child = subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.DEVNULL)
+    most, begin = 0.0, time.perf_counter()
+    while True:
+        most = max(most, status_mb(child.pid, "RssAnon") or 0)
+        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.004)
+    if status:
+        raise SystemExit(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
+    return usage.ru_utime + usage.ru_stime, time.perf_counter() - begin, most
+
+
+def executable_bytes(program):
+    lines = subprocess.run(["readelf", "-lW", program], check=True, capture_output=True, text=True).stdout.splitlines()
+    return sum(int(l.split()[4], 16) for l in lines if l.split()[:1] == ["LOAD"] and " E " in f" {l} ".replace("RE", "R E"))
+
+
+def weights_mapping(pid, size):
+    """Rss and the part of it that others have too, of the mapping that holds the weights."""
+    best = (0, 0)
+    for part in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", pathlib.Path(f"/proc/{pid}/smaps").read_text()):
+        kb = {k: int(v) for k, v in re.findall(r"^(\w+):\s+(\d+) kB", part, re.M)}
+        if kb.get("Size", 0) * 1024 >= size and kb.get("Rss", 0) > best[0]:
+            best = (kb["Rss"], kb["Shared_Clean"] + kb["Shared_Dirty"])
+    return best
+
+
+def shared_weights(program, data, size):
+    """Two at a time: the peak memory of one, and the share of the weights' pages that both have."""
+    two = [subprocess.Popen([program, "--inputs-from", data, "--bench", "1000000"], stdout=subprocess.DEVNULL)
+           for _ in range(2)]
+    try:
+        end = time.time() + 60
+        rss = shared = peak = 0
+        while time.time() < end and (rss * 1024 < 0.9 * size or not peak):
+            time.sleep(0.5)
+            (rss, shared), peak = weights_mapping(two[0].pid, size), status_mb(two[0].pid, "VmHWM")
+        time.sleep(1)
+        (rss, shared), peak = weights_mapping(two[0].pid, size), status_mb(two[0].pid, "VmHWM")
+        return peak, shared / rss if rss else None
+    finally:
+        for p in two:
+            p.kill()
+            p.wait()
+
+
+def calls(program, data, runs, scratch):
+    log = scratch / "calls"
+    subprocess.run(["strace", "-f", "-o", log, program, "--inputs-from", data, "--bench", str(runs)], check=True,
+                   stdout=subprocess.DEVNULL)
+    return len(log.read_text().splitlines())
+
+
+def first_output(program, data):
+    """Of a few starts the quickest, less a run, in ms."""
+    once = json.loads(subprocess.run([program, "--inputs-from", data, "--bench", "5"], check=True, capture_output=True).stdout)
+    best = 1e9
+    for _ in range(7):
+        begin = time.perf_counter()
+        subprocess.run([program, "--inputs-from", data], check=True, stdout=subprocess.DEVNULL)
+        best = min(best, (time.perf_counter() - begin) * 1e3)
+    return best, max(best - once["median_ms"], 0.1)
+
+
+def peer_start(folder):
+    peer = next(p for p in peers.PEERS if p.module == "onnxruntime")
+    best = None
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", peer.source, folder, "5", "1"], capture_output=True, text=True)
+        if done.returncode:
+            return None
+        line = json.loads(done.stdout)
+        found = line["start_ms"], line["start_ms"] - statistics.median(line["times"])
+        best = found if best is None else min(best, found)
+    return best
+
+
+def mark(value, limit, form):
+    return form.format(value) + ("" if value <= limit else " !")
+
+
+def measure(folder, options, scratch):
+    data, model = folder / "test_data_set_0", folder / "model.onnx"
+    program, env = scratch / folder.name, dict(os.environ, XDG_CACHE_HOME=str(scratch / "cache"), CCACHE_DISABLE="1")
+    command = [options.cameo, "compile", model, "-o", program, *(["--cpu", options.cpu] if options.cpu else [])]
+    report = json.loads(subprocess.run([str(c) for c in [*command, "--report", "json", "--no-cache"]], check=True,
+                                       capture_output=True, env=env).stdout)
+    program.unlink()
+    first, _, memory = cost(command, env)
+    program.unlink()
+    second = min(cost(command, env) for _ in range(3))
+    weights, bound = report["weights_bytes"], report["arena"].get("bound_bytes")
+    peak, shared = shared_weights(program, data, weights)
+    whole, start = first_output(program, data)
+    theirs = None if options.no_peer else peer_start(folder)
+    file_bytes = model.stat().st_size
+    file_bytes += sum(f.stat().st_size for f in folder.iterdir() if f.is_file() and f != model)
+    over = peak - (weights + (bound or 0)) / 2**20
+    more = calls(program, data, 20, scratch) - calls(program, data, 10, scratch)
+    limit = LIMITS["code"] * (3 if options.cpu else 1)
+    row = [folder.name, f"{weights / 1e6:.1f}", mark(weights / file_bytes, LIMITS["packed"], "{:.2f}"),
+           "-" if bound is None else f"{bound / 1e6:.2f}", "-" if bound is None else mark(over, LIMITS["over"], "{:.1f}"),
+           "-" if shared is None else f"{100 * shared:.0f} %", mark(executable_bytes(program) / 1e3, limit, "{:.0f}"),
+           mark(more, LIMITS["calls"], "{}"), f"{start:.1f}",
+           f"{theirs[1] / start:.0f}x, {theirs[0] / whole:.1f}x" if theirs else "-",
+           f"{first:.1f}", mark(second[0], LIMITS["second"], "{:.2f}"),
+           mark(memory - weights / 2**20, LIMITS["memory"], "{:.0f}")]
+    print(" | ".join(row), file=sys.stderr, flush=True)
+    return row
+
+
+HEADING = ["model", "weights MB", "over the file (<= 1.6)", "bound of the plan MB", "memory over both MB (<= 3)",
+           "weights shared by two", "code KB (<= 200)", "calls in runs (0)", "start ms",
+           "peer's start, first output over ours (20x, 10x or 4x)", "first compile s", "second s (<= 0.3)",
+           "compiler over weights MB (<= 300)"]
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cameo", required=True)
+    p.add_argument("--out", type=pathlib.Path)
+    p.add_argument("--cpu")
+    p.add_argument("--no-peer", action="store_true")
+    p.add_argument("folders", nargs="+", type=pathlib.Path)
+    options = p.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [measure(f, options, pathlib.Path(folder)) for f in options.folders]
+    lines = [HEADING, ["---"] * len(HEADING), *rows]
+    table = "\n".join(f"| {' | '.join(l)} |" for l in lines)
+    if options.out:
+        text = options.out.read_text()
+        begin, end = "<!-- footprint -->\n", "<!-- end of footprint -->"
+        head, rest = text.split(begin)
+        options.out.write_text(head + begin + table + "\n" + end + rest.split(end)[1])
+    else:
+        print(table)
+
+
+if __name__ == "__main__":
+    main()

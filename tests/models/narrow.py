@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""narrow.py CAMEO [--programs N] [--seed S]: products with weights of 2, 4, 8 and 16 bits, of random shapes, are right.
+
+Each program holds many products: MatMulNBits, DequantizeLinear of constants in front of MatMul and Gemm, bfloat16; bits, blocks,
+zero points and sizes around those of tiles. Results are compared with NumPy in float64, within a few units of float32's
+rounding of the sum of magnitudes. Programs take turns in their target, plain loops, --strict-fp, the C compiler and the
+address and undefined-behaviour sanitizers; bits are those of any number of threads.
+"""
+import argparse
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+TOLERANCE = 4e-6  # of the sum of magnitudes
+
+
+class Net:
+    def __init__(self, random):
+        self.random = random
+        self.nodes, self.weights, self.inputs, self.outputs, self.feeds, self.expected = [], [], [], [], {}, []
+
+    def one_of(self, *values):
+        return values[self.random.integers(len(values))]
+
+    def input(self, *shape):
+        value = self.random.standard_normal(shape).astype(np.float32)
+        name = f"x{len(self.inputs)}"
+        self.feeds[name] = value
+        dims = [None if self.random.integers(3) == 0 and i + 1 < len(shape) else d for i, d in enumerate(shape)]
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+        return name, value
+
+    def weight(self, value, dtype=None):
+        name = f"w{len(self.weights)}"
+        value = np.asarray(value)
+        self.weights.append(helper.make_tensor(name, dtype, value.shape, value.flatten().tolist()) if dtype
+                            else numpy_helper.from_array(value, name))
+        return name
+
+    def add(self, op, inputs, a, w, bias=None, domain="", **attributes):
+        name = f"y{len(self.outputs)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], domain=domain, **attributes))
+        expected = a.astype(np.float64) @ w
+        scale = np.abs(a).astype(np.float64) @ np.abs(w)
+        if bias is not None:
+            expected, scale = expected + bias, scale + np.abs(bias)
+        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * expected.ndim))
+        self.expected.append((f"{op} {a.shape} x {w.shape} {attributes}", expected, scale))
+
+    def scales(self, *shape):
+        return (self.random.uniform(0.01, 1, shape) * self.one_of(1, 1e-3, 30)).astype(np.float32)
+
+    def rows(self):
+        m = int(self.one_of(1, 1, 1, 2, 3, 4, 5, 7, 8, 9, 16, 130))
+        return self.one_of((m,), (m,), (2, m))
+
+    def nbits(self):
+        bits, block = int(self.one_of(2, 4, 4, 4, 8)), int(self.one_of(16, 32, 64, 128, 256))
+        n, k = int(self.one_of(8, 10, 16, 33, 48, 49, 64, 97, 150)), int(self.one_of(16, 32, 40, 65, 128, 256, 300, 520))
+        blocks, kind = (k + block - 1) // block, self.random.integers(3)
+        q = self.random.integers(0, 1 << bits, (n, blocks * block))
+        packed = sum(q.reshape(n, blocks, -1, 8 // bits)[..., i] << (bits * i) for i in range(8 // bits)).astype(np.uint8)
+        s, zero, points = self.scales(n, blocks), np.full((n, blocks), float(1 << (bits - 1))), ""
+        if kind == 1:
+            codes = self.random.integers(0, 1 << bits, (n, blocks))
+            zero, each = codes.astype(float), 8 // bits
+            codes = np.pad(codes, [(0, 0), (0, -blocks % each)]).reshape(n, -1, each)
+            points = self.weight(sum(codes[..., i] << (bits * i) for i in range(each)).astype(np.uint8))
+        elif kind == 2:
+            zero = self.random.uniform(0, 1 << bits, (n, blocks)).astype(np.float32)
+            points = self.weight(zero.flatten() if self.random.integers(2) else zero)
+        w = (q - np.repeat(zero, block, 1)) * np.repeat(s, block, 1)
+        x, a = self.input(*self.rows(), k)
+        bias = self.random.standard_normal(n).astype(np.float32) if self.random.integers(2) else None
+        inputs = [x, self.weight(packed), self.weight(s), points, "", "" if bias is None else self.weight(bias)]
+        self.add("MatMulNBits", inputs, a, w[:, :k].T, bias, "com.microsoft", N=n, K=k, bits=bits, block_size=block)
+
+    def dequantized(self):
+        dtype = self.one_of(TensorProto.INT8, TensorProto.UINT8, TensorProto.INT4, TensorProto.UINT4)
+        low, high = {TensorProto.INT8: (-128, 127), TensorProto.UINT8: (0, 255), TensorProto.INT4: (-8, 7),
+                     TensorProto.UINT4: (0, 15)}[dtype]
+        n, k = int(self.one_of(16, 97, 150, 200)), int(self.one_of(128, 200, 320, 520))
+        transposed, form = self.random.integers(2), self.random.integers(4)
+        q = self.random.integers(low, high, (k, n), endpoint=True)
+        if form == 0:  # one scale
+            shape, attributes = (), {}
+        elif form < 3:  # each column
+            shape, attributes = (n,), {"axis": 0 if transposed else 1}
+        else:
+            block = int(self.one_of(16, 32, 128))
+            shape, attributes = (-(-k // block), n), {"axis": 1 if transposed else 0, "block_size": block}
+        s, points = self.scales(*shape), None
+        if self.random.integers(2):
+            points = self.random.integers(low, high, shape, endpoint=True)
+        spread = (lambda v: np.repeat(v, block, 0)[:k]) if form == 3 else (lambda v: v)
+        w = (q - (0 if points is None else spread(points))) * spread(s.astype(np.float64))
+        turn = (lambda v: v.T if transposed and np.ndim(v) == 2 else v)
+        inputs = [self.weight(turn(q), dtype), self.weight(turn(s))]
+        inputs += [] if points is None else [self.weight(turn(points), dtype)]
+        self.nodes.append(helper.make_node("DequantizeLinear", inputs, [f"d{len(self.nodes)}"], **attributes))
+        made = self.nodes[-1].output[0]
+        rows = self.rows()
+        x, a = self.input(*(rows[-1:] if transposed else rows), k)
+        if transposed:
+            bias = self.random.standard_normal(n).astype(np.float32)
+            self.add("Gemm", [x, made, self.weight(bias)], a, w, bias, transB=1)
+        else:
+            self.add("MatMul", [x, made], a, w)
+
+    def halves(self):
+        """A product in bfloat16 or float16, between casts: the sum is float32's, the result is rounded."""
+        dtype, kind, unit = self.one_of((TensorProto.BFLOAT16, ml_dtypes.bfloat16, 2.0 ** -8),
+                                        (TensorProto.FLOAT16, np.float16, 2.0 ** -11))
+        n, k = int(self.one_of(8, 17, 48, 49, 97, 150)), int(self.one_of(4, 16, 31, 65, 300, 520))
+        x, a = self.input(*self.rows(), k)
+        a, w = (v.astype(kind) for v in (a, self.random.standard_normal((k, n)) * self.one_of(1, 1e-4, 30)))
+        cast, made, product = (f"h{len(self.nodes)}{part}" for part in "abc")
+        self.nodes.append(helper.make_node("Cast", [x], [cast], to=dtype))
+        weight = self.weight(w.astype(np.float32), dtype)
+        if self.random.integers(4) == 0:  # both computed: no panels
+            self.nodes.append(helper.make_node("Abs", [weight], [made]))
+            weight, w = made, np.abs(w)
+        self.nodes.append(helper.make_node("MatMul", [cast, weight], [product]))
+        self.add("Cast", [product], a.astype(np.float64), w.astype(np.float64), to=TensorProto.FLOAT)
+        what, expected, scale = self.expected.pop()
+        self.expected.append((what, expected, scale + (np.abs(expected) * unit + 2.0 ** -24) / TOLERANCE))
+
+    def save(self, path):
+        graph = helper.make_graph(self.nodes, "narrow", self.inputs, self.outputs, self.weights)
+        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+
+
+def variants(scratch):
+    clang = shutil.which("clang-19") or "clang"
+    all_ = [["--cpu", "native"], ["--cpu", "x86-64-v3"] if X86 else [], ["--cpu", "native", "--strict-fp"],
+            ["--cpu", "x86-64"] if X86 else [], ["--no-override"], ["--cpu", "native", "--cc", clang],
+            ["--cpu", "x86-64-v3", "--cc", clang] if X86 else []]
+    wrapper = scratch / "sanitized"
+    wrapper.write_text('#!/bin/sh\nexec gcc -fsanitize=address,undefined -fno-sanitize-recover=all "$@"\n')
+    wrapper.chmod(0o755)
+    probe = scratch / "probe.c"
+    probe.write_text("int main(void) { return 0; }\n")
+    if subprocess.run([wrapper, probe, "-o", scratch / "probe"], capture_output=True).returncode == 0:
+        all_.insert(2, ["--cpu", "native", "--cc", str(wrapper)])
+    return all_
+
+
+def check(cameo, net, options, scratch):
+    net.save(scratch / "net.onnx")
+    subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", "--grain", "1", *options], check=True)
+    files = []
+    for name, value in net.feeds.items():
+        np.save(scratch / f"{name}.npy", value)
+        files.append(scratch / f"{name}.npy")
+    for threads in (1, 3):
+        (scratch / f"out{threads}").mkdir(exist_ok=True)
+        subprocess.run([scratch / "net", *files, "-o", scratch / f"out{threads}", "--threads", str(threads)], check=True)
+    wrong = 0
+    for i, (what, expected, scale) in enumerate(net.expected):
+        got, shared = (np.load(scratch / f"out{threads}" / f"y{i}.npy") for threads in (1, 3))
+        error = (np.abs(got - expected) / (scale + 1e-30)).max()
+        if got.shape != expected.shape or not error < TOLERANCE or got.tobytes() != shared.tobytes():
+            same = "" if got.tobytes() == shared.tobytes() else "threads differ, "
+            print(f"{what}: {same}error {error:.1e} of the magnitudes, with {options}")
+            wrong += 1
+    return wrong
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("cameo")
+    p.add_argument("--programs", type=int, default=2)
+    p.add_argument("--nodes", type=int, default=10)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--variant", type=int, help="only this one")
+    args = p.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        kinds = variants(scratch)
+        for i in range(args.programs):
+            net = Net(np.random.default_rng((args.seed, i)))
+            for _ in range(args.nodes):
+                net.one_of(net.nbits, net.nbits, net.dequantized, net.halves)()
+            wrong += check(args.cameo, net, kinds[(i if args.variant is None else args.variant) % len(kinds)], scratch)
+    print(f"{args.programs * args.nodes} nodes in {args.programs} programs, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

@@ -1,0 +1,81 @@
+"""Products and convolutions of float64 against the onnx package's reference evaluator.
+
+    products.py CAMEO [SEED]
+
+One model holds them all: any strides, windows, groups, sides transposed, few rows; by one
+thread and by three. Weights that are widened from float32 are oracle.py's.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+
+class Cases:
+    def __init__(self, rng):
+        self.rng, self.nodes, self.feeds, self.constants, self.outputs = rng, [], {}, {}, []
+
+    def number(self, *shape):
+        return self.rng.normal(size=shape)
+
+    def add(self, op, x, w, **attributes):
+        k = len(self.outputs)
+        self.feeds[f"x{k}"], self.constants[f"w{k}"] = x, w
+        self.nodes.append(helper.make_node(op, [f"x{k}", f"w{k}"], [f"y{k}"], **attributes))
+        self.outputs.append(f"y{k}")
+
+    def model(self):
+        def info(n, v):
+            return helper.make_tensor_value_info(n, TensorProto.DOUBLE, v)
+        graph = helper.make_graph(self.nodes, "products", [info(n, v.shape) for n, v in self.feeds.items()],
+                                  [info(n, None) for n in self.outputs],
+                                  [numpy_helper.from_array(v, n) for n, v in self.constants.items()])
+        return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def cases_of(seed):
+    c = Cases(np.random.default_rng(seed))
+    c.add("Conv", c.number(2, 8, 17, 23), c.number(22, 4, 3, 2), group=2, strides=[2, 1], dilations=[1, 2], pads=[2, 1, 3, 1])
+    c.add("Conv", c.number(1, 20, 9, 30), c.number(64, 20, 3, 3), pads=[1, 1, 1, 1])
+    c.add("Conv", c.number(1, 20, 9, 30), c.number(33, 20, 1, 1), strides=[2, 2])
+    c.add("Conv", c.number(2, 5, 300), c.number(70, 5, 5), pads=[2, 2])
+    c.add("Conv", c.number(1, 3, 7, 8, 9), c.number(9, 3, 3, 3, 3), pads=[1] * 6, strides=[1, 2, 2])
+    c.add("MatMul", c.number(37, 301), c.number(301, 203))
+    c.add("MatMul", c.number(1, 301), c.number(301, 203))
+    c.add("Gemm", c.number(2, 301), c.number(203, 301), transB=1)
+    c.add("Gemm", c.number(130, 67), c.number(130, 203), transA=1)
+    c.add("MatMul", c.number(3, 4, 30, 40), c.number(4, 40, 50))
+    return c
+
+
+def main():
+    program, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    cases, wrong = cases_of(seed), 0
+    want = ReferenceEvaluator(cases.model()).run(None, cases.feeds)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        onnx.save(cases.model(), folder / "m.onnx")
+        files = []
+        for n, v in cases.feeds.items():
+            np.save(folder / f"{n}.npy", v)
+            files.append(f"{n}={folder / n}.npy")
+        subprocess.run([program, "compile", folder / "m.onnx", "-o", folder / "m", "-q", "--grain", "100"], check=True)
+        for threads in ("1", "3"):
+            subprocess.run([folder / "m", *files, "-o", folder / "out", "--threads", threads], check=True)
+            for n, exact in zip(cases.outputs, want):
+                error = np.abs(np.load(folder / "out" / f"{n}.npy") - exact).max() / np.abs(exact).max()
+                if not error < 1e-14:
+                    print(f"{n}, {threads} threads: off by {error:.2e} of the greatest")
+                    wrong += 1
+    print(f"{len(want)} products of float64, {wrong} wrong (seed {seed})")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
