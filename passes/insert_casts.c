@@ -195,7 +195,6 @@ static bool find_faults(Mending *w)
     return any;
 }
 
-// A dtype for a tie that takes none of those that the part has.
 static TypeSet fallback(const Mending *w, TypeSet allowed)
 {
     const DType order[] = {w->own, DT_F32, DT_I64};
@@ -212,9 +211,9 @@ static void add_scales(Mending *w)
     for (uint32_t k = 0; k < w->t->uses.len; k++) {
         const TieUse *u = &w->t->uses.at[k];
         const Node *n = u->use.node && u->use.index == 1 ? node_at(w->m, u->use.node) : NULL;
+        uint32_t root = root_of(w, u->tie);
         if (!n || !node_is(n, "QuantizeLinear") || !may_choose(w, u->tie))
             continue;
-        uint32_t root = root_of(w, u->tie);
         TypeSet allowed = tie_at(w, u->tie)->allowed, scaled = bit(ties_dtype(w->m, n->in[0]));
         w->candidates[root] |= w->candidates[root] & allowed ? 0 : allowed & scaled;
     }
@@ -222,7 +221,6 @@ static void add_scales(Mending *w)
 
 static void add_fallbacks(Mending *w)
 {
-    add_scales(w);
     for (uint32_t i = 0; i < w->t->at.len; i++) {
         TypeSet *candidates = &w->candidates[root_of(w, i)];
         if (may_choose(w, i) && w->faulty[root_of(w, i)] && !(*candidates & tie_at(w, i)->allowed))
@@ -248,10 +246,9 @@ static bool widens(DType from, DType to)
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
-// One number that is the same number as t: no weight that would grow.
 static bool is_literal(const Mending *w, ValueId v, DType t)
 {
-    TensorData *d = constant_data(w->m, v);
+    TensorData *d = constant_data(w->m, v); // one number that t holds: no weight that would grow
     return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
 }
 
@@ -657,6 +654,7 @@ static bool solve(Mending *w)
     connect_copies(w);
     if (!find_faults(w))
         return false;
+    add_scales(w);
     add_fallbacks(w);
     number_dtypes(w);
     set_prices(w);

@@ -380,15 +380,20 @@ static bool is_on(const Config *c, const LintRule *r, const char *select, const 
     return on && !lint_listed(ignore, r) && level_of(c, r) != LEVEL_OFF;
 }
 
-void lint_prepare(Model *m, Diags *diags)
+static void prepare(Model *m, Diags *diags, Diags *inferred)
 {
     uint64_t grown = (uint64_t)GROWTH * m->nodes.len;
     uint32_t copies = grown < MIN_COPIES   ? MIN_COPIES
                       : grown < UINT32_MAX ? (uint32_t)grown
                                            : UINT32_MAX;
     inline_functions(m, diags, true, copies);
-    infer_model(m, NULL);
+    infer_model(m, inferred);
     devices_place(m);
+}
+
+void lint_prepare(Model *m, Diags *diags)
+{
+    prepare(m, diags, NULL);
 }
 
 // Rules about the file as it stands come first; the others look through calls of functions, so
@@ -400,11 +405,14 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     ignore = ignore ? ignore : c ? c->ignore : NULL;
     Lint l = {.m = m, .diags = diags, .arena = m->arena, .select = select};
     uint32_t first = diags->all.len;
+    Diags inferred;
+    diags_init(&inferred, m->arena, diags->file);
+    l.inferred = &inferred;
     registry_bind(m);
     for (const LintRule *r = lint_rules; r->id; r++)
         if (r->of_file && is_on(c, r, select, ignore))
             lint_run_rule(r, &l);
-    lint_prepare(m, diags);
+    prepare(m, diags, &inferred);
     l.uses = (Uses){0}; // the calls are inlined now
     for (const LintRule *r = lint_rules; r->id; r++)
         if (!r->of_file && is_on(c, r, select, ignore))

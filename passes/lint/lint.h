@@ -10,6 +10,7 @@
 typedef struct Lint {
     Model *m;
     Diags *diags;
+    const Diags *inferred; // what inference found wrong: nodes whose operands do not fit
     Arena *arena;
     const char *select; // as the user gave it; NULL: the default
     // Float weights by dtype: bytes and how many; filled when first asked for.

@@ -1,7 +1,10 @@
-// ST011: nodes that lack what their operator needs, or have what excludes each other.
+// ST011: nodes that lack what their operator needs, or have what excludes each other. ST012: nodes
+// whose operands do not fit by shape or number, as inference found them.
 
 #include "passes/lint/lint.h"
 #include "passes/lint/story.h"
+
+#include <string.h>
 
 enum { RESIZE_SCALES = 2, RESIZE_SIZES = 3 };
 
@@ -82,6 +85,104 @@ static void check_schema(Lint *l, NodeId id)
             diag_note(l->diags, d, "attribute %s is missing", s->attrs[i].name);
 }
 
+static const char *const attribute_types[] = {
+    "undefined",      "float",      "int",        "string",  "tensor", "graph",
+    "floats",         "ints",       "strings",    "tensors", "graphs", "sparse_tensor",
+    "sparse_tensors", "type_proto", "type_protos"};
+
+// Attributes that the operator does not have at this opset, or has of another type. Those of two
+// underscores are tools' own.
+static void check_attributes(Lint *l, NodeId id)
+{
+    const Node *n = node_at(l->m, id);
+    const Schema *s = n->schema;
+    enum { TYPES = sizeof attribute_types / sizeof *attribute_types };
+    for (uint32_t i = 0; i < n->nattrs; i++) {
+        const Attr *a = &n->attrs[i];
+        const SchemaAttr *known = NULL;
+        for (uint32_t k = 0; k < s->nattrs && !known; k++)
+            known = str_is(a->name, s->attrs[k].name) ? &s->attrs[k] : NULL;
+        bool own = a->name.len > 1 && memcmp(a->name.at, "__", 2) == 0;
+        bool typed = a->type > 0 && a->type < TYPES;
+        if (own || (known && (!typed || a->type == (int32_t)known->type)) ||
+            !lint_first_time(l, "ST011", id))
+            continue;
+        Str op = str_escaped(l->arena, n->op), name = str_escaped(l->arena, a->name);
+        Diag *d = diag(l->diags, "ST011", SEV_ERROR, location_node(l->m, l->arena, id),
+                       known ? "%.*s: attribute %.*s is not of the right type"
+                             : "%.*s has no attribute %.*s",
+                       STR_ARG(op), STR_ARG(name));
+        lint_about_node(l, d, id);
+        if (known)
+            diag_note(l->diags, d, "it is a %s; since opset %d the operator takes a %s",
+                      attribute_types[a->type], s->since, attribute_types[known->type]);
+        else
+            diag_note(l->diags, d, "the model imports opset %lld, where the operator is that of %d",
+                      (long long)opset_of(l->m, n), s->since);
+    }
+}
+
+// ---- ST012
+
+// The node's part of a path: "graph/node[/c]" of "graph/node[/c]:in1(w)".
+static Str node_part(Str path)
+{
+    for (size_t i = path.len; i > 1; i--)
+        if (path.at[i - 1] == ':' && path.at[i - 2] == ']')
+            return (Str){path.at, i - 1};
+    return path;
+}
+
+static uint32_t results_of(const Model *m, GraphId g)
+{
+    return g ? graph_at(m, g)->outputs.len : 0;
+}
+
+// Branches of one If give as many results.
+static void check_branches(Lint *l, NodeId id)
+{
+    const Node *n = node_at(l->m, id);
+    GraphId yes = node_graph(n, "then_branch"), no = node_graph(n, "else_branch");
+    uint32_t a = results_of(l->m, yes), b = results_of(l->m, no);
+    if (!yes || !no || (a == b && n->nout <= a) || !lint_first_time(l, "ST012", id))
+        return;
+    Diag *d = diag(l->diags, "ST012", SEV_ERROR, location_node(l->m, l->arena, id),
+                   "If has %u result%s, its then_branch gives %u and its else_branch %u", n->nout,
+                   n->nout == 1 ? "" : "s", a, b);
+    lint_about_node(l, d, id);
+    diag_help(l->diags, d, "see `cameo explain ST012`");
+}
+
+// Once for each node, and not where an error says already what is wrong with it.
+void lint_misfits(Lint *l)
+{
+    Map told = {.arena = l->arena};
+    bool added;
+    for (NodeId id = 1; id < l->m->nodes.len; id++)
+        if (!node_at(l->m, id)->dead && node_is(node_at(l->m, id), "If"))
+            check_branches(l, id);
+    if (!l->inferred || !l->inferred->all.len)
+        return;
+    // Before opset 7 an attribute says along which axes operands are broadcast, and inference knows
+    // the newer way alone.
+    for (NodeId id = 1; id < l->m->nodes.len; id++)
+        if (node_has_attr(node_at(l->m, id), "broadcast"))
+            map_put(&told, location_node(l->m, l->arena, id), &added);
+    for (uint32_t i = 0; i < l->diags->all.len; i++)
+        if (l->diags->all.at[i]->severity == SEV_ERROR)
+            map_put(&told, node_part(l->diags->all.at[i]->path), &added);
+    for (uint32_t i = 0; i < l->inferred->all.len; i++) {
+        const Diag *found = l->inferred->all.at[i];
+        map_put(&told, node_part(found->path), &added);
+        if (!added)
+            continue;
+        Diag *d = diag(l->diags, "ST012", SEV_ERROR, found->path, "%.*s", STR_ARG(found->message));
+        d->node = found->node;
+        d->op = found->op;
+        diag_help(l->diags, d, "see `cameo explain ST012`");
+    }
+}
+
 void lint_given(Lint *l)
 {
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
@@ -89,6 +190,7 @@ void lint_given(Lint *l)
         if (n->dead || !n->schema)
             continue;
         check_schema(l, id);
+        check_attributes(l, id);
         if (node_is(n, "Resize"))
             check_resize(l, id);
     }

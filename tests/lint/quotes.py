@@ -180,6 +180,7 @@ PROVOKED = {
     "ST010": [lambda: checker("g (float[4] x) => (float[4] y) { y = Neg(a) a = Relu(x) }")],
     "ST011": [lambda: runtime(RESIZE),
               lambda: checker("g (float[4] x) => (float[4] y) { [add] y = Add(x) }")],
+    "ST012": [lambda: checker("g (float[2,3] x, float[4,5] z) => (float[2,5] y) { y = MatMul(x, z) }", full=True)],
     "TR001": [lambda: checker("""g (float r, int64 t, float16[2] x, float16[2] g, float16[2] h) => (float16[2] y, float16[2] z) {
   y, z = ai.onnx.preview.training.Adagrad(r, t, x, g, h)
 }""", ', "ai.onnx.preview.training" : 1', full=True)],

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""edges.py CAMEO: what is valid at the edge of the standard has no error; what onnx.checker or ONNX Runtime refuses has one.
+
+A valid model here is accepted by onnx.checker with full_check, and ONNX Runtime loads it or lacks a kernel for it; an invalid
+one is refused by one of them, and not for a kernel. Both are asked each time, so that a model cannot come to stand on the
+wrong side.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import onnx
+import onnx.parser
+from onnx import TensorProto, helper
+
+from repair import checker_error, load_error
+
+VALID = {
+    "attribute_reference": """<ir_version: 8, opset_import: ["" : 17, "f" : 1]>
+        g (float[2] x) => (float16[2] y, double[2] z) { y = f.As<to = 10>(x) z = f.As<to = 11>(x) }
+        <domain: "f", opset_import: ["" : 17]> As <to>(a) => (b) { b = Cast<to : int = @to>(a) }""",
+    "function_shadows_standard": """<ir_version: 8, opset_import: ["" : 17, "f" : 1]>
+        g (float[2] x) => (double[2] y) { y = f.Relu(x) }
+        <domain: "f", opset_import: ["" : 17]> Relu (a) => (b) { b = Cast<to = 11>(a) }""",
+    "initializers_as_inputs": """<ir_version: 3, opset_import: ["" : 8]>
+        g (float[2,2] x, float[2,2] w) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }""",
+    "zero_size": """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[0,3] x) => (float[0,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12}> { y = MatMul(x, w) }""",
+    "unranked": """<ir_version: 8, opset_import: ["" : 17]>
+        g (float x, int64[k] s) => (float y) { r = Reshape(x, s) t = Transpose(r) y = Add(t, t) }""",
+    "branches_of_other_shapes": """<ir_version: 8, opset_import: ["" : 17]>
+        g (bool c, float[2,3] x, float[4] z) => (float y) {
+        y = If (c) <then_branch = a () => (float[2,3] p) { p = Neg(x) }, else_branch = b () => (float[4] q) { q = Relu(z) }> }""",
+    "strings": """<ir_version: 8, opset_import: ["" : 17]>
+        g (string[2] x, string[2] z) => (string[4] y) { y = Concat<axis = 0>(x, z) }""",
+    "loop_without_rounds": """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x) => (float[2] y, float[n,2] s) <int64 m = {0}, bool t = {1}> {
+        y, s = Loop (m, t, x) <body = b (int64 i, bool c, float[2] v) => (bool o, float[2] w, float[2] u) {
+        o = Identity(c) w = Neg(v) u = Abs(v) }> }""",
+    "float8": """<ir_version: 9, opset_import: ["" : 19]>
+        g (float[4] x) => (float[4] y) <float s = {0.5}> {
+        q = Cast<to = 17>(x) y = DequantizeLinear(q, s) }""",
+    "old_broadcast": """<ir_version: 3, opset_import: ["" : 6]>
+        g (float[2,3,4] x, float[3] b) => (float[2,3,4] y) { y = Add<axis = 1, broadcast = 1>(x, b) }""",
+    "pow_of_two_dtypes": """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2] x, int32[2] k) => (float[2] y) { y = Pow(x, k) }""",
+    "where_and_gather_indices": """<ir_version: 8, opset_import: ["" : 16]>
+        g (bool[2] c, double[2] a, double[2] b, int32[1] i) => (double[1] y) { w = Where(c, a, b) y = Gather(w, i) }""",
+    "empty_sequence": """<ir_version: 8, opset_import: ["" : 16]>
+        g (double[2] x) => (double[2] y) <int64 k = {0}> {
+        e = SequenceEmpty<dtype = 11>() s = SequenceInsert(e, x) y = SequenceAt(s, k) }""",
+    "optional": """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2] x) => (float[2] y, bool h) { o = Optional(x) h = OptionalHasElement(o) y = OptionalGetElement(o) }""",
+    "sequence_map": """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x, int64[1] k) => (double[2] y) <int64 at = {0}> { s = SequenceConstruct(x, x)
+        m = SequenceMap (s, k) <body = b (float[2] v, int64[1] j) => (double[2] w) { a = Cast<to = 11>(v) c = Cast<to = 11>(j) w = Add(a, c) }>
+        y = SequenceAt(m, at) }""",
+    "default_of_absent_operands": """<ir_version: 8, opset_import: ["" : 13]>
+        g (double[1,1,4] x) => (double[1,1,8] y) <float[3] s = {1,1,2}> { y = Resize<mode = "nearest">(x, , s) }""",
+    "quantized_bfloat": """<ir_version: 10, opset_import: ["" : 21]>
+        g (float16[4] x) => (float16[4] y) <float16 s = {1}, uint8 z = {3}> { q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }""",
+    "captured_twice": """<ir_version: 8, opset_import: ["" : 17]>
+        g (bool c, double[2] x) => (double[2] y) { h = Neg(x)
+        y = If (c) <then_branch = a () => (double[2] p) { p = If (c) <then_branch = d () => (double[2] q) { q = Add(h, x) },
+        else_branch = e () => (double[2] r) { r = Identity(h) }> }, else_branch = b () => (double[2] s) { s = Identity(x) }> }""",
+    "dropout_ratio": """<ir_version: 8, opset_import: ["" : 13]>
+        g (double[4] x) => (double[4] y) <float r = {0.5}> { y = Dropout(x, r) }""",
+    "bitshift_and_mod": """<ir_version: 8, opset_import: ["" : 14]>
+        g (uint8[4] x, uint8[4] k) => (uint8[4] y) { s = BitShift<direction = "LEFT">(x, k) y = Mod(s, k) }""",
+    "range_of_doubles": """<ir_version: 8, opset_import: ["" : 14]>
+        g (double a, double b, double d) => (double[n] y) { y = Range(a, b, d) }""",
+}
+
+INVALID = {
+    "two_dtypes": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, double[2] z) => (float[2] y) { y = Add(x, z) }',
+    "shapes": '<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x, float[4,5] z) => (float[2,5] y) { y = MatMul(x, z) }',
+    "branch_dtypes": """<ir_version: 8, opset_import: ["" : 17]> g (bool c, float[2] x) => (float[2] y) {
+        y = If (c) <then_branch = a () => (float[2] p) { p = Neg(x) }, else_branch = b () => (double[2] q) { q = Cast<to = 11>(x) }> }""",
+    "branch_counts": """<ir_version: 8, opset_import: ["" : 17]> g (bool c, float[2] x) => (float[2] y) {
+        y = If (c) <then_branch = a () => (float[2] p, float[2] r) { p = Neg(x) r = Abs(x) }, else_branch = b () => (float[2] q) { q = Relu(x) }> }""",
+    "unknown_operator": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu7(x) }',
+    "unknown_attribute": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu<alpha = 0.5>(x) }',
+    "attribute_of_another_type": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Elu<alpha = 1>(x) }',
+    "missing_attribute": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Cast(x) }',
+    "too_many_operands": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x, x) }',
+    "dangling": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Add(x, nothing) }',
+    "twice_defined": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Neg(x) y = Abs(x) }',
+    "later_operator": '<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Gelu(x) }',
+    "int_softmax": '<ir_version: 8, opset_import: ["" : 17]> g (int64[2] x) => (int64[2] y) { y = Softmax(x) }',
+    "concat_axis": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[4] y) { y = Concat<axis = 3>(x, x) }',
+    "transpose_perm": '<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x) => (float[3,2] y) { y = Transpose<perm = [0,0]>(x) }',
+    "loop_counts": """<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <int64 m = {2}, bool t = {1}> {
+        y = Loop (m, t, x) <body = b (int64 i, bool c, float[2] v) => (bool o) { o = Identity(c) }> }""",
+    "loop_state": """<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <int64 m = {2}, bool t = {1}> {
+        y = Loop (m, t, x) <body = b (int64 i, bool c, float[2] v) => (bool o, double[2] w) { o = Identity(c) w = Cast<to = 11>(v) }> }""",
+    "sequence_of_two": """<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, double[2] z) => (int64 y) {
+        s = SequenceConstruct(x, z) y = SequenceLength(s) }""",
+    "insert_of_another": """<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, double[2] z) => (int64 y) {
+        s = SequenceConstruct(x) t = SequenceInsert(s, z) y = SequenceLength(t) }""",
+    "declared_output": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (double[2] y) { y = Neg(x) }',
+    "gather_index": '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, float[1] i) => (float[1] y) { y = Gather(x, i) }',
+    "scan_counts": """<ir_version: 8, opset_import: ["" : 17]> g (float[3,2] x) => (float[3,2] y) {
+        y = Scan (x) <num_scan_inputs = 1, body = b (float[2] v, float[2] u) => (float[2] w) { w = Add(v, u) }> }""",
+    "no_opset": '<ir_version: 8, opset_import: ["ai.onnx.ml" : 3]> g (float[2] x) => (float[2] y) { y = Neg(x) }',
+    "recursion": """<ir_version: 8, opset_import: ["" : 17, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.Self(x) }
+        <domain: "f", opset_import: ["" : 17, "f" : 1]> Self (a) => (c) { c = f.Self(a) }""",
+    "if_on_float": """<ir_version: 8, opset_import: ["" : 17]> g (float c, float[2] x) => (float[2] y) {
+        y = If (c) <then_branch = a () => (float[2] p) { p = Neg(x) }, else_branch = b () => (float[2] q) { q = Relu(x) }> }""",
+    "split_sizes": """<ir_version: 8, opset_import: ["" : 17]> g (float[6] x) => (float[2] y, float[3] z) <int64[2] s = {2,3}> {
+        y, z = Split(x, s) }""",
+}
+
+
+def sparse_model():
+    """A Constant whose value is sparse, which nodes read as a dense one."""
+    values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
+    indices = helper.make_tensor("w_at", TensorProto.INT64, [2], [0, 3])
+    sparse = helper.make_sparse_tensor(values, indices, [2, 2])
+    graph = helper.make_graph([helper.make_node("Constant", [], ["w"], sparse_value=sparse), helper.make_node("Add", ["x", "w"], ["y"])],
+                              "sparse", [helper.make_tensor_value_info("x", 1, [2, 2])], [helper.make_tensor_value_info("y", 1, [2, 2])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def int4_model():
+    """Weights of 4 bits, two to a byte, an odd number of them."""
+    weights = helper.make_tensor("w", TensorProto.INT4, [3], [1, -1, 7])
+    scale = helper.make_tensor("s", TensorProto.FLOAT, [], [0.5])
+    graph = helper.make_graph([helper.make_node("DequantizeLinear", ["w", "s"], ["d"]), helper.make_node("Mul", ["x", "d"], ["y"])],
+                              "int4", [helper.make_tensor_value_info("x", 1, [3])], [helper.make_tensor_value_info("y", 1, [3])],
+                              [weights, scale])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def errors(cameo, model, folder):
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    done = subprocess.run([cameo, "lint", "--format", "json", path], capture_output=True, text=True, timeout=60)
+    if done.returncode not in (0, 1):
+        return [f"exit {done.returncode}"]
+    return [f["rule"] + " " + f["message"] for f in json.loads(done.stdout)["findings"] if f["severity"] == "error"]
+
+
+def refusal(model):
+    """Why checker or runtime refuses the model; None: both take it."""
+    error = checker_error(model)
+    if error:
+        return error
+    error = load_error(model)
+    return None if not error or "NOT_IMPLEMENTED" in error or "No Op registered" in error else error
+
+
+def main():
+    cameo, failed = sys.argv[1], 0
+    models = [(name, True, onnx.parser.parse_model(text)) for name, text in VALID.items()]
+    models += [("sparse", True, sparse_model()), ("int4", True, int4_model())]
+    models += [(name, False, onnx.parser.parse_model(text)) for name, text in INVALID.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, valid, model in models:
+            refused, found = refusal(model), errors(cameo, model, pathlib.Path(folder))
+            if valid == bool(refused):
+                print(f"FAILED: {name} is meant to be {'valid' if valid else 'invalid'}: {refused}")
+            elif valid == bool(found):
+                print(f"FAILED: {name}: " + (f"an error in a valid model: {found}" if valid else f"nothing is told; {refused}"))
+            else:
+                continue
+            failed += 1
+    print(f"{len(models)} models at the edge, {failed} wrong")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
