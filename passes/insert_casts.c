@@ -195,6 +195,7 @@ static bool find_faults(Mending *w)
     return any;
 }
 
+// A dtype for a tie that takes none of those that the part has.
 static TypeSet fallback(const Mending *w, TypeSet allowed)
 {
     const DType order[] = {w->own, DT_F32, DT_I64};
@@ -246,9 +247,10 @@ static bool widens(DType from, DType to)
            dtype_info(to)->bits > dtype_info(from)->bits;
 }
 
+// One number that is the same number as t: no weight that would grow.
 static bool is_literal(const Mending *w, ValueId v, DType t)
 {
-    TensorData *d = constant_data(w->m, v); // one number that t holds: no weight that would grow
+    TensorData *d = constant_data(w->m, v);
     return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
 }
 
