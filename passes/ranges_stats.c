@@ -166,7 +166,7 @@ static HalfBlock take_half_block(Half h, const unsigned char *at, uint64_t n)
         least = low < least ? low : least;
         most = high > most ? high : most;
         small = magnitude < small ? magnitude : small;
-        mantissa |= (m >= normal) & (m < h.infinity) ? m : 0;
+        mantissa |= ((m >= normal) & (m < h.infinity)) ? m : 0;
         nans += nan;
         infinities += m == h.infinity;
         zeros += zero;
