@@ -77,6 +77,9 @@ static void make(Ties *t, ValueId v, uint32_t tie)
 {
     if (is_tensor(t->m, v) || is_list(t->m, v))
         t->maker[v] = tie;
+    DType said = is_list(t->m, v) ? type_leaf(value_at(t->m, v)->declared) : DT_NONE;
+    if (said != DT_NONE) // what is declared of a list stays
+        t->at.at[tie].allowed &= (TypeSet)1 << said;
 }
 
 static void make_result(Ties *t, NodeId n, uint32_t o, uint32_t tie)

@@ -187,10 +187,14 @@ static bool has_conflict(const Model *m, NodeId n)
 static void mislead(Finder *x, const Node *n, uint32_t i, DType right)
 {
     const Model *m = x->l->m;
-    for (uint32_t o = 0; o < n->nout; o++)
-        if (n->out[o] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)) &&
+    for (uint32_t o = 0; o < n->nout; o++) {
+        const Value *made = n->out[o] ? value_at(m, n->out[o]) : NULL;
+        bool follows =
+            made && made->why_dtype.kind == WHY_OPERAND && made->why_dtype.from == n->in[i];
+        if (made && (follows || params_are_tied(param_of_operand(n, i), param_of_result(n, o))) &&
             lint_held(m, n->out[o]) == lint_held(m, n->in[i]))
             x->misled[n->out[o]] = true, x->right[n->out[o]] = right;
+    }
 }
 
 // What does not fit a value that has a wrong dtype from a fault fits once that is mended.

@@ -269,6 +269,8 @@ class Flow:
             return 0
         if variable(param, node.op_type) in given:
             return given[variable(param, node.op_type)]
+        if node.op_type == "DequantizeLinear" and len(inputs) > 1:  # since opset 23
+            return held["output_dtype"].i if "output_dtype" in held and held["output_dtype"].i else inputs[1].dtype
         if node.op_type in NAMED and k == 0:
             attribute, otherwise = NAMED[node.op_type]
             if attribute in held and held[attribute].i:
