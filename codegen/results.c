@@ -30,13 +30,14 @@ static const char *digest_of_file(const Results *r, const char *path, uint64_t *
     return digest;
 }
 
-static bool put_file(const Results *r, const char *path, Buf *all)
+// The digest, as put; NULL: there is no such file.
+static const char *put_file(const Results *r, const char *path, Buf *all)
 {
     uint64_t size;
     const char *digest = digest_of_file(r, path, &size);
     if (digest)
         buf_printf(all, "%s %s %" PRIu64 "\n", path, digest, size);
-    return digest != NULL;
+    return digest;
 }
 
 static void put_text(Buf *all, const char *text)
@@ -82,8 +83,9 @@ bool results_open(Results *r, Arena *a, const char *model, const Config *config,
         return false;
     Buf all = {0};
     put_options(o, &all);
-    const bool ok = put_file(r, model, &all) &&
-                    (!config->path || put_file(r, config->path, &all)) && put_compilers(r, &all);
+    r->digest = put_file(r, model, &all);
+    const bool ok =
+        r->digest && (!config->path || put_file(r, config->path, &all)) && put_compilers(r, &all);
     r->key = ok ? cache_key(r->cache, &all) : NULL;
     buf_free(&all);
     return ok;
@@ -125,8 +127,13 @@ static bool put_written(Results *r, const char *ending, Buf *out)
 void results_keep(Results *r, const Model *m, const CompileReport *report, Str said)
 {
     Buf out = {0};
+    char compiled[41] = "";
     // A text that refers to another file calls itself by that one's name.
     bool ok = r->key && m->path && strcmp(m->path, r->model) == 0;
+    if (ok) // the file may have been replaced between the key and the compilation
+        digest_view(cache_secret(r->cache), &(FileView){m->view.at, m->view.len, m->view.mapped},
+                    compiled);
+    ok = ok && strcmp(compiled, r->digest) == 0;
     buf_printf(&out, "%s", heading);
     for (uint32_t i = 0; ok && i < m->files.len; i++)
         ok = put_read(r, m->files.at[i].location, &out);

@@ -18,7 +18,7 @@ typedef struct Results {
     const char *model; // its path
     const CompileOptions *o;
     Cache *cache;
-    const char *key;
+    const char *key, *digest; // of all that decides; of the model's file
 } Results;
 
 // False: for these options there are none (they ask for more than files, or for no cache).
