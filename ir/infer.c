@@ -243,10 +243,19 @@ void infer_same(Infer *s, uint32_t o, uint32_t i)
         infer_shape(s, o, (uint32_t)v->rank, v->dims);
 }
 
+// Has it an operand of which no dtype is known?
+static bool is_in_the_dark(Infer *s)
+{
+    for (uint32_t i = 0; i < s->n->nin; i++)
+        if (infer_in(s, i) && infer_in(s, i)->dtype == DT_NONE)
+            return true;
+    return false;
+}
+
 void infer_dtype(Infer *s, uint32_t o, DType t)
 {
     Value *v = out_value(s, o);
-    if (!v)
+    if (!v || (t == DT_NONE && is_in_the_dark(s)))
         return;
     if (t <= DT_NONE || t >= DT_COUNT) {
         infer_error(s, "%d is no element type", (int)t);

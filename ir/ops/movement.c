@@ -47,11 +47,11 @@ static void reshape_known(Infer *s, const Index *want, uint32_t rank)
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = want[i];
         if (poly_equals(want[i], 0) && !allow_zero) {
-            if (x->rank < 0 || i >= (uint32_t)x->rank) {
+            if (x->rank >= 0 && i >= (uint32_t)x->rank) {
                 infer_error(s, "shape[%u] is 0, but the input has no dimension %u", i, i);
                 return;
             }
-            dims[i] = x->dims[i];
+            dims[i] = x->rank >= 0 ? x->dims[i] : infer_data_dim(s, 0, i, "reshaped");
         }
         if (poly_equals(want[i], -1)) {
             if (missing >= 0) {

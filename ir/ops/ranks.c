@@ -325,12 +325,20 @@ static bool takes_kind(TypeSet types, TypeKind kind)
     }
 }
 
+// TYPE_NONE: nothing is known of it.
+static TypeKind kind_known(const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    bool known = value->kind != TYPE_TENSOR || value->dtype != DT_NONE || value->rank >= 0;
+    return v && known ? value->kind : TYPE_NONE;
+}
+
 const char *kind_fault(const Model *m, const Node *n)
 {
     const Schema *s = n->schema;
     for (uint32_t i = 0; s && s->ninputs && i < n->nin; i++) {
         const SchemaParam *p = &s->inputs[i < s->ninputs ? i : s->ninputs - 1];
-        TypeKind kind = n->in[i] ? value_at(m, n->in[i])->kind : TYPE_NONE;
+        TypeKind kind = kind_known(m, n->in[i]);
         if (takes_kind(p->types, kind))
             continue;
         return kind == TYPE_TENSOR ? "an operand is a tensor, which the operator does not take"
