@@ -350,7 +350,7 @@ void infer_error(Infer *s, const char *format, ...)
         buf_free(&text);
         return;
     }
-    Diag *g = diag(s->diags, "SH001", SEV_ERROR, location_node(s->model, s->arena, s->node),
+    Diag *g = diag(s->diags, "ST012", SEV_ERROR, location_node(s->model, s->arena, s->node),
                    "%.*s: %s", STR_ARG(str_escaped(s->arena, s->n->op)), text.at);
     g->op = str_escaped(s->arena, s->n->op);
     g->node = str_escaped(s->arena, s->n->name);
@@ -686,7 +686,7 @@ static void report_failing(Model *m, Diags *diags)
     if (!n || !diags)
         return;
     Str op = str_escaped(m->arena, node_at(m, n)->op);
-    Diag *g = diag(diags, "SH001", SEV_ERROR, location_node(m, m->arena, n), "%.*s: %.*s",
+    Diag *g = diag(diags, "ST012", SEV_ERROR, location_node(m, m->arena, n), "%.*s: %.*s",
                    STR_ARG(op), STR_ARG(node_at(m, n)->fault));
     g->op = op;
     g->node = str_escaped(m->arena, node_at(m, n)->name);

@@ -21,7 +21,7 @@ struct Infer {
 // dtypes, symbolic shapes, symbolic contents and constants of every value, each with its Why. Runs
 // registry_bind first. Conflicts are left to the lint rules: inference takes the declared type,
 // else the dominant side's, and goes on. Shape errors are reported as DT-less errors through diags
-// (rule "SH001").
+// (rule "ST012").
 void infer_model(Model *m, Diags *diags);
 // The same for one node whose inputs are known (passes that insert nodes use it).
 void infer_node(Model *m, NodeId n, Diags *diags);
