@@ -53,5 +53,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
 bool conv_owns(const Conv *c, LoopId v);
 void conv_uses(Module *mod, const Conv *c, KernelUses *u);
 void conv_print(Printer *p, const Kernel *k, const Conv *c);
+// ".name = {1, 3, 3},": `rank` dims at the end of CONV_SPACE, `other` for those in front of them.
+void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other);
 
 #endif

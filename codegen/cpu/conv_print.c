@@ -106,8 +106,7 @@ static Index linear(Printer *p, BufferId b, const Index *at)
     return linear_index(p, buf->rank, buf->dims, at);
 }
 
-// ".name = {1, 3, 3}": dims that there are not are before those that there are.
-static void print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other)
+void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other)
 {
     const char *text[CONV_SPACE];
     for (uint32_t i = 0; i < CONV_SPACE; i++)
@@ -128,13 +127,13 @@ static void print_sizes(Printer *p, const Conv *c)
     print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,",
                print_index_bare(p, c->rows), print_index_bare(p, c->channels),
                print_index_bare(p, c->channel), print_index_bare(p, c->row), c->copy);
-    print_dims(p, "out", c->out, c->rank, 1);
-    print_dims(p, "taps", c->taps, c->rank, 1);
-    print_dims(p, "stride", stride, c->rank, 1);
-    print_dims(p, "dilation", dilation, c->rank, 1);
-    print_dims(p, "pad", c->pad, c->rank, 0);
-    print_dims(p, "in", c->in, c->rank, 1);
-    print_dims(p, "step", c->step, c->rank, 0);
+    conv_print_dims(p, "out", c->out, c->rank, 1);
+    conv_print_dims(p, "taps", c->taps, c->rank, 1);
+    conv_print_dims(p, "stride", stride, c->rank, 1);
+    conv_print_dims(p, "dilation", dilation, c->rank, 1);
+    conv_print_dims(p, "pad", c->pad, c->rank, 0);
+    conv_print_dims(p, "in", c->in, c->rank, 1);
+    conv_print_dims(p, "step", c->step, c->rank, 0);
     print_line(p, "};");
 }
 

@@ -159,16 +159,6 @@ static void set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
     }
 }
 
-// ".taps = {1, 3, 3},"
-static void print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other)
-{
-    const char *text[CONV_SPACE];
-    for (uint32_t i = 0; i < CONV_SPACE; i++)
-        text[i] = i + rank < CONV_SPACE ? str_printf(p->arena, "%lld", (long long)other).at
-                                        : print_index_bare(p, at[i + rank - CONV_SPACE]);
-    print_line(p, "    .%s = {%s, %s, %s},", name, text[0], text[1], text[2]);
-}
-
 static Index places_of(Printer *p, const Conv *c)
 {
     Index n = poly_const(p->mod->polys, 1);
@@ -212,13 +202,13 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
     const char *y = start_of(p, c->store->buffer, linear_index(p, b->rank, b->dims, c->store->at));
     const char *row = print_index(p, c->row);
     print_line(p, "const cameo_wide_window window = {");
-    print_dims(p, "out", c->out, c->rank, 1);
-    print_dims(p, "taps", c->taps, c->rank, 1);
-    print_dims(p, "stride", stride, c->rank, 1);
-    print_dims(p, "dilation", dilation, c->rank, 1);
-    print_dims(p, "pad", c->pad, c->rank, 0);
-    print_dims(p, "in", c->in, c->rank, 1);
-    print_dims(p, "step", c->step, c->rank, 0);
+    conv_print_dims(p, "out", c->out, c->rank, 1);
+    conv_print_dims(p, "taps", c->taps, c->rank, 1);
+    conv_print_dims(p, "stride", stride, c->rank, 1);
+    conv_print_dims(p, "dilation", dilation, c->rank, 1);
+    conv_print_dims(p, "pad", c->pad, c->rank, 0);
+    conv_print_dims(p, "in", c->in, c->rank, 1);
+    conv_print_dims(p, "step", c->step, c->rank, 0);
     print_line(p, "    .channel = %s,", print_index_bare(p, c->channel));
     print_line(p, "};");
     print_line(p, "for (int64_t row = %s; row < %s; row++)", part[0], part[1]);
