@@ -160,10 +160,12 @@ def table(rows, peak, options):
     return "\n".join(out)
 
 
-def replace_table(path, text):
-    """The table stands between two lines of the file; the words around it are kept."""
-    begin, end = "<!-- table -->", "<!-- end of table -->"
+def replace_table(path, name, text):
+    """The table stands between two lines of the file that name it; the words around it are kept."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     old = path.read_text()
+    if begin not in old or end not in old:
+        sys.exit(f"{path}: there is no {begin} with an {end} behind it; the table is above")
     head, _, rest = old.partition(begin)
     path.write_text(head + begin + "\n" + text + "\n" + end + rest.partition(end)[2])
 
@@ -177,6 +179,7 @@ def arguments():
     p.add_argument("--threads", default="1", help="counts, with commas between")
     p.add_argument("--options", default="", help="more options of compile and verify, as one word")
     p.add_argument("--out", type=pathlib.Path)
+    p.add_argument("--table", default="table", help="which table of the file: it stands after <!-- NAME -->")
     options = p.parse_args()
     options.peers = [peer for peer in peers.PEERS if peer.installed()]
     return options
@@ -206,7 +209,7 @@ def main():
     text = table(rows, peak, options)
     print(text)
     if options.out:
-        replace_table(options.out, text)
+        replace_table(options.out, options.table, text)
     sys.exit(1 if failed else 0)
 
 
