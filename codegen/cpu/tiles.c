@@ -33,7 +33,8 @@ static const Extremes extremes[] = {
     {8, "__builtin_ia32_maxps256(a, b)", "__builtin_ia32_minps256(a, b)"},
 };
 
-static const TileKind floats = {"cameo_tile", "float", "float", "cameo_vec", DOT_NONE};
+static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float",
+                                "float",         "cameo_vec",  DOT_NONE};
 
 // Sums of even and of odd k are apart where there are too few to hide the latency.
 static int chains_of(const TileTarget *t, int rows, int vectors)
@@ -226,17 +227,21 @@ void tile_print_edge(Buf *out, const TileKind *kind)
     buf_printf(out, "    }\n}\n\n");
 }
 
-void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t)
+void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t, const TileUses *uses)
 {
     for (int rows = 1; rows <= t->rows; rows++)
         for (int v = 1; v <= t->vectors; v++)
-            tile_print(out, kind, t, rows, v);
+            if (tile_needed(uses, kind->table, t, rows, v))
+                tile_print(out, kind, t, rows, v);
     buf_printf(out, "static __attribute__((unused)) %s *const %ss[%d][%d] = {\n", kind->name,
                kind->name, t->rows, t->vectors);
     for (int rows = 1; rows <= t->rows; rows++) {
         buf_printf(out, "    {");
         for (int v = 1; v <= t->vectors; v++)
-            buf_printf(out, "%s%s_%d_%d", v > 1 ? ", " : "", kind->name, rows, v);
+            if (tile_needed(uses, kind->table, t, rows, v))
+                buf_printf(out, "%s%s_%d_%d", v > 1 ? ", " : "", kind->name, rows, v);
+            else
+                buf_printf(out, "%sNULL", v > 1 ? ", " : "");
         buf_printf(out, "},\n");
     }
     buf_printf(out, "};\n");
@@ -303,7 +308,7 @@ static int zip_high(int lanes, int i)
     return (i + lanes) / 2 + i % 2 * lanes;
 }
 
-static void print_target(Buf *out, const TileTarget *t, bool first)
+static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bool first)
 {
     buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
     buf_printf(out,
@@ -319,10 +324,10 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
     buf_printf(out, "static inline __attribute__((always_inline, unused)) cameo_vec cameo_clip(\n"
                     "    cameo_vec v, cameo_vec low, cameo_vec high)\n{\n"
                     "    return cameo_less(high, cameo_greater(low, v));\n}\n\n");
-    tile_print_table(out, &floats, t);
+    tile_print_table(out, &floats, t, uses);
 }
 
-void tiles_print(Buf *out)
+void tiles_print(Buf *out, const TileUses *uses)
 {
     buf_printf(
         out,
@@ -352,6 +357,6 @@ void tiles_print(Buf *out)
         TILE_ROWS, TILE_COLUMNS);
     tile_print_edge(out, &floats);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        print_target(out, &targets[i], i == 0);
+        print_target(out, &targets[i], uses, i == 0);
     buf_printf(out, "#endif\n#endif\n\n");
 }
