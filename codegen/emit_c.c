@@ -380,6 +380,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_bytes.h";
     if (windows)
         parts[n++] = "cameo_byte_conv.h";
+    if (windows)
+        parts[n++] = "cameo_byte_squares.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
     Buf text = {0};
