@@ -365,7 +365,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
-    const TileUses uses = tile_uses(scratch, mod->steps);
+    const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
