@@ -337,7 +337,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
 
 // What is emitted, a unit each.
 typedef struct Texts {
-    Buf model, products, blobs, api;
+    Buf model, products, tiles, blobs, api;
 } Texts;
 
 static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
@@ -346,6 +346,10 @@ static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
     if (!status && t->products.len) {
         b->has_products = true;
         status = build_write_text(b, within(b, "_products.c"), &t->products);
+    }
+    if (!status && t->tiles.len) {
+        b->has_tiles = true;
+        status = build_write_text(b, within(b, "_tiles.c"), &t->tiles);
     }
     if (!status && t->blobs.len) {
         b->has_blobs = true;
@@ -377,6 +381,7 @@ static int build(Build *b, Module *mod)
     Texts t = {0};
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
     emit.products = linked && !several ? &t.products : NULL;
+    emit.tiles = emit.products ? &t.tiles : NULL;
     emit.blobs = linked || several ? &t.blobs : NULL;
     emit.api = several ? &t.api : NULL;
     emit.ncpus = several ? b->ncpus : 0;
@@ -391,6 +396,7 @@ static int build(Build *b, Module *mod)
         status = finish(b, &(Attached){.mod = mod, .plan = plan}, &emit);
     buf_free(&t.model);
     buf_free(&t.products);
+    buf_free(&t.tiles);
     buf_free(&t.blobs);
     buf_free(&t.api);
     return status;
