@@ -26,7 +26,8 @@ const char *prefix_of(Arena *a, const char *path)
     size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
     char *out = arena_alloc(a, n + 8);
     size_t k = 0;
-    if (n == 0 || (stem[0] >= '0' && stem[0] <= '9'))
+    const bool ours = strncmp(stem, "cameo", 5) == 0; // names of what programs are made of
+    if (n == 0 || ours || (stem[0] >= '0' && stem[0] <= '9'))
         out[k++] = 'm';
     for (size_t i = 0; i < n; i++) {
         char c = stem[i];
@@ -423,6 +424,13 @@ static int choose_processors(Build *b, CompileOptions *o)
     return 0;
 }
 
+// Whose stem is the prefix of symbols: a library's own. A program's are nobody else's and are
+// called by its model, so that the same program comes of it under any name.
+static const char *names_symbols(const Model *m, const CompileOptions *o)
+{
+    return o->kind == EMIT_EXE && m->path ? m->path : o->out;
+}
+
 int compile_model(Model *m, const CompileOptions *options, Diags *diags, CompileReport *report)
 {
     *report = (CompileReport){0};
@@ -435,7 +443,7 @@ int compile_model(Model *m, const CompileOptions *options, Diags *diags, Compile
     if (!mod) // no diagnostic: an option does not fit the model
         return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
     b.cache = o->no_cache ? NULL : cache_open(m->arena);
-    b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
+    b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, names_symbols(m, o));
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
                         : dir_temporary(m->arena, &b.dir, &report->error);
     if (!made)
