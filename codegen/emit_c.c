@@ -356,8 +356,27 @@ void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
     declare_blob(p, "weights");
 }
 
-// What tiles of products need, and the tiles themselves. Where they are to stand in a unit of their
-// own, the model's declares them.
+static Str str_of_buf(const Buf *b)
+{
+    return (Str){b->at ? b->at : "", b->len};
+}
+
+// Each to a unit of its own where there are such, declared to those that call it.
+static void place_products(const EmitOptions *o, Str tiles, Str products, Buf *out)
+{
+    if (!o->products || tiles.len + products.len == 0) {
+        buf_str(out, tiles);
+        buf_str(out, products);
+        return;
+    }
+    unit_define(o->tiles, tiles);
+    unit_declare(o->products, tiles);
+    unit_define(o->products, products);
+    unit_declare(out, tiles);
+    unit_declare(out, products);
+}
+
+// What tiles of products need, and the tiles themselves.
 static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out)
 {
     const char *parts[MAX_PARTS + 1] = {NULL};
@@ -384,21 +403,16 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_byte_squares.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
-    Buf text = {0};
+    Buf tiles = {0}, text = {0};
     if (packed)
-        tiles_print(&text, &uses);
+        tiles_print(&tiles, &uses);
     if (products || windows)
-        byte_tiles_print(&text, products, windows, &uses);
+        byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
-        narrow_tiles_print(&text, narrow);
+        narrow_tiles_print(&tiles, narrow);
     emit_runtime(&text, parts);
-    const Str all = {text.at ? text.at : "", text.len};
-    if (o->products && n) {
-        unit_declare(out, all);
-        unit_define(o->products, all);
-    } else {
-        buf_str(out, all);
-    }
+    place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
+    buf_free(&tiles);
     buf_free(&text);
 }
 
