@@ -358,13 +358,14 @@ void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
 
 // What tiles of products need, and the tiles themselves. Where they are to stand in a unit of their
 // own, the model's declares them.
-static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
+static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out)
 {
     const char *parts[MAX_PARTS + 1] = {NULL};
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
+    const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
@@ -385,9 +386,9 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
         parts[n++] = "cameo_winograd.h";
     Buf text = {0};
     if (packed)
-        tiles_print(&text);
+        tiles_print(&text, &uses);
     if (products || windows)
-        byte_tiles_print(&text, products, windows);
+        byte_tiles_print(&text, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&text, narrow);
     emit_runtime(&text, parts);
@@ -433,7 +434,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_transpose.h";
     emit_add_parts(mod, parts, n);
     emit_headline(o, parts_any(p), out);
-    emit_products(mod, o, out);
+    emit_products(mod, scratch, o, out);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);

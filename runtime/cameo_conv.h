@@ -518,6 +518,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
                          m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
         const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
+        /* the first tile of a panel of weights asks for the next one, which lies behind it */
+        const int64_t ahead = height > CAMEO_FEW_ROWS ? b->nk * CAMEO_TILE_ROWS * 4 : 0;
         for (int i = 0; i < b->count; i++) {
             const cameo_conv_panel *p = &b->panels[i];
             const int64_t whole = cameo_conv_whole(p->width);
@@ -530,8 +532,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
             }
             if (p->width > CAMEO_FEW)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
-                    b->nk, a, p->b, p->at, 0, c, b->row, p->n + whole <= end ? whole : p->width,
-                    b->k0 > 0, all ? &finish : NULL);
+                    b->nk, a, p->b, p->at, i == 0 ? ahead : 0, c, b->row,
+                    p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
             else if (m % CAMEO_TILE_ROWS == 0)
                 cameo_columns(b->nk, a, p->b, p->at, c, b->row,
                               left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
