@@ -21,15 +21,23 @@ typedef uint8_t cameo_lines __attribute__((vector_size(64), aligned(4), may_alia
 static inline __attribute__((always_inline, unused)) cameo_lines cameo_byte_words(
     const unsigned char *a, const unsigned char *b, const unsigned char *c, const unsigned char *d)
 {
-    union {
-        cameo_line rows[4];
-        cameo_lines all;
-    } x = {{*(const cameo_line *)a, *(const cameo_line *)b, *(const cameo_line *)c,
-            *(const cameo_line *)d}};
-    return __builtin_shufflevector(x.all, x.all, 0, 16, 32, 48, 1, 17, 33, 49, 2, 18, 34, 50, 3, 19,
-                                   35, 51, 4, 20, 36, 52, 5, 21, 37, 53, 6, 22, 38, 54, 7, 23, 39,
-                                   55, 8, 24, 40, 56, 9, 25, 41, 57, 10, 26, 42, 58, 11, 27, 43, 59,
-                                   12, 28, 44, 60, 13, 29, 45, 61, 14, 30, 46, 62, 15, 31, 47, 63);
+    typedef uint8_t cameo_pair __attribute__((vector_size(32)));
+    const cameo_line x = *(const cameo_line *)a, y = *(const cameo_line *)b;
+    const cameo_line z = *(const cameo_line *)c, w = *(const cameo_line *)d;
+    const cameo_pair low = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+                                                   13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+                                                   25, 26, 27, 28, 29, 30, 31),
+                     high = __builtin_shufflevector(z, w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+                                                    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+                                                    25, 26, 27, 28, 29, 30, 31);
+    const cameo_lines all = __builtin_shufflevector(
+        low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+        23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45,
+        46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63);
+    return __builtin_shufflevector(all, all, 0, 16, 32, 48, 1, 17, 33, 49, 2, 18, 34, 50, 3, 19, 35,
+                                   51, 4, 20, 36, 52, 5, 21, 37, 53, 6, 22, 38, 54, 7, 23, 39, 55,
+                                   8, 24, 40, 56, 9, 25, 41, 57, 10, 26, 42, 58, 11, 27, 43, 59, 12,
+                                   28, 44, 60, 13, 29, 45, 61, 14, 30, 46, 62, 15, 31, 47, 63);
 }
 
 /* A row of each of four channels as words; the places before `low` and from low + count on are

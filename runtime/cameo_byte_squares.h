@@ -55,11 +55,13 @@ static inline __attribute__((unused)) void cameo_squares_begin(int64_t depth)
     _tile_loadconfig(&c);
 }
 
-/* One or two tiles of rows times one or two of columns. */
+/* One or two tiles of rows times one or two of columns. lines: of what lies at `ahead` so many are
+ * asked for with each tile along k. */
 static inline __attribute__((always_inline, unused)) void
 cameo_squares_tile(int64_t tiles, const char *a, int64_t next, const cameo_word *b0,
                    const cameo_word *b1, const int64_t *at, int64_t ldb, int32_t *c0, int32_t *c1,
-                   int64_t ldc, const int two_rows, const int two_columns)
+                   int64_t ldc, const char *ahead, int64_t lines, const int two_rows,
+                   const int two_columns)
 {
     const int64_t line = 4 * ldb, row = 4 * ldc;
     _tile_zero(0);
@@ -67,6 +69,8 @@ cameo_squares_tile(int64_t tiles, const char *a, int64_t next, const cameo_word 
     _tile_zero(2);
     _tile_zero(3);
     for (int64_t k = 0; k < tiles; k++, a += CAMEO_SQUARE_BYTES) {
+        for (int64_t i = 0; i < lines; i++, ahead += 64)
+            __builtin_prefetch(ahead, 0, 2);
         _tile_loadd(4, a, 64);
         _tile_loadd(6, b0 + at[k], line);
         _tile_dpbsud(0, 4, 6);
@@ -194,19 +198,29 @@ static __attribute__((noinline, unused)) int64_t cameo_squares_rows(const cameo_
 #if defined(__AMX_INT8__) && defined(__linux__)
     if (cameo_squares_allowed()) {
         const int two = m1 - m0 > CAMEO_SQUARE;
+        /* while these rows are multiplied, the weights of the next ones come into the second cache
+         */
+        const int pairs = (b->count + 1) / 2;
+        const int64_t lines = (CAMEO_SQUARE_ROWS + pairs - 1) / pairs,
+                      all = b->k.tiles * lines * 64;
+        const char *ahead = a + 2 * next;
         cameo_squares_begin(b->k.depth);
-        for (int i = 0; i < b->count; i += 2) {
+        for (int i = 0; i < b->count; i += 2, ahead += all) {
             const int last = i + 1 == b->count, j = last ? i : i + 1;
             const cameo_word *b0 = b->columns[i].b, *b1 = b->columns[j].b;
             int32_t *c0 = sums + b->columns[i].n - b->n0, *c1 = sums + b->columns[j].n - b->n0;
             if (two && !last)
-                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, 1, 1);
+                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, ahead,
+                                   lines, 1, 1);
             else if (two)
-                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, 1, 0);
+                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, ahead,
+                                   lines, 1, 0);
             else if (!last)
-                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, 0, 1);
+                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, ahead,
+                                   lines, 0, 1);
             else
-                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, 0, 0);
+                cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, ahead,
+                                   lines, 0, 0);
         }
         _tile_release();
         return m1;

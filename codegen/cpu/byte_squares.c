@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { SQUARE = 16, TILE = 1024, LEAST_ROWS = 8, BLOCK = 131072, WIDE = 384 }; // as in the runtime
+enum { SQUARE = 16, TILE = 1024, LEAST_ROWS = 8, BLOCK = 131072, WIDE = 256 }; // as in the runtime
 
 static bool has_squares(const char *cpu)
 {
@@ -71,8 +71,8 @@ int64_t byte_squares_planes(const ByteSquares *s, int64_t channels, int64_t taps
 
 int64_t byte_squares_width(const ByteSquares *s)
 {
-    const int64_t fit = BLOCK / (s->depth * s->tiles) / 48 * 48;
-    return fit < 48 ? 48 : fit < WIDE ? fit : WIDE;
+    const int64_t fit = BLOCK / (s->depth * s->tiles) / 32 * 32;
+    return fit < 32 ? 32 : fit < WIDE ? fit : WIDE;
 }
 
 void byte_squares_pack(const Bytes *b, const ByteWeights *w, const void *from, int64_t g,

@@ -312,10 +312,10 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
 // --------------------------------------------------------------------------------------
 
 enum {
-    MACS = 10,         // multiplications and additions in a tenth of a nanosecond,
-    BYTE_MACS = 40,    // of bytes
-    SQUARE_MACS = 150, // and of bytes by square tiles
-    COPIED = 2         // tenths of nanoseconds for an element that is copied
+    MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
+    SQUARE_MACS = 100, // and of words by square tiles
+    FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
+    COPIED = 2         // and for an element that is copied
 };
 
 static Index places_of(Printer *p, const Conv *c)
@@ -344,11 +344,12 @@ static Index work_of(Printer *p, const Conv *c, Index places)
 {
     Polys *polys = p->mod->polys;
     Index macs = poly_mul(polys, poly_mul(polys, places, c->rows), values_of_k(p, c));
-    const int speed = c->depthwise              ? 2
-                      : !c->bytes               ? MACS
-                      : c->bytes->squares.depth ? SQUARE_MACS
-                                                : BYTE_MACS;
-    return poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, speed));
+    const int speed = c->depthwise ? 2 : c->bytes && c->bytes->squares.depth ? SQUARE_MACS : MACS;
+    if (poly_is_overflow(macs))
+        return macs;
+    Index work = poly_floordiv(polys, macs, poly_const(polys, speed));
+    Index elements = poly_mul(polys, places, c->rows);
+    return c->bytes ? poly_add(polys, work, poly_scale(polys, elements, FINISHED)) : work;
 }
 
 // Units are channels of x.
