@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
+#include "codegen/cpu/amx.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -365,10 +366,13 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
+    const bool halves = half_products_any(mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
+    if (halves)
+        parts[n++] = "cameo_amx.h", parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
@@ -388,6 +392,8 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
         byte_tiles_print(&text, products, windows);
     if (narrow)
         narrow_tiles_print(&text, narrow);
+    if (halves)
+        amx_tiles_print(&text, 1u << AMX_BF16);
     emit_runtime(&text, parts);
     const Str all = {text.at ? text.at : "", text.len};
     if (o->products && n) {

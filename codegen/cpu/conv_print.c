@@ -544,7 +544,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     set_own(p, k, c, false);
     bool whole = c->epilogue && !c->bytes && !print_epilogue(p, c);
     if (c->bytes)
-        bytes_print_epilogue(p, c->bytes, c->epilogue, c->m, c->n, c->rank);
+        block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n,
+                             c->rank);
     for (int i = c->depthwise && !c->bytes ? 2 : 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");
