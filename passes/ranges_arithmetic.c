@@ -23,17 +23,6 @@ Range range_plain(Range x)
     return x;
 }
 
-Range range_channel(const Range *x, uint32_t k)
-{
-    Range one = *x;
-    one.channels = NULL;
-    if (x->channels) {
-        one.lo = x->channels->lo[k];
-        one.hi = x->channels->hi[k];
-    }
-    return one;
-}
-
 static bool is_empty(const Range *x)
 {
     return x->known && x->lo > x->hi;
@@ -64,19 +53,10 @@ Range range_join(Range a, Range b)
     return x;
 }
 
-Range range_of_channels(RangeWalk *w, Range like, uint32_t axis, uint32_t n, const double *lo,
-                        const double *hi)
+Range range_join_two(RangeWalk *w, Range a, Range b)
 {
-    Channels *c = NEW(w->r->a, Channels);
-    *c = (Channels){axis, n, lo, hi};
-    like.lo = INFINITY;
-    like.hi = -INFINITY;
-    for (uint32_t k = 0; k < n; k++) {
-        like.lo = fmin(like.lo, lo[k]);
-        like.hi = fmax(like.hi, hi[k]);
-    }
-    like.channels = n > 1 ? c : NULL;
-    return like;
+    (void)w;
+    return range_join(a, b);
 }
 
 Range range_widen(Range x, double by)

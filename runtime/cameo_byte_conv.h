@@ -14,6 +14,32 @@ enum {
     CAMEO_BYTE_SUMS = CAMEO_CONV_WIDE * 5 / 4 /* from a row of sums to the next */
 };
 
+/* 16 bytes of each of four rows as words. */
+typedef uint8_t cameo_line __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint8_t cameo_lines __attribute__((vector_size(64), aligned(4), may_alias));
+
+static inline __attribute__((always_inline, unused)) cameo_lines cameo_byte_words(
+    const unsigned char *a, const unsigned char *b, const unsigned char *c, const unsigned char *d)
+{
+    typedef uint8_t cameo_pair __attribute__((vector_size(32)));
+    const cameo_line x = *(const cameo_line *)a, y = *(const cameo_line *)b;
+    const cameo_line z = *(const cameo_line *)c, w = *(const cameo_line *)d;
+    const cameo_pair low = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+                                                   13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+                                                   25, 26, 27, 28, 29, 30, 31),
+                     high = __builtin_shufflevector(z, w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+                                                    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+                                                    25, 26, 27, 28, 29, 30, 31);
+    const cameo_lines all = __builtin_shufflevector(
+        low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+        23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45,
+        46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63);
+    return __builtin_shufflevector(all, all, 0, 16, 32, 48, 1, 17, 33, 49, 2, 18, 34, 50, 3, 19, 35,
+                                   51, 4, 20, 36, 52, 5, 21, 37, 53, 6, 22, 38, 54, 7, 23, 39, 55,
+                                   8, 24, 40, 56, 9, 25, 41, 57, 10, 26, 42, 58, 11, 27, 43, 59, 12,
+                                   28, 44, 60, 13, 29, 45, 61, 14, 30, 46, 62, 15, 31, 47, 63);
+}
+
 /* A row of each of four channels as words; the places before `low` and from low + count on are
  * border. every: of the places of x those that follow one another in this row are so far apart. */
 static inline __attribute__((always_inline, unused)) void
@@ -21,13 +47,17 @@ cameo_byte_row(const unsigned char *a, const unsigned char *b, const unsigned ch
                const unsigned char *d, int64_t every, int64_t low, int64_t count, int64_t length,
                uint32_t sign, cameo_word border, cameo_word *to)
 {
-    for (int64_t i = 0; i < low; i++)
-        to[i] = border;
-    for (int64_t i = 0; i < count; i++)
+    const cameo_lines signs = (uint8_t)(sign & 255) + (cameo_lines){0};
+    int64_t i = 0;
+    for (int64_t k = 0; k < low; k++)
+        to[k] = border;
+    for (; every == 1 && i + 16 <= count; i += 16)
+        *(cameo_lines *)(to + low + i) = cameo_byte_words(a + i, b + i, c + i, d + i) ^ signs;
+    for (; i < count; i++)
         to[low + i] = (int32_t)(((uint32_t)a[i * every] | (uint32_t)b[i * every] << 8 |
                                  (uint32_t)c[i * every] << 16 | (uint32_t)d[i * every] << 24) ^
                                 sign);
-    for (int64_t i = low + count; i < length; i++)
+    for (i = low + count; i < length; i++)
         to[i] = border;
 }
 
@@ -55,14 +85,15 @@ static inline __attribute__((unused)) void cameo_byte_line(const cameo_conv *g,
     }
 }
 
-/* x with its border, `channels` channels `channel` bytes apart; of channels that there are not the
- * last one stands, which meets weights of 0. length: of a row of the copy. zero: the byte that
+/* Planes from .. until of x with its border, of `channels` channels `channel` bytes apart; of
+ * channels that there are not the last one stands, which meets weights of 0. zero: the byte that
  * counts as 0, before `flip`. */
 static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *g, int64_t channels,
                                                               int64_t channel, const void *bytes,
                                                               int zero, int flip, void *words,
-                                                              int64_t length)
+                                                              int64_t from, int64_t until)
 {
+    const int64_t length = (cameo_conv_reach(g, 2) + g->stride[2] - 1) / g->stride[2];
     const unsigned char *x = bytes;
     const uint32_t sign = (uint32_t)flip * 0x01010101u;
     const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
@@ -71,8 +102,9 @@ static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *
     const int flat = g->stride[2] == 1 && g->step[2] == 1 && g->pad[1] == 0 && g->pad[2] == 0 &&
                      g->in[1] == lines && g->in[2] == length && g->step[1] == length;
     const int64_t high = flat ? 1 : lines, width = length * (flat ? lines : g->stride[2]);
-    cameo_word *to = words;
-    for (int64_t c = 0; c < channels; c += 4)
+    cameo_word *to = (cameo_word *)words + from * deep * high * width;
+    const int64_t end = 4 * until < channels ? 4 * until : channels;
+    for (int64_t c = 4 * from; c < end; c += 4)
         for (int64_t i = 0; i < deep; i++)
             for (int64_t j = 0; j < high; j++, to += width) {
                 const int64_t a = i - g->pad[0], b = j - g->pad[1];
@@ -89,15 +121,41 @@ static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *
                 else
                     cameo_byte_line(g, rows, length, sign, border, to);
             }
-    for (int64_t n = 0; n < CAMEO_CONV_SLACK; n++)
+    for (int64_t n = 0; n < CAMEO_CONV_SLACK && end == channels; n++)
         to[n] = border;
 }
 
-/* Columns of a block whose words of x stay in the second cache. */
-static inline __attribute__((unused)) int64_t cameo_byte_width(int64_t all)
+/* ---- shares: units are blocks of columns where there are many, else CAMEO_BYTE_UNIT rows */
+
+enum { CAMEO_BYTE_UNIT = 32, CAMEO_BYTE_BLOCKS = 8 };
+
+static inline __attribute__((unused)) int cameo_byte_by_columns(int64_t rows, int64_t all,
+                                                                int64_t width)
 {
-    const int64_t fit = CAMEO_BYTE_BLOCK / (all > 0 ? all : 1) / 48 * 48;
-    return fit < 48 ? 48 : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
+    return rows <= CAMEO_BYTE_UNIT || cameo_conv_blocks(all, width) >= CAMEO_BYTE_BLOCKS;
+}
+
+static inline __attribute__((unused)) int64_t cameo_byte_units(int64_t rows, int64_t all,
+                                                               int64_t width)
+{
+    return cameo_byte_by_columns(rows, all, width)
+               ? cameo_conv_blocks(all, width)
+               : (all > 0) * ((rows + CAMEO_BYTE_UNIT - 1) / CAMEO_BYTE_UNIT);
+}
+
+static inline __attribute__((unused)) cameo_conv_cut cameo_byte_share(int64_t rows, int64_t all,
+                                                                      int64_t width, int64_t from,
+                                                                      int64_t to)
+{
+    cameo_conv_cut c = {0, rows, 0, all};
+    if (cameo_byte_by_columns(rows, all, width)) {
+        c.begin = from * width;
+        c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
+    } else {
+        c.low = from * CAMEO_BYTE_UNIT;
+        c.high = to * CAMEO_BYTE_UNIT < rows ? to * CAMEO_BYTE_UNIT : rows;
+    }
+    return c;
 }
 
 /* Columns n0 .. n1, all values of k. */

@@ -518,6 +518,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
                          m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
         const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
+        /* the first tile of a panel of weights asks for the next one, which lies behind it */
+        const int64_t ahead = height > CAMEO_FEW_ROWS ? b->nk * CAMEO_TILE_ROWS * 4 : 0;
         for (int i = 0; i < b->count; i++) {
             const cameo_conv_panel *p = &b->panels[i];
             const int64_t whole = cameo_conv_whole(p->width);
@@ -530,8 +532,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
             }
             if (p->width > CAMEO_FEW)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
-                    b->nk, a, p->b, p->at, 0, c, b->row, p->n + whole <= end ? whole : p->width,
-                    b->k0 > 0, all ? &finish : NULL);
+                    b->nk, a, p->b, p->at, i == 0 ? ahead : 0, c, b->row,
+                    p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
             else if (m % CAMEO_TILE_ROWS == 0)
                 cameo_columns(b->nk, a, p->b, p->at, c, b->row,
                               left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
@@ -588,8 +590,8 @@ static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t 
     return all - n < width * 5 / 4 ? all : n + width;
 }
 
-/* ---- shares of a convolution: units are rows of y, which lie behind one another; where rows are
- * few, blocks of columns */
+/* ---- shares of a convolution: units are blocks of columns, or rows of y, which lie behind one
+ * another */
 
 enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
 
@@ -599,12 +601,21 @@ static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int
     return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
 }
 
-/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
-static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t unit,
-                                                               int64_t all, int64_t k)
+/* Are the units blocks of columns? Each thread reads only its part of x then, and makes the panels
+ * of a block once; what it reads of the weights is the same. So they are, unless blocks are too few
+ * for this many threads to have as many of them each. */
+static inline __attribute__((unused)) int cameo_conv_by_columns(int64_t rows, int64_t all,
+                                                                int64_t k, int64_t threads)
 {
     const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
-    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks : (rows + unit - 1) / unit;
+    return rows < CAMEO_CONV_MANY || blocks == 0 || blocks >= 4 * threads || blocks % threads == 0;
+}
+
+/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
+static inline __attribute__((unused)) int64_t cameo_conv_units(int columns, int64_t rows,
+                                                               int64_t unit, int64_t all, int64_t k)
+{
+    return columns ? cameo_conv_blocks(all, cameo_conv_width(k)) : (rows + unit - 1) / unit;
 }
 
 /* Rows and columns of a share; the columns are done block by block. */
@@ -612,12 +623,13 @@ typedef struct cameo_conv_cut {
     int64_t low, high, begin, end;
 } cameo_conv_cut;
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t unit,
-                                                                      int64_t all, int64_t width,
-                                                                      int64_t from, int64_t to)
+static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int columns, int64_t rows,
+                                                                      int64_t unit, int64_t all,
+                                                                      int64_t width, int64_t from,
+                                                                      int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
-    if (rows < CAMEO_CONV_MANY) {
+    if (columns) {
         c.begin = from * width;
         c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
         return c;

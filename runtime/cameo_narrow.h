@@ -136,7 +136,7 @@ cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const void *a,
                 for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
                     const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
                     cameo_gemm_panel(rows, width, depth, block, floats + part,
-                                     row == CAMEO_TILE_COLUMNS ? at : last_at, 0,
+                                     row == CAMEO_TILE_COLUMNS ? at : last_at, NULL,
                                      c + i * ldc + j + part, ldc);
                 }
             }

@@ -132,13 +132,15 @@ BufferId bytes_scratch(Module *mod, DType t, Index n)
 
 void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u)
 {
-    const BufferId beside[] = {b->rows, b->sums, b->row_sum, b->places};
-    for (int i = 0; i < 4; i++)
+    const BufferId beside[] = {b->rows, b->sums, b->row_sum};
+    for (int i = 0; i < 3; i++)
         if (beside[i])
             access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
     access_note(u->arena, &u->buffers, b->packed, ACCESS_READ);
     if (b->totals)
         access_note(u->arena, &u->buffers, b->totals, ACCESS_READ);
+    if (b->behind)
+        uses_add_index(mod, u, b->behind);
     uses_drop_packed(mod, u, b->w.load->buffer, epilogue);
 }
 

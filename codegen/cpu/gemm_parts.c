@@ -174,7 +174,7 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
     if (o->block) {
-        print_line(p, "args.mode = threads->pool && cameo_gemm_packs(%s);", rows);
+        print_line(p, "args.mode = cameo_gemm_packs(%s);", rows);
         print_pack(p, o);
     }
     parts_begin(p, 0);
