@@ -169,7 +169,8 @@ void byte_product_print(Printer *p, const Override *o)
     print_line(p, "n1 = cameo_bytes_columns(m1 - m0, %s, %lld, n0, (const void *)%s, %s, %s);",
                columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
                bytes_name(p, b->sums));
-    bytes_print_epilogue(p, b, o->epilogue, o->m, o->outer_n ? n : n + 1, o->outer_n ? 2 : 1);
+    block_print_epilogue(p, (Block){b->m0, b->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,
+                         o->outer_n ? 2 : 1);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
