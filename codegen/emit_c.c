@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
+#include "codegen/cpu/amx.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -376,6 +377,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_depthwise.h";
     if (wide_used(mod->steps))
         parts[n++] = "cameo_wide.h";
+    if (products || windows)
+        parts[n++] = "cameo_amx.h";
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
@@ -387,8 +390,10 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     Buf text = {0};
     if (packed)
         tiles_print(&text, &uses);
-    if (products || windows)
+    if (products || windows) {
         byte_tiles_print(&text, products, windows, &uses);
+        amx_tiles_print(&text, products ? 1u << AMX_U8S8 : 0);
+    }
     if (narrow)
         narrow_tiles_print(&text, narrow);
     emit_runtime(&text, parts);

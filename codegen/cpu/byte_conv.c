@@ -84,7 +84,7 @@ static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words, int64_t ta
         panel = words * (most + 2 * TILE_COLUMNS + FEW) + SLACK;
     } else {
         sums = SQUARE_ROWS * SUMS;
-        panel = s->gathered ? s->depth * s->tiles * (most + SQUARE) + SLACK : 0;
+        panel = s->gathered ? s->depth * s->tiles * (most + SQUARE) + SQUARE * SQUARE : 0;
         places = s->tiles + taps;
     }
     b->places = panel + panel % 2;
