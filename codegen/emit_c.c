@@ -391,8 +391,10 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
+    if (halves || products || windows)
+        parts[n++] = "cameo_amx.h";
     if (halves)
-        parts[n++] = "cameo_amx.h", parts[n++] = "cameo_half.h";
+        parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
@@ -414,8 +416,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
-    if (halves)
-        amx_tiles_print(&tiles, 1u << AMX_BF16);
+    if (halves || products || windows)
+        amx_tiles_print(&tiles, (halves ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
     buf_free(&tiles);

@@ -120,9 +120,6 @@ static __attribute__((noinline, unused)) const char *cameo_lacks(void)
 #ifdef __AVX512FP16__
         {"avx512fp16", 7, 0, 3, 23, ZMM},
 #endif
-#ifdef __AMX_TILE__
-        {"amx-tile", 7, 0, 3, 24, TILES},
-#endif
 #ifdef __AVXVNNI__
         {"avxvnni", 7, 1, 0, 4, YMM},
 #endif
