@@ -267,7 +267,7 @@ static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
                                                            const cameo_conv_view *v)
 {
     enum { LINE = 16, PANEL = CAMEO_LANES * CAMEO_VECTORS };
-    return CAMEO_LANES == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K &&
+    return (int)CAMEO_LANES == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K &&
            v->out[0] * v->out[1] * v->out[2] > PANEL + CAMEO_FEW;
 }
 
