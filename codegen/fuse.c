@@ -154,8 +154,8 @@ static bool ends_product(Fusion *x, uint32_t place, int depth)
     return false;
 }
 
-// Bytes that are made of a product, for a reader that has another one: what is kept between them then
-// is bytes, else it would be the product's sums.
+// Bytes that are made of a product, for a reader that has another one: what is kept between them
+// then is bytes, else it would be the product's sums.
 static bool keeps_bytes(Fusion *x, const Trial *t)
 {
     DType d = buffer_at(x->f.mod, t->p.store->buffer)->dtype;

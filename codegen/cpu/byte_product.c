@@ -192,7 +192,8 @@ static void print_units(Printer *p, const Override *o, const char *from, const c
                "%s, %s);",
                rows, columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
                bytes_name(p, b->sums));
-    bytes_print_epilogue(p, b, o->epilogue, o->m, o->outer_n ? n : n + 1, o->outer_n ? 2 : 1);
+    block_print_epilogue(p, (Block){b->m0, b->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,
+                         o->outer_n ? 2 : 1);
     p->indent--;
     print_line(p, "}");
 }

@@ -397,7 +397,9 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
     print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
-    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %d, %s, image.width, from, to);",
+    print_line(p,
+               "const cameo_conv_cut cut = "
+               "cameo_conv_share((int)mode, %s, %d, %s, image.width, from, to);",
                rows, unit_rows(c), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
@@ -463,7 +465,7 @@ static void print_byte_share(Printer *p, const Kernel *k, const Conv *c, Index p
     print_line(p, "const cameo_conv_cut cut = %s;", cut);
     byte_conv_print_share(p, c, print_index_bare(p, places));
     set_own(p, k, c, false);
-    bytes_print_epilogue(p, c->bytes, c->epilogue, c->m, c->n, c->rank);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
@@ -495,13 +497,19 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     parts_around(p, outer, true);
     if (c->copy)
         print_copy_part(p, k, c);
+    const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
+    const char *depth = print_index_bare(p, values_of_k(p, c));
+    if (!c->tile)
+        print_line(p,
+                   "args.mode = "
+                   "cameo_conv_by_columns(%s, %s, %s, threads->pool ? threads->pool->threads : 1);",
+                   rows, n, depth);
     parts_begin(p, c->panel);
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
     const char *units =
         c->tile ? tile_units(p, c)
-                : str_printf(p->arena, "cameo_conv_units(%s, %d, %s, %s)",
-                             print_index_bare(p, c->rows), unit_rows(c),
-                             print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
+                : str_printf(p->arena, "cameo_conv_units((int)args.mode, %s, %d, %s, %s)", rows,
+                             unit_rows(c), n, depth)
                       .at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
@@ -522,7 +530,7 @@ static void print_byte_plane(Printer *p, const Kernel *k, const Conv *c, Index p
 {
     byte_conv_print_plane(p, c, image_of(p, c), print_index_bare(p, places));
     set_own(p, k, c, false);
-    bytes_print_epilogue(p, c->bytes, c->epilogue, c->m, c->n, c->rank);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
