@@ -158,6 +158,17 @@ bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str
     return true;
 }
 
+bool byte_products_any(const Step *s, bool convolutions)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && (convolutions ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
+            byte_products_any(s->body, convolutions) || byte_products_any(s->other, convolutions))
+            return true;
+    }
+    return false;
+}
+
 // ---- printing ----------------------------------------------------------------------------------
 
 static void print_rows(Printer *p, const Override *o, const char *from, const char *to)
