@@ -3,6 +3,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
 #include "codegen/cpu/amx.h"
+#include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -289,18 +290,6 @@ static bool uses_convolutions(const Step *s, ConvForm form)
     return false;
 }
 
-// Any product of bytes, or any convolution of them.
-static bool uses_bytes(const Step *s, bool windows)
-{
-    for (; s; s = s->next) {
-        const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && (windows ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
-            uses_bytes(s->body, windows) || uses_bytes(s->other, windows))
-            return true;
-    }
-    return false;
-}
-
 static void emit_blas(Buf *out)
 {
     static const char *const types[] = {"float", "double"};
@@ -383,7 +372,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const char *parts[MAX_PARTS + 1] = {NULL};
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
-    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    const bool products = byte_products_any(mod->steps, false);
+    const bool windows = byte_products_any(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
