@@ -26,7 +26,8 @@ const char *prefix_of(Arena *a, const char *path)
     size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
     char *out = arena_alloc(a, n + 8);
     size_t k = 0;
-    if (n == 0 || (stem[0] >= '0' && stem[0] <= '9'))
+    const bool ours = strncmp(stem, "cameo", 5) == 0; // names of what programs are made of
+    if (n == 0 || ours || (stem[0] >= '0' && stem[0] <= '9'))
         out[k++] = 'm';
     for (size_t i = 0; i < n; i++) {
         char c = stem[i];
@@ -325,6 +326,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     const CompileOptions *o = b->o;
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
     emit.has_lists = b->has_lists;
+    emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;
     emit.grain = o->grain;
     emit.libraries = libraries_flags(mod, b->arena);
@@ -340,7 +342,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
 
 // What is emitted, a unit each.
 typedef struct Texts {
-    Buf model, products, blobs, api;
+    Buf model, products, tiles, blobs, api;
 } Texts;
 
 static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
@@ -349,6 +351,10 @@ static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
     if (!status && t->products.len) {
         b->has_products = true;
         status = build_write_text(b, within(b, "_products.c"), &t->products);
+    }
+    if (!status && t->tiles.len) {
+        b->has_tiles = true;
+        status = build_write_text(b, within(b, "_tiles.c"), &t->tiles);
     }
     if (!status && t->blobs.len) {
         b->has_blobs = true;
@@ -380,6 +386,7 @@ static int build(Build *b, Module *mod)
     Texts t = {0};
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
     emit.products = linked && !several ? &t.products : NULL;
+    emit.tiles = emit.products ? &t.tiles : NULL;
     emit.blobs = linked || several ? &t.blobs : NULL;
     emit.api = several ? &t.api : NULL;
     emit.ncpus = several ? b->ncpus : 0;
@@ -394,6 +401,7 @@ static int build(Build *b, Module *mod)
         status = finish(b, &(Attached){.mod = mod, .plan = plan}, &emit);
     buf_free(&t.model);
     buf_free(&t.products);
+    buf_free(&t.tiles);
     buf_free(&t.blobs);
     buf_free(&t.api);
     return status;
@@ -420,6 +428,13 @@ static int choose_processors(Build *b, CompileOptions *o)
     return 0;
 }
 
+// Whose stem is the prefix of symbols: a library's own. A program's are nobody else's and are
+// called by its model, so that the same program comes of it under any name.
+static const char *names_symbols(const Model *m, const CompileOptions *o)
+{
+    return o->kind == EMIT_EXE && m->path ? m->path : o->out;
+}
+
 int compile_model(Model *m, const CompileOptions *options, Diags *diags, CompileReport *report)
 {
     *report = (CompileReport){0};
@@ -432,7 +447,7 @@ int compile_model(Model *m, const CompileOptions *options, Diags *diags, Compile
     if (!mod) // no diagnostic: an option does not fit the model
         return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
     b.cache = o->no_cache ? NULL : cache_open(m->arena);
-    b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
+    b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, names_symbols(m, o));
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
                         : dir_temporary(m->arena, &b.dir, &report->error);
     if (!made)

@@ -1,6 +1,5 @@
 #include "codegen/jobs.h"
 #include "base/file.h"
-#include "codegen/embedded.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -57,28 +56,6 @@ int jobs_call(Build *b, const char *const *argv)
 static const char *in_folder(Build *b, const char *name)
 {
     return *name == '/' ? name : str_printf(b->arena, "%s/%s", b->dir, name).at;
-}
-
-// Asked for once.
-bool jobs_describe(Build *b)
-{
-    if (b->described)
-        return b->described->len > 0;
-    const char *argv[] = {b->cc, "--version", NULL};
-    Str error = STR_NONE;
-    int status = 0;
-    b->described = NEW(b->arena, Buf);
-    Buf said = {0};
-    bool ok = process_run(b->arena, b->dir, argv, &said, &status, &error) && status == 0;
-    if (ok) {
-        cache_describe_machine(&said);
-        for (const EmbeddedFile *f = embedded_files; f->name; f++)
-            buf_printf(&said, "%s %016llx\n", f->name,
-                       (unsigned long long)hash_bytes(f->text, f->len, 1));
-        *b->described = (Buf){arena_copy(b->arena, said.at, said.len), said.len, said.len};
-    }
-    buf_free(&said);
-    return ok;
 }
 
 // Everything that decides what comes of it.
