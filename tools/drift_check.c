@@ -30,6 +30,7 @@ static bool rewrite(void *checker, Model *m, Diags *diags)
     const Graph *g = graph_at(m, m->main);
     if (c->output < g->outputs.len)
         c->value = g->outputs.at[c->output].value;
+    c->report.width = SHADOW_DOUBLE;
     return shadow_model(m, diags, &c->report);
 }
 
