@@ -9,8 +9,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
-enum { CAMEO_MAX_RANK = 16 };
+enum { CAMEO_MAX_RANK = 16, CAMEO_HUGE_PAGE = 2 << 20 };
 
 typedef struct cameo_block { /* memory that grows and keeps its contents */
     unsigned char *at;
@@ -129,8 +132,19 @@ CAMEO_FN int64_t cameo_bytes(int64_t size, int32_t rank, const int64_t *dims)
     return empty ? 0 : size;
 }
 
+/* What holds huge pages begins with one, and the system is asked for them: a page that is written
+ * for the first time costs about as much whether it has 4 KB or 2 MB. */
 CAMEO_FN void *cameo_aligned_alloc(int64_t size)
 {
+#ifdef MADV_HUGEPAGE
+    if (size >= CAMEO_HUGE_PAGE) {
+        const size_t pages = ((size_t)size + CAMEO_HUGE_PAGE - 1) / CAMEO_HUGE_PAGE;
+        void *at = aligned_alloc(CAMEO_HUGE_PAGE, pages * CAMEO_HUGE_PAGE);
+        if (at) /* as it was where the system has none */
+            madvise(at, (size_t)size / CAMEO_HUGE_PAGE * CAMEO_HUGE_PAGE, MADV_HUGEPAGE);
+        return at;
+    }
+#endif
     return aligned_alloc(CAMEO_ALIGN, (size_t)cameo_aligned(size < 1 ? 1 : size));
 }
 
