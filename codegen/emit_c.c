@@ -2,6 +2,7 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
+#include "codegen/cpu/amx.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -384,11 +385,16 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
-    const TileUses uses = tile_uses(scratch, mod->steps);
+    const bool halves = half_products_any(mod->steps);
+    const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
+    if (halves || products || windows)
+        parts[n++] = "cameo_amx.h";
+    if (halves)
+        parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
@@ -399,6 +405,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_bytes.h";
     if (windows)
         parts[n++] = "cameo_byte_conv.h";
+    if (windows)
+        parts[n++] = "cameo_byte_squares.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
     Buf tiles = {0}, text = {0};
@@ -408,6 +416,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
+    if (halves || products || windows)
+        amx_tiles_print(&tiles, (halves ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
     buf_free(&tiles);

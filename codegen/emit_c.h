@@ -27,6 +27,7 @@ typedef struct EmitOptions {
     uint32_t ncpus;           // several processors (codegen/cpus.h): how many; else 0
     Buf *api;                 // takes what stands around them
     Buf *products, *tiles;    // take the functions of products and their tiles; NULL: as blobs
+    bool shared;              // other models' text may be in the unit too, and use its tiles
 } EmitOptions;
 
 // The whole translation unit. The module must be legal (legalize_module). false with *error where

@@ -48,6 +48,7 @@ typedef struct cameo_program {
     /* Where values are not in host memory: opens the device (before bind), makes room there. */
     int (*open)(cameo_context *c);
     int (*resize_arena)(cameo_context *c, int64_t bytes);
+    int (*prepare)(void); /* asked once before threads begin, may be NULL: cameo_amx.h */
     /* Where threads share kernels (cameo_share.h), else NULL: gets the context a pool, frees it. */
     int (*open_threads)(cameo_context *c, const cameo_options *options);
     void (*close_threads)(cameo_context *c);
@@ -257,6 +258,8 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
     if (!c)
         return NULL;
     c->program = p;
+    if (p->prepare)
+        p->prepare();
     c->dims = (int64_t *)calloc((size_t)p->ndims + 1, sizeof *c->dims);
     c->offsets = (int64_t *)calloc((size_t)p->nplanned + 1, sizeof *c->offsets);
     c->lives = (cameo_life *)calloc((size_t)p->nplanned + 1, sizeof *c->lives);

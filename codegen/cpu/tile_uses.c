@@ -44,6 +44,14 @@ TileUses tile_uses(Arena *a, const Step *s)
     return u;
 }
 
+TileUses tile_uses_all(Arena *a)
+{
+    TileUses u = {0};
+    for (TileTable t = TILES_OF_FLOATS; t <= TILES_OF_WINDOWS; t++)
+        vec_push(a, &u, ((TileUse){t, TILE_ANY, TILE_ANY}));
+    return u;
+}
+
 // Does a dim that is taken `most` at a time have a piece of `size`, less than `part` of it unused?
 static bool has_piece(int64_t all, int64_t most, int64_t part, int64_t size)
 {

@@ -47,6 +47,7 @@ typedef struct TileUses {
 
 // What the products of these steps choose from (codegen/cpu/tile_uses.c).
 TileUses tile_uses(Arena *a, const Step *s);
+TileUses tile_uses_all(Arena *a); // whatever products there are
 // May a tile of this size be asked for?
 bool tile_needed(const TileUses *u, TileTable table, const TileTarget *t, int rows, int vectors);
 

@@ -91,8 +91,8 @@ static void report_cost(Lint *l, NodeId id, const Target *t, double time, double
         diag_note(l->diags, d, "%s to %s: %.0f bytes read and written",
                   dtype_name(cast_from(l->m, id)), dtype_name(cast_to(l->m, id)), bytes);
     diag_note(l->diags, d,
-              "estimated: bytes by the target's bandwidth, products by its arithmetic%s%s",
-              assumed ? "; assumed: dims that are not known are 1" : "",
+              "assumed: bytes take the target's bandwidth, products its arithmetic%s%s",
+              assumed ? ", dims that are not known are 1" : "",
               loops_around(l->m, n) > 1 ? ", loops run 16 times" : "");
 }
 
