@@ -323,8 +323,12 @@ int toolchain_compile(Build *b, const char *out)
     add_blobs(b, &jobs);
     add_custom(b, &jobs);
     status = status ? status : jobs_run(b, &jobs);
-    if (linked)
-        return status ? status : link_program(b, &jobs, out);
+    double since = stage_clock();
+    if (linked) {
+        status = status ? status : link_program(b, &jobs, out);
+        stage_end(b->arena, &b->report->stages, "link", &since);
+        return status;
+    }
     if (!one) {
         object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
         status = status ? status : join_objects(b, &jobs, object);
