@@ -269,12 +269,14 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM } ConvForm;
+typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM, HALF_FORM } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
     if (c->wide)
         return false;
+    if (form == HALF_FORM)
+        return c->half != NULL;
     return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
 }
 
@@ -386,15 +388,20 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
+    const bool registers = half_registers_any(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
+    if (registers)
+        parts[n++] = "cameo_amx.h";
     if (halves)
-        parts[n++] = "cameo_amx.h", parts[n++] = "cameo_half.h";
+        parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
+    if (uses_convolutions(mod->steps, HALF_FORM))
+        parts[n++] = "cameo_half_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
     if (wide_used(mod->steps))
@@ -414,7 +421,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
-    if (halves)
+    if (registers)
         amx_tiles_print(&tiles, 1u << AMX_BF16);
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
