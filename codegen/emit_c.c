@@ -208,10 +208,20 @@ bool module_has_list_ports(const Module *mod)
            any_list(mod, mod->outputs.at, mod->outputs.len);
 }
 
+static bool has_pairs(const Module *mod)
+{
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        if (buffer_at(mod, b)->dtype == DT_F64X2)
+            return true;
+    return false;
+}
+
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n)
 {
     if (module_has_complex(mod))
         n = add_part(parts, n, "cameo_complex.h");
+    if (has_pairs(mod))
+        n = add_part(parts, n, "cameo_pair_functions.h");
     if (!module_has_objects(mod))
         return;
     n = add_part(parts, n, "cameo_boundary.h");
