@@ -22,6 +22,7 @@ enum {
     CONV_K = 256,
     CONV_N = 192,
     SLACK = 64,
+    SHARED_ROWS = 32, // of y, from which on panels of x are made for several threads
     TAPS = 128,
     PHASES = 8,
     MOST_TRANSFORMED = 1 << 25 // weights
@@ -704,6 +705,22 @@ static BufferId scratch(Match *m, Index size)
     return buffer_new(m->mod, BUF_TEMP, m->c.w->rank ? STR("scratch") : STR(""), DT_F32, 1, &size);
 }
 
+// Panels of all columns, for all values of k, where the columns are one block: threads share rows
+// of y then, and make the panels once.
+static BufferId shared_panels(Match *m, const Panels *w)
+{
+    const Conv *c = &m->c;
+    int64_t places = 1, size;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        if (!poly_is_const(c->out[i], &size) || size > CONV_N * 5 / 4)
+            return 0;
+        places *= size;
+    }
+    if (places < 1 || places >= CONV_N * 5 / 4 || w->rows < SHARED_ROWS)
+        return 0;
+    return scratch(m, poly_const(m->polys, w->k.size * (places + 2 * TILE_COLUMNS) + SLACK));
+}
+
 // The form of the convolution, and what it needs beside x, w and y.
 static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
 {
@@ -715,9 +732,10 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
         c->padded = scratch(m, copy_size(m));
     if (c->tile)
         c->panel = scratch(m, winograd_scratch(m->polys, c));
-    else if (!c->depthwise)
-        c->panel =
-            scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
+    if (c->tile || c->depthwise)
+        return;
+    c->panel = scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
+    c->shared = shared_panels(m, w);
 }
 
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)

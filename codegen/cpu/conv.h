@@ -36,6 +36,7 @@ typedef struct Conv {
     Index group;          // which block of the packed weights, by the variables around
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
+    BufferId shared;      // panels of x that all threads read, where they share rows; 0: none
     const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity, or `finish`
     bool finish;          // f is what finish.h says, done to the sums before they are written
     BufferId bias;        // of each group and row, `biases` for a group
