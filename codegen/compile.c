@@ -68,8 +68,12 @@ static bool rewrite_model(Model *m, const CompileOptions *o, PassContext *c)
     return done;
 }
 
+// What is compiled is what is computed: rules about what the file says of it block nothing.
+static const char only_declared[] = "ST013,ST014";
+
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
+    double since = stage_clock();
     if (!fix_sizes(m, o, &report->error))
         return NULL;
     m->for_device = o->device == ON_CUDA;
@@ -82,7 +86,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         report->transfers = repair.transfers;
         report->retyped = repair.retyped;
     }
-    lint_model(m, diags, NULL, NULL);
+    lint_model(m, diags, NULL, only_declared);
+    stage_end(m->arena, &report->stages, "checks", &since);
     file_forget(&m->view, m->view.at, m->view.len);
     if (diags->errors)
         return NULL;
@@ -95,6 +100,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
                   run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
+    stage_end(m->arena, &report->stages, "passes", &since);
     if (!passed)
         return NULL;
     Module *mod = m->kernels;
@@ -109,6 +115,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     if (o->device == ON_CUDA)
         cuda_split_products(mod);
     check_bounds(mod);
+    stage_end(m->arena, &report->stages, "products", &since);
     report->nkernels = mod->nkernels;
     return mod;
 }
@@ -254,7 +261,9 @@ static int place_attached(Build *b, const Attached *weights, const char *name, b
     w.offset = attach_to(program, w.len, w.plan->weights_size);
     file_close(&view);
     *fits = w.offset >= 0;
+    double since = stage_clock();
     bool done = !*fits || file_produce(b->o->out, put_attached, &w, 0755, error, b->arena);
+    stage_end(b->arena, &b->report->stages, "weights", &since);
     return done ? 0 : w.unread ? 1 : 3;
 }
 
@@ -370,6 +379,7 @@ static int build(Build *b, Module *mod)
     b->has_lists = module_has_list_ports(mod);
     b->custom = custom_sources(mod, b->arena, b->prefix, false);
     b->custom_kernels = custom_sources(mod, b->arena, b->prefix, true);
+    double since = stage_clock();
     Plan *plan = plan_module(mod, b->arena);
     if (plan->fault) {
         r->error = str_of(plan->fault);
@@ -394,6 +404,7 @@ static int build(Build *b, Module *mod)
         status = write_weights(b, mod, plan);
     if (!status)
         status = write_texts(b, &emit, &t);
+    stage_end(b->arena, &r->stages, "text", &since);
     if (!status)
         status = finish(b, &(Attached){.mod = mod, .plan = plan}, &emit);
     buf_free(&t.model);

@@ -7,6 +7,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/fuse.h"
 #include "codegen/libraries.h"
+#include "codegen/stages.h"
 
 typedef enum EmitKind {
     EMIT_EXE,
@@ -64,6 +65,7 @@ typedef struct CompileReport {
     int64_t weights_size;               // bytes
     const char *libraries[MAX_LIBRARIES + 1]; // "png": that the program needs; NULL ends them
     Buf weights;                              // EMIT_BITCODE: the blob (freed by the caller)
+    Stages stages;                            // that were done, also where it failed
     const char *beside[3];                    // what was written beside `out`: ".h"; NULL ends them
     Str error; // what to print where the status is not 0 and no diagnostic says it
 } CompileReport;

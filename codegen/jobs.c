@@ -92,6 +92,7 @@ static bool in_cache(Build *b, Job *job)
 static int end_job(Build *b, Job *job)
 {
     int status = end(b, job->argv[0], job->of, &job->process);
+    stage_end(b->arena, &b->report->stages, job->object, &job->began);
     if (!status && job->key)
         cache_keep(b->cache, job->key, in_folder(b, job->object));
     return status;
@@ -113,6 +114,7 @@ int jobs_run(Build *b, Jobs *jobs)
             Job *job = &jobs->at[next++];
             if (in_cache(b, job))
                 continue;
+            job->began = stage_clock();
             if (!start(b, job->argv, &job->process)) {
                 status = 2;
                 error = b->report->error;

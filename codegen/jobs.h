@@ -13,6 +13,7 @@ typedef struct Job {
     Str of;             // a source of the user; empty: what Cameo emitted
     const char *key;    // of the cache; NULL: it is not asked
     Process process;
+    double began; // by stage_clock
 } Job;
 
 typedef VEC(Job) Jobs;

@@ -59,8 +59,8 @@ int toolchain_find_compiler(Build *b)
 
 // What a unit holds: kernels, whose loops the compiler is to make quick; tiles, whose vectors are
 // written out, so that there is nothing more to find and -O3 would only make them longer; or what
-// is beside the model and runs anywhere, also to say that a machine lacks what the model was
-// compiled for.
+// is beside the model, waits for files, and runs anywhere, also to say that a machine lacks what
+// the model was compiled for.
 typedef enum Unit { KERNELS, TILES, BESIDE } Unit;
 
 static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **argv)
@@ -70,7 +70,7 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = b->cc;
     argv[n++] = "-std=c11";
     argv[n++] = "-D_GNU_SOURCE";
-    argv[n++] = unit == KERNELS ? "-O3" : "-O2";
+    argv[n++] = unit == KERNELS ? "-O3" : unit == TILES ? "-O2" : "-O1";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
     argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
@@ -323,8 +323,12 @@ int toolchain_compile(Build *b, const char *out)
     add_blobs(b, &jobs);
     add_custom(b, &jobs);
     status = status ? status : jobs_run(b, &jobs);
-    if (linked)
-        return status ? status : link_program(b, &jobs, out);
+    double since = stage_clock();
+    if (linked) {
+        status = status ? status : link_program(b, &jobs, out);
+        stage_end(b->arena, &b->report->stages, "link", &since);
+        return status;
+    }
     if (!one) {
         object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
         status = status ? status : join_objects(b, &jobs, object);

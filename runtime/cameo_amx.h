@@ -78,15 +78,6 @@ static inline __attribute__((unused)) int64_t cameo_amx_size(int64_t m, int64_t 
            ((bytes + CAMEO_AMX_LINE - 1) / CAMEO_AMX_LINE) * CAMEO_AMX_BYTES;
 }
 
-/* May rows of so many bytes, each `stride` behind the one before, be read where they lie? Rows that
- * are not in whole lines take three times as long. */
-static inline __attribute__((unused)) int cameo_amx_lies(const void *a, int64_t m, int64_t bytes,
-                                                         int64_t stride)
-{
-    return m % CAMEO_AMX_ROWS == 0 && bytes % CAMEO_AMX_LINE == 0 && stride % CAMEO_AMX_LINE == 0 &&
-           (uintptr_t)a % CAMEO_AMX_LINE == 0;
-}
-
 /* Copies m rows of k elements of `size` bytes, 1 or 2, into the order of tiles, 0 where tiles have
  * more. am, ak: strides in elements; flip: what is XORed to each byte of those of size 1. */
 static __attribute__((noinline, unused)) void cameo_amx_pack(int64_t m, int64_t k, int64_t size,
@@ -112,12 +103,14 @@ static __attribute__((noinline, unused)) void cameo_amx_pack(int64_t m, int64_t 
         }
 }
 
-/* Rows that cameo_amx_lies says may be read where they lie; rows that cameo_amx_pack copied. */
+/* Rows that are read where they lie, `stride` bytes apart: whole lines of whole tiles. Where they
+ * do not begin at multiples of 64 bytes that takes three times as long. */
 static inline __attribute__((unused)) cameo_amx_rows cameo_amx_lying(const void *a, int64_t stride)
 {
     return (cameo_amx_rows){(const char *)a, stride, CAMEO_AMX_LINE, CAMEO_AMX_ROWS * stride};
 }
 
+/* Rows of so many bytes that cameo_amx_pack copied. */
 static inline __attribute__((unused)) cameo_amx_rows cameo_amx_packed(const void *a, int64_t bytes)
 {
     const int64_t steps = (bytes + CAMEO_AMX_LINE - 1) / CAMEO_AMX_LINE;

@@ -32,10 +32,10 @@ static inline __attribute__((unused)) void cameo_read_leaf(uint32_t leaf, uint32
 }
 
 /* What of the processor this program does not have: the first of the instructions that it was
- * compiled for, or NULL. */
+ * compiled for, or NULL. Matrix registers are asked for where they are used (cameo_amx.h). */
 static __attribute__((noinline, unused)) const char *cameo_lacks(void)
 {
-    enum { YMM = 6, ZMM = 0xe6, TILES = 0x60000, OS_SAVES = 1 << 27 };
+    enum { YMM = 6, ZMM = 0xe6, OS_SAVES = 1 << 27 };
     static const cameo_feature needed[] = {
         /* by leaves */
         {"sse", 1, 0, 3, 25, 0},
@@ -119,9 +119,6 @@ static __attribute__((noinline, unused)) const char *cameo_lacks(void)
 #endif
 #ifdef __AVX512FP16__
         {"avx512fp16", 7, 0, 3, 23, ZMM},
-#endif
-#ifdef __AMX_TILE__
-        {"amx-tile", 7, 0, 3, 24, TILES},
 #endif
 #ifdef __AVXVNNI__
         {"avxvnni", 7, 1, 0, 4, YMM},

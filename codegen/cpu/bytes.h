@@ -11,7 +11,7 @@
 #ifndef CAMEO_CODEGEN_CPU_BYTES_H
 #define CAMEO_CODEGEN_CPU_BYTES_H
 
-#include "codegen/print_parts.h"
+#include "codegen/cpu/block.h"
 
 typedef struct ByteFactor {
     const Expr *load, *zero; // zero: in int32; NULL: none
@@ -57,9 +57,5 @@ BufferId bytes_scratch(Module *mod, DType t, Index n);
 void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u);
 // "b7" of a buffer, noted as used.
 const char *bytes_name(Printer *p, BufferId b);
-// The loops of the epilogue for rows m0 .. m1 (one row if m is 0) and columns n0 .. n1, which are
-// variables of C, n: the variables that the columns run over, outermost first.
-void bytes_print_epilogue(Printer *p, const Bytes *b, const Stmt *epilogue, LoopId m,
-                          const LoopId *n, uint32_t rank);
 
 #endif
