@@ -39,6 +39,7 @@ typedef struct cameo_conv_view {
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
     int packs;                  /* panels are copied wherever they are */
+    const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
 
@@ -267,7 +268,8 @@ static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
                                                            const cameo_conv_view *v)
 {
     enum { LINE = 16, PANEL = CAMEO_LANES * CAMEO_VECTORS };
-    return (int)CAMEO_LANES == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K &&
+    const int64_t lanes = CAMEO_LANES;
+    return lanes == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K &&
            v->out[0] * v->out[1] * v->out[2] > PANEL + CAMEO_FEW;
 }
 
@@ -369,7 +371,8 @@ static inline __attribute__((unused)) int cameo_conv_runs(const cameo_conv_view 
     return count;
 }
 
-/* Columns n .. n + width of the block's rows k, whose places are given, as one panel. */
+/* Columns n .. n + width of the block's rows k, whose places are given, as one panel. A row may be
+ * written beyond its end, where the next one comes; nothing is written behind the last. */
 static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view *v, int64_t n,
                                                            int64_t width, int64_t nk,
                                                            const int64_t *places, float *to)
@@ -391,7 +394,7 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
     }
     for (int64_t k = 0; k < nk; k++, to += PANEL) {
         const float *x = v->x + places[k];
-        if (places[k] + reach + CAMEO_LANES <= v->size)
+        if (places[k] + reach + CAMEO_LANES <= v->size && k + 1 < nk)
             for (int r = 0; r < count; r++)
                 for (int64_t i = 0; i < runs[r].count; i += CAMEO_LANES)
                     *(cameo_vec *)(to + runs[r].to + i) =
@@ -514,6 +517,70 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     return count;
 }
 
+/* ---- panels of all columns, which are one block, and of all values of k, made by several threads:
+ * for each CAMEO_CONV_K values of k one panel after the other */
+
+enum { CAMEO_CONV_MAKE = 64 }; /* values of k that a thread takes; they divide CAMEO_CONV_K */
+
+/* Where the panels of columns 0 .. n are; rows of a panel are `packed` apart, those of a few
+ * columns `few`. */
+static inline __attribute__((unused)) int cameo_conv_made(const cameo_conv_view *v, int64_t n,
+                                                          int64_t k0, int64_t nk,
+                                                          const int64_t *packed, const int64_t *few,
+                                                          cameo_conv_panel *panels)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    int count = 0;
+    for (int64_t at = 0, width; at < n; at += width) {
+        width = cameo_conv_columns(v, 0, n - at);
+        panels[count++] = (cameo_conv_panel){NULL, width > CAMEO_FEW ? packed : few, at, width};
+    }
+    for (int i = 0; i < count; i++)
+        panels[i].b = v->made + (k0 * count + nk * i) * PANEL;
+    return count;
+}
+
+/* A few columns from n on, of values of k whose places are given. */
+static inline __attribute__((unused)) void cameo_conv_pack_few(const cameo_conv_view *v, int64_t n,
+                                                               int64_t width, int64_t nk,
+                                                               const int64_t *places, float *to)
+{
+    int64_t at[CAMEO_FEW] = {0};
+    for (int64_t i = 0; i < width; i++) {
+        const int64_t row = (n + i) / v->out[2];
+        at[i] = row / v->out[1] * v->at[0] + row % v->out[1] * v->at[1] + (n + i) % v->out[2];
+    }
+    for (int64_t k = 0; k < nk; k++)
+        for (int64_t i = 0; i < width; i++)
+            to[k * CAMEO_FEW + i] = v->x[places[k] + at[i]];
+}
+
+/* Units from .. to of them: CAMEO_CONV_MAKE values of k each, of all. */
+static __attribute__((noinline, unused)) void cameo_conv_make(const cameo_conv_view *v, int64_t n,
+                                                              int64_t from, int64_t to, float *made)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
+    int64_t places[CAMEO_CONV_MAKE];
+    const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    for (int64_t k = from * CAMEO_CONV_MAKE; k < all && k < to * CAMEO_CONV_MAKE;
+         k += CAMEO_CONV_MAKE) {
+        const int64_t nk = all - k < CAMEO_CONV_MAKE ? all - k : CAMEO_CONV_MAKE;
+        const int64_t k0 = k / CAMEO_CONV_K * CAMEO_CONV_K;
+        const int64_t depth = all - k0 < CAMEO_CONV_K ? all - k0 : CAMEO_CONV_K;
+        const int count = cameo_conv_made(v, n, k0, depth, NULL, NULL, panels);
+        cameo_conv_places(v, k, nk, places);
+        for (int i = 0; i < count; i++) {
+            const cameo_conv_panel *p = &panels[i];
+            float *at = made + (p->b - v->made);
+            if (p->width > CAMEO_FEW)
+                cameo_conv_pack(v, p->n, p->width, nk, places, at + (k - k0) * PANEL);
+            else
+                cameo_conv_pack_few(v, p->n, p->width, nk, places, at + (k - k0) * CAMEO_FEW);
+        }
+    }
+}
+
 /* Columns n0 .. n1 of y: rows m0 .. m1 for the values of k whose panels there are. */
 typedef struct cameo_conv_block {
     int64_t rows, all, k0, nk; /* rows of y; values of k, and those of the panels */
@@ -525,6 +592,21 @@ typedef struct cameo_conv_block {
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
 } cameo_conv_block;
+
+/* Bytes from the weights of row m, of those from m0 to m1, to what the first tile asks for that
+ * reads them: those of the next rows, which lie behind them, or of the first ones for the next
+ * values of k. */
+static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_block *b,
+                                                               int64_t m0, int64_t m1, int64_t m,
+                                                               const float *a)
+{
+    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS, k = b->k0 + b->nk;
+    const int64_t left = b->all - k, depth = left < CAMEO_CONV_K ? left : CAMEO_CONV_K;
+    if (m + CAMEO_ROWS < m1 || left <= 0)
+        return b->nk * CAMEO_TILE_ROWS * 4;
+    const float *next = b->w + k * panels * CAMEO_TILE_ROWS + m0 * depth;
+    return (int64_t)((uintptr_t)next - (uintptr_t)a);
+}
 
 /* Empty lanes of a panel are written too where they are columns of those that follow it, unless
  * there are sums in these already. */
@@ -539,8 +621,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
                          m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
         const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
-        /* the first tile of a panel of weights asks for the next one, which lies behind it */
-        const int64_t ahead = height > CAMEO_FEW_ROWS ? b->nk * CAMEO_TILE_ROWS * 4 : 0;
+        const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
         for (int i = 0; i < b->count; i++) {
             const cameo_conv_panel *p = &b->panels[i];
             const int64_t whole = cameo_conv_whole(p->width);
@@ -596,6 +677,12 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
             cameo_conv_multiply(b, low, high);
         b->k0 = k0;
         b->nk = b->all - k0 < CAMEO_CONV_K ? b->all - k0 : CAMEO_CONV_K;
+        if (v->made) {
+            for (int64_t k = 0; k < b->nk; k++)
+                b->places[k] = k * CAMEO_FEW;
+            b->count = cameo_conv_made(v, n1, k0, b->nk, b->packed, b->places, b->panels);
+            continue;
+        }
         cameo_conv_places(v, k0, b->nk, b->places);
         b->count = cameo_conv_panels(v, n0, n1, b->nk, b->places, b->packed, scratch, b->panels);
     }
@@ -622,21 +709,41 @@ static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int
     return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
 }
 
-/* Are the units blocks of columns? Each thread reads only its part of x then, and makes the panels
- * of a block once; what it reads of the weights is the same. So they are, unless blocks are too few
- * for this many threads to have as many of them each. */
-static inline __attribute__((unused)) int cameo_conv_by_columns(int64_t rows, int64_t all,
-                                                                int64_t k, int64_t threads)
+/* What threads share: rows, rows whose panels are made before, or blocks of columns. */
+typedef enum cameo_conv_mode {
+    CAMEO_CONV_ROWS,
+    CAMEO_CONV_ROWS_MADE,
+    CAMEO_CONV_COLUMNS
+} cameo_conv_mode;
+
+/* Of columns each thread reads only its part of x, and makes the panels of a block once; what it
+ * reads of the weights is the same. So they are shared, unless blocks are too few for this many
+ * threads to have as many of them each. made: there is room for all panels. */
+static inline __attribute__((unused)) int64_t cameo_conv_shares(int64_t rows, int64_t all,
+                                                                int64_t k, int64_t threads,
+                                                                int made)
 {
     const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
-    return rows < CAMEO_CONV_MANY || blocks == 0 || blocks >= 4 * threads || blocks % threads == 0;
+    if (blocks == 0 || blocks >= 4 * threads || blocks % threads == 0)
+        return CAMEO_CONV_COLUMNS;
+    if (made)
+        return CAMEO_CONV_ROWS_MADE;
+    return rows < CAMEO_CONV_MANY ? CAMEO_CONV_COLUMNS : CAMEO_CONV_ROWS;
 }
 
-/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
-static inline __attribute__((unused)) int64_t cameo_conv_units(int columns, int64_t rows,
+/* Units of the panels that are made before. */
+static inline __attribute__((unused)) int64_t cameo_conv_makes(int64_t mode, int64_t k)
+{
+    return mode == CAMEO_CONV_ROWS_MADE ? (k + CAMEO_CONV_MAKE - 1) / CAMEO_CONV_MAKE : 0;
+}
+
+/* unit: rows of one, a multiple of CAMEO_TILE_ROWS, where each share makes its panels. */
+static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t mode, int64_t rows,
                                                                int64_t unit, int64_t all, int64_t k)
 {
-    return columns ? cameo_conv_blocks(all, cameo_conv_width(k)) : (rows + unit - 1) / unit;
+    unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
+    return mode == CAMEO_CONV_COLUMNS ? cameo_conv_blocks(all, cameo_conv_width(k))
+                                      : (rows + unit - 1) / unit;
 }
 
 /* Rows and columns of a share; the columns are done block by block. */
@@ -644,13 +751,14 @@ typedef struct cameo_conv_cut {
     int64_t low, high, begin, end;
 } cameo_conv_cut;
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int columns, int64_t rows,
+static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t mode, int64_t rows,
                                                                       int64_t unit, int64_t all,
                                                                       int64_t width, int64_t from,
                                                                       int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
-    if (columns) {
+    unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
+    if (mode == CAMEO_CONV_COLUMNS) {
         c.begin = from * width;
         c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
         return c;

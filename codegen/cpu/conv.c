@@ -637,26 +637,6 @@ static void find_wide(Match *m, const Panels *w, Conv **found)
 
 // ---- buffers beside ----------------------------------------------------------------------------
 
-// Elements of the copy of x: what windows reach along each dim, the last in its phases.
-static Index copy_size(Match *m)
-{
-    Polys *polys = m->polys;
-    const Conv *c = &m->c;
-    Index size = c->channels;
-    for (uint32_t i = 0; i < c->rank; i++) {
-        Index reach = poly_add_const(
-            polys,
-            poly_add(polys, poly_scale(polys, poly_add_const(polys, c->out[i], -1), c->stride[i]),
-                     poly_scale(polys, poly_add_const(polys, c->taps[i], -1), c->dilation[i])),
-            1);
-        if (i == c->rank - 1)
-            reach = poly_scale(polys, poly_ceildiv(polys, reach, poly_const(polys, c->stride[i])),
-                               c->stride[i]);
-        size = poly_mul(polys, size, poly_max(polys, reach, poly_const(polys, 0)));
-    }
-    return poly_add_const(polys, size, SLACK);
-}
-
 // Places of the weights along groups and k, malloc'ed.
 static bool list_places(Match *m, const Panels *w, ByteWeights *all, Str *error)
 {
@@ -699,7 +679,7 @@ static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
     m->bytes->channels = m->c.channels;
     m->c.channels = poly_const(m->polys, byte_conv_planes(m->bytes, &all));
     if (!m->c.depthwise)
-        m->c.padded = bytes_scratch(m->mod, DT_I32, copy_size(m));
+        m->c.padded = bytes_scratch(m->mod, DT_I32, conv_copy_size(m->polys, &m->c));
     m->c.channels = poly_ceildiv(m->polys, m->bytes->channels, poly_const(m->polys, 4));
     free_places(&all);
     return ok;
@@ -732,12 +712,14 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
         winograd_choose(c, how);
     c->copy &= !c->tile;
     if (c->copy)
-        c->padded = scratch(m, copy_size(m));
+        c->padded = scratch(m, conv_copy_size(m->polys, &m->c));
     if (c->tile)
         c->panel = scratch(m, winograd_scratch(m->polys, c));
-    else if (!c->depthwise)
-        c->panel =
-            scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
+    if (c->tile || c->depthwise)
+        return;
+    c->panel = scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
+    Index shared = conv_shared_size(m->polys, c, w->rows, w->k.size);
+    c->shared = shared ? scratch(m, shared) : 0;
 }
 
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)

@@ -37,6 +37,7 @@ typedef struct Conv {
     Index group;          // which block of the packed weights, by the variables around
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
+    BufferId shared;      // panels of x that all threads read, where they share rows; 0: none
     const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity, or `finish`
     bool finish;          // f is what finish.h says, done to the sums before they are written
     BufferId bias;        // of each group and row, `biases` for a group
@@ -52,6 +53,11 @@ typedef struct Conv {
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
 // The same of one of bfloat16 on matrix registers.
 bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
+// Elements of the copy of x: what windows reach along each dim, the last in its phases.
+Index conv_copy_size(Polys *polys, const Conv *c);
+// Elements of the panels of all columns, for k values of k, where the columns are one block:
+// threads share rows of y then, and make the panels once. NULL: they do not.
+Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k);
 // Does v belong to the convolution itself, not to the loops around it?
 bool conv_owns(const Conv *c, LoopId v);
 void conv_uses(Module *mod, const Conv *c, KernelUses *u);

@@ -52,8 +52,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         half_conv_uses(mod, c, u);
     if (c->finish)
         drop_constants(mod, u, c);
-    const BufferId beside[] = {c->padded, c->panel};
-    for (int i = 0; i < 2; i++)
+    const BufferId beside[] = {c->padded, c->panel, c->shared};
+    for (int i = 0; i < 3; i++)
         if (beside[i])
             access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
     const Index *const dims[] = {c->out, c->taps, c->pad, c->in, c->step};
@@ -320,7 +320,8 @@ enum {
     MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
     SQUARE_MACS = 100, // and of words by square tiles
     FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
-    COPIED = 2         // and for an element that is copied
+    COPIED = 2,        // and for an element that is copied
+    MADE = 64          // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
 };
 
 static Index places_of(Printer *p, const Conv *c)
@@ -390,6 +391,30 @@ static int unit_rows(const Conv *c)
     return poly_is_const(c->rows, &rows) && rows < ROWS ? PACKED : MANY;
 }
 
+static void print_image(Printer *p, const Conv *c)
+{
+    print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : conv_image(p, c));
+}
+
+// Units are values of k.
+static void print_make_part(Printer *p, const Kernel *k, const Conv *c, const char *n,
+                            const char *depth)
+{
+    parts_begin(p, 0);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
+    print_plan(p, c);
+    print_image(p, c);
+    print_line(p, "image.made = %s;", buffer_name(p, c->shared));
+    print_line(p, "cameo_conv_make(&image, %s, from, to, %s);", n, buffer_name(p, c->shared));
+    conv_set_own(p, k, c, false);
+    Index each = poly_const(p->mod->polys, COPIED * MADE);
+    for (uint32_t i = 0; i < c->rank; i++)
+        each = poly_mul(p->mod->polys, each, c->out[i]);
+    parts_end(p, str_printf(p->arena, "cameo_conv_makes(args.mode, %s)", depth).at,
+              parts_grain(p, each));
+}
+
 // What units from .. to are of one convolution. False: the epilogue is left.
 static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places)
 {
@@ -399,10 +424,13 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
-    print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : conv_image(p, c));
+    print_image(p, c);
+    if (c->shared)
+        print_line(p, "image.made = mode == CAMEO_CONV_ROWS_MADE ? %s : NULL;",
+                   buffer_name(p, c->shared));
     print_line(p,
                "const cameo_conv_cut cut = "
-               "cameo_conv_share((int)mode, %s, %d, %s, image.width, from, to);",
+               "cameo_conv_share(mode, %s, %d, %s, image.width, from, to);",
                rows, unit_rows(c), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
@@ -493,6 +521,21 @@ static void print_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     nest_end(p, outer);
 }
 
+// What threads share. Panels that end with rows are more than there is room for.
+static void print_mode(Printer *p, const Kernel *k, const Conv *c, const char *n, const char *depth)
+{
+    if (c->shared) {
+        conv_set_own(p, k, c, true);
+        conv_print_sizes(p, c);
+        print_plan(p, c);
+        conv_set_own(p, k, c, false);
+    }
+    print_line(p,
+               "args.mode = cameo_conv_shares(%s, %s, %s, "
+               "threads->pool ? threads->pool->threads : 1, %s);",
+               print_index_bare(p, c->rows), n, depth, c->shared ? "!image.ends" : "0");
+}
+
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
                       Index work)
 {
@@ -503,17 +546,16 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
     const char *depth = print_index_bare(p, values_of_k(p, c));
     if (!c->tile)
-        print_line(p,
-                   "args.mode = "
-                   "cameo_conv_by_columns(%s, %s, %s, threads->pool ? threads->pool->threads : 1);",
-                   rows, n, depth);
+        print_mode(p, k, c, n, depth);
+    if (c->shared)
+        print_make_part(p, k, c, n, depth);
     parts_begin(p, c->panel);
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
-    const char *units =
-        c->tile ? tile_units(p, c)
-                : str_printf(p->arena, "cameo_conv_units((int)args.mode, %s, %d, %s, %s)", rows,
-                             unit_rows(c), n, depth)
-                      .at;
+    const char *units = c->tile
+                            ? tile_units(p, c)
+                            : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %d, %s, %s)",
+                                         rows, unit_rows(c), n, depth)
+                                  .at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
     nest_end(p, outer);

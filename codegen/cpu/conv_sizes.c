@@ -1,0 +1,40 @@
+// Room that convolutions need beside x, w and y.
+
+#include "codegen/cpu/conv.h"
+#include "codegen/cpu/tiles.h"
+
+enum {
+    CONV_N = 192, // columns of a block; as in the runtime
+    SLACK = 64,
+    SHARED_ROWS = 32 // of y, from which on panels of x are made for several threads
+};
+
+Index conv_copy_size(Polys *polys, const Conv *c)
+{
+    Index size = c->channels;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        Index reach = poly_add_const(
+            polys,
+            poly_add(polys, poly_scale(polys, poly_add_const(polys, c->out[i], -1), c->stride[i]),
+                     poly_scale(polys, poly_add_const(polys, c->taps[i], -1), c->dilation[i])),
+            1);
+        if (i == c->rank - 1)
+            reach = poly_scale(polys, poly_ceildiv(polys, reach, poly_const(polys, c->stride[i])),
+                               c->stride[i]);
+        size = poly_mul(polys, size, poly_max(polys, reach, poly_const(polys, 0)));
+    }
+    return poly_add_const(polys, size, SLACK);
+}
+
+Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k)
+{
+    int64_t places = 1, size;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        if (!poly_is_const(c->out[i], &size) || size > CONV_N * 5 / 4)
+            return NULL;
+        places *= size;
+    }
+    if (places < 1 || places >= CONV_N * 5 / 4 || rows < SHARED_ROWS)
+        return NULL;
+    return poly_const(polys, k * (places + 2 * TILE_COLUMNS) + SLACK);
+}
