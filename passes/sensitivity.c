@@ -428,11 +428,33 @@ typedef struct Deciding {
 } Deciding;
 
 static const Deciding deciding[] = {
-    {"ArgMax", MARGIN_GREATEST},     {"ArgMin", MARGIN_LOWEST},    {"TopK", MARGIN_GREATEST},
-    {"Less", MARGIN_ZERO},           {"LessOrEqual", MARGIN_ZERO}, {"Greater", MARGIN_ZERO},
-    {"GreaterOrEqual", MARGIN_ZERO}, {"Sign", MARGIN_ZERO},        {"Round", MARGIN_HALF},
-    {"Floor", MARGIN_WHOLE},         {"Ceil", MARGIN_WHOLE},       {"Cast", MARGIN_WHOLE},
+    {"ArgMax", MARGIN_GREATEST},
+    {"ArgMin", MARGIN_LOWEST},
+    {"TopK", MARGIN_GREATEST},
+    {"Less", MARGIN_ZERO},
+    {"LessOrEqual", MARGIN_ZERO},
+    {"Greater", MARGIN_ZERO},
+    {"GreaterOrEqual", MARGIN_ZERO},
+    {"Sign", MARGIN_ZERO},
+    {"Round", MARGIN_HALF},
+    {"Floor", MARGIN_WHOLE},
+    {"Ceil", MARGIN_WHOLE},
+    {"Cast", MARGIN_WHOLE},
+    {"NonMaxSuppression", MARGIN_ZERO},
 };
+
+enum { NMS_SCORES = 1, NMS_THRESHOLD = 4 };
+
+// What a node decides by: a, or a - b. Of NonMaxSuppression: scores and their threshold.
+static void operands_of(const Sweep *w, const Node *n, ValueId *a, ValueId *b)
+{
+    bool nms = node_is(n, "NonMaxSuppression");
+    uint32_t first = nms ? NMS_SCORES : 0, second = nms ? NMS_THRESHOLD : 1;
+    *a = n->nin > first ? n->in[first] : 0;
+    *b = n->nin > second && !node_is(n, "TopK") && is_mine(w, n->in[second]) ? n->in[second] : 0;
+    if (nms && !*b)
+        *a = 0; // no score is too low
+}
 
 // -1: the node decides nothing by floats.
 static int decision_kind(const Sweep *w, const Node *n)
@@ -441,8 +463,10 @@ static int decision_kind(const Sweep *w, const Node *n)
     for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i++)
         if (node_is(n, deciding[i].op))
             kind = deciding[i].kind;
-    bool known = n->nin == 0 || !is_mine(w, n->in[0]) || n->nout == 0 || !n->out[0] ||
-                 value_at(w->m, n->out[0])->constant;
+    ValueId a, b;
+    operands_of(w, n, &a, &b);
+    bool known =
+        !is_mine(w, a) || n->nout == 0 || !n->out[0] || value_at(w->m, n->out[0])->constant;
     if (known || (node_is(n, "Cast") && (shadow_is_float(&w->s, n->out[0]) ||
                                          value_at(w->m, n->out[0])->dtype == DT_BOOL)))
         return -1;
@@ -452,12 +476,12 @@ static int decision_kind(const Sweep *w, const Node *n)
 }
 
 // What is decided by: the operand, or the difference of both.
-static ValueId decided_by(Sweep *w, const Node *n)
+static ValueId decided_by(Sweep *w, ValueId a, ValueId b)
 {
-    bool compares = n->nin == 2 && is_mine(w, n->in[1]) && !node_is(n, "TopK");
-    if (!compares)
-        return n->in[0];
-    NodeId d = node_build(w->m, w->g, "Sub", n->in, 2,
+    ValueId in[2] = {a, b};
+    if (!b)
+        return a;
+    NodeId d = node_build(w->m, w->g, "Sub", in, 2,
                           str_printf(w->m->arena, "difference#%u", w->m->values.len));
     node_at(w->m, d)->reason = STR("sensitivity");
     return finish(w, d);
@@ -468,20 +492,24 @@ static void add_decision(Sweep *w, NodeId id, uint32_t number)
     Model *m = w->m;
     Node n = *node_at(m, id);
     int kind = decision_kind(w, &n);
-    DType t = kind >= 0 ? value_at(m, n.in[0])->dtype : DT_NONE;
+    ValueId a, b;
+    operands_of(w, &n, &a, &b);
+    DType t = kind >= 0 ? value_at(m, a)->dtype : DT_NONE;
     if (t != DT_F32 && t != DT_F64 && t != DT_F16 && t != DT_BF16)
         return;
-    int64_t rank = value_at(m, n.in[0])->rank;
+    int64_t rank = value_at(m, a)->rank;
     int64_t axis = node_int(&n, "axis", node_is(&n, "TopK") ? -1 : 0);
     axis += axis < 0 ? rank : 0;
     if (kind >= MARGIN_GREATEST && (axis < 0 || axis >= rank))
         return;
     // The operand that is computed: the error there is what may cross the threshold.
-    ValueId moves = value_at(m, n.in[0])->constant && n.nin > 1 ? n.in[1] : n.in[0];
-    ValueId in[2] = {decided_by(w, &n), node_is(&n, "TopK") && n.nin > 1 ? n.in[1] : 0};
+    bool top = node_is(&n, "TopK"), ordered = top && n.nout > 1 && n.out[1];
+    ValueId moves = value_at(m, a)->constant && b ? b : a;
+    ValueId in[2] = {decided_by(w, a, b), top && n.nin > 1 ? n.in[1] : 0};
     NodeId margin = own(w, MARGIN_OP, in, in[1] ? 2 : 1, "margin");
     node_set_int(m, margin, "kind", kind);
     node_set_int(m, margin, "axis", kind >= MARGIN_GREATEST ? axis : 0);
+    node_set_int(m, margin, "ordered", ordered && node_int(&n, "sorted", 1) != 0);
     ValueId numbers = finish(w, margin), probed[2] = {moves, w->probe};
     NodeId r = own(w, PROBE_OP, probed, 2, "probe");
     node_set_int(m, r, "output", number);

@@ -195,9 +195,10 @@ CAMEO_FN void cameo_margin_note(double *out, double margin, int64_t at, int64_t 
 }
 
 /* One line of `n` elements `step` apart, of which k are chosen: the least of the chosen and the
- * greatest of the others, by k + 1 passes over the line. */
+ * greatest of the others, by k + 1 passes over the line; `ordered`: and those chosen, each beside
+ * the next. */
 CAMEO_FN void cameo_margin_line(double *out, const cameo_view *x, int64_t first, int64_t n,
-                                int64_t step, int64_t k, double sign)
+                                int64_t step, int64_t k, double sign, int ordered)
 {
     int64_t last = -1, before = -1;
     double bound = INFINITY;
@@ -214,7 +215,7 @@ CAMEO_FN void cameo_margin_line(double *out, const cameo_view *x, int64_t first,
         }
         before = last;
         last = best;
-        if (round == k && best >= 0 && before >= 0)
+        if ((round == k || ordered) && best >= 0 && before >= 0)
             cameo_margin_note(out, bound - most, first + before * step, first + best * step);
         if (best < 0)
             return;
@@ -224,8 +225,8 @@ CAMEO_FN void cameo_margin_line(double *out, const cameo_view *x, int64_t first,
 
 enum { MARGIN_CHOSEN = 256 };
 
-/* (x [, k]) => (numbers) [kind, axis]: see MARGIN_*. More than MARGIN_CHOSEN of a line are not
- * looked at. */
+/* (x [, k]) => (numbers) [kind, axis, does the order count?]: see MARGIN_*. More than MARGIN_CHOSEN
+ * of a line are not looked at. */
 CAMEO_FN int cameo_margin(cameo_objects *o, const cameo_call *c)
 {
     const cameo_view *x = &c->reads[0];
@@ -253,9 +254,10 @@ CAMEO_FN int cameo_margin(cameo_objects *o, const cameo_call *c)
     n = x->dims[c->n[1]];
     for (int32_t d = (int32_t)c->n[1] + 1; d < x->rank; d++)
         inner *= x->dims[d];
-    for (int64_t i = 0; k >= 1 && k < n && k <= MARGIN_CHOSEN && i < count / n; i++)
+    int ordered = c->n[2] != 0, chooses = k >= 1 && (k < n || ordered) && k <= MARGIN_CHOSEN;
+    for (int64_t i = 0; chooses && i < count / n; i++)
         cameo_margin_line(out, x, i / inner * n * inner + i % inner, n, inner, k,
-                          kind == MARGIN_GREATEST ? 1 : -1);
+                          kind == MARGIN_GREATEST ? 1 : -1, ordered);
     return 0;
 }
 

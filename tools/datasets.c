@@ -20,6 +20,12 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+// One data set in a file.
+static bool is_archive(const char *path)
+{
+    return is_file(path) && str_ends(str_of(path), ".npz");
+}
+
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -144,7 +150,7 @@ static int run_files(const DataSets *d)
     Inputs in;
     int status = begin(d, &in);
     for (int i = 0; i < d->ndata && !status; i++)
-        if (!is_folder(d->data[i]))
+        if (!is_folder(d->data[i]) && !is_archive(d->data[i]))
             status = inputs_from_argument(d->tool, d->model, d->data[i], &in);
     if (!status)
         status = d->run(d->user, &in);
@@ -170,6 +176,10 @@ int datasets_each(const DataSets *d, bool *made_up)
     *made_up = false;
     bool files = false, found = false;
     for (int i = 0; i < d->ndata && !status; i++) {
+        if (is_archive(d->data[i])) {
+            status = run_file(d, d->data[i]);
+            continue;
+        }
         if (!is_folder(d->data[i])) {
             files = true;
             continue;

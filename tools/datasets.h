@@ -9,10 +9,11 @@ typedef struct DataSets {
     Arena *arena;
     const cameo_model *model;
     const char *path; // of the model: where data sets are looked for if none is given
-    // Folders; files and NAME=FILE, which are one set together. Data sets of a folder, in the order
-    // of names: itself where it holds input_K.pb, or NAME.npy or NAME.pb of its inputs ('/' and
-    // what file names lack as '_'); each .npz with arrays of the inputs' names; each folder in it
-    // of the first kind; or, for a model of one input, each other .npy or .pb.
+    // Folders; an .npz is one set; other files and NAME=FILE, which are one set together. Data sets
+    // of a folder, in the order of names: itself where it holds input_K.pb, or NAME.npy or NAME.pb
+    // of its inputs ('/' and what file names lack as '_'); each .npz with arrays of the inputs'
+    // names; each folder in it of the first kind; or, for a model of one input, each other .npy or
+    // .pb.
     const char *const *data;
     int ndata;
     void *user;

@@ -346,12 +346,12 @@ static void lower_margin(Lower *l)
 {
     Tensor reads[2] = {input(l, 0), input(l, 1)}, y = output(l, 0);
     int64_t axis = node_int(l->n, "axis", 0), kind = node_int(l->n, "kind", 0);
-    Index numbers[2] = {ix(l, kind), ix(l, axis)};
+    Index numbers[3] = {ix(l, kind), ix(l, axis), ix(l, node_int(l->n, "ordered", 0) != 0)};
     bool fits = is_plain_float(reads[0].dtype) && reads[0].buffer && axis >= 0 &&
                 (kind < MARGIN_GREATEST || (uint64_t)axis < reads[0].rank) &&
                 (!reads[1].buffer || reads[1].dtype == DT_I64);
     if (fits)
-        step_call(l, "margin", reads[1].buffer ? 2 : 1, reads, 1, &y, 2, numbers);
+        step_call(l, "margin", reads[1].buffer ? 2 : 1, reads, 1, &y, 3, numbers);
     else
         lower_unfit(l, "floats that something is decided by are expected");
 }

@@ -22,7 +22,8 @@
 // numbers = Sense(y [, bar] [, L] [, Y]) with attributes `bar`, `made`, `exact` where they are
 // there: see runtime/cameo_sensitivity.h.
 #define SENSE_OP "Sense"
-// numbers = Margin(x [, k]) with attributes `kind` and `axis`: see runtime/cameo_sensitivity.h.
+// numbers = Margin(x [, k]) with attributes `kind`, `axis` and `ordered`: see
+// runtime/cameo_sensitivity.h.
 #define MARGIN_OP "Margin"
 
 #endif
