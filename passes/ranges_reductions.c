@@ -85,9 +85,9 @@ static Reduced reduced(RangeWalk *w)
     for (uint32_t i = 0; i < naxes; i++) {
         RangeBasis of_dim;
         int64_t k = axes[i] < 0 ? axes[i] + v->rank : axes[i];
-        if (k < 0 || k >= v->rank)
+        if (k < 0 || k >= v->rank || (some.axes >> k & 1))
             return none;
-        some.n *= some.axes >> k & 1 ? 1 : range_of_dim(w->r, v->dims[k], &of_dim);
+        some.n *= range_of_dim(w->r, v->dims[k], &of_dim);
         some.by = of_dim > some.by ? of_dim : some.by;
         some.axes |= UINT64_C(1) << k;
     }

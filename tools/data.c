@@ -185,9 +185,12 @@ static bool take_npz(DataFiles *f, const char *path, Str bytes)
         Str name = member_name(f, &e);
         ValueId input = data_input(f->m, name);
         if (!input)
-            return data_fail(f, EXIT_USAGE, "%.*s holds \"%.*s\", which is no input",
+            return data_fail(f, EXIT_USAGE,
+                             "%.*s holds \"%.*s\", which is no input; INPUT=%.*s takes the array "
+                             "of one input alone",
                              STR_ARG(str_escaped(f->arena, str_of(path))),
-                             STR_ARG(str_escaped(f->arena, name)));
+                             STR_ARG(str_escaped(f->arena, name)),
+                             STR_ARG(str_escaped(f->arena, str_of(path))));
         f->input = input;
         if (!take_member(f, path, &e, input))
             return false;

@@ -340,9 +340,16 @@ bool data_take_csv(DataFiles *f, const char *path, Str text, ValueId input)
     for (uint32_t k = 0; k < c.names.len && !input; k++) {
         ValueId named = data_input(f->m, c.names.at[k]);
         if (!named)
-            return data_fail(f, EXIT_USAGE, "%.*s holds column \"%.*s\", which is no input",
+            return data_fail(f, EXIT_USAGE,
+                             "%.*s holds column \"%.*s\", which is no input; INPUT=%.*s takes all "
+                             "columns as one%s",
                              STR_ARG(str_escaped(f->arena, str_of(path))),
-                             STR_ARG(str_escaped(f->arena, c.names.at[k])));
+                             STR_ARG(str_escaped(f->arena, c.names.at[k])),
+                             STR_ARG(str_escaped(f->arena, str_of(path))),
+                             c.names.at[k].len
+                                 ? ""
+                                 : "; a column without a name is pandas' index, which "
+                                   "to_csv(index=False) leaves out");
         take_columns(&c, k, 1, true, named);
     }
     return true;

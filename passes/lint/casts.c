@@ -72,9 +72,9 @@ static void note_way(Lint *l, Diag *d, const Region *r, NodeId last)
     vec_push(l->arena, &d->chain, location_node(l->m, l->arena, first));
     vec_push(l->arena, &d->chain, location_node(l->m, l->arena, last));
     if (moved)
-        diag_note(l->diags, d, "%s -> Cast %.*s -> %u node%s that only move data -> Cast %.*s",
+        diag_note(l->diags, d, "%s -> Cast %.*s -> %u node%s that only move%s data -> Cast %.*s",
                   dtype_name(r->from), STR_ARG(lint_short(l, first)), moved, moved == 1 ? "" : "s",
-                  STR_ARG(lint_short(l, last)));
+                  moved == 1 ? "s" : "", STR_ARG(lint_short(l, last)));
     else
         diag_note(l->diags, d, "%s -> Cast %.*s -> Cast %.*s", dtype_name(r->from),
                   STR_ARG(lint_short(l, first)), STR_ARG(lint_short(l, last)));

@@ -206,9 +206,9 @@ void lint_cast_placement(Lint *l)
         diag_note(l->diags, d, "%.0f bytes are read and written, and %.0f would do%s", now, then,
                   bytes_of(&p, MANY, false) == now ? "" : " (dims that are not known count as 1)");
         diag_note(l->diags, d,
-                  "%u node%s around it only move data: casting before or after gives the "
+                  "%u node%s around it only move%s data: casting before or after gives the "
                   "same bits",
-                  p.r->nodes.len, p.r->nodes.len == 1 ? "" : "s");
+                  p.r->nodes.len, p.r->nodes.len == 1 ? "" : "s", p.r->nodes.len == 1 ? "s" : "");
         diag_fix(l->diags, d, true, "move it: %s",
                  p.widens ? "narrow data is moved, then widened" : "data is narrowed, then moved");
         diag_help(l->diags, d, "see `cameo explain MP004`");

@@ -115,6 +115,8 @@ def commands(cameo, folder):
     (folder / "bad.npy").write_bytes(b"\x93NUMPY\1\0")
     (folder / "bad.csv").write_text('a,b\n1,2\n"3,4\n')
     (folder / "short.csv").write_text("a,b\n1,2\n3\n")
+    (folder / "table.csv").write_text("a,b\n1,2\n")
+    (folder / "index.csv").write_text(",x\n0,2\n")
     before = (folder / "d.npy").read_bytes()
     lint = [cameo, "lint", path.name, "--data"]
     to = [cameo, "convert-data", "d.npy", "--for", path.name]
@@ -130,7 +132,9 @@ def commands(cameo, folder):
             (lint + ["z=d.npy"], 2, 'names no input of the model, which has "x"'),
             (lint + ["d.npy", "--data", "d.npy"], 2, "every input has a file already"),
             (lint + ["x=d.npy", "--data", "x=d.npy"], 2, 'input "x" is given twice'),
-            (lint + ["two.npz"], 2, 'two.npz holds "a", which is no input'),
+            (lint + ["two.npz"], 2, 'two.npz holds "a", which is no input; INPUT=two.npz takes the array of one input alone'),
+            (lint + ["table.csv"], 2, 'table.csv holds column "a", which is no input; INPUT=table.csv takes all columns as one'),
+            (lint + ["index.csv"], 2, 'takes all columns as one; a column without a name is pandas\' index'),
             (lint + ["x=two.npz"], 2, 'two.npz holds no array "x" but a, b'),
             (lint + ["short.csv"], 3, "short.csv:3: 1 fields where the first line names 2"),
             (lint + ["x=bad.csv"], 3, "bad.csv:4: a quote that is not closed"),
