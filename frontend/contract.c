@@ -26,6 +26,13 @@ enum { MAX_SOURCE = 16 << 20, MAX_PARAMS = 64, MAX_VARIABLES = 16, MAX_DISPATCH 
     X(clang_getCursorLocation)                                                                     \
     X(clang_getCursorExtent)                                                                       \
     X(clang_Location_isFromMainFile)                                                               \
+    X(clang_getNumDiagnostics)                                                                     \
+    X(clang_getDiagnostic)                                                                         \
+    X(clang_disposeDiagnostic)                                                                     \
+    X(clang_getDiagnosticSeverity)                                                                 \
+    X(clang_getDiagnosticCategoryText)                                                             \
+    X(clang_getDiagnosticLocation)                                                                 \
+    X(clang_getDiagnosticSpelling)                                                                 \
     X(clang_getSpellingLocation)                                                                   \
     X(clang_getCString)                                                                            \
     X(clang_disposeString)                                                                         \
@@ -505,6 +512,27 @@ static bool parse(Source *s, CXIndex index, Str *error)
     return code == CXError_Success;
 }
 
+// The first place where the source is no C++, whatever headers there are; absent: it parses.
+static Str first_fault(Source *s)
+{
+    unsigned n = s->clang.clang_getNumDiagnostics(s->unit), line, column;
+    Str found = STR_NONE;
+    for (unsigned i = 0; i < n && !found.len; i++) {
+        CXDiagnostic d = s->clang.clang_getDiagnostic(s->unit, i);
+        CXSourceLocation at = s->clang.clang_getDiagnosticLocation(d);
+        bool error = s->clang.clang_getDiagnosticSeverity(d) >= CXDiagnostic_Error;
+        Str kind = taken(s, s->clang.clang_getDiagnosticCategoryText(d));
+        if (error && str_is(kind, "Parse Issue") && s->clang.clang_Location_isFromMainFile(at)) {
+            Str said = taken(s, s->clang.clang_getDiagnosticSpelling(d));
+            s->clang.clang_getSpellingLocation(at, NULL, &line, &column, NULL);
+            found = str_printf(s->arena, "%u:%u: %.*s", line, column,
+                               STR_ARG(str_escaped(s->arena, said)));
+        }
+        s->clang.clang_disposeDiagnostic(d);
+    }
+    return found;
+}
+
 bool contract_read(Contracts *c, Arena *a, const char *path,
                    bool (*wanted)(void *context, Str symbol), void *context, Str *error)
 {
@@ -528,6 +556,7 @@ bool contract_read(Contracts *c, Arena *a, const char *path,
     CXIndex index = s.clang.clang_createIndex(0, 0);
     bool ok = parse(&s, index, error);
     if (ok) {
+        vec_push(a, &c->faults, first_fault(&s));
         s.clang.clang_visitChildren(s.clang.clang_getTranslationUnitCursor(s.unit), visit_top, &s);
         s.clang.clang_disposeTranslationUnit(s.unit);
     }

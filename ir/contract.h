@@ -59,6 +59,7 @@ typedef struct Contracts {
     VEC(CustomFunction *) functions;
     VEC(CustomOp) ops;
     VEC(Str) sources; // that were read
+    VEC(Str) faults;  // by source: where it does not parse first, "1:60: expected ')'"; absent
     Map by_name;      // domain, NUL, op: 1 + index in ops
 } Contracts;
 

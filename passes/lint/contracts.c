@@ -212,8 +212,15 @@ static void report_missing(Lint *l, NodeId id, const CustomOp *op)
                                 STR_ARG(str_escaped(l->arena, op->symbol))));
     diag_note(l->diags, d, "sources by %s:%u", str_escaped(l->arena, str_of(c->config)).at,
               op->line);
-    for (uint32_t i = 0; i < c->sources.len && i < MAX_TOLD; i++)
-        diag_note(l->diags, d, "  %.*s", STR_ARG(str_escaped(l->arena, c->sources.at[i])));
+    for (uint32_t i = 0; i < c->sources.len && i < MAX_TOLD; i++) {
+        Str source = str_escaped(l->arena, c->sources.at[i]),
+            fault = i < c->faults.len ? c->faults.at[i] : STR_NONE;
+        if (fault.len)
+            diag_note(l->diags, d, "  %.*s, which does not parse: %.*s:%.*s", STR_ARG(source),
+                      STR_ARG(source), STR_ARG(fault));
+        else
+            diag_note(l->diags, d, "  %.*s", STR_ARG(source));
+    }
 }
 
 void lint_contracts(Lint *l)
