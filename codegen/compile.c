@@ -26,7 +26,8 @@ const char *prefix_of(Arena *a, const char *path)
     size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
     char *out = arena_alloc(a, n + 8);
     size_t k = 0;
-    if (n == 0 || (stem[0] >= '0' && stem[0] <= '9'))
+    const bool ours = strncmp(stem, "cameo", 5) == 0; // names of what programs are made of
+    if (n == 0 || ours || (stem[0] >= '0' && stem[0] <= '9'))
         out[k++] = 'm';
     for (size_t i = 0; i < n; i++) {
         char c = stem[i];
@@ -67,8 +68,12 @@ static bool rewrite_model(Model *m, const CompileOptions *o, PassContext *c)
     return done;
 }
 
+// What is compiled is what is computed: rules about what the file says of it block nothing.
+static const char only_declared[] = "ST013,ST014";
+
 Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report)
 {
+    double since = stage_clock();
     if (!fix_sizes(m, o, &report->error))
         return NULL;
     m->for_device = o->device == ON_CUDA;
@@ -81,7 +86,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         report->transfers = repair.transfers;
         report->retyped = repair.retyped;
     }
-    lint_model(m, diags, NULL, NULL);
+    lint_model(m, diags, NULL, only_declared);
+    stage_end(m->arena, &report->stages, "checks", &since);
     file_forget(&m->view, m->view.at, m->view.len);
     if (diags->errors)
         return NULL;
@@ -94,6 +100,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
                   run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
+    stage_end(m->arena, &report->stages, "passes", &since);
     if (!passed)
         return NULL;
     Module *mod = m->kernels;
@@ -108,6 +115,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     if (o->device == ON_CUDA)
         cuda_split_products(mod);
     check_bounds(mod);
+    stage_end(m->arena, &report->stages, "products", &since);
     report->nkernels = mod->nkernels;
     return mod;
 }
@@ -253,7 +261,9 @@ static int place_attached(Build *b, const Attached *weights, const char *name, b
     w.offset = attach_to(program, w.len, w.plan->weights_size);
     file_close(&view);
     *fits = w.offset >= 0;
+    double since = stage_clock();
     bool done = !*fits || file_produce(b->o->out, put_attached, &w, 0755, error, b->arena);
+    stage_end(b->arena, &b->report->stages, "weights", &since);
     return done ? 0 : w.unread ? 1 : 3;
 }
 
@@ -322,6 +332,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     const CompileOptions *o = b->o;
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
     emit.has_lists = b->has_lists;
+    emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;
     emit.grain = o->grain;
     emit.libraries = libraries_flags(mod, b->arena);
@@ -337,7 +348,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
 
 // What is emitted, a unit each.
 typedef struct Texts {
-    Buf model, products, blobs, api;
+    Buf model, products, tiles, blobs, api;
 } Texts;
 
 static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
@@ -346,6 +357,10 @@ static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
     if (!status && t->products.len) {
         b->has_products = true;
         status = build_write_text(b, within(b, "_products.c"), &t->products);
+    }
+    if (!status && t->tiles.len) {
+        b->has_tiles = true;
+        status = build_write_text(b, within(b, "_tiles.c"), &t->tiles);
     }
     if (!status && t->blobs.len) {
         b->has_blobs = true;
@@ -364,6 +379,7 @@ static int build(Build *b, Module *mod)
     b->has_lists = module_has_list_ports(mod);
     b->custom = custom_sources(mod, b->arena, b->prefix, false);
     b->custom_kernels = custom_sources(mod, b->arena, b->prefix, true);
+    double since = stage_clock();
     Plan *plan = plan_module(mod, b->arena);
     if (plan->fault) {
         r->error = str_of(plan->fault);
@@ -377,6 +393,7 @@ static int build(Build *b, Module *mod)
     Texts t = {0};
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
     emit.products = linked && !several ? &t.products : NULL;
+    emit.tiles = emit.products ? &t.tiles : NULL;
     emit.blobs = linked || several ? &t.blobs : NULL;
     emit.api = several ? &t.api : NULL;
     emit.ncpus = several ? b->ncpus : 0;
@@ -387,10 +404,12 @@ static int build(Build *b, Module *mod)
         status = write_weights(b, mod, plan);
     if (!status)
         status = write_texts(b, &emit, &t);
+    stage_end(b->arena, &r->stages, "text", &since);
     if (!status)
         status = finish(b, &(Attached){.mod = mod, .plan = plan}, &emit);
     buf_free(&t.model);
     buf_free(&t.products);
+    buf_free(&t.tiles);
     buf_free(&t.blobs);
     buf_free(&t.api);
     return status;
@@ -417,6 +436,13 @@ static int choose_processors(Build *b, CompileOptions *o)
     return 0;
 }
 
+// Whose stem is the prefix of symbols: a library's own. A program's are nobody else's and are
+// called by its model, so that the same program comes of it under any name.
+static const char *names_symbols(const Model *m, const CompileOptions *o)
+{
+    return o->kind == EMIT_EXE && m->path ? m->path : o->out;
+}
+
 int compile_model(Model *m, const CompileOptions *options, Diags *diags, CompileReport *report)
 {
     *report = (CompileReport){0};
@@ -429,7 +455,7 @@ int compile_model(Model *m, const CompileOptions *options, Diags *diags, Compile
     if (!mod) // no diagnostic: an option does not fit the model
         return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
     b.cache = o->no_cache ? NULL : cache_open(m->arena);
-    b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, o->out);
+    b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, names_symbols(m, o));
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
                         : dir_temporary(m->arena, &b.dir, &report->error);
     if (!made)

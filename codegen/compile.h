@@ -7,6 +7,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/fuse.h"
 #include "codegen/libraries.h"
+#include "codegen/stages.h"
 
 typedef enum EmitKind {
     EMIT_EXE,
@@ -29,7 +30,7 @@ enum { MAX_FIXED = 64 };
 typedef struct CompileOptions {
     EmitKind kind;
     const char *out;    // the file to write; EMIT_BITCODE: where the bitcode goes
-    const char *prefix; // of all symbols; NULL: from out's stem
+    const char *prefix; // of all symbols; NULL: from out's stem, a program's from the model's
     const char *cc;     // NULL: gcc, else clang-19, else cc
     const char *cpu;    // NULL: native
     CompileDevice device;
@@ -64,6 +65,7 @@ typedef struct CompileReport {
     int64_t weights_size;               // bytes
     const char *libraries[MAX_LIBRARIES + 1]; // "png": that the program needs; NULL ends them
     Buf weights;                              // EMIT_BITCODE: the blob (freed by the caller)
+    Stages stages;                            // that were done, also where it failed
     const char *beside[3];                    // what was written beside `out`: ".h"; NULL ends them
     Str error; // what to print where the status is not 0 and no diagnostic says it
 } CompileReport;
@@ -79,7 +81,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
 // "dir/net.so" and ".h" to "dir/net.h": where header and weights go. "" gives `out`.
 const char *compile_beside(Arena *a, const CompileOptions *o, const char *ending);
 
-// "net-v2.onnx" to "net_v2": a C identifier from a file's stem.
+// "net-v2.onnx" to "net_v2": a C identifier from a file's stem, and none of runtime/'s own.
 const char *prefix_of(Arena *a, const char *path);
 
 #endif

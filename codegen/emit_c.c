@@ -2,6 +2,8 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
+#include "codegen/cpu/amx.h"
+#include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -298,18 +300,6 @@ static bool uses_convolutions(const Step *s, ConvForm form)
     return false;
 }
 
-// Any product of bytes, or any convolution of them.
-static bool uses_bytes(const Step *s, bool windows)
-{
-    for (; s; s = s->next) {
-        const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && (windows ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
-            uses_bytes(s->body, windows) || uses_bytes(s->other, windows))
-            return true;
-    }
-    return false;
-}
-
 static void emit_blas(Buf *out)
 {
     static const char *const types[] = {"float", "double"};
@@ -366,19 +356,45 @@ void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
     declare_blob(p, "weights");
 }
 
-// What tiles of products need, and the tiles themselves. Where they are to stand in a unit of their
-// own, the model's declares them.
-static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
+static Str str_of_buf(const Buf *b)
+{
+    return (Str){b->at ? b->at : "", b->len};
+}
+
+// Each to a unit of its own where there are such, declared to those that call it.
+static void place_products(const EmitOptions *o, Str tiles, Str products, Buf *out)
+{
+    if (!o->products || tiles.len + products.len == 0) {
+        buf_str(out, tiles);
+        buf_str(out, products);
+        return;
+    }
+    unit_define(o->tiles, tiles);
+    unit_declare(o->products, tiles);
+    unit_define(o->products, products);
+    unit_declare(out, tiles);
+    unit_declare(out, products);
+}
+
+// What tiles of products need, and the tiles themselves.
+static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out)
 {
     const char *parts[MAX_PARTS + 1] = {NULL};
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
-    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    const bool products = byte_products_any(mod->steps, false);
+    const bool windows = byte_products_any(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
+    const bool halves = half_products_any(mod->steps);
+    const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
+    if (halves || products || windows)
+        parts[n++] = "cameo_amx.h";
+    if (halves)
+        parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
@@ -389,23 +405,22 @@ static void emit_products(const Module *mod, const EmitOptions *o, Buf *out)
         parts[n++] = "cameo_bytes.h";
     if (windows)
         parts[n++] = "cameo_byte_conv.h";
+    if (windows)
+        parts[n++] = "cameo_byte_squares.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
-    Buf text = {0};
+    Buf tiles = {0}, text = {0};
     if (packed)
-        tiles_print(&text);
+        tiles_print(&tiles, &uses);
     if (products || windows)
-        byte_tiles_print(&text, products, windows);
+        byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
-        narrow_tiles_print(&text, narrow);
+        narrow_tiles_print(&tiles, narrow);
+    if (halves || products || windows)
+        amx_tiles_print(&tiles, (halves ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
     emit_runtime(&text, parts);
-    const Str all = {text.at ? text.at : "", text.len};
-    if (o->products && n) {
-        unit_declare(out, all);
-        unit_define(o->products, all);
-    } else {
-        buf_str(out, all);
-    }
+    place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
+    buf_free(&tiles);
     buf_free(&text);
 }
 
@@ -441,7 +456,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_transpose.h";
     emit_add_parts(mod, parts, n);
     emit_headline(o, parts_any(p), out);
-    emit_products(mod, o, out);
+    emit_products(mod, scratch, o, out);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);

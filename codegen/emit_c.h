@@ -26,7 +26,8 @@ typedef struct EmitOptions {
     Buf *blobs;               // takes what the assembler includes; NULL: it is in the unit itself
     uint32_t ncpus;           // several processors (codegen/cpus.h): how many; else 0
     Buf *api;                 // takes what stands around them
-    Buf *products;            // takes the functions of products, if any; NULL: as blobs
+    Buf *products, *tiles;    // take the functions of products and their tiles; NULL: as blobs
+    bool shared;              // other models' text may be in the unit too, and use its tiles
 } EmitOptions;
 
 // The whole translation unit. The module must be legal (legalize_module). false with *error where

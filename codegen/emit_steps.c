@@ -482,7 +482,9 @@ void emit_bind(Printer *p, const Plan *plan)
     Module *mod = p->mod;
     uint8_t *defined_by = NEWS(p->arena, uint8_t, (mod->inputs.len + 1) * MAX_RANK);
     uint8_t *seen = NEWS(p->arena, uint8_t, dim_count(mod->polys) + 1);
-    buf_printf(p->out, "static int %s_bind(cameo_context *c, int64_t *sizes)\n{\n", p->prefix);
+    buf_printf(p->out, // a line for each buffer, once: short rather than quick
+               "static __attribute__((cold)) int %s_bind(cameo_context *c, int64_t *sizes)\n{\n",
+               p->prefix);
     p->indent = 1;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < mod->inputs.len; i++) {

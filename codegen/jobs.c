@@ -1,6 +1,5 @@
 #include "codegen/jobs.h"
 #include "base/file.h"
-#include "codegen/embedded.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -59,28 +58,6 @@ static const char *in_folder(Build *b, const char *name)
     return *name == '/' ? name : str_printf(b->arena, "%s/%s", b->dir, name).at;
 }
 
-// Asked for once.
-bool jobs_describe(Build *b)
-{
-    if (b->described)
-        return b->described->len > 0;
-    const char *argv[] = {b->cc, "--version", NULL};
-    Str error = STR_NONE;
-    int status = 0;
-    b->described = NEW(b->arena, Buf);
-    Buf said = {0};
-    bool ok = process_run(b->arena, b->dir, argv, &said, &status, &error) && status == 0;
-    if (ok) {
-        cache_describe_machine(&said);
-        for (const EmbeddedFile *f = embedded_files; f->name; f++)
-            buf_printf(&said, "%s %016llx\n", f->name,
-                       (unsigned long long)hash_bytes(f->text, f->len, 1));
-        *b->described = (Buf){arena_copy(b->arena, said.at, said.len), said.len, said.len};
-    }
-    buf_free(&said);
-    return ok;
-}
-
 // Everything that decides what comes of it.
 static const char *key_of(Build *b, const Job *job)
 {
@@ -115,6 +92,7 @@ static bool in_cache(Build *b, Job *job)
 static int end_job(Build *b, Job *job)
 {
     int status = end(b, job->argv[0], job->of, &job->process);
+    stage_end(b->arena, &b->report->stages, job->object, &job->began);
     if (!status && job->key)
         cache_keep(b->cache, job->key, in_folder(b, job->object));
     return status;
@@ -136,6 +114,7 @@ int jobs_run(Build *b, Jobs *jobs)
             Job *job = &jobs->at[next++];
             if (in_cache(b, job))
                 continue;
+            job->began = stage_clock();
             if (!start(b, job->argv, &job->process)) {
                 status = 2;
                 error = b->report->error;

@@ -13,6 +13,7 @@ typedef struct Job {
     Str of;             // a source of the user; empty: what Cameo emitted
     const char *key;    // of the cache; NULL: it is not asked
     Process process;
+    double began; // by stage_clock
 } Job;
 
 typedef VEC(Job) Jobs;
@@ -22,8 +23,8 @@ typedef VEC(Job) Jobs;
 int jobs_run(Build *b, Jobs *jobs);
 // One that is not a compilation: called, waited for.
 int jobs_call(Build *b, const char *const *argv);
-// b->described: the compiler's own words about which it is, and the machine. false: it cannot be
-// had.
+// b->described: the compiler's own words about which it is, the files that it works with, and the
+// machine (codegen/described.c). false: it cannot be had.
 bool jobs_describe(Build *b);
 // What a message says behind its first line.
 const char *message_after_line(Str s);

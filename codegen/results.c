@@ -51,7 +51,8 @@ static void put_options(const CompileOptions *o, Buf *all)
     buf_printf(all, "%d %d %d %d %u %u %d%d%d%d%d%d%d%d\n", (int)o->kind, (int)o->device,
                (int)o->gemm, o->tile, o->grain, o->threads, o->weights_file, o->no_override,
                o->no_fuse, o->no_winograd, o->strict_fp, o->profile, o->fix, o->unsafe_fixes);
-    put_text(all, slash ? slash + 1 : o->out);
+    const bool any_name = o->kind == EMIT_EXE && !o->weights_file; // nothing in it tells its own
+    put_text(all, any_name ? NULL : slash ? slash + 1 : o->out);
     put_text(all, o->prefix);
     put_text(all, o->cpu);
     for (uint32_t i = 0; i < o->nfixed; i++)

@@ -57,31 +57,36 @@ int toolchain_find_compiler(Build *b)
     return 2;
 }
 
-// `cpu`: of what runs the model itself, its "-march=". The rest (NULL) runs anywhere, also to say
-// that a machine lacks what the model was compiled for.
-static uint32_t add_flags(Build *b, bool model, const char *cpu, const char **argv)
+// What a unit holds: kernels, whose loops the compiler is to make quick; tiles, whose vectors are
+// written out, so that there is nothing more to find and -O3 would only make them longer; or what
+// is beside the model, waits for files, and runs anywhere, also to say that a machine lacks what
+// the model was compiled for.
+typedef enum Unit { KERNELS, TILES, BESIDE } Unit;
+
+static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **argv)
 {
     const CompileOptions *o = b->o;
     uint32_t n = 0;
     argv[n++] = b->cc;
     argv[n++] = "-std=c11";
     argv[n++] = "-D_GNU_SOURCE";
-    argv[n++] = model ? "-O3" : "-O2";
+    argv[n++] = unit == KERNELS ? "-O3" : unit == TILES ? "-O2" : "-O1";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
     argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
-    if (model && cpu)
+    argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
+    if (unit != BESIDE && cpu)
         argv[n++] = cpu;
     return n;
 }
 
 // One source to one object (or to bitcode), for number `cpu` of the build's processors.
-static uint32_t compile_command(Build *b, bool model, uint32_t cpu, const char *source,
+static uint32_t compile_command(Build *b, Unit unit, uint32_t cpu, const char *source,
                                 const char *object, const char **argv)
 {
-    uint32_t n = add_flags(b, model, cpus_flag(b->arena, b->cpus[cpu]), argv);
+    uint32_t n = add_flags(b, unit, cpus_flag(b->arena, b->cpus[cpu]), argv);
     if (b->o->kind == EMIT_BITCODE)
         argv[n++] = "-emit-llvm";
     argv[n++] = "-c";
@@ -177,12 +182,12 @@ static int write_main(Build *b)
 }
 
 // One of the sources of the build's folder, to an object beside it.
-static Job *add_job(Build *b, Jobs *jobs, bool model, const char *name)
+static Job *add_job(Build *b, Jobs *jobs, Unit unit, const char *name)
 {
     Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS)};
     job.source = str_printf(b->arena, "%s.c", name).at;
     job.object = str_printf(b->arena, "%s.o", name).at;
-    compile_command(b, model, 0, job.source, job.object, job.argv);
+    compile_command(b, unit, 0, job.source, job.object, job.argv);
     vec_push(b->arena, jobs, job);
     return &jobs->at[jobs->len - 1];
 }
@@ -191,13 +196,13 @@ static Job *add_job(Build *b, Jobs *jobs, bool model, const char *name)
 static void add_models(Build *b, Jobs *jobs)
 {
     if (b->ncpus == 1) {
-        add_job(b, jobs, true, b->prefix);
+        add_job(b, jobs, KERNELS, b->prefix);
         return;
     }
     for (uint32_t i = b->ncpus; i-- > 0;) {
-        Job *job = add_job(b, jobs, true, b->prefix);
+        Job *job = add_job(b, jobs, KERNELS, b->prefix);
         job->object = str_printf(b->arena, "%s_%u.o", b->prefix, i).at;
-        uint32_t n = compile_command(b, true, i, job->source, job->object, job->argv);
+        uint32_t n = compile_command(b, KERNELS, i, job->source, job->object, job->argv);
         static const char *const outer[] = {"program", "lacks"};
         for (int k = 0; k < 2; k++)
             job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],
@@ -205,14 +210,14 @@ static void add_models(Build *b, Jobs *jobs)
                                  .at;
         job->argv[n] = NULL;
     }
-    add_job(b, jobs, false, with(b, "_api"));
+    add_job(b, jobs, BESIDE, with(b, "_api"));
 }
 
 static void add_blobs(Build *b, Jobs *jobs)
 {
     if (!b->has_blobs)
         return;
-    Job *blobs = add_job(b, jobs, false, with(b, "_blobs"));
+    Job *blobs = add_job(b, jobs, BESIDE, with(b, "_blobs"));
     if (b->includes) // files that no cache would know
         blobs->source = NULL;
 }
@@ -222,15 +227,17 @@ static int add_parts(Build *b, Jobs *jobs)
 {
     static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
     if (b->has_products)
-        add_job(b, jobs, true, with(b, "_products"));
+        add_job(b, jobs, KERNELS, with(b, "_products"));
+    if (b->has_tiles)
+        add_job(b, jobs, TILES, with(b, "_tiles"));
     if (b->o->kind == EMIT_EXE) {
         int status = write_runtime(b);
         status = status ? status : write_main(b);
         if (status)
             return status;
         for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
-            add_job(b, jobs, false, parts[i]);
-        add_job(b, jobs, false, with(b, "_main"));
+            add_job(b, jobs, BESIDE, parts[i]);
+        add_job(b, jobs, BESIDE, with(b, "_main"));
     }
     return 0;
 }
@@ -244,7 +251,7 @@ static void add_custom(Build *b, Jobs *jobs)
         Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS + c->defines.len), .of = c->path};
         job.object = str_printf(b->arena, "%s_custom%u.o", b->prefix, i).at;
         const char *source = from_anywhere(b, str_copy(b->arena, c->path).at);
-        uint32_t n = compile_command(b, true, 0, source, job.object, job.argv);
+        uint32_t n = compile_command(b, KERNELS, 0, source, job.object, job.argv);
         for (uint32_t d = 0; d < c->defines.len; d++)
             job.argv[n++] = c->defines.at[d];
         job.argv[n] = NULL;
@@ -263,6 +270,7 @@ static int link_program(Build *b, const Jobs *objects, const char *out)
         argv[n++] = "-shared";
     for (uint32_t i = 0; i < objects->len; i++)
         argv[n++] = objects->at[i].object;
+    argv[n++] = "-Wl,--gc-sections";
     if (b->attaches)
         argv[n++] = str_printf(b->arena, "-Wl,-T,%s", with(b, "_weights.ld")).at;
     if (b->o->gemm == GEMM_OPENBLAS)
@@ -307,7 +315,7 @@ int toolchain_compile(Build *b, const char *out)
     if (!linked && one && kind != EMIT_STATIC) {
         Job *model = &jobs.at[0];
         model->object = out;
-        compile_command(b, true, 0, model->source, out, model->argv);
+        compile_command(b, KERNELS, 0, model->source, out, model->argv);
         return jobs_run(b, &jobs);
     }
     const char *object = with(b, ".o");
@@ -315,8 +323,12 @@ int toolchain_compile(Build *b, const char *out)
     add_blobs(b, &jobs);
     add_custom(b, &jobs);
     status = status ? status : jobs_run(b, &jobs);
-    if (linked)
-        return status ? status : link_program(b, &jobs, out);
+    double since = stage_clock();
+    if (linked) {
+        status = status ? status : link_program(b, &jobs, out);
+        stage_end(b->arena, &b->report->stages, "link", &since);
+        return status;
+    }
     if (!one) {
         object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
         status = status ? status : join_objects(b, &jobs, object);

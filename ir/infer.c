@@ -266,6 +266,16 @@ void infer_dtype(Infer *s, uint32_t o, DType t)
     v->why_dtype = (Why){.kind = WHY_ATTRIBUTE, .node = s->node, .what = "dtype"};
 }
 
+void infer_dtype_of(Infer *s, uint32_t o, uint32_t i)
+{
+    const Value *x = infer_in(s, i);
+    Value *v = out_value(s, o);
+    if (!x || x->dtype == DT_NONE || !v)
+        return;
+    infer_dtype(s, o, x->dtype);
+    v->why_dtype = (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[i]};
+}
+
 void infer_set_content(Infer *s, uint32_t o, uint32_t len, const Index *elements)
 {
     Value *v = out_value(s, o);

@@ -47,6 +47,8 @@ int64_t infer_axis(Infer *s, int64_t axis, int64_t rank);
 void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims); // copied
 void infer_same(Infer *s, uint32_t o, uint32_t i);                        // the shape of input i
 void infer_dtype(Infer *s, uint32_t o, DType t);
+// The dtype of input i, where that is known: output o follows it.
+void infer_dtype_of(Infer *s, uint32_t o, uint32_t i);
 void infer_set_content(Infer *s, uint32_t o, uint32_t len, const Index *elements); // copied
 void infer_set_constant(Infer *s, uint32_t o, const TensorData *t);
 // A dim that is known only when the program runs, once this node has run. The lowering defines it

@@ -95,13 +95,9 @@ bool range_within(const Range *x, double min, double max)
 
 double range_magnitude(const Range *x, RangeBasis *by)
 {
-    bool high = fabs(x->hi) >= fabs(x->lo);
-    if (x->lo > x->hi) {
-        *by = RANGE_PROVED;
-        return 0;
-    }
-    *by = (RangeBasis)(high ? x->hi_by : x->lo_by);
-    return high ? fabs(x->hi) : fabs(x->lo);
+    bool empty = x->lo > x->hi;
+    *by = empty ? RANGE_PROVED : (RangeBasis)(x->lo_by > x->hi_by ? x->lo_by : x->hi_by);
+    return empty ? 0 : fmax(fabs(x->lo), fabs(x->hi));
 }
 
 const char *range_basis(uint8_t by)
@@ -317,23 +313,21 @@ static void fit(Range *x, DType t, RangeRounding how)
     }
 }
 
-static void fit_channels(RangeWalk *w, Range *x, DType t, RangeRounding how)
+static Range fit_channels(RangeWalk *w, Range x, const Channels *of, DType t, RangeRounding how)
 {
-    const Channels *c = x->channels;
-    if (!c || how == ROUND_NOT)
-        return;
-    if (!walk_afford(w, c->n)) {
-        x->channels = NULL;
-        return;
-    }
-    double *lo = NEWS(w->r->a, double, c->n), *hi = NEWS(w->r->a, double, c->n);
-    for (uint32_t k = 0; k < c->n; k++) {
-        Range one = {.known = true, .lo = c->lo[k], .hi = c->hi[k]};
+    double lo, hi;
+    range_of_dtype(t, &lo, &hi);
+    if (how == ROUND_NOT && x.lo >= lo && x.hi <= hi)
+        return range_with_channels(w, x, of);
+    Channels *c = channels_new(w, of->axis, of->n);
+    for (uint32_t k = 0; c && k < c->n; k++) {
+        Range one = {.known = true, .lo = of->lo[k], .hi = of->hi[k]};
+        one.lo_by = of->lo_by;
+        one.hi_by = of->hi_by;
         fit(&one, t, how);
-        lo[k] = one.lo;
-        hi[k] = one.hi;
+        channels_set(c, k, one);
     }
-    *x = range_of_channels(w, *x, c->axis, c->n, lo, hi);
+    return range_with_channels(w, x, c);
 }
 
 void walk_give(RangeWalk *w, uint32_t o, Range x, RangeRounding how)
@@ -343,12 +337,11 @@ void walk_give(RangeWalk *w, uint32_t o, Range x, RangeRounding how)
         return;
     if (!x.known || isnan(x.lo) || isnan(x.hi)) {
         x = range_full(t);
-    } else if (x.channels && dtype_is_float(t)) {
-        fit_channels(w, &x, t, how);
-        fit(&x, t, how);
     } else {
-        x.channels = dtype_is_float(t) ? x.channels : NULL;
+        const Channels *c = dtype_is_float(t) ? x.channels : NULL;
+        x.channels = NULL;
         fit(&x, t, how);
+        x = c ? fit_channels(w, x, c, t, how) : x;
     }
     x.nan = dtype_is_float(t) ? x.nan : (uint8_t)NAN_NEVER;
     w->r->at[w->n->out[o]] = x;
@@ -391,7 +384,6 @@ static void take_measured(Ranges *r, ValueId v)
     bool any = x->least <= x->greatest || x->above > 0 || x->below > 0;
     double lo = x->below > 0 ? -INFINITY : x->least <= x->greatest ? x->least : INFINITY;
     double hi = x->above > 0 ? INFINITY : x->least <= x->greatest ? x->greatest : -INFINITY;
-    Range before = *to;
     if (any && lo >= to->lo && lo <= to->hi &&
         (lo > to->lo || isinf(lo) || to->lo_by == RANGE_ASSUMED)) {
         to->lo = lo;
@@ -402,8 +394,6 @@ static void take_measured(Ranges *r, ValueId v)
         to->hi = hi;
         to->hi_by = RANGE_MEASURED;
     }
-    if (to->lo != before.lo || to->hi != before.hi)
-        to->channels = NULL;
     to->nan = x->nans > 0 ? NAN_MADE : NAN_NEVER;
 }
 
@@ -488,6 +478,13 @@ static void set_inputs(RangeWalk *w, GraphId g, const Range *carried, uint32_t f
     }
 }
 
+// What two graphs give may differ in its dims: channels are kept where both have the same.
+static Range of_either(RangeWalk *w, Range a, Range b)
+{
+    bool both = a.channels && b.channels;
+    return both ? range_joined(w, a, b) : range_join(range_plain(a), range_plain(b));
+}
+
 static Range body_result(RangeWalk *w, const Graph *body, uint32_t o)
 {
     ValueId v = o < body->outputs.len ? body->outputs.at[o].value : 0;
@@ -513,11 +510,11 @@ static void walk_loop(RangeWalk *w, uint32_t nested, uint32_t first, uint32_t sk
                     of_item(walk_in(w, operand + ncarried + i));
         walk_graph(w->r, g, w->depth + 1, nested + 1);
         for (uint32_t k = 0; k < ncarried; k++)
-            carried[k] = range_join(walk_in(w, operand + k), body_result(w, body, skip + k));
+            carried[k] = of_either(w, walk_in(w, operand + k), body_result(w, body, skip + k));
     }
     for (uint32_t o = 0; o < w->n->nout; o++) {
         Range x = body_result(w, graph_at(w->m, g), skip + o);
-        walk_give(w, o, range_plain(o < ncarried ? carried[o] : x), ROUND_NOT);
+        walk_give(w, o, o < ncarried ? carried[o] : range_plain(x), ROUND_NOT);
     }
 }
 
@@ -530,8 +527,8 @@ static void walk_if(RangeWalk *w, uint32_t nested)
     walk_graph(w->r, no, w->depth, nested + 1);
     for (uint32_t o = 0; o < w->n->nout; o++)
         walk_give(w, o,
-                  range_join(body_result(w, graph_at(w->m, yes), o),
-                             body_result(w, graph_at(w->m, no), o)),
+                  of_either(w, body_result(w, graph_at(w->m, yes), o),
+                            body_result(w, graph_at(w->m, no), o)),
                   ROUND_NOT);
 }
 
@@ -598,8 +595,9 @@ static void walk_graph(Ranges *r, GraphId g, uint32_t depth, uint32_t nested)
 
 static void bind_rows(Ranges *r)
 {
-    static const RangeRow *const families[] = {ranges_elementwise, ranges_movement, ranges_sums,
-                                               ranges_numbers};
+    static const RangeRow *const families[] = {
+        ranges_elementwise, ranges_movement,   ranges_layout, ranges_sums,
+        ranges_norms,       ranges_reductions, ranges_numbers};
     Map rows = {.arena = r->a};
     VEC(const RangeRow *) all = {0};
     vec_push(r->a, &all, NULL);
@@ -645,6 +643,13 @@ Ranges *ranges_without_data(Model *m, Arena *a)
 {
     Ranges *r = ranges_of(m, a);
     r->without_data = true;
+    return r;
+}
+
+Ranges *ranges_of_whole(Model *m, Arena *a)
+{
+    Ranges *r = ranges_of(m, a);
+    r->whole = true;
     return r;
 }
 

@@ -21,10 +21,12 @@ enum { RANGE_MAX_DIM = 1 << 24 };
 // constant holds it.
 typedef enum RangeNan { NAN_NEVER, NAN_BY_OVERFLOW, NAN_MADE } RangeNan;
 
-// Bounds for each index of one axis.
+// Bounds for each index of one axis, and what they rest on (RangeBasis). What the whole is bounded
+// by bounds each of them too.
 typedef struct Channels {
     uint32_t axis, n;
-    const double *lo, *hi;
+    double *lo, *hi;
+    uint8_t lo_by, hi_by;
 } Channels;
 
 typedef struct Range {
@@ -57,6 +59,8 @@ typedef struct Ranges Ranges;
 // its values is heeded where it is tighter, or, by the second, is not.
 Ranges *ranges_of(Model *m, Arena *a);
 Ranges *ranges_without_data(Model *m, Arena *a);
+// The same with one range for all channels of a value: what they gain is measured against it.
+Ranges *ranges_of_whole(Model *m, Arena *a);
 
 // The range of a value; of values that no node of the main graph's program computes, by dtype. The
 // first call analyses the model and reads its weights.

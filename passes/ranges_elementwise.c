@@ -6,93 +6,23 @@
 
 // ---- how rows are applied
 
-static Range on_channels(RangeWalk *w, Range x, Range (*f)(RangeWalk *, Range))
-{
-    const Channels *c = x.channels;
-    Range y = f(w, range_plain(x));
-    if (!c || !y.known || !walk_afford(w, c->n))
-        return y;
-    double *lo = NEWS(w->r->a, double, c->n), *hi = NEWS(w->r->a, double, c->n);
-    for (uint32_t k = 0; k < c->n; k++) {
-        Range one = f(w, range_channel(&x, k));
-        lo[k] = one.lo;
-        hi[k] = one.hi;
-    }
-    return range_of_channels(w, y, c->axis, c->n, lo, hi);
-}
-
 void range_unary(RangeWalk *w)
 {
     Range x = walk_in(w, 0);
     if (x.known && x.lo <= x.hi)
-        walk_give(w, 0, on_channels(w, x, w->row->fn.unary), (RangeRounding)w->row->how);
-}
-
-// The operand's bounds at each index of an axis of the result: channels of its own, or a constant
-// that varies along that axis alone. Others have the same bounds everywhere (*of stays NULL).
-// false: it varies in another way, and only its overall bounds can be used, which are sound too.
-static bool along(RangeWalk *w, uint32_t i, const Value *y, uint32_t axis, uint32_t n, Range *of)
-{
-    const Value *v = walk_value(w, i);
-    Range x = walk_in(w, i);
-    int32_t shift = y->rank - v->rank;
-    if (x.channels && x.channels->n == n && x.channels->axis + (uint32_t)shift == axis) {
-        *of = x;
-        return true;
-    }
-    const TensorData *d = walk_constant(w, i);
-    if (!d || d->nelements != n || (int32_t)axis < shift || !walk_afford(w, n))
-        return false;
-    if (d->dims[(int32_t)axis - shift] != (int64_t)n)
-        return false;
-    double *at = NEWS(w->r->a, double, n);
-    DType t = (DType)d->dtype;
-    for (uint32_t k = 0; k < n; k++) {
-        Scalar s = scalar_load(t, (const char *)d->elements + k * dtype_info(t)->bytes);
-        at[k] = dtype_is_float(t) ? s.f : (double)s.i;
-        if (isnan(at[k]))
-            return false;
-    }
-    *of = range_of_channels(w, x, axis, n, at, at);
-    return true;
-}
-
-static Range binary_on_channels(RangeWalk *w, Range a, Range b)
-{
-    Range (*f)(RangeWalk *, Range, Range) = w->row->fn.binary;
-    Range y = f(w, range_plain(a), range_plain(b));
-    const Value *out = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
-    const Channels *c = a.channels ? a.channels : b.channels;
-    const Value *of = walk_value(w, a.channels ? 0 : 1);
-    if (!c || !out || out->rank < of->rank || !y.known || !walk_afford(w, c->n))
-        return y;
-    uint32_t axis = c->axis + (uint32_t)(out->rank - of->rank), n = c->n;
-    Range u = a, v = b;
-    if (!along(w, 0, out, axis, n, &u))
-        u = range_plain(a);
-    if (!along(w, 1, out, axis, n, &v))
-        v = range_plain(b);
-    double *lo = NEWS(w->r->a, double, n), *hi = NEWS(w->r->a, double, n);
-    for (uint32_t k = 0; k < n; k++) {
-        Range one = f(w, range_channel(&u, k), range_channel(&v, k));
-        lo[k] = one.lo;
-        hi[k] = one.hi;
-    }
-    return range_of_channels(w, y, axis, n, lo, hi);
+        walk_give(w, 0, range_each(w, x, w->row->fn.unary), (RangeRounding)w->row->how);
 }
 
 void range_binary(RangeWalk *w)
 {
     Range a = walk_in(w, 0), b = walk_in(w, 1);
     if (a.known && b.known && a.lo <= a.hi && b.lo <= b.hi)
-        walk_give(w, 0, binary_on_channels(w, a, b), (RangeRounding)w->row->how);
+        walk_give(w, 0, range_fold(w, 0, 2, w->row->fn.binary), (RangeRounding)w->row->how);
 }
 
 void range_variadic(RangeWalk *w)
 {
-    Range x = range_plain(walk_in(w, 0));
-    for (uint32_t i = 1; i < w->n->nin && x.known; i++)
-        x = w->row->fn.binary(w, x, range_plain(walk_in(w, i)));
+    Range x = range_fold(w, 0, w->n->nin, w->row->fn.binary);
     if (x.known && w->n->nin > 2 && w->row->how == ROUND_NEAREST)
         walk_give(w, 0, x, ROUND_LOOSE);
     else if (x.known)
@@ -163,16 +93,13 @@ static Range neg(RangeWalk *w, Range x)
 
 static Range abs_(RangeWalk *w, Range x)
 {
-    (void)w;
-    Range y = x;
-    if (x.hi <= 0)
-        return neg(w, x);
-    if (x.lo < 0) {
+    Range y = x.hi <= 0 ? neg(w, x) : x;
+    if (x.lo < 0 && x.hi > 0) {
         y.hi = fmax(-x.lo, x.hi);
-        y.hi_by = -x.lo > x.hi ? x.lo_by : x.hi_by;
         y.lo = 0;
         y.lo_by = RANGE_PROVED;
     }
+    y.hi_by = x.lo_by > x.hi_by ? x.lo_by : x.hi_by;
     return y;
 }
 
@@ -344,7 +271,7 @@ static Range gated(Range x, double least)
 {
     Range y = increasing(x, fmin(x.lo, least), fmax(x.hi, 0));
     y.lo = x.lo >= 0 ? 0 : least;
-    y.lo_by = RANGE_PROVED;
+    y.lo_by = x.lo >= 0 ? x.lo_by : (uint8_t)RANGE_PROVED;
     y.nan = isinf(x.lo) && !x.nan ? (uint8_t)NAN_BY_OVERFLOW : x.nan; // 0 times infinity
     return y;
 }
@@ -448,7 +375,7 @@ static Range min_(RangeWalk *w, Range a, Range b)
     x.nan = a.nan > b.nan ? a.nan : b.nan;
     x.lo = fmin(a.lo, b.lo);
     x.hi = fmin(a.hi, b.hi);
-    x.lo_by = a.lo <= b.lo ? a.lo_by : b.lo_by;
+    x.lo_by = a.lo_by > b.lo_by ? a.lo_by : b.lo_by; // neither is below
     x.hi_by = a.hi < b.hi ? a.hi_by : b.hi < a.hi ? b.hi_by : a.hi_by < b.hi_by ? a.hi_by : b.hi_by;
     return x;
 }
@@ -529,7 +456,8 @@ static Range pow_(RangeWalk *w, Range a, Range b)
     } else if (a.lo >= 0 && b.lo > 0 && dtype_is_float(walk_dtype(w, 0))) {
         y = increasing(a, 0, fmax(fmax(pow(a.hi, b.lo), pow(a.hi, b.hi)), 1));
         y.hi = b.lo == b.hi ? pow(a.hi, e) : y.hi;
-        y.hi_by = a.hi_by | b.hi_by;
+        y.hi_by = a.lo_by | a.hi_by | b.lo_by | b.hi_by;
+        y.lo_by = a.lo_by | b.lo_by;
         y.nan = a.nan > b.nan ? a.nan : b.nan;
     }
     return y;
@@ -538,8 +466,10 @@ static Range pow_(RangeWalk *w, Range a, Range b)
 static Range prelu(RangeWalk *w, Range x, Range slope)
 {
     Range low = x;
-    if (x.lo >= 0)
+    if (x.lo >= 0) {
+        x.hi_by |= x.lo_by; // below 0 the slope may make it larger
         return x;
+    }
     low.hi = fmin(x.hi, 0);
     Range y = range_mul(w, low, slope);
     y = x.hi > 0 ? range_join(y, increasing(x, fmax(x.lo, 0), x.hi)) : y;
@@ -550,49 +480,49 @@ static Range prelu(RangeWalk *w, Range x, Range slope)
 
 // ---- rules of their own
 
+static Range square(RangeWalk *w, Range x)
+{
+    return even_power(w, x, 2);
+}
+
 // x * x, written as Mul: the square of one value.
 static void mul(RangeWalk *w)
 {
     Range x = walk_in(w, 0);
-    bool square = w->n->nin == 2 && w->n->in[0] && w->n->in[0] == w->n->in[1];
-    if (!square || !x.known || x.lo > x.hi) {
+    bool same = w->n->nin == 2 && w->n->in[0] && w->n->in[0] == w->n->in[1];
+    if (same && x.known && x.lo <= x.hi)
+        walk_give(w, 0, range_each(w, x, square), ROUND_NEAREST);
+    else if (!range_related_product(w))
         range_binary(w);
-        return;
-    }
-    walk_give(w, 0, even_power(w, range_plain(x), 2), ROUND_NEAREST);
 }
 
-static void where(RangeWalk *w)
+static void div_by(RangeWalk *w)
 {
-    walk_give(w, 0, range_plain(range_join(walk_in(w, 1), walk_in(w, 2))), ROUND_NOT);
+    if (!range_related_quotient(w))
+        range_binary(w);
 }
 
 // Clip: bounds are attributes before opset 11, operands since.
+static Range clip_bound(RangeWalk *w, uint32_t i, const char *name, double none)
+{
+    double given = node_has_attr(w->n, name) ? node_float(w->n, name, none) : none;
+    return walk_value(w, i) ? range_plain(walk_in(w, i)) : range_between(given, given);
+}
+
+static Range clip_to(RangeWalk *w, Range x)
+{
+    Range least = clip_bound(w, 1, "min", -INFINITY), most = clip_bound(w, 2, "max", INFINITY);
+    bool integer = x.integer && least.integer && most.integer;
+    x = least.known && most.known ? min_(w, max_(w, x, least), most) : range_none();
+    x.integer = integer || !dtype_is_float(walk_dtype(w, 0));
+    return x;
+}
+
 static void clip(RangeWalk *w)
 {
-    Range x = range_plain(walk_in(w, 0));
-    DType t = walk_dtype(w, 0);
-    double lo, hi;
-    range_of_dtype(t, &lo, &hi);
-    Range least = range_between(lo, lo), most = range_between(hi, hi);
-    if (walk_value(w, 1))
-        least = walk_in(w, 1);
-    else if (node_has_attr(w->n, "min"))
-        least = range_between(node_float(w->n, "min", lo), node_float(w->n, "min", lo));
-    else
-        least.lo = least.hi = -INFINITY;
-    if (walk_value(w, 2))
-        most = walk_in(w, 2);
-    else if (node_has_attr(w->n, "max"))
-        most = range_between(node_float(w->n, "max", hi), node_float(w->n, "max", hi));
-    else
-        most.lo = most.hi = INFINITY;
-    if (!x.known || !least.known || !most.known)
-        return;
-    bool integer = x.integer && least.integer && most.integer;
-    x = min_(w, max_(w, x, least), most);
-    x.integer = integer || !dtype_is_float(t);
-    walk_give(w, 0, x, ROUND_NOT);
+    Range x = walk_in(w, 0);
+    if (x.known)
+        walk_give(w, 0, range_each(w, x, clip_to), ROUND_NOT);
 }
 
 static void cast(RangeWalk *w)
@@ -668,7 +598,7 @@ const RangeRow ranges_elementwise[] = {
     {"Add", range_binary, {.binary = range_add}, ROUND_NEAREST},
     {"Sub", range_binary, {.binary = range_sub}, ROUND_NEAREST},
     {"Mul", mul, {.binary = range_mul}, ROUND_NEAREST},
-    {"Div", range_binary, {.binary = div_}, ROUND_NEAREST},
+    {"Div", div_by, {.binary = div_}, ROUND_NEAREST},
     {"Mod", range_binary, {.binary = mod}, ROUND_NOT},
     {"Pow", range_binary, {.binary = pow_}, ROUND_LOOSE},
     {"PRelu", range_binary, {.binary = prelu}, ROUND_NEAREST},
@@ -686,7 +616,6 @@ const RangeRow ranges_elementwise[] = {
     {"Min", range_variadic, {.binary = min_}, ROUND_NOT},
     {"Max", range_variadic, {.binary = max_}, ROUND_NOT},
     {"Sum", range_variadic, {.binary = range_add}, ROUND_NEAREST},
-    {"Where", where, {NULL}, ROUND_NOT},
     {"Clip", clip, {NULL}, ROUND_NOT},
     {"Cast", cast, {NULL}, ROUND_NOT},
     {"CastLike", cast, {NULL}, ROUND_NOT},

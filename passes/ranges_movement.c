@@ -16,26 +16,6 @@ static void identity(RangeWalk *w)
     walk_give(w, 0, walk_in(w, 0), ROUND_NOT);
 }
 
-// The channels' axis goes where the permutation puts it.
-static void transpose(RangeWalk *w)
-{
-    Range x = walk_in(w, 0);
-    const Value *v = walk_value(w, 0);
-    const int64_t *perm;
-    uint32_t n;
-    if (x.channels && v->rank > 0) {
-        bool given = node_ints(w->n, "perm", &perm, &n) && n == (uint32_t)v->rank;
-        Channels *c = NEW(w->r->a, Channels);
-        *c = *x.channels;
-        c->axis = UINT32_MAX;
-        for (uint32_t k = 0; k < (uint32_t)v->rank; k++)
-            if ((given ? perm[k] : v->rank - 1 - (int64_t)k) == (int64_t)x.channels->axis)
-                c->axis = k;
-        x.channels = c->axis == UINT32_MAX ? NULL : c;
-    }
-    walk_give(w, 0, x, ROUND_NOT);
-}
-
 static void join_all(RangeWalk *w)
 {
     Range x = range_plain(walk_in(w, 0));
@@ -71,24 +51,29 @@ static void dropout(RangeWalk *w)
     walk_give(w, 1, mask, ROUND_NOT);
 }
 
-static void pad(RangeWalk *w)
+// Operand 0 with channels only where they are those of images, and as many in result 0.
+static Range of_images(RangeWalk *w)
 {
-    Range x = range_plain(walk_in(w, 0)), fill = range_between(0, 0);
-    fill.integer = true;
-    if (str_is(node_str(w->n, "mode", "constant"), "constant")) {
-        if (walk_value(w, 2))
-            fill = walk_in(w, 2);
-        else if (node_has_attr(w->n, "value"))
-            fill = range_between(node_float(w->n, "value", 0), node_float(w->n, "value", 0));
-        x = range_join(x, fill);
-    }
-    walk_give(w, 0, x, ROUND_NOT);
+    Range x = walk_in(w, 0);
+    const Value *y = w->n->nout && w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
+    bool kept = x.channels && x.channels->axis == 1 && y && y->rank > 1 &&
+                poly_equals(y->dims[1], x.channels->n);
+    return kept ? x : range_plain(x);
 }
 
 // Linear weights are not negative and sum to 1; cubic ones reach beyond the samples.
+static Range interpolated(RangeWalk *w, Range x)
+{
+    RangeBasis by;
+    double error = range_magnitude(&x, &by) * range_sum_error(walk_dtype(w, 0), 32);
+    x.integer = false;
+    x.bits = 0;
+    return range_rounded(x, isinf(x.lo) || isinf(x.hi) ? 0 : error);
+}
+
 static void resize(RangeWalk *w)
 {
-    Range x = range_plain(walk_in(w, 0));
+    Range x = of_images(w);
     Str mode = node_str(w->n, "mode", "nearest");
     bool whole = str_is(node_str(w->n, "coordinate_transformation_mode", "half_pixel"),
                         "tf_crop_and_resize");
@@ -98,11 +83,7 @@ static void resize(RangeWalk *w)
         walk_give(w, 0, x, ROUND_NOT);
         return;
     }
-    x.integer = false;
-    x.bits = 0;
-    RangeBasis by;
-    double error = range_magnitude(&x, &by) * range_sum_error(walk_dtype(w, 0), 32);
-    walk_give(w, 0, range_widen(x, isinf(x.lo) || isinf(x.hi) ? 0 : error), ROUND_NEAREST);
+    walk_give(w, 0, range_each(w, x, interpolated), ROUND_NEAREST);
 }
 
 // ScatterElements, ScatterND: elements of the data or of the updates, where nothing is summed.
@@ -134,7 +115,7 @@ static Range integers_below(RangeWalk *w, int64_t axis, double more)
 
 static void max_pool(RangeWalk *w)
 {
-    Range x = walk_in(w, 0);
+    Range x = of_images(w);
     double lo, hi;
     range_of_dtype(walk_dtype(w, 0), &lo, &hi);
     if (x.nan) { // of nothing but NaN some give the least number
@@ -146,34 +127,46 @@ static void max_pool(RangeWalk *w)
 }
 
 // Means of elements, zeros of the padding counted or not: between the least and the greatest.
-static void average(RangeWalk *w)
+static Range averaged(RangeWalk *w, Range x)
 {
-    Range x = range_plain(walk_in(w, 0));
     RangeBasis by;
-    if (!x.known || x.lo > x.hi)
-        return;
     if (node_int(w->n, "count_include_pad", 0))
         x = range_join(x, range_between(0, 0));
     x.integer = false;
     x.bits = 0;
     double n = walk_count(w, 0, INT32_MIN, &by);
     double error = range_magnitude(&x, &by) * range_sum_error(walk_dtype(w, 0), n);
-    double lo = x.lo, least, most;
+    double least, most;
     range_of_dtype(walk_dtype(w, 0), &least, &most);
     if (!(range_magnitude(&x, &by) * n < most / 2)) { // their sum may overflow on the way
         error = INFINITY;
         x.nan = x.nan ? x.nan : (uint8_t)NAN_BY_OVERFLOW;
     }
-    x = range_widen(x, error);
-    x.lo = lo >= 0 ? 0 : x.lo; // sums of what is not negative are not
-    walk_give(w, 0, x, ROUND_NEAREST);
+    return range_rounded(x, error);
+}
+
+static void average(RangeWalk *w)
+{
+    Range x = of_images(w);
+    if (x.known && x.lo <= x.hi)
+        walk_give(w, 0, range_each(w, x, averaged), ROUND_NEAREST);
+}
+
+static void global_max(RangeWalk *w)
+{
+    walk_give(w, 0, of_images(w), ROUND_NOT);
 }
 
 // ---- indices and sizes
 
 static void top_k(RangeWalk *w)
 {
-    walk_give(w, 0, range_plain(walk_in(w, 0)), ROUND_NOT);
+    Range x = walk_in(w, 0);
+    const Value *v = walk_value(w, 0);
+    int64_t axis = node_int(w->n, "axis", -1);
+    axis = v && axis < 0 ? axis + v->rank : axis;
+    bool kept = x.channels && v->rank > 0 && axis != (int64_t)x.channels->axis;
+    walk_give(w, 0, kept ? x : range_plain(x), ROUND_NOT);
     walk_give(w, 1, integers_below(w, node_int(w->n, "axis", -1), 0), ROUND_NOT);
 }
 
@@ -221,6 +214,8 @@ static void range(RangeWalk *w)
         x.hi = fmax(start.hi, limit.hi - 1);
     if (delta.lo >= 0)
         x.lo = fmin(start.lo, x.hi);
+    x.lo_by |= delta.lo_by;
+    x.hi_by |= delta.lo_by;
     walk_give(w, 0, range_plain(x), x.integer ? ROUND_NOT : ROUND_LOOSE);
 }
 
@@ -264,23 +259,12 @@ static void unique(RangeWalk *w)
 
 const RangeRow ranges_movement[] = {
     {"Identity", identity, {NULL}, 0},
-    {"Reshape", keep, {NULL}, 0},
-    {"Flatten", keep, {NULL}, 0},
-    {"Squeeze", keep, {NULL}, 0},
-    {"Unsqueeze", keep, {NULL}, 0},
-    {"Slice", keep, {NULL}, 0},
-    {"Gather", keep, {NULL}, 0},
     {"GatherElements", keep, {NULL}, 0},
     {"GatherND", keep, {NULL}, 0},
-    {"Expand", keep, {NULL}, 0},
-    {"Tile", keep, {NULL}, 0},
-    {"Split", keep, {NULL}, 0},
     {"DepthToSpace", keep, {NULL}, 0},
     {"SpaceToDepth", keep, {NULL}, 0},
     {"Compress", keep, {NULL}, 0},
     {"ReverseSequence", keep, {NULL}, 0},
-    {"Transpose", transpose, {NULL}, 0},
-    {"Concat", join_all, {NULL}, 0},
     {"SequenceConstruct", join_all, {NULL}, 0},
     {"SequenceAt", keep, {NULL}, 0},
     {"SequenceErase", keep, {NULL}, 0},
@@ -293,7 +277,6 @@ const RangeRow ranges_movement[] = {
     {"CenterCropPad", with_zero, {NULL}, 0},
     {"MaxUnpool", with_zero, {NULL}, 0},
     {"Dropout", dropout, {NULL}, 0},
-    {"Pad", pad, {NULL}, 0},
     {"Resize", resize, {NULL}, 0},
     {"Upsample", resize, {NULL}, 0},
     {"Scatter", scatter, {NULL}, 0},
@@ -301,7 +284,7 @@ const RangeRow ranges_movement[] = {
     {"ScatterND", scatter, {NULL}, 0},
     {"OneHot", one_hot, {NULL}, 0},
     {"MaxPool", max_pool, {NULL}, 0},
-    {"GlobalMaxPool", identity, {NULL}, 0},
+    {"GlobalMaxPool", global_max, {NULL}, 0},
     {"AveragePool", average, {NULL}, 0},
     {"GlobalAveragePool", average, {NULL}, 0},
     {"TopK", top_k, {NULL}, 0},

@@ -6,13 +6,16 @@
 
 typedef struct RangeWalk RangeWalk;
 
+typedef Range RangeOfOne(RangeWalk *w, Range x);
+typedef Range RangeOfTwo(RangeWalk *w, Range a, Range b);
+
 // What an operator does to intervals: a row, as its meaning is one in ir/ops.
 typedef struct RangeRow {
     const char *name;
     void (*rule)(RangeWalk *w);
     union {
-        Range (*unary)(RangeWalk *w, Range x);
-        Range (*binary)(RangeWalk *w, Range a, Range b);
+        RangeOfOne *unary;
+        RangeOfTwo *binary;
         double bounds[2];
     } fn;
     int how; // RangeRounding of unary and binary rows
@@ -28,7 +31,7 @@ typedef enum RangeRounding {
 struct Ranges {
     Model *m;
     Arena *a;
-    bool analysed, without_data;
+    bool analysed, without_data, whole;
     Range *at; // by value
     uint32_t n;
     const ConstantStats **stats; // by value
@@ -64,16 +67,16 @@ Range range_none(void);
 Range range_between(double lo, double hi); // proved
 Range range_full(DType t);                 // all that a value of the dtype may be: NaN, infinite
 Range range_finite(DType t);               // all finite numbers of the dtype: assumed of an input
-Range range_join(Range a, Range b);
+Range range_join(Range a, Range b);        // without channels, unless they are the same
+Range range_join_two(RangeWalk *w, Range a, Range b);
 Range range_plain(Range x); // without channels
-Range range_channel(const Range *x, uint32_t k);
-// lo and hi of all channels; the arrays stay the caller's arena's.
-Range range_of_channels(RangeWalk *w, Range like, uint32_t axis, uint32_t n, const double *lo,
-                        const double *hi);
 // Bounds of what a library's function gives, in the dtype of result 0.
 Range range_loosen(RangeWalk *w, Range x);
 // Moves both bounds outward by `by`.
 Range range_widen(Range x, double by);
+// The same by what rounding adds to a sum or mean of numbers within x, which is as large as they
+// are: both bounds rest on both then. What is not negative sums to no less.
+Range range_rounded(Range x, double error);
 double range_product(double a, double b); // of bounds: 0 * inf is 0
 Range range_add(RangeWalk *w, Range a, Range b);
 Range range_sub(RangeWalk *w, Range a, Range b);
@@ -82,12 +85,45 @@ Range range_div(RangeWalk *w, Range a, Range b);
 // The relative error of a sum of n terms in the accumulator of a dtype.
 double range_sum_error(DType t, double n);
 
+// ---- channels
+// n of them, to be set one by one; NULL: none, or too much work.
+Channels *channels_new(RangeWalk *w, uint32_t axis, uint64_t n);
+void channels_set(Channels *c, uint32_t k, Range one); // a range that is not known: anything
+// The whole, also within the channels' bounds, with them. NULL: the whole without channels.
+Range range_with_channels(RangeWalk *w, Range whole, const Channels *c);
+Range range_channel(const Range *x, uint32_t k);
+Range range_on_axis(RangeWalk *w, Range x, uint32_t axis); // the same channels along another axis
+// n channels, the kth being channel from[k] of x.
+Range range_picked(RangeWalk *w, Range x, uint32_t axis, uint64_t n, const uint32_t *from);
+// Operand i as it stands along an axis of n indices of a result of that rank, to which it is
+// broadcast: with its channels there, computed or of a constant, or without.
+Range range_along(RangeWalk *w, uint32_t i, uint32_t rank, uint32_t axis, uint32_t n);
+// Operands first .. first + count - 1, broadcast, folded; a function of one operand; a join: of the
+// whole and of each channel.
+Range range_fold(RangeWalk *w, uint32_t first, uint32_t count, RangeOfTwo *f);
+Range range_each(RangeWalk *w, Range x, RangeOfOne *f);
+Range range_joined(RangeWalk *w, Range a, Range b);
+double range_number(const TensorData *d, uint64_t i); // element i of readable elements
+bool range_is_large(const Range *x);                  // beyond 2^100, or infinite
+
+// ---- operands that are computed from one another; false: they are not
+bool range_related_product(RangeWalk *w); // gives result 0
+bool range_related_quotient(RangeWalk *w);
+bool range_related_matmul(RangeWalk *w);
+
+// ---- sums
+// n terms, each within `term`; fewer, unless `all` and n is proved: dims that are known.
+Range range_sum_of(RangeWalk *w, Range term, double n, RangeBasis by, bool all);
+uint8_t range_overflows(RangeWalk *w, double magnitude, uint8_t nan); // its NaN, of such a sum
+double range_dims_product(RangeWalk *w, const Value *v, uint32_t from, RangeBasis *by);
+
 // Rules shared by families.
 void range_unary(RangeWalk *w);
 void range_binary(RangeWalk *w);
 void range_variadic(RangeWalk *w);
 void range_bounds(RangeWalk *w); // row->fn.bounds, whatever the operand is
 
-extern const RangeRow ranges_elementwise[], ranges_movement[], ranges_sums[], ranges_numbers[];
+extern const RangeRow ranges_elementwise[], ranges_movement[], ranges_layout[], ranges_sums[],
+    ranges_reductions[], ranges_norms[], ranges_numbers[];
 
 #endif

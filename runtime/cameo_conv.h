@@ -38,6 +38,7 @@ typedef struct cameo_conv_view {
     int64_t channels, channel;
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
+    int packs;                  /* panels are copied wherever they are */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
 
@@ -260,6 +261,16 @@ static inline __attribute__((unused)) int cameo_conv_ends(const cameo_conv *g,
            g->rows * (lanes - row) <= CAMEO_CONV_COPY * crossing;
 }
 
+/* Rows of x that begin anywhere in a cache line take two lines for each vector that is as long as
+ * one. A copy of them is worth it where many rows of y read it, tile after tile. */
+static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
+                                                           const cameo_conv_view *v)
+{
+    enum { LINE = 16, PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    return (int)CAMEO_LANES == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K &&
+           v->out[0] * v->out[1] * v->out[2] > PANEL + CAMEO_FEW;
+}
+
 /* What holds of every image of these sizes. */
 static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *g,
                                                               cameo_conv_view *v)
@@ -296,6 +307,7 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
         v->at[0] = 0;
     }
     v->ends = cameo_conv_ends(g, v);
+    v->packs = cameo_conv_packs(g, v);
 }
 
 /* x: its first element where it is copied, else the first that a window reads. */
@@ -369,6 +381,14 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
     for (int r = 0; r < count; r++)
         if (runs[r].from + runs[r].count > reach)
             reach = runs[r].from + runs[r].count;
+    if (count == 1 && width == PANEL) {
+        for (int64_t k = 0; k < nk; k++, to += PANEL) {
+            const float *x = v->x + places[k] + runs[0].from;
+            for (int64_t i = 0; i < PANEL; i += CAMEO_LANES)
+                *(cameo_vec *)(to + i) = *(const cameo_vec *)(x + i);
+        }
+        return;
+    }
     for (int64_t k = 0; k < nk; k++, to += PANEL) {
         const float *x = v->x + places[k];
         if (places[k] + reach + CAMEO_LANES <= v->size)
@@ -477,7 +497,8 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
         const int64_t reach = cameo_conv_whole(width), from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
-        if (at + width > v->out[2] || most + from + reach > v->size) {
+        if ((v->packs && width > CAMEO_FEW) || at + width > v->out[2] ||
+            most + from + reach > v->size) {
             cameo_conv_pack(v, n, width, nk, places, to);
             p->b = to;
             p->at = packed;
@@ -518,6 +539,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
                          m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
         const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
+        /* the first tile of a panel of weights asks for the next one, which lies behind it */
+        const int64_t ahead = height > CAMEO_FEW_ROWS ? b->nk * CAMEO_TILE_ROWS * 4 : 0;
         for (int i = 0; i < b->count; i++) {
             const cameo_conv_panel *p = &b->panels[i];
             const int64_t whole = cameo_conv_whole(p->width);
@@ -530,8 +553,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
             }
             if (p->width > CAMEO_FEW)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
-                    b->nk, a, p->b, p->at, 0, c, b->row, p->n + whole <= end ? whole : p->width,
-                    b->k0 > 0, all ? &finish : NULL);
+                    b->nk, a, p->b, p->at, i == 0 ? ahead : 0, c, b->row,
+                    p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
             else if (m % CAMEO_TILE_ROWS == 0)
                 cameo_columns(b->nk, a, p->b, p->at, c, b->row,
                               left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
@@ -588,8 +611,8 @@ static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t 
     return all - n < width * 5 / 4 ? all : n + width;
 }
 
-/* ---- shares of a convolution: units are rows of y, which lie behind one another; where rows are
- * few, blocks of columns */
+/* ---- shares of a convolution: units are blocks of columns, or rows of y, which lie behind one
+ * another */
 
 enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
 
@@ -599,12 +622,21 @@ static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int
     return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
 }
 
-/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
-static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t rows, int64_t unit,
-                                                               int64_t all, int64_t k)
+/* Are the units blocks of columns? Each thread reads only its part of x then, and makes the panels
+ * of a block once; what it reads of the weights is the same. So they are, unless blocks are too few
+ * for this many threads to have as many of them each. */
+static inline __attribute__((unused)) int cameo_conv_by_columns(int64_t rows, int64_t all,
+                                                                int64_t k, int64_t threads)
 {
     const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
-    return rows < CAMEO_CONV_MANY || blocks == 0 ? blocks : (rows + unit - 1) / unit;
+    return rows < CAMEO_CONV_MANY || blocks == 0 || blocks >= 4 * threads || blocks % threads == 0;
+}
+
+/* unit: rows of one, a multiple of CAMEO_TILE_ROWS. */
+static inline __attribute__((unused)) int64_t cameo_conv_units(int columns, int64_t rows,
+                                                               int64_t unit, int64_t all, int64_t k)
+{
+    return columns ? cameo_conv_blocks(all, cameo_conv_width(k)) : (rows + unit - 1) / unit;
 }
 
 /* Rows and columns of a share; the columns are done block by block. */
@@ -612,12 +644,13 @@ typedef struct cameo_conv_cut {
     int64_t low, high, begin, end;
 } cameo_conv_cut;
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t rows, int64_t unit,
-                                                                      int64_t all, int64_t width,
-                                                                      int64_t from, int64_t to)
+static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int columns, int64_t rows,
+                                                                      int64_t unit, int64_t all,
+                                                                      int64_t width, int64_t from,
+                                                                      int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
-    if (rows < CAMEO_CONV_MANY) {
+    if (columns) {
         c.begin = from * width;
         c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
         return c;

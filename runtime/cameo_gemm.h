@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum { CAMEO_GEMM_K = 256, CAMEO_GEMM_M = 128 }; /* values of k and rows in a block */
-enum { CAMEO_GEMM_AHEAD = 4096 }; /* bytes of B asked for before they are read once */
+enum { CAMEO_GEMM_AHEAD = 4096 };     /* bytes of B asked for before they are read once */
+enum { CAMEO_GEMM_KEPT = 128 * 768 }; /* elements of A that are read for each panel of B */
 
 /* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. */
 static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t k, const float *a,
@@ -28,21 +29,33 @@ static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t 
     }
 }
 
-/* All rows of a packed block times one panel of at most a tile's columns. ahead: bytes from b to
- * what is read soon after it; its lines come while b is multiplied, one of a row with each of the
- * first tiles, or all of them where rows are few. */
+/* What is read next, and how its lines are asked for while m rows are multiplied: few rows ask for
+ * b itself, further on; more for the next panel, each tile for as many lines as it has rows. */
+static inline __attribute__((unused)) int64_t cameo_gemm_ahead(int64_t rows, int64_t tile,
+                                                               int64_t k, const float *a,
+                                                               const float *next)
+{
+    enum { PARTS = CAMEO_TILE_COLUMNS / CAMEO_TILE_ROWS };
+    if (!next || tile >= PARTS || rows <= CAMEO_FEW_ROWS)
+        return 0;
+    return (int64_t)((uintptr_t)(next + tile * k * CAMEO_TILE_ROWS) - (uintptr_t)a);
+}
+
+/* All rows of a packed block times one panel of at most a tile's columns. next: the panel that is
+ * read after it, or NULL: its lines come meanwhile. */
 static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t width, int64_t k,
                                                             const float *a, const float *b,
-                                                            const int64_t *at, int64_t ahead,
+                                                            const int64_t *at, const float *next,
                                                             float *c, int64_t ldc)
 {
     const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
     for (int64_t i = 0; i < m; i += CAMEO_ROWS) {
         const int64_t rows = m - i < CAMEO_ROWS ? m - i : CAMEO_ROWS;
-        cameo_tiles[rows - 1][vectors - 1](
-            k, a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS, b, at, ahead,
-            c + i * ldc, ldc, width, 1, NULL);
-        ahead = ahead && i < 2 * CAMEO_ROWS ? ahead + 64 : 0;
+        const float *x = a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS;
+        const int64_t ahead = next && m <= CAMEO_FEW_ROWS
+                                  ? CAMEO_GEMM_AHEAD
+                                  : cameo_gemm_ahead(rows, i / CAMEO_ROWS, k, x, next);
+        cameo_tiles[rows - 1][vectors - 1](k, x, b, at, ahead, c + i * ldc, ldc, width, 1, NULL);
     }
 }
 
@@ -77,51 +90,60 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
         }
 }
 
-/* The same with B packed: panels of CAMEO_TILE_COLUMNS columns, each k rows side by side; the last
- * is narrower where vectors of 16 allow, padded to them. */
+/* C += A * B for the values of k from p0 to p1, B packed: panels of CAMEO_TILE_COLUMNS columns,
+ * each k rows side by side; the last is narrower where vectors of 16 allow, padded to them. a: of
+ * these values of k, for each CAMEO_GEMM_K of them panels of all rows. A panel of B is read for all
+ * of them before the next one: in order, and C is in the first cache meanwhile. */
+static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n, int64_t k,
+                                                           int64_t p0, int64_t p1, const float *a,
+                                                           const float *b, float *c, int64_t ldc)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
+    const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
+    const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
+    for (int64_t x = 0; x < CAMEO_GEMM_K && x < p1 - p0; x++) {
+        full_at[x] = x * WIDTH;
+        last_at[x] = x * last;
+    }
+    for (int64_t j = 0; j < n; j += WIDTH)
+        for (int64_t p = p0; p < p1; p += CAMEO_GEMM_K) {
+            const int64_t depth = p1 - p < CAMEO_GEMM_K ? p1 - p : CAMEO_GEMM_K;
+            const int64_t ldb = j + WIDTH > n ? last : WIDTH;
+            const float *panel = b + j * k + p * ldb;
+            const float *next = p + CAMEO_GEMM_K < p1 ? panel + CAMEO_GEMM_K * ldb
+                                : j + WIDTH < n       ? b + (j + WIDTH) * k + p0 * WIDTH
+                                : p1 < k              ? b + p1 * WIDTH
+                                                      : NULL;
+            for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL) {
+                const int64_t left = n - j - part;
+                cameo_gemm_panel(m, left < PANEL ? left : PANEL, depth, a + (p - p0) * padded,
+                                 panel + part, j + WIDTH > n ? last_at : full_at,
+                                 part ? NULL : next, c + j + part, ldc);
+            }
+        }
+}
+
+/* C += A * B, B packed. */
 static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64_t n, int64_t k,
                                                                 const float *a, int64_t am,
                                                                 int64_t ak, const float *b,
                                                                 float *c, int64_t ldc)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
     float block[CAMEO_GEMM_M * CAMEO_GEMM_K];
-    int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
-    const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
-    for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
-        full_at[x] = x * WIDTH;
-        last_at[x] = x * last;
-    }
     /* Few rows: all of A is packed at once, and B is read from its first element to its last. */
     const int few = m <= CAMEO_TILE_ROWS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K / CAMEO_TILE_ROWS;
     for (int64_t p = 0; few && p < k; p += CAMEO_GEMM_K)
         cameo_gemm_pack_a(m, k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K, a + p * ak, am, ak,
                           block + p * CAMEO_TILE_ROWS);
-    for (int64_t j = 0; few && j < n; j += WIDTH)
-        for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL)
-            for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
-                const int64_t left = n - j - part, ldb = j + WIDTH > n ? last : WIDTH;
-                cameo_gemm_panel(
-                    m, left < PANEL ? left : PANEL, k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K,
-                    block + p * CAMEO_TILE_ROWS, b + j * k + p * ldb + part,
-                    j + WIDTH > n ? last_at : full_at, CAMEO_GEMM_AHEAD, c + j + part, ldc);
-            }
+    if (few)
+        cameo_gemm_some(m, n, k, 0, k, block, b, c, ldc);
     for (int64_t i = 0; !few && i < m; i += CAMEO_GEMM_M)
         for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
             const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
             const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
             cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
-            for (int64_t j = 0; j < n; j += WIDTH) {
-                const int narrow = j + WIDTH > n;
-                const int64_t next = j + WIDTH < n ? k * WIDTH : 0; /* from this panel to it */
-                for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL) {
-                    const int64_t left = n - j - part, width = left < PANEL ? left : PANEL;
-                    cameo_gemm_panel(
-                        rows, width, depth, block, b + j * k + p * (narrow ? last : WIDTH) + part,
-                        narrow ? last_at : full_at, part ? 0 : next * (int64_t)sizeof *b,
-                        c + i * ldc + j + part, ldc);
-                }
-            }
+            cameo_gemm_some(rows, n, k, p, p + depth, block, b, c + i * ldc, ldc);
         }
 }
 
@@ -155,62 +177,32 @@ static inline __attribute__((unused)) int cameo_gemm_packs(int64_t m)
     return m > CAMEO_TILE_ROWS && m < CAMEO_GEMM_TALL;
 }
 
-/* Rows of the block of packed rows that begins at row i, whole tiles. */
-static inline __attribute__((unused)) int64_t cameo_gemm_block(int64_t m, int64_t i)
-{
-    const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
-    return (rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
-}
-
-/* Tiles of rows from .. to of A, for all k: blocks of CAMEO_GEMM_M rows, in them of CAMEO_GEMM_K
- * values of k, in them tiles of rows. */
+/* Tiles of rows from .. to of A, for all k: for each CAMEO_GEMM_K values of k tiles of rows. */
 static __attribute__((noinline, unused)) void cameo_gemm_pack_all(int64_t m, int64_t k,
                                                                   const float *a, int64_t am,
                                                                   int64_t ak, int64_t from,
                                                                   int64_t to, float *packed)
 {
+    const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
     for (int64_t i = from * CAMEO_TILE_ROWS; i < m && i < to * CAMEO_TILE_ROWS;
-         i += CAMEO_TILE_ROWS) {
-        const int64_t block = i / CAMEO_GEMM_M * CAMEO_GEMM_M, left = m - i;
-        const int64_t high = cameo_gemm_block(m, block);
+         i += CAMEO_TILE_ROWS)
         for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
-            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K, left = m - i;
             cameo_gemm_pack_a(left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, depth,
-                              a + i * am + p * ak, am, ak,
-                              packed + block * k + high * p + (i - block) * depth);
+                              a + i * am + p * ak, am, ak, packed + p * padded + i * depth);
         }
-    }
 }
 
-/* C += A * B, both packed. */
+/* C += A * B, both packed: as many values of k at a time as stay in the second cache. */
 static __attribute__((noinline, unused)) void cameo_gemm_columns(int64_t m, int64_t n, int64_t k,
                                                                  const float *a, const float *b,
                                                                  float *c, int64_t ldc)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
-    int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
-    const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
-    for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
-        full_at[x] = x * WIDTH;
-        last_at[x] = x * last;
-    }
-    for (int64_t i = 0; i < m; i += CAMEO_GEMM_M)
-        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
-            const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
-            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
-            const float *block = a + i * k + cameo_gemm_block(m, i) * p;
-            for (int64_t j = 0; j < n; j += WIDTH) {
-                const int narrow = j + WIDTH > n;
-                const int64_t next = j + WIDTH < n ? k * WIDTH : 0; /* from this panel to it */
-                for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL) {
-                    const int64_t left = n - j - part, width = left < PANEL ? left : PANEL;
-                    cameo_gemm_panel(
-                        rows, width, depth, block, b + j * k + p * (narrow ? last : WIDTH) + part,
-                        narrow ? last_at : full_at, part ? 0 : next * (int64_t)sizeof *b,
-                        c + i * ldc + j + part, ldc);
-                }
-            }
-        }
+    const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
+    const int64_t blocks = CAMEO_GEMM_KEPT / padded / CAMEO_GEMM_K;
+    const int64_t step = (blocks > 1 ? blocks : 1) * CAMEO_GEMM_K;
+    for (int64_t p = 0; p < k; p += step)
+        cameo_gemm_some(m, n, k, p, k - p < step ? k : p + step, a + p * padded, b, c, ldc);
 }
 
 #endif

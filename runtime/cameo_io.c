@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void cameo_tensor_free(cameo_tensor *t)
@@ -20,9 +21,12 @@ unsigned char *cameo_read_file(const char *path, size_t *len, char *error, size_
     FILE *f = fopen(path, "rb");
     unsigned char *at = NULL;
     size_t n = 0, cap = 0;
+    struct stat st;
+    const bool known = f && fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    const size_t first = known ? (size_t)st.st_size + 1 : 1 << 16; /* one more: to see its end */
     while (f && !ferror(f) && !feof(f)) {
         if (n == cap) {
-            cap = cap ? cap * 2 : 1 << 16;
+            cap = cap ? cap * 2 : first;
             unsigned char *more = realloc(at, cap);
             if (!more)
                 break;

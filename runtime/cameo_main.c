@@ -622,8 +622,8 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
         cameo_options options = *given;
         options.weights_path = c.weights ? c.weights : given->weights_path;
         options.threads = c.threads ? (int32_t)c.threads : given->threads;
-        const char *lacks = model->lacks ? model->lacks() : NULL;
-        x = lacks ? NULL : model->create(&options);
+        x = model->create(&options);
+        const char *lacks = !x && model->lacks ? model->lacks() : NULL;
         if (lacks) {
             snprintf(
                 c.error, sizeof c.error,

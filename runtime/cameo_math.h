@@ -454,24 +454,32 @@ CAMEO_FN float cameo_bits_u32_f32(uint32_t v)
     memcpy(&r, &v, sizeof r);
     return r;
 }
-/* Clipped to what the integer holds, NaN to 0. The magnitude is clipped as the integer that its
- * bits are, since of comparisons of floats whose result is cast compilers make masks. */
-CAMEO_FN int32_t cameo_clip_magnitude(float v, float most)
+/* Clipped to what the integer holds, NaN to 0, as a float. Numbers are clipped as the integers that
+ * their bits are, in the same order but for the negative, since of comparisons of floats whose
+ * result is cast compilers make masks. */
+CAMEO_FN float cameo_clipped_u8(float v)
+{
+    const int32_t bits = (int32_t)cameo_bits_f32_u32(v), top = (int32_t)cameo_bits_f32_u32(255.0f);
+    const int32_t less = bits < top ? bits : top, more = less > 0 ? less : 0;
+    return cameo_bits_u32_f32((uint32_t)(v == v ? more : 0));
+}
+CAMEO_FN float cameo_clipped_i8(float v)
 {
     const uint32_t bits = cameo_bits_f32_u32(v);
-    const int32_t size = (int32_t)(bits & 0x7fffffffu), top = (int32_t)cameo_bits_f32_u32(most);
-    const int32_t less = size < top ? size : top, number = v == v ? less : 0;
-    return (int32_t)cameo_bits_u32_f32((uint32_t)number | (bits & 0x80000000u));
+    const int32_t size = (int32_t)(bits & 0x7fffffffu);
+    const int32_t most = (int32_t)cameo_bits_f32_u32(128.0f),
+                  top = (int32_t)cameo_bits_f32_u32(127.0f);
+    const int32_t less = size < most ? size : most, number = v == v ? less : 0;
+    const int32_t whole = (int32_t)((uint32_t)number | (bits & 0x80000000u));
+    return cameo_bits_u32_f32((uint32_t)(whole < top ? whole : top));
 }
 CAMEO_FN uint8_t cameo_clip_u8(float v)
 {
-    const int32_t i = cameo_clip_magnitude(v, 255.0f);
-    return (uint8_t)(i > 0 ? i : 0);
+    return (uint8_t)(int32_t)cameo_clipped_u8(v);
 }
 CAMEO_FN int8_t cameo_clip_i8(float v)
 {
-    const int32_t i = cameo_clip_magnitude(v, 128.0f);
-    return (int8_t)(i < 127 ? i : 127);
+    return (int8_t)(int32_t)cameo_clipped_i8(v);
 }
 CAMEO_FN int32_t cameo_bits_f32_i32(float v)
 {

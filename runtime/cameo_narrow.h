@@ -16,9 +16,22 @@ enum {
 
 typedef struct cameo_narrow_sizes {
     int64_t m, n, k, block;
-    int zeros; /* are there zero points? */
-    int exact; /* is (q - z) * s rounded before it is multiplied? */
+    int zeros;  /* are there zero points? */
+    int exact;  /* is (q - z) * s rounded before it is multiplied? */
+    int halves; /* is A of bfloat16 instead of float32? */
 } cameo_narrow_sizes;
+
+/* Element i of A as a float. */
+static inline __attribute__((unused)) float cameo_narrow_number(const void *a, int64_t i,
+                                                                int halves)
+{
+    if (!halves)
+        return ((const float *)a)[i];
+    const uint32_t bits = (uint32_t)((const uint16_t *)a)[i] << 16;
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
 
 static inline __attribute__((unused)) int64_t cameo_narrow_width(int64_t n, int64_t j)
 {
@@ -26,16 +39,16 @@ static inline __attribute__((unused)) int64_t cameo_narrow_width(int64_t n, int6
     return left < CAMEO_TILE_COLUMNS ? left : CAMEO_TILE_COLUMNS;
 }
 
-/* `rows` rows of A side by side, 0 up to a whole block, and their sums over each block. */
-static inline __attribute__((unused)) void cameo_narrow_pack(int64_t rows, int64_t depth,
-                                                             int64_t block, const float *a,
-                                                             int64_t am, int64_t ak, float *to,
-                                                             float *sums)
+/* `rows` rows of A from element `first` on side by side, 0 up to a whole block, and their sums over
+ * each block. */
+static inline __attribute__((unused)) void
+cameo_narrow_pack(int64_t rows, int64_t depth, const cameo_narrow_sizes *s, const void *a,
+                  int64_t first, int64_t am, int64_t ak, float *to, float *sums)
 {
-    const int64_t end = (depth + block - 1) / block * block;
+    const int64_t block = s->block, end = (depth + block - 1) / block * block;
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t x = 0; x < depth; x++)
-            to[x * rows + r] = a[r * am + x * ak];
+            to[x * rows + r] = cameo_narrow_number(a, first + r * am + x * ak, s->halves);
         for (int64_t x = depth; x < end; x++)
             to[x * rows + r] = 0.0f;
     }
@@ -49,7 +62,7 @@ static inline __attribute__((unused)) void cameo_narrow_pack(int64_t rows, int64
 }
 
 static inline __attribute__((unused)) void cameo_narrow_few(const cameo_narrow *kind,
-                                                            cameo_narrow_sizes s, const float *a,
+                                                            cameo_narrow_sizes s, const void *a,
                                                             int64_t am, int64_t ak,
                                                             const int32_t *b, float *c, int64_t ldc)
 {
@@ -63,7 +76,7 @@ static inline __attribute__((unused)) void cameo_narrow_few(const cameo_narrow *
         for (int64_t g = 0; g < blocks; g += most) {
             const int64_t some = blocks - g < most ? blocks - g : most, x = g * s.block;
             const int64_t depth = s.k - x < some * s.block ? s.k - x : some * s.block;
-            cameo_narrow_pack(rows, depth, s.block, a + i * am + x * ak, am, ak, packed, sums);
+            cameo_narrow_pack(rows, depth, &s, a, i * am + x * ak, am, ak, packed, sums);
             for (int64_t j = 0; j < s.n; j += CAMEO_TILE_COLUMNS) {
                 const int64_t row = cameo_narrow_width(s.n, j);
                 const int32_t *panel = b + j * blocks * words + g * row * words;
@@ -78,9 +91,27 @@ static inline __attribute__((unused)) void cameo_narrow_few(const cameo_narrow *
     }
 }
 
+/* Rows of A from element `first` on as panels of CAMEO_TILE_ROWS. */
+static inline __attribute__((unused)) void cameo_narrow_pack_rows(int64_t rows, int64_t depth,
+                                                                  int halves, const void *a,
+                                                                  int64_t first, int64_t am,
+                                                                  int64_t ak, float *to)
+{
+    float wide[CAMEO_TILE_ROWS * CAMEO_GEMM_K];
+    if (!halves)
+        cameo_gemm_pack_a(rows, depth, (const float *)a + first, am, ak, to);
+    for (int64_t i = 0; halves && i < rows; i += CAMEO_TILE_ROWS) {
+        const int64_t some = rows - i < CAMEO_TILE_ROWS ? rows - i : CAMEO_TILE_ROWS;
+        for (int64_t r = 0; r < some; r++)
+            for (int64_t x = 0; x < depth; x++)
+                wide[r * depth + x] = cameo_narrow_number(a, first + (i + r) * am + x * ak, 1);
+        cameo_gemm_pack_a(some, depth, wide, depth, 1, to + i * depth);
+    }
+}
+
 /* A block of rows at a time: its values of k are packed, and each panel of B unpacked for it. */
 static inline __attribute__((unused)) void
-cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a, int64_t am,
+cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const void *a, int64_t am,
                   int64_t ak, const int32_t *b, float *c, int64_t ldc)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
@@ -97,7 +128,7 @@ cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a
         for (int64_t p = 0; p < s.k; p += CAMEO_GEMM_K) {
             const int64_t rows = s.m - i < CAMEO_GEMM_M ? s.m - i : CAMEO_GEMM_M;
             const int64_t depth = s.k - p < CAMEO_GEMM_K ? s.k - p : CAMEO_GEMM_K;
-            cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
+            cameo_narrow_pack_rows(rows, depth, s.halves, a, i * am + p * ak, am, ak, block);
             for (int64_t j = 0; j < s.n; j += CAMEO_TILE_COLUMNS) {
                 const int64_t row = cameo_narrow_width(s.n, j);
                 kind->unpack(p, depth, turns, b + j * blocks * (turns + kind->scales + s.zeros),
@@ -105,7 +136,7 @@ cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a
                 for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
                     const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
                     cameo_gemm_panel(rows, width, depth, block, floats + part,
-                                     row == CAMEO_TILE_COLUMNS ? at : last_at, 0,
+                                     row == CAMEO_TILE_COLUMNS ? at : last_at, NULL,
                                      c + i * ldc + j + part, ldc);
                 }
             }
@@ -114,7 +145,7 @@ cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a
 
 /* C += A * B. am, ak, ldc: strides in elements; b: panels (codegen/cpu/narrow.c). */
 static __attribute__((noinline, unused)) void
-cameo_narrow_product(const cameo_narrow *kind, cameo_narrow_sizes s, const float *a, int64_t am,
+cameo_narrow_product(const cameo_narrow *kind, cameo_narrow_sizes s, const void *a, int64_t am,
                      int64_t ak, const int32_t *b, float *c, int64_t ldc)
 {
     if (s.m <= CAMEO_NARROW_FEW && !s.exact)

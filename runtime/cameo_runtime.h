@@ -9,8 +9,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
-enum { CAMEO_MAX_RANK = 16 };
+enum { CAMEO_MAX_RANK = 16, CAMEO_HUGE_PAGE = 2 << 20 };
 
 typedef struct cameo_block { /* memory that grows and keeps its contents */
     unsigned char *at;
@@ -42,6 +48,7 @@ typedef struct cameo_program {
     /* Where values are not in host memory: opens the device (before bind), makes room there. */
     int (*open)(cameo_context *c);
     int (*resize_arena)(cameo_context *c, int64_t bytes);
+    int (*prepare)(void); /* asked once before threads begin, may be NULL: cameo_amx.h */
     /* Where threads share kernels (cameo_share.h), else NULL: gets the context a pool, frees it. */
     int (*open_threads)(cameo_context *c, const cameo_options *options);
     void (*close_threads)(cameo_context *c);
@@ -129,8 +136,19 @@ CAMEO_FN int64_t cameo_bytes(int64_t size, int32_t rank, const int64_t *dims)
     return empty ? 0 : size;
 }
 
+/* What holds huge pages begins with one, and the system is asked for them: a page that is written
+ * for the first time costs about as much whether it has 4 KB or 2 MB. */
 CAMEO_FN void *cameo_aligned_alloc(int64_t size)
 {
+#ifdef MADV_HUGEPAGE
+    if (size >= CAMEO_HUGE_PAGE) {
+        const size_t pages = ((size_t)size + CAMEO_HUGE_PAGE - 1) / CAMEO_HUGE_PAGE;
+        void *at = aligned_alloc(CAMEO_HUGE_PAGE, pages * CAMEO_HUGE_PAGE);
+        if (at) /* as it was where the system has none */
+            madvise(at, (size_t)size / CAMEO_HUGE_PAGE * CAMEO_HUGE_PAGE, MADV_HUGEPAGE);
+        return at;
+    }
+#endif
     return aligned_alloc(CAMEO_ALIGN, (size_t)cameo_aligned(size < 1 ? 1 : size));
 }
 
@@ -154,6 +172,46 @@ CAMEO_FN void *cameo_reserve(cameo_block *b, int64_t size)
     return at;
 }
 
+/* The first `size` bytes of a file of weights; NULL: they cannot be had. Mapped where that is known
+ * how to: programs that are given the same file share its pages, and read of it what they need. */
+#ifdef __linux__
+CAMEO_FN unsigned char *cameo_enter_weights(const char *path, int64_t size)
+{
+    struct stat st;
+    const int file = open(path, O_RDONLY);
+    const int whole = file >= 0 && fstat(file, &st) == 0 && st.st_size >= size;
+    void *at = whole ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    if (file >= 0)
+        close(file);
+    return at == MAP_FAILED ? NULL : (unsigned char *)at;
+}
+
+CAMEO_FN void cameo_leave_weights(unsigned char *at, int64_t size)
+{
+    if (at)
+        munmap(at, (size_t)size);
+}
+#else
+CAMEO_FN unsigned char *cameo_enter_weights(const char *path, int64_t size)
+{
+    FILE *f = fopen(path, "rb");
+    unsigned char *at = f ? (unsigned char *)cameo_aligned_alloc(size) : NULL;
+    const size_t n = at ? fread(at, 1, (size_t)size, f) : 0;
+    if (f)
+        fclose(f);
+    if (n == (size_t)size)
+        return at;
+    free(at);
+    return NULL;
+}
+
+CAMEO_FN void cameo_leave_weights(unsigned char *at, int64_t size)
+{
+    (void)size;
+    free(at);
+}
+#endif
+
 CAMEO_FN void cameo_destroy(cameo_context *c)
 {
     if (!c)
@@ -176,7 +234,7 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
     free(c->inputs);
     free(c->outputs);
     free(c->arena);
-    free(c->own_weights);
+    cameo_leave_weights(c->own_weights, c->program->weights_size);
     free(c);
 }
 
@@ -189,13 +247,9 @@ CAMEO_FN int cameo_load_weights(cameo_context *c, const cameo_options *options)
     if (c->weights || !p->weights_path || p->weights_size == 0)
         return 0;
     const char *path = options && options->weights_path ? options->weights_path : p->weights_path;
-    FILE *f = fopen(path, "rb");
-    c->own_weights = f ? (unsigned char *)cameo_aligned_alloc(p->weights_size) : NULL;
-    size_t n = c->own_weights ? fread(c->own_weights, 1, (size_t)p->weights_size, f) : 0;
-    if (f)
-        fclose(f);
+    c->own_weights = cameo_enter_weights(path, p->weights_size);
     c->weights = c->own_weights;
-    return n == (size_t)p->weights_size && c->weights ? 0 : -1;
+    return c->weights ? 0 : -1;
 }
 
 CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options *options)
@@ -204,6 +258,8 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
     if (!c)
         return NULL;
     c->program = p;
+    if (p->prepare)
+        p->prepare();
     c->dims = (int64_t *)calloc((size_t)p->ndims + 1, sizeof *c->dims);
     c->offsets = (int64_t *)calloc((size_t)p->nplanned + 1, sizeof *c->offsets);
     c->lives = (cameo_life *)calloc((size_t)p->nplanned + 1, sizeof *c->lives);

@@ -24,8 +24,8 @@ enum {
 typedef struct cameo_winograd {
     const cameo_conv *g;
     const cameo_finish *finish; /* of y, with nothing added; NULL: none */
-    int64_t m;             /* rows and columns of a tile of y */
-    int64_t across, tiles; /* tiles beside one another, and all */
+    int64_t m;                  /* rows and columns of a tile of y */
+    int64_t across, tiles;      /* tiles beside one another, and all */
     int64_t few;   /* from here on lanes run over rows of y: the last tiles, if few are left */
     int64_t width; /* elements between two channels, or two rows, of a block's tiles */
     int64_t place; /* and between two places of a tile, of x and */
@@ -280,9 +280,10 @@ static inline __attribute__((unused)) void cameo_winograd_copy(const float *from
 }
 
 /* Row `channel` of the sums to its channel of y. */
-static inline __attribute__((always_inline)) void
-cameo_winograd_row(int m, const cameo_winograd_block *b, const float *sums, int64_t channel,
-                   float *y)
+static inline __attribute__((always_inline)) void cameo_winograd_row(int m,
+                                                                     const cameo_winograd_block *b,
+                                                                     const float *sums,
+                                                                     int64_t channel, float *y)
 {
     const cameo_winograd *f = b->form;
     const cameo_vec zero = {0};
@@ -321,19 +322,6 @@ cameo_winograd_row(int m, const cameo_winograd_block *b, const float *sums, int6
     }
 }
 
-/* Bytes from `x`, whose rows of `lines` cache lines a tile of nk channels asks for with what is so
- * far behind them, to where the windows of the next place begin: the tiles of one place, this one
- * being number `tile`, ask for all lines of the next, each for every lines-th. Into the second
- * cache; the windows are read once, and more of them are on their way than the first one waits
- * for. 0: there is nothing left to ask for. */
-static inline __attribute__((unused)) int64_t cameo_winograd_ahead(const float *x, int64_t lines,
-                                                                   int64_t tile, int64_t nk,
-                                                                   const float *next, int64_t size)
-{
-    const int64_t first = tile / lines * nk * lines + tile % lines;
-    return first * 16 < size ? (int64_t)((uintptr_t)(next + first * 16) - (uintptr_t)x) : 0;
-}
-
 /* How many vectors the next tile of products has, of a block of `tiles` with t of them done: never
  * so few that sums would go in two chains, and so depend on how many tiles a block has. Rows are
  * whole tiles for the same reason: windows are padded with 0, and there is room behind a block's
@@ -357,8 +345,9 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
     const int64_t depth = f->g->channels, tiles = b->t1 - b->t0;
     const float *x = b->tiles + place * f->place;
     float *c = b->sums + place * f->sum;
-    const int64_t size = (height + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth;
-    int64_t tile = 0;
+    /* each tile asks for the windows of the next place that a tile will read there */
+    const int64_t panels = (height + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
+    const int64_t next = panels * CAMEO_TILE_ROWS * depth * (int64_t)sizeof *a;
     for (int64_t k = 0; k < depth; k += CAMEO_WINOGRAD_K) {
         const int64_t nk = depth - k < CAMEO_WINOGRAD_K ? depth - k : CAMEO_WINOGRAD_K;
         if (b->t0 >= f->few) {
@@ -372,16 +361,13 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
         for (int64_t t = 0, panel; t < tiles; t += panel) {
             const int64_t vectors = cameo_winograd_vectors(tiles, t);
             panel = vectors * CAMEO_LANES;
-            for (int64_t i = 0; i < height; i += CAMEO_ROWS) {
-                const float *from = x + k * f->width + t;
-                const int64_t ahead =
-                    cameo_winograd_ahead(from, f->width / 16, tile++, nk, a + size, size);
+            for (int64_t i = 0; i < height; i += CAMEO_ROWS)
                 cameo_tiles[CAMEO_ROWS - 1][vectors - 1](
                     nk,
                     a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth + k * CAMEO_TILE_ROWS +
                         i % CAMEO_TILE_ROWS,
-                    from, b->at, ahead, c + i * f->width + t, f->width, panel, k > 0, NULL);
-            }
+                    x + k * f->width + t, b->at, t ? 0 : next, c + i * f->width + t, f->width,
+                    panel, k > 0, NULL);
         }
     }
 }

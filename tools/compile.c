@@ -47,7 +47,8 @@ static const ToolOption options[] = {
     [OPT_ARCH] = {"--cuda-arch", "ARCH", "sm_90, or several; PTX for others is always added"},
     [OPT_CPU] = {"--cpu", "NAME,...",
                  "native (default), portable, or names that the C compiler knows"},
-    [OPT_PREFIX] = {"--prefix", "NAME", "of all symbols (default: OUT's stem)"},
+    [OPT_PREFIX] = {"--prefix", "NAME",
+                    "of all symbols (default: OUT's stem, a program's: MODEL's)"},
     [OPT_WEIGHTS] = {"--weights", "WHERE", "embed (default), or file: beside OUT"},
     [OPT_GEMM] = {"--gemm", "HOW", "auto, packed, openblas or loops"},
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
@@ -199,7 +200,7 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
         o->cpu = value;
         break;
     case OPT_PREFIX:
-        ok = is_identifier(value);
+        ok = is_identifier(value) && strncmp(value, "cameo", 5) != 0;
         o->prefix = value;
         break;
     case OPT_WEIGHTS:

@@ -111,6 +111,21 @@ static void put_result(Json *j, const Model *m, const CompileReport *r)
     json_end_object(j);
 }
 
+// What each stage took. Compilers run side by side: theirs are more than they take together.
+static void put_stages(Json *j, const Stages *s)
+{
+    json_key(j, "stages");
+    json_array(j);
+    for (uint32_t i = 0; i < s->len; i++) {
+        json_object(j);
+        field(j, "name", str_of(s->at[i].name));
+        json_key(j, "seconds");
+        json_num(j, s->at[i].seconds);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 void report_print(const Model *m, const CompileOptions *o, const CompileReport *r,
                   const Diags *diags, int status)
 {
@@ -124,6 +139,7 @@ void report_print(const Model *m, const CompileOptions *o, const CompileReport *
     put_options(&j, o);
     if (m)
         put_result(&j, m, r);
+    put_stages(&j, &r->stages);
     if (m && r->error.len)
         field(&j, "error", r->error);
     json_key(&j, "findings");

@@ -1,6 +1,6 @@
 // Convolutions of bytes: packing when compiling, and calls.
 
-#include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/byte_squares.h"
 
 #include "codegen/cpu/tiles.h"
 
@@ -12,7 +12,9 @@ enum {
     MOST_PLACES = 768,
     BLOCK = 131072,
     FEW = 4,
-    SLACK = 128
+    SLACK = 128,
+    SQUARE = 16,
+    SQUARE_ROWS = 32
 }; // as in the runtime
 
 static bool is_loop(void *context, const Atom *a)
@@ -60,18 +62,36 @@ static Index flat_places(Polys *polys, const Conv *c)
     return places;
 }
 
-static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words)
+// Scratch of `size` words behind `sums` of them: one buffer, so that a thread may have its own.
+static void add_buffer(Printer *p, const Conv *c, Bytes *b, Index sums, Index size)
 {
     Polys *polys = p->mod->polys;
-    int64_t wide = block_width(words) * 5 / 4 + 2 * TILE_COLUMNS + FEW;
-    c->panel = bytes_scratch(p->mod, DT_I32, poly_const(polys, words * wide + SLACK));
-    b->places = bytes_scratch(p->mod, DT_I64, poly_const(polys, 2 * words));
-    b->sums = bytes_scratch(p->mod, DT_I32, poly_const(polys, TILE_ROWS * SUMS));
+    b->sums = bytes_scratch(p->mod, DT_I32, poly_add(polys, sums, size));
     b->m0 = loop_new(polys, c->rows);
     b->n0 = loop_new(polys, flat_places(polys, c));
+    b->behind = sums;
 }
 
-// Of a plane by its own window: words and bytes of some rows, and their sums.
+// Places are 64 bits.
+static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words, int64_t taps)
+{
+    Polys *polys = p->mod->polys;
+    const ByteSquares *s = &b->squares;
+    int64_t sums = TILE_ROWS * SUMS, panel, places = words;
+    b->width = s->depth ? byte_squares_width(s) : block_width(words);
+    const int64_t most = b->width * 5 / 4;
+    if (!s->depth) {
+        panel = words * (most + 2 * TILE_COLUMNS + FEW) + SLACK;
+    } else {
+        sums = SQUARE_ROWS * SUMS;
+        panel = s->gathered ? s->depth * s->tiles * (most + SQUARE) + SQUARE * SQUARE : 0;
+        places = s->tiles + taps;
+    }
+    b->places = panel + panel % 2;
+    add_buffer(p, c, b, poly_const(polys, sums), poly_const(polys, b->places + 4 * places));
+}
+
+// Of a plane by its own window: words of some rows, of one row in order, bytes of a row of border.
 static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
 {
     Polys *polys = p->mod->polys;
@@ -82,13 +102,9 @@ static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
                  poly_scale(polys, poly_add_const(polys, c->taps[last], -1), c->dilation[last])),
         1 + c->stride[last]);
     Index least = poly_const(polys, 0), width = poly_max(polys, reach, least);
-    int64_t span = 4 * groups * (c->rank > 1 ? c->dilation[last - 1] : 1);
-    Index size = poly_add_const(polys, poly_scale(polys, width, 2 * span), 2 * PLANE + 2 * SLACK);
-    b->rows = bytes_scratch(p->mod, DT_I32, size);
-    size = poly_add_const(polys, poly_max(polys, c->out[last], least), PLANE + SLACK);
-    b->sums = bytes_scratch(p->mod, DT_I32, size);
-    b->m0 = loop_new(polys, c->rows);
-    b->n0 = loop_new(polys, flat_places(polys, c));
+    Index size = poly_add_const(polys, poly_scale(polys, width, groups + 2), PLANE + 4 * SLACK);
+    Index sums = poly_add_const(polys, poly_max(polys, c->out[last], least), PLANE + SLACK);
+    add_buffer(p, c, b, sums, size);
 }
 
 // The sum for row m and place n, less what x's zero point adds to it.
@@ -147,16 +163,24 @@ static void pack_group(const Bytes *b, const ByteWeights *w, const void *from, i
     }
 }
 
-bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, Str *error)
+// Bytes of one group's weights.
+static int64_t block_of(const Conv *c, const Bytes *b, const ByteWeights *w)
+{
+    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, window = w->taps / w->columns;
+    return b->squares.depth ? byte_squares_block(&b->squares, w->rows)
+           : c->depthwise   ? 4 * ((window + 3) / 4) * w->columns
+                            : 4 * panels * TILE_ROWS * ((w->channels + 3) / 4) * w->taps;
+}
+
+bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const char *cpu,
+                    Str *error)
 {
     const Buffer *buf = buffer_at(p->mod, c->w->buffer);
     const void *from = tensor_elements(p->mod->model, (TensorData *)(uintptr_t)buf->data, error);
     if (!from)
         return false;
-    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
-    int64_t words = (w->channels + 3) / 4 * w->taps;
-    int64_t window = w->taps / w->columns, groups = (window + 3) / 4;
-    c->block = 4 * (c->depthwise ? groups * w->columns : panels * TILE_ROWS * words);
+    b->squares = byte_squares_choose(c, w, cpu);
+    c->block = block_of(c, b, w);
     int8_t *to = calloc((size_t)w->groups, (size_t)c->block);
     int32_t *totals = calloc((size_t)w->groups, (size_t)w->rows * sizeof *totals);
     bool made = to && totals;
@@ -164,16 +188,17 @@ bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, Str *er
         const Expr *zero = bytes_zero(p->mod, b);
         bool known = zero->kind == EX_CONST;
         for (int64_t g = 0; g < w->groups; g++)
-            (c->depthwise ? pack_window : pack_group)(b, w, from, g, to + g * c->block,
-                                                      totals + g * w->rows);
+            (b->squares.depth ? byte_squares_pack
+             : c->depthwise   ? pack_window
+                              : pack_group)(b, w, from, g, to + g * c->block, totals + g * w->rows);
         for (int64_t i = 0; known && i < w->groups * w->rows; i++)
             totals[i] = (int32_t)((uint32_t)totals[i] * (uint32_t)zero->value.i);
         c->packed = b->packed = bytes_buffer(p->mod, DT_I8, w->groups * c->block, to);
         b->totals = bytes_buffer(p->mod, DT_I32, w->groups * w->rows, totals);
         if (c->depthwise)
-            add_plane_scratch(p, c, b, groups);
+            add_plane_scratch(p, c, b, (w->taps / w->columns + 3) / 4);
         else
-            add_scratch(p, c, b, words);
+            add_scratch(p, c, b, (w->channels + 3) / 4 * w->taps, w->taps);
         b->value = sum_of(p, c, b, known);
     } else {
         *error = STR("no memory for packed weights");
@@ -183,38 +208,97 @@ bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, Str *er
     return made;
 }
 
+int64_t byte_conv_planes(const Bytes *b, const ByteWeights *w)
+{
+    return b->squares.depth ? byte_squares_planes(&b->squares, w->channels, w->taps)
+                            : (w->channels + 3) / 4;
+}
+
 // ---- printing ----------------------------------------------------------------------------------
 
-void byte_conv_print(Printer *p, const Conv *c, const char *x, const char *places)
+static const char *zero_of(Printer *p, const Bytes *b)
+{
+    return b->x.zero ? print_expr(p, b->x.zero) : "0";
+}
+
+void byte_conv_print_planes(Printer *p)
+{
+    print_line(p, "cameo_byte_planes planes;");
+    print_line(p, "cameo_byte_planes_plan(&sizes, &planes);");
+}
+
+void byte_conv_print_plan(Printer *p, const Bytes *b)
+{
+    print_line(p, "image.width = %lld;", (long long)b->width);
+    print_line(p, "image.ends = 0;");
+    if (b->squares.depth)
+        print_line(p, "const cameo_squares squares = {%lld, %lld, %d};",
+                   (long long)b->squares.depth, (long long)b->squares.tiles, b->squares.gathered);
+}
+
+void byte_conv_print_copy(Printer *p, const Conv *c, const char *x, const char *from,
+                          const char *to)
 {
     const Bytes *b = c->bytes;
-    const char *zero = b->x.zero ? print_expr(p, b->x.zero) : "0";
-    const char *w = bytes_name(p, b->packed);
+    print_line(p, "cameo_byte_copy(&sizes, %s, %s, %s, (int)%s, %s, (void *)%s, %s, %s);",
+               print_index_bare(p, b->channels), print_index_bare(p, c->channel), x, zero_of(p, b),
+               b->flip ? "0x80" : "0", bytes_name(p, c->padded), from, to);
+}
+
+const char *byte_conv_units(Printer *p, const Conv *c, const char *places)
+{
+    return str_printf(p->arena, "cameo_byte_units(%s, %s, %lld)", print_index_bare(p, c->rows),
+                      places, (long long)c->bytes->width)
+        .at;
+}
+
+void byte_conv_print_share(Printer *p, const Conv *c, const char *places)
+{
+    const Bytes *b = c->bytes;
+    const char *w = bytes_name(p, b->packed), *sums = bytes_name(p, b->sums);
+    const char *panel = str_printf(p->arena, "%s + %s", sums, print_index(p, b->behind)).at;
+    const char *name = b->squares.depth ? "squares" : "byte";
     Index group = poly_scale(p->mod->polys, c->group, c->block);
-    if (c->depthwise) {
-        print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
-        p->indent++;
-        print_line(p,
-                   "n1 = cameo_byte_plane(&sizes, %s, (int)%s, %s, %s + %s, (void *)%s, n0, %s);",
-                   x, zero, b->flip ? "0x80" : "0", w, print_index(p, group),
-                   bytes_name(p, b->rows), bytes_name(p, b->sums));
-        print_line(p, "{");
-        p->indent++;
-        print_line(p, "const int64_t m0 = 0;");
-        return;
-    }
-    print_line(p, "cameo_byte_copy(&sizes, %s, %s, %s, (int)%s, %s, (void *)%s, image.phase);",
-               print_index_bare(p, b->channels), print_index_bare(p, c->channel), x, zero,
-               b->flip ? "0x80" : "0", bytes_name(p, c->padded));
     print_line(p, "image.x = (const void *)%s;", bytes_name(p, c->padded));
-    print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
+    print_line(p, "int64_t *places = (void *)(%s + %lld);", panel, (long long)b->places);
+    if (!b->squares.depth)
+        print_line(p, "cameo_byte_places(&image, places);");
+    print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
-    print_line(p, "cameo_byte_block block;");
-    print_line(p, "cameo_byte_start(&image, n0, n1, %s, (void *)%s, &block);",
-               bytes_name(p, b->places), bytes_name(p, c->panel));
-    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
+    print_line(p, "cameo_%s_block block;", b->squares.depth ? "square" : "byte");
+    print_line(p, "cameo_%s_start(&image, %sn0, n1, places, %s, &block);", name,
+               b->squares.depth ? "&squares, " : "", panel);
+    print_line(p, "for (int64_t m0 = cut.low, m1; m0 < cut.high; m0 = m1) {");
     p->indent++;
-    print_line(p, "m1 = cameo_byte_rows(&block, %s, %s + %s, m0, %s);",
-               print_index_bare(p, c->rows), w, print_index(p, group), bytes_name(p, b->sums));
+    print_line(p, "m1 = cameo_%s_rows(&block, cut.high, %s + %s, m0, %s);", name, w,
+               print_index(p, group), sums);
+}
+
+// Behind the last element of a buffer.
+static const char *end_of(Printer *p, BufferId id)
+{
+    const Buffer *b = buffer_at(p->mod, id);
+    Index size = poly_const(p->mod->polys, 1);
+    for (uint32_t i = 0; i < b->rank; i++)
+        size = poly_mul(p->mod->polys, size, b->dims[i]);
+    return str_printf(p->arena, "%s + %s", bytes_name(p, id), print_index(p, size)).at;
+}
+
+void byte_conv_print_plane(Printer *p, const Conv *c, const char *x, const char *places)
+{
+    const Bytes *b = c->bytes;
+    Index group = poly_scale(p->mod->polys, c->group, c->block);
+    const char *sums = bytes_name(p, b->sums), *w = bytes_name(p, b->packed);
+    print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
+    p->indent++;
+    print_line(p,
+               "n1 = cameo_byte_plane(&sizes, &planes, %s, %s, (int)%s, %s, %s + %s, (void *)(%s + "
+               "%s), n0, "
+               "%s);",
+               x, end_of(p, c->x->buffer), zero_of(p, b), b->flip ? "0x80" : "0", w,
+               print_index(p, group), sums, print_index(p, b->behind), sums);
+    print_line(p, "{");
+    p->indent++;
+    print_line(p, "const int64_t m0 = 0;");
 }

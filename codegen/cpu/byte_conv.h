@@ -15,10 +15,22 @@ typedef struct ByteWeights {
 
 // May the factors be convolved, the zero points being one number for x and none for w?
 bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b);
-// Packs w and fills *c and *b. false with *error where weights cannot be read.
-bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, Str *error);
-// Opens the loops over blocks, within the loops around the convolution: two braces. x: where it
-// begins.
-void byte_conv_print(Printer *p, const Conv *c, const char *x, const char *places);
+// Packs w for `cpu` and fills *c and *b. false with *error where weights cannot be read.
+bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const char *cpu,
+                    Str *error);
+// Planes of the copy of x, four channels to a word.
+int64_t byte_conv_planes(const Bytes *b, const ByteWeights *w);
+
+// What holds of all planes; after cameo_conv_plan: what is different of bytes.
+void byte_conv_print_planes(Printer *p);
+void byte_conv_print_plan(Printer *p, const Bytes *b);
+// Planes from .. to of the copy of x, which begins at `x`. Text, as `places`, the places of y.
+void byte_conv_print_copy(Printer *p, const Conv *c, const char *x, const char *from,
+                          const char *to);
+// How many units of rows or of places threads may divide it into.
+const char *byte_conv_units(Printer *p, const Conv *c, const char *places);
+// Opens the loops over blocks of `cut`: two braces; so does a plane by its own window, in `x`.
+void byte_conv_print_share(Printer *p, const Conv *c, const char *places);
+void byte_conv_print_plane(Printer *p, const Conv *c, const char *x, const char *places);
 
 #endif

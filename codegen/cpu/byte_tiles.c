@@ -60,10 +60,10 @@ static const ByteTarget targets[] = {
     {{"1", 4, 2, 2, 4, 32}, plain, false},
 };
 
-static const TileKind of_products = {"cameo_byte_tile", "cameo_word", "int32_t", "cameo_sums",
-                                     DOT_FIRST},
-                      of_windows = {"cameo_window_tile", "cameo_word", "int32_t", "cameo_sums",
-                                    DOT_SECOND};
+static const TileKind of_products = {TILES_OF_BYTES, "cameo_byte_tile", "cameo_word",
+                                     "int32_t",      "cameo_sums",      DOT_FIRST},
+                      of_windows = {TILES_OF_WINDOWS, "cameo_window_tile", "cameo_word",
+                                    "int32_t",        "cameo_sums",        DOT_SECOND};
 
 static void print_type(Buf *out, const TileKind *kind)
 {
@@ -91,7 +91,7 @@ static void print_target(Buf *out, const ByteTarget *t, bool first)
                t->tile.rows, bytes, bytes, t->dot);
 }
 
-void byte_tiles_print(Buf *out, bool products, bool windows)
+void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *uses)
 {
     buf_printf(out, "/* Tiles over bytes: sums of 32 bits, each number four values of k. */\n"
                     "#ifndef CAMEO_BYTE_TILES_H\n#define CAMEO_BYTE_TILES_H\n"
@@ -103,9 +103,9 @@ void byte_tiles_print(Buf *out, bool products, bool windows)
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         print_target(out, &targets[i], i == 0);
         if (products)
-            tile_print_table(out, &of_products, &targets[i].tile);
+            tile_print_table(out, &of_products, &targets[i].tile, uses);
         if (windows)
-            tile_print_table(out, &of_windows, &targets[i].tile);
+            tile_print_table(out, &of_windows, &targets[i].tile, uses);
     }
     buf_printf(out, "#endif\n#endif\n\n");
 }

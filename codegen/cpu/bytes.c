@@ -132,13 +132,15 @@ BufferId bytes_scratch(Module *mod, DType t, Index n)
 
 void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u)
 {
-    const BufferId beside[] = {b->rows, b->sums, b->row_sum, b->places};
-    for (int i = 0; i < 4; i++)
+    const BufferId beside[] = {b->rows, b->sums, b->row_sum};
+    for (int i = 0; i < 3; i++)
         if (beside[i])
             access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
     access_note(u->arena, &u->buffers, b->packed, ACCESS_READ);
     if (b->totals)
         access_note(u->arena, &u->buffers, b->totals, ACCESS_READ);
+    if (b->behind)
+        uses_add_index(mod, u, b->behind);
     uses_drop_packed(mod, u, b->w.load->buffer, epilogue);
 }
 
@@ -150,67 +152,4 @@ const char *bytes_name(Printer *p, BufferId b)
         return "NULL";
     access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
     return str_printf(p->arena, "b%u", b).at;
-}
-
-// Each column by itself, its variables told apart by division.
-static void print_by_column(Printer *p, const Stmt *store, const LoopId *n, uint32_t rank,
-                            Bounds *rows)
-{
-    nest_begin(p, rows, NULL);
-    print_line(p, "for (int64_t n = n0; n < n1; n++) {");
-    p->indent++;
-    const char *rest = "n";
-    for (uint32_t i = rank; i > 0; i--) {
-        const char *extent = print_index(p, print_extent(p, n[i - 1]));
-        if (i > 1)
-            print_line(p, "const int64_t i%u = %s %% %s;", n[i - 1], rest, extent);
-        else
-            print_line(p, "const int64_t i%u = %s;", n[i - 1], rest);
-        rest = str_printf(p->arena, "%s / %s", rest, extent).at;
-        print_bind_loop(p, n[i - 1], 1);
-    }
-    print_stmts(p, store);
-    for (uint32_t i = 0; i < rank; i++)
-        print_bind_loop(p, n[i], -1);
-    p->indent--;
-    print_line(p, "}");
-    nest_end(p, rows);
-}
-
-void bytes_print_epilogue(Printer *p, const Bytes *b, const Stmt *epilogue, LoopId m,
-                          const LoopId *n, uint32_t rank)
-{
-    const Stmt *loops[MAX_LOOPS] = {NULL}, *store = epilogue;
-    for (; store->kind == S_FOR; store = store->body)
-        for (uint32_t i = 0; i < rank; i++)
-            if (store->var == n[i])
-                loops[i] = store;
-    print_line(p, "const int64_t i%u = m0, i%u = n0;", b->m0, b->n0);
-    print_line(p, "(void)i%u, (void)i%u;", b->m0, b->n0);
-    print_bind_loop(p, b->m0, 1);
-    print_bind_loop(p, b->n0, 1);
-    Bounds around = {.n = 0};
-    if (m) {
-        around.low[0] = "m0";
-        around.high[0] = "m1";
-        around.vars[around.n++] = m;
-    }
-    uint32_t done = rank - 1;
-    while (done > 0 && loops[done - 1]->body == loops[done] && rows_collapse(p, loops[done - 1]))
-        done--;
-    if (done == 0) {
-        around.low[around.n] = "n0";
-        around.high[around.n] = "n1";
-        around.vars[around.n++] = n[rank - 1];
-        nest_begin(p, &around, NULL);
-        print_stmts(p, store);
-        nest_end(p, &around);
-    }
-    uint32_t collapsed = done;
-    for (; collapsed < rank - 1; collapsed++)
-        rows_restore(p, loops[collapsed]);
-    if (done > 0)
-        print_by_column(p, store, n, rank, &around);
-    print_bind_loop(p, b->n0, -1);
-    print_bind_loop(p, b->m0, -1);
 }

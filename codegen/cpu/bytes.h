@@ -11,22 +11,30 @@
 #ifndef CAMEO_CODEGEN_CPU_BYTES_H
 #define CAMEO_CODEGEN_CPU_BYTES_H
 
-#include "codegen/print_parts.h"
+#include "codegen/cpu/block.h"
 
 typedef struct ByteFactor {
     const Expr *load, *zero; // zero: in int32; NULL: none
 } ByteFactor;
+
+// How a convolution by square tiles (byte_squares.h) cuts k.
+typedef struct ByteSquares {
+    int64_t depth, tiles; // words of k in a tile, tiles along k; depth 0: it goes by vectors
+    bool gathered;        // places of the window are one row of words; else each has its own tiles
+} ByteSquares;
 
 typedef struct Bytes {
     ByteFactor x, w;
     bool flip;               // x has a sign: read with 0x80
     BufferId packed, totals; // w in panels; for each column (row of a convolution) sum (w - zw)
     BufferId rows, sums, row_sum; // of a block: x in panels, the sums, sum x; row_sum may be 0
-    BufferId places;              // of a convolution, and
-    Index channels;               // how many it sums over
-    int64_t depth;                // values of k
-    LoopId m0, n0;                // where the block begins
-    const Expr *value;            // the sum, read from `sums`
+    Index channels;               // how many a convolution sums over
+    ByteSquares squares;
+    Index behind;          // of a convolution: words of `sums` before other scratch, in which
+    int64_t places, width; // places begin; columns of a block
+    int64_t depth;         // values of k
+    LoopId m0, n0;         // where the block begins
+    const Expr *value;     // the sum, read from `sums`
 } Bytes;
 
 // Is e such a factor?
@@ -49,9 +57,5 @@ BufferId bytes_scratch(Module *mod, DType t, Index n);
 void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u);
 // "b7" of a buffer, noted as used.
 const char *bytes_name(Printer *p, BufferId b);
-// The loops of the epilogue for rows m0 .. m1 (one row if m is 0) and columns n0 .. n1, which are
-// variables of C, n: the variables that the columns run over, outermost first.
-void bytes_print_epilogue(Printer *p, const Bytes *b, const Stmt *epilogue, LoopId m,
-                          const LoopId *n, uint32_t rank);
 
 #endif

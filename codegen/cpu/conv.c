@@ -649,7 +649,7 @@ static Index copy_size(Match *m)
 }
 
 // Places of the weights along groups and k, for the packing of bytes.
-static bool pack_bytes(Match *m, const Panels *w, Str *error)
+static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
 {
     int64_t channels = 1, columns = 1;
     if (m->c.c)
@@ -672,27 +672,28 @@ static bool pack_bytes(Match *m, const Panels *w, Str *error)
                        .group_at = groups,
                        .k_at = k};
     if (ok)
-        ok = byte_conv_pack(m->p, &m->c, m->bytes, &all, error);
+        ok = byte_conv_pack(m->p, &m->c, m->bytes, &all, cpu, error);
     else
         *error = STR("no memory for packed weights");
+    m->bytes->channels = m->c.channels;
+    m->c.channels = poly_const(m->polys, byte_conv_planes(m->bytes, &all));
+    if (!m->c.depthwise)
+        m->c.padded = bytes_scratch(m->mod, DT_I32, copy_size(m));
+    m->c.channels = poly_ceildiv(m->polys, m->bytes->channels, poly_const(m->polys, 4));
     free(groups);
     free(k);
     return ok;
 }
 
 // Of bytes: x always goes through a copy, and four channels count as one.
-static bool find_bytes(Match *m, const Panels *w, Conv **found, Str *error)
+static bool find_bytes(Match *m, const Panels *w, const char *cpu, Conv **found, Str *error)
 {
     if (!byte_conv_fits(m->p, &m->c, m->bytes))
         return true;
     m->c.copy = true;
-    if (!pack_bytes(m, w, error))
+    if (!pack_bytes(m, w, cpu, error))
         return false;
     m->c.bytes = m->bytes;
-    m->bytes->channels = m->c.channels;
-    m->c.channels = poly_ceildiv(m->polys, m->c.channels, poly_const(m->polys, 4));
-    if (!m->c.depthwise)
-        m->c.padded = bytes_scratch(m->mod, DT_I32, copy_size(m));
     *found = NEW(m->mod->arena, Conv);
     **found = m->c;
     return true;
@@ -727,7 +728,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     if (!find_sum(&m, k) || !choose_roles(&m) || !read_panels(&m, &w))
         return true;
     if (m.bytes)
-        return find_bytes(&m, &w, found, error);
+        return find_bytes(&m, &w, how->cpu, found, error);
     if (m.c.wide) {
         find_wide(&m, &w, found);
         return true;

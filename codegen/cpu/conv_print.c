@@ -232,8 +232,10 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
 
 static void print_plan(Printer *p, const Conv *c)
 {
-    if (c->depthwise && c->bytes)
+    if (c->depthwise && c->bytes) {
+        byte_conv_print_planes(p);
         return;
+    }
     if (c->cost[0] > 0)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
                    winograd_form(c->tile), c->cost[0], c->cost[1], c->cost[2]);
@@ -245,12 +247,8 @@ static void print_plan(Printer *p, const Conv *c)
     if (!c->depthwise) {
         print_line(p, "cameo_conv_view image;");
         print_line(p, "cameo_conv_plan(&sizes, &image);");
-        if (!c->bytes)
-            return;
-        print_line(p, "image.width = cameo_byte_width(image.channels * %s);",
-                   "image.taps[0] * image.taps[1] * image.taps[2]");
-        print_line(p, "image.ends = 0;");
-        print_line(p, "cameo_byte_places(&image, %s);", bytes_name(p, c->bytes->places));
+        if (c->bytes)
+            byte_conv_print_plan(p, c->bytes);
         return;
     }
     Polys *polys = p->mod->polys;
@@ -316,9 +314,19 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
 // --------------------------------------------------------------------------------------
 
 enum {
-    MACS = 10, // multiplications and additions in a tenth of a nanosecond
-    COPIED = 2 // tenths of nanoseconds for an element that is copied
+    MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
+    SQUARE_MACS = 100, // and of words by square tiles
+    FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
+    COPIED = 2         // and for an element that is copied
 };
+
+static Index places_of(Printer *p, const Conv *c)
+{
+    Index places = poly_const(p->mod->polys, 1);
+    for (uint32_t i = 0; i < c->rank; i++)
+        places = poly_mul(p->mod->polys, places, c->out[i]);
+    return places;
+}
 
 static Index values_of_k(Printer *p, const Conv *c)
 {
@@ -338,9 +346,12 @@ static Index work_of(Printer *p, const Conv *c, Index places)
 {
     Polys *polys = p->mod->polys;
     Index macs = poly_mul(polys, poly_mul(polys, places, c->rows), values_of_k(p, c));
-    return poly_is_overflow(macs)
-               ? macs
-               : poly_floordiv(polys, macs, poly_const(polys, c->depthwise ? 2 : MACS));
+    const int speed = c->depthwise ? 2 : c->bytes && c->bytes->squares.depth ? SQUARE_MACS : MACS;
+    if (poly_is_overflow(macs))
+        return macs;
+    Index work = poly_floordiv(polys, macs, poly_const(polys, speed));
+    Index elements = poly_mul(polys, places, c->rows);
+    return c->bytes ? poly_add(polys, work, poly_scale(polys, elements, FINISHED)) : work;
 }
 
 // Units are channels of x.
@@ -349,8 +360,11 @@ static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
     parts_begin(p, 0);
     set_own(p, k, c, true);
     print_sizes(p, c);
-    print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", image_of(p, c),
-               buffer_name(p, c->padded));
+    if (c->bytes)
+        byte_conv_print_copy(p, c, image_of(p, c), "from", "to");
+    else
+        print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", image_of(p, c),
+                   buffer_name(p, c->padded));
     set_own(p, k, c, false);
     Polys *polys = p->mod->polys;
     Index each = poly_const(polys, COPIED);
@@ -383,7 +397,9 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
     print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
-    print_line(p, "const cameo_conv_cut cut = cameo_conv_share(%s, %d, %s, image.width, from, to);",
+    print_line(p,
+               "const cameo_conv_cut cut = "
+               "cameo_conv_share((int)mode, %s, %d, %s, image.width, from, to);",
                rows, unit_rows(c), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
@@ -439,6 +455,41 @@ static const char *tile_units(Printer *p, const Conv *c)
                                    : tile_rows(p, c));
 }
 
+// The same of bytes, whose epilogue is within the blocks.
+static void print_byte_share(Printer *p, const Kernel *k, const Conv *c, Index places,
+                             const char *cut)
+{
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    print_plan(p, c);
+    print_line(p, "const cameo_conv_cut cut = %s;", cut);
+    byte_conv_print_share(p, c, print_index_bare(p, places));
+    set_own(p, k, c, false);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+}
+
+static void print_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
+                        Index work)
+{
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    print_copy_part(p, k, c);
+    parts_begin(p, c->bytes->sums);
+    const char *n = print_index_bare(p, places);
+    const char *cut = str_printf(p->arena, "cameo_byte_share(%s, %s, %lld, from, to)",
+                                 print_index_bare(p, c->rows), n, (long long)c->bytes->width)
+                          .at;
+    print_byte_share(p, k, c, places, cut);
+    const char *units = byte_conv_units(p, c, n);
+    parts_end(p, units, parts_grain_of(p, work, units));
+    parts_around(p, outer, false);
+    nest_end(p, outer);
+}
+
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
                       Index work)
 {
@@ -446,13 +497,19 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     parts_around(p, outer, true);
     if (c->copy)
         print_copy_part(p, k, c);
+    const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
+    const char *depth = print_index_bare(p, values_of_k(p, c));
+    if (!c->tile)
+        print_line(p,
+                   "args.mode = "
+                   "cameo_conv_by_columns(%s, %s, %s, threads->pool ? threads->pool->threads : 1);",
+                   rows, n, depth);
     parts_begin(p, c->panel);
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
     const char *units =
         c->tile ? tile_units(p, c)
-                : str_printf(p->arena, "cameo_conv_units(%s, %d, %s, %s)",
-                             print_index_bare(p, c->rows), unit_rows(c),
-                             print_index_bare(p, places), print_index_bare(p, values_of_k(p, c)))
+                : str_printf(p->arena, "cameo_conv_units((int)args.mode, %s, %d, %s, %s)", rows,
+                             unit_rows(c), n, depth)
                       .at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
@@ -461,21 +518,41 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
         print_stmts(p, c->epilogue);
 }
 
+static bool print_plane(Printer *p, const Kernel *k, const Conv *c, Index places)
+{
+    print_blocks(p, c, print_index_bare(p, places), image_of(p, c), windows_of(p, c),
+                 output_of(p, c));
+    set_own(p, k, c, false);
+    return !c->epilogue || print_epilogue(p, c);
+}
+
+static void print_byte_plane(Printer *p, const Kernel *k, const Conv *c, Index places)
+{
+    byte_conv_print_plane(p, c, image_of(p, c), print_index_bare(p, places));
+    set_own(p, k, c, false);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+}
+
 // Planes by their own windows: each is done by one thread.
 static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
                          Index work)
 {
     Index units = parts_units(p, outer->n, outer->vars);
-    parts_begin(p, c->padded);
+    parts_begin(p, c->bytes ? c->bytes->sums : c->padded);
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_plan(p, c);
     parts_nest_begin(p, outer->n, outer->vars);
     p->indent++;
-    print_blocks(p, c, print_index_bare(p, places), image_of(p, c), windows_of(p, c),
-                 output_of(p, c));
-    set_own(p, k, c, false);
-    bool done = !c->epilogue || print_epilogue(p, c);
+    bool done = true;
+    if (c->bytes)
+        print_byte_plane(p, k, c, places);
+    else
+        done = print_plane(p, k, c, places);
     p->indent--;
     parts_nest_end(p, outer->n, outer->vars);
     parts_end(p, print_index_bare(p, units), parts_grain(p, work));
@@ -487,20 +564,56 @@ static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *out
 static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
 {
     Polys *polys = p->mod->polys;
-    Index places = poly_const(polys, 1), two = poly_const(polys, 2);
-    for (uint32_t i = 0; i < c->rank; i++)
-        places = poly_mul(polys, places, c->out[i]);
+    Index places = places_of(p, c), two = poly_const(polys, 2);
     Index work = work_of(p, c, places);
-    BufferId own = c->depthwise ? c->padded : c->panel;
-    if (c->bytes || !p->parts || p->parts->inside || !parts_may_own(p, own) ||
+    BufferId own = c->bytes ? c->bytes->sums : c->depthwise ? c->padded : c->panel;
+    if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
         (c->depthwise ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)
                       : !parts_worth(p, two, poly_floordiv(polys, work, two))))
         return false;
     if (c->depthwise)
         print_planes(p, k, c, outer, places, work);
+    else if (c->bytes)
+        print_bytes(p, k, c, outer, places, work);
     else
         print_one(p, k, c, outer, places, work);
     return true;
+}
+
+// The planes of x as words, then what is made of them.
+static void print_whole_bytes(Printer *p, const Kernel *k, const Conv *c, Index places)
+{
+    const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
+    print_line(p, "{");
+    p->indent++;
+    set_own(p, k, c, true);
+    print_sizes(p, c);
+    byte_conv_print_copy(p, c, image_of(p, c), "0", print_index_bare(p, c->channels));
+    set_own(p, k, c, false);
+    p->indent--;
+    print_line(p, "}");
+    print_byte_share(p, k, c, places, str_printf(p->arena, "{0, %s, 0, %s}", rows, n).at);
+}
+
+// A convolution of bytes by one thread.
+static void print_all_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
+{
+    Index places = places_of(p, c);
+    if (c->depthwise) {
+        set_own(p, k, c, true);
+        print_sizes(p, c);
+        print_plan(p, c);
+    }
+    nest_begin(p, outer, NULL);
+    print_line(p, "if (%s > 0) {", print_index_bare(p, places));
+    p->indent++;
+    if (c->depthwise)
+        print_byte_plane(p, k, c, places);
+    else
+        print_whole_bytes(p, k, c, places);
+    p->indent--;
+    print_line(p, "}");
+    nest_end(p, outer);
 }
 
 void conv_print(Printer *p, const Kernel *k, const Conv *c)
@@ -516,6 +629,10 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
             outer.vars[outer.n++] = s->var;
     if (print_parts(p, k, c, &outer))
         return;
+    if (c->bytes) {
+        print_all_bytes(p, k, c, &outer);
+        return;
+    }
     set_own(p, k, c, true);
     print_sizes(p, c);
     print_plan(p, c);
@@ -528,24 +645,15 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
             print_stmts(p, c->epilogue);
         return;
     }
-    Index places = poly_const(polys, 1);
-    for (uint32_t i = 0; i < c->rank; i++)
-        places = poly_mul(polys, places, c->out[i]);
-    const char *n = print_index_bare(p, places);
-    const char *w = c->bytes       ? NULL
-                    : c->depthwise ? windows_of(p, c)
-                                   : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
+    const char *n = print_index_bare(p, places_of(p, c));
+    const char *w = c->depthwise ? windows_of(p, c)
+                                 : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    if (c->bytes)
-        byte_conv_print(p, c, image_of(p, c), n);
-    else
-        print_blocks(p, c, n, image_of(p, c), w, output_of(p, c));
+    print_blocks(p, c, n, image_of(p, c), w, output_of(p, c));
     set_own(p, k, c, false);
-    bool whole = c->epilogue && !c->bytes && !print_epilogue(p, c);
-    if (c->bytes)
-        bytes_print_epilogue(p, c->bytes, c->epilogue, c->m, c->n, c->rank);
-    for (int i = c->depthwise && !c->bytes ? 2 : 0; i < 3; i++) {
+    bool whole = c->epilogue && !print_epilogue(p, c);
+    for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");
     }

@@ -5,7 +5,9 @@
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
 // 4. A sigmoid, or x times it, takes a shorter form of exp.
-// 5. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
+// 5. What is clipped to a byte and widened again to float32, as a quantised value is that is
+//    dequantised at once, never becomes a byte.
+// 6. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
 //    is such a number already stays.
 
 #include "codegen/print_parts.h"
@@ -18,6 +20,12 @@ static bool is_number(const Expr *e, double *v)
         return false;
     *v = e->value.f;
     return true;
+}
+
+// Is e used nowhere but in the expression that is being printed?
+static bool is_own(Printer *p, const Expr *e)
+{
+    return !p->temp_of[e->id] && p->uses[e->id] <= 1;
 }
 
 static const char *joined(Printer *p, const char *function, DType t, const char *a, const char *b)
@@ -124,6 +132,31 @@ static const char *print_clipped_cast(Printer *p, const Expr *e)
         .at;
 }
 
+// A byte of clipped float32 that is float32 again, less a zero point or not: whole numbers, exact.
+static const char *print_widened_byte(Printer *p, const Expr *e)
+{
+    const Expr *zero = NULL, *wide = e->a;
+    if (wide->kind == EX_BINARY && wide->op == B_SUB && wide->b->kind == EX_CONST) {
+        zero = wide->b;
+        wide = is_own(p, wide) ? wide->a : NULL;
+    }
+    if (e->dtype != DT_F32 || !wide || wide->kind != EX_CAST || wide->dtype != DT_I32 ||
+        !is_own(p, wide))
+        return NULL;
+    const Expr *byte = wide->a;
+    if (byte->kind != EX_CAST || (byte->dtype != DT_U8 && byte->dtype != DT_I8) ||
+        byte->a->dtype != DT_F32 || !is_own(p, byte) || !is_own(p, byte->a))
+        return NULL;
+    const double least = byte->dtype == DT_I8 ? -128 : 0, most = byte->dtype == DT_I8 ? 127 : 255;
+    const Expr *inside = clipped(byte->a, least, most) ? inside_clip(byte->a, least, most) : NULL;
+    if (!inside || (zero && (zero->value.i < -256 || zero->value.i > 256)))
+        return NULL;
+    const char *v = str_printf(p->arena, "cameo_clipped_%s(%s)", dtype_suffix(byte->dtype),
+                               without_parentheses(p, print_expr(p, inside)))
+                        .at;
+    return zero ? str_printf(p->arena, "(%s - %lld.0f)", v, (long long)zero->value.i).at : v;
+}
+
 // Each factor is named once: x, its square, its fourth power.
 static const char *print_power(Printer *p, const Expr *e)
 {
@@ -171,12 +204,6 @@ static const char *print_rounded(Printer *p, const Expr *e)
         return NULL;
     const char *v = print_expr(p, x);
     return is_exact(x, t) ? v : str_printf(p->arena, "cameo_round_%s(%s)", dtype_suffix(t), v).at;
-}
-
-// Is e used nowhere but in the expression that is being printed?
-static bool is_own(Printer *p, const Expr *e)
-{
-    return !p->temp_of[e->id] && p->uses[e->id] <= 1;
 }
 
 static bool is_one(const Expr *e)
@@ -230,6 +257,7 @@ const char *forms_print(Printer *p, const Expr *e)
     if (e->kind != EX_CAST)
         return NULL;
     const char *rounded = print_rounded(p, e);
+    rounded = rounded ? rounded : print_widened_byte(p, e);
     return rounded ? rounded : print_clipped_cast(p, e);
 }
 

@@ -91,7 +91,6 @@ static bool find_structure(Match *m, const Kernel *k)
         r->b->op != B_MUL)
         return false;
     const Expr *a = r->b->a, *b = r->b->b;
-    const Buffer *y = buffer_at(m->mod, s->buffer);
     m->bytes = bytes_of(m->mod, r);
     if (m->bytes) {
         a = m->bytes->x.load;
@@ -99,7 +98,7 @@ static bool find_structure(Match *m, const Kernel *k)
     } else {
         a = halves_load(a) ? halves_load(a) : a;
         b = halves_load(b) ? halves_load(b) : b;
-        if (!is_real_load(a) || !is_real_load(b) || y->dtype != r->dtype)
+        if (!is_real_load(a) || !is_real_load(b))
             return false;
     }
     if (a == b || a->buffer == s->buffer || b->buffer == s->buffer)
@@ -334,8 +333,8 @@ static bool pack_weights(Match *m, Str *error)
 static const Expr *sum_to_load(void *context, const Expr *e)
 {
     Match *m = context;
-    if (e == m->reduce && m->bytes)
-        return m->bytes->value;
+    if (e == m->reduce && (m->bytes || m->o.half))
+        return m->bytes ? m->bytes->value : m->o.half->value;
     return e == m->reduce ? expr_load(m->mod, m->store->buffer, m->store->at) : NULL;
 }
 
@@ -386,6 +385,38 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
+// A product of bfloat16 by constants, which stays in 16 bits.
+static bool override_halves(Printer *p, Kernel *k, Str *error)
+{
+    Match m = {.mod = p->mod, .p = p};
+    if (!find_structure(&m, k) || m.bytes || !choose_roles(&m) || m.o.a->dtype != DT_BF16 ||
+        m.o.b->dtype != DT_BF16 || m.reduce->dtype != DT_F32)
+        return true;
+    m.o.kind = GEMM_PACKED;
+    m.o.reduce = m.reduce;
+    m.o.store = m.store;
+    m.o.narrow = narrow_pack_halves(p, &m.o, error);
+    if (!m.o.narrow)
+        return !error->len;
+    m.o.packed = m.o.narrow->packed;
+    m.o.half = half_product_new(p->mod, &m.o);
+    ExprMap map = {&m, sum_to_load, NULL};
+    m.o.epilogue = copy_loops(&m, 0, expr_map(m.mod, m.store->value, &map));
+    Override *kept = NEW(m.mod->arena, Override);
+    *kept = m.o;
+    k->override = kept;
+    return true;
+}
+
+static bool override_halves_of(Printer *p, Step *s, Str *error)
+{
+    for (; s; s = s->next)
+        if ((s->kernel && !s->kernel->on_host && !override_halves(p, s->kernel, error)) ||
+            !override_halves_of(p, s->body, error) || !override_halves_of(p, s->other, error))
+            return false;
+    return true;
+}
+
 // Panels of few bits, or of float32, or none.
 static bool choose_packing(Match *m, bool exact, Str *error)
 {
@@ -400,6 +431,8 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     Match m = {.mod = mod, .p = p};
     Conv *conv = NULL;
     GemmKind kind = want->kind;
+    if (k->override) // in 16 bits
+        return true;
     if (kind != GEMM_CUBLASLT && !conv_find(p, k, want->how, &conv, error))
         return false;
     if (conv)
@@ -409,6 +442,8 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     bool library = kind == GEMM_CUBLASLT;
     if (m.bytes)
         return library || override_bytes(&m, k, error);
+    if (buffer_at(mod, m.store->buffer)->dtype != m.reduce->dtype)
+        return true;
     bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o) &&
                 !is_narrow_load(m.o.a) && !is_narrow_load(m.o.b);
     if (library && (!blas || m.reduce->rank != 1))
@@ -453,10 +488,13 @@ static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
 
 bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
 {
-    if (kind != GEMM_CUBLASLT && !halves_widen(mod, error))
-        return false;
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
+    if (kind != GEMM_CUBLASLT &&
+        ((!how->exact && !override_halves_of(p, mod->steps, error)) || !halves_widen(mod, error))) {
+        arena_free(scratch);
+        return false;
+    }
     ConvChoice choice = *how;
     choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
     const Want want = {kind, &choice};
@@ -476,6 +514,10 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
     }
     if (o->bytes) {
         bytes_uses((Module *)(uintptr_t)mod, o->bytes, o->epilogue, u);
+        return;
+    }
+    if (o->half) {
+        half_product_uses((Module *)(uintptr_t)mod, o, u);
         return;
     }
     access_note(u->arena, &u->buffers, o->store->buffer, ACCESS_READ | ACCESS_WRITE);
@@ -593,15 +635,18 @@ void override_print(Printer *p, const Kernel *k)
     for (uint32_t i = 0; i < o->reduce->rank; i++)
         if (!override_owns(o, o->reduce->vars[i]))
             sums.vars[sums.n++] = o->reduce->vars[i];
-    if (!o->bytes && gemm_print_parts(p, o, &outer, &sums))
+    if (o->half) {
+        half_product_print(p, o, &outer);
+        return;
+    }
+    if (o->bytes) {
+        byte_product_print(p, o, &outer);
+        return;
+    }
+    if (gemm_print_parts(p, o, &outer, &sums))
         return;
     nest_begin(p, &outer, NULL);
     override_zero(p, o, true);
-    if (o->bytes) {
-        byte_product_print(p, o);
-        nest_end(p, &outer);
-        return;
-    }
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
     print_line(p, "for (int64_t row = 0; row < %s; row++)", print_index_bare(p, o->rows));
     print_line(p, "    memset(%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,

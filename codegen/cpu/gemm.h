@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/bytes.h"
 #include "codegen/cpu/conv.h"
+#include "codegen/cpu/half_product.h"
 #include "codegen/cpu/narrow.h"
 
 typedef enum GemmKind {
@@ -21,6 +22,7 @@ struct Override {
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
     const Bytes *bytes;       // a product of bytes, PACKED; NULL: of floats
     const Narrow *narrow;     // b has few bits, PACKED; NULL: it has not
+    const HalfProduct *half;  // both have 16 bits; NULL: not both
     const Expr *reduce;       // the sum
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n
@@ -51,6 +53,9 @@ bool override_owns(const Override *o, LoopId v);
 // ---- parts (codegen/cpu/gemm_parts.c)
 // A buffer for Override.block, where it may be needed.
 BufferId gemm_block(Module *mod, const Override *o);
+// Tenths of a nanosecond of the product; are there several of it around?
+Index gemm_work(Printer *p, const Override *o);
+bool gemm_several(Printer *p, const Bounds *outer);
 // Prints a packed product as parts that threads share; false: it is not worth it, and nothing was
 // printed. `outer`, `sums`: loops around the product, and of further summed variables.
 bool gemm_print_parts(Printer *p, const Override *o, Bounds *outer, Bounds *sums);

@@ -28,7 +28,7 @@ BufferId gemm_block(Module *mod, const Override *o)
     return poly_is_overflow(size) ? 0 : buffer_new(mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
 }
 
-static Index work_of(Printer *p, const Override *o)
+Index gemm_work(Printer *p, const Override *o)
 {
     Polys *polys = p->mod->polys;
     Index macs = poly_mul(polys, o->rows, o->columns);
@@ -47,6 +47,11 @@ static int64_t known_units(Printer *p, const Bounds *outer)
     return all;
 }
 
+bool gemm_several(Printer *p, const Bounds *outer)
+{
+    return known_units(p, outer) >= FEW;
+}
+
 static void print_zeros(Printer *p, const Override *o, const char *y, const char *low,
                         const char *high, const char *columns)
 {
@@ -58,7 +63,7 @@ static void print_zeros(Printer *p, const Override *o, const char *y, const char
 // Each product is done by one thread.
 static bool print_many(Printer *p, const Override *o, Bounds *outer, Bounds *sums)
 {
-    Index units = parts_units(p, outer->n, outer->vars), work = work_of(p, o);
+    Index units = parts_units(p, outer->n, outer->vars), work = gemm_work(p, o);
     if (!parts_worth(p, units, work))
         return false;
     parts_begin(p, 0);
@@ -160,7 +165,7 @@ static bool print_epilogue(Printer *p, const Override *o)
 // One product is divided.
 static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums)
 {
-    Index work = work_of(p, o);
+    Index work = gemm_work(p, o);
     if (!parts_worth(p, poly_const(p->mod->polys, 2),
                      poly_floordiv(p->mod->polys, work, poly_const(p->mod->polys, 2))))
         return false;
@@ -169,7 +174,7 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
     if (o->block) {
-        print_line(p, "args.mode = threads->pool && cameo_gemm_packs(%s);", rows);
+        print_line(p, "args.mode = cameo_gemm_packs(%s);", rows);
         print_pack(p, o);
     }
     parts_begin(p, 0);
@@ -196,6 +201,5 @@ bool gemm_print_parts(Printer *p, const Override *o, Bounds *outer, Bounds *sums
 {
     if (!p->parts || p->parts->inside || o->kind != GEMM_PACKED)
         return false;
-    return known_units(p, outer) >= FEW ? print_many(p, o, outer, sums)
-                                        : print_one(p, o, outer, sums);
+    return gemm_several(p, outer) ? print_many(p, o, outer, sums) : print_one(p, o, outer, sums);
 }

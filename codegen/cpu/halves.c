@@ -262,7 +262,7 @@ static void widen_steps(Halves *w, Step **at)
             widen_steps(w, &s->other);
             w->now.len = 0;
             at = &s->next;
-        } else if (!s->kernel->on_host && find(w, s->kernel, &f)) {
+        } else if (!s->kernel->on_host && !s->kernel->override && find(w, s->kernel, &f)) {
             forget(w, s->kernel->body);
             at = rewrite(w, at, &f);
         } else {

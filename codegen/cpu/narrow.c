@@ -264,8 +264,7 @@ static BufferId new_weight(Module *mod, int64_t words, const void *elements)
     return b;
 }
 
-// Words of a panel for each of its columns.
-static int64_t words_of(const Narrow *w)
+int64_t narrow_words(const Narrow *w)
 {
     const int64_t numbers = w->bits == 16 ? 0 : 1 + w->zeros;
     return (w->k + w->block - 1) / w->block * (w->block * w->bits / 32 + numbers);
@@ -279,7 +278,7 @@ static bool pack_codes(Module *mod, const Codes *c, Narrow *w)
         return false;
     w->block = block_of(c);
     w->zeros = has_zeros(c, middle);
-    const int64_t columns = (c->n + 15) / 16 * 16, words = words_of(w);
+    const int64_t columns = (c->n + 15) / 16 * 16, words = narrow_words(w);
     uint32_t *to = calloc((size_t)columns * (size_t)words, sizeof *to);
     if (!to)
         return false;
@@ -347,7 +346,8 @@ Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
 // Pairs of values of k in words of 32 bits, the first in the lower half.
 static void pack_halves(const Codes *c, const uint16_t *from, uint32_t *to)
 {
-    const int64_t columns = (c->n + 15) / 16 * 16, words = (c->k + GRAIN - 1) / GRAIN * GRAIN / 2;
+    const int64_t columns = (c->n + 15) / 16 * 16,
+                  words = (c->k + NARROW_PAIRS - 1) / NARROW_PAIRS * NARROW_PAIRS / 2;
     for (int64_t n = 0; n < c->n; n++) {
         const int64_t begin = n / WIDTH * WIDTH, left = columns - begin;
         const int64_t width = left < WIDTH ? left : WIDTH;
@@ -370,8 +370,8 @@ Narrow *narrow_pack_halves(Printer *p, const Override *o, Str *error)
     for (int64_t i = 0; from && i < c.n * c.k; i++)
         if (half && (from[i] & 0x7c00) == 0x7c00)
             return NULL;
-    Narrow w = {.n = c.n, .k = c.k, .block = GRAIN, .bits = 16, .half = half};
-    const int64_t size = (c.n + 15) / 16 * 16 * words_of(&w);
+    Narrow w = {.n = c.n, .k = c.k, .block = NARROW_PAIRS, .bits = 16, .half = half};
+    const int64_t size = (c.n + 15) / 16 * 16 * narrow_words(&w);
     uint32_t *to = from ? calloc((size_t)size, sizeof *to) : NULL;
     if (!to)
         return NULL;
@@ -406,12 +406,13 @@ void narrow_print(Printer *p, const Override *o, const char *rows, const char *c
 {
     const Narrow *w = o->narrow;
     access_note(p->arena, &p->printed.buffers, w->packed, ACCESS_READ);
-    print_line(
-        p,
-        "cameo_narrow_product(&cameo_narrow_%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, %d, %d},",
-        narrow_name(w), rows, columns, (long long)w->k, (long long)w->block, w->zeros, w->exact);
+    print_line(p,
+               "cameo_narrow_product(&cameo_narrow_%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, "
+               "%d, %d, 0},",
+               narrow_name(w), rows, columns, (long long)w->k, (long long)w->block, w->zeros,
+               w->exact);
     const char *from =
-        column ? str_printf(p->arena, " + %s * %lld", column, (long long)words_of(w)).at : "";
+        column ? str_printf(p->arena, " + %s * %lld", column, (long long)narrow_words(w)).at : "";
     print_line(p, "    %s, %s, %s, b%u%s, %s, %s);", a, print_index_bare(p, o->am),
                print_index_bare(p, o->ak), w->packed, from, y, print_index_bare(p, o->ym));
 }

@@ -12,6 +12,8 @@
 
 typedef struct Override Override;
 
+enum { NARROW_PAIRS = 32 }; // a step of matrix registers (codegen/cpu/amx.h)
+
 typedef struct Narrow {
     int64_t n, k;
     int64_t block; // values of k that have one scale: a multiple of 16
@@ -24,7 +26,8 @@ typedef struct Narrow {
 
 // Packs the factor o->b = w[k * bk + n * bn], n x k of them; NULL: it is no such factor.
 Narrow *narrow_pack(Printer *p, const Override *o, bool exact);
-// The same of a factor of constants in 16 bits, bfloat16 or float16, none of them infinite or NaN.
+// The same of a factor of constants in 16 bits, bfloat16 or float16, none of them infinite or NaN:
+// pairs of values of k, up to a multiple of NARROW_PAIRS.
 Narrow *narrow_pack_halves(Printer *p, const Override *o, Str *error);
 
 // "cameo_narrow_product(...)" over rows and columns as text; `column`: the first of them, which
@@ -34,6 +37,8 @@ void narrow_print(Printer *p, const Override *o, const char *rows, const char *c
 // Functions for these kinds: 1 for elements of 2 bits, 2 for 4, 4 for 8, 8 for bfloat16, 16 for
 // float16. After tiles_print.
 void narrow_tiles_print(Buf *out, uint32_t kinds);
+// Words of a panel for each of its columns.
+int64_t narrow_words(const Narrow *w);
 // The kinds that the kernels of these steps need.
 uint32_t narrow_kinds(const Step *s);
 

@@ -33,7 +33,8 @@ static const Extremes extremes[] = {
     {8, "__builtin_ia32_maxps256(a, b)", "__builtin_ia32_minps256(a, b)"},
 };
 
-static const TileKind floats = {"cameo_tile", "float", "float", "cameo_vec", DOT_NONE};
+static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float",
+                                "float",         "cameo_vec",  DOT_NONE};
 
 // Sums of even and of odd k are apart where there are too few to hide the latency.
 static int chains_of(const TileTarget *t, int rows, int vectors)
@@ -41,12 +42,21 @@ static int chains_of(const TileTarget *t, int rows, int vectors)
     return rows * vectors < 8 && 2 * rows * vectors <= t->rows * t->vectors ? 2 : 1;
 }
 
-// What is asked for of b: all lines of the row where rows are so few that b is read once, else one,
-// so that several tiles ask for what lies behind the panel that they share. Into the second cache:
-// the first one waits for fewer lines at once than it takes to read at the memory's speed.
-static void print_ahead(Buf *out, const TileTarget *t, int rows, int vectors)
+// What is asked for while a tile is multiplied. Where rows are so few that b is read once, and in
+// tiles of bytes: lines of b. Else a line for every two values of k: a panel of rows, of which each
+// tile asks for as much as it reads itself, so that what comes from memory comes evenly. Into the
+// second cache: the first one waits for fewer lines at once than it takes to read at the memory's
+// speed.
+static void print_ahead(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors,
+                        int k)
 {
-    const int lines = 2 * rows <= t->rows ? (vectors * t->lanes * 4 + LINE - 1) / LINE : 1;
+    const bool few = 2 * rows <= t->rows;
+    const int lines = few ? (vectors * t->lanes * 4 + LINE - 1) / LINE : 1;
+    if (!few && kind->dot == DOT_NONE) {
+        if (k % 2 == 0)
+            buf_printf(out, "            __builtin_prefetch((const char *)x + ahead, 0, 2);\n");
+        return;
+    }
     for (int i = 0; i < lines; i++)
         buf_printf(out, "            __builtin_prefetch((const char *)y + ahead + %d, 0, 2);\n",
                    i * LINE);
@@ -72,7 +82,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
                kind->element, k);
     buf_printf(out, "            const %s *y = (const %s *)(b + at[%d]);\n", kind->vector,
                kind->vector, k);
-    print_ahead(out, t, rows, vectors);
+    print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors; v++)
         buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
@@ -226,17 +236,21 @@ void tile_print_edge(Buf *out, const TileKind *kind)
     buf_printf(out, "    }\n}\n\n");
 }
 
-void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t)
+void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t, const TileUses *uses)
 {
     for (int rows = 1; rows <= t->rows; rows++)
         for (int v = 1; v <= t->vectors; v++)
-            tile_print(out, kind, t, rows, v);
+            if (tile_needed(uses, kind->table, t, rows, v))
+                tile_print(out, kind, t, rows, v);
     buf_printf(out, "static __attribute__((unused)) %s *const %ss[%d][%d] = {\n", kind->name,
                kind->name, t->rows, t->vectors);
     for (int rows = 1; rows <= t->rows; rows++) {
         buf_printf(out, "    {");
         for (int v = 1; v <= t->vectors; v++)
-            buf_printf(out, "%s%s_%d_%d", v > 1 ? ", " : "", kind->name, rows, v);
+            if (tile_needed(uses, kind->table, t, rows, v))
+                buf_printf(out, "%s%s_%d_%d", v > 1 ? ", " : "", kind->name, rows, v);
+            else
+                buf_printf(out, "%sNULL", v > 1 ? ", " : "");
         buf_printf(out, "},\n");
     }
     buf_printf(out, "};\n");
@@ -303,13 +317,14 @@ static int zip_high(int lanes, int i)
     return (i + lanes) / 2 + i % 2 * lanes;
 }
 
-static void print_target(Buf *out, const TileTarget *t, bool first)
+static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bool first)
 {
     buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
-    buf_printf(out,
-               "enum { CAMEO_LANES = %d, CAMEO_ROWS = %d, CAMEO_VECTORS = %d };\n"
-               "typedef float cameo_vec __attribute__((vector_size(%d), aligned(4), may_alias));\n",
-               t->lanes, t->rows, t->vectors, 4 * t->lanes);
+    buf_printf(
+        out,
+        "enum { CAMEO_LANES = %d, CAMEO_ROWS = %d, CAMEO_VECTORS = %d, CAMEO_FEW_ROWS = %d };\n"
+        "typedef float cameo_vec __attribute__((vector_size(%d), aligned(4), may_alias));\n",
+        t->lanes, t->rows, t->vectors, t->rows / 2, 4 * t->lanes);
     print_shuffle(out, t, "even", even);
     print_shuffle(out, t, "odd", odd);
     print_shuffle(out, t, "zip_low", zip_low);
@@ -319,17 +334,18 @@ static void print_target(Buf *out, const TileTarget *t, bool first)
     buf_printf(out, "static inline __attribute__((always_inline, unused)) cameo_vec cameo_clip(\n"
                     "    cameo_vec v, cameo_vec low, cameo_vec high)\n{\n"
                     "    return cameo_less(high, cameo_greater(low, v));\n}\n\n");
-    tile_print_table(out, &floats, t);
+    tile_print_table(out, &floats, t, uses);
 }
 
-void tiles_print(Buf *out)
+void tiles_print(Buf *out, const TileUses *uses)
 {
     buf_printf(
         out,
         "/* Tiles of products: c[rows][width] = (or += where more) the sum over k of a, rows\n"
         " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
-        " * write, more than all but the last vector. ahead: bytes from a vector to what is read\n"
-        " * soon. finish: what is done to the sums before they are written, or NULL. */\n"
+        " * write, more than all but the last vector. ahead: bytes to what is read soon, from b's\n"
+        " * vectors where rows are CAMEO_FEW_ROWS at most, else from a's. finish: what is done to\n"
+        " * the sums before they are written, or NULL. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
         "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
@@ -352,6 +368,6 @@ void tiles_print(Buf *out)
         TILE_ROWS, TILE_COLUMNS);
     tile_print_edge(out, &floats);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        print_target(out, &targets[i], i == 0);
+        print_target(out, &targets[i], uses, i == 0);
     buf_printf(out, "#endif\n#endif\n\n");
 }

@@ -2,7 +2,7 @@
 #ifndef CAMEO_CODEGEN_CPU_TILES_H
 #define CAMEO_CODEGEN_CPU_TILES_H
 
-#include "base/str.h"
+#include "ir/kernel.h"
 
 // The lanes of a panel, whatever the target: tiles read parts of a panel's rows, so that packed
 // weights serve every target. TILE_ROWS of the factor that is broadcast, TILE_COLUMNS of the other.
@@ -16,26 +16,51 @@ typedef struct TileTarget {
     int ahead;         // values of k between what is read and what is asked for
 } TileTarget;
 
+// The tables of tiles that a module's products choose from.
+typedef enum TileTable { TILES_OF_FLOATS, TILES_OF_BYTES, TILES_OF_WINDOWS } TileTable;
+
 // How a number of one factor and a vector of the other join a sum: as product and sum, or as
 // cameo_dot of four bytes each, of which those of its first operand have no sign.
 typedef enum TileDot { DOT_NONE, DOT_FIRST /* a has none */, DOT_SECOND /* b has none */ } TileDot;
 
 typedef struct TileKind {
+    TileTable table;
     const char *name;             // of the functions and their type
     const char *element, *number; // C types of what the factors and the sums are made of
     const char *vector;
     TileDot dot;
 } TileKind;
 
-// One size of tile; what writes the edges of all; all sizes and the table of them.
+// A product of so many rows and columns: tiles of the greatest size, and of what is left at its
+// ends. TILE_ANY: only the program knows, or columns are divided otherwise.
+enum { TILE_ANY = -1 };
+
+typedef struct TileUse {
+    TileTable table;
+    int64_t rows, columns;
+} TileUse;
+
+typedef struct TileUses {
+    TileUse *at;
+    uint32_t len, cap;
+} TileUses;
+
+// What the products of these steps choose from (codegen/cpu/tile_uses.c).
+TileUses tile_uses(Arena *a, const Step *s);
+TileUses tile_uses_all(Arena *a); // whatever products there are
+// May a tile of this size be asked for?
+bool tile_needed(const TileUses *u, TileTable table, const TileTarget *t, int rows, int vectors);
+
+// One size of tile; what writes the edges of all; the sizes that are needed and the table of them,
+// NULL in the places of others.
 void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors);
 void tile_print_edge(Buf *out, const TileKind *kind);
-void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t);
+void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t, const TileUses *uses);
 
 // The C preprocessor chooses the row of the target that the file is compiled for.
-void tiles_print(Buf *out);
+void tiles_print(Buf *out, const TileUses *uses);
 // Tiles over bytes, four values of k to a number (codegen/cpu/byte_tiles.c): `products` has those
 // whose numbers have no sign, `windows` those whose vectors have none. After tiles_print.
-void byte_tiles_print(Buf *out, bool products, bool windows);
+void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *uses);
 
 #endif

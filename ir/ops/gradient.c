@@ -42,9 +42,7 @@ static void infer_gradient(Infer *s)
     uint32_t nxs, nzs;
     gradient_is_bound(s->n, &nxs, &nzs);
     for (uint32_t o = 0; o < s->n->nout && o < nxs && o < s->n->nin; o++) {
-        const Value *x = infer_in(s, o);
-        if (x && x->dtype != DT_NONE)
-            infer_dtype(s, o, x->dtype);
+        infer_dtype_of(s, o, o);
         infer_same(s, o, o);
     }
 }
@@ -89,10 +87,8 @@ static void lower_gradient(Lower *l)
 
 static void infer_variable(Infer *s)
 {
-    const Value *x = infer_in(s, 0);
     same_as_0(s);
-    if (x && x->dtype != DT_NONE)
-        infer_dtype(s, 0, x->dtype);
+    infer_dtype_of(s, 0, 0);
 }
 
 static const Expr *same(Lower *l, const Expr *x)

@@ -320,7 +320,7 @@ static void infer_multi_head(Infer *s)
     infer_shape(s, 1, 4, (const Index[]){z.batch, z.heads, total, h});
     infer_shape(s, 2, 4, (const Index[]){z.batch, z.heads, total, hv});
     infer_shape(s, 3, 4, (const Index[]){z.batch, z.heads, z.length, total});
-    infer_dtype(s, 3, q->dtype);
+    infer_dtype_of(s, 3, 0);
     infer_fits(s, 0, 5, (const Index[]){z.batch, z.length, z.heads, poly_const(p, 3), NULL});
     infer_fits(s, 1, 3, (const Index[]){z.batch, z.kv_length, z.width});
     infer_fits(s, 1, 4, (const Index[]){z.batch, z.heads, z.kv_length, h});

@@ -53,7 +53,7 @@ static void infer_group_query(Infer *s)
     for (uint32_t i = 1; i < 3; i++) {
         infer_shape(s, i, 4, cache);
         if (!infer_in(s, i + 2))
-            infer_dtype(s, i, q->dtype);
+            infer_dtype_of(s, i, 0);
         infer_fits(s, i, 3, (const Index[]){g.batch, g.length, width});
         infer_fits(s, i + 2, 4, before);
     }

@@ -114,14 +114,13 @@ static void lower_qlinear_where(Lower *l)
 
 static void infer_qlinear_concat(Infer *s)
 {
-    const Value *first = infer_in(s, 2), *point = infer_in(s, 1);
+    const Value *first = infer_in(s, 2);
     Index dims[MAX_RANK] = {0};
     if (s->n->nin < 5 || s->n->nin % 3 != 2) {
         infer_error(s, "each tensor needs a scale and a zero point");
         return;
     }
-    if (point && point->dtype != DT_NONE)
-        infer_dtype(s, 0, point->dtype);
+    infer_dtype_of(s, 0, 1);
     if (!first || first->rank < 1)
         return;
     int64_t axis = infer_axis(s, node_int(s->n, "axis", 0), first->rank);
@@ -359,7 +358,10 @@ static void lower_dynamic_matmul(Lower *l)
 static void infer_qgemm(Infer *s)
 {
     const Value *a = infer_in(s, 0), *b = infer_in(s, 3), *point = infer_in(s, 8);
-    infer_dtype(s, 0, point && point->dtype != DT_NONE ? point->dtype : DT_F32);
+    if (point && point->dtype != DT_NONE)
+        infer_dtype_of(s, 0, 8);
+    else
+        infer_dtype(s, 0, DT_F32);
     if (!a || !b || a->rank != 2 || b->rank != 2)
         return;
     int ta = node_int(s->n, "transA", 0) != 0, tb = node_int(s->n, "transB", 0) != 0;

@@ -42,7 +42,7 @@ static void infer_get_element(Infer *s)
         else
             infer_take(s, s->n->out[0], x->type->sub, x->items ? x->items[0] : item_of(x));
     } else if (x->kind == TYPE_TENSOR) {
-        infer_dtype(s, 0, x->dtype);
+        infer_dtype_of(s, 0, 0);
         infer_same(s, 0, 0);
         infer_content_copy(s, 0, 0);
         if (x->constant)

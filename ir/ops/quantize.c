@@ -100,8 +100,9 @@ static void infer_quantize(Infer *s)
     fit_parameter(s, 1);
     fit_parameter(s, 2);
     if (zero_point && zero_point->dtype != DT_NONE)
-        t = zero_point->dtype;
-    infer_dtype(s, 0, t ? t : DT_U8);
+        infer_dtype_of(s, 0, 2);
+    else
+        infer_dtype(s, 0, t ? t : DT_U8);
     same_as_0(s);
 }
 
@@ -145,9 +146,7 @@ static void infer_dequantize(Infer *s)
         infer_dtype(s, 0, t);
     else if (scale && scale->dtype != DT_NONE && s->n->nout && s->n->out[0] &&
              value_at(s->model, s->n->out[0])->dtype == DT_NONE) {
-        infer_dtype(s, 0, scale->dtype);
-        value_at(s->model, s->n->out[0])->why_dtype =
-            (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->in[1]};
+        infer_dtype_of(s, 0, 1);
     }
     same_as_0(s);
 }

@@ -142,11 +142,10 @@ static void infer_random(Infer *s)
 
 static void infer_like(Infer *s)
 {
-    const Value *x = infer_in(s, 0);
     if (node_has_attr(s->n, "dtype"))
         infer_dtype(s, 0, node_dtype(s->n, "dtype", DT_F32));
-    else if (x && x->dtype != DT_NONE)
-        infer_dtype(s, 0, x->dtype);
+    else
+        infer_dtype_of(s, 0, 0);
     same_as_0(s);
 }
 
@@ -245,12 +244,12 @@ static void lower_multinomial(Lower *l)
 
 static void infer_dropout(Infer *s)
 {
-    const Value *x = infer_in(s, 0);
-    bool boolean = opset_of(s->model, s->n) >= 10;
     infer_same(s, 0, 0);
     infer_same(s, 1, 0);
-    if (s->n->nout > 1 && (boolean || x))
-        infer_dtype(s, 1, boolean ? DT_BOOL : x->dtype);
+    if (opset_of(s->model, s->n) >= 10)
+        infer_dtype(s, 1, DT_BOOL);
+    else
+        infer_dtype_of(s, 1, 0);
 }
 
 static const Expr *first_of(Lower *l, Tensor t)

@@ -74,7 +74,7 @@ static void infer_back(Infer *s)
         const Value *x = infer_in(s, o);
         if (!s->n->out[o] || !x || x->dtype == DT_NONE)
             continue;
-        infer_dtype(s, o, x->dtype);
+        infer_dtype_of(s, o, o);
         infer_same(s, o, o);
     }
 }
@@ -188,10 +188,8 @@ static void lower_back(Lower *l)
 
 static void infer_total(Infer *s)
 {
-    const Value *x = infer_in(s, 0);
     same_as_0(s);
-    if (x && x->dtype != DT_NONE)
-        infer_dtype(s, 0, x->dtype);
+    infer_dtype_of(s, 0, 0);
 }
 
 static void lower_total(Lower *l)

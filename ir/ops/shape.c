@@ -303,11 +303,10 @@ static void lower_compress(Lower *l)
 
 static void infer_eye_like(Infer *s)
 {
-    const Value *x = infer_in(s, 0);
     if (node_has_attr(s->n, "dtype"))
         infer_dtype(s, 0, node_dtype(s->n, "dtype", DT_F32));
-    else if (x)
-        infer_dtype(s, 0, x->dtype);
+    else
+        infer_dtype_of(s, 0, 0);
     same_as_0(s);
 }
 

@@ -53,10 +53,7 @@ static void infer_linear(Infer *s)
     const Value *q = infer_in(s, 0), *v = infer_in(s, 2), *past = infer_in(s, 3);
     Polys *p = s->polys;
     Linear a;
-    if (past && past->dtype != DT_NONE)
-        infer_dtype(s, 1, past->dtype);
-    else if (q && q->dtype != DT_NONE)
-        infer_dtype(s, 1, q->dtype);
+    infer_dtype_of(s, 1, past && past->dtype != DT_NONE ? 3 : 0);
     if (!q || !v || q->rank != 3 || v->rank != 3)
         return;
     if (!linear_of(p, s->n, q->dims, v->dims, &a)) {

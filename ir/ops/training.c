@@ -20,9 +20,7 @@ static void infer_optimizer(Infer *s)
     }
     for (uint32_t o = 0; o < s->n->nout; o++) {
         uint32_t i = o < n ? 2 + o : 2 + n + o; // behind X stand the gradients
-        const Value *x = infer_in(s, i);
-        if (x && x->dtype != DT_NONE)
-            infer_dtype(s, o, x->dtype);
+        infer_dtype_of(s, o, i);
         infer_same(s, o, i);
     }
     for (uint32_t i = 2; i < s->n->nin; i++) { // all of a group are alike

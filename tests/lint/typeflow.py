@@ -28,6 +28,8 @@ NAMED = {"RandomNormal": ("dtype", 1), "RandomUniform": ("dtype", 1), "RandomNor
          "Multinomial": ("dtype", 6), "HannWindow": ("output_datatype", 1), "HammingWindow": ("output_datatype", 1),
          "BlackmanWindow": ("output_datatype", 1), "MelWeightMatrix": ("output_datatype", 1),
          "QuantizeLinear": ("output_dtype", 2)}
+# Optimizers, with how many states they keep of each tensor. Their inputs: rate, count, tensors, gradients, states.
+OPTIMIZERS = {"Adagrad": 1, "Momentum": 1, "Adam": 2}
 TENSORS = {f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items()}
 
 
@@ -50,6 +52,18 @@ def variable(param, op=None):
     if "(" in param.type_str or (variadic and not param.is_homogeneous):
         return None
     return "T" if op in WRAPPERS and param.type_str in ("S", "O", "V") else param.type_str
+
+
+def followed(node, k, inputs):
+    """The operand whose dtype result k has by what the operator means, where the schema ties neither to the other."""
+    if node.domain != "ai.onnx.preview.training":
+        return None
+    if node.op_type == "Gradient":  # by its tensor of xs, which are the first inputs
+        return inputs[k] if k < len(inputs) else None
+    states = OPTIMIZERS.get(node.op_type)
+    count = (len(inputs) - 2) // (2 + states) if states else 0
+    at = 2 + k if k < count else 2 + count + k
+    return inputs[at] if count and at < len(inputs) else None
 
 
 def elements(param):
@@ -221,6 +235,10 @@ class Flow:
             param = formal(schema.outputs, k)
             if not fits:
                 results.append(self.expected(scope, node, k, UNKNOWN))
+                continue
+            same = followed(node, k, inputs)
+            if same:
+                results.append(same._replace(outer=False))
                 continue
             dtype = self.result(node, k, param, given, inputs, attributes, scope)
             tied = [v for _, v, p in read if p and variable(p) and param

@@ -39,6 +39,7 @@ import real  # noqa: E402
 QUANTISED = ("mnist", "magika_v3_3", "ultraface_rfb_320", "yolox_nano")
 FORMS = ("qdq", "qoperator", "dynamic")
 # Operators that only these have: QLinearSigmoid, QLinearConcat, QLinearSoftmax of QDQ, DynamicQuantizeMatMul.
+SMALL = ("resnet50", "mobilenetv2", "bert", "bert_whole", "gpt2_token")
 OPTIMIZED = ("mnist.qdq", "magika_v3_3.qdq", "magika_v3_3.dynamic", "ultraface_rfb_320.qdq", "yolox_nano.qdq")
 VIEWS = ("Reshape", "Transpose", "Slice", "Concat", "Identity", "Flatten", "Squeeze")
 Level = onnxruntime.GraphOptimizationLevel
@@ -182,7 +183,7 @@ def main():
     options = p.parse_args()
     models = real.find_models(options.root.resolve())
     options.work.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, TESTS / "bench" / "make_models.py", options.work / "small", "--small"], check=True,
+    subprocess.run([sys.executable, TESTS / "bench" / "make_models.py", options.work / "small", *SMALL, "--small"], check=True,
                    stdout=subprocess.DEVNULL)
     jobs, floats = [], sorted((options.work / "small").glob("*/model.onnx"))
     if models:

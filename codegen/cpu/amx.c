@@ -1,0 +1,126 @@
+// The microkernel of matrix registers. There are eight, each of 16 rows of 64 bytes: six are sums
+// (two rows of tiles by three columns of them, which a panel's 48 columns are), one holds a tile of
+// the first factor and one of the second. Tiles are walked to and fro, so that of two products that
+// follow one another one operand stays where it is: seven loads for six products, each half as long
+// as a product from the first cache.
+
+#include "codegen/cpu/amx.h"
+
+enum { ROWS = 2, COLUMNS = 3, FIRST = 6, SECOND = 7 }; // tiles of sums; registers of the factors
+
+typedef struct AmxRow {
+    const char *name, *instruction;
+} AmxRow;
+
+static const AmxRow kinds[AMX_KINDS] = {
+    [AMX_BF16] = {"bf16", "tdpbf16ps"},
+    [AMX_U8S8] = {"u8s8", "tdpbusd"},
+    [AMX_S8U8] = {"s8u8", "tdpbsud"},
+    [AMX_S8S8] = {"s8s8", "tdpbssd"},
+};
+
+// The products of one step of k, by columns of tiles, the rows of each in turn and then backwards.
+static void print_products(Buf *out, const AmxRow *kind, int rows, int columns)
+{
+    int loaded = -1;
+    for (int v = 0; v < columns; v++) {
+        buf_printf(out, "        CAMEO_AMX_LOAD(%d, b + %d, ldb);\n", SECOND, 64 * v);
+        for (int i = 0; i < rows; i++) {
+            const int r = v % 2 ? rows - 1 - i : i;
+            if (r != loaded)
+                buf_printf(out, "        CAMEO_AMX_LOAD(%d, x%s, a->row);\n", FIRST,
+                           r ? " + a->tile" : "");
+            loaded = r;
+            buf_printf(out, "        CAMEO_AMX_PRODUCT(\"%s\", %d, %d, %d);\n", kind->instruction,
+                       r * COLUMNS + v, FIRST, SECOND);
+        }
+    }
+}
+
+static void print_sums(Buf *out, const char *what, int rows, int columns, const char *indent)
+{
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < columns; v++)
+            buf_printf(out, "%s%s(%d, c + %d * ldc + %d, ldc);\n", indent, what, r * COLUMNS + v,
+                       16 * r, 64 * v);
+}
+
+static void print_tile(Buf *out, const AmxRow *kind, int rows, int columns)
+{
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void cameo_amx_%s_%d_%d(\n"
+               "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
+               "    int64_t ahead, int64_t lines, char *c, int64_t ldc, int more)\n{\n"
+               "    const char *x = a->at;\n    if (more) {\n",
+               kind->name, rows, columns);
+    print_sums(out, "CAMEO_AMX_LOAD", rows, columns, "        ");
+    buf_printf(out, "    } else {\n");
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < columns; v++)
+            buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * COLUMNS + v);
+    buf_printf(out, "    }\n    for (; steps > 0; steps--, x += a->step, b += 16 * ldb) {\n"
+                    "        for (int64_t i = 0; i < lines; i++)\n"
+                    "            __builtin_prefetch(b + ahead + 64 * i, 0, 2);\n");
+    print_products(out, kind, rows, columns);
+    buf_printf(out, "    }\n");
+    print_sums(out, "CAMEO_AMX_STORE", rows, columns, "    ");
+    buf_printf(out, "}\n\n");
+}
+
+static void print_kind(Buf *out, const AmxRow *kind)
+{
+    buf_printf(out, "#ifndef CAMEO_AMX_%s\n#define CAMEO_AMX_%s\n", kind->name, kind->name);
+    for (int r = 1; r <= ROWS; r++)
+        for (int v = 1; v <= COLUMNS; v++)
+            print_tile(out, kind, r, v);
+    buf_printf(out,
+               "static __attribute__((unused)) cameo_amx_tile *const cameo_amx_%s[%d][%d] = {\n",
+               kind->name, ROWS, COLUMNS);
+    for (int r = 1; r <= ROWS; r++) {
+        buf_printf(out, "    {");
+        for (int v = 1; v <= COLUMNS; v++)
+            buf_printf(out, "%scameo_amx_%s_%d_%d", v > 1 ? ", " : "", kind->name, r, v);
+        buf_printf(out, "},\n");
+    }
+    buf_printf(out, "};\n#endif\n");
+}
+
+void amx_tiles_print(Buf *out, uint32_t which)
+{
+    buf_printf(
+        out,
+        "/* Tiles of products in matrix registers: c[16 rows][16 columns] = (or += where more) "
+        "the\n"
+        " * sum over steps of a times 16 rows of words at b, ldb bytes apart. lines: how many "
+        "lines\n"
+        " * behind b + ahead are asked for with each step. Strides are in bytes. The instructions\n"
+        " * are written out, since compilers know them only where all of a file may use them. */\n"
+        "#ifndef CAMEO_AMX_TILES_H\n#define CAMEO_AMX_TILES_H\n"
+        "#include <stdint.h>\n"
+        "/* Rows of the first factor in tiles of 16: bytes from a row to the next one in its "
+        "tile,\n"
+        " * from a tile to the one of the next values of k, to the one of the next rows. */\n"
+        "typedef struct cameo_amx_rows {\n"
+        "    const char *at;\n    int64_t row, step, tile;\n} cameo_amx_rows;\n"
+        "typedef void cameo_amx_tile(int64_t steps, const cameo_amx_rows *a, const char *b,\n"
+        "    int64_t ldb, int64_t ahead, int64_t lines, char *c, int64_t ldc, int more);\n"
+        "enum { CAMEO_AMX_TILES = %d, CAMEO_AMX_COLUMNS = %d }; /* rows, columns of tiles */\n"
+        "#if defined(__x86_64__) && defined(__AVX512F__) && defined(__linux__)\n"
+        "#define CAMEO_AMX 1\n"
+        "#define CAMEO_AMX_LOAD(t, p, stride) \\\n"
+        "    __asm__ volatile(\"tileloadd (%%0,%%1,1), %%%%tmm\" #t ::\"r\"(p), \"r\"(stride) : "
+        "\"memory\")\n"
+        "#define CAMEO_AMX_STORE(t, p, stride) \\\n"
+        "    __asm__ volatile(\"tilestored %%%%tmm\" #t \", (%%0,%%1,1)\" ::\"r\"(p), "
+        "\"r\"(stride) : \"memory\")\n"
+        "#define CAMEO_AMX_ZERO(t) __asm__ volatile(\"tilezero %%%%tmm\" #t ::: \"memory\")\n"
+        "#define CAMEO_AMX_PRODUCT(name, c, a, b) \\\n"
+        "    __asm__ volatile(name \" %%%%tmm\" #b \", %%%%tmm\" #a \", %%%%tmm\" #c ::: "
+        "\"memory\")\n"
+        "#endif\n#endif\n#ifdef CAMEO_AMX\n",
+        ROWS, COLUMNS);
+    for (int i = 0; i < AMX_KINDS; i++)
+        if (which & 1u << i)
+            print_kind(out, &kinds[i]);
+    buf_printf(out, "#endif\n\n");
+}

@@ -1,0 +1,71 @@
+// Which compilers, as their results are remembered by: what the C compiler says of itself, and the
+// files that it works with. Another assembler, linker or C library under the same version, or a
+// compiler built anew, makes other programs of the same text.
+
+#include "codegen/embedded.h"
+#include "codegen/jobs.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// What a compiler is asked for: one line, a path or a name to be looked for on PATH. crt1.o is of
+// the package that the C library's headers are of.
+static const char *const asked[] = {
+    "-print-prog-name=cc1",      "-print-prog-name=as",        "-print-prog-name=ld",
+    "-print-file-name=crt1.o",   "-print-file-name=libc.so.6", "-print-file-name=libm.so.6",
+    "-print-file-name=libgcc.a",
+};
+
+enum { ASKED = sizeof asked / sizeof *asked };
+
+static void put_file(Build *b, const char *name, Buf *out)
+{
+    const char *path = strchr(name, '/') ? name : process_find(b->arena, name);
+    struct stat st;
+    if (path && stat(path, &st) == 0)
+        buf_printf(out, "%s %jd %jd.%09ld\n", path, (intmax_t)st.st_size,
+                   (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+// All are asked at once.
+static void put_files(Build *b, Buf *out)
+{
+    Process started[ASKED];
+    bool runs[ASKED];
+    Str error = STR_NONE;
+    put_file(b, b->cc, out);
+    for (int i = 0; i < ASKED; i++) {
+        const char *argv[] = {b->cc, asked[i], NULL};
+        runs[i] = process_start(b->arena, b->dir, argv, true, &started[i], &error);
+    }
+    for (int i = 0; i < ASKED; i++) {
+        Buf said = {0};
+        if (runs[i] && process_wait(&started[i], &said) == 0 && said.at)
+            put_file(b, str_printf(b->arena, "%.*s", (int)strcspn(said.at, "\n"), said.at).at, out);
+        buf_free(&said);
+    }
+}
+
+// Asked for once.
+bool jobs_describe(Build *b)
+{
+    if (b->described)
+        return b->described->len > 0;
+    const char *argv[] = {b->cc, "--version", NULL};
+    Str error = STR_NONE;
+    int status = 0;
+    b->described = NEW(b->arena, Buf);
+    Buf said = {0};
+    bool ok = process_run(b->arena, b->dir, argv, &said, &status, &error) && status == 0;
+    if (ok) {
+        put_files(b, &said);
+        cache_describe_machine(&said);
+        for (const EmbeddedFile *f = embedded_files; f->name; f++)
+            buf_printf(&said, "%s %016llx\n", f->name,
+                       (unsigned long long)hash_bytes(f->text, f->len, 1));
+        *b->described = (Buf){arena_copy(b->arena, said.at, said.len), said.len, said.len};
+    }
+    buf_free(&said);
+    return ok;
+}

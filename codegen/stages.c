@@ -1,0 +1,17 @@
+#include "codegen/stages.h"
+
+#include <time.h>
+
+double stage_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void stage_end(Arena *a, Stages *s, const char *name, double *since)
+{
+    const double now = stage_clock();
+    vec_push(a, s, ((Stage){name, now - *since}));
+    *since = now;
+}

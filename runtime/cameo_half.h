@@ -1,0 +1,97 @@
+/* Products of bfloat16: the sums, in float32, over k of A[m,k] * B[k,n], B packed as words of two
+ * values of k (codegen/cpu/narrow.c). A block of rows is multiplied with as many columns at a time
+ * as keep their sums in a cache until what surrounds them is done. On matrix registers these are
+ * the columns of a panel; tiles of vectors, which unpack B for all rows, take more. */
+#ifndef CAMEO_HALF_H
+#define CAMEO_HALF_H
+
+#include "cameo_amx.h"
+#include "cameo_narrow.h"
+
+enum {
+    CAMEO_HALF_M = 128,    /* rows of a block */
+    CAMEO_HALF_BLOCK = 32, /* values of k that B is padded to */
+    CAMEO_HALF_FEW = 8     /* so many rows are memory's time: vectors do as well */
+};
+
+typedef struct cameo_half {
+    int64_t m, n, k; /* rows of the block, columns of B, values of k */
+    const uint16_t *a;
+    int64_t am, ak; /* strides of A in elements */
+    int lies;       /* ak is 1, and k and am are multiples of CAMEO_HALF_BLOCK */
+    const int32_t *b;
+    float *sums;     /* rows of `columns`; then room for copied rows of A */
+    int64_t columns; /* set here to fewer on matrix registers */
+    int64_t whole;   /* rows that are read where they lie, on matrix registers */
+} cameo_half;
+
+static inline __attribute__((unused)) int64_t cameo_half_words(const cameo_half *h)
+{
+    return (h->k + CAMEO_HALF_BLOCK - 1) / CAMEO_HALF_BLOCK * CAMEO_HALF_BLOCK / 2;
+}
+
+#ifdef CAMEO_AMX
+static inline __attribute__((unused)) float *cameo_half_copy(const cameo_half *h)
+{
+    return h->sums + (h->m + CAMEO_AMX_ROWS - 1) / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS * h->columns;
+}
+
+/* Columns n0 and those after it that are in its panel. */
+static inline __attribute__((unused)) void cameo_half_panel(const cameo_half *h, int64_t n0)
+{
+    const int64_t words = cameo_half_words(h), width = cameo_narrow_width(h->n, n0);
+    const int64_t steps = words / CAMEO_AMX_ROWS, ldb = 4 * width, ldc = 4 * h->columns;
+    const int64_t next = n0 + CAMEO_TILE_COLUMNS < h->n ? words * ldb : 0;
+    const int32_t *b = h->b + n0 * words;
+    if (h->whole)
+        cameo_amx_panel(cameo_amx_bf16, h->whole, width / 16, steps,
+                        cameo_amx_lying(h->a, 2 * h->am), b, ldb, next, h->sums, ldc, 0);
+    if (h->m > h->whole)
+        cameo_amx_panel(cameo_amx_bf16, h->m - h->whole, width / 16, steps,
+                        cameo_amx_packed(cameo_half_copy(h), 2 * h->k), b, ldb, h->whole ? 0 : next,
+                        h->sums + h->whole * h->columns, ldc, 0);
+}
+#endif
+
+/* Before the columns of a block of rows. */
+static __attribute__((noinline, unused)) void cameo_half_begin(cameo_half *h)
+{
+    h->whole = -1;
+#ifdef CAMEO_AMX
+    if (h->m <= CAMEO_HALF_FEW || !cameo_amx_on())
+        return;
+    h->columns = CAMEO_TILE_COLUMNS;
+    h->whole = h->lies ? h->m / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS : 0;
+    cameo_amx_pack(h->m - h->whole, h->k, 2, h->a + h->whole * h->am, h->am, h->ak, 0,
+                   cameo_half_copy(h));
+    cameo_amx_begin();
+#endif
+}
+
+/* The sums of columns n0 .. n1, at most h->columns of them; n0 begins a panel. */
+static __attribute__((noinline, unused)) void cameo_half_sums(const cameo_half *h, int64_t n0,
+                                                              int64_t n1)
+{
+#ifdef CAMEO_AMX
+    if (h->whole >= 0) {
+        cameo_half_panel(h, n0);
+        return;
+    }
+#endif
+    for (int64_t i = 0; i < h->m; i++)
+        memset(h->sums + i * h->columns, 0, (size_t)(n1 - n0) * sizeof *h->sums);
+    cameo_narrow_product(&cameo_narrow_bf16,
+                         (cameo_narrow_sizes){h->m, n1 - n0, h->k, CAMEO_HALF_BLOCK, 0, 0, 1}, h->a,
+                         h->am, h->ak, h->b + n0 * cameo_half_words(h), h->sums, h->columns);
+}
+
+static inline __attribute__((unused)) void cameo_half_end(const cameo_half *h)
+{
+    (void)h;
+#ifdef CAMEO_AMX
+    if (h->whole >= 0)
+        cameo_amx_end();
+#endif
+}
+
+#endif
