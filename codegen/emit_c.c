@@ -3,6 +3,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
 #include "codegen/cpu/amx.h"
+#include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -207,10 +208,20 @@ bool module_has_list_ports(const Module *mod)
            any_list(mod, mod->outputs.at, mod->outputs.len);
 }
 
+static bool has_pairs(const Module *mod)
+{
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        if (buffer_at(mod, b)->dtype == DT_F64X2)
+            return true;
+    return false;
+}
+
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n)
 {
     if (module_has_complex(mod))
         n = add_part(parts, n, "cameo_complex.h");
+    if (has_pairs(mod))
+        n = add_part(parts, n, "cameo_pair_functions.h");
     if (!module_has_objects(mod))
         return;
     n = add_part(parts, n, "cameo_boundary.h");
@@ -284,18 +295,6 @@ static bool uses_convolutions(const Step *s, ConvForm form)
         const Override *o = s->kernel ? s->kernel->override : NULL;
         if ((o && o->conv && has_form(o->conv, form)) || uses_convolutions(s->body, form) ||
             uses_convolutions(s->other, form))
-            return true;
-    }
-    return false;
-}
-
-// Any product of bytes, or any convolution of them.
-static bool uses_bytes(const Step *s, bool windows)
-{
-    for (; s; s = s->next) {
-        const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && (windows ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
-            uses_bytes(s->body, windows) || uses_bytes(s->other, windows))
             return true;
     }
     return false;
@@ -383,7 +382,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const char *parts[MAX_PARTS + 1] = {NULL};
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
-    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    const bool products = byte_products_any(mod->steps, false);
+    const bool windows = byte_products_any(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);

@@ -3,6 +3,7 @@
 #include "codegen/fuse.h"
 #include "codegen/printer.h"
 #include "ir/lower.h"
+#include "ir/pairs.h"
 
 #define PASS(pass, text, ...)
 #define KERNEL_PASS(pass, text, ...) static bool pass_##pass(Model *m, PassContext *c);
@@ -29,6 +30,13 @@ static bool pass_lower(Model *m, PassContext *c)
 {
     m->kernels = lower_model(m, c->diags);
     return m->kernels && !c->diags->errors;
+}
+
+static bool pass_pairs(Model *m, PassContext *c)
+{
+    (void)c;
+    pairs_module(m->kernels);
+    return true;
 }
 
 static bool pass_fuse(Model *m, PassContext *c)

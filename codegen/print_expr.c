@@ -53,6 +53,8 @@ static const char *float_literal(Printer *p, bool is_double, double v)
 const char *print_literal(Printer *p, DType t, Scalar v)
 {
     const DTypeInfo *info = dtype_info(t);
+    if (t == DT_F64X2)
+        return text(p, "cameo_make_f64x2(%s, 0)", float_literal(p, true, v.f));
     if (t == DT_F32 || t == DT_F64)
         return float_literal(p, t == DT_F64, v.f);
     if (dtype_is_complex(t))
@@ -287,6 +289,11 @@ static const char *print_integer_op(Printer *p, BinaryOp op, DType t, const char
     return wrapped(p, t, text(p, "cameo_%s_%s(%s, %s)", name, integer_class(t), a, b));
 }
 
+static const char *pair_word(BinaryOp op)
+{
+    return op == B_ADD ? "add" : op == B_SUB ? "sub" : op == B_MUL ? "mul" : binary_name[op];
+}
+
 const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, const char *b)
 {
     const char *name = binary_name[op];
@@ -307,6 +314,8 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
     }
     if (!dtype_is_float(t))
         return print_integer_op(p, op, t, a, b);
+    if (t == DT_F64X2)
+        return text(p, "cameo_%s_f64x2(%s, %s)", pair_word(op), a, b);
     if (op == B_ADD || op == B_SUB || op == B_MUL || op == B_DIV)
         return text(p, "(%s %s %s)", a, op == B_DIV ? "/" : name, b);
     if (op == B_POW || op == B_FMOD || op == B_ATAN2)
@@ -335,6 +344,8 @@ static const char *print_unary(Printer *p, const Expr *e)
         return dtype_is_float(t) ? text(p, "cameo_%s_%s(%s)", e->op == U_ISNAN ? "isnan" : "isinf",
                                         dtype_suffix(t), a)
                                  : "0";
+    if (t == DT_F64X2)
+        return text(p, "cameo_%s_f64x2(%s)", e->op == U_NEG ? "neg" : unary_function[e->op], a);
     if (p->dialect->rows && unary_is_arithmetic((UnaryOp)e->op, t))
         return text(p, "cameo_%s_%s(%s)", unary_function[e->op], dtype_suffix(t), a);
     if (dtype_is_float(t))
@@ -363,6 +374,9 @@ static const char *print_compare(Printer *p, const Expr *e)
     if (dtype_is_complex(e->a->dtype))
         return text(p, "%scameo_eq_%s(%s, %s)", e->op == C_NE ? "!" : "", dtype_suffix(e->a->dtype),
                     a, b);
+    static const char *const words[] = {"eq", "eq", "lt", "le"};
+    if (e->a->dtype == DT_F64X2)
+        return text(p, "%scameo_%s_f64x2(%s, %s)", e->op == C_NE ? "!" : "", words[e->op], a, b);
     if (!dtype_is_float(e->a->dtype)) { // compilers warn of comparisons that always hold
         bool unsigned_type = dtype_info(e->a->dtype)->kind == KIND_UNSIGNED;
         if (e->a == e->b)
@@ -375,6 +389,27 @@ static const char *print_compare(Printer *p, const Expr *e)
     return text(p, "(%s %s %s)", a, names[e->op], b);
 }
 
+// A cast to or from a pair. NULL: *a is a float64 that has what e has once it is cast.
+static const char *print_pair_cast(Printer *p, const Expr *e, const char **a)
+{
+    DType from = e->a->dtype, to = e->dtype;
+    if (to == DT_F64X2 && dtype_is_integer(from) && dtype_info(from)->bits == 64)
+        return text(p, "cameo_cast_%s_f64x2(%s)", dtype_suffix(from), *a);
+    if (to == DT_F64X2)
+        return text(p, "cameo_make_f64x2((double)%s, 0)", *a);
+    if (to == DT_U64)
+        return text(p, "cameo_whole_u64_f64x2(%s)", *a);
+    if (to == DT_I64)
+        return text(p, "cameo_whole_f64x2(%s, INT64_MIN, INT64_MAX)", *a);
+    if (to == DT_F64 || to == DT_BOOL)
+        *a = text(p, "%s.hi", *a);
+    else if (dtype_is_integer(to))
+        *a = text(p, "cameo_trunc_f64x2(%s).hi", *a);
+    else
+        *a = text(p, "cameo_odd_f64x2(%s)", *a);
+    return to == DT_F64 ? *a : NULL;
+}
+
 // A C conversion where it is the same as ONNX's for all values; else a helper.
 static const char *print_cast(Printer *p, const Expr *e)
 {
@@ -382,6 +417,12 @@ static const char *print_cast(Printer *p, const Expr *e)
     const DTypeInfo *f = dtype_info(from), *t = dtype_info(to);
     const char *a = print_expr(p, e->a);
     bool sub_byte = t->bits < 8 && to != DT_BOOL;
+    if (to == DT_F64X2 || from == DT_F64X2) {
+        const char *pair = print_pair_cast(p, e, &a);
+        if (pair)
+            return pair;
+        from = DT_F64;
+    }
     bool from_plain = f->kind != KIND_FLOAT || from == DT_F32 || from == DT_F64;
     bool to_real = to == DT_F32 || to == DT_F64;
     if (t->kind == KIND_COMPLEX && f->kind != KIND_COMPLEX)
@@ -438,6 +479,8 @@ static bool is_plain(const Expr *e)
 
 const char *type_of_value(Printer *p, DType t)
 {
+    if (t == DT_F64X2)
+        return "cameo_f64x2";
     t = dtype_stored(t);
     return p->dialect->type[t] ? p->dialect->type[t] : "void";
 }

@@ -4,6 +4,7 @@
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
 
+#include <math.h>
 #include <string.h>
 
 void print_line(Printer *p, const char *format, ...)
@@ -221,11 +222,20 @@ static const char *least_or_greatest(Printer *p, ReduceOp op, DType t)
     return print_literal(p, t, (Scalar){.i = (int64_t)(op == R_MAX ? least : most)});
 }
 
+static double neutral_pair(ReduceOp op)
+{
+    double extreme = op == R_MAX ? -(double)INFINITY : (double)INFINITY;
+    return op == R_ADD ? 0 : op == R_MUL ? 1 : extreme;
+}
+
 const char *print_neutral(Printer *p, const Expr *reduce)
 {
     DType t = reduce->b->dtype;
     if (dtype_is_complex(t))
         return print_literal(p, t, (Scalar){.c = {reduce->op == R_MUL, 0}});
+    const bool place = reduce->op == R_ARGMAX || reduce->op == R_ARGMIN;
+    if (t == DT_F64X2 && !place)
+        return print_literal(p, t, (Scalar){.f = neutral_pair((ReduceOp)reduce->op)});
     const char *start = neutral_name((ReduceOp)reduce->op, reduce->b->dtype);
     return start ? start : least_or_greatest(p, (ReduceOp)reduce->op, reduce->b->dtype);
 }
@@ -330,7 +340,8 @@ const char *print_reduce(Printer *p, const Expr *e)
     ReduceOp op = (ReduceOp)e->op;
     print_line(p, "%s t%u = %s;", type_of_value(p, e->dtype), t, print_neutral(p, e));
     if (op == R_ARGMAX || op == R_ARGMIN)
-        print_line(p, "%s best%u = 0;", type_of_value(p, e->b->dtype), t);
+        print_line(p, "%s best%u = %s;", type_of_value(p, e->b->dtype), t,
+                   e->b->dtype == DT_F64X2 ? print_literal(p, DT_F64X2, (Scalar){.f = 0}) : "0");
     bool group = p->together, together = group && any_order(e);
     p->together = false;
     if (!lanes_print(p, e, t))

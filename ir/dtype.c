@@ -40,6 +40,9 @@ static const DTypeInfo infos[DT_COUNT] = {
 const DTypeInfo *dtype_info(DType t)
 {
     static const DTypeInfo object = {"object", "obj", "object", KIND_OBJECT, 0, 8};
+    static const DTypeInfo pair = {"float64x2", "f64x2", "float64x2", KIND_FLOAT, 128, 16};
+    if (t == DT_F64X2)
+        return &pair;
     return t == DT_OBJECT ? &object : &infos[(unsigned)t < DT_COUNT ? t : DT_NONE];
 }
 
@@ -232,7 +235,7 @@ void scalar_store(DType t, void *at, Scalar v)
 
 static Scalar round_float(DType to, double v, bool saturate)
 {
-    if (to == DT_F64)
+    if (to == DT_F64 || to == DT_F64X2)
         return (Scalar){.f = v};
     if (to == DT_F32)
         return (Scalar){.f = (double)(float)v};

@@ -35,6 +35,8 @@ typedef enum DType {
     DT_F6E2M3 = 27, // only where the pinned onnx package has it; see schema.inc
     DT_F6E3M2 = 28,
     DT_COUNT,
+    // A double-double number as the kernel IR holds it (ir/pairs.h), never in a file.
+    DT_F64X2 = 61,
     // A sequence, optional or map as the kernel IR holds it: a reference, never in a file.
     DT_OBJECT = 62
 } DType;

@@ -56,6 +56,10 @@ bool interp_reserve(Interp *s, BufferId b)
 {
     Memory *m = &s->memory[b];
     uint64_t bytes;
+    if (buffer_at(s->mod, b)->dtype == DT_F64X2) {
+        interp_fail(s, "double-double numbers are computed by programs alone");
+        return false;
+    }
     if (!bytes_of(buffer_at(s->mod, b)->dtype, buffer_at(s->mod, b)->rank, interp_dims(s, b),
                   &bytes)) {
         interp_fail(s, "the size of buffer %u is no size", b);

@@ -38,14 +38,19 @@ uint32_t parse_small(KernelParser *k, uint32_t limit)
     return k->p->failed ? 0 : (uint32_t)v;
 }
 
+DType kernel_dtype_of(Str name)
+{
+    static const DType inner[] = {DT_OBJECT, DT_F64X2}; // no graph names them
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        if (str_is(name, dtype_info(inner[i])->abbrev))
+            return inner[i];
+    return dtype_of(name);
+}
+
 DType parse_dtype(KernelParser *k)
 {
-    DType t = k->p->tok == TOK_NAME ? dtype_of(k->p->lexeme) : DT_NONE;
+    DType t = k->p->tok == TOK_NAME ? kernel_dtype_of(k->p->lexeme) : DT_NONE;
     DTypeKind kind = dtype_info(t)->kind;
-    if (k->p->tok == TOK_NAME && str_is(k->p->lexeme, dtype_info(DT_OBJECT)->abbrev)) {
-        t = DT_OBJECT;
-        kind = KIND_OBJECT;
-    }
     if (kind == KIND_NONE)
         parse_fail(k->p, "expected the dtype of a number");
     else

@@ -34,6 +34,7 @@ uint32_t parse_id(KernelParser *k, char letter, uint32_t limit);
 uint32_t parse_small(KernelParser *k, uint32_t limit);
 BufferId parse_buffer_id(KernelParser *k);
 DType parse_dtype(KernelParser *k);
+DType kernel_dtype_of(Str name); // of a number or a list; DT_NONE: it is none
 
 void local_define(KernelParser *k, LocalId v, DType t, uint32_t rank, bool row);
 const LocalInfo *local_info(KernelParser *k, LocalId v); // NULL: not defined before

@@ -343,9 +343,9 @@ static const Expr *parse_cast(KernelParser *k, Str name)
 {
     bool bits = str_starts(name, "bits_"), sat = str_starts(name, "sat_");
     size_t skip = bits ? 5 : sat ? 4 : 0;
-    DType t = dtype_of((Str){name.at + skip, name.len - skip});
+    DType t = kernel_dtype_of((Str){name.at + skip, name.len - skip});
     DTypeKind kind = dtype_info(t)->kind;
-    if (kind == KIND_NONE || kind == KIND_STRING || kind == KIND_COMPLEX)
+    if (kind == KIND_NONE || kind == KIND_STRING || kind == KIND_COMPLEX || kind == KIND_OBJECT)
         parse_fail(k->p, "nothing is called as the word before this is");
     Expr key = {.kind = bits ? EX_BITCAST : EX_CAST, .dtype = t, .saturate = sat};
     key.a = parse_expr(k);

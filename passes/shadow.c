@@ -15,6 +15,7 @@
 #include "ir/ops/gradient.h"
 #include "ir/ops/random.h"
 #include "ir/ops/shadow.h"
+#include "ir/pairs.h"
 #include "passes/pass.h"
 #include "passes/shadow_parts.h"
 
@@ -88,6 +89,14 @@ bool shadow_is_float(const Shadow *s, ValueId v)
     return value && value->kind == TYPE_TENSOR && dtype_is_float(value->dtype);
 }
 
+// Is it part of a double-double shadow?
+static bool shadow_is_pair(const Shadow *s, ValueId v)
+{
+    const Value *value = value_at(s->m, v);
+    return v >= s->nvalues &&
+           (value->def != DEF_NODE || node_is_paired(node_at(s->m, value->node)));
+}
+
 ValueId shadow_value(Shadow *s, GraphId g, ValueId like, const char *what)
 {
     Str name = value_at(s->m, like)->name;
@@ -113,27 +122,33 @@ static NodeId own_node(Shadow *s, GraphId g, const char *op, const ValueId *in, 
     return n;
 }
 
-ValueId shadow_wide(Shadow *s, ValueId v)
+static ValueId widened(Shadow *s, ValueId v, const char *op, Str reason)
 {
-    if (value_at(s->m, v)->dtype == DT_F64)
-        return v;
-    if (v < s->nvalues && s->wide[v])
-        return s->wide[v];
-    const Value *value = value_at(s->m, v);
-    GraphId g = value->graph;
-    const TensorData *t = value->constant;
-    bool small = t && tensor_count(t) <= SMALL_CONSTANT;
-    NodeId n = own_node(s, g, small ? "Cast" : WIDEN_OP, &v, 1, v, "wide");
-    if (small) {
+    GraphId g = value_at(s->m, v)->graph;
+    NodeId n = own_node(s, g, op, &v, 1, v, "wide");
+    node_at(s->m, n)->reason = reason;
+    if (!str_is(str_of(op), WIDEN_OP)) {
         node_at(s->m, n)->domain = STR_NONE;
         node_at(s->m, n)->has &= ~(uint32_t)NODE_HAS_DOMAIN;
         node_set_int(s->m, n, "to", DT_F64);
     }
     infer_node(s->m, n, NULL);
     graph_append(s->m, g, n);
-    if (v < s->nvalues)
-        s->wide[v] = result_of(s, n);
     return result_of(s, n);
+}
+
+ValueId shadow_wide(Shadow *s, ValueId v)
+{
+    if (value_at(s->m, v)->dtype == DT_F64 && (!s->pairs || shadow_is_pair(s, v)))
+        return v;
+    if (v < s->nvalues && s->wide[v])
+        return s->wide[v];
+    const TensorData *t = value_at(s->m, v)->constant;
+    bool small = t && tensor_count(t) <= SMALL_CONSTANT && !s->pairs;
+    ValueId wide = widened(s, v, small ? "Cast" : WIDEN_OP, s->pairs ? pairs_mark : STR("shadow"));
+    if (v < s->nvalues)
+        s->wide[v] = wide;
+    return wide;
 }
 
 ValueId shadow_of(Shadow *s, ValueId v)
@@ -149,7 +164,8 @@ void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local,
     DType t = value_at(m, y)->dtype;
     ShadowValue v = {.value = y, .node = n, .kind = kind, .dtype = t, .graph = g};
     bool plain = !dtype_is_float(t) || t == DT_F32 || t == DT_F16 || t == DT_BF16 || t == DT_F64;
-    ValueId in[3] = {plain ? y : shadow_wide(s, y), exact, local};
+    ValueId number = plain ? y : widened(s, y, WIDEN_OP, STR("shadow")),
+            in[3] = {number, exact, local};
     NodeId drift = own_node(s, g, DRIFT_OP, in, local ? 3 : 2, y, "drift");
     node_set_int(m, drift, "dtype", t);
     if (IS_ONE_OF(node_at(m, n), deciding_ops))
@@ -209,7 +225,7 @@ static NodeId copy_node(Shadow *s, NodeId from, const ValueId *in, const char *w
     n.attrs = attrs;
     n.name = STR_NONE;
     n.has &= ~(uint32_t)NODE_HAS_NAME;
-    n.reason = STR("shadow");
+    n.reason = s->pairs ? pairs_mark : STR("shadow");
     n.needs.at = NULL;
     n.needs.len = n.needs.cap = 0;
     for (uint32_t o = 0; o < n.nout; o++) {
@@ -250,7 +266,7 @@ static int32_t linear_operand(const Shadow *s, const Node *n, const ValueId *exa
                    node_is(n, "Gemm");
     int32_t at = -1;
     int64_t opset = opset_of(s->m, n);
-    if (!product || opset < SUB_BROADCASTS || n->nout != 1 || n->nin < 2)
+    if (!product || s->pairs || opset < SUB_BROADCASTS || n->nout != 1 || n->nin < 2)
         return -1;
     if (node_is(n, "Gemm") && opset < SINCE_GEMM_WITHOUT_C)
         return -1;
@@ -329,11 +345,12 @@ static bool copy_lowers(Shadow *s, NodeId copy)
         all = !shadow_is_float(s, n->in[i]) || value_at(s->m, n->in[i])->dtype != DT_F64 ||
               (p->types >> DT_F64 & 1);
     }
-    if (all || !n->def || !n->def->lower)
+    if ((all && !s->pairs) || !n->def || !n->def->lower)
         return all;
     Diags quiet;
     diags_init(&quiet, s->scratch, STR_NONE);
-    return lower_node_alone(s->m, copy, &quiet) != NULL && !quiet.errors;
+    Module *alone = lower_node_alone(s->m, copy, &quiet);
+    return alone && !quiet.errors && (!s->pairs || pairs_can(alone));
 }
 
 NodeId shadow_copy(Shadow *s, NodeId from, const ValueId *in, const char *what)
@@ -506,9 +523,6 @@ void shadow_graph(Shadow *s, GraphId g, ShadowList *list)
     graph_at(m, g)->nodes.len = 0;
     for (uint32_t i = 0; i < n; i++) {
         const Node *node = node_at(m, nodes[i]);
-        for (uint32_t o = 0; o < node->nout; o++)
-            s->narrow = s->narrow || (shadow_is_float(s, node->out[o]) &&
-                                      value_at(m, node->out[o])->dtype != DT_F64);
         if (has_graphs(node) && shadow_control(s, nodes[i], list))
             continue;
         graph_append(m, g, nodes[i]);
@@ -541,11 +555,27 @@ void shadow_drop_outputs(Model *m, Graph *g)
     g->outputs.len = g->outputs.cap = 0;
 }
 
+// Is any float that a node gives, of this dtype or of another one?
+static bool any_computed(const Shadow *s, DType t, bool is)
+{
+    for (NodeId n = 1; n < s->m->nodes.len; n++) {
+        const Node *node = node_at(s->m, n);
+        for (uint32_t o = 0; !node->dead && o < node->nout; o++)
+            if (shadow_is_float(s, node->out[o]) && !value_at(s->m, node->out[o])->constant &&
+                (value_at(s->m, node->out[o])->dtype == t) == is)
+                return true;
+    }
+    return false;
+}
+
 bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
 {
     Shadow s;
     ShadowList list = {0};
     shadow_begin(&s, m, diags, report, arena_new());
+    bool narrow = any_computed(&s, DT_F64, false), wide = any_computed(&s, DT_F64, true);
+    s.pairs = report->width == SHADOW_PAIRS || (report->width == SHADOW_WIDER && !narrow && wide);
+    report->width = s.pairs ? SHADOW_PAIRS : SHADOW_DOUBLE;
     shadow_graph(&s, m->main, &list);
     Graph *g = graph_at(m, m->main);
     shadow_drop_outputs(m, g);
@@ -553,11 +583,14 @@ bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
         report->values.at[list.at[i].record].output = i;
         vec_push(m->arena, &g->outputs, ((ValueInfo){.value = list.at[i].value, .has = 1}));
     }
-    if (!s.narrow)
+    bool any = narrow || (s.pairs && wide);
+    if (!any)
         diag(diags, "", SEV_ERROR, location_graph(m, m->arena, m->main),
-             "not supported: the shadow is float64, and no value of the model is a narrower float");
+             wide ? "not supported: the shadow is float64, and no value of the model is a narrower "
+                    "float"
+                  : "not supported: no value of the model is a float that it computes");
     arena_free(s.scratch);
-    return s.narrow;
+    return any;
 }
 
 bool pass_shadow(Model *m, PassContext *c)

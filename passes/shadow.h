@@ -1,4 +1,6 @@
 // The float64 shadow of a model: every value once more in float64, and how far the two are apart.
+// Of a model that is float64 itself, or where it is asked for, the shadow is double-double
+// (ir/pairs.h).
 //
 // For a float value y = f(x) the model then computes Y = f(X) in float64, X being the shadows of
 // what y is computed of (inputs and constants are their own), and L = f(x) in float64 of the values
@@ -33,13 +35,21 @@ typedef struct ShadowValue {
     Str path;        // of the node, escaped
 } ShadowValue;
 
+// What the shadow is computed in.
+typedef enum ShadowWidth {
+    SHADOW_WIDER,  // float64; pairs where no value of the model is a narrower float
+    SHADOW_DOUBLE, // float64: a model without narrower floats is refused
+    SHADOW_PAIRS   // pairs
+} ShadowWidth;
+
 typedef struct ShadowReport {
+    ShadowWidth width; // in; what was taken, out
     VEC(ShadowValue) values;
     uint32_t restarts; // values of kind SHADOW_RESTART
 } ShadowReport;
 
 // Rewrites the model, which has been through pass_pipeline; types are not inferred again. false
-// with a diagnostic: it holds no float narrower than float64.
+// with a diagnostic: it holds no float that the shadow is wider than.
 bool shadow_model(Model *m, Diags *diags, ShadowReport *report);
 
 #endif

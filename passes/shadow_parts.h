@@ -21,7 +21,7 @@ typedef struct Shadow {
     ValueId *shadow, *wide; // Y, and the value itself in float64; 0: none (yet)
     ValueId *local;         // L; 0: the node makes no error, or nothing says which
     uint32_t loops;         // around the graph at hand
-    bool narrow;            // a float narrower than float64 was seen
+    bool pairs;             // the shadow is double-double
     // passes/measure.c: no value has a shadow, and numbers are what values were. NULL: a shadow.
     struct MeasureReport *measures;
 } Shadow;

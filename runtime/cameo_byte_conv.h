@@ -320,37 +320,45 @@ cameo_byte_window(int64_t columns, int64_t groups, int64_t taps, const int64_t *
     }
 }
 
-/* What of a row of x with its border there is. */
-static inline __attribute__((unused)) void
-cameo_byte_span(const cameo_conv *g, int64_t width, int64_t *low, int64_t *skip, int64_t *count)
+/* What holds of every plane of these sizes. */
+typedef struct cameo_byte_planes {
+    int64_t groups, length, width; /* of four rows each; words of a row by remainder, and of all */
+    int64_t rows;                  /* of y in a block */
+    int64_t low, skip, count;      /* of a row the places before x, those of x that are not read,
+                                      and those that are */
+    int64_t at[CAMEO_CONV_TAPS];   /* where the window's columns begin in a row */
+} cameo_byte_planes;
+
+static __attribute__((noinline, unused)) void cameo_byte_planes_plan(const cameo_conv *g,
+                                                                     cameo_byte_planes *p)
 {
-    const int64_t pad = g->pad[2];
-    *low = pad < 0 ? 0 : pad < width ? pad : width;
-    *skip = pad < 0 ? -pad : 0;
-    const int64_t left = g->in[2] - *skip, room = width - *low;
-    *count = left < 0 ? 0 : left < room ? left : room;
+    const int64_t phases = g->stride[2], pad = g->pad[2];
+    p->groups = (g->taps[1] + 3) / 4;
+    p->length = (cameo_conv_reach(g, 2) + phases - 1) / phases;
+    p->width = p->length * phases;
+    p->rows = p->width > 0 ? CAMEO_BYTE_PLANE / (p->width * p->groups) : 1;
+    p->low = pad < 0 ? 0 : pad < p->width ? pad : p->width;
+    p->skip = pad < 0 ? -pad : 0;
+    const int64_t left = g->in[2] - p->skip, room = p->width - p->low;
+    p->count = left < 0 ? 0 : left < room ? left : room;
+    for (int64_t t = 0; t < g->taps[2]; t++)
+        p->at[t] = t * g->dilation[2] % phases * p->length + t * g->dilation[2] / phases;
 }
 
 /* Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
  * end. x: the plane's first element, its columns neighbours; end: what may be read. weights: for
  * every four rows of the window the words of its columns. */
 static __attribute__((noinline, unused)) int64_t
-cameo_byte_plane(const cameo_conv *g, const void *x, const void *end, int zero, int flip,
-                 const void *weights, void *scratch, int64_t n0, int32_t *sums)
+cameo_byte_plane(const cameo_conv *g, const cameo_byte_planes *p, const void *x, const void *end,
+                 int zero, int flip, const void *weights, void *scratch, int64_t n0, int32_t *sums)
 {
-    const int64_t groups = (g->taps[1] + 3) / 4, taps = g->taps[2], phases = g->stride[2];
-    const int64_t length = (cameo_conv_reach(g, 2) + phases - 1) / phases, width = length * phases;
-    const int64_t line = n0 / g->out[2], left = g->out[1] - line;
-    const int64_t room = CAMEO_BYTE_PLANE / (width * groups);
-    const int64_t rows = left < room ? left : room > 1 ? room : 1;
+    const int64_t groups = p->groups, taps = g->taps[2], width = p->width, count = p->count;
+    const int64_t line = n0 ? n0 / g->out[2] : 0, left = g->out[1] - line;
+    const int64_t rows = left < p->rows ? left : p->rows > 1 ? p->rows : 1;
     const uint32_t sign = (uint32_t)flip * 0x01010101u;
     const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
     cameo_word *words = scratch, *row = words + rows * groups * width + CAMEO_CONV_SLACK;
     unsigned char *none = (unsigned char *)(row + width + CAMEO_CONV_SLACK);
-    int64_t at[CAMEO_CONV_TAPS], low, skip, count;
-    for (int64_t t = 0; t < taps; t++)
-        at[t] = t * g->dilation[2] % phases * length + t * g->dilation[2] / phases;
-    cameo_byte_span(g, width, &low, &skip, &count);
     memset(none, zero & 255, (size_t)(count + 16));
     const cameo_word *w = weights;
     for (int64_t i = 0; i < rows; i++)
@@ -361,21 +369,23 @@ cameo_byte_plane(const cameo_conv *g, const void *x, const void *end, int zero, 
                 const int64_t y =
                     (line + i) * g->stride[1] - g->pad[1] + (4 * q + t) * g->dilation[1];
                 const int inside = 4 * q + t < g->taps[1] && y >= 0 && y < g->in[1];
-                r[t] = inside ? (const unsigned char *)x + y * g->step[1] + skip : none;
+                r[t] = inside ? (const unsigned char *)x + y * g->step[1] + p->skip : none;
                 safe &= !inside || (const unsigned char *)end - r[t] >= (count + 15) / 16 * 16;
             }
             cameo_word *to = words + (i * groups + q) * width;
-            cameo_byte_plane_row(r, low, count, width, safe, sign, border, phases == 1 ? to : row);
+            const int64_t phases = g->stride[2];
+            cameo_byte_plane_row(r, p->low, count, width, safe, sign, border,
+                                 phases == 1 ? to : row);
             if (phases > 1)
-                cameo_byte_phases(row, phases, length, to);
+                cameo_byte_phases(row, phases, p->length, to);
         }
     for (int64_t i = 0; i < rows; i++) {
         const cameo_word *from = words + i * groups * width;
         int32_t *to = sums + i * g->out[2];
         if (groups == 1 && taps == 3)
-            cameo_byte_window(g->out[2], 1, 3, at, w, from, width, to);
+            cameo_byte_window(g->out[2], 1, 3, p->at, w, from, width, to);
         else
-            cameo_byte_window(g->out[2], groups, taps, at, w, from, width, to);
+            cameo_byte_window(g->out[2], groups, taps, p->at, w, from, width, to);
     }
     return n0 + rows * g->out[2];
 }

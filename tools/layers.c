@@ -1,4 +1,4 @@
-// cameo verify --layers --against f64: runs a model and its float64 shadow side by side.
+// cameo verify --layers --against f64: runs a model and its shadow side by side.
 
 #include "tools/layers.h"
 #include "base/file.h"
@@ -166,15 +166,17 @@ int layers_run(const Tool *t, LayersOptions *o)
 {
     Runner r = {.tool = t, .o = o, .collect = collect};
     r.layers.model = o->model;
-    r.layers.against = "float64";
     r.layers.threshold = o->threshold >= 0 ? o->threshold : 1e-3;
     int status = EXIT_CLEAN;
-    if (o->values || (o->against && strcmp(o->against, "f64") != 0)) {
+    const bool pairs = o->against && strcmp(o->against, "dd") == 0;
+    if (o->values || (o->against && !pairs && strcmp(o->against, "f64") != 0)) {
         status = layers_open_beside(&r);
     } else {
         o->compile.rewrite = rewrite;
         o->compile.rewriter = &r;
+        r.report.width = pairs ? SHADOW_PAIRS : SHADOW_WIDER;
         status = session_open(t, o->model, &o->compile, &r.s);
+        r.layers.against = r.report.width == SHADOW_PAIRS ? "double-double" : "float64";
         if (!status)
             begin_layers(&r);
     }

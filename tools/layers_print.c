@@ -34,7 +34,7 @@ static void put_note(const Layers *s, const Layer *l, Buf *out)
     if (n[DRIFT_NONFINITE] > 0)
         buf_printf(out, "  %.0f not finite from [%.0f]", n[DRIFT_NONFINITE], n[DRIFT_NONFINITE_AT]);
     if (n[DRIFT_LOST] > 0)
-        buf_printf(out, ", %.0f of them finite in float64", n[DRIFT_LOST]);
+        buf_printf(out, ", %.0f of them finite in the shadow", n[DRIFT_LOST]);
     if (l->value.kind == SHADOW_RESTART)
         buf_printf(out, "  runs as it is: the shadow begins anew");
     bool apart = n[DRIFT_MAX_TOTAL] > 0 || n[DRIFT_FLIPS] > 0;

@@ -41,7 +41,8 @@ static const ToolOption options[] = {
     [OPT_LAYERS] = {"--layers", NULL, "report every value instead of comparing outputs"},
     [OPT_AGAINST] =
         {"--against", "WHAT",
-         "--layers: f64 (default), the model's own shadow in float64, or another model"},
+         "--layers: f64 (default), the model's own shadow in float64 (of a float64 model in "
+         "double-double), dd, in double-double, or another model"},
     [OPT_VALUES] = {"--against-values", "DIR",
                     "--layers: NAME.npy of each value as another runtime wrote them (see cameo "
                     "help instrument)"},

@@ -221,6 +221,12 @@ static const char *zero_of(Printer *p, const Bytes *b)
     return b->x.zero ? print_expr(p, b->x.zero) : "0";
 }
 
+void byte_conv_print_planes(Printer *p)
+{
+    print_line(p, "cameo_byte_planes planes;");
+    print_line(p, "cameo_byte_planes_plan(&sizes, &planes);");
+}
+
 void byte_conv_print_plan(Printer *p, const Bytes *b)
 {
     print_line(p, "image.width = %lld;", (long long)b->width);
@@ -287,7 +293,8 @@ void byte_conv_print_plane(Printer *p, const Conv *c, const char *x, const char 
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
     print_line(p,
-               "n1 = cameo_byte_plane(&sizes, %s, %s, (int)%s, %s, %s + %s, (void *)(%s + %s), n0, "
+               "n1 = cameo_byte_plane(&sizes, &planes, %s, %s, (int)%s, %s, %s + %s, (void *)(%s + "
+               "%s), n0, "
                "%s);",
                x, end_of(p, c->x->buffer), zero_of(p, b), b->flip ? "0x80" : "0", w,
                print_index(p, group), sums, print_index(p, b->behind), sums);

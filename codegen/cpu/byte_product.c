@@ -10,11 +10,11 @@
 enum { BLOCK = 128, UNIT = 16, WIDTH = TILE_COLUMNS }; // as in the runtime
 enum { WORDS = 16 }; // that a tile of matrix registers reads at once
 enum {
-    MACS = 100,
-    FINISHED = 3,
-    PACKED = 1
-}; // multiplications and additions in a tenth of a
-   // nanosecond; tenths for an element of y and of x
+    MACS = 100,   // multiplications and additions in a tenth of a nanosecond,
+    READ = 2,     // bytes of w that memory delivers meanwhile
+    FINISHED = 3, // tenths for an element of y
+    PACKED = 1    // and of x
+};
 
 typedef struct Sizes {
     int64_t n, k, bn, bk;
@@ -158,6 +158,17 @@ bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str
     return true;
 }
 
+bool byte_products_any(const Step *s, bool convolutions)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && (convolutions ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
+            byte_products_any(s->body, convolutions) || byte_products_any(s->other, convolutions))
+            return true;
+    }
+    return false;
+}
+
 // ---- printing ----------------------------------------------------------------------------------
 
 static void print_rows(Printer *p, const Override *o, const char *from, const char *to)
@@ -204,10 +215,13 @@ static bool print_parts(Printer *p, const Override *o)
 {
     Polys *polys = p->mod->polys;
     const Bytes *b = o->bytes;
-    Index elements = poly_mul(polys, o->rows, o->columns), work = elements;
+    Index elements = poly_mul(polys, o->rows, o->columns);
+    Index work =
+        poly_floordiv(polys, poly_scale(polys, elements, b->depth), poly_const(polys, MACS));
+    work = poly_add(polys, work, poly_scale(polys, elements, FINISHED));
     work = poly_add(
-        polys, poly_floordiv(polys, poly_scale(polys, elements, b->depth), poly_const(polys, MACS)),
-        poly_scale(polys, elements, FINISHED));
+        polys, work,
+        poly_floordiv(polys, poly_scale(polys, o->columns, b->depth), poly_const(polys, READ)));
     if (!p->parts || p->parts->inside || !parts_may_own(p, b->sums) || poly_is_overflow(work) ||
         !parts_worth(p, poly_const(polys, 2), poly_floordiv(polys, work, poly_const(polys, 2))))
         return false;

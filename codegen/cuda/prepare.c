@@ -317,14 +317,15 @@ static void prepare_steps(Prepare *c, Step **list)
     }
 }
 
-// References mean something in the host's table only.
-static bool has_references(Module *mod, const Kernel *k)
+// References mean something in the host's table only; a device has no double-double numbers.
+static bool is_for_host(Module *mod, const Kernel *k)
 {
     Arena *scratch = arena_new();
     KernelUses u = kernel_uses(mod, scratch, k);
     bool found = false;
     for (uint32_t i = 0; i < u.buffers.len; i++)
-        found |= dtype_is_reference(buffer_at(mod, u.buffers.at[i].id)->dtype);
+        found |= dtype_is_reference(buffer_at(mod, u.buffers.at[i].id)->dtype) ||
+                 buffer_at(mod, u.buffers.at[i].id)->dtype == DT_F64X2;
     arena_free(scratch);
     return found;
 }
@@ -345,7 +346,7 @@ static void place_steps(Module *mod, Step *s, bool references)
         if (s->kernel && s->kernel->node)
             s->kernel->on_host = node_at(mod->model, s->kernel->node)->device == HOST_DEVICE;
         if (s->kernel &&
-            ((references && has_references(mod, s->kernel)) || updates_complex(s->kernel->body)))
+            ((references && is_for_host(mod, s->kernel)) || updates_complex(s->kernel->body)))
             s->kernel->on_host = true;
         place_steps(mod, s->body, references);
         place_steps(mod, s->other, references);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""oracle.py CAMEO [SEED]: what `cameo verify --layers` says of small models, against the reference evaluator in float64.
+"""oracle.py CAMEO [SEED [WIDTH]]: what `cameo verify --layers` says of small models, against the reference evaluator in float64.
 
 Every value of a float32 model is taken from Cameo itself (`cameo instrument`, run without fusion). The same model with
 every float in float64 is run by the reference evaluator: the shadow Y. Each node alone, in float64 on the float32
 values, gives L. total = y - Y, made = y - L and inherited = L - Y are then computed here and compared with the report.
 Values inside branches and bodies are compared by writing the same computation without them, or by the numbers of
-iterations that a loop unrolled by hand has.
+iterations that a loop unrolled by hand has. WIDTH is what the shadow is computed in, f64 or dd.
 """
 import json
 import pathlib
@@ -97,13 +97,16 @@ def cameo(program, *args):
     return done.stdout
 
 
+AGAINST = sys.argv[3] if len(sys.argv) > 3 else "f64"
+
+
 def report_of(program, folder, model, feeds):
     onnx.save(model, folder / "m.onnx")
     files = []
     for n, v in feeds.items():
         np.save(folder / f"{n}.npy", v)
         files.append(f"{n}={folder / n}.npy")
-    report = json.loads(cameo(program, "verify", folder / "m.onnx", *files, "--layers", "--against", "f64", "--format", "json"))
+    report = json.loads(cameo(program, "verify", folder / "m.onnx", *files, "--layers", "--against", AGAINST, "--format", "json"))
     cameo(program, "instrument", folder / "m.onnx", "-o", folder / "all.onnx", "-q")
     cameo(program, "run", folder / "all.onnx", *files, "--no-fuse", "-o", folder / "values")
     return report["values"], {p.stem: np.load(p) for p in (folder / "values").glob("*.npy")}
