@@ -3,6 +3,7 @@
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
 #include "codegen/cpu/amx.h"
+#include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -291,18 +292,6 @@ static bool uses_convolutions(const Step *s, ConvForm form)
     return false;
 }
 
-// Any product of bytes, or any convolution of them.
-static bool uses_bytes(const Step *s, bool windows)
-{
-    for (; s; s = s->next) {
-        const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && (windows ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
-            uses_bytes(s->body, windows) || uses_bytes(s->other, windows))
-            return true;
-    }
-    return false;
-}
-
 static void emit_blas(Buf *out)
 {
     static const char *const types[] = {"float", "double"};
@@ -385,7 +374,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const char *parts[MAX_PARTS + 1] = {NULL};
     uint32_t n = 0;
     const bool packed = uses_products(mod->steps, GEMM_PACKED);
-    const bool products = uses_bytes(mod->steps, false), windows = uses_bytes(mod->steps, true);
+    const bool products = byte_products_any(mod->steps, false);
+    const bool windows = byte_products_any(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
     const bool registers = half_registers_any(mod->steps);
@@ -394,7 +384,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
-    if (registers)
+    if (registers || products || windows)
         parts[n++] = "cameo_amx.h";
     if (halves)
         parts[n++] = "cameo_half.h";
@@ -421,8 +411,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
-    if (registers)
-        amx_tiles_print(&tiles, 1u << AMX_BF16);
+    if (registers || products || windows)
+        amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
     buf_free(&tiles);

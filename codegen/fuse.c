@@ -123,33 +123,6 @@ static bool try_lookup(Fusion *x, Trial *t, uint32_t reader)
     return true;
 }
 
-static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
-{
-    Fuse *f = &x->f;
-    const Place *c = at(x, reader), *p = at(x, t->producer);
-    BufferId b = t->p.store->buffer;
-    if (c->step->kernel->on_host != p->step->kernel->on_host ||
-        !places_in_order(x->places, t->producer, reader) ||
-        places_change_between(x->places, t->producer, reader) || place_disturbs(c, p) ||
-        (places_loop_between(x->places, t->producer, reader) && p->work > 0))
-        return false;
-    Stmt *old = c->step->kernel->body;
-    bool multiplies = kernel_multiplies(f, old, b);
-    if (multiplies && !t->view)
-        return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
-    Shape before = shape_of(f, split_loops(f, old));
-    if (before.data_extents || (before.product && t->shape.product))
-        return false;
-    Stmt *body = inline_point(f, old, &t->p, t->vars);
-    Stmt *split = split_loops(f, body);
-    Shape now = shape_of(f, split);
-    if ((multiplies && split != body && split_loops(f, old) == old) ||
-        !keeps_schedules(t, &before, &now) || !is_small_enough(x, body, c, p))
-        return false;
-    accept(x, t, reader, body);
-    return true;
-}
-
 static double size_of(Fusion *x, BufferId b)
 {
     const Buffer *buffer = buffer_at(x->f.mod, b);
@@ -157,17 +130,6 @@ static double size_of(Fusion *x, BufferId b)
     for (uint32_t i = 0; i < buffer->rank; i++)
         size *= fuse_eval(&x->f, buffer->dims[i]);
     return size;
-}
-
-// Elements that need not be read and written any more: a producer of k operands of its own size is
-// read by r kernels, which then read k each.
-static double saved_elements(Fusion *x, const Trial *t)
-{
-    const Place *p = at(x, t->producer);
-    double size = size_of(x, t->p.store->buffer), r = t->readers.len, k = 0;
-    for (uint32_t i = 0; i < p->reads.len; i++)
-        k += size_of(x, p->reads.at[i]) >= size;
-    return size * (k + 1 + r - r * k);
 }
 
 // Is what the kernel stores a contraction with more arithmetic upon it, or will it be so once the
@@ -190,6 +152,52 @@ static bool ends_product(Fusion *x, uint32_t place, int depth)
             return true;
     }
     return false;
+}
+
+// Bytes that are made of a product, for a reader that has another one: what is kept between them
+// then is bytes, else it would be the product's sums.
+static bool keeps_bytes(Fusion *x, const Trial *t)
+{
+    DType d = buffer_at(x->f.mod, t->p.store->buffer)->dtype;
+    return !t->view && dtype_info(d)->bits == 8 && ends_product(x, t->producer, 12);
+}
+
+static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
+{
+    Fuse *f = &x->f;
+    const Place *c = at(x, reader), *p = at(x, t->producer);
+    BufferId b = t->p.store->buffer;
+    if (c->step->kernel->on_host != p->step->kernel->on_host ||
+        !places_in_order(x->places, t->producer, reader) ||
+        places_change_between(x->places, t->producer, reader) || place_disturbs(c, p) ||
+        (places_loop_between(x->places, t->producer, reader) && p->work > 0))
+        return false;
+    Stmt *old = c->step->kernel->body;
+    bool multiplies = kernel_multiplies(f, old, b);
+    if (multiplies && !t->view)
+        return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
+    Shape before = shape_of(f, split_loops(f, old));
+    if (before.data_extents || (before.product && (t->shape.product || keeps_bytes(x, t))))
+        return false;
+    Stmt *body = inline_point(f, old, &t->p, t->vars);
+    Stmt *split = split_loops(f, body);
+    Shape now = shape_of(f, split);
+    if ((multiplies && split != body && split_loops(f, old) == old) ||
+        !keeps_schedules(t, &before, &now) || !is_small_enough(x, body, c, p))
+        return false;
+    accept(x, t, reader, body);
+    return true;
+}
+
+// Elements that need not be read and written any more: a producer of k operands of its own size is
+// read by r kernels, which then read k each.
+static double saved_elements(Fusion *x, const Trial *t)
+{
+    const Place *p = at(x, t->producer);
+    double size = size_of(x, t->p.store->buffer), r = t->readers.len, k = 0;
+    for (uint32_t i = 0; i < p->reads.len; i++)
+        k += size_of(x, p->reads.at[i]) >= size;
+    return size * (k + 1 + r - r * k);
 }
 
 static bool try_all(Fusion *x, Trial *t)

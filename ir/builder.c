@@ -56,3 +56,29 @@ void builder_replace(Builder *b, NodeId old, NodeId made)
     value_at(b->m, result)->index = 0;
     graph_remove(b->m, old);
 }
+
+ValueId builder_vector_input(Model *m, GraphId g, const char *name, DType t, int64_t n)
+{
+    ValueId id = value_new(m, g, str_of(name));
+    Type *type = NEW(m->arena, Type);
+    DeclDim *dim = NEW(m->arena, DeclDim);
+    Index *dims = NEWS(m->arena, Index, 1);
+    *dim = (DeclDim){.kind = DIM_VALUE, .value = n};
+    *type = (Type){.kind = TYPE_TENSOR,
+                   .elem = (int32_t)t,
+                   .has_elem = true,
+                   .has_shape = true,
+                   .rank = 1,
+                   .dims = dim};
+    dims[0] = poly_const(m->polys, n);
+    Value *v = value_at(m, id);
+    v->def = DEF_INPUT;
+    v->index = graph_at(m, g)->inputs.len;
+    v->declared = type;
+    v->kind = TYPE_TENSOR;
+    v->dtype = t;
+    v->rank = 1;
+    v->dims = dims;
+    vec_push(m->arena, &graph_at(m, g)->inputs, ((ValueInfo){.value = id, .type = type, .has = 1}));
+    return id;
+}

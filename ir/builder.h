@@ -18,6 +18,9 @@ Str builder_name(Builder *b, Str base, const char *what);
 // The initializer t of graph g, named after `base` as above. t is the initializer's own afterwards.
 ValueId builder_constant(Builder *b, GraphId g, Str base, const char *what, TensorData *t);
 
+// A further input of the graph: a vector of n elements, typed.
+ValueId builder_vector_input(Model *m, GraphId g, const char *name, DType t, int64_t n);
+
 // A node that stands for `origin` (its name, place in the file, call), not yet in g's order. Its
 // result is named after what `origin` makes, and `op`.
 NodeId builder_node(Builder *b, GraphId g, NodeId origin, const char *op, const ValueId *in,

@@ -71,10 +71,13 @@ int64_t opset_of(const Model *m, const Node *n)
     const OpsetImport *opsets = f ? f->opsets : m->opsets.at;
     uint32_t count = f ? f->nopsets : m->opsets.len;
     bool standard = is_standard_domain(n->domain);
+    int64_t version = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (standard ? is_standard_domain(opsets[i].domain) : str_eq(opsets[i].domain, n->domain))
-            return opsets[i].version;
-    return 0;
+        if ((standard ? is_standard_domain(opsets[i].domain)
+                      : str_eq(opsets[i].domain, n->domain)) &&
+            opsets[i].version > version)
+            version = opsets[i].version;
+    return version;
 }
 
 const Attr *attr_find(const Node *n, const char *name)

@@ -224,6 +224,20 @@ static void repeated_keys(Reader *r)
     }
 }
 
+// What stands behind the end of the first document nothing would heed.
+static void refuse_second_document(Reader *r, yaml_parser_t *parser)
+{
+    yaml_document_t next;
+    bool read = yaml_parser_load(parser, &next) != 0;
+    const yaml_node_t *root = read ? yaml_document_get_root_node(&next) : NULL;
+    if (!read || root)
+        complain(r, SEV_ERROR,
+                 (uint32_t)(root ? next.start_mark.line : parser->problem_mark.line) + 1,
+                 STR("a second YAML document begins here; there may be one"));
+    if (read)
+        yaml_document_delete(&next);
+}
+
 static bool tree_open(Reader *r, Str bytes)
 {
     yaml_parser_t parser;
@@ -239,6 +253,8 @@ static bool tree_open(Reader *r, Str bytes)
                             tab              ? "a tab; lines are indented by spaces"
                             : parser.problem ? parser.problem
                                              : "it cannot be read"));
+    else
+        refuse_second_document(r, &parser);
     yaml_parser_delete(&parser);
     return ok;
 }

@@ -95,13 +95,9 @@ bool range_within(const Range *x, double min, double max)
 
 double range_magnitude(const Range *x, RangeBasis *by)
 {
-    bool high = fabs(x->hi) >= fabs(x->lo);
-    if (x->lo > x->hi) {
-        *by = RANGE_PROVED;
-        return 0;
-    }
-    *by = (RangeBasis)(high ? x->hi_by : x->lo_by);
-    return high ? fabs(x->hi) : fabs(x->lo);
+    bool empty = x->lo > x->hi;
+    *by = empty ? RANGE_PROVED : (RangeBasis)(x->lo_by > x->hi_by ? x->lo_by : x->hi_by);
+    return empty ? 0 : fmax(fabs(x->lo), fabs(x->hi));
 }
 
 const char *range_basis(uint8_t by)

@@ -46,8 +46,9 @@ Range range_join(Range a, Range b)
     Range x = {.known = true, .nan = nan, .integer = a.integer && b.integer};
     x.lo = fmin(a.lo, b.lo);
     x.hi = fmax(a.hi, b.hi);
-    x.lo_by = a.lo < b.lo ? a.lo_by : b.lo < a.lo ? b.lo_by : worst(a.lo_by, b.lo_by);
-    x.hi_by = a.hi > b.hi ? a.hi_by : b.hi > a.hi ? b.hi_by : worst(a.hi_by, b.hi_by);
+    // The bound holds of both: also of the one that is said to stay further within.
+    x.lo_by = worst(a.lo_by, b.lo_by);
+    x.hi_by = worst(a.hi_by, b.hi_by);
     x.bits = a.bits && b.bits ? worst(a.bits, b.bits) : 0;
     x.channels = a.channels == b.channels ? a.channels : NULL;
     return x;
@@ -68,6 +69,19 @@ Range range_widen(Range x, double by)
     x.lo = isnan(x.lo) ? -INFINITY : x.lo;
     x.hi = isnan(x.hi) ? INFINITY : x.hi;
     return x;
+}
+
+Range range_rounded(Range x, double error)
+{
+    Range y = range_widen(x, error);
+    if (is_empty(&x) || error == 0)
+        return x;
+    y.lo_by = y.hi_by = worst(x.lo_by, x.hi_by);
+    if (x.lo >= 0 && y.lo <= 0) {
+        y.lo = 0;
+        y.lo_by = x.lo_by;
+    }
+    return y;
 }
 
 double range_product(double a, double b)
@@ -151,10 +165,8 @@ Range range_mul(RangeWalk *w, Range a, Range b)
     double c[4] = {range_product(a.lo, b.lo), range_product(a.lo, b.hi), range_product(a.hi, b.lo),
                    range_product(a.hi, b.hi)};
     take_corners(&x, c, worst(x.lo_by, x.hi_by));
-    if (a.lo >= 0 && b.lo >= 0) { // the lower bound rests on the lower ones alone
-        x.lo_by = x.lo == 0 ? (a.lo == 0 ? a.lo_by : b.lo_by) : worst(a.lo_by, b.lo_by);
-        x.hi_by = worst(a.hi_by, b.hi_by);
-    }
+    if (a.lo >= 0 && b.lo >= 0) // the lower bound rests on the lower ones alone
+        x.lo_by = worst(a.lo_by, b.lo_by);
     x.integer = a.integer && b.integer;
     return x;
 }

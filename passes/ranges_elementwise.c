@@ -93,16 +93,13 @@ static Range neg(RangeWalk *w, Range x)
 
 static Range abs_(RangeWalk *w, Range x)
 {
-    (void)w;
-    Range y = x;
-    if (x.hi <= 0)
-        return neg(w, x);
-    if (x.lo < 0) {
+    Range y = x.hi <= 0 ? neg(w, x) : x;
+    if (x.lo < 0 && x.hi > 0) {
         y.hi = fmax(-x.lo, x.hi);
-        y.hi_by = -x.lo > x.hi ? x.lo_by : x.hi_by;
         y.lo = 0;
         y.lo_by = RANGE_PROVED;
     }
+    y.hi_by = x.lo_by > x.hi_by ? x.lo_by : x.hi_by;
     return y;
 }
 
@@ -274,7 +271,7 @@ static Range gated(Range x, double least)
 {
     Range y = increasing(x, fmin(x.lo, least), fmax(x.hi, 0));
     y.lo = x.lo >= 0 ? 0 : least;
-    y.lo_by = RANGE_PROVED;
+    y.lo_by = x.lo >= 0 ? x.lo_by : (uint8_t)RANGE_PROVED;
     y.nan = isinf(x.lo) && !x.nan ? (uint8_t)NAN_BY_OVERFLOW : x.nan; // 0 times infinity
     return y;
 }
@@ -378,7 +375,7 @@ static Range min_(RangeWalk *w, Range a, Range b)
     x.nan = a.nan > b.nan ? a.nan : b.nan;
     x.lo = fmin(a.lo, b.lo);
     x.hi = fmin(a.hi, b.hi);
-    x.lo_by = a.lo <= b.lo ? a.lo_by : b.lo_by;
+    x.lo_by = a.lo_by > b.lo_by ? a.lo_by : b.lo_by; // neither is below
     x.hi_by = a.hi < b.hi ? a.hi_by : b.hi < a.hi ? b.hi_by : a.hi_by < b.hi_by ? a.hi_by : b.hi_by;
     return x;
 }
@@ -459,7 +456,8 @@ static Range pow_(RangeWalk *w, Range a, Range b)
     } else if (a.lo >= 0 && b.lo > 0 && dtype_is_float(walk_dtype(w, 0))) {
         y = increasing(a, 0, fmax(fmax(pow(a.hi, b.lo), pow(a.hi, b.hi)), 1));
         y.hi = b.lo == b.hi ? pow(a.hi, e) : y.hi;
-        y.hi_by = a.hi_by | b.hi_by;
+        y.hi_by = a.lo_by | a.hi_by | b.lo_by | b.hi_by;
+        y.lo_by = a.lo_by | b.lo_by;
         y.nan = a.nan > b.nan ? a.nan : b.nan;
     }
     return y;
@@ -468,8 +466,10 @@ static Range pow_(RangeWalk *w, Range a, Range b)
 static Range prelu(RangeWalk *w, Range x, Range slope)
 {
     Range low = x;
-    if (x.lo >= 0)
+    if (x.lo >= 0) {
+        x.hi_by |= x.lo_by; // below 0 the slope may make it larger
         return x;
+    }
     low.hi = fmin(x.hi, 0);
     Range y = range_mul(w, low, slope);
     y = x.hi > 0 ? range_join(y, increasing(x, fmax(x.lo, 0), x.hi)) : y;

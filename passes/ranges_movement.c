@@ -68,7 +68,7 @@ static Range interpolated(RangeWalk *w, Range x)
     double error = range_magnitude(&x, &by) * range_sum_error(walk_dtype(w, 0), 32);
     x.integer = false;
     x.bits = 0;
-    return range_widen(x, isinf(x.lo) || isinf(x.hi) ? 0 : error);
+    return range_rounded(x, isinf(x.lo) || isinf(x.hi) ? 0 : error);
 }
 
 static void resize(RangeWalk *w)
@@ -136,15 +136,13 @@ static Range averaged(RangeWalk *w, Range x)
     x.bits = 0;
     double n = walk_count(w, 0, INT32_MIN, &by);
     double error = range_magnitude(&x, &by) * range_sum_error(walk_dtype(w, 0), n);
-    double lo = x.lo, least, most;
+    double least, most;
     range_of_dtype(walk_dtype(w, 0), &least, &most);
     if (!(range_magnitude(&x, &by) * n < most / 2)) { // their sum may overflow on the way
         error = INFINITY;
         x.nan = x.nan ? x.nan : (uint8_t)NAN_BY_OVERFLOW;
     }
-    x = range_widen(x, error);
-    x.lo = lo >= 0 ? fmax(x.lo, 0) : x.lo; // sums of what is not negative are not
-    return x;
+    return range_rounded(x, error);
 }
 
 static void average(RangeWalk *w)
@@ -216,6 +214,8 @@ static void range(RangeWalk *w)
         x.hi = fmax(start.hi, limit.hi - 1);
     if (delta.lo >= 0)
         x.lo = fmin(start.lo, x.hi);
+    x.lo_by |= delta.lo_by;
+    x.hi_by |= delta.lo_by;
     walk_give(w, 0, range_plain(x), x.integer ? ROUND_NOT : ROUND_LOOSE);
 }
 

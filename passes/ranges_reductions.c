@@ -44,12 +44,7 @@ Range range_sum_of(RangeWalk *w, Range product, double n, RangeBasis by, bool al
     y.channels = NULL;
     y.bits = 0;
     y.nan = range_overflows(w, range_magnitude(&product, &of_product) * n, y.nan);
-    double lo = y.lo;
-    y = range_widen(y, dtype_is_float(walk_result(w, 0)) ? error : 0);
-    if (lo >= 0) { // what is not negative sums to no less
-        y.lo = fmax(y.lo, 0);
-        y.lo_by = product.lo_by;
-    }
+    y = range_rounded(y, dtype_is_float(walk_result(w, 0)) ? error : 0);
     return y;
 }
 
@@ -168,15 +163,14 @@ static Range mean_of(RangeWalk *w, Range x, double n, RangeBasis by)
 {
     RangeBasis of_x;
     bool real = dtype_is_float(walk_result(w, 0));
-    double error = range_magnitude(&x, &of_x) * range_sum_error(walk_result(w, 0), n), lo = x.lo;
+    double error = range_magnitude(&x, &of_x) * range_sum_error(walk_result(w, 0), n);
     x.bits = 0;
     x.integer = !real;
     // A sum may overflow where the mean would not.
     if (real && range_is_large(&x))
         error = INFINITY;
     x.nan = range_overflows(w, range_magnitude(&x, &of_x) * n, x.nan);
-    x = range_widen(x, isinf(n) ? INFINITY : real ? error : 0);
-    x.lo = lo >= 0 ? fmax(x.lo, 0) : x.lo;
+    x = range_rounded(x, isinf(n) ? INFINITY : real ? error : 0);
     x.hi_by |= isinf(n) ? by : 0;
     return x;
 }

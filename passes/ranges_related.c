@@ -29,7 +29,7 @@ static Range gated(RangeWalk *w, Range x, double least)
     y.integer = false;
     y.bits = 0;
     y.lo = x.lo >= 0 ? 0 : fmax(least, x.lo);
-    y.lo_by = x.lo >= 0 || x.lo < least ? (uint8_t)RANGE_PROVED : x.lo_by;
+    y.lo_by = x.lo < least ? (uint8_t)RANGE_PROVED : x.lo_by;
     y.hi = fmax(x.hi, 0);
     y.nan = isinf(x.lo) && !x.nan ? (uint8_t)NAN_BY_OVERFLOW : x.nan; // 0 times infinity
     return y;
@@ -146,7 +146,7 @@ static Range weighted(RangeWalk *w, Range x)
     double error = 2 * range_sum_error(walk_result(w, 0), n) + 0x1p-18 + 4 * unit;
     x.integer = false;
     x.bits = 0;
-    return range_widen(x, range_magnitude(&x, &by) * error);
+    return range_rounded(x, range_magnitude(&x, &by) * error);
 }
 
 // Rows that sum to 1 give numbers between the least and the greatest of a column.

@@ -74,6 +74,9 @@ Range range_plain(Range x); // without channels
 Range range_loosen(RangeWalk *w, Range x);
 // Moves both bounds outward by `by`.
 Range range_widen(Range x, double by);
+// The same by what rounding adds to a sum or mean of numbers within x, which is as large as they
+// are: both bounds rest on both then. What is not negative sums to no less.
+Range range_rounded(Range x, double error);
 double range_product(double a, double b); // of bounds: 0 * inf is 0
 Range range_add(RangeWalk *w, Range a, Range b);
 Range range_sub(RangeWalk *w, Range a, Range b);

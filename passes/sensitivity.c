@@ -12,6 +12,7 @@
 // in:  what pass_pipeline leaves.   out: a model with one input more; types have to be inferred.
 
 #include "passes/sensitivity.h"
+#include "ir/builder.h"
 #include "ir/infer.h"
 #include "ir/lower.h"
 #include "ir/ops/random.h"
@@ -400,33 +401,6 @@ static void sweep_node(Sweep *w, NodeId id)
             sense(w, n.out[o], id, SENS_OF_NODE);
 }
 
-static void add_input(Sweep *w)
-{
-    Model *m = w->m;
-    w->probe = value_new(m, w->g, STR(SENS_INPUT));
-    Type *type = NEW(m->arena, Type);
-    DeclDim *dim = NEW(m->arena, DeclDim);
-    Index *dims = NEWS(m->arena, Index, 1);
-    *dim = (DeclDim){.kind = DIM_VALUE, .value = 3};
-    *type = (Type){.kind = TYPE_TENSOR,
-                   .elem = DT_I64,
-                   .has_elem = true,
-                   .has_shape = true,
-                   .rank = 1,
-                   .dims = dim};
-    dims[0] = poly_const(m->polys, 3);
-    Value *v = value_at(m, w->probe);
-    v->def = DEF_INPUT;
-    v->index = graph_at(m, w->g)->inputs.len;
-    v->declared = type;
-    v->kind = TYPE_TENSOR;
-    v->dtype = DT_I64;
-    v->rank = 1;
-    v->dims = dims;
-    vec_push(m->arena, &graph_at(m, w->g)->inputs,
-             ((ValueInfo){.value = w->probe, .type = type, .has = 1}));
-}
-
 static bool begin_outputs(Sweep *w, const ValueInfo *outputs, uint32_t n)
 {
     Model *m = w->m;
@@ -611,7 +585,7 @@ bool sensitivity_model(Model *m, Diags *diags, SensReport *report)
     uint32_t nout = g->outputs.len;
     const ValueInfo *outputs = g->outputs.at;
     shadow_graph(&w.s, w.g, &list);
-    add_input(&w);
+    w.probe = builder_vector_input(m, w.g, SENS_INPUT, DT_I64, 3);
     bool any = begin_outputs(&w, outputs, nout);
     for (uint32_t i = 0; any && i < n && report->decisions.len < MAX_DECISIONS; i++)
         add_decision(&w, nodes[i], nout + report->decisions.len);

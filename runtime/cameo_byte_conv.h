@@ -252,95 +252,142 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
 }
 
 /* Planes by their own windows. A word holds four rows of the window in one column, so that a window
- * of three rows is one word, and its columns are neighbours. A block of rows is copied with its
- * border, the places of a row sorted by their remainder of the stride, and words are made of the
- * copy as if it were one row. */
+ * of three rows is one word, and its columns are neighbours: those of a row of y with its border,
+ * sorted by their remainder of the stride. */
 enum { CAMEO_BYTE_PLANE = 8192 }; /* words of a block, if those of a row are no more */
 
-static inline __attribute__((unused)) void
-cameo_byte_plane_copy(const cameo_conv *g, const unsigned char *restrict x, int64_t first,
-                      int64_t rows, int64_t length, int zero, unsigned char *restrict to)
+/* A row of words of the four rows r, which have `count` places, from place `low` on. What is
+ * written past its end the next row writes again. safe: 16 bytes may be read where one is. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_plane_row(const unsigned char *const *r, int64_t low, int64_t count, int64_t length,
+                     int safe, uint32_t sign, cameo_word border, cameo_word *to)
 {
-    const int64_t phases = g->stride[2], in = g->in[2], pad = g->pad[2];
-    memset(to, zero & 255, (size_t)(rows * phases * length + CAMEO_CONV_SLACK));
-    for (int64_t i = 0; i < rows; i++) {
-        const int64_t y = first + i;
-        for (int64_t f = 0; f < phases && y >= 0 && y < g->in[1]; f++) {
-            unsigned char *row = to + (i * phases + f) * length;
-            int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
-            int64_t high = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
-            low = low < length ? low : length;
-            high = high < length ? high : length;
-            const unsigned char *from = x + y * g->step[1] + low * phases + f - pad;
-            const int64_t count = high - low;
-            if (phases == 1 && count > 0)
-                memcpy(row + low, from, (size_t)count);
-            else if (phases == 2)
-                for (int64_t j = 0; j < count; j++)
-                    row[low + j] = from[2 * j];
-            else
-                for (int64_t j = 0; j < count; j++)
-                    row[low + j] = from[phases * j];
-        }
-    }
+    typedef cameo_word cameo_square __attribute__((vector_size(64), aligned(4), may_alias));
+    const cameo_lines signs = (uint8_t)(sign & 255) + (cameo_lines){0};
+    const cameo_square edge = border + (cameo_square){0};
+    int64_t i = 0;
+    for (int64_t k = 0; k < low; k += 16)
+        *(cameo_square *)(to + k) = edge;
+    for (; i < count && (safe || i + 16 <= count); i += 16)
+        *(cameo_lines *)(to + low + i) =
+            cameo_byte_words(r[0] + i, r[1] + i, r[2] + i, r[3] + i) ^ signs;
+    for (; i < count; i++)
+        to[low + i] = (int32_t)(((uint32_t)r[0][i] | (uint32_t)r[1][i] << 8 |
+                                 (uint32_t)r[2][i] << 16 | (uint32_t)r[3][i] << 24) ^
+                                sign);
+    for (int64_t k = low + count; k < length; k += 16)
+        *(cameo_square *)(to + k) = edge;
 }
 
-/* One row of sums: columns of the window at the words of each four rows, `next` words apart. */
+/* The places of a row, `phases` times as many, by their remainder. */
+static inline __attribute__((unused)) void cameo_byte_phases(const cameo_word *row, int64_t phases,
+                                                             int64_t length, cameo_word *to)
+{
+    typedef cameo_word cameo_square __attribute__((vector_size(64), aligned(4), may_alias));
+    if (phases != 2) {
+        for (int64_t f = 0; f < phases; f++)
+            for (int64_t i = 0; i < length; i++)
+                to[f * length + i] = row[i * phases + f];
+        return;
+    }
+    for (int f = 0; f < 2; f++, to += length)
+        for (int64_t i = 0; i < length; i += 16) {
+            const cameo_square a = *(const cameo_square *)(row + 2 * i);
+            const cameo_square b = *(const cameo_square *)(row + 2 * i + 16);
+            if (f == 0)
+                *(cameo_square *)(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14,
+                                                                    16, 18, 20, 22, 24, 26, 28, 30);
+            else
+                *(cameo_square *)(to + i) = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15,
+                                                                    17, 19, 21, 23, 25, 27, 29, 31);
+        }
+}
+
+/* One row of sums: columns of the window at the words of each four rows, `next` words apart. at:
+ * where each column begins. */
 static inline __attribute__((always_inline, unused)) void
-cameo_byte_window(const cameo_conv *g, int64_t length, int64_t groups, int64_t taps,
+cameo_byte_window(int64_t columns, int64_t groups, int64_t taps, const int64_t *at,
                   const cameo_word *w, const cameo_word *words, int64_t next, int32_t *sums)
 {
-    const int64_t phases = g->stride[2], dilation = g->dilation[2];
     const cameo_sums zero = {0};
-    for (int64_t j = 0; j < g->out[2]; j += CAMEO_LANES) {
+    for (int64_t j = 0; j < columns; j += CAMEO_LANES) {
         cameo_sums sum = zero;
         for (int64_t q = 0; q < groups; q++)
-            for (int64_t t = 0; t < taps; t++) {
-                const int64_t place = t * dilation;
-                const cameo_word *from =
-                    words + q * next + place % phases * length + place / phases + j;
-                sum = cameo_dot(sum, *(const cameo_sums *)from, zero + w[q * taps + t]);
-            }
+            for (int64_t t = 0; t < taps; t++)
+                sum = cameo_dot(sum, *(const cameo_sums *)(words + q * next + at[t] + j),
+                                zero + w[q * taps + t]);
         *(cameo_sums *)(sums + j) = sum;
     }
 }
 
-/* Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
- * end. x: the plane's first element, its columns neighbours. weights: for every four rows of the
- * window the words of its columns. */
-static __attribute__((noinline, unused)) int64_t cameo_byte_plane(const cameo_conv *g,
-                                                                  const void *x, int zero, int flip,
-                                                                  const void *weights,
-                                                                  void *scratch, int64_t n0,
-                                                                  int32_t *sums)
+/* What holds of every plane of these sizes. */
+typedef struct cameo_byte_planes {
+    int64_t groups, length, width; /* of four rows each; words of a row by remainder, and of all */
+    int64_t rows;                  /* of y in a block */
+    int64_t low, skip, count;      /* of a row the places before x, those of x that are not read,
+                                      and those that are */
+    int64_t at[CAMEO_CONV_TAPS];   /* where the window's columns begin in a row */
+} cameo_byte_planes;
+
+static __attribute__((noinline, unused)) void cameo_byte_planes_plan(const cameo_conv *g,
+                                                                     cameo_byte_planes *p)
 {
-    const int64_t groups = (g->taps[1] + 3) / 4, taps = g->taps[2], deep = g->dilation[1];
-    const int64_t length = (cameo_conv_reach(g, 2) + g->stride[2] - 1) / g->stride[2];
-    const int64_t width = length * g->stride[2], span = 4 * (groups - 1) * deep + 1;
-    const int64_t line = n0 / g->out[2], left = g->out[1] - line;
-    const int64_t room = (CAMEO_BYTE_PLANE / width - span) / g->stride[1] + 1;
-    const int64_t count = left < room ? left : room > 1 ? room : 1;
-    const int64_t rows = (count - 1) * g->stride[1] + span, all = rows * width, next = deep * width;
+    const int64_t phases = g->stride[2], pad = g->pad[2];
+    p->groups = (g->taps[1] + 3) / 4;
+    p->length = (cameo_conv_reach(g, 2) + phases - 1) / phases;
+    p->width = p->length * phases;
+    p->rows = p->width > 0 ? CAMEO_BYTE_PLANE / (p->width * p->groups) : 1;
+    p->low = pad < 0 ? 0 : pad < p->width ? pad : p->width;
+    p->skip = pad < 0 ? -pad : 0;
+    const int64_t left = g->in[2] - p->skip, room = p->width - p->low;
+    p->count = left < 0 ? 0 : left < room ? left : room;
+    for (int64_t t = 0; t < g->taps[2]; t++)
+        p->at[t] = t * g->dilation[2] % phases * p->length + t * g->dilation[2] / phases;
+}
+
+/* Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
+ * end. x: the plane's first element, its columns neighbours; end: what may be read. weights: for
+ * every four rows of the window the words of its columns. */
+static __attribute__((noinline, unused)) int64_t
+cameo_byte_plane(const cameo_conv *g, const cameo_byte_planes *p, const void *x, const void *end,
+                 int zero, int flip, const void *weights, void *scratch, int64_t n0, int32_t *sums)
+{
+    const int64_t groups = p->groups, taps = g->taps[2], width = p->width, count = p->count;
+    const int64_t line = n0 ? n0 / g->out[2] : 0, left = g->out[1] - line;
+    const int64_t rows = left < p->rows ? left : p->rows > 1 ? p->rows : 1;
     const uint32_t sign = (uint32_t)flip * 0x01010101u;
+    const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
+    cameo_word *words = scratch, *row = words + rows * groups * width + CAMEO_CONV_SLACK;
+    unsigned char *none = (unsigned char *)(row + width + CAMEO_CONV_SLACK);
+    memset(none, zero & 255, (size_t)(count + 16));
     const cameo_word *w = weights;
-    cameo_word *words = scratch;
-    unsigned char *copy = (unsigned char *)(words + all + CAMEO_CONV_SLACK);
-    cameo_byte_plane_copy(g, x, line * g->stride[1] - g->pad[1], rows + 3 * deep, length, zero,
-                          copy);
-    for (int64_t i = 0; i < all; i++)
-        words[i] =
-            (int32_t)(((uint32_t)copy[i] | (uint32_t)copy[i + next] << 8 |
-                       (uint32_t)copy[i + 2 * next] << 16 | (uint32_t)copy[i + 3 * next] << 24) ^
-                      sign);
-    for (int64_t i = 0; i < count; i++) {
-        const cameo_word *from = words + i * g->stride[1] * width;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t q = 0; q < groups; q++) {
+            const unsigned char *r[4];
+            int safe = 1;
+            for (int64_t t = 0; t < 4; t++) {
+                const int64_t y =
+                    (line + i) * g->stride[1] - g->pad[1] + (4 * q + t) * g->dilation[1];
+                const int inside = 4 * q + t < g->taps[1] && y >= 0 && y < g->in[1];
+                r[t] = inside ? (const unsigned char *)x + y * g->step[1] + p->skip : none;
+                safe &= !inside || (const unsigned char *)end - r[t] >= (count + 15) / 16 * 16;
+            }
+            cameo_word *to = words + (i * groups + q) * width;
+            const int64_t phases = g->stride[2];
+            cameo_byte_plane_row(r, p->low, count, width, safe, sign, border,
+                                 phases == 1 ? to : row);
+            if (phases > 1)
+                cameo_byte_phases(row, phases, p->length, to);
+        }
+    for (int64_t i = 0; i < rows; i++) {
+        const cameo_word *from = words + i * groups * width;
         int32_t *to = sums + i * g->out[2];
         if (groups == 1 && taps == 3)
-            cameo_byte_window(g, length, 1, 3, w, from, 4 * next, to);
+            cameo_byte_window(g->out[2], 1, 3, p->at, w, from, width, to);
         else
-            cameo_byte_window(g, length, groups, taps, w, from, 4 * next, to);
+            cameo_byte_window(g->out[2], groups, taps, p->at, w, from, width, to);
     }
-    return n0 + count * g->out[2];
+    return n0 + rows * g->out[2];
 }
 
 #endif

@@ -4,8 +4,8 @@
  * read where it lies, or gathered where rows of the output are short.
  *
  * Weights are packed in tiles of 1024 bytes: for every 16 rows, for each tile along k, 16 lines of
- * 64 bytes, of which 4 * depth are used. Where the system does not let the process have these
- * registers, the same weights are multiplied by cameo_dot. */
+ * 64 bytes, of which 4 * depth are used. Rows of x past them meet zeros. Where
+ * the registers are not to be had, the same weights are multiplied by cameo_dot. */
 #ifndef CAMEO_BYTE_SQUARES_H
 #define CAMEO_BYTE_SQUARES_H
 
@@ -18,42 +18,10 @@ enum {
     CAMEO_SQUARE_COLUMNS = 48 /* most tiles of a block: each has 12 columns or more, but two */
 };
 
-#if defined(__AMX_INT8__) && defined(__linux__)
-#include <immintrin.h>
-
-/* May this process use tiles? Linux asks for it once: arch_prctl(ARCH_REQ_XCOMP_PERM, 18), for all
- * threads of it. */
-static __attribute__((noinline, unused)) int cameo_squares_allowed(void)
-{
-    static int known;
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!answer) {
-        long result;
-        __asm__ volatile("syscall"
-                         : "=a"(result)
-                         : "a"(158L), "D"(0x1023L), "S"(18L)
-                         : "rcx", "r11", "memory");
-        answer = result == 0 ? 1 : 2;
-        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
-    }
-    return answer == 1;
-}
+#ifdef CAMEO_AMX
 
 /* Registers 0 .. 3 are sums, 4 and 5 weights, 6 and 7 columns. */
-static inline __attribute__((unused)) void cameo_squares_begin(int64_t depth)
-{
-    struct {
-        uint8_t palette, start, none[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } c = {.palette = 1};
-    for (int i = 0; i < 8; i++) {
-        c.rows[i] = (uint8_t)(i < 6 ? CAMEO_SQUARE : depth);
-        c.bytes[i] = (uint16_t)(i == 4 || i == 5 ? 4 * depth : 4 * CAMEO_SQUARE);
-    }
-    __asm__ volatile("" : : "r"(&c) : "memory"); /* gcc 12 drops stores before it is read */
-    _tile_loadconfig(&c);
-}
+#define CAMEO_SQUARE_SUM(c, a, b) CAMEO_AMX_PRODUCT("tdpbsud", c, a, b)
 
 /* One or two tiles of rows times one or two of columns. lines: of what lies at `ahead` so many are
  * asked for with each tile along k. */
@@ -63,35 +31,35 @@ cameo_squares_tile(int64_t tiles, const char *a, int64_t next, const cameo_word 
                    int64_t ldc, const char *ahead, int64_t lines, const int two_rows,
                    const int two_columns)
 {
-    const int64_t line = 4 * ldb, row = 4 * ldc;
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    const int64_t whole = 64, line = 4 * ldb, row = 4 * ldc;
+    CAMEO_AMX_ZERO(0);
+    CAMEO_AMX_ZERO(1);
+    CAMEO_AMX_ZERO(2);
+    CAMEO_AMX_ZERO(3);
     for (int64_t k = 0; k < tiles; k++, a += CAMEO_SQUARE_BYTES) {
         for (int64_t i = 0; i < lines; i++, ahead += 64)
             __builtin_prefetch(ahead, 0, 2);
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b0 + at[k], line);
-        _tile_dpbsud(0, 4, 6);
+        CAMEO_AMX_LOAD(4, a, whole);
+        CAMEO_AMX_LOAD(6, b0 + at[k], line);
+        CAMEO_SQUARE_SUM(0, 4, 6);
         if (two_rows) {
-            _tile_loadd(5, a + next, 64);
-            _tile_dpbsud(2, 5, 6);
+            CAMEO_AMX_LOAD(5, a + next, whole);
+            CAMEO_SQUARE_SUM(2, 5, 6);
         }
         if (two_columns) {
-            _tile_loadd(7, b1 + at[k], line);
-            _tile_dpbsud(1, 4, 7);
+            CAMEO_AMX_LOAD(7, b1 + at[k], line);
+            CAMEO_SQUARE_SUM(1, 4, 7);
             if (two_rows)
-                _tile_dpbsud(3, 5, 7);
+                CAMEO_SQUARE_SUM(3, 5, 7);
         }
     }
-    _tile_stored(0, c0, row);
+    CAMEO_AMX_STORE(0, c0, row);
     if (two_columns)
-        _tile_stored(1, c1, row);
+        CAMEO_AMX_STORE(1, c1, row);
     if (two_rows)
-        _tile_stored(2, c0 + CAMEO_SQUARE * ldc, row);
+        CAMEO_AMX_STORE(2, c0 + CAMEO_SQUARE * ldc, row);
     if (two_rows && two_columns)
-        _tile_stored(3, c1 + CAMEO_SQUARE * ldc, row);
+        CAMEO_AMX_STORE(3, c1 + CAMEO_SQUARE * ldc, row);
 }
 #endif
 
@@ -133,7 +101,7 @@ static inline __attribute__((unused)) void cameo_squares_gather(const cameo_conv
 }
 
 /* at: a number for each tile along k, and for each place of the window. scratch, where gathered: 16
- * words for each word of k and tile of columns, and 16 more. */
+ * words for each word of k and tile of columns, and those of 16 more words. */
 static __attribute__((noinline, unused)) void
 cameo_squares_start(const cameo_conv_view *v, const cameo_squares *s, int64_t n0, int64_t n1,
                     int64_t *at, cameo_word *scratch, cameo_square_block *b)
@@ -195,8 +163,8 @@ static __attribute__((noinline, unused)) int64_t cameo_squares_rows(const cameo_
     const int64_t m1 = rows - m0 < CAMEO_SQUARE_ROWS ? rows : m0 + CAMEO_SQUARE_ROWS;
     const int64_t next = b->k.tiles * CAMEO_SQUARE_BYTES, ldc = CAMEO_BYTE_SUMS;
     const char *a = (const char *)weights + m0 / CAMEO_SQUARE * next;
-#if defined(__AMX_INT8__) && defined(__linux__)
-    if (cameo_squares_allowed()) {
+#ifdef CAMEO_AMX
+    if (cameo_amx_on()) {
         const int two = m1 - m0 > CAMEO_SQUARE;
         /* while these rows are multiplied, the weights of the next ones come into the second cache
          */
@@ -204,7 +172,7 @@ static __attribute__((noinline, unused)) int64_t cameo_squares_rows(const cameo_
         const int64_t lines = (CAMEO_SQUARE_ROWS + pairs - 1) / pairs,
                       all = b->k.tiles * lines * 64;
         const char *ahead = a + 2 * next;
-        cameo_squares_begin(b->k.depth);
+        cameo_amx_begin();
         for (int i = 0; i < b->count; i += 2, ahead += all) {
             const int last = i + 1 == b->count, j = last ? i : i + 1;
             const cameo_word *b0 = b->columns[i].b, *b1 = b->columns[j].b;
@@ -222,7 +190,7 @@ static __attribute__((noinline, unused)) int64_t cameo_squares_rows(const cameo_
                 cameo_squares_tile(b->k.tiles, a, next, b0, b1, b->at, b->ldb, c0, c1, ldc, ahead,
                                    lines, 0, 0);
         }
-        _tile_release();
+        cameo_amx_end();
         return m1;
     }
 #endif

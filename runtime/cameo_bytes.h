@@ -12,8 +12,16 @@ enum {
     CAMEO_BYTES_M = 128,      /* rows of a block */
     CAMEO_BYTES_K = 256,      /* words of k that a tile takes at once */
     CAMEO_BYTES_AHEAD = 4096, /* bytes of B asked for before they are read once */
-    CAMEO_BYTES_SIGN = 0x80
+    CAMEO_BYTES_SIGN = 0x80,
+    CAMEO_BYTES_UNIT = 16, /* rows that are packed at once */
+    CAMEO_BYTES_FEW = 8    /* rows that need no matrix registers */
 };
+
+/* Are so many rows multiplied in matrix registers? */
+static inline __attribute__((unused)) int cameo_bytes_squares(int64_t rows)
+{
+    return rows > CAMEO_BYTES_FEW && cameo_amx_on();
+}
 
 /* Four bytes from `from` on, `step` apart, `count` of which there are. */
 static inline __attribute__((unused)) uint32_t cameo_bytes_word(const unsigned char *from,
@@ -29,13 +37,11 @@ static inline __attribute__((unused)) uint32_t cameo_bytes_word(const unsigned c
 }
 
 /* Rows of A as panels of CAMEO_TILE_ROWS: for each group of four k the words of its rows. What is
- * past k meets zeros of B. totals: of each row the sum of its bytes; NULL: nobody asks. */
-static __attribute__((noinline, unused)) void cameo_bytes_rows(int64_t m, int64_t k,
-                                                               const void *bytes, int64_t am,
-                                                               int64_t ak, int flip, cameo_word *to,
-                                                               int32_t *totals)
+ * past k meets zeros of B. */
+static inline __attribute__((unused)) void cameo_bytes_panels(int64_t m, int64_t k,
+                                                              const unsigned char *a, int64_t am,
+                                                              int64_t ak, int flip, cameo_word *to)
 {
-    const unsigned char *a = bytes;
     const uint32_t sign = (uint32_t)flip * 0x01010101u;
     const int64_t groups = (k + 3) / 4;
     for (int64_t i = 0; i < m; i++) {
@@ -50,13 +56,32 @@ static __attribute__((noinline, unused)) void cameo_bytes_rows(int64_t m, int64_
         for (; x < groups; x++)
             row[x * CAMEO_TILE_ROWS] =
                 (int32_t)(cameo_bytes_word(from + 4 * x * ak, ak, k - 4 * x) ^ sign);
-        if (totals) {
-            int32_t sum = 0;
-            for (x = 0; x < k; x++)
-                sum += from[x * ak] ^ flip;
-            totals[i] = sum;
-        }
     }
+}
+
+/* Units from .. until of CAMEO_BYTES_UNIT rows of A, which has m, as they are multiplied: in the
+ * order of tiles of matrix registers, or as panels. totals: of each row the sum of its bytes; NULL:
+ * nobody asks. */
+static __attribute__((noinline, unused)) void
+cameo_bytes_rows(int64_t m, int64_t k, const void *bytes, int64_t am, int64_t ak, int flip,
+                 cameo_word *to, int32_t *totals, int64_t from, int64_t until)
+{
+    const int64_t first = from * CAMEO_BYTES_UNIT, end = until * CAMEO_BYTES_UNIT;
+    const int64_t rows = (end < m ? end : m) - first;
+    const unsigned char *a = (const unsigned char *)bytes + first * am;
+    for (int64_t i = 0; totals && i < rows; i++) {
+        int32_t sum = 0;
+        for (int64_t x = 0; x < k; x++)
+            sum += a[i * am + x * ak] ^ flip;
+        totals[first + i] = sum;
+    }
+#ifdef CAMEO_AMX
+    if (cameo_bytes_squares(m)) {
+        cameo_amx_pack(rows, k, 1, a, am, ak, flip, to + cameo_amx_size(first, k) / 4);
+        return;
+    }
+#endif
+    cameo_bytes_panels(rows, k, a, am, ak, flip, to + first * ((k + 3) / 4));
 }
 
 /* Sums of m rows, packed as above, times one panel of B of `width` columns, its rows `ldb` words:
@@ -91,17 +116,39 @@ static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64
         memset(sums, 0, (size_t)m * WIDTH * sizeof *sums);
 }
 
-/* Columns n0 and those after it that are in its panel, for m rows. */
-static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int64_t n, int64_t k,
-                                                                  int64_t n0, const cameo_word *a,
+/* Columns n0 and those after it that are in its panel, for rows m0 .. m1 of A, which has m; m0 is a
+ * multiple of CAMEO_BYTES_M. */
+static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1,
+                                                                  int64_t n, int64_t k, int64_t n0,
+                                                                  const cameo_word *a,
                                                                   const void *packed, int32_t *sums)
 {
     enum { WIDTH = CAMEO_TILE_COLUMNS };
     const int64_t groups = (k + 3) / 4, left = n - n0, width = left < WIDTH ? left : WIDTH;
     const int64_t ldb = left < WIDTH ? (left + 15) / 16 * 16 : WIDTH;
-    cameo_bytes_panel(m, width, k, a, (const cameo_word *)packed + n0 * groups, ldb,
-                      left > WIDTH ? groups * WIDTH : 0, sums);
+    const int64_t next = left > WIDTH ? groups * WIDTH : 0;
+    const cameo_word *b = (const cameo_word *)packed + n0 * groups;
+#ifdef CAMEO_AMX
+    if (cameo_bytes_squares(m)) {
+        cameo_amx_begin();
+        cameo_amx_panel(cameo_amx_u8s8, m1 - m0, ldb / 16, (groups + 15) / 16,
+                        cameo_amx_packed(a + cameo_amx_size(m0, k) / 4, k), b, 4 * ldb, 4 * next,
+                        sums, 4 * WIDTH, 0);
+        cameo_amx_end();
+        return n0 + width;
+    }
+#else
+    (void)m;
+#endif
+    cameo_bytes_panel(m1 - m0, width, k, a + m0 * groups, b, ldb, next, sums);
     return n0 + width;
+}
+
+/* Units of a product: a panel's columns for CAMEO_BYTES_M rows, those of the same rows together. */
+static inline __attribute__((unused)) int64_t cameo_bytes_units(int64_t m, int64_t n)
+{
+    return (m + CAMEO_BYTES_M - 1) / CAMEO_BYTES_M *
+           ((n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS);
 }
 
 #endif

@@ -38,6 +38,7 @@ typedef struct cameo_conv_view {
     int64_t channels, channel;
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
+    int packs;                  /* panels are copied wherever they are */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
 
@@ -260,6 +261,16 @@ static inline __attribute__((unused)) int cameo_conv_ends(const cameo_conv *g,
            g->rows * (lanes - row) <= CAMEO_CONV_COPY * crossing;
 }
 
+/* Rows of x that begin anywhere in a cache line take two lines for each vector that is as long as
+ * one. A copy of them is worth it where many rows of y read it, tile after tile. */
+static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
+                                                           const cameo_conv_view *v)
+{
+    enum { LINE = 16, PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    return (int)CAMEO_LANES == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K &&
+           v->out[0] * v->out[1] * v->out[2] > PANEL + CAMEO_FEW;
+}
+
 /* What holds of every image of these sizes. */
 static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *g,
                                                               cameo_conv_view *v)
@@ -296,6 +307,7 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
         v->at[0] = 0;
     }
     v->ends = cameo_conv_ends(g, v);
+    v->packs = cameo_conv_packs(g, v);
 }
 
 /* x: its first element where it is copied, else the first that a window reads. */
@@ -369,6 +381,14 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
     for (int r = 0; r < count; r++)
         if (runs[r].from + runs[r].count > reach)
             reach = runs[r].from + runs[r].count;
+    if (count == 1 && width == PANEL) {
+        for (int64_t k = 0; k < nk; k++, to += PANEL) {
+            const float *x = v->x + places[k] + runs[0].from;
+            for (int64_t i = 0; i < PANEL; i += CAMEO_LANES)
+                *(cameo_vec *)(to + i) = *(const cameo_vec *)(x + i);
+        }
+        return;
+    }
     for (int64_t k = 0; k < nk; k++, to += PANEL) {
         const float *x = v->x + places[k];
         if (places[k] + reach + CAMEO_LANES <= v->size)
@@ -477,7 +497,8 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
         const int64_t reach = cameo_conv_whole(width), from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
-        if (at + width > v->out[2] || most + from + reach > v->size) {
+        if ((v->packs && width > CAMEO_FEW) || at + width > v->out[2] ||
+            most + from + reach > v->size) {
             cameo_conv_pack(v, n, width, nk, places, to);
             p->b = to;
             p->at = packed;

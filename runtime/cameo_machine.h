@@ -15,12 +15,29 @@ typedef struct cameo_feature {
     uint32_t leaf, sub, part, bit, state;
 } cameo_feature;
 
+/* What CPUID said last. Under a hypervisor each question is a way out of the machine and back, 7
+ * microseconds and more, so that one is asked once for all bits of its answer. */
+typedef struct cameo_leaf {
+    uint32_t leaf, sub, r[4];
+} cameo_leaf;
+
+static inline __attribute__((unused)) void cameo_read_leaf(uint32_t leaf, uint32_t sub,
+                                                           cameo_leaf *last)
+{
+    if (last->leaf == leaf && last->sub == sub)
+        return;
+    *last = (cameo_leaf){leaf, sub, {0}};
+    if (!__get_cpuid_count(leaf, sub, &last->r[0], &last->r[1], &last->r[2], &last->r[3]))
+        *last = (cameo_leaf){leaf, sub, {0}};
+}
+
 /* What of the processor this program does not have: the first of the instructions that it was
  * compiled for, or NULL. Matrix registers are asked for where they are used (cameo_amx.h). */
 static __attribute__((noinline, unused)) const char *cameo_lacks(void)
 {
     enum { YMM = 6, ZMM = 0xe6, OS_SAVES = 1 << 27 };
     static const cameo_feature needed[] = {
+        /* by leaves */
         {"sse", 1, 0, 3, 25, 0},
 #ifdef __SSE3__
         {"sse3", 1, 0, 2, 0, 0},
@@ -39,21 +56,6 @@ static __attribute__((noinline, unused)) const char *cameo_lacks(void)
 #endif
 #ifdef __MOVBE__
         {"movbe", 1, 0, 2, 22, 0},
-#endif
-#ifdef __SSE4A__
-        {"sse4a", 0x80000001, 0, 2, 6, 0},
-#endif
-#ifdef __LZCNT__
-        {"lzcnt", 0x80000001, 0, 2, 5, 0},
-#endif
-#ifdef __XOP__
-        {"xop", 0x80000001, 0, 2, 11, YMM},
-#endif
-#ifdef __FMA4__
-        {"fma4", 0x80000001, 0, 2, 16, YMM},
-#endif
-#ifdef __TBM__
-        {"tbm", 0x80000001, 0, 2, 21, 0},
 #endif
 #ifdef __AVX__
         {"avx", 1, 0, 2, 28, YMM},
@@ -124,14 +126,31 @@ static __attribute__((noinline, unused)) const char *cameo_lacks(void)
 #ifdef __AVX512BF16__
         {"avx512bf16", 7, 1, 0, 5, ZMM},
 #endif
+#ifdef __SSE4A__
+        {"sse4a", 0x80000001, 0, 2, 6, 0},
+#endif
+#ifdef __LZCNT__
+        {"lzcnt", 0x80000001, 0, 2, 5, 0},
+#endif
+#ifdef __XOP__
+        {"xop", 0x80000001, 0, 2, 11, YMM},
+#endif
+#ifdef __FMA4__
+        {"fma4", 0x80000001, 0, 2, 16, YMM},
+#endif
+#ifdef __TBM__
+        {"tbm", 0x80000001, 0, 2, 21, 0},
+#endif
     };
-    uint32_t r[4], on = 0, high;
-    if (__get_cpuid(1, &r[0], &r[1], &r[2], &r[3]) && (r[2] & OS_SAVES))
+    cameo_leaf known = {0};
+    uint32_t on = 0, high;
+    cameo_read_leaf(1, 0, &known);
+    if (known.r[2] & OS_SAVES)
         __asm__ volatile("xgetbv" : "=a"(on), "=d"(high) : "c"(0));
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         const cameo_feature *f = &needed[i];
-        if (!__get_cpuid_count(f->leaf, f->sub, &r[0], &r[1], &r[2], &r[3]) ||
-            !(r[f->part] >> f->bit & 1) || (on & f->state) != f->state)
+        cameo_read_leaf(f->leaf, f->sub, &known);
+        if (!(known.r[f->part] >> f->bit & 1) || (on & f->state) != f->state)
             return f->name;
     }
     return NULL;

@@ -457,13 +457,13 @@ CAMEO_FN float cameo_bits_u32_f32(uint32_t v)
 /* Clipped to what the integer holds, NaN to 0, as a float. Numbers are clipped as the integers that
  * their bits are, in the same order but for the negative, since of comparisons of floats whose
  * result is cast compilers make masks. */
-CAMEO_FN float cameo_byte_u8(float v)
+CAMEO_FN float cameo_clipped_u8(float v)
 {
     const int32_t bits = (int32_t)cameo_bits_f32_u32(v), top = (int32_t)cameo_bits_f32_u32(255.0f);
     const int32_t less = bits < top ? bits : top, more = less > 0 ? less : 0;
     return cameo_bits_u32_f32((uint32_t)(v == v ? more : 0));
 }
-CAMEO_FN float cameo_byte_i8(float v)
+CAMEO_FN float cameo_clipped_i8(float v)
 {
     const uint32_t bits = cameo_bits_f32_u32(v);
     const int32_t size = (int32_t)(bits & 0x7fffffffu);
@@ -475,11 +475,11 @@ CAMEO_FN float cameo_byte_i8(float v)
 }
 CAMEO_FN uint8_t cameo_clip_u8(float v)
 {
-    return (uint8_t)(int32_t)cameo_byte_u8(v);
+    return (uint8_t)(int32_t)cameo_clipped_u8(v);
 }
 CAMEO_FN int8_t cameo_clip_i8(float v)
 {
-    return (int8_t)(int32_t)cameo_byte_i8(v);
+    return (int8_t)(int32_t)cameo_clipped_i8(v);
 }
 CAMEO_FN int32_t cameo_bits_f32_i32(float v)
 {

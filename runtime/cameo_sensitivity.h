@@ -33,6 +33,7 @@ enum {
     SENS_OVER_F16,    /* elements whose |y| rounds to more than 65504 */
     SENS_UNDER_F16,   /* elements other than 0 that float16 makes 0 */
     SENS_NONFINITE,   /* elements of y that are infinite or no number */
+    SENS_LOST,        /* those among them that are finite in Y */
     SENS_FIELDS
 };
 
@@ -125,6 +126,7 @@ CAMEO_FN void cameo_sense_block(double *out, cameo_sense_cells *cells, double (*
         double y = at[0][i], bar = at[1][i], local = at[2][i], e[4];
         if (!(fabs(y) <= DBL_MAX)) {
             out[SENS_NONFINITE]++;
+            out[SENS_LOST] += fabs(at[3][i]) <= DBL_MAX ? 1 : 0;
             continue;
         }
         cameo_sense_range(out, y);

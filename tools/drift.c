@@ -1,6 +1,7 @@
 // cameo drift: which nodes cause how much of the error at the outputs, and whether that matters.
 
-#include "tools/drift.h"
+#include "tools/drift_parts.h"
+#include "base/file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ static const ToolOption options[] = {
                     "exit 1 where the error of OUT (every output: REL alone) may be more: its rms "
                     "as a part of the output's"},
     [OPT_PRECISION] = {"--precision", "DTYPE",
-                       "f16, bf16 or f32: what rounding every value to it would do (default: the "
-                       "model as it is)"},
+                       "f16, bf16 or f32: what rounding every value to it would do; or a file of "
+                       "lines NAME DTYPE, others as they are (default: the model as it is)"},
     [OPT_PROJECTIONS] = {"--projections", "N",
                          "random projections of an output of more than 32 elements (default 16)"},
     [OPT_TOP] = {"--top", "N", "how many contributors to list (default 12)"},
@@ -51,7 +52,7 @@ typedef struct Asked {
 
 const char *drift_precision_name(DriftPrecision p)
 {
-    static const char *const names[] = {"own", "f16", "bf16", "f32"};
+    static const char *const names[] = {"own", "f16", "bf16", "f32", "mixed"};
     return names[p];
 }
 
@@ -79,10 +80,15 @@ static DriftBasis basis_of(const Drift *d, const SensValue *v, int field, double
     return d->table.made_up || v->assumed ? BASIS_ASSUMED : BASIS_MEASURED;
 }
 
-double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftPrecision p, DriftBasis *basis)
+DriftPrecision drift_precision_of(const Drift *d, uint32_t k)
+{
+    return d->precision == DRIFT_MIXED ? d->each[k] : d->precision;
+}
+
+double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftBasis *basis)
 {
     const SensValue *v = &d->table.report.values.at[k];
-    int field = field_of(v, p);
+    int field = field_of(v, drift_precision_of(d, k));
     double scale = sens_scale(&d->table, o), raw = sens_numbers(&d->table, o, k)[field];
     bool counts = !(v->exact || (field == SENS_MADE && v->kind != SENS_OF_NODE));
     double variance = counts && scale > 0 ? raw / scale : 0;
@@ -90,9 +96,10 @@ double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftPrecision p, 
     return variance;
 }
 
-double drift_raw(const Drift *d, const double *numbers, const SensValue *v)
+double drift_raw(const Drift *d, const double *numbers, uint32_t k)
 {
-    int field = field_of(v, d->precision);
+    const SensValue *v = &d->table.report.values.at[k];
+    int field = field_of(v, drift_precision_of(d, k));
     bool counts = !(v->exact || (field == SENS_MADE && v->kind != SENS_OF_NODE));
     return counts ? numbers[field] : 0;
 }
@@ -139,14 +146,22 @@ static void find_operators(Drift *d)
         qsort(d->operators, d->noperators, sizeof *d->operators, by_part);
 }
 
+static double spread_of(const Drift *d, uint32_t o)
+{
+    static const int fields[] = {SENS_MADE, SENS_F16, SENS_BF16, SENS_F32};
+    return d->precision == DRIFT_MIXED
+               ? fmax(sens_spread(&d->table, o, SENS_F16), sens_spread(&d->table, o, SENS_BF16))
+               : sens_spread(&d->table, o, fields[d->precision]);
+}
+
 static void find_output(Drift *d, uint32_t o)
 {
     double sum = 0, signs = 0, scale = sens_scale(&d->table, o);
     DriftBasis basis;
     for (uint32_t k = 0; k < d->table.report.values.len; k++) {
         const SensValue *v = &d->table.report.values.at[k];
-        int field = field_of(v, d->precision);
-        double one = drift_variance(d, o, k, d->precision, &basis);
+        int field = field_of(v, drift_precision_of(d, k));
+        double one = drift_variance(d, o, k, &basis);
         double very = sens_numbers(&d->table, o, k)[field - SENS_F16 + SENS_SIGNED_F16];
         sum += one;
         signs += one > 0 && scale > 0 ? very / scale : 0;
@@ -154,10 +169,12 @@ static void find_output(Drift *d, uint32_t o)
     DriftOutput *out = &d->outputs[o];
     out->predicted = sqrt(sum);
     out->signed_ = sqrt(signs);
-    static const int fields[] = {SENS_MADE, SENS_F16, SENS_BF16, SENS_F32};
-    out->bound = 3 * out->predicted * sens_spread(&d->table, o, fields[d->precision]);
-    out->measured =
+    out->linear = out->bound = 3 * out->predicted * spread_of(d, o);
+    out->measured = out->worst =
         d->precision == DRIFT_OWN && scale > 0 ? sqrt(sens_error(&d->table, o) / scale) : -1;
+    if (sens_numbers(&d->table, o, d->table.report.outputs.at[o].record)[SENS_LOST] > 0 &&
+        d->precision == DRIFT_OWN)
+        out->measured = out->worst = out->bound = INFINITY;
     out->budget = -1;
 }
 
@@ -172,7 +189,7 @@ void drift_find(Drift *d)
         *p = (DriftPart){.value = k, .count = 1};
         for (uint32_t o = 0; o < r->outputs.len; o++) {
             DriftBasis basis;
-            p->variance += drift_variance(d, o, k, d->precision, &basis);
+            p->variance += drift_variance(d, o, k, &basis);
             p->basis = basis > p->basis ? basis : p->basis;
         }
         d->unknown += p->basis == BASIS_NONE || r->values.at[k].blind;
@@ -223,6 +240,8 @@ static int report(Asked *a)
     int status = set_budgets(a);
     if (status)
         return status;
+    drift_run_rounded(a->tool, &a->sens, &a->drift);
+    drift_rewrite(a->tool, &a->sens, &a->drift);
     drift_advise(a->tool, &a->sens, &a->drift);
     if (a->json)
         drift_print_json(&a->drift, &out);
@@ -238,6 +257,8 @@ static int report(Asked *a)
 int drift_measure(const Tool *t, SensOptions *o, Drift *d)
 {
     int status = sens_run(t, o, &d->table);
+    if (!status && d->mix)
+        status = drift_read_mix(t, d);
     if (!status)
         drift_find(d);
     return status;
@@ -275,7 +296,13 @@ static int take_precision(Asked *a, const char *value)
             a->drift.precision = (DriftPrecision)p;
             return -1;
         }
-    return tool_error(a->tool, EXIT_USAGE, "--precision is f16, bf16 or f32");
+    if (!file_exists(value))
+        return tool_error(a->tool, EXIT_USAGE,
+                          "--precision is f16, bf16, f32 or a file, and there is no file %s",
+                          value);
+    a->drift.precision = DRIFT_MIXED;
+    a->drift.mix = value;
+    return -1;
 }
 
 // -1, or the exit status.

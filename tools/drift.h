@@ -3,10 +3,18 @@
 #define CAMEO_TOOLS_DRIFT_H
 
 #include "base/json.h"
+#include "passes/trial.h"
 #include "tools/sensitivity.h"
 
-// What is asked about: the model as it is, or with every value rounded to one dtype.
-typedef enum DriftPrecision { DRIFT_OWN, DRIFT_F16, DRIFT_BF16, DRIFT_F32 } DriftPrecision;
+// What is asked about: the model as it is, with every value rounded to one dtype, or each as a
+// file says.
+typedef enum DriftPrecision {
+    DRIFT_OWN,
+    DRIFT_F16,
+    DRIFT_BF16,
+    DRIFT_F32,
+    DRIFT_MIXED
+} DriftPrecision;
 
 typedef struct DriftBudget {
     const char *output; // NULL: every one
@@ -39,12 +47,24 @@ typedef struct DriftAdvice {
     bool tried, holds;    // the model was run with it; the budget was kept
 } DriftAdvice;
 
+// A formula written otherwise, by the repair of a rule of lint, and what came of it.
+typedef struct DriftRewrite {
+    const struct LintRule *rule;
+    uint32_t places;
+    bool ran;          // the changed model was run
+    double *predicted; // by output: without what the nodes that go contribute
+    double *after;     // by output: relative rms of the error, measured
+} DriftRewrite;
+
 typedef struct DriftOutput {
     double predicted; // relative standard deviation: rms of the error / rms of the output
     double signed_;   // the same of the very errors of these data
     double measured;  // relative rms of the output's error against the shadow; negative: not known
-    double bound;     // three standard deviations on the worst data set
-    double budget;    // of the bound; negative: none
+    double worst;     // the same of the worst data set
+    double linear;    // three predicted standard deviations on the worst data set
+    // What is to be reckoned with: `linear`, or, where a run went beyond that, three times `worst`.
+    double bound;
+    double budget;      // of the bound; negative: none
     DriftAdvice advice; // where the budget is exceeded
 } DriftOutput;
 
@@ -52,21 +72,27 @@ typedef struct Drift {
     const char *model;
     SensTable table;
     DriftPrecision precision;
+    const char *mix;      // DRIFT_MIXED: the file that says what each value is rounded to
+    DriftPrecision *each; // then, by value
     DriftPart *values;    // by value of the table
     uint32_t *order;      // of values, the greatest first
     DriftPart *operators; // the greatest first
     uint32_t noperators;
     DriftOutput *outputs;
+    DriftRewrite *rewrites;
+    uint32_t nrewrites;
+    bool unrun;   // the model could not be run with its values rounded
     double total; // sum of all relative variances
     uint32_t unknown;
     uint32_t listed; // in text
 } Drift;
 
-// Relative variance that value k adds to output o with the value in that dtype; *basis says how
+// Relative variance that value k adds to output o in the precision asked about; *basis says how
 // that is known.
-double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftPrecision p, DriftBasis *basis);
+double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftBasis *basis);
 // The same of numbers of any probe, not relative.
-double drift_raw(const Drift *d, const double *numbers, const SensValue *v);
+double drift_raw(const Drift *d, const double *numbers, uint32_t k);
+DriftPrecision drift_precision_of(const Drift *d, uint32_t k); // of value k
 // Runs the model (sens_run) and finds the figures of drift_find, for d->precision. 0, or an exit
 // status with everything said; the table is the caller's to free either way.
 int drift_measure(const Tool *t, SensOptions *o, Drift *d);
@@ -87,10 +113,44 @@ typedef struct DriftFlip {
 bool drift_flip(const Drift *d, uint32_t i, DriftFlip *flip);
 void drift_print_flips(const Drift *d, Buf *out);
 void drift_json_flips(const Drift *d, Json *j);
+
+// The model once more, with values that a run rounds or computes in float64 (passes/trial.h),
+// beside its float64 shadow.
+typedef struct DriftTrial {
+    const Tool *tool;
+    const SensOptions *sens;
+    const Drift *d;
+    DriftRewrite *rewrite; // is done before; NULL: none
+    uint32_t widens;       // of the order's first values, how many may be computed in float64
+    Session s;
+    cameo_context *context;
+    int32_t input;  // the modes
+    uint8_t *modes; // by value of the table, then of all that a rewrite made
+    Trial trial;
+    struct {
+        ValueId value;
+        uint32_t number;                 // of the program's outputs
+        bool known;                      // it has numbers
+        double squares, all, rms, worst; // rms, worst: relative; negative: nothing is known
+    } *outputs;                          // of the table
+} DriftTrial;
+
+// 0, or an exit status: the model cannot be compiled so.
+int drift_trial_open(DriftTrial *x);
+// Runs all data sets with these modes: `rms` and `worst` of the outputs.
+int drift_trial_run(DriftTrial *x);
+void drift_trial_close(DriftTrial *x);
+
+// Runs the model with its values really rounded: the outputs' figures are measured then.
+void drift_run_rounded(const Tool *t, const SensOptions *sens, Drift *d);
+// Which formulas could be written otherwise; each is tried.
+void drift_rewrite(const Tool *t, const SensOptions *sens, Drift *d);
 // Finds the advice for all outputs that exceed their budgets, and tries it (tools/drift_check.c).
 void drift_advise(const Tool *t, const SensOptions *sens, Drift *d);
 // Where a budget is exceeded: the values that would have to be computed in a wider dtype.
 void drift_print_advice(const Drift *d, Buf *out);
+void drift_print_rewrites(const Drift *d, Buf *out);
+void drift_json_rewrites(const Drift *d, Json *j);
 void drift_json_advice(const Drift *d, uint32_t o, Json *j);
 void drift_print_text(const Drift *d, Buf *out);
 void drift_print_json(const Drift *d, Buf *out);

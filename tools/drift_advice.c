@@ -1,5 +1,6 @@
-// What derivatives do not see, decisions near their threshold, and what would keep a budget.
+// What came of rewrites, decisions near their threshold, and what would keep a budget.
 
+#include "passes/lint/lint.h"
 #include "tools/drift.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@ bool drift_flip(const Drift *d, uint32_t i, DriftFlip *flip)
     const double *own = sens_numbers(t, 0, at->record);
     double variance = 0, count = own[SENS_COUNT];
     for (uint32_t k = 0; d->precision != DRIFT_OWN && k < t->report.values.len; k++)
-        variance += drift_raw(d, t->decided + ((size_t)i * t->report.values.len + k) * SENS_FIELDS,
-                              &t->report.values.at[k]);
+        variance +=
+            drift_raw(d, t->decided + ((size_t)i * t->report.values.len + k) * SENS_FIELDS, k);
     if (d->precision == DRIFT_OWN)
         variance = own[SENS_ERROR];
     *flip = (DriftFlip){.margin = margin[MARGIN_LEAST],
@@ -78,11 +79,95 @@ void drift_json_flips(const Drift *d, Json *j)
     json_end_array(j);
 }
 
+// ---- formulas written otherwise ----------------------------------------------------------------
+
+static bool gains(const DriftOutput *x, double after)
+{
+    return after < 0.9 * x->measured || (isfinite(after) && !isfinite(x->measured));
+}
+
+static void put_error(double error, Buf *out)
+{
+    if (isfinite(error))
+        buf_printf(out, "%.2e", error);
+    else
+        buf_printf(out, "not finite");
+}
+
+static void put_outcome(const Drift *d, const DriftRewrite *r, uint32_t o, Buf *out)
+{
+    const DriftOutput *x = &d->outputs[o];
+    buf_printf(out, "  error of ");
+    buf_quoted(out, d->table.report.outputs.at[o].name);
+    buf_char(out, ' ');
+    put_error(r->after[o], out);
+    buf_printf(out, " instead of ");
+    put_error(x->measured, out);
+    buf_printf(out, " (measured; %.2e predicted without these nodes)%s\n", r->predicted[o],
+               gains(x, r->after[o]) ? "" : ": no gain");
+}
+
+void drift_print_rewrites(const Drift *d, Buf *out)
+{
+    for (uint32_t i = 0; i < d->nrewrites; i++) {
+        const DriftRewrite *r = &d->rewrites[i];
+        bool any = false;
+        buf_printf(out, "rewrite: %s, %s (%s, %u place%s)\n", r->rule->name, r->rule->doc,
+                   r->rule->id, r->places, r->places == 1 ? "" : "s");
+        if (!r->ran)
+            buf_printf(out, "  the model so changed could not be run\n");
+        for (uint32_t o = 0; r->ran && o < d->table.report.outputs.len; o++)
+            if (r->after[o] >= 0) {
+                put_outcome(d, r, o, out);
+                any = any || gains(&d->outputs[o], r->after[o]);
+            }
+        if (any)
+            buf_printf(out, "  cameo lint --select %s --unsafe-fixes writes it\n", r->rule->id);
+    }
+}
+
+void drift_json_rewrites(const Drift *d, Json *j)
+{
+    json_key(j, "rewrites");
+    json_array(j);
+    for (uint32_t i = 0; i < d->nrewrites; i++) {
+        const DriftRewrite *r = &d->rewrites[i];
+        json_object(j);
+        json_key(j, "rule");
+        json_str(j, str_of(r->rule->id));
+        json_key(j, "places");
+        json_int(j, r->places);
+        json_key(j, "ran");
+        json_bool(j, r->ran);
+        json_key(j, "outputs");
+        json_array(j);
+        for (uint32_t o = 0; r->ran && o < d->table.report.outputs.len; o++) {
+            if (r->after[o] < 0)
+                continue;
+            json_object(j);
+            json_key(j, "name");
+            json_str(j, d->table.report.outputs.at[o].name);
+            json_key(j, "measured_before");
+            json_num(j, d->outputs[o].measured);
+            json_key(j, "measured_then");
+            json_num(j, r->after[o]);
+            json_key(j, "predicted_then");
+            json_num(j, r->predicted[o]);
+            json_key(j, "gains");
+            json_bool(j, gains(&d->outputs[o], r->after[o]));
+            json_end_object(j);
+        }
+        json_end_array(j);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 // ---- what would keep a budget ------------------------------------------------------------------
 
 static const char *better(const Drift *d)
 {
-    return d->precision == DRIFT_F16 || d->precision == DRIFT_BF16 ? "float32" : "float64";
+    return d->precision == DRIFT_OWN || d->precision == DRIFT_F32 ? "float64" : "float32";
 }
 
 void drift_print_advice(const Drift *d, Buf *out)

@@ -19,9 +19,9 @@ static void put_text(Buf *out, Str name, size_t width)
 
 static const char *what_of(const Drift *d)
 {
-    static const char *const texts[] = {"as it is", "with every value in float16",
-                                        "with every value in bfloat16",
-                                        "with every value in float32"};
+    static const char *const texts[] = {
+        "as it is", "with every value in float16", "with every value in bfloat16",
+        "with every value in float32", "with values in mixed precision"};
     return texts[d->precision];
 }
 
@@ -37,10 +37,20 @@ static void put_output(const Drift *d, uint32_t o, Buf *out)
     const DriftOutput *x = &d->outputs[o];
     buf_printf(out, "output ");
     buf_quoted(out, d->table.report.outputs.at[o].name);
-    buf_printf(out, ": error %.2e of its rms (1 sigma)", x->predicted);
-    buf_printf(out, ", %.2e at most (3 sigma)", x->bound);
-    if (x->measured >= 0)
-        buf_printf(out, ", measured %.2e", x->measured);
+    if (!isfinite(x->bound)) {
+        buf_printf(out, ": error %.2e of its rms predicted, but measured: not finite",
+                   x->predicted);
+    } else if (x->bound > x->linear) {
+        buf_printf(out,
+                   ": error %.2e of its rms predicted, but measured %.2e, on the worst data set "
+                   "%.2e: derivatives do not see it; %.2e at most (three times that)",
+                   x->predicted, x->measured, x->worst, x->bound);
+    } else {
+        buf_printf(out, ": error %.2e of its rms (1 sigma), %.2e at most (3 sigma)", x->predicted,
+                   x->bound);
+        if (x->measured >= 0)
+            buf_printf(out, ", measured %.2e", x->measured);
+    }
     if (x->budget >= 0)
         buf_printf(out, "; budget %.2e: %s", x->budget, drift_is_over(x) ? "exceeded" : "kept");
     buf_printf(out, "\n");
@@ -106,6 +116,9 @@ static void put_limits(const Drift *d, Buf *out)
             "note: %u data sets are left out: their sizes are not the first one's, for which "
             "the steps of a recurrent node are derived\n",
             d->table.other_sizes);
+    if (d->unrun)
+        buf_printf(out, "note: the model could not be run with its values rounded: the figures are "
+                        "predicted only\n");
     if (d->table.made_up)
         buf_printf(out, "note: the data are made up (see --data)\n");
 }
@@ -129,6 +142,7 @@ void drift_print_text(const Drift *d, Buf *out)
     buf_printf(out, "\n");
     drift_print_flips(d, out);
     put_ranges(d, out);
+    drift_print_rewrites(d, out);
     drift_print_advice(d, out);
     put_limits(d, out);
 }
@@ -150,6 +164,10 @@ static void json_outputs(const Drift *d, Json *j)
         json_num(j, x->predicted);
         json_key(j, "bound");
         json_num(j, x->bound);
+        json_key(j, "bound_basis");
+        json_str(j, x->bound > x->linear ? STR("measured") : STR("predicted"));
+        json_key(j, "error"); // the greater of the two
+        json_num(j, fmax(x->predicted, x->measured));
         json_key(j, "spread_f16");
         json_num(j, sens_spread(&d->table, o, SENS_F16));
         json_key(j, "spread_bf16");
@@ -159,6 +177,8 @@ static void json_outputs(const Drift *d, Json *j)
         if (x->measured >= 0) {
             json_key(j, "measured");
             json_num(j, x->measured);
+            json_key(j, "measured_worst");
+            json_num(j, x->worst);
         }
         if (x->budget >= 0) {
             json_key(j, "budget");
@@ -270,6 +290,7 @@ void drift_print_json(const Drift *d, Buf *out)
         json_value(d, k, &j);
     json_end_array(&j);
     drift_json_flips(d, &j);
+    drift_json_rewrites(d, &j);
     json_key(&j, "operators");
     json_array(&j);
     for (uint32_t i = 0; i < d->noperators; i++) {

@@ -38,7 +38,7 @@ static uint32_t parts_of(const Drift *d, uint32_t o, Arena *a, Part **parts, dou
     *total = 0;
     for (uint32_t k = 0; k < r->values.len; k++) {
         DriftBasis basis;
-        double variance = drift_variance(d, o, k, d->precision, &basis);
+        double variance = drift_variance(d, o, k, &basis);
         if (!(variance > 0))
             continue;
         (*parts)[n++] = (Part){variance, k};

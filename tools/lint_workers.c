@@ -1,6 +1,7 @@
-// Many models: each of a few processes takes every Nth and sends what came of it through a pipe;
-// results are read in the order of the models. A process that dies takes one model with it, which
-// becomes a finding; another goes on behind it.
+// Each of a few processes takes every Nth model and sends what came of it through a pipe; results
+// are read in the order of the models. A process that dies takes one model with it, which becomes a
+// finding; another goes on behind it. A single model has a process of its own too, so that whatever
+// fails there is told in the form that was asked for.
 
 #include "tools/lint.h"
 
@@ -115,8 +116,9 @@ static void report_death(LintRun *r, const char *path, int status, LintResult *r
     Diag *d = memory
                   ? diag(&diags, "SE006", SEV_ERROR, STR_NONE, "not enough memory for the model")
                   : diag(&diags, "", SEV_ERROR, STR_NONE,
-                         "a bug in cameo: linting the model ended by signal %d; please report it",
-                         WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+                         "a bug in cameo: linting the model ended by %s %d; please report it",
+                         WIFSIGNALED(status) ? "signal" : "exit status",
+                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     d->fails = true;
     vec_push(r->arena, &result->found, d);
 }
@@ -127,7 +129,7 @@ void lint_all(LintRun *r, const Paths *paths)
     uint32_t step = cores < 1 ? 1 : cores > MAX_WORKERS ? MAX_WORKERS : (uint32_t)cores;
     Worker workers[MAX_WORKERS] = {0};
     step = step < paths->len ? step : paths->len;
-    bool alone = paths->len == 1 || r->show_config;
+    bool alone = r->show_config;
     for (uint32_t k = 0; k < step && !alone; k++) {
         workers[k].next = k;
         if (!start(r, paths, &workers[k], step))

@@ -116,7 +116,7 @@ static void add_values(SensRunner *r, double *numbers)
         to[SENS_GREATEST] = fmax(to[SENS_GREATEST], from[SENS_GREATEST]);
         if (from[SENS_LEAST] > 0 && !(to[SENS_LEAST] > 0 && to[SENS_LEAST] < from[SENS_LEAST]))
             to[SENS_LEAST] = from[SENS_LEAST];
-        for (int f = SENS_OVER_F16; f <= SENS_NONFINITE; f++)
+        for (int f = SENS_OVER_F16; f <= SENS_LOST; f++)
             to[f] += from[f];
     }
 }

@@ -21,7 +21,8 @@ bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const c
 // Planes of the copy of x, four channels to a word.
 int64_t byte_conv_planes(const Bytes *b, const ByteWeights *w);
 
-// After cameo_conv_plan: what is different of bytes.
+// What holds of all planes; after cameo_conv_plan: what is different of bytes.
+void byte_conv_print_planes(Printer *p);
 void byte_conv_print_plan(Printer *p, const Bytes *b);
 // Planes from .. to of the copy of x, which begins at `x`. Text, as `places`, the places of y.
 void byte_conv_print_copy(Printer *p, const Conv *c, const char *x, const char *from,

@@ -3,10 +3,18 @@
 #include "codegen/cpu/byte_product.h"
 
 #include "codegen/cpu/tiles.h"
+#include "codegen/parts.h"
 
 #include <stdlib.h>
 
-enum { BLOCK = 128, WIDTH = TILE_COLUMNS }; // CAMEO_BYTES_M, CAMEO_TILE_COLUMNS
+enum { BLOCK = 128, UNIT = 16, WIDTH = TILE_COLUMNS }; // as in the runtime
+enum { WORDS = 16 }; // that a tile of matrix registers reads at once
+enum {
+    MACS = 100,   // multiplications and additions in a tenth of a nanosecond,
+    READ = 2,     // bytes of w that memory delivers meanwhile
+    FINISHED = 3, // tenths for an element of y
+    PACKED = 1    // and of x
+};
 
 typedef struct Sizes {
     int64_t n, k, bn, bk;
@@ -58,7 +66,8 @@ static BufferId pack(Module *mod, const Bytes *b, const void *from, const Sizes 
     int64_t columns = (s->n + 15) / 16 * 16, groups = (s->k + 3) / 4;
     if (columns <= 0 || groups <= 0)
         return 0;
-    int8_t *to = calloc((size_t)columns * (size_t)groups, 4);
+    const int64_t all = columns * groups + WORDS * WIDTH; // what a tile reads past the last panel
+    int8_t *to = calloc((size_t)all, 4);
     if (!to)
         return 0;
     for (int64_t j = 0; j < s->n; j++) {
@@ -68,7 +77,7 @@ static BufferId pack(Module *mod, const Bytes *b, const void *from, const Sizes 
             to[4 * (begin * groups + i / 4 * width + j - begin) + i % 4] =
                 bytes_weight(b, from, i * s->bk + j * s->bn);
     }
-    BufferId packed = bytes_buffer(mod, DT_I8, 4 * columns * groups, to);
+    BufferId packed = bytes_buffer(mod, DT_I8, 4 * all, to);
     free(to);
     return packed;
 }
@@ -79,7 +88,8 @@ static const Expr *sum_of(Printer *p, const Override *o, const Bytes *b, bool sc
     Module *mod = p->mod;
     Polys *polys = mod->polys;
     Index column = override_column(polys, o), zero = poly_const(polys, 0);
-    Index row = o->m ? poly_sub(polys, poly_loop(polys, o->m), poly_loop(polys, b->m0)) : zero;
+    Index whole = o->m ? poly_loop(polys, o->m) : zero;
+    Index row = o->m ? poly_sub(polys, whole, poly_loop(polys, b->m0)) : zero;
     Index at = poly_add(polys, poly_scale(polys, row, WIDTH),
                         poly_sub(polys, column, poly_loop(polys, b->n0)));
     const Expr *e = expr_load(mod, b->sums, &at);
@@ -94,24 +104,26 @@ static const Expr *sum_of(Printer *p, const Override *o, const Bytes *b, bool sc
     if (b->w.load->dtype == DT_U8)
         point = expr_binary(mod, B_SUB, point, middle);
     return expr_binary(mod, B_SUB, e,
-                       expr_binary(mod, B_MUL, point, expr_load(mod, b->row_sum, &row)));
+                       expr_binary(mod, B_MUL, point, expr_load(mod, b->row_sum, &whole)));
 }
 
+// x whole as it is multiplied, the sums of a block, sums over x.
 static void add_scratch(Printer *p, const Override *o, Bytes *b, const Sizes *s, bool row_sum)
 {
     Module *mod = p->mod;
-    int64_t rows = BLOCK;
+    Polys *polys = mod->polys;
+    int64_t rows = BLOCK, words = (s->k + 4 * WORDS - 1) / (4 * WORDS) * WORDS;
     if (poly_is_const(o->rows, &rows))
-        rows = rows < BLOCK ? (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS : BLOCK;
+        rows = rows < BLOCK ? (rows + UNIT - 1) / UNIT * UNIT : BLOCK;
     else
         rows = BLOCK;
-    Index n = poly_const(mod->polys, rows);
-    b->rows = bytes_scratch(mod, DT_I32, poly_scale(mod->polys, n, (s->k + 3) / 4));
-    b->sums = bytes_scratch(mod, DT_I32, poly_scale(mod->polys, n, WIDTH));
+    Index all = poly_ceildiv(polys, o->rows, poly_const(polys, UNIT));
+    b->rows = bytes_scratch(mod, DT_I32, poly_scale(polys, all, UNIT * words));
+    b->sums = bytes_scratch(mod, DT_I32, poly_const(polys, rows * WIDTH));
     if (row_sum)
-        b->row_sum = bytes_scratch(mod, DT_I32, n);
-    b->m0 = loop_new(mod->polys, o->rows);
-    b->n0 = loop_new(mod->polys, o->columns);
+        b->row_sum = bytes_scratch(mod, DT_I32, o->rows);
+    b->m0 = loop_new(polys, o->rows);
+    b->n0 = loop_new(polys, o->columns);
 }
 
 bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str *error)
@@ -146,33 +158,99 @@ bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str
     return true;
 }
 
-void byte_product_print(Printer *p, const Override *o)
+bool byte_products_any(const Step *s, bool convolutions)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && (convolutions ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
+            byte_products_any(s->body, convolutions) || byte_products_any(s->other, convolutions))
+            return true;
+    }
+    return false;
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+static void print_rows(Printer *p, const Override *o, const char *from, const char *to)
+{
+    const Bytes *b = o->bytes;
+    const Buffer *x = buffer_at(p->mod, o->a->buffer);
+    override_zero(p, o, true);
+    Index at = linear_index(p, x->rank, x->dims, o->a->at);
+    access_note(p->arena, &p->printed.buffers, o->a->buffer, ACCESS_READ);
+    print_line(p, "cameo_bytes_rows(%s, %lld, b%u + %s, %s, %s, %s, (void *)%s, %s, %s, %s);",
+               print_index_bare(p, o->rows), (long long)b->depth, o->a->buffer, print_index(p, at),
+               print_index_bare(p, o->am), print_index_bare(p, o->ak),
+               b->flip ? "CAMEO_BYTES_SIGN" : "0", bytes_name(p, b->rows),
+               bytes_name(p, b->row_sum), from, to);
+    override_zero(p, o, false);
+}
+
+static void print_units(Printer *p, const Override *o, const char *from, const char *to)
 {
     const Bytes *b = o->bytes;
     const char *rows = print_index(p, o->rows), *columns = print_index(p, o->columns);
     const LoopId n[] = {o->outer_n ? o->outer_n : o->n, o->n};
-    const Buffer *x = buffer_at(p->mod, o->a->buffer);
-    Index at = linear_index(p, x->rank, x->dims, o->a->at);
-    access_note(p->arena, &p->printed.buffers, o->a->buffer, ACCESS_READ);
-    const char *start = str_printf(p->arena, "b%u + %s", o->a->buffer, print_index(p, at)).at;
-    const char *am = print_index_bare(p, o->am), *ak = print_index_bare(p, o->ak);
-    override_zero(p, o, false);
-    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", rows);
+    print_line(p, "const int64_t panels = cameo_bytes_units(1, %s);", columns);
+    print_line(p, "for (int64_t unit = %s; unit < %s; unit++) {", from, to);
     p->indent++;
-    print_line(p, "m1 = %s - m0 < CAMEO_BYTES_M ? %s : m0 + CAMEO_BYTES_M;", rows, rows);
-    print_line(p, "cameo_bytes_rows(m1 - m0, %lld, %s + m0 * %s, %s, %s, %s, (void *)%s, %s);",
-               (long long)b->depth, start, print_index(p, o->am), am, ak,
-               b->flip ? "CAMEO_BYTES_SIGN" : "0", bytes_name(p, b->rows),
-               bytes_name(p, b->row_sum));
-    print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", columns);
-    p->indent++;
-    print_line(p, "n1 = cameo_bytes_columns(m1 - m0, %s, %lld, n0, (const void *)%s, %s, %s);",
-               columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
+    print_line(p, "const int64_t m0 = unit / panels * CAMEO_BYTES_M;");
+    print_line(p, "const int64_t n0 = unit %% panels * CAMEO_TILE_COLUMNS;");
+    print_line(p, "const int64_t m1 = %s - m0 < CAMEO_BYTES_M ? %s : m0 + CAMEO_BYTES_M;", rows,
+               rows);
+    print_line(p,
+               "const int64_t n1 = cameo_bytes_columns(%s, m0, m1, %s, %lld, n0, (const void *)%s, "
+               "%s, %s);",
+               rows, columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
                bytes_name(p, b->sums));
     block_print_epilogue(p, (Block){b->m0, b->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,
                          o->outer_n ? 2 : 1);
-    for (int i = 0; i < 2; i++) {
-        p->indent--;
-        print_line(p, "}");
+    p->indent--;
+    print_line(p, "}");
+}
+
+// Threads share the rows of x, then rectangles of y. False: it is not worth it, and nothing was
+// printed.
+static bool print_parts(Printer *p, const Override *o)
+{
+    Polys *polys = p->mod->polys;
+    const Bytes *b = o->bytes;
+    Index elements = poly_mul(polys, o->rows, o->columns);
+    Index work =
+        poly_floordiv(polys, poly_scale(polys, elements, b->depth), poly_const(polys, MACS));
+    work = poly_add(polys, work, poly_scale(polys, elements, FINISHED));
+    work = poly_add(
+        polys, work,
+        poly_floordiv(polys, poly_scale(polys, o->columns, b->depth), poly_const(polys, READ)));
+    if (!p->parts || p->parts->inside || !parts_may_own(p, b->sums) || poly_is_overflow(work) ||
+        !parts_worth(p, poly_const(polys, 2), poly_floordiv(polys, work, poly_const(polys, 2))))
+        return false;
+    Index units = poly_ceildiv(polys, o->rows, poly_const(polys, UNIT));
+    parts_begin(p, 0);
+    print_rows(p, o, "from", "to");
+    parts_end(p, print_index_bare(p, units),
+              parts_grain(p, poly_const(polys, UNIT * PACKED * b->depth)));
+    parts_begin(p, b->sums);
+    print_units(p, o, "from", "to");
+    const char *rectangles =
+        str_printf(p->arena, "cameo_bytes_units(%s, %s)", print_index_bare(p, o->rows),
+                   print_index_bare(p, o->columns))
+            .at;
+    parts_end(p, rectangles, parts_grain_of(p, work, rectangles));
+    return true;
+}
+
+void byte_product_print(Printer *p, const Override *o, Bounds *outer)
+{
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    if (!print_parts(p, o)) {
+        const char *rows = print_index(p, o->rows);
+        print_rows(p, o, "0", str_printf(p->arena, "(%s + 15) / CAMEO_BYTES_UNIT", rows).at);
+        print_units(
+            p, o, "0",
+            str_printf(p->arena, "cameo_bytes_units(%s, %s)", rows, print_index(p, o->columns)).at);
     }
+    parts_around(p, outer, false);
+    nest_end(p, outer);
 }

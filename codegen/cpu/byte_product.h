@@ -7,7 +7,9 @@
 // Is the product o, whose factors b are, one with constant columns of w? Then *b is filled and w
 // packed. false with *error where weights cannot be read.
 bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str *error);
-// The call and the epilogue, within the loops around the product, whose own variables count as 0.
-void byte_product_print(Printer *p, const Override *o);
+// Has a program any product of bytes, or any convolution of them?
+bool byte_products_any(const Step *s, bool convolutions);
+// The calls and the epilogue, within loops over `outer`, the variables that are not the product's.
+void byte_product_print(Printer *p, const Override *o, Bounds *outer);
 
 #endif

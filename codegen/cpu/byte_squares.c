@@ -66,7 +66,7 @@ int64_t byte_squares_block(const ByteSquares *s, int64_t rows)
 
 int64_t byte_squares_planes(const ByteSquares *s, int64_t channels, int64_t taps)
 {
-    return s->gathered ? up(channels, 4) : s->tiles / taps * s->depth;
+    return s->gathered ? up(channels, 4) : (s->tiles / taps - 1) * s->depth + SQUARE;
 }
 
 int64_t byte_squares_width(const ByteSquares *s)

@@ -235,8 +235,10 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
 
 static void print_plan(Printer *p, const Conv *c)
 {
-    if (c->depthwise && c->bytes)
+    if (c->depthwise && c->bytes) {
+        byte_conv_print_planes(p);
         return;
+    }
     if (c->cost[0] > 0)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
                    winograd_form(c->tile), c->cost[0], c->cost[1], c->cost[2]);
@@ -581,30 +583,37 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     return true;
 }
 
+// The planes of x as words, then what is made of them.
+static void print_whole_bytes(Printer *p, const Kernel *k, const Conv *c, Index places)
+{
+    const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
+    print_line(p, "{");
+    p->indent++;
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
+    byte_conv_print_copy(p, c, conv_image(p, c), "0", print_index_bare(p, c->channels));
+    conv_set_own(p, k, c, false);
+    p->indent--;
+    print_line(p, "}");
+    print_byte_share(p, k, c, places, str_printf(p->arena, "{0, %s, 0, %s}", rows, n).at);
+}
+
 // A convolution of bytes by one thread.
 static void print_all_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
 {
     Index places = places_of(p, c);
-    const char *n = print_index_bare(p, places);
-    nest_begin(p, outer, NULL);
-    print_line(p, "if (%s > 0) {", n);
-    p->indent++;
     if (c->depthwise) {
         conv_set_own(p, k, c, true);
         conv_print_sizes(p, c);
-        print_byte_plane(p, k, c, places);
-    } else {
-        const char *rows = print_index_bare(p, c->rows);
-        print_line(p, "{");
-        p->indent++;
-        conv_set_own(p, k, c, true);
-        conv_print_sizes(p, c);
-        byte_conv_print_copy(p, c, conv_image(p, c), "0", print_index_bare(p, c->channels));
-        conv_set_own(p, k, c, false);
-        p->indent--;
-        print_line(p, "}");
-        print_byte_share(p, k, c, places, str_printf(p->arena, "{0, %s, 0, %s}", rows, n).at);
+        print_plan(p, c);
     }
+    nest_begin(p, outer, NULL);
+    print_line(p, "if (%s > 0) {", print_index_bare(p, places));
+    p->indent++;
+    if (c->depthwise)
+        print_byte_plane(p, k, c, places);
+    else
+        print_whole_bytes(p, k, c, places);
     p->indent--;
     print_line(p, "}");
     nest_end(p, outer);

@@ -151,7 +151,7 @@ static const char *print_widened_byte(Printer *p, const Expr *e)
     const Expr *inside = clipped(byte->a, least, most) ? inside_clip(byte->a, least, most) : NULL;
     if (!inside || (zero && (zero->value.i < -256 || zero->value.i > 256)))
         return NULL;
-    const char *v = str_printf(p->arena, "cameo_byte_%s(%s)", dtype_suffix(byte->dtype),
+    const char *v = str_printf(p->arena, "cameo_clipped_%s(%s)", dtype_suffix(byte->dtype),
                                without_parentheses(p, print_expr(p, inside)))
                         .at;
     return zero ? str_printf(p->arena, "(%s - %lld.0f)", v, (long long)zero->value.i).at : v;

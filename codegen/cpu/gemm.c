@@ -649,15 +649,14 @@ void override_print(Printer *p, const Kernel *k)
         half_product_print(p, o, &outer);
         return;
     }
-    if (!o->bytes && gemm_print_parts(p, o, &outer, &sums))
+    if (o->bytes) {
+        byte_product_print(p, o, &outer);
+        return;
+    }
+    if (gemm_print_parts(p, o, &outer, &sums))
         return;
     nest_begin(p, &outer, NULL);
     override_zero(p, o, true);
-    if (o->bytes) {
-        byte_product_print(p, o);
-        nest_end(p, &outer);
-        return;
-    }
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
     print_line(p, "for (int64_t row = 0; row < %s; row++)", print_index_bare(p, o->rows));
     print_line(p, "    memset(%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,

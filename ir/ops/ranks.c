@@ -270,6 +270,17 @@ const char *rank_fault(const Model *m, const Node *n)
     return NULL;
 }
 
+bool ranks_has(const Node *n)
+{
+    for (const RankRule *r = rules_of(n); r->op; r++)
+        if (str_is(n->op, r->op))
+            return true;
+    for (size_t i = 0; i < sizeof axis_of_first / sizeof *axis_of_first; i++)
+        if (is_standard_domain(n->domain) && str_is(n->op, axis_of_first[i]))
+            return true;
+    return false;
+}
+
 // The rank of a node's operand as the table fixes it, by itself or by another's; -1 if it does not.
 static int32_t fixed_rank(const Model *m, const Node *n, uint32_t input)
 {

@@ -16,6 +16,8 @@ extern const RankRule ms_ranks[]; // domain com.microsoft
 
 // What is wrong with the ranks of a node's operands (all known), NULL if nothing is.
 const char *rank_fault(const Model *m, const Node *n);
+// Does any rule speak of the node's operator? The others have no rank_fault.
+bool ranks_has(const Node *n);
 // The same for their kinds (tensor, sequence, optional, map), where they are known.
 const char *kind_fault(const Model *m, const Node *n);
 

@@ -9,6 +9,7 @@ static void infer_topk(Infer *s)
     const Value *x = infer_in(s, 0);
     Index dims[MAX_RANK] = {0};
     uint32_t n;
+    int64_t most, have;
     if (!x || x->rank < 1 || x->rank > MAX_RANK)
         return;
     int64_t axis = infer_axis(s, node_int(s->n, "axis", -1), x->rank);
@@ -19,6 +20,11 @@ static void infer_topk(Infer *s)
     dims[axis] = k && n == 1                ? k[0]
                  : node_has_attr(s->n, "k") ? poly_const(s->polys, node_int(s->n, "k", 0))
                                             : infer_data_dim(s, 0, (uint32_t)axis, "k");
+    if (poly_is_const(dims[axis], &most) && poly_is_const(x->dims[axis], &have) && most > have) {
+        infer_error(s, "k is %lld, and axis %lld has %lld elements", (long long)most,
+                    (long long)axis, (long long)have);
+        return;
+    }
     infer_shape(s, 0, (uint32_t)x->rank, dims);
     infer_shape(s, 1, (uint32_t)x->rank, dims);
     infer_dtype(s, 1, DT_I64);

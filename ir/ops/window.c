@@ -39,6 +39,14 @@ static Index out_size(Polys *p, Index x, Index pads, Index span, int64_t stride,
     return poly_add_const(p, ceil_mode ? poly_ceildiv(p, room, s) : poly_floordiv(p, room, s), 1);
 }
 
+// Does a window leave fewer than no places in what is not empty? It is larger than that by more
+// than a stride.
+static bool is_less_than_none(Index x, Index out)
+{
+    int64_t have, places;
+    return poly_is_const(x, &have) && have > 0 && poly_is_const(out, &places) && places < 0;
+}
+
 bool window_of(Polys *p, const Node *n, uint32_t rank, const Index *x, const Index *size, Window *w,
                const char **fault)
 {
@@ -67,8 +75,12 @@ bool window_of(Polys *p, const Node *n, uint32_t rank, const Index *x, const Ind
         int64_t before = valid ? 0 : listed(n, "pads", i, 0),
                 after = valid ? 0 : listed(n, "pads", i + rank, 0);
         w->before[i] = poly_const(p, before);
-        w->out[i] = poly_max(
-            p, zero, out_size(p, x[i], poly_const(p, before + after), span, stride, ceil_mode));
+        Index out = out_size(p, x[i], poly_const(p, before + after), span, stride, ceil_mode);
+        if (is_less_than_none(x[i], out)) {
+            *fault = "kernel_shape";
+            return false;
+        }
+        w->out[i] = poly_max(p, zero, out);
         if (ceil_mode) { // a window that begins in the padding behind does not count
             Index last = poly_floordiv(p, poly_add_const(p, poly_add(p, x[i], w->before[i]), -1),
                                        poly_const(p, stride));

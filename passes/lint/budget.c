@@ -1,12 +1,14 @@
 // PR008: outputs that may be off by more than their budget (passes/estimate.h).
 
 #include "passes/estimate.h"
+#include "passes/lint/cost.h"
 #include "passes/lint/edit.h"
 #include "passes/lint/island.h"
 #include "passes/lint/lint.h"
 #include "passes/lint/motion.h"
 #include "passes/lint/story.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- what would run in float32
@@ -77,20 +79,23 @@ static void offer_float32(Lint *l, Diag *d, const Estimate *e)
     const Uses *uses = lint_uses(l);
     Map names = values_by_name(m, l->arena);
     uint32_t made = 0, casts = 0;
+    double slower = 0;
     bool lacking = e->nwiden == 0;
     for (int k = 0; k < NLOWS && !lacking; k++) {
         bool *in = NEWS(l->arena, bool, m->nodes.len);
         uint32_t n = mark_widened(m, uses, &names, e, lows[k], in, &lacking);
         casts += n ? island_casts(m, uses, in, lows[k]) : 0;
         made += n;
+        slower += n ? fmax(cost_of_widening(l, in, lows[k]), 0) : 0;
     }
     if (lacking || !made)
         return;
     Fix *f = diag_fix(l->diags, d, false,
-                      "keep %s node%s in float32, with what reads %s: predicted %.2g, +%u cast%s",
+                      "keep %s node%s in float32, with what reads %s: predicted %.2g, +%u cast%s, "
+                      "est. +%.0f%% time",
                       made == 1 ? "this" : str_printf(l->arena, "these %u", made).at,
                       made == 1 ? "" : "s", made == 1 ? "it" : "them", e->widened, casts,
-                      casts == 1 ? "" : "s");
+                      casts == 1 ? "" : "s", 100 * slower);
     f->casts = casts;
     f->note = STR("after the repair it is measured again, and more is kept in float32 if need be");
 }

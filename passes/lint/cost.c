@@ -2,6 +2,7 @@
 
 #include "passes/config.h"
 #include "passes/devices.h"
+#include "passes/lint/cost.h"
 #include "passes/lint/motion.h"
 #include "passes/lint/story.h"
 
@@ -75,6 +76,50 @@ static double time_of(const Model *m, NodeId id, const TargetSpeed *s, double *b
     return loops_around(m, n) * (moved > computed ? moved : computed);
 }
 
+static const Target *target_of(const Model *m)
+{
+    const Target *t = m->config ? m->config->target : NULL;
+    return t ? t : target_find(STR("cpu-x86-64"));
+}
+
+// Is v read on the other side than it is made?
+static bool crosses(const Model *m, const Uses *uses, const bool *in, ValueId v)
+{
+    const Value *at = value_at(m, v);
+    bool inside = at->def == DEF_NODE && in[at->node];
+    for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
+        NodeId by = uses->uses[k].node;
+        if ((by && in[by]) != inside)
+            return true;
+    }
+    return false;
+}
+
+double cost_of_widening(Lint *l, const bool *in, DType from)
+{
+    const Model *m = l->m;
+    const TargetSpeed *s = target_speed(target_of(m));
+    double all = 0, more = 0, bytes, width = dtype_info(from)->bytes;
+    bool assumed = false;
+    for (NodeId id = 1; s && id < m->nodes.len; id++) {
+        const Node *n = node_at(m, id);
+        if (n->dead)
+            continue;
+        double now = time_of(m, id, s, &bytes, &assumed), wider = 0;
+        all += now;
+        for (uint32_t i = 0; in[id] && i < n->nin + n->nout; i++) {
+            ValueId v = i < n->nin ? n->in[i] : n->out[i - n->nin];
+            wider += v && lint_dtype(m, v) == from ? elements(m, v, &assumed) * (4 - width) : 0;
+        }
+        double moved = loops_around(m, n) * (bytes + wider) / s->memory * 1e-3;
+        more += in[id] && moved > now ? moved - now : 0;
+    }
+    for (ValueId v = 1; s && v < m->values.len; v++)
+        if (lint_dtype(m, v) == from && crosses(m, lint_uses(l), in, v))
+            more += elements(m, v, &assumed) * (4 + width) / s->memory * 1e-3;
+    return all > 0 ? more / all : -1;
+}
+
 static void report_cost(Lint *l, NodeId id, const Target *t, double time, double all, double bytes,
                         bool assumed)
 {
@@ -91,15 +136,14 @@ static void report_cost(Lint *l, NodeId id, const Target *t, double time, double
         diag_note(l->diags, d, "%s to %s: %.0f bytes read and written",
                   dtype_name(cast_from(l->m, id)), dtype_name(cast_to(l->m, id)), bytes);
     diag_note(l->diags, d,
-              "estimated: bytes by the target's bandwidth, products by its arithmetic%s%s",
-              assumed ? "; assumed: dims that are not known are 1" : "",
+              "assumed: bytes take the target's bandwidth, products its arithmetic%s%s",
+              assumed ? ", dims that are not known are 1" : "",
               loops_around(l->m, n) > 1 ? ", loops run 16 times" : "");
 }
 
 void lint_conversion_cost(Lint *l)
 {
-    const Target *t = l->m->config ? l->m->config->target : NULL;
-    t = t ? t : target_find(STR("cpu-x86-64"));
+    const Target *t = target_of(l->m);
     const TargetSpeed *s = target_speed(t);
     double all = 0, bytes;
     bool assumed = false, ignored = false;

@@ -118,6 +118,55 @@ static void offer_transfer(Lint *l, Diag *d, const Path *path)
     buf_free(&text);
 }
 
+// A dim of the value that is not known; absent where all are.
+static Str open_dim(Lint *l, ValueId v)
+{
+    const Value *value = value_at(l->m, v);
+    Str open = STR_NONE;
+    for (int32_t i = 0; i < value->rank && !open.len; i++) {
+        Buf name = {0};
+        int64_t k;
+        if (poly_is_const(value->dims[i], &k))
+            continue;
+        poly_print(l->m->polys, value->dims[i], &name);
+        open = str_copy(l->arena, (Str){name.at, name.len});
+        buf_free(&name);
+    }
+    return open;
+}
+
+// Does the value follow from sizes and constants alone, so that it is a constant where its own size
+// is fixed?
+static bool follows_from_sizes(const Model *m, ValueId v)
+{
+    enum { MOST = 256 };
+    ValueId queue[MOST];
+    uint32_t tail = 0, head = 0, sizes = 0;
+    queue[tail++] = v;
+    while (head < tail) {
+        const Value *at = value_at(m, queue[head++]);
+        if (at->constant)
+            continue;
+        const Node *n = at->def == DEF_NODE ? node_at(m, at->node) : NULL;
+        if (!n || !n->schema || str_starts(n->op, "Random") || tail + n->nin > MOST)
+            return false;
+        bool size = node_is(n, "Shape") || node_is(n, "Size");
+        sizes += size;
+        for (uint32_t i = 0; i < n->nin; i++)
+            if (n->in[i] && !size)
+                queue[tail++] = n->in[i];
+    }
+    return sizes > 0;
+}
+
+static void offer_fold(Lint *l, Diag *d, ValueId v)
+{
+    Str open = open_dim(l, v);
+    if (open.len && follows_from_sizes(l->m, v))
+        diag_help(l->diags, d, "fold \"%.*s\" to a constant if %.*s is fixed (0 transfers per run)",
+                  STR_ARG(lint_name(l, v)), STR_ARG(str_escaped(l->arena, open)));
+}
+
 static const char *how_many(const Node *n)
 {
     uint32_t count = 0;
@@ -148,9 +197,10 @@ static void report(Lint *l, NodeId id, uint32_t operand)
     if (!value_at(m, path.at[path.len - 1])->node)
         return;
     note_origin(l, d, &path, there);
-    if (device_may_transfer(m, v))
+    if (device_may_transfer(m, v)) {
         offer_transfer(l, d, &path);
-    else
+        offer_fold(l, d, v);
+    } else
         diag_help(l->diags, d,
                   "move tensors: a transfer is an Identity, and at opset %lld that takes no %s",
                   (long long)opset_of(m, n),

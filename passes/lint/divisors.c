@@ -24,13 +24,46 @@ static bool same_axes(const NumberFacts *x, NodeId a, NodeId b)
     return true;
 }
 
+// The product of the dims that a reduction takes away; 0: they are not all known.
+static double reduced_count(const NumberFacts *x, NodeId id)
+{
+    int64_t axes[MAX_AXES], dim;
+    uint32_t n;
+    double count = 1;
+    if (!numbers_axes(x, id, axes, &n))
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!poly_is_const(value_at(x->m, numbers_in(x, id, 0))->dims[axes[i]], &dim))
+            return 0;
+        count *= (double)dim;
+    }
+    return count;
+}
+
+// The reduction whose result v is the mean: ReduceMean, or ReduceSum, divided by how many there are
+// or multiplied by the reciprocal of that. 0: v is none.
+static NodeId mean_of(const NumberFacts *x, ValueId v)
+{
+    NodeId mean = numbers_made_by(x, v, "ReduceMean"), mul = numbers_made_by(x, v, "Mul"),
+           div = numbers_made_by(x, v, "Div");
+    for (uint32_t i = 0; !mean && (mul || div) && i < (mul ? 2u : 1u); i++) {
+        NodeId by = mul ? mul : div, sum = numbers_made_by(x, numbers_in(x, by, i), "ReduceSum");
+        double factor, count = sum ? reduced_count(x, sum) : 0;
+        if (!sum || !numbers_constant(x, numbers_in(x, by, 1 - i), &factor) || !(count > 0))
+            continue;
+        double one = mul ? factor * count : factor / count; // but for the constant's rounding
+        mean = fabs(one - 1) <= ldexp(1, -range_digits(numbers_dtype(x, v))) ? sum : 0;
+    }
+    return mean;
+}
+
 static bool find_variance(const NumberFacts *x, NodeId id, Variance *f)
 {
     if (!node_is(node_at(x->m, id), "Sub"))
         return false;
-    f->of_square = numbers_made_by(x, numbers_in(x, id, 0), "ReduceMean");
+    f->of_square = mean_of(x, numbers_in(x, id, 0));
     ValueId mean = numbers_square_of(x, numbers_in(x, id, 1));
-    f->of_x = mean ? numbers_made_by(x, mean, "ReduceMean") : 0;
+    f->of_x = mean ? mean_of(x, mean) : 0;
     if (!f->of_square || !f->of_x)
         return false;
     f->x = numbers_in(x, f->of_x, 0);

@@ -435,6 +435,13 @@ static void find_scan(Finder *x, NodeId id)
 
 // ---- declarations -------------------------------------------------------------------------------
 
+// The number of the iteration, and whether to go on, which a Loop hands to its body.
+static bool is_given_by_loop(const Model *m, const Value *v)
+{
+    NodeId owner = v->def == DEF_INPUT && v->graph ? graph_at(m, v->graph)->owner : 0;
+    return owner && node_is(node_at(m, owner), "Loop") && v->index < 2;
+}
+
 // Does a declaration say something else than what is computed?
 static bool is_contradicted(const Model *m, const ValueInfo *info)
 {
@@ -442,8 +449,8 @@ static bool is_contradicted(const Model *m, const ValueInfo *info)
     if (!info->type || info->type->kind != TYPE_TENSOR || v->dtype == DT_NONE)
         return false;
     bool given = v->why_dtype.kind == WHY_DECLARED || !info->type->elem;
-    bool made =
-        v->def == DEF_NODE ? !has_conflict(m, v->node) : v->def == DEF_INITIALIZER || v->init;
+    bool made = v->def == DEF_NODE ? !has_conflict(m, v->node)
+                                   : v->def == DEF_INITIALIZER || v->init || is_given_by_loop(m, v);
     return made && !given && info->type->elem != (int32_t)v->dtype;
 }
 
@@ -511,7 +518,8 @@ static void find_all_declared(Finder *x)
                     find_declared(x, &graph->infos.at[i], false, counts);
             // A weight that is an input too: what its tensor says holds.
             for (uint32_t i = 0; i < graph->inputs.len; i++)
-                if (!value_at(m, graph->inputs.at[i].value)->init)
+                if (!value_at(m, graph->inputs.at[i].value)->init &&
+                    !is_given_by_loop(m, value_at(m, graph->inputs.at[i].value)))
                     continue;
                 else if (round == 0)
                     count_declared(x, &graph->inputs.at[i], counts);

@@ -103,6 +103,9 @@ Str lint_shown_bytes(Lint *l, double bytes);
 
 // Where dtypes begin, for all rules of one run.
 struct Origins *lint_origins(Lint *l);
+// The model's functions by lint_function_key: the number of the first of each name.
+Map lint_functions(Lint *l);
+Str lint_function_key(Lint *l, Str domain, Str name, Str overload);
 // Is this the first of the node's copies, by calls of its function, of which `rule` speaks?
 bool lint_first_time(Lint *l, const char *rule, NodeId n);
 
@@ -133,10 +136,12 @@ uint32_t repair_budgets(Model *m, bool unsafe);
 uint32_t repair_constant_transfers(Model *m, bool unsafe);
 uint32_t repair_contracts(Model *m, bool unsafe);
 uint32_t repair_dead(Model *m, bool unsafe);
+uint32_t repair_declared_shapes(Model *m, bool unsafe);
 uint32_t repair_digests(Model *m, bool unsafe);
 uint32_t repair_leaks(Model *m, bool unsafe);
 uint32_t repair_loop_transfers(Model *m, bool unsafe);
 uint32_t repair_names(Model *m, bool unsafe);
+uint32_t repair_shape_islands(Model *m, bool unsafe);
 uint32_t repair_order(Model *m, bool unsafe);
 uint32_t repair_payloads(Model *m, bool unsafe);
 uint32_t repair_given(Model *m, bool unsafe);

@@ -97,7 +97,8 @@ void lint_long_dot(Lint *l)
         DType t = n > 0 ? low_of(x, id, 0) : DT_NONE;
         Diag *d = n > 0 ? numbers_report(l, "PR005", id, UINT32_MAX,
                                          "%.*s sums %.0f products (%s) in %s: the error of the "
-                                         "sum is about %.2g of its terms' magnitude",
+                                         "sum is about %.2g of its terms' magnitude (assumed: "
+                                         "roundings that do not agree)",
                                          STR_ARG(str_escaped(l->arena, node_at(l->m, id)->op)), n,
                                          range_basis(by), dtype_name(t),
                                          sqrt(n) * ldexp(1, -range_digits(t)))

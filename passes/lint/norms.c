@@ -59,7 +59,7 @@ static void lint_low_sums(Lint *l)
             diag_note(
                 l->diags, d,
                 "where all %lld elements of a row are %.0f, or one is %.0f, the sum is infinite "
-                "and every output 0, without NaN or warning",
+                "and every output 0, without NaN or warning (proved)",
                 (long long)size, sqrt(65504), sqrt(65504 * (double)size));
         if (island_allows(l->m, id, DT_F16, DT_F32))
             diag_fix(l->diags, d, false, "run this node in float32: +%u casts",
@@ -148,7 +148,7 @@ void lint_attention_softmax(Lint *l)
         const Value *k = n->nin > 1 && n->in[1] ? value_at(l->m, n->in[1]) : NULL;
         int64_t length;
         if (k && k->rank > 2 && poly_is_const(k->dims[k->rank - 2], &length))
-            diag_note(l->diags, d, "each row sums %lld exponentials", (long long)length);
+            diag_note(l->diags, d, "each row sums %lld exponentials (proved)", (long long)length);
         diag_fix(l->diags, d, false, "set softmax_precision to float32 (1): 0 casts in the graph");
         diag_help(l->diags, d, "see `cameo explain MP007`");
     }

@@ -1,7 +1,8 @@
 // ST011: nodes that lack what their operator needs, or have what excludes each other. ST012: nodes
 // whose operands do not fit by shape or number, as inference found them.
 
-#include "passes/lint/lint.h"
+#include "ir/ops/ranks.h"
+#include "passes/lint/given.h"
 #include "passes/lint/story.h"
 
 #include <string.h>
@@ -38,6 +39,13 @@ static bool has_idle_scales(const Model *m, const Node *n)
 static void check_resize(Lint *l, NodeId id)
 {
     const Node *n = node_at(l->m, id);
+    if (opset_of(l->m, n) >= 11 && !is_given(l->m, n, RESIZE_SIZES) &&
+        !is_given(l->m, n, RESIZE_SCALES) && lint_first_time(l, "ST011", id)) {
+        Diag *d = diag(l->diags, "ST011", SEV_ERROR, location_node(l->m, l->arena, id),
+                       "Resize has neither scales nor sizes");
+        lint_about_node(l, d, id);
+        return;
+    }
     if (n->nin <= RESIZE_SIZES || !is_given(l->m, n, RESIZE_SIZES) ||
         !is_given(l->m, n, RESIZE_SCALES) || !lint_first_time(l, "ST011", id))
         return;
@@ -153,6 +161,39 @@ static void check_branches(Lint *l, NodeId id)
     diag_help(l->diags, d, "see `cameo explain ST012`");
 }
 
+// Operators whose operands have ranks of the table's, by name: models have few kinds of operators.
+static bool is_ranked(Map *known, const Node *n)
+{
+    bool added;
+    uint32_t *ranked = map_put(known, n->op, &added);
+    if (added)
+        *ranked = ranks_has(n);
+    return *ranked != 0;
+}
+
+// Operands of ranks that the operator does not take, where no shape rule had to look at them.
+static void check_ranks(Lint *l, Map *told)
+{
+    Map known = {.arena = l->arena};
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        const Node *n = node_at(l->m, id);
+        if (n->dead || !n->schema || !is_ranked(&known, n) || n->moved || schema_fault(n))
+            continue;
+        bool all = true, added;
+        for (uint32_t i = 0; i < n->nin; i++)
+            all = all && (!n->in[i] || value_at(l->m, n->in[i])->rank >= 0);
+        const char *fault = all ? rank_fault(l->m, n) : NULL;
+        if (fault)
+            map_put(told, location_node(l->m, l->arena, id), &added);
+        if (!fault || !added)
+            continue;
+        Diag *d = diag(l->diags, "ST012", SEV_ERROR, location_node(l->m, l->arena, id), "%.*s: %s",
+                       STR_ARG(str_escaped(l->arena, n->op)), fault);
+        lint_about_node(l, d, id);
+        diag_help(l->diags, d, "see `cameo explain ST012`");
+    }
+}
+
 // Once for each node, and not where an error says already what is wrong with it.
 void lint_misfits(Lint *l)
 {
@@ -161,8 +202,6 @@ void lint_misfits(Lint *l)
     for (NodeId id = 1; id < l->m->nodes.len; id++)
         if (!node_at(l->m, id)->dead && node_is(node_at(l->m, id), "If"))
             check_branches(l, id);
-    if (!l->inferred || !l->inferred->all.len)
-        return;
     // Before opset 7 an attribute says along which axes operands are broadcast, and inference knows
     // the newer way alone.
     for (NodeId id = 1; id < l->m->nodes.len; id++)
@@ -171,7 +210,7 @@ void lint_misfits(Lint *l)
     for (uint32_t i = 0; i < l->diags->all.len; i++)
         if (l->diags->all.at[i]->severity == SEV_ERROR)
             map_put(&told, node_part(l->diags->all.at[i]->path), &added);
-    for (uint32_t i = 0; i < l->inferred->all.len; i++) {
+    for (uint32_t i = 0; l->inferred && i < l->inferred->all.len; i++) {
         const Diag *found = l->inferred->all.at[i];
         map_put(&told, node_part(found->path), &added);
         if (!added)
@@ -181,14 +220,33 @@ void lint_misfits(Lint *l)
         d->op = found->op;
         diag_help(l->diags, d, "see `cameo explain ST012`");
     }
+    check_ranks(l, &told);
+}
+
+// Calls are inlined and dead by now; each is still there to be looked at.
+static void check_calls(Lint *l)
+{
+    Map functions = lint_functions(l);
+    for (NodeId id = 1; functions.len && id < l->m->nodes.len; id++) {
+        const Node *n = node_at(l->m, id);
+        const uint32_t *f =
+            n->schema ? NULL
+                      : map_get(&functions, lint_function_key(l, n->domain, n->op, n->overload));
+        if (f)
+            lint_given_call(l, id, &l->m->functions.at[*f]);
+    }
 }
 
 void lint_given(Lint *l)
 {
+    check_calls(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
+        if (!n->dead)
+            lint_given_references(l, id);
         if (n->dead || !n->schema)
             continue;
+        lint_given_node(l, id);
         check_schema(l, id);
         check_attributes(l, id);
         if (node_is(n, "Resize"))

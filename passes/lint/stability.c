@@ -20,7 +20,10 @@ static double exp_limit(DType t)
 
 static double exp_floor(DType t)
 {
-    return t == DT_F16 ? 17.3286795 : t == DT_BF16 ? 92.8 : t == DT_F64 ? 745.1332191 : 103.972077;
+    return t == DT_F16    ? 17.3286795
+           : t == DT_BF16 ? 92.8
+           : t == DT_F64  ? 745.1332191019412
+                          : 103.972077;
 }
 
 static double largest(DType t)
@@ -45,9 +48,18 @@ static bool find_log_softmax(NumberFacts *x, NodeId id, LogSoftmax *f)
     DType t = f->softmax ? numbers_dtype(x, numbers_in(x, f->softmax, 0)) : DT_NONE;
     if (!range_digits(t))
         return false;
-    f->logits = range_of(x->ranges, numbers_in(x, f->softmax, 0));
-    // Logits that lie close together leave no probability that rounds to 0.
-    return !(f->logits.known && f->logits.hi - f->logits.lo < exp_floor(t) / 2);
+    ValueId logits = numbers_in(x, f->softmax, 0);
+    f->logits = range_of(x->ranges, logits);
+    // The least probability: one logit as low as may be, all others of the row as high.
+    const Value *v = value_at(x->m, logits);
+    int64_t axis = node_int(node_at(x->m, f->softmax), "axis", -1);
+    axis = axis < 0 ? axis + v->rank : axis;
+    RangeBasis by;
+    double others = axis >= 0 && axis < v->rank
+                        ? range_of_axis(x->ranges, logits, (int32_t)axis, &by) - 1
+                        : INFINITY;
+    double spread = f->logits.hi - f->logits.lo + log(fmax(others, 1));
+    return !(f->logits.known && spread < exp_floor(t));
 }
 
 void lint_log_softmax(Lint *l)

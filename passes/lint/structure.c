@@ -73,6 +73,49 @@ static void report_duplicate(Lint *l, ValueId v, ValueId first)
         lint_about_node(l, d, value->node);
 }
 
+static void duplicate_functions(Lint *l)
+{
+    Map first = lint_functions(l);
+    for (uint32_t i = 0; first.len && i < l->m->functions.len; i++) {
+        const Function *f = &l->m->functions.at[i];
+        uint32_t *at = map_get(&first, lint_function_key(l, f->domain, f->name, f->overload));
+        if (*at != i)
+            diag(l->diags, "ST001", SEV_ERROR, location_graph(l->m, l->arena, f->body),
+                 "function %.*s::%.*s is defined twice", STR_ARG(str_escaped(l->arena, f->domain)),
+                 STR_ARG(str_escaped(l->arena, f->name)));
+    }
+}
+
+// Does what a graph around has under that name stand in front of the node that holds the graph?
+static bool is_visible(const Model *m, ValueId v, NodeId holder)
+{
+    const Value *value = value_at(m, v);
+    return value->def != DEF_NODE ||
+           node_at(m, value->node)->position < node_at(m, holder)->position;
+}
+
+// A result inside a branch or body bears the name of a value around: which one is meant by a use
+// there, readers do not agree on.
+static void report_shadowing(Lint *l, ValueId v, Map *named)
+{
+    const Model *m = l->m;
+    const Value *value = value_at(m, v);
+    const Graph *g = graph_at(m, value->graph);
+    for (; g->parent; g = graph_at(m, g->parent)) {
+        uint32_t *outer = map_get(&named[g->parent], value->name);
+        if (!outer || !is_visible(m, *outer, g->owner))
+            continue;
+        Str name = str_escaped(l->arena, value->name);
+        Diag *d = diag(l->diags, "ST001", SEV_ERROR, location_value(m, l->arena, v),
+                       "value \"%.*s\" bears the name of one of a graph around", STR_ARG(name));
+        d->value = name;
+        diag_note(l->diags, d, "that is defined at %.*s",
+                  STR_ARG(location_value(m, l->arena, *outer)));
+        lint_about_node(l, d, value->node);
+        return;
+    }
+}
+
 void lint_duplicates(Lint *l)
 {
     const Model *m = l->m;
@@ -91,6 +134,11 @@ void lint_duplicates(Lint *l)
         else
             report_duplicate(l, v, *first);
     }
+    for (ValueId v = 1; v < m->values.len; v++)
+        if (value_at(m, v)->def == DEF_NODE && value_at(m, v)->name.len &&
+            graph_at(m, value_at(m, v)->graph)->parent)
+            report_shadowing(l, v, seen);
+    duplicate_functions(l);
 }
 
 // ---- ST002
@@ -198,7 +246,7 @@ void lint_dangling(Lint *l)
 // ---- ST005
 // ----------------------------------------------------------------------------------------------
 
-static Str function_key(Lint *l, Str domain, Str name, Str overload)
+Str lint_function_key(Lint *l, Str domain, Str name, Str overload)
 {
     char nul = 0;
     Buf b = {0};
@@ -212,12 +260,15 @@ static Str function_key(Lint *l, Str domain, Str name, Str overload)
     return key;
 }
 
-static Map functions_of(Lint *l)
+Map lint_functions(Lint *l)
 {
     Map map = {.arena = l->arena};
     for (uint32_t i = 0; i < l->m->functions.len; i++) {
         const Function *f = &l->m->functions.at[i];
-        map_put(&map, function_key(l, f->domain, f->name, f->overload), NULL);
+        bool added;
+        uint32_t *at = map_put(&map, lint_function_key(l, f->domain, f->name, f->overload), &added);
+        if (added)
+            *at = i;
     }
     return map;
 }
@@ -251,13 +302,15 @@ static void report_operator(Lint *l, NodeId id, int64_t opset)
 
 void lint_operators(Lint *l)
 {
-    Map functions = functions_of(l);
+    Map functions = lint_functions(l);
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
-        if (n->dead || n->schema ||
-            (functions.len && map_get(&functions, function_key(l, n->domain, n->op, n->overload))))
+        if (n->dead || n->schema)
             continue;
         int64_t opset = opset_of(l->m, n);
+        if (opset > 0 && functions.len &&
+            map_get(&functions, lint_function_key(l, n->domain, n->op, n->overload)))
+            continue;
         if (opset > 0 && !schema_has_domain(n->domain))
             continue; // an operator of somebody's own
         report_operator(l, id, opset);

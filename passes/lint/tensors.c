@@ -142,9 +142,35 @@ uint32_t repair_payloads(Model *m, bool unsafe)
     return changes;
 }
 
+// Keys of external data that the format has not, or that say two things: readers take the first,
+// the last, or neither.
+static void check_keys(Lint *l, void *context, TensorData *t, Str where)
+{
+    static const char *const known[] = {"location", "offset", "length", "checksum", "basepath"};
+    (void)context;
+    for (uint32_t i = 0; t->payload == PAYLOAD_EXTERNAL && i < t->external.len; i++) {
+        Str key = t->external.at[i].key;
+        bool has = str_starts(key, "prepacked"), twice = false; // ONNX Runtime's own
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            has |= str_is(key, known[k]);
+        for (uint32_t k = 0; k < i; k++)
+            twice |= str_eq(t->external.at[k].key, key);
+        if (has && !twice)
+            continue;
+        Diag *d = diag(l->diags, "ST003", SEV_ERROR, where,
+                       "tensor \"%.*s\": external data %s key \"%.*s\"%s",
+                       STR_ARG(str_escaped(l->arena, t->name)), has ? "has" : "has the",
+                       STR_ARG(str_escaped(l->arena, key)),
+                       has ? " twice" : ", which the format does not know");
+        d->value = str_escaped(l->arena, t->name);
+    }
+}
+
 void lint_payloads(Lint *l)
 {
     lint_each_tensor(l, check_payload, NULL);
+    lint_each_tensor(l, check_keys, NULL);
+    lint_sparse_payloads(l);
 }
 
 // ---- ST004

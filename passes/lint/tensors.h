@@ -10,5 +10,11 @@ typedef void (*TensorVisit)(Lint *l, void *context, TensorData *t, Str where);
 // Initializers, sparse ones by their two parts, and attributes: of the main graph, those inside,
 // functions and training graphs.
 void lint_each_tensor(Lint *l, TensorVisit visit, void *context);
+// The same of sparse tensors.
+typedef void (*SparseVisit)(Lint *l, const SparseData *s, Str where);
+void lint_each_sparse(Lint *l, SparseVisit visit);
+
+// ST003 of sparse tensors: indices that are not sorted, or outside of the dims.
+void lint_sparse_payloads(Lint *l);
 
 #endif

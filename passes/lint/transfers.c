@@ -1,4 +1,4 @@
-// DV002 to DV004, DV006, DV007: transfers that cost more than they need, or that nothing needs.
+// DV002, DV003, DV006, DV007: transfers that cost more than they need, or that nothing needs.
 
 #include "passes/adaptor.h"
 #include "passes/config.h"
@@ -253,65 +253,6 @@ uint32_t repair_constant_transfers(Model *m, bool unsafe)
         changes++;
     }
     return changes;
-}
-
-// ---- DV004: sizes that are computed on the host for a device
-// ------------------------------------
-
-// The number of a size that operand `i` of a node reads, computed at run time from a Shape of what
-// lies on a device: the nodes between. 0: it is none.
-static uint32_t island_behind(Lint *l, ValueId v, NodeId *shape, uint32_t *stamp, uint32_t mark)
-{
-    Model *m = l->m;
-    VEC(ValueId) open = {0};
-    uint32_t count = 0;
-    *shape = 0;
-    vec_push(l->arena, &open, v);
-    while (open.len && count < 1000) {
-        ValueId at = open.at[--open.len];
-        const Value *value = at ? value_at(m, at) : NULL;
-        if (!value || value->def != DEF_NODE || value->constant || stamp[value->node] == mark ||
-            stamp[value->node] == UINT32_MAX)
-            continue;
-        const Node *n = node_at(m, value->node);
-        stamp[value->node] = mark;
-        count++;
-        if (node_is(n, "Shape") || node_is(n, "Size")) {
-            if (n->nin && n->in[0] && device_of_value(m, n->in[0]) > DEVICE_HOST)
-                *shape = value->node;
-            continue;
-        }
-        if (device_run(m, value->node) > DEVICE_HOST)
-            return 0;
-        for (uint32_t i = 0; i < n->nin; i++)
-            vec_push(l->arena, &open, n->in[i]);
-    }
-    return *shape ? count : 0;
-}
-
-void lint_shape_islands(Lint *l)
-{
-    Model *m = l->m;
-    uint32_t *stamp = NEWS(l->arena, uint32_t, m->nodes.len);
-    for (NodeId id = 1; id < m->nodes.len; id++) {
-        const Node *n = node_at(m, id);
-        for (uint32_t i = 1; !n->dead && i < n->nin; i++) {
-            NodeId shape;
-            bool size = n->in[i] && !device_matters(m, id, i) && device_run(m, id) > DEVICE_HOST;
-            uint32_t count = size ? island_behind(l, n->in[i], &shape, stamp, id) : 0;
-            if (count < 2)
-                continue;
-            Diag *d = diag(l->diags, "DV004", SEV_INFO, location_operand(m, l->arena, id, i),
-                           "%u nodes on cpu compute a size for %.*s on %.*s in every run", count,
-                           STR_ARG(str_escaped(l->arena, n->op)),
-                           STR_ARG(device_name(l, device_run(m, id))));
-            lint_about_node(l, d, id);
-            d->value = lint_name(l, n->in[i]);
-            diag_note(l->diags, d, "it begins at %.*s", STR_ARG(lint_short(l, shape)));
-            diag_fix(l->diags, d, false,
-                     "give the dims that they ask for a fixed size: the nodes fold to a constant");
-        }
-    }
 }
 
 // ---- DV006

@@ -108,6 +108,8 @@ class Target:
             (work / "runtime").symlink_to((root / "runtime").resolve())
         self.flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", options.optimize, "-march=native",
                       "-fno-math-errno", "-fno-trapping-math", "-I", "runtime"]
+        if "clang" in options.compiler:  # which warns of what its own -march=native says on some processors
+            self.flags.append("-Wno-invalid-feature-combination")
         self.cache = ["ccache"] if shutil.which("ccache") else []
         self.env = dict(os.environ)
         if options.sanitize:

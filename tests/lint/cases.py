@@ -27,6 +27,7 @@ import declared
 import float16
 import operands
 import targets
+from marks import unmarked
 
 FAMILIES = [operands, declared, float16, targets]
 
@@ -85,6 +86,9 @@ def compare(found, run):
 
 
 def check_findings(model, found):
+    bare = [text for text in map(unmarked, found) if text]
+    if bare:
+        raise Wrong(f"says of values what is neither proved nor measured nor assumed: {bare[0]}")
     left = list(found)
     for wanted in model.finds:
         match = next((f for f in left if f["rule"] == wanted.rule and f["path"] == wanted.path), None)

@@ -6,7 +6,9 @@ one is refused by one of them, and not for a kernel. Both are asked each time, s
 wrong side.
 """
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -142,6 +144,72 @@ def errors(cameo, model, folder):
     return [f["rule"] + " " + f["message"] for f in json.loads(done.stdout)["findings"] if f["severity"] == "error"]
 
 
+# Faults that no text can hold: what is changed in a model that is valid.
+def change_attribute(**fields):
+    def change(m):
+        a = m.graph.node[0].attribute[0]
+        for name, value in fields.items():
+            setattr(a, name, value)
+    return change
+
+
+def twice(field):
+    return lambda m: getattr(m.graph, field).append(getattr(m.graph, field)[0])
+
+
+CHANGED = {
+    "attribute_without_type": change_attribute(type=0),
+    "attribute_without_name": change_attribute(name=""),
+    "attribute_of_two_values": change_attribute(i=4),
+    "attribute_twice": lambda m: m.graph.node[0].attribute.append(m.graph.node[0].attribute[0]),
+    "operator_without_name": lambda m: setattr(m.graph.node[0], "op_type", ""),
+    "result_without_name": lambda m: m.graph.node.append(helper.make_node("Abs", ["x"], [""])),
+    "no_ir_version": lambda m: m.ClearField("ir_version"),
+    "no_opset": lambda m: m.ClearField("opset_import"),
+    "no_graph": lambda m: m.ClearField("graph"),
+    "graph_without_name": lambda m: m.graph.ClearField("name"),
+    "input_twice": twice("input"),
+    "input_without_type": lambda m: m.graph.input[0].ClearField("type"),
+    "input_without_element_type": lambda m: m.graph.input[0].type.tensor_type.ClearField("elem_type"),
+    "input_of_no_element_type": lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 99),
+    "output_without_name": lambda m: setattr(m.graph.output[0], "name", ""),
+    "output_without_type": lambda m: m.graph.output[0].ClearField("type"),
+    "initializer_without_name": lambda m: m.graph.initializer.append(helper.make_tensor("", 1, [1], [1.0])),
+    "initializer_twice": lambda m: m.graph.initializer.extend([helper.make_tensor("w", 1, [1], [1.0])] * 2),
+    "metadata_twice": lambda m: [m.metadata_props.add(key="k", value=v) for v in "ab"],
+    "sparse_index_outside": lambda m: m.graph.sparse_initializer.append(
+        helper.make_sparse_tensor(helper.make_tensor("w", 1, [1], [1.0]), helper.make_tensor("i", 7, [1], [4]), [2])),
+}
+
+
+def changed(change):
+    m = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) {
+        y = LeakyRelu<alpha = 0.5>(x) }""")
+    change(m)
+    return m
+
+
+def kill_linting(cameo, folder, many):
+    """What is told where the process that lints a model is killed, alone or as one of several: exit 4, and a finding."""
+    good = folder / "good.onnxtxt"
+    good.write_text('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (double[2] y) { y = Relu(x) }')
+    waiting = folder / "waiting.onnx"
+    os.mkfifo(waiting)
+    files = [waiting, good] if many else [waiting]
+    run = subprocess.Popen([cameo, "lint", "--format", "json", *files], stdout=subprocess.PIPE, text=True)
+    writer = os.open(waiting, os.O_WRONLY)  # there is a process that reads, now
+    readers = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    holds = [pid for pid in readers if any(os.path.realpath(f) == str(waiting) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())]
+    for pid in holds:
+        os.kill(int(pid), signal.SIGSEGV)
+    said = json.loads(run.communicate(timeout=60)[0])["findings"]
+    os.close(writer)
+    waiting.unlink()
+    bugs = [f for f in said if "a bug in cameo: linting the model ended by signal 11" in f["message"]]
+    others = [f["rule"] for f in said if f["file"].endswith("good.onnxtxt")]
+    return run.returncode == 4 and len(bugs) == 1 and others == (["DT002"] if many else [])
+
+
 def refusal(model):
     """Why checker or runtime refuses the model; None: both take it."""
     error = checker_error(model)
@@ -156,7 +224,12 @@ def main():
     models = [(name, True, onnx.parser.parse_model(text)) for name, text in VALID.items()]
     models += [("sparse", True, sparse_model()), ("int4", True, int4_model())]
     models += [(name, False, onnx.parser.parse_model(text)) for name, text in INVALID.items()]
+    models += [(name, False, changed(change)) for name, change in CHANGED.items()]
     with tempfile.TemporaryDirectory() as folder:
+        for many in (False, True):
+            if not kill_linting(cameo, pathlib.Path(folder), many):
+                print(f"FAILED: a process that was killed while it linted {'one of two models' if many else 'a model'} is not told")
+                failed += 1
         for name, valid, model in models:
             refused, found = refusal(model), errors(cameo, model, pathlib.Path(folder))
             if valid == bool(refused):
@@ -166,7 +239,7 @@ def main():
             else:
                 continue
             failed += 1
-    print(f"{len(models)} models at the edge, {failed} wrong")
+    print(f"{len(models)} models at the edge, 2 killed, {failed} wrong")
     return failed > 0
 
 

@@ -68,9 +68,9 @@ def runtime(text, domains="", feeds=None, change=None, severity=4, opset=18):
     return logged(call)
 
 
-def checker(text, domains="", full=False, change=None):
+def checker(text, domains="", full=False, change=None, opset=18):
     try:
-        onnx.checker.check_model(proto(text, domains, change), full_check=full)
+        onnx.checker.check_model(proto(text, domains, change, opset), full_check=full)
     except Exception as e:
         return str(e)
     return ""
@@ -181,6 +181,15 @@ PROVOKED = {
     "ST011": [lambda: runtime(RESIZE),
               lambda: checker("g (float[4] x) => (float[4] y) { [add] y = Add(x) }")],
     "ST012": [lambda: checker("g (float[2,3] x, float[4,5] z) => (float[2,5] y) { y = MatMul(x, z) }", full=True)],
+    "ST013": [lambda: checker("g (float[2,3] x) => (float[3,2] y) { y = Relu(x) }", full=True),
+              lambda: runtime("g (float[2,3] x) => (float[3,2] y) { y = Relu(x) }", severity=2),
+              lambda: runtime("g (float[2] x, float[3] w) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")],
+    "ST014": [lambda: checker("g (float[1,1,2,2] x, float[4] s) => (float[1,1,4,4] y) { y = Upsample(x, s) }", opset=17),
+              lambda: checker("g (float[4] x) => (float[4] y) { y = LeakyRelu<alpha = 0.5, alpha = 0.25>(x) }"),
+              lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) }", change=lambda m: m.graph.ClearField("name")),
+              lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) }",
+                              change=lambda m: [m.metadata_props.add(key="k", value=v) for v in "ab"]),
+              lambda: runtime("g (float[4] x) => (float[4] y) { y = Relu(x) }", change=lambda m: setattr(m, "ir_version", 99))],
     "TR001": [lambda: checker("""g (float r, int64 t, float16[2] x, float16[2] g, float16[2] h) => (float16[2] y, float16[2] z) {
   y, z = ai.onnx.preview.training.Adagrad(r, t, x, g, h)
 }""", ', "ai.onnx.preview.training" : 1', full=True)],

@@ -10,7 +10,7 @@ tests/lint/rules/ID.txt holds the models of rule ID. A model begins with a line
 and is in Cameo's text (its first line is cameo.ir/1) or in ONNX's. Further lines that begin with "--- " right behind the first
 are further findings of the model, `--- args ARGUMENTS` for `cameo lint`, or `--- file NAME EXPRESSION`: a file beside the model
 that holds what the expression of NumPy (np) gives: an array, a dict of them for .npz, bytes or text. A model gives the findings
-it names and no others of that rule. Each rule has at least two models of each kind.
+it names and no others of that rule. Each rule has at least two models of each kind. A number about values has a mark (marks.py).
 """
 import json
 import pathlib
@@ -20,6 +20,8 @@ import sys
 import tempfile
 
 import numpy as np
+
+from marks import unmarked
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -93,6 +95,9 @@ def judge(cameo, rule, heads, text, folder):
         return f"no report: {done.stderr.strip()}"
     if done.returncode > (3 if rule == "SE006" else 1):
         return f"exit {done.returncode}: {done.stderr.strip()}"
+    bare = [text for text in map(unmarked, findings) if text]
+    if bare:
+        return f"says of values what is neither proved nor measured nor assumed: {bare[0]}"
     found = [finding for finding in findings if finding["rule"] == rule]
     for path, message in expected:
         match = next((f for f in found if f["path"] == path and says(f, message)), None)

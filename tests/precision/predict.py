@@ -4,9 +4,11 @@
 A model is calibrated on some inputs: `cameo drift` says what rounding each value to float16 or bfloat16 adds to the variance
 of each output. Then ONNX Runtime runs the model on other inputs with values really rounded (a Cast to the narrow dtype and
 back behind each, weights rounded in the file), all of them in float16, all in bfloat16, and mixed at random. Printed are
-predicted over measured, and how often an error went beyond three predicted standard deviations.
+predicted over measured, and how often an error went beyond three predicted standard deviations. With --ran, `cameo drift` is asked
+about each of these choices (`--precision FILE`): it runs the model so on the calibration inputs, and says the greater of what
+is predicted and what it measured there.
 
-    predict.py PROGRAM [--random N] [--seed S] [--models DIR] [--exporters DIR] [--only NAME,...] [--table FILE] [--mixed M]
+    predict.py PROGRAM [--random N] [--seed S] [--models DIR] [--exporters DIR] [--only NAME,...] [--table FILE] [--mixed M] [--ran]
 """
 import argparse
 import json
@@ -227,7 +229,7 @@ def run_all(model, names, feeds):
 
 # ---- predicted -------------------------------------------------------------------------------------
 
-def drift_of(program, model, calibration, projections):
+def drift_of(program, model, calibration, projections, choice=None):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         onnx.save(model, str(folder / "m.onnx"))
@@ -236,8 +238,11 @@ def drift_of(program, model, calibration, projections):
             for i, name in enumerate(input_names(model)):
                 tensor = numpy_helper.from_array(feeds[name], name)
                 (folder / f"test_data_set_{k}" / f"input_{i}.pb").write_bytes(tensor.SerializeToString())
-        done = subprocess.run([program, "drift", folder / "m.onnx", "--projections", str(projections), "--format", "json", "-q"],
-                              capture_output=True, text=True, check=False, timeout=1200)
+        command = [program, "drift", folder / "m.onnx", "--projections", str(projections), "--format", "json", "-q"]
+        if choice:
+            (folder / "mix.txt").write_text("".join(f"{v} {t}\n" for v, t in choice.items()), encoding="utf-8")
+            command += ["--precision", folder / "mix.txt"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
     if done.returncode:
         return None, (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[0]
     return json.loads(done.stdout), ""
@@ -262,15 +267,15 @@ class Table:
     def __init__(self):
         self.ratios, self.checks, self.broken, self.skipped = [], 0, [], []
 
-    def add(self, name, what, output, predicted, spread, errors, scales):
+    def add(self, name, what, output, predicted, bound, errors, scales):
         measured = float(np.sqrt(np.mean(np.square(errors)) / np.mean(np.square(scales))))
         if measured == 0 and predicted == 0:
             return
         self.ratios.append((predicted / measured if measured > 0 else np.inf, name, what, output, predicted, measured))
         for e, s in zip(errors, scales):
             self.checks += 1
-            if e > 3 * predicted * spread * s:
-                self.broken.append((name, what, output, e / s, predicted * spread))
+            if e > bound * s:
+                self.broken.append((name, what, output, e / s, bound))
 
     def print(self, file):
         inside = [r for r in self.ratios if 0.1 <= r[0] <= 3]
@@ -284,12 +289,12 @@ class Table:
         for ratio, name, what, output, predicted, measured in worst:
             print(f"  {ratio:8.2f}  {name} {what} {output}: predicted {predicted:.2e}, measured {measured:.2e}", file=file)
         for name, what, output, error, predicted in self.broken[:20]:
-            print(f"  beyond: {name} {what} {output}: {error:.2e}, 3 sigma {3 * predicted:.2e}", file=file)
+            print(f"  beyond: {name} {what} {output}: {error:.2e}, bound {predicted:.2e}", file=file)
         for text in self.skipped:
             print(f"  left out: {text}", file=file)
 
 
-def check_model(program, table, name, model, feeds, mixed, projections):
+def check_model(program, table, name, model, feeds, mixed, projections, ran):
     if len(feeds) < 2:
         table.skipped.append(f"{name}: no data that fit its inputs")
         return
@@ -307,6 +312,10 @@ def check_model(program, table, name, model, feeds, mixed, projections):
     exact = run_all(model, names, held)
     for what, choice in choices:
         rough = run_all(with_rounding(model, choice), names, held)
+        said, why = drift_of(program, model, feeds[:half], projections, choice) if ran else (None, "")
+        if ran and said is None:
+            table.skipped.append(f"{name} {what}: {why}")
+            continue
         for o in names:
             k = outputs.index(o)
             predicted = float(np.sqrt(sum(r["outputs"][k][choice[r["value"]]] for r in rows if r["value"] in choice)))
@@ -319,8 +328,10 @@ def check_model(program, table, name, model, feeds, mixed, projections):
             if not np.all(np.isfinite(errors)) or not all(s > 0 for s in scales):
                 table.skipped.append(f"{name} {what} {o}: not finite, or all 0")
                 continue
-            spread = max(report["outputs"][k]["spread_f16"], report["outputs"][k]["spread_bf16"])
-            table.add(name, what, o, predicted, spread, errors, scales)
+            bound = 3 * predicted * max(report["outputs"][k]["spread_f16"], report["outputs"][k]["spread_bf16"])
+            if said:
+                predicted, bound = said["outputs"][k]["error"], said["outputs"][k]["bound"]
+            table.add(name, what, o, predicted, bound, errors, scales)
 
 
 def main():
@@ -334,6 +345,7 @@ def main():
     p.add_argument("--mixed", type=int, default=2)
     p.add_argument("--projections", type=int, default=8)
     p.add_argument("--table")
+    p.add_argument("--ran", action="store_true")
     p.add_argument("--verbose", action="store_true")
     a = p.parse_args()
     table, only = Table(), set(a.only.split(",")) if a.only else None
@@ -344,7 +356,7 @@ def main():
         if a.verbose:
             print(name, file=sys.stderr, flush=True)
         try:
-            check_model(a.program, table, name, model, feeds, a.mixed, a.projections)
+            check_model(a.program, table, name, model, feeds, a.mixed, a.projections, a.ran)
         except KeyboardInterrupt:
             table.skipped.append(f"{name} and what follows: interrupted")
             break

@@ -1,6 +1,7 @@
 // ranges_main MODEL [--whole] [--input NAME LO HI]...: the range of every value of a model, one
 // line each: name, lower and upper bound, what they rest on, NaN (0, 1, 2), integer, significant
-// bits; where it has channels, their axis and the bounds of each. --whole: without channels.
+// bits; where it has channels, their axis, what they rest on, and the bounds of each. --whole:
+// without channels.
 #include "frontend/load.h"
 #include "ir/infer.h"
 #include "passes/config.h"
@@ -17,7 +18,7 @@ static void print_value(const Model *m, ValueId v, const Range *x)
     printf("%.*s\t%.17g\t%.17g\t%d\t%d\t%d\t%d\t%d", STR_ARG(value_at(m, v)->name), x->lo, x->hi,
            x->lo_by, x->hi_by, x->nan, x->integer, x->bits);
     if (c)
-        printf("\t%u", c->axis);
+        printf("\t%u\t%d\t%d", c->axis, c->lo_by, c->hi_by);
     for (uint32_t k = 0; c && k < c->n; k++)
         printf("\t%.17g\t%.17g", c->lo[k], c->hi[k]);
     printf("\n");

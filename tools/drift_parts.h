@@ -1,0 +1,14 @@
+// What the files that run changed models share.
+#ifndef CAMEO_TOOLS_DRIFT_PARTS_H
+#define CAMEO_TOOLS_DRIFT_PARTS_H
+
+#include "tools/drift.h"
+
+// All values rounded as d->precision says, but the first `leave` of the order.
+void drift_trial_round(DriftTrial *x, uint32_t leave);
+// Runs the rule's repair on the model; false: it changes nothing. Finds what goes with it.
+bool drift_rewrite_model(const Drift *d, DriftRewrite *r, Model *m, Diags *diags);
+// Reads d->mix into d->each. 0, or an exit status with everything said.
+int drift_read_mix(const Tool *t, Drift *d);
+
+#endif
