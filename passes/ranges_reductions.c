@@ -83,7 +83,7 @@ static Reduced reduced(RangeWalk *w)
     if (naxes == 0)
         return node_int(w->n, "noop_with_empty_axes", 0) ? some : all_axes(w);
     for (uint32_t i = 0; i < naxes; i++) {
-        RangeBasis of_dim;
+        RangeBasis of_dim = RANGE_PROVED;
         int64_t k = axes[i] < 0 ? axes[i] + v->rank : axes[i];
         if (k < 0 || k >= v->rank || (some.axes >> k & 1))
             return none;
