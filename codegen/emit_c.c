@@ -280,12 +280,14 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM } ConvForm;
+typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM, HALF_FORM } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
     if (c->wide)
         return false;
+    if (form == HALF_FORM)
+        return c->half != NULL;
     return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
 }
 
@@ -386,17 +388,20 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const bool windows = byte_products_any(mod->steps, true);
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
+    const bool registers = half_registers_any(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
-    if (halves || products || windows)
+    if (registers || products || windows)
         parts[n++] = "cameo_amx.h";
     if (halves)
         parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM))
         parts[n++] = "cameo_conv.h";
+    if (uses_convolutions(mod->steps, HALF_FORM))
+        parts[n++] = "cameo_half_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
     if (wide_used(mod->steps))
@@ -416,8 +421,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
-    if (halves || products || windows)
-        amx_tiles_print(&tiles, (halves ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
+    if (registers || products || windows)
+        amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
     buf_free(&tiles);
@@ -432,6 +437,9 @@ static void emit_headline(const EmitOptions *o, bool threads, Buf *out)
     buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
     if (threads) // for threads and futex
         buf_printf(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n");
+    // gcc takes half of a vector for loops on Intel's processors.
+    buf_printf(out, "#if defined(__AVX512F__) && !defined(__clang__)\n"
+                    "#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n\n");
 }
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)

@@ -13,7 +13,7 @@
 
 enum { SQUARE = 16, TILE = 1024, LEAST_ROWS = 8, BLOCK = 131072, WIDE = 256 }; // as in the runtime
 
-static bool has_squares(const char *cpu)
+bool squares_expected(const char *cpu)
 {
     static const char names[] = " sapphirerapids emeraldrapids graniterapids graniterapids-d ";
     if (!cpu || strcmp(cpu, "native") == 0)
@@ -49,7 +49,7 @@ ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const char 
 {
     const int64_t words = up(w->channels, 4), row = row_of(c);
     ByteSquares s = {0};
-    if (c->depthwise || w->rows < LEAST_ROWS || !has_squares(cpu))
+    if (c->depthwise || w->rows < LEAST_ROWS || !squares_expected(cpu))
         return s;
     const int64_t parts = up(words, SQUARE), whole = up(words * w->taps, SQUARE);
     s.gathered =

@@ -4,6 +4,8 @@
 
 #include "codegen/cpu/byte_conv.h"
 
+// Has `cpu`, as `cameo compile --cpu` says it, registers of square tiles?
+bool squares_expected(const char *cpu);
 // How c is cut into square tiles where `cpu` (as `cameo compile --cpu` says it) has them and they
 // are worth it; else depth is 0.
 ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const char *cpu);

@@ -9,6 +9,8 @@
 
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/finish.h"
+#include "codegen/cpu/half_conv.h"
+#include "codegen/cpu/halves.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -22,7 +24,6 @@ enum {
     CONV_K = 256,
     CONV_N = 192,
     SLACK = 64,
-    SHARED_ROWS = 32, // of y, from which on panels of x are made for several threads
     TAPS = 128,
     PHASES = 8,
     MOST_TRANSFORMED = 1 << 25 // weights
@@ -39,6 +40,7 @@ typedef struct Match {
     bool guarded;
     Bytes *bytes; // what the factors are, if bytes
     const Widened *widened;
+    bool half; // the factors must be of bfloat16
     Conv c;
 } Match;
 
@@ -133,9 +135,15 @@ static bool find_sum(Match *m, const Kernel *k)
         return m->c.x->buffer != s->buffer;
     }
     const Expr *x = r->b->a, *w = r->b->b;
+    if (m->half) {
+        x = halves_load(x);
+        w = halves_load(w);
+        if (!x || !w || x->dtype != DT_BF16 || w->dtype != DT_BF16)
+            return false;
+    }
     m->c.wide = r->dtype == DT_F64;
     if ((r->dtype != DT_F32 && !m->c.wide) || x->kind != EX_LOAD || w->kind != EX_LOAD ||
-        x->buffer == w->buffer || buffer_at(m->mod, s->buffer)->dtype != r->dtype)
+        x->buffer == w->buffer || (!m->half && buffer_at(m->mod, s->buffer)->dtype != r->dtype))
         return false;
     if (m->c.wide) {
         x = widened_source(m->widened, m->mod, x);
@@ -145,7 +153,7 @@ static bool find_sum(Match *m, const Kernel *k)
     m->c.x = swap ? w : x;
     m->c.w = swap ? x : w;
     return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer &&
-           buffer_at(m->mod, m->c.x->buffer)->dtype == r->dtype;
+           (m->half || buffer_at(m->mod, m->c.x->buffer)->dtype == r->dtype);
 }
 
 // ---- roles -------------------------------------------------------------------------------------
@@ -649,8 +657,8 @@ static Index copy_size(Match *m)
     return poly_add_const(polys, size, SLACK);
 }
 
-// Places of the weights along groups and k, for the packing of bytes.
-static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
+// Places of the weights along groups and k, malloc'ed.
+static bool list_places(Match *m, const Panels *w, ByteWeights *all, Str *error)
 {
     int64_t channels = 1, columns = 1;
     if (m->c.c)
@@ -658,31 +666,42 @@ static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
     poly_is_const(m->c.taps[m->c.rank - 1], &columns);
     int64_t *groups = calloc((size_t)w->groups.size, sizeof *groups);
     int64_t *k = calloc((size_t)w->k.size, sizeof *k);
-    bool ok = groups && k;
-    for (int64_t i = 0; ok && i < w->groups.size; i++)
+    for (int64_t i = 0; groups && i < w->groups.size; i++)
         groups[i] = walk_at(&w->groups, i);
-    for (int64_t i = 0; ok && i < w->k.size; i++)
+    for (int64_t i = 0; k && i < w->k.size; i++)
         k[i] = walk_at(&w->k, i);
-    ByteWeights all = {.groups = w->groups.size,
-                       .rows = w->rows,
-                       .row = w->row,
-                       .channels = channels,
-                       .taps = w->k.size / channels,
-                       .columns = columns,
-                       .start = w->start,
-                       .group_at = groups,
-                       .k_at = k};
-    if (ok)
-        ok = byte_conv_pack(m->p, &m->c, m->bytes, &all, cpu, error);
-    else
-        *error = STR("no memory for packed weights");
+    *all = (ByteWeights){.groups = w->groups.size,
+                         .rows = w->rows,
+                         .row = w->row,
+                         .channels = channels,
+                         .taps = w->k.size / channels,
+                         .columns = columns,
+                         .start = w->start,
+                         .group_at = groups,
+                         .k_at = k};
+    if (groups && k)
+        return true;
+    *error = STR("no memory for packed weights");
+    return false;
+}
+
+static void free_places(ByteWeights *all)
+{
+    free((void *)(uintptr_t)all->group_at);
+    free((void *)(uintptr_t)all->k_at);
+}
+
+static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
+{
+    ByteWeights all;
+    const bool ok =
+        list_places(m, w, &all, error) && byte_conv_pack(m->p, &m->c, m->bytes, &all, cpu, error);
     m->bytes->channels = m->c.channels;
     m->c.channels = poly_const(m->polys, byte_conv_planes(m->bytes, &all));
     if (!m->c.depthwise)
         m->c.padded = bytes_scratch(m->mod, DT_I32, copy_size(m));
     m->c.channels = poly_ceildiv(m->polys, m->bytes->channels, poly_const(m->polys, 4));
-    free(groups);
-    free(k);
+    free_places(&all);
     return ok;
 }
 
@@ -705,22 +724,6 @@ static BufferId scratch(Match *m, Index size)
     return buffer_new(m->mod, BUF_TEMP, m->c.w->rank ? STR("scratch") : STR(""), DT_F32, 1, &size);
 }
 
-// Panels of all columns, for all values of k, where the columns are one block: threads share rows
-// of y then, and make the panels once.
-static BufferId shared_panels(Match *m, const Panels *w)
-{
-    const Conv *c = &m->c;
-    int64_t places = 1, size;
-    for (uint32_t i = 0; i < c->rank; i++) {
-        if (!poly_is_const(c->out[i], &size) || size > CONV_N * 5 / 4)
-            return 0;
-        places *= size;
-    }
-    if (places < 1 || places >= CONV_N * 5 / 4 || w->rows < SHARED_ROWS)
-        return 0;
-    return scratch(m, poly_const(m->polys, w->k.size * (places + 2 * TILE_COLUMNS) + SLACK));
-}
-
 // The form of the convolution, and what it needs beside x, w and y.
 static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
 {
@@ -735,7 +738,8 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     if (c->tile || c->depthwise)
         return;
     c->panel = scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
-    c->shared = shared_panels(m, w);
+    Index shared = conv_shared_panels(m->polys, c, w->rows, w->k.size);
+    c->shared = shared ? scratch(m, shared) : 0;
 }
 
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
@@ -765,4 +769,25 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     *c = m.c;
     *found = c;
     return true;
+}
+
+bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
+{
+    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .half = true};
+    Panels w;
+    ByteWeights all = {0};
+    *found = NULL;
+    if (!find_sum(&m, k) || m.bytes || m.c.wide || !choose_roles(&m) || !read_panels(&m, &w))
+        return true;
+    bool ok = list_places(&m, &w, &all, error);
+    if (ok && half_conv_fits(&m.c, &all, how->cpu)) {
+        m.c.copy = true;
+        m.c.half = half_conv_pack(p, &m.c, &all, error);
+        ok = m.c.half != NULL;
+        *found = ok ? NEW(m.mod->arena, Conv) : NULL;
+        if (ok)
+            **found = m.c;
+    }
+    free_places(&all);
+    return ok;
 }

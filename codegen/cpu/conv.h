@@ -20,9 +20,10 @@ typedef struct ConvChoice {
 typedef struct Conv {
     const Expr *reduce, *x, *w;
     const Stmt *store;
-    const Bytes *bytes; // of bytes; NULL: of float32
-    bool depthwise;     // no m and no c: one plane by its own window
-    bool copy;          // x goes through a copy with its border
+    const Bytes *bytes;          // of bytes; NULL: of float32
+    const struct HalfConv *half; // of bfloat16 on matrix registers (half_conv.h); NULL: not
+    bool depthwise;              // no m and no c: one plane by its own window
+    bool copy;                   // x goes through a copy with its border
     int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
     double cost[3]; // cycles that were expected directly and by tiles of 2 and 4; 0: none allowed
     uint32_t rank;  // dims of n and t
@@ -50,10 +51,20 @@ typedef struct Conv {
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where
 // weights cannot be read.
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
+// The same of one of bfloat16 on matrix registers.
+bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
 // Does v belong to the convolution itself, not to the loops around it?
 bool conv_owns(const Conv *c, LoopId v);
+// Elements of the panels of all columns for so many values of k, where the columns are one block
+// whose rows threads share; NULL where they do not.
+Index conv_shared_panels(Polys *polys, const Conv *c, int64_t rows, int64_t k);
 void conv_uses(Module *mod, const Conv *c, KernelUses *u);
 void conv_print(Printer *p, const Kernel *k, const Conv *c);
+// For those who print other forms: `sizes` of a convolution; where x begins; its own variables, and
+// those of the sum, count as 0 while they are on.
+void conv_print_sizes(Printer *p, const Conv *c);
+const char *conv_image(Printer *p, const Conv *c);
+void conv_set_own(Printer *p, const Kernel *k, const Conv *c, bool on);
 // ".name = {1, 3, 3},": `rank` dims at the end of CONV_SPACE, `other` for those in front of them.
 void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other);
 

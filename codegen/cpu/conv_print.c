@@ -2,6 +2,7 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
@@ -47,6 +48,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         bytes_uses(mod, c->bytes, c->epilogue, u);
     else
         access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
+    if (c->half)
+        half_conv_uses(mod, c, u);
     if (c->finish)
         drop_constants(mod, u, c);
     const BufferId beside[] = {c->padded, c->panel, c->shared};
@@ -71,7 +74,7 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
 // ---- printing
 // ------------------------------------------------------------------------------------
 
-static void set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
+void conv_set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
 {
     uint32_t n = 0;
     LoopId vars[MAX_LOOPS];
@@ -115,7 +118,7 @@ void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t ran
     print_line(p, "    .%s = {%s, %s, %s},", name, text[0], text[1], text[2]);
 }
 
-static void print_sizes(Printer *p, const Conv *c)
+void conv_print_sizes(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
     Index stride[CONV_SPACE], dilation[CONV_SPACE];
@@ -264,7 +267,7 @@ static void print_plan(Printer *p, const Conv *c)
                wt[0], wt[1], wt[2], buffer_name(p, c->x->buffer), start_of(p, c->x->buffer, size));
 }
 
-static const char *image_of(Printer *p, const Conv *c)
+const char *conv_image(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
     Index x = linear(p, c->x->buffer, c->x->at);
@@ -294,14 +297,14 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
     p->indent++;
     print_line(p, "tile1 = cameo_winograd_end(&form, tile0, %s);", end);
     print_line(p, "cameo_winograd_block block;");
-    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", image_of(p, c),
+    print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", conv_image(p, c),
                buffer_name(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
     print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", share->low, share->high);
     p->indent++;
     print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, output_of(p, c));
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
     bool done = !c->epilogue || print_epilogue(p, c);
     for (int i = 0; i < 2; i++) {
         p->indent--;
@@ -359,14 +362,14 @@ static Index work_of(Printer *p, const Conv *c, Index places)
 static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
 {
     parts_begin(p, 0);
-    set_own(p, k, c, true);
-    print_sizes(p, c);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
     if (c->bytes)
-        byte_conv_print_copy(p, c, image_of(p, c), "from", "to");
+        byte_conv_print_copy(p, c, conv_image(p, c), "from", "to");
     else
-        print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", image_of(p, c),
+        print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", conv_image(p, c),
                    buffer_name(p, c->padded));
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
     Polys *polys = p->mod->polys;
     Index each = poly_const(polys, COPIED);
     for (uint32_t i = 0; i < c->rank; i++)
@@ -390,7 +393,21 @@ static int unit_rows(const Conv *c)
 
 static void print_image(Printer *p, const Conv *c)
 {
-    print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : image_of(p, c));
+    print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : conv_image(p, c));
+}
+
+Index conv_shared_panels(Polys *polys, const Conv *c, int64_t rows, int64_t k)
+{
+    enum { LEAST = 32, BLOCK = 240, SLACK = 64 }; // columns of the smallest that is one block
+    int64_t places = 1, size;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        if (!poly_is_const(c->out[i], &size) || size > BLOCK)
+            return NULL;
+        places *= size;
+    }
+    if (places < 1 || places >= BLOCK || rows < LEAST)
+        return NULL;
+    return poly_const(polys, k * (places + 2 * TILE_COLUMNS) + SLACK);
 }
 
 // Units are values of k.
@@ -398,13 +415,13 @@ static void print_make_part(Printer *p, const Kernel *k, const Conv *c, const ch
                             const char *depth)
 {
     parts_begin(p, 0);
-    set_own(p, k, c, true);
-    print_sizes(p, c);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
     print_plan(p, c);
     print_image(p, c);
     print_line(p, "image.made = %s;", buffer_name(p, c->shared));
     print_line(p, "cameo_conv_make(&image, %s, from, to, %s);", n, buffer_name(p, c->shared));
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
     Index each = poly_const(p->mod->polys, COPIED * MADE);
     for (uint32_t i = 0; i < c->rank; i++)
         each = poly_mul(p->mod->polys, each, c->out[i]);
@@ -416,8 +433,8 @@ static void print_make_part(Printer *p, const Kernel *k, const Conv *c, const ch
 static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places)
 {
     const char *n = print_index_bare(p, places), *rows = print_index_bare(p, c->rows);
-    set_own(p, k, c, true);
-    print_sizes(p, c);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
@@ -439,7 +456,7 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     print_line(p, "for (int64_t m0 = cut.low, m1; m0 < cut.high; m0 = m1) {");
     p->indent++;
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
     bool done = !c->epilogue || print_epilogue(p, c);
     for (int i = 0; i < 2; i++) {
         p->indent--;
@@ -466,8 +483,8 @@ static bool print_tile_share(Printer *p, const Kernel *k, const Conv *c)
     const char *rows = print_index_bare(p, c->rows);
     TileShare share = {"cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)", "0",
                        rows};
-    set_own(p, k, c, true);
-    print_sizes(p, c);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
     print_plan(p, c);
     if (shares_rows(p, c))
         share = (TileShare){"0", "form.tiles", "cameo_winograd_from(&form, from)",
@@ -487,12 +504,12 @@ static const char *tile_units(Printer *p, const Conv *c)
 static void print_byte_share(Printer *p, const Kernel *k, const Conv *c, Index places,
                              const char *cut)
 {
-    set_own(p, k, c, true);
-    print_sizes(p, c);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
     print_plan(p, c);
     print_line(p, "const cameo_conv_cut cut = %s;", cut);
     byte_conv_print_share(p, c, print_index_bare(p, places));
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
     block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
     for (int i = 0; i < 2; i++) {
         p->indent--;
@@ -522,10 +539,10 @@ static void print_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
 static void print_mode(Printer *p, const Kernel *k, const Conv *c, const char *n, const char *depth)
 {
     if (c->shared) {
-        set_own(p, k, c, true);
-        print_sizes(p, c);
+        conv_set_own(p, k, c, true);
+        conv_print_sizes(p, c);
         print_plan(p, c);
-        set_own(p, k, c, false);
+        conv_set_own(p, k, c, false);
     }
     print_line(p,
                "args.mode = cameo_conv_shares(%s, %s, %s, "
@@ -562,16 +579,16 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
 
 static bool print_plane(Printer *p, const Kernel *k, const Conv *c, Index places)
 {
-    print_blocks(p, c, print_index_bare(p, places), image_of(p, c), windows_of(p, c),
+    print_blocks(p, c, print_index_bare(p, places), conv_image(p, c), windows_of(p, c),
                  output_of(p, c));
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
     return !c->epilogue || print_epilogue(p, c);
 }
 
 static void print_byte_plane(Printer *p, const Kernel *k, const Conv *c, Index places)
 {
-    byte_conv_print_plane(p, c, image_of(p, c), print_index_bare(p, places));
-    set_own(p, k, c, false);
+    byte_conv_print_plane(p, c, conv_image(p, c), print_index_bare(p, places));
+    conv_set_own(p, k, c, false);
     block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
     for (int i = 0; i < 2; i++) {
         p->indent--;
@@ -585,8 +602,8 @@ static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *out
 {
     Index units = parts_units(p, outer->n, outer->vars);
     parts_begin(p, c->bytes ? c->bytes->sums : c->padded);
-    set_own(p, k, c, true);
-    print_sizes(p, c);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
     print_plan(p, c);
     parts_nest_begin(p, outer->n, outer->vars);
     p->indent++;
@@ -628,10 +645,10 @@ static void print_whole_bytes(Printer *p, const Kernel *k, const Conv *c, Index 
     const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
     print_line(p, "{");
     p->indent++;
-    set_own(p, k, c, true);
-    print_sizes(p, c);
-    byte_conv_print_copy(p, c, image_of(p, c), "0", print_index_bare(p, c->channels));
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
+    byte_conv_print_copy(p, c, conv_image(p, c), "0", print_index_bare(p, c->channels));
+    conv_set_own(p, k, c, false);
     p->indent--;
     print_line(p, "}");
     print_byte_share(p, k, c, places, str_printf(p->arena, "{0, %s, 0, %s}", rows, n).at);
@@ -642,8 +659,8 @@ static void print_all_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *
 {
     Index places = places_of(p, c);
     if (c->depthwise) {
-        set_own(p, k, c, true);
-        print_sizes(p, c);
+        conv_set_own(p, k, c, true);
+        conv_print_sizes(p, c);
         print_plan(p, c);
     }
     nest_begin(p, outer, NULL);
@@ -664,6 +681,10 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         wide_print_conv(p, k, c);
         return;
     }
+    if (c->half) {
+        half_conv_print(p, k, c);
+        return;
+    }
     Polys *polys = p->mod->polys;
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
@@ -675,8 +696,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         print_all_bytes(p, k, c, &outer);
         return;
     }
-    set_own(p, k, c, true);
-    print_sizes(p, c);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c);
     print_plan(p, c);
     nest_begin(p, &outer, NULL);
     if (c->tile) {
@@ -692,8 +713,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
                                  : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    print_blocks(p, c, n, image_of(p, c), w, output_of(p, c));
-    set_own(p, k, c, false);
+    print_blocks(p, c, n, conv_image(p, c), w, output_of(p, c));
+    conv_set_own(p, k, c, false);
     bool whole = c->epilogue && !print_epilogue(p, c);
     for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
         p->indent--;

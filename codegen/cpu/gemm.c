@@ -9,6 +9,7 @@
 #include "codegen/cpu/gemm.h"
 
 #include "codegen/cpu/byte_product.h"
+#include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -31,7 +32,8 @@ typedef struct Match {
     const Stmt *loops[MAX_PARS];
     uint32_t nloops;
     const Expr *reduce;
-    Bytes *bytes; // what its factors are, if bytes
+    Bytes *bytes;    // what its factors are, if bytes
+    const Expr *sum; // what stands for the sum around it; NULL: y
     Index la, lb, ly;
     Override o;
 } Match;
@@ -333,8 +335,8 @@ static bool pack_weights(Match *m, Str *error)
 static const Expr *sum_to_load(void *context, const Expr *e)
 {
     Match *m = context;
-    if (e == m->reduce && (m->bytes || m->o.half))
-        return m->bytes ? m->bytes->value : m->o.half->value;
+    if (e == m->reduce && m->sum)
+        return m->sum;
     return e == m->reduce ? expr_load(m->mod, m->store->buffer, m->store->at) : NULL;
 }
 
@@ -354,8 +356,8 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     Match m = {.mod = p->mod, .p = p, .reduce = c->reduce, .store = c->store};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         m.loops[m.nloops++] = s;
-    m.bytes = (Bytes *)(uintptr_t)c->bytes;
-    if (m.bytes || (c->store->value != c->reduce && !c->finish)) {
+    m.sum = c->bytes ? c->bytes->value : c->half ? c->half->value : NULL;
+    if (m.sum || (c->store->value != c->reduce && !c->finish)) {
         ExprMap map = {&m, sum_to_load, NULL};
         c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
     }
@@ -376,6 +378,7 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
         return false;
     if (!found)
         return true;
+    m->sum = m->bytes->value;
     ExprMap map = {m, sum_to_load, NULL};
     m->o.epilogue = copy_loops(m, 0, expr_map(m->mod, m->store->value, &map));
     m->o.bytes = m->bytes;
@@ -385,10 +388,15 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
-// A product of bfloat16 by constants, which stays in 16 bits.
-static bool override_halves(Printer *p, Kernel *k, Str *error)
+// A product of bfloat16 by constants, or a convolution, which stays in 16 bits.
+static bool override_halves(Printer *p, Kernel *k, const ConvChoice *how, Str *error)
 {
     Match m = {.mod = p->mod, .p = p};
+    Conv *conv;
+    if (!conv_find_half(p, k, how, &conv, error))
+        return false;
+    if (conv)
+        return override_conv(p, k, conv);
     if (!find_structure(&m, k) || m.bytes || !choose_roles(&m) || m.o.a->dtype != DT_BF16 ||
         m.o.b->dtype != DT_BF16 || m.reduce->dtype != DT_F32)
         return true;
@@ -400,6 +408,7 @@ static bool override_halves(Printer *p, Kernel *k, Str *error)
         return !error->len;
     m.o.packed = m.o.narrow->packed;
     m.o.half = half_product_new(p->mod, &m.o);
+    m.sum = m.o.half->value;
     ExprMap map = {&m, sum_to_load, NULL};
     m.o.epilogue = copy_loops(&m, 0, expr_map(m.mod, m.store->value, &map));
     Override *kept = NEW(m.mod->arena, Override);
@@ -408,11 +417,12 @@ static bool override_halves(Printer *p, Kernel *k, Str *error)
     return true;
 }
 
-static bool override_halves_of(Printer *p, Step *s, Str *error)
+static bool override_halves_of(Printer *p, Step *s, const ConvChoice *how, Str *error)
 {
     for (; s; s = s->next)
-        if ((s->kernel && !s->kernel->on_host && !override_halves(p, s->kernel, error)) ||
-            !override_halves_of(p, s->body, error) || !override_halves_of(p, s->other, error))
+        if ((s->kernel && !s->kernel->on_host && !override_halves(p, s->kernel, how, error)) ||
+            !override_halves_of(p, s->body, how, error) ||
+            !override_halves_of(p, s->other, how, error))
             return false;
     return true;
 }
@@ -490,8 +500,8 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
 {
     Arena *scratch = arena_new();
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
-    if (kind != GEMM_CUBLASLT &&
-        ((!how->exact && !override_halves_of(p, mod->steps, error)) || !halves_widen(mod, error))) {
+    if (kind != GEMM_CUBLASLT && ((!how->exact && !override_halves_of(p, mod->steps, how, error)) ||
+                                  !halves_widen(mod, error))) {
         arena_free(scratch);
         return false;
     }

@@ -66,6 +66,17 @@ bool half_products_any(const Step *s)
     return false;
 }
 
+bool half_registers_any(const Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if ((o && (o->half || (o->conv && o->conv->half))) || half_registers_any(s->body) ||
+            half_registers_any(s->other))
+            return true;
+    }
+    return false;
+}
+
 // ---- printing ----------------------------------------------------------------------------------
 
 // Blocks of the rows r.m0 .. r.m1 and columns r.n0 .. r.n1, with what surrounds their sums.

@@ -24,7 +24,8 @@ HalfProduct *half_product_new(Module *mod, const Override *o);
 void half_product_uses(Module *mod, const Override *o, KernelUses *u);
 // The kernel; `outer`: loops around the product.
 void half_product_print(Printer *p, const Override *o, Bounds *outer);
-// Has any kernel of these steps one?
+// Has any kernel of these steps one? Does any ask for matrix registers, a convolution too?
 bool half_products_any(const Step *s);
+bool half_registers_any(const Step *s);
 
 #endif

@@ -192,7 +192,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("cameo")
     p.add_argument("--programs", type=int, default=9)
-    p.add_argument("--nodes", type=int, default=30)
+    p.add_argument("--nodes", type=int, default=15)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--variant", type=int, help="only this one")
     args = p.parse_args()
