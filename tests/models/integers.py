@@ -128,7 +128,7 @@ def convolved(x, w, group, strides, dilations, pads):
     x = np.pad(x, [(0, 0), (0, 0)] + list(zip(pads[:rank], pads[rank:])))
     taps, per = w.shape[2:], w.shape[0] // group
     out = [(x.shape[2 + i] - (taps[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(rank)]
-    y = np.zeros([x.shape[0], w.shape[0], *out], np.int64)
+    y = np.zeros([x.shape[0], w.shape[0], *out], x.dtype)
     for t in np.ndindex(*taps):
         at = tuple(slice(t[i] * dilations[i], t[i] * dilations[i] + (out[i] - 1) * strides[i] + 1, strides[i])
                    for i in range(rank))
@@ -209,4 +209,5 @@ def main():
     return 1 if wrong else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
