@@ -298,6 +298,7 @@ typedef struct Node {
     bool dead;               // removed by a pass; in no graph's list
     const OpDef *def;        // the registry row that applies, or NULL
     const Schema *schema;    // the schema's facts at this opset, or NULL
+    uint8_t types_opset;     // whose schema says which dtypes it takes; 0: the model's own
     DeviceId device;         // 0: nothing places it, it runs where its operands lie
     Why why_device;
     Str reason; // why a pass inserted it; absent for nodes of the file

@@ -48,7 +48,7 @@ void registry_bind_node(Model *m, NodeId id)
     n->def = NULL;
     if (opset <= 0 || is_function_call(m, n))
         return;
-    n->schema = schema_find(n->domain, n->op, opset);
+    n->schema = schema_find(n->domain, n->op, n->types_opset ? n->types_opset : opset);
     if (n->schema && n->schema->deprecated) {
         // A deprecated operator keeps the meaning of its last version where a row gives one.
         n->def = op_find(n->domain, n->op, n->schema->since - 1);
@@ -91,6 +91,10 @@ void registry_bind(Model *m)
         Node *n = node_at(m, id);
         if (n->dead)
             continue;
+        if (n->types_opset) {
+            registry_bind_node(m, id);
+            continue;
+        }
         int64_t opset = opset_of(m, n);
         uint32_t *last, i = kind_of(&kinds, n, opset, &last);
         if (i) {

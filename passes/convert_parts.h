@@ -46,6 +46,9 @@ uint32_t convert_group(const Conversion *c, uint32_t tie);
 
 // Fills `why`, `clamp`.
 void convert_find_allowed(Conversion *c);
+// Lets nodes of older opsets take what opset 22 gave their operators beside
+// (passes/convert_newer.c).
+void convert_take_newer(Model *m);
 
 // Poses the label problem and solves it.
 void convert_choose(Conversion *c);

@@ -289,6 +289,8 @@ bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertR
     *r = (ConvertReport){.weights_before = bytes_of_weights(m)};
     if (refuse(m, o, diags))
         return false;
+    if (o->newer)
+        convert_take_newer(m);
     Arena *scratch = arena_new();
     Conversion c = begin(m, scratch, o, r);
     convert_find_allowed(&c);
