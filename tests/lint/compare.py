@@ -26,8 +26,9 @@ def is_adaptor(node):
 
 
 class Comparison:
-    def __init__(self, old):
+    def __init__(self, old, moved=False):
         self.old = old  # the model's IR version is below 4: weights are among its inputs
+        self.moved = moved  # of two Casts in a row it is the first that was there, and its result was renamed
         self.wrong, self.casts, self.transfers = [], 0, 0
         self.gone = {}  # result of a Cast that was deleted -> its operand
         self.behind = {}  # result of an inserted node -> what it converts
@@ -124,11 +125,17 @@ class Comparison:
             return name
         return [far(x) for x in a] == [far(y) for y in b]
 
+    @staticmethod
+    def but_results(node):
+        return (node.op_type, node.name, *node.input, *(x.SerializeToString() for x in node.attribute))
+
     def find_renames(self, a, b):
         """An output that is cast keeps its name, and the value that bore it gets another."""
         made = {o for n in a.node for o in n.output}
         self.names = {}
-        inserted = {n.output[0] for n in b.node if is_adaptor(n) and n.output[0] not in made and n.input[0] in made}
+        there = {self.but_results(n) for n in a.node if self.moved}
+        inserted = {n.output[0] for n in b.node if is_adaptor(n) and n.output[0] not in made and n.input[0] in made
+                    and self.but_results(n) not in there}
         for node in b.node:
             # A name that was not there, and is not of an inserted node, converted to one that was.
             fresh = is_adaptor(node) and node.output[0] in made and node.input[0] not in made | inserted
@@ -168,7 +175,12 @@ def body_of(function):
 
 def changes(before, after, casts=None, transfers=None):
     """What differs between a model and its repair beyond the repair; [] if nothing does. None: as many as there are."""
-    c = Comparison(before.ir_version < 4)
+    wrong = changes_as(before, after, casts, transfers, False)
+    return wrong and changes_as(before, after, casts, transfers, True) and wrong
+
+
+def changes_as(before, after, casts, transfers, moved):
+    c = Comparison(before.ir_version < 4, moved)
     rest = [type(before)(), type(before)()]
     for to, model in zip(rest, (before, after)):
         to.CopyFrom(model)
@@ -179,7 +191,7 @@ def changes(before, after, casts=None, transfers=None):
         c.wrong.append("the model's own fields")
     c.graphs(before.graph, after.graph, "graph", True)
     for x, y in zip(before.functions, after.functions):
-        inner = Comparison(False)  # names in a body are its own
+        inner = Comparison(False, moved)  # names in a body are its own
         inner.graphs(body_of(x), body_of(y), f"function {x.name}", False)
         c.wrong += inner.wrong
         c.casts += inner.casts

@@ -101,7 +101,9 @@ class Problem:
             self.tensors[name] = tensor
             self.make(name, self.new(TENSOR_TYPES, dtype, "constant"), dtype)
         elif param is not None and param.type_str in given:
-            dtypes = [self.dtype[i] for i in node.input if i in self.dtype]
+            schema = schema_of(node.op_type, node.domain, self.opset)
+            dtypes = [self.dtype[name] for i, name in enumerate(node.input)
+                      if name in self.dtype and variable(formal(schema.inputs, i)) == param.type_str]
             self.make(name, given[param.type_str], dtypes[0] if dtypes else 0)
         elif param is not None and len(elements(param)) == 1:
             dtype = next(iter(elements(param)))
