@@ -70,10 +70,10 @@ def apart(command):
     return ["sh", "-c", '"$@"; exit $?', "sh", *command]
 
 
-def time_peer(peer, folder, runs, threads):
+def time_peer(peer, folder, runs, threads, precision):
     """What its process says, or None: it does not load the model."""
     try:
-        return json.loads(pinned(apart([sys.executable, "-c", peer.source, folder, runs, threads]), threads).stdout)
+        return json.loads(pinned(apart([sys.executable, "-c", peer.source, folder, runs, threads, precision]), threads).stdout)
     except subprocess.CalledProcessError as e:
         print(f"{folder.name}: {peer.name}: {e.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
         return None
@@ -121,7 +121,7 @@ def measure(net, folder, threads, options):
     for _ in range(options.rounds):
         ours.append(time_ours(net, data, runs, threads))
         for p in options.peers:
-            result = time_peer(p, folder, runs, threads) if None not in found[p.name] else None
+            result = time_peer(p, folder, runs, threads, options.peers_in) if None not in found[p.name] else None
             found[p.name].append(result)
     begin = time.perf_counter()
     pinned([net, "--inputs-from", data], threads)
@@ -193,6 +193,7 @@ def arguments():
     p.add_argument("--rounds", type=int, default=30)
     p.add_argument("--round-ms", type=float, default=300, help="about how long one side runs in a round")
     p.add_argument("--threads", default="1", help="counts, with commas between")
+    p.add_argument("--peers-in", default="f32", choices=("f32", "bf16"), help="what peers that can be told are to compute in")
     p.add_argument("--error", type=float, help="how far outputs may be off, root mean square, as a share of the output's")
     p.add_argument("--options", default="", help="more options of compile and verify, as one word")
     p.add_argument("--out", type=pathlib.Path)

@@ -1,4 +1,5 @@
-"""Runtimes that programs of Cameo are timed against: each runs in a process of its own, `python -c SOURCE FOLDER RUNS THREADS`.
+"""Runtimes that programs of Cameo are timed against: each runs in a process of its own, `python -c SOURCE FOLDER RUNS THREADS
+[PRECISION]`, which is f32 or bf16 where the runtime can be told, else f32.
 
 It prints one JSON line: `times` of each run in ms, `start_ms` from creating the model to its first output, `rss_kb`, the
 greatest memory of the process, and `error`: the greatest root mean square of the difference to an output of the data
@@ -12,6 +13,7 @@ import json, pathlib, resource, sys, time
 import numpy as np, onnx
 from onnx import numpy_helper
 folder, runs, threads = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+precision = sys.argv[4] if len(sys.argv) > 4 else "f32"
 
 def tensor(name):
     t = onnx.TensorProto(); t.ParseFromString((folder / "test_data_set_0" / name).read_bytes())
@@ -45,7 +47,8 @@ def start():
     state["x"] = {info.name: tensor(f"input_{i}.pb") for i, info in enumerate(s.get_inputs())}
 measure(start, lambda: state["s"].run(None, state["x"]))
 """
-# One stream and float32, as its guide to latency says; a processor with bfloat16 would compute in that otherwise.
+# One stream, as its guide to latency says, and the precision that is asked for: a processor with bfloat16 would compute in
+# that otherwise.
 OPENVINO = COMMON + """
 import openvino as ov
 state = {}
@@ -53,7 +56,7 @@ def start():
     core = ov.Core()
     model = core.compile_model(core.read_model(str(folder / "model.onnx")), "CPU", {
         "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
-        "INFERENCE_PRECISION_HINT": "f32"})
+        "INFERENCE_PRECISION_HINT": precision})
     state["r"] = r = model.create_infer_request()
     for i in range(len(model.inputs)):
         r.set_input_tensor(i, ov.Tensor(np.array(tensor(f"input_{i}.pb"), order="C")))
