@@ -54,21 +54,13 @@ static int64_t block_width(int64_t all)
     return fit < TILE_COLUMNS ? TILE_COLUMNS : fit < MOST_PLACES ? fit : MOST_PLACES;
 }
 
-static Index flat_places(Polys *polys, const Conv *c)
-{
-    Index places = poly_const(polys, 1);
-    for (uint32_t i = 0; i < c->rank; i++)
-        places = poly_mul(polys, places, c->out[i]);
-    return places;
-}
-
 // Scratch of `size` words behind `sums` of them: one buffer, so that a thread may have its own.
 static void add_buffer(Printer *p, const Conv *c, Bytes *b, Index sums, Index size)
 {
     Polys *polys = p->mod->polys;
     b->sums = bytes_scratch(p->mod, DT_I32, poly_add(polys, sums, size));
     b->m0 = loop_new(polys, c->rows);
-    b->n0 = loop_new(polys, flat_places(polys, c));
+    b->n0 = loop_new(polys, conv_places(polys, c));
     b->behind = sums;
 }
 

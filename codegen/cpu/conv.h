@@ -53,6 +53,8 @@ typedef struct Conv {
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
 // The same of one of bfloat16 on matrix registers.
 bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
+// Places of y: the elements of one of its rows.
+Index conv_places(Polys *polys, const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
 Index conv_copy_size(Polys *polys, const Conv *c);
 // Elements of the panels of all columns, for k values of k, where the columns are one block:

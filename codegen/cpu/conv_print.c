@@ -324,14 +324,6 @@ enum {
     MADE = 64          // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
 };
 
-static Index places_of(Printer *p, const Conv *c)
-{
-    Index places = poly_const(p->mod->polys, 1);
-    for (uint32_t i = 0; i < c->rank; i++)
-        places = poly_mul(p->mod->polys, places, c->out[i]);
-    return places;
-}
-
 static Index values_of_k(Printer *p, const Conv *c)
 {
     Index k = c->channels;
@@ -609,7 +601,7 @@ static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *out
 static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
 {
     Polys *polys = p->mod->polys;
-    Index places = places_of(p, c), two = poly_const(polys, 2);
+    Index places = conv_places(p->mod->polys, c), two = poly_const(polys, 2);
     Index work = work_of(p, c, places);
     BufferId own = c->bytes ? c->bytes->sums : c->depthwise ? c->padded : c->panel;
     if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
@@ -643,7 +635,7 @@ static void print_whole_bytes(Printer *p, const Kernel *k, const Conv *c, Index 
 // A convolution of bytes by one thread.
 static void print_all_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
 {
-    Index places = places_of(p, c);
+    Index places = conv_places(p->mod->polys, c);
     if (c->depthwise) {
         conv_set_own(p, k, c, true);
         conv_print_sizes(p, c);
@@ -694,7 +686,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
             print_stmts(p, c->epilogue);
         return;
     }
-    const char *n = print_index_bare(p, places_of(p, c));
+    const char *n = print_index_bare(p, conv_places(p->mod->polys, c));
     const char *w = c->depthwise ? windows_of(p, c)
                                  : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);

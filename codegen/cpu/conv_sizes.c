@@ -9,6 +9,14 @@ enum {
     SHARED_ROWS = 32 // of y, from which on panels of x are made for several threads
 };
 
+Index conv_places(Polys *polys, const Conv *c)
+{
+    Index places = poly_const(polys, 1);
+    for (uint32_t i = 0; i < c->rank; i++)
+        places = poly_mul(polys, places, c->out[i]);
+    return places;
+}
+
 Index conv_copy_size(Polys *polys, const Conv *c)
 {
     Index size = c->channels;

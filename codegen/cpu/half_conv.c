@@ -152,18 +152,11 @@ static void print_units(Printer *p, const Conv *c, const char *from, const char 
     }
 }
 
-static Index places_of(Printer *p, const Conv *c)
-{
-    Index all = poly_const(p->mod->polys, 1);
-    for (uint32_t i = 0; i < c->rank; i++)
-        all = poly_mul(p->mod->polys, all, c->out[i]);
-    return all;
-}
-
 static Index work_of(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
-    Index all = poly_mul(polys, poly_mul(polys, places_of(p, c), c->rows), c->channels);
+    Index all =
+        poly_mul(polys, poly_mul(polys, conv_places(p->mod->polys, c), c->rows), c->channels);
     for (uint32_t i = 0; i < c->rank; i++)
         all = poly_mul(polys, all, c->taps[i]);
     return poly_is_overflow(all) ? all : poly_floordiv(polys, all, poly_const(polys, MACS));
@@ -206,7 +199,7 @@ void half_conv_print(Printer *p, const Kernel *k, const Conv *c)
         return;
     nest_begin(p, &outer, NULL);
     conv_set_own(p, k, c, true);
-    print_line(p, "if (%s > 0) {", print_index_bare(p, places_of(p, c)));
+    print_line(p, "if (%s > 0) {", print_index_bare(p, conv_places(p->mod->polys, c)));
     conv_set_own(p, k, c, false);
     p->indent++;
     print_begin(p, k, c);

@@ -159,14 +159,6 @@ static void set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
     }
 }
 
-static Index places_of(Printer *p, const Conv *c)
-{
-    Index n = poly_const(p->mod->polys, 1);
-    for (uint32_t i = 0; i < c->rank; i++)
-        n = poly_mul(p->mod->polys, n, c->out[i]);
-    return n;
-}
-
 static Index depth_of(Printer *p, const Conv *c)
 {
     Index k = c->channels;
@@ -216,7 +208,7 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
                part[2], part[3], part[2], c->store->buffer);
     print_line(p, "cameo_wide_multiply(");
     print_line(p, "    &(const cameo_wide){.rows = %s, .columns = %s, .depth = %s,",
-               print_index_bare(p, c->rows), print_index_bare(p, places_of(p, c)),
+               print_index_bare(p, c->rows), print_index_bare(p, conv_places(p->mod->polys, c)),
                print_index_bare(p, depth_of(p, c)));
     print_line(p, "        %s, .am = %s, .ak = %s,",
                factor_text(p, "a", c->w->buffer, start_of(p, c->w->buffer, linear(p, c->w))),
@@ -229,7 +221,8 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
 static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
 {
     Polys *polys = p->mod->polys;
-    Index macs = poly_mul(polys, poly_mul(polys, c->rows, places_of(p, c)), depth_of(p, c));
+    Index macs =
+        poly_mul(polys, poly_mul(polys, c->rows, conv_places(p->mod->polys, c)), depth_of(p, c));
     Index two = poly_const(polys, 2);
     Index work =
         poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, MACS));
@@ -239,7 +232,8 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     parts_around(p, outer, true);
     parts_begin(p, 0);
     set_own(p, k, c, true);
-    const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places_of(p, c));
+    const char *rows = print_index_bare(p, c->rows),
+               *n = print_index_bare(p, conv_places(p->mod->polys, c));
     const char *const part[4] = {"r.m0", "r.m1", "r.n0", "r.n1"};
     print_line(p, "const cameo_wide_part r = cameo_wide_share(%s, %s, from, to);", rows, n);
     print_windows(p, c, part);
@@ -259,7 +253,7 @@ void wide_print_conv(Printer *p, const Kernel *k, const Conv *c)
             outer.vars[outer.n++] = s->var;
     if (!print_parts(p, k, c, &outer)) {
         const char *const all[4] = {"0", print_index_bare(p, c->rows), "0",
-                                    print_index_bare(p, places_of(p, c))};
+                                    print_index_bare(p, conv_places(p->mod->polys, c))};
         nest_begin(p, &outer, NULL);
         set_own(p, k, c, true);
         print_windows(p, c, all);
