@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import onnx
 import onnx.parser
@@ -189,6 +190,26 @@ def changed(change):
     return m
 
 
+def holds_open(pid, file):
+    try:
+        return any(os.path.realpath(f) == os.path.realpath(file) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # ended meanwhile, or another's
+        return False
+
+
+def wait_for_readers(parent, file, seconds=30):
+    """Processes started by `parent` that hold `file` open. A writer's open of a FIFO returns as soon as a reader is inside its
+    own open, which may be before that reader has its descriptor: so they are waited for."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pids = [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit()]
+        holds = [pid for pid in pids if pid not in (os.getpid(), parent) and holds_open(pid, file)]
+        if holds:
+            return holds
+        time.sleep(0.01)
+    return []
+
+
 def kill_linting(cameo, folder, many):
     """What is told where the process that lints a model is killed, alone or as one of several: exit 4, and a finding."""
     good = folder / "good.onnxtxt"
@@ -198,12 +219,11 @@ def kill_linting(cameo, folder, many):
     files = [waiting, good] if many else [waiting]
     run = subprocess.Popen([cameo, "lint", "--format", "json", *files], stdout=subprocess.PIPE, text=True)
     writer = os.open(waiting, os.O_WRONLY)  # there is a process that reads, now
-    readers = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-    holds = [pid for pid in readers if any(os.path.realpath(f) == str(waiting) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())]
+    holds = wait_for_readers(run.pid, waiting)
     for pid in holds:
-        os.kill(int(pid), signal.SIGSEGV)
-    said = json.loads(run.communicate(timeout=60)[0])["findings"]
+        os.kill(pid, signal.SIGSEGV)
     os.close(writer)
+    said = json.loads(run.communicate(timeout=60)[0])["findings"]
     waiting.unlink()
     bugs = [f for f in said if "a bug in cameo: linting the model ended by signal 11" in f["message"]]
     others = [f["rule"] for f in said if f["file"].endswith("good.onnxtxt")]
