@@ -3,6 +3,7 @@
 // expressions of products of extents, a polynomial in dims, that a program evaluates for the sizes
 // it was given.
 
+#include "codegen/cpu/chain.h"
 #include "codegen/count.h"
 
 #include <string.h>
@@ -222,7 +223,7 @@ static void count_stmts(Count *c, const Stmt *s)
 }
 
 // Each element once, however often it is touched.
-static Index bytes_of(Count *c, BufferId b, Index accesses)
+static Index moved_bytes(Count *c, BufferId b, Index accesses)
 {
     const Buffer *buffer = buffer_at(c->mod, b);
     Index size = poly_const(c->polys, 1);
@@ -239,12 +240,17 @@ static KernelCount count_kernel(Count *c, const Kernel *k)
     c->unknown = false;
     c->round = k->id + 1;
     count_stmts(c, k->body);
+    const Kernel *before[CHAIN_BEFORE];
+    for (uint32_t i = chain_before(k, before); i-- > 0;) {
+        count_stmts(c, before[i]->body);
+        c->touched[chain_link(before[i])->store->buffer] = (Touch){0}; // stays in a cache
+    }
     for (uint32_t i = 0; i < c->buffers.len; i++) {
         Touch *t = &c->touched[c->buffers.at[i]];
         if (t->read)
-            bytes = poly_add(c->polys, bytes, bytes_of(c, c->buffers.at[i], t->read));
+            bytes = poly_add(c->polys, bytes, moved_bytes(c, c->buffers.at[i], t->read));
         if (t->written)
-            bytes = poly_add(c->polys, bytes, bytes_of(c, c->buffers.at[i], t->written));
+            bytes = poly_add(c->polys, bytes, moved_bytes(c, c->buffers.at[i], t->written));
         *t = (Touch){0};
     }
     c->buffers.len = 0;

@@ -280,7 +280,7 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, TILE_FORM, HALF_FORM } ConvForm;
+typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, CHAIN_FORM, TILE_FORM, HALF_FORM } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
@@ -288,7 +288,11 @@ static bool has_form(const Conv *c, ConvForm form)
         return false;
     if (form == HALF_FORM)
         return c->half != NULL;
-    return form == ANY_FORM || (form == DEPTHWISE_FORM ? c->depthwise && !c->bytes : c->tile > 0);
+    if (form == CHAIN_FORM)
+        return c->chain != NULL;
+    if (form == DEPTHWISE_FORM)
+        return c->chain || (c->depthwise && !c->bytes);
+    return form == ANY_FORM || c->tile > 0;
 }
 
 static bool uses_convolutions(const Step *s, ConvForm form)
@@ -398,12 +402,16 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_amx.h";
     if (halves)
         parts[n++] = "cameo_half.h";
-    if (uses_convolutions(mod->steps, ANY_FORM))
+    if (uses_convolutions(mod->steps, ANY_FORM)) {
         parts[n++] = "cameo_conv.h";
+        parts[n++] = "cameo_conv_share.h";
+    }
     if (uses_convolutions(mod->steps, HALF_FORM))
         parts[n++] = "cameo_half_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
         parts[n++] = "cameo_depthwise.h";
+    if (uses_convolutions(mod->steps, CHAIN_FORM))
+        parts[n++] = "cameo_chain.h";
     if (wide_used(mod->steps))
         parts[n++] = "cameo_wide.h";
     if (products)

@@ -39,6 +39,7 @@ typedef struct cameo_conv_view {
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
     int packs;                  /* panels are copied wherever they are */
+    int whole;                  /* no columns are few */
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
@@ -156,18 +157,21 @@ static inline __attribute__((unused)) int64_t cameo_conv_reach(const cameo_conv 
     return g->stride[d] * (g->out[d] - 1) + g->dilation[d] * (g->taps[d] - 1) + 1;
 }
 
-/* One plane of x (two dims) with its border; nothing is written from `limit` on. */
+/* Rows from .. until of a plane of x (two dims) with its border; nothing is written from `limit`
+ * on. */
 static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g, const float *x,
                                                             const float *begin, const float *end,
-                                                            float *to, int64_t length, float *limit)
+                                                            float *to, int64_t length, int64_t from,
+                                                            int64_t until, float *limit)
 {
-    const int64_t high = cameo_conv_reach(g, 1), width = length * g->stride[2];
-    const int64_t in = g->in[1], pad = g->pad[1];
-    int64_t first = pad < 0 ? 0 : pad < high ? pad : high, last = in + pad < high ? in + pad : high;
+    const int64_t width = length * g->stride[2], in = g->in[1], pad = g->pad[1];
+    int64_t first = pad < from ? from : pad < until ? pad : until;
+    int64_t last = in + pad < until ? in + pad : until;
     last = last > first ? last : first;
-    memset(to, 0, (size_t)(first * width) * sizeof *to);
+    to += from * width;
+    memset(to, 0, (size_t)((first - from) * width) * sizeof *to);
     x += (first - pad) * g->step[1];
-    to += first * width;
+    to += (first - from) * width;
     const int64_t low = g->pad[2], left = length - low;
     const int64_t count = g->in[2] < left ? g->in[2] : left;
     const int whole = length >= CAMEO_LANES || (last - first) * width + CAMEO_LANES <= limit - to;
@@ -186,7 +190,7 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
             cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],
                            length, to + j * width);
     to += (last - first) * width;
-    memset(to, 0, (size_t)((high - last) * width) * sizeof *to);
+    memset(to, 0, (size_t)((until - last) * width) * sizeof *to);
 }
 
 /* Channels that are one short row each: what goes where is the same for all of them. */
@@ -213,31 +217,39 @@ cameo_conv_short(const cameo_conv *g, const float *x, float *to, int64_t length,
     }
 }
 
+/* The first element behind those of x that are read. */
+static inline __attribute__((unused)) const float *cameo_conv_x_end(const cameo_conv *g,
+                                                                    const float *x)
+{
+    return x + (g->channels - 1) * g->channel + (g->in[0] - 1) * g->step[0] +
+           (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
+}
+
 /* Channels from .. until of x. What lies behind their copies is another share's, except behind the
  * last, where there is room. */
 static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
                                                               float *to, int64_t length,
                                                               int64_t from, int64_t until)
 {
-    const int64_t deep = cameo_conv_reach(g, 0);
-    const int64_t plane = cameo_conv_reach(g, 1) * length * g->stride[2];
+    const int64_t deep = cameo_conv_reach(g, 0), rows = cameo_conv_reach(g, 1);
+    const int64_t plane = rows * length * g->stride[2];
     to += from * deep * plane;
     float *limit =
         to + (until - from) * deep * plane + (until == g->channels ? CAMEO_CONV_SLACK : 0);
-    const int one = deep == 1 && plane <= CAMEO_CONV_SHORT && cameo_conv_reach(g, 1) == 1;
+    const int one = deep == 1 && plane <= CAMEO_CONV_SHORT && rows == 1;
     if (one && g->pad[0] == 0 && g->pad[1] == 0 && g->in[0] > 0 && g->in[1] > 0) {
         cameo_conv_short(g, x + from * g->channel, to, length, until - from);
         return;
     }
-    const float *end = x + (g->channels - 1) * g->channel + (g->in[0] - 1) * g->step[0] +
-                       (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
+    const float *end = cameo_conv_x_end(g, x);
     for (int64_t c = from; c < until; c++)
         for (int64_t i = 0; i < deep; i++, to += plane) {
             const int64_t a = i - g->pad[0];
             if (a < 0 || a >= g->in[0])
                 memset(to, 0, (size_t)plane * sizeof *to);
             else
-                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], x, end, to, length, limit);
+                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], x, end, to, length, 0,
+                                 rows, limit);
         }
 }
 
@@ -309,6 +321,8 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
         v->at[0] = 0;
     }
     v->ends = cameo_conv_ends(g, v);
+    if (v->ends && v->out[2] <= v->width) /* rows are not cut */
+        v->width -= v->width % v->out[2];
     v->packs = cameo_conv_packs(g, v);
 }
 
@@ -319,14 +333,6 @@ static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g,
     v->x = g->copy ? padded : x;
     if (g->copy)
         cameo_conv_copy(g, x, padded, v->phase, 0, g->channels);
-}
-
-/* The same where the copy is made: channels from .. to of it. */
-static inline __attribute__((unused)) void
-cameo_conv_copy_share(const cameo_conv *g, const float *x, float *padded, int64_t from, int64_t to)
-{
-    const int64_t stride = g->stride[2], reach = cameo_conv_reach(g, 2);
-    cameo_conv_copy(g, x, padded, (reach + stride - 1) / stride, from, to);
 }
 
 /* Where values k .. k + n of a window begin in x. */
@@ -480,7 +486,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_con
     }
     const int64_t width = left < PANEL ? left : PANEL;
     const int64_t few = width > CAMEO_LANES ? width % CAMEO_LANES : 0;
-    return few <= CAMEO_FEW ? width - few : width;
+    return few <= CAMEO_FEW && !v->whole ? width - few : width;
 }
 
 /* The panels of a block for the values of k whose places are given: x itself where a panel's
@@ -588,6 +594,7 @@ typedef struct cameo_conv_block {
     float *y;
     int64_t row;
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
+    int whole;                  /* no columns are few */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
@@ -632,7 +639,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
                 finish.bias += m;
                 finish.added = all->added ? all->added + m * b->row + p->n : NULL;
             }
-            if (p->width > CAMEO_FEW)
+            if (p->width > CAMEO_FEW || b->whole)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
                     b->nk, a, p->b, p->at, i == 0 ? ahead : 0, c, b->row,
                     p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
@@ -669,6 +676,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->y = y;
     b->row = row;
     b->finish = v->finish;
+    b->whole = v->whole;
     b->nk = 0;
     for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
         b->packed[k] = k * PANEL;
@@ -698,74 +706,15 @@ static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t 
     return all - n < width * 5 / 4 ? all : n + width;
 }
 
-/* ---- shares of a convolution: units are blocks of columns, or rows of y, which lie behind one
- * another */
-
-enum { CAMEO_CONV_MANY = 64 }; /* rows are not few */
-
 /* How many blocks cameo_conv_end makes of so many columns. */
 static inline __attribute__((unused)) int64_t cameo_conv_blocks(int64_t all, int64_t width)
 {
     return all < width * 5 / 4 ? all > 0 : (all - width * 5 / 4) / width + 2;
 }
 
-/* What threads share: rows, rows whose panels are made before, or blocks of columns. */
-typedef enum cameo_conv_mode {
-    CAMEO_CONV_ROWS,
-    CAMEO_CONV_ROWS_MADE,
-    CAMEO_CONV_COLUMNS
-} cameo_conv_mode;
-
-/* Of columns each thread reads only its part of x, and makes the panels of a block once; what it
- * reads of the weights is the same. So they are shared, unless blocks are too few for this many
- * threads to have as many of them each. made: there is room for all panels. */
-static inline __attribute__((unused)) int64_t cameo_conv_shares(int64_t rows, int64_t all,
-                                                                int64_t k, int64_t threads,
-                                                                int made)
-{
-    const int64_t blocks = cameo_conv_blocks(all, cameo_conv_width(k));
-    if (blocks == 0 || blocks >= 4 * threads || blocks % threads == 0)
-        return CAMEO_CONV_COLUMNS;
-    if (made)
-        return CAMEO_CONV_ROWS_MADE;
-    return rows < CAMEO_CONV_MANY ? CAMEO_CONV_COLUMNS : CAMEO_CONV_ROWS;
-}
-
-/* Units of the panels that are made before. */
-static inline __attribute__((unused)) int64_t cameo_conv_makes(int64_t mode, int64_t k)
-{
-    return mode == CAMEO_CONV_ROWS_MADE ? (k + CAMEO_CONV_MAKE - 1) / CAMEO_CONV_MAKE : 0;
-}
-
-/* unit: rows of one, a multiple of CAMEO_TILE_ROWS, where each share makes its panels. */
-static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t mode, int64_t rows,
-                                                               int64_t unit, int64_t all, int64_t k)
-{
-    unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
-    return mode == CAMEO_CONV_COLUMNS ? cameo_conv_blocks(all, cameo_conv_width(k))
-                                      : (rows + unit - 1) / unit;
-}
-
 /* Rows and columns of a share; the columns are done block by block. */
 typedef struct cameo_conv_cut {
     int64_t low, high, begin, end;
 } cameo_conv_cut;
-
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t mode, int64_t rows,
-                                                                      int64_t unit, int64_t all,
-                                                                      int64_t width, int64_t from,
-                                                                      int64_t to)
-{
-    cameo_conv_cut c = {0, rows, 0, all};
-    unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
-    if (mode == CAMEO_CONV_COLUMNS) {
-        c.begin = from * width;
-        c.end = to >= cameo_conv_blocks(all, width) ? all : to * width;
-        return c;
-    }
-    c.low = from * unit;
-    c.high = to * unit < rows ? to * unit : rows;
-    return c;
-}
 
 #endif

@@ -23,11 +23,12 @@ typedef struct cameo_phase {
     int64_t low, high, from;
 } cameo_phase;
 
-/* A plane of the output. Rows shorter than a vector are stored whole, in order, and what is past
- * them is overwritten by the next one; what would lie past the plane goes beside. */
+/* Rows first .. rows of a plane of the output. Rows shorter than a vector are stored whole, in
+ * order, and what is past them is overwritten by the next one; what would lie past the last of them
+ * goes beside. */
 typedef struct cameo_plane {
     float *y;
-    int64_t rows, columns;
+    int64_t first, rows, columns;
     const cameo_finish *finish; /* with nothing added */
     float beside[2 * CAMEO_LANES];
 } cameo_plane;
@@ -132,7 +133,8 @@ static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
     const int64_t size = p->rows * p->columns, left = size - CAMEO_LANES;
     if (p->columns >= CAMEO_LANES)
         return;
-    const int64_t from = left < 0 ? 0 : (left / p->columns + 1) * p->columns;
+    const int64_t row = left < 0 ? 0 : left / p->columns + 1;
+    const int64_t from = (row > p->first ? row : p->first) * p->columns;
     if (from < size)
         memcpy(p->y + from, p->beside + (from - left), (size_t)(size - from) * sizeof *p->y);
 }
@@ -191,7 +193,8 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
 }
 
 /* The same of size x size elements that move by one element: sums of `size` rows at a time. What a
- * row of x gives to each is summed by itself first, so that no row waits for the one before. */
+ * row of x gives to each is summed by itself first, so that no row waits for the one before; it
+ * begins with 0 and not with a product, which a compiler may join with either neighbour. */
 static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_planes *g,
                                                                  const float *x, const float *w,
                                                                  int64_t j, int64_t n, int64_t k,
@@ -214,7 +217,7 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
             for (int b = 0; b < size; b++) {
                 const cameo_vec e = cameo_take(row + b * apart, 1, masks[b]);
                 for (int a = 0; a < size; a++)
-                    of_row[a] = b ? of_row[a] + w[a * size + b] * e : w[a * size] * e;
+                    of_row[a] += w[a * size + b] * e;
             }
         }
         if (i >= j)
@@ -420,7 +423,7 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
     int64_t band = (CAMEO_BAND / g->width - reach) / c->stride[1] + 1;
     band = band < 2 ? 2 : band;
     const int direct = g->rows && x - g->begin >= g->before && g->end - x >= g->behind;
-    for (int64_t j = 0; j < p->rows; j += band) {
+    for (int64_t j = p->first; j < p->rows; j += band) {
         const int64_t n = p->rows - j < band ? p->rows - j : band;
         if (direct) {
             cameo_plane_rows(g, g->rows, x, w, j, n, p);
@@ -432,9 +435,11 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
     cameo_plane_end(p);
 }
 
-/* The planes of y by one window. x: its first element. */
-static __attribute__((noinline, unused)) void
-cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *padded, float *y)
+/* The planes of y by one window. x: its first element. Of a single plane rows first .. last, else
+ * all of them. */
+static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_planes *g, const float *x,
+                                                              const float *w, int64_t first,
+                                                              int64_t last, float *padded, float *y)
 {
     const cameo_conv *c = g->sizes;
     float sorted[CAMEO_CONV_TAPS];
@@ -444,10 +449,11 @@ cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *pa
     if (c->taps[0] != 1)
         cameo_conv_copy(c, x, padded, g->phase, 0, c->channels);
     cameo_plane p;
-    p.rows = c->out[1];
+    p.first = first;
+    p.rows = last;
     p.columns = c->out[2];
     p.finish = &g->finish;
-    for (int64_t i = 0; i < c->out[0]; i++, y += p.rows * p.columns) {
+    for (int64_t i = 0; i < c->out[0]; i++, y += c->out[1] * p.columns) {
         const int64_t a = i * c->stride[0] - c->pad[0];
         p.y = y;
         if (c->taps[0] != 1) {
@@ -455,7 +461,7 @@ cameo_depthwise(const cameo_planes *g, const float *x, const float *w, float *pa
                              &p);
             cameo_plane_end(&p);
         } else if (a < 0 || a >= c->in[0]) {
-            for (int64_t n = 0; n < p.rows * p.columns; n++)
+            for (int64_t n = first * p.columns; n < last * p.columns; n++)
                 y[n] = cameo_finished(&g->finish, 0, n, 0.0f);
         } else {
             cameo_depthwise_plane(g, x + a * c->step[0], window, padded, &p);

@@ -2,6 +2,7 @@
 // surrounds the sum is applied while it is in the cache.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/chain.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
@@ -50,6 +51,8 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
     if (c->half)
         half_conv_uses(mod, c, u);
+    if (c->chain)
+        chain_uses(mod, c, u);
     if (c->finish)
         drop_constants(mod, u, c);
     const BufferId beside[] = {c->padded, c->panel, c->shared};
@@ -118,7 +121,7 @@ void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t ran
     print_line(p, "    .%s = {%s, %s, %s},", name, text[0], text[1], text[2]);
 }
 
-void conv_print_sizes(Printer *p, const Conv *c)
+void conv_print_sizes(Printer *p, const Conv *c, const char *name)
 {
     Polys *polys = p->mod->polys;
     Index stride[CONV_SPACE], dilation[CONV_SPACE];
@@ -126,7 +129,7 @@ void conv_print_sizes(Printer *p, const Conv *c)
         stride[i] = poly_const(polys, c->stride[i]);
         dilation[i] = poly_const(polys, c->dilation[i]);
     }
-    print_line(p, "const cameo_conv sizes = {");
+    print_line(p, "const cameo_conv %s = {", name);
     print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,",
                print_index_bare(p, c->rows), print_index_bare(p, c->channels),
                print_index_bare(p, c->channel), print_index_bare(p, c->row), c->copy);
@@ -181,7 +184,7 @@ static const char *print_number(Printer *p, float v)
 }
 
 // "bias, added, low, high" of a cameo_finish.
-static const char *print_finish(Printer *p, const Conv *c)
+const char *conv_finish(Printer *p, const Conv *c)
 {
     const char *bias = start_of(p, c->bias, poly_scale(p->mod->polys, c->group, c->biases));
     const char *added =
@@ -197,11 +200,11 @@ static void print_finish_of(Printer *p, const Conv *c, const char *whose)
 {
     if (!c->finish)
         return;
-    print_line(p, "const cameo_finish finish = %s;", print_finish(p, c));
+    print_line(p, "const cameo_finish finish = %s;", conv_finish(p, c));
     print_line(p, "%s.finish = &finish;", whose);
 }
 
-static const char *windows_of(Printer *p, const Conv *c)
+const char *conv_weights(Printer *p, const Conv *c)
 {
     return c->packed ? start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block))
                      : start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at));
@@ -212,10 +215,10 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
 {
     if (c->depthwise) {
         if (c->finish)
-            print_line(p, "planes.finish = (cameo_finish)%s;", print_finish(p, c));
+            print_line(p, "planes.finish = (cameo_finish)%s;", conv_finish(p, c));
         print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
-        print_line(p, "cameo_depthwise(&planes, %s, %s, %s, %s);", x, w, buffer_name(p, c->padded),
-                   y);
+        print_line(p, "cameo_depthwise(&planes, %s, %s, 0, sizes.out[1], %s, %s);", x, w,
+                   buffer_name(p, c->padded), y);
         print_line(p, "(void)n0, (void)n1;");
         return;
     }
@@ -276,7 +279,7 @@ const char *conv_image(Printer *p, const Conv *c)
     return start_of(p, c->x->buffer, x);
 }
 
-static const char *output_of(Printer *p, const Conv *c)
+const char *conv_output(Printer *p, const Conv *c)
 {
     return start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
 }
@@ -303,7 +306,7 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
     print_line(p, "(void)n0, (void)n1;");
     print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", share->low, share->high);
     p->indent++;
-    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, output_of(p, c));
+    print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, conv_output(p, c));
     conv_set_own(p, k, c, false);
     bool done = !c->epilogue || print_epilogue(p, c);
     for (int i = 0; i < 2; i++) {
@@ -350,23 +353,25 @@ static Index work_of(Printer *p, const Conv *c, Index places)
     return c->bytes ? poly_add(polys, work, poly_scale(polys, elements, FINISHED)) : work;
 }
 
-// Units are channels of x.
+// Units are channels of x, or rows of the copy.
 static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
 {
     parts_begin(p, 0);
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     if (c->bytes)
         byte_conv_print_copy(p, c, conv_image(p, c), "from", "to");
     else
-        print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, from, to);", conv_image(p, c),
+        print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, mode, from, to);", conv_image(p, c),
                    buffer_name(p, c->padded));
     conv_set_own(p, k, c, false);
     Polys *polys = p->mod->polys;
-    Index each = poly_const(polys, COPIED);
+    Index work = poly_scale(polys, c->channels, COPIED);
     for (uint32_t i = 0; i < c->rank; i++)
-        each = poly_mul(polys, each, c->in[i]);
-    parts_end(p, print_index_bare(p, c->channels), parts_grain(p, each));
+        work = poly_mul(polys, work, c->in[i]);
+    const char *units =
+        c->bytes ? print_index_bare(p, c->channels) : "cameo_conv_copies(&sizes, args.mode)";
+    parts_end(p, units, parts_grain_of(p, work, units));
 }
 
 // Rows of y that are a unit: as few as a tile has where x is read as it lies, else more, since each
@@ -394,7 +399,7 @@ static void print_make_part(Printer *p, const Kernel *k, const Conv *c, const ch
 {
     parts_begin(p, 0);
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     print_image(p, c);
     print_line(p, "image.made = %s;", buffer_name(p, c->shared));
@@ -412,7 +417,7 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
 {
     const char *n = print_index_bare(p, places), *rows = print_index_bare(p, c->rows);
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     print_finish_of(p, c, "image");
@@ -422,15 +427,15 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
                    buffer_name(p, c->shared));
     print_line(p,
                "const cameo_conv_cut cut = "
-               "cameo_conv_share(mode, %s, %d, %s, image.width, from, to);",
+               "cameo_conv_share(mode, %s, %d, %s, from, to);",
                rows, unit_rows(c), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
-    print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", n);
+    print_line(p, "n1 = cameo_conv_end(n0, cut.end, image.width);");
     print_line(p, "cameo_conv_block block;");
     print_line(p,
                "cameo_conv_start(&image, %s, cut.low, cut.high, n0, n1, %s, %s, %s, %s, &block);",
-               rows, w, output_of(p, c), print_index_bare(p, c->row), buffer_name(p, c->panel));
+               rows, w, conv_output(p, c), print_index_bare(p, c->row), buffer_name(p, c->panel));
     print_line(p, "for (int64_t m0 = cut.low, m1; m0 < cut.high; m0 = m1) {");
     p->indent++;
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
@@ -462,7 +467,7 @@ static bool print_tile_share(Printer *p, const Kernel *k, const Conv *c)
     TileShare share = {"cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)", "0",
                        rows};
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     if (shares_rows(p, c))
         share = (TileShare){"0", "form.tiles", "cameo_winograd_from(&form, from)",
@@ -483,7 +488,7 @@ static void print_byte_share(Printer *p, const Kernel *k, const Conv *c, Index p
                              const char *cut)
 {
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     print_line(p, "const cameo_conv_cut cut = %s;", cut);
     byte_conv_print_share(p, c, print_index_bare(p, places));
@@ -513,19 +518,16 @@ static void print_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     nest_end(p, outer);
 }
 
-// What threads share. Panels that end with rows are more than there is room for.
-static void print_mode(Printer *p, const Kernel *k, const Conv *c, const char *n, const char *depth)
+// What threads share.
+static void print_mode(Printer *p, const Kernel *k, const Conv *c)
 {
-    if (c->shared) {
-        conv_set_own(p, k, c, true);
-        conv_print_sizes(p, c);
-        print_plan(p, c);
-        conv_set_own(p, k, c, false);
-    }
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c, "sizes");
+    conv_set_own(p, k, c, false);
     print_line(p,
-               "args.mode = cameo_conv_shares(%s, %s, %s, "
-               "threads->pool ? threads->pool->threads : 1, %s);",
-               print_index_bare(p, c->rows), n, depth, c->shared ? "!image.ends" : "0");
+               "args.mode = cameo_conv_shares(&sizes, threads->pool ? threads->pool->threads : 1, "
+               "%d);",
+               c->shared != 0);
 }
 
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
@@ -533,21 +535,20 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
 {
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
-    if (c->copy)
-        print_copy_part(p, k, c);
     const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
     const char *depth = print_index_bare(p, values_of_k(p, c));
     if (!c->tile)
-        print_mode(p, k, c, n, depth);
+        print_mode(p, k, c);
+    if (c->copy)
+        print_copy_part(p, k, c);
     if (c->shared)
         print_make_part(p, k, c, n, depth);
     parts_begin(p, c->panel);
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
-    const char *units = c->tile
-                            ? tile_units(p, c)
-                            : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %d, %s, %s)",
-                                         rows, unit_rows(c), n, depth)
-                                  .at;
+    const char *units = c->tile ? tile_units(p, c)
+                                : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %d, %s)",
+                                             rows, unit_rows(c), n)
+                                      .at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
     nest_end(p, outer);
@@ -557,8 +558,8 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
 
 static bool print_plane(Printer *p, const Kernel *k, const Conv *c, Index places)
 {
-    print_blocks(p, c, print_index_bare(p, places), conv_image(p, c), windows_of(p, c),
-                 output_of(p, c));
+    print_blocks(p, c, print_index_bare(p, places), conv_image(p, c), conv_weights(p, c),
+                 conv_output(p, c));
     conv_set_own(p, k, c, false);
     return !c->epilogue || print_epilogue(p, c);
 }
@@ -581,7 +582,7 @@ static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *out
     Index units = parts_units(p, outer->n, outer->vars);
     parts_begin(p, c->bytes ? c->bytes->sums : c->padded);
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     parts_nest_begin(p, outer->n, outer->vars);
     p->indent++;
@@ -624,7 +625,7 @@ static void print_whole_bytes(Printer *p, const Kernel *k, const Conv *c, Index 
     print_line(p, "{");
     p->indent++;
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     byte_conv_print_copy(p, c, conv_image(p, c), "0", print_index_bare(p, c->channels));
     conv_set_own(p, k, c, false);
     p->indent--;
@@ -638,7 +639,7 @@ static void print_all_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *
     Index places = conv_places(p->mod->polys, c);
     if (c->depthwise) {
         conv_set_own(p, k, c, true);
-        conv_print_sizes(p, c);
+        conv_print_sizes(p, c, "sizes");
         print_plan(p, c);
     }
     nest_begin(p, outer, NULL);
@@ -663,6 +664,10 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         half_conv_print(p, k, c);
         return;
     }
+    if (c->chain) {
+        chain_print(p, k, c);
+        return;
+    }
     Polys *polys = p->mod->polys;
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
@@ -675,7 +680,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         return;
     }
     conv_set_own(p, k, c, true);
-    conv_print_sizes(p, c);
+    conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     nest_begin(p, &outer, NULL);
     if (c->tile) {
@@ -687,11 +692,11 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         return;
     }
     const char *n = print_index_bare(p, conv_places(p->mod->polys, c));
-    const char *w = c->depthwise ? windows_of(p, c)
+    const char *w = c->depthwise ? conv_weights(p, c)
                                  : start_of(p, c->packed, poly_scale(polys, c->group, c->block));
     print_line(p, "if (%s > 0) {", n);
     p->indent++;
-    print_blocks(p, c, n, conv_image(p, c), w, output_of(p, c));
+    print_blocks(p, c, n, conv_image(p, c), w, conv_output(p, c));
     conv_set_own(p, k, c, false);
     bool whole = c->epilogue && !print_epilogue(p, c);
     for (int i = c->depthwise ? 2 : 0; i < 3; i++) {

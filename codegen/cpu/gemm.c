@@ -7,6 +7,7 @@
 // 3. What stands around the sum is applied to y in place by the kernel's own loops.
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/chain.h"
 
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/half_conv.h"
@@ -509,6 +510,8 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
     const Want want = {kind, &choice};
     bool ok = override_steps(p, mod->steps, &want, error);
+    if (ok && kind != GEMM_CUBLASLT)
+        chains_find(mod, p);
     arena_free(scratch);
     if (ok && (wide_used(mod->steps) || narrow_kinds(mod->steps)))
         steps_drop_unread(mod);

@@ -5,6 +5,7 @@
 // rows, or columns, left at its end. Panels of a convolution also end with rows of the output and
 // with blocks, and have any width.
 
+#include "codegen/cpu/chain.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 
@@ -26,6 +27,8 @@ static void add_kernel(Arena *a, const Override *o, TileUses *u)
         use.rows = TILE_ROWS;
     if (!c || !c->depthwise)
         vec_push(a, u, use);
+    if (c && c->chain && c->chain->expand)
+        add_kernel(a, c->chain->expand->override, u);
 }
 
 static void add_steps(Arena *a, const Step *s, TileUses *u)

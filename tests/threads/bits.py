@@ -72,6 +72,17 @@ def write_kernels(folder, batch):
     node("Conv", middle, weight(100, 40, 5, 5), pads=[2] * 4)
     node("Conv", middle, weight(72, 40, 3, 3), pads=[1] * 4, strides=[1, 2])
     node("Relu", node("Conv", middle, weight(260, 40, 1, 1), weight(260)))
+    inner = len(outputs)  # chains, of which each value is read once
+    wide = node("Relu", node("Conv", x, weight(48, 24, 1, 1), weight(48)))
+    wide = node("Relu", node("Conv", wide, weight(48, 1, 3, 3), weight(48), group=48, pads=[1] * 4))
+    del outputs[inner:]
+    node("Add", node("Conv", wide, weight(24, 48, 1, 1), weight(24)), x)
+    inner = len(outputs) - 2
+    del outputs[inner]
+    inner = len(outputs)
+    wide = node("Relu", node("Conv", x, weight(24, 1, 5, 5), weight(24), group=24, pads=[2] * 4, strides=[2, 2]))
+    del outputs[inner:]
+    node("Conv", wide, weight(40, 24, 1, 1), weight(40))
     node("MatMul", a, b)
     node("Add", node("MatMul", t, weight(40, 50)), weight(50))
     node("Gelu", node("MatMul", a, weight(130, 100)))

@@ -1,0 +1,30 @@
+// Convolutions of which each reads what the one before it wrote, as one kernel that does them a
+// band of rows at a time (runtime/cameo_chain.h): what is between them stays in a core's cache, and
+// is no buffer of the module.
+#ifndef CAMEO_CODEGEN_CPU_CHAIN_H
+#define CAMEO_CODEGEN_CPU_CHAIN_H
+
+#include "codegen/cpu/conv.h"
+
+enum { CHAIN_BEFORE = 2 };
+
+// Of the kernel of the last convolution: the kernels whose work it does before its own.
+typedef struct Chain {
+    const Kernel *expand;  // 1 x 1; NULL: missing
+    const Kernel *windows; // planes by their own windows
+    BufferId scratch;      // of a thread: panels, a band of what is between them
+    int64_t panel;         // elements of it for panels
+} Chain;
+
+// Joins such kernels where what surrounds their sums is done in registers and their sizes are
+// known, and takes the steps of all but the last one from the module.
+void chains_find(Module *mod, Printer *p);
+// What the kernels before the last one use.
+void chain_uses(Module *mod, const Conv *c, KernelUses *u);
+void chain_print(Printer *p, const Kernel *k, const Conv *c);
+// The convolution that a kernel is; NULL: it is none.
+const Conv *chain_link(const Kernel *k);
+// The kernels whose work k does before its own, first to last; returns how many.
+uint32_t chain_before(const Kernel *k, const Kernel *before[CHAIN_BEFORE]);
+
+#endif

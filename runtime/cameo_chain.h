@@ -1,0 +1,169 @@
+/* Convolutions of which each reads what the one before it wrote, done a band of rows at a time, so
+ * that what is between them never leaves the cache of the core that computes it:
+ *
+ *   1 x 1 (may be missing)   more channels, the rows that the band's windows reach
+ *   planes by their own windows
+ *   1 x 1                    to y
+ *
+ * Rows that two bands' windows reach are computed twice. What a place's sums are made of does not
+ * depend on its band: rows of weights are whole tiles, and no columns are few. */
+#ifndef CAMEO_CHAIN_H
+#define CAMEO_CHAIN_H
+
+#include "cameo_depthwise.h"
+
+enum {
+    CAMEO_CHAIN_SIZE = 5 << 16, /* elements of a band between convolutions, to stay in a cache */
+    CAMEO_CHAIN_ROWS = 3        /* of a band, if there are as many */
+};
+
+/* One of the convolutions: its packed weights or windows, what is done to its sums. */
+typedef struct cameo_link {
+    const cameo_conv *sizes;
+    const float *w;
+    cameo_finish finish;
+} cameo_link;
+
+typedef struct cameo_chain {
+    cameo_link expand, windows, project; /* expand.sizes: NULL where it is missing */
+    cameo_conv_view wide, narrow;        /* what the products read */
+    cameo_planes planes;
+    int64_t bands;
+    int64_t channel;       /* from one plane of x to the next, where the windows read it */
+    int64_t read, written; /* from one plane of a band to the next, before and behind the windows */
+    float *between[2];     /* what the windows read and write */
+    float *panel, *padded; /* room for panels and for rows with their border */
+} cameo_chain;
+
+/* Rows of x that the windows of rows from .. to reach. */
+typedef struct cameo_band_rows {
+    int64_t from, to;
+} cameo_band_rows;
+
+static inline __attribute__((unused)) cameo_band_rows cameo_chain_reach(const cameo_conv *g,
+                                                                        int64_t from, int64_t to)
+{
+    const int64_t last = (to - 1) * g->stride[1] + g->dilation[1] * (g->taps[1] - 1) + 1;
+    const int64_t low = from * g->stride[1] - g->pad[1], high = last - g->pad[1];
+    return (cameo_band_rows){low > 0 ? low : 0, high < g->in[1] ? high : g->in[1]};
+}
+
+/* Elements of a plane of the longest band as the windows read it, or write it; whole vectors. */
+static inline __attribute__((unused)) int64_t cameo_chain_plane(const cameo_conv *g, int64_t bands,
+                                                                int written)
+{
+    const int64_t rows = (g->out[1] + bands - 1) / bands;
+    const int64_t reach = (rows - 1) * g->stride[1] + g->dilation[1] * (g->taps[1] - 1) + 1;
+    const int64_t read = reach < g->in[1] ? reach : g->in[1];
+    return ((written ? rows * g->out[2] : read * g->in[2]) + 15) / 16 * 16;
+}
+
+/* As many bands as their size asks for, and a multiple of the threads where rows are enough. */
+static __attribute__((noinline, unused)) int64_t cameo_chain_bands(const cameo_conv *windows,
+                                                                   int64_t channels, int expands,
+                                                                   int64_t threads)
+{
+    const int64_t rows = windows->out[1];
+    int64_t bands = 1;
+    while (bands < rows && channels * (cameo_chain_plane(windows, bands, 1) +
+                                       (expands ? cameo_chain_plane(windows, bands, 0) : 0)) >
+                               CAMEO_CHAIN_SIZE)
+        bands++;
+    const int64_t even = (bands + threads - 1) / threads * threads, most = rows / CAMEO_CHAIN_ROWS;
+    return even <= most ? even : bands < most ? most : bands;
+}
+
+/* begin, end: of the buffer that is read. Of the scratch memory `panel` elements are for panels,
+ * then `border` for rows of a plane with their border, the rest for what is between the
+ * convolutions. */
+static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, int64_t bands,
+                                                               const float *begin, const float *end,
+                                                               int64_t panel, int64_t border,
+                                                               float *scratch)
+{
+    const cameo_conv *g = c->windows.sizes;
+    const int64_t window[3] = {0, g->taps[2], 1};
+    const int expands = c->expand.sizes != NULL;
+    cameo_planes_plan(g, window, begin, end, &c->planes);
+    c->bands = bands;
+    c->read = expands ? cameo_chain_plane(g, bands, 0) : 0;
+    c->written = cameo_chain_plane(g, bands, 1);
+    c->panel = scratch;
+    c->padded = scratch + panel;
+    c->between[0] = c->padded + border + CAMEO_CONV_SLACK;
+    c->between[1] = c->between[0] + c->project.sizes->channels * c->read + CAMEO_CONV_SLACK;
+    if (expands) {
+        cameo_conv_plan(c->expand.sizes, &c->wide);
+        c->wide.whole = 1;
+        c->wide.finish = &c->expand.finish;
+    }
+    cameo_conv_plan(c->project.sizes, &c->narrow);
+    c->narrow.whole = 1;
+    c->narrow.packs = 0;
+    c->narrow.finish = &c->project.finish;
+    c->narrow.channel = c->written;
+    c->narrow.size = INT64_MAX;
+}
+
+/* Columns n0 .. n1 of a product, rows of y `row` apart. */
+static inline __attribute__((unused)) void cameo_chain_multiply(const cameo_conv_view *v,
+                                                                const cameo_link *l, int64_t n0,
+                                                                int64_t n1, float *y, int64_t row,
+                                                                float *panel)
+{
+    const int64_t rows = l->sizes->rows;
+    for (int64_t n = n0, end; n < n1; n = end) {
+        cameo_conv_block block;
+        end = cameo_conv_end(n, n1, v->width);
+        cameo_conv_start(v, rows, 0, rows, n, end, l->w, y, row, panel, &block);
+        for (int64_t m = 0; m < rows;)
+            m = cameo_conv_rows_end(&block, m);
+    }
+}
+
+/* Rows low .. high of all planes. x, y: the first element of the first plane. */
+static inline __attribute__((unused)) void cameo_chain_windows(cameo_chain *c, const float *x,
+                                                               int64_t channel, int64_t low,
+                                                               int64_t high, float *y)
+{
+    cameo_planes *p = &c->planes;
+    p->finish = c->windows.finish;
+    for (int64_t i = 0; i < c->project.sizes->channels; i++) {
+        if (c->expand.sizes) { /* there is room on both sides */
+            p->begin = x - p->before;
+            p->end = x + p->behind;
+        }
+        cameo_depthwise(p, x, c->windows.w + i * p->taps, low, high, c->padded, y);
+        x += channel;
+        y += c->written;
+        p->finish.bias++;
+    }
+}
+
+/* Bands from .. to. x: the first element of what is read; y: of what is written, rows `row` apart.
+ */
+static __attribute__((noinline, unused)) void
+cameo_chain_share(cameo_chain *c, const float *x, float *y, int64_t row, int64_t from, int64_t to)
+{
+    const cameo_conv *g = c->windows.sizes;
+    for (int64_t band = from; band < to; band++) {
+        const int64_t low = g->out[1] * band / c->bands, high = g->out[1] * (band + 1) / c->bands;
+        const cameo_band_rows reach = cameo_chain_reach(g, low, high);
+        const int64_t n0 = low * g->out[2], n1 = high * g->out[2];
+        const float *image = x;
+        int64_t channel = c->channel;
+        if (c->expand.sizes) {
+            const int64_t first = reach.from * g->in[2];
+            channel = c->read;
+            image = c->between[0] - first;
+            c->wide.x = x;
+            cameo_chain_multiply(&c->wide, &c->expand, first, reach.to * g->in[2],
+                                 c->between[0] - first, channel, c->panel);
+        }
+        cameo_chain_windows(c, image, channel, low, high, c->between[1] - n0);
+        c->narrow.x = c->between[1] - n0;
+        cameo_chain_multiply(&c->narrow, &c->project, n0, n1, y, row, c->panel);
+    }
+}
+
+#endif
