@@ -49,7 +49,7 @@ static bool pass_fuse(Model *m, PassContext *c)
 
 static bool pass_legalize(Model *m, PassContext *c)
 {
-    legalize_module(m->kernels, c->strict);
+    legalize_module(m->kernels, c->wide);
     return true;
 }
 

@@ -1,13 +1,13 @@
 // Rewrites what C lacks before printing.
 //
 // Floats narrower than 32 bits are bits in memory: every operation on them becomes float32
-// arithmetic between explicit conversions. A sum or product over many elements is rounded once, at
-// its end.
+// arithmetic between explicit conversions, so that each result is rounded as the definition says.
+// A sum or product over many elements is rounded once, at its end.
 //
-// Exactly, each result is rounded as the definition says. Otherwise what operations of bfloat16
-// hand to one another inside of an expression stays float32, which has the same range, and is
-// rounded where it is stored, compared or made something else. A Cast down that a Cast takes up
-// again is rounded: it stands in the model for that.
+// Where the model was given bfloat16 when it was compiled, its intermediate results are nobody's
+// definition: what operations of bfloat16 hand to one another inside of an expression stays float32,
+// which has the same range, and is rounded where it is stored, compared or made something else. A
+// Cast down that a Cast takes up again is rounded: it stands in the model for that.
 
 #include "codegen/printer.h"
 
@@ -16,7 +16,7 @@
 
 typedef struct Legalize {
     Module *mod;
-    bool exact;
+    bool keeps_wide;
     ExprMap map;
     const Expr **done; // by id of an expression of before: what it became
     const Expr **wide; // the same, in float32 and not rounded
@@ -76,10 +76,10 @@ static const Expr *wide_operation(Legalize *l, const Expr *e)
     }
 }
 
-// A small float as an operand in float32: rounded where it was read, or if every result is to be.
+// A small float as an operand in float32: rounded only where that is asked for.
 static const Expr *wide(Legalize *l, const Expr *e)
 {
-    if (l->exact || e->dtype != DT_BF16 || e->id >= l->ndone)
+    if (!l->keeps_wide || e->dtype != DT_BF16 || e->id >= l->ndone)
         return widened(l, e);
     if (!l->wide[e->id]) {
         const Expr *x = wide_operation(l, e);
@@ -177,14 +177,14 @@ static void legal_steps(Legalize *l, Step *s)
     }
 }
 
-void legalize_module(Module *mod, bool exact)
+void legalize_module(Module *mod, bool wide)
 {
     bool small = false;
     for (BufferId b = 1; b < mod->buffers.len; b++)
         small |= dtype_is_small_float(buffer_at(mod, b)->dtype);
     if (!small)
         return;
-    Legalize l = {.mod = mod, .exact = exact, .ndone = mod->nexprs};
+    Legalize l = {.mod = mod, .keeps_wide = wide, .ndone = mod->nexprs};
     l.map = (ExprMap){&l, legal_node, NULL};
     l.done = calloc(2 * ((size_t)l.ndone + 1), sizeof *l.done);
     if (!l.done)
