@@ -1,7 +1,7 @@
 /* Products of bfloat16: the sums, in float32, over k of A[m,k] * B[k,n], B packed as words of two
  * values of k (codegen/cpu/narrow.c). A block of rows is multiplied with as many columns at a time
  * as keep their sums in a cache until what surrounds them is done. On matrix registers these are
- * the columns of a panel; tiles of vectors, which unpack B for all rows, take more. */
+ * some panels; tiles of vectors, which unpack B for all rows, take more. */
 #ifndef CAMEO_HALF_H
 #define CAMEO_HALF_H
 
@@ -10,6 +10,7 @@
 
 enum {
     CAMEO_HALF_M = 128,    /* rows of a block */
+    CAMEO_HALF_N = 96,    /* columns of a block on matrix registers: whole panels, whole vectors */
     CAMEO_HALF_BLOCK = 32, /* values of k that B is padded to */
     CAMEO_HALF_FEW = 8     /* so many rows are memory's time: vectors do as well */
 };
@@ -36,20 +37,22 @@ static inline __attribute__((unused)) float *cameo_half_copy(const cameo_half *h
     return h->sums + (h->m + CAMEO_AMX_ROWS - 1) / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS * h->columns;
 }
 
-/* Columns n0 and those after it that are in its panel. */
-static inline __attribute__((unused)) void cameo_half_panel(const cameo_half *h, int64_t n0)
+/* Columns n0 and those after it that are in its panel, to those of the sums from `column` on. */
+static inline __attribute__((unused)) void cameo_half_panel(const cameo_half *h, int64_t n0,
+                                                            int64_t column)
 {
     const int64_t words = cameo_half_words(h), width = cameo_narrow_width(h->n, n0);
     const int64_t steps = words / CAMEO_AMX_ROWS, ldb = 4 * width, ldc = 4 * h->columns;
     const int64_t next = n0 + CAMEO_TILE_COLUMNS < h->n ? words * ldb : 0;
     const int32_t *b = h->b + n0 * words;
+    float *sums = h->sums + column;
     if (h->whole)
         cameo_amx_panel(cameo_amx_bf16, h->whole, width / 16, steps,
-                        cameo_amx_lying(h->a, 2 * h->am), b, ldb, next, h->sums, ldc, 0);
+                        cameo_amx_lying(h->a, 2 * h->am), b, ldb, next, sums, ldc, 0);
     if (h->m > h->whole)
         cameo_amx_panel(cameo_amx_bf16, h->m - h->whole, width / 16, steps,
                         cameo_amx_packed(cameo_half_copy(h), 2 * h->k), b, ldb, h->whole ? 0 : next,
-                        h->sums + h->whole * h->columns, ldc, 0);
+                        sums + h->whole * h->columns, ldc, 0);
 }
 #endif
 
@@ -60,7 +63,7 @@ static __attribute__((noinline, unused)) void cameo_half_begin(cameo_half *h)
 #ifdef CAMEO_AMX
     if (h->m <= CAMEO_HALF_FEW || !cameo_amx_on())
         return;
-    h->columns = CAMEO_TILE_COLUMNS;
+    h->columns = CAMEO_HALF_N;
     h->whole = h->lies ? h->m / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS : 0;
     cameo_amx_pack(h->m - h->whole, h->k, 2, h->a + h->whole * h->am, h->am, h->ak, 0,
                    cameo_half_copy(h));
@@ -74,7 +77,8 @@ static __attribute__((noinline, unused)) void cameo_half_sums(const cameo_half *
 {
 #ifdef CAMEO_AMX
     if (h->whole >= 0) {
-        cameo_half_panel(h, n0);
+        for (int64_t n = n0; n < n1; n += CAMEO_TILE_COLUMNS)
+            cameo_half_panel(h, n, n - n0);
         return;
     }
 #endif

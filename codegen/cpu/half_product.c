@@ -5,7 +5,8 @@
 #include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
 
-enum { BLOCK = 128, COLUMNS = 1536, TILE = 16 }; // CAMEO_HALF_M; of the sums; rows of a tile
+// CAMEO_HALF_M, CAMEO_HALF_N; columns of the sums without matrix registers; rows of a tile.
+enum { BLOCK = 128, WIDE = 96, COLUMNS = 1536, TILE = 16 };
 
 // ---- finding -----------------------------------------------------------------------------------
 
@@ -14,7 +15,7 @@ static int64_t scratch_size(const Override *o, const HalfProduct *h, int64_t row
 {
     const int64_t whole = (rows + TILE - 1) / TILE * TILE, copied = h->lies ? TILE : whole;
     const int64_t sums = whole * h->columns;
-    const int64_t tiles = whole * TILE_COLUMNS + copied * narrow_words(o->narrow);
+    const int64_t tiles = whole * WIDE + copied * narrow_words(o->narrow);
     return sums > tiles ? sums : tiles;
 }
 
