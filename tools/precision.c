@@ -36,5 +36,6 @@ bool precision_compile(const char *name, ConvertOptions *o, CompileOptions *comp
         return true;
     compile->rewrite = rewrite;
     compile->rewriter = o;
+    compile->wide = true;
     return precision_of(name, o);
 }
