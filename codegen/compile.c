@@ -381,7 +381,7 @@ static int build(Build *b, Module *mod)
     b->custom = custom_sources(mod, b->arena, b->prefix, false);
     b->custom_kernels = custom_sources(mod, b->arena, b->prefix, true);
     double since = stage_clock();
-    Plan *plan = plan_module(mod, b->arena);
+    Plan *plan = plan_module(mod, o->once ? CAMEO_PLAN_HASTE : CAMEO_PLAN_PATIENCE, b->arena);
     if (plan->fault) {
         r->error = str_of(plan->fault);
         return 4;
