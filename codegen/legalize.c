@@ -5,9 +5,9 @@
 // A sum or product over many elements is rounded once, at its end.
 //
 // Where the model was given bfloat16 when it was compiled, its intermediate results are nobody's
-// definition: what operations of bfloat16 hand to one another inside of an expression stays float32,
-// which has the same range, and is rounded where it is stored, compared or made something else. A
-// Cast down that a Cast takes up again is rounded: it stands in the model for that.
+// definition: what operations of bfloat16 hand to one another inside of an expression stays
+// float32, which has the same range, and is rounded where it is stored, compared or made something
+// else. A Cast down that a Cast takes up again is rounded: it stands in the model for that.
 
 #include "codegen/printer.h"
 
