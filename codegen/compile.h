@@ -55,6 +55,7 @@ typedef struct CompileOptions {
     // false: an error was reported.
     bool (*rewrite)(void *rewriter, Model *m, Diags *diags);
     void *rewriter;
+    bool wide; // what the rewritten model has in bfloat16 may stay float32 within a kernel
 } CompileOptions;
 
 // What came of it; for reports.

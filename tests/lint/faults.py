@@ -260,7 +260,9 @@ def add_cast(model, i, k, to, nodes):
 
 def cast_added(model, wanted=lambda node: node.domain in ("", "ai.onnx"), nodes=all_nodes):
     flow = Flow(model)
-    known = {name: dtype for (path, name), dtype in flow.made.items() if ("()" in path) == (nodes == body_nodes)}
+    lists = lists_of(model)  # no Cast takes one
+    known = {name: dtype for (path, name), dtype in flow.made.items()
+             if ("()" in path) == (nodes == body_nodes) and name not in lists}
     for i, (_, node) in enumerate(nodes(model)):
         for k, name in enumerate(node.input):
             for to in CAST_TO.get(known.get(name), []) if name and wanted(node) else []:
