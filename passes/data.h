@@ -12,6 +12,7 @@ typedef struct DataTensor {
     Str file, member; // as the user named it; which array of an .npz or column of a .csv, or absent
     ValueId input;    // which of the model it is for
     DType dtype;      // DT_NONE: elements that no tensor holds
+    DType turned;     // what the elements are once their bytes are turned round; DT_NONE: nothing
     Str type;         // what the file calls its elements: "<f8", "record"; absent: by the dtype
     bool by_text;     // a .csv: the dtype is the one that pandas.read_csv makes
     bool columns;     // elements stand column by column

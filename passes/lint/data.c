@@ -89,9 +89,7 @@ static void note_maker(Check *c, Diag *d)
     else if (str_is(c->d->type, "|O"))
         diag_note(all, d, "pandas makes objects of columns that are not of one type");
     else if (have == DT_NONE && c->d->type.len && c->d->type.at[0] == '>')
-        diag_note(all, d,
-                  "its bytes stand in the order of other machines; "
-                  "`a.astype(a.dtype.newbyteorder('='))` turns them");
+        diag_note(all, d, "its bytes stand in the order of other machines");
     else if (str_is(c->d->type, "record"))
         diag_note(all, d, "a record array has several columns of their own types");
 }
@@ -157,6 +155,8 @@ static void check_dtype(Check *c)
     if (!data_converts(t->dtype, c->want)) {
         if (t->dtype != DT_NONE)
             diag_note(l->diags, d, "no %s is made of %.*s", dtype_name(c->want), STR_ARG(have));
+        if (t->turned == c->want)
+            offer_conversion(c, d, true, STR("turn its bytes"));
         return;
     }
     note_values(c, d);
