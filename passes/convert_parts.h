@@ -46,6 +46,9 @@ uint32_t convert_group(const Conversion *c, uint32_t tie);
 
 // Fills `why`, `clamp`.
 void convert_find_allowed(Conversion *c);
+// Why the node must stay as it is for the file to load where it is meant to; absent: it need not
+// (passes/convert_loads.c).
+Str convert_load_fault(const Conversion *c, NodeId id);
 // Lets nodes of older opsets take what opset 22 gave their operators beside
 // (passes/convert_newer.c).
 void convert_take_newer(Model *m);

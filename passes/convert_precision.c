@@ -289,7 +289,7 @@ bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertR
     *r = (ConvertReport){.weights_before = bytes_of_weights(m)};
     if (refuse(m, o, diags))
         return false;
-    if (o->newer)
+    if (o->in_memory)
         convert_take_newer(m);
     Arena *scratch = arena_new();
     Conversion c = begin(m, scratch, o, r);

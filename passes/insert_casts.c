@@ -12,16 +12,17 @@
 //      bytes: of the casts, and of all that an operator reads and writes in another dtype than the
 //        model's own, twice, so that an input is narrowed at the door
 //      constants retyped: none for another dtype, few if every value is exact, more if not
-//    A constant is retyped towards the model's dtype or its user's, never away from it, but for a
-//    single number that stays exact: it is written with whatever it is used with. A Cast's own
-//    target is changed before another Cast is put behind it.
+//    A constant is retyped towards the model's dtype or its user's, never away from it, but for
+//    what is to blame by the declarations of what it makes, and for a single number that stays
+//    exact: it is written with whatever it is used with. A Cast's own target is changed before
+//    another Cast is put behind it.
 // 4. What could not be mended stays as it is, for lint to report. Results whose dtype follows an
 //    operand's in ways that no type variable says are seen in another round.
 
 #include "passes/insert_casts.h"
 #include "ir/infer.h"
 #include "passes/adaptor.h"
-#include "passes/lint/lint.h"
+#include "passes/lint/faults.h"
 #include "passes/retype.h"
 #include "passes/solver/labels.h"
 #include "passes/ties.h"
@@ -48,6 +49,7 @@ typedef struct Mending {
     uint32_t *first;        // by value as written: the tie of its first copy
     double *weight;         // by tie: elements that it reads and writes
     uint32_t *members;      // by tie: operands and results
+    TypeSet *scales;        // by tie of what QuantizeLinear reads: its scale's dtype
     uint32_t *variable;     // by tie
     uint32_t *value;        // by value: its number in the problem
     VEC(NodeId) retargeted; // Casts with another target than before
@@ -57,9 +59,10 @@ typedef struct Mending {
     DType dtype[LABELS_MAX]; // by label
     bool skipped; // was a cast not possible, from what the value came to have, that was counted on?
     double scale; // fine units a byte
-    Cost cast, never; // prices
-    TypeSet from, to; // what Cast takes and gives at the model's opset
-    DType own;        // the model's float dtype
+    Cost cast, never;    // prices
+    const DType *blamed; // by value as written: the dtype that declarations ask of it
+    TypeSet from, to;    // what Cast takes and gives at the model's opset
+    DType own;           // the model's float dtype
 } Mending;
 
 static TypeSet bit(DType t)
@@ -205,16 +208,20 @@ static TypeSet fallback(const Mending *w, TypeSet allowed)
     return allowed & (~allowed + 1);
 }
 
-// A scale is best of the dtype of what it scales, which QuantizeLinear no longer asks since
-// opset 23.
+// A scale is best of the dtype of what it scales, and the other way round, which QuantizeLinear no
+// longer asks since opset 23 and not every runtime lets go.
 static void add_scales(Mending *w)
 {
     for (uint32_t k = 0; k < w->t->uses.len; k++) {
         const TieUse *u = &w->t->uses.at[k];
-        const Node *n = u->use.node && u->use.index == 1 ? node_at(w->m, u->use.node) : NULL;
+        const Node *n = u->use.node && u->use.index < 2 ? node_at(w->m, u->use.node) : NULL;
         uint32_t root = root_of(w, u->tie);
-        if (!n || !node_is(n, "QuantizeLinear") || !may_choose(w, u->tie))
+        if (!n || !node_is(n, "QuantizeLinear") || n->nin < 2 || !may_choose(w, u->tie))
             continue;
+        if (u->use.index == 0) {
+            w->scales[u->tie] = bit(ties_dtype(w->m, n->in[1]));
+            continue;
+        }
         TypeSet allowed = tie_at(w, u->tie)->allowed, scaled = bit(ties_dtype(w->m, n->in[0]));
         w->candidates[root] |= w->candidates[root] & allowed ? 0 : allowed & scaled;
     }
@@ -261,6 +268,11 @@ static bool spoils_weights(const Mending *w, ValueId v, DType from, DType to)
            !is_required(w, v, from);
 }
 
+static bool is_blamed(const Mending *w, ValueId v, DType t)
+{
+    return w->blamed[value_written(w->m, v)] == t;
+}
+
 // What it costs to store a constant as t, 0 where that is not allowed.
 static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
 {
@@ -269,7 +281,7 @@ static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
     bool numbers = (dtype_is_float(c->own) || dtype_is_integer(c->own)) &&
                    (dtype_is_float(t) || dtype_is_integer(t));
     bool away = (c->own == w->m->dominant && !required) || spoils_weights(w, c->value, c->own, t);
-    if (!d || !numbers || (away && !is_literal(w, c->value, t)))
+    if (!d || !numbers || (away && !is_blamed(w, c->value, t) && !is_literal(w, c->value, t)))
         return 0;
     if (constant_is_exact(w->m, d, t))
         return dtype_info(t)->bits > dtype_info(c->own)->bits ? PRICE_EXACT : PRICE_NARROW;
@@ -284,7 +296,8 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
     bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
                  (dtype_is_integer(c->own) && dtype_is_integer(t));
-    if (!alike || c->own == w->own || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
+    bool kept = c->own == w->own && !is_blamed(w, c->value, t);
+    if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
         return 0;
     return PRICE_TARGET;
 }
@@ -299,7 +312,7 @@ static Cost price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candidat
     }
     // A lone operand (of Cast, of Shape) takes what it is given, which is best left as it is.
     if (w->members[i] < 2 && tie->kind == TIE_NODE)
-        return w->seen[i] & bit(t) ? 0 : PRICE_EXACT;
+        return (w->scales[i] ? w->scales[i] : w->seen[i]) & bit(t) ? 0 : PRICE_EXACT;
     if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED || w->members[i] < 2)
         return 0;
     return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);
@@ -623,6 +636,7 @@ static Mending begin(Model *m, Arena *a, Repair *r, Ties *t, const bool *pinned,
         w.copies[value_written(m, v)] += value_written(m, v) != v;
     w.faulty = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
+    w.scales = NEWS(a, TypeSet, n);
     w.members = NEWS(a, uint32_t, n);
     w.variable = numbers(a, n);
     w.value = numbers(a, t->nvalues);
@@ -656,6 +670,7 @@ static bool solve(Mending *w)
     connect_copies(w);
     if (!find_faults(w))
         return false;
+    w->blamed = w->blamed ? w->blamed : lint_blamed(w->m, w->a);
     add_scales(w);
     add_fallbacks(w);
     number_dtypes(w);
@@ -704,10 +719,12 @@ static bool choose(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound
     bool fits = false;
     for (int tries = 0; !fits && tries < MAX_ROUNDS; tries++) {
         keeps = begin(m, a, r, t, kept, none);
+        keeps.blamed = best->blamed;
         fits = solve(&keeps) && !mark_misused(&keeps, kept);
     }
     for (int tries = 0; tries < MAX_ROUNDS; tries++) {
         alone = begin(m, a, r, t, none, apart);
+        alone.blamed = best->blamed;
         if (!solve(&alone) || !mark_misused(&alone, apart))
             break;
     }

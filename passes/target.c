@@ -45,7 +45,7 @@ typedef struct HostRow {
 
 typedef struct HabitRow {
     Family family;
-    bool casts_around, pairs_in_16_bits;
+    bool casts_around, pairs_in_16_bits, half_turns_end;
 } HabitRow;
 
 typedef struct LowSumRow {
@@ -63,7 +63,7 @@ static const HostRow hosts[] = {
 #include "passes/targets.def"
 };
 
-#define HABITS(family, casts_around, pairs_in_16_bits) {family, casts_around, pairs_in_16_bits},
+#define HABITS(family, ...) {family, __VA_ARGS__},
 static const HabitRow habits[] = {
 #include "passes/targets.def"
 };
@@ -181,6 +181,12 @@ bool target_pairs_in_16_bits(const Target *t)
 {
     const HabitRow *h = habits_of(t);
     return h && h->pairs_in_16_bits;
+}
+
+bool target_ends_at_half_turns(const Target *t)
+{
+    const HabitRow *h = habits_of(t);
+    return h && h->half_turns_end;
 }
 
 const char *target_low_sums(const Target *t, const Node *n)
