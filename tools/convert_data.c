@@ -11,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_FOR, OPT_OUT, OPT_OVERWRITE };
+enum { OPT_FOR, OPT_OUT };
 
 static const ToolOption options[] = {
     {"--for", "MODEL", "the model that is to take the data"},
     {"-o", "OUT", "what to write: .npy, or .pb for a TensorProto"},
-    {"--overwrite", NULL, "also where OUT exists"},
     {0},
 };
 
@@ -24,7 +23,6 @@ typedef struct Job {
     const Tool *tool;
     Arena *arena;
     const char *file, *model, *input, *out;
-    bool overwrite;
     Model *m;
     DType want;
 } Job;
@@ -43,8 +41,6 @@ static bool parse(Job *j, int argc, char **argv, int *status)
             j->model = value;
         else if (i == OPT_OUT)
             j->out = value;
-        else if (i == OPT_OVERWRITE)
-            j->overwrite = true;
         else if (!j->file)
             j->file = value;
         else if (!j->input)
@@ -59,8 +55,6 @@ static bool parse(Job *j, int argc, char **argv, int *status)
         tool_error(j->tool, 0, "%s: OUT ends in .npy or .pb", j->out);
     else if (file_same(j->out, j->file) || file_same(j->out, j->model))
         tool_error(j->tool, 0, "%s is read from: it is not overwritten", j->out);
-    else if (!j->overwrite && file_exists(j->out))
-        tool_error(j->tool, 0, "%s exists: --overwrite writes over it", j->out);
     else
         return true;
     return false;
