@@ -13,6 +13,8 @@ typedef struct Finder {
     bool *belied;        // by value: made of what fits, but declared as something else
     bool *visited;       // by graph
     uint32_t *convicted; // by value as written: conflicts behind what it makes and what is belied
+    uint32_t *declared;  // by value as written: declarations that what begins there contradicts
+    TypeSet *said;       // by value as written: the dtypes that those say
 } Finder;
 
 static void add(Finder *x, Fault f)
@@ -68,11 +70,15 @@ static bool is_data_at_fault(const Model *m, ValueId data)
     return v->def == DEF_NODE && (!declared || v->declared->elem != (int32_t)v->dtype);
 }
 
-static DType declared_dtype(const Model *m, ValueId v)
+static DType type_dtype(const Type *t)
 {
-    const Type *t = v ? value_at(m, v)->declared : NULL;
     bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
     return known ? (DType)t->elem : DT_NONE;
+}
+
+static DType declared_dtype(const Model *m, ValueId v)
+{
+    return v ? type_dtype(value_at(m, v)->declared) : DT_NONE;
 }
 
 static bool is_retypable(const Model *m, ValueId source)
@@ -147,6 +153,14 @@ static bool is_result_at_fault(Finder *x, const Node *n, const Conflict *c)
            !origin_mends(lint_origins(x->l), lint_uses(x->l), made, b);
 }
 
+// Do declarations say that what a side begins with ought to have the other dtype? To mend that one
+// mends them too.
+static bool is_belied_by(Finder *x, ValueId side, DType want)
+{
+    Origin o = origin_find(lint_origins(x->l), side);
+    return x->said[value_written(x->l->m, o.value)] == (TypeSet)1 << want;
+}
+
 // One source that mends all gives way before several, several that do before what does not: a
 // constant of a function gives way to one call only if the other calls let it. What the result is
 // declared as does not. Of two dtypes of
@@ -159,9 +173,12 @@ static void weigh_sides(Finder *x, const Node *n, Conflict *c)
     DType a = lint_held(m, low), b = lint_held(m, high);
     uint32_t na, nb;
     bool declared = declared_dtype(m, tied_result(n, c->culprit)) == b;
-    if (!is_mended_by(x, low, b) &&
-        (is_mended_by(x, high, a) || is_result_at_fault(x, n, c) ||
-         (!declared && !is_mended_together(x, low, b) && is_mended_together(x, high, a)))) {
+    bool belied = is_belied_by(x, high, a) && !is_belied_by(x, low, b);
+    bool mends = is_mended_by(x, high, a);
+    if (mends ? belied || !is_mended_by(x, low, b)
+              : !is_mended_by(x, low, b) &&
+                    (is_result_at_fault(x, n, c) || (!declared && !is_mended_together(x, low, b) &&
+                                                     is_mended_together(x, high, a)))) {
         *c = (Conflict){c->node, c->other, c->culprit};
         return;
     }
@@ -470,14 +487,13 @@ static bool is_source_wrong(Finder *x, const Origin *o, ValueId v, DType want, u
            origin_mends(lint_origins(x->l), lint_uses(x->l), o->value, want);
 }
 
-static void find_declared(Finder *x, const ValueInfo *info, bool output, const uint32_t *counts)
+static void find_declared(Finder *x, const ValueInfo *info, bool output)
 {
     const Model *m = x->l->m;
     if (!is_contradicted(m, info))
         return;
     const Value *v = value_at(m, info->value);
-    int32_t said = info->type->elem;
-    DType want = said > 0 && said < DT_COUNT ? (DType)said : DT_NONE;
+    DType want = type_dtype(info->type);
     Fault f = {FAULT_DECLARED, v->node, v->index, 0, info->value, v->dtype, want, output, 0};
     Origin o = origin_find(lint_origins(x->l), info->value);
     ValueId key = value_written(m, o.value);
@@ -485,7 +501,7 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
         return;
     f.also = x->convicted[key];
     if (x->f->told[key] || x->convicted[key] ||
-        is_source_wrong(x, &o, info->value, want, counts[key])) {
+        is_source_wrong(x, &o, info->value, want, x->declared[key])) {
         add(x, f);
         return;
     }
@@ -493,39 +509,34 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output, const u
     vec_push(x->l->arena, &x->f->all, f);
 }
 
-static void count_declared(Finder *x, const ValueInfo *info, uint32_t *counts)
+static void count_declared(Finder *x, const ValueInfo *info, bool output)
 {
-    if (is_contradicted(x->l->m, info))
-        counts[value_written(x->l->m, origin_find(lint_origins(x->l), info->value).value)]++;
+    (void)output;
+    if (!is_contradicted(x->l->m, info))
+        return;
+    Origin o = origin_find(lint_origins(x->l), info->value);
+    ValueId key = value_written(x->l->m, o.value);
+    x->declared[key]++;
+    x->said[key] |= (TypeSet)1 << type_dtype(info->type);
 }
 
-static void find_all_declared(Finder *x)
+// All that the graphs declare of what they compute, and of weights that are inputs too: what their
+// tensors say holds.
+static void each_declared(Finder *x, void (*look)(Finder *x, const ValueInfo *info, bool output))
 {
     const Model *m = x->l->m;
-    uint32_t *counts = NEWS(x->l->arena, uint32_t, m->values.len); // by origin
-    for (int round = 0; round < 2; round++)
-        for (GraphId g = 1; g < m->graphs.len; g++) {
-            const Graph *graph = graph_at(m, g);
-            for (uint32_t i = 0; i < graph->outputs.len; i++)
-                if (round == 0)
-                    count_declared(x, &graph->outputs.at[i], counts);
-                else
-                    find_declared(x, &graph->outputs.at[i], true, counts);
-            for (uint32_t i = 0; i < graph->infos.len; i++)
-                if (round == 0)
-                    count_declared(x, &graph->infos.at[i], counts);
-                else
-                    find_declared(x, &graph->infos.at[i], false, counts);
-            // A weight that is an input too: what its tensor says holds.
-            for (uint32_t i = 0; i < graph->inputs.len; i++)
-                if (!value_at(m, graph->inputs.at[i].value)->init &&
-                    !is_given_by_loop(m, value_at(m, graph->inputs.at[i].value)))
-                    continue;
-                else if (round == 0)
-                    count_declared(x, &graph->inputs.at[i], counts);
-                else
-                    find_declared(x, &graph->inputs.at[i], false, counts);
+    for (GraphId g = 1; g < m->graphs.len; g++) {
+        const Graph *graph = graph_at(m, g);
+        for (uint32_t i = 0; i < graph->outputs.len; i++)
+            look(x, &graph->outputs.at[i], true);
+        for (uint32_t i = 0; i < graph->infos.len; i++)
+            look(x, &graph->infos.at[i], false);
+        for (uint32_t i = 0; i < graph->inputs.len; i++) {
+            const Value *v = value_at(m, graph->inputs.at[i].value);
+            if (v->init || is_given_by_loop(m, v))
+                look(x, &graph->inputs.at[i], false);
         }
+    }
 }
 
 // Results that are declared as something else than the operands, which fit, make them.
@@ -617,13 +628,41 @@ const Faults *lint_faults(Lint *l)
                 NEWS(l->arena, DType, l->m->values.len),
                 NEWS(l->arena, bool, l->m->values.len),
                 NEWS(l->arena, bool, l->m->graphs.len),
-                NEWS(l->arena, uint32_t, l->m->values.len)};
+                NEWS(l->arena, uint32_t, l->m->values.len),
+                NEWS(l->arena, uint32_t, l->m->values.len),
+                NEWS(l->arena, TypeSet, l->m->values.len)};
     f->told = NEWS(l->arena, uint32_t, l->m->values.len);
+    each_declared(&x, count_declared);
     find_in_graph(&x, l->m->main);
     for (GraphId g = 1; g < l->m->graphs.len; g++)
         find_in_graph(&x, g);
     drop_behind(&x);
-    find_all_declared(&x);
+    each_declared(&x, find_declared);
     l->faults = f;
     return f;
+}
+
+static void blame(const Model *m, Blame *blamed, ValueId v, const Fault *f)
+{
+    Blame *b = &blamed[value_written(m, v)];
+    b->want = f->want;
+    b->declared |= f->kind == FAULT_DECLARED;
+}
+
+Blame *lint_blamed(Model *m, Arena *a)
+{
+    Lint l = {.m = m, .arena = a};
+    const Faults *f = lint_faults(&l);
+    Blame *blamed = NEWS(a, Blame, m->values.len);
+    for (uint32_t i = 0; i < f->all.len; i++) {
+        const Fault *at = &f->all.at[i];
+        if ((at->kind == FAULT_DECLARED && at->other) || at->want == DT_NONE)
+            continue;
+        Origin o = origin_find(lint_origins(&l), at->value);
+        origin_trace(lint_origins(&l), at->value, &o);
+        blame(m, blamed, o.value, at);
+        for (uint32_t k = 0; k < o.others.len; k++)
+            blame(m, blamed, o.others.at[k], at);
+    }
+    return blamed;
 }

@@ -22,10 +22,10 @@ typedef struct Fault {
     NodeId node;
     uint32_t index, other; // operands; BRANCH: the output, CARRIED: the number of the carried
                            // value; DECLARED: other is 1 where the declaration is at fault
-    ValueId value;    // the side that should change
-    DType have, want; // want: DT_NONE where nothing says
-    bool output;      // DECLARED: as an output of its graph
-    uint32_t also;    // further places that its origin reaches
+    ValueId value;         // the side that should change
+    DType have, want;      // want: DT_NONE where nothing says
+    bool output;           // DECLARED: as an output of its graph
+    uint32_t also;         // further places that its origin reaches
 } Fault;
 
 typedef struct Faults {
@@ -34,4 +34,14 @@ typedef struct Faults {
 } Faults;
 
 const Faults *lint_faults(Lint *l);
+
+// What a fault asks of a value that it begins with. DT_NONE: nothing is to blame there.
+typedef struct Blame {
+    DType want;
+    bool declared; // because declarations of what it makes say so
+} Blame;
+
+// By value as written in the file. The model is inferred; the table is of m->values.len and belongs
+// to the arena.
+Blame *lint_blamed(Model *m, Arena *a);
 #endif

@@ -336,6 +336,15 @@ void lint_offer(Lint *l, Diag *d, const Origin *o, ValueId culprit, DType want)
     f->casts = 1;
 }
 
+// Would a weight of the model's own dtype grow? Nothing makes it: what it meets is cast.
+static bool is_weight_to_widen(const Lint *l, const Origin *o, DType want)
+{
+    const TensorData *t = origin_payload(l->m, o->value);
+    DType have = lint_dtype(l->m, o->value);
+    bool alone = t && o->others.len == 0;
+    return alone && have == l->m->dominant && lint_widens(have, want) && tensor_count(t) != 1;
+}
+
 void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place)
 {
     Origin o = origin_find(lint_origins(l), v);
@@ -344,6 +353,11 @@ void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place)
     lint_note_path(l, d, &o, place);
     if (dtype_is_float(want))
         lint_note_side(l, d, want);
-    if (want != DT_NONE)
+    if (is_weight_to_widen(l, &o, want))
+        diag_fix(l->diags, d, false,
+                 "cast what it meets to %s and the result back to %s, "
+                 "since weights are not widened",
+                 dtype_name(lint_dtype(l->m, v)), dtype_name(want));
+    else if (want != DT_NONE)
         lint_offer(l, d, &o, v, want);
 }

@@ -260,7 +260,9 @@ def add_cast(model, i, k, to, nodes):
 
 def cast_added(model, wanted=lambda node: node.domain in ("", "ai.onnx"), nodes=all_nodes):
     flow = Flow(model)
-    known = {name: dtype for (path, name), dtype in flow.made.items() if ("()" in path) == (nodes == body_nodes)}
+    lists = lists_of(model)  # no Cast takes one
+    known = {name: dtype for (path, name), dtype in flow.made.items()
+             if ("()" in path) == (nodes == body_nodes) and name not in lists}
     for i, (_, node) in enumerate(nodes(model)):
         for k, name in enumerate(node.input):
             for to in CAST_TO.get(known.get(name), []) if name and wanted(node) else []:
@@ -511,7 +513,8 @@ def reads_on_device(model, node, k):
     """Sizes, axes and conditions are read on the host, and control flow runs there."""
     opset = max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
     schema = schema_of(node.op_type, node.domain, opset)
-    if node.op_type in ("If", "Loop", "Scan", "Shape", "Size", "ConstantOfShape", "Identity", "Resize", "Upsample") or not schema:
+    if node.op_type in ("If", "Loop", "Scan", "Shape", "Size", "ConstantOfShape", "Range", "Identity", "Resize",
+                        "Upsample") or not schema:
         return False
     param = formal(schema.inputs, k)
     return bool(param) and param.type_str.startswith("T") and param.type_str not in ("Tind", "Tshape")
