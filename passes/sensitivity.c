@@ -614,9 +614,10 @@ bool sensitivity_model(Model *m, Diags *diags, SensReport *report)
     const ValueInfo *outputs = g->outputs.at;
     shadow_graph(&w.s, w.g, &list);
     w.probe = builder_vector_input(m, w.g, SENS_INPUT, DT_I64, 3);
-    bool any = begin_outputs(&w, outputs, nout);
-    for (uint32_t i = 0; any && i < n && report->decisions.len < MAX_DECISIONS; i++)
+    bool any = begin_outputs(&w, outputs, nout), decides = any || report->may_only_decide;
+    for (uint32_t i = 0; decides && i < n && report->decisions.len < MAX_DECISIONS; i++)
         add_decision(&w, nodes[i], nout + report->decisions.len);
+    any = any || report->decisions.len > 0;
     for (uint32_t i = n; any && i-- > 0;)
         sweep_node(&w, nodes[i]);
     if (any)

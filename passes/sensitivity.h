@@ -71,12 +71,13 @@ typedef struct SensReport {
     VEC(SensValue) values; // inputs, weights, then nodes in order of execution
     VEC(SensOutput) outputs;
     VEC(SensDecision) decisions; // in order of execution
-    bool wants_sizes; // a recurrent node is taken as a whole for want of its number of steps
+    bool may_only_decide; // set before: a model will do that gives no floats but decides by some
+    bool wants_sizes;     // a recurrent node is taken as a whole for want of its number of steps
 } SensReport;
 
 // Rewrites the model, which has been through pass_pipeline: its outputs become the numbers above.
-// Types have to be inferred again. false with a diagnostic: no output is of floats, or what it is
-// computed of has no shape.
+// Types have to be inferred again. false with a diagnostic: no output is of floats (and nothing is
+// decided, where that would do), or what it is computed of has no shape.
 bool sensitivity_model(Model *m, Diags *diags, SensReport *report);
 
 #endif

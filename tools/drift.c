@@ -240,8 +240,10 @@ static int report(Asked *a)
     int status = set_budgets(a);
     if (status)
         return status;
-    drift_run_rounded(a->tool, &a->sens, &a->drift);
-    drift_rewrite(a->tool, &a->sens, &a->drift);
+    if (a->drift.table.report.outputs.len) {
+        drift_run_rounded(a->tool, &a->sens, &a->drift);
+        drift_rewrite(a->tool, &a->sens, &a->drift);
+    }
     drift_advise(a->tool, &a->sens, &a->drift);
     if (a->json)
         drift_print_json(&a->drift, &out);
@@ -270,6 +272,7 @@ static int work(Asked *a)
     a->sens.data = a->data;
     a->sens.decisions = a->drift.precision != DRIFT_OWN;
     a->sens.compile.once = true;
+    a->sens.may_only_decide = true;
     int status = drift_measure(a->tool, &a->sens, &a->drift);
     if (!status)
         status = report(a);

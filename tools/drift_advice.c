@@ -30,11 +30,13 @@ bool drift_flip(const Drift *d, uint32_t i, DriftFlip *flip)
 
 void drift_print_flips(const Drift *d, Buf *out)
 {
+    bool any = d->table.report.outputs.len > 0; // a report that has something to say
     for (uint32_t i = 0; i < d->table.report.decisions.len; i++) {
         const SensDecision *at = &d->table.report.decisions.at[i];
         DriftFlip f;
         if (!drift_flip(d, i, &f))
             continue;
+        any = true;
         buf_printf(out, "may flip: %.*s: element %.0f of ", STR_ARG(at->path), f.at);
         buf_quoted(out, at->name);
         if (f.second >= 0)
@@ -45,6 +47,9 @@ void drift_print_flips(const Drift *d, Buf *out)
         buf_printf(out, "; the error there is %.2e (1 sigma, %s)\n", f.error,
                    drift_basis_name(d->table.made_up ? BASIS_ASSUMED : BASIS_MEASURED));
     }
+    if (!any)
+        buf_printf(out, "firm: none of %u decisions stands within three times the error\n",
+                   d->table.report.decisions.len);
 }
 
 void drift_json_flips(const Drift *d, Json *j)

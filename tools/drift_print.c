@@ -123,13 +123,9 @@ static void put_limits(const Drift *d, Buf *out)
         buf_printf(out, "note: the data are made up (see --data)\n");
 }
 
-void drift_print_text(const Drift *d, Buf *out)
+static void put_parts(const Drift *d, Buf *out)
 {
     const SensReport *r = &d->table.report;
-    buf_printf(out, "%s, %s: %u data set%s, %u runs\n", d->model, what_of(d), d->table.sets,
-               d->table.sets == 1 ? "" : "s", d->table.runs);
-    for (uint32_t o = 0; o < r->outputs.len; o++)
-        put_output(d, o, out);
     buf_printf(out, "\n  share     sigma  basis     %-*s %-*s node\n", OP_WIDTH, "operator",
                NAME_WIDTH, "value");
     for (uint32_t i = 0; i < r->values.len && i < d->listed; i++)
@@ -140,6 +136,19 @@ void drift_print_text(const Drift *d, Buf *out)
         if (d->operators[i].variance > 0)
             put_part(d, &d->operators[i], true, out);
     buf_printf(out, "\n");
+}
+
+void drift_print_text(const Drift *d, Buf *out)
+{
+    const SensReport *r = &d->table.report;
+    buf_printf(out, "%s, %s: %u data set%s, %u runs\n", d->model, what_of(d), d->table.sets,
+               d->table.sets == 1 ? "" : "s", d->table.runs);
+    for (uint32_t o = 0; o < r->outputs.len; o++)
+        put_output(d, o, out);
+    if (r->outputs.len)
+        put_parts(d, out);
+    else
+        buf_printf(out, "no output is a tensor of floats: what is decided by is looked at\n\n");
     drift_print_flips(d, out);
     put_ranges(d, out);
     drift_print_rewrites(d, out);

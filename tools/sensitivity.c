@@ -165,6 +165,11 @@ static int run_probes(SensRunner *r, Inputs *in)
     const SensReport *all = &t->report;
     size_t stride = (size_t)all->values.len * SENS_FIELDS;
     int status = EXIT_CLEAN;
+    if (all->outputs.len == 0) {
+        status = run_once(r, in, UINT32_MAX, SENS_PROBE_SIGNS, 0);
+        if (!status)
+            add_values(r, t->numbers);
+    }
     for (uint32_t o = 0; o < all->outputs.len && !status; o++) {
         double before[4], scale = sens_scale(t, o);
         for (int f = 0; f < 4; f++)
@@ -267,14 +272,14 @@ static int open_sized(SensRunner *r)
     if (status || !r->sizes.known)
         return status;
     session_close(&r->s);
-    r->table->report = (SensReport){0};
+    r->table->report = (SensReport){.may_only_decide = r->o->may_only_decide};
     return open_program(r);
 }
 
 int sens_run(const Tool *t, SensOptions *o, SensTable *table)
 {
     SensRunner r = {.tool = t, .o = o, .table = table, .sizes.arena = arena_new()};
-    *table = (SensTable){0};
+    *table = (SensTable){.report.may_only_decide = o->may_only_decide};
     int status = branches_choose(t, o, &r.choices);
     if (!status)
         status = open_program(&r);
@@ -286,14 +291,15 @@ int sens_run(const Tool *t, SensOptions *o, SensTable *table)
     }
     const SensReport *all = &table->report;
     size_t stride = (size_t)all->values.len * SENS_FIELDS;
-    table->numbers = NEWS(table->arena, double, all->outputs.len *stride + 1);
+    const uint32_t rows = all->outputs.len ? all->outputs.len : 1;
+    table->numbers = NEWS(table->arena, double, rows *stride + 1);
     table->worst = NEWS(table->arena, double, all->outputs.len *(size_t)4 + 1);
     table->decided = NEWS(table->arena, double, all->decisions.len *stride + 1);
     table->margins = NEWS(table->arena, double, all->decisions.len *(size_t)MARGIN_FIELDS + 1);
     DataSets d = data_of(&r, run_set);
     if (!status)
         status = datasets_each(&d, &table->made_up);
-    average(table, table->numbers, all->outputs.len);
+    average(table, table->numbers, rows);
     average(table, table->decided, all->decisions.len);
     if (r.context)
         r.s.model->destroy(r.context);

@@ -14,6 +14,7 @@ typedef struct SensOptions {
     int ndata;
     uint32_t projections; // random signs for an output of more than SENS_EXACT elements; 0: usual
     bool decisions;       // sensitivities of what is decided by are wanted
+    bool may_only_decide; // as in SensReport
     CompileOptions compile;
 } SensOptions;
 
@@ -22,7 +23,7 @@ typedef struct SensOptions {
 typedef struct SensTable {
     Arena *arena;
     SensReport report;
-    double *numbers; // [outputs][values][SENS_FIELDS]
+    double *numbers; // [outputs, or one of no adjoint][values][SENS_FIELDS]
     double *margins; // [decisions][MARGIN_FIELDS]: the least of all sets, decisions added up
     double *decided; // [decisions][values][SENS_FIELDS], as for an output; 0 unless asked for
     // [outputs][4]: the greatest relative variance of one data set, all values together that make

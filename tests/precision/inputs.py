@@ -11,7 +11,10 @@ def samples_of(models):
         return None
     spec = importlib.util.spec_from_file_location("model_samples", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as e:
+        raise SystemExit(f"{path} needs the Python package {e.name}") from e
     return module
 
 
