@@ -621,7 +621,7 @@ bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
         report->values.at[list.at[i].record].output = i;
         vec_push(m->arena, &g->outputs, ((ValueInfo){.value = list.at[i].value, .has = 1}));
     }
-    bool any = narrow || (s.pairs && wide);
+    bool any = narrow || ((s.pairs || report->rounded) && wide);
     if (!any)
         diag(diags, "", SEV_ERROR, location_graph(m, m->arena, m->main),
              wide ? "not supported: the shadow is float64, and no value of the model is a narrower "

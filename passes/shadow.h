@@ -44,6 +44,7 @@ typedef enum ShadowWidth {
 
 typedef struct ShadowReport {
     ShadowWidth width; // in; what was taken, out
+    bool rounded;      // in: float64 values are rounded too (passes/trial.h), so none is refused
     VEC(ShadowValue) values;
     uint32_t restarts; // values of kind SHADOW_RESTART
 } ShadowReport;

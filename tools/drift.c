@@ -266,6 +266,15 @@ int drift_measure(const Tool *t, SensOptions *o, Drift *d)
     return status;
 }
 
+// What is measured against float64 makes no error where all floats are float64.
+static bool any_narrow(const SensTable *t)
+{
+    for (uint32_t i = 0; i < t->report.values.len; i++)
+        if (t->report.values.at[i].node && t->report.values.at[i].dtype != DT_F64)
+            return true;
+    return false;
+}
+
 static int work(Asked *a)
 {
     a->drift.model = a->sens.model;
@@ -274,6 +283,12 @@ static int work(Asked *a)
     a->sens.compile.once = true;
     a->sens.may_only_decide = true;
     int status = drift_measure(a->tool, &a->sens, &a->drift);
+    if (!status && a->drift.precision == DRIFT_OWN && !any_narrow(&a->drift.table))
+        status = tool_error(a->tool, EXIT_USAGE,
+                            "%s computes in float64 alone, which is what its own error is measured "
+                            "against: `cameo verify --layers` compares it with double-double, and "
+                            "--precision f32, bf16 or f16 says what narrower floats would do",
+                            a->sens.model);
     if (!status)
         status = report(a);
     sens_free(&a->drift.table);

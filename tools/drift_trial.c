@@ -34,7 +34,7 @@ static bool rewrite(void *trial, Model *m, Diags *diags)
 {
     DriftTrial *x = trial;
     const Graph *g = graph_at(m, m->main);
-    ShadowReport report = {.width = SHADOW_DOUBLE};
+    ShadowReport report = {.width = SHADOW_DOUBLE, .rounded = true};
     x->trial.fresh = m->values.len;
     if (x->rewrite && !drift_rewrite_model(x->d, x->rewrite, m, diags))
         return false;

@@ -25,6 +25,7 @@ typedef struct Layer {
     int64_t nrows;
     const char *partner; // what it was compared with, where that has a name of its own
     bool missing;        // there is nothing to compare it with
+    const char *why;     // it is missing; NULL: nothing is known of that
 } Layer;
 
 typedef struct Layers {
@@ -32,7 +33,8 @@ typedef struct Layers {
     const char *model, *against;
     double threshold; // relative: greatest |total| / greatest |shadow|
     uint32_t sets;
-    bool made_up; // the inputs were
+    uint32_t alone; // values of MODEL2 that are beside no value of the model
+    bool made_up;   // the inputs were
 } Layers;
 
 // Figures of a layer; 0 where nothing was computed.

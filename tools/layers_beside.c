@@ -84,7 +84,10 @@ static void match(Runner *r, struct Beside *b)
                 r->layers.all.at[i].partner = str_printf(b->first.arena, "%.*s", STR_ARG(name)).at;
             }
         r->layers.all.at[i].missing = b->partner[i] < 0;
+        r->layers.all.at[i].why = "no value of its name or structure";
     }
+    for (uint32_t k = 0; k < b->second.values.len; k++)
+        r->layers.alone += !taken[k];
 }
 
 static int open_other(Runner *r, struct Beside *b)
@@ -246,13 +249,13 @@ static int collect_values(Runner *r, const cameo_context *x, const Inputs *in)
         cameo_tensor y = output_of(r->s.model, x, l->value.output), z = {.name = ""};
         char error[512];
         l->missing = true;
+        l->why = "no file of it";
         if (!file_exists(path))
             continue;
         int status = cameo_load_tensor(path, y.dtype, &z, error, sizeof error);
         if (!status)
             l->missing = !compare(l, &y, &z);
-        if (!status && l->missing)
-            l->partner = "a file of another shape or dtype";
+        l->why = "a file of another shape or dtype";
         cameo_tensor_free(&z);
         if (status)
             return tool_error(r->tool, status, "%s", error);
@@ -323,6 +326,7 @@ static int collect_other(Runner *r, const cameo_context *x, const Inputs *in)
         cameo_tensor here = output_of(r->s.model, x, l->value.output);
         cameo_tensor there = output_of(m, y, b->second.values.at[b->partner[i]].output);
         l->missing = !compare(l, &here, &there);
+        l->why = "another shape or dtype there";
     }
     for (int32_t i = 0; own && i < m->ninputs; i++)
         free(own[i].elements);

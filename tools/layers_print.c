@@ -24,7 +24,7 @@ static void put_note(const Layers *s, const Layer *l, Buf *out)
 {
     const double *n = l->numbers;
     if (l->missing)
-        buf_printf(out, "  not compared");
+        buf_printf(out, "  not compared%s%s", l->why ? ": " : "", l->why ? l->why : "");
     if (!l->missing && !(n[DRIFT_COUNT] > 0))
         buf_printf(out, "  not computed");
     if (l->partner)
@@ -117,6 +117,33 @@ static void put_first(const Layers *s, Buf *out)
                s->against);
 }
 
+static bool is_not_finite(const Layer *l)
+{
+    return !l->missing && l->numbers[DRIFT_NONFINITE] > 0;
+}
+
+// What is not finite is no part of the figures: how many values have such elements, and where the
+// first is.
+static void put_nonfinite(const Layers *s, Buf *out)
+{
+    const Layer *first = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->all.len; i++)
+        if (is_not_finite(&s->all.at[i])) {
+            first = first ? first : &s->all.at[i];
+            n++;
+        }
+    if (!n)
+        return;
+    Buf name = {0};
+    buf_quoted(&name, first->value.name);
+    buf_printf(out,
+               "%u value%s with elements that are not finite, the first %s at %.*s, element %.0f\n",
+               n, n == 1 ? "" : "s", name.at, STR_ARG(first->value.path),
+               first->numbers[DRIFT_NONFINITE_AT]);
+    buf_free(&name);
+}
+
 void layers_print_text(const Layers *s, Buf *out)
 {
     uint32_t restarts = 0, missing = 0;
@@ -129,13 +156,22 @@ void layers_print_text(const Layers *s, Buf *out)
         restarts += s->all.at[i].value.kind == SHADOW_RESTART;
         missing += s->all.at[i].missing;
     }
-    buf_printf(out, "%u values beside %s, %u data set%s%s\n", s->all.len - missing, s->against,
-               s->sets, s->sets == 1 ? "" : "s", s->made_up ? " (inputs made up)" : "");
+    buf_printf(out, "%u value%s beside %s, %u data set%s%s\n", s->all.len - missing,
+               s->all.len - missing == 1 ? "" : "s", s->against, s->sets, s->sets == 1 ? "" : "s",
+               s->made_up ? " (inputs made up)" : "");
     if (restarts)
         buf_printf(out,
                    "%u values are of nodes that run as they are: nothing is known of the error "
                    "before them\n",
                    restarts);
+    if (missing || s->alone) {
+        buf_printf(out, "%u value%s of the model not compared", missing, missing == 1 ? "" : "s");
+        if (s->alone)
+            buf_printf(out, "; %u of %s stand%s beside none", s->alone, s->against,
+                       s->alone == 1 ? "s" : "");
+        buf_char(out, '\n');
+    }
+    put_nonfinite(s, out);
     put_first(s, out);
     put_makers(s, out);
 }
@@ -211,6 +247,8 @@ static void json_layer(Json *j, const Layers *s, const Layer *l)
     json_int(j, l->value.loops);
     if (l->partner)
         text(j, "partner", str_of(l->partner));
+    if (l->missing && l->why)
+        text(j, "not_compared", str_of(l->why));
     if (!l->missing && l->numbers[DRIFT_COUNT] > 0)
         json_figures(j, l);
     if (l->value.loops)

@@ -36,8 +36,8 @@ static void lower_round_to(Lower *l)
     par_all(l, y, o);
     const Expr *v = load(l, x, o), *rounded = v;
     for (TrialMode m = TRIAL_F16; m <= TRIAL_F32 && node_dtype(l->n, "to", DT_NONE) != DT_F64; m++)
-        rounded = select_(l, is_mode(l, mode_of(l, 1), m), cast(l, x.dtype, cast(l, dtypes[m], v)),
-                          rounded);
+        rounded = select_(l, is_mode(l, mode_of(l, 1), m),
+                          cast(l, x.dtype, cast(l, DT_F32, cast(l, dtypes[m], v))), rounded);
     store(l, y, o, rounded);
     kernel_end(l);
 }
