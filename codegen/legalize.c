@@ -12,6 +12,7 @@
 #include "codegen/printer.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct Legalize {
@@ -55,6 +56,17 @@ static const Expr *operand(Legalize *l, const Expr *e, const Expr *of)
     return jumps(of) ? widened(l, e) : wide(l, e);
 }
 
+// A quotient by a constant is a product with its reciprocal where 2^-24 more of it are no matter.
+static const Expr *binary(Legalize *l, const Expr *e)
+{
+    const Expr *a = operand(l, e->a, e), *b = operand(l, e->b, e);
+    const bool divides = l->keeps_wide && e->dtype == DT_BF16 && e->op == B_DIV;
+    if (divides && b->kind == EX_CONST && isnormal(1 / (float)b->value.f))
+        return expr_binary(l->mod, B_MUL, a,
+                           expr_const(l->mod, DT_F32, (Scalar){.f = 1 / (float)b->value.f}));
+    return expr_binary(l->mod, (BinaryOp)e->op, a, b);
+}
+
 // What an operation on bfloat16 is in float32; NULL: e is none.
 static const Expr *wide_operation(Legalize *l, const Expr *e)
 {
@@ -63,7 +75,7 @@ static const Expr *wide_operation(Legalize *l, const Expr *e)
     case EX_UNARY:
         return expr_unary(mod, (UnaryOp)e->op, operand(l, e->a, e));
     case EX_BINARY:
-        return expr_binary(mod, (BinaryOp)e->op, operand(l, e->a, e), operand(l, e->b, e));
+        return binary(l, e);
     case EX_SELECT:
         return expr_select(mod, legal(l, e->a), wide(l, e->b), wide(l, e->c));
     case EX_REDUCE:
@@ -119,9 +131,7 @@ static const Expr *legal_node(void *context, const Expr *e)
     case EX_UNARY:
         return narrowed(l, e->dtype, expr_unary(mod, (UnaryOp)e->op, operand(l, e->a, e)));
     case EX_BINARY:
-        return narrowed(
-            l, e->dtype,
-            expr_binary(mod, (BinaryOp)e->op, operand(l, e->a, e), operand(l, e->b, e)));
+        return narrowed(l, e->dtype, binary(l, e));
     case EX_COMPARE:
         return expr_compare(mod, (CompareOp)e->op, widened(l, e->a), widened(l, e->b));
     case EX_CAST:

@@ -22,69 +22,18 @@
 #include "passes/insert_casts.h"
 #include "ir/infer.h"
 #include "passes/adaptor.h"
-#include "passes/lint/faults.h"
+#include "passes/mending.h"
 #include "passes/retype.h"
-#include "passes/solver/labels.h"
-#include "passes/ties.h"
 
 #include <string.h>
 
 enum { MAX_ROUNDS = 4, NO_PART = UINT32_MAX };
-// Prices below a cast's: bytes take 0 .. FINE in sum.
-enum { FINE = 1 << 20, PRICE_EXACT = 1, PRICE_NARROW = 4, PRICE_TARGET = 8, PRICE_ROUNDED = 32 };
-enum { PRICE_FOREIGN = 64, PRICE_MOST = 128 };
-
-typedef struct Mending {
-    Model *m;
-    Arena *a;
-    Repair *r;
-    Ties *t;
-    uint32_t *parent;       // of ties that may choose, joined where a value connects them
-    TypeSet *candidates;    // by root: dtypes that values of the part have
-    bool *faulty;           // by root
-    TypeSet *seen;          // by tie: dtypes of its operands as they are
-    const bool *pinned;     // by tie: a Cast that is there already and keeps its target
-    const bool *apart;      // by tie: a Cast that nothing else is to make use of
-    uint32_t *copies;       // by value as written: how many calls have it
-    uint32_t *first;        // by value as written: the tie of its first copy
-    double *weight;         // by tie: elements that it reads and writes
-    uint32_t *members;      // by tie: operands and results
-    TypeSet *scales;        // by tie of what QuantizeLinear reads: its scale's dtype
-    uint32_t *variable;     // by tie
-    uint32_t *value;        // by value: its number in the problem
-    VEC(NodeId) retargeted; // Casts with another target than before
-    Labels *l;
-    TypeSet dtypes;          // that anything in the problem may take
-    uint8_t label[DT_COUNT]; // by dtype: its number there
-    DType dtype[LABELS_MAX]; // by label
-    bool skipped; // was a cast not possible, from what the value came to have, that was counted on?
-    double scale; // fine units a byte
-    Cost cast, never;    // prices
-    const DType *blamed; // by value as written: the dtype that declarations ask of it
-    TypeSet from, to;    // what Cast takes and gives at the model's opset
-    DType own;           // the model's float dtype
-} Mending;
-
-static TypeSet bit(DType t)
-{
-    return (TypeSet)1 << t;
-}
-
-static bool is_one(TypeSet s)
-{
-    return (s & (s - 1)) == 0;
-}
 
 static uint32_t root_of(Mending *w, uint32_t tie)
 {
     while (w->parent[tie] != tie)
         tie = w->parent[tie] = w->parent[w->parent[tie]];
     return tie;
-}
-
-static Tie *tie_at(const Mending *w, uint32_t i)
-{
-    return &w->t->at.at[i];
 }
 
 static bool may_choose(const Mending *w, uint32_t tie)
@@ -236,130 +185,6 @@ static void add_fallbacks(Mending *w)
     }
 }
 
-// ---- what is allowed, and what it costs ---------------------------------------------------------
-
-// Does some user take nothing of the dtype that v has?
-static bool is_required(const Mending *w, ValueId v, DType have)
-{
-    const Ties *t = w->t;
-    for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
-        if (!(tie_at(w, t->uses.at[i].tie)->allowed & bit(have)))
-            return true;
-    return false;
-}
-
-static bool widens(DType from, DType to)
-{
-    return dtype_is_float(from) && dtype_is_float(to) &&
-           dtype_info(to)->bits > dtype_info(from)->bits;
-}
-
-// One number that is the same number as t: no weight that would grow.
-static bool is_literal(const Mending *w, ValueId v, DType t)
-{
-    TensorData *d = constant_data(w->m, v);
-    return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
-}
-
-// Weights are not made wider than the model's own dtype.
-static bool spoils_weights(const Mending *w, ValueId v, DType from, DType to)
-{
-    return widens(from, to) && to != w->m->dominant && w->m->dominant != DT_NONE &&
-           !is_required(w, v, from);
-}
-
-static bool is_blamed(const Mending *w, ValueId v, DType t)
-{
-    return w->blamed[value_written(w->m, v)] == t;
-}
-
-// What it costs to store a constant as t, 0 where that is not allowed.
-static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
-{
-    TensorData *d = constant_data(w->m, c->value);
-    bool required = is_required(w, c->value, c->own);
-    bool numbers = (dtype_is_float(c->own) || dtype_is_integer(c->own)) &&
-                   (dtype_is_float(t) || dtype_is_integer(t));
-    bool away = (c->own == w->m->dominant && !required) || spoils_weights(w, c->value, c->own, t);
-    if (!d || !numbers || (away && !is_blamed(w, c->value, t) && !is_literal(w, c->value, t)))
-        return 0;
-    if (constant_is_exact(w->m, d, t))
-        return dtype_info(t)->bits > dtype_info(c->own)->bits ? PRICE_EXACT : PRICE_NARROW;
-    bool floats = dtype_is_float(c->own) && dtype_is_float(t);
-    return floats && w->r->unsafe ? PRICE_ROUNDED : 0;
-}
-
-// What it costs to give a Cast another target, 0 where that is not allowed.
-static Cost price_of_target(const Mending *w, const Tie *c, DType t)
-{
-    const Node *n = node_at(w->m, value_at(w->m, c->value)->node);
-    DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
-    bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
-                 (dtype_is_integer(c->own) && dtype_is_integer(t));
-    bool kept = c->own == w->own && !is_blamed(w, c->value, t);
-    if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
-        return 0;
-    return PRICE_TARGET;
-}
-
-static Cost price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candidates)
-{
-    const Tie *tie = tie_at(w, i);
-    if (tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST) {
-        if (t == tie->own)
-            return 0;
-        return tie->kind == TIE_CAST ? price_of_target(w, tie, t) : price_of_retyping(w, tie, t);
-    }
-    // A lone operand (of Cast, of Shape) takes what it is given, which is best left as it is.
-    if (w->members[i] < 2 && tie->kind == TIE_NODE)
-        return (w->scales[i] ? w->scales[i] : w->seen[i]) & bit(t) ? 0 : PRICE_EXACT;
-    if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED || w->members[i] < 2)
-        return 0;
-    return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);
-}
-
-// Is there a Cast of v to t already, in v's own graph? Its node.
-static NodeId cast_there(const Mending *w, ValueId v, DType t)
-{
-    const Ties *ties = w->t;
-    for (uint32_t k = ties->first_use[v]; k < ties->first_use[v + 1]; k++) {
-        NodeId id = ties->uses.at[k].use.node;
-        const Node *n = id ? node_at(w->m, id) : NULL;
-        if (!n || !node_is(n, "Cast") || n->nout == 0 || !n->out[0] ||
-            n->graph != value_at(w->m, v)->graph)
-            continue;
-        uint32_t tie = ties->maker[n->out[0]];
-        if (tie != NO_TIE && !w->apart[tie] && tie_at(w, tie)->kind == TIE_CAST &&
-            tie_at(w, tie)->own == t)
-            return id;
-    }
-    return 0;
-}
-
-// Would a Cast of a constant to integers give other numbers?
-static bool truncates_constant(const Mending *w, ValueId v, DType from, DType t)
-{
-    TensorData *d = dtype_is_float(from) && dtype_is_integer(t) ? constant_data(w->m, v) : NULL;
-    return d && !constant_is_exact(w->m, d, t);
-}
-
-// What one Cast of v from dtype `from` to t costs.
-static Cost price_of_cast(const Mending *w, ValueId v, DType from, DType t)
-{
-    if (cast_there(w, v, t))
-        return PRICE_EXACT;
-    bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT;
-    bool possible = (w->from & bit(from)) && (w->to & bit(t)) && from != DT_STRING &&
-                    t != DT_STRING && dtype_info(from)->kind != KIND_COMPLEX &&
-                    dtype_info(t)->kind != KIND_COMPLEX;
-    if (!possible || (!w->r->unsafe && !dtype_holds(t, from)) ||
-        (weight && (spoils_weights(w, v, from, t) || truncates_constant(w, v, from, t))))
-        return w->never;
-    double bytes = value_weight(w->m, v) * (dtype_info(from)->bytes + dtype_info(t)->bytes);
-    return w->cast + (dtype_is_float(from) && !dtype_is_float(t) ? PRICE_ROUNDED : 0) +
-           (Cost)(w->scale * bytes);
-}
-
 // ---- the label problem --------------------------------------------------------------------------
 
 static bool in_problem(Mending *w, ValueId v)
@@ -436,14 +261,15 @@ static uint32_t variable_of(Mending *w, uint32_t i)
         allowed &= candidates;
     for (DType t = 1; t < DT_COUNT; t++)
         if ((tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST) && (allowed & bit(t)) &&
-            t != tie->own && price_of_tie(w, i, t, candidates) == 0)
+            t != tie->own && mending_price_of_tie(w, i, t, candidates) == 0)
             allowed &= ~bit(t);
     for (DType t = 1; t < DT_COUNT; t++)
         labels |= allowed & bit(t) ? (LabelSet)1 << w->label[t] : 0;
     w->variable[i] = labels_variable(w->l, labels);
     for (DType t = 1; t < DT_COUNT; t++)
         if (allowed & bit(t))
-            labels_price(w->l, w->variable[i], w->label[t], price_of_tie(w, i, t, candidates));
+            labels_price(w->l, w->variable[i], w->label[t],
+                         mending_price_of_tie(w, i, t, candidates));
     return w->variable[i];
 }
 
@@ -475,7 +301,7 @@ static void pose(Mending *w)
         for (DType k = 1; k < DT_COUNT; k++)
             if (asked & bit(k))
                 labels_adaptor(w->l, w->value[v], w->label[k],
-                               price_of_cast(w, v, cast_from(w, v, k), k));
+                               mending_price_of_cast(w, v, cast_from(w, v, k), k));
     }
 }
 
@@ -511,7 +337,7 @@ static bool apply_sources(Mending *w)
 // An existing Cast serves unless that would give the model's output another Cast's name.
 static bool share_cast(Mending *w, Builder *a, ValueId v, DType t, const Use *uses, uint32_t n)
 {
-    NodeId there = cast_there(w, v, t);
+    NodeId there = mending_cast_there(w, v, t);
     for (uint32_t i = 0; i < n; i++)
         there = uses[i].node || uses[i].graph != w->m->main ? there : 0;
     if (there)
@@ -554,15 +380,15 @@ static bool apply_casts(Mending *w)
         DType own = chosen(w, t->maker[v]);
         for (DType k = 1; k < DT_COUNT; k++) {
             uint32_t count = 0;
-            NodeId there = cast_there(w, v, k);
+            NodeId there = mending_cast_there(w, v, k);
             for (uint32_t i = 0; i < n; i++)
                 if (k != own && chosen(w, t->uses.at[first + i].tie) == k &&
                     (!there || t->uses.at[first + i].use.node != there))
                     uses[count++] = t->uses.at[first + i].use;
             if (count == 0)
                 continue;
-            if (price_of_cast(w, v, own, k) >= w->never) {
-                w->skipped |= price_of_cast(w, v, cast_from(w, v, k), k) < w->never;
+            if (mending_price_of_cast(w, v, own, k) >= w->never) {
+                w->skipped |= mending_price_of_cast(w, v, cast_from(w, v, k), k) < w->never;
                 continue;
             }
             cast_value(w, &a, v, k, uses, count);
@@ -621,10 +447,16 @@ static uint32_t *numbers(Arena *a, uint32_t n)
     return at;
 }
 
-static Mending begin(Model *m, Arena *a, Repair *r, Ties *t, const bool *pinned, const bool *apart)
+// The problem of a model, whose ties and blame are known, with nothing decided.
+static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
 {
+    Model *m = of->m;
+    Arena *a = of->a;
+    Ties *t = of->t;
     uint32_t n = t->at.len + 1;
-    Mending w = {.m = m, .a = a, .r = r, .t = t, .pinned = pinned, .apart = apart};
+    Mending w = {.m = m, .a = a, .r = of->r, .t = t, .pinned = pinned, .apart = apart};
+    w.blamed = of->blamed;
+    w.strict = of->strict;
     w.parent = NEWS(a, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
         w.parent[i] = i;
@@ -688,7 +520,7 @@ static bool mark_misused(const Mending *w, bool *casts)
     for (ValueId v = 1; v < t->nvalues; v++) {
         for (uint32_t i = t->first_use[v]; w->value[v] != NO_TIE && i < t->first_use[v + 1]; i++) {
             DType k = chosen(w, t->uses.at[i].tie);
-            NodeId there = k == chosen(w, t->maker[v]) ? 0 : cast_there(w, v, k);
+            NodeId there = k == chosen(w, t->maker[v]) ? 0 : mending_cast_there(w, v, k);
             if (!there || there == t->uses.at[i].use.node)
                 continue;
             uint32_t tie = t->maker[node_at(w->m, there)->out[0]];
@@ -703,33 +535,47 @@ static bool mark_misused(const Mending *w, bool *casts)
 // A Cast may serve other uses of its operand only with the target that it has, and may be given
 // another only if none does. Both at once is no choice but costs no more than any: the bound. Casts
 // of which both was made keep their target, or serve nobody else, whichever costs less.
-static bool choose(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound)
+static bool choose(Mending *best, const Mending *of, uint32_t *bound)
 {
-    Ties *t = ties_of(m, a);
+    const Ties *t = of->t;
+    Arena *a = of->a;
     bool *none = NEWS(a, bool, t->at.len + 1), *kept = NEWS(a, bool, t->at.len + 1);
     bool *apart = NEWS(a, bool, t->at.len + 1);
-    *best = begin(m, a, r, t, none, none);
+    *best = begin(of, none, none);
     if (!solve(best))
         return false;
     *bound = least_casts(best);
     if (!mark_misused(best, kept))
         return true;
-    Mending keeps = begin(m, a, r, t, kept, none), alone;
+    Mending keeps = begin(best, kept, none), alone;
     memcpy(apart, kept, t->at.len * sizeof *apart);
     bool fits = false;
     for (int tries = 0; !fits && tries < MAX_ROUNDS; tries++) {
-        keeps = begin(m, a, r, t, kept, none);
-        keeps.blamed = best->blamed;
+        keeps = begin(best, kept, none);
         fits = solve(&keeps) && !mark_misused(&keeps, kept);
     }
     for (int tries = 0; tries < MAX_ROUNDS; tries++) {
-        alone = begin(m, a, r, t, none, apart);
-        alone.blamed = best->blamed;
+        alone = begin(best, none, apart);
         if (!solve(&alone) || !mark_misused(&alone, apart))
             break;
     }
     uint32_t with = fits ? casts_of(&keeps) : UINT32_MAX, without = casts_of(&alone);
     *best = with <= without ? keeps : alone;
+    return true;
+}
+
+// What is narrowed is what is to blame; other constants too where that is allowed, to compute in
+// fewer bits, and saves a Cast.
+static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound)
+{
+    Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, freely;
+    bool any = choose(best, &of, bound);
+    if (!any || !r->unsafe)
+        return any;
+    of.blamed = best->blamed;
+    of.strict = false;
+    if (choose(&freely, &of, bound) && casts_of(&freely) < casts_of(best))
+        *best = freely;
     return true;
 }
 
@@ -740,7 +586,7 @@ static bool mend(Model *m, Repair *r, uint32_t round)
     Mending w;
     uint32_t bound = 0;
     bool any = false;
-    if (choose(&w, m, scratch, r, &bound)) {
+    if (choose_blamed(&w, m, scratch, r, &bound)) {
         any = apply_sources(&w);
         any |= apply_casts(&w);
         drop_casts(&w);

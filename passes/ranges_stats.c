@@ -2,6 +2,7 @@
 
 #include "ir/payload.h"
 #include "passes/ranges_state.h"
+#include "passes/times.h"
 
 // Elements of 6 bits share bytes with two others, and are taken apart first.
 static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
@@ -25,7 +26,13 @@ const ConstantStats *range_stats(Ranges *r, ValueId v)
         return &nothing;
     if (!r->stats[v]) {
         ConstantStats *s = NEW(r->a, ConstantStats);
+        Times *times = r->m->times;
+        const double begin = times ? times_now() : 0;
         read_all(r, (TensorData *)(uintptr_t)d, s);
+        if (times) {
+            times->weights += times_now() - begin;
+            times->weight_bytes += s->count * dtype_info((DType)d->dtype)->bits / 8;
+        }
         r->most += 2 * s->count;
         r->stats[v] = s;
     }

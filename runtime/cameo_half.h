@@ -111,25 +111,40 @@ typedef struct cameo_half_pair {
     float *room; /* rows of CAMEO_HALF_N sums, rows of A copied for tiles, words of B */
 } cameo_half_pair;
 
+/* Columns that lie one behind another: two values of k are a word as they lie. */
+static inline __attribute__((unused)) void cameo_half_turn(int64_t k, int64_t n,
+                                                           const uint16_t *restrict b, int64_t bn,
+                                                           int64_t width, int32_t *restrict to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t x = 0; x < k / 2; x++)
+            memcpy(to + x * width + i, b + i * bn + 2 * x, sizeof *to);
+        if (k % 2)
+            to[k / 2 * width + i] = b[i * bn + k - 1];
+    }
+}
+
 /* k x n elements of B as panels of words of two values of k, zeros up to a block and to 16. */
 static __attribute__((noinline, unused)) void cameo_half_pack(int64_t k, int64_t n,
                                                               const uint16_t *restrict b,
                                                               int64_t bk, int64_t bn,
                                                               int32_t *restrict to)
 {
-    const int64_t all = (k + CAMEO_HALF_BLOCK - 1) / CAMEO_HALF_BLOCK * CAMEO_HALF_BLOCK;
+    const int64_t all = (k + CAMEO_HALF_BLOCK - 1) / CAMEO_HALF_BLOCK * CAMEO_HALF_BLOCK / 2;
     for (int64_t j = 0; j < n; j += CAMEO_TILE_COLUMNS) {
         const int64_t width = cameo_narrow_width(n, j), some = n - j < width ? n - j : width;
-        for (int64_t x = 0; x < all; x += 2, to += width) {
-            const uint16_t *low = b + x * bk + j * bn, *high = low + bk;
-            const int64_t words = x + 1 < k ? some : 0;
-            for (int64_t i = 0; bn == 1 && i < words; i++)
-                to[i] = (int32_t)(low[i] | (uint32_t)high[i] << 16);
-            for (int64_t i = 0; bn != 1 && i < words; i++)
-                to[i] = (int32_t)(low[i * bn] | (uint32_t)high[i * bn] << 16);
-            for (int64_t i = words; i < width; i++)
-                to[i] = x < k && i < some ? low[i * bn] : 0;
-        }
+        const uint16_t *from = b + j * bn;
+        if (some < width || 2 * all > k)
+            memset(to, 0, (size_t)(all * width) * sizeof *to);
+        if (bk == 1)
+            cameo_half_turn(k, some, from, bn, width, to);
+        for (int64_t x = 0; bk != 1 && x < k / 2; x++)
+            for (int64_t i = 0; i < some; i++)
+                to[x * width + i] = (int32_t)(from[2 * x * bk + i * bn] |
+                                              (uint32_t)from[(2 * x + 1) * bk + i * bn] << 16);
+        for (int64_t i = 0; bk != 1 && k % 2 && i < some; i++)
+            to[k / 2 * width + i] = from[(k - 1) * bk + i * bn];
+        to += all * width;
     }
 }
 

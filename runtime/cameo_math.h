@@ -255,7 +255,7 @@ CAMEO_FN double cameo_max_f64(double a, double b)
 
 /* What 32 lanes of a reduction hold together; a lane of an extreme is odd where it met a NaN. */
 
-CAMEO_FN float cameo_lanes_add_f32(float *lane)
+static __attribute__((noinline, unused)) float cameo_lanes_add_f32(float *lane)
 {
     for (int l = 0; l < 16; l++)
         lane[l] += lane[l + 16];
@@ -265,7 +265,7 @@ CAMEO_FN float cameo_lanes_add_f32(float *lane)
         lane[l] += lane[l + 4];
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
-CAMEO_FN float cameo_lanes_max_f32(float *lane, int *odd)
+static __attribute__((noinline, unused)) float cameo_lanes_max_f32(float *lane, int *odd)
 {
     for (int l = 0; l < 16; l++) {
         lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
@@ -281,7 +281,7 @@ CAMEO_FN float cameo_lanes_max_f32(float *lane, int *odd)
     }
     return odd[0] ? (float)NAN : lane[0];
 }
-CAMEO_FN float cameo_lanes_min_f32(float *lane, int *odd)
+static __attribute__((noinline, unused)) float cameo_lanes_min_f32(float *lane, int *odd)
 {
     for (int l = 0; l < 16; l++) {
         lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];

@@ -105,6 +105,30 @@ static void note_cancelled(Lint *l, Diag *d, NodeId id)
     numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
 }
 
+// The one node that reads a difference and lets nothing below 0 through: Max with 0, Relu, Abs,
+// Clip. 0: none.
+static NodeId cut_off_by(Lint *l, ValueId v)
+{
+    const Uses *uses = lint_uses(l);
+    NodeId n = uses->first[v + 1] == uses->first[v] + 1 ? uses->uses[uses->first[v]].node : 0;
+    if (!n || !(node_is(node_at(l->m, n), "Max") || node_is(node_at(l->m, n), "Relu") ||
+                node_is(node_at(l->m, n), "Abs") || node_is(node_at(l->m, n), "Clip")))
+        return 0;
+    Range r = range_of(lint_numbers(l)->ranges, node_at(l->m, n)->out[0]);
+    return r.known && r.lo >= 0 && r.lo_by == RANGE_PROVED ? n : 0;
+}
+
+static void note_negative(Lint *l, Diag *d, NodeId id)
+{
+    NodeId cut = cut_off_by(l, node_at(l->m, id)->out[0]);
+    if (cut)
+        diag_note(l->diags, d, "where rounding makes the difference negative, %.*s %.*s hides it",
+                  STR_ARG(str_escaped(l->arena, node_at(l->m, cut)->op)),
+                  STR_ARG(lint_short(l, cut)));
+    else
+        diag_note(l->diags, d, "the difference may also be negative, and its root NaN");
+}
+
 void lint_variance(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
@@ -124,7 +148,7 @@ void lint_variance(Lint *l)
         diag_note(l->diags, d, "x is \"%.*s\", in %.*s", STR_ARG(lint_name(l, f.x)),
                   STR_ARG(numbers_words(l->arena, &r, t)));
         note_cancelled(l, d, id);
-        diag_note(l->diags, d, "the difference may also be negative, and its root NaN");
+        note_negative(l, d, id);
         diag_fix(l->diags, d, false, "E[(x - E[x])^2]: 1 more pass over x, 0 casts added");
     }
 }

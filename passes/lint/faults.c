@@ -642,20 +642,27 @@ const Faults *lint_faults(Lint *l)
     return f;
 }
 
-DType *lint_blamed(Model *m, Arena *a)
+static void blame(const Model *m, Blame *blamed, ValueId v, const Fault *f)
+{
+    Blame *b = &blamed[value_written(m, v)];
+    b->want = f->want;
+    b->declared |= f->kind == FAULT_DECLARED;
+}
+
+Blame *lint_blamed(Model *m, Arena *a)
 {
     Lint l = {.m = m, .arena = a};
     const Faults *f = lint_faults(&l);
-    DType *blamed = NEWS(a, DType, m->values.len);
+    Blame *blamed = NEWS(a, Blame, m->values.len);
     for (uint32_t i = 0; i < f->all.len; i++) {
         const Fault *at = &f->all.at[i];
-        if (at->kind != FAULT_DECLARED || at->other || at->want == DT_NONE)
+        if ((at->kind == FAULT_DECLARED && at->other) || at->want == DT_NONE)
             continue;
         Origin o = origin_find(lint_origins(&l), at->value);
         origin_trace(lint_origins(&l), at->value, &o);
-        blamed[value_written(m, o.value)] = at->want;
+        blame(m, blamed, o.value, at);
         for (uint32_t k = 0; k < o.others.len; k++)
-            blamed[value_written(m, o.others.at[k])] = at->want;
+            blame(m, blamed, o.others.at[k], at);
     }
     return blamed;
 }

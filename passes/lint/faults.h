@@ -35,8 +35,13 @@ typedef struct Faults {
 
 const Faults *lint_faults(Lint *l);
 
-// By value as written in the file: the dtype that declarations ask of what is to blame for what
-// contradicts them; DT_NONE: none. The model is inferred; the table is of m->values.len and belongs
+// What a fault asks of a value that it begins with. DT_NONE: nothing is to blame there.
+typedef struct Blame {
+    DType want;
+    bool declared; // because declarations of what it makes say so
+} Blame;
+
+// By value as written in the file. The model is inferred; the table is of m->values.len and belongs
 // to the arena.
-DType *lint_blamed(Model *m, Arena *a);
+Blame *lint_blamed(Model *m, Arena *a);
 #endif

@@ -513,7 +513,8 @@ def reads_on_device(model, node, k):
     """Sizes, axes and conditions are read on the host, and control flow runs there."""
     opset = max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
     schema = schema_of(node.op_type, node.domain, opset)
-    if node.op_type in ("If", "Loop", "Scan", "Shape", "Size", "ConstantOfShape", "Identity", "Resize", "Upsample") or not schema:
+    if node.op_type in ("If", "Loop", "Scan", "Shape", "Size", "ConstantOfShape", "Range", "Identity", "Resize",
+                        "Upsample") or not schema:
         return False
     param = formal(schema.inputs, k)
     return bool(param) and param.type_str.startswith("T") and param.type_str not in ("Tind", "Tshape")

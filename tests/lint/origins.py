@@ -78,8 +78,8 @@ def near(flow):
 
 
 def smallest_sets(model, control, candidates):
-    """All sets of sources of the least size, up to three, that mend the model where they are given one dtype."""
-    for size in (1, 2, 3):
+    """All sets of sources of the least size, up to four, that mend the model where they are given one dtype."""
+    for size in (1, 2, 3, 4):
         subsets = list(itertools.combinations(candidates, size))
         if len(subsets) > MOST_SETS:
             return []

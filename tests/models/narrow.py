@@ -2,7 +2,7 @@
 """narrow.py CAMEO [--programs N] [--seed S]: products with weights of 2, 4, 8 and 16 bits, of random shapes, are right.
 
 Each program holds many products: MatMulNBits, DequantizeLinear of constants in front of MatMul and Gemm, bfloat16; bits, blocks,
-zero points and sizes around those of tiles. Results are compared with NumPy in float64, within a few units of float32's
+zero points and sizes around those of tiles; of two computed factors of bfloat16. Results are compared with NumPy in float64, within a few units of float32's
 rounding of the sum of magnitudes. Programs take turns in their target, plain loops, --strict-fp, the C compiler and the
 address and undefined-behaviour sanitizers; bits are those of any number of threads.
 """
@@ -127,6 +127,26 @@ class Net(programs.Network):
         what, expected, scale = self.expected.pop()
         self.expected.append((what, expected, scale + (np.abs(expected) * unit + 2.0 ** -24) / TOLERANCE))
 
+    def both(self):
+        """Products of two inputs in bfloat16, a few side by side, either factor turned or not; as attention has them."""
+        heads, shape = int(self.one_of(1, 2, 3)), lambda: int(self.one_of(16, 17, 31, 48, 64, 96, 97, 130, 150))
+        m, n, k = shape(), shape(), int(self.one_of(16, 31, 64, 65, 512, 600))
+        factors, names = [], []
+        for rows, columns in ((m, k), (k, n)):
+            name, turned = f"h{len(self.nodes)}", self.random.integers(2)
+            x, value = self.input(*((heads, columns, rows) if turned else (heads, rows, columns)))
+            self.nodes.append(helper.make_node("Cast", [x], [name], to=TensorProto.BFLOAT16))
+            if turned:
+                self.nodes.append(helper.make_node("Transpose", [name], [name + "t"], perm=[0, 2, 1]))
+                name, value = name + "t", value.transpose(0, 2, 1)
+            names.append(name)
+            factors.append(value.astype(ml_dtypes.bfloat16).astype(np.float64))
+        product = f"h{len(self.nodes)}"
+        self.nodes.append(helper.make_node("MatMul", names, [product]))
+        self.add("Cast", [product], *factors, to=TensorProto.FLOAT)
+        what, expected, scale = self.expected.pop()
+        self.expected.append((what, expected, scale + np.abs(expected) * 2.0 ** -8 / TOLERANCE))
+
 
 def variants(scratch):
     x86, clang, checked = programs.X86, programs.clang(), programs.sanitized(scratch)
@@ -152,7 +172,7 @@ def main():
     def draw(random, _):
         net = Net(random)
         for _ in range(args.nodes):
-            net.one_of(net.nbits, net.nbits, net.dequantized, net.halves)()
+            net.one_of(net.nbits, net.nbits, net.dequantized, net.halves, net.both)()
         return net
 
     def check(net, scratch, options):

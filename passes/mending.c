@@ -1,0 +1,135 @@
+// What a repair of dtypes may do, and what that costs: constants stored otherwise, Casts with
+// another target, Casts inserted. The prices are those that insert_casts.c opens with.
+
+#include "passes/mending.h"
+#include "passes/adaptor.h"
+#include "passes/retype.h"
+
+// Does some user take nothing of the dtype that v has?
+static bool is_required(const Mending *w, ValueId v, DType have)
+{
+    const Ties *t = w->t;
+    for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+        if (!(tie_at(w, t->uses.at[i].tie)->allowed & bit(have)))
+            return true;
+    return false;
+}
+
+static bool widens(DType from, DType to)
+{
+    return dtype_is_float(from) && dtype_is_float(to) &&
+           dtype_info(to)->bits > dtype_info(from)->bits;
+}
+
+// One number that is the same number as t: no weight that would grow.
+static bool is_literal(const Mending *w, ValueId v, DType t)
+{
+    TensorData *d = constant_data(w->m, v);
+    return d && tensor_count(d) == 1 && constant_is_exact(w->m, d, t);
+}
+
+// Weights are not made wider than the model's own dtype.
+static bool spoils_weights(const Mending *w, ValueId v, DType from, DType to)
+{
+    return widens(from, to) && to != w->m->dominant && w->m->dominant != DT_NONE &&
+           !is_required(w, v, from);
+}
+
+static bool is_blamed(const Mending *w, ValueId v, DType t)
+{
+    return w->blamed[value_written(w->m, v)].want == t;
+}
+
+// By the declarations of what it makes?
+static bool is_belied(const Mending *w, ValueId v, DType t)
+{
+    return is_blamed(w, v, t) && w->blamed[value_written(w->m, v)].declared;
+}
+
+// What it costs to store a constant as t, 0 where that is not allowed.
+static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
+{
+    TensorData *d = constant_data(w->m, c->value);
+    bool required = is_required(w, c->value, c->own);
+    bool numbers = (dtype_is_float(c->own) || dtype_is_integer(c->own)) &&
+                   (dtype_is_float(t) || dtype_is_integer(t));
+    bool away = (c->own == w->m->dominant && !required) || spoils_weights(w, c->value, c->own, t);
+    if (!d || !numbers || (away && !is_belied(w, c->value, t) && !is_literal(w, c->value, t)))
+        return 0;
+    bool free = required || is_blamed(w, c->value, t) || is_literal(w, c->value, t);
+    if (w->strict && widens(t, c->own) && !free)
+        return 0;
+    if (constant_is_exact(w->m, d, t))
+        return dtype_info(t)->bits > dtype_info(c->own)->bits ? PRICE_EXACT : PRICE_NARROW;
+    bool floats = dtype_is_float(c->own) && dtype_is_float(t);
+    return floats && w->r->unsafe ? PRICE_ROUNDED : 0;
+}
+
+// What it costs to give a Cast another target, 0 where that is not allowed.
+static Cost price_of_target(const Mending *w, const Tie *c, DType t)
+{
+    const Node *n = node_at(w->m, value_at(w->m, c->value)->node);
+    DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
+    bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
+                 (dtype_is_integer(c->own) && dtype_is_integer(t));
+    bool kept = c->own == w->own && !is_belied(w, c->value, t);
+    if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
+        return 0;
+    return PRICE_TARGET;
+}
+
+Cost mending_price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candidates)
+{
+    const Tie *tie = tie_at(w, i);
+    if (tie->kind == TIE_CONSTANT || tie->kind == TIE_CAST) {
+        if (t == tie->own)
+            return 0;
+        return tie->kind == TIE_CAST ? price_of_target(w, tie, t) : price_of_retyping(w, tie, t);
+    }
+    // A lone operand (of Cast, of Shape) takes what it is given, which is best left as it is.
+    if (w->members[i] < 2 && tie->kind == TIE_NODE)
+        return (w->scales[i] ? w->scales[i] : w->seen[i]) & bit(t) ? 0 : PRICE_EXACT;
+    if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED || w->members[i] < 2)
+        return 0;
+    return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);
+}
+
+NodeId mending_cast_there(const Mending *w, ValueId v, DType t)
+{
+    const Ties *ties = w->t;
+    for (uint32_t k = ties->first_use[v]; k < ties->first_use[v + 1]; k++) {
+        NodeId id = ties->uses.at[k].use.node;
+        const Node *n = id ? node_at(w->m, id) : NULL;
+        if (!n || !node_is(n, "Cast") || n->nout == 0 || !n->out[0] ||
+            n->graph != value_at(w->m, v)->graph)
+            continue;
+        uint32_t tie = ties->maker[n->out[0]];
+        if (tie != NO_TIE && !w->apart[tie] && tie_at(w, tie)->kind == TIE_CAST &&
+            tie_at(w, tie)->own == t)
+            return id;
+    }
+    return 0;
+}
+
+// Would a Cast of a constant to integers give other numbers?
+static bool truncates_constant(const Mending *w, ValueId v, DType from, DType t)
+{
+    TensorData *d = dtype_is_float(from) && dtype_is_integer(t) ? constant_data(w->m, v) : NULL;
+    return d && !constant_is_exact(w->m, d, t);
+}
+
+Cost mending_price_of_cast(const Mending *w, ValueId v, DType from, DType t)
+{
+    if (mending_cast_there(w, v, t))
+        return PRICE_EXACT;
+    bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT;
+    bool possible = (w->from & bit(from)) && (w->to & bit(t)) && from != DT_STRING &&
+                    t != DT_STRING && dtype_info(from)->kind != KIND_COMPLEX &&
+                    dtype_info(t)->kind != KIND_COMPLEX;
+    if (!possible || (!w->r->unsafe && !dtype_holds(t, from)) ||
+        (weight && (spoils_weights(w, v, from, t) || truncates_constant(w, v, from, t))))
+        return w->never;
+    double bytes = value_weight(w->m, v) * (dtype_info(from)->bytes + dtype_info(t)->bytes);
+    return w->cast + (dtype_is_float(from) && !dtype_is_float(t) ? PRICE_ROUNDED : 0) +
+           (Cost)(w->scale * bytes);
+}
