@@ -252,58 +252,74 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
 }
 
 /* Planes by their own windows. A word holds four rows of the window in one column, so that a window
- * of three rows is one word, and its columns are neighbours: those of a row of y with its border,
- * sorted by their remainder of the stride. */
-enum { CAMEO_BYTE_PLANE = 8192 }; /* words of a block, if those of a row are no more */
+ * of three rows is one word, and its columns are neighbours. Rows of y are done together: x is
+ * copied with its border, rows and columns sorted by their remainders of the strides, so that in
+ * the copy what belongs to the next place of y is next to it, also from row to row. What is
+ * computed between two rows of y, at the places of the border, is left out of the sums. */
+enum {
+    CAMEO_BYTE_PLANE = 8192, /* words of a block, if those of a row are no more */
+    CAMEO_BYTE_WORDS = 16    /* that are made at once */
+};
 
-/* A row of words of the four rows r, which have `count` places, from place `low` on. What is
- * written past its end the next row writes again. safe: 16 bytes may be read where one is. */
+/* n bytes, with vectors that overlap. */
 static inline __attribute__((always_inline, unused)) void
-cameo_byte_plane_row(const unsigned char *const *r, int64_t low, int64_t count, int64_t length,
-                     int safe, uint32_t sign, cameo_word border, cameo_word *to)
+cameo_byte_move(const unsigned char *from, int64_t n, unsigned char *to)
 {
-    typedef cameo_word cameo_square __attribute__((vector_size(64), aligned(4), may_alias));
-    const cameo_lines signs = (uint8_t)(sign & 255) + (cameo_lines){0};
-    const cameo_square edge = border + (cameo_square){0};
     int64_t i = 0;
-    for (int64_t k = 0; k < low; k += 16)
-        *(cameo_square *)(to + k) = edge;
-    for (; i < count && (safe || i + 16 <= count); i += 16)
-        *(cameo_lines *)(to + low + i) =
-            cameo_byte_words(r[0] + i, r[1] + i, r[2] + i, r[3] + i) ^ signs;
-    for (; i < count; i++)
-        to[low + i] = (int32_t)(((uint32_t)r[0][i] | (uint32_t)r[1][i] << 8 |
-                                 (uint32_t)r[2][i] << 16 | (uint32_t)r[3][i] << 24) ^
-                                sign);
-    for (int64_t k = low + count; k < length; k += 16)
-        *(cameo_square *)(to + k) = edge;
+    for (; i + 16 <= n; i += 16)
+        *(cameo_line *)(to + i) = *(const cameo_line *)(from + i);
+    if (i == n)
+        return;
+    if (n >= 16) {
+        *(cameo_line *)(to + n - 16) = *(const cameo_line *)(from + n - 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else {
+        for (; i < n; i++)
+            to[i] = from[i];
+    }
 }
 
-/* The places of a row, `phases` times as many, by their remainder. */
-static inline __attribute__((unused)) void cameo_byte_phases(const cameo_word *row, int64_t phases,
-                                                             int64_t length, cameo_word *to)
+/* Every second of 2 n - 1 bytes. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_second(const unsigned char *from, int64_t n, unsigned char *to)
 {
-    typedef cameo_word cameo_square __attribute__((vector_size(64), aligned(4), may_alias));
-    if (phases != 2) {
-        for (int64_t f = 0; f < phases; f++)
-            for (int64_t i = 0; i < length; i++)
-                to[f * length + i] = row[i * phases + f];
+    int64_t i = 0;
+    for (; i + 16 < n; i += 16) {
+        const cameo_line a = *(const cameo_line *)(from + 2 * i);
+        const cameo_line b = *(const cameo_line *)(from + 2 * i + 16);
+        *(cameo_line *)(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18,
+                                                          20, 22, 24, 26, 28, 30);
+    }
+    if (n > 16) { /* the last of them, which may have nothing behind it */
+        const cameo_line a = *(const cameo_line *)(from + 2 * n - 33);
+        const cameo_line b = *(const cameo_line *)(from + 2 * n - 17);
+        *(cameo_line *)(to + n - 16) = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17,
+                                                               19, 21, 23, 25, 27, 29, 31);
         return;
     }
-    for (int f = 0; f < 2; f++, to += length)
-        for (int64_t i = 0; i < length; i += 16) {
-            const cameo_square a = *(const cameo_square *)(row + 2 * i);
-            const cameo_square b = *(const cameo_square *)(row + 2 * i + 16);
-            if (f == 0)
-                *(cameo_square *)(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14,
-                                                                    16, 18, 20, 22, 24, 26, 28, 30);
-            else
-                *(cameo_square *)(to + i) = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15,
-                                                                    17, 19, 21, 23, 25, 27, 29, 31);
-        }
+    typedef uint8_t cameo_8 __attribute__((vector_size(8), aligned(1), may_alias));
+    typedef uint8_t cameo_4 __attribute__((vector_size(4), aligned(1), may_alias));
+    if (n > 8) {
+        const cameo_line a = *(const cameo_line *)from;
+        const cameo_line b = *(const cameo_line *)(from + 2 * n - 17);
+        *(cameo_8 *)to = __builtin_shufflevector(a, a, 0, 2, 4, 6, 8, 10, 12, 14);
+        *(cameo_8 *)(to + n - 8) = __builtin_shufflevector(b, b, 1, 3, 5, 7, 9, 11, 13, 15);
+    } else if (n > 4) {
+        const cameo_8 a = *(const cameo_8 *)from, b = *(const cameo_8 *)(from + 2 * n - 9);
+        *(cameo_4 *)to = __builtin_shufflevector(a, a, 0, 2, 4, 6);
+        *(cameo_4 *)(to + n - 4) = __builtin_shufflevector(b, b, 1, 3, 5, 7);
+    } else {
+        for (; i < n; i++)
+            to[i] = from[2 * i];
+    }
 }
 
-/* One row of sums: columns of the window at the words of each four rows, `next` words apart. at:
+/* Sums of neighbours: columns of the window at the words of each four rows, `next` words apart. at:
  * where each column begins. */
 static inline __attribute__((always_inline, unused)) void
 cameo_byte_window(int64_t columns, int64_t groups, int64_t taps, const int64_t *at,
@@ -322,71 +338,104 @@ cameo_byte_window(int64_t columns, int64_t groups, int64_t taps, const int64_t *
 
 /* What holds of every plane of these sizes. */
 typedef struct cameo_byte_planes {
-    int64_t groups, length, width; /* of four rows each; words of a row by remainder, and of all */
-    int64_t rows;                  /* of y in a block */
-    int64_t low, skip, count;      /* of a row the places before x, those of x that are not read,
-                                      and those that are */
-    int64_t at[CAMEO_CONV_TAPS];   /* where the window's columns begin in a row */
+    int64_t groups, length;      /* of four rows each; places of a row of the copy */
+    int64_t rows;                /* of y in a block */
+    int64_t beyond;              /* rows that the window reaches past the last of y, in the copy */
+    int64_t ahead;               /* words that its columns and vectors reach past the last place */
+    int64_t at[CAMEO_CONV_TAPS]; /* where the window's columns begin */
+    int64_t next;                /* words of a block for four rows */
 } cameo_byte_planes;
 
 static __attribute__((noinline, unused)) void cameo_byte_planes_plan(const cameo_conv *g,
                                                                      cameo_byte_planes *p)
 {
-    const int64_t phases = g->stride[2], pad = g->pad[2];
+    const int64_t down = g->stride[1], phases = g->stride[2];
     p->groups = (g->taps[1] + 3) / 4;
     p->length = (cameo_conv_reach(g, 2) + phases - 1) / phases;
-    p->width = p->length * phases;
-    p->rows = p->width > 0 ? CAMEO_BYTE_PLANE / (p->width * p->groups) : 1;
-    p->low = pad < 0 ? 0 : pad < p->width ? pad : p->width;
-    p->skip = pad < 0 ? -pad : 0;
-    const int64_t left = g->in[2] - p->skip, room = p->width - p->low;
-    p->count = left < 0 ? 0 : left < room ? left : room;
+    p->length = p->length > 0 ? p->length : 1;
+    p->beyond = (g->taps[1] - 1) * g->dilation[1] / down;
+    p->ahead = (g->taps[2] - 1) * g->dilation[2] / phases + CAMEO_BYTE_WORDS;
+    const int64_t fixed = (down * phases * p->beyond * p->length + 3) / 4;
+    const int64_t each = p->length * (1 + p->groups * phases) + (down * phases * p->length + 3) / 4;
+    p->rows = (CAMEO_BYTE_PLANE - fixed) / each;
+    p->rows = p->rows < 1 ? 1 : p->rows < g->out[1] ? p->rows : g->out[1];
+    const int64_t words = p->rows * p->length + p->ahead;
+    p->next = words * phases;
     for (int64_t t = 0; t < g->taps[2]; t++)
-        p->at[t] = t * g->dilation[2] % phases * p->length + t * g->dilation[2] / phases;
+        p->at[t] = t * g->dilation[2] % phases * words + t * g->dilation[2] / phases;
+}
+
+/* The rows of x that `rows` rows of y from `line` on see: [row's remainder][column's][row][column],
+ * what is no element set to `zero`. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_sort(const cameo_conv *g, const cameo_byte_planes *p, const unsigned char *x, int zero,
+                int64_t line, int64_t rows, unsigned char *to)
+{
+    const int64_t down = g->stride[1], phases = g->stride[2], high = rows + p->beyond;
+    const int64_t in = g->in[2], pad = g->pad[2], plane = high * p->length;
+    memset(to, zero & 255, (size_t)(down * phases * plane));
+    for (int64_t f = 0; f < phases; f++) {
+        int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
+        int64_t top = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
+        top = top < p->length ? top : p->length;
+        low = low < top ? low : top;
+        const int64_t from = low * phases + f - pad, n = top - low;
+        for (int64_t e = 0; e < down && n > 0; e++) {
+            unsigned char *row = to + (e * phases + f) * plane + low;
+            for (int64_t j = 0; j < high; j++, row += p->length) {
+                const int64_t y = (line + j) * down + e - g->pad[1];
+                if (y < 0 || y >= g->in[1])
+                    continue;
+                const unsigned char *a = x + y * g->step[1] + from;
+                if (phases == 1)
+                    cameo_byte_move(a, n, row);
+                else if (phases == 2)
+                    cameo_byte_second(a, n, row);
+                else
+                    for (int64_t i = 0; i < n; i++)
+                        row[i] = a[i * phases];
+            }
+        }
+    }
 }
 
 /* Rows from that of column n0 on, as many as there is room for: sums[n - n0]. Returns where they
- * end. x: the plane's first element, its columns neighbours; end: what may be read. weights: for
- * every four rows of the window the words of its columns. */
+ * end. x: the plane's first element, its columns neighbours. weights: for every four rows of the
+ * window the words of its columns. */
 static __attribute__((noinline, unused)) int64_t
-cameo_byte_plane(const cameo_conv *g, const cameo_byte_planes *p, const void *x, const void *end,
-                 int zero, int flip, const void *weights, void *scratch, int64_t n0, int32_t *sums)
+cameo_byte_plane(const cameo_conv *g, const cameo_byte_planes *p, const void *x, int zero, int flip,
+                 const void *weights, void *scratch, int64_t n0, int32_t *sums)
 {
-    const int64_t groups = p->groups, taps = g->taps[2], width = p->width, count = p->count;
+    const int64_t groups = p->groups, taps = g->taps[2], length = p->length;
     const int64_t line = n0 ? n0 / g->out[2] : 0, left = g->out[1] - line;
-    const int64_t rows = left < p->rows ? left : p->rows > 1 ? p->rows : 1;
-    const uint32_t sign = (uint32_t)flip * 0x01010101u;
-    const cameo_word border = (int32_t)(((uint32_t)zero & 255) * 0x01010101u ^ sign);
-    cameo_word *words = scratch, *row = words + rows * groups * width + CAMEO_CONV_SLACK;
-    unsigned char *none = (unsigned char *)(row + width + CAMEO_CONV_SLACK);
-    memset(none, zero & 255, (size_t)(count + 16));
-    const cameo_word *w = weights;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t q = 0; q < groups; q++) {
+    const int64_t rows = left < p->rows ? left : p->rows, all = rows * length;
+    const int64_t down = g->stride[1], phases = g->stride[2], words = p->next / phases;
+    const cameo_lines signs = (uint8_t)flip + (cameo_lines){0};
+    int32_t *flat = scratch;
+    cameo_word *to = flat + p->rows * length + CAMEO_BYTE_WORDS;
+    unsigned char *bytes = (unsigned char *)(to + groups * p->next + CAMEO_BYTE_WORDS);
+    cameo_byte_sort(g, p, x, zero, line, rows, bytes);
+    for (int64_t q = 0; q < groups; q++)
+        for (int64_t f = 0; f < phases; f++) {
             const unsigned char *r[4];
-            int safe = 1;
-            for (int64_t t = 0; t < 4; t++) {
-                const int64_t y =
-                    (line + i) * g->stride[1] - g->pad[1] + (4 * q + t) * g->dilation[1];
-                const int inside = 4 * q + t < g->taps[1] && y >= 0 && y < g->in[1];
-                r[t] = inside ? (const unsigned char *)x + y * g->step[1] + p->skip : none;
-                safe &= !inside || (const unsigned char *)end - r[t] >= (count + 15) / 16 * 16;
+            for (int64_t t = 0; t < 4; t++) { /* past the window: rows that meet weights of 0 */
+                const int64_t i = 4 * q + t < g->taps[1] ? (4 * q + t) * g->dilation[1] : 0;
+                r[t] = bytes + (i % down * phases + f) * (rows + p->beyond) * length +
+                       i / down * length;
             }
-            cameo_word *to = words + (i * groups + q) * width;
-            const int64_t phases = g->stride[2];
-            cameo_byte_plane_row(r, p->low, count, width, safe, sign, border,
-                                 phases == 1 ? to : row);
-            if (phases > 1)
-                cameo_byte_phases(row, phases, p->length, to);
+            cameo_word *row = to + q * p->next + f * words;
+            for (int64_t i = 0; i < all + p->ahead - CAMEO_BYTE_WORDS; i += CAMEO_BYTE_WORDS)
+                *(cameo_lines *)(row + i) =
+                    cameo_byte_words(r[0] + i, r[1] + i, r[2] + i, r[3] + i) ^ signs;
         }
-    for (int64_t i = 0; i < rows; i++) {
-        const cameo_word *from = words + i * groups * width;
-        int32_t *to = sums + i * g->out[2];
-        if (groups == 1 && taps == 3)
-            cameo_byte_window(g->out[2], 1, 3, p->at, w, from, width, to);
-        else
-            cameo_byte_window(g->out[2], groups, taps, p->at, w, from, width, to);
-    }
+    const cameo_word *w = weights;
+    if (groups == 1 && taps == 3)
+        cameo_byte_window(all, 1, 3, p->at, w, to, p->next, flat);
+    else
+        cameo_byte_window(all, groups, taps, p->at, w, to, p->next, flat);
+    for (int64_t i = 0; i < rows; i++, flat += length, sums += g->out[2])
+        for (int64_t j = 0; j < g->out[2]; j += CAMEO_LANES)
+            *(cameo_sums *)(sums + j) = *(const cameo_sums *)(flat + j);
     return n0 + rows * g->out[2];
 }
 

@@ -83,8 +83,10 @@ static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words, int64_t ta
     add_buffer(p, c, b, poly_const(polys, sums), poly_const(polys, b->places + 4 * places));
 }
 
-// Of a plane by its own window: words of some rows, of one row in order, bytes of a row of border.
-static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
+// Of a plane by its own window, as cameo_byte_planes_plan divides it: sums of some rows of y, words
+// of what they see, and its bytes, each with a border; and what one row takes of all, if that is
+// more.
+static void add_plane_scratch(Printer *p, const Conv *c, Bytes *b, int64_t groups)
 {
     Polys *polys = p->mod->polys;
     const uint32_t last = c->rank - 1;
@@ -94,7 +96,11 @@ static void add_plane_scratch(Printer *p, Conv *c, Bytes *b, int64_t groups)
                  poly_scale(polys, poly_add_const(polys, c->taps[last], -1), c->dilation[last])),
         1 + c->stride[last]);
     Index least = poly_const(polys, 0), width = poly_max(polys, reach, least);
-    Index size = poly_add_const(polys, poly_scale(polys, width, groups + 2), PLANE + 4 * SLACK);
+    int64_t seen = 1, taps; // rows of x for one of y
+    if (last > 0 && poly_is_const(c->taps[last - 1], &taps))
+        seen = c->stride[last - 1] + (taps - 1) * c->dilation[last - 1];
+    Index size = poly_add_const(polys, poly_scale(polys, width, 1 + 2 * groups + (seen + 3) / 4),
+                                PLANE + 16 * groups * c->stride[last] + 4 * SLACK);
     Index sums = poly_add_const(polys, poly_max(polys, c->out[last], least), PLANE + SLACK);
     add_buffer(p, c, b, sums, size);
 }
@@ -267,16 +273,6 @@ void byte_conv_print_share(Printer *p, const Conv *c, const char *places)
                print_index(p, group), sums);
 }
 
-// Behind the last element of a buffer.
-static const char *end_of(Printer *p, BufferId id)
-{
-    const Buffer *b = buffer_at(p->mod, id);
-    Index size = poly_const(p->mod->polys, 1);
-    for (uint32_t i = 0; i < b->rank; i++)
-        size = poly_mul(p->mod->polys, size, b->dims[i]);
-    return str_printf(p->arena, "%s + %s", bytes_name(p, id), print_index(p, size)).at;
-}
-
 void byte_conv_print_plane(Printer *p, const Conv *c, const char *x, const char *places)
 {
     const Bytes *b = c->bytes;
@@ -284,12 +280,12 @@ void byte_conv_print_plane(Printer *p, const Conv *c, const char *x, const char 
     const char *sums = bytes_name(p, b->sums), *w = bytes_name(p, b->packed);
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
-    print_line(p,
-               "n1 = cameo_byte_plane(&sizes, &planes, %s, %s, (int)%s, %s, %s + %s, (void *)(%s + "
-               "%s), n0, "
-               "%s);",
-               x, end_of(p, c->x->buffer), zero_of(p, b), b->flip ? "0x80" : "0", w,
-               print_index(p, group), sums, print_index(p, b->behind), sums);
+    print_line(
+        p,
+        "n1 = cameo_byte_plane(&sizes, &planes, %s, (int)%s, %s, %s + %s, (void *)(%s + %s), "
+        "n0, %s);",
+        x, zero_of(p, b), b->flip ? "0x80" : "0", w, print_index(p, group), sums,
+        print_index(p, b->behind), sums);
     print_line(p, "{");
     p->indent++;
     print_line(p, "const int64_t m0 = 0;");

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { SQUARE = 16, TILE = 1024, LEAST_ROWS = 8, BLOCK = 131072, WIDE = 256 }; // as in the runtime
+enum { MANY_ROWS = 256 };
 
 bool squares_expected(const char *cpu)
 {
@@ -45,6 +46,20 @@ static int64_t row_of(const Conv *c)
     return row;
 }
 
+// Do many rows of the output read the columns of one block? Columns are gathered then: a tile of
+// theirs is 16 lines of a cache that follow one another, where those of the copy begin anywhere and
+// are a plane apart.
+static bool read_often(const Conv *c, const ByteWeights *w)
+{
+    int64_t places = 1, n;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        if (!poly_is_const(c->out[i], &n))
+            return false;
+        places = n < WIDE ? places * n : WIDE + 1;
+    }
+    return places <= WIDE && w->rows >= MANY_ROWS;
+}
+
 ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const char *cpu)
 {
     const int64_t words = up(w->channels, 4), row = row_of(c);
@@ -52,8 +67,8 @@ ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const char 
     if (c->depthwise || w->rows < LEAST_ROWS || !squares_expected(cpu))
         return s;
     const int64_t parts = up(words, SQUARE), whole = up(words * w->taps, SQUARE);
-    s.gathered =
-        row < 12 || up(row, SQUARE) * SQUARE * 20 > row * 27 || 2 * parts * w->taps > 3 * whole;
+    s.gathered = row < 12 || up(row, SQUARE) * SQUARE * 20 > row * 27 ||
+                 2 * parts * w->taps > 3 * whole || read_often(c, w);
     s.tiles = s.gathered ? whole : parts * w->taps;
     s.depth = s.gathered ? up(words * w->taps, whole) : up(words, parts);
     return s;
