@@ -3,6 +3,16 @@
 #define CAMEO_BASE_HOST_H
 
 #include <stdbool.h>
+#include <stdlib.h> // what says that this is glibc
+
+// In front of a function whose loops are vectors: it is compiled for processors with wider ones
+// too, and the program takes what its processor has. Nothing where compiler or system know no such
+// choice.
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define HOST_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define HOST_VECTORS
+#endif
 
 // float32 numbers in the widest vector that its processor multiplies: 4, 8 or 16.
 int host_lanes(void);

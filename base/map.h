@@ -23,5 +23,7 @@ uint32_t *map_get(const Map *m, Str key);
 // The value's place for `key`, added with value 0 where it was absent (*added says so; may be
 // NULL).
 uint32_t *map_put(Map *m, Str key, bool *added);
+// Room for n keys more, so that none of the next n has the table made anew.
+void map_reserve(Map *m, uint32_t n);
 
 #endif

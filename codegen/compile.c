@@ -96,6 +96,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                           .user = o->user,
                           .on_device = o->device == ON_CUDA,
                           .strict = o->strict_fp,
+                          .wide = o->wide && !o->strict_fp,
                           .fused = &report->fused};
     bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
                   run_kernel_passes(m, o, &passes);
@@ -380,7 +381,7 @@ static int build(Build *b, Module *mod)
     b->custom = custom_sources(mod, b->arena, b->prefix, false);
     b->custom_kernels = custom_sources(mod, b->arena, b->prefix, true);
     double since = stage_clock();
-    Plan *plan = plan_module(mod, b->arena);
+    Plan *plan = plan_module(mod, o->once ? CAMEO_PLAN_HASTE : CAMEO_PLAN_PATIENCE, b->arena);
     if (plan->fault) {
         r->error = str_of(plan->fault);
         return 4;

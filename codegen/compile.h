@@ -40,6 +40,9 @@ typedef struct CompileOptions {
     uint32_t grain;   // the least work that a thread takes (codegen/parts.h); 0: the usual
     uint32_t threads; // of the program where it is not told otherwise; 0: one
     bool weights_file, no_override, no_fuse, no_winograd, strict_fp, profile, verbose;
+    // The program runs a few times and is thrown away: -O1, and the first plan of memory that will
+    // do. Loops that -O3 writes out give LLVM blocks that take it longer to order than they run.
+    bool once;
     bool no_cache; // call compilers for what was made before too (codegen/cache.h)
     GemmKind gemm;
     int tile;               // of Winograd, 2 or 4, wherever it can be; 0: by cost
@@ -52,6 +55,7 @@ typedef struct CompileOptions {
     // false: an error was reported.
     bool (*rewrite)(void *rewriter, Model *m, Diags *diags);
     void *rewriter;
+    bool wide; // what the rewritten model has in bfloat16 may stay float32 within a kernel
 } CompileOptions;
 
 // What came of it; for reports.

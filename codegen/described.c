@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 
 // What a compiler is asked for: one line, a path or a name to be looked for on PATH. crt1.o is of
-// the package that the C library's headers are of.
+// the package that the C library's headers are of. Bitcode is neither assembled nor linked.
 static const char *const asked[] = {
-    "-print-prog-name=cc1",      "-print-prog-name=as",        "-print-prog-name=ld",
-    "-print-file-name=crt1.o",   "-print-file-name=libc.so.6", "-print-file-name=libm.so.6",
+    "-print-prog-name=cc1",      "-print-file-name=crt1.o",    "-print-prog-name=as",
+    "-print-prog-name=ld",       "-print-file-name=libc.so.6", "-print-file-name=libm.so.6",
     "-print-file-name=libgcc.a",
 };
 
-enum { ASKED = sizeof asked / sizeof *asked };
+enum { ASKED = sizeof asked / sizeof *asked, ASKED_OF_BITCODE = 2 };
 
 static void put_file(Build *b, const char *name, Buf *out)
 {
@@ -34,12 +34,13 @@ static void put_files(Build *b, Buf *out)
     Process started[ASKED];
     bool runs[ASKED];
     Str error = STR_NONE;
+    const int n = b->o->kind == EMIT_BITCODE ? ASKED_OF_BITCODE : ASKED;
     put_file(b, b->cc, out);
-    for (int i = 0; i < ASKED; i++) {
+    for (int i = 0; i < n; i++) {
         const char *argv[] = {b->cc, asked[i], NULL};
         runs[i] = process_start(b->arena, b->dir, argv, true, &started[i], &error);
     }
-    for (int i = 0; i < ASKED; i++) {
+    for (int i = 0; i < n; i++) {
         Buf said = {0};
         if (runs[i] && process_wait(&started[i], &said) == 0 && said.at)
             put_file(b, str_printf(b->arena, "%.*s", (int)strcspn(said.at, "\n"), said.at).at, out);

@@ -97,6 +97,10 @@ void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
     buf_printf(p->out, " */\n");
 }
 
+// Kernels are not inlined. Where a buffer of one dtype takes the place of another's in the arena,
+// clang 19 believes by type that stores of the one leave the other alone: of three copies in a row,
+// inlined, it drops the last when it goes back to where the first one read, whatever was stored
+// there meanwhile. It cannot do so across calls.
 static void c_kernel_begin(Printer *p, const Kernel *k)
 {
     KernelUses u = printer_kernel_uses(p, k);
@@ -105,7 +109,7 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     p->text_at = p->out->len;
     if (shared)
         parts_print(p, k, &u);
-    buf_printf(p->out, "static void %s(", kernel_name(p, k));
+    buf_printf(p->out, "static __attribute__((noinline)) void %s(", kernel_name(p, k));
     const char *comma = "";
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
         Access use = u.buffers.at[i];

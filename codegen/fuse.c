@@ -103,6 +103,19 @@ static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
     return !rows || !old->point || now->rows;
 }
 
+// A convolution of float32 is summed where its result lies, so that what is stored in 16 bits is
+// rounded by a kernel of its own; products of matrices round as they store.
+static bool narrows_convolution(const Fuse *f, const Shape *now, const Stmt *body)
+{
+    const Point p = point_of(body);
+    if (!now->product || now->matrices || !p.store || now->product->dtype != DT_F32)
+        return false;
+    const Expr *a = now->product->b->a, *b = now->product->b->b;
+    DType t = buffer_at(f->mod, p.store->buffer)->dtype;
+    return a->kind == EX_LOAD && b->kind == EX_LOAD && dtype_is_float(t) &&
+           dtype_info(t)->bits < 32;
+}
+
 static void accept(Fusion *x, Trial *t, uint32_t reader, Stmt *body)
 {
     vec_push(x->f.arena, &t->readers, reader);
@@ -183,7 +196,8 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
     Stmt *split = split_loops(f, body);
     Shape now = shape_of(f, split);
     if ((multiplies && split != body && split_loops(f, old) == old) ||
-        !keeps_schedules(t, &before, &now) || !is_small_enough(x, body, c, p))
+        !keeps_schedules(t, &before, &now) || narrows_convolution(f, &now, body) ||
+        !is_small_enough(x, body, c, p))
         return false;
     accept(x, t, reader, body);
     return true;

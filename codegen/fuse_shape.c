@@ -187,14 +187,24 @@ static bool extents_are_plain(Fuse *f, const Point *p, const Expr *sum)
     return true;
 }
 
-// The sum's factors are loads as they are, all indices are linear, and the elements that are
-// neighbours in the output hang on one factor alone.
+static bool widens_load(const Expr *e)
+{
+    return e->kind == EX_CAST && e->dtype == DT_F32 && e->a->kind == EX_LOAD &&
+           e->a->dtype == DT_BF16;
+}
+
+// The sum's factors are loads as they are, or both of bfloat16, all indices are linear, and the
+// elements that are neighbours in the output hang on one factor alone.
 static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
 {
     const Expr *a = sum->b->a, *b = sum->b->b;
+    const bool half = widens_load(a) && widens_load(b);
+    a = half ? a->a : a;
+    b = half ? b->a : b;
     if (sum->a || a->kind != EX_LOAD || b->kind != EX_LOAD ||
-        buffer_at(f->mod, p->store->buffer)->dtype != sum->dtype || a->buffer == p->store->buffer ||
-        b->buffer == p->store->buffer || !extents_are_plain(f, p, sum))
+        (!half && buffer_at(f->mod, p->store->buffer)->dtype != sum->dtype) ||
+        a->buffer == p->store->buffer || b->buffer == p->store->buffer ||
+        !extents_are_plain(f, p, sum))
         return false;
     Index la = fuse_linear(f, a->buffer, a->at), lb = fuse_linear(f, b->buffer, b->at);
     Index ly = fuse_linear(f, p->store->buffer, p->store->at);

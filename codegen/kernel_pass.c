@@ -49,8 +49,7 @@ static bool pass_fuse(Model *m, PassContext *c)
 
 static bool pass_legalize(Model *m, PassContext *c)
 {
-    (void)c;
-    legalize_module(m->kernels);
+    legalize_module(m->kernels, c->wide);
     return true;
 }
 

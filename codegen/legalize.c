@@ -3,16 +3,24 @@
 // Floats narrower than 32 bits are bits in memory: every operation on them becomes float32
 // arithmetic between explicit conversions, so that each result is rounded as the definition says.
 // A sum or product over many elements is rounded once, at its end.
+//
+// Where the model was given bfloat16 when it was compiled, its intermediate results are nobody's
+// definition: what operations of bfloat16 hand to one another inside of an expression stays
+// float32, which has the same range, and is rounded where it is stored, compared or made something
+// else. A Cast down that a Cast takes up again is rounded: it stands in the model for that.
 
 #include "codegen/printer.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct Legalize {
     Module *mod;
+    bool keeps_wide;
     ExprMap map;
     const Expr **done; // by id of an expression of before: what it became
+    const Expr **wide; // the same, in float32 and not rounded
     uint32_t ndone;
 } Legalize;
 
@@ -32,6 +40,66 @@ static const Expr *widened(Legalize *l, const Expr *e)
     return dtype_is_small_float(x->dtype) ? expr_cast(l->mod, DT_F32, x, false) : x;
 }
 
+static const Expr *wide(Legalize *l, const Expr *e);
+
+// Does the result jump where an operand crosses a number, so that rounding may move it far?
+static bool jumps(const Expr *e)
+{
+    if (e->kind == EX_UNARY)
+        return e->op == U_FLOOR || e->op == U_CEIL || e->op == U_ROUND || e->op == U_TRUNC ||
+               e->op == U_ISNAN || e->op == U_ISINF;
+    return e->kind == EX_BINARY && (e->op == B_MOD || e->op == B_FMOD);
+}
+
+static const Expr *operand(Legalize *l, const Expr *e, const Expr *of)
+{
+    return jumps(of) ? widened(l, e) : wide(l, e);
+}
+
+// A quotient by a constant is a product with its reciprocal where 2^-24 more of it are no matter.
+static const Expr *binary(Legalize *l, const Expr *e)
+{
+    const Expr *a = operand(l, e->a, e), *b = operand(l, e->b, e);
+    const bool divides = l->keeps_wide && e->dtype == DT_BF16 && e->op == B_DIV;
+    if (divides && b->kind == EX_CONST && isnormal(1 / (float)b->value.f))
+        return expr_binary(l->mod, B_MUL, a,
+                           expr_const(l->mod, DT_F32, (Scalar){.f = 1 / (float)b->value.f}));
+    return expr_binary(l->mod, (BinaryOp)e->op, a, b);
+}
+
+// What an operation on bfloat16 is in float32; NULL: e is none.
+static const Expr *wide_operation(Legalize *l, const Expr *e)
+{
+    Module *mod = l->mod;
+    switch (e->kind) {
+    case EX_UNARY:
+        return expr_unary(mod, (UnaryOp)e->op, operand(l, e->a, e));
+    case EX_BINARY:
+        return binary(l, e);
+    case EX_SELECT:
+        return expr_select(mod, legal(l, e->a), wide(l, e->b), wide(l, e->c));
+    case EX_REDUCE:
+        return expr_reduce(mod, (ReduceOp)e->op, e->rank, e->vars, e->a ? legal(l, e->a) : NULL,
+                           wide(l, e->b));
+    case EX_CAST:
+        return e->a->dtype == DT_F32 ? legal(l, e->a) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+// A small float as an operand in float32: rounded only where that is asked for.
+static const Expr *wide(Legalize *l, const Expr *e)
+{
+    if (!l->keeps_wide || e->dtype != DT_BF16 || e->id >= l->ndone)
+        return widened(l, e);
+    if (!l->wide[e->id]) {
+        const Expr *x = wide_operation(l, e);
+        l->wide[e->id] = x ? x : widened(l, e);
+    }
+    return l->wide[e->id];
+}
+
 static const Expr *narrowed(Legalize *l, DType t, const Expr *e)
 {
     return e->dtype == t ? e : expr_cast(l->mod, t, e, true);
@@ -39,8 +107,10 @@ static const Expr *narrowed(Legalize *l, DType t, const Expr *e)
 
 static const Expr *legal_cast(Legalize *l, const Expr *e)
 {
-    const Expr *a = legal(l, e->a);
     DType from = e->a->dtype, to = e->dtype;
+    if (to == DT_F32 && dtype_is_small_float(from) && e->a->kind != EX_CAST)
+        return wide(l, e->a);
+    const Expr *a = legal(l, e->a);
     if (dtype_is_small_float(from) && to != DT_F32)
         a = expr_cast(l->mod, DT_F32, a, false);
     else if (dtype_is_small_float(to) && !dtype_is_float(from))
@@ -59,10 +129,9 @@ static const Expr *legal_node(void *context, const Expr *e)
         return NULL;
     switch (e->kind) {
     case EX_UNARY:
-        return narrowed(l, e->dtype, expr_unary(mod, (UnaryOp)e->op, widened(l, e->a)));
+        return narrowed(l, e->dtype, expr_unary(mod, (UnaryOp)e->op, operand(l, e->a, e)));
     case EX_BINARY:
-        return narrowed(l, e->dtype,
-                        expr_binary(mod, (BinaryOp)e->op, widened(l, e->a), widened(l, e->b)));
+        return narrowed(l, e->dtype, binary(l, e));
     case EX_COMPARE:
         return expr_compare(mod, (CompareOp)e->op, widened(l, e->a), widened(l, e->b));
     case EX_CAST:
@@ -73,7 +142,7 @@ static const Expr *legal_node(void *context, const Expr *e)
                                legal(l, e->b));
         return narrowed(l, e->dtype,
                         expr_reduce(mod, (ReduceOp)e->op, e->rank, e->vars,
-                                    e->a ? legal(l, e->a) : NULL, widened(l, e->b)));
+                                    e->a ? legal(l, e->a) : NULL, wide(l, e->b)));
     default:
         return NULL;
     }
@@ -118,18 +187,19 @@ static void legal_steps(Legalize *l, Step *s)
     }
 }
 
-void legalize_module(Module *mod)
+void legalize_module(Module *mod, bool wide)
 {
     bool small = false;
     for (BufferId b = 1; b < mod->buffers.len; b++)
         small |= dtype_is_small_float(buffer_at(mod, b)->dtype);
     if (!small)
         return;
-    Legalize l = {.mod = mod, .ndone = mod->nexprs};
+    Legalize l = {.mod = mod, .keeps_wide = wide, .ndone = mod->nexprs};
     l.map = (ExprMap){&l, legal_node, NULL};
-    l.done = calloc(l.ndone + 1u, sizeof *l.done);
+    l.done = calloc(2 * ((size_t)l.ndone + 1), sizeof *l.done);
     if (!l.done)
         abort();
+    l.wide = l.done + l.ndone + 1;
     legal_steps(&l, mod->steps);
     free(l.done);
 }

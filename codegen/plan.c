@@ -154,7 +154,7 @@ static void mark_input_dims(Module *mod, Plan *p)
     }
 }
 
-Plan *plan_module(Module *mod, Arena *a)
+Plan *plan_module(Module *mod, int64_t patience, Arena *a)
 {
     Plan *p = NEW(a, Plan);
     uint32_t n = mod->buffers.len, dims = dim_count(mod->polys) + 1;
@@ -183,8 +183,7 @@ Plan *plan_module(Module *mod, Arena *a)
     }
     if (p->fixed) {
         int32_t *work = NEWS(a, int32_t, 3 * (size_t)p->planned.len + 1);
-        p->peak =
-            cameo_plan((int32_t)p->planned.len, p->lives, p->offset, work, CAMEO_PLAN_PATIENCE);
+        p->peak = cameo_plan((int32_t)p->planned.len, p->lives, p->offset, work, patience);
         p->bound = cameo_plan_bound((int32_t)p->planned.len, p->lives);
     }
     return p;

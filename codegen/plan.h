@@ -29,7 +29,8 @@ typedef struct Plan {
     const char *fault; // a module that cannot be planned: a bug of a lowering
 } Plan;
 
-Plan *plan_module(Module *mod, Arena *a);
+// patience: of the search for the least memory, CAMEO_PLAN_PATIENCE or CAMEO_PLAN_HASTE.
+Plan *plan_module(Module *mod, int64_t patience, Arena *a);
 
 // Bytes of a buffer whose dims are constant; -1 if they are not.
 int64_t buffer_bytes(const Buffer *b);

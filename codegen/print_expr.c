@@ -329,7 +329,7 @@ bool unary_is_arithmetic(UnaryOp op, DType t)
         [U_EXP] = true,  [U_EXPM1] = true, [U_LOG] = true,   [U_LOG1P] = true, [U_TANH] = true,
         [U_ERF] = true,  [U_SIN] = true,   [U_COS] = true,   [U_TAN] = true,   [U_ASIN] = true,
         [U_ACOS] = true, [U_ATAN] = true,  [U_ASINH] = true, [U_ACOSH] = true, [U_ATANH] = true};
-    return t == DT_F32 ? f32[op] : t == DT_F64 && op == U_TANH;
+    return t == DT_F32 ? f32[op] : t == DT_F64 && (op == U_TANH || op == U_EXP);
 }
 
 static const char *print_unary(Printer *p, const Expr *e)

@@ -136,7 +136,7 @@ void print_c_string(Buf *out, Str s);     // "..." with octal escapes
 const char *dtype_suffix(DType t);
 
 // ---- legalize (codegen/legalize.c): small floats become arithmetic in float32 between explicit
-// conversions, rows whose size is not constant become buffers.
-void legalize_module(Module *mod);
+// conversions, after each operation; those of bfloat16, if `wide`, where a kernel stores.
+void legalize_module(Module *mod, bool wide);
 
 #endif

@@ -70,7 +70,7 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = b->cc;
     argv[n++] = "-std=c11";
     argv[n++] = "-D_GNU_SOURCE";
-    argv[n++] = unit == KERNELS ? "-O3" : unit == TILES ? "-O2" : "-O1";
+    argv[n++] = unit == BESIDE || o->once ? "-O1" : unit == TILES ? "-O2" : "-O3";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
     argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";

@@ -158,6 +158,7 @@ static void import_nodes(Importer *i, Scope *s, Onnx__NodeProto *const *from, si
         vec_reserve(i->a, &i->m->nodes, n + SPARE);
         vec_reserve(i->a, &i->m->values, n + SPARE);
         vec_reserve(i->a, &g->nodes, n);
+        map_reserve(&s->names, (uint32_t)n);
     }
     for (size_t k = 0; k < n && import_within(i); k++)
         vec_push(i->a, &g->nodes, begin_node(i, s, from[k], (uint32_t)k));

@@ -449,6 +449,8 @@ typedef struct Model {
     const struct MeasuredSet *measured;
     // How far its outputs may be off by those data (passes/estimate.h); NULL: nobody asked.
     const struct EstimateSet *estimates;
+    // How long what is done with it takes (passes/times.h); NULL: nobody asks.
+    struct Times *times;
     Map dim_params;         // name of a declared dim -> DimId
     Map data_dims;          // (value, k) -> DimId
     VEC(DimInfo) dim_infos; // by DimId; may be shorter than there are dims

@@ -77,6 +77,17 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *n)
     return top;
 }
 
+typedef struct Places {
+    const uint32_t *of; // a node's place in its graph
+    bool kept;          // each node stands behind those that it waits for
+} Places;
+
+static void keep_places(void *context, NodeId from, NodeId to)
+{
+    Places *p = context;
+    p->kept = p->kept && p->of[from] < p->of[to];
+}
+
 static bool is_sorted(const Graph *g, const Edges *e, const uint32_t *place)
 {
     for (uint32_t i = 0; i < g->nodes.len; i++)
@@ -111,8 +122,15 @@ static bool sort_graph(Graph *g, const Edges *e, const uint32_t *place, Arena *s
 bool model_sort(Model *m, Arena *scratch)
 {
     uint32_t n = m->nodes.len;
-    Edges e = {.first = NEWS(scratch, uint32_t, n + 2u), .waits = NEWS(scratch, uint32_t, n + 1u)};
     uint32_t *place = NEWS(scratch, uint32_t, n + 1u);
+    Places places = {place, true};
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(m, g)->nodes.len; i++)
+            place[graph_at(m, g)->nodes.at[i]] = i;
+    each_edge(m, keep_places, &places);
+    if (places.kept)
+        return true;
+    Edges e = {.first = NEWS(scratch, uint32_t, n + 2u), .waits = NEWS(scratch, uint32_t, n + 1u)};
     each_edge(m, count_edge, &e);
     for (uint32_t i = 0; i <= n; i++)
         e.first[i + 1] += e.first[i];
@@ -123,8 +141,6 @@ bool model_sort(Model *m, Arena *scratch)
     bool ok = true;
     for (GraphId g = 1; g < m->graphs.len; g++) {
         Graph *graph = graph_at(m, g);
-        for (uint32_t i = 0; i < graph->nodes.len; i++)
-            place[graph->nodes.at[i]] = i;
         if (is_sorted(graph, &e, place))
             continue;
         bool sorted = sort_graph(graph, &e, place, scratch);

@@ -363,7 +363,7 @@ static Str schema_refusal(const Conversion *c, uint32_t tie)
         return STR("a sequence or optional that it reads or makes keeps its dtype");
     if (is_any(n, follows))
         return STR("its result follows the dtype that it reads");
-    return STR_NONE;
+    return convert_load_fault(c, c->node[tie]);
 }
 
 // A node keeps its dtype where one of its operands or results has a dtype that nobody knows.

@@ -154,6 +154,8 @@ static bool is_wanted(const Conversion *c, uint32_t group)
         return false; // it only looks at numbers: as is cheapest
     if (c->o->to == DT_F64 || c->o->policy != CONVERT_CAMEO)
         return true;
+    if (convert_kernels(c) && n && convert_is_convolution(node_at(c->m, n)))
+        return false; // as is quickest
     return n && !c->o->mixed && c->o->lambda <= 0 && convert_products(c->m, n) > 0;
 }
 
@@ -210,13 +212,17 @@ static void price_variables(Conversion *c, double scale)
         uint32_t g = convert_group(c, i);
         if (!convert_is_float(c, i))
             continue;
-        price[2 * g + LABEL_LOW] += c->weight[i] * dtype_info(c->o->to)->bytes;
+        price[2 * g + LABEL_LOW] +=
+            c->weight[i] * dtype_info(convert_kernels(c) ? c->own[i] : c->o->to)->bytes;
         price[2 * g + LABEL_OWN] += c->weight[i] * dtype_info(c->own[i])->bytes;
     }
     for (NodeId n = 1; n < c->m->nodes.len; n++) {
         double products = c->of_node[n] == NO_TIE ? 0 : convert_products(c->m, n);
         uint32_t g = products > 0 ? convert_group(c, c->of_node[n]) : 0;
-        if (products > 0) {
+        if (products > 0 && convert_kernels(c) && convert_is_convolution(node_at(c->m, n))) {
+            for (uint32_t k = 0; k < CONVERT_LABELS; k++)
+                price[2 * g + k] += convert_kernel_price(c, n, k) / products_a_byte(c);
+        } else if (products > 0) {
             price[2 * g + LABEL_OWN] += products / products_a_byte(c);
             price[2 * g + LABEL_LOW] += products / products_a_byte(c) / gain(c);
         }
@@ -227,20 +233,27 @@ static void price_variables(Conversion *c, double scale)
             price[2 * convert_group(c, c->t->maker[v]) + LABEL_LOW] += unit * convert_noise(c, v);
     for (uint32_t i = 0; i < c->t->at.len; i++)
         for (uint32_t k = 0; k < CONVERT_LABELS && convert_group(c, i) == i; k++)
-            labels_price(c->l, c->variable[i], k, (Cost)fmin(MOST, price[2 * i + k] * scale));
+            labels_price(c->l, c->variable[i], k,
+                         (Cost)fmin(MOST, price[2 * i + k] * scale) +
+                             (k == LABEL_LOW && convert_kernels(c)));
 }
 
 static void price_adaptors(Conversion *c, ValueId v, double scale)
 {
     double unit = c->o->lambda > 0 ? c->o->lambda * whole_time(c) : 0;
     double bytes = cast_bytes(c, v);
+    double back = bytes;
     bool stored = convert_is_initializer(c, v);
+    if (convert_kernels(c)) {
+        bytes = convert_kernel_cast(c, v, LABEL_LOW) / products_a_byte(c);
+        back = convert_kernel_cast(c, v, LABEL_OWN) / products_a_byte(c);
+    }
     double copy = elements_of(c->m, v) * dtype_info(c->o->to)->bytes;
     double low = (stored ? copy : bytes) + unit * convert_noise(c, v);
     labels_adaptor(c->l, c->value[v], LABEL_LOW, 1 + (Cost)fmin(MOST, low * scale));
     // What is rounded once is not what it was.
     labels_adaptor(c->l, c->value[v], LABEL_OWN,
-                   stored ? (Cost)MOST : 1 + (Cost)fmin(MOST, bytes * scale));
+                   stored ? (Cost)MOST : 1 + (Cost)fmin(MOST, back * scale));
 }
 
 void convert_choose(Conversion *c)

@@ -6,21 +6,20 @@
 
 enum { OPSET = 22, LEAST = 11 }; // the first of whose definitions of all of them were so
 
-// Convolutions of planes by themselves are bound by what they read and write, and are no quicker in
-// fewer bits; dense ones between them gain less than the casts cost.
-static bool has_groups(const Model *m)
+void convert_bind_newer(Model *m, NodeId id)
 {
-    for (NodeId id = 1; id < m->nodes.len; id++) {
-        const Node *n = node_at(m, id);
-        if (!n->dead && node_is(n, "Conv") && node_int(n, "group", 1) != 1)
-            return true;
-    }
-    return false;
+    Node *n = node_at(m, id);
+    int64_t opset = n->dead || !is_standard_domain(n->domain) ? OPSET : opset_of(m, n);
+    if (opset < LEAST || opset >= OPSET)
+        return;
+    n->types_opset = OPSET;
+    registry_bind_node(m, id);
 }
 
 void convert_take_newer(Model *m)
 {
     static const char *const names[] = {"AveragePool",
+                                        "Cast",
                                         "Conv",
                                         "ConvTranspose",
                                         "Cos",
@@ -41,15 +40,8 @@ void convert_take_newer(Model *m)
                                         "GlobalAveragePool",
                                         "ThresholdedRelu",
                                         NULL};
-    if (has_groups(m))
-        return;
-    for (NodeId id = 1; id < m->nodes.len; id++) {
-        Node *n = node_at(m, id);
-        const int64_t opset = n->dead || !is_standard_domain(n->domain) ? OPSET : opset_of(m, n);
-        for (uint32_t i = 0; opset >= LEAST && opset < OPSET && names[i]; i++)
-            if (str_is(n->op, names[i]))
-                n->types_opset = OPSET;
-        if (n->types_opset)
-            registry_bind_node(m, id);
-    }
+    for (NodeId id = 1; id < m->nodes.len; id++)
+        for (uint32_t i = 0; names[i]; i++)
+            if (str_is(node_at(m, id)->op, names[i]))
+                convert_bind_newer(m, id);
 }

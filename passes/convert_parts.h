@@ -46,9 +46,20 @@ uint32_t convert_group(const Conversion *c, uint32_t tie);
 
 // Fills `why`, `clamp`.
 void convert_find_allowed(Conversion *c);
+// Why the node must stay as it is for the file to load where it is meant to; absent: it need not
+// (passes/convert_loads.c).
+Str convert_load_fault(const Conversion *c, NodeId id);
 // Lets nodes of older opsets take what opset 22 gave their operators beside
-// (passes/convert_newer.c).
+// (passes/convert_newer.c): all whose definition is else the same, and a node that is made.
 void convert_take_newer(Model *m);
+void convert_bind_newer(Model *m, NodeId n);
+
+// Is bfloat16 chosen by what Cameo's own kernels take of time (TargetHalves)? That time, in
+// multiply-adds of float32, of a convolution; of a Cast to `label` (passes/convert_kernels.c).
+const TargetHalves *convert_kernels(const Conversion *c);
+bool convert_is_convolution(const Node *n);
+double convert_kernel_price(const Conversion *c, NodeId n, uint32_t label);
+double convert_kernel_cast(const Conversion *c, ValueId v, uint32_t label);
 
 // Poses the label problem and solves it.
 void convert_choose(Conversion *c);

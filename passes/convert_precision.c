@@ -252,14 +252,14 @@ static Conversion begin(Model *m, Arena *a, const ConvertOptions *o, ConvertRepo
 // ---- the pass -----------------------------------------------------------------------------------
 
 // Does the model's Cast know both dtypes?
-static bool has_cast(const Model *m, DType to)
+static bool has_cast(const Model *m, const ConvertOptions *o)
 {
     for (uint32_t i = 0; i < m->opsets.len; i++) {
-        const OpsetImport *o = &m->opsets.at[i];
+        const OpsetImport *x = &m->opsets.at[i];
         const Schema *s =
-            is_standard_domain(o->domain) ? schema_find(STR(""), STR("Cast"), o->version) : NULL;
-        if (s && o->version >= 6)
-            return (s->outputs[0].types & bit(to)) != 0;
+            is_standard_domain(x->domain) ? schema_find(STR(""), STR("Cast"), x->version) : NULL;
+        if (s && x->version >= 6)
+            return o->in_memory || (s->outputs[0].types & bit(o->to)) != 0;
     }
     return false;
 }
@@ -268,7 +268,7 @@ static bool refuse(Model *m, const ConvertOptions *o, Diags *diags)
 {
     uint32_t from = 0;
     Conflict conflict;
-    if (!has_cast(m, o->to)) {
+    if (!has_cast(m, o)) {
         diag(diags, "", SEV_ERROR, STR("graph"),
              "Cast of the model's opset gives no %s: convert the model to a newer opset first",
              dtype_name(o->to));
@@ -289,7 +289,7 @@ bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertR
     *r = (ConvertReport){.weights_before = bytes_of_weights(m)};
     if (refuse(m, o, diags))
         return false;
-    if (o->newer)
+    if (o->in_memory)
         convert_take_newer(m);
     Arena *scratch = arena_new();
     Conversion c = begin(m, scratch, o, r);

@@ -31,7 +31,7 @@ typedef struct ConvertOptions {
     DType to;   // float16, bfloat16 or float64
     bool mixed; // whatever is fastest at the target; else every product that may be in `to` is
     bool io;    // inputs and outputs of the model too
-    bool newer; // operators may take dtypes that a later opset gave them: no file is written
+    bool in_memory; // no file is written: operators may take dtypes that a later opset gave them
     ConvertPolicy policy;
     const Target *target; // NULL: none is named; time as on cuda-sm80, sums in the dtype itself
     // By value (nfacts of them), NULL: nothing is known.

@@ -92,6 +92,8 @@ static void cast_value(Conversion *c, Builder *a, ValueId v, DType t, const Use 
         if (!uses[i].node && uses[i].graph == m->main)
             named = c->o->to;
     NodeId cast = adaptor_insert(a, v, "Cast", dtype_info(named)->abbrev, uses, n);
+    if (c->o->in_memory)
+        convert_bind_newer(m, cast);
     node_set_int(m, cast, "to", t);
     node_at(m, cast)->reason =
         str_printf(m->arena, "inserted: %.*s is read in %s", STR_ARG(name), dtype_name(t));

@@ -104,6 +104,11 @@ DataFit data_fit(const DataTensor *d, DType to)
         f.lo = v < f.lo ? v : f.lo;
         f.hi = v > f.hi ? v : f.hi;
         f.integer &= v == trunc(v);
+        if (is_float && !isfinite(v)) {
+            f.no_number_at = f.without + f.endless ? f.no_number_at : i;
+            f.without += isnan(v);
+            f.endless += isinf(v) != 0;
+        }
         Fate fate = fate_of(s, d->dtype, to, &difference);
         if (fate == KEPT)
             continue;

@@ -12,6 +12,7 @@ typedef struct DataTensor {
     Str file, member; // as the user named it; which array of an .npz or column of a .csv, or absent
     ValueId input;    // which of the model it is for
     DType dtype;      // DT_NONE: elements that no tensor holds
+    DType turned;     // what the elements are once their bytes are turned round; DT_NONE: nothing
     Str type;         // what the file calls its elements: "<f8", "record"; absent: by the dtype
     bool by_text;     // a .csv: the dtype is the one that pandas.read_csv makes
     bool columns;     // elements stand column by column
@@ -30,14 +31,17 @@ typedef struct DataSet {
 // What happens to the values where they become another dtype.
 typedef struct DataFit {
     uint64_t count;
-    uint64_t rounded; // get another value, near by
-    uint64_t cut;     // fractions where integers are held; numbers but 0 and 1 where bool is
-    uint64_t beyond;  // outside of what the dtype holds
-    uint64_t nans;    // NaN and infinities where integers are held
-    uint64_t at;      // the first element of the worst of these kinds, as it stands in the file
-    double lo, hi;    // least and greatest that is not NaN; lo > hi: there is none
-    bool integer;     // every element is an integer
-    double worst;     // the greatest difference of those rounded
+    uint64_t rounded;      // get another value, near by
+    uint64_t cut;          // fractions where integers are held; numbers but 0 and 1 where bool is
+    uint64_t beyond;       // outside of what the dtype holds
+    uint64_t nans;         // NaN and infinities where integers are held
+    uint64_t without;      // NaN that the file holds
+    uint64_t endless;      // infinities that it holds
+    uint64_t no_number_at; // the first of these
+    uint64_t at;   // the first element of the worst of these kinds, as it stands in the file
+    double lo, hi; // least and greatest that is not NaN; lo > hi: there is none
+    bool integer;  // every element is an integer
+    double worst;  // the greatest difference of those rounded
 } DataFit;
 
 // Can one dtype be made of the other at all? Numbers of numbers, anything of itself.

@@ -109,7 +109,8 @@ static void bind_result(Inliner *in, ValueId inner, ValueId outer, NodeId holder
         to->index = from->index;
         return;
     }
-    NodeId id = node_build(m, to->graph, "Identity", &inner, 1, STR("unused"));
+    NodeId id = node_build(m, to->graph, "Identity", &inner, 1,
+                           str_printf(m->arena, "unused#%u", m->values.len));
     node_at(m, id)->out[0] = outer;
     value_at(m, outer)->node = id;
     value_at(m, outer)->index = 0;

@@ -97,7 +97,8 @@ static void bind_results(Inliner *in, const Graph *body, GraphId to)
         ValueId from = clone_mapped(&in->clone, body->outputs.at[i].value);
         if (!outer || from == outer)
             continue; // else an input handed through, or one result given twice
-        NodeId id = node_build(m, to, "Identity", &from, 1, STR("unused"));
+        NodeId id = node_build(m, to, "Identity", &from, 1,
+                               str_printf(m->arena, "unused#%u", m->values.len));
         node_at(m, id)->out[0] = outer;
         value_at(m, outer)->node = id;
         value_at(m, outer)->index = 0;

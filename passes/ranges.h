@@ -7,6 +7,7 @@
 #define CAMEO_PASSES_RANGES_H
 
 #include "ir/registry.h"
+#include "passes/elements.h"
 
 // What a bound rests on. PROVED: constants, dtypes of at most 16 bits, shapes that are known and
 // operators that bound their result. ASSUMED: also that an input, or what an unknown operator
@@ -39,19 +40,6 @@ typedef struct Range {
     uint8_t bits;         // so many significant bits hold every element; 0: not known
     const Channels *channels; // NULL: not known
 } Range;
-
-// What one pass over a constant's elements finds.
-typedef struct ConstantStats {
-    bool read; // false: no numbers, or the payload cannot be read
-    uint64_t count, nans, infinities, zeros;
-    uint64_t subnormal;   // nonzero and below the least normal number of its dtype
-    uint64_t flushed_f16; // nonzero, but 0 in float16 (at most 2^-25 in magnitude)
-    uint64_t over_f16;    // finite, but infinite in float16 (65520 and more in magnitude)
-    double lo, hi;        // of elements that are not NaN; lo > hi: none
-    double least;         // magnitude of the least nonzero element; 0: none
-    bool integer;
-    uint8_t bits; // as in Range; 0: not known (more elements than are looked at one by one)
-} ConstantStats;
 
 typedef struct Ranges Ranges;
 

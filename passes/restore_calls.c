@@ -204,6 +204,30 @@ static void list_calls(Model *m, GraphId g, const NodeId *stands_for, uint32_t n
     graph->nodes.len = kept;
 }
 
+// Names of copies that stay: those of the body behind the call's, since loaders want each node's
+// name once.
+static void name_copies(Model *m, Arena *a)
+{
+    Map taken = {.arena = a};
+    bool added = false;
+    for (NodeId id = 1; id < m->nodes.len; id++)
+        if (!node_at(m, id)->dead && !node_at(m, id)->call)
+            map_put(&taken, node_at(m, id)->name, &added);
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        Node *n = node_at(m, id);
+        Str name = n->name;
+        if (n->dead || !n->call || !name.len)
+            continue;
+        for (NodeId k = n->call; k; k = node_at(m, k)->call) {
+            const Node *call = node_at(m, k);
+            Str around = call->name.len ? call->name : call->op;
+            name = str_printf(m->arena, "%.*s/%.*s", STR_ARG(around), STR_ARG(name));
+        }
+        map_put(&taken, name, &added);
+        n->name = added ? name : str_printf(m->arena, "%.*s#%u", STR_ARG(name), id);
+    }
+}
+
 uint32_t inlined_restore(Model *m, const Inlined *x)
 {
     NodeId *stands_for = NEWS(x->a, NodeId, x->nnodes); // by copy: the call that stands for it
@@ -216,6 +240,7 @@ uint32_t inlined_restore(Model *m, const Inlined *x)
         list_calls(m, g, stands_for, x->nnodes, copies);
     if (left == 0 && m->opsets.len > x->nopsets)
         m->opsets.len = x->nopsets;
+    name_copies(m, x->a);
     repair_sort(m, x->a);
     return left;
 }

@@ -96,7 +96,7 @@ static void sense(Sweep *w, ValueId v, NodeId n, SensKind kind)
 {
     Model *m = w->m;
     ValueId y = v, in[4] = {0}, bar = total_of(w, v), exact = w->s.shadow[v];
-    ValueId local = w->s.local[v];
+    ValueId local = shadow_local(&w->s, v);
     DType t = value_at(m, v)->dtype;
     uint32_t k = 0;
     if (w->seen[v])

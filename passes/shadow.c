@@ -170,6 +170,10 @@ void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local,
     node_set_int(m, drift, "dtype", t);
     if (IS_ONE_OF(node_at(m, n), deciding_ops))
         node_set_int(m, drift, "decides", 1);
+    if (local && y < s->nvalues && local == s->brought[y])
+        node_set_int(m, drift, "brought", 1);
+    if (y < s->nvalues && t == DT_F32 && !s->pairs)
+        s->drift[y] = drift;
     Node *node = node_at(m, drift);
     node->position = node_at(m, n)->position;
     graph_append(m, g, drift);
@@ -284,28 +288,59 @@ static int32_t linear_operand(const Shadow *s, const Node *n, const ValueId *exa
     return weights_first || value_at(s->m, n->out[0])->dtype != DT_F32 ? -1 : at;
 }
 
-// L of a product of x and what is exact, without a second product in float64: L = Y - f(X - x).
-// float32 does for the last term, whose error is that small a part of a difference that is small.
-// 0: the node is none.
-static NodeId local_by_difference(Shadow *s, NodeId id, NodeId copy, const ValueId *exact)
+// X - x in float32: what compares the two gives it on the way, where there is such a node.
+static ValueId apart_of(Shadow *s, ValueId exact, ValueId x)
+{
+    Model *m = s->m;
+    NodeId drift = s->drift[x];
+    if (s->apart[x])
+        return s->apart[x];
+    if (drift && value_at(m, node_at(m, drift)->in[1])->dtype == DT_F64) {
+        Node *node = node_at(m, drift);
+        ValueId *out = NEWS(m->arena, ValueId, 2);
+        GraphId g = value_at(m, x)->graph;
+        out[0] = node->out[0];
+        out[1] = s->apart[x] = shadow_value(s, g, x, "apart");
+        node = node_at(m, drift);
+        node->out = out;
+        node->nout = 2;
+        Value *v = value_at(m, out[1]);
+        v->def = DEF_NODE;
+        v->node = drift;
+        v->index = 1;
+        infer_node(m, drift, NULL);
+        return out[1];
+    }
+    ValueId apart = plain_node(s, value_at(m, x)->graph, "Sub", exact, shadow_wide(s, x), x);
+    return s->apart[x] = plain_node(s, value_at(m, x)->graph, "Cast", apart, 0, x);
+}
+
+// Y - L of a product of x and what is exact is f(X - x): no second product in float64. float32
+// does, whose error is that small a part of a difference that is small. 0: the node is none.
+static NodeId brought_by_product(Shadow *s, NodeId id, const ValueId *exact)
 {
     Node n = *node_at(s->m, id);
     int32_t at = linear_operand(s, &n, exact);
     if (at < 0)
         return 0;
-    ValueId in[2] = {n.in[0], n.in[1]}, x = n.in[at];
-    ValueId apart = plain_node(s, n.graph, "Sub", exact[at], shadow_wide(s, x), x);
-    in[at] = plain_node(s, n.graph, "Cast", apart, 0, x);
-    ValueId *all = NEWS(s->scratch, ValueId, n.nin + 1u); // a bias is in both
-    all[0] = in[0];
-    all[1] = in[1];
-    NodeId product = copy_node(s, id, all, "diff");
+    ValueId *in = NEWS(s->scratch, ValueId, n.nin + 1u); // a bias is in both
+    in[0] = n.in[0];
+    in[1] = n.in[1];
+    in[at] = apart_of(s, exact[at], n.in[at]);
+    NodeId product = copy_node(s, id, in, "diff");
     node_at(s->m, product)->nin = 2;
     infer_node(s->m, product, NULL);
     graph_append(s->m, n.graph, product);
-    ValueId brought = shadow_wide(s, result_of(s, product));
-    ValueId l = plain_node(s, n.graph, "Sub", result_of(s, copy), brought, n.out[0]);
-    return value_at(s->m, l)->node;
+    s->brought[n.out[0]] = result_of(s, product);
+    return product;
+}
+
+ValueId shadow_local(Shadow *s, ValueId v)
+{
+    if (!s->local[v] && s->brought[v])
+        s->local[v] = plain_node(s, value_at(s->m, v)->graph, "Sub", s->shadow[v],
+                                 shadow_wide(s, s->brought[v]), v);
+    return s->local[v];
 }
 
 static void drop_copy(Shadow *s, NodeId n)
@@ -445,7 +480,7 @@ static void report_results(Shadow *s, NodeId id, NodeId copy, NodeId local, Shad
         if (shadow_is_float(s, y)) {
             ValueId at = local ? node_at(s->m, local)->out[o] : 0;
             s->shadow[y] = twin;
-            s->local[y] = at;
+            s->local[y] = s->brought[y] ? 0 : at;
             shadow_report(s, id, y, twin, at, local ? SHADOW_FLOAT : SHADOW_EXACT, list);
             continue;
         }
@@ -497,7 +532,7 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
     bool exactly = IS_ONE_OF(&n, exact_ops) && floats_in;
     if (same) {
         local = copy;
-    } else if (floats_out && !exactly && (local = local_by_difference(s, id, copy, exact)) != 0) {
+    } else if (floats_out && !exactly && (local = brought_by_product(s, id, exact)) != 0) {
         // it is there
     } else if (floats_out && !exactly && !node_is_gradient(&n)) {
         for (uint32_t i = 0; i < n.nin; i++)
@@ -542,6 +577,9 @@ void shadow_begin(Shadow *s, Model *m, Diags *diags, ShadowReport *report, Arena
     s->shadow = NEWS(scratch, ValueId, s->nvalues);
     s->wide = NEWS(scratch, ValueId, s->nvalues);
     s->local = NEWS(scratch, ValueId, s->nvalues);
+    s->brought = NEWS(scratch, ValueId, s->nvalues);
+    s->apart = NEWS(scratch, ValueId, s->nvalues);
+    s->drift = NEWS(scratch, NodeId, s->nvalues);
     vec_push(m->arena, &m->opsets,
              ((OpsetImport){.domain = STR(SHADOW_DOMAIN), .version = 1, .has = 3}));
 }

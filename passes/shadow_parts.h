@@ -19,7 +19,10 @@ typedef struct Shadow {
     Arena *scratch;
     uint32_t nvalues;       // of the model as it came; the maps below are by those
     ValueId *shadow, *wide; // Y, and the value itself in float64; 0: none (yet)
-    ValueId *local;         // L; 0: the node makes no error, or nothing says which
+    ValueId *local;         // L; 0: the node makes no error, nothing says which, or
+    ValueId *brought;       // Y - L in float32 says it
+    ValueId *apart;         // Y - y in float32; 0: none (yet)
+    NodeId *drift;          // the node that compares y with Y; 0: none
     uint32_t loops;         // around the graph at hand
     bool pairs;             // the shadow is double-double
     // passes/measure.c: no value has a shadow, and numbers are what values were. NULL: a shadow.
@@ -39,9 +42,11 @@ ValueId shadow_value(Shadow *s, GraphId g, ValueId like,
 void measure_graph(Shadow *s, GraphId g, ShadowList *list);
 // The graph's nodes and their shadows; the numbers of all that is reported in it.
 void shadow_graph(Shadow *s, GraphId g, ShadowList *list);
-// Reports value y, made by n, and adds its numbers. L may be 0.
+// Reports value y, made by n, and adds its numbers. L may be 0, or what s->brought says of y.
 void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local, ShadowKind kind,
                    ShadowList *list);
+// L of a value of the model; 0: the node makes no error, or nothing says which.
+ValueId shadow_local(Shadow *s, ValueId v);
 
 // A node without graphs whose numbers decide nothing but numbers: it may be computed again in
 // another dtype.

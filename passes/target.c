@@ -45,7 +45,7 @@ typedef struct HostRow {
 
 typedef struct HabitRow {
     Family family;
-    bool casts_around, pairs_in_16_bits;
+    bool casts_around, pairs_in_16_bits, half_turns_end;
 } HabitRow;
 
 typedef struct LowSumRow {
@@ -63,7 +63,7 @@ static const HostRow hosts[] = {
 #include "passes/targets.def"
 };
 
-#define HABITS(family, casts_around, pairs_in_16_bits) {family, casts_around, pairs_in_16_bits},
+#define HABITS(family, ...) {family, __VA_ARGS__},
 static const HabitRow habits[] = {
 #include "passes/targets.def"
 };
@@ -75,6 +75,11 @@ static const LowSumRow low_sums[] = {
 
 #define SPEED(name, memory, link, flops) {name, memory, link, flops},
 static const TargetSpeed speeds[] = {
+#include "passes/targets.def"
+};
+
+#define HALVES(...) {__VA_ARGS__},
+static const TargetHalves halves[] = {
 #include "passes/targets.def"
 };
 
@@ -183,6 +188,12 @@ bool target_pairs_in_16_bits(const Target *t)
     return h && h->pairs_in_16_bits;
 }
 
+bool target_ends_at_half_turns(const Target *t)
+{
+    const HabitRow *h = habits_of(t);
+    return h && h->half_turns_end;
+}
+
 const char *target_low_sums(const Target *t, const Node *n)
 {
     for (size_t i = 0; i < sizeof low_sums / sizeof *low_sums; i++)
@@ -197,5 +208,13 @@ const TargetSpeed *target_speed(const Target *t)
     for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
         if (strcmp(speeds[i].name, t->name) == 0)
             return &speeds[i];
+    return NULL;
+}
+
+const TargetHalves *target_halves(const Target *t)
+{
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
+        if (strcmp(halves[i].name, t->name) == 0)
+            return &halves[i];
     return NULL;
 }

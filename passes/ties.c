@@ -88,8 +88,8 @@ static void make_result(Ties *t, NodeId n, uint32_t o, uint32_t tie)
         make(t, node_at(t->m, n)->out[o], tie);
 }
 
-// What nothing but the file itself decides.
-static void make_source(Ties *t, ValueId v, TieKind kind)
+// What nothing but the file itself decides. `types`: what its producer can give.
+static void make_source(Ties *t, ValueId v, TieKind kind, TypeSet types)
 {
     DType own = v ? ties_dtype(t->m, v) : DT_NONE;
     if (own == DT_NONE)
@@ -98,7 +98,7 @@ static void make_source(Ties *t, ValueId v, TieKind kind)
         make(t, v, fixed_tie(t, own));
         return;
     }
-    uint32_t tie = tie_new(t, kind, TENSORS);
+    uint32_t tie = tie_new(t, kind, types & TENSORS);
     t->at.at[tie].own = own;
     t->at.at[tie].value = v;
     make(t, v, tie);
@@ -211,11 +211,18 @@ static void tie_node(Ties *t, NodeId n)
         if (tie)
             make_result(t, n, o, *tie);
         else
-            make_source(t, node->out[o], source_kind(node));
+            make_source(t, node->out[o], source_kind(node), p ? p->types : TENSORS);
     }
 }
 
 // ---- control flow -------------------------------------------------------------------------------
+
+// What a node with graphs inside can hand on: If, Loop and Scan of older opsets have fewer dtypes.
+static TypeSet results_of(const Node *n)
+{
+    const Schema *s = n->schema;
+    return s && s->noutputs ? s->outputs[s->noutputs - 1].types & TENSORS : TENSORS;
+}
 
 static void tie_if(Ties *t, NodeId n)
 {
@@ -223,7 +230,7 @@ static void tie_if(Ties *t, NodeId n)
     GraphId branch[2] = {node_graph(node, "then_branch"), node_graph(node, "else_branch")};
     use_operand(t, n, 0, fixed_tie(t, DT_BOOL));
     for (uint32_t o = 0; o < node->nout; o++) {
-        uint32_t tie = tie_new(t, TIE_NODE, TENSORS);
+        uint32_t tie = tie_new(t, TIE_NODE, results_of(node_at(t->m, n)));
         for (int k = 0; k < 2; k++)
             if (branch[k] && o < graph_at(t->m, branch[k])->outputs.len)
                 use_output(t, branch[k], o, tie);
@@ -237,7 +244,7 @@ static void tie_carried(Ties *t, NodeId n, GraphId body, uint32_t from, uint32_t
 {
     const Graph *g = graph_at(t->m, body);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t tie = tie_new(t, TIE_NODE, TENSORS);
+        uint32_t tie = tie_new(t, TIE_NODE, results_of(node_at(t->m, n)));
         use_operand(t, n, from + i, tie);
         make(t, g->inputs.at[in + i].value, tie);
         use_output(t, body, out + i, tie);
@@ -249,7 +256,7 @@ static void tie_carried(Ties *t, NodeId n, GraphId body, uint32_t from, uint32_t
 static void tie_gathered(Ties *t, NodeId n, GraphId body, uint32_t out, uint32_t result)
 {
     for (uint32_t i = out; i < graph_at(t->m, body)->outputs.len; i++) {
-        uint32_t tie = tie_new(t, TIE_NODE, TENSORS);
+        uint32_t tie = tie_new(t, TIE_NODE, results_of(node_at(t->m, n)));
         use_output(t, body, i, tie);
         make_result(t, n, result + i - out, tie);
     }
@@ -286,7 +293,7 @@ static void tie_scan(Ties *t, NodeId n)
         return;
     tie_carried(t, n, body, 0, 0, 0, states);
     for (uint32_t i = states; i < node->nin; i++) {
-        uint32_t tie = tie_new(t, TIE_NODE, TENSORS);
+        uint32_t tie = tie_new(t, TIE_NODE, results_of(node_at(t->m, n)));
         use_operand(t, n, i, tie);
         make(t, g->inputs.at[i].value, tie);
     }
@@ -309,14 +316,14 @@ static void tie_graph(Ties *t, GraphId g)
 {
     const Graph *graph = graph_at(t->m, g);
     for (uint32_t i = 0; i < graph->inputs.len; i++)
-        make_source(t, graph->inputs.at[i].value, TIE_FIXED);
+        make_source(t, graph->inputs.at[i].value, TIE_FIXED, TENSORS);
     for (uint32_t i = 0; i < graph->initializers.len; i++) {
         ValueId v = graph->initializers.at[i].value;
         if (v && value_is_weight(t->m, v))
-            make_source(t, v, TIE_CONSTANT);
+            make_source(t, v, TIE_CONSTANT, TENSORS);
     }
     for (uint32_t i = 0; i < graph->sparse.len; i++)
-        make_source(t, graph->sparse.at[i].value, TIE_FIXED);
+        make_source(t, graph->sparse.at[i].value, TIE_FIXED, TENSORS);
     for (uint32_t i = 0; i < graph->nodes.len; i++) {
         NodeId n = graph->nodes.at[i];
         const Node *node = node_at(t->m, n);
@@ -344,7 +351,7 @@ static void tie_outputs(Ties *t)
             type->elem < DT_COUNT)
             use_output(t, t->m->main, i, fixed_tie(t, (DType)type->elem));
         else if (v->def == DEF_INITIALIZER)
-            make_source(t, g->outputs.at[i].value, TIE_FIXED);
+            make_source(t, g->outputs.at[i].value, TIE_FIXED, TENSORS);
     }
 }
 

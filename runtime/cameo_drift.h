@@ -2,10 +2,9 @@
 #ifndef CAMEO_DRIFT_H
 #define CAMEO_DRIFT_H
 
+#include "cameo_drift_sums.h"
 #include "cameo_objects.h"
 #include "cameo_pairs.h"
-
-#include <float.h>
 
 /* Of y, its shadow Y, and L, the same operation in float64 on what y was computed of:
  * total = y - Y, made = y - L, inherited = L - Y. Only where all of them are finite. */
@@ -32,24 +31,13 @@ enum {
     DRIFT_FIELDS
 };
 
-enum { DRIFT_LANES = 8, DRIFT_BLOCK = 256 };
 enum { DRIFT_PAIR = 61 }; /* the dtype of cameo_f64x2 */
 
-typedef struct cameo_drift_lanes {
-    double total[DRIFT_LANES], total2[DRIFT_LANES], made[DRIFT_LANES], made2[DRIFT_LANES];
-    double inherited[DRIFT_LANES], inherited2[DRIFT_LANES], shadow[DRIFT_LANES];
-    double shadow2[DRIFT_LANES], ulp[DRIFT_LANES];
-    double least[DRIFT_LANES], greatest[DRIFT_LANES];
-    double further[DRIFT_LANES]; /* 1: some |total / Y| is greater than `relative` */
-    double relative;             /* greatest |total / Y| of the blocks before */
-    double nonfinite, lost, flips;
-} cameo_drift_lanes;
-
-/* Part of a value: itself, total, made and inherited, and the size of its shadow. */
-typedef struct cameo_drift_block {
-    double y[DRIFT_BLOCK], total[DRIFT_BLOCK], made[DRIFT_BLOCK], inherited[DRIFT_BLOCK];
-    double shadow[DRIFT_BLOCK];
-} cameo_drift_block;
+/* What goes from block to block: `relative` and `ulp` are the greatest so far. */
+typedef struct cameo_drift_state {
+    cameo_drift_sums sums;
+    double relative, ulp, nonfinite, lost, flips;
+} cameo_drift_state;
 
 /* What is computed of: one number's unit in the last place is a power of two of its size, and no
  * less than that of the least normal number. */
@@ -73,50 +61,29 @@ CAMEO_FN double cameo_drift_ulps(double total, double v, const cameo_drift_unit 
     return total * inverse * u->scale;
 }
 
-/* Element i of the block to lane j. Its differences are finite; a y that is NaN is none. */
-CAMEO_FN void cameo_drift_step(cameo_drift_lanes *s, int j, const cameo_drift_block *b, int64_t i,
+/* No |total| that is at most so much of |Y| changes the greatest of total / Y or of its units in
+ * the last place, of which a number has up to 2^(fraction + 1): only a block with a greater one is
+ * looked at again. */
+CAMEO_FN double cameo_drift_limit(const cameo_drift_state *s, const cameo_drift_unit *u)
+{
+    double units = s->ulp / u->scale / 2;
+    return units < s->relative ? units : s->relative;
+}
+
+CAMEO_FN void cameo_drift_look(cameo_drift_state *s, const cameo_drift_block *b, int64_t n,
                                const cameo_drift_unit *u)
 {
-    double y = b->y[i], size = b->shadow[i], total = fabs(b->total[i]), made = fabs(b->made[i]);
-    double inherited = fabs(b->inherited[i]);
-    s->total[j] = cameo_drift_larger(total, s->total[j]);
-    s->total2[j] += total * total;
-    s->made[j] = cameo_drift_larger(made, s->made[j]);
-    s->made2[j] += made * made;
-    s->inherited[j] = cameo_drift_larger(inherited, s->inherited[j]);
-    s->inherited2[j] += inherited * inherited;
-    s->shadow[j] = cameo_drift_larger(size, s->shadow[j]);
-    s->shadow2[j] += size * size;
-    s->further[j] = total > (size > 0 ? s->relative * size : DBL_MAX) ? 1 : s->further[j];
-    s->ulp[j] = cameo_drift_larger(cameo_drift_ulps(total, size, u), s->ulp[j]);
-    s->least[j] = y < s->least[j] ? y : s->least[j];
-    s->greatest[j] = y > s->greatest[j] ? y : s->greatest[j];
-}
-
-CAMEO_FN double cameo_drift_sum(const double *lanes)
-{
-    double sum = 0;
-    for (int j = 0; j < DRIFT_LANES; j++)
-        sum += lanes[j];
-    return sum;
-}
-
-CAMEO_FN double cameo_drift_most(const double *lanes)
-{
-    double most = lanes[0];
-    for (int j = 1; j < DRIFT_LANES; j++)
-        most = cameo_drift_larger(lanes[j], most);
-    return most;
-}
-
-/* A division takes as long as all the rest: only a block that has a greater |total / Y| than those
- * before it divides. */
-CAMEO_FN void cameo_drift_relative(cameo_drift_lanes *s, const cameo_drift_block *b, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
+    double ulp = s->ulp;
+    int further = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double size = fabs(b->total[i]);
+        ulp = cameo_drift_larger(cameo_drift_ulps(size, b->shadow[i], u), ulp);
+        further |= size > s->relative * b->shadow[i];
+    }
+    s->ulp = ulp;
+    for (int64_t i = 0; further && i < n; i++)
         if (b->shadow[i] > 0)
             s->relative = cameo_drift_larger(fabs(b->total[i]) / b->shadow[i], s->relative);
-    memset(s->further, 0, sizeof s->further);
 }
 
 /* n elements of y from `first` on as float64. */
@@ -143,29 +110,49 @@ CAMEO_FN cameo_f64x2 cameo_drift_at(const cameo_view *v, int64_t i)
     return cameo_make_f64x2(((const double *)v->at)[i], 0);
 }
 
-/* Differences of n elements from `first` on. Y and L are float64, or double-double beside a float64
- * y: then differences are taken in both halves. */
+/* How L is given: an n[3] that is not 0 says as Y - L. */
+CAMEO_FN cameo_drift_third cameo_drift_how(const cameo_call *c)
+{
+    return c->nreads < 3 ? DRIFT_EXACT : c->n[3] ? DRIFT_BROUGHT : DRIFT_LOCAL;
+}
+
+CAMEO_FN int cameo_drift_is_paired(const cameo_call *c)
+{
+    return c->reads[1].dtype == DRIFT_PAIR || (c->nreads > 2 && c->reads[2].dtype == DRIFT_PAIR);
+}
+
+/* Differences of n elements from `first` on, in both halves of what is double-double. */
+CAMEO_FN void cameo_drift_pairs(cameo_drift_block *b, const cameo_call *c, int64_t first, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        cameo_f64x2 y = {b->y[i], 0}, want = cameo_drift_at(&c->reads[1], first + i), own = y;
+        if (c->nreads > 2)
+            own = cameo_drift_at(&c->reads[2], first + i);
+        b->total[i] = cameo_sub_f64x2(y, want).hi;
+        b->made[i] = cameo_sub_f64x2(y, own).hi;
+        b->inherited[i] = cameo_sub_f64x2(own, want).hi;
+        b->shadow[i] = fabs(want.hi);
+    }
+}
+
+/* The same of what is float64 or narrower. */
 CAMEO_FN void cameo_drift_differences(cameo_drift_block *b, const cameo_call *c, int64_t first,
                                       int64_t n)
 {
-    const double *exact = (const double *)c->reads[1].at, *local = b->y;
+    const double *exact = (const double *)c->reads[1].at + first;
+    const void *third = c->nreads > 2 ? c->reads[2].at : NULL;
+    const cameo_drift_third how = cameo_drift_how(c);
     cameo_drift_widen(b->y, &c->reads[0], first, n);
-    if (c->reads[1].dtype == DRIFT_PAIR || (c->nreads > 2 && c->reads[2].dtype == DRIFT_PAIR)) {
-        for (int64_t i = 0; i < n; i++) {
-            cameo_f64x2 y = {b->y[i], 0}, want = cameo_drift_at(&c->reads[1], first + i), own = y;
-            if (c->nreads > 2)
-                own = cameo_drift_at(&c->reads[2], first + i);
-            b->total[i] = cameo_sub_f64x2(y, want).hi;
-            b->made[i] = cameo_sub_f64x2(y, own).hi;
-            b->inherited[i] = cameo_sub_f64x2(own, want).hi;
-            b->shadow[i] = fabs(want.hi);
-        }
+    if (cameo_drift_is_paired(c)) {
+        cameo_drift_pairs(b, c, first, n);
         return;
     }
-    if (c->nreads > 2)
-        local = (const double *)c->reads[2].at + first;
     for (int64_t i = 0; i < n; i++) {
-        double y = b->y[i], want = exact[first + i], own = local[i];
+        double y = b->y[i], want = exact[i], own = y;
+        if (how == DRIFT_LOCAL)
+            own = ((const double *)third)[first + i];
+        else if (how == DRIFT_BROUGHT)
+            own = want - (double)((const float *)third)[first + i];
         b->total[i] = y - want;
         b->made[i] = y - own;
         b->inherited[i] = own - want;
@@ -175,7 +162,7 @@ CAMEO_FN void cameo_drift_differences(cameo_drift_block *b, const cameo_call *c,
 
 /* Counts what is not finite in a block, and takes it out: an element whose differences are not
  * finite is no part of them, and one that is not finite itself is neither least nor greatest. */
-CAMEO_FN void cameo_drift_exclude(cameo_drift_lanes *s, cameo_drift_block *b, int64_t first,
+CAMEO_FN void cameo_drift_exclude(cameo_drift_state *s, cameo_drift_block *b, int64_t first,
                                   int64_t n, double *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -216,63 +203,94 @@ CAMEO_FN double cameo_drift_flips(const cameo_call *c, const double *y, int64_t 
     return flips;
 }
 
-CAMEO_FN void cameo_drift_write(double *out, cameo_drift_lanes *s)
+CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, int exact)
 {
-    out[DRIFT_SUM_TOTAL] = cameo_drift_sum(s->total2);
-    out[DRIFT_MAX_MADE] = cameo_drift_most(s->made);
-    out[DRIFT_SUM_MADE] = cameo_drift_sum(s->made2);
-    out[DRIFT_MAX_INHERITED] = cameo_drift_most(s->inherited);
-    out[DRIFT_SUM_INHERITED] = cameo_drift_sum(s->inherited2);
-    out[DRIFT_MAX_SHADOW] = cameo_drift_most(s->shadow);
-    out[DRIFT_SUM_SHADOW] = cameo_drift_sum(s->shadow2);
+    const cameo_drift_sums *t = &s->sums;
+    out[DRIFT_SUM_TOTAL] = cameo_drift_added(&t->total2);
+    out[DRIFT_MAX_MADE] = cameo_drift_greatest(&t->made);
+    out[DRIFT_SUM_MADE] = cameo_drift_added(&t->made2);
+    out[DRIFT_MAX_INHERITED] = exact ? out[DRIFT_MAX_TOTAL] : cameo_drift_greatest(&t->inherited);
+    out[DRIFT_SUM_INHERITED] = exact ? out[DRIFT_SUM_TOTAL] : cameo_drift_added(&t->inherited2);
+    out[DRIFT_MAX_SHADOW] = cameo_drift_greatest(&t->shadow);
+    out[DRIFT_SUM_SHADOW] = cameo_drift_added(&t->shadow2);
     out[DRIFT_MAX_RELATIVE] = s->relative;
-    out[DRIFT_MAX_ULP] = cameo_drift_most(s->ulp);
+    out[DRIFT_MAX_ULP] = s->ulp;
     out[DRIFT_NONFINITE] = s->nonfinite;
     out[DRIFT_LOST] = s->lost;
     out[DRIFT_FLIPS] = s->flips;
-    out[DRIFT_GREATEST] = cameo_drift_most(s->greatest);
-    for (int j = 0; j < DRIFT_LANES; j++)
-        s->least[j] = -s->least[j];
-    out[DRIFT_LEAST] = -cameo_drift_most(s->least);
+    out[DRIFT_LEAST] = cameo_drift_least(&t->least);
+    out[DRIFT_GREATEST] = cameo_drift_greatest(&t->greatest);
+}
+
+/* Whole vectors of float32 from their own places; false: some number among them is not finite (or
+ * its square), and nothing was added. */
+CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_t first, int64_t n,
+                               double limit, int *further)
+{
+    const cameo_drift_third how = cameo_drift_how(c);
+    const cameo_drift_sums before = s->sums;
+    const char *third = c->nreads > 2 ? (const char *)c->reads[2].at : NULL;
+    third = third ? third + first * (how == DRIFT_LOCAL ? 8 : 4) : NULL;
+    float *apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL;
+    *further =
+        cameo_drift_vectors(&s->sums, (const float *)c->reads[0].at + first,
+                            (const double *)c->reads[1].at + first, third, apart, n, limit, how);
+    if (cameo_drift_added(&s->sums.total2) + cameo_drift_added(&s->sums.made2) <= DBL_MAX)
+        return 1;
+    s->sums = before;
+    return 0;
+}
+
+/* Any block, by its differences. */
+CAMEO_FN int cameo_drift_any_block(cameo_drift_state *s, cameo_drift_block *b, const cameo_call *c,
+                                   int64_t first, int64_t n, double limit, double *out)
+{
+    float *apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL;
+    cameo_drift_differences(b, c, first, n);
+    for (int64_t i = 0; apart && i < n; i++)
+        apart[i] = (float)-b->total[i];
+    s->flips += c->n[2] ? cameo_drift_flips(c, b->y, first, n) : 0;
+    if (cameo_drift_is_odd(b, n))
+        cameo_drift_exclude(s, b, first, n, out);
+    return cameo_drift_blocks(&s->sums, b, n, limit);
 }
 
 CAMEO_FN void cameo_drift_floats(const cameo_call *c, int64_t count, double *out)
 {
     cameo_drift_block b;
-    cameo_drift_lanes s;
-    cameo_drift_unit u = {ldexp(1, (int)c->n[1]), ldexp(1, (int)c->n[0])};
-    memset(&s, 0, sizeof s);
-    for (int j = 0; j < DRIFT_LANES; j++) {
-        s.least[j] = DBL_MAX;
-        s.greatest[j] = -DBL_MAX;
-    }
-    for (int64_t first = 0; first < count; first += DRIFT_BLOCK) {
-        int64_t n = count - first < DRIFT_BLOCK ? count - first : DRIFT_BLOCK, i = 0;
-        cameo_drift_differences(&b, c, first, n);
-        s.flips += c->n[2] ? cameo_drift_flips(c, b.y, first, n) : 0;
-        if (cameo_drift_is_odd(&b, n))
-            cameo_drift_exclude(&s, &b, first, n, out);
-        for (; i + DRIFT_LANES <= n; i += DRIFT_LANES)
-            for (int j = 0; j < DRIFT_LANES; j++)
-                cameo_drift_step(&s, j, &b, i + j, &u);
-        for (int j = 0; i + j < n; j++)
-            cameo_drift_step(&s, j, &b, i + j, &u);
-        if (cameo_drift_most(s.further) > 0)
-            cameo_drift_relative(&s, &b, n);
-        double most = cameo_drift_most(s.total);
-        for (i = 0; most > out[DRIFT_MAX_TOTAL]; i++)
+    cameo_drift_state s = {.relative = 0};
+    const cameo_drift_unit u = {ldexp(1, (int)c->n[1]), ldexp(1, (int)c->n[0])};
+    const int plain = c->reads[0].dtype == 1 && !cameo_drift_is_paired(c) && !c->n[2];
+    cameo_drift_begin(&s.sums);
+    for (int64_t first = 0, n; first < count; first += n) {
+        const double limit = cameo_drift_limit(&s, &u);
+        int further = 0, known = 0;
+        n = count - first < DRIFT_BLOCK ? count - first : DRIFT_BLOCK;
+        if (plain && n >= DRIFT_LANES) {
+            n -= n % DRIFT_LANES;
+            known = cameo_drift_plain(&s, c, first, n, limit, &further);
+        }
+        if (!known)
+            further = cameo_drift_any_block(&s, &b, c, first, n, limit, out);
+        const double most = cameo_drift_greatest(&s.sums.total);
+        if (known && (further || most > out[DRIFT_MAX_TOTAL]))
+            cameo_drift_differences(&b, c, first, n);
+        if (further)
+            cameo_drift_look(&s, &b, n, &u);
+        for (int64_t i = 0; most > out[DRIFT_MAX_TOTAL]; i++)
             if (fabs(b.total[i]) == most) {
                 out[DRIFT_MAX_TOTAL] = most;
                 out[DRIFT_AT] = (double)(first + i);
             }
     }
-    cameo_drift_write(out, &s);
+    cameo_drift_write(out, &s, c->nreads < 3);
 }
 
-/* (y, Y, L) => (numbers) [bits of the fraction, exponent of the least normal number, does it
- * decide?]: y of float16, bfloat16, float32 or float64, Y and L of float64 or pairs. Without L
- * nothing was made: y is exact in what it is computed of. Of other dtypes y and Y are compared bit
- * by bit. */
+/* (y, Y, L) => (numbers, apart) [bits of the fraction, exponent of the least normal number, does it
+ * decide? is it Y - L in float32 that stands for L?]: y of float16, bfloat16, float32 or float64, Y
+ * and L of float64 or pairs. Without L nothing was made: y is exact in what it is computed of.
+ * `apart`, where it is asked for, is Y - y in float32. Of other dtypes y and Y are compared bit by
+ * bit. */
 CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
 {
     const cameo_view *y = &c->reads[0], *exact = &c->reads[1];

@@ -1,7 +1,7 @@
 /* Products of bfloat16: the sums, in float32, over k of A[m,k] * B[k,n], B packed as words of two
  * values of k (codegen/cpu/narrow.c). A block of rows is multiplied with as many columns at a time
  * as keep their sums in a cache until what surrounds them is done. On matrix registers these are
- * the columns of a panel; tiles of vectors, which unpack B for all rows, take more. */
+ * some panels; tiles of vectors, which unpack B for all rows, take more. */
 #ifndef CAMEO_HALF_H
 #define CAMEO_HALF_H
 
@@ -10,6 +10,8 @@
 
 enum {
     CAMEO_HALF_M = 128,    /* rows of a block */
+    CAMEO_HALF_N = 96,     /* columns of a block on matrix registers: whole panels, whole vectors */
+    CAMEO_HALF_K = 512,    /* values of k of a block, where B is packed while it runs */
     CAMEO_HALF_BLOCK = 32, /* values of k that B is padded to */
     CAMEO_HALF_FEW = 8     /* so many rows are memory's time: vectors do as well */
 };
@@ -23,6 +25,7 @@ typedef struct cameo_half {
     float *sums;     /* rows of `columns`; then room for copied rows of A */
     int64_t columns; /* set here to fewer on matrix registers */
     int64_t whole;   /* rows that are read where they lie, on matrix registers */
+    int more;        /* is added to the sums */
 } cameo_half;
 
 static inline __attribute__((unused)) int64_t cameo_half_words(const cameo_half *h)
@@ -36,20 +39,22 @@ static inline __attribute__((unused)) float *cameo_half_copy(const cameo_half *h
     return h->sums + (h->m + CAMEO_AMX_ROWS - 1) / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS * h->columns;
 }
 
-/* Columns n0 and those after it that are in its panel. */
-static inline __attribute__((unused)) void cameo_half_panel(const cameo_half *h, int64_t n0)
+/* Columns n0 and those after it that are in its panel, to those of the sums from `column` on. */
+static inline __attribute__((unused)) void cameo_half_panel(const cameo_half *h, int64_t n0,
+                                                            int64_t column)
 {
     const int64_t words = cameo_half_words(h), width = cameo_narrow_width(h->n, n0);
     const int64_t steps = words / CAMEO_AMX_ROWS, ldb = 4 * width, ldc = 4 * h->columns;
     const int64_t next = n0 + CAMEO_TILE_COLUMNS < h->n ? words * ldb : 0;
     const int32_t *b = h->b + n0 * words;
+    float *sums = h->sums + column;
     if (h->whole)
         cameo_amx_panel(cameo_amx_bf16, h->whole, width / 16, steps,
-                        cameo_amx_lying(h->a, 2 * h->am), b, ldb, next, h->sums, ldc, 0);
+                        cameo_amx_lying(h->a, 2 * h->am), b, ldb, next, sums, ldc, h->more);
     if (h->m > h->whole)
         cameo_amx_panel(cameo_amx_bf16, h->m - h->whole, width / 16, steps,
                         cameo_amx_packed(cameo_half_copy(h), 2 * h->k), b, ldb, h->whole ? 0 : next,
-                        h->sums + h->whole * h->columns, ldc, 0);
+                        sums + h->whole * h->columns, ldc, h->more);
 }
 #endif
 
@@ -60,7 +65,7 @@ static __attribute__((noinline, unused)) void cameo_half_begin(cameo_half *h)
 #ifdef CAMEO_AMX
     if (h->m <= CAMEO_HALF_FEW || !cameo_amx_on())
         return;
-    h->columns = CAMEO_TILE_COLUMNS;
+    h->columns = CAMEO_HALF_N;
     h->whole = h->lies ? h->m / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS : 0;
     cameo_amx_pack(h->m - h->whole, h->k, 2, h->a + h->whole * h->am, h->am, h->ak, 0,
                    cameo_half_copy(h));
@@ -74,11 +79,12 @@ static __attribute__((noinline, unused)) void cameo_half_sums(const cameo_half *
 {
 #ifdef CAMEO_AMX
     if (h->whole >= 0) {
-        cameo_half_panel(h, n0);
+        for (int64_t n = n0; n < n1; n += CAMEO_TILE_COLUMNS)
+            cameo_half_panel(h, n, n - n0);
         return;
     }
 #endif
-    for (int64_t i = 0; i < h->m; i++)
+    for (int64_t i = 0; i < h->m && !h->more; i++)
         memset(h->sums + i * h->columns, 0, (size_t)(n1 - n0) * sizeof *h->sums);
     cameo_narrow_product(&cameo_narrow_bf16,
                          (cameo_narrow_sizes){h->m, n1 - n0, h->k, CAMEO_HALF_BLOCK, 0, 0, 1}, h->a,
@@ -92,6 +98,81 @@ static inline __attribute__((unused)) void cameo_half_end(const cameo_half *h)
     if (h->whole >= 0)
         cameo_amx_end();
 #endif
+}
+
+/* Of two factors that are both computed: some rows times all columns of B, which is packed a block
+ * of k and some columns at a time. */
+typedef struct cameo_half_pair {
+    int64_t m, k;
+    const uint16_t *a;
+    int64_t am, ak;
+    const uint16_t *b;
+    int64_t bk, bn;
+    float *room; /* rows of CAMEO_HALF_N sums, rows of A copied for tiles, words of B */
+} cameo_half_pair;
+
+/* Columns that lie one behind another: two values of k are a word as they lie. */
+static inline __attribute__((unused)) void cameo_half_turn(int64_t k, int64_t n,
+                                                           const uint16_t *restrict b, int64_t bn,
+                                                           int64_t width, int32_t *restrict to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t x = 0; x < k / 2; x++)
+            memcpy(to + x * width + i, b + i * bn + 2 * x, sizeof *to);
+        if (k % 2)
+            to[k / 2 * width + i] = b[i * bn + k - 1];
+    }
+}
+
+/* k x n elements of B as panels of words of two values of k, zeros up to a block and to 16. */
+static __attribute__((noinline, unused)) void cameo_half_pack(int64_t k, int64_t n,
+                                                              const uint16_t *restrict b,
+                                                              int64_t bk, int64_t bn,
+                                                              int32_t *restrict to)
+{
+    const int64_t all = (k + CAMEO_HALF_BLOCK - 1) / CAMEO_HALF_BLOCK * CAMEO_HALF_BLOCK / 2;
+    for (int64_t j = 0; j < n; j += CAMEO_TILE_COLUMNS) {
+        const int64_t width = cameo_narrow_width(n, j), some = n - j < width ? n - j : width;
+        const uint16_t *from = b + j * bn;
+        if (some < width || 2 * all > k)
+            memset(to, 0, (size_t)(all * width) * sizeof *to);
+        if (bk == 1)
+            cameo_half_turn(k, some, from, bn, width, to);
+        for (int64_t x = 0; bk != 1 && x < k / 2; x++)
+            for (int64_t i = 0; i < some; i++)
+                to[x * width + i] = (int32_t)(from[2 * x * bk + i * bn] |
+                                              (uint32_t)from[(2 * x + 1) * bk + i * bn] << 16);
+        for (int64_t i = 0; bk != 1 && k % 2 && i < some; i++)
+            to[k / 2 * width + i] = from[(k - 1) * bk + i * bn];
+        to += all * width;
+    }
+}
+
+/* The sums of columns n0 .. n1, at most CAMEO_HALF_N of them. */
+static __attribute__((noinline, unused)) void cameo_half_pair_sums(const cameo_half_pair *p,
+                                                                   int64_t n0, int64_t n1)
+{
+    int32_t *words = (int32_t *)(p->room + CAMEO_HALF_M * (CAMEO_HALF_N + CAMEO_HALF_K / 2));
+    const int lines = p->ak == 1 && p->am % CAMEO_HALF_BLOCK == 0 && (uintptr_t)p->a % 64 == 0;
+    for (int64_t x = 0; x < p->k; x += CAMEO_HALF_K) {
+        const int64_t k = p->k - x < CAMEO_HALF_K ? p->k - x : CAMEO_HALF_K;
+        cameo_half h = {p->m,
+                        n1 - n0,
+                        k,
+                        p->a + x * p->ak,
+                        p->am,
+                        p->ak,
+                        lines && k % CAMEO_HALF_BLOCK == 0,
+                        words,
+                        p->room,
+                        CAMEO_HALF_N,
+                        0,
+                        x > 0};
+        cameo_half_pack(k, n1 - n0, p->b + x * p->bk + n0 * p->bn, p->bk, p->bn, words);
+        cameo_half_begin(&h);
+        cameo_half_sums(&h, 0, n1 - n0);
+        cameo_half_end(&h);
+    }
 }
 
 #endif

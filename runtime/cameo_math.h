@@ -255,7 +255,7 @@ CAMEO_FN double cameo_max_f64(double a, double b)
 
 /* What 32 lanes of a reduction hold together; a lane of an extreme is odd where it met a NaN. */
 
-CAMEO_FN float cameo_lanes_add_f32(float *lane)
+static __attribute__((noinline, unused)) float cameo_lanes_add_f32(float *lane)
 {
     for (int l = 0; l < 16; l++)
         lane[l] += lane[l + 16];
@@ -265,7 +265,7 @@ CAMEO_FN float cameo_lanes_add_f32(float *lane)
         lane[l] += lane[l + 4];
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
-CAMEO_FN float cameo_lanes_max_f32(float *lane, int *odd)
+static __attribute__((noinline, unused)) float cameo_lanes_max_f32(float *lane, int *odd)
 {
     for (int l = 0; l < 16; l++) {
         lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
@@ -281,7 +281,7 @@ CAMEO_FN float cameo_lanes_max_f32(float *lane, int *odd)
     }
     return odd[0] ? (float)NAN : lane[0];
 }
-CAMEO_FN float cameo_lanes_min_f32(float *lane, int *odd)
+static __attribute__((noinline, unused)) float cameo_lanes_min_f32(float *lane, int *odd)
 {
     for (int l = 0; l < 16; l++) {
         lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];
@@ -480,6 +480,72 @@ CAMEO_FN uint8_t cameo_clip_u8(float v)
 CAMEO_FN int8_t cameo_clip_i8(float v)
 {
     return (int8_t)(int32_t)cameo_clipped_i8(v);
+}
+/* x / d, rounded as division rounds it: a product, and one step of Newton's method with the exact
+ * remainder (Markstein 1990; Brisebarre, Muller, Raina 2004). d is a constant of 2^-100 to 2^100,
+ * and x at most 2^20 times it. */
+CAMEO_FN float cameo_over_f32(float x, float d)
+{
+#ifdef __FMA__
+    const float inverse = 1.0f / d, q = x * inverse;
+    return __builtin_fmaf(__builtin_fmaf(-q, d, x), inverse, q);
+#else
+    return x / d;
+#endif
+}
+/* x clipped to low <= 0 .. high >= 0, a NaN to either: as integers the bits of positive floats are
+ * in their order below those of negative ones, which are in theirs backwards. */
+CAMEO_FN float cameo_around_0(float x, float low, float high)
+{
+    const int32_t bits = (int32_t)cameo_bits_f32_u32(x), top = (int32_t)cameo_bits_f32_u32(high);
+    const uint32_t less = (uint32_t)(bits < top ? bits : top);
+    const uint32_t bottom = cameo_bits_f32_u32(-fabsf(low));
+    return cameo_bits_u32_f32(less < bottom ? less : bottom);
+}
+/* 1.5 * 2^23: the last bits of its sum with a smaller number are that number, rounded to an even
+ * whole one. */
+#define CAMEO_WHOLE 12582912.0f
+/* CAMEO_WHOLE + x / d, or + x, rounded and clipped to low .. high; x is clipped first, since low *
+ * d and high * d, which are rounded, become low and high again. */
+CAMEO_FN float cameo_steps(float x, float d, float low, float high)
+{
+    return CAMEO_WHOLE + cameo_over_f32(cameo_around_0(x, low * d, high * d), d);
+}
+/* QuantizeLinear of x / d, or of x: a byte; or the same less its zero point, as a float. NaN gives
+ * the byte 0, as cameo_clipped_u8 does. */
+CAMEO_FN uint8_t cameo_quantize_u8(float x, float d, int zero)
+{
+    const float sum = cameo_steps(x, d, (float)-zero, (float)(255 - zero));
+    const uint32_t byte = cameo_bits_f32_u32(sum) + (uint32_t)zero;
+    return (uint8_t)(x == x ? byte : 0);
+}
+CAMEO_FN int8_t cameo_quantize_i8(float x, float d, int zero)
+{
+    const float sum = cameo_steps(x, d, (float)(-128 - zero), (float)(127 - zero));
+    const uint32_t byte = cameo_bits_f32_u32(sum) + (uint32_t)zero;
+    return (int8_t)(x == x ? byte : 0);
+}
+CAMEO_FN uint8_t cameo_nearest_u8(float x, int zero)
+{
+    const float v = cameo_around_0(x, (float)-zero, (float)(255 - zero));
+    const uint32_t byte = cameo_bits_f32_u32(CAMEO_WHOLE + v) + (uint32_t)zero;
+    return (uint8_t)(x == x ? byte : 0);
+}
+CAMEO_FN int8_t cameo_nearest_i8(float x, int zero)
+{
+    const float v = cameo_around_0(x, (float)(-128 - zero), (float)(127 - zero));
+    const uint32_t byte = cameo_bits_f32_u32(CAMEO_WHOLE + v) + (uint32_t)zero;
+    return (int8_t)(x == x ? byte : 0);
+}
+CAMEO_FN float cameo_quantized_u8(float x, float d, int zero)
+{
+    const float sum = cameo_steps(x, d, (float)-zero, (float)(255 - zero));
+    return x == x ? sum - CAMEO_WHOLE : (float)-zero;
+}
+CAMEO_FN float cameo_quantized_i8(float x, float d, int zero)
+{
+    const float sum = cameo_steps(x, d, (float)(-128 - zero), (float)(127 - zero));
+    return x == x ? sum - CAMEO_WHOLE : (float)-zero;
 }
 CAMEO_FN int32_t cameo_bits_f32_i32(float v)
 {

@@ -19,9 +19,11 @@ enum {
     MEASURE_FIELDS = MEASURE_DIMS + MEASURE_RANKS
 };
 
+enum { MEASURE_LANES = 8 };
+
 typedef struct cameo_measure_lanes {
-    double least[DRIFT_LANES], greatest[DRIFT_LANES], tiny[DRIFT_LANES], zeros[DRIFT_LANES];
-    double nans[DRIFT_LANES], above[DRIFT_LANES], below[DRIFT_LANES];
+    double least[MEASURE_LANES], greatest[MEASURE_LANES], tiny[MEASURE_LANES], zeros[MEASURE_LANES];
+    double nans[MEASURE_LANES], above[MEASURE_LANES], below[MEASURE_LANES];
 } cameo_measure_lanes;
 
 CAMEO_FN void cameo_measure_step(cameo_measure_lanes *s, int j, double y)
@@ -74,7 +76,7 @@ CAMEO_FN void cameo_measure_widen(double *to, const cameo_view *y, int64_t first
 CAMEO_FN double cameo_measure_fewest(const double *lanes)
 {
     double least = lanes[0];
-    for (int j = 1; j < DRIFT_LANES; j++)
+    for (int j = 1; j < MEASURE_LANES; j++)
         least = lanes[j] < least ? lanes[j] : least;
     return least;
 }
@@ -89,27 +91,27 @@ CAMEO_FN int cameo_measure(cameo_objects *o, const cameo_call *c)
     (void)o;
     memset(&s, 0, sizeof s);
     memset(out, 0, MEASURE_FIELDS * sizeof *out);
-    for (int j = 0; j < DRIFT_LANES; j++) {
+    for (int j = 0; j < MEASURE_LANES; j++) {
         s.least[j] = s.tiny[j] = DBL_MAX;
         s.greatest[j] = -DBL_MAX;
     }
     for (int64_t first = 0; first < count; first += DRIFT_BLOCK) {
         int64_t n = count - first < DRIFT_BLOCK ? count - first : DRIFT_BLOCK, i = 0;
         cameo_measure_widen(block, y, first, n);
-        for (; i + DRIFT_LANES <= n; i += DRIFT_LANES)
-            for (int j = 0; j < DRIFT_LANES; j++)
+        for (; i + MEASURE_LANES <= n; i += MEASURE_LANES)
+            for (int j = 0; j < MEASURE_LANES; j++)
                 cameo_measure_step(&s, j, block[i + j]);
         for (int j = 0; i + j < n; j++)
             cameo_measure_step(&s, j, block[i + j]);
     }
     out[MEASURE_COUNT] = (double)count;
     out[MEASURE_LEAST] = cameo_measure_fewest(s.least);
-    out[MEASURE_GREATEST] = cameo_drift_most(s.greatest);
+    out[MEASURE_GREATEST] = cameo_drift_most(s.greatest, MEASURE_LANES);
     out[MEASURE_TINY] = cameo_measure_fewest(s.tiny);
-    out[MEASURE_ZEROS] = cameo_drift_sum(s.zeros);
-    out[MEASURE_NANS] = cameo_drift_sum(s.nans);
-    out[MEASURE_ABOVE] = cameo_drift_sum(s.above);
-    out[MEASURE_BELOW] = cameo_drift_sum(s.below);
+    out[MEASURE_ZEROS] = cameo_drift_sum(s.zeros, MEASURE_LANES);
+    out[MEASURE_NANS] = cameo_drift_sum(s.nans, MEASURE_LANES);
+    out[MEASURE_ABOVE] = cameo_drift_sum(s.above, MEASURE_LANES);
+    out[MEASURE_BELOW] = cameo_drift_sum(s.below, MEASURE_LANES);
     out[MEASURE_RANK] = y->rank <= MEASURE_RANKS ? y->rank : -1;
     for (int32_t k = 0; k < y->rank && k < MEASURE_RANKS; k++)
         out[MEASURE_DIMS + k] = (double)y->dims[k];

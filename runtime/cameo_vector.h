@@ -329,12 +329,14 @@ CAMEO_FN float cameo_acos_f32(float x)
     return (float)(a > 0.5 ? outer : 1.5707963267948966 - y);
 }
 
-/* ---- tanh of float64: within 3 units in the last place; e / (e + 2) with e = expm1(2 |x|) */
-CAMEO_FN double cameo_tanh_f64(double x)
+/* ---- float64: exp within 1 unit in the last place, tanh within 3 */
+
+/* e^r - 1 as above, r + r^2 * q(r); its series ends behind r^13. */
+CAMEO_IN_LOOP double cameo_exp_rest_f64(double v, double *t)
 {
     const double shift = 6755399441055744.0; /* 1.5 * 2^52 */
-    double a = fabs(x), v = 2.0 * (a > 20.0 ? 20.0 : a);
-    double t = v * 1.4426950408889634 + shift, n = t - shift;
+    *t = v * 1.4426950408889634 + shift;
+    double n = *t - shift;
     double r = (v - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
     double q = 1.0 / 6227020800.0 * r + 1.0 / 479001600.0;
     q = q * r + 1.0 / 39916800.0;
@@ -347,7 +349,24 @@ CAMEO_FN double cameo_tanh_f64(double x)
     q = q * r + 1.0 / 24.0;
     q = q * r + 1.0 / 6.0;
     q = q * r + 0.5;
-    double p = (q * r) * r + r;
+    return (q * r) * r + r;
+}
+
+/* 2^n in two factors, as in float32; without shifts of negative numbers, which vectors may lack. */
+CAMEO_IN_LOOP double cameo_exp_f64(double x)
+{
+    double v = x > 710.0 ? 710.0 : x, t;
+    double p = cameo_exp_rest_f64(v < -746.0 ? -746.0 : v, &t);
+    uint64_t k = cameo_bits_f64_u64(t) - 0x4338000000000000u + 2048, half = k >> 1;
+    double low = cameo_bits_u64_f64((half - 1) << 52);
+    double high = cameo_bits_u64_f64((k - half - 1) << 52);
+    return x != x ? x : (p + 1.0) * low * high;
+}
+
+/* e / (e + 2) with e = expm1(2 |x|) */
+CAMEO_FN double cameo_tanh_f64(double x)
+{
+    double a = fabs(x), t, p = cameo_exp_rest_f64(2.0 * (a > 20.0 ? 20.0 : a), &t);
     double scale = cameo_bits_u64_f64((cameo_bits_f64_u64(t) + 1023) << 52);
     double e = p * scale + (scale - 1.0);
     return copysign(e / (e + 2.0), x);

@@ -26,6 +26,13 @@ enum {
     CAMEO_WIDE_TALL = 128 /* rows of a share where columns are few */
 };
 
+/* clang takes vectors of 512 bits apart unless it is told. */
+#if defined(__clang__) && defined(__AVX512F__)
+#define CAMEO_WIDE_WHOLE __attribute__((min_vector_width(512)))
+#else
+#define CAMEO_WIDE_WHOLE
+#endif
+
 typedef double cameo_wide_vec
     __attribute__((vector_size(8 * CAMEO_WIDE_LANES), aligned(8), may_alias));
 
@@ -48,33 +55,60 @@ typedef struct cameo_wide {
     int64_t ym;
 } cameo_wide;
 
+/* The channel and the place of the window that k is. */
+static inline __attribute__((unused)) int64_t cameo_wide_tap(const cameo_wide_window *w, int64_t k,
+                                                             int64_t *tap)
+{
+    tap[0] = k / w->taps[2] / w->taps[1] % w->taps[0];
+    tap[1] = k / w->taps[2] % w->taps[1];
+    tap[2] = k % w->taps[2];
+    return k / w->taps[2] / w->taps[1] / w->taps[0];
+}
+
+static inline __attribute__((unused)) void cameo_wide_place(const cameo_wide_window *w, int64_t n,
+                                                            int64_t *at)
+{
+    at[0] = n / w->out[2] / w->out[1];
+    at[1] = n / w->out[2] % w->out[1];
+    at[2] = n % w->out[2];
+}
+
+/* A row of the output from `at` on, at one place of the window: where x is for its first column,
+ * and between which columns it is inside of x. NULL: nowhere. */
+static inline __attribute__((unused)) const double *
+cameo_wide_under(const cameo_wide_window *w, const double *x, const int64_t *tap, const int64_t *at,
+                 int64_t width, int64_t *low, int64_t *high)
+{
+    for (int d = 0; d < 2; d++) {
+        const int64_t place = at[d] * w->stride[d] + tap[d] * w->dilation[d] - w->pad[d];
+        if (place < 0 || place >= w->in[d])
+            return NULL;
+        x += place * w->step[d];
+    }
+    const int64_t s = w->stride[2], first = at[2] * s + tap[2] * w->dilation[2] - w->pad[2];
+    const int64_t left = w->in[2] - first, from = first >= 0 ? 0 : (s - 1 - first) / s;
+    const int64_t end = left <= 0 ? 0 : s == 1 ? left : (left + s - 1) / s;
+    *low = from < width ? from : width;
+    *high = end < width ? end : width;
+    *high = *high > *low ? *high : *low;
+    return x + first * w->step[2];
+}
+
 /* Elements of row k of b in the columns n .. n + width that lie in one row of the output. */
 static inline __attribute__((unused)) void cameo_wide_stretch(const cameo_wide_window *w,
                                                               const double *x, const int64_t *tap,
                                                               const int64_t *at, int64_t width,
                                                               double *to)
 {
-    for (int d = 0; d < 2; d++) {
-        const int64_t place = at[d] * w->stride[d] + tap[d] * w->dilation[d] - w->pad[d];
-        if (place < 0 || place >= w->in[d]) {
-            memset(to, 0, (size_t)width * sizeof *to);
-            return;
-        }
-        x += place * w->step[d];
-    }
-    const int64_t s = w->stride[2], step = s * w->step[2];
-    const int64_t first = at[2] * s + tap[2] * w->dilation[2] - w->pad[2], left = w->in[2] - first;
-    int64_t low = first >= 0 ? 0 : (s - 1 - first) / s, high = left > 0 ? (left + s - 1) / s : 0;
-    low = low < width ? low : width;
-    high = high < width ? high : width;
-    high = high > low ? high : low;
-    x += first * w->step[2];
+    int64_t low = width, high = width;
+    const int64_t step = w->stride[2] * w->step[2];
+    x = cameo_wide_under(w, x, tap, at, width, &low, &high);
     for (int64_t i = 0; i < low; i++)
         to[i] = 0;
-    if (step == 1)
+    if (x && step == 1)
         memcpy(to + low, x + low, (size_t)(high - low) * sizeof *to);
     else
-        for (int64_t i = low; i < high; i++)
+        for (int64_t i = low; x && i < high; i++)
             to[i] = x[i * step];
     for (int64_t i = high; i < width; i++)
         to[i] = 0;
@@ -84,10 +118,9 @@ static inline __attribute__((unused)) void cameo_wide_windows(const cameo_wide *
                                                               int64_t n, int64_t width, double *to)
 {
     const cameo_wide_window *w = p->window;
-    const int64_t tap[3] = {k / w->taps[2] / w->taps[1] % w->taps[0], k / w->taps[2] % w->taps[1],
-                            k % w->taps[2]};
-    const double *x = p->b + k / w->taps[2] / w->taps[1] / w->taps[0] * w->channel;
-    int64_t at[3] = {n / w->out[2] / w->out[1], n / w->out[2] % w->out[1], n % w->out[2]};
+    int64_t tap[3], at[3];
+    const double *x = p->b + cameo_wide_tap(w, k, tap) * w->channel;
+    cameo_wide_place(w, n, at);
     while (width > 0) {
         const int64_t left = w->out[2] - at[2], part = left < width ? left : width;
         cameo_wide_stretch(w, x, tap, at, part, to);
@@ -182,10 +215,9 @@ cameo_wide_tile_of(int64_t k, const double *a, const double *b, double *y, int64
 }
 
 /* One size of tile each: rows a power of 2, vectors 1 .. CAMEO_WIDE_VECTORS. */
-static __attribute__((noinline, unused)) void cameo_wide_tile(int64_t k, const double *a,
-                                                              const double *b, double *y,
-                                                              int64_t ym, int64_t rows,
-                                                              int64_t width)
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
+cameo_wide_tile(int64_t k, const double *a, const double *b, double *y, int64_t ym, int64_t rows,
+                int64_t width)
 {
     const int height = cameo_wide_height(rows);
     const int64_t vectors = (width + CAMEO_WIDE_LANES - 1) / CAMEO_WIDE_LANES;
@@ -248,14 +280,113 @@ static __attribute__((noinline, unused)) void cameo_wide_row(const cameo_wide *p
     }
 }
 
+/* Places of the window that a row of the output has, and where each is inside of x. */
+enum { CAMEO_WIDE_TAPS = 64 };
+typedef struct cameo_wide_taps {
+    int64_t n, step;      /* of x from one column to the next */
+    int64_t inner, outer; /* columns where all of them are inside of x */
+    const double *x[CAMEO_WIDE_TAPS];
+    double a[CAMEO_WIDE_TAPS];
+    int64_t low[CAMEO_WIDE_TAPS], high[CAMEO_WIDE_TAPS];
+} cameo_wide_taps;
+
+static inline __attribute__((unused)) void cameo_wide_edge(const cameo_wide_taps *t, double *y,
+                                                           int64_t i)
+{
+    for (int64_t k = 0; k < t->n; k++)
+        if (i >= t->low[k] && i < t->high[k])
+            y[i] += t->a[k] * t->x[k][i * t->step];
+}
+
+static inline __attribute__((always_inline)) cameo_wide_vec
+cameo_wide_taps_sum(const cameo_wide_taps *t, int64_t i)
+{
+    cameo_wide_vec sum = {0};
+    for (int64_t k = 0; k < t->n; k++)
+        sum += t->a[k] * *(const cameo_wide_vec *)(t->x[k] + i);
+    return sum;
+}
+
+/* y += the sum over the places of a * x. What is left over by whole vectors is the end of one that
+ * begins further in front. */
+static inline __attribute__((always_inline)) void cameo_wide_taps_add(const cameo_wide_taps *t,
+                                                                      double *y, int64_t width)
+{
+    int64_t i = 0;
+    for (; i < t->inner && i < width; i++)
+        cameo_wide_edge(t, y, i);
+    if (t->step == 1 && t->outer - i >= CAMEO_WIDE_LANES) {
+        for (; i + CAMEO_WIDE_LANES <= t->outer; i += CAMEO_WIDE_LANES)
+            *(cameo_wide_vec *)(y + i) += cameo_wide_taps_sum(t, i);
+        const int64_t last = t->outer - CAMEO_WIDE_LANES;
+        const cameo_wide_vec sum = cameo_wide_taps_sum(t, last);
+        for (; i < t->outer; i++)
+            y[i] += sum[i - last];
+    }
+    for (; i < t->outer; i++) {
+        double sum = y[i];
+        for (int64_t k = 0; k < t->n; k++)
+            sum += t->a[k] * t->x[k][i * t->step];
+        y[i] = sum;
+    }
+    for (; i < width; i++)
+        cameo_wide_edge(t, y, i);
+}
+
+/* The next place of the window, behind the last one the first of the next channel. */
+static inline __attribute__((unused)) int64_t cameo_wide_next(const cameo_wide_window *w,
+                                                              int64_t *tap)
+{
+    for (int d = 2; d >= 0; d--) {
+        if (++tap[d] < w->taps[d])
+            return 0;
+        tap[d] = 0;
+    }
+    return w->channel;
+}
+
+/* One row of y where b is windows and rows are too few to make panels of them: planes by their own
+ * windows. */
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
+cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
+{
+    const cameo_wide_window *w = p->window;
+    cameo_wide_taps t = {.step = w->stride[2] * w->step[2]};
+    int64_t at[3], width;
+    for (int64_t n = n0; n < n1; n += width) {
+        int64_t tap[3] = {0, 0, 0};
+        const double *x = p->b;
+        cameo_wide_place(w, n, at);
+        width = w->out[2] - at[2] < n1 - n ? w->out[2] - at[2] : n1 - n;
+        for (int64_t k = 0; k < p->depth;) {
+            t.n = t.inner = 0;
+            t.outer = width;
+            for (; k < p->depth && t.n < CAMEO_WIDE_TAPS; k++) {
+                int64_t low, high;
+                const int64_t from = m * p->am + k * p->ak;
+                t.x[t.n] = cameo_wide_under(w, x, tap, at, width, &low, &high);
+                x += cameo_wide_next(w, tap);
+                if (!t.x[t.n] || low == high)
+                    continue;
+                t.low[t.n] = low;
+                t.high[t.n] = high;
+                t.a[t.n++] = p->a ? p->a[from] : (double)p->narrow_a[from];
+                t.inner = t.inner > low ? t.inner : low;
+                t.outer = t.outer < high ? t.outer : high;
+            }
+            cameo_wide_taps_add(&t, p->y + m * p->ym + n, width);
+        }
+    }
+}
+
 /* Rows m0 .. m1 and columns n0 .. n1. */
 static __attribute__((noinline, unused)) void
 cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
 {
     double b[CAMEO_WIDE_K * (CAMEO_WIDE_N + CAMEO_WIDE_PANEL)], a[CAMEO_WIDE_M * CAMEO_WIDE_K];
-    if (p->rows <= CAMEO_WIDE_FEW && !p->window && (p->bn == 1 || p->bk == 1)) {
+    if (p->rows <= CAMEO_WIDE_FEW && (p->window || p->bn == 1 || p->bk == 1)) {
         for (int64_t m = m0; m < m1; m++)
-            cameo_wide_row(p, m, n0, n1);
+            p->window ? cameo_wide_slide(p, m, n0, n1) : cameo_wide_row(p, m, n0, n1);
         return;
     }
     for (int64_t n = n0; n < n1; n += CAMEO_WIDE_N)

@@ -106,6 +106,18 @@ static int write_out(Job *j, const DataTensor *t, const DataPlan *p)
     return ok ? EXIT_CLEAN : tool_error(j->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
 }
 
+// Elements whose bytes stand in the order of other machines, in that of this one.
+static void turn_bytes(Job *j, DataTensor *t)
+{
+    const uint32_t width = dtype_info(t->turned)->bytes;
+    unsigned char *to = arena_array(j->arena, t->count + 1, width);
+    for (uint64_t i = 0; i < t->count; i++)
+        for (uint32_t k = 0; k < width; k++)
+            to[i * width + k] = t->elements[i * width + width - 1 - k];
+    t->elements = to;
+    t->dtype = t->turned;
+}
+
 // Why the file cannot become what the input takes; absent: it can.
 static Str refusal(Job *j, const DataTensor *t, const DataPlan *p, const DataFit *f, uint32_t rank,
                    const int64_t *dims)
@@ -137,16 +149,21 @@ static void say_done(Job *j, const DataTensor *t, const DataPlan *p, const DataF
            STR_ARG(data_shown_dims(j->arena, p->rank, p->dims)));
     if (t->dtype != j->want)
         printf(" from %s", dtype_name(t->dtype));
+    if (t->turned)
+        printf(", bytes turned from \"%.*s\"", STR_ARG(t->type));
     if (p->shape == DATA_LAYOUT)
         printf(", transposed from %s to %s", p->have + p->expanded, p->want);
     else if (p->shape != DATA_FITS)
         printf(", dims of 1 %s", p->shape == DATA_EXPANDS ? "added" : "left out");
     if (!data_changes(f))
-        printf("; no value changed\n");
+        printf("; no value changed");
     else
-        printf("; %llu of %llu values changed by rounding, the most by %.3g: %.*s at %.*s\n",
+        printf("; %llu of %llu values changed by rounding, the most by %.3g: %.*s at %.*s",
                (unsigned long long)f->rounded, (unsigned long long)f->count, f->worst,
                STR_ARG(data_value(j->arena, t, f->at)), STR_ARG(data_place(j->arena, t, f->at)));
+    if (f->without)
+        printf("; %llu of %llu NaN", (unsigned long long)f->without, (unsigned long long)f->count);
+    printf("\n");
 }
 
 static int convert(Job *j, DataFiles *files)
@@ -163,7 +180,9 @@ static int convert(Job *j, DataFiles *files)
         return tool_error(j->tool, EXIT_USAGE, "the dtype of input %s is not known", j->input);
     if (!data_take_file(files, j->file, input))
         return tool_error(j->tool, files->status, "%.*s", STR_ARG(files->error));
-    const DataTensor *t = &files->set.all.at[0];
+    DataTensor *t = &files->set.all.at[0];
+    if (t->turned)
+        turn_bytes(j, t);
     Uses uses = uses_of(j->m, j->arena);
     DataPlan p = {.rank = t->rank};
     memcpy(p.dims, t->dims, sizeof p.dims);

@@ -5,6 +5,7 @@
 #include "runtime/cameo_io.h"
 #include "tools/tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -59,6 +60,22 @@ static void take_head(DataTensor *t, const cameo_tensor *head)
 // ---- .npy
 // --------------------------------------------------------------------------------------
 
+// The dtype of ">f4": numbers whose bytes stand in the order of other machines. DT_NONE: none.
+static DType turned_dtype(const char *type)
+{
+    for (int t = type[0] == '>' ? DT_NONE + 1 : DT_COUNT; t < DT_COUNT; t++) {
+        const DTypeInfo *info = dtype_info((DType)t);
+        const char kind = info->kind == KIND_FLOAT      ? 'f'
+                          : info->kind == KIND_SIGNED   ? 'i'
+                          : info->kind == KIND_UNSIGNED ? 'u'
+                                                        : 0;
+        const bool wide = info->bits >= 16 && t != DT_BF16; // which NumPy does not have
+        if (wide && type[1] == kind && atoi(type + 2) == info->bytes)
+            return (DType)t;
+    }
+    return DT_NONE;
+}
+
 static bool take_npy(DataFiles *f, const char *path, Str member, Str bytes, ValueId input)
 {
     char why[256] = "";
@@ -72,8 +89,10 @@ static bool take_npy(DataFiles *f, const char *path, Str member, Str bytes, Valu
     t.type = str_copy(f->arena, str_of(h.descr));
     t.columns = h.columns && t.rank > 1;
     t.elements = at + h.start;
-    uint64_t width = t.dtype == DT_STRING ? h.width * 4 : dtype_info(t.dtype)->bytes;
-    if (t.dtype != DT_NONE && width && t.count > (bytes.len - h.start) / width)
+    t.turned = t.dtype == DT_NONE ? turned_dtype(h.descr) : DT_NONE;
+    const DType held = t.turned ? t.turned : t.dtype;
+    uint64_t width = held == DT_STRING ? h.width * 4 : dtype_info(held)->bytes;
+    if (held != DT_NONE && width && t.count > (bytes.len - h.start) / width)
         return fail_bytes(f, path,
                           str_printf(f->arena,
                                      "%zu bytes of elements, but its header says %llu elements of "

@@ -163,6 +163,8 @@ static bool read_names(Csv *c)
     c->line = 1;
     if (str_starts(c->text, "\xef\xbb\xbf"))
         c->at = 3;
+    if (str_starts(c->text, "\xff\xfe") || str_starts(c->text, "\xfe\xff"))
+        return fail(c, "the text is UTF-16: what is read is UTF-8");
     if (c->at == c->text.len)
         return fail(c, "the file is empty: the first line names the columns");
     while (!last) {
@@ -175,6 +177,23 @@ static bool read_names(Csv *c)
     }
     skip_end(c);
     return true;
+}
+
+// Other forms of such tables, which would be read as one column of words.
+static bool is_read(Csv *c)
+{
+    const bool quoted = str_starts(c->text, "\"");
+    const Str name = c->names.len == 1 && !quoted ? c->names.at[0] : STR("");
+    const bool tabs = name.len && memchr(name.at, '\t', name.len);
+    if (!tabs && !(name.len && memchr(name.at, ';', name.len)))
+        return true;
+    c->line = 1;
+    return fail(c, str_printf(c->f->arena,
+                              "its first line has %s and no comma: fields have to stand between "
+                              "commas, as `pandas.read_csv(file, sep=\"%s\").to_csv(out, "
+                              "index=False)` writes them",
+                              tabs ? "tabs" : "semicolons", tabs ? "\\t" : ";")
+                       .at);
 }
 
 // Goes over all rows: `visit` sees each field.
@@ -310,7 +329,7 @@ static void take_columns(Csv *c, uint32_t first, uint32_t count, bool named, Val
 
 static bool read_table(Csv *c)
 {
-    if (!read_names(c))
+    if (!read_names(c) || !is_read(c))
         return false;
     size_t start = c->at;
     uint64_t line = c->line;

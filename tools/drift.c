@@ -104,20 +104,23 @@ double drift_raw(const Drift *d, const double *numbers, uint32_t k)
     return counts ? numbers[field] : 0;
 }
 
-static const DriftPart *compared;
-
-static int by_variance(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    double p = compared[x].variance, q = compared[y].variance;
-    return p != q ? (p < q) - (p > q) : (x > y) - (x < y);
-}
-
 static int by_part(const void *a, const void *b)
 {
     const DriftPart *x = a, *y = b;
     return x->variance != y->variance ? (x->variance < y->variance) - (x->variance > y->variance)
                                       : (x->value > y->value) - (x->value < y->value);
+}
+
+static void find_order(Drift *d)
+{
+    uint32_t n = d->table.report.values.len;
+    DriftPart *sorted = NEWS(d->table.arena, DriftPart, n + 1u);
+    if (n) {
+        memcpy(sorted, d->values, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, by_part);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        d->order[i] = sorted[i].value;
 }
 
 static void find_operators(Drift *d)
@@ -194,13 +197,10 @@ void drift_find(Drift *d)
         }
         d->unknown += p->basis == BASIS_NONE || r->values.at[k].blind;
         d->total += p->variance;
-        d->order[k] = k;
     }
     for (uint32_t k = 0; k < r->values.len; k++)
         d->values[k].share = d->total > 0 ? d->values[k].variance / d->total : 0;
-    compared = d->values;
-    if (r->values.len)
-        qsort(d->order, r->values.len, sizeof *d->order, by_variance);
+    find_order(d);
     find_operators(d);
     for (uint32_t o = 0; o < r->outputs.len; o++)
         find_output(d, o);
@@ -269,6 +269,7 @@ static int work(Asked *a)
     a->drift.model = a->sens.model;
     a->sens.data = a->data;
     a->sens.decisions = a->drift.precision != DRIFT_OWN;
+    a->sens.compile.once = true;
     int status = drift_measure(a->tool, &a->sens, &a->drift);
     if (!status)
         status = report(a);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 // Other formulas of the same function; then sums, exponentials and norms of 16 bits in float32.
-static const char *const rules[] = {"NS001", "NS002", "NS005", "NS006", "MP001",
+static const char *const rules[] = {"NS001", "NS002", "NS005", "NS006", "NS010", "MP001",
                                     "MP007", "MP008", "PR005", "PR006", "PR007"};
 enum { NRULES = sizeof rules / sizeof *rules };
 

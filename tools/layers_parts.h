@@ -13,7 +13,7 @@ struct Runner {
     ShadowReport report;
     Layers layers;
     cameo_context *context; // of all data; NULL: none yet
-    double fastest;         // run, in seconds
+    double fastest, work;   // run, and the least processor time of one, in seconds
     // Takes the figures of a run from its outputs.
     int (*collect)(Runner *r, const cameo_context *x, const Inputs *in);
     struct Beside *beside; // --against MODEL2, --against-values; NULL: the shadow

@@ -53,7 +53,7 @@ static const ToolOption options[] = {
     {"--in-place", NULL, "write the repaired model over the input"},
     {"--baseline", "FILE", "only what `cameo baseline write` has not listed there"},
     {"--max-per-rule", "N", "show at most N findings a rule (default 20; 0: all)"},
-    {"--statistics", NULL, "say how many findings each rule has"},
+    {"--statistics", NULL, "say how many findings each rule has, and where the time went"},
     {"--show-config", NULL, "print what holds for each model, and where it was said"},
     {0},
 };
@@ -279,7 +279,10 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         config->target = r->target;
     if (r->show_config)
         show_config(r, config);
+    const double begin = times_now();
     Model *m = lint_load(r, path, config, &diags, &result->status);
+    result->times.read = times_now() - begin;
+    result->times.read_bytes = m ? m->source.len : 0;
     DataFiles files = {.arena = r->arena, .m = m};
     uint32_t before = diags.all.len;
     bool usable = !m || tool_contracts(r->tool, r->arena, config, m, &r->contracts);
@@ -302,7 +305,9 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
         infer_model(m, NULL); // what sources say of their results
     }
     if (m) {
+        m->times = r->statistics ? &result->times : NULL;
         lint_model(m, &diags, r->select, r->ignore);
+        m->times = NULL;
         if (r->measured)
             r->measured->nvalues = m->values.len;
         if (missing && !diags.errors)
@@ -335,6 +340,7 @@ void lint_sum(LintRun *r)
             r->counts[one->found.at[i]->severity]++;
             r->fails |= one->found.at[i]->fails;
         }
+        times_add(&r->times, &one->times);
         r->repair.casts += one->repair.casts;
         r->repair.transfers += one->repair.transfers;
         r->repair.retyped += one->repair.retyped;

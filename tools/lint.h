@@ -6,6 +6,7 @@
 #include "passes/config.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
+#include "passes/times.h"
 #include "tools/tool.h"
 
 typedef VEC(Diag *) Findings;
@@ -23,6 +24,7 @@ typedef struct LintResult {
     // SARIF: what the safe repair and the unsafe one would change in the file, as a list of SARIF
     // replacements; absent: nothing, or too much of it.
     Str rewrites[2];
+    Times times;   // --statistics
     Str mended[2]; // the fingerprints of the findings that each mends, sorted numbers of 64 bits
 } LintResult;
 
@@ -43,6 +45,7 @@ typedef struct LintRun {
     const struct Contracts *contracts; // of the model's custom operators
     long max;                          // findings a rule that text shows; 0: all
     double seconds;
+    Times times; // of all models
     VEC(LintResult) results;
     // Summed up over the results by lint_sum:
     uint32_t counts[3], suppressed;

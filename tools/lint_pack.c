@@ -56,6 +56,7 @@ void lint_pack(const LintResult *result, Buf *b)
     put_number(b, (uint64_t)result->status);
     put_number(b, result->unusable);
     buf_put(b, &result->repair, sizeof result->repair);
+    buf_put(b, &result->times, sizeof result->times);
     put_str(b, result->diff);
     for (int k = 0; k < 2; k++) {
         put_str(b, result->rewrites[k]);
@@ -80,7 +81,7 @@ typedef struct Reader {
 
 static const void *take_bytes(Reader *r, uint64_t n)
 {
-    static const char nothing[sizeof(Repair) > 8 ? sizeof(Repair) : 8];
+    static const char nothing[sizeof(Repair) > sizeof(Times) ? sizeof(Repair) : sizeof(Times)];
     if (n > r->left.len) {
         r->failed = true;
         return n <= sizeof nothing ? nothing : NULL;
@@ -142,6 +143,7 @@ bool lint_unpack(Arena *a, Str bytes, LintResult *result)
     *result = (LintResult){.status = (int)take_number(&r)};
     result->unusable = take_number(&r) != 0;
     memcpy(&result->repair, take_bytes(&r, sizeof result->repair), sizeof result->repair);
+    memcpy(&result->times, take_bytes(&r, sizeof result->times), sizeof result->times);
     result->diff = take_str(&r);
     for (int k = 0; k < 2; k++) {
         result->rewrites[k] = take_str(&r);

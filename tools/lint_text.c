@@ -74,6 +74,11 @@ static void print_findings(const LintRun *r, const Findings *found, long *shown,
     arena_free(a);
 }
 
+static void put_count(Buf *out, uint32_t n, const char *what)
+{
+    buf_printf(out, "%u %s%s", n, what, n == 1 ? "" : "s");
+}
+
 static void print_repair(const LintRun *r, Buf *out)
 {
     for (uint32_t f = 0; f < r->results.len; f++) {
@@ -82,13 +87,20 @@ static void print_repair(const LintRun *r, Buf *out)
             buf_printf(out, "fixed[%s]: %.*s\n", fixed->at[i]->rule,
                        STR_ARG(fixed->at[i]->message));
     }
-    buf_printf(out, "%u constants retyped, %u casts and %u transfers inserted, lower bound %u\n",
-               r->repair.retyped, r->repair.casts, r->repair.transfers, r->repair.lower_bound);
+    put_count(out, r->repair.retyped, "constant");
+    buf_printf(out, " retyped, ");
+    put_count(out, r->repair.casts, "cast");
+    buf_printf(out, " and ");
+    put_count(out, r->repair.transfers, "transfer");
+    buf_printf(out, " inserted, lower bound %u\n", r->repair.lower_bound);
     if (r->repair.retargeted)
-        buf_printf(out, "%u Casts given another target, or deleted where they had become idle\n",
+        buf_printf(out,
+                   r->repair.retargeted == 1
+                       ? "1 Cast given another target, or deleted where it had become idle\n"
+                       : "%u Casts given another target, or deleted where they had become idle\n",
                    r->repair.retargeted);
     if (r->repair.others)
-        buf_printf(out, "%u other changes\n", r->repair.others);
+        put_count(out, r->repair.others, "other change"), buf_char(out, '\n');
 }
 
 static void print_statistics(const LintRun *r, Buf *out)
@@ -103,9 +115,53 @@ static void print_statistics(const LintRun *r, Buf *out)
                        lint_rules[k].id ? lint_rules[k].doc : "of no rule");
 }
 
-static void put_count(Buf *out, uint32_t n, const char *what)
+static void put_time(Buf *out, double seconds, double all)
 {
-    buf_printf(out, "%u %s%s", n, what, n == 1 ? "" : "s");
+    buf_printf(out, "%8.3f s  %3.0f %%  ", seconds, all > 0 ? 100 * seconds / all : 0);
+}
+
+static void put_rate(Buf *out, double seconds, uint64_t bytes, const char *what)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    double n = (double)bytes;
+    int u = 0;
+    while (n >= 1000 && u < 4)
+        n /= 1000, u++;
+    buf_printf(out, u ? "%.3g %s of %s" : "%.0f %s of %s", n, units[u], what);
+    if (bytes && seconds > 0)
+        buf_printf(out, ", %.3g GB/s", (double)bytes / seconds / 1e9);
+    buf_char(out, '\n');
+}
+
+// Where the processor's time went; of the rules those that took the most.
+static void print_times(const LintRun *r, Buf *out)
+{
+    enum { MOST = 8 };
+    const Times *t = &r->times;
+    double rules = 0, rest[TIMES_RULES];
+    for (uint32_t k = 0; lint_rules[k].id; k++)
+        rules += rest[k] = t->rules[k];
+    const double all = t->read + t->types + t->weights + rules;
+    buf_printf(out, "time of the processor, %.3f s:\n", all);
+    put_time(out, t->read, all);
+    put_rate(out, t->read, t->read_bytes, "models");
+    put_time(out, t->types, all);
+    buf_printf(out, "dtypes, shapes, devices\n");
+    put_time(out, t->weights, all);
+    put_rate(out, t->weights, t->weight_bytes, "weights");
+    for (int shown = 0; shown < MOST; shown++) {
+        uint32_t most = 0;
+        for (uint32_t k = 0; lint_rules[k].id; k++)
+            most = rest[k] > rest[most] ? k : most;
+        if (rest[most] < all / 100)
+            break;
+        put_time(out, rest[most], all);
+        buf_printf(out, "%-6s %s\n", lint_rules[most].id, lint_rules[most].doc);
+        rules -= rest[most];
+        rest[most] = 0;
+    }
+    put_time(out, rules, all);
+    buf_printf(out, "other rules\n");
 }
 
 static void print_summary(const LintRun *r, Buf *out)
@@ -142,8 +198,10 @@ void lint_print_text(const LintRun *r)
                        lint_rules[k].id ? lint_rules[k].id : "no rule");
     if (r->fix)
         print_repair(r, &out);
-    if (r->statistics)
+    if (r->statistics) {
         print_statistics(r, &out);
+        print_times(r, &out);
+    }
     if (!tool_style.quiet)
         print_summary(r, &out);
     fwrite(out.at ? out.at : "", 1, out.len, stdout);

@@ -25,7 +25,7 @@ static bool rewrite(void *options, Model *m, Diags *diags)
 {
     ConvertOptions *o = options;
     ConvertReport r;
-    o->newer = true;
+    o->in_memory = true;
     o->target = target_find(m->for_device ? STR("cuda-sm90") : STR("cpu-x86-64"));
     return convert_precision(m, o, diags, &r);
 }
@@ -36,5 +36,6 @@ bool precision_compile(const char *name, ConvertOptions *o, CompileOptions *comp
         return true;
     compile->rewrite = rewrite;
     compile->rewriter = o;
+    compile->wide = true;
     return precision_of(name, o);
 }

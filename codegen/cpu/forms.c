@@ -7,7 +7,11 @@
 // 4. A sigmoid, or x times it, takes a shorter form of exp.
 // 5. What is clipped to a byte and widened again to float32, as a quantised value is that is
 //    dequantised at once, never becomes a byte.
-// 6. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
+// 6. What is divided by a constant scale, rounded and clipped to a byte is clipped first,
+// multiplied
+//    by the scale's inverse and corrected, which gives the same number; the byte is then the last
+//    of the sum with 1.5 * 2^23.
+// 7. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
 //    is such a number already stays.
 
 #include "codegen/print_parts.h"
@@ -111,6 +115,45 @@ static const Expr *inside_clip(const Expr *e, double lowest, double highest)
     return e;
 }
 
+// What QuantizeLinear gives before it is clipped: round(x / scale) + zero, or round(x) + zero.
+typedef struct Steps {
+    const Expr *x, *scale; // scale: a constant; NULL: none
+    int64_t zero;
+} Steps;
+
+static bool is_scale(const Expr *e)
+{
+    double d;
+    return is_number(e, &d) && d >= ldexp(1, -100) && d <= ldexp(1, 100);
+}
+
+// Of bytes from `least` to `most`.
+static bool steps_of(Printer *p, const Expr *e, double least, double most, Steps *s)
+{
+    double zero = 0;
+    if (e->kind == EX_BINARY && e->op == B_ADD && is_own(p, e)) {
+        const Expr *rest = is_number(e->a, &zero) ? e->b : is_number(e->b, &zero) ? e->a : NULL;
+        if (!rest || zero != floor(zero) || zero < least || zero > most)
+            return false;
+        e = rest;
+    }
+    if (e->kind != EX_UNARY || e->op != U_ROUND || e->dtype != DT_F32 || !is_own(p, e))
+        return false;
+    *s = (Steps){e->a, NULL, (int64_t)zero};
+    if (e->a->kind == EX_BINARY && e->a->op == B_DIV && is_scale(e->a->b) && is_own(p, e->a))
+        *s = (Steps){e->a->a, e->a->b, (int64_t)zero};
+    return true;
+}
+
+static const char *print_steps(Printer *p, const char *what, DType t, const Steps *s)
+{
+    const char *x = without_parentheses(p, print_expr(p, s->x));
+    const char *scale = s->scale ? str_printf(p->arena, "%s, ", print_expr(p, s->scale)).at : "";
+    return str_printf(p->arena, "cameo_%s_%s(%s, %s%lld)", what, dtype_suffix(t), x, scale,
+                      (long long)s->zero)
+        .at;
+}
+
 // To an integer that int32 holds, from float32 that is clipped to what the integer holds.
 static const char *print_clipped_cast(Printer *p, const Expr *e)
 {
@@ -123,6 +166,9 @@ static const char *print_clipped_cast(Printer *p, const Expr *e)
     if (!clipped(e->a, least, most))
         return NULL;
     const Expr *inside = to->bits == 8 ? inside_clip(e->a, least, most) : NULL;
+    Steps s;
+    if (inside && steps_of(p, inside, least, most, &s))
+        return print_steps(p, s.scale ? "quantize" : "nearest", e->dtype, &s);
     if (inside)
         return str_printf(p->arena, "cameo_clip_%s(%s)", dtype_suffix(e->dtype),
                           without_parentheses(p, print_expr(p, inside)))
@@ -151,6 +197,9 @@ static const char *print_widened_byte(Printer *p, const Expr *e)
     const Expr *inside = clipped(byte->a, least, most) ? inside_clip(byte->a, least, most) : NULL;
     if (!inside || (zero && (zero->value.i < -256 || zero->value.i > 256)))
         return NULL;
+    Steps s;
+    if (steps_of(p, inside, least, most, &s) && s.scale && s.zero == (zero ? zero->value.i : 0))
+        return print_steps(p, "quantized", byte->dtype, &s);
     const char *v = str_printf(p->arena, "cameo_clipped_%s(%s)", dtype_suffix(byte->dtype),
                                without_parentheses(p, print_expr(p, inside)))
                         .at;

@@ -388,7 +388,7 @@ static bool override_bytes(Match *m, Kernel *k, Str *error)
     return true;
 }
 
-// A product of bfloat16 by constants, or a convolution, which stays in 16 bits.
+// A product of bfloat16, or a convolution, which stays in 16 bits.
 static bool override_halves(Printer *p, Kernel *k, const ConvChoice *how, Str *error)
 {
     Match m = {.mod = p->mod, .p = p};
@@ -404,9 +404,9 @@ static bool override_halves(Printer *p, Kernel *k, const ConvChoice *how, Str *e
     m.o.reduce = m.reduce;
     m.o.store = m.store;
     m.o.narrow = narrow_pack_halves(p, &m.o, error);
-    if (!m.o.narrow)
+    if (!m.o.narrow && (error->len || !half_product_fits(p->mod->polys, &m.o, how->cpu)))
         return !error->len;
-    m.o.packed = m.o.narrow->packed;
+    m.o.packed = m.o.narrow ? m.o.narrow->packed : 0;
     m.o.half = half_product_new(p->mod, &m.o);
     m.sum = m.o.half->value;
     ExprMap map = {&m, sum_to_load, NULL};

@@ -1,11 +1,13 @@
 #include "codegen/cpu/half_product.h"
 
 #include "codegen/cpu/block.h"
+#include "codegen/cpu/byte_squares.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
 
-enum { BLOCK = 128, COLUMNS = 1536, TILE = 16 }; // CAMEO_HALF_M; of the sums; rows of a tile
+// CAMEO_HALF_M, _N, _K; columns of the sums without matrix registers; rows of a tile.
+enum { BLOCK = 128, WIDE = 96, DEPTH = 512, COLUMNS = 1536, TILE = 16 };
 
 // ---- finding -----------------------------------------------------------------------------------
 
@@ -14,7 +16,7 @@ static int64_t scratch_size(const Override *o, const HalfProduct *h, int64_t row
 {
     const int64_t whole = (rows + TILE - 1) / TILE * TILE, copied = h->lies ? TILE : whole;
     const int64_t sums = whole * h->columns;
-    const int64_t tiles = whole * TILE_COLUMNS + copied * narrow_words(o->narrow);
+    const int64_t tiles = whole * WIDE + copied * narrow_words(o->narrow);
     return sums > tiles ? sums : tiles;
 }
 
@@ -24,19 +26,37 @@ static bool is_multiple(Index i, int64_t of)
     return poly_is_const(i, &n) && n % of == 0;
 }
 
+static bool is_fewer(Index i, int64_t than)
+{
+    int64_t n;
+    return poly_is_const(i, &n) && n < than;
+}
+
+bool half_product_fits(Polys *polys, const Override *o, const char *cpu)
+{
+    return o->m && o->reduce->rank == 1 && squares_expected(cpu) && !is_fewer(o->rows, TILE) &&
+           !is_fewer(o->columns, TILE) && !is_fewer(loop_extent(polys, o->k), TILE);
+}
+
+// How much room a product by constants needs, and how it goes.
+static int64_t by_constants(const Override *o, HalfProduct *h)
+{
+    int64_t rows = BLOCK;
+    const int64_t n = o->narrow->n;
+    rows = poly_is_const(o->rows, &rows) && rows < BLOCK ? rows : BLOCK;
+    h->columns = n < COLUMNS ? (n + TILE_COLUMNS - 1) / TILE_COLUMNS * TILE_COLUMNS : COLUMNS;
+    h->lies = poly_equals(o->ak, 1) && is_multiple(o->am, NARROW_PAIRS) &&
+              o->narrow->k % NARROW_PAIRS == 0;
+    return scratch_size(o, h, rows);
+}
+
 HalfProduct *half_product_new(Module *mod, const Override *o)
 {
     Polys *polys = mod->polys;
     HalfProduct *h = NEW(mod->arena, HalfProduct);
-    int64_t rows = BLOCK, n = o->narrow->n;
-    if (poly_is_const(o->rows, &rows))
-        rows = rows < BLOCK ? rows : BLOCK;
-    else
-        rows = BLOCK;
-    h->columns = n < COLUMNS ? (n + TILE_COLUMNS - 1) / TILE_COLUMNS * TILE_COLUMNS : COLUMNS;
-    h->lies = poly_equals(o->ak, 1) && is_multiple(o->am, NARROW_PAIRS) &&
-              o->narrow->k % NARROW_PAIRS == 0;
-    Index size = poly_const(polys, scratch_size(o, h, rows));
+    h->computed = !o->narrow;
+    Index size = poly_const(polys, h->computed ? BLOCK * WIDE + (BLOCK + WIDE) * DEPTH / 2
+                                               : by_constants(o, h));
     h->scratch = buffer_new(mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
     h->m0 = loop_new(polys, o->rows);
     h->n0 = loop_new(polys, o->columns);
@@ -53,6 +73,8 @@ HalfProduct *half_product_new(Module *mod, const Override *o)
 void half_product_uses(Module *mod, const Override *o, KernelUses *u)
 {
     access_note(u->arena, &u->buffers, o->half->scratch, ACCESS_READ | ACCESS_WRITE);
+    if (o->half->computed)
+        return;
     access_note(u->arena, &u->buffers, o->narrow->packed, ACCESS_READ);
     uses_drop_packed(mod, u, o->b->buffer, o->epilogue);
 }
@@ -79,6 +101,29 @@ bool half_registers_any(const Step *s)
 
 // ---- printing ----------------------------------------------------------------------------------
 
+// Of a block of rows by constants, before its columns; i%row: how many of these at a time.
+static void print_begin(Printer *p, const Override *o, const char *a)
+{
+    const HalfProduct *h = o->half;
+    print_line(
+        p, "cameo_half h = {m1 - m0, %lld, %lld, %s + m0 * %s, %s, %s, %d, b%u, b%u, %lld, 0, 0};",
+        (long long)o->narrow->n, (long long)o->narrow->k, a, print_index(p, o->am),
+        print_index_bare(p, o->am), print_index_bare(p, o->ak), h->lies, o->narrow->packed,
+        h->scratch, (long long)h->columns);
+    print_line(p, "cameo_half_begin(&h);");
+    print_line(p, "const int64_t i%u = h.columns;", h->row);
+}
+
+static void print_begin_pair(Printer *p, const Override *o, const char *a, const char *b)
+{
+    const HalfProduct *h = o->half;
+    print_line(p, "const cameo_half_pair h = {m1 - m0, %s, %s + m0 * %s, %s, %s, %s, %s, %s, b%u};",
+               print_index_bare(p, loop_extent(p->mod->polys, o->k)), a, print_index(p, o->am),
+               print_index_bare(p, o->am), print_index_bare(p, o->ak), b,
+               print_index_bare(p, o->bk), print_index_bare(p, o->bn), h->scratch);
+    print_line(p, "const int64_t i%u = CAMEO_HALF_N;", h->row);
+}
+
 // Blocks of the rows r.m0 .. r.m1 and columns r.n0 .. r.n1, with what surrounds their sums.
 static void print_blocks(Printer *p, const Override *o)
 {
@@ -86,30 +131,30 @@ static void print_blocks(Printer *p, const Override *o)
     const LoopId n[] = {o->outer_n ? o->outer_n : o->n, o->n};
     override_zero(p, o, true);
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
+    const char *b = h->computed ? gemm_start(p, o->b->buffer, o->b->at) : NULL;
     override_zero(p, o, false);
-    access_note(p->arena, &p->printed.buffers, o->narrow->packed, ACCESS_READ);
+    if (!h->computed)
+        access_note(p->arena, &p->printed.buffers, o->narrow->packed, ACCESS_READ);
     access_note(p->arena, &p->printed.buffers, h->scratch, ACCESS_READ | ACCESS_WRITE);
     print_line(p, "for (int64_t m0 = r.m0, m1; m0 < r.m1; m0 = m1) {");
     p->indent++;
     print_line(p, "m1 = r.m1 - m0 < CAMEO_HALF_M ? r.m1 : m0 + CAMEO_HALF_M;");
-    print_line(p,
-               "cameo_half h = {m1 - m0, %lld, %lld, %s + m0 * %s, %s, %s, %d, b%u, b%u, %lld, 0};",
-               (long long)o->narrow->n, (long long)o->narrow->k, a, print_index(p, o->am),
-               print_index_bare(p, o->am), print_index_bare(p, o->ak), h->lies, o->narrow->packed,
-               h->scratch, (long long)h->columns);
-    print_line(p, "cameo_half_begin(&h);");
-    print_line(p, "const int64_t i%u = h.columns;", h->row);
+    if (h->computed)
+        print_begin_pair(p, o, a, b);
+    else
+        print_begin(p, o, a);
     print_line(p, "for (int64_t n0 = r.n0, n1; n0 < r.n1; n0 = n1) {");
     p->indent++;
     print_line(p, "n1 = r.n1 - n0 < i%u ? r.n1 : n0 + i%u;", h->row, h->row);
-    print_line(p, "cameo_half_sums(&h, n0, n1);");
+    print_line(p, "%s(&h, n0, n1);", h->computed ? "cameo_half_pair_sums" : "cameo_half_sums");
     print_bind_loop(p, h->row, 1);
     block_print_epilogue(p, (Block){h->m0, h->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,
                          o->outer_n ? 2 : 1);
     print_bind_loop(p, h->row, -1);
     p->indent--;
     print_line(p, "}");
-    print_line(p, "cameo_half_end(&h);");
+    if (!h->computed)
+        print_line(p, "cameo_half_end(&h);");
     p->indent--;
     print_line(p, "}");
 }

@@ -1,4 +1,5 @@
-// Products of bfloat16 by packed constants, on matrix registers where the machine has them.
+// Products of bfloat16 by packed constants or, on a processor that has matrix registers, of two
+// factors that are computed.
 //
 // Both factors stay as they are, in 16 bits. The sums of a block of rows and some columns go to
 // scratch that stays in a cache; what surrounds them is done there, and its result is written once.
@@ -13,14 +14,17 @@ typedef struct Override Override;
 
 typedef struct HalfProduct {
     BufferId scratch;   // sums, then rows of the first factor in the order of tiles
+    bool computed;      // the second factor: packed while the program runs
     int64_t columns;    // of the sums of a block, without matrix registers
     bool lies;          // rows of the first factor are read where they lie
     LoopId m0, n0, row; // where the block begins; columns of the sums while the program runs
     const Expr *value;  // the sum, read from scratch
 } HalfProduct;
 
-// For the product o, whose second factor o->narrow packed.
+// For the product o, whose second factor o->narrow packed; NULL: it is computed.
 HalfProduct *half_product_new(Module *mod, const Override *o);
+// Two factors that are computed: is it worth it on the processor that `cpu` names?
+bool half_product_fits(Polys *polys, const Override *o, const char *cpu);
 void half_product_uses(Module *mod, const Override *o, KernelUses *u);
 // The kernel; `outer`: loops around the product.
 void half_product_print(Printer *p, const Override *o, Bounds *outer);

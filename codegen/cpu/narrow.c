@@ -391,6 +391,7 @@ uint32_t narrow_kinds(const Step *s)
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         kinds |= o && o->narrow ? o->narrow->bits / 2 << o->narrow->half : 0;
+        kinds |= o && o->half ? 8 : 0; // bfloat16
         kinds |= narrow_kinds(s->body) | narrow_kinds(s->other);
     }
     return kinds;

@@ -34,6 +34,10 @@ static void infer_drift(Infer *s)
     }
     infer_dtype(s, 0, DT_F64);
     infer_shape(s, 0, 1, dims);
+    if (y && y->rank >= 0 && s->n->nout > 1) {
+        infer_dtype(s, 1, DT_F32);
+        infer_shape(s, 1, (uint32_t)y->rank, y->dims);
+    }
 }
 
 // Bits of the fraction, and the exponent of the least normal number.
@@ -57,10 +61,12 @@ static Precision precision_of(DType t)
 
 static void lower_drift(Lower *l)
 {
-    uint32_t n = l->n->nin;
-    Tensor reads[3] = {{0}}, y = output(l, 0);
+    uint32_t n = l->n->nin, nout = l->n->nout;
+    Tensor reads[3] = {{0}}, writes[2] = {output(l, 0)};
     Precision p = precision_of(node_dtype(l->n, "dtype", DT_F32));
-    Index numbers[3] = {ix(l, p.bits), ix(l, p.least), ix(l, node_int(l->n, "decides", 0) != 0)};
+    const bool brought = n == 3 && node_int(l->n, "brought", 0) != 0;
+    Index numbers[4] = {ix(l, p.bits), ix(l, p.least), ix(l, node_int(l->n, "decides", 0) != 0),
+                        ix(l, brought)};
     bool fits = n >= 2 && n <= 3;
     for (uint32_t i = 0; fits && i < n; i++) {
         reads[i] = input(l, i);
@@ -69,12 +75,16 @@ static void lower_drift(Lower *l)
     }
     bool floats = fits && dtype_is_float(reads[0].dtype);
     for (uint32_t i = 1; fits && i < n; i++)
-        fits = reads[i].dtype == (floats ? DT_F64 : reads[0].dtype);
+        fits = reads[i].dtype == (i == 2 && brought ? DT_F32 : floats ? DT_F64 : reads[0].dtype);
+    if (nout > 1 || brought)
+        fits = fits && nout <= 2 && reads[0].dtype == DT_F32;
+    if (fits && nout > 1)
+        writes[1] = output(l, 1);
     if (floats && reads[0].dtype != DT_F32 && reads[0].dtype != DT_F16 &&
         reads[0].dtype != DT_BF16 && reads[0].dtype != DT_F64)
         fits = false;
     if (fits)
-        step_call(l, "drift", n, reads, 1, &y, 3, numbers);
+        step_call(l, "drift", n, reads, nout, writes, 4, numbers);
     else
         lower_unfit(l, "a value and its shadow are expected");
 }

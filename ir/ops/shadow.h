@@ -7,8 +7,9 @@
 #define SHADOW_DOMAIN "cameo"
 // y = x in float64. Never folded: a weight stays as narrow as it is.
 #define WIDEN_OP "Widen"
-// numbers = Drift(y, Y, L): see runtime/cameo_drift.h. Attributes: dtype, whose units in the last
-// place are meant; decides, 1 where a result other than Y's is a decision that flipped.
+// numbers, apart = Drift(y, Y, L): see runtime/cameo_drift.h; `apart` may be left out. Attributes:
+// dtype, whose units in the last place are meant; decides, 1 where a result other than Y's is a
+// decision that flipped; brought, 1 where Y - L is given in float32 instead of L.
 #define DRIFT_OP "Drift"
 // numbers = DriftJoin(numbers of each iteration)
 #define DRIFT_JOIN_OP "DriftJoin"

@@ -119,7 +119,7 @@ static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
     diag_help(l->diags, d, "or add a function that takes %s", custom_type_name(from));
 }
 
-static void report_counts(Lint *l, NodeId id, const CustomFunction *f)
+static Diag *report_counts(Lint *l, NodeId id, const CustomFunction *f)
 {
     const Node *n = node_at(l->m, id);
     uint32_t in = custom_count(f, CUSTOM_INPUT), out = custom_count(f, CUSTOM_OUTPUT);
@@ -130,9 +130,10 @@ static void report_counts(Lint *l, NodeId id, const CustomFunction *f)
                                 n->nout == 1 ? "" : "s", what_it_is(f), in, out));
     note_contract(l, d, f);
     diag_note(l->diags, d, "pointers to const are inputs, other pointers outputs");
+    return d;
 }
 
-static void report_misfit(Lint *l, NodeId id, const CustomFunction *f, const CustomMisfit *x)
+static Diag *report_misfit(Lint *l, NodeId id, const CustomFunction *f, const CustomMisfit *x)
 {
     const Node *n = node_at(l->m, id);
     bool is_input = x->operand < n->nin;
@@ -164,7 +165,7 @@ static void report_misfit(Lint *l, NodeId id, const CustomFunction *f, const Cus
         diag_note(l->diags, d, "%u-byte data %s as %u-byte %s: wrong values%s", have,
                   is_input ? "read" : "written", want, custom_type_name(x->want),
                   have < want ? " and accesses out of bounds" : "");
-    offer_casts(l, d, id, f);
+    return d;
 }
 
 // Does a function that fits run where the node was placed? What a .cu has for the host takes
@@ -203,6 +204,29 @@ static void check_device(Lint *l, NodeId id, const CustomOp *op, const CustomFun
                                                    : "the model's device configurations");
 }
 
+// A node that nobody placed, and a function that fits it: does none of those for the other side,
+// the host or a device, though there are such?
+static void check_other_side(Lint *l, NodeId id, const CustomOp *op, const CustomFunction *fits)
+{
+    const CustomFunction *other = NULL;
+    CustomMisfit misfit = {0};
+    if (node_at(l->m, id)->device || any_runs(l, id, op, fits->is_cuda))
+        return;
+    for (uint32_t i = 0; i < op->functions.len && !other; i++)
+        if (op->functions.at[i]->is_cuda != fits->is_cuda &&
+            custom_misfit(l->m, op->functions.at[i], id, &misfit))
+            other = op->functions.at[i];
+    if (!other)
+        return;
+    Diag *d = misfit.operand == UINT32_MAX ? report_counts(l, id, other)
+                                           : report_misfit(l, id, other, &misfit);
+    d->severity = SEV_WARNING;
+    diag_note(l->diags, d, "the %s at %.*s:%u fits: %s", what_it_is(fits),
+              STR_ARG(str_escaped(l->arena, fits->path)), fits->line,
+              fits->is_cuda ? "the model compiles for a CUDA device, not for the CPU"
+                            : "on a CUDA device the model calls it on the host");
+}
+
 static void report_missing(Lint *l, NodeId id, const CustomOp *op)
 {
     const Contracts *c = l->m->contracts;
@@ -236,14 +260,15 @@ void lint_contracts(Lint *l)
         if (!op || !lint_first_time(l, "ST008", id))
             continue;
         const CustomFunction *f = custom_fitting(m, op, id, &nearest, &misfit);
-        if (f)
+        if (f) {
             check_device(l, id, op, f);
-        else if (!nearest)
+            check_other_side(l, id, op, f);
+        } else if (!nearest)
             report_missing(l, id, op);
         else if (misfit.operand == UINT32_MAX)
             report_counts(l, id, nearest);
         else
-            report_misfit(l, id, nearest, &misfit);
+            offer_casts(l, report_misfit(l, id, nearest, &misfit), id, nearest);
     }
 }
 

@@ -89,9 +89,7 @@ static void note_maker(Check *c, Diag *d)
     else if (str_is(c->d->type, "|O"))
         diag_note(all, d, "pandas makes objects of columns that are not of one type");
     else if (have == DT_NONE && c->d->type.len && c->d->type.at[0] == '>')
-        diag_note(all, d,
-                  "its bytes stand in the order of other machines; "
-                  "`a.astype(a.dtype.newbyteorder('='))` turns them");
+        diag_note(all, d, "its bytes stand in the order of other machines");
     else if (str_is(c->d->type, "record"))
         diag_note(all, d, "a record array has several columns of their own types");
 }
@@ -157,6 +155,8 @@ static void check_dtype(Check *c)
     if (!data_converts(t->dtype, c->want)) {
         if (t->dtype != DT_NONE)
             diag_note(l->diags, d, "no %s is made of %.*s", dtype_name(c->want), STR_ARG(have));
+        if (t->turned == c->want)
+            offer_conversion(c, d, true, STR("turn its bytes"));
         return;
     }
     note_values(c, d);
@@ -400,6 +400,43 @@ static void check_scale(Check *c)
         diag_note(l->diags, d, "divide by 255 as the training did, or as its preprocessing says");
 }
 
+static bool has_one_of(const Model *m, const char *const *ops)
+{
+    for (NodeId id = 1; id < m->nodes.len; id++)
+        for (uint32_t k = 0; ops[k] && !node_at(m, id)->dead; k++)
+            if (node_is(node_at(m, id), ops[k]))
+                return true;
+    return false;
+}
+
+// NaN and infinities that the input's dtype holds as they are, where no node of the model is made
+// to meet them.
+static void check_finite(Check *c)
+{
+    static const char *const meet_nan[] = {
+        "IsNaN", "Imputer", "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor",
+        NULL};
+    static const char *const meet_infinity[] = {"IsInf",   "Clip",      "Min", "Max",
+                                                "Softmax", "Attention", NULL};
+    Lint *l = c->l;
+    const DataFit *f = &c->fit;
+    const bool nan = f->without > 0;
+    const uint64_t n = nan ? f->without : f->endless;
+    if (!dtype_is_float(c->want) || !n || has_one_of(l->m, meet_nan) ||
+        (!nan && has_one_of(l->m, meet_infinity)))
+        return;
+    Str place = data_place(l->arena, c->d, f->no_number_at);
+    Diag *d = report(c, SEV_WARNING,
+                     str_printf(l->arena, "%.*s holds %s for input \"%.*s\"", STR_ARG(c->file),
+                                nan ? "NaN" : "infinities", STR_ARG(c->input)));
+    diag_note(l->diags, d, "%.*s %s; the first that is no finite number stands at %.*s",
+              STR_ARG(counted(l, n, f->count)), nan ? "NaN" : "infinite", STR_ARG(place));
+    diag_note(l->diags, d, "no node of the model looks for them: what is computed of them is %s",
+              nan ? "NaN too" : "infinite or NaN");
+    if (nan && c->d->by_text)
+        diag_note(l->diags, d, "pandas.read_csv makes NaN of cells that are empty");
+}
+
 // What cameo.yaml says that the input is given.
 static void check_configured(Check *c)
 {
@@ -464,6 +501,7 @@ void lint_data(Lint *l)
         c.fit = read ? data_fit(t, c.want) : (DataFit){.lo = 1};
         check_dtype(&c);
         check_shape(&c);
+        check_finite(&c);
         check_scale(&c);
         check_configured(&c);
         check_indices(&c);

@@ -2,6 +2,7 @@
 // raised its signal, and the run goes on.
 
 #include "passes/lint/guard.h"
+#include "passes/times.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -47,7 +48,11 @@ int lint_run_guarded(void (*run)(Lint *l), Lint *l)
 
 void lint_run_rule(const LintRule *rule, Lint *l)
 {
+    Times *times = l->m->times;
+    const double begin = times ? times_now() - times->weights : 0;
     int number = lint_run_guarded(rule->run, l);
+    if (times)
+        times->rules[rule - lint_rules] += times_now() - times->weights - begin;
     if (number == 0)
         return;
     l->diags->broken = true;

@@ -6,6 +6,7 @@
 #include "passes/inline_functions.h"
 #include "passes/lint/guard.h"
 #include "passes/lint/origin.h"
+#include "passes/times.h"
 
 #include <string.h>
 #include <time.h>
@@ -348,6 +349,7 @@ static void settle(Lint *l, uint32_t first)
     Diag **sorted = NEWS(l->arena, Diag *, count + 1);
     uint8_t *index = NEWS(l->arena, uint8_t, count + 1);
     _Static_assert(NRULES <= UINT8_MAX, "a rule's number fits a byte");
+    _Static_assert((int)NRULES <= (int)TIMES_RULES, "each rule has a time");
     for (uint32_t i = 0; i < count; i++)
         ends[1 + (index[i] = (uint8_t)lint_rule_index(all->all.at[first + i]->rule))]++;
     for (uint32_t k = 0; k < NRULES; k++)
@@ -412,7 +414,10 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     for (const LintRule *r = lint_rules; r->id; r++)
         if (r->of_file && is_on(c, r, select, ignore))
             lint_run_rule(r, &l);
+    const double begin = m->times ? times_now() : 0;
     prepare(m, diags, &inferred);
+    if (m->times)
+        m->times->types += times_now() - begin;
     l.uses = (Uses){0}; // the calls are inlined now
     for (const LintRule *r = lint_rules; r->id; r++)
         if (!r->of_file && is_on(c, r, select, ignore))

@@ -129,6 +129,7 @@ uint32_t repair_large_exp(Model *m, bool unsafe);
 uint32_t repair_roots(Model *m, bool unsafe);
 uint32_t repair_variance(Model *m, bool unsafe);
 uint32_t repair_unfused_log(Model *m, bool unsafe);
+uint32_t repair_near_zero(Model *m, bool unsafe);
 uint32_t repair_denormals(Model *m, bool unsafe);
 uint32_t repair_budgets(Model *m, bool unsafe);
 

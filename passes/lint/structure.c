@@ -122,12 +122,15 @@ void lint_duplicates(Lint *l)
     Map *seen = NEWS(l->arena, Map, m->graphs.len);
     if (lint_named(l, "ST001"))
         duplicate_nodes(l);
+    for (GraphId g = 1; g < m->graphs.len; g++) {
+        seen[g].arena = l->arena;
+        map_reserve(&seen[g], graph_at(m, g)->nodes.len);
+    }
     for (ValueId v = 1; v < m->values.len; v++) {
         const Value *value = value_at(m, v);
         bool added;
         if (!value->graph || value->def == DEF_NONE || value->name.len == 0)
             continue;
-        seen[value->graph].arena = l->arena;
         uint32_t *first = map_put(&seen[value->graph], value->name, &added);
         if (added)
             *first = v;

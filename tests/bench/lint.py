@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""lint.py CAMEO [--models DIR] [--nodes N] [--text-mb N] [--weights-mb N] [--runs N] [--only NAME,...] [--write FILE]
+"""lint.py CAMEO [--models DIR] [--only PART,...] [--by cameo,checker,ort] [--keep DIR] [--runs N] [--write FILE]
 
 Time and memory of `cameo lint`, of onnx.checker with full_check and of making an ONNX Runtime session, on models made
 for it: many nodes; documentation and metadata; a folder of small models (--models: a folder of folders with a
 model.onnx each); weights, looked at by all rules that read them. CPU time beside wall time, the best of --runs; of the
 peers, what the call itself takes, without importing them.
+
+--only measures some of it: nodes, text, folder, weights, or weights of one dtype (weights-float16); --by with some
+of the columns; --make only makes the models; --keep leaves them in a folder, for the next part. --write puts what was
+measured into the page's table, and leaves its other cells as they are.
 """
 import argparse
 import multiprocessing
@@ -24,10 +28,13 @@ from onnx import TensorProto, helper, numpy_helper
 # What is selected where weights are to be read: all rules on by default, and those that look at single elements.
 READS_WEIGHTS = "ALL,PR004,NS008"
 PEERS = {
-    "onnx.checker, full_check": "import onnx\ncall = lambda p: onnx.checker.check_model(p, full_check=True)",
-    "ONNX Runtime session": "import onnxruntime as o\no.set_default_logger_severity(4)\n"
-                            "call = lambda p: o.InferenceSession(p, providers=['CPUExecutionProvider'])",
+    "checker": "import onnx\ncall = lambda p: onnx.checker.check_model(p, full_check=True)",
+    "ort": "import onnxruntime as o\no.set_default_logger_severity(4)\n"
+           "call = lambda p: o.InferenceSession(p, providers=['CPUExecutionProvider'])",
 }
+COLUMNS = ["cameo", "checker", "ort"]
+HEAD = ["", "cameo lint", "", "onnx.checker, full_check", "ONNX Runtime session"]
+DTYPES = ["float32", "float64", "float16", "bfloat16", "float8e4m3fn", "int8", "uint8", "int16", "int32", "int64", "int4", "uint4", "bool"]
 TAIL = """
 import sys, time, resource
 paths = sys.argv[1:]
@@ -87,34 +94,34 @@ def much_text(path, megabytes):
     save(graph, path)
 
 
-def packed_tensor(block, dtype, name, count):
-    """Raw bytes of a dtype that NumPy lacks, as the file holds them."""
-    return TensorProto(name=name, data_type=TensorProto.DataType.Value(dtype), dims=[1024, count // 1024], raw_data=block.tobytes())
+def weight_block(dtype):
+    """2^20 elements of a dtype as the file holds them, and how many there are."""
+    rng, count = numpy.random.default_rng(1), 1 << 20
+    if dtype in ("int4", "uint4", "float8e4m3fn"):  # any bits, but for the two NaN of float8
+        block = rng.integers(0, 256, count >> (dtype != "float8e4m3fn"), dtype=numpy.uint8)
+        return numpy.where(block & 127 == 127, 0, block).astype(numpy.uint8) if dtype == "float8e4m3fn" else block
+    if dtype == "bfloat16":
+        return (rng.standard_normal(count).astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16)
+    if dtype == "bool":
+        return rng.integers(0, 2, count).astype(numpy.uint8)
+    if dtype.startswith(("int", "uint")):
+        most = 127 if dtype.endswith("int8") else 1000
+        return rng.integers(0 if dtype[0] == "u" else -most, most, count).astype(dtype)
+    return rng.standard_normal(count).astype(dtype)
 
 
 def much_weight(path, megabytes, dtype):
     """Products of constant matrices as they are; what no product takes is converted in front of one. A name of odd length before
     each lays their bytes at odd addresses."""
-    rng = numpy.random.default_rng(1)
-    whole = dtype.startswith(("int", "uint"))
-    if dtype == "int4":
-        block, count = rng.integers(0, 256, 1 << 19, dtype=numpy.uint8), 1 << 20
-        made = lambda name: packed_tensor(block, "INT4", name, count)  # noqa: E731
-    elif dtype == "bfloat16":
-        block = (rng.standard_normal(1 << 20).astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16)
-        made = lambda name: packed_tensor(block, "BFLOAT16", name, 1 << 20)  # noqa: E731
-    else:
-        most = 127 if dtype == "int8" else 1000
-        block = rng.integers(-most, most, (1024, 1024)) if whole else rng.standard_normal((1024, 1024))
-        block = block.astype(dtype)
-        made = lambda name: numpy_helper.from_array(block, name)  # noqa: E731
+    names = {"float32": "FLOAT", "float64": "DOUBLE"}
+    kind, block = TensorProto.DataType.Value(names.get(dtype, dtype.upper())), weight_block(dtype)
     graph = onnx.GraphProto(name="weights")
-    last, kind = "x", made("w").data_type
+    last, bytes_ = "x", block.tobytes()
     convert = kind not in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
     through = TensorProto.FLOAT if convert else kind
-    for i in range(max(megabytes * 1000000 // block.nbytes, 1)):
-        graph.initializer.append(made("w" * (1 + i % 7) + str(i)))
-        weight = graph.initializer[-1].name
+    for i in range(max(megabytes * 1000000 // len(bytes_), 1)):
+        weight = "w" * (1 + i % 7) + str(i)
+        graph.initializer.add(name=weight, data_type=kind, dims=[1024, 1024], raw_data=bytes_)
         if convert:
             graph.node.add(op_type="Cast", input=[weight], output=[f"c{i}"]).attribute.append(helper.make_attribute("to", through))
             weight = f"c{i}"
@@ -172,50 +179,67 @@ def peer(code, paths, limit):
     return f"{float(wall):.2f} s, CPU {float(cpu):.2f} s, {float(memory) / 1000:.0f} MB{refused}"
 
 
-def measure(options, name, what, paths, arguments, figure):
-    wall, cpu, memory = run([options.cameo, "lint", "-q", *arguments, *map(str, paths)], options.runs)
+def columns(options, what, paths, arguments, figure):
+    """The row's cells; None where nothing was measured."""
     files = sorted(paths[0].glob("*.onnx")) if paths[0].is_dir() else paths
-    row = [what, f"{wall:.2f} s, CPU {cpu:.2f} s, {memory:.0f} MB", figure(wall, cpu)]
-    row += [peer(code, files, options.limit) for code in PEERS.values()] if options.peers else ["", ""]
-    print(f"{name}: " + " | ".join(row), flush=True)
+    row = [what] + [None] * 4
+    if "cameo" in options.by:
+        wall, cpu, memory = run([options.cameo, "lint", "-q", *arguments, *map(str, paths)], options.runs)
+        row[1:3] = [f"{wall:.2f} s, CPU {cpu:.2f} s, {memory:.0f} MB", figure(wall, cpu)]
+    for k, (name, code) in enumerate(PEERS.items()):
+        if name in options.by:
+            row[3 + k] = peer(code, files, options.limit)
     return row
 
 
-def cases(options, folder):
-    def wanted(name):
-        return not options.only or name in options.only.split(",")
+def wanted(options, name):
+    only = options.only.split(",") if options.only else [name]
+    return name in only or name.split("-")[0] in only
 
-    if wanted("nodes"):
-        path = folder / "nodes.onnx"
-        made(many_nodes, path, options.nodes)
+
+def rate_of_weights(options, path, size):
+    # What a rule that reads no weights takes is taken off: that is the same for all.
+    least = run([options.cameo, "lint", "-q", "--select", "ST", str(path)], options.runs) if "cameo" in options.by else None
+    return lambda wall, cpu: f"{size / max(cpu - least[1], 1e-3):.2f} GB/s"
+
+
+def cases(options, folder):
+    """What each row measures, its models made: name, first cell, paths, arguments, figure."""
+    def model(name, make, *arguments):
+        path = folder / f"{name}.onnx"
+        if not path.exists():
+            made(make, path, *arguments)
+        return path, path.stat().st_size / 1e6
+
+    if wanted(options, "nodes"):
+        path, _ = model("nodes", many_nodes, options.nodes)
         yield "nodes", f"{options.nodes:,} nodes", [path], [], lambda wall, cpu: f"{options.nodes / cpu / 1e6:.2f} M nodes/s"
-        path.unlink()
-    if wanted("text"):
-        path = folder / "text.onnx"
-        made(much_text, path, options.text_mb)
-        size = path.stat().st_size / 1e6
+    if wanted(options, "text"):
+        path, size = model("text", much_text, options.text_mb)
         yield "text", f"{size:.0f} MB of names, documentation, metadata", [path], [], lambda wall, cpu: f"{size / cpu:.0f} MB/s"
-        path.unlink()
-    if wanted("folder") and options.models:
-        count = small_models(folder / "small", options.models, 500)
-        yield "folder", f"a folder of {count} models", [folder / "small"], [], lambda wall, cpu: f"{count / wall:.0f} models/s"
-    for dtype in ("float32", "float16", "bfloat16", "float64", "int8", "int32", "int64", "int4"):
-        if not wanted("weights"):
-            continue
-        path = folder / "weights.onnx"
-        made(much_weight, path, options.weights_mb, dtype)
-        size = path.stat().st_size / 1e9
-        # What a rule that reads no weights takes is taken off: that is the same for all.
-        least = run([options.cameo, "lint", "-q", "--select", "ST", str(path)], options.runs)
-        yield "weights", f"{size:.2f} GB of weights, {dtype}, all rules", [path], ["--select", READS_WEIGHTS], \
-            lambda wall, cpu: f"{size / max(cpu - least[1], 1e-3):.2f} GB/s"
+    if wanted(options, "folder") and options.models:
+        small = folder / "small"
+        count = len(list(small.iterdir())) if small.exists() else small_models(small, options.models, 500)
+        yield "folder", f"a folder of {count} models", [small], [], lambda wall, cpu: f"{count / wall:.0f} models/s"
+    for dtype in DTYPES:
+        if wanted(options, f"weights-{dtype}"):
+            path, size = model(f"weights-{dtype}", much_weight, options.weights_mb, dtype)
+            yield f"weights-{dtype}", f"{size / 1000:.2f} GB of {dtype} weights, all rules", [path], ["--select", READS_WEIGHTS], \
+                rate_of_weights(options, path, size / 1000)
+            if not options.keep:
+                path.unlink()
 
 
 def write(path, rows):
-    head = ["", "cameo lint", "", *PEERS]
-    lines = ["| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows]]
-    before, _, rest = path.read_text().partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
+    """Rows are known by their first cell; cells that were not measured stay."""
+    text = path.read_text()
+    before, _, rest = text.partition(MARKS[0])
+    table, _, after = rest.partition(MARKS[1])
+    old = {cells[0]: cells for cells in ([c.strip() for c in line.strip("|").split("|")] for line in table.split("\n")[3:] if line)}
+    for row in rows:
+        known = old.get(row[0], [""] * len(HEAD))
+        old[row[0]] = [was if cell is None else cell for cell, was in zip(row, known)]
+    lines = ["| " + " | ".join(r) + " |" for r in [HEAD, ["---"] * len(HEAD), *old.values()]]
     path.write_text(f"{before}{MARKS[0]}\n" + "\n".join(lines) + f"\n{MARKS[1]}{after}")
 
 
@@ -228,14 +252,23 @@ def main():
     parser.add_argument("--weights-mb", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=int, default=300, help="seconds that a peer is given")
-    parser.add_argument("--only", help="nodes, text, folder, weights")
-    parser.add_argument("--no-peers", dest="peers", action="store_false")
-    parser.add_argument("--write", type=pathlib.Path, help="put the table into this page, between its marks")
+    parser.add_argument("--only", help="nodes, text, folder, weights, weights-DTYPE")
+    parser.add_argument("--by", default=",".join(COLUMNS), help="what measures: " + ",".join(COLUMNS))
+    parser.add_argument("--keep", type=pathlib.Path, help="the models' folder, which stays")
+    parser.add_argument("--make", action="store_true", help="make the models, measure nothing")
+    parser.add_argument("--write", type=pathlib.Path, help="put the figures into this page's table, between its marks")
     options = parser.parse_args()
+    options.by = [] if options.make else options.by.split(",")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        rows = [measure(options, *case) for case in cases(options, pathlib.Path(folder))]
-    if options.write:
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+        for name, *case in cases(options, options.keep or pathlib.Path(folder)):
+            rows.append(columns(options, *case))
+            if not options.make:
+                print(f"{name}: " + " | ".join("" if c is None else c for c in rows[-1]), flush=True)
+    if options.write and not options.make:
         write(options.write, rows)
 
 

@@ -1,5 +1,5 @@
-// check [--all] [--samples N] [--filter NAME] [-j N]: the elementary functions of float32, as
-// emitted programs compute them, beside the C library's in float64.
+// check [--all] [--samples N] [--filter NAME] [--build NAME] [-j N]: the elementary functions of
+// float32, as emitted programs compute them, beside the C library's in float64.
 //
 // Errors are in units in the last place of the exact result: the distance from it, in units of the
 // float32 at its exponent (2^-149 where it is subnormal). An infinite float32 stands for 2^128, so
@@ -8,6 +8,7 @@
 //
 // --all takes all 2^32 floats, in two builds: without and with multiply-and-add. Otherwise each of
 // the 512 pairs of sign and exponent has N mantissas: its ends, and others from a fixed sequence.
+// --build takes one build alone: plain, strict, fma or wide.
 
 #include "tests/functions/functions.h"
 
@@ -221,26 +222,33 @@ static bool has_wide(void)
 #endif
 }
 
-static void add_builds(Work *w)
+// `only` is the one that is asked for, NULL: those that say most.
+static void add_build(Work *w, const Build *b, const char *only, bool by_default)
 {
-    w->builds[w->nbuilds++] = &build_plain;
+    if (only ? strcmp(only, b->name) == 0 : by_default)
+        w->builds[w->nbuilds++] = b;
+}
+
+static void add_builds(Work *w, const char *only)
+{
+    add_build(w, &build_plain, only, true);
 #if defined(__x86_64__)
     bool fma = __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"), wide = has_wide();
-    if (fma && !(wide && !w->samples))
-        w->builds[w->nbuilds++] = &build_fma;
-    if (fma && wide)
-        w->builds[w->nbuilds++] = &build_wide;
-    if (fma && w->samples)
-        w->builds[w->nbuilds++] = &build_strict;
+    if (!fma)
+        return;
+    add_build(w, &build_fma, only, !wide || w->samples);
+    if (wide)
+        add_build(w, &build_wide, only, true);
+    add_build(w, &build_strict, only, w->samples);
 #else
-    w->builds[w->nbuilds++] = &build_strict;
+    add_build(w, &build_strict, only, true);
 #endif
 }
 
 int main(int argc, char **argv)
 {
     Work w = {.samples = 2048, .lock = PTHREAD_MUTEX_INITIALIZER};
-    const char *filter = NULL;
+    const char *filter = NULL, *only = NULL;
     int jobs = 1, failed = 0, count = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--all") == 0) {
@@ -249,14 +257,21 @@ int main(int argc, char **argv)
             w.samples = (uint64_t)number(argv[++i], 1 << 22);
         } else if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc) {
             filter = argv[++i];
+        } else if (strcmp(argv[i], "--build") == 0 && i + 1 < argc) {
+            only = argv[++i];
         } else if (strcmp(argv[i], "-j") == 0) {
             jobs = (int)number(argv[++i], MAX_JOBS);
         } else {
-            fprintf(stderr, "usage: check [--all] [--samples N] [--filter NAME] [-j N]\n");
+            fprintf(stderr,
+                    "usage: check [--all] [--samples N] [--filter NAME] [--build NAME] [-j N]\n");
             return 2;
         }
     }
-    add_builds(&w);
+    add_builds(&w, only);
+    if (!w.nbuilds) {
+        fprintf(stderr, "check: %s is no build that this machine runs\n", only);
+        return 2;
+    }
     w.blocks = (w.samples ? w.samples * 512 : (uint64_t)1 << 32) / BLOCK;
     for (int f = 0; f < F_COUNT; f++) {
         if (filter && strcmp(filter, functions[f].name) != 0)

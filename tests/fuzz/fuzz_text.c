@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (m->kernels) {
             FuseReport fused;
             fuse_module(m->kernels, &fuse_target_cpu, &fused);
-            legalize_module(m->kernels);
+            legalize_module(m->kernels, true);
             if (!module_verify(m->kernels, &error))
                 abort();
         }

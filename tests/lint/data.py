@@ -95,6 +95,9 @@ def conversions(cameo, folder):
     expect_array(cameo, folder, rough, "f4", [7, 5], rough.astype("f4"), "float32 [7, 5] from float64", out="o.pb")
     expect_array(cameo, folder, "a,b\n1,\n2,3.5\n", "f4", ["n", 2], np.array([[1, np.nan], [2, 3.5]], "f4"), "", name="d.csv")
     expect_array(cameo, folder, "a,x\nq,1\nq,0\n", "i4", ["n"], np.array([1, 0], "i4"), "from int64", name="d.csv")
+    expect_array(cameo, folder, np.asfortranarray(rough).astype(">f8"), "f4", ["n", 5], rough.astype("f4"), 'bytes turned from ">f8"')
+    expect_array(cameo, folder, edge.astype(">i8"), "i8", [3], edge, "; no value changed")
+    expect_array(cameo, folder, np.array([1, np.nan]), "f4", [2], np.array([1, np.nan], "f4"), "; no value changed; 1 of 2 NaN")
     refuse(cameo, folder, np.array([1.5, 2]), "i8", [2], "1 of 2 values are none of int64, as 1.5 at [0]")
     refuse(cameo, folder, np.array([2, np.inf]), "i8", [2], "as inf at [1]")
     refuse(cameo, folder, np.array([2, 1e39]), "f4", [2], "as 1e+39 at [1]")
@@ -118,11 +121,17 @@ def commands(cameo, folder):
     (folder / "table.csv").write_text("a,b\n1,2\n")
     (folder / "index.csv").write_text(",x\n0,2\n")
     before = (folder / "d.npy").read_bytes()
+    (folder / "semicolons.csv").write_text("a;b\n1,5;2\n")
+    (folder / "tabs.csv").write_text("a\tb\n1\t2\n")
+    (folder / "utf16.csv").write_text("a,b\n1,2\n", encoding="utf-16")
     lint = [cameo, "lint", path.name, "--data"]
     to = [cameo, "convert-data", "d.npy", "--for", path.name]
     for args, code, says in [
             (to + ["x", "-o", "d.npy"], 2, "d.npy is read from: it is not overwritten"),
             (to + ["x", "-o", "./d.npy"], 2, "it is not overwritten"),
+            (lint + ["x=semicolons.csv"], 3, "semicolons.csv:1: its first line has semicolons and no comma"),
+            (lint + ["x=tabs.csv"], 3, "tabs.csv:1: its first line has tabs and no comma"),
+            (lint + ["x=utf16.csv"], 3, "utf16.csv:1: the text is UTF-16"),
             (to + ["z", "-o", "o.npy"], 2, "m.onnx has no input z"),
             (to + ["x"], 2, "FILE, --for MODEL, NAME and -o OUT are needed"),
             (to + ["x", "y", "-o", "o.npy"], 2, "y is one argument too many"),
@@ -144,7 +153,7 @@ def commands(cameo, folder):
         if done.returncode != code or says not in done.stdout + done.stderr:
             say(f"{args[1:]}: exit {done.returncode}, not {code}, {says!r}: {done.stdout}{done.stderr}")
     if (folder / "d.npy").read_bytes() != before:
-        say("the source was overwritten")
+        say("a file was overwritten")
     done = run(cameo, "lint", "--format", "json", path.name, "--data", "x=d.npy", "--fix", "-o", "f.onnx", folder=folder)
     report = json.loads(done.stdout)
     if [f["rule"] for f in report["findings"]] != ["DT016"] or report["findings"][0]["origin"]["kind"] != "input":

@@ -196,6 +196,7 @@ class Formats:
         self.expect(shown.count("error[ST005]") == 20 and "and 5 more of ST005" in shown, "--max-per-rule")
         shown = self.run("--select", "ST005", "--max-per-rule", "0", "--statistics", "many.onnxtxt")
         self.expect(shown.count("error[ST005]") == 25 and re.search(r"^ +25  ST005", shown, re.M), "--statistics")
+        self.expect(re.search(r"^time of the processor, \d+\.\d{3} s:\n +\d+\.\d{3} s +\d+ %  \d+ k?B of models", shown, re.M), "times")
         before = (self.folder / "models/a.onnxtxt").read_text()
         shown = self.run("--diff", "models/a.onnxtxt", status=0)
         self.expect("\n-   double[1] scale" in shown and "\n+   float[1] scale" in shown, f"--diff: {shown}")

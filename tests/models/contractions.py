@@ -6,26 +6,23 @@ tiles, each with something behind it that may become its epilogue. Programs take
 vectors), plain loops, the C compiler, fixed and open sizes, and the address sanitizer. What is compared is the greatest
 difference of a tensor, over its greatest element.
 """
-import argparse
-import pathlib
-import platform
 import shutil
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-X86 = platform.machine() in ("x86_64", "AMD64")
+import programs
 
 
-class Net:
+class Net(programs.Network):
+    opsets = {"": 18}
+    ir_version = 9
+
     def __init__(self, random, open_sizes):
-        self.random, self.open_sizes = random, open_sizes
-        self.nodes, self.weights, self.inputs, self.outputs, self.feeds = [], [], [], [], {}
+        super().__init__(random)
+        self.open_sizes = open_sizes
 
     def normal(self, *shape):
         return self.random.standard_normal(shape).astype(np.float32)
@@ -49,9 +46,6 @@ class Net:
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, list(inputs), [name], **attributes))
         return name
-
-    def one_of(self, *values):
-        return values[self.random.integers(len(values))]
 
     def size(self):
         return int(self.one_of(1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 47, 48, 49, 50, 64, 97, 200))
@@ -131,85 +125,62 @@ class Net:
             v = self.add("MatMul", self.input(*batch, m, k), self.weight(k, n))
         self.epilogue(v, n, 2)
 
-    def save(self, path):
-        graph = helper.make_graph(self.nodes, "contractions", self.inputs, self.outputs, self.weights)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    def describe(self, output):
+        """Prints the nodes that compute it, last one first."""
+        producers = {n.output[0]: n for n in self.nodes}
+        todo = [output]
+        while todo:
+            n = producers.get(todo.pop())
+            if n:
+                print(helper.printable_node(n), [self.feeds[i].shape for i in n.input if i in self.feeds],
+                      [tuple(w.dims) for w in self.weights if w.name in n.input])
+                todo.extend(n.input)
 
 
 def variants(scratch):
     """Options of cameo compile, in turn."""
-    all_of = [[], ["--cpu", "x86-64-v3"] if X86 else [], ["--no-override"], ["--cpu", "portable"]]
-    if shutil.which("clang-19"):
-        all_of.append(["--cc", "clang-19"])
-    wrapper = scratch / "gcc-asan"
-    wrapper.write_text('#!/bin/sh\nexec gcc -fsanitize=address,undefined -fno-sanitize-recover=all "$@"\n')
-    wrapper.chmod(0o755)
-    probe = scratch / "probe.c"
-    probe.write_text("int main(void) { return 0; }\n")
-    if subprocess.run([wrapper, probe, "-o", scratch / "probe"], capture_output=True).returncode == 0:
-        all_of.append(["--cc", str(wrapper)])
-    return all_of
+    checked = programs.sanitized(scratch)
+    return [[], ["--cpu", "x86-64-v3"] if programs.X86 else [], ["--no-override"], ["--cpu", "portable"],
+            *([["--cc", "clang-19"]] if shutil.which("clang-19") else []), *([["--cc", checked]] if checked else [])]
 
 
-def check(cameo, net, options, scratch):
-    net.save(scratch / "net.onnx")
-    subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", *options], check=True)
-    files = []
-    for name, value in net.feeds.items():
-        np.save(scratch / f"{name}.npy", value)
-        files.append(f"{name}={scratch / name}.npy")
-    shutil.rmtree(scratch / "out", ignore_errors=True)
-    subprocess.run([scratch / "net", *files, "-o", scratch / "out"], check=True)
+def compare(net, outputs, scratch):
+    """How many outputs there are, the greatest error, and how many are wrong."""
     session = onnxruntime.InferenceSession(str(scratch / "net.onnx"), providers=["CPUExecutionProvider"])
     worst, failed = 0.0, 0
-    for output, want in zip(net.outputs, session.run(None, net.feeds)):
-        got = np.load(scratch / "out" / f"{output.name}.npy")
+    for output, got, want in zip(net.outputs, outputs, session.run(None, net.feeds)):
         if got.shape != want.shape:
             print(f"{output.name}: {got.shape}, not {want.shape}")
             failed += 1
             continue
         error = float(np.max(np.abs(got - want), initial=0) / (1 + np.max(np.abs(want), initial=0)))
         if not error < 2e-5:
-            producers = {n.output[0]: n for n in net.nodes}
             print(f"{output.name}: differs by {error}")
-            todo = [output.name]
-            while todo:
-                n = producers.get(todo.pop())
-                if n:
-                    print(helper.printable_node(n), [net.feeds[i].shape for i in n.input if i in net.feeds],
-                          [tuple(w.dims) for w in net.weights if w.name in n.input])
-                    todo.extend(n.input)
+            net.describe(output.name)
             failed += 1
         worst = max(worst, error)
     return len(net.outputs), worst, failed
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("cameo")
-    p.add_argument("--programs", type=int, default=6)
-    p.add_argument("--nodes", type=int, default=40)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--first", type=int, default=0)
-    p.add_argument("--variant", type=int, help="only this one")
-    args = p.parse_args()
-    total, failures = 0, 0
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
-        turns = variants(scratch)
-        for i in range(args.first, args.first + args.programs):
-            random = np.random.default_rng([args.seed, i])
-            net = Net(random, open_sizes=i % 5 == 3)
-            for _ in range(args.nodes):
-                (net.convolution if random.integers(3) else net.product)()
-            options = turns[i % len(turns) if args.variant is None else args.variant]
-            count, worst, failed = check(args.cameo, net, options, scratch)
-            print(f"program {i}: {count} nodes, {' '.join(options) or 'default'}: greatest error {worst:.1e}, "
-                  f"{failed} fail", flush=True)
-            total, failures = total + count, failures + failed
+    args = programs.arguments(programs=6, nodes=40)
+
+    def draw(random, i):
+        net = Net(random, open_sizes=i % 5 == 3)
+        for _ in range(args.nodes):
+            (net.convolution if random.integers(3) else net.product)()
+        return net
+
+    def check(net, scratch, options):
+        programs.build(args.cameo, net, scratch, options)
+        count, worst, failed = compare(net, programs.run(net, scratch), scratch)
+        print(f"{count} nodes, {' '.join(options) or 'default'}: greatest error {worst:.1e}, {failed} fail", flush=True)
+        return np.array([count, failed])
+
+    total, failures = programs.in_turns(args, variants, draw, check)
     print(f"{total} contractions, {failures} fail")
-    sys.exit(1 if failures or total == 0 else 0)
+    return 1 if failures or total == 0 else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

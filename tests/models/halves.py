@@ -6,29 +6,24 @@ are compared with NumPy in float64: one rounding to bfloat16, and float32's of t
 integers.py: matrix registers, the same weights where the system does not give them, vectors, plain loops, both compilers,
 sanitizers; bits are those of any number of threads.
 """
-import argparse
-import pathlib
-import subprocess
 import sys
-import tempfile
 
 import ml_dtypes
 import numpy as np
-import onnx
 from onnx import TensorProto, helper
 
 import integers
+import programs
 
 ROUNDED, SUMMED = 2.0 ** -8, 1e-5  # of the result; of the sum of magnitudes
 
 
-class Net:
-    def __init__(self, random):
-        self.random = random
-        self.nodes, self.weights, self.inputs, self.outputs, self.feeds, self.expected = [], [], [], [], {}, []
+class Net(programs.Network):
+    opsets = {"": 22}
 
-    def one_of(self, *values):
-        return values[self.random.integers(len(values))]
+    def __init__(self, random):
+        super().__init__(random)
+        self.expected = []
 
     def halves(self, *shape, scale=1.0):
         return (self.random.standard_normal(shape) * scale).astype(ml_dtypes.bfloat16).astype(np.float64)
@@ -63,15 +58,10 @@ class Net:
                        helper.make_node("Cast", [f"r{i}"], [f"y{i}"], to=TensorProto.FLOAT)]
         self.outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, [None] * (rank + 2)))
 
-    def save(self, path):
-        graph = helper.make_graph(self.nodes, "halves", self.inputs, self.outputs, self.weights)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10), path)
 
-
-def compare(net, folder, options):
+def compare(net, outputs, options):
     wrong = 0
-    for i, (what, expected, scale) in enumerate(net.expected):
-        got = np.load(folder / f"y{i}.npy")
+    for (what, expected, scale), got in zip(net.expected, outputs):
         off = np.abs(got - expected) - ROUNDED * expected - SUMMED * scale if got.shape == expected.shape else np.ones(1)
         if not np.all(off <= 0):
             print(f"{what}: {np.count_nonzero(~(off <= 0))} of {off.size} are wrong, with {options}")
@@ -79,51 +69,26 @@ def compare(net, folder, options):
     return wrong
 
 
-def check(cameo, net, options, scratch):
-    net.save(scratch / "net.onnx")
-    subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", "--grain", "1", *options], check=True)
-    files = []
-    for name, value in net.feeds.items():
-        np.save(scratch / f"{name}.npy", value)
-        files.append(scratch / f"{name}.npy")
-    wrong, bits = 0, []
-    for threads in ("1", "3"):
-        out = scratch / f"out{threads}"
-        out.mkdir(exist_ok=True)
-        subprocess.run([scratch / "net", *files, "-o", out, "--threads", threads], check=True)
-        bits.append([(out / f"y{i}.npy").read_bytes() for i in range(len(net.expected))])
-        wrong += compare(net, out, options + ["--threads", threads])
-    if bits[0] != bits[1]:
-        print(f"other bits with three threads than with one, with {options}")
-        wrong += 1
-    return wrong
-
-
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("cameo")
-    p.add_argument("--programs", type=int, default=9)
-    p.add_argument("--nodes", type=int, default=8)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--variant", type=int, help="only this one")
-    args = p.parse_args()
-    wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = pathlib.Path(folder)
-        all_ = integers.variants(scratch)
-        for k in range(args.programs):
-            net = Net(np.random.default_rng([args.seed, k]))
-            for _ in range(args.nodes):
-                net.convolution()
-            options = all_[(k if args.variant is None else args.variant) % len(all_)]
-            wrong += check(args.cameo, net, options, scratch)
-            for name in net.feeds:
-                (scratch / f"{name}.npy").unlink()
-    if "amx_bf16" not in pathlib.Path("/proc/cpuinfo").read_text():
+    args = programs.arguments(programs=9, nodes=8)
+
+    def draw(random, _):
+        net = Net(random)
+        for _ in range(args.nodes):
+            net.convolution()
+        return net
+
+    def check(net, scratch, options):
+        programs.build(args.cameo, net, scratch, ["--grain", "1", *options])
+        outputs, others = programs.differ_by_threads(net, scratch, options)
+        return compare(net, outputs, options) + others
+
+    wrong = programs.in_turns(args, integers.variants, draw, check)
+    if not programs.has_flag("amx_bf16"):
         print("SKIPPED: this machine has no matrix registers; what runs without them was compared")
     print(f"{args.programs * args.nodes} convolutions, {wrong} wrong")
-    sys.exit(1 if wrong else 0)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

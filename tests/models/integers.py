@@ -7,28 +7,18 @@ schema's formula in float32. Programs take turns in their target (native, x86-64
 registers, plain loops, the C compiler and the address and undefined-behaviour sanitizers. All run with one thread and
 with three that share whatever can be shared.
 """
-import argparse
-import pathlib
-import platform
-import shutil
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-X86 = platform.machine() in ("x86_64", "AMD64")
+import programs
 
 
-class Net:
+class Net(programs.Network):
     def __init__(self, random):
-        self.random = random
-        self.nodes, self.weights, self.inputs, self.outputs, self.feeds, self.expected = [], [], [], [], {}, []
-
-    def one_of(self, *values):
-        return values[self.random.integers(len(values))]
+        super().__init__(random)
+        self.expected = []
 
     def size(self):
         return int(self.one_of(1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 47, 48, 49, 50, 64, 97, 200))
@@ -118,10 +108,6 @@ class Net:
         self.add("QLinearConv", [self.input(x), self.weight(sx), self.weight(zx), self.weight(w), self.weight(sw),
                                  self.weight(zw), self.weight(sy), self.weight(zy), self.weight(bias)], y, **shape)
 
-    def save(self, path):
-        graph = helper.make_graph(self.nodes, "integers", self.inputs, self.outputs, self.weights)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
-
 
 def convolved(x, w, group, strides, dilations, pads):
     rank = len(strides)
@@ -140,29 +126,18 @@ def convolved(x, w, group, strides, dilations, pads):
 
 
 def variants(scratch):
-    clang = shutil.which("clang-19") or "clang"
-    all_ = [["--cpu", "native"], ["--cpu", "x86-64-v3"] if X86 else [], ["--cpu", "x86-64"] if X86 else [],
-            ["--no-override"], ["--cpu", "native", "--cc", clang], ["--cpu", "x86-64-v3", "--cc", clang] if X86 else [],
-            ["--cpu", "x86-64-v4"] if X86 and "avx512bw" in pathlib.Path("/proc/cpuinfo").read_text() else []]
+    x86, clang, checked = programs.X86, programs.clang(), programs.sanitized(scratch)
     # As on a system that does not give the matrix registers away: what is packed for them is multiplied by vectors.
-    without = scratch / "without_registers"
-    without.write_text('#!/bin/sh\nexec gcc -U__linux__ "$@"\n')
-    without.chmod(0o755)
-    all_.append(["--cpu", "native", "--cc", str(without)])
-    wrapper = scratch / "sanitized"
-    wrapper.write_text('#!/bin/sh\nexec gcc -fsanitize=address,undefined -fno-sanitize-recover=all "$@"\n')
-    wrapper.chmod(0o755)
-    probe = scratch / "probe.c"
-    probe.write_text("int main(void) { return 0; }\n")
-    if subprocess.run([wrapper, probe, "-o", scratch / "probe"], capture_output=True).returncode == 0:
-        all_.append(["--cpu", "native", "--cc", str(wrapper)])
-    return all_
+    without = programs.compiler(scratch, "without_registers", "gcc -U__linux__")
+    return [["--cpu", "native"], ["--cpu", "x86-64-v3"] if x86 else [], ["--cpu", "x86-64"] if x86 else [],
+            ["--no-override"], ["--cpu", "native", "--cc", clang], ["--cpu", "x86-64-v3", "--cc", clang] if x86 else [],
+            ["--cpu", "x86-64-v4"] if x86 and programs.has_flag("avx512bw") else [],
+            ["--cpu", "native", "--cc", without]] + ([["--cpu", "native", "--cc", checked]] if checked else [])
 
 
-def compare(net, folder, options):
+def compare(net, outputs, options):
     wrong = 0
-    for i, (what, expected) in enumerate(net.expected):
-        got = np.load(folder / f"y{i}.npy")
+    for (what, expected), got in zip(net.expected, outputs):
         # A requantised sum may lie on the other side of a tie: the formula's products are not ordered by the schema.
         allowed = 0 if expected.dtype == np.int32 else 1
         off = np.abs(got.astype(np.int64) - expected)
@@ -172,39 +147,21 @@ def compare(net, folder, options):
     return wrong
 
 
-def check(cameo, net, options, scratch):
-    net.save(scratch / "net.onnx")
-    subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", "--grain", "1", *options], check=True)
-    files = []
-    for name, value in net.feeds.items():
-        np.save(scratch / f"{name}.npy", value)
-        files.append(scratch / f"{name}.npy")
-    wrong = 0
-    for threads in ("1", "3"):
-        out = scratch / f"out{threads}"
-        out.mkdir(exist_ok=True)
-        subprocess.run([scratch / "net", *files, "-o", out, "--threads", threads], check=True)
-        wrong += compare(net, out, options + ["--threads", threads])
-    return wrong
-
-
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("cameo")
-    p.add_argument("--programs", type=int, default=9)
-    p.add_argument("--nodes", type=int, default=15)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--variant", type=int, help="only this one")
-    args = p.parse_args()
-    wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = pathlib.Path(folder)
-        kinds = variants(scratch)
-        for i in range(args.programs):
-            net = Net(np.random.default_rng((args.seed, i)))
-            for _ in range(args.nodes):
-                net.convolution() if net.random.integers(2) else net.product()
-            wrong += check(args.cameo, net, kinds[(i if args.variant is None else args.variant) % len(kinds)], scratch)
+    args = programs.arguments(programs=9, nodes=15)
+
+    def draw(random, _):
+        net = Net(random)
+        for _ in range(args.nodes):
+            net.convolution() if net.random.integers(2) else net.product()
+        return net
+
+    def check(net, scratch, options):
+        programs.build(args.cameo, net, scratch, ["--grain", "1", *options])
+        outputs, others = programs.differ_by_threads(net, scratch, options)
+        return compare(net, outputs, options) + others
+
+    wrong = programs.in_turns(args, variants, draw, check)
     print(f"{args.programs * args.nodes} nodes in {args.programs} programs, {wrong} wrong")
     return 1 if wrong else 0
 

@@ -2,34 +2,27 @@
 """narrow.py CAMEO [--programs N] [--seed S]: products with weights of 2, 4, 8 and 16 bits, of random shapes, are right.
 
 Each program holds many products: MatMulNBits, DequantizeLinear of constants in front of MatMul and Gemm, bfloat16; bits, blocks,
-zero points and sizes around those of tiles. Results are compared with NumPy in float64, within a few units of float32's
+zero points and sizes around those of tiles; of two computed factors of bfloat16. Results are compared with NumPy in float64, within a few units of float32's
 rounding of the sum of magnitudes. Programs take turns in their target, plain loops, --strict-fp, the C compiler and the
 address and undefined-behaviour sanitizers; bits are those of any number of threads.
 """
-import argparse
-import pathlib
-import platform
-import shutil
-import subprocess
 import sys
-import tempfile
 
 import ml_dtypes
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-X86 = platform.machine() in ("x86_64", "AMD64")
+import programs
+
 TOLERANCE = 4e-6  # of the sum of magnitudes
 
 
-class Net:
-    def __init__(self, random):
-        self.random = random
-        self.nodes, self.weights, self.inputs, self.outputs, self.feeds, self.expected = [], [], [], [], {}, []
+class Net(programs.Network):
+    opsets = {"": 21, "com.microsoft": 1}
 
-    def one_of(self, *values):
-        return values[self.random.integers(len(values))]
+    def __init__(self, random):
+        super().__init__(random)
+        self.expected = []
 
     def input(self, *shape):
         value = self.random.standard_normal(shape).astype(np.float32)
@@ -134,67 +127,63 @@ class Net:
         what, expected, scale = self.expected.pop()
         self.expected.append((what, expected, scale + (np.abs(expected) * unit + 2.0 ** -24) / TOLERANCE))
 
-    def save(self, path):
-        graph = helper.make_graph(self.nodes, "narrow", self.inputs, self.outputs, self.weights)
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    def both(self):
+        """Products of two inputs in bfloat16, a few side by side, either factor turned or not; as attention has them."""
+        heads, shape = int(self.one_of(1, 2, 3)), lambda: int(self.one_of(16, 17, 31, 48, 64, 96, 97, 130, 150))
+        m, n, k = shape(), shape(), int(self.one_of(16, 31, 64, 65, 512, 600))
+        factors, names = [], []
+        for rows, columns in ((m, k), (k, n)):
+            name, turned = f"h{len(self.nodes)}", self.random.integers(2)
+            x, value = self.input(*((heads, columns, rows) if turned else (heads, rows, columns)))
+            self.nodes.append(helper.make_node("Cast", [x], [name], to=TensorProto.BFLOAT16))
+            if turned:
+                self.nodes.append(helper.make_node("Transpose", [name], [name + "t"], perm=[0, 2, 1]))
+                name, value = name + "t", value.transpose(0, 2, 1)
+            names.append(name)
+            factors.append(value.astype(ml_dtypes.bfloat16).astype(np.float64))
+        product = f"h{len(self.nodes)}"
+        self.nodes.append(helper.make_node("MatMul", names, [product]))
+        self.add("Cast", [product], *factors, to=TensorProto.FLOAT)
+        what, expected, scale = self.expected.pop()
+        self.expected.append((what, expected, scale + np.abs(expected) * 2.0 ** -8 / TOLERANCE))
 
 
 def variants(scratch):
-    clang = shutil.which("clang-19") or "clang"
-    all_ = [["--cpu", "native"], ["--cpu", "x86-64-v3"] if X86 else [], ["--cpu", "native", "--strict-fp"],
-            ["--cpu", "x86-64"] if X86 else [], ["--no-override"], ["--cpu", "native", "--cc", clang],
-            ["--cpu", "x86-64-v3", "--cc", clang] if X86 else []]
-    wrapper = scratch / "sanitized"
-    wrapper.write_text('#!/bin/sh\nexec gcc -fsanitize=address,undefined -fno-sanitize-recover=all "$@"\n')
-    wrapper.chmod(0o755)
-    probe = scratch / "probe.c"
-    probe.write_text("int main(void) { return 0; }\n")
-    if subprocess.run([wrapper, probe, "-o", scratch / "probe"], capture_output=True).returncode == 0:
-        all_.insert(2, ["--cpu", "native", "--cc", str(wrapper)])
-    return all_
+    x86, clang, checked = programs.X86, programs.clang(), programs.sanitized(scratch)
+    return [["--cpu", "native"], ["--cpu", "x86-64-v3"] if x86 else [],
+            *([["--cpu", "native", "--cc", checked]] if checked else []), ["--cpu", "native", "--strict-fp"],
+            ["--cpu", "x86-64"] if x86 else [], ["--no-override"], ["--cpu", "native", "--cc", clang],
+            ["--cpu", "x86-64-v3", "--cc", clang] if x86 else []]
 
 
-def check(cameo, net, options, scratch):
-    net.save(scratch / "net.onnx")
-    subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", "--grain", "1", *options], check=True)
-    files = []
-    for name, value in net.feeds.items():
-        np.save(scratch / f"{name}.npy", value)
-        files.append(scratch / f"{name}.npy")
-    for threads in (1, 3):
-        (scratch / f"out{threads}").mkdir(exist_ok=True)
-        subprocess.run([scratch / "net", *files, "-o", scratch / f"out{threads}", "--threads", str(threads)], check=True)
+def compare(net, outputs, options):
     wrong = 0
-    for i, (what, expected, scale) in enumerate(net.expected):
-        got, shared = (np.load(scratch / f"out{threads}" / f"y{i}.npy") for threads in (1, 3))
-        error = (np.abs(got - expected) / (scale + 1e-30)).max()
-        if got.shape != expected.shape or not error < TOLERANCE or got.tobytes() != shared.tobytes():
-            same = "" if got.tobytes() == shared.tobytes() else "threads differ, "
-            print(f"{what}: {same}error {error:.1e} of the magnitudes, with {options}")
+    for (what, expected, scale), got in zip(net.expected, outputs):
+        error = (np.abs(got - expected) / (scale + 1e-30)).max() if got.shape == expected.shape else np.inf
+        if not error < TOLERANCE:
+            print(f"{what}: error {error:.1e} of the magnitudes, with {options}")
             wrong += 1
     return wrong
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("cameo")
-    p.add_argument("--programs", type=int, default=2)
-    p.add_argument("--nodes", type=int, default=10)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--variant", type=int, help="only this one")
-    args = p.parse_args()
-    wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = pathlib.Path(folder)
-        kinds = variants(scratch)
-        for i in range(args.programs):
-            net = Net(np.random.default_rng((args.seed, i)))
-            for _ in range(args.nodes):
-                net.one_of(net.nbits, net.nbits, net.dequantized, net.halves)()
-            wrong += check(args.cameo, net, kinds[(i if args.variant is None else args.variant) % len(kinds)], scratch)
+    args = programs.arguments(programs=2, nodes=10)
+
+    def draw(random, _):
+        net = Net(random)
+        for _ in range(args.nodes):
+            net.one_of(net.nbits, net.nbits, net.dequantized, net.halves, net.both)()
+        return net
+
+    def check(net, scratch, options):
+        programs.build(args.cameo, net, scratch, ["--grain", "1", *options])
+        outputs, others = programs.differ_by_threads(net, scratch, options)
+        return compare(net, outputs, options) + others
+
+    wrong = programs.in_turns(args, variants, draw, check)
     print(f"{args.programs * args.nodes} nodes in {args.programs} programs, {wrong} wrong")
     return 1 if wrong else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

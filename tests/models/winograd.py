@@ -6,18 +6,14 @@ results are computed by NumPy in float64 from the definition. What is compared i
 the result, with what `compile --report json` says of each convolution, and the greatest difference with thirty times as much.
 Programs take turns in the size of tiles, the target, fixed and open sizes, the C compiler and the address sanitizer.
 """
-import argparse
 import json
-import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from contractions import variants
+import contractions
+import programs
 
 
 def exact(x, w, bias, pads, group):
@@ -30,13 +26,13 @@ def exact(x, w, bias, pads, group):
     return y if bias is None else y + bias.astype(np.float64).reshape(1, -1, 1, 1)
 
 
-class Net:
-    def __init__(self, random, open_sizes):
-        self.random, self.open_sizes = random, open_sizes
-        self.nodes, self.weights, self.inputs, self.outputs, self.feeds, self.wanted = [], [], [], [], {}, []
+class Net(programs.Network):
+    opsets = {"": 18}
+    ir_version = 9
 
-    def one_of(self, *values):
-        return int(values[self.random.integers(len(values))])
+    def __init__(self, random, open_sizes):
+        super().__init__(random)
+        self.open_sizes, self.wanted = open_sizes, []
 
     def normal(self, *shape):
         return self.random.standard_normal(shape).astype(np.float32)
@@ -84,26 +80,13 @@ class Net:
         self.outputs.append(helper.make_tensor_value_info(out, TensorProto.FLOAT, None))
         self.wanted.append((want, inside))
 
-    def save(self, path):
-        graph = helper.make_graph(self.nodes, "winograd", self.inputs, self.outputs, self.weights)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
 
-
-def check(cameo, net, options, scratch):
-    net.save(scratch / "net.onnx")
-    told = subprocess.run([cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", "--report", "json", *options],
-                          check=True, capture_output=True, text=True).stdout
-    forms = {f["output"]: f for f in json.loads(told)["convolutions"]}
+def compare(net, outputs, forms):
+    """The greatest error, as a share of the one that is told of its convolution, and how many are wrong."""
     plain = {"tile": 0, "error_rms": 2e-6}  # a few places are computed by loops
-    files = []
-    for name, value in net.feeds.items():
-        np.save(scratch / f"{name}.npy", value)
-        files.append(f"{name}={scratch / name}.npy")
-    subprocess.run([scratch / "net", *files, "-o", scratch / "out"], check=True)
     failed, worst = 0, 0.0
-    for output, (want, inside) in zip(net.outputs, net.wanted):
+    for output, got, (want, inside) in zip(net.outputs, outputs, net.wanted):
         form = forms.get(output.name, plain)
-        got = np.load(scratch / "out" / f"{output.name}.npy")
         scale = np.sqrt(np.mean(want ** 2))
         rms, most = np.sqrt(np.mean((got - want) ** 2)) / scale, np.max(np.abs(got - want)) / scale
         bound = form["error_rms"]
@@ -111,34 +94,36 @@ def check(cameo, net, options, scratch):
         if not (rms <= bound and most <= 30 * bound):
             print(f"{output.name} {want.shape} of {inside} channels: rms {rms:.1e}, greatest {most:.1e}; {form}")
             failed += 1
-    return len(net.outputs), sum(f["tile"] > 0 for f in forms.values()), worst, failed
+    return worst, failed
+
+
+def variants(scratch):
+    fast = [v for v in contractions.variants(scratch) if "--no-override" not in v]
+    return [["--winograd", size, *v] for size, v in zip("4 2 4 auto 4 2 4 auto".split(), fast + fast)]
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("cameo")
-    p.add_argument("--programs", type=int, default=3)
-    p.add_argument("--nodes", type=int, default=8)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--first", type=int, default=0)
-    args = p.parse_args()
-    total, tiled, failures = 0, 0, 0
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
-        turns = [v for v in variants(scratch) if "--no-override" not in v]
-        for i in range(args.first, args.first + args.programs):
-            random = np.random.default_rng([args.seed, i])
-            net = Net(random, open_sizes=i % 3 == 2)
-            for _ in range(args.nodes):
-                net.convolution()
-            options = ["--winograd", ["4", "2", "4", "auto"][i % 4], *turns[i % len(turns)]]
-            count, tiles, worst, failed = check(args.cameo, net, options, scratch)
-            print(f"program {i}: {count} nodes, {tiles} by tiles, {' '.join(options)}: at most {worst:.2f} of the error "
-                  f"told, {failed} fail", flush=True)
-            total, tiled, failures = total + count, tiled + tiles, failures + failed
+    args = programs.arguments(programs=3, nodes=8)
+
+    def draw(random, i):
+        net = Net(random, open_sizes=i % 3 == 2)
+        for _ in range(args.nodes):
+            net.convolution()
+        return net
+
+    def check(net, scratch, options):
+        told = programs.build(args.cameo, net, scratch, ["--report", "json", *options])
+        forms = {f["output"]: f for f in json.loads(told)["convolutions"]}
+        worst, failed = compare(net, programs.run(net, scratch), forms)
+        tiles = sum(f["tile"] > 0 for f in forms.values())
+        print(f"{len(net.outputs)} nodes, {tiles} by tiles, {' '.join(options)}: at most {worst:.2f} of the error told, "
+              f"{failed} fail", flush=True)
+        return np.array([len(net.outputs), tiles, failed])
+
+    total, tiled, failures = programs.in_turns(args, variants, draw, check)
     print(f"{total} convolutions, {tiled} by tiles, {failures} fail")
-    sys.exit(1 if failures or tiled < total // 2 else 0)
+    return 1 if failures or tiled < total // 2 else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""convert.py CAMEO [--suite DIR [--every N]] [--models DIR] [--only RE] [--verbose]: models that `cameo convert`
-writes, judged by others.
+"""convert.py CAMEO [--suite DIR [--every N]] [--models DIR] [--exporters DIR] [--only RE] [--matrix] [--verbose]: models
+that `cameo convert` writes, judged by others.
 
-Each model is converted to float16, bfloat16, mixed precision and float64, by each policy. Of what comes out:
-onnx.checker accepts it with full_check; its interface is the same; nodes are in order; every stored constant is bit for
-bit what NumPy (ml_dtypes for bfloat16) makes of the model's own; ONNX Runtime loads it (bfloat16 only where it has
-kernels) and computes outputs that are near those of the model as it was, within what the precision allows.
+Each model is converted to float16, bfloat16, mixed precision and float64, by each policy; with --matrix by all of them to
+all of these, and for each target. Of what comes out: onnx.checker accepts it with full_check; its interface is the same;
+nodes are in order; every stored constant is bit for bit what NumPy (ml_dtypes for bfloat16) makes of the model's own; ONNX
+Runtime loads it with its optimizations and without (bfloat16 only where it has kernels) and computes outputs that are near
+those of the model as it was, within what the precision allows.
 
 Models: small ones written here (branches, loops, functions, quantisation, recurrent cells, masks, captured values),
-the nodes of the backend suite that are more than one (--suite), and the real models (--models, or CAMEO_MODELS).
+the nodes of the backend suite that are more than one (--suite), the real models (--models, or CAMEO_MODELS), and what
+exporters wrote (--exporters: folders of model.onnx and data_0.npz).
 """
 import argparse
 import collections
@@ -22,25 +24,19 @@ import tempfile
 import ml_dtypes
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, numpy_helper
 
+import runs
 import samples
+from runs import distance
 
 NUMPY = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f64": np.float64, "mixed": np.float16}
 ELEMENT = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f64": TensorProto.DOUBLE,
            "mixed": TensorProto.FLOAT16}
+POLICIES, TARGETS = ["cameo", "all", "autocast"], ["cpu-x86-64", "cuda-sm80", "tensorrt-strongly-typed", "onnxruntime-cpu",
+                                               "onnxruntime-cuda"]
 # Relative to the size of the output: units of the dtype, times what a few dozen nodes make of them.
 NEAR = {"f16": 0.02, "bf16": 0.15, "f64": 1e-3, "mixed": 0.02}
-
-
-def run_model(model, feeds):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return session.run(None, feeds)
 
 
 def graphs_of(graph):
@@ -89,20 +85,6 @@ def interface_of(model):
             if v.name not in weights]
 
 
-def distance(got, want):
-    """The rms of the difference by the rms of the numbers; infinite where something is not finite that was."""
-    if want.dtype.kind != "f" or not want.size:
-        return 0.0
-    got, want = got.astype(np.float64), want.astype(np.float64)
-    finite = np.isfinite(want)
-    if not finite.any():
-        return 0.0
-    if not np.isfinite(got[finite]).all():
-        return np.inf
-    scale = max(np.sqrt((want[finite] ** 2).mean()), 1e-6)
-    return float(np.sqrt(((got[finite] - want[finite]) ** 2).mean()) / scale)
-
-
 class Judge:
     def __init__(self, options):
         self.options, self.counts, self.faults, self.worst = options, collections.Counter(), [], {}
@@ -123,7 +105,7 @@ class Judge:
             if r.returncode:
                 self.fault(what, f"--calib: status {r.returncode}: {r.stderr.strip()[:300]}")
                 return
-            off = max(distance(g, w) for g, w in zip(run_model(str(out), feeds), want) if isinstance(w, np.ndarray))
+            off = max(distance(g, w) for g, w in zip(runs.run(out, feeds), want) if isinstance(w, np.ndarray))
         self.counts["overflow without data, none with them" if off < np.inf else "overflow with data"] += 1
         if off > NEAR[precision] * near:
             self.fault(what, f"--calib: outputs are {off:.3g} away")
@@ -136,18 +118,25 @@ class Judge:
         """One model in every precision. `near` widens what its numbers may differ by."""
         before = onnx.load(path)
         try:
-            want = run_model(str(path), feeds)
+            want = runs.run(path, feeds)
         except Exception:  # pylint: disable=broad-except
             self.counts["models that ONNX Runtime does not run"] += 1
             return
-        for precision, policy in [("f16", "cameo"), ("f16", "all"), ("f16", "autocast"), ("bf16", "cameo"),
-                                  ("mixed", "cameo"), ("f64", "cameo")]:
-            self.one(f"{what} {precision} {policy}", path, before, feeds, want, precision, policy, near)
+        for precision, policy, target in self.ways():
+            name = f"{what} {precision} {policy} {target}".strip()
+            self.one(name, path, before, feeds, want, (precision, policy, target), near)
 
-    def one(self, what, path, before, feeds, want, precision, policy, near):
+    def ways(self):
+        few = [("f16", "cameo"), ("f16", "all"), ("f16", "autocast"), ("bf16", "cameo"), ("mixed", "cameo"), ("f64", "cameo")]
+        if not self.options.matrix:
+            return [(*way, "") for way in few]
+        return [(p, policy, "") for p in NUMPY for policy in POLICIES] + [(p, "cameo", t) for p in NUMPY for t in TARGETS]
+
+    def one(self, what, path, before, feeds, want, way, near):
+        precision, policy, target = way
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "out.onnx"
-            r = self.convert(path, out, precision, policy)
+            r = self.convert(path, out, precision, policy, ["--target", target] if target else [])
             if r.returncode == 1 and ("gives no" in r.stderr or "do not fit" in r.stderr):
                 self.counts["refused: " + ("opset" if "gives no" in r.stderr else "operands")] += 1
                 return
@@ -165,28 +154,34 @@ class Judge:
                 self.fault(what, f"interface {interface_of(before)} became {interface_of(after)}")
             for text in constant_faults(before, after, precision):
                 self.fault(what, text)
-            self.run(what, path, out, feeds, want, precision, policy, near)
+            for optimized in [False, True]:
+                self.run(what, path, out, feeds, want, way, near, optimized)
 
-    def run(self, what, path, out, feeds, want, precision, policy, near):
+    def run(self, what, path, out, feeds, want, way, near, optimized):
+        precision, policy, target = way
+        key = f"{precision} {policy} {target}".strip() + (" optimized" if optimized else "")
         try:
-            got = run_model(str(out), feeds)
-        except Exception as e:  # pylint: disable=broad-except
+            got = runs.run(out, feeds, optimized)
+        except RuntimeError as e:
             missing = precision in ("bf16", "f64") and re.search("NOT_IMPLEMENTED|does not support double", str(e))
-            if missing:
+            if missing and target != "onnxruntime-cpu":
                 self.counts[f"{precision}: no kernel in ONNX Runtime"] += 1
             else:
-                self.fault(what, f"ONNX Runtime: {str(e)[:300]}")
+                self.fault(what, f"ONNX Runtime{' optimized' if optimized else ''}: {str(e)[:300]}")
             return
-        self.counts[f"{precision} {policy} run"] += 1
-        off = max((distance(np.asarray(g), np.asarray(w)) for g, w in zip(got, want) if isinstance(w, np.ndarray)),
-                  default=0.0)
-        key = f"{precision} {policy}"
+        self.counts[f"{key} run"] += 1
+        pairs = [(np.asarray(g), w) for g, w in zip(got, want) if isinstance(w, np.ndarray)]
+        if any(g.shape != w.shape for g, w in pairs):
+            self.counts["outputs of another shape: what is chosen by numbers fell otherwise"] += 1
+            return
+        off = max((distance(g, w) for g, w in pairs), default=0.0)
         if off == np.inf and policy == "cameo":
-            self.calibrated(what, path, feeds, want, precision, near)
+            if not optimized:
+                self.calibrated(what, path, feeds, want, precision, near)
             return
         self.worst[key] = max(self.worst.get(key, (0, "")), (off, what))
         if off > NEAR[precision] * near and policy == "cameo":
-            self.fault(what, f"outputs are {off:.3g} away")
+            self.fault(what, f"outputs are {off:.3g} away{' optimized' if optimized else ''}")
 
 
 def feeds_of(model, folder):
@@ -198,6 +193,15 @@ def feeds_of(model, folder):
         t.ParseFromString((folder / f"input_{k}.pb").read_bytes())
         feeds[name] = numpy_helper.to_array(t)
     return feeds
+
+
+def judge_exporters(judge, options):
+    for path in sorted(pathlib.Path(options.exporters).glob("*/model.onnx")):
+        if not re.search(options.only, path.parent.name):
+            continue
+        weights = {t.name for t in onnx.load(path, load_external_data=False).graph.initializer}
+        feeds = {k: v for k, v in np.load(path.parent / "data_0.npz").items() if k not in weights}
+        judge.judge(path.parent.name, path, feeds, near=3)
 
 
 def judge_suite(judge, options):
@@ -224,6 +228,8 @@ def main():
     parser.add_argument("--suite")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--models", default=os.environ.get("CAMEO_MODELS"))
+    parser.add_argument("--exporters")
+    parser.add_argument("--matrix", action="store_true", help="every precision by every policy, and for every target")
     parser.add_argument("--only", default="")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
@@ -236,6 +242,8 @@ def main():
                 judge.judge(name, path, feeds, near=5 if name == "quantised" else 1)  # one step of 0.05
     if options.suite:
         judge_suite(judge, options)
+    if options.exporters:
+        judge_exporters(judge, options)
     if options.models:
         for path in sorted(pathlib.Path(options.models).glob("*/model.onnx")):
             if re.search(options.only, path.parent.name):

@@ -6,9 +6,10 @@ of each output. Then ONNX Runtime runs the model on other inputs with values rea
 back behind each, weights rounded in the file), all of them in float16, all in bfloat16, and mixed at random. Printed are
 predicted over measured, and how often an error went beyond three predicted standard deviations. With --ran, `cameo drift` is asked
 about each of these choices (`--precision FILE`): it runs the model so on the calibration inputs, and says the greater of what
-is predicted and what it measured there.
+is predicted and what it measured there. --save FILE adds a line for each model, and takes from there what it has already:
+results.py prints such files as one table.
 
-    predict.py PROGRAM [--random N] [--seed S] [--models DIR] [--exporters DIR] [--only NAME,...] [--table FILE] [--mixed M] [--ran]
+    predict.py PROGRAM [--random N] [--seed S] [--models DIR] [--exporters DIR] [--only NAME,...] [--save FILE] [--mixed M] [--ran]
 """
 import argparse
 import json
@@ -25,6 +26,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 import inputs
+import results
 
 F32 = TensorProto.FLOAT
 NARROW = {"f16": (TensorProto.FLOAT16, np.float16), "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16)}
@@ -143,10 +145,10 @@ def fits(model, feeds):
     return True
 
 
-def model_cases(folder, only):
+def model_cases(folder, only, known):
     for path in sorted(pathlib.Path(folder).glob("*/model.onnx")):
         name = path.parent.name
-        if only and name not in only:
+        if only and name not in only or name in known:
             continue
         model = onnx.load(str(path))
         sets = sorted(path.parent.glob("test_data_set_*"))
@@ -263,37 +265,6 @@ def assignments(report, model, mixed, rng):
     return rows, result
 
 
-class Table:
-    def __init__(self):
-        self.ratios, self.checks, self.broken, self.skipped = [], 0, [], []
-
-    def add(self, name, what, output, predicted, bound, errors, scales):
-        measured = float(np.sqrt(np.mean(np.square(errors)) / np.mean(np.square(scales))))
-        if measured == 0 and predicted == 0:
-            return
-        self.ratios.append((predicted / measured if measured > 0 else np.inf, name, what, output, predicted, measured))
-        for e, s in zip(errors, scales):
-            self.checks += 1
-            if e > bound * s:
-                self.broken.append((name, what, output, e / s, bound))
-
-    def print(self, file):
-        inside = [r for r in self.ratios if 0.1 <= r[0] <= 3]
-        values = np.array([r[0] for r in self.ratios]) if self.ratios else np.ones(1)
-        print(f"{len(self.ratios)} predictions, {len(inside)} within 0.1 to 3 of what was measured "
-              f"({100 * len(inside) / max(1, len(self.ratios)):.1f} %)", file=file)
-        print("predicted / measured: least {:.2f}, 5 % {:.2f}, median {:.2f}, 95 % {:.2f}, greatest {:.2f}".format(
-            values.min(), *np.quantile(values, [0.05, 0.5, 0.95]), values.max()), file=file)
-        print(f"{self.checks} checks on inputs not calibrated on, {len(self.broken)} beyond three standard deviations", file=file)
-        worst = sorted(self.ratios, key=lambda r: -abs(np.log(max(r[0], 1e-9))))[:12]
-        for ratio, name, what, output, predicted, measured in worst:
-            print(f"  {ratio:8.2f}  {name} {what} {output}: predicted {predicted:.2e}, measured {measured:.2e}", file=file)
-        for name, what, output, error, predicted in self.broken[:20]:
-            print(f"  beyond: {name} {what} {output}: {error:.2e}, bound {predicted:.2e}", file=file)
-        for text in self.skipped:
-            print(f"  left out: {text}", file=file)
-
-
 def check_model(program, table, name, model, feeds, mixed, projections, ran):
     if len(feeds) < 2:
         table.skipped.append(f"{name}: no data that fit its inputs")
@@ -334,6 +305,16 @@ def check_model(program, table, name, model, feeds, mixed, projections, ran):
             table.add(name, what, o, predicted, bound, errors, scales)
 
 
+def cases_of(a, only, known):
+    """(name, model, feeds) of what is asked for and not known yet, made when its turn comes."""
+    for seed in range(a.seed, a.seed + a.random):
+        if f"random {seed}" not in known:
+            yield f"random {seed}", *random_network(seed)
+    for folder in filter(None, (a.models, a.exporters)):
+        for case in model_cases(folder, only, known):
+            yield case
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("program")
@@ -344,30 +325,28 @@ def main():
     p.add_argument("--only")
     p.add_argument("--mixed", type=int, default=2)
     p.add_argument("--projections", type=int, default=8)
-    p.add_argument("--table")
+    p.add_argument("--save")
     p.add_argument("--ran", action="store_true")
-    p.add_argument("--verbose", action="store_true")
     a = p.parse_args()
-    table, only = Table(), set(a.only.split(",")) if a.only else None
-    cases = [(f"random {a.seed + k}", *random_network(a.seed + k)) for k in range(a.random)]
-    for folder in filter(None, (a.models, a.exporters)):
-        cases += model_cases(folder, only)
-    for name, model, feeds in cases:
-        if a.verbose:
-            print(name, file=sys.stderr, flush=True)
+    only = set(a.only.split(",")) if a.only else None
+    known = {t.name: t for t in results.read(a.save)} if a.save else {}
+    total = results.Table("all")
+    for name, model, feeds in cases_of(a, only, known):
+        table = results.Table(name)
         try:
             check_model(a.program, table, name, model, feeds, a.mixed, a.projections, a.ran)
         except KeyboardInterrupt:
-            table.skipped.append(f"{name} and what follows: interrupted")
+            total.skipped.append(f"{name} and what follows: interrupted")
             break
         except Exception as e:  # a runtime that cannot run a model says nothing of the prediction
             table.skipped.append(f"{name}: {type(e).__name__}: {str(e).splitlines()[0][:150]}")
-    table.print(sys.stdout)
-    if a.table:
-        with open(a.table, "w", encoding="utf-8") as file:
-            table.print(file)
-    inside = sum(0.1 <= r[0] <= 3 for r in table.ratios)
-    return 0 if inside >= 0.95 * len(table.ratios) and not table.broken and table.ratios else 1
+        total.join(table)
+        if a.save:
+            table.save(a.save)
+    for table in known.values():
+        total.join(table)
+    total.print()
+    return 0 if total.holds() else 1
 
 
 if __name__ == "__main__":

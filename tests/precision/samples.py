@@ -174,6 +174,26 @@ def sequences():
     return model, {"x": numbers(3, 4, 8)}
 
 
+def turned():
+    """A Transpose that brings the first of open dims last but one, in front of a product: where ONNX Runtime 1.31.1 crashes."""
+    model = text(f"""turned (float[L,N,8] x) => (float[N,L,4] y) <{weight("v", 2, 8, 4)}> {{
+        t = Transpose<perm=[1,0,2]>(x)
+        h = MatMul(t, v)
+        y = Relu(h) }}""")
+    return model, {"x": numbers(3, 5, 2, 8)}
+
+
+def filled():
+    """ConstantOfShape, which gives no bfloat16 before opset 20."""
+    model = text(f"""filled (float[N,8] x) => (float[N,4] y) <{weight("w", 1, 8, 8)}, {weight("v", 2, 8, 4)}> {{
+        s = Shape(x)
+        o = ConstantOfShape<value: tensor = float[1] {{0.5}}>(s)
+        h = MatMul(x, w)
+        a = Add(h, o)
+        y = MatMul(a, v) }}""")
+    return model, {"x": numbers(3, 5, 8)}
+
+
 def unsorted():
     model, feeds = perceptron()
     nodes = list(model.graph.node)
@@ -196,7 +216,7 @@ def shared():
 
 def models():
     for make in (perceptron, norm, attention, branches, loop, scan, function, cells, quantised, positions, mixture,
-                 images, sequences, shared):
+                 images, sequences, shared, turned, filled):
         model, feeds = make()
         yield (make.__name__, model, feeds)
 

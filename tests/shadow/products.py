@@ -46,6 +46,13 @@ def cases_of(seed):
     c.add("Conv", c.number(1, 20, 9, 30), c.number(33, 20, 1, 1), strides=[2, 2])
     c.add("Conv", c.number(2, 5, 300), c.number(70, 5, 5), pads=[2, 2])
     c.add("Conv", c.number(1, 3, 7, 8, 9), c.number(9, 3, 3, 3, 3), pads=[1] * 6, strides=[1, 2, 2])
+    # planes by their own windows: rows too few for panels
+    c.add("Conv", c.number(2, 6, 19, 30), c.number(6, 1, 3, 3), group=6, pads=[1, 1, 1, 1])
+    c.add("Conv", c.number(1, 6, 19, 31), c.number(12, 1, 5, 5), group=6, pads=[2, 2, 2, 2], strides=[2, 2])
+    c.add("Conv", c.number(1, 4, 15, 9), c.number(4, 1, 3, 3), group=4, pads=[3, 3, 3, 3], dilations=[3, 3])
+    c.add("Conv", c.number(1, 16, 12, 21), c.number(1, 16, 3, 3), pads=[0, 1, 2, 0])
+    c.add("Conv", c.number(1, 3, 5), c.number(3, 1, 7), group=3, pads=[3, 3])
+    c.add("Conv", c.number(1, 2, 6, 7, 20), c.number(2, 1, 2, 3, 3), group=2, pads=[0, 1, 1, 1, 0, 2])
     c.add("MatMul", c.number(37, 301), c.number(301, 203))
     c.add("MatMul", c.number(1, 301), c.number(301, 203))
     c.add("Gemm", c.number(2, 301), c.number(203, 301), transB=1)

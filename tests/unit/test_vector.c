@@ -90,6 +90,36 @@ static void test_specials(void **state)
         }
 }
 
+// Units in the last place of the exact result, those of subnormal numbers 2^-1074.
+static double distance64(double got, long double want)
+{
+    int e;
+    frexp((double)fmaxl(fabsl(want), (long double)DBL_MIN), &e);
+    return fabs((double)(((long double)got - want) * ldexpl(1, 53 - e)));
+}
+
+static void test_exp_float64(void **state)
+{
+    (void)state;
+    double worst = 0, at = 0;
+    for (double x = -745.5; x < 709.78; x += 0.00137) {
+        double d = distance64(cameo_exp_f64(x), expl((long double)x));
+        at = d > worst ? x : at;
+        worst = d > worst ? d : worst;
+        d = distance64(cameo_exp_f64(x * 1e-3), expl((long double)(x * 1e-3)));
+        at = d > worst ? x * 1e-3 : at;
+        worst = d > worst ? d : worst;
+    }
+    print_message("exp of float64: %.3f units at %a\n", worst, at);
+    assert_true(worst <= 1);
+    assert_true(cameo_exp_f64(0) == 1 && cameo_exp_f64(-0.0) == 1 && cameo_exp_f64(1e-300) == 1);
+    assert_true(isinf(cameo_exp_f64(709.79)) && isinf(cameo_exp_f64(INFINITY)));
+    assert_true(isfinite(cameo_exp_f64(709.78)) && cameo_exp_f64(-745.13) == 0x1p-1074);
+    assert_true(cameo_exp_f64(-745.14) == 0 && cameo_exp_f64(-INFINITY) == 0);
+    assert_true(cameo_exp_f64(1e308) == INFINITY && cameo_exp_f64(-1e308) == 0);
+    assert_true(isnan(cameo_exp_f64(NAN)));
+}
+
 static void test_float64(void **state)
 {
     (void)state;
@@ -107,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_float32),
+        cmocka_unit_test(test_exp_float64),
         cmocka_unit_test(test_specials),
         cmocka_unit_test(test_float64),
     };

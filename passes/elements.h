@@ -1,0 +1,25 @@
+// One pass over a constant's elements as they lie in memory.
+#ifndef CAMEO_PASSES_ELEMENTS_H
+#define CAMEO_PASSES_ELEMENTS_H
+
+#include "ir/dtype.h"
+
+// What one pass over a constant's elements finds.
+typedef struct ConstantStats {
+    bool read; // false: no numbers, or the payload cannot be read
+    uint64_t count, nans, infinities, zeros;
+    uint64_t subnormal;   // nonzero and below the least normal number of its dtype
+    uint64_t flushed_f16; // nonzero, but 0 in float16 (at most 2^-25 in magnitude)
+    uint64_t over_f16;    // finite, but infinite in float16 (65520 and more in magnitude)
+    double lo, hi;        // of elements that are not NaN; lo > hi: none
+    double least;         // magnitude of the least nonzero element; 0: none
+    bool integer;         // all finite elements are integers
+    uint8_t bits; // significant binary digits that the finite elements need; 64: more than 53
+} ConstantStats;
+
+// `count` elements of numbers or truths at `at`, at any alignment; `packed`: those of fewer than 8
+// bits stand several to a byte, the first in its low bits, else each has a byte. Other dtypes:
+// `read` is false.
+void elements_measure(DType t, const void *at, uint64_t count, bool packed, ConstantStats *s);
+
+#endif

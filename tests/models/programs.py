@@ -1,0 +1,113 @@
+"""Random networks as programs: made node by node, compiled in one of several ways, given their feeds, run.
+
+What a node of such a network computes, and how near a program has to come to it, is said by the tests that draw them.
+"""
+import argparse
+import pathlib
+import platform
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import helper
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+class Network:
+    """A graph that grows: its inputs with what they are given, weights, nodes, outputs."""
+
+    opsets = {"": 21}
+    ir_version = 10
+
+    def __init__(self, random):
+        self.random = random
+        self.nodes, self.weights, self.inputs, self.outputs, self.feeds = [], [], [], [], {}
+
+    def one_of(self, *values):
+        return values[self.random.integers(len(values))]
+
+    def save(self, path):
+        graph = helper.make_graph(self.nodes, "network", self.inputs, self.outputs, self.weights)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=self.ir_version), path)
+
+
+def has_flag(flag):
+    """Does this processor have it?"""
+    return flag in pathlib.Path("/proc/cpuinfo").read_text()
+
+
+def clang():
+    return shutil.which("clang-19") or "clang"
+
+
+def compiler(scratch, name, line):
+    """A C compiler that runs `line` with what it is given; its path."""
+    path = scratch / name
+    path.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def sanitized(scratch):
+    """gcc with the address and undefined-behaviour sanitizers; None: it cannot link them."""
+    path = compiler(scratch, "sanitized", "gcc -fsanitize=address,undefined -fno-sanitize-recover=all")
+    probe = scratch / "probe.c"
+    probe.write_text("int main(void) { return 0; }\n")
+    done = subprocess.run([path, probe, "-o", scratch / "probe"], capture_output=True)
+    return path if done.returncode == 0 else None
+
+
+def build(cameo, net, scratch, options):
+    """Compiles the network to scratch/net and saves its feeds; what the compiler prints."""
+    net.save(scratch / "net.onnx")
+    for name, value in net.feeds.items():
+        np.save(scratch / f"{name}.npy", value)
+    command = [cameo, "compile", scratch / "net.onnx", "-o", scratch / "net", *options]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def run(net, scratch, threads=1):
+    """The outputs of the program that was built last."""
+    out = scratch / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    feeds = [f"{name}={scratch / name}.npy" for name in net.feeds]
+    subprocess.run([scratch / "net", *feeds, "-o", out, "--threads", str(threads)], check=True)
+    return [np.load(out / f"{output.name}.npy") for output in net.outputs]
+
+
+def differ_by_threads(net, scratch, options):
+    """The outputs of the program that was built last, and how many have other bits with three threads than with one."""
+    one, three = run(net, scratch, 1), run(net, scratch, 3)
+    names = [o.name for o, a, b in zip(net.outputs, one, three) if a.tobytes() != b.tobytes()]
+    if names:
+        print(f"other bits with three threads than with one, with {options}: {', '.join(names)}")
+    return one, len(names)
+
+
+def arguments(programs, nodes):
+    """The command line that these tests have in common, with the number of programs and of nodes in each by default."""
+    p = argparse.ArgumentParser()
+    p.add_argument("cameo")
+    p.add_argument("--programs", type=int, default=programs)
+    p.add_argument("--nodes", type=int, default=nodes)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--first", type=int, default=0, help="the first program")
+    p.add_argument("--variant", type=int, help="only this one")
+    return p.parse_args()
+
+
+def in_turns(args, variants, draw, check):
+    """Checks `draw(random, i)` for each program i, compiled as its turn among variants(scratch) says: check(network, scratch,
+    options). What the checks return, added up."""
+    total = 0
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        kinds = variants(scratch)
+        for i in range(args.first, args.first + args.programs):
+            net = draw(np.random.default_rng([args.seed, i]), i)
+            total = total + check(net, scratch, kinds[(i if args.variant is None else args.variant) % len(kinds)])
+    return total

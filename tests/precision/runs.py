@@ -1,0 +1,64 @@
+"""Runs of ONNX Runtime, each in a process of its own: what ends that process is an error like any other."""
+import multiprocessing
+import pickle
+
+import numpy as np
+
+LIMIT = 120  # seconds
+
+
+class Ended(RuntimeError):
+    """ONNX Runtime's process ended without an answer."""
+
+
+def _work(pipe, model, feeds, optimized):
+    import onnxruntime  # pylint: disable=import-outside-toplevel
+    try:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        if not optimized:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        answer = session.run(None, feeds)
+    except Exception as e:  # pylint: disable=broad-except
+        answer = RuntimeError(str(e))
+    pipe.send_bytes(pickle.dumps(answer))
+
+
+def run(model, feeds, optimized=False):
+    """The outputs of a model (its path) in order. RuntimeError: what ONNX Runtime says; Ended: it crashed or hangs."""
+    here, there = multiprocessing.Pipe(False)
+    process = multiprocessing.get_context("fork").Process(target=_work, args=(there, str(model), feeds, optimized))
+    process.start()
+    there.close()
+    try:
+        answer = pickle.loads(here.recv_bytes()) if here.poll(LIMIT) else None
+    except EOFError:
+        answer = None
+    if answer is None:
+        process.kill()
+    process.join()
+    here.close()
+    if answer is None:
+        raise Ended(f"its process ended (status {process.exitcode})")
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def distance(got, want):
+    """The rms of the difference by the rms of the numbers; infinite where something is not finite that was."""
+    got, want = np.asarray(got), np.asarray(want)
+    if want.dtype.kind != "f" or not want.size:
+        return 0.0
+    if got.shape != want.shape:
+        return np.inf
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    if not finite.any():
+        return 0.0
+    if not np.isfinite(got[finite]).all():
+        return np.inf
+    scale = max(np.sqrt((want[finite] ** 2).mean()), 1e-6)
+    return float(np.sqrt(((got[finite] - want[finite]) ** 2).mean()) / scale)

@@ -1,0 +1,105 @@
+// Quantisation in emitted programs: its shorter form gives the bytes of the schema's formula,
+// saturate(round(x / scale) + zero), for every kind of float.
+
+#include "runtime/cameo_math.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { SCALES = 300, NUMBERS = 20000 };
+
+static uint64_t state = 88172645463325252u;
+
+static uint32_t draw(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 16);
+}
+
+static int within(int least, int most)
+{
+    return least + (int)(draw() % (uint32_t)(most - least + 1));
+}
+
+// A float up to two places beside v.
+static float beside(float v)
+{
+    return cameo_bits_u32_f32(cameo_bits_f32_u32(v) + draw() % 5 - 2);
+}
+
+// What a float may be, as such and in steps of d.
+static float number(int i, float d)
+{
+    const float some[] = {INFINITY, -INFINITY, NAN, -NAN, 0.0f, -0.0f, 3.4e38f, -3.4e38f, 1e-45f};
+    if (i < (int)(sizeof some / sizeof *some))
+        return some[i];
+    switch (i % 4) {
+    case 0:
+        return cameo_bits_u32_f32(draw());
+    case 1:
+        return beside(((float)within(-300, 300) + 0.5f) * d);
+    case 2:
+        return beside((float)within(-300, 300) * d);
+    default:
+        return ((float)draw() / 4294967296.0f - 0.5f) * 600.0f * d;
+    }
+}
+
+// Clipped as the schema says, NaN to 0.
+static int saturated(float v, int least, int most)
+{
+    return v != v ? 0 : v<(float)least ? least : v>(float) most ? most : (int)v;
+}
+
+static void test_bytes(void **unused)
+{
+    (void)unused;
+    for (int s = 0; s < SCALES; s++) {
+        const float mantissa = 1.0f + (float)(draw() & 0x7fffff) / 8388608.0f;
+        const float d = ldexpf(mantissa, s % 3 ? within(-14, 6) : within(-99, 99));
+        const int u = s % 5 ? within(0, 255) : s % 2 * 255;
+        const int i = s % 5 ? within(-128, 127) : s % 2 ? 127 : -128;
+        for (int k = 0; k < NUMBERS; k++) {
+            const float x = number(k, d), over = rintf(x / d), whole = rintf(x);
+            const int a = saturated((float)u + over, 0, 255);
+            const int b = saturated((float)i + over, -128, 127);
+            assert_int_equal(cameo_quantize_u8(x, d, u), a);
+            assert_int_equal(cameo_quantize_i8(x, d, i), b);
+            assert_true(cameo_quantized_u8(x, d, u) == (float)(a - u));
+            assert_true(cameo_quantized_i8(x, d, i) == (float)(b - i));
+            assert_int_equal(cameo_nearest_u8(x, u), saturated((float)u + whole, 0, 255));
+            assert_int_equal(cameo_nearest_i8(x, i), saturated((float)i + whole, -128, 127));
+        }
+    }
+}
+
+// Of all mantissas, each divided by some.
+static void test_quotients(void **unused)
+{
+    (void)unused;
+    for (int s = 0; s < 40; s++) {
+        const uint32_t m = s % 2 ? draw() : s % 4 ? 0x7fffffu - (uint32_t)s : (uint32_t)s;
+        const float d = cameo_bits_u32_f32(0x3f800000u | (m & 0x7fffffu));
+        uint32_t wrong = 0;
+        for (uint32_t i = 0; i < 0x800000u; i++) {
+            const float x = cameo_bits_u32_f32(0x3f800000u | i);
+            wrong += cameo_over_f32(x, d) != x / d;
+        }
+        assert_int_equal(wrong, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_quotients),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
