@@ -72,7 +72,7 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
     bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
                  (dtype_is_integer(c->own) && dtype_is_integer(t));
-    bool kept = c->own == w->own && !is_belied(w, c->value, t);
+    bool kept = c->own == w->own && !is_blamed(w, c->value, t);
     if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
         return 0;
     return PRICE_TARGET;
