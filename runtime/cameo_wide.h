@@ -362,7 +362,7 @@ cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
             t.n = t.inner = 0;
             t.outer = width;
             for (; k < p->depth && t.n < CAMEO_WIDE_TAPS; k++) {
-                int64_t low, high;
+                int64_t low = 0, high = 0;
                 const int64_t from = m * p->am + k * p->ak;
                 t.x[t.n] = cameo_wide_under(w, x, tap, at, width, &low, &high);
                 x += cameo_wide_next(w, tap);
