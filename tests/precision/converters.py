@@ -14,7 +14,6 @@ import argparse
 import json
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,19 +22,11 @@ import warnings
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, numpy_helper
 
+import runs
+
 PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "RNN"}
-
-
-def session_of(model):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    data = model if isinstance(model, str) else model.SerializeToString()
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 def feeds_of(model, folder):
@@ -125,15 +116,10 @@ def casts_in(model):
     return sum(n.op_type == "Cast" for g in all_graphs(model.graph) for n in g.node)
 
 
-def error_of(model, sets, wants):
+def error_of(model, sets, wants, optimized):
     worst = 0.0
-    session = session_of(model)
-    for feeds, want in zip(sets, wants):
-        for g, w in zip(session.run(None, feeds), want):
-            if w.dtype.kind != "f" or not w.size:
-                continue
-            off = np.sqrt(np.mean((g.astype(np.float64) - w) ** 2)) / max(np.sqrt(np.mean(w.astype(np.float64) ** 2)), 1e-30)
-            worst = max(worst, off if np.isfinite(off) else np.inf)
+    for got, want in zip(runs.run_all(model.SerializeToString(), sets, optimized), wants):
+        worst = max([worst, *(runs.distance(g, w) for g, w in zip(got, want))])
     return float(worst)
 
 
@@ -177,21 +163,13 @@ def runtime_float16(path):
     return float16.convert_float_to_float16(onnx.load(path), keep_io_types=True)
 
 
-def stop(*_):
-    raise TimeoutError("stopped: it took too long")
-
-
 def judge(name, make, original, sets, wants, limit):
     row = {"converter": name}
     start = time.monotonic()
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(limit)
     try:
-        model = make()
-        signal.alarm(0)
-    except Exception as e:  # pylint: disable=broad-except
-        signal.alarm(0)
-        return {**row, "seconds": time.monotonic() - start, "failed": f"{type(e).__name__}: {str(e)[:160]}"}
+        model = onnx.ModelProto.FromString(runs.alone(lambda: make().SerializeToString(), limit))
+    except RuntimeError as e:
+        return {**row, "seconds": time.monotonic() - start, "failed": str(e)[:160]}
     row["seconds"] = time.monotonic() - start
     row["casts"] = casts_in(model) - casts_in(original)
     try:
@@ -199,10 +177,12 @@ def judge(name, make, original, sets, wants, limit):
         row["checker"] = "accepts"
     except Exception as e:  # pylint: disable=broad-except
         row["checker"] = f"refuses: {str(e)[:120]}"
-    try:
-        row["error"] = error_of(model, sets, wants)
-    except Exception as e:  # pylint: disable=broad-except
-        row["runtime"] = str(e)[:160]
+    for optimized in [False, True]:
+        try:
+            row["error"] = max(error_of(model, sets, wants, optimized), row.get("error", 0))
+        except RuntimeError as e:
+            row["runtime"] = ("optimized: " if optimized else "") + str(e)[:160]
+            break
     try:
         row["low"] = low_share(original, model, sets[0])
     except Exception:  # pylint: disable=broad-except
@@ -229,7 +209,7 @@ def show_row(model, row):
         low, error = row.get("low", float("nan")), row.get("error", float("nan"))
         valid = "yes" if row["checker"] == "accepts" else "no: not sorted" if "topolog" in row["checker"] else "no: types"
         cells = ["" if np.isnan(low) else f"{100 * low:.1f} %", str(row["casts"]), "" if np.isnan(error) else f"{error:.2g}", valid,
-                 "no" if "runtime" in row else "yes"]
+                 ("crash" if "ended" in row["runtime"] else "no") if "runtime" in row else "yes"]
     print(f"| {model} | {row['converter']} | " + " | ".join(cells) + f" | {row['seconds']:.1f} |", flush=True)
 
 
@@ -260,10 +240,9 @@ def main():
         for _, f in every[::2]:
             (pathlib.Path(calib.name) / f.name).symlink_to(f.resolve())
         sets = [x for x, _ in every[1::2]] or [scaled(first)]
-        plain = session_of(str(path))
-        wants = [plain.run(None, f) for f in sets]
+        wants = runs.run_all(path, sets)
         data = ["--calib", calib.name]
-        runs = [("cameo", lambda: cameo(options, path, [])),
+        ways = [("cameo", lambda: cameo(options, path, [])),
                 ("cameo --calib", lambda: cameo(options, path, data)),
                 (f"cameo --budget {options.budget:g}", lambda: cameo(options, path, [*data, "--budget", f"{options.budget:g}"])),
                 ("cameo --policy autocast", lambda: cameo(options, path, ["--policy", "autocast"])),
@@ -271,7 +250,7 @@ def main():
                 ("onnxconverter-common float16", lambda: common_float16(path)),
                 ("ONNX Runtime float16", lambda: runtime_float16(path)),
                 ("onnxconverter-common mixed", lambda: common_mixed(path, first, options.budget))]
-        for name, make in runs:
+        for name, make in ways:
             if re.search(options.without, name):
                 continue
             row = {"model": path.parent.name, **judge(name, make, original, sets, wants, options.limit)}

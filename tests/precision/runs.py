@@ -1,4 +1,4 @@
-"""Runs of ONNX Runtime, each in a process of its own: what ends that process is an error like any other."""
+"""Work in a process of its own, runs of ONNX Runtime above all: what ends that process is an error like any other."""
 import multiprocessing
 import pickle
 
@@ -8,32 +8,46 @@ LIMIT = 120  # seconds
 
 
 class Ended(RuntimeError):
-    """ONNX Runtime's process ended without an answer."""
+    """The process ended without an answer, or had none in time."""
 
 
-def _work(pipe, model, feeds, optimized):
-    import onnxruntime  # pylint: disable=import-outside-toplevel
+def _answer(pipe, work):
     try:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        if not optimized:
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        answer = session.run(None, feeds)
+        answer = work()
     except Exception as e:  # pylint: disable=broad-except
-        answer = RuntimeError(str(e))
+        answer = RuntimeError(f"{type(e).__name__}: {e}")
     pipe.send_bytes(pickle.dumps(answer))
 
 
+def _run(model, feeds, optimized):
+    import onnxruntime  # pylint: disable=import-outside-toplevel
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return [session.run(None, f) for f in feeds]
+
+
 def run(model, feeds, optimized=False):
-    """The outputs of a model (its path) in order. RuntimeError: what ONNX Runtime says; Ended: it crashed or hangs."""
+    """The outputs of a model (its path, or its bytes) in order. RuntimeError: what ONNX Runtime says; Ended: it crashed or hangs."""
+    return run_all(model, [feeds], optimized)[0]
+
+
+def run_all(model, feeds, optimized=False):
+    """The same for each of several inputs."""
+    return alone(lambda: _run(model if isinstance(model, bytes) else str(model), feeds, optimized))
+
+
+def alone(work, limit=LIMIT):
+    """What work() gives. RuntimeError: what it raises."""
     here, there = multiprocessing.Pipe(False)
-    process = multiprocessing.get_context("fork").Process(target=_work, args=(there, str(model), feeds, optimized))
+    process = multiprocessing.get_context("fork").Process(target=_answer, args=(there, work))
     process.start()
     there.close()
     try:
-        answer = pickle.loads(here.recv_bytes()) if here.poll(LIMIT) else None
+        answer = pickle.loads(here.recv_bytes()) if here.poll(limit) else None
     except EOFError:
         answer = None
     if answer is None:
