@@ -119,6 +119,12 @@ static bool sort_graph(Graph *g, const Edges *e, const uint32_t *place, Arena *s
     return true;
 }
 
+static void set_places(const Graph *g, uint32_t *place)
+{
+    for (uint32_t i = 0; i < g->nodes.len; i++)
+        place[g->nodes.at[i]] = i;
+}
+
 bool model_sort(Model *m, Arena *scratch)
 {
     uint32_t n = m->nodes.len;
@@ -126,7 +132,8 @@ bool model_sort(Model *m, Arena *scratch)
     Places places = {place, true};
     for (GraphId g = 1; g < m->graphs.len; g++)
         for (uint32_t i = 0; i < graph_at(m, g)->nodes.len; i++)
-            place[graph_at(m, g)->nodes.at[i]] = i;
+            if (node_at(m, graph_at(m, g)->nodes.at[i])->graph == g)
+                place[graph_at(m, g)->nodes.at[i]] = i;
     each_edge(m, keep_places, &places);
     if (places.kept)
         return true;
@@ -141,6 +148,7 @@ bool model_sort(Model *m, Arena *scratch)
     bool ok = true;
     for (GraphId g = 1; g < m->graphs.len; g++) {
         Graph *graph = graph_at(m, g);
+        set_places(graph, place); // a graph that a removed node held may list another's nodes too
         if (is_sorted(graph, &e, place))
             continue;
         bool sorted = sort_graph(graph, &e, place, scratch);

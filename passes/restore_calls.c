@@ -204,8 +204,20 @@ static void list_calls(Model *m, GraphId g, const NodeId *stands_for, uint32_t n
     graph->nodes.len = kept;
 }
 
-// Names of copies that stay: those of the body behind the call's, since loaders want each node's
-// name once.
+// The name of a copy behind those of the calls that it is in.
+static Str name_in_calls(const Model *m, const Node *n)
+{
+    Str name = n->name;
+    for (NodeId k = n->call; k; k = node_at(m, k)->call) {
+        const Node *call = node_at(m, k);
+        Str around = call->name.len ? call->name : call->op;
+        name = str_printf(m->arena, "%.*s/%.*s", STR_ARG(around), STR_ARG(name));
+    }
+    return name;
+}
+
+// Copies that stay keep the names that their nodes have in the body, but for those that are taken,
+// since loaders want each node's name once.
 static void name_copies(Model *m, Arena *a)
 {
     Map taken = {.arena = a};
@@ -215,14 +227,12 @@ static void name_copies(Model *m, Arena *a)
             map_put(&taken, node_at(m, id)->name, &added);
     for (NodeId id = 1; id < m->nodes.len; id++) {
         Node *n = node_at(m, id);
-        Str name = n->name;
-        if (n->dead || !n->call || !name.len)
+        if (n->dead || !n->call || !n->name.len)
             continue;
-        for (NodeId k = n->call; k; k = node_at(m, k)->call) {
-            const Node *call = node_at(m, k);
-            Str around = call->name.len ? call->name : call->op;
-            name = str_printf(m->arena, "%.*s/%.*s", STR_ARG(around), STR_ARG(name));
-        }
+        map_put(&taken, n->name, &added);
+        if (added)
+            continue;
+        Str name = name_in_calls(m, n);
         map_put(&taken, name, &added);
         n->name = added ? name : str_printf(m->arena, "%.*s#%u", STR_ARG(name), id);
     }

@@ -6,7 +6,8 @@
  *   1 x 1                    to y
  *
  * Rows that two bands' windows reach are computed twice. What a place's sums are made of does not
- * depend on its band: rows of weights are whole tiles, and no columns are few. */
+ * depend on its band: rows of weights are whole tiles, and so are columns, also those at a band's
+ * end, since narrower tiles may sum in another order. */
 #ifndef CAMEO_CHAIN_H
 #define CAMEO_CHAIN_H
 

@@ -39,7 +39,7 @@ typedef struct cameo_conv_view {
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
     int packs;                  /* panels are copied wherever they are */
-    int whole;                  /* no columns are few */
+    int whole;                  /* every panel is multiplied as a full one, where it ends too */
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
@@ -503,7 +503,8 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
-        const int64_t reach = cameo_conv_whole(width), from = i * v->at[0] + j * v->at[1] + at;
+        const int64_t reach = v->whole ? PANEL : cameo_conv_whole(width);
+        const int64_t from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
         if ((v->packs && width > CAMEO_FEW) || at + width > v->out[2] ||
@@ -594,7 +595,7 @@ typedef struct cameo_conv_block {
     float *y;
     int64_t row;
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
-    int whole;                  /* no columns are few */
+    int whole;                  /* tiles are those of full panels */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
@@ -620,6 +621,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_
 static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_conv_block *b,
                                                                   int64_t m0, int64_t m1)
 {
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const cameo_conv_panel *last = &b->panels[b->count > 0 ? b->count - 1 : 0];
     const int64_t end = b->k0 > 0 || b->count == 0 ? 0 : last->n + last->width;
     const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
@@ -631,7 +633,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
         for (int i = 0; i < b->count; i++) {
             const cameo_conv_panel *p = &b->panels[i];
-            const int64_t whole = cameo_conv_whole(p->width);
+            const int64_t whole = b->whole ? PANEL : cameo_conv_whole(p->width);
             float *c = b->y + m * b->row + p->n;
             cameo_finish finish;
             if (all) {

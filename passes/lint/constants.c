@@ -106,9 +106,10 @@ static uint32_t flush(Model *m, NumberFacts *x, ValueId v)
 {
     const ConstantStats *s = range_stats(x->ranges, v);
     TensorData *d = (TensorData *)(uintptr_t)value_at(m, v)->constant;
-    const unsigned char *at = d->elements;
+    Str error;
+    const unsigned char *at = s->subnormal ? tensor_elements(m, d, &error) : NULL;
     TensorData kept = *d;
-    if (!s->subnormal)
+    if (!at)
         return 0;
     float *to = arena_array(m->arena, kept.nelements, sizeof *to);
     for (uint64_t i = 0; i < kept.nelements; i++) {

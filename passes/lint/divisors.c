@@ -274,17 +274,14 @@ uint32_t repair_roots(Model *m, bool unsafe)
 
 // ---- NS009
 
-static double element(const TensorData *d, uint64_t i)
-{
-    DType t = (DType)d->dtype;
-    return scalar_load(t, (const char *)d->elements + i * dtype_info(t)->bytes).f;
-}
-
-static BadVariances look_at(const TensorData *d, bool without_epsilon)
+static BadVariances look_at(Model *m, TensorData *d, bool without_epsilon)
 {
     BadVariances b = {0};
-    for (uint64_t i = d->nelements; i-- > 0;) {
-        double e = element(d, i);
+    Str error;
+    const DType t = (DType)d->dtype;
+    const char *at = tensor_elements(m, d, &error);
+    for (uint64_t i = at ? d->nelements : 0; i-- > 0;) {
+        double e = scalar_load(t, at + i * dtype_info(t)->bytes).f;
         if (!(e < 0 || (e == 0 && without_epsilon)))
             continue;
         b = (BadVariances){i, b.n + 1, e};
@@ -307,7 +304,8 @@ static BadVariances bad_variances(NumberFacts *x, NodeId id)
         map_put(&x->variances, str_copy(x->a, (Str){(const char *)key, sizeof key}), &added);
     if (added) {
         *at = x->bad.len;
-        vec_push(x->a, &x->bad, look_at(value_at(x->m, v)->constant, key[1]));
+        vec_push(x->a, &x->bad,
+                 look_at(x->m, (TensorData *)(uintptr_t)value_at(x->m, v)->constant, key[1]));
     }
     return x->bad.at[*at];
 }

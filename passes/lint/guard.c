@@ -48,7 +48,7 @@ int lint_run_guarded(void (*run)(Lint *l), Lint *l)
 
 void lint_run_rule(const LintRule *rule, Lint *l)
 {
-    Times *times = l->m->times;
+    Times *times = l->m ? l->m->times : NULL;
     const double begin = times ? times_now() - times->weights : 0;
     int number = lint_run_guarded(rule->run, l);
     if (times)

@@ -354,16 +354,18 @@ typedef struct Positions {
 
 static bool counts_up(NumberFacts *x, ValueId v)
 {
-    const TensorData *d = value_at(x->m, v)->constant;
+    TensorData *d = (TensorData *)(uintptr_t)value_at(x->m, v)->constant;
     const ConstantStats *s = range_stats(x->ranges, v);
+    Str error;
     DType t = numbers_dtype(x, v);
     if (!s->read || !dtype_is_integer(t) || d->dtype != (int32_t)t || s->count < 3 ||
         s->hi - s->lo + 1 != (double)s->count)
         return false;
     size_t width = dtype_info(t)->bytes;
-    int64_t before = scalar_load(t, d->elements).i;
-    for (uint64_t i = 1; i < d->nelements; i++) {
-        int64_t now = scalar_load(t, (const char *)d->elements + i * width).i;
+    const char *at = tensor_elements(x->m, d, &error);
+    int64_t before = at ? scalar_load(t, at).i : 0;
+    for (uint64_t i = 1; i < s->count; i++) {
+        int64_t now = at ? scalar_load(t, at + i * width).i : before;
         if (now - before != 1)
             return false;
         before = now;

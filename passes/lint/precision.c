@@ -85,9 +85,11 @@ static uint64_t count_clamped(NumberFacts *x, ValueId v, double limit)
     if (!s->read || s->nans || s->lo < -limit || s->hi > limit ||
         (s->lo != -limit && s->hi != limit))
         return 0;
-    const TensorData *d = value_at(x->m, v)->constant;
-    for (uint64_t i = 0; i < d->nelements; i++) {
-        double e = fabs(scalar_load(DT_F16, (const char *)d->elements + 2 * i).f);
+    TensorData *d = (TensorData *)(uintptr_t)value_at(x->m, v)->constant;
+    Str error;
+    const char *at = tensor_elements(x->m, d, &error);
+    for (uint64_t i = 0; at && i < d->nelements; i++) {
+        double e = fabs(scalar_load(DT_F16, at + 2 * i).f);
         at_limit += e == limit;
         others += e != limit && e != 0;
     }
@@ -155,12 +157,14 @@ void lint_f16_overflow(Lint *l)
 // A copy of a constant whose elements are moved into [lo, hi]; of its own for one reader.
 static ValueId clamped(Rewrite *e, ValueId v, double lo, double hi)
 {
-    const TensorData *d = value_at(e->m, v)->constant;
+    TensorData *d = (TensorData *)(uintptr_t)value_at(e->m, v)->constant;
     DType t = (DType)d->dtype;
     size_t width = dtype_info(t)->bytes;
+    Str error;
+    const char *at = tensor_elements(e->m, d, &error); // they were measured: they can be read
     unsigned char *to = arena_array(e->m->arena, d->nelements + 1, width);
-    for (uint64_t i = 0; i < d->nelements; i++) {
-        Scalar s = scalar_load(t, (const char *)d->elements + i * width);
+    for (uint64_t i = 0; at && i < d->nelements; i++) {
+        Scalar s = scalar_load(t, at + i * width);
         s.f = s.f < lo ? lo : s.f > hi ? hi : s.f;
         scalar_store(t, to + i * width, s);
     }

@@ -2,9 +2,10 @@
 """contractions.py CAMEO [--programs N] [--seed S]: convolutions and products of random shapes agree with onnxruntime.
 
 Many small nodes go into each program: windows, strides, dilations, borders, groups, ranks, batches and sizes around those of
-tiles, each with something behind it that may become its epilogue. Programs take turns in their target (native, AVX2, 128-bit
-vectors), plain loops, the C compiler, fixed and open sizes, and the address sanitizer. What is compared is the greatest
-difference of a tensor, over its greatest element.
+tiles, each with something behind it that may become its epilogue; and mobile networks' three convolutions in a row. Programs
+take turns in their target (native, AVX2, several in one program), plain loops, the C compiler, fixed and open sizes, and the
+address sanitizer. What is compared is the greatest difference of a tensor, over its greatest element; bits are those of any
+number of threads.
 """
 import shutil
 import sys
@@ -109,6 +110,28 @@ class Net(programs.Network):
             v = self.add("Relu", self.add("Add", v, self.input(batch, group * outside, *out)))
         self.epilogue(v, group * outside, rank + 2)
 
+    def chain(self):
+        """1 x 1 to more channels, planes by their own windows, 1 x 1 to fewer: with clips between them, the first may be missing."""
+        inside, outside = int(self.one_of(8, 16, 24, 30)), int(self.one_of(8, 16, 24, 40))
+        wide, window, stride = int(self.one_of(inside, 48, 96)), int(self.one_of(3, 3, 5)), int(self.one_of(1, 1, 2))
+        space = [int(self.random.integers(8, 45)) for _ in range(2)]
+        x = v = self.input(int(self.one_of(1, 1, 2)), inside, *space)
+        if wide != inside:
+            v = self.clipped(self.add("Conv", v, self.weight(wide, inside, 1, 1), self.weight(wide)))
+        pads = [int(self.one_of(window // 2, 0, 1)) for _ in range(4)]
+        v = self.add("Conv", v, self.weight(wide, 1, window, window), self.weight(wide), group=wide, pads=pads, strides=[stride] * 2)
+        v = self.add("Conv", self.clipped(v), self.weight(outside, wide, 1, 1), self.weight(outside))
+        if stride == 1 and inside == outside and pads == [window // 2] * 4:
+            v = self.add("Add", v, x)
+        self.outputs.append(helper.make_tensor_value_info(v, TensorProto.FLOAT, None))
+
+    def clipped(self, v):
+        if self.random.integers(2):
+            return self.add("Relu", v)
+        low, high = (numpy_helper.from_array(np.float32(x), f"w{len(self.weights) + i}") for i, x in enumerate((0, 1)))
+        self.weights += [low, high]
+        return self.add("Clip", v, low.name, high.name)
+
     def product(self):
         m, n, k = self.size(), self.size(), self.one_of(self.size(), self.size(), 255, 256, 257, 600)
         batch = [int(self.one_of(1, 2, 3))] if self.random.integers(3) == 0 else []
@@ -168,12 +191,14 @@ def main():
     def draw(random, i):
         net = Net(random, open_sizes=i % 5 == 3)
         for _ in range(args.nodes):
-            (net.convolution if random.integers(3) else net.product)()
+            net.one_of(net.convolution, net.convolution, net.convolution, net.product, net.chain)()
         return net
 
     def check(net, scratch, options):
-        programs.build(args.cameo, net, scratch, options)
-        count, worst, failed = compare(net, programs.run(net, scratch), scratch)
+        programs.build(args.cameo, net, scratch, ["--grain", "1", *options])
+        outputs, others = programs.differ_by_threads(net, scratch, options)
+        count, worst, failed = compare(net, outputs, scratch)
+        failed += others
         print(f"{count} nodes, {' '.join(options) or 'default'}: greatest error {worst:.1e}, {failed} fail", flush=True)
         return np.array([count, failed])
 
