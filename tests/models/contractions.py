@@ -151,13 +151,13 @@ class Net(programs.Network):
     def describe(self, output):
         """Prints the nodes that compute it, last one first."""
         producers = {n.output[0]: n for n in self.nodes}
-        todo = [output]
-        while todo:
-            n = producers.get(todo.pop())
+        reached = [output]
+        while reached:
+            n = producers.get(reached.pop())
             if n:
                 print(helper.printable_node(n), [self.feeds[i].shape for i in n.input if i in self.feeds],
                       [tuple(w.dims) for w in self.weights if w.name in n.input])
-                todo.extend(n.input)
+                reached.extend(n.input)
 
 
 def variants(scratch):

@@ -78,12 +78,7 @@ def main():
             net.convolution()
         return net
 
-    def check(net, scratch, options):
-        programs.build(args.cameo, net, scratch, ["--grain", "1", *options])
-        outputs, others = programs.differ_by_threads(net, scratch, options)
-        return compare(net, outputs, options) + others
-
-    wrong = programs.in_turns(args, integers.variants, draw, check)
+    wrong = programs.in_turns(args, integers.variants, draw, programs.check_for_any_threads(args.cameo, compare))
     if not programs.has_flag("amx_bf16"):
         print("SKIPPED: this machine has no matrix registers; what runs without them was compared")
     print(f"{args.programs * args.nodes} convolutions, {wrong} wrong")

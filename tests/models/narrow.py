@@ -175,12 +175,7 @@ def main():
             net.one_of(net.nbits, net.nbits, net.dequantized, net.halves, net.both)()
         return net
 
-    def check(net, scratch, options):
-        programs.build(args.cameo, net, scratch, ["--grain", "1", *options])
-        outputs, others = programs.differ_by_threads(net, scratch, options)
-        return compare(net, outputs, options) + others
-
-    wrong = programs.in_turns(args, variants, draw, check)
+    wrong = programs.in_turns(args, variants, draw, programs.check_for_any_threads(args.cameo, compare))
     print(f"{args.programs * args.nodes} nodes in {args.programs} programs, {wrong} wrong")
     return 1 if wrong else 0
 

@@ -88,6 +88,15 @@ def differ_by_threads(net, scratch, options):
     return one, len(names)
 
 
+def check_for_any_threads(cameo, compare):
+    """A check for in_turns: compare(network, outputs, options) says how many outputs are wrong; bits are those of any threads."""
+    def check(net, scratch, options):
+        build(cameo, net, scratch, ["--grain", "1", *options])
+        outputs, others = differ_by_threads(net, scratch, options)
+        return compare(net, outputs, options) + others
+    return check
+
+
 def arguments(programs, nodes):
     """The command line that these tests have in common, with the number of programs and of nodes in each by default."""
     p = argparse.ArgumentParser()
