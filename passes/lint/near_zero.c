@@ -22,17 +22,6 @@ typedef struct NearZero {
     Range range;
 } NearZero;
 
-// The other operand, where v is one plus something; 0: it is not.
-static ValueId beside_one(const NumberFacts *x, ValueId v)
-{
-    NodeId add = numbers_made_by(x, v, "Add");
-    double one;
-    for (uint32_t i = 0; add && i < 2; i++)
-        if (numbers_constant(x, numbers_in(x, add, i), &one) && one == 1)
-            return numbers_in(x, add, 1 - i);
-    return 0;
-}
-
 // The Exp of which the node takes 1; 0: it does not.
 static NodeId less_one(const NumberFacts *x, NodeId id)
 {
@@ -61,7 +50,7 @@ static bool find_near_zero(NumberFacts *x, NodeId id, NearZero *f)
     const Node *n = node_at(x->m, id);
     *f = (NearZero){.exp = less_one(x, id)};
     f->x = f->exp              ? numbers_in(x, f->exp, 0)
-           : node_is(n, "Log") ? beside_one(x, numbers_in(x, id, 0))
+           : node_is(n, "Log") ? numbers_beside_one(x, numbers_in(x, id, 0))
                                : 0;
     DType t = f->x ? numbers_dtype(x, f->x) : DT_NONE;
     if ((t != DT_F16 && t != DT_F32 && t != DT_F64) || opset_of(x->m, n) < SINCE_WHERE)

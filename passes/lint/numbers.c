@@ -46,6 +46,16 @@ ValueId numbers_in(const NumberFacts *x, NodeId n, uint32_t operand)
     return operand < node_at(x->m, n)->nin ? node_at(x->m, n)->in[operand] : 0;
 }
 
+ValueId numbers_beside_one(const NumberFacts *x, ValueId v)
+{
+    NodeId add = numbers_made_by(x, v, "Add");
+    double one;
+    for (uint32_t i = 0; add && i < 2; i++)
+        if (numbers_constant(x, numbers_in(x, add, i), &one) && one == 1)
+            return numbers_in(x, add, 1 - i);
+    return 0;
+}
+
 DType numbers_dtype(const NumberFacts *x, ValueId v)
 {
     return v && value_at(x->m, v)->kind == TYPE_TENSOR ? value_at(x->m, v)->dtype : DT_NONE;

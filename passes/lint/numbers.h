@@ -32,6 +32,8 @@ NumberFacts *lint_numbers(Lint *l); // made when first asked for
 // ---- patterns
 // The node that makes v, if it is a live one of the standard operator; 0 otherwise.
 NodeId numbers_made_by(const NumberFacts *x, ValueId v, const char *op);
+// The other operand, where v is one plus something; 0: it is not.
+ValueId numbers_beside_one(const NumberFacts *x, ValueId v);
 ValueId numbers_in(const NumberFacts *x, NodeId n, uint32_t operand); // 0: absent
 DType numbers_dtype(const NumberFacts *x, ValueId v);                 // DT_NONE: no tensor, unknown
 // v, or what it is a rearrangement of: through Identity, Reshape, Unsqueeze, Expand ...

@@ -214,12 +214,7 @@ typedef struct Unfused {
 
 static NodeId one_plus_exp(const NumberFacts *x, ValueId v)
 {
-    NodeId add = numbers_made_by(x, v, "Add");
-    double one;
-    for (uint32_t i = 0; add && i < 2; i++)
-        if (numbers_constant(x, numbers_in(x, add, i), &one) && one == 1)
-            return numbers_made_by(x, numbers_in(x, add, 1 - i), "Exp");
-    return 0;
+    return numbers_made_by(x, numbers_beside_one(x, v), "Exp");
 }
 
 static bool find_unfused(NumberFacts *x, NodeId id, Unfused *f)
