@@ -144,6 +144,7 @@ uint32_t repair_loop_transfers(Model *m, bool unsafe);
 uint32_t repair_names(Model *m, bool unsafe);
 uint32_t repair_shape_islands(Model *m, bool unsafe);
 uint32_t repair_order(Model *m, bool unsafe);
+uint32_t repair_outputs_from_around(Model *m, bool unsafe);
 uint32_t repair_payloads(Model *m, bool unsafe);
 uint32_t repair_given(Model *m, bool unsafe);
 uint32_t repair_ping_pong(Model *m, bool unsafe);

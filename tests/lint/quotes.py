@@ -162,7 +162,9 @@ PROVOKED = {
     "SE006": [lambda: raw_runtime(b"\x08\xff\xff\xff"),
               lambda: runtime("g () => (float[n] y) <int64[1] d = {1099511627776}> { y = ConstantOfShape(d) }", feeds={})],
     "ST001": [lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) y = Neg(x) }")],
-    "ST002": [lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, z) }")],
+    "ST002": [lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, z) }"),
+              lambda: runtime("g (bool c, float[4] x) => (float[4] y) { a = Relu(x) y = If(c) <then_branch = t () => "
+                              "(float[4] a) {}, else_branch = e () => (float[4] b) { b = Neg(x) }> }")],
     "ST003": [lambda: checker("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
                               change=short_initializer),
               lambda: runtime("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
