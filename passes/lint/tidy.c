@@ -2,7 +2,7 @@
 // nodes.
 
 #include "ir/contract.h"
-#include "passes/lint/lint.h"
+#include "passes/lint/tensors.h"
 
 #include <string.h>
 
@@ -226,9 +226,11 @@ static void report_idle_weights(Lint *l, const Live *live, GraphId g)
         names_add(&names, str_printf(l->arena, "\"%.*s\"", STR_ARG(lint_name(l, init->value))));
     }
     for (uint32_t i = 0; i < graph->sparse.len; i++)
-        if (is_idle_initializer(live, graph->sparse.at[i].value))
+        if (is_idle_initializer(live, graph->sparse.at[i].value)) {
+            bytes += (uint64_t)lint_sparse_bytes(graph->sparse.at[i].data);
             names_add(&names, str_printf(l->arena, "\"%.*s\"",
                                          STR_ARG(lint_name(l, graph->sparse.at[i].value))));
+        }
     if (!names.count)
         return;
     uint32_t n = names.count;
