@@ -118,8 +118,9 @@ static void max_pool(RangeWalk *w)
     Range x = of_images(w);
     double lo, hi;
     range_of_dtype(walk_dtype(w, 0), &lo, &hi);
-    if (x.nan) { // of nothing but NaN some give the least number
+    if (x.nan || isinf(x.lo)) { // of nothing but NaN or -inf some give the least number
         x.lo = fmin(x.lo, lo);
+        x.hi = fmax(x.hi, lo);
         x.channels = NULL;
     }
     walk_give(w, 0, x, ROUND_NOT);
@@ -154,7 +155,14 @@ static void average(RangeWalk *w)
 
 static void global_max(RangeWalk *w)
 {
-    walk_give(w, 0, of_images(w), ROUND_NOT);
+    Range x = of_images(w);
+    double lo, hi;
+    range_of_dtype(walk_dtype(w, 0), &lo, &hi);
+    if (isinf(x.lo)) {
+        x.hi = fmax(x.hi, lo);
+        x.channels = NULL;
+    }
+    walk_give(w, 0, x, ROUND_NOT);
 }
 
 // ---- indices and sizes
