@@ -222,13 +222,11 @@ DType walk_result(RangeWalk *w, uint32_t o)
     return o < w->n->nout && w->n->out[o] ? value_at(w->m, w->n->out[o])->dtype : DT_NONE;
 }
 
-const TensorData *walk_constant(RangeWalk *w, uint32_t i)
+Elements walk_constant(RangeWalk *w, uint32_t i)
 {
     const Value *v = walk_value(w, i);
-    if (!v || !v->constant || !is_number(v->dtype) || v->constant->dtype != (int32_t)v->dtype)
-        return NULL;
-    Str error;
-    return tensor_elements(w->m, (TensorData *)(uintptr_t)v->constant, &error) ? v->constant : NULL;
+    bool own = v && v->constant && v->constant->dtype == (int32_t)v->dtype;
+    return own ? elements_of(w->m, w->n->in[i]) : (Elements){0};
 }
 
 double walk_scalar(RangeWalk *w, uint32_t i, double otherwise)

@@ -230,14 +230,11 @@ static void constant_of_shape(RangeWalk *w)
 {
     const Attr *a = attr_find(w->n, "value");
     Range x = range_between(0, 0);
-    Str error;
-    DType t = a && a->t && a->t->dtype > 0 && a->t->dtype < DT_COUNT ? (DType)a->t->dtype : DT_NONE;
-    if (a &&
-        (!a->t || t == DT_STRING || !tensor_elements(w->m, a->t, &error) || a->t->nelements != 1))
+    const Elements of = elements_in(w->m, a ? a->t : NULL);
+    if (a && of.n != 1)
         return;
     if (a) {
-        Scalar s = scalar_load(t, a->t->elements);
-        double v = dtype_is_float(t) ? s.f : t == DT_U64 ? (double)(uint64_t)s.i : (double)s.i;
+        double v = element_at(&of, 0);
         x = isnan(v) ? range_none() : range_between(v, v);
     }
     x.integer = x.known && x.lo == nearbyint(x.lo);

@@ -53,7 +53,7 @@ const Value *walk_value(RangeWalk *w, uint32_t i); // NULL: absent
 Range walk_in(RangeWalk *w, uint32_t i);           // absent or no tensor: not known
 DType walk_dtype(RangeWalk *w, uint32_t i);
 DType walk_result(RangeWalk *w, uint32_t o);
-const TensorData *walk_constant(RangeWalk *w, uint32_t i); // with its elements readable, or NULL
+Elements walk_constant(RangeWalk *w, uint32_t i); // none: not a constant of its own dtype
 double walk_scalar(RangeWalk *w, uint32_t i, double otherwise); // a constant of one element
 void walk_give(RangeWalk *w, uint32_t o, Range x, RangeRounding how);
 // How many elements of input i stand at each index of the axes that are left: the product of the
@@ -103,8 +103,7 @@ Range range_along(RangeWalk *w, uint32_t i, uint32_t rank, uint32_t axis, uint32
 Range range_fold(RangeWalk *w, uint32_t first, uint32_t count, RangeOfTwo *f);
 Range range_each(RangeWalk *w, Range x, RangeOfOne *f);
 Range range_joined(RangeWalk *w, Range a, Range b);
-double range_number(const TensorData *d, uint64_t i); // element i of readable elements
-bool range_is_large(const Range *x);                  // beyond 2^100, or infinite
+bool range_is_large(const Range *x); // beyond 2^100, or infinite
 
 // ---- operands that are computed from one another; false: they are not
 bool range_related_product(RangeWalk *w); // gives result 0

@@ -14,7 +14,7 @@
 // The elements of weights in memory order are at [first][second][third]; which output and which
 // input channel one belongs to follows from the first two.
 typedef struct Weights {
-    const TensorData *data;
+    Elements data;
     uint64_t first, second, third;
     uint64_t groups;
     bool in_first; // [in][out][taps], else [out][in][taps]
@@ -35,8 +35,8 @@ static bool weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
     uint64_t outs = at->in_first ? at->second * at->groups : at->first;
     uint64_t ins = at->in_first ? at->first : at->second * at->groups;
     uint64_t per_group = grouped / at->groups, i = 0;
-    if (outs == 0 || per_group == 0 || outs > at->data->nelements || outs > UINT32_MAX ||
-        !walk_afford(w, at->data->nelements))
+    if (outs == 0 || per_group == 0 || outs > at->data.n || outs > UINT32_MAX ||
+        !walk_afford(w, at->data.n))
         return false;
     bool apart = x->channels && x->channels->n == ins;
     s->n = (uint32_t)outs;
@@ -53,7 +53,7 @@ static bool weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
             double lo = of.lo, hi = of.hi;
             double positive = 0, negative = 0;
             for (uint64_t c = 0; c < at->third; c++) {
-                double v = range_number(at->data, i++);
+                double v = element_at(&at->data, i++);
                 positive += v > 0 ? v : 0;
                 negative += v > 0 ? 0 : v;
             }
@@ -68,10 +68,10 @@ static bool weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
 }
 
 // Bounds of a bias for column k of n: an element where it varies along the last axis alone.
-static Range bias_at(const TensorData *d, const Range *whole, uint32_t k, uint32_t n)
+static Range bias_at(const Elements *d, const Range *whole, uint32_t k, uint32_t n)
 {
-    bool apart = d && d->nelements == n && d->rank > 0 && d->dims[d->rank - 1] == (int64_t)n;
-    return apart ? range_between(range_number(d, k), range_number(d, k)) : range_plain(*whole);
+    bool apart = d->n == n && d->rank > 0 && d->dims[d->rank - 1] == (int64_t)n;
+    return apart ? range_between(element_at(d, k), element_at(d, k)) : range_plain(*whole);
 }
 
 // What all that enters a sum rests on.
@@ -86,7 +86,7 @@ static void give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, uint3
                       double alpha, double beta)
 {
     Range c = walk_value(w, bias) ? walk_in(w, bias) : range_between(0, 0);
-    const TensorData *d = walk_constant(w, bias);
+    const Elements d = walk_constant(w, bias);
     double error = range_sum_error(walk_dtype(w, 0), s->terms), most = 0;
     Channels *of = channels_new(w, axis, s->n);
     Range y = range_between(INFINITY, -INFINITY);
@@ -95,7 +95,7 @@ static void give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, uint3
     for (uint32_t k = 0; k < s->n; k++) {
         most = fmax(most, s->magnitude[k] * fmax(fabs(alpha), 1));
         Range one = range_widen(range_between(s->lo[k], s->hi[k]), error * s->magnitude[k]);
-        Range b = bias_at(d, &c, k, s->n);
+        Range b = bias_at(&d, &c, k, s->n);
         one.lo_by = one.hi_by = basis_of(&x);
         one = range_mul(w, one, range_between(alpha, alpha));
         one = range_add(w, one, range_mul(w, b, range_between(beta, beta)));
@@ -122,9 +122,9 @@ static bool is_padded(RangeWalk *w)
     return any;
 }
 
-static uint64_t taps(const TensorData *d)
+static uint64_t taps(const Elements *d)
 {
-    uint64_t n = d->nelements, pairs = (uint64_t)d->dims[0] * (uint64_t)d->dims[1];
+    uint64_t n = d->n, pairs = (uint64_t)d->dims[0] * (uint64_t)d->dims[1];
     return pairs ? n / pairs : 0;
 }
 
@@ -137,7 +137,7 @@ static void convolution(RangeWalk *w, bool transposed)
 {
     Range x = walk_in(w, 0), k = walk_in(w, 1);
     const Value *v = walk_value(w, 1);
-    const TensorData *d = walk_constant(w, 1);
+    const Elements d = walk_constant(w, 1);
     int64_t groups = node_int(w->n, "group", 1);
     if (!x.known || !k.known || x.lo > x.hi || range_is_large(&x) || !v || v->rank < 3 ||
         groups < 1)
@@ -149,9 +149,9 @@ static void convolution(RangeWalk *w, bool transposed)
     if (with_zero)
         x = range_joined(w, x, zero);
     Sums s;
-    if (d && d->rank >= 3) {
-        Weights at = {d,       (uint64_t)d->dims[0], (uint64_t)d->dims[1],
-                      taps(d), (uint64_t)groups,     transposed};
+    if (d.rank >= 3) {
+        Weights at = {d,        (uint64_t)d.dims[0], (uint64_t)d.dims[1],
+                      taps(&d), (uint64_t)groups,    transposed};
         if (weigh(w, &at, &x, &s))
             give_sums(w, &s, x, 1, 2, 1, 1);
         return;
@@ -176,15 +176,15 @@ static void conv_transpose(RangeWalk *w)
 // A product with a constant matrix at operand 1: [K, N], or [N, K] where it is transposed.
 static bool matrix(RangeWalk *w, Range x, bool transposed, uint32_t bias, double alpha, double beta)
 {
-    const TensorData *d = walk_constant(w, 1);
+    const Elements d = walk_constant(w, 1);
     const Value *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
     const Value *a = walk_value(w, 0);
     Sums s;
-    if (!d || d->rank != 2 || !y || y->rank < 1 || !a || a->rank < 2)
+    if (d.rank != 2 || !y || y->rank < 1 || !a || a->rank < 2)
         return false;
     if (x.channels && x.channels->axis + 1 != (uint32_t)a->rank)
         x.channels = NULL;
-    Weights at = {d, (uint64_t)d->dims[0], (uint64_t)d->dims[1], 1, 1, !transposed};
+    Weights at = {d, (uint64_t)d.dims[0], (uint64_t)d.dims[1], 1, 1, !transposed};
     if (!weigh(w, &at, &x, &s))
         return false;
     give_sums(w, &s, x, (uint32_t)y->rank - 1, bias, alpha, beta);

@@ -1,5 +1,6 @@
 // ST003 of sparse tensors. Spec: onnx.proto, SparseTensorProto.
 
+#include "passes/elements.h"
 #include "passes/lint/tensors.h"
 
 void lint_each_sparse(Lint *l, SparseVisit visit)
@@ -62,9 +63,10 @@ static uint64_t entry_place(const SparseData *s, const int64_t *index, uint64_t 
 
 static Str index_fault(Lint *l, const SparseData *s)
 {
-    Str unreadable; // which check_payload tells
     uint64_t count = tensor_count(&(TensorData){.rank = s->rank, .dims = s->dims}), before = 0;
-    const int64_t *at = count == UINT64_MAX ? NULL : tensor_elements(l->m, s->indices, &unreadable);
+    // What cannot be read check_payload tells.
+    const Elements of = elements_in(l->m, count == UINT64_MAX ? NULL : s->indices);
+    const int64_t *at = of.dtype == DT_I64 ? (const void *)of.at : NULL;
     uint64_t width = s->indices->rank == 2 ? s->rank : 1;
     for (uint64_t i = 0; at && i < tensor_count(s->values); i++) {
         uint64_t place = entry_place(s, at + i * width, count);
