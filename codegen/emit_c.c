@@ -437,9 +437,12 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
-    if (registers || products || windows || pixels)
+    const char *const matrix[] = {"cameo_matrix.h", NULL};
+    if (registers || products || windows || pixels) {
+        emit_runtime(&tiles, matrix);
         amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0),
                         pixels);
+    }
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
     buf_free(&tiles);
@@ -467,7 +470,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
     if (o->profile)
-        parts[n++] = "cameo_profile.h";
+        parts[n++] = "cameo_peak.h", parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();
     Buf kernels = {0}; // their text says what they need
     Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);

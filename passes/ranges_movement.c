@@ -118,8 +118,9 @@ static void max_pool(RangeWalk *w)
     Range x = of_images(w);
     double lo, hi;
     range_of_dtype(walk_dtype(w, 0), &lo, &hi);
-    if (x.nan) { // of nothing but NaN some give the least number
+    if (x.nan || isinf(x.lo)) { // of nothing but NaN or -inf some give the least number
         x.lo = fmin(x.lo, lo);
+        x.hi = fmax(x.hi, lo);
         x.channels = NULL;
     }
     walk_give(w, 0, x, ROUND_NOT);
@@ -154,7 +155,14 @@ static void average(RangeWalk *w)
 
 static void global_max(RangeWalk *w)
 {
-    walk_give(w, 0, of_images(w), ROUND_NOT);
+    Range x = of_images(w);
+    double lo, hi;
+    range_of_dtype(walk_dtype(w, 0), &lo, &hi);
+    if (isinf(x.lo)) {
+        x.hi = fmax(x.hi, lo);
+        x.channels = NULL;
+    }
+    walk_give(w, 0, x, ROUND_NOT);
 }
 
 // ---- indices and sizes
@@ -230,14 +238,11 @@ static void constant_of_shape(RangeWalk *w)
 {
     const Attr *a = attr_find(w->n, "value");
     Range x = range_between(0, 0);
-    Str error;
-    DType t = a && a->t && a->t->dtype > 0 && a->t->dtype < DT_COUNT ? (DType)a->t->dtype : DT_NONE;
-    if (a &&
-        (!a->t || t == DT_STRING || !tensor_elements(w->m, a->t, &error) || a->t->nelements != 1))
+    const Elements of = elements_in(w->m, a ? a->t : NULL);
+    if (a && of.n != 1)
         return;
     if (a) {
-        Scalar s = scalar_load(t, a->t->elements);
-        double v = dtype_is_float(t) ? s.f : t == DT_U64 ? (double)(uint64_t)s.i : (double)s.i;
+        double v = element_at(&of, 0);
         x = isnan(v) ? range_none() : range_between(v, v);
     }
     x.integer = x.known && x.lo == nearbyint(x.lo);

@@ -10,10 +10,10 @@
 // the channels in a row; else the operand as a whole.
 static Range factor_at(RangeWalk *w, uint32_t i, uint32_t k, uint32_t n)
 {
-    const TensorData *d = i == UINT32_MAX ? NULL : walk_constant(w, i);
-    if (!d || d->rank != 1 || d->nelements == 0 || n % d->nelements)
+    const Elements d = i == UINT32_MAX ? (Elements){0} : walk_constant(w, i);
+    if (d.rank != 1 || d.n == 0 || n % d.n)
         return range_plain(walk_in(w, i));
-    double v = range_number(d, k / (n / d->nelements));
+    double v = element_at(&d, k / (n / d.n));
     return isnan(v) ? range_plain(walk_in(w, i)) : range_between(v, v);
 }
 
@@ -87,15 +87,15 @@ static void variance_norm(RangeWalk *w)
 }
 
 typedef struct Norm {
-    const TensorData *scale, *shift, *mean, *variance;
+    Elements scale, shift, mean, variance;
     double epsilon;
 } Norm;
 
 static Range norm_channel(const Norm *f, Range x, uint32_t k, DType t)
 {
-    double root = sqrt(range_number(f->variance, k) + f->epsilon),
-           a = range_number(f->scale, k) / root;
-    double m = range_number(f->mean, k), b = range_number(f->shift, k);
+    double root = sqrt(element_at(&f->variance, k) + f->epsilon),
+           a = element_at(&f->scale, k) / root;
+    double m = element_at(&f->mean, k), b = element_at(&f->shift, k);
     double lo = a * (x.lo - m), hi = a * (x.hi - m);
     double error = 16 * ldexp(1, -range_digits(t)) *
                    (fabs(a) * (fmax(fabs(x.lo), fabs(x.hi)) + fabs(m)) + fabs(b));
@@ -109,13 +109,13 @@ static void batch_norm(RangeWalk *w)
     Range x = walk_in(w, 0);
     Norm f = {walk_constant(w, 1), walk_constant(w, 2), walk_constant(w, 3), walk_constant(w, 4),
               node_float(w->n, "epsilon", 1e-5)};
-    if (!x.known || x.lo > x.hi || !f.scale || !f.shift || !f.mean || !f.variance ||
+    if (!x.known || x.lo > x.hi || !f.scale.at || !f.shift.at || !f.mean.at || !f.variance.at ||
         range_is_large(&x) || node_int(w->n, "training_mode", 0) ||
         (node_has_attr(w->n, "is_test") && !node_int(w->n, "is_test", 0)))
         return;
-    uint64_t n = f.scale->nelements;
-    if (n == 0 || n > UINT32_MAX || f.shift->nelements != n || f.mean->nelements != n ||
-        f.variance->nelements != n || !walk_afford(w, 4 * n) || !range_digits(walk_dtype(w, 0)))
+    uint64_t n = f.scale.n;
+    if (n == 0 || n > UINT32_MAX || f.shift.n != n || f.mean.n != n || f.variance.n != n ||
+        !walk_afford(w, 4 * n) || !range_digits(walk_dtype(w, 0)))
         return;
     bool apart = x.channels && x.channels->axis == 1 && x.channels->n == n;
     Channels *c = channels_new(w, 1, n);

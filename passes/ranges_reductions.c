@@ -68,17 +68,19 @@ static Reduced reduced(RangeWalk *w)
 {
     const Value *v = walk_value(w, 0);
     const int64_t *axes = NULL;
+    int64_t read[64];
     uint32_t naxes = 0;
     Reduced some = {1, RANGE_PROVED, 0}, none = {INFINITY, RANGE_PROVED, UINT64_MAX};
     if (v->rank < 0 || v->rank > 64)
         return none;
     bool given = node_ints(w->n, "axes", &axes, &naxes);
     if (!given && walk_value(w, 1)) {
-        const TensorData *d = walk_constant(w, 1);
-        if (!d || d->dtype != DT_I64)
+        const Elements d = walk_constant(w, 1);
+        if (d.dtype != DT_I64)
             return all_axes(w);
-        axes = d->elements;
-        naxes = (uint32_t)(d->nelements < 64 ? d->nelements : 64);
+        for (naxes = 0; naxes < d.n && naxes < 64; naxes++)
+            read[naxes] = element_scalar(&d, naxes).i;
+        axes = read;
     }
     if (naxes == 0)
         return node_int(w->n, "noop_with_empty_axes", 0) ? some : all_axes(w);

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "tools/drift.h"
+#include "tools/tails.h"
 
 #include <math.h>
 
@@ -32,6 +33,30 @@ static Str kind_of(const SensValue *v)
                                        : v->op;
 }
 
+static void put_bound(const DriftOutput *x, const char *basis, Buf *out)
+{
+    buf_printf(out, "%.2e at most (%s)", x->bound,
+               drift_bound_basis(x) == BOUND_TAILS ? "heavy tails" : basis);
+}
+
+// Why so much: the errors of the data sets, measured where they are.
+static void put_tails(const Drift *d, uint32_t o, Buf *out)
+{
+    const DriftOutput *x = &d->outputs[o];
+    uint32_t n = x->nsets ? x->nsets : d->table.sets, worst = 0;
+    double least = INFINITY, most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double error = x->nsets ? x->sets[i] : drift_predicted_of(d, o, i);
+        worst = error > most ? i : worst;
+        most = fmax(most, error);
+        least = error > 0 ? fmin(least, error) : least;
+    }
+    buf_printf(out,
+               "  heavy tails: the errors of the %u data sets go from %.2e to %.2e (number %u); as "
+               "they fall off, one of %d others exceeds %.2e\n",
+               n, least, most, worst + 1, TAILS_RARE, x->rare);
+}
+
 static void put_output(const Drift *d, uint32_t o, Buf *out)
 {
     const DriftOutput *x = &d->outputs[o];
@@ -40,20 +65,23 @@ static void put_output(const Drift *d, uint32_t o, Buf *out)
     if (!isfinite(x->bound)) {
         buf_printf(out, ": error %.2e of its rms predicted, but measured: not finite",
                    x->predicted);
-    } else if (x->bound > x->linear) {
+    } else if (x->worst > x->linear) {
         buf_printf(out,
                    ": error %.2e of its rms predicted, but measured %.2e, on the worst data set "
-                   "%.2e: derivatives do not see it; %.2e at most (three times that)",
-                   x->predicted, x->measured, x->worst, x->bound);
+                   "%.2e: derivatives do not see it; ",
+                   x->predicted, x->measured, x->worst);
+        put_bound(x, "three times that", out);
     } else {
-        buf_printf(out, ": error %.2e of its rms (1 sigma), %.2e at most (3 sigma)", x->predicted,
-                   x->bound);
+        buf_printf(out, ": error %.2e of its rms (1 sigma), ", x->predicted);
+        put_bound(x, "3 sigma", out);
         if (x->measured >= 0)
             buf_printf(out, ", measured %.2e", x->measured);
     }
     if (x->budget >= 0)
         buf_printf(out, "; budget %.2e: %s", x->budget, drift_is_over(x) ? "exceeded" : "kept");
     buf_printf(out, "\n");
+    if (drift_bound_basis(x) == BOUND_TAILS)
+        put_tails(d, o, out);
 }
 
 static void put_part(const Drift *d, const DriftPart *p, bool whole, Buf *out)
@@ -158,8 +186,20 @@ void drift_print_text(const Drift *d, Buf *out)
 
 // ---- JSON --------------------------------------------------------------------------------------
 
+// How many predicted standard deviations an error is at most; what each data set adds to them.
+static void json_reach(const Drift *d, uint32_t o, Json *j)
+{
+    double rare, reach = sens_reach(&d->table, o, SENS_F16, &rare);
+    json_key(j, "reach_f16");
+    json_num(j, fmax(reach, rare));
+    reach = sens_reach(&d->table, o, SENS_BF16, &rare);
+    json_key(j, "reach_bf16");
+    json_num(j, fmax(reach, rare));
+}
+
 static void json_outputs(const Drift *d, Json *j)
 {
+    static const char *const bases[] = {"predicted", "measured", "tails"};
     json_key(j, "outputs");
     json_array(j);
     for (uint32_t o = 0; o < d->table.report.outputs.len; o++) {
@@ -174,20 +214,27 @@ static void json_outputs(const Drift *d, Json *j)
         json_key(j, "bound");
         json_num(j, x->bound);
         json_key(j, "bound_basis");
-        json_str(j, x->bound > x->linear ? STR("measured") : STR("predicted"));
+        json_str(j, str_of(bases[drift_bound_basis(x)]));
         json_key(j, "error"); // the greater of the two
         json_num(j, fmax(x->predicted, x->measured));
-        json_key(j, "spread_f16");
-        json_num(j, sens_spread(&d->table, o, SENS_F16));
-        json_key(j, "spread_bf16");
-        json_num(j, sens_spread(&d->table, o, SENS_BF16));
+        json_reach(d, o, j);
         json_key(j, "of_these_data");
         json_num(j, x->signed_);
+        json_key(j, "predicted_sets");
+        json_array(j);
+        for (uint32_t i = 0; i < d->table.sets; i++)
+            json_num(j, drift_predicted_of(d, o, i));
+        json_end_array(j);
         if (x->measured >= 0) {
             json_key(j, "measured");
             json_num(j, x->measured);
             json_key(j, "measured_worst");
             json_num(j, x->worst);
+            json_key(j, "measured_sets");
+            json_array(j);
+            for (uint32_t i = 0; i < x->nsets; i++)
+                json_num(j, x->sets[i]);
+            json_end_array(j);
         }
         if (x->budget >= 0) {
             json_key(j, "budget");

@@ -97,8 +97,7 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t placed)
         "the\n"
         " * sum over steps of a times 16 rows of words at b, ldb bytes apart. lines: how many "
         "lines\n"
-        " * behind b + ahead are asked for with each step. Strides are in bytes. The instructions\n"
-        " * are written out, since compilers know them only where all of a file may use them. */\n"
+        " * behind b + ahead are asked for with each step. Strides are in bytes. */\n"
         "#ifndef CAMEO_AMX_TILES_H\n#define CAMEO_AMX_TILES_H\n"
         "#include <stdint.h>\n"
         "/* Rows of the first factor in tiles of 16: bytes from a row to the next one in its "
@@ -112,19 +111,7 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t placed)
         "typedef void cameo_amx_tile(int64_t steps, const cameo_amx_rows *a, const char *b,\n"
         "    int64_t ldb, int64_t ahead, int64_t lines, char *c, int64_t ldc, int more);\n"
         "enum { CAMEO_AMX_TILES = %d, CAMEO_AMX_COLUMNS = %d }; /* rows, columns of tiles */\n"
-        "#if defined(__x86_64__) && defined(__AVX512F__) && defined(__linux__)\n"
-        "#define CAMEO_AMX 1\n"
-        "#define CAMEO_AMX_LOAD(t, p, stride) \\\n"
-        "    __asm__ volatile(\"tileloadd (%%0,%%1,1), %%%%tmm\" #t ::\"r\"(p), \"r\"(stride) : "
-        "\"memory\")\n"
-        "#define CAMEO_AMX_STORE(t, p, stride) \\\n"
-        "    __asm__ volatile(\"tilestored %%%%tmm\" #t \", (%%0,%%1,1)\" ::\"r\"(p), "
-        "\"r\"(stride) : \"memory\")\n"
-        "#define CAMEO_AMX_ZERO(t) __asm__ volatile(\"tilezero %%%%tmm\" #t ::: \"memory\")\n"
-        "#define CAMEO_AMX_PRODUCT(name, c, a, b) \\\n"
-        "    __asm__ volatile(name \" %%%%tmm\" #b \", %%%%tmm\" #a \", %%%%tmm\" #c ::: "
-        "\"memory\")\n"
-        "#endif\n#endif\n#ifdef CAMEO_AMX\n",
+        "#endif\n#ifdef CAMEO_AMX\n",
         ROWS, COLUMNS);
     for (int i = 0; i < AMX_KINDS; i++) {
         if (which & 1u << i)

@@ -522,12 +522,18 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     arena_free(scratch);
     if (ok && (wide_used(mod->steps) || narrow_kinds(mod->steps)))
         steps_drop_unread(mod);
+    if (ok && kind != GEMM_CUBLASLT)
+        figures_find(mod);
     return ok;
 }
 
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 {
     const Override *o = k->override;
+    if (o->figures) {
+        figures_uses((Module *)(uintptr_t)mod, o->figures, u);
+        return;
+    }
     if (o->conv) {
         conv_uses((Module *)(uintptr_t)mod, o->conv, u);
         return;
@@ -645,6 +651,10 @@ void override_print(Printer *p, const Kernel *k)
 {
     const Override *o = k->override;
     Bounds outer = {.n = 0}, sums = {.n = 0};
+    if (o->figures) {
+        figures_print(p, o->figures);
+        return;
+    }
     if (o->conv) {
         conv_print(p, k, o->conv);
         return;

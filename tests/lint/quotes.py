@@ -76,6 +76,12 @@ def checker(text, domains="", full=False, change=None, opset=18):
     return ""
 
 
+def sparse_initializer(model):
+    values = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], [1.0, 2.0])
+    places = onnx.helper.make_tensor("places", onnx.TensorProto.INT64, [2], [0, 3])
+    model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, places, [4]))
+
+
 def message(call):
     try:
         call()
@@ -141,7 +147,8 @@ PROVOKED = {
               lambda: runtime("g (double[1,1,2,2] x, float[1,1,1,1] w) => (float[1,1,2,2] y) { y = Conv(x, w) }")],
     "DT002": [lambda: runtime("g (float[4] x) => (double[4] y) { [Relu] y = Relu(x) }"),
               lambda: checker("g (float[4] x) => (double[4] y) { [Relu] y = Relu(x) }", full=True)],
-    "DT003": [lambda: runtime("g (int32[4] x) => (int32[4] y) { [exp] y = Exp(x) }")],
+    "DT003": [lambda: runtime("g (int32[4] x) => (int32[4] y) { [exp] y = Exp(x) }"),
+              lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, w) }", full=True, change=sparse_initializer)],
     "DT004": [lambda: runtime(IF), lambda: checker(IF, full=True)],
     "DT005": [lambda: runtime(LOOP), lambda: runtime(DECLARED_LOOP), lambda: checker(DECLARED_LOOP, full=True)],
     "DT012": [lambda: warned(lambda: np.float32([np.nan, 1e20]).astype(np.int32))],
@@ -162,7 +169,9 @@ PROVOKED = {
     "SE006": [lambda: raw_runtime(b"\x08\xff\xff\xff"),
               lambda: runtime("g () => (float[n] y) <int64[1] d = {1099511627776}> { y = ConstantOfShape(d) }", feeds={})],
     "ST001": [lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) y = Neg(x) }")],
-    "ST002": [lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, z) }")],
+    "ST002": [lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, z) }"),
+              lambda: runtime("g (bool c, float[4] x) => (float[4] y) { a = Relu(x) y = If(c) <then_branch = t () => "
+                              "(float[4] a) {}, else_branch = e () => (float[4] b) { b = Neg(x) }> }")],
     "ST003": [lambda: checker("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
                               change=short_initializer),
               lambda: runtime("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",

@@ -2,8 +2,9 @@
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-F = TensorProto.FLOAT
+import draw_quantized
 
+F = TensorProto.FLOAT
 UNARY = ["Neg", "Abs", "Relu", "Exp", "Log", "Sqrt", "Sigmoid", "Tanh", "Erf", "Atan", "Sinh", "Asinh", "Cosh", "Sin", "Cos",
          "Softplus", "Softsign", "Reciprocal", "Sign", "Floor", "Ceil", "Round", "HardSwish", "Acos", "Asin", "Identity", "Mish",
          "Gelu", "Softmax", "LogSoftmax", "Hardmax"]
@@ -18,7 +19,7 @@ LAYERS = ["Conv", "ConvTranspose", "MatMul", "Gemm", "BatchNormalization", "Laye
 DIMS = [2, 4, 3, 3]
 
 
-class Draw:
+class Draw(draw_quantized.Quantized):
     """A model of some nodes over float32 values of shape [2, 4, 3, 3]."""
 
     def __init__(self, rng):
@@ -72,7 +73,8 @@ class Draw:
         elif kind == 7:
             y = self.move(x)
         else:
-            y = getattr(self, "layer_" + str(rng.choice(LAYERS)).lower())(x)
+            layers = LAYERS if rng.random() < 0.6 else draw_quantized.LAYERS
+            y = getattr(self, "layer_" + str(rng.choice(layers)).lower())(x)
         self.values.append(y)
 
     def binary(self, x):
@@ -206,7 +208,7 @@ class Draw:
 
     def graph(self, name, nodes, inputs, outputs):
         of = lambda n: helper.make_tensor_value_info(n, TensorProto.BOOL if n.startswith("c") else
-                                                     TensorProto.INT64 if n.startswith("i") else F, None)
+                                                     TensorProto.INT64 if n.startswith("i") else F, [] if n[0] in "ci" else None)
         return helper.make_graph(nodes, name, [of(n) for n in inputs], [of(n) for n in outputs])
 
     def layer_if(self, x):
@@ -378,4 +380,4 @@ class Draw:
         inputs = [helper.make_tensor_value_info("x0", F, DIMS), helper.make_tensor_value_info("x1", F, DIMS),
                   helper.make_tensor_value_info("free", F, ["N", 2])]
         graph = helper.make_graph(self.nodes, "ranges", inputs, outputs, self.weights)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
