@@ -109,6 +109,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     const ConvChoice form = {.cpu = o->cpu,
                              .direct = o->no_winograd || o->strict_fp,
                              .exact = o->strict_fp,
+                             .wide = o->wide && !o->strict_fp,
                              .tile = o->tile};
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, gemm, &form, &report->error))
