@@ -5,6 +5,7 @@
 #include "codegen/cpu/amx.h"
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/custom.h"
@@ -271,7 +272,7 @@ static void emit_kernels(Printer *p, const Step *s)
 
 static bool has_products(const Override *o, GemmKind kind)
 {
-    return o && o->kind == kind && !(o->conv ? o->conv->wide : o->wide);
+    return o && o->kind == kind && !(o->conv ? o->conv->wide || o->conv->pixels : o->wide);
 }
 
 // Does any kernel use products of this kind, other than those of cameo_wide.h?
@@ -288,7 +289,7 @@ typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, CHAIN_FORM, TILE_FORM, HALF_FO
 
 static bool has_form(const Conv *c, ConvForm form)
 {
-    if (c->wide)
+    if (c->wide || c->pixels)
         return false;
     if (form == HALF_FORM)
         return c->half != NULL;
@@ -422,13 +423,16 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
     const bool registers = half_registers_any(mod->steps);
+    const uint32_t pixels = pixel_convs_kinds(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
-    if (registers || products || windows)
+    if (registers || products || windows || pixels)
         parts[n++] = "cameo_amx.h";
+    if (pixels)
+        parts[n++] = "cameo_pixel_conv.h";
     if (halves)
         parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM)) {
@@ -458,8 +462,12 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
-    if (registers || products || windows)
-        amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
+    const char *const matrix[] = {"cameo_matrix.h", NULL};
+    if (registers || products || windows || pixels) {
+        emit_runtime(&tiles, matrix);
+        amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0),
+                        pixels);
+    }
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
     buf_free(&tiles);
@@ -496,7 +504,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
     if (o->profile)
-        parts[n++] = "cameo_profile.h";
+        parts[n++] = "cameo_peak.h", parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();
     Buf kernels = {0}; // their text says what they need
     Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);
