@@ -109,6 +109,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     const ConvChoice form = {.cpu = o->cpu,
                              .direct = o->no_winograd || o->strict_fp,
                              .exact = o->strict_fp,
+                             .wide = o->wide && !o->strict_fp,
                              .tile = o->tile};
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, gemm, &form, &report->error))
@@ -156,7 +157,7 @@ static WeightsMode choose_weights(const Build *b, Module *mod, const Plan *plan)
 {
     const CompileOptions *o = b->o;
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
-    if (o->kind == EMIT_BITCODE || o->weights_file)
+    if (o->kind == EMIT_LOADED || o->weights_file)
         return WEIGHTS_FILE;
     const bool shared = b->ncpus > 1 && plan->weights_size > 0; // by several programs: once
     if (o->device != ON_CUDA && !shared && weights_fit_arrays(mod, plan))
@@ -206,7 +207,7 @@ static int place_header(Build *b, const EmitOptions *emit)
 static int write_weights(Build *b, Module *mod, const Plan *plan)
 {
     Str *error = &b->report->error;
-    if (b->o->kind == EMIT_BITCODE)
+    if (b->o->kind == EMIT_LOADED)
         return emit_weights(mod, plan, &(ByteSink){.buf = &b->report->weights}, error) ? 0 : 1;
     FILE *f = fopen(join(b->arena, b->dir, within(b, ".weights"), ""), "wb");
     if (!f) {
@@ -314,16 +315,16 @@ static int finish(Build *b, const Attached *w, EmitOptions *emit)
         status = status ? status : place_file(b, built, o->out, runs ? 0755 : 0644);
     }
     bool blob_beside = o->kind == EMIT_C ? emit->weights != WEIGHTS_ARRAYS
-                                         : emit->weights == WEIGHTS_FILE && o->kind != EMIT_BITCODE;
+                                         : emit->weights == WEIGHTS_FILE && o->kind != EMIT_LOADED;
     uint32_t n = 0;
     if (blob_beside)
         b->report->beside[n++] = ".weights";
-    if (o->kind != EMIT_EXE && o->kind != EMIT_BITCODE)
+    if (o->kind != EMIT_EXE && o->kind != EMIT_LOADED)
         b->report->beside[n++] = ".h";
     if (!status && blob_beside)
         status =
             place_file(b, within(b, ".weights"), compile_beside(b->arena, b->o, ".weights"), 0644);
-    if (!status && o->kind != EMIT_EXE && o->kind != EMIT_BITCODE)
+    if (!status && o->kind != EMIT_EXE && o->kind != EMIT_LOADED)
         status = place_header(b, emit);
     return status;
 }
@@ -332,6 +333,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
 {
     const CompileOptions *o = b->o;
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
+    emit.strict = o->strict_fp;
     emit.has_lists = b->has_lists;
     emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;
@@ -425,7 +427,7 @@ static int choose_processors(Build *b, CompileOptions *o)
     if (status)
         return status;
     const bool several = o->cpu && strchr(o->cpu, ',') && o->kind != EMIT_C;
-    if (several && (o->profile || o->device == ON_CUDA || o->kind == EMIT_BITCODE)) {
+    if (several && (o->profile || o->device == ON_CUDA || o->kind == EMIT_LOADED)) {
         b->report->error = o->profile ? STR("--profile is for one processor: name it by --cpu")
                                       : STR("several processors are for programs and libraries "
                                             "whose kernels run on them");

@@ -15,7 +15,7 @@ typedef enum EmitKind {
     EMIT_STATIC,
     EMIT_OBJ,
     EMIT_C,
-    EMIT_BITCODE // for `cameo run`: made by clang, weights given in memory
+    EMIT_LOADED // for `cameo run`: an object made by clang, weights given in memory
 } EmitKind;
 
 typedef enum CompileDevice { ON_CPU, ON_CUDA } CompileDevice;
@@ -29,7 +29,7 @@ enum { MAX_FIXED = 64 };
 
 typedef struct CompileOptions {
     EmitKind kind;
-    const char *out;    // the file to write; EMIT_BITCODE: where the bitcode goes
+    const char *out;    // the file to write; EMIT_LOADED: where the object goes
     const char *prefix; // of all symbols; NULL: from out's stem, a program's from the model's
     const char *cc;     // NULL: gcc, else clang-19, else cc
     const char *cpu;    // NULL: native
@@ -68,7 +68,7 @@ typedef struct CompileReport {
     int64_t peak, bound;                // bytes of the arena, and what no plan can do without
     int64_t weights_size;               // bytes
     const char *libraries[MAX_LIBRARIES + 1]; // "png": that the program needs; NULL ends them
-    Buf weights;                              // EMIT_BITCODE: the blob (freed by the caller)
+    Buf weights;                              // EMIT_LOADED: the blob (freed by the caller)
     Stages stages;                            // that were done, also where it failed
     const char *beside[3];                    // what was written beside `out`: ".h"; NULL ends them
     Str error; // what to print where the status is not 0 and no diagnostic says it

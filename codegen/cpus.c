@@ -53,7 +53,7 @@ int cpus_resolve(Build *b, const char **list)
     const char *names[MAX_CPUS], *machine[] = {b->cc, "-dumpmachine", NULL};
     Str said = STR_NONE;
     if (strcmp(*list, "portable") == 0) {
-        const bool several = b->o->device == ON_CPU && b->o->kind != EMIT_BITCODE;
+        const bool several = b->o->device == ON_CPU && b->o->kind != EMIT_LOADED;
         if (several && ask(b, machine, &said) && str_starts(said, "x86_64"))
             *list = "x86-64-v2,x86-64-v3,x86-64-v4";
         return 0;

@@ -10,14 +10,15 @@
 #include <sys/stat.h>
 
 // What a compiler is asked for: one line, a path or a name to be looked for on PATH. crt1.o is of
-// the package that the C library's headers are of. Bitcode is neither assembled nor linked.
+// the package that the C library's headers are of. What is loaded needs no other assembler or
+// linker.
 static const char *const asked[] = {
     "-print-prog-name=cc1",      "-print-file-name=crt1.o",    "-print-prog-name=as",
     "-print-prog-name=ld",       "-print-file-name=libc.so.6", "-print-file-name=libm.so.6",
     "-print-file-name=libgcc.a",
 };
 
-enum { ASKED = sizeof asked / sizeof *asked, ASKED_OF_BITCODE = 2 };
+enum { ASKED = sizeof asked / sizeof *asked, ASKED_OF_LOADED = 2 };
 
 static void put_file(Build *b, const char *name, Buf *out)
 {
@@ -34,7 +35,7 @@ static void put_files(Build *b, Buf *out)
     Process started[ASKED];
     bool runs[ASKED];
     Str error = STR_NONE;
-    const int n = b->o->kind == EMIT_BITCODE ? ASKED_OF_BITCODE : ASKED;
+    const int n = b->o->kind == EMIT_LOADED ? ASKED_OF_LOADED : ASKED;
     put_file(b, b->cc, out);
     for (int i = 0; i < n; i++) {
         const char *argv[] = {b->cc, asked[i], NULL};

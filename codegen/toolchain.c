@@ -41,7 +41,7 @@ int toolchain_find_compiler(Build *b)
     if (b->cc)
         return 0;
     static const char *const known[] = {"gcc", "clang-19", "clang", "cc"};
-    bool clang = b->o->kind == EMIT_BITCODE;
+    bool clang = b->o->kind == EMIT_LOADED;
     if (b->o->cc)
         b->cc = process_find(b->arena, b->o->cc);
     for (int i = clang ? 1 : 0; !b->o->cc && i < (clang ? 3 : 4) && !b->cc; i++)
@@ -73,7 +73,7 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = unit == BESIDE || o->once ? "-O1" : unit == TILES ? "-O2" : "-O3";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
-    argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
+    argv[n++] = "-ffp-contract=off"; // the text says what is joined
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
@@ -82,13 +82,11 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     return n;
 }
 
-// One source to one object (or to bitcode), for number `cpu` of the build's processors.
+// One source to one object, for number `cpu` of the build's processors.
 static uint32_t compile_command(Build *b, Unit unit, uint32_t cpu, const char *source,
                                 const char *object, const char **argv)
 {
     uint32_t n = add_flags(b, unit, cpus_flag(b->arena, b->cpus[cpu]), argv);
-    if (b->o->kind == EMIT_BITCODE)
-        argv[n++] = "-emit-llvm";
     argv[n++] = "-c";
     argv[n++] = source;
     argv[n++] = "-o";

@@ -37,8 +37,7 @@ int build_write_text(Build *b, const char *name, const Buf *text);
 int toolchain_find_compiler(Build *b);
 // The same, and that it finds the libraries the program needs.
 int toolchain_find(Build *b);
-// PREFIX.c to `out` in the build's folder: a program, library, object or bitcode, as the options
-// say.
+// PREFIX.c to `out` in the build's folder: a program, library or object, as the options say.
 int toolchain_compile(Build *b, const char *out);
 // Kernels in CUDA to PTX for all, and machine code for the architectures asked for.
 int toolchain_compile_kernels(Build *b, const char *source, const char *image);

@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <llvm-c/Core.h>
-#include <llvm-c/IRReader.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Target.h>
 
@@ -13,11 +12,6 @@
 // The functions used, as X(name); their types are those of the headers.
 #define LLVM_FUNCTIONS(X)                                                                          \
     X(LLVMCreateMemoryBufferWithContentsOfFile)                                                    \
-    X(LLVMOrcCreateNewThreadSafeContext)                                                           \
-    X(LLVMOrcThreadSafeContextGetContext)                                                          \
-    X(LLVMOrcDisposeThreadSafeContext)                                                             \
-    X(LLVMOrcCreateNewThreadSafeModule)                                                            \
-    X(LLVMParseIRInContext)                                                                        \
     X(LLVMDisposeMessage)                                                                          \
     X(LLVMOrcCreateLLJIT)                                                                          \
     X(LLVMOrcDisposeLLJIT)                                                                         \
@@ -25,7 +19,7 @@
     X(LLVMOrcLLJITGetGlobalPrefix)                                                                 \
     X(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess)                                        \
     X(LLVMOrcJITDylibAddGenerator)                                                                 \
-    X(LLVMOrcLLJITAddLLVMIRModule)                                                                 \
+    X(LLVMOrcLLJITAddObjectFile)                                                                   \
     X(LLVMOrcLLJITLookup)                                                                          \
     X(LLVMGetErrorMessage)                                                                         \
     X(LLVMDisposeErrorMessage)
@@ -95,29 +89,21 @@ static bool failed(Jit *j, LLVMErrorRef e, Str *error)
     return true;
 }
 
-static bool add_module(Jit *j, const char *bitcode, Str *error)
+static bool add_object(Jit *j, const char *object, Str *error)
 {
     Llvm *l = &j->llvm;
     LLVMMemoryBufferRef bytes;
-    LLVMModuleRef module;
     char *message = NULL;
-    LLVMOrcThreadSafeContextRef context = l->LLVMOrcCreateNewThreadSafeContext();
-    bool ok = !l->LLVMCreateMemoryBufferWithContentsOfFile(bitcode, &bytes, &message) &&
-              !l->LLVMParseIRInContext(l->LLVMOrcThreadSafeContextGetContext(context), bytes,
-                                       &module, &message);
-    if (!ok) {
-        *error = str_printf(j->arena, "%s", message ? message : "bitcode that cannot be read");
+    if (l->LLVMCreateMemoryBufferWithContentsOfFile(object, &bytes, &message)) {
+        *error = str_printf(j->arena, "%s", message ? message : "an object that cannot be read");
         l->LLVMDisposeMessage(message);
-    } else {
-        LLVMOrcThreadSafeModuleRef safe = l->LLVMOrcCreateNewThreadSafeModule(module, context);
-        LLVMOrcJITDylibRef lib = l->LLVMOrcLLJITGetMainJITDylib(j->jit);
-        ok = !failed(j, l->LLVMOrcLLJITAddLLVMIRModule(j->jit, lib, safe), error);
+        return false;
     }
-    l->LLVMOrcDisposeThreadSafeContext(context);
-    return ok;
+    LLVMOrcJITDylibRef lib = l->LLVMOrcLLJITGetMainJITDylib(j->jit);
+    return !failed(j, l->LLVMOrcLLJITAddObjectFile(j->jit, lib, bytes), error);
 }
 
-Jit *jit_load(Arena *a, const char *bitcode, Str *error)
+Jit *jit_load(Arena *a, const char *object, Str *error)
 {
     Jit *j = NEW(a, Jit);
     j->arena = a;
@@ -134,7 +120,7 @@ Jit *jit_load(Arena *a, const char *bitcode, Str *error)
         return NULL;
     }
     j->llvm.LLVMOrcJITDylibAddGenerator(j->llvm.LLVMOrcLLJITGetMainJITDylib(j->jit), process);
-    if (!add_module(j, bitcode, error)) {
+    if (!add_object(j, object, error)) {
         jit_free(j);
         return NULL;
     }

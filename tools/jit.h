@@ -1,4 +1,4 @@
-// Bitcode in this process, by LLVM's ORC JIT. LLVM is loaded only when this is called.
+// Objects in this process, linked by LLVM's ORC JIT. LLVM is loaded only when this is called.
 #ifndef CAMEO_TOOLS_JIT_H
 #define CAMEO_TOOLS_JIT_H
 
@@ -6,9 +6,9 @@
 
 typedef struct Jit Jit;
 
-// Compiles and links a bitcode file; the symbols it needs are looked up in this program. NULL with
+// Links an object file; the symbols it needs are looked up in this program. NULL with
 // *error.
-Jit *jit_load(Arena *a, const char *bitcode, Str *error);
+Jit *jit_load(Arena *a, const char *object, Str *error);
 // The address of a symbol, NULL with *error.
 void *jit_symbol(Jit *j, const char *name, Str *error);
 void jit_free(Jit *j);

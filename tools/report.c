@@ -40,7 +40,7 @@ static void count_steps(const Step *s, Counts *c)
 
 static void put_options(Json *j, const CompileOptions *o)
 {
-    static const char *const kinds[] = {"exe", "shared", "static", "obj", "c", "bitcode"};
+    static const char *const kinds[] = {"exe", "shared", "static", "obj", "c", "loaded"};
     static const char *const gemms[] = {"auto", "packed", "openblas", "loops"};
     field(j, "emit", str_of(kinds[o->kind]));
     field(j, "device", o->device == ON_CUDA ? STR("cuda") : STR("cpu"));
@@ -74,6 +74,7 @@ static void put_convolutions(Json *j, const Model *m, const Step *s)
             }
             json_key(j, "error_rms");
             json_num(j, winograd_error(o->conv->tile, channels));
+            field(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
             json_end_object(j);
         }
         put_convolutions(j, m, s->body);

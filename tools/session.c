@@ -1,4 +1,5 @@
-// clang makes bitcode of the emitted C in a temporary folder, ORC links it here.
+// clang makes an object of the emitted C in a temporary folder, ORC links it here. The object comes
+// from the cache where the same was made before: then nothing is compiled.
 
 #include "tools/session.h"
 #include "base/file.h"
@@ -18,10 +19,10 @@ static bool load_libraries(Session *s, Str *error)
     return true;
 }
 
-static int link_here(const Tool *t, Session *s, const char *bitcode)
+static int link_here(const Tool *t, Session *s, const char *object)
 {
     Str error = STR_NONE;
-    s->jit = load_libraries(s, &error) ? jit_load(s->arena, bitcode, &error) : NULL;
+    s->jit = load_libraries(s, &error) ? jit_load(s->arena, object, &error) : NULL;
     const cameo_model *model = s->jit ? jit_symbol(s->jit, "model_model", &error) : NULL;
     if (!model)
         return tool_error(t, EXIT_USAGE, "%.*s", STR_ARG(error));
@@ -64,8 +65,8 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     if (!dir_temporary(s->arena, &dir, &error))
         return tool_error(t, EXIT_BYTES, "%.*s", STR_ARG(error));
     bool library = o->device == ON_CUDA || m->contracts;
-    o->kind = library ? EMIT_SHARED : EMIT_BITCODE;
-    o->out = str_printf(s->arena, library ? "%s/model.so" : "%s/model.bc", dir).at;
+    o->kind = library ? EMIT_SHARED : EMIT_LOADED;
+    o->out = str_printf(s->arena, library ? "%s/model.so" : "%s/model.o", dir).at;
     o->prefix = "model";
     o->verbose = tool_style.verbose;
     status = compile_model(m, o, &diags, &s->report);

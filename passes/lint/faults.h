@@ -24,12 +24,12 @@ typedef struct Fault {
                            // value; DECLARED: other is 1 where the declaration is at fault
     ValueId value;         // the side that should change
     DType have, want;      // want: DT_NONE where nothing says
-    bool output;           // DECLARED: as an output of its graph
+    bool output;           // DECLARED: as an output of its graph; UNSUPPORTED: a result of the node
     bool alone;            // its source mends all that differs with it, and no other is as good
     uint32_t also;         // further places that its origin reaches
-    VEC(ValueId)
-    with; // sides of other places that should change too: all of them differ from
-          // one source that cannot
+    // Further sides that should change: those of the node's other operands, and of other places
+    // that differ from the same value.
+    VEC(ValueId) with;
 } Fault;
 
 typedef struct Faults {
