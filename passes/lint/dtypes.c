@@ -2,6 +2,7 @@
 
 #include "passes/lint/lint.h"
 #include "passes/lint/faults.h"
+#include "passes/lint/tensors.h"
 
 #include <math.h>
 #include <string.h>
@@ -383,4 +384,5 @@ static void report_unsupported(Lint *l, const Fault *f)
 void lint_allowed(Lint *l)
 {
     report_each(l, FAULT_UNSUPPORTED, report_unsupported);
+    lint_sparse_operands(l);
 }

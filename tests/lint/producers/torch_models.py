@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""torch_models.py FOLDER [--filter RE]: the networks beside this, as PyTorch's two exporters write them, FOLDER/NAME.EXPORTER/model.onnx.
+"""torch_models.py FOLDER [--filter RE]: the networks of networks.py and pictures.py, as PyTorch's two exporters write them, FOLDER/NAME.EXPORTER/model.onnx.
 
 Needs torch and torchvision. What an exporter cannot write is named, and is not a failure: no model is what is asked of it.
 """
@@ -10,7 +10,8 @@ import warnings
 
 import torch
 
-from networks import NETWORKS
+
+from pictures import NETWORKS
 
 torch.backends.mha.set_fastpath_enabled(False)  # what it calls has no form in ONNX
 warnings.filterwarnings("ignore")
