@@ -15,7 +15,7 @@ static const double MOST = 0x1p55; // all prices together
 
 // ---- prices -------------------------------------------------------------------------------------
 
-static double elements_of(const Model *m, ValueId v)
+static double count_of(const Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);
     double n = value->rank < 0 ? 256 : 1;
@@ -69,16 +69,16 @@ double convert_products(const Model *m, NodeId id)
     double times = loops_around(m, n->graph);
     if (is_any(n, cells) && n->nin > 2 && n->in[2])
         return times * dim_of(m, n->in[0], 0) * dim_of(m, n->in[0], 1) *
-               (elements_of(m, n->in[1]) + elements_of(m, n->in[2]));
+               (count_of(m, n->in[1]) + count_of(m, n->in[2]));
     ValueId y = n->out[0];
     if (!y || value_at(m, y)->kind != TYPE_TENSOR)
         return 0;
     if (conv || transposed)
-        return times * elements_of(m, transposed ? n->in[0] : y) * elements_of(m, n->in[1]) /
+        return times * count_of(m, transposed ? n->in[0] : y) * count_of(m, n->in[1]) /
                dim_of(m, n->in[1], 0);
     if (gemm)
-        return times * elements_of(m, y) * dim_of(m, n->in[0], node_int(n, "transA", 0) ? 0 : 1);
-    return is_any(n, rows) ? times * elements_of(m, y) * dim_of(m, n->in[0], -1) : 0;
+        return times * count_of(m, y) * dim_of(m, n->in[0], node_int(n, "transA", 0) ? 0 : 1);
+    return is_any(n, rows) ? times * count_of(m, y) * dim_of(m, n->in[0], -1) : 0;
 }
 
 // What a byte of memory's time buys in multiply-adds of float32.
@@ -248,7 +248,7 @@ static void price_adaptors(Conversion *c, ValueId v, double scale)
         bytes = convert_kernel_cast(c, v, LABEL_LOW) / products_a_byte(c);
         back = convert_kernel_cast(c, v, LABEL_OWN) / products_a_byte(c);
     }
-    double copy = elements_of(c->m, v) * dtype_info(c->o->to)->bytes;
+    double copy = count_of(c->m, v) * dtype_info(c->o->to)->bytes;
     double low = (stored ? copy : bytes) + unit * convert_noise(c, v);
     labels_adaptor(c->l, c->value[v], LABEL_LOW, 1 + (Cost)fmin(MOST, low * scale));
     // What is rounded once is not what it was.

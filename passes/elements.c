@@ -311,3 +311,37 @@ void elements_measure(DType t, const void *at, uint64_t count, bool packed, Cons
     s->over_f16 = sums.over;
     (dtype_is_float(t) ? finish_floats : finish_integers)(&f, &sums, s);
 }
+
+// ---- one by one
+
+Elements elements_in(Model *m, TensorData *t)
+{
+    const DType type = t && t->dtype > 0 && t->dtype < DT_COUNT ? (DType)t->dtype : DT_NONE;
+    const bool numbers = dtype_is_float(type) || dtype_is_integer(type) || type == DT_BOOL;
+    Str error;
+    const void *at = numbers ? tensor_elements(m, t, &error) : NULL;
+    return at ? (Elements){at, type, t->nelements, t->rank, t->dims} : (Elements){0};
+}
+
+Elements elements_of(Model *m, ValueId v)
+{
+    return elements_in(m, v ? (TensorData *)(uintptr_t)value_at(m, v)->constant : NULL);
+}
+
+Scalar element_scalar(const Elements *x, uint64_t i)
+{
+    return scalar_load(x->dtype, x->at + i * dtype_info(x->dtype)->bytes);
+}
+
+double element_at(const Elements *x, uint64_t i)
+{
+    if (x->dtype == DT_F32) {
+        float f;
+        memcpy(&f, x->at + 4 * i, sizeof f);
+        return f;
+    }
+    const Scalar s = element_scalar(x, i);
+    return dtype_is_float(x->dtype) ? s.f
+           : x->dtype == DT_U64     ? (double)(uint64_t)s.i
+                                    : (double)s.i;
+}

@@ -1,8 +1,25 @@
-// One pass over a constant's elements as they lie in memory.
+// The elements of constants: handed out one by one, or taken in one pass as they lie in memory.
 #ifndef CAMEO_PASSES_ELEMENTS_H
 #define CAMEO_PASSES_ELEMENTS_H
 
-#include "ir/dtype.h"
+#include "ir/graph.h"
+
+// A constant's elements, in order. Rules and passes that look at single elements ask for them here:
+// a tensor's own fields say nothing before its payload was read.
+typedef struct Elements {
+    const unsigned char *at; // NULL: no constant of numbers or truths, or it cannot be read
+    DType dtype;             // as it is stored; DT_NONE without elements
+    uint64_t n;              // 0 without elements
+    uint32_t rank;
+    const int64_t *dims;
+} Elements;
+
+// Of a value that is known when compiling, or of a tensor (NULL: of none). The payload is read when
+// first asked for; what lies in raw_data or a file in memory order stays where it is.
+Elements elements_of(Model *m, ValueId v);
+Elements elements_in(Model *m, TensorData *t);
+Scalar element_scalar(const Elements *x, uint64_t i);
+double element_at(const Elements *x, uint64_t i); // of integers beyond 2^53 the nearest double
 
 // What one pass over a constant's elements finds.
 typedef struct ConstantStats {

@@ -8,19 +8,6 @@
 #include "passes/ranges_state.h"
 
 #include <math.h>
-#include <string.h>
-
-double range_number(const TensorData *d, uint64_t i)
-{
-    DType t = (DType)d->dtype;
-    if (t == DT_F32) {
-        float f;
-        memcpy(&f, (const char *)d->elements + 4 * i, 4);
-        return f;
-    }
-    Scalar s = scalar_load(t, (const char *)d->elements + i * dtype_info(t)->bytes);
-    return dtype_is_float(t) ? s.f : t == DT_U64 ? (double)(uint64_t)s.i : (double)s.i;
-}
 
 bool range_is_large(const Range *x)
 {
@@ -106,20 +93,20 @@ Range range_picked(RangeWalk *w, Range x, uint32_t axis, uint64_t n, const uint3
 
 // ---- operands
 
-static bool along_constant(RangeWalk *w, const TensorData *d, uint32_t own, uint32_t n, Channels *c)
+static bool along_constant(RangeWalk *w, const Elements *d, uint32_t own, uint32_t n, Channels *c)
 {
     uint64_t inner = 1;
-    for (uint32_t k = own + 1; k < (uint32_t)d->rank; k++)
+    for (uint32_t k = own + 1; k < d->rank; k++)
         inner *= (uint64_t)d->dims[k];
-    if (inner == 0 || !walk_afford(w, d->nelements))
+    if (inner == 0 || !walk_afford(w, d->n))
         return false;
     for (uint32_t k = 0; k < n; k++) {
         c->lo[k] = INFINITY;
         c->hi[k] = -INFINITY;
     }
-    for (uint64_t i = 0; i < d->nelements; i++) {
+    for (uint64_t i = 0; i < d->n; i++) {
         uint32_t k = (uint32_t)(i / inner % n);
-        double v = range_number(d, i);
+        double v = element_at(d, i);
         if (isnan(v))
             return false;
         c->lo[k] = fmin(c->lo[k], v);
@@ -136,22 +123,22 @@ Range range_along(RangeWalk *w, uint32_t i, uint32_t rank, uint32_t axis, uint32
     if (x.channels && x.channels->n == n && x.channels->axis == own)
         return x;
     x.channels = NULL;
-    const TensorData *d = own >= 0 && v->rank >= 0 ? walk_constant(w, i) : NULL;
-    if (!d || own >= (int64_t)d->rank || d->dims[own] != (int64_t)n || w->r->whole)
+    const Elements d = own >= 0 && v->rank >= 0 ? walk_constant(w, i) : (Elements){0};
+    if (!d.n || own >= (int64_t)d.rank || d.dims[own] != (int64_t)n || w->r->whole)
         return x;
     Channels *c = channels_new(w, axis, n);
-    return c && along_constant(w, d, (uint32_t)own, n, c) ? range_with_channels(w, x, c) : x;
+    return c && along_constant(w, &d, (uint32_t)own, n, c) ? range_with_channels(w, x, c) : x;
 }
 
 // The one axis that a constant varies along; false: none or several.
-static bool varies_along(const TensorData *d, uint32_t *axis, uint32_t *n)
+static bool varies_along(Elements d, uint32_t *axis, uint32_t *n)
 {
     uint32_t many = 0;
-    for (uint32_t k = 0; d && k < (uint32_t)d->rank; k++)
-        if (d->dims[k] > 1) {
+    for (uint32_t k = 0; k < d.rank; k++)
+        if (d.dims[k] > 1) {
             many++;
             *axis = k;
-            *n = d->dims[k] < UINT32_MAX ? (uint32_t)d->dims[k] : 0;
+            *n = d.dims[k] < UINT32_MAX ? (uint32_t)d.dims[k] : 0;
         }
     return many == 1;
 }

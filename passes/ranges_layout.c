@@ -168,17 +168,14 @@ static bool integers(RangeWalk *w, const char *name, uint32_t i, const int64_t *
 {
     if (node_ints(w->n, name, at, n))
         return true;
-    const TensorData *d = walk_constant(w, i);
-    if (!d || (d->dtype != DT_I64 && d->dtype != DT_I32) || d->nelements > UINT32_MAX ||
-        !walk_afford(w, d->nelements))
+    const Elements d = walk_constant(w, i);
+    if ((d.dtype != DT_I64 && d.dtype != DT_I32) || d.n > UINT32_MAX || !walk_afford(w, d.n))
         return false;
-    int64_t *copy = NEWS(w->r->a, int64_t, d->nelements + 1);
-    for (uint64_t k = 0; k < d->nelements; k++)
-        copy[k] = scalar_load((DType)d->dtype,
-                              (const char *)d->elements + k * dtype_info(d->dtype)->bytes)
-                      .i;
+    int64_t *copy = NEWS(w->r->a, int64_t, d.n + 1);
+    for (uint64_t k = 0; k < d.n; k++)
+        copy[k] = element_scalar(&d, k).i;
     *at = copy;
-    *n = (uint32_t)d->nelements;
+    *n = (uint32_t)d.n;
     return true;
 }
 
@@ -250,21 +247,20 @@ static void split(RangeWalk *w)
 }
 
 // The channels that constant indices name.
-static Range gathered(RangeWalk *w, Range x, const TensorData *d)
+static Range gathered(RangeWalk *w, Range x, Elements d)
 {
     uint32_t n = x.channels->n;
-    if (!d || d->nelements == 0 || d->rank > 1 || d->nelements > UINT32_MAX ||
-        !walk_afford(w, d->nelements))
+    if (d.n == 0 || d.rank > 1 || d.n > UINT32_MAX || !walk_afford(w, d.n))
         return range_plain(x);
-    uint32_t *from = NEWS(w->r->a, uint32_t, d->nelements);
-    for (uint64_t k = 0; k < d->nelements; k++) {
-        double i = range_number(d, k);
+    uint32_t *from = NEWS(w->r->a, uint32_t, d.n);
+    for (uint64_t k = 0; k < d.n; k++) {
+        double i = element_at(&d, k);
         i = i < 0 ? i + n : i;
         if (!(i >= 0 && i < n))
             return range_plain(x);
         from[k] = (uint32_t)i;
     }
-    return range_picked(w, x, x.channels->axis, d->nelements, from);
+    return range_picked(w, x, x.channels->axis, d.n, from);
 }
 
 static void gather(RangeWalk *w)

@@ -7,15 +7,15 @@
 // Elements of 6 bits share bytes with two others, and are taken apart first.
 static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
 {
-    Str bytes, error;
+    Str bytes;
     DType t = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
     if (dtype_info(t)->bits != 6 && tensor_packed(r->m, d, &bytes)) {
         elements_measure(t, bytes.at, tensor_count(d), true, s);
         return;
     }
-    const void *at = t == DT_STRING ? NULL : tensor_elements(r->m, d, &error);
-    elements_measure(t, at, at ? d->nelements : 0, false, s);
-    s->read = s->read && at;
+    const Elements of = elements_in(r->m, d);
+    elements_measure(t, of.at, of.n, false, s);
+    s->read = s->read && of.at;
 }
 
 const ConstantStats *range_stats(Ranges *r, ValueId v)

@@ -12,6 +12,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops/gradient.h"
+#include "passes/elements.h"
 #include "passes/instrument.h"
 #include "passes/pass.h"
 
@@ -61,13 +62,12 @@ static ValueId target_of(const Scaling *s, NodeId id)
 static bool is_scale(Scaling *s, ValueId v)
 {
     const Value *value = value_at(s->m, v);
-    TensorData *t = (TensorData *)(uintptr_t)value->constant;
-    Str error = STR_NONE;
+    const Elements of = elements_of(s->m, v);
     if (!dtype_is_float(value->dtype) || value->rank != 0)
         return false;
-    if (!t)
+    if (!value->constant)
         return value->def == DEF_INPUT;
-    return tensor_elements(s->m, t, &error) && scalar_load((DType)t->dtype, t->elements).f > 1;
+    return of.n && element_at(&of, 0) > 1;
 }
 
 static bool is_scaled(Scaling *s, NodeId gradient)

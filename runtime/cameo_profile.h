@@ -2,6 +2,7 @@
 #ifndef CAMEO_PROFILE_H
 #define CAMEO_PROFILE_H
 
+#include "cameo_peak.h"
 #include "cameo_runtime.h"
 
 #include <time.h>
@@ -41,43 +42,6 @@ CAMEO_FN int cameo_event(const cameo_context *c, int64_t i, cameo_kernel_event *
         return -1;
     *event = c->events[(first + i) % CAMEO_EVENTS];
     return 0;
-}
-
-#if defined __AVX512F__
-enum { CAMEO_PEAK_LANES = 16 };
-#elif defined __AVX__
-enum { CAMEO_PEAK_LANES = 8 };
-#else
-enum { CAMEO_PEAK_LANES = 4 };
-#endif
-typedef float cameo_peak_lanes __attribute__((vector_size(CAMEO_PEAK_LANES * 4)));
-
-/* The best of a few measurements of some milliseconds: independent chains of a*m + c, as many as
- * hide what one takes. */
-CAMEO_FN double cameo_peak(void)
-{
-    enum { CHAINS = 12, ROUNDS = 5, STEPS = 100000 };
-    volatile float factor = 0.999f, summand = 0.001f;
-    double best = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-        cameo_peak_lanes a[CHAINS], m, s;
-        for (int i = 0; i < CAMEO_PEAK_LANES; i++) {
-            m[i] = factor;
-            s[i] = summand;
-        }
-        for (int k = 0; k < CHAINS; k++) /* equal ones would be computed once */
-            a[k] = s * (float)k;
-        const int64_t begin = cameo_now();
-        for (int i = 0; i < STEPS; i++)
-            for (int k = 0; k < CHAINS; k++)
-                a[k] = a[k] * m + s;
-        const double nanoseconds = (double)(cameo_now() - begin);
-        for (int k = 0; k < CHAINS; k++)
-            summand = summand + 0 * a[k][0];
-        const double rate = 2.0 * CAMEO_PEAK_LANES * CHAINS * STEPS / nanoseconds;
-        best = rate > best ? rate : best;
-    }
-    return best;
 }
 
 #endif

@@ -1,6 +1,6 @@
 // QN005: biases quantized with another scale than the products they are added to.
 
-#include "passes/lint/quantized.h"
+#include "passes/elements.h"
 #include "passes/lint/story.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ static const double TOLERANCE = 1e-4;
 
 typedef struct Bias {
     NodeId dequantizer; // of the bias
-    Numbers input, weight, bias;
+    Elements input, weight, bias;
     uint64_t channels, worst; // the channel whose scale is furthest off
     double have, want;        // there
 } Bias;
@@ -30,9 +30,9 @@ static bool adds_bias(const Node *n)
     return !n->dead && n->nin == 3 && (gemm || node_is(n, "Conv") || node_is(n, "ConvTranspose"));
 }
 
-static double nth(const Numbers *x, uint64_t i)
+static double nth(const Elements *x, uint64_t i)
 {
-    return number_at(x, x->n == 1 ? 0 : i);
+    return element_at(x, x->n == 1 ? 0 : i);
 }
 
 // Does the node add a bias whose scale is not the product of the other two?
@@ -46,9 +46,9 @@ static bool find_bias(Model *m, NodeId id, Bias *b)
     const Node *y = dequantizer_of(m, n->in[2], &b->dequantizer);
     if (!x || !w || !y || lint_dtype(m, y->in[0]) != DT_I32)
         return false;
-    b->input = numbers_of(m, x->in[1]);
-    b->weight = numbers_of(m, w->in[1]);
-    b->bias = numbers_of(m, y->in[1]);
+    b->input = elements_of(m, x->in[1]);
+    b->weight = elements_of(m, w->in[1]);
+    b->bias = elements_of(m, y->in[1]);
     b->channels = b->weight.n > b->bias.n ? b->weight.n : b->bias.n;
     bool many = (b->weight.n > 1 && b->weight.n != b->channels) ||
                 (b->bias.n > 1 && b->bias.n != b->channels);
@@ -122,7 +122,7 @@ static Str fresh_name(Model *m, ValueId v, const char *what)
 static bool quantize_again(Model *m, const Bias *b)
 {
     Node *n = node_at(m, b->dequantizer);
-    Numbers data = numbers_of(m, n->in[0]), zero = numbers_of(m, n->nin > 2 ? n->in[2] : 0);
+    Elements data = elements_of(m, n->in[0]), zero = elements_of(m, n->nin > 2 ? n->in[2] : 0);
     bool known = data.n && (data.n == b->channels || b->channels == 1) && data.rank == 1;
     if (!known || (n->nin > 2 && n->in[2] && zero.n != 1))
         return false;
@@ -131,7 +131,8 @@ static bool quantize_again(Model *m, const Bias *b)
     for (uint64_t i = 0; i < b->channels; i++)
         scales[i] = (float)(nth(&b->input, 0) * nth(&b->weight, i));
     for (uint64_t i = 0; i < data.n; i++) {
-        double real = (number_at(&data, i) - (zero.n ? number_at(&zero, 0) : 0)) * nth(&b->bias, i);
+        double real =
+            (element_at(&data, i) - (zero.n ? element_at(&zero, 0) : 0)) * nth(&b->bias, i);
         values[i] = rounded(real / scales[b->channels == 1 ? 0 : i]);
     }
     int64_t dims[1] = {(int64_t)data.n}, channels[1] = {(int64_t)b->channels};

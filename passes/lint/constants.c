@@ -3,7 +3,6 @@
 #include "passes/lint/rewrite.h"
 
 #include <math.h>
-#include <string.h>
 
 // An initializer or the result of a Constant that something uses.
 static bool is_used_constant(const NumberFacts *x, ValueId v)
@@ -105,15 +104,14 @@ void lint_denormals(Lint *l)
 static uint32_t flush(Model *m, NumberFacts *x, ValueId v)
 {
     const ConstantStats *s = range_stats(x->ranges, v);
+    const Elements of = s->subnormal ? elements_of(m, v) : (Elements){0};
     TensorData *d = (TensorData *)(uintptr_t)value_at(m, v)->constant;
-    Str error;
-    const unsigned char *at = s->subnormal ? tensor_elements(m, d, &error) : NULL;
     TensorData kept = *d;
-    if (!at)
+    if (!of.n)
         return 0;
-    float *to = arena_array(m->arena, kept.nelements, sizeof *to);
-    for (uint64_t i = 0; i < kept.nelements; i++) {
-        memcpy(&to[i], at + 4 * i, 4);
+    float *to = arena_array(m->arena, of.n, sizeof *to);
+    for (uint64_t i = 0; i < of.n; i++) {
+        to[i] = (float)element_at(&of, i);
         to[i] = fpclassify(to[i]) == FP_SUBNORMAL ? copysignf(0, to[i]) : to[i];
     }
     *d = *tensor_new(m->arena, DT_F32, kept.rank, kept.dims, to);

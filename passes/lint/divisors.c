@@ -274,14 +274,11 @@ uint32_t repair_roots(Model *m, bool unsafe)
 
 // ---- NS009
 
-static BadVariances look_at(Model *m, TensorData *d, bool without_epsilon)
+static BadVariances look_at(const Elements *of, bool without_epsilon)
 {
     BadVariances b = {0};
-    Str error;
-    const DType t = (DType)d->dtype;
-    const char *at = tensor_elements(m, d, &error);
-    for (uint64_t i = at ? d->nelements : 0; i-- > 0;) {
-        double e = scalar_load(t, at + i * dtype_info(t)->bytes).f;
+    for (uint64_t i = of->n; i-- > 0;) {
+        double e = element_at(of, i);
         if (!(e < 0 || (e == 0 && without_epsilon)))
             continue;
         b = (BadVariances){i, b.n + 1, e};
@@ -303,9 +300,9 @@ static BadVariances bad_variances(NumberFacts *x, NodeId id)
     uint32_t *at =
         map_put(&x->variances, str_copy(x->a, (Str){(const char *)key, sizeof key}), &added);
     if (added) {
+        const Elements of = elements_of(x->m, v);
         *at = x->bad.len;
-        vec_push(x->a, &x->bad,
-                 look_at(x->m, (TensorData *)(uintptr_t)value_at(x->m, v)->constant, key[1]));
+        vec_push(x->a, &x->bad, look_at(&of, key[1]));
     }
     return x->bad.at[*at];
 }

@@ -354,23 +354,15 @@ typedef struct Positions {
 
 static bool counts_up(NumberFacts *x, ValueId v)
 {
-    TensorData *d = (TensorData *)(uintptr_t)value_at(x->m, v)->constant;
     const ConstantStats *s = range_stats(x->ranges, v);
-    Str error;
-    DType t = numbers_dtype(x, v);
-    if (!s->read || !dtype_is_integer(t) || d->dtype != (int32_t)t || s->count < 3 ||
+    if (!s->read || !dtype_is_integer(numbers_dtype(x, v)) || s->count < 3 ||
         s->hi - s->lo + 1 != (double)s->count)
         return false;
-    size_t width = dtype_info(t)->bytes;
-    const char *at = tensor_elements(x->m, d, &error);
-    int64_t before = at ? scalar_load(t, at).i : 0;
-    for (uint64_t i = 1; i < s->count; i++) {
-        int64_t now = at ? scalar_load(t, at + i * width).i : before;
-        if (now - before != 1)
+    const Elements of = elements_of(x->m, v);
+    for (uint64_t i = 1; i < of.n; i++)
+        if (element_scalar(&of, i).i - element_scalar(&of, i - 1).i != 1)
             return false;
-        before = now;
-    }
-    return true;
+    return of.n == s->count && dtype_is_integer(of.dtype);
 }
 
 // Integers in a row: Range, or a constant that counts.

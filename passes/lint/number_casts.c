@@ -146,20 +146,18 @@ uint32_t repair_float_to_int(Model *m, bool unsafe)
 // Constants that mean "to the end" in a Slice, and nothing else beyond what fits.
 static bool are_sentinels(NumberFacts *x, NodeId id, const Narrowing *f)
 {
-    const Value *v = value_at(x->m, numbers_in(x, id, 0));
-    const TensorData *d = v->constant;
+    const ConstantStats *s = range_stats(x->ranges, numbers_in(x, id, 0));
     double lo, hi;
-    Str error;
     range_of_dtype(f->to, &lo, &hi);
-    if (!d || d->dtype != DT_I64 || tensor_count(d) > MAX_SENTINELS ||
-        !tensor_elements(x->m, (TensorData *)(uintptr_t)d, &error))
+    if (!s->read || s->count > MAX_SENTINELS)
         return false;
-    const int64_t *at = d->elements;
-    for (uint64_t i = 0; i < d->nelements; i++)
-        if (((double)at[i] < lo || (double)at[i] > hi) && at[i] < INT64_MAX - 1 &&
-            at[i] > INT64_MIN + 1)
+    const Elements of = elements_of(x->m, numbers_in(x, id, 0));
+    for (uint64_t i = 0; i < of.n; i++) {
+        int64_t e = element_scalar(&of, i).i;
+        if (((double)e < lo || (double)e > hi) && e < INT64_MAX - 1 && e > INT64_MIN + 1)
             return false;
-    return true;
+    }
+    return of.dtype == DT_I64;
 }
 
 // Fewer bits, or as many of which one is the sign.

@@ -119,16 +119,17 @@ bool numbers_axes(const NumberFacts *x, NodeId id, int64_t axes[MAX_AXES], uint3
     const Node *n = node_at(x->m, id);
     const Value *v = n->nin && n->in[0] ? value_at(x->m, n->in[0]) : NULL;
     const int64_t *given = NULL;
+    int64_t read[MAX_AXES];
     uint32_t len = 0;
-    Str error;
     if (!v || v->rank < 0 || v->rank > MAX_AXES)
         return false;
     if (!node_ints(n, "axes", &given, &len) && numbers_in(x, id, 1)) {
-        const TensorData *d = value_at(x->m, n->in[1])->constant;
-        if (!d || d->dtype != DT_I64 || !tensor_elements(x->m, (TensorData *)(uintptr_t)d, &error))
+        const Elements of = elements_of(x->m, n->in[1]);
+        if (of.dtype != DT_I64 || of.n > MAX_AXES)
             return false;
-        given = d->elements;
-        len = d->nelements <= MAX_AXES ? (uint32_t)d->nelements : MAX_AXES + 1;
+        for (len = 0; len < of.n; len++)
+            read[len] = element_scalar(&of, len).i;
+        given = read;
     }
     if (len > MAX_AXES || (len == 0 && node_int(n, "noop_with_empty_axes", 0)))
         return false;

@@ -85,11 +85,9 @@ static uint64_t count_clamped(NumberFacts *x, ValueId v, double limit)
     if (!s->read || s->nans || s->lo < -limit || s->hi > limit ||
         (s->lo != -limit && s->hi != limit))
         return 0;
-    TensorData *d = (TensorData *)(uintptr_t)value_at(x->m, v)->constant;
-    Str error;
-    const char *at = tensor_elements(x->m, d, &error);
-    for (uint64_t i = 0; at && i < d->nelements; i++) {
-        double e = fabs(scalar_load(DT_F16, at + 2 * i).f);
+    const Elements of = elements_of(x->m, v);
+    for (uint64_t i = 0; i < of.n; i++) {
+        double e = fabs(element_at(&of, i));
         at_limit += e == limit;
         others += e != limit && e != 0;
     }
@@ -112,7 +110,7 @@ static void lint_clamped(Lint *l)
         Diag *d = diag(l->diags, "PR001", SEV_WARNING, location_value(l->m, l->arena, v),
                        "%llu of %llu values of \"%.*s\" are %d in magnitude and none is more "
                        "(proved): they were clamped",
-                       (unsigned long long)n, (unsigned long long)value->constant->nelements,
+                       (unsigned long long)n, (unsigned long long)range_stats(x->ranges, v)->count,
                        STR_ARG(lint_name(l, v)), CONVERTERS_LIMIT);
         d->value = lint_name(l, v);
         diag_note(
@@ -157,18 +155,15 @@ void lint_f16_overflow(Lint *l)
 // A copy of a constant whose elements are moved into [lo, hi]; of its own for one reader.
 static ValueId clamped(Rewrite *e, ValueId v, double lo, double hi)
 {
-    TensorData *d = (TensorData *)(uintptr_t)value_at(e->m, v)->constant;
-    DType t = (DType)d->dtype;
-    size_t width = dtype_info(t)->bytes;
-    Str error;
-    const char *at = tensor_elements(e->m, d, &error); // they were measured: they can be read
-    unsigned char *to = arena_array(e->m->arena, d->nelements + 1, width);
-    for (uint64_t i = 0; at && i < d->nelements; i++) {
-        Scalar s = scalar_load(t, at + i * width);
+    const Elements of = elements_of(e->m, v); // they were measured: they can be read
+    size_t width = dtype_info(of.dtype)->bytes;
+    unsigned char *to = arena_array(e->m->arena, of.n + 1, width);
+    for (uint64_t i = 0; i < of.n; i++) {
+        Scalar s = element_scalar(&of, i);
         s.f = s.f < lo ? lo : s.f > hi ? hi : s.f;
-        scalar_store(t, to + i * width, s);
+        scalar_store(of.dtype, to + i * width, s);
     }
-    return rewrite_constant(e, tensor_new(e->m->arena, t, d->rank, d->dims, to));
+    return rewrite_constant(e, tensor_new(e->m->arena, of.dtype, of.rank, of.dims, to));
 }
 
 static uint32_t mend_overflow(Rewrite *e, NodeId id)

@@ -1,8 +1,8 @@
 // QN002, QN003, QN004, QN005: scales and zero points that do not fit what they belong to.
 
+#include "passes/elements.h"
 #include "passes/lint/edit.h"
 #include "passes/lint/motion.h"
-#include "passes/lint/quantized.h"
 #include "passes/lint/story.h"
 #include "passes/retype.h"
 
@@ -30,30 +30,10 @@ static bool is_scaled(const Node *n, const struct Scaled *s)
     return known && str_is(n->op, s->op) && s->scale < n->nin && n->in[s->scale];
 }
 
-Numbers numbers_of(Model *m, ValueId v)
-{
-    Numbers x = {.n = 0};
-    TensorData *t = v ? (TensorData *)(uintptr_t)value_at(m, v)->constant : NULL;
-    Str error;
-    bool known = t && t->dtype > 0 && t->dtype < DT_COUNT &&
-                 (dtype_is_float((DType)t->dtype) || dtype_is_integer((DType)t->dtype));
-    x.at = known ? tensor_elements(m, t, &error) : NULL;
-    x.dtype = x.at ? (DType)t->dtype : DT_NONE;
-    x.n = x.at ? t->nelements : 0;
-    x.rank = x.at ? t->rank : 0;
-    return x;
-}
-
-double number_at(const Numbers *x, uint64_t i)
-{
-    Scalar s = scalar_load(x->dtype, x->at + i * dtype_info(x->dtype)->bytes);
-    return dtype_is_float(x->dtype) ? s.f : (double)s.i;
-}
-
 // A scale for each of n channels, or one for all.
-static double scale_at(const Numbers *x, uint64_t i)
+static double scale_at(const Elements *x, uint64_t i)
 {
-    return number_at(x, x->n == 1 ? 0 : i);
+    return element_at(x, x->n == 1 ? 0 : i);
 }
 
 static const char *scale_name(const Node *n, uint32_t i)
@@ -67,17 +47,17 @@ static const char *scale_name(const Node *n, uint32_t i)
 static void check_scale(Lint *l, NodeId id, uint32_t operand)
 {
     const Node *n = node_at(l->m, id);
-    Numbers x = numbers_of(l->m, n->in[operand]);
+    Elements x = elements_of(l->m, n->in[operand]);
     uint64_t bad = 0, first = 0;
     for (uint64_t i = 0; i < x.n; i++) {
-        double s = number_at(&x, i);
+        double s = element_at(&x, i);
         if (s > 0 && isfinite(s))
             continue;
         first = bad++ ? first : i;
     }
     if (!bad || !lint_first_time(l, "QN002", id))
         return;
-    double s = number_at(&x, first);
+    double s = element_at(&x, first);
     Diag *d = diag(l->diags, "QN002", SEV_ERROR, location_operand(l->m, l->arena, id, operand),
                    "%.*s divides by scale %s, which is %g", STR_ARG(str_escaped(l->arena, n->op)),
                    scale_name(n, operand), s);
@@ -246,7 +226,7 @@ void lint_scale_shapes(Lint *l)
 
 static bool same_numbers(Model *m, ValueId a, ValueId b)
 {
-    Numbers x = numbers_of(m, a), y = numbers_of(m, b);
+    Elements x = elements_of(m, a), y = elements_of(m, b);
     if (a == b)
         return true;
     if (x.n != y.n && x.n != 1 && y.n != 1)
@@ -263,7 +243,7 @@ static NodeId quantizer_of(Model *m, NodeId dequantizer)
 {
     const Node *n = node_at(m, dequantizer);
     ValueId v = n->nin > 1 ? n->in[0] : 0;
-    bool one = numbers_of(m, n->nin > 1 ? n->in[1] : 0).n == 1;
+    bool one = elements_of(m, n->nin > 1 ? n->in[1] : 0).n == 1;
     for (int steps = 0; v && steps < 64; steps++) {
         const Value *value = value_at(m, v);
         const Node *maker = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
@@ -284,20 +264,20 @@ static uint32_t pair_differs(Model *m, NodeId id, NodeId *from)
     const Node *n = node_at(m, id);
     *from = !n->dead && node_is(n, "DequantizeLinear") ? quantizer_of(m, id) : 0;
     const Node *q = *from ? node_at(m, *from) : NULL;
-    if (!q || n->nin < 2 || q->nin < 2 || numbers_of(m, n->in[1]).n == 0 ||
-        numbers_of(m, q->in[1]).n == 0)
+    if (!q || n->nin < 2 || q->nin < 2 || elements_of(m, n->in[1]).n == 0 ||
+        elements_of(m, q->in[1]).n == 0)
         return 0;
     if (!same_numbers(m, n->in[1], q->in[1]))
         return 1;
     ValueId a = n->nin > 2 ? n->in[2] : 0, b = q->nin > 2 ? q->in[2] : 0;
-    Numbers x = numbers_of(m, a), y = numbers_of(m, b);
+    Elements x = elements_of(m, a), y = elements_of(m, b);
     if ((a && !x.n) || (b && !y.n))
         return 0;
     if (a && b)
         return same_numbers(m, a, b) ? 0 : 2;
-    Numbers *given = a ? &x : &y; // none is 0
+    Elements *given = a ? &x : &y; // none is 0
     for (uint64_t i = 0; i < given->n; i++)
-        if (number_at(given, i) != 0)
+        if (element_at(given, i) != 0)
             return 2;
     return 0;
 }
@@ -310,17 +290,17 @@ void lint_quantize_pairs(Lint *l)
         if (!k || !lint_first_time(l, "QN003", id))
             continue;
         const Node *n = node_at(l->m, id), *q = node_at(l->m, from);
-        Numbers a = numbers_of(l->m, q->nin > k ? q->in[k] : 0);
-        Numbers b = numbers_of(l->m, n->nin > k ? n->in[k] : 0);
+        Elements a = elements_of(l->m, q->nin > k ? q->in[k] : 0);
+        Elements b = elements_of(l->m, n->nin > k ? n->in[k] : 0);
         Diag *d = diag(l->diags, "QN003", SEV_WARNING, location_node(l->m, l->arena, id),
                        "DequantizeLinear has another %s than QuantizeLinear %.*s: %g, not %g",
                        k == 1 ? "scale" : "zero point", STR_ARG(lint_short(l, from)),
-                       b.n ? number_at(&b, 0) : 0.0, a.n ? number_at(&a, 0) : 0.0);
+                       b.n ? element_at(&b, 0) : 0.0, a.n ? element_at(&a, 0) : 0.0);
         d->value = lint_name(l, n->in[0]);
         lint_about_node(l, d, id);
         if (k == 1 && a.n && b.n)
             diag_note(l->diags, d, "what comes out is %g times what went in",
-                      number_at(&b, 0) / number_at(&a, 0));
+                      element_at(&b, 0) / element_at(&a, 0));
         diag_fix(l->diags, d, false, "give it the scale and zero point of %.*s",
                  STR_ARG(lint_short(l, from)));
         diag_help(l->diags, d, "see `cameo explain QN003`");

@@ -231,7 +231,7 @@ static uint64_t inexact(Lint *l, const Sources *s, DType want, uint64_t *all)
     for (uint32_t i = 0; i < s->stored.len; i++) {
         TensorData *t = origin_payload(l->m, s->stored.at[i]);
         bad += constant_inexact(l->m, t, want);
-        *all += t->nelements;
+        *all += tensor_count(t);
     }
     return bad;
 }

@@ -2,9 +2,9 @@
 
 #include "ir/infer.h"
 #include "passes/config.h"
+#include "passes/elements.h"
 #include "passes/lint/island.h"
 #include "passes/lint/motion.h"
-#include "passes/lint/quantized.h"
 #include "passes/lint/story.h"
 
 #include <math.h>
@@ -199,9 +199,9 @@ static bool does_follow(const Model *m, const Node *n, const bool *in)
 static bool fits_float16(Model *m, const Node *n)
 {
     for (uint32_t i = 0; i < n->nin; i++) {
-        Numbers x = lint_dtype(m, n->in[i]) == DT_F32 ? numbers_of(m, n->in[i]) : (Numbers){0};
+        Elements x = lint_dtype(m, n->in[i]) == DT_F32 ? elements_of(m, n->in[i]) : (Elements){0};
         for (uint64_t k = 0; k < x.n; k++)
-            if (fabs(number_at(&x, k)) >= 65520)
+            if (fabs(element_at(&x, k)) >= 65520)
                 return false;
     }
     return true;
@@ -258,7 +258,7 @@ static bool find_dot(const Model *m, const Node *n, Dot *d)
 // Pairs of weights that with two inputs of 255 leave 16 bits, of all pairs; the worst of them.
 static uint64_t count_pairs(Model *m, const Dot *d, uint64_t *all, int *a, int *b)
 {
-    Numbers x = numbers_of(m, d->weight);
+    Elements x = elements_of(m, d->weight);
     const Value *w = value_at(m, d->weight);
     uint64_t bad = 0, step = 1, inner;
     int64_t k = 0, n = 0;
@@ -273,7 +273,7 @@ static uint64_t count_pairs(Model *m, const Dot *d, uint64_t *all, int *a, int *
         bool first = d->rows ? i % inner % 2 == 0 && i % inner + 1 < inner : i / step % 2 == 0;
         if (!first)
             continue;
-        int p = (int)number_at(&x, i), q = (int)number_at(&x, i + step), sum = 0;
+        int p = (int)element_at(&x, i), q = (int)element_at(&x, i + step), sum = 0;
         int high = (p > 0 ? p : 0) + (q > 0 ? q : 0), low = (p < 0 ? p : 0) + (q < 0 ? q : 0);
         sum = high > -low ? high : -low;
         ++*all;
@@ -304,12 +304,12 @@ static Scaled scaled_weight(Model *m, NodeId id)
             return (Scaled){0, 0, 0, 0};
     }
     n = node_at(m, s.node);
-    Numbers scale = numbers_of(m, s.scale < n->nin ? n->in[s.scale] : 0);
-    Numbers zero = numbers_of(m, s.zero_point < n->nin ? n->in[s.zero_point] : 0);
+    Elements scale = elements_of(m, s.scale < n->nin ? n->in[s.scale] : 0);
+    Elements zero = elements_of(m, s.zero_point < n->nin ? n->in[s.zero_point] : 0);
     bool given = s.zero_point < n->nin && n->in[s.zero_point];
     bool symmetric = scale.n && scale.dtype == DT_F32 && (zero.n || !given);
     for (uint64_t i = 0; i < zero.n; i++)
-        symmetric &= number_at(&zero, i) == 0;
+        symmetric &= element_at(&zero, i) == 0;
     return symmetric ? s : (Scaled){0, 0, 0, 0};
 }
 
@@ -372,13 +372,13 @@ static void halve_weight(Model *m, const Scaled *s)
 {
     ValueId w = node_at(m, s->node)->in[s->weight], scale = node_at(m, s->node)->in[s->scale];
     const TensorData *a = value_at(m, w)->constant, *b = value_at(m, scale)->constant;
-    Numbers x = numbers_of(m, w), y = numbers_of(m, scale);
+    Elements x = elements_of(m, w), y = elements_of(m, scale);
     int8_t *halves = NEWS(m->arena, int8_t, x.n + 1);
     float *doubles = NEWS(m->arena, float, y.n + 1);
     for (uint64_t i = 0; i < x.n; i++)
-        halves[i] = (int8_t)nearbyint(number_at(&x, i) / 2);
+        halves[i] = (int8_t)nearbyint(element_at(&x, i) / 2);
     for (uint64_t i = 0; i < y.n; i++)
-        doubles[i] = (float)(2 * number_at(&y, i));
+        doubles[i] = (float)(2 * element_at(&y, i));
     TensorData *weights = tensor_new(m->arena, DT_I8, a->rank, a->dims, halves);
     TensorData *scales = tensor_new(m->arena, DT_F32, b->rank, b->dims, doubles);
     ValueId in = constant_before(m, s->node, w, weights);

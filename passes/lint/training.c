@@ -6,6 +6,7 @@
 // stays unknown, and nothing is said of it.
 
 #include "ir/ops/gradient.h"
+#include "passes/elements.h"
 #include "passes/lint/lint.h"
 
 #include <math.h>
@@ -86,12 +87,10 @@ static bool scalar_number(Train *t, ValueId v, double *number)
     TensorData *c = value->constant                 ? (TensorData *)(uintptr_t)value->constant
                     : value->def == DEF_INITIALIZER ? value->init
                                                     : NULL;
-    Str error = STR_NONE;
-    if (!c || tensor_count(c) != 1 || !dtype_is_float((DType)c->dtype) ||
-        !tensor_elements(t->m, c, &error))
-        return false;
-    *number = scalar_load((DType)c->dtype, c->elements).f;
-    return true;
+    const Elements of =
+        elements_in(t->m, c && tensor_count(c) == 1 && dtype_is_float((DType)c->dtype) ? c : NULL);
+    *number = of.n ? element_at(&of, 0) : 0;
+    return of.n == 1;
 }
 
 static bool is_source(Train *t, ValueId v)

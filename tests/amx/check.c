@@ -1,6 +1,8 @@
 /* Tiles of matrix registers beside plain loops, over random shapes: rows that are and are not whole
  * tiles, read where they lie or copied, all widths of a panel, sums begun and continued. */
 
+#include "runtime/cameo_matrix.h"
+
 #include "amx_tiles.h"
 
 #include "runtime/cameo_amx.h"

@@ -33,8 +33,40 @@ def pinned(command, threads=1):
     return subprocess.run(["taskset", "-c", cores, *map(str, command)], capture_output=True, text=True, check=True)
 
 
+class Peak:
+    """What one core can do at most, as peak.c measures it here."""
+
+    def __init__(self, scratch):
+        source = pathlib.Path(__file__).parent / "peak.c"
+        subprocess.run(["gcc", "-O3", "-march=native", "-I", source.parents[2] / "runtime", source, "-o", scratch / "peak"],
+                       check=True)
+        self.of = json.loads(pinned([scratch / "peak"]).stdout)
+
+    def gflops(self, kind):
+        """Of products of f32, bf16 or int8: of the instructions that can make them the quickest."""
+        return max(self.of["f32"], self.of.get(kind, 0), self.of.get(f"amx_{kind}", 0))
+
+    def read_gb_s(self):
+        return self.of["read_gb_s"]
+
+    def said(self):
+        parts = [f"{self.of['f32']} GFLOP/s (float32)"]
+        for kind in ("bf16", "int8"):
+            several = [f"{self.of[k]} {where}" for k, where in ((kind, "in vectors"), (f"amx_{kind}", "in matrix registers")) if self.of[k]]
+            parts += [f"{' and '.join(several)} ({kind})"] if several else []
+        return ", ".join(parts + [f"{self.of['read_gb_s']} GB/s read from memory"])
+
+
+def kind_of_products(node, makers):
+    """int8 where both factors are bytes, or are what such were dequantised to, else f32."""
+    if node.op_type in ("ConvInteger", "MatMulInteger"):
+        return "int8"
+    return "int8" if all(makers.get(v) == "DequantizeLinear" for v in node.input[:2]) else "f32"
+
+
 def multiplications(folder):
-    """Of Conv, Gemm and MatMul (Integer too) with this data set's shapes, as ONNX Runtime finds them; None if in subgraphs."""
+    """Of Conv, Gemm and MatMul (Integer too) with this data set's shapes, as ONNX Runtime finds them, by what is multiplied
+    ({"f32": .., "int8": ..}); None if in subgraphs."""
     import onnx
     import onnxruntime
     from onnx import numpy_helper
@@ -56,12 +88,13 @@ def multiplications(folder):
     names = [o.name for o in session.get_outputs()]
     shapes = {n: v.shape for n, v in zip(names, session.run(names, feeds))}
     shapes.update({n: v.shape for n, v in feeds.items()}, **weights)
-    total = 0
+    total = {"f32": 0, "int8": 0}
+    makers = {v: n.op_type for n in model.graph.node for v in n.output}
     for n in nodes:
         a, b, y = (shapes[v] for v in (n.input[0], n.input[1], n.output[0]))
         transposed = any(t.name == "transA" and t.i for t in n.attribute)
-        summed = np.prod(b[1:]) if n.op_type == "Conv" else a[0] if transposed else a[-1]
-        total += int(np.prod(y)) * int(summed)
+        summed = np.prod(b[1:]) if n.op_type.startswith("Conv") else a[0] if transposed else a[-1]
+        total[kind_of_products(n, makers)] += int(np.prod(y)) * int(summed)
     return total
 
 
@@ -155,14 +188,17 @@ def table(rows, peak, options):
     whom = " / ".join(names)
     versions = ", ".join(f"{p.name} {p.version()}" for p in options.peers)
     missing = "".join(f" {p.name} is not installed and was not compared." for p in peers.PEERS if p not in options.peers)
-    out = [f"Machine: {cpu}, {os.cpu_count()} cores visible; measured peak of one core {peak['gflops']} GFLOP/s (float32), "
-           f"{peak['read_gb_s']} GB/s read from memory; load {load}. {versions}; {options.rounds} rounds.{missing}",
-           f"Figures are {whom}. Floors: arithmetic at that peak, and the model's bytes read from memory once.", "",
+    out = [f"Machine: {cpu}, {os.cpu_count()} cores visible; measured peak of one core {peak.said()}; load {load}. {versions}; "
+           f"{options.rounds} rounds.{missing}",
+           f"Figures are {whom}. Floors: arithmetic at the peak of what is multiplied, and the model's bytes read from memory once.",
+           "",
            "| model | threads | million MACs | ms, min | ms, median | best peer's time over Cameo's | share of peak "
            "| floors, ms | first output ms | peak MB | shipped MB | compile s |", "|" + "---|" * 12]
     for r in rows:
-        macs = "-" if r["macs"] is None else f"{r['macs'] / 1e6:.1f}"
-        arithmetic = 2e-6 * (r["macs"] or 0) / peak["gflops"] / r["threads"]
+        macs = "-" if r["macs"] is None else f"{sum(r['macs'].values()) / 1e6:.1f}"
+        floats = "bf16" if "bf16" in options.options else "f32"
+        arithmetic = sum(2e-6 * n / peak.gflops(floats if kind == "f32" else kind)
+                         for kind, n in (r["macs"] or {}).items()) / r["threads"]
         floors = f"{arithmetic:.3f}" if arithmetic else "-"
         share = f"{arithmetic / r['sides']['Cameo']['min']:.0%}" if arithmetic else "-"
         wrong = [f"; {n} is {s['error']:.0%} off" for n, s in r["sides"].items() if s["error"] > r["allowed"]]
@@ -170,7 +206,7 @@ def table(rows, peak, options):
         shipped = " / ".join([f"{r['size']:.1f}"] + [f"{p.megabytes() + r['model_size']:.1f}" for p in options.peers])
         out.append(f"| {r['model']} | {r['threads']} | {macs} | {of_sides(r, names, 'min', '{:.3f}')} "
                    f"| {of_sides(r, names, 'median', '{:.3f}')} | {f'{best:.2f}x' if best else '-'}{''.join(wrong)} | {share} "
-                   f"| {floors}, {r['model_size'] / peak['read_gb_s']:.3f} "
+                   f"| {floors}, {r['model_size'] / peak.read_gb_s():.3f} "
                    f"| {of_sides(r, names, 'start', '{:.0f}')} | {of_sides(r, names, 'rss', '{:.0f}')} | {shipped} "
                    f"| {r['compile_s']:.1f} |")
     return "\n".join(out)
@@ -210,9 +246,7 @@ def main():
     rows, failed = [], 0
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        source = pathlib.Path(__file__).parent / "peak.c"
-        subprocess.run(["gcc", "-O3", "-march=native", source, "-o", scratch / "peak"], check=True)
-        peak = json.loads(pinned([scratch / "peak"]).stdout)
+        peak = Peak(scratch)
         for folder in options.folders:
             try:
                 net, seconds = compiled(options.cameo, folder, scratch, options)

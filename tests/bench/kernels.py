@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Each kind of contraction alone: GFLOP/s and the share of the peak that was measured in the same run.
 
-    python3 kernels.py --cameo PATH [--only REGEX] [--runs 200] [--rounds 3] [--peer] [--direct] [-- OPTIONS of cameo compile]
+    python3 kernels.py --cameo PATH [--only REGEX] [--types f32,bf16,int8] [--runs 200] [--rounds 3] [--peer] [--direct]
+                       [-- OPTIONS of cameo compile]
 
+The peak is that of what is multiplied: of float32, or of bfloat16 or bytes, in vectors or matrix registers, whichever do more
+here. Bytes are QLinearConv and QLinearMatMul, and MatMulInteger where both factors are inputs; what they write is part of the time.
 Every row is a model of one node, compiled and run by itself, pinned to one core, in turns with what it is compared with; the
-best of its runs counts. --peer times ONNX Runtime on the same model, --direct the same convolution with --no-winograd. Work
-is that of the definition: a convolution by Winograd's tiles may do more than the peak's.
+best of its runs counts. --peer times ONNX Runtime on the same model (not in bfloat16, which it lacks), --direct the same
+convolution with --no-winograd. Work is that of the definition: a convolution by Winograd's tiles may do more than the peak's.
 """
 import argparse
 import json
@@ -16,9 +19,12 @@ import subprocess
 import tempfile
 import time
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from bench import Peak
 
 # name: channels in, height, width, channels out, window, stride, group
 CONVOLUTIONS = {
@@ -64,30 +70,52 @@ PRODUCTS = {
 }
 
 
-def convolution(c, h, w, m, k, stride, group):
+def element(kind, array, weights=False):
+    """Random numbers in the dtype of a kind: bytes have a sign where they are weights."""
+    if kind == "int8":
+        return np.clip(np.round(array * 40), -127, 127).astype(np.int8) if weights else \
+            np.clip(np.round(array * 40 + 128), 0, 255).astype(np.uint8)
+    return array.astype(ml_dtypes.bfloat16 if kind == "bf16" else np.float32)
+
+
+def node_of(op, kind, scale, **attributes):
+    """The operator of a kind on x and w, and the constants that it takes beside them."""
+    if kind != "int8":
+        return helper.make_node(op, ["x", "w"], ["y"], **attributes), {}
+    numbers = {"xs": np.float32(1 / 40), "xz": np.uint8(128), "ws": np.float32(1 / 40), "wz": np.int8(0),
+               "ys": np.float32(scale / 40), "yz": np.uint8(128)}
+    names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+    return helper.make_node("QLinear" + op, names, ["y"], **attributes), {n: np.asarray(v) for n, v in numbers.items()}
+
+
+def convolution(kind, c, h, w, m, k, stride, group):
     random = np.random.default_rng(1)
-    weights = random.standard_normal((m, c // group, k, k)).astype(np.float32)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[k // 2] * 4, group=group)
+    weights = element(kind, random.standard_normal((m, c // group, k, k)), True)
+    depth = c // group * k * k
+    node, numbers = node_of("Conv", kind, depth ** 0.5, strides=[stride] * 2, pads=[k // 2] * 4, group=group)
     h2, w2 = ((n + 2 * (k // 2) - k) // stride + 1 for n in (h, w))
-    feeds = {"x": random.standard_normal((1, c, h, w)).astype(np.float32)}
-    return node, {"w": weights}, feeds, (1, m, h2, w2), 2 * m * h2 * w2 * (c // group) * k * k
+    feeds = {"x": element(kind, random.standard_normal((1, c, h, w)))}
+    return node, {"w": weights, **numbers}, feeds, (1, m, h2, w2), 2 * m * h2 * w2 * depth
 
 
-def product(batch, m, n, k, constant):
+def product(kind, batch, m, n, k, constant):
     random = np.random.default_rng(1)
-    a, b = (random.standard_normal(s).astype(np.float32) for s in ((batch, m, k), (batch, k, n)))
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    if constant:
-        return node, {"w": b[0]}, {"x": a[0]}, (m, n), 2 * m * n * k
-    return node, {}, {"x": a, "w": b}, (batch, m, n), 2 * batch * m * n * k
+    a = element(kind, random.standard_normal((batch, m, k)))
+    b = element(kind, random.standard_normal((batch, k, n)), True)
+    if not constant:
+        op = "MatMulInteger" if kind == "int8" else "MatMul"
+        return helper.make_node(op, ["x", "w"], ["y"]), {}, {"x": a, "w": b}, (batch, m, n), 2 * batch * m * n * k
+    node, numbers = node_of("MatMul", kind, k ** 0.5)
+    return node, {"w": b[0], **numbers}, {"x": a[0]}, (m, n), 2 * m * n * k
 
 
 def write_model(folder, node, weights, feeds, shape):
-    def info(name, dims):
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-    graph = helper.make_graph([node], "kernel", [info(n, v.shape) for n, v in feeds.items()], [info("y", shape)],
+    first = helper.np_dtype_to_tensor_dtype(feeds["x"].dtype)
+    result = TensorProto.INT32 if node.op_type == "MatMulInteger" else first
+    inputs = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in feeds.items()]
+    graph = helper.make_graph([node], "kernel", inputs, [helper.make_tensor_value_info("y", result, shape)],
                               [numpy_helper.from_array(v, n) for n, v in weights.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
     onnx.save(model, folder / "model.onnx")
     for i, (name, v) in enumerate(feeds.items()):
         (folder / f"input_{i}.pb").write_bytes(numpy_helper.from_array(v, name).SerializeToString())
@@ -119,6 +147,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--cameo", required=True)
     p.add_argument("--only", default="")
+    p.add_argument("--types", default="f32,bf16,int8")
     p.add_argument("--runs", type=int, default=200)
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--peer", action="store_true")
@@ -127,22 +156,23 @@ def main():
     args = p.parse_args()
     if args.peer:
         os.sched_setaffinity(0, {0})
-    makers = [(n, convolution, a) for n, a in CONVOLUTIONS.items()] + [(n, product, a) for n, a in PRODUCTS.items()]
+    makers = [(kind, n, make, a) for kind in args.types.split(",")
+              for make, rows in ((convolution, CONVOLUTIONS), (product, PRODUCTS)) for n, a in rows.items()]
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        source = pathlib.Path(__file__).parent / "peak.c"
-        subprocess.run(["gcc", "-O3", "-march=native", source, "-o", scratch / "peak"], check=True)
-        peak = max(best([scratch / "peak"])["gflops"] for _ in range(3))
-        print(f"{'peak of one core':24} {'':10} {peak:8.1f} GFLOP/s")
-        for name, make, arguments in makers:
+        measured = Peak(scratch)
+        print(f"peak of one core: {measured.said()}")
+        for kind, name, make, arguments in makers:
+            name = name if kind == "f32" else f"{kind} {name}"
             if not re.search(args.only, name):
                 continue
-            node, weights, feeds, shape, work = make(*arguments)
+            peak = measured.gflops(kind)
+            node, weights, feeds, shape, work = make(kind, *arguments)
             write_model(scratch, node, weights, feeds, shape)
             forms = {"net": args.options, **({"direct": [*args.options, "--no-winograd"]} if args.direct else {})}
             for form, options in forms.items():
                 subprocess.run([args.cameo, "compile", scratch / "model.onnx", "-o", scratch / form, *options], check=True)
-            peer = Peer(scratch, feeds) if args.peer else None
+            peer = Peer(scratch, feeds) if args.peer and kind != "bf16" else None
             least = dict.fromkeys([*forms, "peer"], float("inf"))
             for _ in range(args.rounds):
                 for form in forms:
@@ -151,7 +181,7 @@ def main():
                 if peer:
                     least["peer"] = min(least["peer"], peer.ms(args.runs // args.rounds + 1))
             ms = least.pop("net")
-            text = f"{name:24} {1e3 * ms:9.1f}u {1e-6 * work / ms:8.1f} GFLOP/s {1e-6 * work / ms / peak:5.0%}"
+            text = f"{name:29} {1e3 * ms:9.1f}u {1e-6 * work / ms:8.1f} GFLOP/s {1e-6 * work / ms / peak:5.0%}"
             for other, t in least.items():
                 if t < float("inf"):
                     text += f"  {other} {1e-6 * work / t / peak:5.0%}  {t / ms:5.2f}x"
