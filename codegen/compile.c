@@ -333,6 +333,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
 {
     const CompileOptions *o = b->o;
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
+    emit.strict = o->strict_fp;
     emit.has_lists = b->has_lists;
     emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;

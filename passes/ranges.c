@@ -595,8 +595,9 @@ static void walk_graph(Ranges *r, GraphId g, uint32_t depth, uint32_t nested)
 static void bind_rows(Ranges *r)
 {
     static const RangeRow *const families[] = {
-        ranges_elementwise, ranges_movement,   ranges_layout,  ranges_sums,
-        ranges_norms,       ranges_reductions, ranges_numbers, ranges_quantized};
+        ranges_elementwise, ranges_movement,  ranges_layout,    ranges_sums,   ranges_norms,
+        ranges_reductions,  ranges_numbers,   ranges_quantized, ranges_einsum, ranges_sampled,
+        ranges_microsoft,   ranges_attention, ranges_ml};
     Map rows = {.arena = r->a};
     VEC(const RangeRow *) all = {0};
     vec_push(r->a, &all, NULL);

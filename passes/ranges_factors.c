@@ -142,9 +142,13 @@ static void read_bytes(const unsigned char *at, uint64_t n, bool is_signed, doub
             to[i] = (double)at[i];
 }
 
-static void read_numbers(const Elements *x, uint64_t first, uint64_t n, double *to)
+static void read_numbers(const Elements *x, uint32_t packed, uint64_t first, uint64_t n, double *to)
 {
-    if (x->dtype == DT_F32)
+    if (packed)
+        for (uint64_t i = first; i < first + n; i++)
+            to[i - first] =
+                (double)(x->at[i * packed / 8] >> i * packed % 8 & ((1u << packed) - 1));
+    else if (x->dtype == DT_F32)
         read_floats(x->at + sizeof(float) * first, n, to);
     else if (x->dtype == DT_I8 || x->dtype == DT_U8)
         read_bytes(x->at + first, n, x->dtype == DT_I8, to);
@@ -184,7 +188,7 @@ static void scale_run(const Factor *f, double *v, uint64_t n, uint64_t k, uint64
 // other.
 void factor_read(const Factor *f, uint64_t first, uint64_t n, double *to)
 {
-    read_numbers(&f->data, first, n, to);
+    read_numbers(&f->data, f->packed, first, n, to);
     if (!f->scales)
         return;
     uint64_t blocks = f->block ? (f->along + f->block - 1) / f->block : 0;

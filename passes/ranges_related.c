@@ -130,14 +130,20 @@ bool range_related_product(RangeWalk *w)
 // ---- softmax(s) * v
 
 // The rounding of the weights, of their sum and of the products.
-static Range weighted(RangeWalk *w, Range x)
+Range range_weighted(RangeWalk *w, Range x, double n)
 {
     RangeBasis by;
-    double n = walk_count(w, 0, -1, &by), unit = ldexp(1, -range_digits(walk_result(w, 0)));
+    double unit = ldexp(1, -range_digits(walk_result(w, 0)));
     double error = 2 * range_sum_error(walk_result(w, 0), n) + 0x1p-18 + 4 * unit;
     x.integer = false;
     x.bits = 0;
     return range_rounded(x, range_magnitude(&x, &by) * error);
+}
+
+static Range weighted(RangeWalk *w, Range x)
+{
+    RangeBasis by;
+    return range_weighted(w, x, walk_count(w, 0, -1, &by));
 }
 
 // Rows that sum to 1 give numbers between the least and the greatest of a column.

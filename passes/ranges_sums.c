@@ -136,13 +136,6 @@ bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
     return true;
 }
 
-// What is added to sums, and what both are multiplied by.
-typedef struct Bias {
-    uint32_t operand;
-    bool apart; // it may vary along the sums' axis
-    double alpha, beta;
-} Bias;
-
 // Bounds of a bias for column k of n: an element where it varies along the last axis alone.
 static Range bias_at(RangeWalk *w, const Bias *b, const Elements *d, const Range *x, uint32_t k,
                      uint32_t n)
@@ -162,8 +155,7 @@ uint8_t range_by_all(const Range *x)
     return x->lo_by | x->hi_by | (c ? c->lo_by | c->hi_by : 0);
 }
 
-// The sums as the range of result 0, its channels along `axis`; a bias is added to each.
-static void give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, const Bias *bias)
+void range_give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, const Bias *bias)
 {
     Range c = walk_value(w, bias->operand) ? walk_in(w, bias->operand) : range_between(0, 0);
     const Elements d = walk_constant(w, bias->operand);
@@ -243,7 +235,7 @@ static void convolution(RangeWalk *w, bool transposed)
     x = range_window(w, x, transposed);
     if (walk_factor(w, 1, &f) && range_kernel(w, &f, transposed, &at)) {
         if (range_weigh(w, &at, &x, &s))
-            give_sums(w, &s, x, 1, &(Bias){2, true, 1, 1});
+            range_give_sums(w, &s, x, 1, &(Bias){2, true, 1, 1});
         return;
     }
     RangeBasis by;
@@ -263,13 +255,7 @@ static void conv_transpose(RangeWalk *w)
     convolution(w, true);
 }
 
-// A product with a constant matrix at operand 1, or at operand 0 (`first`). `transposed`: the node
-// transposes it; `across`: and, of the other operand, those axes that are multiplied are the first.
-typedef struct Matrix {
-    bool first, transposed, across;
-} Matrix;
-
-static bool matrix(RangeWalk *w, Range x, const Matrix *m, const Bias *bias)
+bool range_matrix(RangeWalk *w, Range x, const Matrix *m, const Bias *bias)
 {
     const Value *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
     const Value *a = walk_value(w, m->first ? 1 : 0);
@@ -285,12 +271,12 @@ static bool matrix(RangeWalk *w, Range x, const Matrix *m, const Bias *bias)
     Weights at = {&f, (uint64_t)f.data.dims[0], (uint64_t)f.data.dims[1], 1, 1, in_first};
     if (!range_weigh(w, &at, &x, &s))
         return false;
-    give_sums(w, &s, x, (uint32_t)y->rank - (m->first ? 2 : 1), bias);
+    range_give_sums(w, &s, x, (uint32_t)y->rank - (m->first ? 2 : 1), bias);
     return true;
 }
 
-// Rows of the first or columns of the second factor, neither of them constant.
-static Range product_of(RangeWalk *w, Range a, Range b, double n, RangeBasis by)
+// Rows of the first or columns of the second factor have channels.
+Range range_products(RangeWalk *w, Range a, Range b, double n, RangeBasis by)
 {
     const Value *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
     const Value *u = walk_value(w, 0), *v = walk_value(w, 1);
@@ -319,11 +305,11 @@ static void matmul(RangeWalk *w)
         range_is_large(&b))
         return;
     const Bias none = {UINT32_MAX, false, 1, 1};
-    if (matrix(w, a, &(Matrix){false, false, false}, &none) ||
-        matrix(w, b, &(Matrix){true, false, true}, &none) || range_related_matmul(w))
+    if (range_matrix(w, a, &(Matrix){false, false, false}, &none) ||
+        range_matrix(w, b, &(Matrix){true, false, true}, &none) || range_related_matmul(w))
         return;
     double n = walk_count(w, 0, -1, &by);
-    walk_give(w, 0, product_of(w, a, b, n, by), ROUND_LOOSE);
+    walk_give(w, 0, range_products(w, a, b, n, by), ROUND_LOOSE);
 }
 
 static void gemm(RangeWalk *w)
@@ -337,8 +323,8 @@ static void gemm(RangeWalk *w)
         return;
     if (!isfinite(alpha) || !isfinite(beta))
         return;
-    if (matrix(w, a, &(Matrix){false, tb, ta}, &(Bias){2, true, alpha, beta}) ||
-        matrix(w, b, &(Matrix){true, ta, !tb}, &(Bias){2, false, alpha, beta}))
+    if (range_matrix(w, a, &(Matrix){false, tb, ta}, &(Bias){2, true, alpha, beta}) ||
+        range_matrix(w, b, &(Matrix){true, ta, !tb}, &(Bias){2, false, alpha, beta}))
         return;
     double n = walk_count(w, 0, ta ? 0 : 1, &by);
     Range y = range_sum_of(w, range_mul(w, range_plain(a), range_plain(b)), n, by, true);

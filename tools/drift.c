@@ -265,6 +265,22 @@ bool drift_is_over(const DriftOutput *o)
 
 // ---- the command -------------------------------------------------------------------------------
 
+// The names that there are.
+static int no_such_output(const Asked *a, const DriftBudget *b)
+{
+    const SensReport *r = &a->drift.table.report;
+    Buf names = {0};
+    for (uint32_t o = 0; o < r->outputs.len; o++) {
+        buf_printf(&names, o ? ", " : "; it has ");
+        buf_quoted(&names, r->outputs.at[o].name);
+    }
+    int status = tool_error(
+        a->tool, EXIT_USAGE, "--budget %.*s: the model has no output of floats of that name%.*s",
+        (int)b->len, b->output ? b->output : "", (int)names.len, names.at ? names.at : "");
+    buf_free(&names);
+    return status;
+}
+
 static int set_budgets(Asked *a)
 {
     for (int i = 0; i < a->nbudgets; i++) {
@@ -278,9 +294,7 @@ static int set_budgets(Asked *a)
             found = true;
         }
         if (!found)
-            return tool_error(a->tool, EXIT_USAGE,
-                              "--budget %.*s: the model has no output of floats of that name",
-                              (int)b->len, b->output ? b->output : "");
+            return no_such_output(a, b);
     }
     return EXIT_CLEAN;
 }
@@ -353,8 +367,13 @@ static int take_budget(Asked *a, const char *value)
     const char *number = split ? split + 1 : value;
     char *end = NULL;
     double relative = strtod(number, &end);
-    if (end == number || *end || !(relative > 0) || !(relative < INFINITY))
-        return tool_error(a->tool, EXIT_USAGE, "--budget is OUT=REL, REL a number above 0");
+    if (end == number || *end || split == value)
+        return tool_error(a->tool, EXIT_USAGE,
+                          "--budget %s: it is REL, or OUT=REL of one output, REL a number", value);
+    if (!(relative > 0) || !(relative < INFINITY))
+        return tool_error(a->tool, EXIT_USAGE,
+                          "--budget %s: an error relative to the output is above 0 and finite",
+                          value);
     a->budgets[a->nbudgets++] =
         (DriftBudget){split ? value : NULL, split ? (size_t)(split - value) : 0, relative};
     return -1;

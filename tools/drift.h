@@ -165,6 +165,8 @@ void drift_rewrite(const Tool *t, const SensOptions *sens, Drift *d);
 void drift_advise(const Tool *t, const SensOptions *sens, Drift *d);
 // Where a budget is exceeded: the values that would have to be computed in a wider dtype.
 void drift_print_advice(const Drift *d, Buf *out);
+// The one that gains most, and the output that it does so of; NULL: none gains.
+const DriftRewrite *drift_best_rewrite(const Drift *d, uint32_t *output);
 void drift_print_rewrites(const Drift *d, Buf *out);
 void drift_json_rewrites(const Drift *d, Json *j);
 void drift_json_advice(const Drift *d, uint32_t o, Json *j);

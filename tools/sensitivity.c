@@ -133,6 +133,10 @@ static void add_values(SensRunner *r, double *numbers)
         double *to = numbers + k * SENS_FIELDS;
         const double *from = output_of(r, k);
         to[SENS_COUNT] = from[SENS_COUNT];
+        if (from[SENS_NONFINITE] > 0 && !(to[SENS_NONFINITE] > 0)) {
+            to[SENS_NONFINITE_AT] = from[SENS_NONFINITE_AT];
+            r->table->nonfinite[k] = r->set - 1;
+        }
         to[SENS_SUM] += from[SENS_SUM];
         to[SENS_ERROR] += from[SENS_ERROR];
         to[SENS_GREATEST] = fmax(to[SENS_GREATEST], from[SENS_GREATEST]);
@@ -314,6 +318,7 @@ int sens_run(const Tool *t, SensOptions *o, SensTable *table)
     size_t stride = (size_t)all->values.len * SENS_FIELDS;
     const uint32_t rows = all->outputs.len ? all->outputs.len : 1;
     table->numbers = NEWS(table->arena, double, rows *stride + 1);
+    table->nonfinite = NEWS(table->arena, uint32_t, all->values.len + 1u);
     table->decided = NEWS(table->arena, double, all->decisions.len *stride + 1);
     table->margins = NEWS(table->arena, double, all->decisions.len *(size_t)MARGIN_FIELDS + 1);
     DataSets d = data_of(&r, run_set);

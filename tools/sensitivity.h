@@ -33,6 +33,9 @@ typedef struct SensTable {
     // [sets][outputs][SENS_EACH]: relative variances of one data set alone, 0 where the output is
     // 0.
     VEC(double) each;
+    // By value: the first data set (of all that were given) where an element is not finite, which
+    // SENS_NONFINITE_AT is of.
+    uint32_t *nonfinite;
     uint32_t sets, runs;
     uint32_t left_out; // data sets that take another branch of an If than the first one does
     // Data sets of other sizes than the first one's, where a recurrent node's derivative needs to

@@ -345,6 +345,8 @@ static void find_results(Finder *x, NodeId id)
     for (uint32_t o = 0; o < n->nout; o++) {
         const SchemaParam *p = param_of_result(n, o);
         DType t = n->out[o] ? lint_dtype(m, n->out[o]) : DT_NONE;
+        if (n->out[o] && value_at(m, n->out[o])->why_dtype.kind == WHY_OPERAND)
+            continue;
         if (p && p->types && t != DT_NONE && !(p->types >> t & 1) && !is_tied_result(n, o))
             add(x, (Fault){FAULT_UNSUPPORTED, id, o, o, n->out[o], t, DT_NONE, true, 0});
     }

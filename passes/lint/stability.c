@@ -40,18 +40,19 @@ typedef struct LogSoftmax {
     Range logits;
 } LogSoftmax;
 
-// Does a Where choose by p between a and something else?
+// Does a Where take something else than a where p is 0? Another that looks for NaN may stand
+// before.
 static bool is_chosen_by(const NumberFacts *x, ValueId a, ValueId p)
 {
     const Uses *u = &x->uses;
-    bool all = u->first[a] < u->first[a + 1];
-    for (uint32_t k = u->first[a]; k < u->first[a + 1] && all; k++) {
-        const Node *n = u->uses[k].node ? node_at(x->m, u->uses[k].node) : NULL;
-        const Value *c = n && node_is(n, "Where") && n->in[0] ? value_at(x->m, n->in[0]) : NULL;
-        const Node *by = c && c->def == DEF_NODE ? node_at(x->m, c->node) : NULL;
-        all = by && by->nin == 2 && (by->in[0] == p || by->in[1] == p);
-    }
-    return all;
+    if (u->first[a + 1] - u->first[a] != 1 || !u->uses[u->first[a]].node)
+        return false;
+    const Node *n = node_at(x->m, u->uses[u->first[a]].node);
+    const Value *c = node_is(n, "Where") && n->in[0] ? value_at(x->m, n->in[0]) : NULL;
+    const Node *by = c && c->def == DEF_NODE ? node_at(x->m, c->node) : NULL;
+    if (!by || !by->nin || (by->in[0] != p && (by->nin < 2 || by->in[1] != p)))
+        return false;
+    return !node_is(by, "IsNaN") || is_chosen_by(x, n->out[0], p);
 }
 
 // p * Log(p), and where p is 0 something else: an entropy that says what 0 * Log(0) is.

@@ -1,6 +1,5 @@
 // ST001, ST002, ST005: graphs that are not what the format asks for.
 
-#include "ir/builder.h"
 #include "passes/lint/lint.h"
 
 #include <string.h>
@@ -179,53 +178,6 @@ static void dangling_uses(Lint *l)
         }
 }
 
-// Does a graph inside of another give on what is that one's? It has to come from a node here.
-static bool is_from_around(const Model *m, GraphId g, ValueId v)
-{
-    const Value *value = value_at(m, v);
-    return graph_at(m, g)->parent && value->def != DEF_NONE && value->graph != g;
-}
-
-static void outputs_from_around(Lint *l)
-{
-    for (GraphId g = 1; g < l->m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(l->m, g)->outputs.len; i++) {
-            ValueId v = graph_at(l->m, g)->outputs.at[i].value;
-            if (!v || !is_from_around(l->m, g, v))
-                continue;
-            Str name = lint_name(l, v), where = location_graph(l->m, l->arena, g);
-            Diag *d =
-                diag(l->diags, "ST002", SEV_ERROR,
-                     str_printf(l->arena, "%.*s/output(%.*s)", STR_ARG(where), STR_ARG(name)),
-                     "output \"%.*s\" is a value of the graph around, and no node here gives it",
-                     STR_ARG(name));
-            d->value = name;
-            diag_note(l->diags, d, "onnx.checker and ONNX Runtime refuse that");
-            diag_fix(l->diags, d, true, "insert 1 Identity, whose result is the output");
-        }
-}
-
-uint32_t repair_outputs_from_around(Model *m, bool unsafe)
-{
-    uint32_t changes = 0;
-    Arena *a = arena_new();
-    Builder names = builder_of(m, a);
-    (void)unsafe;
-    for (GraphId g = 1; g < m->graphs.len; g++)
-        for (uint32_t i = 0; i < graph_at(m, g)->outputs.len; i++) {
-            ValueId v = graph_at(m, g)->outputs.at[i].value;
-            if (!v || !is_from_around(m, g, v))
-                continue;
-            Str name = builder_name(&names, value_at(m, v)->name, "given");
-            NodeId fresh = node_build(m, g, "Identity", &v, 1, name);
-            graph_append(m, g, fresh);
-            graph_at(m, g)->outputs.at[i].value = node_at(m, fresh)->out[0];
-            changes++;
-        }
-    arena_free(a);
-    return changes;
-}
-
 typedef struct Cycles {
     Lint *l;
     unsigned char *state; // by node: 0 new, 1 open, 2 done
@@ -289,7 +241,6 @@ void lint_dangling(Lint *l)
     Cycles c = {l, NEWS(l->arena, unsigned char, n), NEWS(l->arena, NodeId, n + 1),
                 NEWS(l->arena, uint32_t, n + 1), 0};
     dangling_uses(l);
-    outputs_from_around(l);
     for (NodeId id = 1; id < n; id++)
         if (!node_at(l->m, id)->dead && c.state[id] == 0)
             search_cycles(&c, id);

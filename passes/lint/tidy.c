@@ -36,6 +36,7 @@ typedef struct Live {
     const Model *m;
     Arena *arena;
     bool *values, *nodes; // by id: needed
+    uint64_t least_bytes; // idle constants of a graph that have fewer are left
     VEC(NodeId) open;
     Map names; // graph and name -> value, where a Gradient names values; filled when first asked
                // for
@@ -180,10 +181,10 @@ static void need_sizes(Live *l)
     }
 }
 
-// `sizes`: idle arithmetic on sizes counts as idle too.
-static Live live_of(const Model *m, Arena *a, bool sizes)
+// `small`: idle arithmetic on sizes and idle constants of few bytes count as idle too.
+static Live live_of(const Model *m, Arena *a, bool small)
 {
-    Live l = {.m = m, .arena = a};
+    Live l = {.m = m, .arena = a, .least_bytes = small ? 0 : FEW_BYTES};
     l.values = NEWS(a, bool, m->values.len);
     l.nodes = NEWS(a, bool, m->nodes.len);
     for (GraphId g = 1; g < m->graphs.len; g++)
@@ -200,7 +201,7 @@ static Live live_of(const Model *m, Arena *a, bool sizes)
     for (int round = 0; round < 2; round++) {
         while (l.open.len)
             need_all_of(&l, l.open.at[--l.open.len]);
-        if (round == 0 && !sizes)
+        if (round == 0 && !small)
             need_sizes(&l);
     }
     return l;
@@ -212,25 +213,39 @@ static bool is_idle_initializer(const Live *l, ValueId v)
     return !l->values[v] && value_at(l->m, v)->def != DEF_INPUT;
 }
 
+static uint64_t idle_bytes(const Live *live, GraphId g)
+{
+    const Graph *graph = graph_at(live->m, g);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < graph->initializers.len; i++) {
+        const Initializer *init = &graph->initializers.at[i];
+        uint64_t n = tensor_count(init->data), bits = dtype_info((DType)init->data->dtype)->bits;
+        if (is_idle_initializer(live, init->value))
+            bytes += n < UINT64_C(1) << 48 ? (n * bits + 7) / 8 : 0;
+    }
+    for (uint32_t i = 0; i < graph->sparse.len; i++)
+        if (is_idle_initializer(live, graph->sparse.at[i].value))
+            bytes += (uint64_t)lint_sparse_bytes(graph->sparse.at[i].data);
+    return bytes;
+}
+
 static void report_idle_weights(Lint *l, const Live *live, GraphId g)
 {
     const Graph *graph = graph_at(l->m, g);
     Names names = {0};
-    uint64_t bytes = 0;
+    uint64_t bytes = idle_bytes(live, g);
+    if (bytes < live->least_bytes)
+        return;
     for (uint32_t i = 0; i < graph->initializers.len; i++) {
         const Initializer *init = &graph->initializers.at[i];
         if (!is_idle_initializer(live, init->value))
             continue;
-        uint64_t n = tensor_count(init->data), bits = dtype_info((DType)init->data->dtype)->bits;
-        bytes += n < UINT64_C(1) << 48 ? (n * bits + 7) / 8 : 0;
         names_add(&names, str_printf(l->arena, "\"%.*s\"", STR_ARG(lint_name(l, init->value))));
     }
     for (uint32_t i = 0; i < graph->sparse.len; i++)
-        if (is_idle_initializer(live, graph->sparse.at[i].value)) {
-            bytes += (uint64_t)lint_sparse_bytes(graph->sparse.at[i].data);
+        if (is_idle_initializer(live, graph->sparse.at[i].value))
             names_add(&names, str_printf(l->arena, "\"%.*s\"",
                                          STR_ARG(lint_name(l, graph->sparse.at[i].value))));
-        }
     if (!names.count)
         return;
     uint32_t n = names.count;
@@ -280,10 +295,10 @@ void lint_dead(Lint *l)
     }
 }
 
-static uint32_t delete_dead(Model *m, bool sizes)
+static uint32_t delete_dead(Model *m, bool small)
 {
     Arena *scratch = arena_new();
-    Live live = live_of(m, scratch, sizes);
+    Live live = live_of(m, scratch, small);
     uint32_t changes = 0;
     for (GraphId g = 1; g < m->graphs.len; g++) {
         Graph *graph = graph_at(m, g);
@@ -298,20 +313,21 @@ static uint32_t delete_dead(Model *m, bool sizes)
             if (live.nodes[n])
                 graph->nodes.at[nodes++] = n;
         }
+        bool many = changes > before || idle_bytes(&live, g) >= live.least_bytes;
         for (uint32_t i = 0; i < graph->initializers.len; i++)
-            if (is_idle_initializer(&live, graph->initializers.at[i].value))
+            if (many && is_idle_initializer(&live, graph->initializers.at[i].value))
                 changes++;
             else
                 graph->initializers.at[weights++] = graph->initializers.at[i];
         for (uint32_t i = 0; i < graph->sparse.len; i++)
-            if (is_idle_initializer(&live, graph->sparse.at[i].value))
+            if (many && is_idle_initializer(&live, graph->sparse.at[i].value))
                 changes++;
             else
                 graph->sparse.at[sparse++] = graph->sparse.at[i];
         for (uint32_t i = 0; i < graph->infos.len; i++) {
             const Value *v = value_at(m, graph->infos.at[i].value);
             bool gone = v->def == DEF_NODE ? node_at(m, v->node)->dead
-                                           : v->def != DEF_NONE && v->def != DEF_INPUT &&
+                                           : many && v->def != DEF_NONE && v->def != DEF_INPUT &&
                                                  !live.values[graph->infos.at[i].value];
             if (!gone || changes == before)
                 graph->infos.at[infos++] = graph->infos.at[i];

@@ -169,9 +169,7 @@ PROVOKED = {
     "SE006": [lambda: raw_runtime(b"\x08\xff\xff\xff"),
               lambda: runtime("g () => (float[n] y) <int64[1] d = {1099511627776}> { y = ConstantOfShape(d) }", feeds={})],
     "ST001": [lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) y = Neg(x) }")],
-    "ST002": [lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, z) }"),
-              lambda: runtime("g (bool c, float[4] x) => (float[4] y) { a = Relu(x) y = If(c) <then_branch = t () => "
-                              "(float[4] a) {}, else_branch = e () => (float[4] b) { b = Neg(x) }> }")],
+    "ST002": [lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, z) }")],
     "ST003": [lambda: checker("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
                               change=short_initializer),
               lambda: runtime("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
@@ -193,7 +191,9 @@ PROVOKED = {
     "ST013": [lambda: checker("g (float[2,3] x) => (float[3,2] y) { y = Relu(x) }", full=True),
               lambda: runtime("g (float[2,3] x) => (float[3,2] y) { y = Relu(x) }", severity=2),
               lambda: runtime("g (float[2] x, float[3] w) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")],
-    "ST014": [lambda: checker("g (float[1,1,2,2] x, float[4] s) => (float[1,1,4,4] y) { y = Upsample(x, s) }", opset=17),
+    "ST014": [lambda: runtime("g (bool c, float[4] x) => (float[4] y) { a = Relu(x) y = If(c) <then_branch = t () => "
+                              "(float[4] a) {}, else_branch = e () => (float[4] b) { b = Neg(x) }> }"),
+              lambda: checker("g (float[1,1,2,2] x, float[4] s) => (float[1,1,4,4] y) { y = Upsample(x, s) }", opset=17),
               lambda: checker("g (float[4] x) => (float[4] y) { y = LeakyRelu<alpha = 0.5, alpha = 0.25>(x) }"),
               lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) }", change=lambda m: m.graph.ClearField("name")),
               lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) }",
