@@ -1,5 +1,4 @@
-// What findings ask of the sources that they blame: what a repair changes (passes/mending.c).
-
+#include "passes/lint/blame.h"
 #include "passes/lint/faults.h"
 
 static void blame(const Model *m, Blame *blamed, ValueId v, const Fault *f)
