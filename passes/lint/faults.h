@@ -25,7 +25,11 @@ typedef struct Fault {
     ValueId value;         // the side that should change
     DType have, want;      // want: DT_NONE where nothing says
     bool output;           // DECLARED: as an output of its graph; UNSUPPORTED: a result of the node
+    bool alone;            // its source mends all that differs with it, and no other is as good
     uint32_t also;         // further places that its origin reaches
+    // Further sides that should change: those of the node's other operands, and of other places
+    // that differ from the same value.
+    VEC(ValueId) with;
 } Fault;
 
 typedef struct Faults {
@@ -35,13 +39,4 @@ typedef struct Faults {
 
 const Faults *lint_faults(Lint *l);
 
-// What a fault asks of a value that it begins with. DT_NONE: nothing is to blame there.
-typedef struct Blame {
-    DType want;
-    bool declared; // because declarations of what it makes say so
-} Blame;
-
-// By value as written in the file. The model is inferred; the table is of m->values.len and belongs
-// to the arena.
-Blame *lint_blamed(Model *m, Arena *a);
 #endif
