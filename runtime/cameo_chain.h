@@ -96,11 +96,11 @@ static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, i
     c->between[1] = c->between[0] + c->project.sizes->channels * c->read + CAMEO_CONV_SLACK;
     if (expands) {
         cameo_conv_plan(c->expand.sizes, &c->wide);
-        c->wide.whole = 1;
+        c->wide.even = 1;
         c->wide.finish = &c->expand.finish;
     }
     cameo_conv_plan(c->project.sizes, &c->narrow);
-    c->narrow.whole = 1;
+    c->narrow.even = 1;
     c->narrow.packs = 0;
     c->narrow.finish = &c->project.finish;
     c->narrow.channel = c->written;
