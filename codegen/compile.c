@@ -115,6 +115,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                              .band = (int64_t)band,
                              .direct = o->no_winograd || o->strict_fp,
                              .exact = o->strict_fp,
+                             .wide = o->wide && !o->strict_fp,
                              .tile = o->tile};
     if (!o->no_override && o->gemm != GEMM_LOOPS &&
         !override_module(mod, gemm, &form, &report->error))
@@ -338,6 +339,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
 {
     const CompileOptions *o = b->o;
     EmitOptions emit = {.prefix = b->prefix, .source = mod->model->path, .profile = o->profile};
+    emit.strict = o->strict_fp;
     emit.has_lists = b->has_lists;
     emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;

@@ -14,7 +14,8 @@ typedef struct Dialect {
     const char *row;            // before the type of a row that a group shares: "__shared__ "
     const char *restrict_;      // between '*' and a parameter's name
     bool rows; // loops may be collapsed, reductions computed for a row of outputs at a time, exp,
-               // tanh and erf of float32 are arithmetic that becomes vectors
+               // tanh and erf of float32 are arithmetic that becomes vectors, and the text says
+               // which products are added without being rounded (cameo_muladd of cameo_math.h)
     // Opens a kernel: comment, signature, '{'. Closes it: '}'.
     void (*kernel_begin)(Printer *p, const Kernel *k);
     void (*kernel_end)(Printer *p, const Kernel *k);

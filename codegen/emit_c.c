@@ -5,6 +5,7 @@
 #include "codegen/cpu/amx.h"
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/custom.h"
@@ -271,7 +272,7 @@ static void emit_kernels(Printer *p, const Step *s)
 
 static bool has_products(const Override *o, GemmKind kind)
 {
-    return o && o->kind == kind && !(o->conv ? o->conv->wide : o->wide);
+    return o && o->kind == kind && !(o->conv ? o->conv->wide || o->conv->pixels : o->wide);
 }
 
 // Does any kernel use products of this kind, other than those of cameo_wide.h?
@@ -288,7 +289,7 @@ typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, CHAIN_FORM, TILE_FORM, HALF_FO
 
 static bool has_form(const Conv *c, ConvForm form)
 {
-    if (c->wide)
+    if (c->wide || c->pixels)
         return false;
     if (form == HALF_FORM)
         return c->half != NULL;
@@ -371,17 +372,42 @@ static Str str_of_buf(const Buf *b)
     return (Str){b->at ? b->at : "", b->len};
 }
 
+// Vectors of C have no function that multiplies and adds. Here each is written out and whole, so
+// that compilers do the same with all of them and may join the two.
+static void joins_begin(const EmitOptions *o, Buf *out)
+{
+    if (!o->strict)
+        buf_printf(out, "#if defined(__clang__)\n#pragma clang fp contract(fast)\n"
+                        "#elif defined(__GNUC__)\n#pragma GCC push_options\n"
+                        "#pragma GCC optimize(\"fp-contract=fast\")\n#endif\n");
+}
+
+static void joins_end(const EmitOptions *o, Buf *out)
+{
+    if (!o->strict)
+        buf_printf(out, "#if defined(__clang__)\n#pragma clang fp contract(off)\n"
+                        "#elif defined(__GNUC__)\n#pragma GCC pop_options\n#endif\n\n");
+}
+
 // Each to a unit of its own where there are such, declared to those that call it.
 static void place_products(const EmitOptions *o, Str tiles, Str products, Buf *out)
 {
-    if (!o->products || tiles.len + products.len == 0) {
+    if (tiles.len + products.len == 0)
+        return;
+    if (!o->products) {
+        joins_begin(o, out);
         buf_str(out, tiles);
         buf_str(out, products);
+        joins_end(o, out);
         return;
     }
+    joins_begin(o, o->tiles);
     unit_define(o->tiles, tiles);
+    joins_end(o, o->tiles);
     unit_declare(o->products, tiles);
+    joins_begin(o, o->products);
     unit_define(o->products, products);
+    joins_end(o, o->products);
     unit_declare(out, tiles);
     unit_declare(out, products);
 }
@@ -397,13 +423,16 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
     const bool registers = half_registers_any(mod->steps);
+    const uint32_t pixels = pixel_convs_kinds(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
-    if (registers || products || windows)
+    if (registers || products || windows || pixels)
         parts[n++] = "cameo_amx.h";
+    if (pixels)
+        parts[n++] = "cameo_pixel_conv.h";
     if (halves)
         parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM)) {
@@ -436,9 +465,10 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
     const char *const matrix[] = {"cameo_matrix.h", NULL};
-    if (registers || products || windows) {
+    if (registers || products || windows || pixels) {
         emit_runtime(&tiles, matrix);
-        amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0));
+        amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0),
+                        pixels);
     }
     emit_runtime(&text, parts);
     place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
@@ -446,14 +476,23 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     buf_free(&text);
 }
 
+void emit_rounding(const EmitOptions *o, Buf *out)
+{
+    if (o->strict)
+        buf_printf(out, "#define CAMEO_EACH_ROUNDS\n\n");
+}
+
 static void emit_headline(const EmitOptions *o, bool threads, Buf *out)
 {
     buf_printf(out, "/* ");
     if (o->source)
         print_comment_text(out, str_of(o->source));
-    buf_printf(out, " as C11, written by cameo. Link with %s. */\n\n", o->libraries);
+    buf_printf(out,
+               " as C11, written by cameo. Compile with -ffp-contract=off, link with %s. */\n\n",
+               o->libraries);
     if (threads) // for threads and futex
         buf_printf(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n");
+    emit_rounding(o, out);
     // gcc takes half of a vector for loops on Intel's processors.
     buf_printf(out, "#if defined(__AVX512F__) && !defined(__clang__)\n"
                     "#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n\n");
@@ -463,9 +502,9 @@ static void emit_headline(const EmitOptions *o, bool threads, Buf *out)
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)
 {
-    const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h", "cameo_plan.h",
-                                        "cameo_runtime.h", "cameo_machine.h"};
-    uint32_t n = 5;
+    const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h",    "cameo_muladd.h",
+                                        "cameo_plan.h",  "cameo_runtime.h", "cameo_machine.h"};
+    uint32_t n = 6;
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
     if (o->profile)

@@ -21,6 +21,7 @@ typedef struct EmitOptions {
     bool profile;             // time each kernel
     uint32_t grain;           // the least work of a thread's share (codegen/parts.h); 0: the usual
     uint32_t threads;         // of a context that is not told otherwise; 0: one
+    bool strict;              // each multiplication and each addition rounds
     bool has_lists;           // among inputs and outputs
     const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
@@ -56,11 +57,13 @@ void emit_bind(Printer *p, const Plan *plan);
 // How the model is run; what it is called by.
 void emit_program(Printer *p, const Plan *plan, const EmitOptions *o);
 void emit_api(Printer *p, const EmitOptions *o);
+// Where each operation rounds: says so to what follows of runtime/.
+void emit_rounding(const EmitOptions *o, Buf *out);
 // The text of files of runtime/, without their includes of each other.
 void emit_runtime(Buf *out, const char *const *names);
 // What of runtime/ complex numbers, strings and lists need, behind the first n of `parts`, which
 // has room for MAX_PARTS and a NULL; the table of strings. Nothing where the module has none.
-enum { MAX_PARTS = 24 };
+enum { MAX_PARTS = 26 };
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n);
 void emit_symbols(Printer *p);
 // Does a buffer hold complex numbers? Is an input or output a sequence, an optional or a map?

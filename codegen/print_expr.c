@@ -581,6 +581,41 @@ static const char *print_logic(Printer *p, const Expr *e)
     return text(p, "t%u", t);
 }
 
+const char *print_product_added(Printer *p, const Expr *e, bool negative, const char *c)
+{
+    if (!p->dialect->rows || !forms_is_product(p, e))
+        return NULL;
+    const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
+    return text(p, "cameo_muladd_%s(%s%s, %s, %s)", dtype_suffix(e->dtype), negative ? "-" : "",
+                negative ? a : without_parentheses(p, a), without_parentheses(p, b),
+                without_parentheses(p, c));
+}
+
+// A sum or difference, one of whose operands may be a product that is not rounded: the first, if
+// both are.
+static const char *print_sum(Printer *p, const Expr *e)
+{
+    const bool difference = e->op == B_SUB, first = forms_is_product(p, e->a);
+    const Expr *product = first ? e->a : e->b, *other = first ? e->b : e->a;
+    if (!p->dialect->rows || !forms_is_product(p, product))
+        return NULL;
+    const char *c = print_expr(p, other);
+    if (difference && first)
+        c = text(p, "-%s", c);
+    return print_product_added(p, product, difference && !first, c);
+}
+
+static const char *print_binary(Printer *p, const Expr *e)
+{
+    if (e->dtype == DT_BOOL && (e->op == B_AND || e->op == B_OR))
+        return print_logic(p, e);
+    const char *sum = e->op == B_ADD || e->op == B_SUB ? print_sum(p, e) : NULL;
+    if (sum)
+        return sum;
+    const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
+    return print_binary_op(p, (BinaryOp)e->op, e->dtype, a, b);
+}
+
 static const char *print_operation(Printer *p, const Expr *e)
 {
     switch (e->kind) {
@@ -595,12 +630,8 @@ static const char *print_operation(Printer *p, const Expr *e)
         return print_local(p, e);
     case EX_UNARY:
         return print_unary(p, e);
-    case EX_BINARY: {
-        if (e->dtype == DT_BOOL && (e->op == B_AND || e->op == B_OR))
-            return print_logic(p, e);
-        const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
-        return print_binary_op(p, (BinaryOp)e->op, e->dtype, a, b);
-    }
+    case EX_BINARY:
+        return print_binary(p, e);
     case EX_COMPARE:
         return print_compare(p, e);
     case EX_SELECT:

@@ -24,9 +24,12 @@ bool unary_is_arithmetic(UnaryOp op, DType t);
 void memo_add(Printer *p, const Expr *e, uint32_t temp);
 uint32_t index_weight(Printer *p, Index i, uint32_t limit);
 const char *print_reduce(Printer *p, const Expr *e);
-// The value of a reduction over nothing; acc = op(acc, v).
+// The value of a reduction over nothing; acc = op(acc, what is reduced), which is printed before.
 const char *print_neutral(Printer *p, const Expr *reduce);
-void print_accumulate(Printer *p, const Expr *reduce, const char *acc, const char *v);
+void print_accumulate(Printer *p, const Expr *reduce, const char *acc);
+// A product that is used once, as "cameo_muladd_f32(a, b, c)", where c is added: `negative`, with
+// another sign. NULL: e is no such product, or the dialect has no text for it.
+const char *print_product_added(Printer *p, const Expr *e, bool negative, const char *c);
 void print_bind_loop(Printer *p, LoopId v, int by);
 Index print_extent(const Printer *p, LoopId v);
 
@@ -52,6 +55,8 @@ bool factor_of(Printer *p, Index i, LoopId v, Index *factor);
 
 // A cheaper form of an operation (codegen/cpu/forms.c); NULL: there is none.
 const char *forms_print(Printer *p, const Expr *e);
+// Is it a product of two floats that is used once, and printed as such?
+bool forms_is_product(Printer *p, const Expr *e);
 
 // ---- lanes (codegen/cpu/lanes.c)
 // ----------------------------------------------------------------- Prints a reduction into

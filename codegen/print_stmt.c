@@ -247,9 +247,15 @@ static const char *print_combined(Printer *p, BinaryOp op, DType t, const char *
     return without_parentheses(p, print_binary_op(p, op, t, acc, inner));
 }
 
-void print_accumulate(Printer *p, const Expr *e, const char *acc, const char *v)
+void print_accumulate(Printer *p, const Expr *e, const char *acc)
 {
     DType type = e->b->dtype;
+    const char *sum = e->op == R_ADD ? print_product_added(p, e->b, false, acc) : NULL;
+    if (sum) {
+        print_line(p, "%s = %s;", acc, sum);
+        return;
+    }
+    const char *v = without_parentheses(p, print_expr(p, e->b));
     bool real = type == DT_F32 || type == DT_F64;
     const char *small = dtype_is_small_float(type) ? dtype_info(type)->abbrev : NULL;
     switch ((ReduceOp)e->op) {
@@ -280,15 +286,16 @@ void print_accumulate(Printer *p, const Expr *e, const char *acc, const char *v)
     }
 }
 
-static void combine(Printer *p, const Expr *e, uint32_t t, const char *v)
+static void combine(Printer *p, const Expr *e, uint32_t t)
 {
     DType type = e->b->dtype;
     if (e->op != R_ARGMAX && e->op != R_ARGMIN) {
         char acc[16];
         snprintf(acc, sizeof acc, "t%u", t);
-        print_accumulate(p, e, acc, v);
+        print_accumulate(p, e, acc);
         return;
     }
+    const char *v = without_parentheses(p, print_expr(p, e->b));
     print_line(p, "const %s x%u = %s;", type_of_value(p, type), t, v);
     if (dtype_is_float(type))
         print_line(p, "if (t%u < 0 || cameo_%s_%s(x%u, best%u)) {", t,
@@ -322,7 +329,7 @@ static void print_reduce_loops(Printer *p, const Expr *e, uint32_t t, bool toget
     memcpy(b.vars, e->vars, e->rank * sizeof *e->vars);
     bounds_read(p, &b, e->a);
     nest_begin(p, &b, e->a ? NULL : e->b);
-    combine(p, e, t, without_parentheses(p, print_expr(p, e->b)));
+    combine(p, e, t);
     nest_end(p, &b);
 }
 

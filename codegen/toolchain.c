@@ -73,7 +73,7 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = unit == BESIDE || o->once ? "-O1" : unit == TILES ? "-O2" : "-O3";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
-    argv[n++] = o->strict_fp ? "-ffp-contract=off" : "-ffp-contract=fast";
+    argv[n++] = "-ffp-contract=off"; // the text says what is joined
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called

@@ -511,6 +511,10 @@ bool graph_live(const Model *m, GraphId g); // is no node around it removed?
 // Puts the nodes of every graph in order of execution, otherwise as they stood. A graph with a
 // cycle is left as it is: false then.
 bool model_sort(Model *m, Arena *scratch);
+// Calls `need` for each pair of a node and one of its graph that waits for its result `v`: because
+// it reads it, or because a graph inside of it does.
+void model_each_need(const Model *m, void (*need)(void *context, NodeId from, NodeId to, ValueId v),
+                     void *context);
 // A node `op` of the standard domain with given operands and one new output value.
 NodeId node_build(Model *m, GraphId g, const char *op, const ValueId *in, uint32_t nin,
                   Str out_name);

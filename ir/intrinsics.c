@@ -25,8 +25,7 @@ bool call_is_custom(const Call *c)
 static bool has_calls(const Step *s)
 {
     for (; s; s = s->next)
-        if ((s->kind == STEP_CALL && !call_is_custom(s->call)) || has_calls(s->body) ||
-            has_calls(s->other))
+        if ((s->call && !call_is_custom(s->call)) || has_calls(s->body) || has_calls(s->other))
             return true;
     return false;
 }

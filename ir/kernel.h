@@ -202,7 +202,7 @@ struct Step {
     Index value;      // DIM; LOOP: trip count or NULL
     const Expr *cond; // CHECK, IF, BREAK: a bool without free loop variables
     Str message;      // CHECK: what the program says ("Gather: index out of range")
-    const Call *call; // CALL
+    const Call *call; // CALL; KERNEL: an intrinsic that its text calls, without operands
     Step *body, *other;
 };
 

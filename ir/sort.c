@@ -14,7 +14,7 @@ typedef struct Edges {
 // Calls for each pair of a node and one that waits for it; a value from an outer graph is waited
 // for by the node there that holds the graph of the use.
 static void use_edge(const Model *m, ValueId v, GraphId g, NodeId user,
-                     void (*edge)(void *context, NodeId from, NodeId to), void *context)
+                     void (*need)(void *context, NodeId from, NodeId to, ValueId v), void *context)
 {
     const Value *value = value_at(m, v);
     if (value->def != DEF_NODE)
@@ -24,33 +24,35 @@ static void use_edge(const Model *m, ValueId v, GraphId g, NodeId user,
         g = user ? node_at(m, user)->graph : 0;
     }
     if (g && user && !node_at(m, user)->dead) // graphs that a removed node held are still listed
-        edge(context, value->node, user);
+        need(context, value->node, user, v);
 }
 
-static void each_edge(const Model *m, void (*edge)(void *context, NodeId from, NodeId to),
-                      void *context)
+void model_each_need(const Model *m, void (*need)(void *context, NodeId from, NodeId to, ValueId v),
+                     void *context)
 {
     for (GraphId g = 1; g < m->graphs.len; g++) {
         const Graph *graph = graph_at(m, g);
         for (uint32_t i = 0; i < graph->nodes.len; i++) {
             const Node *n = node_at(m, graph->nodes.at[i]);
             for (uint32_t k = 0; k < n->nin; k++)
-                use_edge(m, n->in[k], g, graph->nodes.at[i], edge, context);
+                use_edge(m, n->in[k], g, graph->nodes.at[i], need, context);
         }
         for (uint32_t k = 0; k < graph->outputs.len; k++)
-            use_edge(m, graph->outputs.at[k].value, g, 0, edge, context);
+            use_edge(m, graph->outputs.at[k].value, g, 0, need, context);
     }
 }
 
-static void count_edge(void *context, NodeId from, NodeId to)
+static void count_edge(void *context, NodeId from, NodeId to, ValueId v)
 {
+    (void)v;
     Edges *e = context;
     e->first[from + 1]++;
     e->waits[to]++;
 }
 
-static void fill_edge(void *context, NodeId from, NodeId to)
+static void fill_edge(void *context, NodeId from, NodeId to, ValueId v)
 {
+    (void)v;
     Edges *e = context;
     e->to[e->first[from]++] = to;
 }
@@ -82,8 +84,9 @@ typedef struct Places {
     bool kept;          // each node stands behind those that it waits for
 } Places;
 
-static void keep_places(void *context, NodeId from, NodeId to)
+static void keep_places(void *context, NodeId from, NodeId to, ValueId v)
 {
+    (void)v;
     Places *p = context;
     p->kept = p->kept && p->of[from] < p->of[to];
 }
@@ -134,15 +137,15 @@ bool model_sort(Model *m, Arena *scratch)
         for (uint32_t i = 0; i < graph_at(m, g)->nodes.len; i++)
             if (node_at(m, graph_at(m, g)->nodes.at[i])->graph == g)
                 place[graph_at(m, g)->nodes.at[i]] = i;
-    each_edge(m, keep_places, &places);
+    model_each_need(m, keep_places, &places);
     if (places.kept)
         return true;
     Edges e = {.first = NEWS(scratch, uint32_t, n + 2u), .waits = NEWS(scratch, uint32_t, n + 1u)};
-    each_edge(m, count_edge, &e);
+    model_each_need(m, count_edge, &e);
     for (uint32_t i = 0; i <= n; i++)
         e.first[i + 1] += e.first[i];
     e.to = NEWS(scratch, uint32_t, e.first[n + 1] + 1u);
-    each_edge(m, fill_edge, &e);
+    model_each_need(m, fill_edge, &e);
     memmove(e.first + 1, e.first, (n + 1u) * sizeof *e.first); // filling moved each to its end
     e.first[0] = 0;
     bool ok = true;

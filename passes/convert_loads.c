@@ -4,7 +4,7 @@
 #include "passes/convert_parts.h"
 
 // [1, .., 0, r-1] or [1, .., r-1, 0]: the first axis comes to stand last but one.
-static bool sinks_first_axis(const Model *m, const Node *n)
+static bool sinks_first_axis(const Node *n)
 {
     const int64_t *perm;
     uint32_t rank;
@@ -13,11 +13,25 @@ static bool sinks_first_axis(const Model *m, const Node *n)
     for (uint32_t i = 0; i + 2 < rank; i++)
         if (perm[i] != i + 1)
             return false;
-    const Value *v = value_at(m, n->in[0]);
-    bool open = v->rank < 0;
+    return perm[rank - 2] == 0 || perm[rank - 1] == 0;
+}
+
+static bool is_fixed(const Value *v)
+{
+    bool fixed = v->rank >= 0;
     for (int32_t i = 0; i < v->rank; i++)
-        open |= !poly_is_const(v->dims[i], NULL);
-    return open && (perm[rank - 2] == 0 || perm[rank - 1] == 0);
+        fixed = fixed && poly_is_const(v->dims[i], NULL);
+    return fixed;
+}
+
+// A MatMul of fixed dims by a matrix that only an Add reads is a Gemm before Transposes are looked
+// at.
+static bool becomes_gemm(const Conversion *c, const Node *n, ValueId v, int32_t other)
+{
+    const ValueId y = n->nout ? n->out[0] : 0;
+    const uint32_t first = y ? c->uses.first[y] : 0, uses = y ? c->uses.first[y + 1] - first : 0;
+    return uses == 1 && c->uses.uses[first].node && other == 2 && is_fixed(value_at(c->m, v)) &&
+           node_is(node_at(c->m, c->uses.uses[first].node), "Add");
 }
 
 // Is v an operand of a MatMul whose other one has another rank, as it is or through Casts?
@@ -30,7 +44,7 @@ static bool feeds_unlike(const Conversion *c, ValueId v, int32_t rank)
         if (!n || !node_is(n, "MatMul") || n->nin != 2 || !n->in[0] || !n->in[1])
             continue;
         int32_t other = value_at(c->m, n->in[1 - c->uses.uses[i].index])->rank;
-        if (other < 0 || other != rank)
+        if ((other < 0 || other != rank) && !becomes_gemm(c, n, v, other))
             return true;
     }
     return false;
@@ -41,7 +55,7 @@ Str convert_load_fault(const Conversion *c, NodeId id)
     const Node *n = node_at(c->m, id);
     const Target *loader = c->o->target ? c->o->target : target_find(STR("onnxruntime-cpu"));
     if (c->o->to != DT_F16 || c->o->in_memory || !target_ends_at_half_turns(loader) || !n->nin ||
-        !n->in[0] || !n->nout || !n->out[0] || !sinks_first_axis(c->m, n) ||
+        !n->in[0] || !n->nout || !n->out[0] || !sinks_first_axis(n) ||
         !feeds_unlike(c, n->out[0], value_at(c->m, n->out[0])->rank))
         return STR_NONE;
     return str_printf(c->m->arena,

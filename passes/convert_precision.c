@@ -163,7 +163,19 @@ static void note_kept(Model *m, NodeId id, Str why)
     vec_push(m->arena, all, p);
 }
 
-// Counts nodes, and notes on those that stay why they do.
+// Nodes that stay say why; where all do, those that have to.
+static void note_all(Conversion *c)
+{
+    for (uint32_t i = 0; i < c->r->kept.len; i++) {
+        const ConvertKept *kept = &c->r->kept.at[i];
+        const uint32_t tie = c->of_node[kept->node];
+        if (c->r->low_nodes || c->why[convert_group(c, tie)].len)
+            note_kept(
+                c->m, kept->node,
+                str_printf(c->m->arena, "%s: %.*s", dtype_name(c->own[tie]), STR_ARG(kept->why)));
+    }
+}
+
 static void count_nodes(Conversion *c)
 {
     Model *m = c->m;
@@ -182,8 +194,6 @@ static void count_nodes(Conversion *c)
             continue;
         ConvertKept kept = {id, why_kept(c, convert_group(c, tie))};
         vec_push(m->arena, &c->r->kept, kept);
-        note_kept(m, id,
-                  str_printf(m->arena, "%s: %.*s", dtype_name(c->own[tie]), STR_ARG(kept.why)));
     }
 }
 
@@ -299,6 +309,7 @@ bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertR
     r->bound = labels_bound(c.l);
     count_values(&c);
     count_nodes(&c);
+    note_all(&c);
     convert_rewrite(&c);
     arena_free(scratch);
     // What follows a dtype in ways that no tie says gets a Cast, and declarations what is computed.

@@ -336,7 +336,8 @@ void walk_give(RangeWalk *w, uint32_t o, Range x, RangeRounding how)
     if (!x.known || isnan(x.lo) || isnan(x.hi)) {
         x = range_full(t);
     } else {
-        const Channels *c = dtype_is_float(t) ? x.channels : NULL;
+        // Sizes and indices, which are integers of 64 bits, have none.
+        const Channels *c = dtype_is_float(t) || dtype_info(t)->bits <= 32 ? x.channels : NULL;
         x.channels = NULL;
         fit(&x, t, how);
         x = c ? fit_channels(w, x, c, t, how) : x;
@@ -594,8 +595,9 @@ static void walk_graph(Ranges *r, GraphId g, uint32_t depth, uint32_t nested)
 static void bind_rows(Ranges *r)
 {
     static const RangeRow *const families[] = {
-        ranges_elementwise, ranges_movement,   ranges_layout, ranges_sums,
-        ranges_norms,       ranges_reductions, ranges_numbers};
+        ranges_elementwise, ranges_movement,  ranges_layout,    ranges_sums,   ranges_norms,
+        ranges_reductions,  ranges_numbers,   ranges_quantized, ranges_einsum, ranges_sampled,
+        ranges_microsoft,   ranges_attention, ranges_ml};
     Map rows = {.arena = r->a};
     VEC(const RangeRow *) all = {0};
     vec_push(r->a, &all, NULL);
@@ -606,8 +608,13 @@ static void bind_rows(Ranges *r)
         }
     r->rows = NEWS(r->a, const RangeRow *, r->m->nodes.len);
     for (NodeId n = 1; n < r->m->nodes.len; n++) {
-        const uint32_t *at = map_get(&rows, node_at(r->m, n)->op);
-        r->rows[n] = at && is_standard_domain(node_at(r->m, n)->domain) ? all.at[*at] : NULL;
+        // A row of another domain is named with it.
+        const Node *node = node_at(r->m, n);
+        Str name = is_standard_domain(node->domain)
+                       ? node->op
+                       : str_printf(r->a, "%.*s::%.*s", STR_ARG(node->domain), STR_ARG(node->op));
+        const uint32_t *at = map_get(&rows, name);
+        r->rows[n] = at ? all.at[*at] : NULL;
     }
 }
 

@@ -1,4 +1,4 @@
-// Interval rules of operators whose results are bounded whatever goes in, and of quantization.
+// Interval rules of operators whose results are bounded whatever goes in.
 
 #include "passes/ranges_state.h"
 
@@ -22,38 +22,9 @@ static void log_softmax(RangeWalk *w)
     walk_give(w, 0, y, ROUND_LOOSE);
 }
 
-// (x - zero point) * scale.
-static void dequantize(RangeWalk *w)
-{
-    Range x = range_plain(walk_in(w, 0)), scale = range_plain(walk_in(w, 1));
-    Range zero = walk_value(w, 2) ? range_plain(walk_in(w, 2)) : range_between(0, 0);
-    if (!x.known || !scale.known || !zero.known || x.lo > x.hi)
-        return;
-    Range y = range_mul(w, range_sub(w, x, zero), scale);
-    y.integer = false;
-    walk_give(w, 0, y, ROUND_LOOSE);
-}
-
-// The states of recurrent operators with their usual activations.
-static void states(RangeWalk *w)
-{
-    Range x = range_between(-1, 1), h = walk_in(w, 5);
-    if (node_has_attr(w->n, "activations"))
-        return;
-    x.nan = NAN_BY_OVERFLOW;
-    if (walk_value(w, 5))
-        x = range_join(x, h);
-    walk_give(w, 0, range_plain(x), ROUND_LOOSE);
-    walk_give(w, 1, range_plain(x), ROUND_LOOSE);
-}
-
 const RangeRow ranges_numbers[] = {
     {"Softmax", range_bounds, {.bounds = {0, 1 + 0x1p-20}}, 0},
     {"Hardmax", range_bounds, {.bounds = {0, 1}}, 0},
     {"LogSoftmax", log_softmax, {NULL}, 0},
-    {"DequantizeLinear", dequantize, {NULL}, 0},
-    {"LSTM", states, {NULL}, 0},
-    {"GRU", states, {NULL}, 0},
-    {"RNN", states, {NULL}, 0},
     {NULL, NULL, {NULL}, 0},
 };

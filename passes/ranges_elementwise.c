@@ -256,6 +256,45 @@ static Range selu(RangeWalk *w, Range x)
                     node_float(w->n, "gamma", 1.05070102214813232421875));
 }
 
+static Range celu(RangeWalk *w, Range x)
+{
+    double alpha = node_float(w->n, "alpha", 1);
+    if (!(alpha > 0) || isinf(alpha))
+        return range_none();
+    double lo = x.lo < 0 ? alpha * expm1(x.lo / alpha) : x.lo;
+    Range y = increasing(x, lo, x.hi < 0 ? alpha * expm1(x.hi / alpha) : x.hi);
+    y.lo_by = x.lo < -64 * alpha ? (uint8_t)RANGE_PROVED : y.lo_by;
+    return y;
+}
+
+static Range affine(RangeWalk *w, Range x)
+{
+    double alpha = node_float(w->n, "alpha", 1), beta = node_float(w->n, "beta", 0);
+    return range_add(w, range_mul(w, x, range_between(alpha, alpha)), range_between(beta, beta));
+}
+
+// 0 within [-lambd, lambd], moved by the bias outside.
+static Range shrink(RangeWalk *w, Range x)
+{
+    double lambda = node_float(w->n, "lambd", 0.5), bias = node_float(w->n, "bias", 0);
+    Range y = range_between(0, 0);
+    y.lo_by = y.hi_by = x.lo_by | x.hi_by;
+    y.nan = x.nan;
+    if (!(lambda >= 0) || isinf(bias) || isnan(bias) || !dtype_is_float(walk_dtype(w, 0)))
+        return range_none();
+    double low[2] = {x.lo + bias, fmin(x.hi, -lambda) + bias};
+    double high[2] = {fmax(x.lo, lambda) - bias, x.hi - bias};
+    if (x.lo < -lambda) {
+        y.lo = fmin(y.lo, low[0]);
+        y.hi = fmax(y.hi, low[1]);
+    }
+    if (x.hi > lambda) {
+        y.lo = fmin(y.lo, high[0]);
+        y.hi = fmax(y.hi, high[1]);
+    }
+    return y;
+}
+
 static Range hard_sigmoid(RangeWalk *w, Range x)
 {
     double alpha = node_float(w->n, "alpha", 0.2), beta = node_float(w->n, "beta", 0.5);
@@ -282,10 +321,17 @@ static Range hard_swish(RangeWalk *w, Range x)
     return gated(x, -0.375);
 }
 
+// x * sigmoid(alpha * x): with alpha * x for x it is the same function, alpha times as large.
 static Range swish(RangeWalk *w, Range x)
 {
-    double alpha = node_float(w->n, "alpha", 1);
-    return alpha == 1 ? gated(x, -0.2785) : range_none();
+    double alpha = node_float(w->n, "alpha", str_is(w->n->op, "QuickGelu") ? 1.702 : 1);
+    return alpha > 0 ? gated(x, -0.2785 / alpha) : range_none();
+}
+
+static Range swiglu(RangeWalk *w, Range a, Range b)
+{
+    Range gate = swish(w, a);
+    return gate.known ? range_mul(w, gate, b) : gate;
 }
 
 static Range gelu(RangeWalk *w, Range x)
@@ -303,6 +349,22 @@ static Range mish(RangeWalk *w, Range x)
 static Range arc(RangeWalk *w, Range x, double lo, double hi)
 {
     Range y = within(increasing(x, lo, hi), lo, hi);
+    y.nan = made(x, x.lo < -1 || x.hi > 1, walk_dtype(w, 0));
+    return y;
+}
+
+static Range acosh_(RangeWalk *w, Range x)
+{
+    Range y = increasing(x, x.lo > 1 ? acosh(x.lo) : 0, x.hi > 1 ? acosh(x.hi) : 0);
+    y.lo_by = x.lo > 1 ? x.lo_by : (uint8_t)RANGE_PROVED;
+    y.nan = made(x, x.lo < 1, walk_dtype(w, 0));
+    return y;
+}
+
+static Range atanh_(RangeWalk *w, Range x)
+{
+    Range y = increasing(x, x.lo > -1 ? atanh(fmin(x.lo, 1)) : -INFINITY,
+                         x.hi < 1 ? atanh(fmax(x.hi, -1)) : INFINITY);
     y.nan = made(x, x.lo < -1 || x.hi > 1, walk_dtype(w, 0));
     return y;
 }
@@ -496,6 +558,14 @@ static void mul(RangeWalk *w)
         range_binary(w);
 }
 
+// com.microsoft: gelu(x + bias), the bias optional.
+static void biased_gelu(RangeWalk *w)
+{
+    Range x = walk_value(w, 1) ? range_fold(w, 0, 2, range_add) : walk_in(w, 0);
+    if (x.known && x.lo <= x.hi)
+        walk_give(w, 0, range_each(w, x, gelu), ROUND_LOOSE);
+}
+
 static void div_by(RangeWalk *w)
 {
     if (!range_related_quotient(w))
@@ -587,6 +657,16 @@ const RangeRow ranges_elementwise[] = {
     {"Swish", range_unary, {.unary = swish}, ROUND_LOOSE},
     {"Gelu", range_unary, {.unary = gelu}, ROUND_LOOSE},
     {"Mish", range_unary, {.unary = mish}, ROUND_LOOSE},
+    {"Celu", range_unary, {.unary = celu}, ROUND_LOOSE},
+    {"Affine", range_unary, {.unary = affine}, ROUND_LOOSE},
+    {"Shrink", range_unary, {.unary = shrink}, ROUND_LOOSE},
+    {"Acosh", range_unary, {.unary = acosh_}, ROUND_LOOSE},
+    {"Atanh", range_unary, {.unary = atanh_}, ROUND_LOOSE},
+    {"SwiGLU", range_binary, {.binary = swiglu}, ROUND_LOOSE},
+    {"com.microsoft::Gelu", range_unary, {.unary = gelu}, ROUND_LOOSE},
+    {"com.microsoft::QuickGelu", range_unary, {.unary = swish}, ROUND_LOOSE},
+    {"com.microsoft::BiasGelu", biased_gelu, {NULL}, 0},
+    {"com.microsoft::FastGelu", biased_gelu, {NULL}, 0},
     {"Acos", range_unary, {.unary = acos_}, ROUND_LOOSE},
     {"Asin", range_unary, {.unary = asin_}, ROUND_LOOSE},
     {"Reciprocal", range_unary, {.unary = reciprocal}, ROUND_LOOSE},

@@ -51,8 +51,7 @@ static void dropout(RangeWalk *w)
     walk_give(w, 1, mask, ROUND_NOT);
 }
 
-// Operand 0 with channels only where they are those of images, and as many in result 0.
-static Range of_images(RangeWalk *w)
+Range range_of_images(RangeWalk *w)
 {
     Range x = walk_in(w, 0);
     const Value *y = w->n->nout && w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
@@ -73,7 +72,7 @@ static Range interpolated(RangeWalk *w, Range x)
 
 static void resize(RangeWalk *w)
 {
-    Range x = of_images(w);
+    Range x = range_of_images(w);
     Str mode = node_str(w->n, "mode", "nearest");
     bool whole = str_is(node_str(w->n, "coordinate_transformation_mode", "half_pixel"),
                         "tf_crop_and_resize");
@@ -115,11 +114,12 @@ static Range integers_below(RangeWalk *w, int64_t axis, double more)
 
 static void max_pool(RangeWalk *w)
 {
-    Range x = of_images(w);
+    Range x = range_of_images(w);
     double lo, hi;
     range_of_dtype(walk_dtype(w, 0), &lo, &hi);
-    if (x.nan) { // of nothing but NaN some give the least number
+    if (x.nan || isinf(x.lo)) { // of nothing but NaN or -inf some give the least number
         x.lo = fmin(x.lo, lo);
+        x.hi = fmax(x.hi, lo);
         x.channels = NULL;
     }
     walk_give(w, 0, x, ROUND_NOT);
@@ -147,14 +147,21 @@ static Range averaged(RangeWalk *w, Range x)
 
 static void average(RangeWalk *w)
 {
-    Range x = of_images(w);
+    Range x = range_of_images(w);
     if (x.known && x.lo <= x.hi)
         walk_give(w, 0, range_each(w, x, averaged), ROUND_NEAREST);
 }
 
 static void global_max(RangeWalk *w)
 {
-    walk_give(w, 0, of_images(w), ROUND_NOT);
+    Range x = range_of_images(w);
+    double lo, hi;
+    range_of_dtype(walk_dtype(w, 0), &lo, &hi);
+    if (isinf(x.lo)) {
+        x.hi = fmax(x.hi, lo);
+        x.channels = NULL;
+    }
+    walk_give(w, 0, x, ROUND_NOT);
 }
 
 // ---- indices and sizes

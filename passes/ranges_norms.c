@@ -17,18 +17,18 @@ static Range factor_at(RangeWalk *w, uint32_t i, uint32_t k, uint32_t n)
     return isnan(v) ? range_plain(walk_in(w, i)) : range_between(v, v);
 }
 
-// scale * z + shift with |z| <= bound, for each index of an axis.
-static void normalized(RangeWalk *w, double bound, RangeBasis by, int64_t axis, uint32_t shift)
+void range_normalized(RangeWalk *w, double bound, RangeBasis by, int64_t axis, uint32_t scale,
+                      uint32_t shift)
 {
     const Value *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
     Range x = walk_in(w, 0), z = range_between(-bound, bound), whole;
-    bool scaled = walk_value(w, 1) != NULL, shifted = shift && walk_value(w, shift);
+    bool scaled = walk_value(w, scale) != NULL, shifted = walk_value(w, shift) != NULL;
     int64_t n = 0;
     z.lo_by = z.hi_by = (uint8_t)by;
     if (isinf(bound) || isnan(bound))
         return;
     whole = z = range_widen(z, bound * 1e-3 + 1e-6);
-    whole = scaled ? range_mul(w, whole, range_plain(walk_in(w, 1))) : whole;
+    whole = scaled ? range_mul(w, whole, range_plain(walk_in(w, scale))) : whole;
     whole = shifted ? range_add(w, whole, range_plain(walk_in(w, shift))) : whole;
     uint8_t nan = !x.known || range_is_large(&x) ? (uint8_t)NAN_BY_OVERFLOW : x.nan;
     whole.nan = nan > whole.nan ? nan : whole.nan;
@@ -36,7 +36,7 @@ static void normalized(RangeWalk *w, double bound, RangeBasis by, int64_t axis, 
     bool apart = scaled && y && axis >= 0 && axis < y->rank && poly_is_const(y->dims[axis], &n);
     Channels *c = apart && n > 0 ? channels_new(w, (uint32_t)axis, (uint64_t)n) : NULL;
     for (uint32_t k = 0; c && k < c->n; k++) {
-        Range one = range_mul(w, z, factor_at(w, 1, k, c->n));
+        Range one = range_mul(w, z, factor_at(w, scale, k, c->n));
         channels_set(c, k, shifted ? range_add(w, one, factor_at(w, shift, k, c->n)) : one);
     }
     walk_give(w, 0, range_with_channels(w, whole, c), ROUND_LOOSE);
@@ -55,35 +55,35 @@ static void layer_norm(RangeWalk *w)
 {
     RangeBasis by = RANGE_PROVED;
     double n = count_from(w, node_int(w->n, "axis", -1), &by);
-    normalized(w, sqrt(n), by, -1, 2);
+    range_normalized(w, sqrt(n), by, -1, 1, 2);
 }
 
 static void rms_norm(RangeWalk *w)
 {
     RangeBasis by = RANGE_PROVED;
     double n = count_from(w, node_int(w->n, "axis", -1), &by);
-    normalized(w, sqrt(n), by, -1, 0);
+    range_normalized(w, sqrt(n), by, -1, 1, UINT32_MAX);
 }
 
 static void instance_norm(RangeWalk *w)
 {
     RangeBasis by = RANGE_PROVED;
     double n = count_from(w, 2, &by);
-    normalized(w, sqrt(n), by, 1, 2);
+    range_normalized(w, sqrt(n), by, 1, 1, 2);
 }
 
 static void group_norm(RangeWalk *w)
 {
     RangeBasis by = RANGE_PROVED;
     double n = count_from(w, 1, &by);
-    normalized(w, sqrt(n), by, 1, 2);
+    range_normalized(w, sqrt(n), by, 1, 1, 2);
 }
 
 static void variance_norm(RangeWalk *w)
 {
     RangeBasis by;
     double n = walk_count(w, 0, INT32_MIN, &by);
-    normalized(w, sqrt(n), by, 0, 0);
+    range_normalized(w, sqrt(n), by, 0, UINT32_MAX, UINT32_MAX);
 }
 
 typedef struct Norm {
@@ -138,6 +138,7 @@ const RangeRow ranges_norms[] = {
     {"RMSNormalization", rms_norm, {NULL}, 0},
     {"InstanceNormalization", instance_norm, {NULL}, 0},
     {"GroupNormalization", group_norm, {NULL}, 0},
+    {"SimplifiedLayerNormalization", rms_norm, {NULL}, 0},
     {"MeanVarianceNormalization", variance_norm, {NULL}, 0},
     {"BatchNormalization", batch_norm, {NULL}, 0},
     {NULL, NULL, {NULL}, 0},

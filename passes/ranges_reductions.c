@@ -148,7 +148,28 @@ static Range magnitude(Range x)
     return y;
 }
 
-enum { SUM, SUM_SQUARE, L1, L2, LOG_SUM_EXP, EXTREME, MEAN };
+// Of n numbers, multiplied in any order.
+static Range product_of(RangeWalk *w, Range x, double n, RangeBasis by)
+{
+    RangeBasis of_x;
+    double m = range_magnitude(&x, &of_x), most = pow(m, n);
+    if (isinf(n) || n < 1 || x.nan)
+        return range_none();
+    bool fixed = x.lo >= 0 && by == RANGE_PROVED;
+    Range y = range_between(fixed       ? pow(x.lo, n)
+                            : x.lo >= 0 ? 0
+                                        : -fmax(most, 1),
+                            fixed ? most : fmax(most, 1)); // fewer numbers than are known of
+    y.lo_by = y.hi_by = x.lo_by | x.hi_by | (uint8_t)by;
+    y.integer = x.integer && most < 0x1p24;
+    y.nan = range_overflows(w, most, x.nan);
+    double error = n * ldexp(1, 1 - range_digits(walk_result(w, 0)));
+    return dtype_is_float(walk_result(w, 0))
+               ? range_rounded(y, error < 0.5 ? 2 * most * error : INFINITY)
+               : y;
+}
+
+enum { SUM, SUM_SQUARE, L1, L2, LOG_SUM, LOG_SUM_EXP, EXTREME, MEAN, PRODUCT };
 
 static Range log_sum_exp(Range x, double n, RangeBasis by)
 {
@@ -187,10 +208,21 @@ static Range reduced_one(RangeWalk *w, int kind, const Reduced *of, Range x)
         return of->n >= 1 ? x : range_none();
     if (kind == MEAN)
         return mean_of(w, x, of->n, of->by);
-    Range term = kind == SUM ? x : kind == L1 ? magnitude(x) : squared(w, x);
+    if (kind == PRODUCT)
+        return product_of(w, x, of->n, of->by);
+    Range term = kind == SUM || kind == LOG_SUM ? x : kind == L1 ? magnitude(x) : squared(w, x);
     Range y = range_sum_of(w, term, of->n, of->by, true);
     bool whole = term.integer && y.known && range_within(&y, -0x1p24, 0x1p24);
     y.integer = kind != L2 && whole;
+    if (kind == LOG_SUM && y.known) {
+        double least, most;
+        range_of_dtype(walk_result(w, 0), &least, &most);
+        y.nan = y.lo < 0 && !y.nan ? (uint8_t)NAN_BY_OVERFLOW : y.nan;
+        y.hi = fmax(fabs(y.lo), y.hi) < most / 2 ? y.hi : INFINITY; // the sum may overflow
+        y.lo = y.lo > 0 ? log(y.lo) - 1e-6 : -INFINITY;
+        y.hi = y.hi > 0 ? log(y.hi) + 1e-6 : -INFINITY;
+        y.integer = false;
+    }
     if (kind == L2 && y.known) {
         y.hi = sqrt(y.hi);
         y.lo = 0;
@@ -233,6 +265,17 @@ static void reduce_l1(RangeWalk *w)
 static void reduce_l2(RangeWalk *w)
 {
     reduce(w, L2);
+}
+
+static void reduce_log_sum(RangeWalk *w)
+{
+    if (dtype_is_float(walk_dtype(w, 0)))
+        reduce(w, LOG_SUM);
+}
+
+static void reduce_product(RangeWalk *w)
+{
+    reduce(w, PRODUCT);
 }
 
 static void reduce_log_sum_exp(RangeWalk *w)
@@ -292,6 +335,8 @@ const RangeRow ranges_reductions[] = {
     {"ReduceL1", reduce_l1, {NULL}, 0},
     {"ReduceL2", reduce_l2, {NULL}, 0},
     {"ReduceLogSumExp", reduce_log_sum_exp, {NULL}, 0},
+    {"ReduceLogSum", reduce_log_sum, {NULL}, 0},
+    {"ReduceProd", reduce_product, {NULL}, 0},
     {"ReduceMax", reduce_extreme, {NULL}, 0},
     {"ReduceMin", reduce_extreme, {NULL}, 0},
     {"ReduceMean", reduce_mean, {NULL}, 0},

@@ -5,15 +5,6 @@
 
 #include <math.h>
 
-// The node of that operator whose result 0 the value is; NULL: another, or none.
-static const Node *made_by(RangeWalk *w, ValueId v, const char *op)
-{
-    const Value *value = v ? value_at(w->m, v) : NULL;
-    const Node *n =
-        value && value->def == DEF_NODE && !value->index ? node_at(w->m, value->node) : NULL;
-    return n && node_is(n, op) && is_standard_domain(n->domain) ? n : NULL;
-}
-
 static ValueId operand(const Node *n, uint32_t i)
 {
     return n && i < n->nin ? n->in[i] : 0;
@@ -49,8 +40,8 @@ static Range hard_silu(RangeWalk *w, Range x)
 static RangeOfOne *gate(RangeWalk *w, uint32_t i)
 {
     ValueId x = w->n->in[1 - i];
-    const Node *soft = made_by(w, w->n->in[i], "Sigmoid");
-    const Node *hard = made_by(w, w->n->in[i], "HardSigmoid");
+    const Node *soft = range_made_by(w, w->n->in[i], "Sigmoid");
+    const Node *hard = range_made_by(w, w->n->in[i], "HardSigmoid");
     bool sixth = hard && fabs(node_float(hard, "alpha", 0.2) - 1.0 / 6) < 1e-6 &&
                  node_float(hard, "beta", 0.5) == 0.5;
     return x && operand(soft, 0) == x ? silu : sixth && operand(hard, 0) == x ? hard_silu : NULL;
@@ -62,16 +53,16 @@ static RangeOfOne *gate(RangeWalk *w, uint32_t i)
 // none.
 static double squares_within(RangeWalk *w, ValueId v, ValueId d, RangeBasis *by)
 {
-    const Node *add = made_by(w, v, "Add");
+    const Node *add = range_made_by(w, v, "Add");
     for (uint32_t i = 0; add && i < 2; i++) {
         const ConstantStats *s = range_stats(w->r, operand(add, i));
         // So large that no square that vanishes counts beside it.
         if (s->read && !s->nans && s->lo >= 1e-30)
             v = operand(add, 1 - i);
     }
-    const Node *mean = add ? made_by(w, v, "ReduceMean") : NULL;
-    const Node *pow = made_by(w, operand(mean, 0), "Pow");
-    const Node *mul = made_by(w, operand(mean, 0), "Mul");
+    const Node *mean = add ? range_made_by(w, v, "ReduceMean") : NULL;
+    const Node *pow = range_made_by(w, operand(mean, 0), "Pow");
+    const Node *mul = range_made_by(w, operand(mean, 0), "Mul");
     const ConstantStats *two = range_stats(w->r, operand(pow, 1));
     bool square = (operand(pow, 0) == d && two->read && two->lo == 2 && two->hi == 2) ||
                   (operand(mul, 0) == d && operand(mul, 1) == d);
@@ -99,7 +90,7 @@ static double squares_within(RangeWalk *w, ValueId v, ValueId d, RangeBasis *by)
 static bool normalizes(RangeWalk *w, ValueId d, ValueId root)
 {
     RangeBasis by = RANGE_PROVED;
-    const Node *sqrt_node = made_by(w, root, "Sqrt");
+    const Node *sqrt_node = range_made_by(w, root, "Sqrt");
     double n = squares_within(w, operand(sqrt_node, 0), d, &by);
     double bound = sqrt(n) * (1.0001 + range_sum_error(walk_result(w, 0), n));
     Range y = range_between(-bound, bound), x = d ? w->r->at[d] : range_none();
@@ -125,8 +116,8 @@ bool range_related_product(RangeWalk *w)
             walk_give(w, 0, range_each(w, x, f), ROUND_LOOSE);
             return true;
         }
-        const Node *reciprocal = made_by(w, w->n->in[i], "Reciprocal");
-        const Node *quotient = made_by(w, w->n->in[i], "Div");
+        const Node *reciprocal = range_made_by(w, w->n->in[i], "Reciprocal");
+        const Node *quotient = range_made_by(w, w->n->in[i], "Div");
         const ConstantStats *one = range_stats(w->r, operand(quotient, 0));
         bool inverse = one->read && one->lo == 1 && one->hi == 1;
         ValueId root = reciprocal ? operand(reciprocal, 0) : inverse ? operand(quotient, 1) : 0;
@@ -139,20 +130,26 @@ bool range_related_product(RangeWalk *w)
 // ---- softmax(s) * v
 
 // The rounding of the weights, of their sum and of the products.
-static Range weighted(RangeWalk *w, Range x)
+Range range_weighted(RangeWalk *w, Range x, double n)
 {
     RangeBasis by;
-    double n = walk_count(w, 0, -1, &by), unit = ldexp(1, -range_digits(walk_result(w, 0)));
+    double unit = ldexp(1, -range_digits(walk_result(w, 0)));
     double error = 2 * range_sum_error(walk_result(w, 0), n) + 0x1p-18 + 4 * unit;
     x.integer = false;
     x.bits = 0;
     return range_rounded(x, range_magnitude(&x, &by) * error);
 }
 
+static Range weighted(RangeWalk *w, Range x)
+{
+    RangeBasis by;
+    return range_weighted(w, x, walk_count(w, 0, -1, &by));
+}
+
 // Rows that sum to 1 give numbers between the least and the greatest of a column.
 bool range_related_matmul(RangeWalk *w)
 {
-    const Node *softmax = made_by(w, w->n->in[0], "Softmax");
+    const Node *softmax = range_made_by(w, w->n->in[0], "Softmax");
     const Value *p = walk_value(w, 0), *v = walk_value(w, 1);
     const Value *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
     Range x = walk_in(w, 1);

@@ -105,6 +105,64 @@ Range range_each(RangeWalk *w, Range x, RangeOfOne *f);
 Range range_joined(RangeWalk *w, Range a, Range b);
 bool range_is_large(const Range *x); // beyond 2^100, or infinite
 
+// Operand 0 with channels only where they are those of images, and as many in result 0.
+Range range_of_images(RangeWalk *w);
+
+// ---- constant factors of products
+// What is multiplied: data, or (data - zero) * scale rounded to `dtype`. Scales and zero points are
+// one for all, one for each index of an axis, or one for each block of its indices.
+typedef struct Factor {
+    Elements data;
+    DType dtype;             // what elements are rounded to; of an integer: not at all
+    bool transposed, scaled; // a matrix whose rows and columns changed places; there is a scale
+    uint32_t packed;         // bits of each, several to a byte, the lowest first; 0: as stored
+    double *scales, *zeros;  // NULL: the data as they are
+    uint64_t nscales, inner, along, block;
+} Factor;
+// Operand i, through DequantizeLinear, Transpose of a matrix and widening Casts; false: it is no
+// constant.
+bool walk_factor(RangeWalk *w, uint32_t i, Factor *f);
+// Gives a factor with data its scales and zero points; false: they do not fit.
+bool range_quantized(RangeWalk *w, Factor *f, Elements scale, Elements zero, int64_t axis,
+                     int64_t block);
+void factor_read(const Factor *f, uint64_t first, uint64_t n, double *to);
+bool range_dequantizes(const Node *n); // DequantizeLinear of either domain
+// The node of that standard operator whose result 0 the value is; NULL: another, or none.
+const Node *range_made_by(RangeWalk *w, ValueId v, const char *op);
+
+// The elements of weights in memory order are at [first][second][third]; which output and which
+// input channel one belongs to follows from the first two.
+typedef struct Weights {
+    const Factor *data;
+    uint64_t first, second, third;
+    uint64_t groups;
+    bool in_first; // [in][out][taps], else [out][in][taps]
+} Weights;
+
+// For each output channel: bounds of the sum of products with x, the sum of their magnitudes.
+typedef struct Sums {
+    uint32_t n;
+    double *lo, *hi, *magnitude;
+    double terms;
+    double error; // of one factor, relative
+} Sums;
+
+// x: whole, or with channels that are the products' inputs. false: too much work, or a weight is no
+// finite number.
+bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s);
+// What is added to sums, and what both are multiplied by.
+typedef struct Bias {
+    uint32_t operand; // beyond all operands: none
+    bool apart;       // it may vary along the sums' axis
+    double alpha, beta;
+} Bias;
+// The sums as the range of result 0, its channels along `axis`; a bias is added to each.
+void range_give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, const Bias *bias);
+uint8_t range_by_all(const Range *x); // what all of its bounds rest on
+// Of a convolution: what it multiplies, zeros of its padding counted; how its weights lie.
+Range range_window(RangeWalk *w, Range x, bool transposed);
+bool range_kernel(RangeWalk *w, const Factor *f, bool transposed, Weights *at);
+
 // ---- operands that are computed from one another; false: they are not
 bool range_related_product(RangeWalk *w); // gives result 0
 bool range_related_quotient(RangeWalk *w);
@@ -117,12 +175,27 @@ uint8_t range_overflows(RangeWalk *w, double magnitude, uint8_t nan); // its NaN
 double range_dims_product(RangeWalk *w, const Value *v, uint32_t from, RangeBasis *by);
 
 // Rules shared by families.
+// scale * z + shift with |z| <= bound, for each index of an axis; scale and shift are operands,
+// beyond all of them: none.
+void range_normalized(RangeWalk *w, double bound, RangeBasis by, int64_t axis, uint32_t scale,
+                      uint32_t shift);
+// Rows that sum to at most 1, n numbers each, times numbers within x.
+Range range_weighted(RangeWalk *w, Range x, double n);
+// The sum of products with a constant matrix at operand 1 or 0: how, and what is added.
+typedef struct Matrix {
+    bool first, transposed; // the constant is operand 0; the node transposes it
+    bool across;            // of the other operand, the axis that is summed is the last but one
+} Matrix;
+bool range_matrix(RangeWalk *w, Range x, const Matrix *m, const Bias *bias);
+// Products of which none is constant: n to a sum.
+Range range_products(RangeWalk *w, Range a, Range b, double n, RangeBasis by);
 void range_unary(RangeWalk *w);
 void range_binary(RangeWalk *w);
 void range_variadic(RangeWalk *w);
 void range_bounds(RangeWalk *w); // row->fn.bounds, whatever the operand is
 
 extern const RangeRow ranges_elementwise[], ranges_movement[], ranges_layout[], ranges_sums[],
-    ranges_reductions[], ranges_norms[], ranges_numbers[];
+    ranges_reductions[], ranges_norms[], ranges_numbers[], ranges_quantized[], ranges_einsum[],
+    ranges_sampled[], ranges_microsoft[], ranges_attention[], ranges_ml[];
 
 #endif

@@ -4,62 +4,131 @@
 // sum over w < 0 of w * lo, and the other way round. What rounding adds is bounded by the number of
 // terms times the sum of magnitudes.
 
+#include "base/host.h"
 #include "passes/ranges_state.h"
 
 #include <math.h>
-#include <string.h>
 
 // ---- sums of products with constant weights
 
-// The elements of weights in memory order are at [first][second][third]; which output and which
-// input channel one belongs to follows from the first two.
-typedef struct Weights {
-    Elements data;
-    uint64_t first, second, third;
-    uint64_t groups;
-    bool in_first; // [in][out][taps], else [out][in][taps]
-} Weights;
+enum { READ_AT_ONCE = 4096, LANES = 8 };
 
-typedef struct Sums {
-    uint32_t n;
-    double *lo, *hi, *magnitude;
-    double terms;
-} Sums;
+// What the products of weights with x add to a sum: those above 0 and those below apart, since
+// their bounds are at opposite ends.
+typedef struct Signs {
+    double *above, *below; // sums of the weights of each pair of an output and an input channel
+} Signs;
 
-// false: too much work, or a weight is no finite number.
-static bool weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
+// n pairs, `taps` weights each.
+HOST_VECTORS
+static void sum_signs(const double *v, uint64_t n, uint64_t taps, const Signs *to)
 {
-    uint64_t grouped = at->first;
-    if (at->groups > grouped || grouped % at->groups)
+    if (taps == 1) {
+        for (uint64_t k = 0; k < n; k++) {
+            to->above[k] = v[k] > 0 ? v[k] : 0;
+            to->below[k] = v[k] > 0 ? 0 : v[k];
+        }
+        return;
+    }
+    for (uint64_t k = 0; k < n; k++) {
+        double above = 0, below = 0;
+        for (uint64_t c = 0; c < taps; c++) {
+            above += v[k * taps + c] > 0 ? v[k * taps + c] : 0;
+            below += v[k * taps + c] > 0 ? 0 : v[k * taps + c];
+        }
+        to->above[k] = above;
+        to->below[k] = below;
+    }
+}
+
+// One input channel within [lo, hi], n outputs.
+HOST_VECTORS
+static void add_to_outputs(double *restrict low, double *restrict high, double *restrict magnitude,
+                           const Signs *s, uint64_t n, double lo, double hi)
+{
+    const double *above = s->above, *below = s->below, most = fmax(fabs(lo), fabs(hi));
+    for (uint64_t k = 0; k < n; k++) {
+        low[k] += above[k] * lo + below[k] * hi;
+        high[k] += above[k] * hi + below[k] * lo;
+        magnitude[k] += (above[k] - below[k]) * most;
+    }
+}
+
+// One output, n input channels within [lo[k], hi[k]].
+HOST_VECTORS
+static void add_inputs(double *low, double *high, double *magnitude, const Signs *s, uint64_t n,
+                       const double *lo, const double *hi)
+{
+    double a[LANES] = {0}, b[LANES] = {0}, m[LANES] = {0};
+    for (uint64_t k = 0; k + LANES <= n; k += LANES)
+        for (int j = 0; j < LANES; j++) {
+            double above = s->above[k + j], below = s->below[k + j], l = lo[k + j], h = hi[k + j];
+            a[j] += above * l + below * h;
+            b[j] += above * h + below * l;
+            m[j] += (above - below) * (-l > h ? -l : h);
+        }
+    for (uint64_t k = n / LANES * LANES; k < n; k++) {
+        a[0] += s->above[k] * lo[k] + s->below[k] * hi[k];
+        b[0] += s->above[k] * hi[k] + s->below[k] * lo[k];
+        m[0] += (s->above[k] - s->below[k]) * (-lo[k] > hi[k] ? -lo[k] : hi[k]);
+    }
+    for (int j = 0; j < LANES; j++) {
+        *low += a[j];
+        *high += b[j];
+        *magnitude += m[j];
+    }
+}
+
+static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
+{
+    const Factor *f = at->data;
+    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || !walk_afford(w, f->data.n))
         return false;
-    uint64_t outs = at->in_first ? at->second * at->groups : at->first;
-    uint64_t ins = at->in_first ? at->first : at->second * at->groups;
-    uint64_t per_group = grouped / at->groups, i = 0;
-    if (outs == 0 || per_group == 0 || outs > at->data.n || outs > UINT32_MAX ||
-        !walk_afford(w, at->data.n))
-        return false;
-    bool apart = x->channels && x->channels->n == ins;
-    s->n = (uint32_t)outs;
+    *s = (Sums){.n = (uint32_t)outs};
     s->lo = NEWS(w->r->a, double, outs);
     s->hi = NEWS(w->r->a, double, outs);
     s->magnitude = NEWS(w->r->a, double, outs);
-    s->terms = (double)(at->in_first ? ins / at->groups : at->second) * (double)at->third;
+    s->terms = (double)(at->in_first ? at->first / at->groups : at->second) * (double)at->third;
+    s->error = f->scaled ? ldexp(2, -range_digits(f->dtype)) : 0;
+    return true;
+}
+
+// The bounds of each input channel, `ins` of them.
+static void bounds_of_inputs(const Range *x, uint64_t ins, double *lo, double *hi)
+{
+    bool apart = x->channels && x->channels->n == ins;
+    for (uint64_t k = 0; k < ins; k++) {
+        Range one = apart ? range_channel(x, (uint32_t)k) : *x;
+        lo[k] = one.lo;
+        hi[k] = one.hi;
+    }
+}
+
+bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
+{
+    if (at->groups > at->first || at->first % at->groups || !at->third)
+        return false;
+    uint64_t outs = at->in_first ? at->second * at->groups : at->first;
+    uint64_t ins = at->in_first ? at->first : at->second * at->groups;
+    uint64_t per_group = at->first / at->groups, once = READ_AT_ONCE / at->third, read = 0;
+    if (per_group == 0 || !sums_open(w, at, outs, s) || !walk_afford(w, ins))
+        return false;
+    once = once < 1 ? 1 : once > at->second ? at->second : once;
+    double *v = NEWS(w->r->a, double, once * at->third);
+    double *lo = NEWS(w->r->a, double, ins), *hi = NEWS(w->r->a, double, ins);
+    Signs signs = {NEWS(w->r->a, double, once), NEWS(w->r->a, double, once)};
+    bounds_of_inputs(x, ins, lo, hi);
     for (uint64_t a = 0; a < at->first; a++)
-        for (uint64_t b = 0; b < at->second; b++) {
-            uint64_t group = a / per_group;
-            uint64_t out = at->in_first ? group * at->second + b : a;
-            uint64_t in = at->in_first ? a : group * at->second + b;
-            Range of = apart ? range_channel(x, (uint32_t)in) : *x;
-            double lo = of.lo, hi = of.hi;
-            double positive = 0, negative = 0;
-            for (uint64_t c = 0; c < at->third; c++) {
-                double v = element_at(&at->data, i++);
-                positive += v > 0 ? v : 0;
-                negative += v > 0 ? 0 : v;
-            }
-            s->lo[out] += positive * lo + negative * hi;
-            s->hi[out] += positive * hi + negative * lo;
-            s->magnitude[out] += (positive - negative) * fmax(fabs(lo), fabs(hi));
+        for (uint64_t b = 0, n; b < at->second; b += n) {
+            n = at->second - b < once ? at->second - b : once;
+            factor_read(at->data, read, n * at->third, v);
+            read += n * at->third;
+            sum_signs(v, n, at->third, &signs);
+            uint64_t of = a / per_group * at->second + b; // the second axis, of all groups
+            if (at->in_first)
+                add_to_outputs(s->lo + of, s->hi + of, s->magnitude + of, &signs, n, lo[a], hi[a]);
+            else
+                add_inputs(s->lo + a, s->hi + a, s->magnitude + a, &signs, n, lo + of, hi + of);
         }
     for (uint32_t k = 0; k < s->n; k++)
         if (!isfinite(s->magnitude[k]))
@@ -68,26 +137,30 @@ static bool weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
 }
 
 // Bounds of a bias for column k of n: an element where it varies along the last axis alone.
-static Range bias_at(const Elements *d, const Range *whole, uint32_t k, uint32_t n)
+static Range bias_at(RangeWalk *w, const Bias *b, const Elements *d, const Range *x, uint32_t k,
+                     uint32_t n)
 {
-    bool apart = d->n == n && d->rank > 0 && d->dims[d->rank - 1] == (int64_t)n;
-    return apart ? range_between(element_at(d, k), element_at(d, k)) : range_plain(*whole);
+    const Value *v = walk_value(w, b->operand);
+    bool apart = b->apart && d->n == n && d->rank > 0 && d->dims[d->rank - 1] == (int64_t)n;
+    bool channels = b->apart && x->channels && x->channels->n == n &&
+                    (int64_t)x->channels->axis + 1 == (int64_t)v->rank;
+    return apart      ? range_between(element_at(d, k), element_at(d, k))
+           : channels ? range_channel(x, k)
+                      : range_plain(*x);
 }
 
-// What all that enters a sum rests on.
-static uint8_t basis_of(const Range *x)
+uint8_t range_by_all(const Range *x)
 {
     const Channels *c = x->channels;
     return x->lo_by | x->hi_by | (c ? c->lo_by | c->hi_by : 0);
 }
 
-// The sums as the range of result 0, its channels along `axis`; a bias is added to each.
-static void give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, uint32_t bias,
-                      double alpha, double beta)
+void range_give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, const Bias *bias)
 {
-    Range c = walk_value(w, bias) ? walk_in(w, bias) : range_between(0, 0);
-    const Elements d = walk_constant(w, bias);
-    double error = range_sum_error(walk_dtype(w, 0), s->terms), most = 0;
+    Range c = walk_value(w, bias->operand) ? walk_in(w, bias->operand) : range_between(0, 0);
+    const Elements d = walk_constant(w, bias->operand);
+    double error = range_sum_error(walk_dtype(w, 0), s->terms) + s->error, most = 0;
+    double alpha = bias->alpha, beta = bias->beta;
     Channels *of = channels_new(w, axis, s->n);
     Range y = range_between(INFINITY, -INFINITY);
     if (!c.known)
@@ -95,8 +168,8 @@ static void give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, uint3
     for (uint32_t k = 0; k < s->n; k++) {
         most = fmax(most, s->magnitude[k] * fmax(fabs(alpha), 1));
         Range one = range_widen(range_between(s->lo[k], s->hi[k]), error * s->magnitude[k]);
-        Range b = bias_at(&d, &c, k, s->n);
-        one.lo_by = one.hi_by = basis_of(&x);
+        Range b = bias_at(w, bias, &d, &c, k, s->n);
+        one.lo_by = one.hi_by = range_by_all(&x);
         one = range_mul(w, one, range_between(alpha, alpha));
         one = range_add(w, one, range_mul(w, b, range_between(beta, beta)));
         if (isnan(one.lo) || isnan(one.hi))
@@ -122,10 +195,27 @@ static bool is_padded(RangeWalk *w)
     return any;
 }
 
-static uint64_t taps(const Elements *d)
+Range range_window(RangeWalk *w, Range x, bool transposed)
 {
-    uint64_t n = d->n, pairs = (uint64_t)d->dims[0] * (uint64_t)d->dims[1];
-    return pairs ? n / pairs : 0;
+    if (x.channels && x.channels->axis != 1)
+        x.channels = NULL;
+    return transposed || is_padded(w) ? range_joined(w, x, range_between(0, 0)) : x;
+}
+
+bool range_kernel(RangeWalk *w, const Factor *f, bool transposed, Weights *at)
+{
+    int64_t groups = node_int(w->n, "group", 1);
+    const int64_t *dims = f->data.dims;
+    if (f->data.rank < 3 || groups < 1)
+        return false;
+    uint64_t pairs = (uint64_t)dims[0] * (uint64_t)dims[1];
+    *at = (Weights){f,
+                    (uint64_t)dims[0],
+                    (uint64_t)dims[1],
+                    pairs ? f->data.n / pairs : 0,
+                    (uint64_t)groups,
+                    transposed};
+    return true;
 }
 
 static Range add_bias(RangeWalk *w, Range y, uint32_t bias)
@@ -137,23 +227,15 @@ static void convolution(RangeWalk *w, bool transposed)
 {
     Range x = walk_in(w, 0), k = walk_in(w, 1);
     const Value *v = walk_value(w, 1);
-    const Elements d = walk_constant(w, 1);
-    int64_t groups = node_int(w->n, "group", 1);
-    if (!x.known || !k.known || x.lo > x.hi || range_is_large(&x) || !v || v->rank < 3 ||
-        groups < 1)
-        return;
-    Range zero = range_between(0, 0);
-    bool with_zero = transposed || is_padded(w);
-    if (x.channels && x.channels->axis != 1)
-        x.channels = NULL;
-    if (with_zero)
-        x = range_joined(w, x, zero);
+    Factor f;
+    Weights at;
     Sums s;
-    if (d.rank >= 3) {
-        Weights at = {d,        (uint64_t)d.dims[0], (uint64_t)d.dims[1],
-                      taps(&d), (uint64_t)groups,    transposed};
-        if (weigh(w, &at, &x, &s))
-            give_sums(w, &s, x, 1, 2, 1, 1);
+    if (!x.known || !k.known || x.lo > x.hi || range_is_large(&x) || !v || v->rank < 3)
+        return;
+    x = range_window(w, x, transposed);
+    if (walk_factor(w, 1, &f) && range_kernel(w, &f, transposed, &at)) {
+        if (range_weigh(w, &at, &x, &s))
+            range_give_sums(w, &s, x, 1, &(Bias){2, true, 1, 1});
         return;
     }
     RangeBasis by;
@@ -173,26 +255,28 @@ static void conv_transpose(RangeWalk *w)
     convolution(w, true);
 }
 
-// A product with a constant matrix at operand 1: [K, N], or [N, K] where it is transposed.
-static bool matrix(RangeWalk *w, Range x, bool transposed, uint32_t bias, double alpha, double beta)
+bool range_matrix(RangeWalk *w, Range x, const Matrix *m, const Bias *bias)
 {
-    const Elements d = walk_constant(w, 1);
     const Value *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
-    const Value *a = walk_value(w, 0);
+    const Value *a = walk_value(w, m->first ? 1 : 0);
+    Factor f;
     Sums s;
-    if (d.rank != 2 || !y || y->rank < 1 || !a || a->rank < 2)
+    if (!y || y->rank < (m->first ? 2 : 1) || !a || a->rank < 2 ||
+        !walk_factor(w, m->first ? 0 : 1, &f) || f.data.rank != 2)
         return false;
-    if (x.channels && x.channels->axis + 1 != (uint32_t)a->rank)
+    uint32_t summed = (uint32_t)a->rank - (m->across ? 2 : 1);
+    if (x.channels && x.channels->axis != summed)
         x.channels = NULL;
-    Weights at = {d, (uint64_t)d.dims[0], (uint64_t)d.dims[1], 1, 1, !transposed};
-    if (!weigh(w, &at, &x, &s))
+    bool in_first = m->first == (m->transposed != f.transposed);
+    Weights at = {&f, (uint64_t)f.data.dims[0], (uint64_t)f.data.dims[1], 1, 1, in_first};
+    if (!range_weigh(w, &at, &x, &s))
         return false;
-    give_sums(w, &s, x, (uint32_t)y->rank - 1, bias, alpha, beta);
+    range_give_sums(w, &s, x, (uint32_t)y->rank - (m->first ? 2 : 1), bias);
     return true;
 }
 
-// Rows of the first or columns of the second factor, neither of them constant.
-static Range product_of(RangeWalk *w, Range a, Range b, double n, RangeBasis by)
+// Rows of the first or columns of the second factor have channels.
+Range range_products(RangeWalk *w, Range a, Range b, double n, RangeBasis by)
 {
     const Value *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
     const Value *u = walk_value(w, 0), *v = walk_value(w, 1);
@@ -220,10 +304,12 @@ static void matmul(RangeWalk *w)
     if (!a.known || !b.known || a.lo > a.hi || b.lo > b.hi || range_is_large(&a) ||
         range_is_large(&b))
         return;
-    if (matrix(w, a, false, UINT32_MAX, 1, 1) || range_related_matmul(w))
+    const Bias none = {UINT32_MAX, false, 1, 1};
+    if (range_matrix(w, a, &(Matrix){false, false, false}, &none) ||
+        range_matrix(w, b, &(Matrix){true, false, true}, &none) || range_related_matmul(w))
         return;
     double n = walk_count(w, 0, -1, &by);
-    walk_give(w, 0, product_of(w, a, b, n, by), ROUND_LOOSE);
+    walk_give(w, 0, range_products(w, a, b, n, by), ROUND_LOOSE);
 }
 
 static void gemm(RangeWalk *w)
@@ -237,9 +323,8 @@ static void gemm(RangeWalk *w)
         return;
     if (!isfinite(alpha) || !isfinite(beta))
         return;
-    if (ta)
-        a.channels = NULL;
-    if (matrix(w, a, tb, 2, alpha, beta))
+    if (range_matrix(w, a, &(Matrix){false, tb, ta}, &(Bias){2, true, alpha, beta}) ||
+        range_matrix(w, b, &(Matrix){true, ta, !tb}, &(Bias){2, false, alpha, beta}))
         return;
     double n = walk_count(w, 0, ta ? 0 : 1, &by);
     Range y = range_sum_of(w, range_mul(w, range_plain(a), range_plain(b)), n, by, true);

@@ -468,7 +468,8 @@ static int decision_kind(const Sweep *w, const Node *n)
     bool known =
         !is_mine(w, a) || n->nout == 0 || !n->out[0] || value_at(w->m, n->out[0])->constant;
     if (known || (node_is(n, "Cast") && (shadow_is_float(&w->s, n->out[0]) ||
-                                         value_at(w->m, n->out[0])->dtype == DT_BOOL)))
+                                         value_at(w->m, n->out[0])->dtype == DT_BOOL ||
+                                         value_at(w->m, n->out[0])->dtype == DT_STRING)))
         return -1;
     if (node_is(n, "TopK") && !node_int(n, "largest", 1))
         kind = MARGIN_LOWEST;
@@ -521,6 +522,55 @@ static void add_decision(Sweep *w, NodeId id, uint32_t number)
     d.path = location_node(m, m->arena, id);
     vec_push(m->arena, &w->outputs, ((ValueInfo){.value = numbers, .has = 1}));
     vec_push(m->arena, &w->report->decisions, d);
+}
+
+// ---- what runs as it is ------------------------------------------------------------------------
+
+// Quantised integers: what rounds to them, and what computes with them.
+static const char *const quantised[] = {
+    "QuantizeLinear",
+    "DynamicQuantizeLinear",
+    "QLinearConv",
+    "QLinearMatMul",
+    "ConvInteger",
+    "MatMulInteger",
+    "QLinearAdd",
+    "QLinearMul",
+    "MatMulIntegerToFloat",
+    "DynamicQuantizeMatMul",
+    "QLinearLeakyRelu",
+    "QLinearSigmoid",
+    "QLinearAveragePool",
+    "QLinearGlobalAveragePool",
+    "QLinearConcat",
+    "QLinearSoftmax",
+    "QGemm",
+    "QAttention",
+};
+
+static bool is_plain(const Sweep *w, const Node *n)
+{
+    for (size_t i = 0; i < sizeof quantised / sizeof *quantised; i++)
+        if (str_is(n->op, quantised[i]))
+            return true;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (n->in[i] && value_at(w->m, n->in[i])->dtype == DT_STRING)
+            return true;
+    for (uint32_t i = 0; i < n->nout; i++)
+        if (n->out[i] && value_at(w->m, n->out[i])->dtype == DT_STRING)
+            return true;
+    return false;
+}
+
+static void note_plain(Sweep *w, const NodeId *nodes, uint32_t count)
+{
+    Arena *a = w->m->arena;
+    for (uint32_t i = 0; i < count; i++) {
+        const Node *n = node_at(w->m, nodes[i]);
+        if (is_plain(w, n))
+            vec_push(a, &w->report->plain,
+                     ((SensPlain){.op = n->op, .path = location_node(w->m, a, nodes[i])}));
+    }
 }
 
 static bool is_narrow(const Sweep *w)
@@ -613,6 +663,7 @@ bool sensitivity_model(Model *m, Diags *diags, SensReport *report)
     uint32_t nout = g->outputs.len;
     const ValueInfo *outputs = g->outputs.at;
     shadow_graph(&w.s, w.g, &list);
+    note_plain(&w, nodes, n);
     w.probe = builder_vector_input(m, w.g, SENS_INPUT, DT_I64, 3);
     bool any = begin_outputs(&w, outputs, nout), decides = any || report->may_only_decide;
     for (uint32_t i = 0; decides && i < n && report->decisions.len < MAX_DECISIONS; i++)

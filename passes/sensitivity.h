@@ -67,10 +67,16 @@ typedef struct SensDecision {
     Str path;
 } SensDecision;
 
+// A node of strings or quantised integers: it is the model's own in the shadow too.
+typedef struct SensPlain {
+    Str op, path;
+} SensPlain;
+
 typedef struct SensReport {
     VEC(SensValue) values; // inputs, weights, then nodes in order of execution
     VEC(SensOutput) outputs;
     VEC(SensDecision) decisions; // in order of execution
+    VEC(SensPlain) plain;        // in order of execution
     bool may_only_decide; // set before: a model will do that gives no floats but decides by some
     bool wants_sizes;     // a recurrent node is taken as a whole for want of its number of steps
 } SensReport;

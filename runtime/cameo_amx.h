@@ -55,7 +55,7 @@ static __attribute__((noinline, unused)) void cameo_amx_pack(int64_t m, int64_t 
  * do not begin at multiples of 64 bytes that takes three times as long. */
 static inline __attribute__((unused)) cameo_amx_rows cameo_amx_lying(const void *a, int64_t stride)
 {
-    return (cameo_amx_rows){(const char *)a, stride, CAMEO_AMX_LINE, CAMEO_AMX_ROWS * stride};
+    return (cameo_amx_rows){(const char *)a, stride, CAMEO_AMX_LINE, CAMEO_AMX_ROWS * stride, NULL};
 }
 
 /* Rows of so many bytes that cameo_amx_pack copied. */
@@ -63,7 +63,7 @@ static inline __attribute__((unused)) cameo_amx_rows cameo_amx_packed(const void
 {
     const int64_t steps = (bytes + CAMEO_AMX_LINE - 1) / CAMEO_AMX_LINE;
     return (cameo_amx_rows){(const char *)a, CAMEO_AMX_LINE, CAMEO_AMX_BYTES,
-                            steps * CAMEO_AMX_BYTES};
+                            steps * CAMEO_AMX_BYTES, NULL};
 }
 
 /* m rows times one panel: `columns` tiles of 16 words side by side in rows ldb bytes apart, 16 rows

@@ -255,10 +255,18 @@ CAMEO_FN int cameo_drift_any_block(cameo_drift_state *s, cameo_drift_block *b, c
     return cameo_drift_blocks(&s->sums, b, n, limit);
 }
 
+CAMEO_FN void cameo_drift_clear(double *out)
+{
+    memset(out, 0, DRIFT_FIELDS * sizeof *out);
+    out[DRIFT_NONFINITE_AT] = -1;
+}
+
+/* Of `out` the greatest total, relative error and units in the last place may be those of what is
+ * in front: only what is greater is looked at. */
 CAMEO_FN void cameo_drift_floats(const cameo_call *c, int64_t count, double *out)
 {
     cameo_drift_block b;
-    cameo_drift_state s = {.relative = 0};
+    cameo_drift_state s = {.relative = out[DRIFT_MAX_RELATIVE], .ulp = out[DRIFT_MAX_ULP]};
     const cameo_drift_unit u = {ldexp(1, (int)c->n[1]), ldexp(1, (int)c->n[0])};
     const int plain = c->reads[0].dtype == 1 && !cameo_drift_is_paired(c) && !c->n[2];
     cameo_drift_begin(&s.sums);
@@ -299,9 +307,8 @@ CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
     if (cameo_view_count(exact) != count ||
         (c->nreads > 2 && cameo_view_count(&c->reads[2]) != count))
         return cameo_objects_fail(o, "the float64 shadow has another shape than the value");
-    memset(out, 0, DRIFT_FIELDS * sizeof *out);
+    cameo_drift_clear(out);
     out[DRIFT_COUNT] = (double)count;
-    out[DRIFT_NONFINITE_AT] = -1;
     if (y->dtype == 1 || y->dtype == 10 || y->dtype == 11 || y->dtype == 16) {
         cameo_drift_floats(c, count, out);
         return 0;
@@ -347,14 +354,41 @@ CAMEO_FN void cameo_drift_add(double *to, const double *from, double iteration)
         to[most[i]] = cameo_drift_larger(from[most[i]], to[most[i]]);
 }
 
+/* cameo_drift of some elements of a value of floats, `first` the first of them. `before`, if any,
+ * has the numbers of elements in front of them: the greatest numbers are those of both. */
+CAMEO_FN void cameo_drift_stretch(const cameo_call *c, int64_t first, const double *before)
+{
+    static const unsigned char greatest[] = {DRIFT_MAX_TOTAL, DRIFT_AT, DRIFT_MAX_RELATIVE,
+                                             DRIFT_MAX_ULP};
+    double *out = (double *)(uintptr_t)c->writes[0].at;
+    const int64_t count = cameo_view_count(&c->reads[0]);
+    cameo_drift_clear(out);
+    out[DRIFT_COUNT] = (double)count;
+    for (size_t i = 0; before && i < sizeof greatest; i++)
+        out[greatest[i]] = before[greatest[i]];
+    const double most = out[DRIFT_MAX_TOTAL];
+    cameo_drift_floats(c, count, out);
+    if (out[DRIFT_MAX_TOTAL] > most)
+        out[DRIFT_AT] += (double)first;
+    if (out[DRIFT_NONFINITE_AT] >= 0)
+        out[DRIFT_NONFINITE_AT] += (double)first;
+}
+
+/* The numbers of n stretches of a value, `step` apart, as its own. */
+CAMEO_FN void cameo_drift_gather(const double *rows, int64_t step, int64_t n, double *out)
+{
+    cameo_drift_clear(out);
+    for (int64_t i = 0; i < n; i++)
+        cameo_drift_add(out, rows + i * step, 0);
+}
+
 /* (rows [n, fields]) => (numbers): the n iterations of a loop as one. */
 CAMEO_FN int cameo_drift_join(cameo_objects *o, const cameo_call *c)
 {
     const double *rows = (const double *)c->reads[0].at;
     double *out = (double *)c->writes[0].at;
     (void)o;
-    memset(out, 0, DRIFT_FIELDS * sizeof *out);
-    out[DRIFT_NONFINITE_AT] = -1;
+    cameo_drift_clear(out);
     for (int64_t i = 0; i < c->reads[0].dims[0]; i++)
         cameo_drift_add(out, rows + i * DRIFT_FIELDS, (double)i);
     return 0;

@@ -16,24 +16,25 @@
  * are the same to an eighth of t's spacing: they are rounded alike, so their errors do not average
  * out. Rows that repeat, as those of a padded sequence, make most of an error so. */
 enum {
-    SENS_COUNT,       /* elements; 0: not computed, and nothing else is meant */
-    SENS_BAR,         /* sum of bar^2 */
-    SENS_F16,         /* for float16: the variance that it adds to the output */
-    SENS_BF16,        /* for bfloat16 */
-    SENS_F32,         /* for float32 */
-    SENS_MADE,        /* with e = y - L: for y's own dtype, measured */
-    SENS_SIGNED_F16,  /* the square of sum of bar e: what these very errors add up to */
-    SENS_SIGNED_BF16, /* for bfloat16 */
-    SENS_SIGNED_F32,  /* for float32 */
-    SENS_SIGNED_MADE, /* for y - L */
-    SENS_SUM,         /* sum of y^2 */
-    SENS_ERROR,       /* sum of (y - Y)^2 */
-    SENS_GREATEST,    /* greatest |y| */
-    SENS_LEAST,       /* least |y| that is not 0 */
-    SENS_OVER_F16,    /* elements whose |y| rounds to more than 65504 */
-    SENS_UNDER_F16,   /* elements other than 0 that float16 makes 0 */
-    SENS_NONFINITE,   /* elements of y that are infinite or no number */
-    SENS_LOST,        /* those among them that are finite in Y */
+    SENS_COUNT,        /* elements; 0: not computed, and nothing else is meant */
+    SENS_BAR,          /* sum of bar^2 */
+    SENS_F16,          /* for float16: the variance that it adds to the output */
+    SENS_BF16,         /* for bfloat16 */
+    SENS_F32,          /* for float32 */
+    SENS_MADE,         /* with e = y - L: for y's own dtype, measured */
+    SENS_SIGNED_F16,   /* the square of sum of bar e: what these very errors add up to */
+    SENS_SIGNED_BF16,  /* for bfloat16 */
+    SENS_SIGNED_F32,   /* for float32 */
+    SENS_SIGNED_MADE,  /* for y - L */
+    SENS_SUM,          /* sum of y^2 */
+    SENS_ERROR,        /* sum of (y - Y)^2 */
+    SENS_GREATEST,     /* greatest |y| */
+    SENS_LEAST,        /* least |y| that is not 0 */
+    SENS_OVER_F16,     /* elements whose |y| rounds to more than 65504 */
+    SENS_UNDER_F16,    /* elements other than 0 that float16 makes 0 */
+    SENS_NONFINITE,    /* elements of y that are infinite or no number */
+    SENS_LOST,         /* those among them that are finite in Y */
+    SENS_NONFINITE_AT, /* the first of the elements that are not finite */
     SENS_FIELDS
 };
 
@@ -117,14 +118,16 @@ CAMEO_FN void cameo_sense_range(double *out, double y)
     out[SENS_UNDER_F16] += size > 0 && size <= 0x1p-25 ? 1 : 0;
 }
 
-/* A block of elements: y, bar, L, Y. */
+/* A block of elements from `first` on: y, bar, L, Y. */
 CAMEO_FN void cameo_sense_block(double *out, cameo_sense_cells *cells, double (*at)[SENS_BLOCK],
-                                int64_t n)
+                                int64_t first, int64_t n)
 {
     static const int bits[4] = {13, 10, 26, 52}; /* of a significand, three more than the dtype's */
     for (int64_t i = 0; i < n; i++) {
         double y = at[0][i], bar = at[1][i], local = at[2][i], e[4];
         if (!(fabs(y) <= DBL_MAX)) {
+            if (!(out[SENS_NONFINITE] > 0))
+                out[SENS_NONFINITE_AT] = (double)(first + i);
             out[SENS_NONFINITE]++;
             out[SENS_LOST] += fabs(at[3][i]) <= DBL_MAX ? 1 : 0;
             continue;
@@ -169,7 +172,7 @@ CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
                 memset(at[1], 0, sizeof at[1]);
             else
                 memcpy(at[k], at[0], (size_t)n * sizeof at[0][0]);
-        cameo_sense_block(out, cells, at, n);
+        cameo_sense_block(out, cells, at, first, n);
     }
     for (int k = 0; k < 4; k++)
         cameo_sense_sum(&cells[k], &out[SENS_F16 + k], &out[SENS_SIGNED_F16 + k]);

@@ -4,6 +4,7 @@
 #define CAMEO_VECTOR_H
 
 #include "cameo_math.h"
+#include "cameo_muladd.h"
 
 /* Into the loop, however large the file: a loop with a call in it is no vectors. */
 #define CAMEO_IN_LOOP CAMEO_FN __attribute__((always_inline))
@@ -25,14 +26,14 @@ CAMEO_IN_LOOP float cameo_within_f32(float x, float most, float least)
 CAMEO_IN_LOOP float cameo_exp_rest_f32(float v, float *t)
 {
     const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
-    *t = v * 1.44269504f + shift;
+    *t = cameo_muladd_f32(v, 1.44269504f, shift);
     float n = *t - shift;
-    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-    float q = 0.00139506006f * r + 0.00836895393f;
-    q = q * r + 0.0416662042f;
-    q = q * r + 0.166665183f;
-    q = q * r + 0.5f;
-    return (q * r) * r + r + 1.0f;
+    float r = cameo_muladd_f32(n, 2.12194440e-4f, cameo_muladd_f32(-n, 0.693359375f, v));
+    float q = cameo_muladd_f32(0.00139506006f, r, 0.00836895393f);
+    q = cameo_muladd_f32(q, r, 0.0416662042f);
+    q = cameo_muladd_f32(q, r, 0.166665183f);
+    q = cameo_muladd_f32(q, r, 0.5f);
+    return cameo_muladd_f32(q * r, r, r) + 1.0f;
 }
 
 /* e^x where it and 2^n are normal numbers. */
@@ -61,15 +62,15 @@ CAMEO_IN_LOOP float cameo_one_and_exp_f32(float u, float c)
     const float shift = 12582912.0f;
     uint32_t a = cameo_bits_f32_u32(u);
     float v = cameo_bits_u32_f32(a < 0xc2700000u ? a : 0xc2700000u); /* -60 */
-    float t = v * 1.44269504f + shift, n = t - shift;
-    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-    float q = 0.00139506006f * r + 0.00836895393f;
-    q = q * r + 0.0416662042f;
-    q = q * r + 0.166665183f;
-    q = q * r + 0.5f;
-    float p = (q * r) * r + r;
+    float t = cameo_muladd_f32(v, 1.44269504f, shift), n = t - shift;
+    float r = cameo_muladd_f32(n, 2.12194440e-4f, cameo_muladd_f32(-n, 0.693359375f, v));
+    float q = cameo_muladd_f32(0.00139506006f, r, 0.00836895393f);
+    q = cameo_muladd_f32(q, r, 0.0416662042f);
+    q = cameo_muladd_f32(q, r, 0.166665183f);
+    q = cameo_muladd_f32(q, r, 0.5f);
+    float p = cameo_muladd_f32(q * r, r, r);
     float s = cameo_bits_u32_f32((cameo_bits_f32_u32(t) << 23) + cameo_bits_f32_u32(c));
-    return s + (p * s + c);
+    return s + cameo_muladd_f32(p, s, c);
 }
 
 /* 1 / (1 + e^-x); at 105.5, e^u is 2^152. */
@@ -97,19 +98,19 @@ CAMEO_IN_LOOP float cameo_expm1_f32(float x)
     const float shift = 12582912.0f;
     float v = x > 89.0f ? 89.0f : x;
     v = v < -18.0f ? -18.0f : v;
-    float t = v * 1.44269504f + shift, n = t - shift;
-    float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-    float q = 0.000199139208f * r + 0.00139412521f;
-    q = q * r + 0.00833327358f;
-    q = q * r + 0.0416663518f;
-    q = q * r + 0.166666668f;
-    q = q * r + 0.5f;
-    float p = (q * r) * r + r;
+    float t = cameo_muladd_f32(v, 1.44269504f, shift), n = t - shift;
+    float r = cameo_muladd_f32(n, 2.12194440e-4f, cameo_muladd_f32(-n, 0.693359375f, v));
+    float q = cameo_muladd_f32(0.000199139208f, r, 0.00139412521f);
+    q = cameo_muladd_f32(q, r, 0.00833327358f);
+    q = cameo_muladd_f32(q, r, 0.0416663518f);
+    q = cameo_muladd_f32(q, r, 0.166666668f);
+    q = cameo_muladd_f32(q, r, 0.5f);
+    float p = cameo_muladd_f32(q * r, r, r);
     int32_t k = (int32_t)(cameo_bits_f32_u32(t) - 0x4b400000u), half = k >> 1;
     float low = cameo_bits_u32_f32(((uint32_t)half + 127u) << 23);
     float high = cameo_bits_u32_f32(((uint32_t)k - (uint32_t)half + 127u) << 23);
     float least = cameo_bits_u32_f32((127u - (uint32_t)k + (uint32_t)half) << 23); /* 1 / high */
-    float y = (p * low + (low - least)) * high;
+    float y = cameo_muladd_f32(p, low, low - least) * high;
     return v == 0.0f ? x : y;
 }
 
@@ -121,15 +122,16 @@ CAMEO_IN_LOOP float cameo_log_f32(float x)
     int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
     float f = cameo_bits_u32_f32(u - ((uint32_t)k << 23)) - 1.0f;
     float n = (float)(tiny ? k - 23 : k), z = f * f;
-    float p = 0.0691536805f * f - 0.117898077f;
-    p = p * f + 0.118729763f;
-    p = p * f - 0.123843485f;
-    p = p * f + 0.142186581f;
-    p = p * f - 0.166692508f;
-    p = p * f + 0.200022266f;
-    p = p * f - 0.249999866f;
-    p = p * f + 0.333333104f;
-    float y = n * 0.693359375f + (f + ((z * f) * p - 0.5f * z - n * 2.12194440e-4f));
+    float p = cameo_muladd_f32(0.0691536805f, f, -0.117898077f);
+    p = cameo_muladd_f32(p, f, 0.118729763f);
+    p = cameo_muladd_f32(p, f, -0.123843485f);
+    p = cameo_muladd_f32(p, f, 0.142186581f);
+    p = cameo_muladd_f32(p, f, -0.166692508f);
+    p = cameo_muladd_f32(p, f, 0.200022266f);
+    p = cameo_muladd_f32(p, f, -0.249999866f);
+    p = cameo_muladd_f32(p, f, 0.333333104f);
+    float rest = cameo_muladd_f32(-n, 2.12194440e-4f, cameo_muladd_f32(z * f, p, -0.5f * z));
+    float y = cameo_muladd_f32(n, 0.693359375f, f + rest);
     y = x == INFINITY || x != x ? x : y;
     return x > 0.0f || x != x ? y : x == 0.0f ? -INFINITY : NAN;
 }
@@ -138,11 +140,11 @@ CAMEO_IN_LOOP float cameo_log_f32(float x)
 CAMEO_IN_LOOP float cameo_tanh_f32(float x)
 {
     float a = fabsf(x), z = x * x;
-    float p = -0.00571703251f * z + 0.0206505755f;
-    p = p * z - 0.0537434943f;
-    p = p * z + 0.133314912f;
-    p = p * z - 0.333332839f;
-    float small = (p * z) * x + x;
+    float p = cameo_muladd_f32(-0.00571703251f, z, 0.0206505755f);
+    p = cameo_muladd_f32(p, z, -0.0537434943f);
+    p = cameo_muladd_f32(p, z, 0.133314912f);
+    p = cameo_muladd_f32(p, z, -0.333332839f);
+    float small = cameo_muladd_f32(p * z, x, x);
     float v = cameo_within_f32(a, 10.0f, -0.0f);
     float large = 1.0f - 2.0f / (cameo_exp_near_f32(2.0f * v) + 1.0f);
     return copysignf(a >= 0.625f ? large : small, x);
@@ -152,21 +154,21 @@ CAMEO_IN_LOOP float cameo_tanh_f32(float x)
 CAMEO_IN_LOOP float cameo_erf_f32(float x)
 {
     float a = fabsf(x), z = x * x;
-    float p = 7.88911981e-05f * z - 0.000802084161f;
-    p = p * z + 0.00518953541f;
-    p = p * z - 0.0268544447f;
-    p = p * z + 0.112836002f;
-    p = p * z - 0.376126271f;
-    p = p * z + 0.128379167f;
-    float small = p * x + x;
+    float p = cameo_muladd_f32(7.88911981e-05f, z, -0.000802084161f);
+    p = cameo_muladd_f32(p, z, 0.00518953541f);
+    p = cameo_muladd_f32(p, z, -0.0268544447f);
+    p = cameo_muladd_f32(p, z, 0.112836002f);
+    p = cameo_muladd_f32(p, z, -0.376126271f);
+    p = cameo_muladd_f32(p, z, 0.128379167f);
+    float small = cameo_muladd_f32(p, x, x);
     float u = cameo_within_f32(a, 4.0f, -0.0f) - 1.0f;
-    float l = 2.16868499e-05f * u - 0.000289528427f;
-    l = l * u + 0.00201196747f;
-    l = l * u - 0.0100464533f;
-    l = l * u + 0.0415634813f;
-    l = l * u + 0.843107082f;
-    l = l * u + 2.63896751f;
-    l = l * u + 1.84960551f;
+    float l = cameo_muladd_f32(2.16868499e-05f, u, -0.000289528427f);
+    l = cameo_muladd_f32(l, u, 0.00201196747f);
+    l = cameo_muladd_f32(l, u, -0.0100464533f);
+    l = cameo_muladd_f32(l, u, 0.0415634813f);
+    l = cameo_muladd_f32(l, u, 0.843107082f);
+    l = cameo_muladd_f32(l, u, 2.63896751f);
+    l = cameo_muladd_f32(l, u, 1.84960551f);
     float large = 1.0f - cameo_exp_near_f32(-l);
     return a >= 1.0f ? copysignf(large, x) : small;
 }
@@ -180,10 +182,10 @@ CAMEO_FN double cameo_log_normal(double v)
     int32_t k = (int32_t)((uint32_t)(u >> 32) - 0x3fe6a09eu) >> 20;
     double m = cameo_bits_u64_f64(u - ((uint64_t)(uint32_t)k << 52));
     double s = (m - 1.0) / (m + 1.0), z = s * s;
-    double p = 0.2333276574713218 * z + 0.28550723007348805;
-    p = p * z + 0.4000012287849482;
-    p = p * z + 0.6666666655286682;
-    return (double)k * 0.6931471805599453 + s * (2.0 + z * p);
+    double p = cameo_muladd_f64(0.2333276574713218, z, 0.28550723007348805);
+    p = cameo_muladd_f64(p, z, 0.4000012287849482);
+    p = cameo_muladd_f64(p, z, 0.6666666655286682);
+    return cameo_muladd_f64((double)k, 0.6931471805599453, s * cameo_muladd_f64(z, p, 2.0));
 }
 
 /* log(1 + x) with what 1 + x lost. */
@@ -237,7 +239,8 @@ CAMEO_FN int32_t cameo_quarters(float x, double *r)
     uint32_t u = cameo_bits_f32_u32(x), e = u >> 23 & 0xff, up = e > 150 ? e - 150 : 0;
     int large = e >= 150;
     double a = x, n = rint((large ? 0.0 : a) * 0.6366197723675814);
-    double near = (a - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
+    double near =
+        cameo_muladd_f64(-n, 0x1.10b4611a62633p-30, cameo_muladd_f64(-n, 0x1.921fb54p+0, a));
     uint64_t m = (uint64_t)((u & 0x7fffff) | 0x800000) << (up & 7);
     uint32_t from = up >> 3;
     uint64_t part = ((m * turn[from]) << 32) + m * turn[from + 4] + ((m * turn[from + 8]) >> 32);
@@ -249,18 +252,18 @@ CAMEO_FN int32_t cameo_quarters(float x, double *r)
 }
 CAMEO_FN double cameo_sin_near(double r)
 {
-    double z = r * r, p = 2.7243890693866106e-06 * z - 0.00019840039856008497;
-    p = p * z + 0.008333331787425007;
-    p = p * z - 0.16666666663630159;
-    return r + (r * z) * p;
+    double z = r * r, p = cameo_muladd_f64(2.7243890693866106e-06, z, -0.00019840039856008497);
+    p = cameo_muladd_f64(p, z, 0.008333331787425007);
+    p = cameo_muladd_f64(p, z, -0.16666666663630159);
+    return cameo_muladd_f64(r * z, p, r);
 }
 CAMEO_FN double cameo_cos_near(double r)
 {
-    double z = r * r, p = -2.723082784374762e-07 * z + 2.4799793451849014e-05;
-    p = p * z - 0.001388888486235613;
-    p = p * z + 0.04166666663502319;
-    p = p * z - 0.49999999999960176;
-    return 1.0 + z * p;
+    double z = r * r, p = cameo_muladd_f64(-2.723082784374762e-07, z, 2.4799793451849014e-05);
+    p = cameo_muladd_f64(p, z, -0.001388888486235613);
+    p = cameo_muladd_f64(p, z, 0.04166666663502319);
+    p = cameo_muladd_f64(p, z, -0.49999999999960176);
+    return cameo_muladd_f64(z, p, 1.0);
 }
 CAMEO_FN float cameo_sin_f32(float x)
 {
@@ -288,32 +291,32 @@ CAMEO_FN float cameo_tan_f32(float x)
 CAMEO_FN float cameo_atan_f32(float x)
 {
     double a = fabs((double)x), t = a > 1.0 ? 1.0 / a : a, z = t * t;
-    double p = 0.0006245087107547357 * z - 0.004395343103160248;
-    p = p * z + 0.01448709894362411;
-    p = p * z - 0.030471517940881505;
-    p = p * z + 0.04776254803149893;
-    p = p * z - 0.06271502021693011;
-    p = p * z + 0.0759537016513344;
-    p = p * z - 0.09075436102978339;
-    p = p * z + 0.11109629921888438;
-    p = p * z - 0.14285640298170071;
-    p = p * z + 0.19999998544713263;
-    p = p * z - 0.33333333328587267;
-    double y = t + (t * z) * p;
+    double p = cameo_muladd_f64(0.0006245087107547357, z, -0.004395343103160248);
+    p = cameo_muladd_f64(p, z, 0.01448709894362411);
+    p = cameo_muladd_f64(p, z, -0.030471517940881505);
+    p = cameo_muladd_f64(p, z, 0.04776254803149893);
+    p = cameo_muladd_f64(p, z, -0.06271502021693011);
+    p = cameo_muladd_f64(p, z, 0.0759537016513344);
+    p = cameo_muladd_f64(p, z, -0.09075436102978339);
+    p = cameo_muladd_f64(p, z, 0.11109629921888438);
+    p = cameo_muladd_f64(p, z, -0.14285640298170071);
+    p = cameo_muladd_f64(p, z, 0.19999998544713263);
+    p = cameo_muladd_f64(p, z, -0.33333333328587267);
+    double y = cameo_muladd_f64(t * z, p, t);
     return copysignf((float)(a > 1.0 ? 1.5707963267948966 - y : y), x);
 }
 
 /* asin of a from 0 to 1/2, and of sqrt(z) with z = (1 - |x|) / 2 for what is above. */
 CAMEO_FN double cameo_asin_near(double a, double z)
 {
-    double p = 0.02952449232524888 * z + 0.00525177226932717;
-    p = p * z + 0.01937188473859354;
-    p = p * z + 0.022121292969038982;
-    p = p * z + 0.03039860609972917;
-    p = p * z + 0.04464231817598895;
-    p = p * z + 0.07500000661439539;
-    p = p * z + 0.1666666666533655;
-    return a + (a * z) * p;
+    double p = cameo_muladd_f64(0.02952449232524888, z, 0.00525177226932717);
+    p = cameo_muladd_f64(p, z, 0.01937188473859354);
+    p = cameo_muladd_f64(p, z, 0.022121292969038982);
+    p = cameo_muladd_f64(p, z, 0.03039860609972917);
+    p = cameo_muladd_f64(p, z, 0.04464231817598895);
+    p = cameo_muladd_f64(p, z, 0.07500000661439539);
+    p = cameo_muladd_f64(p, z, 0.1666666666533655);
+    return cameo_muladd_f64(a * z, p, a);
 }
 CAMEO_FN float cameo_asin_f32(float x)
 {
@@ -335,21 +338,22 @@ CAMEO_FN float cameo_acos_f32(float x)
 CAMEO_IN_LOOP double cameo_exp_rest_f64(double v, double *t)
 {
     const double shift = 6755399441055744.0; /* 1.5 * 2^52 */
-    *t = v * 1.4426950408889634 + shift;
+    *t = cameo_muladd_f64(v, 1.4426950408889634, shift);
     double n = *t - shift;
-    double r = (v - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
-    double q = 1.0 / 6227020800.0 * r + 1.0 / 479001600.0;
-    q = q * r + 1.0 / 39916800.0;
-    q = q * r + 1.0 / 3628800.0;
-    q = q * r + 1.0 / 362880.0;
-    q = q * r + 1.0 / 40320.0;
-    q = q * r + 1.0 / 5040.0;
-    q = q * r + 1.0 / 720.0;
-    q = q * r + 1.0 / 120.0;
-    q = q * r + 1.0 / 24.0;
-    q = q * r + 1.0 / 6.0;
-    q = q * r + 0.5;
-    return (q * r) * r + r;
+    double r =
+        cameo_muladd_f64(-n, 0x1.cf79abc9e3b3ap-40, cameo_muladd_f64(-n, 0x1.62e42fefa0000p-1, v));
+    double q = cameo_muladd_f64(1.0 / 6227020800.0, r, 1.0 / 479001600.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 39916800.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 3628800.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 362880.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 40320.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 5040.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 720.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 120.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 24.0);
+    q = cameo_muladd_f64(q, r, 1.0 / 6.0);
+    q = cameo_muladd_f64(q, r, 0.5);
+    return cameo_muladd_f64(q * r, r, r);
 }
 
 /* 2^n in two factors, as in float32; without shifts of negative numbers, which vectors may lack. */
@@ -368,7 +372,7 @@ CAMEO_FN double cameo_tanh_f64(double x)
 {
     double a = fabs(x), t, p = cameo_exp_rest_f64(2.0 * (a > 20.0 ? 20.0 : a), &t);
     double scale = cameo_bits_u64_f64((cameo_bits_f64_u64(t) + 1023) << 52);
-    double e = p * scale + (scale - 1.0);
+    double e = cameo_muladd_f64(p, scale, scale - 1.0);
     return copysign(e / (e + 2.0), x);
 }
 

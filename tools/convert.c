@@ -58,8 +58,15 @@ static bool has_gradient(const Model *m)
     return false;
 }
 
+// Is float16 what a loss is scaled for?
+static bool scales_loss(const ConvertRun *r, const Model *m)
+{
+    return r->options.to == DT_F16 && has_gradient(m);
+}
+
+// `scaled`: losses of training are.
 static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inlined **inlined,
-                         int *status)
+                         bool scaled, int *status)
 {
     Model *m = tool_load(r->tool, r->arena, r->model, diags, status);
     PassContext c = {.diags = diags};
@@ -73,7 +80,7 @@ static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inli
     ok = ok && pass_run_needed(pass_find(STR("inline_functions")), m, &c);
     *inlined = ok && calls ? inlined_remember(m, r->arena, nopsets) : NULL;
     ok = ok && pass_run_needed(pass_find(STR("infer")), m, &c);
-    if (ok && r->options.to == DT_F16 && has_gradient(m)) { // what float16 would lose or overflow
+    if (ok && scaled && scales_loss(r, m)) { // what float16 would lose or overflow
         ok = r->loss_scale > 0 ? scale_loss(m, diags, r->loss_scale)
                                : pass_run_needed(pass_find(STR("scale_loss")), m, &c);
         c.facts &= ~(uint32_t)FACT_TYPED;
@@ -139,26 +146,41 @@ static void find_facts(ConvertRun *r, Model *m)
     r->options.nfacts = m->values.len;
 }
 
-// One conversion. `out`: written to OUT; `measured`: and run on the data.
-static int convert_once(ConvertRun *r, const Config *config, bool out, bool measured, Buf *report)
+// The model, converted; NULL, or *status, where it cannot be. Where nothing becomes float16 a loss
+// is not scaled either.
+static Model *converted(ConvertRun *r, const Config *config, Inlined **inlined, bool scaled,
+                        int *status)
 {
     Diags diags;
-    int status = EXIT_CLEAN;
-    Inlined *inlined = NULL;
     diags_init(&diags, r->arena, str_of(r->model));
-    Model *m = open_model(r, config, &diags, &inlined, &status);
+    Model *m = open_model(r, config, &diags, inlined, scaled, status);
     if (!m)
-        return status;
+        return NULL;
     uint32_t before = diags.all.len;
     find_facts(r, m);
-    if (!convert_precision(m, &r->options, &diags, &r->report)) {
-        status = EXIT_FINDINGS;
-    } else if (out) {
-        restore_calls(m, inlined);
-        status = write_model(r, m);
+    if (!convert_precision(m, &r->options, &diags, &r->report))
+        *status = EXIT_FINDINGS;
+    if (!*status && scaled && r->report.low_nodes == 0 && scales_loss(r, m)) {
+        load_close(m);
+        return converted(r, config, inlined, false, status);
     }
     if (diags.all.len > before)
         tool_print_diags(&diags);
+    return m;
+}
+
+// One conversion. `out`: written to OUT; `measured`: and run on the data.
+static int convert_once(ConvertRun *r, const Config *config, bool out, bool measured, Buf *report)
+{
+    int status = EXIT_CLEAN;
+    Inlined *inlined = NULL;
+    Model *m = converted(r, config, &inlined, true, &status);
+    if (!m)
+        return status;
+    if (!status && out) {
+        restore_calls(m, inlined);
+        status = write_model(r, m);
+    }
     r->tries++;
     r->predicted = r->options.to == DT_F64 ? -1 : sqrt(r->report.noise);
     if (!status && measured && r->calibration)
@@ -272,6 +294,19 @@ static int convert(ConvertRun *r, const Config *config, Buf *report)
     return status ? status : met ? EXIT_CLEAN : EXIT_FINDINGS;
 }
 
+// The nearest to the budget, how far it is from it, and what it costs.
+static void tell_unmet(const ConvertRun *r)
+{
+    const ConvertReport *x = &r->report;
+    const double all = x->products > 0 ? x->products : 1;
+    tool_error(
+        r->tool, 0,
+        "the budget cannot be met: %s is the nearest to it, %.3g times over the budget, with "
+        "%.1f%% of the multiply-adds in %s and %u cast%s",
+        r->out, excess(r), 100 * x->low_products / all, dtype_name(r->options.to), x->casts,
+        x->casts == 1 ? "" : "s");
+}
+
 static int work(ConvertRun *r)
 {
     Config config;
@@ -283,7 +318,7 @@ static int work(ConvertRun *r)
     int status = convert(r, &config, &report);
     fwrite(report.at ? report.at : "", 1, report.len, stdout);
     if (status == EXIT_FINDINGS && report.len)
-        tool_error(r->tool, 0, "the budget cannot be met: %s is the nearest to it", r->out);
+        tell_unmet(r);
     buf_free(&report);
     if (!status && held_exceeds(r))
         status = tool_error(r->tool, EXIT_FINDINGS, "a budget is exceeded on the data of --check");
@@ -316,7 +351,8 @@ static bool take_budget(ConvertRun *r, const char *value)
     const char *equals = strrchr(value, '='), *number = equals ? equals + 1 : value;
     char *end;
     ConvertBudget b = {.relative = strtod(number, &end)};
-    if (end == number || *end || !(b.relative > 0) || r->nbudgets == CONVERT_BUDGETS)
+    if (end == number || *end || !(b.relative > 0) || !isfinite(b.relative) ||
+        r->nbudgets == CONVERT_BUDGETS)
         return tool_error(r->tool, false, "--budget %s: OUT=REL with a number above 0", value);
     if (equals)
         b.output = (Str){value, (size_t)(equals - value)};

@@ -53,6 +53,42 @@ static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, 
     }
 }
 
+typedef VEC(Str) Operators;
+
+// Operators that ONNX Runtime's CPU provider has no kernel of in bfloat16, in order of occurrence,
+// each once: where no other target is meant, it is what most files are loaded by. In float16 it
+// casts by itself.
+static Operators without_kernels(const ConvertRun *r, const Model *m)
+{
+    const Target *loader = target_find(STR("onnxruntime-cpu"));
+    Operators all = {0};
+    Map at = {.arena = r->arena};
+    bool added = false;
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        const Node *n = node_at(m, id);
+        const ValueId x = n->nin ? n->in[0] : 0;
+        const TypeSet types = x ? target_types(loader, n->op) : 0;
+        if (n->dead || r->options.to != DT_BF16 || r->options.target || !types ||
+            value_at(m, x)->dtype != DT_BF16 || types >> DT_BF16 & 1)
+            continue;
+        map_put(&at, n->op, &added);
+        if (added)
+            vec_push(r->arena, &all, n->op);
+    }
+    return all;
+}
+
+static void print_without_kernels(const ConvertRun *r, const Model *m, Buf *out)
+{
+    const Operators all = without_kernels(r, m);
+    for (uint32_t i = 0; i < all.len; i++) {
+        buf_printf(out, i ? ", " : "  onnxruntime-cpu does not load it: no bfloat16 kernels of ");
+        buf_str(out, str_escaped(r->arena, all.at[i]));
+    }
+    if (all.len)
+        buf_printf(out, " (--target onnxruntime-cpu keeps them in float32)\n");
+}
+
 static void print_text(const ConvertRun *r, const Model *m, Buf *out)
 {
     const ConvertReport *x = &r->report;
@@ -83,6 +119,7 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
                                  : "assumed: every rounding reaches the output as large as it is");
     print_errors(r->errors.at, r->errors.len, r->sets, "", out);
     print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, "held-out ", out);
+    print_without_kernels(r, m, out);
     Reasons reasons = reasons_of(r, m);
     for (uint32_t i = 0; i < reasons.len; i++)
         buf_printf(out, "  kept: %u node%s: %.*s (first: %.*s)\n", reasons.at[i].count,
@@ -141,6 +178,16 @@ static void json_kept(Json *j, const ConvertRun *r, const Model *m)
     json_end_array(j);
 }
 
+static void json_without_kernels(Json *j, const ConvertRun *r, const Model *m)
+{
+    const Operators all = without_kernels(r, m);
+    json_key(j, "without_kernels");
+    json_array(j);
+    for (uint32_t i = 0; i < all.len; i++)
+        json_str(j, all.at[i]);
+    json_end_array(j);
+}
+
 static void print_json(const ConvertRun *r, const Model *m, Buf *out)
 {
     const ConvertReport *x = &r->report;
@@ -180,6 +227,7 @@ static void print_json(const ConvertRun *r, const Model *m, Buf *out)
         json_null(&j);
     json_errors(&j, "errors", r->errors.at, r->errors.len);
     json_errors(&j, "held_out", r->held_errors.at, r->held_errors.len);
+    json_without_kernels(&j, r, m);
     json_kept(&j, r, m);
     json_end_object(&j);
     buf_char(out, '\n');

@@ -2,6 +2,7 @@
 
 #include "tools/drift_parts.h"
 #include "base/file.h"
+#include "tools/tails.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,12 +150,51 @@ static void find_operators(Drift *d)
         qsort(d->operators, d->noperators, sizeof *d->operators, by_part);
 }
 
-static double spread_of(const Drift *d, uint32_t o)
+static double reach_of(const Drift *d, uint32_t o, double *rare)
 {
     static const int fields[] = {SENS_MADE, SENS_F16, SENS_BF16, SENS_F32};
-    return d->precision == DRIFT_MIXED
-               ? fmax(sens_spread(&d->table, o, SENS_F16), sens_spread(&d->table, o, SENS_BF16))
-               : sens_spread(&d->table, o, fields[d->precision]);
+    if (d->precision != DRIFT_MIXED)
+        return sens_reach(&d->table, o, fields[d->precision], rare);
+    double other, reach = sens_reach(&d->table, o, SENS_F16, &other);
+    reach = fmax(reach, sens_reach(&d->table, o, SENS_BF16, rare));
+    *rare = fmax(*rare, other);
+    return reach;
+}
+
+double drift_predicted_of(const Drift *d, uint32_t o, uint32_t set)
+{
+    const double *each = sens_each(&d->table, set, o);
+    switch (d->precision) {
+    case DRIFT_OWN:
+        return sqrt(each[SENS_EACH_MADE]);
+    case DRIFT_MIXED:
+        return sqrt(fmax(each[0], each[1]));
+    default:
+        return sqrt(each[d->precision - DRIFT_F16]);
+    }
+}
+
+static double *own_errors(const Drift *d, uint32_t o)
+{
+    double *sets = NEWS(d->table.arena, double, d->table.sets + 1u);
+    for (uint32_t i = 0; i < d->table.sets; i++)
+        sets[i] = sqrt(sens_each(&d->table, i, o)[SENS_EACH_ERROR]);
+    return sets;
+}
+
+void drift_take_sets(DriftOutput *out, const double *sets, uint32_t n)
+{
+    out->sets = sets;
+    out->nsets = n;
+    out->worst = out->measured;
+    for (uint32_t i = 0; i < n; i++)
+        if (sets[i] > out->worst || i == 0) {
+            out->worst = sets[i];
+            out->worst_set = i;
+        }
+    out->rare = fmax(out->rare, tails_rare(sets, n));
+    out->bound = out->worst > out->linear ? 3 * out->worst : out->linear;
+    out->bound = fmax(out->bound, out->rare);
 }
 
 static void find_output(Drift *d, uint32_t o)
@@ -172,9 +212,14 @@ static void find_output(Drift *d, uint32_t o)
     DriftOutput *out = &d->outputs[o];
     out->predicted = sqrt(sum);
     out->signed_ = sqrt(signs);
-    out->linear = out->bound = 3 * out->predicted * spread_of(d, o);
-    out->measured = out->worst =
-        d->precision == DRIFT_OWN && scale > 0 ? sqrt(sens_error(&d->table, o) / scale) : -1;
+    out->linear = out->predicted * reach_of(d, o, &out->rare);
+    out->rare *= out->predicted;
+    out->bound = fmax(out->linear, out->rare);
+    out->measured = out->worst = -1;
+    if (d->precision == DRIFT_OWN && scale > 0) {
+        out->measured = sqrt(sens_error(&d->table, o) / scale);
+        drift_take_sets(out, own_errors(d, o), d->table.sets);
+    }
     if (sens_numbers(&d->table, o, d->table.report.outputs.at[o].record)[SENS_LOST] > 0 &&
         d->precision == DRIFT_OWN)
         out->measured = out->worst = out->bound = INFINITY;
@@ -206,12 +251,35 @@ void drift_find(Drift *d)
         find_output(d, o);
 }
 
+DriftBoundBasis drift_bound_basis(const DriftOutput *o)
+{
+    return o->rare > 0 && o->rare >= o->bound ? BOUND_TAILS
+           : o->bound > o->linear             ? BOUND_MEASURED
+                                              : BOUND_PREDICTED;
+}
+
 bool drift_is_over(const DriftOutput *o)
 {
     return o->budget >= 0 && (!(o->bound <= o->budget) || o->measured > o->budget);
 }
 
 // ---- the command -------------------------------------------------------------------------------
+
+// The names that there are.
+static int no_such_output(const Asked *a, const DriftBudget *b)
+{
+    const SensReport *r = &a->drift.table.report;
+    Buf names = {0};
+    for (uint32_t o = 0; o < r->outputs.len; o++) {
+        buf_printf(&names, o ? ", " : "; it has ");
+        buf_quoted(&names, r->outputs.at[o].name);
+    }
+    int status = tool_error(
+        a->tool, EXIT_USAGE, "--budget %.*s: the model has no output of floats of that name%.*s",
+        (int)b->len, b->output ? b->output : "", (int)names.len, names.at ? names.at : "");
+    buf_free(&names);
+    return status;
+}
 
 static int set_budgets(Asked *a)
 {
@@ -226,9 +294,7 @@ static int set_budgets(Asked *a)
             found = true;
         }
         if (!found)
-            return tool_error(a->tool, EXIT_USAGE,
-                              "--budget %.*s: the model has no output of floats of that name",
-                              (int)b->len, b->output ? b->output : "");
+            return no_such_output(a, b);
     }
     return EXIT_CLEAN;
 }
@@ -301,8 +367,13 @@ static int take_budget(Asked *a, const char *value)
     const char *number = split ? split + 1 : value;
     char *end = NULL;
     double relative = strtod(number, &end);
-    if (end == number || *end || !(relative > 0) || !(relative < INFINITY))
-        return tool_error(a->tool, EXIT_USAGE, "--budget is OUT=REL, REL a number above 0");
+    if (end == number || *end || split == value)
+        return tool_error(a->tool, EXIT_USAGE,
+                          "--budget %s: it is REL, or OUT=REL of one output, REL a number", value);
+    if (!(relative > 0) || !(relative < INFINITY))
+        return tool_error(a->tool, EXIT_USAGE,
+                          "--budget %s: an error relative to the output is above 0 and finite",
+                          value);
     a->budgets[a->nbudgets++] =
         (DriftBudget){split ? value : NULL, split ? (size_t)(split - value) : 0, relative};
     return -1;

@@ -56,13 +56,23 @@ typedef struct DriftRewrite {
     double *after;     // by output: relative rms of the error, measured
 } DriftRewrite;
 
+// What an output's bound is of.
+typedef enum DriftBoundBasis { BOUND_PREDICTED, BOUND_MEASURED, BOUND_TAILS } DriftBoundBasis;
+
 typedef struct DriftOutput {
     double predicted; // relative standard deviation: rms of the error / rms of the output
     double signed_;   // the same of the very errors of these data
     double measured;  // relative rms of the output's error against the shadow; negative: not known
-    double worst;     // the same of the worst data set
-    double linear;    // three predicted standard deviations on the worst data set
-    // What is to be reckoned with: `linear`, or, where a run went beyond that, three times `worst`.
+    const double *sets; // the same of each of nsets data sets, those left out elsewhere too
+    uint32_t nsets;     // 0: nothing is measured
+    uint32_t worst_set; // from 0
+    double worst;       // the greatest of them
+    double linear;      // three predicted standard deviations on the worst data set
+    // What one data set in TAILS_RARE exceeds, by the tails of what is predicted and measured of
+    // these; 0: nothing is known of it.
+    double rare;
+    // What is to be reckoned with: `linear`, or, where a run went beyond that, three times `worst`;
+    // or `rare`, where it is more.
     double bound;
     double budget;      // of the bound; negative: none
     DriftAdvice advice; // where the budget is exceeded
@@ -98,6 +108,11 @@ DriftPrecision drift_precision_of(const Drift *d, uint32_t k); // of value k
 int drift_measure(const Tool *t, SensOptions *o, Drift *d);
 void drift_find(Drift *d); // values, order, operators, outputs but their budgets
 bool drift_is_over(const DriftOutput *o);
+// Relative standard deviation predicted for data set `set` alone.
+double drift_predicted_of(const Drift *d, uint32_t o, uint32_t set);
+DriftBoundBasis drift_bound_basis(const DriftOutput *o);
+// What was measured on each data set: `worst` and what follows of it.
+void drift_take_sets(DriftOutput *out, const double *sets, uint32_t n);
 const char *drift_precision_name(DriftPrecision p);
 const char *drift_basis_name(DriftBasis b);
 
@@ -129,10 +144,11 @@ typedef struct DriftTrial {
     Trial trial;
     struct {
         ValueId value;
-        uint32_t number;                 // of the program's outputs
-        bool known;                      // it has numbers
-        double squares, all, rms, worst; // rms, worst: relative; negative: nothing is known
-    } *outputs;                          // of the table
+        uint32_t number;          // of the program's outputs
+        bool known;               // it has numbers
+        VEC(double) sets;         // relative rms of each data set
+        double squares, all, rms; // rms: relative; negative: nothing is known
+    } *outputs;                   // of the table
 } DriftTrial;
 
 // 0, or an exit status: the model cannot be compiled so.
@@ -149,6 +165,8 @@ void drift_rewrite(const Tool *t, const SensOptions *sens, Drift *d);
 void drift_advise(const Tool *t, const SensOptions *sens, Drift *d);
 // Where a budget is exceeded: the values that would have to be computed in a wider dtype.
 void drift_print_advice(const Drift *d, Buf *out);
+// The one that gains most, and the output that it does so of; NULL: none gains.
+const DriftRewrite *drift_best_rewrite(const Drift *d, uint32_t *output);
 void drift_print_rewrites(const Drift *d, Buf *out);
 void drift_json_rewrites(const Drift *d, Json *j);
 void drift_json_advice(const Drift *d, uint32_t o, Json *j);

@@ -91,6 +91,22 @@ static bool gains(const DriftOutput *x, double after)
     return after < 0.9 * x->measured || (isfinite(after) && !isfinite(x->measured));
 }
 
+const DriftRewrite *drift_best_rewrite(const Drift *d, uint32_t *output)
+{
+    const DriftRewrite *best = NULL;
+    double most = 0;
+    for (uint32_t i = 0; i < d->nrewrites; i++)
+        for (uint32_t o = 0; d->rewrites[i].ran && o < d->table.report.outputs.len; o++) {
+            double after = d->rewrites[i].after[o], gain = d->outputs[o].measured / after;
+            if (after < 0 || !gains(&d->outputs[o], after) || !(gain > most))
+                continue;
+            most = gain;
+            best = &d->rewrites[i];
+            *output = o;
+        }
+    return best;
+}
+
 static void put_error(double error, Buf *out)
 {
     if (isfinite(error))

@@ -1,11 +1,16 @@
 // The report of cameo drift as text and JSON.
 
 #include "base/json.h"
+#include "passes/lint/lint.h"
 #include "tools/drift.h"
+#include "tools/tails.h"
 
 #include <math.h>
 
 enum { NAME_WIDTH = 34, OP_WIDTH = 18 };
+
+// In the summary: the least share of a value that is told, and where there is enough of them.
+static const double LEAST_TOLD = 0.1, MOST = 0.8;
 
 static void put_text(Buf *out, Str name, size_t width)
 {
@@ -32,6 +37,30 @@ static Str kind_of(const SensValue *v)
                                        : v->op;
 }
 
+static void put_bound(const DriftOutput *x, const char *basis, Buf *out)
+{
+    buf_printf(out, "%.2e at most (%s)", x->bound,
+               drift_bound_basis(x) == BOUND_TAILS ? "1 of 1000 data sets" : basis);
+}
+
+// Why so much: the errors of the data sets, measured where they are.
+static void put_tails(const Drift *d, uint32_t o, Buf *out)
+{
+    const DriftOutput *x = &d->outputs[o];
+    uint32_t n = x->nsets ? x->nsets : d->table.sets, worst = 0;
+    double least = INFINITY, most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double error = x->nsets ? x->sets[i] : drift_predicted_of(d, o, i);
+        worst = error > most ? i : worst;
+        most = fmax(most, error);
+        least = error > 0 ? fmin(least, error) : least;
+    }
+    buf_printf(out,
+               "  data sets differ: the errors of the %u go from %.2e to %.2e (number %u); as "
+               "they fall off, one of %d others exceeds %.2e\n",
+               n, least, most, worst + 1, TAILS_RARE, x->rare);
+}
+
 static void put_output(const Drift *d, uint32_t o, Buf *out)
 {
     const DriftOutput *x = &d->outputs[o];
@@ -40,20 +69,23 @@ static void put_output(const Drift *d, uint32_t o, Buf *out)
     if (!isfinite(x->bound)) {
         buf_printf(out, ": error %.2e of its rms predicted, but measured: not finite",
                    x->predicted);
-    } else if (x->bound > x->linear) {
+    } else if (x->worst > x->linear) {
         buf_printf(out,
                    ": error %.2e of its rms predicted, but measured %.2e, on the worst data set "
-                   "%.2e: derivatives do not see it; %.2e at most (three times that)",
-                   x->predicted, x->measured, x->worst, x->bound);
+                   "%.2e: derivatives do not see it; ",
+                   x->predicted, x->measured, x->worst);
+        put_bound(x, "three times that", out);
     } else {
-        buf_printf(out, ": error %.2e of its rms (1 sigma), %.2e at most (3 sigma)", x->predicted,
-                   x->bound);
+        buf_printf(out, ": error %.2e of its rms (1 sigma), ", x->predicted);
+        put_bound(x, "3 sigma", out);
         if (x->measured >= 0)
             buf_printf(out, ", measured %.2e", x->measured);
     }
     if (x->budget >= 0)
         buf_printf(out, "; budget %.2e: %s", x->budget, drift_is_over(x) ? "exceeded" : "kept");
     buf_printf(out, "\n");
+    if (drift_bound_basis(x) == BOUND_TAILS)
+        put_tails(d, o, out);
 }
 
 static void put_part(const Drift *d, const DriftPart *p, bool whole, Buf *out)
@@ -82,14 +114,46 @@ static void put_ranges(const Drift *d, Buf *out)
         buf_printf(out, " reaches %.4g in %.0f elements; float16 ends at 65504  (%.*s)\n",
                    n[SENS_GREATEST], n[SENS_OVER_F16], STR_ARG(r->values.at[k].path));
     }
+}
+
+static void put_nonfinite(const Drift *d, Buf *out)
+{
+    const SensReport *r = &d->table.report;
     for (uint32_t k = 0; k < r->values.len; k++) {
         const double *n = sens_numbers(&d->table, 0, k);
         if (!(n[SENS_NONFINITE] > 0) || r->values.at[k].kind == SENS_OF_WEIGHT)
             continue;
-        buf_printf(out, "not finite: %.0f elements of ", n[SENS_NONFINITE]);
+        buf_printf(out, "not finite: %.0f element%s of ", n[SENS_NONFINITE],
+                   n[SENS_NONFINITE] == 1 ? "" : "s");
         buf_quoted(out, r->values.at[k].name);
-        buf_printf(out, ", the first value that has any  (%.*s)\n", STR_ARG(r->values.at[k].path));
+        buf_printf(out,
+                   ", the first value that has any: element %.0f in data set %u  (%.*s)\n"
+                   "  no such element is in any error above\n",
+                   n[SENS_NONFINITE_AT], d->table.nonfinite[k] + 1, STR_ARG(r->values.at[k].path));
         break;
+    }
+}
+
+// By operator: how many nodes, and the first of them.
+static void put_plain(const Drift *d, Buf *out)
+{
+    const SensReport *r = &d->table.report;
+    for (uint32_t i = 0; i < r->plain.len; i++) {
+        uint32_t before = 0, count = 0;
+        for (uint32_t k = 0; k < r->plain.len; k++) {
+            bool same = str_eq(r->plain.at[k].op, r->plain.at[i].op);
+            before += same && k < i;
+            count += same;
+        }
+        if (before)
+            continue;
+        buf_printf(out,
+                   "note: %.*s runs as it is, beside float64 too: errors before it are not "
+                   "counted through it  (",
+                   STR_ARG(r->plain.at[i].op));
+        if (count > 1)
+            buf_printf(out, "%u nodes, the first ", count);
+        buf_printf(out, "%.*s)\n", STR_ARG(r->plain.at[i].path));
     }
 }
 
@@ -105,6 +169,7 @@ static void put_limits(const Drift *d, Buf *out)
                             : "it is taken as a whole, and errors before it are assumed to spread "
                               "evenly");
     }
+    put_plain(d, out);
     if (d->table.left_out)
         buf_printf(out,
                    "note: %u data sets are left out: they take another branch of an If than the "
@@ -138,6 +203,49 @@ static void put_parts(const Drift *d, Buf *out)
     buf_printf(out, "\n");
 }
 
+// The values that make most of the error, three at most.
+static void put_greatest(const Drift *d, Buf *out)
+{
+    uint32_t n = 0;
+    double told = 0;
+    while (n < 3 && n < d->table.report.values.len && told < MOST &&
+           d->values[d->order[n]].share >= LEAST_TOLD)
+        told += d->values[d->order[n++]].share;
+    if (told < 0.5) {
+        buf_printf(out, "spread over %u values, none of which makes more than %.0f %%\n",
+                   d->table.report.values.len, ceil(100 * d->values[d->order[0]].share));
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const DriftPart *p = &d->values[d->order[i]];
+        const SensValue *v = &d->table.report.values.at[p->value];
+        buf_printf(out, "%s%.0f %% %.*s ", i ? ", " : "most of it: ", 100 * p->share,
+                   STR_ARG(kind_of(v)));
+        buf_quoted(out, v->name);
+    }
+    buf_char(out, '\n');
+}
+
+// What the tables below come to.
+static void put_summary(const Drift *d, Buf *out)
+{
+    uint32_t flips = 0, output = 0;
+    const DriftRewrite *best = drift_best_rewrite(d, &output);
+    if (d->total > 0)
+        put_greatest(d, out);
+    if (best) {
+        buf_printf(out, "what helps: %s (%s), error of ", best->rule->name, best->rule->id);
+        buf_quoted(out, d->table.report.outputs.at[output].name);
+        buf_printf(out, " %.2e then\n", best->after[output]);
+    }
+    for (uint32_t i = 0; i < d->table.report.decisions.len; i++) {
+        DriftFlip f;
+        flips += drift_flip(d, i, &f);
+    }
+    if (flips && d->table.report.outputs.len)
+        buf_printf(out, "%u decision%s may flip\n", flips, flips == 1 ? "" : "s");
+}
+
 void drift_print_text(const Drift *d, Buf *out)
 {
     const SensReport *r = &d->table.report;
@@ -145,6 +253,8 @@ void drift_print_text(const Drift *d, Buf *out)
                d->table.sets == 1 ? "" : "s", d->table.runs);
     for (uint32_t o = 0; o < r->outputs.len; o++)
         put_output(d, o, out);
+    put_nonfinite(d, out);
+    put_summary(d, out);
     if (r->outputs.len)
         put_parts(d, out);
     else
@@ -158,8 +268,20 @@ void drift_print_text(const Drift *d, Buf *out)
 
 // ---- JSON --------------------------------------------------------------------------------------
 
+// How many predicted standard deviations an error is at most; what each data set adds to them.
+static void json_reach(const Drift *d, uint32_t o, Json *j)
+{
+    double rare, reach = sens_reach(&d->table, o, SENS_F16, &rare);
+    json_key(j, "reach_f16");
+    json_num(j, fmax(reach, rare));
+    reach = sens_reach(&d->table, o, SENS_BF16, &rare);
+    json_key(j, "reach_bf16");
+    json_num(j, fmax(reach, rare));
+}
+
 static void json_outputs(const Drift *d, Json *j)
 {
+    static const char *const bases[] = {"predicted", "measured", "tails"};
     json_key(j, "outputs");
     json_array(j);
     for (uint32_t o = 0; o < d->table.report.outputs.len; o++) {
@@ -174,20 +296,27 @@ static void json_outputs(const Drift *d, Json *j)
         json_key(j, "bound");
         json_num(j, x->bound);
         json_key(j, "bound_basis");
-        json_str(j, x->bound > x->linear ? STR("measured") : STR("predicted"));
+        json_str(j, str_of(bases[drift_bound_basis(x)]));
         json_key(j, "error"); // the greater of the two
         json_num(j, fmax(x->predicted, x->measured));
-        json_key(j, "spread_f16");
-        json_num(j, sens_spread(&d->table, o, SENS_F16));
-        json_key(j, "spread_bf16");
-        json_num(j, sens_spread(&d->table, o, SENS_BF16));
+        json_reach(d, o, j);
         json_key(j, "of_these_data");
         json_num(j, x->signed_);
+        json_key(j, "predicted_sets");
+        json_array(j);
+        for (uint32_t i = 0; i < d->table.sets; i++)
+            json_num(j, drift_predicted_of(d, o, i));
+        json_end_array(j);
         if (x->measured >= 0) {
             json_key(j, "measured");
             json_num(j, x->measured);
             json_key(j, "measured_worst");
             json_num(j, x->worst);
+            json_key(j, "measured_sets");
+            json_array(j);
+            for (uint32_t i = 0; i < x->nsets; i++)
+                json_num(j, x->sets[i]);
+            json_end_array(j);
         }
         if (x->budget >= 0) {
             json_key(j, "budget");
@@ -268,8 +397,29 @@ static void json_value(const Drift *d, uint32_t k, Json *j)
     json_num(j, n[SENS_UNDER_F16]);
     json_key(j, "nonfinite");
     json_num(j, n[SENS_NONFINITE]);
+    if (n[SENS_NONFINITE] > 0) {
+        json_key(j, "nonfinite_element");
+        json_num(j, n[SENS_NONFINITE_AT]);
+        json_key(j, "nonfinite_set");
+        json_int(j, d->table.nonfinite[k]);
+    }
     json_variances(d, k, j);
     json_end_object(j);
+}
+
+static void json_plain(const Drift *d, Json *j)
+{
+    json_key(j, "as_they_are");
+    json_array(j);
+    for (uint32_t i = 0; i < d->table.report.plain.len; i++) {
+        json_object(j);
+        json_key(j, "op");
+        json_str(j, d->table.report.plain.at[i].op);
+        json_key(j, "path");
+        json_str(j, d->table.report.plain.at[i].path);
+        json_end_object(j);
+    }
+    json_end_array(j);
 }
 
 void drift_print_json(const Drift *d, Buf *out)
@@ -298,6 +448,7 @@ void drift_print_json(const Drift *d, Buf *out)
     for (uint32_t k = 0; k < d->table.report.values.len; k++)
         json_value(d, k, &j);
     json_end_array(&j);
+    json_plain(d, &j);
     drift_json_flips(d, &j);
     drift_json_rewrites(d, &j);
     json_key(&j, "operators");

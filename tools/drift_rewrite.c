@@ -15,7 +15,22 @@ static const char *const rules[] = {"NS001", "NS002", "NS005", "NS006", "NS010",
                                     "MP007", "MP008", "PR005", "PR006", "PR007"};
 enum { NRULES = sizeof rules / sizeof *rules };
 
-// What the nodes that are gone, or compute otherwise, contributed to each output.
+// What is left of value k where a Cast gives it: its rounding.
+static double rounded(const Drift *d, uint32_t o, uint32_t k)
+{
+    DType t = d->table.report.values.at[k].dtype;
+    double scale = sens_scale(&d->table, o);
+    int field = t == DT_F16 ? SENS_F16 : t == DT_BF16 ? SENS_BF16 : SENS_F32;
+    return scale > 0 ? sens_numbers(&d->table, o, k)[field] / scale : 0;
+}
+
+// Is the value computed as it was?
+static bool remains(const Model *m, const Value *then, const SensValue *before)
+{
+    return then && str_eq(node_at(m, then->node)->op, before->op) && then->dtype == before->dtype;
+}
+
+// Without what the nodes that are gone, or compute otherwise, contributed to each output.
 static void predict(const Drift *d, DriftRewrite *r, const Model *m)
 {
     Map made = {.arena = arena_new()};
@@ -24,15 +39,20 @@ static void predict(const Drift *d, DriftRewrite *r, const Model *m)
     for (NodeId n = 1; n < m->nodes.len; n++)
         for (uint32_t o = 0; !node_at(m, n)->dead && o < node_at(m, n)->nout; o++)
             if (node_at(m, n)->out[o])
-                *map_put(&made, value_shown_name(m, node_at(m, n)->out[o]), &added) = n;
+                *map_put(&made, value_shown_name(m, node_at(m, n)->out[o]), &added) =
+                    node_at(m, n)->out[o];
     for (uint32_t o = 0; o < report->outputs.len; o++) {
         double left = d->outputs[o].predicted * d->outputs[o].predicted;
         for (uint32_t k = 0; k < report->values.len; k++) {
             const SensValue *v = &report->values.at[k];
-            const uint32_t *n = map_get(&made, v->name);
+            const uint32_t *at = map_get(&made, v->name);
+            const Value *then = at ? value_at(m, *at) : NULL;
             DriftBasis basis;
-            if (v->kind == SENS_OF_NODE && !(n && str_eq(node_at(m, *n)->op, v->op)))
-                left -= drift_variance(d, o, k, &basis);
+            if (v->kind != SENS_OF_NODE || remains(m, then, v))
+                continue;
+            left -= drift_variance(d, o, k, &basis);
+            if (then && node_is(node_at(m, then->node), "Cast"))
+                left += rounded(d, o, k);
         }
         r->predicted[o] = sqrt(fmax(left, 0));
     }

@@ -116,8 +116,8 @@ static int run_set(void *trial, Inputs *in)
         double squares = at[DRIFT_LOST] > 0 ? INFINITY : at[DRIFT_SUM_TOTAL];
         x->outputs[o].squares += squares;
         x->outputs[o].all += at[DRIFT_SUM_SHADOW];
-        if (at[DRIFT_SUM_SHADOW] > 0)
-            x->outputs[o].worst = fmax(x->outputs[o].worst, sqrt(squares / at[DRIFT_SUM_SHADOW]));
+        vec_push(x->d->table.arena, &x->outputs[o].sets,
+                 at[DRIFT_SUM_SHADOW] > 0 ? sqrt(squares / at[DRIFT_SUM_SHADOW]) : 0);
     }
     return status;
 }
@@ -133,12 +133,11 @@ int drift_trial_run(DriftTrial *x)
     sets.run = run_set;
     bool made_up;
     for (uint32_t o = 0; o < x->d->table.report.outputs.len; o++)
-        x->outputs[o].squares = x->outputs[o].all = x->outputs[o].worst = 0;
+        x->outputs[o].squares = x->outputs[o].all = x->outputs[o].sets.len = 0;
     int status = datasets_each(&sets, &made_up);
     for (uint32_t o = 0; o < x->d->table.report.outputs.len; o++) {
         bool known = !status && x->outputs[o].all > 0;
         x->outputs[o].rms = known ? sqrt(x->outputs[o].squares / x->outputs[o].all) : -1;
-        x->outputs[o].worst = known ? x->outputs[o].worst : -1;
     }
     return status;
 }
@@ -178,9 +177,8 @@ void drift_run_rounded(const Tool *t, const SensOptions *sens, Drift *d)
     for (uint32_t o = 0; !status && o < d->table.report.outputs.len; o++) {
         DriftOutput *out = &d->outputs[o];
         out->measured = x.outputs[o].rms;
-        out->worst = x.outputs[o].worst;
-        if (out->worst > out->linear)
-            out->bound = 3 * out->worst;
+        if (out->measured >= 0)
+            drift_take_sets(out, x.outputs[o].sets.at, x.outputs[o].sets.len);
     }
     drift_trial_close(&x);
 }

@@ -74,6 +74,7 @@ static void put_convolutions(Json *j, const Model *m, const Step *s)
             }
             json_key(j, "error_rms");
             json_num(j, winograd_error(o->conv->tile, channels));
+            field(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
             json_end_object(j);
         }
         put_convolutions(j, m, s->body);

@@ -1,6 +1,7 @@
 // Runs the module of passes/sensitivity.c on data, once for each probe.
 
 #include "tools/sensitivity_parts.h"
+#include "tools/tails.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,11 +44,32 @@ static double total_of(const SensTable *t, uint32_t o, int field)
     return sum;
 }
 
-double sens_spread(const SensTable *t, uint32_t o, int field)
+static void totals_of(const SensTable *t, uint32_t o, double *to)
 {
-    double mean = total_of(t, o, field) / sens_scale(t, o);
-    double worst = t->worst[o * 4 + (uint32_t)(field - SENS_F16)];
-    return mean > 0 && worst > mean ? sqrt(worst / mean) : 1;
+    for (int f = 0; f <= SENS_EACH_MADE; f++)
+        to[f] = total_of(t, o, SENS_F16 + f);
+    to[SENS_EACH_ERROR] = sens_error(t, o);
+}
+
+const double *sens_each(const SensTable *t, uint32_t set, uint32_t o)
+{
+    return t->each.at + ((size_t)set * t->report.outputs.len + o) * SENS_EACH;
+}
+
+double sens_reach(const SensTable *t, uint32_t o, int field, double *rare)
+{
+    double mean = total_of(t, o, field) / sens_scale(t, o), worst = mean;
+    double *deviations = NEWS(t->arena, double, t->sets + 1u);
+    *rare = 0;
+    if (!(mean > 0))
+        return 3;
+    for (uint32_t i = 0; i < t->sets; i++) {
+        double variance = sens_each(t, i, o)[field - SENS_F16];
+        worst = fmax(worst, variance);
+        deviations[i] = sqrt(variance / mean);
+    }
+    *rare = tails_rare(deviations, t->sets);
+    return 3 * sqrt(worst / mean);
 }
 
 // ---- running -----------------------------------------------------------------------------------
@@ -111,6 +133,10 @@ static void add_values(SensRunner *r, double *numbers)
         double *to = numbers + k * SENS_FIELDS;
         const double *from = output_of(r, k);
         to[SENS_COUNT] = from[SENS_COUNT];
+        if (from[SENS_NONFINITE] > 0 && !(to[SENS_NONFINITE] > 0)) {
+            to[SENS_NONFINITE_AT] = from[SENS_NONFINITE_AT];
+            r->table->nonfinite[k] = r->set - 1;
+        }
         to[SENS_SUM] += from[SENS_SUM];
         to[SENS_ERROR] += from[SENS_ERROR];
         to[SENS_GREATEST] = fmax(to[SENS_GREATEST], from[SENS_GREATEST]);
@@ -171,15 +197,14 @@ static int run_probes(SensRunner *r, Inputs *in)
             add_values(r, t->numbers);
     }
     for (uint32_t o = 0; o < all->outputs.len && !status; o++) {
-        double before[4], scale = sens_scale(t, o);
-        for (int f = 0; f < 4; f++)
-            before[f] = total_of(t, o, SENS_F16 + f);
+        double before[SENS_EACH], after[SENS_EACH], scale = sens_scale(t, o);
+        totals_of(t, o, before);
         status = run_output(r, in, all->outputs.at[o].number, all->outputs.at[o].record,
                             t->numbers + o * stride);
+        totals_of(t, o, after);
         scale = sens_scale(t, o) - scale; // of this set alone
-        for (int f = 0; f < 4 && scale > 0; f++)
-            t->worst[o * 4 + (uint32_t)f] = fmax(
-                t->worst[o * 4 + (uint32_t)f], (total_of(t, o, SENS_F16 + f) - before[f]) / scale);
+        for (int f = 0; f < SENS_EACH; f++)
+            vec_push(t->arena, &t->each, scale > 0 ? fmax(after[f] - before[f], 0) / scale : 0);
     }
     if (!status)
         add_margins(r);
@@ -293,7 +318,7 @@ int sens_run(const Tool *t, SensOptions *o, SensTable *table)
     size_t stride = (size_t)all->values.len * SENS_FIELDS;
     const uint32_t rows = all->outputs.len ? all->outputs.len : 1;
     table->numbers = NEWS(table->arena, double, rows *stride + 1);
-    table->worst = NEWS(table->arena, double, all->outputs.len *(size_t)4 + 1);
+    table->nonfinite = NEWS(table->arena, uint32_t, all->values.len + 1u);
     table->decided = NEWS(table->arena, double, all->decisions.len *stride + 1);
     table->margins = NEWS(table->arena, double, all->decisions.len *(size_t)MARGIN_FIELDS + 1);
     DataSets d = data_of(&r, run_set);

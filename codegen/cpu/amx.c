@@ -45,47 +45,51 @@ static void print_sums(Buf *out, const char *what, int rows, int columns, const 
                        16 * r, 64 * v);
 }
 
-static void print_tile(Buf *out, const AmxRow *kind, int rows, int columns)
+static void print_tile(Buf *out, const AmxRow *kind, bool placed, int rows, int columns)
 {
     buf_printf(out,
-               "static __attribute__((noinline, unused)) void cameo_amx_%s_%d_%d(\n"
+               "static __attribute__((noinline, unused)) void cameo_amx_%s%s_%d_%d(\n"
                "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
                "    int64_t ahead, int64_t lines, char *c, int64_t ldc, int more)\n{\n"
                "    const char *x = a->at;\n    if (more) {\n",
-               kind->name, rows, columns);
+               kind->name, placed ? "_placed" : "", rows, columns);
     print_sums(out, "CAMEO_AMX_LOAD", rows, columns, "        ");
     buf_printf(out, "    } else {\n");
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < columns; v++)
             buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * COLUMNS + v);
-    buf_printf(out, "    }\n    for (; steps > 0; steps--, x += a->step, b += 16 * ldb) {\n"
-                    "        for (int64_t i = 0; i < lines; i++)\n"
-                    "            __builtin_prefetch(b + ahead + 64 * i, 0, 2);\n");
+    buf_printf(out,
+               "    }\n    for (%s; steps > 0; steps--, %s, b += 16 * ldb) {\n%s"
+               "        for (int64_t i = 0; i < lines; i++)\n"
+               "            __builtin_prefetch(b + ahead + 64 * i, 0, 2);\n",
+               placed ? "const int64_t *at = a->places" : "", placed ? "at++" : "x += a->step",
+               placed ? "        x = a->at + *at;\n" : "");
     print_products(out, kind, rows, columns);
     buf_printf(out, "    }\n");
     print_sums(out, "CAMEO_AMX_STORE", rows, columns, "    ");
     buf_printf(out, "}\n\n");
 }
 
-static void print_kind(Buf *out, const AmxRow *kind)
+static void print_kind(Buf *out, const AmxRow *kind, bool placed)
 {
-    buf_printf(out, "#ifndef CAMEO_AMX_%s\n#define CAMEO_AMX_%s\n", kind->name, kind->name);
+    const char *name = kind->name, *how = placed ? "_placed" : "";
+    buf_printf(out, "#ifndef CAMEO_AMX_%s%s\n#define CAMEO_AMX_%s%s\n", name, how, name, how);
     for (int r = 1; r <= ROWS; r++)
         for (int v = 1; v <= COLUMNS; v++)
-            print_tile(out, kind, r, v);
+            print_tile(out, kind, placed, r, v);
     buf_printf(out,
-               "static __attribute__((unused)) cameo_amx_tile *const cameo_amx_%s[%d][%d] = {\n",
-               kind->name, ROWS, COLUMNS);
+               "static __attribute__((unused)) cameo_amx_tile *const cameo_amx_%s%s[%d][%d] = {\n",
+               name, how, ROWS, COLUMNS);
     for (int r = 1; r <= ROWS; r++) {
         buf_printf(out, "    {");
         for (int v = 1; v <= COLUMNS; v++)
-            buf_printf(out, "%scameo_amx_%s_%d_%d", v > 1 ? ", " : "", kind->name, r, v);
+            buf_printf(out, "%scameo_amx_%s%s_%d_%d", v > 1 ? ", " : "", name, how, r, v);
         buf_printf(out, "},\n");
     }
     buf_printf(out, "};\n#endif\n");
 }
 
-void amx_tiles_print(Buf *out, uint32_t which)
+void amx_tiles_print(Buf *out, uint32_t which, uint32_t placed)
 {
     buf_printf(
         out,
@@ -98,16 +102,22 @@ void amx_tiles_print(Buf *out, uint32_t which)
         "#include <stdint.h>\n"
         "/* Rows of the first factor in tiles of 16: bytes from a row to the next one in its "
         "tile,\n"
-        " * from a tile to the one of the next values of k, to the one of the next rows. */\n"
+        " * from a tile to the one of the next values of k, to the one of the next rows. places: "
+        "of\n"
+        " * functions called placed, where the tile of each step of k begins, instead of step. */\n"
         "typedef struct cameo_amx_rows {\n"
-        "    const char *at;\n    int64_t row, step, tile;\n} cameo_amx_rows;\n"
+        "    const char *at;\n    int64_t row, step, tile;\n    const int64_t *places;\n"
+        "} cameo_amx_rows;\n"
         "typedef void cameo_amx_tile(int64_t steps, const cameo_amx_rows *a, const char *b,\n"
         "    int64_t ldb, int64_t ahead, int64_t lines, char *c, int64_t ldc, int more);\n"
         "enum { CAMEO_AMX_TILES = %d, CAMEO_AMX_COLUMNS = %d }; /* rows, columns of tiles */\n"
         "#endif\n#ifdef CAMEO_AMX\n",
         ROWS, COLUMNS);
-    for (int i = 0; i < AMX_KINDS; i++)
+    for (int i = 0; i < AMX_KINDS; i++) {
         if (which & 1u << i)
-            print_kind(out, &kinds[i]);
+            print_kind(out, &kinds[i], false);
+        if (placed & 1u << i)
+            print_kind(out, &kinds[i], true);
+    }
     buf_printf(out, "#endif\n\n");
 }

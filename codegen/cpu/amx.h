@@ -14,7 +14,8 @@
 typedef enum AmxKind { AMX_BF16, AMX_U8S8, AMX_S8U8, AMX_S8S8, AMX_KINDS } AmxKind;
 
 // Tiles of these kinds, 1 << AmxKind each, behind runtime/cameo_matrix.h, which asks the system for
-// the registers. What drives them is runtime/cameo_amx.h, which comes behind.
-void amx_tiles_print(Buf *out, uint32_t kinds);
+// the registers; of `placed` those whose first factor lies at a place of its own for each step of
+// k. What drives them is runtime/cameo_amx.h, which comes behind.
+void amx_tiles_print(Buf *out, uint32_t kinds, uint32_t placed);
 
 #endif

@@ -162,7 +162,8 @@ bool byte_products_any(const Step *s, bool convolutions)
 {
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && (convolutions ? o->conv && o->conv->bytes : o->bytes != NULL)) ||
+        if ((o &&
+             (convolutions ? o->conv && o->conv->bytes && !o->conv->pixels : o->bytes != NULL)) ||
             byte_products_any(s->body, convolutions) || byte_products_any(s->other, convolutions))
             return true;
     }

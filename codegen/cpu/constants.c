@@ -1,5 +1,6 @@
 #include "codegen/cpu/constants.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,9 +109,12 @@ static bool computes(const Iterations *x, const Expr *e, int depth)
         return from && dtype_info(e->dtype)->bytes * 8u == dtype_info(e->dtype)->bits &&
                computes(x, e->a, depth + 1);
     }
+    case EX_UNARY:
+        return !whole && (e->op == U_SQRT || e->op == U_NEG) && computes(x, e->a, depth + 1);
     case EX_BINARY: {
         BinaryOp op = (BinaryOp)e->op;
-        bool can = whole ? integer_op(op) : op == B_ADD || op == B_SUB || op == B_MUL;
+        bool can =
+            whole ? integer_op(op) : op == B_ADD || op == B_SUB || op == B_MUL || op == B_DIV;
         return can && e->a->dtype == e->dtype && e->b->dtype == e->dtype &&
                computes(x, e->a, depth + 1) && computes(x, e->b, depth + 1);
     }
@@ -305,7 +309,13 @@ void constant_floats(Iterations *x, const Expr *e, float *to)
         for (uint32_t i = 0; i < x->n; i++)
             to[i] = e->op == B_ADD   ? to[i] + other[i]
                     : e->op == B_SUB ? to[i] - other[i]
+                    : e->op == B_DIV ? to[i] / other[i]
                                      : to[i] * other[i];
+        return;
+    case EX_UNARY:
+        constant_floats(x, e->a, to);
+        for (uint32_t i = 0; i < x->n; i++)
+            to[i] = e->op == U_NEG ? -to[i] : sqrtf(to[i]);
         return;
     default:
         for (uint32_t i = 0; i < x->n; i++)

@@ -665,7 +665,7 @@ static bool list_places(Match *m, const Panels *w, ByteWeights *all, Str *error)
     return false;
 }
 
-static void free_places(ByteWeights *all)
+void conv_free_weights(ByteWeights *all)
 {
     free((void *)(uintptr_t)all->group_at);
     free((void *)(uintptr_t)all->k_at);
@@ -681,7 +681,7 @@ static bool pack_bytes(Match *m, const Panels *w, const Processor *cpu, Str *err
     if (!m->c.depthwise)
         m->c.padded = bytes_scratch(m->mod, DT_I32, conv_copy_size(m->polys, &m->c));
     m->c.channels = poly_ceildiv(m->polys, m->bytes->channels, poly_const(m->polys, 4));
-    free_places(&all);
+    conv_free_weights(&all);
     return ok;
 }
 
@@ -751,23 +751,33 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     return true;
 }
 
-bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
+bool conv_read_narrow(Printer *p, Kernel *k, Conv *c, ByteWeights *weights, Str *error)
 {
     Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .half = true};
     Panels w;
-    ByteWeights all = {0};
-    *found = NULL;
-    if (!find_sum(&m, k) || m.bytes || m.c.wide || !choose_roles(&m) || !read_panels(&m, &w))
+    *c = (Conv){0};
+    *weights = (ByteWeights){0};
+    if (!find_sum(&m, k) || m.c.wide || !choose_roles(&m) || !read_panels(&m, &w))
         return true;
-    bool ok = list_places(&m, &w, &all, error);
-    if (ok && half_conv_fits(&m.c, &all, how->cpu)) {
-        m.c.copy = true;
-        m.c.half = half_conv_pack(p, &m.c, &all, error);
-        ok = m.c.half != NULL;
-        *found = ok ? NEW(m.mod->arena, Conv) : NULL;
+    *c = m.c;
+    c->bytes = m.bytes;
+    return list_places(&m, &w, weights, error);
+}
+
+bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
+{
+    ByteWeights all;
+    Conv c;
+    *found = NULL;
+    bool ok = conv_read_narrow(p, k, &c, &all, error);
+    if (ok && c.reduce && !c.bytes && half_conv_fits(&c, &all, how->cpu)) {
+        c.copy = true;
+        c.half = half_conv_pack(p, &c, &all, error);
+        ok = c.half != NULL;
+        *found = ok ? NEW(p->mod->arena, Conv) : NULL;
         if (ok)
-            **found = m.c;
+            **found = c;
     }
-    free_places(&all);
+    conv_free_weights(&all);
     return ok;
 }

@@ -6,6 +6,7 @@
 #include "codegen/cpu/processor.h"
 
 enum { CONV_SPACE = 3 }; // dims that a window slides along
+struct ByteWeights;
 
 // How the form of convolutions is chosen.
 typedef struct ConvChoice {
@@ -13,6 +14,7 @@ typedef struct ConvChoice {
     int64_t band;         // bytes of a chain's bands, the most of all of them
     bool direct;          // no Winograd
     bool exact;           // what is multiplied is rounded as the kernels say: no weight is scaled
+    bool wide;            // what operations of bfloat16 hand to one another may be float32
     const struct Widened *widened; // weights that are there as float32 too (wide.h); NULL: none
     int tile; // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
 } ConvChoice;
@@ -22,10 +24,11 @@ typedef struct ConvChoice {
 typedef struct Conv {
     const Expr *reduce, *x, *w;
     const Stmt *store;
-    const Bytes *bytes;          // of bytes; NULL: of float32
-    const struct HalfConv *half; // of bfloat16 on matrix registers (half_conv.h); NULL: not
-    bool depthwise;              // no m and no c: one plane by its own window
-    bool copy;                   // x goes through a copy with its border
+    const Bytes *bytes;             // of bytes; NULL: of float32
+    const struct HalfConv *half;    // of bfloat16 on matrix registers (half_conv.h); NULL: not
+    const struct PixelConv *pixels; // x lies in pixels (pixel_conv.h); NULL: it does not
+    bool depthwise;                 // no m and no c: one plane by its own window
+    bool copy;                      // x goes through a copy with its border
     int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
     double cost[3]; // cycles that were expected directly and by tiles of 2 and 4; 0: none allowed
     uint32_t rank;  // dims of n and t
@@ -56,6 +59,10 @@ typedef struct Conv {
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
 // The same of one of bfloat16 on matrix registers.
 bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
+// The convolution of bfloat16 or of bytes that k is, nothing packed: c->reduce is NULL where it is
+// none. What conv_free_weights frees: where its weights are. false with *error: no memory.
+bool conv_read_narrow(Printer *p, Kernel *k, Conv *c, struct ByteWeights *weights, Str *error);
+void conv_free_weights(struct ByteWeights *weights);
 // Places of y: the elements of one of its rows.
 Index conv_places(Polys *polys, const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.

@@ -4,6 +4,7 @@
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/chain.h"
 #include "codegen/cpu/half_conv.h"
+#include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
@@ -45,6 +46,10 @@ static void drop_constants(Module *mod, KernelUses *u, const Conv *c)
 
 void conv_uses(Module *mod, const Conv *c, KernelUses *u)
 {
+    if (c->pixels) {
+        pixel_conv_uses(mod, c, u);
+        return;
+    }
     if (c->bytes)
         bytes_uses(mod, c->bytes, c->epilogue, u);
     else
@@ -658,6 +663,10 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
 {
     if (c->wide) {
         wide_print_conv(p, k, c);
+        return;
+    }
+    if (c->pixels) {
+        pixel_conv_print(p, k, c);
         return;
     }
     if (c->half) {

@@ -274,18 +274,34 @@ static const Expr *sigmoid_of(Printer *p, const Expr *e)
     return f->a->a;
 }
 
+// Is factor i of a product the sigmoid of the other one?
+static bool is_silu(Printer *p, const Expr *product, int i)
+{
+    const Expr *factors[] = {product->a, product->b};
+    return is_own(p, factors[i]) && sigmoid_of(p, factors[i]) == factors[1 - i];
+}
+
 // The sigmoid of x, or x times that.
 static const char *print_sigmoid(Printer *p, const Expr *e)
 {
     const Expr *x = sigmoid_of(p, e);
     const char *name = "sigmoid";
-    const Expr *factors[] = {e->a, e->b};
     for (int i = 0; i < 2 && !x && e->op == B_MUL; i++)
-        if (is_own(p, factors[i]) && sigmoid_of(p, factors[i]) == factors[1 - i]) {
-            x = factors[1 - i];
+        if (is_silu(p, e, i)) {
+            x = i ? e->a : e->b;
             name = "silu";
         }
     return x ? str_printf(p->arena, "cameo_%s_f32(%s)", name, print_expr(p, x)).at : NULL;
+}
+
+bool forms_is_product(Printer *p, const Expr *e)
+{
+    if (e->kind != EX_BINARY || e->op != B_MUL || !is_own(p, e))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (is_silu(p, e, i))
+            return false;
+    return e->dtype == DT_F32 || e->dtype == DT_F64;
 }
 
 const char *forms_print(Printer *p, const Expr *e)

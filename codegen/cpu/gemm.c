@@ -7,6 +7,7 @@
 // 3. What stands around the sum is applied to y in place by the kernel's own loops.
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/layouts.h"
 #include "codegen/cpu/chain.h"
 
 #include "codegen/cpu/byte_product.h"
@@ -394,6 +395,8 @@ static bool override_halves(Printer *p, Kernel *k, const ConvChoice *how, Str *e
 {
     Match m = {.mod = p->mod, .p = p};
     Conv *conv;
+    if (k->override) // of pixels
+        return true;
     if (!conv_find_half(p, k, how, &conv, error))
         return false;
     if (conv)
@@ -500,6 +503,10 @@ static bool override_steps(Printer *p, Step *s, const Want *want, Str *error)
 bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error)
 {
     Arena *scratch = arena_new();
+    if (kind != GEMM_CUBLASLT && !how->exact && !layouts_module(mod, how, error)) {
+        arena_free(scratch);
+        return false;
+    }
     Printer *p = printer_new(mod, &dialect_c, scratch, NULL, "");
     if (kind != GEMM_CUBLASLT && ((!how->exact && !override_halves_of(p, mod->steps, how, error)) ||
                                   !halves_widen(mod, error))) {
@@ -515,12 +522,18 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     arena_free(scratch);
     if (ok && (wide_used(mod->steps) || narrow_kinds(mod->steps)))
         steps_drop_unread(mod);
+    if (ok && kind != GEMM_CUBLASLT)
+        figures_find(mod);
     return ok;
 }
 
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 {
     const Override *o = k->override;
+    if (o->figures) {
+        figures_uses((Module *)(uintptr_t)mod, o->figures, u);
+        return;
+    }
     if (o->conv) {
         conv_uses((Module *)(uintptr_t)mod, o->conv, u);
         return;
@@ -638,6 +651,10 @@ void override_print(Printer *p, const Kernel *k)
 {
     const Override *o = k->override;
     Bounds outer = {.n = 0}, sums = {.n = 0};
+    if (o->figures) {
+        figures_print(p, o->figures);
+        return;
+    }
     if (o->conv) {
         conv_print(p, k, o->conv);
         return;

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/bytes.h"
 #include "codegen/cpu/conv.h"
+#include "codegen/cpu/figures.h"
 #include "codegen/cpu/half_product.h"
 #include "codegen/cpu/narrow.h"
 
@@ -20,6 +21,7 @@ typedef enum GemmKind {
 struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
+    const Figures *figures;   // values and their figures: nothing else holds; NULL: none
     const Bytes *bytes;       // a product of bytes, PACKED; NULL: of floats
     const Narrow *narrow;     // b has few bits, PACKED; NULL: it has not
     const HalfProduct *half;  // both have 16 bits; NULL: not both

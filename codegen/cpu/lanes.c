@@ -105,12 +105,13 @@ static void part_vars(Printer *p, const Expr *e, uint32_t joined)
 }
 
 // acc = op(acc, v) of a lane; for extremes, odd |= v is NaN.
-static void print_lane(Printer *p, const Expr *e, const char *acc, const char *odd, const char *v)
+static void print_lane(Printer *p, const Expr *e, const char *acc, const char *odd)
 {
     if (e->op == R_ADD) {
-        print_accumulate(p, e, acc, v);
+        print_accumulate(p, e, acc);
         return;
     }
+    const char *v = without_parentheses(p, print_expr(p, e->b));
     uint32_t x = ++p->ntemps;
     print_line(p, "const %s x%u = %s;", type_of_value(p, e->b->dtype), x, v);
     print_line(p, "%s = x%u %s %s ? x%u : %s;", acc, x, is_greatest(e) ? ">" : "<", acc, x, acc);
@@ -125,8 +126,7 @@ static void print_part(Printer *p, const Expr *e, const char *low, const char *h
     print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, low, v, high, v);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);
-    const char *value = without_parentheses(p, print_expr(p, e->b));
-    print_lane(p, e, acc, odd, value);
+    print_lane(p, e, acc, odd);
     print_block_end(p, mark);
     print_bind_loop(p, v, -1);
     print_line(p, "}");

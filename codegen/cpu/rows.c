@@ -353,11 +353,10 @@ static void print_row_reduce(Printer *p, const Expr *e, LoopId v, const char *ro
     print_statement_begin(p, e->b, NULL, 0);
     bounds_read(p, &b, e->a);
     nest_begin(p, &b, NULL);
-    const char *value = without_parentheses(p, print_expr(p, e->b));
     if (is_place(e))
-        print_place(p, e, row, value);
+        print_place(p, e, row, without_parentheses(p, print_expr(p, e->b)));
     else
-        print_accumulate(p, e, row, value);
+        print_accumulate(p, e, row);
     nest_end(p, &b);
     print_statement_end(p);
 }

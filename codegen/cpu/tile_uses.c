@@ -18,7 +18,7 @@ static int64_t known(Index i)
 static void add_kernel(Arena *a, const Override *o, TileUses *u)
 {
     const Conv *c = o ? o->conv : NULL;
-    if (!o || o->kind != GEMM_PACKED || (c ? c->wide || c->half : o->wide))
+    if (!o || o->kind != GEMM_PACKED || (c ? c->wide || c->half || c->pixels : o->wide))
         return;
     TileUse use = {o->bytes ? TILES_OF_BYTES : TILES_OF_FLOATS, known(o->rows), known(o->columns)};
     if (c)

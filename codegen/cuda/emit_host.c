@@ -339,9 +339,9 @@ static void emit_module(Printer *p, const Plan *plan, bool mirrored)
 
 void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer *kernels, Buf *out)
 {
-    const char *parts[MAX_PARTS + 1] = {"cameo_model.h",   "cameo_math.h",     "cameo_plan.h",
-                                        "cameo_runtime.h", "cameo_cuda_api.h", "cameo_cublaslt.h",
-                                        "cameo_cuda.h",    "cameo_machine.h"};
+    const char *parts[MAX_PARTS + 1] = {"cameo_model.h",    "cameo_math.h",    "cameo_muladd.h",
+                                        "cameo_plan.h",     "cameo_runtime.h", "cameo_cuda_api.h",
+                                        "cameo_cublaslt.h", "cameo_cuda.h",    "cameo_machine.h"};
     static const StepTarget target = {.declare = cuda_declare,
                                       .call = cuda_call,
                                       .objects = cuda_objects,
@@ -357,7 +357,8 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     if (o->source)
         print_comment_text(out, str_of(o->source));
     buf_printf(out, " as C11, written by cameo. Link with -ldl %s. */\n\n", o->libraries);
-    uint32_t n = 8;
+    emit_rounding(o, out);
+    uint32_t n = 9;
     if (steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
     if (p->transposes)

@@ -1,26 +1,12 @@
 // Einsum: any equation. A letter of the output is a parallel loop, any other letter a reduction; an
 // ellipsis stands for as many leading dims as its operand has left, broadcast from the right.
 
+#include "ir/ops/einsum.h"
+
 #include "ir/ops/common.h"
 
 #include <ctype.h>
 #include <string.h>
-
-enum { MAX_OPERANDS = 16, LETTERS = 128, DOTS = MAX_RANK };
-
-// A term as labels: letters, and LETTERS + k for the k-th dim of an ellipsis counted from the
-// right.
-typedef struct TermLabels {
-    uint32_t label[MAX_RANK], n;
-    uint32_t dots; // dims that its ellipsis stands for
-    bool has_dots;
-} TermLabels;
-
-typedef struct Equation {
-    TermLabels in[MAX_OPERANDS], out;
-    uint32_t n, dots; // operands; the longest ellipsis
-    Index dim[LETTERS + DOTS];
-} Equation;
 
 // One term up to ',' or '-' or the end; `rank` bounds the ellipsis (-1: the output's, as long as
 // the longest).
@@ -74,7 +60,7 @@ static void implicit_output(Equation *q)
             q->out.label[q->out.n++] = c;
 }
 
-static bool read_equation(const Node *n, const int32_t *ranks, Equation *q)
+bool einsum_read(const Node *n, const int32_t *ranks, Equation *q)
 {
     Str e = node_str(n, "equation", "");
     const char *p = e.at, *stop = e.at + e.len;
@@ -122,7 +108,7 @@ static void infer_einsum(Infer *s)
     for (uint32_t i = 0; i < s->n->nin && i < MAX_OPERANDS; i++)
         if ((ranks[i] = infer_rank(s, i)) < 0)
             return;
-    if (!read_equation(s->n, ranks, &q)) {
+    if (!einsum_read(s->n, ranks, &q)) {
         infer_error(s, "the equation does not fit the operands");
         return;
     }
@@ -151,7 +137,7 @@ static void lower_einsum(Lower *l)
     DType t = accumulator(y.dtype);
     for (uint32_t i = 0; i < l->n->nin && i < MAX_OPERANDS; i++)
         ranks[i] = (int32_t)input(l, i).rank;
-    if (!read_equation(l->n, ranks, &q)) {
+    if (!einsum_read(l->n, ranks, &q)) {
         not_supported(l, "the equation of this Einsum");
         return;
     }

@@ -88,6 +88,21 @@ static uint32_t casts_there_and_back(const Model *m, const Region *r)
     return n;
 }
 
+// What sums many numbers in the narrower dtype, and is widened afterwards: whoever asked for the
+// wider dtype meant the sum.
+static void note_late(Lint *l, Diag *d, const Region *r)
+{
+    ValueId v = node_at(l->m, r->enter.at[0])->in[0];
+    const Value *value = value_at(l->m, v);
+    const Node *n = value->def == DEF_NODE ? node_at(l->m, value->node) : NULL;
+    if (n && n->schema && (node_is(n, "Softmax") || str_starts(n->op, "Reduce")))
+        diag_note(l->diags, d,
+                  "%.*s %.*s computes in %s: if %s was asked for (softmax(dtype=...)), the first "
+                  "Cast belongs in front of it",
+                  STR_ARG(n->op), STR_ARG(lint_short(l, value->node)), dtype_name(r->from),
+                  dtype_name(r->dtype));
+}
+
 void lint_useless_widening(Lint *l)
 {
     const Regions *x = lint_regions(l);
@@ -103,6 +118,7 @@ void lint_useless_widening(Lint *l)
                  dtype_name(r->from), dtype_name(r->dtype));
         lint_about_node(l, d, r->enter.at[0]);
         note_way(l, d, r, leaves_to(l->m, r, r->from, &all));
+        note_late(l, d, r);
         diag_fix(l->diags, d, true,
                  "delete %u Casts%s: every %s has its value in %s, so no bit changes", casts,
                  r->nodes.len ? " and move the data as it is" : "", dtype_name(r->from),

@@ -111,6 +111,12 @@ static void note_origin(Lint *l, Diag *d, ValueId v)
               STR_ARG(d->origin_name), STR_ARG(shown_computed(l, at)));
 }
 
+// Of what classical models compute onnx.checker infers no shape, and runtimes give it all the same.
+static bool is_refused(const Model *m, const Value *v)
+{
+    return v->def != DEF_NODE || !str_is(node_at(m, v->node)->domain, "ai.onnx.ml");
+}
+
 static Diag *report(Lint *l, const Declared *it)
 {
     const Type *t = it->info->type;
@@ -126,7 +132,7 @@ static Diag *report(Lint *l, const Declared *it)
         d = diag(l->diags, "ST013", SEV_ERROR, where, "%s \"%.*s\" is declared as a %s but is a %s",
                  what, STR_ARG(name), kinds[t->kind], kinds[v->kind]);
     else
-        d = diag(l->diags, "ST013", SEV_ERROR, where,
+        d = diag(l->diags, "ST013", is_refused(l->m, v) ? SEV_ERROR : SEV_WARNING, where,
                  "%s \"%.*s\" is declared with shape %.*s but has %.*s", what, STR_ARG(name),
                  STR_ARG(shown_declared(l, t)), STR_ARG(shown_computed(l, v)));
     if (v->def == DEF_NODE)

@@ -2,6 +2,7 @@
 
 #include "passes/lint/lint.h"
 #include "passes/lint/faults.h"
+#include "passes/lint/tensors.h"
 
 #include <math.h>
 #include <string.h>
@@ -304,9 +305,53 @@ static bool is_training_half(const Node *n, const Fault *f)
            !str_is(n->op, "Gradient") && str_is(n->domain, "ai.onnx.preview.training");
 }
 
+static void note_allowed(Lint *l, Diag *d, const Node *n, TypeSet types)
+{
+    Buf allowed = {0};
+    for (int k = 1; k < DT_COUNT; k++)
+        if (types >> k & 1)
+            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", dtype_name((DType)k));
+    diag_note(l->diags, d, "since opset %d the schema allows %s (the model imports %lld)",
+              n->schema->since, allowed.len ? allowed.at : "no tensor",
+              (long long)opset_of(l->m, n));
+    buf_free(&allowed);
+}
+
+// The first later version of the node's operator whose result o may be t; 0: none.
+static int version_that_gives(const Node *n, uint32_t o, DType t)
+{
+    const Schema *now = n->schema, *s;
+    for (uint32_t i = 0; (s = schema_at(i)); i++)
+        if (s->since > now->since && strcmp(s->name, now->name) == 0 &&
+            strcmp(s->domain, now->domain) == 0 && o < s->noutputs &&
+            (s->outputs[o].types >> t & 1))
+            return s->since;
+    return 0;
+}
+
+// A dtype that an attribute chooses, and that the operator does not give at this opset.
+static void report_unsupported_result(Lint *l, const Fault *f)
+{
+    const Node *n = node_at(l->m, f->node);
+    Str op = str_escaped(l->arena, n->op);
+    Diag *d = diag(l->diags, "DT003", SEV_ERROR, location_result(l->m, l->arena, f->node, f->index),
+                   "%.*s gives no %s at opset %lld", STR_ARG(op), dtype_name(f->have),
+                   (long long)opset_of(l->m, n));
+    int later = version_that_gives(n, f->index, f->have);
+    tell_fault(l, d, f);
+    note_allowed(l, d, n, param_of_result(n, f->index)->types);
+    if (later)
+        diag_help(l->diags, d, "%.*s gives %s since opset %d: export the model for that one",
+                  STR_ARG(op), dtype_name(f->have), later);
+}
+
 static void report_unsupported(Lint *l, const Fault *f)
 {
     const Node *n = node_at(l->m, f->node);
+    if (f->output) {
+        report_unsupported_result(l, f);
+        return;
+    }
     if (is_training_half(n, f))
         return;
     const SchemaParam *p = param_of_operand(n, f->index);
@@ -319,17 +364,10 @@ static void report_unsupported(Lint *l, const Fault *f)
         diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
              "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),
              dtype_name(f->have), p->name);
-    Buf allowed = {0};
-    for (int k = 1; k < DT_COUNT; k++)
-        if (p->types >> k & 1)
-            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", dtype_name((DType)k));
     Fault without = *f;
     without.want = DT_NONE;
     tell_fault(l, d, &without);
-    diag_note(l->diags, d, "since opset %d the schema allows %s (the model imports %lld)",
-              n->schema->since, allowed.len ? allowed.at : "no tensor",
-              (long long)opset_of(l->m, n));
-    buf_free(&allowed);
+    note_allowed(l, d, n, p->types);
     if (f->want != DT_NONE)
         diag_note(l->diags, d, "%.*s is %s, and both must have one dtype",
                   STR_ARG(lint_operand_words(l, n, f->other)), dtype_name(f->want));
@@ -346,4 +384,5 @@ static void report_unsupported(Lint *l, const Fault *f)
 void lint_allowed(Lint *l)
 {
     report_each(l, FAULT_UNSUPPORTED, report_unsupported);
+    lint_sparse_operands(l);
 }

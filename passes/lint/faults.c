@@ -329,6 +329,29 @@ static void find_operands(Finder *x, NodeId id)
     }
 }
 
+static bool is_tied_result(const Node *n, uint32_t o)
+{
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (n->in[i] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)))
+            return true;
+    return false;
+}
+
+// Results whose dtype an attribute chooses, and which the schema does not give.
+static void find_results(Finder *x, NodeId id)
+{
+    const Model *m = x->l->m;
+    const Node *n = node_at(m, id);
+    for (uint32_t o = 0; o < n->nout; o++) {
+        const SchemaParam *p = param_of_result(n, o);
+        DType t = n->out[o] ? lint_dtype(m, n->out[o]) : DT_NONE;
+        if (n->out[o] && value_at(m, n->out[o])->why_dtype.kind == WHY_OPERAND)
+            continue;
+        if (p && p->types && t != DT_NONE && !(p->types >> t & 1) && !is_tied_result(n, o))
+            add(x, (Fault){FAULT_UNSUPPORTED, id, o, o, n->out[o], t, DT_NONE, true, 0});
+    }
+}
+
 // QuantizeLinear's attribute against its zero point: the attribute says what is wanted.
 static void find_output_dtype(Finder *x, NodeId id)
 {
@@ -556,6 +579,7 @@ static void find_at_node(Finder *x, NodeId id)
 {
     const Node *n = node_at(x->l->m, id);
     find_operands(x, id);
+    find_results(x, id);
     find_belied(x, id);
     if (node_is(n, "If"))
         find_branches(x, id);

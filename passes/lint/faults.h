@@ -24,7 +24,7 @@ typedef struct Fault {
                            // value; DECLARED: other is 1 where the declaration is at fault
     ValueId value;         // the side that should change
     DType have, want;      // want: DT_NONE where nothing says
-    bool output;           // DECLARED: as an output of its graph
+    bool output;           // DECLARED: as an output of its graph; UNSUPPORTED: a result of the node
     uint32_t also;         // further places that its origin reaches
 } Fault;
 

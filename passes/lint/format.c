@@ -1,6 +1,8 @@
 // ST014: what can be read although the format forbids it: fields that it asks for are missing or
-// given twice, and versions and operators that it does not have any more, or not yet.
+// given twice, versions and operators that it does not have any more, or not yet, and outputs of
+// branches and bodies that no node there gives.
 
+#include "ir/builder.h"
 #include "passes/lint/lint.h"
 
 #include <string.h>
@@ -254,6 +256,32 @@ static void check_node(Lint *l, NodeId id)
     diag_note(l->diags, d, "the model imports opset %lld", (long long)opset_of(l->m, n));
 }
 
+// Does a graph inside of another give on what is that one's? It has to come from a node here.
+static bool is_from_around(const Model *m, GraphId g, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    return graph_at(m, g)->parent && value->def != DEF_NONE && value->graph != g;
+}
+
+static void outputs_from_around(Lint *l)
+{
+    for (GraphId g = 1; g < l->m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(l->m, g)->outputs.len; i++) {
+            ValueId v = graph_at(l->m, g)->outputs.at[i].value;
+            if (!v || !is_from_around(l->m, g, v))
+                continue;
+            Str name = lint_name(l, v), where = location_graph(l->m, l->arena, g);
+            Diag *d =
+                diag(l->diags, "ST014", SEV_ERROR,
+                     str_printf(l->arena, "%.*s/output(%.*s)", STR_ARG(where), STR_ARG(name)),
+                     "output \"%.*s\" is a value of the graph around, and no node here gives it",
+                     STR_ARG(name));
+            d->value = name;
+            diag_note(l->diags, d, "onnx.checker and ONNX Runtime refuse that");
+            diag_fix(l->diags, d, true, "insert 1 Identity, whose result is the output");
+        }
+}
+
 void lint_format(Lint *l)
 {
     if (!(l->m->has & 1u << 6)) {
@@ -269,4 +297,26 @@ void lint_format(Lint *l)
     for (NodeId id = 1; id < l->m->nodes.len; id++)
         if (!node_at(l->m, id)->dead)
             check_node(l, id);
+    outputs_from_around(l);
+}
+
+uint32_t repair_outputs_from_around(Model *m, bool unsafe)
+{
+    uint32_t changes = 0;
+    Arena *a = arena_new();
+    Builder names = builder_of(m, a);
+    (void)unsafe;
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(m, g)->outputs.len; i++) {
+            ValueId v = graph_at(m, g)->outputs.at[i].value;
+            if (!v || !is_from_around(m, g, v))
+                continue;
+            Str name = builder_name(&names, value_at(m, v)->name, "given");
+            NodeId fresh = node_build(m, g, "Identity", &v, 1, name);
+            graph_append(m, g, fresh);
+            graph_at(m, g)->outputs.at[i].value = node_at(m, fresh)->out[0];
+            changes++;
+        }
+    arena_free(a);
+    return changes;
 }

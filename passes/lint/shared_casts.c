@@ -51,14 +51,25 @@ static bool same_cast(const Model *m, NodeId a, NodeId b)
                        str_eq(node_str(x, "round_mode", "up"), node_str(y, "round_mode", "up"))));
 }
 
-// By node: the Cast before it that makes the same, 0: none. Casts of one value to one dtype are
+static bool is_one_element(const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    bool one = value->rank >= 0;
+    int64_t k;
+    for (int32_t i = 0; i < value->rank && one; i++)
+        one = poly_is_const(value->dims[i], &k) && k == 1;
+    return one;
+}
+
+// By node: the Cast before it that makes the same, 0: none. Of single elements (sizes, mostly) they
+// cost nothing. Casts of one value to one dtype are
 // compared with the first of that dtype and with the one before.
 static NodeId *find_twins(const Model *m, const Uses *uses, Arena *a)
 {
     NodeId *twin = NEWS(a, NodeId, m->nodes.len);
     for (ValueId v = 1; v < m->values.len; v++) {
         NodeId first[DT_COUNT] = {0}, last[DT_COUNT] = {0};
-        if (uses->first[v + 1] - uses->first[v] < 2)
+        if (uses->first[v + 1] - uses->first[v] < 2 || is_one_element(m, v))
             continue;
         for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
             NodeId id = uses->uses[k].node;

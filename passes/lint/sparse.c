@@ -1,6 +1,8 @@
-// ST003 of sparse tensors. Spec: onnx.proto, SparseTensorProto.
+// ST003 of sparse tensors, and DT003 of sparse initializers that nodes read as dense ones.
+// Spec: onnx.proto, SparseTensorProto.
 
 #include "passes/elements.h"
+#include "passes/lint/origin.h"
 #include "passes/lint/tensors.h"
 
 void lint_each_sparse(Lint *l, SparseVisit visit)
@@ -97,4 +99,91 @@ static void check_sparse(Lint *l, const SparseData *s, Str where)
 void lint_sparse_payloads(Lint *l)
 {
     lint_each_sparse(l, check_sparse);
+}
+
+// ---- DT003
+
+static bool is_standard(const Node *n)
+{
+    return n->schema && (n->domain.len == 0 || str_is(n->domain, "ai.onnx.ml"));
+}
+
+// No operator of the standard has a sparse tensor among its types; who takes sparse initializers
+// for another way to store dense ones (ONNX Runtime, Cameo) computes, who does not refuses.
+void lint_sparse_operands(Lint *l)
+{
+    const Uses *u = lint_uses(l);
+    for (ValueId v = 1; v < l->m->values.len; v++) {
+        const SparseData *s = value_at(l->m, v)->sparse_init;
+        uint32_t count = 0;
+        Use first = {0};
+        for (uint32_t k = u->first[v]; s && k < u->first[v + 1]; k++)
+            if (u->uses[k].node && is_standard(node_at(l->m, u->uses[k].node))) {
+                first = count++ ? first : u->uses[k];
+            }
+        if (!count || !lint_first_time(l, "DT003", first.node))
+            continue;
+        const Node *n = node_at(l->m, first.node);
+        Diag *d =
+            diag(l->diags, "DT003", SEV_WARNING,
+                 location_operand(l->m, l->arena, first.node, first.index),
+                 "%.*s input %s is a sparse initializer, and no operator of the standard takes one",
+                 STR_ARG(str_escaped(l->arena, n->op)), param_of_operand(n, first.index)->name);
+        d->value = lint_name(l, v);
+        d->origin_kind = STR("initializer");
+        d->origin_name = d->value;
+        lint_about_node(l, d, first.node);
+        diag_note(
+            l->diags, d,
+            "onnx.checker with full_check refuses it; ONNX Runtime and Cameo compute with the "
+            "dense tensor");
+        if (count > 1)
+            diag_note(l->diags, d, "%u operands are so", count);
+        diag_fix(l->diags, d, false, "store \"%.*s\" dense: %.*s instead of %.*s",
+                 STR_ARG(d->value), STR_ARG(lint_shown_bytes(l, lint_bytes(l->m, v))),
+                 STR_ARG(lint_shown_bytes(l, lint_sparse_bytes(s))));
+    }
+}
+
+double lint_sparse_bytes(const SparseData *s)
+{
+    const TensorData *parts[] = {s->values, s->indices};
+    double bytes = 0;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t n = parts[i] ? tensor_count(parts[i]) : UINT64_MAX;
+        if (n != UINT64_MAX)
+            bytes += (double)n * dtype_info((DType)parts[i]->dtype)->bits / 8;
+    }
+    return bytes;
+}
+
+uint32_t repair_sparse_operands(Model *m, bool unsafe)
+{
+    uint32_t changes = 0;
+    for (GraphId g = 1; unsafe && g < m->graphs.len; g++) {
+        Graph *graph = graph_at(m, g);
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < graph->sparse.len; i++) {
+            SparseInitializer *at = &graph->sparse.at[i];
+            Str error;
+            const TensorData *dense =
+                at->value && at->data ? sparse_dense(m, at->data, &error) : NULL;
+            if (!dense) {
+                graph->sparse.at[kept++] = *at;
+                continue;
+            }
+            Value *v = value_at(m, at->value);
+            TensorData *t = NEW(m->arena, TensorData);
+            *t = *dense;
+            t->name = v->name;
+            t->has |= TENSOR_HAS_NAME;
+            v->init = t;
+            v->constant = t;
+            v->sparse_init = NULL;
+            vec_push(m->arena, &graph->initializers, ((Initializer){at->value, t}));
+            changes++;
+        }
+        graph->sparse.len = kept;
+    }
+    return changes;
 }

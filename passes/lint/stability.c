@@ -40,13 +40,42 @@ typedef struct LogSoftmax {
     Range logits;
 } LogSoftmax;
 
+// Does a Where take something else than a where p is 0? Another that looks for NaN may stand
+// before.
+static bool is_chosen_by(const NumberFacts *x, ValueId a, ValueId p)
+{
+    const Uses *u = &x->uses;
+    if (u->first[a + 1] - u->first[a] != 1 || !u->uses[u->first[a]].node)
+        return false;
+    const Node *n = node_at(x->m, u->uses[u->first[a]].node);
+    const Value *c = node_is(n, "Where") && n->in[0] ? value_at(x->m, n->in[0]) : NULL;
+    const Node *by = c && c->def == DEF_NODE ? node_at(x->m, c->node) : NULL;
+    if (!by || !by->nin || (by->in[0] != p && (by->nin < 2 || by->in[1] != p)))
+        return false;
+    return !node_is(by, "IsNaN") || is_chosen_by(x, n->out[0], p);
+}
+
+// p * Log(p), and where p is 0 something else: an entropy that says what 0 * Log(0) is.
+static bool is_guarded_entropy(const NumberFacts *x, ValueId p, ValueId log)
+{
+    const Uses *u = &x->uses;
+    bool all = u->first[log] < u->first[log + 1];
+    for (uint32_t k = u->first[log]; k < u->first[log + 1] && all; k++) {
+        const Node *n = u->uses[k].node ? node_at(x->m, u->uses[k].node) : NULL;
+        all = n && node_is(n, "Mul") && (n->in[0] == p || n->in[1] == p) &&
+              is_chosen_by(x, n->out[0], p);
+    }
+    return all;
+}
+
 static bool find_log_softmax(NumberFacts *x, NodeId id, LogSoftmax *f)
 {
     if (!node_is(node_at(x->m, id), "Log"))
         return false;
     f->softmax = numbers_made_by(x, numbers_in(x, id, 0), "Softmax");
     DType t = f->softmax ? numbers_dtype(x, numbers_in(x, f->softmax, 0)) : DT_NONE;
-    if (!range_digits(t))
+    if (!range_digits(t) ||
+        is_guarded_entropy(x, node_at(x->m, f->softmax)->out[0], node_at(x->m, id)->out[0]))
         return false;
     ValueId logits = numbers_in(x, f->softmax, 0);
     f->logits = range_of(x->ranges, logits);

@@ -16,5 +16,9 @@ void lint_each_sparse(Lint *l, SparseVisit visit);
 
 // ST003 of sparse tensors: indices that are not sorted, or outside of the dims.
 void lint_sparse_payloads(Lint *l);
+// DT003 of sparse initializers that nodes read.
+void lint_sparse_operands(Lint *l);
+// Bytes of its values and indices.
+double lint_sparse_bytes(const SparseData *s);
 
 #endif

@@ -2,7 +2,7 @@
 // nodes.
 
 #include "ir/contract.h"
-#include "passes/lint/lint.h"
+#include "passes/lint/tensors.h"
 
 #include <string.h>
 
@@ -36,6 +36,7 @@ typedef struct Live {
     const Model *m;
     Arena *arena;
     bool *values, *nodes; // by id: needed
+    uint64_t least_bytes; // idle constants of a graph that have fewer are left
     VEC(NodeId) open;
     Map names; // graph and name -> value, where a Gradient names values; filled when first asked
                // for
@@ -180,10 +181,10 @@ static void need_sizes(Live *l)
     }
 }
 
-// `sizes`: idle arithmetic on sizes counts as idle too.
-static Live live_of(const Model *m, Arena *a, bool sizes)
+// `small`: idle arithmetic on sizes and idle constants of few bytes count as idle too.
+static Live live_of(const Model *m, Arena *a, bool small)
 {
-    Live l = {.m = m, .arena = a};
+    Live l = {.m = m, .arena = a, .least_bytes = small ? 0 : FEW_BYTES};
     l.values = NEWS(a, bool, m->values.len);
     l.nodes = NEWS(a, bool, m->nodes.len);
     for (GraphId g = 1; g < m->graphs.len; g++)
@@ -200,7 +201,7 @@ static Live live_of(const Model *m, Arena *a, bool sizes)
     for (int round = 0; round < 2; round++) {
         while (l.open.len)
             need_all_of(&l, l.open.at[--l.open.len]);
-        if (round == 0 && !sizes)
+        if (round == 0 && !small)
             need_sizes(&l);
     }
     return l;
@@ -212,17 +213,33 @@ static bool is_idle_initializer(const Live *l, ValueId v)
     return !l->values[v] && value_at(l->m, v)->def != DEF_INPUT;
 }
 
+static uint64_t idle_bytes(const Live *live, GraphId g)
+{
+    const Graph *graph = graph_at(live->m, g);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < graph->initializers.len; i++) {
+        const Initializer *init = &graph->initializers.at[i];
+        uint64_t n = tensor_count(init->data), bits = dtype_info((DType)init->data->dtype)->bits;
+        if (is_idle_initializer(live, init->value))
+            bytes += n < UINT64_C(1) << 48 ? (n * bits + 7) / 8 : 0;
+    }
+    for (uint32_t i = 0; i < graph->sparse.len; i++)
+        if (is_idle_initializer(live, graph->sparse.at[i].value))
+            bytes += (uint64_t)lint_sparse_bytes(graph->sparse.at[i].data);
+    return bytes;
+}
+
 static void report_idle_weights(Lint *l, const Live *live, GraphId g)
 {
     const Graph *graph = graph_at(l->m, g);
     Names names = {0};
-    uint64_t bytes = 0;
+    uint64_t bytes = idle_bytes(live, g);
+    if (bytes < live->least_bytes)
+        return;
     for (uint32_t i = 0; i < graph->initializers.len; i++) {
         const Initializer *init = &graph->initializers.at[i];
         if (!is_idle_initializer(live, init->value))
             continue;
-        uint64_t n = tensor_count(init->data), bits = dtype_info((DType)init->data->dtype)->bits;
-        bytes += n < UINT64_C(1) << 48 ? (n * bits + 7) / 8 : 0;
         names_add(&names, str_printf(l->arena, "\"%.*s\"", STR_ARG(lint_name(l, init->value))));
     }
     for (uint32_t i = 0; i < graph->sparse.len; i++)
@@ -278,10 +295,10 @@ void lint_dead(Lint *l)
     }
 }
 
-static uint32_t delete_dead(Model *m, bool sizes)
+static uint32_t delete_dead(Model *m, bool small)
 {
     Arena *scratch = arena_new();
-    Live live = live_of(m, scratch, sizes);
+    Live live = live_of(m, scratch, small);
     uint32_t changes = 0;
     for (GraphId g = 1; g < m->graphs.len; g++) {
         Graph *graph = graph_at(m, g);
@@ -296,20 +313,21 @@ static uint32_t delete_dead(Model *m, bool sizes)
             if (live.nodes[n])
                 graph->nodes.at[nodes++] = n;
         }
+        bool many = changes > before || idle_bytes(&live, g) >= live.least_bytes;
         for (uint32_t i = 0; i < graph->initializers.len; i++)
-            if (is_idle_initializer(&live, graph->initializers.at[i].value))
+            if (many && is_idle_initializer(&live, graph->initializers.at[i].value))
                 changes++;
             else
                 graph->initializers.at[weights++] = graph->initializers.at[i];
         for (uint32_t i = 0; i < graph->sparse.len; i++)
-            if (is_idle_initializer(&live, graph->sparse.at[i].value))
+            if (many && is_idle_initializer(&live, graph->sparse.at[i].value))
                 changes++;
             else
                 graph->sparse.at[sparse++] = graph->sparse.at[i];
         for (uint32_t i = 0; i < graph->infos.len; i++) {
             const Value *v = value_at(m, graph->infos.at[i].value);
             bool gone = v->def == DEF_NODE ? node_at(m, v->node)->dead
-                                           : v->def != DEF_NONE && v->def != DEF_INPUT &&
+                                           : many && v->def != DEF_NONE && v->def != DEF_INPUT &&
                                                  !live.values[graph->infos.at[i].value];
             if (!gone || changes == before)
                 graph->infos.at[infos++] = graph->infos.at[i];
@@ -439,40 +457,65 @@ void lint_custom(Lint *l)
 // ---- ST010
 // --------------------------------------------------------------------------------------
 
-// The node of g that stands in front of what it needs, and how many do.
-static NodeId first_early(const Model *m, GraphId g, ValueId *needs, uint32_t *count)
+// By graph: the node that stands in front of what it, or a graph inside of it, needs, and how many
+// do.
+typedef struct Early {
+    const Model *m;
+    NodeId *first;
+    ValueId *needs; // of the first
+    bool *counted;  // by node
+    uint32_t *count;
+} Early;
+
+static void look_at_need(void *context, NodeId from, NodeId to, ValueId v)
 {
-    NodeId first = 0;
-    *count = 0;
-    for (uint32_t i = 0; i < graph_at(m, g)->nodes.len; i++) {
-        NodeId id = graph_at(m, g)->nodes.at[i];
-        const Node *n = node_at(m, id);
-        bool early = false;
-        for (uint32_t k = 0; k < n->nin && !early; k++) {
-            const Value *v = n->in[k] ? value_at(m, n->in[k]) : NULL;
-            early = v && v->def == DEF_NODE && v->graph == g &&
-                    node_at(m, v->node)->position > n->position;
-            if (early && (!first || n->position < node_at(m, first)->position)) {
-                first = id;
-                *needs = n->in[k];
-            }
-        }
-        *count += early;
+    Early *e = context;
+    const Node *n = node_at(e->m, to);
+    GraphId g = n->graph;
+    if (node_at(e->m, from)->position <= n->position)
+        return;
+    if (!e->first[g] || n->position < node_at(e->m, e->first[g])->position) {
+        e->first[g] = to;
+        e->needs[g] = v;
     }
-    return first;
+    e->count[g] += !e->counted[to];
+    e->counted[to] = true;
+}
+
+static Early early_nodes(const Model *m, Arena *a)
+{
+    uint32_t n = m->graphs.len;
+    bool any = false;
+    Early e = {m, NEWS(a, NodeId, n), NEWS(a, ValueId, n), NEWS(a, bool, m->nodes.len),
+               NEWS(a, uint32_t, n)};
+    for (GraphId g = 1; g < n; g++)
+        any |= graph_at(m, g)->unsorted;
+    if (any)
+        model_each_need(m, look_at_need, &e);
+    return e;
+}
+
+static bool is_operand(const Node *n, ValueId v)
+{
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (n->in[i] == v)
+            return true;
+    return false;
 }
 
 void lint_order(Lint *l)
 {
+    Early early = early_nodes(l->m, l->arena);
     for (GraphId g = 1; g < l->m->graphs.len; g++) {
-        uint32_t count = 0;
-        ValueId needs = 0;
-        NodeId id = graph_at(l->m, g)->unsorted ? first_early(l->m, g, &needs, &count) : 0;
+        uint32_t count = early.count[g];
+        ValueId needs = early.needs[g];
+        NodeId id = graph_at(l->m, g)->unsorted ? early.first[g] : 0;
         if (!id)
             continue;
         Diag *d = diag(l->diags, "ST010", SEV_WARNING, location_node(l->m, l->arena, id),
-                       "%.*s stands in front of the node that gives its input \"%.*s\"",
+                       "%.*s stands in front of the node that gives %s \"%.*s\"",
                        STR_ARG(str_escaped(l->arena, node_at(l->m, id)->op)),
+                       is_operand(node_at(l->m, id), needs) ? "its input" : "what its graphs read,",
                        STR_ARG(lint_name(l, needs)));
         lint_about_node(l, d, id);
         d->value = lint_name(l, needs);
@@ -488,14 +531,15 @@ void lint_order(Lint *l)
 uint32_t repair_order(Model *m, bool unsafe)
 {
     uint32_t changes = 0;
+    Arena *a = arena_new();
+    Early early = early_nodes(m, a);
     (void)unsafe;
     for (GraphId g = 1; g < m->graphs.len; g++) {
-        ValueId needs;
-        uint32_t count;
-        if (!graph_at(m, g)->unsorted || !first_early(m, g, &needs, &count))
+        if (!graph_at(m, g)->unsorted || !early.first[g])
             continue;
         graph_at(m, g)->unsorted = false;
         changes++;
     }
+    arena_free(a);
     return changes;
 }

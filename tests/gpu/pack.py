@@ -100,7 +100,7 @@ def pack_models(args, out):
 
 def needs_libraries(source):
     """Does the C say that it is linked with more than a device's program is?"""
-    said = re.search(r"Link with ([^.]*)\.", source.read_text())
+    said = re.search(r"[Ll]ink with ([^.]*)\.", source.read_text())
     return bool(set(said[1].split()) - {"-ldl", "-lm"})
 
 

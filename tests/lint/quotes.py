@@ -76,6 +76,12 @@ def checker(text, domains="", full=False, change=None, opset=18):
     return ""
 
 
+def sparse_initializer(model):
+    values = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], [1.0, 2.0])
+    places = onnx.helper.make_tensor("places", onnx.TensorProto.INT64, [2], [0, 3])
+    model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, places, [4]))
+
+
 def message(call):
     try:
         call()
@@ -141,7 +147,8 @@ PROVOKED = {
               lambda: runtime("g (double[1,1,2,2] x, float[1,1,1,1] w) => (float[1,1,2,2] y) { y = Conv(x, w) }")],
     "DT002": [lambda: runtime("g (float[4] x) => (double[4] y) { [Relu] y = Relu(x) }"),
               lambda: checker("g (float[4] x) => (double[4] y) { [Relu] y = Relu(x) }", full=True)],
-    "DT003": [lambda: runtime("g (int32[4] x) => (int32[4] y) { [exp] y = Exp(x) }")],
+    "DT003": [lambda: runtime("g (int32[4] x) => (int32[4] y) { [exp] y = Exp(x) }"),
+              lambda: checker("g (float[4] x) => (float[4] y) { y = Add(x, w) }", full=True, change=sparse_initializer)],
     "DT004": [lambda: runtime(IF), lambda: checker(IF, full=True)],
     "DT005": [lambda: runtime(LOOP), lambda: runtime(DECLARED_LOOP), lambda: checker(DECLARED_LOOP, full=True)],
     "DT012": [lambda: warned(lambda: np.float32([np.nan, 1e20]).astype(np.int32))],
@@ -184,7 +191,9 @@ PROVOKED = {
     "ST013": [lambda: checker("g (float[2,3] x) => (float[3,2] y) { y = Relu(x) }", full=True),
               lambda: runtime("g (float[2,3] x) => (float[3,2] y) { y = Relu(x) }", severity=2),
               lambda: runtime("g (float[2] x, float[3] w) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")],
-    "ST014": [lambda: checker("g (float[1,1,2,2] x, float[4] s) => (float[1,1,4,4] y) { y = Upsample(x, s) }", opset=17),
+    "ST014": [lambda: runtime("g (bool c, float[4] x) => (float[4] y) { a = Relu(x) y = If(c) <then_branch = t () => "
+                              "(float[4] a) {}, else_branch = e () => (float[4] b) { b = Neg(x) }> }"),
+              lambda: checker("g (float[1,1,2,2] x, float[4] s) => (float[1,1,4,4] y) { y = Upsample(x, s) }", opset=17),
               lambda: checker("g (float[4] x) => (float[4] y) { y = LeakyRelu<alpha = 0.5, alpha = 0.25>(x) }"),
               lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) }", change=lambda m: m.graph.ClearField("name")),
               lambda: checker("g (float[4] x) => (float[4] y) { y = Relu(x) }",

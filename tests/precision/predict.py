@@ -231,20 +231,22 @@ def run_all(model, names, feeds):
 
 # ---- predicted -------------------------------------------------------------------------------------
 
-def drift_of(program, model, calibration, projections, choice=None):
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        onnx.save(model, str(folder / "m.onnx"))
-        for k, feeds in enumerate(calibration):
-            (folder / f"test_data_set_{k}").mkdir()
-            for i, name in enumerate(input_names(model)):
-                tensor = numpy_helper.from_array(feeds[name], name)
-                (folder / f"test_data_set_{k}" / f"input_{i}.pb").write_bytes(tensor.SerializeToString())
-        command = [program, "drift", folder / "m.onnx", "--projections", str(projections), "--format", "json", "-q"]
-        if choice:
-            (folder / "mix.txt").write_text("".join(f"{v} {t}\n" for v, t in choice.items()), encoding="utf-8")
-            command += ["--precision", folder / "mix.txt"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
+def write_case(folder, model, calibration):
+    """The model and its data sets, in one place for all that is asked about it: what is compiled for it is compiled once."""
+    onnx.save(model, str(folder / "m.onnx"))
+    for k, feeds in enumerate(calibration):
+        (folder / f"test_data_set_{k}").mkdir()
+        for i, name in enumerate(input_names(model)):
+            tensor = numpy_helper.from_array(feeds[name], name)
+            (folder / f"test_data_set_{k}" / f"input_{i}.pb").write_bytes(tensor.SerializeToString())
+
+
+def drift_of(program, folder, projections, choice=None):
+    command = [program, "drift", folder / "m.onnx", "--projections", str(projections), "--format", "json", "-q"]
+    if choice:
+        (folder / "mix.txt").write_text("".join(f"{v} {t}\n" for v, t in choice.items()), encoding="utf-8")
+        command += ["--precision", folder / "mix.txt"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
     if done.returncode:
         return None, (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[0]
     return json.loads(done.stdout), ""
@@ -265,12 +267,13 @@ def assignments(report, model, mixed, rng):
     return rows, result
 
 
-def check_model(program, table, name, model, feeds, mixed, projections, ran):
+def check_model(program, folder, table, name, model, feeds, mixed, projections, ran):
     if len(feeds) < 2:
         table.skipped.append(f"{name}: no data that fit its inputs")
         return
     half = min(8, max(len(feeds) // 2, len(feeds) - 4)) if len(feeds) <= 12 else len(feeds) // 2
-    report, why = drift_of(program, model, feeds[:half], projections)
+    write_case(folder, model, feeds[:half])
+    report, why = drift_of(program, folder, projections)
     if report is None:
         table.skipped.append(f"{name}: {why}")
         return
@@ -283,7 +286,7 @@ def check_model(program, table, name, model, feeds, mixed, projections, ran):
     exact = run_all(model, names, held)
     for what, choice in choices:
         rough = run_all(with_rounding(model, choice), names, held)
-        said, why = drift_of(program, model, feeds[:half], projections, choice) if ran else (None, "")
+        said, why = drift_of(program, folder, projections, choice) if ran else (None, "")
         if ran and said is None:
             table.skipped.append(f"{name} {what}: {why}")
             continue
@@ -299,7 +302,7 @@ def check_model(program, table, name, model, feeds, mixed, projections, ran):
             if not np.all(np.isfinite(errors)) or not all(s > 0 for s in scales):
                 table.skipped.append(f"{name} {what} {o}: not finite, or all 0")
                 continue
-            bound = 3 * predicted * max(report["outputs"][k]["spread_f16"], report["outputs"][k]["spread_bf16"])
+            bound = predicted * max(report["outputs"][k]["reach_f16"], report["outputs"][k]["reach_bf16"])
             if said:
                 predicted, bound = said["outputs"][k]["error"], said["outputs"][k]["bound"]
             table.add(name, what, o, predicted, bound, errors, scales)
@@ -334,7 +337,8 @@ def main():
     for name, model, feeds in cases_of(a, only, known):
         table = results.Table(name)
         try:
-            check_model(a.program, table, name, model, feeds, a.mixed, a.projections, a.ran)
+            with tempfile.TemporaryDirectory() as folder:
+                check_model(a.program, pathlib.Path(folder), table, name, model, feeds, a.mixed, a.projections, a.ran)
         except KeyboardInterrupt:
             total.skipped.append(f"{name} and what follows: interrupted")
             break

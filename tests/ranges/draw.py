@@ -2,14 +2,16 @@
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-F = TensorProto.FLOAT
+import draw_others
+import draw_quantized
 
+F = TensorProto.FLOAT
 UNARY = ["Neg", "Abs", "Relu", "Exp", "Log", "Sqrt", "Sigmoid", "Tanh", "Erf", "Atan", "Sinh", "Asinh", "Cosh", "Sin", "Cos",
          "Softplus", "Softsign", "Reciprocal", "Sign", "Floor", "Ceil", "Round", "HardSwish", "Acos", "Asin", "Identity", "Mish",
-         "Gelu", "Softmax", "LogSoftmax", "Hardmax"]
+         "Gelu", "Softmax", "LogSoftmax", "Hardmax", "Acosh", "Atanh", "Shrink"]
 WITH_ALPHA = {"LeakyRelu": (0.01, 2), "Elu": (0.1, 2), "HardSigmoid": (0.05, 0.6), "ThresholdedRelu": (0.1, 2), "Celu": (0.5, 2)}
 BINARY = ["Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Sum", "Mean", "Mod", "PRelu", "Less", "Equal", "Greater"]
-REDUCE = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"]
+REDUCE = ["ReduceProd", "ReduceLogSum", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"]
 MOVE = ["Transpose", "Reshape", "Slice", "Concat", "Pad", "Expand", "Tile", "Unsqueeze", "Gather", "Trilu"]
 LAYERS = ["Conv", "ConvTranspose", "MatMul", "Gemm", "BatchNormalization", "LayerNormalization", "InstanceNormalization",
           "MaxPool", "AveragePool", "GlobalAveragePool", "CumSum", "Clip", "Where", "Cast", "Resize", "TopK", "ArgMax", "Shape",
@@ -18,12 +20,12 @@ LAYERS = ["Conv", "ConvTranspose", "MatMul", "Gemm", "BatchNormalization", "Laye
 DIMS = [2, 4, 3, 3]
 
 
-class Draw:
+class Draw(draw_quantized.Quantized, draw_others.Others):
     """A model of some nodes over float32 values of shape [2, 4, 3, 3]."""
 
     def __init__(self, rng):
         self.rng, self.nodes, self.weights, self.count = rng, [], [], 0
-        self.values = ["x0", "x1"]
+        self.values, self.opset = ["x0", "x1"], 21
 
     def name(self):
         self.count += 1
@@ -72,7 +74,8 @@ class Draw:
         elif kind == 7:
             y = self.move(x)
         else:
-            y = getattr(self, "layer_" + str(rng.choice(LAYERS)).lower())(x)
+            layers = [LAYERS, LAYERS, draw_quantized.LAYERS, draw_others.LAYERS][rng.integers(4)]
+            y = getattr(self, "layer_" + str(rng.choice(layers)).lower())(x)
         self.values.append(y)
 
     def binary(self, x):
@@ -206,7 +209,7 @@ class Draw:
 
     def graph(self, name, nodes, inputs, outputs):
         of = lambda n: helper.make_tensor_value_info(n, TensorProto.BOOL if n.startswith("c") else
-                                                     TensorProto.INT64 if n.startswith("i") else F, None)
+                                                     TensorProto.INT64 if n.startswith("i") else F, [] if n[0] in "ci" else None)
         return helper.make_graph(nodes, name, [of(n) for n in inputs], [of(n) for n in outputs])
 
     def layer_if(self, x):
@@ -378,4 +381,5 @@ class Draw:
         inputs = [helper.make_tensor_value_info("x0", F, DIMS), helper.make_tensor_value_info("x1", F, DIMS),
                   helper.make_tensor_value_info("free", F, ["N", 2])]
         graph = helper.make_graph(self.nodes, "ranges", inputs, outputs, self.weights)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1),
+                                                       helper.make_opsetid("ai.onnx.ml", 3)], ir_version=11)

@@ -1,0 +1,579 @@
+// Values and their figures a stretch at a time: which steps are joined, and what is printed for
+// them.
+
+#include "codegen/cpu/figures.h"
+#include "codegen/cpu/gemm.h"
+#include "codegen/fuse_parts.h"
+#include "codegen/parts.h"
+#include "ir/infer.h"
+#include "runtime/cameo_drift.h"
+
+enum {
+    STRETCH = 1024,   // elements: what is known of one stays in the first two caches
+    FIGURE_WORK = 20, // of an element, in tenths of a nanosecond
+    LEAST_LEVEL = 2   // a dim is cut where that leaves stretches this much of what they may be
+};
+
+// ---- joining -----------------------------------------------------------------------------------
+
+typedef struct Joining {
+    Module *mod;
+    Arena *arena;
+    Fuse fuse;
+    uint32_t *reads, *writes; // by BufferId: steps that do
+    bool *kept;               // by BufferId: an output of the module
+    // The run at hand.
+    uint32_t rank; // dims of its values that are not 1
+    Index dims[MAX_RANK];
+    uint8_t *written; // by BufferId: 1 by the run
+    uint32_t *inner;  // by BufferId: steps of the run that read it
+    VEC(const Step *) steps;
+    // What it becomes.
+    Figures *made;
+    Index at[MAX_RANK]; // of an element of the stretch, by dim
+    LoopId loops[MAX_RANK + 1];
+    uint32_t nloops; // within a stretch
+    int64_t room;    // of a row
+    Index place;     // of an element in it
+} Joining;
+
+static bool figures_are(const Call *c)
+{
+    return c && str_is(str_of(c->what->name), "drift");
+}
+
+static uint32_t long_dims(const Buffer *b, Index *dims)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->rank; i++)
+        if (!poly_equals(b->dims[i], 1))
+            dims[n++] = b->dims[i];
+    return n;
+}
+
+static bool same_dims(const Joining *j, const Buffer *b)
+{
+    Index dims[MAX_RANK];
+    if (long_dims(b, dims) != j->rank)
+        return false;
+    for (uint32_t i = 0; i < j->rank; i++)
+        if (dims[i] != j->dims[i])
+            return false;
+    return true;
+}
+
+typedef struct LoadCheck {
+    const Joining *j;
+    const Point *p;
+    bool fits;
+} LoadCheck;
+
+// What the run makes is read where it was made; nothing is summed.
+static void check_load(void *context, const Expr *e)
+{
+    LoadCheck *c = context;
+    if (e->kind == EX_REDUCE || e->kind == EX_LOCAL)
+        c->fits = false;
+    if (e->kind != EX_LOAD || !c->j->written[e->buffer])
+        return;
+    uint32_t k = 0;
+    const Stmt *s = c->p->store;
+    const Buffer *x = buffer_at(c->j->mod, e->buffer), *y = buffer_at(c->j->mod, s->buffer);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (poly_equals(x->dims[i], 1) && poly_equals(e->at[i], 0))
+            continue;
+        while (k < y->rank && poly_equals(y->dims[k], 1))
+            k++;
+        c->fits &= k < y->rank && e->at[i] == s->at[k];
+        k++;
+    }
+}
+
+// A kernel that gives each element of a value by itself.
+static bool joins_kernel(Joining *j, const Kernel *k)
+{
+    LoopId vars[MAX_RANK];
+    if (k->override || k->on_host)
+        return false;
+    const Point p = point_of(k->body);
+    if (!p.store || p.nloops > MAX_RANK || !point_defines(&j->fuse, &p, vars))
+        return false;
+    const Buffer *y = buffer_at(j->mod, p.store->buffer);
+    if (!same_dims(j, y) || j->writes[p.store->buffer] != 1 || j->written[p.store->buffer] ||
+        dtype_is_reference(y->dtype) || dtype_is_complex(y->dtype) || y->dtype == DT_F64X2)
+        return false;
+    LoadCheck check = {j, &p, true};
+    expr_walk(j->mod, p.store->value, check_load, &check);
+    return check.fits;
+}
+
+static bool joins_call(Joining *j, const Call *c)
+{
+    if (!figures_are(c) || !dtype_is_float(buffer_at(j->mod, c->reads[0])->dtype))
+        return false;
+    for (uint32_t i = 0; i < c->nreads; i++)
+        if (!same_dims(j, buffer_at(j->mod, c->reads[i])) ||
+            buffer_at(j->mod, c->reads[i])->dtype == DT_F64X2)
+            return false;
+    for (uint32_t i = 0; i < c->nnumbers; i++)
+        if (!poly_is_const(c->numbers[i], NULL))
+            return false;
+    return true;
+}
+
+static KernelUses step_uses(Joining *j, const Step *s)
+{
+    KernelUses u = {.arena = j->arena};
+    if (s->kernel)
+        u = kernel_uses(j->mod, j->arena, s->kernel);
+    uses_add_index(j->mod, &u, s->value);
+    uses_add_expr(j->mod, &u, s->cond);
+    uses_add_call(j->mod, &u, s->call);
+    return u;
+}
+
+static void note(const KernelUses *u, uint32_t *reads, uint32_t *writes)
+{
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        reads[u->buffers.at[i].id] += (u->buffers.at[i].bits & ACCESS_READ) != 0;
+        writes[u->buffers.at[i].id] += (u->buffers.at[i].bits & ACCESS_WRITE) != 0;
+    }
+}
+
+static void note_steps(Joining *j, const Step *s)
+{
+    for (; s; s = s->next) {
+        const KernelUses u = step_uses(j, s);
+        note(&u, j->reads, j->writes);
+        note_steps(j, s->body);
+        note_steps(j, s->other);
+    }
+}
+
+// ---- the joined kernel -------------------------------------------------------------------------
+
+// So many elements of the dim, whose parts are `inner` long, are a stretch.
+static int64_t part_of(Index dim, int64_t inner)
+{
+    int64_t most = STRETCH / inner, n, best = 1;
+    if (!poly_is_const(dim, &n))
+        return most;
+    for (int64_t by = 1; by <= most; by++)
+        best = n % by == 0 ? by : best;
+    const int64_t pieces = (n + most - 1) / most;
+    return best * LEAST_LEVEL >= most ? best : (n + pieces - 1) / pieces;
+}
+
+static void add_outer(Joining *j, LoopId v)
+{
+    j->made->loops[j->made->nloops++] = v;
+}
+
+static LoopId add_inner(Joining *j, Index extent)
+{
+    return j->loops[j->nloops++] = loop_new(j->mod->polys, extent);
+}
+
+// Loops over stretches and within one: the last dims that a stretch holds whole, and of the dim
+// before them a part.
+static void choose_loops(Joining *j)
+{
+    Polys *polys = j->mod->polys;
+    int64_t inner = 1, n;
+    uint32_t whole = j->rank;
+    while (whole > 0 && poly_is_const(j->dims[whole - 1], &n) && n > 0 && inner * n <= STRETCH) {
+        inner *= n;
+        whole--;
+    }
+    const int64_t part = whole ? part_of(j->dims[whole - 1], inner) : 1;
+    for (uint32_t i = 0; i < whole; i++) {
+        if (i + 1 < whole || part == 1) {
+            LoopId v = loop_new(polys, j->dims[i]);
+            add_outer(j, v);
+            j->at[i] = poly_loop(polys, v);
+            continue;
+        }
+        Index by = poly_const(polys, part);
+        LoopId v = loop_new(polys, poly_ceildiv(polys, j->dims[i], by));
+        add_outer(j, v);
+        Index first = poly_scale(polys, poly_loop(polys, v), part);
+        LoopId w = add_inner(j, poly_min(polys, by, poly_sub(polys, j->dims[i], first)));
+        j->at[i] = poly_add(polys, first, poly_loop(polys, w));
+    }
+    if (!whole)
+        add_outer(j, loop_new(polys, poly_const(polys, 1)));
+    for (uint32_t i = whole; i < j->rank; i++)
+        j->at[i] = poly_loop(polys, add_inner(j, j->dims[i]));
+    j->room = part * inner;
+}
+
+// The element's place in the value, and in a row of the stretch.
+static void choose_places(Joining *j)
+{
+    Polys *polys = j->mod->polys;
+    Index place = poly_const(polys, 0), size = poly_const(polys, 1), all = place;
+    for (uint32_t i = j->nloops; i-- > 0;) {
+        place = poly_add(polys, place, poly_mul(polys, size, poly_loop(polys, j->loops[i])));
+        size = poly_mul(polys, size, loop_extent(polys, j->loops[i]));
+    }
+    j->place = place;
+    j->made->count = size;
+    Index stride = poly_const(polys, 1);
+    for (uint32_t i = j->rank; i-- > 0;) {
+        all = poly_add(polys, all, poly_mul(polys, stride, j->at[i]));
+        stride = poly_mul(polys, stride, j->dims[i]);
+    }
+    j->made->first = poly_sub(polys, all, place);
+}
+
+static LocalId row_of(const Figures *f, BufferId b)
+{
+    for (uint32_t i = 0; i < f->rows.len; i++)
+        if (f->rows.at[i].buffer == b)
+            return f->rows.at[i].local;
+    return 0;
+}
+
+typedef struct Rewrite {
+    Joining *j;
+    const LoopId *vars; // of the kernel, by dim of what it stores
+    uint32_t rank;
+} Rewrite;
+
+static Index to_element(void *context, const Atom *a)
+{
+    const Rewrite *r = context;
+    for (uint32_t i = 0, k = 0; a->kind == ATOM_LOOP && i < r->rank; i++) {
+        if (r->vars[i] == a->var)
+            return r->j->at[k];
+        k += r->vars[i] != 0;
+    }
+    return NULL;
+}
+
+static const Expr *to_row(void *context, const Expr *e)
+{
+    const Rewrite *r = context;
+    const LocalId local = e->kind == EX_LOAD ? row_of(r->j->made, e->buffer) : 0;
+    return local ? expr_local(r->j->mod, local, e->dtype, 1, &r->j->place) : NULL;
+}
+
+static Stmt *new_stmt(Joining *j, StmtKind kind)
+{
+    Stmt *s = NEW(j->mod->arena, Stmt);
+    s->kind = kind;
+    return s;
+}
+
+static const Index *one_index(Joining *j, Index i)
+{
+    Index *at = NEWS(j->mod->arena, Index, 1);
+    at[0] = i;
+    return at;
+}
+
+// The kernel's store for each element of the stretch.
+static Stmt *element_loops(Joining *j, const Kernel *k)
+{
+    LoopId vars[MAX_RANK] = {0};
+    const Point p = point_of(k->body);
+    point_defines(&j->fuse, &p, vars);
+    Rewrite r = {j, vars, p.store->rank};
+    ExprMap map = {&r, to_row, to_element};
+    Stmt *s = stmts_map(&j->fuse, p.store, &map);
+    const LocalId local = row_of(j->made, s->buffer);
+    if (local) {
+        s->kind = S_SET;
+        s->local = local;
+        s->buffer = 0;
+        s->rank = 1;
+        s->at = one_index(j, j->place);
+    }
+    for (uint32_t i = j->nloops; i-- > 0;) {
+        Stmt *loop = new_stmt(j, S_FOR);
+        loop->var = j->loops[i];
+        loop->par = true;
+        loop->body = s;
+        s = loop;
+    }
+    return s;
+}
+
+// Values that nothing but the run reads are rows.
+static void choose_rows(Joining *j, Stmt ***tail)
+{
+    for (uint32_t i = 0; i < j->steps.len; i++) {
+        const Kernel *k = j->steps.at[i]->kernel;
+        const BufferId b = k ? point_of(k->body).store->buffer : 0;
+        const Buffer *buf = buffer_at(j->mod, b);
+        if (!b || buf->kind != BUF_TEMP || j->kept[b] || j->reads[b] != j->inner[b] ||
+            (buf->dtype != DT_F32 && buf->dtype != DT_F64))
+            continue;
+        Stmt *row = new_stmt(j, S_ROW);
+        row->local = j->mod->nlocals++;
+        row->dtype = buf->dtype;
+        row->rank = 1;
+        row->at = one_index(j, poly_const(j->mod->polys, j->room));
+        vec_push(j->mod->arena, &j->made->rows, ((FigureRow){b, row->local}));
+        **tail = row;
+        *tail = &row->next;
+    }
+}
+
+static Kernel *join_steps(Joining *j)
+{
+    Module *mod = j->mod;
+    Kernel *k = NEW(mod->arena, Kernel);
+    Stmt *first = NULL, **tail = &first;
+    const Stmt *last = NULL;
+    *k = (Kernel){.id = mod->nkernels++, .name = STR("figures")};
+    j->made = NEW(mod->arena, Figures);
+    j->nloops = 0;
+    choose_loops(j);
+    choose_places(j);
+    choose_rows(j, &tail);
+    for (uint32_t i = 0; i < j->steps.len; i++) {
+        const Step *s = j->steps.at[i];
+        if (s->call) {
+            vec_push(mod->arena, &j->made->all, ((Figure){last, s->call}));
+            continue;
+        }
+        for (uint32_t n = 0; n < s->kernel->fused.len; n++)
+            vec_push(mod->arena, &k->fused, s->kernel->fused.at[n]);
+        k->node = s->kernel->node;
+        Stmt *loops = element_loops(j, s->kernel);
+        *tail = loops;
+        tail = &loops->next;
+        last = loops;
+    }
+    j->made->stretch = first;
+    k->node = k->node ? k->node : j->steps.at[0]->node;
+    Stmt *body = first;
+    Polys *polys = mod->polys;
+    Index stretches = poly_const(polys, 1);
+    for (uint32_t i = j->made->nloops; i-- > 0;) {
+        Stmt *loop = new_stmt(j, S_FOR);
+        loop->var = j->made->loops[i];
+        loop->par = true;
+        loop->body = body;
+        body = loop;
+        stretches = poly_mul(polys, stretches, loop_extent(polys, loop->var));
+    }
+    k->body = body;
+    if (!poly_equals(stretches, 1)) {
+        Index size = poly_scale(polys, stretches, (int64_t)j->made->all.len * DRIFT_FIELDS);
+        j->made->numbers = buffer_new(mod, BUF_TEMP, STR("scratch"), DT_F64, 1, &size);
+    }
+    Override *o = NEW(mod->arena, Override);
+    o->figures = j->made;
+    k->override = o;
+    return k;
+}
+
+// ---- runs --------------------------------------------------------------------------------------
+
+static void take(Joining *j, const Step *s)
+{
+    const KernelUses u = step_uses(j, s);
+    vec_push(j->arena, &j->steps, s);
+    for (uint32_t i = 0; i < u.buffers.len; i++) {
+        const Access *a = &u.buffers.at[i];
+        j->inner[a->id] += (a->bits & ACCESS_READ) != 0;
+        if (s->kernel && a->bits & ACCESS_WRITE)
+            j->written[a->id] = 1;
+    }
+}
+
+static void forget(Joining *j)
+{
+    for (uint32_t n = 0; n < j->steps.len; n++) {
+        const KernelUses u = step_uses(j, j->steps.at[n]);
+        for (uint32_t i = 0; i < u.buffers.len; i++)
+            j->inner[u.buffers.at[i].id] = j->written[u.buffers.at[i].id] = 0;
+    }
+    j->steps.len = 0;
+}
+
+// What a run that begins with this step is a run of. false: none does.
+static bool begin(Joining *j, const Step *s)
+{
+    BufferId b = figures_are(s->call) ? s->call->reads[0] : 0;
+    if (s->kernel && !s->kernel->override) {
+        const Point p = point_of(s->kernel->body);
+        b = p.store ? p.store->buffer : 0;
+    }
+    if (!b || buffer_at(j->mod, b)->rank > FIGURE_LOOPS)
+        return false;
+    j->rank = long_dims(buffer_at(j->mod, b), j->dims);
+    return true;
+}
+
+static bool fits(Joining *j, const Step *s)
+{
+    return s->kind == STEP_KERNEL ? joins_kernel(j, s->kernel)
+                                  : s->kind == STEP_CALL && joins_call(j, s->call);
+}
+
+static void find_in(Joining *j, Step **at)
+{
+    for (; *at; at = &(*at)->next) {
+        Step *end = *at;
+        uint32_t figures = 0;
+        find_in(j, &(*at)->body);
+        find_in(j, &(*at)->other);
+        if (!begin(j, *at))
+            continue;
+        for (; end && fits(j, end); end = end->next) {
+            figures += end->call != NULL;
+            take(j, end);
+        }
+        if (figures) {
+            Call *call = NEW(j->mod->arena, Call);
+            Step *joined = NEW(j->mod->arena, Step);
+            call->what = intrinsic_find(STR("drift"));
+            *joined = (Step){.kind = STEP_KERNEL, .next = end, .call = call};
+            joined->kernel = join_steps(j);
+            joined->node = joined->kernel->node;
+            *at = joined;
+        }
+        forget(j);
+    }
+}
+
+void figures_find(Module *mod)
+{
+    Arena *a = arena_new();
+    const uint32_t n = mod->buffers.len;
+    Joining j = {.mod = mod, .arena = a, .fuse = {.mod = mod, .arena = a}};
+    j.reads = NEWS(a, uint32_t, n);
+    j.writes = NEWS(a, uint32_t, n);
+    j.inner = NEWS(a, uint32_t, n);
+    j.kept = NEWS(a, bool, n);
+    j.written = NEWS(a, uint8_t, n);
+    note_steps(&j, mod->steps);
+    for (uint32_t i = 0; i < mod->outputs.len; i++)
+        j.kept[mod->outputs.at[i]] = true;
+    find_in(&j, &mod->steps);
+    arena_free(a);
+}
+
+void figures_uses(Module *mod, const Figures *f, KernelUses *u)
+{
+    for (uint32_t i = 0; i < f->all.len; i++) {
+        const Call *c = f->all.at[i].call;
+        for (uint32_t n = 0; n < c->nreads; n++)
+            if (!row_of(f, c->reads[n]))
+                access_note(u->arena, &u->buffers, c->reads[n], ACCESS_READ);
+        for (uint32_t n = 0; n < c->nwrites; n++)
+            access_note(u->arena, &u->buffers, c->writes[n], ACCESS_WRITE);
+    }
+    if (f->numbers)
+        access_note(u->arena, &u->buffers, f->numbers, ACCESS_READ | ACCESS_WRITE);
+    uses_add_index(mod, u, f->first);
+    uses_add_index(mod, u, f->count);
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+static void print_view(Printer *p, const Figures *f, BufferId b, const char *comma)
+{
+    const LocalId row = row_of(f, b);
+    const Buffer *buf = buffer_at(p->mod, b);
+    const char *count = print_index_bare(p, f->count);
+    if (row) {
+        buf_printf(p->out, "%s{v%u, %d, 1, (const int64_t[]){%s}}", comma, row, (int)buf->dtype,
+                   count);
+        return;
+    }
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
+    buf_printf(p->out, "%s{b%u + %s, %d, 1, (const int64_t[]){%s}}", comma, b,
+               print_index(p, f->first), (int)buf->dtype, count);
+}
+
+// "unit": the number of the stretch.
+static const char *unit_name(Printer *p, const Figures *f)
+{
+    return f->nloops > 1 ? "unit" : str_printf(p->arena, "i%u", f->loops[0]).at;
+}
+
+static void print_figure(Printer *p, const Figures *f, uint32_t k)
+{
+    const Call *c = f->all.at[k].call;
+    const char *unit = unit_name(p, f);
+    const int64_t step = (int64_t)f->all.len * DRIFT_FIELDS;
+    print_line(p, "{");
+    buf_printf(p->out, "%*sconst cameo_view reads[] = {", (int)p->indent * 4 + 4, "");
+    for (uint32_t i = 0; i < c->nreads; i++)
+        print_view(p, f, c->reads[i], i ? ", " : "");
+    buf_printf(p->out, "};\n%*sconst cameo_view writes[] = {", (int)p->indent * 4 + 4, "");
+    const BufferId to = f->numbers ? f->numbers : c->writes[0];
+    access_note(p->arena, &p->printed.buffers, to, ACCESS_READ | ACCESS_WRITE);
+    buf_printf(p->out, "{b%u", to);
+    if (f->numbers)
+        buf_printf(p->out, " + %s * %lld + %d", unit, (long long)step, (int)k * DRIFT_FIELDS);
+    buf_printf(p->out, ", %d, 1, (const int64_t[]){%d}}", DT_F64, DRIFT_FIELDS);
+    for (uint32_t i = 1; i < c->nwrites; i++)
+        print_view(p, f, c->writes[i], ", ");
+    buf_printf(p->out, "};\n%*sconst int64_t n[] = {", (int)p->indent * 4 + 4, "");
+    for (uint32_t i = 0; i < c->nnumbers; i++)
+        buf_printf(p->out, "%s%s", i ? ", " : "", print_index_bare(p, c->numbers[i]));
+    buf_printf(p->out, "};\n");
+    const char *before =
+        f->numbers ? str_printf(p->arena, "%s > from ? (const double *)writes[0].at - %lld : NULL",
+                                unit, (long long)step)
+                         .at
+                   : "NULL";
+    print_line(p, "    cameo_drift_stretch(&(const cameo_call){reads, writes, n, %u, %u, %u},",
+               c->nreads, c->nwrites, c->nnumbers);
+    print_line(p, "        %s, %s);", print_index_bare(p, f->first), before);
+    print_line(p, "}");
+}
+
+static void print_figures_after(Printer *p, const Figures *f, const Stmt *s)
+{
+    for (uint32_t i = 0; i < f->all.len; i++)
+        if (f->all.at[i].after == s)
+            print_figure(p, f, i);
+}
+
+static void print_stretches(Printer *p, const Figures *f)
+{
+    parts_nest_begin(p, f->nloops, f->loops);
+    p->depth++;
+    p->parallel++;
+    uint32_t mark = print_block_begin(p);
+    print_figures_after(p, f, NULL);
+    for (const Stmt *s = f->stretch; s; s = s->next) {
+        print_stmt(p, s);
+        print_figures_after(p, f, s);
+    }
+    print_block_end(p, mark);
+    p->parallel--;
+    p->depth--;
+    parts_nest_end(p, f->nloops, f->loops);
+}
+
+void figures_print(Printer *p, const Figures *f)
+{
+    Polys *polys = p->mod->polys;
+    Index units = parts_units(p, f->nloops, f->loops);
+    Index work = parts_work(p, f->stretch, f->nloops, f->loops);
+    work = poly_add(polys, work,
+                    poly_const(polys, STRETCH * (int64_t)(FIGURE_WORK * (f->all.len + 1))));
+    const char *n = print_index_bare(p, units);
+    if (p->parts && parts_worth(p, units, work)) {
+        parts_begin(p, 0);
+        print_stretches(p, f);
+        parts_end(p, n, parts_grain(p, work));
+    } else {
+        print_line(p, "const int64_t from = 0, to = %s;", n);
+        print_stretches(p, f);
+    }
+    for (uint32_t i = 0; f->numbers && i < f->all.len; i++) {
+        access_note(p->arena, &p->printed.buffers, f->numbers, ACCESS_READ | ACCESS_WRITE);
+        access_note(p->arena, &p->printed.buffers, f->all.at[i].call->writes[0], ACCESS_WRITE);
+        print_line(p, "cameo_drift_gather(b%u + %d, %d, %s, b%u);", f->numbers,
+                   (int)i * DRIFT_FIELDS, (int)f->all.len * DRIFT_FIELDS, n,
+                   f->all.at[i].call->writes[0]);
+    }
+}

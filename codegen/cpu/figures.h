@@ -1,0 +1,44 @@
+// Kernels that make values element by element, and the figures that are taken of these values
+// (runtime/cameo_drift.h), as one kernel that does a stretch of elements at a time: a value is
+// compared while it is in the first cache, and one that only its own stretch reads is no buffer of
+// the module.
+//
+// Sums are taken for each stretch and added up in order, so that they are the same bits for any
+// number of threads.
+#ifndef CAMEO_CODEGEN_CPU_FIGURES_H
+#define CAMEO_CODEGEN_CPU_FIGURES_H
+
+#include "codegen/print_parts.h"
+
+// Numbers that are taken of a value of the stretch.
+typedef struct Figure {
+    const Stmt *after; // this statement; NULL: before the first
+    const Call *call;
+} Figure;
+
+// A buffer that is a row of the stretch.
+typedef struct FigureRow {
+    BufferId buffer;
+    LocalId local;
+} FigureRow;
+
+enum { FIGURE_LOOPS = 16 };
+
+typedef struct Figures {
+    VEC(Figure) all;
+    VEC(FigureRow) rows;
+    LoopId loops[FIGURE_LOOPS]; // over stretches, outermost first
+    uint32_t nloops;
+    const Stmt *stretch; // what is done to one: loops over its elements
+    Index first, count;  // its first element and how many they are
+    BufferId numbers;    // of all stretches; 0: there is one
+} Figures;
+
+// Joins steps that follow one another: such kernels of values of the same dims, and calls that take
+// figures of them.
+void figures_find(Module *mod);
+// What the kernel uses besides its statements.
+void figures_uses(Module *mod, const Figures *f, KernelUses *u);
+void figures_print(Printer *p, const Figures *f);
+
+#endif

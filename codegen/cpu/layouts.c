@@ -1,0 +1,584 @@
+#include "codegen/cpu/layouts.h"
+
+#include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/pixel_conv.h"
+#include "passes/solver/labels.h"
+
+#include <string.h>
+
+enum { PLANES, PIXELS, BOTH = 1 << PLANES | 1 << PIXELS };
+enum { RANK = 4, MAX_NEST = 16 };
+// What an element costs, in tenths of nanoseconds: moved to another layout; read by a convolution
+// of planes, bfloat16 or bytes, which copies it; stored by that; stored where lanes are no
+// neighbours.
+enum { MOVED = 4, COPIED = 4, COPIED_BYTE = 2, STORED = 5, STORED_BYTE = 2, APART = 4 };
+
+// A kernel of the module's list of steps.
+typedef struct Site {
+    Step *step;
+    uint32_t variable;
+    LabelSet allowed;
+    const Stmt *loops[MAX_NEST], *store; // store: NULL where it is no nest around one store
+    uint32_t nloops;
+    LoopId channel; // whose channels are those of the values in pixels; 0: none
+    Conv conv;
+    ByteWeights weights;
+    PixelConv *pixels; // a convolution that could read pixels; NULL: none
+} Site;
+
+// What is known of a buffer.
+typedef struct Laid {
+    bool fits; // it may lie in pixels
+    Site *maker;
+    uint32_t id;        // among the values of the solver
+    int64_t dims[RANK]; // without [0]
+    BufferId in[2];     // where it lies in planes, in pixels; 0: nowhere
+    int64_t border;
+    const Expr *around; // what the border holds, as x's zero point; NULL: 0
+} Laid;
+
+typedef struct Layouts {
+    Module *mod;
+    Printer *p;
+    Arena *arena;
+    const ConvChoice *how;
+    Site *sites;
+    uint32_t nsites, nvalues;
+    Laid *values; // by BufferId
+    Labels *labels;
+    Site *site; // that is looked at
+} Layouts;
+
+// ---- what may lie in pixels --------------------------------------------------------------------
+
+static bool dims_fit(const Buffer *b, Laid *v)
+{
+    const int64_t lanes = pixel_lanes(b->dtype);
+    if (b->kind != BUF_TEMP || b->rank != RANK || !lanes)
+        return false;
+    for (uint32_t i = 1; i < RANK; i++)
+        if (!poly_is_const(b->dims[i], &v->dims[i]) || v->dims[i] < 1 || v->dims[i] > 1 << 20)
+            return false;
+    return v->dims[1] % lanes == 0 && v->dims[2] * v->dims[3] > 1;
+}
+
+static void refuse(Layouts *l, BufferId b)
+{
+    l->values[b].fits = false;
+}
+
+static void refuse_uses(Layouts *l, const KernelUses *u)
+{
+    for (uint32_t i = 0; i < u->buffers.len; i++)
+        refuse(l, u->buffers.at[i].id);
+}
+
+// Whatever steps inside of others touch stays in planes, and what conditions and calls read.
+static void refuse_inside(Layouts *l, const Step *s, bool top)
+{
+    for (; s; s = s->next) {
+        KernelUses u = {.arena = l->arena};
+        if (s->kernel && (!top || s->kernel->on_host))
+            u = kernel_uses(l->mod, l->arena, s->kernel);
+        uses_add_index(l->mod, &u, s->value);
+        uses_add_expr(l->mod, &u, s->cond);
+        uses_add_call(l->mod, &u, s->call);
+        refuse_uses(l, &u);
+        refuse_inside(l, s->body, false);
+        refuse_inside(l, s->other, false);
+    }
+}
+
+// ---- kernels -----------------------------------------------------------------------------------
+
+static void count_writers(Layouts *l, const Stmt *s, Site *site)
+{
+    for (; s; s = s->next) {
+        if (s->kind == S_STORE || s->kind == S_UPDATE) {
+            Laid *v = &l->values[s->buffer];
+            v->fits &= s->kind == S_STORE && (!v->maker || v->maker == site);
+            v->maker = site;
+        }
+        count_writers(l, s->body, site);
+        count_writers(l, s->other, site);
+    }
+}
+
+static void read_nest(Site *site)
+{
+    const Stmt *s = site->step->kernel->body;
+    for (; s && s->kind == S_FOR && s->par && !s->next && site->nloops < MAX_NEST; s = s->body)
+        site->loops[site->nloops++] = s;
+    site->store = s && s->kind == S_STORE && !s->next ? s : NULL;
+}
+
+// The channel of a value in pixels must be one loop's variable, the same for all: so lanes become
+// the innermost loop.
+static void test_access(Layouts *l, BufferId b, const Index *at)
+{
+    Site *site = l->site;
+    Polys *polys = l->mod->polys;
+    LoopId v = 0;
+    for (uint32_t i = 0; i < site->nloops; i++)
+        if (at[1] == poly_loop(polys, site->loops[i]->var))
+            v = site->loops[i]->var;
+    int64_t extent;
+    const bool same = v && (!site->channel || site->channel == v) &&
+                      poly_is_const(loop_extent(polys, v), &extent) &&
+                      extent % pixel_lanes(buffer_at(l->mod, b)->dtype) == 0;
+    site->channel = same ? v : site->channel;
+    site->allowed &= same ? BOTH : 1 << PLANES;
+}
+
+// Products stay as they are recognised elsewhere, but for convolutions of pixels.
+static void test_load(void *context, const Expr *e)
+{
+    Layouts *l = context;
+    const bool product = e->kind == EX_REDUCE && e->b->kind == EX_BINARY && e->b->op == B_MUL;
+    if (product && !l->site->pixels)
+        l->site->allowed = 1 << PLANES;
+    if (e->kind == EX_LOAD && l->values[e->buffer].fits &&
+        !(l->site->pixels && e == l->site->conv.x))
+        test_access(l, e->buffer, e->at);
+}
+
+static bool read_conv(Layouts *l, Site *site, Str *error)
+{
+    PixelConv c;
+    if (!conv_read_narrow(l->p, site->step->kernel, &site->conv, &site->weights, error))
+        return false;
+    const Conv *conv = &site->conv;
+    if (!conv->reduce || !l->values[conv->x->buffer].fits ||
+        !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu, &c) ||
+        conv->store->at[1] != poly_loop(l->mod->polys, conv->m))
+        return true;
+    site->pixels = NEW(l->mod->arena, PixelConv);
+    *site->pixels = c;
+    site->channel = conv->m;
+    return true;
+}
+
+static bool read_sites(Layouts *l, Str *error)
+{
+    for (Step *s = l->mod->steps; s; s = s->next)
+        l->nsites += s->kind == STEP_KERNEL && !s->kernel->on_host;
+    l->sites = NEWS(l->arena, Site, l->nsites + 1);
+    uint32_t n = 0;
+    for (Step *s = l->mod->steps; s; s = s->next)
+        if (s->kind == STEP_KERNEL && !s->kernel->on_host) {
+            Site *site = &l->sites[n++];
+            site->step = s;
+            read_nest(site);
+            count_writers(l, s->kernel->body, site);
+        }
+    for (uint32_t i = 0; i < l->nsites; i++)
+        if (!read_conv(l, &l->sites[i], error))
+            return false;
+    return true;
+}
+
+// ---- choosing ----------------------------------------------------------------------------------
+
+static Cost elements_of(const Laid *v)
+{
+    return v->dims[1] * v->dims[2] * v->dims[3];
+}
+
+static void add_use(void *context, const Expr *e)
+{
+    Layouts *l = context;
+    if (e->kind == EX_LOAD && l->values[e->buffer].fits && l->values[e->buffer].maker)
+        labels_use(l->labels, l->values[e->buffer].id, l->site->variable);
+}
+
+static void walk_values(Layouts *l, const Stmt *s, void (*visit)(void *context, const Expr *e))
+{
+    for (; s; s = s->next) {
+        if (s->value)
+            expr_walk(l->mod, s->value, visit, l);
+        walk_values(l, s->body, visit);
+        walk_values(l, s->other, visit);
+    }
+}
+
+// Zero points of one value's readers that differ have no border in common.
+static void agree_around(Layouts *l, Site *site)
+{
+    const Conv *c = &site->conv;
+    Laid *v = &l->values[c->x->buffer];
+    const Expr *zero = c->bytes ? c->bytes->x.zero : NULL;
+    if (!site->pixels || !pixel_conv_border(site->pixels))
+        return;
+    if (v->border && v->around != zero) {
+        site->pixels = NULL;
+        return;
+    }
+    v->border = 1;
+    v->around = zero;
+}
+
+static void price(Layouts *l, Site *site)
+{
+    l->site = site;
+    site->allowed = site->store ? BOTH : 1 << PLANES;
+    const Laid *y = site->store ? &l->values[site->store->buffer] : NULL;
+    if (y && y->fits)
+        test_access(l, site->store->buffer, site->store->at);
+    walk_values(l, site->step->kernel->body, test_load);
+    if (!site->channel)
+        site->allowed = 1 << PLANES;
+    site->variable = labels_variable(l->labels, site->allowed);
+    int64_t apart = 1, n;
+    for (uint32_t i = 1; y && i < buffer_at(l->mod, site->store->buffer)->rank; i++)
+        apart *= poly_is_const(buffer_at(l->mod, site->store->buffer)->dims[i], &n) ? n : 1;
+    labels_price(l->labels, site->variable, PIXELS, y && !y->fits ? APART * apart : 1);
+    const bool bytes = site->conv.bytes != NULL;
+    if (site->pixels)
+        labels_price(l->labels, site->variable, PLANES,
+                     (bytes ? COPIED_BYTE : COPIED) *
+                             elements_of(&l->values[site->conv.x->buffer]) +
+                         (bytes ? STORED_BYTE : STORED) * apart);
+}
+
+static void choose(Layouts *l)
+{
+    l->labels = labels_new(l->arena, 2);
+    for (uint32_t i = 0; i < l->nsites; i++)
+        agree_around(l, &l->sites[i]);
+    for (uint32_t i = 0; i < l->nsites; i++)
+        price(l, &l->sites[i]);
+    for (BufferId b = 1; b < l->mod->buffers.len; b++) {
+        Laid *v = &l->values[b];
+        v->border = 0;
+        if (!v->fits || !v->maker)
+            continue;
+        v->id = labels_value(l->labels, v->maker->variable);
+        labels_adaptor(l->labels, v->id, PLANES, MOVED * elements_of(v));
+        labels_adaptor(l->labels, v->id, PIXELS, MOVED * elements_of(v));
+    }
+    for (uint32_t i = 0; i < l->nsites; i++) {
+        l->site = &l->sites[i];
+        walk_values(l, l->site->step->kernel->body, add_use);
+    }
+    labels_solve(l->labels);
+}
+
+// ---- rewriting ---------------------------------------------------------------------------------
+
+typedef struct Rewrite {
+    Layouts *l;
+    uint32_t label;
+    LoopId channel; // is lanes * block + lane; 0: stays
+    Index as;
+    ExprMap map;
+} Rewrite;
+
+static Index at_channel(void *context, const Atom *a)
+{
+    const Rewrite *r = context;
+    return r->channel && a->kind == ATOM_LOOP && a->var == r->channel ? r->as : NULL;
+}
+
+// Where an element of a value stands in pixels.
+static const Index *in_pixels(Layouts *l, BufferId b, const Index *at)
+{
+    Polys *polys = l->mod->polys;
+    const Laid *v = &l->values[b];
+    Index lanes = poly_const(polys, pixel_lanes(buffer_at(l->mod, b)->dtype));
+    Index *to = NEWS(l->mod->arena, Index, RANK + 1);
+    to[0] = at[0];
+    to[1] = poly_floordiv(polys, at[1], lanes);
+    to[2] = poly_add_const(polys, at[2], v->border);
+    to[3] = poly_add_const(polys, at[3], v->border);
+    to[4] = poly_mod(polys, at[1], lanes);
+    return to;
+}
+
+static const Expr *moved_load(void *context, const Expr *e)
+{
+    Rewrite *r = context;
+    if (e->kind != EX_LOAD || !r->l->values[e->buffer].fits)
+        return NULL;
+    Index at[RANK];
+    for (uint32_t i = 0; i < RANK; i++)
+        at[i] = index_map(r->l->mod, e->at[i], &r->map);
+    const Laid *v = &r->l->values[e->buffer];
+    return expr_load(r->l->mod, v->in[r->label],
+                     r->label == PIXELS ? in_pixels(r->l, e->buffer, at) : at);
+}
+
+static Stmt *new_loop(Module *mod, LoopId v, Stmt *body)
+{
+    Stmt *loop = NEW(mod->arena, Stmt);
+    *loop = (Stmt){.kind = S_FOR, .par = true, .var = v, .body = body};
+    return loop;
+}
+
+static Stmt *new_store(Module *mod, BufferId to, uint32_t rank, const Index *at, const Expr *value)
+{
+    Stmt *s = NEW(mod->arena, Stmt);
+    *s = (Stmt){.kind = S_STORE, .buffer = to, .rank = rank, .at = at, .value = value};
+    return s;
+}
+
+static Stmt *map_stmts(Rewrite *r, const Stmt *s)
+{
+    Module *mod = r->l->mod;
+    Stmt *first = NULL, **tail = &first;
+    for (; s; s = s->next, tail = &(*tail)->next) {
+        Stmt *copy = NEW(mod->arena, Stmt);
+        *copy = *s;
+        copy->value = s->value ? expr_map(mod, s->value, &r->map) : NULL;
+        Index *at = NEWS(mod->arena, Index, s->rank + 1);
+        for (uint32_t i = 0; i < s->rank; i++)
+            at[i] = index_map(mod, s->at[i], &r->map);
+        copy->at = at;
+        copy->body = map_stmts(r, s->body);
+        copy->other = map_stmts(r, s->other);
+        *tail = copy;
+    }
+    return first;
+}
+
+// The kernel's store and the loops around it, lanes innermost. *block, *lane: what the channel
+// became.
+static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, LoopId *lane)
+{
+    Layouts *l = r->l;
+    Module *mod = l->mod;
+    Polys *polys = mod->polys;
+    int64_t extent;
+    poly_is_const(loop_extent(polys, site->channel), &extent);
+    *block = loop_new(polys, poly_const(polys, extent / lanes));
+    *lane = loop_new(polys, poly_const(polys, lanes));
+    r->channel = site->channel;
+    r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes),
+                     poly_loop(polys, *lane));
+    Stmt *store = map_stmts(r, site->store);
+    if (l->values[store->buffer].fits) {
+        store->at = in_pixels(l, store->buffer, store->at);
+        store->rank = RANK + 1;
+        store->buffer = l->values[store->buffer].in[PIXELS];
+    }
+    Stmt *body = new_loop(mod, *lane, store);
+    for (uint32_t i = site->nloops; i > 0; i--) {
+        const LoopId v = site->loops[i - 1]->var;
+        body = new_loop(mod, v == site->channel ? *block : v, body);
+    }
+    site->store = store;
+    site->step->kernel->body = body;
+}
+
+static int64_t lanes_of(Layouts *l, const Site *site)
+{
+    const Laid *y = &l->values[site->store->buffer];
+    if (y->fits)
+        return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
+    return site->pixels ? PIXEL_PANEL : pixel_lanes(DT_BF16);
+}
+
+static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId lane, Str *error)
+{
+    Module *mod = l->mod;
+    Conv *c = NEW(mod->arena, Conv);
+    PixelConv *to = site->pixels;
+    *c = site->conv;
+    to->wide = l->how->wide;
+    if (!pixel_conv_pack(mod, c, &site->weights, to, error))
+        return false;
+    const Laid *x = &l->values[c->x->buffer];
+    to->border = x->border;
+    to->lines = to->in[0] + 2 * to->border;
+    to->across = to->in[1] + 2 * to->border;
+    to->block = block;
+    to->lane = lane;
+    to->columns = lanes_of(l, site);
+    c->reduce = expr_map(mod, c->reduce, &r->map);
+    c->x = expr_map(mod, c->x, &r->map);
+    c->store = site->store;
+    pixel_conv_finish(mod, site->step->kernel, c, to);
+    return true;
+}
+
+static bool rewrite(Layouts *l, Site *site, Str *error)
+{
+    Rewrite r = {.l = l, .label = labels_of(l->labels, site->variable)};
+    r.map = (ExprMap){&r, moved_load, at_channel};
+    if (r.label == PLANES) {
+        site->step->kernel->body = map_stmts(&r, site->step->kernel->body);
+        return true;
+    }
+    LoopId block, lane;
+    const int64_t lanes = lanes_of(l, site);
+    rewrite_nest(&r, site, lanes, &block, &lane);
+    return !site->pixels || make_conv(l, &r, site, block, lane, error);
+}
+
+// ---- kernels beside ----------------------------------------------------------------------------
+
+static Step *insert_kernel(Layouts *l, Step *after, const char *name, Stmt *body)
+{
+    Module *mod = l->mod;
+    Kernel *k = NEW(mod->arena, Kernel);
+    *k = (Kernel){.id = mod->nkernels++, .name = str_of(name), .node = after->kernel->node};
+    k->body = body;
+    Step *s = NEW(mod->arena, Step);
+    *s = (Step){.kind = STEP_KERNEL, .node = after->node, .kernel = k, .next = after->next};
+    after->next = s;
+    return s;
+}
+
+// Moves a value from one layout to the other.
+static Stmt *reorder(Layouts *l, BufferId b, uint32_t to)
+{
+    Module *mod = l->mod;
+    Polys *polys = mod->polys;
+    const Laid *v = &l->values[b];
+    const Buffer *planes = buffer_at(mod, v->in[PLANES]);
+    const int64_t lanes = pixel_lanes(planes->dtype);
+    const LoopId n = loop_new(polys, planes->dims[0]);
+    const LoopId block = loop_new(polys, poly_const(polys, v->dims[1] / lanes));
+    const LoopId i = loop_new(polys, planes->dims[2]), j = loop_new(polys, planes->dims[3]);
+    const LoopId lane = loop_new(polys, poly_const(polys, lanes));
+    Index *at = NEWS(mod->arena, Index, RANK);
+    at[0] = poly_loop(polys, n);
+    at[1] =
+        poly_add(polys, poly_scale(polys, poly_loop(polys, block), lanes), poly_loop(polys, lane));
+    at[2] = poly_loop(polys, i);
+    at[3] = poly_loop(polys, j);
+    const Index *pixel = in_pixels(l, b, at);
+    const bool pixels = to == PIXELS;
+    const Expr *value = expr_load(mod, v->in[!to], pixels ? at : pixel);
+    Stmt *s = new_store(mod, v->in[to], pixels ? RANK + 1 : RANK, pixels ? pixel : at, value);
+    const LoopId vars[] = {n, block, i, pixels ? j : lane, pixels ? lane : j};
+    for (int k = 5; k > 0; k--)
+        s = new_loop(mod, vars[k - 1], s);
+    return s;
+}
+
+// Loops over `around` lines of one side and the other, all of a line; or the same of columns.
+static Stmt *border_side(Layouts *l, BufferId b, uint32_t dim, const Expr *value)
+{
+    Module *mod = l->mod;
+    Polys *polys = mod->polys;
+    const Laid *v = &l->values[b];
+    const Buffer *buf = buffer_at(mod, v->in[PIXELS]);
+    LoopId vars[RANK + 1];
+    Index *low = NEWS(mod->arena, Index, RANK + 1), *high = NEWS(mod->arena, Index, RANK + 1);
+    for (uint32_t i = 0; i < RANK + 1; i++) {
+        vars[i] = loop_new(polys, i == dim ? poly_const(polys, v->border) : buf->dims[i]);
+        low[i] = high[i] = poly_loop(polys, vars[i]);
+    }
+    high[dim] = poly_add_const(polys, low[dim], v->border + v->dims[dim]);
+    Stmt *s = new_store(mod, v->in[PIXELS], RANK + 1, low, value);
+    s->next = new_store(mod, v->in[PIXELS], RANK + 1, high, value);
+    for (uint32_t i = RANK + 1; i > 0; i--)
+        s = new_loop(mod, vars[i - 1], s);
+    return s;
+}
+
+static void add_border(Layouts *l, BufferId b, Step *after)
+{
+    Module *mod = l->mod;
+    const Laid *v = &l->values[b];
+    const DType t = buffer_at(mod, v->in[PIXELS])->dtype;
+    const Expr *value =
+        v->around ? expr_cast(mod, t, v->around, false) : expr_const(mod, t, (Scalar){0});
+    Stmt *body = border_side(l, b, 2, value);
+    body->next = border_side(l, b, 3, value);
+    insert_kernel(l, after, "border", body);
+}
+
+// The buffers in which a value lies, now that all labels are known.
+static void place(Layouts *l, BufferId b)
+{
+    Module *mod = l->mod;
+    Polys *polys = mod->polys;
+    Laid *v = &l->values[b];
+    const uint32_t made = labels_of(l->labels, v->maker->variable);
+    const Buffer planes = *buffer_at(mod, b);
+    const int64_t lanes = pixel_lanes(planes.dtype);
+    Index *dims = NEWS(mod->arena, Index, RANK + 1);
+    dims[0] = planes.dims[0];
+    dims[1] = poly_const(polys, v->dims[1] / lanes);
+    dims[2] = poly_const(polys, v->dims[2] + 2 * v->border);
+    dims[3] = poly_const(polys, v->dims[3] + 2 * v->border);
+    dims[4] = poly_const(polys, lanes);
+    v->in[made] = b;
+    const bool wanted = v->in[!made] != 0;
+    if (wanted)
+        v->in[!made] =
+            buffer_new(mod, BUF_TEMP, planes.name, planes.dtype, made == PIXELS ? RANK : RANK + 1,
+                       made == PIXELS ? planes.dims : dims);
+    if (made == PIXELS) {
+        buffer_at(mod, b)->rank = RANK + 1;
+        buffer_at(mod, b)->dims = dims;
+    }
+}
+
+// Which layouts of a value are asked for, and the border that is.
+static void note_use(void *context, const Expr *e)
+{
+    Layouts *l = context;
+    Laid *v = e->kind == EX_LOAD ? &l->values[e->buffer] : NULL;
+    const uint32_t label = labels_of(l->labels, l->site->variable);
+    if (!v || !v->fits)
+        return;
+    v->in[label] = e->buffer;
+    if (label == PIXELS && l->site->pixels && e == l->site->conv.x) {
+        const int64_t border = pixel_conv_border(l->site->pixels);
+        v->border = border > v->border ? border : v->border;
+    }
+}
+
+static bool apply(Layouts *l, Str *error)
+{
+    const uint32_t nbuffers = l->mod->buffers.len;
+    for (uint32_t i = 0; i < l->nsites; i++) {
+        l->site = &l->sites[i];
+        walk_values(l, l->site->step->kernel->body, note_use);
+    }
+    for (BufferId b = 1; b < nbuffers; b++)
+        if (l->values[b].fits)
+            place(l, b);
+    for (uint32_t i = 0; i < l->nsites; i++)
+        if (!rewrite(l, &l->sites[i], error))
+            return false;
+    for (BufferId b = 1; b < nbuffers; b++) {
+        const Laid *v = &l->values[b];
+        if (!v->fits)
+            continue;
+        Step *after = v->maker->step;
+        const uint32_t made = labels_of(l->labels, v->maker->variable);
+        if (v->in[!made])
+            after = insert_kernel(l, after, made == PIXELS ? "to_planes" : "to_pixels",
+                                  reorder(l, b, !made));
+        if (v->in[PIXELS] && v->border)
+            add_border(l, b, after);
+    }
+    return true;
+}
+
+bool layouts_module(Module *mod, const ConvChoice *how, Str *error)
+{
+    Arena *arena = arena_new();
+    Layouts l = {.mod = mod, .arena = arena, .how = how};
+    l.p = printer_new(mod, &dialect_c, arena, NULL, "");
+    l.values = NEWS(arena, Laid, mod->buffers.len + 1);
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        l.values[b].fits = dims_fit(buffer_at(mod, b), &l.values[b]);
+    refuse_inside(&l, mod->steps, true);
+    bool ok = read_sites(&l, error), any = false;
+    for (uint32_t i = 0; ok && i < l.nsites; i++)
+        any |= l.sites[i].pixels != NULL;
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        l.values[b].fits &= l.values[b].maker != NULL;
+    if (ok && any) {
+        choose(&l);
+        ok = apply(&l, error);
+    }
+    for (uint32_t i = 0; i < l.nsites; i++)
+        conv_free_weights(&l.sites[i].weights);
+    arena_free(arena);
+    return ok;
+}

@@ -1,0 +1,485 @@
+#include "codegen/cpu/pixel_conv.h"
+
+#include "codegen/cpu/amx.h"
+#include "codegen/cpu/byte_squares.h"
+#include "codegen/cpu/constants.h"
+#include "codegen/cpu/gemm.h"
+#include "codegen/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORDS = 16,        // of a pixel, rows of a tile
+    PLACES = 32,       // of two tiles
+    LEAST_PLACES = 16, // of y: a tile
+    MOST_BORDER = 8,
+    MACS = 100,   // multiplications and additions in a tenth of a nanosecond
+    FINISHED = 2, // tenths of nanoseconds for what surrounds a sum
+    MOST_CONSTANTS = 1 << 20
+};
+
+int64_t pixel_lanes(DType t)
+{
+    return t == DT_BF16 ? PIXEL_BYTES / 2 : t == DT_U8 || t == DT_I8 ? PIXEL_BYTES : 0;
+}
+
+// ---- finding -----------------------------------------------------------------------------------
+
+// Sizes along dim i of the last two; a window of one place may step over elements (Conv.step).
+static bool read_dim(const Conv *c, int i, PixelConv *to)
+{
+    const int64_t natural = i == 0 ? to->in[1] : 1;
+    int64_t step;
+    if (!poly_is_const(c->out[i], &to->out[i]) || !poly_is_const(c->taps[i], &to->taps[i]) ||
+        !poly_is_const(c->pad[i], &to->pad[i]) || !poly_is_const(c->step[i], &step) ||
+        step % natural)
+        return false;
+    to->stride[i] = c->stride[i] * (step / natural);
+    to->dilation[i] = c->dilation[i];
+    return to->out[i] > 0 && to->taps[i] > 0 && to->pad[i] >= 0;
+}
+
+bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
+                     PixelConv *to)
+{
+    const Buffer *x = buffer_at(p->mod, c->x->buffer);
+    *to = (PixelConv){.dtype = c->x->dtype, .channels = w->rows};
+    const int64_t lanes = pixel_lanes(to->dtype);
+    if (c->depthwise || c->rank != 2 || w->groups != 1 || !c->m || !c->c || x->rank != 4 ||
+        !lanes || w->rows % PIXEL_PANEL || w->channels % lanes || cpu->squares == 0 ||
+        c->x->at[1] != poly_loop(p->mod->polys, c->c) || !poly_is_const(x->dims[2], &to->in[0]) ||
+        !poly_is_const(x->dims[3], &to->in[1]) || (c->bytes && !byte_conv_fits(p, c, c->bytes)))
+        return false;
+    to->planes = w->channels / lanes;
+    to->n[0] = c->n[0];
+    to->n[1] = c->n[1];
+    return read_dim(c, 0, to) && read_dim(c, 1, to) && to->out[0] * to->out[1] >= LEAST_PLACES &&
+           pixel_conv_border(to) <= MOST_BORDER;
+}
+
+int64_t pixel_conv_border(const PixelConv *c)
+{
+    int64_t most = 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t last = (c->out[i] - 1) * c->stride[i] + (c->taps[i] - 1) * c->dilation[i];
+        const int64_t beyond = last - c->pad[i] - (c->in[i] - 1);
+        most = c->pad[i] > most ? c->pad[i] : most;
+        most = beyond > most ? beyond : most;
+    }
+    return most;
+}
+
+// ---- packing -----------------------------------------------------------------------------------
+
+// The elements of row i, of one size each, from their places to columns of words.
+static void pack_row(const Conv *c, const ByteWeights *w, const void *from, int64_t i, void *to)
+{
+    const int64_t lanes = pixel_lanes(c->x->dtype), each = lanes / WORDS;
+    const int64_t steps = w->channels / lanes * w->taps, panel = i / PIXEL_PANEL;
+    for (int64_t k = 0; k < w->channels; k++)
+        for (int64_t t = 0; t < w->taps; t++) {
+            const int64_t at = w->start + w->group_at[0] + i * w->row + w->k_at[k * w->taps + t];
+            const int64_t step = panel * steps + k / lanes * w->taps + t, lane = k % lanes;
+            const int64_t word = (step * WORDS + lane / each) * PIXEL_PANEL + i % PIXEL_PANEL;
+            if (c->bytes)
+                ((int8_t *)to)[word * each + lane % each] = bytes_weight(c->bytes, from, at);
+            else
+                ((uint16_t *)to)[word * each + lane % each] = ((const uint16_t *)from)[at];
+        }
+}
+
+// What x's zero point adds to the sums of each channel, as far as it is known: sum w, times it.
+static void add_totals(Module *mod, const Conv *c, const ByteWeights *w, const void *from)
+{
+    Bytes *b = (Bytes *)(uintptr_t)c->bytes;
+    const Expr *zero = b->x.zero;
+    int32_t *totals = zero ? calloc((size_t)w->rows, sizeof *totals) : NULL;
+    for (int64_t i = 0; totals && i < w->rows; i++) {
+        uint32_t sum = 0;
+        for (int64_t k = 0; k < w->channels * w->taps; k++)
+            sum += (uint32_t)bytes_weight(b, from,
+                                          w->start + w->group_at[0] + i * w->row + w->k_at[k]);
+        totals[i] = (int32_t)(zero->kind == EX_CONST ? sum * (uint32_t)zero->value.i : sum);
+    }
+    b->totals = totals ? bytes_buffer(mod, DT_I32, w->rows, totals) : 0;
+    free(totals);
+}
+
+bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to, Str *error)
+{
+    const Buffer *b = buffer_at(mod, c->w->buffer);
+    const void *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
+    const int64_t words = w->rows * (w->channels / pixel_lanes(to->dtype)) * w->taps * WORDS;
+    void *packed = from ? calloc((size_t)words, sizeof(int32_t)) : NULL;
+    if (!packed) {
+        *error = from ? STR("no memory for packed weights") : *error;
+        return false;
+    }
+    for (int64_t i = 0; i < w->rows; i++)
+        pack_row(c, w, from, i, packed);
+    to->packed = bytes_buffer(mod, DT_I32, words, packed);
+    free(packed);
+    if (c->bytes)
+        add_totals(mod, c, w, from);
+    return true;
+}
+
+// ---- what surrounds the sum --------------------------------------------------------------------
+
+typedef struct Tables {
+    Module *mod;
+    const PixelConv *c;
+    bool wide;
+    const Expr *sum, *value; // the reduction, and what is read instead
+    ExprMap map;
+} Tables;
+
+// Does nothing but the channel decide it, in float32?
+static bool is_constant(Tables *t, const Expr *e, Iterations *loops)
+{
+    const LoopId vars[] = {t->c->block, t->c->lane};
+    if (e->dtype != DT_F32 || !iterations_begin(loops, t->mod, 2, vars, MOST_CONSTANTS))
+        return false;
+    const bool can = constant_computes(loops, e);
+    if (!can)
+        iterations_end(loops);
+    return can;
+}
+
+// Such an expression as a table of all channels; NULL: it is none.
+static const Expr *table_of(Tables *t, const Expr *e)
+{
+    Module *mod = t->mod;
+    Polys *polys = mod->polys;
+    Iterations loops;
+    if (e->kind == EX_CONST || !expr_uses_loop(mod, e, t->c->lane) || !is_constant(t, e, &loops))
+        return NULL;
+    float *to = calloc((size_t)t->c->channels, sizeof *to);
+    for (float *at = to; to && iterations_next(&loops); at += loops.n)
+        constant_floats(&loops, e, at);
+    const bool done = to && !loops.failed;
+    iterations_end(&loops);
+    Index i = poly_add(polys, poly_scale(polys, poly_loop(polys, t->c->block), t->c->columns),
+                       poly_loop(polys, t->c->lane));
+    const Expr *load =
+        done ? expr_load(mod, bytes_buffer(mod, DT_F32, t->c->channels, to), &i) : NULL;
+    free(to);
+    return load;
+}
+
+// core * scale + bias, scale and bias constants of the channel; NULL: 1, 0, and no core.
+typedef struct Linear {
+    const Expr *core, *scale, *bias;
+} Linear;
+
+static const Expr *times(Tables *t, const Expr *a, const Expr *b)
+{
+    return !a || !b ? NULL : expr_binary(t->mod, B_MUL, a, b);
+}
+
+static const Expr *plus(Tables *t, BinaryOp op, const Expr *a, const Expr *b)
+{
+    if (!b)
+        return a;
+    if (a)
+        return expr_binary(t->mod, op, a, b);
+    return op == B_ADD ? b : expr_unary(t->mod, U_NEG, b);
+}
+
+static const Expr *constant(Tables *t, const Expr *e)
+{
+    const Expr *table = table_of(t, e);
+    return table ? table : e;
+}
+
+static const Expr *scaled(Tables *t, const Linear *x)
+{
+    return x->scale ? expr_binary(t->mod, B_MUL, x->core, constant(t, x->scale)) : x->core;
+}
+
+static const Expr *replace(void *context, const Expr *e);
+
+// Products and sums with constants of the channel, as exact arithmetic would join them.
+static Linear linear_of(Tables *t, const Expr *e)
+{
+    Iterations loops;
+    if (is_constant(t, e, &loops)) {
+        iterations_end(&loops);
+        return (Linear){NULL, NULL, e};
+    }
+    const BinaryOp op = (BinaryOp)e->op;
+    const bool sums = e->kind == EX_BINARY && (op == B_ADD || op == B_SUB);
+    if (e == t->sum)
+        return (Linear){t->value, NULL, NULL};
+    if (e->kind == EX_CAST && e->dtype == DT_F32 && e->a->kind == EX_CAST &&
+        e->a->dtype == DT_BF16 && e->a->a == t->sum)
+        return (Linear){t->value, NULL, NULL};
+    if (e->dtype != DT_F32 || !(sums || (e->kind == EX_BINARY && op == B_MUL)))
+        return (Linear){expr_map(t->mod, e, &t->map), NULL, NULL};
+    Linear a = linear_of(t, e->a), b = linear_of(t, e->b);
+    if (!sums && a.core && b.core) {
+        const Expr *x = plus(t, B_ADD, scaled(t, &a), a.bias ? constant(t, a.bias) : NULL);
+        const Expr *y = plus(t, B_ADD, scaled(t, &b), b.bias ? constant(t, b.bias) : NULL);
+        return (Linear){expr_binary(t->mod, B_MUL, x, y), NULL, NULL};
+    }
+    if (!sums) {
+        const Linear *x = a.core ? &a : &b;
+        const Expr *by = a.core ? b.bias : a.bias;
+        return (Linear){x->core, x->scale ? times(t, x->scale, by) : by, times(t, x->bias, by)};
+    }
+    const Expr *bias = plus(t, op, a.bias, b.bias);
+    if (a.core && b.core)
+        return (Linear){expr_binary(t->mod, op, scaled(t, &a), scaled(t, &b)), NULL, bias};
+    if (a.core || op == B_ADD)
+        return (Linear){a.core ? a.core : b.core, a.core ? a.scale : b.scale, bias};
+    const Expr *one = expr_const(t->mod, DT_F32, (Scalar){.f = 1});
+    return (Linear){b.core, expr_unary(t->mod, U_NEG, b.scale ? b.scale : one), bias};
+}
+
+static const Expr *replace(void *context, const Expr *e)
+{
+    Tables *t = context;
+    const bool arithmetic = e->kind == EX_BINARY && e->dtype == DT_F32 &&
+                            (e->op == B_ADD || e->op == B_SUB || e->op == B_MUL);
+    if (e == t->sum)
+        return t->value;
+    const Expr *table = table_of(t, e);
+    if (table || !t->wide || !arithmetic)
+        return table;
+    const Linear x = linear_of(t, e);
+    return x.core ? plus(t, B_ADD, scaled(t, &x), x.bias ? constant(t, x.bias) : NULL) : x.bias;
+}
+
+static Index sum_place(Polys *polys, const PixelConv *to)
+{
+    Index place = poly_add(polys, poly_loop(polys, to->at), poly_loop(polys, to->n[1]));
+    return poly_add(polys, poly_scale(polys, place, to->columns), poly_loop(polys, to->lane));
+}
+
+static const Index *keep(Module *mod, Index at)
+{
+    Index *to = NEW(mod->arena, Index);
+    *to = at;
+    return to;
+}
+
+// May the results of a piece stand in place of its sums, to be rounded together? They are bfloat16
+// that lies in pixels of as many channels.
+static bool rounds_at_once(Module *mod, const Conv *c, const PixelConv *to, const Stmt *store)
+{
+    const Buffer *y = buffer_at(mod, store->buffer);
+    return to->wide && !c->bytes && y->dtype == DT_BF16 && y->rank == 5 &&
+           poly_equals(y->dims[4], to->columns) && store->value->kind == EX_CAST &&
+           store->value->a->dtype == DT_F32;
+}
+
+// The sum for a place and a channel, less what x's zero point adds to it.
+static const Expr *sum_of(Module *mod, const Conv *c, const PixelConv *to, Index at)
+{
+    Polys *polys = mod->polys;
+    Index lane = poly_loop(polys, to->lane);
+    const Expr *sum = expr_load(mod, to->sums, &at);
+    if (!c->bytes || !c->bytes->totals)
+        return sum;
+    const Expr *zero = c->bytes->x.zero;
+    Index m = poly_add(polys, poly_scale(polys, poly_loop(polys, to->block), to->columns), lane);
+    const Expr *less = expr_load(mod, c->bytes->totals, &m);
+    if (zero->kind != EX_CONST)
+        less = expr_binary(mod, B_MUL, zero, less);
+    return expr_binary(mod, B_SUB, sum, less);
+}
+
+void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
+{
+    Polys *polys = mod->polys;
+    const int64_t pixels = to->planes * to->lines * to->across;
+    to->start = poly_scale(polys, c->x->at[0], pixels * pixel_lanes(to->dtype));
+    // Sums of two tiles, then where the pixels of each step lie.
+    const int64_t steps = to->planes * to->taps[0] * to->taps[1];
+    to->sums = bytes_scratch(mod, c->bytes ? DT_I32 : DT_F32,
+                             poly_const(polys, PLACES * to->columns + 2 * steps));
+    to->at = loop_new(polys, poly_const(polys, PLACES));
+    Tables t = {.mod = mod, .c = to, .wide = to->wide, .sum = c->reduce};
+    Index at = sum_place(polys, to);
+    t.value = sum_of(mod, c, to, at);
+    t.map = (ExprMap){&t, replace, NULL};
+    Stmt *store = NEW(mod->arena, Stmt);
+    *store = *c->store;
+    store->value = expr_map(mod, c->store->value, &t.map);
+    to->halves = rounds_at_once(mod, c, to, store);
+    if (to->halves)
+        *store = (Stmt){.kind = S_STORE,
+                        .buffer = to->sums,
+                        .rank = 1,
+                        .at = keep(mod, at),
+                        .value = store->value->a};
+    to->store = store;
+    c->pixels = to;
+    Override *o = NEW(mod->arena, Override);
+    o->kind = GEMM_PACKED;
+    o->conv = c;
+    k->override = o;
+}
+
+// ---- uses --------------------------------------------------------------------------------------
+
+typedef struct Loads {
+    Module *mod;
+    KernelUses *uses;
+} Loads;
+
+static void drop_weight(void *context, const Expr *e)
+{
+    Loads *l = context;
+    if (e->kind == EX_LOAD && buffer_at(l->mod, e->buffer)->kind == BUF_WEIGHT)
+        access_drop(&l->uses->buffers, e->buffer);
+}
+
+// Weights of the body are read in other forms, or by what is stored.
+void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
+{
+    Loads l = {mod, u};
+    expr_walk(mod, c->store->value, drop_weight, &l);
+    uses_add_expr(mod, u, c->pixels->store->value);
+    uses_add_index(mod, u, c->pixels->start);
+    access_note(u->arena, &u->buffers, c->x->buffer, ACCESS_READ);
+    access_note(u->arena, &u->buffers, c->pixels->packed, ACCESS_READ);
+    access_note(u->arena, &u->buffers, c->pixels->sums, ACCESS_READ | ACCESS_WRITE);
+}
+
+uint32_t pixel_convs_kinds(const Step *s)
+{
+    uint32_t kinds = 0;
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
+        if (c)
+            kinds |= 1u << (c->dtype == DT_BF16 ? AMX_BF16
+                            : c->dtype == DT_U8 ? AMX_U8S8
+                                                : AMX_S8S8);
+        kinds |= pixel_convs_kinds(s->body) | pixel_convs_kinds(s->other);
+    }
+    return kinds;
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+static void print_begin(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    const char *kind = c->dtype == DT_BF16 ? "BF16" : c->dtype == DT_U8 ? "U8" : "S8";
+    print_line(p, "const cameo_pixel_conv h = cameo_pixel_conv_plan((cameo_pixel_conv){");
+    print_line(p, "    .kind = CAMEO_PIXEL_%s, .planes = %lld, .lines = %lld, .across = %lld,",
+               kind, (long long)c->planes, (long long)c->lines, (long long)c->across);
+    print_line(p, "    .rows = %lld, .row = %lld, .taps = {%lld, %lld}, .stride = {%lld, %lld},",
+               (long long)c->out[0], (long long)c->out[1], (long long)c->taps[0],
+               (long long)c->taps[1], (long long)c->stride[0], (long long)c->stride[1]);
+    const int64_t origin = (c->border - c->pad[0]) * c->across + c->border - c->pad[1];
+    print_line(p,
+               "    .dilation = {%lld, %lld}, .origin = %lld, .blocks = %lld, .columns = %lld});",
+               (long long)c->dilation[0], (long long)c->dilation[1], (long long)origin,
+               (long long)(c->channels / c->columns), (long long)c->columns);
+}
+
+// Rounds what stands in place of a piece's sums.
+static void print_halves(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "const int64_t i%u = low, i%u = 0;", c->n[1], c->lane);
+    print_bind_loop(p, c->n[1], 1);
+    print_bind_loop(p, c->lane, 1);
+    print_line(p, "cameo_pixel_halves(&%s, &%s, (high - low) * %lld);",
+               print_element(p, conv->store->buffer, conv->store->at),
+               print_element(p, c->sums, c->store->at), (long long)c->columns);
+    print_bind_loop(p, c->n[1], -1);
+    print_bind_loop(p, c->lane, -1);
+}
+
+// Units from .. to, with what surrounds their sums.
+static void print_units(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    const char *sums = bytes_name(p, c->sums), *x = bytes_name(p, conv->x->buffer);
+    print_line(p,
+               "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %lld), %s);",
+               x, print_index(p, c->start), bytes_name(p, c->packed), sums,
+               (long long)(PLACES * c->columns), sums);
+    print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
+    p->indent++;
+    print_line(p, "cameo_pixel_unit(&h, u, &cut);");
+    print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++)", c->block, c->block, c->block);
+    print_line(p, "for (int64_t t = cut.t0; t < cut.t1; t += 2) {");
+    p->indent++;
+    print_line(p, "const int64_t last = cameo_pixel_last(&h, &cut, t);");
+    print_line(p, "cameo_pixel_sums(&h, &cut, i%u, t);", c->block);
+    print_line(p,
+               "for (int64_t place = t * CAMEO_PIXEL_TILE, i%u, i%u, low, high; place < last;) {",
+               c->n[0], c->at);
+    p->indent++;
+    print_line(p, "place = cameo_pixel_piece(&h, t, place, &i%u, &low, &high, &i%u);", c->n[0],
+               c->at);
+    const LoopId bound[] = {c->block, c->n[0], c->at};
+    for (int i = 0; i < 3; i++)
+        print_bind_loop(p, bound[i], 1);
+    Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
+    nest_begin(p, &nest, NULL);
+    print_stmts(p, c->store);
+    nest_end(p, &nest);
+    if (c->halves)
+        print_halves(p, conv);
+    for (int i = 0; i < 3; i++)
+        print_bind_loop(p, bound[i], -1);
+    for (int i = 0; i < 3; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+    print_line(p, "cameo_pixel_end();");
+}
+
+static Index work_of(Printer *p, const PixelConv *c)
+{
+    const int64_t sums = c->out[0] * c->out[1] * c->channels;
+    const int64_t k = c->planes * pixel_lanes(c->dtype) * c->taps[0] * c->taps[1];
+    return poly_const(p->mod->polys, sums * FINISHED + sums * k / MACS);
+}
+
+// As parts that threads share; false: it is not worth it, and nothing was printed.
+static bool print_parts(Printer *p, const Conv *c, Bounds *outer)
+{
+    Polys *polys = p->mod->polys;
+    Index work = work_of(p, c->pixels), two = poly_const(polys, 2);
+    if (!p->parts || p->parts->inside || !parts_may_own(p, c->pixels->sums) ||
+        !parts_worth(p, two, poly_floordiv(polys, work, two)))
+        return false;
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    print_begin(p, c);
+    parts_begin(p, c->pixels->sums);
+    print_begin(p, c);
+    print_units(p, c, "from", "to");
+    parts_end(p, "cameo_pixel_units(&h)", parts_grain_of(p, work, "cameo_pixel_units(&h)"));
+    parts_around(p, outer, false);
+    nest_end(p, outer);
+    return true;
+}
+
+void pixel_conv_print(Printer *p, const Kernel *k, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    Bounds outer = {.n = 0};
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        if (s->var != c->block && s->var != c->lane && s->var != c->n[0] && s->var != c->n[1])
+            outer.vars[outer.n++] = s->var;
+    if (print_parts(p, conv, &outer))
+        return;
+    nest_begin(p, &outer, NULL);
+    print_line(p, "{");
+    p->indent++;
+    print_begin(p, conv);
+    print_line(p, "const int64_t units = cameo_pixel_units(&h);");
+    print_units(p, conv, "0", "units");
+    p->indent--;
+    print_line(p, "}");
+    nest_end(p, &outer);
+}

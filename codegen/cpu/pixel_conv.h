@@ -1,0 +1,45 @@
+// Convolutions on matrix registers of values that lie in pixels (layouts.h), by
+// runtime/cameo_pixel_conv.h: nothing is copied, and what surrounds the sums is done to those of 32
+// places at a time.
+#ifndef CAMEO_CODEGEN_CPU_PIXEL_CONV_H
+#define CAMEO_CODEGEN_CPU_PIXEL_CONV_H
+
+#include "codegen/cpu/byte_conv.h"
+
+enum { PIXEL_BYTES = 64, PIXEL_PANEL = 32 }; // of a pixel; channels of y in a panel of weights
+
+// Sizes of such a convolution, innermost dims last.
+typedef struct PixelConv {
+    DType dtype;                     // of x: bfloat16, uint8 or int8
+    int64_t planes, lines, across;   // of x with its border: pixels of `lanes` channels
+    int64_t in[2], out[2], channels; // without border; channels of y
+    int64_t taps[2], stride[2], dilation[2], pad[2];
+    int64_t border;  // that x has
+    int64_t columns; // channels of y in a block
+    BufferId packed, sums;
+    LoopId block, lane, n[2], at; // variables of y; where sums of a row begin
+    Index start;                  // of x, by the variables around
+    bool wide;                    // what operations of bfloat16 hand on may be float32
+    const Stmt *store;            // what is done to a sum
+    bool halves;                  // it goes back there, and is rounded for a piece at once
+} PixelConv;
+
+// Channels that a pixel of this dtype holds; 0: there are no such pixels.
+int64_t pixel_lanes(DType t);
+// Could it be one, x and y lying in pixels? Fills sizes, without those that a border decides.
+bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
+                     PixelConv *to);
+// The border that x must have for it.
+int64_t pixel_conv_border(const PixelConv *c);
+// Packs the weights; false with *error where they cannot be read.
+bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to, Str *error);
+// Makes the kernel one: its body, whose store and sum stand in `c` and whose x lies in pixels with
+// to->border. to->block, lane and n are set. Constants of a channel become tables.
+void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to);
+
+void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u);
+void pixel_conv_print(Printer *p, const Kernel *k, const Conv *c);
+// The kinds of tiles (amx.h), 1 << AmxKind each, that kernels of these steps use.
+uint32_t pixel_convs_kinds(const Step *s);
+
+#endif

@@ -1,0 +1,273 @@
+/* Convolutions on matrix registers whose x lies in pixels: [planes][lines][pixels][64 bytes], 64
+ * bytes being neighbouring channels of one place. The sum, in float32 or int32, over k of x[place +
+ * k] * w[k][m]: places are rows of the first factor, which is read where it lies, channels of the
+ * output are columns of the second, which is packed.
+ *
+ * x has a border that holds what a place outside of it counts as, so that each place of the window
+ * is a constant distance. Places of the output are counted along the lines of x where a window
+ * moves by as much down as across, those behind the end of a row too, whose sums nobody reads; else
+ * each row by itself, in whole tiles. 16 of them are a tile. The last one ends with the last place,
+ * so that nothing behind x is read: it may begin with places of the one before. */
+#ifndef CAMEO_PIXEL_CONV_H
+#define CAMEO_PIXEL_CONV_H
+
+#include "cameo_amx.h"
+
+enum {
+    CAMEO_PIXEL = 64,         /* bytes of a pixel */
+    CAMEO_PIXEL_TILE = 16,    /* places of a tile, words of a pixel */
+    CAMEO_PIXEL_PANEL = 32,   /* columns of a panel of weights */
+    CAMEO_PIXEL_TILES = 8,    /* of a unit, where it has all channels of the output; */
+    CAMEO_PIXEL_MANY = 64,    /* where it has a block of them */
+    CAMEO_PIXEL_KEPT = 524288 /* bytes of weights that stay in a cache from unit to unit */
+};
+
+typedef enum cameo_pixel_kind { CAMEO_PIXEL_BF16, CAMEO_PIXEL_U8, CAMEO_PIXEL_S8 } cameo_pixel_kind;
+
+typedef struct cameo_pixel_conv {
+    cameo_pixel_kind kind;         /* of x; weights are bfloat16, or bytes with a sign */
+    int64_t planes, lines, across; /* of x, pixels of a line */
+    int64_t rows, row;             /* of the output */
+    int64_t taps[2], stride[2], dilation[2], origin; /* origin: pixels before the first window */
+    int64_t blocks, columns; /* blocks of channels of the output, channels of a block */
+    /* set by cameo_pixel_conv_plan */
+    int64_t steps, pitch, places, tiles, step, down;
+    int by_blocks;
+} cameo_pixel_conv;
+
+/* What is multiplied: tiles t0 .. t1, blocks b0 .. b1. */
+typedef struct cameo_pixel_cut {
+    int64_t t0, t1, b0, b1;
+    const char *x, *w;
+    const int64_t *at; /* where the pixels of each step of k begin, in bytes */
+    void *sums;        /* of two tiles: for each place those of a block */
+} cameo_pixel_cut;
+
+/* c: all but what is set here. */
+static __attribute__((noinline, unused)) cameo_pixel_conv cameo_pixel_conv_plan(cameo_pixel_conv c)
+{
+    enum { TILE = CAMEO_PIXEL_TILE };
+    const int64_t down = c.stride[0] * c.across, flat = down / c.stride[1];
+    const int64_t rows = (c.row + TILE - 1) / TILE, wide = (c.rows - 1) * flat + c.row;
+    c.steps = c.planes * c.taps[0] * c.taps[1];
+    c.step = c.stride[1] * CAMEO_PIXEL;
+    c.down = down * CAMEO_PIXEL;
+    c.pitch =
+        down % c.stride[1] == 0 && (wide + TILE - 1) / TILE <= c.rows * rows ? flat : rows * TILE;
+    c.places = (c.rows - 1) * c.pitch + c.row;
+    c.tiles = (c.places + TILE - 1) / TILE;
+    c.by_blocks = c.steps * c.blocks * c.columns * CAMEO_PIXEL > CAMEO_PIXEL_KEPT;
+    return c;
+}
+
+static inline __attribute__((unused)) int64_t cameo_pixel_groups(const cameo_pixel_conv *c)
+{
+    const int64_t most = c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES;
+    return (c->tiles + most - 1) / most;
+}
+
+static inline __attribute__((unused)) int64_t cameo_pixel_units(const cameo_pixel_conv *c)
+{
+    return cameo_pixel_groups(c) * (c->by_blocks ? c->blocks : 1);
+}
+
+/* Before units are done: where the pixels of each step lie. at: room for c->steps. */
+static __attribute__((noinline, unused)) cameo_pixel_cut
+cameo_pixel_begin(const cameo_pixel_conv *c, const void *x, const void *w, int64_t *at, void *sums)
+{
+    int64_t n = 0;
+    for (int64_t p = 0; p < c->planes; p++)
+        for (int64_t i = 0; i < c->taps[0]; i++)
+            for (int64_t j = 0; j < c->taps[1]; j++)
+                at[n++] = ((p * c->lines + i * c->dilation[0]) * c->across + j * c->dilation[1]) *
+                          CAMEO_PIXEL;
+#ifdef CAMEO_AMX
+    if (cameo_amx_on())
+        cameo_amx_begin();
+#endif
+    return (cameo_pixel_cut){.x = (const char *)x + c->origin * CAMEO_PIXEL,
+                             .w = (const char *)w,
+                             .at = at,
+                             .sums = sums};
+}
+
+static inline __attribute__((unused)) void cameo_pixel_end(void)
+{
+#ifdef CAMEO_AMX
+    if (cameo_amx_on())
+        cameo_amx_end();
+#endif
+}
+
+static inline __attribute__((unused)) void cameo_pixel_unit(const cameo_pixel_conv *c, int64_t u,
+                                                            cameo_pixel_cut *cut)
+{
+    const int64_t most = c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES;
+    const int64_t groups = cameo_pixel_groups(c), group = u % groups;
+    cut->b0 = c->by_blocks ? u / groups : 0;
+    cut->b1 = c->by_blocks ? cut->b0 + 1 : c->blocks;
+    cut->t0 = group * most;
+    cut->t1 = c->tiles - cut->t0 < most ? c->tiles : cut->t0 + most;
+}
+
+/* Places before those of tile t that it has too. */
+static inline __attribute__((unused)) int64_t cameo_pixel_again(const cameo_pixel_conv *c,
+                                                                int64_t t)
+{
+    const int64_t beyond = (t + 1) * CAMEO_PIXEL_TILE - c->places;
+    return beyond > 0 ? beyond : 0;
+}
+
+/* Where the first pixel of tile t lies. */
+static inline __attribute__((unused)) const char *
+cameo_pixel_tile(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t t)
+{
+    const int64_t place = t * CAMEO_PIXEL_TILE, line = place / c->pitch;
+    return cut->x + line * c->down + (place - line * c->pitch - cameo_pixel_again(c, t)) * c->step;
+}
+
+/* 16 places times a panel without matrix registers. */
+static __attribute__((noinline, unused)) void cameo_pixel_plain(const cameo_pixel_conv *c,
+                                                                const cameo_pixel_cut *cut,
+                                                                const char *x, const char *w,
+                                                                char *sums, int64_t next)
+{
+    enum { COLUMNS = CAMEO_PIXEL_PANEL };
+    for (int64_t i = 0; i < CAMEO_PIXEL_TILE; i++, x += c->step, sums += next) {
+        float all[COLUMNS] = {0};
+        uint32_t whole[COLUMNS] = {0};
+        const char *b = w;
+        for (int64_t k = 0; k < c->steps; k++)
+            for (int64_t e = 0; e < CAMEO_PIXEL; e += 4, b += 4 * COLUMNS) {
+                const char *a = x + cut->at[k] + e;
+                for (int64_t j = 0; j < COLUMNS; j++)
+                    if (c->kind == CAMEO_PIXEL_BF16) {
+                        uint16_t p[2], q[2];
+                        memcpy(p, a, sizeof p);
+                        memcpy(q, b + 4 * j, sizeof q);
+                        for (int t = 0; t < 2; t++) {
+                            const uint32_t bits[2] = {(uint32_t)p[t] << 16, (uint32_t)q[t] << 16};
+                            float v[2];
+                            memcpy(v, bits, sizeof v);
+                            all[j] += v[0] * v[1];
+                        }
+                    } else {
+                        for (int t = 0; t < 4; t++) {
+                            const int32_t v =
+                                c->kind == CAMEO_PIXEL_U8 ? (uint8_t)a[t] : (int8_t)a[t];
+                            whole[j] += (uint32_t)(v * (int8_t)b[4 * j + t]);
+                        }
+                    }
+            }
+        memcpy(sums, c->kind == CAMEO_PIXEL_BF16 ? (const void *)all : (const void *)whole,
+               sizeof all);
+    }
+}
+
+#ifdef CAMEO_AMX
+/* The tiles of a kind: a program has those of its convolutions. */
+static inline __attribute__((unused))
+cameo_amx_tile *const (*cameo_pixel_tiles(cameo_pixel_kind kind))[CAMEO_AMX_COLUMNS]
+{
+    switch (kind) {
+#ifdef CAMEO_AMX_bf16_placed
+    case CAMEO_PIXEL_BF16:
+        return cameo_amx_bf16_placed;
+#endif
+#ifdef CAMEO_AMX_u8s8_placed
+    case CAMEO_PIXEL_U8:
+        return cameo_amx_u8s8_placed;
+#endif
+#ifdef CAMEO_AMX_s8s8_placed
+    case CAMEO_PIXEL_S8:
+        return cameo_amx_s8s8_placed;
+#endif
+    default:
+        return NULL;
+    }
+}
+#endif
+
+/* The sums of tile t, and of the next one if the cut has it, in block b. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t b, int64_t t)
+{
+    enum { PANEL = CAMEO_PIXEL_PANEL, LINE = 4 * PANEL };
+    const int64_t panels = c->columns / PANEL, size = c->steps * CAMEO_PIXEL_TILE * LINE;
+    const int64_t next = 4 * c->columns, two = t + 1 < cut->t1;
+    const char *x = cameo_pixel_tile(c, cut, t), *w = cut->w + b * panels * size;
+    const char *second = two ? cameo_pixel_tile(c, cut, t + 1) : x;
+    for (int64_t p = 0; p < panels; p++, w += size) {
+        char *sums = (char *)cut->sums + p * LINE;
+#ifdef CAMEO_AMX
+        if (cameo_amx_on()) {
+            /* the next panel is asked for while this one meets its tiles, each line once */
+            enum { LINES = CAMEO_PIXEL_TILE * LINE / CAMEO_AMX_LINE };
+            const int64_t turns = (cut->t1 - cut->t0 + 1) / 2, turn = (t - cut->t0) / 2;
+            const int64_t lines = c->by_blocks ? (LINES + turns - 1) / turns : 0;
+            const cameo_amx_rows a = {x, c->step, 0, second - x, cut->at};
+            cameo_pixel_tiles(c->kind)[two ? 1 : 0][1](
+                c->steps, &a, w, LINE, panels * size + turn * lines * CAMEO_AMX_LINE, lines, sums,
+                next, 0);
+            continue;
+        }
+#endif
+        cameo_pixel_plain(c, cut, x, w, sums, next);
+        if (two)
+            cameo_pixel_plain(c, cut, second, w, sums + CAMEO_PIXEL_TILE * next, next);
+    }
+}
+
+/* n floats, a multiple of 32, rounded to bfloat16. */
+static inline __attribute__((unused)) void cameo_pixel_halves(uint16_t *restrict to,
+                                                              const float *restrict from, int64_t n)
+{
+#if defined(__AVX512BF16__) && defined(__x86_64__)
+    typedef float cameo_floats __attribute__((vector_size(64), aligned(4), may_alias));
+    typedef uint16_t cameo_halves __attribute__((vector_size(64), aligned(2), may_alias));
+    for (int64_t i = 0; i < n; i += 32) {
+        const cameo_floats a = *(const cameo_floats *)(from + i);
+        const cameo_floats b = *(const cameo_floats *)(from + i + 16);
+        cameo_halves both;
+        __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(both) : "v"(a), "v"(b));
+        *(cameo_halves *)(to + i) = both;
+    }
+#else
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, from + i, sizeof u);
+        const uint32_t nan = (u >> 16 & 0x8000) | 0x7fc0;
+        to[i] =
+            (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? nan : (u + 0x7fff + (u >> 16 & 1)) >> 16);
+    }
+#endif
+}
+
+/* Where the places of tiles t and t + 1 of a cut end. */
+static inline __attribute__((unused)) int64_t cameo_pixel_last(const cameo_pixel_conv *c,
+                                                               const cameo_pixel_cut *cut,
+                                                               int64_t t)
+{
+    const int64_t last = (t + 2 < cut->t1 ? t + 2 : cut->t1) * CAMEO_PIXEL_TILE;
+    return last < c->places ? last : c->places;
+}
+
+/* From `place` on, in tile t or t + 1: elements low .. high of row *row of the output, whose sums
+ * are those of places *at + low ... The place after them. */
+static inline __attribute__((unused)) int64_t cameo_pixel_piece(const cameo_pixel_conv *c,
+                                                                int64_t t, int64_t place,
+                                                                int64_t *row, int64_t *low,
+                                                                int64_t *high, int64_t *at)
+{
+    const int64_t tile = place / CAMEO_PIXEL_TILE, line = place / c->pitch;
+    const int64_t across = place - line * c->pitch;
+    const int64_t fits = tile * CAMEO_PIXEL_TILE + CAMEO_PIXEL_TILE - place;
+    const int64_t some = c->pitch - across < fits ? c->pitch - across : fits;
+    *row = line;
+    *low = across < c->row ? across : c->row;
+    *high = across + some < c->row ? across + some : c->row;
+    *at = place - t * CAMEO_PIXEL_TILE + cameo_pixel_again(c, tile) - across;
+    return place + some;
+}
+
+#endif

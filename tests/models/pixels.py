@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""pixels.py CAMEO [--programs N] [--nodes N] [--seed S] [--variant K]: networks whose values lie in pixels are right.
+
+Each program is one chain of convolutions of bfloat16, or of bytes, with what stands between them: residuals, pooling, clips, values
+that several nodes read, channels that make no whole pixel, sizes around those of tiles, batches of open size. Chains of bytes have
+scales that are powers of two, so every step is exact and all bits have to be NumPy's; those of bfloat16 are rounded once a node, and
+held to NumPy in float64. Programs take turns in the variants of integers.py; bits are those of any number of threads.
+"""
+import sys
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+import integers
+import programs
+
+ROUNDED, SPREAD = 2.0 ** -7, 2.0 ** -6  # a node's error, of an element and of the rms of all
+LANES = {"bf16": 32, "u8": 64, "i8": 64}
+DTYPE = {"bf16": TensorProto.BFLOAT16, "u8": TensorProto.UINT8, "i8": TensorProto.INT8}
+
+
+class Chain(programs.Network):
+    opsets = {"": 22}
+
+    def __init__(self, random, kind):
+        super().__init__(random)
+        self.kind, self.depth, self.expected, self.earlier = kind, 0, [], []
+        self.bytes = kind != "bf16"
+        self.edge = np.iinfo({"u8": np.uint8, "i8": np.int8}[kind]) if self.bytes else None
+
+    def weight(self, value, dtype=None):
+        name = f"w{len(self.weights)}"
+        if dtype == TensorProto.BFLOAT16:
+            self.weights.append(helper.make_tensor(name, dtype, value.shape, value.flatten().tolist()))
+        else:
+            self.weights.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def rounded(self, value):
+        return value if self.bytes else value.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
+
+    def node(self, op, inputs, value, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        self.depth += 1
+        self.name, self.value = name, self.rounded(value)
+
+    def begin(self):
+        lanes = LANES[self.kind]
+        n, c = int(self.one_of(1, 1, 2)), int(self.one_of(1, 2, 3)) * lanes
+        h, w = (int(self.one_of(4, 7, 8, 13, 14, 17, 28)) for _ in range(2))
+        x = self.random.standard_normal((n, c, h, w))
+        self.feeds["x"] = x.astype(np.float32)
+        dims = [n, c, h, w] if self.random.integers(2) else [None, c, h, w]
+        self.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, dims))
+        if self.bytes:
+            self.zero = int(self.one_of(0, 3, 128 if self.kind == "u8" else -7))
+            x = np.clip(np.rint(self.feeds["x"] / np.float32(2 ** -5)) + self.zero, self.edge.min, self.edge.max)
+            self.node("QuantizeLinear", ["x", self.weight(np.float32(2 ** -5)), self.number(self.zero)], x.astype(np.int64))
+        else:
+            self.node("Cast", ["x"], self.feeds["x"].astype(np.float64), to=TensorProto.BFLOAT16)
+
+    def number(self, zero):
+        return self.weight(np.array(zero, self.edge.dtype))
+
+    def window(self):
+        t = [int(self.one_of(1, 1, 3, 3, 5)) for _ in range(2)]
+        s, d = [int(self.one_of(1, 1, 1, 2, 3)) for _ in range(2)], [int(self.one_of(1, 1, 2)) for _ in range(2)]
+        pads = [int(self.random.integers(0, v)) for v in t + t] if self.random.integers(2) else [v // 2 for v in t + t]
+        fits = all(self.value.shape[2 + i] + pads[i] + pads[2 + i] >= (t[i] - 1) * d[i] + 1 for i in range(2))
+        return (t, dict(strides=s, dilations=d, pads=pads)) if fits else ([1, 1], dict(strides=[1, 1], dilations=[1, 1], pads=[0] * 4))
+
+    def convolution(self):
+        c = self.value.shape[1]
+        m = int(self.one_of(1, 2, 2, 3)) * LANES[self.kind] if self.random.integers(5) else int(self.one_of(24, 40, 96))
+        taps, sizes = self.window()
+        scale = float(c * np.prod(taps)) ** -0.5
+        if self.bytes:
+            self.quantised_convolution(m, c, taps, sizes)
+            return
+        w = self.rounded(self.random.standard_normal((m, c, *taps)) * scale)
+        b = self.rounded(self.random.standard_normal(m))
+        y = integers.convolved(self.value, w, 1, **sizes) + b.reshape(-1, 1, 1)
+        self.node("Conv", [self.name, self.weight(w, TensorProto.BFLOAT16), self.weight(b, TensorProto.BFLOAT16)], y, **sizes)
+        if self.random.integers(2):
+            self.node("Relu", [self.name], np.maximum(self.value, 0))
+
+    def quantised_convolution(self, m, c, taps, sizes):
+        w = self.random.integers(-127, 128, (m, c, *taps), np.int8)
+        shift = int(np.ceil(np.log2((c * np.prod(taps)) ** 0.5 * 70)))
+        sums = integers.convolved(self.value - self.zero, w.astype(np.int64), 1, **sizes)
+        bias = self.random.integers(-9999, 9999, m, np.int32)
+        sums += bias.reshape(-1, 1, 1)
+        after = int(self.one_of(self.zero, 0, 5))
+        y = np.clip(np.rint(sums.astype(np.float32) * np.float32(2.0 ** -shift)) + after, self.edge.min, self.edge.max)
+        one, by = self.weight(np.float32(1)), self.weight(np.float32(2.0 ** shift))
+        self.node("QLinearConv", [self.name, one, self.number(self.zero), self.weight(w), one, self.weight(np.int8(0)), by,
+                                  self.number(after), self.weight(bias)], y.astype(np.int64), **sizes)
+        self.zero = after
+
+    def pooling(self):
+        x = np.pad(self.value, [(0, 0), (0, 0), (1, 1), (1, 1)],
+                   constant_values=self.edge.min if self.bytes else -np.inf)
+        s = int(self.one_of(1, 2))
+        parts = [x[:, :, i:i + (self.value.shape[2] - 1) // s * s + 1:s, j:j + (self.value.shape[3] - 1) // s * s + 1:s]
+                 for i in range(3) for j in range(3)]
+        self.node("MaxPool", [self.name], np.max(parts, 0), kernel_shape=[3, 3], strides=[s, s], pads=[1] * 4)
+
+    def residual(self):
+        same = [v[:2] for v in self.earlier if v[1].shape == self.value.shape and v[0] != self.name]
+        if same and not self.bytes:
+            name, value = same[self.random.integers(len(same))]
+            self.node("Add", [self.name, name], self.value + value)
+
+    def joined(self):
+        same = [v for v in self.earlier if v[1].shape[2:] == self.value.shape[2:] and v[2] == getattr(self, "zero", 0)]
+        if same:
+            name, value, _ = same[self.random.integers(len(same))]
+            self.node("Concat", [self.name, name], np.concatenate([self.value, value], 1), axis=1)
+
+    def step(self):
+        self.earlier.append((self.name, self.value, getattr(self, "zero", 0)))
+        self.one_of(self.convolution, self.convolution, self.convolution, self.pooling, self.residual, self.joined)()
+
+    def end(self):
+        to = TensorProto.INT32 if self.bytes else TensorProto.FLOAT
+        self.nodes.append(helper.make_node("Cast", [self.name], ["y"], to=to))
+        self.outputs.append(helper.make_tensor_value_info("y", to, [None] * 4))
+
+
+def compare(net, outputs, options):
+    got, y = outputs[0].astype(np.float64), net.value.astype(np.float64)
+    rms = np.sqrt(np.mean(y * y))
+    allowed = 0 if net.bytes else net.depth * (ROUNDED * np.abs(y) + SPREAD * rms)
+    wrong = np.count_nonzero(~(np.abs(got - y) <= allowed)) if got.shape == y.shape else -1
+    if wrong:
+        shapes = [n.op_type for n in net.nodes]
+        print(f"{net.kind} {net.feeds['x'].shape} {shapes}: {wrong} of {y.size} are wrong, with {options}")
+    return wrong != 0
+
+
+def main():
+    args = programs.arguments(programs=36, nodes=7)
+
+    def draw(random, i):
+        net = Chain(random, ("bf16", "u8", "i8")[(i // 9 + i) % 3])
+        net.begin()
+        for _ in range(args.nodes):
+            net.step()
+        net.end()
+        return net
+
+    wrong = programs.in_turns(args, integers.variants, draw, programs.check_for_any_threads(args.cameo, compare))
+    if not programs.has_flag("amx_bf16"):
+        print("SKIPPED: this machine has no matrix registers; what runs without them was compared")
+    print(f"{args.programs} chains, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
