@@ -112,7 +112,7 @@ static void place_buffers(Lives *l)
     int64_t weights = 0;
     for (BufferId b = 1; b < l->mod->buffers.len; b++) {
         const Buffer *buf = buffer_at(l->mod, b);
-        if (l->first[b] < 0 && buf->kind != BUF_INPUT && buf->kind != BUF_OUTPUT)
+        if ((l->first[b] < 0 && buf->kind != BUF_INPUT && buf->kind != BUF_OUTPUT) || buf->in_place)
             continue;
         if (buf->kind == BUF_INPUT) {
             p->place[b] = PLACE_INPUT;
@@ -139,6 +139,11 @@ static void place_buffers(Lives *l)
             vec_push(l->arena, &p->planned, b);
     }
     p->weights_size = weights;
+    for (BufferId b = 1; b < l->mod->buffers.len; b++) {
+        const BufferId at = buffer_at(l->mod, b)->in_place;
+        p->place[b] = at ? p->place[at] : p->place[b];
+        p->slot[b] = at ? p->slot[at] : p->slot[b];
+    }
 }
 
 static void mark_input_dims(Module *mod, Plan *p)
@@ -171,6 +176,9 @@ Plan *plan_module(Module *mod, int64_t patience, Arena *a)
     l.now++;
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         touch(&l, mod->outputs.at[i], l.now);
+    for (BufferId b = 1; b < n; b++)
+        if (buffer_at(mod, b)->in_place && l.first[b] >= 0)
+            touch(&l, buffer_at(mod, b)->in_place, l.last[b]);
     mark_input_dims(mod, p);
     place_buffers(&l);
     p->lives = NEWS(a, cameo_life, p->planned.len + 1);

@@ -156,6 +156,7 @@ typedef struct Buffer {
     const Index *dims;
     const TensorData *data; // WEIGHT
     uint32_t port;          // INPUT, OUTPUT: its number among the program's
+    BufferId in_place;      // TEMP: it lies where this one does; 0: in a place of its own
     DeviceId device;
 } Buffer;
 

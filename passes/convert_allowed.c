@@ -29,7 +29,7 @@ bool convert_moves(const Node *n)
     return numbers_moves(n) || is_any(n, more);
 }
 
-static void forbid(Conversion *c, uint32_t tie, Str why)
+void convert_forbid(Conversion *c, uint32_t tie, Str why)
 {
     Str *at = &c->why[convert_group(c, tie)];
     if (!at->len)
@@ -49,8 +49,7 @@ static const ConvertSeen *measured(const Conversion *c, ValueId v)
     return x && x->greatest >= 0 ? x : NULL;
 }
 
-// Are the elements known to stay within what `to` holds?
-static bool is_bounded(const Conversion *c, ValueId v)
+bool convert_is_bounded(const Conversion *c, ValueId v)
 {
     const ConvertSeen *x = measured(c, v);
     RangeBasis by;
@@ -148,9 +147,9 @@ static void forbid_values(Conversion *c)
         if (!fault.len)
             continue;
         if (t->maker[v] != NO_TIE)
-            forbid(c, t->maker[v], fault);
+            convert_forbid(c, t->maker[v], fault);
         for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
-            forbid(c, t->uses.at[i].tie, fault);
+            convert_forbid(c, t->uses.at[i].tie, fault);
     }
 }
 
@@ -208,7 +207,8 @@ static Str normalization_fault(const Conversion *c, NodeId id)
     return STR_NONE;
 }
 
-static Str node_fault(const Conversion *c, NodeId id)
+// *endless: the result itself may be beyond what float16 holds.
+static Str node_fault(const Conversion *c, NodeId id, bool *endless)
 {
     static const char *const grows[] = {"Exp", "Sinh", "Cosh", "Pow", "Tan", NULL};
     static const char *const sums[] = {"ReduceSum", "CumSum",       "ReduceL1",        "ReduceProd",
@@ -219,7 +219,7 @@ static Str node_fault(const Conversion *c, NodeId id)
     static const char *const scales[] = {"QuantizeLinear", "DequantizeLinear", NULL};
     const Node *n = node_at(c->m, id);
     ValueId y = n->nout ? n->out[0] : 0;
-    bool half = c->o->to == DT_F16, bounded = y && is_bounded(c, y);
+    bool half = c->o->to == DT_F16, bounded = y && convert_is_bounded(c, y);
     if (is_any(n, scales))
         return STR("a scale of quantization is not rounded");
     if (is_any(n, places))
@@ -232,6 +232,7 @@ static Str node_fault(const Conversion *c, NodeId id)
         return STR("the target sums its squares in float16");
     if (!half || bounded)
         return STR_NONE;
+    *endless = true;
     if (is_square(c, id))
         return STR("squares overflow beyond 255, and nothing bounds them");
     if (is_any(n, grows))
@@ -240,6 +241,7 @@ static Str node_fault(const Conversion *c, NodeId id)
         return STR("a sum of many elements, and nothing bounds it");
     if (is_any(n, divides) && !divides_well(c, id))
         return STR("nothing keeps what it divides by away from 0");
+    *endless = false;
     return STR_NONE;
 }
 
@@ -320,7 +322,7 @@ static void autocast_node(void *context, NodeId id)
     else if (!is_any(n, autocast_low) && !follows_low(x, n))
         why = STR("autocast: an operand is float32");
     if (why.len)
-        forbid(c, tie, why);
+        convert_forbid(c, tie, why);
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o])
             x->low[n->out[o]] = !c->why[convert_group(c, tie)].len;
@@ -375,9 +377,9 @@ static void forbid_unknown(Conversion *c)
             continue;
         Str why = STR("the dtype of an operand or result is not known");
         if (t->maker[v] != NO_TIE)
-            forbid(c, t->maker[v], why);
+            convert_forbid(c, t->maker[v], why);
         for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
-            forbid(c, t->uses.at[i].tie, why);
+            convert_forbid(c, t->uses.at[i].tie, why);
     }
 }
 
@@ -388,7 +390,7 @@ void convert_find_allowed(Conversion *c)
         bool node = c->node[i] && convert_is_float(c, i) && c->own[i] != c->o->to;
         Str why = node ? schema_refusal(c, i) : STR_NONE;
         if (why.len)
-            forbid(c, i, why);
+            convert_forbid(c, i, why);
     }
     if (c->o->policy == CONVERT_AUTOCAST)
         autocast(c);
@@ -396,12 +398,19 @@ void convert_find_allowed(Conversion *c)
         clamp_all(c);
         return;
     }
+    bool *endless = NEWS(c->a, bool, c->m->nodes.len + 1u);
     for (NodeId id = 1; id < c->m->nodes.len; id++) {
         if (c->of_node[id] == NO_TIE || !c->t->at.at[c->of_node[id]].allowed)
             continue;
-        Str why = node_fault(c, id);
+        Str why = node_fault(c, id, &endless[id]);
         if (why.len)
-            forbid(c, c->of_node[id], why);
+            convert_forbid(c, c->of_node[id], why);
     }
     forbid_values(c);
+    for (NodeId id = 1; id < c->m->nodes.len; id++) {
+        if (endless[id])
+            convert_forbid_readers(c, id);
+        if (c->of_node[id] != NO_TIE)
+            convert_forbid_difference(c, id);
+    }
 }

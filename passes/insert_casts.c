@@ -457,6 +457,7 @@ static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
     Mending w = {.m = m, .a = a, .r = of->r, .t = t, .pinned = pinned, .apart = apart};
     w.blamed = of->blamed;
     w.strict = of->strict;
+    w.settled = of->settled;
     w.parent = NEWS(a, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
         w.parent[i] = i;
@@ -564,16 +565,34 @@ static bool choose(Mending *best, const Mending *of, uint32_t *bound)
     return true;
 }
 
-// What is narrowed is what is to blame; other constants too where that is allowed, to compute in
-// fewer bits, and saves a Cast.
+// Does the choice give a Cast another target though nothing blames it?
+static bool turns_others(const Mending *w)
+{
+    for (uint32_t i = 0; i < w->t->at.len; i++) {
+        const Tie *tie = tie_at(w, i);
+        if (tie->kind == TIE_CAST && w->variable[i] != NO_TIE && chosen(w, i) != tie->own &&
+            w->blamed[value_written(w->m, tie->value)].want != chosen(w, i))
+            return true;
+    }
+    return false;
+}
+
+// Where what is to blame mends all, no other Cast is given another target. Of constants that one is
+// narrowed which is to blame; others too where that is allowed, to compute in fewer bits, and saves
+// a Cast.
 static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound)
 {
-    Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, freely;
-    bool any = choose(best, &of, bound);
-    if (!any || !r->unsafe)
-        return any;
+    Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, settled, freely;
+    uint32_t ignored = 0;
+    if (!choose(best, &of, bound))
+        return false;
     of.blamed = best->blamed;
-    of.strict = false;
+    of.settled = true;
+    if (turns_others(best) && choose(&settled, &of, &ignored) && casts_of(&settled) == 0)
+        *best = settled;
+    if (!r->unsafe)
+        return true;
+    of.settled = of.strict = false;
     if (choose(&freely, &of, bound) && casts_of(&freely) < casts_of(best))
         *best = freely;
     return true;
@@ -613,6 +632,10 @@ bool insert_casts(Model *m, Repair *r)
             infer_model(m, NULL);
         }
         any |= again;
+    }
+    if (retype_belied(m, r)) {
+        any = true;
+        infer_model(m, NULL);
     }
     if (declare_types(m, r->unsafe)) {
         any = true;

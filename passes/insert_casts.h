@@ -21,6 +21,9 @@ bool insert_casts(Model *m, Repair *r);
 // What insert_casts begins with: a QuantizeLinear that gives uint8 only because nothing says
 // otherwise gets the zero point of those that read it, where that has another dtype.
 bool give_zero_points(Model *m, Repair *r);
+// Behind that: a constant or Cast that nothing but declarations contradicts, and that is to blame,
+// gets the dtype that they say.
+bool retype_belied(Model *m, Repair *r);
 // What insert_casts ends with: declarations of values inside of the model say the dtypes that were
 // inferred. Its own inputs and outputs are its interface and stay, but, with `unsafe`, for a
 // default that its input's declaration contradicts: no runtime loads such a model. true if

@@ -40,10 +40,11 @@ static bool is_blamed(const Mending *w, ValueId v, DType t)
     return w->blamed[value_written(w->m, v)].want == t;
 }
 
-// By the declarations of what it makes?
-static bool is_belied(const Mending *w, ValueId v, DType t)
+// By the declarations of what it makes, or because nothing else differs? Then no weight gets wider.
+static bool is_belied(const Mending *w, ValueId v, DType from, DType t)
 {
-    return is_blamed(w, v, t) && w->blamed[value_written(w->m, v)].declared;
+    const Blame *b = &w->blamed[value_written(w->m, v)];
+    return is_blamed(w, v, t) && (b->declared || (b->alone && !widens(from, t)));
 }
 
 // What it costs to store a constant as t, 0 where that is not allowed.
@@ -54,7 +55,8 @@ static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
     bool numbers = (dtype_is_float(c->own) || dtype_is_integer(c->own)) &&
                    (dtype_is_float(t) || dtype_is_integer(t));
     bool away = (c->own == w->m->dominant && !required) || spoils_weights(w, c->value, c->own, t);
-    if (!d || !numbers || (away && !is_belied(w, c->value, t) && !is_literal(w, c->value, t)))
+    if (!d || !numbers ||
+        (away && !is_belied(w, c->value, c->own, t) && !is_literal(w, c->value, t)))
         return 0;
     bool free = required || is_blamed(w, c->value, t) || is_literal(w, c->value, t);
     if (w->strict && widens(t, c->own) && !free)
@@ -72,7 +74,7 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
     bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
                  (dtype_is_integer(c->own) && dtype_is_integer(t));
-    bool kept = c->own == w->own && !is_blamed(w, c->value, t);
+    bool kept = (c->own == w->own || w->settled) && !is_blamed(w, c->value, t);
     if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
         return 0;
     return PRICE_TARGET;

@@ -85,7 +85,9 @@ static void dequantize(RangeWalk *w)
         range_quantized(w, &f, walk_constant(w, 1), walk_constant(w, 2), 0,
                         node_int(w->n, "block_size", 0)))
         y = range_with_channels(w, range_plain(y), elements_apart(w, &f));
-    walk_give(w, 0, y, ROUND_LOOSE);
+    // Differences of short integers are exact: the product alone is rounded.
+    bool exact = dtype_is_integer(walk_dtype(w, 0)) && dtype_info(walk_dtype(w, 0))->bits <= 16;
+    walk_give(w, 0, y, exact ? ROUND_NEAREST : ROUND_LOOSE);
 }
 
 // The integer that round(v) is, or the one towards `by` of it where that is near a half.

@@ -18,6 +18,7 @@
 #include "ir/pairs.h"
 #include "passes/pass.h"
 #include "passes/shadow_parts.h"
+#include "runtime/cameo_drift.h"
 
 #include <string.h>
 
@@ -151,8 +152,23 @@ ValueId shadow_wide(Shadow *s, ValueId v)
     return wide;
 }
 
+static ValueId apart_of(Shadow *s, ValueId x);
+
+// Each reader has a node of its own, which becomes part of it.
+static ValueId beside(Shadow *s, ValueId v)
+{
+    GraphId g = value_at(s->m, v)->graph;
+    ValueId in[2] = {v, apart_of(s, v)};
+    NodeId n = own_node(s, g, BESIDE_OP, in, 2, v, "f64");
+    infer_node(s->m, n, NULL);
+    graph_append(s->m, g, n);
+    return result_of(s, n);
+}
+
 ValueId shadow_of(Shadow *s, ValueId v)
 {
+    if (v < s->nvalues && s->compact[v])
+        return beside(s, v);
     return v < s->nvalues && s->shadow[v] ? s->shadow[v] : shadow_wide(s, v);
 }
 
@@ -170,10 +186,13 @@ void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local,
     node_set_int(m, drift, "dtype", t);
     if (IS_ONE_OF(node_at(m, n), deciding_ops))
         node_set_int(m, drift, "decides", 1);
-    if (local && y < s->nvalues && local == s->brought[y])
-        node_set_int(m, drift, "brought", 1);
-    if (y < s->nvalues && t == DT_F32 && !s->pairs)
+    const bool brought = local && y < s->nvalues && local == s->brought[y];
+    if (brought)
+        node_set_int(m, drift, "brought", s->report->compact ? 2 : 1);
+    if (y < s->nvalues && t == DT_F32 && !s->pairs) {
         s->drift[y] = drift;
+        s->compact[y] = s->report->compact && (kind == SHADOW_FLOAT || kind == SHADOW_EXACT);
+    }
     Node *node = node_at(m, drift);
     node->position = node_at(m, n)->position;
     graph_append(m, g, drift);
@@ -264,7 +283,7 @@ static ValueId plain_node(Shadow *s, GraphId g, const char *op, ValueId a, Value
 
 // The operand in which the node is linear, if it alone has a shadow of its own and all is float32;
 // -1: it is none of these.
-static int32_t linear_operand(const Shadow *s, const Node *n, const ValueId *exact)
+static int32_t linear_operand(const Shadow *s, const Node *n)
 {
     bool product = node_is(n, "Conv") || node_is(n, "ConvTranspose") || node_is(n, "MatMul") ||
                    node_is(n, "Gemm");
@@ -280,7 +299,7 @@ static int32_t linear_operand(const Shadow *s, const Node *n, const ValueId *exa
             return -1;
         if (!v || !s->shadow[v] || s->shadow[v] == s->wide[v])
             continue;
-        if (at >= 0 || i > 1 || exact[i] == v)
+        if (at >= 0 || i > 1)
             return -1;
         at = (int32_t)i;
     }
@@ -289,7 +308,7 @@ static int32_t linear_operand(const Shadow *s, const Node *n, const ValueId *exa
 }
 
 // X - x in float32: what compares the two gives it on the way, where there is such a node.
-static ValueId apart_of(Shadow *s, ValueId exact, ValueId x)
+static ValueId apart_of(Shadow *s, ValueId x)
 {
     Model *m = s->m;
     NodeId drift = s->drift[x];
@@ -311,22 +330,19 @@ static ValueId apart_of(Shadow *s, ValueId exact, ValueId x)
         infer_node(m, drift, NULL);
         return out[1];
     }
-    ValueId apart = plain_node(s, value_at(m, x)->graph, "Sub", exact, shadow_wide(s, x), x);
+    ValueId apart = plain_node(s, value_at(m, x)->graph, "Sub", s->shadow[x], shadow_wide(s, x), x);
     return s->apart[x] = plain_node(s, value_at(m, x)->graph, "Cast", apart, 0, x);
 }
 
 // Y - L of a product of x and what is exact is f(X - x): no second product in float64. float32
-// does, whose error is that small a part of a difference that is small. 0: the node is none.
-static NodeId brought_by_product(Shadow *s, NodeId id, const ValueId *exact)
+// does, whose error is that small a part of a difference that is small. `at`: x's operand.
+static NodeId brought_by_product(Shadow *s, NodeId id, int32_t at)
 {
     Node n = *node_at(s->m, id);
-    int32_t at = linear_operand(s, &n, exact);
-    if (at < 0)
-        return 0;
     ValueId *in = NEWS(s->scratch, ValueId, n.nin + 1u); // a bias is in both
     in[0] = n.in[0];
     in[1] = n.in[1];
-    in[at] = apart_of(s, exact[at], n.in[at]);
+    in[at] = apart_of(s, n.in[at]);
     NodeId product = copy_node(s, id, in, "diff");
     node_at(s->m, product)->nin = 2;
     infer_node(s->m, product, NULL);
@@ -440,8 +456,9 @@ static bool is_known(const Shadow *s, const Node *n)
     return true;
 }
 
-// What the copies read: `exact` shadows, `local` the values themselves. Are both the same?
-static bool operands_of(Shadow *s, const Node *n, ValueId *exact, ValueId *local)
+// What the copies read: `exact` shadows, but of the operand `as_is` (-1: none) the value itself,
+// `local` the values themselves. Are both the same?
+static bool operands_of(Shadow *s, const Node *n, int32_t as_is, ValueId *exact, ValueId *local)
 {
     bool same = true;
     for (uint32_t i = 0; i < n->nin; i++) {
@@ -449,7 +466,7 @@ static bool operands_of(Shadow *s, const Node *n, ValueId *exact, ValueId *local
         exact[i] = local[i] = v;
         if (!v || !shadow_is_float(s, v) || !shadow_is_variable(n, i))
             continue;
-        exact[i] = shadow_of(s, v);
+        exact[i] = as_is == (int32_t)i ? widened(s, v, WIDEN_OP, STR("shadow")) : shadow_of(s, v);
         same = same && (!s->shadow[v] || s->shadow[v] == s->wide[v]);
     }
     return same;
@@ -519,7 +536,8 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
     }
     ValueId *exact = NEWS(s->scratch, ValueId, n.nin + 1u),
             *own = NEWS(s->scratch, ValueId, n.nin + 1u);
-    bool same = operands_of(s, &n, exact, own);
+    const int32_t linear = linear_operand(s, &n); // of a compact shadow the copy is L
+    bool same = operands_of(s, &n, s->report->compact ? linear : -1, exact, own);
     if (same && !floats_out)
         return; // decided by what is exact
     NodeId copy = shadow_copy(s, id, exact, "f64");
@@ -532,8 +550,8 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
     bool exactly = IS_ONE_OF(&n, exact_ops) && floats_in;
     if (same) {
         local = copy;
-    } else if (floats_out && !exactly && (local = brought_by_product(s, id, exact)) != 0) {
-        // it is there
+    } else if (linear >= 0) {
+        local = brought_by_product(s, id, linear);
     } else if (floats_out && !exactly && !node_is_gradient(&n)) {
         for (uint32_t i = 0; i < n.nin; i++)
             own[i] = exact[i] == own[i] ? own[i] : shadow_wide(s, own[i]);
@@ -565,6 +583,12 @@ void shadow_graph(Shadow *s, GraphId g, ShadowList *list)
     }
 }
 
+bool shadow_overflows(const double *numbers)
+{
+    return numbers[DRIFT_LOST] > 0 || numbers[DRIFT_MAX_SHADOW] > FLT_MAX ||
+           numbers[DRIFT_MAX_TOTAL] > FLT_MAX;
+}
+
 bool shadow_is_exact(const Node *n)
 {
     return IS_ONE_OF(n, exact_ops);
@@ -580,6 +604,7 @@ void shadow_begin(Shadow *s, Model *m, Diags *diags, ShadowReport *report, Arena
     s->brought = NEWS(scratch, ValueId, s->nvalues);
     s->apart = NEWS(scratch, ValueId, s->nvalues);
     s->drift = NEWS(scratch, NodeId, s->nvalues);
+    s->compact = NEWS(scratch, bool, s->nvalues);
     vec_push(m->arena, &m->opsets,
              ((OpsetImport){.domain = STR(SHADOW_DOMAIN), .version = 1, .has = 3}));
 }
@@ -614,6 +639,7 @@ bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
     bool narrow = any_computed(&s, DT_F64, false), wide = any_computed(&s, DT_F64, true);
     s.pairs = report->width == SHADOW_PAIRS || (report->width == SHADOW_WIDER && !narrow && wide);
     report->width = s.pairs ? SHADOW_PAIRS : SHADOW_DOUBLE;
+    report->compact = report->compact && !s.pairs;
     shadow_graph(&s, m->main, &list);
     Graph *g = graph_at(m, m->main);
     shadow_drop_outputs(m, g);
@@ -633,6 +659,6 @@ bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
 
 bool pass_shadow(Model *m, PassContext *c)
 {
-    ShadowReport report = {0};
+    ShadowReport report = {.compact = true};
     return shadow_model(m, c->diags, &report);
 }

@@ -6,7 +6,11 @@
 // what y is computed of (inputs and constants are their own), and L = f(x) in float64 of the values
 // as they are. total = y - Y is the error so far; made = y - L is this node's part of it, inherited
 // = L - Y what its operands brought. Integers, bools, strings and shapes are the model's own, so
-// that the shadow goes the same way; where it would have decided otherwise a flip is counted. The
+// that the shadow goes the same way; where it would have decided otherwise a flip is counted.
+//
+// A compact shadow of a float32 value is Y - y in float32 (Y itself where y is no finite number),
+// half of what Y takes. It is as exact as Y to 6e-8 of the error so far, which is as small a part
+// of every figure; what it can't say is a Y beyond the range of float32 (shadow_overflows). The
 // model's outputs are those numbers (runtime/cameo_drift.h) instead of its own.
 #ifndef CAMEO_PASSES_SHADOW_H
 #define CAMEO_PASSES_SHADOW_H
@@ -45,6 +49,7 @@ typedef enum ShadowWidth {
 typedef struct ShadowReport {
     ShadowWidth width; // in; what was taken, out
     bool rounded;      // in: float64 values are rounded too (passes/trial.h), so none is refused
+    bool compact;      // in: shadows of float32 are kept as their differences, in float32
     VEC(ShadowValue) values;
     uint32_t restarts; // values of kind SHADOW_RESTART
 } ShadowReport;
@@ -52,5 +57,7 @@ typedef struct ShadowReport {
 // Rewrites the model, which has been through pass_pipeline; types are not inferred again. false
 // with a diagnostic: it holds no float that the shadow is wider than.
 bool shadow_model(Model *m, Diags *diags, ShadowReport *report);
+// Do a value's numbers say that a compact shadow may not say what it stands for?
+bool shadow_overflows(const double *numbers);
 
 #endif

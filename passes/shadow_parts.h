@@ -23,6 +23,7 @@ typedef struct Shadow {
     ValueId *brought;       // Y - L in float32 says it
     ValueId *apart;         // Y - y in float32; 0: none (yet)
     NodeId *drift;          // the node that compares y with Y; 0: none
+    bool *compact;          // Y is what `apart` says
     uint32_t loops;         // around the graph at hand
     bool pairs;             // the shadow is double-double
     // passes/measure.c: no value has a shadow, and numbers are what values were. NULL: a shadow.

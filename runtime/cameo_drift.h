@@ -110,10 +110,12 @@ CAMEO_FN cameo_f64x2 cameo_drift_at(const cameo_view *v, int64_t i)
     return cameo_make_f64x2(((const double *)v->at)[i], 0);
 }
 
-/* How L is given: an n[3] that is not 0 says as Y - L. */
+/* How L is given: an n[3] that is not 0 says as Y - L; of 2, that L stands where Y is expected. */
 CAMEO_FN cameo_drift_third cameo_drift_how(const cameo_call *c)
 {
-    return c->nreads < 3 ? DRIFT_EXACT : c->n[3] ? DRIFT_BROUGHT : DRIFT_LOCAL;
+    if (c->nreads < 3)
+        return DRIFT_EXACT;
+    return c->n[3] == 2 ? DRIFT_ADDED : c->n[3] ? DRIFT_BROUGHT : DRIFT_LOCAL;
 }
 
 CAMEO_FN int cameo_drift_is_paired(const cameo_call *c)
@@ -137,7 +139,7 @@ CAMEO_FN void cameo_drift_pairs(cameo_drift_block *b, const cameo_call *c, int64
 
 /* The same of what is float64 or narrower. */
 CAMEO_FN void cameo_drift_differences(cameo_drift_block *b, const cameo_call *c, int64_t first,
-                                      int64_t n)
+                                      int64_t n, float *apart)
 {
     const double *exact = (const double *)c->reads[1].at + first;
     const void *third = c->nreads > 2 ? c->reads[2].at : NULL;
@@ -153,6 +155,12 @@ CAMEO_FN void cameo_drift_differences(cameo_drift_block *b, const cameo_call *c,
             own = ((const double *)third)[first + i];
         else if (how == DRIFT_BROUGHT)
             own = want - (double)((const float *)third)[first + i];
+        if (how == DRIFT_ADDED) {
+            own = want;
+            want += (double)((const float *)third)[first + i];
+        }
+        if (apart)
+            apart[i] = (float)(fabs(y) <= DBL_MAX ? want - y : want);
         b->total[i] = y - want;
         b->made[i] = y - own;
         b->inherited[i] = own - want;
@@ -246,9 +254,7 @@ CAMEO_FN int cameo_drift_any_block(cameo_drift_state *s, cameo_drift_block *b, c
                                    int64_t first, int64_t n, double limit, double *out)
 {
     float *apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL;
-    cameo_drift_differences(b, c, first, n);
-    for (int64_t i = 0; apart && i < n; i++)
-        apart[i] = (float)-b->total[i];
+    cameo_drift_differences(b, c, first, n, apart);
     s->flips += c->n[2] ? cameo_drift_flips(c, b->y, first, n) : 0;
     if (cameo_drift_is_odd(b, n))
         cameo_drift_exclude(s, b, first, n, out);
@@ -282,7 +288,7 @@ CAMEO_FN void cameo_drift_floats(const cameo_call *c, int64_t count, double *out
             further = cameo_drift_any_block(&s, &b, c, first, n, limit, out);
         const double most = cameo_drift_greatest(&s.sums.total);
         if (known && (further || most > out[DRIFT_MAX_TOTAL]))
-            cameo_drift_differences(&b, c, first, n);
+            cameo_drift_differences(&b, c, first, n, NULL);
         if (further)
             cameo_drift_look(&s, &b, n, &u);
         for (int64_t i = 0; most > out[DRIFT_MAX_TOTAL]; i++)
@@ -297,8 +303,8 @@ CAMEO_FN void cameo_drift_floats(const cameo_call *c, int64_t count, double *out
 /* (y, Y, L) => (numbers, apart) [bits of the fraction, exponent of the least normal number, does it
  * decide? is it Y - L in float32 that stands for L?]: y of float16, bfloat16, float32 or float64, Y
  * and L of float64 or pairs. Without L nothing was made: y is exact in what it is computed of.
- * `apart`, where it is asked for, is Y - y in float32. Of other dtypes y and Y are compared bit by
- * bit. */
+ * `apart`, where it is asked for, is Y - y in float32, and Y where y is not finite. Of other dtypes
+ * y and Y are compared bit by bit. */
 CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
 {
     const cameo_view *y = &c->reads[0], *exact = &c->reads[1];

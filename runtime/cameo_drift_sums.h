@@ -38,9 +38,10 @@ typedef struct cameo_drift_block {
 
 /* What L is given as. */
 typedef enum cameo_drift_third {
-    DRIFT_EXACT,  /* not at all: nothing is made, all is inherited */
-    DRIFT_LOCAL,  /* L in float64 */
-    DRIFT_BROUGHT /* Y - L in float32 */
+    DRIFT_EXACT,   /* not at all: nothing is made, all is inherited */
+    DRIFT_LOCAL,   /* L in float64 */
+    DRIFT_BROUGHT, /* Y - L in float32 */
+    DRIFT_ADDED    /* the same, and L stands where Y is expected */
 } cameo_drift_third;
 
 #define CAMEO_DRIFT_FN static inline __attribute__((always_inline, unused))
@@ -114,13 +115,15 @@ CAMEO_DRIFT_FN int cameo_drift_vectors_of(cameo_drift_sums *to, const float *y, 
     cameo_drift_sums s = *to;
     cameo_drift_bits further = {0};
     for (int64_t i = 0; i < n; i += DRIFT_LANES) {
-        const cameo_drift_vec v = cameo_drift_widened(y + i), want = cameo_drift_load(exact + i);
-        const cameo_drift_vec total = v - want;
-        cameo_drift_vec own = want;
+        const cameo_drift_vec v = cameo_drift_widened(y + i);
+        cameo_drift_vec want = cameo_drift_load(exact + i), own = want;
         if (how == DRIFT_LOCAL)
             own = cameo_drift_load((const double *)third + i);
         else if (how == DRIFT_BROUGHT)
             own = want - cameo_drift_widened((const float *)third + i);
+        else if (how == DRIFT_ADDED)
+            want = own + cameo_drift_widened((const float *)third + i);
+        const cameo_drift_vec total = v - want;
         further |= cameo_drift_step(&s, v, total, v - own, own - want, cameo_drift_size(want),
                                     limit, how != DRIFT_EXACT);
         if (apart)
@@ -141,7 +144,9 @@ CAMEO_FN int cameo_drift_vectors(cameo_drift_sums *s, const float *y, const doub
         return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_EXACT);
     if (how == DRIFT_LOCAL)
         return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_LOCAL);
-    return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_BROUGHT);
+    if (how == DRIFT_BROUGHT)
+        return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_BROUGHT);
+    return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_ADDED);
 }
 
 /* The same of a block, whose last elements are padded here: a y that is no number is neither least

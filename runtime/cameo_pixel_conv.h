@@ -41,6 +41,7 @@ typedef struct cameo_pixel_cut {
     const char *x, *w;
     const int64_t *at; /* where the pixels of each step of k begin, in bytes */
     void *sums;        /* of two tiles: for each place those of a block */
+    int64_t ahead;     /* bytes to the panels that are asked for meanwhile, 0: none */
 } cameo_pixel_cut;
 
 /* c: all but what is set here. */
@@ -99,15 +100,20 @@ static inline __attribute__((unused)) void cameo_pixel_end(void)
 #endif
 }
 
+/* Unit u; `first`: the thread did none before, so weights are in no cache of its core. Those of the
+ * next block come while one is multiplied for the first time, and when all are done for the last
+ * time what lies behind them: the next kernel's. */
 static inline __attribute__((unused)) void cameo_pixel_unit(const cameo_pixel_conv *c, int64_t u,
-                                                            cameo_pixel_cut *cut)
+                                                            int first, cameo_pixel_cut *cut)
 {
     const int64_t most = c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES;
     const int64_t groups = cameo_pixel_groups(c), group = u % groups;
+    const int64_t block = c->steps * c->columns * CAMEO_PIXEL;
     cut->b0 = c->by_blocks ? u / groups : 0;
     cut->b1 = c->by_blocks ? cut->b0 + 1 : c->blocks;
     cut->t0 = group * most;
     cut->t1 = c->tiles - cut->t0 < most ? c->tiles : cut->t0 + most;
+    cut->ahead = first || c->by_blocks ? block : group == groups - 1 ? c->blocks * block : 0;
 }
 
 /* Places before those of tile t that it has too. */
@@ -126,39 +132,56 @@ cameo_pixel_tile(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t 
     return cut->x + line * c->down + (place - line * c->pitch - cameo_pixel_again(c, t)) * c->step;
 }
 
+/* all[j] += what a word of x adds with 16 words of weights. */
+static inline __attribute__((unused)) void cameo_pixel_add_halves(const char *a, const char *b,
+                                                                  float *all)
+{
+    uint32_t x, w[CAMEO_PIXEL_TILE];
+    memcpy(&x, a, sizeof x);
+    memcpy(w, b, sizeof w);
+    const uint32_t low = x << 16, high = x & 0xffff0000u;
+    float even, odd;
+    memcpy(&even, &low, sizeof even);
+    memcpy(&odd, &high, sizeof odd);
+    for (int j = 0; j < CAMEO_PIXEL_TILE; j++) {
+        const uint32_t first = w[j] << 16, second = w[j] & 0xffff0000u;
+        float v0, v1;
+        memcpy(&v0, &first, sizeof v0);
+        memcpy(&v1, &second, sizeof v1);
+        all[j] += even * v0 + odd * v1;
+    }
+}
+
+static inline __attribute__((unused)) void
+cameo_pixel_add_bytes(const char *a, const char *b, cameo_pixel_kind kind, uint32_t *all)
+{
+    for (int t = 0; t < 4; t++) {
+        const int32_t x = kind == CAMEO_PIXEL_U8 ? (uint8_t)a[t] : (int8_t)a[t];
+        for (int j = 0; j < CAMEO_PIXEL_TILE; j++)
+            all[j] += (uint32_t)(x * (int8_t)b[4 * j + t]);
+    }
+}
+
 /* 16 places times a panel without matrix registers. */
 static __attribute__((noinline, unused)) void cameo_pixel_plain(const cameo_pixel_conv *c,
                                                                 const cameo_pixel_cut *cut,
                                                                 const char *x, const char *w,
                                                                 char *sums, int64_t next)
 {
-    enum { COLUMNS = CAMEO_PIXEL_PANEL };
-    for (int64_t i = 0; i < CAMEO_PIXEL_TILE; i++, x += c->step, sums += next) {
-        float all[COLUMNS] = {0};
-        uint32_t whole[COLUMNS] = {0};
+    enum { TILE = CAMEO_PIXEL_TILE };
+    for (int64_t i = 0; i < TILE; i++, x += c->step, sums += next) {
+        float all[CAMEO_PIXEL_PANEL] = {0};
+        uint32_t whole[CAMEO_PIXEL_PANEL] = {0};
         const char *b = w;
         for (int64_t k = 0; k < c->steps; k++)
-            for (int64_t e = 0; e < CAMEO_PIXEL; e += 4, b += 4 * COLUMNS) {
-                const char *a = x + cut->at[k] + e;
-                for (int64_t j = 0; j < COLUMNS; j++)
-                    if (c->kind == CAMEO_PIXEL_BF16) {
-                        uint16_t p[2], q[2];
-                        memcpy(p, a, sizeof p);
-                        memcpy(q, b + 4 * j, sizeof q);
-                        for (int t = 0; t < 2; t++) {
-                            const uint32_t bits[2] = {(uint32_t)p[t] << 16, (uint32_t)q[t] << 16};
-                            float v[2];
-                            memcpy(v, bits, sizeof v);
-                            all[j] += v[0] * v[1];
-                        }
-                    } else {
-                        for (int t = 0; t < 4; t++) {
-                            const int32_t v =
-                                c->kind == CAMEO_PIXEL_U8 ? (uint8_t)a[t] : (int8_t)a[t];
-                            whole[j] += (uint32_t)(v * (int8_t)b[4 * j + t]);
-                        }
-                    }
-            }
+            for (int half = 0; half < 2; half++)
+                for (const char *a = x + cut->at[k], *end = a + CAMEO_PIXEL; a < end; a += 4) {
+                    if (c->kind == CAMEO_PIXEL_BF16)
+                        cameo_pixel_add_halves(a, b, all + half * TILE);
+                    else
+                        cameo_pixel_add_bytes(a, b, c->kind, whole + half * TILE);
+                    b += CAMEO_PIXEL;
+                }
         memcpy(sums, c->kind == CAMEO_PIXEL_BF16 ? (const void *)all : (const void *)whole,
                sizeof all);
     }
@@ -167,7 +190,7 @@ static __attribute__((noinline, unused)) void cameo_pixel_plain(const cameo_pixe
 #ifdef CAMEO_AMX
 /* The tiles of a kind: a program has those of its convolutions. */
 static inline __attribute__((unused))
-cameo_amx_tile *const (*cameo_pixel_tiles(cameo_pixel_kind kind))[CAMEO_AMX_COLUMNS]
+cameo_amx_tile *const (*cameo_pixel_tiles(cameo_pixel_kind kind))[1]
 {
     switch (kind) {
 #ifdef CAMEO_AMX_bf16_placed
@@ -204,11 +227,11 @@ cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t 
             /* the next panel is asked for while this one meets its tiles, each line once */
             enum { LINES = CAMEO_PIXEL_TILE * LINE / CAMEO_AMX_LINE };
             const int64_t turns = (cut->t1 - cut->t0 + 1) / 2, turn = (t - cut->t0) / 2;
-            const int64_t lines = c->by_blocks ? (LINES + turns - 1) / turns : 0;
+            const int64_t lines = cut->ahead ? (LINES + turns - 1) / turns : 0;
             const cameo_amx_rows a = {x, c->step, 0, second - x, cut->at};
-            cameo_pixel_tiles(c->kind)[two ? 1 : 0][1](
-                c->steps, &a, w, LINE, panels * size + turn * lines * CAMEO_AMX_LINE, lines, sums,
-                next, 0);
+            cameo_pixel_tiles(c->kind)[two ? 1 : 0][0](c->steps, &a, w, CAMEO_AMX_LINE,
+                                                       cut->ahead + turn * lines * CAMEO_AMX_LINE,
+                                                       lines, sums, next, 0);
             continue;
         }
 #endif

@@ -50,7 +50,8 @@ typedef struct cameo_wide {
     const double *a, *b;
     const float *narrow_a, *narrow_b;
     int64_t am, ak, bk, bn;
-    const cameo_wide_window *window; /* b is x, from its first element on; NULL: a matrix */
+    const cameo_wide_window *window; /* b is x, from the first element of its first
+                                      window on; NULL: a matrix */
     double *y;
     int64_t ym;
 } cameo_wide;
@@ -73,16 +74,18 @@ static inline __attribute__((unused)) void cameo_wide_place(const cameo_wide_win
     at[2] = n % w->out[2];
 }
 
-/* A row of the output from `at` on, at one place of the window: where x is for its first column,
- * and between which columns it is inside of x. NULL: nowhere. */
-static inline __attribute__((unused)) const double *
-cameo_wide_under(const cameo_wide_window *w, const double *x, const int64_t *tap, const int64_t *at,
-                 int64_t width, int64_t *low, int64_t *high)
+/* A row of the output from `at` on, at one place of the window: where in x it is for its first
+ * column, `x` being where its channel begins, and between which columns it is inside of x. */
+static inline __attribute__((unused)) int64_t cameo_wide_under(const cameo_wide_window *w,
+                                                               int64_t x, const int64_t *tap,
+                                                               const int64_t *at, int64_t width,
+                                                               int64_t *low, int64_t *high)
 {
+    *low = *high = 0;
     for (int d = 0; d < 2; d++) {
         const int64_t place = at[d] * w->stride[d] + tap[d] * w->dilation[d] - w->pad[d];
         if (place < 0 || place >= w->in[d])
-            return NULL;
+            return 0;
         x += place * w->step[d];
     }
     const int64_t s = w->stride[2], first = at[2] * s + tap[2] * w->dilation[2] - w->pad[2];
@@ -95,21 +98,26 @@ cameo_wide_under(const cameo_wide_window *w, const double *x, const int64_t *tap
 }
 
 /* Elements of row k of b in the columns n .. n + width that lie in one row of the output. */
-static inline __attribute__((unused)) void cameo_wide_stretch(const cameo_wide_window *w,
-                                                              const double *x, const int64_t *tap,
-                                                              const int64_t *at, int64_t width,
-                                                              double *to)
+static inline __attribute__((unused)) void cameo_wide_stretch(const cameo_wide *p, int64_t x,
+                                                              const int64_t *tap, const int64_t *at,
+                                                              int64_t width, double *to)
 {
-    int64_t low = width, high = width;
-    const int64_t step = w->stride[2] * w->step[2];
-    x = cameo_wide_under(w, x, tap, at, width, &low, &high);
+    int64_t low, high;
+    const int64_t step = p->window->stride[2] * p->window->step[2];
+    x = cameo_wide_under(p->window, x, tap, at, width, &low, &high);
     for (int64_t i = 0; i < low; i++)
         to[i] = 0;
-    if (x && step == 1)
-        memcpy(to + low, x + low, (size_t)(high - low) * sizeof *to);
+    if (p->narrow_b && step == 1)
+        for (int64_t i = low; i < high; i++)
+            to[i] = (double)p->narrow_b[x + i];
+    else if (p->narrow_b)
+        for (int64_t i = low; i < high; i++)
+            to[i] = (double)p->narrow_b[x + i * step];
+    else if (step == 1)
+        memcpy(to + low, p->b + x + low, (size_t)(high - low) * sizeof *to);
     else
-        for (int64_t i = low; x && i < high; i++)
-            to[i] = x[i * step];
+        for (int64_t i = low; i < high; i++)
+            to[i] = p->b[x + i * step];
     for (int64_t i = high; i < width; i++)
         to[i] = 0;
 }
@@ -119,11 +127,11 @@ static inline __attribute__((unused)) void cameo_wide_windows(const cameo_wide *
 {
     const cameo_wide_window *w = p->window;
     int64_t tap[3], at[3];
-    const double *x = p->b + cameo_wide_tap(w, k, tap) * w->channel;
+    const int64_t x = cameo_wide_tap(w, k, tap) * w->channel;
     cameo_wide_place(w, n, at);
     while (width > 0) {
         const int64_t left = w->out[2] - at[2], part = left < width ? left : width;
-        cameo_wide_stretch(w, x, tap, at, part, to);
+        cameo_wide_stretch(p, x, tap, at, part, to);
         to += part;
         width -= part;
         at[2] = 0;
@@ -285,52 +293,57 @@ enum { CAMEO_WIDE_TAPS = 64 };
 typedef struct cameo_wide_taps {
     int64_t n, step;      /* of x from one column to the next */
     int64_t inner, outer; /* columns where all of them are inside of x */
-    const double *x[CAMEO_WIDE_TAPS];
+    int64_t x[CAMEO_WIDE_TAPS];
     double a[CAMEO_WIDE_TAPS];
     int64_t low[CAMEO_WIDE_TAPS], high[CAMEO_WIDE_TAPS];
 } cameo_wide_taps;
 
-static inline __attribute__((unused)) void cameo_wide_edge(const cameo_wide_taps *t, double *y,
-                                                           int64_t i)
+static inline __attribute__((always_inline)) double cameo_wide_one(const cameo_wide *p, int64_t at)
+{
+    return p->narrow_b ? (double)p->narrow_b[at] : p->b[at];
+}
+
+static inline __attribute__((unused)) void
+cameo_wide_edge(const cameo_wide *p, const cameo_wide_taps *t, double *y, int64_t i)
 {
     for (int64_t k = 0; k < t->n; k++)
         if (i >= t->low[k] && i < t->high[k])
-            y[i] += t->a[k] * t->x[k][i * t->step];
+            y[i] += t->a[k] * cameo_wide_one(p, t->x[k] + i * t->step);
 }
 
 static inline __attribute__((always_inline)) cameo_wide_vec
-cameo_wide_taps_sum(const cameo_wide_taps *t, int64_t i)
+cameo_wide_taps_sum(const cameo_wide *p, const cameo_wide_taps *t, int64_t i)
 {
     cameo_wide_vec sum = {0};
     for (int64_t k = 0; k < t->n; k++)
-        sum += t->a[k] * *(const cameo_wide_vec *)(t->x[k] + i);
+        sum += t->a[k] * cameo_wide_load(p, t->x[k] + i);
     return sum;
 }
 
 /* y += the sum over the places of a * x. What is left over by whole vectors is the end of one that
  * begins further in front. */
-static inline __attribute__((always_inline)) void cameo_wide_taps_add(const cameo_wide_taps *t,
-                                                                      double *y, int64_t width)
+static inline __attribute__((always_inline)) void
+cameo_wide_taps_add(const cameo_wide *p, const cameo_wide_taps *t, double *y, int64_t width)
 {
     int64_t i = 0;
     for (; i < t->inner && i < width; i++)
-        cameo_wide_edge(t, y, i);
+        cameo_wide_edge(p, t, y, i);
     if (t->step == 1 && t->outer - i >= CAMEO_WIDE_LANES) {
         for (; i + CAMEO_WIDE_LANES <= t->outer; i += CAMEO_WIDE_LANES)
-            *(cameo_wide_vec *)(y + i) += cameo_wide_taps_sum(t, i);
+            *(cameo_wide_vec *)(y + i) += cameo_wide_taps_sum(p, t, i);
         const int64_t last = t->outer - CAMEO_WIDE_LANES;
-        const cameo_wide_vec sum = cameo_wide_taps_sum(t, last);
+        const cameo_wide_vec sum = cameo_wide_taps_sum(p, t, last);
         for (; i < t->outer; i++)
             y[i] += sum[i - last];
     }
     for (; i < t->outer; i++) {
         double sum = y[i];
         for (int64_t k = 0; k < t->n; k++)
-            sum += t->a[k] * t->x[k][i * t->step];
+            sum += t->a[k] * cameo_wide_one(p, t->x[k] + i * t->step);
         y[i] = sum;
     }
     for (; i < width; i++)
-        cameo_wide_edge(t, y, i);
+        cameo_wide_edge(p, t, y, i);
 }
 
 /* The next place of the window, behind the last one the first of the next channel. */
@@ -355,7 +368,7 @@ cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
     int64_t at[3], width;
     for (int64_t n = n0; n < n1; n += width) {
         int64_t tap[3] = {0, 0, 0};
-        const double *x = p->b;
+        int64_t x = 0;
         cameo_wide_place(w, n, at);
         width = w->out[2] - at[2] < n1 - n ? w->out[2] - at[2] : n1 - n;
         for (int64_t k = 0; k < p->depth;) {
@@ -366,7 +379,7 @@ cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
                 const int64_t from = m * p->am + k * p->ak;
                 t.x[t.n] = cameo_wide_under(w, x, tap, at, width, &low, &high);
                 x += cameo_wide_next(w, tap);
-                if (!t.x[t.n] || low == high)
+                if (low == high)
                     continue;
                 t.low[t.n] = low;
                 t.high[t.n] = high;
@@ -374,7 +387,7 @@ cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
                 t.inner = t.inner > low ? t.inner : low;
                 t.outer = t.outer < high ? t.outer : high;
             }
-            cameo_wide_taps_add(&t, p->y + m * p->ym + n, width);
+            cameo_wide_taps_add(p, &t, p->y + m * p->ym + n, width);
         }
     }
 }

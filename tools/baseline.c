@@ -218,10 +218,12 @@ static int make_baseline(LintRun *r, bool pruned, const char *path, const char *
         prune(&old, &now);
     if (!baseline_write(r->tool, path, pruned ? &old : &now))
         return EXIT_BYTES;
+    const uint32_t written = total(&now);
     if (pruned)
-        printf("%u of %u findings stay in %s\n", total(&old), before, path);
+        printf("%u of %u finding%s stay%s in %s\n", total(&old), before, before == 1 ? "" : "s",
+               before == 1 ? "s" : "", path);
     else
-        printf("%u findings written to %s\n", total(&now), path);
+        printf("%u finding%s written to %s\n", written, written == 1 ? "" : "s", path);
     return r->status > EXIT_FINDINGS ? r->status : EXIT_CLEAN;
 }
 

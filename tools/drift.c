@@ -348,7 +348,9 @@ static int work(Asked *a)
     a->sens.decisions = a->drift.precision != DRIFT_OWN;
     a->sens.compile.once = true;
     a->sens.may_only_decide = true;
-    int status = drift_measure(a->tool, &a->sens, &a->drift);
+    int status = a->drift.mix ? drift_check_mix(a->tool, &a->drift) : EXIT_CLEAN;
+    if (!status)
+        status = drift_measure(a->tool, &a->sens, &a->drift);
     if (!status && a->drift.precision == DRIFT_OWN && !any_narrow(&a->drift.table))
         status = tool_error(a->tool, EXIT_USAGE,
                             "%s computes in float64 alone, which is what its own error is measured "

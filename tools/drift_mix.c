@@ -26,7 +26,8 @@ static Str trimmed(Str s)
     return s;
 }
 
-// "NAME DTYPE", NAME up to the last white space. Every value of that name.
+// "NAME DTYPE", NAME up to the last white space. Every value of that name; before values are known
+// (d->each) the form alone is looked at.
 static int take_line(const Tool *t, Drift *d, Str line, uint32_t number)
 {
     DriftPrecision p;
@@ -38,6 +39,8 @@ static int take_line(const Tool *t, Drift *d, Str line, uint32_t number)
     if (!name.len || !precision_named(dtype, &p))
         return tool_error(t, EXIT_USAGE, "%s:%u: a value's name and f16, bf16, f32 or own", d->mix,
                           number);
+    if (!d->each)
+        return EXIT_CLEAN;
     for (uint32_t k = 0; k < d->table.report.values.len; k++)
         if (str_eq(d->table.report.values.at[k].name, name)) {
             d->each[k] = p;
@@ -50,14 +53,13 @@ static int take_line(const Tool *t, Drift *d, Str line, uint32_t number)
     return EXIT_CLEAN;
 }
 
-int drift_read_mix(const Tool *t, Drift *d)
+static int read_lines(const Tool *t, Drift *d, Arena *a)
 {
     FileView file;
     Str error = STR_NONE;
     uint32_t number = 0;
     int status = EXIT_CLEAN;
-    d->each = NEWS(d->table.arena, DriftPrecision, d->table.report.values.len + 1u);
-    if (!file_open(d->table.arena, d->mix, &file, &error))
+    if (!file_open(a, d->mix, &file, &error))
         return tool_error(t, EXIT_BYTES, "%.*s", STR_ARG(error));
     Str rest = {(const char *)file.at, file.len};
     while (rest.len && !status) {
@@ -72,4 +74,18 @@ int drift_read_mix(const Tool *t, Drift *d)
     }
     file_close(&file);
     return status;
+}
+
+int drift_check_mix(const Tool *t, Drift *d)
+{
+    Arena *a = arena_new();
+    int status = read_lines(t, d, a);
+    arena_free(a);
+    return status;
+}
+
+int drift_read_mix(const Tool *t, Drift *d)
+{
+    d->each = NEWS(d->table.arena, DriftPrecision, d->table.report.values.len + 1u);
+    return read_lines(t, d, d->table.arena);
 }

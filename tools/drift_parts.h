@@ -8,6 +8,9 @@
 void drift_trial_round(DriftTrial *x, uint32_t leave);
 // Runs the rule's repair on the model; false: it changes nothing. Finds what goes with it.
 bool drift_rewrite_model(const Drift *d, DriftRewrite *r, Model *m, Diags *diags);
+// Is each line of d->mix a name and a dtype? Before the model is run. 0, or an exit status with
+// everything said.
+int drift_check_mix(const Tool *t, Drift *d);
 // Reads d->mix into d->each. 0, or an exit status with everything said.
 int drift_read_mix(const Tool *t, Drift *d);
 

@@ -1,6 +1,7 @@
 // Inputs from folders of serialized tensors, from files by name or in order, or made up.
 
 #include "tools/inputs.h"
+#include "base/file.h"
 #include "ir/dtype.h"
 
 #include <stdlib.h>
@@ -91,12 +92,29 @@ static int32_t named(const cameo_model *m, const char *argument, size_t *len)
     return best;
 }
 
+// "NAME=FILE" of no name that the model has.
+static int no_such_input(const Tool *t, const cameo_model *m, const char *argument)
+{
+    Buf names = {0};
+    for (int32_t i = 0; i < m->ninputs; i++) {
+        buf_printf(&names, i ? ", " : "");
+        buf_quoted(&names, str_of(m->inputs[i].name));
+    }
+    int status = tool_error(t, EXIT_USAGE, "%s: the model has no input \"%.*s\", it has %.*s",
+                            argument, (int)strcspn(argument, "="), argument, (int)names.len,
+                            names.at ? names.at : "none");
+    buf_free(&names);
+    return status;
+}
+
 int inputs_from_argument(const Tool *t, const cameo_model *m, const char *argument, Inputs *in)
 {
     size_t len = 0;
     int32_t i = named(m, argument, &len);
     if (i >= 0)
         return load(t, m, i, argument + len + 1, in);
+    if (strchr(argument, '=') && !file_exists(argument))
+        return no_such_input(t, m, argument);
     for (i = 0; i < m->ninputs && in->given[i]; i++)
         ;
     if (i == m->ninputs)

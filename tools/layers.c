@@ -85,17 +85,19 @@ static int collect(Runner *r, const cameo_context *x, const Inputs *in)
         double set[DRIFT_FIELDS] = {0};
         if (rank == 1) {
             cameo_drift_add(l->numbers, at, at[DRIFT_ITERATION]);
+            r->overflows |= shadow_overflows(l->numbers);
             continue;
         }
         for (int64_t k = 0; k < dims[0]; k++)
             cameo_drift_add(set, at + k * DRIFT_FIELDS, (double)k);
         cameo_drift_add(l->numbers, set, set[DRIFT_ITERATION]);
+        r->overflows |= shadow_overflows(l->numbers);
         l->nrows = dims[0];
         l->rows = NEWS(r->s.arena, double, (size_t)dims[0] * DRIFT_FIELDS + 1);
         if (dims[0])
             memcpy(l->rows, at, (size_t)dims[0] * DRIFT_FIELDS * sizeof *at);
     }
-    return EXIT_CLEAN;
+    return r->overflows && r->report.compact ? EXIT_FINDINGS : EXIT_CLEAN;
 }
 
 static double now(clockid_t clock)
@@ -167,6 +169,43 @@ static int write_report(Runner *r)
     return status;
 }
 
+static int open_shadow(Runner *r, bool pairs)
+{
+    LayersOptions *o = r->o;
+    o->compile.rewrite = rewrite;
+    o->compile.rewriter = r;
+    r->report.width = pairs ? SHADOW_PAIRS : SHADOW_WIDER;
+    const int status = session_open(r->tool, o->model, &o->compile, &r->s);
+    r->layers.against = r->report.width == SHADOW_PAIRS ? "double-double" : "float64";
+    if (!status)
+        begin_layers(r);
+    return status;
+}
+
+static void close_runner(Runner *r)
+{
+    if (r->context)
+        r->s.model->destroy(r->context);
+    layers_close_beside(r);
+    session_close(&r->s);
+}
+
+// A shadow is compact until data show that it may not be.
+static int run_shadow(Runner *r, bool pairs)
+{
+    const Runner begin = *r;
+    r->report.compact = true;
+    int status = open_shadow(r, pairs);
+    if (!status)
+        status = run_data(r);
+    if (!r->overflows || !r->report.compact)
+        return status;
+    close_runner(r);
+    *r = begin;
+    status = open_shadow(r, pairs);
+    return status ? status : run_data(r);
+}
+
 int layers_run(const Tool *t, LayersOptions *o)
 {
     Runner r = {.tool = t, .o = o, .collect = collect};
@@ -176,25 +215,16 @@ int layers_run(const Tool *t, LayersOptions *o)
     const bool pairs = o->against && strcmp(o->against, "dd") == 0;
     if (o->values || (o->against && !pairs && strcmp(o->against, "f64") != 0)) {
         status = layers_open_beside(&r);
-    } else {
-        o->compile.rewrite = rewrite;
-        o->compile.rewriter = &r;
-        r.report.width = pairs ? SHADOW_PAIRS : SHADOW_WIDER;
-        status = session_open(t, o->model, &o->compile, &r.s);
-        r.layers.against = r.report.width == SHADOW_PAIRS ? "double-double" : "float64";
         if (!status)
-            begin_layers(&r);
+            status = run_data(&r);
+    } else {
+        status = run_shadow(&r, pairs);
     }
-    if (!status)
-        status = run_data(&r);
     if (!status)
         status = write_report(&r);
     if (!status && tool_style.verbose)
         fprintf(stderr, "%u runs, the fastest %.3f ms, %.3f ms of processor time\n", r.layers.sets,
                 1e3 * r.fastest, 1e3 * r.work);
-    if (r.context)
-        r.s.model->destroy(r.context);
-    layers_close_beside(&r);
-    session_close(&r.s);
+    close_runner(&r);
     return status;
 }

@@ -11,6 +11,7 @@ struct Runner {
     LayersOptions *o;
     Session s;
     ShadowReport report;
+    bool overflows; // a compact shadow did not hold what it stands for
     Layers layers;
     cameo_context *context; // of all data; NULL: none yet
     double fastest, work;   // run, and the least processor time of one, in seconds

@@ -50,7 +50,8 @@ static void put_case(Buf *b, const Diag *d)
     put_xml(b, plain_path(d->file));
     buf_printf(b, "\" name=\"");
     put_xml(b, str_of(d->rule[0] ? d->rule : "cameo"));
-    buf_char(b, ' ');
+    if (d->path.len)
+        buf_char(b, ' ');
     put_xml(b, d->path);
     buf_printf(b, "\">\n      <%s type=\"%s\" message=\"", d->fails ? "failure" : "skipped",
                d->severity == SEV_ERROR ? "error" : "warning");

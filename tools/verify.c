@@ -373,15 +373,24 @@ static bool take_format(const char *name, LayersFormat *format)
 }
 
 // -1, or the exit status.
+static int take_tolerance(const Tool *t, const char *name, const char *value, double *to)
+{
+    char *end = NULL;
+    *to = strtod(value, &end);
+    if (end == value || *end || !(*to >= 0) || !(*to < INFINITY))
+        return tool_error(t, EXIT_USAGE, "%s %s: a tolerance is 0 or more, and finite", name,
+                          value);
+    return -1;
+}
+
+// -1, or the exit status.
 static int take_option(const Tool *t, Verify *v, Asked *a, int option, const char *value)
 {
     switch (option) {
     case OPT_RTOL:
-        v->rtol = strtod(value, NULL);
-        return -1;
+        return take_tolerance(t, "--rtol", value, &v->rtol);
     case OPT_ATOL:
-        v->atol = strtod(value, NULL);
-        return -1;
+        return take_tolerance(t, "--atol", value, &v->atol);
     case OPT_CC:
         a->o.cc = value;
         return -1;

@@ -6,7 +6,19 @@
 
 #include "codegen/cpu/amx.h"
 
-enum { ROWS = 2, COLUMNS = 3, FIRST = 6, SECOND = 7 }; // tiles of sums; registers of the factors
+enum { ROWS = 2, FIRST = 6, SECOND = 7 }; // rows of tiles of sums; last registers of the factors
+
+// How the second factor lies, and the first. Where it is packed a panel of two columns of tiles to
+// each step, four registers hold a step's factors, each loaded once.
+typedef struct AmxForm {
+    const char *name;
+    bool placed;   // the first factor's tiles lie at places of their own
+    int columns;   // of tiles of sums
+    int column;    // bytes from one to the next
+    int registers; // of each factor
+} AmxForm;
+
+static const AmxForm lying = {"", false, 3, 64, 1}, placed = {"_placed", true, 2, 1024, 2};
 
 typedef struct AmxRow {
     const char *name, *instruction;
@@ -20,76 +32,81 @@ static const AmxRow kinds[AMX_KINDS] = {
 };
 
 // The products of one step of k, by columns of tiles, the rows of each in turn and then backwards.
-static void print_products(Buf *out, const AmxRow *kind, int rows, int columns)
+static void print_products(Buf *out, const AmxRow *kind, const AmxForm *f, int rows, int columns)
 {
-    int loaded = -1;
+    int held[ROWS + 1] = {-1, -1, -1};
     for (int v = 0; v < columns; v++) {
-        buf_printf(out, "        CAMEO_AMX_LOAD(%d, b + %d, ldb);\n", SECOND, 64 * v);
+        const int second = SECOND - (f->registers - 1) + v % f->registers;
+        buf_printf(out, "        CAMEO_AMX_LOAD(%d, b + %d, ldb);\n", second, f->column * v);
         for (int i = 0; i < rows; i++) {
-            const int r = v % 2 ? rows - 1 - i : i;
-            if (r != loaded)
-                buf_printf(out, "        CAMEO_AMX_LOAD(%d, x%s, a->row);\n", FIRST,
+            const int r = v % 2 ? rows - 1 - i : i, slot = r % f->registers;
+            const int first = FIRST - 2 * (f->registers - 1) + slot;
+            if (held[slot] != r)
+                buf_printf(out, "        CAMEO_AMX_LOAD(%d, x%s, a->row);\n", first,
                            r ? " + a->tile" : "");
-            loaded = r;
+            held[slot] = r;
             buf_printf(out, "        CAMEO_AMX_PRODUCT(\"%s\", %d, %d, %d);\n", kind->instruction,
-                       r * COLUMNS + v, FIRST, SECOND);
+                       r * f->columns + v, first, second);
         }
     }
 }
 
-static void print_sums(Buf *out, const char *what, int rows, int columns, const char *indent)
+static void print_sums(Buf *out, const char *what, const AmxForm *f, int rows, int columns,
+                       const char *indent)
 {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < columns; v++)
-            buf_printf(out, "%s%s(%d, c + %d * ldc + %d, ldc);\n", indent, what, r * COLUMNS + v,
+            buf_printf(out, "%s%s(%d, c + %d * ldc + %d, ldc);\n", indent, what, r * f->columns + v,
                        16 * r, 64 * v);
 }
 
-static void print_tile(Buf *out, const AmxRow *kind, bool placed, int rows, int columns)
+static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows, int columns)
 {
     buf_printf(out,
                "static __attribute__((noinline, unused)) void cameo_amx_%s%s_%d_%d(\n"
                "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
                "    int64_t ahead, int64_t lines, char *c, int64_t ldc, int more)\n{\n"
                "    const char *x = a->at;\n    if (more) {\n",
-               kind->name, placed ? "_placed" : "", rows, columns);
-    print_sums(out, "CAMEO_AMX_LOAD", rows, columns, "        ");
+               kind->name, f->name, rows, columns);
+    print_sums(out, "CAMEO_AMX_LOAD", f, rows, columns, "        ");
     buf_printf(out, "    } else {\n");
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < columns; v++)
-            buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * COLUMNS + v);
+            buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * f->columns + v);
     buf_printf(out,
-               "    }\n    for (%s; steps > 0; steps--, %s, b += 16 * ldb) {\n%s"
+               "    }\n    for (%s; steps > 0; steps--, %s, b += %d * ldb) {\n%s"
                "        for (int64_t i = 0; i < lines; i++)\n"
                "            __builtin_prefetch(b + ahead + 64 * i, 0, 2);\n",
-               placed ? "const int64_t *at = a->places" : "", placed ? "at++" : "x += a->step",
-               placed ? "        x = a->at + *at;\n" : "");
-    print_products(out, kind, rows, columns);
+               f->placed ? "const int64_t *at = a->places" : "",
+               f->placed ? "at++" : "x += a->step", f->placed ? 16 * f->columns : 16,
+               f->placed ? "        x = a->at + *at;\n" : "");
+    print_products(out, kind, f, rows, columns);
     buf_printf(out, "    }\n");
-    print_sums(out, "CAMEO_AMX_STORE", rows, columns, "    ");
+    print_sums(out, "CAMEO_AMX_STORE", f, rows, columns, "    ");
     buf_printf(out, "}\n\n");
 }
 
-static void print_kind(Buf *out, const AmxRow *kind, bool placed)
+static void print_kind(Buf *out, const AmxRow *kind, const AmxForm *f)
 {
-    const char *name = kind->name, *how = placed ? "_placed" : "";
+    const char *name = kind->name, *how = f->name;
+    const int fewest = f->placed ? f->columns : 1; // columns of a panel
     buf_printf(out, "#ifndef CAMEO_AMX_%s%s\n#define CAMEO_AMX_%s%s\n", name, how, name, how);
     for (int r = 1; r <= ROWS; r++)
-        for (int v = 1; v <= COLUMNS; v++)
-            print_tile(out, kind, placed, r, v);
+        for (int v = fewest; v <= f->columns; v++)
+            print_tile(out, kind, f, r, v);
     buf_printf(out,
                "static __attribute__((unused)) cameo_amx_tile *const cameo_amx_%s%s[%d][%d] = {\n",
-               name, how, ROWS, COLUMNS);
+               name, how, ROWS, f->columns + 1 - fewest);
     for (int r = 1; r <= ROWS; r++) {
         buf_printf(out, "    {");
-        for (int v = 1; v <= COLUMNS; v++)
-            buf_printf(out, "%scameo_amx_%s%s_%d_%d", v > 1 ? ", " : "", name, how, r, v);
+        for (int v = fewest; v <= f->columns; v++)
+            buf_printf(out, "%scameo_amx_%s%s_%d_%d", v > fewest ? ", " : "", name, how, r, v);
         buf_printf(out, "},\n");
     }
     buf_printf(out, "};\n#endif\n");
 }
 
-void amx_tiles_print(Buf *out, uint32_t which, uint32_t placed)
+void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
 {
     buf_printf(
         out,
@@ -104,7 +121,10 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t placed)
         "tile,\n"
         " * from a tile to the one of the next values of k, to the one of the next rows. places: "
         "of\n"
-        " * functions called placed, where the tile of each step of k begins, instead of step. */\n"
+        " * functions called placed, where the tile of each step of k begins, instead of step; "
+        "their "
+        "b\n"
+        " * is packed, two tiles of 1024 bytes for each step. */\n"
         "typedef struct cameo_amx_rows {\n"
         "    const char *at;\n    int64_t row, step, tile;\n    const int64_t *places;\n"
         "} cameo_amx_rows;\n"
@@ -112,12 +132,12 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t placed)
         "    int64_t ldb, int64_t ahead, int64_t lines, char *c, int64_t ldc, int more);\n"
         "enum { CAMEO_AMX_TILES = %d, CAMEO_AMX_COLUMNS = %d }; /* rows, columns of tiles */\n"
         "#endif\n#ifdef CAMEO_AMX\n",
-        ROWS, COLUMNS);
+        ROWS, lying.columns);
     for (int i = 0; i < AMX_KINDS; i++) {
         if (which & 1u << i)
-            print_kind(out, &kinds[i], false);
-        if (placed & 1u << i)
-            print_kind(out, &kinds[i], true);
+            print_kind(out, &kinds[i], &lying);
+        if (at_places & 1u << i)
+            print_kind(out, &kinds[i], &placed);
     }
     buf_printf(out, "#endif\n\n");
 }

@@ -152,8 +152,9 @@ static bool find_sum(Match *m, const Kernel *k)
     bool swap = is_constant(m, x);
     m->c.x = swap ? w : x;
     m->c.w = swap ? x : w;
+    const DType read = buffer_at(m->mod, m->c.x->buffer)->dtype;
     return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer &&
-           (m->half || buffer_at(m->mod, m->c.x->buffer)->dtype == r->dtype);
+           (m->half || read == r->dtype || (m->c.wide && read == DT_F32));
 }
 
 // ---- roles -------------------------------------------------------------------------------------

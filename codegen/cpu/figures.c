@@ -62,31 +62,37 @@ static bool same_dims(const Joining *j, const Buffer *b)
     return true;
 }
 
+// Is it the element that is stored?
+static bool same_place(const Module *mod, const Expr *load, const Stmt *store)
+{
+    uint32_t k = 0;
+    const Buffer *x = buffer_at(mod, load->buffer), *y = buffer_at(mod, store->buffer);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (poly_equals(x->dims[i], 1) && poly_equals(load->at[i], 0))
+            continue;
+        while (k < y->rank && poly_equals(y->dims[k], 1))
+            k++;
+        if (k == y->rank || load->at[i] != store->at[k++])
+            return false;
+    }
+    return true;
+}
+
 typedef struct LoadCheck {
     const Joining *j;
-    const Point *p;
+    const Stmt *store;
+    BufferId of; // this buffer; 0: all that the run makes
     bool fits;
 } LoadCheck;
 
-// What the run makes is read where it was made; nothing is summed.
+// What is looked at is read where it is stored; nothing is summed.
 static void check_load(void *context, const Expr *e)
 {
     LoadCheck *c = context;
     if (e->kind == EX_REDUCE || e->kind == EX_LOCAL)
         c->fits = false;
-    if (e->kind != EX_LOAD || !c->j->written[e->buffer])
-        return;
-    uint32_t k = 0;
-    const Stmt *s = c->p->store;
-    const Buffer *x = buffer_at(c->j->mod, e->buffer), *y = buffer_at(c->j->mod, s->buffer);
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (poly_equals(x->dims[i], 1) && poly_equals(e->at[i], 0))
-            continue;
-        while (k < y->rank && poly_equals(y->dims[k], 1))
-            k++;
-        c->fits &= k < y->rank && e->at[i] == s->at[k];
-        k++;
-    }
+    if (e->kind == EX_LOAD && (c->of ? e->buffer == c->of : c->j->written[e->buffer]))
+        c->fits &= same_place(c->j->mod, e, c->store);
 }
 
 // A kernel that gives each element of a value by itself.
@@ -102,7 +108,7 @@ static bool joins_kernel(Joining *j, const Kernel *k)
     if (!same_dims(j, y) || j->writes[p.store->buffer] != 1 || j->written[p.store->buffer] ||
         dtype_is_reference(y->dtype) || dtype_is_complex(y->dtype) || y->dtype == DT_F64X2)
         return false;
-    LoadCheck check = {j, &p, true};
+    LoadCheck check = {j, p.store, 0, true};
     expr_walk(j->mod, p.store->value, check_load, &check);
     return check.fits;
 }
@@ -132,10 +138,11 @@ static KernelUses step_uses(Joining *j, const Step *s)
     return u;
 }
 
+// What a product writes it is said to read too.
 static void note(const KernelUses *u, uint32_t *reads, uint32_t *writes)
 {
     for (uint32_t i = 0; i < u->buffers.len; i++) {
-        reads[u->buffers.at[i].id] += (u->buffers.at[i].bits & ACCESS_READ) != 0;
+        reads[u->buffers.at[i].id] += u->buffers.at[i].bits == ACCESS_READ;
         writes[u->buffers.at[i].id] += (u->buffers.at[i].bits & ACCESS_WRITE) != 0;
     }
 }
@@ -226,12 +233,22 @@ static void choose_places(Joining *j)
     j->made->first = poly_sub(polys, all, place);
 }
 
-static LocalId row_of(const Figures *f, BufferId b)
+static FigureRow row_of(const Figures *f, BufferId b)
 {
     for (uint32_t i = 0; i < f->rows.len; i++)
         if (f->rows.at[i].buffer == b)
-            return f->rows.at[i].local;
-    return 0;
+            return f->rows.at[i];
+    return (FigureRow){b, 0, b};
+}
+
+// The stretch's element of a buffer of the run's dims.
+static const Index *element_of(Joining *j, BufferId b)
+{
+    const Buffer *buf = buffer_at(j->mod, b);
+    Index *at = NEWS(j->mod->arena, Index, buf->rank + 1u);
+    for (uint32_t i = 0, k = 0; i < buf->rank; i++)
+        at[i] = poly_equals(buf->dims[i], 1) ? poly_const(j->mod->polys, 0) : j->at[k++];
+    return at;
 }
 
 typedef struct Rewrite {
@@ -254,8 +271,13 @@ static Index to_element(void *context, const Atom *a)
 static const Expr *to_row(void *context, const Expr *e)
 {
     const Rewrite *r = context;
-    const LocalId local = e->kind == EX_LOAD ? row_of(r->j->made, e->buffer) : 0;
-    return local ? expr_local(r->j->mod, local, e->dtype, 1, &r->j->place) : NULL;
+    if (e->kind != EX_LOAD)
+        return NULL;
+    const FigureRow row = row_of(r->j->made, e->buffer);
+    if (row.local)
+        return expr_local(r->j->mod, row.local, e->dtype, 1, &r->j->place);
+    return row.over == e->buffer ? NULL
+                                 : expr_load(r->j->mod, row.over, element_of(r->j, row.over));
 }
 
 static Stmt *new_stmt(Joining *j, StmtKind kind)
@@ -281,13 +303,17 @@ static Stmt *element_loops(Joining *j, const Kernel *k)
     Rewrite r = {j, vars, p.store->rank};
     ExprMap map = {&r, to_row, to_element};
     Stmt *s = stmts_map(&j->fuse, p.store, &map);
-    const LocalId local = row_of(j->made, s->buffer);
-    if (local) {
+    const FigureRow row = row_of(j->made, s->buffer);
+    if (row.local) {
         s->kind = S_SET;
-        s->local = local;
+        s->local = row.local;
         s->buffer = 0;
         s->rank = 1;
         s->at = one_index(j, j->place);
+    } else if (row.over != s->buffer) {
+        s->buffer = row.over;
+        s->rank = buffer_at(j->mod, row.over)->rank;
+        s->at = element_of(j, row.over);
     }
     for (uint32_t i = j->nloops; i-- > 0;) {
         Stmt *loop = new_stmt(j, S_FOR);
@@ -299,25 +325,86 @@ static Stmt *element_loops(Joining *j, const Kernel *k)
     return s;
 }
 
-// Values that nothing but the run reads are rows.
-static void choose_rows(Joining *j, Stmt ***tail)
+// What a step of the run makes, numbers apart; 0: nothing.
+static BufferId made_by(const Step *s)
 {
+    if (s->kernel)
+        return point_of(s->kernel->body).store->buffer;
+    return s->call->nwrites > 1 ? s->call->writes[1] : 0;
+}
+
+// May `b` be written over `x` by step `at` of the run: are both alike, is x read for the last time,
+// each element where b's is written or before?
+static bool may_replace(Joining *j, BufferId b, BufferId x, uint32_t at)
+{
+    const Buffer *to = buffer_at(j->mod, b), *from = buffer_at(j->mod, x);
+    if (from->kind != BUF_TEMP || from->dtype != to->dtype || buffer_bytes(from) < 0 ||
+        j->written[x] || j->kept[x] || j->writes[x] != 1 || j->reads[x] != j->inner[x] ||
+        !same_dims(j, from))
+        return false;
+    for (uint32_t i = 0; i < j->made->rows.len; i++)
+        if (j->made->rows.at[i].over == x)
+            return false;
     for (uint32_t i = 0; i < j->steps.len; i++) {
-        const Kernel *k = j->steps.at[i]->kernel;
-        const BufferId b = k ? point_of(k->body).store->buffer : 0;
-        const Buffer *buf = buffer_at(j->mod, b);
-        if (!b || buf->kind != BUF_TEMP || j->kept[b] || j->reads[b] != j->inner[b] ||
-            (buf->dtype != DT_F32 && buf->dtype != DT_F64))
+        const Step *s = j->steps.at[i];
+        const KernelUses u = step_uses(j, s);
+        if (!(access_bits(&u.buffers, x) & ACCESS_READ))
             continue;
+        if (i > at || (i == at && s->call)) // figures may be taken of an element again
+            return false;
+        if (!s->kernel)
+            continue;
+        const Point p = point_of(s->kernel->body);
+        LoadCheck check = {j, p.store, x, true};
+        expr_walk(j->mod, p.store->value, check_load, &check);
+        if (!check.fits)
+            return false;
+    }
+    return true;
+}
+
+// What is written over another buffer lies there for all that read it later.
+static void write_over(Joining *j, BufferId b, uint32_t at)
+{
+    for (uint32_t i = 0; i <= at; i++) {
+        const KernelUses u = step_uses(j, j->steps.at[i]);
+        for (uint32_t n = 0; n < u.buffers.len; n++) {
+            const BufferId x = u.buffers.at[n].id;
+            if (!may_replace(j, b, x, at))
+                continue;
+            const BufferId lies = buffer_at(j->mod, x)->in_place;
+            buffer_at(j->mod, b)->in_place = lies ? lies : x;
+            vec_push(j->mod->arena, &j->made->rows, ((FigureRow){b, 0, x}));
+            return;
+        }
+    }
+}
+
+// Values that nothing but the run reads are rows; others take the place of what is read no more.
+// Returns the last row's statement, NULL: there is none.
+static const Stmt *choose_rows(Joining *j, Stmt ***tail)
+{
+    const Stmt *last = NULL;
+    for (uint32_t i = 0; i < j->steps.len; i++) {
+        const BufferId b = made_by(j->steps.at[i]);
+        const Buffer *buf = buffer_at(j->mod, b);
+        if (!b || buf->kind != BUF_TEMP || j->kept[b])
+            continue;
+        if (j->reads[b] != j->inner[b] || (buf->dtype != DT_F32 && buf->dtype != DT_F64)) {
+            write_over(j, b, i);
+            continue;
+        }
         Stmt *row = new_stmt(j, S_ROW);
         row->local = j->mod->nlocals++;
         row->dtype = buf->dtype;
         row->rank = 1;
         row->at = one_index(j, poly_const(j->mod->polys, j->room));
-        vec_push(j->mod->arena, &j->made->rows, ((FigureRow){b, row->local}));
+        vec_push(j->mod->arena, &j->made->rows, ((FigureRow){b, row->local, 0}));
         **tail = row;
         *tail = &row->next;
+        last = row;
     }
+    return last;
 }
 
 static Kernel *join_steps(Joining *j)
@@ -325,13 +412,12 @@ static Kernel *join_steps(Joining *j)
     Module *mod = j->mod;
     Kernel *k = NEW(mod->arena, Kernel);
     Stmt *first = NULL, **tail = &first;
-    const Stmt *last = NULL;
     *k = (Kernel){.id = mod->nkernels++, .name = STR("figures")};
     j->made = NEW(mod->arena, Figures);
     j->nloops = 0;
     choose_loops(j);
     choose_places(j);
-    choose_rows(j, &tail);
+    const Stmt *last = choose_rows(j, &tail);
     for (uint32_t i = 0; i < j->steps.len; i++) {
         const Step *s = j->steps.at[i];
         if (s->call) {
@@ -378,8 +464,8 @@ static void take(Joining *j, const Step *s)
     vec_push(j->arena, &j->steps, s);
     for (uint32_t i = 0; i < u.buffers.len; i++) {
         const Access *a = &u.buffers.at[i];
-        j->inner[a->id] += (a->bits & ACCESS_READ) != 0;
-        if (s->kernel && a->bits & ACCESS_WRITE)
+        j->inner[a->id] += a->bits == ACCESS_READ;
+        if (a->bits & ACCESS_WRITE)
             j->written[a->id] = 1;
     }
 }
@@ -457,15 +543,21 @@ void figures_find(Module *mod)
     arena_free(a);
 }
 
+static void note_row(const Figures *f, BufferId b, uint8_t how, KernelUses *u)
+{
+    const FigureRow row = row_of(f, b);
+    if (!row.local)
+        access_note(u->arena, &u->buffers, row.over, how);
+}
+
 void figures_uses(Module *mod, const Figures *f, KernelUses *u)
 {
     for (uint32_t i = 0; i < f->all.len; i++) {
         const Call *c = f->all.at[i].call;
         for (uint32_t n = 0; n < c->nreads; n++)
-            if (!row_of(f, c->reads[n]))
-                access_note(u->arena, &u->buffers, c->reads[n], ACCESS_READ);
+            note_row(f, c->reads[n], ACCESS_READ, u);
         for (uint32_t n = 0; n < c->nwrites; n++)
-            access_note(u->arena, &u->buffers, c->writes[n], ACCESS_WRITE);
+            note_row(f, c->writes[n], ACCESS_WRITE, u);
     }
     if (f->numbers)
         access_note(u->arena, &u->buffers, f->numbers, ACCESS_READ | ACCESS_WRITE);
@@ -477,17 +569,16 @@ void figures_uses(Module *mod, const Figures *f, KernelUses *u)
 
 static void print_view(Printer *p, const Figures *f, BufferId b, const char *comma)
 {
-    const LocalId row = row_of(f, b);
-    const Buffer *buf = buffer_at(p->mod, b);
+    const FigureRow row = row_of(f, b);
+    const int dtype = (int)buffer_at(p->mod, b)->dtype;
     const char *count = print_index_bare(p, f->count);
-    if (row) {
-        buf_printf(p->out, "%s{v%u, %d, 1, (const int64_t[]){%s}}", comma, row, (int)buf->dtype,
-                   count);
+    if (row.local) {
+        buf_printf(p->out, "%s{v%u, %d, 1, (const int64_t[]){%s}}", comma, row.local, dtype, count);
         return;
     }
-    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
-    buf_printf(p->out, "%s{b%u + %s, %d, 1, (const int64_t[]){%s}}", comma, b,
-               print_index(p, f->first), (int)buf->dtype, count);
+    access_note(p->arena, &p->printed.buffers, row.over, ACCESS_READ | ACCESS_WRITE);
+    buf_printf(p->out, "%s{b%u + %s, %d, 1, (const int64_t[]){%s}}", comma, row.over,
+               print_index(p, f->first), dtype, count);
 }
 
 // "unit": the number of the stretch.

@@ -16,10 +16,11 @@ typedef struct Figure {
     const Call *call;
 } Figure;
 
-// A buffer that is a row of the stretch.
+// A buffer that is a row of the stretch, or written over one that the run reads last.
 typedef struct FigureRow {
     BufferId buffer;
-    LocalId local;
+    LocalId local; // 0: written over
+    BufferId over;
 } FigureRow;
 
 enum { FIGURE_LOOPS = 16 };

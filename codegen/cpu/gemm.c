@@ -519,8 +519,9 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     bool ok = override_steps(p, mod->steps, &want, error);
     if (ok && kind != GEMM_CUBLASLT)
         chains_find(mod, p, how->band);
+    const bool read = ok && choice.widened && widened_read(choice.widened, mod, mod->steps);
     arena_free(scratch);
-    if (ok && (wide_used(mod->steps) || narrow_kinds(mod->steps)))
+    if (ok && (read || wide_used(mod->steps) || narrow_kinds(mod->steps)))
         steps_drop_unread(mod);
     if (ok && kind != GEMM_CUBLASLT)
         figures_find(mod);

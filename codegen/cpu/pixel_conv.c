@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum {
+    TILE = 16,         // columns of a tile
     WORDS = 16,        // of a pixel, rows of a tile
     PLACES = 32,       // of two tiles
     LEAST_PLACES = 16, // of y: a tile
@@ -81,7 +82,8 @@ static void pack_row(const Conv *c, const ByteWeights *w, const void *from, int6
         for (int64_t t = 0; t < w->taps; t++) {
             const int64_t at = w->start + w->group_at[0] + i * w->row + w->k_at[k * w->taps + t];
             const int64_t step = panel * steps + k / lanes * w->taps + t, lane = k % lanes;
-            const int64_t word = (step * WORDS + lane / each) * PIXEL_PANEL + i % PIXEL_PANEL;
+            const int64_t half = 2 * step + i % PIXEL_PANEL / TILE; // tile of columns
+            const int64_t word = (half * WORDS + lane / each) * TILE + i % TILE;
             if (c->bytes)
                 ((int8_t *)to)[word * each + lane % each] = bytes_weight(c->bytes, from, at);
             else
@@ -407,7 +409,7 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
                (long long)(PLACES * c->columns), sums);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
-    print_line(p, "cameo_pixel_unit(&h, u, &cut);");
+    print_line(p, "cameo_pixel_unit(&h, u, u == %s, &cut);", from);
     print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++)", c->block, c->block, c->block);
     print_line(p, "for (int64_t t = cut.t0; t < cut.t1; t += 2) {");
     p->indent++;

@@ -1,19 +1,20 @@
 // Products of float64 as calls of runtime/cameo_wide.h.
 //
-// A float64 shadow multiplies the model's own weights: what widens them is a kernel that fusion
-// leaves alone, since a product's factors are loads. Here such a load is traced back to the weight,
-// which is then widened block by block where it is packed, and the kernel goes.
+// A float64 shadow multiplies the model's own weights and values: what widens them is a kernel that
+// fusion leaves alone, since a product's factors are loads. Here such a load is traced back to what
+// is float32, which is then widened block by block where it is packed, and the kernel goes.
 
 #include "codegen/cpu/wide.h"
 
+#include "codegen/fuse_parts.h"
 #include "codegen/parts.h"
 
 enum { MACS = 5 }; // multiplications and additions in a tenth of a nanosecond
 
-// ---- weights that are widened ------------------------------------------------------------------
+// ---- what is widened ---------------------------------------------------------------------------
 
-// y[i, ..] = (float64)w[i, ..] for all of y, w being a weight of float32; else NULL.
-static const Expr *widens_weight(Module *mod, const Kernel *k)
+// y[i, ..] = (float64)x[i, ..] for all of y, x being of float32; else NULL.
+static const Expr *widens(Module *mod, const Kernel *k)
 {
     const Stmt *s = k->body;
     uint32_t loops = 0, places = 0;
@@ -24,7 +25,7 @@ static const Expr *widens_weight(Module *mod, const Kernel *k)
         return NULL;
     const Expr *load = s->value->a;
     const Buffer *w = buffer_at(mod, load->buffer), *y = buffer_at(mod, s->buffer);
-    if (w->kind != BUF_WEIGHT || !w->data || w->dtype != DT_F32 || y->kind != BUF_TEMP ||
+    if ((w->kind == BUF_WEIGHT && !w->data) || w->dtype != DT_F32 || y->kind != BUF_TEMP ||
         y->rank != w->rank)
         return NULL;
     for (uint32_t i = 0; i < y->rank; i++) {
@@ -57,14 +58,14 @@ static void find_writers(Writers *x, const Step *s)
             x->count[c->writes[i]]++;
         if (s->kernel) {
             KernelUses u = kernel_uses(x->mod, x->found->arena, s->kernel);
-            const Expr *load = widens_weight(x->mod, s->kernel);
+            const Expr *load = widens(x->mod, s->kernel);
             for (uint32_t i = 0; i < u.buffers.len; i++) {
                 BufferId b = u.buffers.at[i].id;
                 if (!(u.buffers.at[i].bits & ACCESS_WRITE))
                     continue;
                 x->count[b]++;
                 x->found->by[b] = load ? s->kernel : NULL;
-                x->found->weight[b] = load;
+                x->found->from[b] = load;
             }
         }
         find_writers(x, s->body);
@@ -78,13 +79,14 @@ Widened *widened_find(Module *mod, Arena *scratch)
     w->arena = scratch;
     w->nbuffers = mod->buffers.len;
     w->by = NEWS(scratch, const Kernel *, w->nbuffers);
-    w->weight = NEWS(scratch, const Expr *, w->nbuffers);
+    w->from = NEWS(scratch, const Expr *, w->nbuffers);
     Writers x = {w, mod, NEWS(scratch, uint32_t, w->nbuffers)};
     find_writers(&x, mod->steps);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         w->by[mod->outputs.at[i]] = NULL;
-    for (BufferId b = 1; b < w->nbuffers; b++)
-        w->by[b] = x.count[b] == 1 ? w->by[b] : NULL;
+    for (BufferId b = 1; b < w->nbuffers; b++) // what is written once is what it was then
+        if (w->by[b] && (x.count[b] != 1 || x.count[w->from[b]->buffer] > 1))
+            w->by[b] = NULL;
     return w;
 }
 
@@ -92,7 +94,37 @@ const Expr *widened_source(const Widened *w, Module *mod, const Expr *load)
 {
     if (!w || load->kind != EX_LOAD || load->buffer >= w->nbuffers || !w->by[load->buffer])
         return load;
-    return expr_load(mod, w->weight[load->buffer]->buffer, load->at);
+    return expr_load(mod, w->from[load->buffer]->buffer, load->at);
+}
+
+typedef struct Reading {
+    const Widened *w;
+    Module *mod;
+    bool any;
+} Reading;
+
+static const Expr *read_narrow(void *context, const Expr *e)
+{
+    Reading *r = context;
+    const Expr *from = e->kind == EX_LOAD ? widened_source(r->w, r->mod, e) : e;
+    if (from == e)
+        return NULL;
+    r->any = true;
+    return expr_cast(r->mod, DT_F64, from, true);
+}
+
+bool widened_read(const Widened *w, Module *mod, Step *s)
+{
+    Fuse fuse = {.mod = mod, .arena = w->arena};
+    Reading r = {w, mod, false};
+    const ExprMap map = {&r, read_narrow, NULL};
+    for (; s; s = s->next) {
+        if (s->kernel && !s->kernel->override && !s->kernel->on_host)
+            s->kernel->body = stmts_map(&fuse, s->kernel->body, &map);
+        const bool body = widened_read(w, mod, s->body), other = widened_read(w, mod, s->other);
+        r.any |= body || other;
+    }
+    return r.any;
 }
 
 // ---- uses --------------------------------------------------------------------------------------
@@ -213,8 +245,8 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
     print_line(p, "        %s, .am = %s, .ak = %s,",
                factor_text(p, "a", c->w->buffer, start_of(p, c->w->buffer, linear(p, c->w))),
                print_index_bare(p, c->wm), print_index_bare(p, c->wk));
-    print_line(p, "        .b = %s, .window = &window, .y = %s, .ym = %s},",
-               start_of(p, c->x->buffer, x), y, row);
+    print_line(p, "        %s, .window = &window, .y = %s, .ym = %s},",
+               factor_text(p, "b", c->x->buffer, start_of(p, c->x->buffer, x)), y, row);
     print_line(p, "    %s, %s, %s, %s);", part[0], part[1], part[2], part[3]);
 }
 

@@ -4,18 +4,20 @@
 
 #include "codegen/cpu/gemm.h"
 
-// Kernels that do nothing but widen a weight of float32: what multiplies their result may read the
-// weight itself.
+// Kernels that do nothing but widen a weight or a value of float32: what reads their result may
+// read that itself.
 typedef struct Widened {
     Arena *arena;
     uint32_t nbuffers;   // when it was made
     const Kernel **by;   // by BufferId: the only kernel that writes it, NULL: none such
-    const Expr **weight; // of those: the load that it widens
+    const Expr **from;   // of those: the load that it widens
 } Widened;
 
 Widened *widened_find(Module *mod, Arena *scratch);
-// The load of the weight's element instead of this one's; the load itself where there is none.
+// The load of the narrow element instead of this one's; the load itself where there is none.
 const Expr *widened_source(const Widened *w, Module *mod, const Expr *load);
+// Kernels without an override widen such elements where they read them. Was there any?
+bool widened_read(const Widened *w, Module *mod, Step *s);
 
 // The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
 // which are text, of it. The product's own variables must count as 0.

@@ -20,6 +20,16 @@ static const Expr *widen(Lower *l, const Expr *x)
     return cast(l, DT_F64, x);
 }
 
+// Where y is no finite number `apart` is Y itself.
+static const Expr *beside(Lower *l, const Expr *y, const Expr *apart)
+{
+    Module *mod = l->module;
+    const Expr *most = num(l, DT_F32, FLT_MAX), *none = num(l, DT_F64, 0);
+    const Expr *finite = expr_compare(mod, C_LE, expr_unary(mod, U_ABS, y), most);
+    const Expr *number = expr_select(mod, finite, cast(l, DT_F64, y), none);
+    return add(l, number, cast(l, DT_F64, apart));
+}
+
 static void infer_drift(Infer *s)
 {
     Index dims[1] = {poly_const(s->polys, DRIFT_FIELDS)};
@@ -64,7 +74,7 @@ static void lower_drift(Lower *l)
     uint32_t n = l->n->nin, nout = l->n->nout;
     Tensor reads[3] = {{0}}, writes[2] = {output(l, 0)};
     Precision p = precision_of(node_dtype(l->n, "dtype", DT_F32));
-    const bool brought = n == 3 && node_int(l->n, "brought", 0) != 0;
+    const int64_t brought = n == 3 ? node_int(l->n, "brought", 0) : 0;
     Index numbers[4] = {ix(l, p.bits), ix(l, p.least), ix(l, node_int(l->n, "decides", 0) != 0),
                         ix(l, brought)};
     bool fits = n >= 2 && n <= 3;
@@ -138,6 +148,7 @@ static void lower_measure_join(Lower *l)
 
 const OpDef ops_shadow[] = {
     {WIDEN_OP, 1, infer_widen, UNARY(widen), SHADOW_DOMAIN},
+    {BESIDE_OP, 1, infer_widen, BINARY(beside), SHADOW_DOMAIN},
     {DRIFT_OP, 1, infer_drift, lower_drift, {NULL}, SHADOW_DOMAIN},
     {DRIFT_JOIN_OP, 1, infer_join, lower_join, {NULL}, SHADOW_DOMAIN},
     {MEASURE_OP, 1, infer_measure, lower_measure, {NULL}, SHADOW_DOMAIN},

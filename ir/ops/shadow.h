@@ -9,8 +9,11 @@
 #define WIDEN_OP "Widen"
 // numbers, apart = Drift(y, Y, L): see runtime/cameo_drift.h; `apart` may be left out. Attributes:
 // dtype, whose units in the last place are meant; decides, 1 where a result other than Y's is a
-// decision that flipped; brought, 1 where Y - L is given in float32 instead of L.
+// decision that flipped; brought, 1 where Y - L is given in float32 instead of L, 2 where L is
+// given instead of Y too.
 #define DRIFT_OP "Drift"
+// Y = Beside(y, apart) in float64, with the error of apart's rounding to float32.
+#define BESIDE_OP "Beside"
 // numbers = DriftJoin(numbers of each iteration)
 #define DRIFT_JOIN_OP "DriftJoin"
 // numbers = Measure(y): see runtime/cameo_measure.h; numbers = MeasureJoin(numbers of each

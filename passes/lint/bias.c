@@ -23,6 +23,15 @@ static const Node *dequantizer_of(const Model *m, ValueId v, NodeId *id)
     return n && node_is(n, "DequantizeLinear") && n->nin > 1 && n->in[0] && n->in[1] ? n : NULL;
 }
 
+// Weights are often transposed behind it: one scale stays one to a column.
+static const Node *weight_of(const Model *m, ValueId v)
+{
+    const Value *value = v ? value_at(m, v) : NULL;
+    const Node *n = value && value->def == DEF_NODE ? node_at(m, value->node) : NULL;
+    NodeId maker;
+    return dequantizer_of(m, n && node_is(n, "Transpose") && n->nin ? n->in[0] : v, &maker);
+}
+
 static bool adds_bias(const Node *n)
 {
     bool gemm =
@@ -42,7 +51,7 @@ static bool find_bias(Model *m, NodeId id, Bias *b)
     NodeId maker;
     if (!adds_bias(n))
         return false;
-    const Node *x = dequantizer_of(m, n->in[0], &maker), *w = dequantizer_of(m, n->in[1], &maker);
+    const Node *x = dequantizer_of(m, n->in[0], &maker), *w = weight_of(m, n->in[1]);
     const Node *y = dequantizer_of(m, n->in[2], &b->dequantizer);
     if (!x || !w || !y || lint_dtype(m, y->in[0]) != DT_I32)
         return false;

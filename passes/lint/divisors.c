@@ -12,8 +12,15 @@ typedef struct Variance {
     NodeId of_square, of_x;
 } Variance;
 
+static bool is_pool(const NumberFacts *x, NodeId n)
+{
+    return node_is(node_at(x->m, n), "GlobalAveragePool");
+}
+
 static bool same_axes(const NumberFacts *x, NodeId a, NodeId b)
 {
+    if (is_pool(x, a) || is_pool(x, b))
+        return is_pool(x, a) && is_pool(x, b);
     int64_t p[MAX_AXES], q[MAX_AXES];
     uint32_t np, nq;
     if (!numbers_axes(x, a, p, &np) || !numbers_axes(x, b, q, &nq) || np != nq)
@@ -40,14 +47,15 @@ static double reduced_count(const NumberFacts *x, NodeId id)
     return count;
 }
 
-// The reduction whose result v is the mean: ReduceMean, or ReduceSum, divided by how many there are
-// or multiplied by the reciprocal of that. 0: v is none.
-static NodeId mean_of(const NumberFacts *x, ValueId v)
+// The reduction whose result v is the mean: ReduceMean, GlobalAveragePool, or `sums`, divided by
+// how many there are or multiplied by the reciprocal of that. 0: v is none.
+static NodeId mean_of(const NumberFacts *x, ValueId v, const char *sums)
 {
     NodeId mean = numbers_made_by(x, v, "ReduceMean"), mul = numbers_made_by(x, v, "Mul"),
            div = numbers_made_by(x, v, "Div");
+    mean = mean ? mean : numbers_made_by(x, v, "GlobalAveragePool");
     for (uint32_t i = 0; !mean && (mul || div) && i < (mul ? 2u : 1u); i++) {
-        NodeId by = mul ? mul : div, sum = numbers_made_by(x, numbers_in(x, by, i), "ReduceSum");
+        NodeId by = mul ? mul : div, sum = numbers_made_by(x, numbers_in(x, by, i), sums);
         double factor, count = sum ? reduced_count(x, sum) : 0;
         if (!sum || !numbers_constant(x, numbers_in(x, by, 1 - i), &factor) || !(count > 0))
             continue;
@@ -61,14 +69,19 @@ static bool find_variance(const NumberFacts *x, NodeId id, Variance *f)
 {
     if (!node_is(node_at(x->m, id), "Sub"))
         return false;
-    f->of_square = mean_of(x, numbers_in(x, id, 0));
+    ValueId squares = numbers_in(x, id, 0);
+    f->of_square = mean_of(x, squares, "ReduceSum");
+    f->of_square = f->of_square ? f->of_square : mean_of(x, squares, "ReduceSumSquare");
     ValueId mean = numbers_square_of(x, numbers_in(x, id, 1));
-    f->of_x = mean ? mean_of(x, mean) : 0;
+    f->of_x = mean ? mean_of(x, mean, "ReduceSum") : 0;
     if (!f->of_square || !f->of_x)
         return false;
     f->x = numbers_in(x, f->of_x, 0);
-    return f->x && numbers_square_of(x, numbers_in(x, f->of_square, 0)) == f->x &&
-           range_digits(numbers_dtype(x, f->x)) && same_axes(x, f->of_square, f->of_x);
+    ValueId squared = numbers_in(x, f->of_square, 0);
+    bool squares_itself = node_is(node_at(x->m, f->of_square), "ReduceSumSquare");
+    squared = squares_itself ? squared : numbers_square_of(x, squared);
+    return f->x && squared == f->x && range_digits(numbers_dtype(x, f->x)) &&
+           same_axes(x, f->of_square, f->of_x);
 }
 
 // How many of the binary digits cancel at most, by calibration data: the greatest mean of squares
@@ -153,13 +166,25 @@ void lint_variance(Lint *l)
     }
 }
 
+// A pool's are those of the image.
+static bool reduced_axes(const NumberFacts *x, NodeId id, int64_t axes[MAX_AXES], uint32_t *n)
+{
+    if (!is_pool(x, id))
+        return numbers_axes(x, id, axes, n);
+    int32_t rank = value_at(x->m, numbers_in(x, id, 0))->rank;
+    *n = 0;
+    for (int32_t k = 2; k < rank && k < MAX_AXES; k++)
+        axes[(*n)++] = k;
+    return rank > 2 && rank <= MAX_AXES;
+}
+
 static uint32_t mend_variance(Rewrite *e, NodeId id)
 {
     Variance f;
     int64_t axes[MAX_AXES];
     uint32_t n;
     NumberFacts *x = e->numbers;
-    if (!loses_digits(x, id, &f) || !numbers_axes(x, f.of_x, axes, &n) || !rewrite_take(e, id))
+    if (!loses_digits(x, id, &f) || !reduced_axes(x, f.of_x, axes, &n) || !rewrite_take(e, id))
         return 0;
     bool keep = node_int(node_at(e->m, f.of_square), "keepdims", 1) != 0;
     ValueId a = numbers_in(x, id, 0), b = numbers_in(x, id, 1);
@@ -204,6 +229,31 @@ static bool is_explained(const NumberFacts *x, ValueId v)
     return value->def == DEF_NODE && find_variance(x, value->node, &variance);
 }
 
+// Constants that are dequantized or cast on the way: does none become 0?
+static bool holds_no_zero(const NumberFacts *x, ValueId v)
+{
+    ValueId of = numbers_moved(x, v);
+    NodeId cast = numbers_made_by(x, of, "Cast");
+    NodeId dequantized = numbers_made_by(x, of, "DequantizeLinear");
+    if (cast) {
+        const ConstantStats *s = range_stats(x->ranges, numbers_in(x, cast, 0));
+        DType from = numbers_dtype(x, numbers_in(x, cast, 0)), to = numbers_dtype(x, of);
+        Scalar least = {.f = s->least};
+        return s->read && s->count && !s->zeros && dtype_is_float(from) && dtype_is_float(to) &&
+               scalar_cast(DT_F64, to, least, false).f > 0;
+    }
+    if (!dequantized)
+        return false;
+    const Elements q = elements_of(x->m, numbers_in(x, dequantized, 0)),
+                   zero = elements_of(x->m, numbers_in(x, dequantized, 2));
+    if (!q.n || (numbers_in(x, dequantized, 2) && zero.n != 1))
+        return false;
+    for (uint64_t i = 0; i < q.n; i++)
+        if (element_at(&q, i) == (zero.n ? element_at(&zero, 0) : 0))
+            return false;
+    return true;
+}
+
 static bool find_divisor(NumberFacts *x, NodeId id, Divisor *f)
 {
     const Node *n = node_at(x->m, id);
@@ -230,7 +280,9 @@ static bool find_divisor(NumberFacts *x, NodeId id, Divisor *f)
                                   : "not defined";
     if (!f->range.known || f->range.lo > f->range.hi || is_explained(x, v))
         return false;
-    return root ? f->range.lo < 0 : log_ ? f->range.lo <= 0 : f->range.lo <= 0 && f->range.hi >= 0;
+    if (root || log_)
+        return root ? f->range.lo < 0 : f->range.lo <= 0;
+    return f->range.lo <= 0 && f->range.hi >= 0 && !holds_no_zero(x, v);
 }
 
 void lint_divisors(Lint *l)
@@ -290,9 +342,11 @@ static BadVariances look_at(const Elements *of, bool without_epsilon)
 static BadVariances bad_variances(NumberFacts *x, NodeId id)
 {
     ValueId v = numbers_in(x, id, 4);
-    const ConstantStats *s = range_stats(x->ranges, v);
     DType t = numbers_dtype(x, v);
-    if (!s->read || !range_digits(t) || s->lo > 0 || value_at(x->m, v)->constant->dtype != (int)t)
+    NodeId cast = numbers_made_by(x, v, "Cast");
+    v = cast && numbers_in(x, cast, 0) ? numbers_in(x, cast, 0) : v;
+    const ConstantStats *s = range_stats(x->ranges, v);
+    if (!s->read || !range_digits(t) || s->lo > 0 || !range_digits(numbers_dtype(x, v)))
         return (BadVariances){0};
     double given = node_float(node_at(x->m, id), "epsilon", 1e-5);
     uint32_t key[2] = {v, scalar_cast(DT_F64, t, (Scalar){.f = given}, false).f == 0};

@@ -55,7 +55,7 @@ static void tell_fault(Lint *l, Diag *d, const Fault *f)
 {
     d->value = lint_name(l, f->value);
     lint_about_node(l, d, f->node);
-    lint_tell(l, d, f->value, f->want, f->node);
+    lint_tell(l, d, f->value, f->want, f->node, f->with.at, f->with.len);
     if (f->also)
         diag_note(l->diags, d, "it reaches %u further operand%s that differ%s", f->also,
                   f->also == 1 ? "" : "s", f->also == 1 ? "s" : "");

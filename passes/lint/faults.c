@@ -2,6 +2,7 @@
 // points; and of several with one origin the one to tell.
 
 #include "passes/lint/faults.h"
+#include "passes/lint/sides.h"
 
 #include <string.h>
 
@@ -15,6 +16,8 @@ typedef struct Finder {
     uint32_t *convicted; // by value as written: conflicts behind what it makes and what is belied
     uint32_t *declared;  // by value as written: declarations that what begins there contradicts
     TypeSet *said;       // by value as written: the dtypes that those say
+    uint32_t *met;       // by value as written: 1 + index of the fault of what differs from it
+    Sides *sides;        // made when first asked for
 } Finder;
 
 static void add(Finder *x, Fault f)
@@ -32,6 +35,32 @@ static void add(Finder *x, Fault f)
         *known = f;
     else
         known->also++;
+}
+
+// Does all that differs from one value that no source decides, as a size does, differ by one fault?
+// The sources of the other sides are the smallest set that mends it, and are told together.
+static bool add_with(Finder *x, const Fault *f, ValueId other)
+{
+    Model *m = x->l->m;
+    Origin o = origin_find(lint_origins(x->l), other);
+    if (o.count != 1 || strcmp(origin_kind(m, o.value), "node") != 0)
+        return false;
+    uint32_t *met = &x->met[value_written(m, o.value)];
+    Fault *known = *met ? &x->f->all.at[*met - 1] : NULL;
+    Origin own = origin_find(lint_origins(x->l), f->value);
+    uint32_t *told = &x->f->told[value_written(m, own.value)];
+    if (*told)
+        return false;
+    if (!known || known->kind != f->kind || known->have != f->have || known->want != f->want) {
+        *met = known ? *met : x->f->all.len + 1;
+        return false;
+    }
+    *told = *met;
+    known->also++;
+    vec_push(x->l->arena, &known->with, f->value);
+    for (uint32_t i = 0; i < f->with.len; i++)
+        vec_push(x->l->arena, &known->with, f->with.at[i]);
+    return true;
 }
 
 // ---- operands -----------------------------------------------------------------------------------
@@ -161,6 +190,14 @@ static bool is_belied_by(Finder *x, ValueId side, DType want)
     return x->said[value_written(x->l->m, o.value)] == (TypeSet)1 << want;
 }
 
+// The dtype that the part of v ought to have; DT_NONE: none would fit.
+static DType right_of(Finder *x, ValueId v)
+{
+    if (!x->sides)
+        x->sides = sides_of(x->l->m, x->l->arena);
+    return sides_right(x->sides, v);
+}
+
 // One source that mends all gives way before several, several that do before what does not: a
 // constant of a function gives way to one call only if the other calls let it. What the result is
 // declared as does not. Of two dtypes of
@@ -170,7 +207,11 @@ static void weigh_sides(Finder *x, const Node *n, Conflict *c)
 {
     const Model *m = x->l->m;
     ValueId low = n->in[c->culprit], high = n->in[c->other];
-    DType a = lint_held(m, low), b = lint_held(m, high);
+    DType a = lint_held(m, low), b = lint_held(m, high), right = right_of(x, low);
+    if (right == a || right == b) {
+        *c = right == a ? (Conflict){c->node, c->other, c->culprit} : *c;
+        return;
+    }
     uint32_t na, nb;
     bool declared = declared_dtype(m, tied_result(n, c->culprit)) == b;
     bool belied = is_belied_by(x, high, a) && !is_belied_by(x, low, b);
@@ -289,6 +330,15 @@ static FaultKind kind_of_conflict(const Model *m, const Node *n, Conflict *c)
     return value_at(m, n->in[c->culprit])->graph != n->graph ? FAULT_CAPTURED : FAULT_OPERAND;
 }
 
+// The node's other operands on the side that should change.
+static void add_operands(Finder *x, const Node *n, Fault *f)
+{
+    for (uint32_t k = 0; k < n->nin; k++)
+        if (k != f->index && n->in[k] && lint_held(x->l->m, n->in[k]) == f->have &&
+            params_are_tied(param_of_operand(n, f->index), param_of_operand(n, k)))
+            vec_push(x->l->arena, &f->with, n->in[k]);
+}
+
 static void find_conflict(Finder *x, NodeId id, Conflict c)
 {
     const Model *m = x->l->m;
@@ -301,9 +351,19 @@ static void find_conflict(Finder *x, NodeId id, Conflict c)
     FaultKind kind = kind_of_conflict(m, n, &told);
     if (is_conflict_behind(x, n, &c, kind > FAULT_DECLARED))
         return;
-    ValueId v = n->in[told.culprit];
-    add(x, (Fault){kind, id, told.culprit, told.other, v, lint_held(m, v),
-                   lint_held(m, n->in[told.other]), false, 0});
+    ValueId v = n->in[told.culprit], other = n->in[told.other];
+    Fault f = {.kind = kind,
+               .node = id,
+               .index = told.culprit,
+               .other = told.other,
+               .value = v,
+               .have = lint_held(m, v),
+               .want = lint_held(m, other)};
+    bool operands = kind == FAULT_OPERAND || kind == FAULT_CAPTURED;
+    if (operands)
+        add_operands(x, n, &f);
+    if (!operands || !add_with(x, &f, other))
+        add(x, f);
 }
 
 static void find_operands(Finder *x, NodeId id)
@@ -324,7 +384,7 @@ static void find_operands(Finder *x, NodeId id)
         if (is_behind_fault(x, v))
             tell_behind(x, v);
         else
-            add(x, (Fault){FAULT_UNSUPPORTED, id, i, i, v, t, DT_NONE, false, 0});
+            add(x, (Fault){FAULT_UNSUPPORTED, id, i, i, v, t, DT_NONE, false, false, 0, {0}});
         mislead(x, n, i, DT_NONE);
     }
 }
@@ -348,7 +408,8 @@ static void find_results(Finder *x, NodeId id)
         if (n->out[o] && value_at(m, n->out[o])->why_dtype.kind == WHY_OPERAND)
             continue;
         if (p && p->types && t != DT_NONE && !(p->types >> t & 1) && !is_tied_result(n, o))
-            add(x, (Fault){FAULT_UNSUPPORTED, id, o, o, n->out[o], t, DT_NONE, true, 0});
+            add(x,
+                (Fault){FAULT_UNSUPPORTED, id, o, o, n->out[o], t, DT_NONE, true, false, 0, {0}});
     }
 }
 
@@ -360,7 +421,7 @@ static void find_output_dtype(Finder *x, NodeId id)
         node_has_attr(n, "output_dtype") ? node_dtype(n, "output_dtype", DT_NONE) : DT_NONE;
     DType have = n->nin > 2 ? lint_dtype(x->l->m, n->in[2]) : DT_NONE;
     if (want != DT_NONE && have != DT_NONE && want != have)
-        add(x, (Fault){FAULT_ZERO_POINT, id, 2, 0, n->in[2], have, want, false, 0});
+        add(x, (Fault){FAULT_ZERO_POINT, id, 2, 0, n->in[2], have, want, false, false, 0, {0}});
 }
 
 // ---- control flow -------------------------------------------------------------------------------
@@ -372,6 +433,14 @@ static bool gives_way(const Model *m, DType a, DType b, DType declared)
     if (declared == a || declared == b)
         return declared == b;
     return b == m->dominant || (a != m->dominant && a == DT_F64);
+}
+
+// The same of values, v of dtype a: one of a part of the model that a single source mends does what
+// that source says.
+static bool is_first_wrong(Finder *x, ValueId v, DType a, DType b, DType declared)
+{
+    DType right = right_of(x, v);
+    return right == a || right == b ? right == b : gives_way(x->l->m, a, b, declared);
 }
 
 static ValueId output_of(const Model *m, GraphId g, uint32_t o)
@@ -389,13 +458,22 @@ static void find_branches(Finder *x, NodeId id)
         DType s = lint_dtype(m, a), t = lint_dtype(m, b);
         if (s == DT_NONE || t == DT_NONE || s == t)
             continue;
-        bool first = gives_way(m, s, t, declared_dtype(m, n->out[o]));
+        bool first = is_first_wrong(x, a, s, t, declared_dtype(m, n->out[o]));
         if (!is_mended_by(x, first ? a : b, first ? t : s))
             first ^= is_mended_by(x, first ? b : a, first ? s : t);
         x->misled[n->out[o]] = n->out[o] && lint_dtype(m, n->out[o]) == (first ? s : t);
         if (!is_behind_fault(x, a) && !is_behind_fault(x, b))
-            add(x, (Fault){FAULT_BRANCH, id, o, first, first ? a : b, first ? s : t, first ? t : s,
-                           false, 0});
+            add(x, (Fault){FAULT_BRANCH,
+                           id,
+                           o,
+                           first,
+                           first ? a : b,
+                           first ? s : t,
+                           first ? t : s,
+                           false,
+                           false,
+                           0,
+                           {0}});
     }
 }
 
@@ -414,7 +492,7 @@ static void find_misled_carried(Finder *x, NodeId id, uint32_t operand, ValueId 
     ValueId by = origin_comes_by(lint_origins(x->l), made, &o, x->misled);
     DType right = by ? x->right[by] : DT_NONE, have = lint_dtype(x->l->m, first);
     if (right != DT_NONE && right != have && is_told(x, first, right))
-        add(x, (Fault){FAULT_CARRIED, id, operand, 1, first, have, right, false, 0});
+        add(x, (Fault){FAULT_CARRIED, id, operand, 1, first, have, right, false, false, 0, {0}});
 }
 
 // A carried value: what it begins as, what the body declares it as, what the body makes of it.
@@ -432,16 +510,36 @@ static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, 
     if (is_behind_fault(x, first) || (made && is_behind_fault(x, made)))
         return;
     if (differ) {
-        bool way = gives_way(m, a, b, said);
+        bool way = is_first_wrong(x, first, a, b, said);
         mislead_result(x, n, operand - (node_is(n, "Loop") ? 2 : 0), way ? a : b);
-        add(x, (Fault){FAULT_CARRIED, id, operand, way, way ? first : made, way ? a : b,
-                       way ? b : a, false, 0});
+        add(x, (Fault){FAULT_CARRIED,
+                       id,
+                       operand,
+                       way,
+                       way ? first : made,
+                       way ? a : b,
+                       way ? b : a,
+                       false,
+                       false,
+                       0,
+                       {0}});
     } else {
         // A declaration at which nothing else takes offence.
         bool either = a == m->dominant || (said != m->dominant && a != DT_F64);
         bool lies = either || !is_mended_by(x, first, said);
-        add(x, (Fault){FAULT_CARRIED, id, operand, lies ? 3 : 2, lies ? inner : first, a, said,
-                       false, 0});
+        DType right = right_of(x, inner);
+        lies = right == a || (right != said && lies);
+        add(x, (Fault){FAULT_CARRIED,
+                       id,
+                       operand,
+                       lies ? 3 : 2,
+                       lies ? inner : first,
+                       a,
+                       said,
+                       false,
+                       false,
+                       0,
+                       {0}});
     }
 }
 
@@ -517,14 +615,18 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output)
         return;
     const Value *v = value_at(m, info->value);
     DType want = type_dtype(info->type);
-    Fault f = {FAULT_DECLARED, v->node, v->index, 0, info->value, v->dtype, want, output, 0};
+    Fault f = {FAULT_DECLARED, v->node, v->index, 0, info->value, v->dtype,
+               want,           output,  false,    0, {0}};
     Origin o = origin_find(lint_origins(x->l), info->value);
     ValueId key = value_written(m, o.value);
     if (origin_comes_by(lint_origins(x->l), info->value, &o, x->misled))
         return;
     f.also = x->convicted[key];
-    if (x->f->told[key] || x->convicted[key] ||
-        is_source_wrong(x, &o, info->value, want, x->declared[key])) {
+    DType right = right_of(x, info->value);
+    bool known = x->f->told[key] || x->convicted[key];
+    bool wrong = right == want ||
+                 (right != v->dtype && is_source_wrong(x, &o, info->value, want, x->declared[key]));
+    if (known || wrong) {
         add(x, f);
         return;
     }
@@ -654,7 +756,9 @@ const Faults *lint_faults(Lint *l)
                 NEWS(l->arena, bool, l->m->graphs.len),
                 NEWS(l->arena, uint32_t, l->m->values.len),
                 NEWS(l->arena, uint32_t, l->m->values.len),
-                NEWS(l->arena, TypeSet, l->m->values.len)};
+                NEWS(l->arena, TypeSet, l->m->values.len),
+                NEWS(l->arena, uint32_t, l->m->values.len),
+                NULL};
     f->told = NEWS(l->arena, uint32_t, l->m->values.len);
     each_declared(&x, count_declared);
     find_in_graph(&x, l->m->main);
@@ -662,6 +766,8 @@ const Faults *lint_faults(Lint *l)
         find_in_graph(&x, g);
     drop_behind(&x);
     each_declared(&x, find_declared);
+    for (uint32_t i = 0; i < f->all.len; i++)
+        f->all.at[i].alone = right_of(&x, f->all.at[i].value) == f->all.at[i].want;
     l->faults = f;
     return f;
 }
@@ -671,6 +777,16 @@ static void blame(const Model *m, Blame *blamed, ValueId v, const Fault *f)
     Blame *b = &blamed[value_written(m, v)];
     b->want = f->want;
     b->declared |= f->kind == FAULT_DECLARED;
+    b->alone |= f->alone;
+}
+
+static void blame_side(Lint *l, Blame *blamed, ValueId v, const Fault *f)
+{
+    Origin o = origin_find(lint_origins(l), v);
+    origin_trace(lint_origins(l), v, &o);
+    blame(l->m, blamed, o.value, f);
+    for (uint32_t k = 0; k < o.others.len; k++)
+        blame(l->m, blamed, o.others.at[k], f);
 }
 
 Blame *lint_blamed(Model *m, Arena *a)
@@ -682,11 +798,9 @@ Blame *lint_blamed(Model *m, Arena *a)
         const Fault *at = &f->all.at[i];
         if ((at->kind == FAULT_DECLARED && at->other) || at->want == DT_NONE)
             continue;
-        Origin o = origin_find(lint_origins(&l), at->value);
-        origin_trace(lint_origins(&l), at->value, &o);
-        blame(m, blamed, o.value, at);
-        for (uint32_t k = 0; k < o.others.len; k++)
-            blame(m, blamed, o.others.at[k], at);
+        blame_side(&l, blamed, at->value, at);
+        for (uint32_t k = 0; k < at->with.len; k++)
+            blame_side(&l, blamed, at->with.at[k], at);
     }
     return blamed;
 }

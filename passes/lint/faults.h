@@ -25,7 +25,11 @@ typedef struct Fault {
     ValueId value;         // the side that should change
     DType have, want;      // want: DT_NONE where nothing says
     bool output;           // DECLARED: as an output of its graph; UNSUPPORTED: a result of the node
+    bool alone;            // its source mends all that differs with it, and no other is as good
     uint32_t also;         // further places that its origin reaches
+    // Further sides that should change: those of the node's other operands, and of other places
+    // that differ from the same value.
+    VEC(ValueId) with;
 } Fault;
 
 typedef struct Faults {
@@ -39,6 +43,7 @@ const Faults *lint_faults(Lint *l);
 typedef struct Blame {
     DType want;
     bool declared; // because declarations of what it makes say so
+    bool alone;    // all that has to be of its dtype fits once it has the other one
 } Blame;
 
 // By value as written in the file. The model is inferred; the table is of m->values.len and belongs

@@ -158,6 +158,18 @@ static Str line_at(Str text, size_t *at)
     return line;
 }
 
+// A line of code as it was written: quotes stay, what a terminal would act on does not.
+static Str shown_code(Arena *a, Str code)
+{
+    Str s = str_escaped(a, code);
+    char *to = arena_copy(a, s.at, s.len);
+    size_t n = 0;
+    for (size_t i = 0; i < s.len; i++)
+        if (s.at[i] != '\\' || i + 1 == s.len || s.at[i + 1] != '"')
+            to[n++] = s.at[i];
+    return (Str){to, n};
+}
+
 // The innermost frame of a Python stack trace: "  File "train/model.py", line 41, in forward" and
 // the line of code below it, as "train/model.py:41 in forward    x = ...".
 static Str source_of(Lint *l, Str trace)
@@ -183,7 +195,7 @@ static Str source_of(Lint *l, Str trace)
                            STR_ARG(str_escaped(l->arena, (Str){file, (size_t)(end - file)})),
                            STR_ARG(number), STR_ARG(str_escaped(l->arena, where)),
                            has_code ? "    " : "",
-                           STR_ARG(has_code ? str_escaped(l->arena, code) : STR("")));
+                           STR_ARG(has_code ? shown_code(l->arena, code) : STR("")));
     }
     return found;
 }

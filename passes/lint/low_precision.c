@@ -1,6 +1,7 @@
 // PR005 to PR007 and PR009 to PR011: what float16 and bfloat16 lose in sums, squares, decisions and
 // indices, and thresholds of trees that were float64.
 
+#include "ir/ops/einsum.h"
 #include "passes/config.h"
 #include "passes/lint/rewrite.h"
 
@@ -60,6 +61,55 @@ static void offer_float32(Lint *l, Diag *d, const Stretch *s, DType low)
 
 // ---- PR005
 
+// Products of all letters that the result of an Einsum does not have.
+static double einsum_length(NumberFacts *x, NodeId id, RangeBasis *by)
+{
+    const Node *n = node_at(x->m, id);
+    int32_t ranks[MAX_OPERANDS];
+    double dims[LETTERS + DOTS] = {0}, length = 1;
+    Equation q;
+    for (uint32_t i = 0; i < n->nin; i++) {
+        if (i >= MAX_OPERANDS || !n->in[i] || value_at(x->m, n->in[i])->rank < 0)
+            return 0;
+        ranks[i] = value_at(x->m, n->in[i])->rank;
+    }
+    if (n->nin < 2 || !einsum_read(n, ranks, &q))
+        return 0;
+    for (uint32_t i = 0; i < q.n; i++)
+        for (uint32_t k = 0; k < q.in[i].n; k++) {
+            RangeBasis of_dim;
+            bool kept = false;
+            for (uint32_t o = 0; o < q.out.n; o++)
+                kept = kept || q.out.label[o] == q.in[i].label[k];
+            double d = kept ? 1 : range_of_axis(x->ranges, n->in[i], (int32_t)k, &of_dim);
+            *by = !kept && of_dim > *by ? of_dim : *by;
+            dims[q.in[i].label[k]] = fmax(dims[q.in[i].label[k]], d);
+        }
+    for (uint32_t k = 0; k < LETTERS + DOTS; k++)
+        length *= dims[k] > 0 ? dims[k] : 1;
+    return length;
+}
+
+// All input channels of a group, and of a transposed window the taps that meet in one place.
+static double transposed_length(NumberFacts *x, NodeId id, RangeBasis *by)
+{
+    const Node *n = node_at(x->m, id);
+    const Value *w = value_at(x->m, n->in[1]);
+    const int64_t *strides;
+    uint32_t nstrides = 0;
+    bool given = node_ints(n, "strides", &strides, &nstrides);
+    double length = range_of_axis(x->ranges, n->in[1], 0, by) /
+                    (double)(node_int(n, "group", 1) > 0 ? node_int(n, "group", 1) : 1);
+    for (int32_t k = 2; k < w->rank; k++) {
+        RangeBasis of_dim;
+        double taps = range_of_axis(x->ranges, n->in[1], k, &of_dim);
+        int64_t stride = given && (uint32_t)k - 2 < nstrides ? strides[k - 2] : 1;
+        length *= ceil(taps / (double)(stride > 0 ? stride : 1));
+        *by = of_dim > *by ? of_dim : *by;
+    }
+    return length;
+}
+
 static double dot_length(NumberFacts *x, NodeId id, RangeBasis *by)
 {
     const Node *n = node_at(x->m, id);
@@ -69,6 +119,10 @@ static double dot_length(NumberFacts *x, NodeId id, RangeBasis *by)
     *by = RANGE_PROVED;
     if (!value || value->rank < 1)
         return 0;
+    if (node_is(n, "Einsum"))
+        return einsum_length(x, id, by);
+    if (node_is(n, "ConvTranspose"))
+        return numbers_in(x, id, 1) ? transposed_length(x, id, by) : 0;
     if (!node_is(n, "Conv")) {
         int32_t k = node_is(n, "Gemm") && node_int(n, "transA", 0) ? 0 : value->rank - 1;
         return range_of_axis(x->ranges, v, k, by);
@@ -80,7 +134,7 @@ static double dot_length(NumberFacts *x, NodeId id, RangeBasis *by)
 
 static double find_long_dot(NumberFacts *x, NodeId id, RangeBasis *by)
 {
-    static const char *const dots[] = {"MatMul", "Gemm", "Conv", NULL};
+    static const char *const dots[] = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", NULL};
     if (!any_of(node_at(x->m, id), dots) || !low_of(x, id, 0) ||
         accumulator(x->m, low_of(x, id, 0)) == DT_F32)
         return 0;
@@ -126,10 +180,23 @@ uint32_t repair_long_dot(Model *m, bool unsafe)
 
 // ---- PR006
 
+static double taps_of(const Node *n)
+{
+    const int64_t *kernel;
+    uint32_t rank;
+    double taps = 1;
+    if (!node_ints(n, "kernel_shape", &kernel, &rank))
+        return 0;
+    for (uint32_t i = 0; i < rank; i++)
+        taps *= (double)kernel[i];
+    return taps;
+}
+
 static double reduced_count(NumberFacts *x, NodeId id, RangeBasis *by)
 {
     static const char *const reductions[] = {
-        "ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", NULL};
+        "ReduceSum",       "ReduceMean",   "ReduceL1",        "ReduceL2",
+        "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", NULL};
     const Node *n = node_at(x->m, id);
     ValueId v = numbers_in(x, id, 0);
     int64_t axes[MAX_AXES];
@@ -139,6 +206,8 @@ static double reduced_count(NumberFacts *x, NodeId id, RangeBasis *by)
     if (!v || value_at(x->m, v)->rank < 1 || value_at(x->m, v)->rank > MAX_AXES)
         return 0;
     const Value *value = value_at(x->m, v);
+    if (node_is(n, "AveragePool"))
+        return taps_of(n);
     if (any_of(n, reductions) && numbers_axes(x, id, axes, &naxes)) {
         // counted below
     } else if (node_is(n, "CumSum") && numbers_constant(x, numbers_in(x, id, 1), &axis) &&
@@ -365,10 +434,24 @@ static bool counts_up(NumberFacts *x, ValueId v)
     return of.n == s->count && dtype_is_integer(of.dtype);
 }
 
+// What a whole number is added to, if v is such a sum: positions behind others.
+static ValueId before_offset(const NumberFacts *x, ValueId v)
+{
+    NodeId add = numbers_made_by(x, v, "Add");
+    double offset;
+    for (uint32_t i = 0; add && i < 2; i++) {
+        ValueId of = numbers_in(x, add, 1 - i);
+        if (of && value_at(x->m, of)->rank == value_at(x->m, v)->rank &&
+            numbers_constant(x, numbers_in(x, add, i), &offset) && offset == floor(offset))
+            return of;
+    }
+    return v;
+}
+
 // Integers in a row: Range, or a constant that counts.
 static bool counts(NumberFacts *x, ValueId v)
 {
-    ValueId of = numbers_moved(x, v);
+    ValueId of = numbers_moved(x, before_offset(x, numbers_moved(x, v)));
     NodeId range = numbers_made_by(x, of, "Range");
     double start, step;
     if (range && dtype_is_float(numbers_dtype(x, of)))

@@ -95,10 +95,10 @@ const char *origin_kind(const Model *m, ValueId v)
                                                     : "node";
 }
 
-static uint64_t bytes_of(const Model *m, ValueId v)
+uint64_t origin_bytes(const Model *m, ValueId v, DType dtype)
 {
     const Value *at = value_at(m, v);
-    uint64_t n = dtype_info(at->dtype)->bytes;
+    uint64_t n = dtype_info(dtype)->bytes;
     if (at->rank < 0)
         return UINT64_MAX;
     for (int32_t i = 0; i < at->rank; i++) {
@@ -148,7 +148,8 @@ static bool step_back(Origins *o, ValueId v, uint32_t *tail)
 
 bool origin_is_before(const Model *m, ValueId a, ValueId b)
 {
-    uint64_t x = bytes_of(m, a), y = bytes_of(m, b);
+    uint64_t x = origin_bytes(m, a, value_at(m, a)->dtype),
+             y = origin_bytes(m, b, value_at(m, b)->dtype);
     return x != y ? x < y : a < b;
 }
 

@@ -45,6 +45,9 @@ bool origin_mends(Origins *o, const Uses *uses, ValueId source, DType want);
 // from them had that dtype, and inner declarations with them?
 bool origin_mends_together(Origins *o, const Uses *uses, const Origin *all, DType want);
 
+// Bytes of a value of its dims and this dtype; UINT64_MAX where dims are open.
+uint64_t origin_bytes(const Model *m, ValueId v, DType dtype);
+
 // Which of two sources is named where either would do: that of fewer bytes, else the first.
 bool origin_is_before(const Model *m, ValueId a, ValueId b);
 

@@ -18,13 +18,21 @@ typedef struct Narrowed {
     const ConstantStats *stats;
 } Narrowed;
 
+// May a number of the dtype be beyond what float16 holds?
+static bool exceeds_f16(DType t)
+{
+    double lo, hi;
+    range_of_dtype(t, &lo, &hi);
+    return hi >= 65520 || range_digits(t) >= 24;
+}
+
 // The constant that a Cast to float16 converts, by way of what only moves it.
 static bool find_narrowed(NumberFacts *x, NodeId cast, Narrowed *f)
 {
     const Node *n = node_at(x->m, cast);
     ValueId v = numbers_in(x, cast, 0);
-    if (!node_is(n, "Cast") || !n->out[0] || numbers_dtype(x, n->out[0]) != DT_F16 ||
-        range_digits(numbers_dtype(x, v)) < 24)
+    if ((!node_is(n, "Cast") && !node_is(n, "CastLike")) || !n->out[0] ||
+        numbers_dtype(x, n->out[0]) != DT_F16 || !exceeds_f16(numbers_dtype(x, v)))
         return false;
     f->reader = cast;
     f->operand = 0;
@@ -121,6 +129,12 @@ static void lint_clamped(Lint *l)
     }
 }
 
+// The greatest number of the dtype that float16 holds: bfloat16 has none between 65280 and 65536.
+static double greatest_as(DType t)
+{
+    return t == DT_BF16 ? 65280 : 65504;
+}
+
 void lint_f16_overflow(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
@@ -147,8 +161,9 @@ void lint_f16_overflow(Lint *l)
                       "it reaches %.*s %.*s, which gives NaN for a row of nothing else",
                       STR_ARG(str_escaped(l->arena, node_at(l->m, softmax)->op)),
                       STR_ARG(lint_short(l, softmax)));
-        diag_fix(l->diags, d, false, "store %s as -65504 and 65504: 0 casts added",
-                 f.stats->over_f16 == 1 ? "it" : "them");
+        double limit = greatest_as(numbers_dtype(x, f.constant));
+        diag_fix(l->diags, d, false, "store %s as %.0f and %.0f: 0 casts added",
+                 f.stats->over_f16 == 1 ? "it" : "them", -limit, limit);
     }
 }
 
@@ -160,7 +175,10 @@ static ValueId clamped(Rewrite *e, ValueId v, double lo, double hi)
     unsigned char *to = arena_array(e->m->arena, of.n + 1, width);
     for (uint64_t i = 0; i < of.n; i++) {
         Scalar s = element_scalar(&of, i);
-        s.f = s.f < lo ? lo : s.f > hi ? hi : s.f;
+        if (dtype_is_float(of.dtype))
+            s.f = s.f < lo ? lo : s.f > hi ? hi : s.f;
+        else if (element_at(&of, i) < lo || element_at(&of, i) > hi)
+            s.i = (int64_t)(element_at(&of, i) < lo ? lo : hi);
         scalar_store(of.dtype, to + i * width, s);
     }
     return rewrite_constant(e, tensor_new(e->m->arena, of.dtype, of.rank, of.dims, to));
@@ -173,7 +191,8 @@ static uint32_t mend_overflow(Rewrite *e, NodeId id)
         (f.reader != id && !rewrite_take(e, f.reader)) || !rewrite_take(e, id))
         return 0;
     e->at = f.reader;
-    node_at(e->m, f.reader)->in[f.operand] = clamped(e, f.constant, -65504, 65504);
+    double limit = greatest_as(numbers_dtype(e->numbers, f.constant));
+    node_at(e->m, f.reader)->in[f.operand] = clamped(e, f.constant, -limit, limit);
     return 1;
 }
 
@@ -211,7 +230,8 @@ void lint_weight_flush(Lint *l)
 // ---- PR002: an epsilon that float16 does not hold
 
 typedef struct Epsilon {
-    uint32_t operand; // of the Add or Max
+    uint32_t operand; // of the Add, Max or Clip; UINT32_MAX: an attribute
+    uint32_t beside;  // the operand that it guards
     double value;     // as written
     bool known;       // `value` is what it was before it was narrowed
     NodeId guarded;   // Sqrt, Div, Log, Pow, Reciprocal
@@ -255,9 +275,30 @@ static bool is_epsilon(NumberFacts *x, ValueId v, Epsilon *f)
     return numbers_constant(x, v, &stored) && stored == 0;
 }
 
+// The least number that a Clip lets through: as normalizations guard what they divide by. One that
+// is stored as 0 says no more than that.
+static bool find_least(NumberFacts *x, NodeId id, Epsilon *f)
+{
+    const Node *n = node_at(x->m, id);
+    if (!node_is(n, "Clip") || !n->nin || !n->in[0] || !n->out[0] ||
+        numbers_dtype(x, n->out[0]) != DT_F16)
+        return false;
+    f->operand = node_has_attr(n, "min") ? UINT32_MAX : 1;
+    f->beside = 0;
+    f->value = node_float(n, "min", 0);
+    f->known = f->value > 0 && f->value <= 0x1p-25;
+    if (f->operand == 1 && !(numbers_in(x, id, 1) && is_epsilon(x, numbers_in(x, id, 1), f)))
+        return false;
+    Range of = range_of(x->ranges, n->in[0]);
+    f->guarded = guarded_by(x, n->out[0]);
+    return f->known && f->guarded && !(of.known && of.lo > 0);
+}
+
 static bool find_epsilon(NumberFacts *x, NodeId id, Epsilon *f)
 {
     const Node *n = node_at(x->m, id);
+    if (find_least(x, id, f))
+        return true;
     bool add = node_is(n, "Add"), max = node_is(n, "Max") && n->nin == 2;
     if ((!add && !max) || n->nin != 2 || !n->in[0] || !n->in[1] || !n->out[0] ||
         numbers_dtype(x, n->out[0]) != DT_F16)
@@ -267,6 +308,7 @@ static bool find_epsilon(NumberFacts *x, NodeId id, Epsilon *f)
         if (!is_epsilon(x, numbers_in(x, id, i), f) || value_at(x->m, n->in[1 - i])->constant)
             continue;
         f->operand = i;
+        f->beside = 1 - i;
         f->guarded = guarded_by(x, n->out[0]);
         other = range_of(x->ranges, numbers_in(x, id, 1 - i));
         if (!f->guarded || (other.known && other.lo > 0))
@@ -357,7 +399,7 @@ void lint_epsilon(Lint *l)
                   STR_ARG(lint_short(l, f.guarded)), by ? " -> " : "",
                   STR_ARG(by ? lint_short(l, by) : STR("")),
                   by && node_is(node_at(l->m, by), "Div") ? ":in1" : "");
-        numbers_note_measured(l, d, numbers_in(x, id, 1 - f.operand));
+        numbers_note_measured(l, d, numbers_in(x, id, f.beside));
         Stretch s = epsilon_stretch(x, id);
         if (f.known) {
             diag_fix(l->diags, d, false,
@@ -393,8 +435,9 @@ typedef struct Mask {
     ValueId constant;
     NodeId reader;
     uint32_t operand;
-    double lo;
+    double lo; // in the dtype in which it comes to the Softmax
     bool added;
+    DType narrowed; // made infinite by a Cast to that dtype; DT_NONE: not
 } Mask;
 
 // By way of what a Softmax's operand is computed from, one constant that is too low.
@@ -403,6 +446,7 @@ static bool find_mask(NumberFacts *x, NodeId id, Mask *f)
     const Node *n = node_at(x->m, id);
     ValueId v = numbers_in(x, id, 0), seen[MAX_VISITS] = {v};
     bool added[MAX_VISITS] = {false};
+    DType as[MAX_VISITS] = {numbers_dtype(x, v)}; // the narrowest on the way
     uint32_t len = 1;
     DType t = numbers_dtype(x, v);
     if ((!node_is(n, "Softmax") && !node_is(n, "LogSoftmax")) || !range_digits(t))
@@ -414,23 +458,31 @@ static bool find_mask(NumberFacts *x, NodeId id, Mask *f)
         const Node *by = value->def == DEF_NODE ? node_at(x->m, value->node) : NULL;
         bool sum = by && node_is(by, "Add");
         bool on = by && !value->constant &&
-                  (sum || node_is(by, "Where") || node_is(by, "Mul") || numbers_moves(by));
+                  (sum || node_is(by, "Where") || node_is(by, "Mul") || node_is(by, "Cast") ||
+                   numbers_moves(by));
         for (uint32_t k = 0; on && k < by->nin; k++) {
             ValueId in = by->in[k];
             const ConstantStats *s = in ? range_stats(x->ranges, in) : NULL;
             bool over = added[i] || sum;
             if (!in || (node_is(by, "Where") && k == 0) || (numbers_moves(by) && k > 0))
                 continue;
-            if (s->read && s->count &&
-                (isinf(s->lo) || (over && s->lo <= lowest * (1 - ldexp(1, -range_digits(t)))))) {
+            DType own = numbers_dtype(x, in), via = as[i];
+            via = range_digits(own) && range_digits(own) < range_digits(via) ? own : via;
+            double low =
+                s->read ? scalar_cast(DT_F64, via, (Scalar){.f = s->lo}, false).f : INFINITY;
+            if (s->read && s->count && range_digits(own) &&
+                (isinf(low) || (over && low <= lowest * (1 - ldexp(1, -range_digits(t)))))) {
                 const Measured *data = measured_of(x->m, v);
-                *f = (Mask){in, value->node, k, s->lo, over};
-                // What is finite may still be so in a sum: data say.
-                if (s->lo < 0 && (isinf(s->lo) || !data || data->below > 0))
+                *f = (Mask){in, value->node, k, low, over, isinf(s->lo) ? DT_NONE : via};
+                // What is finite may still be so in a sum: bounds or data say.
+                Range whole = range_of(x->ranges, v);
+                bool stays = whole.known && isfinite(whole.lo);
+                if (low < 0 && (isinf(low) || (!stays && (!data || data->below > 0))))
                     return true;
             }
             if (len < MAX_VISITS && !s->read) {
                 added[len] = over;
+                as[len] = via;
                 seen[len++] = in;
             }
         }
@@ -446,13 +498,17 @@ void lint_mask(Lint *l)
         if (!numbers_alive(x, id) || !find_mask(x, id, &f))
             continue;
         DType t = numbers_dtype(x, numbers_in(x, id, 0));
-        Diag *d =
-            numbers_report(l, "PR003", id, 0,
-                           isinf(f.lo) ? "mask value %.6g reaches %.*s (proved): a row that is "
-                                         "masked as a whole is NaN"
-                                       : "mask value %.6g is added in front of %.*s (proved): "
-                                         "what is below 0 makes it -inf",
-                           f.lo, STR_ARG(str_escaped(l->arena, node_at(l->m, id)->op)));
+        Str op = str_escaped(l->arena, node_at(l->m, id)->op);
+        // Half of the distance to the next number, were there one.
+        double half = ldexp(1, ilogb(f.lo) - range_digits(t));
+        Diag *d = isinf(f.lo) ? numbers_report(l, "PR003", id, 0,
+                                               "mask value %.6g reaches %.*s (proved): a row that "
+                                               "is masked as a whole is NaN",
+                                               f.lo, STR_ARG(op))
+                              : numbers_report(l, "PR003", id, 0,
+                                               "mask value %.6g is added in front of %.*s "
+                                               "(proved): what is %.4g or less makes it -inf",
+                                               f.lo, STR_ARG(op), -half);
         if (!d)
             continue;
         diag_note(l->diags, d, "it is \"%.*s\", an operand of %.*s %.*s",
@@ -461,6 +517,9 @@ void lint_mask(Lint *l)
                   STR_ARG(lint_short(l, f.reader)));
         double lo, hi;
         range_of_dtype(t, &lo, &hi);
+        if (isinf(f.lo) && f.narrowed != DT_NONE)
+            diag_note(l->diags, d, "it is finite in the file, and infinite from a Cast to %s on",
+                      dtype_name(f.narrowed));
         diag_note(l->diags, d,
                   "the lowest %s is %.6g; Softmax of nothing but -inf is NaN, of equal "
                   "numbers it is uniform",

@@ -16,11 +16,39 @@ static const struct Scaled {
     const char *op;
     uint8_t data, scale, zero_point;
 } scaled[] = {
-    {"QuantizeLinear", 0, 1, 2}, {"DequantizeLinear", 0, 1, 2}, {"QLinearConv", 0, 1, 2},
-    {"QLinearConv", 3, 4, 5},    {"QLinearConv", NONE, 6, 7},   {"QLinearMatMul", 0, 1, 2},
-    {"QLinearMatMul", 3, 4, 5},  {"QLinearMatMul", NONE, 6, 7}, {"QLinearAdd", 0, 1, 2},
-    {"QLinearAdd", 3, 4, 5},     {"QLinearAdd", NONE, 6, 7},    {"QLinearMul", 0, 1, 2},
-    {"QLinearMul", 3, 4, 5},     {"QLinearMul", NONE, 6, 7},
+    {"QuantizeLinear", 0, 1, 2},
+    {"DequantizeLinear", 0, 1, 2},
+    {"QLinearConv", 0, 1, 2},
+    {"QLinearConv", 3, 4, 5},
+    {"QLinearConv", NONE, 6, 7},
+    {"QLinearMatMul", 0, 1, 2},
+    {"QLinearMatMul", 3, 4, 5},
+    {"QLinearMatMul", NONE, 6, 7},
+    {"QLinearAdd", 0, 1, 2},
+    {"QLinearAdd", 3, 4, 5},
+    {"QLinearAdd", NONE, 6, 7},
+    {"QLinearMul", 0, 1, 2},
+    {"QLinearMul", 3, 4, 5},
+    {"QLinearMul", NONE, 6, 7},
+    {"QLinearSigmoid", 0, 1, 2},
+    {"QLinearSigmoid", NONE, 3, 4},
+    {"QLinearLeakyRelu", 0, 1, 2},
+    {"QLinearLeakyRelu", NONE, 3, 4},
+    {"QLinearSoftmax", 0, 1, 2},
+    {"QLinearSoftmax", NONE, 3, 4},
+    {"QLinearAveragePool", 0, 1, 2},
+    {"QLinearAveragePool", NONE, 3, 4},
+    {"QLinearGlobalAveragePool", 0, 1, 2},
+    {"QLinearGlobalAveragePool", NONE, 3, 4},
+    {"QLinearWhere", 1, 2, 3},
+    {"QLinearWhere", 4, 5, 6},
+    {"QLinearWhere", NONE, 7, 8},
+    {"QGemm", 0, 1, 2},
+    {"QGemm", 3, 4, 5},
+    {"QGemm", NONE, 7, 8},
+    {"MatMulIntegerToFloat", 0, 2, 4},
+    {"MatMulIntegerToFloat", 1, 3, 5},
+    {"DynamicQuantizeMatMul", 1, 2, 3},
 };
 enum { NSCALED = sizeof scaled / sizeof *scaled };
 
@@ -39,6 +67,8 @@ static double scale_at(const Elements *x, uint64_t i)
 static const char *scale_name(const Node *n, uint32_t i)
 {
     const SchemaParam *p = param_of_operand(n, i);
+    if (str_is(n->op, "QLinearConcat") && i > 0) // one list of tensors, scales and zero points
+        return "of a tensor";
     return p ? p->name : "scale";
 }
 
@@ -83,6 +113,14 @@ void lint_bad_scales(Lint *l)
         for (uint32_t k = 0; k < NSCALED && !node_at(l->m, id)->dead; k++)
             if (is_scaled(node_at(l->m, id), &scaled[k]))
                 check_scale(l, id, scaled[k].scale);
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        const Node *n = node_at(l->m, id); // the result's scale, then one a tensor
+        if (n->dead || !str_is(n->op, "QLinearConcat") || !str_is(n->domain, "com.microsoft"))
+            continue;
+        for (uint32_t i = 0; i < n->nin; i += 3)
+            if (n->in[i])
+                check_scale(l, id, i);
+    }
 }
 
 // ---- QN004 --------------------------------------------------------------------------------------
@@ -198,8 +236,8 @@ static void check_zero_point(Lint *l, NodeId id, const struct Scaled *s)
         (value_at(l->m, n->in[s->scale])->rank == 0 || known_dim(l->m, n->in[s->scale], 0, &b));
     if (known && a != b && value_at(l->m, z)->rank < 2)
         report_shape(l, id, s->zero_point,
-                     str_printf(l->arena, "has %lld zero points but %lld scales", (long long)a,
-                                (long long)b));
+                     str_printf(l->arena, "has %lld zero point%s but %lld scale%s", (long long)a,
+                                a == 1 ? "" : "s", (long long)b, b == 1 ? "" : "s"));
 }
 
 void lint_scale_shapes(Lint *l)
@@ -251,14 +289,23 @@ static NodeId quantizer_of(Model *m, NodeId dequantizer)
             return 0;
         if (node_is(maker, "QuantizeLinear"))
             return value->node;
-        bool moves = one && motion_of(maker) == MOTION_MOVES && !node_is(maker, "Concat") &&
-                     !node_is(maker, "Where") && !node_is(maker, "Neg") && !node_is(maker, "Abs");
+        bool moves = one && (motion_of(maker) == MOTION_MOVES || node_is(maker, "MaxPool")) &&
+                     !node_is(maker, "Concat") && !node_is(maker, "Where") &&
+                     !node_is(maker, "Neg") && !node_is(maker, "Abs");
         v = moves ? maker->in[0] : 0;
     }
     return 0;
 }
 
-// Which operand of the pair differs: 1 the scale, 2 the zero point; 0: neither, or not known.
+// Along which axis a node's scales are; a scale for all is along none.
+static int64_t axis_of(const Model *m, const Node *n, uint64_t scales)
+{
+    const Value *v = value_at(m, n->in[0]);
+    int64_t axis = node_int(n, "axis", 1);
+    return scales < 2 || v->rank < 2 ? 0 : axis < 0 ? axis + v->rank : axis;
+}
+
+// What of the pair differs: 1 the scale, 2 the zero point, 3 the axis; 0: nothing, or not known.
 static uint32_t pair_differs(Model *m, NodeId id, NodeId *from)
 {
     const Node *n = node_at(m, id);
@@ -269,6 +316,9 @@ static uint32_t pair_differs(Model *m, NodeId id, NodeId *from)
         return 0;
     if (!same_numbers(m, n->in[1], q->in[1]))
         return 1;
+    uint64_t scales = elements_of(m, q->in[1]).n;
+    if (scales > 1 && axis_of(m, n, scales) != axis_of(m, q, scales))
+        return 3;
     ValueId a = n->nin > 2 ? n->in[2] : 0, b = q->nin > 2 ? q->in[2] : 0;
     Elements x = elements_of(m, a), y = elements_of(m, b);
     if ((a && !x.n) || (b && !y.n))
@@ -282,6 +332,20 @@ static uint32_t pair_differs(Model *m, NodeId id, NodeId *from)
     return 0;
 }
 
+static void report_axes(Lint *l, NodeId id, NodeId from)
+{
+    const Node *n = node_at(l->m, id), *q = node_at(l->m, from);
+    Diag *d = diag(l->diags, "QN003", SEV_WARNING, location_node(l->m, l->arena, id),
+                   "DequantizeLinear takes its scales along axis %lld, QuantizeLinear %.*s along "
+                   "axis %lld",
+                   (long long)node_int(n, "axis", 1), STR_ARG(lint_short(l, from)),
+                   (long long)node_int(q, "axis", 1));
+    d->value = lint_name(l, n->in[0]);
+    lint_about_node(l, d, id);
+    diag_fix(l->diags, d, false, "give it the axis of %.*s", STR_ARG(lint_short(l, from)));
+    diag_help(l->diags, d, "see `cameo explain QN003`");
+}
+
 void lint_quantize_pairs(Lint *l)
 {
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
@@ -290,6 +354,10 @@ void lint_quantize_pairs(Lint *l)
         if (!k || !lint_first_time(l, "QN003", id))
             continue;
         const Node *n = node_at(l->m, id), *q = node_at(l->m, from);
+        if (k == 3) {
+            report_axes(l, id, from);
+            continue;
+        }
         Elements a = elements_of(l->m, q->nin > k ? q->in[k] : 0);
         Elements b = elements_of(l->m, n->nin > k ? n->in[k] : 0);
         Diag *d = diag(l->diags, "QN003", SEV_WARNING, location_node(l->m, l->arena, id),
@@ -312,17 +380,22 @@ uint32_t repair_quantize_pairs(Model *m, bool unsafe)
     uint32_t made = 0;
     for (NodeId id = 1; unsafe && id < m->nodes.len; id++) {
         NodeId from;
-        if (!pair_differs(m, id, &from) || node_at(m, id)->graph != node_at(m, from)->graph)
+        uint32_t k = pair_differs(m, id, &from);
+        if (!k || node_at(m, id)->graph != node_at(m, from)->graph)
             continue;
         Node *n = node_at(m, id);
         const Node *q = node_at(m, from);
+        made++;
+        if (k == 3) {
+            node_set_int(m, id, "axis", node_int(q, "axis", 1));
+            continue;
+        }
         ValueId *in = NEWS(m->arena, ValueId, 3);
         in[0] = n->in[0];
         in[1] = q->in[1];
         in[2] = q->nin > 2 ? q->in[2] : 0;
         n->in = in;
         n->nin = in[2] ? 3 : 2;
-        made++;
     }
     return made;
 }

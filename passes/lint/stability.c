@@ -38,7 +38,28 @@ static double largest(DType t)
 typedef struct LogSoftmax {
     NodeId softmax;
     Range logits;
+    NodeId reader; // of the Softmax, on the way to the Log; 0: the Log itself
+    bool alone;    // nothing else reads what lies between
 } LogSoftmax;
+
+// The Softmax whose probabilities, moved or cast, v is.
+static NodeId softmax_before(const NumberFacts *x, ValueId v, LogSoftmax *f)
+{
+    enum { MAX_STEPS = 8 };
+    f->reader = 0;
+    f->alone = true;
+    for (int i = 0; v && i < MAX_STEPS; i++) {
+        NodeId softmax = numbers_made_by(x, v, "Softmax");
+        const Value *value = value_at(x->m, v);
+        const Node *n = value->def == DEF_NODE ? node_at(x->m, value->node) : NULL;
+        if (softmax || !n || n->dead || !(numbers_moves(n) || node_is(n, "Cast")))
+            return softmax;
+        f->alone = f->alone && n->nout == 1 && numbers_use_count(x, v) == 1;
+        f->reader = value->node;
+        v = numbers_in(x, value->node, 0);
+    }
+    return 0;
+}
 
 // Does a Where take something else than a where p is 0? Another that looks for NaN may stand
 // before.
@@ -72,10 +93,9 @@ static bool find_log_softmax(NumberFacts *x, NodeId id, LogSoftmax *f)
 {
     if (!node_is(node_at(x->m, id), "Log"))
         return false;
-    f->softmax = numbers_made_by(x, numbers_in(x, id, 0), "Softmax");
+    f->softmax = softmax_before(x, numbers_in(x, id, 0), f);
     DType t = f->softmax ? numbers_dtype(x, numbers_in(x, f->softmax, 0)) : DT_NONE;
-    if (!range_digits(t) ||
-        is_guarded_entropy(x, node_at(x->m, f->softmax)->out[0], node_at(x->m, id)->out[0]))
+    if (!range_digits(t) || is_guarded_entropy(x, numbers_in(x, id, 0), node_at(x->m, id)->out[0]))
         return false;
     ValueId logits = numbers_in(x, f->softmax, 0);
     f->logits = range_of(x->ranges, logits);
@@ -84,9 +104,13 @@ static bool find_log_softmax(NumberFacts *x, NodeId id, LogSoftmax *f)
     int64_t axis = node_int(node_at(x->m, f->softmax), "axis", -1);
     axis = axis < 0 ? axis + v->rank : axis;
     RangeBasis by;
-    double others = axis >= 0 && axis < v->rank
-                        ? range_of_axis(x->ranges, logits, (int32_t)axis, &by) - 1
-                        : INFINITY;
+    const Node *softmax = node_at(x->m, f->softmax);
+    bool flat = softmax->def && softmax->def->since < 13; // all dims from the axis on are a row
+    axis = flat && !node_has_attr(softmax, "axis") ? 1 : axis;
+    double others = axis >= 0 && axis < v->rank ? 1 : INFINITY;
+    for (int64_t k = axis; k >= 0 && k < (flat ? v->rank : axis + 1) && k < v->rank; k++)
+        others *= range_of_axis(x->ranges, logits, (int32_t)k, &by);
+    others -= 1;
     double spread = f->logits.hi - f->logits.lo + log(fmax(others, 1));
     return !(f->logits.known && spread < exp_floor(t));
 }
@@ -98,7 +122,7 @@ void lint_log_softmax(Lint *l)
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         if (!numbers_alive(x, id) || !find_log_softmax(x, id, &f))
             continue;
-        DType t = numbers_dtype(x, numbers_in(x, id, 0));
+        DType t = numbers_dtype(x, numbers_in(x, f.softmax, 0));
         Diag *d = numbers_report(l, "NS001", id, 0,
                                  "Log of Softmax is -inf where a logit lies %.4g or more below the "
                                  "largest (proved: %s)",
@@ -112,20 +136,33 @@ void lint_log_softmax(Lint *l)
         diag_note(l->diags, d,
                   "Softmax gives 0 there, and Log of that is -inf; of [0, -110] it "
                   "gives -inf where -110 is right");
-        diag_fix(l->diags, d, false, "LogSoftmax instead of the two nodes: 0 casts added");
+        if (!f.reader)
+            diag_fix(l->diags, d, false, "LogSoftmax instead of the two nodes: 0 casts added");
+        else if (f.alone && numbers_use_count(x, node_at(l->m, f.softmax)->out[0]) == 1)
+            diag_fix(l->diags, d, false, "LogSoftmax instead of %.*s, and no Log: 0 casts added",
+                     STR_ARG(lint_short(l, f.softmax)));
+        else
+            diag_help(l->diags, d, "take LogSoftmax of the logits where the logarithm is read");
     }
 }
 
 static uint32_t mend_log_softmax(Rewrite *e, NodeId id)
 {
     LogSoftmax f;
-    if (!find_log_softmax(e->numbers, id, &f) || !rewrite_take(e, id))
+    NumberFacts *x = e->numbers;
+    if (!find_log_softmax(x, id, &f) ||
+        (f.reader && (!f.alone || numbers_use_count(x, node_at(e->m, f.softmax)->out[0]) != 1 ||
+                      !rewrite_take(e, f.reader))) ||
+        !rewrite_take(e, id))
         return 0;
-    ValueId in = numbers_in(e->numbers, f.softmax, 0), p = numbers_in(e->numbers, id, 0);
+    ValueId in = numbers_in(x, f.softmax, 0), p = numbers_in(x, id, 0);
+    e->at = f.reader ? f.reader : id;
     ValueId y = rewrite_node(e, "LogSoftmax", &in, 1);
     rewrite_copy_attr(e, y, f.softmax, "axis");
-    rewrite_replace(e, id, y);
-    rewrite_drop_unused(e, p);
+    if (f.reader)
+        node_at(e->m, f.reader)->in[0] = y;
+    rewrite_replace(e, id, f.reader ? p : y);
+    rewrite_drop_unused(e, f.reader ? node_at(e->m, f.softmax)->out[0] : p);
     return 1;
 }
 
@@ -138,6 +175,7 @@ uint32_t repair_log_softmax(Model *m, bool unsafe)
 
 typedef struct ByHand {
     NodeId exp, sum;
+    bool guarded; // something is added to the sum
     ValueId logits;
     Range range;
     double terms;
@@ -151,12 +189,39 @@ static bool takes_maximum_off(const NumberFacts *x, ValueId v)
                  numbers_made_by(x, m, "ReduceLogSumExp") || numbers_made_by(x, m, "TopK"));
 }
 
+// What is divided, and by what: Div, or Mul by a Reciprocal.
+static bool find_quotient(const NumberFacts *x, NodeId id, ValueId *e, ValueId *s)
+{
+    const Node *n = node_at(x->m, id);
+    *e = numbers_in(x, id, 0);
+    *s = numbers_moved(x, numbers_in(x, id, 1));
+    if (node_is(n, "Div"))
+        return true;
+    for (uint32_t i = 0; node_is(n, "Mul") && i < 2; i++) {
+        NodeId reciprocal =
+            numbers_made_by(x, numbers_moved(x, numbers_in(x, id, i)), "Reciprocal");
+        *e = numbers_in(x, id, 1 - i);
+        *s = reciprocal ? numbers_moved(x, numbers_in(x, reciprocal, 0)) : 0;
+        if (reciprocal)
+            return true;
+    }
+    return false;
+}
+
 static bool find_softmax(NumberFacts *x, NodeId id, ByHand *f)
 {
-    if (!node_is(node_at(x->m, id), "Div"))
-        return false;
-    ValueId e = numbers_in(x, id, 0), s = numbers_moved(x, numbers_in(x, id, 1));
+    ValueId e, s;
     RangeBasis by;
+    double epsilon;
+    if (!find_quotient(x, id, &e, &s))
+        return false;
+    NodeId add = numbers_made_by(x, s, "Add");
+    f->guarded = false;
+    for (uint32_t i = 0; add && !f->guarded && i < 2; i++)
+        f->guarded = numbers_constant(x, numbers_in(x, add, i), &epsilon);
+    for (uint32_t i = 0; f->guarded && i < 2; i++)
+        if (!numbers_constant(x, numbers_in(x, add, i), &epsilon))
+            s = numbers_moved(x, numbers_in(x, add, i));
     f->exp = numbers_made_by(x, e, "Exp");
     f->sum = numbers_made_by(x, s, "ReduceSum");
     if (f->exp && !f->sum)
@@ -196,9 +261,11 @@ void lint_softmax_by_hand(Lint *l)
         diag_note(l->diags, d, "the logits \"%.*s\" lie in %.*s", STR_ARG(lint_name(l, f.logits)),
                   STR_ARG(numbers_words(l->arena, &f.range, t)));
         numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
-        diag_fix(l->diags, d, false,
-                 "subtract ReduceMax over the axes of %.*s in front of Exp: 2 nodes, 0 casts added",
-                 STR_ARG(lint_short(l, f.sum)));
+        if (!f.guarded) // beside a sum that is scaled the same number is another
+            diag_fix(
+                l->diags, d, false,
+                "subtract ReduceMax over the axes of %.*s in front of Exp: 2 nodes, 0 casts added",
+                STR_ARG(lint_short(l, f.sum)));
     }
 }
 
@@ -218,7 +285,7 @@ static uint32_t mend_softmax(Rewrite *e, NodeId id)
     int64_t axes[MAX_AXES];
     uint32_t n;
     NumberFacts *x = e->numbers;
-    if (!find_softmax(x, id, &f) || !numbers_axes(x, f.sum, axes, &n) ||
+    if (!find_softmax(x, id, &f) || f.guarded || !numbers_axes(x, f.sum, axes, &n) ||
         !serves_only(x, f.exp, id, f.sum) || !rewrite_take(e, f.exp))
         return 0;
     e->at = f.exp;
@@ -235,8 +302,8 @@ uint32_t repair_softmax_by_hand(Model *m, bool unsafe)
 // ---- NS006: Log(Sigmoid(x)), Log(1 + Exp(x))
 
 typedef struct Unfused {
-    NodeId inner; // Sigmoid or Exp
-    bool sigmoid;
+    NodeId inner;          // Sigmoid or Exp
+    bool sigmoid, without; // Sigmoid(x); 1 - Sigmoid(x)
     ValueId operand;
     Range range;
 } Unfused;
@@ -244,6 +311,14 @@ typedef struct Unfused {
 static NodeId one_plus_exp(const NumberFacts *x, ValueId v)
 {
     return numbers_made_by(x, numbers_beside_one(x, v), "Exp");
+}
+
+static NodeId one_less_sigmoid(const NumberFacts *x, ValueId v)
+{
+    NodeId sub = numbers_made_by(x, v, "Sub");
+    double one;
+    bool from_one = sub && numbers_constant(x, numbers_in(x, sub, 0), &one) && one == 1;
+    return from_one ? numbers_made_by(x, numbers_in(x, sub, 1), "Sigmoid") : 0;
 }
 
 static bool find_unfused(NumberFacts *x, NodeId id, Unfused *f)
@@ -254,6 +329,8 @@ static bool find_unfused(NumberFacts *x, NodeId id, Unfused *f)
     f->inner = numbers_made_by(x, v, "Sigmoid");
     f->sigmoid = f->inner != 0;
     f->inner = f->inner ? f->inner : one_plus_exp(x, v);
+    f->without = !f->inner;
+    f->inner = f->inner ? f->inner : one_less_sigmoid(x, v);
     DType t = f->inner ? numbers_dtype(x, v) : DT_NONE;
     if (!range_digits(t))
         return false;
@@ -278,6 +355,11 @@ void lint_unfused_log(Lint *l)
                                  "Log of Sigmoid is -inf below %.4g (proved: %s); Softplus says it "
                                  "for every operand",
                                  -exp_floor(t), dtype_name(t))
+            : f.without
+                ? numbers_report(l, "NS006", id, 0,
+                                 "Log of 1 - Sigmoid is -inf above %.4g (proved: %s); Softplus "
+                                 "says it for every operand",
+                                 log(2) * (range_digits(t) + 1), dtype_name(t))
                 : numbers_report(l, "NS006", id, 0,
                                  "Log of 1 + Exp is inf above %.4g and 0 below %.4g (proved: %s); "
                                  "Softplus says it for every operand",
@@ -288,7 +370,9 @@ void lint_unfused_log(Lint *l)
                   STR_ARG(numbers_words(l->arena, &f.range, t)));
         numbers_note_measured(l, d, node_at(l->m, id)->out[0]);
         diag_fix(l->diags, d, false, "%s: 0 casts added",
-                 f.sigmoid ? "Neg(Softplus(Neg(x)))" : "Softplus(x)");
+                 f.sigmoid   ? "Neg(Softplus(Neg(x)))"
+                 : f.without ? "Neg(Softplus(x))"
+                             : "Softplus(x)");
     }
 }
 
@@ -301,7 +385,7 @@ static uint32_t mend_unfused(Rewrite *e, NodeId id)
     if (f.sigmoid)
         v = rewrite_node(e, "Neg", &v, 1);
     v = rewrite_node(e, "Softplus", &v, 1);
-    if (f.sigmoid)
+    if (f.sigmoid || f.without)
         v = rewrite_node(e, "Neg", &v, 1);
     rewrite_replace(e, id, v);
     rewrite_drop_unused(e, p);
@@ -336,6 +420,46 @@ static bool only_divides(const NumberFacts *x, ValueId v)
     return numbers_use_count(x, v) > 0;
 }
 
+// Does a condition hold only where v is at most some number within the limit (`upper`), or fail
+// only there?
+static bool bounds_from(const NumberFacts *x, ValueId condition, ValueId v, bool upper,
+                        double limit)
+{
+    static const char *const less[] = {"Less", "LessOrEqual"}, *const greater[] = {
+                                                                   "Greater", "GreaterOrEqual"};
+    double number;
+    for (int k = 0; k < 2; k++) {
+        NodeId a = numbers_made_by(x, condition, upper ? less[k] : greater[k]);
+        NodeId b = numbers_made_by(x, condition, upper ? greater[k] : less[k]);
+        if ((a && numbers_in(x, a, 0) == v && numbers_constant(x, numbers_in(x, a, 1), &number)) ||
+            (b && numbers_in(x, b, 1) == v && numbers_constant(x, numbers_in(x, b, 0), &number)))
+            return number <= limit;
+    }
+    return false;
+}
+
+// Exp(v), with constants added or multiplied, that Where takes only where v is not large: a
+// function with a branch, as exporters write Elu.
+static bool only_chosen(const NumberFacts *x, ValueId v, ValueId e)
+{
+    enum { MAX_STEPS = 4 };
+    double number, limit = exp_limit(numbers_dtype(x, v));
+    for (int step = 0; step < MAX_STEPS && numbers_use_count(x, e) == 1; step++) {
+        const Use *u = &x->uses.uses[x->uses.first[e]];
+        const Node *n = u->node ? node_at(x->m, u->node) : NULL;
+        if (n && node_is(n, "Where"))
+            return (u->index == 1 && bounds_from(x, n->in[0], v, true, limit)) ||
+                   (u->index == 2 && bounds_from(x, n->in[0], v, false, limit));
+        bool on = n && u->index < 2 && n->nin == 2 && n->out[0] &&
+                  (node_is(n, "Sub") || node_is(n, "Add") || node_is(n, "Mul")) &&
+                  numbers_constant(x, n->in[1 - u->index], &number);
+        if (!on)
+            return false;
+        e = n->out[0];
+    }
+    return false;
+}
+
 static bool belongs_to_other(NumberFacts *x, NodeId exp)
 {
     ValueId v = node_at(x->m, exp)->out[0];
@@ -364,7 +488,8 @@ static bool find_large_exp(NumberFacts *x, NodeId id, Range *r)
         return false;
     *r = range_of(x->ranges, v);
     return r->known && r->hi > exp_limit(t) && !takes_maximum_off(x, v) &&
-           !only_divides(x, node_at(x->m, id)->out[0]) && !belongs_to_other(x, id);
+           !only_divides(x, node_at(x->m, id)->out[0]) &&
+           !only_chosen(x, v, node_at(x->m, id)->out[0]) && !belongs_to_other(x, id);
 }
 
 void lint_large_exp(Lint *l)

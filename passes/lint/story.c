@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SHOWN = 3, MAX_PATH = 8, MAX_CHAIN = 64 };
+enum { MAX_SHOWN = 3, MAX_PATH = 8, MAX_CHAIN = 64, MAX_SOURCES = 256 };
 
 DType lint_dtype(const Model *m, ValueId v)
 {
@@ -345,10 +345,28 @@ static bool is_weight_to_widen(const Lint *l, const Origin *o, DType want)
     return alone && have == l->m->dominant && lint_widens(have, want) && tensor_count(t) != 1;
 }
 
-void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place)
+// Sources of further values join those of the first, each once.
+static void add_sources(Lint *l, Origin *o, ValueId v)
+{
+    Origin more = origin_find(lint_origins(l), v);
+    origin_trace(lint_origins(l), v, &more);
+    vec_push(l->arena, &more.others, more.value);
+    for (uint32_t i = 0; i < more.others.len; i++) {
+        bool known = more.others.at[i] == o->value;
+        for (uint32_t k = 0; k < o->others.len; k++)
+            known |= o->others.at[k] == more.others.at[i];
+        if (!known)
+            vec_push(l->arena, &o->others, more.others.at[i]);
+    }
+}
+
+void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place, const ValueId *with,
+               uint32_t nwith)
 {
     Origin o = origin_find(lint_origins(l), v);
     origin_trace(lint_origins(l), v, &o);
+    for (uint32_t i = 0; i < nwith && o.others.len < MAX_SOURCES; i++)
+        add_sources(l, &o, with[i]);
     lint_note_begin(l, d, lint_dtype(l->m, v), o.value);
     lint_note_path(l, d, &o, place);
     if (dtype_is_float(want))

@@ -23,8 +23,9 @@ void lint_note_begin(Lint *l, Diag *d, DType have, ValueId origin);
 void lint_note_path(Lint *l, Diag *d, const Origin *o, NodeId place);
 void lint_note_side(Lint *l, Diag *d, DType side);
 // All three for value v, which has dtype `have` where `want` is asked for (DT_NONE: no side), and
-// the cheapest repair.
-void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place);
+// the cheapest repair. `with`: further values whose sources have to be given `want` too.
+void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place, const ValueId *with,
+               uint32_t nwith);
 
 // What gives v the dtype `want`: sources stored or cast otherwise, or one Cast.
 void lint_offer(Lint *l, Diag *d, const Origin *o, ValueId v, DType want);

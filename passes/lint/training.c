@@ -61,8 +61,9 @@ void lint_optimizer_dtypes(Lint *l)
             lint_about_node(l, d, id);
             diag_note(l->diags, d, "an update of one part in %d of a %s number is rounded away",
                       value_at(m, n->in[i])->dtype == DT_F16 ? 4096 : 512, t);
-            diag_fix(l->diags, d, false,
-                     "keep a float32 copy of the parameters, and cast it where the model reads it");
+            diag_help(
+                l->diags, d,
+                "keep a float32 copy of the parameters, and cast it where the model reads it");
         }
     }
 }
@@ -306,8 +307,7 @@ static void say_unscaled(Train *t, NodeId id, uint32_t operand)
               "proved by degrees: the scaled loss has degree 1 in \"%.*s\", and so has "
               "its gradient; nothing divides by \"%.*s\" on the way",
               STR_ARG(s), STR_ARG(s));
-    diag_fix(l->diags, d, false, "divide the gradient by \"%.*s\" in front of the optimizer",
-             STR_ARG(s));
+    diag_help(l->diags, d, "divide the gradient by \"%.*s\" in front of the optimizer", STR_ARG(s));
 }
 
 void lint_unscaled(Lint *l)
@@ -345,8 +345,8 @@ static void say_untested(Train *t, NodeId id, uint32_t operand)
     d->value = lint_name(l, v);
     lint_about_node(l, d, id);
     diag_note(l->diags, d, "one infinite gradient makes every parameter that it updates NaN");
-    diag_fix(l->diags, d, false,
-             "skip the update (If, Where) where IsInf or IsNaN of a gradient is true");
+    diag_help(l->diags, d,
+              "skip the update (If, Where) where IsInf or IsNaN of a gradient is true");
 }
 
 void lint_untested(Lint *l)
@@ -392,7 +392,7 @@ void lint_early_clip(Lint *l)
         if (t.number)
             diag_note(l->diags, d, "with \"%.*s\" = %g it cuts at a limit %g times too low",
                       STR_ARG(s), t.number, t.number);
-        diag_fix(l->diags, d, false, "divide by \"%.*s\" first", STR_ARG(s));
+        diag_help(l->diags, d, "divide by \"%.*s\" first", STR_ARG(s));
     }
 }
 
@@ -439,8 +439,8 @@ void lint_no_scaling(Lint *l)
         diag_note(l->diags, d, "\"%.*s\" is float16: %.*s", STR_ARG(lint_name(l, half)),
                   STR_ARG(location_value(l->m, l->arena, half)));
         diag_note(l->diags, d, "gradients below 2.98e-8 become 0 there");
-        diag_fix(l->diags, d, false,
-                 "multiply the loss by a scale such as 1024, and divide the gradients by it");
+        diag_help(l->diags, d,
+                  "multiply the loss by a scale such as 1024, and divide the gradients by it");
     }
 }
 

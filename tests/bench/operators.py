@@ -25,7 +25,7 @@ from onnx import helper
 
 import operator_cases
 
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
          "-march=native", "-fPIC", "-fvisibility=default", "-shared", "-Wall", "-Wextra", "-Werror"]
 BEGIN, END = "<!-- table of operators -->", "<!-- end of table of operators -->"
 

@@ -25,6 +25,7 @@ class Fault:
     mends: bool = True  # does the catalogue name a fix?
     exact: bool = True  # may outputs be compared bit by bit?
     narrow: bool = False  # has the fault rounded something to 16 bits?
+    rounded: onnx.ModelProto = None  # the valid model that rounds so too; a repair cannot bring back what is lost
     control: onnx.ModelProto = None  # the valid model, where more than the fault was put into it
     files: dict = dataclasses.field(default_factory=dict)  # beside the model: name -> text
     control_files: dict = dataclasses.field(default_factory=dict)
@@ -199,11 +200,22 @@ def value_declared(model):
 CAST_TO = {FLOAT: [DOUBLE, HALF], HALF: [FLOAT, DOUBLE], DOUBLE: [FLOAT], INT64: [INT32]}
 
 
+def rounding(model, i, to, nodes):
+    """The model whose i-th node, a Cast, rounds to another dtype before it gives its own."""
+    other = copy_of(model)
+    graph, node = nodes(other)[i]
+    name = fresh(model, f"{node.output[0]}_rounded")
+    graph.node.insert(list(graph.node).index(node), helper.make_node("Cast", [node.input[0]], [name], to=to))
+    node.input[0] = name
+    return other
+
+
 def retarget(model, i, to, nodes):
     faulty = copy_of(model)
     node = nodes(faulty)[i][1]
     next(a for a in node.attribute if a.name == "to").i = to
-    return Fault(faulty, frozenset([("cast", node.output[0])]), exact=False, narrow=to == HALF)
+    return Fault(faulty, frozenset([("cast", node.output[0])]), exact=False, narrow=to == HALF,
+                 rounded=rounding(model, i, to, nodes))
 
 
 def cast_target(model, nodes=all_nodes):

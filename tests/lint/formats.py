@@ -23,7 +23,8 @@ import onnx.parser
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAULTY = """<ir_version: 10, opset_import: ["" : 20]>
-net (float[4] x) => (float[4] y) <double[1] scale = {0.5}, float[4] idle = {1, 2, 3, 4}> {
+net (float[4] x) => (float[4] y) <double[1] scale = {0.5}> {
+  [idle] unused = Exp(x)
   [first] a = Relu(x)
   [second] b = Mul(a, scale)
   y = Neg(b)

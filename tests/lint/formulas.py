@@ -50,6 +50,26 @@ CASES = [
     ("NS006", "g (float[2,4] x) => (float[2,4] y) { s = Sigmoid(x) y = Log(s) }", X, lambda x: -np.logaddexp(0, -x), 1e-5),
     ("NS006", "g (float[2,4] x) => (float[2,4] y) <float one = {1}> { e = Exp(x) s = Add(e, one) y = Log(s) }", X,
      lambda x: np.logaddexp(0, x), 1e-5),
+    ("NS001", "g (float[2,4] x) => (float[2,2] y) <int64[2,2] i = {0, 1, 2, 3}> { p = Softmax(x) c = GatherElements<axis = 1>(p, i) y = Log(c) }", X,
+     lambda x: np.take_along_axis(np.log(softmax(np.longdouble(x))), np.array([[0, 1], [2, 3]]), 1), 1e-5),
+    ("NS001", "g (float16[2,4] x) => (float[2,4] y) { p = Softmax(x) c = Cast<to = 1>(p) y = Log(c) }", X,
+     lambda x: np.log(softmax(np.longdouble(x))), 2e-3),
+    ("NS002", "g (float[2,4] x) => (float[2,4] y) <int64[1] a = {1}> { e = Exp(x) s = ReduceSum(e, a) r = Reciprocal(s) y = Mul(r, e) }", X,
+     softmax, 1e-5),
+    ("NS005", "g (float[2,4] x) => (float[2,1] y) <int64[1] a = {-1}, float n = {4}> { m = ReduceMean(x, a) s = ReduceSumSquare(x, a) "
+              "p = Div(s, n) b = Mul(m, m) y = Sub(p, b) }", X / 100 + 5000, lambda x: x.var(-1, keepdims=True), 2e-3),
+    ("NS005", "g (float[1,2,2,2] x) => (float[1,2,1,1] y) { m = GlobalAveragePool(x) q = Mul(x, x) p = GlobalAveragePool(q) b = Mul(m, m) "
+              "y = Sub(p, b) }", X.reshape(1, 2, 2, 2) / 100 + 5000, lambda x: x.var((2, 3), keepdims=True), 2e-3),
+    ("NS006", "g (float[2,4] x) => (float[2,4] y) <float one = {1}> { s = Sigmoid(x) c = Sub(one, s) y = Log(c) }", X,
+     lambda x: -np.logaddexp(0, x), 1e-5),
+    ("PR001", "g (float16[2,4] x) => (float16[2,4] y) <bfloat16 m = {51311}> { h = Cast<to = 10>(m) s = Add(x, h) y = Softmax(s) }",
+     X * 0, softmax, 2e-3),
+    ("PR002", "g (float16[2,4] x) => (float16[2,4] y) <float e = {0.000000000001}, int64[1] a = {-1}> { n = ReduceL2(x, a) h = Cast<to = 10>(e) "
+              "c = Clip(n, h) y = Div(x, c) }", X * 0, lambda x: x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12), 1e-3),
+    ("PR003", "g (float[2,4] x) => (float16[2,4] y) <bool[4] c = {0, 0, 0, 0}, float m = {-1000000000}> { s = Where(c, x, m) h = Cast<to = 10>(s) "
+              "y = Softmax(h) }", X, lambda x: softmax(x * 0), 2e-3),
+    ("QN003", "g (float[2,2] x) => (float[2,2] y) <float[2] a = {0.5, 20}> { q = QuantizeLinear<axis = 0>(x, a) y = DequantizeLinear<axis = 1>(q, a) }",
+     abs(X[:, :2]) % 100, lambda x: np.rint(x / [[0.5], [20]]) * [[0.5], [20]], 1e-5),
     ("PR001", "g (float16[2,4] x) => (float16[2,4] y) <float m = {-1000000000.0}> { h = Cast<to = 10>(m) s = Add(x, h) y = Softmax(s) }",
      X * 0, softmax, 2e-3),
     ("PR002", "g (float16[2,4] x) => (float16[2,4] y) <float e = {0.000000000001}, int64[1] a = {-1}> { m = ReduceMean(x, a) "
@@ -73,12 +93,12 @@ CASES = [
 
 
 def run(model, x):
+    kind = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
     # The reference evaluator's LogSoftmax is Log(Softmax).
     if any(n.op_type == "LogSoftmax" for n in model.graph.node):
         session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-        return session.run(None, {model.graph.input[0].name: x.astype(np.float32)})[0].astype(np.float64)
-    feed = {model.graph.input[0].name: x.astype(onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type))}
-    return ReferenceEvaluator(model).run(None, feed)[0].astype(np.float64)
+        return session.run(None, {model.graph.input[0].name: x.astype(kind)})[0].astype(np.float64)
+    return ReferenceEvaluator(model).run(None, {model.graph.input[0].name: x.astype(kind)})[0].astype(np.float64)
 
 
 def error(got, want):

@@ -12,6 +12,7 @@ are further findings of the model, `--- args ARGUMENTS` for `cameo lint`, or `--
 that holds what the expression of NumPy (np) gives: an array, a dict of them for .npz, bytes or text. A model gives the findings
 it names and no others of that rule. Each rule has at least two models of each kind. A number about values has a mark (marks.py).
 """
+import functools
 import json
 import pathlib
 import shlex
@@ -70,6 +71,12 @@ def write_file(path, content):
         np.save(path, content, allow_pickle=True)
 
 
+@functools.cache
+def mends(cameo, rule):
+    rules = json.loads(subprocess.run([cameo, "rules", "--format", "json"], capture_output=True, text=True, check=True).stdout)["rules"]
+    return next(r["fix"] for r in rules if r["id"] == rule) != "-"
+
+
 def judge(cameo, rule, heads, text, folder):
     """What is wrong with the findings of one model; None if nothing is."""
     expected, args, kinds = [], [], set()
@@ -99,6 +106,8 @@ def judge(cameo, rule, heads, text, folder):
     if bare:
         return f"says of values what is neither proved nor measured nor assumed: {bare[0]}"
     found = [finding for finding in findings if finding["rule"] == rule]
+    if any(f["fixes"] for f in found) and not mends(cameo, rule):
+        return "offers a fix, and the rule has none"
     for path, message in expected:
         match = next((f for f in found if f["path"] == path and says(f, message)), None)
         if match is None:

@@ -77,6 +77,8 @@ def cases():
     guard = [("Cast", "e", "k", {"to": TYPES[h]}), ("ReduceMean", "x axes", "m", {}), ("Sub", "x m", "d", {}), ("Mul", "d d", "q", {}),
              ("ReduceMean", "q axes", "v", {}), ("Add", "v k", "a", {}), ("Sqrt", "a", "r", {}), ("Div", "d r", "y", {})]
     yield ("PR002", f, 1e-3, 1e-12, lambda c: model(h, {"e": f(c), "axes": AXES}, guard, [2, 8]), lambda c: np.float16(c) == 0)
+    least = [("ReduceL2", "x axes", "n", {}), ("Cast", "e", "k", {"to": TYPES[h]}), ("Clip", "n k", "m", {}), ("Div", "x m", "y", {})]
+    yield ("PR002", f, 1e-3, 1e-12, lambda c: model(h, {"e": f(c), "axes": AXES}, least, [2, 8]), lambda c: np.float16(c) == 0)
     yield ("PR003", h, -1, -65504, lambda c: model(h, {"low": h(c)}, [("Add", "x low", "s", {}), ("Softmax", "s", "y", {})], [2, 4]),
            # A row of nothing but what is masked, its scores below 0, by no more than half a step of the lowest numbers.
            lambda c: np.isnan(softmax(np.full(4, c + h(-16), h))[0]))

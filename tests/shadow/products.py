@@ -3,7 +3,7 @@
     products.py CAMEO [SEED]
 
 One model holds them all: any strides, windows, groups, sides transposed, few rows; by one
-thread and by three. Weights that are widened from float32 are oracle.py's.
+thread and by three, of float64 and of float32 that the model casts to float64.
 """
 
 import pathlib
@@ -30,12 +30,21 @@ class Cases:
         self.nodes.append(helper.make_node(op, [f"x{k}", f"w{k}"], [f"y{k}"], **attributes))
         self.outputs.append(f"y{k}")
 
-    def model(self):
-        def info(n, v):
-            return helper.make_tensor_value_info(n, TensorProto.DOUBLE, v)
-        graph = helper.make_graph(self.nodes, "products", [info(n, v.shape) for n, v in self.feeds.items()],
+    def model(self, narrow):
+        """`narrow`: inputs and constants are float32, and every node reads them through a Cast."""
+        def info(n, v, t=TensorProto.DOUBLE):
+            return helper.make_tensor_value_info(n, t, v)
+        nodes, constants, t = self.nodes, self.constants, TensorProto.DOUBLE
+        if narrow:
+            names, t = [*self.feeds, *constants], TensorProto.FLOAT
+            nodes = [helper.make_node("Cast", [n], [f"{n}_wide"], to=TensorProto.DOUBLE) for n in names] + \
+                    [helper.make_node(n.op_type, [f"{i}_wide" for i in n.input], n.output) for n in nodes]
+            for old, new in zip(self.nodes, nodes[len(names):]):
+                new.attribute.extend(old.attribute)
+            constants = {n: v.astype(np.float32) for n, v in constants.items()}
+        graph = helper.make_graph(nodes, "products", [info(n, v.shape, t) for n, v in self.feeds.items()],
                                   [info(n, None) for n in self.outputs],
-                                  [numpy_helper.from_array(v, n) for n, v in self.constants.items()])
+                                  [numpy_helper.from_array(v, n) for n, v in constants.items()])
         return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
 
 
@@ -61,15 +70,15 @@ def cases_of(seed):
     return c
 
 
-def main():
-    program, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    cases, wrong = cases_of(seed), 0
-    want = ReferenceEvaluator(cases.model()).run(None, cases.feeds)
+def check(program, cases, seed, narrow):
+    model, wrong = cases.model(narrow), 0
+    feeds = {n: v.astype(np.float32) for n, v in cases.feeds.items()} if narrow else cases.feeds
+    want = ReferenceEvaluator(model).run(None, feeds)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        onnx.save(cases.model(), folder / "m.onnx")
+        onnx.save(model, folder / "m.onnx")
         files = []
-        for n, v in cases.feeds.items():
+        for n, v in feeds.items():
             np.save(folder / f"{n}.npy", v)
             files.append(f"{n}={folder / n}.npy")
         subprocess.run([program, "compile", folder / "m.onnx", "-o", folder / "m", "-q", "--grain", "100"], check=True)
@@ -80,8 +89,14 @@ def main():
                 if not error < 1e-14:
                     print(f"{n}, {threads} threads: off by {error:.2e} of the greatest")
                     wrong += 1
-    print(f"{len(want)} products of float64, {wrong} wrong (seed {seed})")
-    return 1 if wrong else 0
+    print(f"{len(want)} products of float64{' of float32' if narrow else ''}, {wrong} wrong (seed {seed})")
+    return wrong
+
+
+def main():
+    program, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    cases = cases_of(seed)
+    return 1 if sum(check(program, cases, seed, narrow) for narrow in (False, True)) else 0
 
 
 if __name__ == "__main__":

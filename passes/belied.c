@@ -1,0 +1,63 @@
+// What declarations alone contradict: a constant or a Cast whose dtype fits all that reads it, so
+// that nothing else asks for a repair, but is not what they say. Where the finding (DT002) blames
+// the source and that source mends all, it is given the dtype that they say.
+
+#include "passes/adaptor.h"
+#include "passes/insert_casts.h"
+#include "passes/lint/faults.h"
+#include "passes/retype.h"
+
+static bool store(Model *m, ValueId v, DType t, Repair *r)
+{
+    TensorData *d = constant_data(m, v);
+    if (!d || (!r->unsafe && !constant_is_exact(m, d, t)) || !constant_retype(m, v, t))
+        return false;
+    r->retyped++;
+    return true;
+}
+
+// A Cast that comes to give what it is given goes, but for one that makes an output of the model.
+static void drop_idle(Model *m, const Uses *uses, NodeId id, Arena *a)
+{
+    const Node *n = node_at(m, id);
+    ValueId from = n->in[0], to = n->out[0];
+    uint32_t first = uses->first[to], count = uses->first[to + 1] - first;
+    Builder b = builder_of(m, a);
+    for (uint32_t k = 0; k < count; k++)
+        if (!uses->uses[first + k].node && uses->uses[first + k].graph == m->main)
+            return;
+    adaptor_redirect(&b, to, from, &uses->uses[first], count);
+    graph_remove(m, id);
+}
+
+static bool turn(Model *m, const Uses *uses, ValueId v, DType t, Repair *r, Arena *a)
+{
+    NodeId id = value_at(m, v)->def == DEF_NODE ? value_at(m, v)->node : 0;
+    const Node *n = id ? node_at(m, id) : NULL;
+    if (!n || n->dead || !node_is(n, "Cast") || !n->in[0])
+        return false;
+    bool idle = value_at(m, n->in[0])->dtype == t;
+    if (!r->unsafe && !idle)
+        return false;
+    node_set_int(m, id, "to", t);
+    if (idle)
+        drop_idle(m, uses, id, a);
+    r->retargeted++;
+    return true;
+}
+
+bool retype_belied(Model *m, Repair *r)
+{
+    Arena *a = arena_new();
+    const Blame *blamed = lint_blamed(m, a);
+    Uses uses = uses_of(m, a);
+    bool any = false;
+    for (ValueId v = 1, n = m->values.len; v < n; v++) {
+        const Blame *b = &blamed[value_written(m, v)];
+        if (!b->declared || !b->alone || b->want == value_at(m, v)->dtype)
+            continue;
+        any |= origin_payload(m, v) ? store(m, v, b->want, r) : turn(m, &uses, v, b->want, r, a);
+    }
+    arena_free(a);
+    return any;
+}

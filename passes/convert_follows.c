@@ -1,0 +1,92 @@
+// Nodes that keep their dtype because of what other nodes do to the numbers.
+
+#include "passes/convert_parts.h"
+
+enum { MAX_STEPS = 16 }; // nodes in a row
+
+static bool is_any(const Node *n, const char *const *names)
+{
+    for (; *names; names++)
+        if (node_is(n, *names))
+            return true;
+    return false;
+}
+
+// Is its result as large as its operand, as far as is known?
+static bool keeps_size(const Node *n)
+{
+    static const char *const names[] = {"Add",       "Sub",        "Mul",      "Sum",
+                                        "Mean",      "MatMul",     "Gemm",     "Neg",
+                                        "ReduceSum", "ReduceMean", "ReduceL1", NULL};
+    return convert_moves(n) || is_any(n, names);
+}
+
+// What the node around a graph makes of its output: of a Loop's, the first of which says whether it
+// goes on, of a Scan's and of a branch's. 0: nothing.
+static ValueId given_by(const Conversion *c, const Use *output)
+{
+    const NodeId owner = graph_at(c->m, output->graph)->owner;
+    const Node *n = owner ? node_at(c->m, owner) : NULL;
+    const uint32_t i = output->index - (n && node_is(n, "Loop"));
+    return n && i < n->nout ? n->out[i] : 0;
+}
+
+// A Cast of it to float16 would overflow where the node does not.
+static void forbid_uses(Conversion *c, ValueId v, uint32_t steps)
+{
+    for (uint32_t i = c->t->first_use[v]; i < c->t->first_use[v + 1]; i++) {
+        const Use *use = &c->t->uses.at[i].use;
+        const NodeId id = use->node;
+        const Node *n = id ? node_at(c->m, id) : NULL;
+        const ValueId outside = n ? 0 : given_by(c, use);
+        if (outside && steps)
+            forbid_uses(c, outside, steps - 1);
+        if (!n || node_is(n, "Cast") || c->of_node[id] == NO_TIE)
+            continue;
+        convert_forbid(c, c->t->uses.at[i].tie, STR("it reads what nothing bounds"));
+        const ValueId y = n->nout ? n->out[0] : 0;
+        if (y && steps && keeps_size(n) && !convert_is_bounded(c, y))
+            forbid_uses(c, y, steps - 1);
+    }
+}
+
+void convert_forbid_readers(Conversion *c, NodeId id)
+{
+    const Node *n = node_at(c->m, id);
+    if (n->nout && n->out[0])
+        forbid_uses(c, n->out[0], MAX_STEPS);
+}
+
+static const char *const differences[] = {"Add", "Sub", "Sum", NULL};
+
+// The nodes that v is a sum of, and those that compute what is added.
+static void forbid_terms(Conversion *c, ValueId v, Str why, uint32_t steps)
+{
+    const Value *value = v ? value_at(c->m, v) : NULL;
+    const NodeId id = value && value->def == DEF_NODE ? value->node : 0;
+    const Node *n = id ? node_at(c->m, id) : NULL;
+    if (!n || c->of_node[id] == NO_TIE || node_is(n, "Cast"))
+        return;
+    convert_forbid(c, c->of_node[id], why);
+    if (steps && (is_any(n, differences) || convert_moves(n)))
+        for (uint32_t i = 0; i < n->nin; i++)
+            forbid_terms(c, n->in[i], why, steps - 1);
+}
+
+// Where terms cancel, as in |x|^2 - 2 x c + |c|^2 or a variance as a difference of means, a
+// rounding of the terms is as large as the result, or makes it negative.
+void convert_forbid_difference(Conversion *c, NodeId id)
+{
+    const Node *n = node_at(c->m, id);
+    const ValueId x = n->nin ? n->in[0] : 0;
+    const Value *value = x ? value_at(c->m, x) : NULL;
+    if (!value || (!node_is(n, "Sqrt") && !node_is(n, "Log")) || value->def != DEF_NODE ||
+        !is_any(node_at(c->m, value->node), differences))
+        return;
+    const Range r = range_of(c->facts->ranges, x);
+    if (r.known && r.lo >= 0)
+        return;
+    const Str why = STR("terms may cancel under a Sqrt or Log: rounded, they may be negative");
+    convert_forbid(c, c->of_node[id], why);
+    forbid_terms(c, x, why, MAX_STEPS);
+}
