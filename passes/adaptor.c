@@ -69,9 +69,12 @@ void adaptor_redirect(Builder *a, ValueId v, ValueId to, const Use *uses, uint32
         graph_at(a->m, uses[i].graph)->outputs.at[uses[i].index].value = to;
         if (uses[i].graph != a->m->main)
             continue;
-        Str name = value_at(a->m, v)->name; // the name is the interface
-        value_at(a->m, v)->name = value_at(a->m, to)->name;
-        value_at(a->m, to)->name = name;
+        // The name is the interface. v takes another, and not the new node's: that says what it
+        // gives.
+        Value *was = value_at(a->m, v), *is = value_at(a->m, to);
+        Str name = was->name;
+        was->name = builder_name(a, name, "inner");
+        is->name = name;
     }
 }
 

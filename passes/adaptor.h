@@ -7,7 +7,8 @@
 #include "ir/builder.h"
 
 // A node `op` (one operand, one result) that converts v for these uses, which then read its result.
-// A use as the main graph's output keeps the output's name: v gets another then. Returns the node.
+// A use as the main graph's output keeps the output's name: v becomes NAME_inner then. Returns the
+// node.
 NodeId adaptor_insert(Builder *a, ValueId v, const char *op, const char *suffix, const Use *uses,
                       uint32_t nuses);
 // The uses read `to` from now on.

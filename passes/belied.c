@@ -4,7 +4,8 @@
 
 #include "passes/adaptor.h"
 #include "passes/insert_casts.h"
-#include "passes/lint/faults.h"
+#include "passes/lint/blame.h"
+#include "passes/lint/origin.h"
 #include "passes/retype.h"
 
 static bool store(Model *m, ValueId v, DType t, Repair *r)

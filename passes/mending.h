@@ -3,7 +3,7 @@
 #define CAMEO_PASSES_MENDING_H
 
 #include "passes/insert_casts.h"
-#include "passes/lint/faults.h"
+#include "passes/lint/blame.h"
 #include "passes/solver/labels.h"
 #include "passes/ties.h"
 
