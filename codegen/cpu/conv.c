@@ -661,7 +661,7 @@ void conv_free_weights(ByteWeights *all)
     free((void *)(uintptr_t)all->k_at);
 }
 
-static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
+static bool pack_bytes(Match *m, const Panels *w, const Processor *cpu, Str *error)
 {
     ByteWeights all;
     const bool ok =
@@ -676,7 +676,7 @@ static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
 }
 
 // Of bytes: x always goes through a copy, and four channels count as one.
-static bool find_bytes(Match *m, const Panels *w, const char *cpu, Conv **found, Str *error)
+static bool find_bytes(Match *m, const Panels *w, const Processor *cpu, Conv **found, Str *error)
 {
     if (!byte_conv_fits(m->p, &m->c, m->bytes))
         return true;

@@ -514,7 +514,7 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     const Want want = {kind, &choice};
     bool ok = override_steps(p, mod->steps, &want, error);
     if (ok && kind != GEMM_CUBLASLT)
-        chains_find(mod, p);
+        chains_find(mod, p, how->band);
     const bool read = ok && choice.widened && widened_read(choice.widened, mod, mod->steps);
     arena_free(scratch);
     if (ok && (read || wide_used(mod->steps) || narrow_kinds(mod->steps)))
