@@ -22,6 +22,8 @@ typedef struct Joining {
     Fuse fuse;
     uint32_t *reads, *writes; // by BufferId: steps that do
     bool *kept;               // by BufferId: an output of the module
+    uint32_t *list;           // by BufferId: the number of the list of steps that writes it
+    uint32_t nlists, here;    // lists seen, of the run's number
     // The run at hand.
     uint32_t rank; // dims of its values that are not 1
     Index dims[MAX_RANK];
@@ -147,11 +149,16 @@ static void note(const KernelUses *u, uint32_t *reads, uint32_t *writes)
     }
 }
 
+// Lists are numbered as find_in sees them.
 static void note_steps(Joining *j, const Step *s)
 {
+    const uint32_t list = ++j->nlists;
     for (; s; s = s->next) {
         const KernelUses u = step_uses(j, s);
         note(&u, j->reads, j->writes);
+        for (uint32_t i = 0; i < u.buffers.len; i++)
+            if (u.buffers.at[i].bits & ACCESS_WRITE)
+                j->list[u.buffers.at[i].id] = list;
         note_steps(j, s->body);
         note_steps(j, s->other);
     }
@@ -334,13 +341,14 @@ static BufferId made_by(const Step *s)
 }
 
 // May `b` be written over `x` by step `at` of the run: are both alike, is x read for the last time,
-// each element where b's is written or before?
+// each element where b's is written or before? What is made outside of a loop or branch is read
+// again.
 static bool may_replace(Joining *j, BufferId b, BufferId x, uint32_t at)
 {
     const Buffer *to = buffer_at(j->mod, b), *from = buffer_at(j->mod, x);
     if (from->kind != BUF_TEMP || from->dtype != to->dtype || buffer_bytes(from) < 0 ||
-        j->written[x] || j->kept[x] || j->writes[x] != 1 || j->reads[x] != j->inner[x] ||
-        !same_dims(j, from))
+        j->written[x] || j->kept[x] || j->writes[x] != 1 || j->list[x] != j->here ||
+        j->reads[x] != j->inner[x] || !same_dims(j, from))
         return false;
     for (uint32_t i = 0; i < j->made->rows.len; i++)
         if (j->made->rows.at[i].over == x)
@@ -502,11 +510,13 @@ static bool fits(Joining *j, const Step *s)
 
 static void find_in(Joining *j, Step **at)
 {
+    const uint32_t list = ++j->nlists;
     for (; *at; at = &(*at)->next) {
         Step *end = *at;
         uint32_t figures = 0;
         find_in(j, &(*at)->body);
         find_in(j, &(*at)->other);
+        j->here = list;
         if (!begin(j, *at))
             continue;
         for (; end && fits(j, end); end = end->next) {
@@ -535,10 +545,12 @@ void figures_find(Module *mod)
     j.writes = NEWS(a, uint32_t, n);
     j.inner = NEWS(a, uint32_t, n);
     j.kept = NEWS(a, bool, n);
+    j.list = NEWS(a, uint32_t, n);
     j.written = NEWS(a, uint8_t, n);
     note_steps(&j, mod->steps);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         j.kept[mod->outputs.at[i]] = true;
+    j.nlists = 0;
     find_in(&j, &mod->steps);
     arena_free(a);
 }
