@@ -50,15 +50,31 @@ static bool feeds_unlike(const Conversion *c, ValueId v, int32_t rank)
     return false;
 }
 
+// Does it add to, multiply or compare with what is there? Of the elements' maximum and minimum
+// there are kernels.
+static bool scatters_half(const Node *n)
+{
+    const Attr *a = attr_find(n, "reduction");
+    const bool elements = node_is(n, "ScatterElements");
+    if (!a || (!elements && !node_is(n, "ScatterND")) || str_is(a->s, "none"))
+        return false;
+    return !elements || str_is(a->s, "add") || str_is(a->s, "mul");
+}
+
 Str convert_load_fault(const Conversion *c, NodeId id)
 {
     const Node *n = node_at(c->m, id);
     const Target *loader = c->o->target ? c->o->target : target_find(STR("onnxruntime-cpu"));
+    const char *other = c->o->target ? "" : " (a --target that is another takes it)";
     if (c->o->to != DT_F16 || c->o->in_memory || !target_ends_at_half_turns(loader) || !n->nin ||
-        !n->in[0] || !n->nout || !n->out[0] || !sinks_first_axis(n) ||
-        !feeds_unlike(c, n->out[0], value_at(c->m, n->out[0])->rank))
+        !n->in[0] || !n->nout || !n->out[0])
+        return STR_NONE;
+    if (scatters_half(n))
+        return str_printf(c->m->arena, "%s ends at a float16 %.*s that reduces%s", loader->name,
+                          STR_ARG(str_escaped(c->m->arena, n->op)), other);
+    if (!sinks_first_axis(n) || !feeds_unlike(c, n->out[0], value_at(c->m, n->out[0])->rank))
         return STR_NONE;
     return str_printf(c->m->arena,
                       "%s crashes where it optimizes a float16 Transpose in front of a MatMul%s",
-                      loader->name, c->o->target ? "" : " (a --target that is another takes it)");
+                      loader->name, other);
 }

@@ -31,8 +31,9 @@ const char *target_host_reason(const Target *t, const Node *n);
 bool target_casts_around(const Target *t);
 // Does it sum pairs of products of uint8 and int8 in 16 bits, where they saturate?
 bool target_pairs_in_16_bits(const Target *t);
-// Does it crash while it optimizes a Transpose of 16 bits that brings the first axis last but one,
-// dims not all known, in front of a MatMul whose other operand has another rank?
+// Does it crash while it optimizes a Transpose of 16 bits that brings the first axis last but one
+// in front of a MatMul whose other operand has another rank, and end where 16 bits are scattered
+// with a reduction?
 bool target_ends_at_half_turns(const Target *t);
 
 // Does the target sum a normalization's squares in float16 where its operands are? How it is told
@@ -46,13 +47,5 @@ typedef struct TargetSpeed {
     double memory, link, flops;
 } TargetSpeed;
 const TargetSpeed *target_speed(const Target *t); // NULL: not known
-
-// What bfloat16 changes in a target's own kernels: multiply-adds of a convolution without groups
-// in the time of one of float32; those of float32 in the time of copying or casting an element.
-typedef struct TargetHalves {
-    const char *name;
-    double products, copied;
-} TargetHalves;
-const TargetHalves *target_halves(const Target *t); // NULL: not known
 
 #endif
