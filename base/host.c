@@ -1,6 +1,7 @@
 #include "base/host.h"
 
 #include <stdint.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -12,6 +13,37 @@ int host_lanes(void)
     return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("avx2") ? 8 : 4;
 #else
     return 4;
+#endif
+}
+
+const char *host_processor(void)
+{
+#if defined(__x86_64__)
+    uint32_t a, b, c, d;
+    __builtin_cpu_init();
+    if (host_multiplies_squares())
+        return "sapphirerapids";
+    if (!__builtin_cpu_supports("avx2"))
+        return "x86-64-v2";
+    if (!__builtin_cpu_supports("avx512f"))
+        return __builtin_cpu_is("amd")                                   ? "x86-64-v3"
+               : __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1) ? "alderlake" // AVX-VNNI
+                                                                         : "haswell";
+    if (__builtin_cpu_is("amd"))
+        return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1) ? "znver5" : "znver4";
+    return __builtin_cpu_supports("avx512vbmi2") ? "icelake-server" : "skylake-avx512";
+#else
+    return "";
+#endif
+}
+
+int64_t host_second_cache(void)
+{
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return size > 0 ? size : 0;
+#else
+    return 0;
 #endif
 }
 

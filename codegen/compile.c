@@ -106,7 +106,13 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    const ConvChoice form = {.cpu = o->cpu,
+    Processor rows[MAX_CPUS];
+    const uint32_t n = processors_of(o->cpu, &o->tuned, rows);
+    double band = 0;
+    for (uint32_t i = 0; i < n; i++)
+        band = rows[i].band > band ? rows[i].band : band;
+    const ConvChoice form = {.cpu = &rows[n - 1],
+                             .band = (int64_t)band,
                              .direct = o->no_winograd || o->strict_fp,
                              .exact = o->strict_fp,
                              .wide = o->wide && !o->strict_fp,
@@ -400,6 +406,9 @@ static int build(Build *b, Module *mod)
     emit.blobs = linked || several ? &t.blobs : NULL;
     emit.api = several ? &t.api : NULL;
     emit.ncpus = several ? b->ncpus : 0;
+    Processor rows[MAX_CPUS];
+    emit.rows = rows;
+    emit.nrows = processors_of(o->cpu, &o->tuned, rows);
     int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &t.model)
                  : emit_c(mod, plan, &emit, &t.model, &r->error) ? 0
                                                                  : 1;

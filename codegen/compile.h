@@ -33,6 +33,7 @@ typedef struct CompileOptions {
     const char *prefix; // of all symbols; NULL: from out's stem, a program's from the model's
     const char *cc;     // NULL: gcc, else clang-19, else cc
     const char *cpu;    // NULL: native
+    Processor tuned;    // a row for the last of `cpu`; no lanes: that of the table
     CompileDevice device;
     const char
         *cuda_arch;   // "sm_90,sm_80"; NULL: those in wide use. PTX for newer ones is always there

@@ -456,8 +456,10 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
     Buf tiles = {0}, text = {0};
+    if (n)
+        processors_define(&tiles, o->rows, o->nrows);
     if (packed)
-        tiles_print(&tiles, &uses);
+        tiles_print(&tiles, &uses, o->rows, o->nrows);
     if (products || windows)
         byte_tiles_print(&tiles, products, windows, &uses);
     if (narrow)
@@ -494,6 +496,8 @@ static void emit_headline(const EmitOptions *o, bool threads, Buf *out)
     // gcc takes half of a vector for loops on Intel's processors.
     buf_printf(out, "#if defined(__AVX512F__) && !defined(__clang__)\n"
                     "#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n\n");
+    if (threads)
+        processors_define(out, o->rows, o->nrows);
 }
 
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error)

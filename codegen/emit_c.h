@@ -2,6 +2,7 @@
 #ifndef CAMEO_CODEGEN_EMIT_C_H
 #define CAMEO_CODEGEN_EMIT_C_H
 
+#include "codegen/cpu/processor.h"
 #include "codegen/plan.h"
 #include "codegen/printer.h"
 
@@ -27,8 +28,10 @@ typedef struct EmitOptions {
     Buf *blobs;               // takes what the assembler includes; NULL: it is in the unit itself
     uint32_t ncpus;           // several processors (codegen/cpus.h): how many; else 0
     Buf *api;                 // takes what stands around them
-    Buf *products, *tiles;    // take the functions of products and their tiles; NULL: as blobs
-    bool shared;              // other models' text may be in the unit too, and use its tiles
+    const Processor *rows;    // of the processors, the best one last
+    uint32_t nrows;
+    Buf *products, *tiles; // take the functions of products and their tiles; NULL: as blobs
+    bool shared;           // other models' text may be in the unit too, and use its tiles
 } EmitOptions;
 
 // The whole translation unit. The module must be legal (legalize_module). false with *error where

@@ -55,6 +55,7 @@ static void put_options(const CompileOptions *o, Buf *all)
     put_text(all, any_name ? NULL : slash ? slash + 1 : o->out);
     put_text(all, o->prefix);
     put_text(all, o->cpu);
+    processor_print(all, &o->tuned);
     for (uint32_t i = 0; i < o->nfixed; i++)
         buf_printf(all, "%d %s\n", o->fixed[i].is_shape, o->fixed[i].text);
 }

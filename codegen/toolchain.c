@@ -206,6 +206,7 @@ static void add_models(Build *b, Jobs *jobs)
             job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],
                                         b->prefix, outer[k], i)
                                  .at;
+        job->argv[n++] = str_printf(b->arena, "-DCAMEO_VARIANT=%u", i).at;
         job->argv[n] = NULL;
     }
     add_job(b, jobs, BESIDE, with(b, "_api"));

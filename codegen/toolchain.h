@@ -7,8 +7,6 @@
 #include "codegen/custom.h"
 #include "codegen/libraries.h"
 
-enum { MAX_CPUS = 8 };
-
 // One compilation. Files are named within `dir`, where the compilers run: nothing they write tells
 // where that was, and a cache of compilations knows the same text again.
 typedef struct Build {

@@ -7,10 +7,9 @@
 
 #include "passes/convert_parts.h"
 
-const TargetHalves *convert_kernels(const Conversion *c)
+const ConvertHalves *convert_kernels(const Conversion *c)
 {
-    bool own = c->o->in_memory && c->o->to == DT_BF16 && c->o->target;
-    return own ? target_halves(c->o->target) : NULL;
+    return c->o->in_memory && c->o->to == DT_BF16 ? c->o->halves : NULL;
 }
 
 bool convert_is_convolution(const Node *n)
@@ -20,7 +19,7 @@ bool convert_is_convolution(const Node *n)
 
 double convert_kernel_price(const Conversion *c, NodeId id, uint32_t label)
 {
-    const TargetHalves *t = convert_kernels(c);
+    const ConvertHalves *t = convert_kernels(c);
     const Node *n = node_at(c->m, id);
     double products = convert_products(c->m, id);
     bool tiles = !str_is(n->op, "ConvTranspose") && node_int(n, "group", 1) == 1;

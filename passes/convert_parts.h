@@ -62,9 +62,9 @@ Str convert_load_fault(const Conversion *c, NodeId id);
 void convert_take_newer(Model *m);
 void convert_bind_newer(Model *m, NodeId n);
 
-// Is bfloat16 chosen by what Cameo's own kernels take of time (TargetHalves)? That time, in
+// Is bfloat16 chosen by what Cameo's own kernels take of time (ConvertHalves)? That time, in
 // multiply-adds of float32, of a convolution; of a Cast to `label` (passes/convert_kernels.c).
-const TargetHalves *convert_kernels(const Conversion *c);
+const ConvertHalves *convert_kernels(const Conversion *c);
 bool convert_is_convolution(const Node *n);
 double convert_kernel_price(const Conversion *c, NodeId n, uint32_t label);
 double convert_kernel_cast(const Conversion *c, ValueId v, uint32_t label);

@@ -27,11 +27,19 @@ typedef struct ConvertSeen {
     bool negative;   // no element above 1
 } ConvertSeen;
 
+// What bfloat16 changes in Cameo's own kernels on the processor that is compiled for: multiply-adds
+// of a convolution without groups in the time of one of float32; those of float32 in the time of
+// copying or casting an element.
+typedef struct ConvertHalves {
+    double products, copied;
+} ConvertHalves;
+
 typedef struct ConvertOptions {
-    DType to;   // float16, bfloat16 or float64
-    bool mixed; // whatever is fastest at the target; else every product that may be in `to` is
-    bool io;    // inputs and outputs of the model too
+    DType to;       // float16, bfloat16 or float64
+    bool mixed;     // whatever is fastest at the target; else every product that may be in `to` is
+    bool io;        // inputs and outputs of the model too
     bool in_memory; // no file is written: operators may take dtypes that a later opset gave them
+    const ConvertHalves *halves; // in memory; NULL: not Cameo's own kernels
     ConvertPolicy policy;
     const Target *target; // NULL: none is named; time as on cuda-sm80, sums in the dtype itself
     // By value (nfacts of them), NULL: nothing is known.

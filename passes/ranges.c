@@ -260,11 +260,27 @@ bool walk_afford(RangeWalk *w, uint64_t work)
     return true;
 }
 
+// The number of the dtype next to v, or v itself, that is not within it. Runtimes fuse operations,
+// and then what is between them is not rounded: bounds of it hold too where each is rounded
+// outward.
+static double outside(DType t, double v, double outward)
+{
+    double near = scalar_cast(DT_F64, t, (Scalar){.f = v}, false).f, lo, hi;
+    range_of_dtype(t, &lo, &hi);
+    if (near == v || (near > v) == (outward > 0) || fabs(near) >= hi)
+        return near;
+    int least = t == DT_F16 ? -14 : -126, e = near == 0 ? least : ilogb(near);
+    double step = ldexp(1, (e < least ? least : e) + 1 - range_digits(t));
+    return scalar_cast(DT_F64, t, (Scalar){.f = near + copysign(step, outward)}, false).f;
+}
+
 static double rounded(DType t, double v, double outward, RangeRounding how)
 {
     int digits = range_digits(t);
     if (how == ROUND_NOT || isinf(v))
         return v;
+    if (how == ROUND_NEAREST && digits && t != DT_F64)
+        return outside(t, v, outward);
     if (how == ROUND_LOOSE && v != 0)
         v += copysign(fabs(v) * ldexp(1, 3 - (digits ? digits : 4)) + DBL_TRUE_MIN, outward);
     else

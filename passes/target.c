@@ -78,11 +78,6 @@ static const TargetSpeed speeds[] = {
 #include "passes/targets.def"
 };
 
-#define HALVES(...) {__VA_ARGS__},
-static const TargetHalves halves[] = {
-#include "passes/targets.def"
-};
-
 #define ACC_F32 DT_F32
 #define ACC_NONE DT_NONE
 #define TARGET(family, name, device, typed, f16, bf16, f32, types, doc)                            \
@@ -208,13 +203,5 @@ const TargetSpeed *target_speed(const Target *t)
     for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
         if (strcmp(speeds[i].name, t->name) == 0)
             return &speeds[i];
-    return NULL;
-}
-
-const TargetHalves *target_halves(const Target *t)
-{
-    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
-        if (strcmp(halves[i].name, t->name) == 0)
-            return &halves[i];
     return NULL;
 }

@@ -48,12 +48,4 @@ typedef struct TargetSpeed {
 } TargetSpeed;
 const TargetSpeed *target_speed(const Target *t); // NULL: not known
 
-// What bfloat16 changes in a target's own kernels: multiply-adds of a convolution without groups
-// in the time of one of float32; those of float32 in the time of copying or casting an element.
-typedef struct TargetHalves {
-    const char *name;
-    double products, copied;
-} TargetHalves;
-const TargetHalves *target_halves(const Target *t); // NULL: not known
-
 #endif

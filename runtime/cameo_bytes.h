@@ -5,13 +5,14 @@
 #ifndef CAMEO_BYTES_H
 #define CAMEO_BYTES_H
 
+#include "cameo_processor.h"
+
 #include <stdint.h>
 #include <string.h>
 
 enum {
-    CAMEO_BYTES_M = 128,      /* rows of a block */
-    CAMEO_BYTES_K = 256,      /* words of k that a tile takes at once */
-    CAMEO_BYTES_AHEAD = 4096, /* bytes of B asked for before they are read once */
+    CAMEO_BYTES_M = 128, /* rows of a block */
+    CAMEO_BYTES_K = 256, /* words of k that a tile takes at once */
     CAMEO_BYTES_SIGN = 0x80,
     CAMEO_BYTES_UNIT = 16, /* rows that are packed at once */
     CAMEO_BYTES_FEW = 8    /* rows that need no matrix registers */
@@ -100,7 +101,7 @@ static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64
         const int64_t depth = groups - p < CAMEO_BYTES_K ? groups - p : CAMEO_BYTES_K;
         for (int64_t part = 0; part < width; part += PANEL) {
             const int64_t left = width - part, columns = left < PANEL ? left : PANEL;
-            int64_t ahead = m <= CAMEO_TILE_ROWS ? CAMEO_BYTES_AHEAD : part ? 0 : 4 * next;
+            int64_t ahead = m <= CAMEO_TILE_ROWS ? CAMEO_CPU_STREAM : part ? 0 : 4 * next;
             for (int64_t i = 0; i < m; i += CAMEO_BYTE_ROWS) {
                 const int64_t rows = m - i < CAMEO_BYTE_ROWS ? m - i : CAMEO_BYTE_ROWS;
                 cameo_byte_tiles[rows - 1][(columns + CAMEO_LANES - 1) / CAMEO_LANES - 1](

@@ -6,16 +6,17 @@
  *   1 x 1                    to y
  *
  * Rows that two bands' windows reach are computed twice. What a place's sums are made of does not
- * depend on its band: rows of weights are whole tiles, and so are columns, also those at a band's
- * end, since narrower tiles may sum in another order. */
+ * depend on its band: rows of weights are whole tiles, and columns at a band's end are tiles that
+ * sum in the same order. */
 #ifndef CAMEO_CHAIN_H
 #define CAMEO_CHAIN_H
 
 #include "cameo_depthwise.h"
+#include "cameo_processor.h"
 
 enum {
-    CAMEO_CHAIN_SIZE = 5 << 16, /* elements of a band between convolutions, to stay in a cache */
-    CAMEO_CHAIN_ROWS = 3        /* of a band, if there are as many */
+    CAMEO_CHAIN_SIZE = CAMEO_CPU_BAND / 4, /* elements of a band between convolutions */
+    CAMEO_CHAIN_ROWS = 3                   /* of a band, if there are as many */
 };
 
 /* One of the convolutions: its packed weights or windows, what is done to its sums. */
@@ -95,11 +96,11 @@ static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, i
     c->between[1] = c->between[0] + c->project.sizes->channels * c->read + CAMEO_CONV_SLACK;
     if (expands) {
         cameo_conv_plan(c->expand.sizes, &c->wide);
-        c->wide.whole = 1;
+        c->wide.even = 1;
         c->wide.finish = &c->expand.finish;
     }
     cameo_conv_plan(c->project.sizes, &c->narrow);
-    c->narrow.whole = 1;
+    c->narrow.even = 1;
     c->narrow.packs = 0;
     c->narrow.finish = &c->project.finish;
     c->narrow.channel = c->written;

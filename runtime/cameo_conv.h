@@ -39,7 +39,7 @@ typedef struct cameo_conv_view {
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
     int packs;                  /* panels are copied wherever they are */
-    int whole;                  /* every panel is multiplied as a full one, where it ends too */
+    int even;                   /* a place is summed as in any other panel: no few columns */
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
@@ -469,6 +469,14 @@ static inline __attribute__((unused)) int64_t cameo_conv_whole(int64_t width)
     return (width + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
 }
 
+/* Those that a tile of so many columns has. even: never so few that its sums would go in two
+ * chains. */
+static inline __attribute__((unused)) int64_t cameo_conv_lanes(int64_t width, int even)
+{
+    enum { ONE_CHAIN = 8, LEAST = (ONE_CHAIN + CAMEO_ROWS - 1) / CAMEO_ROWS * CAMEO_LANES };
+    return even && width < LEAST ? LEAST : cameo_conv_whole(width);
+}
+
 /* Columns of a panel that begins at place k of a row where `left` columns are left. What is left of
  * the row is divided into panels of as many vectors each; otherwise a few columns are a panel of
  * their own. */
@@ -486,7 +494,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_con
     }
     const int64_t width = left < PANEL ? left : PANEL;
     const int64_t few = width > CAMEO_LANES ? width % CAMEO_LANES : 0;
-    return few <= CAMEO_FEW && !v->whole ? width - few : width;
+    return few <= CAMEO_FEW && !v->even ? width - few : width;
 }
 
 /* The panels of a block for the values of k whose places are given: x itself where a panel's
@@ -503,7 +511,7 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
-        const int64_t reach = v->whole ? PANEL : cameo_conv_whole(width);
+        const int64_t reach = cameo_conv_lanes(width, v->even);
         const int64_t from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
@@ -595,7 +603,7 @@ typedef struct cameo_conv_block {
     float *y;
     int64_t row;
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
-    int whole;                  /* tiles are those of full panels */
+    int even;                   /* as the view's */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
@@ -621,7 +629,6 @@ static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_
 static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_conv_block *b,
                                                                   int64_t m0, int64_t m1)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const cameo_conv_panel *last = &b->panels[b->count > 0 ? b->count - 1 : 0];
     const int64_t end = b->k0 > 0 || b->count == 0 ? 0 : last->n + last->width;
     const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
@@ -633,7 +640,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
         for (int i = 0; i < b->count; i++) {
             const cameo_conv_panel *p = &b->panels[i];
-            const int64_t whole = b->whole ? PANEL : cameo_conv_whole(p->width);
+            const int64_t whole = cameo_conv_lanes(p->width, b->even);
             float *c = b->y + m * b->row + p->n;
             cameo_finish finish;
             if (all) {
@@ -641,7 +648,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
                 finish.bias += m;
                 finish.added = all->added ? all->added + m * b->row + p->n : NULL;
             }
-            if (p->width > CAMEO_FEW || b->whole)
+            if (p->width > CAMEO_FEW || b->even)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
                     b->nk, a, p->b, p->at, i == 0 ? ahead : 0, c, b->row,
                     p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
@@ -678,7 +685,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->y = y;
     b->row = row;
     b->finish = v->finish;
-    b->whole = v->whole;
+    b->even = v->even;
     b->nk = 0;
     for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
         b->packed[k] = k * PANEL;

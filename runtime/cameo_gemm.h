@@ -4,12 +4,13 @@
 #ifndef CAMEO_GEMM_H
 #define CAMEO_GEMM_H
 
+#include "cameo_processor.h"
+
 #include <stdint.h>
 #include <string.h>
 
 enum { CAMEO_GEMM_K = 256, CAMEO_GEMM_M = 128 }; /* values of k and rows in a block */
-enum { CAMEO_GEMM_AHEAD = 4096 };     /* bytes of B asked for before they are read once */
-enum { CAMEO_GEMM_KEPT = 128 * 768 }; /* elements of A that are read for each panel of B */
+enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 };   /* elements of A, for each panel of B */
 
 /* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. */
 static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t k, const float *a,
@@ -53,7 +54,7 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
         const int64_t rows = m - i < CAMEO_ROWS ? m - i : CAMEO_ROWS;
         const float *x = a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS;
         const int64_t ahead = next && m <= CAMEO_FEW_ROWS
-                                  ? CAMEO_GEMM_AHEAD
+                                  ? CAMEO_CPU_STREAM
                                   : cameo_gemm_ahead(rows, i / CAMEO_ROWS, k, x, next);
         cameo_tiles[rows - 1][vectors - 1](k, x, b, at, ahead, c + i * ldc, ldc, width, 1, NULL);
     }

@@ -16,7 +16,7 @@ enum { CAMEO_PEAK_LANES = 8 };
 #else
 enum { CAMEO_PEAK_LANES = 4 };
 #endif
-enum { CAMEO_PEAK_CHAINS = 12, CAMEO_PEAK_ROUNDS = 9, CAMEO_PEAK_STEPS = 60000 };
+enum { CAMEO_PEAK_CHAINS = 12, CAMEO_PEAK_ROUNDS = 150, CAMEO_PEAK_STEPS = 20000 };
 typedef float cameo_peak_lanes __attribute__((vector_size(CAMEO_PEAK_LANES * 4)));
 
 static inline __attribute__((unused)) double cameo_peak_now(void)

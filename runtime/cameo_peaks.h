@@ -101,6 +101,25 @@ static inline __attribute__((unused)) double cameo_peak_of_squares(int bytes)
     return best;
 }
 
+/* Additions that wait for one another, one in each cycle. */
+static __attribute__((noinline, unused)) void cameo_peak_cycles(int64_t n)
+{
+    volatile int64_t one = 1;
+    int64_t sum = 0, by = one;
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < 32; k++) {
+            sum += by;
+            __asm__ volatile("" : "+r"(sum), "+r"(by));
+        }
+    one = sum;
+}
+
+/* Cycles a nanosecond. */
+static inline __attribute__((unused)) double cameo_peak_clock(void)
+{
+    return cameo_peak_best(cameo_peak_cycles, 32);
+}
+
 /* Four sums, that no addition waits for another. */
 static __attribute__((noinline, unused)) float cameo_peak_sum(const char *at, size_t bytes,
                                                               size_t ahead)
@@ -131,7 +150,7 @@ static inline __attribute__((unused)) double cameo_peak_read(size_t bytes, size_
         return 0;
     memset(at, 0, size);
     const size_t turns = bytes < least ? least / bytes : 1;
-    for (int round = 0; round <= CAMEO_PEAK_ROUNDS; round++) {
+    for (int round = 0; round <= 9; round++) {
         const double begin = cameo_peak_now();
         for (size_t t = 0; t < turns; t++) {
             __asm__ volatile("" ::"r"(at) : "memory"); /* it may have changed: it is read again */

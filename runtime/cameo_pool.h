@@ -5,7 +5,7 @@
  * depend on who computes it nor on where a share begins: results are the same for any number of
  * threads.
  *
- * Between two kernels threads wait by turning for CAMEO_POOL_TURNS nanoseconds, then in the kernel
+ * Between two kernels threads wait by turning for CAMEO_CPU_TURNS nanoseconds, then in the kernel
  * (futex). So does the thread that called, where others are not done when nothing is left to take:
  * its core is free for one of them then. Nothing blocks another context: where the pool is taken,
  * a caller does all of its units itself. */
@@ -13,6 +13,7 @@
 #define CAMEO_POOL_H
 
 #include "cameo_model.h"
+#include "cameo_processor.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -29,8 +30,7 @@
 #endif
 
 enum {
-    CAMEO_POOL_TURNS = 100000, /* nanoseconds */
-    CAMEO_POOL_MOST = 1024,    /* threads */
+    CAMEO_POOL_MOST = 1024, /* threads */
     /* Of cameo_crew.state: how many threads are inside, is there a job, and its number. */
     CAMEO_POOL_INSIDE = 0x7ff,
     CAMEO_POOL_OPEN = 0x800,
@@ -263,7 +263,7 @@ CAMEO_FN cameo_pool *cameo_pool_create(int32_t threads)
     sigset_t all, before;
     if (!c)
         return NULL;
-    *c = (cameo_crew){.turns = threads <= cameo_pool_processors() ? CAMEO_POOL_TURNS : 0};
+    *c = (cameo_crew){.turns = threads <= cameo_pool_processors() ? CAMEO_CPU_TURNS : 0};
     c->threads = (pthread_t *)(void *)&c->ranges[threads];
     c->pool.run = cameo_pool_run;
     c->pool.threads = threads;

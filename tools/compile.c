@@ -8,6 +8,7 @@
 #include "tools/precision.h"
 #include "tools/report.h"
 #include "tools/session.h"
+#include "tools/tuning.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ enum {
     OPT_EMIT,
     OPT_DEVICE,
     OPT_CPU,
+    OPT_TUNING,
     OPT_ARCH,
     OPT_PREFIX,
     OPT_WEIGHTS,
@@ -47,6 +49,7 @@ static const ToolOption options[] = {
     [OPT_ARCH] = {"--cuda-arch", "ARCH", "sm_90, or several; PTX for others is always added"},
     [OPT_CPU] = {"--cpu", "NAME,...",
                  "native (default), portable, or names that the C compiler knows"},
+    [OPT_TUNING] = {"--tuning", "FILE", TUNING_DOC},
     [OPT_PREFIX] = {"--prefix", "NAME",
                     "of all symbols (default: OUT's stem, a program's: MODEL's)"},
     [OPT_WEIGHTS] = {"--weights", "WHERE", "embed (default), or file: beside OUT"},
@@ -133,7 +136,7 @@ typedef struct Asked {
     CompileOptions o;
     const char *model, *print_after;
     bool has_kind, report;
-    ConvertOptions precision;
+    Precision precision;
 } Asked;
 
 // An option without a value; false: it is none of them.
@@ -199,6 +202,8 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     case OPT_CPU:
         o->cpu = value;
         break;
+    case OPT_TUNING:
+        return tuning_take(t, value, o);
     case OPT_PREFIX:
         ok = is_identifier(value) && strncmp(value, "cameo", 5) != 0;
         o->prefix = value;

@@ -292,6 +292,10 @@ static Str hint_of(const Csv *c, DType dtype)
                           "its first line is read as the names of the columns, and holds numbers: "
                           "\"%.*s\" ...",
                           STR_ARG(str_escaped(a, c->names.at[0])));
+    if (c->names.len > 1 && c->names.at[0].len == 0)
+        return STR(
+            "the first column has no name: to_csv writes the index so, unless index=False is "
+            "said");
     return STR_NONE;
 }
 

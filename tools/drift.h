@@ -78,6 +78,19 @@ typedef struct DriftOutput {
     DriftAdvice advice; // where the budget is exceeded
 } DriftOutput;
 
+// A node whose function diverges where an operand is 0, and how far that was away when the model
+// was run with its values rounded.
+typedef struct DriftPole {
+    NodeId node;
+    uint32_t operand, number; // of the program's outputs: the operand's numbers
+    bool known;               // it has numbers
+    Str op, path, name;       // of the node, of the operand
+    double relative;          // the greatest error of an element as a part of it, of all data sets
+    uint32_t set;             // where that was, from 0
+} DriftPole;
+
+typedef VEC(DriftPole) DriftPoles;
+
 typedef struct Drift {
     const char *model;
     SensTable table;
@@ -91,8 +104,9 @@ typedef struct Drift {
     DriftOutput *outputs;
     DriftRewrite *rewrites;
     uint32_t nrewrites;
-    bool unrun;   // the model could not be run with its values rounded
-    double total; // sum of all relative variances
+    DriftPoles poles; // of a model run with its values rounded
+    bool unrun;       // the model could not be run with its values rounded
+    double total;     // sum of all relative variances
     uint32_t unknown;
     uint32_t listed; // in text
 } Drift;
@@ -141,6 +155,9 @@ typedef struct DriftTrial {
     cameo_context *context;
     int32_t input;  // the modes
     uint8_t *modes; // by value of the table, then of all that a rewrite made
+    uint32_t set;   // of a run, from 0
+    bool wants_poles;
+    DriftPoles poles;
     Trial trial;
     struct {
         ValueId value;
@@ -170,6 +187,9 @@ const DriftRewrite *drift_best_rewrite(const Drift *d, uint32_t *output);
 void drift_print_rewrites(const Drift *d, Buf *out);
 void drift_json_rewrites(const Drift *d, Json *j);
 void drift_json_advice(const Drift *d, uint32_t o, Json *j);
+void drift_print_poles(const Drift *d, Buf *out);
+void drift_json_poles(const Drift *d, Json *j);
+bool drift_is_near_pole(const DriftPole *p);
 void drift_print_text(const Drift *d, Buf *out);
 void drift_print_json(const Drift *d, Buf *out);
 

@@ -11,6 +11,10 @@ bool drift_rewrite_model(const Drift *d, DriftRewrite *r, Model *m, Diags *diags
 // Is each line of d->mix a name and a dtype? Before the model is run. 0, or an exit status with
 // everything said.
 int drift_check_mix(const Tool *t, Drift *d);
+// The nodes of the model next to whose poles derivatives may not hold (x->poles).
+void drift_poles_find(DriftTrial *x, const Model *m);
+// Takes what a run on data set `set` says of them.
+void drift_poles_look(DriftTrial *x, uint32_t set);
 // Reads d->mix into d->each. 0, or an exit status with everything said.
 int drift_read_mix(const Tool *t, Drift *d);
 

@@ -260,6 +260,7 @@ void drift_print_text(const Drift *d, Buf *out)
     else
         buf_printf(out, "no output is a tensor of floats: what is decided by is looked at\n\n");
     drift_print_flips(d, out);
+    drift_print_poles(d, out);
     put_ranges(d, out);
     drift_print_rewrites(d, out);
     drift_print_advice(d, out);
@@ -450,6 +451,7 @@ void drift_print_json(const Drift *d, Buf *out)
     json_end_array(&j);
     json_plain(d, &j);
     drift_json_flips(d, &j);
+    drift_json_poles(d, &j);
     drift_json_rewrites(d, &j);
     json_key(&j, "operators");
     json_array(&j);

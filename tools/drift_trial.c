@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of all that the shadow reports only the model's outputs are wanted.
+// Of all that the shadow reports only the model's outputs are wanted, and what stands at poles.
 static void keep_outputs(DriftTrial *x, Model *m, const ShadowReport *report)
 {
     Graph *g = graph_at(m, m->main);
@@ -23,6 +23,13 @@ static void keep_outputs(DriftTrial *x, Model *m, const ShadowReport *report)
                 continue;
             wanted = x->outputs[o].known = true;
             x->outputs[o].number = kept;
+        }
+        for (uint32_t k = 0; k < x->poles.len; k++) {
+            DriftPole *p = &x->poles.at[k];
+            if (node_at(m, p->node)->in[p->operand] != v->value)
+                continue;
+            wanted = p->known = true;
+            p->number = kept;
         }
         if (wanted)
             g->outputs.at[kept++] = g->outputs.at[v->output];
@@ -38,6 +45,8 @@ static bool rewrite(void *trial, Model *m, Diags *diags)
     x->trial.fresh = m->values.len;
     if (x->rewrite && !drift_rewrite_model(x->d, x->rewrite, m, diags))
         return false;
+    if (x->wants_poles)
+        drift_poles_find(x, m);
     trial_apply(m, &x->trial);
     for (uint32_t o = 0; o < x->d->table.report.outputs.len; o++) {
         uint32_t number = x->d->table.report.outputs.at[o].number;
@@ -119,6 +128,8 @@ static int run_set(void *trial, Inputs *in)
         vec_push(x->d->table.arena, &x->outputs[o].sets,
                  at[DRIFT_SUM_SHADOW] > 0 ? sqrt(squares / at[DRIFT_SUM_SHADOW]) : 0);
     }
+    if (!status)
+        drift_poles_look(x, x->set++);
     return status;
 }
 
@@ -134,6 +145,7 @@ int drift_trial_run(DriftTrial *x)
     bool made_up;
     for (uint32_t o = 0; o < x->d->table.report.outputs.len; o++)
         x->outputs[o].squares = x->outputs[o].all = x->outputs[o].sets.len = 0;
+    x->set = 0;
     int status = datasets_each(&sets, &made_up);
     for (uint32_t o = 0; o < x->d->table.report.outputs.len; o++) {
         bool known = !status && x->outputs[o].all > 0;
@@ -165,7 +177,7 @@ void drift_trial_round(DriftTrial *x, uint32_t leave)
 
 void drift_run_rounded(const Tool *t, const SensOptions *sens, Drift *d)
 {
-    DriftTrial x = {.tool = t, .sens = sens, .d = d};
+    DriftTrial x = {.tool = t, .sens = sens, .d = d, .wants_poles = true};
     if (d->precision == DRIFT_OWN)
         return;
     int status = drift_trial_open(&x);
@@ -174,6 +186,7 @@ void drift_run_rounded(const Tool *t, const SensOptions *sens, Drift *d)
         status = drift_trial_run(&x);
     }
     d->unrun = status != EXIT_CLEAN;
+    d->poles = x.poles;
     for (uint32_t o = 0; !status && o < d->table.report.outputs.len; o++) {
         DriftOutput *out = &d->outputs[o];
         out->measured = x.outputs[o].rms;

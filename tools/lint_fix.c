@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "passes/inline_functions.h"
 #include "passes/restore_calls.h"
+#include "tools/carry.h"
 #include "tools/estimate.h"
 #include "tools/lint.h"
 
@@ -36,12 +37,15 @@ static bool print_model(const Model *m, const char *path, Buf *bytes, Str *error
     return true;
 }
 
-static int write_bytes(LintRun *r, const Buf *bytes, const char *path, const char *source)
+static int write_bytes(LintRun *r, const Buf *bytes, const Carried *data, const char *path,
+                       const char *source)
 {
     Str error = STR_NONE;
     if (!r->in_place && file_same(path, source))
         return tool_error(r->tool, EXIT_USAGE, "%s is the input; say --in-place to overwrite it",
                           path);
+    if (!carry_data(data, source, path, &error, r->arena))
+        return tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
     if (!file_write(path, bytes->at ? bytes->at : "", bytes->len, 0644, &error, r->arena))
         return tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
     return EXIT_CLEAN;
@@ -54,8 +58,9 @@ static Str key_of(LintRun *r, const Diag *d)
 
 typedef struct Attempt {
     Repair done;
-    Buf bytes; // the repaired model, as the file is going to hold it; empty: nothing changed
-    Buf text;  // --diff: and as text
+    Buf bytes;    // the repaired model, as the file is going to hold it; empty: nothing changed
+    Buf text;     // --diff: and as text
+    Carried data; // what lies in files beside it
     Diags after;
     bool changed, printed;
     Str error;
@@ -117,6 +122,7 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inl
     }
     meet_budgets(r, m, path, a);
     a->printed = print_model(m, out, &a->bytes, &a->error);
+    a->data = carried_by(m, r->arena);
     Dropped lost = {0};
     if (r->diff)
         text_print(m, TEXT_CIR, false, &a->text, &lost);
@@ -230,9 +236,10 @@ static int write_copy(LintRun *r, const char *path, const Config *config)
     Buf bytes = {0};
     Str error = STR_NONE;
     Model *m = load_again(r, path, config, &status);
+    Carried data = m ? carried_by(m, r->arena) : (Carried){0};
     if (m)
         status = print_model(m, r->out, &bytes, &error)
-                     ? write_bytes(r, &bytes, r->out, path)
+                     ? write_bytes(r, &bytes, &data, r->out, path)
                      : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
     if (m)
         load_close(m);
@@ -268,7 +275,7 @@ static int write_repaired(LintRun *r, const Attempt *a, const char *out, const c
         return write_copy(r, path, config);
     if (!a->changed && !r->out)
         return EXIT_CLEAN;
-    return a->printed ? write_bytes(r, &a->bytes, out, path)
+    return a->printed ? write_bytes(r, &a->bytes, &a->data, out, path)
                       : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(a->error));
 }
 

@@ -21,21 +21,27 @@ bool precision_of(const char *name, ConvertOptions *o)
     return false;
 }
 
-static bool rewrite(void *options, Model *m, Diags *diags)
+static bool rewrite(void *precision, Model *m, Diags *diags)
 {
-    ConvertOptions *o = options;
+    Precision *p = precision;
+    ConvertOptions *o = &p->convert;
     ConvertReport r;
+    Processor rows[MAX_CPUS];
+    const Processor *best = &rows[processors_of(p->compile->cpu, &p->compile->tuned, rows) - 1];
+    p->halves = (ConvertHalves){best->halves, best->copied};
+    o->halves = m->for_device ? NULL : &p->halves;
     o->in_memory = true;
     o->target = target_find(m->for_device ? STR("cuda-sm90") : STR("cpu-x86-64"));
     return convert_precision(m, o, diags, &r);
 }
 
-bool precision_compile(const char *name, ConvertOptions *o, CompileOptions *compile)
+bool precision_compile(const char *name, Precision *p, CompileOptions *o)
 {
     if (strcmp(name, "f32") == 0)
         return true;
-    compile->rewrite = rewrite;
-    compile->rewriter = o;
-    compile->wide = true;
-    return precision_of(name, o);
+    p->compile = o;
+    o->rewrite = rewrite;
+    o->rewriter = p;
+    o->wide = true;
+    return precision_of(name, &p->convert);
 }

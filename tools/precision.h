@@ -12,8 +12,14 @@
 // f16, bf16, mixed or f64; false: it is none of them.
 bool precision_of(const char *name, ConvertOptions *o);
 
+typedef struct Precision {
+    ConvertOptions convert;
+    ConvertHalves halves;
+    const CompileOptions *compile;
+} Precision;
+
 // Has the compiler convert the model, once it has been through the graph's passes; `f32`: not.
-// `o` has to live until then. false: no such precision.
-bool precision_compile(const char *name, ConvertOptions *o, CompileOptions *compile);
+// `p` and `o` have to live until then. false: no such precision.
+bool precision_compile(const char *name, Precision *p, CompileOptions *o);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "tools/precision.h"
 #include "tools/session.h"
+#include "tools/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 enum {
     OPT_CC,
     OPT_CPU,
+    OPT_TUNING,
     OPT_GEMM,
     OPT_NO_OVERRIDE,
     OPT_NO_FUSE,
@@ -22,6 +24,7 @@ enum {
 static const ToolOption options[] = {
     [OPT_CC] = {"--cc", "CC", "the clang to use"},
     [OPT_CPU] = {"--cpu", "NAME", "native (default), portable, or a name that clang knows"},
+    [OPT_TUNING] = {"--tuning", "FILE", TUNING_DOC},
     [OPT_GEMM] = {"--gemm", "HOW", "auto, packed or loops"},
     [OPT_NO_OVERRIDE] = {"--no-override", NULL, "plain loops for every kernel"},
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
@@ -43,7 +46,7 @@ static const ToolOption options[] = {
 static int run(const Tool *t, int argc, char **argv)
 {
     CompileOptions o = {0};
-    ConvertOptions precision = {.to = DT_F16};
+    Precision precision = {.convert = {.to = DT_F16}};
     Args args = args_of(t, argc, argv);
     const char *model = NULL, *value;
     char **passed = calloc((size_t)argc * 2 + 2, sizeof *passed);
@@ -62,6 +65,11 @@ static int run(const Tool *t, int argc, char **argv)
             o.cc = value;
         else if (option == OPT_CPU)
             o.cpu = value;
+        else if (option == OPT_TUNING && !tuning_take(t, value, &o)) {
+            free(passed);
+            return EXIT_USAGE;
+        } else if (option == OPT_TUNING)
+            continue;
         else if (option == OPT_GEMM)
             o.gemm = strcmp(value, "loops") == 0 ? GEMM_LOOPS : GEMM_AUTO;
         else if (option == OPT_NO_OVERRIDE)

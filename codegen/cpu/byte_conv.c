@@ -170,7 +170,7 @@ static int64_t block_of(const Conv *c, const Bytes *b, const ByteWeights *w)
                             : 4 * panels * TILE_ROWS * ((w->channels + 3) / 4) * w->taps;
 }
 
-bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const char *cpu,
+bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const Processor *cpu,
                     Str *error)
 {
     const Buffer *buf = buffer_at(p->mod, c->w->buffer);

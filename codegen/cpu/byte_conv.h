@@ -16,7 +16,7 @@ typedef struct ByteWeights {
 // May the factors be convolved, the zero points being one number for x and none for w?
 bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b);
 // Packs w for `cpu` and fills *c and *b. false with *error where weights cannot be read.
-bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const char *cpu,
+bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const Processor *cpu,
                     Str *error);
 // Planes of the copy of x, four channels to a word.
 int64_t byte_conv_planes(const Bytes *b, const ByteWeights *w);

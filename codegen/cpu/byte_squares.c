@@ -7,24 +7,10 @@
 
 #include "codegen/cpu/byte_squares.h"
 
-#include "base/host.h"
-
 #include <string.h>
 
 enum { SQUARE = 16, TILE = 1024, LEAST_ROWS = 8, BLOCK = 131072, WIDE = 256 }; // as in the runtime
 enum { MANY_ROWS = 256 };
-
-bool squares_expected(const char *cpu)
-{
-    static const char names[] = " sapphirerapids emeraldrapids graniterapids graniterapids-d ";
-    if (!cpu || strcmp(cpu, "native") == 0)
-        return host_multiplies_squares();
-    const size_t n = strlen(cpu);
-    for (const char *at = names; n && (at = strstr(at, cpu)); at++)
-        if (at[-1] == ' ' && at[n] == ' ')
-            return true;
-    return false;
-}
 
 static int64_t up(int64_t n, int64_t step)
 {
@@ -60,11 +46,11 @@ static bool read_often(const Conv *c, const ByteWeights *w)
     return places <= WIDE && w->rows >= MANY_ROWS;
 }
 
-ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const char *cpu)
+ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const Processor *cpu)
 {
     const int64_t words = up(w->channels, 4), row = row_of(c);
     ByteSquares s = {0};
-    if (c->depthwise || w->rows < LEAST_ROWS || !squares_expected(cpu))
+    if (c->depthwise || w->rows < LEAST_ROWS || cpu->squares == 0)
         return s;
     const int64_t parts = up(words, SQUARE), whole = up(words * w->taps, SQUARE);
     s.gathered = row < 12 || up(row, SQUARE) * SQUARE * 20 > row * 27 ||

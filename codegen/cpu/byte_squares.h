@@ -4,11 +4,9 @@
 
 #include "codegen/cpu/byte_conv.h"
 
-// Has `cpu`, as `cameo compile --cpu` says it, registers of square tiles?
-bool squares_expected(const char *cpu);
-// How c is cut into square tiles where `cpu` (as `cameo compile --cpu` says it) has them and they
+// How c is cut into square tiles where `cpu` has them and they
 // are worth it; else depth is 0.
-ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const char *cpu);
+ByteSquares byte_squares_choose(const Conv *c, const ByteWeights *w, const Processor *cpu);
 // Bytes of one group's weights.
 int64_t byte_squares_block(const ByteSquares *s, int64_t rows);
 // Planes of the copy of x that tiles may read: those past its channels meet weights of 0.

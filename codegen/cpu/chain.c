@@ -6,7 +6,6 @@
 #include "codegen/parts.h"
 
 enum {
-    BAND = 5 << 16,   // elements of a band between convolutions, CAMEO_CHAIN_SIZE
     SLACK = 64,       // CAMEO_CONV_SLACK
     LANES = 16,       // planes of a band begin at multiples of
     LEAST_ROWS = 12,  // of y: fewer are not worth bands
@@ -34,6 +33,7 @@ uint32_t chain_before(const Kernel *k, const Kernel *before[CHAIN_BEFORE])
 typedef struct Chaining {
     Module *mod;
     Printer *p;
+    int64_t band;             // elements between convolutions, CAMEO_CHAIN_SIZE
     uint32_t *reads, *writes; // by BufferId: kernels and other steps that do
 } Chaining;
 
@@ -195,7 +195,7 @@ static BufferId chain_scratch(Chaining *s, const Conv *windows, const Conv *last
                           (reach * number(windows->in[1]) + number(windows->out[1]) + 2 * LANES);
     const int64_t border = number(conv_copy_size(s->mod->polys, windows));
     Index size =
-        poly_const(s->mod->polys, panel + border + (least > BAND ? least : BAND) + 3 * SLACK);
+        poly_const(s->mod->polys, panel + border + (least > s->band ? least : s->band) + 3 * SLACK);
     return buffer_new(s->mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
 }
 
@@ -252,9 +252,9 @@ static void find_in(Chaining *s, Step **at)
     }
 }
 
-void chains_find(Module *mod, Printer *p)
+void chains_find(Module *mod, Printer *p, int64_t band)
 {
-    Chaining s = {mod, p, NEWS(p->arena, uint32_t, mod->buffers.len),
+    Chaining s = {mod, p, band / 4, NEWS(p->arena, uint32_t, mod->buffers.len),
                   NEWS(p->arena, uint32_t, mod->buffers.len)};
     note_steps(&s, mod->steps);
     for (uint32_t i = 0; i < mod->outputs.len; i++)

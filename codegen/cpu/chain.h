@@ -17,8 +17,9 @@ typedef struct Chain {
 } Chain;
 
 // Joins such kernels where what surrounds their sums is done in registers and their sizes are
-// known, and takes the steps of all but the last one from the module.
-void chains_find(Module *mod, Printer *p);
+// known, and takes the steps of all but the last one from the module. band: bytes between
+// convolutions that a program is told to keep at a time.
+void chains_find(Module *mod, Printer *p, int64_t band);
 // What the kernels before the last one use.
 void chain_uses(Module *mod, const Conv *c, KernelUses *u);
 void chain_print(Printer *p, const Kernel *k, const Conv *c);

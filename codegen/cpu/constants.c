@@ -322,3 +322,36 @@ void constant_floats(Iterations *x, const Expr *e, float *to)
             to[i] = (float)e->value.f;
     }
 }
+
+// ---- packed weights ----------------------------------------------------------------------------
+
+static bool is_equal(const Module *mod, const Buffer *b, Str name, uint32_t rank,
+                     const int64_t *dims, const float *elements)
+{
+    size_t count = 1;
+    Str error;
+    if (b->kind != BUF_WEIGHT || !b->data || b->dtype != DT_F32 || b->rank != rank ||
+        !str_eq(b->name, name))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!poly_equals(b->dims[i], dims[i]))
+            return false;
+        count *= (size_t)dims[i];
+    }
+    const float *there = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, &error);
+    return there && memcmp(there, elements, count * sizeof *elements) == 0;
+}
+
+BufferId constants_weight(Module *mod, Str name, uint32_t rank, const int64_t *dims,
+                          const float *elements)
+{
+    Index shape[4];
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        if (is_equal(mod, buffer_at(mod, b), name, rank, dims, elements))
+            return b;
+    for (uint32_t i = 0; i < rank; i++)
+        shape[i] = poly_const(mod->polys, dims[i]);
+    BufferId b = buffer_new(mod, BUF_WEIGHT, name, DT_F32, rank, shape);
+    buffer_at(mod, b)->data = tensor_new(mod->arena, DT_F32, rank, dims, elements);
+    return b;
+}

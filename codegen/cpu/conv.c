@@ -8,6 +8,7 @@
 // 3. One summed variable may be left: the channel c. All other variables are loops around.
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/constants.h"
 #include "codegen/cpu/finish.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
@@ -511,18 +512,6 @@ static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const fl
     return true;
 }
 
-static BufferId new_weights(Match *m, uint32_t rank, const int64_t *dims, const float *from)
-{
-    Index shape[4];
-    for (uint32_t i = 0; i < rank; i++)
-        shape[i] = poly_const(m->polys, dims[i]);
-    const TensorData *data = tensor_new(m->mod->arena, DT_F32, rank, dims, from);
-    Str name = buffer_at(m->mod, m->c.w->buffer)->name;
-    BufferId b = buffer_new(m->mod, BUF_WEIGHT, name, DT_F32, rank, shape);
-    buffer_at(m->mod, b)->data = data;
-    return b;
-}
-
 static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
@@ -542,7 +531,7 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
     }
     if (!tile)
         pack_panels(&m->c, w, f, from, to);
-    m->c.packed = new_weights(m, 4, dims, to);
+    m->c.packed = constants_weight(m->mod, buffer_at(m->mod, m->c.w->buffer)->name, 4, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from,
                 (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
@@ -563,7 +552,7 @@ static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error
         for (int64_t k = 0; k < w->k.size; k++)
             to[g * w->k.size + k] = scaled(w, f, g, 0, column_of(w, from, g, k));
     const int64_t dims[] = {w->groups.size, w->k.size};
-    m->c.packed = new_weights(m, 2, dims, to);
+    m->c.packed = constants_weight(m->mod, buffer_at(m->mod, m->c.w->buffer)->name, 2, dims, to);
     m->c.block = w->k.size;
     free(to);
     for (uint32_t i = m->c.rank, stride = 1; i > 0; i--) {
@@ -605,7 +594,7 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t i = 0; i < w->rows; i++)
             bias[g * c->biases + i] = (float)f->bias[g * w->rows + i];
-    c->bias = new_weights(m, 2, dims, bias);
+    c->bias = constants_weight(m->mod, buffer_at(m->mod, m->c.w->buffer)->name, 2, dims, bias);
     free(bias);
     c->finish = true;
     c->added = f->added;
@@ -672,7 +661,7 @@ void conv_free_weights(ByteWeights *all)
     free((void *)(uintptr_t)all->k_at);
 }
 
-static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
+static bool pack_bytes(Match *m, const Panels *w, const Processor *cpu, Str *error)
 {
     ByteWeights all;
     const bool ok =
@@ -687,7 +676,7 @@ static bool pack_bytes(Match *m, const Panels *w, const char *cpu, Str *error)
 }
 
 // Of bytes: x always goes through a copy, and four channels count as one.
-static bool find_bytes(Match *m, const Panels *w, const char *cpu, Conv **found, Str *error)
+static bool find_bytes(Match *m, const Panels *w, const Processor *cpu, Conv **found, Str *error)
 {
     if (!byte_conv_fits(m->p, &m->c, m->bytes))
         return true;

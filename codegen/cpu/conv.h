@@ -3,16 +3,18 @@
 #define CAMEO_CODEGEN_CPU_CONV_H
 
 #include "codegen/cpu/bytes.h"
+#include "codegen/cpu/processor.h"
 
 enum { CONV_SPACE = 3 }; // dims that a window slides along
 struct ByteWeights;
 
 // How the form of convolutions is chosen.
 typedef struct ConvChoice {
-    const char *cpu; // as `cameo compile --cpu` says it; NULL: this machine
-    bool direct;     // no Winograd
-    bool exact;      // what is multiplied is rounded as the kernels say: no weight is scaled
-    bool wide;       // what operations of bfloat16 hand to one another may be float32
+    const Processor *cpu; // the best of those that the program is for
+    int64_t band;         // bytes of a chain's bands, the most of all of them
+    bool direct;          // no Winograd
+    bool exact;           // what is multiplied is rounded as the kernels say: no weight is scaled
+    bool wide;            // what operations of bfloat16 hand to one another may be float32
     const struct Widened *widened; // weights that are there as float32 too (wide.h); NULL: none
     int tile; // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
 } ConvChoice;

@@ -9,6 +9,7 @@
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/layouts.h"
 #include "codegen/cpu/chain.h"
+#include "codegen/cpu/constants.h"
 
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/half_conv.h"
@@ -321,14 +322,9 @@ static bool pack_weights(Match *m, Str *error)
         for (int64_t i = 0; i < k; i++)
             to[begin * k + i * width + j - begin] = from[i * bk + j * bn];
     }
-    const TensorData *data = tensor_new(m->mod->arena, DT_F32, 2, dims, to);
+    m->o.packed = constants_weight(m->mod, b->name, 2, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
-    Index shape[2];
-    for (int i = 0; i < 2; i++)
-        shape[i] = poly_const(m->mod->polys, dims[i]);
-    m->o.packed = buffer_new(m->mod, BUF_WEIGHT, b->name, DT_F32, 2, shape);
-    buffer_at(m->mod, m->o.packed)->data = data;
     return true;
 }
 
@@ -518,7 +514,7 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     const Want want = {kind, &choice};
     bool ok = override_steps(p, mod->steps, &want, error);
     if (ok && kind != GEMM_CUBLASLT)
-        chains_find(mod, p);
+        chains_find(mod, p, how->band);
     const bool read = ok && choice.widened && widened_read(choice.widened, mod, mod->steps);
     arena_free(scratch);
     if (ok && (read || wide_used(mod->steps) || narrow_kinds(mod->steps)))

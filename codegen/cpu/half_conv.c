@@ -24,10 +24,10 @@ static int64_t steps_of(const ByteWeights *w)
     return ((w->channels + 1) / 2 * w->taps + TILE - 1) / TILE;
 }
 
-bool half_conv_fits(const Conv *c, const ByteWeights *w, const char *cpu)
+bool half_conv_fits(const Conv *c, const ByteWeights *w, const Processor *cpu)
 {
     return !c->depthwise && c->rank <= 2 && w->groups == 1 && w->rows >= TILE &&
-           w->rows * w->channels * w->taps >= LEAST_WORK && squares_expected(cpu);
+           w->rows * w->channels * w->taps >= LEAST_WORK && cpu->squares > 0;
 }
 
 // For each 16 rows, for each tile along k: 16 rows of 16 words of two channels.

@@ -13,8 +13,8 @@ typedef struct HalfConv {
     const Expr *value; // the sum, read from scratch
 } HalfConv;
 
-// Is it worth it, and does `cpu` (as `cameo compile --cpu` says it) have matrix registers?
-bool half_conv_fits(const Conv *c, const ByteWeights *w, const char *cpu);
+// Is it worth it, and does the processor have matrix registers?
+bool half_conv_fits(const Conv *c, const ByteWeights *w, const Processor *cpu);
 // Packs w, of bfloat16; NULL with *error where it cannot be read.
 HalfConv *half_conv_pack(Printer *p, const Conv *c, const ByteWeights *w, Str *error);
 void half_conv_uses(Module *mod, const Conv *c, KernelUses *u);

@@ -32,9 +32,9 @@ static bool is_fewer(Index i, int64_t than)
     return poly_is_const(i, &n) && n < than;
 }
 
-bool half_product_fits(Polys *polys, const Override *o, const char *cpu)
+bool half_product_fits(Polys *polys, const Override *o, const Processor *cpu)
 {
-    return o->m && o->reduce->rank == 1 && squares_expected(cpu) && !is_fewer(o->rows, TILE) &&
+    return o->m && o->reduce->rank == 1 && cpu->squares > 0 && !is_fewer(o->rows, TILE) &&
            !is_fewer(o->columns, TILE) && !is_fewer(loop_extent(polys, o->k), TILE);
 }
 

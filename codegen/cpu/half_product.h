@@ -8,6 +8,7 @@
 #ifndef CAMEO_CODEGEN_CPU_HALF_PRODUCT_H
 #define CAMEO_CODEGEN_CPU_HALF_PRODUCT_H
 
+#include "codegen/cpu/processor.h"
 #include "codegen/print_parts.h"
 
 typedef struct Override Override;
@@ -23,8 +24,8 @@ typedef struct HalfProduct {
 
 // For the product o, whose second factor o->narrow packed; NULL: it is computed.
 HalfProduct *half_product_new(Module *mod, const Override *o);
-// Two factors that are computed: is it worth it on the processor that `cpu` names?
-bool half_product_fits(Polys *polys, const Override *o, const char *cpu);
+// Two factors that are computed: is it worth it on this processor?
+bool half_product_fits(Polys *polys, const Override *o, const Processor *cpu);
 void half_product_uses(Module *mod, const Override *o, KernelUses *u);
 // The kernel; `outer`: loops around the product.
 void half_product_print(Printer *p, const Override *o, Bounds *outer);

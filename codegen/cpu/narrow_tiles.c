@@ -8,7 +8,7 @@
 #include "codegen/cpu/narrow.h"
 #include "codegen/cpu/tiles.h"
 
-enum { LINE = 64, AHEAD = 2048 }; // bytes between what is read and what is asked for
+enum { LINE = 64 }; // bytes that come from memory together
 static const int tile_rows[] = {1, 2, 4};
 enum { NROWS = sizeof tile_rows / sizeof *tile_rows };
 
@@ -89,8 +89,10 @@ static void print_turn(Buf *out, const NarrowKind *kind, int rows, int vectors, 
         buf_printf(out, "%sx%d = ((const cameo_codes *)b)[%d]", v ? ", " : "", v, v);
     buf_printf(out, ";\n");
     for (int i = 0; i * LINE < vectors * lanes * 4; i++)
-        buf_printf(out, "            __builtin_prefetch((const char *)b + %d, 0, 2);\n",
-                   AHEAD + i * LINE);
+        buf_printf(
+            out,
+            "            __builtin_prefetch((const char *)b + CAMEO_CPU_STREAM / 2 + %d, 0, 2);\n",
+            i * LINE);
     for (int j = 0; j < 32 / kind->bits; j++)
         for (int v = 0; v < vectors; v++) {
             const char sum = kind->at && !(j && chains_of(kind, rows) == 2) ? 'c' : 'd';

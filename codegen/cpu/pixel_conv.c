@@ -41,14 +41,14 @@ static bool read_dim(const Conv *c, int i, PixelConv *to)
     return to->out[i] > 0 && to->taps[i] > 0 && to->pad[i] >= 0;
 }
 
-bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const char *cpu,
+bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
                      PixelConv *to)
 {
     const Buffer *x = buffer_at(p->mod, c->x->buffer);
     *to = (PixelConv){.dtype = c->x->dtype, .channels = w->rows};
     const int64_t lanes = pixel_lanes(to->dtype);
     if (c->depthwise || c->rank != 2 || w->groups != 1 || !c->m || !c->c || x->rank != 4 ||
-        !lanes || w->rows % PIXEL_PANEL || w->channels % lanes || !squares_expected(cpu) ||
+        !lanes || w->rows % PIXEL_PANEL || w->channels % lanes || cpu->squares == 0 ||
         c->x->at[1] != poly_loop(p->mod->polys, c->c) || !poly_is_const(x->dims[2], &to->in[0]) ||
         !poly_is_const(x->dims[3], &to->in[1]) || (c->bytes && !byte_conv_fits(p, c, c->bytes)))
         return false;

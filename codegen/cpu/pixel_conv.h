@@ -27,7 +27,7 @@ typedef struct PixelConv {
 // Channels that a pixel of this dtype holds; 0: there are no such pixels.
 int64_t pixel_lanes(DType t);
 // Could it be one, x and y lying in pixels? Fills sizes, without those that a border decides.
-bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const char *cpu,
+bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
                      PixelConv *to);
 // The border that x must have for it.
 int64_t pixel_conv_border(const PixelConv *c);

@@ -337,7 +337,19 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     tile_print_table(out, &floats, t, uses);
 }
 
-void tiles_print(Buf *out, const TileUses *uses)
+// What a processor's row says of its tiles; of several with as many lanes the best one.
+static TileTarget of_processors(TileTarget t, const Processor *rows, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if ((int)rows[i].lanes == t.lanes) {
+            t.rows = rows[i].rows > 0 ? (int)rows[i].rows : t.rows;
+            t.step = rows[i].step > 0 ? (int)rows[i].step : t.step;
+            t.ahead = rows[i].ahead > 0 ? (int)rows[i].ahead : t.ahead;
+        }
+    return t;
+}
+
+void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t n)
 {
     buf_printf(
         out,
@@ -367,7 +379,9 @@ void tiles_print(Buf *out, const TileUses *uses)
         "    return f->high < v ? f->high : v;\n}\n\n",
         TILE_ROWS, TILE_COLUMNS);
     tile_print_edge(out, &floats);
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        print_target(out, &targets[i], uses, i == 0);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        const TileTarget t = of_processors(targets[i], rows, n);
+        print_target(out, &t, uses, i == 0);
+    }
     buf_printf(out, "#endif\n#endif\n\n");
 }

@@ -2,6 +2,7 @@
 #ifndef CAMEO_CODEGEN_CPU_TILES_H
 #define CAMEO_CODEGEN_CPU_TILES_H
 
+#include "codegen/cpu/processor.h"
 #include "ir/kernel.h"
 
 // The lanes of a panel, whatever the target: tiles read parts of a panel's rows, so that packed
@@ -57,8 +58,9 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
 void tile_print_edge(Buf *out, const TileKind *kind);
 void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t, const TileUses *uses);
 
-// The C preprocessor chooses the row of the target that the file is compiled for.
-void tiles_print(Buf *out, const TileUses *uses);
+// The C preprocessor chooses the row of the target that the file is compiled for; `rows`: of
+// processors, whose columns stand for those of a target with as many lanes where they are not 0.
+void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t n);
 // Tiles over bytes, four values of k to a number (codegen/cpu/byte_tiles.c): `products` has those
 // whose numbers have no sign, `windows` those whose vectors have none. After tiles_print.
 void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *uses);

@@ -6,62 +6,12 @@
 
 #include "codegen/cpu/winograd.h"
 
-#include "base/host.h"
 #include "codegen/cpu/tiles.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { OPEN = 28, GAP = 16, MOST = 6, LEAST_CHANNELS = 8 };
-
-typedef struct ConvTarget {
-    const char *name;   // what --cpu may say, between spaces
-    int lanes;          // float32 numbers in a vector
-    double products;    // vectors multiplied and added in a cycle
-    double moves;       // other vector operations in a cycle
-    double bytes;       // of weights that come from memory in a cycle
-    double direct;      // the share of `products` that direct convolutions reach,
-    double transformed; // and products of transformed tiles
-} ConvTarget;
-
-// Measured (tests/bench/kernels.py) on the first of the names of a row.
-static const ConvTarget targets[] = {
-    {" znver4 x86-64-v4 ", 16, 1, 1.5, 5, 0.93, 0.85},
-    {" znver5 ", 16, 2, 2, 8, 0.90, 0.75},
-    {" sapphirerapids emeraldrapids graniterapids ", 16, 2, 1.5, 3.4, 0.82, 0.60},
-    {" skylake-avx512 cascadelake cooperlake icelake-client icelake-server ", 16, 2, 1.5, 6, 0.90,
-     0.70},
-    {" x86-64-v3 haswell broadwell skylake znver1 znver2 znver3 alderlake ", 8, 2, 2, 5, 0.90,
-     0.80},
-    {" x86-64 x86-64-v2 portable nehalem sandybridge ", 4, 2, 2, 5, 0.85, 0.75},
-};
-
-static const ConvTarget *of_lanes(int lanes)
-{
-    const ConvTarget *t = targets;
-    while (t->lanes > lanes)
-        t++;
-    return t;
-}
-
-// Of several, the best. What the machine itself is called is not to be relied on, where it is a
-// virtual one: it is told by what it has.
-static const ConvTarget *target_of(const char *cpu)
-{
-    const char *last = cpu ? strrchr(cpu, ',') : NULL;
-    cpu = last ? last + 1 : cpu;
-    if (!cpu || strcmp(cpu, "native") == 0) {
-        if (!host_multiplies_squares())
-            return of_lanes(host_lanes());
-        cpu = "sapphirerapids";
-    }
-    const size_t n = strlen(cpu);
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        for (const char *at = targets[i].name; n && (at = strstr(at, cpu)); at++)
-            if (at[-1] == ' ' && at[n] == ' ')
-                return &targets[i];
-    return of_lanes(8);
-}
 
 // ---- cost --------------------------------------------------------------------------------------
 
@@ -71,10 +21,10 @@ static double up(double n, double step)
 }
 
 // Vectors that n neighbours fill; a few at the end have lanes over rows, half as many at a time.
-static double vectors(const ConvTarget *t, double n)
+static double vectors(double lanes, double n)
 {
-    double rest = fmod(n, t->lanes), full = (n - rest) / t->lanes;
-    return full + (rest <= 0 ? 0 : fmin(rest * TILE_ROWS / t->lanes, 1));
+    double rest = fmod(n, lanes), full = (n - rest) / lanes;
+    return full + (rest <= 0 ? 0 : fmin(rest * TILE_ROWS / lanes, 1));
 }
 
 // Operations on vectors for one of tiles: of x (down its columns, along its rows), of the sums.
@@ -88,7 +38,23 @@ static double moves_of_y(int64_t tile)
     return tile == 2 ? 60 : 230;
 }
 
-static double cost_of(const Conv *c, const ConvTarget *t, int64_t tile)
+ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t tile,
+                       double lanes)
+{
+    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    if (!tile)
+        return (ConvWork){k * depth * 9 * vectors(lanes, (double)size[0] * (double)size[1]), 0,
+                          k * depth * 36};
+    const double places = (double)((tile + 2) * (tile + 2));
+    const double across = ceil((double)size[1] / (double)tile);
+    const double down = ceil((double)size[0] / (double)tile), all = across * down;
+    return (ConvWork){places * k * depth * vectors(lanes, all),
+                      depth * down * ceil(across / lanes) * moves_of_x(tile) +
+                          k * ceil(all / lanes) * moves_of_y(tile),
+                      places * k * depth * 4};
+}
+
+static double cost_of(const Conv *c, const Processor *t, int64_t tile)
 {
     int64_t size[2], rows, channels;
     for (int i = 0; i < 2; i++)
@@ -96,19 +62,9 @@ static double cost_of(const Conv *c, const ConvTarget *t, int64_t tile)
             size[i] = OPEN;
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
-    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
-    if (!tile) {
-        double n = (double)size[0] * (double)size[1];
-        double work = k * depth * 9 * vectors(t, n) / t->products / t->direct;
-        return fmax(work, k * depth * 36 / t->bytes);
-    }
-    const double places = (double)((tile + 2) * (tile + 2));
-    const double across = ceil((double)size[1] / (double)tile);
-    const double down = ceil((double)size[0] / (double)tile), all = across * down;
-    double work = places * k * depth * vectors(t, all) / t->products / t->transformed;
-    double moves = depth * down * ceil(across / t->lanes) * moves_of_x(tile) +
-                   k * ceil(all / t->lanes) * moves_of_y(tile);
-    return fmax(work, places * k * depth * 4 / t->bytes) + moves / t->moves;
+    const ConvWork w = winograd_work(rows, channels, size, tile, t->lanes);
+    const double share = tile ? t->transformed : t->direct;
+    return fmax(w.products / t->products / share, w.bytes / t->bytes) + w.moves / t->moves;
 }
 
 static bool allows(const Conv *c)
@@ -130,7 +86,7 @@ void winograd_choose(Conv *c, const ConvChoice *how)
     c->tile = 0;
     if (how->direct || !allows(c))
         return;
-    const ConvTarget *t = target_of(how->cpu);
+    const Processor *t = how->cpu;
     for (int i = 0; i < 3; i++)
         c->cost[i] = cost_of(c, t, 2 * i);
     for (int i = 1; i < 3; i++)

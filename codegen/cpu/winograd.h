@@ -11,6 +11,15 @@ enum { WINOGRAD_ROWS = 32 }; // rows of y between two transforms: CAMEO_WINOGRAD
 // that c and `how` allow. Sizes that only inputs say count as 28.
 void winograd_choose(Conv *c, const ConvChoice *how);
 
+// What a convolution of 3 x 3 by one takes where y has size[0] x size[1] places: directly (tile 0)
+// or by tiles. Vectors of so many lanes that are multiplied and added, other operations on vectors,
+// bytes of weights.
+typedef struct ConvWork {
+    double products, moves, bytes;
+} ConvWork;
+ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t tile,
+                       double lanes);
+
 // float32 elements of the scratch that the form needs.
 Index winograd_scratch(Polys *polys, const Conv *c);
 // Windows in [groups][rows][channels][3][3] to what cameo_winograd_rows reads, for each group the

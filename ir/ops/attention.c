@@ -178,25 +178,37 @@ static const Expr *bias_at(Lower *l, const Attention *a, const Index *o)
     return allowed ? select_(l, allowed, e, minus_infinity(l, a->t)) : e;
 }
 
-static void lower_scores(Lower *l, Attention *a, Tensor raw)
+// Scaled products of query and key at (b, h, i, j). As the operator is defined both operands are
+// multiplied by the root of the scale, and rounded; in the wide dtypes the sum is, a product of the
+// operands as they are.
+static const Expr *score_at(Lower *l, const Attention *a, const Index *o)
 {
-    Index o[MAX_RANK] = {0};
-    double softcap = node_float(l->n, "softcap", 0), scale = node_float(l->n, "scale", 0);
-    DType t = a->t, acc = accumulator(t);
-    kernel(l, "attention_scores");
-    par_all(l, raw, o);
-    const Expr *root = num(l, t, sqrt(scale));
+    const DType t = a->t, acc = accumulator(t);
+    const double given = node_float(l->n, "scale", 0);
+    const Expr *scale = num(l, DT_F64, given);
     if (!node_has_attr(l->n, "scale")) {
         const Expr *c = cast(l, DT_F64, expr_index(l->module, a->q.channels));
-        root = cast(l, t, sqrt_(l, div_(l, num(l, DT_F64, 1), sqrt_(l, c))));
+        scale = div_(l, num(l, DT_F64, 1), sqrt_(l, c));
     }
     Index reps = ix_div(l, a->q.heads, a->k.heads), head = ix_div(l, o[1], reps),
           c = red(l, a->q.channels);
     Index kat[4] = {o[0], head, o[3], c};
-    const Expr *q = mul(l, element(l, &a->q, o[0], o[1], o[2], c), root),
-               *k = mul(l, load(l, a->keys, kat), root);
-    const Expr *e =
-        cast(l, t, reduce_add(l, 1, &c, NULL, mul(l, cast(l, acc, q), cast(l, acc, k))));
+    const Expr *q = element(l, &a->q, o[0], o[1], o[2], c), *k = load(l, a->keys, kat);
+    const Expr *root = t == acc ? NULL : cast(l, t, sqrt_(l, scale));
+    q = root ? mul(l, q, root) : q;
+    k = root ? mul(l, k, root) : k;
+    const Expr *sum = reduce_add(l, 1, &c, NULL, mul(l, cast(l, acc, q), cast(l, acc, k)));
+    return cast(l, t, root ? sum : mul(l, sum, cast(l, acc, scale)));
+}
+
+static void lower_scores(Lower *l, Attention *a, Tensor raw)
+{
+    Index o[MAX_RANK] = {0};
+    const double softcap = node_float(l->n, "softcap", 0);
+    const DType t = a->t;
+    kernel(l, "attention_scores");
+    par_all(l, raw, o);
+    const Expr *e = score_at(l, a, o);
     if (has_output(l, 3) && node_int(l->n, "qk_matmul_output_mode", 0) == 0)
         store(l, output(l, 3), o, e);
     if (softcap > 0)

@@ -188,6 +188,8 @@ static void report_misfit(Check *c, const DataPlan *p, Str have, Str want)
                                       STR_ARG(c->input), (long long)c->dims[p->wrong], p->wrong,
                                       STR_ARG(c->file), (long long)t->dims[p->wrong]));
     diag_note(l->diags, d, "the file has dims %.*s, the input %.*s", STR_ARG(have), STR_ARG(want));
+    if (c->d->by_text && c->d->hint.len)
+        diag_note(l->diags, d, "%.*s", STR_ARG(c->d->hint));
     if (t->rank != c->rank || p->wrong == 1)
         note_channels(c, d);
 }
@@ -318,9 +320,11 @@ static bool made_for_mean(Lint *l, NumberFacts *x, NodeId id, Made *m)
         return false;
     m->lo = 0;
     m->hi = 1;
-    m->why = str_printf(l->arena,
-                        "Sub %.*s takes off a mean of %.4g to %.4g, so values of 0 to 1 are meant",
-                        STR_ARG(lint_short(l, id)), mlo, mhi);
+    Str mean = mlo == mhi ? str_printf(l->arena, "%.4g", mlo)
+                          : str_printf(l->arena, "%.4g to %.4g", mlo, mhi);
+    m->why =
+        str_printf(l->arena, "Sub %.*s takes off a mean of %.*s, so values of 0 to 1 are meant",
+                   STR_ARG(lint_short(l, id)), STR_ARG(mean));
     return true;
 }
 

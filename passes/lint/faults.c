@@ -389,14 +389,6 @@ static void find_operands(Finder *x, NodeId id)
     }
 }
 
-static bool is_tied_result(const Node *n, uint32_t o)
-{
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (n->in[i] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)))
-            return true;
-    return false;
-}
-
 // Results whose dtype an attribute chooses, and which the schema does not give.
 static void find_results(Finder *x, NodeId id)
 {
@@ -407,7 +399,7 @@ static void find_results(Finder *x, NodeId id)
         DType t = n->out[o] ? lint_dtype(m, n->out[o]) : DT_NONE;
         if (n->out[o] && value_at(m, n->out[o])->why_dtype.kind == WHY_OPERAND)
             continue;
-        if (p && p->types && t != DT_NONE && !(p->types >> t & 1) && !is_tied_result(n, o))
+        if (p && p->types && t != DT_NONE && !(p->types >> t & 1) && !result_is_tied(n, o))
             add(x,
                 (Fault){FAULT_UNSUPPORTED, id, o, o, n->out[o], t, DT_NONE, true, false, 0, {0}});
     }

@@ -67,6 +67,14 @@ const SchemaParam *param_of_result(const Node *n, uint32_t o)
                : NULL;
 }
 
+bool result_is_tied(const Node *n, uint32_t o)
+{
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (n->in[i] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)))
+            return true;
+    return false;
+}
+
 TensorData *origin_payload(const Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);

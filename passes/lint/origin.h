@@ -7,6 +7,8 @@
 // The parameter of operand i, of result o; NULL where the schema has none.
 const SchemaParam *param_of_operand(const Node *n, uint32_t i);
 const SchemaParam *param_of_result(const Node *n, uint32_t o);
+// Has the result its dtype from an operand?
+bool result_is_tied(const Node *n, uint32_t o);
 // Do operands with these two parameters have to agree?
 bool params_are_tied(const SchemaParam *a, const SchemaParam *b);
 

@@ -109,10 +109,22 @@ static void need_names(Live *l, const Map *initializers, const Props *props, boo
     }
 }
 
+// What a training graph gives for its bindings, also where no output of it says so.
+static void need_bound(Live *l, GraphId g, const Props *binding)
+{
+    for (uint32_t i = 0; g && i < binding->len; i++)
+        need_by_name(l, g, binding->at[i].value);
+}
+
 // Names that stand outside of nodes: quantization annotations, what training updates.
 static void need_named(Live *l)
 {
     const Model *m = l->m;
+    for (uint32_t i = 0; i < m->training.len; i++) {
+        const TrainingInfo *t = &m->training.at[i];
+        need_bound(l, t->initialization, &t->initialization_binding);
+        need_bound(l, t->algorithm, &t->update_binding);
+    }
     for (GraphId g = 1; g < m->graphs.len; g++) {
         const Graph *graph = graph_at(m, g);
         bool training = g == m->main && m->training.len;
