@@ -10,7 +10,8 @@
 //      what may not be mended (a narrowing where only what is safe may be done, weights made wider)
 //      casts
 //      bytes: of the casts, and of all that an operator reads and writes in another dtype than the
-//        model's own, twice, so that an input is narrowed at the door
+//        model's own, twice, so that an input is narrowed at the door; of integers that count
+//        (passes/counted.h) where they become floats, so much that their result is cast
 //      constants retyped: none for another dtype, few if every value is exact, more if not
 //    A constant is retyped towards the model's dtype or its user's, never away from it, but for
 //    what is to blame by the declarations of what it makes, and for a single number that stays
@@ -22,6 +23,7 @@
 #include "passes/insert_casts.h"
 #include "ir/infer.h"
 #include "passes/adaptor.h"
+#include "passes/counted.h"
 #include "passes/mending.h"
 #include "passes/retype.h"
 
@@ -68,11 +70,13 @@ static void see_values(Mending *w)
             w->seen[tie] |= d == DT_NONE || t->maker[v] == NO_TIE ? 0 : bit(d);
             w->weight[tie] += weight;
             w->members[tie]++;
+            w->counts[tie] |= w->counted[v];
         }
         if (t->maker[v] == NO_TIE)
             continue;
         w->weight[t->maker[v]] += weight;
         w->members[t->maker[v]]++;
+        w->counts[t->maker[v]] |= w->counted[v];
     }
 }
 
@@ -158,7 +162,8 @@ static TypeSet fallback(const Mending *w, TypeSet allowed)
 }
 
 // A scale is best of the dtype of what it scales, and the other way round, which QuantizeLinear no
-// longer asks since opset 23 and not every runtime lets go.
+// longer asks since opset 23 and not every runtime lets go: of the model's own dtype they agree,
+// for another Cast if need be.
 static void add_scales(Mending *w)
 {
     for (uint32_t k = 0; k < w->t->uses.len; k++) {
@@ -169,6 +174,7 @@ static void add_scales(Mending *w)
             continue;
         if (u->use.index == 0) {
             w->scales[u->tie] = bit(ties_dtype(w->m, n->in[1]));
+            w->scaled[u->tie] = n->in[0];
             continue;
         }
         TypeSet allowed = tie_at(w, u->tie)->allowed, scaled = bit(ties_dtype(w->m, n->in[0]));
@@ -238,7 +244,7 @@ static void set_prices(Mending *w)
             continue;
         n += 1 + uses;
         // At most a cast for each use, and twice what each tie around it reads and writes.
-        bytes += value_weight(w->m, v) * 16 * (2 + 2.0 * uses);
+        bytes += value_weight(w->m, v) * MOST_BYTES * (1 + 1.0 * uses);
     }
     Cost most = (Cost)1 << 46;
     w->scale = FINE / bytes;
@@ -456,6 +462,7 @@ static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
     uint32_t n = t->at.len + 1;
     Mending w = {.m = m, .a = a, .r = of->r, .t = t, .pinned = pinned, .apart = apart};
     w.blamed = of->blamed;
+    w.counted = of->counted;
     w.strict = of->strict;
     w.settled = of->settled;
     w.parent = NEWS(a, uint32_t, n);
@@ -470,6 +477,8 @@ static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
     w.faulty = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
     w.scales = NEWS(a, TypeSet, n);
+    w.scaled = NEWS(a, ValueId, n);
+    w.counts = NEWS(a, bool, n);
     w.members = NEWS(a, uint32_t, n);
     w.variable = numbers(a, n);
     w.value = numbers(a, t->nvalues);
@@ -584,6 +593,7 @@ static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t
 {
     Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, settled, freely;
     uint32_t ignored = 0;
+    of.counted = counted_values(of.t, a);
     if (!choose(best, &of, bound))
         return false;
     of.blamed = best->blamed;

@@ -10,6 +10,8 @@
 // Prices below a cast's: bytes take 0 .. FINE in sum.
 enum { FINE = 1 << 20, PRICE_EXACT = 1, PRICE_NARROW = 4, PRICE_TARGET = 8, PRICE_ROUNDED = 32 };
 enum { PRICE_FOREIGN = 64, PRICE_MOST = 128 };
+// Bytes that a tie is charged for an element at most: more than a Cast reads and writes for one.
+enum { MOST_BYTES = 32 };
 
 typedef struct Mending {
     Model *m;
@@ -27,6 +29,9 @@ typedef struct Mending {
     double *weight;         // by tie: elements that it reads and writes
     uint32_t *members;      // by tie: operands and results
     TypeSet *scales;        // by tie of what QuantizeLinear reads: its scale's dtype
+    ValueId *scaled;        // by tie of what QuantizeLinear reads: that value
+    const bool *counted;    // by value: an integer that counts (passes/counted.h)
+    bool *counts;           // by tie: is something that it reads or writes counted?
     uint32_t *variable;     // by tie
     uint32_t *value;        // by value: its number in the problem
     VEC(NodeId) retargeted; // Casts with another target than before
