@@ -117,6 +117,40 @@ static void connect_copies(Mending *w)
             w->parent[root_of(w, i)] = root_of(w, first_copy(w, i));
 }
 
+// The tie of the scale of what QuantizeLinear reads by tie i. They need not agree since opset 23,
+// but not every runtime lets go: in what is mended they are of one dtype. NO_TIE: there is none, or
+// it is no float that what is scaled may be.
+static uint32_t scale_of(Mending *w, const TieUse *u)
+{
+    const Node *n = u->use.node && u->use.index == 0 ? node_at(w->m, u->use.node) : NULL;
+    if (!n || !node_is(n, "QuantizeLinear") || n->nin < 2 || !n->in[1] || !may_choose(w, u->tie))
+        return NO_TIE;
+    DType scale = ties_dtype(w->m, n->in[1]), scaled = ties_dtype(w->m, n->in[0]);
+    bool floats = dtype_is_float(scale) && (scaled == DT_NONE || dtype_is_float(scaled));
+    if (!floats || !(tie_at(w, u->tie)->allowed & bit(scale)))
+        return NO_TIE;
+    for (uint32_t k = w->t->first_use[n->in[1]]; k < w->t->first_use[n->in[1] + 1]; k++) {
+        const TieUse *s = &w->t->uses.at[k];
+        if (s->use.node == u->use.node && s->use.index == 1 && s->tie != u->tie &&
+            may_choose(w, s->tie))
+            return s->tie;
+    }
+    return NO_TIE;
+}
+
+static void connect_scales(Mending *w)
+{
+    for (uint32_t k = 0; k < w->t->uses.len; k++) {
+        const TieUse *u = &w->t->uses.at[k];
+        uint32_t scale = scale_of(w, u);
+        if (scale == NO_TIE)
+            continue;
+        w->scale_of[u->tie] = scale;
+        tie_at(w, scale)->allowed &= tie_at(w, u->tie)->allowed;
+        w->parent[root_of(w, u->tie)] = root_of(w, scale);
+    }
+}
+
 // Does this use ask for what the value has not?
 static bool is_fault(const Mending *w, const TieUse *u, DType have)
 {
@@ -159,27 +193,6 @@ static TypeSet fallback(const Mending *w, TypeSet allowed)
         if (allowed & bit(order[i]))
             return bit(order[i]);
     return allowed & (~allowed + 1);
-}
-
-// A scale is best of the dtype of what it scales, and the other way round, which QuantizeLinear no
-// longer asks since opset 23 and not every runtime lets go: of the model's own dtype they agree,
-// for another Cast if need be.
-static void add_scales(Mending *w)
-{
-    for (uint32_t k = 0; k < w->t->uses.len; k++) {
-        const TieUse *u = &w->t->uses.at[k];
-        const Node *n = u->use.node && u->use.index < 2 ? node_at(w->m, u->use.node) : NULL;
-        uint32_t root = root_of(w, u->tie);
-        if (!n || !node_is(n, "QuantizeLinear") || n->nin < 2 || !may_choose(w, u->tie))
-            continue;
-        if (u->use.index == 0) {
-            w->scales[u->tie] = bit(ties_dtype(w->m, n->in[1]));
-            w->scaled[u->tie] = n->in[0];
-            continue;
-        }
-        TypeSet allowed = tie_at(w, u->tie)->allowed, scaled = bit(ties_dtype(w->m, n->in[0]));
-        w->candidates[root] |= w->candidates[root] & allowed ? 0 : allowed & scaled;
-    }
 }
 
 static void add_fallbacks(Mending *w)
@@ -256,8 +269,9 @@ static uint32_t variable_of(Mending *w, uint32_t i)
 {
     if (w->variable[i] != NO_TIE)
         return w->variable[i];
-    if (first_copy(w, i) != i)
-        return w->variable[i] = variable_of(w, first_copy(w, i));
+    uint32_t first = w->scale_of[i] != NO_TIE ? w->scale_of[i] : first_copy(w, i);
+    if (first != i)
+        return w->variable[i] = variable_of(w, first);
     const Tie *tie = tie_at(w, i);
     TypeSet allowed = tie->allowed, candidates = w->candidates[root_of(w, i)];
     LabelSet labels = 0;
@@ -476,8 +490,7 @@ static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
         w.copies[value_written(m, v)] += value_written(m, v) != v;
     w.faulty = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
-    w.scales = NEWS(a, TypeSet, n);
-    w.scaled = NEWS(a, ValueId, n);
+    w.scale_of = numbers(a, n);
     w.counts = NEWS(a, bool, n);
     w.members = NEWS(a, uint32_t, n);
     w.variable = numbers(a, n);
@@ -510,10 +523,10 @@ static bool solve(Mending *w)
     see_values(w);
     connect(w);
     connect_copies(w);
+    connect_scales(w);
     if (!find_faults(w))
         return false;
     w->blamed = w->blamed ? w->blamed : lint_blamed(w->m, w->a);
-    add_scales(w);
     add_fallbacks(w);
     number_dtypes(w);
     set_prices(w);

@@ -80,18 +80,6 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     return PRICE_TARGET;
 }
 
-// What QuantizeLinear reads has its scale's dtype if that is the model's own; else it costs the
-// Cast that is not there.
-static Cost price_of_scaled(const Mending *w, uint32_t i, DType t)
-{
-    if (w->scales[i] & bit(t))
-        return 0;
-    Cost cast = w->scales[i] & tie_at(w, i)->allowed & bit(w->own)
-                    ? mending_price_of_cast(w, w->scaled[i], t, w->own)
-                    : w->never;
-    return cast < w->never ? cast + PRICE_EXACT : PRICE_EXACT;
-}
-
 // Does the tie count in integers, and in nothing else?
 static bool is_counting(const Mending *w, uint32_t i)
 {
@@ -109,8 +97,6 @@ Cost mending_price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candida
             return 0;
         return tie->kind == TIE_CAST ? price_of_target(w, tie, t) : price_of_retyping(w, tie, t);
     }
-    if (w->scaled[i])
-        return price_of_scaled(w, i, t);
     // A lone operand (of Cast, of Shape) takes what it is given, which is best left as it is.
     if (w->members[i] < 2 && tie->kind == TIE_NODE)
         return w->seen[i] & bit(t) ? 0 : PRICE_EXACT;

@@ -18,22 +18,21 @@ typedef struct Mending {
     Arena *a;
     Repair *r;
     Ties *t;
-    uint32_t *parent;       // of ties that may choose, joined where a value connects them
-    TypeSet *candidates;    // by root: dtypes that values of the part have
-    bool *faulty;           // by root
-    TypeSet *seen;          // by tie: dtypes of its operands as they are
-    const bool *pinned;     // by tie: a Cast that is there already and keeps its target
-    const bool *apart;      // by tie: a Cast that nothing else is to make use of
-    uint32_t *copies;       // by value as written: how many calls have it
-    uint32_t *first;        // by value as written: the tie of its first copy
-    double *weight;         // by tie: elements that it reads and writes
-    uint32_t *members;      // by tie: operands and results
-    TypeSet *scales;        // by tie of what QuantizeLinear reads: its scale's dtype
-    ValueId *scaled;        // by tie of what QuantizeLinear reads: that value
-    const bool *counted;    // by value: an integer that counts (passes/counted.h)
-    bool *counts;           // by tie: is something that it reads or writes counted?
-    uint32_t *variable;     // by tie
-    uint32_t *value;        // by value: its number in the problem
+    uint32_t *parent;    // of ties that may choose, joined where a value connects them
+    TypeSet *candidates; // by root: dtypes that values of the part have
+    bool *faulty;        // by root
+    TypeSet *seen;       // by tie: dtypes of its operands as they are
+    const bool *pinned;  // by tie: a Cast that is there already and keeps its target
+    const bool *apart;   // by tie: a Cast that nothing else is to make use of
+    uint32_t *copies;    // by value as written: how many calls have it
+    uint32_t *first;     // by value as written: the tie of its first copy
+    double *weight;      // by tie: elements that it reads and writes
+    uint32_t *members;   // by tie: operands and results
+    uint32_t *scale_of;  // by tie of what QuantizeLinear reads: its scale's, with which it decides
+    const bool *counted; // by value: an integer that counts (passes/counted.h)
+    bool *counts;        // by tie: is something that it reads or writes counted?
+    uint32_t *variable;  // by tie
+    uint32_t *value;     // by value: its number in the problem
     VEC(NodeId) retargeted; // Casts with another target than before
     Labels *l;
     TypeSet dtypes;          // that anything in the problem may take
