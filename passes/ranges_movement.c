@@ -117,6 +117,8 @@ static void max_pool(RangeWalk *w)
     Range x = range_of_images(w);
     double lo, hi;
     range_of_dtype(walk_dtype(w, 0), &lo, &hi);
+    if (range_digits(walk_dtype(w, 0)) < 24) // that of float32, which is infinite in float16
+        lo = range_digits(walk_dtype(w, 0)) ? -INFINITY : lo;
     if (x.nan || isinf(x.lo)) { // of nothing but NaN or -inf some give the least number
         x.lo = fmin(x.lo, lo);
         x.hi = fmax(x.hi, lo);

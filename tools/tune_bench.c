@@ -86,6 +86,7 @@ static bool compile_measurement(Tune *t, Buf *output)
                           "-std=c11",
                           "-D_GNU_SOURCE",
                           "-O3",
+                          "-ffp-contract=fast",
                           "-march=native",
                           "peaks.c",
                           "-o",

@@ -342,12 +342,13 @@ static bool is_equal(const Module *mod, const Buffer *b, Str name, uint32_t rank
     return there && memcmp(there, elements, count * sizeof *elements) == 0;
 }
 
-BufferId constants_weight(Module *mod, Str name, uint32_t rank, const int64_t *dims,
+BufferId constants_weight(Module *mod, BufferId of, uint32_t rank, const int64_t *dims,
                           const float *elements)
 {
+    const Str name = buffer_at(mod, of)->name;
     Index shape[4];
     for (BufferId b = 1; b < mod->buffers.len; b++)
-        if (is_equal(mod, buffer_at(mod, b), name, rank, dims, elements))
+        if (b != of && is_equal(mod, buffer_at(mod, b), name, rank, dims, elements))
             return b;
     for (uint32_t i = 0; i < rank; i++)
         shape[i] = poly_const(mod->polys, dims[i]);

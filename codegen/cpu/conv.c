@@ -531,7 +531,7 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
     }
     if (!tile)
         pack_panels(&m->c, w, f, from, to);
-    m->c.packed = constants_weight(m->mod, buffer_at(m->mod, m->c.w->buffer)->name, 4, dims, to);
+    m->c.packed = constants_weight(m->mod, m->c.w->buffer, 4, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from,
                 (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
@@ -552,7 +552,7 @@ static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error
         for (int64_t k = 0; k < w->k.size; k++)
             to[g * w->k.size + k] = scaled(w, f, g, 0, column_of(w, from, g, k));
     const int64_t dims[] = {w->groups.size, w->k.size};
-    m->c.packed = constants_weight(m->mod, buffer_at(m->mod, m->c.w->buffer)->name, 2, dims, to);
+    m->c.packed = constants_weight(m->mod, m->c.w->buffer, 2, dims, to);
     m->c.block = w->k.size;
     free(to);
     for (uint32_t i = m->c.rank, stride = 1; i > 0; i--) {
@@ -594,7 +594,7 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t i = 0; i < w->rows; i++)
             bias[g * c->biases + i] = (float)f->bias[g * w->rows + i];
-    c->bias = constants_weight(m->mod, buffer_at(m->mod, m->c.w->buffer)->name, 2, dims, bias);
+    c->bias = constants_weight(m->mod, m->c.w->buffer, 2, dims, bias);
     free(bias);
     c->finish = true;
     c->added = f->added;

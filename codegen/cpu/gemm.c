@@ -322,7 +322,7 @@ static bool pack_weights(Match *m, Str *error)
         for (int64_t i = 0; i < k; i++)
             to[begin * k + i * width + j - begin] = from[i * bk + j * bn];
     }
-    m->o.packed = constants_weight(m->mod, b->name, 2, dims, to);
+    m->o.packed = constants_weight(m->mod, m->o.b->buffer, 2, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
     return true;

@@ -2,14 +2,16 @@
 """pages.py CAMEO ROOT [--write]: each lint rule has a page in one form, and docs/rules.md is what the table and the pages say.
 
 A page (passes/lint/explain/ID.txt): what the rule finds; then "Example:" with lines indented by two spaces, "Frameworks say:",
-"Fix:" and "Reference:", each at the start of a line of its own, in this order. Lines of at most 100 columns. --write writes
-docs/rules.md anew.
+"Fix:" and "Reference:", each at the start of a line of its own, in this order. Lines of at most 100 columns. What a reference
+quotes of an ONNX operator, and the attributes that it names, are in that operator's schema. --write writes docs/rules.md anew.
 """
 import json
 import pathlib
 import re
 import subprocess
 import sys
+
+import onnx
 
 HEADINGS = ["Example:", "Frameworks say:", "Fix:", "Reference:"]
 
@@ -34,6 +36,27 @@ def faults(text):
     return wrong + (["a tab or a space at a line's end"] if re.search(r"\t| $", text, re.M) else [])
 
 
+def untrue(text):
+    """What a page's reference says of ONNX operators that their newest schemas do not."""
+    schemas = {s.name: s for s in onnx.defs.get_all_schemas()}
+    wrong = []
+    for clause in " ".join(text.split("Reference:")[1].split()).split("; "):
+        if not re.match(r"ONNX (operators? |docs/Operators\.md)", clause):
+            continue
+        outside = re.sub(r'"[^"]*"', "", clause)
+        named = [schemas[word] for word in re.findall(r"\b[A-Z]\w+", outside) if word in schemas]
+        said = " ".join(" ".join([s.doc] + [o.description for o in [*s.inputs, *s.outputs]]) for s in named)
+        said = " ".join(said.split())
+        wrong += [f"no operator of this reference says {q!r}" for q in re.findall(r'"([^"]*)"', clause)
+                  if named and q not in said]
+        listed = re.search(r"attributes? (\w+(?:, \w+)*)", outside)
+        wrong += [f"{s.name} has no attribute {a}" for s in named for a in (listed[1].split(", ") if listed else [])
+                  if a not in s.attributes]
+        if clause.startswith("ONNX operator") and not named:
+            wrong.append(f"no operator in {clause!r}")
+    return wrong
+
+
 def main():
     cameo, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     rules = json.loads(subprocess.run([cameo, "rules", "--format", "json"], capture_output=True, text=True, check=True).stdout)
@@ -42,7 +65,7 @@ def main():
     for page in sorted((root / "passes/lint/explain").glob("*.txt")):
         if page.stem not in ids:
             wrong.append(f"{page.name}: there is no such rule")
-        wrong += [f"{page.name}: {fault}" for fault in faults(page.read_text())]
+        wrong += [f"{page.name}: {fault}" for fault in faults(page.read_text()) or untrue(page.read_text())]
     wrong += [f"{i}: no page in passes/lint/explain/" for i in ids if not (root / f"passes/lint/explain/{i}.txt").exists()]
     done = subprocess.run([cameo, "rules", "--format", "markdown"], capture_output=True, text=True, check=True)
     if "--write" in sys.argv:
