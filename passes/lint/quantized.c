@@ -236,8 +236,9 @@ static void check_zero_point(Lint *l, NodeId id, const struct Scaled *s)
         (value_at(l->m, n->in[s->scale])->rank == 0 || known_dim(l->m, n->in[s->scale], 0, &b));
     if (known && a != b && value_at(l->m, z)->rank < 2)
         report_shape(l, id, s->zero_point,
-                     str_printf(l->arena, "has %lld zero point%s but %lld scale%s", (long long)a,
-                                a == 1 ? "" : "s", (long long)b, b == 1 ? "" : "s"));
+                     str_printf(l->arena, "has %lld zero point%s but %lld scale%s in \"%.*s\"",
+                                (long long)a, a == 1 ? "" : "s", (long long)b, b == 1 ? "" : "s",
+                                STR_ARG(lint_name(l, n->in[s->scale]))));
 }
 
 void lint_scale_shapes(Lint *l)

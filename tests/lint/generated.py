@@ -134,6 +134,12 @@ class Blocks(Builder):
             y = self.node("Gate", [y], self.new("gate"), domain="local")
         return self.node("Pick", [y, self.flag()], self.new("pick"), domain="local")
 
+    def mixed(self, x):
+        """A call of a function that computes a part in float16 and a part in float64."""
+        self.called.add("Mixed")
+        w = self.tensor(self.new("h"), (self.random.integers(-64, 64, (4, 4)) / 64).astype(numpy.float16))
+        return self.node("Mixed", [x, w], self.new("mixed"), domain="local")
+
     def nested(self, x):
         """A branch within a loop; both read what is made outside."""
         name, w, b = self.new("nest"), self.square(), self.row()
@@ -165,6 +171,16 @@ class Blocks(Builder):
         q = self.made("QuantizeLinear", [x, scale, zero])
         h = self.made("DequantizeLinear", [q, scale, back])
         return self.made("MatMul", [h, self.made("DequantizeLinear", [w, ws, wz], axis=1)])
+
+    def channels(self, x):
+        """What is computed with and the weights, both quantized by channels."""
+        scale = self.tensor(self.new("scales"), (2.0 ** -self.random.integers(2, 4, 4)).astype(numpy.float32))
+        zero = self.tensor(self.new("zps"), self.random.integers(56, 64, 4).astype(numpy.uint8))
+        w = self.tensor(self.new("wq"), self.random.integers(-100, 100, (4, 4)).astype(numpy.int8))
+        ws = self.tensor(self.new("ws"), (2.0 ** -self.random.integers(5, 8, 4)).astype(numpy.float32))
+        q = self.made("QuantizeLinear", [self.made("Tanh", [x]), scale, zero], axis=1)
+        h = self.made("DequantizeLinear", [q, scale, zero], axis=1)
+        return self.made("Gemm", [h, self.made("DequantizeLinear", [w, ws], axis=0), self.row()])
 
     def integers(self, x):
         z = [self.tensor(self.new("iz"), numpy.uint8(60)), self.tensor(self.new("iz"), numpy.int8(0))]
@@ -309,19 +325,27 @@ class Blocks(Builder):
         pick = helper.make_function("local", "Pick", ["a", "flag"], ["y"],
                                     [helper.make_node("If", ["flag"], ["i"], then_branch=yes, else_branch=no),
                                      helper.make_node("Relu", ["i"], ["y"])], imports[:1])
+        mixed = helper.make_function("local", "Mixed", ["a", "w"], ["y"],
+                                     [helper.make_node("Cast", ["a"], ["mixed_h"], to=HALF),
+                                      helper.make_node("MatMul", ["mixed_h", "w"], ["mixed_p"]),
+                                      helper.make_node("Cast", ["mixed_p"], ["mixed_d"], to=DOUBLE),
+                                      helper.make_node("Constant", [], ["mixed_o"], value=eighth),
+                                      helper.make_node("Sub", ["mixed_d", "mixed_o"], ["mixed_e"]),
+                                      helper.make_node("Cast", ["mixed_e"], ["mixed_f"], to=FLOAT),
+                                      helper.make_node("Add", ["mixed_f", "a"], ["y"])], imports[:1])
         cast = helper.make_node("Cast", ["a"], ["y"])
         cast.attribute.add(name="to", ref_attr_name="to", type=onnx.AttributeProto.INT)
         turn = helper.make_function("local", "As", ["a"], ["y"], [cast], imports[:1], attributes=["to"])
-        made = (dense, twice, gate, pick, turn, self.deep_function(imports[:1]))
+        made = (dense, twice, gate, pick, turn, mixed, self.deep_function(imports[:1]))
         return [f for f in made if f.name in self.called]
 
 
 BLOCKS = ["dense", "gemm", "scaled", "shapes", "joined", "branch", "loop", "scan", "function", "quantized", "integers",
           "lower", "higher", "masked", "sized", "bodies", "nested", "deep", "captured", "scans", "sequence", "optional",
-          "attribute"]
+          "attribute", "channels", "mixed"]
 # What a block needs of the standard where that is more than opset 7.
-SINCE = {"shapes": 10, "joined": 10, "quantized": 13, "integers": 10, "scan": 9, "scans": 9, "sequence": 11, "optional": 15,
-         "bodies": 9, "lower": 9, "higher": 9, "attribute": 9, "branch": 9, "nested": 9, "deep": 9, "captured": 9, "loop": 9}
+SINCE = {"shapes": 10, "joined": 10, "quantized": 13, "channels": 13, "integers": 10, "scan": 9, "scans": 9, "sequence": 11, "optional": 15,
+         "bodies": 9, "mixed": 9, "lower": 9, "higher": 9, "attribute": 9, "branch": 9, "nested": 9, "deep": 9, "captured": 9, "loop": 9}
 OPSETS = [7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26]
 
 
