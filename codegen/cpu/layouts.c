@@ -204,11 +204,11 @@ static void walk_values(Layouts *l, const Stmt *s, void (*visit)(void *context, 
 // Zero points of one value's readers that differ have no border in common.
 static void agree_around(Layouts *l, Site *site)
 {
+    if (!site->pixels || !pixel_conv_border(site->pixels))
+        return;
     const Conv *c = &site->conv;
     Laid *v = &l->values[c->x->buffer];
     const Expr *zero = c->bytes ? c->bytes->x.zero : NULL;
-    if (!site->pixels || !pixel_conv_border(site->pixels))
-        return;
     if (v->border && v->around != zero) {
         site->pixels = NULL;
         return;
