@@ -20,16 +20,21 @@ Str builder_name(Builder *b, Str base, const char *what)
     return name;
 }
 
-ValueId builder_constant(Builder *b, GraphId g, Str base, const char *what, TensorData *t)
+void value_initialize(Model *m, GraphId g, ValueId id, TensorData *t)
 {
-    ValueId id = value_new(b->m, g, builder_name(b, base, what));
-    Value *v = value_at(b->m, id);
+    Value *v = value_at(m, id);
     t->name = v->name;
     t->has |= TENSOR_HAS_NAME;
     v->def = DEF_INITIALIZER;
     v->init = t;
     v->constant = t;
-    vec_push(b->m->arena, &graph_at(b->m, g)->initializers, ((Initializer){id, t}));
+    vec_push(m->arena, &graph_at(m, g)->initializers, ((Initializer){id, t}));
+}
+
+ValueId builder_constant(Builder *b, GraphId g, Str base, const char *what, TensorData *t)
+{
+    ValueId id = value_new(b->m, g, builder_name(b, base, what));
+    value_initialize(b->m, g, id, t);
     return id;
 }
 

@@ -15,6 +15,8 @@ Builder builder_of(Model *m, Arena *scratch);
 // "base_what", or "base_what_1" and so on where that is taken; taken from now on.
 Str builder_name(Builder *b, Str base, const char *what);
 
+// Makes `id` an initializer of graph g: t, which is its own afterwards.
+void value_initialize(Model *m, GraphId g, ValueId id, TensorData *t);
 // The initializer t of graph g, named after `base` as above. t is the initializer's own afterwards.
 ValueId builder_constant(Builder *b, GraphId g, Str base, const char *what, TensorData *t);
 

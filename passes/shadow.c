@@ -631,16 +631,6 @@ static bool any_computed(const Shadow *s, DType t, bool is)
     return false;
 }
 
-// A Gradient derives what stands between its operands: all of that in float64, without what is kept
-// of a compact shadow.
-static bool any_gradient(const Model *m)
-{
-    for (NodeId n = 1; n < m->nodes.len; n++)
-        if (!node_at(m, n)->dead && node_is_gradient(node_at(m, n)))
-            return true;
-    return false;
-}
-
 bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
 {
     Shadow s;
@@ -649,7 +639,9 @@ bool shadow_model(Model *m, Diags *diags, ShadowReport *report)
     bool narrow = any_computed(&s, DT_F64, false), wide = any_computed(&s, DT_F64, true);
     s.pairs = report->width == SHADOW_PAIRS || (report->width == SHADOW_WIDER && !narrow && wide);
     report->width = s.pairs ? SHADOW_PAIRS : SHADOW_DOUBLE;
-    report->compact = report->compact && !s.pairs && !any_gradient(m);
+    // A Gradient derives what stands between its operands: all of that in float64, without what is
+    // kept of a compact shadow.
+    report->compact = report->compact && !s.pairs && !model_has_gradient(m);
     shadow_graph(&s, m->main, &list);
     Graph *g = graph_at(m, m->main);
     shadow_drop_outputs(m, g);

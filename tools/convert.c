@@ -1,6 +1,7 @@
 // cameo convert: a model in another float precision.
 
 #include "frontend/load.h"
+#include "ir/ops/gradient.h"
 #include "passes/inline_functions.h"
 #include "passes/pass.h"
 #include "passes/restore_calls.h"
@@ -49,22 +50,13 @@ static const ToolOption options[] = {
     {0},
 };
 
-// A model that is inlined and inferred; NULL with *status set.
-static bool has_gradient(const Model *m)
-{
-    for (NodeId id = 1; id < m->nodes.len; id++)
-        if (str_is(node_at(m, id)->op, "Gradient") && !node_at(m, id)->dead)
-            return true;
-    return false;
-}
-
 // Is float16 what a loss is scaled for?
 static bool scales_loss(const ConvertRun *r, const Model *m)
 {
-    return r->options.to == DT_F16 && has_gradient(m);
+    return r->options.to == DT_F16 && model_has_gradient(m);
 }
 
-// `scaled`: losses of training are.
+// A model that is inlined and inferred; NULL with *status set. `scaled`: losses of training are.
 static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inlined **inlined,
                          bool scaled, int *status)
 {

@@ -16,6 +16,14 @@ bool node_is_gradient(const Node *n)
     return node_is_training(n, "Gradient");
 }
 
+bool model_has_gradient(const Model *m)
+{
+    for (NodeId n = 1; n < m->nodes.len; n++)
+        if (!node_at(m, n)->dead && node_is_gradient(node_at(m, n)))
+            return true;
+    return false;
+}
+
 uint32_t optimizer_group(const Node *n)
 {
     bool one = node_is_training(n, "Adagrad") || node_is_training(n, "Momentum");

@@ -12,6 +12,7 @@
 bool node_is_training(const Node *n, const char *op); // an operator of that domain
 bool node_is_gradient(const Node *n);
 bool node_is_variable(const Node *n);
+bool model_has_gradient(const Model *m);
 // Has the node its copy? Its inputs are then a Variable for each of xs, values for zs, and y.
 bool gradient_is_bound(const Node *n, uint32_t *nxs, uint32_t *nzs);
 

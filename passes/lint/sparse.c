@@ -1,6 +1,7 @@
 // ST003 of sparse tensors, and DT003 of sparse initializers that nodes read as dense ones.
 // Spec: onnx.proto, SparseTensorProto.
 
+#include "ir/builder.h"
 #include "passes/elements.h"
 #include "passes/lint/origin.h"
 #include "passes/lint/tensors.h"
@@ -172,15 +173,10 @@ uint32_t repair_sparse_operands(Model *m, bool unsafe)
                 graph->sparse.at[kept++] = *at;
                 continue;
             }
-            Value *v = value_at(m, at->value);
             TensorData *t = NEW(m->arena, TensorData);
             *t = *dense;
-            t->name = v->name;
-            t->has |= TENSOR_HAS_NAME;
-            v->init = t;
-            v->constant = t;
-            v->sparse_init = NULL;
-            vec_push(m->arena, &graph->initializers, ((Initializer){at->value, t}));
+            value_initialize(m, g, at->value, t);
+            value_at(m, at->value)->sparse_init = NULL;
             changes++;
         }
         graph->sparse.len = kept;

@@ -79,8 +79,7 @@ def main():
         return net
 
     wrong = programs.in_turns(args, integers.variants, draw, programs.check_for_any_threads(args.cameo, compare))
-    if not programs.has_flag("amx_bf16"):
-        print("SKIPPED: this machine has no matrix registers; what runs without them was compared")
+    programs.say_where_no_registers_are()
     print(f"{args.programs * args.nodes} convolutions, {wrong} wrong")
     return 1 if wrong else 0
 

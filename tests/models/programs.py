@@ -61,6 +61,11 @@ def sanitized(scratch):
     return path if done.returncode == 0 else None
 
 
+def say_where_no_registers_are():
+    if not has_flag("amx_bf16"):
+        print("SKIPPED: this machine has no matrix registers; what runs without them was compared")
+
+
 def build(cameo, net, scratch, options):
     """Compiles the network to scratch/net and saves its feeds; what the compiler prints."""
     net.save(scratch / "net.onnx")
