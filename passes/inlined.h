@@ -21,6 +21,8 @@ uint64_t inlined_print_of(const Model *m, NodeId n);
 // Of the dtypes of the initializers in the graphs that a node holds.
 uint64_t inlined_held_of(const Model *m, NodeId n);
 
+// Does operand i of a node take any number, and decide nothing, as that of Cast and Shape?
+bool inlined_takes_any(const Node *n, uint32_t i);
 // The value made within a call that `reader`, which is outside of it, reads as v, itself or through
 // a new Cast; 0: v is none. A call's own results are not within. `reader` 0: the model's outputs.
 ValueId inlined_peeked(const Model *m, const Inlined *x, ValueId v, NodeId reader);

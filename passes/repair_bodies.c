@@ -154,6 +154,64 @@ static void look_at(Bodies *b, NodeId body)
     b->failed[f] |= !fits;
 }
 
+// The Cast through which a copy reads what its call is given; DT_NONE: it reads that itself.
+static DType cast_of_operand(const Bodies *b, NodeId copy, uint32_t i)
+{
+    const Model *m = b->m;
+    ValueId was = b->x->in[copy][i], now = node_at(m, copy)->in[i];
+    if (was == now || !now || !is_fresh_cast(b, now))
+        return DT_NONE;
+    const Node *cast = node_at(m, value_at(m, now)->node);
+    return cast->in[0] == was ? (DType)node_int(cast, "to", 0) : DT_NONE;
+}
+
+// An input of a function, by the places in its body that read it.
+typedef struct Given {
+    DType cast;   // some read it through a Cast to this
+    bool as_is;   // some have to read it as it is given
+    bool differs; // not all casts are to one dtype, or not all copies are alike
+} Given;
+
+static bool is_given(const Model *m, ValueId v)
+{
+    return v && value_at(m, v)->def == DEF_INPUT && graph_at(m, value_at(m, v)->graph)->function;
+}
+
+static void look_at_given(Bodies *b, NodeId body, uint32_t i, Given *given)
+{
+    DType cast = cast_of_operand(b, b->copy[body], i);
+    for (NodeId copy = b->more[b->copy[body]]; copy; copy = b->more[copy])
+        given->differs |= cast_of_operand(b, copy, i) != cast;
+    if (cast == DT_NONE) {
+        given->as_is |= !inlined_takes_any(node_at(b->m, b->copy[body]), i);
+        return;
+    }
+    given->differs |= given->cast != DT_NONE && given->cast != cast;
+    given->cast = cast;
+}
+
+// What a call is given may be needed as it is in one place and cast in another, in all calls alike:
+// no Cast in front of the calls does that, but one in the body.
+static void look_at_inputs(Bodies *b)
+{
+    const Model *m = b->m;
+    Given *given = NEWS(b->x->a, Given, m->values.len);
+    for (NodeId n = 1; n < b->x->nnodes; n++)
+        for (uint32_t i = 0; b->copy[n] && b->reads[n] && i < node_at(m, n)->nin; i++)
+            if (is_given(m, node_at(m, n)->in[i]) && !node_at(m, b->copy[n])->dead)
+                look_at_given(b, n, i, &given[node_at(m, n)->in[i]]);
+    for (NodeId n = 1; n < b->x->nnodes; n++)
+        for (uint32_t i = 0; b->copy[n] && b->reads[n] && i < node_at(m, n)->nin; i++) {
+            ValueId v = node_at(m, n)->in[i];
+            const Given *g = is_given(m, v) ? &given[v] : NULL;
+            if (!g || g->cast == DT_NONE || g->differs || !g->as_is ||
+                cast_of_operand(b, b->copy[n], i) == DT_NONE)
+                continue;
+            b->reads[n][i] = (Reads){v, g->cast};
+            b->changed[function_of(m, n)] = true;
+        }
+}
+
 static Initializer *initializer_of(const Model *m, ValueId v)
 {
     Graph *g = graph_at(m, value_at(m, v)->graph);
@@ -328,6 +386,7 @@ uint32_t inlined_mend_bodies(Model *m, Inlined *x, Repair *r)
     for (NodeId body = 1; body < x->nnodes; body++)
         if (b.copy[body])
             look_at(&b, body);
+    look_at_inputs(&b);
     look_at_initializers(&b);
     look_outside_all(&b);
     Builder a = builder_of(m, x->a);

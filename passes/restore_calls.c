@@ -5,6 +5,7 @@
 // of the call. Then the copies are as they were, and the call can stand for them again.
 
 #include "passes/adaptor.h"
+#include "passes/lint/origin.h"
 #include "passes/inlined.h"
 
 #include <string.h>
@@ -137,12 +138,26 @@ static void find_peeked(Model *m, const Inlined *x, bool *peeked)
         }
 }
 
+bool inlined_takes_any(const Node *n, uint32_t i)
+{
+    const TypeSet numbers = (TypeSet)1 << DT_F16 | (TypeSet)1 << DT_F32 | (TypeSet)1 << DT_F64 |
+                            (TypeSet)1 << DT_I32 | (TypeSet)1 << DT_I64;
+    const SchemaParam *p = param_of_operand(n, i);
+    bool tied = !p || (p->types & numbers) != numbers;
+    for (uint32_t k = 0; !tied && k < n->nin; k++)
+        tied = k != i && params_are_tied(p, param_of_operand(n, k));
+    for (uint32_t o = 0; !tied && o < n->nout; o++)
+        tied = params_are_tied(p, param_of_result(n, o));
+    return !tied;
+}
+
 // The operands of a call that is to be put back: what they were, and what the copies read now.
 typedef struct Operands {
     Model *m;
     const Inlined *x;
     NodeId call;
     ValueId *now; // by operand; 0: nothing reads it
+    bool *loose;  // by operand: something reads it as it was that would take a Cast of it as well
     const bool *peeked;
 } Operands;
 
@@ -161,25 +176,42 @@ static bool is_copied(const Operands *o, NodeId n)
     return false;
 }
 
-// A copy reads `now` where it read `old`: right, if that is an operand of the call that may be
-// another one in front of the call as well.
-static bool take_operand(Operands *o, ValueId old, ValueId now)
+// Copy n reads operand i, which was `old`, as another value now: right, if that is an operand of
+// the call that may be another one in front of the call as well.
+static bool take_operand(Operands *o, const Node *n, uint32_t i, ValueId old)
 {
     const Node *call = node_at(o->m, o->call);
-    bool operand = false;
-    for (uint32_t i = 0; i < call->nin; i++) {
-        if (!old || o->x->in[o->call][i] != old)
+    ValueId now = n->in[i];
+    bool operand = false, loose = old == now && inlined_takes_any(n, i);
+    for (uint32_t k = 0; k < call->nin; k++) {
+        if (!old || o->x->in[o->call][k] != old)
             continue;
         operand = true;
-        if (o->now[i] && o->now[i] != now)
+        o->loose[k] |= loose;
+        if (loose)
+            continue;
+        if (o->now[k] && o->now[k] != now)
             return false;
-        o->now[i] = now;
+        o->now[k] = now;
     }
     if (old == now)
         return true;
     const Value *v = value_at(o->m, now);
     return operand && is_around(o->m, call->graph, v->graph) &&
            !(v->def == DEF_NODE && is_copied(o, v->node));
+}
+
+// What is read in both ways is a Cast of what it was.
+static bool is_loose(const Operands *o)
+{
+    for (uint32_t k = 0; k < node_at(o->m, o->call)->nin; k++) {
+        ValueId now = o->now[k], was = o->x->in[o->call][k];
+        NodeId maker = now && value_at(o->m, now)->def == DEF_NODE ? value_at(o->m, now)->node : 0;
+        if (o->loose[k] && now && now != was &&
+            (!is_fresh_cast(o->m, o->x, maker) || node_at(o->m, maker)->in[0] != was))
+            return false;
+    }
+    return true;
 }
 
 static bool is_untouched(Operands *o, NodeId call)
@@ -200,7 +232,7 @@ static bool is_untouched(Operands *o, NodeId call)
             inlined_held_of(o->m, n) != x->held[n])
             return false;
         for (uint32_t i = 0; i < node->nin; i++)
-            if (!take_operand(o, x->in[n][i], node->in[i]))
+            if (!take_operand(o, node, i, x->in[n][i]))
                 return false;
     }
     return true;
@@ -238,9 +270,9 @@ static void put_back(Operands *o, NodeId *stands_for)
 static uint32_t restore(Model *m, const Inlined *x, NodeId call, const bool *peeked,
                         NodeId *stands_for)
 {
-    Operands o = {m, x, call, NEWS(x->a, ValueId, node_at(m, call)->nin + 1), peeked};
-    uint32_t left = 1;
-    if (is_untouched(&o, call)) {
+    uint32_t left = 1, nin = node_at(m, call)->nin + 1;
+    Operands o = {m, x, call, NEWS(x->a, ValueId, nin), NEWS(x->a, bool, nin), peeked};
+    if (is_untouched(&o, call) && is_loose(&o)) {
         put_back(&o, stands_for);
         return 0;
     }
