@@ -54,7 +54,7 @@ Str lint_unknown_rule(const char *list)
         size_t n = strcspn(p, ",");
         bool known = word_is(p, n, "ALL") || word_is(p, n, "DEFAULT");
         for (const LintRule *r = lint_rules; r->id && !known; r++)
-            known = n >= 2 && n <= strlen(r->id) && memcmp(p, r->id, n) == 0;
+            known = (n == 2 || n == strlen(r->id)) && memcmp(p, r->id, n) == 0;
         if (!known)
             return (Str){p, n};
         p += n + (p[n] == ',');
