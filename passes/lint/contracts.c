@@ -34,7 +34,7 @@ static Diag *report(Lint *l, NodeId id, uint32_t operand, Str message)
 static void note_contract(Lint *l, Diag *d, const CustomFunction *f)
 {
     diag_note(l->diags, d, "contract: %.*s:%u:%u  %.*s", STR_ARG(str_escaped(l->arena, f->path)),
-              f->line, f->column, STR_ARG(str_escaped(l->arena, f->text)));
+              f->line, f->column, STR_ARG(lint_shown_code(l->arena, f->text)));
 }
 
 // "{float, double}"
