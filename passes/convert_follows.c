@@ -43,7 +43,7 @@ static void forbid_uses(Conversion *c, ValueId v, uint32_t steps)
             forbid_uses(c, outside, steps - 1);
         if (!n || node_is(n, "Cast") || c->of_node[id] == NO_TIE)
             continue;
-        convert_forbid(c, c->t->uses.at[i].tie, STR("it reads what nothing bounds"));
+        convert_forbid(c, c->t->uses.at[i].tie, STR("it reads what nothing bounds"), v);
         const ValueId y = n->nout ? n->out[0] : 0;
         if (y && steps && keeps_size(n) && !convert_is_bounded(c, y))
             forbid_uses(c, y, steps - 1);
@@ -60,17 +60,17 @@ void convert_forbid_readers(Conversion *c, NodeId id)
 static const char *const differences[] = {"Add", "Sub", "Sum", NULL};
 
 // The nodes that v is a sum of, and those that compute what is added.
-static void forbid_terms(Conversion *c, ValueId v, Str why, uint32_t steps)
+static void forbid_terms(Conversion *c, ValueId v, Str why, ValueId under, uint32_t steps)
 {
     const Value *value = v ? value_at(c->m, v) : NULL;
     const NodeId id = value && value->def == DEF_NODE ? value->node : 0;
     const Node *n = id ? node_at(c->m, id) : NULL;
     if (!n || c->of_node[id] == NO_TIE || node_is(n, "Cast"))
         return;
-    convert_forbid(c, c->of_node[id], why);
+    convert_forbid(c, c->of_node[id], why, under);
     if (steps && (is_any(n, differences) || convert_moves(n)))
         for (uint32_t i = 0; i < n->nin; i++)
-            forbid_terms(c, n->in[i], why, steps - 1);
+            forbid_terms(c, n->in[i], why, under, steps - 1);
 }
 
 // Where terms cancel, as in |x|^2 - 2 x c + |c|^2 or a variance as a difference of means, a
@@ -87,6 +87,6 @@ void convert_forbid_difference(Conversion *c, NodeId id)
     if (r.known && r.lo >= 0)
         return;
     const Str why = STR("terms may cancel under a Sqrt or Log: rounded, they may be negative");
-    convert_forbid(c, c->of_node[id], why);
-    forbid_terms(c, x, why, MAX_STEPS);
+    convert_forbid(c, c->of_node[id], why, x);
+    forbid_terms(c, x, why, x, MAX_STEPS);
 }
