@@ -414,7 +414,9 @@ void convert_find_allowed(Conversion *c)
     for (NodeId id = 1; id < c->m->nodes.len; id++) {
         if (endless[id])
             convert_forbid_readers(c, id);
-        if (c->of_node[id] != NO_TIE)
-            convert_forbid_difference(c, id);
+        if (c->of_node[id] == NO_TIE)
+            continue;
+        convert_forbid_difference(c, id);
+        convert_forbid_cancelled(c, id);
     }
 }

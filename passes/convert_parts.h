@@ -53,9 +53,11 @@ void convert_forbid(Conversion *c, uint32_t tie, Str why, ValueId of);
 // Are the elements known to stay within what `to` holds?
 bool convert_is_bounded(const Conversion *c, ValueId v);
 // What follows for others from what a node does to numbers (passes/convert_follows.c): who reads a
-// result that nothing bounds keeps its dtype, and so does what a Sqrt or Log takes a difference of.
+// result that nothing bounds keeps its dtype, and so does what a Sqrt or Log takes a difference of,
+// and what is summed by weights that cancel.
 void convert_forbid_readers(Conversion *c, NodeId id);
 void convert_forbid_difference(Conversion *c, NodeId id);
+void convert_forbid_cancelled(Conversion *c, NodeId id);
 // Why the node must stay as it is for the file to load where it is meant to; absent: it need not
 // (passes/convert_loads.c).
 Str convert_load_fault(const Conversion *c, NodeId id);
