@@ -174,4 +174,4 @@ class Target:
             return f"{asked} | {allowed} | -"
         by_floor = f", by {PART:.0%} of the floor's" if self.wanted < self.asked else ""
         return f"{asked} | {allowed} | " + (f"yes{by_floor if ratio < self.asked else ''}" if ratio >= self.wanted
-                                            else f"no, {self.wanted:.2f}x{by_floor} is")
+                                            else f"no, below {self.wanted:.2f}x{by_floor}")
