@@ -32,6 +32,7 @@ typedef struct ConvertSeen {
 // copying or casting an element.
 typedef struct ConvertHalves {
     double products, copied;
+    bool windows; // those of each channel by its own window copy nothing, and take as long
 } ConvertHalves;
 
 typedef struct ConvertOptions {
