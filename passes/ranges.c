@@ -279,6 +279,9 @@ static double rounded(DType t, double v, double outward, RangeRounding how)
     int digits = range_digits(t);
     if (how == ROUND_NOT || isinf(v))
         return v;
+    if (how == ROUND_LOOSE && v != 0 && t == DT_F32) // as below, the most frequent
+        return (double)(float)(v + copysign(fabs(v) * 0x1p-21 + DBL_TRUE_MIN, outward)) +
+               copysign(FLT_MIN, outward);
     if (how == ROUND_NEAREST && digits && t != DT_F64)
         return outside(t, v, outward);
     if (how == ROUND_LOOSE && v != 0)

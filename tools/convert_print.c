@@ -17,8 +17,16 @@ typedef struct Reason {
     Str why;
     uint32_t count;
     Str first; // the location of the first node
+    Str of;    // the value that it is said of there; empty: the node itself
 } Reason;
 typedef VEC(Reason) Reasons;
+
+// Another node's value that it is said of; empty: none, or the node's own result.
+static Str value_of(const Model *m, const ConvertKept *k)
+{
+    const Value *v = k->of ? value_at(m, k->of) : NULL;
+    return !v || (v->def == DEF_NODE && v->node == k->node) ? STR_NONE : v->name;
+}
 
 static Reasons reasons_of(const ConvertRun *r, const Model *m)
 {
@@ -30,7 +38,8 @@ static Reasons reasons_of(const ConvertRun *r, const Model *m)
         uint32_t *place = map_put(&at, k->why, &added);
         if (added) {
             *place = all.len;
-            vec_push(r->arena, &all, ((Reason){k->why, 0, location_node(m, r->arena, k->node)}));
+            vec_push(r->arena, &all,
+                     ((Reason){k->why, 0, location_node(m, r->arena, k->node), value_of(m, k)}));
         }
         all.at[*place].count++;
     }
@@ -121,10 +130,16 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
     print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, "held-out ", out);
     print_without_kernels(r, m, out);
     Reasons reasons = reasons_of(r, m);
-    for (uint32_t i = 0; i < reasons.len; i++)
-        buf_printf(out, "  kept: %u node%s: %.*s (first: %.*s)\n", reasons.at[i].count,
-                   reasons.at[i].count == 1 ? "" : "s", STR_ARG(reasons.at[i].why),
-                   STR_ARG(reasons.at[i].first));
+    for (uint32_t i = 0; i < reasons.len; i++) {
+        const Reason *reason = &reasons.at[i];
+        buf_printf(out, "  kept: %u node%s: %.*s (first: %.*s", reason->count,
+                   reason->count == 1 ? "" : "s", STR_ARG(reason->why), STR_ARG(reason->first));
+        if (reason->of.len) {
+            buf_printf(out, ": ");
+            buf_quoted(out, reason->of);
+        }
+        buf_printf(out, ")\n");
+    }
 }
 
 static void json_field(Json *j, const char *key, double v)
@@ -173,6 +188,12 @@ static void json_kept(Json *j, const ConvertRun *r, const Model *m)
         json_str(j, node_at(m, k->node)->op);
         json_key(j, "why");
         json_str(j, k->why);
+        json_key(j, "value");
+        Str of = value_of(m, k);
+        if (of.len)
+            json_str(j, of);
+        else
+            json_null(j);
         json_end_object(j);
     }
     json_end_array(j);

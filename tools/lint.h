@@ -110,6 +110,14 @@ void lint_rewrites(LintRun *r, const Model *m, const Diags *diags, LintResult *r
 // of unnamed nodes, and value.
 uint64_t lint_fingerprint(const Diag *d);
 
+// Where a finding is shown beside code.
+typedef struct LintPlace {
+    Str file;
+    uint32_t line, column; // from 1 on; column 0: the whole line
+    bool in_program;       // a line of the program that was exported, else of the model
+} LintPlace;
+LintPlace lint_place(Arena *a, const Diag *d);
+
 // A result as bytes, and back: between processes.
 void lint_pack(const LintResult *result, Buf *out);
 bool lint_unpack(Arena *a, Str bytes, LintResult *result);

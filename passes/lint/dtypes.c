@@ -367,10 +367,11 @@ static void report_unsupported(Lint *l, const Fault *f)
     DType to = f->want != DT_NONE                              ? f->want
                : scaled != DT_NONE && (p->types >> scaled & 1) ? scaled
                                                                : allowed_dtype(l->m, p->types);
+    const bool named = strcmp(p->name, "input") != 0;
     Diag *d =
         diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
-             "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),
-             dtype_name(f->have), p->name);
+             "%.*s takes no %s for its input%s%s", STR_ARG(str_escaped(l->arena, n->op)),
+             dtype_name(f->have), named ? " " : "", named ? p->name : "");
     Fault without = *f;
     without.want = DT_NONE;
     tell_fault(l, d, &without);

@@ -162,7 +162,7 @@ void lint_f16_overflow(Lint *l)
                       STR_ARG(str_escaped(l->arena, node_at(l->m, softmax)->op)),
                       STR_ARG(lint_short(l, softmax)));
         double limit = greatest_as(numbers_dtype(x, f.constant));
-        diag_fix(l->diags, d, false, "store %s as %.0f and %.0f: 0 casts added",
+        diag_fix(l->diags, d, false, "store %s clamped to [%.0f, %.0f]: 0 casts added",
                  f.stats->over_f16 == 1 ? "it" : "them", -limit, limit);
     }
 }
