@@ -321,10 +321,13 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
             r->measured->nvalues = m->values.len;
         if (missing && !diags.errors)
             result->status = EXIT_USAGE;
+        Unmended stay;
+        lint_try_fixes(r, m, path, &diags, &stay);
         if (r->fix && (diags.all.len > before || r->out))
             lint_fix(r, m, config, &diags, result);
         else if (strcmp(r->format, "sarif") == 0)
             lint_rewrites(r, m, &diags, result);
+        lint_withhold(&diags, &stay);
         load_close(m);
     }
     data_close(&files);

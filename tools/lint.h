@@ -78,6 +78,16 @@ void lint_one(LintRun *r, const char *path, LintResult *result);
 // Repairs a linted model and writes it; result->status says how that went. `diags` becomes what
 // stays.
 void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResult *result);
+// Of a model that calls functions the fingerprints of the findings that stay when it is repaired,
+// safely [0] and unsafely [1]: no body can be written that mends them. Nothing is known of a model
+// without functions, where every repair is done that is offered.
+typedef struct Unmended {
+    Str prints[2];
+} Unmended;
+void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *diags,
+                    Unmended *stay);
+// What is not done is not offered: fixes of such findings become advice.
+void lint_withhold(Diags *diags, const Unmended *stay);
 Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status);
 // Counts, and the exit status.
 void lint_sum(LintRun *r);

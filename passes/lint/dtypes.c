@@ -345,6 +345,13 @@ static void report_unsupported_result(Lint *l, const Fault *f)
                   STR_ARG(op), dtype_name(f->have), later);
 }
 
+// Does Cast convert one to the other at the node's opset?
+static bool is_castable(const Model *m, const Node *n, DType from, DType to)
+{
+    const Schema *cast = schema_find(STR(""), STR("Cast"), opset_of(m, n));
+    return cast && (cast->inputs[0].types >> from & 1) && (cast->outputs[0].types >> to & 1);
+}
+
 static void report_unsupported(Lint *l, const Fault *f)
 {
     const Node *n = node_at(l->m, f->node);
@@ -379,7 +386,9 @@ static void report_unsupported(Lint *l, const Fault *f)
         lint_offer(l, d, &o, f->value, to);
         return;
     }
-    diag_fix(l->diags, d, false, "insert 1 Cast to %s in front of it", dtype_name(to))->casts = 1;
+    if (is_castable(l->m, n, f->have, to))
+        diag_fix(l->diags, d, false, "insert 1 Cast to %s in front of it", dtype_name(to))->casts =
+            1;
 }
 
 void lint_allowed(Lint *l)
