@@ -423,8 +423,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
     const bool registers = half_registers_any(mod->steps);
-    bool planes = false; // in pixels
-    const uint32_t pixels = pixel_convs_kinds(mod->steps, &planes);
+    const bool planes = pixel_windows_any(mod->steps); // in pixels
+    const uint32_t pixels = pixel_convs_kinds(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";

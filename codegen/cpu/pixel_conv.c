@@ -390,18 +390,17 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
         access_note(u->arena, &u->buffers, c->pixels->copy, ACCESS_READ | ACCESS_WRITE);
 }
 
-uint32_t pixel_convs_kinds(const Step *s, bool *windows)
+uint32_t pixel_convs_kinds(const Step *s)
 {
     uint32_t kinds = 0;
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
-        *windows |= c && c->windows;
         if (c && !c->windows)
             kinds |= 1u << (c->dtype == DT_BF16 ? AMX_BF16
                             : c->dtype == DT_U8 ? AMX_U8S8
                                                 : AMX_S8S8);
-        kinds |= pixel_convs_kinds(s->body, windows) | pixel_convs_kinds(s->other, windows);
+        kinds |= pixel_convs_kinds(s->body) | pixel_convs_kinds(s->other);
     }
     return kinds;
 }

@@ -62,8 +62,7 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u);
 // What is done to the sums of places low .. high of a row: block, n[0] and at are declared.
 void pixel_conv_print_piece(Printer *p, const Conv *c);
 void pixel_conv_print(Printer *p, const Kernel *k, const Conv *c);
-// The kinds of tiles (amx.h), 1 << AmxKind each, that kernels of these steps use; *windows: are
-// there such that sum over no channels?
-uint32_t pixel_convs_kinds(const Step *s, bool *windows);
+// The kinds of tiles (amx.h), 1 << AmxKind each, that kernels of these steps use.
+uint32_t pixel_convs_kinds(const Step *s);
 
 #endif

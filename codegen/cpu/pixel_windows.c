@@ -126,12 +126,12 @@ static void print_tiles(Buf *out, const Step *s, Arena *names)
     }
 }
 
-static bool any_windows(const Step *s)
+bool pixel_windows_any(const Step *s)
 {
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
-        if ((c && c->windows) || any_windows(s->body) || any_windows(s->other))
+        if ((c && c->windows) || pixel_windows_any(s->body) || pixel_windows_any(s->other))
             return true;
     }
     return false;
@@ -139,7 +139,7 @@ static bool any_windows(const Step *s)
 
 void pixel_windows_tiles(Buf *out, const Step *s)
 {
-    if (!any_windows(s))
+    if (!pixel_windows_any(s))
         return;
     buf_printf(
         out,

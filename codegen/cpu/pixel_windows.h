@@ -11,6 +11,7 @@ bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
 // Packs the weights, which begin at `from`; false: there is no memory.
 bool pixel_windows_pack(Module *mod, const ByteWeights *w, const uint16_t *from, PixelConv *to);
 
+bool pixel_windows_any(const Step *s); // are there such kernels?
 // The functions for the windows of these steps; nothing if there are none.
 void pixel_windows_tiles(Buf *out, const Step *s);
 // The declaration of what all units share; then units from .. to, with what surrounds their sums.
