@@ -434,6 +434,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_amx.h";
     if (pixels || planes)
         parts[n++] = "cameo_pixel_conv.h";
+    if (pixels)
+        parts[n++] = "cameo_pixel_few.h";
     if (planes)
         parts[n++] = "cameo_pixel_windows.h";
     if (halves)
