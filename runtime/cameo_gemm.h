@@ -60,7 +60,22 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
     }
 }
 
-/* C += A * B. am, ak, bk, bn, ldc: strides in elements. */
+/* C += A * B where k are neighbours in both. */
+static inline __attribute__((unused)) void cameo_gemm_dots(int64_t m, int64_t n, int64_t k,
+                                                           const float *a, int64_t am,
+                                                           const float *b, int64_t bn, float *c,
+                                                           int64_t ldc)
+{
+    for (int64_t j = 0; j < n; j += CAMEO_LANES)
+        for (int64_t i = 0; i < m; i++) {
+            float sums[CAMEO_LANES];
+            cameo_dots(k, a + i * am, b + j * bn, bn, n - j - 1, sums);
+            for (int64_t x = 0; x < CAMEO_LANES && x < n - j; x++)
+                c[i * ldc + j + x] += sums[x];
+        }
+}
+
+/* C += A * B. am, ak, bk, bn, ldc: strides in elements. Few rows are not worth that B is turned. */
 static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
                                                          const float *a, int64_t am, int64_t ak,
                                                          const float *b, int64_t bk, int64_t bn,
@@ -69,6 +84,10 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     float block[CAMEO_GEMM_M * CAMEO_GEMM_K], panel[CAMEO_GEMM_K * PANEL];
     int64_t rows_at[CAMEO_GEMM_K], packed_at[CAMEO_GEMM_K];
+    if (m <= CAMEO_FEW_ROWS && ak == 1 && bk == 1 && bn != 1) {
+        cameo_gemm_dots(m, n, k, a, am, b, bn, c, ldc);
+        return;
+    }
     for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
         rows_at[x] = x * bk;
         packed_at[x] = x * PANEL;

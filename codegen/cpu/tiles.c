@@ -295,6 +295,35 @@ static void print_extreme(Buf *out, const TileTarget *t, bool greater)
                4 * t->lanes, sign, built ? "#endif\n" : "");
 }
 
+// As many sums along k as a vector has lanes, of neighbours that lie along k themselves: pairs of
+// lanes are added until each column has one, in order.
+static void print_dots(Buf *out, const TileTarget *t)
+{
+    buf_printf(out, "static __attribute__((noinline, unused)) void cameo_dots(\n"
+                    "    int64_t k, const float *restrict a, const float *restrict b, int64_t bn,\n"
+                    "    int64_t last, float *restrict to)\n{\n"
+                    "    const cameo_vec zero = {0};\n");
+    for (int v = 0; v < t->lanes; v++)
+        buf_printf(out,
+                   "    const float *const b%d = b + (last < %d ? last : %d) * bn;\n"
+                   "    cameo_vec c%d = zero;\n",
+                   v, v, v, v);
+    buf_printf(out, "    for (int64_t p = 0; p + CAMEO_LANES <= k; p += CAMEO_LANES) {\n"
+                    "        const cameo_vec x = *(const cameo_vec *)(a + p);\n");
+    for (int v = 0; v < t->lanes; v++)
+        buf_printf(out, "        c%d += x * *(const cameo_vec *)(b%d + p);\n", v, v);
+    buf_printf(out, "    }\n");
+    for (int n = t->lanes / 2; n >= 1; n /= 2)
+        for (int v = 0; v < n; v++)
+            buf_printf(out, "    c%d = cameo_even(c%d, c%d) + cameo_odd(c%d, c%d);\n", v, 2 * v,
+                       2 * v + 1, 2 * v, 2 * v + 1);
+    buf_printf(out, "    *(cameo_vec *)to = c0;\n"
+                    "    for (int64_t p = k / CAMEO_LANES * CAMEO_LANES; p < k; p++)\n"
+                    "        for (int64_t v = 0; v <= last && v < CAMEO_LANES; v++)\n"
+                    "            to[v] += a[p] * b[v * bn + p];\n"
+                    "}\n\n");
+}
+
 static int even(int lanes, int i)
 {
     (void)lanes;
@@ -334,6 +363,7 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     buf_printf(out, "static inline __attribute__((always_inline, unused)) cameo_vec cameo_clip(\n"
                     "    cameo_vec v, cameo_vec low, cameo_vec high)\n{\n"
                     "    return cameo_less(high, cameo_greater(low, v));\n}\n\n");
+    print_dots(out, t);
     tile_print_table(out, &floats, t, uses);
 }
 
@@ -357,7 +387,9 @@ void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t
         " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
         " * write, more than all but the last vector. ahead: bytes to what is read soon, from b's\n"
         " * vectors where rows are CAMEO_FEW_ROWS at most, else from a's. finish: what is done to\n"
-        " * the sums before they are written, or NULL. */\n"
+        " * the sums before they are written, or NULL. cameo_dots: to[v] = the sum over k of a[k] "
+        "*\n"
+        " * b[v * bn + k], of no column behind the last one. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
         "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
