@@ -144,6 +144,25 @@ static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n,
         }
 }
 
+/* C += A * B for one row and whole panels of B. A column's sum is the same however many panels are
+ * taken together, so that threads may divide them anywhere. */
+static inline __attribute__((unused)) void cameo_gemm_stream(int64_t n, int64_t k, const float *a,
+                                                             const float *b, float *c)
+{
+    const int64_t next = k * CAMEO_TILE_COLUMNS;
+    for (int64_t j = 0, panels; j + CAMEO_TILE_COLUMNS <= n; j += panels * CAMEO_TILE_COLUMNS) {
+        panels = j + CAMEO_STREAMS * CAMEO_TILE_COLUMNS <= n ? CAMEO_STREAMS : 1;
+        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            const float *from = b + j * k + p * CAMEO_TILE_COLUMNS;
+            if (panels == CAMEO_STREAMS)
+                CAMEO_STREAM(depth, a + p, from, next, c + j);
+            else
+                cameo_stream_1(depth, a + p, from, next, c + j);
+        }
+    }
+}
+
 /* C += A * B, B packed. */
 static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64_t n, int64_t k,
                                                                 const float *a, int64_t am,
@@ -153,12 +172,21 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
     float block[CAMEO_GEMM_M * CAMEO_GEMM_K];
     /* Few rows: all of A is packed at once, and B is read from its first element to its last. */
     const int few = m <= CAMEO_TILE_ROWS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K / CAMEO_TILE_ROWS;
-    for (int64_t p = 0; few && p < k; p += CAMEO_GEMM_K)
+    if (m == 1 && k <= CAMEO_GEMM_M * CAMEO_GEMM_K) {
+        const int64_t whole = n / CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS;
+        for (int64_t x = 0; x < k; x++)
+            block[x] = a[x * ak];
+        cameo_gemm_stream(n, k, block, b, c);
+        b += whole * k;
+        c += whole;
+        n -= whole;
+    }
+    for (int64_t p = 0; few && n && p < k; p += CAMEO_GEMM_K)
         cameo_gemm_pack_a(m, k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K, a + p * ak, am, ak,
                           block + p * CAMEO_TILE_ROWS);
-    if (few)
+    if (few && n)
         cameo_gemm_some(m, n, k, 0, k, block, b, c, ldc);
-    for (int64_t i = 0; !few && i < m; i += CAMEO_GEMM_M)
+    for (int64_t i = 0; !few && n && i < m; i += CAMEO_GEMM_M)
         for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
             const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
             const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
