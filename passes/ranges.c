@@ -279,6 +279,9 @@ static double rounded(DType t, double v, double outward, RangeRounding how)
     int digits = range_digits(t);
     if (how == ROUND_NOT || isinf(v))
         return v;
+    if (how == ROUND_LOOSE && v != 0 && t == DT_F32) // as below, the most frequent
+        return (double)(float)(v + copysign(fabs(v) * 0x1p-21 + DBL_TRUE_MIN, outward)) +
+               copysign(FLT_MIN, outward);
     if (how == ROUND_NEAREST && digits && t != DT_F64)
         return outside(t, v, outward);
     if (how == ROUND_LOOSE && v != 0)
@@ -647,6 +650,8 @@ static void analyse(Ranges *r)
     r->most += 64ull * 1024 * 1024 + 16ull * r->n;
     take_given(r);
     walk_graph(r, r->m->main, 0, 0);
+    for (uint32_t f = 0; r->m->given && f < r->m->functions.len; f++)
+        walk_graph(r, r->m->functions.at[f].body, 0, 0);
 }
 
 Ranges *ranges_of(Model *m, Arena *a)

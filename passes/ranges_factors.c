@@ -3,9 +3,8 @@
 // of a matrix and widening Casts between them and the product.
 
 #include "base/host.h"
+#include "ir/payload.h"
 #include "passes/ranges_state.h"
-
-#include <string.h>
 
 enum { MAX_STEPS = 8 };
 
@@ -48,12 +47,8 @@ bool range_quantized(RangeWalk *w, Factor *f, Elements scale, Elements zero, int
         return true;
     if (!walk_afford(w, n))
         return false;
-    f->scales = NEWS(w->r->a, double, n);
-    f->zeros = NEWS(w->r->a, double, n);
-    for (uint64_t i = 0; i < n; i++) {
-        f->scales[i] = scale.n ? element_at(&scale, scale.n == 1 ? 0 : i) : 1;
-        f->zeros[i] = zero.n ? element_at(&zero, zero.n == 1 ? 0 : i) : 0;
-    }
+    f->scale = scale;
+    f->zero = zero;
     f->scaled = scale.n > 0;
     f->nscales = n;
     f->inner = f->along = 1;
@@ -72,12 +67,27 @@ bool range_dequantizes(const Node *n)
            (is_standard_domain(n->domain) || str_is(n->domain, "com.microsoft"));
 }
 
+// The data of a constant, those of few bits as they are stored.
+static void take_data(RangeWalk *w, ValueId v, Factor *f)
+{
+    const TensorData *t = v ? value_at(w->m, v)->constant : NULL;
+    Str bytes;
+    if (t && (t->dtype == DT_I4 || t->dtype == DT_U4 || t->dtype == DT_I2 || t->dtype == DT_U2) &&
+        tensor_packed(w->m, t, &bytes)) {
+        f->packed = dtype_info((DType)t->dtype)->bits;
+        f->data = (Elements){(const unsigned char *)bytes.at, (DType)t->dtype, tensor_count(t),
+                             t->rank, t->dims};
+        return;
+    }
+    f->data = elements_of(w->m, v);
+}
+
 // The constants that a DequantizeLinear computes from; false: not all are.
 static bool dequantized(RangeWalk *w, const Node *n, Factor *f)
 {
     const Value *x = n->nin && n->in[0] ? value_at(w->m, n->in[0]) : NULL;
     bool zero = n->nin > 2 && n->in[2];
-    f->data = elements_of(w->m, x && x->constant ? n->in[0] : 0);
+    take_data(w, x && x->constant ? n->in[0] : 0, f);
     f->dtype = n->out[0] ? value_at(w->m, n->out[0])->dtype : DT_NONE;
     Elements scales = elements_of(w->m, n->nin > 1 ? n->in[1] : 0);
     Elements points = elements_of(w->m, zero ? n->in[2] : 0);
@@ -122,87 +132,119 @@ bool walk_factor(RangeWalk *w, uint32_t i, Factor *f)
 // ---- elements
 
 HOST_VECTORS
-static void read_floats(const unsigned char *at, uint64_t n, double *to)
+static void read_bytes(const unsigned char *restrict at, uint64_t n, int offset,
+                       double *restrict to)
 {
-    for (uint64_t i = 0; i < n; i++) {
-        float f;
-        memcpy(&f, at + sizeof f * i, sizeof f);
-        to[i] = (double)f;
+    for (uint64_t i = 0; i < n; i++)
+        to[i] = (double)((int)at[i] - offset);
+}
+
+// Signs are moved to offsets: first all bits but the sign's keep their place.
+static void read_integers(const Factor *f, uint64_t first, uint64_t n, double *to)
+{
+    enum { PART = 512 };
+    const bool is_signed = dtype_is_signed(f->data.dtype);
+    const unsigned bits = f->packed ? f->packed : 8;
+    unsigned char part[PART];
+    for (uint64_t done = 0, m; done < n; done += m) {
+        m = n - done < PART ? n - done : PART;
+        if (f->packed)
+            weigh_unpack(f->data.at, first + done, m, bits, is_signed, part);
+        for (uint64_t i = 0; !f->packed && i < m; i++)
+            part[i] = (unsigned char)(f->data.at[first + done + i] ^ (is_signed ? 0x80 : 0));
+        read_bytes(part, m, is_signed ? 1 << (bits - 1) : 0, to + done);
     }
 }
 
-HOST_VECTORS
-static void read_bytes(const unsigned char *at, uint64_t n, bool is_signed, double *to)
+static void read_numbers(const Factor *f, uint64_t first, uint64_t n, double *to)
 {
-    if (is_signed)
-        for (uint64_t i = 0; i < n; i++)
-            to[i] = (double)(int8_t)at[i];
-    else
-        for (uint64_t i = 0; i < n; i++)
-            to[i] = (double)at[i];
-}
-
-static void read_numbers(const Elements *x, uint32_t packed, uint64_t first, uint64_t n, double *to)
-{
-    if (packed)
-        for (uint64_t i = first; i < first + n; i++)
-            to[i - first] =
-                (double)(x->at[i * packed / 8] >> i * packed % 8 & ((1u << packed) - 1));
-    else if (x->dtype == DT_F32)
-        read_floats(x->at + sizeof(float) * first, n, to);
-    else if (x->dtype == DT_I8 || x->dtype == DT_U8)
-        read_bytes(x->at + first, n, x->dtype == DT_I8, to);
+    const Elements *x = &f->data;
+    WeightForm form;
+    if (f->packed || x->dtype == DT_I8 || x->dtype == DT_U8)
+        read_integers(f, first, n, to);
+    else if (factor_form(f, &form))
+        weigh_read(form, x->at + dtype_info(x->dtype)->bytes * first, n, to);
     else
         for (uint64_t i = 0; i < n; i++)
             to[i] = element_at(x, first + i);
 }
 
-// (v - zero) * scale for n of them, with parameters for each or, where `step` is 0, the same ones.
-HOST_VECTORS
-static void scale_floats(double *v, uint64_t n, const double *zero, const double *scale,
-                         uint64_t step)
+bool factor_form(const Factor *f, WeightForm *form)
 {
-    if (step)
-        for (uint64_t i = 0; i < n; i++)
-            v[i] = (double)(float)((v[i] - zero[i]) * scale[i]);
-    else
-        for (uint64_t i = 0; i < n; i++)
-            v[i] = (double)(float)((v[i] - *zero) * *scale);
+    switch (f->data.dtype) {
+    case DT_F64:
+        *form = WEIGHT_F64;
+        return true;
+    case DT_F32:
+        *form = WEIGHT_F32;
+        return true;
+    case DT_F16:
+        *form = WEIGHT_F16;
+        return true;
+    case DT_BF16:
+        *form = WEIGHT_BF16;
+        return true;
+    default:
+        return false;
+    }
 }
 
-static void scale_run(const Factor *f, double *v, uint64_t n, uint64_t k, uint64_t step)
+double factor_scale(const Factor *f, uint64_t k)
 {
-    const double *zero = f->zeros + k, *scale = f->scales + k;
-    if (f->dtype == DT_F32) {
-        scale_floats(v, n, zero, scale, step);
+    return f->scale.n ? element_at(&f->scale, f->scale.n == 1 ? 0 : k) : 1;
+}
+
+double factor_zero(const Factor *f, uint64_t k)
+{
+    return f->zero.n ? element_at(&f->zero, f->zero.n == 1 ? 0 : k) : f->middle;
+}
+
+// (v - zero) * scale for n of them.
+HOST_VECTORS
+static void scale_floats(double *v, uint64_t n, double zero, double scale)
+{
+    for (uint64_t i = 0; i < n; i++)
+        v[i] = (double)(float)((v[i] - zero) * scale);
+}
+
+static void scale_run(const Factor *f, double *v, const FactorRun *run)
+{
+    if (f->dtype == DT_F32 && !run->step) {
+        scale_floats(v, run->n, factor_zero(f, run->k), factor_scale(f, run->k));
         return;
     }
-    for (uint64_t i = 0; i < n; i++) {
-        v[i] = (v[i] - zero[i * step]) * scale[i * step];
-        if (dtype_is_float(f->dtype))
+    for (uint64_t i = 0; i < run->n; i++) {
+        const uint64_t k = run->k + i * run->step;
+        v[i] = (v[i] - factor_zero(f, k)) * factor_scale(f, k);
+        if (f->dtype == DT_F32)
+            v[i] = (double)(float)v[i];
+        else if (dtype_is_float(f->dtype))
             v[i] = scalar_cast(DT_F64, f->dtype, (Scalar){.f = v[i]}, false).f;
     }
 }
 
-// Elements next to each other have the same parameters, or, along the last axis, those next to each
-// other.
+FactorRun factor_run(const Factor *f, uint64_t first, uint64_t n)
+{
+    if (f->nscales < 2)
+        return (FactorRun){n, 0, 0};
+    const uint64_t in = first % f->inner, along = first / f->inner % f->along,
+                   outer = first / f->inner / f->along;
+    const uint64_t blocks = f->block ? (f->along + f->block - 1) / f->block : 0;
+    const uint64_t k = f->block ? (outer * blocks + along / f->block) * f->inner + in : along;
+    const bool each = f->inner == 1 ? !f->block : f->block > 0; // as many parameters as elements
+    const uint64_t to_end = f->along - along;
+    uint64_t run = f->inner > 1 ? f->inner - in : to_end;
+    if (f->inner == 1 && f->block && f->block - along % f->block < run)
+        run = f->block - along % f->block;
+    return (FactorRun){run < n ? run : n, each, k};
+}
+
 void factor_read(const Factor *f, uint64_t first, uint64_t n, double *to)
 {
-    read_numbers(&f->data, f->packed, first, n, to);
-    if (!f->scales)
-        return;
-    uint64_t blocks = f->block ? (f->along + f->block - 1) / f->block : 0;
-    bool row = f->inner == 1 && !f->block && f->along > 1;
-    for (uint64_t i = first, run; i < first + n; i += run) {
-        uint64_t in = i % f->inner, along = i / f->inner % f->along,
-                 outer = i / f->inner / f->along;
-        uint64_t k = f->block ? (outer * blocks + along / f->block) * f->inner + in : along;
-        run = row             ? f->along - along
-              : f->along == 1 ? n
-              : f->inner > 1  ? (f->block ? 1 : f->inner - in)
-                              : f->block - along % f->block;
-        run = f->inner == 1 && run > f->along - along && f->along > 1 ? f->along - along : run;
-        run = run > first + n - i ? first + n - i : run;
-        scale_run(f, to + (i - first), run, k, row);
+    read_numbers(f, first, n, to);
+    for (uint64_t done = 0; f->nscales && done < n;) {
+        const FactorRun run = factor_run(f, first + done, n - done);
+        scale_run(f, to + done, &run);
+        done += run.n;
     }
 }

@@ -66,20 +66,22 @@ static void fused_matmul(RangeWalk *w)
 
 // ---- MatMulNBits
 
-// Zero points: packed in rows of bytes, or one to a block.
-static Elements points_of(RangeWalk *w, uint64_t rows, uint64_t per_row, uint32_t bits, double *to)
+// Zero points, one to a block, as they are or packed in rows of bytes. None: they do not fit.
+static Elements points_of(RangeWalk *w, uint64_t rows, uint64_t per_row, uint32_t bits)
 {
-    const Elements p = walk_constant(w, 3);
-    uint64_t bytes = (per_row * bits + 7) / 8;
-    bool packed = p.dtype == DT_U8;
-    if (p.n != (packed ? rows * bytes : rows * per_row))
+    Elements p = walk_constant(w, 3);
+    const uint64_t bytes = (per_row * bits + 7) / 8;
+    if (p.dtype != DT_U8)
+        return p.n == rows * per_row ? p : (Elements){0};
+    if (p.n != rows * bytes)
         return (Elements){0};
+    if (bits == 8)
+        return p;
+    unsigned char *to = NEWS(w->r->a, unsigned char, rows *per_row);
     for (uint64_t r = 0; r < rows; r++)
-        for (uint64_t k = 0; k < per_row; k++)
-            to[r * per_row + k] =
-                packed
-                    ? (double)(p.at[r * bytes + k * bits / 8] >> k * bits % 8 & ((1u << bits) - 1))
-                    : element_at(&p, r * per_row + k);
+        weigh_unpack(p.at + r * bytes, 0, per_row, bits, false, to + r * per_row);
+    p.at = to;
+    p.n = rows * per_row;
     return p;
 }
 
@@ -95,21 +97,22 @@ static bool few_bits(RangeWalk *w, Factor *f, Weights *at)
         b.n * 8 != (uint64_t)n * (uint64_t)k * (uint64_t)bits ||
         scale.n != (uint64_t)(n * (k / size)) || !walk_afford(w, 2 * scale.n))
         return false;
-    *f = (Factor){.data = b, .dtype = walk_dtype(w, 0), .scaled = true, .packed = (uint32_t)bits};
+    *f = (Factor){.data = b,
+                  .dtype = walk_dtype(w, 0),
+                  .scaled = true,
+                  .packed = bits < 8 ? (uint32_t)bits : 0};
     f->data.n = (uint64_t)(n * k);
     f->nscales = scale.n;
     f->inner = 1;
     f->along = f->data.n;
     f->block = (uint64_t)size;
-    f->scales = NEWS(w->r->a, double, scale.n);
-    f->zeros = NEWS(w->r->a, double, scale.n);
-    for (uint64_t i = 0; i < scale.n; i++) {
-        f->scales[i] = element_at(&scale, i);
-        f->zeros[i] = (double)(1 << (bits - 1));
-    }
+    f->scale = scale;
+    f->middle = (double)(1 << (bits - 1));
     *at = (Weights){f, (uint64_t)n, (uint64_t)k, 1, 1, false};
-    return !walk_value(w, 3) ||
-           points_of(w, (uint64_t)n, (uint64_t)(k / size), (uint32_t)bits, f->zeros).n;
+    if (!walk_value(w, 3))
+        return true;
+    f->zero = points_of(w, (uint64_t)n, (uint64_t)(k / size), (uint32_t)bits);
+    return f->zero.n > 0;
 }
 
 static void matmul_few_bits(RangeWalk *w)

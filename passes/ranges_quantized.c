@@ -77,7 +77,8 @@ static Channels *elements_apart(RangeWalk *w, const Factor *f)
 static void dequantize(RangeWalk *w)
 {
     Range y = real_of(w, 0, 1, 2, scale_axis(w));
-    const Elements data = walk_constant(w, 0);
+    const Value *x = walk_value(w, 0);
+    const Elements data = x && x->rank == 1 ? walk_constant(w, 0) : (Elements){0};
     Factor f = {.data = data, .dtype = walk_result(w, 0)};
     if (!y.known)
         return;
@@ -192,7 +193,7 @@ static Range product_channel(RangeWalk *w, const Product *p, const Sums *s, uint
     y.lo_by = y.hi_by = range_by_all(&p->x);
     if (walk_value(w, p->bias)) {
         double step = p->scale;
-        step *= p->f.scales[p->f.nscales == 1 ? 0 : k];
+        step *= factor_scale(&p->f, k);
         Range b = bias.n == s->n ? range_between(element_at(&bias, k), element_at(&bias, k))
                                  : range_plain(walk_in(w, p->bias));
         y = range_add(w, y, range_mul(w, b, range_between(step, step)));

@@ -3,6 +3,7 @@
 #define CAMEO_PASSES_RANGES_STATE_H
 
 #include "passes/ranges.h"
+#include "passes/weigh.h"
 
 typedef struct RangeWalk RangeWalk;
 
@@ -34,9 +35,10 @@ struct Ranges {
     bool analysed, without_data, whole;
     Range *at; // by value
     uint32_t n;
-    const ConstantStats **stats; // by value
-    const RangeRow **rows;       // by node; NULL: no rule
-    uint64_t work, most;         // bounds of single channels computed, and how many may be
+    const ConstantStats **stats;  // by value
+    const RangeRow **rows;        // by node; NULL: no rule
+    uint64_t work, most;          // bounds of single channels computed, and how many may be
+    struct WeighScratch *scratch; // of ranges_weigh.c; NULL: not needed so far
 };
 
 struct RangeWalk {
@@ -116,8 +118,10 @@ typedef struct Factor {
     DType dtype;             // what elements are rounded to; of an integer: not at all
     bool transposed, scaled; // a matrix whose rows and columns changed places; there is a scale
     uint32_t packed;         // bits of each, several to a byte, the lowest first; 0: as stored
-    double *scales, *zeros;  // NULL: the data as they are
-    uint64_t nscales, inner, along, block;
+    Elements scale, zero;    // one for all or nscales each; of no elements: 1, `middle`
+    double middle;
+    uint64_t nscales; // 0: the data as they are
+    uint64_t inner, along, block;
 } Factor;
 // Operand i, through DequantizeLinear, Transpose of a matrix and widening Casts; false: it is no
 // constant.
@@ -125,7 +129,18 @@ bool walk_factor(RangeWalk *w, uint32_t i, Factor *f);
 // Gives a factor with data its scales and zero points; false: they do not fit.
 bool range_quantized(RangeWalk *w, Factor *f, Elements scale, Elements zero, int64_t axis,
                      int64_t block);
+// n elements from index `first` on, as they are computed.
 void factor_read(const Factor *f, uint64_t first, uint64_t n, double *to);
+// How the data are stored, where they are floats of 16, 32 or 64 bits; else false.
+bool factor_form(const Factor *f, WeightForm *form);
+// The parameters of at most n elements from index `first` on: the kth for all of them, where step
+// is 0, or those from the kth on.
+typedef struct FactorRun {
+    uint64_t n, step, k;
+} FactorRun;
+FactorRun factor_run(const Factor *f, uint64_t first, uint64_t n);
+double factor_scale(const Factor *f, uint64_t k);
+double factor_zero(const Factor *f, uint64_t k);
 bool range_dequantizes(const Node *n); // DequantizeLinear of either domain
 // The node of that standard operator whose result 0 the value is; NULL: another, or none.
 const Node *range_made_by(RangeWalk *w, ValueId v, const char *op);

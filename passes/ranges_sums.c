@@ -1,140 +1,11 @@
 // Interval rules of products: convolutions and matrices.
 //
-// With constant weights each output channel has bounds of its own: sum over w > 0 of w * hi plus
-// sum over w < 0 of w * lo, and the other way round. What rounding adds is bounded by the number of
-// terms times the sum of magnitudes.
+// With constant weights each output channel has bounds of its own (ranges_weigh.c). What rounding
+// adds is bounded by the number of terms times the sum of magnitudes.
 
-#include "base/host.h"
 #include "passes/ranges_state.h"
 
 #include <math.h>
-
-// ---- sums of products with constant weights
-
-enum { READ_AT_ONCE = 4096, LANES = 8 };
-
-// What the products of weights with x add to a sum: those above 0 and those below apart, since
-// their bounds are at opposite ends.
-typedef struct Signs {
-    double *above, *below; // sums of the weights of each pair of an output and an input channel
-} Signs;
-
-// n pairs, `taps` weights each.
-HOST_VECTORS
-static void sum_signs(const double *v, uint64_t n, uint64_t taps, const Signs *to)
-{
-    if (taps == 1) {
-        for (uint64_t k = 0; k < n; k++) {
-            to->above[k] = v[k] > 0 ? v[k] : 0;
-            to->below[k] = v[k] > 0 ? 0 : v[k];
-        }
-        return;
-    }
-    for (uint64_t k = 0; k < n; k++) {
-        double above = 0, below = 0;
-        for (uint64_t c = 0; c < taps; c++) {
-            above += v[k * taps + c] > 0 ? v[k * taps + c] : 0;
-            below += v[k * taps + c] > 0 ? 0 : v[k * taps + c];
-        }
-        to->above[k] = above;
-        to->below[k] = below;
-    }
-}
-
-// One input channel within [lo, hi], n outputs.
-HOST_VECTORS
-static void add_to_outputs(double *restrict low, double *restrict high, double *restrict magnitude,
-                           const Signs *s, uint64_t n, double lo, double hi)
-{
-    const double *above = s->above, *below = s->below, most = fmax(fabs(lo), fabs(hi));
-    for (uint64_t k = 0; k < n; k++) {
-        low[k] += above[k] * lo + below[k] * hi;
-        high[k] += above[k] * hi + below[k] * lo;
-        magnitude[k] += (above[k] - below[k]) * most;
-    }
-}
-
-// One output, n input channels within [lo[k], hi[k]].
-HOST_VECTORS
-static void add_inputs(double *low, double *high, double *magnitude, const Signs *s, uint64_t n,
-                       const double *lo, const double *hi)
-{
-    double a[LANES] = {0}, b[LANES] = {0}, m[LANES] = {0};
-    for (uint64_t k = 0; k + LANES <= n; k += LANES)
-        for (int j = 0; j < LANES; j++) {
-            double above = s->above[k + j], below = s->below[k + j], l = lo[k + j], h = hi[k + j];
-            a[j] += above * l + below * h;
-            b[j] += above * h + below * l;
-            m[j] += (above - below) * (-l > h ? -l : h);
-        }
-    for (uint64_t k = n / LANES * LANES; k < n; k++) {
-        a[0] += s->above[k] * lo[k] + s->below[k] * hi[k];
-        b[0] += s->above[k] * hi[k] + s->below[k] * lo[k];
-        m[0] += (s->above[k] - s->below[k]) * (-lo[k] > hi[k] ? -lo[k] : hi[k]);
-    }
-    for (int j = 0; j < LANES; j++) {
-        *low += a[j];
-        *high += b[j];
-        *magnitude += m[j];
-    }
-}
-
-static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
-{
-    const Factor *f = at->data;
-    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || !walk_afford(w, f->data.n))
-        return false;
-    *s = (Sums){.n = (uint32_t)outs};
-    s->lo = NEWS(w->r->a, double, outs);
-    s->hi = NEWS(w->r->a, double, outs);
-    s->magnitude = NEWS(w->r->a, double, outs);
-    s->terms = (double)(at->in_first ? at->first / at->groups : at->second) * (double)at->third;
-    s->error = f->scaled ? ldexp(2, -range_digits(f->dtype)) : 0;
-    return true;
-}
-
-// The bounds of each input channel, `ins` of them.
-static void bounds_of_inputs(const Range *x, uint64_t ins, double *lo, double *hi)
-{
-    bool apart = x->channels && x->channels->n == ins;
-    for (uint64_t k = 0; k < ins; k++) {
-        Range one = apart ? range_channel(x, (uint32_t)k) : *x;
-        lo[k] = one.lo;
-        hi[k] = one.hi;
-    }
-}
-
-bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
-{
-    if (at->groups > at->first || at->first % at->groups || !at->third)
-        return false;
-    uint64_t outs = at->in_first ? at->second * at->groups : at->first;
-    uint64_t ins = at->in_first ? at->first : at->second * at->groups;
-    uint64_t per_group = at->first / at->groups, once = READ_AT_ONCE / at->third, read = 0;
-    if (per_group == 0 || !sums_open(w, at, outs, s) || !walk_afford(w, ins))
-        return false;
-    once = once < 1 ? 1 : once > at->second ? at->second : once;
-    double *v = NEWS(w->r->a, double, once * at->third);
-    double *lo = NEWS(w->r->a, double, ins), *hi = NEWS(w->r->a, double, ins);
-    Signs signs = {NEWS(w->r->a, double, once), NEWS(w->r->a, double, once)};
-    bounds_of_inputs(x, ins, lo, hi);
-    for (uint64_t a = 0; a < at->first; a++)
-        for (uint64_t b = 0, n; b < at->second; b += n) {
-            n = at->second - b < once ? at->second - b : once;
-            factor_read(at->data, read, n * at->third, v);
-            read += n * at->third;
-            sum_signs(v, n, at->third, &signs);
-            uint64_t of = a / per_group * at->second + b; // the second axis, of all groups
-            if (at->in_first)
-                add_to_outputs(s->lo + of, s->hi + of, s->magnitude + of, &signs, n, lo[a], hi[a]);
-            else
-                add_inputs(s->lo + a, s->hi + a, s->magnitude + a, &signs, n, lo + of, hi + of);
-        }
-    for (uint32_t k = 0; k < s->n; k++)
-        if (!isfinite(s->magnitude[k]))
-            return false;
-    return true;
-}
 
 // Bounds of a bias for column k of n: an element where it varies along the last axis alone.
 static Range bias_at(RangeWalk *w, const Bias *b, const Elements *d, const Range *x, uint32_t k,
@@ -162,16 +33,21 @@ void range_give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, const 
     double error = range_sum_error(walk_dtype(w, 0), s->terms) + s->error, most = 0;
     double alpha = bias->alpha, beta = bias->beta;
     Channels *of = channels_new(w, axis, s->n);
+    const bool biased = walk_value(w, bias->operand) != NULL;
+    const uint8_t by = range_by_all(&x);
     Range y = range_between(INFINITY, -INFINITY);
     if (!c.known)
         return;
     for (uint32_t k = 0; k < s->n; k++) {
         most = fmax(most, s->magnitude[k] * fmax(fabs(alpha), 1));
         Range one = range_widen(range_between(s->lo[k], s->hi[k]), error * s->magnitude[k]);
-        Range b = bias_at(w, bias, &d, &c, k, s->n);
-        one.lo_by = one.hi_by = range_by_all(&x);
-        one = range_mul(w, one, range_between(alpha, alpha));
-        one = range_add(w, one, range_mul(w, b, range_between(beta, beta)));
+        one.lo_by = one.hi_by = by;
+        if (alpha != 1)
+            one = range_mul(w, one, range_between(alpha, alpha));
+        if (biased) {
+            Range b = bias_at(w, bias, &d, &c, k, s->n);
+            one = range_add(w, one, range_mul(w, b, range_between(beta, beta)));
+        }
         if (isnan(one.lo) || isnan(one.hi))
             return;
         y = range_join(y, one);

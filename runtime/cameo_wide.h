@@ -275,7 +275,7 @@ static __attribute__((noinline, unused)) void cameo_wide_row(const cameo_wide *p
         const int64_t from = n * p->bn;
         int64_t k = 0;
         for (; k + CAMEO_WIDE_LANES <= p->depth; k += CAMEO_WIDE_LANES) {
-            cameo_wide_vec x;
+            cameo_wide_vec x = {0};
             for (int i = 0; i < CAMEO_WIDE_LANES; i++)
                 x[i] = a ? a[(k + i) * p->ak] : (double)narrow[(k + i) * p->ak];
             sums += x * cameo_wide_load(p, from + k);

@@ -20,6 +20,11 @@ typedef struct ConvertError {
     double budget;             // negative: none
     int32_t number;            // of the model's outputs
     double squares, all;       // sums of squares: of the difference, of the output
+    VEC(double) sets;          // the same as `relative`, of each data set
+    double worst;              // of them
+    // What other data may bring, which is what a budget bounds: what one data set in a thousand
+    // exceeds (tools/tails.h), the worst at least; of fewer than four sets three times the worst.
+    double bound;
 } ConvertError;
 
 typedef struct ConvertOutput {

@@ -555,6 +555,15 @@ void figures_find(Module *mod)
     arena_free(a);
 }
 
+bool figures_used(const Step *s)
+{
+    for (; s; s = s->next)
+        if ((s->kernel && s->kernel->override && s->kernel->override->figures) ||
+            figures_used(s->body) || figures_used(s->other))
+            return true;
+    return false;
+}
+
 static void note_row(const Figures *f, BufferId b, uint8_t how, KernelUses *u)
 {
     const FigureRow row = row_of(f, b);

@@ -38,6 +38,8 @@ typedef struct Figures {
 // Joins steps that follow one another: such kernels of values of the same dims, and calls that take
 // figures of them.
 void figures_find(Module *mod);
+// Are there any among the steps?
+bool figures_used(const Step *s);
 // What the kernel uses besides its statements.
 void figures_uses(Module *mod, const Figures *f, KernelUses *u);
 void figures_print(Printer *p, const Figures *f);

@@ -178,7 +178,7 @@ void lint_note_side(Lint *l, Diag *d, DType side)
         count += l->weight_count[t];
     }
     // Cut off, not rounded: 100.00% says all of them.
-    if (bytes)
+    if (l->weight_count[side])
         diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",
                   dtype_name(side), (unsigned long long)l->weight_count[side],
                   (unsigned long long)count,

@@ -6,11 +6,12 @@ for it: many nodes; documentation and metadata; a folder of small models (--mode
 model.onnx each); weights, looked at by all rules that read them. CPU time beside wall time, the best of --runs; of the
 peers, what the call itself takes, without importing them.
 
---only measures some of it: nodes, text, folder, weights, or weights of one dtype (weights-float16); --by with some
+--only measures some of it: nodes, text, folder, weights (of one dtype: weights-float16), sums (sums-int8-rows-apart); --by with some
 of the columns; --make only makes the models; --keep leaves them in a folder, for the next part. --write puts what was
 measured into the page's table, and leaves its other cells as they are.
 """
 import argparse
+import itertools
 import multiprocessing
 import os
 import pathlib
@@ -34,6 +35,7 @@ PEERS = {
 }
 COLUMNS = ["cameo", "checker", "ort"]
 HEAD = ["", "cameo lint", "", "onnx.checker, full_check", "ONNX Runtime session"]
+SUMMED = ["float32", "float16", "bfloat16", "int8", "uint8", "int4", "uint4"]
 DTYPES = ["float32", "float64", "float16", "bfloat16", "float8e4m3fn", "int8", "uint8", "int16", "int32", "int64", "int4", "uint4", "bool"]
 TAIL = """
 import sys, time, resource
@@ -133,6 +135,45 @@ def much_weight(path, megabytes, dtype):
     onnx.save(model, path)
 
 
+def quantized(dtype, rows, columns, axis):
+    """(scales, axis, block): a scale for each index of what a product gives, of 4 bits one for each 32 numbers that it sums."""
+    if not dtype.endswith("int4"):
+        return numpy.full((rows, columns)[axis], 1 / 256, numpy.float32), axis, 0
+    dims = (rows // 32, columns) if axis else (rows, columns // 32)
+    return numpy.full(dims, 1 / 64, numpy.float32), 1 - axis, 32
+
+
+def much_summed(path, megabytes, dtype, layout, apart):
+    """Products whose operands are bounded, by one interval or one for each index that is summed: bounds of their results are sums over
+    the weights. Summed along columns (MatMul) or along rows (Gemm with transB)."""
+    kind, block = TensorProto.DataType.Value({"float32": "FLOAT"}.get(dtype, dtype.upper())), weight_block(dtype)
+    graph = onnx.GraphProto(name="sums")
+    through = TensorProto.FLOAT if "int" in dtype else kind
+    last, bytes_, axis = "x", block.tobytes(), 1 if layout == "columns" else 0
+    scales, of, size = quantized(dtype, 1024, 1024, axis)
+    shift = numpy.linspace(-0.5, 0.5, 1024, dtype=numpy.float32)
+    held = shift.astype(numpy.float16) if dtype == "float16" else (shift.view(numpy.uint32) >> 16).astype(numpy.uint16) if dtype == "bfloat16" else shift
+    graph.initializer.add(name="shift", data_type=through, dims=[1024], raw_data=held.tobytes())
+    for i in range(max(megabytes * 1000000 // len(bytes_), 1)):
+        weight = "w" * (1 + i % 7) + str(i)
+        graph.initializer.add(name=weight, data_type=kind, dims=[1024, 1024], raw_data=bytes_)
+        if through != kind:
+            graph.initializer.append(numpy_helper.from_array(scales, f"s{i}"))
+            node = graph.node.add(op_type="DequantizeLinear", input=[weight, f"s{i}"], output=[f"d{i}"])
+            node.attribute.extend(helper.make_attribute(k, v) for k, v in (("axis", of), ("block_size", size)))
+            weight = f"d{i}"
+        graph.node.add(op_type="Tanh", input=[last], output=[f"t{i}"])
+        if apart:
+            graph.node.add(op_type="Add", input=[f"t{i}", "shift"], output=[f"a{i}"])
+        node = graph.node.add(op_type="MatMul" if axis else "Gemm", input=[f"a{i}" if apart else f"t{i}", weight], output=[f"h{i}"])
+        node.attribute.extend([] if axis else [helper.make_attribute("transB", 1)])
+        last = f"h{i}"
+    graph.node.add(op_type="Exp", input=[last], output=["y"])  # what asks for bounds
+    graph.input.append(helper.make_tensor_value_info("x", through, [1, 1024]))
+    graph.output.append(helper.make_tensor_value_info("y", through, [1, 1024]))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+
+
 def small_models(folder, source, count):
     paths = sorted(p for p in source.glob("*/model.onnx") if p.stat().st_size < 100000)[:count]
     folder.mkdir()
@@ -194,7 +235,7 @@ def columns(options, what, paths, arguments, figure):
 
 def wanted(options, name):
     only = options.only.split(",") if options.only else [name]
-    return name in only or name.split("-")[0] in only
+    return any(f"{name}-".startswith(f"{part}-") for part in only)
 
 
 def rate_of_weights(options, path, size):
@@ -228,6 +269,14 @@ def cases(options, folder):
                 rate_of_weights(options, path, size / 1000)
             if not options.keep:
                 path.unlink()
+    for dtype, layout, apart in itertools.product(SUMMED, ("columns", "rows"), (False, True)):
+        name = f"sums-{dtype}-{layout}{'-apart' * apart}"
+        if wanted(options, name):
+            path, size = model(name, much_summed, options.sums_mb, dtype, layout, apart)
+            what = f"{size / 1000:.2f} GB of {dtype} weights, summed along {layout}{', operands bounded one by one' * apart}"
+            yield name, what, [path], ["--select", READS_WEIGHTS], rate_of_weights(options, path, size / 1000)
+            if not options.keep:
+                path.unlink()
 
 
 def write(path, rows):
@@ -250,6 +299,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=1000000)
     parser.add_argument("--text-mb", type=int, default=200)
     parser.add_argument("--weights-mb", type=int, default=1000)
+    parser.add_argument("--sums-mb", type=int, default=250)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=int, default=300, help="seconds that a peer is given")
     parser.add_argument("--only", help="nodes, text, folder, weights, weights-DTYPE")

@@ -1,0 +1,493 @@
+// Bounds of sums of products with constant weights: where the weights of each sum lie, and in which
+// way they are read.
+//
+// Floats are added as they are stored, in one of two precisions. Integers of at most 8 bits are
+// too: their scales and zero points come in once for all weights next to each other that share
+// them. What is left (scales that change with each weight, wider integers, floats of 8 bits) is
+// made double first.
+
+#include "base/host.h"
+#include "passes/ranges_state.h"
+#include "passes/times.h"
+#include "passes/weigh.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { TILE = 1024, CHUNK = 2048, UNPACKED_ROWS = 8, PIECES = CHUNK / PIECE + 1 };
+
+typedef enum Way { AS_FLOATS, AS_SHORT_FLOATS, AS_BYTES, AS_READ } Way;
+
+// Where parts of weights and of sums are kept while they are added.
+struct WeighScratch {
+    double lone[3][CHUNK], taken[3][CHUNK], sums[3][TILE], numbers[CHUNK], scale[TILE];
+    float brief[3][CHUNK], short_taken[3][CHUNK], short_sums[3][TILE];
+    float piece_scale[PIECES];
+    int piece_zero[PIECES];
+    uint16_t byte_sums[2][TILE];
+    unsigned char zero[TILE], bytes[UNPACKED_ROWS * TILE];
+};
+
+typedef struct Weighing {
+    const Weights *at;
+    const Factor *f;
+    struct WeighScratch *s;
+    uint64_t width; // of a row: [second][third]
+    Way way;
+    WeightForm form;    // of floats
+    unsigned char flip; // of bytes: what makes them go from 0 on
+    double offset;      // what that adds to them
+    bool lone;          // all inputs lie in one interval: arrays of CHUNK of it
+    Intervals x, sums;  // of inputs; for each output
+    ShortIntervals brief;
+} Weighing;
+
+// ---- what is multiplied
+
+static float at_least(double v)
+{
+    float f = (float)v;
+    return (double)f < v ? nextafterf(f, INFINITY) : f;
+}
+
+static void set_interval(Weighing *g, uint64_t k, Range one)
+{
+    double middle = one.lo / 2 + one.hi / 2, most = fmax(fabs(one.lo), fabs(one.hi));
+    double brief = (double)(float)middle;
+    g->x.middle[k] = middle;
+    g->x.radius[k] = fmax(fmax(one.hi - middle, middle - one.lo), 0);
+    g->x.most[k] = most;
+    g->brief.middle[k] = (float)brief;
+    g->brief.radius[k] = at_least(fmax(fmax(one.hi - brief, brief - one.lo), 0));
+    g->brief.most[k] = at_least(most);
+}
+
+// Have all channels the same bounds? `one` is what these are.
+static bool are_alike(const Range *x, Range *one)
+{
+    *one = range_channel(x, 0);
+    for (uint32_t k = 1; k < x->channels->n; k++) {
+        const Range other = range_channel(x, k);
+        if (other.lo != one->lo || other.hi != one->hi)
+            return false;
+    }
+    return true;
+}
+
+static void take_inputs(RangeWalk *w, Weighing *g, const Range *x, uint64_t ins)
+{
+    struct WeighScratch *s = g->s;
+    Range one = *x;
+    g->lone = !x->channels || x->channels->n != ins || are_alike(x, &one);
+    if (g->lone) {
+        g->x = (Intervals){s->lone[0], s->lone[1], s->lone[2]};
+        g->brief = (ShortIntervals){s->brief[0], s->brief[1], s->brief[2]};
+    } else {
+        double *of = NEWS(w->r->a, double, 3 * ins);
+        float *brief = NEWS(w->r->a, float, 3 * ins);
+        g->x = (Intervals){of, of + ins, of + 2 * ins};
+        g->brief = (ShortIntervals){brief, brief + ins, brief + 2 * ins};
+    }
+    for (uint64_t k = 0; k < (g->lone ? CHUNK : ins); k++)
+        set_interval(g, k, g->lone ? one : range_channel(x, (uint32_t)k));
+}
+
+static Intervals inputs_from(const Weighing *g, uint64_t in)
+{
+    in = g->lone ? 0 : in;
+    return (Intervals){g->x.middle + in, g->x.radius + in, g->x.most + in};
+}
+
+static ShortIntervals short_from(const ShortIntervals *x, uint64_t k)
+{
+    return (ShortIntervals){x->middle + k, x->radius + k, x->most + k};
+}
+
+// What n weights of a row from `first` on multiply, in the group of inputs that begins at `base`.
+static void inputs_of_row(Weighing *g, uint64_t base, uint64_t first, uint64_t n, Intervals *x,
+                          ShortIntervals *brief)
+{
+    struct WeighScratch *s = g->s;
+    const uint64_t taps = g->at->third;
+    if (g->lone || taps == 1) {
+        const uint64_t in = g->lone ? 0 : base + first;
+        *x = inputs_from(g, in);
+        *brief = short_from(&g->brief, in);
+        return;
+    }
+    *x = (Intervals){s->taken[0], s->taken[1], s->taken[2]};
+    *brief = (ShortIntervals){s->short_taken[0], s->short_taken[1], s->short_taken[2]};
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t in = base + (first + k) / taps;
+        x->middle[k] = g->x.middle[in];
+        x->radius[k] = g->x.radius[in];
+        x->most[k] = g->x.most[in];
+        brief->middle[k] = g->brief.middle[in];
+        brief->radius[k] = g->brief.radius[in];
+        brief->most[k] = g->brief.most[in];
+    }
+}
+
+// ---- how weights are read
+
+static unsigned data_bits(const Factor *f)
+{
+    return f->packed ? f->packed : dtype_info(f->data.dtype)->bits;
+}
+
+// Does every scale make a normal number of the dtype of every byte but 0, so that rounding is an
+// error relative to it?
+static bool are_plain_scales(const Factor *f)
+{
+    const bool narrow = f->dtype == DT_F16;
+    const double least = narrow ? 0x1p-14 : 0x1p-100, most = narrow ? 0x1p7 : 0x1p30;
+    ConstantStats s;
+    elements_measure(f->scale.dtype, f->scale.at, f->scale.n, false, &s);
+    return !s.nans && s.hi <= most && s.lo >= -most && (!(s.least > 0) || s.least >= least);
+}
+
+// Are zero points, with what is added to bytes, bytes too?
+static bool are_plain_points(const Factor *f, double offset)
+{
+    ConstantStats s;
+    elements_measure(f->zero.dtype, f->zero.at, f->zero.n, false, &s);
+    return s.integer && !s.nans && s.lo + offset >= 0 && s.hi + offset <= 255;
+}
+
+static bool are_bytes(const Factor *f, const Range *x, bool lone, double offset)
+{
+    const DType t = f->data.dtype;
+    const unsigned bits = data_bits(f);
+    if (!dtype_is_integer(t) || bits > 8 || (bits < 8 && !f->packed))
+        return false;
+    // Sums of integers have to be exact, those in float32 finite.
+    const bool exact = !dtype_is_float(f->dtype);
+    const double most = lone && !f->block ? INFINITY : exact ? 0x1p8 : 0x1p80;
+    if (fabs(x->lo) > most || fabs(x->hi) > most)
+        return false;
+    return (!f->scale.n || are_plain_scales(f)) && (!f->zero.n || are_plain_points(f, offset));
+}
+
+// Do enough weights next to each other share their scale?
+static bool shares_scales(const Weighing *g)
+{
+    const Factor *f = g->f;
+    if (f->nscales < 2)
+        return true;
+    if (!g->at->in_first)
+        return f->block ? f->inner == 1 && f->block % PIECE == 0 : f->inner % g->width == 0;
+    return f->block ? f->inner == g->width && f->along == g->at->first
+                    : f->inner * f->along == g->width;
+}
+
+static void choose_way(Weighing *g, const Range *x)
+{
+    const Factor *f = g->f;
+    const DType t = f->data.dtype;
+    const bool floats = factor_form(f, &g->form);
+    const unsigned bits = data_bits(f);
+    g->flip = t == DT_I8 && !f->packed ? 0x80 : 0;
+    g->offset = dtype_is_signed(t) && bits <= 8 ? (double)(1 << (bits - 1)) : 0;
+    g->way = floats && !f->nscales ? (dtype_info(t)->bits == 16 ? AS_SHORT_FLOATS : AS_FLOATS)
+             : are_bytes(f, x, g->lone, g->offset) && shares_scales(g) ? AS_BYTES
+                                                                       : AS_READ;
+}
+
+static const unsigned char *stored(const Factor *f, uint64_t i)
+{
+    return f->data.at + i * dtype_info(f->data.dtype)->bytes;
+}
+
+// n bytes from index i on, unpacked where they are stored packed.
+static const unsigned char *bytes_at(const Weighing *g, uint64_t i, uint64_t n, unsigned char *to)
+{
+    const Factor *f = g->f;
+    if (!f->packed)
+        return stored(f, i);
+    weigh_unpack(f->data.at, i, n, f->packed, dtype_is_signed(f->data.dtype), to);
+    return to;
+}
+
+// ---- a sum has a row of weights
+
+// Scales and zero points of n weights of a row from index i on, of which `run` are the first that
+// share theirs.
+static Pieces pieces_of_row(const Weighing *g, const FactorRun *run, uint64_t n)
+{
+    const Pieces to = {g->s->piece_scale, g->s->piece_zero};
+    uint64_t end = run->n, k = run->k;
+    for (uint64_t p = 0; p * PIECE < n; p++) {
+        if (p * PIECE == end) {
+            end += g->f->block;
+            k++;
+        }
+        to.scale[p] = (float)factor_scale(g->f, k);
+        to.zero[p] = (int)(factor_zero(g->f, k) + g->offset);
+    }
+    return to;
+}
+
+static void add_bytes_of_row(const Weighing *g, uint64_t i, uint64_t n, const ShortIntervals *x,
+                             double *sum)
+{
+    const unsigned char *at = bytes_at(g, i, n, g->s->bytes);
+    const FactorRun run = factor_run(g->f, i, n);
+    if (!g->lone || run.n < n) {
+        const Pieces of = pieces_of_row(g, &run, n);
+        weigh_short_bytes(at, n, g->flip, &of, x, sum);
+        return;
+    }
+    const double point = factor_zero(g->f, run.k) + g->offset;
+    const double scale = factor_scale(g->f, run.k), size = fabs(scale);
+    uint64_t all = 0, magnitude = 0;
+    weigh_bytes(at, n, g->flip, (unsigned char)point, &all, &magnitude);
+    sum[0] = scale * ((double)all - (double)n * point) * g->x.middle[0];
+    sum[1] = size * (double)magnitude * g->x.radius[0];
+    sum[2] = size * (double)magnitude * g->x.most[0];
+}
+
+static void weigh_outputs_first(Weighing *g)
+{
+    const Weights *at = g->at;
+    const uint64_t per_group = at->first / at->groups;
+    const bool whole = g->way == AS_BYTES && g->lone && !g->f->packed && !g->f->block;
+    for (uint64_t group = 0; group < at->groups; group++)
+        for (uint64_t from = 0, n; from < g->width; from += n) {
+            Intervals x;
+            ShortIntervals brief;
+            n = whole || g->width - from < CHUNK ? g->width - from : CHUNK;
+            inputs_of_row(g, group * at->second, from, n, &x, &brief);
+            for (uint64_t out = group * per_group; out < (group + 1) * per_group; out++) {
+                const uint64_t i = out * g->width + from;
+                double sum[3] = {0};
+                if (g->way == AS_FLOATS) {
+                    weigh_row(g->form, stored(g->f, i), n, &x, sum);
+                } else if (g->way == AS_SHORT_FLOATS) {
+                    weigh_short_row(g->form, stored(g->f, i), n, &brief, sum);
+                } else if (g->way == AS_BYTES) {
+                    add_bytes_of_row(g, i, n, &brief, sum);
+                } else {
+                    factor_read(g->f, i, n, g->s->numbers);
+                    weigh_row(WEIGHT_F64, (const unsigned char *)g->s->numbers, n, &x, sum);
+                }
+                g->sums.middle[out] += sum[0];
+                g->sums.radius[out] += sum[1];
+                g->sums.most[out] += sum[2];
+            }
+        }
+}
+
+// ---- a sum has a column of weights
+
+// The scales and zero points of n weights from index i on.
+static void take_scales(const Weighing *g, uint64_t i, uint64_t n)
+{
+    struct WeighScratch *s = g->s;
+    for (uint64_t k = 0; k < n;) {
+        const FactorRun run = factor_run(g->f, i + k, n - k);
+        for (uint64_t j = 0; j < run.n; j++, k++) {
+            s->scale[k] = factor_scale(g->f, run.k + j * run.step);
+            s->zero[k] = (unsigned char)(factor_zero(g->f, run.k + j * run.step) + g->offset);
+        }
+    }
+}
+
+// Sums of integers that `rows` rows have added to, as numbers.
+HOST_VECTORS
+static void add_byte_sums(const Weighing *g, uint64_t rows, uint64_t n)
+{
+    const struct WeighScratch *s = g->s;
+    const double middle = g->x.middle[0], radius = g->x.radius[0], most = g->x.most[0];
+    double *restrict a = g->s->sums[0], *restrict b = g->s->sums[1], *restrict c = g->s->sums[2];
+    for (uint64_t k = 0; k < n; k++) {
+        const int all = (int)s->byte_sums[0][k] - (int)rows * (int)s->zero[k];
+        const double scale = s->scale[k], size = fabs(scale) * (double)s->byte_sums[1][k];
+        a[k] += scale * (double)all * middle;
+        b[k] += size * radius;
+        c[k] += size * most;
+    }
+}
+
+HOST_VECTORS
+static void add_short_sums(struct WeighScratch *s, uint64_t n)
+{
+    for (uint64_t k = 0; k < n; k++) {
+        const double scale = s->scale[k], size = fabs(scale);
+        s->sums[0][k] += scale * (double)s->short_sums[0][k];
+        s->sums[1][k] += size * (double)s->short_sums[1][k];
+        s->sums[2][k] += size * (double)s->short_sums[2][k];
+    }
+}
+
+// n columns from `from` on of `rows` rows from `first` on, which share the scales of each column.
+static void add_byte_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t from, uint64_t n)
+{
+    struct WeighScratch *s = g->s;
+    const ShortIntervals sums = {s->short_sums[0], s->short_sums[1], s->short_sums[2]};
+    const bool packed = g->f->packed;
+    const uint64_t at_once = packed ? UNPACKED_ROWS : rows;
+    for (uint64_t row = 0, m; row < rows; row += m) {
+        const uint64_t i = (first + row) * g->width + from;
+        m = rows - row < at_once ? rows - row : at_once;
+        for (uint64_t k = 0; packed && k < m; k++)
+            bytes_at(g, i + k * g->width, n, s->bytes + k * TILE);
+        const unsigned char *at = packed ? s->bytes : stored(g->f, i);
+        const uint64_t stride = packed ? TILE : g->width;
+        const ShortIntervals x = short_from(&g->brief, g->lone ? 0 : first + row);
+        if (g->lone)
+            weigh_byte_rows(at, stride, m, n, g->flip, s->zero, s->byte_sums[0], s->byte_sums[1]);
+        else
+            weigh_short_byte_rows(at, stride, m, n, g->flip, s->zero, &x, &sums);
+    }
+}
+
+// The same of integers or in float32, added to the sums of the tile.
+static void add_block(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, uint64_t n)
+{
+    struct WeighScratch *s = g->s;
+    const ShortIntervals sums = {s->short_sums[0], s->short_sums[1], s->short_sums[2]};
+    const ShortIntervals x = short_from(&g->brief, g->lone ? 0 : row);
+    const uint64_t i = row * g->width + from;
+    if (g->way == AS_BYTES && g->lone)
+        memset(s->byte_sums, 0, sizeof s->byte_sums);
+    else
+        memset(s->short_sums, 0, sizeof s->short_sums);
+    take_scales(g, i, n);
+    if (g->way == AS_BYTES)
+        add_byte_rows(g, row, rows, from, n);
+    else
+        weigh_short_rows(g->form, stored(g->f, i), 2 * g->width, rows, n, &x, &sums);
+    if (g->way == AS_BYTES && g->lone)
+        add_byte_sums(g, rows, n);
+    else
+        add_short_sums(s, n);
+}
+
+// So many rows from `row` to `end` as can be added at a time.
+static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end)
+{
+    const uint64_t block = g->way == AS_BYTES && g->f->nscales > 1 ? g->f->block : 0;
+    uint64_t most = g->way == AS_FLOATS             ? CHUNK
+                    : g->way == AS_READ             ? CHUNK / TILE
+                    : g->way == AS_BYTES && g->lone ? BYTE_ROWS
+                                                    : SHORT_ROWS;
+    most = block && block - row % block < most ? block - row % block : most;
+    return end - row < most ? end - row : most;
+}
+
+static void add_rows(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, uint64_t n)
+{
+    struct WeighScratch *s = g->s;
+    const Intervals x = inputs_from(g, row), sums = {s->sums[0], s->sums[1], s->sums[2]};
+    const uint64_t i = row * g->width + from;
+    if (g->way == AS_FLOATS) {
+        weigh_rows(g->form, stored(g->f, i), g->width * dtype_info(g->f->data.dtype)->bytes, rows,
+                   n, &x, &sums);
+    } else if (g->way != AS_READ) {
+        add_block(g, row, rows, from, n);
+    } else {
+        for (uint64_t k = 0; k < rows; k++)
+            factor_read(g->f, i + k * g->width, n, s->numbers + k * TILE);
+        weigh_rows(WEIGHT_F64, (const unsigned char *)s->numbers, sizeof(double) * TILE, rows, n,
+                   &x, &sums);
+    }
+}
+
+static void weigh_inputs_first(Weighing *g)
+{
+    const Weights *at = g->at;
+    struct WeighScratch *s = g->s;
+    const uint64_t per_group = at->first / at->groups;
+    for (uint64_t group = 0; group < at->groups; group++)
+        for (uint64_t from = 0, n; from < g->width; from += n) {
+            const uint64_t end = (group + 1) * per_group;
+            n = g->width - from < TILE ? g->width - from : TILE;
+            memset(s->sums, 0, sizeof s->sums);
+            for (uint64_t row = group * per_group, m; row < end; row += m) {
+                m = rows_at_once(g, row, end);
+                add_rows(g, row, m, from, n);
+            }
+            for (uint64_t k = 0; k < n; k++) {
+                const uint64_t out = group * at->second + (from + k) / at->third;
+                g->sums.middle[out] += s->sums[0][k];
+                g->sums.radius[out] += s->sums[1][k];
+                g->sums.most[out] += s->sums[2][k];
+            }
+        }
+}
+
+// ---- bounds
+
+static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
+{
+    const Factor *f = at->data;
+    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || !walk_afford(w, f->data.n))
+        return false;
+    *s = (Sums){.n = (uint32_t)outs};
+    s->lo = NEWS(w->r->a, double, outs);
+    s->hi = NEWS(w->r->a, double, outs);
+    s->magnitude = NEWS(w->r->a, double, outs);
+    s->terms = (double)(at->in_first ? at->first / at->groups : at->second) * (double)at->third;
+    s->error = f->scaled ? ldexp(2, -range_digits(f->dtype)) : 0;
+    return true;
+}
+
+// From the three sums to bounds, those outside of what rounding made of them: of integers nothing.
+static bool sums_close(const Weighing *g, Sums *s)
+{
+    const bool brief = g->way == AS_SHORT_FLOATS || g->way == AS_BYTES;
+    double error = (brief ? SHORT_ERROR : 0) + (s->terms + 4) * 2 * DBL_EPSILON;
+    double least = brief ? s->terms * SHORT_LEAST : 0;
+    if (!dtype_is_float(g->f->dtype))
+        error = least = 0;
+    for (uint32_t k = 0; k < s->n; k++) {
+        const double middle = s->lo[k], radius = s->hi[k] + s->magnitude[k] * error + least;
+        if (!isfinite(s->magnitude[k]))
+            return false;
+        s->lo[k] = middle - radius;
+        s->hi[k] = middle + radius;
+        s->magnitude[k] *= 1 + error;
+    }
+    return true;
+}
+
+static bool weigh(Weighing *g, Sums *s)
+{
+    if (g->at->in_first)
+        weigh_inputs_first(g);
+    else
+        weigh_outputs_first(g);
+    return sums_close(g, s);
+}
+
+bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
+{
+    if (at->groups > at->first || at->first % at->groups || !at->third)
+        return false;
+    uint64_t outs = at->in_first ? at->second * at->groups : at->first;
+    uint64_t ins = at->in_first ? at->first : at->second * at->groups;
+    if (!sums_open(w, at, outs, s) || !walk_afford(w, ins))
+        return false;
+    if (!w->r->scratch)
+        w->r->scratch = NEW(w->r->a, struct WeighScratch);
+    Times *times = w->m->times;
+    const double begin = times ? times_now() : 0;
+    Weighing g = {.at = at, .f = at->data, .s = w->r->scratch, .width = at->second * at->third};
+    g.sums = (Intervals){s->lo, s->hi, s->magnitude};
+    take_inputs(w, &g, x, ins);
+    choose_way(&g, x);
+    bool ok = weigh(&g, s);
+    if (!ok && g.way == AS_SHORT_FLOATS) { // beyond float32, but not beyond double, or no number
+        memset(s->lo, 0, outs * sizeof *s->lo);
+        memset(s->hi, 0, outs * sizeof *s->hi);
+        memset(s->magnitude, 0, outs * sizeof *s->magnitude);
+        g.way = AS_READ;
+        ok = weigh(&g, s);
+    }
+    if (times) {
+        times->weights += times_now() - begin;
+        times->weight_bytes += at->data->data.n * data_bits(at->data) / 8;
+    }
+    return ok;
+}

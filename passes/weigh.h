@@ -1,0 +1,77 @@
+// Sums over constant weights as they lie in memory: what each weight multiplies lies in an
+// interval.
+//
+// A factor x within [middle - radius, middle + radius], of magnitude at most `most`, adds to a sum
+// w * middle, and at most |w| * radius to either side of that. So three sums bound a sum of
+// products: that of w * middle, of |w| * radius, and of |w| * most, of which what rounding adds is
+// a share. All loops are vectors without a branch.
+#ifndef CAMEO_PASSES_WEIGH_H
+#define CAMEO_PASSES_WEIGH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// What weights multiply: arrays of the same length.
+typedef struct Intervals {
+    double *middle, *radius, *most;
+} Intervals;
+// The same, each at least as wide, for sums in float32.
+typedef struct ShortIntervals {
+    float *middle, *radius, *most;
+} ShortIntervals;
+
+// How weights are stored. BYTES: int8, where `flip` is 0x80, or uint8, where it is 0.
+typedef enum WeightForm { WEIGHT_F64, WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16 } WeightForm;
+
+void weigh_read(WeightForm form, const unsigned char *at, uint64_t n, double *to);
+// Adds to sum[0..2] the three sums of n weights next to each other, the kth times interval k. Of
+// WEIGHT_F64 and WEIGHT_F32.
+void weigh_row(WeightForm form, const unsigned char *at, uint64_t n, const Intervals *x,
+               double *sum);
+// Adds those of `rows` rows of n weights, `stride` bytes apart, row k times interval k, to n sums.
+void weigh_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint64_t rows,
+                uint64_t n, const Intervals *x, const Intervals *sums);
+
+// ---- in float32
+// Each sum is within SHORT_ERROR of what it is, relative to that of |w| * most, and SHORT_LEAST for
+// each term; exact where terms are halves of integers that add up to less than 2^23. It is not
+// finite where it is beyond float32.
+enum { SHORT_ROWS = 64 }; // at most so many rows are added at a time
+#define SHORT_ERROR 0x1p-16
+#define SHORT_LEAST 0x1p-146
+// The same of WEIGHT_F16 and WEIGHT_BF16.
+void weigh_short_row(WeightForm form, const unsigned char *at, uint64_t n, const ShortIntervals *x,
+                     double *sum);
+void weigh_short_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint64_t rows,
+                      uint64_t n, const ShortIntervals *x, const ShortIntervals *sums);
+
+// ---- bytes
+// The byte q stands for (q ^ flip) - zero, zero between 0 and 255 as q ^ flip is. Sums are not of
+// w, but of q ^ flip, and of |w|: where all of x is one interval these give the three.
+enum { BYTE_ROWS = 128 }; // at most so many rows are added at a time
+void weigh_bytes(const unsigned char *at, uint64_t n, unsigned char flip, unsigned char zero,
+                 uint64_t *sum, uint64_t *magnitude);
+// Zero points are those of columns.
+void weigh_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, uint64_t n,
+                     unsigned char flip, const unsigned char *zero, uint16_t *sum,
+                     uint16_t *magnitude);
+
+// The three sums, in float32.
+enum { PIECE = 32 };
+// Scales and zero points, by PIECE of weights next to each other.
+typedef struct Pieces {
+    float *scale;
+    int *zero;
+} Pieces;
+void weigh_short_bytes(const unsigned char *at, uint64_t n, unsigned char flip, const Pieces *of,
+                       const ShortIntervals *x, double *sum);
+void weigh_short_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, uint64_t n,
+                           unsigned char flip, const unsigned char *zero, const ShortIntervals *x,
+                           const ShortIntervals *sums);
+
+// n integers of 2 or 4 bits from index `first` on, the first of a byte in its low bits, as bytes
+// that keep their value; those with a sign are moved up by half of their range.
+void weigh_unpack(const unsigned char *at, uint64_t first, uint64_t n, unsigned bits,
+                  bool is_signed, unsigned char *to);
+
+#endif
