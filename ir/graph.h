@@ -563,8 +563,11 @@ Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its f
 // *error set if the payload does not fit dims and dtype (ST003), is too large for memory, or cannot
 // be read. Strings: elements are Str. Elements are aligned for their type, except those of floats
 // and complex numbers in more than 64 KiB, which may lie anywhere in a file: read them by
-// scalar_load or memcpy. Signed 4-bit and 2-bit integers are sign-extended to a byte.
+// scalar_load, memcpy or as one of the types below. Signed 4-bit and 2-bit integers are
+// sign-extended to a byte.
 const void *tensor_elements(Model *m, TensorData *t, Str *error);
+typedef float StoredF32 __attribute__((aligned(1)));
+typedef uint16_t StoredU16 __attribute__((aligned(1))); // bits of a float of 16
 // Where external data lies: its file, and the range in it. What is wrong with that (*error says
 // it); the range is known only if nothing is.
 typedef enum ExternalFault {
