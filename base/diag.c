@@ -1,5 +1,6 @@
 #include "base/diag.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 
 void diags_init(Diags *d, Arena *a, Str file)
@@ -82,13 +83,24 @@ static void line(Buf *out, bool colour, const char *what, Str text)
                what, colour ? "\033[0m" : "", STR_ARG(text));
 }
 
+bool diag_place(const Diag *d, uint32_t *line, uint32_t *column)
+{
+    char text[32];
+    int used = 0;
+    if (d->path.len >= sizeof text)
+        return false;
+    snprintf(text, sizeof text, "%.*s", STR_ARG(d->path));
+    return sscanf(text, "%" SCNu32 ":%" SCNu32 "%n", line, column, &used) == 2 && !text[used];
+}
+
 void diag_print(const Diag *g, Buf *out, bool colour)
 {
     headline(g, out, colour);
-    if (g->file.len || g->path.len)
-        buf_printf(out, "  %s-->%s %.*s%s%.*s\n", colour ? "\033[1;34m" : "",
-                   colour ? "\033[0m" : "", STR_ARG(g->file), g->file.len && g->path.len ? ":" : "",
-                   STR_ARG(g->path));
+    if (g->file.len || g->path.len) {
+        buf_printf(out, "  %s-->%s ", colour ? "\033[1;34m" : "", colour ? "\033[0m" : "");
+        buf_name(out, g->file);
+        buf_printf(out, "%s%.*s\n", g->file.len && g->path.len ? ":" : "", STR_ARG(g->path));
+    }
     if (g->source.len)
         line(out, colour, "source", g->source);
     for (uint32_t i = 0; i < g->notes.len; i++)

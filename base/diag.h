@@ -51,6 +51,10 @@ Fix *diag_fix(Diags *d, Diag *g, bool safe, const char *format, ...)
 
 void diag_help(Diags *d, Diag *g, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+// A fault in a text stands at a line and a column of it (path "5:13"), both from 1 on. False: d is
+// about something else.
+bool diag_place(const Diag *d, uint32_t *line, uint32_t *column);
+
 // The text form of one finding (the layout of rustc: headline, "-->", notes, helps). colour: ANSI.
 void diag_print(const Diag *g, Buf *out, bool colour);
 

@@ -3,12 +3,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __linux__
+#include <linux/fs.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef MAP_POPULATE
+#define POPULATE MAP_POPULATE
+#else
+#define POPULATE 0
+#endif
 
 static bool fail(Arena *a, Str *error, const char *what, const char *path)
 {
@@ -93,40 +103,56 @@ typedef struct Contents {
     Str error; // of put
 } Contents;
 
+enum { PIECE = 1 << 21 }; // a huge page
+
 static bool put_contents(int fd, Contents *c)
 {
     const int own = dup(fd);
     FILE *f = own >= 0 ? fdopen(own, "wb") : NULL;
     if (!f && own >= 0)
         close(own);
+    char *buffer = f ? malloc(PIECE) : NULL;
+    if (buffer)
+        setvbuf(f, buffer, _IOFBF, PIECE);
     bool ok = f && c->put(c->user, f, &c->error) && !ferror(f);
-    return (!f || fclose(f) == 0) && ok;
+    ok = (!f || fclose(f) == 0) && ok;
+    free(buffer);
+    return ok;
 }
 
-// Without this process seeing them. False: the rest is to be read and written.
-static bool copy_within_system(int from, int to)
+// Both files have the same blocks, where the file system can.
+static bool clone_within_system(int from, int to)
 {
-    enum { PIECE = 1 << 28 };
-    for (;;) {
-        const ssize_t n = copy_file_range(from, NULL, to, NULL, PIECE, 0);
-        if (n <= 0 && !(n < 0 && errno == EINTR))
-            return n == 0 && lseek(from, 0, SEEK_CUR) > 0; // some systems' files just seem empty
+#ifdef FICLONE
+    return ioctl(to, FICLONE, from) == 0;
+#else
+    (void)from, (void)to;
+    return false;
+#endif
+}
+
+// Pages that a write finds to be missing would end it early, so they are mapped at once.
+static bool write_mapped(int fd, int from)
+{
+    enum { WINDOW = 32 * PIECE };
+    struct stat st;
+    bool ok = fstat(from, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    for (off_t at = 0; ok && at < st.st_size; at += WINDOW) {
+        const size_t n = st.st_size - at < WINDOW ? (size_t)(st.st_size - at) : WINDOW;
+        char *part = mmap(NULL, n, PROT_READ, MAP_PRIVATE | POPULATE, from, at);
+        ok = part != MAP_FAILED && write_bytes(fd, part, n);
+        if (part != MAP_FAILED)
+            munmap(part, n);
     }
+    return ok;
 }
 
-static bool write_contents(int fd, Contents *c)
+static bool write_pieces(int fd, int from)
 {
-    enum { PIECE = 1 << 20 };
-    if (c->put)
-        return put_contents(fd, c);
-    if (c->at)
-        return write_bytes(fd, c->at, c->len);
-    if (copy_within_system(c->from, fd))
-        return true;
     char *piece = malloc(PIECE);
     ssize_t n = piece ? 1 : -1;
     while (n > 0) {
-        n = read(c->from, piece, PIECE);
+        n = read(from, piece, PIECE);
         if (n < 0 && errno == EINTR)
             n = 1;
         else if (n > 0 && !write_bytes(fd, piece, (size_t)n))
@@ -134,6 +160,18 @@ static bool write_contents(int fd, Contents *c)
     }
     free(piece);
     return n == 0;
+}
+
+// Large files are written a huge page at a time: the system keeps what is written together in such
+// pages, which programs then map. copy_file_range leaves small ones.
+static bool write_contents(int fd, Contents *c)
+{
+    if (c->put)
+        return put_contents(fd, c);
+    if (c->at)
+        return write_bytes(fd, c->at, c->len);
+    return clone_within_system(c->from, fd) || write_mapped(fd, c->from) ||
+           (lseek(fd, 0, SEEK_CUR) <= 0 && write_pieces(fd, c->from));
 }
 
 static void fail_to_write(Arena *a, Str *error, const Contents *c, const char *path)
@@ -215,10 +253,17 @@ void file_forget(const FileView *view, const void *at, size_t n)
 
 bool sink_put(ByteSink *s, const void *at, size_t n)
 {
+    enum { SHORT = 1 << 16 }; // what is longer than a stream's buffer is not kept in it
+    bool ok = true;
     s->put += n;
     if (s->buf)
         buf_put(s->buf, at, n);
-    return s->buf || fwrite(at, 1, n, s->file) == n;
+    for (const char *from = at; !s->buf && ok && n; from += SHORT) {
+        const size_t part = n < SHORT ? n : SHORT;
+        ok = fwrite(from, 1, part, s->file) == part;
+        n -= part;
+    }
+    return ok;
 }
 
 bool file_regular(const char *path)

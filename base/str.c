@@ -187,6 +187,20 @@ void buf_quoted(Buf *b, Str s)
     buf_char(b, '"');
 }
 
+void buf_name(Buf *b, Str s)
+{
+    bool plain = true;
+    for (size_t i = 0, n; plain && i < s.len; i += n) {
+        uint32_t cp = 0;
+        n = utf8_decode(s.at + i, s.len - i, &cp);
+        plain = n != 0 && !is_unseen(cp);
+    }
+    if (plain)
+        buf_str(b, s);
+    else
+        buf_escaped(b, s);
+}
+
 Str str_escaped(Arena *a, Str s)
 {
     Buf b = {0};

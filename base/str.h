@@ -64,8 +64,9 @@ void buf_free(Buf *b);
 // and diagnostics through these only. Control characters, bidirectional controls (U+202A..E,
 // U+2066..9), quotes, backslashes and invalid UTF-8 become \n, \", \\, \xHH; a comment end becomes
 // "*\x2f".
-void buf_escaped(Buf *b, Str s);  // without quotes
-void buf_quoted(Buf *b, Str s);   // "..." as C and onnxtxt read it
+void buf_escaped(Buf *b, Str s); // without quotes
+void buf_quoted(Buf *b, Str s);  // "..." as C and onnxtxt read it
+void buf_name(Buf *b, Str s);    // a file's name: as it stands, escaped if that were more than text
 Str str_escaped(Arena *a, Str s); // buf_escaped into the arena
 
 // Length of the valid UTF-8 sequence at `bytes` (n > 0 of them), 0 if there is none; its code point

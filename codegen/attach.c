@@ -5,6 +5,8 @@
 
 #define ROOM ".cameo_weights"
 
+enum { HUGE_PAGE = 1 << 21 };
+
 void attach_print_room(Buf *out, const char *prefix, const char *name, int64_t size)
 {
     buf_printf(out,
@@ -19,10 +21,13 @@ void attach_print_room(Buf *out, const char *prefix, const char *name, int64_t s
 }
 
 // The gap keeps the linker from making the room a part of the segment before it, which is written.
-const char attach_script[] = "SECTIONS\n{\n"
-                             "    . = ALIGN(CONSTANT(MAXPAGESIZE)) + 2 * CONSTANT(MAXPAGESIZE);\n"
-                             "    " ROOM " : { *(" ROOM ") }\n}\n"
-                             "INSERT AFTER .bss;\n";
+// It is more than what a program has behind its segments, so that the room's address is a little
+// more than the program's length: where both have to be alike, few bytes are left empty.
+const char attach_script[] =
+    "SECTIONS\n{\n"
+    "    . = ALIGN(CONSTANT(MAXPAGESIZE)) + 0x8000 + CONSTANT(MAXPAGESIZE);\n"
+    "    " ROOM " : { *(" ROOM ") }\n}\n"
+    "INSERT AFTER .bss;\n";
 
 // Is there room for n entries of `each` bytes at this offset?
 static bool lies_within(size_t len, uint64_t offset, uint64_t n, uint64_t each)
@@ -74,8 +79,11 @@ int64_t attach_to(unsigned char *program, size_t len, int64_t size)
     if (!own || own->p_vaddr != room->sh_addr || own->p_memsz != room->sh_size || own->p_filesz ||
         own->p_flags != PF_R || !own->p_align || own->p_align > 1 << 24)
         return -1;
+    // A huge page of the file's cache is one of memory where both begin at a multiple of its size.
+    if (size >= 4 * HUGE_PAGE && own->p_align < HUGE_PAGE)
+        own->p_align = HUGE_PAGE;
     const uint64_t page = own->p_align, wanted = own->p_vaddr % page;
-    const uint64_t offset = (len + page - 1) / page * page + wanted;
+    const uint64_t offset = len + (wanted + page - len % page) % page;
     room->sh_type = SHT_PROGBITS;
     room->sh_offset = own->p_offset = offset;
     own->p_filesz = own->p_memsz;

@@ -3,6 +3,7 @@
 #include "codegen/check_bounds.h"
 #include "codegen/attach.h"
 #include "codegen/compile.h"
+#include "codegen/cpu/figures.h"
 #include "base/file.h"
 #include "codegen/cpus.h"
 #include "codegen/cuda/cuda.h"
@@ -344,6 +345,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;
     emit.grain = o->grain;
+    b->has_figures = figures_used(mod->steps);
     emit.libraries = libraries_flags(mod, b->arena);
     uint32_t n = libraries_of(mod, b->libraries);
     for (uint32_t i = 0; i < n; i++)

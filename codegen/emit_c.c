@@ -5,7 +5,7 @@
 #include "codegen/cpu/amx.h"
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/gemm.h"
-#include "codegen/cpu/pixel_conv.h"
+#include "codegen/cpu/pixel_windows.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/custom.h"
@@ -423,16 +423,19 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const uint32_t narrow = narrow_kinds(mod->steps);
     const bool halves = half_products_any(mod->steps);
     const bool registers = half_registers_any(mod->steps);
+    const bool planes = pixel_windows_any(mod->steps); // in pixels
     const uint32_t pixels = pixel_convs_kinds(mod->steps);
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
-    if (registers || products || windows || pixels)
+    if (registers || products || windows || pixels || planes)
         parts[n++] = "cameo_amx.h";
-    if (pixels)
+    if (pixels || planes)
         parts[n++] = "cameo_pixel_conv.h";
+    if (planes)
+        parts[n++] = "cameo_pixel_windows.h";
     if (halves)
         parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, ANY_FORM)) {
@@ -465,7 +468,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
     const char *const matrix[] = {"cameo_matrix.h", NULL};
-    if (registers || products || windows || pixels) {
+    pixel_windows_tiles(&tiles, mod->steps);
+    if (registers || products || windows || pixels || planes) {
         emit_runtime(&tiles, matrix);
         amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0),
                         pixels);

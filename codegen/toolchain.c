@@ -79,6 +79,10 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
     if (unit != BESIDE && cpu)
         argv[n++] = cpu;
+#if defined(__x86_64__) // clang takes half of a vector for loops, of float64 too few numbers
+    if (unit == KERNELS && b->has_figures && strstr(b->cc, "clang"))
+        argv[n++] = "-mprefer-vector-width=512";
+#endif
     return n;
 }
 

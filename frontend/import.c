@@ -364,11 +364,42 @@ static void import_model(Importer *i, const Onnx__ModelProto *p)
         import_configuration(i, p->configuration[k]);
 }
 
-static void report_decode(Diags *diags, const DecodeError *e)
+// What bytes are that are often taken for a model; NULL: not known.
+static const char *other_format(Str bytes)
+{
+    static const struct {
+        size_t at;
+        Str mark;
+        const char *is;
+    } known[] = {
+        {0, STR("version https://git-lfs.github.com/spec/"),
+         "it is a pointer of Git LFS: `git lfs pull` fetches the model"},
+        {0, STR("<!DOCTYPE"), "it is a page of HTML, as a download that failed leaves"},
+        {0, STR("<html"), "it is a page of HTML, as a download that failed leaves"},
+        {0, STR("<ir_version"), "it is ONNX text, which is read from files named .onnxtxt"},
+        {0, STR("cameo.ir/1"), "it is Cameo's text, which is read from files named .cir"},
+        {0, STR("PK\x03\x04"), "it is a ZIP archive, as torch.save and numpy.savez write"},
+        {0, STR("\x1f\x8b"), "it is compressed by gzip"},
+        {0, STR("\x93NUMPY"), "it is an array of NumPy (.npy)"},
+        {0, STR("\x89HDF"), "it is HDF5, as Keras writes"},
+        {4, STR("TFL3"), "it is a model of TensorFlow Lite"},
+        {4, STR("ORTM"), "it is in ONNX Runtime's own format (.ort)"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (bytes.len >= known[i].at + known[i].mark.len &&
+            memcmp(bytes.at + known[i].at, known[i].mark.at, known[i].mark.len) == 0)
+            return known[i].is;
+    return NULL;
+}
+
+static void report_decode(Diags *diags, const DecodeError *e, Str bytes)
 {
     Diag *d = diag(diags, e->limit ? "SE006" : "", SEV_ERROR, e->path,
                    e->limit ? "%.*s" : "not an ONNX model: %.*s", STR_ARG(e->message));
+    const char *is = other_format(bytes);
     diag_note(diags, d, "at byte %llu", (unsigned long long)e->offset);
+    if (is)
+        diag_note(diags, d, "%s", is);
 }
 
 Model *import_onnx(Arena *a, const char *path, const FileView *bytes, const ImportLimits *limits,
@@ -397,7 +428,7 @@ Model *import_onnx(Arena *a, const char *path, const FileView *bytes, const Impo
     if (p)
         import_model(&i, (const Onnx__ModelProto *)p);
     else
-        report_decode(diags, &error);
+        report_decode(diags, &error, all);
     if (p && i.over)
         diag(diags, "SE006", SEV_ERROR, STR_NONE, "the model takes more %s than the limit", i.over);
     bool ok = p && !i.over;

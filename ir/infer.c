@@ -10,8 +10,7 @@
 
 enum { MAX_CONTENT = 1024, MAX_TYPE_VARS = 32 };
 
-// ---- dims
-// -----------------------------------------------------------------------------------------------
+// ---- dims ---------------------------------------------------------------------------------------
 
 static void note_dim(Model *m, DimId d, bool is_input, GraphId g)
 {
@@ -79,8 +78,7 @@ bool infer_dim_is_local(Infer *s, Index dim, GraphId g)
     return poly_any(dim, atom_is_local, &t);
 }
 
-// ---- values
-// ---------------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 static void set_dims(Model *m, Value *v, uint32_t rank, const Index *dims)
 {
@@ -159,8 +157,7 @@ static void set_constant(Model *m, ValueId id, const TensorData *t, int why)
     content_of_constant(m, v);
 }
 
-// ---- what rules ask
-// -------------------------------------------------------------------------------------
+// ---- what rules ask -----------------------------------------------------------------------------
 
 const Value *infer_in(Infer *s, uint32_t i)
 {
@@ -207,8 +204,7 @@ int64_t infer_axis(Infer *s, int64_t axis, int64_t rank)
     return -1;
 }
 
-// ---- what rules say
-// -------------------------------------------------------------------------------------
+// ---- what rules say -----------------------------------------------------------------------------
 
 static Value *out_value(Infer *s, uint32_t o)
 {
@@ -219,7 +215,7 @@ void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims)
 {
     Value *v = out_value(s, o);
     int64_t k;
-    if (!v || rank > MAX_RANK)
+    if (!v || rank > MAX_RANK || s->failed) // what does not fit gives nothing that others could fit
         return;
     for (uint32_t i = 0; i < rank; i++)
         if (poly_is_overflow(dims[i]) || (poly_is_const(dims[i], &k) && k < 0)) {
@@ -397,8 +393,7 @@ void infer_content_copy(Infer *s, uint32_t o, uint32_t i)
         infer_set_content(s, o, n, content);
 }
 
-// ---- dtypes from the schema
-// -----------------------------------------------------------------------------
+// ---- dtypes from the schema ---------------------------------------------------------------------
 
 typedef struct TypeVar {
     const char *name;
@@ -510,16 +505,19 @@ static void dtypes_from_schema(Infer *s)
     }
 }
 
-// Where neither schema nor rule say, the declaration is taken.
+// Where neither schema nor rule say, what is known of a call is taken, else the declaration.
 static void fill_from_declared(Infer *s, uint32_t o)
 {
     Value *v = out_value(s, o);
-    if (!v || !v->declared)
+    ValueId id = v ? s->n->out[o] : 0;
+    bool given = id < s->model->ngiven && s->model->given[id];
+    const Type *t = given ? s->model->given[id] : v ? v->declared : NULL;
+    const Why why = {.kind = given ? WHY_SCHEMA : WHY_DECLARED, .node = s->node};
+    if (!t)
         return;
-    const Type *t = v->declared;
     if (v->kind == TYPE_NONE && kind_is_list(t->kind)) {
-        infer_declared_list(s->model, s->n->out[o], t);
-        v->why_dtype = (Why){.kind = WHY_DECLARED, .node = s->node};
+        infer_declared_list(s->model, id, t);
+        v->why_dtype = why;
         return;
     }
     if (v->kind == TYPE_NONE || (v->kind == TYPE_TENSOR && v->dtype == DT_NONE)) {
@@ -527,7 +525,7 @@ static void fill_from_declared(Infer *s, uint32_t o)
         v->type = t;
         if (t->elem > 0 && t->elem < DT_COUNT && (t->kind == TYPE_TENSOR || t->kind == TYPE_SPARSE))
             v->dtype = (DType)t->elem;
-        v->why_dtype = (Why){.kind = WHY_DECLARED, .node = s->node};
+        v->why_dtype = why;
     }
     // A rule that gave no shape found operands that do not fit, or cannot know: no declaration
     // mends that.
@@ -538,11 +536,11 @@ static void fill_from_declared(Infer *s, uint32_t o)
     Index dims[MAX_RANK];
     for (uint32_t i = 0; i < t->rank; i++) {
         bool known = t->dims[i].kind == DIM_VALUE && t->dims[i].value >= 0;
-        dims[i] = known ? poly_const(s->polys, t->dims[i].value)
-                        : infer_dim_of_value(s, s->n->out[o], i, NULL);
+        dims[i] =
+            known ? poly_const(s->polys, t->dims[i].value) : infer_dim_of_value(s, id, i, NULL);
     }
     set_dims(s->model, v, t->rank, dims);
-    v->why_shape = (Why){.kind = WHY_DECLARED, .node = s->node};
+    v->why_shape = why;
 }
 
 // What neither a schema nor a declaration says of a user's own operator, its source does.
@@ -640,8 +638,7 @@ static void infer_one(Infer *s, NodeId id)
     }
 }
 
-// ---- graphs and models
-// ----------------------------------------------------------------------------------
+// ---- graphs and models -------------------------------------------------------------------------
 
 static void begin_graph(Model *m, GraphId g)
 {
@@ -761,6 +758,18 @@ static void find_ranks_of_inputs(Infer *s)
     }
 }
 
+// A function's inputs have no types but those that its calls give them (Model.given).
+static void take_inputs(Model *m, GraphId g)
+{
+    for (uint32_t i = 0; i < graph_at(m, g)->inputs.len; i++) {
+        const ValueInfo *in = &graph_at(m, g)->inputs.at[i];
+        const Type *given = in->value < m->ngiven ? m->given[in->value] : NULL;
+        value_at(m, in->value)->rank = -1;
+        if (in->type || given)
+            take_declared(m, in->value, in->type ? in->type : given);
+    }
+}
+
 void infer_model(Model *m, Diags *diags)
 {
     Infer s = {.model = m, .polys = m->polys, .arena = m->arena, .diags = diags};
@@ -769,16 +778,15 @@ void infer_model(Model *m, Diags *diags)
     m->dominant = infer_dominant_dtype(m);
     if (!m->main)
         return;
-    const Graph *g = graph_at(m, m->main);
-    for (uint32_t i = 0; i < g->inputs.len; i++) {
-        Value *v = value_at(m, g->inputs.at[i].value);
-        v->rank = -1;
-        if (g->inputs.at[i].type)
-            take_declared(m, g->inputs.at[i].value, g->inputs.at[i].type);
-    }
+    take_inputs(m, m->main);
     find_ranks_of_inputs(&s);
     infer_graph(&s, m->main);
     report_failing(m, diags);
+    s.diags = NULL;
+    for (uint32_t f = 0; m->given && f < m->functions.len; f++) {
+        take_inputs(m, m->functions.at[f].body);
+        infer_graph(&s, m->functions.at[f].body);
+    }
 }
 
 void infer_node(Model *m, NodeId n, Diags *diags)

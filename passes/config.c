@@ -381,16 +381,17 @@ static const yaml_node_t *mapping_of(Reader *r, const yaml_node_t *at, Str name)
     return at && at->type == YAML_MAPPING_NODE ? at : NULL;
 }
 
-static bool take_number(Reader *r, const yaml_node_t *value, double *number)
+static bool take_number(Reader *r, const yaml_node_t *key, const yaml_node_t *value, double *number)
 {
     Str s = scalar_of(value);
     char *end = NULL;
     *number = s.len ? strtod(s.at, &end) : 0;
     if (end && end == s.at + s.len && isfinite(*number) && *number >= 0)
         return true;
-    complain(
-        r, SEV_ERROR, line_of(value),
-        str_printf(r->arena, "%.*s is no number of at least 0", STR_ARG(str_escaped(r->arena, s))));
+    complain(r, SEV_ERROR, line_of(value),
+             str_printf(r->arena, "%.*s is a number of at least 0, not %.*s",
+                        STR_ARG(str_escaped(r->arena, scalar_of(key))),
+                        STR_ARG(str_escaped(r->arena, s))));
     return false;
 }
 
@@ -415,7 +416,7 @@ static void take_params_of(Reader *r, const yaml_node_t *key, const yaml_node_t 
             i++;
         if (i == n)
             complain_key(r, name, where, known, n);
-        else if (take_number(r, node_of(r, p->value), &c.value))
+        else if (take_number(r, name, node_of(r, p->value), &c.value))
             vec_push(r->arena, &r->config->params, c);
     }
 }
@@ -449,6 +450,7 @@ static void take_limits(Reader *r)
                                         "max-memory-mb"};
     Config *c = r->config;
     uint64_t *const to[] = {&c->max_depth, &c->max_nodes, &c->max_metadata, &c->max_memory};
+    uint32_t *const lines[] = {&c->depth_line, &c->nodes_line, &c->metadata_line, &c->memory_line};
     const yaml_node_pair_t *entry = pair_of(r, yaml_document_get_root_node(&r->tree), "limits");
     const yaml_node_t *map = mapping_of(r, entry ? node_of(r, entry->value) : NULL, STR("limits"));
     for (yaml_node_pair_t *p = map ? map->data.mapping.pairs.start : NULL;
@@ -460,8 +462,10 @@ static void take_limits(Reader *r)
             i++;
         if (i == 4)
             complain_key(r, key, " in limits", known, 4);
-        else if (take_number(r, node_of(r, p->value), &value))
+        else if (take_number(r, key, node_of(r, p->value), &value)) {
             *to[i] = (uint64_t)fmin(fmax(value, 1) * (i < 2 ? 1 : 1 << 20), i ? 1e18 : 120);
+            *lines[i] = line_of(key);
+        }
     }
 }
 
@@ -513,7 +517,7 @@ static void take_budgets(Reader *r)
             bool rel = str_is(scalar_of(name), "rel");
             if (!rel && !str_is(scalar_of(name), "sigma"))
                 complain_key(r, name, " in budget", keys, 2);
-            fits &= take_number(r, node_of(r, q->value), rel ? &b.relative : &b.sigma);
+            fits &= take_number(r, name, node_of(r, q->value), rel ? &b.relative : &b.sigma);
         }
         if (fits && b.relative > 0 && b.sigma > 0)
             vec_push(r->arena, &r->config->budgets, b);
@@ -591,22 +595,6 @@ static void take_customs(Reader *r)
     }
 }
 
-// "2027-01-01", a day that is in the calendar.
-static bool is_date(const char *s)
-{
-    static const char form[] = "dddd-dd-dd";
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    size_t i = 0;
-    for (; form[i] && s[i]; i++)
-        if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i])
-            return false;
-    if (form[i] || s[i])
-        return false;
-    int year = atoi(s), month = atoi(s + 5), day = atoi(s + 8);
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1] + (month == 2 && leap);
-}
-
 static void take_lists(Reader *r, const Yaml *y)
 {
     Config *c = r->config;
@@ -619,7 +607,7 @@ static void take_lists(Reader *r, const Yaml *y)
         const YamlAllow *from = &y->allow[i];
         ConfigAllow a = {str_of(keep(r->arena, from->rule)), str_of(keep(r->arena, from->at)),
                          str_of(keep(r->arena, from->reason)), STR_NONE, item_line(r, "allow", i)};
-        if (from->expires && !is_date(from->expires))
+        if (from->expires && !config_is_date(from->expires))
             complain(r, SEV_ERROR, a.line,
                      str_printf(r->arena, "expires is a date such as 2027-01-01, not %s",
                                 quote(r, from->expires)));
@@ -644,6 +632,16 @@ static void check_rules(Reader *r, const char *key, char *const *at, unsigned n)
     }
 }
 
+static void complain_target(Reader *r, const char *name, uint32_t line)
+{
+    const char *meant = target_meant(str_of(name));
+    Diag *d =
+        complain(r, SEV_ERROR, line,
+                 str_printf(r->arena, "there is no target %s (see cameo targets)", quote(r, name)));
+    if (meant)
+        diag_note(r->diags, d, "did you mean \"%s\"?", meant);
+}
+
 static void take(Reader *r, const Yaml *y)
 {
     Config *c = r->config;
@@ -663,9 +661,7 @@ static void take(Reader *r, const Yaml *y)
                  str_printf(r->arena, "fail-on is error or warn, not %s", quote(r, y->fail_on)));
     c->target = y->target ? target_find(str_of(y->target)) : NULL;
     if (y->target && !c->target)
-        complain(
-            r, SEV_ERROR, c->target_line,
-            str_printf(r->arena, "there is no target %s (see cameo targets)", quote(r, y->target)));
+        complain_target(r, y->target, c->target_line);
     take_levels(r);
     take_params(r);
     take_limits(r);

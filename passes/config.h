@@ -78,6 +78,7 @@ typedef struct Config {
     bool untrusted; // what the model itself allows is not heeded
     // Lines of the above in the file, for `--show-config`; 0: not said.
     uint32_t select_line, ignore_line, fail_on_line, target_line;
+    uint32_t depth_line, nodes_line, metadata_line, memory_line;
 } Config;
 
 // Reads the configuration that applies to a model ("-": the working folder's). True with

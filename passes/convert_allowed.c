@@ -29,11 +29,13 @@ bool convert_moves(const Node *n)
     return numbers_moves(n) || is_any(n, more);
 }
 
-void convert_forbid(Conversion *c, uint32_t tie, Str why)
+void convert_forbid(Conversion *c, uint32_t tie, Str why, ValueId of)
 {
-    Str *at = &c->why[convert_group(c, tie)];
-    if (!at->len)
-        *at = why;
+    const uint32_t group = convert_group(c, tie);
+    if (c->why[group].len)
+        return;
+    c->why[group] = why;
+    c->of[group] = of;
 }
 
 static double greatest(const Conversion *c)
@@ -147,9 +149,9 @@ static void forbid_values(Conversion *c)
         if (!fault.len)
             continue;
         if (t->maker[v] != NO_TIE)
-            convert_forbid(c, t->maker[v], fault);
+            convert_forbid(c, t->maker[v], fault, v);
         for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
-            convert_forbid(c, t->uses.at[i].tie, fault);
+            convert_forbid(c, t->uses.at[i].tie, fault, v);
     }
 }
 
@@ -171,28 +173,28 @@ static bool is_square(const Conversion *c, NodeId id)
     return is_any(n, squares) || (n->nout && n->out[0] && numbers_square_of(c->facts, n->out[0]));
 }
 
-// Is what the node divides by known to stay away from 0?
-static bool divides_well(const Conversion *c, NodeId id)
+// What the node divides by, where nothing is known to keep it away from 0; 0: something does.
+static ValueId loose_divisor(const Conversion *c, NodeId id)
 {
     const Node *n = node_at(c->m, id);
     ValueId by = numbers_in(c->facts, id, node_is(n, "Div") ? 1 : 0);
-    if (!by)
-        return true;
-    if (range_stats(c->facts->ranges, by)->read)
-        return true; // looked at as a constant
+    if (!by || range_stats(c->facts->ranges, by)->read)
+        return 0; // a constant is looked at as one
     Range r = range_of(c->facts->ranges, by);
-    return r.known && (r.lo >= 0x1p-14 || r.hi <= -0x1p-14);
+    return r.known && (r.lo >= 0x1p-14 || r.hi <= -0x1p-14) ? 0 : by;
 }
 
-static bool is_angle(const Conversion *c, NodeId id)
+// The angle that the node takes, where it may be a large one; 0: it is not.
+static ValueId wide_angle(const Conversion *c, NodeId id)
 {
     ValueId x = numbers_in(c->facts, id, 0);
     const ConvertSeen *seen = x ? measured(c, x) : NULL;
     RangeBasis by;
     if (!x)
-        return false;
+        return 0;
     Range r = range_of(c->facts->ranges, x);
-    return seen ? seen->greatest > ANGLE : !r.known || range_magnitude(&r, &by) > ANGLE;
+    bool wide = seen ? seen->greatest > ANGLE : !r.known || range_magnitude(&r, &by) > ANGLE;
+    return wide ? x : 0;
 }
 
 // A variance is stored with an error of 2^-25: beside 2^-17 that moves its root by two units of
@@ -207,8 +209,9 @@ static Str normalization_fault(const Conversion *c, NodeId id)
     return STR_NONE;
 }
 
-// *endless: the result itself may be beyond what float16 holds.
-static Str node_fault(const Conversion *c, NodeId id, bool *endless)
+// *of: the value that it is said of, 0: the node. *endless: the result itself may be beyond what
+// float16 holds.
+static Str node_fault(const Conversion *c, NodeId id, ValueId *of, bool *endless)
 {
     static const char *const grows[] = {"Exp", "Sinh", "Cosh", "Pow", "Tan", NULL};
     static const char *const sums[] = {"ReduceSum", "CumSum",       "ReduceL1",        "ReduceProd",
@@ -224,7 +227,7 @@ static Str node_fault(const Conversion *c, NodeId id, bool *endless)
         return STR("a scale of quantization is not rounded");
     if (is_any(n, places))
         return STR("it computes places, which float32 tells apart");
-    if (is_any(n, angles) && is_angle(c, id))
+    if (is_any(n, angles) && (*of = wide_angle(c, id)))
         return STR("nothing bounds the angles: their fraction would be lost");
     if (node_is(n, "BatchNormalization"))
         return normalization_fault(c, id);
@@ -239,7 +242,7 @@ static Str node_fault(const Conversion *c, NodeId id, bool *endless)
         return STR("it overflows float16, and nothing bounds its result");
     if (is_any(n, sums))
         return STR("a sum of many elements, and nothing bounds it");
-    if (is_any(n, divides) && !divides_well(c, id))
+    if (is_any(n, divides) && (*of = loose_divisor(c, id)))
         return STR("nothing keeps what it divides by away from 0");
     *endless = false;
     return STR_NONE;
@@ -322,7 +325,7 @@ static void autocast_node(void *context, NodeId id)
     else if (!is_any(n, autocast_low) && !follows_low(x, n))
         why = STR("autocast: an operand is float32");
     if (why.len)
-        convert_forbid(c, tie, why);
+        convert_forbid(c, tie, why, 0);
     for (uint32_t o = 0; o < n->nout; o++)
         if (n->out[o])
             x->low[n->out[o]] = !c->why[convert_group(c, tie)].len;
@@ -377,9 +380,9 @@ static void forbid_unknown(Conversion *c)
             continue;
         Str why = STR("the dtype of an operand or result is not known");
         if (t->maker[v] != NO_TIE)
-            convert_forbid(c, t->maker[v], why);
+            convert_forbid(c, t->maker[v], why, v);
         for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
-            convert_forbid(c, t->uses.at[i].tie, why);
+            convert_forbid(c, t->uses.at[i].tie, why, v);
     }
 }
 
@@ -390,7 +393,7 @@ void convert_find_allowed(Conversion *c)
         bool node = c->node[i] && convert_is_float(c, i) && c->own[i] != c->o->to;
         Str why = node ? schema_refusal(c, i) : STR_NONE;
         if (why.len)
-            convert_forbid(c, i, why);
+            convert_forbid(c, i, why, 0);
     }
     if (c->o->policy == CONVERT_AUTOCAST)
         autocast(c);
@@ -402,15 +405,18 @@ void convert_find_allowed(Conversion *c)
     for (NodeId id = 1; id < c->m->nodes.len; id++) {
         if (c->of_node[id] == NO_TIE || !c->t->at.at[c->of_node[id]].allowed)
             continue;
-        Str why = node_fault(c, id, &endless[id]);
+        ValueId of = 0;
+        Str why = node_fault(c, id, &of, &endless[id]);
         if (why.len)
-            convert_forbid(c, c->of_node[id], why);
+            convert_forbid(c, c->of_node[id], why, of);
     }
     forbid_values(c);
     for (NodeId id = 1; id < c->m->nodes.len; id++) {
         if (endless[id])
             convert_forbid_readers(c, id);
-        if (c->of_node[id] != NO_TIE)
-            convert_forbid_difference(c, id);
+        if (c->of_node[id] == NO_TIE)
+            continue;
+        convert_forbid_difference(c, id);
+        convert_forbid_cancelled(c, id);
     }
 }

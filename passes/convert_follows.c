@@ -1,8 +1,12 @@
 // Nodes that keep their dtype because of what other nodes do to the numbers.
 
 #include "passes/convert_parts.h"
+#include "passes/retype.h"
+
+#include <math.h>
 
 enum { MAX_STEPS = 16 }; // nodes in a row
+enum { MIN_TERMS = 8 };  // of a sum whose weights are looked at
 
 static bool is_any(const Node *n, const char *const *names)
 {
@@ -43,7 +47,7 @@ static void forbid_uses(Conversion *c, ValueId v, uint32_t steps)
             forbid_uses(c, outside, steps - 1);
         if (!n || node_is(n, "Cast") || c->of_node[id] == NO_TIE)
             continue;
-        convert_forbid(c, c->t->uses.at[i].tie, STR("it reads what nothing bounds"));
+        convert_forbid(c, c->t->uses.at[i].tie, STR("it reads what nothing bounds"), v);
         const ValueId y = n->nout ? n->out[0] : 0;
         if (y && steps && keeps_size(n) && !convert_is_bounded(c, y))
             forbid_uses(c, y, steps - 1);
@@ -60,17 +64,17 @@ void convert_forbid_readers(Conversion *c, NodeId id)
 static const char *const differences[] = {"Add", "Sub", "Sum", NULL};
 
 // The nodes that v is a sum of, and those that compute what is added.
-static void forbid_terms(Conversion *c, ValueId v, Str why, uint32_t steps)
+static void forbid_terms(Conversion *c, ValueId v, Str why, ValueId under, uint32_t steps)
 {
     const Value *value = v ? value_at(c->m, v) : NULL;
     const NodeId id = value && value->def == DEF_NODE ? value->node : 0;
     const Node *n = id ? node_at(c->m, id) : NULL;
     if (!n || c->of_node[id] == NO_TIE || node_is(n, "Cast"))
         return;
-    convert_forbid(c, c->of_node[id], why);
+    convert_forbid(c, c->of_node[id], why, under);
     if (steps && (is_any(n, differences) || convert_moves(n)))
         for (uint32_t i = 0; i < n->nin; i++)
-            forbid_terms(c, n->in[i], why, steps - 1);
+            forbid_terms(c, n->in[i], why, under, steps - 1);
 }
 
 // Where terms cancel, as in |x|^2 - 2 x c + |c|^2 or a variance as a difference of means, a
@@ -87,6 +91,73 @@ void convert_forbid_difference(Conversion *c, NodeId id)
     if (r.known && r.lo >= 0)
         return;
     const Str why = STR("terms may cancel under a Sqrt or Log: rounded, they may be negative");
-    convert_forbid(c, c->of_node[id], why);
-    forbid_terms(c, x, why, MAX_STEPS);
+    convert_forbid(c, c->of_node[id], why, x);
+    forbid_terms(c, x, why, x, MAX_STEPS);
+}
+
+// ---- weights that add up to nothing -------------------------------------------------------------
+
+typedef struct Column {
+    double sum, squares;
+} Column;
+
+// Do the weights of every column of w [rows, columns] (transposed: [columns, rows]) nearly cancel?
+// Of numbers that are alike, each rounded by a relative e, their sum has lost e |w|_2 / |sum w|:
+// here more than 64 e. Weights at random do so in one column of 80.
+static bool columns_cancel(const Conversion *c, const TensorData *d, bool transposed)
+{
+    Str error;
+    const unsigned char *at = tensor_elements(c->m, (TensorData *)d, &error);
+    const DType t = (DType)d->dtype;
+    const bool matrix = d->rank == 2;
+    const uint64_t rows = (uint64_t)d->dims[transposed && matrix ? 1 : 0];
+    const uint64_t columns = matrix ? (uint64_t)d->dims[transposed ? 0 : 1] : 1;
+    if (!at || rows < MIN_TERMS || !columns)
+        return false;
+    for (uint64_t k = 0; k < columns; k++) {
+        Column sums = {0};
+        for (uint64_t i = 0; i < rows; i++) {
+            const uint64_t place = transposed ? k * rows + i : i * columns + k;
+            const double w = scalar_load(t, at + place * dtype_info(t)->bytes).f;
+            sums.sum += w;
+            sums.squares += w * w;
+        }
+        if (!(fabs(sums.sum) * 64 < sqrt(sums.squares)))
+            return false;
+    }
+    return true;
+}
+
+// The nodes of the formula that computes v, up to products and inputs.
+static void forbid_formula(Conversion *c, ValueId v, Str why, ValueId of, uint32_t steps)
+{
+    const Value *value = v ? value_at(c->m, v) : NULL;
+    const NodeId id = value && value->def == DEF_NODE ? value->node : 0;
+    const Node *n = id ? node_at(c->m, id) : NULL;
+    if (!n || c->of_node[id] == NO_TIE || node_is(n, "Cast") || convert_products(c->m, id) > 0)
+        return;
+    convert_forbid(c, c->of_node[id], why, of);
+    for (uint32_t i = 0; steps && i < n->nin; i++)
+        forbid_formula(c, n->in[i], why, of, steps - 1);
+}
+
+// A sum of numbers of one sign and known size by weights that cancel, as a Gaussian process sums
+// its kernel: what is left is as small as the roundings.
+void convert_forbid_cancelled(Conversion *c, NodeId id)
+{
+    const Node *n = node_at(c->m, id);
+    const bool gemm = node_is(n, "Gemm");
+    if ((!gemm && !node_is(n, "MatMul")) || n->nin < 2 || !n->in[0] || !n->in[1])
+        return;
+    const TensorData *d = constant_data(c->m, n->in[1]);
+    const Range r = range_of(c->facts->ranges, n->in[0]);
+    double lo, hi;
+    range_of_dtype(DT_F32, &lo, &hi);
+    const bool positive = r.known && r.lo >= 0 && r.hi < hi;
+    if (!d || d->rank < 1 || d->rank > 2 || !positive || constant_data(c->m, n->in[0]) ||
+        !columns_cancel(c, d, gemm && node_int(n, "transB", 0)))
+        return;
+    const Str why = STR("summed by weights that cancel one another: what is left may be roundings");
+    convert_forbid(c, c->of_node[id], why, n->in[1]);
+    forbid_formula(c, n->in[0], why, n->in[1], MAX_STEPS);
 }

@@ -26,6 +26,7 @@ typedef struct Conversion {
     DType *own;        // by tie: its float dtype now; DT_NONE: none that this is about
     uint32_t *group;   // by tie: the tie that stands for all float ties of a node
     Str *why;          // by group: why it must not be in `to`; empty: it may
+    ValueId *of;       // by group: the value that `why` is about; 0: the node itself
     NodeId *node;      // by tie: the node it belongs to; 0: a constant, an interface
     uint32_t *of_node; // by node: its group, NO_TIE: none
     bool *clamp;       // by value: a constant that is stored without infinities
@@ -46,14 +47,17 @@ uint32_t convert_group(const Conversion *c, uint32_t tie);
 
 // Fills `why`, `clamp`.
 void convert_find_allowed(Conversion *c);
-// Notes why a tie's group keeps its dtype; the first reason stays.
-void convert_forbid(Conversion *c, uint32_t tie, Str why);
+// Notes why a tie's group keeps its dtype, and of which value that is said (0: of the node itself);
+// the first reason stays.
+void convert_forbid(Conversion *c, uint32_t tie, Str why, ValueId of);
 // Are the elements known to stay within what `to` holds?
 bool convert_is_bounded(const Conversion *c, ValueId v);
 // What follows for others from what a node does to numbers (passes/convert_follows.c): who reads a
-// result that nothing bounds keeps its dtype, and so does what a Sqrt or Log takes a difference of.
+// result that nothing bounds keeps its dtype, and so does what a Sqrt or Log takes a difference of,
+// and what is summed by weights that cancel.
 void convert_forbid_readers(Conversion *c, NodeId id);
 void convert_forbid_difference(Conversion *c, NodeId id);
+void convert_forbid_cancelled(Conversion *c, NodeId id);
 // Why the node must stay as it is for the file to load where it is meant to; absent: it need not
 // (passes/convert_loads.c).
 Str convert_load_fault(const Conversion *c, NodeId id);
@@ -81,6 +85,10 @@ double convert_weight(const Conversion *c, ValueId v);
 double convert_noise(const Conversion *c, ValueId v); // as ConvertOptions.noise
 // A constant that may be stored twice.
 bool convert_is_initializer(const Conversion *c, ValueId v);
+
+// Once that is chosen: fills ConvertReport.kept, and writes into each such node's metadata why it
+// keeps its dtype (passes/convert_reasons.c).
+void convert_note_kept(Conversion *c);
 
 // Changes the model as chosen; types are inferred again.
 void convert_rewrite(Conversion *c);

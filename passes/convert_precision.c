@@ -141,41 +141,6 @@ static uint64_t bytes_of_weights(const Model *m)
     return bytes;
 }
 
-static Str why_kept(const Conversion *c, uint32_t group)
-{
-    Str why = c->why[group];
-    if (why.len)
-        return why;
-    if (c->o->lambda > 0)
-        return STR("its rounding or the casts around it cost more than it saves");
-    return STR("the casts around it cost more than it saves");
-}
-
-static void note_kept(Model *m, NodeId id, Str why)
-{
-    Props *all = &node_at(m, id)->metadata;
-    Prop p = {.key = STR("cameo.precision"), .value = why, .has = 3};
-    for (uint32_t i = 0; i < all->len; i++)
-        if (str_eq(all->at[i].key, p.key)) {
-            all->at[i].value = why;
-            return;
-        }
-    vec_push(m->arena, all, p);
-}
-
-// Nodes that stay say why; where all do, those that have to.
-static void note_all(Conversion *c)
-{
-    for (uint32_t i = 0; i < c->r->kept.len; i++) {
-        const ConvertKept *kept = &c->r->kept.at[i];
-        const uint32_t tie = c->of_node[kept->node];
-        if (c->r->low_nodes || c->why[convert_group(c, tie)].len)
-            note_kept(
-                c->m, kept->node,
-                str_printf(c->m->arena, "%s: %.*s", dtype_name(c->own[tie]), STR_ARG(kept->why)));
-    }
-}
-
 static void count_nodes(Conversion *c)
 {
     Model *m = c->m;
@@ -190,10 +155,6 @@ static void count_nodes(Conversion *c)
         c->r->low_nodes += low;
         c->r->products += products;
         c->r->low_products += low ? products : 0;
-        if (low)
-            continue;
-        ConvertKept kept = {id, why_kept(c, convert_group(c, tie))};
-        vec_push(m->arena, &c->r->kept, kept);
     }
 }
 
@@ -239,6 +200,7 @@ static Conversion begin(Model *m, Arena *a, const ConvertOptions *o, ConvertRepo
     c.own = NEWS(a, DType, n);
     c.group = NEWS(a, uint32_t, n);
     c.why = NEWS(a, Str, n);
+    c.of = NEWS(a, ValueId, n);
     c.node = NEWS(a, NodeId, n);
     c.weight = NEWS(a, double, n);
     c.variable = NEWS(a, uint32_t, n);
@@ -309,7 +271,7 @@ bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertR
     r->bound = labels_bound(c.l);
     count_values(&c);
     count_nodes(&c);
-    note_all(&c);
+    convert_note_kept(&c);
     convert_rewrite(&c);
     arena_free(scratch);
     // What follows a dtype in ways that no tie says gets a Cast, and declarations what is computed.

@@ -32,6 +32,7 @@ typedef struct ConvertSeen {
 // copying or casting an element.
 typedef struct ConvertHalves {
     double products, copied;
+    bool windows; // those of each channel by its own window copy nothing, and take as long
 } ConvertHalves;
 
 typedef struct ConvertOptions {
@@ -53,6 +54,7 @@ typedef struct ConvertOptions {
 typedef struct ConvertKept {
     NodeId node;
     Str why;
+    ValueId of; // the value that it is said of; 0: the node itself
 } ConvertKept;
 
 typedef struct ConvertReport {
@@ -69,8 +71,9 @@ typedef struct ConvertReport {
 } ConvertReport;
 
 // Changes an inferred model without calls of its own functions; types are inferred again. What is
-// kept says why in its node's metadata "cameo.precision". false with a diagnostic: the model's
-// opset has no Cast to the dtype, or operands did not fit before.
+// kept says why in its node's metadata "cameo.precision", and names the value that it is kept for,
+// if it is another's, in "cameo.precision.of". false with a diagnostic: the model's opset has no
+// Cast to the dtype, or operands did not fit before.
 bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertReport *r);
 
 // Multiply-adds of a node that is a product or a recurrent cell; 0 of any other.

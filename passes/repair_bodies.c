@@ -29,6 +29,8 @@ typedef struct Bodies {
     Reads **reads;       // by body's node: of its operands
     bool *retyped;       // by body's node: its attributes are the copies' now
     bool *gone;          // by body's node
+    TensorData **stored; // by body's initializer: what its copies are now
+    uint32_t *again;     // by function: initializers that were stored anew in more than one copy
 } Bodies;
 
 static uint32_t function_of_graph(const Model *m, GraphId g)
@@ -152,37 +154,100 @@ static void look_at(Bodies *b, NodeId body)
     b->failed[f] |= !fits;
 }
 
-// Was a node copied for this call, or for one within what was?
-static bool is_within(const Model *m, NodeId n, NodeId call)
+// The Cast through which a copy reads what its call is given; DT_NONE: it reads that itself.
+static DType cast_of_operand(const Bodies *b, NodeId copy, uint32_t i)
 {
-    for (NodeId at = n ? node_at(m, n)->call : 0; at; at = node_at(m, at)->call)
-        if (at == call)
-            return true;
-    return false;
+    const Model *m = b->m;
+    ValueId was = b->x->in[copy][i], now = node_at(m, copy)->in[i];
+    if (was == now || !now || !is_fresh_cast(b, now))
+        return DT_NONE;
+    const Node *cast = node_at(m, value_at(m, now)->node);
+    return cast->in[0] == was ? (DType)node_int(cast, "to", 0) : DT_NONE;
 }
 
-static bool is_result(const Model *m, NodeId n, ValueId v)
+// An input of a function, by the places in its body that read it.
+typedef struct Given {
+    DType cast;   // some read it through a Cast to this
+    bool as_is;   // some have to read it as it is given
+    bool differs; // not all casts are to one dtype, or not all copies are alike
+} Given;
+
+static bool is_given(const Model *m, ValueId v)
 {
-    for (uint32_t i = 0; i < node_at(m, n)->nout; i++)
-        if (node_at(m, n)->out[i] == v)
-            return true;
-    return false;
+    return v && value_at(m, v)->def == DEF_INPUT && graph_at(m, value_at(m, v)->graph)->function;
+}
+
+static void look_at_given(Bodies *b, NodeId body, uint32_t i, Given *given)
+{
+    DType cast = cast_of_operand(b, b->copy[body], i);
+    for (NodeId copy = b->more[b->copy[body]]; copy; copy = b->more[copy])
+        given->differs |= cast_of_operand(b, copy, i) != cast;
+    if (cast == DT_NONE) {
+        given->as_is |= !inlined_takes_any(node_at(b->m, b->copy[body]), i);
+        return;
+    }
+    given->differs |= given->cast != DT_NONE && given->cast != cast;
+    given->cast = cast;
+}
+
+// What a call is given may be needed as it is in one place and cast in another, in all calls alike:
+// no Cast in front of the calls does that, but one in the body.
+static void look_at_inputs(Bodies *b)
+{
+    const Model *m = b->m;
+    Given *given = NEWS(b->x->a, Given, m->values.len);
+    for (NodeId n = 1; n < b->x->nnodes; n++)
+        for (uint32_t i = 0; b->copy[n] && b->reads[n] && i < node_at(m, n)->nin; i++)
+            if (is_given(m, node_at(m, n)->in[i]) && !node_at(m, b->copy[n])->dead)
+                look_at_given(b, n, i, &given[node_at(m, n)->in[i]]);
+    for (NodeId n = 1; n < b->x->nnodes; n++)
+        for (uint32_t i = 0; b->copy[n] && b->reads[n] && i < node_at(m, n)->nin; i++) {
+            ValueId v = node_at(m, n)->in[i];
+            const Given *g = is_given(m, v) ? &given[v] : NULL;
+            if (!g || g->cast == DT_NONE || g->differs || !g->as_is ||
+                cast_of_operand(b, b->copy[n], i) == DT_NONE)
+                continue;
+            b->reads[n][i] = (Reads){v, g->cast};
+            b->changed[function_of(m, n)] = true;
+        }
+}
+
+static Initializer *initializer_of(const Model *m, ValueId v)
+{
+    Graph *g = graph_at(m, value_at(m, v)->graph);
+    for (uint32_t i = 0; i < g->initializers.len; i++)
+        if (g->initializers.at[i].value == v)
+            return &g->initializers.at[i];
+    return NULL;
+}
+
+// What the graphs within a body hold has to be alike in all copies, too.
+static void look_at_initializers(Bodies *b)
+{
+    const Model *m = b->m;
+    for (GraphId g = 1; g < m->graphs.len; g++)
+        for (uint32_t i = 0; i < graph_at(m, g)->initializers.len; i++) {
+            const Initializer *copy = &graph_at(m, g)->initializers.at[i];
+            ValueId of = copy->value ? value_at(m, copy->value)->copy_of : 0;
+            const Initializer *own = of ? initializer_of(m, of) : NULL;
+            if (!own)
+                continue;
+            uint32_t f = function_of_graph(m, value_at(m, of)->graph);
+            b->failed[f] |= b->stored[of] && b->stored[of]->dtype != copy->data->dtype;
+            bool changed = copy->data->dtype != own->data->dtype;
+            b->changed[f] |= changed;
+            b->again[f] += changed && b->stored[of];
+            b->stored[of] = copy->data;
+        }
 }
 
 // Something outside of its call that reads a value within leaves a function as it is.
 static void look_outside(Bodies *b, ValueId v, NodeId reader)
 {
-    const Model *m = b->m;
-    if (!v || (reader >= b->x->nnodes && is_fresh_cast(b, node_at(m, reader)->out[0])))
-        return;
-    if (is_fresh_cast(b, v))
-        v = node_at(m, value_at(m, v)->node)->in[0];
-    const Value *value = value_at(m, v);
-    NodeId call = value->copy_of && value->def == DEF_NODE ? node_at(m, value->node)->call : 0;
-    while (call && is_result(m, call, v))
-        call = node_at(m, call)->call;
-    if (call && !is_within(m, reader, call))
-        b->failed[function_of_graph(m, value_at(m, value->copy_of)->graph)] = true;
+    ValueId within = inlined_peeked(b->m, b->x, v, reader);
+    if (within)
+        b->failed[function_of_graph(b->m, value_at(b->m, value_at(b->m, within)->copy_of)->graph)] =
+            true;
 }
 
 static void look_outside_all(Bodies *b)
@@ -205,6 +270,7 @@ static void accept_copies(Bodies *b, NodeId body)
         const Node *n = node_at(m, copy);
         b->x->gone[copy] = n->dead;
         b->x->print[copy] = inlined_print_of(m, copy);
+        b->x->held[copy] = inlined_held_of(m, copy);
         for (uint32_t i = 0; i < n->nin; i++)
             if (b->reads[body][i].base)
                 b->x->in[copy][i] = n->in[i];
@@ -271,6 +337,21 @@ static void write_body(Bodies *b, Builder *a, NodeId body, Repair *done)
     }
 }
 
+static void write_initializers(Bodies *b, Repair *done)
+{
+    Model *m = b->m;
+    for (uint32_t f = 1; f <= m->functions.len; f++)
+        if (b->changed[f] && !b->failed[f])
+            done->retyped -= b->again[f] < done->retyped ? b->again[f] : done->retyped;
+    for (ValueId v = 1; v < m->values.len; v++) {
+        uint32_t f = b->stored[v] ? function_of_graph(m, value_at(m, v)->graph) : 0;
+        if (f && b->changed[f] && !b->failed[f]) {
+            initializer_of(m, v)->data = b->stored[v];
+            value_at(m, v)->init = b->stored[v];
+        }
+    }
+}
+
 static Bodies bodies_of(Model *m, Inlined *x)
 {
     uint32_t n = x->nnodes, f = m->functions.len + 1;
@@ -280,6 +361,8 @@ static Bodies bodies_of(Model *m, Inlined *x)
     b.reads = NEWS(x->a, Reads *, n);
     b.retyped = NEWS(x->a, bool, n);
     b.gone = NEWS(x->a, bool, n);
+    b.stored = NEWS(x->a, TensorData *, m->values.len);
+    b.again = NEWS(x->a, uint32_t, f);
     for (NodeId id = n; id-- > 1;) {
         NodeId body = node_at(m, id)->copy_of;
         if (!body || x->dead[id])
@@ -303,6 +386,8 @@ uint32_t inlined_mend_bodies(Model *m, Inlined *x, Repair *r)
     for (NodeId body = 1; body < x->nnodes; body++)
         if (b.copy[body])
             look_at(&b, body);
+    look_at_inputs(&b);
+    look_at_initializers(&b);
     look_outside_all(&b);
     Builder a = builder_of(m, x->a);
     for (NodeId body = 1; body < x->nnodes; body++)
@@ -311,6 +396,7 @@ uint32_t inlined_mend_bodies(Model *m, Inlined *x, Repair *r)
     for (NodeId body = 1; body < x->nnodes; body++)
         if (is_to_write(&b, body))
             write_body(&b, &a, body, r);
+    write_initializers(&b, r);
     for (uint32_t f = 1; f <= m->functions.len; f++)
         count += b.changed[f] && !b.failed[f];
     return count;

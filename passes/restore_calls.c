@@ -5,6 +5,7 @@
 // of the call. Then the copies are as they were, and the call can stand for them again.
 
 #include "passes/adaptor.h"
+#include "passes/lint/origin.h"
 #include "passes/inlined.h"
 
 #include <string.h>
@@ -39,6 +40,16 @@ uint64_t inlined_print_of(const Model *m, NodeId id)
     return h;
 }
 
+uint64_t inlined_held_of(const Model *m, NodeId id)
+{
+    const Node *n = node_at(m, id);
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < n->nattrs; i++)
+        for (uint32_t k = 0; n->attrs[i].g && k < graph_at(m, n->attrs[i].g)->initializers.len; k++)
+            h = mix(h, &graph_at(m, n->attrs[i].g)->initializers.at[k].data->dtype, sizeof(DType));
+    return h;
+}
+
 static void add_member(Inlined *x, NodeId call, NodeId n)
 {
     if (n == call || x->next[n])
@@ -53,6 +64,7 @@ Inlined *inlined_remember(Model *m, Arena *a, uint32_t nopsets)
     uint32_t n = m->nodes.len;
     *x = (Inlined){.a = a, .nnodes = n, .nopsets = nopsets};
     x->print = NEWS(a, uint64_t, n);
+    x->held = NEWS(a, uint64_t, n);
     x->in = NEWS(a, ValueId *, n);
     x->dead = NEWS(a, bool, n);
     x->gone = NEWS(a, bool, n);
@@ -62,6 +74,7 @@ Inlined *inlined_remember(Model *m, Arena *a, uint32_t nopsets)
         const Node *node = node_at(m, id);
         x->dead[id] = node->dead;
         x->print[id] = inlined_print_of(m, id);
+        x->held[id] = inlined_held_of(m, id);
         x->in[id] = NEWS(a, ValueId, node->nin + 1);
         memcpy(x->in[id], node->in, node->nin * sizeof *node->in);
         if (node->call)
@@ -78,12 +91,74 @@ Inlined *inlined_remember(Model *m, Arena *a, uint32_t nopsets)
 
 // ---- what became of it --------------------------------------------------------------------------
 
+// Was a node copied for this call, or for one within what was?
+static bool is_within(const Model *m, NodeId n, NodeId call)
+{
+    for (NodeId at = n ? node_at(m, n)->call : 0; at; at = node_at(m, at)->call)
+        if (at == call)
+            return true;
+    return false;
+}
+
+static bool is_result(const Model *m, NodeId n, ValueId v)
+{
+    for (uint32_t i = 0; i < node_at(m, n)->nout; i++)
+        if (node_at(m, n)->out[i] == v)
+            return true;
+    return false;
+}
+
+static bool is_fresh_cast(const Model *m, const Inlined *x, NodeId n)
+{
+    return n >= x->nnodes && node_is(node_at(m, n), "Cast");
+}
+
+ValueId inlined_peeked(const Model *m, const Inlined *x, ValueId v, NodeId reader)
+{
+    if (!v || is_fresh_cast(m, x, reader))
+        return 0;
+    if (value_at(m, v)->def == DEF_NODE && is_fresh_cast(m, x, value_at(m, v)->node))
+        v = node_at(m, value_at(m, v)->node)->in[0];
+    const Value *value = value_at(m, v);
+    NodeId call = value->copy_of && value->def == DEF_NODE ? node_at(m, value->node)->call : 0;
+    while (call && is_result(m, call, v))
+        call = node_at(m, call)->call;
+    return call && !is_within(m, reader, call) ? v : 0;
+}
+
+// Marks the calls around what is read from outside of them: they cannot be put back.
+static void find_peeked(Model *m, const Inlined *x, bool *peeked)
+{
+    for (NodeId id = 1; id < m->nodes.len; id++)
+        for (uint32_t i = 0; !node_at(m, id)->dead && i < node_at(m, id)->nin; i++) {
+            ValueId v = inlined_peeked(m, x, node_at(m, id)->in[i], id);
+            NodeId call = v ? node_at(m, value_at(m, v)->node)->call : 0;
+            for (; call && !is_within(m, id, call); call = node_at(m, call)->call)
+                peeked[call] = true;
+        }
+}
+
+bool inlined_takes_any(const Node *n, uint32_t i)
+{
+    const TypeSet numbers = (TypeSet)1 << DT_F16 | (TypeSet)1 << DT_F32 | (TypeSet)1 << DT_F64 |
+                            (TypeSet)1 << DT_I32 | (TypeSet)1 << DT_I64;
+    const SchemaParam *p = param_of_operand(n, i);
+    bool tied = !p || (p->types & numbers) != numbers;
+    for (uint32_t k = 0; !tied && k < n->nin; k++)
+        tied = k != i && params_are_tied(p, param_of_operand(n, k));
+    for (uint32_t o = 0; !tied && o < n->nout; o++)
+        tied = params_are_tied(p, param_of_result(n, o));
+    return !tied;
+}
+
 // The operands of a call that is to be put back: what they were, and what the copies read now.
 typedef struct Operands {
     Model *m;
     const Inlined *x;
     NodeId call;
     ValueId *now; // by operand; 0: nothing reads it
+    bool *loose;  // by operand: something reads it as it was that would take a Cast of it as well
+    const bool *peeked;
 } Operands;
 
 static bool is_around(const Model *m, GraphId inner, GraphId outer)
@@ -101,19 +176,23 @@ static bool is_copied(const Operands *o, NodeId n)
     return false;
 }
 
-// A copy reads `now` where it read `old`: right, if that is an operand of the call that may be
-// another one in front of the call as well.
-static bool take_operand(Operands *o, ValueId old, ValueId now)
+// Copy n reads operand i, which was `old`, as another value now: right, if that is an operand of
+// the call that may be another one in front of the call as well.
+static bool take_operand(Operands *o, const Node *n, uint32_t i, ValueId old)
 {
     const Node *call = node_at(o->m, o->call);
-    bool operand = false;
-    for (uint32_t i = 0; i < call->nin; i++) {
-        if (!old || o->x->in[o->call][i] != old)
+    ValueId now = n->in[i];
+    bool operand = false, loose = old == now && inlined_takes_any(n, i);
+    for (uint32_t k = 0; k < call->nin; k++) {
+        if (!old || o->x->in[o->call][k] != old)
             continue;
         operand = true;
-        if (o->now[i] && o->now[i] != now)
+        o->loose[k] |= loose;
+        if (loose)
+            continue;
+        if (o->now[k] && o->now[k] != now)
             return false;
-        o->now[i] = now;
+        o->now[k] = now;
     }
     if (old == now)
         return true;
@@ -122,9 +201,24 @@ static bool take_operand(Operands *o, ValueId old, ValueId now)
            !(v->def == DEF_NODE && is_copied(o, v->node));
 }
 
+// What is read in both ways is a Cast of what it was.
+static bool is_loose(const Operands *o)
+{
+    for (uint32_t k = 0; k < node_at(o->m, o->call)->nin; k++) {
+        ValueId now = o->now[k], was = o->x->in[o->call][k];
+        NodeId maker = now && value_at(o->m, now)->def == DEF_NODE ? value_at(o->m, now)->node : 0;
+        if (o->loose[k] && now && now != was &&
+            (!is_fresh_cast(o->m, o->x, maker) || node_at(o->m, maker)->in[0] != was))
+            return false;
+    }
+    return true;
+}
+
 static bool is_untouched(Operands *o, NodeId call)
 {
     const Inlined *x = o->x;
+    if (o->peeked[call])
+        return false;
     for (NodeId n = x->first[call]; n; n = x->next[n] == n ? 0 : x->next[n]) {
         if (x->gone[n])
             continue;
@@ -134,10 +228,11 @@ static bool is_untouched(Operands *o, NodeId call)
             continue;
         }
         const Node *node = node_at(o->m, n);
-        if (node->dead || inlined_print_of(o->m, n) != x->print[n])
+        if (node->dead || inlined_print_of(o->m, n) != x->print[n] ||
+            inlined_held_of(o->m, n) != x->held[n])
             return false;
         for (uint32_t i = 0; i < node->nin; i++)
-            if (!take_operand(o, x->in[n][i], node->in[i]))
+            if (!take_operand(o, node, i, x->in[n][i]))
                 return false;
     }
     return true;
@@ -172,17 +267,18 @@ static void put_back(Operands *o, NodeId *stands_for)
 }
 
 // How many calls stay inlined.
-static uint32_t restore(Model *m, const Inlined *x, NodeId call, NodeId *stands_for)
+static uint32_t restore(Model *m, const Inlined *x, NodeId call, const bool *peeked,
+                        NodeId *stands_for)
 {
-    Operands o = {m, x, call, NEWS(x->a, ValueId, node_at(m, call)->nin + 1)};
-    uint32_t left = 1;
-    if (is_untouched(&o, call)) {
+    uint32_t left = 1, nin = node_at(m, call)->nin + 1;
+    Operands o = {m, x, call, NEWS(x->a, ValueId, nin), NEWS(x->a, bool, nin), peeked};
+    if (is_untouched(&o, call) && is_loose(&o)) {
         put_back(&o, stands_for);
         return 0;
     }
     for (NodeId n = x->first[call]; n; n = x->next[n] == n ? 0 : x->next[n])
         if (x->dead[n] && x->first[n])
-            left += restore(m, x, n, stands_for);
+            left += restore(m, x, n, peeked, stands_for);
     return left;
 }
 
@@ -242,9 +338,11 @@ uint32_t inlined_restore(Model *m, const Inlined *x)
 {
     NodeId *stands_for = NEWS(x->a, NodeId, x->nnodes); // by copy: the call that stands for it
     uint32_t *copies = NEWS(x->a, uint32_t, x->nnodes), left = 0;
+    bool *peeked = NEWS(x->a, bool, x->nnodes); // by call: something outside reads what is within
+    find_peeked(m, x, peeked);
     for (NodeId id = 1; id < x->nnodes; id++)
         if (x->dead[id] && x->first[id] && !node_at(m, id)->call)
-            left += restore(m, x, id, stands_for);
+            left += restore(m, x, id, peeked, stands_for);
     stands_for[0] = 0;
     for (GraphId g = 1; g < m->graphs.len; g++)
         list_calls(m, g, stands_for, x->nnodes, copies);

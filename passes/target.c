@@ -105,6 +105,14 @@ const Target *target_find(Str name)
     return NULL;
 }
 
+const char *target_meant(Str name)
+{
+    const char *names[NTARGETS];
+    for (uint32_t i = 0; i < NTARGETS; i++)
+        names[i] = targets[i].name;
+    return str_nearest(name, names, NTARGETS);
+}
+
 static bool lists(const char *ops, Str op)
 {
     while (*ops) {

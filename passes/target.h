@@ -15,6 +15,7 @@ typedef struct Target {
 } Target;
 
 const Target *target_find(Str name); // NULL: there is none of that name
+const char *target_meant(Str name);  // the one whose name is nearly that; NULL: none
 const Target *target_at(uint32_t i); // all of them in order; NULL past the end
 
 // The dtypes of the first operand for which a target that lists its kernels has one; 0: none.

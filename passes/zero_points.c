@@ -2,6 +2,7 @@
 // zero points of another dtype, nobody meant that: it gets the zero point of the first of them. One
 // that has both gets its zero point stored in the dtype that output_dtype says.
 
+#include "ir/builder.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/story.h"
 #include "passes/retype.h"
@@ -48,14 +49,31 @@ static bool heed_output_dtype(Model *m, NodeId id, Repair *r)
     return true;
 }
 
+// A constant of a function's body is not seen outside of it: the same one for the node.
+static ValueId seen_from(Model *m, Builder *b, NodeId id, ValueId z)
+{
+    const Value *v = value_at(m, z);
+    const Node *n = node_at(m, id);
+    Str error;
+    if (v->def != DEF_NODE || node_at(m, v->node)->call == n->call)
+        return z;
+    TensorData *d = constant_data(m, z);
+    const void *at = d ? tensor_elements(m, d, &error) : NULL;
+    return at ? builder_constant(b, n->graph, value_at(m, n->out[0])->name, "zero_point",
+                                 tensor_new(m->arena, (DType)d->dtype, d->rank, d->dims, at))
+              : 0;
+}
+
 bool give_zero_points(Model *m, Repair *r)
 {
     Arena *a = arena_new();
     Uses uses = uses_of(m, a);
+    Builder names = builder_of(m, a);
     bool any = false, retyped = false;
     for (NodeId id = 1; id < m->nodes.len; id++) {
         retyped |= heed_output_dtype(m, id, r);
         ValueId z = wanted(m, &uses, id);
+        z = z ? seen_from(m, &names, id, z) : 0;
         Node *n = node_at(m, id);
         if (!z)
             continue;

@@ -2,7 +2,7 @@
 #ifndef CAMEO_DRIFT_H
 #define CAMEO_DRIFT_H
 
-#include "cameo_drift_sums.h"
+#include "cameo_drift_float.h"
 #include "cameo_objects.h"
 #include "cameo_pairs.h"
 
@@ -38,28 +38,6 @@ typedef struct cameo_drift_state {
     cameo_drift_sums sums;
     double relative, ulp, nonfinite, lost, flips;
 } cameo_drift_state;
-
-/* What is computed of: one number's unit in the last place is a power of two of its size, and no
- * less than that of the least normal number. */
-typedef struct cameo_drift_unit {
-    double least, scale; /* least normal number; 2^bits of the fraction */
-} cameo_drift_unit;
-
-CAMEO_FN double cameo_drift_larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* total / (the power of two below |v|, or below what is normal) * 2^fraction */
-CAMEO_FN double cameo_drift_ulps(double total, double v, const cameo_drift_unit *u)
-{
-    uint64_t bits;
-    double size = cameo_drift_larger(fabs(v), u->least), inverse;
-    memcpy(&bits, &size, 8);
-    bits = (UINT64_C(2046) << 52) - (bits & UINT64_C(0x7ff0000000000000));
-    memcpy(&inverse, &bits, 8);
-    return total * inverse * u->scale;
-}
 
 /* No |total| that is at most so much of |Y| changes the greatest of total / Y or of its units in
  * the last place, of which a number has up to 2^(fraction + 1): only a block with a greater one is
@@ -226,39 +204,68 @@ CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, int exa
     out[DRIFT_NONFINITE] = s->nonfinite;
     out[DRIFT_LOST] = s->lost;
     out[DRIFT_FLIPS] = s->flips;
-    out[DRIFT_LEAST] = cameo_drift_least(&t->least);
-    out[DRIFT_GREATEST] = cameo_drift_greatest(&t->greatest);
+    out[DRIFT_LEAST] = -cameo_drift_extreme(&t->least, &t->low, -1);
+    out[DRIFT_GREATEST] = cameo_drift_extreme(&t->greatest, &t->high, 1);
 }
 
-/* Whole vectors of float32 from their own places; false: some number among them is not finite (or
- * its square), and nothing was added. */
+/* n elements of float32 from their own places; false: some number among them is not finite (or its
+ * square), and nothing was added. */
 CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_t first, int64_t n,
-                               double limit, int *further)
+                               const cameo_drift_unit *u, double *out)
 {
     const cameo_drift_third how = cameo_drift_how(c);
     const cameo_drift_sums before = s->sums;
     const char *third = c->nreads > 2 ? (const char *)c->reads[2].at : NULL;
-    third = third ? third + first * (how == DRIFT_LOCAL ? 8 : 4) : NULL;
-    float *apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL;
-    *further =
-        cameo_drift_vectors(&s->sums, (const float *)c->reads[0].at + first,
-                            (const double *)c->reads[1].at + first, third, apart, n, limit, how);
-    if (cameo_drift_added(&s->sums.total2) + cameo_drift_added(&s->sums.made2) <= DBL_MAX)
-        return 1;
-    s->sums = before;
-    return 0;
+    const double limit = cameo_drift_limit(s, u);
+    cameo_drift_tail tail;
+    cameo_drift_part parts[2];
+    int further = 0;
+    parts[0] = (cameo_drift_part){
+        .y = (const float *)c->reads[0].at + first,
+        .range = (const float *)c->reads[0].at + first,
+        .exact = (const double *)c->reads[1].at + first,
+        .third = third ? third + first * (how == DRIFT_LOCAL ? 8 : 4) : NULL,
+        .apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL,
+        .n = n};
+    cameo_drift_split(parts, &tail, how);
+    for (int k = 0; k < 2; k++)
+        further |= cameo_drift_part_add(&s->sums, &parts[k], limit, how);
+    cameo_drift_split_end(parts, n);
+    const cameo_drift_vec sizes = s->sums.total2 + s->sums.made2;
+    if (!(cameo_drift_added(&sizes) <= DBL_MAX)) {
+        s->sums = before;
+        return 0;
+    }
+    for (int k = 0; further && k < 2; k++)
+        cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
+    const double most = cameo_drift_greatest(&s->sums.total);
+    if (most > out[DRIFT_MAX_TOTAL]) {
+        int64_t at = cameo_drift_part_find(&parts[0], how, most);
+        at = at < 0 ? parts[0].n + cameo_drift_part_find(&parts[1], how, most) : at;
+        out[DRIFT_MAX_TOTAL] = most;
+        out[DRIFT_AT] = (double)(first + at);
+    }
+    return 1;
 }
 
 /* Any block, by its differences. */
-CAMEO_FN int cameo_drift_any_block(cameo_drift_state *s, cameo_drift_block *b, const cameo_call *c,
-                                   int64_t first, int64_t n, double limit, double *out)
+CAMEO_FN void cameo_drift_any_block(cameo_drift_state *s, const cameo_call *c, int64_t first,
+                                    int64_t n, const cameo_drift_unit *u, double *out)
 {
+    cameo_drift_block b;
     float *apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL;
-    cameo_drift_differences(b, c, first, n, apart);
-    s->flips += c->n[2] ? cameo_drift_flips(c, b->y, first, n) : 0;
-    if (cameo_drift_is_odd(b, n))
-        cameo_drift_exclude(s, b, first, n, out);
-    return cameo_drift_blocks(&s->sums, b, n, limit);
+    cameo_drift_differences(&b, c, first, n, apart);
+    s->flips += c->n[2] ? cameo_drift_flips(c, b.y, first, n) : 0;
+    if (cameo_drift_is_odd(&b, n))
+        cameo_drift_exclude(s, &b, first, n, out);
+    if (cameo_drift_blocks(&s->sums, &b, n, cameo_drift_limit(s, u)))
+        cameo_drift_look(s, &b, n, u);
+    const double most = cameo_drift_greatest(&s->sums.total);
+    for (int64_t i = 0; most > out[DRIFT_MAX_TOTAL]; i++)
+        if (fabs(b.total[i]) == most) {
+            out[DRIFT_MAX_TOTAL] = most;
+            out[DRIFT_AT] = (double)(first + i);
+        }
 }
 
 CAMEO_FN void cameo_drift_clear(double *out)
@@ -269,33 +276,20 @@ CAMEO_FN void cameo_drift_clear(double *out)
 
 /* Of `out` the greatest total, relative error and units in the last place may be those of what is
  * in front: only what is greater is looked at. */
-CAMEO_FN void cameo_drift_floats(const cameo_call *c, int64_t count, double *out)
+CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, double *out)
 {
-    cameo_drift_block b;
     cameo_drift_state s = {.relative = out[DRIFT_MAX_RELATIVE], .ulp = out[DRIFT_MAX_ULP]};
-    const cameo_drift_unit u = {ldexp(1, (int)c->n[1]), ldexp(1, (int)c->n[0])};
+    const cameo_drift_unit u = {cameo_drift_power(c->n[1]), cameo_drift_power(c->n[0])};
     const int plain = c->reads[0].dtype == 1 && !cameo_drift_is_paired(c) && !c->n[2];
     cameo_drift_begin(&s.sums);
     for (int64_t first = 0, n; first < count; first += n) {
-        const double limit = cameo_drift_limit(&s, &u);
-        int further = 0, known = 0;
-        n = count - first < DRIFT_BLOCK ? count - first : DRIFT_BLOCK;
-        if (plain && n >= DRIFT_LANES) {
-            n -= n % DRIFT_LANES;
-            known = cameo_drift_plain(&s, c, first, n, limit, &further);
+        n = count - first < DRIFT_RUN ? count - first : DRIFT_RUN;
+        if (plain && cameo_drift_plain(&s, c, first, n, &u, out))
+            continue;
+        for (int64_t i = 0, part; i < n; i += part) {
+            part = n - i < DRIFT_BLOCK ? n - i : DRIFT_BLOCK;
+            cameo_drift_any_block(&s, c, first + i, part, &u, out);
         }
-        if (!known)
-            further = cameo_drift_any_block(&s, &b, c, first, n, limit, out);
-        const double most = cameo_drift_greatest(&s.sums.total);
-        if (known && (further || most > out[DRIFT_MAX_TOTAL]))
-            cameo_drift_differences(&b, c, first, n, NULL);
-        if (further)
-            cameo_drift_look(&s, &b, n, &u);
-        for (int64_t i = 0; most > out[DRIFT_MAX_TOTAL]; i++)
-            if (fabs(b.total[i]) == most) {
-                out[DRIFT_MAX_TOTAL] = most;
-                out[DRIFT_AT] = (double)(first + i);
-            }
     }
     cameo_drift_write(out, &s, c->nreads < 3);
 }
@@ -316,7 +310,7 @@ CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
     cameo_drift_clear(out);
     out[DRIFT_COUNT] = (double)count;
     if (y->dtype == 1 || y->dtype == 10 || y->dtype == 11 || y->dtype == 16) {
-        cameo_drift_floats(c, count, out);
+        cameo_drift_numbers(c, count, out);
         return 0;
     }
     size_t size = (size_t)cameo_stored_size(y->dtype);
@@ -362,7 +356,7 @@ CAMEO_FN void cameo_drift_add(double *to, const double *from, double iteration)
 
 /* cameo_drift of some elements of a value of floats, `first` the first of them. `before`, if any,
  * has the numbers of elements in front of them: the greatest numbers are those of both. */
-CAMEO_FN void cameo_drift_stretch(const cameo_call *c, int64_t first, const double *before)
+CAMEO_DRIFT_WHOLE void cameo_drift_stretch(const cameo_call *c, int64_t first, const double *before)
 {
     static const unsigned char greatest[] = {DRIFT_MAX_TOTAL, DRIFT_AT, DRIFT_MAX_RELATIVE,
                                              DRIFT_MAX_ULP};
@@ -373,7 +367,7 @@ CAMEO_FN void cameo_drift_stretch(const cameo_call *c, int64_t first, const doub
     for (size_t i = 0; before && i < sizeof greatest; i++)
         out[greatest[i]] = before[greatest[i]];
     const double most = out[DRIFT_MAX_TOTAL];
-    cameo_drift_floats(c, count, out);
+    cameo_drift_numbers(c, count, out);
     if (out[DRIFT_MAX_TOTAL] > most)
         out[DRIFT_AT] += (double)first;
     if (out[DRIFT_NONFINITE_AT] >= 0)

@@ -20,7 +20,11 @@ enum { DRIFT_BLOCK = 256 }; /* elements; whole vectors */
 typedef double cameo_drift_vec __attribute__((vector_size(8 * DRIFT_LANES), aligned(8), may_alias));
 typedef float cameo_drift_narrow
     __attribute__((vector_size(4 * DRIFT_LANES), aligned(4), may_alias));
+typedef double cameo_drift_lanes __attribute__((vector_size(8 * DRIFT_LANES)));
 typedef int64_t cameo_drift_bits __attribute__((vector_size(8 * DRIFT_LANES), may_alias));
+/* As many float32 as fill a vector. */
+typedef float cameo_drift_floats
+    __attribute__((vector_size(8 * DRIFT_LANES), aligned(4), may_alias));
 
 /* Of y, total = y - Y, made = y - L, inherited = L - Y and Y; magnitudes where nothing else is
  * said.
@@ -28,6 +32,7 @@ typedef int64_t cameo_drift_bits __attribute__((vector_size(8 * DRIFT_LANES), ma
 typedef struct cameo_drift_sums {
     cameo_drift_vec total, total2, made, made2, inherited, inherited2, shadow, shadow2;
     cameo_drift_vec least, greatest; /* of y */
+    cameo_drift_floats low, high;    /* of y where it is float32 */
 } cameo_drift_sums;
 
 /* Part of a value, where its differences are not taken on the way. */
@@ -77,27 +82,54 @@ CAMEO_DRIFT_FN cameo_drift_vec cameo_drift_widened(const float *at)
     return __builtin_convertvector(*(const cameo_drift_narrow *)at, cameo_drift_vec);
 }
 
-/* Adds a vector of elements: `all` of it, or no made and inherited. The result is not 0 where
- * |total| > limit * |Y|. */
-CAMEO_DRIFT_FN cameo_drift_bits cameo_drift_step(cameo_drift_sums *s, cameo_drift_vec y,
-                                                 cameo_drift_vec total, cameo_drift_vec made,
-                                                 cameo_drift_vec inherited, cameo_drift_vec shadow,
-                                                 double limit, int all)
+CAMEO_DRIFT_FN cameo_drift_vec cameo_drift_joined(cameo_drift_vec a, cameo_drift_vec b,
+                                                  cameo_drift_vec c)
 {
-    const cameo_drift_vec size = cameo_drift_size(total);
+#if defined __FMA__ && defined __clang__
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+CAMEO_DRIFT_FN cameo_drift_vec cameo_drift_squared(cameo_drift_vec v, cameo_drift_vec sum)
+{
+    return cameo_drift_joined(v, v, sum);
+}
+
+/* max(|a|, b) of b >= 0 */
+CAMEO_DRIFT_FN cameo_drift_vec cameo_drift_largest(cameo_drift_vec a, cameo_drift_vec b)
+{
+#if defined __AVX512DQ__
+    enum { GREATER_MAGNITUDE = 0xb, AS_SET = 4 };
+    return (cameo_drift_vec)__builtin_ia32_rangepd512_mask((cameo_drift_lanes)a,
+                                                           (cameo_drift_lanes)b, GREATER_MAGNITUDE,
+                                                           (cameo_drift_lanes)b, -1, AS_SET);
+#else
+    return cameo_drift_larger_of(cameo_drift_size(a), b);
+#endif
+}
+
+/* Adds a vector of elements: `all` of it, or no made and inherited. `over` is more than 0 where
+ * some |total| > limit * |Y|. */
+CAMEO_DRIFT_FN void cameo_drift_step(cameo_drift_sums *s, cameo_drift_vec total,
+                                     cameo_drift_vec made, cameo_drift_vec inherited,
+                                     cameo_drift_vec shadow, double limit, int all,
+                                     cameo_drift_vec *over)
+{
+    const cameo_drift_vec size = cameo_drift_size(total), value = cameo_drift_size(shadow);
     s->total = cameo_drift_larger_of(size, s->total);
-    s->total2 += total * total;
+    s->total2 = cameo_drift_squared(total, s->total2);
     if (all) {
-        s->made = cameo_drift_larger_of(cameo_drift_size(made), s->made);
-        s->made2 += made * made;
-        s->inherited = cameo_drift_larger_of(cameo_drift_size(inherited), s->inherited);
-        s->inherited2 += inherited * inherited;
+        s->made = cameo_drift_largest(made, s->made);
+        s->made2 = cameo_drift_squared(made, s->made2);
+        s->inherited = cameo_drift_largest(inherited, s->inherited);
+        s->inherited2 = cameo_drift_squared(inherited, s->inherited2);
     }
-    s->shadow = cameo_drift_larger_of(shadow, s->shadow);
-    s->shadow2 += shadow * shadow;
-    s->least = cameo_drift_less_of(y, s->least);
-    s->greatest = cameo_drift_larger_of(y, s->greatest);
-    return (cameo_drift_bits)(size > limit * shadow);
+    s->shadow = cameo_drift_larger_of(value, s->shadow);
+    s->shadow2 = cameo_drift_squared(shadow, s->shadow2);
+    *over = cameo_drift_larger_of(cameo_drift_joined(-limit + (cameo_drift_vec){0}, value, size),
+                                  *over);
 }
 
 CAMEO_DRIFT_FN int cameo_drift_any(cameo_drift_bits v)
@@ -108,62 +140,24 @@ CAMEO_DRIFT_FN int cameo_drift_any(cameo_drift_bits v)
     return any != 0;
 }
 
-CAMEO_DRIFT_FN int cameo_drift_vectors_of(cameo_drift_sums *to, const float *y, const double *exact,
-                                          const void *third, float *apart, int64_t n, double limit,
-                                          const cameo_drift_third how)
-{
-    cameo_drift_sums s = *to;
-    cameo_drift_bits further = {0};
-    for (int64_t i = 0; i < n; i += DRIFT_LANES) {
-        const cameo_drift_vec v = cameo_drift_widened(y + i);
-        cameo_drift_vec want = cameo_drift_load(exact + i), own = want;
-        if (how == DRIFT_LOCAL)
-            own = cameo_drift_load((const double *)third + i);
-        else if (how == DRIFT_BROUGHT)
-            own = want - cameo_drift_widened((const float *)third + i);
-        else if (how == DRIFT_ADDED)
-            want = own + cameo_drift_widened((const float *)third + i);
-        const cameo_drift_vec total = v - want;
-        further |= cameo_drift_step(&s, v, total, v - own, own - want, cameo_drift_size(want),
-                                    limit, how != DRIFT_EXACT);
-        if (apart)
-            *(cameo_drift_narrow *)(apart + i) =
-                __builtin_convertvector(-total, cameo_drift_narrow);
-    }
-    *to = s;
-    return cameo_drift_any(further);
-}
-
-/* Whole vectors of n elements of float32 beside Y, L being given as `how` says; `apart`, if any, is
- * Y - y. 1: some |total| > limit * |Y|. */
-CAMEO_FN int cameo_drift_vectors(cameo_drift_sums *s, const float *y, const double *exact,
-                                 const void *third, float *apart, int64_t n, double limit,
-                                 cameo_drift_third how)
-{
-    if (how == DRIFT_EXACT)
-        return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_EXACT);
-    if (how == DRIFT_LOCAL)
-        return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_LOCAL);
-    if (how == DRIFT_BROUGHT)
-        return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_BROUGHT);
-    return cameo_drift_vectors_of(s, y, exact, third, apart, n, limit, DRIFT_ADDED);
-}
-
-/* The same of a block, whose last elements are padded here: a y that is no number is neither least
- * nor greatest. */
+/* Adds a block, whose last elements are padded here: a y that is no number is neither least nor
+ * greatest. 1: some |total| > limit * |Y|. */
 CAMEO_FN int cameo_drift_blocks(cameo_drift_sums *s, cameo_drift_block *b, int64_t n, double limit)
 {
-    cameo_drift_bits further = {0};
+    cameo_drift_vec over = {0};
     for (; n % DRIFT_LANES; n++) {
         b->y[n] = NAN;
         b->total[n] = b->made[n] = b->inherited[n] = b->shadow[n] = 0;
     }
-    for (int64_t i = 0; i < n; i += DRIFT_LANES)
-        further |=
-            cameo_drift_step(s, cameo_drift_load(b->y + i), cameo_drift_load(b->total + i),
-                             cameo_drift_load(b->made + i), cameo_drift_load(b->inherited + i),
-                             cameo_drift_load(b->shadow + i), limit, 1);
-    return cameo_drift_any(further);
+    for (int64_t i = 0; i < n; i += DRIFT_LANES) {
+        const cameo_drift_vec y = cameo_drift_load(b->y + i);
+        s->least = cameo_drift_less_of(y, s->least);
+        s->greatest = cameo_drift_larger_of(y, s->greatest);
+        cameo_drift_step(s, cameo_drift_load(b->total + i), cameo_drift_load(b->made + i),
+                         cameo_drift_load(b->inherited + i), cameo_drift_load(b->shadow + i), limit,
+                         1, &over);
+    }
+    return cameo_drift_any((cameo_drift_bits)(over > 0));
 }
 
 CAMEO_FN double cameo_drift_sum(const double *lanes, int n)
@@ -182,20 +176,46 @@ CAMEO_FN double cameo_drift_most(const double *lanes, int n)
     return most;
 }
 
-CAMEO_FN double cameo_drift_added(const cameo_drift_vec *v)
+/* Halves are joined until one number is left. */
+CAMEO_DRIFT_FN double cameo_drift_added(const cameo_drift_vec *v)
 {
-    return cameo_drift_sum((const double *)v, DRIFT_LANES);
+    double lanes[DRIFT_LANES];
+    memcpy(lanes, v, sizeof lanes);
+#pragma GCC unroll 4
+    for (int n = DRIFT_LANES / 2; n > 0; n /= 2)
+#pragma GCC unroll 4
+        for (int j = 0; j < n; j++)
+            lanes[j] += lanes[j + n];
+    return lanes[0];
 }
 
-CAMEO_FN double cameo_drift_greatest(const cameo_drift_vec *v)
+CAMEO_DRIFT_FN double cameo_drift_greatest(const cameo_drift_vec *v)
 {
-    return cameo_drift_most((const double *)v, DRIFT_LANES);
+    double lanes[DRIFT_LANES];
+    memcpy(lanes, v, sizeof lanes);
+#pragma GCC unroll 4
+    for (int n = DRIFT_LANES / 2; n > 0; n /= 2)
+#pragma GCC unroll 4
+        for (int j = 0; j < n; j++)
+            lanes[j] = lanes[j + n] > lanes[j] ? lanes[j + n] : lanes[j];
+    return lanes[0];
 }
 
-CAMEO_FN double cameo_drift_least(const cameo_drift_vec *v)
+/* The greatest of sign * y. */
+CAMEO_DRIFT_FN double cameo_drift_extreme(const cameo_drift_vec *v, const cameo_drift_floats *w,
+                                          float sign)
 {
-    const cameo_drift_vec negative = -*v;
-    return -cameo_drift_greatest(&negative);
+    float lanes[2 * DRIFT_LANES];
+    const cameo_drift_vec signed_v = *v * (double)sign;
+    const cameo_drift_floats signed_w = *w * sign;
+    memcpy(lanes, &signed_w, sizeof lanes);
+#pragma GCC unroll 4
+    for (int n = DRIFT_LANES; n > 0; n /= 2)
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++)
+            lanes[j] = lanes[j + n] > lanes[j] ? lanes[j + n] : lanes[j];
+    const double most = cameo_drift_greatest(&signed_v);
+    return (double)lanes[0] > most ? (double)lanes[0] : most;
 }
 
 CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)
@@ -204,6 +224,10 @@ CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)
     for (int j = 0; j < DRIFT_LANES; j++) {
         s->least[j] = DBL_MAX;
         s->greatest[j] = -DBL_MAX;
+    }
+    for (int j = 0; j < 2 * DRIFT_LANES; j++) {
+        s->low[j] = INFINITY;
+        s->high[j] = -INFINITY;
     }
 }
 

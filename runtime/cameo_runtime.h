@@ -238,18 +238,35 @@ CAMEO_FN void cameo_destroy(cameo_context *c)
     free(c);
 }
 
+/* Many weights are read in huge pages where their file's cache has some: where it is yet to be
+ * read, the system is asked for such. */
+CAMEO_FN void cameo_ask_for_huge_pages(const unsigned char *at, int64_t size)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t begin = ((uintptr_t)at + 4095) / 4096 * 4096,
+                    end = (uintptr_t)at + (uintptr_t)size;
+    if (size >= 4 * CAMEO_HUGE_PAGE)
+        madvise((void *)begin, (size_t)(end - begin), MADV_HUGEPAGE);
+#else
+    (void)at, (void)size;
+#endif
+}
+
 CAMEO_FN int cameo_load_weights(cameo_context *c, const cameo_options *options)
 {
     const cameo_program *p = c->program;
-    c->weights = p->weights;
-    if (options && options->weights)
-        c->weights = (const unsigned char *)options->weights;
-    if (c->weights || !p->weights_path || p->weights_size == 0)
-        return 0;
-    const char *path = options && options->weights_path ? options->weights_path : p->weights_path;
-    c->own_weights = cameo_enter_weights(path, p->weights_size);
-    c->weights = c->own_weights;
-    return c->weights ? 0 : -1;
+    const int given = options && options->weights;
+    c->weights = given ? (const unsigned char *)options->weights : p->weights;
+    if (!c->weights && p->weights_path && p->weights_size > 0) {
+        const char *other = options ? options->weights_path : NULL;
+        c->own_weights = cameo_enter_weights(other ? other : p->weights_path, p->weights_size);
+        c->weights = c->own_weights;
+        if (!c->weights)
+            return -1;
+    }
+    if (c->weights && !given)
+        cameo_ask_for_huge_pages(c->weights, p->weights_size);
+    return 0;
 }
 
 CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options *options)

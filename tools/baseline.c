@@ -53,16 +53,35 @@ static Str folder_of(Arena *a, const char *path)
     return found;
 }
 
-// The model as seen from the baseline's folder: below it relative, elsewhere as a whole.
+// A path as seen from a folder, both as realpath gives them: "net.onnx", "../models/net.onnx".
+static Str relative_to(Arena *a, Str folder, Str path)
+{
+    size_t same = 0, up = 0;
+    Buf b = {0};
+    for (size_t i = 0; i <= folder.len && i < path.len; i++) {
+        const char c = i < folder.len ? folder.at[i] : '/';
+        if (c != path.at[i])
+            break;
+        same = c == '/' ? i + 1 : same;
+    }
+    for (size_t i = same; i < folder.len; i++)
+        up += i == same || folder.at[i] == '/';
+    while (up--)
+        buf_printf(&b, "../");
+    buf_str(&b, (Str){path.at + same, path.len - same});
+    Str name = str_copy(a, (Str){b.at ? b.at : "", b.len});
+    buf_free(&b);
+    return name;
+}
+
+// The model as seen from the baseline's folder, wherever the command is given.
 static Str model_name(Arena *a, Str folder, const char *path)
 {
     char *full = strcmp(path, "-") == 0 ? NULL : realpath(path, NULL);
     Str name = str_copy(a, str_of(full ? full : path));
     free(full);
-    bool below = folder.len && name.len > folder.len + 1 &&
-                 memcmp(name.at, folder.at, folder.len) == 0 && name.at[folder.len] == '/';
-    return str_escaped(a,
-                       below ? (Str){name.at + folder.len + 1, name.len - folder.len - 1} : name);
+    bool known = folder.len && name.len && name.at[0] == '/';
+    return str_escaped(a, known ? relative_to(a, folder, name) : name);
 }
 
 // ---- reading and writing
@@ -150,8 +169,8 @@ bool lint_heed_baseline(LintRun *r, const char *path)
     for (uint32_t f = 0; f < r->results.len; f++) {
         Findings *found = &r->results.at[f].found;
         Str file = model_name(r->arena, folder, r->results.at[f].path);
-        uint32_t kept = 0;
-        for (uint32_t i = 0; i < found->len; i++) {
+        uint32_t kept = 0, had = found->len;
+        for (uint32_t i = 0; i < had; i++) {
             Entry *e = entry_of(&b, file, lint_fingerprint(found->at[i]), false);
             if (e && e->count) {
                 e->count--;
@@ -161,6 +180,9 @@ bool lint_heed_baseline(LintRun *r, const char *path)
             }
         }
         found->len = kept;
+        // A model that cannot be decoded and is known not to is no failure any more.
+        if (!kept && had && r->results.at[f].status == EXIT_BYTES)
+            r->results.at[f].status = EXIT_CLEAN;
     }
     return true;
 }
@@ -185,11 +207,18 @@ static void collect(LintRun *r, Str folder, Baseline *now)
     }
 }
 
-// What the file lists stays as far as it still occurs.
-static void prune(Baseline *old, const Baseline *now)
+// What the file lists stays as far as it still occurs; of models that were not looked at, as long
+// as they are there.
+static void prune(const LintRun *r, Str folder, Baseline *old, const Baseline *now)
 {
+    Map seen = {.arena = r->arena};
+    for (uint32_t f = 0; f < r->results.len; f++)
+        map_put(&seen, model_name(r->arena, folder, r->results.at[f].path), NULL);
     for (uint32_t i = 0; i < old->entries.len; i++) {
         Entry *e = &old->entries.at[i];
+        Str path = str_printf(r->arena, "%.*s/%.*s", STR_ARG(folder), STR_ARG(e->file));
+        if (!map_get(&seen, e->file) && file_exists(path.at))
+            continue;
         const uint32_t *at = map_get(&now->index, key_of(old->arena, e->file, e->print));
         uint32_t left = at ? now->entries.at[*at].count : 0;
         e->count = left < e->count ? left : e->count;
@@ -213,9 +242,10 @@ static int make_baseline(LintRun *r, bool pruned, const char *path, const char *
     uint32_t before = total(&old);
     lint_all(r, &paths);
     lint_sum(r);
-    collect(r, folder_of(r->arena, path), &now);
+    Str folder = folder_of(r->arena, path);
+    collect(r, folder, &now);
     if (pruned)
-        prune(&old, &now);
+        prune(r, folder, &old, &now);
     if (!baseline_write(r->tool, path, pruned ? &old : &now))
         return EXIT_BYTES;
     const uint32_t written = total(&now);

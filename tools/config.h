@@ -13,9 +13,14 @@ bool tool_config(const Tool *t, Arena *a, const char *model_path, Config *config
 // whatever the file says of rules.
 bool tool_config_of_program(const Tool *t, Arena *a, const char *model_path, Model *m);
 
-// Prints each setting with where it was said. The *_by are options that overrule the file (NULL:
-// none did).
-void config_show(const Config *c, const char *target_by, const char *select_by,
-                 const char *ignore_by, const char *select, const char *ignore);
+// What options say, which goes before the file; NULL, LEVEL_OFF: nothing.
+typedef struct ConfigSaid {
+    const char *select, *select_by, *ignore; // select_by: the option that chose
+    const Target *target;
+    int fail_on;
+} ConfigSaid;
+
+// Prints each setting with where it was said.
+void config_show(const Config *c, const ConfigSaid *said);
 
 #endif

@@ -17,8 +17,16 @@ typedef struct Reason {
     Str why;
     uint32_t count;
     Str first; // the location of the first node
+    Str of;    // the value that it is said of there; empty: the node itself
 } Reason;
 typedef VEC(Reason) Reasons;
+
+// Another node's value that it is said of; empty: none, or the node's own result.
+static Str value_of(const Model *m, const ConvertKept *k)
+{
+    const Value *v = k->of ? value_at(m, k->of) : NULL;
+    return !v || (v->def == DEF_NODE && v->node == k->node) ? STR_NONE : v->name;
+}
 
 static Reasons reasons_of(const ConvertRun *r, const Model *m)
 {
@@ -30,25 +38,32 @@ static Reasons reasons_of(const ConvertRun *r, const Model *m)
         uint32_t *place = map_put(&at, k->why, &added);
         if (added) {
             *place = all.len;
-            vec_push(r->arena, &all, ((Reason){k->why, 0, location_node(m, r->arena, k->node)}));
+            vec_push(r->arena, &all,
+                     ((Reason){k->why, 0, location_node(m, r->arena, k->node), value_of(m, k)}));
         }
         all.at[*place].count++;
     }
     return all;
 }
 
-static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, const char *which,
-                         Buf *out)
+// Errors on the data of --calib (the bound is what a budget is held to) or of --check (each data
+// set is).
+static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, bool held, Buf *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         const ConvertError *e = &errors[i];
         buf_printf(out, "  error of ");
         buf_quoted(out, str_of(e->output));
-        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u %ssets)", e->relative,
-                   e->greatest, sets, which);
+        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u %sset%s), ", e->relative,
+                   e->greatest, sets, held ? "held-out " : "", sets == 1 ? "" : "s");
+        if (held)
+            buf_printf(out, "%.3g on the worst", e->worst);
+        else
+            buf_printf(out, "%.3g on others (%s)", e->bound,
+                       sets < CONVERT_TAIL ? "three times the worst" : "1 of 1000");
         if (e->budget >= 0)
             buf_printf(out, ", budget %g: %s", e->budget,
-                       e->relative <= e->budget ? "met" : "NOT met");
+                       (held ? e->worst : e->bound) <= e->budget ? "met" : "NOT met");
         buf_char(out, '\n');
     }
 }
@@ -117,14 +132,20 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
         buf_printf(out, "  predicted error of the outputs: %.3g relative (%s)\n", r->predicted,
                    r->noises.len ? "by sensitivities measured on the data"
                                  : "assumed: every rounding reaches the output as large as it is");
-    print_errors(r->errors.at, r->errors.len, r->sets, "", out);
-    print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, "held-out ", out);
+    print_errors(r->errors.at, r->errors.len, r->sets, false, out);
+    print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, true, out);
     print_without_kernels(r, m, out);
     Reasons reasons = reasons_of(r, m);
-    for (uint32_t i = 0; i < reasons.len; i++)
-        buf_printf(out, "  kept: %u node%s: %.*s (first: %.*s)\n", reasons.at[i].count,
-                   reasons.at[i].count == 1 ? "" : "s", STR_ARG(reasons.at[i].why),
-                   STR_ARG(reasons.at[i].first));
+    for (uint32_t i = 0; i < reasons.len; i++) {
+        const Reason *reason = &reasons.at[i];
+        buf_printf(out, "  kept: %u node%s: %.*s (first: %.*s", reason->count,
+                   reason->count == 1 ? "" : "s", STR_ARG(reason->why), STR_ARG(reason->first));
+        if (reason->of.len) {
+            buf_printf(out, ": ");
+            buf_quoted(out, reason->of);
+        }
+        buf_printf(out, ")\n");
+    }
 }
 
 static void json_field(Json *j, const char *key, double v)
@@ -150,6 +171,8 @@ static void json_errors(Json *j, const char *key, const ConvertError *errors, ui
         json_str(j, str_of(e->output));
         json_field(j, "relative", e->relative);
         json_field(j, "greatest", e->greatest);
+        json_field(j, "worst", e->worst);
+        json_field(j, "bound", e->bound);
         json_key(j, "budget");
         if (e->budget >= 0)
             json_num(j, e->budget);
@@ -173,6 +196,12 @@ static void json_kept(Json *j, const ConvertRun *r, const Model *m)
         json_str(j, node_at(m, k->node)->op);
         json_key(j, "why");
         json_str(j, k->why);
+        json_key(j, "value");
+        Str of = value_of(m, k);
+        if (of.len)
+            json_str(j, of);
+        else
+            json_null(j);
         json_end_object(j);
     }
     json_end_array(j);

@@ -73,14 +73,20 @@ static int format_of(const char *name)
     return -1;
 }
 
+// Said twice, an option that takes a list means both lists.
+static const char *joined(const LintRun *r, const char *before, const char *value)
+{
+    return before ? str_printf(r->arena, "%s,%s", before, value).at : value;
+}
+
 bool lint_take_option(LintRun *r, int option, const char *value, bool *bad)
 {
     bool strict = option == OPT_PROFILE && strcmp(value, "strict") == 0;
     *bad = false;
     if (option == OPT_SELECT)
-        r->select = value, *bad = lint_unknown_rule(value).at != NULL;
+        r->select = joined(r, r->select, value), *bad = lint_unknown_rule(value).at != NULL;
     else if (option == OPT_IGNORE)
-        r->ignore = value, *bad = lint_unknown_rule(value).at != NULL;
+        r->ignore = joined(r, r->ignore, value), *bad = lint_unknown_rule(value).at != NULL;
     else if (option == OPT_UNTRUSTED)
         r->untrusted = true;
     else if (option == OPT_TARGET)
@@ -99,9 +105,11 @@ int lint_refuse_option(const LintRun *r, const ToolOption *o, const char *value)
                    : STR_NONE;
     const LintRule *meant = word.at ? lint_meant_rule(word) : NULL;
     const Str shown = str_escaped(r->arena, word.at ? word : str_of(value));
+    const char *target = strcmp(o->name, "--target") == 0 ? target_meant(str_of(value)) : NULL;
     if (!word.at)
-        return tool_error(r->tool, EXIT_USAGE, "%s %.*s cannot be used: %s", o->name,
-                          STR_ARG(shown), o->doc);
+        return tool_error(r->tool, EXIT_USAGE, "%s %.*s cannot be used: %s%s%s%s", o->name,
+                          STR_ARG(shown), o->doc, target ? "; did you mean " : "",
+                          target ? target : "", target ? "?" : "");
     return tool_error(r->tool, EXIT_USAGE, "%s: there is no rule \"%.*s\"%s%s%s (see cameo rules)",
                       o->name, STR_ARG(shown), meant ? "; did you mean " : "",
                       meant ? meant->id : "", meant ? "?" : "");
@@ -221,11 +229,12 @@ static bool take_data(LintRun *r, DataFiles *files, Diags *diags, LintResult *re
 
 static void show_config(const LintRun *r, const Config *config)
 {
-    config_show(config, r->target ? "--target" : NULL,
-                r->select == r->profile && r->select ? "--profile"
-                : r->select                          ? "--select"
-                                                     : NULL,
-                r->ignore ? "--ignore" : NULL, r->select, r->ignore);
+    ConfigSaid said = {.select = r->select,
+                       .select_by = r->select == r->profile ? "--profile" : "--select",
+                       .ignore = r->ignore,
+                       .target = r->target,
+                       .fail_on = r->fail_on};
+    config_show(config, &said);
 }
 
 // Runs the model on the data of --calib. False: they cannot be used, which is said. A model that
@@ -312,10 +321,13 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
             r->measured->nvalues = m->values.len;
         if (missing && !diags.errors)
             result->status = EXIT_USAGE;
+        Unmended stay;
+        lint_try_fixes(r, m, path, &diags, &stay);
         if (r->fix && (diags.all.len > before || r->out))
             lint_fix(r, m, config, &diags, result);
         else if (strcmp(r->format, "sarif") == 0)
             lint_rewrites(r, m, &diags, result);
+        lint_withhold(&diags, &stay);
         load_close(m);
     }
     data_close(&files);

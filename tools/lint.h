@@ -78,6 +78,16 @@ void lint_one(LintRun *r, const char *path, LintResult *result);
 // Repairs a linted model and writes it; result->status says how that went. `diags` becomes what
 // stays.
 void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResult *result);
+// Of a model that calls functions the fingerprints of the findings that stay when it is repaired,
+// safely [0] and unsafely [1]: no body can be written that mends them. Nothing is known of a model
+// without functions, where every repair is done that is offered.
+typedef struct Unmended {
+    Str prints[2];
+} Unmended;
+void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *diags,
+                    Unmended *stay);
+// What is not done is not offered: fixes of such findings become advice.
+void lint_withhold(Diags *diags, const Unmended *stay);
 Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status);
 // Counts, and the exit status.
 void lint_sum(LintRun *r);
@@ -99,6 +109,14 @@ void lint_rewrites(LintRun *r, const Model *m, const Diags *diags, LintResult *r
 // What stays the same when a model is edited elsewhere: of rule, operator, path without the indices
 // of unnamed nodes, and value.
 uint64_t lint_fingerprint(const Diag *d);
+
+// Where a finding is shown beside code.
+typedef struct LintPlace {
+    Str file;
+    uint32_t line, column; // from 1 on; column 0: the whole line
+    bool in_program;       // a line of the program that was exported, else of the model
+} LintPlace;
+LintPlace lint_place(Arena *a, const Diag *d);
 
 // A result as bytes, and back: between processes.
 void lint_pack(const LintResult *result, Buf *out);

@@ -119,16 +119,24 @@ void lint_print_github(const LintRun *r)
     for (uint32_t f = 0; f < r->results.len; f++)
         for (uint32_t i = 0; i < r->results.at[f].found.len; i++) {
             const Diag *d = r->results.at[f].found.at[i];
+            const LintPlace place = lint_place(r->arena, d);
             buf_printf(&b, "::%s file=", commands[d->severity]);
-            put_command(&b, plain_path(d->file), true);
-            buf_printf(&b, ",line=1,title=");
+            put_command(&b, plain_path(place.file), true);
+            buf_printf(&b, ",line=%u", place.line);
+            if (place.column)
+                buf_printf(&b, ",col=%u", place.column);
+            buf_printf(&b, ",title=");
             put_command(&b, str_of(d->rule[0] ? d->rule : "cameo"), true);
             if (rule_name(d))
                 buf_printf(&b, " %s", rule_name(d));
             buf_printf(&b, "::");
             put_command(&b, d->message, false);
-            if (d->path.len)
+            if (d->path.len || place.in_program)
                 buf_printf(&b, "%%0Aat ");
+            if (place.in_program) {
+                put_command(&b, plain_path(d->file), false);
+                buf_char(&b, ':');
+            }
             put_command(&b, d->path, false);
             for (uint32_t k = 0; k < d->notes.len; k++) {
                 buf_printf(&b, "%%0A");
@@ -174,19 +182,21 @@ void lint_print_gitlab(const LintRun *r)
     for (uint32_t f = 0; f < r->results.len; f++)
         for (uint32_t i = 0; i < r->results.at[f].found.len; i++) {
             const Diag *d = r->results.at[f].found.at[i];
+            const LintPlace place = lint_place(a, d);
             json_object(&j);
             field(&j, "description",
-                  str_printf(a, "%.*s (%.*s)", STR_ARG(d->message), STR_ARG(d->path)));
+                  d->path.len ? str_printf(a, "%.*s (%.*s)", STR_ARG(d->message), STR_ARG(d->path))
+                              : d->message);
             field(&j, "check_name", str_of(d->rule[0] ? d->rule : "cameo"));
             field(&j, "fingerprint", unique_print(a, &seen, d));
             field(&j, "severity", str_of(severities[d->severity]));
             json_key(&j, "location");
             json_object(&j);
-            field(&j, "path", plain_path(d->file));
+            field(&j, "path", plain_path(place.file));
             json_key(&j, "lines");
             json_object(&j);
             json_key(&j, "begin");
-            json_int(&j, 1);
+            json_int(&j, place.line);
             json_end_object(&j);
             json_end_object(&j);
             json_end_object(&j);

@@ -1,6 +1,7 @@
 // Which models the arguments of `cameo lint` name.
 
 #include "base/file.h"
+#include "base/map.h"
 #include "tools/lint.h"
 
 #include <dirent.h>
@@ -28,6 +29,13 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+// A link whose file is gone is named, so that its model is not passed over in silence.
+static bool leads_nowhere(const char *path, const struct stat *link)
+{
+    struct stat st;
+    return S_ISLNK(link->st_mode) && stat(path, &st) != 0;
+}
+
 // All models below a folder, by name; links to folders and hidden ones are left out.
 static void walk(Arena *a, const char *folder, int depth, Paths *paths)
 {
@@ -48,7 +56,7 @@ static void walk(Arena *a, const char *folder, int depth, Paths *paths)
             continue;
         if (S_ISDIR(st.st_mode))
             walk(a, path, depth + 1, paths);
-        else if (is_model(path) && file_regular(path))
+        else if (is_model(path) && (file_regular(path) || leads_nowhere(path, &st)))
             vec_push(a, paths, path);
     }
 }
@@ -94,6 +102,24 @@ static void expand(Arena *a, const char *pattern, Paths *paths)
     globfree(&found);
 }
 
+// A file that several arguments name is linted once, as the first of them names it.
+static void drop_repeated(Arena *a, Paths *paths)
+{
+    Map seen = {.arena = a};
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < paths->len; i++) {
+        struct stat st;
+        const bool link = lstat(paths->at[i], &st) == 0 && S_ISLNK(st.st_mode);
+        char *full = link ? NULL : realpath(paths->at[i], NULL);
+        bool added = false;
+        map_put(&seen, str_copy(a, str_of(full ? full : paths->at[i])), &added);
+        free(full);
+        if (added)
+            paths->at[kept++] = paths->at[i];
+    }
+    paths->len = kept;
+}
+
 bool lint_paths(LintRun *r, const char *const *args, int n, Paths *paths)
 {
     for (int i = 0; i < n; i++) {
@@ -112,5 +138,7 @@ bool lint_paths(LintRun *r, const char *const *args, int n, Paths *paths)
             return false;
         }
     }
+    if (paths->len > 1)
+        drop_repeated(r->arena, paths);
     return true;
 }

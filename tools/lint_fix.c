@@ -5,6 +5,7 @@
 #include "frontend/load.h"
 #include "ir/infer.h"
 #include "ir/text.h"
+#include "passes/called_types.h"
 #include "passes/inline_functions.h"
 #include "passes/restore_calls.h"
 #include "tools/carry.h"
@@ -66,6 +67,13 @@ typedef struct Attempt {
     Str error;
 } Attempt;
 
+// What calls give, for a model that still has them; `bodies`: and what they are given.
+static void give_types(LintRun *r, Model *m, const Model *seen, bool bodies)
+{
+    m->given = called_types(seen, r->arena, bodies);
+    m->ngiven = seen->values.len;
+}
+
 // Runs a repaired model on the data of --calib, from a file of its own: m->estimates then says how
 // far its outputs may be off. False: it is not known.
 static bool estimate_again(LintRun *r, Model *m, const char *path)
@@ -105,21 +113,34 @@ static void meet_budgets(LintRun *r, Model *m, const char *path, Attempt *a)
         made = estimate_again(r, m, path) ? lint_repair(m, r->unsafe, r->select, r->ignore) : 0;
 }
 
-// Repairs an inferred model, keeps it as bytes, lints again. `inlined`: its calls, to be put back.
-static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inlined *inlined,
+// How a model is mended that calls functions.
+typedef struct Calls {
+    const Model *seen; // as it was linted; NULL: the model has no functions
+    Inlined *inlined;  // its calls, to be put back; NULL: they stand
+    bool bodies;       // rules' repairs look into the functions' bodies
+} Calls;
+
+// Repairs an inferred model, keeps it as bytes, lints again. Of dtypes it does what suits the calls
+// as they are given, inlined or not; the repairs of single rules find the calls in their places.
+static void attempt(LintRun *r, Model *m, const char *path, const char *out, const Calls *calls,
                     Attempt *a)
 {
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
     uint32_t tensors = lint_repair_tensors(m, r->unsafe, r->select, r->ignore);
     a->changed = insert_casts(m, &a->done);
     a->changed |= insert_transfers(m, &a->done);
+    if (calls->inlined) {
+        infer_model(m, NULL);
+        inlined_mend_bodies(m, calls->inlined, &a->done);
+        inlined_restore(m, calls->inlined);
+        inlined_drop_casts(m, calls->inlined, &a->done);
+    }
+    if (calls->seen && (calls->inlined || calls->bodies)) {
+        give_types(r, m, calls->inlined ? m : calls->seen, calls->bodies);
+        infer_model(m, NULL);
+    }
     a->done.others = tensors + lint_repair(m, r->unsafe, r->select, r->ignore);
     a->changed |= a->done.others > 0;
-    if (inlined) {
-        inlined_mend_bodies(m, inlined, &a->done);
-        inlined_restore(m, inlined);
-        inlined_drop_casts(m, inlined, &a->done);
-    }
     meet_budgets(r, m, path, a);
     a->printed = print_model(m, out, &a->bytes, &a->error);
     a->data = carried_by(m, r->arena);
@@ -134,9 +155,11 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, Inl
 // mends that, wherever it shows.
 static bool any_misfit(const Diags *d)
 {
-    for (uint32_t i = 0; i < d->all.len; i++)
-        if (d->all.at[i]->rule[0] == 'D' && d->all.at[i]->severity == SEV_ERROR)
+    for (uint32_t i = 0; i < d->all.len; i++) {
+        const Diag *at = d->all.at[i];
+        if (at->severity == SEV_ERROR && (at->rule[0] == 'D' || strcmp(at->rule, "QN001") == 0))
             return true;
+    }
     return false;
 }
 
@@ -156,30 +179,6 @@ static void take_attempt(LintRun *r, const Attempt *a, Diags *diags, LintResult 
     *diags = a->after;
 }
 
-// The types of what calls give, found with the functions inlined, for a model that still has them.
-static const Type *const *types_of_results(LintRun *r, const Model *m)
-{
-    const Type **given = NEWS(r->arena, const Type *, m->values.len);
-    for (NodeId id = 1; id < m->nodes.len; id++) {
-        const Node *n = node_at(m, id);
-        for (uint32_t o = 0; n->dead && !n->copy_of && o < n->nout; o++) {
-            const Value *v = n->out[o] ? value_at(m, n->out[o]) : NULL;
-            if (!v || v->kind != TYPE_TENSOR || v->dtype == DT_NONE)
-                continue;
-            Type *t = NEW(r->arena, Type);
-            *t = (Type){.kind = TYPE_TENSOR, .elem = (int32_t)v->dtype, .has_elem = true};
-            t->has_shape = v->rank >= 0;
-            t->rank = v->rank > 0 ? (uint32_t)v->rank : 0;
-            t->dims = NEWS(r->arena, DeclDim, t->rank + 1);
-            for (uint32_t k = 0; k < t->rank; k++)
-                t->dims[k].kind =
-                    poly_is_const(v->dims[k], &t->dims[k].value) ? DIM_VALUE : DIM_UNSET;
-            given[n->out[o]] = t;
-        }
-    }
-    return given;
-}
-
 static Model *load_again(LintRun *r, const char *path, const Config *config, int *status)
 {
     Diags again;
@@ -187,46 +186,58 @@ static Model *load_again(LintRun *r, const char *path, const Config *config, int
     return lint_load(r, path, config, &again, status);
 }
 
-// A model that calls functions, as the file has it: mended around the calls; where that is not
-// enough, with all of them inlined, since a body may fit one call and not another. Calls whose
-// bodies fit then are put back. `seen` is the linted model.
-static int attempt_calls(LintRun *r, const Model *seen, const char *path, const char *out,
-                         Attempt *a)
+// Repairs the file anew, with the calls inlined or not, and keeps it in *a if fewer errors are
+// left.
+static int attempt_way(LintRun *r, const Model *seen, const char *path, const char *out,
+                       bool inlined, bool bodies, Attempt *a)
 {
-    Diags refused;
     int status = EXIT_CLEAN;
     Model *m = load_again(r, path, seen->config, &status);
     if (!m)
         return status;
-    m->given = types_of_results(r, seen);
-    m->ngiven = seen->values.len;
-    infer_model(m, NULL);
-    bool calls = m->functions.len > 0;
-    attempt(r, m, path, out, NULL, a);
-    load_close(m);
-    if (!calls || !any_misfit(&a->after))
-        return EXIT_CLEAN;
-    m = load_again(r, path, seen->config, &status);
-    if (!m)
-        return status;
-    Attempt inlined = {0};
+    Calls calls = {.seen = m->functions.len ? seen : NULL, .bodies = bodies};
+    Attempt tried = {0};
+    Diags refused;
     diags_init(&refused, r->arena, str_of(path));
     uint32_t nopsets = m->opsets.len;
-    if (inline_functions(m, &refused, false, 1000000)) {
-        Inlined *calls = inlined_remember(m, r->arena, nopsets);
+    bool possible = !inlined || inline_functions(m, &refused, false, 1000000);
+    if (possible && inlined)
+        calls.inlined = inlined_remember(m, r->arena, nopsets);
+    else if (possible)
+        give_types(r, m, seen, false);
+    if (possible) {
         infer_model(m, NULL);
-        attempt(r, m, path, out, calls, &inlined);
+        attempt(r, m, path, out, &calls, &tried);
     }
-    tool_print_diags(&refused);
+    if (r->fix)
+        tool_print_diags(&refused);
     load_close(m);
-    Attempt unused = inlined;
-    if (inlined.changed && inlined.after.errors < a->after.errors) {
+    Attempt unused = tried;
+    if (possible && (!a->printed || (tried.changed && tried.after.errors < a->after.errors))) {
         unused = *a;
-        *a = inlined;
+        *a = tried;
     }
     buf_free(&unused.bytes);
     buf_free(&unused.text);
     return EXIT_CLEAN;
+}
+
+// A model that calls functions, as the file has it: mended around the calls; where that is not
+// enough, with all of them inlined, since a body may fit one call and not another, and calls whose
+// bodies fit then are put back. What a rule's repair changes in a body may leave it giving another
+// dtype than the calls were thought to give: then bodies are left alone. `seen` is the linted
+// model.
+static int attempt_calls(LintRun *r, const Model *seen, const char *path, const char *out,
+                         Attempt *a)
+{
+    static const struct {
+        bool inlined, bodies;
+    } ways[] = {{false, true}, {true, true}, {false, false}, {true, false}};
+    int status = EXIT_CLEAN;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && !status; i++)
+        if (!i || (seen->functions.len && any_misfit(&a->after)))
+            status = attempt_way(r, seen, path, out, ways[i].inlined, ways[i].bodies, a);
+    return status;
 }
 
 // Writes the bytes that were read, as they are or in the other form.
@@ -289,7 +300,7 @@ void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResu
     if (calls)
         status = attempt_calls(r, m, path, out, &a);
     else
-        attempt(r, m, path, out, NULL, &a);
+        attempt(r, m, path, out, &(Calls){0}, &a);
     if (!status && r->diff && a.changed)
         result->diff = diff_of(r, path, config, &a);
     if (!status)
@@ -326,7 +337,7 @@ static bool attempt_again(LintRun *r, const Model *seen, const char *path, Attem
         return false;
     m->contracts = seen->contracts;
     infer_model(m, NULL);
-    attempt(r, m, path, path, NULL, a);
+    attempt(r, m, path, path, &(Calls){0}, a);
     load_close(m);
     return true;
 }
@@ -381,4 +392,57 @@ void lint_rewrites(LintRun *r, const Model *m, const Diags *diags, LintResult *r
     }
     r->unsafe = unsafe;
     file_close(&file);
+}
+
+// ---- what no repair does ------------------------------------------------------------------------
+
+// Has the rule a repair that looks at the graph? What dtypes and devices need is done around calls.
+static bool repairs_itself(const Diag *d)
+{
+    const LintRule *rule = &lint_rules[lint_rule_index(d->rule)];
+    return rule->id && rule->repair;
+}
+
+static bool any_own_fix(const Diags *d, bool safe)
+{
+    for (uint32_t i = 0; i < d->all.len; i++)
+        for (uint32_t k = 0; repairs_itself(d->all.at[i]) && k < d->all.at[i]->fixes.len; k++)
+            if (d->all.at[i]->fixes.at[k].safe == safe)
+                return true;
+    return false;
+}
+
+void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *diags,
+                    Unmended *stay)
+{
+    bool unsafe = r->unsafe;
+    *stay = (Unmended){{STR_NONE, STR_NONE}};
+    if (!m->functions.len || m->estimates || strcmp(path, "-") == 0)
+        return;
+    for (int k = 0; k < 2; k++) {
+        Attempt a;
+        r->unsafe = k == 1;
+        if (any_own_fix(diags, k == 0) && attempt_again(r, m, path, &a)) {
+            stay->prints[k] = prints_of(r->arena, &a.after, STR_NONE);
+            buf_free(&a.bytes);
+            buf_free(&a.text);
+        }
+    }
+    r->unsafe = unsafe;
+}
+
+void lint_withhold(Diags *diags, const Unmended *stay)
+{
+    for (uint32_t i = 0; i < diags->all.len; i++) {
+        Diag *d = diags->all.at[i];
+        uint32_t kept = 0;
+        for (uint32_t k = 0; repairs_itself(d) && k < d->fixes.len; k++) {
+            Fix f = d->fixes.at[k];
+            if (lint_is_mended(stay->prints[f.safe ? 0 : 1], d))
+                diag_help(diags, d, "by hand, since it goes through calls: %.*s", STR_ARG(f.text));
+            else
+                d->fixes.at[kept++] = f;
+        }
+        d->fixes.len = repairs_itself(d) ? kept : d->fixes.len;
+    }
 }

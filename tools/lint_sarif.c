@@ -1,6 +1,6 @@
 // Findings as SARIF 2.1.0 (OASIS). Every rule is declared, also without results, so that alerts
 // that are mended close. An ONNX file has no lines: the place is a logical location, and the
-// physical one the file's first line.
+// physical one what lint_place says.
 
 #include "tools/lint.h"
 
@@ -94,21 +94,29 @@ static const char *kind_of(Str path)
     return node ? "member" : "module";
 }
 
-static void put_location(Json *j, const Diag *d, Str path, bool says)
+static void put_physical(Json *j, const LintPlace *place)
 {
-    json_object(j);
     json_key(j, "physicalLocation");
     json_object(j);
     json_key(j, "artifactLocation");
     json_object(j);
-    put_uri(j, d->file);
+    put_uri(j, place->file);
     json_end_object(j);
     json_key(j, "region");
     json_object(j);
-    number(j, "startLine", 1);
+    number(j, "startLine", place->line);
+    if (place->column)
+        number(j, "startColumn", place->column);
     json_end_object(j);
     json_end_object(j);
-    if (path.len) {
+}
+
+// A path in the model, shown at a place.
+static void put_location(Json *j, const LintPlace *place, Str path, bool says)
+{
+    json_object(j);
+    put_physical(j, place);
+    if (path.len && !place->column) {
         json_key(j, "logicalLocations");
         json_array(j);
         json_object(j);
@@ -132,10 +140,11 @@ static void put_flow(Json *j, const Diag *d)
     json_object(j);
     json_key(j, "locations");
     json_array(j);
+    const LintPlace model = {.file = d->file, .line = 1};
     for (uint32_t i = 0; i < d->chain.len; i++) {
         json_object(j);
         json_key(j, "location");
-        put_location(j, d, d->chain.at[i], true);
+        put_location(j, &model, d->chain.at[i], true);
         json_end_object(j);
     }
     json_end_array(j);
@@ -209,8 +218,9 @@ static void put_properties(Json *j, const Diag *d)
     json_end_object(j);
 }
 
-static void put_result(Json *j, const LintResult *result, const Diag *d)
+static void put_result(Json *j, Arena *a, const LintResult *result, const Diag *d)
 {
+    const LintPlace place = lint_place(a, d);
     char print[24];
     uint32_t index = lint_rule_index(d->rule);
     snprintf(print, sizeof print, "%016llx", (unsigned long long)lint_fingerprint(d));
@@ -222,8 +232,15 @@ static void put_result(Json *j, const LintResult *result, const Diag *d)
     put_message(j, d);
     json_key(j, "locations");
     json_array(j);
-    put_location(j, d, d->path, false);
+    put_location(j, &place, d->path, false);
     json_end_array(j);
+    if (place.in_program) {
+        const LintPlace model = {.file = d->file, .line = 1};
+        json_key(j, "relatedLocations");
+        json_array(j);
+        put_location(j, &model, d->path, false);
+        json_end_array(j);
+    }
     if (d->chain.len)
         put_flow(j, d);
     if (result->rewrites[0].at || result->rewrites[1].at)
@@ -258,7 +275,8 @@ static void put_invocation(Json *j, const LintRun *r)
             message(j, "message", d->message);
             json_key(j, "locations");
             json_array(j);
-            put_location(j, d, d->path, false);
+            const LintPlace model = {.file = d->file, .line = 1};
+            put_location(j, &model, d->path, false);
             json_end_array(j);
             json_end_object(j);
         }
@@ -304,7 +322,7 @@ void lint_print_sarif(const LintRun *r)
     for (uint32_t f = 0; f < r->results.len; f++)
         for (uint32_t i = 0; i < r->results.at[f].found.len; i++)
             if (r->results.at[f].found.at[i]->rule[0])
-                put_result(&j, &r->results.at[f], r->results.at[f].found.at[i]);
+                put_result(&j, r->arena, &r->results.at[f], r->results.at[f].found.at[i]);
     json_end_array(&j);
     json_end_object(&j);
     json_end_array(&j);

@@ -28,9 +28,10 @@ static void print_group(const Group *g, Buf *out)
     const Diag *d = g->first;
     if (tool_style.quiet) {
         static const char *const names[] = {"info", "warning", "error"};
-        buf_printf(out, "%.*s%s%.*s: %s[%s]: %.*s%s", STR_ARG(d->file), d->path.len ? ":" : "",
-                   STR_ARG(d->path), names[d->severity], d->rule, STR_ARG(d->message),
-                   g->count > 1 ? "" : "\n");
+        buf_name(out, d->file);
+        buf_printf(out, "%s%.*s: %s%s%s%s: %.*s%s", d->path.len ? ":" : "", STR_ARG(d->path),
+                   names[d->severity], d->rule[0] ? "[" : "", d->rule, d->rule[0] ? "]" : "",
+                   STR_ARG(d->message), g->count > 1 ? "" : "\n");
         if (g->count > 1)
             buf_printf(out, " (and %u more like it)\n", g->count - 1);
         return;

@@ -9,7 +9,7 @@
 #include "tools/pipeline.h"
 #include "tools/why_range.h"
 
-enum { MAX_CALLS = 64 };
+enum { MAX_CALLS = 64, MAX_KEPT = 64 };
 enum { WHY_OPT_DTYPE, WHY_OPT_DEVICE, WHY_OPT_SHAPE, WHY_OPT_RANGE, WHY_OPT_CALIB };
 
 static const ToolOption options[] = {
@@ -90,13 +90,38 @@ static void print_line(Model *m, ValueId id, int what, const char *because)
     buf_free(&line);
 }
 
+// A text with a name between its first and last quotation mark, as people read it.
+static Str noted_text(const Model *m, Str text)
+{
+    size_t first = 0, last = text.len;
+    while (first < text.len && text.at[first] != '"')
+        first++;
+    while (last > first + 1 && text.at[last - 1] != '"')
+        last--;
+    if (last <= first + 1)
+        return str_escaped(m->arena, text);
+    Buf b = {0};
+    buf_escaped(&b, (Str){text.at, first});
+    buf_quoted(&b, (Str){text.at + first + 1, last - first - 2});
+    buf_escaped(&b, (Str){text.at + last, text.len - last});
+    Str shown = str_copy(m->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    return shown;
+}
+
 // What cameo convert noted on the node that makes v; "": nothing.
 static const char *kept(const Model *m, const Value *v)
 {
     Str why = v->def == DEF_NODE ? props_get(&node_at(m, v->node)->metadata, "cameo.precision")
                                  : STR_NONE;
-    return why.len ? str_printf(m->arena, "kept in %.*s", STR_ARG(str_escaped(m->arena, why))).at
-                   : "";
+    return why.len ? str_printf(m->arena, "kept in %.*s", STR_ARG(noted_text(m, why))).at : "";
+}
+
+// The value that the node of v is kept for, as cameo convert noted it; 0: none.
+static ValueId kept_for(const Model *m, const Value *v)
+{
+    Str name = props_get(&node_at(m, v->node)->metadata, "cameo.precision.of");
+    return name.len ? find_value(m, str_printf(m->arena, "%.*s", STR_ARG(name)).at) : 0;
 }
 
 // Follows the edges that inference left, at most once through each value.
@@ -110,7 +135,8 @@ static void print_chain(Model *m, ValueId v, int what)
         const char *noted = what == WHY_OPT_DTYPE ? kept(m, value) : "";
         if (noted[0]) {
             print_line(m, v, what, noted);
-            return;
+            v = steps < MAX_KEPT ? kept_for(m, value) : 0;
+            continue;
         }
         bool follows = (w->kind == WHY_OPERAND || w->kind == WHY_BRANCH) && w->from && w->from != v;
         print_line(m, v, what,

@@ -30,6 +30,7 @@ typedef struct Figures {
     VEC(FigureRow) rows;
     LoopId loops[FIGURE_LOOPS]; // over stretches, outermost first
     uint32_t nloops;
+    bool flat; // the last index counts on through all dims, whose bounds were those of loops
     const Stmt *stretch; // what is done to one: loops over its elements
     Index first, count;  // its first element and how many they are
     BufferId numbers;    // of all stretches; 0: there is one
@@ -38,6 +39,8 @@ typedef struct Figures {
 // Joins steps that follow one another: such kernels of values of the same dims, and calls that take
 // figures of them.
 void figures_find(Module *mod);
+// Are there any among the steps?
+bool figures_used(const Step *s);
 // What the kernel uses besides its statements.
 void figures_uses(Module *mod, const Figures *f, KernelUses *u);
 void figures_print(Printer *p, const Figures *f);

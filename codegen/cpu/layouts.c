@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { PLANES, PIXELS, BOTH = 1 << PLANES | 1 << PIXELS };
-enum { RANK = 4, MAX_NEST = 16 };
+enum { RANK = 4, MAX_NEST = 16, LEAST_PART = 4 }; // a pixel has channels for 1 / LEAST_PART of it
 // What an element costs, in tenths of nanoseconds: moved to another layout; read by a convolution
 // of planes, bfloat16 or bytes, which copies it; stored by that; stored where lanes are no
 // neighbours.
@@ -21,6 +21,7 @@ typedef struct Site {
     const Stmt *loops[MAX_NEST], *store; // store: NULL where it is no nest around one store
     uint32_t nloops;
     LoopId channel; // whose channels are those of the values in pixels; 0: none
+    bool beside;    // channels decide what is read of values in planes
     Conv conv;
     ByteWeights weights;
     PixelConv *pixels; // a convolution that could read pixels; NULL: none
@@ -32,6 +33,7 @@ typedef struct Laid {
     Site *maker;
     uint32_t id;        // among the values of the solver
     int64_t dims[RANK]; // without [0]
+    int64_t blocks;     // of channels, the last one filled up
     BufferId in[2];     // where it lies in planes, in pixels; 0: nowhere
     int64_t border;
     const Expr *around; // what the border holds, as x's zero point; NULL: 0
@@ -59,7 +61,8 @@ static bool dims_fit(const Buffer *b, Laid *v)
     for (uint32_t i = 1; i < RANK; i++)
         if (!poly_is_const(b->dims[i], &v->dims[i]) || v->dims[i] < 1 || v->dims[i] > 1 << 20)
             return false;
-    return v->dims[1] % lanes == 0 && v->dims[2] * v->dims[3] > 1;
+    v->blocks = (v->dims[1] + lanes - 1) / lanes;
+    return v->dims[1] >= lanes / LEAST_PART && v->dims[2] * v->dims[3] > 1;
 }
 
 static void refuse(Layouts *l, BufferId b)
@@ -112,6 +115,18 @@ static void read_nest(Site *site)
     site->store = s && s->kind == S_STORE && !s->next ? s : NULL;
 }
 
+// Channels that fill no whole pixels take the rest of one too: of values that have nothing else
+// there, and no more lanes are written than are read.
+static bool takes_whole(const Layouts *l, const Site *site, BufferId b, int64_t channels)
+{
+    const BufferId y = site->store->buffer;
+    const int64_t lanes = pixel_lanes(buffer_at(l->mod, b)->dtype);
+    const int64_t made = l->values[y].fits ? pixel_lanes(buffer_at(l->mod, y)->dtype) : lanes;
+    if (channels % lanes == 0 && channels % made == 0)
+        return true;
+    return l->values[b].dims[1] == channels && l->values[y].fits && lanes >= made;
+}
+
 // The channel of a value in pixels must be one loop's variable, the same for all: so lanes become
 // the innermost loop.
 static void test_access(Layouts *l, BufferId b, const Index *at)
@@ -123,11 +138,17 @@ static void test_access(Layouts *l, BufferId b, const Index *at)
         if (at[1] == poly_loop(polys, site->loops[i]->var))
             v = site->loops[i]->var;
     int64_t extent;
-    const bool same = v && (!site->channel || site->channel == v) &&
+    const bool same = v && site->store && (!site->channel || site->channel == v) &&
                       poly_is_const(loop_extent(polys, v), &extent) &&
-                      extent % pixel_lanes(buffer_at(l->mod, b)->dtype) == 0;
+                      takes_whole(l, site, b, extent);
     site->channel = same ? v : site->channel;
     site->allowed &= same ? BOTH : 1 << PLANES;
+}
+
+static bool is_channel(void *context, const Atom *a)
+{
+    const Site *site = context;
+    return a->kind == ATOM_LOOP && a->var == site->channel;
 }
 
 // Products stay as they are recognised elsewhere, but for convolutions of pixels.
@@ -142,6 +163,21 @@ static void test_load(void *context, const Expr *e)
         test_access(l, e->buffer, e->at);
 }
 
+static void test_beside(void *context, const Expr *e)
+{
+    Layouts *l = context;
+    for (uint32_t i = 0; e->kind == EX_LOAD && !l->values[e->buffer].fits && i < e->rank; i++)
+        l->site->beside |= poly_any(e->at[i], is_channel, l->site);
+}
+
+// Channels of a site that fill no whole pixel; 0: they do.
+static int64_t rest_of(Layouts *l, const Site *site, int64_t lanes)
+{
+    int64_t extent = 0;
+    poly_is_const(loop_extent(l->mod->polys, site->channel), &extent);
+    return extent % lanes;
+}
+
 static bool read_conv(Layouts *l, Site *site, Str *error)
 {
     PixelConv c;
@@ -150,11 +186,16 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
     const Conv *conv = &site->conv;
     if (!conv->reduce || !l->values[conv->x->buffer].fits ||
         !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu, &c) ||
-        conv->store->at[1] != poly_loop(l->mod->polys, conv->m))
+        conv->store->at[1] != poly_loop(l->mod->polys, c.channel))
+        return true;
+    const bool fits = l->values[conv->store->buffer].fits;
+    if ((!fits && c.channels % PIXEL_PANEL != 0) ||
+        (fits && l->values[conv->store->buffer].dims[1] != c.channels &&
+         c.channels % pixel_lanes(buffer_at(l->mod, conv->store->buffer)->dtype) != 0))
         return true;
     site->pixels = NEW(l->mod->arena, PixelConv);
     *site->pixels = c;
-    site->channel = conv->m;
+    site->channel = c.channel;
     return true;
 }
 
@@ -179,9 +220,11 @@ static bool read_sites(Layouts *l, Str *error)
 
 // ---- choosing ----------------------------------------------------------------------------------
 
-static Cost elements_of(const Laid *v)
+// With what fills up the last pixels.
+static Cost elements_of(const Layouts *l, BufferId b)
 {
-    return v->dims[1] * v->dims[2] * v->dims[3];
+    const Laid *v = &l->values[b];
+    return v->blocks * pixel_lanes(buffer_at(l->mod, b)->dtype) * v->dims[2] * v->dims[3];
 }
 
 static void add_use(void *context, const Expr *e)
@@ -217,6 +260,14 @@ static void agree_around(Layouts *l, Site *site)
     v->around = zero;
 }
 
+static int64_t lanes_of(Layouts *l, const Site *site)
+{
+    const Laid *y = &l->values[site->store->buffer];
+    if (y->fits)
+        return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
+    return site->pixels ? PIXEL_PANEL : pixel_lanes(DT_BF16);
+}
+
 static void price(Layouts *l, Site *site)
 {
     l->site = site;
@@ -227,6 +278,10 @@ static void price(Layouts *l, Site *site)
     walk_values(l, site->step->kernel->body, test_load);
     if (!site->channel)
         site->allowed = 1 << PLANES;
+    if (site->channel && !site->pixels)
+        walk_values(l, site->step->kernel->body, test_beside);
+    if (site->beside && rest_of(l, site, lanes_of(l, site)))
+        site->allowed = 1 << PLANES;
     site->variable = labels_variable(l->labels, site->allowed);
     int64_t apart = 1, n;
     for (uint32_t i = 1; y && i < buffer_at(l->mod, site->store->buffer)->rank; i++)
@@ -235,8 +290,7 @@ static void price(Layouts *l, Site *site)
     const bool bytes = site->conv.bytes != NULL;
     if (site->pixels)
         labels_price(l->labels, site->variable, PLANES,
-                     (bytes ? COPIED_BYTE : COPIED) *
-                             elements_of(&l->values[site->conv.x->buffer]) +
+                     (bytes ? COPIED_BYTE : COPIED) * elements_of(l, site->conv.x->buffer) +
                          (bytes ? STORED_BYTE : STORED) * apart);
 }
 
@@ -253,8 +307,8 @@ static void choose(Layouts *l)
         if (!v->fits || !v->maker)
             continue;
         v->id = labels_value(l->labels, v->maker->variable);
-        labels_adaptor(l->labels, v->id, PLANES, MOVED * elements_of(v));
-        labels_adaptor(l->labels, v->id, PIXELS, MOVED * elements_of(v));
+        labels_adaptor(l->labels, v->id, PLANES, MOVED * elements_of(l, b));
+        labels_adaptor(l->labels, v->id, PIXELS, MOVED * elements_of(l, b));
     }
     for (uint32_t i = 0; i < l->nsites; i++) {
         l->site = &l->sites[i];
@@ -269,7 +323,7 @@ typedef struct Rewrite {
     Layouts *l;
     uint32_t label;
     LoopId channel; // is lanes * block + lane; 0: stays
-    Index as;
+    Index as, most; // and its last value, for what lies in planes; NULL: no lane is beyond
     ExprMap map;
 } Rewrite;
 
@@ -294,11 +348,26 @@ static const Index *in_pixels(Layouts *l, BufferId b, const Index *at)
     return to;
 }
 
+// What fills up pixels reads the last channel of what lies in planes.
+static const Expr *inside_load(const Rewrite *r, const Expr *e)
+{
+    Module *mod = r->l->mod;
+    Rewrite clipped = *r;
+    clipped.as = poly_min(mod->polys, r->as, r->most);
+    clipped.map.context = &clipped;
+    Index *at = NEWS(mod->arena, Index, e->rank + 1);
+    for (uint32_t i = 0; i < e->rank; i++)
+        at[i] = index_map(mod, e->at[i], &clipped.map);
+    return expr_load(mod, e->buffer, at);
+}
+
 static const Expr *moved_load(void *context, const Expr *e)
 {
     Rewrite *r = context;
-    if (e->kind != EX_LOAD || !r->l->values[e->buffer].fits)
+    if (e->kind != EX_LOAD)
         return NULL;
+    if (!r->l->values[e->buffer].fits)
+        return r->most ? inside_load(r, e) : NULL;
     Index at[RANK];
     for (uint32_t i = 0; i < RANK; i++)
         at[i] = index_map(r->l->mod, e->at[i], &r->map);
@@ -349,11 +418,12 @@ static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, L
     Polys *polys = mod->polys;
     int64_t extent;
     poly_is_const(loop_extent(polys, site->channel), &extent);
-    *block = loop_new(polys, poly_const(polys, extent / lanes));
+    *block = loop_new(polys, poly_const(polys, (extent + lanes - 1) / lanes));
     *lane = loop_new(polys, poly_const(polys, lanes));
     r->channel = site->channel;
     r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes),
                      poly_loop(polys, *lane));
+    r->most = extent % lanes ? poly_const(polys, extent - 1) : NULL;
     Stmt *store = map_stmts(r, site->store);
     if (l->values[store->buffer].fits) {
         store->at = in_pixels(l, store->buffer, store->at);
@@ -369,14 +439,6 @@ static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, L
     site->step->kernel->body = body;
 }
 
-static int64_t lanes_of(Layouts *l, const Site *site)
-{
-    const Laid *y = &l->values[site->store->buffer];
-    if (y->fits)
-        return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
-    return site->pixels ? PIXEL_PANEL : pixel_lanes(DT_BF16);
-}
-
 static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId lane, Str *error)
 {
     Module *mod = l->mod;
@@ -384,6 +446,7 @@ static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId l
     PixelConv *to = site->pixels;
     *c = site->conv;
     to->wide = l->how->wide;
+    to->columns = lanes_of(l, site);
     if (!pixel_conv_pack(mod, c, &site->weights, to, error))
         return false;
     const Laid *x = &l->values[c->x->buffer];
@@ -392,7 +455,6 @@ static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId l
     to->across = to->in[1] + 2 * to->border;
     to->block = block;
     to->lane = lane;
-    to->columns = lanes_of(l, site);
     c->reduce = expr_map(mod, c->reduce, &r->map);
     c->x = expr_map(mod, c->x, &r->map);
     c->store = site->store;
@@ -428,22 +490,24 @@ static Step *insert_kernel(Layouts *l, Step *after, const char *name, Stmt *body
     return s;
 }
 
-// Moves a value from one layout to the other.
-static Stmt *reorder(Layouts *l, BufferId b, uint32_t to)
+// Moves blocks first .. first + blocks of a value, so many lanes of each, from one layout to the
+// other.
+static Stmt *reorder_blocks(Layouts *l, BufferId b, uint32_t to, int64_t first, int64_t blocks,
+                            int64_t lanes)
 {
     Module *mod = l->mod;
     Polys *polys = mod->polys;
     const Laid *v = &l->values[b];
     const Buffer *planes = buffer_at(mod, v->in[PLANES]);
-    const int64_t lanes = pixel_lanes(planes->dtype);
+    const int64_t whole = pixel_lanes(planes->dtype);
     const LoopId n = loop_new(polys, planes->dims[0]);
-    const LoopId block = loop_new(polys, poly_const(polys, v->dims[1] / lanes));
+    const LoopId block = loop_new(polys, poly_const(polys, blocks));
     const LoopId i = loop_new(polys, planes->dims[2]), j = loop_new(polys, planes->dims[3]);
     const LoopId lane = loop_new(polys, poly_const(polys, lanes));
     Index *at = NEWS(mod->arena, Index, RANK);
     at[0] = poly_loop(polys, n);
-    at[1] =
-        poly_add(polys, poly_scale(polys, poly_loop(polys, block), lanes), poly_loop(polys, lane));
+    at[1] = poly_scale(polys, poly_add_const(polys, poly_loop(polys, block), first), whole);
+    at[1] = poly_add(polys, at[1], poly_loop(polys, lane));
     at[2] = poly_loop(polys, i);
     at[3] = poly_loop(polys, j);
     const Index *pixel = in_pixels(l, b, at);
@@ -453,6 +517,42 @@ static Stmt *reorder(Layouts *l, BufferId b, uint32_t to)
     const LoopId vars[] = {n, block, i, pixels ? j : lane, pixels ? lane : j};
     for (int k = 5; k > 0; k--)
         s = new_loop(mod, vars[k - 1], s);
+    return s;
+}
+
+static Stmt *reorder(Layouts *l, BufferId b, uint32_t to)
+{
+    const Laid *v = &l->values[b];
+    const int64_t lanes = pixel_lanes(buffer_at(l->mod, b)->dtype);
+    const int64_t blocks = v->dims[1] / lanes, rest = v->dims[1] % lanes;
+    Stmt *tail = rest ? reorder_blocks(l, b, to, blocks, 1, rest) : NULL;
+    if (blocks == 0)
+        return tail;
+    Stmt *s = reorder_blocks(l, b, to, 0, blocks, lanes);
+    s->next = tail;
+    return s;
+}
+
+// Makes 0 of what fills up the last pixels.
+static Stmt *blank(Layouts *l, BufferId b)
+{
+    Module *mod = l->mod;
+    Polys *polys = mod->polys;
+    const Laid *v = &l->values[b];
+    const Buffer *buf = buffer_at(mod, v->in[PIXELS]);
+    const int64_t lanes = pixel_lanes(buf->dtype), rest = v->dims[1] % lanes;
+    const LoopId vars[] = {loop_new(polys, buf->dims[0]), loop_new(polys, buf->dims[2]),
+                           loop_new(polys, buf->dims[3]),
+                           loop_new(polys, poly_const(polys, lanes - rest))};
+    Index *at = NEWS(mod->arena, Index, RANK + 1);
+    at[0] = poly_loop(polys, vars[0]);
+    at[1] = poly_const(polys, v->blocks - 1);
+    at[2] = poly_loop(polys, vars[1]);
+    at[3] = poly_loop(polys, vars[2]);
+    at[4] = poly_add_const(polys, poly_loop(polys, vars[3]), rest);
+    Stmt *s = new_store(mod, v->in[PIXELS], RANK + 1, at, expr_const(mod, buf->dtype, (Scalar){0}));
+    for (int i = 4; i > 0; i--)
+        s = new_loop(mod, vars[i - 1], s);
     return s;
 }
 
@@ -500,7 +600,7 @@ static void place(Layouts *l, BufferId b)
     const int64_t lanes = pixel_lanes(planes.dtype);
     Index *dims = NEWS(mod->arena, Index, RANK + 1);
     dims[0] = planes.dims[0];
-    dims[1] = poly_const(polys, v->dims[1] / lanes);
+    dims[1] = poly_const(polys, v->blocks);
     dims[2] = poly_const(polys, v->dims[2] + 2 * v->border);
     dims[3] = poly_const(polys, v->dims[3] + 2 * v->border);
     dims[4] = poly_const(polys, lanes);
@@ -531,6 +631,17 @@ static void note_use(void *context, const Expr *e)
     }
 }
 
+// Is what fills up the pixels of a value to be made 0? A weight of 0 makes nothing of it where it
+// is no infinity and no NaN; bytes are neither, and convolutions may give 0 by themselves.
+static bool is_blank(Layouts *l, BufferId b, uint32_t made)
+{
+    const Laid *v = &l->values[b];
+    const DType t = buffer_at(l->mod, v->in[PIXELS])->dtype;
+    if (t != DT_BF16 || v->dims[1] % pixel_lanes(t) == 0)
+        return false;
+    return made == PLANES || !v->maker->pixels || !pixel_conv_fills(l->mod, v->maker->pixels);
+}
+
 static bool apply(Layouts *l, Str *error)
 {
     const uint32_t nbuffers = l->mod->buffers.len;
@@ -555,6 +666,8 @@ static bool apply(Layouts *l, Str *error)
                                   reorder(l, b, !made));
         if (v->in[PIXELS] && v->border)
             add_border(l, b, after);
+        if (v->in[PIXELS] && is_blank(l, b, made))
+            insert_kernel(l, after, "blank", blank(l, b));
     }
     return true;
 }

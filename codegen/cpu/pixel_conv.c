@@ -4,6 +4,7 @@
 #include "codegen/cpu/byte_squares.h"
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_windows.h"
 #include "codegen/parts.h"
 
 #include <stdlib.h>
@@ -15,8 +16,9 @@ enum {
     PLACES = 32,       // of two tiles
     LEAST_PLACES = 16, // of y: a tile
     MOST_BORDER = 8,
-    MACS = 100,   // multiplications and additions in a tenth of a nanosecond
-    FINISHED = 2, // tenths of nanoseconds for what surrounds a sum
+    MACS = 100,     // multiplications and additions in a tenth of a nanosecond
+    MACS_APART = 6, // without matrix registers
+    FINISHED = 2,   // tenths of nanoseconds for what surrounds a sum
     MOST_CONSTANTS = 1 << 20
 };
 
@@ -41,18 +43,27 @@ static bool read_dim(const Conv *c, int i, PixelConv *to)
     return to->out[i] > 0 && to->taps[i] > 0 && to->pad[i] >= 0;
 }
 
+// Channels of y are rows of weights, those of x are summed.
+static bool is_product(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to)
+{
+    const int64_t lanes = pixel_lanes(to->dtype);
+    to->channel = c->m;
+    to->channels = w->rows;
+    to->planes = (w->channels + lanes - 1) / lanes;
+    return w->groups == 1 && c->m && c->c && c->x->at[1] == poly_loop(mod->polys, c->c);
+}
+
 bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
                      PixelConv *to)
 {
     const Buffer *x = buffer_at(p->mod, c->x->buffer);
-    *to = (PixelConv){.dtype = c->x->dtype, .channels = w->rows};
+    *to = (PixelConv){.dtype = c->x->dtype, .windows = c->depthwise};
     const int64_t lanes = pixel_lanes(to->dtype);
-    if (c->depthwise || c->rank != 2 || w->groups != 1 || !c->m || !c->c || x->rank != 4 ||
-        !lanes || w->rows % PIXEL_PANEL || w->channels % lanes || cpu->squares == 0 ||
-        c->x->at[1] != poly_loop(p->mod->polys, c->c) || !poly_is_const(x->dims[2], &to->in[0]) ||
-        !poly_is_const(x->dims[3], &to->in[1]) || (c->bytes && !byte_conv_fits(p, c, c->bytes)))
+    if (c->rank != 2 || x->rank != 4 || !lanes || cpu->squares == 0 ||
+        !(c->depthwise ? pixel_windows_fit(p->mod, c, w, to) : is_product(p->mod, c, w, to)) ||
+        !poly_is_const(x->dims[2], &to->in[0]) || !poly_is_const(x->dims[3], &to->in[1]) ||
+        (c->bytes && !byte_conv_fits(p, c, c->bytes)))
         return false;
-    to->planes = w->channels / lanes;
     to->n[0] = c->n[0];
     to->n[1] = c->n[1];
     return read_dim(c, 0, to) && read_dim(c, 1, to) && to->out[0] * to->out[1] >= LEAST_PLACES &&
@@ -77,7 +88,7 @@ int64_t pixel_conv_border(const PixelConv *c)
 static void pack_row(const Conv *c, const ByteWeights *w, const void *from, int64_t i, void *to)
 {
     const int64_t lanes = pixel_lanes(c->x->dtype), each = lanes / WORDS;
-    const int64_t steps = w->channels / lanes * w->taps, panel = i / PIXEL_PANEL;
+    const int64_t steps = (w->channels + lanes - 1) / lanes * w->taps, panel = i / PIXEL_PANEL;
     for (int64_t k = 0; k < w->channels; k++)
         for (int64_t t = 0; t < w->taps; t++) {
             const int64_t at = w->start + w->group_at[0] + i * w->row + w->k_at[k * w->taps + t];
@@ -92,11 +103,12 @@ static void pack_row(const Conv *c, const ByteWeights *w, const void *from, int6
 }
 
 // What x's zero point adds to the sums of each channel, as far as it is known: sum w, times it.
-static void add_totals(Module *mod, const Conv *c, const ByteWeights *w, const void *from)
+static void add_totals(Module *mod, const Conv *c, const ByteWeights *w, int64_t filled,
+                       const void *from)
 {
     Bytes *b = (Bytes *)(uintptr_t)c->bytes;
     const Expr *zero = b->x.zero;
-    int32_t *totals = zero ? calloc((size_t)w->rows, sizeof *totals) : NULL;
+    int32_t *totals = zero ? calloc((size_t)filled, sizeof *totals) : NULL;
     for (int64_t i = 0; totals && i < w->rows; i++) {
         uint32_t sum = 0;
         for (int64_t k = 0; k < w->channels * w->taps; k++)
@@ -104,7 +116,7 @@ static void add_totals(Module *mod, const Conv *c, const ByteWeights *w, const v
                                           w->start + w->group_at[0] + i * w->row + w->k_at[k]);
         totals[i] = (int32_t)(zero->kind == EX_CONST ? sum * (uint32_t)zero->value.i : sum);
     }
-    b->totals = totals ? bytes_buffer(mod, DT_I32, w->rows, totals) : 0;
+    b->totals = totals ? bytes_buffer(mod, DT_I32, filled, totals) : 0;
     free(totals);
 }
 
@@ -112,7 +124,13 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
 {
     const Buffer *b = buffer_at(mod, c->w->buffer);
     const void *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
-    const int64_t words = w->rows * (w->channels / pixel_lanes(to->dtype)) * w->taps * WORDS;
+    to->filled = (to->channels + to->columns - 1) / to->columns * to->columns;
+    if (from && to->windows) {
+        const bool packed = pixel_windows_pack(mod, w, from, to);
+        *error = packed ? *error : STR("no memory for packed weights");
+        return packed;
+    }
+    const int64_t words = to->filled * to->planes * w->taps * WORDS;
     void *packed = from ? calloc((size_t)words, sizeof(int32_t)) : NULL;
     if (!packed) {
         *error = from ? STR("no memory for packed weights") : *error;
@@ -123,7 +141,7 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
     to->packed = bytes_buffer(mod, DT_I32, words, packed);
     free(packed);
     if (c->bytes)
-        add_totals(mod, c, w, from);
+        add_totals(mod, c, w, to->filled, from);
     return true;
 }
 
@@ -136,6 +154,13 @@ typedef struct Tables {
     const Expr *sum, *value; // the reduction, and what is read instead
     ExprMap map;
 } Tables;
+
+static Index channel_of(Module *mod, const PixelConv *c)
+{
+    Polys *polys = mod->polys;
+    return poly_add(polys, poly_scale(polys, poly_loop(polys, c->block), c->columns),
+                    poly_loop(polys, c->lane));
+}
 
 // Does nothing but the channel decide it, in float32?
 static bool is_constant(Tables *t, const Expr *e, Iterations *loops)
@@ -153,19 +178,19 @@ static bool is_constant(Tables *t, const Expr *e, Iterations *loops)
 static const Expr *table_of(Tables *t, const Expr *e)
 {
     Module *mod = t->mod;
-    Polys *polys = mod->polys;
     Iterations loops;
     if (e->kind == EX_CONST || !expr_uses_loop(mod, e, t->c->lane) || !is_constant(t, e, &loops))
         return NULL;
-    float *to = calloc((size_t)t->c->channels, sizeof *to);
+    float *to = calloc((size_t)t->c->filled, sizeof *to);
     for (float *at = to; to && iterations_next(&loops); at += loops.n)
         constant_floats(&loops, e, at);
     const bool done = to && !loops.failed;
     iterations_end(&loops);
-    Index i = poly_add(polys, poly_scale(polys, poly_loop(polys, t->c->block), t->c->columns),
-                       poly_loop(polys, t->c->lane));
+    for (int64_t i = t->c->channels; done && i < t->c->filled; i++)
+        to[i] = 0;
+    Index i = channel_of(mod, t->c);
     const Expr *load =
-        done ? expr_load(mod, bytes_buffer(mod, DT_F32, t->c->channels, to), &i) : NULL;
+        done ? expr_load(mod, bytes_buffer(mod, DT_F32, t->c->filled, to), &i) : NULL;
     free(to);
     return load;
 }
@@ -279,13 +304,11 @@ static bool rounds_at_once(Module *mod, const Conv *c, const PixelConv *to, cons
 // The sum for a place and a channel, less what x's zero point adds to it.
 static const Expr *sum_of(Module *mod, const Conv *c, const PixelConv *to, Index at)
 {
-    Polys *polys = mod->polys;
-    Index lane = poly_loop(polys, to->lane);
     const Expr *sum = expr_load(mod, to->sums, &at);
     if (!c->bytes || !c->bytes->totals)
         return sum;
     const Expr *zero = c->bytes->x.zero;
-    Index m = poly_add(polys, poly_scale(polys, poly_loop(polys, to->block), to->columns), lane);
+    Index m = channel_of(mod, to);
     const Expr *less = expr_load(mod, c->bytes->totals, &m);
     if (zero->kind != EX_CONST)
         less = expr_binary(mod, B_MUL, zero, less);
@@ -356,7 +379,7 @@ uint32_t pixel_convs_kinds(const Step *s)
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
-        if (c)
+        if (c && !c->windows)
             kinds |= 1u << (c->dtype == DT_BF16 ? AMX_BF16
                             : c->dtype == DT_U8 ? AMX_U8S8
                                                 : AMX_S8S8);
@@ -370,6 +393,10 @@ uint32_t pixel_convs_kinds(const Step *s)
 static void print_begin(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
+    if (c->windows) {
+        pixel_windows_print_begin(p, conv);
+        return;
+    }
     const char *kind = c->dtype == DT_BF16 ? "BF16" : c->dtype == DT_U8 ? "U8" : "S8";
     print_line(p, "const cameo_pixel_conv h = cameo_pixel_conv_plan((cameo_pixel_conv){");
     print_line(p, "    .kind = CAMEO_PIXEL_%s, .planes = %lld, .lines = %lld, .across = %lld,",
@@ -381,7 +408,7 @@ static void print_begin(Printer *p, const Conv *conv)
     print_line(p,
                "    .dilation = {%lld, %lld}, .origin = %lld, .blocks = %lld, .columns = %lld});",
                (long long)c->dilation[0], (long long)c->dilation[1], (long long)origin,
-               (long long)(c->channels / c->columns), (long long)c->columns);
+               (long long)(c->filled / c->columns), (long long)c->columns);
 }
 
 // Rounds what stands in place of a piece's sums.
@@ -398,10 +425,30 @@ static void print_halves(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, -1);
 }
 
+void pixel_conv_print_piece(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    const LoopId bound[] = {c->block, c->n[0], c->at};
+    for (int i = 0; i < 3; i++)
+        print_bind_loop(p, bound[i], 1);
+    Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
+    nest_begin(p, &nest, NULL);
+    print_stmts(p, c->store);
+    nest_end(p, &nest);
+    if (c->halves)
+        print_halves(p, conv);
+    for (int i = 0; i < 3; i++)
+        print_bind_loop(p, bound[i], -1);
+}
+
 // Units from .. to, with what surrounds their sums.
 static void print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
+    if (c->windows) {
+        pixel_windows_print_units(p, conv, from, to);
+        return;
+    }
     const char *sums = bytes_name(p, c->sums), *x = bytes_name(p, conv->x->buffer);
     print_line(p,
                "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %lld), %s);",
@@ -421,17 +468,7 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
     p->indent++;
     print_line(p, "place = cameo_pixel_piece(&h, t, place, &i%u, &low, &high, &i%u);", c->n[0],
                c->at);
-    const LoopId bound[] = {c->block, c->n[0], c->at};
-    for (int i = 0; i < 3; i++)
-        print_bind_loop(p, bound[i], 1);
-    Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
-    nest_begin(p, &nest, NULL);
-    print_stmts(p, c->store);
-    nest_end(p, &nest);
-    if (c->halves)
-        print_halves(p, conv);
-    for (int i = 0; i < 3; i++)
-        print_bind_loop(p, bound[i], -1);
+    pixel_conv_print_piece(p, conv);
     for (int i = 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");
@@ -441,9 +478,16 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
 
 static Index work_of(Printer *p, const PixelConv *c)
 {
-    const int64_t sums = c->out[0] * c->out[1] * c->channels;
-    const int64_t k = c->planes * pixel_lanes(c->dtype) * c->taps[0] * c->taps[1];
-    return poly_const(p->mod->polys, sums * FINISHED + sums * k / MACS);
+    const int64_t sums = c->out[0] * c->out[1] * c->filled;
+    const int64_t taps = c->taps[0] * c->taps[1];
+    const int64_t products =
+        c->windows ? taps * MACS / MACS_APART : c->planes * pixel_lanes(c->dtype) * taps;
+    return poly_const(p->mod->polys, sums * FINISHED + sums * products / MACS);
+}
+
+static const char *units_of(const PixelConv *c)
+{
+    return c->windows ? "cameo_pixel_windows_units(&h)" : "cameo_pixel_units(&h)";
 }
 
 // As parts that threads share; false: it is not worth it, and nothing was printed.
@@ -451,6 +495,7 @@ static bool print_parts(Printer *p, const Conv *c, Bounds *outer)
 {
     Polys *polys = p->mod->polys;
     Index work = work_of(p, c->pixels), two = poly_const(polys, 2);
+    const char *units = units_of(c->pixels);
     if (!p->parts || p->parts->inside || !parts_may_own(p, c->pixels->sums) ||
         !parts_worth(p, two, poly_floordiv(polys, work, two)))
         return false;
@@ -460,7 +505,7 @@ static bool print_parts(Printer *p, const Conv *c, Bounds *outer)
     parts_begin(p, c->pixels->sums);
     print_begin(p, c);
     print_units(p, c, "from", "to");
-    parts_end(p, "cameo_pixel_units(&h)", parts_grain_of(p, work, "cameo_pixel_units(&h)"));
+    parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
     nest_end(p, outer);
     return true;
@@ -479,9 +524,43 @@ void pixel_conv_print(Printer *p, const Kernel *k, const Conv *conv)
     print_line(p, "{");
     p->indent++;
     print_begin(p, conv);
-    print_line(p, "const int64_t units = cameo_pixel_units(&h);");
+    print_line(p, "const int64_t units = %s;", units_of(c));
     print_units(p, conv, "0", "units");
     p->indent--;
     print_line(p, "}");
     nest_end(p, &outer);
+}
+
+// ---- channels that fill up a block -------------------------------------------------------------
+
+// Sums, tables and other values in pixels are 0 there; what else is read by its channel is not.
+static const Expr *nothing(void *context, const Expr *e)
+{
+    const Tables *t = context;
+    if (e->kind != EX_LOAD)
+        return NULL;
+    const bool zero =
+        e->buffer == t->c->sums || e->rank == 5 || e->at[0] == channel_of(t->mod, t->c);
+    return zero ? expr_const(t->mod, e->dtype, (Scalar){0}) : NULL;
+}
+
+bool pixel_conv_fills(Module *mod, const PixelConv *c)
+{
+    const Expr *e = c->store->value;
+    if (e->kind == EX_CAST && e->a->dtype == DT_F32)
+        e = e->a;
+    Tables t = {.mod = mod, .c = c};
+    ExprMap map = {&t, nothing, NULL};
+    e = expr_map(mod, e, &map);
+    Iterations loops;
+    float to[CONSTANT_LANES];
+    if (e->dtype != DT_F32 || !iterations_begin(&loops, mod, 1, &c->lane, CONSTANT_LANES))
+        return false;
+    bool zero = constant_computes(&loops, e) && iterations_next(&loops);
+    if (zero)
+        constant_floats(&loops, e, to);
+    for (uint32_t i = 0; zero && i < loops.n; i++)
+        zero = to[i] == 0;
+    iterations_end(&loops);
+    return zero;
 }

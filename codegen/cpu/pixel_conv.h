@@ -10,9 +10,12 @@ enum { PIXEL_BYTES = 64, PIXEL_PANEL = 32 }; // of a pixel; channels of y in a p
 
 // Sizes of such a convolution, innermost dims last.
 typedef struct PixelConv {
-    DType dtype;                     // of x: bfloat16, uint8 or int8
-    int64_t planes, lines, across;   // of x with its border: pixels of `lanes` channels
-    int64_t in[2], out[2], channels; // without border; channels of y
+    DType dtype;                   // of x: bfloat16, uint8 or int8
+    bool windows;                  // each channel by its own window (depthwise)
+    LoopId channel;                // of y, before it became block and lane
+    int64_t planes, lines, across; // of x with its border: pixels of `lanes` channels
+    int64_t in[2], out[2];         // without border
+    int64_t channels, filled;      // of y, and with those that fill up its last block
     int64_t taps[2], stride[2], dilation[2], pad[2];
     int64_t border;  // that x has
     int64_t columns; // channels of y in a block
@@ -31,13 +34,18 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
                      PixelConv *to);
 // The border that x must have for it.
 int64_t pixel_conv_border(const PixelConv *c);
-// Packs the weights; false with *error where they cannot be read.
+// Packs the weights, to->columns being set; false with *error where they cannot be read.
 bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to, Str *error);
+// Are channels that fill up the last block 0 where everything around them is? After
+// pixel_conv_finish.
+bool pixel_conv_fills(Module *mod, const PixelConv *c);
 // Makes the kernel one: its body, whose store and sum stand in `c` and whose x lies in pixels with
 // to->border. to->block, lane and n are set. Constants of a channel become tables.
 void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to);
 
 void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u);
+// What is done to the sums of places low .. high of a row: block, n[0] and at are declared.
+void pixel_conv_print_piece(Printer *p, const Conv *c);
 void pixel_conv_print(Printer *p, const Kernel *k, const Conv *c);
 // The kinds of tiles (amx.h), 1 << AmxKind each, that kernels of these steps use.
 uint32_t pixel_convs_kinds(const Step *s);

@@ -19,17 +19,30 @@ static bool is_over(const Estimate *e)
     return e->measured > e->budget || e->error > e->budget;
 }
 
-// Values that nodes make, by name; 0 where several bear it.
+// Is it a node of a function's body whose calls are inlined? Their copies stand for it.
+static bool is_of_body(const Model *m, const Node *n)
+{
+    GraphId g = n->graph;
+    while (g && graph_at(m, g)->parent)
+        g = graph_at(m, g)->parent;
+    return g && graph_at(m, g)->function && !m->given;
+}
+
+// Values that nodes make, by the name that the file has; 0 where several bear it. Copies of a body
+// are mended together, and the first stands for them.
 static Map values_by_name(const Model *m, Arena *a)
 {
     Map names = {.arena = a};
     for (ValueId v = 1; v < m->values.len; v++) {
         const Value *value = value_at(m, v);
+        ValueId written = value_written(m, v);
         bool added;
-        if (value->def != DEF_NODE || node_at(m, value->node)->dead)
+        if (value->def != DEF_NODE || node_at(m, value->node)->dead ||
+            is_of_body(m, node_at(m, value->node)))
             continue;
-        uint32_t *at = map_put(&names, value->name, &added);
-        *at = added ? v : 0;
+        uint32_t *at = map_put(&names, value_at(m, written)->name, &added);
+        if (added || !*at || value_written(m, *at) != written)
+            *at = added ? v : 0;
     }
     return names;
 }

@@ -34,17 +34,17 @@ static Diag *report(Lint *l, NodeId id, uint32_t operand, Str message)
 static void note_contract(Lint *l, Diag *d, const CustomFunction *f)
 {
     diag_note(l->diags, d, "contract: %.*s:%u:%u  %.*s", STR_ARG(str_escaped(l->arena, f->path)),
-              f->line, f->column, STR_ARG(str_escaped(l->arena, f->text)));
+              f->line, f->column, STR_ARG(lint_shown_code(l->arena, f->text)));
 }
 
-// "{float, double}"
-static Str types_words(Lint *l, uint64_t types)
+// "float, double"
+static Str types_words(Lint *l, TypeSet types)
 {
     Buf b = {0};
     for (int t = 1; t < DT_COUNT; t++)
         if (types >> t & 1)
             buf_printf(&b, "%s%s", b.len ? ", " : "", custom_type_name((DType)t));
-    Str s = str_printf(l->arena, "{%s}", b.at ? b.at : "");
+    Str s = str_printf(l->arena, "%s", b.at ? b.at : "");
     buf_free(&b);
     return s;
 }
@@ -79,12 +79,30 @@ static ValueId before_cast(const Model *m, ValueId v, DType want)
     return cast ? n->in[0] : 0;
 }
 
+// "Cast(float16->float32)", joined by " and ", each pair of dtypes once.
+typedef struct CastWords {
+    Buf text;
+    uint32_t count;
+    bool said[DT_COUNT][DT_COUNT];
+} CastWords;
+
+static void add_cast(CastWords *w, DType from, DType to)
+{
+    w->count++;
+    if (w->said[from][to])
+        return;
+    w->said[from][to] = true;
+    buf_printf(&w->text, "%sCast(%s->%s)", w->text.len ? " and " : "", dtype_name(from),
+               dtype_name(to));
+}
+
 // Casts around the node: before each input of another dtype, behind each such output.
 static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
 {
     const Node *n = node_at(l->m, id);
-    uint32_t in = 0, out = 0, before = 0, behind = 0;
-    DType from = DT_NONE, to = DT_NONE;
+    uint32_t in = 0, out = 0;
+    CastWords before = {0}, behind = {0};
+    TypeSet needed = 0;
     for (uint32_t i = 0; i < f->nparams; i++) {
         const CustomParam *p = &f->params[i];
         if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
@@ -99,24 +117,25 @@ static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
                      STR_ARG(lint_name(l, source)), dtype_name(p->dtype));
             continue;
         }
-        before += p->kind == CUSTOM_INPUT;
-        behind += p->kind == CUSTOM_OUTPUT;
-        from = have;
-        to = p->dtype;
+        if (p->kind == CUSTOM_INPUT)
+            add_cast(&before, have, p->dtype);
+        else
+            add_cast(&behind, p->dtype, have);
+        needed |= (TypeSet)1 << have;
     }
-    if (!before && !behind)
-        return;
-    Buf b = {0};
-    if (before)
-        buf_printf(&b, "add Cast(%s->%s) before", dtype_name(from), dtype_name(to));
-    if (behind)
-        buf_printf(&b, "%sCast(%s->%s) after", before ? " and " : "add ", dtype_name(to),
-                   dtype_name(from));
-    Fix *fix = diag_fix(l->diags, d, false, "%s: %u cast%s", b.at, before + behind,
-                        before + behind == 1 ? "" : "s");
-    fix->casts = before + behind;
-    buf_free(&b);
-    diag_help(l->diags, d, "or add a function that takes %s", custom_type_name(from));
+    const uint32_t casts = before.count + behind.count;
+    if (casts) {
+        Fix *fix = diag_fix(l->diags, d, false, "add %s%s%s%s%s: %u cast%s",
+                            before.count ? before.text.at : "", before.count ? " before" : "",
+                            before.count && behind.count ? " and " : "",
+                            behind.count ? behind.text.at : "", behind.count ? " after" : "", casts,
+                            casts == 1 ? "" : "s");
+        fix->casts = casts;
+        Str types = types_words(l, needed);
+        diag_help(l->diags, d, "or add a function that takes %.*s", STR_ARG(types));
+    }
+    buf_free(&before.text);
+    buf_free(&behind.text);
 }
 
 static Diag *report_counts(Lint *l, NodeId id, const CustomFunction *f)
@@ -140,8 +159,8 @@ static Diag *report_misfit(Lint *l, NodeId id, const CustomFunction *f, const Cu
     const char *gets = is_input ? "gets" : "gives";
     Str op = op_words(l, n), message;
     if (x->want == DT_NONE)
-        message = str_printf(l->arena, "%.*s %s %s, but its %s is made for %.*s", STR_ARG(op), gets,
-                             dtype_name(x->have), what_it_is(f),
+        message = str_printf(l->arena, "%.*s %s %s, but its %s is made for {%.*s}", STR_ARG(op),
+                             gets, dtype_name(x->have), what_it_is(f),
                              STR_ARG(types_words(l, x->variable->types)));
     else if (x->variable)
         message = str_printf(l->arena,
@@ -158,7 +177,7 @@ static Diag *report_misfit(Lint *l, NodeId id, const CustomFunction *f, const Cu
     note_contract(l, d, f);
     note_origin(l, d, id, x);
     if (x->variable && x->variable->by.len)
-        diag_note(l->diags, d, "the dispatch macro %.*s covers %.*s only",
+        diag_note(l->diags, d, "the dispatch macro %.*s covers {%.*s} only",
                   STR_ARG(str_escaped(l->arena, x->variable->by)),
                   STR_ARG(types_words(l, x->variable->types)));
     if (x->want != DT_NONE && !x->variable)

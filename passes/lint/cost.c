@@ -21,18 +21,32 @@ static double loops_around(const Model *m, const Node *n)
     return times;
 }
 
+double cost_elements(const Model *m, ValueId v, double unknown)
+{
+    const Value *value = value_at(m, v);
+    double n = 1;
+    for (int32_t i = 0; i < value->rank; i++) {
+        int64_t k;
+        n *= poly_is_const(value->dims[i], &k) ? (double)(k > 0 ? k : 0) : unknown;
+    }
+    return n;
+}
+
+bool cost_worth_telling(const Lint *l, const char *rule, NodeId node, double bytes)
+{
+    double all = bytes * loops_around(l->m, node_at(l->m, node));
+    return all >= config_param(l->m->config, rule, "min-bytes") || lint_named(l, rule);
+}
+
 // Elements; dims that are not known count as 1 and set *assumed.
 static double elements(const Model *m, ValueId v, bool *assumed)
 {
     const Value *value = value_at(m, v);
-    double n = 1;
+    int64_t k;
     *assumed |= value->rank < 0;
-    for (int32_t i = 0; i < value->rank; i++) {
-        int64_t k = 1;
+    for (int32_t i = 0; i < value->rank; i++)
         *assumed |= !poly_is_const(value->dims[i], &k);
-        n *= k > 0 ? (double)k : 0;
-    }
-    return n;
+    return cost_elements(m, v, 1);
 }
 
 static double bytes_of_node(const Model *m, const Node *n, bool *assumed)

@@ -345,6 +345,13 @@ static void report_unsupported_result(Lint *l, const Fault *f)
                   STR_ARG(op), dtype_name(f->have), later);
 }
 
+// Does Cast convert one to the other at the node's opset?
+static bool is_castable(const Model *m, const Node *n, DType from, DType to)
+{
+    const Schema *cast = schema_find(STR(""), STR("Cast"), opset_of(m, n));
+    return cast && (cast->inputs[0].types >> from & 1) && (cast->outputs[0].types >> to & 1);
+}
+
 static void report_unsupported(Lint *l, const Fault *f)
 {
     const Node *n = node_at(l->m, f->node);
@@ -360,10 +367,11 @@ static void report_unsupported(Lint *l, const Fault *f)
     DType to = f->want != DT_NONE                              ? f->want
                : scaled != DT_NONE && (p->types >> scaled & 1) ? scaled
                                                                : allowed_dtype(l->m, p->types);
+    const bool named = strcmp(p->name, "input") != 0;
     Diag *d =
         diag(l->diags, "DT003", SEV_ERROR, location_operand(l->m, l->arena, f->node, f->index),
-             "%.*s takes no %s for its input %s", STR_ARG(str_escaped(l->arena, n->op)),
-             dtype_name(f->have), p->name);
+             "%.*s takes no %s for its input%s%s", STR_ARG(str_escaped(l->arena, n->op)),
+             dtype_name(f->have), named ? " " : "", named ? p->name : "");
     Fault without = *f;
     without.want = DT_NONE;
     tell_fault(l, d, &without);
@@ -378,11 +386,14 @@ static void report_unsupported(Lint *l, const Fault *f)
         lint_offer(l, d, &o, f->value, to);
         return;
     }
-    diag_fix(l->diags, d, false, "insert 1 Cast to %s in front of it", dtype_name(to))->casts = 1;
+    if (is_castable(l->m, n, f->have, to))
+        diag_fix(l->diags, d, false, "insert 1 Cast to %s in front of it", dtype_name(to))->casts =
+            1;
 }
 
 void lint_allowed(Lint *l)
 {
     report_each(l, FAULT_UNSUPPORTED, report_unsupported);
     lint_sparse_operands(l);
+    lint_refused_operands(l);
 }

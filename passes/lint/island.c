@@ -10,6 +10,19 @@ static bool is_fixed(const Node *n, uint32_t i, DType from)
     return p && !p->type_var && dtype_is_integer(from);
 }
 
+// Does result o have its dtype from an operand? A constant, or what an attribute names, has not; a
+// Cast is the caller's to turn.
+static bool follows_operand(const Model *m, const Node *n, uint32_t o, DType from)
+{
+    if (node_is(n, "Cast"))
+        return true;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (lint_dtype(m, n->in[i]) == from &&
+            params_are_tied(param_of_operand(n, i), param_of_result(n, o)))
+            return true;
+    return false;
+}
+
 bool island_allows(const Model *m, NodeId id, DType from, DType t)
 {
     const Node *n = node_at(m, id);
@@ -20,7 +33,8 @@ bool island_allows(const Model *m, NodeId id, DType from, DType t)
         const SchemaParam *p = operand ? param_of_operand(n, i) : param_of_result(n, i - n->nin);
         if (lint_dtype(m, v) != from || (operand && is_fixed(n, i, from)))
             continue;
-        if (!p || !p->type_var || !(p->types >> t & 1))
+        if (!p || !p->type_var || !(p->types >> t & 1) ||
+            (!operand && !follows_operand(m, n, i - n->nin, from)))
             return false;
         any = true;
     }

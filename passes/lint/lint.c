@@ -54,7 +54,7 @@ Str lint_unknown_rule(const char *list)
         size_t n = strcspn(p, ",");
         bool known = word_is(p, n, "ALL") || word_is(p, n, "DEFAULT");
         for (const LintRule *r = lint_rules; r->id && !known; r++)
-            known = n >= 2 && n <= strlen(r->id) && memcmp(p, r->id, n) == 0;
+            known = (n == 2 || n == strlen(r->id)) && memcmp(p, r->id, n) == 0;
         if (!known)
             return (Str){p, n};
         p += n + (p[n] == ',');
@@ -158,8 +158,7 @@ static Str line_at(Str text, size_t *at)
     return line;
 }
 
-// A line of code as it was written: quotes stay, what a terminal would act on does not.
-static Str shown_code(Arena *a, Str code)
+Str lint_shown_code(Arena *a, Str code)
 {
     Str s = str_escaped(a, code);
     char *to = arena_copy(a, s.at, s.len);
@@ -195,7 +194,7 @@ static Str source_of(Lint *l, Str trace)
                            STR_ARG(str_escaped(l->arena, (Str){file, (size_t)(end - file)})),
                            STR_ARG(number), STR_ARG(str_escaped(l->arena, where)),
                            has_code ? "    " : "",
-                           STR_ARG(has_code ? shown_code(l->arena, code) : STR("")));
+                           STR_ARG(has_code ? lint_shown_code(l->arena, code) : STR("")));
     }
     return found;
 }

@@ -93,6 +93,8 @@ const Uses *lint_uses(Lint *l);
 // What every finding about a node says of it: operator, name, where it was in the exported program,
 // and, inside a function, by which calls.
 void lint_about_node(Lint *l, Diag *d, NodeId n);
+// A line of code as it was written: quotes stay, what a terminal would act on does not.
+Str lint_shown_code(Arena *a, Str code);
 // "node[/conv1/Conv]": a node's location without the graph where that is the main one.
 Str lint_short(Lint *l, NodeId n);
 Str lint_name(Lint *l, ValueId v); // as shown, escaped
@@ -149,7 +151,7 @@ uint32_t repair_payloads(Model *m, bool unsafe);
 uint32_t repair_given(Model *m, bool unsafe);
 uint32_t repair_ping_pong(Model *m, bool unsafe);
 uint32_t repair_shadowed(Model *m, bool unsafe);
-uint32_t repair_sparse_operands(Model *m, bool unsafe);
+uint32_t repair_operands(Model *m, bool unsafe);
 uint32_t repair_useless_widening(Model *m, bool unsafe);
 uint32_t repair_idle_casts(Model *m, bool unsafe);
 uint32_t repair_round_trips(Model *m, bool unsafe);

@@ -448,10 +448,13 @@ static ValueId before_offset(const NumberFacts *x, ValueId v)
     return v;
 }
 
-// Integers in a row: Range, or a constant that counts.
+// Integers in a row: Range, or a constant that counts, also by way of a wider float.
 static bool counts(NumberFacts *x, ValueId v)
 {
     ValueId of = numbers_moved(x, before_offset(x, numbers_moved(x, v)));
+    NodeId wide = numbers_made_by(x, of, "Cast");
+    if (wide && dtype_is_integer(numbers_dtype(x, numbers_in(x, wide, 0))))
+        of = numbers_moved(x, before_offset(x, numbers_moved(x, numbers_in(x, wide, 0))));
     NodeId range = numbers_made_by(x, of, "Range");
     double start, step;
     if (range && dtype_is_float(numbers_dtype(x, of)))
@@ -459,7 +462,7 @@ static bool counts(NumberFacts *x, ValueId v)
                numbers_constant(x, numbers_in(x, range, 2), &step) && step == floor(step);
     if (range)
         return true;
-    if (of >= x->nvalues || dtype_is_float(numbers_dtype(x, v)))
+    if (of >= x->nvalues || dtype_is_float(numbers_dtype(x, of)))
         return false;
     if (!x->counting[of])
         x->counting[of] = counts_up(x, of) ? 1 : 2;
@@ -489,6 +492,12 @@ static Stretch position_stretch(const NumberFacts *x, NodeId id)
         x, id, "Mul Add Unsqueeze Reshape Expand Transpose Concat MatMul Div Identity", "Sin Cos");
 }
 
+// To cast to float32 first, and to round then, mends nothing.
+static bool is_lone_cast(const NumberFacts *x, const Stretch *s)
+{
+    return s->n == 1 && node_is(node_at(x->m, s->nodes[0]), "Cast");
+}
+
 void lint_positions(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
@@ -509,7 +518,8 @@ void lint_positions(Lint *l)
                   ldexp(1, (int)floor(log2(most)) + 1 - range_digits(t)),
                   most < f.most ? "; from 65520 on they are infinite" : "");
         Stretch s = position_stretch(x, id);
-        offer_float32(l, d, &s, t);
+        if (!is_lone_cast(x, &s))
+            offer_float32(l, d, &s, t);
     }
 }
 
@@ -519,7 +529,9 @@ static uint32_t mend_positions(Rewrite *e, NodeId id)
     if (!find_positions(e->numbers, id, &f))
         return 0;
     Stretch s = position_stretch(e->numbers, id);
-    return stretch_widen(e, &s, numbers_dtype(e->numbers, node_at(e->m, id)->out[0]));
+    return is_lone_cast(e->numbers, &s)
+               ? 0
+               : stretch_widen(e, &s, numbers_dtype(e->numbers, node_at(e->m, id)->out[0]));
 }
 
 uint32_t repair_positions(Model *m, bool unsafe)

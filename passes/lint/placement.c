@@ -8,6 +8,7 @@
 // least cut is the best placement (passes/solver/labels.h).
 
 #include "passes/adaptor.h"
+#include "passes/lint/cost.h"
 #include "passes/lint/edit.h"
 #include "passes/lint/motion.h"
 #include "passes/lint/story.h"
@@ -15,7 +16,7 @@
 #include "passes/solver/labels.h"
 
 enum { WIDE, NARROW, NLABELS };
-enum { UNKNOWN_DIM = 16, MANY = 4096 };
+enum { MANY = 4096 };
 
 // Above the price of any Cast; so many of them stay below COST_NEVER.
 static const Cost NEVER_CAST = (Cost)1 << 42;
@@ -36,18 +37,6 @@ static uint32_t *index_of_nodes(const Model *m, Arena *a)
     return NEWS(a, uint32_t, m->nodes.len);
 }
 
-// Elements of a value where dims that are not known are `unknown`.
-static double elements(const Model *m, ValueId v, double unknown)
-{
-    const Value *value = value_at(m, v);
-    double n = 1;
-    for (int32_t i = 0; i < value->rank; i++) {
-        int64_t k;
-        n *= poly_is_const(value->dims[i], &k) ? (double)(k > 0 ? k : 0) : unknown;
-    }
-    return n;
-}
-
 static bool is_leave(const Placement *p, const Use *u)
 {
     return u->node && is_cast(p->x->m, u->node);
@@ -56,7 +45,7 @@ static bool is_leave(const Placement *p, const Use *u)
 static bool all_known(const Model *m, const Region *r)
 {
     for (uint32_t i = 0; i < r->values.len; i++)
-        if (value_at(m, r->values.at[i])->rank < 0 || elements(m, r->values.at[i], MANY) > 1e9)
+        if (value_at(m, r->values.at[i])->rank < 0 || cost_elements(m, r->values.at[i], MANY) > 1e9)
             return false;
     return r->values.len < 1 << 16;
 }
@@ -138,7 +127,7 @@ static void pose(Placement *p, Arena *a, double unknown)
     for (uint32_t i = 0; i < p->r->values.len; i++) {
         ValueId v = p->r->values.at[i];
         uint32_t value = labels_value(p->l, maker_of(p, v));
-        Cost price = (Cost)(bytes * elements(m, v, unknown)) + 1;
+        Cost price = (Cost)(bytes * cost_elements(m, v, unknown)) + 1;
         labels_adaptor(p->l, value, NARROW, p->widens ? NEVER_CAST : price);
         labels_adaptor(p->l, value, WIDE, p->widens ? price : NEVER_CAST);
         for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++)
@@ -166,7 +155,7 @@ static double bytes_of(const Placement *p, double unknown, bool placed)
             const Use *u = &uses->uses[k];
             cast |= placed ? label_of(p, user_of(p, u)) != made : is_leave(p, u);
         }
-        all += cast ? bytes * elements(m, v, unknown) : 0;
+        all += cast ? bytes * cost_elements(m, v, unknown) : 0;
     }
     return all;
 }
@@ -176,11 +165,11 @@ static bool improve(Placement *p, Arena *a)
 {
     if (!begin(p))
         return false;
-    pose(p, a, UNKNOWN_DIM);
+    pose(p, a, COST_UNKNOWN_DIM);
     labels_solve(p->l);
     if (labels_total(p->l) >= NEVER_CAST)
         return false;
-    bool better = bytes_of(p, UNKNOWN_DIM, true) < bytes_of(p, UNKNOWN_DIM, false);
+    bool better = bytes_of(p, COST_UNKNOWN_DIM, true) < bytes_of(p, COST_UNKNOWN_DIM, false);
     return better && bytes_of(p, 1, true) <= bytes_of(p, 1, false) &&
            bytes_of(p, MANY, true) <= bytes_of(p, MANY, false);
 }
@@ -195,8 +184,13 @@ void lint_cast_placement(Lint *l)
         bool better = improve(&p, a);
         NodeId cast = better ? (p.widens ? p.r->enter.at[0] : p.r->leave.at[0]) : 0;
         double now = better ? bytes_of(&p, 1, false) : 0, then = better ? bytes_of(&p, 1, true) : 0;
+        double saved =
+            better ? bytes_of(&p, COST_UNKNOWN_DIM, false) - bytes_of(&p, COST_UNKNOWN_DIM, true)
+                   : 0;
+        bool open = better && bytes_of(&p, MANY, false) != now;
         arena_free(a);
-        if (!better || !lint_first_time(l, "MP004", cast))
+        if (!better || !cost_worth_telling(l, "MP004", cast, saved) ||
+            !lint_first_time(l, "MP004", cast))
             continue;
         Diag *d = diag(l->diags, "MP004", SEV_WARNING, location_node(l->m, l->arena, cast),
                        "the Cast to %s converts more bytes here than it would %s the data is moved",
@@ -204,7 +198,7 @@ void lint_cast_placement(Lint *l)
         d->value = lint_name(l, node_at(l->m, cast)->out[0]);
         lint_about_node(l, d, cast);
         diag_note(l->diags, d, "%.0f bytes are read and written, and %.0f would do%s", now, then,
-                  bytes_of(&p, MANY, false) == now ? "" : " (dims that are not known count as 1)");
+                  !open ? "" : " (dims that are not known count as 1)");
         diag_note(l->diags, d,
                   "%u node%s around it only move%s data: casting before or after gives the "
                   "same bits",

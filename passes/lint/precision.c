@@ -162,7 +162,7 @@ void lint_f16_overflow(Lint *l)
                       STR_ARG(str_escaped(l->arena, node_at(l->m, softmax)->op)),
                       STR_ARG(lint_short(l, softmax)));
         double limit = greatest_as(numbers_dtype(x, f.constant));
-        diag_fix(l->diags, d, false, "store %s as %.0f and %.0f: 0 casts added",
+        diag_fix(l->diags, d, false, "store %s clamped to [%.0f, %.0f]: 0 casts added",
                  f.stats->over_f16 == 1 ? "it" : "them", -limit, limit);
     }
 }
@@ -335,21 +335,30 @@ static bool is_stashed(const Node *n)
     return has && node_int(n, "stash_type", DT_F32) == DT_F32;
 }
 
-// The attribute of an operator that computes in its operand's dtype.
-static void lint_epsilon_attribute(Lint *l, NodeId id)
+// The attribute of an operator that computes in its operand's dtype; 0: it does not vanish there.
+static double vanishing_attribute(const NumberFacts *x, NodeId id)
 {
     static const char *const known[] = {"BatchNormalization", "InstanceNormalization",
                                         "LayerNormalization", "RMSNormalization",
                                         "GroupNormalization"};
-    const Node *n = node_at(l->m, id);
+    const Node *n = node_at(x->m, id);
     bool normal = false;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         normal = normal || node_is(n, known[i]);
     if (!normal || !n->nin || !n->in[0] || !node_has_attr(n, "epsilon"))
-        return;
+        return 0;
     double epsilon = node_float(n, "epsilon", 1e-5);
-    if (numbers_dtype(lint_numbers(l), n->in[0]) != DT_F16 || is_stashed(n) || !(epsilon > 0) ||
-        epsilon > 0x1p-25)
+    bool vanishes =
+        numbers_dtype(x, n->in[0]) == DT_F16 && !is_stashed(n) && epsilon > 0 && epsilon <= 0x1p-25;
+    return vanishes ? epsilon : 0;
+}
+
+static void lint_epsilon_attribute(Lint *l, NodeId id)
+{
+    const Node *n = node_at(l->m, id);
+    const Stretch s = {.nodes = {id}, .n = 1};
+    double epsilon = vanishing_attribute(lint_numbers(l), id);
+    if (epsilon <= 0)
         return;
     Diag *d = numbers_report(l, "PR002", id, UINT32_MAX,
                              "epsilon %.3g becomes 0 in float16, so %.*s can divide by 0", epsilon,
@@ -357,8 +366,9 @@ static void lint_epsilon_attribute(Lint *l, NodeId id)
     if (!d)
         return;
     diag_note(l->diags, d, "values of at most 2.98e-8 round to 0 in float16 (proved)");
-    diag_fix(l->diags, d, false, "run this node in float32: +%u casts",
-             stretch_casts(lint_numbers(l), &(Stretch){.nodes = {id}, .n = 1}, DT_F16));
+    if (stretch_is_simple(l->m, &s))
+        diag_fix(l->diags, d, false, "run this node in float32: +%u casts",
+                 stretch_casts(lint_numbers(l), &s, DT_F16));
     diag_help(l->diags, d, "do not raise epsilon silently: 1e-7 is %.0f times larger",
               1e-7 / epsilon);
 }
@@ -417,11 +427,11 @@ static uint32_t mend_epsilon(Rewrite *e, NodeId id)
 {
     Epsilon f;
     Stretch s = {.nodes = {id}, .n = 1};
-    if (find_epsilon(e->numbers, id, &f) && f.known) {
+    if (find_epsilon(e->numbers, id, &f) && f.known)
         s = epsilon_stretch(e->numbers, id);
-        return stretch_widen(e, &s, DT_F16);
-    }
-    return 0;
+    else if (vanishing_attribute(e->numbers, id) <= 0)
+        return 0;
+    return stretch_widen(e, &s, DT_F16);
 }
 
 uint32_t repair_epsilon(Model *m, bool unsafe)

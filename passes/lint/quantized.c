@@ -382,7 +382,7 @@ uint32_t repair_quantize_pairs(Model *m, bool unsafe)
     for (NodeId id = 1; unsafe && id < m->nodes.len; id++) {
         NodeId from;
         uint32_t k = pair_differs(m, id, &from);
-        if (!k || node_at(m, id)->graph != node_at(m, from)->graph)
+        if (!k)
             continue;
         Node *n = node_at(m, id);
         const Node *q = node_at(m, from);

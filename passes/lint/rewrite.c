@@ -79,7 +79,8 @@ static Attr *set_attr(Rewrite *e, ValueId v, const char *name, AttrType type)
     return node_set_attr(e->m, value_at(e->m, v)->node, name, type);
 }
 
-// Before IR version 4 an initializer had to be an input as well; a node is a constant everywhere.
+// Before IR version 4 an initializer had to be an input as well, and functions have none; a node is
+// a constant everywhere.
 static ValueId constant_node(Rewrite *e, TensorData *t)
 {
     ValueId v = rewrite_node(e, "Constant", NULL, 0);
@@ -90,9 +91,10 @@ static ValueId constant_node(Rewrite *e, TensorData *t)
 
 ValueId rewrite_constant(Rewrite *e, TensorData *t)
 {
-    if (e->m->ir_version < 4)
+    GraphId g = node_at(e->m, e->at)->graph;
+    if (e->m->ir_version < 4 || graph_at(e->m, g)->function)
         return constant_node(e, t);
-    return builder_constant(&e->builder, node_at(e->m, e->at)->graph, base_name(e), "constant", t);
+    return builder_constant(&e->builder, g, base_name(e), "constant", t);
 }
 
 ValueId rewrite_number(Rewrite *e, DType t, double v)
@@ -368,14 +370,22 @@ static void widen_node(Widening *w, NodeId id)
         graph_remove(e->m, id);
 }
 
+bool stretch_is_simple(const Model *m, const Stretch *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (node_at(m, s->nodes[i])->nin > 8 || node_at(m, s->nodes[i])->nout != 1)
+            return false;
+    return true;
+}
+
 uint32_t stretch_widen(Rewrite *e, const Stretch *s, DType low)
 {
     Widening w = {.e = e, .s = s, .low = low};
-    for (uint32_t i = 0; i < s->n; i++) {
-        const Node *n = node_at(e->m, s->nodes[i]);
-        if (s->nodes[i] >= e->nnodes || e->touched[s->nodes[i]] || n->nin > 8 || n->nout != 1)
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->nodes[i] >= e->nnodes || e->touched[s->nodes[i]])
             return 0;
-    }
+    if (!stretch_is_simple(e->m, s))
+        return 0;
     for (uint32_t i = 0; i < s->n; i++)
         rewrite_take(e, s->nodes[i]);
     for (uint32_t i = 0; i < s->n; i++)

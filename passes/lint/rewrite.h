@@ -57,6 +57,8 @@ typedef struct Stretch {
 Stretch stretch_from(const NumberFacts *x, NodeId start, const char *through, const char *last);
 // Casts that running it in float32 adds.
 uint32_t stretch_casts(const NumberFacts *x, const Stretch *s, DType low);
+// Has every node of it one result, and no more operands than stretch_widen takes?
+bool stretch_is_simple(const Model *m, const Stretch *s);
 // Runs the stretch's values of dtype `low` in float32. 1, or 0 if another change has some of it.
 uint32_t stretch_widen(Rewrite *e, const Stretch *s, DType low);
 

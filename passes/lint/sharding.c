@@ -70,7 +70,7 @@ static void check_index(Lint *l, NodeId id, const DeviceConfiguration *c, const 
         report(l, id,
                str_printf(l->arena,
                           "\"%.*s\" is placed on device %lld, but configuration "
-                          "\"%.*s\" has %d",
+                          "\"%.*s\" has %d of them",
                           STR_ARG(str_escaped(l->arena, s->tensor)), (long long)index,
                           STR_ARG(str_escaped(l->arena, c->name)), c->num_devices));
 }

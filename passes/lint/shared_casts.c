@@ -1,11 +1,13 @@
 // DT008, MP003, MP005, MP006: Casts that make what is there already, or make it too often.
 
 #include "passes/adaptor.h"
+#include "passes/lint/cost.h"
 #include "passes/lint/edit.h"
 #include "passes/lint/motion.h"
 #include "passes/lint/story.h"
 #include "passes/retype.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- DT008 --------------------------------------------------------------------------------------
@@ -87,6 +89,14 @@ static NodeId *find_twins(const Model *m, const Uses *uses, Arena *a)
     return twin;
 }
 
+static double converted_bytes(const Model *m, NodeId id)
+{
+    ValueId v = node_at(m, id)->in[0];
+    double width = dtype_info(cast_from(m, id))->bytes + dtype_info(cast_to(m, id))->bytes;
+    bool ranked = value_at(m, v)->rank >= 0;
+    return ranked ? width * cost_elements(m, v, COST_UNKNOWN_DIM) : INFINITY;
+}
+
 void lint_duplicate_casts(Lint *l)
 {
     NodeId *twin = find_twins(l->m, lint_uses(l), l->arena);
@@ -97,7 +107,9 @@ void lint_duplicate_casts(Lint *l)
         count[twin[id]] += twin[id] != 0;
     }
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
-        if (!count[id] || !lint_first_time(l, "MP003", id))
+        if (!count[id] ||
+            !cost_worth_telling(l, "MP003", id, count[id] * converted_bytes(l->m, id)) ||
+            !lint_first_time(l, "MP003", id))
             continue;
         const Node *n = node_at(l->m, id);
         Diag *d = diag(l->diags, "MP003", SEV_WARNING, location_node(l->m, l->arena, other[id]),

@@ -178,11 +178,24 @@ void lint_note_side(Lint *l, Diag *d, DType side)
         count += l->weight_count[t];
     }
     // Cut off, not rounded: 100.00% says all of them.
-    if (bytes)
+    if (l->weight_count[side])
         diag_note(l->diags, d, "%s side: %llu of %llu weights (%.2f%% of weight bytes)",
                   dtype_name(side), (unsigned long long)l->weight_count[side],
                   (unsigned long long)count,
                   floor(10000.0 * ((double)l->weight_bytes[side] / (double)bytes)) / 100.0);
+}
+
+Str lint_shape_words(Lint *l, const Value *v)
+{
+    Buf b = {0};
+    for (int32_t i = 0; i < v->rank; i++) {
+        buf_char(&b, i ? ',' : '[');
+        poly_print(l->m->polys, v->dims[i], &b);
+    }
+    buf_printf(&b, v->rank ? "]" : "[]");
+    Str s = str_copy(l->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    return str_escaped(l->arena, s);
 }
 
 // ---- what mends it

@@ -192,9 +192,10 @@ static void report_cycle(Cycles *c, NodeId back_to)
     uint32_t from = c->depth - 1;
     while (c->stack[from] != back_to)
         from--;
-    Diag *d = diag(l->diags, "ST002", SEV_ERROR, location_node(l->m, l->arena, back_to),
-                   "%u node%s need%s each other's results", c->depth - from,
-                   c->depth - from == 1 ? "" : "s", c->depth - from == 1 ? "s" : "");
+    const uint32_t count = c->depth - from;
+    Diag *d = diag(
+        l->diags, "ST002", SEV_ERROR, location_node(l->m, l->arena, back_to),
+        count == 1 ? "%u node needs its own result" : "%u nodes need each other's results", count);
     // The whole cycle, in the order in which results are handed on.
     for (uint32_t i = c->depth; i-- > from;) {
         Str next = lint_short(l, i > from ? c->stack[i - 1] : c->stack[c->depth - 1]);

@@ -143,7 +143,7 @@ static void need_named(Live *l)
     }
 }
 
-enum { FEW_BYTES = 1024 }; // a constant that nobody would miss disk space for
+enum { FEW_BYTES = 4096 }; // a constant that nobody would miss disk space for
 
 // Is what a node gives known from shapes and small constants alone? `sizes`: of the nodes before.
 static bool is_size(const Model *m, const Node *n, const bool *sizes)

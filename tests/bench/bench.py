@@ -5,10 +5,10 @@
 
 Each MODEL_FOLDER holds model.onnx and test_data_set_0, as the backend suite lays them out; make_models.py writes some.
 All sides take as many threads and are pinned to as many cores; rounds go A B C A B C; the minimum and the median of all
-rounds are printed, and the share of the machine's peak, measured in the same run, that the minimum is. Outputs are
-compared with the data set before anything is timed; a peer whose own are off by more than 1 % is listed, but is no
-opponent. --error says another share, which Cameo's are held to as well: those of quantised models differ by steps.
---out replaces the table in that file.
+rounds are printed, the share of the machine's peak, measured in the same run, that the minimum is, and by the side of what is
+asked of it what the floor allows (floors.py). Outputs are compared with the data set before anything is timed; a peer whose
+own are off by more than 1 % is listed, but is no opponent. --error says another share, which Cameo's are held to as well: those
+of quantised models differ by steps. --out replaces the table in that file.
 """
 import argparse
 import json
@@ -24,78 +24,9 @@ import time
 import numpy as np
 
 import peers
+from floors import Peak, Target, Work, pinned
 
 ERROR = 1e-2  # a peer whose outputs are further off, root mean square, is no opponent
-
-
-def pinned(command, threads=1):
-    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
-    return subprocess.run(["taskset", "-c", cores, *map(str, command)], capture_output=True, text=True, check=True)
-
-
-class Peak:
-    """What one core can do at most, as peak.c measures it here."""
-
-    def __init__(self, scratch):
-        source = pathlib.Path(__file__).parent / "peak.c"
-        subprocess.run(["gcc", "-O3", "-march=native", "-I", source.parents[2] / "runtime", source, "-o", scratch / "peak"],
-                       check=True)
-        self.of = json.loads(pinned([scratch / "peak"]).stdout)
-
-    def gflops(self, kind):
-        """Of products of f32, bf16 or int8: of the instructions that can make them the quickest."""
-        return max(self.of["f32"], self.of.get(kind, 0), self.of.get(f"amx_{kind}", 0))
-
-    def read_gb_s(self):
-        return self.of["read_gb_s"]
-
-    def said(self):
-        parts = [f"{self.of['f32']} GFLOP/s (float32)"]
-        for kind in ("bf16", "int8"):
-            several = [f"{self.of[k]} {where}" for k, where in ((kind, "in vectors"), (f"amx_{kind}", "in matrix registers")) if self.of[k]]
-            parts += [f"{' and '.join(several)} ({kind})"] if several else []
-        return ", ".join(parts + [f"{self.of['read_gb_s']} GB/s read from memory"])
-
-
-def kind_of_products(node, makers):
-    """int8 where both factors are bytes, or are what such were dequantised to, else f32."""
-    if node.op_type in ("ConvInteger", "MatMulInteger"):
-        return "int8"
-    return "int8" if all(makers.get(v) == "DequantizeLinear" for v in node.input[:2]) else "f32"
-
-
-def multiplications(folder):
-    """Of Conv, Gemm and MatMul (Integer too) with this data set's shapes, as ONNX Runtime finds them, by what is multiplied
-    ({"f32": .., "int8": ..}); None if in subgraphs."""
-    import onnx
-    import onnxruntime
-    from onnx import numpy_helper
-    model = onnx.load(folder / "model.onnx")
-    weights = {w.name: tuple(w.dims) for w in model.graph.initializer}
-    if any(a.HasField("g") for n in model.graph.node for a in n.attribute):
-        return None
-    nodes = [n for n in model.graph.node if n.op_type in ("Conv", "Gemm", "MatMul", "ConvInteger", "MatMulInteger")]
-    wanted = sorted({v for n in nodes for v in (n.input[0], n.input[1], n.output[0])} - set(weights))
-    known = {i.name for i in model.graph.input} | {o.name for o in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=v) for v in wanted if v not in known)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    feeds = {}
-    for i, info in enumerate(session.get_inputs()):
-        tensor = onnx.load_tensor(folder / "test_data_set_0" / f"input_{i}.pb")
-        feeds[info.name] = numpy_helper.to_array(tensor)
-    names = [o.name for o in session.get_outputs()]
-    shapes = {n: v.shape for n, v in zip(names, session.run(names, feeds))}
-    shapes.update({n: v.shape for n, v in feeds.items()}, **weights)
-    total = {"f32": 0, "int8": 0}
-    makers = {v: n.op_type for n in model.graph.node for v in n.output}
-    for n in nodes:
-        a, b, y = (shapes[v] for v in (n.input[0], n.input[1], n.output[0]))
-        transposed = any(t.name == "transA" and t.i for t in n.attribute)
-        summed = np.prod(b[1:]) if n.op_type.startswith("Conv") else a[0] if transposed else a[-1]
-        total[kind_of_products(n, makers)] += int(np.prod(y)) * int(summed)
-    return total
 
 
 def apart(command):
@@ -133,7 +64,8 @@ def error_of(net, data, scratch):
 def compiled(cameo, folder, scratch, options):
     net, data, more = scratch / "net", folder / "test_data_set_0", options.options.split()
     begin = time.perf_counter()
-    subprocess.run([cameo, "compile", folder / "model.onnx", "-o", net, "--no-cache", *more], check=True, capture_output=True)
+    said = subprocess.run([cameo, "compile", folder / "model.onnx", "-o", net, "--no-cache", "--report", "json", *more],
+                          check=True, capture_output=True)
     seconds = time.perf_counter() - begin
     if options.error:
         error = error_of(net, data, scratch)
@@ -141,7 +73,7 @@ def compiled(cameo, folder, scratch, options):
             raise RuntimeError(f"the outputs are {error:.1%} off those of the data set")
     elif subprocess.run([cameo, "verify", folder / "model.onnx", data, *more], capture_output=True).returncode != 0:
         raise RuntimeError("the outputs are not those of the data set")
-    return net, seconds
+    return net, {"compile_s": seconds, "packed": json.loads(said.stdout)["weights_bytes"]}
 
 
 def measure(net, folder, threads, options):
@@ -181,35 +113,43 @@ def ratio_to_best(row):
     return min(best) / row["sides"]["Cameo"]["min"] if best else None
 
 
+def cells(r, names, peak, options):
+    """Those of a row of the table, in the order of HEADING."""
+    work, threads, ours = r["work"], r["threads"], r["sides"]["Cameo"]["min"]
+    halves = "bf16" in options.options
+    definition = work.milliseconds(peak, halves, threads, work.products)
+    read = work.weights_read(r["packed"], halves)
+    floors = [] if read is None else [work.milliseconds(peak, halves, threads, work.least),
+                                      1e-6 * read / peak.read_gb_s(threads, read)]
+    best = ratio_to_best(r)
+    wrong = [f"; {n} is {s['error']:.0%} off" for n, s in r["sides"].items() if s["error"] > r["allowed"]]
+    target = Target(r["model"], work.precision(halves), threads, peak.of["amx_int8"] > 0, best and best * ours, max(floors, default=None))
+    return [r["model"], str(threads), f"{sum(work.products.values()) / 1e6:.1f}" if work.products else "-",
+            of_sides(r, names, "min", "{:.3f}"), of_sides(r, names, "median", "{:.3f}"),
+            (f"{best:.2f}x" if best else "-") + "".join(wrong), f"{definition / ours:.0%}" if definition else "-",
+            ", ".join(f"{f:.3f}" for f in floors) or "-", target.said(best),
+            of_sides(r, names, "start", "{:.0f}"), of_sides(r, names, "rss", "{:.0f}"),
+            " / ".join([f"{r['size']:.1f}"] + [f"{p.megabytes() + r['model_size']:.1f}" for p in options.peers]),
+            f"{r['compile_s']:.1f}"]
+
+
+HEADING = ["model", "threads", "million MACs", "ms, min", "ms, median", "best peer's time over Cameo's", "share of peak",
+           "floors, ms", "asked | allowed by the floor | met", "first output ms", "peak MB", "shipped MB", "compile s"]
+
+
 def table(rows, peak, options):
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
     load = " / ".join(f"{v:.1f}" for v in os.getloadavg())
     names = ["Cameo"] + [p.name for p in options.peers]
-    whom = " / ".join(names)
     versions = ", ".join(f"{p.name} {p.version()}" for p in options.peers)
     missing = "".join(f" {p.name} is not installed and was not compared." for p in peers.PEERS if p not in options.peers)
+    head = " | ".join(HEADING)
     out = [f"Machine: {cpu}, {os.cpu_count()} cores visible; measured peak of one core {peak.said()}; load {load}. {versions}; "
            f"{options.rounds} rounds.{missing}",
-           f"Figures are {whom}. Floors: arithmetic at the peak of what is multiplied, and the model's bytes read from memory once.",
-           "",
-           "| model | threads | million MACs | ms, min | ms, median | best peer's time over Cameo's | share of peak "
-           "| floors, ms | first output ms | peak MB | shipped MB | compile s |", "|" + "---|" * 12]
-    for r in rows:
-        macs = "-" if r["macs"] is None else f"{sum(r['macs'].values()) / 1e6:.1f}"
-        floats = "bf16" if "bf16" in options.options else "f32"
-        arithmetic = sum(2e-6 * n / peak.gflops(floats if kind == "f32" else kind)
-                         for kind, n in (r["macs"] or {}).items()) / r["threads"]
-        floors = f"{arithmetic:.3f}" if arithmetic else "-"
-        share = f"{arithmetic / r['sides']['Cameo']['min']:.0%}" if arithmetic else "-"
-        wrong = [f"; {n} is {s['error']:.0%} off" for n, s in r["sides"].items() if s["error"] > r["allowed"]]
-        best = ratio_to_best(r)
-        shipped = " / ".join([f"{r['size']:.1f}"] + [f"{p.megabytes() + r['model_size']:.1f}" for p in options.peers])
-        out.append(f"| {r['model']} | {r['threads']} | {macs} | {of_sides(r, names, 'min', '{:.3f}')} "
-                   f"| {of_sides(r, names, 'median', '{:.3f}')} | {f'{best:.2f}x' if best else '-'}{''.join(wrong)} | {share} "
-                   f"| {floors}, {r['model_size'] / peak.read_gb_s():.3f} "
-                   f"| {of_sides(r, names, 'start', '{:.0f}')} | {of_sides(r, names, 'rss', '{:.0f}')} | {shipped} "
-                   f"| {r['compile_s']:.1f} |")
-    return "\n".join(out)
+           f"Figures are {' / '.join(names)}. Floors: arithmetic at the peak of what is multiplied, and the packed weights that a run "
+           "needs, read at the best rate measured for so many bytes.",
+           "", f"| {head} |", "|" + "---|" * (head.count("|") + 1)]
+    return "\n".join(out + [f"| {' | '.join(cells(r, names, peak, options))} |" for r in rows])
 
 
 def replace_table(path, name, text):
@@ -249,16 +189,16 @@ def main():
         peak = Peak(scratch)
         for folder in options.folders:
             try:
-                net, seconds = compiled(options.cameo, folder, scratch, options)
-                macs = multiplications(folder)
+                net, built = compiled(options.cameo, folder, scratch, options)
+                work = Work(folder)
                 for threads in map(int, options.threads.split(",")):
-                    rows.append(measure(net, folder, threads, options) | {"compile_s": seconds, "macs": macs})
+                    rows.append(measure(net, folder, threads, options) | built | {"work": work})
             except (subprocess.CalledProcessError, RuntimeError) as e:
                 failed += 1
                 print(f"{folder.name}: {getattr(e, 'stderr', None) or e}", file=sys.stderr)
             else:
                 print(f"{folder.name} done", file=sys.stderr, flush=True)
-    text = table(rows, peak, options)
+        text = table(rows, peak, options)
     print(text)
     if options.out:
         replace_table(options.out, options.table, text)

@@ -24,7 +24,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from bench import Peak
+from floors import Peak
 
 # name: channels in, height, width, channels out, window, stride, group
 CONVOLUTIONS = {

@@ -25,13 +25,23 @@ def is_adaptor(node):
     return len(node.input) == 1 and (node.op_type == "Cast" or (node.op_type == "Identity" and placed))
 
 
+def casting_functions(model):
+    """Functions that are a Cast of what they are given: a call of one is idle where that Cast would be."""
+    return {(f.domain, f.name) for f in model.functions
+            if [n.op_type for n in f.node] == ["Cast"] and f.node[0].input[0] in f.input and f.node[0].output[0] in f.output}
+
+
 class Comparison:
-    def __init__(self, old, moved=False):
+    def __init__(self, old, moved=False, casting=frozenset()):
         self.old = old  # the model's IR version is below 4: weights are among its inputs
+        self.casting = casting
         self.moved = moved  # of two Casts in a row it is the first that was there, and its result was renamed
         self.wrong, self.casts, self.transfers = [], 0, 0
         self.gone = {}  # result of a Cast that was deleted -> its operand
         self.behind = {}  # result of an inserted node -> what it converts
+
+    def is_cast(self, node):
+        return node.op_type == "Cast" or (node.domain, node.op_type) in self.casting
 
     def source(self, name):
         while name in self.behind:
@@ -101,7 +111,7 @@ class Comparison:
         of = {(n.op_type, n.name, *[self.renamed(o) for o in n.output]): n for n in reversed(b.node)}
         kept = [of.get((n.op_type, n.name, *n.output)) for n in a.node]
         self.gone.update({n.output[0]: n.input[0] for n, k in zip(a.node, kept)
-                          if k is None and n.op_type == "Cast"})
+                          if k is None and self.is_cast(n)})
         known = {id(n) for n in kept}
         for node in b.node:
             if id(node) in known:
@@ -149,7 +159,7 @@ class Comparison:
         own = self.names
         for x, y in zip(a.node, kept):
             self.names = own
-            if y is None and x.op_type == "Cast":
+            if y is None and self.is_cast(x):
                 pass  # idle once its operand has the right dtype: in self.gone
             elif y is None:
                 self.wrong.append(f"{where}: no {x.op_type} {x.name or x.output} any more")
@@ -180,7 +190,7 @@ def changes(before, after, casts=None, transfers=None):
 
 
 def changes_as(before, after, casts, transfers, moved):
-    c = Comparison(before.ir_version < 4, moved)
+    c = Comparison(before.ir_version < 4, moved, casting_functions(before))
     rest = [type(before)(), type(before)()]
     for to, model in zip(rest, (before, after)):
         to.CopyFrom(model)

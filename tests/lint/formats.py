@@ -142,6 +142,17 @@ class Formats:
         shown = self.run("--format", "sarif", "--ignore", "ST", "big.onnx", status=1)
         self.expect("artifactChanges" not in shown and len(shown) < 400000, "a weight is written into a SARIF fix")
 
+    def documented_fields(self):
+        """docs/ci.md names the fields of the JSON document, and no others."""
+        text = (self.root / "docs/ci.md").read_text()
+        table = text.split("| a finding's field | |")[1].split("\n\n")[0]
+        rows = [line.split("|")[1] for line in table.splitlines()[2:]]
+        document = json.loads(self.run("--format", "json", "models"))
+        fields = {key for f in document["findings"] for key in f}
+        self.expect({name for row in rows for name in re.findall(r"`(\w+)`", row)} == fields, f"docs/ci.md and the fields {fields}")
+        summary = text.split("`summary` counts")[1].split("\n\n")[0]
+        self.expect(set(re.findall(r"`(\w+)`", summary)) == set(document["summary"]), f"docs/ci.md and {document['summary']}")
+
     def others(self):
         suites = xml.fromstring(self.run("--format", "junit", "models"))
         self.expect(len(suites) == 4 and int(suites.get("failures")) == sum(int(s.get("failures")) for s in suites),
@@ -153,6 +164,25 @@ class Formats:
         form = re.compile(r"::(error|warning|notice) file=[^,]+,line=1,title=[^:]+::.")
         lines = self.run("--format", "github", "models").splitlines()
         self.expect(lines and all(form.match(line) for line in lines), "GitHub: a line is no annotation")
+
+    def program(self):
+        """Where the exported program lies in the folder, a finding is shown there; where it does not, at the model."""
+        frame = '  File \\"net/model.py\\", line 2, in forward\\n    x = x * self.scale\\n'
+        text = "cameo.ir/1\n" + FAULTY.replace("Mul(a, scale)", 'Mul(a, scale) @{metadata_props: ["pkg.torch.onnx.stack_trace": "%s"]}' % frame)
+        self.write("traced.cir", text)
+        for there in (False, True):
+            if there:
+                self.write("net/model.py", "def forward(self, x):\n    x = x * self.scale\n")
+            want = "net/model.py" if there else "traced.cir"
+            result, = [r for r in json.loads(self.run("--format", "sarif", "traced.cir", status=1))["runs"][0]["results"]
+                       if r["ruleId"] == "DT001"]
+            where = result["locations"][0]["physicalLocation"]
+            self.expect(where == {"artifactLocation": {"uri": want}, "region": {"startLine": 2 if there else 1}}, f"SARIF: shown at {where}")
+            self.expect(("relatedLocations" in result) == there, "SARIF: the model is no related location")
+            line = self.run("--format", "github", "--select", "DT001", "traced.cir")
+            self.expect(line.startswith(f"::error file={want},line={2 if there else 1},title=DT001"), f"GitHub: {line}")
+            report, = json.loads(self.run("--format", "gitlab", "--select", "DT001", "traced.cir"))
+            self.expect(report["location"] == {"path": want, "lines": {"begin": 2 if there else 1}}, f"GitLab: {report}")
 
     def fingerprints(self):
         prints = []
@@ -171,7 +201,20 @@ class Formats:
         self.run("--baseline", "known", "models/a.onnxtxt", "models/new.onnxtxt", status=1)
         (self.folder / "models/new.onnxtxt").unlink()
         self.run("prune", "known", "models/sub/b.onnxtxt", tool="baseline", status=0)
+        self.run("--baseline", "known", "models/a.onnxtxt", status=0)  # it was not looked at, and is there
+        self.write("models/a.onnxtxt", CLEAN)
+        self.run("prune", "known", "models", tool="baseline", status=3)
+        self.write("models/a.onnxtxt", FAULTY)
         self.run("--baseline", "known", "models/a.onnxtxt", status=1)
+        # The baseline beside the models, given from anywhere, moved with them; a model that cannot be decoded is known too.
+        (self.folder / "one/ci").mkdir(parents=True)
+        self.write("one/a.onnxtxt", FAULTY)
+        self.write("one/cut.onnx", b"\xff")
+        self.run("write", "one/ci/known", "one", tool="baseline", status=3)
+        (self.folder / "one").rename(self.folder / "two")
+        self.run("--baseline", "two/ci/known", "--fail-on", "warn", "two", status=0)
+        self.expect("\t" in (self.folder / "two/ci/known").read_text() and "/tmp" not in (self.folder / "two/ci/known").read_text(),
+                    "a baseline names models by the folder they lay in")
         self.write("broken", "no baseline\n")
         self.run("--baseline", "broken", "models/a.onnxtxt", status=2)
 
@@ -232,7 +275,7 @@ def main():
         f.write("models/hostile.cir", HOSTILE)
         f.write("models/broken.onnx", b"\xff\xff\xff\xff not a model")
         (folder / "empty").mkdir()
-        for part in (f.sarif, f.fixes, f.others, f.fingerprints, f.baseline, f.allowed, f.arguments, f.documented):
+        for part in (f.sarif, f.fixes, f.documented_fields, f.others, f.program, f.fingerprints, f.baseline, f.allowed, f.arguments, f.documented):
             part()
         print("\n".join(f.wrong + [f"{len(f.wrong)} faults"]))
         return 1 if f.wrong else 0

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""memory.py CAMEO: compiling a model with 256 MB of weights takes little more memory than the weights once.
+"""memory.py CAMEO: compiling a model with 256 MB of weights takes little more memory than the weights once, and the weights
+lie in the program and in memory at the same place of a huge page, so that the system can map such pages.
 
 Packed weights are the one copy that has to be there, and for a while one tensor in three forms; the pages of the file,
 the blob and the program pass through.
 """
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
 
-SIZE, LAYERS, ROOM_MB = 2048, 16, 200
+SIZE, LAYERS, ROOM_MB, HUGE_PAGE = 2048, 16, 200, 1 << 21
 
 
 def write_model(path):
@@ -25,6 +27,19 @@ def write_model(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
+def misplaced(program):
+    """What is wrong with the segment of the weights, the largest one of an ELF file of 64 bits."""
+    with open(program, "rb") as file:
+        head = file.read(4096)
+    at, = struct.unpack_from("<Q", head, 32)
+    size, count = struct.unpack_from("<HH", head, 54)
+    segments = [struct.unpack_from("<IIQQQQQQ", head, at + k * size) for k in range(count)]
+    _, flags, offset, address, _, length, _, align = max((s for s in segments if s[0] == 1), key=lambda s: s[5])
+    if flags != 4 or offset + length != program.stat().st_size:
+        return "it is not read alone, or does not end the program"
+    return "" if align == HUGE_PAGE and offset % align == address % align else "it does not fit huge pages"
+
+
 def main():
     if sys.argv[1] == "--write":
         return write_model(sys.argv[2])
@@ -37,8 +52,11 @@ def main():
         _, status, usage = os.wait4(child.pid, 0)
         most, weights = usage.ru_maxrss / 1024, model.stat().st_size / 2**20
         size = os.path.getsize(f"{work}/wide") / 2**20
+        wrong = misplaced(pathlib.Path(work) / "wide")
     print(f"weights {weights:.0f} MB, program {size:.0f} MB, greatest memory of compiling {most:.0f} MB")
-    sys.exit(status != 0 or most > weights + ROOM_MB or size < weights)
+    if wrong:
+        print(f"the segment of the weights: {wrong}")
+    sys.exit(bool(wrong) or status != 0 or most > weights + ROOM_MB or size < weights)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Chain(programs.Network):
 
     def begin(self):
         lanes = LANES[self.kind]
-        n, c = int(self.one_of(1, 1, 2)), int(self.one_of(1, 2, 3)) * lanes
+        n, c = int(self.one_of(1, 1, 2)), int(self.one_of(1, 2, 3)) * lanes if self.random.integers(3) else int(self.one_of(16, 24, 72))
         h, w = (int(self.one_of(4, 7, 8, 13, 14, 17, 28)) for _ in range(2))
         x = self.random.standard_normal((n, c, h, w))
         self.feeds["x"] = x.astype(np.float32)
@@ -65,38 +65,43 @@ class Chain(programs.Network):
         return self.weight(np.array(zero, self.edge.dtype))
 
     def window(self):
-        t = [int(self.one_of(1, 1, 3, 3, 5)) for _ in range(2)]
+        t = [int(self.one_of(1, 1, 3, 3, 5, 4)) for _ in range(2)]
         s, d = [int(self.one_of(1, 1, 1, 2, 3)) for _ in range(2)], [int(self.one_of(1, 1, 2)) for _ in range(2)]
         pads = [int(self.random.integers(0, v)) for v in t + t] if self.random.integers(2) else [v // 2 for v in t + t]
         fits = all(self.value.shape[2 + i] + pads[i] + pads[2 + i] >= (t[i] - 1) * d[i] + 1 for i in range(2))
         return (t, dict(strides=s, dilations=d, pads=pads)) if fits else ([1, 1], dict(strides=[1, 1], dilations=[1, 1], pads=[0] * 4))
 
     def convolution(self):
-        c = self.value.shape[1]
-        m = int(self.one_of(1, 2, 2, 3)) * LANES[self.kind] if self.random.integers(5) else int(self.one_of(24, 40, 96))
+        m = int(self.one_of(1, 2, 2, 3)) * LANES[self.kind] if self.random.integers(3) else int(self.one_of(9, 16, 24, 40, 96))
+        self.convolve(m, self.value.shape[1], 1)
+
+    def windows(self):
+        self.convolve(self.value.shape[1], 1, self.value.shape[1])
+
+    def convolve(self, m, c, groups):
         taps, sizes = self.window()
         scale = float(c * np.prod(taps)) ** -0.5
         if self.bytes:
-            self.quantised_convolution(m, c, taps, sizes)
+            self.quantised_convolution(m, c, groups, taps, sizes)
             return
         w = self.rounded(self.random.standard_normal((m, c, *taps)) * scale)
         b = self.rounded(self.random.standard_normal(m))
-        y = integers.convolved(self.value, w, 1, **sizes) + b.reshape(-1, 1, 1)
-        self.node("Conv", [self.name, self.weight(w, TensorProto.BFLOAT16), self.weight(b, TensorProto.BFLOAT16)], y, **sizes)
+        y = integers.convolved(self.value, w, groups, **sizes) + b.reshape(-1, 1, 1)
+        self.node("Conv", [self.name, self.weight(w, TensorProto.BFLOAT16), self.weight(b, TensorProto.BFLOAT16)], y, group=groups, **sizes)
         if self.random.integers(2):
             self.node("Relu", [self.name], np.maximum(self.value, 0))
 
-    def quantised_convolution(self, m, c, taps, sizes):
+    def quantised_convolution(self, m, c, groups, taps, sizes):
         w = self.random.integers(-127, 128, (m, c, *taps), np.int8)
         shift = int(np.ceil(np.log2((c * np.prod(taps)) ** 0.5 * 70)))
-        sums = integers.convolved(self.value - self.zero, w.astype(np.int64), 1, **sizes)
+        sums = integers.convolved(self.value - self.zero, w.astype(np.int64), groups, **sizes)
         bias = self.random.integers(-9999, 9999, m, np.int32)
         sums += bias.reshape(-1, 1, 1)
         after = int(self.one_of(self.zero, 0, 5))
         y = np.clip(np.rint(sums.astype(np.float32) * np.float32(2.0 ** -shift)) + after, self.edge.min, self.edge.max)
         one, by = self.weight(np.float32(1)), self.weight(np.float32(2.0 ** shift))
         self.node("QLinearConv", [self.name, one, self.number(self.zero), self.weight(w), one, self.weight(np.int8(0)), by,
-                                  self.number(after), self.weight(bias)], y.astype(np.int64), **sizes)
+                                  self.number(after), self.weight(bias)], y.astype(np.int64), group=groups, **sizes)
         self.zero = after
 
     def pooling(self):
@@ -121,7 +126,7 @@ class Chain(programs.Network):
 
     def step(self):
         self.earlier.append((self.name, self.value, getattr(self, "zero", 0)))
-        self.one_of(self.convolution, self.convolution, self.convolution, self.pooling, self.residual, self.joined)()
+        self.one_of(self.convolution, self.convolution, self.convolution, self.windows, self.pooling, self.residual, self.joined)()
 
     def end(self):
         to = TensorProto.INT32 if self.bytes else TensorProto.FLOAT

@@ -26,6 +26,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
+import decisions
 import runs
 import samples
 from runs import distance
@@ -157,6 +158,12 @@ class Judge:
             for optimized in [False, True]:
                 self.run(what, path, out, feeds, want, way, near, optimized)
 
+    def decided(self, path, feeds, outputs, precision, near):
+        """Are the outputs' rows nearly all there, and says drift that a decision may flip?"""
+        low = "bf16" if precision == "bf16" else "f16"
+        return (decisions.rows_matched(*outputs, NEAR[precision] * near) >= 1 - decisions.MOST
+                and bool(decisions.may_flip(self.options.cameo, path, feeds, low)))
+
     def run(self, what, path, out, feeds, want, way, near, optimized):
         precision, policy, target = way
         key = f"{precision} {policy} {target}".strip() + (" optimized" if optimized else "")
@@ -179,8 +186,12 @@ class Judge:
             if not optimized:
                 self.calibrated(what, path, feeds, want, precision, near)
             return
+        beyond = off > NEAR[precision] * near and policy == "cameo"
+        if beyond and self.decided(path, feeds, (got, want), precision, near):
+            self.counts["rows of outputs in another order, or one in ten others: cameo drift names the decision"] += 1
+            return
         self.worst[key] = max(self.worst.get(key, (0, "")), (off, what))
-        if off > NEAR[precision] * near and policy == "cameo":
+        if beyond:
             self.fault(what, f"outputs are {off:.3g} away{' optimized' if optimized else ''}")
 
 

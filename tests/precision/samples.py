@@ -194,6 +194,23 @@ def filled():
     return model, {"x": numbers(3, 5, 8)}
 
 
+def kernel():
+    """A Gaussian process: numbers near 1000, summed by weights that cancel but for a thousandth."""
+    centers, signs = 3 + 0.1 * numbers(1, 24, 4), np.resize([1.0, -1.0], 24)
+    signs[-1] += 0.004
+    flat = ",".join(repr(float(np.float32(v))) for v in centers.ravel())
+    model = text(f"""kernel (float[N,1,4] x) => (float[N,1] y) <float[24,4] c = {{{flat}}}, float wide = {{40.0}}, float size = {{1000.0}},
+        float[24,1] w = {{{",".join(map(str, signs))}}}> {{
+        e = Sub(x, c)
+        d = Div(e, wide)
+        q = ReduceSumSquare<axes=[2], keepdims=0>(d)
+        m = Neg(q)
+        k = Exp(m)
+        s = Mul(k, size)
+        y = MatMul(s, w) }}""")
+    return model, {"x": 3 + numbers(5, 6, 1, 4)}
+
+
 def unsorted():
     model, feeds = perceptron()
     nodes = list(model.graph.node)
@@ -216,7 +233,7 @@ def shared():
 
 def models():
     for make in (perceptron, norm, attention, branches, loop, scan, function, cells, quantised, positions, mixture,
-                 images, sequences, shared, turned, filled):
+                 images, sequences, shared, turned, filled, kernel):
         model, feeds = make()
         yield (make.__name__, model, feeds)
 

@@ -1,0 +1,211 @@
+// Depthwise convolutions in pixels. A pixel of 32 channels becomes two vectors of float32, of its
+// even channels and of its odd ones, each by one operation; weights lie so too. The functions are
+// printed for a width, a step and a dilation: each pixel of a line is widened once for all the
+// windows that it is in.
+
+#include "codegen/cpu/pixel_windows.h"
+
+#include "codegen/cpu/gemm.h"
+
+#include <stdlib.h>
+
+enum {
+    MANY = 7, // CAMEO_WINDOWS; the rows of most image networks are multiples
+    LANES = 32,
+    HALF = LANES / 2,
+    MOST_COLUMNS = 9,
+    MOST_APART = 4 // pixels
+};
+
+static LoopId only_loop(Index i)
+{
+    const Term *t = i->nterms == 1 ? i->terms : NULL;
+    return t && t->coeff == 1 && t->natoms == 1 && t->atoms[0]->kind == ATOM_LOOP ? t->atoms[0]->var
+                                                                                  : 0;
+}
+
+bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to)
+{
+    int64_t columns;
+    Index zero = c->c ? poly_loop(mod->polys, c->c) : poly_const(mod->polys, 0); // its only value
+    to->channel = only_loop(c->group);
+    to->channels = w->groups;
+    to->planes = (w->groups + LANES - 1) / LANES;
+    return to->channel && to->dtype == DT_BF16 &&
+           poly_sub(mod->polys, c->x->at[1], zero) == c->group &&
+           poly_is_const(c->taps[1], &columns) && columns <= MOST_COLUMNS &&
+           c->stride[1] <= MOST_APART && c->dilation[1] <= MOST_APART;
+}
+
+bool pixel_windows_pack(Module *mod, const ByteWeights *w, const uint16_t *from, PixelConv *to)
+{
+    const int64_t n = to->planes * w->taps * LANES;
+    float *packed = calloc((size_t)n, sizeof *packed);
+    if (!packed)
+        return false;
+    for (int64_t c = 0; c < w->groups; c++)
+        for (int64_t t = 0; t < w->taps; t++) {
+            const uint16_t *at = from + w->start + w->group_at[c] + w->k_at[t];
+            const int64_t lane = c % LANES % 2 * HALF + c % LANES / 2;
+            packed[(c / LANES * w->taps + t) * LANES + lane] =
+                (float)scalar_load(DT_BF16, (const unsigned char *)at).f;
+        }
+    to->packed = bytes_buffer(mod, DT_F32, n, packed);
+    free(packed);
+    return true;
+}
+
+// ---- functions ---------------------------------------------------------------------------------
+
+static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
+{
+    const int64_t taps = c->taps[1], s = c->stride[1], d = c->dilation[1];
+    for (int64_t t = 0; t < taps; t++)
+        buf_printf(
+            out,
+            "        const cameo_window_vec u%lld = *(const cameo_window_vec *)(w + %lld);\n"
+            "        const cameo_window_vec v%lld = *(const cameo_window_vec *)(w + %lld);\n",
+            (long long)t, (long long)(t * LANES), (long long)t, (long long)(t * LANES + HALF));
+    for (int64_t at = 0; at <= (n - 1) * s + (taps - 1) * d; at++) {
+        bool read = false;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t t = (at - i * s) / d;
+            if (at < i * s || (at - i * s) % d != 0 || t >= taps)
+                continue;
+            if (!read)
+                buf_printf(out, "        CAMEO_WINDOW_READ(x + %lld);\n",
+                           (long long)(at * PIXEL_BYTES));
+            read = true;
+            buf_printf(out, "        e%lld += even * u%lld, o%lld += odd * v%lld;\n", (long long)i,
+                       (long long)t, (long long)i, (long long)t);
+        }
+    }
+}
+
+static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n)
+{
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void %s_%lld(\n"
+               "    int64_t lines, int64_t line, const char *x, const float *w, float *sums)\n{\n"
+               "    cameo_window_vec even, odd;\n",
+               name, (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        buf_printf(out, "    cameo_window_vec e%lld = {0}, o%lld = {0};\n", (long long)i,
+                   (long long)i);
+    buf_printf(out, "    for (; lines > 0; lines--, x += line, w += %lld) {\n",
+               (long long)(c->taps[1] * LANES));
+    print_line_of(out, c, n);
+    buf_printf(out, "    }\n");
+    for (int64_t i = 0; i < n; i++)
+        buf_printf(out, "    CAMEO_WINDOW_WRITE(sums + %lld, e%lld, o%lld);\n",
+                   (long long)(i * LANES), (long long)i, (long long)i);
+    buf_printf(out, "}\n\n");
+}
+
+static const char *name_of(Arena *a, const PixelConv *c)
+{
+    return str_printf(a, "cameo_windows_%lld_%lld_%lld", (long long)c->taps[1],
+                      (long long)c->stride[1], (long long)c->dilation[1])
+        .at;
+}
+
+static void print_tiles(Buf *out, const Step *s, Arena *names)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
+        if (c && c->windows) {
+            const char *name = name_of(names, c);
+            buf_printf(out, "#ifndef %s\n#define %s\n", name, name);
+            print_tile(out, c, name, MANY);
+            print_tile(out, c, name, 1);
+            buf_printf(out, "#endif\n");
+        }
+        print_tiles(out, s->body, names);
+        print_tiles(out, s->other, names);
+    }
+}
+
+bool pixel_windows_any(const Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
+        if ((c && c->windows) || pixel_windows_any(s->body) || pixel_windows_any(s->other))
+            return true;
+    }
+    return false;
+}
+
+void pixel_windows_tiles(Buf *out, const Step *s)
+{
+    if (!pixel_windows_any(s))
+        return;
+    buf_printf(
+        out,
+        "/* Sums of neighbouring windows in pixels of bfloat16, for each place those of 32\n"
+        " * channels: lines of the window, bytes from one to the next. */\n"
+        "#ifndef CAMEO_WINDOW_READ\n"
+        "#include <stdint.h>\n"
+        "typedef void cameo_window_tile(int64_t lines, int64_t line, const char *x,\n"
+        "    const float *w, float *sums);\n"
+        "typedef float cameo_window_vec __attribute__((vector_size(64), aligned(4), may_alias));\n"
+        "typedef uint32_t cameo_window_bits\n"
+        "    __attribute__((vector_size(64), aligned(4), may_alias));\n"
+        "#define CAMEO_WINDOW_READ(at) \\\n"
+        "    do { \\\n"
+        "        const cameo_window_bits pixel = *(const cameo_window_bits *)(at); \\\n"
+        "        even = (cameo_window_vec)(pixel << 16); \\\n"
+        "        odd = (cameo_window_vec)(pixel & 0xffff0000u); \\\n"
+        "    } while (0)\n"
+        "#define CAMEO_WINDOW_WRITE(at, even, odd) \\\n"
+        "    do { \\\n"
+        "        *(cameo_window_vec *)(at) = __builtin_shufflevector(even, odd, 0, 16, 1, 17, \\\n"
+        "            2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23); \\\n"
+        "        *(cameo_window_vec *)((at) + 16) = __builtin_shufflevector(even, odd, 8, 24, \\\n"
+        "            9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31); \\\n"
+        "    } while (0)\n"
+        "#endif\n");
+    Arena *names = arena_new();
+    print_tiles(out, s, names);
+    arena_free(names);
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+void pixel_windows_print_begin(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    const int64_t origin = (c->border - c->pad[0]) * c->across + c->border - c->pad[1];
+    print_line(p, "const cameo_pixel_windows h = {");
+    print_line(p, "    .blocks = %lld, .lines = %lld, .across = %lld, .rows = %lld, .row = %lld,",
+               (long long)c->planes, (long long)c->lines, (long long)c->across,
+               (long long)c->out[0], (long long)c->out[1]);
+    print_line(p,
+               "    .taps = {%lld, %lld}, .stride = {%lld, %lld}, .dilation = %lld, .origin = "
+               "%lld};",
+               (long long)c->taps[0], (long long)c->taps[1], (long long)c->stride[0],
+               (long long)c->stride[1], (long long)c->dilation[0], (long long)origin);
+}
+
+void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    const char *sums = bytes_name(p, c->sums), *x = bytes_name(p, conv->x->buffer);
+    const char *name = name_of(p->arena, c);
+    print_line(p, "static const cameo_window_tiles tiles = {%s_%d, %s_1};", name, MANY, name);
+    print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
+    p->indent++;
+    print_line(p, "const int64_t i%u = u / h.rows, i%u = u %% h.rows;", c->block, c->n[0]);
+    print_line(p, "for (int64_t low = 0, high; low < h.row; low = high) {");
+    p->indent++;
+    print_line(p, "const int64_t i%u = -low;", c->at);
+    print_line(p, "high = cameo_pixel_windows_next(&h, low);");
+    print_line(p, "cameo_pixel_windows_sums(&h, &tiles, %s + %s, %s, i%u, i%u, low, high, %s);", x,
+               print_index(p, c->start), bytes_name(p, c->packed), c->block, c->n[0], sums);
+    pixel_conv_print_piece(p, conv);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+}
