@@ -600,6 +600,7 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
     c->added = f->added;
     c->low = (float)f->low;
     c->high = (float)f->high;
+    c->curve = f->curve;
 }
 
 // ---- float64 -----------------------------------------------------------------------------------
