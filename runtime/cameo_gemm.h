@@ -156,9 +156,9 @@ static inline __attribute__((unused)) void cameo_gemm_stream(int64_t n, int64_t 
             const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
             const float *from = b + j * k + p * CAMEO_TILE_COLUMNS;
             if (panels == CAMEO_STREAMS)
-                CAMEO_STREAM(depth, a + p, from, next, c + j);
+                CAMEO_STREAM(depth, a + p, 1, from, next, c + j);
             else
-                cameo_stream_1(depth, a + p, from, next, c + j);
+                cameo_stream_1(depth, a + p, 1, from, next, c + j);
         }
     }
 }

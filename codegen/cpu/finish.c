@@ -8,7 +8,7 @@ enum { LOADS = 16, FAR = 64 }; // constants of an expression; binary exponent of
 // A constant of each channel: where it is for each variable.
 typedef struct Known {
     const Expr *load;
-    const float *data;
+    const StoredF32 *data;
     int64_t start, stride[FINISH_VARS];
 } Known;
 

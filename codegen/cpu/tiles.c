@@ -326,40 +326,51 @@ static void print_dots(Buf *out, const TileTarget *t)
 
 // One row times several panels at a time: memory gives more of several streams than of one, and
 // each sum has a register. What is asked for is as far ahead as of one stream.
-static void print_stream(Buf *out, const TileTarget *t, int panels)
+void tile_print_stream(Buf *out, const TileKind *kind, const TileTarget *t, const char *name,
+                       int panels)
 {
     const int vectors = TILE_COLUMNS / t->lanes;
     buf_printf(out,
-               "static __attribute__((noinline, unused)) void cameo_stream_%d(\n"
-               "    int64_t k, const float *restrict a, const float *restrict b, int64_t next,\n"
-               "    float *restrict c)\n{\n"
-               "    const cameo_vec zero = {0};\n",
-               panels);
+               "static __attribute__((noinline, unused)) void %s_%d(\n"
+               "    int64_t k, const %s *restrict a, int64_t step, const %s *restrict b,\n"
+               "    int64_t next, %s *restrict c)\n{\n"
+               "    const %s zero = {0};\n",
+               name, panels, kind->element, kind->element, kind->number, kind->vector);
     for (int v = 0; v < panels * vectors; v++)
-        buf_printf(out, "    cameo_vec c%d = zero;\n", v);
-    buf_printf(out, "    for (; k > 0; k--, a++, b += CAMEO_TILE_COLUMNS) {\n");
+        buf_printf(out, "    %s c%d = zero;\n", kind->vector, v);
+    buf_printf(out, "    for (; k > 0; k--, a += step, b += CAMEO_TILE_COLUMNS) {\n");
     for (int p = 0; p < panels; p++)
         for (int line = 0; line < TILE_COLUMNS * 4; line += LINE)
             buf_printf(out,
                        "        __builtin_prefetch((const char *)(b + %d * next) + "
                        "CAMEO_CPU_STREAM / %d + %d, 0, 2);\n",
                        p, panels, line);
-    for (int v = 0; v < panels * vectors; v++)
-        buf_printf(out, "        c%d += *a * ((const cameo_vec *)(b + %d * next))[%d];\n", v,
-                   v / vectors, v % vectors);
+    for (int v = 0; v < panels * vectors; v++) {
+        if (kind->dot == DOT_NONE)
+            buf_printf(out, "        c%d += *a * (", v);
+        else
+            buf_printf(out, "        c%d = cameo_dot(c%d, zero + *a, ", v, v);
+        buf_printf(out, "((const %s *)(b + %d * next))[%d]);\n", kind->vector, v / vectors,
+                   v % vectors);
+    }
     buf_printf(out, "    }\n");
     for (int v = 0; v < panels * vectors; v++)
-        buf_printf(out, "    ((cameo_vec *)c)[%d] += c%d;\n", v, v);
+        buf_printf(out, "    ((%s *)c)[%d] += c%d;\n", kind->vector, v, v);
     buf_printf(out, "}\n\n");
 }
 
-// As many panels as twelve sums are.
+int tile_streams(const TileTarget *t)
+{
+    return 12 * t->lanes / TILE_COLUMNS;
+}
+
 static void print_streams(Buf *out, const TileTarget *t)
 {
-    const int most = 12 * t->lanes / TILE_COLUMNS;
+    const int most = tile_streams(t);
     buf_printf(out, "enum { CAMEO_STREAMS = %d };\n", most);
-    for (int panels = 1; panels <= most; panels += most - 1 ? most - 1 : 1)
-        print_stream(out, t, panels);
+    tile_print_stream(out, &floats, t, "cameo_stream", most);
+    if (most > 1)
+        tile_print_stream(out, &floats, t, "cameo_stream", 1);
     buf_printf(out, "#define CAMEO_STREAM cameo_stream_%d\n\n", most);
 }
 
