@@ -439,8 +439,9 @@ static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
 // From the three sums to bounds, those outside of what rounding made of them: of integers nothing.
 static bool sums_close(const Weighing *g, Sums *s)
 {
-    const bool brief = g->way == AS_SHORT_FLOATS || g->way == AS_BYTES;
-    double error = (brief ? SHORT_ERROR : 0) + (s->terms + 4) * 2 * DBL_EPSILON;
+    const bool whole = g->lone && (g->at->in_first || !g->f->block); // sums of bytes are integers
+    const bool brief = g->way == AS_SHORT_FLOATS || (g->way == AS_BYTES && !whole);
+    double error = (brief ? weigh_short_error(s->terms) : 0) + (s->terms + 4) * 2 * DBL_EPSILON;
     double least = brief ? s->terms * SHORT_LEAST : 0;
     if (!dtype_is_float(g->f->dtype))
         error = least = 0;
