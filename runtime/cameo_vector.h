@@ -53,43 +53,52 @@ CAMEO_IN_LOOP float cameo_exp_f32(float x)
     return x != x ? x : y * low * high;
 }
 
-/* c * (1 + e^u), where c is a power of two: c * e^u is to be a number up to where the reciprocal is
- * 0. It is infinite where 2^n * c is 2^128 and e^r is above 1. Below -60 anything less than 2^-86
- * is enough beside 1. The least is added first: where e^u is large, 1 is not lost. In t << 23
- * nothing is left of the shift. */
-CAMEO_IN_LOOP float cameo_one_and_exp_f32(float u, float c)
+/* 2^k * (1 + e^-x): 2^k * e^-x is to be a normal number, or 0 beside 1. The shift's low bits are
+ * those of k as an exponent, so that t << 23 is 2^k * 2^n and nothing else. The least is added
+ * first: where e^-x is large, 1 is not lost. */
+CAMEO_IN_LOOP float cameo_one_and_exp_f32(float x, int32_t k)
 {
-    const float shift = 12582912.0f;
-    uint32_t a = cameo_bits_f32_u32(u);
-    float v = cameo_bits_u32_f32(a < 0xc2700000u ? a : 0xc2700000u); /* -60 */
-    float t = cameo_muladd_f32(v, 1.44269504f, shift), n = t - shift;
-    float r = cameo_muladd_f32(n, 2.12194440e-4f, cameo_muladd_f32(-n, 0.693359375f, v));
+    const float shift = 12582912.0f + (float)(k + 127);
+    const float c = cameo_bits_u32_f32((uint32_t)(k + 127) << 23);
+    float t = cameo_muladd_f32(x, -1.44269504f, shift), n = t - shift;
+    float r = cameo_muladd_f32(n, 2.12194440e-4f, cameo_muladd_f32(n, -0.693359375f, -x));
     float q = cameo_muladd_f32(0.00139506006f, r, 0.00836895393f);
     q = cameo_muladd_f32(q, r, 0.0416662042f);
     q = cameo_muladd_f32(q, r, 0.166665183f);
     q = cameo_muladd_f32(q, r, 0.5f);
     float p = cameo_muladd_f32(q * r, r, r);
-    float s = cameo_bits_u32_f32((cameo_bits_f32_u32(t) << 23) + cameo_bits_f32_u32(c));
+    float s = cameo_bits_u32_f32(cameo_bits_f32_u32(t) << 23);
     return s + cameo_muladd_f32(p, s, c);
 }
 
-/* 1 / (1 + e^-x); at 105.5, e^u is 2^152. */
+/* The less of x and a positive number, by bits: a NaN with a sign stays, others become `most`. */
+CAMEO_IN_LOOP float cameo_at_most_f32(float x, float most)
+{
+    int32_t a = (int32_t)cameo_bits_f32_u32(x), b = (int32_t)cameo_bits_f32_u32(most);
+    return cameo_bits_u32_f32((uint32_t)(a < b ? a : b));
+}
+
+/* The greater of x and a negative number, by bits; a NaN with a sign becomes `least`. */
+CAMEO_IN_LOOP float cameo_at_least_f32(float x, float least)
+{
+    uint32_t a = cameo_bits_f32_u32(x), b = cameo_bits_f32_u32(least);
+    return cameo_bits_u32_f32(a < b ? a : b);
+}
+
+/* 1 / (1 + e^-x), which is 1 from 17 on, and 0 below -105: there 2^-25 * e^-x is 2^127. */
 CAMEO_FN float cameo_sigmoid_f32(float x)
 {
-    float u = x < -105.5f ? 105.5f : -x;
-    float y = 0x1p-25f / cameo_one_and_exp_f32(u, 0x1p-25f);
+    float v = cameo_at_least_f32(cameo_at_most_f32(x, 60.0f), -105.5f);
+    float y = 0x1p-25f / cameo_one_and_exp_f32(v, -25);
     return x != x ? x : y;
 }
 
-/* x / (1 + e^-x), which is 0 from -132.7 on (NaN at infinity, as 0 times it): from there on u is
- * 133.1, chosen by its bits. */
+/* x / (1 + e^-x), which is x from 17 on, and 0 below -110 (NaN at infinity, as 0 times it). What x
+ * is above 60 is added behind. */
 CAMEO_FN float cameo_silu_f32(float x)
 {
-    uint32_t sign = cameo_bits_f32_u32(x) & 0x80000000u;
-    uint32_t far = -(uint32_t)(x < -132.7f), near = cameo_bits_f32_u32(-x) & ~far;
-    float c = cameo_bits_u32_f32(0x3f800000u - (sign >> 2)),
-          u = cameo_bits_u32_f32(near | (far & 0x4305199au));
-    return x / cameo_one_and_exp_f32(u, c) * c;
+    float w = cameo_at_most_f32(x, 60.0f), v = cameo_at_least_f32(w, -110.0f);
+    return cameo_muladd_f32(v / cameo_one_and_exp_f32(v, -32), 0x1p-32f, -(w - x));
 }
 
 /* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */

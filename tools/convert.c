@@ -194,7 +194,7 @@ static double excess(const ConvertRun *r)
         worst = fmax(worst, r->predicted / r->budgets[i].relative);
     for (uint32_t i = 0; i < r->errors.len; i++)
         if (r->errors.at[i].budget >= 0)
-            worst = fmax(worst, r->errors.at[i].relative / r->errors.at[i].budget);
+            worst = fmax(worst, r->errors.at[i].bound / r->errors.at[i].budget);
     return worst;
 }
 
@@ -247,7 +247,7 @@ static bool held_exceeds(const ConvertRun *r)
 {
     for (uint32_t i = 0; i < r->held_errors.len; i++)
         if (r->held_errors.at[i].budget >= 0 &&
-            !(r->held_errors.at[i].relative <= r->held_errors.at[i].budget))
+            !(r->held_errors.at[i].worst <= r->held_errors.at[i].budget))
             return true;
     return false;
 }

@@ -4,6 +4,7 @@
 #include "tools/calib.h"
 #include "tools/convert.h"
 #include "tools/sensitivity.h"
+#include "tools/tails.h"
 
 #include <math.h>
 
@@ -135,6 +136,11 @@ static int keep_outputs(ConvertRun *r, const cameo_model *m, const cameo_context
     return EXIT_CLEAN;
 }
 
+static double relative_of(double squares, double all)
+{
+    return squares > 0 ? sqrt(squares / fmax(all, 1e-300)) : 0;
+}
+
 static int take_errors(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set)
 {
     for (uint32_t j = 0; j < r->errors.len; j++) {
@@ -142,16 +148,20 @@ static int take_errors(ConvertRun *r, const cameo_model *m, const cameo_context 
         const ConvertOutput *o = &r->wanted.at[set * (uint32_t)r->noutputs + (uint32_t)e->number];
         cameo_tensor t = output_of(m, x, e->number);
         bool same = t.count == o->count; // a shape that data decides may differ
+        double squares = 0, all = 0;
         for (int64_t i = 0; i < o->count; i++) {
             double want = o->at[i], got = same ? cameo_element(&t, i) : NAN;
             if (!isfinite(want) || got == want)
                 continue;
             double off = isfinite(got) ? fabs(got - want) : INFINITY;
             e->greatest = fmax(e->greatest, off);
-            e->squares += off * off;
+            squares += off * off;
         }
         for (int64_t i = 0; i < o->count; i++)
-            e->all += isfinite(o->at[i]) ? o->at[i] * o->at[i] : 0;
+            all += isfinite(o->at[i]) ? o->at[i] * o->at[i] : 0;
+        e->squares += squares;
+        e->all += all;
+        vec_push(r->arena, &e->sets, relative_of(squares, all));
     }
     return EXIT_CLEAN;
 }
@@ -163,12 +173,19 @@ int convert_measure_outputs(ConvertRun *r)
 
 int convert_measure_errors(ConvertRun *r, const char *converted)
 {
-    for (uint32_t j = 0; j < r->errors.len; j++)
-        r->errors.at[j].squares = r->errors.at[j].all = r->errors.at[j].greatest = 0;
+    for (uint32_t j = 0; j < r->errors.len; j++) {
+        ConvertError *e = &r->errors.at[j];
+        e->squares = e->all = e->greatest = e->worst = 0;
+        e->sets.len = 0;
+    }
     int status = run_sets(r, converted, take_errors);
     for (uint32_t j = 0; j < r->errors.len; j++) {
         ConvertError *e = &r->errors.at[j];
-        e->relative = e->squares > 0 ? sqrt(e->squares / fmax(e->all, 1e-300)) : 0;
+        e->relative = relative_of(e->squares, e->all);
+        for (uint32_t i = 0; i < e->sets.len; i++)
+            e->worst = fmax(e->worst, e->sets.at[i]);
+        e->bound = e->sets.len < CONVERT_TAIL ? 3 * e->worst
+                                              : fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
     }
     return status;
 }

@@ -46,18 +46,24 @@ static Reasons reasons_of(const ConvertRun *r, const Model *m)
     return all;
 }
 
-static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, const char *which,
-                         Buf *out)
+// Errors on the data of --calib (the bound is what a budget is held to) or of --check (each data
+// set is).
+static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, bool held, Buf *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         const ConvertError *e = &errors[i];
         buf_printf(out, "  error of ");
         buf_quoted(out, str_of(e->output));
-        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u %ssets)", e->relative,
-                   e->greatest, sets, which);
+        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u %sset%s), ", e->relative,
+                   e->greatest, sets, held ? "held-out " : "", sets == 1 ? "" : "s");
+        if (held)
+            buf_printf(out, "%.3g on the worst", e->worst);
+        else
+            buf_printf(out, "%.3g on others (%s)", e->bound,
+                       sets < CONVERT_TAIL ? "three times the worst" : "1 of 1000");
         if (e->budget >= 0)
             buf_printf(out, ", budget %g: %s", e->budget,
-                       e->relative <= e->budget ? "met" : "NOT met");
+                       (held ? e->worst : e->bound) <= e->budget ? "met" : "NOT met");
         buf_char(out, '\n');
     }
 }
@@ -126,8 +132,8 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
         buf_printf(out, "  predicted error of the outputs: %.3g relative (%s)\n", r->predicted,
                    r->noises.len ? "by sensitivities measured on the data"
                                  : "assumed: every rounding reaches the output as large as it is");
-    print_errors(r->errors.at, r->errors.len, r->sets, "", out);
-    print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, "held-out ", out);
+    print_errors(r->errors.at, r->errors.len, r->sets, false, out);
+    print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, true, out);
     print_without_kernels(r, m, out);
     Reasons reasons = reasons_of(r, m);
     for (uint32_t i = 0; i < reasons.len; i++) {
@@ -165,6 +171,8 @@ static void json_errors(Json *j, const char *key, const ConvertError *errors, ui
         json_str(j, str_of(e->output));
         json_field(j, "relative", e->relative);
         json_field(j, "greatest", e->greatest);
+        json_field(j, "worst", e->worst);
+        json_field(j, "bound", e->bound);
         json_key(j, "budget");
         if (e->budget >= 0)
             json_num(j, e->budget);
