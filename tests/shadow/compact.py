@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What a compact shadow (differences kept in float32) says beside a whole one in double-double.
+
+    python3 compact.py CAMEO [MODEL...]
+
+Every figure of `verify --layers --against f64` is held to that of `--against dd`, which keeps no differences and computes each
+value twice, in 31 digits. What is compared is relative to the figure itself, down to 1e-10 of the value's own size. Without models a chain of convolutions, SiLU and normalizations is drawn, forty layers
+deep, so that what is kept is kept often. Inputs are a data set beside the model (test_data_set_0, data_0.npz) or made up.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+
+FIGURES = ["greatest", "rms", "made_greatest", "made_rms", "inherited_greatest", "inherited_rms", "shadow_greatest", "shadow_rms"]
+LIMIT = 1e-4  # of a figure
+FLOOR = 1e-10  # of the value's size: of what is less float64's own errors are a part
+
+
+def deep_network(seed, layers=40, channels=12, size=17):
+    rng = np.random.default_rng(seed)
+    nodes, constants, x = [], {}, "x"
+    for k in range(layers):
+        c = channels
+        constants[f"w{k}"] = rng.normal(size=(c, c, 3, 3)) / np.sqrt(9 * c)
+        constants[f"b{k}"] = rng.normal(size=(c,)) * 0.1
+        constants[f"s{k}"], constants[f"t{k}"] = np.ones(c), np.zeros(c)
+        nodes += [helper.make_node("Conv", [x, f"w{k}", f"b{k}"], [f"c{k}"], pads=[1, 1, 1, 1]),
+                  helper.make_node("Sigmoid", [f"c{k}"], [f"g{k}"]), helper.make_node("Mul", [f"c{k}", f"g{k}"], [f"m{k}"]),
+                  helper.make_node("InstanceNormalization", [f"m{k}", f"s{k}", f"t{k}"], [f"n{k}"]),
+                  helper.make_node("Add", [x, f"n{k}"], [f"a{k}"])]
+        x = f"a{k}"
+    nodes += [helper.make_node("Flatten", [x], ["f"]), helper.make_node("Softmax", ["f"], ["y"])]
+    shape = (1, channels, size, size)
+    graph = helper.make_graph(nodes, "deep", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items()])
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), rng.normal(size=shape)
+
+
+def report(cameo, model, data, against):
+    done = subprocess.run([cameo, "verify", model, *data, "--layers", "--against", against, "--format", "json", "-q"], text=True,
+                          stdout=subprocess.PIPE)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{model}: --against {against} exits with {done.returncode}")
+    return json.loads(done.stdout)["values"]
+
+
+def compare(name, compact, whole):
+    """How many figures were compared; the worst, and where it is."""
+    assert [v["value"] for v in compact] == [v["value"] for v in whole], "other values"
+    count, worst, where = 0, 0.0, ""
+    for a, b in zip(compact, whole):
+        assert a.get("count") == b.get("count"), a["value"]
+        size = max(b.get("shadow_greatest", 0), 1e-300)
+        for figure in (f for f in FIGURES if f in a and f in b):
+            x, y = a[figure], b[figure]
+            count += 1
+            if max(x, y) > FLOOR * size and abs(x - y) > worst * y:
+                worst, where = abs(x - y) / y if y else float("inf"), f"{figure} of {a['value']} ({a['op']}): {x:.6g}, {y:.6g}"
+    print(f"{name}: {len(compact)} values, {count} figures, worst {worst:.2g} {where}", flush=True)
+    return worst
+
+
+def data_of(model):
+    if (model.parent / "test_data_set_0").is_dir():
+        return [model.parent / "test_data_set_0"]
+    return [model.parent / "data_0.npz"] if (model.parent / "data_0.npz").exists() else []
+
+
+def main():
+    cameo, models, worst = sys.argv[1], [pathlib.Path(m) for m in sys.argv[2:]], []
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        jobs = [(m, data_of(m)) for m in (m / "model.onnx" if m.is_dir() else m for m in models)]
+        for seed in range(0 if models else 2):
+            model, x = deep_network(seed)
+            save(model, folder / f"deep{seed}.onnx")
+            np.save(folder / f"x{seed}.npy", x.astype(np.float32))
+            jobs.append((folder / f"deep{seed}.onnx", [folder / f"x{seed}.npy"]))
+        for model, data in jobs:
+            name = model.parent.name if model.name == "model.onnx" else model.stem
+            worst.append(compare(name, *(report(cameo, model, data, w) for w in ("f64", "dd"))))
+    return max(worst) > LIMIT
+
+
+if __name__ == "__main__":
+    sys.exit(main())
