@@ -8,6 +8,7 @@
 // fused, since what is between two of them keeps them apart.
 
 #include "codegen/check_bounds.h"
+#include "codegen/cpu/gemm.h"
 
 #include <string.h>
 
@@ -222,10 +223,16 @@ static void check_stmts(Checker *c, const Stmt *s)
     }
 }
 
+// Figures of values without regard to dims: each load is of the element that is stored.
+static bool is_flat(const Kernel *k)
+{
+    return k->override && k->override->figures && k->override->figures->flat;
+}
+
 static void check_steps(Checker *c, Step **at)
 {
     for (; *at; at = &(*at)->next) {
-        if ((*at)->kernel) {
+        if ((*at)->kernel && !is_flat((*at)->kernel)) {
             c->at = at;
             c->kernel++;
             c->done = (Map){.arena = c->mod->arena};

@@ -215,7 +215,7 @@ void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims)
 {
     Value *v = out_value(s, o);
     int64_t k;
-    if (!v || rank > MAX_RANK)
+    if (!v || rank > MAX_RANK || s->failed) // what does not fit gives nothing that others could fit
         return;
     for (uint32_t i = 0; i < rank; i++)
         if (poly_is_overflow(dims[i]) || (poly_is_const(dims[i], &k) && k < 0)) {

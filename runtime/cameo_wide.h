@@ -74,6 +74,30 @@ static inline __attribute__((unused)) void cameo_wide_place(const cameo_wide_win
     at[2] = n % w->out[2];
 }
 
+typedef float cameo_wide_narrow
+    __attribute__((vector_size(4 * CAMEO_WIDE_LANES), aligned(4), may_alias));
+
+/* Neighbours of a factor of float32 or, where that is NULL, of float64. */
+static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load_of(const float *narrow,
+                                                                               const double *wide,
+                                                                               int64_t at)
+{
+    if (narrow)
+        return __builtin_convertvector(*(const cameo_wide_narrow *)(narrow + at), cameo_wide_vec);
+    return *(const cameo_wide_vec *)(wide + at);
+}
+
+static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load(const cameo_wide *p,
+                                                                            int64_t at)
+{
+    return cameo_wide_load_of(p->narrow_b, p->b, at);
+}
+
+static inline __attribute__((always_inline)) double cameo_wide_one(const cameo_wide *p, int64_t at)
+{
+    return p->narrow_b ? (double)p->narrow_b[at] : p->b[at];
+}
+
 /* A row of the output from `at` on, at one place of the window: where in x it is for its first
  * column, `x` being where its channel begins, and between which columns it is inside of x. */
 static inline __attribute__((unused)) int64_t cameo_wide_under(const cameo_wide_window *w,
@@ -97,48 +121,105 @@ static inline __attribute__((unused)) int64_t cameo_wide_under(const cameo_wide_
     return x + first * w->step[2];
 }
 
-/* Elements of row k of b in the columns n .. n + width that lie in one row of the output. */
-static inline __attribute__((unused)) void cameo_wide_stretch(const cameo_wide *p, int64_t x,
-                                                              const int64_t *tap, const int64_t *at,
-                                                              int64_t width, double *to)
-{
-    int64_t low, high;
-    const int64_t step = p->window->stride[2] * p->window->step[2];
-    x = cameo_wide_under(p->window, x, tap, at, width, &low, &high);
-    for (int64_t i = 0; i < low; i++)
-        to[i] = 0;
-    if (p->narrow_b && step == 1)
-        for (int64_t i = low; i < high; i++)
-            to[i] = (double)p->narrow_b[x + i];
-    else if (p->narrow_b)
-        for (int64_t i = low; i < high; i++)
-            to[i] = (double)p->narrow_b[x + i * step];
-    else if (step == 1)
-        memcpy(to + low, p->b + x + low, (size_t)(high - low) * sizeof *to);
-    else
-        for (int64_t i = low; i < high; i++)
-            to[i] = p->b[x + i * step];
-    for (int64_t i = high; i < width; i++)
-        to[i] = 0;
-}
+/* Columns of a block that lie in one row of the output: where x is for them at the window's first
+ * place, as places in each dim. */
+typedef struct cameo_wide_run {
+    int64_t place[3], width;
+} cameo_wide_run;
 
-static inline __attribute__((unused)) void cameo_wide_windows(const cameo_wide *p, int64_t k,
-                                                              int64_t n, int64_t width, double *to)
+/* Of columns n .. n + width; how many runs they are. */
+static inline __attribute__((unused)) int64_t cameo_wide_runs(const cameo_wide_window *w, int64_t n,
+                                                              int64_t width, cameo_wide_run *runs)
 {
-    const cameo_wide_window *w = p->window;
-    int64_t tap[3], at[3];
-    const int64_t x = cameo_wide_tap(w, k, tap) * w->channel;
+    int64_t at[3], count = 0;
     cameo_wide_place(w, n, at);
-    while (width > 0) {
-        const int64_t left = w->out[2] - at[2], part = left < width ? left : width;
-        cameo_wide_stretch(p, x, tap, at, part, to);
-        to += part;
-        width -= part;
+    for (int64_t part; width > 0; width -= part) {
+        cameo_wide_run *r = &runs[count++];
+        const int64_t left = w->out[2] - at[2];
+        r->width = part = left < width ? left : width;
+        for (int d = 0; d < 3; d++)
+            r->place[d] = at[d] * w->stride[d] - w->pad[d];
         at[2] = 0;
         if (++at[1] == w->out[1]) {
             at[1] = 0;
             at[0]++;
         }
+    }
+    return count;
+}
+
+/* n neighbours as float64. What is left over by whole vectors is the end of one that begins further
+ * in front. */
+static inline __attribute__((always_inline)) void cameo_wide_copy(const cameo_wide *p, int64_t x,
+                                                                  int64_t n, double *to)
+{
+    int64_t i = 0;
+    if (n < CAMEO_WIDE_LANES) {
+        for (; i < n; i++)
+            to[i] = cameo_wide_one(p, x + i);
+        return;
+    }
+    for (; i + CAMEO_WIDE_LANES <= n; i += CAMEO_WIDE_LANES)
+        *(cameo_wide_vec *)(to + i) = cameo_wide_load(p, x + i);
+    if (i < n)
+        *(cameo_wide_vec *)(to + n - CAMEO_WIDE_LANES) =
+            cameo_wide_load(p, x + n - CAMEO_WIDE_LANES);
+}
+
+/* A run at one place of the window, `x` being where its channel begins. */
+static inline __attribute__((always_inline)) void cameo_wide_stretch(const cameo_wide *p,
+                                                                     const cameo_wide_run *r,
+                                                                     int64_t x, const int64_t *tap,
+                                                                     double *to)
+{
+    const cameo_wide_window *w = p->window;
+    const int64_t s = w->stride[2], first = r->place[2] + tap[2], left = w->in[2] - first;
+    int64_t low = 0, high = 0;
+    if ((uint64_t)(r->place[0] + tap[0]) < (uint64_t)w->in[0] &&
+        (uint64_t)(r->place[1] + tap[1]) < (uint64_t)w->in[1]) {
+        low = first >= 0 ? 0 : s == 1 ? -first : (s - 1 - first) / s;
+        low = low < r->width ? low : r->width;
+        high = left <= 0 ? 0 : s == 1 ? left : (left + s - 1) / s;
+        high = high < r->width ? high : r->width;
+        high = high > low ? high : low;
+    }
+    x += (r->place[0] + tap[0]) * w->step[0] + (r->place[1] + tap[1]) * w->step[1] +
+         first * w->step[2];
+    for (int64_t i = 0; i < low; i++)
+        to[i] = 0;
+    if (s * w->step[2] == 1)
+        cameo_wide_copy(p, x + low, high - low, to + low);
+    else
+        for (int64_t i = low; i < high; i++)
+            to[i] = cameo_wide_one(p, x + i * s * w->step[2]);
+    for (int64_t i = high; i < r->width; i++)
+        to[i] = 0;
+}
+
+/* The next place of the window, behind the last one the first of the next channel. */
+static inline __attribute__((unused)) int64_t cameo_wide_next(const cameo_wide_window *w,
+                                                              int64_t *tap)
+{
+    for (int d = 2; d >= 0; d--) {
+        if (++tap[d] < w->taps[d])
+            return 0;
+        tap[d] = 0;
+    }
+    return w->channel;
+}
+
+/* A row of b, where it is windows, at one place of the window; `x` is where its channel begins. */
+static inline __attribute__((unused)) void cameo_wide_windows(const cameo_wide *p, int64_t x,
+                                                              const int64_t *tap,
+                                                              const cameo_wide_run *runs,
+                                                              int64_t nruns, double *to)
+{
+    int64_t under[3];
+    for (int d = 0; d < 3; d++)
+        under[d] = tap[d] * p->window->dilation[d];
+    for (int64_t i = 0; i < nruns; i++) {
+        cameo_wide_stretch(p, &runs[i], x, under, to);
+        to += runs[i].width;
     }
 }
 
@@ -148,18 +229,25 @@ static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p
                                                              int64_t width, double *to)
 {
     double row[CAMEO_WIDE_N + CAMEO_WIDE_PANEL];
+    cameo_wide_run runs[CAMEO_WIDE_N];
+    int64_t tap[3];
+    const int64_t nruns = p->window ? cameo_wide_runs(p->window, n, width, runs) : 0;
+    int64_t x = p->window ? cameo_wide_tap(p->window, k, tap) * p->window->channel : 0;
     memset(row + width, 0, CAMEO_WIDE_PANEL * sizeof *row);
     for (int64_t i = 0; i < depth; i++) {
-        if (p->window)
-            cameo_wide_windows(p, k + i, n, width, row);
-        else if (p->narrow_b)
-            for (int64_t j = 0; j < width; j++)
-                row[j] = (double)p->narrow_b[(k + i) * p->bk + (n + j) * p->bn];
+        const int64_t from = (k + i) * p->bk + n * p->bn;
+        if (p->window) {
+            cameo_wide_windows(p, x, tap, runs, nruns, row);
+            x += cameo_wide_next(p->window, tap);
+        } else if (p->bn == 1)
+            cameo_wide_copy(p, from, width, row);
         else
             for (int64_t j = 0; j < width; j++)
-                row[j] = p->b[(k + i) * p->bk + (n + j) * p->bn];
+                row[j] = cameo_wide_one(p, from + j * p->bn);
         for (int64_t j = 0; j < width; j += CAMEO_WIDE_PANEL)
-            memcpy(to + j * depth + i * CAMEO_WIDE_PANEL, row + j, CAMEO_WIDE_PANEL * sizeof *to);
+            for (int v = 0; v < CAMEO_WIDE_PANEL; v += CAMEO_WIDE_LANES)
+                *(cameo_wide_vec *)(to + j * depth + i * CAMEO_WIDE_PANEL + v) =
+                    *(const cameo_wide_vec *)(row + j + v);
     }
 }
 
@@ -245,15 +333,6 @@ cameo_wide_tile(int64_t k, const double *a, const double *b, double *y, int64_t 
 
 enum { CAMEO_WIDE_FEW = 2 }; /* rows for which b is not worth packing */
 
-static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load(const cameo_wide *p,
-                                                                            int64_t at)
-{
-    typedef float narrow __attribute__((vector_size(4 * CAMEO_WIDE_LANES), aligned(4), may_alias));
-    if (p->narrow_b)
-        return __builtin_convertvector(*(const narrow *)(p->narrow_b + at), cameo_wide_vec);
-    return *(const cameo_wide_vec *)(p->b + at);
-}
-
 /* One row of y where b's rows (bn is 1) or columns (bk is 1) are neighbours. What is left over by
  * whole vectors is done for all columns one by one. */
 static __attribute__((noinline, unused)) void cameo_wide_row(const cameo_wide *p, int64_t m,
@@ -276,8 +355,11 @@ static __attribute__((noinline, unused)) void cameo_wide_row(const cameo_wide *p
         int64_t k = 0;
         for (; k + CAMEO_WIDE_LANES <= p->depth; k += CAMEO_WIDE_LANES) {
             cameo_wide_vec x = {0};
-            for (int i = 0; i < CAMEO_WIDE_LANES; i++)
-                x[i] = a ? a[(k + i) * p->ak] : (double)narrow[(k + i) * p->ak];
+            if (p->ak == 1)
+                x = cameo_wide_load_of(narrow, a, k);
+            else
+                for (int i = 0; i < CAMEO_WIDE_LANES; i++)
+                    x[i] = a ? a[(k + i) * p->ak] : (double)narrow[(k + i) * p->ak];
             sums += x * cameo_wide_load(p, from + k);
         }
         for (int i = 0; i < CAMEO_WIDE_LANES; i++)
@@ -297,11 +379,6 @@ typedef struct cameo_wide_taps {
     double a[CAMEO_WIDE_TAPS];
     int64_t low[CAMEO_WIDE_TAPS], high[CAMEO_WIDE_TAPS];
 } cameo_wide_taps;
-
-static inline __attribute__((always_inline)) double cameo_wide_one(const cameo_wide *p, int64_t at)
-{
-    return p->narrow_b ? (double)p->narrow_b[at] : p->b[at];
-}
 
 static inline __attribute__((unused)) void
 cameo_wide_edge(const cameo_wide *p, const cameo_wide_taps *t, double *y, int64_t i)
@@ -346,18 +423,6 @@ cameo_wide_taps_add(const cameo_wide *p, const cameo_wide_taps *t, double *y, in
         cameo_wide_edge(p, t, y, i);
 }
 
-/* The next place of the window, behind the last one the first of the next channel. */
-static inline __attribute__((unused)) int64_t cameo_wide_next(const cameo_wide_window *w,
-                                                              int64_t *tap)
-{
-    for (int d = 2; d >= 0; d--) {
-        if (++tap[d] < w->taps[d])
-            return 0;
-        tap[d] = 0;
-    }
-    return w->channel;
-}
-
 /* One row of y where b is windows and rows are too few to make panels of them: planes by their own
  * windows. */
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
@@ -392,14 +457,94 @@ cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
     }
 }
 
+enum {
+    CAMEO_WIDE_NARROW = 4, /* columns for which a is not worth packing */
+    CAMEO_WIDE_DEEP = 512  /* values of k in a block then; whole vectors */
+};
+
+/* Columns n0 .. n1 of b, values k .. k + depth: each a row, zeros behind it. */
+static inline __attribute__((unused)) void
+cameo_wide_turn(const cameo_wide *p, int64_t k, int64_t depth, int64_t n0, int64_t n1, double *to)
+{
+    double row[CAMEO_WIDE_NARROW] = {0};
+    cameo_wide_run runs[CAMEO_WIDE_NARROW];
+    int64_t tap[3];
+    const int64_t nruns = p->window ? cameo_wide_runs(p->window, n0, n1 - n0, runs) : 0;
+    int64_t x = p->window ? cameo_wide_tap(p->window, k, tap) * p->window->channel : 0;
+    memset(to, 0, CAMEO_WIDE_NARROW * CAMEO_WIDE_DEEP * sizeof *to);
+    for (int64_t i = 0; i < depth; i++) {
+        if (p->window) {
+            cameo_wide_windows(p, x, tap, runs, nruns, row);
+            x += cameo_wide_next(p->window, tap);
+        } else
+            for (int64_t j = 0; j < n1 - n0; j++)
+                row[j] = cameo_wide_one(p, (k + i) * p->bk + (n0 + j) * p->bn);
+        for (int64_t j = 0; j < n1 - n0; j++)
+            to[j * CAMEO_WIDE_DEEP + i] = row[j];
+    }
+}
+
+/* Few columns, where rows of a lie as they are: sums of a row by columns. */
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
+cameo_wide_columns(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
+{
+    double b[CAMEO_WIDE_NARROW * CAMEO_WIDE_DEEP];
+    for (int64_t k = 0; k < p->depth; k += CAMEO_WIDE_DEEP) {
+        const int64_t depth = p->depth - k < CAMEO_WIDE_DEEP ? p->depth - k : CAMEO_WIDE_DEEP;
+        cameo_wide_turn(p, k, depth, n0, n1, b);
+        for (int64_t m = m0; m < m1; m++) {
+            const float *narrow = p->narrow_a ? p->narrow_a + m * p->am + k : NULL;
+            const double *a = p->a ? p->a + m * p->am + k : NULL;
+            cameo_wide_vec sums[CAMEO_WIDE_NARROW] = {0};
+            int64_t i = 0;
+            for (; i + CAMEO_WIDE_LANES <= depth; i += CAMEO_WIDE_LANES) {
+                const cameo_wide_vec x = cameo_wide_load_of(narrow, a, i);
+#pragma GCC unroll 4
+                for (int j = 0; j < CAMEO_WIDE_NARROW; j++)
+                    sums[j] += x * *(const cameo_wide_vec *)(b + j * CAMEO_WIDE_DEEP + i);
+            }
+            for (int64_t j = 0; j < n1 - n0; j++) {
+                double sum = 0;
+                for (int v = 0; v < CAMEO_WIDE_LANES; v++)
+                    sum += sums[j][v];
+                for (int64_t r = i; r < depth; r++)
+                    sum += (a ? a[r] : (double)narrow[r]) * b[j * CAMEO_WIDE_DEEP + r];
+                p->y[m * p->ym + n0 + j] += sum;
+            }
+        }
+    }
+}
+
+/* Windows of one place that lie in x as columns do: a matrix. */
+static inline __attribute__((unused)) int cameo_wide_is_matrix(const cameo_wide_window *w)
+{
+    int64_t size = 1;
+    for (int d = 2; d >= 0; size *= w->out[d--])
+        if (w->taps[d] != 1 || w->stride[d] != 1 || w->pad[d] != 0 || w->in[d] != w->out[d] ||
+            (w->in[d] != 1 && w->step[d] != size))
+            return 0;
+    return 1;
+}
+
 /* Rows m0 .. m1 and columns n0 .. n1. */
-static __attribute__((noinline, unused)) void
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
 cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
 {
     double b[CAMEO_WIDE_K * (CAMEO_WIDE_N + CAMEO_WIDE_PANEL)], a[CAMEO_WIDE_M * CAMEO_WIDE_K];
+    cameo_wide matrix = *p;
+    if (p->window && cameo_wide_is_matrix(p->window)) {
+        matrix.window = NULL;
+        matrix.bk = p->window->channel;
+        matrix.bn = 1;
+        p = &matrix;
+    }
     if (p->rows <= CAMEO_WIDE_FEW && (p->window || p->bn == 1 || p->bk == 1)) {
         for (int64_t m = m0; m < m1; m++)
             p->window ? cameo_wide_slide(p, m, n0, n1) : cameo_wide_row(p, m, n0, n1);
+        return;
+    }
+    if (p->columns <= CAMEO_WIDE_NARROW && p->ak == 1) {
+        cameo_wide_columns(p, m0, m1, n0, n1);
         return;
     }
     for (int64_t n = n0; n < n1; n += CAMEO_WIDE_N)

@@ -276,8 +276,10 @@ static int compile(const Tool *t, const Asked *a)
         if (status && report.error.len)
             tool_error(t, 0, "%.*s", STR_ARG(report.error));
         if (!status && a->o.fix && !tool_style.quiet)
-            fprintf(stderr, "repaired: %u constants retyped, %u casts and %u transfers inserted\n",
-                    report.retyped, report.casts, report.transfers);
+            fprintf(
+                stderr, "repaired: %u constant%s retyped, %u cast%s and %u transfer%s inserted\n",
+                report.retyped, report.retyped == 1 ? "" : "s", report.casts,
+                report.casts == 1 ? "" : "s", report.transfers, report.transfers == 1 ? "" : "s");
         if (!status && tool_style.verbose && !a->o.no_fuse)
             fprintf(stderr, "fused: %u kernels to %u, work %.4g to %.4g operations (ratio %.3f)\n",
                     report.fused.kernels_before, report.fused.kernels_after,

@@ -11,7 +11,7 @@ typedef struct ConvertBudget {
     Str output; // empty: all
     double relative;
 } ConvertBudget;
-enum { CONVERT_BUDGETS = 64 };
+enum { CONVERT_BUDGETS = 64, CONVERT_TAIL = 8 };
 
 // How far an output is from the model's own, over all data: rms of the difference by rms.
 typedef struct ConvertError {
@@ -23,7 +23,8 @@ typedef struct ConvertError {
     VEC(double) sets;          // the same as `relative`, of each data set
     double worst;              // of them
     // What other data may bring, which is what a budget bounds: what one data set in a thousand
-    // exceeds (tools/tails.h), the worst at least; of fewer than four sets three times the worst.
+    // exceeds (tools/tails.h), the worst at least; of fewer sets than CONVERT_TAIL, whose greatest
+    // quarter is one set, three times the worst.
     double bound;
 } ConvertError;
 

@@ -184,8 +184,8 @@ int convert_measure_errors(ConvertRun *r, const char *converted)
         e->relative = relative_of(e->squares, e->all);
         for (uint32_t i = 0; i < e->sets.len; i++)
             e->worst = fmax(e->worst, e->sets.at[i]);
-        e->bound = e->sets.len < TAILS_LEAST ? 3 * e->worst
-                                             : fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
+        e->bound = e->sets.len < CONVERT_TAIL ? 3 * e->worst
+                                              : fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
     }
     return status;
 }

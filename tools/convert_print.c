@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "ir/registry.h"
 #include "tools/convert.h"
-#include "tools/tails.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,7 +60,7 @@ static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, 
             buf_printf(out, "%.3g on the worst", e->worst);
         else
             buf_printf(out, "%.3g on others (%s)", e->bound,
-                       sets < TAILS_LEAST ? "three times the worst" : "1 of 1000");
+                       sets < CONVERT_TAIL ? "three times the worst" : "1 of 1000");
         if (e->budget >= 0)
             buf_printf(out, ", budget %g: %s", e->budget,
                        (held ? e->worst : e->bound) <= e->budget ? "met" : "NOT met");

@@ -27,8 +27,8 @@ static void print_overview(FILE *f)
 {
     fprintf(f, "usage: cameo COMMAND [ARGUMENTS]\n\ncommands:\n");
     for (const Tool *const *t = tools; *t; t++)
-        fprintf(f, "  %-10s %s\n", (*t)->name, (*t)->doc);
-    fprintf(f, "  %-10s %s\n", "help", "says how a command is used");
+        fprintf(f, "  %-12s %s\n", (*t)->name, (*t)->doc);
+    fprintf(f, "  %-12s %s\n", "help", "says how a command is used");
 }
 
 static int help(int argc, char **argv)

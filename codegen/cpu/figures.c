@@ -10,6 +10,7 @@
 
 enum {
     STRETCH = 1024,   // elements: what is known of one stays in the first two caches
+    VECTOR = 16,      // elements: a stretch is whole vectors where it may be
     FIGURE_WORK = 20, // of an element, in tenths of a nanosecond
     LEAST_LEVEL = 2   // a dim is cut where that leaves stretches this much of what they may be
 };
@@ -34,9 +35,10 @@ typedef struct Joining {
     Figures *made;
     Index at[MAX_RANK]; // of an element of the stretch, by dim
     LoopId loops[MAX_RANK + 1];
-    uint32_t nloops; // within a stretch
-    int64_t room;    // of a row
-    Index place;     // of an element in it
+    Index start[MAX_RANK]; // of a stretch, by dim
+    uint32_t nloops;       // within a stretch
+    int64_t room;          // of a row
+    Index place;           // of an element in it
 } Joining;
 
 static bool figures_are(const Call *c)
@@ -188,6 +190,28 @@ static LoopId add_inner(Joining *j, Index extent)
     return j->loops[j->nloops++] = loop_new(j->mod->polys, extent);
 }
 
+// A dim of n elements is cut: a loop over parts of `by` of them, and one within a part.
+static void cut_dim(Joining *j, uint32_t i, Index n, Index by)
+{
+    Polys *polys = j->mod->polys;
+    LoopId v = loop_new(polys, poly_ceildiv(polys, n, by));
+    add_outer(j, v);
+    j->start[i] = poly_mul(polys, poly_loop(polys, v), by);
+    Index left = poly_sub(polys, n, j->start[i]);
+    LoopId w = add_inner(j, poly_min(polys, by, left));
+    j->at[i] = poly_add(polys, j->start[i], poly_loop(polys, w));
+}
+
+// So many of the dim before one whose size only the running program knows make a stretch of `part`
+// elements; 1 where that dim is cut itself.
+static Index rows_of(Joining *j, Index dim, int64_t part)
+{
+    Polys *polys = j->mod->polys;
+    Index one = poly_const(polys, 1);
+    return poly_max(polys, one,
+                    poly_floordiv(polys, poly_const(polys, part), poly_max(polys, one, dim)));
+}
+
 // Loops over stretches and within one: the last dims that a stretch holds whole, and of the dim
 // before them a part.
 static void choose_loops(Joining *j)
@@ -200,32 +224,80 @@ static void choose_loops(Joining *j)
         whole--;
     }
     const int64_t part = whole ? part_of(j->dims[whole - 1], inner) : 1;
+    const bool open = whole > 1 && !poly_is_const(j->dims[whole - 1], NULL);
     for (uint32_t i = 0; i < whole; i++) {
-        if (i + 1 < whole || part == 1) {
+        if (open && i + 2 == whole) {
+            cut_dim(j, i, j->dims[i], rows_of(j, j->dims[i + 1], part));
+        } else if (i + 1 == whole && part > 1) {
+            cut_dim(j, i, j->dims[i], poly_const(polys, part));
+        } else {
             LoopId v = loop_new(polys, j->dims[i]);
             add_outer(j, v);
-            j->at[i] = poly_loop(polys, v);
-            continue;
+            j->start[i] = j->at[i] = poly_loop(polys, v);
         }
-        Index by = poly_const(polys, part);
-        LoopId v = loop_new(polys, poly_ceildiv(polys, j->dims[i], by));
-        add_outer(j, v);
-        Index first = poly_scale(polys, poly_loop(polys, v), part);
-        LoopId w = add_inner(j, poly_min(polys, by, poly_sub(polys, j->dims[i], first)));
-        j->at[i] = poly_add(polys, first, poly_loop(polys, w));
     }
     if (!whole)
         add_outer(j, loop_new(polys, poly_const(polys, 1)));
-    for (uint32_t i = whole; i < j->rank; i++)
+    for (uint32_t i = whole; i < j->rank; i++) {
+        j->start[i] = poly_const(polys, 0);
         j->at[i] = poly_loop(polys, add_inner(j, j->dims[i]));
+    }
     j->room = part * inner;
 }
 
-// The element's place in the value, and in a row of the stretch.
+static bool is_loop(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP;
+}
+
+// What is read is the element that is stored, in a buffer of the same dims, or the same for all.
+static void check_flat(void *context, const Expr *e)
+{
+    LoadCheck *c = context;
+    bool same = e->kind == EX_LOAD && same_dims(c->j, buffer_at(c->j->mod, e->buffer)) &&
+                same_place(c->j->mod, e, c->store);
+    for (uint32_t i = 0; e->kind == EX_LOAD && !same && i < e->rank; i++)
+        c->fits &= !poly_any(e->at[i], is_loop, NULL);
+    c->fits &= e->kind != EX_INDEX;
+}
+
+// Are dims of no concern to the run?
+static bool is_flat(const Joining *j)
+{
+    LoadCheck check = {j, NULL, 0, j->rank > 0};
+    for (uint32_t i = 0; check.fits && i < j->steps.len; i++) {
+        if (!j->steps.at[i]->kernel)
+            continue;
+        check.store = point_of(j->steps.at[i]->kernel->body).store;
+        expr_walk(j->mod, check.store->value, check_flat, &check);
+    }
+    return check.fits;
+}
+
+// The same where dims are of no concern: the last one counts on through all of them.
+static void choose_flat_loops(Joining *j)
+{
+    Polys *polys = j->mod->polys;
+    Index all = poly_const(polys, 1);
+    int64_t n;
+    for (uint32_t i = 0; i < j->rank; i++) {
+        all = poly_mul(polys, all, j->dims[i]);
+        j->start[i] = j->at[i] = poly_const(polys, 0);
+    }
+    j->room = STRETCH;
+    if (poly_is_const(all, &n) && n > 0) {
+        const int64_t pieces = (n + STRETCH - 1) / STRETCH, part = (n + pieces - 1) / pieces;
+        j->room = pieces > 1 ? (part + VECTOR - 1) / VECTOR * VECTOR : n;
+    }
+    cut_dim(j, j->rank - 1, all, poly_const(polys, j->room));
+}
+
+// The element's place in a row of the stretch, and that of the first in the value.
 static void choose_places(Joining *j)
 {
     Polys *polys = j->mod->polys;
-    Index place = poly_const(polys, 0), size = poly_const(polys, 1), all = place;
+    Index place = poly_const(polys, 0), size = poly_const(polys, 1), first = place;
     for (uint32_t i = j->nloops; i-- > 0;) {
         place = poly_add(polys, place, poly_mul(polys, size, poly_loop(polys, j->loops[i])));
         size = poly_mul(polys, size, loop_extent(polys, j->loops[i]));
@@ -234,10 +306,10 @@ static void choose_places(Joining *j)
     j->made->count = size;
     Index stride = poly_const(polys, 1);
     for (uint32_t i = j->rank; i-- > 0;) {
-        all = poly_add(polys, all, poly_mul(polys, stride, j->at[i]));
+        first = poly_add(polys, first, poly_mul(polys, stride, j->start[i]));
         stride = poly_mul(polys, stride, j->dims[i]);
     }
-    j->made->first = poly_sub(polys, all, place);
+    j->made->first = first;
 }
 
 static FigureRow row_of(const Figures *f, BufferId b)
@@ -423,7 +495,11 @@ static Kernel *join_steps(Joining *j)
     *k = (Kernel){.id = mod->nkernels++, .name = STR("figures")};
     j->made = NEW(mod->arena, Figures);
     j->nloops = 0;
-    choose_loops(j);
+    j->made->flat = is_flat(j);
+    if (j->made->flat)
+        choose_flat_loops(j);
+    else
+        choose_loops(j);
     choose_places(j);
     const Stmt *last = choose_rows(j, &tail);
     for (uint32_t i = 0; i < j->steps.len; i++) {

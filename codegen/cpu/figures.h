@@ -30,6 +30,7 @@ typedef struct Figures {
     VEC(FigureRow) rows;
     LoopId loops[FIGURE_LOOPS]; // over stretches, outermost first
     uint32_t nloops;
+    bool flat; // the last index counts on through all dims, whose bounds were those of loops
     const Stmt *stretch; // what is done to one: loops over its elements
     Index first, count;  // its first element and how many they are
     BufferId numbers;    // of all stretches; 0: there is one

@@ -110,7 +110,7 @@ static void pack_row(const Conv *c, const ByteWeights *w, const PixelConv *p, co
             if (c->bytes)
                 ((int8_t *)to)[word * each + lane % each] = bytes_weight(c->bytes, from, at);
             else
-                ((uint16_t *)to)[word * each + lane % each] = ((const uint16_t *)from)[at];
+                ((uint16_t *)to)[word * each + lane % each] = ((const StoredU16 *)from)[at];
         }
 }
 

@@ -37,7 +37,7 @@ bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
            c->stride[1] <= MOST_APART && c->dilation[1] <= MOST_APART;
 }
 
-bool pixel_windows_pack(Module *mod, const ByteWeights *w, const uint16_t *from, PixelConv *to)
+bool pixel_windows_pack(Module *mod, const ByteWeights *w, const StoredU16 *from, PixelConv *to)
 {
     const int64_t n = to->planes * w->taps * LANES;
     float *packed = calloc((size_t)n, sizeof *packed);
@@ -45,7 +45,7 @@ bool pixel_windows_pack(Module *mod, const ByteWeights *w, const uint16_t *from,
         return false;
     for (int64_t c = 0; c < w->groups; c++)
         for (int64_t t = 0; t < w->taps; t++) {
-            const uint16_t *at = from + w->start + w->group_at[c] + w->k_at[t];
+            const StoredU16 *at = from + w->start + w->group_at[c] + w->k_at[t];
             const int64_t lane = c % LANES % 2 * HALF + c % LANES / 2;
             packed[(c / LANES * w->taps + t) * LANES + lane] =
                 (float)scalar_load(DT_BF16, (const unsigned char *)at).f;

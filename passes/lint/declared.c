@@ -1,6 +1,6 @@
 // ST013: shapes, and kinds of values, that are declared otherwise than they are computed.
 
-#include "passes/lint/lint.h"
+#include "passes/lint/story.h"
 
 #include <string.h>
 
@@ -73,19 +73,6 @@ static Str shown_declared(Lint *l, const Type *t)
     return s;
 }
 
-static Str shown_computed(Lint *l, const Value *v)
-{
-    Buf b = {0};
-    for (int32_t i = 0; i < v->rank; i++) {
-        buf_char(&b, i ? ',' : '[');
-        poly_print(l->m->polys, v->dims[i], &b);
-    }
-    buf_printf(&b, v->rank ? "]" : "[]");
-    Str s = str_copy(l->arena, (Str){b.at, b.len});
-    buf_free(&b);
-    return str_escaped(l->arena, s);
-}
-
 // The value whose shape this one's follows, as far back as inference says.
 static ValueId shape_origin(const Model *m, ValueId v)
 {
@@ -108,7 +95,7 @@ static void note_origin(Lint *l, Diag *d, ValueId v)
     d->origin_kind = input ? STR("input") : at->def == DEF_NODE ? STR("node") : STR("initializer");
     d->origin_name = lint_name(l, from);
     diag_note(l->diags, d, "it follows from %.*s \"%.*s\", which is %.*s", STR_ARG(d->origin_kind),
-              STR_ARG(d->origin_name), STR_ARG(shown_computed(l, at)));
+              STR_ARG(d->origin_name), STR_ARG(lint_shape_words(l, at)));
 }
 
 // Of what classical models compute onnx.checker infers no shape, and runtimes give it all the same.
@@ -134,14 +121,14 @@ static Diag *report(Lint *l, const Declared *it)
     else
         d = diag(l->diags, "ST013", is_refused(l->m, v) ? SEV_ERROR : SEV_WARNING, where,
                  "%s \"%.*s\" is declared with shape %.*s but has %.*s", what, STR_ARG(name),
-                 STR_ARG(shown_declared(l, t)), STR_ARG(shown_computed(l, v)));
+                 STR_ARG(shown_declared(l, t)), STR_ARG(lint_shape_words(l, v)));
     if (v->def == DEF_NODE)
         lint_about_node(l, d, v->node);
     d->value = name;
     note_origin(l, d, id);
     if (!kind_differs(v, t))
         diag_fix(l->diags, d, !it->interface, "declare it with shape %.*s",
-                 STR_ARG(shown_computed(l, v)));
+                 STR_ARG(lint_shape_words(l, v)));
     return d;
 }
 

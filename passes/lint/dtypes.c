@@ -395,4 +395,5 @@ void lint_allowed(Lint *l)
 {
     report_each(l, FAULT_UNSUPPORTED, report_unsupported);
     lint_sparse_operands(l);
+    lint_refused_operands(l);
 }

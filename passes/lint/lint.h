@@ -151,7 +151,7 @@ uint32_t repair_payloads(Model *m, bool unsafe);
 uint32_t repair_given(Model *m, bool unsafe);
 uint32_t repair_ping_pong(Model *m, bool unsafe);
 uint32_t repair_shadowed(Model *m, bool unsafe);
-uint32_t repair_sparse_operands(Model *m, bool unsafe);
+uint32_t repair_operands(Model *m, bool unsafe);
 uint32_t repair_useless_widening(Model *m, bool unsafe);
 uint32_t repair_idle_casts(Model *m, bool unsafe);
 uint32_t repair_round_trips(Model *m, bool unsafe);

@@ -146,6 +146,37 @@ static uint32_t results_of(const Model *m, GraphId g)
     return g ? graph_at(m, g)->outputs.len : 0;
 }
 
+// Both sides of a misfit: the operands as they are, but those that say how (axes, sizes).
+static void note_operands(Lint *l, Diag *d, const Node *n)
+{
+    enum { MOST = 4 };
+    for (uint32_t i = 0, told = 0; i < n->nin && told < MOST; i++) {
+        const Value *v = value_at(l->m, n->in[i]);
+        const SchemaParam *p = param_of_operand(n, i);
+        const bool says_how = i && lint_dtype(l->m, n->in[i]) == DT_I64 && v->rank <= 1 &&
+                              lint_dtype(l->m, n->in[0]) != DT_I64;
+        if (!n->in[i] || v->rank < 0 || says_how)
+            continue;
+        bool named = p && p->option != PARAM_VARIADIC;
+        diag_note(l->diags, d, "%s%s\"%.*s\" is %.*s", named ? p->name : "", named ? " " : "",
+                  STR_ARG(lint_name(l, n->in[i])), STR_ARG(lint_shape_words(l, v)));
+        told++;
+    }
+}
+
+// The node that a finding of inference is about; 0: it is not known.
+static NodeId node_of(Lint *l, const Diag *found)
+{
+    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+        const Node *n = node_at(l->m, id);
+        if (!n->dead && str_eq(n->op, found->op) &&
+            str_eq(str_escaped(l->arena, n->name), found->node) &&
+            str_eq(location_node(l->m, l->arena, id), node_part(found->path)))
+            return id;
+    }
+    return 0;
+}
+
 // Branches of one If give as many results.
 static void check_branches(Lint *l, NodeId id)
 {
@@ -190,6 +221,7 @@ static void check_ranks(Lint *l, Map *told)
         Diag *d = diag(l->diags, "ST012", SEV_ERROR, location_node(l->m, l->arena, id), "%.*s: %s",
                        STR_ARG(str_escaped(l->arena, n->op)), fault);
         lint_about_node(l, d, id);
+        note_operands(l, d, n);
         diag_help(l->diags, d, "see `cameo explain ST012`");
     }
 }
@@ -216,8 +248,13 @@ void lint_misfits(Lint *l)
         if (!added)
             continue;
         Diag *d = diag(l->diags, "ST012", SEV_ERROR, found->path, "%.*s", STR_ARG(found->message));
+        NodeId id = node_of(l, found);
         d->node = found->node;
         d->op = found->op;
+        if (id) {
+            lint_about_node(l, d, id);
+            note_operands(l, d, node_at(l->m, id));
+        }
         diag_help(l->diags, d, "see `cameo explain ST012`");
     }
     check_ranks(l, &told);

@@ -185,6 +185,19 @@ void lint_note_side(Lint *l, Diag *d, DType side)
                   floor(10000.0 * ((double)l->weight_bytes[side] / (double)bytes)) / 100.0);
 }
 
+Str lint_shape_words(Lint *l, const Value *v)
+{
+    Buf b = {0};
+    for (int32_t i = 0; i < v->rank; i++) {
+        buf_char(&b, i ? ',' : '[');
+        poly_print(l->m->polys, v->dims[i], &b);
+    }
+    buf_printf(&b, v->rank ? "]" : "[]");
+    Str s = str_copy(l->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    return str_escaped(l->arena, s);
+}
+
 // ---- what mends it
 // ------------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ Str lint_source_words(Lint *l, ValueId v);
 void lint_note_begin(Lint *l, Diag *d, DType have, ValueId origin);
 void lint_note_path(Lint *l, Diag *d, const Origin *o, NodeId place);
 void lint_note_side(Lint *l, Diag *d, DType side);
+// The shape of a value of known rank: "[N,16,7]", escaped.
+Str lint_shape_words(Lint *l, const Value *v);
 // All three for value v, which has dtype `have` where `want` is asked for (DT_NONE: no side), and
 // the cheapest repair. `with`: further values whose sources have to be given `want` too.
 void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place, const ValueId *with,

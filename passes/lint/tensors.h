@@ -18,6 +18,9 @@ void lint_each_sparse(Lint *l, SparseVisit visit);
 void lint_sparse_payloads(Lint *l);
 // DT003 of sparse initializers that nodes read.
 void lint_sparse_operands(Lint *l);
+// DT003 of what the schema allows and others refuse (refused.c).
+void lint_refused_operands(Lint *l);
+uint32_t repair_sparse_operands(Model *m, bool unsafe);
 // Bytes of its values and indices.
 double lint_sparse_bytes(const SparseData *s);
 

@@ -4,7 +4,7 @@
     python3 layers.py --cameo PATH MODEL... [--threads 1] [--rounds 3] [--out docs/performance.md]
 
 Two programs are compiled of each model by the same compiler: the model as it is, fused and with its fastest kernels, and
-the model with its shadow, as --layers has it (`cameo dump --after shadow`). Compiling is not counted. Time is processor
+the model with its shadow, as --layers has it. Compiling is not counted. Time is processor
 time a run, the difference between many runs and few, the least of several rounds in turn: what else runs on the machine
 counts little. Memory is the greatest that the process had resident, less what an empty model's program has. Inputs are a
 data set beside the model (test_data_set_0, data_0.npz) or made up.
@@ -18,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 
+# What a model has been through before it is given its shadow: pass_pipeline.
+PASSES = ["inline_functions", "sort_nodes", "bind_gradients", "sort_nodes", "eliminate_dead", "infer", "integer_products",
+          "fold_constants", "sink_if", "eliminate_dead", "shadow"]
 EMPTY = """<ir_version: 8, opset_import: ["" : 17]>
 empty (float[1] x) => (float[1] y) { y = Neg(x) }
 """
@@ -64,7 +67,7 @@ class Program:
 
 def measure(cameo, model, folder, threads, rounds, empty):
     given = inputs(model)
-    quiet(cameo, "dump", model, "--after", "shadow", "-o", folder / "shadow.cir")
+    quiet(cameo, "opt", model, "--passes", ",".join(PASSES), "-o", folder / "shadow.cir")
     plain = Program(cameo, model, folder, "plain", given)
     shadow = Program(cameo, folder / "shadow.cir", folder, "shadow", given)
     for _ in range(rounds):

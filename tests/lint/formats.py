@@ -142,6 +142,17 @@ class Formats:
         shown = self.run("--format", "sarif", "--ignore", "ST", "big.onnx", status=1)
         self.expect("artifactChanges" not in shown and len(shown) < 400000, "a weight is written into a SARIF fix")
 
+    def documented_fields(self):
+        """docs/ci.md names the fields of the JSON document, and no others."""
+        text = (self.root / "docs/ci.md").read_text()
+        table = text.split("| a finding's field | |")[1].split("\n\n")[0]
+        rows = [line.split("|")[1] for line in table.splitlines()[2:]]
+        document = json.loads(self.run("--format", "json", "models"))
+        fields = {key for f in document["findings"] for key in f}
+        self.expect({name for row in rows for name in re.findall(r"`(\w+)`", row)} == fields, f"docs/ci.md and the fields {fields}")
+        summary = text.split("`summary` counts")[1].split("\n\n")[0]
+        self.expect(set(re.findall(r"`(\w+)`", summary)) == set(document["summary"]), f"docs/ci.md and {document['summary']}")
+
     def others(self):
         suites = xml.fromstring(self.run("--format", "junit", "models"))
         self.expect(len(suites) == 4 and int(suites.get("failures")) == sum(int(s.get("failures")) for s in suites),
@@ -264,7 +275,7 @@ def main():
         f.write("models/hostile.cir", HOSTILE)
         f.write("models/broken.onnx", b"\xff\xff\xff\xff not a model")
         (folder / "empty").mkdir()
-        for part in (f.sarif, f.fixes, f.others, f.program, f.fingerprints, f.baseline, f.allowed, f.arguments, f.documented):
+        for part in (f.sarif, f.fixes, f.documented_fields, f.others, f.program, f.fingerprints, f.baseline, f.allowed, f.arguments, f.documented):
             part()
         print("\n".join(f.wrong + [f"{len(f.wrong)} faults"]))
         return 1 if f.wrong else 0

@@ -3,13 +3,16 @@
 
 A page (passes/lint/explain/ID.txt): what the rule finds; then "Example:" with lines indented by two spaces, "Frameworks say:",
 "Fix:" and "Reference:", each at the start of a line of its own, in this order. Lines of at most 100 columns. What a reference
-quotes of an ONNX operator, and the attributes that it names, are in that operator's schema. --write writes docs/rules.md anew.
+quotes of an ONNX operator, and the attributes that it names, are in that operator's schema. An example begins with a whole model, and in comments of it with the commands that show the finding: what is typed so
+gives it. --write writes docs/rules.md anew.
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import onnx
 
@@ -57,6 +60,26 @@ def untrue(text):
     return wrong
 
 
+def typed(cameo, rule, text):
+    """What is wrong with what comes of a page's example where it is typed into a file as it stands."""
+    block = text.split("Example:\n")[1].split("\n\n")[0]
+    model = "".join(line[2:] + "\n" for line in block.splitlines())
+    commands = [line[2:] for line in model.splitlines() if line.startswith("# ")]
+    if not commands or any(not line.startswith("  ") for line in block.splitlines()):
+        return ["its example does not begin with a model and a command"]
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder)
+        for name, program in (("cameo", cameo), ("python3", sys.executable)):
+            (place / "bin").mkdir(exist_ok=True)
+            (place / "bin" / name).write_text(f'#!/bin/sh\nexec "{program}" "$@"\n')
+            (place / "bin" / name).chmod(0o755)
+        (place / commands[-1].split()[-1]).write_text(model)
+        env = {**os.environ, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+        for command in commands:
+            done = subprocess.run(["sh", "-c", command], cwd=place, env=env, capture_output=True, text=True, timeout=60)
+    return [] if f"[{rule}]: " in done.stdout else [f"its example does not fire: {done.stdout}{done.stderr}"]
+
+
 def main():
     cameo, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     rules = json.loads(subprocess.run([cameo, "rules", "--format", "json"], capture_output=True, text=True, check=True).stdout)
@@ -66,6 +89,7 @@ def main():
         if page.stem not in ids:
             wrong.append(f"{page.name}: there is no such rule")
         wrong += [f"{page.name}: {fault}" for fault in faults(page.read_text()) or untrue(page.read_text())]
+        wrong += [f"{page.name}: {fault}" for fault in typed(cameo, page.stem, page.read_text())]
     wrong += [f"{i}: no page in passes/lint/explain/" for i in ids if not (root / f"passes/lint/explain/{i}.txt").exists()]
     done = subprocess.run([cameo, "rules", "--format", "markdown"], capture_output=True, text=True, check=True)
     if "--write" in sys.argv:

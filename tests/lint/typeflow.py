@@ -29,6 +29,8 @@ NAMED = {"RandomNormal": ("dtype", 1), "RandomUniform": ("dtype", 1), "RandomNor
          "BlackmanWindow": ("output_datatype", 1), "MelWeightMatrix": ("output_datatype", 1),
          "QuantizeLinear": ("output_dtype", 2)}
 # Optimizers, with how many states they keep of each tensor. Their inputs: rate, count, tensors, gradients, states.
+# Inputs that may be int32 by the schema, and that who loads the model refuses so (indices.py asks them): DT003, as a warning.
+INT64_FOR_OTHERS = {("Pad", 3), ("CenterCropPad", 1)}
 OPTIMIZERS = {"Adagrad": 1, "Momentum": 1, "Adam": 2}
 TENSORS = {f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items()}
 
@@ -94,6 +96,7 @@ class Flow:
     def __init__(self, model, right=None):
         self.model, self.right = model, right
         self.misfits = []
+        self.refused = False  # valid by the schemas, and refused by others
         self.given = {}  # (path, node's first result) -> dtype of each type variable
         self.made = {}  # (path, value) -> dtype
         self.sources = {}  # (path, value) -> where that begins: (kind, name)
@@ -103,7 +106,7 @@ class Flow:
 
     def rule(self):
         found = {m.rule for m in self.misfits}
-        return next((r for r in ORDER if r in found), None)
+        return next((r for r in ORDER if r in found), "DT003" if self.refused else None)
 
     def misfit(self, rule, node, value):
         self.misfits.append(Misfit(rule, node.output[0], value))
@@ -262,6 +265,8 @@ class Flow:
             given[var] = want if len(dtypes) > 1 else group[0][1].dtype
             if len(dtypes) == 1:
                 for i, value, param in group:
+                    if (node.op_type, i) in INT64_FOR_OTHERS and value.dtype == TensorProto.INT32:
+                        self.refused = True
                     if elements(param) and value.dtype not in elements(param):
                         self.misfit("DT003", node, node.input[i])
                         fits = False

@@ -67,6 +67,15 @@ def cases_of(seed):
     c.add("Gemm", c.number(2, 301), c.number(203, 301), transB=1)
     c.add("Gemm", c.number(130, 67), c.number(130, 203), transA=1)
     c.add("MatMul", c.number(3, 4, 30, 40), c.number(4, 40, 50))
+    # few columns, whose sums are taken by rows of the first factor
+    c.add("MatMul", c.number(37, 1030), c.number(1030, 3))
+    c.add("Gemm", c.number(19, 21), c.number(4, 21), transB=1)
+    c.add("Gemm", c.number(519, 9), c.number(519, 2), transA=1)
+    c.add("Conv", c.number(1, 129, 3), c.number(64, 129, 3), pads=[1, 1])
+    c.add("Conv", c.number(1, 40, 5, 6), c.number(10, 20, 4, 4), group=2, pads=[1, 0, 0, 2], strides=[2, 3])
+    # windows of one place that lie as columns do, and that do not
+    c.add("Conv", c.number(1, 20, 9, 30), c.number(33, 20, 1, 1))
+    c.add("Conv", c.number(1, 20, 9, 30), c.number(33, 20, 1, 1), pads=[1, 1, 1, 1])
     return c
 
 
