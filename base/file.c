@@ -232,6 +232,16 @@ bool file_copy(const char *from, const char *to, unsigned mode, Str *error, Aren
     return ok;
 }
 
+void file_expect(const void *at, size_t n)
+{
+#ifdef MADV_POPULATE_READ
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = (uintptr_t)at / page * page;
+    madvise((void *)low, (uintptr_t)at + n - low, MADV_POPULATE_READ);
+#else
+    (void)at, (void)n;
+#endif
+}
+
 void file_forget(const FileView *view, const void *at, size_t n)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)view->at;

@@ -26,6 +26,9 @@ typedef bool FilePut(void *user, void *file, Str *error);
 bool file_produce(const char *path, FilePut *put, void *user, unsigned mode, Str *error, Arena *a);
 // The same with the contents of another file, within the system where it can.
 bool file_copy(const char *from, const char *to, unsigned mode, Str *error, Arena *a);
+// n bytes of memory at `at` are about to be read from end to end: where they are a mapped file's,
+// and the system can, their pages come all at once instead of few at a time.
+void file_expect(const void *at, size_t n);
 // The pages of a mapped file that lie within n bytes at `at` take no memory until they are read
 // again. Nothing where `at` is not within the view, or the view is no mapping.
 void file_forget(const FileView *view, const void *at, size_t n);

@@ -4,6 +4,7 @@
 #include "codegen/attach.h"
 #include "codegen/cpu/amx.h"
 #include "codegen/cpu/byte_product.h"
+#include "codegen/cpu/chain.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/pixel_windows.h"
 #include "codegen/cpu/tiles.h"
@@ -108,6 +109,9 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     const bool shared = parts_in_kernel(p);
     print_kernel_comment(p, k, &u);
     p->text_at = p->out->len;
+    buf_put(p->out, p->before.at ? p->before.at : "", p->before.len);
+    buf_free(&p->before);
+    p->before = (Buf){0};
     if (shared)
         parts_print(p, k, &u);
     buf_printf(p->out, "static __attribute__((noinline)) void %s(", kernel_name(p, k));
@@ -285,7 +289,14 @@ static bool uses_products(const Step *s, GemmKind kind)
     return false;
 }
 
-typedef enum ConvForm { ANY_FORM, DEPTHWISE_FORM, CHAIN_FORM, TILE_FORM, HALF_FORM } ConvForm;
+typedef enum ConvForm {
+    ANY_FORM,
+    DEPTHWISE_FORM,
+    CHAIN_FORM,
+    CURVE_FORM,
+    TILE_FORM,
+    HALF_FORM
+} ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
 {
@@ -295,6 +306,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return c->half != NULL;
     if (form == CHAIN_FORM)
         return c->chain != NULL;
+    if (form == CURVE_FORM)
+        return chain_curves(c);
     if (form == DEPTHWISE_FORM)
         return c->chain || (c->depthwise && !c->bytes);
     return form == ANY_FORM || c->tile > 0;
@@ -434,10 +447,14 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
         parts[n++] = "cameo_amx.h";
     if (pixels || planes)
         parts[n++] = "cameo_pixel_conv.h";
+    if (pixels)
+        parts[n++] = "cameo_pixel_few.h";
     if (planes)
         parts[n++] = "cameo_pixel_windows.h";
     if (halves)
         parts[n++] = "cameo_half.h";
+    if (uses_convolutions(mod->steps, CURVE_FORM))
+        parts[n++] = "cameo_curve.h";
     if (uses_convolutions(mod->steps, ANY_FORM)) {
         parts[n++] = "cameo_conv.h";
         parts[n++] = "cameo_conv_share.h";

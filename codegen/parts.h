@@ -37,7 +37,7 @@ typedef struct Parts {
 
 // What a unit of work costs is counted in tenths of a nanosecond on one core, roughly. So much of
 // it is worth what it takes to give it to another thread.
-enum { PART_MUCH = 50000 };
+enum { PART_MUCH = 25000 };
 
 // Of what is printed from here on threads may share the work. `much`: for PART_MUCH; 0: that.
 void parts_new(Printer *p, const Plan *plan, uint32_t much);

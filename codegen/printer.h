@@ -51,6 +51,7 @@ struct Printer {
     void *target;            // what the dialect keeps for itself
     struct Parts *parts;     // of kernels that threads share (codegen/parts.h); NULL: none does
     struct Repeats *repeats; // kernels printed so far (codegen/repeats.h); NULL: each stands alone
+    Buf before;              // functions of the kernel that is printed, in front of it
     size_t text_at;          // in `out`, where the kernel's text begins behind its comment
     bool in_group;           // rows declared here belong to a group of threads
     bool together;           // a group of threads runs this text: it shares the work of reductions

@@ -155,24 +155,25 @@ typedef struct Value {
     Str name;      // empty for values made by passes until names are given (value_name)
     GraphId graph; // the graph that defines it
     DefKind def;
-    NodeId node;      // DEF_NODE: the defining node
-    uint32_t index;   // of that node's outputs, or of the graph's inputs
+    NodeId node;    // DEF_NODE: the defining node
+    uint32_t index; // of that node's outputs, or of the graph's inputs
+    // Inferred (ir/infer.c):
+    TypeKind kind;   // TYPE_TENSOR for tensors; TYPE_NONE unknown
+    DType dtype;     // of the elements; of lists (ir/lists.h): of the tensors held. DT_NONE unknown
+    int32_t rank;    // -1 unknown; of lists: of the tensors held, RANK_NONE where there is none
+    DeviceId device; // 0: wherever it is needed
+    const TensorData
+        *constant; // known when compiling (initializer that cannot be overridden, Constant, folded)
     TensorData *init; // the initializer's payload, also for an input that has a default
     SparseData *sparse_init;
     const Type *declared; // by an input, output or value_info entry; NULL if none
     // Inferred (ir/infer.c):
-    TypeKind kind; // TYPE_TENSOR for tensors; TYPE_NONE unknown
-    DType dtype;   // of the elements; of lists (ir/lists.h): of the tensors held. DT_NONE unknown
     const Type *type; // sequences, maps, optionals, opaque: the whole type
-    int32_t rank;     // -1 unknown; of lists: of the tensors held, RANK_NONE where there is none
     Index *dims;      // rank of them; an unknown dim is a dim variable of its own
     Item *items;      // sequences, optionals whose items are known one by one; else NULL
     uint32_t nitems;
     Index *content; // small integer tensors whose elements are known symbolically; else NULL
     uint32_t ncontent;
-    const TensorData
-        *constant; // known when compiling (initializer that cannot be overridden, Constant, folded)
-    DeviceId device; // 0: wherever it is needed
     Why why_dtype, why_shape, why_device;
     ValueId copy_of; // the value of a function's body that inlining copied, 0 if it is none
 } Value;
@@ -282,10 +283,18 @@ typedef struct OpDef OpDef;   // ir/registry.h
 typedef struct Schema Schema; // ir/registry.h
 
 typedef struct Node {
-    Str op, domain, name, overload, doc;
-    GraphId graph;
+    // What all that looks at every node asks first lies together: they are read by the million.
+    Str op, domain;
     ValueId *in, *out; // 0: an empty name
     uint32_t nin, nout;
+    GraphId graph;
+    bool dead;  // removed by a pass; in no graph's list
+    bool moved; // a pass moved it into the branches of an If: what does not fit there is an
+                // error of the program that takes the branch, not of the model
+    uint8_t types_opset;  // whose schema says which dtypes it takes; 0: the model's own
+    const OpDef *def;     // the registry row that applies, or NULL
+    const Schema *schema; // the schema's facts at this opset, or NULL
+    Str name, overload, doc;
     Attr *attrs;
     uint32_t nattrs;
     Props metadata;
@@ -295,19 +304,13 @@ typedef struct Node {
     Str unknown;
     uint32_t position;       // in the file, within its graph: what "#37" in a location means
     uint64_t offset, length; // bytes of the message in the file
-    bool dead;               // removed by a pass; in no graph's list
-    const OpDef *def;        // the registry row that applies, or NULL
-    const Schema *schema;    // the schema's facts at this opset, or NULL
-    uint8_t types_opset;     // whose schema says which dtypes it takes; 0: the model's own
     DeviceId device;         // 0: nothing places it, it runs where its operands lie
     Why why_device;
     Str reason; // why a pass inserted it; absent for nodes of the file
     // Of the copy that inlining makes of a function's node: the node of the body, and the call that
     // it was made for (a copy itself where calls are nested). 0 otherwise.
     NodeId copy_of, call;
-    bool moved; // a pass moved it into the branches of an If: what does not fit there is an error
-                // of the program that takes the branch, not of the model
-    Str fault;  // inferred: why running it is an error; absent if it is none
+    Str fault;              // inferred: why running it is an error; absent if it is none
     VEC(Requirement) needs; // inferred
 } Node;
 enum {
@@ -563,8 +566,11 @@ Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its f
 // *error set if the payload does not fit dims and dtype (ST003), is too large for memory, or cannot
 // be read. Strings: elements are Str. Elements are aligned for their type, except those of floats
 // and complex numbers in more than 64 KiB, which may lie anywhere in a file: read them by
-// scalar_load or memcpy. Signed 4-bit and 2-bit integers are sign-extended to a byte.
+// scalar_load, memcpy or as one of the types below. Signed 4-bit and 2-bit integers are
+// sign-extended to a byte.
 const void *tensor_elements(Model *m, TensorData *t, Str *error);
+typedef float StoredF32 __attribute__((aligned(1)));
+typedef uint16_t StoredU16 __attribute__((aligned(1))); // bits of a float of 16
 // Where external data lies: its file, and the range in it. What is wrong with that (*error says
 // it); the range is known only if nothing is.
 typedef enum ExternalFault {

@@ -337,6 +337,15 @@ static Range fit_channels(RangeWalk *w, Range x, const Channels *of, DType t, Ra
     if (how == ROUND_NOT && x.lo >= lo && x.hi <= hi)
         return range_with_channels(w, x, of);
     Channels *c = channels_new(w, of->axis, of->n);
+    if (c && how != ROUND_NOT && dtype_is_float(t)) {
+        c->lo_by = of->lo_by;
+        c->hi_by = of->hi_by;
+        for (uint32_t k = 0; k < c->n; k++) {
+            c->lo[k] = rounded(t, of->lo[k], -INFINITY, how);
+            c->hi[k] = rounded(t, of->hi[k], INFINITY, how);
+        }
+        return range_with_channels(w, x, c);
+    }
     for (uint32_t k = 0; c && k < c->n; k++) {
         Range one = {.known = true, .lo = of->lo[k], .hi = of->hi[k]};
         one.lo_by = of->lo_by;

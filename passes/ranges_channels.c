@@ -44,9 +44,9 @@ Range range_with_channels(RangeWalk *w, Range whole, const Channels *c)
     whole.channels = NULL;
     if (!c || !whole.known)
         return whole;
-    for (uint32_t k = 0; k < c->n; k++) {
-        lo = fmin(lo, c->lo[k]);
-        hi = fmax(hi, c->hi[k]);
+    for (uint32_t k = 0; k < c->n; k++) { // none is NaN
+        lo = c->lo[k] < lo ? c->lo[k] : lo;
+        hi = c->hi[k] > hi ? c->hi[k] : hi;
     }
     if (lo > hi)
         return whole;

@@ -388,6 +388,10 @@ static Range sign(RangeWalk *w, Range x)
 {
     (void)w;
     Range y = increasing(x, (x.lo > 0) - (x.lo < 0), (x.hi > 0) - (x.hi < 0));
+    if (x.nan) { // of which runtimes make 0
+        y.lo = fmin(y.lo, 0);
+        y.hi = fmax(y.hi, 0);
+    }
     y.integer = true;
     return within(y, -1, 1);
 }

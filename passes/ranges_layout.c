@@ -112,8 +112,8 @@ static void reshape(RangeWalk *w)
         channels_set(c, q, range_channel(&x, (uint32_t)(q / to.repeat % from->n)));
     for (uint32_t q = 0; c && !merged && q < to.size; q++) {
         Range one = range_between(INFINITY, -INFINITY);
-        for (uint64_t k = 0; k < from->n; k++)
-            if (k / to.step % to.size == q)
+        for (uint64_t part = q * to.step; part < from->n; part += to.step * to.size)
+            for (uint64_t k = part; k < part + to.step; k++)
                 one = range_join(one, range_channel(&x, (uint32_t)k));
         channels_set(c, q, one);
     }

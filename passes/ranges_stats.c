@@ -1,8 +1,11 @@
 // What constants hold, read once when first asked for.
 
+#include "base/file.h"
 #include "ir/payload.h"
 #include "passes/ranges_state.h"
 #include "passes/times.h"
+
+enum { MANY = 1 << 18 }; // bytes
 
 // Elements of 6 bits share bytes with two others, and are taken apart first.
 static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
@@ -10,6 +13,8 @@ static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
     Str bytes;
     DType t = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
     if (dtype_info(t)->bits != 6 && tensor_packed(r->m, d, &bytes)) {
+        if (bytes.len >= MANY)
+            file_expect(bytes.at, bytes.len);
         elements_measure(t, bytes.at, tensor_count(d), true, s);
         return;
     }

@@ -15,24 +15,25 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 1024, CHUNK = 2048, UNPACKED_ROWS = 8, PIECES = CHUNK / PIECE + 1 };
+enum { TILE = 1024, WIDE_TILE = 4096, CHUNK = 2048, UNPACKED = 8192, PIECES = CHUNK / PIECE + 1 };
 
 typedef enum Way { AS_FLOATS, AS_SHORT_FLOATS, AS_BYTES, AS_READ } Way;
 
 // Where parts of weights and of sums are kept while they are added.
 struct WeighScratch {
-    double lone[3][CHUNK], taken[3][CHUNK], sums[3][TILE], numbers[CHUNK], scale[TILE];
+    double lone[3][CHUNK], taken[3][CHUNK], sums[3][WIDE_TILE], numbers[CHUNK], scale[WIDE_TILE];
     float brief[3][CHUNK], short_taken[3][CHUNK], short_sums[3][TILE];
     float piece_scale[PIECES];
     int piece_zero[PIECES];
-    uint16_t byte_sums[2][TILE];
-    unsigned char zero[TILE], bytes[UNPACKED_ROWS * TILE];
+    uint16_t byte_sums[2][WIDE_TILE];
+    unsigned char zero[WIDE_TILE], bytes[UNPACKED];
 };
 
 typedef struct Weighing {
     const Weights *at;
     const Factor *f;
     struct WeighScratch *s;
+    uint64_t tile;  // of columns that are added at a time
     uint64_t width; // of a row: [second][third]
     Way way;
     WeightForm form;    // of floats
@@ -326,14 +327,14 @@ static void add_byte_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t f
     struct WeighScratch *s = g->s;
     const ShortIntervals sums = {s->short_sums[0], s->short_sums[1], s->short_sums[2]};
     const bool packed = g->f->packed;
-    const uint64_t at_once = packed ? UNPACKED_ROWS : rows;
+    const uint64_t at_once = packed ? UNPACKED / g->tile : rows;
     for (uint64_t row = 0, m; row < rows; row += m) {
         const uint64_t i = (first + row) * g->width + from;
         m = rows - row < at_once ? rows - row : at_once;
         for (uint64_t k = 0; packed && k < m; k++)
-            bytes_at(g, i + k * g->width, n, s->bytes + k * TILE);
+            bytes_at(g, i + k * g->width, n, s->bytes + k * g->tile);
         const unsigned char *at = packed ? s->bytes : stored(g->f, i);
-        const uint64_t stride = packed ? TILE : g->width;
+        const uint64_t stride = packed ? g->tile : g->width;
         const ShortIntervals x = short_from(&g->brief, g->lone ? 0 : first + row);
         if (g->lone)
             weigh_byte_rows(at, stride, m, n, g->flip, s->zero, s->byte_sums[0], s->byte_sums[1]);
@@ -399,11 +400,13 @@ static void weigh_inputs_first(Weighing *g)
     const Weights *at = g->at;
     struct WeighScratch *s = g->s;
     const uint64_t per_group = at->first / at->groups;
+    g->tile = g->way == AS_BYTES && g->lone ? WIDE_TILE : TILE;
     for (uint64_t group = 0; group < at->groups; group++)
         for (uint64_t from = 0, n; from < g->width; from += n) {
             const uint64_t end = (group + 1) * per_group;
-            n = g->width - from < TILE ? g->width - from : TILE;
-            memset(s->sums, 0, sizeof s->sums);
+            n = g->width - from < g->tile ? g->width - from : g->tile;
+            for (int k = 0; k < 3; k++)
+                memset(s->sums[k], 0, n * sizeof *s->sums[k]);
             for (uint64_t row = group * per_group, m; row < end; row += m) {
                 m = rows_at_once(g, row, end);
                 add_rows(g, row, m, from, n);
@@ -436,8 +439,9 @@ static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
 // From the three sums to bounds, those outside of what rounding made of them: of integers nothing.
 static bool sums_close(const Weighing *g, Sums *s)
 {
-    const bool brief = g->way == AS_SHORT_FLOATS || g->way == AS_BYTES;
-    double error = (brief ? SHORT_ERROR : 0) + (s->terms + 4) * 2 * DBL_EPSILON;
+    const bool whole = g->lone && (g->at->in_first || !g->f->block); // sums of bytes are integers
+    const bool brief = g->way == AS_SHORT_FLOATS || (g->way == AS_BYTES && !whole);
+    double error = (brief ? weigh_short_error(s->terms) : 0) + (s->terms + 4) * 2 * DBL_EPSILON;
     double least = brief ? s->terms * SHORT_LEAST : 0;
     if (!dtype_is_float(g->f->dtype))
         error = least = 0;

@@ -135,6 +135,13 @@ void weigh_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint6
     }
 }
 
+// A term of n goes through at most n / 2 + 3 roundings, and of more than SHORT_ROWS rows, or of
+// SHORT_RUN weights in so many lanes, through half of 64 and three: then a sum goes on in double.
+double weigh_short_error(double terms)
+{
+    return fmin(terms + 4, 72) * 0x1p-23;
+}
+
 // Rows k and k + 1, or k and again k, times nothing.
 static void two_of(const ShortIntervals *x, uint64_t k, uint64_t rows, float two[6])
 {

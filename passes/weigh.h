@@ -33,11 +33,12 @@ void weigh_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint6
                 uint64_t n, const Intervals *x, const Intervals *sums);
 
 // ---- in float32
-// Each sum is within SHORT_ERROR of what it is, relative to that of |w| * most, and SHORT_LEAST for
-// each term; exact where terms are halves of integers that add up to less than 2^23. It is not
-// finite where it is beyond float32.
+// What the sums of w * middle and of |w| * radius are off together is at most weigh_short_error of
+// the number of terms, relative to that of |w| * most, and SHORT_LEAST for each term; exact where
+// terms are halves of integers that add up to less than 2^23. It is not finite where it is beyond
+// float32.
 enum { SHORT_ROWS = 64 }; // at most so many rows are added at a time
-#define SHORT_ERROR 0x1p-16
+double weigh_short_error(double terms);
 #define SHORT_LEAST 0x1p-146
 // The same of WEIGHT_F16 and WEIGHT_BF16.
 void weigh_short_row(WeightForm form, const unsigned char *at, uint64_t n, const ShortIntervals *x,

@@ -117,10 +117,20 @@ static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64
         memset(sums, 0, (size_t)m * WIDTH * sizeof *sums);
 }
 
-/* Columns n0 and those after it that are in its panel, for rows m0 .. m1 of A, which has m; m0 is a
- * multiple of CAMEO_BYTES_M. */
+/* How many panels of those that are left from column n0 on, of which `units` are one's own, are
+ * multiplied together: of one row as many as are read side by side. */
+static inline __attribute__((unused)) int64_t cameo_bytes_together(int64_t m, int64_t n, int64_t n0,
+                                                                   int64_t units)
+{
+    enum { MOST = CAMEO_BYTE_STREAMS };
+    return m == 1 && units >= MOST && n - n0 >= MOST * CAMEO_TILE_COLUMNS ? MOST : 1;
+}
+
+/* Columns n0 and those after it that are in so many panels from its own on, for rows m0 .. m1 of A,
+ * which has m; m0 is a multiple of CAMEO_BYTES_M. */
 static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1,
                                                                   int64_t n, int64_t k, int64_t n0,
+                                                                  int64_t panels,
                                                                   const cameo_word *a,
                                                                   const void *packed, int32_t *sums)
 {
@@ -129,6 +139,11 @@ static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int
     const int64_t ldb = left < WIDTH ? (left + 15) / 16 * 16 : WIDTH;
     const int64_t next = left > WIDTH ? groups * WIDTH : 0;
     const cameo_word *b = (const cameo_word *)packed + n0 * groups;
+    if (panels > 1) {
+        memset(sums, 0, (size_t)(panels * WIDTH) * sizeof *sums);
+        CAMEO_BYTE_STREAM(groups, a, CAMEO_TILE_ROWS, b, groups * WIDTH, sums);
+        return n0 + panels * WIDTH;
+    }
 #ifdef CAMEO_AMX
     if (cameo_bytes_squares(m)) {
         cameo_amx_begin();

@@ -596,6 +596,16 @@ static __attribute__((noinline, unused)) void cameo_conv_make(const cameo_conv_v
     }
 }
 
+/* f's curve, if it has one, of n neighbours in each of `rows` rows of y, `row` apart, from y[at]
+ * on, which hold sum + bias. y: where f's `added` begins too. */
+static inline __attribute__((unused)) void cameo_bend(const cameo_finish *f, float *y, int64_t at,
+                                                      int64_t rows, int64_t row, int64_t n)
+{
+    const int one = n == row; /* rows go on where they end */
+    if (f && f->curve)
+        f->curve(y + at, f->added ? f->added + at : NULL, one ? 1 : rows, row, one ? rows * n : n);
+}
+
 /* Columns n0 .. n1 of y: rows m0 .. m1 for the values of k whose panels there are. */
 typedef struct cameo_conv_block {
     int64_t rows, all, k0, nk; /* rows of y; values of k, and those of the panels */
@@ -646,7 +656,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
             if (all) {
                 finish = *all;
                 finish.bias += m;
-                finish.added = all->added ? all->added + m * b->row + p->n : NULL;
+                finish.added = all->added && !all->curve ? all->added + m * b->row + p->n : NULL;
             }
             if (p->width > CAMEO_FEW || b->even)
                 cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
@@ -657,6 +667,9 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
                               left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
                               all ? &finish : NULL);
         }
+        if (b->count > 0)
+            cameo_bend(all, b->y, m * b->row + b->panels[0].n, height, b->row,
+                       last->n + last->width - b->panels[0].n);
     }
 }
 
@@ -703,10 +716,12 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
         cameo_conv_places(v, k0, b->nk, b->places);
         b->count = cameo_conv_panels(v, n0, n1, b->nk, b->places, b->packed, scratch, b->panels);
     }
-    if (b->all <= 0)
-        for (int64_t m = low; m < high; m++)
-            for (int64_t n = n0; n < n1; n++)
-                y[m * row + n] = v->finish ? cameo_finished(v->finish, m, m * row + n, 0.0f) : 0.0f;
+    if (b->all > 0)
+        return;
+    for (int64_t m = low; m < high; m++)
+        for (int64_t n = n0; n < n1; n++)
+            y[m * row + n] = v->finish ? cameo_finished(v->finish, m, m * row + n, 0.0f) : 0.0f;
+    cameo_bend(v->finish, y, low * row + n0, high - low, row, n1 - n0);
 }
 
 /* Where the block that begins at n ends: a short rest joins the last. */

@@ -453,19 +453,20 @@ static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_planes
     p.rows = last;
     p.columns = c->out[2];
     p.finish = &g->finish;
-    for (int64_t i = 0; i < c->out[0]; i++, y += c->out[1] * p.columns) {
-        const int64_t a = i * c->stride[0] - c->pad[0];
-        p.y = y;
+    for (int64_t i = 0; i < c->out[0]; i++) {
+        const int64_t a = i * c->stride[0] - c->pad[0], at = i * c->out[1] * p.columns;
+        p.y = y + at;
         if (c->taps[0] != 1) {
             cameo_plane_rows(g, cameo_taps, padded + i * c->stride[0] * g->plane, window, 0, p.rows,
                              &p);
             cameo_plane_end(&p);
         } else if (a < 0 || a >= c->in[0]) {
             for (int64_t n = first * p.columns; n < last * p.columns; n++)
-                y[n] = cameo_finished(&g->finish, 0, n, 0.0f);
+                p.y[n] = cameo_finished(&g->finish, 0, n, 0.0f);
         } else {
             cameo_depthwise_plane(g, x + a * c->step[0], window, padded, &p);
         }
+        cameo_bend(&g->finish, y, at + first * p.columns, last - first, p.columns, p.columns);
     }
 }
 

@@ -60,7 +60,22 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
     }
 }
 
-/* C += A * B. am, ak, bk, bn, ldc: strides in elements. */
+/* C += A * B where k are neighbours in both. */
+static inline __attribute__((unused)) void cameo_gemm_dots(int64_t m, int64_t n, int64_t k,
+                                                           const float *a, int64_t am,
+                                                           const float *b, int64_t bn, float *c,
+                                                           int64_t ldc)
+{
+    for (int64_t j = 0; j < n; j += CAMEO_LANES)
+        for (int64_t i = 0; i < m; i++) {
+            float sums[CAMEO_LANES];
+            cameo_dots(k, a + i * am, b + j * bn, bn, n - j - 1, sums);
+            for (int64_t x = 0; x < CAMEO_LANES && x < n - j; x++)
+                c[i * ldc + j + x] += sums[x];
+        }
+}
+
+/* C += A * B. am, ak, bk, bn, ldc: strides in elements. Few rows are not worth that B is turned. */
 static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
                                                          const float *a, int64_t am, int64_t ak,
                                                          const float *b, int64_t bk, int64_t bn,
@@ -69,6 +84,10 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     float block[CAMEO_GEMM_M * CAMEO_GEMM_K], panel[CAMEO_GEMM_K * PANEL];
     int64_t rows_at[CAMEO_GEMM_K], packed_at[CAMEO_GEMM_K];
+    if (m <= CAMEO_FEW_ROWS && ak == 1 && bk == 1 && bn != 1) {
+        cameo_gemm_dots(m, n, k, a, am, b, bn, c, ldc);
+        return;
+    }
     for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
         rows_at[x] = x * bk;
         packed_at[x] = x * PANEL;
@@ -125,6 +144,25 @@ static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n,
         }
 }
 
+/* C += A * B for one row and whole panels of B. A column's sum is the same however many panels are
+ * taken together, so that threads may divide them anywhere. */
+static inline __attribute__((unused)) void cameo_gemm_stream(int64_t n, int64_t k, const float *a,
+                                                             const float *b, float *c)
+{
+    const int64_t next = k * CAMEO_TILE_COLUMNS;
+    for (int64_t j = 0, panels; j + CAMEO_TILE_COLUMNS <= n; j += panels * CAMEO_TILE_COLUMNS) {
+        panels = j + CAMEO_STREAMS * CAMEO_TILE_COLUMNS <= n ? CAMEO_STREAMS : 1;
+        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            const float *from = b + j * k + p * CAMEO_TILE_COLUMNS;
+            if (panels == CAMEO_STREAMS)
+                CAMEO_STREAM(depth, a + p, 1, from, next, c + j);
+            else
+                cameo_stream_1(depth, a + p, 1, from, next, c + j);
+        }
+    }
+}
+
 /* C += A * B, B packed. */
 static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64_t n, int64_t k,
                                                                 const float *a, int64_t am,
@@ -134,12 +172,21 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
     float block[CAMEO_GEMM_M * CAMEO_GEMM_K];
     /* Few rows: all of A is packed at once, and B is read from its first element to its last. */
     const int few = m <= CAMEO_TILE_ROWS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K / CAMEO_TILE_ROWS;
-    for (int64_t p = 0; few && p < k; p += CAMEO_GEMM_K)
+    if (m == 1 && k <= CAMEO_GEMM_M * CAMEO_GEMM_K) {
+        const int64_t whole = n / CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS;
+        for (int64_t x = 0; x < k; x++)
+            block[x] = a[x * ak];
+        cameo_gemm_stream(n, k, block, b, c);
+        b += whole * k;
+        c += whole;
+        n -= whole;
+    }
+    for (int64_t p = 0; few && n && p < k; p += CAMEO_GEMM_K)
         cameo_gemm_pack_a(m, k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K, a + p * ak, am, ak,
                           block + p * CAMEO_TILE_ROWS);
-    if (few)
+    if (few && n)
         cameo_gemm_some(m, n, k, 0, k, block, b, c, ldc);
-    for (int64_t i = 0; !few && i < m; i += CAMEO_GEMM_M)
+    for (int64_t i = 0; !few && n && i < m; i += CAMEO_GEMM_M)
         for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
             const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
             const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;

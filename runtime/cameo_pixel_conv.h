@@ -30,6 +30,7 @@ typedef struct cameo_pixel_conv {
     int64_t rows, row;             /* of the output */
     int64_t taps[2], stride[2], dilation[2], origin; /* origin: pixels before the first window */
     int64_t blocks, columns; /* blocks of channels of the output, channels of a block */
+    int64_t pixel; /* bytes of one; those after it are read too where it is less than 64 */
     /* set by cameo_pixel_conv_plan */
     int64_t steps, pitch, places, tiles, step, down;
     int by_blocks;
@@ -51,8 +52,8 @@ static __attribute__((noinline, unused)) cameo_pixel_conv cameo_pixel_conv_plan(
     const int64_t down = c.stride[0] * c.across, flat = down / c.stride[1];
     const int64_t rows = (c.row + TILE - 1) / TILE, wide = (c.rows - 1) * flat + c.row;
     c.steps = c.planes * c.taps[0] * c.taps[1];
-    c.step = c.stride[1] * CAMEO_PIXEL;
-    c.down = down * CAMEO_PIXEL;
+    c.step = c.stride[1] * c.pixel;
+    c.down = down * c.pixel;
     c.pitch =
         down % c.stride[1] == 0 && (wide + TILE - 1) / TILE <= c.rows * rows ? flat : rows * TILE;
     c.places = (c.rows - 1) * c.pitch + c.row;
@@ -81,15 +82,13 @@ cameo_pixel_begin(const cameo_pixel_conv *c, const void *x, const void *w, int64
         for (int64_t i = 0; i < c->taps[0]; i++)
             for (int64_t j = 0; j < c->taps[1]; j++)
                 at[n++] = ((p * c->lines + i * c->dilation[0]) * c->across + j * c->dilation[1]) *
-                          CAMEO_PIXEL;
+                          c->pixel;
 #ifdef CAMEO_AMX
     if (cameo_amx_on())
         cameo_amx_begin();
 #endif
-    return (cameo_pixel_cut){.x = (const char *)x + c->origin * CAMEO_PIXEL,
-                             .w = (const char *)w,
-                             .at = at,
-                             .sums = sums};
+    return (cameo_pixel_cut){
+        .x = (const char *)x + c->origin * c->pixel, .w = (const char *)w, .at = at, .sums = sums};
 }
 
 static inline __attribute__((unused)) void cameo_pixel_end(void)
@@ -262,6 +261,70 @@ static inline __attribute__((unused)) void cameo_pixel_halves(uint16_t *restrict
         const uint32_t nan = (u >> 16 & 0x8000) | 0x7fc0;
         to[i] =
             (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? nan : (u + 0x7fff + (u >> 16 & 1)) >> 16);
+    }
+#endif
+}
+
+/* Of a block of 32 channels; NULL: a scale of 1, nothing added. added: those of each place. */
+typedef struct cameo_pixel_ends {
+    const float *scale, *bias;
+    const uint16_t *added;
+    float low, high;
+} cameo_pixel_ends;
+
+/* min(max(sum * scale + bias + added, low), high) of n places, as bfloat16; NaN stays NaN. */
+static __attribute__((noinline, unused)) void cameo_pixel_finish(uint16_t *restrict to,
+                                                                 const float *restrict sums,
+                                                                 int64_t n,
+                                                                 const cameo_pixel_ends *e)
+{
+    enum { LANES = CAMEO_PIXEL_PANEL };
+#if defined(__AVX512BF16__) && defined(__x86_64__)
+    typedef float cameo_floats __attribute__((vector_size(64), aligned(4), may_alias));
+    typedef uint32_t cameo_words __attribute__((vector_size(64), aligned(2), may_alias));
+    typedef uint16_t cameo_half __attribute__((vector_size(32), aligned(2), may_alias));
+    typedef uint16_t cameo_halves __attribute__((vector_size(64), aligned(2), may_alias));
+    const cameo_floats zero = {0}, low = zero + e->low, high = zero + e->high;
+    cameo_floats s0 = zero + 1, s1 = s0, b0 = zero, b1 = zero;
+    if (e->scale) {
+        s0 = *(const cameo_floats *)e->scale;
+        s1 = *(const cameo_floats *)(e->scale + 16);
+    }
+    if (e->bias) {
+        b0 = *(const cameo_floats *)e->bias;
+        b1 = *(const cameo_floats *)(e->bias + 16);
+    }
+    for (int64_t i = 0; i < n; i++, sums += LANES, to += LANES) {
+        cameo_floats x = *(const cameo_floats *)sums * s0 + b0;
+        cameo_floats y = *(const cameo_floats *)(sums + 16) * s1 + b1;
+        if (e->added) {
+            const uint16_t *added = e->added + i * LANES;
+            x += (cameo_floats)(__builtin_convertvector(*(const cameo_half *)added, cameo_words)
+                                << 16);
+            y += (cameo_floats)(__builtin_convertvector(*(const cameo_half *)(added + 16),
+                                                        cameo_words)
+                                << 16);
+        }
+        cameo_halves both; /* of two operands of which one is NaN these give the second */
+        __asm__("vmaxps %1, %2, %0" : "=v"(x) : "v"(x), "v"(low));
+        __asm__("vmaxps %1, %2, %0" : "=v"(y) : "v"(y), "v"(low));
+        __asm__("vminps %1, %2, %0" : "=v"(x) : "v"(x), "v"(high));
+        __asm__("vminps %1, %2, %0" : "=v"(y) : "v"(y), "v"(high));
+        __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(both) : "v"(x), "v"(y));
+        *(cameo_halves *)to = both;
+    }
+#else
+    for (int64_t i = 0; i < n; i++, sums += LANES, to += LANES) {
+        float x[LANES];
+        for (int j = 0; j < LANES; j++) {
+            uint32_t u = e->added ? (uint32_t)e->added[i * LANES + j] << 16 : 0;
+            float v;
+            memcpy(&v, &u, sizeof v);
+            v = sums[j] * (e->scale ? e->scale[j] : 1) + (e->bias ? e->bias[j] : 0) + v;
+            v = v < e->low ? e->low : v;
+            x[j] = v > e->high ? e->high : v;
+        }
+        cameo_pixel_halves(to, x, LANES);
     }
 #endif
 }

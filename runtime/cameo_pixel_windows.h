@@ -1,17 +1,17 @@
 /* Convolutions of each channel by its own window (depthwise) whose x lies in pixels (see
  * cameo_pixel_conv.h) of bfloat16. Lanes are channels, so a weight is a vector, and neighbours in a
  * row of the output share the pixels that their windows share. The functions that are printed for a
- * width of window (codegen/cpu/pixel_windows.c) do it for CAMEO_WINDOWS of them, or for one. Sums
- * are float32, in the order of the window. */
+ * width of window (codegen/cpu/pixel_windows.c) do it for CAMEO_PIXEL_WINDOWS of them, or for one.
+ * Sums are float32, in the order of the window. */
 #ifndef CAMEO_PIXEL_WINDOWS_H
 #define CAMEO_PIXEL_WINDOWS_H
 
 #include "cameo_pixel_conv.h"
 
 enum {
-    CAMEO_WINDOWS = 7,       /* neighbours at a time */
-    CAMEO_WINDOW_LANES = 32, /* of a pixel */
-    CAMEO_WINDOW_PLACES = 32 /* of which sums are kept */
+    CAMEO_PIXEL_WINDOWS = 7,       /* neighbours at a time */
+    CAMEO_PIXEL_WINDOW_LANES = 32, /* of a pixel */
+    CAMEO_PIXEL_WINDOW_PLACES = 32 /* of which sums are kept */
 };
 
 typedef struct cameo_pixel_windows {
@@ -21,10 +21,10 @@ typedef struct cameo_pixel_windows {
     int64_t dilation, origin; /* of rows; pixels before the first window */
 } cameo_pixel_windows;
 
-/* `many` for CAMEO_WINDOWS neighbours, `one` for each by itself. */
-typedef struct cameo_window_tiles {
-    cameo_window_tile *many, *one;
-} cameo_window_tiles;
+/* `many` for CAMEO_PIXEL_WINDOWS neighbours, `one` for each by itself. */
+typedef struct cameo_pixel_window_tiles {
+    cameo_pixel_window_tile *many, *one;
+} cameo_pixel_window_tiles;
 
 /* A unit is a row of a block of channels. */
 static inline __attribute__((unused)) int64_t
@@ -37,14 +37,14 @@ cameo_pixel_windows_units(const cameo_pixel_windows *h)
 static inline __attribute__((unused)) int64_t cameo_pixel_windows_next(const cameo_pixel_windows *h,
                                                                        int64_t low)
 {
-    const int64_t parts = (h->row + CAMEO_WINDOW_PLACES - 1) / CAMEO_WINDOW_PLACES;
+    const int64_t parts = (h->row + CAMEO_PIXEL_WINDOW_PLACES - 1) / CAMEO_PIXEL_WINDOW_PLACES;
     const int64_t high = low + (h->row + parts - 1) / parts;
     return high < h->row ? high : h->row;
 }
 
 /* The sums of places low .. high of a row. What is left of a row takes places before once more. */
 static __attribute__((noinline, unused)) void
-cameo_pixel_windows_sums(const cameo_pixel_windows *h, const cameo_window_tiles *tiles,
+cameo_pixel_windows_sums(const cameo_pixel_windows *h, const cameo_pixel_window_tiles *tiles,
                          const void *x, const float *w, int64_t block, int64_t row, int64_t low,
                          int64_t high, float *sums)
 {
@@ -52,15 +52,15 @@ cameo_pixel_windows_sums(const cameo_pixel_windows *h, const cameo_window_tiles 
     const int64_t line = h->dilation * h->across * CAMEO_PIXEL;
     const int64_t first = (block * h->lines + row * h->stride[0]) * h->across + h->origin;
     const char *from = (const char *)x + first * CAMEO_PIXEL + low * step;
-    w += block * h->taps[0] * h->taps[1] * CAMEO_WINDOW_LANES;
-    if (n < CAMEO_WINDOWS) {
+    w += block * h->taps[0] * h->taps[1] * CAMEO_PIXEL_WINDOW_LANES;
+    if (n < CAMEO_PIXEL_WINDOWS) {
         for (int64_t i = 0; i < n; i++)
-            tiles->one(h->taps[0], line, from + i * step, w, sums + i * CAMEO_WINDOW_LANES);
+            tiles->one(h->taps[0], line, from + i * step, w, sums + i * CAMEO_PIXEL_WINDOW_LANES);
         return;
     }
-    for (int64_t i = 0; i < n; i += CAMEO_WINDOWS) {
-        const int64_t at = i + CAMEO_WINDOWS <= n ? i : n - CAMEO_WINDOWS;
-        tiles->many(h->taps[0], line, from + at * step, w, sums + at * CAMEO_WINDOW_LANES);
+    for (int64_t i = 0; i < n; i += CAMEO_PIXEL_WINDOWS) {
+        const int64_t at = i + CAMEO_PIXEL_WINDOWS <= n ? i : n - CAMEO_PIXEL_WINDOWS;
+        tiles->many(h->taps[0], line, from + at * step, w, sums + at * CAMEO_PIXEL_WINDOW_LANES);
     }
 }
 

@@ -391,6 +391,7 @@ static __attribute__((noinline, unused)) int64_t cameo_winograd_rows(const cameo
             cameo_winograd_row(2, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
         else
             cameo_winograd_row(4, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
+    cameo_bend(f->finish, y, m0 * g->row + b->n0, height, g->row, b->n1 - b->n0);
     return m0 + height;
 }
 

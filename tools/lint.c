@@ -323,6 +323,7 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
             result->status = EXIT_USAGE;
         Unmended stay;
         lint_try_fixes(r, m, path, &diags, &stay);
+        lint_correct_offers(r, m, path, &diags);
         if (r->fix && (diags.all.len > before || r->out))
             lint_fix(r, m, config, &diags, result);
         else if (strcmp(r->format, "sarif") == 0)

@@ -86,6 +86,10 @@ typedef struct Unmended {
 } Unmended;
 void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *diags,
                     Unmended *stay);
+// The fix of a finding about dtypes says what the repair of the whole model does: where that
+// differs from what the finding's own node shows, its text is replaced. Of several findings the
+// first notes it.
+void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags);
 // What is not done is not offered: fixes of such findings become advice.
 void lint_withhold(Diags *diags, const Unmended *stay);
 Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status);

@@ -11,6 +11,7 @@
 #include "tools/carry.h"
 #include "tools/estimate.h"
 #include "tools/lint.h"
+#include "tools/lint_mends.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ typedef struct Attempt {
     Buf bytes;    // the repaired model, as the file is going to hold it; empty: nothing changed
     Buf text;     // --diff: and as text
     Carried data; // what lies in files beside it
+    Mends *mends; // what was done to dtypes
     Diags after;
     bool changed, printed;
     Str error;
@@ -125,7 +127,7 @@ typedef struct Calls {
 static void attempt(LintRun *r, Model *m, const char *path, const char *out, const Calls *calls,
                     Attempt *a)
 {
-    *a = (Attempt){.done = {.unsafe = r->unsafe}};
+    *a = (Attempt){.done = {.unsafe = r->unsafe}, .mends = mends_begin(m, r->arena)};
     uint32_t tensors = lint_repair_tensors(m, r->unsafe, r->select, r->ignore);
     a->changed = insert_casts(m, &a->done);
     a->changed |= insert_transfers(m, &a->done);
@@ -135,6 +137,7 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
         inlined_restore(m, calls->inlined);
         inlined_drop_casts(m, calls->inlined, &a->done);
     }
+    mends_end(a->mends, m);
     if (calls->seen && (calls->inlined || calls->bodies)) {
         give_types(r, m, calls->inlined ? m : calls->seen, calls->bodies);
         infer_model(m, NULL);
@@ -427,6 +430,82 @@ void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *d
             buf_free(&a.bytes);
             buf_free(&a.text);
         }
+    }
+    r->unsafe = unsafe;
+}
+
+// Findings of dtypes that do not fit, which one repair of the whole model mends.
+static bool is_of_dtypes(const Diag *d)
+{
+    bool dtypes = strncmp(d->rule, "DT", 2) == 0 || strcmp(d->rule, "QN001") == 0;
+    return dtypes && d->severity == SEV_ERROR && d->fixes.len && strcmp(d->rule, "DT016") != 0;
+}
+
+// What all of them offer, as one.
+static Fix offered_together(LintRun *r, const Diags *diags)
+{
+    Fix all = {.safe = true};
+    Buf text = {0};
+    for (uint32_t i = 0; i < diags->all.len; i++) {
+        const Diag *d = diags->all.at[i];
+        if (!is_of_dtypes(d))
+            continue;
+        all.safe &= d->fixes.at[0].safe;
+        all.casts += d->fixes.at[0].casts;
+        buf_printf(&text, "%.*s; ", STR_ARG(d->fixes.at[0].text));
+    }
+    all.text = str_copy(r->arena, (Str){text.at ? text.at : "", text.len});
+    buf_free(&text);
+    return all;
+}
+
+// Why it is done so stays with what is done.
+static const char *reason_of(Str text)
+{
+    static const char since[] = ", since weights are not widened";
+    return memmem(text.at, text.len, since, sizeof since - 1) ? since : "";
+}
+
+static void correct_offer(LintRun *r, const Attempt *a, uint32_t findings, const Fix *offered,
+                          bool safe, Diag *first, Diags *diags)
+{
+    Str words = mends_words(a->mends);
+    if (!words.len || mends_agree(a->mends, offered))
+        return;
+    if (findings > 1)
+        diag_note(diags, first, "the repair of all %u findings of dtypes: %.*s", findings,
+                  STR_ARG(words));
+    else
+        first->fixes.at[0] =
+            (Fix){.safe = safe,
+                  .text = str_printf(r->arena, "%.*s%s", STR_ARG(words), reason_of(offered->text)),
+                  .casts = mends_casts(a->mends)};
+}
+
+void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags)
+{
+    bool unsafe = r->unsafe, mended = false;
+    Diag *first = NULL;
+    uint32_t findings = 0;
+    for (uint32_t i = 0; i < diags->all.len; i++)
+        if (is_of_dtypes(diags->all.at[i])) {
+            first = first ? first : diags->all.at[i];
+            findings++;
+        }
+    if (!findings || strcmp(path, "-") == 0)
+        return;
+    const Fix offered = offered_together(r, diags);
+    // What is safe is done by --fix; where that leaves an error the offer is not what it says.
+    for (int k = offered.safe ? 0 : 1; k < 2 && !mended; k++) {
+        Attempt a;
+        r->unsafe = k == 1;
+        if (!attempt_again(r, m, path, &a))
+            break;
+        mended = !any_misfit(&a.after);
+        if (mended)
+            correct_offer(r, &a, findings, &offered, k == 0, first, diags);
+        buf_free(&a.bytes);
+        buf_free(&a.text);
     }
     r->unsafe = unsafe;
 }

@@ -193,15 +193,16 @@ static void print_units(Printer *p, const Override *o, const char *from, const c
     const char *rows = print_index(p, o->rows), *columns = print_index(p, o->columns);
     const LoopId n[] = {o->outer_n ? o->outer_n : o->n, o->n};
     print_line(p, "const int64_t panels = cameo_bytes_units(1, %s);", columns);
-    print_line(p, "for (int64_t unit = %s; unit < %s; unit++) {", from, to);
+    print_line(p, "for (int64_t unit = %s, taken; unit < %s; unit += taken) {", from, to);
     p->indent++;
     print_line(p, "const int64_t m0 = unit / panels * CAMEO_BYTES_M;");
     print_line(p, "const int64_t n0 = unit %% panels * CAMEO_TILE_COLUMNS;");
     print_line(p, "const int64_t m1 = %s - m0 < CAMEO_BYTES_M ? %s : m0 + CAMEO_BYTES_M;", rows,
                rows);
+    print_line(p, "taken = cameo_bytes_together(%s, %s, n0, %s - unit);", rows, columns, to);
     print_line(p,
-               "const int64_t n1 = cameo_bytes_columns(%s, m0, m1, %s, %lld, n0, (const void *)%s, "
-               "%s, %s);",
+               "const int64_t n1 = cameo_bytes_columns(%s, m0, m1, %s, %lld, n0, taken, "
+               "(const void *)%s, %s, %s);",
                rows, columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
                bytes_name(p, b->sums));
     block_print_epilogue(p, (Block){b->m0, b->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,

@@ -9,6 +9,8 @@
 
 #include "codegen/cpu/tiles.h"
 
+#include <string.h>
+
 typedef struct ByteTarget {
     TileTarget tile;
     const char *dot; // the body of cameo_dot
@@ -91,6 +93,15 @@ static void print_target(Buf *out, const ByteTarget *t, bool first)
                t->tile.rows, bytes, bytes, t->dot);
 }
 
+// Where bytes are multiplied by one instruction, which leaves registers to sums.
+static void print_streams(Buf *out, const ByteTarget *t)
+{
+    const int most = strstr(t->tile.test, "VNNI") ? tile_streams(&t->tile) : 1;
+    buf_printf(out, "enum { CAMEO_BYTE_STREAMS = %d };\n", most);
+    tile_print_stream(out, &of_products, &t->tile, "cameo_byte_stream", most);
+    buf_printf(out, "#define CAMEO_BYTE_STREAM cameo_byte_stream_%d\n\n", most);
+}
+
 void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *uses)
 {
     buf_printf(out, "/* Tiles over bytes: sums of 32 bits, each number four values of k. */\n"
@@ -102,8 +113,10 @@ void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *use
         print_type(out, &of_windows);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         print_target(out, &targets[i], i == 0);
-        if (products)
+        if (products) {
+            print_streams(out, &targets[i]);
             tile_print_table(out, &of_products, &targets[i].tile, uses);
+        }
         if (windows)
             tile_print_table(out, &of_windows, &targets[i].tile, uses);
     }

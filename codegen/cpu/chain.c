@@ -1,6 +1,7 @@
 // Chains of convolutions: which kernels they are made of, and what is printed for one.
 
 #include "codegen/cpu/chain.h"
+#include "codegen/cpu/curve.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
@@ -26,6 +27,13 @@ uint32_t chain_before(const Kernel *k, const Kernel *before[CHAIN_BEFORE])
     if (c && c->chain)
         before[n++] = c->chain->windows;
     return n;
+}
+
+bool chain_curves(const Conv *c)
+{
+    const Chain *chain = c->chain;
+    return c->curve || (chain && (chain_link(chain->windows)->curve ||
+                                  (chain->expand && chain_link(chain->expand)->curve)));
 }
 
 // ---- finding -----------------------------------------------------------------------------------
@@ -312,9 +320,12 @@ static void set_link(Printer *p, const Kernel *k, LoopId images, bool on)
     }
 }
 
-static void print_link(Printer *p, const Conv *c, const char *name, const char *sizes)
+enum { EXPAND, WINDOWS, PROJECT }; // numbers of links
+
+static void print_link(Printer *p, const Conv *c, int link, const char *name, const char *sizes)
 {
-    print_line(p, "    .%s = {&%s, %s, %s},", name, sizes, conv_weights(p, c), conv_finish(p, c));
+    print_line(p, "    .%s = {&%s, %s, %s},", name, sizes, conv_weights(p, c),
+               conv_finish(p, c, link));
 }
 
 // From one plane of what windows read to the next.
@@ -345,9 +356,9 @@ static void print_bands(Printer *p, const Kernel *k, const Conv *c)
     conv_print_sizes(p, c, "sizes");
     print_line(p, "cameo_chain chain = {");
     if (expand)
-        print_link(p, expand, "expand", "wider");
-    print_link(p, windows, "windows", "windows");
-    print_link(p, c, "project", "sizes");
+        print_link(p, expand, EXPAND, "expand", "wider");
+    print_link(p, windows, WINDOWS, "windows", "windows");
+    print_link(p, c, PROJECT, "project", "sizes");
     print_line(p, "};");
     const Conv *first = expand ? expand : windows;
     const Buffer *x = buffer_at(p->mod, first->x->buffer);
@@ -392,6 +403,10 @@ static void print_mode(Printer *p, const Conv *c, const char *mode, const char *
 
 void chain_print(Printer *p, const Kernel *k, const Conv *c)
 {
+    const Conv *links[] = {chain_link(c->chain->expand), chain_link(c->chain->windows), c};
+    for (int i = 0; i < 3; i++)
+        if (links[i] && links[i]->curve)
+            curve_print(p, links[i]->curve, i);
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         if (!conv_owns(c, s->var))

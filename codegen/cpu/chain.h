@@ -25,6 +25,8 @@ void chain_uses(Module *mod, const Conv *c, KernelUses *u);
 void chain_print(Printer *p, const Kernel *k, const Conv *c);
 // The convolution that a kernel is; NULL: it is none.
 const Conv *chain_link(const Kernel *k);
+// Is a function that is no clip done to the sums of c, or of those that are done before it?
+bool chain_curves(const Conv *c);
 // The kernels whose work k does before its own, first to last; returns how many.
 uint32_t chain_before(const Kernel *k, const Kernel *before[CHAIN_BEFORE]);
 

@@ -471,31 +471,32 @@ static int64_t packed_at(int64_t panels, int64_t size, int64_t i, int64_t k)
 }
 
 // Where the weights of a group begin, those of its rows and its values of k.
-static const float *column_of(const Panels *w, const float *from, int64_t group, int64_t k)
+static const StoredF32 *column_of(const Panels *w, const StoredF32 *from, int64_t group, int64_t k)
 {
     return from + w->start + walk_at(&w->groups, group) + walk_at(&w->k, k);
 }
 
 // The weight of row i of a group at `from`, times what the sum is multiplied by.
-static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i, const float *from)
+static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i,
+                    const StoredF32 *from)
 {
     return f->scale ? (float)(f->scale[group * w->rows + i] * (double)*from) : *from;
 }
 
-static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const float *from,
+static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const StoredF32 *from,
                         float *to)
 {
     int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t k = 0; k < w->k.size; k++) {
-            const float *column = column_of(w, from, g, k);
+            const StoredF32 *column = column_of(w, from, g, k);
             for (int64_t i = 0; i < w->rows; i++)
                 to[g * c->block + packed_at(panels, w->k.size, i, k)] =
                     scaled(w, f, g, i, column + i * w->row);
         }
 }
 
-static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const float *from,
+static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const StoredF32 *from,
                        float *to)
 {
     const int64_t channels = w->k.size / 9;
@@ -515,7 +516,7 @@ static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const fl
 static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
-    const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
+    const StoredF32 *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
     if (!from)
         return false;
     int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, tile = m->c.tile;
@@ -542,7 +543,7 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
 static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
-    const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
+    const StoredF32 *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
     float *to = from ? calloc((size_t)(w->groups.size * w->k.size), sizeof *to) : NULL;
     if (!to) {
         *error = from ? STR("no memory for scaled weights") : *error;
@@ -600,6 +601,7 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
     c->added = f->added;
     c->low = (float)f->low;
     c->high = (float)f->high;
+    c->curve = f->curve;
 }
 
 // ---- float64 -----------------------------------------------------------------------------------

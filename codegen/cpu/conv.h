@@ -49,6 +49,7 @@ typedef struct Conv {
     int64_t biases;
     const Expr *added; // a load at the places of y; NULL: none
     float low, high;
+    const struct Curve *curve; // what is done to the sums beside (curve.h); NULL: nothing
     const struct Chain *chain; // convolutions that are done before it (chain.h); NULL: none
     bool wide;                 // of float64, by runtime/cameo_wide.h; w may be a load of float32
     Index wm, wk;              // then: strides of m in w, and of c and t as one variable
@@ -75,13 +76,14 @@ bool conv_owns(const Conv *c, LoopId v);
 void conv_uses(Module *mod, const Conv *c, KernelUses *u);
 void conv_print(Printer *p, const Kernel *k, const Conv *c);
 // For those who print other forms: sizes of a convolution, under this name; where x, y and the
-// weights begin; what is done to the sums, "{bias, added, low, high}"; its own variables, and those
+// weights begin; what is done to the sums, "{bias, added, low, high, curve}", link number `link` of
+// a chain; its own variables, and those
 // of the sum, count as 0 while they are on.
 void conv_print_sizes(Printer *p, const Conv *c, const char *name);
 const char *conv_image(Printer *p, const Conv *c);
 const char *conv_output(Printer *p, const Conv *c);
 const char *conv_weights(Printer *p, const Conv *c);
-const char *conv_finish(Printer *p, const Conv *c);
+const char *conv_finish(Printer *p, const Conv *c, int link);
 void conv_set_own(Printer *p, const Kernel *k, const Conv *c, bool on);
 // ".name = {1, 3, 3},": `rank` dims at the end of CONV_SPACE, `other` for those in front of them.
 void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other);

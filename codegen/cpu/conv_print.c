@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/chain.h"
+#include "codegen/cpu/curve.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/wide.h"
@@ -188,15 +189,14 @@ static const char *print_number(Printer *p, float v)
     return str_printf(p->arena, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0").at;
 }
 
-// "bias, added, low, high" of a cameo_finish.
-const char *conv_finish(Printer *p, const Conv *c)
+const char *conv_finish(Printer *p, const Conv *c, int link)
 {
     const char *bias = start_of(p, c->bias, poly_scale(p->mod->polys, c->group, c->biases));
     const char *added =
         c->added ? start_of(p, c->added->buffer, linear(p, c->added->buffer, c->added->at))
                  : "NULL";
-    return str_printf(p->arena, "{%s, %s, %s, %s}", bias, added, print_number(p, c->low),
-                      print_number(p, c->high))
+    return str_printf(p->arena, "{%s, %s, %s, %s, %s}", bias, added, print_number(p, c->low),
+                      print_number(p, c->high), c->curve ? curve_name(p, link) : "NULL")
         .at;
 }
 
@@ -205,7 +205,7 @@ static void print_finish_of(Printer *p, const Conv *c, const char *whose)
 {
     if (!c->finish)
         return;
-    print_line(p, "const cameo_finish finish = %s;", conv_finish(p, c));
+    print_line(p, "const cameo_finish finish = %s;", conv_finish(p, c, 0));
     print_line(p, "%s.finish = &finish;", whose);
 }
 
@@ -220,7 +220,7 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
 {
     if (c->depthwise) {
         if (c->finish)
-            print_line(p, "planes.finish = (cameo_finish)%s;", conv_finish(p, c));
+            print_line(p, "planes.finish = (cameo_finish)%s;", conv_finish(p, c, 0));
         print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
         print_line(p, "cameo_depthwise(&planes, %s, %s, 0, sizes.out[1], %s, %s);", x, w,
                    buffer_name(p, c->padded), y);
@@ -677,6 +677,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         chain_print(p, k, c);
         return;
     }
+    if (c->curve)
+        curve_print(p, c->curve, 0);
     Polys *polys = p->mod->polys;
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)

@@ -8,7 +8,7 @@ enum { LOADS = 16, FAR = 64 }; // constants of an expression; binary exponent of
 // A constant of each channel: where it is for each variable.
 typedef struct Known {
     const Expr *load;
-    const float *data;
+    const StoredF32 *data;
     int64_t start, stride[FINISH_VARS];
 } Known;
 
@@ -215,20 +215,69 @@ static bool lies_as_y(Search *s, const Expr *load)
     return true;
 }
 
+// The linear function around the sum, with all that belongs to it.
+static const Expr *linear_part(Search *s, const Expr *e)
+{
+    for (; e; e = has_sum(s, e->a) ? e->a : e->b && has_sum(s, e->b) ? e->b : e->c) {
+        s->constants = s->nknown = 0;
+        if (is_linear(s, e))
+            return e;
+        if (!e->a)
+            return NULL;
+    }
+    return NULL;
+}
+
+// The same without what was done last.
+static const Expr *linear_below(Search *s, const Expr *e)
+{
+    if (e == s->c->reduce)
+        return NULL;
+    return linear_part(s, e->kind == EX_UNARY || has_sum(s, e->a) ? e->a : e->b);
+}
+
+static bool lies(void *context, const Expr *load)
+{
+    return lies_as_y(context, load);
+}
+
+// A linear function of which all else is a curve; NULL: there is none.
+static const Expr *find_curve(Search *s, Finish *f)
+{
+    const Expr *e = s->c->store->value;
+    f->low = -INFINITY;
+    f->high = INFINITY;
+    for (e = linear_part(s, e); e; e = linear_below(s, e)) {
+        f->curve = curve_find(s->mod, s->c->store->value, e, lies, s, &f->added);
+        if (f->curve)
+            return e;
+    }
+    return NULL;
+}
+
+static const Expr *find_clip(Search *s, bool adds, Finish *f)
+{
+    const Expr *e = without_clip(s->c->store->value, f);
+    if (e && adds && e->kind == EX_BINARY && e->op == B_ADD) {
+        const Expr *added = lies_as_y(s, e->a) ? e->a : lies_as_y(s, e->b) ? e->b : NULL;
+        f->added = added;
+        e = !added ? e : added == e->a ? e->b : e->a;
+    }
+    return e && is_linear(s, e) ? e : NULL;
+}
+
 bool finish_find(Printer *p, const Conv *c, const FinishVars *v, bool exact, bool adds, Finish *f)
 {
     Search s = {.p = p, .mod = p->mod, .c = c, .v = v, .exact = exact};
     *f = (Finish){0};
-    const Expr *e = c->store->value;
-    if (e == c->reduce || e->dtype != DT_F32)
+    if (c->store->value == c->reduce || c->store->value->dtype != DT_F32)
         return false;
-    e = without_clip(e, f);
-    if (e && adds && e->kind == EX_BINARY && e->op == B_ADD) {
-        const Expr *added = lies_as_y(&s, e->a) ? e->a : lies_as_y(&s, e->b) ? e->b : NULL;
-        f->added = added;
-        e = !added ? e : added == e->a ? e->b : e->a;
+    const Expr *e = find_clip(&s, adds, f);
+    if (!e) {
+        *f = (Finish){0};
+        e = find_curve(&s, f);
     }
-    if (!e || !is_linear(&s, e))
+    if (!e)
         return false;
     f->scale = calloc((size_t)v->channels, sizeof *f->scale);
     f->bias = calloc((size_t)v->channels, sizeof *f->bias);

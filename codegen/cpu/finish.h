@@ -5,10 +5,11 @@
 //   y = min(max(scale[m] * sum + bias[m] + added, low), high)
 //
 // The scale goes into the weights when they are packed; the rest is done to the sums in registers.
+// Any other function of scale[m] * sum + bias[m] and of what is added is a curve (curve.h).
 #ifndef CAMEO_CODEGEN_CPU_FINISH_H
 #define CAMEO_CODEGEN_CPU_FINISH_H
 
-#include "codegen/cpu/conv.h"
+#include "codegen/cpu/curve.h"
 
 enum { FINISH_VARS = 33 };
 
@@ -24,12 +25,14 @@ typedef struct FinishVars {
 // What y is of the sum. scale and bias: of each channel, malloc'ed, the caller's.
 typedef struct Finish {
     double *scale, *bias;
-    const Expr *added; // NULL: nothing
-    double low, high;  // may be infinite
+    const Expr *added;  // NULL: nothing
+    double low, high;   // may be infinite
+    const Curve *curve; // NULL: none; else what is done to scale * sum + bias and what is added
 } Finish;
 
 // false: what surrounds c's sum is something else, or there is nothing, and *f holds no memory.
-// exact: only what rounds as the expression does, with no scale. adds: may something be added?
+// exact: only what rounds as the expression does, with no scale. adds: may something be added in
+// registers?
 bool finish_find(Printer *p, const Conv *c, const FinishVars *v, bool exact, bool adds, Finish *f);
 
 #endif

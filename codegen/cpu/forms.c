@@ -14,6 +14,7 @@
 // 7. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
 //    is such a number already stays.
 
+#include "codegen/cpu/chain.h"
 #include "codegen/print_parts.h"
 
 #include <math.h>
@@ -357,10 +358,19 @@ static bool stmts_call(Module *mod, const Stmt *s)
     return false;
 }
 
+static bool kernel_calls(Module *mod, const Kernel *k)
+{
+    const Kernel *before[CHAIN_BEFORE];
+    for (uint32_t i = chain_before(k, before); i-- > 0;)
+        if (kernel_calls(mod, before[i]))
+            return true;
+    return k && stmts_call(mod, k->body);
+}
+
 bool steps_call_functions(Module *mod, const Step *s)
 {
     for (; s; s = s->next) {
-        bool found = s->kernel && stmts_call(mod, s->kernel->body);
+        bool found = kernel_calls(mod, s->kernel);
         if (s->cond && !found)
             expr_walk(mod, s->cond, test_function, &found);
         if (found || (s->value && poly_any(s->value, atom_calls, mod)) ||

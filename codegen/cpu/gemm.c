@@ -309,7 +309,7 @@ static bool pack_weights(Match *m, Str *error)
     if (!packs(m, &n, &k, &bn, &bk))
         return true;
     Buffer *b = buffer_at(m->mod, m->o.b->buffer);
-    const float *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
+    const StoredF32 *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
     if (!from)
         return false;
     int64_t columns = (n + 15) / 16 * 16, dims[] = {k, columns};

@@ -31,7 +31,7 @@ bool half_conv_fits(const Conv *c, const ByteWeights *w, const Processor *cpu)
 }
 
 // For each 16 rows, for each tile along k: 16 rows of 16 words of two channels.
-static void pack(const ByteWeights *w, const uint16_t *from, uint16_t *to)
+static void pack(const ByteWeights *w, const StoredU16 *from, uint16_t *to)
 {
     const int64_t pairs = (w->channels + 1) / 2, steps = steps_of(w);
     for (int64_t i = 0; i < w->rows; i++)
@@ -72,7 +72,7 @@ HalfConv *half_conv_pack(Printer *p, const Conv *c, const ByteWeights *w, Str *e
     Module *mod = p->mod;
     Polys *polys = mod->polys;
     const Buffer *b = buffer_at(mod, c->w->buffer);
-    const uint16_t *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
+    const StoredU16 *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
     if (!from)
         return NULL;
     const int64_t tiles = (w->rows + TILE - 1) / TILE, steps = steps_of(w);

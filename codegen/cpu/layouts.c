@@ -184,8 +184,9 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
     if (!conv_read_narrow(l->p, site->step->kernel, &site->conv, &site->weights, error))
         return false;
     const Conv *conv = &site->conv;
-    if (!conv->reduce || !l->values[conv->x->buffer].fits ||
-        !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu, &c) ||
+    if (!conv->reduce ||
+        !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu, !l->values[conv->x->buffer].fits,
+                         &c) ||
         conv->store->at[1] != poly_loop(l->mod->polys, c.channel))
         return true;
     const bool fits = l->values[conv->store->buffer].fits;
@@ -247,7 +248,7 @@ static void walk_values(Layouts *l, const Stmt *s, void (*visit)(void *context, 
 // Zero points of one value's readers that differ have no border in common.
 static void agree_around(Layouts *l, Site *site)
 {
-    if (!site->pixels || !pixel_conv_border(site->pixels))
+    if (!site->pixels || site->pixels->few || !pixel_conv_border(site->pixels))
         return;
     const Conv *c = &site->conv;
     Laid *v = &l->values[c->x->buffer];
@@ -266,6 +267,12 @@ static int64_t lanes_of(Layouts *l, const Site *site)
     if (y->fits)
         return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
     return site->pixels ? PIXEL_PANEL : pixel_lanes(DT_BF16);
+}
+
+static Cost read_by(const Layouts *l, const Site *site)
+{
+    const PixelConv *c = site->pixels;
+    return c->few ? c->few * c->in[0] * c->in[1] : elements_of(l, site->conv.x->buffer);
 }
 
 static void price(Layouts *l, Site *site)
@@ -290,7 +297,7 @@ static void price(Layouts *l, Site *site)
     const bool bytes = site->conv.bytes != NULL;
     if (site->pixels)
         labels_price(l->labels, site->variable, PLANES,
-                     (bytes ? COPIED_BYTE : COPIED) * elements_of(l, site->conv.x->buffer) +
+                     (bytes ? COPIED_BYTE : COPIED) * read_by(l, site) +
                          (bytes ? STORED_BYTE : STORED) * apart);
 }
 
@@ -449,8 +456,7 @@ static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId l
     to->columns = lanes_of(l, site);
     if (!pixel_conv_pack(mod, c, &site->weights, to, error))
         return false;
-    const Laid *x = &l->values[c->x->buffer];
-    to->border = x->border;
+    to->border = to->few ? pixel_conv_border(to) : l->values[c->x->buffer].border;
     to->lines = to->in[0] + 2 * to->border;
     to->across = to->in[1] + 2 * to->border;
     to->block = block;

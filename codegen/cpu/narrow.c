@@ -344,7 +344,7 @@ Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
 // ---- numbers of 16 bits ------------------------------------------------------------------------
 
 // Pairs of values of k in words of 32 bits, the first in the lower half.
-static void pack_halves(const Codes *c, const uint16_t *from, uint32_t *to)
+static void pack_halves(const Codes *c, const StoredU16 *from, uint32_t *to)
 {
     const int64_t columns = (c->n + 15) / 16 * 16,
                   words = (c->k + NARROW_PAIRS - 1) / NARROW_PAIRS * NARROW_PAIRS / 2;
@@ -366,7 +366,7 @@ Narrow *narrow_pack_halves(Printer *p, const Override *o, Str *error)
     const Buffer *b = buffer_at(mod, o->b->buffer);
     TensorData *data = (TensorData *)(uintptr_t)b->data;
     const bool half = b->dtype == DT_F16;
-    const uint16_t *from = data ? tensor_elements(mod->model, data, error) : NULL;
+    const StoredU16 *from = data ? tensor_elements(mod->model, data, error) : NULL;
     for (int64_t i = 0; from && i < c.n * c.k; i++)
         if (half && (from[i] & 0x7c00) == 0x7c00)
             return NULL;

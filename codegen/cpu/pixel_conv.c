@@ -4,9 +4,12 @@
 #include "codegen/cpu/byte_squares.h"
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_few.h"
+#include "codegen/cpu/pixel_finish.h"
 #include "codegen/cpu/pixel_windows.h"
 #include "codegen/parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +57,7 @@ static bool is_product(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
 }
 
 bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
-                     PixelConv *to)
+                     bool few, PixelConv *to)
 {
     const Buffer *x = buffer_at(p->mod, c->x->buffer);
     *to = (PixelConv){.dtype = c->x->dtype, .windows = c->depthwise};
@@ -67,7 +70,8 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
     to->n[0] = c->n[0];
     to->n[1] = c->n[1];
     return read_dim(c, 0, to) && read_dim(c, 1, to) && to->out[0] * to->out[1] >= LEAST_PLACES &&
-           pixel_conv_border(to) <= MOST_BORDER;
+           pixel_conv_border(to) <= MOST_BORDER &&
+           (!few || (!to->windows && pixel_few_fit(to, w->channels)));
 }
 
 int64_t pixel_conv_border(const PixelConv *c)
@@ -84,21 +88,29 @@ int64_t pixel_conv_border(const PixelConv *c)
 
 // ---- packing -----------------------------------------------------------------------------------
 
+// Steps of k, of 16 words each.
+static int64_t steps_of(const PixelConv *c)
+{
+    return c->few ? c->taps[0] : c->planes * c->taps[0] * c->taps[1];
+}
+
 // The elements of row i, of one size each, from their places to columns of words.
-static void pack_row(const Conv *c, const ByteWeights *w, const void *from, int64_t i, void *to)
+static void pack_row(const Conv *c, const ByteWeights *w, const PixelConv *p, const void *from,
+                     int64_t i, void *to)
 {
     const int64_t lanes = pixel_lanes(c->x->dtype), each = lanes / WORDS;
-    const int64_t steps = (w->channels + lanes - 1) / lanes * w->taps, panel = i / PIXEL_PANEL;
+    const int64_t first = i / PIXEL_PANEL * steps_of(p);
     for (int64_t k = 0; k < w->channels; k++)
         for (int64_t t = 0; t < w->taps; t++) {
             const int64_t at = w->start + w->group_at[0] + i * w->row + w->k_at[k * w->taps + t];
-            const int64_t step = panel * steps + k / lanes * w->taps + t, lane = k % lanes;
-            const int64_t half = 2 * step + i % PIXEL_PANEL / TILE; // tile of columns
+            const int64_t step = p->few ? pixel_few_step(p, t) : k / lanes * w->taps + t;
+            const int64_t lane = p->few ? pixel_few_lane(p, t, k) : k % lanes;
+            const int64_t half = 2 * (first + step) + i % PIXEL_PANEL / TILE; // tile of columns
             const int64_t word = (half * WORDS + lane / each) * TILE + i % TILE;
             if (c->bytes)
                 ((int8_t *)to)[word * each + lane % each] = bytes_weight(c->bytes, from, at);
             else
-                ((uint16_t *)to)[word * each + lane % each] = ((const uint16_t *)from)[at];
+                ((uint16_t *)to)[word * each + lane % each] = ((const StoredU16 *)from)[at];
         }
 }
 
@@ -130,14 +142,14 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
         *error = packed ? *error : STR("no memory for packed weights");
         return packed;
     }
-    const int64_t words = to->filled * to->planes * w->taps * WORDS;
+    const int64_t words = to->filled * steps_of(to) * WORDS;
     void *packed = from ? calloc((size_t)words, sizeof(int32_t)) : NULL;
     if (!packed) {
         *error = from ? STR("no memory for packed weights") : *error;
         return false;
     }
     for (int64_t i = 0; i < w->rows; i++)
-        pack_row(c, w, from, i, packed);
+        pack_row(c, w, to, from, i, packed);
     to->packed = bytes_buffer(mod, DT_I32, words, packed);
     free(packed);
     if (c->bytes)
@@ -155,7 +167,7 @@ typedef struct Tables {
     ExprMap map;
 } Tables;
 
-static Index channel_of(Module *mod, const PixelConv *c)
+Index pixel_conv_channel(Module *mod, const PixelConv *c)
 {
     Polys *polys = mod->polys;
     return poly_add(polys, poly_scale(polys, poly_loop(polys, c->block), c->columns),
@@ -188,7 +200,7 @@ static const Expr *table_of(Tables *t, const Expr *e)
     iterations_end(&loops);
     for (int64_t i = t->c->channels; done && i < t->c->filled; i++)
         to[i] = 0;
-    Index i = channel_of(mod, t->c);
+    Index i = pixel_conv_channel(mod, t->c);
     const Expr *load =
         done ? expr_load(mod, bytes_buffer(mod, DT_F32, t->c->filled, to), &i) : NULL;
     free(to);
@@ -308,7 +320,7 @@ static const Expr *sum_of(Module *mod, const Conv *c, const PixelConv *to, Index
     if (!c->bytes || !c->bytes->totals)
         return sum;
     const Expr *zero = c->bytes->x.zero;
-    Index m = channel_of(mod, to);
+    Index m = pixel_conv_channel(mod, to);
     const Expr *less = expr_load(mod, c->bytes->totals, &m);
     if (zero->kind != EX_CONST)
         less = expr_binary(mod, B_MUL, zero, less);
@@ -318,12 +330,14 @@ static const Expr *sum_of(Module *mod, const Conv *c, const PixelConv *to, Index
 void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
 {
     Polys *polys = mod->polys;
-    const int64_t pixels = to->planes * to->lines * to->across;
-    to->start = poly_scale(polys, c->x->at[0], pixels * pixel_lanes(to->dtype));
+    if (to->few)
+        pixel_few_buffer(mod, to, c->channels);
+    const int64_t pixels = to->planes * to->lines * to->across * pixel_lanes(to->dtype);
+    to->start =
+        poly_scale(polys, c->x->at[0], to->few ? to->given * to->in[0] * to->in[1] : pixels);
     // Sums of two tiles, then where the pixels of each step lie.
-    const int64_t steps = to->planes * to->taps[0] * to->taps[1];
     to->sums = bytes_scratch(mod, c->bytes ? DT_I32 : DT_F32,
-                             poly_const(polys, PLACES * to->columns + 2 * steps));
+                             poly_const(polys, PLACES * to->columns + 2 * steps_of(to)));
     to->at = loop_new(polys, poly_const(polys, PLACES));
     Tables t = {.mod = mod, .c = to, .wide = to->wide, .sum = c->reduce};
     Index at = sum_place(polys, to);
@@ -340,6 +354,7 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
                         .at = keep(mod, at),
                         .value = store->value->a};
     to->store = store;
+    to->finish = to->halves ? pixel_finish_of(mod, to, store->value) : NULL;
     c->pixels = to;
     Override *o = NEW(mod->arena, Override);
     o->kind = GEMM_PACKED;
@@ -371,6 +386,8 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
     access_note(u->arena, &u->buffers, c->x->buffer, ACCESS_READ);
     access_note(u->arena, &u->buffers, c->pixels->packed, ACCESS_READ);
     access_note(u->arena, &u->buffers, c->pixels->sums, ACCESS_READ | ACCESS_WRITE);
+    if (c->pixels->few)
+        access_note(u->arena, &u->buffers, c->pixels->copy, ACCESS_READ | ACCESS_WRITE);
 }
 
 uint32_t pixel_convs_kinds(const Step *s)
@@ -403,12 +420,14 @@ static void print_begin(Printer *p, const Conv *conv)
                kind, (long long)c->planes, (long long)c->lines, (long long)c->across);
     print_line(p, "    .rows = %lld, .row = %lld, .taps = {%lld, %lld}, .stride = {%lld, %lld},",
                (long long)c->out[0], (long long)c->out[1], (long long)c->taps[0],
-               (long long)c->taps[1], (long long)c->stride[0], (long long)c->stride[1]);
+               (long long)(c->few ? 1 : c->taps[1]), (long long)c->stride[0],
+               (long long)c->stride[1]);
     const int64_t origin = (c->border - c->pad[0]) * c->across + c->border - c->pad[1];
-    print_line(p,
-               "    .dilation = {%lld, %lld}, .origin = %lld, .blocks = %lld, .columns = %lld});",
+    print_line(p, "    .dilation = {%lld, %lld}, .origin = %lld, .blocks = %lld, .columns = %lld,",
                (long long)c->dilation[0], (long long)c->dilation[1], (long long)origin,
                (long long)(c->filled / c->columns), (long long)c->columns);
+    const int64_t pixel = c->few ? c->few * PIXEL_BYTES / pixel_lanes(c->dtype) : PIXEL_BYTES;
+    print_line(p, "    .pixel = %lld});", (long long)pixel);
 }
 
 // Rounds what stands in place of a piece's sums.
@@ -418,9 +437,12 @@ static void print_halves(Printer *p, const Conv *conv)
     print_line(p, "const int64_t i%u = low, i%u = 0;", c->n[1], c->lane);
     print_bind_loop(p, c->n[1], 1);
     print_bind_loop(p, c->lane, 1);
-    print_line(p, "cameo_pixel_halves(&%s, &%s, (high - low) * %lld);",
-               print_element(p, conv->store->buffer, conv->store->at),
-               print_element(p, c->sums, c->store->at), (long long)c->columns);
+    if (c->finish)
+        pixel_finish_print(p, conv);
+    else
+        print_line(p, "cameo_pixel_halves(&%s, &%s, (high - low) * %lld);",
+                   print_element(p, conv->store->buffer, conv->store->at),
+                   print_element(p, c->sums, c->store->at), (long long)c->columns);
     print_bind_loop(p, c->n[1], -1);
     print_bind_loop(p, c->lane, -1);
 }
@@ -431,10 +453,12 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
     const LoopId bound[] = {c->block, c->n[0], c->at};
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], 1);
-    Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
-    nest_begin(p, &nest, NULL);
-    print_stmts(p, c->store);
-    nest_end(p, &nest);
+    if (!c->finish) {
+        Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
+        nest_begin(p, &nest, NULL);
+        print_stmts(p, c->store);
+        nest_end(p, &nest);
+    }
     if (c->halves)
         print_halves(p, conv);
     for (int i = 0; i < 3; i++)
@@ -449,10 +473,11 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
         pixel_windows_print_units(p, conv, from, to);
         return;
     }
-    const char *sums = bytes_name(p, c->sums), *x = bytes_name(p, conv->x->buffer);
+    const char *sums = bytes_name(p, c->sums);
+    const char *x = bytes_name(p, c->few ? c->copy : conv->x->buffer);
     print_line(p,
                "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %lld), %s);",
-               x, print_index(p, c->start), bytes_name(p, c->packed), sums,
+               x, c->few ? "0" : print_index(p, c->start), bytes_name(p, c->packed), sums,
                (long long)(PLACES * c->columns), sums);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
@@ -490,6 +515,16 @@ static const char *units_of(const PixelConv *c)
     return c->windows ? "cameo_pixel_windows_units(&h)" : "cameo_pixel_units(&h)";
 }
 
+static void print_copy_parts(Printer *p, const Conv *c)
+{
+    enum { PIXEL = 10 }; // tenths of nanoseconds
+    char lines[24];
+    snprintf(lines, sizeof lines, "%lld", (long long)pixel_few_lines(c->pixels));
+    parts_begin(p, 0);
+    pixel_few_print(p, c, "from", "to");
+    parts_end(p, lines, parts_grain(p, poly_const(p->mod->polys, PIXEL * c->pixels->across)));
+}
+
 // As parts that threads share; false: it is not worth it, and nothing was printed.
 static bool print_parts(Printer *p, const Conv *c, Bounds *outer)
 {
@@ -501,6 +536,8 @@ static bool print_parts(Printer *p, const Conv *c, Bounds *outer)
         return false;
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
+    if (c->pixels->few)
+        print_copy_parts(p, c);
     print_begin(p, c);
     parts_begin(p, c->pixels->sums);
     print_begin(p, c);
@@ -523,6 +560,9 @@ void pixel_conv_print(Printer *p, const Kernel *k, const Conv *conv)
     nest_begin(p, &outer, NULL);
     print_line(p, "{");
     p->indent++;
+    if (c->few)
+        pixel_few_print(p, conv, "0",
+                        print_index(p, poly_const(p->mod->polys, pixel_few_lines(c))));
     print_begin(p, conv);
     print_line(p, "const int64_t units = %s;", units_of(c));
     print_units(p, conv, "0", "units");
@@ -540,7 +580,7 @@ static const Expr *nothing(void *context, const Expr *e)
     if (e->kind != EX_LOAD)
         return NULL;
     const bool zero =
-        e->buffer == t->c->sums || e->rank == 5 || e->at[0] == channel_of(t->mod, t->c);
+        e->buffer == t->c->sums || e->rank == 5 || e->at[0] == pixel_conv_channel(t->mod, t->c);
     return zero ? expr_const(t->mod, e->dtype, (Scalar){0}) : NULL;
 }
 

@@ -8,10 +8,21 @@
 
 enum { PIXEL_BYTES = 64, PIXEL_PANEL = 32 }; // of a pixel; channels of y in a panel of weights
 
+// min(max(sum * scale + bias + added, low), high); scale, bias: tables of channels; 0: 1, 0. added:
+// a load in pixels; NULL: nothing.
+typedef struct PixelFinish {
+    BufferId scale, bias;
+    const Expr *added;
+    float low, high;
+} PixelFinish;
+
 // Sizes of such a convolution, innermost dims last.
 typedef struct PixelConv {
-    DType dtype;                   // of x: bfloat16, uint8 or int8
-    bool windows;                  // each channel by its own window (depthwise)
+    DType dtype;   // of x: bfloat16, uint8 or int8
+    bool windows;  // each channel by its own window (depthwise)
+    int64_t few;   // lanes of a pixel of x's copy (pixel_few.h); 0: x lies in pixels
+    int64_t given; // channels that such an x has
+    BufferId copy;
     LoopId channel;                // of y, before it became block and lane
     int64_t planes, lines, across; // of x with its border: pixels of `lanes` channels
     int64_t in[2], out[2];         // without border
@@ -25,13 +36,17 @@ typedef struct PixelConv {
     bool wide;                    // what operations of bfloat16 hand on may be float32
     const Stmt *store;            // what is done to a sum
     bool halves;                  // it goes back there, and is rounded for a piece at once
+    const PixelFinish *finish;    // unless it is this, which goes to y
 } PixelConv;
 
 // Channels that a pixel of this dtype holds; 0: there are no such pixels.
 int64_t pixel_lanes(DType t);
-// Could it be one, x and y lying in pixels? Fills sizes, without those that a border decides.
+// Could it be one, y lying in pixels and x too, unless `few`? Fills sizes, without those that a
+// border decides.
 bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
-                     PixelConv *to);
+                     bool few, PixelConv *to);
+// Where the tables of its channels are read.
+Index pixel_conv_channel(Module *mod, const PixelConv *c);
 // The border that x must have for it.
 int64_t pixel_conv_border(const PixelConv *c);
 // Packs the weights, to->columns being set; false with *error where they cannot be read.

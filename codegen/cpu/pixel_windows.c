@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum {
-    MANY = 7, // CAMEO_WINDOWS; the rows of most image networks are multiples
+    MANY = 7, // CAMEO_PIXEL_WINDOWS; the rows of most image networks are multiples
     LANES = 32,
     HALF = LANES / 2,
     MOST_COLUMNS = 9,
@@ -37,7 +37,7 @@ bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
            c->stride[1] <= MOST_APART && c->dilation[1] <= MOST_APART;
 }
 
-bool pixel_windows_pack(Module *mod, const ByteWeights *w, const uint16_t *from, PixelConv *to)
+bool pixel_windows_pack(Module *mod, const ByteWeights *w, const StoredU16 *from, PixelConv *to)
 {
     const int64_t n = to->planes * w->taps * LANES;
     float *packed = calloc((size_t)n, sizeof *packed);
@@ -45,7 +45,7 @@ bool pixel_windows_pack(Module *mod, const ByteWeights *w, const uint16_t *from,
         return false;
     for (int64_t c = 0; c < w->groups; c++)
         for (int64_t t = 0; t < w->taps; t++) {
-            const uint16_t *at = from + w->start + w->group_at[c] + w->k_at[t];
+            const StoredU16 *at = from + w->start + w->group_at[c] + w->k_at[t];
             const int64_t lane = c % LANES % 2 * HALF + c % LANES / 2;
             packed[(c / LANES * w->taps + t) * LANES + lane] =
                 (float)scalar_load(DT_BF16, (const unsigned char *)at).f;
@@ -61,11 +61,13 @@ static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
 {
     const int64_t taps = c->taps[1], s = c->stride[1], d = c->dilation[1];
     for (int64_t t = 0; t < taps; t++)
-        buf_printf(
-            out,
-            "        const cameo_window_vec u%lld = *(const cameo_window_vec *)(w + %lld);\n"
-            "        const cameo_window_vec v%lld = *(const cameo_window_vec *)(w + %lld);\n",
-            (long long)t, (long long)(t * LANES), (long long)t, (long long)(t * LANES + HALF));
+        buf_printf(out,
+                   "        const cameo_pixel_window_vec u%lld = *(const cameo_pixel_window_vec "
+                   "*)(w + %lld);\n"
+                   "        const cameo_pixel_window_vec v%lld = *(const cameo_pixel_window_vec "
+                   "*)(w + %lld);\n",
+                   (long long)t, (long long)(t * LANES), (long long)t,
+                   (long long)(t * LANES + HALF));
     for (int64_t at = 0; at <= (n - 1) * s + (taps - 1) * d; at++) {
         bool read = false;
         for (int64_t i = 0; i < n; i++) {
@@ -73,7 +75,7 @@ static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
             if (at < i * s || (at - i * s) % d != 0 || t >= taps)
                 continue;
             if (!read)
-                buf_printf(out, "        CAMEO_WINDOW_READ(x + %lld);\n",
+                buf_printf(out, "        CAMEO_PIXEL_WINDOW_READ(x + %lld);\n",
                            (long long)(at * PIXEL_BYTES));
             read = true;
             buf_printf(out, "        e%lld += even * u%lld, o%lld += odd * v%lld;\n", (long long)i,
@@ -87,24 +89,24 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_%lld(\n"
                "    int64_t lines, int64_t line, const char *x, const float *w, float *sums)\n{\n"
-               "    cameo_window_vec even, odd;\n",
+               "    cameo_pixel_window_vec even, odd;\n",
                name, (long long)n);
     for (int64_t i = 0; i < n; i++)
-        buf_printf(out, "    cameo_window_vec e%lld = {0}, o%lld = {0};\n", (long long)i,
+        buf_printf(out, "    cameo_pixel_window_vec e%lld = {0}, o%lld = {0};\n", (long long)i,
                    (long long)i);
     buf_printf(out, "    for (; lines > 0; lines--, x += line, w += %lld) {\n",
                (long long)(c->taps[1] * LANES));
     print_line_of(out, c, n);
     buf_printf(out, "    }\n");
     for (int64_t i = 0; i < n; i++)
-        buf_printf(out, "    CAMEO_WINDOW_WRITE(sums + %lld, e%lld, o%lld);\n",
+        buf_printf(out, "    CAMEO_PIXEL_WINDOW_WRITE(sums + %lld, e%lld, o%lld);\n",
                    (long long)(i * LANES), (long long)i, (long long)i);
     buf_printf(out, "}\n\n");
 }
 
 static const char *name_of(Arena *a, const PixelConv *c)
 {
-    return str_printf(a, "cameo_windows_%lld_%lld_%lld", (long long)c->taps[1],
+    return str_printf(a, "cameo_pixel_line_%lld_%lld_%lld", (long long)c->taps[1],
                       (long long)c->stride[1], (long long)c->dilation[1])
         .at;
 }
@@ -145,24 +147,27 @@ void pixel_windows_tiles(Buf *out, const Step *s)
         out,
         "/* Sums of neighbouring windows in pixels of bfloat16, for each place those of 32\n"
         " * channels: lines of the window, bytes from one to the next. */\n"
-        "#ifndef CAMEO_WINDOW_READ\n"
+        "#ifndef CAMEO_PIXEL_WINDOW_READ\n"
         "#include <stdint.h>\n"
-        "typedef void cameo_window_tile(int64_t lines, int64_t line, const char *x,\n"
+        "typedef void cameo_pixel_window_tile(int64_t lines, int64_t line, const char *x,\n"
         "    const float *w, float *sums);\n"
-        "typedef float cameo_window_vec __attribute__((vector_size(64), aligned(4), may_alias));\n"
-        "typedef uint32_t cameo_window_bits\n"
+        "typedef float cameo_pixel_window_vec __attribute__((vector_size(64), aligned(4), "
+        "may_alias));\n"
+        "typedef uint32_t cameo_pixel_window_bits\n"
         "    __attribute__((vector_size(64), aligned(4), may_alias));\n"
-        "#define CAMEO_WINDOW_READ(at) \\\n"
+        "#define CAMEO_PIXEL_WINDOW_READ(at) \\\n"
         "    do { \\\n"
-        "        const cameo_window_bits pixel = *(const cameo_window_bits *)(at); \\\n"
-        "        even = (cameo_window_vec)(pixel << 16); \\\n"
-        "        odd = (cameo_window_vec)(pixel & 0xffff0000u); \\\n"
+        "        const cameo_pixel_window_bits pixel = *(const cameo_pixel_window_bits *)(at); \\\n"
+        "        even = (cameo_pixel_window_vec)(pixel << 16); \\\n"
+        "        odd = (cameo_pixel_window_vec)(pixel & 0xffff0000u); \\\n"
         "    } while (0)\n"
-        "#define CAMEO_WINDOW_WRITE(at, even, odd) \\\n"
+        "#define CAMEO_PIXEL_WINDOW_WRITE(at, even, odd) \\\n"
         "    do { \\\n"
-        "        *(cameo_window_vec *)(at) = __builtin_shufflevector(even, odd, 0, 16, 1, 17, \\\n"
+        "        *(cameo_pixel_window_vec *)(at) = __builtin_shufflevector(even, odd, 0, 16, 1, "
+        "17, \\\n"
         "            2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23); \\\n"
-        "        *(cameo_window_vec *)((at) + 16) = __builtin_shufflevector(even, odd, 8, 24, \\\n"
+        "        *(cameo_pixel_window_vec *)((at) + 16) = __builtin_shufflevector(even, odd, 8, "
+        "24, \\\n"
         "            9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31); \\\n"
         "    } while (0)\n"
         "#endif\n");
@@ -193,7 +198,7 @@ void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, c
     const PixelConv *c = conv->pixels;
     const char *sums = bytes_name(p, c->sums), *x = bytes_name(p, conv->x->buffer);
     const char *name = name_of(p->arena, c);
-    print_line(p, "static const cameo_window_tiles tiles = {%s_%d, %s_1};", name, MANY, name);
+    print_line(p, "static const cameo_pixel_window_tiles tiles = {%s_%d, %s_1};", name, MANY, name);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
     print_line(p, "const int64_t i%u = u / h.rows, i%u = u %% h.rows;", c->block, c->n[0]);

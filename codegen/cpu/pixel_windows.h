@@ -9,7 +9,7 @@
 // Is it one whose windows are printed? Sets to's channels.
 bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to);
 // Packs the weights, which begin at `from`; false: there is no memory.
-bool pixel_windows_pack(Module *mod, const ByteWeights *w, const uint16_t *from, PixelConv *to);
+bool pixel_windows_pack(Module *mod, const ByteWeights *w, const StoredU16 *from, PixelConv *to);
 
 bool pixel_windows_any(const Step *s); // are there such kernels?
 // The functions for the windows of these steps; nothing if there are none.

@@ -295,6 +295,85 @@ static void print_extreme(Buf *out, const TileTarget *t, bool greater)
                4 * t->lanes, sign, built ? "#endif\n" : "");
 }
 
+// As many sums along k as a vector has lanes, of neighbours that lie along k themselves: pairs of
+// lanes are added until each column has one, in order.
+static void print_dots(Buf *out, const TileTarget *t)
+{
+    buf_printf(out, "static __attribute__((noinline, unused)) void cameo_dots(\n"
+                    "    int64_t k, const float *restrict a, const float *restrict b, int64_t bn,\n"
+                    "    int64_t last, float *restrict to)\n{\n"
+                    "    const cameo_vec zero = {0};\n");
+    for (int v = 0; v < t->lanes; v++)
+        buf_printf(out,
+                   "    const float *const b%d = b + (last < %d ? last : %d) * bn;\n"
+                   "    cameo_vec c%d = zero;\n",
+                   v, v, v, v);
+    buf_printf(out, "    for (int64_t p = 0; p + CAMEO_LANES <= k; p += CAMEO_LANES) {\n"
+                    "        const cameo_vec x = *(const cameo_vec *)(a + p);\n");
+    for (int v = 0; v < t->lanes; v++)
+        buf_printf(out, "        c%d += x * *(const cameo_vec *)(b%d + p);\n", v, v);
+    buf_printf(out, "    }\n");
+    for (int n = t->lanes / 2; n >= 1; n /= 2)
+        for (int v = 0; v < n; v++)
+            buf_printf(out, "    c%d = cameo_even(c%d, c%d) + cameo_odd(c%d, c%d);\n", v, 2 * v,
+                       2 * v + 1, 2 * v, 2 * v + 1);
+    buf_printf(out, "    *(cameo_vec *)to = c0;\n"
+                    "    for (int64_t p = k / CAMEO_LANES * CAMEO_LANES; p < k; p++)\n"
+                    "        for (int64_t v = 0; v <= last && v < CAMEO_LANES; v++)\n"
+                    "            to[v] += a[p] * b[v * bn + p];\n"
+                    "}\n\n");
+}
+
+// One row times several panels at a time: memory gives more of several streams than of one, and
+// each sum has a register. What is asked for is as far ahead as of one stream.
+void tile_print_stream(Buf *out, const TileKind *kind, const TileTarget *t, const char *name,
+                       int panels)
+{
+    const int vectors = TILE_COLUMNS / t->lanes;
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void %s_%d(\n"
+               "    int64_t k, const %s *restrict a, int64_t step, const %s *restrict b,\n"
+               "    int64_t next, %s *restrict c)\n{\n"
+               "    const %s zero = {0};\n",
+               name, panels, kind->element, kind->element, kind->number, kind->vector);
+    for (int v = 0; v < panels * vectors; v++)
+        buf_printf(out, "    %s c%d = zero;\n", kind->vector, v);
+    buf_printf(out, "    for (; k > 0; k--, a += step, b += CAMEO_TILE_COLUMNS) {\n");
+    for (int p = 0; p < panels; p++)
+        for (int line = 0; line < TILE_COLUMNS * 4; line += LINE)
+            buf_printf(out,
+                       "        __builtin_prefetch((const char *)(b + %d * next) + "
+                       "CAMEO_CPU_STREAM / %d + %d, 0, 2);\n",
+                       p, panels, line);
+    for (int v = 0; v < panels * vectors; v++) {
+        if (kind->dot == DOT_NONE)
+            buf_printf(out, "        c%d += *a * (", v);
+        else
+            buf_printf(out, "        c%d = cameo_dot(c%d, zero + *a, ", v, v);
+        buf_printf(out, "((const %s *)(b + %d * next))[%d]);\n", kind->vector, v / vectors,
+                   v % vectors);
+    }
+    buf_printf(out, "    }\n");
+    for (int v = 0; v < panels * vectors; v++)
+        buf_printf(out, "    ((%s *)c)[%d] += c%d;\n", kind->vector, v, v);
+    buf_printf(out, "}\n\n");
+}
+
+int tile_streams(const TileTarget *t)
+{
+    return 12 * t->lanes / TILE_COLUMNS;
+}
+
+static void print_streams(Buf *out, const TileTarget *t)
+{
+    const int most = tile_streams(t);
+    buf_printf(out, "enum { CAMEO_STREAMS = %d };\n", most);
+    tile_print_stream(out, &floats, t, "cameo_stream", most);
+    if (most > 1)
+        tile_print_stream(out, &floats, t, "cameo_stream", 1);
+    buf_printf(out, "#define CAMEO_STREAM cameo_stream_%d\n\n", most);
+}
+
 static int even(int lanes, int i)
 {
     (void)lanes;
@@ -334,6 +413,8 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     buf_printf(out, "static inline __attribute__((always_inline, unused)) cameo_vec cameo_clip(\n"
                     "    cameo_vec v, cameo_vec low, cameo_vec high)\n{\n"
                     "    return cameo_less(high, cameo_greater(low, v));\n}\n\n");
+    print_dots(out, t);
+    print_streams(out, t);
     tile_print_table(out, &floats, t, uses);
 }
 
@@ -357,15 +438,25 @@ void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t
         " * numbers every CAMEO_TILE_ROWS, times the vectors at b + at[k]. width: the columns to\n"
         " * write, more than all but the last vector. ahead: bytes to what is read soon, from b's\n"
         " * vectors where rows are CAMEO_FEW_ROWS at most, else from a's. finish: what is done to\n"
-        " * the sums before they are written, or NULL. */\n"
+        " * the sums before they are written, or NULL. cameo_dots: to[v] = the sum over k of a[k] "
+        "*\n"
+        " * b[v * bn + k], of no column behind the last one. cameo_stream_P: c += a times P panels "
+        "of\n"
+        " * CAMEO_TILE_COLUMNS that are `next` numbers from one another. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
         "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
+        "/* A function of n neighbours in each of `rows` rows of y, `row` apart, and of what is\n"
+        " * added to them, which lies as y does (NULL: nothing). */\n"
+        "typedef void cameo_curve(float *y, const float *added, int64_t rows, int64_t row,\n"
+        "                         int64_t n);\n"
         "/* min(max(sum + bias + added, low), high), NaN kept. bias: of each row; added: as c, or\n"
-        " * NULL. */\n"
+        " * NULL. curve: of sum + bias and of what is added; NULL: none. It is not a tile's work. "
+        "*/\n"
         "typedef struct cameo_finish {\n"
         "    const float *bias, *added;\n"
         "    float low, high;\n"
+        "    cameo_curve *curve;\n"
         "} cameo_finish;\n"
         "typedef void cameo_tile(int64_t k, const float *a, const float *b, "
         "const int64_t *at,\n                        int64_t ahead, float *c, int64_t ldc, "
@@ -374,7 +465,7 @@ void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t
         "                                                           int64_t row, int64_t at,\n"
         "                                                           float v)\n{\n"
         "    v += f->bias[row];\n"
-        "    v = f->added ? v + f->added[at] : v;\n"
+        "    v = f->added && !f->curve ? v + f->added[at] : v;\n"
         "    v = f->low > v ? f->low : v;\n"
         "    return f->high < v ? f->high : v;\n}\n\n",
         TILE_ROWS, TILE_COLUMNS);

@@ -52,6 +52,12 @@ TileUses tile_uses_all(Arena *a); // whatever products there are
 // May a tile of this size be asked for?
 bool tile_needed(const TileUses *u, TileTable table, const TileTarget *t, int rows, int vectors);
 
+// How many panels one row is multiplied by together: as many as twelve sums are.
+int tile_streams(const TileTarget *t);
+// The function for so many of them, NAME_PANELS.
+void tile_print_stream(Buf *out, const TileKind *kind, const TileTarget *t, const char *name,
+                       int panels);
+
 // One size of tile; what writes the edges of all; the sizes that are needed and the table of them,
 // NULL in the places of others.
 void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors);

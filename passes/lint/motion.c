@@ -138,9 +138,19 @@ static void number_regions(Regions *x, uint32_t *parent)
         x->of[v] = is_float(m, v) ? number[root_of(parent, v)] : 0;
 }
 
+static bool has_casts(const Model *m)
+{
+    for (NodeId id = 1; id < m->nodes.len; id++)
+        if (!node_at(m, id)->dead && is_cast(m, id))
+            return true;
+    return false;
+}
+
 Regions regions_of(Model *m, const Uses *uses, Arena *a)
 {
     Regions x = {.m = m, .arena = a, .uses = uses, .of = NEWS(a, uint32_t, m->values.len)};
+    if (!has_casts(m))
+        return x;
     uint32_t *parent = NEWS(a, uint32_t, m->values.len);
     for (ValueId v = 0; v < m->values.len; v++)
         parent[v] = v;

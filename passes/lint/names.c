@@ -140,9 +140,22 @@ uint32_t repair_leaks(Model *m, bool unsafe)
 // ---- SE005
 // --------------------------------------------------------------------------------------
 
+// Are all bytes of ASCII that say nothing to whoever prints them? Of nearly all names, at a glance.
+static bool is_plain(Str s)
+{
+    unsigned char other = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned char c = (unsigned char)s.at[i];
+        other |= (unsigned char)((unsigned char)(c - 0x20) > 0x7e - 0x20) | (c == '*');
+    }
+    return !other;
+}
+
 // What a name holds that it should not; NULL: nothing.
 static const char *hostile(Str s)
 {
+    if (is_plain(s))
+        return NULL;
     for (size_t i = 0; i < s.len; i++) {
         unsigned char c = (unsigned char)s.at[i];
         uint32_t cp;

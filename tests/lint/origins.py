@@ -6,6 +6,7 @@ not come later by the catalogue's order: another dtype than the model's own, the
 """
 import itertools
 import math
+import re
 
 import onnx
 from onnx import TensorProto, helper
@@ -47,24 +48,33 @@ def names_source(fault, flow, control, finding):
         return False
     named = (origin["kind"], origin["name"])
     expected = of(fault, flow)
-    if named in expected:
+    if named in expected and (len(expected) == 1 or names_all(fault.model, finding, expected)):
         return True
     if any(name == named[1] and {kind, named[0]} <= {"node", "attribute", "cast"} for kind, name in expected):
         return True
-    return is_as_good(fault, flow, control, named, expected)
+    return is_as_good(fault, flow, control, named, expected, finding)
+
+
+def names_all(model, finding, sources):
+    """Does the finding name all of them? What begins a dtype first is its origin, the others are in its notes, or in its
+    repair; a long list is cut off ("and 5 more")."""
+    text = " ".join([finding["origin"]["name"], *finding["notes"], *(fix["text"] for fix in finding["fixes"])])
+    nodes = {node.output[0]: node.name for _, node in [*faults.all_nodes(model), *faults.body_nodes(model)] if node.output}
+    cut = re.search(r" and \d+ more", text)
+    return bool(cut) or all(name in text or (nodes.get(name) or name) in text for _, name in sources)
 
 
 # ---- another source -----------------------------------------------------------------------------
 
-def is_as_good(fault, flow, control, named, expected):
-    """Is it in a smallest set that mends the model, and named before the fault's own where that is as small?"""
+def is_as_good(fault, flow, control, named, expected, finding):
+    """Is it in a smallest set that mends the model, of which all are named, and before the fault's own where that is as small?"""
     candidates = near(flow) | expected | {named}
     dtypes = {d for (_, value), d in flow.made.items() if value == named[1]}
     alike = [(kind, name) for kind, name, t in [*faults.tensors(fault.model), *faults.body_tensors(fault.model)]
              if t.data_type in dtypes]
     candidates |= set(alike if len(alike) < 6 else [])
     sets = smallest_sets(fault.model, control, sorted(candidates))
-    if not any(named in chosen for chosen in sets):
+    if not any(named in chosen and names_all(fault.model, finding, chosen) for chosen in sets):
         return False
     own = [key_of(fault.model, flow, source) for source in expected if any(source in chosen for chosen in sets)]
     return not own or key_of(fault.model, flow, named) <= min(own)

@@ -135,6 +135,8 @@ class Repairs:
         summary = report["summary"]
         casts, transfers = summary["casts_inserted"], summary["transfers_inserted"]
         by_rule = fault.most_casts is not None
+        if not by_rule:
+            self.check_offer(summary)
         wrong = changes(fault.model, repaired, *(() if by_rule else (casts, transfers)))
         require(not wrong, f"changed: {wrong}")
         again, _, twice = self.mend(repaired, "--unsafe-fixes", "again")
@@ -152,6 +154,14 @@ class Repairs:
         self.check_results(fault, control, repaired, inputs, False)
         row.update(self.check_safe(fault, control, inputs))
         return row
+
+    def check_offer(self, summary):
+        """What one finding offers is what is done: as many Casts."""
+        _, report = lint(self.cameo, self.path("faulty"))
+        fixes = [f["fixes"][0] for f in report["findings"] if f["severity"] == "error" and f["fixes"]]
+        if len(fixes) == 1 and fixes[0]["safety"] == "unsafe":
+            require(fixes[0]["casts"] == summary["casts_inserted"],
+                    f"offered: {fixes[0]['text']}; done: {summary['casts_inserted']} casts")
 
     def check_bound(self, summary):
         inserted = summary["casts_inserted"] + summary["transfers_inserted"]

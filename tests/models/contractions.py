@@ -52,7 +52,7 @@ class Net(programs.Network):
         return int(self.one_of(1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 47, 48, 49, 50, 64, 97, 200))
 
     def epilogue(self, v, channels, rank):
-        kind = self.random.integers(9)
+        kind = self.random.integers(11)
         if kind == 1:
             v = self.add("Relu", v)
         elif kind == 2:
@@ -62,6 +62,9 @@ class Net(programs.Network):
                                           self.weight(channels)))
         elif kind == 4:
             v = self.add("Add", v, self.add("Abs", v))
+        elif kind > 8:
+            v = self.curved(v)
+            v = self.add("Add", self.add("Identity", self.add("Sin", v)), v) if kind == 9 else v
         elif kind > 4 and rank > 2:
             v = self.normalized(v, channels, kind)
         self.outputs.append(helper.make_tensor_value_info(v, TensorProto.FLOAT, None))
@@ -111,19 +114,28 @@ class Net(programs.Network):
         self.epilogue(v, group * outside, rank + 2)
 
     def chain(self):
-        """1 x 1 to more channels, planes by their own windows, 1 x 1 to fewer: with clips between them, the first may be missing."""
+        """1 x 1 to more channels, planes by their own windows, 1 x 1 to fewer, functions between them; the first may be missing."""
         inside, outside = int(self.one_of(8, 16, 24, 30)), int(self.one_of(8, 16, 24, 40))
         wide, window, stride = int(self.one_of(inside, 48, 96)), int(self.one_of(3, 3, 5)), int(self.one_of(1, 1, 2))
         space = [int(self.random.integers(8, 45)) for _ in range(2)]
         x = v = self.input(int(self.one_of(1, 1, 2)), inside, *space)
         if wide != inside:
-            v = self.clipped(self.add("Conv", v, self.weight(wide, inside, 1, 1), self.weight(wide)))
+            v = self.bent(self.add("Conv", v, self.weight(wide, inside, 1, 1), self.weight(wide)))
         pads = [int(self.one_of(window // 2, 0, 1)) for _ in range(4)]
         v = self.add("Conv", v, self.weight(wide, 1, window, window), self.weight(wide), group=wide, pads=pads, strides=[stride] * 2)
-        v = self.add("Conv", self.clipped(v), self.weight(outside, wide, 1, 1), self.weight(outside))
+        v = self.add("Conv", self.bent(v), self.weight(outside, wide, 1, 1), self.weight(outside))
+        v = self.curved(v) if self.random.integers(2) else v
         if stride == 1 and inside == outside and pads == [window // 2] * 4:
             v = self.add("Add", v, x)
         self.outputs.append(helper.make_tensor_value_info(v, TensorProto.FLOAT, None))
+
+    def bent(self, v):
+        return self.curved(v) if self.random.integers(2) else self.clipped(v)
+
+    def curved(self, v):
+        """A function that is no clip: HardSwish, LeakyRelu, SiLU, Elu."""
+        kind = self.one_of("HardSwish", "LeakyRelu", "Sigmoid", "Elu")
+        return self.add("Mul", v, self.add(kind, v)) if kind == "Sigmoid" else self.add(kind, v)
 
     def clipped(self, v):
         if self.random.integers(2):

@@ -2,9 +2,9 @@
 """pixels.py CAMEO [--programs N] [--nodes N] [--seed S] [--variant K]: networks whose values lie in pixels are right.
 
 Each program is one chain of convolutions of bfloat16, or of bytes, with what stands between them: residuals, pooling, clips, values
-that several nodes read, channels that make no whole pixel, sizes around those of tiles, batches of open size. Chains of bytes have
-scales that are powers of two, so every step is exact and all bits have to be NumPy's; those of bfloat16 are rounded once a node, and
-held to NumPy in float64. Programs take turns in the variants of integers.py; bits are those of any number of threads.
+that several nodes read, windows of each channel, channels that are few or make no whole pixel, sizes around those of tiles, batches of
+open size. Chains of bytes have scales that are powers of two, so every step is exact and all bits have to be NumPy's; those of bfloat16
+are rounded once a node, and held to NumPy in float64. Programs take turns in the variants of integers.py; bits are those of any number of threads.
 """
 import sys
 
@@ -48,7 +48,8 @@ class Chain(programs.Network):
 
     def begin(self):
         lanes = LANES[self.kind]
-        n, c = int(self.one_of(1, 1, 2)), int(self.one_of(1, 2, 3)) * lanes if self.random.integers(3) else int(self.one_of(16, 24, 72))
+        n = int(self.one_of(1, 1, 2))
+        c = int(self.one_of(lanes, 2 * lanes, 3 * lanes, 16, 24, 72, 1, 3, 3, 4, 7))
         h, w = (int(self.one_of(4, 7, 8, 13, 14, 17, 28)) for _ in range(2))
         x = self.random.standard_normal((n, c, h, w))
         self.feeds["x"] = x.astype(np.float32)

@@ -71,7 +71,7 @@ def speech(samples, _rng, _count, run, names):
 
 MAKERS = {"mnist": digits, "magika_v3_3": files, "ultraface_rfb_320": faces, "yolox_nano": objects, "silero_vad": speech,
           "silero_vad_op18_ifless": speech}
-COUNTS = {"mnist": 10, "yolox_nano": 4, "ultraface_rfb_320": 6, "magika_v3_3": 96}
+COUNTS = {"mnist": 10, "yolox_nano": 4, "ultraface_rfb_320": 6, "magika_v3_3": 48}
 
 
 def more_inputs(models, name, rng, run, names):

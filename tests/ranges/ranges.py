@@ -4,7 +4,8 @@
 Random small models from a table of operators run in ONNX Runtime with all their values as outputs, on inputs that reach to
 the ends of what the analysis takes them to be. Elements of a channel that has bounds of its own lie within these; where a range
 says so, no value is NaN and all are integers. Bounds that are called proved hold although what was said of the
-inputs does not. With --suite the models of a generated conformance suite are run on their own data instead.
+inputs does not. ONNX Runtime lacks kernels of bfloat16: there the model runs in float32, each value rounded to bfloat16
+by Casts behind it. With --suite the models of a generated conformance suite are run on their own data instead.
 """
 import argparse
 import collections
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import typing
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -23,7 +25,7 @@ from draw import DIMS, Draw
 
 ort.set_default_logger_severity(4)
 def feeds(rng, t, dtype):
-    most = float(np.finfo(dtype).max)
+    most = float(ml_dtypes.finfo(dtype).max)
     x = [rng.uniform(-1, 1, DIMS) * min(rng.choice([1, 10, 1000, 1e30]), most), rng.uniform(0, 3, DIMS)]
     if t == 1:
         x[0] = np.full(DIMS, most) * rng.choice([-1, 1, 0.5], DIMS)
@@ -32,7 +34,7 @@ def feeds(rng, t, dtype):
 
 def retyped(graph, dtype):
     """A graph of float32, weights, Casts and bodies included, in another dtype; weights that this does not hold become its greatest."""
-    to, limit = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), np.finfo(dtype).max
+    to, limit = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), float(ml_dtypes.finfo(dtype).max)
     for t in graph.initializer:
         if t.data_type == onnx.TensorProto.FLOAT:
             values = numpy_helper.to_array(t).astype(np.float64)
@@ -46,6 +48,34 @@ def retyped(graph, dtype):
                 a.i = to
             if a.HasField("g"):
                 retyped(a.g, dtype)
+
+
+def rounded(model):
+    """The model in float32, each of its weights and values rounded to bfloat16; what bodies compute is rounded where they end."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    kinds = {o.name: o.type for o in session_of(model).get_outputs()}
+    for t in model.graph.initializer:
+        if t.data_type == onnx.TensorProto.FLOAT:
+            t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t).astype(ml_dtypes.bfloat16).astype(np.float32), t.name))
+    nodes, wide = [], set()  # what ai.onnx.ml gives is float32 always, and what is computed of it
+    for node in model.graph.node:
+        nodes.append(node)
+        if node.domain == "ai.onnx.ml" or wide.intersection(node.input):
+            wide.update(node.output)
+        for k, name in enumerate(node.output):
+            if kinds.get(name) == "tensor(float)" and name not in wide:
+                node.output[k] = f"{name} exact"
+                nodes.append(helper.make_node("Cast", [f"{name} exact"], [f"{name} short"], to=onnx.TensorProto.BFLOAT16))
+                nodes.append(helper.make_node("Cast", [f"{name} short"], [name], to=onnx.TensorProto.FLOAT))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
+
+
+def session_of(model):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 class Found(typing.NamedTuple):
@@ -133,15 +163,14 @@ def of_nan(model, values):
     return found
 
 
-def try_model(main, model, path, inputs, count, tight):
+def try_model(main, model, path, inputs, count, tight, runs=None):
+    """What is wrong with the model's ranges; None if nothing is. `runs`: what computes its values instead of itself."""
     path.write_bytes(model.SerializeToString())
     ranges = read_ranges(main, path)
     # What is said of inputs here is not so: what is called proved must not rest on it.
     said = read_ranges(main, path, "--input", "x0", "-0.25", "0.5", "--input", "x1", "1", "1.125")
     proved = {name: only_proved(found) for name, found in said.items()}
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = session_of(runs or model)
     names = [o.name for o in session.get_outputs()]
     for feed in inputs:
         values = dict(zip(names, session.run(None, feed)))
@@ -176,9 +205,13 @@ def random_models(args, count, tight):
             path = pathlib.Path(folder) / "m.onnx"
             try:
                 model, dtype = draw.model(), np.dtype(args.dtype)
+                runs = rounded(model) if args.dtype == "bfloat16" else None
                 if dtype != np.float32:
                     retyped(model.graph, dtype)
-                wrong = try_model(args.main, model, path, [feeds(rng, t, dtype) for t in range(3)], count, tight)
+                inputs = [feeds(rng, t, dtype) for t in range(3)]
+                if runs:
+                    inputs = [{name: x.astype(np.float32) for name, x in one.items()} for one in inputs]
+                wrong = try_model(args.main, model, path, inputs, count, tight, runs)
             except (ort.capi.onnxruntime_pybind11_state.Fail, ort.capi.onnxruntime_pybind11_state.NotImplemented,
                     ort.capi.onnxruntime_pybind11_state.InvalidGraph, ort.capi.onnxruntime_pybind11_state.InvalidArgument) as e:
                 count["refused"] += 1
@@ -270,7 +303,7 @@ def main():
     p.add_argument("main")
     p.add_argument("--models", type=int, default=400)
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--dtype", default="float32", choices=["float16", "float32", "float64"], help="of what is drawn; runtimes lack operators in others")
+    p.add_argument("--dtype", default="float32", choices=["float16", "bfloat16", "float32", "float64"], help="of what is drawn; runtimes lack operators in others")
     p.add_argument("--suite")
     p.add_argument("--keep")
     p.add_argument("--verbose", action="store_true")

@@ -1,0 +1,65 @@
+// Convolutions in pixels of few channels.
+//
+// Places of the window in one line are neighbours, so they are words of one row of a tile: no lane
+// is wasted on channels that are not there, but for those that make their number a power of two.
+// What a row of the tile holds behind the window has weights of 0.
+
+#include "codegen/cpu/pixel_few.h"
+
+enum { MOST_FEW = 8 }; // channels
+
+static int64_t size_of(const PixelConv *c)
+{
+    return c->dtype == DT_BF16 ? 2 : 1;
+}
+
+bool pixel_few_fit(PixelConv *to, int64_t channels)
+{
+    int64_t lanes = 1;
+    while (lanes < channels)
+        lanes *= 2;
+    const int64_t reach = (to->taps[1] - 1) * to->dilation[1] + 1;
+    to->few = channels <= MOST_FEW && lanes * reach * size_of(to) <= PIXEL_BYTES ? lanes : 0;
+    to->planes = 1;
+    return to->few > 0;
+}
+
+int64_t pixel_few_step(const PixelConv *c, int64_t t)
+{
+    return t / c->taps[1];
+}
+
+int64_t pixel_few_lane(const PixelConv *c, int64_t t, int64_t channel)
+{
+    return t % c->taps[1] * c->dilation[1] * c->few + channel;
+}
+
+int64_t pixel_few_lines(const PixelConv *c)
+{
+    return c->in[0] + 2 * c->border;
+}
+
+void pixel_few_buffer(Module *mod, PixelConv *to, Index channels)
+{
+    to->lines = pixel_few_lines(to);
+    to->across = to->in[1] + 2 * to->border;
+    const int64_t bytes = to->lines * to->across * to->few * size_of(to) + PIXEL_BYTES;
+    to->copy = bytes_scratch(mod, DT_I32, poly_const(mod->polys, (bytes + 3) / 4));
+    poly_is_const(channels, &to->given);
+}
+
+void pixel_few_print(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    const Expr *zero = conv->bytes ? conv->bytes->x.zero : NULL;
+    print_line(p, "const cameo_pixel_few few = {");
+    print_line(p,
+               "    .size = %lld, .channels = %lld, .lanes = %lld, .in = {%lld, %lld}, .border = "
+               "%lld,",
+               (long long)size_of(c), (long long)c->given, (long long)c->few, (long long)c->in[0],
+               (long long)c->in[1], (long long)c->border);
+    print_line(p, "    .around = (int)%s};", zero ? print_expr(p, zero) : "0");
+    print_line(p, "cameo_pixel_few_copy(&few, %s + %s, %s, %s, %s);",
+               bytes_name(p, conv->x->buffer), print_index(p, c->start), from, to,
+               bytes_name(p, c->copy));
+}

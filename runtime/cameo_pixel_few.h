@@ -1,0 +1,72 @@
+/* Few planes as pixels of `lanes` neighbouring channels, with a border that holds `around`, for
+ * convolutions whose windows are stretches of a line (see codegen/cpu/pixel_few.h). Behind the last
+ * line are 64 bytes of 0, which tiles read. */
+#ifndef CAMEO_PIXEL_FEW_H
+#define CAMEO_PIXEL_FEW_H
+
+#include <stdint.h>
+#include <string.h>
+
+typedef struct cameo_pixel_few {
+    int64_t size, channels, lanes; /* size: bytes of an element, 1 or 2 */
+    int64_t in[2], border;
+    int around;
+} cameo_pixel_few;
+
+/* Four halves, or bytes, as one number, the first the lowest. */
+static inline __attribute__((unused)) void cameo_few_halves(const uint16_t *x, int64_t plane,
+                                                            int64_t n, uint64_t *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (uint64_t)x[i] | (uint64_t)x[plane + i] << 16 | (uint64_t)x[2 * plane + i] << 32;
+}
+
+static inline __attribute__((unused)) void cameo_few_bytes(const uint8_t *x, int64_t plane,
+                                                           int64_t n, uint32_t *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (uint32_t)x[i] | (uint32_t)x[plane + i] << 8 | (uint32_t)x[2 * plane + i] << 16;
+}
+
+/* `pixels` of a line of x, whose channels lie `plane` elements apart. */
+static inline __attribute__((unused)) void
+cameo_few_line(const cameo_pixel_few *f, const unsigned char *x, int64_t plane, unsigned char *to)
+{
+    const int64_t n = f->in[1], pixel = f->lanes * f->size;
+    if (f->channels == 3 && f->size == 2) {
+        cameo_few_halves((const uint16_t *)x, plane, n, (uint64_t *)to);
+        return;
+    }
+    if (f->channels == 3) {
+        cameo_few_bytes(x, plane, n, (uint32_t *)to);
+        return;
+    }
+    memset(to, 0, (size_t)(n * pixel));
+    for (int64_t c = 0; c < f->channels; c++)
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + i * pixel + c * f->size, x + (c * plane + i) * f->size, (size_t)f->size);
+}
+
+/* Lines from .. end of the copy; x: the first plane of an image. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_few_copy(const cameo_pixel_few *f, const void *x, int64_t from, int64_t end, void *copy)
+{
+    const int64_t pixel = f->lanes * f->size, side = f->border * pixel;
+    const int64_t line = f->in[1] * pixel + 2 * side, lines = f->in[0] + 2 * f->border;
+    for (int64_t i = from; i < end; i++) {
+        unsigned char *to = (unsigned char *)copy + i * line;
+        const int64_t row = i - f->border;
+        if (row < 0 || row >= f->in[0]) {
+            memset(to, f->around, (size_t)line);
+        } else {
+            memset(to, f->around, (size_t)side);
+            cameo_few_line(f, (const unsigned char *)x + row * f->in[1] * f->size,
+                           f->in[0] * f->in[1], to + side);
+            memset(to + line - side, f->around, (size_t)side);
+        }
+        if (i == lines - 1)
+            memset(to + line, 0, 64);
+    }
+}
+
+#endif
