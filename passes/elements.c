@@ -187,14 +187,14 @@ static void take_integers(const Form *f, const unsigned char *at, uint64_t n, Su
                           ConstantStats *s)
 {
     Sums own = no_sums;
+    BY_WIDTH(f, bound_integers, at, n, &own);
     BY_WIDTH(f, count_integers, at, n, &own);
     const uint64_t a = magnitude_of(f, own.least), b = magnitude_of(f, own.most);
     const uint64_t greatest = (a > b ? a : b) >> f->unused;
     const unsigned shift = 64 - f->width;
     s->bits = s->bits ? s->bits : 1;
     // Up to 2^bits none has more digits than `bits`.
-    const bool learns = s->bits < 64 && greatest > UINT64_C(1) << s->bits;
-    for (uint64_t i = 0; i < n && learns; i++) {
+    for (uint64_t i = 0; i < n && s->bits < 64 && greatest > UINT64_C(1) << s->bits; i++) {
         const int64_t word = (int64_t)(word_at(f, at, i) << shift) >> shift;
         const uint8_t bits = digits_of(f->flip ? word_at(f, at, i) : magnitude_of(f, word));
         s->bits = bits > s->bits ? bits : s->bits;
