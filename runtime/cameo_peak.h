@@ -41,7 +41,13 @@ static inline __attribute__((unused)) double cameo_peak_best(void (*work)(int64_
 static volatile float cameo_peak_factor = 0.999f, cameo_peak_summand = 0.001f;
 
 /* Independent chains of a*m + c, as many as hide what one takes; equal ones would be computed
- * once. */
+ * once. The two are one instruction whatever the rest of the file is compiled with. */
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+#endif
 static __attribute__((noinline, unused)) void cameo_peak_floats(int64_t n)
 {
     cameo_peak_lanes a[CAMEO_PEAK_CHAINS], m, s;
@@ -57,6 +63,11 @@ static __attribute__((noinline, unused)) void cameo_peak_floats(int64_t n)
     for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)
         cameo_peak_summand = cameo_peak_summand + 0 * a[k][0];
 }
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
 
 /* GFLOP/s of float32. */
 static inline __attribute__((unused)) double cameo_peak(void)
