@@ -20,7 +20,7 @@ typedef struct ShortIntervals {
     float *middle, *radius, *most;
 } ShortIntervals;
 
-// How weights are stored. BYTES: int8, where `flip` is 0x80, or uint8, where it is 0.
+// How weights are stored.
 typedef enum WeightForm { WEIGHT_F64, WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16 } WeightForm;
 
 void weigh_read(WeightForm form, const unsigned char *at, uint64_t n, double *to);
@@ -47,7 +47,8 @@ void weigh_short_rows(WeightForm form, const unsigned char *at, uint64_t stride,
                       uint64_t n, const ShortIntervals *x, const ShortIntervals *sums);
 
 // ---- bytes
-// The byte q stands for (q ^ flip) - zero, zero between 0 and 255 as q ^ flip is. Sums are not of
+// The byte q stands for (q ^ flip) - zero, zero between 0 and 255 as q ^ flip is; flip is 0x80 for
+// int8, 0 for uint8. Sums are not of
 // w, but of q ^ flip, and of |w|: where all of x is one interval these give the three.
 enum { BYTE_ROWS = 128 }; // at most so many rows are added at a time
 void weigh_bytes(const unsigned char *at, uint64_t n, unsigned char flip, unsigned char zero,
