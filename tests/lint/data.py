@@ -113,6 +113,8 @@ def conversions(cameo, folder):
 def commands(cameo, folder):
     """Usage, files that are not there, and what is not overwritten."""
     path = model(folder, "f4", [3])
+    other = folder / "other.onnx"
+    other.write_bytes(path.read_bytes())
     np.save(folder / "d.npy", np.ones(3))
     np.savez(folder / "two.npz", a=np.ones(3), b=np.ones(3))
     (folder / "bad.npy").write_bytes(b"\x93NUMPY\1\0")
@@ -148,7 +150,7 @@ def commands(cameo, folder):
             (lint + ["short.csv"], 3, "short.csv:3: 1 fields where the first line names 2"),
             (lint + ["x=bad.csv"], 3, "bad.csv:4: a quote that is not closed"),
             (lint + ["x=bad.npy"], 3, "error[SE006]: bad.npy: no .npy file"),
-            (lint + ["x=d.npy", path.name], 2, "--data goes with one model")]:
+            (lint + ["x=d.npy", other.name], 2, "--data goes with one model")]:
         done = run(*args, folder=folder)
         if done.returncode != code or says not in done.stdout + done.stderr:
             say(f"{args[1:]}: exit {done.returncode}, not {code}, {says!r}: {done.stdout}{done.stderr}")
