@@ -18,7 +18,9 @@ struct Mends {
     uint32_t nvalues, nnodes;
     TensorData *was; // by value: a constant's tensor; dtype 0: none
     int32_t *target; // by node: of a live Cast; 0: none
+    ValueId **read;  // by node: its operands
     DoneList stored, deleted, turned, inserted;
+    DoneList shared;          // Casts that stood there, and whose results more nodes read
     uint64_t values, inexact; // of what was stored
 };
 
@@ -46,13 +48,19 @@ Mends *mends_begin(Model *m, Arena *a)
     *w = (Mends){.a = a, .nvalues = m->values.len, .nnodes = m->nodes.len};
     w->was = NEWS(a, TensorData, w->nvalues);
     w->target = NEWS(a, int32_t, w->nnodes);
+    w->read = NEWS(a, ValueId *, w->nnodes);
     for (ValueId v = 1; v < w->nvalues; v++) {
         const TensorData *t = payload_of(m, v);
         if (t)
             w->was[v] = *t;
     }
-    for (NodeId id = 1; id < w->nnodes; id++)
+    for (NodeId id = 1; id < w->nnodes; id++) {
+        const Node *n = node_at(m, id);
         w->target[id] = target_of_cast(m, id);
+        w->read[id] = NEWS(a, ValueId, n->nin + 1u);
+        for (uint32_t i = 0; i < n->nin; i++)
+            w->read[id][i] = n->in[i];
+    }
     return w;
 }
 
@@ -116,10 +124,30 @@ static Str place_of(Lint *l, const Node *cast)
                             STR_ARG(lint_name(l, v)));
 }
 
+// Operands that are read through a Cast which stood there before.
+static void find_shared(Mends *w, Lint *l)
+{
+    const Model *m = l->m;
+    for (NodeId id = 1; id < w->nnodes; id++) {
+        const Node *n = node_at(m, id);
+        for (uint32_t i = 0; !n->dead && i < n->nin; i++) {
+            ValueId v = n->in[i];
+            NodeId cast = v && v != w->read[id][i] && value_at(m, v)->def == DEF_NODE
+                              ? value_at(m, v)->node
+                              : 0;
+            if (!cast || cast >= w->nnodes || !w->target[cast] ||
+                node_at(m, cast)->in[0] != w->read[id][i] || is_put_back(m, id))
+                continue;
+            add(w, &w->shared, lint_short(l, cast), DT_NONE);
+        }
+    }
+}
+
 void mends_end(Mends *w, Model *m)
 {
     Lint l = {.m = m, .arena = w->a};
     find_stored(w, &l);
+    find_shared(w, &l);
     for (NodeId id = 1; id < m->nodes.len; id++) {
         int32_t was = id < w->nnodes ? w->target[id] : 0, now = target_of_cast(m, id);
         if (was == now || is_put_back(m, id))
@@ -231,6 +259,11 @@ Str mends_words(const Mends *w)
             put_list(&b, &w->turned, w->turned.at[i].to, false);
             buf_printf(&b, " give %s", dtype_name(w->turned.at[i].to));
         }
+    if (w->shared.len) {
+        buf_printf(&b, "%sread the result%s of", b.len ? ", " : "", w->shared.len == 1 ? "" : "s");
+        put_list(&b, &w->shared, DT_NONE, false);
+        buf_printf(&b, " that %s there already", w->shared.len == 1 ? "is" : "are");
+    }
     for (uint32_t i = 0; i < w->inserted.len && i < MAX_SHOWN; i++)
         buf_printf(&b, "%s to %s %.*s",
                    i       ? " and 1"
