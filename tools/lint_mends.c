@@ -19,6 +19,7 @@ struct Mends {
     TensorData *was; // by value: a constant's tensor; dtype 0: none
     int32_t *target; // by node: of a live Cast; 0: none
     ValueId **read;  // by node: its operands
+    uint32_t *reads; // by node: how many
     DoneList stored, deleted, turned, inserted;
     DoneList shared;          // Casts that stood there, and whose results more nodes read
     uint64_t values, inexact; // of what was stored
@@ -49,6 +50,7 @@ Mends *mends_begin(Model *m, Arena *a)
     w->was = NEWS(a, TensorData, w->nvalues);
     w->target = NEWS(a, int32_t, w->nnodes);
     w->read = NEWS(a, ValueId *, w->nnodes);
+    w->reads = NEWS(a, uint32_t, w->nnodes);
     for (ValueId v = 1; v < w->nvalues; v++) {
         const TensorData *t = payload_of(m, v);
         if (t)
@@ -57,6 +59,7 @@ Mends *mends_begin(Model *m, Arena *a)
     for (NodeId id = 1; id < w->nnodes; id++) {
         const Node *n = node_at(m, id);
         w->target[id] = target_of_cast(m, id);
+        w->reads[id] = n->nin;
         w->read[id] = NEWS(a, ValueId, n->nin + 1u);
         for (uint32_t i = 0; i < n->nin; i++)
             w->read[id][i] = n->in[i];
@@ -130,7 +133,7 @@ static void find_shared(Mends *w, Lint *l)
     const Model *m = l->m;
     for (NodeId id = 1; id < w->nnodes; id++) {
         const Node *n = node_at(m, id);
-        for (uint32_t i = 0; !n->dead && i < n->nin; i++) {
+        for (uint32_t i = 0; !n->dead && i < n->nin && i < w->reads[id]; i++) {
             ValueId v = n->in[i];
             NodeId cast = v && v != w->read[id][i] && value_at(m, v)->def == DEF_NODE
                               ? value_at(m, v)->node
