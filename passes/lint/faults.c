@@ -37,21 +37,25 @@ static void add(Finder *x, Fault f)
         known->also++;
 }
 
-// Does all that differs from one value that no source decides, as a size does, differ by one fault?
-// The sources of the other sides are the smallest set that mends it, and are told together.
+// Does all that differs from one value differ by one fault? Of a value that no source decides, as a
+// size does, or that as many decide, the sources of the other sides are the smallest set that mends
+// it, and are told together.
 static bool add_with(Finder *x, const Fault *f, ValueId other)
 {
     Model *m = x->l->m;
     Origin o = origin_find(lint_origins(x->l), other);
-    if (o.count != 1 || strcmp(origin_kind(m, o.value), "node") != 0)
+    bool decided = strcmp(origin_kind(m, o.value), "node") != 0;
+    if (decided == (o.count == 1))
         return false;
-    uint32_t *met = &x->met[value_written(m, o.value)];
+    uint32_t *met = &x->met[value_written(m, decided ? other : o.value)];
     Fault *known = *met ? &x->f->all.at[*met - 1] : NULL;
     Origin own = origin_find(lint_origins(x->l), f->value);
     uint32_t *told = &x->f->told[value_written(m, own.value)];
     if (*told)
         return false;
-    if (!known || known->kind != f->kind || known->have != f->have || known->want != f->want) {
+    bool fewer = !decided || (known && own.count == 1 && known->with.len + 1 < o.count);
+    if (!known || known->kind != f->kind || known->have != f->have || known->want != f->want ||
+        !fewer) {
         *met = known ? *met : x->f->all.len + 1;
         return false;
     }

@@ -220,6 +220,77 @@ ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool
     return marked[v] ? v : 0;
 }
 
+// ---- control flow -------------------------------------------------------------------------------
+
+static ValueId output_at(const Model *m, GraphId g, uint32_t i)
+{
+    return g && i < graph_at(m, g)->outputs.len ? graph_at(m, g)->outputs.at[i].value : 0;
+}
+
+// How many values a Loop or Scan carries, and which operand is the first of them.
+static uint32_t carried_of(const Node *n, uint32_t *first)
+{
+    *first = node_is(n, "Loop") ? 2 : 0;
+    int64_t scanned = node_is(n, "Scan") ? node_int(n, "num_scan_inputs", 0) : 0;
+    int64_t count = (int64_t)n->nin - *first - scanned;
+    return scanned >= 0 && count > 0 ? (uint32_t)count : 0;
+}
+
+// What a value of control flow is made of: a branch's result, what a loop begins with, what its
+// body makes.
+static void visit_beside(Origins *o, ValueId v, uint32_t *tail)
+{
+    const Model *m = o->m;
+    const Value *at = value_at(m, v);
+    NodeId id = at->def == DEF_NODE                 ? at->node
+                : at->def == DEF_INPUT && at->graph ? graph_at(m, at->graph)->owner
+                                                    : 0;
+    const Node *n = id ? node_at(m, id) : NULL;
+    uint32_t first = 0, k = at->index;
+    if (n && node_is(n, "If")) {
+        visit(o, output_at(m, node_graph(n, "then_branch"), k), v, (Step){0, 0}, tail);
+        visit(o, output_at(m, node_graph(n, "else_branch"), k), v, (Step){0, 0}, tail);
+    }
+    if (!n || (!node_is(n, "Loop") && !node_is(n, "Scan")))
+        return;
+    uint32_t carried = carried_of(n, &first), skipped = first / 2;
+    if (at->def == DEF_INPUT && k < first)
+        return;
+    k -= at->def == DEF_INPUT ? first : 0;
+    if (k < carried)
+        visit(o, n->in[first + k], v, (Step){0, 0}, tail);
+    if (k < carried || at->def == DEF_NODE)
+        visit(o, output_at(m, node_graph(n, "body"), skipped + k), v, (Step){0, 0}, tail);
+}
+
+static bool is_named(const Origins *o, const Origin *r, ValueId v)
+{
+    bool named = value_written(o->m, v) == value_written(o->m, r->value);
+    for (uint32_t i = 0; i < r->others.len && !named; i++)
+        named = value_written(o->m, r->others.at[i]) == value_written(o->m, v);
+    return named;
+}
+
+void origin_trace_beside(Origins *o, ValueId v, Origin *r)
+{
+    enum { MAX_NAMED = 64 };
+    uint32_t head = 0, tail = 0;
+    o->walk++;
+    o->seen[v] = o->walk;
+    o->queue[tail++] = v;
+    while (head < tail && head < MAX_WALK && o->work < MAX_WORK && r->others.len < MAX_NAMED) {
+        ValueId at = o->queue[head++];
+        uint32_t before = tail;
+        o->work++;
+        visit_beside(o, at, &tail);
+        bool made = step_back(o, at, &tail) || tail > before;
+        const char *kind = made ? "" : origin_kind(o->m, at);
+        if (!made && strcmp(kind, "node") != 0 && strcmp(kind, "value_info") != 0 &&
+            !is_named(o, r, at))
+            vec_push(o->arena, &r->others, at);
+    }
+}
+
 // ---- forward ------------------------------------------------------------------------------------
 
 enum { MAX_REACH = 1 << 12 };

@@ -34,6 +34,9 @@ Origins *origins_of(Model *m, Arena *a);
 Origin origin_find(Origins *o, ValueId v);
 // Fills them, of the value last asked for.
 void origin_trace(Origins *o, ValueId v, Origin *r);
+// And adds the sources of what control flow gives beside that: other branches, what a loop begins
+// with and what its body makes. For what is told only, since one walk goes one way through them.
+void origin_trace_beside(Origins *o, ValueId v, Origin *r);
 // The first marked value (by id) on the way from r->value to v, the value last asked for, and v
 // itself; 0: none.
 ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked);

@@ -380,8 +380,10 @@ void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place, const Valu
     origin_trace(lint_origins(l), v, &o);
     for (uint32_t i = 0; i < nwith && o.others.len < MAX_SOURCES; i++)
         add_sources(l, &o, with[i]);
+    Origin told = o;
+    origin_trace_beside(lint_origins(l), v, &told);
     lint_note_begin(l, d, lint_dtype(l->m, v), o.value);
-    lint_note_path(l, d, &o, place);
+    lint_note_path(l, d, &told, place);
     if (dtype_is_float(want))
         lint_note_side(l, d, want);
     if (is_weight_to_widen(l, &o, want))
