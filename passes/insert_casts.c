@@ -479,6 +479,7 @@ static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
     w.counted = of->counted;
     w.strict = of->strict;
     w.settled = of->settled;
+    w.whole = of->whole;
     w.parent = NEWS(a, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
         w.parent[i] = i;
@@ -599,12 +600,27 @@ static bool turns_others(const Mending *w)
     return false;
 }
 
+// Does the choice make use of a Cast of a body, so that its call could not stand as it is?
+static bool shares_in_calls(const Mending *w)
+{
+    const Ties *t = w->t;
+    for (ValueId v = 1; v < t->nvalues; v++)
+        for (uint32_t i = t->first_use[v]; w->value[v] != NO_TIE && i < t->first_use[v + 1]; i++) {
+            DType k = chosen(w, t->uses.at[i].tie);
+            NodeId there = k == chosen(w, t->maker[v]) ? 0 : mending_cast_there(w, v, k);
+            if (there && there != t->uses.at[i].use.node && node_at(w->m, there)->call)
+                return true;
+        }
+    return false;
+}
+
 // Where what is to blame mends all, no other Cast is given another target. Of constants that one is
 // narrowed which is to blame; others too where that is allowed, to compute in fewer bits, and saves
 // a Cast.
 static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound)
 {
-    Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, settled, freely;
+    Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, settled, whole,
+            freely;
     uint32_t ignored = 0;
     of.counted = counted_values(of.t, a);
     if (!choose(best, &of, bound))
@@ -613,9 +629,15 @@ static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t
     of.settled = true;
     if (turns_others(best) && choose(&settled, &of, &ignored) && casts_of(&settled) == 0)
         *best = settled;
+    of.settled = false;
+    of.whole = true;
+    if (shares_in_calls(best) && choose(&whole, &of, &ignored) &&
+        casts_of(&whole) <= casts_of(best))
+        *best = whole;
+    of.whole = false;
     if (!r->unsafe)
         return true;
-    of.settled = of.strict = false;
+    of.strict = false;
     if (choose(&freely, &of, bound) && casts_of(&freely) < casts_of(best))
         *best = freely;
     return true;

@@ -115,7 +115,7 @@ NodeId mending_cast_there(const Mending *w, ValueId v, DType t)
         NodeId id = ties->uses.at[k].use.node;
         const Node *n = id ? node_at(w->m, id) : NULL;
         if (!n || !node_is(n, "Cast") || n->nout == 0 || !n->out[0] ||
-            n->graph != value_at(w->m, v)->graph)
+            n->graph != value_at(w->m, v)->graph || (w->whole && n->call))
             continue;
         uint32_t tie = ties->maker[n->out[0]];
         if (tie != NO_TIE && !w->apart[tie] && tie_at(w, tie)->kind == TIE_CAST &&

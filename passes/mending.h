@@ -43,6 +43,7 @@ typedef struct Mending {
     Cost cast, never;    // prices
     const Blame *blamed; // by value as written: what findings ask of it
     bool strict;         // is no float constant narrowed but what is to blame?
+    bool whole;          // does nothing make use of a Cast in a function's body? Calls can stay
     bool settled;        // does a Cast that is not to blame keep its target?
     TypeSet from, to;    // what Cast takes and gives at the model's opset
     DType own;           // the model's float dtype
