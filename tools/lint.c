@@ -186,7 +186,8 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
     ImportLimits limits = r->untrusted ? import_limits_untrusted() : import_limits_default();
     config_limits(config, &limits.max_depth, &limits.max_nodes, &limits.max_metadata,
                   &limits.max_memory);
-    Model *m = load_model_within(r->arena, path, &limits, diags, status);
+    Model *m = r->buffer.at ? load_text(r->arena, path, r->buffer, diags, status)
+                            : load_model_within(r->arena, path, &limits, diags, status);
     if (m) {
         Arena *scratch = arena_new(); // import has sorted binary models; text stands as written
         m->config = config;
@@ -199,7 +200,7 @@ Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diag
     }
     // What cannot be decoded is a finding of its own, so that every form of output shows it.
     for (uint32_t i = 0; !m && i < diags->all.len; i++)
-        if (!diags->all.at[i]->rule[0] && file_exists(path))
+        if (!diags->all.at[i]->rule[0] && (r->buffer.at || file_exists(path)))
             diags->all.at[i]->rule = "SE006";
     return m;
 }

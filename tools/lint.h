@@ -2,7 +2,6 @@
 #ifndef CAMEO_TOOLS_LINT_H
 #define CAMEO_TOOLS_LINT_H
 
-#include "base/json.h"
 #include "passes/config.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
@@ -36,7 +35,9 @@ typedef struct LintRun {
     bool fix, unsafe, diff, in_place, show_config, untrusted, statistics;
     int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
     const Target *target;
-    Paths data;                        // --data, as given
+    Str buffer;       // the text of the one model, as an editor holds it; absent: the file's
+    const char *only; // repairs: those of this rule alone; NULL: of all
+    Paths data;       // --data, as given
     const struct DataSet *given;       // what was read of them for the one model
     const char *calib;                 // --calib: a folder; NULL: none
     VEC(const char *) budgets;         // --budget
@@ -92,6 +93,9 @@ void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *d
 void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags);
 // What is not done is not offered: fixes of such findings become advice.
 void lint_withhold(Diags *diags, const Unmended *stay);
+// Repairs the model at a path (or of r->buffer) as r->unsafe, r->only, r->select and r->ignore say:
+// how it is printed, before and after. False: nothing is repaired.
+bool lint_repaired(LintRun *r, const char *path, Buf *before, Buf *after);
 Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status);
 // Counts, and the exit status.
 void lint_sum(LintRun *r);
