@@ -56,6 +56,10 @@ static void tell_fault(Lint *l, Diag *d, const Fault *f)
     d->value = lint_name(l, f->value);
     lint_about_node(l, d, f->node);
     lint_tell(l, d, f->value, f->want, f->node, f->with.at, f->with.len);
+    for (uint32_t i = 0; i < f->said.len; i++)
+        diag_note(l->diags, d, "\"%.*s\" is declared as %s too",
+                  STR_ARG(lint_name(l, f->said.at[i])),
+                  dtype_name((DType)value_at(l->m, f->said.at[i])->declared->elem));
     if (f->also)
         diag_note(l->diags, d, "it reaches %u further operand%s that differ%s", f->also,
                   f->also == 1 ? "" : "s", f->also == 1 ? "s" : "");
