@@ -287,29 +287,64 @@ static void finish_integers(const Form *f, const Sums *sums, ConstantStats *s)
     s->bits = 1;
 }
 
-void elements_measure(DType t, const void *at, uint64_t count, bool packed, ConstantStats *s)
+struct ElementsPass {
+    Form form;
+    bool packed;
+    Sums sums;
+    ConstantStats stats;
+};
+
+static void pass_begin(ElementsPass *p, DType t, bool packed)
 {
     const bool numbers = dtype_is_float(t) || dtype_is_integer(t) || t == DT_BOOL;
-    *s = (ConstantStats){.lo = INFINITY, .hi = -INFINITY, .integer = true};
-    s->read = numbers;
-    s->count = numbers ? count : 0;
-    if (!s->count)
+    *p = (ElementsPass){.packed = packed, .sums = no_sums};
+    p->stats = (ConstantStats){.read = numbers, .lo = INFINITY, .hi = -INFINITY, .integer = true};
+    if (numbers)
+        p->form = form_of(t);
+}
+
+void elements_take(ElementsPass *p, const void *at, uint64_t count)
+{
+    const Form *f = &p->form;
+    const Take take = dtype_is_float(f->dtype) ? take_floats : take_integers;
+    const uint64_t width = f->width / 8;
+    if (!p->stats.read || !count)
         return;
-    const Form f = form_of(t);
-    const Take take = dtype_is_float(t) ? take_floats : take_integers;
-    Sums sums = no_sums;
-    const uint64_t width = f.width / 8;
-    if (t == DT_F8E8M0)
-        take_exponents(&f, at, count, &sums, s);
-    else if (f.unused)
-        take_narrow(&f, take, at, count, packed, &sums, s);
+    p->stats.count += count;
+    if (f->dtype == DT_F8E8M0)
+        take_exponents(f, at, count, &p->sums, &p->stats);
+    else if (f->unused)
+        take_narrow(f, take, at, count, p->packed, &p->sums, &p->stats);
     else
         for (uint64_t done = 0; done < count; done += BLOCK)
-            take(&f, (const unsigned char *)at + done * width,
-                 count - done < BLOCK ? count - done : BLOCK, &sums, s);
-    s->zeros = sums.zeros;
-    s->over_f16 = sums.over;
-    (dtype_is_float(t) ? finish_floats : finish_integers)(&f, &sums, s);
+            take(f, (const unsigned char *)at + done * width,
+                 count - done < BLOCK ? count - done : BLOCK, &p->sums, &p->stats);
+}
+
+void elements_close(ElementsPass *p, ConstantStats *s)
+{
+    const Form *f = &p->form;
+    *s = p->stats;
+    if (!s->count)
+        return;
+    s->zeros = p->sums.zeros;
+    s->over_f16 = p->sums.over;
+    (dtype_is_float(f->dtype) ? finish_floats : finish_integers)(f, &p->sums, s);
+}
+
+ElementsPass *elements_open(Arena *a, DType t, bool packed)
+{
+    ElementsPass *p = NEW(a, ElementsPass);
+    pass_begin(p, t, packed);
+    return p;
+}
+
+void elements_measure(DType t, const void *at, uint64_t count, bool packed, ConstantStats *s)
+{
+    ElementsPass p;
+    pass_begin(&p, t, packed);
+    elements_take(&p, at, count);
+    elements_close(&p, s);
 }
 
 // ---- one by one

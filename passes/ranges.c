@@ -208,7 +208,7 @@ const Value *walk_value(RangeWalk *w, uint32_t i)
 
 Range walk_in(RangeWalk *w, uint32_t i)
 {
-    return walk_value(w, i) ? w->r->at[w->n->in[i]] : range_none();
+    return walk_value(w, i) ? *range_at(w->r, w->n->in[i]) : range_none();
 }
 
 DType walk_dtype(RangeWalk *w, uint32_t i)
@@ -424,7 +424,15 @@ static void take_measured(Ranges *r, ValueId v)
     to->nan = x->nans > 0 ? NAN_MADE : NAN_NEVER;
 }
 
-static void refine(Ranges *r, ValueId v)
+static bool is_large_constant(Ranges *r, ValueId v)
+{
+    enum { LARGE = 1 << 16 }; // elements
+    const Value *value = value_at(r->m, v);
+    return value->kind == TYPE_TENSOR && value->constant && value->def != DEF_INPUT &&
+           !range_stats_known(r, v) && tensor_count(value->constant) >= LARGE;
+}
+
+static void refine_now(Ranges *r, ValueId v)
 {
     const Value *value = value_at(r->m, v);
     const ConstantStats *s = range_stats(r, v);
@@ -434,6 +442,16 @@ static void refine(Ranges *r, ValueId v)
     else if (value->kind == TYPE_TENSOR && of_content(r, value, &x))
         r->at[v] = x;
     take_measured(r, v);
+}
+
+static void refine(Ranges *r, ValueId v)
+{
+    if (r->later[v] == RANGE_NOW && is_large_constant(r, v)) {
+        r->later[v] = RANGE_LATER;
+        r->most += range_more_work(tensor_count(value_at(r->m, v)->constant));
+    }
+    if (r->later[v] != RANGE_LATER)
+        refine_now(r, v);
 }
 
 // ---- control flow
@@ -515,7 +533,7 @@ static Range of_either(RangeWalk *w, Range a, Range b)
 static Range body_result(RangeWalk *w, const Graph *body, uint32_t o)
 {
     ValueId v = o < body->outputs.len ? body->outputs.at[o].value : 0;
-    return v && v < w->r->n ? w->r->at[v] : range_none();
+    return v && v < w->r->n ? *range_at(w->r, v) : range_none();
 }
 
 // Loop and Scan: `first`: where carried values stand among the body's inputs; `skip`: the body's
@@ -593,10 +611,22 @@ static bool walk_control(RangeWalk *w, uint32_t nested)
 
 // ---- nodes
 
+// Does it only convert what is computed later?
+static bool converts_later(RangeWalk *w)
+{
+    const bool converts =
+        range_dequantizes(w->n) || node_is(w->n, "Cast") || node_is(w->n, "Transpose");
+    return converts && w->row && w->n->nout == 1 && w->n->out[0] && walk_waits(w, 0);
+}
+
 static void walk_node(Ranges *r, NodeId id, uint32_t depth, uint32_t nested)
 {
     RangeWalk w = {.r = r, .m = r->m, .id = id, .n = node_at(r->m, id), .depth = depth};
     w.row = r->rows[id];
+    if (converts_later(&w)) {
+        r->later[w.n->out[0]] = RANGE_LATER;
+        return;
+    }
     for (uint32_t o = 0; o < w.n->nout; o++)
         if (w.n->out[o])
             r->at[w.n->out[o]] = range_full(walk_result(&w, o));
@@ -605,6 +635,26 @@ static void walk_node(Ranges *r, NodeId id, uint32_t depth, uint32_t nested)
     for (uint32_t o = 0; o < w.n->nout; o++)
         if (w.n->out[o])
             refine(r, w.n->out[o]);
+}
+
+Range *range_at(Ranges *r, ValueId v)
+{
+    const Value *value = value_at(r->m, v);
+    if (r->later[v] == RANGE_LATER) {
+        r->later[v] = RANGE_WAS_LATER;
+        if (value->constant) {
+            refine_now(r, v);
+        } else {
+            (void)range_at(r, node_at(r->m, value->node)->in[0]);
+            walk_node(r, value->node, TWICE_DEEP, 0);
+        }
+    }
+    return &r->at[v];
+}
+
+bool walk_waits(RangeWalk *w, uint32_t i)
+{
+    return walk_value(w, i) && w->r->later[w->n->in[i]] == RANGE_LATER;
 }
 
 static void walk_graph(Ranges *r, GraphId g, uint32_t depth, uint32_t nested)
@@ -670,6 +720,7 @@ Ranges *ranges_of(Model *m, Arena *a)
     r->a = a;
     r->n = m->values.len;
     r->at = NEWS(a, Range, r->n + 1);
+    r->later = NEWS(a, uint8_t, r->n + 1);
     r->stats = NEWS(a, const ConstantStats *, r->n + 1);
     return r;
 }
@@ -692,5 +743,5 @@ Range range_of(Ranges *r, ValueId v)
 {
     if (!r->analysed)
         analyse(r);
-    return v && v < r->n && value_at(r->m, v)->kind == TYPE_TENSOR ? r->at[v] : range_none();
+    return v && v < r->n && value_at(r->m, v)->kind == TYPE_TENSOR ? *range_at(r, v) : range_none();
 }

@@ -33,8 +33,9 @@ typedef struct Weighing {
     const Weights *at;
     const Factor *f;
     struct WeighScratch *s;
-    uint64_t tile;  // of columns that are added at a time
-    uint64_t width; // of a row: [second][third]
+    uint64_t tile;      // of columns that are added at a time
+    uint64_t width;     // of a row: [second][third]
+    ElementsPass *pass; // over the elements, for what else is to be known of them; NULL: none
     Way way;
     WeightForm form;    // of floats
     unsigned char flip; // of bytes: what makes them go from 0 on
@@ -263,6 +264,30 @@ static const unsigned char *bytes_at(const Weighing *g, uint64_t i, uint64_t n, 
     return to;
 }
 
+// ---- what else is to be known of weights
+
+enum { AT_ONCE = 1 << 14 }; // bytes that stay in the first cache
+
+// Do all rows, and what of them is read at a time, begin with a byte?
+static bool begins_with_bytes(const Weighing *g)
+{
+    return !g->f->packed || g->width * g->f->packed % 8 == 0;
+}
+
+// So many rows of n weights as are looked at together.
+static uint64_t rows_measured(const Weighing *g, uint64_t n)
+{
+    const uint64_t rows = n == g->width ? AT_ONCE * 8 / (n * data_bits(g->f)) : 1;
+    return rows ? rows : 1;
+}
+
+// n weights from index i on, next to each other. What an operator takes for packed may be bytes.
+static void measure(const Weighing *g, uint64_t i, uint64_t n)
+{
+    const bool bytes = g->f->packed && g->f->data.dtype == DT_U8;
+    elements_take(g->pass, packed_at(g->f, i), bytes ? n * g->f->packed / 8 : n);
+}
+
 // ---- a sum has a row of weights
 
 // Zero points of all words, with what makes their integers floats.
@@ -374,8 +399,11 @@ static void weigh_outputs_first(Weighing *g)
             inputs_of_row(g, group * at->second, from, n, &x, &brief);
             if (g->way == AS_WORDS)
                 brief = in_places(g, &brief, n);
-            for (uint64_t out = group * per_group; out < (group + 1) * per_group; out++) {
+            const uint64_t end = (group + 1) * per_group, rows = rows_measured(g, n);
+            for (uint64_t out = group * per_group; out < end; out++) {
                 double sum[3] = {0};
+                if (g->pass && (out - group * per_group) % rows == 0)
+                    measure(g, out * g->width + from, (end - out < rows ? end - out : rows) * n);
                 sum_row(g, out * g->width + from, n, &x, &brief, sum);
                 g->sums.middle[out] += sum[0];
                 g->sums.radius[out] += sum[1];
@@ -523,7 +551,7 @@ static void add_block(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, u
 }
 
 // So many rows from `row` to `end` as can be added at a time.
-static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end)
+static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end, uint64_t n)
 {
     const bool integers = g->way == AS_BYTES || g->way == AS_WORDS;
     const uint64_t block = integers && g->f->nscales > 1 ? g->f->block : 0;
@@ -532,6 +560,8 @@ static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end)
                     : g->way == AS_BYTES ? BYTE_ROWS
                                          : SHORT_ROWS;
     most = block && block - row % block < most ? block - row % block : most;
+    const uint64_t fit = AT_ONCE * 8 / (n * data_bits(g->f));
+    most = g->way == AS_FLOATS && fit + 2 < most ? fit + 2 : most;
     return end - row < most ? end - row : most;
 }
 
@@ -539,7 +569,9 @@ static void add_rows(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, ui
 {
     struct WeighScratch *s = g->s;
     const Intervals x = inputs_from(g, row), sums = {s->sums[0], s->sums[1], s->sums[2]};
-    const uint64_t i = row * g->width + from;
+    const uint64_t i = row * g->width + from, part = rows_measured(g, n);
+    for (uint64_t k = 0; g->pass && k < rows; k += part)
+        measure(g, i + k * g->width, (rows - k < part ? rows - k : part) * n);
     if (g->way == AS_FLOATS) {
         weigh_rows(g->form, stored(g->f, i), g->width * dtype_info(g->f->data.dtype)->bytes, rows,
                    n, &x, &sums);
@@ -566,7 +598,7 @@ static void weigh_inputs_first(Weighing *g)
             for (int k = 0; k < 3; k++)
                 memset(s->sums[k], 0, g->tile * sizeof *s->sums[k]);
             for (uint64_t row = group * per_group, m; row < end; row += m) {
-                m = rows_at_once(g, row, end);
+                m = rows_at_once(g, row, end, n);
                 add_rows(g, row, m, from, n);
             }
             for (uint64_t k = 0; k < n; k++) {
@@ -627,11 +659,30 @@ static bool weigh(Weighing *g, Sums *s)
     return sums_close(g, s);
 }
 
+// What of the sums is left once the elements are known: of infinities and NaN, and of floats beyond
+// what ranges multiply, nothing.
+static bool holds(RangeWalk *w, const Factor *f)
+{
+    const ConstantStats *s = range_stats(w->r, f->value);
+    return !s->read ||
+           (s->nans + s->infinities == 0 && (f->nscales || (s->lo > -0x1p100 && s->hi < 0x1p100)));
+}
+
+// The sums, and in the same pass what else is to be known of the weights.
+static bool weigh_once(RangeWalk *w, Weighing *g, Sums *s)
+{
+    const ValueId v = g->f->value;
+    g->pass = v && begins_with_bytes(g) ? range_stats_open(w->r, v, g->f->packed > 0) : NULL;
+    bool ok = weigh(g, s);
+    if (g->pass)
+        range_stats_close(w->r, v, g->pass);
+    g->pass = NULL;
+    return ok;
+}
+
 bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
 {
-    const ConstantStats *stats = range_stats(w->r, at->data->value);
-    if (at->groups > at->first || at->first % at->groups || !at->third ||
-        (stats->read && stats->nans + stats->infinities > 0))
+    if (at->groups > at->first || at->first % at->groups || !at->third)
         return false;
     uint64_t outs = at->in_first ? at->second * at->groups : at->first;
     uint64_t ins = at->in_first ? at->first : at->second * at->groups;
@@ -645,17 +696,19 @@ bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
     g.sums = (Intervals){s->lo, s->hi, s->magnitude};
     take_inputs(w, &g, x, ins);
     choose_way(&g, x);
-    bool ok = weigh(&g, s);
-    if (!ok && g.way == AS_SHORT_FLOATS) { // beyond float32, but not beyond double, or no number
+    bool ok = weigh_once(w, &g, s);
+    if (times) {
+        times->weights += times_now() - begin;
+        times->weight_bytes += at->data->data.n * data_bits(at->data) / 8;
+    }
+    if (!holds(w, at->data))
+        return false;
+    if (!ok && g.way == AS_SHORT_FLOATS) { // beyond float32, but not beyond double
         memset(s->lo, 0, outs * sizeof *s->lo);
         memset(s->hi, 0, outs * sizeof *s->hi);
         memset(s->magnitude, 0, outs * sizeof *s->magnitude);
         g.way = AS_READ;
         ok = weigh(&g, s);
-    }
-    if (times) {
-        times->weights += times_now() - begin;
-        times->weight_bytes += at->data->data.n * data_bits(at->data) / 8;
     }
     return ok;
 }
