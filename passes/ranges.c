@@ -47,14 +47,14 @@ void range_of_dtype(DType t, double *lo, double *hi)
                                       : 0;
 }
 
-static bool is_number(DType t)
+bool range_of_numbers(DType t)
 {
     return dtype_is_float(t) || dtype_is_integer(t) || t == DT_BOOL;
 }
 
 Range range_finite(DType t)
 {
-    Range x = {.known = is_number(t), .integer = !dtype_is_float(t)};
+    Range x = {.known = range_of_numbers(t), .integer = !dtype_is_float(t)};
     range_of_dtype(t, &x.lo, &x.hi);
     x.lo_by = x.hi_by =
         dtype_info(t)->bits > 16 || dtype_is_float(t) ? RANGE_ASSUMED : RANGE_PROVED;
@@ -260,120 +260,6 @@ bool walk_afford(RangeWalk *w, uint64_t work)
     return true;
 }
 
-// The number of the dtype next to v, or v itself, that is not within it. Runtimes fuse operations,
-// and then what is between them is not rounded: bounds of it hold too where each is rounded
-// outward.
-static double outside(DType t, double v, double outward)
-{
-    double near = scalar_cast(DT_F64, t, (Scalar){.f = v}, false).f, lo, hi;
-    range_of_dtype(t, &lo, &hi);
-    if (near == v || (near > v) == (outward > 0) || fabs(near) >= hi)
-        return near;
-    int least = t == DT_F16 ? -14 : -126, e = near == 0 ? least : ilogb(near);
-    double step = ldexp(1, (e < least ? least : e) + 1 - range_digits(t));
-    return scalar_cast(DT_F64, t, (Scalar){.f = near + copysign(step, outward)}, false).f;
-}
-
-static double rounded(DType t, double v, double outward, RangeRounding how)
-{
-    int digits = range_digits(t);
-    if (how == ROUND_NOT || isinf(v))
-        return v;
-    if (how == ROUND_LOOSE && v != 0 && t == DT_F32) // as below, the most frequent
-        return (double)(float)(v + copysign(fabs(v) * 0x1p-21 + DBL_TRUE_MIN, outward)) +
-               copysign(FLT_MIN, outward);
-    if (how == ROUND_NEAREST && digits && t != DT_F64)
-        return outside(t, v, outward);
-    if (how == ROUND_LOOSE && v != 0)
-        v += copysign(fabs(v) * ldexp(1, 3 - (digits ? digits : 4)) + DBL_TRUE_MIN, outward);
-    else
-        v = v == 0 ? v : nextafter(v, outward);
-    Scalar s = scalar_cast(DT_F64, t, (Scalar){.f = v}, false);
-    double tiny = t == DT_F64 ? DBL_MIN : t == DT_F16 ? 0x1p-14 : FLT_MIN;
-    if (how == ROUND_LOOSE && v != 0) // subnormal results may be anything, 0 too
-        s.f += copysign(tiny, outward);
-    return s.f;
-}
-
-Range range_loosen(RangeWalk *w, Range x)
-{
-    DType t = walk_result(w, 0);
-    x.lo = rounded(t, x.lo, -INFINITY, ROUND_LOOSE);
-    x.hi = rounded(t, x.hi, INFINITY, ROUND_LOOSE);
-    return x;
-}
-
-static void fit(Range *x, DType t, RangeRounding how)
-{
-    double lo, hi;
-    range_of_dtype(t, &lo, &hi);
-    if (dtype_is_float(t)) {
-        x->lo = rounded(t, x->lo, -INFINITY, how);
-        x->hi = rounded(t, x->hi, INFINITY, how);
-        if (x->lo < lo && how == ROUND_NOT && dtype_info(t)->bits >= 16)
-            x->lo = -INFINITY;
-        if (x->hi > hi && how == ROUND_NOT && dtype_info(t)->bits >= 16)
-            x->hi = INFINITY;
-        return;
-    }
-    bool wide = dtype_info(t)->bits == 64;
-    x->integer = true;
-    if (x->lo < lo || x->hi > hi || isnan(x->lo) || isnan(x->hi)) { // it wraps
-        Range full = range_full(t);
-        full.known = x->known;
-        *x = full;
-    } else if (wide && how != ROUND_NOT) { // doubles are not exact there
-        x->lo = fabs(x->lo) > 0x1p53 ? nextafter(x->lo, -INFINITY) : x->lo;
-        x->hi = fabs(x->hi) > 0x1p53 ? nextafter(x->hi, INFINITY) : x->hi;
-        x->lo = fmax(x->lo, lo);
-        x->hi = fmin(x->hi, hi);
-    }
-}
-
-static Range fit_channels(RangeWalk *w, Range x, const Channels *of, DType t, RangeRounding how)
-{
-    double lo, hi;
-    range_of_dtype(t, &lo, &hi);
-    if (how == ROUND_NOT && x.lo >= lo && x.hi <= hi)
-        return range_with_channels(w, x, of);
-    Channels *c = channels_new(w, of->axis, of->n);
-    if (c && how != ROUND_NOT && dtype_is_float(t)) {
-        c->lo_by = of->lo_by;
-        c->hi_by = of->hi_by;
-        for (uint32_t k = 0; k < c->n; k++) {
-            c->lo[k] = rounded(t, of->lo[k], -INFINITY, how);
-            c->hi[k] = rounded(t, of->hi[k], INFINITY, how);
-        }
-        return range_with_channels(w, x, c);
-    }
-    for (uint32_t k = 0; c && k < c->n; k++) {
-        Range one = {.known = true, .lo = of->lo[k], .hi = of->hi[k]};
-        one.lo_by = of->lo_by;
-        one.hi_by = of->hi_by;
-        fit(&one, t, how);
-        channels_set(c, k, one);
-    }
-    return range_with_channels(w, x, c);
-}
-
-void walk_give(RangeWalk *w, uint32_t o, Range x, RangeRounding how)
-{
-    DType t = walk_result(w, o);
-    if (o >= w->n->nout || !w->n->out[o] || !is_number(t))
-        return;
-    if (!x.known || isnan(x.lo) || isnan(x.hi)) {
-        x = range_full(t);
-    } else {
-        // Sizes and indices, which are integers of 64 bits, have none.
-        const Channels *c = dtype_is_float(t) || dtype_info(t)->bits <= 32 ? x.channels : NULL;
-        x.channels = NULL;
-        fit(&x, t, how);
-        x = c ? fit_channels(w, x, c, t, how) : x;
-    }
-    x.nan = dtype_is_float(t) ? x.nan : (uint8_t)NAN_NEVER;
-    w->r->at[w->n->out[o]] = x;
-}
-
 // ---- what is known of a value beside its operator
 
 static Range of_constant(const ConstantStats *s)
@@ -387,7 +273,7 @@ static bool of_content(Ranges *r, const Value *v, Range *x)
 {
     double lo, hi;
     uint32_t left = MAX_ATOMS;
-    if (!v->content || !v->ncontent || !is_number(v->dtype) || v->ncontent > MAX_ATOMS)
+    if (!v->content || !v->ncontent || !range_of_numbers(v->dtype) || v->ncontent > MAX_ATOMS)
         return false;
     *x = range_between(INFINITY, -INFINITY);
     x->integer = true;

@@ -43,6 +43,8 @@ struct Ranges {
     const RangeRow **rows;        // by node; NULL: no rule
     uint64_t work, most;          // bounds of single channels computed, and how many may be
     struct WeighScratch *scratch; // of ranges_weigh.c; NULL: not needed so far
+    double *room;                 // of the sums of one product, and of what it multiplies
+    uint64_t rooms;
 };
 
 struct RangeWalk {
@@ -81,6 +83,7 @@ double walk_count(RangeWalk *w, uint32_t i, int64_t axis, RangeBasis *by);
 bool walk_afford(RangeWalk *w, uint64_t work);
 
 // ---- intervals
+bool range_of_numbers(DType t);
 Range range_none(void);
 Range range_between(double lo, double hi); // proved
 Range range_full(DType t);                 // all that a value of the dtype may be: NaN, infinite
@@ -134,6 +137,7 @@ typedef struct Factor {
     ValueId value;           // the constant whose data they are; 0: of none as a whole
     DType dtype;             // what elements are rounded to; of an integer: not at all
     bool transposed, scaled; // a matrix whose rows and columns changed places; there is a scale
+    ValueId scale_value;     // the constant that `scale` is; 0: of none
     uint32_t packed;         // bits of each, several to a byte, the lowest first; 0: as stored
     Elements scale, zero;    // one for all or nscales each; of no elements: 1, `middle`
     double middle;
@@ -174,7 +178,8 @@ typedef struct Weights {
     bool in_first; // [in][out][taps], else [out][in][taps]
 } Weights;
 
-// For each output channel: bounds of the sum of products with x, the sum of their magnitudes.
+// For each output channel: bounds of the sum of products with x, the sum of their magnitudes. They
+// hold until the next are asked for.
 typedef struct Sums {
     uint32_t n;
     double *lo, *hi, *magnitude;

@@ -26,20 +26,55 @@ uint8_t range_by_all(const Range *x)
     return x->lo_by | x->hi_by | (c ? c->lo_by | c->hi_by : 0);
 }
 
+// The whole of sums that nothing is added to or multiplied with, and in `of` each.
+static Range plain_sums(const Sums *s, double error, uint8_t by, Channels *of)
+{
+    Range y = range_between(INFINITY, -INFINITY);
+    y.lo_by = y.hi_by = by;
+    for (uint32_t k = 0; k < s->n; k++) {
+        const double more = isinf(error) ? error : error * s->magnitude[k];
+        const double lo = s->lo[k] - more, hi = s->hi[k] + more;
+        if (isnan(lo) || isnan(hi))
+            return range_none();
+        y.lo = lo < y.lo ? lo : y.lo;
+        y.hi = hi > y.hi ? hi : y.hi;
+        if (of) {
+            of->lo[k] = lo;
+            of->hi[k] = hi;
+        }
+    }
+    if (of)
+        of->lo_by = of->hi_by = by;
+    return y;
+}
+
+static double greatest(const double *v, uint32_t n)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < n; k++)
+        most = v[k] > most ? v[k] : most;
+    return most;
+}
+
 void range_give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, const Bias *bias)
 {
     Range c = walk_value(w, bias->operand) ? walk_in(w, bias->operand) : range_between(0, 0);
     const Elements d = walk_constant(w, bias->operand);
-    double error = range_sum_error(walk_dtype(w, 0), s->terms) + s->error, most = 0;
+    double error = range_sum_error(walk_dtype(w, 0), s->terms) + s->error;
     double alpha = bias->alpha, beta = bias->beta;
     Channels *of = channels_new(w, axis, s->n);
     const bool biased = walk_value(w, bias->operand) != NULL;
     const uint8_t by = range_by_all(&x);
     Range y = range_between(INFINITY, -INFINITY);
+    const double most = greatest(s->magnitude, s->n) * fmax(fabs(alpha), 1);
+    const bool plain = alpha == 1 && !biased;
     if (!c.known)
         return;
-    for (uint32_t k = 0; k < s->n; k++) {
-        most = fmax(most, s->magnitude[k] * fmax(fabs(alpha), 1));
+    if (plain)
+        y = plain_sums(s, error, by, of);
+    if (!y.known)
+        return;
+    for (uint32_t k = 0; !plain && k < s->n; k++) {
         Range one = range_widen(range_between(s->lo[k], s->hi[k]), error * s->magnitude[k]);
         one.lo_by = one.hi_by = by;
         if (alpha != 1)

@@ -94,7 +94,7 @@ static double share_of(const Weighing *g, uint64_t n)
     return most <= 2 * least && most < MAX_SHARE ? most * (1 + 4 * DBL_EPSILON) : 0;
 }
 
-static void take_inputs(RangeWalk *w, Weighing *g, const Range *x, uint64_t ins)
+static void take_inputs(Weighing *g, const Range *x, uint64_t ins, uint64_t outs)
 {
     struct WeighScratch *s = g->s;
     Range one = *x;
@@ -103,8 +103,8 @@ static void take_inputs(RangeWalk *w, Weighing *g, const Range *x, uint64_t ins)
         g->x = (Intervals){s->lone[0], s->lone[1], s->lone[2]};
         g->brief = (ShortIntervals){s->brief[0], s->brief[1], s->brief[2]};
     } else {
-        double *of = NEWS(w->r->a, double, 3 * ins);
-        float *brief = NEWS(w->r->a, float, 3 * ins);
+        double *of = g->sums.most + outs; // the room behind the sums
+        float *brief = (float *)(of + 3 * ins);
         g->x = (Intervals){of, of + ins, of + 2 * ins};
         g->brief = (ShortIntervals){brief, brief + ins, brief + 2 * ins};
     }
@@ -173,13 +173,17 @@ static unsigned data_bits(const Factor *f)
 
 // Does every scale make a normal number of the dtype of every byte but 0, so that rounding is an
 // error relative to it?
-static bool are_plain_scales(const Factor *f)
+static bool are_plain_scales(RangeWalk *w, const Factor *f)
 {
     const bool narrow = f->dtype == DT_F16;
     const double least = narrow ? 0x1p-14 : 0x1p-100, most = narrow ? 0x1p7 : 0x1p30;
     ConstantStats s;
-    elements_measure(f->scale.dtype, f->scale.at, f->scale.n, false, &s);
-    return !s.nans && s.hi <= most && s.lo >= -most && (!(s.least > 0) || s.least >= least);
+    if (f->scale_value)
+        s = *range_stats(w->r, f->scale_value);
+    else
+        elements_measure(f->scale.dtype, f->scale.at, f->scale.n, false, &s);
+    return s.read && !s.nans && s.hi <= most && s.lo >= -most &&
+           (!(s.least > 0) || s.least >= least);
 }
 
 // Are zero points, with what is added to bytes, bytes too?
@@ -190,7 +194,7 @@ static bool are_plain_points(const Factor *f, double offset)
     return s.integer && !s.nans && s.lo + offset >= 0 && s.hi + offset <= 255;
 }
 
-static bool are_bytes(const Factor *f, const Range *x, bool whole, double offset)
+static bool are_bytes(RangeWalk *w, const Factor *f, const Range *x, bool whole, double offset)
 {
     const DType t = f->data.dtype;
     const unsigned bits = data_bits(f);
@@ -201,7 +205,7 @@ static bool are_bytes(const Factor *f, const Range *x, bool whole, double offset
     const double most = whole ? INFINITY : exact ? 0x1p8 : 0x1p80;
     if (fabs(x->lo) > most || fabs(x->hi) > most)
         return false;
-    return (!f->scale.n || are_plain_scales(f)) && (!f->zero.n || are_plain_points(f, offset));
+    return (!f->scale.n || are_plain_scales(w, f)) && (!f->zero.n || are_plain_points(f, offset));
 }
 
 // Do enough weights next to each other share their scale: all of a word, or of a row of bytes?
@@ -217,7 +221,7 @@ static bool shares_scales(const Weighing *g)
                     : f->inner * f->along == g->width;
 }
 
-static void choose_way(Weighing *g, const Range *x)
+static void choose_way(RangeWalk *w, Weighing *g, const Range *x)
 {
     const Factor *f = g->f;
     const DType t = f->data.dtype;
@@ -232,9 +236,9 @@ static void choose_way(Weighing *g, const Range *x)
     const bool whole = g->lone && g->word.bits == 8 && (g->at->in_first || !f->block);
     const bool narrow = dtype_info(t)->bits == 16;
     g->way = floats && !f->nscales && (f->value || !narrow) ? (narrow ? AS_SHORT_FLOATS : AS_FLOATS)
-             : !are_bytes(f, x, whole, g->offset) || !shares_scales(g) ? AS_READ
-             : whole                                                   ? AS_BYTES
-                                                                       : AS_WORDS;
+             : !are_bytes(w, f, x, whole, g->offset) || !shares_scales(g) ? AS_READ
+             : whole                                                      ? AS_BYTES
+                                                                          : AS_WORDS;
     leave_out(g);
 }
 
@@ -585,6 +589,20 @@ static void add_rows(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, ui
     }
 }
 
+// The sums of n columns from `from` on, to those of the outputs from `first` on.
+static void give_tile(Weighing *g, uint64_t first, uint64_t from, uint64_t n)
+{
+    const struct WeighScratch *s = g->s;
+    const uint64_t taps = g->at->third;
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t out = first + (taps == 1 ? from + k : (from + k) / taps);
+        const uint64_t of = g->way == AS_WORDS ? weigh_place_of(&g->word, k) : k;
+        g->sums.middle[out] += s->sums[0][of];
+        g->sums.radius[out] += s->sums[1][of];
+        g->sums.most[out] += s->sums[2][of];
+    }
+}
+
 static void weigh_inputs_first(Weighing *g)
 {
     const Weights *at = g->at;
@@ -601,27 +619,32 @@ static void weigh_inputs_first(Weighing *g)
                 m = rows_at_once(g, row, end, n);
                 add_rows(g, row, m, from, n);
             }
-            for (uint64_t k = 0; k < n; k++) {
-                const uint64_t out = group * at->second + (from + k) / at->third;
-                const uint64_t of = g->way == AS_WORDS ? weigh_place_of(&g->word, k) : k;
-                g->sums.middle[out] += s->sums[0][of];
-                g->sums.radius[out] += s->sums[1][of];
-                g->sums.most[out] += s->sums[2][of];
-            }
+            give_tile(g, group * at->second, from, n);
         }
 }
 
 // ---- bounds
 
-static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
+static void room_for(Ranges *r, uint64_t n)
+{
+    if (r->rooms >= n)
+        return;
+    r->rooms = n + n / 2;
+    r->room = NEWS(r->a, double, r->rooms);
+}
+
+static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, uint64_t ins, Sums *s)
 {
     const Factor *f = at->data;
-    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || !walk_afford(w, f->data.n))
+    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || ins > f->data.n ||
+        !walk_afford(w, f->data.n))
         return false;
     *s = (Sums){.n = (uint32_t)outs};
-    s->lo = NEWS(w->r->a, double, outs);
-    s->hi = NEWS(w->r->a, double, outs);
-    s->magnitude = NEWS(w->r->a, double, outs);
+    room_for(w->r, 3 * outs + 5 * ins);
+    s->lo = w->r->room;
+    s->hi = s->lo + outs;
+    s->magnitude = s->hi + outs;
+    memset(s->lo, 0, 3 * outs * sizeof *s->lo);
     s->terms = (double)(at->in_first ? at->first / at->groups : at->second) * (double)at->third;
     s->error = f->scaled ? ldexp(2, -range_digits(f->dtype)) : 0;
     return true;
@@ -686,7 +709,7 @@ bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
         return false;
     uint64_t outs = at->in_first ? at->second * at->groups : at->first;
     uint64_t ins = at->in_first ? at->first : at->second * at->groups;
-    if (!sums_open(w, at, outs, s) || !walk_afford(w, ins))
+    if (!sums_open(w, at, outs, ins, s) || !walk_afford(w, ins))
         return false;
     if (!w->r->scratch)
         w->r->scratch = NEW(w->r->a, struct WeighScratch);
@@ -694,8 +717,8 @@ bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
     const double begin = times ? times_now() : 0;
     Weighing g = {.at = at, .f = at->data, .s = w->r->scratch, .width = at->second * at->third};
     g.sums = (Intervals){s->lo, s->hi, s->magnitude};
-    take_inputs(w, &g, x, ins);
-    choose_way(&g, x);
+    take_inputs(&g, x, ins, outs);
+    choose_way(w, &g, x);
     bool ok = weigh_once(w, &g, s);
     if (times) {
         times->weights += times_now() - begin;
