@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-enum { SMALL_CONSTANT = 4096 }; // elements; more stay as narrow as they are until they are read
+enum { SMALL_CONSTANT = 32 }; // elements; more stay as narrow as they are until they are read
 enum { SUB_BROADCASTS = 7 };    // since this opset
 enum { SINCE_GEMM_WITHOUT_C = 11 };
 
