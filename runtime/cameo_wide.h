@@ -509,6 +509,14 @@ static inline __attribute__((unused)) int cameo_wide_is_matrix(const cameo_wide_
     return 1;
 }
 
+/* Columns of a block, for which all rows of a are packed again: as many as make that little work,
+ * since each is memory that few rows would hardly use. */
+static inline __attribute__((unused)) int64_t cameo_wide_breadth(int64_t rows)
+{
+    const int64_t n = (3 * rows + CAMEO_WIDE_BROAD - 1) / CAMEO_WIDE_BROAD * CAMEO_WIDE_BROAD;
+    return n < CAMEO_WIDE_N ? n : CAMEO_WIDE_N;
+}
+
 /* Rows m0 .. m1 and columns n0 .. n1. */
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
 cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
@@ -521,8 +529,8 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
         matrix.bn = 1;
         p = &matrix;
     }
-    if (p->rows <= CAMEO_WIDE_FEW && (p->window || p->broad.at || p->bn == 1 ||
-                                        (p->bk == 1 && !p->high.at))) {
+    if (p->rows <= CAMEO_WIDE_FEW &&
+        (p->window || p->broad.at || p->bn == 1 || (p->bk == 1 && !p->high.at))) {
         for (int64_t m = m0; m < m1; m++)
             p->window ? cameo_wide_slide(p, m, n0, n1) : cameo_wide_row(p, m, n0, n1);
         return;
@@ -535,9 +543,10 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
         cameo_wide_columns(p, m0, m1, n0, n1);
         return;
     }
-    for (int64_t n = n0; n < n1; n += CAMEO_WIDE_N)
+    const int64_t broad = cameo_wide_breadth(m1 - m0);
+    for (int64_t n = n0; n < n1; n += broad)
         for (int64_t k = 0; k < p->depth; k += CAMEO_WIDE_K) {
-            const int64_t width = n1 - n < CAMEO_WIDE_N ? n1 - n : CAMEO_WIDE_N;
+            const int64_t width = n1 - n < broad ? n1 - n : broad;
             const int64_t depth = p->depth - k < CAMEO_WIDE_K ? p->depth - k : CAMEO_WIDE_K;
             cameo_wide_pack_b(p, k, depth, n, width, b);
             for (int64_t m = m0; m < m1; m += CAMEO_WIDE_M) {
