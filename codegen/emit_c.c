@@ -446,7 +446,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (registers || products || windows || pixels || planes)
         parts[n++] = "cameo_amx.h";
     if (pixels || planes)
-        parts[n++] = "cameo_pixel_conv.h";
+        parts[n++] = "cameo_pixel_conv.h", parts[n++] = "cameo_pixel_bytes.h";
     if (pixels)
         parts[n++] = "cameo_pixel_few.h";
     if (planes)

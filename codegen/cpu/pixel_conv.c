@@ -4,6 +4,7 @@
 #include "codegen/cpu/byte_squares.h"
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_bytes.h"
 #include "codegen/cpu/pixel_few.h"
 #include "codegen/cpu/pixel_finish.h"
 #include "codegen/cpu/pixel_windows.h"
@@ -354,6 +355,7 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
                         .at = keep(mod, at),
                         .value = store->value->a};
     to->store = store;
+    to->ends = c->bytes ? pixel_bytes_of(mod, to, store, at) : NULL;
     to->finish = to->halves ? pixel_finish_of(mod, to, store->value) : NULL;
     c->pixels = to;
     Override *o = NEW(mod->arena, Override);
@@ -386,6 +388,8 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
     access_note(u->arena, &u->buffers, c->x->buffer, ACCESS_READ);
     access_note(u->arena, &u->buffers, c->pixels->packed, ACCESS_READ);
     access_note(u->arena, &u->buffers, c->pixels->sums, ACCESS_READ | ACCESS_WRITE);
+    if (c->pixels->ends)
+        pixel_bytes_uses(c->pixels->ends, u);
     if (c->pixels->few)
         access_note(u->arena, &u->buffers, c->pixels->copy, ACCESS_READ | ACCESS_WRITE);
 }
@@ -430,8 +434,8 @@ static void print_begin(Printer *p, const Conv *conv)
     print_line(p, "    .pixel = %lld});", (long long)pixel);
 }
 
-// Rounds what stands in place of a piece's sums.
-static void print_halves(Printer *p, const Conv *conv)
+// What is done to a piece at once: sums to y, or what stands in their place rounded.
+static void print_whole(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
     print_line(p, "const int64_t i%u = low, i%u = 0;", c->n[1], c->lane);
@@ -439,6 +443,8 @@ static void print_halves(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, 1);
     if (c->finish)
         pixel_finish_print(p, conv);
+    else if (c->ends)
+        pixel_bytes_print(p, conv);
     else
         print_line(p, "cameo_pixel_halves(&%s, &%s, (high - low) * %lld);",
                    print_element(p, conv->store->buffer, conv->store->at),
@@ -453,14 +459,14 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
     const LoopId bound[] = {c->block, c->n[0], c->at};
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], 1);
-    if (!c->finish) {
+    if (!c->finish && !c->ends) {
         Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
         nest_begin(p, &nest, NULL);
         print_stmts(p, c->store);
         nest_end(p, &nest);
     }
-    if (c->halves)
-        print_halves(p, conv);
+    if (c->halves || c->ends)
+        print_whole(p, conv);
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], -1);
 }
