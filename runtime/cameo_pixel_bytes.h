@@ -10,8 +10,6 @@
 #ifndef CAMEO_PIXEL_BYTES_H
 #define CAMEO_PIXEL_BYTES_H
 
-#include "cameo_muladd.h"
-
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,6 +27,35 @@ typedef struct cameo_pixel_byte_ends {
     int sign, last; /* added has a sign; it is the sum's product that is added last */
     float low, high, start, factor, number, by; /* clips of q before start is added */
 } cameo_pixel_byte_ends;
+
+static inline __attribute__((unused)) float cameo_pixel_byte_muladd(float a, float b, float c)
+{
+#if !defined(CAMEO_EACH_ROUNDS) &&                                                                 \
+    (defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__FP_FAST_FMAF))
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* What becomes of a sum; lane: of the tables; added: its byte, NULL: none. */
+static inline __attribute__((unused)) unsigned char
+cameo_pixel_byte_one(int32_t sum, int lane, const unsigned char *added,
+                     const cameo_pixel_byte_ends *e)
+{
+    const int32_t exact = (int32_t)((uint32_t)sum - (uint32_t)(e->less[lane]));
+    float f = cameo_pixel_byte_muladd((float)exact, e->scale[lane], e->bias[lane]);
+    if (added) {
+        const float other = e->sign ? (float)(int8_t)*added : (float)*added;
+        f = rintf(f < e->low ? e->low : f > e->high ? e->high : f) + e->start;
+        f = e->last ? cameo_pixel_byte_muladd(f, e->factor,
+                                              cameo_pixel_byte_muladd(other, e->by, e->number))
+                    : cameo_pixel_byte_muladd(other, e->by,
+                                              cameo_pixel_byte_muladd(f, e->factor, e->number));
+    }
+    const int64_t y = (int64_t)rintf(f) + e->zero;
+    return (unsigned char)((y < e->least ? e->least : y > e->most ? e->most : (int)y) ^ e->flip);
+}
 
 #if defined(__AVX512BW__) && defined(__x86_64__)
 
@@ -208,28 +235,6 @@ cameo_pixel_bytes(void *to, const int32_t *sums, int64_t n, const cameo_pixel_by
 }
 
 #else
-
-/* To the nearest whole number, even where two are as near; of less than 2^31. */
-static inline __attribute__((unused)) int32_t cameo_pixel_byte_nearest(float f)
-{
-    return (int32_t)rintf(f);
-}
-
-static inline __attribute__((unused)) unsigned char
-cameo_pixel_byte_one(int32_t sum, int lane, const unsigned char *added,
-                     const cameo_pixel_byte_ends *e)
-{
-    const int32_t exact = (int32_t)((uint32_t)sum - (uint32_t)(e->less[lane]));
-    float f = cameo_muladd_f32((float)exact, e->scale[lane], e->bias[lane]);
-    if (added) {
-        const float other = e->sign ? (float)(int8_t)*added : (float)*added;
-        f = rintf(f < e->low ? e->low : f > e->high ? e->high : f) + e->start;
-        f = e->last ? cameo_muladd_f32(f, e->factor, cameo_muladd_f32(other, e->by, e->number))
-                    : cameo_muladd_f32(other, e->by, cameo_muladd_f32(f, e->factor, e->number));
-    }
-    const int64_t y = (int64_t)cameo_pixel_byte_nearest(f) + e->zero;
-    return (unsigned char)((y < e->least ? e->least : y > e->most ? e->most : (int)y) ^ e->flip);
-}
 
 /* n places, whose sums and pixels lie one behind another. */
 static __attribute__((noinline, unused)) void

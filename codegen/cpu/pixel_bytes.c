@@ -1,6 +1,7 @@
 #include "codegen/cpu/pixel_bytes.h"
 
 #include "codegen/cpu/constants.h"
+#include "codegen/cpu/pixel_byte_windows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -230,6 +231,33 @@ static bool take_residual(Terms *t, const Expr *e)
            take_byte(t, last, &t->f->last) && inner != t->f->last && t->f->added && t->f->scale;
 }
 
+// The elements of a table as sums of windows have them; of any 32 bits.
+static BufferId turned(const Terms *t, BufferId from, DType type)
+{
+    const TensorData *data = buffer_at(t->mod, from)->data;
+    Str error;
+    const uint32_t *at = tensor_elements(t->mod->model, (TensorData *)(uintptr_t)data, &error);
+    uint32_t *to = at ? calloc((size_t)t->c->filled, sizeof *to) : NULL;
+    if (!to)
+        return 0;
+    for (int64_t i = 0; i < t->c->filled; i++) {
+        const int lane = (int)(i % t->c->columns);
+        to[i - lane + pixel_byte_windows_lane(lane)] = at[i];
+    }
+    const BufferId b = table(t, type, to);
+    free(to);
+    return b;
+}
+
+static bool turn(Terms *t)
+{
+    PixelBytes *f = t->f;
+    f->scale = turned(t, f->scale, DT_F32);
+    f->bias = turned(t, f->bias, DT_F32);
+    f->less = turned(t, f->less, DT_I32);
+    return f->scale && f->bias && f->less;
+}
+
 PixelBytes *pixel_bytes_of(Module *mod, const PixelConv *c, const Stmt *store, Index place)
 {
     PixelBytes f = {0};
@@ -242,17 +270,21 @@ PixelBytes *pixel_bytes_of(Module *mod, const PixelConv *c, const Stmt *store, I
         return NULL;
     if (!take_scaled(&t, x)) {
         f = (PixelBytes){.y = f.y};
-        if (!take_residual(&t, x))
+        if (c->windows || !take_residual(&t, x))
             return NULL;
     }
+    if (c->windows && !turn(&t))
+        return NULL;
     PixelBytes *to = NEW(mod->arena, PixelBytes);
     *to = f;
     to->place = place;
     return to;
 }
 
-void pixel_bytes_uses(const PixelBytes *b, KernelUses *u)
+void pixel_bytes_uses(Module *mod, const PixelBytes *b, KernelUses *u)
 {
+    if (b->added)
+        uses_add_expr(mod, u, b->added);
     const BufferId tables[] = {b->scale, b->bias, b->less};
     for (int i = 0; i < 3; i++)
         access_note(u->arena, &u->buffers, tables[i], ACCESS_READ);
@@ -286,7 +318,7 @@ static void print_added(Printer *p, const PixelBytes *f)
                print_number(p, f->number), print_number(p, f->by));
 }
 
-const char *pixel_bytes_vectors(Printer *p, const PixelConv *c)
+static const char *print_vectors(Printer *p, const PixelConv *c)
 {
     const int64_t all = c->columns / VECTOR, rest = (c->channels - 1) % c->columns / VECTOR + 1;
     if (rest == all)
@@ -296,9 +328,8 @@ const char *pixel_bytes_vectors(Printer *p, const PixelConv *c)
         .at;
 }
 
-void pixel_bytes_print(Printer *p, const Conv *conv)
+void pixel_bytes_print_ends(Printer *p, const PixelConv *c)
 {
-    const PixelConv *c = conv->pixels;
     const PixelBytes *f = c->ends;
     const int flip = f->y.dtype == DT_I8 ? 128 : 0;
     const long long columns = (long long)c->columns;
@@ -309,9 +340,15 @@ void pixel_bytes_print(Printer *p, const Conv *conv)
     if (f->added)
         print_added(p, f);
     print_line(p, "    .vectors = %s, .zero = %lld, .least = %d, .most = %d, .flip = %d};",
-               pixel_bytes_vectors(p, c), (long long)f->y.zero + flip,
-               bound_of(&f->y, f->y.low, flip), bound_of(&f->y, f->y.high, flip), flip);
+               print_vectors(p, c), (long long)f->y.zero + flip, bound_of(&f->y, f->y.low, flip),
+               bound_of(&f->y, f->y.high, flip), flip);
+}
+
+void pixel_bytes_print(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    pixel_bytes_print_ends(p, c);
     print_line(p, "cameo_pixel_bytes(&%s, &%s, high - low, &ends);",
                print_element(p, conv->store->buffer, conv->store->at),
-               print_element(p, c->sums, &f->place));
+               print_element(p, c->sums, &c->ends->place));
 }

@@ -26,13 +26,15 @@ typedef struct PixelBytes {
 } PixelBytes;
 
 // That form of what is stored, of a convolution whose block, lane, n and sums are set and which
-// stores whole pixels of bytes, the sum being read at `place`; NULL: it is another one.
+// stores whole pixels of bytes, windows without a residual, the sum being read at `place`; NULL: it
+// is another one.
 PixelBytes *pixel_bytes_of(Module *mod, const PixelConv *c, const Stmt *store, Index place);
-void pixel_bytes_uses(const PixelBytes *b, KernelUses *u);
-// Declares `ends`, and does it for the places low .. high of a row; n[1] and lane are bound to the
+// What it reads beside the sums.
+void pixel_bytes_uses(Module *mod, const PixelBytes *b, KernelUses *u);
+// Declares `ends`, where block is bound.
+void pixel_bytes_print_ends(Printer *p, const PixelConv *c);
+// Declares it, and does it for the places low .. high of a row; n[1] and lane are bound to the
 // first.
 void pixel_bytes_print(Printer *p, const Conv *c);
-// Vectors of channels of a block that anybody reads: an expression of the block.
-const char *pixel_bytes_vectors(Printer *p, const PixelConv *c);
 
 #endif
