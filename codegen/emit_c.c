@@ -458,6 +458,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (uses_convolutions(mod->steps, CURVE_FORM))
         parts[n++] = "cameo_curve.h";
     if (uses_convolutions(mod->steps, ANY_FORM)) {
+        parts[n++] = "cameo_conv_copy.h";
         parts[n++] = "cameo_conv.h";
         parts[n++] = "cameo_conv_share.h";
     }

@@ -115,6 +115,7 @@ Range range_of_images(RangeWalk *w);
 // one for all, one for each index of an axis, or one for each block of its indices.
 typedef struct Factor {
     Elements data;
+    ValueId value;           // the constant whose data they are; 0: of none as a whole
     DType dtype;             // what elements are rounded to; of an integer: not at all
     bool transposed, scaled; // a matrix whose rows and columns changed places; there is a scale
     uint32_t packed;         // bits of each, several to a byte, the lowest first; 0: as stored
@@ -141,6 +142,9 @@ typedef struct FactorRun {
 FactorRun factor_run(const Factor *f, uint64_t first, uint64_t n);
 double factor_scale(const Factor *f, uint64_t k);
 double factor_zero(const Factor *f, uint64_t k);
+// The same of the kth and those behind it, n in all.
+void factor_scales(const Factor *f, uint64_t k, uint64_t n, float *to);
+void factor_zeros(const Factor *f, uint64_t k, uint64_t n, float *to);
 bool range_dequantizes(const Node *n); // DequantizeLinear of either domain
 // The node of that standard operator whose result 0 the value is; NULL: another, or none.
 const Node *range_made_by(RangeWalk *w, ValueId v, const char *op);
