@@ -11,6 +11,13 @@
 typedef VEC(Diag *) Findings;
 typedef VEC(const char *) Paths;
 
+// An entry of `allow` in cameo.yaml whose rule was run, and whether it matched a finding.
+typedef struct LintAllow {
+    Str place, rule, at; // "cameo.yaml:12"
+    bool used;
+} LintAllow;
+typedef VEC(LintAllow) LintAllows;
+
 // What one model came to. The model is closed; everything is in the run's arena.
 typedef struct LintResult {
     const char *path;
@@ -23,6 +30,7 @@ typedef struct LintResult {
     // SARIF: what the safe repair and the unsafe one would change in the file, as a list of SARIF
     // replacements; absent: nothing, or too much of it.
     Str rewrites[2];
+    LintAllows allows;
     Times times;   // --statistics
     Str mended[2]; // the fingerprints of the findings that each mends, sorted numbers of 64 bits
 } LintResult;
@@ -49,6 +57,7 @@ typedef struct LintRun {
     Times times; // of all models
     VEC(LintResult) results;
     // Summed up over the results by lint_sum:
+    LintAllows idle; // what no model has a finding for
     uint32_t counts[3], suppressed;
     Repair repair;
     bool fails;
