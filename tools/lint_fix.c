@@ -511,8 +511,15 @@ static Mends mends_of(LintRun *r, const Attempt *a, const Diag *d, const Diags *
     return own;
 }
 
-// What a repair did is what the findings offer that are gone with it, where it made no others.
-static void offer_done(LintRun *r, const Attempt *a, bool safe, Diags *diags, bool *offered)
+// By finding: what --fix does of it, and whether its offer has been made of what was done.
+typedef struct Offered {
+    Mends safely;
+    bool done;
+} Offered;
+
+// What a repair did is what the findings offer that are gone with it, where it made no others. Of
+// one whose plan is not safe --fix may do less well: then the other repair is offered.
+static void offer_done(LintRun *r, const Attempt *a, bool safe, Diags *diags, Offered *offered)
 {
     Map left = {.arena = r->arena}, known = {.arena = r->arena};
     for (uint32_t i = 0; i < diags->all.len; i++)
@@ -525,35 +532,38 @@ static void offer_done(LintRun *r, const Attempt *a, bool safe, Diags *diags, bo
     }
     for (uint32_t i = 0; i < diags->all.len; i++) {
         Diag *d = diags->all.at[i];
-        Mends own = is_of_dtypes(d) ? mends_of(r, a, d, diags) : (Mends){0};
-        if (!own.len || offered[i] || map_get(&left, key_of(r, d)))
+        if (!is_of_dtypes(d) || offered[i].done || map_get(&left, key_of(r, d)))
             continue;
-        Str note = d->fixes.at[0].note;
-        d->fixes.at[0] = mends_fix(r->arena, &own, safe);
-        d->fixes.at[0].note = note;
-        offered[i] = true;
+        Mends own = mends_of(r, a, d, diags);
+        Fix *f = &d->fixes.at[0];
+        offered[i].done = own.len && (!safe || f->safe);
+        if (!offered[i].done) {
+            offered[i].safely = own;
+            continue;
+        }
+        Str note = f->note;
+        *f = mends_fix(r->arena, &own, safe || mends_equal(&own, &offered[i].safely));
+        f->note = note;
     }
 }
 
 void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags)
 {
-    bool unsafe = r->unsafe, found[2] = {false, false};
+    bool unsafe = r->unsafe, left = false;
     for (uint32_t i = 0; i < diags->all.len; i++)
-        if (is_of_dtypes(diags->all.at[i]))
-            found[diags->all.at[i]->fixes.at[0].safe ? 0 : 1] = true;
+        left |= is_of_dtypes(diags->all.at[i]);
     if (strcmp(path, "-") == 0)
         return;
-    // What is safe is done by --fix; where that leaves an error the offer is not what it says.
-    bool *offered = NEWS(r->arena, bool, diags->all.len + 1);
-    for (int k = 0; k < 2; k++) {
+    Offered *offered = NEWS(r->arena, Offered, diags->all.len + 1);
+    for (int k = 0; k < 2 && left; k++) {
         Attempt a;
         r->unsafe = k == 1;
-        if (!found[k])
-            continue;
         if (!attempt_again(r, m, path, &a))
             break;
         offer_done(r, &a, k == 0, diags, offered);
-        found[1] |= k == 0 && any_misfit(&a.after);
+        left = false;
+        for (uint32_t i = 0; i < diags->all.len; i++)
+            left |= is_of_dtypes(diags->all.at[i]) && !offered[i].done;
         buf_free(&a.bytes);
         buf_free(&a.text);
     }

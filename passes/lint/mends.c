@@ -18,6 +18,23 @@ bool mends_have(const Mends *w, MendKind kind)
     return any;
 }
 
+static bool is_in(const Mends *w, const Mend *mend)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->len; i++)
+        any |= w->at[i].kind == mend->kind && w->at[i].to == mend->to &&
+               str_eq(w->at[i].what, mend->what);
+    return any;
+}
+
+bool mends_equal(const Mends *a, const Mends *b)
+{
+    bool equal = a->len == b->len;
+    for (uint32_t i = 0; equal && i < a->len; i++)
+        equal = is_in(b, &a->at[i]);
+    return equal;
+}
+
 // What is said around the list of one kind, with the dtype where there is one.
 static const struct {
     const char *before, *after;

@@ -27,6 +27,7 @@ typedef VEC(Mend) Mends;
 
 // Adds a mend, unless one of its kind acts on what is called the same.
 void mends_add(Arena *a, Mends *w, Mend mend);
+bool mends_equal(const Mends *a, const Mends *b);
 bool mends_have(const Mends *w, MendKind kind);
 
 // A new fix that says all of them: "store "w" as float32 (all 4 values exact): 0 casts added".
