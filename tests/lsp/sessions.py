@@ -316,7 +316,10 @@ def bad_frames():
     c.notify("exit")
     assert c.process.wait(20) == 0
     c = Client(CAMEO)
-    c.write(b"x" * 70000)
+    try:
+        c.write(b"x" * 70000)
+    except BrokenPipeError:  # it ended before all was written
+        pass
     assert error_of(c.receive()) == -32700 and c.process.wait(20) == 1
 
 
