@@ -9,6 +9,8 @@
 #include "passes/inline_functions.h"
 #include "passes/restore_calls.h"
 #include "tools/carry.h"
+#include "tools/config.h"
+#include "tools/contracts.h"
 #include "tools/estimate.h"
 #include "tools/lint.h"
 #include "tools/lint_mends.h"
@@ -130,8 +132,11 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
     Before *before = mends_begin(m, r->arena);
     uint32_t tensors = lint_repair_tensors(m, r->unsafe, r->select, r->ignore);
-    a->changed = insert_casts(m, &a->done);
-    a->changed |= insert_transfers(m, &a->done);
+    // One rule's own repair leaves dtypes and devices as they are.
+    if (!r->only || !lint_rules[lint_rule_index(r->only)].repair) {
+        a->changed = insert_casts(m, &a->done);
+        a->changed |= insert_transfers(m, &a->done);
+    }
     if (calls->inlined) {
         infer_model(m, NULL);
         inlined_mend_bodies(m, calls->inlined, &a->done);
@@ -344,6 +349,32 @@ static bool attempt_again(LintRun *r, const Model *seen, const char *path, Attem
     attempt(r, m, path, path, &(Calls){0}, a);
     load_close(m);
     return true;
+}
+
+bool lint_repaired(LintRun *r, const char *path, Buf *before, Buf *after)
+{
+    Config *config = NEW(r->arena, Config);
+    Diags diags;
+    Attempt a = {0};
+    int status = EXIT_CLEAN;
+    diags_init(&diags, r->arena, str_of(path));
+    if (!tool_config(r->tool, r->arena, path, config))
+        return false;
+    config->untrusted = r->untrusted;
+    config->target = r->target ? r->target : config->target;
+    Model *m = lint_load(r, path, config, &diags, &status);
+    bool ok = m && print_model(m, path, before, &a.error) &&
+              tool_contracts(r->tool, r->arena, config, m, &r->contracts);
+    if (ok) {
+        m->contracts = r->contracts;
+        lint_model(m, &diags, r->select, r->ignore);
+        ok = attempt_again(r, m, path, &a) && a.changed && a.printed;
+    }
+    if (m)
+        load_close(m);
+    *after = a.bytes;
+    buf_free(&a.text);
+    return ok;
 }
 
 static int compare_prints(const void *a, const void *b)
