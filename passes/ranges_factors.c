@@ -6,6 +6,8 @@
 #include "ir/payload.h"
 #include "passes/ranges_state.h"
 
+#include <string.h>
+
 enum { MAX_STEPS = 8 };
 
 const Node *range_made_by(RangeWalk *w, ValueId v, const char *op)
@@ -72,6 +74,7 @@ static void take_data(RangeWalk *w, ValueId v, Factor *f)
 {
     const TensorData *t = v ? value_at(w->m, v)->constant : NULL;
     Str bytes;
+    f->value = v;
     if (t && (t->dtype == DT_I4 || t->dtype == DT_U4 || t->dtype == DT_I2 || t->dtype == DT_U2) &&
         tensor_packed(w->m, t, &bytes)) {
         f->packed = dtype_info((DType)t->dtype)->bits;
@@ -92,6 +95,7 @@ static bool dequantized(RangeWalk *w, const Node *n, Factor *f)
     Elements scales = elements_of(w->m, n->nin > 1 ? n->in[1] : 0);
     Elements points = elements_of(w->m, zero ? n->in[2] : 0);
     int64_t axis = node_int(n, "axis", 1);
+    f->scale_value = n->in[1];
     if (!f->data.n || !scales.n || (zero && !points.n) || !dtype_is_float(f->dtype))
         return false;
     axis = f->data.rank == 1 && axis == 1 ? 0 : axis;
@@ -107,6 +111,7 @@ bool walk_factor(RangeWalk *w, uint32_t i, Factor *f)
         if (value->constant) {
             f->data = elements_of(w->m, v);
             f->dtype = value->dtype;
+            f->value = v;
             return f->data.n && f->data.dtype == value->dtype;
         }
         const Node *n = value->def == DEF_NODE ? node_at(w->m, value->node) : NULL;
@@ -197,6 +202,29 @@ double factor_scale(const Factor *f, uint64_t k)
 double factor_zero(const Factor *f, uint64_t k)
 {
     return f->zero.n ? element_at(&f->zero, f->zero.n == 1 ? 0 : k) : f->middle;
+}
+
+void factor_scales(const Factor *f, uint64_t k, uint64_t n, float *to)
+{
+    if (f->scale.n > 1 && f->scale.dtype == DT_F32)
+        memcpy(to, f->scale.at + k * sizeof *to, n * sizeof *to);
+    else
+        for (uint64_t i = 0; i < n; i++)
+            to[i] = (float)factor_scale(f, k + i);
+}
+
+void factor_zeros(const Factor *f, uint64_t k, uint64_t n, float *to)
+{
+    const bool many = f->zero.n > 1;
+    if (many && f->zero.dtype == DT_I8)
+        for (uint64_t i = 0; i < n; i++)
+            to[i] = (float)(signed char)f->zero.at[k + i];
+    else if (many && f->zero.dtype == DT_U8)
+        for (uint64_t i = 0; i < n; i++)
+            to[i] = (float)f->zero.at[k + i];
+    else
+        for (uint64_t i = 0; i < n; i++)
+            to[i] = (float)factor_zero(f, k + i);
 }
 
 // (v - zero) * scale for n of them.

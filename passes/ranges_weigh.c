@@ -4,7 +4,8 @@
 // Floats are added as they are stored, in one of two precisions. Integers of at most 8 bits are
 // too: their scales and zero points come in once for all weights next to each other that share
 // them. What is left (scales that change with each weight, wider integers, floats of 8 bits) is
-// made double first.
+// made double first. Where every interval is nearly as wide as its numbers are large, the sum of
+// magnitudes follows from that of radii.
 
 #include "base/host.h"
 #include "passes/ranges_state.h"
@@ -15,16 +16,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 1024, WIDE_TILE = 4096, CHUNK = 2048, UNPACKED = 8192, PIECES = CHUNK / PIECE + 1 };
+enum { TILE = 1024, WIDE_TILE = 4096, CHUNK = WORD_RUN, UNPACKED = SHORT_ROWS * TILE };
 
-typedef enum Way { AS_FLOATS, AS_SHORT_FLOATS, AS_BYTES, AS_READ } Way;
+typedef enum Way { AS_FLOATS, AS_SHORT_FLOATS, AS_BYTES, AS_WORDS, AS_READ } Way;
 
 // Where parts of weights and of sums are kept while they are added.
 struct WeighScratch {
     double lone[3][CHUNK], taken[3][CHUNK], sums[3][WIDE_TILE], numbers[CHUNK], scale[WIDE_TILE];
-    float brief[3][CHUNK], short_taken[3][CHUNK], short_sums[3][TILE];
-    float piece_scale[PIECES];
-    int piece_zero[PIECES];
+    float brief[3][CHUNK], short_taken[3][CHUNK], placed[3][CHUNK], short_sums[3][TILE];
+    float word_scale[CHUNK], word_zero[CHUNK], parameters[CHUNK]; // of words, or columns in places
     uint16_t byte_sums[2][WIDE_TILE];
     unsigned char zero[WIDE_TILE], bytes[UNPACKED];
 };
@@ -33,16 +33,22 @@ typedef struct Weighing {
     const Weights *at;
     const Factor *f;
     struct WeighScratch *s;
-    uint64_t tile;  // of columns that are added at a time
-    uint64_t width; // of a row: [second][third]
+    uint64_t tile;      // of columns that are added at a time
+    uint64_t width;     // of a row: [second][third]
+    ElementsPass *pass; // over the elements, for what else is to be known of them; NULL: none
     Way way;
     WeightForm form;    // of floats
     unsigned char flip; // of bytes: what makes them go from 0 on
     double offset;      // what that adds to them
+    WordForm word;      // of integers in words, unpacked where they have 8 bits there
+    double filled;      // the zero point that all of word_zero is; NaN: no such one
     bool lone;          // all inputs lie in one interval: arrays of CHUNK of it
+    double share;       // |w| * most is at most so many times |w| * radius; 0: added itself
     Intervals x, sums;  // of inputs; for each output
     ShortIntervals brief;
 } Weighing;
+
+#define MAX_SHARE 64.0 // times what float32 sums are off, that is little
 
 // ---- what is multiplied
 
@@ -76,7 +82,19 @@ static bool are_alike(const Range *x, Range *one)
     return true;
 }
 
-static void take_inputs(RangeWalk *w, Weighing *g, const Range *x, uint64_t ins)
+// May the third sum be left out? Its bound is then at most twice what it is.
+static double share_of(const Weighing *g, uint64_t n)
+{
+    double least = INFINITY, most = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        const double share = g->x.most[k] == 0 ? 1 : g->x.most[k] / g->x.radius[k];
+        least = share < least ? share : least;
+        most = share > most ? share : most;
+    }
+    return most <= 2 * least && most < MAX_SHARE ? most * (1 + 4 * DBL_EPSILON) : 0;
+}
+
+static void take_inputs(Weighing *g, const Range *x, uint64_t ins, uint64_t outs)
 {
     struct WeighScratch *s = g->s;
     Range one = *x;
@@ -85,24 +103,37 @@ static void take_inputs(RangeWalk *w, Weighing *g, const Range *x, uint64_t ins)
         g->x = (Intervals){s->lone[0], s->lone[1], s->lone[2]};
         g->brief = (ShortIntervals){s->brief[0], s->brief[1], s->brief[2]};
     } else {
-        double *of = NEWS(w->r->a, double, 3 * ins);
-        float *brief = NEWS(w->r->a, float, 3 * ins);
+        double *of = g->sums.most + outs; // the room behind the sums
+        float *brief = (float *)(of + 3 * ins);
         g->x = (Intervals){of, of + ins, of + 2 * ins};
         g->brief = (ShortIntervals){brief, brief + ins, brief + 2 * ins};
     }
-    for (uint64_t k = 0; k < (g->lone ? CHUNK : ins); k++)
+    const uint64_t n = g->lone ? CHUNK : ins;
+    for (uint64_t k = 0; k < n; k++)
         set_interval(g, k, g->lone ? one : range_channel(x, (uint32_t)k));
+    g->share = share_of(g, n);
+}
+
+// Without a third sum there is nothing for it either.
+static void leave_out(Weighing *g)
+{
+    const bool integers = g->way == AS_BYTES || !dtype_is_float(g->f->dtype);
+    g->share = integers ? 0 : g->share;
+    if (g->share > 0) {
+        g->x.most = NULL;
+        g->brief.most = NULL;
+    }
 }
 
 static Intervals inputs_from(const Weighing *g, uint64_t in)
 {
     in = g->lone ? 0 : in;
-    return (Intervals){g->x.middle + in, g->x.radius + in, g->x.most + in};
+    return (Intervals){g->x.middle + in, g->x.radius + in, g->x.most ? g->x.most + in : NULL};
 }
 
 static ShortIntervals short_from(const ShortIntervals *x, uint64_t k)
 {
-    return (ShortIntervals){x->middle + k, x->radius + k, x->most + k};
+    return (ShortIntervals){x->middle + k, x->radius + k, x->most ? x->most + k : NULL};
 }
 
 // What n weights of a row from `first` on multiply, in the group of inputs that begins at `base`.
@@ -117,16 +148,19 @@ static void inputs_of_row(Weighing *g, uint64_t base, uint64_t first, uint64_t n
         *brief = short_from(&g->brief, in);
         return;
     }
-    *x = (Intervals){s->taken[0], s->taken[1], s->taken[2]};
-    *brief = (ShortIntervals){s->short_taken[0], s->short_taken[1], s->short_taken[2]};
+    const bool all = g->x.most != NULL;
+    *x = (Intervals){s->taken[0], s->taken[1], all ? s->taken[2] : NULL};
+    *brief = (ShortIntervals){s->short_taken[0], s->short_taken[1], all ? s->short_taken[2] : NULL};
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t in = base + (first + k) / taps;
         x->middle[k] = g->x.middle[in];
         x->radius[k] = g->x.radius[in];
-        x->most[k] = g->x.most[in];
         brief->middle[k] = g->brief.middle[in];
         brief->radius[k] = g->brief.radius[in];
-        brief->most[k] = g->brief.most[in];
+        if (all) {
+            x->most[k] = g->x.most[in];
+            brief->most[k] = g->brief.most[in];
+        }
     }
 }
 
@@ -139,13 +173,17 @@ static unsigned data_bits(const Factor *f)
 
 // Does every scale make a normal number of the dtype of every byte but 0, so that rounding is an
 // error relative to it?
-static bool are_plain_scales(const Factor *f)
+static bool are_plain_scales(RangeWalk *w, const Factor *f)
 {
     const bool narrow = f->dtype == DT_F16;
     const double least = narrow ? 0x1p-14 : 0x1p-100, most = narrow ? 0x1p7 : 0x1p30;
     ConstantStats s;
-    elements_measure(f->scale.dtype, f->scale.at, f->scale.n, false, &s);
-    return !s.nans && s.hi <= most && s.lo >= -most && (!(s.least > 0) || s.least >= least);
+    if (f->scale_value)
+        s = *range_stats(w->r, f->scale_value);
+    else
+        elements_measure(f->scale.dtype, f->scale.at, f->scale.n, false, &s);
+    return s.read && !s.nans && s.hi <= most && s.lo >= -most &&
+           (!(s.least > 0) || s.least >= least);
 }
 
 // Are zero points, with what is added to bytes, bytes too?
@@ -156,7 +194,7 @@ static bool are_plain_points(const Factor *f, double offset)
     return s.integer && !s.nans && s.lo + offset >= 0 && s.hi + offset <= 255;
 }
 
-static bool are_bytes(const Factor *f, const Range *x, bool lone, double offset)
+static bool are_bytes(RangeWalk *w, const Factor *f, const Range *x, bool whole, double offset)
 {
     const DType t = f->data.dtype;
     const unsigned bits = data_bits(f);
@@ -164,25 +202,26 @@ static bool are_bytes(const Factor *f, const Range *x, bool lone, double offset)
         return false;
     // Sums of integers have to be exact, those in float32 finite.
     const bool exact = !dtype_is_float(f->dtype);
-    const double most = lone && !f->block ? INFINITY : exact ? 0x1p8 : 0x1p80;
+    const double most = whole ? INFINITY : exact ? 0x1p8 : 0x1p80;
     if (fabs(x->lo) > most || fabs(x->hi) > most)
         return false;
-    return (!f->scale.n || are_plain_scales(f)) && (!f->zero.n || are_plain_points(f, offset));
+    return (!f->scale.n || are_plain_scales(w, f)) && (!f->zero.n || are_plain_points(f, offset));
 }
 
-// Do enough weights next to each other share their scale?
+// Do enough weights next to each other share their scale: all of a word, or of a row of bytes?
 static bool shares_scales(const Weighing *g)
 {
     const Factor *f = g->f;
     if (f->nscales < 2)
         return true;
     if (!g->at->in_first)
-        return f->block ? f->inner == 1 && f->block % PIECE == 0 : f->inner % g->width == 0;
+        return f->block ? f->inner == 1 && f->block % (32 / g->word.bits) == 0
+                        : f->inner % g->width == 0;
     return f->block ? f->inner == g->width && f->along == g->at->first
                     : f->inner * f->along == g->width;
 }
 
-static void choose_way(Weighing *g, const Range *x)
+static void choose_way(RangeWalk *w, Weighing *g, const Range *x)
 {
     const Factor *f = g->f;
     const DType t = f->data.dtype;
@@ -190,14 +229,33 @@ static void choose_way(Weighing *g, const Range *x)
     const unsigned bits = data_bits(f);
     g->flip = t == DT_I8 && !f->packed ? 0x80 : 0;
     g->offset = dtype_is_signed(t) && bits <= 8 ? (double)(1 << (bits - 1)) : 0;
-    g->way = floats && !f->nscales ? (dtype_info(t)->bits == 16 ? AS_SHORT_FLOATS : AS_FLOATS)
-             : are_bytes(f, x, g->lone, g->offset) && shares_scales(g) ? AS_BYTES
-                                                                       : AS_READ;
+    g->word = (WordForm){f->packed == 4 && g->width % 2 == 0 ? 4 : 8, g->flip};
+    if (g->word.bits == 4 && dtype_is_signed(t))
+        g->word.flip = 0x88;
+    g->filled = NAN;
+    const bool whole = g->lone && g->word.bits == 8 && (g->at->in_first || !f->block);
+    const bool narrow = dtype_info(t)->bits == 16;
+    g->way = floats && !f->nscales && (f->value || !narrow) ? (narrow ? AS_SHORT_FLOATS : AS_FLOATS)
+             : !are_bytes(w, f, x, whole, g->offset) || !shares_scales(g) ? AS_READ
+             : whole                                                      ? AS_BYTES
+                                                                          : AS_WORDS;
+    leave_out(g);
 }
 
 static const unsigned char *stored(const Factor *f, uint64_t i)
 {
     return f->data.at + i * dtype_info(f->data.dtype)->bytes;
+}
+
+static bool is_unpacked(const Weighing *g)
+{
+    return g->f->packed && (g->way == AS_BYTES || g->word.bits == 8);
+}
+
+// Integers from index i on, which begin with a byte, as they are stored.
+static const unsigned char *packed_at(const Factor *f, uint64_t i)
+{
+    return f->packed ? f->data.at + i * f->packed / 8 : stored(f, i);
 }
 
 // n bytes from index i on, unpacked where they are stored packed.
@@ -210,35 +268,100 @@ static const unsigned char *bytes_at(const Weighing *g, uint64_t i, uint64_t n, 
     return to;
 }
 
+// ---- what else is to be known of weights
+
+enum { AT_ONCE = 1 << 14 }; // bytes that stay in the first cache
+
+// Do all rows, and what of them is read at a time, begin with a byte?
+static bool begins_with_bytes(const Weighing *g)
+{
+    return !g->f->packed || g->width * g->f->packed % 8 == 0;
+}
+
+// So many rows of n weights as are looked at together.
+static uint64_t rows_measured(const Weighing *g, uint64_t n)
+{
+    const uint64_t rows = n == g->width ? AT_ONCE * 8 / (n * data_bits(g->f)) : 1;
+    return rows ? rows : 1;
+}
+
+// n weights from index i on, next to each other. What an operator takes for packed may be bytes.
+static void measure(const Weighing *g, uint64_t i, uint64_t n)
+{
+    const bool bytes = g->f->packed && g->f->data.dtype == DT_U8;
+    elements_take(g->pass, packed_at(g->f, i), bytes ? n * g->f->packed / 8 : n);
+}
+
 // ---- a sum has a row of weights
+
+// Zero points of all words, with what makes their integers floats.
+static void fill_points(Weighing *g, double point)
+{
+    if (point == g->filled)
+        return;
+    for (uint64_t k = 0; k < CHUNK; k++)
+        g->s->word_zero[k] = (float)(WORD_HELD + point);
+    g->filled = point;
+}
+
+// from[k] for each word of block k: the first block has `first` words, others `block`, all `words`.
+static void spread(const float *from, uint64_t first, uint64_t block, uint64_t words, float *to)
+{
+    enum { FOUR = 4 };
+    uint64_t end = first < words ? first : words;
+    for (uint64_t word = 0, k = 0; word < words; k++) {
+        const float four[FOUR] = {from[k], from[k], from[k], from[k]};
+        for (; word + FOUR <= end; word += FOUR)
+            memcpy(to + word, four, sizeof four);
+        for (; word < end; word++)
+            to[word] = from[k];
+        end = words - end < block ? words : end + block;
+    }
+}
 
 // Scales and zero points of n weights of a row from index i on, of which `run` are the first that
 // share theirs.
-static Pieces pieces_of_row(const Weighing *g, const FactorRun *run, uint64_t n)
+static void scales_of_blocks(Weighing *g, const FactorRun *run, uint64_t n)
 {
-    const Pieces to = {g->s->piece_scale, g->s->piece_zero};
-    uint64_t end = run->n, k = run->k;
-    for (uint64_t p = 0; p * PIECE < n; p++) {
-        if (p * PIECE == end) {
-            end += g->f->block;
-            k++;
-        }
-        to.scale[p] = (float)factor_scale(g->f, k);
-        to.zero[p] = (int)(factor_zero(g->f, k) + g->offset);
+    struct WeighScratch *s = g->s;
+    const uint64_t per = 32 / g->word.bits, words = (n + per - 1) / per, block = g->f->block / per;
+    const uint64_t blocks = (n - run->n + g->f->block - 1) / g->f->block + 1;
+    factor_scales(g->f, run->k, blocks, s->parameters);
+    spread(s->parameters, run->n / per, block, words, s->word_scale);
+    if (!g->f->zero.n) {
+        fill_points(g, factor_zero(g->f, 0) + g->offset);
+        return;
     }
-    return to;
+    g->filled = NAN;
+    factor_zeros(g->f, run->k, blocks, s->parameters);
+    for (uint64_t k = 0; k < blocks; k++)
+        s->parameters[k] += (float)(WORD_HELD + g->offset);
+    spread(s->parameters, run->n / per, block, words, s->word_zero);
 }
 
-static void add_bytes_of_row(const Weighing *g, uint64_t i, uint64_t n, const ShortIntervals *x,
+static void add_words_of_row(Weighing *g, uint64_t i, uint64_t n, const ShortIntervals *x,
                              double *sum)
+{
+    struct WeighScratch *s = g->s;
+    const unsigned char *at = is_unpacked(g) ? bytes_at(g, i, n, s->bytes) : packed_at(g->f, i);
+    const FactorRun run = factor_run(g->f, i, n);
+    if (run.n < n) {
+        scales_of_blocks(g, &run, n);
+        weigh_word_row(&g->word, at, n, s->word_scale, s->word_zero, x, sum);
+        return;
+    }
+    const double scale = factor_scale(g->f, run.k), size = fabs(scale);
+    fill_points(g, factor_zero(g->f, run.k) + g->offset);
+    weigh_word_row(&g->word, at, n, NULL, s->word_zero, x, sum);
+    sum[0] *= scale;
+    sum[1] *= size;
+    sum[2] *= size;
+}
+
+static void add_bytes_of_row(const Weighing *g, uint64_t i, uint64_t n, double *sum)
 {
     const unsigned char *at = bytes_at(g, i, n, g->s->bytes);
     const FactorRun run = factor_run(g->f, i, n);
-    if (!g->lone || run.n < n) {
-        const Pieces of = pieces_of_row(g, &run, n);
-        weigh_short_bytes(at, n, g->flip, &of, x, sum);
-        return;
-    }
     const double point = factor_zero(g->f, run.k) + g->offset;
     const double scale = factor_scale(g->f, run.k), size = fabs(scale);
     uint64_t all = 0, magnitude = 0;
@@ -248,30 +371,54 @@ static void add_bytes_of_row(const Weighing *g, uint64_t i, uint64_t n, const Sh
     sum[2] = size * (double)magnitude * g->x.most[0];
 }
 
+// Intervals as words want them.
+static ShortIntervals in_places(const Weighing *g, const ShortIntervals *x, uint64_t n)
+{
+    float(*to)[CHUNK] = g->s->placed;
+    weigh_place(&g->word, x->middle, n, to[0]);
+    weigh_place(&g->word, x->radius, n, to[1]);
+    if (x->most)
+        weigh_place(&g->word, x->most, n, to[2]);
+    return (ShortIntervals){to[0], to[1], x->most ? to[2] : NULL};
+}
+
+// The three sums of n weights of a row from index i on.
+static void sum_row(Weighing *g, uint64_t i, uint64_t n, const Intervals *x,
+                    const ShortIntervals *brief, double *sum)
+{
+    if (g->way == AS_FLOATS) {
+        weigh_row(g->form, stored(g->f, i), n, x, sum);
+    } else if (g->way == AS_SHORT_FLOATS) {
+        weigh_short_row(g->form, stored(g->f, i), n, brief, sum);
+    } else if (g->way == AS_WORDS) {
+        add_words_of_row(g, i, n, brief, sum);
+    } else if (g->way == AS_BYTES) {
+        add_bytes_of_row(g, i, n, sum);
+    } else {
+        factor_read(g->f, i, n, g->s->numbers);
+        weigh_row(WEIGHT_F64, (const unsigned char *)g->s->numbers, n, x, sum);
+    }
+}
+
 static void weigh_outputs_first(Weighing *g)
 {
     const Weights *at = g->at;
     const uint64_t per_group = at->first / at->groups;
-    const bool whole = g->way == AS_BYTES && g->lone && !g->f->packed && !g->f->block;
+    const bool whole = g->way == AS_BYTES && !g->f->packed;
     for (uint64_t group = 0; group < at->groups; group++)
         for (uint64_t from = 0, n; from < g->width; from += n) {
             Intervals x;
             ShortIntervals brief;
             n = whole || g->width - from < CHUNK ? g->width - from : CHUNK;
             inputs_of_row(g, group * at->second, from, n, &x, &brief);
-            for (uint64_t out = group * per_group; out < (group + 1) * per_group; out++) {
-                const uint64_t i = out * g->width + from;
+            if (g->way == AS_WORDS)
+                brief = in_places(g, &brief, n);
+            const uint64_t end = (group + 1) * per_group, rows = rows_measured(g, n);
+            for (uint64_t out = group * per_group; out < end; out++) {
                 double sum[3] = {0};
-                if (g->way == AS_FLOATS) {
-                    weigh_row(g->form, stored(g->f, i), n, &x, sum);
-                } else if (g->way == AS_SHORT_FLOATS) {
-                    weigh_short_row(g->form, stored(g->f, i), n, &brief, sum);
-                } else if (g->way == AS_BYTES) {
-                    add_bytes_of_row(g, i, n, &brief, sum);
-                } else {
-                    factor_read(g->f, i, n, g->s->numbers);
-                    weigh_row(WEIGHT_F64, (const unsigned char *)g->s->numbers, n, &x, sum);
-                }
+                if (g->pass && (out - group * per_group) % rows == 0)
+                    measure(g, out * g->width + from, (end - out < rows ? end - out : rows) * n);
+                sum_row(g, out * g->width + from, n, &x, &brief, sum);
                 g->sums.middle[out] += sum[0];
                 g->sums.radius[out] += sum[1];
                 g->sums.most[out] += sum[2];
@@ -310,11 +457,51 @@ static void add_byte_sums(const Weighing *g, uint64_t rows, uint64_t n)
     }
 }
 
+// The same of n weights for words, in their places.
+static void take_word_scales(Weighing *g, uint64_t i, uint64_t n)
+{
+    struct WeighScratch *s = g->s;
+    for (uint64_t k = 0; k < n;) {
+        const FactorRun run = factor_run(g->f, i + k, n - k);
+        if (run.step)
+            factor_scales(g->f, run.k, run.n, s->parameters + k);
+        for (uint64_t j = 0; !run.step && j < run.n; j++)
+            s->parameters[k + j] = (float)factor_scale(g->f, run.k);
+        k += run.n;
+    }
+    weigh_place(&g->word, s->parameters, n, s->word_scale);
+    if (g->f->zero.n < 2) {
+        fill_points(g, factor_zero(g->f, 0) + g->offset);
+        return;
+    }
+    g->filled = NAN;
+    for (uint64_t k = 0; k < n;) {
+        const FactorRun run = factor_run(g->f, i + k, n - k);
+        factor_zeros(g->f, run.k, run.step ? run.n : 1, s->parameters + k);
+        for (uint64_t j = run.step ? run.n : 1; j < run.n; j++)
+            s->parameters[k + j] = s->parameters[k];
+        for (uint64_t j = 0; j < run.n; j++)
+            s->parameters[k + j] += (float)(WORD_HELD + g->offset);
+        k += run.n;
+    }
+    weigh_place(&g->word, s->parameters, n, s->word_zero);
+}
+
 HOST_VECTORS
 static void add_short_sums(struct WeighScratch *s, uint64_t n)
 {
     for (uint64_t k = 0; k < n; k++) {
-        const double scale = s->scale[k], size = fabs(scale);
+        s->sums[0][k] += (double)s->short_sums[0][k];
+        s->sums[1][k] += (double)s->short_sums[1][k];
+        s->sums[2][k] += (double)s->short_sums[2][k];
+    }
+}
+
+HOST_VECTORS
+static void add_scaled_sums(struct WeighScratch *s, uint64_t n)
+{
+    for (uint64_t k = 0; k < n; k++) {
+        const double scale = (double)s->word_scale[k], size = fabs(scale);
         s->sums[0][k] += scale * (double)s->short_sums[0][k];
         s->sums[1][k] += size * (double)s->short_sums[1][k];
         s->sums[2][k] += size * (double)s->short_sums[2][k];
@@ -322,25 +509,38 @@ static void add_short_sums(struct WeighScratch *s, uint64_t n)
 }
 
 // n columns from `from` on of `rows` rows from `first` on, which share the scales of each column.
-static void add_byte_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t from, uint64_t n)
+static void add_word_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t from, uint64_t n)
 {
     struct WeighScratch *s = g->s;
     const ShortIntervals sums = {s->short_sums[0], s->short_sums[1], s->short_sums[2]};
+    const ShortIntervals x = short_from(&g->brief, g->lone ? 0 : first);
+    const uint64_t i = first * g->width + from;
+    const bool unpacked = is_unpacked(g);
+    for (uint64_t k = 0; unpacked && k < rows; k++)
+        bytes_at(g, i + k * g->width, n, s->bytes + k * TILE);
+    const uint64_t stride = unpacked ? TILE : g->width * g->word.bits / 8;
+    take_word_scales(g, i, n);
+    weigh_word_rows(&g->word, unpacked ? s->bytes : packed_at(g->f, i), stride, rows, n,
+                    s->word_zero, &x, &sums);
+    add_scaled_sums(s, weigh_places(&g->word, n));
+}
+
+// The same with one interval for all.
+static void add_byte_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t from, uint64_t n)
+{
+    struct WeighScratch *s = g->s;
     const bool packed = g->f->packed;
     const uint64_t at_once = packed ? UNPACKED / g->tile : rows;
+    take_scales(g, first * g->width + from, n);
     for (uint64_t row = 0, m; row < rows; row += m) {
         const uint64_t i = (first + row) * g->width + from;
         m = rows - row < at_once ? rows - row : at_once;
         for (uint64_t k = 0; packed && k < m; k++)
             bytes_at(g, i + k * g->width, n, s->bytes + k * g->tile);
-        const unsigned char *at = packed ? s->bytes : stored(g->f, i);
-        const uint64_t stride = packed ? g->tile : g->width;
-        const ShortIntervals x = short_from(&g->brief, g->lone ? 0 : first + row);
-        if (g->lone)
-            weigh_byte_rows(at, stride, m, n, g->flip, s->zero, s->byte_sums[0], s->byte_sums[1]);
-        else
-            weigh_short_byte_rows(at, stride, m, n, g->flip, s->zero, &x, &sums);
+        weigh_byte_rows(packed ? s->bytes : stored(g->f, i), packed ? g->tile : g->width, m, n,
+                        g->flip, s->zero, s->byte_sums[0], s->byte_sums[1]);
     }
+    add_byte_sums(g, rows, n);
 }
 
 // The same of integers or in float32, added to the sums of the tile.
@@ -348,32 +548,34 @@ static void add_block(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, u
 {
     struct WeighScratch *s = g->s;
     const ShortIntervals sums = {s->short_sums[0], s->short_sums[1], s->short_sums[2]};
-    const ShortIntervals x = short_from(&g->brief, g->lone ? 0 : row);
-    const uint64_t i = row * g->width + from;
-    if (g->way == AS_BYTES && g->lone)
+    if (g->way == AS_BYTES) {
         memset(s->byte_sums, 0, sizeof s->byte_sums);
-    else
-        memset(s->short_sums, 0, sizeof s->short_sums);
-    take_scales(g, i, n);
-    if (g->way == AS_BYTES)
         add_byte_rows(g, row, rows, from, n);
-    else
-        weigh_short_rows(g->form, stored(g->f, i), 2 * g->width, rows, n, &x, &sums);
-    if (g->way == AS_BYTES && g->lone)
-        add_byte_sums(g, rows, n);
-    else
-        add_short_sums(s, n);
+        return;
+    }
+    memset(s->short_sums, 0, sizeof s->short_sums);
+    if (g->way == AS_WORDS) {
+        add_word_rows(g, row, rows, from, n);
+        return;
+    }
+    const ShortIntervals x = short_from(&g->brief, g->lone ? 0 : row);
+    weigh_short_rows(g->form, stored(g->f, row * g->width + from), 2 * g->width, rows, n, &x,
+                     &sums);
+    add_short_sums(s, n);
 }
 
 // So many rows from `row` to `end` as can be added at a time.
-static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end)
+static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end, uint64_t n)
 {
-    const uint64_t block = g->way == AS_BYTES && g->f->nscales > 1 ? g->f->block : 0;
-    uint64_t most = g->way == AS_FLOATS             ? CHUNK
-                    : g->way == AS_READ             ? CHUNK / TILE
-                    : g->way == AS_BYTES && g->lone ? BYTE_ROWS
-                                                    : SHORT_ROWS;
+    const bool integers = g->way == AS_BYTES || g->way == AS_WORDS;
+    const uint64_t block = integers && g->f->nscales > 1 ? g->f->block : 0;
+    uint64_t most = g->way == AS_FLOATS  ? CHUNK
+                    : g->way == AS_READ  ? CHUNK / TILE
+                    : g->way == AS_BYTES ? BYTE_ROWS
+                                         : SHORT_ROWS;
     most = block && block - row % block < most ? block - row % block : most;
+    const uint64_t fit = AT_ONCE * 8 / (n * data_bits(g->f));
+    most = g->way == AS_FLOATS && fit + 2 < most ? fit + 2 : most;
     return end - row < most ? end - row : most;
 }
 
@@ -381,7 +583,9 @@ static void add_rows(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, ui
 {
     struct WeighScratch *s = g->s;
     const Intervals x = inputs_from(g, row), sums = {s->sums[0], s->sums[1], s->sums[2]};
-    const uint64_t i = row * g->width + from;
+    const uint64_t i = row * g->width + from, part = rows_measured(g, n);
+    for (uint64_t k = 0; g->pass && k < rows; k += part)
+        measure(g, i + k * g->width, (rows - k < part ? rows - k : part) * n);
     if (g->way == AS_FLOATS) {
         weigh_rows(g->form, stored(g->f, i), g->width * dtype_info(g->f->data.dtype)->bytes, rows,
                    n, &x, &sums);
@@ -395,42 +599,62 @@ static void add_rows(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, ui
     }
 }
 
+// The sums of n columns from `from` on, to those of the outputs from `first` on.
+static void give_tile(Weighing *g, uint64_t first, uint64_t from, uint64_t n)
+{
+    const struct WeighScratch *s = g->s;
+    const uint64_t taps = g->at->third;
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t out = first + (taps == 1 ? from + k : (from + k) / taps);
+        const uint64_t of = g->way == AS_WORDS ? weigh_place_of(&g->word, k) : k;
+        g->sums.middle[out] += s->sums[0][of];
+        g->sums.radius[out] += s->sums[1][of];
+        g->sums.most[out] += s->sums[2][of];
+    }
+}
+
 static void weigh_inputs_first(Weighing *g)
 {
     const Weights *at = g->at;
     struct WeighScratch *s = g->s;
     const uint64_t per_group = at->first / at->groups;
-    g->tile = g->way == AS_BYTES && g->lone ? WIDE_TILE : TILE;
+    g->tile = g->way == AS_BYTES ? WIDE_TILE : TILE;
     for (uint64_t group = 0; group < at->groups; group++)
         for (uint64_t from = 0, n; from < g->width; from += n) {
             const uint64_t end = (group + 1) * per_group;
             n = g->width - from < g->tile ? g->width - from : g->tile;
             for (int k = 0; k < 3; k++)
-                memset(s->sums[k], 0, n * sizeof *s->sums[k]);
+                memset(s->sums[k], 0, g->tile * sizeof *s->sums[k]);
             for (uint64_t row = group * per_group, m; row < end; row += m) {
-                m = rows_at_once(g, row, end);
+                m = rows_at_once(g, row, end, n);
                 add_rows(g, row, m, from, n);
             }
-            for (uint64_t k = 0; k < n; k++) {
-                const uint64_t out = group * at->second + (from + k) / at->third;
-                g->sums.middle[out] += s->sums[0][k];
-                g->sums.radius[out] += s->sums[1][k];
-                g->sums.most[out] += s->sums[2][k];
-            }
+            give_tile(g, group * at->second, from, n);
         }
 }
 
 // ---- bounds
 
-static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
+static void room_for(Ranges *r, uint64_t n)
+{
+    if (r->rooms >= n)
+        return;
+    r->rooms = n + n / 2;
+    r->room = NEWS(r->a, double, r->rooms);
+}
+
+static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, uint64_t ins, Sums *s)
 {
     const Factor *f = at->data;
-    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || !walk_afford(w, f->data.n))
+    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || ins > f->data.n ||
+        !walk_afford(w, f->data.n))
         return false;
     *s = (Sums){.n = (uint32_t)outs};
-    s->lo = NEWS(w->r->a, double, outs);
-    s->hi = NEWS(w->r->a, double, outs);
-    s->magnitude = NEWS(w->r->a, double, outs);
+    room_for(w->r, 3 * outs + 5 * ins);
+    s->lo = w->r->room;
+    s->hi = s->lo + outs;
+    s->magnitude = s->hi + outs;
+    memset(s->lo, 0, 3 * outs * sizeof *s->lo);
     s->terms = (double)(at->in_first ? at->first / at->groups : at->second) * (double)at->third;
     s->error = f->scaled ? ldexp(2, -range_digits(f->dtype)) : 0;
     return true;
@@ -439,15 +663,18 @@ static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
 // From the three sums to bounds, those outside of what rounding made of them: of integers nothing.
 static bool sums_close(const Weighing *g, Sums *s)
 {
-    const bool whole = g->lone && (g->at->in_first || !g->f->block); // sums of bytes are integers
-    const bool brief = g->way == AS_SHORT_FLOATS || (g->way == AS_BYTES && !whole);
+    const bool brief = g->way == AS_SHORT_FLOATS || g->way == AS_WORDS;
     double error = (brief ? weigh_short_error(s->terms) : 0) + (s->terms + 4) * 2 * DBL_EPSILON;
     double least = brief ? s->terms * SHORT_LEAST : 0;
     if (!dtype_is_float(g->f->dtype))
         error = least = 0;
+    // The sum of radii may itself be less than it is by so much of that of magnitudes.
+    const double share = g->share * (1 + 2 * error * g->share);
     for (uint32_t k = 0; k < s->n; k++) {
+        if (g->share > 0)
+            s->magnitude[k] = share * (s->hi[k] + least);
         const double middle = s->lo[k], radius = s->hi[k] + s->magnitude[k] * error + least;
-        if (!isfinite(s->magnitude[k]))
+        if (!isfinite(s->magnitude[k]) || !isfinite(middle))
             return false;
         s->lo[k] = middle - radius;
         s->hi[k] = middle + radius;
@@ -465,13 +692,34 @@ static bool weigh(Weighing *g, Sums *s)
     return sums_close(g, s);
 }
 
+// What of the sums is left once the elements are known: of infinities and NaN, and of floats beyond
+// what ranges multiply, nothing.
+static bool holds(RangeWalk *w, const Factor *f)
+{
+    const ConstantStats *s = range_stats(w->r, f->value);
+    return !s->read ||
+           (s->nans + s->infinities == 0 && (f->nscales || (s->lo > -0x1p100 && s->hi < 0x1p100)));
+}
+
+// The sums, and in the same pass what else is to be known of the weights.
+static bool weigh_once(RangeWalk *w, Weighing *g, Sums *s)
+{
+    const ValueId v = g->f->value;
+    g->pass = v && begins_with_bytes(g) ? range_stats_open(w->r, v, g->f->packed > 0) : NULL;
+    bool ok = weigh(g, s);
+    if (g->pass)
+        range_stats_close(w->r, v, g->pass);
+    g->pass = NULL;
+    return ok;
+}
+
 bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
 {
     if (at->groups > at->first || at->first % at->groups || !at->third)
         return false;
     uint64_t outs = at->in_first ? at->second * at->groups : at->first;
     uint64_t ins = at->in_first ? at->first : at->second * at->groups;
-    if (!sums_open(w, at, outs, s) || !walk_afford(w, ins))
+    if (!sums_open(w, at, outs, ins, s) || !walk_afford(w, ins))
         return false;
     if (!w->r->scratch)
         w->r->scratch = NEW(w->r->a, struct WeighScratch);
@@ -479,19 +727,21 @@ bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
     const double begin = times ? times_now() : 0;
     Weighing g = {.at = at, .f = at->data, .s = w->r->scratch, .width = at->second * at->third};
     g.sums = (Intervals){s->lo, s->hi, s->magnitude};
-    take_inputs(w, &g, x, ins);
-    choose_way(&g, x);
-    bool ok = weigh(&g, s);
-    if (!ok && g.way == AS_SHORT_FLOATS) { // beyond float32, but not beyond double, or no number
+    take_inputs(&g, x, ins, outs);
+    choose_way(w, &g, x);
+    bool ok = weigh_once(w, &g, s);
+    if (times) {
+        times->weights += times_now() - begin;
+        times->weight_bytes += at->data->data.n * data_bits(at->data) / 8;
+    }
+    if (!holds(w, at->data))
+        return false;
+    if (!ok && g.way == AS_SHORT_FLOATS) { // beyond float32, but not beyond double
         memset(s->lo, 0, outs * sizeof *s->lo);
         memset(s->hi, 0, outs * sizeof *s->hi);
         memset(s->magnitude, 0, outs * sizeof *s->magnitude);
         g.way = AS_READ;
         ok = weigh(&g, s);
-    }
-    if (times) {
-        times->weights += times_now() - begin;
-        times->weight_bytes += at->data->data.n * data_bits(at->data) / 8;
     }
     return ok;
 }

@@ -22,9 +22,7 @@
 
 #include <string.h>
 
-enum { SMALL_CONSTANT = 4096 }; // elements; more stay as narrow as they are until they are read
-enum { SUB_BROADCASTS = 7 };    // since this opset
-enum { SINCE_GEMM_WITHOUT_C = 11 };
+enum { SMALL_CONSTANT = 32 }; // elements; more stay as narrow as they are until they are read
 
 // They give some of their operands' numbers, or numbers that the dtype holds whatever they are.
 static const char *const exact_ops[] = {"Identity",
@@ -110,8 +108,8 @@ static ValueId result_of(Shadow *s, NodeId n)
     return node_at(s->m, n)->out[0];
 }
 
-static NodeId own_node(Shadow *s, GraphId g, const char *op, const ValueId *in, uint32_t nin,
-                       ValueId like, const char *what)
+NodeId shadow_own(Shadow *s, GraphId g, const char *op, const ValueId *in, uint32_t nin,
+                  ValueId like, const char *what)
 {
     Str name = str_printf(s->m->arena, "%.*s#%s.%u", STR_ARG(value_at(s->m, like)->name), what,
                           s->m->values.len);
@@ -126,7 +124,7 @@ static NodeId own_node(Shadow *s, GraphId g, const char *op, const ValueId *in, 
 static ValueId widened(Shadow *s, ValueId v, const char *op, Str reason)
 {
     GraphId g = value_at(s->m, v)->graph;
-    NodeId n = own_node(s, g, op, &v, 1, v, "wide");
+    NodeId n = shadow_own(s, g, op, &v, 1, v, "wide");
     node_at(s->m, n)->reason = reason;
     if (!str_is(str_of(op), WIDEN_OP)) {
         node_at(s->m, n)->domain = STR_NONE;
@@ -136,6 +134,11 @@ static ValueId widened(Shadow *s, ValueId v, const char *op, Str reason)
     infer_node(s->m, n, NULL);
     graph_append(s->m, g, n);
     return result_of(s, n);
+}
+
+ValueId shadow_widened(Shadow *s, ValueId v)
+{
+    return widened(s, v, WIDEN_OP, STR("shadow"));
 }
 
 ValueId shadow_wide(Shadow *s, ValueId v)
@@ -152,14 +155,12 @@ ValueId shadow_wide(Shadow *s, ValueId v)
     return wide;
 }
 
-static ValueId apart_of(Shadow *s, ValueId x);
-
 // Each reader has a node of its own, which becomes part of it.
 static ValueId beside(Shadow *s, ValueId v)
 {
     GraphId g = value_at(s->m, v)->graph;
-    ValueId in[2] = {v, apart_of(s, v)};
-    NodeId n = own_node(s, g, BESIDE_OP, in, 2, v, "f64");
+    ValueId in[2] = {v, shadow_apart(s, v)};
+    NodeId n = shadow_own(s, g, BESIDE_OP, in, 2, v, "f64");
     infer_node(s->m, n, NULL);
     graph_append(s->m, g, n);
     return result_of(s, n);
@@ -172,6 +173,19 @@ ValueId shadow_of(Shadow *s, ValueId v)
     return v < s->nvalues && s->shadow[v] ? s->shadow[v] : shadow_wide(s, v);
 }
 
+// What stands for Y and L where y is compared with them.
+static DriftGiven given_of(const Shadow *s, ValueId y, ValueId exact, ValueId local)
+{
+    if (y >= s->nvalues || !exact)
+        return DRIFT_IS_SHADOW;
+    if (exact == s->apart[y])
+        return DRIFT_IS_APART;
+    if (local && local == s->brought[y])
+        return s->report->compact ? DRIFT_IS_LOCAL : DRIFT_IS_BROUGHT;
+    const bool plain = s->report->compact && value_at(s->m, y)->dtype == DT_F32;
+    return plain && local == exact ? DRIFT_IS_MADE : DRIFT_IS_SHADOW;
+}
+
 void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local, ShadowKind kind,
                    ShadowList *list)
 {
@@ -180,18 +194,19 @@ void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local,
     DType t = value_at(m, y)->dtype;
     ShadowValue v = {.value = y, .node = n, .kind = kind, .dtype = t, .graph = g};
     bool plain = !dtype_is_float(t) || t == DT_F32 || t == DT_F16 || t == DT_BF16 || t == DT_F64;
-    ValueId number = plain ? y : widened(s, y, WIDEN_OP, STR("shadow")),
-            in[3] = {number, exact, local};
-    NodeId drift = own_node(s, g, DRIFT_OP, in, local ? 3 : 2, y, "drift");
+    ValueId number = plain ? y : shadow_widened(s, y), in[3] = {number, exact, local};
+    const DriftGiven given = given_of(s, y, exact, local);
+    const uint32_t nin = !exact ? 1 : local && given != DRIFT_IS_MADE ? 3 : 2;
+    NodeId drift = shadow_own(s, g, DRIFT_OP, in, nin, y, "drift");
     node_set_int(m, drift, "dtype", t);
     if (IS_ONE_OF(node_at(m, n), deciding_ops))
         node_set_int(m, drift, "decides", 1);
-    const bool brought = local && y < s->nvalues && local == s->brought[y];
-    if (brought)
-        node_set_int(m, drift, "brought", s->report->compact ? 2 : 1);
+    if (given)
+        node_set_int(m, drift, "given", given);
     if (y < s->nvalues && t == DT_F32 && !s->pairs) {
         s->drift[y] = drift;
-        s->compact[y] = s->report->compact && (kind == SHADOW_FLOAT || kind == SHADOW_EXACT);
+        s->compact[y] =
+            exact && s->report->compact && (kind == SHADOW_FLOAT || kind == SHADOW_EXACT);
     }
     Node *node = node_at(m, drift);
     node->position = node_at(m, n)->position;
@@ -233,7 +248,7 @@ static void name_wide_dtypes(Shadow *s, NodeId n)
 }
 
 // A copy of the node in float64, on `in`; not in the list yet. Its results are fresh values.
-static NodeId copy_node(Shadow *s, NodeId from, const ValueId *in, const char *what)
+NodeId shadow_copy_as_is(Shadow *s, NodeId from, const ValueId *in, const char *what)
 {
     Model *m = s->m;
     NodeId id = node_new(m, node_at(m, from)->graph);
@@ -266,96 +281,11 @@ static NodeId copy_node(Shadow *s, NodeId from, const ValueId *in, const char *w
     return id;
 }
 
-// A node of the standard domain, typed and in the graph's list; what it gives.
-static ValueId plain_node(Shadow *s, GraphId g, const char *op, ValueId a, ValueId b, ValueId like)
-{
-    Str name = str_printf(s->m->arena, "%.*s#diff.%u", STR_ARG(value_at(s->m, like)->name),
-                          s->m->values.len);
-    ValueId in[2] = {a, b};
-    NodeId n = node_build(s->m, g, op, in, b ? 2 : 1, name);
-    node_at(s->m, n)->reason = STR("shadow");
-    if (!b)
-        node_set_int(s->m, n, "to", DT_F32);
-    infer_node(s->m, n, NULL);
-    graph_append(s->m, g, n);
-    return node_at(s->m, n)->out[0];
-}
-
-// The operand in which the node is linear, if it alone has a shadow of its own and all is float32;
-// -1: it is none of these.
-static int32_t linear_operand(const Shadow *s, const Node *n)
-{
-    bool product = node_is(n, "Conv") || node_is(n, "ConvTranspose") || node_is(n, "MatMul") ||
-                   node_is(n, "Gemm");
-    int32_t at = -1;
-    int64_t opset = opset_of(s->m, n);
-    if (!product || s->pairs || opset < SUB_BROADCASTS || n->nout != 1 || n->nin < 2)
-        return -1;
-    if (node_is(n, "Gemm") && opset < SINCE_GEMM_WITHOUT_C)
-        return -1;
-    for (uint32_t i = 0; i < n->nin; i++) {
-        ValueId v = n->in[i];
-        if (v && value_at(s->m, v)->dtype != DT_F32)
-            return -1;
-        if (!v || !s->shadow[v] || s->shadow[v] == s->wide[v])
-            continue;
-        if (at >= 0 || i > 1)
-            return -1;
-        at = (int32_t)i;
-    }
-    bool weights_first = at == 1 && !node_is(n, "MatMul") && !node_is(n, "Gemm");
-    return weights_first || value_at(s->m, n->out[0])->dtype != DT_F32 ? -1 : at;
-}
-
-// X - x in float32: what compares the two gives it on the way, where there is such a node.
-static ValueId apart_of(Shadow *s, ValueId x)
-{
-    Model *m = s->m;
-    NodeId drift = s->drift[x];
-    if (s->apart[x])
-        return s->apart[x];
-    if (drift && value_at(m, node_at(m, drift)->in[1])->dtype == DT_F64) {
-        Node *node = node_at(m, drift);
-        ValueId *out = NEWS(m->arena, ValueId, 2);
-        GraphId g = value_at(m, x)->graph;
-        out[0] = node->out[0];
-        out[1] = s->apart[x] = shadow_value(s, g, x, "apart");
-        node = node_at(m, drift);
-        node->out = out;
-        node->nout = 2;
-        Value *v = value_at(m, out[1]);
-        v->def = DEF_NODE;
-        v->node = drift;
-        v->index = 1;
-        infer_node(m, drift, NULL);
-        return out[1];
-    }
-    ValueId apart = plain_node(s, value_at(m, x)->graph, "Sub", s->shadow[x], shadow_wide(s, x), x);
-    return s->apart[x] = plain_node(s, value_at(m, x)->graph, "Cast", apart, 0, x);
-}
-
-// Y - L of a product of x and what is exact is f(X - x): no second product in float64. float32
-// does, whose error is that small a part of a difference that is small. `at`: x's operand.
-static NodeId brought_by_product(Shadow *s, NodeId id, int32_t at)
-{
-    Node n = *node_at(s->m, id);
-    ValueId *in = NEWS(s->scratch, ValueId, n.nin + 1u); // a bias is in both
-    in[0] = n.in[0];
-    in[1] = n.in[1];
-    in[at] = apart_of(s, n.in[at]);
-    NodeId product = copy_node(s, id, in, "diff");
-    node_at(s->m, product)->nin = 2;
-    infer_node(s->m, product, NULL);
-    graph_append(s->m, n.graph, product);
-    s->brought[n.out[0]] = result_of(s, product);
-    return product;
-}
-
 ValueId shadow_local(Shadow *s, ValueId v)
 {
     if (!s->local[v] && s->brought[v])
-        s->local[v] = plain_node(s, value_at(s->m, v)->graph, "Sub", s->shadow[v],
-                                 shadow_wide(s, s->brought[v]), v);
+        s->local[v] = shadow_plain(s, value_at(s->m, v)->graph, "Sub", s->shadow[v],
+                                   shadow_wide(s, s->brought[v]), v);
     return s->local[v];
 }
 
@@ -406,7 +336,7 @@ static bool copy_lowers(Shadow *s, NodeId copy)
 
 NodeId shadow_copy(Shadow *s, NodeId from, const ValueId *in, const char *what)
 {
-    NodeId copy = copy_node(s, from, in, what);
+    NodeId copy = shadow_copy_as_is(s, from, in, what);
     if (copy_fits(s, from, copy) && copy_lowers(s, copy))
         return copy;
     drop_copy(s, copy);
@@ -534,9 +464,11 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
         restart(s, id, list);
         return;
     }
+    if (shadow_by_difference(s, id, list))
+        return;
     ValueId *exact = NEWS(s->scratch, ValueId, n.nin + 1u),
             *own = NEWS(s->scratch, ValueId, n.nin + 1u);
-    const int32_t linear = linear_operand(s, &n); // of a compact shadow the copy is L
+    const int32_t linear = shadow_linear(s, &n); // of a compact shadow the copy is L
     bool same = operands_of(s, &n, s->report->compact ? linear : -1, exact, own);
     if (same && !floats_out)
         return; // decided by what is exact
@@ -551,11 +483,11 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
     if (same) {
         local = copy;
     } else if (linear >= 0) {
-        local = brought_by_product(s, id, linear);
+        local = shadow_by_product(s, id, linear);
     } else if (floats_out && !exactly && !node_is_gradient(&n)) {
         for (uint32_t i = 0; i < n.nin; i++)
             own[i] = exact[i] == own[i] ? own[i] : shadow_wide(s, own[i]);
-        local = copy_node(s, id, own, "own");
+        local = shadow_copy_as_is(s, id, own, "own");
         infer_node(m, local, NULL);
         graph_append(m, n.graph, local);
     }

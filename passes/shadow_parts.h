@@ -43,9 +43,27 @@ ValueId shadow_value(Shadow *s, GraphId g, ValueId like,
 void measure_graph(Shadow *s, GraphId g, ShadowList *list);
 // The graph's nodes and their shadows; the numbers of all that is reported in it.
 void shadow_graph(Shadow *s, GraphId g, ShadowList *list);
-// Reports value y, made by n, and adds its numbers. L may be 0, or what s->brought says of y.
+// Reports value y, made by n, and adds its numbers. L may be 0, or what s->brought says of y; Y may
+// be what s->apart says of y, or 0 where y is exact.
 void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local, ShadowKind kind,
                    ShadowList *list);
+// A node of the cameo domain, not in its graph's list yet: what it gives is called after `like`.
+NodeId shadow_own(Shadow *s, GraphId g, const char *op, const ValueId *in, uint32_t nin,
+                  ValueId like, const char *what);
+// A node of the standard domain, typed and in the graph's list; what it gives. b 0: a Cast of a.
+ValueId shadow_plain(Shadow *s, GraphId g, const char *op, ValueId a, ValueId b, ValueId like);
+// The value itself in float64, for one reader, of which it becomes a part.
+ValueId shadow_widened(Shadow *s, ValueId v);
+// passes/shadow_apart.c: X - x in float32 of a value that is not exact.
+ValueId shadow_apart(Shadow *s, ValueId x);
+// The operand in which the node, a product, is linear, if it alone has a shadow of its own and all
+// is float32; -1: it is none of these.
+int32_t shadow_linear(const Shadow *s, const Node *n);
+// Y - L of such a product, f(X - x); `at` is x's operand.
+NodeId shadow_by_product(Shadow *s, NodeId id, int32_t at);
+// Reports what the node gives, if differences of its operands say how far that is moved and the
+// shadow is compact. false: nothing was added.
+bool shadow_by_difference(Shadow *s, NodeId id, ShadowList *list);
 // L of a value of the model; 0: the node makes no error, or nothing says which.
 ValueId shadow_local(Shadow *s, ValueId v);
 
@@ -60,6 +78,8 @@ bool shadow_is_variable(const Node *n, uint32_t i);
 // A copy of the node in float64 on `in`, its results fresh values; not in its graph's list yet. 0:
 // it has no float64.
 NodeId shadow_copy(Shadow *s, NodeId from, const ValueId *in, const char *what);
+// The same whatever its operands are.
+NodeId shadow_copy_as_is(Shadow *s, NodeId from, const ValueId *in, const char *what);
 
 // The main graph has no outputs any more; what they declare still holds.
 void shadow_drop_outputs(Model *m, Graph *g);

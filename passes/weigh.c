@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { BYTE_RUN = 1 << 16, SHORT_RUN = 512 };
+#define INLINE static inline __attribute__((always_inline))
 
 // ---- floats
 
@@ -51,29 +52,28 @@ static inline float of_bf16(const unsigned char *at, uint64_t i)
 }
 
 // The exponent is moved by 112; a subnormal number is what is above 2^-14 of the one that has
-// exponent -14, and what is infinite or NaN stays so.
+// exponent -14. What is infinite or NaN becomes some number: elements_measure tells it.
 static inline float of_f16(const unsigned char *at, uint64_t i)
 {
-    const uint32_t bias = UINT32_C(112) << 23;
+    const uint32_t bias = UINT32_C(112) << 23, least = UINT32_C(1) << 23;
     uint16_t bits;
     memcpy(&bits, at + sizeof bits * i, sizeof bits);
     const uint32_t word = (uint32_t)(bits & 0x7fff) << 13, sign = (uint32_t)(bits & 0x8000) << 16;
-    const uint32_t more = word >= UINT32_C(0x7c00) << 13 ? bias : 0;
-    const uint32_t less = word < UINT32_C(0x400) << 13 ? UINT32_C(1) << 23 : 0;
-    const float taken = from_bits(less ? UINT32_C(113) << 23 : 0); // 2^-14 or 0
-    return from_bits(sign | to_bits(from_bits(word + bias + more + less) - taken));
+    const uint32_t less = (uint32_t)((int32_t)(word - least) >> 31); // ones: subnormal, or 0
+    const float taken = from_bits(less & (bias + least));            // 2^-14 or 0
+    return from_bits(sign | to_bits(from_bits(word + bias + (less & least)) - taken));
 }
 
 #define NUMBER of_f64
 #define REAL double
 #define MAGNITUDE fabs
-#define LANES 16
+#define LANES 32
 #define OF(name) name##_f64
 #include "passes/weigh.inc"
 #define NUMBER of_f32
 #define REAL double
 #define MAGNITUDE fabs
-#define LANES 16
+#define LANES 32
 #define OF(name) name##_f32
 #include "passes/weigh.inc"
 #define NUMBER of_f16
@@ -88,6 +88,27 @@ static inline float of_f16(const unsigned char *at, uint64_t i)
 #define LANES 32
 #define OF(name) name##_bf16
 #include "passes/weigh.inc"
+
+// An infinity or NaN is what it is.
+static inline double whole_of_f16(const unsigned char *at, uint64_t i)
+{
+    uint16_t bits;
+    memcpy(&bits, at + sizeof bits * i, sizeof bits);
+    const uint32_t ends = (bits & 0x7c00) == 0x7c00 ? UINT32_C(0x7f800000) : 0;
+    return (double)from_bits(to_bits(of_f16(at, i)) | ends);
+}
+
+#define READ(name, number)                                                                         \
+    HOST_VECTORS                                                                                   \
+    static void name(const unsigned char *restrict at, uint64_t n, double *restrict to)            \
+    {                                                                                              \
+        for (uint64_t k = 0; k < n; k++)                                                           \
+            to[k] = (double)number(at, k);                                                         \
+    }
+READ(read_f64, of_f64)
+READ(read_f32, of_f32)
+READ(read_f16, whole_of_f16)
+READ(read_bf16, of_bf16)
 
 void weigh_read(WeightForm form, const unsigned char *at, uint64_t n, double *to)
 {
@@ -110,61 +131,38 @@ void weigh_read(WeightForm form, const unsigned char *at, uint64_t n, double *to
 void weigh_row(WeightForm form, const unsigned char *at, uint64_t n, const Intervals *x,
                double *sum)
 {
-    (form == WEIGHT_F64 ? row_f64 : row_f32)(at, n, x->middle, x->radius, x->most, sum);
+    (form == WEIGHT_F64 ? add_row_f64 : add_row_f32)(at, n, x->middle, x->radius, x->most, sum);
+}
+
+void weigh_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint64_t rows,
+                uint64_t n, const Intervals *x, const Intervals *sums)
+{
+    (form == WEIGHT_F64 ? add_rows_f64 : add_rows_f32)(
+        at, stride, rows, n, x->middle, x->radius, x->most, sums->middle, sums->radius, sums->most);
+}
+
+// A term of n goes through at most n / 2 + 3 roundings, and of more than SHORT_ROWS rows, or of
+// SHORT_RUN weights or WORD_RUN integers in so many lanes, through half of 64 and three: then a sum
+// goes on in double.
+double weigh_short_error(double terms)
+{
+    return fmin(terms + 4, 72) * 0x1p-23;
 }
 
 void weigh_short_row(WeightForm form, const unsigned char *at, uint64_t n, const ShortIntervals *x,
                      double *sum)
 {
     for (uint64_t k = 0; k < n; k += SHORT_RUN)
-        (form == WEIGHT_F16 ? row_f16 : row_bf16)(at + k * sizeof(uint16_t),
-                                                  n - k < SHORT_RUN ? n - k : SHORT_RUN,
-                                                  x->middle + k, x->radius + k, x->most + k, sum);
-}
-
-void weigh_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint64_t rows,
-                uint64_t n, const Intervals *x, const Intervals *sums)
-{
-    for (uint64_t k = 0; k < rows; k += 2) {
-        const uint64_t next = k + 1 < rows ? k + 1 : k, more = next - k;
-        const double two[6] = {
-            x->middle[k],           x->radius[k],           x->most[k],
-            x->middle[next] * more, x->radius[next] * more, x->most[next] * more};
-        (form == WEIGHT_F64 ? pair_f64 : pair_f32)(at + stride * k, at + stride * next, n, two,
-                                                   sums->middle, sums->radius, sums->most);
-    }
-}
-
-// A term of n goes through at most n / 2 + 3 roundings, and of more than SHORT_ROWS rows, or of
-// SHORT_RUN weights in so many lanes, through half of 64 and three: then a sum goes on in double.
-double weigh_short_error(double terms)
-{
-    return fmin(terms + 4, 72) * 0x1p-23;
-}
-
-// Rows k and k + 1, or k and again k, times nothing.
-static void two_of(const ShortIntervals *x, uint64_t k, uint64_t rows, float two[6])
-{
-    const uint64_t next = k + 1 < rows ? k + 1 : k;
-    const float more = next > k;
-    two[0] = x->middle[k];
-    two[1] = x->radius[k];
-    two[2] = x->most[k];
-    two[3] = x->middle[next] * more;
-    two[4] = x->radius[next] * more;
-    two[5] = x->most[next] * more;
+        (form == WEIGHT_F16 ? add_row_f16 : add_row_bf16)(
+            at + k * sizeof(uint16_t), n - k < SHORT_RUN ? n - k : SHORT_RUN, x->middle + k,
+            x->radius + k, x->most ? x->most + k : NULL, sum);
 }
 
 void weigh_short_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint64_t rows,
                       uint64_t n, const ShortIntervals *x, const ShortIntervals *sums)
 {
-    for (uint64_t k = 0; k < rows; k += 2) {
-        const uint64_t next = k + 1 < rows ? k + 1 : k;
-        float two[6];
-        two_of(x, k, rows, two);
-        (form == WEIGHT_F16 ? pair_f16 : pair_bf16)(at + stride * k, at + stride * next, n, two,
-                                                    sums->middle, sums->radius, sums->most);
-    }
+    (form == WEIGHT_F16 ? add_rows_f16 : add_rows_bf16)(
+        at, stride, rows, n, x->middle, x->radius, x->most, sums->middle, sums->radius, sums->most);
 }
 
 // ---- bytes, one interval
@@ -215,84 +213,191 @@ void weigh_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, ui
         add_byte_row(at + stride * row, n, flip, zero, sum, magnitude);
 }
 
-// ---- bytes, an interval each
+// ---- integers in words
 
-HOST_VECTORS
-static void add_pieces(const unsigned char *at, uint64_t pieces, unsigned char flip,
-                       const Pieces *of, const ShortIntervals *x, double *sum)
+#define HELD UINT32_C(0x4b000000) // the float WORD_HELD
+
+static inline uint32_t flips(const WordForm *form)
 {
-    const float *middle = x->middle, *radius = x->radius, *most = x->most;
-    float a[PIECE] = {0}, b[PIECE] = {0}, c[PIECE] = {0};
-    for (uint64_t p = 0; p < pieces; p++) {
-        const int zero = of->zero[p];
-        const float scale = of->scale[p];
-        for (int j = 0; j < PIECE; j++) {
-            const uint64_t k = p * PIECE + j;
-            const float v = (float)((int)(unsigned char)(at[k] ^ flip) - zero) * scale;
-            const float size = fabsf(v);
-            a[j] += v * middle[k];
-            b[j] += size * radius[k];
-            c[j] += size * most[k];
+    return form->flip * UINT32_C(0x01010101);
+}
+
+// The integers of each word are next to each other, the first in its low bits.
+INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const unsigned bits,
+                         uint32_t flip, const float *scale, const float *zero,
+                         const ShortIntervals *x, double *restrict sum, const bool all)
+{
+    const unsigned per = 32 / bits;
+    const uint32_t mask = (UINT32_C(1) << bits) - 1;
+    float a[WORDS] = {0}, b[WORDS] = {0}, c[WORDS] = {0};
+    for (uint64_t k = 0; k < words; k += WORDS) {
+        float middle[WORDS] = {0}, radius[WORDS] = {0}, most[WORDS] = {0};
+        uint32_t word[WORDS];
+        memcpy(word, at + k * sizeof *word, sizeof word);
+        for (unsigned t = 0; t < per; t++) {
+            const uint64_t from = k * per + t * WORDS;
+            for (int i = 0; i < WORDS; i++) {
+                const uint32_t q = (word[i] ^ flip) >> t * bits & mask;
+                const float v = from_bits(q | HELD) - zero[k + i], size = fabsf(v);
+                middle[i] += v * x->middle[from + i];
+                radius[i] += size * x->radius[from + i];
+                if (all)
+                    most[i] += size * x->most[from + i];
+            }
+        }
+        for (int i = 0; i < WORDS; i++) {
+            const float s = scale ? scale[k + i] : 1, size = fabsf(s);
+            a[i] += s * middle[i];
+            b[i] += size * radius[i];
+            c[i] += size * most[i];
         }
     }
-    double all[3] = {0};
-    for (int j = 0; j < PIECE; j++) {
-        all[0] += (double)a[j];
-        all[1] += (double)b[j];
-        all[2] += (double)c[j];
-    }
-    for (int j = 0; j < 3; j++)
-        sum[j] += all[j];
-}
-
-void weigh_short_bytes(const unsigned char *at, uint64_t n, unsigned char flip, const Pieces *of,
-                       const ShortIntervals *x, double *sum)
-{
-    enum { AT_ONCE = SHORT_RUN / PIECE };
-    const uint64_t pieces = n / PIECE;
-    for (uint64_t p = 0; p < pieces; p += AT_ONCE) {
-        const uint64_t k = p * PIECE;
-        const ShortIntervals from = {x->middle + k, x->radius + k, x->most + k};
-        add_pieces(at + k, pieces - p < AT_ONCE ? pieces - p : AT_ONCE, flip,
-                   &(Pieces){of->scale + p, of->zero + p}, &from, sum);
-    }
-    for (uint64_t k = pieces * PIECE; k < n; k++) {
-        const double v =
-            (double)((int)(unsigned char)(at[k] ^ flip) - of->zero[pieces]) * of->scale[pieces];
-        sum[0] += v * (double)x->middle[k];
-        sum[1] += fabs(v) * (double)x->radius[k];
-        sum[2] += fabs(v) * (double)x->most[k];
+    for (int i = 0; i < WORDS; i++) {
+        sum[0] += (double)a[i];
+        sum[1] += (double)b[i];
+        sum[2] += (double)c[i];
     }
 }
 
-HOST_VECTORS
-static void add_short_pair(const unsigned char *restrict p, const unsigned char *restrict q,
-                           uint64_t n, unsigned char flip, const unsigned char *restrict zero,
-                           const float x[6], float *restrict a, float *restrict b,
-                           float *restrict c)
+// Four rows, whose intervals are x[0..2], x[3..5] ..
+INLINE void rows_of_words(const unsigned char *const *row, uint64_t words, const unsigned bits,
+                          uint32_t flip, const float *restrict zero, const float *x,
+                          float *restrict a, float *restrict b, float *restrict c, const bool all)
 {
-    const float m = x[0], d = x[1], g = x[2], m1 = x[3], d1 = x[4], g1 = x[5];
-    for (uint64_t k = 0; k < n; k++) {
-        const int z = zero[k];
-        const float v = (float)((int)(unsigned char)(p[k] ^ flip) - z),
-                    w = (float)((int)(unsigned char)(q[k] ^ flip) - z);
-        const float size = fabsf(v), other = fabsf(w);
-        a[k] += v * m + w * m1;
-        b[k] += size * d + other * d1;
-        c[k] += size * g + other * g1;
-    }
+    const unsigned per = 32 / bits;
+    const uint32_t mask = (UINT32_C(1) << bits) - 1;
+    const unsigned char *p = row[0], *q = row[1], *r = row[2], *s = row[3];
+    for (uint64_t k = 0; k < words; k += WORDS)
+        for (unsigned t = 0; t < per; t++) {
+            const uint64_t to = k * per + t * WORDS;
+            for (int i = 0; i < WORDS; i++) {
+                const uint64_t at = (k + i) * sizeof(uint32_t);
+                uint32_t w[4];
+                float v[4], size[4];
+                memcpy(&w[0], p + at, sizeof *w);
+                memcpy(&w[1], q + at, sizeof *w);
+                memcpy(&w[2], r + at, sizeof *w);
+                memcpy(&w[3], s + at, sizeof *w);
+                for (int j = 0; j < 4; j++) {
+                    v[j] = from_bits(((w[j] ^ flip) >> t * bits & mask) | HELD) - zero[to + i];
+                    size[j] = fabsf(v[j]);
+                }
+                a[to + i] += v[0] * x[0] + v[1] * x[3] + (v[2] * x[6] + v[3] * x[9]);
+                b[to + i] += size[0] * x[1] + size[1] * x[4] + (size[2] * x[7] + size[3] * x[10]);
+                if (all)
+                    c[to + i] +=
+                        size[0] * x[2] + size[1] * x[5] + (size[2] * x[8] + size[3] * x[11]);
+            }
+        }
 }
 
-void weigh_short_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, uint64_t n,
-                           unsigned char flip, const unsigned char *zero, const ShortIntervals *x,
-                           const ShortIntervals *sums)
+#define WORD_LOOPS(bits, all)                                                                      \
+    HOST_VECTORS                                                                                   \
+    static void row_##bits##_##all(const unsigned char *at, uint64_t words, uint32_t flip,         \
+                                   const float *scale, const float *zero, const ShortIntervals *x, \
+                                   double *sum)                                                    \
+    {                                                                                              \
+        row_of_words(at, words, bits, flip, scale, zero, x, sum, all);                             \
+    }                                                                                              \
+    HOST_VECTORS                                                                                   \
+    static void rows_##bits##_##all(const unsigned char *const *row, uint64_t words,               \
+                                    uint32_t flip, const float *zero, const float *x,              \
+                                    const ShortIntervals *to)                                      \
+    {                                                                                              \
+        rows_of_words(row, words, bits, flip, zero, x, to->middle, to->radius, to->most, all);     \
+    }
+WORD_LOOPS(4, 0)
+WORD_LOOPS(4, 1)
+WORD_LOOPS(8, 0)
+WORD_LOOPS(8, 1)
+
+enum { WORD_BYTES = WORDS * sizeof(uint32_t) };
+
+uint64_t weigh_places(const WordForm *form, uint64_t n)
 {
-    for (uint64_t k = 0; k < rows; k += 2) {
-        const uint64_t next = k + 1 < rows ? k + 1 : k;
-        float two[6];
-        two_of(x, k, rows, two);
-        add_short_pair(at + stride * k, at + stride * next, n, flip, zero, two, sums->middle,
-                       sums->radius, sums->most);
+    const uint64_t at_once = WORD_BYTES * 8 / form->bits;
+    return (n + at_once - 1) / at_once * at_once;
+}
+
+void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to)
+{
+    const uint64_t per = 32 / form->bits, whole = n / (WORDS * per) * (WORDS * per);
+    for (uint64_t k = 0; k < whole; k += WORDS * per)
+        for (uint64_t t = 0; t < per; t++)
+            for (uint64_t i = 0; i < WORDS; i++)
+                to[k + t * WORDS + i] = from[k + i * per + t];
+    memset(to + whole, 0, (weigh_places(form, n) - whole) * sizeof *to);
+    for (uint64_t k = whole; k < n; k++)
+        to[weigh_place_of(form, k)] = from[k];
+}
+
+static void add_words(const WordForm *form, const unsigned char *at, uint64_t words,
+                      const float *scale, const float *zero, const ShortIntervals *x, double *sum)
+{
+    const uint32_t flip = flips(form);
+    if (form->bits == 4)
+        (x->most ? row_4_1 : row_4_0)(at, words, flip, scale, zero, x, sum);
+    else
+        (x->most ? row_8_1 : row_8_0)(at, words, flip, scale, zero, x, sum);
+}
+
+// Bytes beyond the last word are those of another row, or none: these are copied.
+void weigh_word_row(const WordForm *form, const unsigned char *at, uint64_t n, const float *scale,
+                    const float *zero, const ShortIntervals *x, double *sum)
+{
+    const uint64_t per = 32 / form->bits, words = n / (WORDS * per) * WORDS;
+    const uint64_t bytes = words * sizeof(uint32_t), all = (n * form->bits + 7) / 8;
+    add_words(form, at, words, scale, zero, x, sum);
+    if (bytes == all)
+        return;
+    unsigned char last[WORD_BYTES] = {0};
+    const ShortIntervals rest = {x->middle + words * per, x->radius + words * per,
+                                 x->most ? x->most + words * per : NULL};
+    memcpy(last, at + bytes, all - bytes);
+    add_words(form, last, WORDS, scale ? scale + words : NULL, zero + words, &rest, sum);
+}
+
+static void add_word_rows(const WordForm *form, const unsigned char *const *row, uint64_t words,
+                          const float *zero, const float *x, const ShortIntervals *to)
+{
+    const uint32_t flip = flips(form);
+    if (form->bits == 4)
+        (to->most ? rows_4_1 : rows_4_0)(row, words, flip, zero, x, to);
+    else
+        (to->most ? rows_8_1 : rows_8_0)(row, words, flip, zero, x, to);
+}
+
+void weigh_word_rows(const WordForm *form, const unsigned char *at, uint64_t stride, uint64_t rows,
+                     uint64_t n, const float *zero, const ShortIntervals *x,
+                     const ShortIntervals *sums)
+{
+    enum { AT_ONCE = 4 };
+    const uint64_t per = 32 / form->bits, words = n / (WORDS * per) * WORDS, done = words * per;
+    const uint64_t bytes = words * sizeof(uint32_t), all = (n * form->bits + 7) / 8;
+    const ShortIntervals to = {sums->middle, sums->radius, x->most ? sums->most : NULL};
+    const ShortIntervals rest = {to.middle + done, to.radius + done,
+                                 to.most ? to.most + done : NULL};
+    for (uint64_t k = 0; k < rows; k += AT_ONCE) {
+        unsigned char last[AT_ONCE][WORD_BYTES];
+        const unsigned char *row[AT_ONCE], *ends[AT_ONCE];
+        float of[3 * AT_ONCE] = {0};
+        for (uint64_t j = 0; j < AT_ONCE; j++) {
+            const uint64_t i = k + j < rows ? k + j : k;
+            row[j] = at + stride * i;
+            ends[j] = last[j];
+            if (bytes < all) {
+                memset(last[j], 0, sizeof last[j]);
+                memcpy(last[j], row[j] + bytes, all - bytes);
+            }
+            if (k + j < rows) {
+                of[3 * j] = x->middle[i];
+                of[3 * j + 1] = x->radius[i];
+                of[3 * j + 2] = x->most ? x->most[i] : 0;
+            }
+        }
+        add_word_rows(form, row, words, zero, of, &to);
+        if (bytes < all)
+            add_word_rows(form, ends, WORDS, zero + done, of, &rest);
     }
 }
 

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What weights multiply: arrays of the same length.
+// What weights multiply: arrays of the same length. Without `most` that sum is left out: where it
+// is known to be at most so many times that of |w| * radius.
 typedef struct Intervals {
     double *middle, *radius, *most;
 } Intervals;
@@ -46,7 +47,7 @@ void weigh_short_row(WeightForm form, const unsigned char *at, uint64_t n, const
 void weigh_short_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint64_t rows,
                       uint64_t n, const ShortIntervals *x, const ShortIntervals *sums);
 
-// ---- bytes
+// ---- integers, one interval
 // The byte q stands for (q ^ flip) - zero, zero between 0 and 255 as q ^ flip is; flip is 0x80 for
 // int8, 0 for uint8. Sums are not of
 // w, but of q ^ flip, and of |w|: where all of x is one interval these give the three.
@@ -58,18 +59,37 @@ void weigh_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, ui
                      unsigned char flip, const unsigned char *zero, uint16_t *sum,
                      uint16_t *magnitude);
 
-// The three sums, in float32.
-enum { PIECE = 32 };
-// Scales and zero points, by PIECE of weights next to each other.
-typedef struct Pieces {
-    float *scale;
-    int *zero;
-} Pieces;
-void weigh_short_bytes(const unsigned char *at, uint64_t n, unsigned char flip, const Pieces *of,
-                       const ShortIntervals *x, double *sum);
-void weigh_short_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, uint64_t n,
-                           unsigned char flip, const unsigned char *zero, const ShortIntervals *x,
-                           const ShortIntervals *sums);
+// ---- integers, an interval each
+// Bytes and halves of bytes are taken from words of 32 bits, all first ones of 32 words, then all
+// second ones: in this order, which differs from theirs within 32 words, intervals, zero points and
+// sums stand. What is added in float32 keeps to what is said there.
+enum { WORDS = 32, WORD_RUN = 2048 };
+// Integers that are `bits` wide (4 or 8), and how they are stored; `flip` as above.
+typedef struct WordForm {
+    unsigned bits;
+    unsigned char flip;
+} WordForm;
+// n integers take so many places: what is over is never looked at, but has to be there.
+uint64_t weigh_places(const WordForm *form, uint64_t n);
+// n numbers in this order; what is over is 0.
+void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to);
+// The place of the kth.
+static inline uint64_t weigh_place_of(const WordForm *form, uint64_t k)
+{
+    const unsigned log = form->bits == 4 ? 3 : 2, in = k & ((WORDS << log) - 1);
+    return k - in + (in & ((1u << log) - 1)) * WORDS + (in >> log);
+}
+// Zero points come with this number, whose float has an integer in its lowest bits.
+#define WORD_HELD 0x1p23
+// Adds the three sums of n <= WORD_RUN integers next to each other to sum[0..2]; scales (NULL:
+// none) and zero points are those of words.
+void weigh_word_row(const WordForm *form, const unsigned char *at, uint64_t n, const float *scale,
+                    const float *zero, const ShortIntervals *x, double *sum);
+// Those of `rows` <= SHORT_ROWS rows, without their scales, row k times interval k, to n sums; zero
+// points are those of columns.
+void weigh_word_rows(const WordForm *form, const unsigned char *at, uint64_t stride, uint64_t rows,
+                     uint64_t n, const float *zero, const ShortIntervals *x,
+                     const ShortIntervals *sums);
 
 // n integers of 2 or 4 bits from index `first` on, the first of a byte in its low bits, as bytes
 // that keep their value; those with a sign are moved up by half of their range.

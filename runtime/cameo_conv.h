@@ -4,29 +4,16 @@
 #ifndef CAMEO_CONV_H
 #define CAMEO_CONV_H
 
-#include <stdint.h>
-#include <string.h>
+#include "cameo_columns.h"
+#include "cameo_conv_copy.h"
 
 enum {
     CAMEO_CONV_K = 256,    /* values of k and */
     CAMEO_CONV_N = 192,    /* of n in a block; a multiple of the columns of every tile */
     CAMEO_CONV_WIDE = 768, /* and at most, where the values of k are fewer */
-    CAMEO_FEW = 4,         /* columns for which lanes run over the rows */
-    CAMEO_CONV_SLACK = 64, /* elements that may be read or written past the end of a buffer */
     CAMEO_CONV_COPY = 4,   /* to copy a vector costs as much as so many products of one */
-    CAMEO_CONV_SHORT = 32, /* elements of a short row */
     CAMEO_CONV_TAPS = 128  /* of a window that slides over a plane by itself */
 };
-
-/* Dims of the window: the innermost is the last, those that there are not are 1 (steps 0). */
-typedef struct cameo_conv {
-    int64_t rows, channels;
-    int64_t out[3], taps[3], stride[3], dilation[3];
-    int64_t pad[3], in[3]; /* where x is: pad <= place < pad + in */
-    int64_t step[3];       /* from one element of x to the next */
-    int64_t channel, row;  /* from one channel of x, from one row of y to the next */
-    int copy;              /* the border is made of 0 in a copy, innermost strides are sorted out */
-} cameo_conv;
 
 /* What the products read. */
 typedef struct cameo_conv_view {
@@ -43,215 +30,6 @@ typedef struct cameo_conv_view {
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
-
-/* One row of x to `phases` rows, each holding every phases-th place from its number on: many, of
- * few elements. */
-static inline __attribute__((unused)) void cameo_conv_phases(const float *x, int64_t step,
-                                                             int64_t in, int64_t pad,
-                                                             int64_t phases, int64_t length,
-                                                             float *to)
-{
-    for (int64_t i = 0; i < length; i++, to++) {
-        const int64_t first = i * phases - pad; /* place of phase 0 */
-        int64_t low = first < 0 ? -first : 0, high = in - first;
-        low = low < phases ? low : phases;
-        high = high < phases ? high : phases;
-        high = high > low ? high : low;
-        for (int64_t f = 0; f < low; f++)
-            to[f * length] = 0.0f;
-        for (int64_t f = low; f < high; f++)
-            to[f * length] = x[(first + f) * step];
-        for (int64_t f = high; f < phases; f++)
-            to[f * length] = 0.0f;
-    }
-}
-
-/* The same for rows that may be long. */
-static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_t step, int64_t in,
-                                                          int64_t pad, int64_t phases,
-                                                          int64_t length, float *to)
-{
-    if (phases > length) {
-        cameo_conv_phases(x, step, in, pad, phases, length, to);
-        return;
-    }
-    for (int64_t f = 0; f < phases; f++, to += length) {
-        /* place i * phases + f - pad of x, for the i where it is one */
-        int64_t low = f >= pad ? 0 : (pad - f + phases - 1) / phases;
-        int64_t high = in + pad > f ? (in + pad - f + phases - 1) / phases : 0;
-        low = low < length ? low : length;
-        high = high < length ? high : length;
-        high = high > low ? high : low;
-        const float *from = x + (low * phases + f - pad) * step;
-        for (int64_t i = 0; i < low; i++)
-            to[i] = 0.0f;
-        for (int64_t i = 0; i < high - low; i++)
-            to[low + i] = from[i * phases * step];
-        for (int64_t i = high; i < length; i++)
-            to[i] = 0.0f;
-    }
-}
-
-/* The same for two phases of neighbours, where x may be read from `begin` to `end`: vectors of both
- * phases, or of the first alone, from two of x, what lies outside of the row set to 0. A row
- * shorter than a vector is written with what the next one writes again. */
-static inline __attribute__((unused)) void cameo_conv_halves(const float *x, const float *begin,
-                                                             const float *end, int64_t in,
-                                                             int64_t pad, int64_t length, int both,
-                                                             float *to)
-{
-    typedef int32_t cameo_lanes __attribute__((vector_size(4 * CAMEO_LANES)));
-    cameo_lanes number;
-    for (int i = 0; i < CAMEO_LANES; i++)
-        number[i] = i;
-    for (int64_t j = 0; j < length; j += CAMEO_LANES) {
-        const int64_t last = length - CAMEO_LANES, i = j > last && last > 0 ? last : j;
-        const int64_t at = 2 * i - pad; /* place of the first lane in the row */
-        float edge[2 * CAMEO_LANES];
-        const float *from = edge;
-        if (at >= begin - x && at + 2 * CAMEO_LANES <= end - x)
-            from = x + at;
-        else
-            for (int64_t k = 0; k < 2 * CAMEO_LANES; k++)
-                edge[k] = at + k >= 0 && at + k < in ? x[at + k] : 0.0f;
-        cameo_vec a = *(const cameo_vec *)from, b = *(const cameo_vec *)(from + CAMEO_LANES);
-        if (at < 0 || at + 2 * CAMEO_LANES > in) {
-            enum { ALL = 2 * CAMEO_LANES };
-            const int32_t low = at >= 0 ? 0 : at > -ALL ? (int32_t)-at : ALL;
-            const int32_t high = at >= in ? 0 : in - at < ALL ? (int32_t)(in - at) : ALL;
-            const cameo_lanes next = number + CAMEO_LANES;
-            a = (cameo_vec)((cameo_lanes)a & (number >= low) & (number < high));
-            b = (cameo_vec)((cameo_lanes)b & (next >= low) & (next < high));
-        }
-        *(cameo_vec *)(to + i) = cameo_even(a, b);
-        if (both)
-            *(cameo_vec *)(to + length + i) = cameo_odd(a, b);
-    }
-}
-
-/* The rows of x whose elements are neighbours, from `to` on, `width` apart: low places of 0, count
- * elements, places of 0 up to width. What a vector writes past a row the next one writes again;
- * nothing is written from `limit` on. */
-static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64_t step,
-                                                           int64_t rows, int64_t low, int64_t count,
-                                                           int64_t width, float *to, float *limit)
-{
-    const float *end = x + (rows - 1) * step + count - CAMEO_LANES;
-    const int64_t reach = low + (count + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
-    for (int64_t j = 0; j < rows; j++, x += step, to += width) {
-        for (int64_t i = 0; i < low; i++)
-            to[i] = 0.0f;
-        if (x + (count - 1) / CAMEO_LANES * CAMEO_LANES <= end && reach <= limit - to)
-            for (int64_t i = 0; i < count; i += CAMEO_LANES)
-                *(cameo_vec *)(to + low + i) = *(const cameo_vec *)(x + i);
-        else
-            memcpy(to + low, x, (size_t)count * sizeof *to);
-        for (int64_t i = low + count; i < width; i++)
-            to[i] = 0.0f;
-    }
-}
-
-/* Elements along each dim that windows reach. */
-static inline __attribute__((unused)) int64_t cameo_conv_reach(const cameo_conv *g, int d)
-{
-    return g->stride[d] * (g->out[d] - 1) + g->dilation[d] * (g->taps[d] - 1) + 1;
-}
-
-/* Rows from .. until of a plane of x (two dims) with its border; nothing is written from `limit`
- * on. */
-static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g, const float *x,
-                                                            const float *begin, const float *end,
-                                                            float *to, int64_t length, int64_t from,
-                                                            int64_t until, float *limit)
-{
-    const int64_t width = length * g->stride[2], in = g->in[1], pad = g->pad[1];
-    int64_t first = pad < from ? from : pad < until ? pad : until;
-    int64_t last = in + pad < until ? in + pad : until;
-    last = last > first ? last : first;
-    to += from * width;
-    memset(to, 0, (size_t)((first - from) * width) * sizeof *to);
-    x += (first - pad) * g->step[1];
-    to += (first - from) * width;
-    const int64_t low = g->pad[2], left = length - low;
-    const int64_t count = g->in[2] < left ? g->in[2] : left;
-    const int whole = length >= CAMEO_LANES || (last - first) * width + CAMEO_LANES <= limit - to;
-    if (g->stride[2] == 1 && g->step[2] == 1 && low >= 0 && count > 0)
-        cameo_conv_rows(x, g->step[1], last - first, low, count, width, to, limit);
-    else if (g->stride[2] == 2 && g->step[2] == 1 && whole)
-        for (int64_t j = 0; j < last - first; j++)
-            cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length, 1,
-                              to + j * width);
-    else if (g->stride[2] == 1 && g->step[2] == 2 && whole)
-        for (int64_t j = 0; j < last - first; j++)
-            cameo_conv_halves(x + j * g->step[1], begin, end, 2 * g->in[2] - 1, 2 * low, length, 0,
-                              to + j * width);
-    else
-        for (int64_t j = 0; j < last - first; j++)
-            cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],
-                           length, to + j * width);
-    to += (last - first) * width;
-    memset(to, 0, (size_t)((until - last) * width) * sizeof *to);
-}
-
-/* Channels that are one short row each: what goes where is the same for all of them. */
-static inline __attribute__((unused)) void
-cameo_conv_short(const cameo_conv *g, const float *x, float *to, int64_t length, int64_t channels)
-{
-    int64_t place[CAMEO_CONV_SHORT], from[CAMEO_CONV_SHORT], border[CAMEO_CONV_SHORT];
-    int64_t inside = 0, outside = 0;
-    for (int64_t f = 0, at = 0; f < g->stride[2]; f++)
-        for (int64_t i = 0; i < length; i++, at++) {
-            const int64_t j = i * g->stride[2] + f - g->pad[2];
-            if (j < 0 || j >= g->in[2]) {
-                border[outside++] = at;
-                continue;
-            }
-            from[inside] = j * g->step[2];
-            place[inside++] = at;
-        }
-    for (int64_t c = 0; c < channels; c++, x += g->channel, to += length * g->stride[2]) {
-        for (int64_t i = 0; i < inside; i++)
-            to[place[i]] = x[from[i]];
-        for (int64_t i = 0; i < outside; i++)
-            to[border[i]] = 0.0f;
-    }
-}
-
-/* The first element behind those of x that are read. */
-static inline __attribute__((unused)) const float *cameo_conv_x_end(const cameo_conv *g,
-                                                                    const float *x)
-{
-    return x + (g->channels - 1) * g->channel + (g->in[0] - 1) * g->step[0] +
-           (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
-}
-
-/* Channels from .. until of x. What lies behind their copies is another share's, except behind the
- * last, where there is room. */
-static __attribute__((noinline, unused)) void cameo_conv_copy(const cameo_conv *g, const float *x,
-                                                              float *to, int64_t length,
-                                                              int64_t from, int64_t until)
-{
-    const int64_t deep = cameo_conv_reach(g, 0), rows = cameo_conv_reach(g, 1);
-    const int64_t plane = rows * length * g->stride[2];
-    to += from * deep * plane;
-    float *limit =
-        to + (until - from) * deep * plane + (until == g->channels ? CAMEO_CONV_SLACK : 0);
-    const int one = deep == 1 && plane <= CAMEO_CONV_SHORT && rows == 1;
-    if (one && g->pad[0] == 0 && g->pad[1] == 0 && g->in[0] > 0 && g->in[1] > 0) {
-        cameo_conv_short(g, x + from * g->channel, to, length, until - from);
-        return;
-    }
-    const float *end = cameo_conv_x_end(g, x);
-    for (int64_t c = from; c < until; c++)
-        for (int64_t i = 0; i < deep; i++, to += plane) {
-            const int64_t a = i - g->pad[0];
-            if (a < 0 || a >= g->in[0])
-                memset(to, 0, (size_t)plane * sizeof *to);
-            else
-                cameo_conv_plane(g, x + c * g->channel + a * g->step[0], x, end, to, length, 0,
-                                 rows, limit);
-        }
-}
 
 /* Columns of a block: more where k is short, so that rows of y are written in longer pieces. */
 static inline __attribute__((unused)) int64_t cameo_conv_width(int64_t all)
@@ -413,49 +191,6 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
     }
 }
 
-/* A few columns, all rows: lanes run over the rows, so that none is empty. */
-typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), aligned(4), may_alias));
-
-static inline __attribute__((always_inline)) void
-cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, float *c,
-                 int64_t ldc, int64_t rows, int more, int columns, int chains,
-                 const cameo_finish *finish)
-{
-    cameo_column sums[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
-    int64_t i = 0;
-    for (; i + chains <= k; i += chains)
-        for (int s = 0; s < chains; s++) {
-            const cameo_column x = *(const cameo_column *)(a + (i + s) * CAMEO_TILE_ROWS);
-            for (int j = 0; j < columns; j++)
-                sums[s * columns + j] += b[at[i + s] + j] * x;
-        }
-    for (; i < k; i++)
-        for (int j = 0; j < columns; j++)
-            sums[j] += b[at[i] + j] * *(const cameo_column *)(a + i * CAMEO_TILE_ROWS);
-    for (int s = 1; s < chains; s++)
-        for (int j = 0; j < columns; j++)
-            sums[j] += sums[s * columns + j];
-    for (int64_t m = 0; m < rows; m++)
-        for (int j = 0; j < columns; j++) {
-            const float v = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
-            c[m * ldc + j] = finish ? cameo_finished(finish, m, m * ldc + j, v) : v;
-        }
-}
-
-static __attribute__((noinline, unused)) void
-cameo_columns(int64_t k, const float *a, const float *b, const int64_t *at, float *c, int64_t ldc,
-              int64_t rows, int64_t width, int more, const cameo_finish *finish)
-{
-    if (width == 1)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8, finish);
-    else if (width == 2)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4, finish);
-    else if (width == 3)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2, finish);
-    else
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2, finish);
-}
-
 /* Some columns of a block, from n on. */
 typedef struct cameo_conv_panel {
     const float *b;
@@ -511,12 +246,12 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
-        const int64_t reach = cameo_conv_lanes(width, v->even);
+        const int few = width <= CAMEO_FEW && !v->even;
+        const int64_t reach = few ? width : cameo_conv_lanes(width, v->even);
         const int64_t from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
-        if ((v->packs && width > CAMEO_FEW) || at + width > v->out[2] ||
-            most + from + reach > v->size) {
+        if ((v->packs && !few) || at + width > v->out[2] || most + from + reach > v->size) {
             cameo_conv_pack(v, n, width, nk, places, to);
             p->b = to;
             p->at = packed;
@@ -608,7 +343,8 @@ static inline __attribute__((unused)) void cameo_bend(const cameo_finish *f, flo
 
 /* Columns n0 .. n1 of y: rows m0 .. m1 for the values of k whose panels there are. */
 typedef struct cameo_conv_block {
-    int64_t rows, all, k0, nk; /* rows of y; values of k, and those of the panels */
+    int64_t rows, high, all, k0, nk; /* rows of y, the last ones to do; values of k, those of the
+                                      * panels */
     const float *w; /* packed: blocks of CAMEO_CONV_K values of k, in them panels of rows */
     float *y;
     int64_t row;
@@ -634,51 +370,84 @@ static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_
     return (int64_t)((uintptr_t)next - (uintptr_t)a);
 }
 
-/* Empty lanes of a panel are written too where they are columns of those that follow it, unless
- * there are sums in these already. */
+/* What is done to the sums of rows from m on and columns from n on; *f: room for it. */
+static inline __attribute__((unused)) const cameo_finish *
+cameo_conv_finish(const cameo_conv_block *b, int64_t m, int64_t n, cameo_finish *f)
+{
+    if (!b->finish || b->k0 + b->nk < b->all)
+        return NULL;
+    *f = *b->finish;
+    f->bias += m;
+    f->added = f->added && !f->curve ? f->added + m * b->row + n : NULL;
+    return f;
+}
+
+/* Where the weights of row m are, of the values of k whose panels there are. */
+static inline __attribute__((unused)) const float *cameo_conv_weights(const cameo_conv_block *b,
+                                                                      int64_t m)
+{
+    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
+    return b->w + b->k0 * panels * CAMEO_TILE_ROWS + m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk +
+           m % CAMEO_TILE_ROWS;
+}
+
+/* Is the last panel a few columns? */
+static inline __attribute__((unused)) int cameo_conv_few(const cameo_conv_block *b)
+{
+    return b->count > 0 && !b->even && b->panels[b->count - 1].width <= CAMEO_FEW;
+}
+
+/* Rows m .. m + height, those of a tile, of all panels but a few columns. Those left of m0 .. m1
+ * come next. Empty lanes of a panel are written too where they are columns of those that follow
+ * it, unless there are sums in these already. */
+static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_block *b, int64_t m0,
+                                                            int64_t m1, int64_t m, int64_t height)
+{
+    const cameo_conv_panel *last = &b->panels[b->count - 1];
+    const int64_t end = b->k0 > 0 ? 0 : last->n + last->width;
+    const float *a = cameo_conv_weights(b, m);
+    const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
+    for (int i = 0; i < b->count - cameo_conv_few(b); i++) {
+        const cameo_conv_panel *p = &b->panels[i];
+        const int64_t whole = cameo_conv_lanes(p->width, b->even);
+        cameo_finish finish;
+        cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
+            b->nk, a, p->b, p->at, i == 0 ? ahead : 0, b->y + m * b->row + p->n, b->row,
+            p->n + whole <= end ? whole : p->width, b->k0 > 0,
+            cameo_conv_finish(b, m, p->n, &finish));
+    }
+}
+
+/* Rows m0 .. m1, as many at a time as a few columns are summed for. */
 static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_conv_block *b,
                                                                   int64_t m0, int64_t m1)
 {
-    const cameo_conv_panel *last = &b->panels[b->count > 0 ? b->count - 1 : 0];
-    const int64_t end = b->k0 > 0 || b->count == 0 ? 0 : last->n + last->width;
-    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
-    const cameo_finish *all = b->k0 + b->nk == b->all ? b->finish : NULL;
-    for (int64_t m = m0; m < m1; m += CAMEO_ROWS) {
-        const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
-                         m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
-        const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
-        const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
-        for (int i = 0; i < b->count; i++) {
-            const cameo_conv_panel *p = &b->panels[i];
-            const int64_t whole = cameo_conv_lanes(p->width, b->even);
-            float *c = b->y + m * b->row + p->n;
-            cameo_finish finish;
-            if (all) {
-                finish = *all;
-                finish.bias += m;
-                finish.added = all->added && !all->curve ? all->added + m * b->row + p->n : NULL;
-            }
-            if (p->width > CAMEO_FEW || b->even)
-                cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
-                    b->nk, a, p->b, p->at, i == 0 ? ahead : 0, c, b->row,
-                    p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
-            else if (m % CAMEO_TILE_ROWS == 0)
-                cameo_columns(b->nk, a, p->b, p->at, c, b->row,
-                              left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
-                              all ? &finish : NULL);
-        }
-        if (b->count > 0)
-            cameo_bend(all, b->y, m * b->row + b->panels[0].n, height, b->row,
+    if (b->count == 0)
+        return;
+    const cameo_conv_panel *last = &b->panels[b->count - 1];
+    const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_ROWS;
+    for (int64_t m = m0, next; m < m1; m = next) {
+        next = m1 - m < step ? m1 : m + step;
+        for (int64_t i = m; i < next; i += CAMEO_ROWS)
+            cameo_conv_tiles(b, m0, m1, i, next - i < CAMEO_ROWS ? next - i : CAMEO_ROWS);
+        cameo_finish finish;
+        if (cameo_conv_few(b))
+            cameo_columns(b->nk, cameo_conv_weights(b, m), b->nk * CAMEO_TILE_ROWS, last->b,
+                          last->at, b->y + m * b->row + last->n, b->row, next - m, last->width,
+                          b->k0 > 0, cameo_conv_finish(b, m, last->n, &finish));
+        if (b->k0 + b->nk == b->all)
+            cameo_bend(b->finish, b->y, m * b->row + b->panels[0].n, next - m, b->row,
                        last->n + last->width - b->panels[0].n);
     }
 }
 
-/* Rows m0 and up to CAMEO_TILE_ROWS - 1 more, for the last values of k. Returns where they end. */
+/* Some rows from m0 on, for the last values of k. Returns where they end. */
 static inline __attribute__((unused)) int64_t cameo_conv_rows_end(const cameo_conv_block *b,
                                                                   int64_t m0)
 {
-    const int64_t left = b->rows - m0;
-    const int64_t m1 = m0 + (left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS);
+    const int64_t left = b->high - m0;
+    const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_TILE_ROWS;
+    const int64_t m1 = m0 + (left < step ? left : step);
     if (b->nk > 0)
         cameo_conv_multiply(b, m0, m1);
     return m1;
@@ -693,6 +462,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     b->rows = rows;
+    b->high = high;
     b->all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
     b->w = w;
     b->y = y;

@@ -112,6 +112,10 @@ static __attribute__((noinline, unused)) void cameo_conv_copy_share(const cameo_
     }
     const float *end = cameo_conv_x_end(g, x);
     const int64_t width = length * stride, plane = cameo_conv_reach(g, 1) * width;
+    if (cameo_conv_turns(g, length, g->channels)) {
+        cameo_conv_turned(g, x, padded, length, g->channels, plane, from, to);
+        return;
+    }
     for (int64_t c = 0; c < g->channels; c++, padded += plane)
         cameo_conv_plane(g, x + c * g->channel, x, end, padded, length, from, to,
                          padded + to * width);

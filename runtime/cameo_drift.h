@@ -88,17 +88,20 @@ CAMEO_FN cameo_f64x2 cameo_drift_at(const cameo_view *v, int64_t i)
     return cameo_make_f64x2(((const double *)v->at)[i], 0);
 }
 
-/* How L is given: an n[3] that is not 0 says as Y - L; of 2, that L stands where Y is expected. */
+/* How Y and L are given, by n[3]: as ir/ops/shadow.h numbers it. */
 CAMEO_FN cameo_drift_third cameo_drift_how(const cameo_call *c)
 {
-    if (c->nreads < 3)
-        return DRIFT_EXACT;
-    return c->n[3] == 2 ? DRIFT_ADDED : c->n[3] ? DRIFT_BROUGHT : DRIFT_LOCAL;
+    static const unsigned char given[] = {DRIFT_LOCAL, DRIFT_BROUGHT, DRIFT_ADDED, DRIFT_MOVED,
+                                          DRIFT_MADE};
+    if (c->nreads < 2)
+        return DRIFT_SAME;
+    return c->nreads < 3 && c->n[3] == 0 ? DRIFT_EXACT : (cameo_drift_third)given[c->n[3]];
 }
 
 CAMEO_FN int cameo_drift_is_paired(const cameo_call *c)
 {
-    return c->reads[1].dtype == DRIFT_PAIR || (c->nreads > 2 && c->reads[2].dtype == DRIFT_PAIR);
+    return (c->nreads > 1 && c->reads[1].dtype == DRIFT_PAIR) ||
+           (c->nreads > 2 && c->reads[2].dtype == DRIFT_PAIR);
 }
 
 /* Differences of n elements from `first` on, in both halves of what is double-double. */
@@ -115,28 +118,46 @@ CAMEO_FN void cameo_drift_pairs(cameo_drift_block *b, const cameo_call *c, int64
     }
 }
 
+/* Y and L of an element y, the call's second and third operands being at the element. */
+CAMEO_FN void cameo_drift_wanted(cameo_drift_third how, double y, const void *second,
+                                 const void *third, int64_t i, double *want, double *own)
+{
+    const double *wide = (const double *)second;
+    const float *narrow = (const float *)(how == DRIFT_MOVED ? second : third);
+    *want = *own = y;
+    if (how == DRIFT_EXACT || how == DRIFT_LOCAL || how == DRIFT_BROUGHT)
+        *want = wide[i];
+    if (how == DRIFT_LOCAL)
+        *own = ((const double *)third)[i];
+    else if (how == DRIFT_BROUGHT)
+        *own = *want - (double)narrow[i];
+    else if (how == DRIFT_MADE)
+        *own = *want = wide[i];
+    else if (how == DRIFT_MOVED)
+        *want = fabs(y) <= DBL_MAX ? y + (double)narrow[i] : (double)narrow[i];
+    else if (how == DRIFT_ADDED) {
+        const double apart = (double)narrow[i];
+        *own = wide[i];
+        /* of a y that is no number nothing says how far Y is from L */
+        *want = fabs(y) <= DBL_MAX || fabs(apart) <= DBL_MAX ? *own + apart : *own;
+    }
+}
+
 /* The same of what is float64 or narrower. */
 CAMEO_FN void cameo_drift_differences(cameo_drift_block *b, const cameo_call *c, int64_t first,
                                       int64_t n, float *apart)
 {
-    const double *exact = (const double *)c->reads[1].at + first;
-    const void *third = c->nreads > 2 ? c->reads[2].at : NULL;
     const cameo_drift_third how = cameo_drift_how(c);
+    const void *second = c->nreads > 1 ? c->reads[1].at : NULL;
+    const void *third = c->nreads > 2 ? c->reads[2].at : NULL;
     cameo_drift_widen(b->y, &c->reads[0], first, n);
     if (cameo_drift_is_paired(c)) {
         cameo_drift_pairs(b, c, first, n);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        double y = b->y[i], want = exact[i], own = y;
-        if (how == DRIFT_LOCAL)
-            own = ((const double *)third)[first + i];
-        else if (how == DRIFT_BROUGHT)
-            own = want - (double)((const float *)third)[first + i];
-        if (how == DRIFT_ADDED) {
-            own = want;
-            want += (double)((const float *)third)[first + i];
-        }
+        double y = b->y[i], want, own;
+        cameo_drift_wanted(how, y, second, third, first + i, &want, &own);
         if (apart)
             apart[i] = (float)(fabs(y) <= DBL_MAX ? want - y : want);
         b->total[i] = y - want;
@@ -189,15 +210,21 @@ CAMEO_FN double cameo_drift_flips(const cameo_call *c, const double *y, int64_t 
     return flips;
 }
 
-CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, int exact)
+CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_drift_third how)
 {
     const cameo_drift_sums *t = &s->sums;
-    out[DRIFT_SUM_TOTAL] = cameo_drift_added(&t->total2);
-    out[DRIFT_MAX_MADE] = cameo_drift_greatest(&t->made);
-    out[DRIFT_SUM_MADE] = cameo_drift_added(&t->made2);
-    out[DRIFT_MAX_INHERITED] = exact ? out[DRIFT_MAX_TOTAL] : cameo_drift_greatest(&t->inherited);
-    out[DRIFT_SUM_INHERITED] = exact ? out[DRIFT_SUM_TOTAL] : cameo_drift_added(&t->inherited2);
-    out[DRIFT_MAX_SHADOW] = cameo_drift_greatest(&t->shadow);
+    const int exact = how == DRIFT_EXACT || how == DRIFT_MOVED, all = !exact && how != DRIFT_MADE;
+    const double total2 = cameo_drift_added(&t->total2);
+    out[DRIFT_SUM_TOTAL] = total2;
+    out[DRIFT_MAX_MADE] = all ? cameo_drift_greatest_of(&t->made, &t->most.made) : 0;
+    out[DRIFT_SUM_MADE] = all ? cameo_drift_added(&t->made2) : 0;
+    out[DRIFT_MAX_INHERITED] = all ? cameo_drift_greatest_of(&t->inherited, &t->most.inherited) : 0;
+    out[DRIFT_SUM_INHERITED] = all ? cameo_drift_added(&t->inherited2) : 0;
+    if (!all) {
+        out[exact ? DRIFT_MAX_INHERITED : DRIFT_MAX_MADE] = out[DRIFT_MAX_TOTAL];
+        out[exact ? DRIFT_SUM_INHERITED : DRIFT_SUM_MADE] = total2;
+    }
+    out[DRIFT_MAX_SHADOW] = cameo_drift_greatest_of(&t->shadow, &t->most.shadow);
     out[DRIFT_SUM_SHADOW] = cameo_drift_added(&t->shadow2);
     out[DRIFT_MAX_RELATIVE] = s->relative;
     out[DRIFT_MAX_ULP] = s->ulp;
@@ -208,14 +235,22 @@ CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, int exa
     out[DRIFT_GREATEST] = cameo_drift_extreme(&t->greatest, &t->high, 1);
 }
 
-/* n elements of float32 from their own places; false: some number among them is not finite (or its
- * square), and nothing was added. */
+/* Is 0 or may be squared in float32, with all that is a part of it? */
+CAMEO_FN int cameo_drift_may_square(double most)
+{
+    return most <= 0 || (most >= 0x1p-48 && most <= 0x1p+55);
+}
+
+/* n elements of float32 from their own places; false: some number among them is not finite, or all
+ * are so small that float32 does not hold their squares, and nothing was added. */
 CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_t first, int64_t n,
                                const cameo_drift_unit *u, double *out)
 {
     const cameo_drift_third how = cameo_drift_how(c);
     const cameo_drift_sums before = s->sums;
-    const char *third = c->nreads > 2 ? (const char *)c->reads[2].at : NULL;
+    const int moved = how == DRIFT_MOVED;
+    const char *second = c->nreads > 1 ? (const char *)c->reads[1].at : NULL;
+    const char *third = moved ? second : c->nreads > 2 ? (const char *)c->reads[2].at : NULL;
     const double limit = cameo_drift_limit(s, u);
     cameo_drift_tail tail;
     cameo_drift_part parts[2];
@@ -223,7 +258,7 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
     parts[0] = (cameo_drift_part){
         .y = (const float *)c->reads[0].at + first,
         .range = (const float *)c->reads[0].at + first,
-        .exact = (const double *)c->reads[1].at + first,
+        .exact = second && !moved ? (const double *)second + first : NULL,
         .third = third ? third + first * (how == DRIFT_LOCAL ? 8 : 4) : NULL,
         .apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL,
         .n = n};
@@ -231,17 +266,20 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
     for (int k = 0; k < 2; k++)
         further |= cameo_drift_part_add(&s->sums, &parts[k], limit, how);
     cameo_drift_split_end(parts, n);
-    const cameo_drift_vec sizes = s->sums.total2 + s->sums.made2;
-    if (!(cameo_drift_added(&sizes) <= DBL_MAX)) {
+    const cameo_drift_vec sizes = s->sums.total2 + s->sums.made2 + s->sums.shadow2;
+    const double most = cameo_drift_greatest_float(&s->sums.most.total);
+    if (!(cameo_drift_added(&sizes) <= DBL_MAX) || !cameo_drift_may_square(most) ||
+        !cameo_drift_may_square(cameo_drift_greatest_float(&s->sums.most.made)) ||
+        !cameo_drift_may_square(cameo_drift_greatest_float(&s->sums.most.inherited)) ||
+        !cameo_drift_may_square(cameo_drift_greatest_float(&s->sums.most.shadow))) {
         s->sums = before;
         return 0;
     }
     for (int k = 0; further && k < 2; k++)
         cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
-    const double most = cameo_drift_greatest(&s->sums.total);
     if (most > out[DRIFT_MAX_TOTAL]) {
-        int64_t at = cameo_drift_part_find(&parts[0], how, most);
-        at = at < 0 ? parts[0].n + cameo_drift_part_find(&parts[1], how, most) : at;
+        int64_t at = cameo_drift_part_find(&parts[0], how, (float)most);
+        at = at < 0 ? parts[0].n + cameo_drift_part_find(&parts[1], how, (float)most) : at;
         out[DRIFT_MAX_TOTAL] = most;
         out[DRIFT_AT] = (double)(first + at);
     }
@@ -261,7 +299,7 @@ CAMEO_FN void cameo_drift_any_block(cameo_drift_state *s, const cameo_call *c, i
     if (cameo_drift_blocks(&s->sums, &b, n, cameo_drift_limit(s, u)))
         cameo_drift_look(s, &b, n, u);
     const double most = cameo_drift_greatest(&s->sums.total);
-    for (int64_t i = 0; most > out[DRIFT_MAX_TOTAL]; i++)
+    for (int64_t i = 0; i < n && most > out[DRIFT_MAX_TOTAL]; i++)
         if (fabs(b.total[i]) == most) {
             out[DRIFT_MAX_TOTAL] = most;
             out[DRIFT_AT] = (double)(first + i);
@@ -284,27 +322,28 @@ CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, double *ou
     cameo_drift_begin(&s.sums);
     for (int64_t first = 0, n; first < count; first += n) {
         n = count - first < DRIFT_RUN ? count - first : DRIFT_RUN;
-        if (plain && cameo_drift_plain(&s, c, first, n, &u, out))
+        if (plain && cameo_drift_may_square(out[DRIFT_MAX_TOTAL]) &&
+            cameo_drift_plain(&s, c, first, n, &u, out))
             continue;
         for (int64_t i = 0, part; i < n; i += part) {
             part = n - i < DRIFT_BLOCK ? n - i : DRIFT_BLOCK;
             cameo_drift_any_block(&s, c, first + i, part, &u, out);
         }
     }
-    cameo_drift_write(out, &s, c->nreads < 3);
+    cameo_drift_write(out, &s, cameo_drift_how(c));
 }
 
 /* (y, Y, L) => (numbers, apart) [bits of the fraction, exponent of the least normal number, does it
- * decide? is it Y - L in float32 that stands for L?]: y of float16, bfloat16, float32 or float64, Y
+ * decide? what stands for Y and L?]: y of float16, bfloat16, float32 or float64, Y
  * and L of float64 or pairs. Without L nothing was made: y is exact in what it is computed of.
  * `apart`, where it is asked for, is Y - y in float32, and Y where y is not finite. Of other dtypes
  * y and Y are compared bit by bit. */
 CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
 {
-    const cameo_view *y = &c->reads[0], *exact = &c->reads[1];
+    const cameo_view *y = &c->reads[0];
     double *out = (double *)c->writes[0].at;
     int64_t count = cameo_view_count(y);
-    if (cameo_view_count(exact) != count ||
+    if ((c->nreads > 1 && cameo_view_count(&c->reads[1]) != count) ||
         (c->nreads > 2 && cameo_view_count(&c->reads[2]) != count))
         return cameo_objects_fail(o, "the float64 shadow has another shape than the value");
     cameo_drift_clear(out);
@@ -316,7 +355,7 @@ CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
     size_t size = (size_t)cameo_stored_size(y->dtype);
     for (int64_t i = 0; i < count; i++)
         if (memcmp((const char *)y->at + (size_t)i * size,
-                   (const char *)exact->at + (size_t)i * size, size) != 0) {
+                   (const char *)c->reads[1].at + (size_t)i * size, size) != 0) {
             out[DRIFT_AT] = out[DRIFT_FLIPS] > 0 ? out[DRIFT_AT] : (double)i;
             out[DRIFT_FLIPS]++;
         }

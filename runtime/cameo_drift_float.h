@@ -6,7 +6,8 @@
 
 enum {
     DRIFT_STEP = 2 * DRIFT_LANES, /* elements that are added at once */
-    DRIFT_RUN = 2048              /* before what is special among them is looked for */
+    DRIFT_RUN = 2048,             /* before what is special among them is looked for */
+    DRIFT_NEAR = 512              /* whose squares are added in float32; whole steps */
 };
 
 /* clang takes vectors of 512 bits apart unless it is told. */
@@ -15,8 +16,6 @@ enum {
 #else
 #define CAMEO_DRIFT_WHOLE static __attribute__((noinline, unused))
 #endif
-
-typedef int32_t cameo_drift_ints __attribute__((vector_size(8 * DRIFT_LANES), may_alias));
 
 /* What is computed of: one number's unit in the last place is a power of two of its size, and no
  * less than that of the least normal number. */
@@ -27,9 +26,9 @@ typedef struct cameo_drift_unit {
 /* n elements of y, Y and what L is given as; n is a multiple of DRIFT_STEP. */
 typedef struct cameo_drift_part {
     const float *y, *range; /* the latter for the least and the greatest */
-    const double *exact;
-    const void *third; /* float64 or float32; NULL: none */
-    float *apart;      /* Y - y; NULL: nobody asks for it */
+    const double *exact;    /* Y or what stands for it; NULL: none in float64 */
+    const void *third;      /* float64 or float32; NULL: none */
+    float *apart;           /* Y - y; NULL: nobody asks for it */
     int64_t n;
 } cameo_drift_part;
 
@@ -74,16 +73,18 @@ CAMEO_FN void cameo_drift_split(cameo_drift_part *parts, cameo_drift_tail *tail,
     all->n -= left;
     parts[1] = (cameo_drift_part){tail->y,
                                   tail->range,
-                                  tail->exact,
+                                  all->exact ? tail->exact : NULL,
                                   all->third ? tail->third : NULL,
                                   all->apart ? tail->apart : NULL,
                                   left ? DRIFT_STEP : 0};
     if (!left)
         return;
     memset(tail->y, 0, sizeof tail->y);
-    memset(tail->exact, 0, sizeof tail->exact);
     memcpy(tail->y, all->y + all->n, (size_t)left * sizeof *tail->y);
-    memcpy(tail->exact, all->exact + all->n, (size_t)left * sizeof *tail->exact);
+    if (all->exact) {
+        memset(tail->exact, 0, sizeof tail->exact);
+        memcpy(tail->exact, all->exact + all->n, (size_t)left * sizeof *tail->exact);
+    }
     if (all->third) {
         memset(tail->third, 0, sizeof tail->third);
         memcpy(tail->third, (const char *)all->third + (size_t)all->n * size, (size_t)left * size);
@@ -100,40 +101,118 @@ CAMEO_FN void cameo_drift_split_end(const cameo_drift_part *parts, int64_t n)
                (size_t)(n - parts[0].n) * sizeof *parts[0].apart);
 }
 
-CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_picked(cameo_drift_ints first, cameo_drift_floats a,
-                                                     cameo_drift_floats b)
-{
-    return (cameo_drift_floats)((first & (cameo_drift_ints)a) | (~first & (cameo_drift_ints)b));
-}
-
+/* In float64, of any sign. */
 typedef struct cameo_drift_apart {
-    cameo_drift_vec total, made, inherited, shadow; /* of any sign */
+    cameo_drift_vec total, shadow; /* Y - y, Y */
 } cameo_drift_apart;
 
 CAMEO_DRIFT_FN cameo_drift_apart cameo_drift_of(const cameo_drift_part *p, int64_t i,
                                                 const cameo_drift_third how)
 {
     const cameo_drift_vec y = cameo_drift_widened(p->y + i);
-    cameo_drift_apart a;
-    a.shadow = cameo_drift_load(p->exact + i);
-    if (how == DRIFT_EXACT || how == DRIFT_LOCAL) {
-        const cameo_drift_vec own =
-            how == DRIFT_LOCAL ? cameo_drift_load((const double *)p->third + i) : a.shadow;
+    cameo_drift_apart a = {{0}, y};
+    if (how == DRIFT_MOVED) {
+        a.total = cameo_drift_widened((const float *)p->third + i);
+        a.shadow += a.total;
+    } else if (how != DRIFT_SAME) {
+        a.shadow = cameo_drift_load(p->exact + i);
+        if (how == DRIFT_ADDED)
+            a.shadow += cameo_drift_widened((const float *)p->third + i);
         a.total = a.shadow - y;
-        a.made = own - y;
-        a.inherited = own - a.shadow;
-        return a;
-    }
-    a.inherited = cameo_drift_widened((const float *)p->third + i);
-    if (how == DRIFT_ADDED) {
-        a.made = a.shadow - y;
-        a.shadow += a.inherited;
-        a.total = a.shadow - y;
-    } else {
-        a.total = a.shadow - y;
-        a.made = a.total - a.inherited;
     }
     return a;
+}
+
+/* As many differences in float32 as fill a vector: Y - y, L - y, Y - L and Y, of any sign. */
+typedef struct cameo_drift_step {
+    cameo_drift_floats total, made, inherited, shadow;
+} cameo_drift_step;
+
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_floats_at(const float *at)
+{
+    return *(const cameo_drift_floats *)at;
+}
+
+/* a - b of float64, rounded behind */
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_minus(const double *a, cameo_drift_wide b)
+{
+    return cameo_drift_narrowed(cameo_drift_load(a) - b.low,
+                                cameo_drift_load(a + DRIFT_LANES) - b.high);
+}
+
+CAMEO_DRIFT_FN cameo_drift_step cameo_drift_step_at(const cameo_drift_part *p, int64_t i,
+                                                    const cameo_drift_third how)
+{
+    const cameo_drift_floats y = cameo_drift_floats_at(p->y + i);
+    const cameo_drift_wide wide = cameo_drift_both(y);
+    cameo_drift_step a = {{0}, {0}, {0}, y};
+    if (how == DRIFT_SAME)
+        return a;
+    if (how == DRIFT_MOVED) {
+        a.total = cameo_drift_floats_at((const float *)p->third + i);
+    } else if (how == DRIFT_ADDED) {
+        a.made = cameo_drift_minus(p->exact + i, wide);
+        a.inherited = cameo_drift_floats_at((const float *)p->third + i);
+        a.total = a.made + a.inherited;
+    } else {
+        a.total = cameo_drift_minus(p->exact + i, wide);
+    }
+    if (how == DRIFT_LOCAL) {
+        const double *local = (const double *)p->third + i;
+        const cameo_drift_wide own = {cameo_drift_load(local),
+                                      cameo_drift_load(local + DRIFT_LANES)};
+        a.made = cameo_drift_minus(local, wide);
+        a.inherited = cameo_drift_minus(p->exact + i, own);
+    } else if (how == DRIFT_BROUGHT) {
+        a.inherited = cameo_drift_floats_at((const float *)p->third + i);
+        a.made = a.total - a.inherited;
+    }
+    a.shadow += a.total;
+    return a;
+}
+
+/* Adds some steps of a part, whose sums of squares float32 holds so far. 1: some |total| may be
+ * more than limit * |Y|. */
+CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_sums *s, const cameo_drift_part *p, int64_t first,
+                                    int64_t end, double limit, const cameo_drift_third how,
+                                    const int apart)
+{
+    const int all = how == DRIFT_ADDED || how == DRIFT_LOCAL || how == DRIFT_BROUGHT;
+    const float most = limit < 0x1p60 ? (float)(limit * limit * (1 - 0x1p-16)) : 0x1p120f;
+    cameo_drift_peaks m = s->most;
+    cameo_drift_floats low = s->low, high = s->high, over = {0};
+    cameo_drift_floats total2 = {0}, made2 = {0}, inherited2 = {0}, shadow2 = {0};
+    for (int64_t i = first; i < end; i += DRIFT_STEP) {
+        const cameo_drift_floats y = cameo_drift_floats_at(p->range + i);
+        const cameo_drift_step a = cameo_drift_step_at(p, i, how);
+        const cameo_drift_floats size = a.shadow * a.shadow;
+        low = cameo_drift_picked((cameo_drift_ints)(y < low), y, low);
+        high = cameo_drift_picked((cameo_drift_ints)(y > high), y, high);
+        shadow2 += size;
+        m.shadow = cameo_drift_widest(a.shadow, m.shadow);
+        if (how != DRIFT_SAME) {
+            const cameo_drift_floats square = a.total * a.total, more = square - most * size;
+            total2 += square;
+            m.total = cameo_drift_widest(a.total, m.total);
+            over = cameo_drift_picked((cameo_drift_ints)(more > over), more, over);
+        }
+        if (all) {
+            made2 = cameo_drift_joined_floats(a.made, a.made, made2);
+            inherited2 = cameo_drift_joined_floats(a.inherited, a.inherited, inherited2);
+            m.made = cameo_drift_widest(a.made, m.made);
+            m.inherited = cameo_drift_widest(a.inherited, m.inherited);
+        }
+        if (apart)
+            *(cameo_drift_floats *)(p->apart + i) = a.total;
+    }
+    s->most = m;
+    s->low = low;
+    s->high = high;
+    s->total2 += cameo_drift_halves(total2);
+    s->made2 += cameo_drift_halves(made2);
+    s->inherited2 += cameo_drift_halves(inherited2);
+    s->shadow2 += cameo_drift_halves(shadow2);
+    return cameo_drift_any((cameo_drift_bits)(over > 0));
 }
 
 CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_sums *to, const cameo_drift_part *of,
@@ -141,38 +220,40 @@ CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_sums *to, const cameo_drift
 {
     const cameo_drift_part p = *of; /* what is stored may be any of it */
     cameo_drift_sums s = *to;
-    cameo_drift_vec over = {0};
-    for (int64_t i = 0; i < p.n; i += DRIFT_STEP) {
-        const cameo_drift_floats y = *(const cameo_drift_floats *)(p.range + i);
-        s.low = cameo_drift_picked((cameo_drift_ints)(y < s.low), y, s.low);
-        s.high = cameo_drift_picked((cameo_drift_ints)(y > s.high), y, s.high);
-#pragma GCC unroll 2
-        for (int half = 0; half < DRIFT_STEP; half += DRIFT_LANES) {
-            const cameo_drift_apart a = cameo_drift_of(&p, i + half, how);
-            cameo_drift_step(&s, a.total, a.made, a.inherited, a.shadow, limit, how != DRIFT_EXACT,
-                             &over);
-            if (apart)
-                *(cameo_drift_narrow *)(p.apart + i + half) =
-                    __builtin_convertvector(a.total, cameo_drift_narrow);
-        }
+    int over = 0;
+    for (int64_t i = 0, end; i < p.n; i = end) {
+        end = p.n - i < DRIFT_NEAR ? p.n : i + DRIFT_NEAR;
+        over |= cameo_drift_near(&s, &p, i, end, limit, how, apart);
     }
     *to = s;
-    return cameo_drift_any((cameo_drift_bits)(over > 0));
+    return over;
 }
 
-/* Adds the part. 1: some |total| > limit * |Y|. */
+/* Adds the part. 1: some |total| may be more than limit * |Y|. */
 CAMEO_DRIFT_WHOLE int cameo_drift_part_add(cameo_drift_sums *s, const cameo_drift_part *p,
                                            double limit, cameo_drift_third how)
 {
-    if (p->apart)
-        return how == DRIFT_EXACT     ? cameo_drift_part_sums(s, p, limit, DRIFT_EXACT, 1)
-               : how == DRIFT_LOCAL   ? cameo_drift_part_sums(s, p, limit, DRIFT_LOCAL, 1)
-               : how == DRIFT_BROUGHT ? cameo_drift_part_sums(s, p, limit, DRIFT_BROUGHT, 1)
-                                      : cameo_drift_part_sums(s, p, limit, DRIFT_ADDED, 1);
-    return how == DRIFT_EXACT     ? cameo_drift_part_sums(s, p, limit, DRIFT_EXACT, 0)
-           : how == DRIFT_LOCAL   ? cameo_drift_part_sums(s, p, limit, DRIFT_LOCAL, 0)
-           : how == DRIFT_BROUGHT ? cameo_drift_part_sums(s, p, limit, DRIFT_BROUGHT, 0)
-                                  : cameo_drift_part_sums(s, p, limit, DRIFT_ADDED, 0);
+    const int apart = p->apart != NULL;
+    switch (how) {
+    case DRIFT_EXACT:
+        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_EXACT, 1)
+                     : cameo_drift_part_sums(s, p, limit, DRIFT_EXACT, 0);
+    case DRIFT_LOCAL:
+        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_LOCAL, 1)
+                     : cameo_drift_part_sums(s, p, limit, DRIFT_LOCAL, 0);
+    case DRIFT_ADDED:
+        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_ADDED, 1)
+                     : cameo_drift_part_sums(s, p, limit, DRIFT_ADDED, 0);
+    case DRIFT_MADE:
+        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_MADE, 1)
+                     : cameo_drift_part_sums(s, p, limit, DRIFT_MADE, 0);
+    case DRIFT_BROUGHT:
+        return cameo_drift_part_sums(s, p, limit, DRIFT_BROUGHT, apart);
+    case DRIFT_MOVED:
+        return cameo_drift_part_sums(s, p, limit, DRIFT_MOVED, 0);
+    default:
+        return cameo_drift_part_sums(s, p, limit, DRIFT_SAME, 0);
+    }
 }
 
 /* The greatest relative error and units in the last place. */
@@ -198,14 +279,12 @@ CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_dr
 
 /* The first element with |total| = most; -1: there is none. */
 CAMEO_DRIFT_WHOLE int64_t cameo_drift_part_find(const cameo_drift_part *p, cameo_drift_third how,
-                                                double most)
+                                                float most)
 {
-    for (int64_t i = 0; i < p->n; i += DRIFT_LANES) {
-        const cameo_drift_vec size = cameo_drift_size(cameo_drift_of(p, i, how).total);
-        if (!cameo_drift_any((cameo_drift_bits)(size == most)))
-            continue;
-        for (int j = 0; j < DRIFT_LANES; j++)
-            if (size[j] == most)
+    for (int64_t i = 0; i < p->n; i += DRIFT_STEP) {
+        const cameo_drift_floats v = cameo_drift_step_at(p, i, how).total;
+        for (int j = 0; j < DRIFT_STEP; j++)
+            if (fabsf(v[j]) == most)
                 return i + j;
     }
     return -1;

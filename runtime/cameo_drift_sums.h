@@ -26,6 +26,12 @@ typedef int64_t cameo_drift_bits __attribute__((vector_size(8 * DRIFT_LANES), ma
 typedef float cameo_drift_floats
     __attribute__((vector_size(8 * DRIFT_LANES), aligned(4), may_alias));
 
+typedef int32_t cameo_drift_ints __attribute__((vector_size(8 * DRIFT_LANES), may_alias));
+
+typedef struct cameo_drift_peaks {
+    cameo_drift_floats total, made, inherited, shadow;
+} cameo_drift_peaks;
+
 /* Of y, total = y - Y, made = y - L, inherited = L - Y and Y; magnitudes where nothing else is
  * said.
  */
@@ -33,6 +39,7 @@ typedef struct cameo_drift_sums {
     cameo_drift_vec total, total2, made, made2, inherited, inherited2, shadow, shadow2;
     cameo_drift_vec least, greatest; /* of y */
     cameo_drift_floats low, high;    /* of y where it is float32 */
+    cameo_drift_peaks most;          /* greatest magnitudes that were taken in float32 */
 } cameo_drift_sums;
 
 /* Part of a value, where its differences are not taken on the way. */
@@ -46,7 +53,10 @@ typedef enum cameo_drift_third {
     DRIFT_EXACT,   /* not at all: nothing is made, all is inherited */
     DRIFT_LOCAL,   /* L in float64 */
     DRIFT_BROUGHT, /* Y - L in float32 */
-    DRIFT_ADDED    /* the same, and L stands where Y is expected */
+    DRIFT_ADDED,   /* the same, and L stands where Y is expected */
+    DRIFT_MOVED,   /* Y - y in float32 stands where Y is expected; L is y */
+    DRIFT_MADE,    /* L stands where Y is expected, and is Y */
+    DRIFT_SAME     /* not at all, nor is Y: both are y */
 } cameo_drift_third;
 
 #define CAMEO_DRIFT_FN static inline __attribute__((always_inline, unused))
@@ -110,12 +120,82 @@ CAMEO_DRIFT_FN cameo_drift_vec cameo_drift_largest(cameo_drift_vec a, cameo_drif
 #endif
 }
 
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_picked(cameo_drift_ints first, cameo_drift_floats a,
+                                                     cameo_drift_floats b)
+{
+    return (cameo_drift_floats)((first & (cameo_drift_ints)a) | (~first & (cameo_drift_ints)b));
+}
+
+/* max(|a|, b) of b >= 0 */
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_widest(cameo_drift_floats a, cameo_drift_floats b)
+{
+#if defined __AVX512DQ__
+    enum { GREATER_MAGNITUDE = 0xb, AS_SET = 4 };
+    typedef float whole __attribute__((vector_size(8 * DRIFT_LANES)));
+    return (cameo_drift_floats)__builtin_ia32_rangeps512_mask((whole)a, (whole)b, GREATER_MAGNITUDE,
+                                                              (whole)b, -1, AS_SET);
+#else
+    const cameo_drift_floats size = (cameo_drift_floats)((cameo_drift_ints)a & INT32_MAX);
+    return cameo_drift_picked((cameo_drift_ints)(size > b), size, b);
+#endif
+}
+
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_joined_floats(cameo_drift_floats a,
+                                                            cameo_drift_floats b,
+                                                            cameo_drift_floats c)
+{
+#if defined __FMA__ && defined __clang__
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* Vectors of float64 as long as one of float32. */
+typedef struct cameo_drift_wide {
+    cameo_drift_vec low, high;
+} cameo_drift_wide;
+
+#if defined(__AVX512F__)
+#define DRIFT_LOW 0, 1, 2, 3, 4, 5, 6, 7
+#define DRIFT_HIGH 8, 9, 10, 11, 12, 13, 14, 15
+#elif defined(__AVX__)
+#define DRIFT_LOW 0, 1, 2, 3
+#define DRIFT_HIGH 4, 5, 6, 7
+#else
+#define DRIFT_LOW 0, 1
+#define DRIFT_HIGH 2, 3
+#endif
+
+CAMEO_DRIFT_FN cameo_drift_wide cameo_drift_both(cameo_drift_floats v)
+{
+    const cameo_drift_narrow low = __builtin_shufflevector(v, v, DRIFT_LOW);
+    const cameo_drift_narrow high = __builtin_shufflevector(v, v, DRIFT_HIGH);
+    return (cameo_drift_wide){__builtin_convertvector(low, cameo_drift_vec),
+                              __builtin_convertvector(high, cameo_drift_vec)};
+}
+
+/* Both rounded to float32, one behind the other. */
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_narrowed(cameo_drift_vec a, cameo_drift_vec b)
+{
+    const cameo_drift_narrow low = __builtin_convertvector(a, cameo_drift_narrow);
+    const cameo_drift_narrow high = __builtin_convertvector(b, cameo_drift_narrow);
+    return (cameo_drift_floats)__builtin_shufflevector(low, high, DRIFT_LOW, DRIFT_HIGH);
+}
+
+/* The sum of both halves, in float64. */
+CAMEO_DRIFT_FN cameo_drift_vec cameo_drift_halves(cameo_drift_floats v)
+{
+    const cameo_drift_wide both = cameo_drift_both(v);
+    return both.low + both.high;
+}
+
 /* Adds a vector of elements: `all` of it, or no made and inherited. `over` is more than 0 where
  * some |total| > limit * |Y|. */
-CAMEO_DRIFT_FN void cameo_drift_step(cameo_drift_sums *s, cameo_drift_vec total,
-                                     cameo_drift_vec made, cameo_drift_vec inherited,
-                                     cameo_drift_vec shadow, double limit, int all,
-                                     cameo_drift_vec *over)
+CAMEO_DRIFT_FN void cameo_drift_step_wide(cameo_drift_sums *s, cameo_drift_vec total,
+                                          cameo_drift_vec made, cameo_drift_vec inherited,
+                                          cameo_drift_vec shadow, double limit, int all,
+                                          cameo_drift_vec *over)
 {
     const cameo_drift_vec size = cameo_drift_size(total), value = cameo_drift_size(shadow);
     s->total = cameo_drift_larger_of(size, s->total);
@@ -153,9 +233,9 @@ CAMEO_FN int cameo_drift_blocks(cameo_drift_sums *s, cameo_drift_block *b, int64
         const cameo_drift_vec y = cameo_drift_load(b->y + i);
         s->least = cameo_drift_less_of(y, s->least);
         s->greatest = cameo_drift_larger_of(y, s->greatest);
-        cameo_drift_step(s, cameo_drift_load(b->total + i), cameo_drift_load(b->made + i),
-                         cameo_drift_load(b->inherited + i), cameo_drift_load(b->shadow + i), limit,
-                         1, &over);
+        cameo_drift_step_wide(s, cameo_drift_load(b->total + i), cameo_drift_load(b->made + i),
+                              cameo_drift_load(b->inherited + i), cameo_drift_load(b->shadow + i),
+                              limit, 1, &over);
     }
     return cameo_drift_any((cameo_drift_bits)(over > 0));
 }
@@ -199,6 +279,25 @@ CAMEO_DRIFT_FN double cameo_drift_greatest(const cameo_drift_vec *v)
         for (int j = 0; j < n; j++)
             lanes[j] = lanes[j + n] > lanes[j] ? lanes[j + n] : lanes[j];
     return lanes[0];
+}
+
+CAMEO_DRIFT_FN double cameo_drift_greatest_float(const cameo_drift_floats *v)
+{
+    float lanes[2 * DRIFT_LANES];
+    memcpy(lanes, v, sizeof lanes);
+#pragma GCC unroll 4
+    for (int n = DRIFT_LANES; n > 0; n /= 2)
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++)
+            lanes[j] = lanes[j + n] > lanes[j] ? lanes[j + n] : lanes[j];
+    return (double)lanes[0];
+}
+
+/* The greatest of both. */
+CAMEO_DRIFT_FN double cameo_drift_greatest_of(const cameo_drift_vec *v, const cameo_drift_floats *w)
+{
+    const double a = cameo_drift_greatest(v), b = cameo_drift_greatest_float(w);
+    return a > b ? a : b;
 }
 
 /* The greatest of sign * y. */

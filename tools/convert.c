@@ -25,7 +25,8 @@ enum {
     OPT_IO,
     OPT_FORMAT,
     OPT_OUT,
-    OPT_SCALE
+    OPT_SCALE,
+    OPT_MARGIN
 };
 
 static const ToolOption options[] = {
@@ -47,6 +48,10 @@ static const ToolOption options[] = {
     [OPT_SCALE] = {"--loss-scale", "S",
                    "what losses are multiplied by where the model trains in float16: a power of "
                    "two from 2 to 65536 (default 1024)"},
+    [OPT_MARGIN] = {"--margin", "TIMES",
+                    "a budget is held to so many times the worst error measured (default: what one "
+                    "data set in "
+                    "a thousand exceeds, by the tail of eight and more; 3 of fewer)"},
     {0},
 };
 
@@ -198,22 +203,23 @@ static double excess(const ConvertRun *r)
     return worst;
 }
 
-// The least lambda, to a factor of 2, whose prediction is at most `limit`; the last conversion is
-// that of it, and not written.
+// The least lambda, to a STEPS-th of an octave, whose prediction is at most `limit`; the last
+// conversion is that of it, and not written.
 static int find_lambda(ConvertRun *r, const Config *config, double limit, double whole, Buf *report)
 {
-    int low = -8, high = 30; // exponents of 2, for the noise of everything
+    enum { STEPS = 4 };
+    int low = -8 * STEPS, high = 30 * STEPS; // exponents of 2, for the noise of everything
     int status = EXIT_CLEAN;
     while (high - low > 1 && !status) {
         int middle = (low + high) / 2;
-        r->options.lambda = ldexp(1 / whole, middle);
+        r->options.lambda = exp2((double)middle / STEPS) / whole;
         status = convert_once(r, config, false, false, report);
         if (!status && r->predicted <= limit)
             high = middle;
         else
             low = middle;
     }
-    r->options.lambda = ldexp(1 / whole, high);
+    r->options.lambda = exp2((double)high / STEPS) / whole;
     return status;
 }
 
@@ -362,6 +368,14 @@ static bool take_scale(ConvertRun *r, const char *value)
            tool_error(r->tool, false, "--loss-scale is a power of two from 2 to 65536");
 }
 
+static bool take_margin(ConvertRun *r, const char *value)
+{
+    char *end = NULL;
+    r->margin = strtod(value, &end);
+    return (end != value && !*end && r->margin >= 1 && isfinite(r->margin)) ||
+           tool_error(r->tool, false, "--margin %s: a number from 1 on", value);
+}
+
 static bool take_option(ConvertRun *r, int option, const char *value)
 {
     switch (option) {
@@ -388,6 +402,8 @@ static bool take_option(ConvertRun *r, int option, const char *value)
                tool_error(r->tool, false, "--format %s: text or json", value);
     case OPT_SCALE:
         return take_scale(r, value);
+    case OPT_MARGIN:
+        return take_margin(r, value);
     case OPT_OUT:
         r->out = value;
         return true;

@@ -24,7 +24,7 @@ typedef struct ConvertError {
     double worst;              // of them
     // What other data may bring, which is what a budget bounds: what one data set in a thousand
     // exceeds (tools/tails.h), the worst at least; of fewer sets than CONVERT_TAIL, whose greatest
-    // quarter is one set, three times the worst.
+    // quarter is one set, three times the worst; as many times the worst as --margin says.
     double bound;
 } ConvertError;
 
@@ -40,6 +40,7 @@ typedef struct ConvertRun {
     const char *precision, *policy;
     bool json, io;
     double loss_scale; // a power of two; 0: the pass's own
+    double margin;     // of --margin; 0: not given
     ConvertOptions options;
     ConvertBudget budgets[CONVERT_BUDGETS];
     uint32_t nbudgets;

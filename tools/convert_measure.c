@@ -184,8 +184,12 @@ int convert_measure_errors(ConvertRun *r, const char *converted)
         e->relative = relative_of(e->squares, e->all);
         for (uint32_t i = 0; i < e->sets.len; i++)
             e->worst = fmax(e->worst, e->sets.at[i]);
-        e->bound = e->sets.len < CONVERT_TAIL ? 3 * e->worst
-                                              : fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
+        if (r->margin > 0)
+            e->bound = r->margin * e->worst;
+        else if (e->sets.len < CONVERT_TAIL)
+            e->bound = 3 * e->worst;
+        else
+            e->bound = fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
     }
     return status;
 }

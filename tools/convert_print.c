@@ -46,10 +46,22 @@ static Reasons reasons_of(const ConvertRun *r, const Model *m)
     return all;
 }
 
+// What an error on other data than these is reckoned as.
+static void print_bound(const ConvertError *e, double margin, uint32_t sets, Buf *out)
+{
+    buf_printf(out, "%.3g on others (", e->bound);
+    if (margin > 0)
+        buf_printf(out, "%g times the worst)", margin);
+    else
+        buf_printf(out, "%s)", sets < CONVERT_TAIL ? "three times the worst" : "1 of 1000");
+}
+
 // Errors on the data of --calib (the bound is what a budget is held to) or of --check (each data
 // set is).
-static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, bool held, Buf *out)
+static void print_errors(const ConvertRun *r, const ConvertError *errors, uint32_t n, bool held,
+                         Buf *out)
 {
+    const uint32_t sets = held ? r->held_sets : r->sets;
     for (uint32_t i = 0; i < n; i++) {
         const ConvertError *e = &errors[i];
         buf_printf(out, "  error of ");
@@ -59,8 +71,7 @@ static void print_errors(const ConvertError *errors, uint32_t n, uint32_t sets, 
         if (held)
             buf_printf(out, "%.3g on the worst", e->worst);
         else
-            buf_printf(out, "%.3g on others (%s)", e->bound,
-                       sets < CONVERT_TAIL ? "three times the worst" : "1 of 1000");
+            print_bound(e, r->margin, sets, out);
         if (e->budget >= 0)
             buf_printf(out, ", budget %g: %s", e->budget,
                        (held ? e->worst : e->bound) <= e->budget ? "met" : "NOT met");
@@ -132,8 +143,8 @@ static void print_text(const ConvertRun *r, const Model *m, Buf *out)
         buf_printf(out, "  predicted error of the outputs: %.3g relative (%s)\n", r->predicted,
                    r->noises.len ? "by sensitivities measured on the data"
                                  : "assumed: every rounding reaches the output as large as it is");
-    print_errors(r->errors.at, r->errors.len, r->sets, false, out);
-    print_errors(r->held_errors.at, r->held_errors.len, r->held_sets, true, out);
+    print_errors(r, r->errors.at, r->errors.len, false, out);
+    print_errors(r, r->held_errors.at, r->held_errors.len, true, out);
     print_without_kernels(r, m, out);
     Reasons reasons = reasons_of(r, m);
     for (uint32_t i = 0; i < reasons.len; i++) {

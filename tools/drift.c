@@ -86,6 +86,11 @@ DriftPrecision drift_precision_of(const Drift *d, uint32_t k)
     return d->precision == DRIFT_MIXED ? d->each[k] : d->precision;
 }
 
+double drift_overflows(const Drift *d, uint32_t k)
+{
+    return drift_precision_of(d, k) == DRIFT_F16 ? sens_numbers(&d->table, 0, k)[SENS_OVER_F16] : 0;
+}
+
 double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftBasis *basis)
 {
     const SensValue *v = &d->table.report.values.at[k];
@@ -122,6 +127,12 @@ static void find_order(Drift *d)
     }
     for (uint32_t i = 0; i < n; i++)
         d->order[i] = sorted[i].value;
+    for (uint32_t i = 0; i < n; i++)
+        if (drift_overflows(d, d->order[i]) > 0)
+            d->remedy[d->noverflows++] = d->order[i];
+    for (uint32_t i = 0, at = d->noverflows; i < n; i++)
+        if (!(drift_overflows(d, d->order[i]) > 0))
+            d->remedy[at++] = d->order[i];
 }
 
 static void find_operators(Drift *d)
@@ -223,6 +234,11 @@ static void find_output(Drift *d, uint32_t o)
     if (sens_numbers(&d->table, o, d->table.report.outputs.at[o].record)[SENS_LOST] > 0 &&
         d->precision == DRIFT_OWN)
         out->measured = out->worst = out->bound = INFINITY;
+    out->lost =
+        !(scale > 0) &&
+        sens_numbers(&d->table, o, d->table.report.outputs.at[o].record)[SENS_NONFINITE] > 0;
+    if (out->lost)
+        out->bound = INFINITY;
     out->budget = -1;
 }
 
@@ -231,6 +247,7 @@ void drift_find(Drift *d)
     const SensReport *r = &d->table.report;
     d->values = NEWS(d->table.arena, DriftPart, r->values.len + 1u);
     d->order = NEWS(d->table.arena, uint32_t, r->values.len + 1u);
+    d->remedy = NEWS(d->table.arena, uint32_t, r->values.len + 1u);
     d->outputs = NEWS(d->table.arena, DriftOutput, r->outputs.len + 1u);
     for (uint32_t k = 0; k < r->values.len; k++) {
         DriftPart *p = &d->values[k];

@@ -38,8 +38,9 @@ typedef struct DriftPart {
     DriftBasis basis;
 } DriftPart;
 
-// What would keep an output's budget: so many of the greatest contributors, in order, in a wider
-// dtype; predicted, and what came of it when the model was run so.
+// What would keep an output's budget: so many values, those that overflow and then the greatest
+// contributors (Drift.remedy), in a wider dtype; predicted, and what came of it when the model was
+// run so.
 typedef struct DriftAdvice {
     uint32_t values;
     double predicted;     // bound of the error then
@@ -75,6 +76,7 @@ typedef struct DriftOutput {
     // or `rare`, where it is more.
     double bound;
     double budget;      // of the bound; negative: none
+    bool lost;          // no element but zeros is finite: the error is not known
     DriftAdvice advice; // where the budget is exceeded
 } DriftOutput;
 
@@ -99,6 +101,8 @@ typedef struct Drift {
     DriftPrecision *each; // then, by value
     DriftPart *values;    // by value of the table
     uint32_t *order;      // of values, the greatest first
+    uint32_t *remedy;     // the same, behind those that overflow: what advice widens, in order
+    uint32_t noverflows;  // of them
     DriftPart *operators; // the greatest first
     uint32_t noperators;
     DriftOutput *outputs;
@@ -111,6 +115,8 @@ typedef struct Drift {
     uint32_t listed; // in text
 } Drift;
 
+// Elements of value k beyond the range of what it is rounded to.
+double drift_overflows(const Drift *d, uint32_t k);
 // Relative variance that value k adds to output o in the precision asked about; *basis says how
 // that is known.
 double drift_variance(const Drift *d, uint32_t o, uint32_t k, DriftBasis *basis);

@@ -191,6 +191,15 @@ static const char *better(const Drift *d)
     return d->precision == DRIFT_OWN || d->precision == DRIFT_F32 ? "float64" : "float32";
 }
 
+static void put_tried(const DriftAdvice *a, uint32_t all, Buf *out)
+{
+    buf_printf(out, ": with %u of %u the error is ", a->values, all);
+    put_error(a->after, out);
+    buf_printf(out, " instead of ");
+    put_error(a->before, out);
+    buf_printf(out, " (measured)");
+}
+
 void drift_print_advice(const Drift *d, Buf *out)
 {
     uint32_t all = d->table.report.values.len;
@@ -204,19 +213,20 @@ void drift_print_advice(const Drift *d, Buf *out)
         if (!a->holds) {
             buf_printf(out, " was not kept by any choice of values in %s", better(d));
             if (a->tried)
-                buf_printf(out, ": with %u of %u the error is %.2e instead of %.2e (measured)",
-                           a->values, all, a->after, a->before);
+                put_tried(a, all, out);
             buf_printf(out, "\n");
             continue;
         }
         uint32_t n = a->values, shown = n < 5 ? n : 5;
         buf_printf(out,
                    " is kept with %u of %u values in %s: error %.2e at most (predicted), %.2e "
-                   "instead of %.2e (measured):",
-                   n, all, better(d), a->predicted, a->after, a->before);
+                   "instead of ",
+                   n, all, better(d), a->predicted, a->after);
+        put_error(a->before, out);
+        buf_printf(out, " (measured):");
         for (uint32_t i = 0; i < shown; i++) {
             buf_printf(out, "%s ", i ? "," : "");
-            buf_quoted(out, d->table.report.values.at[d->order[i]].name);
+            buf_quoted(out, d->table.report.values.at[d->remedy[i]].name);
         }
         buf_printf(out, n > shown ? " and %u others\n" : "\n", n - shown);
     }
@@ -228,7 +238,7 @@ void drift_json_advice(const Drift *d, uint32_t o, Json *j)
     json_key(j, "keep");
     json_array(j);
     for (uint32_t i = 0; a->holds && i < a->values; i++)
-        json_str(j, d->table.report.values.at[d->order[i]].name);
+        json_str(j, d->table.report.values.at[d->remedy[i]].name);
     json_end_array(j);
     json_key(j, "kept_in");
     json_str(j, str_of(better(d)));

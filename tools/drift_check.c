@@ -27,22 +27,25 @@ static double check(DriftTrial *x, uint32_t o, uint32_t n)
     }
     if (widens)
         for (uint32_t i = 0; i < all; i++)
-            x->modes[d->order[i]] = i < n ? TRIAL_WIDE : TRIAL_OWN;
+            x->modes[d->remedy[i]] = i < n ? TRIAL_WIDE : TRIAL_OWN;
     else
         drift_trial_round(x, n);
     return drift_trial_run(x) == EXIT_CLEAN ? x->outputs[o].rms : -1;
 }
 
-// How many of the greatest contributors, at least `from`, have to be computed without error for the
-// rest to keep the budget; *left is what remains.
+// How many of the remedy's values, at least `from`, have to be computed without error for the rest
+// to keep the budget; *left is what remains. Where the error is not finite it is what overflows
+// that makes it so, and the rest is as predicted.
 static uint32_t needed(const Drift *d, uint32_t o, uint32_t from, double *left)
 {
     const DriftOutput *x = &d->outputs[o];
-    double rest = x->bound * x->bound, factor = rest / (x->predicted * x->predicted);
+    double bound = isfinite(x->bound) ? x->bound : x->linear;
+    double rest = bound * bound, factor = rest / (x->predicted * x->predicted);
     uint32_t i = 0, n = d->table.report.values.len;
+    from = from < d->noverflows ? d->noverflows : from;
     for (; i < n && (i < from || rest > x->budget * x->budget); i++) {
         DriftBasis basis;
-        rest -= factor * drift_variance(d, o, d->order[i], &basis);
+        rest -= factor * drift_variance(d, o, d->remedy[i], &basis);
     }
     *left = sqrt(rest > 0 ? rest : 0);
     return i;

@@ -66,7 +66,9 @@ static void put_output(const Drift *d, uint32_t o, Buf *out)
     const DriftOutput *x = &d->outputs[o];
     buf_printf(out, "output ");
     buf_quoted(out, d->table.report.outputs.at[o].name);
-    if (!isfinite(x->bound)) {
+    if (x->lost) {
+        buf_printf(out, ": no element is finite, so that there is no error to tell");
+    } else if (!isfinite(x->bound)) {
         buf_printf(out, ": error %.2e of its rms predicted, but measured: not finite",
                    x->predicted);
     } else if (x->worst > x->linear) {
@@ -105,9 +107,9 @@ static void put_part(const Drift *d, const DriftPart *p, bool whole, Buf *out)
 static void put_ranges(const Drift *d, Buf *out)
 {
     const SensReport *r = &d->table.report;
-    for (uint32_t k = 0; d->precision == DRIFT_F16 && k < r->values.len; k++) {
+    for (uint32_t k = 0; k < r->values.len; k++) {
         const double *n = sens_numbers(&d->table, 0, k);
-        if (!(n[SENS_OVER_F16] > 0))
+        if (!(drift_overflows(d, k) > 0))
             continue;
         buf_printf(out, "overflow: ");
         buf_quoted(out, r->values.at[k].name);
@@ -226,11 +228,25 @@ static void put_greatest(const Drift *d, Buf *out)
     buf_char(out, '\n');
 }
 
+// What overflows, three values at most, in the order of the model.
+static void put_overflows(const Drift *d, Buf *out)
+{
+    uint32_t told = 0;
+    for (uint32_t k = 0; k < d->table.report.values.len && told < 3; k++)
+        if (drift_overflows(d, k) > 0) {
+            buf_printf(out, "%s", told++ ? ", " : "overflows: ");
+            buf_quoted(out, d->table.report.values.at[k].name);
+        }
+    buf_printf(out, d->noverflows > told ? " and %u others\n" : "\n", d->noverflows - told);
+}
+
 // What the tables below come to.
 static void put_summary(const Drift *d, Buf *out)
 {
     uint32_t flips = 0, output = 0;
     const DriftRewrite *best = drift_best_rewrite(d, &output);
+    if (d->noverflows)
+        put_overflows(d, out);
     if (d->total > 0)
         put_greatest(d, out);
     if (best) {

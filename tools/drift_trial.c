@@ -67,7 +67,7 @@ int drift_trial_open(DriftTrial *x)
     // Results of a node that may compute in float64 are named together; others are left alone.
     bool *may = NEWS(a, bool, r->values.len + 1u);
     for (uint32_t i = 0; widens && i < x->widens; i++)
-        may[x->d->order[i]] = true;
+        may[x->d->remedy[i]] = true;
     for (uint32_t k = 0; k < r->values.len; k++)
         names[k] = !widens || may[k] ? r->values.at[k].name : STR_NONE;
     x->trial = (Trial){.names = names, .n = r->values.len, .widens = widens};
@@ -126,7 +126,7 @@ static int run_set(void *trial, Inputs *in)
         x->outputs[o].squares += squares;
         x->outputs[o].all += at[DRIFT_SUM_SHADOW];
         vec_push(x->d->table.arena, &x->outputs[o].sets,
-                 at[DRIFT_SUM_SHADOW] > 0 ? sqrt(squares / at[DRIFT_SUM_SHADOW]) : 0);
+                 squares > 0 ? sqrt(squares / at[DRIFT_SUM_SHADOW]) : 0);
     }
     if (!status)
         drift_poles_look(x, x->set++);
@@ -148,7 +148,7 @@ int drift_trial_run(DriftTrial *x)
     x->set = 0;
     int status = datasets_each(&sets, &made_up);
     for (uint32_t o = 0; o < x->d->table.report.outputs.len; o++) {
-        bool known = !status && x->outputs[o].all > 0;
+        bool known = !status && (x->outputs[o].all > 0 || x->outputs[o].squares > 0);
         x->outputs[o].rms = known ? sqrt(x->outputs[o].squares / x->outputs[o].all) : -1;
     }
     return status;
@@ -171,7 +171,7 @@ void drift_trial_round(DriftTrial *x, uint32_t leave)
     const Drift *d = x->d;
     uint32_t n = d->table.report.values.len;
     for (uint32_t i = 0; i < n; i++)
-        x->modes[d->order[i]] = i < leave ? TRIAL_OWN : modes[drift_precision_of(d, d->order[i])];
+        x->modes[d->remedy[i]] = i < leave ? TRIAL_OWN : modes[drift_precision_of(d, d->remedy[i])];
     x->modes[n] = d->precision == DRIFT_MIXED ? TRIAL_OWN : modes[d->precision];
 }
 

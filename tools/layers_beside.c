@@ -187,7 +187,7 @@ static bool compare(Layer *l, const cameo_tensor *y, const cameo_tensor *z)
         wide[i] = cameo_element(z, i);
         wide[z->count + i] = cameo_element(y, i);
     }
-    int64_t numbers[3];
+    int64_t numbers[4] = {0};
     double out[DRIFT_FIELDS];
     precision_of((DType)y->dtype, numbers);
     cameo_view reads[2] = {
@@ -195,7 +195,7 @@ static bool compare(Layer *l, const cameo_tensor *y, const cameo_tensor *z)
          y->dims},
         {floats ? (void *)wide : z->elements, floats ? DT_F64 : z->dtype, z->rank, z->dims}};
     cameo_view writes[1] = {{out, DT_F64, 0, NULL}};
-    cameo_call call = {reads, writes, numbers, 2, 1, 3};
+    cameo_call call = {reads, writes, numbers, 2, 1, 4};
     cameo_objects objects = {0};
     if (cameo_drift(&objects, &call) == 0)
         cameo_drift_add(l->numbers, out, 0);

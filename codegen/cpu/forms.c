@@ -187,10 +187,9 @@ static const char *print_widened_byte(Printer *p, const Expr *e)
         zero = wide->b;
         wide = is_own(p, wide) ? wide->a : NULL;
     }
-    if (e->dtype != DT_F32 || !wide || wide->kind != EX_CAST || wide->dtype != DT_I32 ||
-        !is_own(p, wide))
+    if (e->dtype != DT_F32 || !wide || wide->kind != EX_CAST || !is_own(p, wide))
         return NULL;
-    const Expr *byte = wide->a;
+    const Expr *byte = wide->dtype == DT_I32 ? wide->a : wide;
     if (byte->kind != EX_CAST || (byte->dtype != DT_U8 && byte->dtype != DT_I8) ||
         byte->a->dtype != DT_F32 || !is_own(p, byte) || !is_own(p, byte->a))
         return NULL;

@@ -8,9 +8,9 @@
 // read that itself.
 typedef struct Widened {
     Arena *arena;
-    uint32_t nbuffers;   // when it was made
-    const Kernel **by;   // by BufferId: the only kernel that writes it, NULL: none such
-    const Expr **from;   // of those: the load that it widens
+    uint32_t nbuffers; // when it was made
+    const Kernel **by; // by BufferId: the only kernel that writes it, NULL: none such
+    const Expr **from; // of those: the load that it widens
 } Widened;
 
 Widened *widened_find(Module *mod, Arena *scratch);
@@ -18,6 +18,9 @@ Widened *widened_find(Module *mod, Arena *scratch);
 const Expr *widened_source(const Widened *w, Module *mod, const Expr *load);
 // Kernels without an override widen such elements where they read them. Was there any?
 bool widened_read(const Widened *w, Module *mod, Step *s);
+
+// Products of float64 read the constant matrices that products of float32 read packed from there.
+void wide_share_panels(Module *mod);
 
 // The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
 // which are text, of it. The product's own variables must count as 0.

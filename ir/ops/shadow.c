@@ -2,6 +2,7 @@
 
 #include "ir/ops/shadow.h"
 #include "ir/lower.h"
+#include "ir/ops/apart.h"
 #include "runtime/cameo_measure.h"
 
 bool node_is_widen(const Node *n)
@@ -69,15 +70,33 @@ static Precision precision_of(DType t)
     return (Precision){DT_F32, 23, -126};
 }
 
+static bool given_fits(int64_t given, uint32_t nin)
+{
+    return given == DRIFT_IS_SHADOW ||
+           (given >= DRIFT_IS_BROUGHT && given <= DRIFT_IS_LOCAL && nin == 3) ||
+           (given >= DRIFT_IS_APART && given <= DRIFT_IS_MADE && nin == 2);
+}
+
+static bool is_difference(int64_t given, uint32_t i)
+{
+    return (i == 2 && given != DRIFT_IS_SHADOW) || (i == 1 && given == DRIFT_IS_APART);
+}
+
+static void infer_apart(Infer *s)
+{
+    same_as_0(s);
+    infer_dtype(s, 0, DT_F32);
+}
+
 static void lower_drift(Lower *l)
 {
     uint32_t n = l->n->nin, nout = l->n->nout;
     Tensor reads[3] = {{0}}, writes[2] = {output(l, 0)};
     Precision p = precision_of(node_dtype(l->n, "dtype", DT_F32));
-    const int64_t brought = n == 3 ? node_int(l->n, "brought", 0) : 0;
+    const int64_t given = node_int(l->n, "given", 0);
     Index numbers[4] = {ix(l, p.bits), ix(l, p.least), ix(l, node_int(l->n, "decides", 0) != 0),
-                        ix(l, brought)};
-    bool fits = n >= 2 && n <= 3;
+                        ix(l, given)};
+    bool fits = n >= 1 && n <= 3 && given_fits(given, n);
     for (uint32_t i = 0; fits && i < n; i++) {
         reads[i] = input(l, i);
         fits = reads[i].buffer != 0 && !dtype_is_complex(reads[i].dtype) &&
@@ -85,8 +104,10 @@ static void lower_drift(Lower *l)
     }
     bool floats = fits && dtype_is_float(reads[0].dtype);
     for (uint32_t i = 1; fits && i < n; i++)
-        fits = reads[i].dtype == (i == 2 && brought ? DT_F32 : floats ? DT_F64 : reads[0].dtype);
-    if (nout > 1 || brought)
+        fits = reads[i].dtype == (is_difference(given, i) ? DT_F32
+                                  : floats                ? DT_F64
+                                                          : reads[0].dtype);
+    if (nout > 1 || given || n == 1)
         fits = fits && nout <= 2 && reads[0].dtype == DT_F32;
     if (fits && nout > 1)
         writes[1] = output(l, 1);
@@ -149,6 +170,7 @@ static void lower_measure_join(Lower *l)
 const OpDef ops_shadow[] = {
     {WIDEN_OP, 1, infer_widen, UNARY(widen), SHADOW_DOMAIN},
     {BESIDE_OP, 1, infer_widen, BINARY(beside), SHADOW_DOMAIN},
+    {APART_OP, 1, infer_apart, lower_apart, {NULL}, SHADOW_DOMAIN},
     {DRIFT_OP, 1, infer_drift, lower_drift, {NULL}, SHADOW_DOMAIN},
     {DRIFT_JOIN_OP, 1, infer_join, lower_join, {NULL}, SHADOW_DOMAIN},
     {MEASURE_OP, 1, infer_measure, lower_measure, {NULL}, SHADOW_DOMAIN},

@@ -84,6 +84,13 @@ class Net(programs.Network):
             v = self.add("Clip", v, low.name, high.name)
         return v
 
+    def image(self, batch, channels, space):
+        """What a convolution reads; channels may lie last."""
+        if self.random.integers(4):
+            return self.input(batch, channels, *space)
+        last = len(space) + 1
+        return self.add("Transpose", self.input(batch, *space, channels), perm=[0, last, *range(1, last)])
+
     def convolution(self):
         rank = int(self.one_of(1, 2, 2, 2, 2, 3))
         window = [int(self.one_of(1, 1, 2, 3, 3, 3, 5, 7)) for _ in range(rank)]
@@ -104,7 +111,7 @@ class Net(programs.Network):
         elif self.random.integers(2):
             inside = outside = 1
         batch = int(self.one_of(1, 1, 1, 2, 3))
-        x, w = self.input(batch, group * inside, *space), self.weight(group * outside, inside, *window)
+        x, w = self.image(batch, group * inside, space), self.weight(group * outside, inside, *window)
         bias = [self.weight(group * outside)] if self.random.integers(2) else []
         v = self.add("Conv", x, w, *bias, strides=stride, dilations=dilation, pads=pads, group=group)
         if self.random.integers(4) == 0 and not self.open_sizes:

@@ -3,7 +3,8 @@
 
 Each program is one chain of convolutions of bfloat16, or of bytes, with what stands between them: residuals, pooling, clips, values
 that several nodes read, windows of each channel, channels that are few or make no whole pixel, sizes around those of tiles, batches of
-open size. Chains of bytes have scales that are powers of two, so every step is exact and all bits have to be NumPy's; those of bfloat16
+open size. Chains of bytes, of quantised
+operators or dequantised and quantised again, have scales that are powers of two, so every step is exact and all bits have to be NumPy's; those of bfloat16
 are rounded once a node, and held to NumPy in float64. Programs take turns in the variants of integers.py; bits are those of any number of threads.
 """
 import sys
@@ -99,11 +100,39 @@ class Chain(programs.Network):
         bias = self.random.integers(-9999, 9999, m, np.int32)
         sums += bias.reshape(-1, 1, 1)
         after = int(self.one_of(self.zero, 0, 5))
-        y = np.clip(np.rint(sums.astype(np.float32) * np.float32(2.0 ** -shift)) + after, self.edge.min, self.edge.max)
+        if self.random.integers(2):
+            self.dequantised_convolution(w, sums - bias.reshape(-1, 1, 1), bias, groups, shift, after, sizes)
+            return
+        y = self.quantised(sums.astype(np.float32), 2.0 ** -shift, after)
         one, by = self.weight(np.float32(1)), self.weight(np.float32(2.0 ** shift))
         self.node("QLinearConv", [self.name, one, self.number(self.zero), self.weight(w), one, self.weight(np.int8(0)), by,
-                                  self.number(after), self.weight(bias)], y.astype(np.int64), group=groups, **sizes)
+                                  self.number(after), self.weight(bias)], y, group=groups, **sizes)
         self.zero = after
+
+    def quantised(self, x, by, zero):
+        return np.clip(np.rint(x * np.float32(by)) + zero, self.edge.min, self.edge.max).astype(np.int64)
+
+    def dequantize(self, name, zero, scale=1):
+        made = f"d{len(self.nodes)}"
+        zero = self.weight(np.int8(0)) if zero is None else self.number(zero)
+        self.nodes.append(helper.make_node("DequantizeLinear", [name, self.weight(np.float32(scale)), zero], [made]))
+        return made
+
+    def quantize(self, op, inputs, value, scale, zero, **attributes):
+        """The node between what was dequantised and what is quantised again, with a Relu or without."""
+        made = f"f{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [made], **attributes))
+        if self.random.integers(2):
+            self.nodes.append(helper.make_node("Relu", [made], [made + "r"]))
+            made, value = made + "r", np.maximum(value, 0)
+        y = self.quantised(value, 1 / scale, zero)
+        self.node("QuantizeLinear", [made, self.weight(np.float32(scale)), self.number(zero)], y)
+        self.zero = zero
+
+    def dequantised_convolution(self, w, sums, bias, groups, shift, after, sizes):
+        value = sums.astype(np.float32) + bias.astype(np.float32).reshape(-1, 1, 1)
+        inputs = [self.dequantize(self.name, self.zero), self.dequantize(self.weight(w), None), self.weight(bias.astype(np.float32))]
+        self.quantize("Conv", inputs, value, 2.0 ** shift, after, group=groups, **sizes)
 
     def pooling(self):
         x = np.pad(self.value, [(0, 0), (0, 0), (1, 1), (1, 1)],
@@ -114,10 +143,16 @@ class Chain(programs.Network):
         self.node("MaxPool", [self.name], np.max(parts, 0), kernel_shape=[3, 3], strides=[s, s], pads=[1] * 4)
 
     def residual(self):
-        same = [v[:2] for v in self.earlier if v[1].shape == self.value.shape and v[0] != self.name]
-        if same and not self.bytes:
-            name, value = same[self.random.integers(len(same))]
+        same = [v for v in self.earlier if v[1].shape == self.value.shape and v[0] != self.name]
+        if not same:
+            return
+        name, value, zero = same[self.random.integers(len(same))]
+        if not self.bytes:
             self.node("Add", [self.name, name], self.value + value)
+            return
+        added = (self.value - self.zero).astype(np.float32) + (value - zero).astype(np.float32) / 2
+        inputs = [self.dequantize(self.name, self.zero), self.dequantize(name, zero, 0.5)]
+        self.quantize("Add", inputs[::int(self.one_of(1, -1))], added, 2.0, int(self.one_of(0, 5, self.zero)))
 
     def joined(self):
         same = [v for v in self.earlier if v[1].shape[2:] == self.value.shape[2:] and v[2] == getattr(self, "zero", 0)]

@@ -245,6 +245,8 @@ def main():
         ways = [("cameo", lambda: cameo(options, path, [])),
                 ("cameo --calib", lambda: cameo(options, path, data)),
                 (f"cameo --budget {options.budget:g}", lambda: cameo(options, path, [*data, "--budget", f"{options.budget:g}"])),
+                (f"cameo --budget {options.budget:g} --margin 1",
+                 lambda: cameo(options, path, [*data, "--budget", f"{options.budget:g}", "--margin", "1"])),
                 ("cameo --policy autocast", lambda: cameo(options, path, ["--policy", "autocast"])),
                 ("cameo --policy all", lambda: cameo(options, path, ["--policy", "all"])),
                 ("onnxconverter-common float16", lambda: common_float16(path)),
