@@ -511,59 +511,44 @@ static Mends mends_of(LintRun *r, const Attempt *a, const Diag *d, const Diags *
     return own;
 }
 
-// By finding: what --fix does of it, and whether its offer has been made of what was done.
-typedef struct Offered {
-    Mends safely;
-    bool done;
-} Offered;
-
-// What a repair did is what the findings offer that are gone with it, where it made no others. Of
-// one whose plan is not safe --fix may do less well: then the other repair is offered.
-static void offer_done(LintRun *r, const Attempt *a, bool safe, Diags *diags, Offered *offered)
+// What a repair did is what the findings offer that are gone with it, where it made no others.
+static void offer_done(LintRun *r, const Attempt *a, Diags *diags, bool *offered)
 {
-    Map left = {.arena = r->arena}, known = {.arena = r->arena};
+    Map left = {.arena = r->arena};
+    uint32_t gone = 0;
+    for (uint32_t i = 0; i < a->after.all.len; i++)
+        map_put(&left, key_of(r, a->after.all.at[i]), NULL);
     for (uint32_t i = 0; i < diags->all.len; i++)
-        map_put(&known, key_of(r, diags->all.at[i]), NULL);
-    for (uint32_t i = 0; i < a->after.all.len; i++) {
-        const Diag *d = a->after.all.at[i];
-        map_put(&left, key_of(r, d), NULL);
-        if (is_of_dtypes(d) && !map_get(&known, key_of(r, d)))
-            return;
-    }
-    for (uint32_t i = 0; i < diags->all.len; i++) {
+        gone +=
+            diags->all.at[i]->severity == SEV_ERROR && !map_get(&left, key_of(r, diags->all.at[i]));
+    for (uint32_t i = 0; i < diags->all.len && a->after.errors + gone <= diags->errors; i++) {
         Diag *d = diags->all.at[i];
-        if (!is_of_dtypes(d) || offered[i].done || map_get(&left, key_of(r, d)))
+        Mends own = {0};
+        if (is_of_dtypes(d) && !offered[i] && !map_get(&left, key_of(r, d)))
+            own = mends_of(r, a, d, diags);
+        if (!own.len)
             continue;
-        Mends own = mends_of(r, a, d, diags);
-        Fix *f = &d->fixes.at[0];
-        offered[i].done = own.len && (!safe || f->safe);
-        if (!offered[i].done) {
-            offered[i].safely = own;
-            continue;
-        }
-        Str note = f->note;
-        *f = mends_fix(r->arena, &own, safe || mends_equal(&own, &offered[i].safely));
-        f->note = note;
+        Str note = d->fixes.at[0].note;
+        d->fixes.at[0] = mends_fix(r->arena, &own);
+        d->fixes.at[0].note = note;
+        offered[i] = true;
     }
 }
 
 void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags)
 {
-    bool unsafe = r->unsafe, left = false;
+    bool unsafe = r->unsafe, wanted[2] = {false, false};
     for (uint32_t i = 0; i < diags->all.len; i++)
-        left |= is_of_dtypes(diags->all.at[i]);
-    if (strcmp(path, "-") == 0)
-        return;
-    Offered *offered = NEWS(r->arena, Offered, diags->all.len + 1);
-    for (int k = 0; k < 2 && left; k++) {
+        if (is_of_dtypes(diags->all.at[i]))
+            wanted[diags->all.at[i]->fixes.at[0].safe ? 0 : 1] = true;
+    bool *offered = NEWS(r->arena, bool, diags->all.len + 1);
+    for (int k = 0; k < 2 && strcmp(path, "-") != 0; k++) {
         Attempt a;
         r->unsafe = k == 1;
-        if (!attempt_again(r, m, path, &a))
-            break;
-        offer_done(r, &a, k == 0, diags, offered);
-        left = false;
-        for (uint32_t i = 0; i < diags->all.len; i++)
-            left |= is_of_dtypes(diags->all.at[i]) && !offered[i].done;
+        if (!wanted[k] || !attempt_again(r, m, path, &a))
+            continue;
+        offer_done(r, &a, diags, offered);
+        wanted[1] |= any_misfit(&a.after);
         buf_free(&a.bytes);
         buf_free(&a.text);
     }

@@ -18,23 +18,6 @@ bool mends_have(const Mends *w, MendKind kind)
     return any;
 }
 
-static bool is_in(const Mends *w, const Mend *mend)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < w->len; i++)
-        any |= w->at[i].kind == mend->kind && w->at[i].to == mend->to &&
-               str_eq(w->at[i].what, mend->what);
-    return any;
-}
-
-bool mends_equal(const Mends *a, const Mends *b)
-{
-    bool equal = a->len == b->len;
-    for (uint32_t i = 0; equal && i < a->len; i++)
-        equal = is_in(b, &a->at[i]);
-    return equal;
-}
-
 // What is said around the list of one kind, with the dtype where there is one.
 static const struct {
     const char *before, *after;
@@ -116,11 +99,13 @@ static bool is_first(const Mends *w, uint32_t i)
     return first;
 }
 
-Fix mends_fix(Arena *a, const Mends *w, bool safe)
+Fix mends_fix(Arena *a, const Mends *w)
 {
     Buf b = {0};
     uint32_t parts = 0, put = 0, casts = 0, stores = 0;
+    bool safe = true;
     for (uint32_t i = 0; i < w->len; i++) {
+        safe &= !w->at[i].loses;
         parts += is_first(w, i);
         stores += is_first(w, i) && w->at[i].kind == MEND_STORE;
     }
