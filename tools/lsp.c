@@ -16,8 +16,7 @@ static const ToolOption options[] = {
     {0},
 };
 
-// ---- requests
-// ------------------------------------------------------------------------------------------
+// ---- requests -----------------------------------------------------------------------------------
 
 typedef struct Request {
     const char *method;
@@ -116,8 +115,7 @@ static void handle_request(LspServer *s, json_t *id, const char *method, const j
         lsp_refuse(id, LSP_METHOD_NOT_FOUND, "there is no method %s", method);
 }
 
-// ---- notifications
-// -------------------------------------------------------------------------------------
+// ---- notifications ------------------------------------------------------------------------------
 
 static void did_open(LspServer *s, const json_t *params)
 {
@@ -185,8 +183,7 @@ static void handle_notification(LspServer *s, const char *method, const json_t *
     }
 }
 
-// ---- the loop
-// ------------------------------------------------------------------------------------------
+// ---- the loop -----------------------------------------------------------------------------------
 
 static bool is_cancelled(const LspServer *s, const json_t *id)
 {

@@ -53,8 +53,7 @@ typedef struct LspServer {
     uint32_t ndocuments;
 } LspServer;
 
-// ---- messages (tools/lsp_frame.c)
-// ----------------------------------------------------------------------
+// ---- messages (tools/lsp_frame.c) ---------------------------------------------------------------
 
 // Reads what is there, waiting up to `ms` (-1: until something comes); messages go to the queue,
 // what is none is answered. False: nothing came.
@@ -67,8 +66,7 @@ void lsp_refuse(json_t *id, int code, const char *format, ...)
 void lsp_notify(const char *method, json_t *params); // takes the reference
 void lsp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// ---- documents (tools/lsp_documents.c)
-// -----------------------------------------------------------------
+// ---- documents (tools/lsp_documents.c) ----------------------------------------------------------
 
 LspDocument *lsp_document(LspServer *s, const char *uri); // NULL: it is not open
 // NULL: too many are open.
@@ -85,8 +83,7 @@ json_t *lsp_location(const LspDocument *d, size_t from, size_t to);
 Str lsp_text(const LspDocument *d);
 json_t *lsp_string(Str s); // invalid UTF-8 is replaced
 
-// ---- work (tools/lsp_work.c)
-// ---------------------------------------------------------------------------
+// ---- work (tools/lsp_work.c) --------------------------------------------------------------------
 
 // What a request wants to know of a document. Runs in a process of its own, which may fail. The
 // result is the answer; {"error": "..."} refuses the request.
@@ -97,8 +94,7 @@ typedef enum LspOutcome { LSP_DONE, LSP_SUPERSEDED, LSP_FAILED } LspOutcome;
 LspOutcome lsp_work(LspServer *s, LspDocument *d, LspWork *work, const json_t *params,
                     const json_t *id, json_t **result, char **why);
 
-// ---- what is known of a text
-// ---------------------------------------------------------------------------
+// ---- what is known of a text --------------------------------------------------------------------
 
 // A document's model as it was written, with the places of all its parts.
 typedef struct LspModel {
@@ -129,6 +125,6 @@ LspWork lsp_actions;    // textDocument/codeAction
 
 // The edits that make a repaired model of a text and leave alone what the repair does
 // (tools/lsp_edits.c): [TextEdit]. `before` and `after` are the model as it is printed.
-json_t *lsp_edits(LspServer *s, const LspDocument *d, Str before, Str after);
+json_t *lsp_edits(const LspDocument *d, Str before, Str after);
 
 #endif

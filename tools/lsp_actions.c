@@ -58,7 +58,7 @@ static json_t *repair(LspServer *s, LspDocument *d, const char *only, bool unsaf
     r.unsafe = unsafe;
     json_t *edits = NULL;
     if (lint_repaired(&r, d->path, &text, &repaired))
-        edits = lsp_edits(s, d, (Str){text.at, text.len}, (Str){repaired.at, repaired.len});
+        edits = lsp_edits(d, (Str){text.at, text.len}, (Str){repaired.at, repaired.len});
     buf_free(&text);
     buf_free(&repaired);
     arena_free(r.arena);

@@ -8,8 +8,7 @@
 
 enum { MAX_FINDINGS = 1000 };
 
-// ---- places by path
-// ------------------------------------------------------------------------------------
+// ---- places by path -----------------------------------------------------------------------------
 
 typedef struct PlacePaths {
     const LspModel *l;
@@ -72,8 +71,7 @@ static const TextPlace *find_path(const PlacePaths *p, Str path)
     return NULL;
 }
 
-// ---- one finding
-// ---------------------------------------------------------------------------------------
+// ---- one finding --------------------------------------------------------------------------------
 
 static json_t *range_of(const LspDocument *d, const PlacePaths *p, const Diag *f)
 {
@@ -172,8 +170,7 @@ static json_t *diagnostic_of(const LspServer *s, const LspDocument *d, const Pla
     return j;
 }
 
-// ---- all of a document
-// ---------------------------------------------------------------------------------
+// ---- all of a document --------------------------------------------------------------------------
 
 // What is wrong with cameo.yaml. `own`: it is the document itself.
 static bool add_config(const LspDocument *d, bool own, json_t *all)

@@ -20,11 +20,11 @@ typedef struct Element {
     size_t from, to;
     Str key; // of an entry: what it declares
 } Element;
-typedef VEC(Element) Elements_;
+typedef VEC(Element) ElementList;
 typedef struct List {
     bool there;
     size_t from, to; // with brackets
-    Elements_ at;
+    ElementList at;
 } List;
 typedef struct Cut {
     Arena *arena;
@@ -35,8 +35,7 @@ typedef struct Cut {
     List (*lists)[LISTS];
 } Cut;
 
-// ---- cutting
-// -------------------------------------------------------------------------------------------
+// ---- cutting ------------------------------------------------------------------------------------
 
 static uint32_t graph_number(const Cut *c, GraphId g)
 {
@@ -107,8 +106,7 @@ static bool cut(Arena *a, const char *path, Str text, Cut *c)
     return c->m != NULL;
 }
 
-// ---- written elements beside printed ones
-// --------------------------------------------------------------
+// ---- written elements beside printed ones -------------------------------------------------------
 
 static Str element_text(const Cut *c, const Element *e)
 {
@@ -137,8 +135,7 @@ static bool pair_up(const Cut *written, const List *w, const List *b, GraphId g,
     return true;
 }
 
-// ---- putting together
-// ----------------------------------------------------------------------------------
+// ---- putting together ---------------------------------------------------------------------------
 
 typedef struct Rebuilt {
     const Cut *written, *before, *after;
@@ -323,16 +320,14 @@ static bool put_together(const Cut *c, Buf *out)
     return true;
 }
 
-// ---- edits
-// ---------------------------------------------------------------------------------------------
+// ---- edits --------------------------------------------------------------------------------------
 
-static bool prints_as(const LspServer *s, const LspDocument *d, Str text, Str wanted)
+static bool prints_as(const LspDocument *d, Str text, Str wanted)
 {
     Diags diags;
     Buf out = {0};
     Dropped lost = {0};
     Arena *a = arena_new(), *scratch = arena_new();
-    (void)s;
     diags_init(&diags, a, STR_NONE);
     Model *m = text_parse(a, d->path, text, &diags);
     if (m) {
@@ -347,11 +342,11 @@ static bool prints_as(const LspServer *s, const LspDocument *d, Str text, Str wa
     return same;
 }
 
-typedef VEC(Str) Lines_;
+typedef VEC(Str) LineList;
 
-static Lines_ lines_of(Arena *a, Str text)
+static LineList lines_of(Arena *a, Str text)
 {
-    Lines_ lines = {0};
+    LineList lines = {0};
     while (text.len) {
         const char *end = memchr(text.at, '\n', text.len);
         Str line = {text.at, end ? (size_t)(end + 1 - text.at) : text.len};
@@ -363,7 +358,7 @@ static Lines_ lines_of(Arena *a, Str text)
 
 static json_t *edits_between(Arena *a, const LspDocument *d, Str fresh)
 {
-    Lines_ old = lines_of(a, lsp_text(d)), new = lines_of(a, fresh);
+    LineList old = lines_of(a, lsp_text(d)), new = lines_of(a, fresh);
     bool *gone = NEWS(a, bool, old.len + 1u), *added = NEWS(a, bool, new.len + 1u);
     json_t *edits = json_array();
     size_t at = 0;
@@ -386,7 +381,7 @@ static json_t *edits_between(Arena *a, const LspDocument *d, Str fresh)
     return edits;
 }
 
-json_t *lsp_edits(LspServer *s, const LspDocument *d, Str before, Str after)
+json_t *lsp_edits(const LspDocument *d, Str before, Str after)
 {
     Arena *a = arena_new();
     Cut c[3];
@@ -397,7 +392,7 @@ json_t *lsp_edits(LspServer *s, const LspDocument *d, Str before, Str after)
         Arena *scratch = arena_new();
         model_sort(c[0].m, scratch);
         arena_free(scratch);
-        known = put_together(c, &out) && prints_as(s, d, (Str){out.at, out.len}, after);
+        known = put_together(c, &out) && prints_as(d, (Str){out.at, out.len}, after);
     }
     if (!known) {
         out.len = 0;

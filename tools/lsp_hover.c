@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-// ---- values
-// --------------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 // The value as lint looks at it: of one in a function's body, that of its first call.
 static ValueId inferred(const Model *m, ValueId v)
@@ -45,8 +44,7 @@ static void put_value(LspModel *l, ValueId written, Buf *b)
     }
 }
 
-// ---- operators
-// -----------------------------------------------------------------------------------------
+// ---- operators ----------------------------------------------------------------------------------
 
 static void put_types(TypeSet set, Buf *b)
 {
@@ -153,8 +151,7 @@ static void put_operator(const LspModel *l, NodeId id, Buf *b)
                    STR_ARG(str_escaped(l->arena, n->op)));
 }
 
-// ---- rules
-// ---------------------------------------------------------------------------------------------
+// ---- rules --------------------------------------------------------------------------------------
 
 static bool put_rule(Str word, Buf *b)
 {

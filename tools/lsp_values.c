@@ -72,8 +72,7 @@ json_t *lsp_highlights(LspServer *s, LspDocument *d, const json_t *params)
     return list;
 }
 
-// ---- another name
-// --------------------------------------------------------------------------------------
+// ---- another name -------------------------------------------------------------------------------
 
 // As the text writes a name: words as they are, all else in quotes.
 static bool put_name(Str name, Buf *b)
@@ -118,8 +117,7 @@ json_t *lsp_rename(LspServer *s, LspDocument *d, const json_t *params)
     return json_pack("{s:{s:o}}", "changes", d->uri, edits);
 }
 
-// ---- outline
-// -------------------------------------------------------------------------------------------
+// ---- outline ------------------------------------------------------------------------------------
 
 enum { SYMBOL_MODULE = 2, SYMBOL_FUNCTION = 12, SYMBOL_VARIABLE = 13, SYMBOL_CONSTANT = 14 };
 
