@@ -1,30 +1,41 @@
 #include "base/map.h"
 
-static MapSlot *find(const Map *m, Str key, uint64_t hash)
+// Where a key of this hash is, or goes. Keys are looked at only where the hash is theirs.
+static MapSlot *find(const Map *m, Str key, uint32_t hash)
 {
-    for (uint32_t i = (uint32_t)hash & (m->cap - 1);; i = (i + 1) & (m->cap - 1)) {
+    for (uint32_t i = hash & (m->cap - 1);; i = (i + 1) & (m->cap - 1)) {
         MapSlot *s = &m->slots[i];
-        if (!s->used || (s->hash == hash && str_eq(s->key, key)))
+        if (!s->at || (s->hash == hash && str_eq(m->entries[s->at - 1].key, key)))
             return s;
     }
+}
+
+static uint32_t hash_of(Str key)
+{
+    return (uint32_t)hash_bytes(key.at, key.len, 0);
 }
 
 uint32_t *map_get(const Map *m, Str key)
 {
     if (m->cap == 0)
         return NULL;
-    MapSlot *s = find(m, key, hash_bytes(key.at, key.len, 0));
-    return s->used ? &s->value : NULL;
+    const MapSlot *s = find(m, key, hash_of(key));
+    return s->at ? &m->entries[s->at - 1].value : NULL;
 }
 
+// All keys differ: each goes to the next free slot.
 static void grow(Map *m, uint32_t cap)
 {
-    Map old = *m;
+    const Map old = *m;
     m->cap = cap;
-    m->slots = NEWS(m->arena, MapSlot, m->cap);
-    for (uint32_t i = 0; i < old.cap; i++)
-        if (old.slots[i].used)
-            *find(m, old.slots[i].key, old.slots[i].hash) = old.slots[i];
+    m->slots = NEWS(m->arena, MapSlot, cap);
+    for (uint32_t i = 0; i < old.cap; i++) {
+        uint32_t to = old.slots[i].hash & (cap - 1);
+        while (old.slots[i].at && m->slots[to].at)
+            to = (to + 1) & (cap - 1);
+        if (old.slots[i].at)
+            m->slots[to] = old.slots[i];
+    }
 }
 
 void map_reserve(Map *m, uint32_t n)
@@ -34,19 +45,22 @@ void map_reserve(Map *m, uint32_t n)
         cap *= 2;
     if (cap > m->cap)
         grow(m, cap);
+    m->entries = vec_reserve_(m->arena, m->entries, &m->room, sizeof *m->entries, m->len, n);
 }
 
 uint32_t *map_put(Map *m, Str key, bool *added)
 {
     if ((m->len + 1) * 4 > m->cap * 3)
         grow(m, m->cap ? m->cap * 2 : 16);
-    uint64_t hash = hash_bytes(key.at, key.len, 0);
+    const uint32_t hash = hash_of(key);
     MapSlot *s = find(m, key, hash);
     if (added)
-        *added = !s->used;
-    if (!s->used) {
-        *s = (MapSlot){key, hash, 0, true};
-        m->len++;
+        *added = !s->at;
+    if (!s->at) {
+        if (m->len == m->room)
+            m->entries = vec_grow_(m->arena, m->entries, &m->room, sizeof *m->entries, m->len);
+        m->entries[m->len++] = (MapEntry){key, 0};
+        *s = (MapSlot){hash, m->len};
     }
-    return &s->value;
+    return &m->entries[s->at - 1].value;
 }

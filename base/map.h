@@ -4,18 +4,22 @@
 
 #include "base/str.h"
 
-typedef struct MapSlot {
-    Str key; // at == NULL and !used: empty
-    uint64_t hash;
+typedef struct MapEntry {
+    Str key;
     uint32_t value;
-    bool used;
+} MapEntry;
+
+// Small, since one is looked for at a place that no cache holds.
+typedef struct MapSlot {
+    uint32_t hash, at; // the entry's index and 1; 0: empty
 } MapSlot;
 
 // Zero-initialise with the arena set: Map m = {.arena = a}. Keys are borrowed.
 typedef struct Map {
     Arena *arena;
     MapSlot *slots;
-    uint32_t len, cap;
+    MapEntry *entries; // in the order in which they were added
+    uint32_t len, cap, room;
 } Map;
 
 // The value's place for `key`, or NULL. Valid until the next map_put.

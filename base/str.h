@@ -25,6 +25,9 @@ bool str_eq(Str a, Str b); // absent equals empty
 // Here, so that the length of a literal is known: names of operators are compared by the million.
 static inline bool str_is(Str a, const char *c_string)
 {
+    // Of a table's word the first character says enough mostly.
+    if (!__builtin_constant_p(*c_string) && a.len && *a.at != *c_string)
+        return false;
     size_t n = strlen(c_string);
     return a.len == n && (n == 0 || memcmp(a.at, c_string, n) == 0);
 }

@@ -138,6 +138,7 @@ typedef struct Kernel {
     NodeId node;       // what it was lowered from (the last of those fused)
     VEC(NodeId) fused; // all nodes whose work it does
     Stmt *body;
+    Stmt *point;                     // the body before a schedule of a plane's windows; or NULL
     bool on_host;                    // where the others run on a device
     const struct Override *override; // a faster form that a target's table chose; NULL: the body
 } Kernel;

@@ -304,6 +304,21 @@ static void fill_points(Weighing *g, double point)
     g->filled = point;
 }
 
+// from[k] for each word of block k: the first block has `first` words, others `block`, all `words`.
+static void spread(const float *from, uint64_t first, uint64_t block, uint64_t words, float *to)
+{
+    enum { FOUR = 4 };
+    uint64_t end = first < words ? first : words;
+    for (uint64_t word = 0, k = 0; word < words; k++) {
+        const float four[FOUR] = {from[k], from[k], from[k], from[k]};
+        for (; word + FOUR <= end; word += FOUR)
+            memcpy(to + word, four, sizeof four);
+        for (; word < end; word++)
+            to[word] = from[k];
+        end = words - end < block ? words : end + block;
+    }
+}
+
 // Scales and zero points of n weights of a row from index i on, of which `run` are the first that
 // share theirs.
 static void scales_of_blocks(Weighing *g, const FactorRun *run, uint64_t n)
@@ -311,22 +326,17 @@ static void scales_of_blocks(Weighing *g, const FactorRun *run, uint64_t n)
     struct WeighScratch *s = g->s;
     const uint64_t per = 32 / g->word.bits, words = (n + per - 1) / per, block = g->f->block / per;
     const uint64_t blocks = (n - run->n + g->f->block - 1) / g->f->block + 1;
-    uint64_t word = 0, end = run->n / per;
     factor_scales(g->f, run->k, blocks, s->parameters);
-    for (uint64_t k = 0; k < blocks; k++, end += block)
-        for (end = end < words ? end : words; word < end; word++)
-            s->word_scale[word] = s->parameters[k];
+    spread(s->parameters, run->n / per, block, words, s->word_scale);
     if (!g->f->zero.n) {
         fill_points(g, factor_zero(g->f, 0) + g->offset);
         return;
     }
     g->filled = NAN;
-    word = 0;
-    end = run->n / per;
     factor_zeros(g->f, run->k, blocks, s->parameters);
-    for (uint64_t k = 0; k < blocks; k++, end += block)
-        for (end = end < words ? end : words; word < end; word++)
-            s->word_zero[word] = (float)(WORD_HELD + g->offset + (double)s->parameters[k]);
+    for (uint64_t k = 0; k < blocks; k++)
+        s->parameters[k] += (float)(WORD_HELD + g->offset);
+    spread(s->parameters, run->n / per, block, words, s->word_zero);
 }
 
 static void add_words_of_row(Weighing *g, uint64_t i, uint64_t n, const ShortIntervals *x,

@@ -75,6 +75,40 @@ static inline __attribute__((unused)) void cameo_gemm_dots(int64_t m, int64_t n,
         }
 }
 
+/* A square of LANES x LANES elements, its columns `bn` apart, as rows CAMEO_LANES * CAMEO_VECTORS
+ * apart. Lanes of a half and of the other are put side by side until each is in its place. */
+static inline __attribute__((always_inline, unused)) void cameo_gemm_square(const float *b,
+                                                                            int64_t bn, float *to)
+{
+    cameo_vec v[CAMEO_LANES], w[CAMEO_LANES];
+    for (int i = 0; i < CAMEO_LANES; i++)
+        v[i] = *(const cameo_vec *)(b + i * bn);
+    for (int turn = 1; turn < CAMEO_LANES; turn *= 2) {
+        for (int i = 0; i < CAMEO_LANES / 2; i++) {
+            w[2 * i] = cameo_zip_low(v[i], v[i + CAMEO_LANES / 2]);
+            w[2 * i + 1] = cameo_zip_high(v[i], v[i + CAMEO_LANES / 2]);
+        }
+        memcpy(v, w, sizeof v);
+    }
+    for (int i = 0; i < CAMEO_LANES; i++)
+        *(cameo_vec *)(to + i * CAMEO_LANES * CAMEO_VECTORS) = v[i];
+}
+
+/* k x n elements of B as one panel, zeros behind n. */
+static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t n, const float *b,
+                                                             int64_t bk, int64_t bn, float *to)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t deep = bk == 1 ? k / CAMEO_LANES * CAMEO_LANES : 0;
+    const int64_t wide = deep ? n / CAMEO_LANES * CAMEO_LANES : 0;
+    for (int64_t y = 0; y < wide; y += CAMEO_LANES)
+        for (int64_t x = 0; x < deep; x += CAMEO_LANES)
+            cameo_gemm_square(b + x + y * bn, bn, to + x * PANEL + y);
+    for (int64_t x = 0; x < k; x++)
+        for (int64_t y = x < deep ? wide : 0; y < PANEL; y++)
+            to[x * PANEL + y] = y < n ? b[x * bk + y * bn] : 0.0f;
+}
+
 /* C += A * B. am, ak, bk, bn, ldc: strides in elements. Few rows are not worth that B is turned. */
 static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
                                                          const float *a, int64_t am, int64_t ak,
@@ -101,9 +135,8 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
                 const int64_t width = n - j < PANEL ? n - j : PANEL;
                 const float *from = b + p * bk + j * bn;
                 const int direct = bn == 1 && width % CAMEO_LANES == 0;
-                for (int64_t x = 0; x < depth && !direct; x++)
-                    for (int64_t y = 0; y < PANEL; y++)
-                        panel[x * PANEL + y] = y < width ? from[x * bk + y * bn] : 0.0f;
+                if (!direct)
+                    cameo_gemm_pack_b(depth, width, from, bk, bn, panel);
                 cameo_gemm_panel(rows, width, depth, block, direct ? from : panel,
                                  direct ? rows_at : packed_at, 0, c + i * ldc + j, ldc);
             }

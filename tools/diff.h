@@ -7,8 +7,7 @@
 #include "ir/registry.h"
 #include "tools/tool.h"
 
-// ---- what belongs together
-// ----------------------------------------------------------------------------
+// ---- what belongs together ----------------------------------------------------------------------
 
 // One of the two models. Partners are ids of the other model, 0: none.
 typedef struct DiffSide {
@@ -70,8 +69,7 @@ void diff_spread_all(DiffSpread *s);
 void diff_spread_from(DiffSpread *s, NodeId a);
 void diff_spread_free(DiffSpread *s);
 
-// ---- what differs
-// -------------------------------------------------------------------------------------
+// ---- what differs -------------------------------------------------------------------------------
 
 typedef enum DiffKind {
     DIFF_HEADER,      // IR version, opsets, version of the model, device configurations
@@ -152,8 +150,7 @@ bool diff_tensors(DiffPair *p, const DiffOptions *o, TensorData *a, TensorData *
 bool diff_same_tensor(DiffPair *p, TensorData *a, TensorData *b);
 uint64_t diff_hash_tensor(Model *m, TensorData *t);
 
-// ---- how it is said
-// -----------------------------------------------------------------------------------
+// ---- how it is said -----------------------------------------------------------------------------
 
 Str diff_type_of(Arena *a, const Type *t);                   // as declared; absent for NULL
 Str diff_type_of_value(const Model *m, Arena *a, ValueId v); // as inferred

@@ -26,8 +26,7 @@ static uint64_t hash_str(Str s, uint64_t seed)
     return hash_bytes(s.at ? s.at : "", s.len, seed);
 }
 
-// ---- labels
-// --------------------------------------------------------------------------------------------
+// ---- labels -------------------------------------------------------------------------------------
 
 static uint64_t label_of_graph(const Model *m, GraphId g)
 {
@@ -101,8 +100,7 @@ uint64_t diff_label(const Model *m, const Node *n)
     return hash_word(h, attrs);
 }
 
-// ---- classes
-// -------------------------------------------------------------------------------------------
+// ---- classes ------------------------------------------------------------------------------------
 
 typedef struct DiffClasses {
     const DiffSide *side;
@@ -224,8 +222,7 @@ void diff_open_classes(DiffPair *p, DiffSide *side)
     c->behind = NEWS(p->arena, uint64_t, m->nodes.len);
 }
 
-// ---- pairs by key
-// --------------------------------------------------------------------------------------
+// ---- pairs by key -------------------------------------------------------------------------------
 
 static int compare_keys(const void *a, const void *b)
 {

@@ -27,8 +27,7 @@ void diff_field(DiffReport *r, Difference *d, const char *name, Str a, Str b)
         vec_push(r->arena, &d->fields, ((DiffField){str_of(name), a, b}));
 }
 
-// ---- documentation and metadata
-// ------------------------------------------------------------------------
+// ---- documentation and metadata -----------------------------------------------------------------
 
 // A text on one line, its beginning where it is long.
 static Str shown(Arena *a, Str s)
@@ -72,8 +71,7 @@ void diff_compare_props(DiffReport *r, const Props *a, const Props *b, Str doc_a
         memcpy(&put->fields, &d.fields, sizeof put->fields);
 }
 
-// ---- inputs and outputs
-// --------------------------------------------------------------------------------
+// ---- inputs and outputs -------------------------------------------------------------------------
 
 typedef struct Ends {
     DiffPair *p;
@@ -181,8 +179,7 @@ static void compare_all_ends(const Ends *e)
     arena_free(scratch);
 }
 
-// ---- initializers
-// --------------------------------------------------------------------------------------
+// ---- initializers -------------------------------------------------------------------------------
 
 static TensorData *stored_in(const Model *m, ValueId v)
 {
@@ -279,8 +276,7 @@ void diff_compare_initializers(DiffPair *p, DiffReport *r, GraphId ga, GraphId g
     compare_constants(p, r, a);
 }
 
-// ---- what is declared of other values
-// ------------------------------------------------------------------
+// ---- what is declared of other values -----------------------------------------------------------
 
 static void add_declared(DiffReport *r, const DiffSide *s, ValueId v, const Type *t, bool second)
 {
@@ -375,8 +371,7 @@ static void compare_annotations(DiffReport *r, const Graph *a, const Graph *b, S
     }
 }
 
-// ---- graphs
-// --------------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 static void compare_graphs(DiffPair *p, DiffReport *r, GraphId ga)
 {

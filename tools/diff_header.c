@@ -91,8 +91,7 @@ static Str optional(Arena *a, Str s)
     return s.at ? str_escaped(a, s) : STR_NONE;
 }
 
-// ---- functions
-// -----------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 static Str joined(Arena *a, const Str *at, uint32_t n)
 {
@@ -139,8 +138,7 @@ static void compare_function(DiffPair *p, DiffReport *r, const Function *x)
     diff_compare_props(r, &x->metadata, &y->metadata, x->doc, y->doc, path_a, path_b);
 }
 
-// ---- the model
-// -----------------------------------------------------------------------------------------
+// ---- the model ----------------------------------------------------------------------------------
 
 void diff_compare_header(DiffPair *p, DiffReport *r)
 {

@@ -24,8 +24,7 @@ void diff_pair_nodes(DiffPair *p, NodeId a, NodeId b)
         diff_pair_values(p, x->out[i], y->out[i]);
 }
 
-// ---- inputs, outputs, initializers
-// ---------------------------------------------------------------------
+// ---- inputs, outputs, initializers --------------------------------------------------------------
 
 static bool is_plain_input(const Model *m, const ValueInfo *v)
 {
@@ -126,8 +125,7 @@ static void pair_operands(DiffPair *p, GraphId ga)
     }
 }
 
-// ---- names
-// ---------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 Str diff_node_name(const Model *m, const Node *n)
 {
@@ -167,8 +165,7 @@ static void match_names(DiffPair *p, GraphId ga, GraphId gb, bool sure)
     }
 }
 
-// ---- another operator in the same place
-// ----------------------------------------------------------------
+// ---- another operator in the same place ---------------------------------------------------------
 
 // The node of graph g that is or holds the node; 0: none.
 static NodeId in_graph(const Model *m, NodeId id, GraphId g)
@@ -227,8 +224,7 @@ static void pair_replaced(DiffPair *p, GraphId ga, GraphId gb)
     }
 }
 
-// ---- graphs
-// --------------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 static void match_graphs(DiffPair *p, GraphId ga, GraphId gb);
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- attributes
-// ----------------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 static bool same_sparse(DiffPair *p, const SparseData *a, const SparseData *b)
 {
@@ -65,8 +64,7 @@ static const Attr *attr_named(const Node *n, Str name)
     return NULL;
 }
 
-// ---- one pair of nodes
-// ---------------------------------------------------------------------------------
+// ---- one pair of nodes --------------------------------------------------------------------------
 
 // What differs is put here first: most pairs differ in nothing.
 typedef struct Compared {
@@ -192,8 +190,7 @@ static void compare_pair(DiffPair *p, DiffReport *r, NodeId a, NodeId b)
                            location_node(p->a.m, r->arena, a), location_node(p->b.m, r->arena, b));
 }
 
-// ---- all nodes of two graphs
-// ---------------------------------------------------------------------------
+// ---- all nodes of two graphs --------------------------------------------------------------------
 
 // Are all results of a Constant the other model's initializers?
 static bool is_stored(const DiffSide *s, const Node *n)
@@ -312,8 +309,7 @@ void diff_compare_nodes(DiffPair *p, DiffReport *r, GraphId ga, GraphId gb)
     add_moved(p, r, ga, gb);
 }
 
-// ---- types
-// ---------------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 // Names of open dims are told at inputs and outputs, where they are declared.
 static bool same_dim(Index x, Index y)

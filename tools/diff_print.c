@@ -16,8 +16,7 @@ static const char *const titles[DIFF_KINDS] = {[DIFF_HEADER] = "header",
                                                [DIFF_NAME] = "names",
                                                [DIFF_ORDER] = "order"};
 
-// ---- text
-// ----------------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
 static const char *colour(DiffChange change)
 {
@@ -159,8 +158,7 @@ void diff_print_text(const DiffPair *p, const DiffReport *r, uint32_t most)
     diff_print_summary(r);
 }
 
-// ---- JSON
-// ----------------------------------------------------------------------------------------------
+// ---- JSON ---------------------------------------------------------------------------------------
 
 static void put_str(Json *j, const char *key, Str s)
 {

@@ -50,8 +50,7 @@ uint64_t diff_hash_tensor(Model *m, TensorData *t)
     return hash_bytes(x, t->nelements * dtype_info((DType)t->dtype)->bytes, h);
 }
 
-// ---- element by element
-// --------------------------------------------------------------------------------
+// ---- element by element -------------------------------------------------------------------------
 
 typedef struct Sides {
     const unsigned char *a, *b;

@@ -7,13 +7,15 @@
 
 #include <string.h>
 
-enum { DUMP_AFTER, DUMP_FORMAT, DUMP_OUT, DUMP_VALUES, DUMP_STRICT };
+enum { DUMP_AFTER, DUMP_FORMAT, DUMP_OUT, DUMP_VALUES, DUMP_TYPES_ONLY, DUMP_STRICT };
 
 static const ToolOption dump_options[] = {
     [DUMP_AFTER] = {"--after", "PASS", "as the compiler has it behind this pass"},
     [DUMP_FORMAT] = {"--format", "FORM", "text (default), onnxtxt, json, dot or onnx"},
     [DUMP_OUT] = {"-o", "OUT", "the file to write (default: standard output)"},
     [DUMP_VALUES] = {"--values", NULL, "infer, and print the type of every result"},
+    [DUMP_TYPES_ONLY] = {"--types-only", NULL,
+                         "infer, and print nothing but each value's name and type, a line each"},
     [DUMP_STRICT] = {"--strict", NULL, "exit 1 if the form cannot carry everything"},
     {0},
 };
@@ -31,12 +33,40 @@ typedef struct Work {
     const Tool *tool;
     const char *model, *after, *out, *passes, *print_after;
     ModelForm form;
-    bool has_form, types, infer, strict;
+    bool has_form, types, infer, strict, types_only;
     Arena *arena;
 } Work;
 
+// "name: f32[N,8] @cpu", where it stands in the model behind it.
+static void put_value(const Model *m, Arena *a, ValueId v, Buf *out)
+{
+    const Value *value = value_at(m, v);
+    buf_escaped(out, value->name);
+    buf_printf(out, ": ");
+    type_print(m, value, out);
+    if (value->device)
+        buf_printf(out, " @%.*s", STR_ARG(str_escaped(a, m->devices.at[value->device])));
+    buf_printf(out, "  (%.*s)\n", STR_ARG(location_value(m, a, v)));
+}
+
+static int write_types(Work *w, const Model *m)
+{
+    Buf out = {0};
+    for (ValueId v = 1; v < m->values.len; v++) {
+        const Value *value = value_at(m, v);
+        bool dead = value->def == DEF_NODE && node_at(m, value->node)->dead;
+        if (!dead && value->name.len)
+            put_value(m, w->arena, v, &out);
+    }
+    int status = output_write(w->tool, w->arena, w->out, w->model, &out);
+    buf_free(&out);
+    return status;
+}
+
 static int write_result(Work *w, const Model *m)
 {
+    if (w->types_only)
+        return write_types(w, m);
     Buf out = {0};
     uint32_t dropped = 0;
     ModelForm form = w->has_form ? w->form : w->out ? form_by_ending(w->out) : FORM_TEXT;
@@ -114,11 +144,15 @@ static int run_dump(const Tool *t, int argc, char **argv)
             w.out = value;
         else if (i == DUMP_VALUES)
             w.types = w.infer = true;
+        else if (i == DUMP_TYPES_ONLY)
+            w.types_only = w.infer = true;
         else
             w.strict = true;
         if (w.has_form && w.form == FORM_BAD)
             return tool_error(t, EXIT_USAGE, "%s is no form", value);
     }
+    if (w.types_only && (w.has_form || w.strict))
+        return tool_error(t, EXIT_USAGE, "--types-only is a form of its own");
     return work(&w);
 }
 

@@ -9,6 +9,8 @@
 #include "passes/inline_functions.h"
 #include "passes/restore_calls.h"
 #include "tools/carry.h"
+#include "tools/config.h"
+#include "tools/contracts.h"
 #include "tools/estimate.h"
 #include "tools/lint.h"
 #include "tools/lint_mends.h"
@@ -130,8 +132,11 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
     *a = (Attempt){.done = {.unsafe = r->unsafe}};
     Before *before = mends_begin(m, r->arena);
     uint32_t tensors = lint_repair_tensors(m, r->unsafe, r->select, r->ignore);
-    a->changed = insert_casts(m, &a->done);
-    a->changed |= insert_transfers(m, &a->done);
+    // One rule's own repair leaves dtypes and devices as they are.
+    if (!r->only || !lint_rules[lint_rule_index(r->only)].repair) {
+        a->changed = insert_casts(m, &a->done);
+        a->changed |= insert_transfers(m, &a->done);
+    }
     if (calls->inlined) {
         infer_model(m, NULL);
         inlined_mend_bodies(m, calls->inlined, &a->done);
@@ -346,6 +351,32 @@ static bool attempt_again(LintRun *r, const Model *seen, const char *path, Attem
     return true;
 }
 
+bool lint_repaired(LintRun *r, const char *path, Buf *before, Buf *after)
+{
+    Config *config = NEW(r->arena, Config);
+    Diags diags;
+    Attempt a = {0};
+    int status = EXIT_CLEAN;
+    diags_init(&diags, r->arena, str_of(path));
+    if (!tool_config(r->tool, r->arena, path, config))
+        return false;
+    config->untrusted = r->untrusted;
+    config->target = r->target ? r->target : config->target;
+    Model *m = lint_load(r, path, config, &diags, &status);
+    bool ok = m && print_model(m, path, before, &a.error) &&
+              tool_contracts(r->tool, r->arena, config, m, &r->contracts);
+    if (ok) {
+        m->contracts = r->contracts;
+        lint_model(m, &diags, r->select, r->ignore);
+        ok = attempt_again(r, m, path, &a) && a.changed && a.printed;
+    }
+    if (m)
+        load_close(m);
+    *after = a.bytes;
+    buf_free(&a.text);
+    return ok;
+}
+
 static int compare_prints(const void *a, const void *b)
 {
     uint64_t x, y; // what came through a pipe lies anywhere
@@ -481,24 +512,24 @@ static Mends mends_of(LintRun *r, const Attempt *a, const Diag *d, const Diags *
 }
 
 // What a repair did is what the findings offer that are gone with it, where it made no others.
-static void offer_done(LintRun *r, const Attempt *a, bool safe, Diags *diags, bool *offered)
+static void offer_done(LintRun *r, const Attempt *a, Diags *diags, bool *offered)
 {
-    Map left = {.arena = r->arena}, known = {.arena = r->arena};
+    Map left = {.arena = r->arena};
+    uint32_t gone = 0;
+    for (uint32_t i = 0; i < a->after.all.len; i++)
+        map_put(&left, key_of(r, a->after.all.at[i]), NULL);
     for (uint32_t i = 0; i < diags->all.len; i++)
-        map_put(&known, key_of(r, diags->all.at[i]), NULL);
-    for (uint32_t i = 0; i < a->after.all.len; i++) {
-        const Diag *d = a->after.all.at[i];
-        map_put(&left, key_of(r, d), NULL);
-        if (is_of_dtypes(d) && !map_get(&known, key_of(r, d)))
-            return;
-    }
-    for (uint32_t i = 0; i < diags->all.len; i++) {
+        gone +=
+            diags->all.at[i]->severity == SEV_ERROR && !map_get(&left, key_of(r, diags->all.at[i]));
+    for (uint32_t i = 0; i < diags->all.len && a->after.errors + gone <= diags->errors; i++) {
         Diag *d = diags->all.at[i];
-        Mends own = is_of_dtypes(d) ? mends_of(r, a, d, diags) : (Mends){0};
-        if (!own.len || offered[i] || map_get(&left, key_of(r, d)))
+        Mends own = {0};
+        if (is_of_dtypes(d) && !offered[i] && !map_get(&left, key_of(r, d)))
+            own = mends_of(r, a, d, diags);
+        if (!own.len)
             continue;
         Str note = d->fixes.at[0].note;
-        d->fixes.at[0] = mends_fix(r->arena, &own, safe);
+        d->fixes.at[0] = mends_fix(r->arena, &own);
         d->fixes.at[0].note = note;
         offered[i] = true;
     }
@@ -506,23 +537,18 @@ static void offer_done(LintRun *r, const Attempt *a, bool safe, Diags *diags, bo
 
 void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags)
 {
-    bool unsafe = r->unsafe, found[2] = {false, false};
+    bool unsafe = r->unsafe, wanted[2] = {false, false};
     for (uint32_t i = 0; i < diags->all.len; i++)
         if (is_of_dtypes(diags->all.at[i]))
-            found[diags->all.at[i]->fixes.at[0].safe ? 0 : 1] = true;
-    if (strcmp(path, "-") == 0)
-        return;
-    // What is safe is done by --fix; where that leaves an error the offer is not what it says.
+            wanted[diags->all.at[i]->fixes.at[0].safe ? 0 : 1] = true;
     bool *offered = NEWS(r->arena, bool, diags->all.len + 1);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 2 && strcmp(path, "-") != 0; k++) {
         Attempt a;
         r->unsafe = k == 1;
-        if (!found[k])
+        if (!wanted[k] || !attempt_again(r, m, path, &a))
             continue;
-        if (!attempt_again(r, m, path, &a))
-            break;
-        offer_done(r, &a, k == 0, diags, offered);
-        found[1] |= k == 0 && any_misfit(&a.after);
+        offer_done(r, &a, diags, offered);
+        wanted[1] |= any_misfit(&a.after);
         buf_free(&a.bytes);
         buf_free(&a.text);
     }

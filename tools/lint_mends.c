@@ -1,7 +1,6 @@
 #include "tools/lint_mends.h"
 
-#include "passes/lint/lint.h"
-#include "passes/lint/origin.h"
+#include "passes/lint/story.h"
 #include "passes/retype.h"
 
 struct Before {
@@ -72,10 +71,10 @@ static bool is_put_back(const Model *m, NodeId id)
     return false;
 }
 
-static void add(Before *w, const Model *m, MendKind kind, Str what, int32_t to, ValueId at)
+static void add(Before *w, MendKind kind, Str what, DType to, ValueId at, bool loses)
 {
     mends_add(w->a, &w->done,
-              (Mend){.kind = kind, .what = what, .to = (DType)to, .at = value_written(m, at)});
+              (Mend){.kind = kind, .what = what, .to = to, .at = at, .loses = loses});
 }
 
 static void find_stored(Before *w, Lint *l)
@@ -90,18 +89,21 @@ static void find_stored(Before *w, Lint *l)
         if (!t || t->dtype == was->dtype || gone ||
             (value->copy_of && value->def == DEF_INITIALIZER))
             continue;
+        uint64_t inexact = constant_inexact(m, was, (DType)t->dtype);
         mends_add(w->a, &w->done,
                   (Mend){MEND_STORE, lint_name(l, v), (DType)t->dtype, value_written(m, v),
-                         tensor_count(was), constant_inexact(m, was, (DType)t->dtype)});
+                         tensor_count(was), inexact, inexact > 0});
     }
 }
 
+// What is declared of an input is its callers'.
 static void find_declared(Before *w, Lint *l)
 {
     for (ValueId v = 1; v < w->nvalues; v++) {
         int32_t said = declared_of(l->m, v);
         if (said && w->declared[v] && said != w->declared[v])
-            add(w, l->m, MEND_DECLARE, lint_name(l, v), said, v);
+            add(w, MEND_DECLARE, lint_name(l, v), (DType)said, value_written(l->m, v),
+                value_at(l->m, v)->def == DEF_INPUT && value_at(l->m, v)->graph == l->m->main);
     }
 }
 
@@ -114,58 +116,59 @@ static bool is_output(const Model *m, ValueId v)
     return false;
 }
 
-// Where a new Cast stands. The result of one that gives an output has the output's name.
-static Str place_of(Lint *l, const Node *cast)
+// Does a Cast lose what it is given?
+static bool is_narrow(const Model *m, const Node *cast)
 {
-    ValueId v = cast->in[0];
-    const Value *value = value_at(l->m, v);
-    if (is_output(l->m, cast->out[0]))
-        return str_printf(l->arena, "in front of output \"%.*s\"",
-                          STR_ARG(lint_name(l, cast->out[0])));
-    return value->def == DEF_NODE
-               ? str_printf(l->arena, "right after %.*s", STR_ARG(lint_short(l, value->node)))
-               : str_printf(l->arena, "right after %s \"%.*s\"", origin_kind(l->m, v),
-                            STR_ARG(lint_name(l, v)));
+    return !dtype_holds((DType)node_int(cast, "to", 0), value_at(m, cast->in[0])->dtype);
 }
 
 // Operands that are read through a Cast which stood there before, and zero points that are given.
-static void find_read(Before *w, Lint *l)
+static void find_read(Before *w, Lint *l, NodeId id)
 {
     const Model *m = l->m;
-    for (NodeId id = 1; id < w->nnodes; id++) {
-        const Node *n = node_at(m, id);
-        if (n->dead || is_put_back(m, id))
-            continue;
-        if (node_is(n, "QuantizeLinear") && n->nin == 3 && n->in[2] &&
-            (w->reads[id] < 3 || !w->read[id][2]))
-            add(w, m, MEND_GIVE,
-                str_printf(w->a, "QuantizeLinear %.*s", STR_ARG(lint_short(l, id))),
-                (int32_t)value_at(m, n->in[2])->dtype, n->out[0]);
-        for (uint32_t i = 0; i < n->nin && i < w->reads[id]; i++) {
-            ValueId v = n->in[i], was = w->read[id][i];
-            NodeId cast =
-                v && v != was && value_at(m, v)->def == DEF_NODE ? value_at(m, v)->node : 0;
-            if (cast && cast < w->nnodes && w->target[cast] && node_at(m, cast)->in[0] == was)
-                add(w, m, MEND_READ, lint_short(l, cast), DT_NONE, was);
-        }
+    const Node *n = node_at(m, id);
+    if (node_is(n, "QuantizeLinear") && n->nin == 3 && n->in[2] &&
+        (w->reads[id] < 3 || !w->read[id][2]))
+        add(w, MEND_GIVE, str_printf(w->a, "QuantizeLinear %.*s", STR_ARG(lint_short(l, id))),
+            value_at(m, n->in[2])->dtype, value_written(m, n->out[0]), false);
+    for (uint32_t i = 0; i < n->nin && i < w->reads[id]; i++) {
+        ValueId v = n->in[i], was = w->read[id][i];
+        NodeId cast = v && v != was && value_at(m, v)->def == DEF_NODE ? value_at(m, v)->node : 0;
+        if (cast && cast < w->nnodes && w->target[cast] && node_at(m, cast)->in[0] == was)
+            add(w, MEND_READ, lint_short(l, cast), DT_NONE, value_written(m, was),
+                is_narrow(m, node_at(m, cast)));
     }
+}
+
+// A Cast that is new, gone or has another target. The result of one that gives an output has the
+// output's name.
+static void find_cast(Before *w, Lint *l, NodeId id)
+{
+    const Model *m = l->m;
+    const Node *n = node_at(m, id);
+    int32_t was = id < w->nnodes ? w->target[id] : 0, now = target_of_cast(m, id);
+    if (was && was != now)
+        add(w, now ? MEND_TURN : MEND_DELETE, lint_short(l, id), (DType)now,
+            value_written(m, n->out[0]), now != 0);
+    else if (!was && now && id >= w->nnodes)
+        add(w, MEND_INSERT,
+            is_output(m, n->out[0])
+                ? str_printf(w->a, "in front of output \"%.*s\"", STR_ARG(lint_name(l, n->out[0])))
+                : lint_behind(l, n->in[0]),
+            (DType)now, value_written(m, n->in[0]), is_narrow(m, n));
 }
 
 Mends mends_end(Before *w, Model *m)
 {
     Lint l = {.m = m, .arena = w->a};
     find_stored(w, &l);
-    find_read(w, &l);
     find_declared(w, &l);
     for (NodeId id = 1; id < m->nodes.len; id++) {
-        const Node *n = node_at(m, id);
-        int32_t was = id < w->nnodes ? w->target[id] : 0, now = target_of_cast(m, id);
-        if (was == now || is_put_back(m, id))
+        if (is_put_back(m, id))
             continue;
-        if (was)
-            add(w, m, now ? MEND_TURN : MEND_DELETE, lint_short(&l, id), now, n->out[0]);
-        else if (id >= w->nnodes)
-            add(w, m, MEND_INSERT, place_of(&l, n), now, n->in[0]);
+        find_cast(w, &l, id);
+        if (id < w->nnodes && !node_at(m, id)->dead)
+            find_read(w, &l, id);
     }
     return w->done;
 }

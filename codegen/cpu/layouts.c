@@ -107,9 +107,16 @@ static void count_writers(Layouts *l, const Stmt *s, Site *site)
     }
 }
 
+// What a kernel does, whatever form it has in planes.
+static const Stmt *body_of(const Site *site)
+{
+    const Kernel *k = site->step->kernel;
+    return k->point ? k->point : k->body;
+}
+
 static void read_nest(Site *site)
 {
-    const Stmt *s = site->step->kernel->body;
+    const Stmt *s = body_of(site);
     for (; s && s->kind == S_FOR && s->par && !s->next && site->nloops < MAX_NEST; s = s->body)
         site->loops[site->nloops++] = s;
     site->store = s && s->kind == S_STORE && !s->next ? s : NULL;
@@ -178,6 +185,17 @@ static int64_t rest_of(Layouts *l, const Site *site, int64_t lanes)
     return extent % lanes;
 }
 
+static int64_t buffer_lanes(const Layouts *l, BufferId b)
+{
+    return pixel_lanes(buffer_at(l->mod, b)->dtype);
+}
+
+// Channels at a time whose results go to planes; windows leave them where x has them.
+static int64_t block_of(const PixelConv *c)
+{
+    return c->windows ? pixel_lanes(c->dtype) : PIXEL_PANEL;
+}
+
 static bool read_conv(Layouts *l, Site *site, Str *error)
 {
     PixelConv c;
@@ -190,9 +208,9 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
         conv->store->at[1] != poly_loop(l->mod->polys, c.channel))
         return true;
     const bool fits = l->values[conv->store->buffer].fits;
-    if ((!fits && c.channels % PIXEL_PANEL != 0) ||
-        (fits && l->values[conv->store->buffer].dims[1] != c.channels &&
-         c.channels % pixel_lanes(buffer_at(l->mod, conv->store->buffer)->dtype) != 0))
+    const int64_t block = block_of(&c), made = buffer_lanes(l, conv->store->buffer);
+    if ((!fits && c.channels % block != 0) || (fits && c.windows && made != block) ||
+        (fits && l->values[conv->store->buffer].dims[1] != c.channels && c.channels % made != 0))
         return true;
     site->pixels = NEW(l->mod->arena, PixelConv);
     *site->pixels = c;
@@ -266,7 +284,7 @@ static int64_t lanes_of(Layouts *l, const Site *site)
     const Laid *y = &l->values[site->store->buffer];
     if (y->fits)
         return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
-    return site->pixels ? PIXEL_PANEL : pixel_lanes(DT_BF16);
+    return site->pixels ? block_of(site->pixels) : pixel_lanes(DT_BF16);
 }
 
 static Cost read_by(const Layouts *l, const Site *site)
@@ -282,11 +300,11 @@ static void price(Layouts *l, Site *site)
     const Laid *y = site->store ? &l->values[site->store->buffer] : NULL;
     if (y && y->fits)
         test_access(l, site->store->buffer, site->store->at);
-    walk_values(l, site->step->kernel->body, test_load);
+    walk_values(l, body_of(site), test_load);
     if (!site->channel)
         site->allowed = 1 << PLANES;
     if (site->channel && !site->pixels)
-        walk_values(l, site->step->kernel->body, test_beside);
+        walk_values(l, body_of(site), test_beside);
     if (site->beside && rest_of(l, site, lanes_of(l, site)))
         site->allowed = 1 << PLANES;
     site->variable = labels_variable(l->labels, site->allowed);
@@ -319,7 +337,7 @@ static void choose(Layouts *l)
     }
     for (uint32_t i = 0; i < l->nsites; i++) {
         l->site = &l->sites[i];
-        walk_values(l, l->site->step->kernel->body, add_use);
+        walk_values(l, body_of(l->site), add_use);
     }
     labels_solve(l->labels);
 }
@@ -653,7 +671,7 @@ static bool apply(Layouts *l, Str *error)
     const uint32_t nbuffers = l->mod->buffers.len;
     for (uint32_t i = 0; i < l->nsites; i++) {
         l->site = &l->sites[i];
-        walk_values(l, l->site->step->kernel->body, note_use);
+        walk_values(l, body_of(l->site), note_use);
     }
     for (BufferId b = 1; b < nbuffers; b++)
         if (l->values[b].fits)

@@ -274,9 +274,12 @@ static void add_reduce(Rows *r, const Expr *e)
         if (r->reduces.at[i] == e)
             return;
     DType t = e->b->dtype;
-    bool simple = (t == DT_F32 || t == DT_F64 || t == DT_I32 || t == DT_I64) && has_row(r, e) &&
-                  !expr_facts(r->p, e->b)->reduces && !(e->a && expr_facts(r->p, e->a)->reduces) &&
-                  e->rank < MAX_LOOPS && depends(r, e) && !expr_changes(r->p, e);
+    const bool compared = e->op == R_MAX || e->op == R_MIN;
+    bool simple = (t == DT_F32 || t == DT_F64 || t == DT_I32 || t == DT_I64 ||
+                   (compared && (t == DT_U8 || t == DT_I8))) &&
+                  has_row(r, e) && !expr_facts(r->p, e->b)->reduces &&
+                  !(e->a && expr_facts(r->p, e->a)->reduces) && e->rank < MAX_LOOPS &&
+                  depends(r, e) && !expr_changes(r->p, e);
     LoopSearch s = {r->p, r->v};
     for (uint32_t i = 0; i < e->rank; i++)
         simple = simple && !poly_any(loop_extent(r->p->mod->polys, e->vars[i]), holds_loop, &s);

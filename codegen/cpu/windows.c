@@ -14,13 +14,16 @@
 //
 // A sum is taken as often as its element is in the window, never added and taken away again.
 // Planes lie on the stack; one that is large is walked in bands of rows.
+//
+// A layout whose neighbours are channels (layouts.h) does without: what stood there before is kept
+// for it, where windows are small.
 
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse_parts.h"
 
 #include <math.h>
 
-enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24 };
+enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24, MOST_SPARED = 9 };
 
 typedef struct Axis {
     LoopId o, r;
@@ -579,8 +582,10 @@ static void rewrite(Module *mod, Kernel *k)
     bool fits = append_bands(&body, &w, 0, y->outs / rows, rows);
     if (y->outs % rows)
         fits = append_bands(&body, &w, y->outs - y->outs % rows, 1, y->outs % rows) && fits;
-    if (fits)
-        k->body = loops_around(&w, body.first);
+    if (!fits)
+        return;
+    k->point = y->taps * w.axis[1].taps <= MOST_SPARED ? k->body : NULL;
+    k->body = loops_around(&w, body.first);
 }
 
 static void rewrite_steps(Module *mod, Step *s)

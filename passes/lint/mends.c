@@ -99,11 +99,13 @@ static bool is_first(const Mends *w, uint32_t i)
     return first;
 }
 
-Fix mends_fix(Arena *a, const Mends *w, bool safe)
+Fix mends_fix(Arena *a, const Mends *w)
 {
     Buf b = {0};
     uint32_t parts = 0, put = 0, casts = 0, stores = 0;
+    bool safe = true;
     for (uint32_t i = 0; i < w->len; i++) {
+        safe &= !w->at[i].loses;
         parts += is_first(w, i);
         stores += is_first(w, i) && w->at[i].kind == MEND_STORE;
     }

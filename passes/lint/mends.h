@@ -21,6 +21,7 @@ typedef struct Mend {
     DType to;   // DT_NONE where the kind has none
     ValueId at; // as written: what it acts on
     uint64_t values, inexact; // STORE: elements, and how many of them change
+    bool loses;               // bits of what some operand is: it is not safe
 } Mend;
 
 typedef VEC(Mend) Mends;
@@ -29,7 +30,8 @@ typedef VEC(Mend) Mends;
 void mends_add(Arena *a, Mends *w, Mend mend);
 bool mends_have(const Mends *w, MendKind kind);
 
-// A new fix that says all of them: "store "w" as float32 (all 4 values exact): 0 casts added".
-Fix mends_fix(Arena *a, const Mends *w, bool safe);
+// A new fix that says all of them: "store "w" as float32 (all 4 values exact): 0 casts added". Safe
+// if nothing is lost.
+Fix mends_fix(Arena *a, const Mends *w);
 
 #endif

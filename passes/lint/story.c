@@ -202,6 +202,15 @@ Str lint_shape_words(Lint *l, const Value *v)
 // ---- what mends it
 // ------------------------------------------------------------------------------
 
+Str lint_behind(Lint *l, ValueId v)
+{
+    if (value_at(l->m, v)->def == DEF_NODE)
+        return str_printf(l->arena, "right after %.*s",
+                          STR_ARG(lint_short(l, value_at(l->m, v)->node)));
+    return str_printf(l->arena, "right after %s \"%.*s\"", origin_kind(l->m, v),
+                      STR_ARG(lint_name(l, v)));
+}
+
 // What gives one source the dtype `want`; false: it takes a Cast.
 static bool plan_source(Lint *l, Mends *w, ValueId v, DType want)
 {
@@ -212,10 +221,12 @@ static bool plan_source(Lint *l, Mends *w, ValueId v, DType want)
         mend.what = lint_name(l, v);
         mend.values = tensor_count(t);
         mend.inexact = constant_inexact(l->m, t, want);
+        mend.loses = mend.inexact > 0;
     } else if (strcmp(origin_kind(m, v), "cast") == 0) {
         bool undone = lint_dtype(m, first_operand(m, v)) == want;
         mend.kind = undone ? MEND_DELETE : MEND_TURN;
         mend.to = undone ? DT_NONE : want;
+        mend.loses = !undone; // one undone: what it widened was of the dtype before
         mend.what = lint_short(l, value_at(m, v)->node);
     } else {
         return false;
@@ -267,15 +278,6 @@ static Str same_bits(Lint *l, const Origin *o, DType have, DType want)
                       doing, dtype_name(have), p, q);
 }
 
-// A plan that the finding can do without being tried.
-static bool is_plan_safe(const Mends *w)
-{
-    bool safe = !mends_have(w, MEND_TURN); // Casts undone: what they widened was of it before
-    for (uint32_t i = 0; i < w->len; i++)
-        safe &= !w->at[i].inexact;
-    return safe;
-}
-
 void lint_blame(Lint *l, Diag *d, ValueId v)
 {
     vec_push(l->arena, &d->blamed, value_written(l->m, v));
@@ -290,24 +292,20 @@ void lint_offer(Lint *l, Diag *d, const Origin *o, ValueId culprit, DType want)
     for (uint32_t i = 0; i < o->others.len; i++)
         computed += !plan_source(l, &w, o->others.at[i], want);
     if (!computed) {
-        Fix f = mends_fix(l->arena, &w, is_plan_safe(&w));
+        Fix f = mends_fix(l->arena, &w);
         if (f.safe && mends_have(&w, MEND_DELETE))
             f.note = same_bits(l, o, have, want);
         vec_push(l->arena, &d->fixes, f);
         return;
     }
     // Of several sources one Cast serves where they have met.
-    ValueId at = computed > 1 ? culprit : o->value;
-    Str where =
-        value_at(l->m, at)->def == DEF_NODE
-            ? lint_short(l, value_at(l->m, at)->node)
-            : str_printf(l->arena, "%s \"%.*s\"", origin_kind(l->m, at), STR_ARG(lint_name(l, at)));
     w.len = 0;
     mends_add(l->arena, &w,
               (Mend){.kind = MEND_INSERT,
-                     .what = str_printf(l->arena, "right after %.*s", STR_ARG(where)),
-                     .to = want});
-    vec_push(l->arena, &d->fixes, mends_fix(l->arena, &w, lint_widens(have, want)));
+                     .what = lint_behind(l, computed > 1 ? culprit : o->value),
+                     .to = want,
+                     .loses = !lint_widens(have, want)});
+    vec_push(l->arena, &d->fixes, mends_fix(l->arena, &w));
 }
 
 // Would a weight of the model's own dtype grow? Nothing makes it: what it meets is cast.

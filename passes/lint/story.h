@@ -29,6 +29,8 @@ Str lint_shape_words(Lint *l, const Value *v);
 void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place, const ValueId *with,
                uint32_t nwith);
 
+// Where a Cast of v comes to stand: "right after node[/add]", "right after input "x"".
+Str lint_behind(Lint *l, ValueId v);
 // What gives v the dtype `want`: sources stored or cast otherwise, or one Cast.
 void lint_offer(Lint *l, Diag *d, const Origin *o, ValueId v, DType want);
 
