@@ -8,9 +8,9 @@
 // read that itself.
 typedef struct Widened {
     Arena *arena;
-    uint32_t nbuffers;   // when it was made
-    const Kernel **by;   // by BufferId: the only kernel that writes it, NULL: none such
-    const Expr **from;   // of those: the load that it widens
+    uint32_t nbuffers; // when it was made
+    const Kernel **by; // by BufferId: the only kernel that writes it, NULL: none such
+    const Expr **from; // of those: the load that it widens
 } Widened;
 
 Widened *widened_find(Module *mod, Arena *scratch);
@@ -22,6 +22,8 @@ bool widened_read(const Widened *w, Module *mod, Step *s);
 // The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
 // which are text, of it. The product's own variables must count as 0.
 void wide_print_product(Printer *p, const Override *o, const char *part);
+// Is what surrounds c's sum a number of each row that is added to it? Then c has it.
+bool wide_find_bias(Printer *p, Conv *c);
 void wide_print_conv(Printer *p, const Kernel *k, const Conv *c);
 // What a product reads where its loops would have read what was widened.
 void wide_uses(Module *mod, const Expr *reduce, const Expr *a, const Expr *b, const Stmt *epilogue,
