@@ -26,9 +26,10 @@ typedef struct Diag {
     Str source;                   // the line of the program that was exported; absent: not known
     VEC(Str) notes;
     VEC(Fix) fixes;
-    VEC(Str) helps; // where to read on
-    bool fixed;     // a repair was applied
-    bool fails;     // at or above the level that makes the command fail
+    VEC(Str) helps;       // where to read on
+    VEC(uint32_t) blamed; // values as written, by id: what a repair does to them mends this finding
+    bool fixed;           // a repair was applied
+    bool fails;           // at or above the level that makes the command fail
 } Diag;
 
 // A list of findings; the arena owns all of it.

@@ -4,6 +4,12 @@
 
 #include "base/str.h"
 
+// Jansson, which reads JSON, has functions of these names: a program that links both must not have
+// the one call the other's. A file includes this header or jansson.h.
+#define json_object cameo_json_object
+#define json_array cameo_json_array
+#define json_null cameo_json_null
+
 // Zero-initialise with `out` set: Json j = {.out = &buf}. Compact, one line.
 typedef struct Json {
     Buf *out;

@@ -6,6 +6,7 @@
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/chain.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_byte_windows.h"
 #include "codegen/cpu/pixel_windows.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -446,16 +447,18 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (registers || products || windows || pixels || planes)
         parts[n++] = "cameo_amx.h";
     if (pixels || planes)
-        parts[n++] = "cameo_pixel_conv.h";
+        parts[n++] = "cameo_pixel_conv.h", parts[n++] = "cameo_pixel_bytes.h";
     if (pixels)
         parts[n++] = "cameo_pixel_few.h";
     if (planes)
         parts[n++] = "cameo_pixel_windows.h";
+    const bool byte_planes = pixel_byte_windows_any(mod->steps);
     if (halves)
         parts[n++] = "cameo_half.h";
     if (uses_convolutions(mod->steps, CURVE_FORM))
         parts[n++] = "cameo_curve.h";
     if (uses_convolutions(mod->steps, ANY_FORM)) {
+        parts[n++] = "cameo_columns.h";
         parts[n++] = "cameo_conv_copy.h";
         parts[n++] = "cameo_conv.h";
         parts[n++] = "cameo_conv_share.h";
@@ -467,6 +470,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (uses_convolutions(mod->steps, CHAIN_FORM))
         parts[n++] = "cameo_chain.h";
     if (wide_used(mod->steps))
+        parts[n++] = "cameo_wide_vectors.h", parts[n++] = "cameo_wide_panels.h",
         parts[n++] = "cameo_wide.h";
     if (products)
         parts[n++] = "cameo_bytes.h";
@@ -486,6 +490,9 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
     const char *const matrix[] = {"cameo_matrix.h", NULL};
+    const char *const byte_windows[] = {"cameo_pixel_bytes.h", "cameo_pixel_byte_windows.h", NULL};
+    if (byte_planes)
+        emit_runtime(&tiles, byte_windows);
     pixel_windows_tiles(&tiles, mod->steps);
     if (registers || products || windows || pixels || planes) {
         emit_runtime(&tiles, matrix);

@@ -55,6 +55,13 @@ Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status)
     return load_model_within(a, path, &limits, diags, exit_status);
 }
 
+Model *load_text(Arena *a, const char *path, Str text, Diags *diags, int *exit_status)
+{
+    Model *m = text_parse(a, path, text, diags);
+    *exit_status = m ? 0 : 3;
+    return m;
+}
+
 void load_close(Model *m)
 {
     FileView view = m->view;

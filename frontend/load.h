@@ -12,6 +12,9 @@ Model *load_model(Arena *a, const char *path, Diags *diags, int *exit_status);
 // The same within other limits than the default ones.
 Model *load_model_within(Arena *a, const char *path, const ImportLimits *limits, Diags *diags,
                          int *exit_status);
+// The text of a model that stands in memory, as an editor holds it: `path` is for locations, its
+// ending for the form, and its folder for external data. The text has to stay as long as the model.
+Model *load_text(Arena *a, const char *path, Str text, Diags *diags, int *exit_status);
 void load_close(Model *m);
 
 #endif

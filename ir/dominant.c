@@ -7,11 +7,12 @@ static DType float_or_none(int32_t t)
     return t > 0 && t < DT_COUNT && dtype_is_float((DType)t) ? (DType)t : DT_NONE;
 }
 
+// A single number is no weight: it is written with whatever it is used with.
 static void count_weight(const TensorData *t, uint64_t *bytes, uint64_t *count)
 {
     DType d = float_or_none(t->dtype);
     uint64_t n = tensor_count(t);
-    if (d == DT_NONE || n == UINT64_MAX)
+    if (d == DT_NONE || n == UINT64_MAX || n < 2)
         return;
     bytes[d] += n * dtype_info(d)->bytes;
     count[d]++;
@@ -41,8 +42,9 @@ static bool is_copy(const Model *m, GraphId g)
 }
 
 // The float dtype that most bytes of the weights (initializers, Constants) have. One weight of a
-// wrong dtype may outweigh all others, most of all in float64: what only one weight has, and
-// float64, is the model's own only where no more of its weights, inputs and outputs have another.
+// wrong dtype may outweigh all others, most of all in float64: what only one weight has is the
+// model's own only where no more of its weights, inputs and outputs have another, and float64 only
+// where fewer have any other.
 // A model without weights is of float32, unless more of its inputs and outputs are of another.
 DType infer_dominant_dtype(const Model *m)
 {
@@ -67,5 +69,6 @@ DType infer_dominant_dtype(const Model *m)
     count_declared(m, g->outputs.at, g->outputs.len, count);
     count[DT_NONE] = 0;
     DType most = greatest(count);
-    return count[most] > count[best] ? most : best;
+    return count[most] > count[best] || (best == DT_F64 && count[most] == count[best]) ? most
+                                                                                       : best;
 }

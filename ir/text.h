@@ -24,4 +24,36 @@ void text_print(const Model *m, TextForm form, bool types, Buf *out, Dropped *dr
 // ("line:column") on the first error.
 Model *text_parse(Arena *a, const char *path, Str text, Diags *diags);
 
+// Where the things of a text stand, in bytes from its beginning.
+typedef enum TextPlaceKind {
+    PLACE_HEADER,   // "<...>" and "@{...}" in front of the graph
+    PLACE_GRAPH,    // the name of a graph or function; `value` is none
+    PLACE_NODE,     // a whole node
+    PLACE_TITLE,    // its name
+    PLACE_OPERATOR, // its operator
+    PLACE_RESULT,   // the name of result `index`
+    PLACE_OPERAND,  // the name of operand `index`
+    PLACE_ENTRY,    // a whole entry of a list of inputs, outputs, or "<...>"
+    PLACE_INPUT,    // the name in it
+    PLACE_OUTPUT,
+    PLACE_INITIALIZER,
+    PLACE_DECLARED, // a value_info
+    PLACE_INPUTS,   // a list, its brackets included
+    PLACE_OUTPUTS,
+    PLACE_CONSTANTS, // "<...>" in front of a body
+    PLACE_BODY,      // "{...}" of a graph or function
+} TextPlaceKind;
+typedef struct TextPlace {
+    TextPlaceKind kind;
+    size_t from, to;
+    GraphId graph; // in which it stands; of PLACE_GRAPH, the graph itself
+    NodeId node;   // of NODE, TITLE, OPERATOR, RESULT, OPERAND
+    ValueId value; // of names of values, and of ENTRY
+    uint32_t index;
+} TextPlace;
+typedef VEC(TextPlace) TextPlaces;
+
+// The same, with all places in the order in which they end.
+Model *text_parse_places(Arena *a, const char *path, Str text, Diags *diags, TextPlaces *places);
+
 #endif

@@ -138,6 +138,7 @@ void parse_next(Parser *p)
 {
     if (p->failed)
         return;
+    p->end = p->at;
     skip_space(p);
     p->start = p->at;
     char c = peek(p, 0);
@@ -163,6 +164,17 @@ void parse_next(Parser *p)
         p->tok = TOK_PUNCT;
         p->lexeme = (Str){p->text.at + p->start, n};
     }
+}
+
+uint32_t parse_place(Parser *p, TextPlaceKind kind, size_t from, TextPlace what)
+{
+    if (!p->places)
+        return 0;
+    what.kind = kind;
+    what.from = from;
+    what.to = p->end;
+    vec_push(p->arena, p->places, what);
+    return p->places->len;
 }
 
 bool parse_is(const Parser *p, const char *word)

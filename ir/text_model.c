@@ -299,17 +299,23 @@ static void parse_names(Parser *p, GraphId g, bool inputs)
     parse_expect(p, "(");
     while (!p->failed && !parse_is(p, ")")) {
         ValueInfo info = {.has = 1};
+        const size_t from = p->start;
         Str name = parse_name(p);
+        const uint32_t place =
+            parse_place(p, inputs ? PLACE_INPUT : PLACE_OUTPUT, from, (TextPlace){.graph = g});
         if (inputs) {
             ValueId v = value_new(p->m, g, name);
             value_at(p->m, v)->def = DEF_INPUT;
             value_at(p->m, v)->index = graph_at(p->m, g)->inputs.len;
             info.value = v;
+            if (place)
+                p->places->at[place - 1].value = v;
             vec_push(p->arena, &graph_at(p->m, g)->inputs, info);
             parse_define(p, g, name, v);
         } else {
             Reference r = {.graph = g,
                            .name = name,
+                           .place = place,
                            .is_output = true,
                            .index = graph_at(p->m, g)->outputs.len};
             vec_push(p->arena, &p->references, r);
@@ -372,9 +378,11 @@ static void parse_function(Parser *p)
     Str key;
     bool first = true;
     parse_function_header(p, &f);
+    const size_t from = p->start;
     f.name = parse_name(p);
     f.body = graph_new(p->m);
     graph_at(p->m, f.body)->function = p->m->functions.len + 1;
+    parse_place(p, PLACE_GRAPH, from, (TextPlace){.graph = f.body});
     parse_function_attributes(p, &f);
     parse_names(p, f.body, true);
     parse_expect(p, "=>");
@@ -398,15 +406,23 @@ static void parse_function(Parser *p)
 
 Model *text_parse(Arena *a, const char *path, Str text, Diags *diags)
 {
+    return text_parse_places(a, path, text, diags, NULL);
+}
+
+Model *text_parse_places(Arena *a, const char *path, Str text, Diags *diags, TextPlaces *places)
+{
     Model *m = model_new(a);
     m->path = path;
-    Parser p = {.arena = a, .m = m, .diags = diags, .path = path, .text = text};
+    Parser p = {.arena = a, .m = m, .diags = diags, .path = path, .text = text, .places = places};
     p.cir = str_starts(text, "cameo.ir/1");
     if (p.cir)
         p.at = strlen("cameo.ir/1");
     parse_next(&p);
+    const size_t from = p.start;
     parse_header(&p);
     parse_model_ext(&p);
+    if (!p.failed && p.end > from)
+        parse_place(&p, PLACE_HEADER, from, (TextPlace){0});
     if (!p.failed && p.tok != TOK_END)
         m->main = parse_graph(&p, 0, 0);
     while (!p.failed && p.tok != TOK_END && !(p.cir && parse_is(&p, "kernels")))

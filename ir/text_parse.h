@@ -14,6 +14,7 @@ typedef struct Reference {
     ValueId *slot;  // an operand, or NULL:
     bool is_output; // graph's outputs[index], else infos[index]
     uint32_t index;
+    uint32_t place; // of the name, plus 1; 0: places are not asked for
 } Reference;
 
 typedef struct Parser {
@@ -26,6 +27,8 @@ typedef struct Parser {
     Tok tok;
     Str lexeme;   // NAME, NUMBER: as written; STRING, BYTES: decoded; PUNCT: one or two characters
     size_t start; // where the token begins
+    size_t end;   // where the one before it ended
+    TextPlaces *places; // NULL: they are not asked for
     bool failed, cir;
     bool kernels; // in the kernels section: signs are no part of numbers, operators are tokens
     int depth;
@@ -68,6 +71,8 @@ int32_t parse_elem(Parser *p, bool *has);
 
 void parse_tensor_ext(Parser *p, TensorData *t);
 void parse_body(Parser *p, GraphId g); // from the initializers on
+// Notes what stands from `from` to the last token; its number plus 1, or 0.
+uint32_t parse_place(Parser *p, TextPlaceKind kind, size_t from, TextPlace what);
 // The value that `name` means in g, unless an earlier one bears it.
 void parse_define(Parser *p, GraphId g, Str name, ValueId v);
 void parse_resolve(Parser *p);

@@ -63,6 +63,8 @@ void parse_resolve(Parser *p)
         ValueId *found = find(p, r->graph, r->name);
         ValueId v = found ? *found : define(p, r->graph, r->name, DEF_NONE);
         Graph *g = graph_at(p->m, r->graph);
+        if (r->place)
+            p->places->at[r->place - 1].value = v;
         if (r->slot)
             *r->slot = v;
         else if (r->is_output)
@@ -95,19 +97,22 @@ static void parse_info_ext(Parser *p, ValueInfo *info)
 
 typedef enum ListKind { LIST_INPUTS, LIST_OUTPUTS, LIST_INFOS } ListKind;
 
-static void add_info(Parser *p, GraphId g, ListKind kind, ValueInfo info, Str name)
+static void add_info(Parser *p, GraphId g, ListKind kind, ValueInfo info, Str name, uint32_t place)
 {
     if (kind == LIST_INPUTS) {
         info.value = define(p, g, name, DEF_INPUT);
         value_at(p->m, info.value)->index = graph_at(p->m, g)->inputs.len;
         vec_push(p->arena, &graph_at(p->m, g)->inputs, info);
+        if (place)
+            p->places->at[place - 1].value = info.value;
         return;
     }
     Graph *graph = graph_at(p->m, g);
     Reference r = {.graph = g,
                    .name = name,
                    .is_output = kind == LIST_OUTPUTS,
-                   .index = kind == LIST_OUTPUTS ? graph->outputs.len : graph->infos.len};
+                   .index = kind == LIST_OUTPUTS ? graph->outputs.len : graph->infos.len,
+                   .place = place};
     vec_push(p->arena, &p->references, r);
     if (kind == LIST_OUTPUTS)
         vec_push(p->arena, &graph->outputs, info);
@@ -115,7 +120,7 @@ static void add_info(Parser *p, GraphId g, ListKind kind, ValueInfo info, Str na
         vec_push(p->arena, &graph->infos, info);
 }
 
-static void add_initializer(Parser *p, GraphId g, TensorData *t)
+static ValueId add_initializer(Parser *p, GraphId g, TensorData *t)
 {
     ValueId *known = map_get(scope_of(p, g), t->name);
     ValueId v = known ? *known : define(p, g, t->name, DEF_INITIALIZER);
@@ -124,6 +129,7 @@ static void add_initializer(Parser *p, GraphId g, TensorData *t)
     value_at(p->m, v)->init = t;
     Initializer init = {v, t};
     vec_push(p->arena, &graph_at(p->m, g)->initializers, init);
+    return v;
 }
 
 // "type name", "type name = {...}" (an input with a default too), or a name alone.
@@ -143,8 +149,16 @@ static void parse_entry(Parser *p, GraphId g, ListKind kind)
     Type *type = typed ? parse_type(p) : NULL;
     if (parse_is(p, "_")) // an initializer without a name
         parse_next(p);
+    const size_t from = p->start;
     Str name = parse_is(p, "=") ? STR_NONE : parse_name(p);
-    if (typed && parse_is(p, "=")) {
+    const bool stored = typed && parse_is(p, "=");
+    const uint32_t place = parse_place(p,
+                                       kind == LIST_INPUTS    ? PLACE_INPUT
+                                       : stored               ? PLACE_INITIALIZER
+                                       : kind == LIST_OUTPUTS ? PLACE_OUTPUT
+                                                              : PLACE_DECLARED,
+                                       from, (TextPlace){.graph = g});
+    if (stored) {
         parse_next(p);
         TensorData *t = NEW(p->arena, TensorData);
         t->name = name;
@@ -158,24 +172,31 @@ static void parse_entry(Parser *p, GraphId g, ListKind kind)
         parse_tensor_ext(p, t);
         if (kind == LIST_INPUTS) {
             info.type = type;
-            add_info(p, g, kind, info, name);
+            add_info(p, g, kind, info, name, place);
         }
-        add_initializer(p, g, t);
+        ValueId v = add_initializer(p, g, t);
+        if (place)
+            p->places->at[place - 1].value = v;
         return;
     }
     info.type = type;
     parse_info_ext(p, &info);
-    add_info(p, g, kind, info, name);
+    add_info(p, g, kind, info, name, place);
 }
 
-static void parse_entries(Parser *p, GraphId g, ListKind kind, const char *close)
+// A list whose opening bracket, at `from`, is read.
+static void parse_entries(Parser *p, GraphId g, ListKind kind, size_t from, const char *close)
 {
+    static const TextPlaceKind lists[] = {PLACE_INPUTS, PLACE_OUTPUTS, PLACE_CONSTANTS};
     while (!p->failed && !parse_is(p, close)) {
+        const size_t entry = p->start;
         parse_entry(p, g, kind);
+        parse_place(p, PLACE_ENTRY, entry, (TextPlace){.graph = g, .index = kind});
         if (!parse_take(p, ","))
             break;
     }
     parse_expect(p, close);
+    parse_place(p, lists[kind], from, (TextPlace){.graph = g});
 }
 
 static void parse_quantization(Parser *p, GraphId g)
@@ -337,12 +358,15 @@ static void parse_results(Parser *p, GraphId g, NodeId id)
 {
     VEC(ValueId) out = {0};
     while (!p->failed && !parse_is(p, "=")) {
+        const size_t from = p->start;
         Str name = parse_name(p);
         ValueId v = 0;
         if (name.len) {
             v = define(p, g, name, DEF_NODE);
             value_at(p->m, v)->node = id;
             value_at(p->m, v)->index = out.len;
+            parse_place(p, PLACE_RESULT, from,
+                        (TextPlace){.graph = g, .node = id, .value = v, .index = out.len});
             parse_inferred(p, v);
         }
         vec_push(p->arena, &out, v);
@@ -356,20 +380,25 @@ static void parse_results(Parser *p, GraphId g, NodeId id)
 static void parse_operands(Parser *p, GraphId g, NodeId id)
 {
     VEC(Str) names = {0};
+    const uint32_t first = p->references.len;
     parse_expect(p, "(");
     while (!p->failed && !parse_is(p, ")")) {
+        const size_t from = p->start;
         Str name = parse_is(p, ",") ? STR("") : parse_name(p);
+        if (name.len) {
+            Reference r = {.graph = g, .name = name, .index = names.len};
+            r.place = parse_place(p, PLACE_OPERAND, from,
+                                  (TextPlace){.graph = g, .node = id, .index = names.len});
+            vec_push(p->arena, &p->references, r);
+        }
         vec_push(p->arena, &names, name);
         if (!parse_take(p, ","))
             break;
     }
     parse_expect(p, ")");
     ValueId *in = NEWS(p->arena, ValueId, names.len);
-    for (uint32_t i = 0; i < names.len; i++)
-        if (names.at[i].len) {
-            Reference r = {.graph = g, .name = names.at[i], .slot = &in[i]};
-            vec_push(p->arena, &p->references, r);
-        }
+    for (uint32_t i = first; i < p->references.len; i++)
+        p->references.at[i].slot = &in[p->references.at[i].index];
     node_at(p->m, id)->in = in;
     node_at(p->m, id)->nin = names.len;
 }
@@ -464,6 +493,8 @@ static void parse_operator(Parser *p, NodeId id)
         domain = (Str){p->text.at + begin, dot - begin};
     if (parse_take(p, ":"))
         overload = parse_name(p);
+    parse_place(p, PLACE_OPERATOR, begin,
+                (TextPlace){.graph = node_at(p->m, id)->graph, .node = id});
     Node *n = node_at(p->m, id);
     n->op = op;
     n->domain = domain;
@@ -473,11 +504,14 @@ static void parse_operator(Parser *p, NodeId id)
 static void parse_node(Parser *p, GraphId g)
 {
     NodeId id = node_new(p->m, g);
+    const size_t from = p->start;
     node_at(p->m, id)->position = graph_at(p->m, g)->nodes.len;
-    node_at(p->m, id)->offset = p->start;
+    node_at(p->m, id)->offset = from;
     if (parse_take(p, "[")) {
+        const size_t title = p->start;
         Str name = parse_name(p);
         node_at(p->m, id)->name = name;
+        parse_place(p, PLACE_TITLE, title, (TextPlace){.graph = g, .node = id});
         parse_expect(p, "]");
     }
     parse_results(p, g, id);
@@ -489,6 +523,8 @@ static void parse_node(Parser *p, GraphId g)
         parse_node_attrs(p, id);
     parse_node_ext(p, id);
     graph_append(p->m, g, id);
+    node_at(p->m, id)->length = p->end - from;
+    parse_place(p, PLACE_NODE, from, (TextPlace){.graph = g, .node = id});
 }
 
 void parse_body(Parser *p, GraphId g)
@@ -497,13 +533,16 @@ void parse_body(Parser *p, GraphId g)
     p->graph = g;
     if (++p->depth > MAX_GRAPH_DEPTH)
         parse_fail(p, "graphs nested too deeply");
+    size_t from = p->start;
     if (parse_take(p, "<"))
-        parse_entries(p, g, LIST_INFOS, ">");
+        parse_entries(p, g, LIST_INFOS, from, ">");
     parse_graph_ext(p, g);
+    from = p->start;
     parse_expect(p, "{");
     while (!p->failed && !parse_is(p, "}"))
         parse_node(p, g);
     parse_expect(p, "}");
+    parse_place(p, PLACE_BODY, from, (TextPlace){.graph = g});
     p->depth--;
     p->graph = outer;
 }
@@ -514,13 +553,17 @@ GraphId parse_graph(Parser *p, GraphId parent, NodeId owner)
     graph_at(p->m, g)->parent = parent;
     graph_at(p->m, g)->owner = owner;
     graph_at(p->m, g)->has = 1;
+    size_t from = p->start;
     Str name = parse_name(p);
     graph_at(p->m, g)->name = str_is(name, "_") ? STR("") : name;
+    parse_place(p, PLACE_GRAPH, from, (TextPlace){.graph = g});
+    from = p->start;
     parse_expect(p, "(");
-    parse_entries(p, g, LIST_INPUTS, ")");
+    parse_entries(p, g, LIST_INPUTS, from, ")");
     parse_expect(p, "=>");
+    from = p->start;
     parse_expect(p, "(");
-    parse_entries(p, g, LIST_OUTPUTS, ")");
+    parse_entries(p, g, LIST_OUTPUTS, from, ")");
     parse_body(p, g);
     return g;
 }

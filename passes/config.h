@@ -68,6 +68,7 @@ typedef struct Config {
     const Target *target;        // NULL: not said
     VEC(ConfigPlace) places;     // the first that matches holds
     VEC(ConfigAllow) allows;
+    bool *allowed; // by allow: did it match a finding? Filled by linting; NULL: not asked for
     VEC(ConfigLevel) levels;
     VEC(ConfigParam) params;
     VEC(ConfigRange) ranges;

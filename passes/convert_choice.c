@@ -154,7 +154,7 @@ static bool is_wanted(const Conversion *c, uint32_t group)
         return false; // it only looks at numbers: as is cheapest
     if (c->o->to == DT_F64 || c->o->policy != CONVERT_CAMEO)
         return true;
-    if (convert_kernels(c) && n && convert_is_convolution(node_at(c->m, n)))
+    if (n && convert_by_kernel(c, n))
         return false; // as is quickest
     return n && !c->o->mixed && c->o->lambda <= 0 && convert_products(c->m, n) > 0;
 }
@@ -219,7 +219,7 @@ static void price_variables(Conversion *c, double scale)
     for (NodeId n = 1; n < c->m->nodes.len; n++) {
         double products = c->of_node[n] == NO_TIE ? 0 : convert_products(c->m, n);
         uint32_t g = products > 0 ? convert_group(c, c->of_node[n]) : 0;
-        if (products > 0 && convert_kernels(c) && convert_is_convolution(node_at(c->m, n))) {
+        if (products > 0 && convert_by_kernel(c, n)) {
             for (uint32_t k = 0; k < CONVERT_LABELS; k++)
                 price[2 * g + k] += convert_kernel_price(c, n, k) / products_a_byte(c);
         } else if (products > 0) {

@@ -66,10 +66,11 @@ Str convert_load_fault(const Conversion *c, NodeId id);
 void convert_take_newer(Model *m);
 void convert_bind_newer(Model *m, NodeId n);
 
-// Is bfloat16 chosen by what Cameo's own kernels take of time (ConvertHalves)? That time, in
-// multiply-adds of float32, of a convolution; of a Cast to `label` (passes/convert_kernels.c).
+// Is bfloat16 chosen by what Cameo's own kernels take of time (ConvertHalves), and this node's by
+// that? The time, in multiply-adds of float32, of such a node; of a Cast to `label`
+// (passes/convert_kernels.c).
 const ConvertHalves *convert_kernels(const Conversion *c);
-bool convert_is_convolution(const Node *n);
+bool convert_by_kernel(const Conversion *c, NodeId n);
 double convert_kernel_price(const Conversion *c, NodeId n, uint32_t label);
 double convert_kernel_cast(const Conversion *c, ValueId v, uint32_t label);
 

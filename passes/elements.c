@@ -37,6 +37,7 @@ typedef struct Sums {
     uint64_t small;    // the least magnitude but 0
     uint64_t mantissa; // the bits that any normal float has
     uint64_t nans, infinities, zeros, subnormal, flushed, over;
+    unsigned halves; // which values halves of bytes have, a bit each
 } Sums;
 
 static const Sums no_sums = {.least = INT64_MAX, .most = INT64_MIN, .small = UINT64_MAX};
@@ -204,6 +205,81 @@ static void take_integers(const Form *f, const unsigned char *at, uint64_t n, Su
     all->over += own.over;
 }
 
+// ---- halves of bytes
+
+// Of 16 values nearly all are there soon: then a block is only asked whether it holds one that is
+// not, and how many are 0.
+enum { HALVES_AT_ONCE = 64, FEW = 4 };
+
+HOST_VECTORS
+static bool has_half(const unsigned char *at, uint64_t n, unsigned char value)
+{
+    unsigned char found = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const unsigned char low = at[i] & 15, high = at[i] >> 4;
+        found |= low == value ? 1 : 0;
+        found |= high == value ? 1 : 0;
+    }
+    return found;
+}
+
+HOST_VECTORS
+static uint64_t count_halves(const unsigned char *at, uint64_t n, unsigned char value)
+{
+    unsigned char counts[HALVES_AT_ONCE] = {0}; // at most 2 for each of BLOCK / HALVES_AT_ONCE
+    uint64_t all = 0;
+    for (uint64_t i = 0; i + HALVES_AT_ONCE <= n; i += HALVES_AT_ONCE)
+        for (int j = 0; j < HALVES_AT_ONCE; j++) {
+            const unsigned char low = at[i + j] & 15, high = at[i + j] >> 4;
+            counts[j] += (unsigned char)((low == value ? 1 : 0) + (high == value ? 1 : 0));
+        }
+    for (int j = 0; j < HALVES_AT_ONCE; j++)
+        all += counts[j];
+    for (uint64_t i = n / HALVES_AT_ONCE * HALVES_AT_ONCE; i < n; i++)
+        all += (uint64_t)((at[i] & 15) == value) + (uint64_t)(at[i] >> 4 == value);
+    return all;
+}
+
+// Those not seen so far are looked for one by one only where there is one.
+static void see_halves(const unsigned char *at, uint64_t n, unsigned *seen)
+{
+    const unsigned missing = ~*seen & 0xffff;
+    bool look = __builtin_popcount(missing) > FEW;
+    for (unsigned left = look ? 0 : missing; left && !look; left &= left - 1)
+        look = has_half(at, n, (unsigned char)__builtin_ctz(left));
+    for (uint64_t i = 0; look && i < n; i++)
+        *seen |= 1u << (at[i] & 15) | 1u << (at[i] >> 4);
+}
+
+// n whole bytes.
+static void take_halves(const unsigned char *at, uint64_t n, Sums *all)
+{
+    enum { PART = 512 };
+    uint64_t part;
+    for (uint64_t done = 0; done < n; done += part) {
+        const bool few = __builtin_popcount(~all->halves & 0xffff) <= FEW;
+        part = n - done < BLOCK ? n - done : BLOCK;
+        part = few || part < PART ? part : PART;
+        see_halves(at + done, part, &all->halves);
+        all->zeros += count_halves(at + done, part, 0);
+    }
+}
+
+// What they hold, each value once, is taken as any integers are; which of them are 0 is known.
+static void take_seen(const Form *f, Sums *all, ConstantStats *s)
+{
+    const uint64_t zeros = all->zeros;
+    unsigned char values[16];
+    uint64_t found = 0;
+    for (unsigned v = 0; v < 16; v++)
+        if (all->halves >> v & 1)
+            values[found++] = (unsigned char)(v << f->unused);
+    if (!found)
+        return;
+    take_integers(f, values, found, all, s);
+    all->zeros = zeros;
+}
+
 // ---- the whole
 
 // The k-th of those that a byte holds, at the top of a byte of its own each.
@@ -233,8 +309,11 @@ static void take_narrow(const Form *f, Take take, const unsigned char *at, uint6
 {
     const unsigned bits = 8 - f->unused, per = packed ? 8 / bits : 1;
     const uint64_t full = count / per;
+    const bool halves = per == 2 && take == take_integers;
     unsigned char fields[BLOCK];
-    for (uint64_t done = 0, n; done < full; done += n) {
+    if (halves)
+        take_halves(at, full, sums);
+    for (uint64_t done = halves ? full : 0, n; done < full; done += n) {
         n = full - done < BLOCK ? full - done : BLOCK;
         for (unsigned k = 0; k < per; k++) {
             unpack(at + done, n, bits, k, fields);
@@ -287,29 +366,65 @@ static void finish_integers(const Form *f, const Sums *sums, ConstantStats *s)
     s->bits = 1;
 }
 
-void elements_measure(DType t, const void *at, uint64_t count, bool packed, ConstantStats *s)
+struct ElementsPass {
+    Form form;
+    bool packed;
+    Sums sums;
+    ConstantStats stats;
+};
+
+static void pass_begin(ElementsPass *p, DType t, bool packed)
 {
     const bool numbers = dtype_is_float(t) || dtype_is_integer(t) || t == DT_BOOL;
-    *s = (ConstantStats){.lo = INFINITY, .hi = -INFINITY, .integer = true};
-    s->read = numbers;
-    s->count = numbers ? count : 0;
-    if (!s->count)
+    *p = (ElementsPass){.packed = packed, .sums = no_sums};
+    p->stats = (ConstantStats){.read = numbers, .lo = INFINITY, .hi = -INFINITY, .integer = true};
+    if (numbers)
+        p->form = form_of(t);
+}
+
+void elements_take(ElementsPass *p, const void *at, uint64_t count)
+{
+    const Form *f = &p->form;
+    const Take take = dtype_is_float(f->dtype) ? take_floats : take_integers;
+    const uint64_t width = f->width / 8;
+    if (!p->stats.read || !count)
         return;
-    const Form f = form_of(t);
-    const Take take = dtype_is_float(t) ? take_floats : take_integers;
-    Sums sums = no_sums;
-    const uint64_t width = f.width / 8;
-    if (t == DT_F8E8M0)
-        take_exponents(&f, at, count, &sums, s);
-    else if (f.unused)
-        take_narrow(&f, take, at, count, packed, &sums, s);
+    p->stats.count += count;
+    if (f->dtype == DT_F8E8M0)
+        take_exponents(f, at, count, &p->sums, &p->stats);
+    else if (f->unused)
+        take_narrow(f, take, at, count, p->packed, &p->sums, &p->stats);
     else
         for (uint64_t done = 0; done < count; done += BLOCK)
-            take(&f, (const unsigned char *)at + done * width,
-                 count - done < BLOCK ? count - done : BLOCK, &sums, s);
-    s->zeros = sums.zeros;
-    s->over_f16 = sums.over;
-    (dtype_is_float(t) ? finish_floats : finish_integers)(&f, &sums, s);
+            take(f, (const unsigned char *)at + done * width,
+                 count - done < BLOCK ? count - done : BLOCK, &p->sums, &p->stats);
+}
+
+void elements_close(ElementsPass *p, ConstantStats *s)
+{
+    const Form *f = &p->form;
+    *s = p->stats;
+    if (!s->count)
+        return;
+    take_seen(f, &p->sums, s);
+    s->zeros = p->sums.zeros;
+    s->over_f16 = p->sums.over;
+    (dtype_is_float(f->dtype) ? finish_floats : finish_integers)(f, &p->sums, s);
+}
+
+ElementsPass *elements_open(Arena *a, DType t, bool packed)
+{
+    ElementsPass *p = NEW(a, ElementsPass);
+    pass_begin(p, t, packed);
+    return p;
+}
+
+void elements_measure(DType t, const void *at, uint64_t count, bool packed, ConstantStats *s)
+{
+    ElementsPass p;
+    pass_begin(&p, t, packed);
+    elements_take(&p, at, count);
+    elements_close(&p, s);
 }
 
 // ---- one by one

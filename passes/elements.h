@@ -39,4 +39,11 @@ typedef struct ConstantStats {
 // `read` is false.
 void elements_measure(DType t, const void *at, uint64_t count, bool packed, ConstantStats *s);
 
+// The same of elements that come in parts, in any order, while something else reads them too. Each
+// part begins with a byte; packed ones end with one, but for the last of all.
+typedef struct ElementsPass ElementsPass;
+ElementsPass *elements_open(Arena *a, DType t, bool packed);
+void elements_take(ElementsPass *p, const void *at, uint64_t count);
+void elements_close(ElementsPass *p, ConstantStats *s);
+
 #endif

@@ -67,13 +67,21 @@ static Cost price_of_retyping(const Mending *w, const Tie *c, DType t)
     return floats && w->r->unsafe ? PRICE_ROUNDED : 0;
 }
 
+// Is a number that a Cast from one dtype to another makes of the same truth as the number itself?
+static bool keeps_truth(DType from, DType to)
+{
+    return dtype_is_integer(to) && (from == DT_BOOL || dtype_is_integer(from)) &&
+           dtype_holds(to, from);
+}
+
 // What it costs to give a Cast another target, 0 where that is not allowed.
 static Cost price_of_target(const Mending *w, const Tie *c, DType t)
 {
     const Node *n = node_at(w->m, value_at(w->m, c->value)->node);
     DType from = n->nin && n->in[0] ? ties_dtype(w->m, n->in[0]) : DT_NONE;
     bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
-                 (dtype_is_integer(c->own) && dtype_is_integer(t));
+                 (dtype_is_integer(c->own) && dtype_is_integer(t)) ||
+                 (t == DT_BOOL && keeps_truth(from, c->own));
     bool kept = (c->own == w->own || w->settled) && !is_blamed(w, c->value, t);
     if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
         return 0;
@@ -134,7 +142,7 @@ static bool truncates_constant(const Mending *w, ValueId v, DType from, DType t)
 
 Cost mending_price_of_cast(const Mending *w, ValueId v, DType from, DType t)
 {
-    if (mending_cast_there(w, v, t))
+    if ((w->r->unsafe || dtype_holds(t, from)) && mending_cast_there(w, v, t))
         return PRICE_EXACT;
     bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT;
     bool possible = (w->from & bit(from)) && (w->to & bit(t)) && from != DT_STRING &&

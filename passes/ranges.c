@@ -47,14 +47,14 @@ void range_of_dtype(DType t, double *lo, double *hi)
                                       : 0;
 }
 
-static bool is_number(DType t)
+bool range_of_numbers(DType t)
 {
     return dtype_is_float(t) || dtype_is_integer(t) || t == DT_BOOL;
 }
 
 Range range_finite(DType t)
 {
-    Range x = {.known = is_number(t), .integer = !dtype_is_float(t)};
+    Range x = {.known = range_of_numbers(t), .integer = !dtype_is_float(t)};
     range_of_dtype(t, &x.lo, &x.hi);
     x.lo_by = x.hi_by =
         dtype_info(t)->bits > 16 || dtype_is_float(t) ? RANGE_ASSUMED : RANGE_PROVED;
@@ -208,7 +208,7 @@ const Value *walk_value(RangeWalk *w, uint32_t i)
 
 Range walk_in(RangeWalk *w, uint32_t i)
 {
-    return walk_value(w, i) ? w->r->at[w->n->in[i]] : range_none();
+    return walk_value(w, i) ? *range_at(w->r, w->n->in[i]) : range_none();
 }
 
 DType walk_dtype(RangeWalk *w, uint32_t i)
@@ -260,120 +260,6 @@ bool walk_afford(RangeWalk *w, uint64_t work)
     return true;
 }
 
-// The number of the dtype next to v, or v itself, that is not within it. Runtimes fuse operations,
-// and then what is between them is not rounded: bounds of it hold too where each is rounded
-// outward.
-static double outside(DType t, double v, double outward)
-{
-    double near = scalar_cast(DT_F64, t, (Scalar){.f = v}, false).f, lo, hi;
-    range_of_dtype(t, &lo, &hi);
-    if (near == v || (near > v) == (outward > 0) || fabs(near) >= hi)
-        return near;
-    int least = t == DT_F16 ? -14 : -126, e = near == 0 ? least : ilogb(near);
-    double step = ldexp(1, (e < least ? least : e) + 1 - range_digits(t));
-    return scalar_cast(DT_F64, t, (Scalar){.f = near + copysign(step, outward)}, false).f;
-}
-
-static double rounded(DType t, double v, double outward, RangeRounding how)
-{
-    int digits = range_digits(t);
-    if (how == ROUND_NOT || isinf(v))
-        return v;
-    if (how == ROUND_LOOSE && v != 0 && t == DT_F32) // as below, the most frequent
-        return (double)(float)(v + copysign(fabs(v) * 0x1p-21 + DBL_TRUE_MIN, outward)) +
-               copysign(FLT_MIN, outward);
-    if (how == ROUND_NEAREST && digits && t != DT_F64)
-        return outside(t, v, outward);
-    if (how == ROUND_LOOSE && v != 0)
-        v += copysign(fabs(v) * ldexp(1, 3 - (digits ? digits : 4)) + DBL_TRUE_MIN, outward);
-    else
-        v = v == 0 ? v : nextafter(v, outward);
-    Scalar s = scalar_cast(DT_F64, t, (Scalar){.f = v}, false);
-    double tiny = t == DT_F64 ? DBL_MIN : t == DT_F16 ? 0x1p-14 : FLT_MIN;
-    if (how == ROUND_LOOSE && v != 0) // subnormal results may be anything, 0 too
-        s.f += copysign(tiny, outward);
-    return s.f;
-}
-
-Range range_loosen(RangeWalk *w, Range x)
-{
-    DType t = walk_result(w, 0);
-    x.lo = rounded(t, x.lo, -INFINITY, ROUND_LOOSE);
-    x.hi = rounded(t, x.hi, INFINITY, ROUND_LOOSE);
-    return x;
-}
-
-static void fit(Range *x, DType t, RangeRounding how)
-{
-    double lo, hi;
-    range_of_dtype(t, &lo, &hi);
-    if (dtype_is_float(t)) {
-        x->lo = rounded(t, x->lo, -INFINITY, how);
-        x->hi = rounded(t, x->hi, INFINITY, how);
-        if (x->lo < lo && how == ROUND_NOT && dtype_info(t)->bits >= 16)
-            x->lo = -INFINITY;
-        if (x->hi > hi && how == ROUND_NOT && dtype_info(t)->bits >= 16)
-            x->hi = INFINITY;
-        return;
-    }
-    bool wide = dtype_info(t)->bits == 64;
-    x->integer = true;
-    if (x->lo < lo || x->hi > hi || isnan(x->lo) || isnan(x->hi)) { // it wraps
-        Range full = range_full(t);
-        full.known = x->known;
-        *x = full;
-    } else if (wide && how != ROUND_NOT) { // doubles are not exact there
-        x->lo = fabs(x->lo) > 0x1p53 ? nextafter(x->lo, -INFINITY) : x->lo;
-        x->hi = fabs(x->hi) > 0x1p53 ? nextafter(x->hi, INFINITY) : x->hi;
-        x->lo = fmax(x->lo, lo);
-        x->hi = fmin(x->hi, hi);
-    }
-}
-
-static Range fit_channels(RangeWalk *w, Range x, const Channels *of, DType t, RangeRounding how)
-{
-    double lo, hi;
-    range_of_dtype(t, &lo, &hi);
-    if (how == ROUND_NOT && x.lo >= lo && x.hi <= hi)
-        return range_with_channels(w, x, of);
-    Channels *c = channels_new(w, of->axis, of->n);
-    if (c && how != ROUND_NOT && dtype_is_float(t)) {
-        c->lo_by = of->lo_by;
-        c->hi_by = of->hi_by;
-        for (uint32_t k = 0; k < c->n; k++) {
-            c->lo[k] = rounded(t, of->lo[k], -INFINITY, how);
-            c->hi[k] = rounded(t, of->hi[k], INFINITY, how);
-        }
-        return range_with_channels(w, x, c);
-    }
-    for (uint32_t k = 0; c && k < c->n; k++) {
-        Range one = {.known = true, .lo = of->lo[k], .hi = of->hi[k]};
-        one.lo_by = of->lo_by;
-        one.hi_by = of->hi_by;
-        fit(&one, t, how);
-        channels_set(c, k, one);
-    }
-    return range_with_channels(w, x, c);
-}
-
-void walk_give(RangeWalk *w, uint32_t o, Range x, RangeRounding how)
-{
-    DType t = walk_result(w, o);
-    if (o >= w->n->nout || !w->n->out[o] || !is_number(t))
-        return;
-    if (!x.known || isnan(x.lo) || isnan(x.hi)) {
-        x = range_full(t);
-    } else {
-        // Sizes and indices, which are integers of 64 bits, have none.
-        const Channels *c = dtype_is_float(t) || dtype_info(t)->bits <= 32 ? x.channels : NULL;
-        x.channels = NULL;
-        fit(&x, t, how);
-        x = c ? fit_channels(w, x, c, t, how) : x;
-    }
-    x.nan = dtype_is_float(t) ? x.nan : (uint8_t)NAN_NEVER;
-    w->r->at[w->n->out[o]] = x;
-}
-
 // ---- what is known of a value beside its operator
 
 static Range of_constant(const ConstantStats *s)
@@ -387,7 +273,7 @@ static bool of_content(Ranges *r, const Value *v, Range *x)
 {
     double lo, hi;
     uint32_t left = MAX_ATOMS;
-    if (!v->content || !v->ncontent || !is_number(v->dtype) || v->ncontent > MAX_ATOMS)
+    if (!v->content || !v->ncontent || !range_of_numbers(v->dtype) || v->ncontent > MAX_ATOMS)
         return false;
     *x = range_between(INFINITY, -INFINITY);
     x->integer = true;
@@ -424,7 +310,15 @@ static void take_measured(Ranges *r, ValueId v)
     to->nan = x->nans > 0 ? NAN_MADE : NAN_NEVER;
 }
 
-static void refine(Ranges *r, ValueId v)
+static bool is_large_constant(Ranges *r, ValueId v)
+{
+    enum { LARGE = 1 << 16 }; // elements
+    const Value *value = value_at(r->m, v);
+    return value->kind == TYPE_TENSOR && value->constant && value->def != DEF_INPUT &&
+           !range_stats_known(r, v) && tensor_count(value->constant) >= LARGE;
+}
+
+static void refine_now(Ranges *r, ValueId v)
 {
     const Value *value = value_at(r->m, v);
     const ConstantStats *s = range_stats(r, v);
@@ -434,6 +328,16 @@ static void refine(Ranges *r, ValueId v)
     else if (value->kind == TYPE_TENSOR && of_content(r, value, &x))
         r->at[v] = x;
     take_measured(r, v);
+}
+
+static void refine(Ranges *r, ValueId v)
+{
+    if (r->later[v] == RANGE_NOW && is_large_constant(r, v)) {
+        r->later[v] = RANGE_LATER;
+        r->most += range_more_work(tensor_count(value_at(r->m, v)->constant));
+    }
+    if (r->later[v] != RANGE_LATER)
+        refine_now(r, v);
 }
 
 // ---- control flow
@@ -515,7 +419,7 @@ static Range of_either(RangeWalk *w, Range a, Range b)
 static Range body_result(RangeWalk *w, const Graph *body, uint32_t o)
 {
     ValueId v = o < body->outputs.len ? body->outputs.at[o].value : 0;
-    return v && v < w->r->n ? w->r->at[v] : range_none();
+    return v && v < w->r->n ? *range_at(w->r, v) : range_none();
 }
 
 // Loop and Scan: `first`: where carried values stand among the body's inputs; `skip`: the body's
@@ -593,10 +497,22 @@ static bool walk_control(RangeWalk *w, uint32_t nested)
 
 // ---- nodes
 
+// Does it only convert what is computed later?
+static bool converts_later(RangeWalk *w)
+{
+    const bool converts =
+        range_dequantizes(w->n) || node_is(w->n, "Cast") || node_is(w->n, "Transpose");
+    return converts && w->row && w->n->nout == 1 && w->n->out[0] && walk_waits(w, 0);
+}
+
 static void walk_node(Ranges *r, NodeId id, uint32_t depth, uint32_t nested)
 {
     RangeWalk w = {.r = r, .m = r->m, .id = id, .n = node_at(r->m, id), .depth = depth};
     w.row = r->rows[id];
+    if (converts_later(&w)) {
+        r->later[w.n->out[0]] = RANGE_LATER;
+        return;
+    }
     for (uint32_t o = 0; o < w.n->nout; o++)
         if (w.n->out[o])
             r->at[w.n->out[o]] = range_full(walk_result(&w, o));
@@ -605,6 +521,26 @@ static void walk_node(Ranges *r, NodeId id, uint32_t depth, uint32_t nested)
     for (uint32_t o = 0; o < w.n->nout; o++)
         if (w.n->out[o])
             refine(r, w.n->out[o]);
+}
+
+Range *range_at(Ranges *r, ValueId v)
+{
+    const Value *value = value_at(r->m, v);
+    if (r->later[v] == RANGE_LATER) {
+        r->later[v] = RANGE_WAS_LATER;
+        if (value->constant) {
+            refine_now(r, v);
+        } else {
+            (void)range_at(r, node_at(r->m, value->node)->in[0]);
+            walk_node(r, value->node, TWICE_DEEP, 0);
+        }
+    }
+    return &r->at[v];
+}
+
+bool walk_waits(RangeWalk *w, uint32_t i)
+{
+    return walk_value(w, i) && w->r->later[w->n->in[i]] == RANGE_LATER;
 }
 
 static void walk_graph(Ranges *r, GraphId g, uint32_t depth, uint32_t nested)
@@ -670,6 +606,7 @@ Ranges *ranges_of(Model *m, Arena *a)
     r->a = a;
     r->n = m->values.len;
     r->at = NEWS(a, Range, r->n + 1);
+    r->later = NEWS(a, uint8_t, r->n + 1);
     r->stats = NEWS(a, const ConstantStats *, r->n + 1);
     return r;
 }
@@ -692,5 +629,5 @@ Range range_of(Ranges *r, ValueId v)
 {
     if (!r->analysed)
         analyse(r);
-    return v && v < r->n && value_at(r->m, v)->kind == TYPE_TENSOR ? r->at[v] : range_none();
+    return v && v < r->n && value_at(r->m, v)->kind == TYPE_TENSOR ? *range_at(r, v) : range_none();
 }

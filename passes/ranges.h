@@ -28,6 +28,7 @@ typedef struct Channels {
     uint32_t axis, n;
     double *lo, *hi;
     uint8_t lo_by, hi_by;
+    bool own; // no value has them so far
 } Channels;
 
 typedef struct Range {

@@ -21,7 +21,7 @@ Channels *channels_new(RangeWalk *w, uint32_t axis, uint64_t n)
     if (n == 0 || n > UINT32_MAX || !walk_afford(w, n))
         return NULL;
     Channels *c = NEW(w->r->a, Channels);
-    *c = (Channels){.axis = axis, .n = (uint32_t)n};
+    *c = (Channels){.axis = axis, .n = (uint32_t)n, .own = true};
     c->lo = NEWS(w->r->a, double, n);
     c->hi = NEWS(w->r->a, double, n);
     return c;
@@ -79,6 +79,7 @@ Range range_on_axis(RangeWalk *w, Range x, uint32_t axis)
     Channels *c = NEW(w->r->a, Channels);
     *c = *x.channels;
     c->axis = axis;
+    c->own = false;
     x.channels = c;
     return x;
 }

@@ -95,6 +95,7 @@ static bool dequantized(RangeWalk *w, const Node *n, Factor *f)
     Elements scales = elements_of(w->m, n->nin > 1 ? n->in[1] : 0);
     Elements points = elements_of(w->m, zero ? n->in[2] : 0);
     int64_t axis = node_int(n, "axis", 1);
+    f->scale_value = n->in[1];
     if (!f->data.n || !scales.n || (zero && !points.n) || !dtype_is_float(f->dtype))
         return false;
     axis = f->data.rank == 1 && axis == 1 ? 0 : axis;

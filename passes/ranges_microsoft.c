@@ -98,6 +98,7 @@ static bool few_bits(RangeWalk *w, Factor *f, Weights *at)
         scale.n != (uint64_t)(n * (k / size)) || !walk_afford(w, 2 * scale.n))
         return false;
     *f = (Factor){.data = b,
+                  .value = w->n->in[1],
                   .dtype = walk_dtype(w, 0),
                   .scaled = true,
                   .packed = bits < 8 ? (uint32_t)bits : 0};

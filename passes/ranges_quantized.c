@@ -228,6 +228,7 @@ static Range product(RangeWalk *w, const Product *p)
 static bool windows(RangeWalk *w, Product *p, uint32_t i, Elements scale, Elements zero)
 {
     p->f = (Factor){.data = walk_constant(w, i), .dtype = scale.n ? DT_F64 : DT_I32};
+    p->f.value = p->f.data.n ? w->n->in[i] : 0;
     p->axis = 1;
     p->x = range_window(w, p->x, false);
     return p->f.data.n && range_quantized(w, &p->f, scale, zero, 0, 0) &&
@@ -240,6 +241,7 @@ static bool rows_times(RangeWalk *w, Product *p, uint32_t i, Elements scale, Ele
 {
     const Value *a = walk_value(w, 0), *y = w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
     p->f = (Factor){.data = walk_constant(w, i), .dtype = scale.n ? DT_F64 : DT_I32};
+    p->f.value = p->f.data.n ? w->n->in[i] : 0;
     if (p->f.data.rank != 2 || !a || a->rank < 2 || !y || y->rank < 2 ||
         !range_quantized(w, &p->f, scale, zero, transposed ? 0 : 1, 0))
         return false;

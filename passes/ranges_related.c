@@ -93,7 +93,7 @@ static bool normalizes(RangeWalk *w, ValueId d, ValueId root)
     const Node *sqrt_node = range_made_by(w, root, "Sqrt");
     double n = squares_within(w, operand(sqrt_node, 0), d, &by);
     double bound = sqrt(n) * (1.0001 + range_sum_error(walk_result(w, 0), n));
-    Range y = range_between(-bound, bound), x = d ? w->r->at[d] : range_none();
+    Range y = range_between(-bound, bound), x = d ? *range_at(w->r, d) : range_none();
     if (!(n >= 1) || isinf(n))
         return false;
     y.lo_by = y.hi_by = (uint8_t)by;

@@ -29,16 +29,22 @@ typedef enum RangeRounding {
     ROUND_LOOSE    // a library's function: some units in the last place
 } RangeRounding;
 
+// Is what Ranges.at says of a value still to be computed, or was it?
+enum RangeLater { RANGE_NOW, RANGE_LATER, RANGE_WAS_LATER };
+
 struct Ranges {
     Model *m;
     Arena *a;
     bool analysed, without_data, whole;
-    Range *at; // by value
+    Range *at;      // by value; asked for by range_at
+    uint8_t *later; // by value: RangeLater
     uint32_t n;
     const ConstantStats **stats;  // by value
     const RangeRow **rows;        // by node; NULL: no rule
     uint64_t work, most;          // bounds of single channels computed, and how many may be
     struct WeighScratch *scratch; // of ranges_weigh.c; NULL: not needed so far
+    double *room;                 // of the sums of one product, and of what it multiplies
+    uint64_t rooms;
 };
 
 struct RangeWalk {
@@ -49,6 +55,18 @@ struct RangeWalk {
     const RangeRow *row;
     uint32_t depth; // of loops around
 };
+
+// ---- what is computed when it is asked for: large constants, and what only converts them. A
+// product with one reads it once, for its sums and its bounds.
+Range *range_at(Ranges *r, ValueId v);
+bool walk_waits(RangeWalk *w, uint32_t i); // is operand i such a one, not asked for so far?
+// A pass over the elements of a constant, packed or not, that nobody has measured; NULL: somebody
+// has.
+bool range_stats_known(Ranges *r, ValueId v);
+// So much more may be spent on channels for a constant of so many elements.
+uint64_t range_more_work(uint64_t count);
+ElementsPass *range_stats_open(Ranges *r, ValueId v, bool packed);
+void range_stats_close(Ranges *r, ValueId v, ElementsPass *pass);
 
 // ---- operands and results
 const Value *walk_value(RangeWalk *w, uint32_t i); // NULL: absent
@@ -65,6 +83,7 @@ double walk_count(RangeWalk *w, uint32_t i, int64_t axis, RangeBasis *by);
 bool walk_afford(RangeWalk *w, uint64_t work);
 
 // ---- intervals
+bool range_of_numbers(DType t);
 Range range_none(void);
 Range range_between(double lo, double hi); // proved
 Range range_full(DType t);                 // all that a value of the dtype may be: NaN, infinite
@@ -118,6 +137,7 @@ typedef struct Factor {
     ValueId value;           // the constant whose data they are; 0: of none as a whole
     DType dtype;             // what elements are rounded to; of an integer: not at all
     bool transposed, scaled; // a matrix whose rows and columns changed places; there is a scale
+    ValueId scale_value;     // the constant that `scale` is; 0: of none
     uint32_t packed;         // bits of each, several to a byte, the lowest first; 0: as stored
     Elements scale, zero;    // one for all or nscales each; of no elements: 1, `middle`
     double middle;
@@ -158,7 +178,8 @@ typedef struct Weights {
     bool in_first; // [in][out][taps], else [out][in][taps]
 } Weights;
 
-// For each output channel: bounds of the sum of products with x, the sum of their magnitudes.
+// For each output channel: bounds of the sum of products with x, the sum of their magnitudes. They
+// hold until the next are asked for.
 typedef struct Sums {
     uint32_t n;
     double *lo, *hi, *magnitude;
@@ -206,6 +227,8 @@ typedef struct Matrix {
     bool across;            // of the other operand, the axis that is summed is the last but one
 } Matrix;
 bool range_matrix(RangeWalk *w, Range x, const Matrix *m, const Bias *bias);
+// The same where the matrix is still to be read; false: it is not, or the sums are not known.
+bool range_first_matrix(RangeWalk *w, const Matrix *m, const Bias *bias);
 // Products of which none is constant: n to a sum.
 Range range_products(RangeWalk *w, Range a, Range b, double n, RangeBasis by);
 void range_unary(RangeWalk *w);

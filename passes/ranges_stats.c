@@ -23,6 +23,40 @@ static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
     s->read = s->read && of.at;
 }
 
+uint64_t range_more_work(uint64_t count)
+{
+    return 2 * count;
+}
+
+static void keep(Ranges *r, ValueId v, const ConstantStats *s)
+{
+    r->most += r->later[v] == RANGE_NOW ? range_more_work(s->count) : 0;
+    r->stats[v] = s;
+}
+
+bool range_stats_known(Ranges *r, ValueId v)
+{
+    return r->stats[v] != NULL;
+}
+
+ElementsPass *range_stats_open(Ranges *r, ValueId v, bool packed)
+{
+    const TensorData *d = v && v < r->n ? value_at(r->m, v)->constant : NULL;
+    Str bytes;
+    if (!d || r->stats[v])
+        return NULL;
+    if (tensor_packed(r->m, d, &bytes) && bytes.len >= MANY)
+        file_expect(bytes.at, bytes.len);
+    return elements_open(r->a, (DType)d->dtype, packed);
+}
+
+void range_stats_close(Ranges *r, ValueId v, ElementsPass *pass)
+{
+    ConstantStats *s = NEW(r->a, ConstantStats);
+    elements_close(pass, s);
+    keep(r, v, s);
+}
+
 const ConstantStats *range_stats(Ranges *r, ValueId v)
 {
     static const ConstantStats nothing;
@@ -38,8 +72,7 @@ const ConstantStats *range_stats(Ranges *r, ValueId v)
             times->weights += times_now() - begin;
             times->weight_bytes += s->count * dtype_info((DType)d->dtype)->bits / 8;
         }
-        r->most += 2 * s->count;
-        r->stats[v] = s;
+        keep(r, v, s);
     }
     return r->stats[v];
 }

@@ -26,20 +26,55 @@ uint8_t range_by_all(const Range *x)
     return x->lo_by | x->hi_by | (c ? c->lo_by | c->hi_by : 0);
 }
 
+// The whole of sums that nothing is added to or multiplied with, and in `of` each.
+static Range plain_sums(const Sums *s, double error, uint8_t by, Channels *of)
+{
+    Range y = range_between(INFINITY, -INFINITY);
+    y.lo_by = y.hi_by = by;
+    for (uint32_t k = 0; k < s->n; k++) {
+        const double more = isinf(error) ? error : error * s->magnitude[k];
+        const double lo = s->lo[k] - more, hi = s->hi[k] + more;
+        if (isnan(lo) || isnan(hi))
+            return range_none();
+        y.lo = lo < y.lo ? lo : y.lo;
+        y.hi = hi > y.hi ? hi : y.hi;
+        if (of) {
+            of->lo[k] = lo;
+            of->hi[k] = hi;
+        }
+    }
+    if (of)
+        of->lo_by = of->hi_by = by;
+    return y;
+}
+
+static double greatest(const double *v, uint32_t n)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < n; k++)
+        most = v[k] > most ? v[k] : most;
+    return most;
+}
+
 void range_give_sums(RangeWalk *w, const Sums *s, Range x, uint32_t axis, const Bias *bias)
 {
     Range c = walk_value(w, bias->operand) ? walk_in(w, bias->operand) : range_between(0, 0);
     const Elements d = walk_constant(w, bias->operand);
-    double error = range_sum_error(walk_dtype(w, 0), s->terms) + s->error, most = 0;
+    double error = range_sum_error(walk_dtype(w, 0), s->terms) + s->error;
     double alpha = bias->alpha, beta = bias->beta;
     Channels *of = channels_new(w, axis, s->n);
     const bool biased = walk_value(w, bias->operand) != NULL;
     const uint8_t by = range_by_all(&x);
     Range y = range_between(INFINITY, -INFINITY);
+    const double most = greatest(s->magnitude, s->n) * fmax(fabs(alpha), 1);
+    const bool plain = alpha == 1 && !biased;
     if (!c.known)
         return;
-    for (uint32_t k = 0; k < s->n; k++) {
-        most = fmax(most, s->magnitude[k] * fmax(fabs(alpha), 1));
+    if (plain)
+        y = plain_sums(s, error, by, of);
+    if (!y.known)
+        return;
+    for (uint32_t k = 0; !plain && k < s->n; k++) {
         Range one = range_widen(range_between(s->lo[k], s->hi[k]), error * s->magnitude[k]);
         one.lo_by = one.hi_by = by;
         if (alpha != 1)
@@ -101,12 +136,12 @@ static Range add_bias(RangeWalk *w, Range y, uint32_t bias)
 
 static void convolution(RangeWalk *w, bool transposed)
 {
-    Range x = walk_in(w, 0), k = walk_in(w, 1);
+    Range x = walk_in(w, 0);
     const Value *v = walk_value(w, 1);
     Factor f;
     Weights at;
     Sums s;
-    if (!x.known || !k.known || x.lo > x.hi || range_is_large(&x) || !v || v->rank < 3)
+    if (!x.known || x.lo > x.hi || range_is_large(&x) || !v || v->rank < 3)
         return;
     x = range_window(w, x, transposed);
     if (walk_factor(w, 1, &f) && range_kernel(w, &f, transposed, &at)) {
@@ -115,6 +150,9 @@ static void convolution(RangeWalk *w, bool transposed)
         return;
     }
     RangeBasis by;
+    Range k = walk_in(w, 1);
+    if (!k.known)
+        return;
     double n = transposed ? range_of_dim(w->r, v->dims[0], &by) * range_dims_product(w, v, 2, &by)
                           : range_dims_product(w, v, 1, &by);
     Range product = range_mul(w, range_plain(x), range_plain(k));
@@ -173,16 +211,27 @@ Range range_products(RangeWalk *w, Range a, Range b, double n, RangeBasis by)
     return range_with_channels(w, whole, c);
 }
 
+bool range_first_matrix(RangeWalk *w, const Matrix *m, const Bias *bias)
+{
+    if (!walk_waits(w, m->first ? 0 : 1))
+        return false;
+    Range x = walk_in(w, m->first ? 1 : 0);
+    return x.known && x.lo <= x.hi && !range_is_large(&x) && range_matrix(w, x, m, bias);
+}
+
 static void matmul(RangeWalk *w)
 {
+    const Bias none = {UINT32_MAX, false, 1, 1};
+    const Matrix second = {false, false, false}, first = {true, false, true};
+    if (range_first_matrix(w, &second, &none) || range_first_matrix(w, &first, &none))
+        return;
     Range a = walk_in(w, 0), b = walk_in(w, 1);
     RangeBasis by;
     if (!a.known || !b.known || a.lo > a.hi || b.lo > b.hi || range_is_large(&a) ||
         range_is_large(&b))
         return;
-    const Bias none = {UINT32_MAX, false, 1, 1};
-    if (range_matrix(w, a, &(Matrix){false, false, false}, &none) ||
-        range_matrix(w, b, &(Matrix){true, false, true}, &none) || range_related_matmul(w))
+    if (range_matrix(w, a, &second, &none) || range_matrix(w, b, &first, &none) ||
+        range_related_matmul(w))
         return;
     double n = walk_count(w, 0, -1, &by);
     walk_give(w, 0, range_products(w, a, b, n, by), ROUND_LOOSE);
@@ -190,17 +239,22 @@ static void matmul(RangeWalk *w)
 
 static void gemm(RangeWalk *w)
 {
-    Range a = walk_in(w, 0), b = walk_in(w, 1);
     double alpha = node_float(w->n, "alpha", 1), beta = node_float(w->n, "beta", 1);
     bool ta = node_int(w->n, "transA", 0), tb = node_int(w->n, "transB", 0);
     RangeBasis by;
+    Range a, b;
+    if (!isfinite(alpha) || !isfinite(beta))
+        return;
+    const Matrix second = {false, tb, ta}, first = {true, ta, !tb};
+    const Bias at_second = {2, true, alpha, beta}, at_first = {2, false, alpha, beta};
+    if (range_first_matrix(w, &second, &at_second) || range_first_matrix(w, &first, &at_first))
+        return;
+    a = walk_in(w, 0);
+    b = walk_in(w, 1);
     if (!a.known || !b.known || a.lo > a.hi || b.lo > b.hi || range_is_large(&a) ||
         range_is_large(&b))
         return;
-    if (!isfinite(alpha) || !isfinite(beta))
-        return;
-    if (range_matrix(w, a, &(Matrix){false, tb, ta}, &(Bias){2, true, alpha, beta}) ||
-        range_matrix(w, b, &(Matrix){true, ta, !tb}, &(Bias){2, false, alpha, beta}))
+    if (range_matrix(w, a, &second, &at_second) || range_matrix(w, b, &first, &at_first))
         return;
     double n = walk_count(w, 0, ta ? 0 : 1, &by);
     Range y = range_sum_of(w, range_mul(w, range_plain(a), range_plain(b)), n, by, true);

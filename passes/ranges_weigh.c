@@ -33,8 +33,9 @@ typedef struct Weighing {
     const Weights *at;
     const Factor *f;
     struct WeighScratch *s;
-    uint64_t tile;  // of columns that are added at a time
-    uint64_t width; // of a row: [second][third]
+    uint64_t tile;      // of columns that are added at a time
+    uint64_t width;     // of a row: [second][third]
+    ElementsPass *pass; // over the elements, for what else is to be known of them; NULL: none
     Way way;
     WeightForm form;    // of floats
     unsigned char flip; // of bytes: what makes them go from 0 on
@@ -93,7 +94,7 @@ static double share_of(const Weighing *g, uint64_t n)
     return most <= 2 * least && most < MAX_SHARE ? most * (1 + 4 * DBL_EPSILON) : 0;
 }
 
-static void take_inputs(RangeWalk *w, Weighing *g, const Range *x, uint64_t ins)
+static void take_inputs(Weighing *g, const Range *x, uint64_t ins, uint64_t outs)
 {
     struct WeighScratch *s = g->s;
     Range one = *x;
@@ -102,8 +103,8 @@ static void take_inputs(RangeWalk *w, Weighing *g, const Range *x, uint64_t ins)
         g->x = (Intervals){s->lone[0], s->lone[1], s->lone[2]};
         g->brief = (ShortIntervals){s->brief[0], s->brief[1], s->brief[2]};
     } else {
-        double *of = NEWS(w->r->a, double, 3 * ins);
-        float *brief = NEWS(w->r->a, float, 3 * ins);
+        double *of = g->sums.most + outs; // the room behind the sums
+        float *brief = (float *)(of + 3 * ins);
         g->x = (Intervals){of, of + ins, of + 2 * ins};
         g->brief = (ShortIntervals){brief, brief + ins, brief + 2 * ins};
     }
@@ -172,13 +173,17 @@ static unsigned data_bits(const Factor *f)
 
 // Does every scale make a normal number of the dtype of every byte but 0, so that rounding is an
 // error relative to it?
-static bool are_plain_scales(const Factor *f)
+static bool are_plain_scales(RangeWalk *w, const Factor *f)
 {
     const bool narrow = f->dtype == DT_F16;
     const double least = narrow ? 0x1p-14 : 0x1p-100, most = narrow ? 0x1p7 : 0x1p30;
     ConstantStats s;
-    elements_measure(f->scale.dtype, f->scale.at, f->scale.n, false, &s);
-    return !s.nans && s.hi <= most && s.lo >= -most && (!(s.least > 0) || s.least >= least);
+    if (f->scale_value)
+        s = *range_stats(w->r, f->scale_value);
+    else
+        elements_measure(f->scale.dtype, f->scale.at, f->scale.n, false, &s);
+    return s.read && !s.nans && s.hi <= most && s.lo >= -most &&
+           (!(s.least > 0) || s.least >= least);
 }
 
 // Are zero points, with what is added to bytes, bytes too?
@@ -189,7 +194,7 @@ static bool are_plain_points(const Factor *f, double offset)
     return s.integer && !s.nans && s.lo + offset >= 0 && s.hi + offset <= 255;
 }
 
-static bool are_bytes(const Factor *f, const Range *x, bool whole, double offset)
+static bool are_bytes(RangeWalk *w, const Factor *f, const Range *x, bool whole, double offset)
 {
     const DType t = f->data.dtype;
     const unsigned bits = data_bits(f);
@@ -200,7 +205,7 @@ static bool are_bytes(const Factor *f, const Range *x, bool whole, double offset
     const double most = whole ? INFINITY : exact ? 0x1p8 : 0x1p80;
     if (fabs(x->lo) > most || fabs(x->hi) > most)
         return false;
-    return (!f->scale.n || are_plain_scales(f)) && (!f->zero.n || are_plain_points(f, offset));
+    return (!f->scale.n || are_plain_scales(w, f)) && (!f->zero.n || are_plain_points(f, offset));
 }
 
 // Do enough weights next to each other share their scale: all of a word, or of a row of bytes?
@@ -216,7 +221,7 @@ static bool shares_scales(const Weighing *g)
                     : f->inner * f->along == g->width;
 }
 
-static void choose_way(Weighing *g, const Range *x)
+static void choose_way(RangeWalk *w, Weighing *g, const Range *x)
 {
     const Factor *f = g->f;
     const DType t = f->data.dtype;
@@ -231,9 +236,9 @@ static void choose_way(Weighing *g, const Range *x)
     const bool whole = g->lone && g->word.bits == 8 && (g->at->in_first || !f->block);
     const bool narrow = dtype_info(t)->bits == 16;
     g->way = floats && !f->nscales && (f->value || !narrow) ? (narrow ? AS_SHORT_FLOATS : AS_FLOATS)
-             : !are_bytes(f, x, whole, g->offset) || !shares_scales(g) ? AS_READ
-             : whole                                                   ? AS_BYTES
-                                                                       : AS_WORDS;
+             : !are_bytes(w, f, x, whole, g->offset) || !shares_scales(g) ? AS_READ
+             : whole                                                      ? AS_BYTES
+                                                                          : AS_WORDS;
     leave_out(g);
 }
 
@@ -263,6 +268,30 @@ static const unsigned char *bytes_at(const Weighing *g, uint64_t i, uint64_t n, 
     return to;
 }
 
+// ---- what else is to be known of weights
+
+enum { AT_ONCE = 1 << 14 }; // bytes that stay in the first cache
+
+// Do all rows, and what of them is read at a time, begin with a byte?
+static bool begins_with_bytes(const Weighing *g)
+{
+    return !g->f->packed || g->width * g->f->packed % 8 == 0;
+}
+
+// So many rows of n weights as are looked at together.
+static uint64_t rows_measured(const Weighing *g, uint64_t n)
+{
+    const uint64_t rows = n == g->width ? AT_ONCE * 8 / (n * data_bits(g->f)) : 1;
+    return rows ? rows : 1;
+}
+
+// n weights from index i on, next to each other. What an operator takes for packed may be bytes.
+static void measure(const Weighing *g, uint64_t i, uint64_t n)
+{
+    const bool bytes = g->f->packed && g->f->data.dtype == DT_U8;
+    elements_take(g->pass, packed_at(g->f, i), bytes ? n * g->f->packed / 8 : n);
+}
+
 // ---- a sum has a row of weights
 
 // Zero points of all words, with what makes their integers floats.
@@ -275,6 +304,21 @@ static void fill_points(Weighing *g, double point)
     g->filled = point;
 }
 
+// from[k] for each word of block k: the first block has `first` words, others `block`, all `words`.
+static void spread(const float *from, uint64_t first, uint64_t block, uint64_t words, float *to)
+{
+    enum { FOUR = 4 };
+    uint64_t end = first < words ? first : words;
+    for (uint64_t word = 0, k = 0; word < words; k++) {
+        const float four[FOUR] = {from[k], from[k], from[k], from[k]};
+        for (; word + FOUR <= end; word += FOUR)
+            memcpy(to + word, four, sizeof four);
+        for (; word < end; word++)
+            to[word] = from[k];
+        end = words - end < block ? words : end + block;
+    }
+}
+
 // Scales and zero points of n weights of a row from index i on, of which `run` are the first that
 // share theirs.
 static void scales_of_blocks(Weighing *g, const FactorRun *run, uint64_t n)
@@ -282,22 +326,17 @@ static void scales_of_blocks(Weighing *g, const FactorRun *run, uint64_t n)
     struct WeighScratch *s = g->s;
     const uint64_t per = 32 / g->word.bits, words = (n + per - 1) / per, block = g->f->block / per;
     const uint64_t blocks = (n - run->n + g->f->block - 1) / g->f->block + 1;
-    uint64_t word = 0, end = run->n / per;
     factor_scales(g->f, run->k, blocks, s->parameters);
-    for (uint64_t k = 0; k < blocks; k++, end += block)
-        for (end = end < words ? end : words; word < end; word++)
-            s->word_scale[word] = s->parameters[k];
+    spread(s->parameters, run->n / per, block, words, s->word_scale);
     if (!g->f->zero.n) {
         fill_points(g, factor_zero(g->f, 0) + g->offset);
         return;
     }
     g->filled = NAN;
-    word = 0;
-    end = run->n / per;
     factor_zeros(g->f, run->k, blocks, s->parameters);
-    for (uint64_t k = 0; k < blocks; k++, end += block)
-        for (end = end < words ? end : words; word < end; word++)
-            s->word_zero[word] = (float)(WORD_HELD + g->offset + (double)s->parameters[k]);
+    for (uint64_t k = 0; k < blocks; k++)
+        s->parameters[k] += (float)(WORD_HELD + g->offset);
+    spread(s->parameters, run->n / per, block, words, s->word_zero);
 }
 
 static void add_words_of_row(Weighing *g, uint64_t i, uint64_t n, const ShortIntervals *x,
@@ -374,8 +413,11 @@ static void weigh_outputs_first(Weighing *g)
             inputs_of_row(g, group * at->second, from, n, &x, &brief);
             if (g->way == AS_WORDS)
                 brief = in_places(g, &brief, n);
-            for (uint64_t out = group * per_group; out < (group + 1) * per_group; out++) {
+            const uint64_t end = (group + 1) * per_group, rows = rows_measured(g, n);
+            for (uint64_t out = group * per_group; out < end; out++) {
                 double sum[3] = {0};
+                if (g->pass && (out - group * per_group) % rows == 0)
+                    measure(g, out * g->width + from, (end - out < rows ? end - out : rows) * n);
                 sum_row(g, out * g->width + from, n, &x, &brief, sum);
                 g->sums.middle[out] += sum[0];
                 g->sums.radius[out] += sum[1];
@@ -523,7 +565,7 @@ static void add_block(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, u
 }
 
 // So many rows from `row` to `end` as can be added at a time.
-static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end)
+static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end, uint64_t n)
 {
     const bool integers = g->way == AS_BYTES || g->way == AS_WORDS;
     const uint64_t block = integers && g->f->nscales > 1 ? g->f->block : 0;
@@ -532,6 +574,8 @@ static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end)
                     : g->way == AS_BYTES ? BYTE_ROWS
                                          : SHORT_ROWS;
     most = block && block - row % block < most ? block - row % block : most;
+    const uint64_t fit = AT_ONCE * 8 / (n * data_bits(g->f));
+    most = g->way == AS_FLOATS && fit + 2 < most ? fit + 2 : most;
     return end - row < most ? end - row : most;
 }
 
@@ -539,7 +583,9 @@ static void add_rows(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, ui
 {
     struct WeighScratch *s = g->s;
     const Intervals x = inputs_from(g, row), sums = {s->sums[0], s->sums[1], s->sums[2]};
-    const uint64_t i = row * g->width + from;
+    const uint64_t i = row * g->width + from, part = rows_measured(g, n);
+    for (uint64_t k = 0; g->pass && k < rows; k += part)
+        measure(g, i + k * g->width, (rows - k < part ? rows - k : part) * n);
     if (g->way == AS_FLOATS) {
         weigh_rows(g->form, stored(g->f, i), g->width * dtype_info(g->f->data.dtype)->bytes, rows,
                    n, &x, &sums);
@@ -550,6 +596,20 @@ static void add_rows(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, ui
             factor_read(g->f, i + k * g->width, n, s->numbers + k * TILE);
         weigh_rows(WEIGHT_F64, (const unsigned char *)s->numbers, sizeof(double) * TILE, rows, n,
                    &x, &sums);
+    }
+}
+
+// The sums of n columns from `from` on, to those of the outputs from `first` on.
+static void give_tile(Weighing *g, uint64_t first, uint64_t from, uint64_t n)
+{
+    const struct WeighScratch *s = g->s;
+    const uint64_t taps = g->at->third;
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t out = first + (taps == 1 ? from + k : (from + k) / taps);
+        const uint64_t of = g->way == AS_WORDS ? weigh_place_of(&g->word, k) : k;
+        g->sums.middle[out] += s->sums[0][of];
+        g->sums.radius[out] += s->sums[1][of];
+        g->sums.most[out] += s->sums[2][of];
     }
 }
 
@@ -566,30 +626,35 @@ static void weigh_inputs_first(Weighing *g)
             for (int k = 0; k < 3; k++)
                 memset(s->sums[k], 0, g->tile * sizeof *s->sums[k]);
             for (uint64_t row = group * per_group, m; row < end; row += m) {
-                m = rows_at_once(g, row, end);
+                m = rows_at_once(g, row, end, n);
                 add_rows(g, row, m, from, n);
             }
-            for (uint64_t k = 0; k < n; k++) {
-                const uint64_t out = group * at->second + (from + k) / at->third;
-                const uint64_t of = g->way == AS_WORDS ? weigh_place_of(&g->word, k) : k;
-                g->sums.middle[out] += s->sums[0][of];
-                g->sums.radius[out] += s->sums[1][of];
-                g->sums.most[out] += s->sums[2][of];
-            }
+            give_tile(g, group * at->second, from, n);
         }
 }
 
 // ---- bounds
 
-static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, Sums *s)
+static void room_for(Ranges *r, uint64_t n)
+{
+    if (r->rooms >= n)
+        return;
+    r->rooms = n + n / 2;
+    r->room = NEWS(r->a, double, r->rooms);
+}
+
+static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, uint64_t ins, Sums *s)
 {
     const Factor *f = at->data;
-    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || !walk_afford(w, f->data.n))
+    if (outs == 0 || outs > f->data.n || outs > UINT32_MAX || ins > f->data.n ||
+        !walk_afford(w, f->data.n))
         return false;
     *s = (Sums){.n = (uint32_t)outs};
-    s->lo = NEWS(w->r->a, double, outs);
-    s->hi = NEWS(w->r->a, double, outs);
-    s->magnitude = NEWS(w->r->a, double, outs);
+    room_for(w->r, 3 * outs + 5 * ins);
+    s->lo = w->r->room;
+    s->hi = s->lo + outs;
+    s->magnitude = s->hi + outs;
+    memset(s->lo, 0, 3 * outs * sizeof *s->lo);
     s->terms = (double)(at->in_first ? at->first / at->groups : at->second) * (double)at->third;
     s->error = f->scaled ? ldexp(2, -range_digits(f->dtype)) : 0;
     return true;
@@ -627,15 +692,34 @@ static bool weigh(Weighing *g, Sums *s)
     return sums_close(g, s);
 }
 
+// What of the sums is left once the elements are known: of infinities and NaN, and of floats beyond
+// what ranges multiply, nothing.
+static bool holds(RangeWalk *w, const Factor *f)
+{
+    const ConstantStats *s = range_stats(w->r, f->value);
+    return !s->read ||
+           (s->nans + s->infinities == 0 && (f->nscales || (s->lo > -0x1p100 && s->hi < 0x1p100)));
+}
+
+// The sums, and in the same pass what else is to be known of the weights.
+static bool weigh_once(RangeWalk *w, Weighing *g, Sums *s)
+{
+    const ValueId v = g->f->value;
+    g->pass = v && begins_with_bytes(g) ? range_stats_open(w->r, v, g->f->packed > 0) : NULL;
+    bool ok = weigh(g, s);
+    if (g->pass)
+        range_stats_close(w->r, v, g->pass);
+    g->pass = NULL;
+    return ok;
+}
+
 bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
 {
-    const ConstantStats *stats = range_stats(w->r, at->data->value);
-    if (at->groups > at->first || at->first % at->groups || !at->third ||
-        (stats->read && stats->nans + stats->infinities > 0))
+    if (at->groups > at->first || at->first % at->groups || !at->third)
         return false;
     uint64_t outs = at->in_first ? at->second * at->groups : at->first;
     uint64_t ins = at->in_first ? at->first : at->second * at->groups;
-    if (!sums_open(w, at, outs, s) || !walk_afford(w, ins))
+    if (!sums_open(w, at, outs, ins, s) || !walk_afford(w, ins))
         return false;
     if (!w->r->scratch)
         w->r->scratch = NEW(w->r->a, struct WeighScratch);
@@ -643,19 +727,21 @@ bool range_weigh(RangeWalk *w, const Weights *at, const Range *x, Sums *s)
     const double begin = times ? times_now() : 0;
     Weighing g = {.at = at, .f = at->data, .s = w->r->scratch, .width = at->second * at->third};
     g.sums = (Intervals){s->lo, s->hi, s->magnitude};
-    take_inputs(w, &g, x, ins);
-    choose_way(&g, x);
-    bool ok = weigh(&g, s);
-    if (!ok && g.way == AS_SHORT_FLOATS) { // beyond float32, but not beyond double, or no number
+    take_inputs(&g, x, ins, outs);
+    choose_way(w, &g, x);
+    bool ok = weigh_once(w, &g, s);
+    if (times) {
+        times->weights += times_now() - begin;
+        times->weight_bytes += at->data->data.n * data_bits(at->data) / 8;
+    }
+    if (!holds(w, at->data))
+        return false;
+    if (!ok && g.way == AS_SHORT_FLOATS) { // beyond float32, but not beyond double
         memset(s->lo, 0, outs * sizeof *s->lo);
         memset(s->hi, 0, outs * sizeof *s->hi);
         memset(s->magnitude, 0, outs * sizeof *s->magnitude);
         g.way = AS_READ;
         ok = weigh(&g, s);
-    }
-    if (times) {
-        times->weights += times_now() - begin;
-        times->weight_bytes += at->data->data.n * data_bits(at->data) / 8;
     }
     return ok;
 }

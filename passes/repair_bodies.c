@@ -190,6 +190,37 @@ static void look_at_given(Bodies *b, NodeId body, uint32_t i, Given *given)
     given->cast = cast;
 }
 
+// The body's Cast, as the body has it, through which a copy reads what its call is given; 0: none.
+static NodeId cast_of_body(const Bodies *b, NodeId copy, uint32_t i)
+{
+    const Model *m = b->m;
+    ValueId was = b->x->in[copy][i], now = node_at(m, copy)->in[i];
+    NodeId maker = now != was ? made_by_copy(b, now, node_at(m, copy)->call) : 0;
+    const Node *cast = maker ? node_at(m, maker) : NULL;
+    bool same = cast && node_is(cast, "Cast") && cast->in[0] == was;
+    return same ? cast->copy_of : 0;
+}
+
+// Some calls may read what they are given through a Cast that the body has anyway; the others may
+// as well, where they are given the dtype that it gives.
+static void share_cast_of_body(Bodies *b, NodeId body, uint32_t i)
+{
+    const Model *m = b->m;
+    NodeId cast = 0;
+    bool fits = true;
+    for (NodeId copy = b->copy[body]; copy && !cast; copy = b->more[copy])
+        cast = cast_of_body(b, copy, i);
+    DType gives = cast ? value_at(m, node_at(m, b->copy[cast])->out[0])->dtype : DT_NONE;
+    for (NodeId copy = b->copy[body]; copy && cast; copy = b->more[copy])
+        fits &= cast_of_body(b, copy, i) == cast ||
+                (node_at(m, copy)->in[i] == b->x->in[copy][i] &&
+                 value_at(m, node_at(m, copy)->in[i])->dtype == gives);
+    if (!cast || !fits)
+        return;
+    b->reads[body][i] = (Reads){node_at(m, cast)->out[0], DT_NONE};
+    b->changed[function_of(m, body)] = true;
+}
+
 // What a call is given may be needed as it is in one place and cast in another, in all calls alike:
 // no Cast in front of the calls does that, but one in the body.
 static void look_at_inputs(Bodies *b)
@@ -198,8 +229,10 @@ static void look_at_inputs(Bodies *b)
     Given *given = NEWS(b->x->a, Given, m->values.len);
     for (NodeId n = 1; n < b->x->nnodes; n++)
         for (uint32_t i = 0; b->copy[n] && b->reads[n] && i < node_at(m, n)->nin; i++)
-            if (is_given(m, node_at(m, n)->in[i]) && !node_at(m, b->copy[n])->dead)
+            if (is_given(m, node_at(m, n)->in[i]) && !node_at(m, b->copy[n])->dead) {
                 look_at_given(b, n, i, &given[node_at(m, n)->in[i]]);
+                share_cast_of_body(b, n, i);
+            }
     for (NodeId n = 1; n < b->x->nnodes; n++)
         for (uint32_t i = 0; b->copy[n] && b->reads[n] && i < node_at(m, n)->nin; i++) {
             ValueId v = node_at(m, n)->in[i];

@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-enum { SMALL_CONSTANT = 4096 }; // elements; more stay as narrow as they are until they are read
+enum { SMALL_CONSTANT = 32 }; // elements; more stay as narrow as they are until they are read
 
 // They give some of their operands' numbers, or numbers that the dtype holds whatever they are.
 static const char *const exact_ops[] = {"Identity",

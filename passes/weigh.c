@@ -319,12 +319,6 @@ uint64_t weigh_places(const WordForm *form, uint64_t n)
     return (n + at_once - 1) / at_once * at_once;
 }
 
-uint64_t weigh_place_of(const WordForm *form, uint64_t k)
-{
-    const uint64_t per = 32 / form->bits, in = k % (WORDS * per);
-    return k - in + in % per * WORDS + in / per;
-}
-
 void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to)
 {
     const uint64_t per = 32 / form->bits, whole = n / (WORDS * per) * (WORDS * per);

@@ -74,7 +74,11 @@ uint64_t weigh_places(const WordForm *form, uint64_t n);
 // n numbers in this order; what is over is 0.
 void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to);
 // The place of the kth.
-uint64_t weigh_place_of(const WordForm *form, uint64_t k);
+static inline uint64_t weigh_place_of(const WordForm *form, uint64_t k)
+{
+    const unsigned log = form->bits == 4 ? 3 : 2, in = k & ((WORDS << log) - 1);
+    return k - in + (in & ((1u << log) - 1)) * WORDS + (in >> log);
+}
 // Zero points come with this number, whose float has an integer in its lowest bits.
 #define WORD_HELD 0x1p23
 // Adds the three sums of n <= WORD_RUN integers next to each other to sum[0..2]; scales (NULL:

@@ -4,13 +4,13 @@
 #ifndef CAMEO_CONV_H
 #define CAMEO_CONV_H
 
+#include "cameo_columns.h"
 #include "cameo_conv_copy.h"
 
 enum {
     CAMEO_CONV_K = 256,    /* values of k and */
     CAMEO_CONV_N = 192,    /* of n in a block; a multiple of the columns of every tile */
     CAMEO_CONV_WIDE = 768, /* and at most, where the values of k are fewer */
-    CAMEO_FEW = 4,         /* columns for which lanes run over the rows */
     CAMEO_CONV_COPY = 4,   /* to copy a vector costs as much as so many products of one */
     CAMEO_CONV_TAPS = 128  /* of a window that slides over a plane by itself */
 };
@@ -191,49 +191,6 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
     }
 }
 
-/* A few columns, all rows: lanes run over the rows, so that none is empty. */
-typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), aligned(4), may_alias));
-
-static inline __attribute__((always_inline)) void
-cameo_columns_of(int64_t k, const float *a, const float *b, const int64_t *at, float *c,
-                 int64_t ldc, int64_t rows, int more, int columns, int chains,
-                 const cameo_finish *finish)
-{
-    cameo_column sums[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
-    int64_t i = 0;
-    for (; i + chains <= k; i += chains)
-        for (int s = 0; s < chains; s++) {
-            const cameo_column x = *(const cameo_column *)(a + (i + s) * CAMEO_TILE_ROWS);
-            for (int j = 0; j < columns; j++)
-                sums[s * columns + j] += b[at[i + s] + j] * x;
-        }
-    for (; i < k; i++)
-        for (int j = 0; j < columns; j++)
-            sums[j] += b[at[i] + j] * *(const cameo_column *)(a + i * CAMEO_TILE_ROWS);
-    for (int s = 1; s < chains; s++)
-        for (int j = 0; j < columns; j++)
-            sums[j] += sums[s * columns + j];
-    for (int64_t m = 0; m < rows; m++)
-        for (int j = 0; j < columns; j++) {
-            const float v = more ? c[m * ldc + j] + sums[j][m] : sums[j][m];
-            c[m * ldc + j] = finish ? cameo_finished(finish, m, m * ldc + j, v) : v;
-        }
-}
-
-static __attribute__((noinline, unused)) void
-cameo_columns(int64_t k, const float *a, const float *b, const int64_t *at, float *c, int64_t ldc,
-              int64_t rows, int64_t width, int more, const cameo_finish *finish)
-{
-    if (width == 1)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 1, 8, finish);
-    else if (width == 2)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 2, 4, finish);
-    else if (width == 3)
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 3, 2, finish);
-    else
-        cameo_columns_of(k, a, b, at, c, ldc, rows, more, 4, 2, finish);
-}
-
 /* Some columns of a block, from n on. */
 typedef struct cameo_conv_panel {
     const float *b;
@@ -289,12 +246,12 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
-        const int64_t reach = cameo_conv_lanes(width, v->even);
+        const int few = width <= CAMEO_FEW && !v->even;
+        const int64_t reach = few ? width : cameo_conv_lanes(width, v->even);
         const int64_t from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
         *p = (cameo_conv_panel){v->x + from, places, n, width};
-        if ((v->packs && width > CAMEO_FEW) || at + width > v->out[2] ||
-            most + from + reach > v->size) {
+        if ((v->packs && !few) || at + width > v->out[2] || most + from + reach > v->size) {
             cameo_conv_pack(v, n, width, nk, places, to);
             p->b = to;
             p->at = packed;
@@ -386,7 +343,8 @@ static inline __attribute__((unused)) void cameo_bend(const cameo_finish *f, flo
 
 /* Columns n0 .. n1 of y: rows m0 .. m1 for the values of k whose panels there are. */
 typedef struct cameo_conv_block {
-    int64_t rows, all, k0, nk; /* rows of y; values of k, and those of the panels */
+    int64_t rows, high, all, k0, nk; /* rows of y, the last ones to do; values of k, those of the
+                                      * panels */
     const float *w; /* packed: blocks of CAMEO_CONV_K values of k, in them panels of rows */
     float *y;
     int64_t row;
@@ -412,51 +370,84 @@ static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_
     return (int64_t)((uintptr_t)next - (uintptr_t)a);
 }
 
-/* Empty lanes of a panel are written too where they are columns of those that follow it, unless
- * there are sums in these already. */
+/* What is done to the sums of rows from m on and columns from n on; *f: room for it. */
+static inline __attribute__((unused)) const cameo_finish *
+cameo_conv_finish(const cameo_conv_block *b, int64_t m, int64_t n, cameo_finish *f)
+{
+    if (!b->finish || b->k0 + b->nk < b->all)
+        return NULL;
+    *f = *b->finish;
+    f->bias += m;
+    f->added = f->added && !f->curve ? f->added + m * b->row + n : NULL;
+    return f;
+}
+
+/* Where the weights of row m are, of the values of k whose panels there are. */
+static inline __attribute__((unused)) const float *cameo_conv_weights(const cameo_conv_block *b,
+                                                                      int64_t m)
+{
+    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
+    return b->w + b->k0 * panels * CAMEO_TILE_ROWS + m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk +
+           m % CAMEO_TILE_ROWS;
+}
+
+/* Is the last panel a few columns? */
+static inline __attribute__((unused)) int cameo_conv_few(const cameo_conv_block *b)
+{
+    return b->count > 0 && !b->even && b->panels[b->count - 1].width <= CAMEO_FEW;
+}
+
+/* Rows m .. m + height, those of a tile, of all panels but a few columns. Those left of m0 .. m1
+ * come next. Empty lanes of a panel are written too where they are columns of those that follow
+ * it, unless there are sums in these already. */
+static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_block *b, int64_t m0,
+                                                            int64_t m1, int64_t m, int64_t height)
+{
+    const cameo_conv_panel *last = &b->panels[b->count - 1];
+    const int64_t end = b->k0 > 0 ? 0 : last->n + last->width;
+    const float *a = cameo_conv_weights(b, m);
+    const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
+    for (int i = 0; i < b->count - cameo_conv_few(b); i++) {
+        const cameo_conv_panel *p = &b->panels[i];
+        const int64_t whole = cameo_conv_lanes(p->width, b->even);
+        cameo_finish finish;
+        cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
+            b->nk, a, p->b, p->at, i == 0 ? ahead : 0, b->y + m * b->row + p->n, b->row,
+            p->n + whole <= end ? whole : p->width, b->k0 > 0,
+            cameo_conv_finish(b, m, p->n, &finish));
+    }
+}
+
+/* Rows m0 .. m1, as many at a time as a few columns are summed for. */
 static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_conv_block *b,
                                                                   int64_t m0, int64_t m1)
 {
-    const cameo_conv_panel *last = &b->panels[b->count > 0 ? b->count - 1 : 0];
-    const int64_t end = b->k0 > 0 || b->count == 0 ? 0 : last->n + last->width;
-    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
-    const cameo_finish *all = b->k0 + b->nk == b->all ? b->finish : NULL;
-    for (int64_t m = m0; m < m1; m += CAMEO_ROWS) {
-        const float *a = b->w + b->k0 * panels * CAMEO_TILE_ROWS +
-                         m / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * b->nk + m % CAMEO_TILE_ROWS;
-        const int64_t left = m1 - m, height = left < CAMEO_ROWS ? left : CAMEO_ROWS;
-        const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
-        for (int i = 0; i < b->count; i++) {
-            const cameo_conv_panel *p = &b->panels[i];
-            const int64_t whole = cameo_conv_lanes(p->width, b->even);
-            float *c = b->y + m * b->row + p->n;
-            cameo_finish finish;
-            if (all) {
-                finish = *all;
-                finish.bias += m;
-                finish.added = all->added && !all->curve ? all->added + m * b->row + p->n : NULL;
-            }
-            if (p->width > CAMEO_FEW || b->even)
-                cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
-                    b->nk, a, p->b, p->at, i == 0 ? ahead : 0, c, b->row,
-                    p->n + whole <= end ? whole : p->width, b->k0 > 0, all ? &finish : NULL);
-            else if (m % CAMEO_TILE_ROWS == 0)
-                cameo_columns(b->nk, a, p->b, p->at, c, b->row,
-                              left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, p->width, b->k0 > 0,
-                              all ? &finish : NULL);
-        }
-        if (b->count > 0)
-            cameo_bend(all, b->y, m * b->row + b->panels[0].n, height, b->row,
+    if (b->count == 0)
+        return;
+    const cameo_conv_panel *last = &b->panels[b->count - 1];
+    const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_ROWS;
+    for (int64_t m = m0, next; m < m1; m = next) {
+        next = m1 - m < step ? m1 : m + step;
+        for (int64_t i = m; i < next; i += CAMEO_ROWS)
+            cameo_conv_tiles(b, m0, m1, i, next - i < CAMEO_ROWS ? next - i : CAMEO_ROWS);
+        cameo_finish finish;
+        if (cameo_conv_few(b))
+            cameo_columns(b->nk, cameo_conv_weights(b, m), b->nk * CAMEO_TILE_ROWS, last->b,
+                          last->at, b->y + m * b->row + last->n, b->row, next - m, last->width,
+                          b->k0 > 0, cameo_conv_finish(b, m, last->n, &finish));
+        if (b->k0 + b->nk == b->all)
+            cameo_bend(b->finish, b->y, m * b->row + b->panels[0].n, next - m, b->row,
                        last->n + last->width - b->panels[0].n);
     }
 }
 
-/* Rows m0 and up to CAMEO_TILE_ROWS - 1 more, for the last values of k. Returns where they end. */
+/* Some rows from m0 on, for the last values of k. Returns where they end. */
 static inline __attribute__((unused)) int64_t cameo_conv_rows_end(const cameo_conv_block *b,
                                                                   int64_t m0)
 {
-    const int64_t left = b->rows - m0;
-    const int64_t m1 = m0 + (left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS);
+    const int64_t left = b->high - m0;
+    const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_TILE_ROWS;
+    const int64_t m1 = m0 + (left < step ? left : step);
     if (b->nk > 0)
         cameo_conv_multiply(b, m0, m1);
     return m1;
@@ -471,6 +462,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     b->rows = rows;
+    b->high = high;
     b->all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
     b->w = w;
     b->y = y;

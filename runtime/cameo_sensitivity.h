@@ -60,25 +60,35 @@ enum {
     SENS_PROBE_SIGNS /* +-1, by `number` */
 };
 
-enum { SENS_BLOCK = 256, SENS_CELLS = 4096, SENS_STEPS = 8 };
+enum { SENS_BLOCK = 256, SENS_LANES = 8, SENS_CELLS = 4096, SENS_STEPS = 8 };
 
-/* Elements that are rounded alike: the sum of bar e of each such set, by their numbers as far as
- * they count. Where there are more sets than cells some share one, which adds products of
- * independent errors: 0 on average. */
+/* Elements that are rounded alike: the sum of bar e of each such set, in a cell that its number
+ * chooses as far as it counts. Of few elements each set has a cell of its own, of more than half of
+ * SENS_CELLS some share one, which adds products of independent errors: 0 on average. */
 typedef struct cameo_sense_cells {
-    uint64_t keys[SENS_CELLS];
-    double sums[SENS_CELLS];
-    uint8_t used[SENS_CELLS];
+    uint64_t *keys; /* NULL: cells are shared */
+    double *sums;
+    uint8_t *used;
+    uint64_t mask; /* cells, a power of 2, less 1 */
+    int shift;     /* of the hash to a cell's index */
 } cameo_sense_cells;
 
-CAMEO_FN void cameo_sense_add(cameo_sense_cells *c, double v, int bits, double moved)
+/* The numbers of a block: y, bar, L and Y; their lanes are filled up with zeros. */
+typedef struct cameo_sense_numbers {
+    double y[SENS_BLOCK], bar[SENS_BLOCK], local[SENS_BLOCK], shadow[SENS_BLOCK];
+} cameo_sense_numbers;
+
+/* What is summed over all blocks, a lane for every SENS_LANES-th element. */
+typedef struct cameo_sense_lanes {
+    double bar[SENS_LANES], sum[SENS_LANES], error[SENS_LANES], greatest[SENS_LANES],
+        least[SENS_LANES], over[SENS_LANES], under[SENS_LANES];
+} cameo_sense_lanes;
+
+CAMEO_FN void cameo_sense_add(const cameo_sense_cells *c, uint64_t key, uint64_t at, double moved)
 {
-    uint64_t key;
-    memcpy(&key, &v, sizeof key);
-    key = bits < 52 ? (key + ((uint64_t)1 << (51 - bits))) >> (52 - bits) : key;
-    uint64_t first = (key * 0x9E3779B97F4A7C15u) >> 52, at = first;
+    const uint64_t first = at;
     for (int k = 0; k < SENS_STEPS && c->used[at] && c->keys[at] != key; k++)
-        at = (at + 1) % SENS_CELLS;
+        at = (at + 1) & c->mask;
     if (c->used[at] && c->keys[at] != key)
         at = first;
     c->keys[at] = c->used[at] ? c->keys[at] : key;
@@ -89,66 +99,191 @@ CAMEO_FN void cameo_sense_add(cameo_sense_cells *c, double v, int bits, double m
 CAMEO_FN void cameo_sense_sum(const cameo_sense_cells *c, double *variance, double *signed_)
 {
     double sum = 0;
-    for (int i = 0; i < SENS_CELLS; i++) {
+    for (uint64_t i = 0; i <= c->mask; i++) {
         *variance += c->sums[i] * c->sums[i];
         sum += c->sums[i];
     }
     *signed_ = sum * sum;
 }
 
-/* What goes wrong where v is kept in each of the three dtypes. */
-CAMEO_FN void cameo_sense_round(double v, double *e)
+/* What goes wrong where v is kept in float16, of the numbers that float32 has of it: to multiples
+ * of the spacing at the end of float16's range, or of the normal number's low bits. */
+CAMEO_FN double cameo_sense_f16(double v)
+{
+    const float narrow = (float)v, tiny = (fabsf(narrow) + 0.75f) - 0.75f;
+    float normal;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    bits = (bits + 0xfff + (bits >> 13 & 1)) & ~(uint32_t)0x1fff;
+    memcpy(&normal, &bits, sizeof normal);
+    const double rounded =
+        fabsf(narrow) < 0x1p-14f ? (double)copysignf(tiny, narrow) : (double)normal;
+    return fabs(rounded) <= 65504 ? rounded - v : 0;
+}
+
+/* The same of bfloat16, whose least numbers are float32's. */
+CAMEO_FN double cameo_sense_bf16(double v)
 {
     float narrow = (float)v;
-    double f16 = (double)cameo_cast_f16_f32(cameo_cast_f32_f16(narrow));
-    double bf16 = (double)cameo_cast_bf16_f32(cameo_cast_f32_bf16(narrow));
-    e[0] = fabs(f16) <= 65504 ? f16 - v : 0;
-    e[1] = fabs(bf16) <= DBL_MAX ? bf16 - v : 0;
-    e[2] = fabs((double)narrow) <= DBL_MAX ? (double)narrow - v : 0;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & ~(uint32_t)0xffff;
+    memcpy(&narrow, &bits, sizeof narrow);
+    return fabsf(narrow) <= FLT_MAX ? (double)narrow - v : 0;
 }
 
-CAMEO_FN void cameo_sense_range(double *out, double y)
+CAMEO_FN double cameo_sense_f32(double v)
 {
-    double size = fabs(y);
-    out[SENS_SUM] += y * y;
-    out[SENS_GREATEST] = size > out[SENS_GREATEST] ? size : out[SENS_GREATEST];
-    if (size > 0 && !(size >= out[SENS_LEAST] && out[SENS_LEAST] > 0))
-        out[SENS_LEAST] = size;
-    out[SENS_OVER_F16] += size >= 65520 ? 1 : 0;
-    out[SENS_UNDER_F16] += size > 0 && size <= 0x1p-25 ? 1 : 0;
+    const float narrow = (float)v;
+    return fabsf(narrow) <= FLT_MAX ? (double)narrow - v : 0;
 }
 
-/* A block of elements from `first` on: y, bar, L, Y. */
-CAMEO_FN void cameo_sense_block(double *out, cameo_sense_cells *cells, double (*at)[SENS_BLOCK],
-                                int64_t first, int64_t n)
+/* bar e of the elements of a block, in dtype k of float16, bfloat16, float32 and y's own. */
+CAMEO_FN void cameo_sense_moved(double *to, const cameo_sense_numbers *b, int k)
+{
+    if (k == 0)
+        for (int i = 0; i < SENS_BLOCK; i++)
+            to[i] = b->bar[i] * cameo_sense_f16(b->local[i]);
+    else if (k == 1)
+        for (int i = 0; i < SENS_BLOCK; i++)
+            to[i] = b->bar[i] * cameo_sense_bf16(b->local[i]);
+    else if (k == 2)
+        for (int i = 0; i < SENS_BLOCK; i++)
+            to[i] = b->bar[i] * cameo_sense_f32(b->local[i]);
+    else
+        for (int i = 0; i < SENS_BLOCK; i++)
+            to[i] = b->bar[i] * (b->y[i] - b->local[i]);
+}
+
+/* The numbers of a block as far as they count, and where their cells are looked for. */
+CAMEO_FN void cameo_sense_keys(uint64_t *keys, uint64_t *at, const cameo_sense_numbers *b, int bits,
+                               int shift)
+{
+    const uint64_t half = bits < 52 ? (uint64_t)1 << (51 - bits) : 0;
+    memcpy(keys, b->local, sizeof b->local);
+    for (int i = 0; i < SENS_BLOCK; i++) {
+        keys[i] = (keys[i] + half) >> (52 - bits);
+        at[i] = (keys[i] * 0x9E3779B97F4A7C15u) >> shift;
+    }
+}
+
+CAMEO_FN void cameo_sense_errors(const cameo_sense_cells *cells, const cameo_sense_numbers *b,
+                                 int64_t n)
 {
     static const int bits[4] = {13, 10, 26, 52}; /* of a significand, three more than the dtype's */
-    for (int64_t i = 0; i < n; i++) {
-        double y = at[0][i], bar = at[1][i], local = at[2][i], e[4];
-        if (!(fabs(y) <= DBL_MAX)) {
+    uint64_t keys[SENS_BLOCK], at[SENS_BLOCK];
+    double moved[SENS_BLOCK];
+    for (int k = 0; k < 4; k++) {
+        cameo_sense_moved(moved, b, k);
+        cameo_sense_keys(keys, at, b, bits[k], cells[k].shift);
+        for (int64_t i = 0; cells[k].keys && i < n; i++)
+            if (moved[i] != 0)
+                cameo_sense_add(&cells[k], keys[i], at[i], moved[i]);
+        for (int64_t i = 0; !cells[k].keys && i < n; i++)
+            cells[k].sums[at[i]] += moved[i];
+    }
+}
+
+CAMEO_FN void cameo_sense_ranges(cameo_sense_lanes *l, const cameo_sense_numbers *b)
+{
+    for (int i = 0; i < SENS_BLOCK; i += SENS_LANES)
+        for (int k = 0; k < SENS_LANES; k++) {
+            const double y = b->y[i + k], size = fabs(y), off = y - b->shadow[i + k];
+            l->sum[k] += y * y;
+            l->error[k] += off * off;
+            l->bar[k] += b->bar[i + k] * b->bar[i + k];
+            l->greatest[k] = size > l->greatest[k] ? size : l->greatest[k];
+            l->least[k] = size > 0 && size < l->least[k] ? size : l->least[k];
+            l->over[k] += size >= 65520 ? 1 : 0;
+            l->under[k] += size > 0 && size <= 0x1p-25 ? 1 : 0;
+        }
+}
+
+/* Is any number of a block not finite? */
+CAMEO_FN int cameo_sense_is_odd(const cameo_sense_numbers *b)
+{
+    int odd = 0;
+    for (int i = 0; i < SENS_BLOCK; i++)
+        odd |= !(fabs(b->y[i]) <= DBL_MAX) | !(fabs(b->bar[i]) <= DBL_MAX) |
+               !(fabs(b->local[i]) <= DBL_MAX) | !(fabs(b->shadow[i]) <= DBL_MAX);
+    return odd;
+}
+
+/* Counts what is not finite, and makes numbers of it that add nothing. */
+CAMEO_FN void cameo_sense_exclude(double *out, cameo_sense_numbers *b, int64_t first)
+{
+    for (int64_t i = 0; i < SENS_BLOCK; i++) {
+        const int number = fabs(b->y[i]) <= DBL_MAX;
+        if (!number) {
             if (!(out[SENS_NONFINITE] > 0))
                 out[SENS_NONFINITE_AT] = (double)(first + i);
             out[SENS_NONFINITE]++;
-            out[SENS_LOST] += fabs(at[3][i]) <= DBL_MAX ? 1 : 0;
-            continue;
+            out[SENS_LOST] += fabs(b->shadow[i]) <= DBL_MAX ? 1 : 0;
+            b->y[i] = 0;
         }
-        cameo_sense_range(out, y);
-        if (!(fabs(local) <= DBL_MAX) || !(fabs(at[3][i]) <= DBL_MAX) || !(fabs(bar) <= DBL_MAX))
+        if (number && fabs(b->local[i]) <= DBL_MAX && fabs(b->shadow[i]) <= DBL_MAX &&
+            fabs(b->bar[i]) <= DBL_MAX)
             continue;
-        cameo_sense_round(local, e);
-        e[3] = y - local;
-        out[SENS_BAR] += bar * bar;
-        for (int k = 0; k < 4; k++)
-            if (bar * e[k] != 0)
-                cameo_sense_add(&cells[k], local, bits[k], bar * e[k]);
-        out[SENS_ERROR] += (y - at[3][i]) * (y - at[3][i]);
+        b->bar[i] = b->local[i] = 0;
+        b->shadow[i] = b->y[i];
+    }
+}
+
+CAMEO_FN void cameo_sense_write(double *out, const cameo_sense_lanes *l)
+{
+    double least = INFINITY;
+    for (int k = 0; k < SENS_LANES; k++) {
+        out[SENS_SUM] += l->sum[k];
+        out[SENS_ERROR] += l->error[k];
+        out[SENS_BAR] += l->bar[k];
+        out[SENS_OVER_F16] += l->over[k];
+        out[SENS_UNDER_F16] += l->under[k];
+        out[SENS_GREATEST] = fmax(out[SENS_GREATEST], l->greatest[k]);
+        least = fmin(least, l->least[k]);
+    }
+    out[SENS_LEAST] = least < INFINITY ? least : 0;
+}
+
+/* Room for the sets of all four dtypes of `count` elements; NULL: there is no memory. */
+CAMEO_FN void *cameo_sense_room(cameo_sense_cells *cells, int64_t count)
+{
+    uint64_t n = SENS_CELLS;
+    int shift = 52, alone = count <= SENS_CELLS / 2;
+    for (; alone && n > 16 && (int64_t)n >= 4 * count; n /= 2)
+        shift++;
+    const size_t each = alone ? sizeof *cells->keys + sizeof *cells->sums + 1 : sizeof *cells->sums;
+    char *room = calloc(4 * n, each);
+    for (size_t k = 0; room && k < 4; k++) {
+        cells[k] = (cameo_sense_cells){.mask = n - 1, .shift = shift};
+        cells[k].sums = (double *)(void *)room + k * n;
+        if (alone) {
+            cells[k].keys = (uint64_t *)(void *)(room + 4 * n * sizeof *cells->sums) + k * n;
+            cells[k].used = (uint8_t *)room + 4 * n * (each - 1) + k * n;
+        }
+    }
+    return room;
+}
+
+/* A block of elements from `first` on, n of them; those behind are 0. */
+CAMEO_FN void cameo_sense_read(cameo_sense_numbers *b, const cameo_view *const *views,
+                               int64_t first, int64_t n)
+{
+    double *const at[4] = {b->y, b->bar, b->local, b->shadow};
+    for (int k = 0; k < 4; k++) {
+        if (views[k])
+            cameo_drift_widen(at[k], views[k], first, n);
+        else if (k > 1)
+            memcpy(at[k], b->y, (size_t)n * sizeof *at[k]);
+        if (!views[k] && k == 1)
+            memset(at[k], 0, sizeof b->bar);
+        memset(at[k] + n, 0, (size_t)(SENS_BLOCK - n) * sizeof *at[k]);
     }
 }
 
 /* (y [, bar] [, L] [, Y]) => (numbers) [is bar there?, L?, Y?]. */
 CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
 {
-    double at[4][SENS_BLOCK], *out = (double *)c->writes[0].at;
+    double *out = (double *)c->writes[0].at;
     const cameo_view *views[4] = {&c->reads[0], NULL, NULL, NULL};
     int64_t count = cameo_view_count(views[0]);
     int32_t next = 1;
@@ -160,23 +295,27 @@ CAMEO_FN int cameo_sense(cameo_objects *o, const cameo_call *c)
         if (views[k] && cameo_view_count(views[k]) != count)
             return cameo_objects_fail(o, "an adjoint or shadow has another shape than the value");
     out[SENS_COUNT] = (double)count;
-    cameo_sense_cells *cells = calloc(4, sizeof *cells);
-    if (!cells)
+    cameo_sense_cells cells[4];
+    void *room = cameo_sense_room(cells, count);
+    if (!room)
         return cameo_objects_fail(o, "not enough memory");
+    cameo_sense_lanes lanes = {.bar = {0}};
+    for (int k = 0; k < SENS_LANES; k++)
+        lanes.least[k] = INFINITY;
     for (int64_t first = 0; first < count; first += SENS_BLOCK) {
+        cameo_sense_numbers b;
         int64_t n = count - first < SENS_BLOCK ? count - first : SENS_BLOCK;
-        for (int k = 0; k < 4; k++)
-            if (views[k])
-                cameo_drift_widen(at[k], views[k], first, n);
-            else if (k == 1)
-                memset(at[1], 0, sizeof at[1]);
-            else
-                memcpy(at[k], at[0], (size_t)n * sizeof at[0][0]);
-        cameo_sense_block(out, cells, at, first, n);
+        cameo_sense_read(&b, views, first, n);
+        if (cameo_sense_is_odd(&b))
+            cameo_sense_exclude(out, &b, first);
+        cameo_sense_ranges(&lanes, &b);
+        if (views[1])
+            cameo_sense_errors(cells, &b, n);
     }
+    cameo_sense_write(out, &lanes);
     for (int k = 0; k < 4; k++)
         cameo_sense_sum(&cells[k], &out[SENS_F16 + k], &out[SENS_SIGNED_F16 + k]);
-    free(cells);
+    free(room);
     return 0;
 }
 

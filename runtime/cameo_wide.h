@@ -1,40 +1,11 @@
 /* Products of float64: y[m][n] += sum over k of a[m][k] * b[k][n], where a and b are matrices with
  * any strides, or b is made of the windows of x that a convolution slides over it. Factors of
- * float32 are widened where they are packed, a block at a time. */
+ * float32 are widened where they are packed, a block at a time, weights also from the panels that
+ * products of float32 read. */
 #ifndef CAMEO_WIDE_H
 #define CAMEO_WIDE_H
 
-#include <stdint.h>
-#include <string.h>
-
-/* A tile of so many rows and vectors of lanes is as many sums as registers hold. */
-#if defined(__AVX512F__)
-enum { CAMEO_WIDE_LANES = 8, CAMEO_WIDE_ROWS = 8, CAMEO_WIDE_VECTORS = 3 };
-#elif defined(__AVX__)
-enum { CAMEO_WIDE_LANES = 4, CAMEO_WIDE_ROWS = 4, CAMEO_WIDE_VECTORS = 3 };
-#elif defined(__aarch64__)
-enum { CAMEO_WIDE_LANES = 2, CAMEO_WIDE_ROWS = 8, CAMEO_WIDE_VECTORS = 3 };
-#else
-enum { CAMEO_WIDE_LANES = 2, CAMEO_WIDE_ROWS = 4, CAMEO_WIDE_VECTORS = 2 };
-#endif
-
-enum {
-    CAMEO_WIDE_PANEL = CAMEO_WIDE_LANES * CAMEO_WIDE_VECTORS,
-    CAMEO_WIDE_K = 128, /* values of k, rows and columns in a block; whole tiles on every target */
-    CAMEO_WIDE_M = 64,
-    CAMEO_WIDE_N = 192,
-    CAMEO_WIDE_TALL = 128 /* rows of a share where columns are few */
-};
-
-/* clang takes vectors of 512 bits apart unless it is told. */
-#if defined(__clang__) && defined(__AVX512F__)
-#define CAMEO_WIDE_WHOLE __attribute__((min_vector_width(512)))
-#else
-#define CAMEO_WIDE_WHOLE
-#endif
-
-typedef double cameo_wide_vec
-    __attribute__((vector_size(8 * CAMEO_WIDE_LANES), aligned(8), may_alias));
+#include "cameo_wide_panels.h"
 
 /* k is a channel and a place of the window, n a place of the output. Dims that there are not are 1
  * and stand before those that there are. */
@@ -44,11 +15,12 @@ typedef struct cameo_wide_window {
     int64_t channel;                /* from one channel of x to the next */
 } cameo_wide_window;
 
-/* A factor is of float32 where it is given as narrow, else of float64. */
+/* A factor is of float32 where it is given as narrow or in panels, else of float64. */
 typedef struct cameo_wide {
     int64_t rows, columns, depth;
     const double *a, *b;
     const float *narrow_a, *narrow_b;
+    cameo_wide_panels high, broad; /* a in panels of rows, b in panels of columns; at NULL: not */
     int64_t am, ak, bk, bn;
     const cameo_wide_window *window; /* b is x, from the first element of its first
                                       window on; NULL: a matrix */
@@ -77,19 +49,6 @@ static inline __attribute__((unused)) void cameo_wide_place(const cameo_wide_win
     at[2] = n % w->out[2];
 }
 
-typedef float cameo_wide_narrow
-    __attribute__((vector_size(4 * CAMEO_WIDE_LANES), aligned(4), may_alias));
-
-/* Neighbours of a factor of float32 or, where that is NULL, of float64. */
-static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load_of(const float *narrow,
-                                                                               const double *wide,
-                                                                               int64_t at)
-{
-    if (narrow)
-        return __builtin_convertvector(*(const cameo_wide_narrow *)(narrow + at), cameo_wide_vec);
-    return *(const cameo_wide_vec *)(wide + at);
-}
-
 static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load(const cameo_wide *p,
                                                                             int64_t at)
 {
@@ -99,6 +58,16 @@ static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load(cons
 static inline __attribute__((always_inline)) double cameo_wide_one(const cameo_wide *p, int64_t at)
 {
     return p->narrow_b ? (double)p->narrow_b[at] : p->b[at];
+}
+
+/* An element of a. */
+static inline __attribute__((always_inline)) double cameo_wide_left(const cameo_wide *p, int64_t m,
+                                                                    int64_t k)
+{
+    const int64_t at = m * p->am + k * p->ak;
+    return p->high.at ? (double)*cameo_wide_high(&p->high, m, k)
+           : p->a     ? p->a[at]
+                      : (double)p->narrow_a[at];
 }
 
 /* A row of the output from `at` on, at one place of the window: where in x it is for its first
@@ -228,10 +197,10 @@ static inline __attribute__((unused)) void cameo_wide_windows(const cameo_wide *
 
 /* A row of b whose columns are neighbours from `from` on, in panels `apart` elements from one
  * another; `row` is for the last. */
-static inline __attribute__((always_inline)) void cameo_wide_panels(const cameo_wide *p,
-                                                                    int64_t from, int64_t width,
-                                                                    int64_t apart, double *row,
-                                                                    double *to)
+static inline __attribute__((always_inline)) void cameo_wide_row_panels(const cameo_wide *p,
+                                                                        int64_t from, int64_t width,
+                                                                        int64_t apart, double *row,
+                                                                        double *to)
 {
     for (; width >= CAMEO_WIDE_PANEL; width -= CAMEO_WIDE_PANEL, to += apart) {
         for (int v = 0; v < CAMEO_WIDE_PANEL; v += CAMEO_WIDE_LANES)
@@ -278,18 +247,20 @@ static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p
         int64_t from = (k + i) * p->bk + n * p->bn;
         const int whole = p->window
                               ? nruns == 1 && cameo_wide_within(p->window, runs, x, tap, &from)
-                              : p->bn == 1;
+                              : !p->broad.at && p->bn == 1;
         if (p->window && !whole)
             cameo_wide_windows(p, x, tap, runs, nruns, row);
         if (p->window)
             x += cameo_wide_next(p->window, tap);
         if (whole) {
-            cameo_wide_panels(p, from, width, CAMEO_WIDE_PANEL * depth, row,
-                              to + i * CAMEO_WIDE_PANEL);
+            cameo_wide_row_panels(p, from, width, CAMEO_WIDE_PANEL * depth, row,
+                                  to + i * CAMEO_WIDE_PANEL);
             memset(row + width, 0, CAMEO_WIDE_PANEL * sizeof *row);
             continue;
         }
-        if (!p->window)
+        if (p->broad.at)
+            cameo_wide_broad_row(&p->broad, n, width, k + i, row);
+        else if (!p->window)
             for (int64_t j = 0; j < width; j++)
                 row[j] = cameo_wide_one(p, from + j * p->bn);
         for (int64_t j = 0; j < width; j += CAMEO_WIDE_PANEL)
@@ -316,7 +287,9 @@ static inline __attribute__((unused)) void cameo_wide_pack_a(const cameo_wide *p
     for (int64_t i = 0; i < rows; i += CAMEO_WIDE_ROWS, to += CAMEO_WIDE_ROWS * depth) {
         const int64_t left = rows - i;
         const int height = cameo_wide_height(left);
-        for (int r = 0; r < height; r++) {
+        if (p->high.at)
+            cameo_wide_high_tile(&p->high, m + i, height, k, depth, to);
+        for (int r = 0; r < height && !p->high.at; r++) {
             const int64_t from = (m + i + r) * p->am + k * p->ak;
             if (r >= left)
                 for (int64_t j = 0; j < depth; j++)
@@ -400,8 +373,12 @@ static __attribute__((noinline, unused)) void cameo_wide_row(const cameo_wide *p
     const double *a = p->a ? p->a + m * p->am : NULL;
     const float *narrow = p->narrow_a ? p->narrow_a + m * p->am : NULL;
     double *y = p->y + m * p->ym;
+    if (p->broad.at) {
+        cameo_wide_broad_product(&p->broad, a, narrow, p->ak, y, n0, n1);
+        return;
+    }
     for (int64_t k = 0; k < p->depth && p->bn == 1; k++) {
-        const double x = a ? a[k * p->ak] : (double)narrow[k * p->ak];
+        const double x = cameo_wide_left(p, m, k);
         int64_t n = n0;
         for (; n + CAMEO_WIDE_LANES <= n1; n += CAMEO_WIDE_LANES)
             *(cameo_wide_vec *)(y + n) += x * cameo_wide_load(p, k * p->bk + n);
@@ -500,14 +477,13 @@ cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
             t.outer = width;
             for (; k < p->depth && t.n < CAMEO_WIDE_TAPS; k++) {
                 int64_t low = 0, high = 0;
-                const int64_t from = m * p->am + k * p->ak;
                 t.x[t.n] = cameo_wide_under(w, x, tap, at, width, &low, &high);
                 x += cameo_wide_next(w, tap);
                 if (low == high)
                     continue;
                 t.low[t.n] = low;
                 t.high[t.n] = high;
-                t.a[t.n++] = p->a ? p->a[from] : (double)p->narrow_a[from];
+                t.a[t.n++] = cameo_wide_left(p, m, k);
                 t.inner = t.inner > low ? t.inner : low;
                 t.outer = t.outer < high ? t.outer : high;
             }
@@ -515,11 +491,6 @@ cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
         }
     }
 }
-
-enum {
-    CAMEO_WIDE_NARROW = 4, /* columns for which a is not worth packing */
-    CAMEO_WIDE_DEEP = 512  /* values of k in a block then; whole vectors */
-};
 
 /* Columns n0 .. n1 of b, values k .. k + depth: each a row, zeros behind it. */
 static inline __attribute__((unused)) void
@@ -540,6 +511,18 @@ cameo_wide_turn(const cameo_wide *p, int64_t k, int64_t depth, int64_t n0, int64
                 row[j] = cameo_wide_one(p, (k + i) * p->bk + (n0 + j) * p->bn);
         for (int64_t j = 0; j < n1 - n0; j++)
             to[j * CAMEO_WIDE_DEEP + i] = row[j];
+    }
+}
+
+/* Few columns of windows or of a matrix by rows in panels. */
+static __attribute__((noinline, unused)) void
+cameo_wide_high_columns(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
+{
+    double b[CAMEO_WIDE_NARROW * CAMEO_WIDE_DEEP];
+    for (int64_t k = 0; k < p->depth; k += CAMEO_WIDE_DEPTH) {
+        const int64_t depth = p->depth - k < CAMEO_WIDE_DEPTH ? p->depth - k : CAMEO_WIDE_DEPTH;
+        cameo_wide_turn(p, k, depth, n0, n1, b);
+        cameo_wide_high_product(&p->high, m0, m1, k, depth, b, n1 - n0, p->y + n0, p->ym);
     }
 }
 
@@ -605,6 +588,14 @@ static inline __attribute__((unused)) void cameo_wide_fill(const cameo_wide *p, 
     }
 }
 
+/* Columns of a block, for which all rows of a are packed again: as many as make that little work,
+ * since each is memory that few rows would hardly use. */
+static inline __attribute__((unused)) int64_t cameo_wide_breadth(int64_t rows)
+{
+    const int64_t n = (3 * rows + CAMEO_WIDE_BROAD - 1) / CAMEO_WIDE_BROAD * CAMEO_WIDE_BROAD;
+    return n < CAMEO_WIDE_N ? n : CAMEO_WIDE_N;
+}
+
 /* Rows m0 .. m1 and columns n0 .. n1. */
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
 cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
@@ -617,8 +608,10 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
         matrix.bn = 1;
         p = &matrix;
     }
-    const int few = p->rows <= CAMEO_WIDE_FEW && (p->window || p->bn == 1 || p->bk == 1);
-    const int narrow = p->columns <= CAMEO_WIDE_NARROW && p->ak == 1;
+    const int few = p->rows <= CAMEO_WIDE_FEW &&
+                    (p->window || p->broad.at || p->bn == 1 || (p->bk == 1 && !p->high.at));
+    const int narrow =
+        p->columns <= CAMEO_WIDE_NARROW && (p->high.at || (!p->broad.at && p->ak == 1));
     if (p->fresh && (few || narrow))
         cameo_wide_fill(p, m0, m1, n0, n1);
     if (few) {
@@ -626,13 +619,18 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
             p->window ? cameo_wide_slide(p, m, n0, n1) : cameo_wide_row(p, m, n0, n1);
         return;
     }
+    if (narrow && p->high.at) {
+        cameo_wide_high_columns(p, m0, m1, n0, n1);
+        return;
+    }
     if (narrow) {
         cameo_wide_columns(p, m0, m1, n0, n1);
         return;
     }
-    for (int64_t n = n0; n < n1; n += CAMEO_WIDE_N)
+    const int64_t broad = cameo_wide_breadth(m1 - m0);
+    for (int64_t n = n0; n < n1; n += broad)
         for (int64_t k = 0; k < p->depth; k += CAMEO_WIDE_K) {
-            const int64_t width = n1 - n < CAMEO_WIDE_N ? n1 - n : CAMEO_WIDE_N;
+            const int64_t width = n1 - n < broad ? n1 - n : broad;
             const int64_t depth = p->depth - k < CAMEO_WIDE_K ? p->depth - k : CAMEO_WIDE_K;
             cameo_wide_pack_b(p, k, depth, n, width, b);
             for (int64_t m = m0; m < m1; m += CAMEO_WIDE_M) {

@@ -351,11 +351,8 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
     for (int64_t k = 0; k < depth; k += CAMEO_WINOGRAD_K) {
         const int64_t nk = depth - k < CAMEO_WINOGRAD_K ? depth - k : CAMEO_WINOGRAD_K;
         if (b->t0 >= f->few) {
-            for (int64_t i = 0; i < height; i += CAMEO_TILE_ROWS)
-                cameo_columns(nk, a + i * depth + k * CAMEO_TILE_ROWS, x + k * f->width, b->at,
-                              c + i * f->width, f->width,
-                              height - i < CAMEO_TILE_ROWS ? height - i : CAMEO_TILE_ROWS, tiles,
-                              k > 0, NULL);
+            cameo_columns(nk, a + k * CAMEO_TILE_ROWS, depth * CAMEO_TILE_ROWS, x + k * f->width,
+                          b->at, c, f->width, height, tiles, k > 0, NULL);
             continue;
         }
         for (int64_t t = 0, panel; t < tiles; t += panel) {

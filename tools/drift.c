@@ -234,6 +234,11 @@ static void find_output(Drift *d, uint32_t o)
     if (sens_numbers(&d->table, o, d->table.report.outputs.at[o].record)[SENS_LOST] > 0 &&
         d->precision == DRIFT_OWN)
         out->measured = out->worst = out->bound = INFINITY;
+    out->lost =
+        !(scale > 0) &&
+        sens_numbers(&d->table, o, d->table.report.outputs.at[o].record)[SENS_NONFINITE] > 0;
+    if (out->lost)
+        out->bound = INFINITY;
     out->budget = -1;
 }
 

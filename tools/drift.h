@@ -76,6 +76,7 @@ typedef struct DriftOutput {
     // or `rare`, where it is more.
     double bound;
     double budget;      // of the bound; negative: none
+    bool lost;          // no element but zeros is finite: the error is not known
     DriftAdvice advice; // where the budget is exceeded
 } DriftOutput;
 

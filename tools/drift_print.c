@@ -66,7 +66,9 @@ static void put_output(const Drift *d, uint32_t o, Buf *out)
     const DriftOutput *x = &d->outputs[o];
     buf_printf(out, "output ");
     buf_quoted(out, d->table.report.outputs.at[o].name);
-    if (!isfinite(x->bound)) {
+    if (x->lost) {
+        buf_printf(out, ": no element is finite, so that there is no error to tell");
+    } else if (!isfinite(x->bound)) {
         buf_printf(out, ": error %.2e of its rms predicted, but measured: not finite",
                    x->predicted);
     } else if (x->worst > x->linear) {

@@ -2,7 +2,6 @@
 #ifndef CAMEO_TOOLS_LINT_H
 #define CAMEO_TOOLS_LINT_H
 
-#include "base/json.h"
 #include "passes/config.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
@@ -11,6 +10,13 @@
 
 typedef VEC(Diag *) Findings;
 typedef VEC(const char *) Paths;
+
+// An entry of `allow` in cameo.yaml whose rule was run, and whether it matched a finding.
+typedef struct LintAllow {
+    Str place, rule, at; // "cameo.yaml:12"
+    bool used;
+} LintAllow;
+typedef VEC(LintAllow) LintAllows;
 
 // What one model came to. The model is closed; everything is in the run's arena.
 typedef struct LintResult {
@@ -24,6 +30,7 @@ typedef struct LintResult {
     // SARIF: what the safe repair and the unsafe one would change in the file, as a list of SARIF
     // replacements; absent: nothing, or too much of it.
     Str rewrites[2];
+    LintAllows allows;
     Times times;   // --statistics
     Str mended[2]; // the fingerprints of the findings that each mends, sorted numbers of 64 bits
 } LintResult;
@@ -36,7 +43,9 @@ typedef struct LintRun {
     bool fix, unsafe, diff, in_place, show_config, untrusted, statistics;
     int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
     const Target *target;
-    Paths data;                        // --data, as given
+    Str buffer;       // the text of the one model, as an editor holds it; absent: the file's
+    const char *only; // repairs: those of this rule alone; NULL: of all
+    Paths data;       // --data, as given
     const struct DataSet *given;       // what was read of them for the one model
     const char *calib;                 // --calib: a folder; NULL: none
     VEC(const char *) budgets;         // --budget
@@ -48,6 +57,7 @@ typedef struct LintRun {
     Times times; // of all models
     VEC(LintResult) results;
     // Summed up over the results by lint_sum:
+    LintAllows idle; // what no model has a finding for
     uint32_t counts[3], suppressed;
     Repair repair;
     bool fails;
@@ -92,6 +102,9 @@ void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *d
 void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags);
 // What is not done is not offered: fixes of such findings become advice.
 void lint_withhold(Diags *diags, const Unmended *stay);
+// Repairs the model at a path (or of r->buffer) as r->unsafe, r->only, r->select and r->ignore say:
+// how it is printed, before and after. False: nothing is repaired.
+bool lint_repaired(LintRun *r, const char *path, Buf *before, Buf *after);
 Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status);
 // Counts, and the exit status.
 void lint_sum(LintRun *r);

@@ -1,5 +1,6 @@
 // Findings as CI systems read them: JUnit's XML, GitHub's annotations, GitLab's code quality.
 
+#include "base/json.h"
 #include "tools/lint.h"
 
 #include <string.h>

@@ -9,6 +9,8 @@
 #include "passes/inline_functions.h"
 #include "passes/restore_calls.h"
 #include "tools/carry.h"
+#include "tools/config.h"
+#include "tools/contracts.h"
 #include "tools/estimate.h"
 #include "tools/lint.h"
 #include "tools/lint_mends.h"
@@ -63,7 +65,7 @@ typedef struct Attempt {
     Buf bytes;    // the repaired model, as the file is going to hold it; empty: nothing changed
     Buf text;     // --diff: and as text
     Carried data; // what lies in files beside it
-    Mends *mends; // what was done to dtypes
+    Mends mends;  // what was done to dtypes
     Diags after;
     bool changed, printed;
     Str error;
@@ -127,17 +129,21 @@ typedef struct Calls {
 static void attempt(LintRun *r, Model *m, const char *path, const char *out, const Calls *calls,
                     Attempt *a)
 {
-    *a = (Attempt){.done = {.unsafe = r->unsafe}, .mends = mends_begin(m, r->arena)};
+    *a = (Attempt){.done = {.unsafe = r->unsafe}};
+    Before *before = mends_begin(m, r->arena);
     uint32_t tensors = lint_repair_tensors(m, r->unsafe, r->select, r->ignore);
-    a->changed = insert_casts(m, &a->done);
-    a->changed |= insert_transfers(m, &a->done);
+    // One rule's own repair leaves dtypes and devices as they are.
+    if (!r->only || !lint_rules[lint_rule_index(r->only)].repair) {
+        a->changed = insert_casts(m, &a->done);
+        a->changed |= insert_transfers(m, &a->done);
+    }
     if (calls->inlined) {
         infer_model(m, NULL);
         inlined_mend_bodies(m, calls->inlined, &a->done);
         inlined_restore(m, calls->inlined);
         inlined_drop_casts(m, calls->inlined, &a->done);
     }
-    mends_end(a->mends, m);
+    a->mends = mends_end(before, m);
     if (calls->seen && (calls->inlined || calls->bodies)) {
         give_types(r, m, calls->inlined ? m : calls->seen, calls->bodies);
         infer_model(m, NULL);
@@ -345,6 +351,32 @@ static bool attempt_again(LintRun *r, const Model *seen, const char *path, Attem
     return true;
 }
 
+bool lint_repaired(LintRun *r, const char *path, Buf *before, Buf *after)
+{
+    Config *config = NEW(r->arena, Config);
+    Diags diags;
+    Attempt a = {0};
+    int status = EXIT_CLEAN;
+    diags_init(&diags, r->arena, str_of(path));
+    if (!tool_config(r->tool, r->arena, path, config))
+        return false;
+    config->untrusted = r->untrusted;
+    config->target = r->target ? r->target : config->target;
+    Model *m = lint_load(r, path, config, &diags, &status);
+    bool ok = m && print_model(m, path, before, &a.error) &&
+              tool_contracts(r->tool, r->arena, config, m, &r->contracts);
+    if (ok) {
+        m->contracts = r->contracts;
+        lint_model(m, &diags, r->select, r->ignore);
+        ok = attempt_again(r, m, path, &a) && a.changed && a.printed;
+    }
+    if (m)
+        load_close(m);
+    *after = a.bytes;
+    buf_free(&a.text);
+    return ok;
+}
+
 static int compare_prints(const void *a, const void *b)
 {
     uint64_t x, y; // what came through a pipe lies anywhere
@@ -441,69 +473,97 @@ static bool is_of_dtypes(const Diag *d)
     return dtypes && d->severity == SEV_ERROR && d->fixes.len && strcmp(d->rule, "DT016") != 0;
 }
 
-// What all of them offer, as one.
-static Fix offered_together(LintRun *r, const Diags *diags)
+static bool acts_on(const Mend *mend, const Diag *d)
 {
-    Fix all = {.safe = true};
-    Buf text = {0};
+    bool any = false;
+    for (uint32_t i = 0; i < d->blamed.len; i++)
+        any |= d->blamed.at[i] == mend->at;
+    return any;
+}
+
+// Whose is what was done? Of a finding that blames what it acts on; else of the first, which is
+// told what no other is.
+static const Diag *owner_of(const Mend *mend, const Diags *diags)
+{
+    const Diag *first = NULL;
     for (uint32_t i = 0; i < diags->all.len; i++) {
         const Diag *d = diags->all.at[i];
-        if (!is_of_dtypes(d))
-            continue;
-        all.safe &= d->fixes.at[0].safe;
-        all.casts += d->fixes.at[0].casts;
-        buf_printf(&text, "%.*s; ", STR_ARG(d->fixes.at[0].text));
+        if (is_of_dtypes(d) && acts_on(mend, d))
+            return d;
+        first = first || !is_of_dtypes(d) ? first : d;
     }
-    all.text = str_copy(r->arena, (Str){text.at ? text.at : "", text.len});
-    buf_free(&text);
-    return all;
+    return first;
 }
 
-// Why it is done so stays with what is done.
-static const char *reason_of(Str text)
+// A finding's part of what was done. What is declared is told where nothing else was done: it
+// follows what is computed.
+static Mends mends_of(LintRun *r, const Attempt *a, const Diag *d, const Diags *diags)
 {
-    static const char since[] = ", since weights are not widened";
-    return memmem(text.at, text.len, since, sizeof since - 1) ? since : "";
+    Mends own = {0};
+    bool declared = true;
+    for (uint32_t i = 0; i < a->mends.len; i++)
+        declared &= a->mends.at[i].kind == MEND_DECLARE || owner_of(&a->mends.at[i], diags) != d;
+    for (uint32_t i = 0; i < a->mends.len; i++) {
+        const Mend *mend = &a->mends.at[i];
+        if (mend->kind == MEND_DECLARE ? declared && acts_on(mend, d) : owner_of(mend, diags) == d)
+            mends_add(r->arena, &own, *mend);
+    }
+    return own;
 }
 
-static void correct_offer(LintRun *r, const Attempt *a, uint32_t findings, const Fix *offered,
-                          bool safe, Diag *first, Diags *diags)
+// By finding: what --fix does of it, and whether its offer has been made of what was done.
+typedef struct Offered {
+    Mends safely;
+    bool done;
+} Offered;
+
+// What a repair did is what the findings offer that are gone with it, where it made no others. Of
+// one whose plan is not safe --fix may do less well: then the other repair is offered.
+static void offer_done(LintRun *r, const Attempt *a, bool safe, Diags *diags, Offered *offered)
 {
-    Str words = mends_words(a->mends);
-    if (!words.len || mends_agree(a->mends, offered))
-        return;
-    if (findings > 1)
-        diag_note(diags, first, "the repair of all %u findings of dtypes: %.*s", findings,
-                  STR_ARG(words));
-    else
-        first->fixes.at[0] =
-            (Fix){.safe = safe,
-                  .text = str_printf(r->arena, "%.*s%s", STR_ARG(words), reason_of(offered->text)),
-                  .casts = mends_casts(a->mends)};
+    Map left = {.arena = r->arena}, known = {.arena = r->arena};
+    for (uint32_t i = 0; i < diags->all.len; i++)
+        map_put(&known, key_of(r, diags->all.at[i]), NULL);
+    for (uint32_t i = 0; i < a->after.all.len; i++) {
+        const Diag *d = a->after.all.at[i];
+        map_put(&left, key_of(r, d), NULL);
+        if (is_of_dtypes(d) && !map_get(&known, key_of(r, d)))
+            return;
+    }
+    for (uint32_t i = 0; i < diags->all.len; i++) {
+        Diag *d = diags->all.at[i];
+        if (!is_of_dtypes(d) || offered[i].done || map_get(&left, key_of(r, d)))
+            continue;
+        Mends own = mends_of(r, a, d, diags);
+        Fix *f = &d->fixes.at[0];
+        offered[i].done = own.len && (!safe || f->safe);
+        if (!offered[i].done) {
+            offered[i].safely = own;
+            continue;
+        }
+        Str note = f->note;
+        *f = mends_fix(r->arena, &own, safe || mends_equal(&own, &offered[i].safely));
+        f->note = note;
+    }
 }
 
 void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags)
 {
-    bool unsafe = r->unsafe, mended = false;
-    Diag *first = NULL;
-    uint32_t findings = 0;
+    bool unsafe = r->unsafe, left = false;
     for (uint32_t i = 0; i < diags->all.len; i++)
-        if (is_of_dtypes(diags->all.at[i])) {
-            first = first ? first : diags->all.at[i];
-            findings++;
-        }
-    if (!findings || strcmp(path, "-") == 0)
+        left |= is_of_dtypes(diags->all.at[i]);
+    if (strcmp(path, "-") == 0)
         return;
-    const Fix offered = offered_together(r, diags);
-    // What is safe is done by --fix; where that leaves an error the offer is not what it says.
-    for (int k = offered.safe ? 0 : 1; k < 2 && !mended; k++) {
+    Offered *offered = NEWS(r->arena, Offered, diags->all.len + 1);
+    for (int k = 0; k < 2 && left; k++) {
         Attempt a;
         r->unsafe = k == 1;
         if (!attempt_again(r, m, path, &a))
             break;
-        mended = !any_misfit(&a.after);
-        if (mended)
-            correct_offer(r, &a, findings, &offered, k == 0, first, diags);
+        offer_done(r, &a, k == 0, diags, offered);
+        left = false;
+        for (uint32_t i = 0; i < diags->all.len; i++)
+            left |= is_of_dtypes(diags->all.at[i]) && !offered[i].done;
         buf_free(&a.bytes);
         buf_free(&a.text);
     }

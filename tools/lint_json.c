@@ -126,6 +126,16 @@ void lint_print_json(const LintRun *r)
     json_int(&j, r->suppressed);
     json_key(&j, "files");
     json_int(&j, r->results.len);
+    json_key(&j, "idle_allows");
+    json_array(&j);
+    for (uint32_t i = 0; i < r->idle.len; i++) {
+        json_object(&j);
+        json_field(&j, "place", r->idle.at[i].place);
+        json_field(&j, "rule", r->idle.at[i].rule);
+        json_field(&j, "at", r->idle.at[i].at);
+        json_end_object(&j);
+    }
+    json_end_array(&j);
     json_end_object(&j);
     json_end_object(&j);
     buf_char(&out, '\n');

@@ -62,6 +62,14 @@ void lint_pack(const LintResult *result, Buf *b)
         put_str(b, result->rewrites[k]);
         put_str(b, result->mended[k]);
     }
+    put_number(b, result->allows.len);
+    for (uint32_t i = 0; i < result->allows.len; i++) {
+        const LintAllow *allow = &result->allows.at[i];
+        put_str(b, allow->place);
+        put_str(b, allow->rule);
+        put_str(b, allow->at);
+        put_number(b, allow->used);
+    }
     put_number(b, result->found.len);
     for (uint32_t i = 0; i < result->found.len; i++)
         put_diag(b, result->found.at[i]);
@@ -148,6 +156,13 @@ bool lint_unpack(Arena *a, Str bytes, LintResult *result)
     for (int k = 0; k < 2; k++) {
         result->rewrites[k] = take_str(&r);
         result->mended[k] = take_str(&r);
+    }
+    for (uint64_t n = take_number(&r); n && !r.failed; n--) {
+        LintAllow allow = {.place = take_str(&r)};
+        allow.rule = take_str(&r);
+        allow.at = take_str(&r);
+        allow.used = take_number(&r) != 0;
+        vec_push(a, &result->allows, allow);
     }
     for (uint64_t n = take_number(&r); n && !r.failed; n--)
         vec_push(a, &result->found, take_diag(&r));

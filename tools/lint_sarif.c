@@ -2,7 +2,9 @@
 // that are mended close. An ONNX file has no lines: the place is a logical location, and the
 // physical one what lint_place says.
 
+#include "base/json.h"
 #include "tools/lint.h"
+#include "tools/rules.h"
 
 #include <string.h>
 
@@ -32,15 +34,6 @@ static const char *level_of(Severity s)
     return levels[s];
 }
 
-static const char *page_of(const char *id)
-{
-    size_t n = strlen(id);
-    for (const EmbeddedFile *f = lint_pages; f->name; f++)
-        if (strncmp(f->name, id, n) == 0 && strcmp(f->name + n, ".txt") == 0)
-            return f->text;
-    return "";
-}
-
 static void put_rule(Json *j, const LintRule *r)
 {
     json_object(j);
@@ -48,7 +41,7 @@ static void put_rule(Json *j, const LintRule *r)
     field(j, "name", str_of(r->name));
     message(j, "shortDescription", str_of(r->doc));
     message(j, "fullDescription", str_of(r->doc));
-    message(j, "help", str_of(*page_of(r->id) ? page_of(r->id) : r->doc));
+    message(j, "help", str_of(*rules_page(r->id) ? rules_page(r->id) : r->doc));
     json_key(j, "defaultConfiguration");
     json_object(j);
     field(j, "level", str_of(level_of(r->severity)));

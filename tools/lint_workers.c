@@ -113,12 +113,11 @@ static void report_death(LintRun *r, const char *path, int status, LintResult *r
     bool memory = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_BYTES;
     *result = (LintResult){.path = path, .status = memory ? EXIT_BYTES : EXIT_BUG};
     diags_init(&diags, r->arena, str_of(path));
-    Diag *d = memory
-                  ? diag(&diags, "SE006", SEV_ERROR, STR_NONE, "not enough memory for the model")
-                  : diag(&diags, "", SEV_ERROR, STR_NONE,
-                         "a bug in cameo: linting the model ended by %s %d; please report it",
-                         WIFSIGNALED(status) ? "signal" : "exit status",
-                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    Diag *d = memory ? diag(&diags, "SE006", SEV_ERROR, STR_NONE, "not enough memory for the model")
+                     : diag(&diags, "", SEV_ERROR, STR_NONE,
+                            "a bug in cameo: linting the model ended by %s %d; please report it",
+                            WIFSIGNALED(status) ? "signal" : "exit status",
+                            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     d->fails = true;
     vec_push(r->arena, &result->found, d);
 }

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "passes/lint/lint.h"
+#include "tools/rules.h"
 #include "tools/tool.h"
 
 #include <string.h>
@@ -43,13 +44,13 @@ static void rules_json(void)
     buf_free(&out);
 }
 
-static const char *explanation_of(const char *id)
+const char *rules_page(const char *id)
 {
     size_t n = strlen(id);
     for (const EmbeddedFile *f = lint_pages; f->name; f++)
         if (strncmp(f->name, id, n) == 0 && strcmp(f->name + n, ".txt") == 0)
             return f->text;
-    return NULL;
+    return "";
 }
 
 // ---- the same as a page
@@ -109,7 +110,7 @@ static void rules_markdown(void)
     }
     for (const LintRule *r = lint_rules; r->id; r++) {
         buf_printf(&out, "\n<a id=\"%s\"></a>\n## %s %s\n\n", r->id, r->id, r->name);
-        put_page(&out, explanation_of(r->id));
+        put_page(&out, rules_page(r->id));
     }
     fwrite(out.at, 1, out.len, stdout);
     buf_free(&out);
@@ -159,8 +160,8 @@ static int run_explain(const Tool *t, int argc, char **argv)
             continue;
         printf("%s %s (%s, %s by default)\n\n%s.\n\n", r->id, r->name, severities[r->severity],
                r->on ? "on" : "off", r->doc);
-        if (explanation_of(r->id))
-            printf("%s\n", explanation_of(r->id));
+        if (*rules_page(r->id))
+            printf("%s\n", rules_page(r->id));
         printf("fix: %s\n", strcmp(r->fix, "-") == 0   ? "none"
                             : strcmp(r->fix, "S") == 0 ? "safe"
                             : strcmp(r->fix, "U") == 0

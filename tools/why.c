@@ -7,10 +7,17 @@
 #include "tools/calib.h"
 #include "tools/config.h"
 #include "tools/pipeline.h"
+#include "tools/why.h"
 #include "tools/why_range.h"
 
 enum { MAX_CALLS = 64, MAX_KEPT = 64 };
-enum { WHY_OPT_DTYPE, WHY_OPT_DEVICE, WHY_OPT_SHAPE, WHY_OPT_RANGE, WHY_OPT_CALIB };
+enum {
+    WHY_OPT_DTYPE = WHY_OF_DTYPE,
+    WHY_OPT_DEVICE = WHY_OF_DEVICE,
+    WHY_OPT_SHAPE = WHY_OF_SHAPE,
+    WHY_OPT_RANGE,
+    WHY_OPT_CALIB
+};
 
 static const ToolOption options[] = {
     [WHY_OPT_DTYPE] = {"--dtype", NULL, "why it has its dtype (default)"},
@@ -28,7 +35,7 @@ static bool is_part_of_main(const Model *m, GraphId g)
     return g == m->main;
 }
 
-static ValueId find_value(const Model *m, const char *name)
+ValueId why_find(const Model *m, const char *name)
 {
     for (int inside = 0; inside < 2; inside++) // names inside functions last, in their first call
         for (ValueId v = 1; v < m->values.len; v++) {
@@ -63,31 +70,29 @@ static const char *reason(Model *m, const Value *v, const Why *w, int what)
     return "";
 }
 
-static void print_line(Model *m, ValueId id, int what, const char *because)
+static void put_line(Model *m, ValueId id, int what, const char *because, Buf *line)
 {
     const Value *v = value_at(m, id);
-    Buf line = {0};
-    buf_quoted(&line, value_shown_name(m, id));
-    buf_printf(&line, " is ");
+    buf_quoted(line, value_shown_name(m, id));
+    buf_printf(line, " is ");
     DeviceId device = what == WHY_OPT_DEVICE ? v->device : 0;
     if (what == WHY_OPT_DEVICE)
-        buf_str(&line, device ? str_escaped(m->arena, m->devices.at[device])
-                              : STR("wherever it is needed"));
+        buf_str(line, device ? str_escaped(m->arena, m->devices.at[device])
+                             : STR("wherever it is needed"));
     else
-        type_print(m, v, &line);
-    buf_printf(&line, "  (%.*s", STR_ARG(location_value(m, m->arena, id)));
+        type_print(m, v, line);
+    buf_printf(line, "  (%.*s", STR_ARG(location_value(m, m->arena, id)));
     NodeId calls[MAX_CALLS];
     NodeId made = v->def == DEF_NODE ? v->node : 0;
     uint32_t count = made ? location_calls(m, made, calls, MAX_CALLS) : 0;
     // What a call gives is made further in; it belongs to the call.
     NodeId own = v->copy_of ? value_at(m, v->copy_of)->node : 0;
     for (uint32_t i = made && own && node_at(m, made)->copy_of != own; i < count; i++)
-        buf_printf(&line, ", called at %.*s", STR_ARG(location_node(m, m->arena, calls[i])));
-    buf_char(&line, ')');
+        buf_printf(line, ", called at %.*s", STR_ARG(location_node(m, m->arena, calls[i])));
+    buf_char(line, ')');
     if (because[0])
-        buf_printf(&line, ": %s", because);
-    printf("%s\n", line.at);
-    buf_free(&line);
+        buf_printf(line, ": %s", because);
+    buf_char(line, '\n');
 }
 
 // A text with a name between its first and last quotation mark, as people read it.
@@ -121,11 +126,11 @@ static const char *kept(const Model *m, const Value *v)
 static ValueId kept_for(const Model *m, const Value *v)
 {
     Str name = props_get(&node_at(m, v->node)->metadata, "cameo.precision.of");
-    return name.len ? find_value(m, str_printf(m->arena, "%.*s", STR_ARG(name)).at) : 0;
+    return name.len ? why_find(m, str_printf(m->arena, "%.*s", STR_ARG(name)).at) : 0;
 }
 
 // Follows the edges that inference left, at most once through each value.
-static void print_chain(Model *m, ValueId v, int what)
+void why_chain(Model *m, ValueId v, int what, Buf *out)
 {
     for (uint32_t steps = 0; v && steps < m->values.len; steps++) {
         const Value *value = value_at(m, v);
@@ -134,19 +139,28 @@ static void print_chain(Model *m, ValueId v, int what)
                                                 : &value->why_dtype;
         const char *noted = what == WHY_OPT_DTYPE ? kept(m, value) : "";
         if (noted[0]) {
-            print_line(m, v, what, noted);
+            put_line(m, v, what, noted, out);
             v = steps < MAX_KEPT ? kept_for(m, value) : 0;
             continue;
         }
         bool follows = (w->kind == WHY_OPERAND || w->kind == WHY_BRANCH) && w->from && w->from != v;
-        print_line(m, v, what,
-                   !follows                ? reason(m, value, w, what)
-                   : w->kind == WHY_BRANCH ? "from the branch's"
-                                           : "from operand");
+        put_line(m, v, what,
+                 !follows                ? reason(m, value, w, what)
+                 : w->kind == WHY_BRANCH ? "from the branch's"
+                                         : "from operand",
+                 out);
         if (!follows)
             return;
         v = w->from;
     }
+}
+
+static void print_chain(Model *m, ValueId v, int what)
+{
+    Buf out = {0};
+    why_chain(m, v, what, &out);
+    fwrite(out.at ? out.at : "", 1, out.len, stdout);
+    buf_free(&out);
 }
 
 static int run_why(const Tool *t, int argc, char **argv)
@@ -185,7 +199,7 @@ static int run_why(const Tool *t, int argc, char **argv)
         m->config = &config;
         m->measured = measured;
         lint_prepare(m, &diags);
-        ValueId v = find_value(m, name);
+        ValueId v = why_find(m, name);
         if (v && what == WHY_OPT_RANGE)
             why_range(m, v);
         else if (v)

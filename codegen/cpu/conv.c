@@ -476,6 +476,21 @@ static const StoredF32 *column_of(const Panels *w, const StoredF32 *from, int64_
     return from + w->start + walk_at(&w->groups, group) + walk_at(&w->k, k);
 }
 
+static bool same_walk(const Walk *a, const Walk *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = a->extent[i] == b->extent[i] && a->stride[i] == b->stride[i];
+    return same;
+}
+
+bool conv_same_panels(const Conv *a, const Conv *b)
+{
+    const Panels *w = a->panels, *v = b->panels;
+    return w && v && a->w->buffer == b->w->buffer && w->rows == v->rows && w->row == v->row &&
+           w->start == v->start && same_walk(&w->groups, &v->groups) && same_walk(&w->k, &v->k);
+}
+
 // The weight of row i of a group at `from`, times what the sum is multiplied by.
 static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i,
                     const StoredF32 *from)
@@ -530,8 +545,13 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
         *error = STR("no memory for packed weights");
         return false;
     }
-    if (!tile)
+    bool scales = false;
+    for (int64_t i = 0; f->scale && i < w->groups.size * w->rows; i++)
+        scales |= f->scale[i] != 1;
+    if (!tile) {
         pack_panels(&m->c, w, f, from, to);
+        m->c.panels = scales ? NULL : memcpy(NEW(m->mod->arena, Panels), w, sizeof *w);
+    }
     m->c.packed = constants_weight(m->mod, m->c.w->buffer, 4, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from,
@@ -623,6 +643,7 @@ static void find_wide(Match *m, const Panels *w, Conv **found)
         return;
     m->c.wm = poly_const(m->polys, m->c.m ? w->row : 0);
     m->c.wk = poly_const(m->polys, stride);
+    m->c.panels = memcpy(NEW(m->mod->arena, Panels), w, sizeof *w);
     *found = NEW(m->mod->arena, Conv);
     **found = m->c;
 }

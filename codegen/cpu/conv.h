@@ -42,6 +42,7 @@ typedef struct Conv {
     Index group;          // which block of the packed weights, by the variables around
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
+    const struct Panels *panels; // packed holds w as it is, in such panels; NULL: something else
     BufferId shared;      // panels of x that all threads read, where they share rows; 0: none
     const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity, or `finish`
     bool finish;          // f is what finish.h says, done to the sums before they are written
@@ -51,10 +52,11 @@ typedef struct Conv {
     float low, high;
     const struct Curve *curve; // what is done to the sums beside (curve.h); NULL: nothing
     const struct Chain *chain; // convolutions that are done before it (chain.h); NULL: none
-    bool wide;                 // of float64, by runtime/cameo_wide.h; w may be a load of float32
-    Index wm, wk;              // then: strides of m in w, and of c and t as one variable;
-    const Expr *start;         // what each row of the sums begins with, a load; NULL: 0;
-    Index startm;              // its stride of m
+    bool wide;    // of float64, by runtime/cameo_wide.h; w may be a load of float32, and is read as
+                  // another convolution packed it where that is said
+    Index wm, wk; // then: strides of m in w, and of c and t as one variable;
+    const Expr *start; // what each row of the sums begins with, a load; NULL: 0;
+    Index startm;      // its stride of m
 } Conv;
 
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where
@@ -75,6 +77,8 @@ Index conv_copy_size(Polys *polys, const Conv *c);
 Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k);
 // Does v belong to the convolution itself, not to the loops around it?
 bool conv_owns(const Conv *c, LoopId v);
+// Would both pack the same elements of w in the same places?
+bool conv_same_panels(const Conv *a, const Conv *b);
 void conv_uses(Module *mod, const Conv *c, KernelUses *u);
 void conv_print(Printer *p, const Kernel *k, const Conv *c);
 // For those who print other forms: sizes of a convolution, under this name; where x, y and the

@@ -464,16 +464,18 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
         m.o.a = widened_source(want->how->widened, mod, m.o.a);
         m.o.b = widened_source(want->how->widened, mod, m.o.b);
     }
-    const bool packs = !blas && !m.o.wide;
+    const bool panels = !blas && !m.o.wide;
+    int64_t n, depth, bn, bk;
+    m.o.whole = packs(&m, &n, &depth, &bn, &bk);
     m.o.reduce = m.reduce;
     m.o.store = m.store;
-    if (packs && !choose_packing(&m, want->how->exact, error))
+    if (panels && !choose_packing(&m, want->how->exact, error))
         return false;
     if (is_narrow_load(m.o.a) || (is_narrow_load(m.o.b) && !m.o.narrow))
         return true;
     if (m.o.narrow)
         m.o.packed = m.o.narrow->packed;
-    else if (packs)
+    else if (panels)
         m.o.block = gemm_block(mod, &m.o);
     if (m.store->value != m.reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
@@ -513,6 +515,8 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
     const Want want = {kind, &choice};
     bool ok = override_steps(p, mod->steps, &want, error);
+    if (ok)
+        wide_share_panels(mod);
     if (ok && kind != GEMM_CUBLASLT)
         chains_find(mod, p, how->band);
     const bool read = ok && choice.widened && widened_read(choice.widened, mod, mod->steps);

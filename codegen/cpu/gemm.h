@@ -33,6 +33,7 @@ struct Override {
     Index rows, columns;      // extents of m, and of n with outer_n
     Index am, ak, bk, bn, ym; // strides in elements
     BufferId packed;          // b's weights in panels; 0: b as it is
+    bool whole;               // b is all of a constant matrix
     bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity

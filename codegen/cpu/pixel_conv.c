@@ -4,6 +4,8 @@
 #include "codegen/cpu/byte_squares.h"
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_byte_windows.h"
+#include "codegen/cpu/pixel_bytes.h"
 #include "codegen/cpu/pixel_few.h"
 #include "codegen/cpu/pixel_finish.h"
 #include "codegen/cpu/pixel_windows.h"
@@ -121,11 +123,11 @@ static void add_totals(Module *mod, const Conv *c, const ByteWeights *w, int64_t
     Bytes *b = (Bytes *)(uintptr_t)c->bytes;
     const Expr *zero = b->x.zero;
     int32_t *totals = zero ? calloc((size_t)filled, sizeof *totals) : NULL;
-    for (int64_t i = 0; totals && i < w->rows; i++) {
+    for (int64_t i = 0; totals && i < w->groups * w->rows; i++) {
+        const int64_t row = w->start + w->group_at[i / w->rows] + i % w->rows * w->row;
         uint32_t sum = 0;
         for (int64_t k = 0; k < w->channels * w->taps; k++)
-            sum += (uint32_t)bytes_weight(b, from,
-                                          w->start + w->group_at[0] + i * w->row + w->k_at[k]);
+            sum += (uint32_t)bytes_weight(b, from, row + w->k_at[k]);
         totals[i] = (int32_t)(zero->kind == EX_CONST ? sum * (uint32_t)zero->value.i : sum);
     }
     b->totals = totals ? bytes_buffer(mod, DT_I32, filled, totals) : 0;
@@ -138,8 +140,11 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
     const void *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
     to->filled = (to->channels + to->columns - 1) / to->columns * to->columns;
     if (from && to->windows) {
-        const bool packed = pixel_windows_pack(mod, w, from, to);
+        const bool packed = c->bytes ? pixel_byte_windows_pack(mod, c, w, from, to)
+                                     : pixel_windows_pack(mod, w, from, to);
         *error = packed ? *error : STR("no memory for packed weights");
+        if (packed && c->bytes)
+            add_totals(mod, c, w, to->filled, from);
         return packed;
     }
     const int64_t words = to->filled * steps_of(to) * WORDS;
@@ -354,6 +359,7 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
                         .at = keep(mod, at),
                         .value = store->value->a};
     to->store = store;
+    to->ends = c->bytes ? pixel_bytes_of(mod, to, store, at) : NULL;
     to->finish = to->halves ? pixel_finish_of(mod, to, store->value) : NULL;
     c->pixels = to;
     Override *o = NEW(mod->arena, Override);
@@ -381,7 +387,10 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
 {
     Loads l = {mod, u};
     expr_walk(mod, c->store->value, drop_weight, &l);
-    uses_add_expr(mod, u, c->pixels->store->value);
+    if (c->pixels->ends)
+        pixel_bytes_uses(mod, c->pixels->ends, u);
+    else
+        uses_add_expr(mod, u, c->pixels->store->value);
     uses_add_index(mod, u, c->pixels->start);
     access_note(u->arena, &u->buffers, c->x->buffer, ACCESS_READ);
     access_note(u->arena, &u->buffers, c->pixels->packed, ACCESS_READ);
@@ -430,8 +439,8 @@ static void print_begin(Printer *p, const Conv *conv)
     print_line(p, "    .pixel = %lld});", (long long)pixel);
 }
 
-// Rounds what stands in place of a piece's sums.
-static void print_halves(Printer *p, const Conv *conv)
+// What is done to a piece at once: sums to y, or what stands in their place rounded.
+static void print_whole(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
     print_line(p, "const int64_t i%u = low, i%u = 0;", c->n[1], c->lane);
@@ -439,6 +448,8 @@ static void print_halves(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, 1);
     if (c->finish)
         pixel_finish_print(p, conv);
+    else if (c->ends)
+        pixel_bytes_print(p, conv);
     else
         print_line(p, "cameo_pixel_halves(&%s, &%s, (high - low) * %lld);",
                    print_element(p, conv->store->buffer, conv->store->at),
@@ -453,14 +464,14 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
     const LoopId bound[] = {c->block, c->n[0], c->at};
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], 1);
-    if (!c->finish) {
+    if (!c->finish && !c->ends) {
         Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
         nest_begin(p, &nest, NULL);
         print_stmts(p, c->store);
         nest_end(p, &nest);
     }
-    if (c->halves)
-        print_halves(p, conv);
+    if (c->halves || c->ends)
+        print_whole(p, conv);
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], -1);
 }
@@ -512,6 +523,8 @@ static Index work_of(Printer *p, const PixelConv *c)
 
 static const char *units_of(const PixelConv *c)
 {
+    if (c->windows && c->dtype != DT_BF16)
+        return "cameo_pixel_byte_units(&h)";
     return c->windows ? "cameo_pixel_windows_units(&h)" : "cameo_pixel_units(&h)";
 }
 

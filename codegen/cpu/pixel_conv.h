@@ -31,12 +31,13 @@ typedef struct PixelConv {
     int64_t border;  // that x has
     int64_t columns; // channels of y in a block
     BufferId packed, sums;
-    LoopId block, lane, n[2], at; // variables of y; where sums of a row begin
-    Index start;                  // of x, by the variables around
-    bool wide;                    // what operations of bfloat16 hand on may be float32
-    const Stmt *store;            // what is done to a sum
-    bool halves;                  // it goes back there, and is rounded for a piece at once
-    const PixelFinish *finish;    // unless it is this, which goes to y
+    LoopId block, lane, n[2], at;  // variables of y; where sums of a row begin
+    Index start;                   // of x, by the variables around
+    bool wide;                     // what operations of bfloat16 hand on may be float32
+    const Stmt *store;             // what is done to a sum
+    bool halves;                   // it goes back there, and is rounded for a piece at once
+    const PixelFinish *finish;     // unless it is this, which goes to y
+    const struct PixelBytes *ends; // or, of bytes, this
 } PixelConv;
 
 // Channels that a pixel of this dtype holds; 0: there are no such pixels.

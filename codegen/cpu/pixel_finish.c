@@ -114,7 +114,7 @@ static const char *print_table(Printer *p, const PixelConv *c, BufferId b)
 
 static const char *print_bound(Printer *p, float bound)
 {
-    return print_expr(p, expr_const(p->mod, DT_F32, (Scalar){.f = bound}));
+    return print_literal(p, DT_F32, (Scalar){.f = bound});
 }
 
 void pixel_finish_print(Printer *p, const Conv *conv)

@@ -6,6 +6,7 @@
 #include "codegen/cpu/pixel_windows.h"
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_byte_windows.h"
 
 #include <stdlib.h>
 
@@ -30,9 +31,9 @@ bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
     Index zero = c->c ? poly_loop(mod->polys, c->c) : poly_const(mod->polys, 0); // its only value
     to->channel = only_loop(c->group);
     to->channels = w->groups;
-    to->planes = (w->groups + LANES - 1) / LANES;
-    return to->channel && to->dtype == DT_BF16 &&
-           poly_sub(mod->polys, c->x->at[1], zero) == c->group &&
+    const int64_t lanes = pixel_lanes(to->dtype);
+    to->planes = (w->groups + lanes - 1) / lanes;
+    return to->channel && poly_sub(mod->polys, c->x->at[1], zero) == c->group &&
            poly_is_const(c->taps[1], &columns) && columns <= MOST_COLUMNS &&
            c->stride[1] <= MOST_APART && c->dilation[1] <= MOST_APART;
 }
@@ -116,7 +117,9 @@ static void print_tiles(Buf *out, const Step *s, Arena *names)
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
-        if (c && c->windows) {
+        if (c && c->windows && c->dtype != DT_BF16) {
+            pixel_byte_windows_tiles(out, c, names);
+        } else if (c && c->windows) {
             const char *name = name_of(names, c);
             buf_printf(out, "#ifndef %s\n#define %s\n", name, name);
             print_tile(out, c, name, MANY);
@@ -143,6 +146,8 @@ void pixel_windows_tiles(Buf *out, const Step *s)
 {
     if (!pixel_windows_any(s))
         return;
+    if (pixel_byte_windows_any(s))
+        pixel_byte_windows_begin(out);
     buf_printf(
         out,
         "/* Sums of neighbouring windows in pixels of bfloat16, for each place those of 32\n"
@@ -182,7 +187,7 @@ void pixel_windows_print_begin(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
     const int64_t origin = (c->border - c->pad[0]) * c->across + c->border - c->pad[1];
-    print_line(p, "const cameo_pixel_windows h = {");
+    print_line(p, "const cameo_pixel_%swindows h = {", c->dtype == DT_BF16 ? "" : "byte_");
     print_line(p, "    .blocks = %lld, .lines = %lld, .across = %lld, .rows = %lld, .row = %lld,",
                (long long)c->planes, (long long)c->lines, (long long)c->across,
                (long long)c->out[0], (long long)c->out[1]);
@@ -196,6 +201,10 @@ void pixel_windows_print_begin(Printer *p, const Conv *conv)
 void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
+    if (c->dtype != DT_BF16) {
+        pixel_byte_windows_print_units(p, conv, from, to);
+        return;
+    }
     const char *sums = bytes_name(p, c->sums), *x = bytes_name(p, conv->x->buffer);
     const char *name = name_of(p->arena, c);
     print_line(p, "static const cameo_pixel_window_tiles tiles = {%s_%d, %s_1};", name, MANY, name);

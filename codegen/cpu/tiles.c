@@ -295,6 +295,23 @@ static void print_extreme(Buf *out, const TileTarget *t, bool greater)
                4 * t->lanes, sign, built ? "#endif\n" : "");
 }
 
+// A vector of two panels' rows.
+static void print_join(Buf *out, const TileTarget *t)
+{
+    if (t->lanes != 2 * TILE_ROWS)
+        return;
+    buf_printf(out, "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n"
+                    "#define CAMEO_JOINS\n"
+                    "static inline __attribute__((always_inline, unused)) cameo_vec cameo_join(\n"
+                    "    const float *low, const float *high)\n{\n"
+                    "    typedef float half __attribute__((vector_size(4 * CAMEO_TILE_ROWS),\n"
+                    "                                      aligned(4), may_alias));\n"
+                    "    return __builtin_shufflevector(*(const half *)low, *(const half *)high");
+    for (int i = 0; i < t->lanes; i++)
+        buf_printf(out, ", %d", i);
+    buf_printf(out, ");\n}\n#endif\n#endif\n\n");
+}
+
 // As many sums along k as a vector has lanes, of neighbours that lie along k themselves: pairs of
 // lanes are added until each column has one, in order.
 static void print_dots(Buf *out, const TileTarget *t)
@@ -413,6 +430,7 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     buf_printf(out, "static inline __attribute__((always_inline, unused)) cameo_vec cameo_clip(\n"
                     "    cameo_vec v, cameo_vec low, cameo_vec high)\n{\n"
                     "    return cameo_less(high, cameo_greater(low, v));\n}\n\n");
+    print_join(out, t);
     print_dots(out, t);
     print_streams(out, t);
     tile_print_table(out, &floats, t, uses);

@@ -127,6 +127,89 @@ bool widened_read(const Widened *w, Module *mod, Step *s)
     return r.any;
 }
 
+// ---- panels ------------------------------------------------------------------------------------
+
+// Products of float32 of constant matrices, by the buffer of that matrix; those of one follow one
+// another.
+typedef struct Packed {
+    const Override *of;
+    struct Packed *next;
+} Packed;
+
+static BufferId matrix_of(const Override *o)
+{
+    return o->conv ? o->conv->w->buffer : o->b->buffer;
+}
+
+// A product of float32, or a convolution, whose packed weights are those of its matrix.
+static bool is_packed(const Override *o)
+{
+    return o && !o->figures &&
+           (o->conv ? !o->conv->wide && o->conv->panels && o->conv->packed
+                    : o->packed && o->whole && !o->bytes && !o->narrow && !o->half);
+}
+
+static void find_packed(Packed **by, Arena *scratch, const Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if (is_packed(o)) {
+            Packed *p = NEW(scratch, Packed);
+            *p = (Packed){o, by[matrix_of(o)]};
+            by[matrix_of(o)] = p;
+        }
+        find_packed(by, scratch, s->body);
+        find_packed(by, scratch, s->other);
+    }
+}
+
+static bool same_matrix(const Module *mod, const Override *a, const Override *b)
+{
+    return a->whole && b->whole && a->columns == b->columns && a->bn == b->bn && a->bk == b->bk &&
+           loop_extent(mod->polys, a->k) == loop_extent(mod->polys, b->k);
+}
+
+// The product with the panels of another one where these hold its matrix, else as it is.
+static const Override *with_panels(Module *mod, const Override *o, const Packed *p)
+{
+    while (p && !(o->conv ? p->of->conv && conv_same_panels(o->conv, p->of->conv)
+                          : !p->of->conv && same_matrix(mod, o, p->of)))
+        p = p->next;
+    if (!p)
+        return o;
+    Override *to = NEW(mod->arena, Override);
+    *to = *o;
+    to->packed = o->conv ? 0 : p->of->packed;
+    if (o->conv) {
+        Conv *c = NEW(mod->arena, Conv);
+        *c = *o->conv;
+        c->packed = p->of->conv->packed;
+        c->block = p->of->conv->block;
+        to->conv = c;
+    }
+    return to;
+}
+
+static void share(Module *mod, Packed *const *by, Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if (o && !o->figures && (o->conv ? o->conv->wide : o->wide))
+            s->kernel->override = with_panels(mod, o, by[matrix_of(o)]);
+        share(mod, by, s->body);
+        share(mod, by, s->other);
+    }
+}
+
+void wide_share_panels(Module *mod)
+{
+    Arena *scratch = arena_new();
+    Packed **by = NEWS(scratch, Packed *, mod->buffers.len);
+    find_packed(by, scratch, mod->steps);
+    share(mod, by, mod->steps);
+    arena_free(scratch);
+}
+
 // ---- uses --------------------------------------------------------------------------------------
 
 void wide_uses(Module *mod, const Expr *reduce, const Expr *a, const Expr *b, const Stmt *epilogue,
@@ -160,17 +243,38 @@ static const char *factor_text(Printer *p, const char *name, BufferId b, const c
     return str_printf(p->arena, ".%s%s = %s", narrow ? "narrow_" : "", name, start).at;
 }
 
+// "b3 + 64 * i1", or "b3" where the index is 0.
+static const char *start_of(Printer *p, BufferId b, Index i)
+{
+    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
+    return poly_equals(i, 0) ? str_printf(p->arena, "b%u", b).at
+                             : str_printf(p->arena, "b%u + %s", b, print_index(p, i)).at;
+}
+
+// The factor that is a constant matrix: in panels, or as it lies.
+static const char *panels_text(Printer *p, const char *name, const char *at, Index lines,
+                               Index depth)
+{
+    return str_printf(p->arena, ".%s = {%s, %s, %s}", name, at, print_index_bare(p, lines),
+                      print_index_bare(p, depth))
+        .at;
+}
+
 void wide_print_product(Printer *p, const Override *o, const char *part)
 {
+    Index depth = print_extent(p, o->k);
     print_line(p, "cameo_wide_multiply(");
     print_line(p, "    &(const cameo_wide){.rows = %s, .columns = %s, .depth = %s,",
                print_index_bare(p, o->rows), print_index_bare(p, o->columns),
-               print_index_bare(p, print_extent(p, o->k)));
+               print_index_bare(p, depth));
     print_line(p, "        %s, .am = %s, .ak = %s,",
                factor_text(p, "a", o->a->buffer, gemm_start(p, o->a->buffer, o->a->at)),
                print_index_bare(p, o->am), print_index_bare(p, o->ak));
     print_line(p, "        %s, .bk = %s, .bn = %s,",
-               factor_text(p, "b", o->b->buffer, gemm_start(p, o->b->buffer, o->b->at)),
+               o->packed
+                   ? panels_text(p, "broad", start_of(p, o->packed, poly_const(p->mod->polys, 0)),
+                                 o->columns, depth)
+                   : factor_text(p, "b", o->b->buffer, gemm_start(p, o->b->buffer, o->b->at)),
                print_index_bare(p, o->bk), print_index_bare(p, o->bn));
     print_line(p, "        .y = %s, .ym = %s},", gemm_start(p, o->store->buffer, o->store->at),
                print_index_bare(p, o->ym));
@@ -197,13 +301,6 @@ static Index depth_of(Printer *p, const Conv *c)
     for (uint32_t i = 0; i < c->rank; i++)
         k = poly_mul(p->mod->polys, k, c->taps[i]);
     return k;
-}
-
-static const char *start_of(Printer *p, BufferId b, Index i)
-{
-    access_note(p->arena, &p->printed.buffers, b, ACCESS_READ | ACCESS_WRITE);
-    return poly_equals(i, 0) ? str_printf(p->arena, "b%u", b).at
-                             : str_printf(p->arena, "b%u + %s", b, print_index(p, i)).at;
 }
 
 static Index linear(Printer *p, const Expr *load)
@@ -272,7 +369,11 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
                print_index_bare(p, c->rows), print_index_bare(p, conv_places(p->mod->polys, c)),
                print_index_bare(p, depth_of(p, c)));
     print_line(p, "        %s, .am = %s, .ak = %s,",
-               factor_text(p, "a", c->w->buffer, start_of(p, c->w->buffer, linear(p, c->w))),
+               c->packed
+                   ? panels_text(p, "high",
+                                 start_of(p, c->packed, poly_scale(polys, c->group, c->block)),
+                                 c->rows, depth_of(p, c))
+                   : factor_text(p, "a", c->w->buffer, start_of(p, c->w->buffer, linear(p, c->w))),
                print_index_bare(p, c->wm), print_index_bare(p, c->wk));
     print_line(p, "        %s, .window = &window, .y = %s, .ym = %s,",
                factor_text(p, "b", c->x->buffer, start_of(p, c->x->buffer, x)), y, row);

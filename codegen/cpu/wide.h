@@ -19,6 +19,9 @@ const Expr *widened_source(const Widened *w, Module *mod, const Expr *load);
 // Kernels without an override widen such elements where they read them. Was there any?
 bool widened_read(const Widened *w, Module *mod, Step *s);
 
+// Products of float64 read the constant matrices that products of float32 read packed from there.
+void wide_share_panels(Module *mod);
+
 // The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
 // which are text, of it. The product's own variables must count as 0.
 void wide_print_product(Printer *p, const Override *o, const char *part);

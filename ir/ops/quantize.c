@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MANY_ROWS = 16 }; // so many are worth a kernel that threads divide
+
 static bool is_single(uint32_t rank, const Index *dims)
 {
     for (uint32_t i = 0; i < rank; i++)
@@ -181,22 +183,57 @@ static void infer_dynamic(Infer *s)
     infer_shape(s, 2, 0, NULL);
 }
 
+// The least and the greatest of all elements: of x, or of those of its rows.
+static void find_extremes(Lower *l, const Tensor *of[2], const Expr *extreme[2])
+{
+    for (int k = 0; k < 2; k++) {
+        Index vars[MAX_RANK] = {0};
+        for (uint32_t i = 0; i < of[k]->rank; i++)
+            vars[i] = red(l, of[k]->dims[i]);
+        extreme[k] = reduce(l, k ? R_MAX : R_MIN, of[k]->rank, vars, NULL, load(l, *of[k], vars));
+    }
+}
+
+static bool has_many_rows(Tensor x)
+{
+    int64_t rows = 1, n;
+    for (uint32_t i = 0; i + 1 < x.rank && rows < MANY_ROWS; i++)
+        rows = !poly_is_const(x.dims[i], &n) || n > MANY_ROWS ? MANY_ROWS : rows * n;
+    return rows >= MANY_ROWS;
+}
+
+// The least and the greatest element of each row of x, whose rows a cache holds while both are
+// found, and threads divide.
+static void store_extremes(Lower *l, Tensor x, Tensor rows[2])
+{
+    Index o[MAX_RANK] = {0};
+    for (int k = 0; k < 2; k++)
+        rows[k] = temp(l, k ? "greatest" : "least", DT_F32, x.rank - 1, x.dims);
+    kernel(l, "dynamic_range");
+    par_all(l, rows[0], o);
+    for (int k = 0; k < 2; k++) {
+        o[x.rank - 1] = red(l, x.dims[x.rank - 1]);
+        store(l, rows[k], o, reduce(l, k ? R_MAX : R_MIN, 1, o + x.rank - 1, NULL, load(l, x, o)));
+    }
+    kernel_end(l);
+}
+
 // Scale and zero point from the range of x, which always holds 0. Spec: DynamicQuantizeLinear-11.
 static void lower_dynamic(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0), scale = output(l, 1), point = output(l, 2);
-    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
+    Index o[MAX_RANK] = {0};
     const Expr *extreme[2], *z = zero(l, DT_F32), *top = num(l, DT_F32, 255);
+    Tensor rows[2];
+    const bool many = has_many_rows(x);
     if (!scale.buffer)
         scale = temp(l, "scale", DT_F32, 0, NULL);
     if (!point.buffer)
         point = temp(l, "zero_point", DT_U8, 0, NULL);
+    if (many)
+        store_extremes(l, x, rows);
     kernel(l, "dynamic_scale");
-    for (int k = 0; k < 2; k++) {
-        for (uint32_t i = 0; i < x.rank; i++)
-            vars[i] = red(l, x.dims[i]);
-        extreme[k] = reduce(l, k ? R_MAX : R_MIN, x.rank, vars, NULL, load(l, x, vars));
-    }
+    find_extremes(l, (const Tensor *[]){many ? &rows[0] : &x, many ? &rows[1] : &x}, extreme);
     const Expr *low = min_(l, z, extreme[0]), *high = max_(l, z, extreme[1]),
                *s = div_(l, sub(l, high, low), top);
     store(l, scale, NULL, s);

@@ -56,6 +56,10 @@ static void tell_fault(Lint *l, Diag *d, const Fault *f)
     d->value = lint_name(l, f->value);
     lint_about_node(l, d, f->node);
     lint_tell(l, d, f->value, f->want, f->node, f->with.at, f->with.len);
+    for (uint32_t i = 0; i < f->said.len; i++)
+        diag_note(l->diags, d, "\"%.*s\" is declared as %s too",
+                  STR_ARG(lint_name(l, f->said.at[i])),
+                  dtype_name((DType)value_at(l->m, f->said.at[i])->declared->elem));
     if (f->also)
         diag_note(l->diags, d, "it reaches %u further operand%s that differ%s", f->also,
                   f->also == 1 ? "" : "s", f->also == 1 ? "s" : "");
@@ -177,6 +181,7 @@ static void report_carried(Lint *l, const Fault *f)
         lint_about_node(l, d, f->node);
         d->origin_kind = STR("value_info");
         d->origin_name = made;
+        lint_blame(l, d, f->value);
         diag_note(l->diags, d, "%s begins at the declaration of \"%.*s\" in the body",
                   dtype_name(f->want), STR_ARG(made));
         diag_fix(l->diags, d, true, "declare it as %s: 0 casts added", dtype_name(f->have));
@@ -246,6 +251,8 @@ static void report_declared(Lint *l, const Fault *f)
     Origin o = origin_find(lint_origins(l), f->value);
     origin_trace(lint_origins(l), f->value, &o);
     d->value = name;
+    lint_blame(l, d, f->value);
+    lint_blame(l, d, o.value);
     if (v->node)
         lint_about_node(l, d, v->node);
     lint_note_begin(l, d, f->have, o.value);

@@ -2,12 +2,12 @@
 // points; and of several with one origin the one to tell.
 
 #include "passes/lint/faults.h"
-#include "passes/lint/sides.h"
+#include "passes/lint/judge.h"
 
 #include <string.h>
 
 typedef struct Finder {
-    Lint *l;
+    Judge j;
     Faults *f;
     bool *misled;        // by value: made of what does not fit, and of the dtype that is wrong
     DType *right;        // by value: of one that is misled, what it would be; DT_NONE: unknown
@@ -15,17 +15,20 @@ typedef struct Finder {
     bool *visited;       // by graph
     uint32_t *convicted; // by value as written: conflicts behind what it makes and what is belied
     uint32_t *declared;  // by value as written: declarations that what begins there contradicts
-    TypeSet *said;       // by value as written: the dtypes that those say
+    uint32_t *at;        // by node of a body: 1 + index of the fault there
     uint32_t *met;       // by value as written: 1 + index of the fault of what differs from it
-    Sides *sides;        // made when first asked for
 } Finder;
+
+static uint32_t *told_of(Finder *x, ValueId v)
+{
+    return &x->f->told[value_written(x->j.l->m, v)];
+}
 
 static void add(Finder *x, Fault f)
 {
-    Origin o = origin_find(lint_origins(x->l), f.value);
-    uint32_t *told = &x->f->told[value_written(x->l->m, o.value)];
+    uint32_t *told = told_of(x, origin_find(lint_origins(x->j.l), f.value).value);
     if (!*told) {
-        vec_push(x->l->arena, &x->f->all, f);
+        vec_push(x->j.l->arena, &x->f->all, f);
         *told = x->f->all.len;
         return;
     }
@@ -37,21 +40,31 @@ static void add(Finder *x, Fault f)
         known->also++;
 }
 
+// What a fault differs by is told with one that is known: 1 + its index.
+static void join(Finder *x, uint32_t index, const Fault *f)
+{
+    Fault *known = &x->f->all.at[index - 1];
+    *told_of(x, origin_find(lint_origins(x->j.l), f->value).value) = index;
+    known->also++;
+    vec_push(x->j.l->arena, &known->with, f->value);
+    for (uint32_t i = 0; i < f->with.len; i++)
+        vec_push(x->j.l->arena, &known->with, f->with.at[i]);
+}
+
 // Does all that differs from one value differ by one fault? Of a value that no source decides, as a
 // size does, or that as many decide, the sources of the other sides are the smallest set that mends
 // it, and are told together.
 static bool add_with(Finder *x, const Fault *f, ValueId other)
 {
-    Model *m = x->l->m;
-    Origin o = origin_find(lint_origins(x->l), other);
+    Model *m = x->j.l->m;
+    Origin o = origin_find(lint_origins(x->j.l), other);
     bool decided = strcmp(origin_kind(m, o.value), "node") != 0;
     if (decided == (o.count == 1))
         return false;
     uint32_t *met = &x->met[value_written(m, decided ? other : o.value)];
     Fault *known = *met ? &x->f->all.at[*met - 1] : NULL;
-    Origin own = origin_find(lint_origins(x->l), f->value);
-    uint32_t *told = &x->f->told[value_written(m, own.value)];
-    if (*told)
+    Origin own = origin_find(lint_origins(x->j.l), f->value);
+    if (*told_of(x, own.value))
         return false;
     bool fewer = !decided || (known && own.count == 1 && known->with.len + 1 < o.count);
     if (!known || known->kind != f->kind || known->have != f->have || known->want != f->want ||
@@ -59,11 +72,25 @@ static bool add_with(Finder *x, const Fault *f, ValueId other)
         *met = known ? *met : x->f->all.len + 1;
         return false;
     }
-    *told = *met;
-    known->also++;
-    vec_push(x->l->arena, &known->with, f->value);
-    for (uint32_t i = 0; i < f->with.len; i++)
-        vec_push(x->l->arena, &known->with, f->with.at[i]);
+    join(x, *met, f);
+    return true;
+}
+
+// One place of a function's body that differs in the same way in several of its calls is one fault.
+static bool add_to_body(Finder *x, const Fault *f)
+{
+    const Model *m = x->j.l->m;
+    NodeId written = node_at(m, f->node)->copy_of;
+    uint32_t *at = &x->at[written];
+    const Fault *known = *at ? &x->f->all.at[*at - 1] : NULL;
+    if (!written || *told_of(x, origin_find(lint_origins(x->j.l), f->value).value))
+        return false;
+    if (!known || known->kind != f->kind || known->index != f->index || known->have != f->have ||
+        known->want != f->want || node_at(m, known->node)->copy_of != written) {
+        *at = x->f->all.len + 1;
+        return false;
+    }
+    join(x, *at, f);
     return true;
 }
 
@@ -103,141 +130,6 @@ static bool is_data_at_fault(const Model *m, ValueId data)
     return v->def == DEF_NODE && (!declared || v->declared->elem != (int32_t)v->dtype);
 }
 
-static DType type_dtype(const Type *t)
-{
-    bool known = t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem < DT_COUNT;
-    return known ? (DType)t->elem : DT_NONE;
-}
-
-static DType declared_dtype(const Model *m, ValueId v)
-{
-    return v ? type_dtype(value_at(m, v)->declared) : DT_NONE;
-}
-
-static bool is_retypable(const Model *m, ValueId source)
-{
-    const char *kind = origin_kind(m, source);
-    return origin_payload(m, source) || strcmp(kind, "cast") == 0 || strcmp(kind, "input") == 0;
-}
-
-// The sources of a node's operands that have dtype t where operand i is tied: how many, and the
-// first to name.
-static ValueId sources_of_side(Finder *x, const Node *n, uint32_t i, DType t, uint32_t *count)
-{
-    const Model *m = x->l->m;
-    ValueId first = 0, seen[8];
-    uint32_t nseen = 0;
-    *count = 0;
-    for (uint32_t k = 0; k < n->nin && nseen < 8; k++) {
-        if (!params_are_tied(param_of_operand(n, i), param_of_operand(n, k)) ||
-            lint_held(m, n->in[k]) != t)
-            continue;
-        Origin o = origin_find(lint_origins(x->l), n->in[k]);
-        bool known = false;
-        for (uint32_t s = 0; s < nseen; s++)
-            known |= seen[s] == o.value;
-        if (known)
-            continue;
-        seen[nseen++] = o.value;
-        *count += o.count;
-        first = !first || origin_is_before(m, o.value, first) ? o.value : first;
-    }
-    return first;
-}
-
-// Is a side's only source to blame, so that the model would fit if that had the other dtype?
-static bool is_mended_by(Finder *x, ValueId side, DType want)
-{
-    Origin o = origin_find(lint_origins(x->l), side);
-    return o.count == 1 && is_retypable(x->l->m, o.value) &&
-           origin_mends(lint_origins(x->l), lint_uses(x->l), o.value, want);
-}
-
-// Would all fit if the sources of a side had the other dtype, all of them?
-static bool is_mended_together(Finder *x, ValueId side, DType want)
-{
-    Origin o = origin_find(lint_origins(x->l), side);
-    origin_trace(lint_origins(x->l), side, &o);
-    bool all = is_retypable(x->l->m, o.value);
-    for (uint32_t i = 0; i < o.others.len; i++)
-        all = all && is_retypable(x->l->m, o.others.at[i]);
-    return all && origin_mends_together(lint_origins(x->l), lint_uses(x->l), &o, want);
-}
-
-// The first result that has its dtype from operand i; 0: none.
-static ValueId tied_result(const Node *n, uint32_t i)
-{
-    for (uint32_t o = 0; o < n->nout; o++)
-        if (n->out[o] && params_are_tied(param_of_operand(n, i), param_of_result(n, o)))
-            return n->out[o];
-    return 0;
-}
-
-// Does what the node makes meet others that it does not fit, where in the culprit's dtype it would
-// not?
-static bool is_result_at_fault(Finder *x, const Node *n, const Conflict *c)
-{
-    const Model *m = x->l->m;
-    DType a = lint_held(m, n->in[c->culprit]), b = lint_held(m, n->in[c->other]);
-    ValueId made = tied_result(n, c->culprit);
-    if (!made || lint_held(m, made) != b)
-        return false;
-    return origin_mends(lint_origins(x->l), lint_uses(x->l), made, a) &&
-           !origin_mends(lint_origins(x->l), lint_uses(x->l), made, b);
-}
-
-// Do declarations say that what a side begins with ought to have the other dtype? To mend that one
-// mends them too.
-static bool is_belied_by(Finder *x, ValueId side, DType want)
-{
-    Origin o = origin_find(lint_origins(x->l), side);
-    return x->said[value_written(x->l->m, o.value)] == (TypeSet)1 << want;
-}
-
-// The dtype that the part of v ought to have; DT_NONE: none would fit.
-static DType right_of(Finder *x, ValueId v)
-{
-    if (!x->sides)
-        x->sides = sides_of(x->l->m, x->l->arena);
-    return sides_right(x->sides, v);
-}
-
-// One source that mends all gives way before several, several that do before what does not: a
-// constant of a function gives way to one call only if the other calls let it. What the result is
-// declared as does not. Of two dtypes of
-// which neither is the model's own nor float64 that one gives way which has fewer sources, or the
-// smaller.
-static void weigh_sides(Finder *x, const Node *n, Conflict *c)
-{
-    const Model *m = x->l->m;
-    ValueId low = n->in[c->culprit], high = n->in[c->other];
-    DType a = lint_held(m, low), b = lint_held(m, high), right = right_of(x, low);
-    if (right == a || right == b) {
-        *c = right == a ? (Conflict){c->node, c->other, c->culprit} : *c;
-        return;
-    }
-    uint32_t na, nb;
-    bool declared = declared_dtype(m, tied_result(n, c->culprit)) == b;
-    bool belied = is_belied_by(x, high, a) && !is_belied_by(x, low, b);
-    bool mends = is_mended_by(x, high, a);
-    if (mends ? belied || !is_mended_by(x, low, b)
-              : !is_mended_by(x, low, b) &&
-                    (is_result_at_fault(x, n, c) || (!declared && !is_mended_together(x, low, b) &&
-                                                     is_mended_together(x, high, a)))) {
-        *c = (Conflict){c->node, c->other, c->culprit};
-        return;
-    }
-    if (a == m->dominant || b == m->dominant || a == DT_F64 || b == DT_F64)
-        return;
-    for (uint32_t o = 0; o < n->nout; o++)
-        if (params_are_tied(param_of_operand(n, c->culprit), param_of_result(n, o)))
-            return;
-    ValueId s = sources_of_side(x, n, c->culprit, a, &na),
-            t = sources_of_side(x, n, c->culprit, b, &nb);
-    if (s && t && (na != nb ? nb < na : origin_is_before(m, t, s)))
-        *c = (Conflict){c->node, c->other, c->culprit};
-}
-
 static bool has_conflict(const Model *m, NodeId n)
 {
     uint32_t from = 0;
@@ -248,7 +140,7 @@ static bool has_conflict(const Model *m, NodeId n)
 // The results of a node that have their dtype from operand i, which does not fit.
 static void mislead(Finder *x, const Node *n, uint32_t i, DType right)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     for (uint32_t o = 0; o < n->nout; o++) {
         const Value *made = n->out[o] ? value_at(m, n->out[o]) : NULL;
         bool follows =
@@ -262,15 +154,15 @@ static void mislead(Finder *x, const Node *n, uint32_t i, DType right)
 // What does not fit a value that has a wrong dtype from a fault fits once that is mended.
 static bool is_behind_fault(Finder *x, ValueId v)
 {
-    Origin o = origin_find(lint_origins(x->l), v);
-    return origin_comes_by(lint_origins(x->l), v, &o, x->misled);
+    Origin o = origin_find(lint_origins(x->j.l), v);
+    return origin_comes_by(lint_origins(x->j.l), v, &o, x->misled);
 }
 
 // One place more that a fault reaches which is told already.
 static void tell_behind(Finder *x, ValueId culprit)
 {
-    Origin o = origin_find(lint_origins(x->l), culprit);
-    uint32_t told = x->f->told[value_written(x->l->m, o.value)];
+    Origin o = origin_find(lint_origins(x->j.l), culprit);
+    uint32_t told = x->f->told[value_written(x->j.l->m, o.value)];
     if (told)
         x->f->all.at[told - 1].also++;
 }
@@ -278,19 +170,19 @@ static void tell_behind(Finder *x, ValueId culprit)
 // Has a fault been told that begins where v does, and is mended by the dtype wanted?
 static bool is_told(Finder *x, ValueId v, DType want)
 {
-    Origin o = origin_find(lint_origins(x->l), v);
-    uint32_t told = x->f->told[value_written(x->l->m, o.value)];
+    Origin o = origin_find(lint_origins(x->j.l), v);
+    uint32_t told = x->f->told[value_written(x->j.l->m, o.value)];
     return told && x->f->all.at[told - 1].want == want;
 }
 
 // Would v have the dtype wanted if what is declared on its way were true? The declaration is told.
 static bool is_behind_declared(Finder *x, ValueId v, DType want)
 {
-    Origin o = origin_find(lint_origins(x->l), v);
-    ValueId by = origin_comes_by(lint_origins(x->l), v, &o, x->belied);
-    if (!by || declared_dtype(x->l->m, by) != want)
+    Origin o = origin_find(lint_origins(x->j.l), v);
+    ValueId by = origin_comes_by(lint_origins(x->j.l), v, &o, x->belied);
+    if (!by || judge_declared_dtype(x->j.l->m, by) != want)
         return false;
-    x->convicted[value_written(x->l->m, o.value)]++;
+    x->convicted[value_written(x->j.l->m, o.value)]++;
     return true;
 }
 
@@ -298,7 +190,7 @@ static bool is_behind_declared(Finder *x, ValueId v, DType want)
 static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool declared)
 {
     ValueId a = n->in[c->culprit], b = n->in[c->other];
-    DType have = lint_held(x->l->m, a), want = lint_held(x->l->m, b);
+    DType have = lint_held(x->j.l->m, a), want = lint_held(x->j.l->m, b);
     if (declared && is_behind_declared(x, a, want)) {
         mislead(x, n, c->culprit, want);
         return true;
@@ -338,16 +230,33 @@ static FaultKind kind_of_conflict(const Model *m, const Node *n, Conflict *c)
 static void add_operands(Finder *x, const Node *n, Fault *f)
 {
     for (uint32_t k = 0; k < n->nin; k++)
-        if (k != f->index && n->in[k] && lint_held(x->l->m, n->in[k]) == f->have &&
+        if (k != f->index && n->in[k] && lint_held(x->j.l->m, n->in[k]) == f->have &&
             params_are_tied(param_of_operand(n, f->index), param_of_operand(n, k)))
-            vec_push(x->l->arena, &f->with, n->in[k]);
+            vec_push(x->j.l->arena, &f->with, n->in[k]);
+}
+
+// Where a few sources mend all, and what the node makes would rather be of the culprit's dtype, all
+// of them are told here: nothing that they meet behind it is told.
+static void add_set(Finder *x, const Node *n, const Conflict *c, Fault *f)
+{
+    uint32_t count;
+    ValueId made = judge_tied_result(n, c->culprit);
+    if (!made || judge_right(&x->j, f->value, &count) != f->want || count < 2)
+        return;
+    if (lint_held(x->j.l->m, made) != f->have) {
+        if (!judge_result_at_fault(&x->j, n, c))
+            return;
+        x->misled[made] = true;
+        x->right[made] = f->want;
+    }
+    sides_against(x->j.sides, f->value, f->want, &f->with, &f->said);
 }
 
 static void find_conflict(Finder *x, NodeId id, Conflict c)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
-    weigh_sides(x, n, &c);
+    judge_conflict(&x->j, n, &c);
     if (!is_told(x, n->in[c.culprit], lint_held(m, n->in[c.other])) &&
         is_told(x, n->in[c.other], lint_held(m, n->in[c.culprit])))
         c = (Conflict){id, c.other, c.culprit};
@@ -364,15 +273,17 @@ static void find_conflict(Finder *x, NodeId id, Conflict c)
                .have = lint_held(m, v),
                .want = lint_held(m, other)};
     bool operands = kind == FAULT_OPERAND || kind == FAULT_CAPTURED;
-    if (operands)
+    if (operands) {
         add_operands(x, n, &f);
-    if (!operands || !add_with(x, &f, other))
+        add_set(x, n, &told, &f);
+    }
+    if (!operands || (!add_to_body(x, &f) && !add_with(x, &f, other)))
         add(x, f);
 }
 
 static void find_operands(Finder *x, NodeId id)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
     uint32_t from = 0;
     Conflict c;
@@ -388,7 +299,12 @@ static void find_operands(Finder *x, NodeId id)
         if (is_behind_fault(x, v))
             tell_behind(x, v);
         else
-            add(x, (Fault){FAULT_UNSUPPORTED, id, i, i, v, t, DT_NONE, false, false, 0, {0}});
+            add(x, (Fault){.kind = FAULT_UNSUPPORTED,
+                           .node = id,
+                           .index = i,
+                           .other = i,
+                           .value = v,
+                           .have = t});
         mislead(x, n, i, DT_NONE);
     }
 }
@@ -396,7 +312,7 @@ static void find_operands(Finder *x, NodeId id)
 // Results whose dtype an attribute chooses, and which the schema does not give.
 static void find_results(Finder *x, NodeId id)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
     for (uint32_t o = 0; o < n->nout; o++) {
         const SchemaParam *p = param_of_result(n, o);
@@ -404,40 +320,33 @@ static void find_results(Finder *x, NodeId id)
         if (n->out[o] && value_at(m, n->out[o])->why_dtype.kind == WHY_OPERAND)
             continue;
         if (p && p->types && t != DT_NONE && !(p->types >> t & 1) && !result_is_tied(n, o))
-            add(x,
-                (Fault){FAULT_UNSUPPORTED, id, o, o, n->out[o], t, DT_NONE, true, false, 0, {0}});
+            add(x, (Fault){.kind = FAULT_UNSUPPORTED,
+                           .node = id,
+                           .index = o,
+                           .other = o,
+                           .value = n->out[o],
+                           .have = t,
+                           .output = true});
     }
 }
 
 // QuantizeLinear's attribute against its zero point: the attribute says what is wanted.
 static void find_output_dtype(Finder *x, NodeId id)
 {
-    const Node *n = node_at(x->l->m, id);
+    const Node *n = node_at(x->j.l->m, id);
     DType want =
         node_has_attr(n, "output_dtype") ? node_dtype(n, "output_dtype", DT_NONE) : DT_NONE;
-    DType have = n->nin > 2 ? lint_dtype(x->l->m, n->in[2]) : DT_NONE;
+    DType have = n->nin > 2 ? lint_dtype(x->j.l->m, n->in[2]) : DT_NONE;
     if (want != DT_NONE && have != DT_NONE && want != have)
-        add(x, (Fault){FAULT_ZERO_POINT, id, 2, 0, n->in[2], have, want, false, false, 0, {0}});
+        add(x, (Fault){.kind = FAULT_ZERO_POINT,
+                       .node = id,
+                       .index = 2,
+                       .value = n->in[2],
+                       .have = have,
+                       .want = want});
 }
 
 // ---- control flow -------------------------------------------------------------------------------
-
-// Of two dtypes that should be one, does the first give way? To what is declared, to the model's
-// own; float64 does.
-static bool gives_way(const Model *m, DType a, DType b, DType declared)
-{
-    if (declared == a || declared == b)
-        return declared == b;
-    return b == m->dominant || (a != m->dominant && a == DT_F64);
-}
-
-// The same of values, v of dtype a: one of a part of the model that a single source mends does what
-// that source says.
-static bool is_first_wrong(Finder *x, ValueId v, DType a, DType b, DType declared)
-{
-    DType right = right_of(x, v);
-    return right == a || right == b ? right == b : gives_way(x->l->m, a, b, declared);
-}
 
 static ValueId output_of(const Model *m, GraphId g, uint32_t o)
 {
@@ -446,7 +355,7 @@ static ValueId output_of(const Model *m, GraphId g, uint32_t o)
 
 static void find_branches(Finder *x, NodeId id)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
     GraphId yes = node_graph(n, "then_branch"), no = node_graph(n, "else_branch");
     for (uint32_t o = 0; o < n->nout; o++) {
@@ -454,29 +363,25 @@ static void find_branches(Finder *x, NodeId id)
         DType s = lint_dtype(m, a), t = lint_dtype(m, b);
         if (s == DT_NONE || t == DT_NONE || s == t)
             continue;
-        bool first = is_first_wrong(x, a, s, t, declared_dtype(m, n->out[o]));
-        if (!is_mended_by(x, first ? a : b, first ? t : s))
-            first ^= is_mended_by(x, first ? b : a, first ? s : t);
+        bool first = judge_first_wrong(&x->j, a, s, t, judge_declared_dtype(m, n->out[o]));
+        if (!judge_is_mended_by(&x->j, first ? a : b, first ? t : s))
+            first ^= judge_is_mended_by(&x->j, first ? b : a, first ? s : t);
         x->misled[n->out[o]] = n->out[o] && lint_dtype(m, n->out[o]) == (first ? s : t);
         if (!is_behind_fault(x, a) && !is_behind_fault(x, b))
-            add(x, (Fault){FAULT_BRANCH,
-                           id,
-                           o,
-                           first,
-                           first ? a : b,
-                           first ? s : t,
-                           first ? t : s,
-                           false,
-                           false,
-                           0,
-                           {0}});
+            add(x, (Fault){.kind = FAULT_BRANCH,
+                           .node = id,
+                           .index = o,
+                           .other = first,
+                           .value = first ? a : b,
+                           .have = first ? s : t,
+                           .want = first ? t : s});
     }
 }
 
 // What a loop gives has the wrong dtype too.
 static void mislead_result(Finder *x, const Node *n, uint32_t o, DType wrong)
 {
-    if (o < n->nout && n->out[o] && lint_dtype(x->l->m, n->out[o]) == wrong)
+    if (o < n->nout && n->out[o] && lint_dtype(x->j.l->m, n->out[o]) == wrong)
         x->misled[n->out[o]] = true;
 }
 
@@ -484,20 +389,26 @@ static void mislead_result(Finder *x, const Node *n, uint32_t o, DType wrong)
 // so.
 static void find_misled_carried(Finder *x, NodeId id, uint32_t operand, ValueId first, ValueId made)
 {
-    Origin o = origin_find(lint_origins(x->l), made);
-    ValueId by = origin_comes_by(lint_origins(x->l), made, &o, x->misled);
-    DType right = by ? x->right[by] : DT_NONE, have = lint_dtype(x->l->m, first);
+    Origin o = origin_find(lint_origins(x->j.l), made);
+    ValueId by = origin_comes_by(lint_origins(x->j.l), made, &o, x->misled);
+    DType right = by ? x->right[by] : DT_NONE, have = lint_dtype(x->j.l->m, first);
     if (right != DT_NONE && right != have && is_told(x, first, right))
-        add(x, (Fault){FAULT_CARRIED, id, operand, 1, first, have, right, false, false, 0, {0}});
+        add(x, (Fault){.kind = FAULT_CARRIED,
+                       .node = id,
+                       .index = operand,
+                       .other = 1,
+                       .value = first,
+                       .have = have,
+                       .want = right});
 }
 
 // A carried value: what it begins as, what the body declares it as, what the body makes of it.
 static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, ValueId made)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
     ValueId first = operand < n->nin ? n->in[operand] : 0;
-    DType a = lint_dtype(m, first), b = lint_dtype(m, made), said = declared_dtype(m, inner);
+    DType a = lint_dtype(m, first), b = lint_dtype(m, made), said = judge_declared_dtype(m, inner);
     bool differ = a != DT_NONE && b != DT_NONE && a != b;
     if (a != DT_NONE && a == b)
         find_misled_carried(x, id, operand, first, made);
@@ -506,42 +417,34 @@ static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, 
     if (is_behind_fault(x, first) || (made && is_behind_fault(x, made)))
         return;
     if (differ) {
-        bool way = is_first_wrong(x, first, a, b, said);
+        bool way = judge_first_wrong(&x->j, first, a, b, said);
         mislead_result(x, n, operand - (node_is(n, "Loop") ? 2 : 0), way ? a : b);
-        add(x, (Fault){FAULT_CARRIED,
-                       id,
-                       operand,
-                       way,
-                       way ? first : made,
-                       way ? a : b,
-                       way ? b : a,
-                       false,
-                       false,
-                       0,
-                       {0}});
+        add(x, (Fault){.kind = FAULT_CARRIED,
+                       .node = id,
+                       .index = operand,
+                       .other = way,
+                       .value = way ? first : made,
+                       .have = way ? a : b,
+                       .want = way ? b : a});
     } else {
         // A declaration at which nothing else takes offence.
         bool either = a == m->dominant || (said != m->dominant && a != DT_F64);
-        bool lies = either || !is_mended_by(x, first, said);
-        DType right = right_of(x, inner);
+        bool lies = either || !judge_is_mended_by(&x->j, first, said);
+        DType right = judge_right(&x->j, inner, NULL);
         lies = right == a || (right != said && lies);
-        add(x, (Fault){FAULT_CARRIED,
-                       id,
-                       operand,
-                       lies ? 3 : 2,
-                       lies ? inner : first,
-                       a,
-                       said,
-                       false,
-                       false,
-                       0,
-                       {0}});
+        add(x, (Fault){.kind = FAULT_CARRIED,
+                       .node = id,
+                       .index = operand,
+                       .other = lies ? 3 : 2,
+                       .value = lies ? inner : first,
+                       .have = a,
+                       .want = said});
     }
 }
 
 static void find_loop(Finder *x, NodeId id)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
     GraphId body = node_graph(n, "body");
     const Graph *g = graph_at(m, body);
@@ -554,7 +457,7 @@ static void find_loop(Finder *x, NodeId id)
 
 static void find_scan(Finder *x, NodeId id)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
     GraphId body = node_graph(n, "body");
     int64_t scanned = node_int(n, "num_scan_inputs", 0);
@@ -592,33 +495,43 @@ static bool is_contradicted(const Model *m, const ValueInfo *info)
 // if it is not of the model's own dtype, or of float64, or smaller, and if it alone is to blame.
 static bool is_source_wrong(Finder *x, const Origin *o, ValueId v, DType want, uint32_t count)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     DType have = value_at(m, v)->dtype;
-    bool retypable = is_retypable(m, o->value);
+    bool retypable = judge_is_retypable(m, o->value);
     bool first = have == m->dominant || want == m->dominant ? want == m->dominant
                  : have == DT_F64 || want == DT_F64         ? have == DT_F64
                                                             : origin_is_before(m, o->value, v);
     if (!retypable || want == DT_NONE || o->count != 1)
         return retypable && o->count < count;
     return (first || count > 1) &&
-           origin_mends(lint_origins(x->l), lint_uses(x->l), o->value, want);
+           origin_mends(lint_origins(x->j.l), lint_uses(x->j.l), o->value, want);
 }
 
 static void find_declared(Finder *x, const ValueInfo *info, bool output)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     if (!is_contradicted(m, info))
         return;
     const Value *v = value_at(m, info->value);
-    DType want = type_dtype(info->type);
-    Fault f = {FAULT_DECLARED, v->node, v->index, 0, info->value, v->dtype,
-               want,           output,  false,    0, {0}};
-    Origin o = origin_find(lint_origins(x->l), info->value);
+    DType want = judge_type_dtype(info->type);
+    Fault f = {.kind = FAULT_DECLARED,
+               .node = v->node,
+               .index = v->index,
+               .value = info->value,
+               .have = v->dtype,
+               .want = want,
+               .output = output};
+    Origin o = origin_find(lint_origins(x->j.l), info->value);
     ValueId key = value_written(m, o.value);
-    if (origin_comes_by(lint_origins(x->l), info->value, &o, x->misled))
+    if (origin_comes_by(lint_origins(x->j.l), info->value, &o, x->misled))
         return;
+    // Once its origin is mended the operands that made it so differ.
+    if (x->f->told[key] && origin_meets(lint_origins(x->j.l), x->misled)) {
+        x->f->all.at[x->f->told[key] - 1].also++;
+        return;
+    }
     f.also = x->convicted[key];
-    DType right = right_of(x, info->value);
+    DType right = judge_right(&x->j, info->value, NULL);
     bool known = x->f->told[key] || x->convicted[key];
     bool wrong = right == want ||
                  (right != v->dtype && is_source_wrong(x, &o, info->value, want, x->declared[key]));
@@ -627,25 +540,25 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output)
         return;
     }
     f.other = 1;
-    vec_push(x->l->arena, &x->f->all, f);
+    vec_push(x->j.l->arena, &x->f->all, f);
 }
 
 static void count_declared(Finder *x, const ValueInfo *info, bool output)
 {
     (void)output;
-    if (!is_contradicted(x->l->m, info))
+    if (!is_contradicted(x->j.l->m, info))
         return;
-    Origin o = origin_find(lint_origins(x->l), info->value);
-    ValueId key = value_written(x->l->m, o.value);
+    Origin o = origin_find(lint_origins(x->j.l), info->value);
+    ValueId key = value_written(x->j.l->m, o.value);
     x->declared[key]++;
-    x->said[key] |= (TypeSet)1 << type_dtype(info->type);
+    x->j.said[key] |= (TypeSet)1 << judge_type_dtype(info->type);
 }
 
 // All that the graphs declare of what they compute, and of weights that are inputs too: what their
 // tensors say holds.
 static void each_declared(Finder *x, void (*look)(Finder *x, const ValueInfo *info, bool output))
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     for (GraphId g = 1; g < m->graphs.len; g++) {
         const Graph *graph = graph_at(m, g);
         for (uint32_t i = 0; i < graph->outputs.len; i++)
@@ -663,10 +576,10 @@ static void each_declared(Finder *x, void (*look)(Finder *x, const ValueInfo *in
 // Results that are declared as something else than the operands, which fit, make them.
 static void find_belied(Finder *x, NodeId id)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     const Node *n = node_at(m, id);
     for (uint32_t o = 0; o < n->nout; o++) {
-        DType said = declared_dtype(m, n->out[o]);
+        DType said = judge_declared_dtype(m, n->out[o]);
         const Value *v = value_at(m, n->out[o]);
         x->belied[n->out[o]] = said != DT_NONE && v->dtype != DT_NONE && v->dtype != said &&
                                v->why_dtype.kind != WHY_DECLARED && !has_conflict(m, id);
@@ -675,7 +588,7 @@ static void find_belied(Finder *x, NodeId id)
 
 static void find_at_node(Finder *x, NodeId id)
 {
-    const Node *n = node_at(x->l->m, id);
+    const Node *n = node_at(x->j.l->m, id);
     find_operands(x, id);
     find_results(x, id);
     find_belied(x, id);
@@ -692,7 +605,7 @@ static void find_at_node(Finder *x, NodeId id)
 // In order of execution, so that a fault is seen before what it misleads.
 static void find_in_graph(Finder *x, GraphId g)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     if (x->visited[g])
         return;
     x->visited[g] = true;
@@ -715,13 +628,13 @@ static void find_in_graph(Finder *x, GraphId g)
 // mends that one gives this operand the culprit's dtype.
 static Fault *told_of_other(Finder *x, const Fault *f)
 {
-    const Model *m = x->l->m;
+    const Model *m = x->j.l->m;
     ValueId other = node_at(m, f->node)->in[f->other];
-    Origin o = origin_find(lint_origins(x->l), other);
+    Origin o = origin_find(lint_origins(x->j.l), other);
     uint32_t told = x->f->told[value_written(m, o.value)], count = o.count;
     Fault *of = told ? &x->f->all.at[told - 1] : NULL;
     bool fits = of && of != f && of->want == f->have && of->kind != FAULT_BEHIND;
-    return fits && origin_find(lint_origins(x->l), of->value).count == count ? of : NULL;
+    return fits && origin_find(lint_origins(x->j.l), of->value).count == count ? of : NULL;
 }
 
 static void drop_behind(Finder *x)
@@ -732,10 +645,10 @@ static void drop_behind(Finder *x)
             f->kind == FAULT_OPERAND || f->kind == FAULT_CAPTURED ? told_of_other(x, f) : NULL;
         if (!of)
             continue;
-        Origin o = origin_find(lint_origins(x->l), f->value);
+        Origin o = origin_find(lint_origins(x->j.l), f->value);
         of->also += f->also + 1;
         f->kind = FAULT_BEHIND;
-        x->f->told[value_written(x->l->m, o.value)] = (uint32_t)(of - x->f->all.at) + 1;
+        x->f->told[value_written(x->j.l->m, o.value)] = (uint32_t)(of - x->f->all.at) + 1;
     }
 }
 
@@ -744,26 +657,26 @@ const Faults *lint_faults(Lint *l)
     if (l->faults)
         return l->faults;
     Faults *f = NEW(l->arena, Faults);
-    Finder x = {l,
-                f,
-                NEWS(l->arena, bool, l->m->values.len),
-                NEWS(l->arena, DType, l->m->values.len),
-                NEWS(l->arena, bool, l->m->values.len),
-                NEWS(l->arena, bool, l->m->graphs.len),
-                NEWS(l->arena, uint32_t, l->m->values.len),
-                NEWS(l->arena, uint32_t, l->m->values.len),
-                NEWS(l->arena, TypeSet, l->m->values.len),
-                NEWS(l->arena, uint32_t, l->m->values.len),
-                NULL};
-    f->told = NEWS(l->arena, uint32_t, l->m->values.len);
+    const uint32_t n = l->m->values.len;
+    Finder x = {.j = {.l = l, .said = NEWS(l->arena, TypeSet, n)}, .f = f};
+    x.misled = NEWS(l->arena, bool, n);
+    x.right = NEWS(l->arena, DType, n);
+    x.belied = NEWS(l->arena, bool, n);
+    x.visited = NEWS(l->arena, bool, l->m->graphs.len);
+    x.convicted = NEWS(l->arena, uint32_t, n);
+    x.declared = NEWS(l->arena, uint32_t, n);
+    x.at = NEWS(l->arena, uint32_t, l->m->nodes.len);
+    x.met = NEWS(l->arena, uint32_t, n);
+    f->told = NEWS(l->arena, uint32_t, n);
     each_declared(&x, count_declared);
     find_in_graph(&x, l->m->main);
     for (GraphId g = 1; g < l->m->graphs.len; g++)
         find_in_graph(&x, g);
     drop_behind(&x);
     each_declared(&x, find_declared);
-    for (uint32_t i = 0; i < f->all.len; i++)
-        f->all.at[i].alone = right_of(&x, f->all.at[i].value) == f->all.at[i].want;
+    for (uint32_t i = 0, count; i < f->all.len; i++)
+        f->all.at[i].alone =
+            judge_right(&x.j, f->all.at[i].value, &count) == f->all.at[i].want && count == 1;
     l->faults = f;
     return f;
 }

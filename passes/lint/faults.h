@@ -3,6 +3,7 @@
 #ifndef CAMEO_PASSES_LINT_FAULTS_H
 #define CAMEO_PASSES_LINT_FAULTS_H
 
+#include "passes/lint/sides.h"
 #include "passes/lint/story.h"
 
 // The most specific first: of faults with one origin that one is told, the others are its notes.
@@ -29,7 +30,8 @@ typedef struct Fault {
     uint32_t also;         // further places that its origin reaches
     // Further sides that should change: those of the node's other operands, and of other places
     // that differ from the same value.
-    VEC(ValueId) with;
+    ValueList with;
+    ValueList said; // what is declared as the dtype to change, and would have to change with it
 } Fault;
 
 typedef struct Faults {

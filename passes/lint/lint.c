@@ -337,6 +337,8 @@ static bool is_allowed(Lint *l, Diag *d)
     for (uint32_t i = 0; c && i < c->allows.len; i++) {
         if (!allow_matches(&c->allows.at[i], d))
             continue;
+        if (c->allowed)
+            c->allowed[i] = true;
         if (!is_expired(c->allows.at[i].expires))
             return true;
         expired = expired ? expired : &c->allows.at[i];
@@ -391,6 +393,14 @@ static bool is_on(const Config *c, const LintRule *r, const char *select, const 
 {
     bool on = select ? lint_listed(select, r) : r->on;
     return on && !lint_listed(ignore, r) && level_of(c, r) != LEVEL_OFF;
+}
+
+bool lint_runs(const Config *c, Str id, const char *select, const char *ignore)
+{
+    for (const LintRule *r = lint_rules; r->id; r++)
+        if (str_is(id, r->id))
+            return is_on(c, r, select ? select : c->select, ignore ? ignore : c->ignore);
+    return false;
 }
 
 static void prepare(Model *m, Diags *diags, Diags *inferred)

@@ -57,6 +57,10 @@ bool lint_listed(const char *list, const LintRule *r);
 // Has the user selected the rule by its id, not only by its family?
 bool lint_named(const Lint *l, const char *id);
 
+// Does lint_model run the rule that a configuration's allow speaks of? Of a rule that does not run
+// nothing can be matched.
+bool lint_runs(const struct Config *c, Str id, const char *select, const char *ignore);
+
 // Inlines functions, infers types, places devices: what rules about dtypes and devices look at.
 void lint_prepare(Model *m, Diags *diags);
 

@@ -21,6 +21,7 @@ struct Origins {
     ValueId *found;       // by value: the origin of a walk that came by
     ValueId *copies; // by value: the next that is written at the same place; made when asked for
     uint32_t walk, work;
+    uint32_t walked; // how many values of queue the last walk came by
 };
 
 Origins *origins_of(Model *m, Arena *a)
@@ -188,6 +189,7 @@ Origin origin_find(Origins *o, ValueId v)
         if (!step_back(o, at, &tail))
             vec_push(o->arena, &o->sources, at);
     }
+    o->walked = head;
     r.count = o->sources.len ? o->sources.len : 1;
     if (!o->sources.len) {
         r.value = near_origin(o, v);
@@ -218,6 +220,14 @@ ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool
         if (marked[at])
             return at;
     return marked[v] ? v : 0;
+}
+
+bool origin_meets(const Origins *o, const bool *marked)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < o->walked && !any; i++)
+        any = marked[o->queue[i]];
+    return any;
 }
 
 // ---- control flow -------------------------------------------------------------------------------

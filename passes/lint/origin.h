@@ -40,6 +40,8 @@ void origin_trace_beside(Origins *o, ValueId v, Origin *r);
 // The first marked value (by id) on the way from r->value to v, the value last asked for, and v
 // itself; 0: none.
 ValueId origin_comes_by(const Origins *o, ValueId v, const Origin *r, const bool *marked);
+// Does the dtype of the value last asked for follow from a marked one, on whatever way?
+bool origin_meets(const Origins *o, const bool *marked);
 
 // Would the model fit where `want` is expected if this source alone had that dtype, at every call
 // of the function that it is in? Where its own dtype is asked for as well, by an operand of another

@@ -3,6 +3,7 @@
 #include "passes/elements.h"
 #include "passes/lint/edit.h"
 #include "passes/lint/motion.h"
+#include "passes/lint/numbers.h"
 #include "passes/lint/story.h"
 #include "passes/retype.h"
 
@@ -77,6 +78,9 @@ static const char *scale_name(const Node *n, uint32_t i)
 static void check_scale(Lint *l, NodeId id, uint32_t operand)
 {
     const Node *n = node_at(l->m, id);
+    const ConstantStats *all = range_stats(lint_numbers(l)->ranges, n->in[operand]);
+    if (all->read && !all->nans && all->lo > 0 && isfinite(all->hi))
+        return;
     Elements x = elements_of(l->m, n->in[operand]);
     uint64_t bad = 0, first = 0;
     for (uint64_t i = 0; i < x.n; i++) {

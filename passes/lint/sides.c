@@ -4,10 +4,12 @@
 // dtype: these are the parts, found by union and find over values and ties. Within a part no Cast
 // stands, so that all of it has one dtype t once it fits, and the sources to retype are those that
 // are of another: to count them for each t gives the smallest set exactly. What no source decides
-// (what Shape gives, what Gather takes for indices) forbids all t but one.
+// (what Shape gives, what Gather takes for indices) forbids all t but one, and so does a Cast of
+// floats, which is no integer's.
 //
-// Only a set of one source is taken for an answer. Where several would have to be retyped, one Cast
-// mends as much, and what the user meant is seen from the sides that meet (faults.c).
+// Only a set of a few sources is taken for an answer, and of several only one without the model's
+// interface. Where more would have to be retyped, one Cast mends as much, and what the user meant
+// is seen from the sides that meet (faults_weigh.c).
 
 #include "passes/lint/sides.h"
 
@@ -16,11 +18,16 @@
 
 #include <string.h>
 
+enum { MAX_SET = 4 };
+
 // A source of a part. `dtype` is what it has, or, a declaration, what it says.
 typedef struct Source {
-    ValueId value; // as written
+    ValueId value; // of the copies of a body's value the first
     uint32_t part;
     DType dtype;
+    bool declared;  // it is a declaration
+    bool interface; // of the model: an input, or what is declared of an output
+    bool fractions; // a Cast of floats to a float
 } Source;
 
 // Where a source comes in the order of origins.
@@ -121,10 +128,43 @@ static void limit_types(Sides *s)
     }
 }
 
-static void add(Sides *s, ValueId v, DType dtype)
+static bool is_fractional_cast(const Sides *s, ValueId v, DType dtype)
 {
-    Source source = {value_written(s->m, v), root_of(s, v), dtype};
-    vec_push(s->arena, &s->all, source);
+    const Value *at = value_at(s->m, v);
+    const Node *n = at->def == DEF_NODE ? node_at(s->m, at->node) : NULL;
+    return n && node_is(n, "Cast") && n->nin && n->in[0] && dtype_is_float(dtype) &&
+           dtype_is_float(ties_dtype(s->m, n->in[0]));
+}
+
+static bool is_output(const Sides *s, ValueId v)
+{
+    const Ties *t = s->t;
+    for (uint32_t k = t->first_use[v]; k < t->first_use[v + 1]; k++)
+        if (!is_asked_by_node(s, &t->uses.at[k].use))
+            return true;
+    return false;
+}
+
+// `again`: another copy of it is known.
+static void add_sources_of(Sides *s, ValueId v, bool again)
+{
+    TieKind kind = s->t->at.at[s->t->maker[v]].kind;
+    const Type *said = value_at(s->m, v)->declared;
+    bool input = is_input(s, v), output = is_output(s, v);
+    bool source = input || kind == TIE_CONSTANT || kind == TIE_CAST;
+    DType own = source ? ties_dtype(s->m, v) : DT_NONE;
+    Source at = {.value = v, .part = root_of(s, v), .dtype = own, .interface = input};
+    at.fractions = kind == TIE_CAST && is_fractional_cast(s, v, own);
+    if (source && !again)
+        vec_push(s->arena, &s->all, at);
+    if (input || (again && !output) || !said || said->kind != TYPE_TENSOR || said->elem <= 0 ||
+        said->elem >= DT_COUNT)
+        return;
+    at = (Source){.value = v, .part = at.part, .dtype = (DType)said->elem, .declared = true};
+    at.interface = output;
+    if (output ||
+        at.dtype != own) // what a source says of itself inside of the model changes with it
+        vec_push(s->arena, &s->all, at);
 }
 
 static void add_sources(Sides *s)
@@ -132,16 +172,11 @@ static void add_sources(Sides *s)
     const Ties *t = s->t;
     uint32_t *known = NEWS(s->arena, uint32_t, t->nvalues); // the part where it was met, plus 1
     for (ValueId v = 1; v < t->nvalues; v++) {
-        if (t->maker[v] == NO_TIE || known[value_written(s->m, v)] == root_of(s, v) + 1)
+        if (t->maker[v] == NO_TIE)
             continue;
-        known[value_written(s->m, v)] = root_of(s, v) + 1;
-        const Type *said = value_at(s->m, v)->declared;
-        TieKind kind = t->at.at[t->maker[v]].kind;
-        if (is_input(s, v) || kind == TIE_CONSTANT || kind == TIE_CAST)
-            add(s, v, ties_dtype(s->m, v));
-        if (!is_input(s, v) && said && said->kind == TYPE_TENSOR && said->elem > 0 &&
-            said->elem < DT_COUNT)
-            add(s, v, (DType)said->elem);
+        uint32_t *met = &known[value_written(s->m, v)], part = root_of(s, v) + 1;
+        add_sources_of(s, v, *met == part);
+        *met = part;
     }
 }
 
@@ -190,40 +225,60 @@ static bool is_before(const Key *a, const Key *b)
 static Key key_of(const Sides *s, const Source *at)
 {
     return (Key){at->dtype == s->m->dominant, at->dtype != DT_F64,
-                 origin_bytes(s->m, at->value, at->dtype), at->value};
+                 origin_bytes(s->m, at->value, at->dtype), value_written(s->m, at->value)};
 }
 
-// How many sources differ from t, and the first of them; UINT32_MAX where t cannot be.
-static uint32_t count_against(const Sides *s, uint32_t part, DType t, Key *key)
+// The sources that differ from t.
+typedef struct Against {
+    uint32_t count; // UINT32_MAX where t cannot be
+    bool interface; // the model's is among them
+    Key first;
+} Against;
+
+static Against count_against(const Sides *s, uint32_t part, DType t)
 {
-    uint32_t n = 0;
+    Against n = {0};
     if (!(s->types[part] >> t & 1))
-        return UINT32_MAX;
+        return (Against){.count = UINT32_MAX};
     for (uint32_t i = s->first[part]; i < s->first[part + 1]; i++) {
-        if (s->all.at[i].dtype == t)
+        const Source *at = &s->all.at[i];
+        if (at->dtype == t)
             continue;
-        Key k = key_of(s, &s->all.at[i]);
-        *key = !n++ || is_before(&k, key) ? k : *key;
+        if (at->fractions && dtype_is_integer(t))
+            return (Against){.count = UINT32_MAX};
+        Key k = key_of(s, at);
+        n.interface |= at->interface;
+        n.first = !n.count++ || is_before(&k, &n.first) ? k : n.first;
     }
     return n;
 }
 
-DType sides_right(Sides *s, ValueId v)
+DType sides_right(Sides *s, ValueId v, uint32_t *count)
 {
     uint32_t part = root_of(s, v);
     TypeSet seen = 0;
     DType right = DT_NONE;
-    Key first = {0};
+    Against best = {.count = UINT32_MAX};
     for (uint32_t i = s->first[part]; i < s->first[part + 1]; i++) {
         DType t = s->all.at[i].dtype;
-        Key key = {0};
         if (seen >> t & 1)
             continue;
         seen |= (TypeSet)1 << t;
-        if (count_against(s, part, t, &key) != 1 || (right && !is_before(&key, &first)))
+        Against n = count_against(s, part, t);
+        if (!n.count || n.count == UINT32_MAX || n.count > best.count ||
+            (n.count == best.count && (!right || !is_before(&n.first, &best.first))))
             continue;
         right = t;
-        first = key;
+        best = n;
     }
-    return right;
+    *count = right ? best.count : 0;
+    return best.count == 1 || (best.count <= MAX_SET && !best.interface) ? right : DT_NONE;
+}
+
+void sides_against(Sides *s, ValueId v, DType t, ValueList *sources, ValueList *said)
+{
+    uint32_t part = root_of(s, v);
+    for (uint32_t i = s->first[part]; i < s->first[part + 1]; i++)
+        if (s->all.at[i].dtype != t)
+            vec_push(s->arena, s->all.at[i].declared ? said : sources, s->all.at[i].value);
 }

@@ -3,6 +3,7 @@
 #include "passes/lint/story.h"
 
 #include "ir/lists.h"
+#include "passes/lint/mends.h"
 #include "passes/retype.h"
 
 #include <math.h>
@@ -201,52 +202,26 @@ Str lint_shape_words(Lint *l, const Value *v)
 // ---- what mends it
 // ------------------------------------------------------------------------------
 
-// The sources by what happens to them.
-typedef struct Sources {
-    VEC(ValueId) stored; // constants, stored in the other dtype
-    VEC(ValueId) undone; // Casts from the other dtype: deleted
-    VEC(ValueId) turned; // Casts from elsewhere: they give the other dtype
-    uint32_t computed;   // inputs, and what nodes make: they take a Cast
-} Sources;
-
-static void sort_source(Lint *l, Sources *s, ValueId v, DType want)
+// What gives one source the dtype `want`; false: it takes a Cast.
+static bool plan_source(Lint *l, Mends *w, ValueId v, DType want)
 {
-    if (origin_payload(l->m, v)) {
-        vec_push(l->arena, &s->stored, v);
-    } else if (strcmp(origin_kind(l->m, v), "cast") == 0) {
-        if (lint_dtype(l->m, first_operand(l->m, v)) == want)
-            vec_push(l->arena, &s->undone, v);
-        else
-            vec_push(l->arena, &s->turned, v);
+    const Model *m = l->m;
+    TensorData *t = origin_payload(m, v);
+    Mend mend = {.kind = MEND_STORE, .to = want, .at = value_written(m, v)};
+    if (t) {
+        mend.what = lint_name(l, v);
+        mend.values = tensor_count(t);
+        mend.inexact = constant_inexact(l->m, t, want);
+    } else if (strcmp(origin_kind(m, v), "cast") == 0) {
+        bool undone = lint_dtype(m, first_operand(m, v)) == want;
+        mend.kind = undone ? MEND_DELETE : MEND_TURN;
+        mend.to = undone ? DT_NONE : want;
+        mend.what = lint_short(l, value_at(m, v)->node);
     } else {
-        s->computed++;
+        return false;
     }
-}
-
-static void list_names(Lint *l, Buf *b, const ValueId *at, uint32_t n, bool nodes)
-{
-    for (uint32_t i = 0; i < n && i < MAX_SHOWN; i++) {
-        buf_printf(b, "%s", i == 0 ? " " : i + 1 == n ? " and " : ", ");
-        if (nodes)
-            buf_printf(b, "%.*s", STR_ARG(lint_short(l, value_at(l->m, at[i])->node)));
-        else
-            buf_printf(b, "\"%.*s\"", STR_ARG(lint_name(l, at[i])));
-    }
-    if (n > MAX_SHOWN)
-        buf_printf(b, " and %u more", n - MAX_SHOWN);
-}
-
-// How many elements of the constants change when they are stored as `want`; *all: of how many.
-static uint64_t inexact(Lint *l, const Sources *s, DType want, uint64_t *all)
-{
-    uint64_t bad = 0;
-    *all = 0;
-    for (uint32_t i = 0; i < s->stored.len; i++) {
-        TensorData *t = origin_payload(l->m, s->stored.at[i]);
-        bad += constant_inexact(l->m, t, want);
-        *all += tensor_count(t);
-    }
-    return bad;
+    mends_add(l->arena, w, mend);
+    return true;
 }
 
 // An operation whose result in the wider dtype, narrowed, has the bits of the operation done in the
@@ -292,61 +267,47 @@ static Str same_bits(Lint *l, const Origin *o, DType have, DType want)
                       doing, dtype_name(have), p, q);
 }
 
-static void offer_retyping(Lint *l, Diag *d, const Origin *o, const Sources *s, DType have,
-                           DType want)
+// A plan that the finding can do without being tried.
+static bool is_plan_safe(const Mends *w)
 {
-    uint64_t all, bad = inexact(l, s, want, &all);
-    Buf text = {0};
-    if (s->stored.len) {
-        buf_printf(&text, "store");
-        list_names(l, &text, s->stored.at, s->stored.len, false);
-        buf_printf(&text, " as %s", dtype_name(want));
-        if (bad)
-            buf_printf(&text, " (%llu of %llu values change)", (unsigned long long)bad,
-                       (unsigned long long)all);
-        else
-            buf_printf(&text, all == 1 ? " (its value is exact)" : " (all %llu values exact)",
-                       (unsigned long long)all);
-    }
-    if (s->undone.len) {
-        buf_printf(&text, "%s", s->stored.len ? " and delete" : "delete");
-        list_names(l, &text, s->undone.at, s->undone.len, true);
-    }
-    if (s->turned.len) {
-        buf_printf(&text, "%s", text.len ? " and let" : "let");
-        list_names(l, &text, s->turned.at, s->turned.len, true);
-        buf_printf(&text, " give %s", dtype_name(want));
-    }
-    // Casts undone: what they widened was of the other dtype before.
-    bool safe = !bad && !s->turned.len;
-    Fix *f = diag_fix(l->diags, d, safe, "%s: 0 casts added", text.at);
-    if (safe && s->undone.len)
-        f->note = same_bits(l, o, have, want);
-    buf_free(&text);
+    bool safe = !mends_have(w, MEND_TURN); // Casts undone: what they widened was of it before
+    for (uint32_t i = 0; i < w->len; i++)
+        safe &= !w->at[i].inexact;
+    return safe;
+}
+
+void lint_blame(Lint *l, Diag *d, ValueId v)
+{
+    vec_push(l->arena, &d->blamed, value_written(l->m, v));
 }
 
 // What mends it, and its price.
 void lint_offer(Lint *l, Diag *d, const Origin *o, ValueId culprit, DType want)
 {
     DType have = lint_dtype(l->m, culprit);
-    Sources s = {0};
-    sort_source(l, &s, o->value, want);
+    Mends w = {0};
+    uint32_t computed = !plan_source(l, &w, o->value, want);
     for (uint32_t i = 0; i < o->others.len; i++)
-        sort_source(l, &s, o->others.at[i], want);
-    if (!s.computed) {
-        offer_retyping(l, d, o, &s, have, want);
+        computed += !plan_source(l, &w, o->others.at[i], want);
+    if (!computed) {
+        Fix f = mends_fix(l->arena, &w, is_plan_safe(&w));
+        if (f.safe && mends_have(&w, MEND_DELETE))
+            f.note = same_bits(l, o, have, want);
+        vec_push(l->arena, &d->fixes, f);
         return;
     }
     // Of several sources one Cast serves where they have met.
-    ValueId at = s.computed > 1 ? culprit : o->value;
-    const char *kind = origin_kind(l->m, at);
-    Str where = value_at(l->m, at)->def == DEF_NODE
-                    ? lint_short(l, value_at(l->m, at)->node)
-                    : str_printf(l->arena, "%s \"%.*s\"", kind, STR_ARG(lint_name(l, at)));
-    Fix *f = diag_fix(l->diags, d, lint_widens(have, want),
-                      "insert 1 Cast to %s right after %.*s, shared by all its uses",
-                      dtype_name(want), STR_ARG(where));
-    f->casts = 1;
+    ValueId at = computed > 1 ? culprit : o->value;
+    Str where =
+        value_at(l->m, at)->def == DEF_NODE
+            ? lint_short(l, value_at(l->m, at)->node)
+            : str_printf(l->arena, "%s \"%.*s\"", origin_kind(l->m, at), STR_ARG(lint_name(l, at)));
+    w.len = 0;
+    mends_add(l->arena, &w,
+              (Mend){.kind = MEND_INSERT,
+                     .what = str_printf(l->arena, "right after %.*s", STR_ARG(where)),
+                     .to = want});
+    vec_push(l->arena, &d->fixes, mends_fix(l->arena, &w, lint_widens(have, want)));
 }
 
 // Would a weight of the model's own dtype grow? Nothing makes it: what it meets is cast.
@@ -386,11 +347,14 @@ void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place, const Valu
     lint_note_path(l, d, &told, place);
     if (dtype_is_float(want))
         lint_note_side(l, d, want);
+    lint_blame(l, d, v);
+    lint_blame(l, d, o.value);
+    for (uint32_t i = 0; i < o.others.len; i++)
+        lint_blame(l, d, o.others.at[i]);
     if (is_weight_to_widen(l, &o, want))
-        diag_fix(l->diags, d, false,
-                 "cast what it meets to %s and the result back to %s, "
-                 "since weights are not widened",
-                 dtype_name(lint_dtype(l->m, v)), dtype_name(want));
+        diag_fix(l->diags, d, false, "cast what it meets to %s and the result back to %s",
+                 dtype_name(lint_dtype(l->m, v)), dtype_name(want))
+            ->note = STR("weights of the model's own dtype are not widened");
     else if (want != DT_NONE)
         lint_offer(l, d, &o, v, want);
 }

@@ -32,6 +32,9 @@ void lint_tell(Lint *l, Diag *d, ValueId v, DType want, NodeId place, const Valu
 // What gives v the dtype `want`: sources stored or cast otherwise, or one Cast.
 void lint_offer(Lint *l, Diag *d, const Origin *o, ValueId v, DType want);
 
+// A repair of the value is one of what the finding says.
+void lint_blame(Lint *l, Diag *d, ValueId v);
+
 // Float weights by dtype, in l->weight_bytes and l->weight_count.
 void lint_weigh(Lint *l);
 

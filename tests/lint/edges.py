@@ -259,7 +259,7 @@ def main():
             else:
                 continue
             failed += 1
-    print(f"{len(models)} models at the edge, 2 killed, {failed} wrong")
+    print(f"{len(models)} models at the edge, 2 processes killed on purpose, {failed} wrong")
     return failed > 0
 
 

@@ -151,14 +151,14 @@ TENSOR_TYPES = set(range(1, 24))
 
 
 def dominant_dtype(model):
-    """The float dtype of most bytes of weights; float64, and what one weight has, only if no more of the weights, inputs
-    and outputs are of another; without weights float32, by the same count. Of as many the first in ONNX's numbers."""
+    """The float dtype of most bytes of weights, which are of more than one number; what one weight has only if no more of the weights, inputs and
+    outputs are of another, float64 only if fewer are of any other; without weights float32, by the same count. Of as many the first in ONNX's numbers."""
     def most(counter):
         return min(counter, key=lambda dtype: (-counter[dtype], dtype))
 
     size, count = collections.Counter(), collections.Counter()
     for tensor in weights_of(model):
-        if tensor.data_type in FLOATS:
+        if tensor.data_type in FLOATS and numpy.prod(tensor.dims) > 1:
             size[tensor.data_type] += int(numpy.prod(tensor.dims)) * FLOATS[tensor.data_type]
             count[tensor.data_type] += 1
     best = most(size) if size else FLOAT
@@ -168,13 +168,15 @@ def dominant_dtype(model):
     for entry in [*model.graph.input, *model.graph.output]:
         if entry.type.tensor_type.elem_type in FLOATS and entry.name not in names:
             count[entry.type.tensor_type.elem_type] += 1
-    return most(count) if count and count[most(count)] > count[best] else best
+    if not count:
+        return best
+    return most(count) if count[most(count)] > count[best] - (best == TensorProto.DOUBLE) else best
 
 
 def weights_of(model):
     yield from model.graph.initializer
-    for node in model.graph.node:
-        yield from (a.t for a in node.attribute if node.op_type == "Constant" and a.name == "value")
+    for nodes in [model.graph.node, *(f.node for f in model.functions)]:
+        yield from (a.t for n in nodes for a in n.attribute if n.op_type == "Constant" and a.name == "value")
 
 
 def is_exact(tensor, to):

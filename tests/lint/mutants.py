@@ -40,10 +40,12 @@ def is_invalid(fault, control, rule):
     """Is the mutant's model invalid, by something else than Cameo?
 
     dtypes: onnx.checker with full_check refuses it, or onnxruntime, which loads the model before the fault, refuses it
-    for another reason than a kernel that it lacks. Scales, devices and what a Scan carries: by construction, since both
-    accept them.
+    for another reason than a kernel that it lacks. Scales, devices, what a Scan carries, what training's operators give: by
+    construction, since both accept them.
     """
-    if fault.rule in BY_CONSTRUCTION or (rule == "DT005" and any(n.op_type == "Scan" for n in fault.model.graph.node)):
+    operators = {n.op_type if n.domain in ("", "ai.onnx") else n.domain for n in fault.model.graph.node}
+    if fault.rule in BY_CONSTRUCTION or (rule == "DT005" and "Scan" in operators) or \
+            (rule and "ai.onnx.preview.training" in operators):
         return True
     if checker_error(fault.model):
         return True

@@ -55,10 +55,21 @@ def names_source(fault, flow, control, finding):
     return is_as_good(fault, flow, control, named, expected, finding)
 
 
+def words_of(finding):
+    return " ".join([finding["origin"]["name"], *finding["notes"], *(fix["text"] for fix in finding["fixes"])])
+
+
+def told(model, finding):
+    """Constants and declarations of inner values that the finding names between quotes."""
+    names = set(re.findall(r'"([^"]+)"', words_of(finding)))
+    stored = {(kind, name) for kind, name, _ in [*faults.tensors(model), *faults.body_tensors(model)] if name in names}
+    return stored | {("value_info", v.name) for v in model.graph.value_info if v.name in names}
+
+
 def names_all(model, finding, sources):
     """Does the finding name all of them? What begins a dtype first is its origin, the others are in its notes, or in its
     repair; a long list is cut off ("and 5 more")."""
-    text = " ".join([finding["origin"]["name"], *finding["notes"], *(fix["text"] for fix in finding["fixes"])])
+    text = words_of(finding)
     nodes = {node.output[0]: node.name for _, node in [*faults.all_nodes(model), *faults.body_nodes(model)] if node.output}
     cut = re.search(r" and \d+ more", text)
     return bool(cut) or all(name in text or (nodes.get(name) or name) in text for _, name in sources)
@@ -68,7 +79,7 @@ def names_all(model, finding, sources):
 
 def is_as_good(fault, flow, control, named, expected, finding):
     """Is it in a smallest set that mends the model, of which all are named, and before the fault's own where that is as small?"""
-    candidates = near(flow) | expected | {named}
+    candidates = near(flow) | expected | {named} | told(fault.model, finding)
     dtypes = {d for (_, value), d in flow.made.items() if value == named[1]}
     alike = [(kind, name) for kind, name, t in [*faults.tensors(fault.model), *faults.body_tensors(fault.model)]
              if t.data_type in dtypes]

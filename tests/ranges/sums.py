@@ -4,7 +4,8 @@
 A product of each kind (MatMul, Gemm with transB, Conv, ConvTranspose, MatMulNBits, MatMulInteger) with weights of each dtype, stored
 and quantized (one scale, one for each output or input, one for blocks), of sizes around those that are added at a time. Its operand
 has bounds of its own, one interval or one for each channel, as ranges_main prints them. Bounds of each result have to hold the sums of
-the least and of the greatest products, in longdouble, and to be no wider than what rounding of the dtype explains.
+the least and of the greatest products, in longdouble, and to be no wider than what rounding of the dtype explains. Those of the weights,
+which are taken in the same pass, are exact.
 """
 import argparse
 import pathlib
@@ -28,7 +29,7 @@ class Case:
     """A model of one product: x -> operand -> y; and its weights as [outputs, terms] with the input channel of each term."""
 
     def __init__(self, rng):
-        self.rng, self.nodes, self.weights = rng, [], []
+        self.rng, self.nodes, self.weights, self.stored = rng, [], [], {}
         self.op = str(rng.choice(["MatMul", "MatMul", "Gemm", "Conv", "ConvTranspose", "MatMulNBits", "MatMulInteger"]))
         self.groups = int(rng.choice([1, 1, 2, 3])) if "Conv" in self.op else 1
         most = 40 if "Conv" in self.op else 2100
@@ -49,6 +50,7 @@ class Case:
             raw = array.tobytes()
         t = TensorProto(name=name, data_type=kind, dims=array.shape, raw_data=raw)
         self.weights.append(t)
+        self.stored[name] = array.astype(np.float64)
         return name
 
     def node(self, op, inputs, domain="", **attributes):
@@ -221,6 +223,10 @@ def judge(main, case, path):
     found = read_ranges(main, path)
     if case.y not in found:
         return "no bounds"
+    for name, array in case.stored.items():  # what the pass that sums also says of each constant
+        own = found[name]
+        if array.size and (float(own[0]), float(own[1]), own[5]) != (array.min(), array.max(), str(int((array == np.trunc(array)).all()))):
+            return f"{name}: {own}, not {array.min()!r} to {array.max()!r}"
     integer = case.dtype == np.int32
     fields = found[case.y]
     if case.outs > 1 and len(fields) <= 7:

@@ -3,9 +3,11 @@
     products.py CAMEO [SEED]
 
 One model holds them all: any strides, windows, groups, sides transposed, few rows; by one
-thread and by three, of float64 and of float32 that the model casts to float64.
+thread and by three, of float64, of float32 that the model casts to float64, and of float32 beside the
+same products in float32, as a shadow has them: weights are packed for those, and stored once.
 """
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -20,32 +22,44 @@ from onnx.reference import ReferenceEvaluator
 class Cases:
     def __init__(self, rng):
         self.rng, self.nodes, self.feeds, self.constants, self.outputs = rng, [], {}, {}, []
+        self.declared = {}
 
     def number(self, *shape):
         return self.rng.normal(size=shape)
 
-    def add(self, op, x, w, **attributes):
+    def add(self, op, x, w, open_from=None, **attributes):
+        """`open_from`: dims of x from there on only the running program knows."""
         k = len(self.outputs)
+        dims = enumerate(x.shape)
+        self.declared[f"x{k}"] = [d if open_from is None or i < open_from else f"d{k}_{i}" for i, d in dims]
         self.feeds[f"x{k}"], self.constants[f"w{k}"] = x, w
         self.nodes.append(helper.make_node(op, [f"x{k}", f"w{k}"], [f"y{k}"], **attributes))
         self.outputs.append(f"y{k}")
 
-    def model(self, narrow):
-        """`narrow`: inputs and constants are float32, and every node reads them through a Cast."""
+    def model(self, narrow, beside=False):
+        """`narrow`: inputs and constants are float32, and every node reads them through a Cast. `beside`: through a
+        cameo.Widen, and the nodes are there in float32 too, their results named .narrow."""
         def info(n, v, t=TensorProto.DOUBLE):
             return helper.make_tensor_value_info(n, t, v)
         nodes, constants, t = self.nodes, self.constants, TensorProto.DOUBLE
         if narrow:
             names, t = [*self.feeds, *constants], TensorProto.FLOAT
-            nodes = [helper.make_node("Cast", [n], [f"{n}_wide"], to=TensorProto.DOUBLE) for n in names] + \
+            widen = (lambda n, to: helper.make_node("Widen", n, to, domain="cameo")) if beside else \
+                    (lambda n, to: helper.make_node("Cast", n, to, to=TensorProto.DOUBLE))
+            nodes = [widen([n], [f"{n}_wide"]) for n in names] + \
                     [helper.make_node(n.op_type, [f"{i}_wide" for i in n.input], n.output) for n in nodes]
             for old, new in zip(self.nodes, nodes[len(names):]):
                 new.attribute.extend(old.attribute)
+            for n in self.nodes if beside else []:
+                nodes.append(helper.make_node(n.op_type, n.input, [f"{n.output[0]}.narrow"]))
+                nodes[-1].attribute.extend(n.attribute)
             constants = {n: v.astype(np.float32) for n, v in constants.items()}
-        graph = helper.make_graph(nodes, "products", [info(n, v.shape, t) for n, v in self.feeds.items()],
-                                  [info(n, None) for n in self.outputs],
+        graph = helper.make_graph(nodes, "products", [info(n, self.declared[n], t) for n in self.feeds],
+                                  [info(n, None) for n in self.outputs] +
+                                  [info(f"{n}.narrow", None, t) for n in self.outputs if beside],
                                   [numpy_helper.from_array(v, n) for n, v in constants.items()])
-        return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+        domains = [helper.make_opsetid("", 17), helper.make_opsetid("cameo", 1)]
+        return helper.make_model(graph, ir_version=8, opset_imports=domains[:1 + beside])
 
 
 def cases_of(seed):
@@ -76,13 +90,35 @@ def cases_of(seed):
     # windows of one place that lie as columns do, and that do not
     c.add("Conv", c.number(1, 20, 9, 30), c.number(33, 20, 1, 1))
     c.add("Conv", c.number(1, 20, 9, 30), c.number(33, 20, 1, 1), pads=[1, 1, 1, 1])
+    # so few places that rows of weights are neighbours in y
+    c.add("Conv", c.number(1, 129, 3), c.number(60, 129, 3), open_from=2, pads=[1, 1])
+    c.add("Conv", c.number(1, 24, 2, 2), c.number(22, 12, 3, 3), open_from=2, group=2, pads=[1, 1, 1, 1])
+    c.add("Conv", c.number(1, 300, 1), c.number(13, 300, 1), open_from=2)
+    c.add("Conv", c.number(1, 70, 9, 9), c.number(70, 70, 3, 3), open_from=2)
     return c
 
 
-def check(program, cases, seed, narrow):
-    model, wrong = cases.model(narrow), 0
+def weights_stored(program, folder, cases):
+    """Bytes of weights in the program of these products in float32, and with those of float64 beside."""
+    sizes = []
+    for beside in (False, True):
+        model = cases.model(True, beside)
+        if not beside:
+            del model.graph.node[:]
+            model.graph.node.extend(cases.nodes)
+            for o in model.graph.output:
+                o.type.tensor_type.elem_type = TensorProto.FLOAT
+        onnx.save(model, folder / "w.onnx")
+        done = subprocess.run([program, "compile", folder / "w.onnx", "-o", folder / "w", "-q", "--no-winograd", "--report", "json"],
+                              check=True, capture_output=True)
+        sizes.append(json.loads(done.stdout)["weights_bytes"])
+    return sizes
+
+
+def check(program, cases, seed, narrow, beside=False):
+    model, wrong = cases.model(narrow, beside), 0
     feeds = {n: v.astype(np.float32) for n, v in cases.feeds.items()} if narrow else cases.feeds
-    want = ReferenceEvaluator(model).run(None, feeds)
+    want = ReferenceEvaluator(cases.model(narrow)).run(None, feeds)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         onnx.save(model, folder / "m.onnx")
@@ -98,14 +134,20 @@ def check(program, cases, seed, narrow):
                 if not error < 1e-14:
                     print(f"{n}, {threads} threads: off by {error:.2e} of the greatest")
                     wrong += 1
-    print(f"{len(want)} products of float64{' of float32' if narrow else ''}, {wrong} wrong (seed {seed})")
+        if beside:
+            alone, both = weights_stored(program, folder, cases)
+            if both > alone:
+                print(f"{alone} bytes of weights became {both} by products of float64 beside")
+                wrong += 1
+    what = " beside float32" if beside else " of float32" if narrow else ""
+    print(f"{len(want)} products of float64{what}, {wrong} wrong (seed {seed})")
     return wrong
 
 
 def main():
     program, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
     cases = cases_of(seed)
-    return 1 if sum(check(program, cases, seed, narrow) for narrow in (False, True)) else 0
+    return 1 if sum(check(program, cases, seed, *how) for how in ((False,), (True,), (True, True))) else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,280 @@
+#include "codegen/cpu/pixel_byte_windows.h"
+
+#include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_bytes.h"
+
+#include <stdlib.h>
+
+enum {
+    MANY = 4,   // CAMEO_PIXEL_BYTE_WINDOWS
+    LINES = 4,  // of the window, a word
+    LANES = 64, // of a pixel
+    PARTS = 4,  // vectors of words of a pixel
+    WORDS = 16, // of a vector
+    MIDDLE = 128
+};
+
+int pixel_byte_windows_lane(int lane)
+{
+    return lane / 4 % PARTS * WORDS + lane / WORDS * 4 + lane % 4;
+}
+
+// ---- packing -----------------------------------------------------------------------------------
+
+// Bytes with a sign are read without one, 128 more: what that adds to a sum is where it begins.
+bool pixel_byte_windows_pack(Module *mod, const Conv *conv, const ByteWeights *w, const void *from,
+                             PixelConv *to)
+{
+    const int64_t columns = to->taps[1], fours = (to->taps[0] + LINES - 1) / LINES;
+    const int64_t block = (1 + fours * columns) * LANES;
+    int32_t *packed = calloc((size_t)(to->planes * block), sizeof *packed);
+    if (!packed)
+        return false;
+    for (int64_t c = 0; c < w->groups; c++) {
+        int32_t *at = packed + c / LANES * block + pixel_byte_windows_lane((int)(c % LANES));
+        int32_t sum = 0;
+        for (int64_t t = 0; t < w->taps; t++) {
+            const int8_t v =
+                bytes_weight(conv->bytes, from, w->start + w->group_at[c] + w->k_at[t]);
+            const int64_t line = t / columns, four = line / LINES * columns + t % columns;
+            ((int8_t *)(at + (1 + four) * LANES))[line % LINES] = v;
+            sum += v;
+        }
+        *at = to->dtype == DT_I8 ? -MIDDLE * sum : 0;
+    }
+    to->packed = bytes_buffer(mod, DT_I32, to->planes * block, packed);
+    free(packed);
+    return true;
+}
+
+// ---- functions ---------------------------------------------------------------------------------
+
+static bool is_one(const Step *s)
+{
+    const Override *o = s->kernel ? s->kernel->override : NULL;
+    const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
+    return c && c->windows && c->dtype != DT_BF16;
+}
+
+bool pixel_byte_windows_any(const Step *s)
+{
+    for (; s; s = s->next)
+        if (is_one(s) || pixel_byte_windows_any(s->body) || pixel_byte_windows_any(s->other))
+            return true;
+    return false;
+}
+
+void pixel_byte_windows_begin(Buf *out)
+{
+    buf_printf(
+        out,
+        "/* Windows in pixels of bytes: the words of four pixels, and what is made of sums. */\n"
+        "#ifndef CAMEO_PIXEL_BYTE_READ\n"
+        "#if defined(__AVX512BW__) && defined(__AVX512VNNI__) && defined(__x86_64__)\n"
+        "#define CAMEO_PIXEL_BYTE_LOAD(to, at, flip) \\\n"
+        "    const cameo_pixel_byte_pixel to = *(const cameo_pixel_byte_pixel *)(at) ^ "
+        "(uint8_t)(flip)\n"
+        "#define CAMEO_PIXEL_BYTE_PAIR(name, to, a, b) \\\n"
+        "    cameo_pixel_byte_pixel to; \\\n"
+        "    __asm__(name \" %%2, %%1, %%0\" : \"=v\"(to) : \"v\"(a), \"v\"(b))\n"
+        "#define CAMEO_PIXEL_BYTE_READ(at, flip) \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(p0, x0 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(p1, x1 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(p2, x2 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(p3, x3 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklbw\", u0, p0, p1); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhbw\", u1, p0, p1); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklbw\", v0, p2, p3); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhbw\", v1, p2, p3); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklwd\", q0, u0, v0); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhwd\", q1, u0, v0); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklwd\", q2, u1, v1); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhwd\", q3, u1, v1)\n"
+        "#define CAMEO_PIXEL_BYTE_DOT(sum, x, w) \\\n"
+        "    __asm__(\"vpdpbusd %%2, %%1, %%0\" : \"+v\"(sum) : \"v\"(x), \\\n"
+        "        \"m\"(*(const cameo_pixel_byte_pixel *)(w)))\n"
+        "#define CAMEO_PIXEL_BYTE_NEAREST(v, sum) \\\n"
+        "    cameo_pixel_byte_nearest(cameo_pixel_byte_scaled(sum, l##v, s##v, b##v))\n"
+        "#define CAMEO_PIXEL_BYTE_STORE(at, r0, r1, r2, r3) \\\n"
+        "    *(cameo_pixel_byte_pixel *)(at) = cameo_pixel_byte_packed( \\\n"
+        "        CAMEO_PIXEL_BYTE_NEAREST(0, r0), CAMEO_PIXEL_BYTE_NEAREST(1, r1), \\\n"
+        "        CAMEO_PIXEL_BYTE_NEAREST(2, r2), CAMEO_PIXEL_BYTE_NEAREST(3, r3), \\\n"
+        "        zero, least, most, flip)\n"
+        "#define CAMEO_PIXEL_BYTE_KEEP(at, v, sum) \\\n"
+        "    for (int i = 0; i < 16; i++) \\\n"
+        "        (at)[16 * (i / 4) + 4 * (v) + i %% 4] = (sum)[i]\n"
+        "#endif\n"
+        "#endif\n");
+}
+
+static const char *name_of(Arena *a, const PixelConv *c)
+{
+    return str_printf(a, "cameo_pixel_line_%s_%lld_%lld_%lld", dtype_suffix(c->dtype),
+                      (long long)c->taps[1], (long long)c->stride[1], (long long)c->dilation[1])
+        .at;
+}
+
+// What each pixel of four lines adds to the sums of n windows.
+static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
+{
+    const int64_t taps = c->taps[1], s = c->stride[1], d = c->dilation[1];
+    for (int64_t at = 0; at <= (n - 1) * s + (taps - 1) * d; at++) {
+        bool read = false;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t t = (at - i * s) / d;
+            if (at < i * s || (at - i * s) % d != 0 || t >= taps)
+                continue;
+            if (!read)
+                buf_printf(out, "        {\n            CAMEO_PIXEL_BYTE_READ(%lld, %d);\n",
+                           (long long)(at * PIXEL_BYTES), c->dtype == DT_I8 ? MIDDLE : 0);
+            read = true;
+            for (int v = 0; v < PARTS; v++)
+                buf_printf(out, "            CAMEO_PIXEL_BYTE_DOT(s%lld_%d, q%d, w + %lld);\n",
+                           (long long)i, v, v, (long long)((t * PARTS + v) * PIXEL_BYTES));
+        }
+        if (read)
+            buf_printf(out, "        }\n");
+    }
+}
+
+static void print_results(Buf *out, int64_t n)
+{
+    buf_printf(out, "    if (e) {\n        CAMEO_PIXEL_BYTE_BOUNDS(e);\n");
+    for (int v = 0; v < PARTS; v++)
+        buf_printf(out, "        CAMEO_PIXEL_BYTE_TABLES(%d);\n", v);
+    for (int64_t i = 0; i < n; i++)
+        buf_printf(
+            out, "        CAMEO_PIXEL_BYTE_STORE(to + %lld, s%lld_0, s%lld_1, s%lld_2, s%lld_3);\n",
+            (long long)(i * PIXEL_BYTES), (long long)i, (long long)i, (long long)i, (long long)i);
+    buf_printf(out, "        return;\n    }\n");
+    for (int64_t i = 0; i < n; i++)
+        for (int v = 0; v < PARTS; v++)
+            buf_printf(out, "    CAMEO_PIXEL_BYTE_KEEP(sums + %lld, %d, s%lld_%d);\n",
+                       (long long)(i * LANES), v, (long long)i, v);
+}
+
+// The same without vectors, for targets that lack the instructions.
+static void print_plain(Buf *out, const PixelConv *c, int64_t n)
+{
+    const char *type = c->dtype == DT_I8 ? "int8_t" : "uint8_t";
+    buf_printf(
+        out,
+        "    const int32_t *begin = (const int32_t *)w;\n"
+        "    for (int i = 0; i < %lld * 64; i++) {\n"
+        "        const int lane = i %% 64, at = lane / 4 %% 4 * 16 + lane / 16 * 4 + lane %% 4;\n"
+        "        uint32_t sum = (uint32_t)begin[at];\n",
+        (long long)n);
+    buf_printf(
+        out,
+        "        for (int64_t t = 0; t < lines * %lld; t++) {\n"
+        "            const int64_t row = t / %lld, column = t %% %lld;\n"
+        "            const char *four = w + 256 + ((row / 4 * %lld + column) * 64 + at) * 4;\n"
+        "            const char *byte = x + row * line + (i / 64 * %lld + column * %lld) * 64 + "
+        "lane;\n",
+        (long long)c->taps[1], (long long)c->taps[1], (long long)c->taps[1], (long long)c->taps[1],
+        (long long)c->stride[1], (long long)c->dilation[1]);
+    buf_printf(out,
+               "            sum += (uint32_t)((*(const %s *)byte + %d) * *(const int8_t *)(four + "
+               "row %% 4));\n"
+               "        }\n"
+               "        if (!e)\n"
+               "            sums[i] = (int32_t)sum;\n"
+               "        else\n"
+               "            to[i] = cameo_pixel_byte_one((int32_t)sum, at, NULL, e);\n"
+               "    }\n",
+               type, c->dtype == DT_I8 ? MIDDLE : 0);
+}
+
+static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n)
+{
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void %s_%lld(\n"
+               "    int64_t lines, int64_t line, const char *x, const char *w, int32_t *sums,\n"
+               "    unsigned char *to, const cameo_pixel_byte_ends *e)\n{\n"
+               "#ifdef CAMEO_PIXEL_BYTE_READ\n",
+               name, (long long)n);
+    for (int v = 0; v < PARTS; v++)
+        for (int64_t i = 0; i < n; i++)
+            buf_printf(out,
+                       "    cameo_pixel_byte_ints s%lld_%d = *(const cameo_pixel_byte_ints *)(w + "
+                       "%d);\n",
+                       (long long)i, v, v * PIXEL_BYTES);
+    buf_printf(out,
+               "    w += 256;\n"
+               "    for (; lines > 0; lines -= 4, x += 4 * line, w += %lld) {\n"
+               "        const char *x0 = x, *x1 = lines > 1 ? x + line : x;\n"
+               "        const char *x2 = lines > 2 ? x + 2 * line : x;\n"
+               "        const char *x3 = lines > 3 ? x + 3 * line : x;\n",
+               (long long)(c->taps[1] * PARTS * PIXEL_BYTES));
+    print_line_of(out, c, n);
+    buf_printf(out, "    }\n");
+    print_results(out, n);
+    buf_printf(out, "#else\n");
+    print_plain(out, c, n);
+    buf_printf(out, "#endif\n}\n\n");
+}
+
+void pixel_byte_windows_tiles(Buf *out, const PixelConv *c, Arena *names)
+{
+    const char *name = name_of(names, c);
+    buf_printf(out, "#ifndef %s\n#define %s\n", name, name);
+    print_tile(out, c, name, MANY);
+    print_tile(out, c, name, 1);
+    buf_printf(out, "#endif\n");
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+static void print_row(Printer *p, const Conv *conv, const char *low, const char *high,
+                      const char *sums, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "cameo_pixel_byte_row(&h, &tiles, %s + %s, %s, i%u, i%u, %s, %s, %s, %s);",
+               bytes_name(p, conv->x->buffer), print_index(p, c->start), bytes_name(p, c->packed),
+               c->block, c->n[0], low, high, sums, to);
+}
+
+// Whole rows from sums to y.
+static void print_ends(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    const LoopId bound[] = {c->block, c->n[0], c->n[1], c->lane};
+    print_line(p, "const int64_t i%u = 0, i%u = 0;", c->n[1], c->lane);
+    for (int i = 0; i < 4; i++)
+        print_bind_loop(p, bound[i], 1);
+    pixel_bytes_print_ends(p, c);
+    const char *to = print_element(p, conv->store->buffer, conv->store->at);
+    print_row(p, conv, "0", "h.row", "NULL", str_printf(p->arena, "&%s, &ends", to).at);
+    for (int i = 0; i < 4; i++)
+        print_bind_loop(p, bound[i], -1);
+}
+
+static void print_pieces(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "for (int64_t low = 0, high; low < h.row; low = high) {");
+    p->indent++;
+    print_line(p, "const int64_t i%u = -low;", c->at);
+    print_line(p, "high = h.row - low < CAMEO_PIXEL_BYTE_PLACES ? h.row : low + "
+                  "CAMEO_PIXEL_BYTE_PLACES;");
+    print_row(p, conv, "low", "high", bytes_name(p, c->sums), "NULL, NULL");
+    pixel_conv_print_piece(p, conv);
+    p->indent--;
+    print_line(p, "}");
+}
+
+void pixel_byte_windows_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    const char *name = name_of(p->arena, c);
+    print_line(p, "static const cameo_pixel_byte_tiles tiles = {%s_%d, %s_1};", name, MANY, name);
+    print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
+    p->indent++;
+    print_line(p, "const int64_t i%u = u / h.rows, i%u = u %% h.rows;", c->block, c->n[0]);
+    if (c->ends)
+        print_ends(p, conv);
+    else
+        print_pieces(p, conv);
+    p->indent--;
+    print_line(p, "}");
+}
