@@ -17,6 +17,7 @@
 
 enum { SUB_BROADCASTS = 7 }; // since this opset
 enum { SINCE_GEMM_WITHOUT_C = 11 };
+enum { SINCE_INFERENCE_ALONE = 7 }; // of BatchNormalization that is not told otherwise
 
 // A node of the standard domain, typed and in the graph's list; what it gives.
 ValueId shadow_plain(Shadow *s, GraphId g, const char *op, ValueId a, ValueId b, ValueId like)
@@ -156,6 +157,19 @@ static bool all_f32(const Shadow *s, const Node *n, bool *any)
     return all;
 }
 
+// Is the node linear in its first operand but for what is_shift says, and all others exact?
+static bool is_sum(const Shadow *s, const Node *n)
+{
+    if (n->nout != 1 || !n->out[0] || !is_moved(s, n->in[0]))
+        return false;
+    for (uint32_t i = 1; i < n->nin; i++)
+        if (is_moved(s, n->in[i]))
+            return false;
+    return IS_LISTED(n, summing_ops) ||
+           (node_is(n, "BatchNormalization") && !node_int(n, "training_mode", 0) &&
+            opset_of(s->m, n) >= SINCE_INFERENCE_ALONE);
+}
+
 static ValueId apart_node(Shadow *s, NodeId from, const char *of, const ValueId *in, uint32_t nin)
 {
     const GraphId g = node_at(s->m, from)->graph;
@@ -173,14 +187,21 @@ static ValueId moved_by(Shadow *s, NodeId n, ValueId v)
     return is_moved(s, v) ? shadow_apart(s, v) : apart_node(s, n, "Identity", in, 3);
 }
 
-// The node on what moved its operands: `all` of them, or those that are not exact. 0: it can't be.
+// Of what normalises by constants the numbers that it takes off and adds are none of differences.
+static bool is_shift(const Node *n, uint32_t i)
+{
+    enum { BIAS = 2, MEAN = 3 };
+    return node_is(n, "BatchNormalization") && (i == BIAS || i == MEAN);
+}
+
+// The node on what moved its operands: `all` of them, or those that are not exact.
 static NodeId on_differences(Shadow *s, NodeId id, bool all)
 {
     const Node n = *node_at(s->m, id);
     ValueId *in = NEWS(s->scratch, ValueId, n.nin + 1u);
     for (uint32_t i = 0; i < n.nin; i++) {
         in[i] = n.in[i];
-        if (is_data(s, &n, i) && (all || is_moved(s, n.in[i])))
+        if (is_data(s, &n, i) && (all || is_moved(s, n.in[i]) || is_shift(&n, i)))
             in[i] = moved_by(s, id, n.in[i]);
     }
     NodeId copy = shadow_copy_as_is(s, id, in, "diff");
@@ -252,7 +273,7 @@ bool shadow_by_difference(Shadow *s, NodeId id, ShadowList *list)
                 report_moved(s, id, n.out[o], node_at(s->m, copy)->out[o], list);
         return true;
     }
-    const bool formula = apart_has(&n), sums = IS_LISTED(&n, summing_ops);
+    const bool formula = apart_has(&n), sums = is_sum(s, &n);
     if (n.nout != 1 || !n.out[0] || (!formula && !sums))
         return false;
     if (formula && shadow_is_exact(&n)) {

@@ -341,7 +341,7 @@ CAMEO_FN float cameo_acos_f32(float x)
     return (float)(a > 0.5 ? outer : 1.5707963267948966 - y);
 }
 
-/* ---- float64: exp within 1 unit in the last place, tanh within 3 */
+/* ---- float64: exp within 1 unit in the last place, sigmoid and tanh within 3 */
 
 /* e^r - 1 as above, r + r^2 * q(r); its series ends behind r^13. */
 CAMEO_IN_LOOP double cameo_exp_rest_f64(double v, double *t)
@@ -363,6 +363,18 @@ CAMEO_IN_LOOP double cameo_exp_rest_f64(double v, double *t)
     q = cameo_muladd_f64(q, r, 1.0 / 6.0);
     q = cameo_muladd_f64(q, r, 0.5);
     return cameo_muladd_f64(q * r, r, r);
+}
+
+/* 1 / (1 + e^-x), which is 1 from 38 on, and 0 below -746, as 2^-60 / (2^-60 + 2^-60 * e^-x): there
+ * the sum is a normal number. */
+CAMEO_FN double cameo_sigmoid_f64(double x)
+{
+    double v = -x, t;
+    v = v > 750.0 ? 750.0 : v;
+    double p = cameo_exp_rest_f64(v < -40.0 ? -40.0 : v, &t);
+    double scale = cameo_bits_u64_f64((cameo_bits_f64_u64(t) + (1023 - 60)) << 52);
+    double y = 0x1p-60 / (cameo_muladd_f64(p, scale, scale) + 0x1p-60);
+    return x != x ? x : y;
 }
 
 /* 2^n in two factors, as in float32; without shifts of negative numbers, which vectors may lack. */

@@ -26,6 +26,9 @@ typedef struct cameo_wide {
                                       window on; NULL: a matrix */
     double *y;
     int64_t ym;
+    int fresh;          /* y is written, not added to, */
+    const double *bias; /* and begins with this number of each row; NULL: 0 */
+    int64_t bm;
 } cameo_wide;
 
 /* The channel and the place of the window that k is. */
@@ -192,6 +195,43 @@ static inline __attribute__((unused)) void cameo_wide_windows(const cameo_wide *
     }
 }
 
+/* A row of b whose columns are neighbours from `from` on, in panels `apart` elements from one
+ * another; `row` is for the last. */
+static inline __attribute__((always_inline)) void cameo_wide_row_panels(const cameo_wide *p,
+                                                                        int64_t from, int64_t width,
+                                                                        int64_t apart, double *row,
+                                                                        double *to)
+{
+    for (; width >= CAMEO_WIDE_PANEL; width -= CAMEO_WIDE_PANEL, to += apart) {
+        for (int v = 0; v < CAMEO_WIDE_PANEL; v += CAMEO_WIDE_LANES)
+            *(cameo_wide_vec *)(to + v) = cameo_wide_load(p, from + v);
+        from += CAMEO_WIDE_PANEL;
+    }
+    if (!width)
+        return;
+    cameo_wide_copy(p, from, width, row);
+    memset(row + width, 0, (size_t)(CAMEO_WIDE_PANEL - width) * sizeof *row);
+    memcpy(to, row, CAMEO_WIDE_PANEL * sizeof *row);
+}
+
+/* Is all that a block's one run reads of x at this place of the window inside of x? Then *from is
+ * where it begins. */
+static inline __attribute__((unused)) int cameo_wide_within(const cameo_wide_window *w,
+                                                            const cameo_wide_run *r, int64_t x,
+                                                            const int64_t *tap, int64_t *from)
+{
+    if (w->stride[2] * w->step[2] != 1)
+        return 0;
+    for (int d = 0; d < 3; d++) {
+        const int64_t place = r->place[d] + tap[d] * w->dilation[d];
+        if (place < 0 || place + (d == 2 ? r->width - 1 : 0) >= w->in[d])
+            return 0;
+        x += place * w->step[d];
+    }
+    *from = x;
+    return 1;
+}
+
 /* Rows k .. k + depth of b in panels: for each k the columns of a panel side by side. */
 static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p, int64_t k,
                                                              int64_t depth, int64_t n,
@@ -204,15 +244,23 @@ static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p
     int64_t x = p->window ? cameo_wide_tap(p->window, k, tap) * p->window->channel : 0;
     memset(row + width, 0, CAMEO_WIDE_PANEL * sizeof *row);
     for (int64_t i = 0; i < depth; i++) {
-        const int64_t from = (k + i) * p->bk + n * p->bn;
-        if (p->window) {
+        int64_t from = (k + i) * p->bk + n * p->bn;
+        const int whole = p->window
+                              ? nruns == 1 && cameo_wide_within(p->window, runs, x, tap, &from)
+                              : !p->broad.at && p->bn == 1;
+        if (p->window && !whole)
             cameo_wide_windows(p, x, tap, runs, nruns, row);
+        if (p->window)
             x += cameo_wide_next(p->window, tap);
-        } else if (p->broad.at)
+        if (whole) {
+            cameo_wide_row_panels(p, from, width, CAMEO_WIDE_PANEL * depth, row,
+                                  to + i * CAMEO_WIDE_PANEL);
+            memset(row + width, 0, CAMEO_WIDE_PANEL * sizeof *row);
+            continue;
+        }
+        if (p->broad.at)
             cameo_wide_broad_row(&p->broad, n, width, k + i, row);
-        else if (p->bn == 1)
-            cameo_wide_copy(p, from, width, row);
-        else
+        else if (!p->window)
             for (int64_t j = 0; j < width; j++)
                 row[j] = cameo_wide_one(p, from + j * p->bn);
         for (int64_t j = 0; j < width; j += CAMEO_WIDE_PANEL)
@@ -258,16 +306,25 @@ static inline __attribute__((unused)) void cameo_wide_pack_a(const cameo_wide *p
 
 static inline __attribute__((always_inline)) void
 cameo_wide_tile_of(int64_t k, const double *a, const double *b, double *y, int64_t ym, int64_t rows,
-                   int64_t width, const int height, const int vectors)
+                   int64_t width, const double *start, const int height, const int vectors)
 {
     cameo_wide_vec sums[CAMEO_WIDE_ROWS * CAMEO_WIDE_VECTORS];
 #pragma GCC unroll 24
     for (int i = 0; i < height * vectors; i++)
         sums[i] = (cameo_wide_vec){0};
+#pragma GCC unroll 24
+    for (int i = 0; start && i < height * vectors; i++)
+        sums[i] += start[i / vectors];
     for (; k > 0; k--, a += height, b += CAMEO_WIDE_PANEL)
 #pragma GCC unroll 24
         for (int i = 0; i < height * vectors; i++)
             sums[i] += a[i / vectors] * ((const cameo_wide_vec *)b)[i % vectors];
+    if (start && rows == height && width == vectors * CAMEO_WIDE_LANES) {
+#pragma GCC unroll 24
+        for (int i = 0; i < height * vectors; i++)
+            ((cameo_wide_vec *)(y + i / vectors * ym))[i % vectors] = sums[i];
+        return;
+    }
     if (rows == height && width == vectors * CAMEO_WIDE_LANES) {
 #pragma GCC unroll 24
         for (int i = 0; i < height * vectors; i++)
@@ -280,28 +337,30 @@ cameo_wide_tile_of(int64_t k, const double *a, const double *b, double *y, int64
         edge[i] = sums[i];
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < width; j++)
-            y[i * ym + j] += ((const double *)edge)[i * vectors * CAMEO_WIDE_LANES + j];
+            y[i * ym + j] = (start ? 0 : y[i * ym + j]) +
+                            ((const double *)edge)[i * vectors * CAMEO_WIDE_LANES + j];
 }
 
-/* One size of tile each: rows a power of 2, vectors 1 .. CAMEO_WIDE_VECTORS. */
+/* One size of tile each: rows a power of 2, vectors 1 .. CAMEO_WIDE_VECTORS. `start`: what the sums
+ * of each row begin with, and y is written; NULL: they are added to y. */
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
 cameo_wide_tile(int64_t k, const double *a, const double *b, double *y, int64_t ym, int64_t rows,
-                int64_t width)
+                int64_t width, const double *start)
 {
     const int height = cameo_wide_height(rows);
     const int64_t vectors = (width + CAMEO_WIDE_LANES - 1) / CAMEO_WIDE_LANES;
     if (height == CAMEO_WIDE_ROWS && vectors == CAMEO_WIDE_VECTORS)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, CAMEO_WIDE_ROWS, CAMEO_WIDE_VECTORS);
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, CAMEO_WIDE_ROWS, CAMEO_WIDE_VECTORS);
     else if (height == CAMEO_WIDE_ROWS && vectors == 2)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, CAMEO_WIDE_ROWS, 2);
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, CAMEO_WIDE_ROWS, 2);
     else if (height == CAMEO_WIDE_ROWS)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, CAMEO_WIDE_ROWS, 1);
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, CAMEO_WIDE_ROWS, 1);
     else if (height == 4)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, 4, CAMEO_WIDE_VECTORS);
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, 4, CAMEO_WIDE_VECTORS);
     else if (height == 2)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, 2, CAMEO_WIDE_VECTORS);
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, 2, CAMEO_WIDE_VECTORS);
     else
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, 1, CAMEO_WIDE_VECTORS);
+        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, 1, CAMEO_WIDE_VECTORS);
 }
 
 enum { CAMEO_WIDE_FEW = 2 }; /* rows for which b is not worth packing */
@@ -509,6 +568,26 @@ static inline __attribute__((unused)) int cameo_wide_is_matrix(const cameo_wide_
     return 1;
 }
 
+/* What the sums of rows from m on begin with. */
+static inline __attribute__((unused)) void cameo_wide_starts(const cameo_wide *p, int64_t m,
+                                                             int64_t rows, double *start)
+{
+    for (int64_t i = 0; i < rows; i++)
+        start[i] = p->bias ? p->bias[(m + i) * p->bm] : 0;
+}
+
+/* The same written to y. */
+static inline __attribute__((unused)) void cameo_wide_fill(const cameo_wide *p, int64_t m0,
+                                                           int64_t m1, int64_t n0, int64_t n1)
+{
+    for (int64_t m = m0; m < m1; m++) {
+        double start;
+        cameo_wide_starts(p, m, 1, &start);
+        for (int64_t n = n0; n < n1; n++)
+            p->y[m * p->ym + n] = start;
+    }
+}
+
 /* Columns of a block, for which all rows of a are packed again: as many as make that little work,
  * since each is memory that few rows would hardly use. */
 static inline __attribute__((unused)) int64_t cameo_wide_breadth(int64_t rows)
@@ -529,17 +608,22 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
         matrix.bn = 1;
         p = &matrix;
     }
-    if (p->rows <= CAMEO_WIDE_FEW &&
-        (p->window || p->broad.at || p->bn == 1 || (p->bk == 1 && !p->high.at))) {
+    const int few = p->rows <= CAMEO_WIDE_FEW &&
+                    (p->window || p->broad.at || p->bn == 1 || (p->bk == 1 && !p->high.at));
+    const int narrow =
+        p->columns <= CAMEO_WIDE_NARROW && (p->high.at || (!p->broad.at && p->ak == 1));
+    if (p->fresh && (few || narrow))
+        cameo_wide_fill(p, m0, m1, n0, n1);
+    if (few) {
         for (int64_t m = m0; m < m1; m++)
             p->window ? cameo_wide_slide(p, m, n0, n1) : cameo_wide_row(p, m, n0, n1);
         return;
     }
-    if (p->columns <= CAMEO_WIDE_NARROW && p->high.at) {
+    if (narrow && p->high.at) {
         cameo_wide_high_columns(p, m0, m1, n0, n1);
         return;
     }
-    if (p->columns <= CAMEO_WIDE_NARROW && !p->broad.at && p->ak == 1) {
+    if (narrow) {
         cameo_wide_columns(p, m0, m1, n0, n1);
         return;
     }
@@ -552,13 +636,18 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
             for (int64_t m = m0; m < m1; m += CAMEO_WIDE_M) {
                 const int64_t rows = m1 - m < CAMEO_WIDE_M ? m1 - m : CAMEO_WIDE_M;
                 cameo_wide_pack_a(p, m, rows, k, depth, a);
+                double start[CAMEO_WIDE_M + CAMEO_WIDE_ROWS] = {0};
+                const int fresh = p->fresh && k == 0;
+                if (fresh)
+                    cameo_wide_starts(p, m, rows, start);
                 for (int64_t j = 0; j < width; j += CAMEO_WIDE_PANEL)
                     for (int64_t i = 0; i < rows; i += CAMEO_WIDE_ROWS) {
                         const int64_t high = rows - i, wide = width - j;
                         cameo_wide_tile(depth, a + i * depth, b + j * depth,
                                         p->y + (m + i) * p->ym + n + j, p->ym,
                                         high < CAMEO_WIDE_ROWS ? high : CAMEO_WIDE_ROWS,
-                                        wide < CAMEO_WIDE_PANEL ? wide : CAMEO_WIDE_PANEL);
+                                        wide < CAMEO_WIDE_PANEL ? wide : CAMEO_WIDE_PANEL,
+                                        fresh ? start + i : NULL);
                     }
             }
         }

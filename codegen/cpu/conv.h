@@ -54,7 +54,9 @@ typedef struct Conv {
     const struct Chain *chain; // convolutions that are done before it (chain.h); NULL: none
     bool wide;    // of float64, by runtime/cameo_wide.h; w may be a load of float32, and is read as
                   // another convolution packed it where that is said
-    Index wm, wk; // then: strides of m in w, and of c and t as one variable
+    Index wm, wk; // then: strides of m in w, and of c and t as one variable;
+    const Expr *start; // what each row of the sums begins with, a load; NULL: 0;
+    Index startm;      // its stride of m
 } Conv;
 
 // The convolution that k is, its weights packed; NULL where it is none. false with *error where

@@ -724,6 +724,33 @@ static void print_figures_after(Printer *p, const Figures *f, const Stmt *s)
             print_figure(p, f, i);
 }
 
+typedef struct Mixture {
+    bool narrows, plain;
+} Mixture;
+
+static void look_at(void *context, const Expr *e)
+{
+    Mixture *m = context;
+    m->narrows |= e->kind == EX_CAST && e->dtype == DT_F32 && e->a->dtype == DT_F64;
+    m->plain &= e->kind != EX_REDUCE;
+    if (e->kind == EX_UNARY)
+        m->plain &= e->op == U_EXPM1 || e->op == U_TANH || e->op == U_NEG || e->op == U_ABS;
+    if (e->kind == EX_BINARY)
+        m->plain &= e->op == B_ADD || e->op == B_SUB || e->op == B_MUL || e->op == B_DIV;
+}
+
+// Is it a loop that reads float64 and does most of its work in float32? Compilers make its vectors
+// as many lanes as float64 has.
+static bool is_mixture(const Printer *p, const Stmt *s)
+{
+    const Stmt *store = s->kind == S_FOR ? s->body : NULL;
+    if (!store || (store->kind != S_STORE && store->kind != S_SET) || store->value->dtype != DT_F32)
+        return false;
+    Mixture m = {false, true};
+    expr_walk(p->mod, store->value, look_at, &m);
+    return m.narrows && m.plain;
+}
+
 static void print_stretches(Printer *p, const Figures *f)
 {
     parts_nest_begin(p, f->nloops, f->loops);
@@ -732,6 +759,8 @@ static void print_stretches(Printer *p, const Figures *f)
     uint32_t mark = print_block_begin(p);
     print_figures_after(p, f, NULL);
     for (const Stmt *s = f->stretch; s; s = s->next) {
+        if (is_mixture(p, s))
+            print_line(p, "CAMEO_DRIFT_NARROW_LOOP");
         print_stmt(p, s);
         print_figures_after(p, f, s);
     }

@@ -264,8 +264,8 @@ static bool is_one(const Expr *e)
 // x of 1 / (1 + exp(-x)), or NULL.
 static const Expr *sigmoid_of(Printer *p, const Expr *e)
 {
-    if (e->kind != EX_BINARY || e->op != B_DIV || e->dtype != DT_F32 || !is_one(e->a) ||
-        e->b->kind != EX_BINARY || e->b->op != B_ADD || !is_own(p, e->b))
+    if (e->kind != EX_BINARY || e->op != B_DIV || !is_one(e->a) || e->b->kind != EX_BINARY ||
+        e->b->op != B_ADD || !is_own(p, e->b))
         return NULL;
     const Expr *f = is_one(e->b->a) ? e->b->b : is_one(e->b->b) ? e->b->a : NULL;
     if (!f || f->kind != EX_UNARY || f->op != U_EXP || !is_own(p, f) || f->a->kind != EX_UNARY ||
@@ -278,7 +278,8 @@ static const Expr *sigmoid_of(Printer *p, const Expr *e)
 static bool is_silu(Printer *p, const Expr *product, int i)
 {
     const Expr *factors[] = {product->a, product->b};
-    return is_own(p, factors[i]) && sigmoid_of(p, factors[i]) == factors[1 - i];
+    return product->dtype == DT_F32 && is_own(p, factors[i]) &&
+           sigmoid_of(p, factors[i]) == factors[1 - i];
 }
 
 // The sigmoid of x, or x times that.
@@ -291,7 +292,10 @@ static const char *print_sigmoid(Printer *p, const Expr *e)
             x = i ? e->a : e->b;
             name = "silu";
         }
-    return x ? str_printf(p->arena, "cameo_%s_f32(%s)", name, print_expr(p, x)).at : NULL;
+    return x ? str_printf(p->arena, "cameo_%s_%s(%s)", name, dtype_suffix(e->dtype),
+                          print_expr(p, x))
+                   .at
+             : NULL;
 }
 
 bool forms_is_product(Printer *p, const Expr *e)
@@ -311,7 +315,7 @@ const char *forms_print(Printer *p, const Expr *e)
         return NULL;
     if (e->kind == EX_BINARY && real && (e->op == B_MIN || e->op == B_MAX))
         return print_extreme(p, e);
-    if (e->kind == EX_BINARY && e->dtype == DT_F32 && (e->op == B_DIV || e->op == B_MUL))
+    if (e->kind == EX_BINARY && real && (e->op == B_DIV || e->op == B_MUL))
         return print_sigmoid(p, e);
     if (e->kind == EX_BINARY && real && e->op == B_POW)
         return print_power(p, e);

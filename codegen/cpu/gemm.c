@@ -355,7 +355,7 @@ static bool override_conv(Printer *p, Kernel *k, Conv *c)
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
         m.loops[m.nloops++] = s;
     m.sum = c->bytes ? c->bytes->value : c->half ? c->half->value : NULL;
-    if (m.sum || (c->store->value != c->reduce && !c->finish)) {
+    if (m.sum || (c->store->value != c->reduce && !c->finish && !wide_find_bias(p, c))) {
         ExprMap map = {&m, sum_to_load, NULL};
         c->epilogue = copy_loops(&m, 0, expr_map(p->mod, c->store->value, &map));
     }

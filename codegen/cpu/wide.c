@@ -309,7 +309,33 @@ static Index linear(Printer *p, const Expr *load)
     return linear_index(p, b->rank, b->dims, load->at);
 }
 
-// What zeroes and computes the part of y that `part` says, as rows and columns.
+// A number of each row, the same for all its columns, that is added to the sum: c's bias.
+static const Expr *row_number(Printer *p, const Conv *c, const Expr *e, Index *step)
+{
+    Index at, none;
+    if (e->kind != EX_LOAD || e->dtype != DT_F64 || e->buffer == c->store->buffer)
+        return NULL;
+    at = linear(p, e);
+    *step = poly_const(p->mod->polys, 0);
+    if (c->m && !factor_of(p, at, c->m, step))
+        return NULL;
+    for (uint32_t i = 0; i < c->rank; i++)
+        if (c->n[i] && (!factor_of(p, at, c->n[i], &none) || !poly_equals(none, 0)))
+            return NULL;
+    return e;
+}
+
+bool wide_find_bias(Printer *p, Conv *c)
+{
+    const Expr *v = c->store->value;
+    if (!c->wide || v->kind != EX_BINARY || v->op != B_ADD)
+        return false;
+    const Expr *other = v->a == c->reduce ? v->b : v->b == c->reduce ? v->a : NULL;
+    c->start = other ? row_number(p, c, other, &c->startm) : NULL;
+    return c->start != NULL;
+}
+
+// What computes the part of y that `part` says, as rows and columns.
 static void print_windows(Printer *p, const Conv *c, const char *const part[4])
 {
     Polys *polys = p->mod->polys;
@@ -322,6 +348,12 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
     const Buffer *b = buffer_at(p->mod, c->store->buffer);
     const char *y = start_of(p, c->store->buffer, linear_index(p, b->rank, b->dims, c->store->at));
     const char *row = print_index(p, c->row);
+    const char *bias = "";
+    if (c->start)
+        bias = str_printf(p->arena, ", .bias = %s, .bm = %s",
+                          start_of(p, c->start->buffer, linear(p, c->start)),
+                          print_index_bare(p, c->startm))
+                   .at;
     print_line(p, "const cameo_wide_window window = {");
     conv_print_dims(p, "out", c->out, c->rank, 1);
     conv_print_dims(p, "taps", c->taps, c->rank, 1);
@@ -332,9 +364,6 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
     conv_print_dims(p, "step", c->step, c->rank, 0);
     print_line(p, "    .channel = %s,", print_index_bare(p, c->channel));
     print_line(p, "};");
-    print_line(p, "for (int64_t row = %s; row < %s; row++)", part[0], part[1]);
-    print_line(p, "    memset(%s + row * %s + %s, 0, (size_t)(%s - %s) * sizeof *b%u);", y, row,
-               part[2], part[3], part[2], c->store->buffer);
     print_line(p, "cameo_wide_multiply(");
     print_line(p, "    &(const cameo_wide){.rows = %s, .columns = %s, .depth = %s,",
                print_index_bare(p, c->rows), print_index_bare(p, conv_places(p->mod->polys, c)),
@@ -346,8 +375,9 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
                                  c->rows, depth_of(p, c))
                    : factor_text(p, "a", c->w->buffer, start_of(p, c->w->buffer, linear(p, c->w))),
                print_index_bare(p, c->wm), print_index_bare(p, c->wk));
-    print_line(p, "        %s, .window = &window, .y = %s, .ym = %s},",
+    print_line(p, "        %s, .window = &window, .y = %s, .ym = %s,",
                factor_text(p, "b", c->x->buffer, start_of(p, c->x->buffer, x)), y, row);
+    print_line(p, "        .fresh = 1%s},", bias);
     print_line(p, "    %s, %s, %s, %s);", part[0], part[1], part[2], part[3]);
 }
 

@@ -25,6 +25,8 @@ void wide_share_panels(Module *mod);
 // The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
 // which are text, of it. The product's own variables must count as 0.
 void wide_print_product(Printer *p, const Override *o, const char *part);
+// Is what surrounds c's sum a number of each row that is added to it? Then c has it.
+bool wide_find_bias(Printer *p, Conv *c);
 void wide_print_conv(Printer *p, const Kernel *k, const Conv *c);
 // What a product reads where its loops would have read what was widened.
 void wide_uses(Module *mod, const Expr *reduce, const Expr *a, const Expr *b, const Stmt *epilogue,

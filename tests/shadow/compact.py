@@ -5,7 +5,7 @@
 
 Every figure of `verify --layers --against f64` is held to that of `--against dd`, which keeps no differences and computes each
 value twice, in 31 digits. What is compared is relative to the figure itself, down to 1e-10 of the value's own size. Without models a chain of convolutions, SiLU and normalizations is drawn, forty layers
-deep, so that what is kept is kept often. Inputs are a data set beside the model (test_data_set_0, data_0.npz) or made up.
+deep, so that what is kept is kept often, and one of every operator that has a formula of differences. Inputs are a data set beside the model (test_data_set_0, data_0.npz) or made up.
 """
 import json
 import pathlib
@@ -40,6 +40,31 @@ def deep_network(seed, layers=40, channels=12, size=17):
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
                               [numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items()])
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), rng.normal(size=shape)
+
+
+def operators(seed, size=(3, 37, 29)):
+    """Every operator whose differences have a formula, of two values that a product made: both signs, and zeros by Relu."""
+    rng = np.random.default_rng(seed)
+    make, nodes = helper.make_node, []
+    nodes += [make("MatMul", ["x", "w"], ["a"]), make("MatMul", ["x", "v"], ["b"]), make("Relu", ["a"], ["r"]),
+              make("Abs", ["b"], ["p"]), make("Neg", ["b"], ["n"]), make("Add", ["p", "one"], ["q"]), make("Sqrt", ["q"], ["s"]),
+              make("Sqrt", ["r"], ["sr"]), make("Reciprocal", ["q"], ["i"]), make("Div", ["a", "q"], ["d"]),
+              make("Div", ["one", "q"], ["e"]), make("Div", ["a", "two"], ["h"]), make("Mul", ["a", "b"], ["m"]),
+              make("Mul", ["a", "a"], ["aa"]), make("Mul", ["a", "two"], ["m2"]), make("Sub", ["a", "b"], ["ab"]),
+              make("Sub", ["one", "b"], ["ob"]), make("Exp", ["a"], ["ex"]), make("Sigmoid", ["a"], ["sg"]),
+              make("Tanh", ["b"], ["th"]), make("Max", ["a", "b"], ["mx"]), make("Min", ["a", "one"], ["mn"]),
+              make("Concat", ["a", "x2", "b"], ["cc"], axis=1), make("Transpose", ["cc"], ["tr"], perm=[0, 2, 1]),
+              make("Pad", ["sg", "pads", "low"], ["pd"]), make("ReduceMean", ["th"], ["rm"], axes=[2]),
+              make("BatchNormalization", ["sg", "c1", "c2", "c3", "c4"], ["bn"])]
+    constants = {"w": rng.normal(size=(size[2], 23)), "v": rng.normal(size=(size[2], 23)), "one": np.array(1.0), "two": np.array(0.3),
+                 "low": np.array(-np.inf), "x2": rng.normal(size=(size[0], 2, 23)), "c1": rng.normal(size=37), "c2": rng.normal(size=37),
+                 "c3": rng.normal(size=37), "c4": rng.uniform(0.5, 2, size=37)}
+    tensors = [numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items()]
+    tensors.append(numpy_helper.from_array(np.array([0, 1, 0, 0, 0, 2], np.int64), "pads"))
+    read = {i for n in nodes for i in n.input}
+    outputs = [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for n in nodes for o in n.output if o not in read]
+    graph = helper.make_graph(nodes, "operators", [helper.make_tensor_value_info("x", TensorProto.FLOAT, size)], outputs, tensors)
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), rng.normal(size=size)
 
 
 def report(cameo, model, data, against):
@@ -78,10 +103,12 @@ def main():
         folder = pathlib.Path(folder)
         jobs = [(m, data_of(m)) for m in (m / "model.onnx" if m.is_dir() else m for m in models)]
         for seed in range(0 if models else 2):
-            model, x = deep_network(seed)
-            save(model, folder / f"deep{seed}.onnx")
-            np.save(folder / f"x{seed}.npy", x.astype(np.float32))
-            jobs.append((folder / f"deep{seed}.onnx", [folder / f"x{seed}.npy"]))
+            for make in (deep_network, operators):
+                model, x = make(seed)
+                name = f"{make.__name__}{seed}"
+                save(model, folder / f"{name}.onnx")
+                np.save(folder / f"{name}.npy", x.astype(np.float32))
+                jobs.append((folder / f"{name}.onnx", [folder / f"{name}.npy"]))
         for model, data in jobs:
             name = model.parent.name if model.name == "model.onnx" else model.stem
             worst.append(compare(name, *(report(cameo, model, data, w) for w in ("f64", "dd"))))

@@ -120,6 +120,23 @@ static void test_exp_float64(void **state)
     assert_true(isnan(cameo_exp_f64(NAN)));
 }
 
+static void test_sigmoid_float64(void **state)
+{
+    (void)state;
+    double worst = 0, at = 0;
+    for (double x = -745; x < 60; x += 0.000437) {
+        double d = distance64(cameo_sigmoid_f64(x), 1 / (1 + expl((long double)-x)));
+        at = d > worst ? x : at;
+        worst = d > worst ? d : worst;
+    }
+    print_message("sigmoid of float64: %.3f units at %a\n", worst, at);
+    assert_true(worst <= 3);
+    assert_true(cameo_sigmoid_f64(0) == 0.5 && cameo_sigmoid_f64(-0.0) == 0.5);
+    assert_true(cameo_sigmoid_f64(INFINITY) == 1 && cameo_sigmoid_f64(1e308) == 1);
+    assert_true(cameo_sigmoid_f64(-INFINITY) == 0 && cameo_sigmoid_f64(-1e308) == 0);
+    assert_true(isnan(cameo_sigmoid_f64(NAN)));
+}
+
 static void test_float64(void **state)
 {
     (void)state;
@@ -136,9 +153,8 @@ static void test_float64(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_float32),
-        cmocka_unit_test(test_exp_float64),
-        cmocka_unit_test(test_specials),
+        cmocka_unit_test(test_float32),  cmocka_unit_test(test_exp_float64),
+        cmocka_unit_test(test_specials), cmocka_unit_test(test_sigmoid_float64),
         cmocka_unit_test(test_float64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
