@@ -30,6 +30,7 @@ typedef struct cameo_pixel_conv {
     int64_t rows, row;             /* of the output */
     int64_t taps[2], stride[2], dilation[2], origin; /* origin: pixels before the first window */
     int64_t blocks, columns; /* blocks of channels of the output, channels of a block */
+    int64_t last;            /* panels of the last block that anybody reads */
     int64_t pixel; /* bytes of one; those after it are read too where it is less than 64 */
     /* set by cameo_pixel_conv_plan */
     int64_t steps, pitch, places, tiles, step, down;
@@ -215,11 +216,12 @@ static __attribute__((noinline, unused)) void
 cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t b, int64_t t)
 {
     enum { PANEL = CAMEO_PIXEL_PANEL, LINE = 4 * PANEL };
-    const int64_t panels = c->columns / PANEL, size = c->steps * CAMEO_PIXEL_TILE * LINE;
+    const int64_t panels = c->columns / PANEL, read = b == c->blocks - 1 ? c->last : panels;
+    const int64_t size = c->steps * CAMEO_PIXEL_TILE * LINE;
     const int64_t next = 4 * c->columns, two = t + 1 < cut->t1;
     const char *x = cameo_pixel_tile(c, cut, t), *w = cut->w + b * panels * size;
     const char *second = two ? cameo_pixel_tile(c, cut, t + 1) : x;
-    for (int64_t p = 0; p < panels; p++, w += size) {
+    for (int64_t p = 0; p < read; p++, w += size) {
         char *sums = (char *)cut->sums + p * LINE;
 #ifdef CAMEO_AMX
         if (cameo_amx_on()) {

@@ -436,7 +436,9 @@ static void print_begin(Printer *p, const Conv *conv)
                (long long)c->dilation[0], (long long)c->dilation[1], (long long)origin,
                (long long)(c->filled / c->columns), (long long)c->columns);
     const int64_t pixel = c->few ? c->few * PIXEL_BYTES / pixel_lanes(c->dtype) : PIXEL_BYTES;
-    print_line(p, "    .pixel = %lld});", (long long)pixel);
+    const int64_t read = c->ends ? (c->channels - 1) % c->columns + 1 : c->columns;
+    print_line(p, "    .last = %lld, .pixel = %lld});",
+               (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel);
 }
 
 // What is done to a piece at once: sums to y, or what stands in their place rounded.
