@@ -479,7 +479,7 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
     }
     graph_append(m, n.graph, copy);
     NodeId local = 0;
-    bool exactly = IS_ONE_OF(&n, exact_ops) && floats_in;
+    bool exactly = shadow_is_exact(&n) && floats_in;
     if (same) {
         local = copy;
     } else if (linear >= 0) {
@@ -521,9 +521,10 @@ bool shadow_overflows(const double *numbers)
            numbers[DRIFT_MAX_TOTAL] > FLT_MAX;
 }
 
+// What is scattered is exact unless it is added to, or multiplied by, what is there.
 bool shadow_is_exact(const Node *n)
 {
-    return IS_ONE_OF(n, exact_ops);
+    return IS_ONE_OF(n, exact_ops) && str_eq(node_str(n, "reduction", "none"), STR("none"));
 }
 
 void shadow_begin(Shadow *s, Model *m, Diags *diags, ShadowReport *report, Arena *scratch)
