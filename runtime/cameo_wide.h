@@ -239,7 +239,7 @@ static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p
 {
     double row[CAMEO_WIDE_N + CAMEO_WIDE_PANEL];
     cameo_wide_run runs[CAMEO_WIDE_N];
-    int64_t tap[3];
+    int64_t tap[3] = {0};
     const int64_t nruns = p->window ? cameo_wide_runs(p->window, n, width, runs) : 0;
     int64_t x = p->window ? cameo_wide_tap(p->window, k, tap) * p->window->channel : 0;
     memset(row + width, 0, CAMEO_WIDE_PANEL * sizeof *row);
@@ -312,9 +312,11 @@ cameo_wide_tile_of(int64_t k, const double *a, const double *b, double *y, int64
 #pragma GCC unroll 24
     for (int i = 0; i < height * vectors; i++)
         sums[i] = (cameo_wide_vec){0};
+    if (start) {
 #pragma GCC unroll 24
-    for (int i = 0; start && i < height * vectors; i++)
-        sums[i] += start[i / vectors];
+        for (int i = 0; i < height * vectors; i++)
+            sums[i] += start[i / vectors];
+    }
     for (; k > 0; k--, a += height, b += CAMEO_WIDE_PANEL)
 #pragma GCC unroll 24
         for (int i = 0; i < height * vectors; i++)
@@ -498,7 +500,7 @@ cameo_wide_turn(const cameo_wide *p, int64_t k, int64_t depth, int64_t n0, int64
 {
     double row[CAMEO_WIDE_NARROW] = {0};
     cameo_wide_run runs[CAMEO_WIDE_NARROW];
-    int64_t tap[3];
+    int64_t tap[3] = {0};
     const int64_t nruns = p->window ? cameo_wide_runs(p->window, n0, n1 - n0, runs) : 0;
     int64_t x = p->window ? cameo_wide_tap(p->window, k, tap) * p->window->channel : 0;
     memset(to, 0, CAMEO_WIDE_NARROW * CAMEO_WIDE_DEEP * sizeof *to);
@@ -545,7 +547,7 @@ cameo_wide_columns(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int6
                 for (int j = 0; j < CAMEO_WIDE_NARROW; j++)
                     sums[j] += x * *(const cameo_wide_vec *)(b + j * CAMEO_WIDE_DEEP + i);
             }
-            for (int64_t j = 0; j < n1 - n0; j++) {
+            for (int64_t j = 0; j < CAMEO_WIDE_NARROW && j < n1 - n0; j++) {
                 double sum = 0;
                 for (int v = 0; v < CAMEO_WIDE_LANES; v++)
                     sum += sums[j][v];

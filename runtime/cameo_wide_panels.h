@@ -45,7 +45,7 @@ static inline __attribute__((unused)) void cameo_wide_high_tile(const cameo_wide
         for (int64_t j = 0; j < depth; j++)
             for (int r = 0; r < CAMEO_WIDE_ROWS; r += CAMEO_WIDE_LANES)
                 *(cameo_wide_vec *)(to + j * CAMEO_WIDE_ROWS + r) =
-                    cameo_wide_load_of(from + j * CAMEO_WIDE_HIGH, NULL, r);
+                    cameo_wide_widen(from + j * CAMEO_WIDE_HIGH + r);
         return;
     }
     for (int64_t j = 0; j < depth; j++)
@@ -60,7 +60,7 @@ cameo_wide_broad_row(const cameo_wide_panels *p, int64_t n, int64_t width, int64
     for (int64_t j = 0, step; j < width; j += CAMEO_WIDE_BROAD) {
         const float *from = cameo_wide_broad(p, n + j, k, &step);
         for (int64_t i = 0; i < step && j + i < width; i += CAMEO_WIDE_LANES)
-            *(cameo_wide_vec *)(to + j + i) = cameo_wide_load_of(from, NULL, i);
+            *(cameo_wide_vec *)(to + j + i) = cameo_wide_widen(from + i);
     }
 }
 
@@ -77,7 +77,7 @@ cameo_wide_broad_sum(const double *a, const float *narrow, int64_t ak, int64_t d
         const double x = narrow ? (double)narrow[k * ak] : a[k * ak];
 #pragma GCC unroll 6
         for (int v = 0; v < vectors; v++)
-            sums[v] += x * cameo_wide_load_of(b + k * step, NULL, v * CAMEO_WIDE_LANES);
+            sums[v] += x * cameo_wide_widen(b + k * step + v * CAMEO_WIDE_LANES);
     }
     for (int64_t i = 0; i < width && i < vectors * CAMEO_WIDE_LANES; i++)
         y[i] += sums[i / CAMEO_WIDE_LANES][i % CAMEO_WIDE_LANES];
@@ -119,12 +119,11 @@ cameo_wide_high_product(const cameo_wide_panels *p, int64_t m0, int64_t m1, int6
             for (int j = 0; j < 2 * CAMEO_WIDE_NARROW; j++)
                 sums[j / CAMEO_WIDE_NARROW][j % CAMEO_WIDE_NARROW] +=
                     b[j % CAMEO_WIDE_NARROW * CAMEO_WIDE_DEEP + i + j / CAMEO_WIDE_NARROW] *
-                    cameo_wide_load_of(from + (i + j / CAMEO_WIDE_NARROW) * CAMEO_WIDE_HIGH, NULL,
-                                       0);
+                    cameo_wide_widen(from + (i + j / CAMEO_WIDE_NARROW) * CAMEO_WIDE_HIGH);
         for (; i < depth; i++)
             for (int j = 0; j < CAMEO_WIDE_NARROW; j++)
-                sums[0][j] += b[j * CAMEO_WIDE_DEEP + i] *
-                              cameo_wide_load_of(from + i * CAMEO_WIDE_HIGH, NULL, 0);
+                sums[0][j] +=
+                    b[j * CAMEO_WIDE_DEEP + i] * cameo_wide_widen(from + i * CAMEO_WIDE_HIGH);
         for (int64_t r = 0; r < CAMEO_WIDE_LANES && m + r < m1; r++)
             for (int64_t j = 0; j < columns; j++)
                 y[(m + r) * ym + j] += sums[0][j][r] + sums[1][j][r];

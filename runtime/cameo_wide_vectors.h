@@ -37,13 +37,19 @@ typedef double cameo_wide_vec
 typedef float cameo_wide_narrow
     __attribute__((vector_size(4 * CAMEO_WIDE_LANES), aligned(4), may_alias));
 
+/* Neighbours of float32. */
+static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_widen(const float *at)
+{
+    return __builtin_convertvector(*(const cameo_wide_narrow *)at, cameo_wide_vec);
+}
+
 /* Neighbours of a factor of float32 or, where that is NULL, of float64. */
 static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load_of(const float *narrow,
                                                                                const double *wide,
                                                                                int64_t at)
 {
     if (narrow)
-        return __builtin_convertvector(*(const cameo_wide_narrow *)(narrow + at), cameo_wide_vec);
+        return cameo_wide_widen(narrow + at);
     return *(const cameo_wide_vec *)(wide + at);
 }
 
