@@ -230,27 +230,7 @@ static bool any_reduction(Printer *p, const Stmt *s)
     return false;
 }
 
-typedef struct Lanes {
-    Printer *p;
-    bool found;
-} Lanes;
-
-static void test_lanes(void *context, const Expr *e)
-{
-    Lanes *l = context;
-    l->found = l->found || lanes_fit(l->p, e);
-}
-
-// Each of its iterations takes a sum along neighbours: it has no neighbours of its own.
-static bool holds_lanes(Printer *p, const Stmt *s)
-{
-    Lanes l = {p, false};
-    if (s->body && s->body->kind == S_STORE && !s->body->next)
-        expr_walk(p->mod, s->body->value, test_lanes, &l);
-    return l.found;
-}
-
-// The loops from s on that make the units; one over neighbours stays what it is.
+// The loops from s on that make the units; the innermost stays what it is.
 static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt **last)
 {
     uint32_t n = 0;
@@ -264,8 +244,7 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
         units *= known ? extent : 1;
         const Stmt *inner = next_loop(s);
         print_bind_loop(p, s->var, 1);
-        bool further = inner && (next_loop(inner) || holds_lanes(p, inner)) && !hoists(p, inner) &&
-                       !squares_fit(p, inner) &&
+        bool further = inner && next_loop(inner) && !hoists(p, inner) && !squares_fit(p, inner) &&
                        !poly_any(print_extent(p, inner->var), is_variable, NULL);
         print_bind_loop(p, s->var, -1);
         if (!further)
