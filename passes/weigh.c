@@ -64,28 +64,45 @@ static inline float of_f16(const unsigned char *at, uint64_t i)
     return from_bits(sign | to_bits(from_bits(word + bias + (less & least)) - taken));
 }
 
+// What so many lanes add up to, in a tree: a chain would take longer than a row of weights.
+#define LANES 32
+#define ADD_LANES(name, real)                                                                      \
+    INLINE double name(const real *x)                                                              \
+    {                                                                                              \
+        double sum[LANES / 4];                                                                     \
+        for (int j = 0; j < LANES / 4; j++)                                                        \
+            sum[j] = ((double)x[j] + (double)x[j + LANES / 4]) +                                   \
+                     ((double)x[j + LANES / 2] + (double)x[j + 3 * LANES / 4]);                    \
+        for (int half = LANES / 8; half; half /= 2)                                                \
+            for (int j = 0; j < half; j++)                                                         \
+                sum[j] += sum[j + half];                                                           \
+        return sum[0];                                                                             \
+    }
+ADD_LANES(add_doubles, double)
+ADD_LANES(add_floats, float)
+
 #define NUMBER of_f64
 #define REAL double
+#define ADDED add_doubles
 #define MAGNITUDE fabs
-#define LANES 32
 #define OF(name) name##_f64
 #include "passes/weigh.inc"
 #define NUMBER of_f32
 #define REAL double
+#define ADDED add_doubles
 #define MAGNITUDE fabs
-#define LANES 32
 #define OF(name) name##_f32
 #include "passes/weigh.inc"
 #define NUMBER of_f16
 #define REAL float
+#define ADDED add_floats
 #define MAGNITUDE fabsf
-#define LANES 32
 #define OF(name) name##_f16
 #include "passes/weigh.inc"
 #define NUMBER of_bf16
 #define REAL float
+#define ADDED add_floats
 #define MAGNITUDE fabsf
-#define LANES 32
 #define OF(name) name##_bf16
 #include "passes/weigh.inc"
 
@@ -249,14 +266,14 @@ INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const
             const float s = scale ? scale[k + i] : 1, size = fabsf(s);
             a[i] += s * middle[i];
             b[i] += size * radius[i];
-            c[i] += size * most[i];
+            if (all)
+                c[i] += size * most[i];
         }
     }
-    for (int i = 0; i < WORDS; i++) {
-        sum[0] += (double)a[i];
-        sum[1] += (double)b[i];
-        sum[2] += (double)c[i];
-    }
+    sum[0] += add_floats(a);
+    sum[1] += add_floats(b);
+    if (all)
+        sum[2] += add_floats(c);
 }
 
 // Four rows, whose intervals are x[0..2], x[3..5] ..
