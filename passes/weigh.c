@@ -6,13 +6,13 @@
 
 #include "passes/weigh.h"
 #include "base/host.h"
+#include "passes/weigh_lanes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BYTE_RUN = 1 << 16, SHORT_RUN = 512 };
-#define INLINE static inline __attribute__((always_inline))
 
 // ---- floats
 
@@ -63,23 +63,6 @@ static inline float of_f16(const unsigned char *at, uint64_t i)
     const float taken = from_bits(less & (bias + least));            // 2^-14 or 0
     return from_bits(sign | to_bits(from_bits(word + bias + (less & least)) - taken));
 }
-
-// What so many lanes add up to, in a tree: a chain would take longer than a row of weights.
-#define LANES 32
-#define ADD_LANES(name, real)                                                                      \
-    INLINE double name(const real *x)                                                              \
-    {                                                                                              \
-        double sum[LANES / 4];                                                                     \
-        for (int j = 0; j < LANES / 4; j++)                                                        \
-            sum[j] = ((double)x[j] + (double)x[j + LANES / 4]) +                                   \
-                     ((double)x[j + LANES / 2] + (double)x[j + 3 * LANES / 4]);                    \
-        for (int half = LANES / 8; half; half /= 2)                                                \
-            for (int j = 0; j < half; j++)                                                         \
-                sum[j] += sum[j + half];                                                           \
-        return sum[0];                                                                             \
-    }
-ADD_LANES(add_doubles, double)
-ADD_LANES(add_floats, float)
 
 #define NUMBER of_f64
 #define REAL double
