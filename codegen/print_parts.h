@@ -13,6 +13,10 @@ const char *print_index_bare(Printer *p, Index i); // without parentheses around
 // Without the parentheses that hold all of it.
 const char *without_parentheses(Printer *p, const char *s);
 Index linear_index(Printer *p, uint32_t rank, const Index *dims, const Index *at);
+// An S_IF or S_WHILE whose statements are printed by what is given.
+typedef void (*PrintStmts)(Printer *p, const Stmt *s);
+void print_if(Printer *p, const Stmt *s, PrintStmts block);
+void print_while(Printer *p, const Stmt *s, PrintStmts body);
 const char *print_row_element(Printer *p, const Stmt *set);
 const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, const char *b);
 const char *type_of_value(Printer *p, DType t);

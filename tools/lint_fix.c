@@ -322,7 +322,6 @@ void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResu
 }
 
 // ---- the repairs as what they would change in the file
-// -------------------------------------------
 
 enum { MAX_REWRITTEN = 256 << 20 }; // bytes of a file that is repaired only to show how
 

@@ -81,7 +81,6 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
 }
 
 // ---- printing
-// ------------------------------------------------------------------------------------
 
 void conv_set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
 {
@@ -322,7 +321,6 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
 }
 
 // ---- parts
-// --------------------------------------------------------------------------------------
 
 enum {
     MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
