@@ -471,8 +471,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (uses_convolutions(mod->steps, CHAIN_FORM))
         parts[n++] = "cameo_chain.h";
     if (wide_used(mod->steps))
-        parts[n++] = "cameo_wide_vectors.h", parts[n++] = "cameo_wide_panels.h",
-        parts[n++] = "cameo_wide.h";
+        n = add_part(parts, n, "cameo_wide.h");
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
