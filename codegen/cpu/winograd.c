@@ -145,14 +145,15 @@ static int64_t window_of_line(const Conv *c)
 static void choose_line(Conv *c, const ConvChoice *how)
 {
     const int64_t tile = MOST + 1 - c->line;
-    int64_t channels;
+    int64_t channels, size;
     poly_is_const(c->channels, &channels);
+    const bool known = poly_is_const(c->out[c->rank - 1], &size);
     const int64_t each = MOST * channels * (int64_t)sizeof(float);
     const int64_t fit = (int64_t)how->cpu->second * 3 / 4 / each;
     c->most = (fit / TILE_COLUMNS + 1) * TILE_COLUMNS;
     c->cost[0] = cost_of_line(c, how->cpu, false);
     c->cost[tile / 2] = cost_of_line(c, how->cpu, true);
-    c->tile = how->tile || c->cost[tile / 2] < c->cost[0] ? tile : 0;
+    c->tile = how->tile || (known && c->cost[tile / 2] < c->cost[0]) ? tile : 0;
 }
 
 void winograd_choose(Conv *c, const ConvChoice *how)
