@@ -629,16 +629,7 @@ bool pixel_conv_fills(Module *mod, const PixelConv *c)
         e = e->a;
     Tables t = {.mod = mod, .c = c};
     ExprMap map = {&t, nothing, NULL};
+    Scalar v;
     e = expr_map(mod, e, &map);
-    Iterations loops;
-    float to[CONSTANT_LANES];
-    if (e->dtype != DT_F32 || !iterations_begin(&loops, mod, 1, &c->lane, CONSTANT_LANES))
-        return false;
-    bool zero = constant_computes(&loops, e) && iterations_next(&loops);
-    if (zero)
-        constant_floats(&loops, e, to);
-    for (uint32_t i = 0; zero && i < loops.n; i++)
-        zero = to[i] == 0;
-    iterations_end(&loops);
-    return zero;
+    return e->dtype == DT_F32 && expr_number(e, &v) && v.f == 0;
 }
