@@ -96,3 +96,21 @@ void json_null(Json *j)
     element(j);
     buf_put(j->out, "null", 4);
 }
+
+void json_put_str(Json *j, const char *key, Str v)
+{
+    json_key(j, key);
+    json_str(j, v);
+}
+
+void json_put_int(Json *j, const char *key, int64_t v)
+{
+    json_key(j, key);
+    json_int(j, v);
+}
+
+void json_put_bool(Json *j, const char *key, bool v)
+{
+    json_key(j, key);
+    json_bool(j, v);
+}

@@ -26,5 +26,9 @@ void json_int(Json *j, int64_t v);
 void json_num(Json *j, double v); // non-finite: null
 void json_bool(Json *j, bool v);
 void json_null(Json *j);
+// A key with its value.
+void json_put_str(Json *j, const char *key, Str v);
+void json_put_int(Json *j, const char *key, int64_t v);
+void json_put_bool(Json *j, const char *key, bool v);
 
 #endif

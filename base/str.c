@@ -211,7 +211,6 @@ Str str_escaped(Arena *a, Str s)
 }
 
 // ---- what was meant
-// -------------------------------------------------------------------------------------
 
 // How many bytes have to be put in, taken out or replaced to make the one of the other.
 static uint32_t distance(Str a, Str b)

@@ -127,7 +127,6 @@ void custom_print_call(Printer *p, const Step *step, char letter)
 }
 
 // ---- kernels on a device
-// -------------------------------------------------------------------------
 
 bool custom_on_device(const Module *mod, Arena *scratch, const Step *step)
 {

@@ -296,6 +296,7 @@ typedef enum ConvForm {
     CHAIN_FORM,
     CURVE_FORM,
     TILE_FORM,
+    LINE_FORM,
     HALF_FORM
 } ConvForm;
 
@@ -311,7 +312,7 @@ static bool has_form(const Conv *c, ConvForm form)
         return chain_curves(c);
     if (form == DEPTHWISE_FORM)
         return c->chain || (c->depthwise && !c->bytes);
-    return form == ANY_FORM || c->tile > 0;
+    return form == ANY_FORM || (c->tile > 0 && (form == TILE_FORM || c->line > 0));
 }
 
 static bool uses_convolutions(const Step *s, ConvForm form)
@@ -481,16 +482,15 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (uses_convolutions(mod->steps, CHAIN_FORM))
         parts[n++] = "cameo_chain.h";
     if (wide_used(mod->steps))
-        parts[n++] = "cameo_wide_vectors.h", parts[n++] = "cameo_wide_panels.h",
-        parts[n++] = "cameo_wide.h";
+        n = add_part(parts, n, "cameo_wide.h");
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
-        parts[n++] = "cameo_byte_conv.h";
-    if (windows)
-        parts[n++] = "cameo_byte_squares.h";
+        parts[n++] = "cameo_byte_conv.h", parts[n++] = "cameo_byte_squares.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
+    if (uses_convolutions(mod->steps, LINE_FORM))
+        parts[n++] = "cameo_lines.h";
     Buf tiles = {0}, text = {0};
     if (n)
         processors_define(&tiles, o->rows, o->nrows);

@@ -99,16 +99,6 @@ static void find_reduce(Search *s, const Expr *e)
         find_reduce(s, e->c);
 }
 
-typedef struct Replace {
-    const Expr *from, *to;
-} Replace;
-
-static const Expr *replace(void *context, const Expr *e)
-{
-    const Replace *r = context;
-    return e == r->from ? r->to : NULL;
-}
-
 static bool depends_on_loop(void *context, const Atom *a)
 {
     (void)context;
@@ -169,8 +159,8 @@ static Step *part_kernel(Fuse *f, Step *s)
         Step *step = search.found ? reduce_step(f, s, &p, search.found, &load) : NULL;
         if (!step)
             break;
-        Replace r = {search.found, load};
-        ExprMap map = {&r, replace, NULL};
+        ExprSwap r = {search.found, load};
+        ExprMap map = {&r, expr_swap, NULL};
         s->kernel->body = stmts_map(f, s->kernel->body, &map);
         step->next = s;
         *tail = step;
@@ -295,8 +285,8 @@ static Stmt *row_loop(Fuse *f, const Point *p, const Expr *value)
 
 static const Expr *replaced(Fuse *f, const Expr *in, const Expr *from, const Expr *to)
 {
-    Replace r = {from, to};
-    ExprMap map = {&r, replace, NULL};
+    ExprSwap r = {from, to};
+    ExprMap map = {&r, expr_swap, NULL};
     return expr_map(f->mod, in, &map);
 }
 

@@ -13,6 +13,10 @@ const char *print_index_bare(Printer *p, Index i); // without parentheses around
 // Without the parentheses that hold all of it.
 const char *without_parentheses(Printer *p, const char *s);
 Index linear_index(Printer *p, uint32_t rank, const Index *dims, const Index *at);
+// An S_IF or S_WHILE whose statements are printed by what is given.
+typedef void (*PrintStmts)(Printer *p, const Stmt *s);
+void print_if(Printer *p, const Stmt *s, PrintStmts block);
+void print_while(Printer *p, const Stmt *s, PrintStmts body);
 const char *print_row_element(Printer *p, const Stmt *set);
 const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, const char *b);
 const char *type_of_value(Printer *p, DType t);
@@ -59,10 +63,10 @@ const char *forms_print(Printer *p, const Expr *e);
 bool forms_is_product(Printer *p, const Expr *e);
 
 // ---- lanes (codegen/cpu/lanes.c)
-// ----------------------------------------------------------------- Prints a reduction into
-// variable t`t`, which holds its neutral element, in lanes; false: it does not run along
-// neighbouring elements, and nothing was printed.
+// Prints a reduction into variable t`t`, which holds its neutral element, in lanes; false: it does
+// not run along neighbouring elements, and nothing was printed.
 bool lanes_print(Printer *p, const Expr *e, uint32_t t);
+bool lanes_fit(Printer *p, const Expr *e); // would it?
 
 // ---- interchange (codegen/cpu/interchange.c)
 // Prints a parallel loop over neighbours around sequential ones; false: this is no such loop, and

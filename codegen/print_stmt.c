@@ -403,21 +403,21 @@ static void print_block(Printer *p, const Stmt *body)
     print_block_end(p, mark);
 }
 
-static void print_if(Printer *p, const Stmt *s)
+void print_if(Printer *p, const Stmt *s, PrintStmts block)
 {
     print_statement_begin(p, s->value, NULL, 0);
     const char *cond = print_expr(p, s->value);
     print_statement_end(p);
     print_line(p, "if (%s) {", without_parentheses(p, cond));
-    print_block(p, s->body);
+    block(p, s->body);
     if (s->other) {
         print_line(p, "} else {");
-        print_block(p, s->other);
+        block(p, s->other);
     }
     print_line(p, "}");
 }
 
-static void print_while(Printer *p, const Stmt *s)
+void print_while(Printer *p, const Stmt *s, PrintStmts body)
 {
     print_line(p, "for (;;) {");
     uint32_t mark = print_block_begin(p);
@@ -425,7 +425,7 @@ static void print_while(Printer *p, const Stmt *s)
     print_line(p, "if (!%s)", print_expr(p, s->value));
     print_line(p, "    break;");
     print_statement_end(p);
-    print_stmts(p, s->body);
+    body(p, s->body);
     print_block_end(p, mark);
     print_line(p, "}");
 }
@@ -467,10 +467,10 @@ void print_stmt(Printer *p, const Stmt *s)
         print_for(p, s);
         return;
     case S_IF:
-        print_if(p, s);
+        print_if(p, s, print_block);
         return;
     case S_WHILE:
-        print_while(p, s);
+        print_while(p, s, print_stmts);
         return;
     case S_ROW:
         print_row(p, s);

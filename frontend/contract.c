@@ -132,7 +132,6 @@ static Str taken(Source *s, CXString text)
 }
 
 // ---- types
-// ---------------------------------------------------------------------------------------
 
 // By the names of libraries whose types are structs.
 static DType named_type(Str name)
@@ -260,7 +259,6 @@ static void take_param(Source *s, CXCursor cursor)
 }
 
 // ---- which dtypes a template is made for
-// ---------------------------------------------------------
 
 // Every token of the file but comments and directives, so that `tokens` can be searched by index.
 static void tokenize(Source *s)
@@ -387,7 +385,6 @@ static void find_types(Source *s, CustomFunction *f)
 }
 
 // ---- functions
-// -----------------------------------------------------------------------------------
 
 // The declaration up to its body, spaces made one: what stands around its name in the file.
 static Str text_of(Source *s, const CustomFunction *f)

@@ -43,7 +43,6 @@ static void refuse(Adjoint *a, const char *what)
 }
 
 // ---- what counts
-// --------------------------------------------------------------------------------------
 
 static void find_active(void *context, const Expr *e)
 {
@@ -141,7 +140,6 @@ static void collect(Adjoint *a, const Step *s, bool inside)
 }
 
 // ---- expressions in the new kernel
-// ---------------------------------------------------------------------
 
 static Index map_loop(void *context, const Atom *atom)
 {
@@ -178,7 +176,6 @@ static Index mapped_index(Adjoint *a, Index i)
 static void back(Adjoint *a, const Expr *e, const Expr *g);
 
 // ---- rules
-// --------------------------------------------------------------------------------------------
 
 static const Expr *square(Lower *l, const Expr *x)
 {
@@ -413,7 +410,6 @@ static void back(Adjoint *a, const Expr *e, const Expr *g)
 }
 
 // ---- kernels
-// ------------------------------------------------------------------------------------------
 
 static bool has_store(const Stmt *s)
 {

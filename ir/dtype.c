@@ -56,7 +56,6 @@ DType dtype_of(Str name)
 }
 
 // ---- small floats
-// ---------------------------------------------------------------------------------------
 
 // Sign, exponent and mantissa bits from the top; what stands for what is not finite differs.
 typedef struct SmallFloat {
@@ -162,7 +161,6 @@ static uint32_t encode_e8m0(double v)
 }
 
 // ---- loading and storing
-// --------------------------------------------------------------------------------
 
 static int64_t wrap_integer(DType t, int64_t v)
 {
@@ -231,7 +229,6 @@ void scalar_store(DType t, void *at, Scalar v)
 }
 
 // ---- casts
-// ----------------------------------------------------------------------------------------------
 
 static Scalar round_float(DType to, double v, bool saturate)
 {

@@ -25,7 +25,6 @@ typedef VEC(Prop) Props;
 Str props_get(const Props *p, const char *key); // absent: STR_NONE
 
 // ---- types as declared in the file
-// --------------------------------------------------------------------
 
 typedef enum TypeKind {
     TYPE_NONE,
@@ -58,7 +57,6 @@ typedef struct Type {
 } Type;
 
 // ---- tensors
-// ------------------------------------------------------------------------------------------
 
 // Which field of TensorProto holds the payload.
 typedef enum Payload {
@@ -113,7 +111,6 @@ typedef struct SparseData {
 } SparseData;
 
 // ---- values
-// -------------------------------------------------------------------------------------------
 
 typedef enum DefKind {
     DEF_NONE,        // used, never defined: a dangling name
@@ -179,7 +176,6 @@ typedef struct Value {
 } Value;
 
 // ---- nodes
-// --------------------------------------------------------------------------------------------
 
 typedef enum AttrType { // AttributeProto.AttributeType
     ATTR_UNDEFINED = 0,
@@ -322,7 +318,6 @@ enum {
 };
 
 // ---- graphs, functions, models
-// ------------------------------------------------------------------------
 
 // An entry of a graph's inputs, outputs or value_info.
 typedef struct ValueInfo {
@@ -544,7 +539,6 @@ typedef struct Uses {
 Uses uses_of(const Model *m, Arena *scratch);
 
 // ---- locations and tensors
-// ----------------------------------------------------------------------------
 
 // "graph/If_0.then_branch/node[/stft/Conv]"; unnamed: node[#37 ->"645"]. Escaped.
 // A node that inlining copied stands where the node of the function's body does; which call it
@@ -562,6 +556,8 @@ uint32_t location_calls(const Model *m, NodeId n, NodeId *calls, uint32_t max);
 ValueId value_written(const Model *m, ValueId v);
 Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its function. Not escaped
 
+// The typed field of TensorProto that holds elements of a dtype, as onnx.proto has it.
+Payload tensor_natural_payload(int32_t dtype);
 // The elements of a constant, decoded from whichever field (or file) holds them; cached. NULL with
 // *error set if the payload does not fit dims and dtype (ST003), is too large for memory, or cannot
 // be read. Strings: elements are Str. Elements are aligned for their type, except those of floats

@@ -74,7 +74,6 @@ BufferId buffer_new(Module *mod, BufferKind kind, Str name, DType t, uint32_t ra
 }
 
 // ---- what overflows
-// ----------------------------------------------------------------------------------------
 
 ModuleMark module_mark(const Module *mod)
 {
@@ -179,7 +178,6 @@ const char *module_misuse(const Module *mod, const ModuleMark *since)
 }
 
 // ---- interning
-// ------------------------------------------------------------------------------------------
 
 static uint32_t id_of(const Expr *e)
 {
@@ -262,7 +260,6 @@ const Expr *expr_as_written(Module *mod, Expr key)
 }
 
 // ---- constructors
-// ---------------------------------------------------------------------------------------
 
 static bool is_const(const Expr *e, double f, int64_t i)
 {
@@ -462,7 +459,6 @@ const Expr *expr_reduce(Module *mod, ReduceOp op, uint32_t nvars, const LoopId *
 }
 
 // ---- mapping
-// --------------------------------------------------------------------------------------------
 
 typedef struct Mapping {
     Module *mod;
@@ -576,6 +572,12 @@ const Expr *expr_map(Module *mod, const Expr *e, const ExprMap *map)
     return out;
 }
 
+const Expr *expr_swap(void *context, const Expr *e)
+{
+    const ExprSwap *s = context;
+    return e == s->from ? s->to : NULL;
+}
+
 Index index_map(Module *mod, Index i, const ExprMap *map)
 {
     Mapping m = {.mod = mod, .map = map, .memo = memo_take(mod)};
@@ -626,7 +628,6 @@ const Expr *expr_fresh(Module *mod, const Expr *e)
 }
 
 // ---- walking
-// --------------------------------------------------------------------------------------------
 
 typedef struct Walk {
     Memo *seen;

@@ -13,7 +13,6 @@ typedef uint32_t BufferId; // 0 is none
 typedef uint32_t LocalId;  // a let, a scalar variable or a row of a kernel; 0 is none
 
 // ---- expressions
-// ----------------------------------------------------------------------------------------
 
 typedef enum ExprKind {
     EX_CONST,   // value
@@ -103,7 +102,6 @@ struct Expr {
 };
 
 // ---- statements
-// -----------------------------------------------------------------------------------------
 
 typedef enum StmtKind {
     S_FOR,    // for var in 0..extent(var): body; par: iterations are independent
@@ -144,7 +142,6 @@ typedef struct Kernel {
 } Kernel;
 
 // ---- modules
-// --------------------------------------------------------------------------------------------
 
 typedef enum BufferKind { BUF_INPUT, BUF_OUTPUT, BUF_WEIGHT, BUF_TEMP } BufferKind;
 
@@ -285,6 +282,11 @@ typedef struct ExprMap {
 } ExprMap;
 const Expr *expr_map(Module *mod, const Expr *e, const ExprMap *map);
 Index index_map(Module *mod, Index i, const ExprMap *map); // through EXPR atoms too
+// A leaf that puts `to` for `from`; its context is an ExprSwap.
+typedef struct ExprSwap {
+    const Expr *from, *to;
+} ExprSwap;
+const Expr *expr_swap(void *context, const Expr *e);
 // A copy with fresh reduction variables, for using an expression twice.
 const Expr *expr_fresh(Module *mod, const Expr *e);
 // Visits e and all below it once each, indices' expressions included, operands first.

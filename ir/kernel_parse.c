@@ -59,7 +59,6 @@ DType parse_dtype(KernelParser *k)
 }
 
 // ---- statements
-// -----------------------------------------------------------------------------------------
 
 static void parse_block(KernelParser *k, Stmt **tail);
 
@@ -170,7 +169,6 @@ static void parse_block(KernelParser *k, Stmt **tail)
 }
 
 // ---- steps
-// ----------------------------------------------------------------------------------------------
 
 static NodeId parse_node_number(KernelParser *k)
 {
@@ -302,7 +300,6 @@ static void parse_steps(KernelParser *k, Step **tail)
 }
 
 // ---- dims and buffers
-// -----------------------------------------------------------------------------------
 
 // dim $3 "batch" >= 1
 static void parse_dim_line(KernelParser *k)
@@ -389,7 +386,6 @@ static void parse_ports(KernelParser *k, BufferKind kind)
 }
 
 // ---- the section
-// ----------------------------------------------------------------------------------------
 
 static void number_nodes(KernelParser *k)
 {

@@ -17,7 +17,6 @@ static void raise_height(KernelParser *k, uint32_t below)
 }
 
 // ---- locals
-// ---------------------------------------------------------------------------------------------
 
 void local_define(KernelParser *k, LocalId v, DType t, uint32_t rank, bool row)
 {
@@ -36,7 +35,6 @@ const LocalInfo *local_info(KernelParser *k, LocalId v)
 }
 
 // ---- indices
-// --------------------------------------------------------------------------------------------
 
 DimId parse_dim(KernelParser *k)
 {
@@ -185,7 +183,6 @@ const Index *parse_at(KernelParser *k, uint32_t *rank)
 }
 
 // ---- constants, loads and locals
-// ------------------------------------------------------------------------
 
 // A real number, a NaN by its bits.
 static double parse_part(Parser *p)
@@ -314,7 +311,6 @@ static const Expr *parse_named(KernelParser *k)
 }
 
 // ---- calls
-// ----------------------------------------------------------------------------------------------
 
 static const Expr *make_binary(KernelParser *k, BinaryOp op, const Expr *a, const Expr *b)
 {
@@ -377,7 +373,6 @@ static const Expr *parse_call(KernelParser *k)
 }
 
 // ---- what stands in parentheses
-// -------------------------------------------------------------------------
 
 static const Expr *parse_reduce(KernelParser *k)
 {

@@ -31,7 +31,6 @@ typedef struct Printer {
 static void print_expr(Printer *p, const Expr *e);
 
 // ---- what a statement uses twice
-// ------------------------------------------------------------------------
 
 typedef struct Visit {
     Printer *p;
@@ -109,7 +108,6 @@ static void count_line(Printer *p, const Expr *value, Index extent, uint32_t ran
 }
 
 // ---- indices
-// --------------------------------------------------------------------------------------------
 
 static void print_index(Printer *p, Index i);
 
@@ -181,7 +179,6 @@ static void print_at(Printer *p, uint32_t rank, const Index *at)
 }
 
 // ---- expressions
-// ----------------------------------------------------------------------------------------
 
 static void print_reduce(Printer *p, const Expr *e)
 {
@@ -315,7 +312,6 @@ static void print_expr(Printer *p, const Expr *e)
 }
 
 // ---- statements
-// -----------------------------------------------------------------------------------------
 
 static void indent(Printer *p, int depth)
 {
@@ -383,7 +379,6 @@ static void print_stmts(Printer *p, const Stmt *s, int depth)
 }
 
 // ---- steps
-// ----------------------------------------------------------------------------------------------
 
 // " @4", the node that it was lowered from; of a kernel all whose work it does: " @4(3, 4)".
 static void print_nodes(Printer *p, NodeId node, const Kernel *k)
@@ -492,7 +487,6 @@ static void print_steps(Printer *p, const Step *s, int depth)
 }
 
 // ---- modules
-// --------------------------------------------------------------------------------------------
 
 static void print_buffer(Printer *p, BufferId id)
 {

@@ -53,7 +53,6 @@ static void fault(Check *c, const char *what, uint32_t id)
 }
 
 // ---- needs
-// ----------------------------------------------------------------------------------------------
 
 static uint64_t need(int kind, uint64_t what)
 {
@@ -114,7 +113,6 @@ static Needs bind_loop(Check *c, Needs a, LoopId v)
 }
 
 // ---- expressions
-// ----------------------------------------------------------------------------------------
 
 static Needs needs_of(Check *c, const Expr *e);
 
@@ -231,7 +229,6 @@ static Needs needs_of(Check *c, const Expr *e)
 }
 
 // ---- what holds here
-// ------------------------------------------------------------------------------------
 
 static void meet_local(Check *c, uint64_t what)
 {
@@ -285,7 +282,6 @@ static void meet_index(Check *c, Index i)
 }
 
 // ---- statements
-// -----------------------------------------------------------------------------------------
 
 static void check_write(Check *c, const Stmt *s)
 {
@@ -392,7 +388,6 @@ static void mark_stores(Check *c, const Stmt *s)
 }
 
 // ---- steps
-// ----------------------------------------------------------------------------------------------
 
 static bool is_operand(const Buffer *b, char letter)
 {

@@ -7,7 +7,6 @@
 enum { MAX_TYPE_DEPTH = 64 };
 
 // ---- types
-// ---------------------------------------------------------------------------------------------
 
 const Type *type_tensor(Arena *a, DType t)
 {
@@ -74,7 +73,6 @@ const char *param_variable(const SchemaParam *p)
 }
 
 // ---- what lists hold
-// -----------------------------------------------------------------------------------
 
 Index dim_varies(Model *m)
 {
@@ -146,7 +144,6 @@ Item item_outside(Infer *s, Item item, GraphId g)
 }
 
 // ---- what rules say
-// -------------------------------------------------------------------------------------
 
 void infer_list(Infer *s, ValueId id, const Type *type, Item item)
 {

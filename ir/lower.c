@@ -11,7 +11,6 @@
 #include <string.h>
 
 // ---- values and buffers
-// ---------------------------------------------------------------------------------
 
 // The strings of a weight join the module's. What cannot be read is said where it is emitted.
 static void learn_strings(Lower *l, const TensorData *t)
@@ -170,7 +169,6 @@ bool lower_indices_fit(Lower *l, uint32_t n, const Index *at)
 }
 
 // ---- steps
-// ----------------------------------------------------------------------------------------------
 
 Step *lower_step(Lower *l, StepKind kind)
 {
@@ -280,7 +278,6 @@ void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *r
 }
 
 // ---- nodes
-// ----------------------------------------------------------------------------------------------
 
 // Why no buffer can hold the value, NULL if one can.
 static const char *value_fault(const Value *v)
@@ -545,7 +542,6 @@ void lower_graph(Lower *l, GraphId g)
 }
 
 // ---- whole models
-// ---------------------------------------------------------------------------------------
 
 static Lower lower_begin(Model *m, Diags *diags)
 {

@@ -49,7 +49,6 @@ Module *lower_model(Model *m, Diags *diags);
 Module *lower_node_alone(Model *m, NodeId n, Diags *diags);
 
 // ---- operands
-// -------------------------------------------------------------------------------------------
 bool has_input(Lower *l, uint32_t i);
 bool has_output(Lower *l, uint32_t i);
 Tensor input(Lower *l, uint32_t i);  // absent: {0}
@@ -69,7 +68,6 @@ void not_supported(Lower *l, const char *format, ...) __attribute__((format(prin
 void lower_unfit(Lower *l, const char *what);
 
 // ---- operators made of others
-// ---------------------------------------------------------------------------------------
 // An operator of the standard domain as one step of another's lowering: a fused operator is its
 // parts one after another on temporaries, and fusion makes the kernels one again. Its tensors'
 // shapes must be what the operator's shape rule would give.
@@ -110,7 +108,6 @@ Tensor tensor_of_value(Lower *l, ValueId v);
 void copy_tensor(Lower *l, Tensor y, Tensor x);
 
 // ---- kernels
-// --------------------------------------------------------------------------------------------
 void kernel(Lower *l, const char *name);
 void kernel_end(Lower *l);                  // closes all that is open
 Index par(Lower *l, Index extent);          // opens a parallel loop
@@ -136,7 +133,6 @@ const Expr *reduce_add(Lower *l, uint32_t n, const Index *vars, const Expr *wher
                        const Expr *body);
 
 // ---- expressions (mixed dtypes are a bug of the caller; cast first)
-// ---------------------------------------
 const Expr *load(Lower *l, Tensor x, const Index *at);
 // x[at] with numpy broadcasting: at indexes a tensor of rank `rank` that x broadcasts to.
 const Expr *load_broadcast(Lower *l, Tensor x, uint32_t rank, const Index *at);
@@ -184,7 +180,6 @@ const Expr *inside(Lower *l, Index i, Index n);
 const Expr *both(Lower *l, const Expr *a, const Expr *b); // and; NULL counts as true
 
 // ---- indices: arithmetic of ir/poly.h with the lowering's table
-// ------------------------------------------
 Index ix(Lower *l, int64_t v);
 Index ix_add(Lower *l, Index a, Index b);
 Index ix_sub(Lower *l, Index a, Index b);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 // ---- kernels
-// --------------------------------------------------------------------------------------------
 
 // An identifier from a name: letters, digits and underscores, lower case.
 static Str identifier(Arena *a, const char *name)
@@ -212,7 +211,6 @@ void copy_tensor(Lower *l, Tensor y, Tensor x)
 }
 
 // ---- reductions
-// -----------------------------------------------------------------------------------------
 
 Index red(Lower *l, Index extent)
 {
@@ -245,7 +243,6 @@ const Expr *reduce_add(Lower *l, uint32_t n, const Index *vars, const Expr *wher
 }
 
 // ---- expressions
-// ----------------------------------------------------------------------------------------
 
 // An index that a lowering left out, because an operand has another rank than it takes.
 static Index there(Lower *l, Index i)
@@ -509,7 +506,6 @@ const Expr *inside(Lower *l, Index i, Index n)
 }
 
 // ---- indices
-// --------------------------------------------------------------------------------------------
 
 Index ix(Lower *l, int64_t v)
 {

@@ -26,7 +26,6 @@ struct Polys {
 enum { MAX_TERMS = 256, MAX_POWER = 64, MAX_PROOF_DEPTH = 6 };
 
 // ---- interning
-// ------------------------------------------------------------------------------------------
 
 // By ids, not by addresses: the same input probes the same slots in every process.
 static uint32_t hash_poly(const Term *terms, uint32_t n)
@@ -123,7 +122,6 @@ Polys *polys_new(Arena *a)
 }
 
 // ---- atoms as polynomials
-// -------------------------------------------------------------------------------
 
 Index poly_const(Polys *p, int64_t v)
 {
@@ -184,7 +182,6 @@ Index poly_expr(Polys *p, const Expr *e)
 }
 
 // ---- arithmetic
-// -----------------------------------------------------------------------------------------
 
 static int compare_monomials(const Term *x, const Term *y)
 {
@@ -345,7 +342,6 @@ bool poly_is_overflow(Index a)
 }
 
 // ---- as written
-// -----------------------------------------------------------------------------------------
 
 static int compare_atom_ids(const void *x, const void *y)
 {
@@ -401,7 +397,6 @@ void loop_define(Polys *p, LoopId v, Index extent)
 }
 
 // ---- division
-// -------------------------------------------------------------------------------------------
 
 // t / lead as a polynomial, or NULL where lead does not divide t.
 static Index divide_term(Polys *p, const Term *t, const Term *lead)
@@ -559,7 +554,6 @@ Index poly_max(Polys *p, Index a, Index b)
 }
 
 // ---- what can be proved
-// ---------------------------------------------------------------------------------
 //
 // To prove a >= 0: the youngest atom x that is no dim and stands linearly in a is replaced by its
 // least value where its cofactor is >= 0, by its greatest where the cofactor is <= 0; what is left
@@ -702,7 +696,6 @@ bool poly_less(Polys *p, Index a, Index b)
 }
 
 // ---- mapping
-// ----------------------------------------------------------------------
 
 static Index map_atom(Polys *p, const Atom *x, Index (*map)(void *, const Atom *), void *context)
 {

@@ -131,7 +131,6 @@ const char *schema_fault(const Node *n)
 }
 
 // ---- attributes
-// -----------------------------------------------------------------------------------------
 
 bool node_has_attr(const Node *n, const char *name)
 {

@@ -56,7 +56,6 @@ bool schema_has_domain(Str domain);
 const Schema *schema_at(uint32_t i); // all of them in order; NULL past the end
 
 // ---- rows
-// -----------------------------------------------------------------------------------------------
 
 typedef struct Infer Infer; // ir/infer.h
 typedef struct Lower Lower; // ir/lower.h
@@ -107,7 +106,6 @@ void registry_bind_node(Model *m, NodeId n);
 const char *schema_fault(const Node *n);
 
 // ---- attributes with the schema's defaults
-// ----------------------------------------------------------------
 
 bool node_has_attr(const Node *n, const char *name); // in the file
 int64_t node_int(const Node *n, const char *name,

@@ -312,10 +312,9 @@ static const void *from_int32(Arena *a, const TensorData *t, const DTypeInfo *in
     return to;
 }
 
-// The payload that a dtype has outside of raw_data.
-static Payload typed_payload(DType t)
+Payload tensor_natural_payload(int32_t dtype)
 {
-    switch (t) {
+    switch (dtype) {
     case DT_F32:
     case DT_C64:
         return PAYLOAD_FLOAT;
@@ -324,8 +323,8 @@ static Payload typed_payload(DType t)
         return PAYLOAD_DOUBLE;
     case DT_I64:
         return PAYLOAD_INT64;
-    case DT_U32:
     case DT_U64:
+    case DT_U32:
         return PAYLOAD_UINT64;
     case DT_STRING:
         return PAYLOAD_STRING;
@@ -425,10 +424,10 @@ const void *tensor_elements(Model *m, TensorData *t, Str *error)
     }
     bool bytes = t->payload == PAYLOAD_RAW || t->payload == PAYLOAD_EXTERNAL;
     if ((t->payload == PAYLOAD_NONE && n) || (bytes && info->kind == KIND_STRING) ||
-        (!bytes && t->payload != PAYLOAD_NONE && t->payload != typed_payload((DType)t->dtype))) {
+        (!bytes && t->payload != PAYLOAD_NONE && t->payload != tensor_natural_payload(t->dtype))) {
         Str what = describe(a, t);
         *error = str_printf(a, "%.*s has %s instead of %s", STR_ARG(what), payload_name(t->payload),
-                            payload_name(typed_payload((DType)t->dtype)));
+                            payload_name(tensor_natural_payload(t->dtype)));
         return NULL;
     }
     t->nelements = n;

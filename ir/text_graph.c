@@ -6,7 +6,6 @@
 #include <string.h>
 
 // ---- nodes and graphs
-// -----------------------------------------------------------------------------------
 
 uint32_t node_natural_has(const Node *n)
 {
@@ -301,7 +300,6 @@ void text_graph(Text *t, GraphId id)
 }
 
 // ---- functions and models
-// -------------------------------------------------------------------------------
 
 uint32_t function_natural_has(const Function *f)
 {

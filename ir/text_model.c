@@ -6,7 +6,6 @@
 #include <string.h>
 
 // ---- device configurations
-// ------------------------------------------------------------------------------
 
 static void parse_int_list(Parser *p, const int64_t **at, uint32_t *n)
 {
@@ -127,7 +126,6 @@ void parse_device_configuration(Parser *p, NodeDeviceConfig *c)
 }
 
 // ---- model header
-// ---------------------------------------------------------------------------------------
 
 static void parse_opsets(Parser *p, OpsetImport **at, uint32_t *n)
 {
@@ -292,7 +290,6 @@ static bool parse_model_ext(Parser *p)
 }
 
 // ---- functions
-// ------------------------------------------------------------------------------------------
 
 static void parse_names(Parser *p, GraphId g, bool inputs)
 {
@@ -402,7 +399,6 @@ static void parse_function(Parser *p)
 }
 
 // ---- models
-// ---------------------------------------------------------------------------------------------
 
 Model *text_parse(Arena *a, const char *path, Str text, Diags *diags)
 {

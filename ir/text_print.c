@@ -7,7 +7,6 @@
 #include <string.h>
 
 // ---- small things
-// ---------------------------------------------------------------------------------------
 
 void text_quoted(Text *t, Str s)
 {
@@ -153,7 +152,6 @@ static void print_ints(Text *t, const int64_t *at, uint32_t n)
 }
 
 // ---- types
-// ----------------------------------------------------------------------------------------------
 
 static void print_elem(Text *t, int32_t elem, bool has)
 {
@@ -244,7 +242,6 @@ void text_type(Text *t, const Type *type)
 }
 
 // ---- attributes
-// -----------------------------------------------------------------------------------------
 
 // Every float must come back bit for bit: nine digits do for numbers, the bits for NaNs with a
 // payload.
@@ -403,7 +400,6 @@ void text_attr(Text *t, const Attr *a)
 }
 
 // ---- device configurations
-// ------------------------------------------------------------------------------
 
 static void print_sharded_dim(Text *t, const ShardedDim *d)
 {

@@ -58,8 +58,6 @@ bool plain_attr(const Attr *a, int32_t content);
 void plain_quoted(Text *t, Str s);
 
 int32_t attr_content(const Attr *a); // its kind, by what is there where the type is left out
-// The field of TensorProto that the plain syntax fills for a dtype.
-Payload tensor_natural_payload(int32_t dtype);
 
 // The presence bits that the parser assumes where no "has" is given; both sides call these.
 uint32_t attr_natural_has(const Attr *a, int32_t content);

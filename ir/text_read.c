@@ -11,7 +11,6 @@
 enum { MAX_GRAPH_DEPTH = 100 };
 
 // ---- names
-// ----------------------------------------------------------------------------------------------
 
 static Map *scope_of(Parser *p, GraphId g)
 {
@@ -75,7 +74,6 @@ void parse_resolve(Parser *p)
 }
 
 // ---- graph headers
-// --------------------------------------------------------------------------------------
 
 static void parse_info_ext(Parser *p, ValueInfo *info)
 {
@@ -238,7 +236,6 @@ static void parse_graph_ext(Parser *p, GraphId g)
 }
 
 // ---- nodes
-// ----------------------------------------------------------------------------------------------
 
 static Index parse_dim_sum(Parser *p);
 

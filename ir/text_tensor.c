@@ -50,28 +50,6 @@ static void print_int_list(Text *t, const TensorData *d)
     }
 }
 
-// The field that the plain syntax fills for a dtype.
-Payload tensor_natural_payload(int32_t dtype)
-{
-    switch (dtype) {
-    case DT_F32:
-    case DT_C64:
-        return PAYLOAD_FLOAT;
-    case DT_F64:
-    case DT_C128:
-        return PAYLOAD_DOUBLE;
-    case DT_I64:
-        return PAYLOAD_INT64;
-    case DT_U64:
-    case DT_U32:
-        return PAYLOAD_UINT64;
-    case DT_STRING:
-        return PAYLOAD_STRING;
-    default:
-        return PAYLOAD_INT32;
-    }
-}
-
 // Elements of a raw payload in plain syntax: decoded, since it has no raw form.
 static void print_decoded(Text *t, const TensorData *d)
 {

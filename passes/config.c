@@ -17,7 +17,6 @@
 enum { MAX_BYTES = 1 << 20 };
 
 // ---- what the file holds, as libcyaml reads it
-// --------------------------------------------------
 
 typedef struct YamlPlace {
     char *at, *device;
@@ -83,7 +82,6 @@ static const struct {
 enum { NPARAMS = sizeof params / sizeof *params };
 
 // ---- findings, and lines by libyaml's tree
-// ------------------------------------------------------
 
 typedef struct Reader {
     Arena *arena;
@@ -283,7 +281,6 @@ __attribute__((format(printf, 3, 0))) static void listen(cyaml_log_t level, void
 }
 
 // ---- from libcyaml's structs to the configuration
-// -----------------------------------------------
 
 static const char *keep(Arena *a, const char *s)
 {
@@ -701,7 +698,6 @@ static void read_bytes(Reader *r, Str bytes)
 }
 
 // ---- the file that applies
-// ----------------------------------------------------------------------
 
 static const char *find_file(Arena *a, const char *model_path)
 {
@@ -760,7 +756,6 @@ bool config_read(Arena *a, const char *model_path, Config *config, Diags *diags)
 }
 
 // ---- what it sets
-// -------------------------------------------------------------------------------
 
 double config_param(const Config *c, const char *rule, const char *key)
 {

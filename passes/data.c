@@ -20,7 +20,6 @@ Scalar data_element(const DataTensor *d, uint64_t i)
 }
 
 // ---- values
-// --------------------------------------------------------------------------------------
 
 typedef enum Fate { KEPT, ROUNDED, CUT, NOT_A_NUMBER, BEYOND } Fate; // the worst last
 
@@ -159,7 +158,6 @@ Str data_value(Arena *a, const DataTensor *d, uint64_t i)
 }
 
 // ---- shapes
-// --------------------------------------------------------------------------------------
 
 bool data_dims(const Model *m, const Uses *uses, ValueId input, uint32_t *rank,
                int64_t dims[DATA_MAX_RANK], NodeId *by)
@@ -278,7 +276,6 @@ DataPlan data_plan(const DataTensor *d, uint32_t rank, const int64_t *want)
 }
 
 // ---- words
-// ---------------------------------------------------------------------------------------
 
 Str data_shown_dims(Arena *a, uint32_t rank, const int64_t *dims)
 {

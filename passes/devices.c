@@ -4,7 +4,6 @@
 #include <string.h>
 
 // ---- the four sources, in order
-// -----------------------------------------------------------------
 
 // "/embed/*" of "graph/node[/embed/*]".
 static Str shown_glob(Str at)
@@ -140,7 +139,6 @@ static void by_target(Model *m, NodeId id)
 }
 
 // ---- values, forward
-// ----------------------------------------------------------------------------
 
 bool is_transfer(const Model *m, NodeId n)
 {
@@ -281,7 +279,6 @@ void devices_place(Model *m)
 }
 
 // ---- edges
-// --------------------------------------------------------------------------------------
 
 static bool is_size_query(const Node *n)
 {

@@ -31,7 +31,6 @@ typedef struct Inliner {
 } Inliner;
 
 // ---- which function a node calls
-// ----------------------------------------------------------------
 
 static uint64_t hash_of(Str name)
 {
@@ -197,7 +196,6 @@ static bool is_part_of_main(const Model *m, GraphId g)
 }
 
 // ---- functions that call themselves
-// -------------------------------------------------------------
 
 typedef struct Frame {
     uint32_t function;

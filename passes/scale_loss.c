@@ -80,7 +80,6 @@ static bool is_scaled(Scaling *s, NodeId gradient)
 }
 
 // ---- building
-// ------------------------------------------------------------------------------------
 
 // A node before `anchor`, its result named after `base`.
 static ValueId build(Scaling *s, NodeId anchor, Str base, const char *op, ValueId a, ValueId b,

@@ -56,7 +56,6 @@ static void collect(void *context, NodeId n)
 }
 
 // ---- building
-// -------------------------------------------------------------------------------------------
 
 static ValueId constant(Split *s, GraphId g, uint32_t rank, int64_t count, const int64_t *elements)
 {

@@ -46,7 +46,6 @@ static bool is_live(const Model *m, GraphId g)
 }
 
 // ---- tables
-// ---------------------------------------------------------------------------------------------
 
 static void check_node_tables(Verify *v, NodeId id, GraphId g)
 {
@@ -97,7 +96,6 @@ static void check_tables(Verify *v)
 }
 
 // ---- names
-// ----------------------------------------------------------------------------------------------
 
 static Str name_key(Verify *v, GraphId g, Str name)
 {
@@ -126,7 +124,6 @@ static void check_names(Verify *v)
 }
 
 // ---- uses
-// -----------------------------------------------------------------------------------------------
 
 static Str use_place(Verify *v, Use use)
 {
@@ -181,7 +178,6 @@ static void check_uses(Verify *v, GraphId g)
 }
 
 // ---- schemas
-// --------------------------------------------------------------------------------------------
 
 static bool is_of_kind(const Attr *a)
 {

@@ -6,13 +6,13 @@
 
 #include "passes/weigh.h"
 #include "base/host.h"
+#include "passes/weigh_lanes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BYTE_RUN = 1 << 16, SHORT_RUN = 512 };
-#define INLINE static inline __attribute__((always_inline))
 
 // ---- floats
 
@@ -66,26 +66,26 @@ static inline float of_f16(const unsigned char *at, uint64_t i)
 
 #define NUMBER of_f64
 #define REAL double
+#define ADDED add_doubles
 #define MAGNITUDE fabs
-#define LANES 32
 #define OF(name) name##_f64
 #include "passes/weigh.inc"
 #define NUMBER of_f32
 #define REAL double
+#define ADDED add_doubles
 #define MAGNITUDE fabs
-#define LANES 32
 #define OF(name) name##_f32
 #include "passes/weigh.inc"
 #define NUMBER of_f16
 #define REAL float
+#define ADDED add_floats
 #define MAGNITUDE fabsf
-#define LANES 32
 #define OF(name) name##_f16
 #include "passes/weigh.inc"
 #define NUMBER of_bf16
 #define REAL float
+#define ADDED add_floats
 #define MAGNITUDE fabsf
-#define LANES 32
 #define OF(name) name##_bf16
 #include "passes/weigh.inc"
 
@@ -249,14 +249,14 @@ INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const
             const float s = scale ? scale[k + i] : 1, size = fabsf(s);
             a[i] += s * middle[i];
             b[i] += size * radius[i];
-            c[i] += size * most[i];
+            if (all)
+                c[i] += size * most[i];
         }
     }
-    for (int i = 0; i < WORDS; i++) {
-        sum[0] += (double)a[i];
-        sum[1] += (double)b[i];
-        sum[2] += (double)c[i];
-    }
+    sum[0] += add_floats(a);
+    sum[1] += add_floats(b);
+    if (all)
+        sum[2] += add_floats(c);
 }
 
 // Four rows, whose intervals are x[0..2], x[3..5] ..

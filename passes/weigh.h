@@ -59,6 +59,21 @@ void weigh_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, ui
                      unsigned char flip, const unsigned char *zero, uint16_t *sum,
                      uint16_t *magnitude);
 
+// ---- integers of 4 bits, one interval
+// Two to a byte, the first in its low bits: each stands for (q ^ flip) - zero, zero between 0 and
+// 15 as q ^ flip is; flip is 0x88 for int4, 0 for uint4. n is even, and rows begin with a byte.
+//
+// Adds the sums of w and of |w| of n <= WORD_RUN integers next to each other to sum[0..1]. Eight of
+// them are a word, whose scale (NULL: 1) and zero point, in each byte of its own, are those of the
+// word. What is added in float32 keeps to what is said there.
+void weigh_half_row(const unsigned char *at, uint64_t n, unsigned char flip, const float *scale,
+                    const uint32_t *zero, double *sum);
+// Those of q ^ flip and of |w| of n columns, in at most BYTE_ROWS rows. Zero points and sums are in
+// another order: those of columns 0, 2, 4 .., then of 1, 3, 5 ..
+void weigh_half_rows(const unsigned char *at, uint64_t stride, uint64_t rows, uint64_t n,
+                     unsigned char flip, const unsigned char *zero, uint16_t *sum,
+                     uint16_t *magnitude);
+
 // ---- integers, an interval each
 // Bytes and halves of bytes are taken from words of 32 bits, all first ones of 32 words, then all
 // second ones: in this order, which differs from theirs within 32 words, intervals, zero points and

@@ -148,11 +148,11 @@ cameo_winograd_down(int m, const cameo_conv *g, const float *x, const float *end
             *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + j) = none;
 }
 
-/* Lane t of d[j] is element t * m + j of the line. */
-static inline __attribute__((always_inline)) void cameo_winograd_lanes(int m, const float *line,
-                                                                       cameo_vec *d)
+/* Lane t of d[j] is element t * m + j of the line, for the j below n. */
+static inline __attribute__((always_inline)) void
+cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
 {
-    for (int shift = 0; shift < m + 2; shift += m) {
+    for (int shift = 0; shift < n; shift += m) {
         cameo_vec v[4];
         for (int i = 0; i < m; i++)
             v[i] = *(const cameo_vec *)(line + shift + i * CAMEO_LANES);
@@ -191,7 +191,7 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, co
             for (int64_t s = 0; s < count; s += CAMEO_LANES)
                 for (int i = 0; i < n; i++) {
                     cameo_vec d[6], z[6];
-                    cameo_winograd_lanes(m, lines + i * CAMEO_WINOGRAD_LINE + s * m, d);
+                    cameo_winograd_lanes(m, n, lines + i * CAMEO_WINOGRAD_LINE + s * m, d);
                     cameo_winograd_of_x(m, d, z);
                     for (int j = 0; j < n; j++)
                         *(cameo_vec *)(to + (i * n + j) * f->place + s) = z[j];

@@ -41,7 +41,6 @@ static Entry *entry_of(Baseline *b, Str file, uint64_t print, bool add)
 }
 
 // ---- names of models
-// ----------------------------------------------------------------------------
 
 static Str folder_of(Arena *a, const char *path)
 {
@@ -85,7 +84,6 @@ static Str model_name(Arena *a, Str folder, const char *path)
 }
 
 // ---- reading and writing
-// ------------------------------------------------------------------------
 
 static const char head[] = "cameo.baseline/1";
 
@@ -188,7 +186,6 @@ bool lint_heed_baseline(LintRun *r, const char *path)
 }
 
 // ---- the command
-// --------------------------------------------------------------------------------
 
 static void collect(LintRun *r, Str folder, Baseline *now)
 {

@@ -58,7 +58,6 @@ static void take_head(DataTensor *t, const cameo_tensor *head)
 }
 
 // ---- .npy
-// --------------------------------------------------------------------------------------
 
 // The dtype of ">f4": numbers whose bytes stand in the order of other machines. DT_NONE: none.
 static DType turned_dtype(const char *type)
@@ -105,7 +104,6 @@ static bool take_npy(DataFiles *f, const char *path, Str member, Str bytes, Valu
 }
 
 // ---- .npz
-// --------------------------------------------------------------------------------------
 
 static Str member_name(DataFiles *f, const cameo_zip *e)
 {
@@ -218,7 +216,6 @@ static bool take_npz(DataFiles *f, const char *path, Str bytes)
 }
 
 // ---- TensorProto
-// --------------------------------------------------------------------------------------
 
 static bool take_pb(DataFiles *f, const char *path, Str bytes, ValueId input)
 {
@@ -243,7 +240,6 @@ static bool take_pb(DataFiles *f, const char *path, Str bytes, ValueId input)
 }
 
 // ---- any
-// --------------------------------------------------------------------------------------
 
 static bool open_file(DataFiles *f, const char *path, Str *bytes)
 {

@@ -38,7 +38,6 @@ static bool fail(Csv *c, const char *why)
 }
 
 // ---- fields
-// --------------------------------------------------------------------------------------
 
 static bool ends_line(const Csv *c)
 {
@@ -155,7 +154,6 @@ static ColumnType join_types(ColumnType a, ColumnType b)
 }
 
 // ---- the table
-// --------------------------------------------------------------------------------------
 
 static bool read_names(Csv *c)
 {

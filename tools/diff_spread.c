@@ -10,11 +10,11 @@ struct DiffSpread {
     Arena *arena;
     GraphId ga, gb;
     bool strict;
-    bool any;          // of readers that look alike those that come first belong together
-    bool local;        // behind one pair: values that very many nodes read are passed over
-    VEC(ValueId) todo; // values of the first model whose readers are to be looked at
-    VEC(NodeId) back;  // nodes of the first model whose operands are
-    DiffKeys ka, kb;   // of one value, kept for their room
+    bool any;             // of readers that look alike those that come first belong together
+    bool local;           // behind one pair: values that very many nodes read are passed over
+    VEC(ValueId) pending; // values of the first model whose readers are to be looked at
+    VEC(NodeId) back;     // nodes of the first model whose operands are
+    DiffKeys ka, kb;      // of one value, kept for their room
 };
 
 typedef DiffSpread Spread;
@@ -48,7 +48,7 @@ static void take_results(Spread *s, NodeId id)
     const Node *n = node_at(s->p->a.m, id);
     for (uint32_t i = 0; i < n->nout; i++)
         if (n->out[i] && s->p->a.value[n->out[i]])
-            vec_push(s->arena, &s->todo, n->out[i]);
+            vec_push(s->arena, &s->pending, n->out[i]);
 }
 
 // From two nodes to what makes their operands, as far as that leads.
@@ -117,12 +117,12 @@ static void spread_all(Spread *s)
         }
     for (uint32_t i = 0; i < g->inputs.len; i++)
         if (p->a.value[g->inputs.at[i].value])
-            vec_push(s->arena, &s->todo, g->inputs.at[i].value);
+            vec_push(s->arena, &s->pending, g->inputs.at[i].value);
     for (uint32_t i = 0; i < g->initializers.len; i++)
         if (p->a.value[g->initializers.at[i].value])
-            vec_push(s->arena, &s->todo, g->initializers.at[i].value);
-    while (s->todo.len)
-        go_on(s, s->todo.at[--s->todo.len]);
+            vec_push(s->arena, &s->pending, g->initializers.at[i].value);
+    while (s->pending.len)
+        go_on(s, s->pending.at[--s->pending.len]);
 }
 
 void diff_spread_all(DiffSpread *s)
@@ -140,6 +140,6 @@ void diff_spread_from(DiffSpread *s, NodeId a)
 {
     take_results(s, a);
     go_back(s, a);
-    while (s->todo.len)
-        go_on(s, s->todo.at[--s->todo.len]);
+    while (s->pending.len)
+        go_on(s, s->pending.at[--s->pending.len]);
 }

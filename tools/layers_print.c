@@ -184,12 +184,6 @@ static void number(Json *j, const char *key, double v)
     json_num(j, v);
 }
 
-static void text(Json *j, const char *key, Str s)
-{
-    json_key(j, key);
-    json_str(j, s);
-}
-
 static void json_figures(Json *j, const Layer *l)
 {
     const double *n = l->numbers;
@@ -238,17 +232,17 @@ static void json_rows(Json *j, const Layer *l)
 static void json_layer(Json *j, const Layers *s, const Layer *l)
 {
     json_object(j);
-    text(j, "value", l->value.name);
-    text(j, "op", l->value.op);
-    text(j, "path", l->value.path);
-    text(j, "dtype", str_of(dtype_name(l->value.dtype)));
-    text(j, "kind", str_of(layer_kind(l)));
+    json_put_str(j, "value", l->value.name);
+    json_put_str(j, "op", l->value.op);
+    json_put_str(j, "path", l->value.path);
+    json_put_str(j, "dtype", str_of(dtype_name(l->value.dtype)));
+    json_put_str(j, "kind", str_of(layer_kind(l)));
     json_key(j, "loops");
     json_int(j, l->value.loops);
     if (l->partner)
-        text(j, "partner", str_of(l->partner));
+        json_put_str(j, "partner", str_of(l->partner));
     if (l->missing && l->why)
-        text(j, "not_compared", str_of(l->why));
+        json_put_str(j, "not_compared", str_of(l->why));
     if (!l->missing && l->numbers[DRIFT_COUNT] > 0)
         json_figures(j, l);
     if (l->value.loops)
@@ -265,9 +259,9 @@ void layers_print_json(const Layers *s, Buf *out)
     Json j = {.out = out};
     const Layer *first = NULL;
     json_object(&j);
-    text(&j, "schema", STR("cameo.layers/1"));
-    text(&j, "model", str_of(s->model));
-    text(&j, "against", str_of(s->against));
+    json_put_str(&j, "schema", STR("cameo.layers/1"));
+    json_put_str(&j, "model", str_of(s->model));
+    json_put_str(&j, "against", str_of(s->against));
     number(&j, "threshold", s->threshold);
     json_key(&j, "sets");
     json_int(&j, s->sets);

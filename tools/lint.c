@@ -179,7 +179,6 @@ static bool parse_options(LintRun *r, Args *args, const char **files, int *nfile
 }
 
 // ---- one model
-// ----------------------------------------------------------------------------------
 
 Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status)
 {
@@ -360,7 +359,6 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
 }
 
 // ---- all of them
-// --------------------------------------------------------------------------------
 
 // Entries that matched nothing in any model that they hold for.
 static void sum_allows(LintRun *r)

@@ -22,7 +22,6 @@ static void flush(Buf *out)
 }
 
 // ---- JUnit: a suite a model, a failed case a finding
-// --------------------------------------------
 
 // Text is UTF-8 already (str_escaped); a file's name may not be, and XML takes few controls.
 static void put_xml(Buf *b, Str s)
@@ -100,7 +99,6 @@ void lint_print_junit(const LintRun *r)
 }
 
 // ---- GitHub: workflow commands
-// ------------------------------------------------------------------
 
 static void put_command(Buf *b, Str s, bool property)
 {
@@ -153,13 +151,6 @@ void lint_print_github(const LintRun *r)
 }
 
 // ---- GitLab: a code quality report
-// --------------------------------------------------------------
-
-static void field(Json *j, const char *key, Str value)
-{
-    json_key(j, key);
-    json_str(j, value);
-}
 
 // Fingerprints are unique in a report: the file counts, and how often it came before.
 static Str unique_print(Arena *a, Map *seen, const Diag *d)
@@ -185,15 +176,16 @@ void lint_print_gitlab(const LintRun *r)
             const Diag *d = r->results.at[f].found.at[i];
             const LintPlace place = lint_place(a, d);
             json_object(&j);
-            field(&j, "description",
-                  d->path.len ? str_printf(a, "%.*s (%.*s)", STR_ARG(d->message), STR_ARG(d->path))
-                              : d->message);
-            field(&j, "check_name", str_of(d->rule[0] ? d->rule : "cameo"));
-            field(&j, "fingerprint", unique_print(a, &seen, d));
-            field(&j, "severity", str_of(severities[d->severity]));
+            json_put_str(&j, "description",
+                         d->path.len
+                             ? str_printf(a, "%.*s (%.*s)", STR_ARG(d->message), STR_ARG(d->path))
+                             : d->message);
+            json_put_str(&j, "check_name", str_of(d->rule[0] ? d->rule : "cameo"));
+            json_put_str(&j, "fingerprint", unique_print(a, &seen, d));
+            json_put_str(&j, "severity", str_of(severities[d->severity]));
             json_key(&j, "location");
             json_object(&j);
-            field(&j, "path", plain_path(place.file));
+            json_put_str(&j, "path", plain_path(place.file));
             json_key(&j, "lines");
             json_object(&j);
             json_key(&j, "begin");

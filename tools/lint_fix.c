@@ -14,6 +14,7 @@
 #include "tools/estimate.h"
 #include "tools/lint.h"
 #include "tools/lint_mends.h"
+#include "tools/rewrite_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,44 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
     return status;
 }
 
+enum { MAX_REWRITTEN = 256 << 20 }; // bytes of a file that is read to keep or show what it says
+
+// Are both texts of one form?
+static bool both_written(const char *path, const char *out)
+{
+    static const char *const forms[] = {".cir", ".onnxtxt"};
+    bool both = false;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        both |= str_ends(str_of(path), forms[i]) && str_ends(str_of(out), forms[i]);
+    return both;
+}
+
+// What somebody wrote as text keeps its comments and blanks where the repair leaves it alone.
+// `bytes` is the model as it is printed behind the repair.
+static void keep_written(LintRun *r, const char *path, const Config *config, Buf *bytes)
+{
+    FileView file;
+    Buf before = {0}, kept = {0};
+    Dropped lost = {0};
+    int status = EXIT_CLEAN;
+    Str error = STR_NONE;
+    Model *m = load_again(r, path, config, &status);
+    if (!m)
+        return;
+    text_print(m, str_ends(str_of(path), ".cir") ? TEXT_CIR : TEXT_PLAIN, false, &before, &lost);
+    load_close(m);
+    if (file_open(r->arena, path, &file, &error)) {
+        if (file.len <= MAX_REWRITTEN) {
+            text_rewrite(path, (Str){(const char *)file.at, file.len}, (Str){before.at, before.len},
+                         (Str){bytes->at, bytes->len}, &kept);
+            buf_free(bytes);
+            *bytes = kept;
+        }
+        file_close(&file);
+    }
+    buf_free(&before);
+}
+
 // Writes the bytes that were read, as they are or in the other form.
 static int write_copy(LintRun *r, const char *path, const Config *config)
 {
@@ -257,12 +296,14 @@ static int write_copy(LintRun *r, const char *path, const Config *config)
     Str error = STR_NONE;
     Model *m = load_again(r, path, config, &status);
     Carried data = m ? carried_by(m, r->arena) : (Carried){0};
-    if (m)
-        status = print_model(m, r->out, &bytes, &error)
-                     ? write_bytes(r, &bytes, &data, r->out, path)
-                     : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
-    if (m)
+    bool printed = m && print_model(m, r->out, &bytes, &error);
+    if (printed && both_written(path, r->out))
+        keep_written(r, path, config, &bytes);
+    if (m) {
+        status = printed ? write_bytes(r, &bytes, &data, r->out, path)
+                         : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
         load_close(m);
+    }
     buf_free(&bytes);
     return status;
 }
@@ -286,7 +327,7 @@ static Str diff_of(LintRun *r, const char *path, const Config *config, const Att
     return shown;
 }
 
-static int write_repaired(LintRun *r, const Attempt *a, const char *out, const char *path,
+static int write_repaired(LintRun *r, Attempt *a, const char *out, const char *path,
                           const Config *config, bool calls)
 {
     if (r->diff && !r->out && !r->in_place)
@@ -295,6 +336,8 @@ static int write_repaired(LintRun *r, const Attempt *a, const char *out, const c
         return write_copy(r, path, config);
     if (!a->changed && !r->out)
         return EXIT_CLEAN;
+    if (a->printed && both_written(path, out))
+        keep_written(r, path, config, &a->bytes);
     return a->printed ? write_bytes(r, &a->bytes, &a->data, out, path)
                       : tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(a->error));
 }
@@ -322,9 +365,6 @@ void lint_fix(LintRun *r, Model *m, const Config *config, Diags *diags, LintResu
 }
 
 // ---- the repairs as what they would change in the file
-// -------------------------------------------
-
-enum { MAX_REWRITTEN = 256 << 20 }; // bytes of a file that is repaired only to show how
 
 static bool any_fix(const Diags *d, bool safe)
 {
@@ -417,6 +457,8 @@ void lint_rewrites(LintRun *r, const Model *m, const Diags *diags, LintResult *r
         r->unsafe = k == 1;
         if (!any_fix(diags, k == 0) || !attempt_again(r, m, result->path, &a))
             continue;
+        if (a.changed && a.printed && text)
+            keep_written(r, result->path, m->config, &a.bytes);
         if (a.changed && a.printed)
             result->rewrites[k] =
                 lint_replacements(r->arena, (Str){(const char *)file.at, file.len},

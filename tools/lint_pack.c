@@ -5,7 +5,6 @@
 #include <string.h>
 
 // ---- out
-// ----------------------------------------------------------------------------------------
 
 static void put_number(Buf *b, uint64_t v)
 {
@@ -79,7 +78,6 @@ void lint_pack(const LintResult *result, Buf *b)
 }
 
 // ---- in
-// -----------------------------------------------------------------------------------------
 
 typedef struct Reader {
     Arena *arena;

@@ -8,23 +8,11 @@
 
 #include <string.h>
 
-static void field(Json *j, const char *key, Str value)
-{
-    json_key(j, key);
-    json_str(j, value);
-}
-
-static void number(Json *j, const char *key, int64_t value)
-{
-    json_key(j, key);
-    json_int(j, value);
-}
-
 static void message(Json *j, const char *key, Str text)
 {
     json_key(j, key);
     json_object(j);
-    field(j, "text", text);
+    json_put_str(j, "text", text);
     json_end_object(j);
 }
 
@@ -37,14 +25,14 @@ static const char *level_of(Severity s)
 static void put_rule(Json *j, const LintRule *r)
 {
     json_object(j);
-    field(j, "id", str_of(r->id));
-    field(j, "name", str_of(r->name));
+    json_put_str(j, "id", str_of(r->id));
+    json_put_str(j, "name", str_of(r->name));
     message(j, "shortDescription", str_of(r->doc));
     message(j, "fullDescription", str_of(r->doc));
     message(j, "help", str_of(*rules_page(r->id) ? rules_page(r->id) : r->doc));
     json_key(j, "defaultConfiguration");
     json_object(j);
-    field(j, "level", str_of(level_of(r->severity)));
+    json_put_str(j, "level", str_of(level_of(r->severity)));
     json_key(j, "enabled");
     json_bool(j, r->on);
     json_end_object(j);
@@ -55,7 +43,7 @@ static void put_rule(Json *j, const LintRule *r)
     json_str(j, STR("onnx"));
     json_str(j, (Str){r->id, 2});
     json_end_array(j);
-    field(j, "fix", str_of(r->fix));
+    json_put_str(j, "fix", str_of(r->fix));
     json_end_object(j);
     json_end_object(j);
 }
@@ -77,7 +65,7 @@ static void put_uri(Json *j, Str path)
         else
             buf_printf(&b, "%%%02X", c);
     }
-    field(j, "uri", (Str){b.at ? b.at : "", b.len});
+    json_put_str(j, "uri", (Str){b.at ? b.at : "", b.len});
     buf_free(&b);
 }
 
@@ -97,9 +85,9 @@ static void put_physical(Json *j, const LintPlace *place)
     json_end_object(j);
     json_key(j, "region");
     json_object(j);
-    number(j, "startLine", place->line);
+    json_put_int(j, "startLine", place->line);
     if (place->column)
-        number(j, "startColumn", place->column);
+        json_put_int(j, "startColumn", place->column);
     json_end_object(j);
     json_end_object(j);
 }
@@ -113,8 +101,8 @@ static void put_location(Json *j, const LintPlace *place, Str path, bool says)
         json_key(j, "logicalLocations");
         json_array(j);
         json_object(j);
-        field(j, "fullyQualifiedName", path);
-        field(j, "kind", str_of(kind_of(path)));
+        json_put_str(j, "fullyQualifiedName", path);
+        json_put_str(j, "kind", str_of(kind_of(path)));
         json_end_object(j);
         json_end_array(j);
     }
@@ -194,17 +182,17 @@ static void put_properties(Json *j, const Diag *d)
     json_key(j, "properties");
     json_object(j);
     if (d->origin_kind.len) {
-        field(j, "originKind", d->origin_kind);
-        field(j, "originName", d->origin_name);
+        json_put_str(j, "originKind", d->origin_kind);
+        json_put_str(j, "originName", d->origin_name);
     }
     json_key(j, "fixes");
     json_array(j);
     for (uint32_t i = 0; i < d->fixes.len; i++) {
         json_object(j);
-        field(j, "safety", d->fixes.at[i].safe ? STR("safe") : STR("unsafe"));
-        field(j, "text", d->fixes.at[i].text);
-        number(j, "casts", d->fixes.at[i].casts);
-        number(j, "transfers", d->fixes.at[i].transfers);
+        json_put_str(j, "safety", d->fixes.at[i].safe ? STR("safe") : STR("unsafe"));
+        json_put_str(j, "text", d->fixes.at[i].text);
+        json_put_int(j, "casts", d->fixes.at[i].casts);
+        json_put_int(j, "transfers", d->fixes.at[i].transfers);
         json_end_object(j);
     }
     json_end_array(j);
@@ -218,10 +206,10 @@ static void put_result(Json *j, Arena *a, const LintResult *result, const Diag *
     uint32_t index = lint_rule_index(d->rule);
     snprintf(print, sizeof print, "%016llx", (unsigned long long)lint_fingerprint(d));
     json_object(j);
-    field(j, "ruleId", str_of(d->rule));
+    json_put_str(j, "ruleId", str_of(d->rule));
     if (lint_rules[index].id)
-        number(j, "ruleIndex", index);
-    field(j, "level", str_of(level_of(d->severity)));
+        json_put_int(j, "ruleIndex", index);
+    json_put_str(j, "level", str_of(level_of(d->severity)));
     put_message(j, d);
     json_key(j, "locations");
     json_array(j);
@@ -240,8 +228,8 @@ static void put_result(Json *j, Arena *a, const LintResult *result, const Diag *
         put_fixes(j, result, d);
     json_key(j, "partialFingerprints");
     json_object(j);
-    field(j, "cameo/v1", str_of(print));
-    field(j, "primaryLocationLineHash", str_of(print));
+    json_put_str(j, "cameo/v1", str_of(print));
+    json_put_str(j, "primaryLocationLineHash", str_of(print));
     json_end_object(j);
     put_properties(j, d);
     json_end_object(j);
@@ -255,7 +243,7 @@ static void put_invocation(Json *j, const LintRun *r)
     json_object(j);
     json_key(j, "executionSuccessful");
     json_bool(j, r->status <= EXIT_FINDINGS);
-    number(j, "exitCode", r->status);
+    json_put_int(j, "exitCode", r->status);
     json_key(j, "toolExecutionNotifications");
     json_array(j);
     for (uint32_t f = 0; f < r->results.len; f++)
@@ -264,7 +252,7 @@ static void put_invocation(Json *j, const LintRun *r)
             if (d->rule[0])
                 continue;
             json_object(j);
-            field(j, "level", str_of(level_of(d->severity)));
+            json_put_str(j, "level", str_of(level_of(d->severity)));
             message(j, "message", d->message);
             json_key(j, "locations");
             json_array(j);
@@ -284,9 +272,9 @@ static void put_driver(Json *j)
     json_object(j);
     json_key(j, "driver");
     json_object(j);
-    field(j, "name", STR("cameo"));
-    field(j, "version", STR(CAMEO_VERSION));
-    field(j, "semanticVersion", STR(CAMEO_VERSION));
+    json_put_str(j, "name", STR("cameo"));
+    json_put_str(j, "version", STR(CAMEO_VERSION));
+    json_put_str(j, "semanticVersion", STR(CAMEO_VERSION));
     json_key(j, "rules");
     json_array(j);
     for (const LintRule *rule = lint_rules; rule->id; rule++)
@@ -301,10 +289,10 @@ void lint_print_sarif(const LintRun *r)
     Buf out = {0};
     Json j = {.out = &out};
     json_object(&j);
-    field(&j, "$schema",
-          STR("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
-              "sarif-schema-2.1.0.json"));
-    field(&j, "version", STR("2.1.0"));
+    json_put_str(&j, "$schema",
+                 STR("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
+                     "sarif-schema-2.1.0.json"));
+    json_put_str(&j, "version", STR("2.1.0"));
     json_key(&j, "runs");
     json_array(&j);
     json_object(&j);

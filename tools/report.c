@@ -5,24 +5,6 @@
 #include "codegen/cpu/winograd.h"
 #include "ir/kernel.h"
 
-static void field(Json *j, const char *key, Str value)
-{
-    json_key(j, key);
-    json_str(j, value);
-}
-
-static void number(Json *j, const char *key, int64_t value)
-{
-    json_key(j, key);
-    json_int(j, value);
-}
-
-static void flag(Json *j, const char *key, bool value)
-{
-    json_key(j, key);
-    json_bool(j, value);
-}
-
 typedef struct Counts {
     uint32_t kernels, products, nodes;
 } Counts;
@@ -42,14 +24,14 @@ static void put_options(Json *j, const CompileOptions *o)
 {
     static const char *const kinds[] = {"exe", "shared", "static", "obj", "c", "loaded"};
     static const char *const gemms[] = {"auto", "packed", "openblas", "loops"};
-    field(j, "emit", str_of(kinds[o->kind]));
-    field(j, "device", o->device == ON_CUDA ? STR("cuda") : STR("cpu"));
-    field(j, "cpu", o->cpu ? str_of(o->cpu) : STR("native"));
-    field(j, "gemm", (size_t)o->gemm < 4 ? str_of(gemms[o->gemm]) : STR("cublaslt"));
-    field(j, "weights", o->weights_file ? STR("file") : STR("embed"));
-    flag(j, "overrides", !o->no_override);
-    flag(j, "fuse", !o->no_fuse);
-    flag(j, "strict_fp", o->strict_fp);
+    json_put_str(j, "emit", str_of(kinds[o->kind]));
+    json_put_str(j, "device", o->device == ON_CUDA ? STR("cuda") : STR("cpu"));
+    json_put_str(j, "cpu", o->cpu ? str_of(o->cpu) : STR("native"));
+    json_put_str(j, "gemm", (size_t)o->gemm < 4 ? str_of(gemms[o->gemm]) : STR("cublaslt"));
+    json_put_str(j, "weights", o->weights_file ? STR("file") : STR("embed"));
+    json_put_bool(j, "overrides", !o->no_override);
+    json_put_bool(j, "fuse", !o->no_fuse);
+    json_put_bool(j, "strict_fp", o->strict_fp);
 }
 
 // Each convolution: the kernel, its nodes, the form and what it was chosen by.
@@ -61,20 +43,22 @@ static void put_convolutions(Json *j, const Model *m, const Step *s)
             int64_t channels = 1;
             poly_is_const(o->conv->channels, &channels);
             json_object(j);
-            number(j, "kernel", s->kernel->id);
-            field(j, "output", buffer_at(m->kernels, o->conv->store->buffer)->name);
-            field(j, "form", str_of(winograd_form(o->conv->tile)));
-            number(j, "tile", o->conv->tile);
+            json_put_int(j, "kernel", s->kernel->id);
+            json_put_str(j, "output", buffer_at(m->kernels, o->conv->store->buffer)->name);
+            json_put_str(j, "form", str_of(winograd_form(o->conv->line, o->conv->tile)));
+            json_put_int(j, "tile", o->conv->tile);
             if (o->conv->cost[0] > 0) {
                 json_key(j, "cycles");
                 json_object(j);
                 for (int i = 0; i < 3; i++)
-                    number(j, winograd_form(2 * i), (int64_t)o->conv->cost[i]);
+                    if (o->conv->cost[i] > 0)
+                        json_put_int(j, winograd_form(o->conv->line, 2 * i),
+                                     (int64_t)o->conv->cost[i]);
                 json_end_object(j);
             }
             json_key(j, "error_rms");
-            json_num(j, winograd_error(o->conv->tile, channels));
-            field(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
+            json_num(j, winograd_error(o->conv->line, o->conv->tile, channels));
+            json_put_str(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
             json_end_object(j);
         }
         put_convolutions(j, m, s->body);
@@ -87,28 +71,28 @@ static void put_result(Json *j, const Model *m, const CompileReport *r)
     Counts c = {0};
     if (m->kernels)
         count_steps(m->kernels->steps, &c);
-    number(j, "kernels", c.kernels);
-    number(j, "products", c.products);
-    number(j, "nodes", c.nodes);
+    json_put_int(j, "kernels", c.kernels);
+    json_put_int(j, "products", c.products);
+    json_put_int(j, "nodes", c.nodes);
     json_key(j, "convolutions");
     json_array(j);
     if (m->kernels)
         put_convolutions(j, m, m->kernels->steps);
     json_end_array(j);
-    number(j, "weights_bytes", r->weights_size);
+    json_put_int(j, "weights_bytes", r->weights_size);
     json_key(j, "arena");
     json_object(j);
-    flag(j, "fixed", r->fixed);
+    json_put_bool(j, "fixed", r->fixed);
     if (r->fixed) {
-        number(j, "peak_bytes", r->peak);
-        number(j, "bound_bytes", r->bound);
+        json_put_int(j, "peak_bytes", r->peak);
+        json_put_int(j, "bound_bytes", r->bound);
     }
     json_end_object(j);
     json_key(j, "repair");
     json_object(j);
-    number(j, "retyped", r->retyped);
-    number(j, "casts", r->casts);
-    number(j, "transfers", r->transfers);
+    json_put_int(j, "retyped", r->retyped);
+    json_put_int(j, "casts", r->casts);
+    json_put_int(j, "transfers", r->transfers);
     json_end_object(j);
 }
 
@@ -119,7 +103,7 @@ static void put_stages(Json *j, const Stages *s)
     json_array(j);
     for (uint32_t i = 0; i < s->len; i++) {
         json_object(j);
-        field(j, "name", str_of(s->at[i].name));
+        json_put_str(j, "name", str_of(s->at[i].name));
         json_key(j, "seconds");
         json_num(j, s->at[i].seconds);
         json_end_object(j);
@@ -133,16 +117,16 @@ void report_print(const Model *m, const CompileOptions *o, const CompileReport *
     Buf out = {0};
     Json j = {.out = &out};
     json_object(&j);
-    field(&j, "schema", STR("cameo.compile/1"));
-    field(&j, "model", diags->file);
-    field(&j, "out", str_of(o->out));
-    number(&j, "status", status);
+    json_put_str(&j, "schema", STR("cameo.compile/1"));
+    json_put_str(&j, "model", diags->file);
+    json_put_str(&j, "out", str_of(o->out));
+    json_put_int(&j, "status", status);
     put_options(&j, o);
     if (m)
         put_result(&j, m, r);
     put_stages(&j, &r->stages);
     if (m && r->error.len)
-        field(&j, "error", r->error);
+        json_put_str(&j, "error", r->error);
     json_key(&j, "findings");
     json_array(&j);
     for (uint32_t i = 0; i < diags->all.len; i++)

@@ -54,7 +54,6 @@ const char *rules_page(const char *id)
 }
 
 // ---- the same as a page
-// -------------------------------------------------------------------------
 
 static void put_markdown(Buf *out, const char *text, size_t len)
 {

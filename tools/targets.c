@@ -6,10 +6,8 @@
 
 #include <string.h>
 
-enum { OPT_FORMAT };
-
 static const ToolOption options[] = {
-    [OPT_FORMAT] = {"--format", "FORMAT", "text (default) or json"},
+    {"--format", "FORMAT", "text (default) or json"},
     {0},
 };
 
@@ -72,23 +70,7 @@ static void print_json(void)
 
 static int run(const Tool *t, int argc, char **argv)
 {
-    Args args = args_of(t, argc, argv);
-    const char *value;
-    bool json = false;
-    for (int option; (option = args_next(&args, &value)) != ARG_END;) {
-        if (option == ARG_HELP)
-            return EXIT_CLEAN;
-        if (option == ARG_BAD)
-            return EXIT_USAGE;
-        json = option == OPT_FORMAT && strcmp(value, "json") == 0;
-        if (option != OPT_FORMAT || (!json && strcmp(value, "text") != 0))
-            return tool_error(t, EXIT_USAGE, "what is %s? (see cameo help targets)", value);
-    }
-    if (json)
-        print_json();
-    else
-        print_text();
-    return EXIT_CLEAN;
+    return tool_list(t, argc, argv, print_text, print_json);
 }
 
 const Tool tool_targets = {"targets", "[--format json]",

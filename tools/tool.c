@@ -84,6 +84,25 @@ int args_next(Args *a, const char **value)
     return ARG_END;
 }
 
+int tool_list(const Tool *t, int argc, char **argv, void (*text)(void), void (*json)(void))
+{
+    Args args = args_of(t, argc, argv);
+    const char *value;
+    void (*print)(void) = text;
+    for (int option; (option = args_next(&args, &value)) != ARG_END;) {
+        if (option == ARG_HELP)
+            return EXIT_CLEAN;
+        if (option == ARG_BAD)
+            return EXIT_USAGE;
+        const bool is_json = strcmp(value, "json") == 0;
+        if (option == ARG_FILE || (!is_json && strcmp(value, "text") != 0))
+            return tool_error(t, EXIT_USAGE, "what is %s? (see cameo help %s)", value, t->name);
+        print = is_json ? json : text;
+    }
+    print();
+    return EXIT_CLEAN;
+}
+
 bool tool_count(const char *text, uint32_t most, uint32_t *n)
 {
     char *end;

@@ -45,6 +45,8 @@ typedef struct Args {
 Args args_of(const Tool *t, int argc, char **argv);
 int args_next(Args *a, const char **value);
 
+// Runs a tool whose one option is --format text|json: prints what it lists in that form.
+int tool_list(const Tool *t, int argc, char **argv, void (*text)(void), void (*json)(void));
 // A number from 1 to `most`; false: it is none.
 bool tool_count(const char *text, uint32_t most, uint32_t *n);
 enum { MAX_THREADS = 1024, MAX_GRAIN = 1000000000 };

@@ -265,7 +265,6 @@ static bool choose_roles(Match *m)
 }
 
 // ---- what BLAS takes
-// -----------------------------------------------------------------------------
 
 // Lines of `length` elements, `stride` apart, do not overlap.
 static bool lines_apart(Polys *polys, Index stride, Index length)
@@ -562,7 +561,6 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
 }
 
 // ---- printing
-// ------------------------------------------------------------------------------------
 
 const char *gemm_start(Printer *p, BufferId b, const Index *at)
 {

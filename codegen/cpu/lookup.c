@@ -23,16 +23,6 @@ static void visit(void *context, const Expr *e)
                (e->kind == EX_BINARY && e->op == B_POW);
 }
 
-typedef struct Replace {
-    const Expr *from, *to;
-} Replace;
-
-static const Expr *replace(void *context, const Expr *e)
-{
-    const Replace *r = context;
-    return e == r->from ? r->to : NULL;
-}
-
 static bool are_many(Module *mod, const Point *p)
 {
     int64_t n = 1, k;
@@ -67,8 +57,8 @@ static void rewrite(Module *mod, Kernel *k)
     at[0] = poly_loop(polys, v);
     at[1] = poly_const(polys, VALUES);
     const Expr *value = expr_index(mod, poly_add_const(polys, at[0], least));
-    Replace r = {b.load, expr_cast(mod, b.load->dtype, value, false)};
-    ExprMap map = {&r, replace, NULL};
+    ExprSwap r = {b.load, expr_cast(mod, b.load->dtype, value, false)};
+    ExprMap map = {&r, expr_swap, NULL};
     Stmt *set = statement(mod, (Stmt){.kind = S_SET, .local = row, .rank = 1, .at = at});
     set->value = expr_map(mod, p.store->value, &map);
     Stmt *fill = statement(mod, (Stmt){.kind = S_FOR, .par = true, .var = v, .body = set});

@@ -87,22 +87,6 @@ static BufferId table(const Terms *t, DType type, const void *elements)
     return bytes_buffer(t->mod, type, t->c->filled, elements);
 }
 
-// A table of all channels that holds e, a table or a number; 0: e is neither.
-static BufferId table_of(const Terms *t, const Expr *e)
-{
-    if (e->kind == EX_LOAD && e->rank == 1 && e->at[0] == pixel_conv_channel(t->mod, t->c) &&
-        buffer_at(t->mod, e->buffer)->kind == BUF_WEIGHT)
-        return e->buffer;
-    float *to = is_number(e) ? calloc((size_t)t->c->filled, sizeof *to) : NULL;
-    if (!to)
-        return 0;
-    for (int64_t i = 0; i < t->c->channels; i++)
-        to[i] = (float)e->value.f;
-    const BufferId b = table(t, DT_F32, to);
-    free(to);
-    return b;
-}
-
 // The greatest magnitude in such a table.
 static double greatest(const Terms *t, BufferId b)
 {
@@ -165,7 +149,7 @@ static bool take_scaled(Terms *t, const Expr *e)
 {
     const Expr *product = e, *bias = NULL;
     if (is_binary(e, B_ADD)) {
-        const bool first = table_of(t, e->b) != 0;
+        const bool first = pixel_conv_table(t->mod, t->c, e->b) != 0;
         product = first ? e->a : e->b;
         bias = first ? e->b : e->a;
     }
@@ -173,8 +157,8 @@ static bool take_scaled(Terms *t, const Expr *e)
         return false;
     const bool first = product->a->kind == EX_CAST;
     const Expr *zero = expr_const(t->mod, DT_F32, (Scalar){.f = 0});
-    t->f->scale = table_of(t, first ? product->b : product->a);
-    t->f->bias = table_of(t, bias ? bias : zero);
+    t->f->scale = pixel_conv_table(t->mod, t->c, first ? product->b : product->a);
+    t->f->bias = pixel_conv_table(t->mod, t->c, bias ? bias : zero);
     return t->f->scale && t->f->bias && take_sum(t, first ? product->a : product->b) &&
            greatest(t, t->f->scale) * ldexp(1, 31) + greatest(t, t->f->bias) < ldexp(1, 31) - 512;
 }

@@ -11,6 +11,7 @@
 #include "codegen/cpu/pixel_windows.h"
 #include "codegen/parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,22 @@ Index pixel_conv_channel(Module *mod, const PixelConv *c)
     Polys *polys = mod->polys;
     return poly_add(polys, poly_scale(polys, poly_loop(polys, c->block), c->columns),
                     poly_loop(polys, c->lane));
+}
+
+BufferId pixel_conv_table(Module *mod, const PixelConv *c, const Expr *e)
+{
+    if (e->kind == EX_LOAD && e->rank == 1 && e->at[0] == pixel_conv_channel(mod, c) &&
+        buffer_at(mod, e->buffer)->kind == BUF_WEIGHT)
+        return e->buffer;
+    const bool is_number = e->kind == EX_CONST && e->dtype == DT_F32 && !isnan(e->value.f);
+    float *to = is_number ? calloc((size_t)c->filled, sizeof *to) : NULL;
+    if (!to)
+        return 0;
+    for (int64_t i = 0; i < c->channels; i++)
+        to[i] = (float)e->value.f;
+    const BufferId b = bytes_buffer(mod, DT_F32, c->filled, to);
+    free(to);
+    return b;
 }
 
 // Does nothing but the channel decide it, in float32?

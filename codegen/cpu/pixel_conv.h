@@ -48,6 +48,9 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
                      bool few, PixelConv *to);
 // Where the tables of its channels are read.
 Index pixel_conv_channel(Module *mod, const PixelConv *c);
+// A table of float32 for all channels that holds e, which is such a table or a number; 0: e is
+// neither, or a NaN.
+BufferId pixel_conv_table(Module *mod, const PixelConv *c, const Expr *e);
 // The border that x must have for it.
 int64_t pixel_conv_border(const PixelConv *c);
 // Packs the weights, to->columns being set; false with *error where they cannot be read.

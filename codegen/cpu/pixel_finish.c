@@ -34,22 +34,6 @@ static bool take_bounds(const Expr **e, PixelFinish *f)
     return f->low <= f->high;
 }
 
-// A table of all channels that holds e, a table or a number; 0: e is neither.
-static BufferId table_of(const Terms *t, const Expr *e)
-{
-    if (e->kind == EX_LOAD && e->rank == 1 && e->at[0] == pixel_conv_channel(t->mod, t->c) &&
-        buffer_at(t->mod, e->buffer)->kind == BUF_WEIGHT)
-        return e->buffer;
-    float *to = is_number(e) ? calloc((size_t)t->c->filled, sizeof *to) : NULL;
-    if (!to)
-        return 0;
-    for (int64_t i = 0; i < t->c->channels; i++)
-        to[i] = (float)e->value.f;
-    const BufferId b = bytes_buffer(t->mod, DT_F32, t->c->filled, to);
-    free(to);
-    return b;
-}
-
 static bool is_sum(const Terms *t, const Expr *e)
 {
     return e->kind == EX_LOAD && e->buffer == t->c->sums;
@@ -73,7 +57,7 @@ static bool take_product(Terms *t, const Expr *e)
     if (!first && !is_sum(t, e->b))
         return false;
     t->sum = true;
-    return (t->f->scale = table_of(t, first ? e->b : e->a)) != 0;
+    return (t->f->scale = pixel_conv_table(t->mod, t->c, first ? e->b : e->a)) != 0;
 }
 
 static bool take_term(Terms *t, const Expr *e)
@@ -88,7 +72,7 @@ static bool take_term(Terms *t, const Expr *e)
         t->f->added = e->a;
         return true;
     }
-    return !t->f->bias && (t->f->bias = table_of(t, e)) != 0;
+    return !t->f->bias && (t->f->bias = pixel_conv_table(t->mod, t->c, e)) != 0;
 }
 
 PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e)

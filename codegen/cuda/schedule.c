@@ -237,33 +237,6 @@ static void print_group_loop(Printer *p, const Stmt *s)
     print_line(p, "}");
 }
 
-static void print_group_branch(Printer *p, const Stmt *s)
-{
-    print_statement_begin(p, s->value, NULL, 0);
-    const char *cond = without_parentheses(p, print_expr(p, s->value));
-    print_statement_end(p);
-    print_line(p, "if (%s) {", cond);
-    group_block(p, s->body);
-    if (s->other) {
-        print_line(p, "} else {");
-        group_block(p, s->other);
-    }
-    print_line(p, "}");
-}
-
-static void print_group_while(Printer *p, const Stmt *s)
-{
-    print_line(p, "for (;;) {");
-    uint32_t mark = print_block_begin(p);
-    print_statement_begin(p, s->value, NULL, 0);
-    print_line(p, "if (!%s)", print_expr(p, s->value));
-    print_line(p, "    break;");
-    print_statement_end(p);
-    print_group(p, s->body);
-    print_block_end(p, mark);
-    print_line(p, "}");
-}
-
 // Statements that all threads of a block run alike.
 static void print_group(Printer *p, const Stmt *s)
 {
@@ -276,10 +249,10 @@ static void print_group(Printer *p, const Stmt *s)
                 print_group_loop(p, s);
             break;
         case S_IF:
-            print_group_branch(p, s);
+            print_if(p, s, group_block);
             break;
         case S_WHILE:
-            print_group_while(p, s);
+            print_while(p, s, print_group);
             break;
         case S_STORE:
         case S_UPDATE:

@@ -305,7 +305,6 @@ static void lower_attention(Lower *l)
 }
 
 // ---- RotaryEmbedding
-// ------------------------------------------------------------------------------------
 
 // Caches of cosines and sines: a line for each position in the batch, or (with position_ids) for
 // each number that a position may have; half as wide as the channels that turn.

@@ -28,7 +28,6 @@ static int64_t attr_at(const Node *n, const char *name, uint32_t i, int64_t othe
 }
 
 // ---- Col2Im
-// ----------------------------------------------------------------------------------------------
 
 // The spatial rank and the block's dims; false if they are not known or do not fit.
 static bool block_of(Infer *s, uint32_t *rank, Index *block)
@@ -119,7 +118,6 @@ static void lower_col2im(Lower *l)
 }
 
 // ---- MaxUnpool
-// ----------------------------------------------------------------------------------------------
 
 // What MaxPool would have read: the shape in which the indices count.
 static bool unpooled(Polys *p, const Node *n, uint32_t rank, const Index *x, Index *dims)
@@ -197,7 +195,6 @@ static void lower_max_unpool(Lower *l)
 }
 
 // ---- DeformConv
-// ----------------------------------------------------------------------------------------------
 
 static void infer_deform_conv(Infer *s)
 {
@@ -313,7 +310,6 @@ static void lower_deform_conv(Lower *l)
 }
 
 // ---- MaxRoiPool
-// ----------------------------------------------------------------------------------------------
 
 static void infer_max_roi_pool(Infer *s)
 {
@@ -391,7 +387,6 @@ static void lower_max_roi_pool(Lower *l)
 }
 
 // ---- Det
-// ----------------------------------------------------------------------------------------------
 
 static void infer_det(Infer *s)
 {

@@ -121,7 +121,6 @@ void infer_if_output(Model *m, NodeId n, uint32_t o)
 }
 
 // ---- carried values
-// -------------------------------------------------------------------------------------
 
 static void carry_in(Infer *s, const Graph *body, uint32_t first, uint32_t from, uint32_t n)
 {

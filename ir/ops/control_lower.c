@@ -99,7 +99,6 @@ void lower_if(Lower *l)
 }
 
 // ---- loops
-// ----------------------------------------------------------------------------------------------
 
 static Tensor carried_buffer(Lower *l, ValueId inner, uint32_t from)
 {
@@ -346,7 +345,6 @@ void lower_loop(Lower *l)
 }
 
 // ---- Scan
-// -----------------------------------------------------------------------------------------------
 
 static int64_t listed(Lower *l, const char *name, uint32_t i, int64_t otherwise)
 {

@@ -206,7 +206,6 @@ static void lower_qlinear_conv(Lower *l)
 }
 
 // ---- ConvTranspose
-// --------------------------------------------------------------------------------------
 
 typedef struct Transposed {
     int64_t stride[MAX_RANK], dilation[MAX_RANK];

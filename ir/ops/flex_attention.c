@@ -16,7 +16,6 @@ static DType precision_of(const Node *n, DType t)
 }
 
 // ---- shapes
-// ---------------------------------------------------------------------------------------------
 
 static void infer_body(Infer *s, const char *name, DType t, const Index *dims)
 {
@@ -68,7 +67,6 @@ static void infer_flex(Infer *s)
 }
 
 // ---- kernels
-// --------------------------------------------------------------------------------------------
 
 // x after the body; x itself where there is none. No buffer where that is refused.
 static Tensor through_body(Lower *l, const char *name, Tensor x)

@@ -33,7 +33,6 @@ static uint32_t axis_of(Lower *l, uint32_t rank)
 }
 
 // ---- Gather
-// ---------------------------------------------------------------------------------------------
 
 static void infer_gather(Infer *s)
 {
@@ -189,7 +188,6 @@ static void lower_gather_nd(Lower *l)
 }
 
 // ---- Scatter
-// --------------------------------------------------------------------------------------------
 
 // Updates come in order where a plain store may hit one place twice: the last one wins.
 static void put(Lower *l, Tensor y, const Index *at, const Expr *value)

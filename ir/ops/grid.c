@@ -25,7 +25,6 @@ static bool need(Lower *l, Index dim, int64_t size, const char *what)
 }
 
 // ---- AffineGrid
-// -----------------------------------------------------------------------------------------
 
 static void infer_affine_grid(Infer *s)
 {
@@ -85,7 +84,6 @@ static void lower_affine_grid(Lower *l)
 }
 
 // ---- GridSample
-// -----------------------------------------------------------------------------------------
 
 typedef enum GridMode { GRID_NEAREST, GRID_LINEAR, GRID_CUBIC } GridMode;
 typedef enum GridPad { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION } GridPad;
@@ -263,7 +261,6 @@ static void lower_grid_sample(Lower *l)
 }
 
 // ---- RoiAlign
-// -------------------------------------------------------------------------------------------
 
 static void infer_roi_align(Infer *s)
 {
@@ -383,7 +380,6 @@ static void lower_roi_align(Lower *l)
 }
 
 // ---- CenterCropPad
-// --------------------------------------------------------------------------------------
 
 static bool crop_axes(Infer *s, int64_t rank, uint32_t *axes, uint32_t *n)
 {

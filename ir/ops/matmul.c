@@ -155,7 +155,6 @@ static void lower_qlinear_matmul(Lower *l)
 }
 
 // ---- Gemm
-// -----------------------------------------------------------------------------------------------
 
 void infer_gemm(Infer *s)
 {

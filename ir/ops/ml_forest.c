@@ -62,7 +62,6 @@ static const Forest *checked(Lower *l, Forest *f, uint32_t targets)
 }
 
 // ---- versions 1 and 3: nodes by (tree, node), leaves among them
-// ---------------------------------------
 
 typedef struct Given { // parallel attributes
     uint32_t n;
@@ -233,7 +232,6 @@ const Forest *forest_read_nodes(Lower *l, const char *votes, uint32_t targets)
 }
 
 // ---- version 5: inner nodes and leaves apart
-// ----------------------------------------------------------
 
 // One set for each MEMBER node in order, NaN between them (and maybe behind the last).
 static bool read_members(Lower *l, Forest *f)

@@ -37,7 +37,6 @@ static void infer_float_like_0(Infer *s)
 }
 
 // ---- Scaler: (x - offset) * scale
-// ---------------------------------------------------------------------
 
 static void lower_scaler(Lower *l)
 {
@@ -92,7 +91,6 @@ static void lower_normalizer(Lower *l)
 }
 
 // ---- Imputer, Binarizer
-// -------------------------------------------------------------------------------
 
 static void lower_imputer(Lower *l)
 {
@@ -136,7 +134,6 @@ static const Expr *binarizer(Lower *l, const Expr *x)
 }
 
 // ---- ArrayFeatureExtractor: entries of the last dim by indices
-// ------------------------------------------
 
 static void infer_extractor(Infer *s)
 {
@@ -180,7 +177,6 @@ static void lower_extractor(Lower *l)
 }
 
 // ---- FeatureVectorizer: inputs side by side, as float32
-// ------------------------------------------------
 
 // Columns of input i as inputdimensions says, else as its last dim.
 static Index width_of(Polys *p, const Node *n, uint32_t i, Index last)

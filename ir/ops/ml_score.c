@@ -8,7 +8,6 @@
 #include <string.h>
 
 // ---- rows
-// ---------------------------------------------------------------------------------------------
 
 Rows ml_rows(Lower *l)
 {
@@ -49,7 +48,6 @@ void ml_infer_rows(Infer *s, uint32_t labels, uint32_t scores, Index columns)
 }
 
 // ---- attributes that are tables
-// -----------------------------------------------------------------------
 
 const double *ml_tensor_numbers(Model *m, const Node *n, const char *name, uint32_t *len)
 {
@@ -109,7 +107,6 @@ const Expr *ml_at(Lower *l, Tensor table, Index i)
 }
 
 // ---- transforms of scores
-// -----------------------------------------------------------------------------
 
 bool ml_post(Lower *l, Post *post)
 {
@@ -194,7 +191,6 @@ void ml_store_margin(Lower *l, Tensor y, Tensor margin, Post post, bool compleme
 }
 
 // ---- labels
-// -------------------------------------------------------------------------------------------
 
 uint32_t ml_label_count(const Node *n, const char *ints, const char *strings)
 {

@@ -126,7 +126,6 @@ static Tensor linear_scores(Lower *l, const Machine *m, uint32_t columns)
 }
 
 // ---- SVMRegressor
-// -------------------------------------------------------------------------------------
 
 static void infer_regressor(Infer *s)
 {
@@ -177,7 +176,6 @@ static void lower_regressor(Lower *l)
 }
 
 // ---- SVMClassifier
-// ------------------------------------------------------------------------------------
 
 static uint32_t vector_count(const Node *n)
 {

@@ -196,7 +196,6 @@ static Tensor forest_scores(Lower *l, const Rows *r, const Forest *f, uint32_t t
 }
 
 // ---- rows
-// ---------------------------------------------------------------------------------------------
 
 // base_values, one a target; false (not_supported said) for another number of them.
 static bool base_values(Lower *l, uint32_t targets, const double **base, uint32_t *n)

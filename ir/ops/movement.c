@@ -160,7 +160,6 @@ static const Expr *same(Lower *l, const Expr *x)
 }
 
 // ---- Transpose
-// ------------------------------------------------------------------------------------------
 
 // Which dim of x is dim i of y; not below rank where perm does not fit.
 static uint32_t permuted(const Node *n, uint32_t i, uint32_t rank)
@@ -211,7 +210,6 @@ static void lower_transpose(Lower *l)
 }
 
 // ---- Expand, Tile
-// ---------------------------------------------------------------------------------------
 
 static void infer_expand(Infer *s)
 {
@@ -316,7 +314,6 @@ static void lower_tile(Lower *l)
 }
 
 // ---- DepthToSpace, SpaceToDepth
-// -------------------------------------------------------------------------
 
 static void infer_depth_to_space(Infer *s)
 {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 // ---- sources of queries, keys and values
-// ------------------------------------------------------------------
 
 const Expr *ms_head_element(Lower *l, const HeadSource *h, Index b, Index head, Index i, Index c)
 {
@@ -64,7 +63,6 @@ Tensor ms_joined(Lower *l, Tensor y, Tensor cached, uint32_t which, const HeadSo
 }
 
 // ---- masks
-// ------------------------------------------------------------------------------------------------
 
 typedef struct Masking {
     Tensor index, bias; // the mask of tokens, and what is added to the scores
@@ -138,7 +136,6 @@ static void fit_bias(Infer *s, uint32_t i, Index batch, Index heads, Index lengt
 }
 
 // ---- the core
-// ---------------------------------------------------------------------------------------------
 
 static void lower_core(Lower *l, Tensor q, Tensor k, Tensor v, Tensor mask, Index heads)
 {
@@ -156,7 +153,6 @@ static void lower_core(Lower *l, Tensor q, Tensor k, Tensor v, Tensor mask, Inde
 }
 
 // ---- Attention
-// ----------------------------------------------------------------------------------------------
 
 typedef struct Sizes {
     Index heads, q, k, v; // heads, and widths of queries, keys and values in the product
@@ -271,7 +267,6 @@ static void lower_ms_attention(Lower *l)
 }
 
 // ---- MultiHeadAttention
-// -------------------------------------------------------------------------------------
 
 // Queries, keys and values apart; keys and values in one tensor of rank 5; or all three in one.
 typedef struct Shared {
@@ -378,7 +373,6 @@ static void lower_multi_head(Lower *l)
 }
 
 // ---- RotaryEmbedding
-// --------------------------------------------------------------------------------------
 
 static void infer_ms_rotary(Infer *s)
 {

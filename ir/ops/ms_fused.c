@@ -5,7 +5,6 @@
 #include <string.h>
 
 // ---- shared
-// -------------------------------------------------------------------------------------------------
 
 Tensor ms_like(Lower *l, const char *name, DType t, Tensor x)
 {
@@ -83,7 +82,6 @@ static bool has_activation(Lower *l)
 }
 
 // ---- FusedMatMul: alpha * A' * B'
-// ---------------------------------------------------------------------------
 
 // transBatch moves dim 0 behind the other batch dims; trans swaps the last two. Vectors stay.
 static void operand_order(const Node *n, bool second, uint32_t rank, uint32_t *perm)
@@ -139,7 +137,6 @@ static void lower_fused_matmul(Lower *l)
 }
 
 // ---- FusedGemm, FusedConv
-// ---------------------------------------------------------------------------------
 
 static void lower_fused_gemm(Lower *l)
 {
@@ -201,7 +198,6 @@ static void lower_fused_conv(Lower *l)
 }
 
 // ---- NhwcMaxPool
-// ------------------------------------------------------------------------------------------
 
 static void infer_nhwc_pool(Infer *s)
 {
@@ -235,7 +231,6 @@ static void lower_nhwc_max_pool(Lower *l)
 }
 
 // ---- BiasGelu, FastGelu
-// -----------------------------------------------------------------------------------
 
 static void infer_bias_last(Infer *s)
 {

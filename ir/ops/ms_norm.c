@@ -3,7 +3,6 @@
 #include "ir/ops/microsoft.h"
 
 // ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization
-// --------------------------------------------
 
 // How an operator of this file is called decides which normalization it is, and what it takes.
 typedef enum NormKind { NORM_LAYER, NORM_SIMPLIFIED } NormKind;
@@ -75,7 +74,6 @@ static void lower_skip_norm(Lower *l)
 }
 
 // ---- EmbedLayerNormalization
-// ------------------------------------------------------------------------------
 
 static void infer_embed_norm(Infer *s)
 {

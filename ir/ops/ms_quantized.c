@@ -8,7 +8,6 @@
 #include <string.h>
 
 // ---- QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearWhere
-// ---------------------------------------------------
 
 // A quantised operand: three inputs from i on.
 static const Expr *operand(Lower *l, uint32_t i, uint32_t rank, const Index *o)
@@ -110,7 +109,6 @@ static void lower_qlinear_where(Lower *l)
 }
 
 // ---- QLinearConcat: scale and point of the result, then three inputs for each tensor
-// -------------------------------------
 
 static void infer_qlinear_concat(Infer *s)
 {
@@ -181,7 +179,6 @@ static void lower_qlinear_concat(Lower *l)
 }
 
 // ---- QLinearAveragePool, QLinearGlobalAveragePool
-// -----------------------------------------------------
 
 // Where dim i of a tensor with channels in dim 1 stands, where channels may come last.
 static uint32_t place(bool last, uint32_t rank, uint32_t i)
@@ -259,7 +256,6 @@ static void lower_qlinear_pool(Lower *l)
 }
 
 // ---- QLinearSoftmax
-// ----------------------------------------------------------------------------------------
 
 static void lower_qlinear_softmax(Lower *l)
 {
@@ -284,7 +280,6 @@ static void lower_qlinear_softmax(Lower *l)
 }
 
 // ---- products
-// ----------------------------------------------------------------------------------------------
 
 // A parameter for the column j of a product (its last dim), or of one element.
 static const Expr *column(Lower *l, Tensor p, const Index *o, uint32_t rank)

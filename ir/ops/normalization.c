@@ -51,7 +51,6 @@ static const Expr *at_channel(Lower *l, uint32_t i, Index c, DType t)
 }
 
 // ---- BatchNormalization
-// ---------------------------------------------------------------------------------
 
 // Operands first .. last hold one number a channel.
 static void fit_channels(Infer *s, uint32_t first, uint32_t last)
@@ -184,7 +183,6 @@ static void lower_instance_norm(Lower *l)
 }
 
 // ---- LayerNormalization, RMSNormalization
-// ---------------------------------------------------------------
 
 // Input i broadcasts to the shape of input 0, which stays what it is.
 static void fit_broadcast(Infer *s, uint32_t i)
@@ -334,7 +332,6 @@ static void lower_rms_norm(Lower *l)
 }
 
 // ---- GroupNormalization
-// ---------------------------------------------------------------------------------
 
 // Channels in groups; scale and bias a group (18) or a channel (21). Spec: GroupNormalization-21.
 static void lower_group_norm(Lower *l)
@@ -377,7 +374,6 @@ static void lower_group_norm(Lower *l)
 }
 
 // ---- the rest
-// -------------------------------------------------------------------------------------------
 
 // x over its 1- or 2-norm along the axis; lines of zeros stay zero. Spec: LpNormalization-22.
 static void lower_lp_norm(Lower *l)

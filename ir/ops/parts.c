@@ -5,7 +5,6 @@
 #include <string.h>
 
 // ---- Concat
-// ---------------------------------------------------------------------------------------------
 
 static void concat_content(Infer *s)
 {
@@ -77,7 +76,6 @@ static void lower_concat(Lower *l)
 }
 
 // ---- Split
-// ----------------------------------------------------------------------------------------------
 
 // Where part i begins and how long it is; false if that is known only when the program runs.
 static bool split_part(Polys *p, const Node *n, const Index *sizes, uint32_t nsizes, Index whole,
@@ -200,7 +198,6 @@ static void lower_split(Lower *l)
 }
 
 // ---- Slice
-// ----------------------------------------------------------------------------------------------
 
 typedef struct SliceRange {
     Index start, step, count; // count elements: start, start + step ...

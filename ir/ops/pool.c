@@ -197,7 +197,6 @@ static void lower_lp_pool(Lower *l)
 }
 
 // ---- global pools
-// ---------------------------------------------------------------------------------------
 
 static void infer_global(Infer *s)
 {

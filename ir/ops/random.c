@@ -31,7 +31,6 @@ bool node_is_random(const Node *n)
 }
 
 // ---- the generator
-// --------------------------------------------------------------------------------------
 
 static void key_of(Lower *l, uint32_t *key)
 {
@@ -113,7 +112,6 @@ static const Expr *unit_at(Lower *l, Tensor y, const Index *o)
 }
 
 // ---- RandomUniform, RandomNormal
-// ------------------------------------------------------------------------
 
 static bool is_uniform(const Node *n)
 {
@@ -181,7 +179,6 @@ static void lower_random(Lower *l)
 }
 
 // ---- Bernoulli, Multinomial
-// -----------------------------------------------------------------------------
 
 // 1 with the probability that x says.
 static void lower_bernoulli(Lower *l)
@@ -240,7 +237,6 @@ static void lower_multinomial(Lower *l)
 }
 
 // ---- Dropout
-// --------------------------------------------------------------------------------------------
 
 static void infer_dropout(Infer *s)
 {

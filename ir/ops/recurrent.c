@@ -92,7 +92,6 @@ static void infer_recurrent(Infer *s)
 }
 
 // ---- activations
-// ----------------------------------------------------------------------------------------
 
 static double listed_float(Lower *l, const char *name, uint32_t i, double otherwise)
 {
@@ -174,7 +173,6 @@ static const Expr *activate(Lower *l, const Recurrent *q, uint32_t d, uint32_t i
 }
 
 // ---- the loop
-// -------------------------------------------------------------------------------------------
 
 static Tensor state_buffer(Lower *l, const Recurrent *q, const char *name, uint32_t i, uint32_t d)
 {

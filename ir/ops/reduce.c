@@ -253,7 +253,6 @@ static void lower_reduce(Lower *l)
 }
 
 // ---- ArgMax, ArgMin
-// -------------------------------------------------------------------------------------
 
 static void infer_arg(Infer *s)
 {
@@ -292,7 +291,6 @@ static void lower_arg(Lower *l)
 }
 
 // ---- CumSum, CumProd
-// ------------------------------------------------------------------------------------
 
 // An axis that only the program knows: element by element, a reduction over what stands before it.
 static void lower_cumulative_runtime(Lower *l, Tensor x, Tensor y, Index axis, BinaryOp op)

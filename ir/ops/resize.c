@@ -193,7 +193,6 @@ static void infer_resize(Infer *s)
 }
 
 // ---- coordinates
-// ----------------------------------------------------------------------------------------
 
 static const Expr *element_f64(Lower *l, uint32_t i, uint32_t k)
 {

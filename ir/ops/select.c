@@ -5,7 +5,6 @@
 #include <string.h>
 
 // ---- NonMaxSuppression
-// ------------------------------------------------------------------------------------
 
 static void infer_nms(Infer *s)
 {
@@ -176,7 +175,6 @@ static void lower_nms(Lower *l)
 }
 
 // ---- Unique
-// -----------------------------------------------------------------------------------------------
 
 static void infer_unique(Infer *s)
 {
@@ -385,7 +383,6 @@ static void lower_unique(Lower *l)
 }
 
 // ---- TensorScatter
-// ----------------------------------------------------------------------------------------
 
 // A cache with new lines written from write_indices[batch] on, wrapping where circular.
 // Spec: TensorScatter-24.

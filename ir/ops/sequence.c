@@ -4,7 +4,6 @@
 #include "ir/ops/lists.h"
 
 // ---- shape rules
-// --------------------------------------------------------------------------------------------
 
 // A rank that the declaration of a value says, where nothing else does.
 static Item declared_item(Infer *s, ValueId v, Item item)
@@ -318,7 +317,6 @@ static void infer_map(Infer *s)
 }
 
 // ---- lowering
-// ----------------------------------------------------------------------------------------------
 
 static void store_empty(Lower *l, Tensor list)
 {

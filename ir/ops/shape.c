@@ -63,7 +63,6 @@ static void lower_size(Lower *l)
 }
 
 // ---- ConstantOfShape
-// ------------------------------------------------------------------------------------
 
 // A shape given as a tensor: known dims, or data dims of output 0.
 static void shape_from_input(Infer *s, uint32_t i)
@@ -127,7 +126,6 @@ static void lower_constant_of_shape(Lower *l)
 }
 
 // ---- Range
-// ----------------------------------------------------------------------------------------------
 
 static void infer_range(Infer *s)
 {
@@ -198,7 +196,6 @@ static void lower_range(Lower *l)
 }
 
 // ---- NonZero, Compress
-// ----------------------------------------------------------------------------------
 
 static void infer_nonzero(Infer *s)
 {
@@ -299,7 +296,6 @@ static void lower_compress(Lower *l)
 }
 
 // ---- EyeLike, Trilu, OneHot
-// -----------------------------------------------------------------------------
 
 static void infer_eye_like(Infer *s)
 {

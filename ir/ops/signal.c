@@ -34,7 +34,6 @@ static Index dim_in_program(Lower *l, uint32_t i, uint32_t k, const char *name)
 }
 
 // ---- windows
-// --------------------------------------------------------------------------------------------
 
 static void infer_window(Infer *s)
 {
@@ -68,7 +67,6 @@ static void lower_window(Lower *l)
 }
 
 // ---- DFT
-// ------------------------------------------------------------------------------------------------
 
 enum { LENGTH = 64 }; // the number of the data dim that holds the length of a transform
 
@@ -340,7 +338,6 @@ static void lower_dft(Lower *l)
 }
 
 // ---- STFT
-// -----------------------------------------------------------------------------------------------
 
 // Frames of `length` samples, `step` apart. Spec: STFT-17.
 static Index stft_frames(Polys *p, Index samples, Index length, Index step)
@@ -463,7 +460,6 @@ static void lower_stft(Lower *l)
 }
 
 // ---- MelWeightMatrix
-// ------------------------------------------------------------------------------------
 
 static void infer_mel(Infer *s)
 {

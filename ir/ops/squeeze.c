@@ -146,7 +146,6 @@ static void infer_unsqueeze(Infer *s)
 }
 
 // ---- what the running program finds
-// -------------------------------------------------------------------------
 
 // What is found of each of n dims: whether it is among the axes, and how many before it are not.
 typedef struct Found {

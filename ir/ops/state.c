@@ -13,7 +13,6 @@ static bool one_of(Str s, const char *const *names)
 }
 
 // ---- LinearAttention
-// ------------------------------------------------------------------------------------
 
 // A head's state S is a matrix [d_k, d_v]. Each token, with decay a = exp(g) and rate b (1
 // without):
@@ -194,7 +193,6 @@ static void lower_linear(Lower *l)
 }
 
 // ---- CausalConvWithState
-// ---------------------------------------------------------------------------------
 
 static void infer_causal_conv(Infer *s)
 {

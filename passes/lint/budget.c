@@ -12,7 +12,6 @@
 #include <string.h>
 
 // ---- what would run in float32
-// ------------------------------------------------------------------
 
 static bool is_over(const Estimate *e)
 {
@@ -165,7 +164,6 @@ uint32_t repair_budgets(Model *m, bool unsafe)
 }
 
 // ---- the rule
-// -----------------------------------------------------------------------------------
 
 static ValueId output_named(const Model *m, Str name)
 {

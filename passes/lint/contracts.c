@@ -50,7 +50,6 @@ static Str types_words(Lint *l, TypeSet types)
 }
 
 // ---- what does not fit
-// ---------------------------------------------------------------------------
 
 static ValueId operand_value(const Node *n, uint32_t i)
 {
@@ -292,7 +291,6 @@ void lint_contracts(Lint *l)
 }
 
 // ---- repair
-// --------------------------------------------------------------------------------------
 
 // What declares v says another dtype from now on.
 static void declare(Model *m, ValueId v, DType t)

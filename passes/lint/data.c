@@ -42,7 +42,6 @@ static void offer_conversion(Check *c, Diag *d, bool safe, Str what)
 }
 
 // ---- dtypes
-// --------------------------------------------------------------------------------------
 
 // Where the input's dtype comes from: its declaration, and the constant beside which it is used.
 static void note_reason(Check *c, Diag *d)
@@ -166,7 +165,6 @@ static void check_dtype(Check *c)
 }
 
 // ---- shapes
-// --------------------------------------------------------------------------------------
 
 static void note_channels(Check *c, Diag *d)
 {
@@ -230,7 +228,6 @@ static void check_shape(Check *c)
 }
 
 // ---- values that the first nodes do not take
-// --------------------------------------------------------------------------------------
 
 // What a node says of the values that it is made for.
 typedef struct Made {

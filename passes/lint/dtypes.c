@@ -74,7 +74,6 @@ static void report_each(Lint *l, FaultKind kind, void (*report)(Lint *l, const F
 }
 
 // ---- DT001, DT015
-// --------------------------------------------------------------------------------------
 
 // A constant whose dtype nobody wrote (DT014): a note of the conflict.
 static void note_default(Lint *l, Diag *d, ValueId v)
@@ -129,7 +128,6 @@ void lint_captured(Lint *l)
 }
 
 // ---- DT004
-// --------------------------------------------------------------------------------------
 
 static void report_branch(Lint *l, const Fault *f)
 {
@@ -153,7 +151,6 @@ void lint_branches(Lint *l)
 }
 
 // ---- DT005
-// --------------------------------------------------------------------------------------
 
 static void report_carried(Lint *l, const Fault *f)
 {
@@ -200,7 +197,6 @@ void lint_carried(Lint *l)
 }
 
 // ---- QN001
-// --------------------------------------------------------------------------------------
 
 static void report_zero_point(Lint *l, const Fault *f)
 {
@@ -237,7 +233,6 @@ void lint_zero_points(Lint *l)
 }
 
 // ---- DT002
-// --------------------------------------------------------------------------------------
 
 static void report_declared(Lint *l, const Fault *f)
 {
@@ -287,7 +282,6 @@ void lint_declared(Lint *l)
 }
 
 // ---- DT003
-// --------------------------------------------------------------------------------------
 
 // What to cast to: the model's dominant dtype where the operand takes it, else the widest float,
 // else the first that it takes.

@@ -63,7 +63,6 @@ static double price_of_fallback(Lint *l, NodeId id)
 }
 
 // ---- another dtype that the target has kernels for
-// ------------------------------------------------
 
 // float32 for what has fewer digits; int32 for int64 whose every value is proved to fit.
 static DType substitute(DType lacks)

@@ -11,7 +11,6 @@
 enum { NEWEST_IR = 14, IR_OF_FREE_WEIGHTS = 4, IR_OF_ATTRIBUTE_TYPES = 2 };
 
 // ---- the model
-// ----------------------------------------------------------------------------------
 
 static void check_versions(Lint *l)
 {
@@ -110,7 +109,6 @@ static void check_functions(Lint *l)
 }
 
 // ---- graphs
-// -------------------------------------------------------------------------------------
 
 static Str entry_path(Lint *l, GraphId g, const char *list, Str name, uint32_t i)
 {
@@ -190,7 +188,6 @@ static void check_graph(Lint *l, GraphId g)
 }
 
 // ---- nodes
-// --------------------------------------------------------------------------------------
 
 // The type of the payload that an attribute has, beside those of its own type; ATTR_UNDEFINED:
 // none.

@@ -5,7 +5,6 @@
 #include "passes/lint/choices.h"
 
 // ---- any node
-// ------------------------------------------------------------------------------------
 
 static Diag *tell_as(Lint *l, Severity severity, NodeId id, Str what)
 {
@@ -50,7 +49,6 @@ static void check_words(Lint *l, NodeId id)
 }
 
 // ---- calls
-// --------------------------------------------------------------------------------------
 
 static bool has_attribute(const Function *f, Str name)
 {
@@ -108,7 +106,6 @@ void lint_given_call(Lint *l, NodeId id, const Function *f)
 }
 
 // ---- single operators
-// -------------------------------------------------------------------------------
 
 static void check_constant(Lint *l, NodeId id)
 {

@@ -99,7 +99,6 @@ const Uses *lint_uses(Lint *l)
 }
 
 // ---- what findings say of nodes
-// -----------------------------------------------------------------
 
 Str lint_short(Lint *l, NodeId n)
 {
@@ -214,7 +213,6 @@ void lint_about_node(Lint *l, Diag *d, NodeId id)
 }
 
 // ---- levels and what is allowed
-// -----------------------------------------------------------------
 
 static int level_of(const Config *c, const LintRule *r)
 {

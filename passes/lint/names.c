@@ -8,7 +8,6 @@
 enum { MAX_SHOWN = 5 };
 
 // ---- SE004
-// --------------------------------------------------------------------------------------
 
 static bool is_path_byte(char c)
 {
@@ -138,7 +137,6 @@ uint32_t repair_leaks(Model *m, bool unsafe)
 }
 
 // ---- SE005
-// --------------------------------------------------------------------------------------
 
 // Are all bytes of ASCII that say nothing to whoever prints them? Of nearly all names, at a glance.
 static bool is_plain(Str s)

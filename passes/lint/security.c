@@ -23,7 +23,6 @@ static Diag *report(Lint *l, const char *rule, Severity severity, const TensorDa
 }
 
 // ---- SE001
-// --------------------------------------------------------------------------------------
 
 static void check_path(Lint *l, void *context, TensorData *t, Str where)
 {
@@ -52,7 +51,6 @@ void lint_escapes(Lint *l)
 }
 
 // ---- SE002
-// --------------------------------------------------------------------------------------
 
 typedef struct Piece {
     const ExternalFile *file;
@@ -127,7 +125,6 @@ void lint_bounds(Lint *l)
 }
 
 // ---- SE003
-// --------------------------------------------------------------------------------------
 
 typedef struct Digests {
     Map seen; // by location: 1 + number in hex
@@ -232,7 +229,6 @@ uint32_t repair_digests(Model *m, bool unsafe)
 }
 
 // ---- SE006
-// --------------------------------------------------------------------------------------
 
 // A few bytes may ask for a tensor that no memory holds. Loading reports what is over a limit
 // before there is a model.

@@ -109,7 +109,6 @@ void lint_shape_islands(Lint *l)
 }
 
 // ---- repair
-// -------------------------------------------------------------------------------------
 
 static bool is_used(const Uses *uses, const Model *m, ValueId v)
 {

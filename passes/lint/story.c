@@ -22,7 +22,6 @@ DType lint_held(const Model *m, ValueId v)
 }
 
 // ---- where it began
-// -----------------------------------------------------------------------------
 
 bool lint_widens(DType from, DType to)
 {
@@ -200,7 +199,6 @@ Str lint_shape_words(Lint *l, const Value *v)
 }
 
 // ---- what mends it
-// ------------------------------------------------------------------------------
 
 Str lint_behind(Lint *l, ValueId v)
 {

@@ -145,7 +145,6 @@ void lint_duplicates(Lint *l)
 }
 
 // ---- ST002
-// ----------------------------------------------------------------------------------------------
 
 static const char undefined_note[] =
     "it is no input, initializer or node's result, neither here nor in a graph around";
@@ -248,7 +247,6 @@ void lint_dangling(Lint *l)
 }
 
 // ---- ST005
-// ----------------------------------------------------------------------------------------------
 
 Str lint_function_key(Lint *l, Str domain, Str name, Str overload)
 {

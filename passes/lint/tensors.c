@@ -5,7 +5,6 @@
 #include "passes/lint/tensors.h"
 
 // ---- every tensor of the file
-// -------------------------------------------------------------------
 
 // graph/node[/c]:value
 static Str attribute_path(Lint *l, NodeId id, Str name)
@@ -57,7 +56,6 @@ void lint_each_tensor(Lint *l, TensorVisit visit, void *context)
 }
 
 // ---- ST003
-// --------------------------------------------------------------------------------------
 
 // The bytes that the tensor's values take as they lie in the file, where there are such.
 static bool payload_bytes(Model *m, const TensorData *t, uint64_t *bytes)
@@ -174,7 +172,6 @@ void lint_payloads(Lint *l)
 }
 
 // ---- ST004
-// --------------------------------------------------------------------------------------
 
 static Str shown_dims(Lint *l, const int64_t *dims, uint32_t rank)
 {

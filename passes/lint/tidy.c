@@ -30,7 +30,6 @@ static void names_note(Lint *l, Diag *d, Names *n)
 }
 
 // ---- ST006: what the outputs need
-// ---------------------------------------------------------------
 
 typedef struct Live {
     const Model *m;
@@ -365,7 +364,6 @@ uint32_t lint_repair_sizes(Model *m)
 }
 
 // ---- ST007
-// --------------------------------------------------------------------------------------
 
 static bool is_shadowed(const Model *m, ValueId v)
 {
@@ -416,7 +414,6 @@ uint32_t repair_shadowed(Model *m, bool unsafe)
 }
 
 // ---- ST009
-// --------------------------------------------------------------------------------------
 
 static bool calls_function(const Map *functions, Arena *a, const Node *n)
 {
@@ -467,7 +464,6 @@ void lint_custom(Lint *l)
 }
 
 // ---- ST010
-// --------------------------------------------------------------------------------------
 
 // By graph: the node that stands in front of what it, or a graph inside of it, needs, and how many
 // do.

@@ -27,7 +27,6 @@ typedef struct Train {
 } Train;
 
 // ---- the optimizers
-// -----------------------------------------------------------------------------
 
 static const char *role_of(uint32_t operand, uint32_t group)
 {
@@ -36,7 +35,6 @@ static const char *role_of(uint32_t operand, uint32_t group)
 }
 
 // ---- TR001
-// --------------------------------------------------------------------------------------
 
 static bool is_half(const Model *m, ValueId v)
 {
@@ -69,7 +67,6 @@ void lint_optimizer_dtypes(Lint *l)
 }
 
 // ---- degrees
-// ------------------------------------------------------------------------------------
 
 static Str key_of(Arena *a, GraphId g, Str name)
 {
@@ -285,7 +282,6 @@ static void each_gradient(Train *t, void (*say)(Train *t, NodeId id, uint32_t op
 }
 
 // ---- TR002, TR003
-// -------------------------------------------------------------------------------
 
 static void say_unscaled(Train *t, NodeId id, uint32_t operand)
 {
@@ -357,7 +353,6 @@ void lint_untested(Lint *l)
 }
 
 // ---- TR004
-// --------------------------------------------------------------------------------------
 
 void lint_early_clip(Lint *l)
 {
@@ -397,7 +392,6 @@ void lint_early_clip(Lint *l)
 }
 
 // ---- TR005
-// --------------------------------------------------------------------------------------
 
 // A float16 value that y is computed from. 0: none.
 static ValueId half_behind(Train *t, ValueId y)
@@ -445,7 +439,6 @@ void lint_no_scaling(Lint *l)
 }
 
 // ---- TR006
-// --------------------------------------------------------------------------------------
 
 static void report_state(Lint *l, NodeId id, Str where, Str what, const char *why)
 {

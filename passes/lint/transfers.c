@@ -21,7 +21,6 @@ static bool is_loop_body(const Model *m, GraphId g)
 }
 
 // ---- DV002: islands on the host between nodes of one device
-// -------------------------------------
 
 // Islands: nodes on the host, joined by the values that they hand on. Their number is that of their
 // first node.
@@ -185,7 +184,6 @@ uint32_t repair_ping_pong(Model *m, bool unsafe)
 }
 
 // ---- DV003: weights that are sent every run
-// -----------------------------------------------------
 
 // A Constant node that something places on a device lies there, and has to be sent.
 static bool is_stored(Model *m, ValueId v)
@@ -256,7 +254,6 @@ uint32_t repair_constant_transfers(Model *m, bool unsafe)
 }
 
 // ---- DV006
-// --------------------------------------------------------------------------------------
 
 static void report_sync(Lint *l, NodeId id, ValueId v, Str where, const char *when)
 {
@@ -295,7 +292,6 @@ void lint_control_sync(Lint *l)
 }
 
 // ---- DV007
-// --------------------------------------------------------------------------------------
 
 // The loop that a transfer can be taken out of: its operand comes from outside. 0: none.
 static NodeId outermost_loop(const Model *m, NodeId id)
