@@ -36,16 +36,15 @@ static inline __attribute__((unused)) int64_t cameo_split_size(int64_t m, int64_
 
 /* ---- the first factor ---- */
 
-/* 32 values of k of a row, `depth` of them there are, to its row of three tiles. 1: one of them, in
- * bfloat16, may not be finite. */
-static inline __attribute__((always_inline)) int cameo_split_row(const float *a, int64_t ak,
-                                                                 int64_t depth, char *to)
+typedef int32_t cameo_split_truth __attribute__((vector_size(64)));
+
+/* 32 values of k of a row, `depth` of them there are, to its row of three tiles. over: is set where
+ * one of them, in bfloat16, may not be finite. */
+static inline __attribute__((always_inline)) void
+cameo_split_row(const float *a, int64_t ak, int64_t depth, char *to, cameo_split_truth *over)
 {
     typedef uint16_t halves __attribute__((vector_size(32), aligned(2), may_alias));
-    typedef int32_t truth __attribute__((vector_size(64)));
     float some[CAMEO_SPLIT_DEEP];
-    truth over = {0};
-    int any = 0;
     if (ak != 1 || depth < CAMEO_SPLIT_DEEP) {
         for (int64_t i = 0; i < CAMEO_SPLIT_DEEP; i++)
             some[i] = i < depth ? a[i * ak] : 0.0f;
@@ -54,29 +53,34 @@ static inline __attribute__((always_inline)) int cameo_split_row(const float *a,
     for (int i = 0; i < 2; i++) {
         cameo_split_bits terms[CAMEO_SPLIT_TERMS];
         cameo_split_number(a + 16 * i, terms);
-        over |= (truth)((terms[0] & 0x7f800000u) == 0x7f800000u);
+        *over |= (cameo_split_truth)((terms[0] & 0x7f800000u) == 0x7f800000u);
         for (int t = 0; t < CAMEO_SPLIT_TERMS; t++)
             *(halves *)(to + t * CAMEO_SPLIT_TILE + 32 * i) =
                 __builtin_convertvector(terms[t] >> 16, halves);
     }
+}
+
+static inline __attribute__((always_inline)) int cameo_split_any(const cameo_split_truth *over)
+{
+    int any = 0;
     for (int i = 0; i < 16; i++)
-        any |= over[i];
+        any |= (*over)[i];
     return any != 0;
 }
 
-/* A tile of rows: for each 32 values of k its terms. 1: as cameo_split_row. */
+/* A tile of rows: for each 32 values of k its terms. 1: one may not be finite. */
 static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE int
 cameo_split_pack(int64_t rows, int64_t depth, const float *a, int64_t am, int64_t ak, char *to)
 {
-    int any = 0;
+    cameo_split_truth over = {0};
     for (int64_t p = 0; p < depth; p += CAMEO_SPLIT_DEEP, to += CAMEO_SPLIT_STEP) {
         if (rows < 16)
             memset(to, 0, CAMEO_SPLIT_STEP);
         const int64_t left = depth - p < CAMEO_SPLIT_DEEP ? depth - p : CAMEO_SPLIT_DEEP;
         for (int64_t r = 0; r < rows; r++)
-            any |= cameo_split_row(a + r * am + p * ak, ak, left, to + 64 * r);
+            cameo_split_row(a + r * am + p * ak, ak, left, to + 64 * r, &over);
     }
-    return any;
+    return cameo_split_any(&over);
 }
 
 /* Tiles of rows from .. to, for each CAMEO_GEMM_K values of k all tiles; behind the tiles of all k
@@ -237,16 +241,16 @@ static inline __attribute__((unused)) void cameo_split_all(int64_t m, int64_t n,
 }
 
 /* Can all numbers of A be taken apart? */
-static inline __attribute__((unused)) int cameo_split_finite(int64_t m, int64_t k, const float *a,
-                                                             int64_t am, int64_t ak)
+static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE int
+cameo_split_finite(int64_t m, int64_t k, const float *a, int64_t am, int64_t ak)
 {
     _Alignas(64) char row[CAMEO_SPLIT_STEP];
-    int any = 0;
+    cameo_split_truth over = {0};
     for (int64_t i = 0; i < m; i++)
         for (int64_t p = 0; p < k; p += CAMEO_SPLIT_DEEP)
-            any |= cameo_split_row(a + i * am + p * ak, ak,
-                                   k - p < CAMEO_SPLIT_DEEP ? k - p : CAMEO_SPLIT_DEEP, row);
-    return !any;
+            cameo_split_row(a + i * am + p * ak, ak,
+                            k - p < CAMEO_SPLIT_DEEP ? k - p : CAMEO_SPLIT_DEEP, row, &over);
+    return !cameo_split_any(&over);
 }
 
 /* A block of up to CAMEO_GEMM_M rows, A being packed here. */
