@@ -63,7 +63,7 @@ void emit_rounding(const EmitOptions *o, Buf *out);
 void emit_runtime(Buf *out, const char *const *names);
 // What of runtime/ complex numbers, strings and lists need, behind the first n of `parts`, which
 // has room for MAX_PARTS and a NULL; the table of strings. Nothing where the module has none.
-enum { MAX_PARTS = 26 };
+enum { MAX_PARTS = 28 };
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n);
 void emit_symbols(Printer *p);
 // Does a buffer hold complex numbers? Is an input or output a sequence, an optional or a map?

@@ -230,7 +230,36 @@ static bool any_reduction(Printer *p, const Stmt *s)
     return false;
 }
 
-// The loops from s on that make the units; the innermost stays what it is.
+typedef struct Lanes {
+    Printer *p;
+    LoopId around;
+    bool found, shared;
+} Lanes;
+
+static void test_lanes(void *context, const Expr *e)
+{
+    Lanes *l = context;
+    if (e->kind != EX_REDUCE)
+        return;
+    const ExprFacts *f = expr_facts(l->p, e);
+    bool own = false;
+    for (uint32_t i = 0; i < f->nloops; i++)
+        own |= f->loops[i] == l->around;
+    l->found |= own && lanes_fit(l->p, e);
+    l->shared |= !own;
+}
+
+// Each of its iterations takes a sum along neighbours, and none that others take too: it has no
+// neighbours of its own.
+static bool holds_lanes(Printer *p, const Stmt *s)
+{
+    Lanes l = {p, s->var, false, false};
+    if (s->body && s->body->kind == S_STORE && !s->body->next)
+        expr_walk(p->mod, s->body->value, test_lanes, &l);
+    return l.found && !l.shared;
+}
+
+// The loops from s on that make the units; one over neighbours stays what it is.
 static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt **last)
 {
     uint32_t n = 0;
@@ -244,7 +273,8 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
         units *= known ? extent : 1;
         const Stmt *inner = next_loop(s);
         print_bind_loop(p, s->var, 1);
-        bool further = inner && next_loop(inner) && !hoists(p, inner) && !squares_fit(p, inner) &&
+        bool further = inner && (next_loop(inner) || holds_lanes(p, inner)) && !hoists(p, inner) &&
+                       !squares_fit(p, inner) &&
                        !poly_any(print_extent(p, inner->var), is_variable, NULL);
         print_bind_loop(p, s->var, -1);
         if (!further)

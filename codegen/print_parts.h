@@ -63,10 +63,10 @@ const char *forms_print(Printer *p, const Expr *e);
 bool forms_is_product(Printer *p, const Expr *e);
 
 // ---- lanes (codegen/cpu/lanes.c)
-// ----------------------------------------------------------------- Prints a reduction into
-// variable t`t`, which holds its neutral element, in lanes; false: it does not run along
-// neighbouring elements, and nothing was printed.
+// Prints a reduction into variable t`t`, which holds its neutral element, in lanes; false: it does
+// not run along neighbouring elements, and nothing was printed.
 bool lanes_print(Printer *p, const Expr *e, uint32_t t);
+bool lanes_fit(Printer *p, const Expr *e); // would it?
 
 // ---- interchange (codegen/cpu/interchange.c)
 // Prints a parallel loop over neighbours around sequential ones; false: this is no such loop, and

@@ -52,8 +52,8 @@ Range range_with_channels(RangeWalk *w, Range whole, const Channels *c)
         return whole;
     whole.lo_by = lo > whole.lo ? c->lo_by : whole.lo_by;
     whole.hi_by = hi < whole.hi ? c->hi_by : whole.hi_by;
-    whole.lo = fmax(lo, whole.lo);
-    whole.hi = fmin(hi, whole.hi);
+    whole.lo = whole.lo > lo ? whole.lo : lo;
+    whole.hi = whole.hi < hi ? whole.hi : hi;
     whole.channels = c->n > 1 && !w->r->whole ? c : NULL;
     return whole;
 }
@@ -67,8 +67,8 @@ Range range_channel(const Range *x, uint32_t k)
         return one;
     one.lo_by = c->lo[k] > x->lo ? c->lo_by : x->lo_by;
     one.hi_by = c->hi[k] < x->hi ? c->hi_by : x->hi_by;
-    one.lo = fmax(x->lo, c->lo[k]);
-    one.hi = fmin(x->hi, c->hi[k]);
+    one.lo = x->lo > c->lo[k] ? x->lo : c->lo[k]; // those of channels are no NaN
+    one.hi = x->hi < c->hi[k] ? x->hi : c->hi[k];
     return one;
 }
 

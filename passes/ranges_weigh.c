@@ -8,45 +8,12 @@
 // magnitudes follows from that of radii.
 
 #include "base/host.h"
-#include "passes/ranges_state.h"
+#include "passes/ranges_weigh.h"
 #include "passes/times.h"
-#include "passes/weigh.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-enum { TILE = 1024, WIDE_TILE = 4096, CHUNK = WORD_RUN, UNPACKED = SHORT_ROWS * TILE };
-
-typedef enum Way { AS_FLOATS, AS_SHORT_FLOATS, AS_BYTES, AS_WORDS, AS_READ } Way;
-
-// Where parts of weights and of sums are kept while they are added.
-struct WeighScratch {
-    double lone[3][CHUNK], taken[3][CHUNK], sums[3][WIDE_TILE], numbers[CHUNK], scale[WIDE_TILE];
-    float brief[3][CHUNK], short_taken[3][CHUNK], placed[3][CHUNK], short_sums[3][TILE];
-    float word_scale[CHUNK], word_zero[CHUNK], parameters[CHUNK]; // of words, or columns in places
-    uint16_t byte_sums[2][WIDE_TILE];
-    unsigned char zero[WIDE_TILE], bytes[UNPACKED];
-};
-
-typedef struct Weighing {
-    const Weights *at;
-    const Factor *f;
-    struct WeighScratch *s;
-    uint64_t tile;      // of columns that are added at a time
-    uint64_t width;     // of a row: [second][third]
-    ElementsPass *pass; // over the elements, for what else is to be known of them; NULL: none
-    Way way;
-    WeightForm form;    // of floats
-    unsigned char flip; // of bytes: what makes them go from 0 on
-    double offset;      // what that adds to them
-    WordForm word;      // of integers in words, unpacked where they have 8 bits there
-    double filled;      // the zero point that all of word_zero is; NaN: no such one
-    bool lone;          // all inputs lie in one interval: arrays of CHUNK of it
-    double share;       // |w| * most is at most so many times |w| * radius; 0: added itself
-    Intervals x, sums;  // of inputs; for each output
-    ShortIntervals brief;
-} Weighing;
 
 #define MAX_SHARE 64.0 // times what float32 sums are off, that is little
 
@@ -114,10 +81,16 @@ static void take_inputs(Weighing *g, const Range *x, uint64_t ins, uint64_t outs
     g->share = share_of(g, n);
 }
 
+// Are sums those of integers, and all that these multiply one interval?
+static bool are_integers(const Weighing *g)
+{
+    return g->way == AS_BYTES || g->way == AS_HALVES;
+}
+
 // Without a third sum there is nothing for it either.
 static void leave_out(Weighing *g)
 {
-    const bool integers = g->way == AS_BYTES || !dtype_is_float(g->f->dtype);
+    const bool integers = are_integers(g) || !dtype_is_float(g->f->dtype);
     g->share = integers ? 0 : g->share;
     if (g->share > 0) {
         g->x.most = NULL;
@@ -186,12 +159,12 @@ static bool are_plain_scales(RangeWalk *w, const Factor *f)
            (!(s.least > 0) || s.least >= least);
 }
 
-// Are zero points, with what is added to bytes, bytes too?
-static bool are_plain_points(const Factor *f, double offset)
+// Are zero points, with what is added to integers, integers up to `most` too?
+static bool are_plain_points(const Factor *f, double offset, double most)
 {
     ConstantStats s;
     elements_measure(f->zero.dtype, f->zero.at, f->zero.n, false, &s);
-    return s.integer && !s.nans && s.lo + offset >= 0 && s.hi + offset <= 255;
+    return s.integer && !s.nans && s.lo + offset >= 0 && s.hi + offset <= most;
 }
 
 static bool are_bytes(RangeWalk *w, const Factor *f, const Range *x, bool whole, double offset)
@@ -205,7 +178,8 @@ static bool are_bytes(RangeWalk *w, const Factor *f, const Range *x, bool whole,
     const double most = whole ? INFINITY : exact ? 0x1p8 : 0x1p80;
     if (fabs(x->lo) > most || fabs(x->hi) > most)
         return false;
-    return (!f->scale.n || are_plain_scales(w, f)) && (!f->zero.n || are_plain_points(f, offset));
+    return (!f->scale.n || are_plain_scales(w, f)) &&
+           (!f->zero.n || are_plain_points(f, offset, f->packed == 4 ? 15 : 255));
 }
 
 // Do enough weights next to each other share their scale: all of a word, or of a row of bytes?
@@ -233,10 +207,12 @@ static void choose_way(RangeWalk *w, Weighing *g, const Range *x)
     if (g->word.bits == 4 && dtype_is_signed(t))
         g->word.flip = 0x88;
     g->filled = NAN;
-    const bool whole = g->lone && g->word.bits == 8 && (g->at->in_first || !f->block);
+    const bool halves = g->lone && g->word.bits == 4;
+    const bool whole = g->lone && (halves || g->at->in_first || !f->block);
     const bool narrow = dtype_info(t)->bits == 16;
     g->way = floats && !f->nscales && (f->value || !narrow) ? (narrow ? AS_SHORT_FLOATS : AS_FLOATS)
              : !are_bytes(w, f, x, whole, g->offset) || !shares_scales(g) ? AS_READ
+             : halves                                                     ? AS_HALVES
              : whole                                                      ? AS_BYTES
                                                                           : AS_WORDS;
     leave_out(g);
@@ -292,52 +268,13 @@ static void measure(const Weighing *g, uint64_t i, uint64_t n)
     elements_take(g->pass, packed_at(g->f, i), bytes ? n * g->f->packed / 8 : n);
 }
 
+// Do sums take longer than memory, so that what comes next is worth asking for?
+static bool waits_for_sums(const Weighing *g)
+{
+    return g->pass && (g->way == AS_WORDS || g->way == AS_HALVES || g->way == AS_SHORT_FLOATS);
+}
+
 // ---- a sum has a row of weights
-
-// Zero points of all words, with what makes their integers floats.
-static void fill_points(Weighing *g, double point)
-{
-    if (point == g->filled)
-        return;
-    for (uint64_t k = 0; k < CHUNK; k++)
-        g->s->word_zero[k] = (float)(WORD_HELD + point);
-    g->filled = point;
-}
-
-// from[k] for each word of block k: the first block has `first` words, others `block`, all `words`.
-static void spread(const float *from, uint64_t first, uint64_t block, uint64_t words, float *to)
-{
-    enum { FOUR = 4 };
-    uint64_t end = first < words ? first : words;
-    for (uint64_t word = 0, k = 0; word < words; k++) {
-        const float four[FOUR] = {from[k], from[k], from[k], from[k]};
-        for (; word + FOUR <= end; word += FOUR)
-            memcpy(to + word, four, sizeof four);
-        for (; word < end; word++)
-            to[word] = from[k];
-        end = words - end < block ? words : end + block;
-    }
-}
-
-// Scales and zero points of n weights of a row from index i on, of which `run` are the first that
-// share theirs.
-static void scales_of_blocks(Weighing *g, const FactorRun *run, uint64_t n)
-{
-    struct WeighScratch *s = g->s;
-    const uint64_t per = 32 / g->word.bits, words = (n + per - 1) / per, block = g->f->block / per;
-    const uint64_t blocks = (n - run->n + g->f->block - 1) / g->f->block + 1;
-    factor_scales(g->f, run->k, blocks, s->parameters);
-    spread(s->parameters, run->n / per, block, words, s->word_scale);
-    if (!g->f->zero.n) {
-        fill_points(g, factor_zero(g->f, 0) + g->offset);
-        return;
-    }
-    g->filled = NAN;
-    factor_zeros(g->f, run->k, blocks, s->parameters);
-    for (uint64_t k = 0; k < blocks; k++)
-        s->parameters[k] += (float)(WORD_HELD + g->offset);
-    spread(s->parameters, run->n / per, block, words, s->word_zero);
-}
 
 static void add_words_of_row(Weighing *g, uint64_t i, uint64_t n, const ShortIntervals *x,
                              double *sum)
@@ -346,12 +283,12 @@ static void add_words_of_row(Weighing *g, uint64_t i, uint64_t n, const ShortInt
     const unsigned char *at = is_unpacked(g) ? bytes_at(g, i, n, s->bytes) : packed_at(g->f, i);
     const FactorRun run = factor_run(g->f, i, n);
     if (run.n < n) {
-        scales_of_blocks(g, &run, n);
+        weighing_blocks(g, &run, n);
         weigh_word_row(&g->word, at, n, s->word_scale, s->word_zero, x, sum);
         return;
     }
     const double scale = factor_scale(g->f, run.k), size = fabs(scale);
-    fill_points(g, factor_zero(g->f, run.k) + g->offset);
+    weighing_point(g, factor_zero(g->f, run.k) + g->offset);
     weigh_word_row(&g->word, at, n, NULL, s->word_zero, x, sum);
     sum[0] *= scale;
     sum[1] *= size;
@@ -366,9 +303,32 @@ static void add_bytes_of_row(const Weighing *g, uint64_t i, uint64_t n, double *
     const double scale = factor_scale(g->f, run.k), size = fabs(scale);
     uint64_t all = 0, magnitude = 0;
     weigh_bytes(at, n, g->flip, (unsigned char)point, &all, &magnitude);
-    sum[0] = scale * ((double)all - (double)n * point) * g->x.middle[0];
-    sum[1] = size * (double)magnitude * g->x.radius[0];
-    sum[2] = size * (double)magnitude * g->x.most[0];
+    sum[0] = scale * ((double)all - (double)n * point);
+    sum[1] = size * (double)magnitude;
+}
+
+static void add_halves_of_row(Weighing *g, uint64_t i, uint64_t n, double *sum)
+{
+    const unsigned char *at = packed_at(g->f, i);
+    const FactorRun run = factor_run(g->f, i, n);
+    if (run.n < n) {
+        weighing_blocks(g, &run, n);
+        weigh_half_row(at, n, g->word.flip, g->s->word_scale, g->s->points, sum);
+        return;
+    }
+    const double scale = factor_scale(g->f, run.k);
+    weighing_point(g, factor_zero(g->f, run.k) + g->offset);
+    weigh_half_row(at, n, g->word.flip, NULL, g->s->points, sum);
+    sum[0] *= scale;
+    sum[1] *= fabs(scale);
+}
+
+// The three sums, of those of weights and of their magnitudes that all multiply one interval.
+static void multiply_interval(const Weighing *g, double *sum)
+{
+    sum[2] = sum[1] * g->x.most[0];
+    sum[1] *= g->x.radius[0];
+    sum[0] *= g->x.middle[0];
 }
 
 // Intervals as words want them.
@@ -394,6 +354,8 @@ static void sum_row(Weighing *g, uint64_t i, uint64_t n, const Intervals *x,
         add_words_of_row(g, i, n, brief, sum);
     } else if (g->way == AS_BYTES) {
         add_bytes_of_row(g, i, n, sum);
+    } else if (g->way == AS_HALVES) {
+        add_halves_of_row(g, i, n, sum);
     } else {
         factor_read(g->f, i, n, g->s->numbers);
         weigh_row(WEIGHT_F64, (const unsigned char *)g->s->numbers, n, x, sum);
@@ -418,7 +380,12 @@ static void weigh_outputs_first(Weighing *g)
                 double sum[3] = {0};
                 if (g->pass && (out - group * per_group) % rows == 0)
                     measure(g, out * g->width + from, (end - out < rows ? end - out : rows) * n);
+                if (waits_for_sums(g) && end - out > rows)
+                    weigh_expect(packed_at(g->f, (out + rows) * g->width + from),
+                                 n * data_bits(g->f) / 8);
                 sum_row(g, out * g->width + from, n, &x, &brief, sum);
+                if (are_integers(g))
+                    multiply_interval(g, sum);
                 g->sums.middle[out] += sum[0];
                 g->sums.radius[out] += sum[1];
                 g->sums.most[out] += sum[2];
@@ -428,63 +395,18 @@ static void weigh_outputs_first(Weighing *g)
 
 // ---- a sum has a column of weights
 
-// The scales and zero points of n weights from index i on.
-static void take_scales(const Weighing *g, uint64_t i, uint64_t n)
-{
-    struct WeighScratch *s = g->s;
-    for (uint64_t k = 0; k < n;) {
-        const FactorRun run = factor_run(g->f, i + k, n - k);
-        for (uint64_t j = 0; j < run.n; j++, k++) {
-            s->scale[k] = factor_scale(g->f, run.k + j * run.step);
-            s->zero[k] = (unsigned char)(factor_zero(g->f, run.k + j * run.step) + g->offset);
-        }
-    }
-}
-
-// Sums of integers that `rows` rows have added to, as numbers.
+// Sums of integers that `rows` rows have added to, and of their magnitudes, as numbers.
 HOST_VECTORS
 static void add_byte_sums(const Weighing *g, uint64_t rows, uint64_t n)
 {
     const struct WeighScratch *s = g->s;
-    const double middle = g->x.middle[0], radius = g->x.radius[0], most = g->x.most[0];
-    double *restrict a = g->s->sums[0], *restrict b = g->s->sums[1], *restrict c = g->s->sums[2];
+    double *restrict a = g->s->sums[0], *restrict b = g->s->sums[1];
     for (uint64_t k = 0; k < n; k++) {
         const int all = (int)s->byte_sums[0][k] - (int)rows * (int)s->zero[k];
-        const double scale = s->scale[k], size = fabs(scale) * (double)s->byte_sums[1][k];
-        a[k] += scale * (double)all * middle;
-        b[k] += size * radius;
-        c[k] += size * most;
+        const double scale = (double)s->scale[k];
+        a[k] += scale * (double)all;
+        b[k] += fabs(scale) * (double)s->byte_sums[1][k];
     }
-}
-
-// The same of n weights for words, in their places.
-static void take_word_scales(Weighing *g, uint64_t i, uint64_t n)
-{
-    struct WeighScratch *s = g->s;
-    for (uint64_t k = 0; k < n;) {
-        const FactorRun run = factor_run(g->f, i + k, n - k);
-        if (run.step)
-            factor_scales(g->f, run.k, run.n, s->parameters + k);
-        for (uint64_t j = 0; !run.step && j < run.n; j++)
-            s->parameters[k + j] = (float)factor_scale(g->f, run.k);
-        k += run.n;
-    }
-    weigh_place(&g->word, s->parameters, n, s->word_scale);
-    if (g->f->zero.n < 2) {
-        fill_points(g, factor_zero(g->f, 0) + g->offset);
-        return;
-    }
-    g->filled = NAN;
-    for (uint64_t k = 0; k < n;) {
-        const FactorRun run = factor_run(g->f, i + k, n - k);
-        factor_zeros(g->f, run.k, run.step ? run.n : 1, s->parameters + k);
-        for (uint64_t j = run.step ? run.n : 1; j < run.n; j++)
-            s->parameters[k + j] = s->parameters[k];
-        for (uint64_t j = 0; j < run.n; j++)
-            s->parameters[k + j] += (float)(WORD_HELD + g->offset);
-        k += run.n;
-    }
-    weigh_place(&g->word, s->parameters, n, s->word_zero);
 }
 
 HOST_VECTORS
@@ -519,7 +441,7 @@ static void add_word_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t f
     for (uint64_t k = 0; unpacked && k < rows; k++)
         bytes_at(g, i + k * g->width, n, s->bytes + k * TILE);
     const uint64_t stride = unpacked ? TILE : g->width * g->word.bits / 8;
-    take_word_scales(g, i, n);
+    weighing_word_columns(g, i, n);
     weigh_word_rows(&g->word, unpacked ? s->bytes : packed_at(g->f, i), stride, rows, n,
                     s->word_zero, &x, &sums);
     add_scaled_sums(s, weigh_places(&g->word, n));
@@ -531,7 +453,7 @@ static void add_byte_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t f
     struct WeighScratch *s = g->s;
     const bool packed = g->f->packed;
     const uint64_t at_once = packed ? UNPACKED / g->tile : rows;
-    take_scales(g, first * g->width + from, n);
+    weighing_columns(g, first * g->width + from, n);
     for (uint64_t row = 0, m; row < rows; row += m) {
         const uint64_t i = (first + row) * g->width + from;
         m = rows - row < at_once ? rows - row : at_once;
@@ -543,14 +465,25 @@ static void add_byte_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t f
     add_byte_sums(g, rows, n);
 }
 
+static void add_half_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t from, uint64_t n)
+{
+    struct WeighScratch *s = g->s;
+    const uint64_t i = first * g->width + from;
+    weighing_columns(g, i, n);
+    weigh_half_rows(packed_at(g->f, i), g->width / 2, rows, n, g->word.flip, s->zero,
+                    s->byte_sums[0], s->byte_sums[1]);
+    add_byte_sums(g, rows, n);
+}
+
 // The same of integers or in float32, added to the sums of the tile.
 static void add_block(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, uint64_t n)
 {
     struct WeighScratch *s = g->s;
     const ShortIntervals sums = {s->short_sums[0], s->short_sums[1], s->short_sums[2]};
-    if (g->way == AS_BYTES) {
-        memset(s->byte_sums, 0, sizeof s->byte_sums);
-        add_byte_rows(g, row, rows, from, n);
+    if (are_integers(g)) {
+        memset(s->byte_sums[0], 0, n * sizeof *s->byte_sums[0]);
+        memset(s->byte_sums[1], 0, n * sizeof *s->byte_sums[1]);
+        (g->way == AS_BYTES ? add_byte_rows : add_half_rows)(g, row, rows, from, n);
         return;
     }
     memset(s->short_sums, 0, sizeof s->short_sums);
@@ -567,12 +500,12 @@ static void add_block(Weighing *g, uint64_t row, uint64_t rows, uint64_t from, u
 // So many rows from `row` to `end` as can be added at a time.
 static uint64_t rows_at_once(const Weighing *g, uint64_t row, uint64_t end, uint64_t n)
 {
-    const bool integers = g->way == AS_BYTES || g->way == AS_WORDS;
-    const uint64_t block = integers && g->f->nscales > 1 ? g->f->block : 0;
-    uint64_t most = g->way == AS_FLOATS  ? CHUNK
-                    : g->way == AS_READ  ? CHUNK / TILE
-                    : g->way == AS_BYTES ? BYTE_ROWS
-                                         : SHORT_ROWS;
+    const uint64_t block =
+        (are_integers(g) || g->way == AS_WORDS) && g->f->nscales > 1 ? g->f->block : 0;
+    uint64_t most = g->way == AS_FLOATS ? CHUNK
+                    : g->way == AS_READ ? CHUNK / TILE
+                    : are_integers(g)   ? BYTE_ROWS
+                                        : SHORT_ROWS;
     most = block && block - row % block < most ? block - row % block : most;
     const uint64_t fit = AT_ONCE * 8 / (n * data_bits(g->f));
     most = g->way == AS_FLOATS && fit + 2 < most ? fit + 2 : most;
@@ -606,10 +539,13 @@ static void give_tile(Weighing *g, uint64_t first, uint64_t from, uint64_t n)
     const uint64_t taps = g->at->third;
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t out = first + (taps == 1 ? from + k : (from + k) / taps);
-        const uint64_t of = g->way == AS_WORDS ? weigh_place_of(&g->word, k) : k;
-        g->sums.middle[out] += s->sums[0][of];
-        g->sums.radius[out] += s->sums[1][of];
-        g->sums.most[out] += s->sums[2][of];
+        const uint64_t of = weighing_place(g, k, n);
+        double sum[3] = {s->sums[0][of], s->sums[1][of], s->sums[2][of]};
+        if (are_integers(g))
+            multiply_interval(g, sum);
+        g->sums.middle[out] += sum[0];
+        g->sums.radius[out] += sum[1];
+        g->sums.most[out] += sum[2];
     }
 }
 
@@ -618,7 +554,7 @@ static void weigh_inputs_first(Weighing *g)
     const Weights *at = g->at;
     struct WeighScratch *s = g->s;
     const uint64_t per_group = at->first / at->groups;
-    g->tile = g->way == AS_BYTES ? WIDE_TILE : TILE;
+    g->tile = g->way == AS_BYTES ? WIDE_TILE : g->way == AS_HALVES ? CHUNK : TILE;
     for (uint64_t group = 0; group < at->groups; group++)
         for (uint64_t from = 0, n; from < g->width; from += n) {
             const uint64_t end = (group + 1) * per_group;
@@ -660,27 +596,35 @@ static bool sums_open(RangeWalk *w, const Weights *at, uint64_t outs, uint64_t i
     return true;
 }
 
+// false: one is no finite number.
+HOST_VECTORS
+static bool bound_sums(Sums *s, double error, double least)
+{
+    double *restrict lo = s->lo, *restrict hi = s->hi, *restrict magnitude = s->magnitude;
+    double none = 0; // NaN, where there is one
+    for (uint32_t k = 0; k < s->n; k++) {
+        const double middle = lo[k], radius = hi[k] + magnitude[k] * error + least;
+        none += (middle + magnitude[k]) * 0;
+        lo[k] = middle - radius;
+        hi[k] = middle + radius;
+        magnitude[k] *= 1 + error;
+    }
+    return none == 0;
+}
+
 // From the three sums to bounds, those outside of what rounding made of them: of integers nothing.
 static bool sums_close(const Weighing *g, Sums *s)
 {
-    const bool brief = g->way == AS_SHORT_FLOATS || g->way == AS_WORDS;
+    const bool brief = g->way == AS_SHORT_FLOATS || g->way == AS_WORDS || g->way == AS_HALVES;
     double error = (brief ? weigh_short_error(s->terms) : 0) + (s->terms + 4) * 2 * DBL_EPSILON;
     double least = brief ? s->terms * SHORT_LEAST : 0;
     if (!dtype_is_float(g->f->dtype))
         error = least = 0;
     // The sum of radii may itself be less than it is by so much of that of magnitudes.
     const double share = g->share * (1 + 2 * error * g->share);
-    for (uint32_t k = 0; k < s->n; k++) {
-        if (g->share > 0)
-            s->magnitude[k] = share * (s->hi[k] + least);
-        const double middle = s->lo[k], radius = s->hi[k] + s->magnitude[k] * error + least;
-        if (!isfinite(s->magnitude[k]) || !isfinite(middle))
-            return false;
-        s->lo[k] = middle - radius;
-        s->hi[k] = middle + radius;
-        s->magnitude[k] *= 1 + error;
-    }
-    return true;
+    for (uint32_t k = 0; g->share > 0 && k < s->n; k++)
+        s->magnitude[k] = share * (s->hi[k] + least);
+    return bound_sums(s, error, least);
 }
 
 static bool weigh(Weighing *g, Sums *s)

@@ -24,6 +24,14 @@ typedef struct ShortIntervals {
 // How weights are stored.
 typedef enum WeightForm { WEIGHT_F64, WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16 } WeightForm;
 
+// What is read soon: while some weights are added, others come from memory.
+static inline void weigh_expect(const unsigned char *at, uint64_t n)
+{
+    enum { LINE = 64 };
+    for (uint64_t k = 0; k < n; k += LINE)
+        __builtin_prefetch(at + k);
+}
+
 void weigh_read(WeightForm form, const unsigned char *at, uint64_t n, double *to);
 // Adds to sum[0..2] the three sums of n weights next to each other, the kth times interval k. Of
 // WEIGHT_F64 and WEIGHT_F32.
@@ -56,6 +64,21 @@ void weigh_bytes(const unsigned char *at, uint64_t n, unsigned char flip, unsign
                  uint64_t *sum, uint64_t *magnitude);
 // Zero points are those of columns.
 void weigh_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, uint64_t n,
+                     unsigned char flip, const unsigned char *zero, uint16_t *sum,
+                     uint16_t *magnitude);
+
+// ---- integers of 4 bits, one interval
+// Two to a byte, the first in its low bits: each stands for (q ^ flip) - zero, zero between 0 and
+// 15 as q ^ flip is; flip is 0x88 for int4, 0 for uint4. n is even, and rows begin with a byte.
+//
+// Adds the sums of w and of |w| of n <= WORD_RUN integers next to each other to sum[0..1]. Eight of
+// them are a word, whose scale (NULL: 1) and zero point, in each byte of its own, are those of the
+// word. What is added in float32 keeps to what is said there.
+void weigh_half_row(const unsigned char *at, uint64_t n, unsigned char flip, const float *scale,
+                    const uint32_t *zero, double *sum);
+// Those of q ^ flip and of |w| of n columns, in at most BYTE_ROWS rows. Zero points and sums are in
+// another order: those of columns 0, 2, 4 .., then of 1, 3, 5 ..
+void weigh_half_rows(const unsigned char *at, uint64_t stride, uint64_t rows, uint64_t n,
                      unsigned char flip, const unsigned char *zero, uint16_t *sum,
                      uint16_t *magnitude);
 

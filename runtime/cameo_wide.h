@@ -5,31 +5,7 @@
 #ifndef CAMEO_WIDE_H
 #define CAMEO_WIDE_H
 
-#include "cameo_wide_panels.h"
-
-/* k is a channel and a place of the window, n a place of the output. Dims that there are not are 1
- * and stand before those that there are. */
-typedef struct cameo_wide_window {
-    int64_t out[3], taps[3], stride[3], dilation[3];
-    int64_t pad[3], in[3], step[3]; /* where x is: pad <= place < pad + in; its strides */
-    int64_t channel;                /* from one channel of x to the next */
-} cameo_wide_window;
-
-/* A factor is of float32 where it is given as narrow or in panels, else of float64. */
-typedef struct cameo_wide {
-    int64_t rows, columns, depth;
-    const double *a, *b;
-    const float *narrow_a, *narrow_b;
-    cameo_wide_panels high, broad; /* a in panels of rows, b in panels of columns; at NULL: not */
-    int64_t am, ak, bk, bn;
-    const cameo_wide_window *window; /* b is x, from the first element of its first
-                                      window on; NULL: a matrix */
-    double *y;
-    int64_t ym;
-    int fresh;          /* y is written, not added to, */
-    const double *bias; /* and begins with this number of each row; NULL: 0 */
-    int64_t bm;
-} cameo_wide;
+#include "cameo_wide_planes.h"
 
 /* The channel and the place of the window that k is. */
 static inline __attribute__((unused)) int64_t cameo_wide_tap(const cameo_wide_window *w, int64_t k,
@@ -47,50 +23,6 @@ static inline __attribute__((unused)) void cameo_wide_place(const cameo_wide_win
     at[0] = n / w->out[2] / w->out[1];
     at[1] = n / w->out[2] % w->out[1];
     at[2] = n % w->out[2];
-}
-
-static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load(const cameo_wide *p,
-                                                                            int64_t at)
-{
-    return cameo_wide_load_of(p->narrow_b, p->b, at);
-}
-
-static inline __attribute__((always_inline)) double cameo_wide_one(const cameo_wide *p, int64_t at)
-{
-    return p->narrow_b ? (double)p->narrow_b[at] : p->b[at];
-}
-
-/* An element of a. */
-static inline __attribute__((always_inline)) double cameo_wide_left(const cameo_wide *p, int64_t m,
-                                                                    int64_t k)
-{
-    const int64_t at = m * p->am + k * p->ak;
-    return p->high.at ? (double)*cameo_wide_high(&p->high, m, k)
-           : p->a     ? p->a[at]
-                      : (double)p->narrow_a[at];
-}
-
-/* A row of the output from `at` on, at one place of the window: where in x it is for its first
- * column, `x` being where its channel begins, and between which columns it is inside of x. */
-static inline __attribute__((unused)) int64_t cameo_wide_under(const cameo_wide_window *w,
-                                                               int64_t x, const int64_t *tap,
-                                                               const int64_t *at, int64_t width,
-                                                               int64_t *low, int64_t *high)
-{
-    *low = *high = 0;
-    for (int d = 0; d < 2; d++) {
-        const int64_t place = at[d] * w->stride[d] + tap[d] * w->dilation[d] - w->pad[d];
-        if (place < 0 || place >= w->in[d])
-            return 0;
-        x += place * w->step[d];
-    }
-    const int64_t s = w->stride[2], first = at[2] * s + tap[2] * w->dilation[2] - w->pad[2];
-    const int64_t left = w->in[2] - first, from = first >= 0 ? 0 : (s - 1 - first) / s;
-    const int64_t end = left <= 0 ? 0 : s == 1 ? left : (left + s - 1) / s;
-    *low = from < width ? from : width;
-    *high = end < width ? end : width;
-    *high = *high > *low ? *high : *low;
-    return x + first * w->step[2];
 }
 
 /* Columns of a block that lie in one row of the output: where x is for them at the window's first
@@ -118,24 +50,6 @@ static inline __attribute__((unused)) int64_t cameo_wide_runs(const cameo_wide_w
         }
     }
     return count;
-}
-
-/* n neighbours as float64. What is left over by whole vectors is the end of one that begins further
- * in front. */
-static inline __attribute__((always_inline)) void cameo_wide_copy(const cameo_wide *p, int64_t x,
-                                                                  int64_t n, double *to)
-{
-    int64_t i = 0;
-    if (n < CAMEO_WIDE_LANES) {
-        for (; i < n; i++)
-            to[i] = cameo_wide_one(p, x + i);
-        return;
-    }
-    for (; i + CAMEO_WIDE_LANES <= n; i += CAMEO_WIDE_LANES)
-        *(cameo_wide_vec *)(to + i) = cameo_wide_load(p, x + i);
-    if (i < n)
-        *(cameo_wide_vec *)(to + n - CAMEO_WIDE_LANES) =
-            cameo_wide_load(p, x + n - CAMEO_WIDE_LANES);
 }
 
 /* A run at one place of the window, `x` being where its channel begins. */
@@ -270,40 +184,6 @@ static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p
     }
 }
 
-/* Rows of the last tile: as few as a tile may have. */
-static inline __attribute__((unused)) int cameo_wide_height(int64_t left)
-{
-    int rows = CAMEO_WIDE_ROWS;
-    while (rows / 2 >= left)
-        rows /= 2;
-    return rows;
-}
-
-/* Rows m .. m + rows of a in tiles: for each k the rows of a tile side by side. */
-static inline __attribute__((unused)) void cameo_wide_pack_a(const cameo_wide *p, int64_t m,
-                                                             int64_t rows, int64_t k, int64_t depth,
-                                                             double *to)
-{
-    for (int64_t i = 0; i < rows; i += CAMEO_WIDE_ROWS, to += CAMEO_WIDE_ROWS * depth) {
-        const int64_t left = rows - i;
-        const int height = cameo_wide_height(left);
-        if (p->high.at)
-            cameo_wide_high_tile(&p->high, m + i, height, k, depth, to);
-        for (int r = 0; r < height && !p->high.at; r++) {
-            const int64_t from = (m + i + r) * p->am + k * p->ak;
-            if (r >= left)
-                for (int64_t j = 0; j < depth; j++)
-                    to[j * height + r] = 0;
-            else if (p->narrow_a)
-                for (int64_t j = 0; j < depth; j++)
-                    to[j * height + r] = (double)p->narrow_a[from + j * p->ak];
-            else
-                for (int64_t j = 0; j < depth; j++)
-                    to[j * height + r] = p->a[from + j * p->ak];
-        }
-    }
-}
-
 static inline __attribute__((always_inline)) void
 cameo_wide_tile_of(int64_t k, const double *a, const double *b, double *y, int64_t ym, int64_t rows,
                    int64_t width, const double *start, const int height, const int vectors)
@@ -408,92 +288,6 @@ static __attribute__((noinline, unused)) void cameo_wide_row(const cameo_wide *p
     }
 }
 
-/* Places of the window that a row of the output has, and where each is inside of x. */
-enum { CAMEO_WIDE_TAPS = 64 };
-typedef struct cameo_wide_taps {
-    int64_t n, step;      /* of x from one column to the next */
-    int64_t inner, outer; /* columns where all of them are inside of x */
-    int64_t x[CAMEO_WIDE_TAPS];
-    double a[CAMEO_WIDE_TAPS];
-    int64_t low[CAMEO_WIDE_TAPS], high[CAMEO_WIDE_TAPS];
-} cameo_wide_taps;
-
-static inline __attribute__((unused)) void
-cameo_wide_edge(const cameo_wide *p, const cameo_wide_taps *t, double *y, int64_t i)
-{
-    for (int64_t k = 0; k < t->n; k++)
-        if (i >= t->low[k] && i < t->high[k])
-            y[i] += t->a[k] * cameo_wide_one(p, t->x[k] + i * t->step);
-}
-
-static inline __attribute__((always_inline)) cameo_wide_vec
-cameo_wide_taps_sum(const cameo_wide *p, const cameo_wide_taps *t, int64_t i)
-{
-    cameo_wide_vec sum = {0};
-    for (int64_t k = 0; k < t->n; k++)
-        sum += t->a[k] * cameo_wide_load(p, t->x[k] + i);
-    return sum;
-}
-
-/* y += the sum over the places of a * x. What is left over by whole vectors is the end of one that
- * begins further in front. */
-static inline __attribute__((always_inline)) void
-cameo_wide_taps_add(const cameo_wide *p, const cameo_wide_taps *t, double *y, int64_t width)
-{
-    int64_t i = 0;
-    for (; i < t->inner && i < width; i++)
-        cameo_wide_edge(p, t, y, i);
-    if (t->step == 1 && t->outer - i >= CAMEO_WIDE_LANES) {
-        for (; i + CAMEO_WIDE_LANES <= t->outer; i += CAMEO_WIDE_LANES)
-            *(cameo_wide_vec *)(y + i) += cameo_wide_taps_sum(p, t, i);
-        const int64_t last = t->outer - CAMEO_WIDE_LANES;
-        const cameo_wide_vec sum = cameo_wide_taps_sum(p, t, last);
-        for (; i < t->outer; i++)
-            y[i] += sum[i - last];
-    }
-    for (; i < t->outer; i++) {
-        double sum = y[i];
-        for (int64_t k = 0; k < t->n; k++)
-            sum += t->a[k] * cameo_wide_one(p, t->x[k] + i * t->step);
-        y[i] = sum;
-    }
-    for (; i < width; i++)
-        cameo_wide_edge(p, t, y, i);
-}
-
-/* One row of y where b is windows and rows are too few to make panels of them: planes by their own
- * windows. */
-static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
-cameo_wide_slide(const cameo_wide *p, int64_t m, int64_t n0, int64_t n1)
-{
-    const cameo_wide_window *w = p->window;
-    cameo_wide_taps t = {.step = w->stride[2] * w->step[2]};
-    int64_t at[3], width;
-    for (int64_t n = n0; n < n1; n += width) {
-        int64_t tap[3] = {0, 0, 0};
-        int64_t x = 0;
-        cameo_wide_place(w, n, at);
-        width = w->out[2] - at[2] < n1 - n ? w->out[2] - at[2] : n1 - n;
-        for (int64_t k = 0; k < p->depth;) {
-            t.n = t.inner = 0;
-            t.outer = width;
-            for (; k < p->depth && t.n < CAMEO_WIDE_TAPS; k++) {
-                int64_t low = 0, high = 0;
-                t.x[t.n] = cameo_wide_under(w, x, tap, at, width, &low, &high);
-                x += cameo_wide_next(w, tap);
-                if (low == high)
-                    continue;
-                t.low[t.n] = low;
-                t.high[t.n] = high;
-                t.a[t.n++] = cameo_wide_left(p, m, k);
-                t.inner = t.inner > low ? t.inner : low;
-                t.outer = t.outer < high ? t.outer : high;
-            }
-            cameo_wide_taps_add(p, &t, p->y + m * p->ym + n, width);
-        }
-    }
-}
-
 /* Columns n0 .. n1 of b, values k .. k + depth: each a row, zeros behind it. */
 static inline __attribute__((unused)) void
 cameo_wide_turn(const cameo_wide *p, int64_t k, int64_t depth, int64_t n0, int64_t n1, double *to)
@@ -570,14 +364,6 @@ static inline __attribute__((unused)) int cameo_wide_is_matrix(const cameo_wide_
     return 1;
 }
 
-/* What the sums of rows from m on begin with. */
-static inline __attribute__((unused)) void cameo_wide_starts(const cameo_wide *p, int64_t m,
-                                                             int64_t rows, double *start)
-{
-    for (int64_t i = 0; i < rows; i++)
-        start[i] = p->bias ? p->bias[(m + i) * p->bm] : 0;
-}
-
 /* The same written to y. */
 static inline __attribute__((unused)) void cameo_wide_fill(const cameo_wide *p, int64_t m0,
                                                            int64_t m1, int64_t n0, int64_t n1)
@@ -610,15 +396,18 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
         matrix.bn = 1;
         p = &matrix;
     }
-    const int few = p->rows <= CAMEO_WIDE_FEW &&
-                    (p->window || p->broad.at || p->bn == 1 || (p->bk == 1 && !p->high.at));
+    const int rare = p->rows <= CAMEO_WIDE_FEW;
+    const int few =
+        rare && !p->window && (p->broad.at || p->bn == 1 || (p->bk == 1 && !p->high.at));
     const int narrow =
         p->columns <= CAMEO_WIDE_NARROW && (p->high.at || (!p->broad.at && p->ak == 1));
+    if (p->window && (rare || !narrow) && cameo_wide_slide(p, m0, m1, n0, n1, a, b))
+        return;
     if (p->fresh && (few || narrow))
         cameo_wide_fill(p, m0, m1, n0, n1);
     if (few) {
         for (int64_t m = m0; m < m1; m++)
-            p->window ? cameo_wide_slide(p, m, n0, n1) : cameo_wide_row(p, m, n0, n1);
+            cameo_wide_row(p, m, n0, n1);
         return;
     }
     if (narrow && p->high.at) {

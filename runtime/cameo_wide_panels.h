@@ -35,12 +35,10 @@ cameo_wide_broad(const cameo_wide_panels *p, int64_t n, int64_t k, int64_t *step
     return p->at + n * p->depth + k * *step;
 }
 
-/* A tile's rows from m on, of `depth` values of k: for each the rows side by side. */
-static inline __attribute__((unused)) void cameo_wide_high_tile(const cameo_wide_panels *p,
-                                                                int64_t m, int height, int64_t k,
+/* Rows of a tile side by side, of values of k that lie in one block of panels. */
+static inline __attribute__((unused)) void cameo_wide_high_part(const float *from, int height,
                                                                 int64_t depth, double *to)
 {
-    const float *from = cameo_wide_high(p, m, k);
     if (height == CAMEO_WIDE_ROWS) {
         for (int64_t j = 0; j < depth; j++)
             for (int r = 0; r < CAMEO_WIDE_ROWS; r += CAMEO_WIDE_LANES)
@@ -51,6 +49,18 @@ static inline __attribute__((unused)) void cameo_wide_high_tile(const cameo_wide
     for (int64_t j = 0; j < depth; j++)
         for (int r = 0; r < height; r++)
             to[j * height + r] = (double)from[j * CAMEO_WIDE_HIGH + r];
+}
+
+/* A tile's rows from m on, of `depth` values of k: for each the rows side by side. */
+static inline __attribute__((unused)) void cameo_wide_high_tile(const cameo_wide_panels *p,
+                                                                int64_t m, int height, int64_t k,
+                                                                int64_t depth, double *to)
+{
+    for (int64_t part; depth > 0; k += part, depth -= part, to += part * height) {
+        const int64_t left = CAMEO_WIDE_DEPTH - k % CAMEO_WIDE_DEPTH;
+        part = depth < left ? depth : left;
+        cameo_wide_high_part(cameo_wide_high(p, m, k), height, part, to);
+    }
 }
 
 /* `width` columns from n on at k, and zeros up to the next vector. */

@@ -514,7 +514,7 @@ static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const S
 static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const StoredF32 *from,
                        float *to)
 {
-    const int64_t channels = w->k.size / 9;
+    const int64_t channels = w->k.size / winograd_window(c);
     float *plain = malloc((size_t)(w->groups.size * w->rows * w->k.size) * sizeof *plain), *p;
     if (!plain)
         return false;
@@ -523,7 +523,7 @@ static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const St
         for (int64_t i = 0; i < w->rows; i++)
             for (int64_t k = 0; k < w->k.size; k++)
                 *p++ = scaled(w, f, g, i, column_of(w, from, g, k) + i * w->row);
-    winograd_pack(c->tile, w->groups.size, w->rows, channels, plain, to);
+    winograd_pack(c, w->groups.size, w->rows, channels, plain, to);
     free(plain);
     return true;
 }
@@ -535,7 +535,7 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
     if (!from)
         return false;
     int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, tile = m->c.tile;
-    int64_t k = tile ? w->k.size / 9 * (tile + 2) * (tile + 2) : w->k.size;
+    int64_t k = tile ? w->k.size / winograd_window(&m->c) * winograd_places(&m->c) : w->k.size;
     m->c.block = panels * k * TILE_ROWS;
     int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
     float *to = calloc((size_t)(w->groups.size * m->c.block), sizeof *to);
@@ -627,7 +627,7 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
 // ---- float64 -----------------------------------------------------------------------------------
 
 // Of float64: nothing is packed before, w is read as it lies, its channel and window as one
-// variable. A plane by its own window stays with the loops.
+// variable.
 static void find_wide(Match *m, const Panels *w, Conv **found)
 {
     int64_t stride = 0, next = 0;
@@ -639,7 +639,7 @@ static void find_wide(Match *m, const Panels *w, Conv **found)
             return;
         next = w->k.stride[i - 1] * w->k.extent[i - 1];
     }
-    if (m->c.depthwise || stride < 0)
+    if (wide_leaves(m->polys, &m->c) || stride < 0)
         return;
     m->c.wm = poly_const(m->polys, m->c.m ? w->row : 0);
     m->c.wk = poly_const(m->polys, stride);
@@ -723,11 +723,13 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     Conv *c = &m->c;
     if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
         winograd_choose(c, how);
-    c->copy &= !c->tile;
+    c->copy = c->tile ? c->line > 0 : c->copy;
     if (c->copy)
         c->padded = scratch(m, conv_copy_size(m->polys, &m->c));
     if (c->tile)
         c->panel = scratch(m, winograd_scratch(m->polys, c));
+    if (c->tile && c->line)
+        c->shared = scratch(m, winograd_block(m->polys, c));
     if (c->tile || c->depthwise)
         return;
     c->panel = scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));

@@ -13,6 +13,7 @@ typedef struct ConvChoice {
     const Processor *cpu; // the best of those that the program is for
     int64_t band;         // bytes of a chain's bands, the most of all of them
     bool direct;          // no Winograd
+    bool unsplit;         // no products of float32 by terms of bfloat16
     bool exact;           // what is multiplied is rounded as the kernels say: no weight is scaled
     bool wide;            // what operations of bfloat16 hand to one another may be float32
     const struct Widened *widened; // weights that are there as float32 too (wide.h); NULL: none
@@ -30,6 +31,8 @@ typedef struct Conv {
     bool depthwise;                 // no m and no c: one plane by its own window
     bool copy;                      // x goes through a copy with its border
     int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
+    int64_t line;   // places of a window in one line, of which tiles are too; 0: tiles are squares
+    int64_t most;   // tiles of a line that stay in the second cache
     double cost[3]; // cycles that were expected directly and by tiles of 2 and 4; 0: none allowed
     uint32_t rank;  // dims of n and t
     LoopId m, c;    // 0: one
@@ -43,7 +46,8 @@ typedef struct Conv {
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
     const struct Panels *panels; // packed holds w as it is, in such panels; NULL: something else
-    BufferId shared;      // panels of x that all threads read, where they share rows; 0: none
+    BufferId shared;      // panels of x that all threads read, where they share rows, or tiles of a
+                          // line; 0: none
     const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity, or `finish`
     bool finish;          // f is what finish.h says, done to the sums before they are written
     BufferId bias;        // of each group and row, `biases` for a group
@@ -91,6 +95,16 @@ const char *conv_output(Printer *p, const Conv *c);
 const char *conv_weights(Printer *p, const Conv *c);
 const char *conv_finish(Printer *p, const Conv *c, int link);
 void conv_set_own(Printer *p, const Kernel *k, const Conv *c, bool on);
+// The start of a buffer, "NULL" for none.
+const char *conv_buffer(Printer *p, BufferId b);
+// "WHOSE.finish = ...;", where there is something to finish.
+void conv_print_finish(Printer *p, const Conv *c, const char *whose);
+// The loops of the epilogue over m0 .. m1, n0 .. n1. false: the output's places do not stand in it
+// as one variable, and nothing was printed.
+bool conv_print_epilogue(Printer *p, const Conv *c);
+// The copy of x as a part; its units are channels, or rows where args.mode says so.
+void conv_print_copy(Printer *p, const Kernel *k, const Conv *c);
+enum { CONV_COPIED = 2 }; // tenths of nanoseconds for an element that is copied
 // ".name = {1, 3, 3},": `rank` dims at the end of CONV_SPACE, `other` for those in front of them.
 void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other);
 

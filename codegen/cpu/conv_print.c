@@ -5,6 +5,7 @@
 #include "codegen/cpu/chain.h"
 #include "codegen/cpu/curve.h"
 #include "codegen/cpu/half_conv.h"
+#include "codegen/cpu/line_conv.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
@@ -106,7 +107,7 @@ static const char *start_of(Printer *p, BufferId b, Index i)
                              : str_printf(p->arena, "b%u + %s", b, print_index(p, i)).at;
 }
 
-static const char *buffer_name(Printer *p, BufferId b)
+const char *conv_buffer(Printer *p, BufferId b)
 {
     return b ? start_of(p, b, poly_const(p->mod->polys, 0)) : "NULL";
 }
@@ -150,7 +151,7 @@ void conv_print_sizes(Printer *p, const Conv *c, const char *name)
 
 // The loops of the epilogue over what this block holds. false: the output's places do not stand in
 // it as one variable, and nothing was printed.
-static bool print_epilogue(Printer *p, const Conv *c)
+bool conv_print_epilogue(Printer *p, const Conv *c)
 {
     const Stmt *loops[CONV_SPACE] = {NULL}, *store = c->epilogue;
     for (; store->kind == S_FOR; store = store->body)
@@ -200,7 +201,7 @@ const char *conv_finish(Printer *p, const Conv *c, int link)
 }
 
 // Where it is done to the sums of y from its first place on.
-static void print_finish_of(Printer *p, const Conv *c, const char *whose)
+void conv_print_finish(Printer *p, const Conv *c, const char *whose)
 {
     if (!c->finish)
         return;
@@ -222,19 +223,19 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
             print_line(p, "planes.finish = (cameo_finish)%s;", conv_finish(p, c, 0));
         print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
         print_line(p, "cameo_depthwise(&planes, %s, %s, 0, sizes.out[1], %s, %s);", x, w,
-                   buffer_name(p, c->padded), y);
+                   conv_buffer(p, c->padded), y);
         print_line(p, "(void)n0, (void)n1;");
         return;
     }
-    print_finish_of(p, c, "image");
-    print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, buffer_name(p, c->padded));
+    conv_print_finish(p, c, "image");
+    print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, conv_buffer(p, c->padded));
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
     print_line(p, "cameo_conv_block block;");
     const char *rows = print_index_bare(p, c->rows);
     print_line(p, "cameo_conv_start(&image, %s, 0, %s, n0, n1, %s, %s, %s, %s, &block);", rows,
-               rows, w, y, print_index_bare(p, c->row), buffer_name(p, c->panel));
+               rows, w, y, print_index_bare(p, c->row), conv_buffer(p, c->panel));
     print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
     p->indent++;
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
@@ -246,9 +247,13 @@ static void print_plan(Printer *p, const Conv *c)
         byte_conv_print_planes(p);
         return;
     }
-    if (c->cost[0] > 0)
+    if (c->line)
+        line_conv_print_plan(p, c);
+    else if (c->cost[0] > 0)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
-                   winograd_form(c->tile), c->cost[0], c->cost[1], c->cost[2]);
+                   winograd_form(c, c->tile), c->cost[0], c->cost[1], c->cost[2]);
+    if (c->line && c->tile)
+        return;
     if (c->tile) {
         print_line(p, "cameo_winograd form;");
         print_line(p, "cameo_winograd_plan(&sizes, %lld, &form);", (long long)c->tile);
@@ -271,7 +276,7 @@ static void print_plan(Printer *p, const Conv *c)
         wt[i + CONV_SPACE - c->rank] = print_index_bare(p, c->wt[i]);
     print_line(p, "cameo_planes planes;");
     print_line(p, "cameo_planes_plan(&sizes, (const int64_t[]){%s, %s, %s}, %s, %s, &planes);",
-               wt[0], wt[1], wt[2], buffer_name(p, c->x->buffer), start_of(p, c->x->buffer, size));
+               wt[0], wt[1], wt[2], conv_buffer(p, c->x->buffer), start_of(p, c->x->buffer, size));
 }
 
 const char *conv_image(Printer *p, const Conv *c)
@@ -299,20 +304,20 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
 {
     const char *begin = share->begin, *end = share->end;
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
-    print_finish_of(p, c, "form");
+    conv_print_finish(p, c, "form");
     print_line(p, "for (int64_t tile0 = %s, tile1; tile0 < %s; tile0 = tile1) {", begin, end);
     p->indent++;
     print_line(p, "tile1 = cameo_winograd_end(&form, tile0, %s);", end);
     print_line(p, "cameo_winograd_block block;");
     print_line(p, "cameo_winograd_begin(&form, %s, tile0, tile1, %s, &block);", conv_image(p, c),
-               buffer_name(p, c->panel));
+               conv_buffer(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
     print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", share->low, share->high);
     p->indent++;
     print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, conv_output(p, c));
     conv_set_own(p, k, c, false);
-    bool done = !c->epilogue || print_epilogue(p, c);
+    bool done = !c->epilogue || conv_print_epilogue(p, c);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
@@ -326,8 +331,8 @@ enum {
     MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
     SQUARE_MACS = 100, // and of words by square tiles
     FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
-    COPIED = 2,        // and for an element that is copied
-    MADE = 64          // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
+    COPIED = CONV_COPIED,
+    MADE = 64 // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
 };
 
 static Index values_of_k(Printer *p, const Conv *c)
@@ -357,7 +362,7 @@ static Index work_of(Printer *p, const Conv *c, Index places)
 }
 
 // Units are channels of x, or rows of the copy.
-static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
+void conv_print_copy(Printer *p, const Kernel *k, const Conv *c)
 {
     parts_begin(p, 0);
     conv_set_own(p, k, c, true);
@@ -366,7 +371,7 @@ static void print_copy_part(Printer *p, const Kernel *k, const Conv *c)
         byte_conv_print_copy(p, c, conv_image(p, c), "from", "to");
     else
         print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, mode, from, to);", conv_image(p, c),
-                   buffer_name(p, c->padded));
+                   conv_buffer(p, c->padded));
     conv_set_own(p, k, c, false);
     Polys *polys = p->mod->polys;
     Index work = poly_scale(polys, c->channels, COPIED);
@@ -393,7 +398,7 @@ static int unit_rows(const Conv *c)
 
 static void print_image(Printer *p, const Conv *c)
 {
-    print_line(p, "image.x = %s;", c->copy ? buffer_name(p, c->padded) : conv_image(p, c));
+    print_line(p, "image.x = %s;", c->copy ? conv_buffer(p, c->padded) : conv_image(p, c));
 }
 
 // Units are values of k.
@@ -405,8 +410,8 @@ static void print_make_part(Printer *p, const Kernel *k, const Conv *c, const ch
     conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     print_image(p, c);
-    print_line(p, "image.made = %s;", buffer_name(p, c->shared));
-    print_line(p, "cameo_conv_make(&image, %s, from, to, %s);", n, buffer_name(p, c->shared));
+    print_line(p, "image.made = %s;", conv_buffer(p, c->shared));
+    print_line(p, "cameo_conv_make(&image, %s, from, to, %s);", n, conv_buffer(p, c->shared));
     conv_set_own(p, k, c, false);
     Index each = poly_const(p->mod->polys, COPIED * MADE);
     for (uint32_t i = 0; i < c->rank; i++)
@@ -423,11 +428,11 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
-    print_finish_of(p, c, "image");
+    conv_print_finish(p, c, "image");
     print_image(p, c);
     if (c->shared)
         print_line(p, "image.made = mode == CAMEO_CONV_ROWS_MADE ? %s : NULL;",
-                   buffer_name(p, c->shared));
+                   conv_buffer(p, c->shared));
     print_line(p,
                "const cameo_conv_cut cut = "
                "cameo_conv_share(mode, %s, %d, %s, from, to);",
@@ -438,12 +443,12 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     print_line(p, "cameo_conv_block block;");
     print_line(p,
                "cameo_conv_start(&image, %s, cut.low, cut.high, n0, n1, %s, %s, %s, %s, &block);",
-               rows, w, conv_output(p, c), print_index_bare(p, c->row), buffer_name(p, c->panel));
+               rows, w, conv_output(p, c), print_index_bare(p, c->row), conv_buffer(p, c->panel));
     print_line(p, "for (int64_t m0 = cut.low, m1; m0 < cut.high; m0 = m1) {");
     p->indent++;
     print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
     conv_set_own(p, k, c, false);
-    bool done = !c->epilogue || print_epilogue(p, c);
+    bool done = !c->epilogue || conv_print_epilogue(p, c);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
@@ -508,7 +513,7 @@ static void print_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
 {
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
-    print_copy_part(p, k, c);
+    conv_print_copy(p, k, c);
     parts_begin(p, c->bytes->sums);
     const char *n = print_index_bare(p, places);
     const char *cut = str_printf(p->arena, "cameo_byte_share(%s, %s, %lld, from, to)",
@@ -543,7 +548,7 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     if (!c->tile)
         print_mode(p, k, c);
     if (c->copy)
-        print_copy_part(p, k, c);
+        conv_print_copy(p, k, c);
     if (c->shared)
         print_make_part(p, k, c, n, depth);
     parts_begin(p, c->panel);
@@ -564,7 +569,7 @@ static bool print_plane(Printer *p, const Kernel *k, const Conv *c, Index places
     print_blocks(p, c, print_index_bare(p, places), conv_image(p, c), conv_weights(p, c),
                  conv_output(p, c));
     conv_set_own(p, k, c, false);
-    return !c->epilogue || print_epilogue(p, c);
+    return !c->epilogue || conv_print_epilogue(p, c);
 }
 
 static void print_byte_plane(Printer *p, const Kernel *k, const Conv *c, Index places)
@@ -616,6 +621,8 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
         print_planes(p, k, c, outer, places, work);
     else if (c->bytes)
         print_bytes(p, k, c, outer, places, work);
+    else if (c->tile && c->line)
+        line_conv_print_parts(p, k, c, outer, work);
     else
         print_one(p, k, c, outer, places, work);
     return true;
@@ -694,7 +701,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     nest_begin(p, &outer, NULL);
     if (c->tile) {
         const TileShare all = {"0", "form.tiles", "0", print_index_bare(p, c->rows)};
-        bool done = print_tiles(p, k, c, &all);
+        bool done = c->line ? line_conv_print_blocks(p, k, c) : print_tiles(p, k, c, &all);
         nest_end(p, &outer);
         if (!done)
             print_stmts(p, c->epilogue);
@@ -707,7 +714,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     p->indent++;
     print_blocks(p, c, n, conv_image(p, c), w, conv_output(p, c));
     conv_set_own(p, k, c, false);
-    bool whole = c->epilogue && !print_epilogue(p, c);
+    bool whole = c->epilogue && !conv_print_epilogue(p, c);
     for (int i = c->depthwise ? 2 : 0; i < 3; i++) {
         p->indent--;
         print_line(p, "}");

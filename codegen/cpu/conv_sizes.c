@@ -31,7 +31,7 @@ Index conv_copy_size(Polys *polys, const Conv *c)
                                c->stride[i]);
         size = poly_mul(polys, size, poly_max(polys, reach, poly_const(polys, 0)));
     }
-    return poly_add_const(polys, size, SLACK);
+    return poly_add_const(polys, size, c->line ? 2 * SLACK : SLACK);
 }
 
 Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k)

@@ -118,6 +118,11 @@ static void print_lane(Printer *p, const Expr *e, const char *acc, const char *o
     print_line(p, "%s |= x%u != x%u;", odd, x, x);
 }
 
+bool lanes_fit(Printer *p, const Expr *e)
+{
+    return e->kind == EX_REDUCE && joins(p, e) && runs_along(p, e);
+}
+
 // A loop over v from `low` to below `high`; acc = op(acc, body).
 static void print_part(Printer *p, const Expr *e, const char *low, const char *high,
                        const char *acc, const char *odd)

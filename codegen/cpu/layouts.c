@@ -16,11 +16,13 @@ enum { MOVED = 4, COPIED = 4, COPIED_BYTE = 2, STORED = 5, STORED_BYTE = 2, APAR
 // A kernel of the module's list of steps.
 typedef struct Site {
     Step *step;
-    uint32_t variable;
+    uint32_t group;    // whose variable is this one's too: kernels that make parts of one value
+    uint32_t variable; // the label
     LabelSet allowed;
     const Stmt *loops[MAX_NEST], *store; // store: NULL where it is no nest around one store
     uint32_t nloops;
     LoopId channel; // whose channels are those of the values in pixels; 0: none
+    int64_t lanes;  // the fewest of a value in pixels that is read; 0: none
     bool beside;    // channels decide what is read of values in planes
     Conv conv;
     ByteWeights weights;
@@ -29,8 +31,9 @@ typedef struct Site {
 
 // What is known of a buffer.
 typedef struct Laid {
-    bool fits; // it may lie in pixels
-    Site *maker;
+    bool fits;          // it may lie in pixels
+    bool read;          // while sites are looked at in their order
+    Site *maker;        // the last one
     uint32_t id;        // among the values of the solver
     int64_t dims[RANK]; // without [0]
     int64_t blocks;     // of channels, the last one filled up
@@ -94,12 +97,23 @@ static void refuse_inside(Layouts *l, const Step *s, bool top)
 
 // ---- kernels -----------------------------------------------------------------------------------
 
+static uint32_t group_of(const Layouts *l, uint32_t i)
+{
+    while (l->sites[i].group != i)
+        i = l->sites[i].group;
+    return i;
+}
+
+// Parts of a value lie as the whole, and nobody reads it before all are made.
 static void count_writers(Layouts *l, const Stmt *s, Site *site)
 {
     for (; s; s = s->next) {
         if (s->kind == S_STORE || s->kind == S_UPDATE) {
             Laid *v = &l->values[s->buffer];
-            v->fits &= s->kind == S_STORE && (!v->maker || v->maker == site);
+            const uint32_t own = group_of(l, (uint32_t)(site - l->sites));
+            v->fits &= s->kind == S_STORE && !v->read;
+            if (v->maker)
+                l->sites[own].group = group_of(l, (uint32_t)(v->maker - l->sites));
             v->maker = site;
         }
         count_writers(l, s->body, site);
@@ -134,6 +148,20 @@ static bool takes_whole(const Layouts *l, const Site *site, BufferId b, int64_t 
     return l->values[b].dims[1] == channels && l->values[y].fits && lanes >= made;
 }
 
+static int64_t buffer_lanes(const Layouts *l, BufferId b)
+{
+    return pixel_lanes(buffer_at(l->mod, b)->dtype);
+}
+
+// Is the channel a loop's variable, and behind that so many whole pixels?
+static bool is_channel_at(const Layouts *l, BufferId b, Index channel, LoopId v)
+{
+    int64_t first;
+    Polys *polys = l->mod->polys;
+    return poly_is_const(poly_sub(polys, channel, poly_loop(polys, v)), &first) &&
+           (first == 0 || (first > 0 && l->values[b].fits && first % buffer_lanes(l, b) == 0));
+}
+
 // The channel of a value in pixels must be one loop's variable, the same for all: so lanes become
 // the innermost loop.
 static void test_access(Layouts *l, BufferId b, const Index *at)
@@ -142,12 +170,14 @@ static void test_access(Layouts *l, BufferId b, const Index *at)
     Polys *polys = l->mod->polys;
     LoopId v = 0;
     for (uint32_t i = 0; i < site->nloops; i++)
-        if (at[1] == poly_loop(polys, site->loops[i]->var))
+        if (is_channel_at(l, b, at[1], site->loops[i]->var))
             v = site->loops[i]->var;
     int64_t extent;
     const bool same = v && site->store && (!site->channel || site->channel == v) &&
                       poly_is_const(loop_extent(polys, v), &extent) &&
                       takes_whole(l, site, b, extent);
+    const int64_t lanes = pixel_lanes(buffer_at(l->mod, b)->dtype);
+    site->lanes = site->lanes && site->lanes < lanes ? site->lanes : lanes;
     site->channel = same ? v : site->channel;
     site->allowed &= same ? BOTH : 1 << PLANES;
 }
@@ -158,12 +188,18 @@ static bool is_channel(void *context, const Atom *a)
     return a->kind == ATOM_LOOP && a->var == site->channel;
 }
 
+static bool is_product(const Expr *e)
+{
+    const Expr *f = e->kind == EX_REDUCE ? e->b : NULL;
+    return f && f->kind == EX_BINARY && f->op == B_MUL && f->a->kind != EX_CONST &&
+           f->b->kind != EX_CONST;
+}
+
 // Products stay as they are recognised elsewhere, but for convolutions of pixels.
 static void test_load(void *context, const Expr *e)
 {
     Layouts *l = context;
-    const bool product = e->kind == EX_REDUCE && e->b->kind == EX_BINARY && e->b->op == B_MUL;
-    if (product && !l->site->pixels)
+    if (is_product(e) && !l->site->pixels)
         l->site->allowed = 1 << PLANES;
     if (e->kind == EX_LOAD && l->values[e->buffer].fits &&
         !(l->site->pixels && e == l->site->conv.x))
@@ -185,11 +221,6 @@ static int64_t rest_of(Layouts *l, const Site *site, int64_t lanes)
     return extent % lanes;
 }
 
-static int64_t buffer_lanes(const Layouts *l, BufferId b)
-{
-    return pixel_lanes(buffer_at(l->mod, b)->dtype);
-}
-
 // Channels at a time whose results go to planes; windows leave them where x has them.
 static int64_t block_of(const PixelConv *c)
 {
@@ -205,7 +236,7 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
     if (!conv->reduce ||
         !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu, !l->values[conv->x->buffer].fits,
                          &c) ||
-        conv->store->at[1] != poly_loop(l->mod->polys, c.channel))
+        !is_channel_at(l, conv->store->buffer, conv->store->at[1], c.channel))
         return true;
     const bool fits = l->values[conv->store->buffer].fits;
     const int64_t block = block_of(&c), made = buffer_lanes(l, conv->store->buffer);
@@ -218,6 +249,23 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
     return true;
 }
 
+static void walk_values(Layouts *l, const Stmt *s, void (*visit)(void *context, const Expr *e))
+{
+    for (; s; s = s->next) {
+        if (s->value)
+            expr_walk(l->mod, s->value, visit, l);
+        walk_values(l, s->body, visit);
+        walk_values(l, s->other, visit);
+    }
+}
+
+static void note_read(void *context, const Expr *e)
+{
+    Layouts *l = context;
+    if (e->kind == EX_LOAD)
+        l->values[e->buffer].read = true;
+}
+
 static bool read_sites(Layouts *l, Str *error)
 {
     for (Step *s = l->mod->steps; s; s = s->next)
@@ -228,8 +276,10 @@ static bool read_sites(Layouts *l, Str *error)
         if (s->kind == STEP_KERNEL && !s->kernel->on_host) {
             Site *site = &l->sites[n++];
             site->step = s;
+            site->group = n - 1;
             read_nest(site);
             count_writers(l, s->kernel->body, site);
+            walk_values(l, s->kernel->body, note_read);
         }
     for (uint32_t i = 0; i < l->nsites; i++)
         if (!read_conv(l, &l->sites[i], error))
@@ -253,16 +303,6 @@ static void add_use(void *context, const Expr *e)
         labels_use(l->labels, l->values[e->buffer].id, l->site->variable);
 }
 
-static void walk_values(Layouts *l, const Stmt *s, void (*visit)(void *context, const Expr *e))
-{
-    for (; s; s = s->next) {
-        if (s->value)
-            expr_walk(l->mod, s->value, visit, l);
-        walk_values(l, s->body, visit);
-        walk_values(l, s->other, visit);
-    }
-}
-
 // Zero points of one value's readers that differ have no border in common.
 static void agree_around(Layouts *l, Site *site)
 {
@@ -284,7 +324,9 @@ static int64_t lanes_of(Layouts *l, const Site *site)
     const Laid *y = &l->values[site->store->buffer];
     if (y->fits)
         return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
-    return site->pixels ? block_of(site->pixels) : pixel_lanes(DT_BF16);
+    if (site->pixels)
+        return block_of(site->pixels);
+    return site->lanes ? site->lanes : pixel_lanes(DT_BF16);
 }
 
 static Cost read_by(const Layouts *l, const Site *site)
@@ -293,11 +335,16 @@ static Cost read_by(const Layouts *l, const Site *site)
     return c->few ? c->few * c->in[0] * c->in[1] : elements_of(l, site->conv.x->buffer);
 }
 
-static void price(Layouts *l, Site *site)
+static const Laid *made_by(const Layouts *l, const Site *site)
+{
+    return site->store ? &l->values[site->store->buffer] : NULL;
+}
+
+static void allow(Layouts *l, Site *site)
 {
     l->site = site;
     site->allowed = site->store ? BOTH : 1 << PLANES;
-    const Laid *y = site->store ? &l->values[site->store->buffer] : NULL;
+    const Laid *y = made_by(l, site);
     if (y && y->fits)
         test_access(l, site->store->buffer, site->store->at);
     walk_values(l, body_of(site), test_load);
@@ -307,7 +354,11 @@ static void price(Layouts *l, Site *site)
         walk_values(l, body_of(site), test_beside);
     if (site->beside && rest_of(l, site, lanes_of(l, site)))
         site->allowed = 1 << PLANES;
-    site->variable = labels_variable(l->labels, site->allowed);
+}
+
+static void price(Layouts *l, Site *site)
+{
+    const Laid *y = made_by(l, site);
     int64_t apart = 1, n;
     for (uint32_t i = 1; y && i < buffer_at(l->mod, site->store->buffer)->rank; i++)
         apart *= poly_is_const(buffer_at(l->mod, site->store->buffer)->dims[i], &n) ? n : 1;
@@ -325,7 +376,16 @@ static void choose(Layouts *l)
     for (uint32_t i = 0; i < l->nsites; i++)
         agree_around(l, &l->sites[i]);
     for (uint32_t i = 0; i < l->nsites; i++)
+        allow(l, &l->sites[i]);
+    for (uint32_t i = 0; i < l->nsites; i++)
+        l->sites[group_of(l, i)].allowed &= l->sites[i].allowed;
+    for (uint32_t i = 0; i < l->nsites; i++)
+        if (group_of(l, i) == i)
+            l->sites[i].variable = labels_variable(l->labels, l->sites[i].allowed);
+    for (uint32_t i = 0; i < l->nsites; i++) {
+        l->sites[i].variable = l->sites[group_of(l, i)].variable;
         price(l, &l->sites[i]);
+    }
     for (BufferId b = 1; b < l->mod->buffers.len; b++) {
         Laid *v = &l->values[b];
         v->border = 0;

@@ -6,6 +6,8 @@
 // chosen, so a kernel means what it meant, in any layout; nothing behind this pass knows of it but
 // convolutions on matrix registers (pixel_conv.h), which read pixels where they lie.
 //
+// A value may be made in parts, as a Concat is: kernels that make parts of it have one label.
+//
 // A kernel is a variable whose label is the layout of all that it reads and makes, a value's
 // adaptor is a kernel that moves it. With two labels the cheapest choice is one minimum cut
 // (passes/solver/labels.h).

@@ -1,5 +1,5 @@
-// Convolutions by 3 x 3 windows in fewer products (runtime/cameo_winograd.h), where that is
-// quicker.
+// Convolutions by windows of 3 x 3 or 5 x 5, or of 3 or 5 places in a line, in fewer products
+// (runtime/cameo_winograd.h, cameo_lines.h), where that is quicker.
 #ifndef CAMEO_CODEGEN_CPU_WINOGRAD_H
 #define CAMEO_CODEGEN_CPU_WINOGRAD_H
 
@@ -7,30 +7,38 @@
 
 enum { WINOGRAD_ROWS = 32 }; // rows of y between two transforms: CAMEO_WINOGRAD_ROWS
 
-// Sets c->tile and c->cost: the cheapest of the direct form and tiles of 2 x 2 and 4 x 4, of those
-// that c and `how` allow. Sizes that only inputs say count as 28.
+// Sets c->tile, c->line, c->most and c->cost: the cheapest of the direct form and tiles of 2 x 2
+// and 4 x 4, or of 2 or 4 in a line, of those that c and `how` allow. Sizes that only inputs say
+// count as 28, in a line as 512.
 void winograd_choose(Conv *c, const ConvChoice *how);
 
-// What a convolution of 3 x 3 by one takes where y has size[0] x size[1] places: directly (tile 0)
-// or by tiles. Vectors of so many lanes that are multiplied and added, other operations on vectors,
-// bytes of weights.
+// What a convolution by window x window that moves by one takes where y has size[0] x size[1]
+// places: directly (tile 0) or by tiles. Vectors of so many lanes that are multiplied and added,
+// other operations on vectors, bytes of weights.
 typedef struct ConvWork {
     double products, moves, bytes;
 } ConvWork;
 ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t tile,
-                       double lanes);
+                       int64_t window, double lanes);
 
-// float32 elements of the scratch that the form needs.
+// float32 elements of the scratch that the form needs for each thread.
 Index winograd_scratch(Polys *polys, const Conv *c);
-// Windows in [groups][rows][channels][3][3] to what cameo_winograd_rows reads, for each group the
-// rows, padded to TILE_ROWS, times channels times (tile + 2)^2: each rounded once, from float64.
-void winograd_pack(int64_t tile, int64_t groups, int64_t rows, int64_t channels, const float *from,
+// Of a line: those of a block's tiles of x, which all threads read.
+Index winograd_block(Polys *polys, const Conv *c);
+// Places of a window, and numbers that are made of it.
+int64_t winograd_window(const Conv *c);
+int64_t winograd_places(const Conv *c);
+// Windows in [groups][rows][channels][window] to what cameo_winograd_rows and cameo_line_rows read,
+// for each group the rows, padded to TILE_ROWS, times channels times winograd_places: each rounded
+// once, from float64.
+void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels, const float *from,
                    float *to);
 
-// "direct", "F(2x2,3x3)", "F(4x4,3x3)".
-const char *winograd_form(int64_t tile);
+// "direct", "F(2x2,3x3)", "F(4x4,3x3)", "F(2x2,5x5)"; of a line "F(2,5)", "F(4,3)".
+const char *winograd_form(const Conv *c, int64_t tile);
 // The rms error of y relative to its rms that is not exceeded for factors without order, float32
-// against exact: of the direct form where tile is 0. Measured; tests/models/winograd.py holds it.
-double winograd_error(int64_t tile, int64_t channels);
+// against exact: of the direct form where c->tile is 0. Measured; tests/models/winograd.py holds
+// it.
+double winograd_error(const Conv *c, int64_t channels);
 
 #endif

@@ -18,7 +18,10 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 PART = 0.85  # of what the floor allows, where that is less than what is asked
-QUARTER = 4  # a tile of 4 by 4 places has 36 products for 16 * 9
+OF_WINDOW = {3: 16 * 9, 5: 4 * 25}  # products of as many places as a tile of a window of 3 by 3, or 5 by 5, has, for which
+TILE = 36
+IN_A_LINE = {3: 12, 5: 10}  # products of a window of so many places for which a tile in one line has
+LINE = 6
 MOST = 1 << 30  # bytes that no cache holds: more are read as fast
 
 
@@ -65,11 +68,16 @@ def kind_of_products(node, makers):
     return "int8" if all(makers.get(v) == "DequantizeLinear" for v in node.input[:2]) else "f32"
 
 
-def tiled(node, weights):
-    """Is it a convolution that Winograd's tiles can do?"""
+def least(node, weights, shape, products):
+    """Of so many products, those that the largest of Winograd's tiles leave."""
     said = {a.name: list(a.ints) or a.i for a in node.attribute}
-    return (node.op_type == "Conv" and list(weights[2:]) == [3, 3] and set(said.get("strides", [1])) == {1}
-            and set(said.get("dilations", [1])) == {1} and said.get("group", 1) == 1)
+    if (node.op_type != "Conv" or set(said.get("strides", [1])) != {1} or set(said.get("dilations", [1])) != {1}
+            or said.get("group", 1) != 1):
+        return products
+    if list(weights[2:]) in ([3, 3], [5, 5]):
+        return products * TILE // OF_WINDOW[weights[2]]
+    window = [n for n, size in zip(weights[2:], shape[2:]) if (n, size) != (1, 1)]
+    return products * LINE // IN_A_LINE[window[0]] if len(window) == 1 and window[0] in IN_A_LINE else products
 
 
 def shapes_of(folder, model, wanted):
@@ -131,7 +139,7 @@ class Work:
             summed = np.prod(b[1:]) if n.op_type.startswith("Conv") else a[0] if transposed else a[-1]
             kind, products = kind_of_products(n, makers), int(np.prod(y)) * int(summed)
             self.products[kind] += products
-            self.least[kind] += products // QUARTER if kind == "f32" and tiled(n, b) else products
+            self.least[kind] += least(n, b, y, products) if kind == "f32" else products
 
     def weights_read(self, packed, halves):
         """Bytes, of so many packed ones; None where a run needs those of the branches that it takes. halves: float32 is stored

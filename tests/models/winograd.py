@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """winograd.py CAMEO [--programs N] [--nodes N] [--seed S]: convolutions by tiles agree with float64.
 
-Convolutions of 3 x 3 windows of random sizes, borders, channels, groups and batches, several in each program. The expected
+Convolutions of 3 x 3 and 5 x 5 windows, and of 3 or 5 places in a line, of random sizes, borders, channels, groups and batches, several in each program. The expected
 results are computed by NumPy in float64 from the definition. What is compared is the rms of the difference over the rms of
 the result, with what `compile --report json` says of each convolution, and the greatest difference with thirty times as much.
 Programs take turns in the size of tiles, the target, fixed and open sizes, the C compiler and the address sanitizer.
@@ -19,10 +19,12 @@ import programs
 def exact(x, w, bias, pads, group):
     top, left, bottom, right = pads
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
-    n, c, h, v = x.shape
-    views = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3)).reshape(n, group, c // group, h - 2, v - 2, 3, 3)
-    weights = w.astype(np.float64).reshape(group, -1, c // group, 3, 3)
-    y = np.einsum("ngchvrs,gkcrs->ngkhv", views, weights, optimize=True).reshape(n, -1, h - 2, v - 2)
+    window = w.shape[2:]
+    views = np.lib.stride_tricks.sliding_window_view(x, window, axis=(2, 3))
+    n, c, h, v = views.shape[:4]
+    views = views.reshape(n, group, c // group, h, v, *window)
+    weights = w.astype(np.float64).reshape(group, -1, c // group, *window)
+    y = np.einsum("ngchvrs,gkcrs->ngkhv", views, weights, optimize=True).reshape(n, -1, h, v)
     return y if bias is None else y + bias.astype(np.float64).reshape(1, -1, 1, 1)
 
 
@@ -49,17 +51,38 @@ class Net(programs.Network):
         pads = [self.one_of(0, 1, 1, 1, 2, 5) for _ in range(4)]
         if self.random.integers(2):
             pads = [1] * 4
+        if self.random.integers(3) == 0:
+            return self.line(group, inside, outside)
         limit = 60 if inside < 64 else 20
-        low = [max(1, 3 - pads[0] - pads[2]), max(1, 3 - pads[1] - pads[3])]
+        window = self.one_of(3, 3, 5)
+        low = [max(1, window - pads[0] - pads[2]), max(1, window - pads[1] - pads[3])]
         size = [int(self.random.integers(low[d], limit)) for d in range(2)]
         if self.random.integers(4) == 0:
             size[1] = int(self.random.integers(low[1], 200))
-        x, w = self.normal(self.one_of(1, 1, 2), group * inside, *size), self.normal(group * outside, inside, 3, 3)
-        w *= np.float32((9 * inside) ** -0.5)
+        self.node(group, inside, outside, size, (window, window), pads, 0)
+
+    def line(self, group, inside, outside):
+        """A window along one dim: of the only one, of the last, or of the first of two."""
+        window = self.one_of(3, 5)
+        pads = [self.one_of(0, 1, 2, 5), self.one_of(0, 1, 2, 5)]
+        low = max(1, window - sum(pads))
+        size = int(self.random.integers(low, self.one_of(40, 200, 6000) if inside < 64 else 80))
+        across = self.one_of(True, False)
+        self.node(group, inside, outside, (1, size) if across else (size, 1), (1, window) if across else (window, 1),
+                  [0, pads[0], 0, pads[1]] if across else [pads[0], 0, pads[1], 0], 2 if across else 3)
+
+    def node(self, group, inside, outside, size, window, pads, one):
+        """one: the dim of x that has one place, 0 for none; half of them do without that dim."""
+        i = len(self.inputs)
+        x, w = self.normal(self.one_of(1, 1, 2), group * inside, *size), self.normal(group * outside, inside, *window)
+        w *= np.float32((w[0].size) ** -0.5)
         bias = self.normal(group * outside) if self.random.integers(2) else None
+        flat = one and self.random.integers(2)
+        want, out = exact(x, w, bias, pads, group), f"v{i}"
+        if flat:
+            x, w, want, pads = x.squeeze(one), w.squeeze(one), want.squeeze(one), [p for d, p in enumerate(pads) if d % 2 != one - 2]
         names = [self.weight(w)] + ([self.weight(bias)] if bias is not None else [])
         self.nodes.append(helper.make_node("Conv", [f"x{i}", *names], [f"v{i}"], pads=pads, group=group))
-        want, out = exact(x, w, bias, pads, group), f"v{i}"
         kind = self.random.integers(4)
         if kind == 1:
             self.nodes.append(helper.make_node("Relu", [out], [f"y{i}"]))
@@ -75,7 +98,9 @@ class Net(programs.Network):
             self.nodes.append(helper.make_node("Mul", [out, f"s{i}"], [f"y{i}"]))
             want, out = want / (1 + np.exp(-want)), f"y{i}"
         self.feeds[f"x{i}"] = x
-        dims = [f"x{i}_n", x.shape[1], f"x{i}_h", f"x{i}_w"] if self.open_sizes and kind != 2 else x.shape
+        dims = list(x.shape)
+        if self.open_sizes and kind != 2:
+            dims = [d if k in (1, one) and not (flat and k == one) else f"x{i}_{k}" for k, d in enumerate(dims)]
         self.inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, dims))
         self.outputs.append(helper.make_tensor_value_info(out, TensorProto.FLOAT, None))
         self.wanted.append((want, inside))

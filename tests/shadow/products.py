@@ -69,6 +69,10 @@ def cases_of(seed):
     c.add("Conv", c.number(1, 20, 9, 30), c.number(33, 20, 1, 1), strides=[2, 2])
     c.add("Conv", c.number(2, 5, 300), c.number(70, 5, 5), pads=[2, 2])
     c.add("Conv", c.number(1, 3, 7, 8, 9), c.number(9, 3, 3, 3, 3), pads=[1] * 6, strides=[1, 2, 2])
+    # more values of k than a block of packed weights has, in blocks that do not end where those do
+    c.add("Conv", c.number(1, 60, 9, 30), c.number(64, 60, 3, 3), pads=[1, 1, 1, 1])
+    c.add("Conv", c.number(1, 70, 90, 1), c.number(24, 70, 5, 1))
+    c.add("Conv", c.number(1, 40, 70, 410), c.number(9, 40, 3, 3), pads=[1, 1, 1, 1], strides=[3, 2])
     # planes by their own windows: rows too few for panels
     c.add("Conv", c.number(2, 6, 19, 30), c.number(6, 1, 3, 3), group=6, pads=[1, 1, 1, 1])
     c.add("Conv", c.number(1, 6, 19, 31), c.number(12, 1, 5, 5), group=6, pads=[2, 2, 2, 2], strides=[2, 2])

@@ -1,0 +1,108 @@
+// Convolutions by tiles of a line in C: the copy of x with its border, then block by block the
+// channels of its tiles and rows of y.
+
+#include "codegen/cpu/line_conv.h"
+
+#include "codegen/cpu/winograd.h"
+#include "codegen/parts.h"
+
+#include <math.h>
+
+void line_conv_print_plan(Printer *p, const Conv *c)
+{
+    print_line(p, "/* %s; cycles expected directly %.0f, by tiles of a line %.0f */",
+               winograd_form(c, c->tile), c->cost[0], fmax(c->cost[1], c->cost[2]));
+    if (!c->tile)
+        return;
+    print_line(p, "cameo_line form;");
+    print_line(p, "cameo_line_plan(&sizes, %lld, %lld, &form);", (long long)c->tile,
+               (long long)c->most);
+}
+
+static void print_form(Printer *p, const Conv *c)
+{
+    conv_print_sizes(p, c, "sizes");
+    line_conv_print_plan(p, c);
+}
+
+// Rows low .. high of y, of block `mode` of a line's tiles. False: the epilogue is left.
+static bool print_rows(Printer *p, const Kernel *k, const Conv *c, const char *low,
+                       const char *high)
+{
+    const char *w = conv_weights(p, c);
+    conv_print_finish(p, c, "form");
+    print_line(p, "cameo_line_block block;");
+    print_line(p, "cameo_line_begin(&form, mode, %s, %s, &block);", conv_buffer(p, c->shared),
+               conv_buffer(p, c->panel));
+    print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
+    print_line(p, "(void)n0, (void)n1;");
+    print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", low, high);
+    p->indent++;
+    print_line(p, "m1 = cameo_line_rows(&block, m0, %s, %s);", w, conv_output(p, c));
+    conv_set_own(p, k, c, false);
+    bool done = !c->epilogue || conv_print_epilogue(p, c);
+    p->indent--;
+    print_line(p, "}");
+    return done;
+}
+
+bool line_conv_print_blocks(Printer *p, const Kernel *k, const Conv *c)
+{
+    const char *padded = conv_buffer(p, c->padded);
+    print_line(p, "if (form.blocks > 0)");
+    print_line(p, "    cameo_conv_copy(&sizes, %s, %s, form.length, 0, sizes.channels);",
+               conv_image(p, c), padded);
+    print_line(p, "for (int64_t mode = 0; mode < form.blocks; mode++) {");
+    p->indent++;
+    print_line(p, "cameo_line_make(&form, mode, 0, sizes.channels, %s, %s);", padded,
+               conv_buffer(p, c->shared));
+    bool done = print_rows(p, k, c, "0", print_index_bare(p, c->rows));
+    p->indent--;
+    print_line(p, "}");
+    return done;
+}
+
+// Units are channels of x.
+static void print_make_part(Printer *p, const Kernel *k, const Conv *c)
+{
+    parts_begin(p, 0);
+    conv_set_own(p, k, c, true);
+    print_form(p, c);
+    print_line(p, "cameo_line_make(&form, mode, from, to, %s, %s);", conv_buffer(p, c->padded),
+               conv_buffer(p, c->shared));
+    conv_set_own(p, k, c, false);
+    Index each = poly_scale(p->mod->polys, c->out[c->rank - 1], CONV_COPIED);
+    parts_end(p, print_index_bare(p, c->channels), parts_grain(p, each));
+}
+
+void line_conv_print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index work)
+{
+    Polys *polys = p->mod->polys;
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    conv_set_own(p, k, c, true);
+    print_form(p, c);
+    conv_set_own(p, k, c, false);
+    print_line(p, "args.mode = CAMEO_CONV_ROWS;");
+    conv_print_copy(p, k, c);
+    print_line(p, "for (int64_t block = 0; block < form.blocks; block++) {");
+    p->indent++;
+    print_line(p, "args.mode = block;");
+    print_make_part(p, k, c);
+    parts_begin(p, c->panel);
+    conv_set_own(p, k, c, true);
+    print_form(p, c);
+    const char *high = str_printf(p->arena, "cameo_min_i64(to * %d, %s)", WINOGRAD_ROWS,
+                                  print_index_bare(p, c->rows))
+                           .at;
+    bool done = print_rows(p, k, c, str_printf(p->arena, "from * %d", WINOGRAD_ROWS).at, high);
+    const char *units =
+        print_index_bare(p, poly_ceildiv(polys, c->rows, poly_const(polys, WINOGRAD_ROWS)));
+    parts_end(p, units, parts_grain_of(p, work, units));
+    p->indent--;
+    print_line(p, "}");
+    parts_around(p, outer, false);
+    nest_end(p, outer);
+    if (!done)
+        print_stmts(p, c->epilogue);
+}
