@@ -156,6 +156,8 @@ static bool is_wanted(const Conversion *c, uint32_t group)
         return true;
     if (n && convert_by_kernel(c, n))
         return false; // as is quickest
+    if (n && n < c->o->nlowered && c->o->lowered[n])
+        return true;
     return n && !c->o->mixed && c->o->lambda <= 0 && convert_products(c->m, n) > 0;
 }
 
@@ -176,6 +178,7 @@ static void make_variables(Conversion *c)
         if (!set)
             set = 1u << LABEL_OWN;
         bool both = (set & (set - 1)) != 0;
+        c->priced[i] = both && !c->why[i].len;
         if (both && c->why[i].len)
             set = 1u << LABEL_OWN;
         else if (both && c->t->at.at[i].kind == TIE_NODE && is_wanted(c, i))

@@ -215,6 +215,7 @@ static Conversion begin(Model *m, Arena *a, const ConvertOptions *o, ConvertRepo
     join_ties(&c);
     find_loose(&c);
     c.makes = NEWS(a, bool, n);
+    c.priced = NEWS(a, bool, n);
     for (ValueId v = 1; v < c.t->nvalues; v++)
         if (c.t->maker[v] != NO_TIE)
             c.makes[convert_group(&c, c.t->maker[v])] = true;

@@ -65,7 +65,7 @@ cameo_line_channels(int m, const cameo_line *f, int64_t block, int64_t from, int
             float *panel = tiles + s / PANEL * CAMEO_LINE_PLACES * f->place + c * PANEL + s % PANEL;
             cameo_vec d[CAMEO_LINE_PLACES], z[CAMEO_LINE_PLACES];
             cameo_winograd_lanes(m, CAMEO_LINE_PLACES, x + s * m, d);
-            cameo_winograd_of_x(4, d, z);
+            cameo_winograd_of_x(CAMEO_LINE_PLACES, d, z);
             for (int i = 0; i < CAMEO_LINE_PLACES; i++)
                 *(cameo_vec *)(panel + i * f->place) = z[i];
         }
@@ -121,17 +121,6 @@ static inline __attribute__((unused)) void cameo_line_multiply(const cameo_line_
     }
 }
 
-static inline __attribute__((always_inline)) void cameo_line_of_y(int m, const cameo_vec *s,
-                                                                  cameo_vec *to)
-{
-    if (m == 4) {
-        cameo_winograd_of_y(4, s, to);
-        return;
-    }
-    to[0] = s[0] + (s[1] + s[2]) + (s[3] + s[4]);
-    to[1] = s[5] + 0.75f * (s[1] - s[2]) + 1.5f * (s[3] - s[4]);
-}
-
 /* Row `channel` of y from tile t of the block on, of so many vectors of tiles; sums: its own. */
 static inline __attribute__((always_inline)) void cameo_line_row(int m, const cameo_line_block *b,
                                                                  const float *sums, int64_t channel,
@@ -150,7 +139,7 @@ static inline __attribute__((always_inline)) void cameo_line_row(int m, const ca
         cameo_vec s[CAMEO_LINE_PLACES], z[4];
         for (int i = 0; i < CAMEO_LINE_PLACES; i++)
             s[i] = *(const cameo_vec *)(sums + i * APART);
-        cameo_line_of_y(m, s, z);
+        cameo_winograd_of_y(m, CAMEO_LINE_PLACES, s, z);
         for (int j = 0; finish && j < m; j++)
             z[j] = cameo_clip(z[j] + bias, low, high);
         cameo_winograd_line(m, z, left < m * CAMEO_LANES ? line : y + n);

@@ -1,12 +1,13 @@
 /* Convolutions by a window of 3 x 3 that moves by one, m x m neighbours of the output at a time
- * (m is 2 or 4): of a tile of (m + 2) x (m + 2) elements of x, and of the window, as many numbers
- * are made by sums along rows and columns, so that products of equal places, summed over the
- * channels, give the tile of y by sums again (Winograd; Lavin and Gray, 2016). A tile takes
- * (m + 2)^2 products instead of 9 m^2.
+ * (m is 2 or 4), or of 5 x 5 (m is 2): of a tile of n x n elements of x that the windows reach, and
+ * of the window, as many numbers are made by sums along rows and columns, so that products of equal
+ * places, summed over the channels, give the tile of y by sums again (Winograd; Lavin and Gray,
+ * 2016). A tile takes n^2 products instead of 9 m^2 or 25 m^2.
  *
  * The products are of matrices, one for each place: rows of y by channels, times channels by
- * tiles. The window's numbers were made when compiling. Tiles of 4 x 4 evaluate polynomials at 0,
- * +-3/4, +-3/2 and infinity: of points whose squares float32 holds, these lose the least. */
+ * tiles. The window's numbers were made when compiling. Tiles of 6 x 6 elements evaluate
+ * polynomials at 0, +-3/4, +-3/2 and infinity: of points whose squares float32 holds, these lose
+ * the least. */
 #ifndef CAMEO_WINOGRAD_H
 #define CAMEO_WINOGRAD_H
 
@@ -24,7 +25,7 @@ enum {
 typedef struct cameo_winograd {
     const cameo_conv *g;
     const cameo_finish *finish; /* of y, with nothing added; NULL: none */
-    int64_t m;                  /* rows and columns of a tile of y */
+    int64_t m, n;               /* rows and columns of a tile of y, and of x: 4 or 6 */
     int64_t across, tiles;      /* tiles beside one another, and all */
     int64_t few;   /* from here on lanes run over rows of y: the last tiles, if few are left */
     int64_t width; /* elements between two channels, or two rows, of a block's tiles */
@@ -48,7 +49,8 @@ static inline __attribute__((unused)) void cameo_winograd_plan(const cameo_conv 
     const int64_t most = tiles < CAMEO_WINOGRAD_TILES ? tiles : CAMEO_WINOGRAD_TILES;
     const int64_t width = (most + 15) / 16 * 16;
     const int64_t rest = tiles % CAMEO_WINOGRAD_TILES;
-    *f = (cameo_winograd){.g = g, .m = m, .across = across, .tiles = tiles, .width = width};
+    *f = (cameo_winograd){
+        .g = g, .m = m, .n = m + g->taps[2] - 1, .across = across, .tiles = tiles, .width = width};
     f->few = rest <= CAMEO_FEW ? tiles - rest : tiles;
     f->place = g->channels * width + CAMEO_WINOGRAD_GAP;
     f->sum = CAMEO_WINOGRAD_ROWS * width + CAMEO_WINOGRAD_GAP;
@@ -82,10 +84,10 @@ static inline __attribute__((unused)) int64_t cameo_winograd_from(const cameo_wi
 /* ---- of x --------------------------------------------------------------------------------------
  */
 
-static inline __attribute__((always_inline)) void cameo_winograd_of_x(int m, const cameo_vec *d,
+static inline __attribute__((always_inline)) void cameo_winograd_of_x(int n, const cameo_vec *d,
                                                                       cameo_vec *to)
 {
-    if (m == 2) {
+    if (n == 4) {
         to[0] = d[0] - d[2];
         to[1] = d[1] + d[2];
         to[2] = d[2] - d[1];
@@ -103,14 +105,13 @@ static inline __attribute__((always_inline)) void cameo_winograd_of_x(int m, con
 }
 
 /* The rows of x that `count` tiles of a row of tiles read, from tile `first` on, summed down their
- * columns to m + 2 lines. What lies outside of x is 0. */
+ * columns to n lines. What lies outside of x is 0. */
 static inline __attribute__((always_inline)) void
-cameo_winograd_down(int m, const cameo_conv *g, const float *x, const float *end, int64_t row,
-                    int64_t first, int64_t count, float *lines)
+cameo_winograd_down(int m, int n, const cameo_conv *g, const float *x, const float *end,
+                    int64_t row, int64_t first, int64_t count, float *lines)
 {
-    const int n = m + 2;
     const cameo_vec none = {0};
-    const int64_t start = first * m - g->pad[2], all = count * m + 2;
+    const int64_t start = first * m - g->pad[2], all = count * m + n - m;
     int64_t low = start < 0 ? -start : 0, high = g->in[2] - start;
     low = low < all ? low : all;
     high = high > all ? all : high < low ? low : high;
@@ -139,7 +140,7 @@ cameo_winograd_down(int m, const cameo_conv *g, const float *x, const float *end
         cameo_vec d[6], z[6];
         for (int i = 0; i < n; i++)
             d[i] = *(const cameo_vec *)(from[i] + v * move[i]);
-        cameo_winograd_of_x(m, d, z);
+        cameo_winograd_of_x(n, d, z);
         for (int i = 0; i < n; i++)
             *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + low + v) = z[i];
     }
@@ -172,13 +173,12 @@ cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
     }
 }
 
-static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, const float *x,
+static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, int n, const float *x,
                                                                        cameo_winograd_block *b)
 {
     const cameo_winograd *f = b->form;
     const cameo_conv *g = f->g;
     const float *end = x + (g->channels - 1) * g->channel + (g->in[1] - 1) * g->step[1] + g->in[2];
-    const int n = m + 2;
     float lines[6 * CAMEO_WINOGRAD_LINE];
     memset(lines, 0, sizeof lines);
     for (int64_t c = 0; c < g->channels; c++, x += g->channel) {
@@ -186,13 +186,13 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, co
         for (int64_t t = b->t0; t < b->t1; t += count) {
             const int64_t row = t / f->across, first = t % f->across;
             count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
-            cameo_winograd_down(m, g, x, end, row, first, count, lines);
+            cameo_winograd_down(m, n, g, x, end, row, first, count, lines);
             float *to = b->tiles + c * f->width + t - b->t0;
             for (int64_t s = 0; s < count; s += CAMEO_LANES)
                 for (int i = 0; i < n; i++) {
                     cameo_vec d[6], z[6];
                     cameo_winograd_lanes(m, n, lines + i * CAMEO_WINOGRAD_LINE + s * m, d);
-                    cameo_winograd_of_x(m, d, z);
+                    cameo_winograd_of_x(n, d, z);
                     for (int j = 0; j < n; j++)
                         *(cameo_vec *)(to + (i * n + j) * f->place + s) = z[j];
                 }
@@ -200,13 +200,13 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, co
     }
 }
 
-/* x: its first element. scratch: (m + 2)^2 * (f->place + f->sum) elements. */
+/* x: its first element. scratch: f->n^2 * (f->place + f->sum) elements. */
 static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_winograd *f,
                                                                    const float *x, int64_t t0,
                                                                    int64_t t1, float *scratch,
                                                                    cameo_winograd_block *b)
 {
-    const int64_t places = (f->m + 2) * (f->m + 2), size = f->g->out[1] * f->g->out[2];
+    const int64_t places = f->n * f->n, size = f->g->out[1] * f->g->out[2];
     const int64_t high = t1 / f->across * f->m * f->g->out[2];
     b->form = f;
     b->t0 = t0;
@@ -217,20 +217,22 @@ static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_w
     b->sums = scratch + places * f->place;
     for (int64_t k = 0; k < CAMEO_WINOGRAD_K && k < f->g->channels; k++)
         b->at[k] = k * f->width;
-    if (f->m == 2)
-        cameo_winograd_tiles(2, x, b);
+    if (f->n == 4)
+        cameo_winograd_tiles(2, 4, x, b);
+    else if (f->m == 4)
+        cameo_winograd_tiles(4, 6, x, b);
     else
-        cameo_winograd_tiles(4, x, b);
+        cameo_winograd_tiles(2, 6, x, b);
 }
 
 /* ---- of the sums -------------------------------------------------------------------------------
  */
 
-static inline __attribute__((always_inline)) void cameo_winograd_of_y(int m, const cameo_vec *s,
-                                                                      cameo_vec *to)
+static inline __attribute__((always_inline)) void
+cameo_winograd_of_y(int m, int n, const cameo_vec *s, cameo_vec *to)
 {
     const cameo_vec sum_a = s[1] + s[2], odd_a = s[1] - s[2];
-    if (m == 2) {
+    if (n == 4) {
         to[0] = s[0] + sum_a;
         to[1] = odd_a - s[3];
         return;
@@ -238,6 +240,10 @@ static inline __attribute__((always_inline)) void cameo_winograd_of_y(int m, con
     const cameo_vec sum_b = s[3] + s[4], odd_b = s[3] - s[4];
     to[0] = s[0] + sum_a + sum_b;
     to[1] = 0.75f * odd_a + 1.5f * odd_b;
+    if (m == 2) {
+        to[1] += s[5];
+        return;
+    }
     to[2] = 0.5625f * sum_a + 2.25f * sum_b;
     to[3] = s[5] + 0.421875f * odd_a + 3.375f * odd_b;
 }
@@ -280,7 +286,7 @@ static inline __attribute__((unused)) void cameo_winograd_copy(const float *from
 }
 
 /* Row `channel` of the sums to its channel of y. */
-static inline __attribute__((always_inline)) void cameo_winograd_row(int m,
+static inline __attribute__((always_inline)) void cameo_winograd_row(int m, int n,
                                                                      const cameo_winograd_block *b,
                                                                      const float *sums,
                                                                      int64_t channel, float *y)
@@ -290,7 +296,6 @@ static inline __attribute__((always_inline)) void cameo_winograd_row(int m,
     const float bias = f->finish ? f->finish->bias[channel] : 0.0f;
     const cameo_vec low = zero + (f->finish ? f->finish->low : 0.0f);
     const cameo_vec high = zero + (f->finish ? f->finish->high : 0.0f);
-    const int n = m + 2;
     const int64_t *out = f->g->out;
     float lines[4 * CAMEO_WINOGRAD_LINE];
     for (int64_t t = 0; t < b->t1 - b->t0; t += CAMEO_LANES) {
@@ -299,13 +304,13 @@ static inline __attribute__((always_inline)) void cameo_winograd_row(int m,
             cameo_vec s[6], z[4];
             for (int i = 0; i < n; i++)
                 s[i] = *(const cameo_vec *)(sums + (i * n + j) * f->sum + t);
-            cameo_winograd_of_y(m, s, z);
+            cameo_winograd_of_y(m, n, s, z);
             for (int i = 0; i < m; i++)
                 half[i * n + j] = z[i];
         }
         for (int i = 0; i < m; i++) {
             cameo_vec z[4];
-            cameo_winograd_of_y(m, half + i * n, z);
+            cameo_winograd_of_y(m, n, half + i * n, z);
             for (int j = 0; f->finish && j < m; j++)
                 z[j] = cameo_clip(z[j] + bias, low, high);
             cameo_winograd_line(m, z, lines + i * CAMEO_WINOGRAD_LINE + t * m);
@@ -377,17 +382,19 @@ static __attribute__((noinline, unused)) int64_t cameo_winograd_rows(const cameo
 {
     const cameo_winograd *f = b->form;
     const cameo_conv *g = f->g;
-    const int64_t left = g->rows - m0, places = (f->m + 2) * (f->m + 2);
+    const int64_t left = g->rows - m0, places = f->n * f->n;
     const int64_t height = left < CAMEO_WINOGRAD_ROWS ? left : CAMEO_WINOGRAD_ROWS;
     const int64_t panels = (height + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
     w += m0 * places * g->channels;
     for (int64_t i = 0; i < places; i++, w += panels * CAMEO_TILE_ROWS * g->channels)
         cameo_winograd_multiply(b, i, height, w);
     for (int64_t i = 0; i < height; i++)
-        if (f->m == 2)
-            cameo_winograd_row(2, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
+        if (f->n == 4)
+            cameo_winograd_row(2, 4, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
+        else if (f->m == 4)
+            cameo_winograd_row(4, 6, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
         else
-            cameo_winograd_row(4, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
+            cameo_winograd_row(2, 6, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
     cameo_bend(f->finish, y, m0 * g->row + b->n0, height, g->row, b->n1 - b->n0);
     return m0 + height;
 }

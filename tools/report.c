@@ -45,19 +45,18 @@ static void put_convolutions(Json *j, const Model *m, const Step *s)
             json_object(j);
             json_put_int(j, "kernel", s->kernel->id);
             json_put_str(j, "output", buffer_at(m->kernels, o->conv->store->buffer)->name);
-            json_put_str(j, "form", str_of(winograd_form(o->conv->line, o->conv->tile)));
+            json_put_str(j, "form", str_of(winograd_form(o->conv, o->conv->tile)));
             json_put_int(j, "tile", o->conv->tile);
             if (o->conv->cost[0] > 0) {
                 json_key(j, "cycles");
                 json_object(j);
                 for (int i = 0; i < 3; i++)
                     if (o->conv->cost[i] > 0)
-                        json_put_int(j, winograd_form(o->conv->line, 2 * i),
-                                     (int64_t)o->conv->cost[i]);
+                        json_put_int(j, winograd_form(o->conv, 2 * i), (int64_t)o->conv->cost[i]);
                 json_end_object(j);
             }
             json_key(j, "error_rms");
-            json_num(j, winograd_error(o->conv->line, o->conv->tile, channels));
+            json_num(j, winograd_error(o->conv, channels));
             json_put_str(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
             json_end_object(j);
         }

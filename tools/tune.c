@@ -87,9 +87,9 @@ static bool measure_windows(Tune *t)
     for (int i = 0; i < 2; i++) {
         const int64_t size[2] = {sizes[i], sizes[i]};
         const double cycles = 1e6 * t->peaks.clock; // in a millisecond
-        ConvWork w = winograd_work(channels[i], channels[i], size, 0, t->row.lanes);
+        ConvWork w = winograd_work(channels[i], channels[i], size, 0, 3, t->row.lanes);
         direct += w.products / t->row.products / (tries[2 * i].ms * cycles) / 2;
-        w = winograd_work(channels[i], channels[i], size, 4, t->row.lanes);
+        w = winograd_work(channels[i], channels[i], size, 4, 3, t->row.lanes);
         a[i] = w.products / t->row.products;
         b[i] = w.moves;
         c[i] = tries[2 * i + 1].ms * cycles;

@@ -62,12 +62,15 @@ static void print_sums(Buf *out, const char *what, const AmxForm *f, int rows, i
 
 static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows, int columns)
 {
-    buf_printf(out,
-               "static __attribute__((noinline, unused)) void cameo_amx_%s%s_%d_%d(\n"
-               "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
-               "    int64_t ahead, int64_t lines, char *c, int64_t ldc, int more)\n{\n"
-               "    const char *x = a->at;\n    if (more) {\n",
-               kind->name, f->name, rows, columns);
+    buf_printf(
+        out,
+        "static __attribute__((noinline, unused)) void cameo_amx_%s%s_%d_%d(\n"
+        "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
+        "    const cameo_amx_soon *soon, char *c, int64_t ldc, int more)\n{\n"
+        "    const char *x = a->at, *next = soon->at;\n"
+        "    const int64_t streams = soon->streams, each = soon->each, apart = soon->apart;\n"
+        "    if (more) {\n",
+        kind->name, f->name, rows, columns);
     print_sums(out, "CAMEO_AMX_LOAD", f, rows, columns, "        ");
     buf_printf(out, "    } else {\n");
     for (int r = 0; r < rows; r++)
@@ -75,8 +78,10 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
             buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * f->columns + v);
     buf_printf(out,
                "    }\n    for (%s; steps > 0; steps--, %s, b += %d * ldb) {\n%s"
-               "        for (int64_t i = 0; i < lines; i++)\n"
-               "            __builtin_prefetch(b + ahead + 64 * i, 0, 2);\n",
+               "        for (int64_t i = 0; i < streams; i++)\n"
+               "            for (int64_t j = 0; j < each; j++)\n"
+               "                __builtin_prefetch(next + i * apart + 64 * j, 0, 2);\n"
+               "        next += 64 * each;\n",
                f->placed ? "const int64_t *at = a->places" : "",
                f->placed ? "at++" : "x += a->step", f->placed ? 16 * f->columns : 16,
                f->placed ? "        x = a->at + *at;\n" : "");
@@ -112,9 +117,8 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
         out,
         "/* Tiles of products in matrix registers: c[16 rows][16 columns] = (or += where more) "
         "the\n"
-        " * sum over steps of a times 16 rows of words at b, ldb bytes apart. lines: how many "
-        "lines\n"
-        " * behind b + ahead are asked for with each step. Strides are in bytes. */\n"
+        " * sum over steps of a times 16 rows of words at b, ldb bytes apart. Strides are in "
+        "bytes. */\n"
         "#ifndef CAMEO_AMX_TILES_H\n#define CAMEO_AMX_TILES_H\n"
         "#include <stdint.h>\n"
         "/* Rows of the first factor in tiles of 16: bytes from a row to the next one in its "
@@ -128,8 +132,14 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
         "typedef struct cameo_amx_rows {\n"
         "    const char *at;\n    int64_t row, step, tile;\n    const int64_t *places;\n"
         "} cameo_amx_rows;\n"
+        "/* What is asked for meanwhile, for it is read soon: with each step `each` lines of each "
+        "of\n"
+        " * so many streams, whose first lines are `apart` bytes apart. */\n"
+        "typedef struct cameo_amx_soon {\n"
+        "    const char *at;\n    int64_t streams, each, apart;\n"
+        "} cameo_amx_soon;\n"
         "typedef void cameo_amx_tile(int64_t steps, const cameo_amx_rows *a, const char *b,\n"
-        "    int64_t ldb, int64_t ahead, int64_t lines, char *c, int64_t ldc, int more);\n"
+        "    int64_t ldb, const cameo_amx_soon *soon, char *c, int64_t ldc, int more);\n"
         "enum { CAMEO_AMX_TILES = %d, CAMEO_AMX_COLUMNS = %d }; /* rows, columns of tiles */\n"
         "#endif\n#ifdef CAMEO_AMX\n",
         ROWS, lying.columns);

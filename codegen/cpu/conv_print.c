@@ -251,7 +251,7 @@ static void print_plan(Printer *p, const Conv *c)
         line_conv_print_plan(p, c);
     else if (c->cost[0] > 0)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
-                   winograd_form(0, c->tile), c->cost[0], c->cost[1], c->cost[2]);
+                   winograd_form(c, c->tile), c->cost[0], c->cost[1], c->cost[2]);
     if (c->line && c->tile)
         return;
     if (c->tile) {

@@ -11,7 +11,7 @@
 void line_conv_print_plan(Printer *p, const Conv *c)
 {
     print_line(p, "/* %s; cycles expected directly %.0f, by tiles of a line %.0f */",
-               winograd_form(c->line, c->tile), c->cost[0], fmax(c->cost[1], c->cost[2]));
+               winograd_form(c, c->tile), c->cost[0], fmax(c->cost[1], c->cost[2]));
     if (!c->tile)
         return;
     print_line(p, "cameo_line form;");

@@ -35,30 +35,39 @@ static double vectors(double lanes, double n)
 }
 
 // Operations on vectors for one of tiles: of x (down its columns, along its rows), of the sums.
-static double moves_of_x(int64_t tile)
+static double moves_of_x(int64_t tile, int64_t window)
 {
-    return tile == 2 ? 90 : 340;
+    return tile == 4 ? 340 : window == 5 ? 280 : 90;
 }
 
-static double moves_of_y(int64_t tile)
+static double moves_of_y(int64_t tile, int64_t window)
 {
-    return tile == 2 ? 60 : 230;
+    return tile == 4 ? 230 : window == 5 ? 130 : 60;
 }
 
 ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t tile,
-                       double lanes)
+                       int64_t window, double lanes)
 {
     const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    const double all_places = (double)size[0] * (double)size[1];
+    const double direct = k * depth * (double)(window * window);
     if (!tile)
-        return (ConvWork){k * depth * 9 * vectors(lanes, (double)size[0] * (double)size[1]), 0,
-                          k * depth * 36};
-    const double places = (double)((tile + 2) * (tile + 2));
+        return (ConvWork){direct * vectors(lanes, all_places), 0, direct * 4};
+    const double places = (double)((tile + window - 1) * (tile + window - 1));
     const double across = ceil((double)size[1] / (double)tile);
     const double down = ceil((double)size[0] / (double)tile), all = across * down;
     return (ConvWork){places * k * depth * vectors(lanes, all),
-                      depth * down * ceil(across / lanes) * moves_of_x(tile) +
-                          k * ceil(all / lanes) * moves_of_y(tile),
+                      depth * down * ceil(across / lanes) * moves_of_x(tile, window) +
+                          k * ceil(all / lanes) * moves_of_y(tile, window),
                       places * k * depth * 4};
+}
+
+// Rows and columns of a window.
+static int64_t side_of(const Conv *c)
+{
+    int64_t taps = 0;
+    poly_is_const(c->taps[c->rank - 1], &taps);
+    return taps;
 }
 
 static double cost_of(const Conv *c, const Processor *t, int64_t tile)
@@ -69,7 +78,7 @@ static double cost_of(const Conv *c, const Processor *t, int64_t tile)
             size[i] = OPEN;
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
-    const ConvWork w = winograd_work(rows, channels, size, tile, t->lanes);
+    const ConvWork w = winograd_work(rows, channels, size, tile, side_of(c), t->lanes);
     const double share = tile ? t->transformed : t->direct;
     return fmax(w.products / t->products / share, w.bytes / t->bytes) + w.moves / t->moves;
 }
@@ -113,8 +122,8 @@ static bool allows(const Conv *c)
     if (c->rank != 2 || !poly_equals(c->step[1], 1) || !allows_sizes(c))
         return false;
     for (int i = 0; i < 2; i++)
-        if (!poly_is_const(c->taps[i], &taps) || taps != 3 || c->stride[i] != 1 ||
-            c->dilation[i] != 1)
+        if (!poly_is_const(c->taps[i], &taps) || (taps != 3 && taps != 5) || taps != side_of(c) ||
+            c->stride[i] != 1 || c->dilation[i] != 1)
             return false;
     return true;
 }
@@ -155,41 +164,48 @@ void winograd_choose(Conv *c, const ConvChoice *how)
     if (how->direct || c->line || !allows(c))
         return;
     const Processor *t = how->cpu;
-    for (int i = 0; i < 3; i++)
+    const int forms = side_of(c) == 3 ? 3 : 2;
+    for (int i = 0; i < forms; i++)
         c->cost[i] = cost_of(c, t, 2 * i);
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < forms; i++)
         if (c->cost[i] < c->cost[c->tile / 2])
             c->tile = 2 * i;
-    c->tile = how->tile ? how->tile : c->tile;
+    if (how->tile)
+        c->tile = forms == 3 ? how->tile : 2;
 }
 
-const char *winograd_form(int64_t line, int64_t tile)
+const char *winograd_form(const Conv *c, int64_t tile)
 {
     if (tile == 0)
         return "direct";
-    if (line)
+    if (c->line)
         return tile == 2 ? "F(2,5)" : "F(4,3)";
-    return tile == 2 ? "F(2x2,3x3)" : "F(4x4,3x3)";
+    return tile == 4 ? "F(4x4,3x3)" : side_of(c) == WINDOW ? "F(2x2,5x5)" : "F(2x2,3x3)";
 }
 
-double winograd_error(int64_t line, int64_t tile, int64_t channels)
+double winograd_error(const Conv *c, int64_t channels)
 {
     const double unit = 0x1p-24, terms = sqrt((double)channels);
-    if (line && tile)
+    if (!c->tile)
+        return unit * (terms + 2);
+    if (c->line)
         return unit * (0.6 * terms + 4);
-    return unit * (tile == 0 ? terms + 2 : tile == 2 ? terms + 2 : 1.6 * terms + 9);
+    if (side_of(c) == WINDOW)
+        return unit * (2 * terms + 12);
+    return unit * (c->tile == 2 ? terms + 2 : 1.6 * terms + 9);
 }
 
 // ---- windows -----------------------------------------------------------------------------------
 
 int64_t winograd_window(const Conv *c)
 {
-    return c->line ? c->line : 9;
+    return c->line ? c->line : side_of(c) * side_of(c);
 }
 
 int64_t winograd_places(const Conv *c)
 {
-    return c->line ? MOST : (c->tile + 2) * (c->tile + 2);
+    const int64_t side = c->tile + side_of(c) - 1;
+    return c->line ? MOST : side * side;
 }
 
 Index winograd_block(Polys *polys, const Conv *c)
@@ -213,7 +229,7 @@ Index winograd_scratch(Polys *polys, const Conv *c)
         width = all < TILE_COLUMNS ? (all + 15) / 16 * 16 : TILE_COLUMNS;
     }
     int64_t place = (channels + WINOGRAD_ROWS) * width + 2 * GAP;
-    return poly_const(polys, (c->tile + 2) * (c->tile + 2) * place);
+    return poly_const(polys, winograd_places(c) * place);
 }
 
 // Rows: what the window's three numbers give at each place.
@@ -237,27 +253,32 @@ static const double of_five[MOST][WINDOW] = {
     {0, 0, 0, 0, 1},
 };
 
-static void transform_line(int64_t window, const float *from, double to[MOST])
+// What number j of a window of so many gives at place i of the n that tiles have.
+static double given(int64_t window, int64_t n, int64_t i, int64_t j)
 {
-    for (int i = 0; i < MOST; i++) {
-        const double *by = window == WINDOW ? of_five[i] : of_window[1][i];
+    return window == WINDOW ? of_five[i][j] : of_window[n == MOST][i][j];
+}
+
+static void transform_line(int64_t window, int64_t n, const float *from, double *to)
+{
+    for (int64_t i = 0; i < n; i++) {
         to[i] = 0;
         for (int64_t j = 0; j < window; j++)
-            to[i] += by[j] * from[j];
+            to[i] += given(window, n, i, j) * from[j];
     }
 }
 
-static void transform(int64_t tile, const float *from, double to[MOST * MOST])
+static void transform(int64_t window, int64_t n, const float *from, double to[MOST * MOST])
 {
-    const double(*by)[3] = of_window[tile == 4];
-    const int64_t n = tile + 2;
-    double half[MOST][3];
+    double rows[WINDOW][MOST];
+    for (int64_t r = 0; r < window; r++)
+        transform_line(window, n, from + r * window, rows[r]);
     for (int64_t i = 0; i < n; i++)
-        for (int s = 0; s < 3; s++)
-            half[i][s] = by[i][0] * from[s] + by[i][1] * from[3 + s] + by[i][2] * from[6 + s];
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            to[i * n + j] = by[j][0] * half[i][0] + by[j][1] * half[i][1] + by[j][2] * half[i][2];
+        for (int64_t j = 0; j < n; j++) {
+            to[i * n + j] = 0;
+            for (int64_t r = 0; r < window; r++)
+                to[i * n + j] += given(window, n, i, r) * rows[r][j];
+        }
 }
 
 // For every WINOGRAD_ROWS rows one place after the other, in it panels of TILE_ROWS rows.
@@ -278,9 +299,9 @@ void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels
             for (int64_t k = 0; k < channels; k++, from += window) {
                 double at[MOST * MOST];
                 if (c->line)
-                    transform_line(window, from, at);
+                    transform_line(c->line, MOST, from, at);
                 else
-                    transform(c->tile, from, at);
+                    transform(side_of(c), c->tile + side_of(c) - 1, from, at);
                 for (int64_t p = 0; p < places; p++)
                     row[p * height * channels + k * TILE_ROWS] = (float)at[p];
             }

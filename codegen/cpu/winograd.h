@@ -1,4 +1,4 @@
-// Convolutions by windows of 3 x 3, or of 5 or 3 places in a line, in fewer products
+// Convolutions by windows of 3 x 3 or 5 x 5, or of 3 or 5 places in a line, in fewer products
 // (runtime/cameo_winograd.h, cameo_lines.h), where that is quicker.
 #ifndef CAMEO_CODEGEN_CPU_WINOGRAD_H
 #define CAMEO_CODEGEN_CPU_WINOGRAD_H
@@ -12,14 +12,14 @@ enum { WINOGRAD_ROWS = 32 }; // rows of y between two transforms: CAMEO_WINOGRAD
 // count as 28, in a line as 512.
 void winograd_choose(Conv *c, const ConvChoice *how);
 
-// What a convolution of 3 x 3 by one takes where y has size[0] x size[1] places: directly (tile 0)
-// or by tiles. Vectors of so many lanes that are multiplied and added, other operations on vectors,
-// bytes of weights.
+// What a convolution by window x window that moves by one takes where y has size[0] x size[1]
+// places: directly (tile 0) or by tiles. Vectors of so many lanes that are multiplied and added,
+// other operations on vectors, bytes of weights.
 typedef struct ConvWork {
     double products, moves, bytes;
 } ConvWork;
 ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t tile,
-                       double lanes);
+                       int64_t window, double lanes);
 
 // float32 elements of the scratch that the form needs for each thread.
 Index winograd_scratch(Polys *polys, const Conv *c);
@@ -34,10 +34,11 @@ int64_t winograd_places(const Conv *c);
 void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels, const float *from,
                    float *to);
 
-// "direct", "F(2x2,3x3)", "F(4x4,3x3)"; of a line "F(2,5)", "F(4,3)".
-const char *winograd_form(int64_t line, int64_t tile);
+// "direct", "F(2x2,3x3)", "F(4x4,3x3)", "F(2x2,5x5)"; of a line "F(2,5)", "F(4,3)".
+const char *winograd_form(const Conv *c, int64_t tile);
 // The rms error of y relative to its rms that is not exceeded for factors without order, float32
-// against exact: of the direct form where tile is 0. Measured; tests/models/winograd.py holds it.
-double winograd_error(int64_t line, int64_t tile, int64_t channels);
+// against exact: of the direct form where c->tile is 0. Measured; tests/models/winograd.py holds
+// it.
+double winograd_error(const Conv *c, int64_t channels);
 
 #endif

@@ -18,7 +18,8 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 PART = 0.85  # of what the floor allows, where that is less than what is asked
-QUARTER = 4  # a tile of 4 by 4 places has 36 products for 16 * 9
+OF_WINDOW = {3: 16 * 9, 5: 4 * 25}  # products of as many places as a tile of a window of 3 by 3, or 5 by 5, has, for which
+TILE = 36
 IN_A_LINE = {3: 12, 5: 10}  # products of a window of so many places for which a tile in one line has
 LINE = 6
 MOST = 1 << 30  # bytes that no cache holds: more are read as fast
@@ -73,8 +74,8 @@ def least(node, weights, shape, products):
     if (node.op_type != "Conv" or set(said.get("strides", [1])) != {1} or set(said.get("dilations", [1])) != {1}
             or said.get("group", 1) != 1):
         return products
-    if list(weights[2:]) == [3, 3]:
-        return products // QUARTER
+    if list(weights[2:]) in ([3, 3], [5, 5]):
+        return products * TILE // OF_WINDOW[weights[2]]
     window = [n for n, size in zip(weights[2:], shape[2:]) if (n, size) != (1, 1)]
     return products * LINE // IN_A_LINE[window[0]] if len(window) == 1 and window[0] in IN_A_LINE else products
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """winograd.py CAMEO [--programs N] [--nodes N] [--seed S]: convolutions by tiles agree with float64.
 
-Convolutions of 3 x 3 windows, and of 3 or 5 places in a line, of random sizes, borders, channels, groups and batches, several in each program. The expected
+Convolutions of 3 x 3 and 5 x 5 windows, and of 3 or 5 places in a line, of random sizes, borders, channels, groups and batches, several in each program. The expected
 results are computed by NumPy in float64 from the definition. What is compared is the rms of the difference over the rms of
 the result, with what `compile --report json` says of each convolution, and the greatest difference with thirty times as much.
 Programs take turns in the size of tiles, the target, fixed and open sizes, the C compiler and the address sanitizer.
@@ -54,11 +54,12 @@ class Net(programs.Network):
         if self.random.integers(3) == 0:
             return self.line(group, inside, outside)
         limit = 60 if inside < 64 else 20
-        low = [max(1, 3 - pads[0] - pads[2]), max(1, 3 - pads[1] - pads[3])]
+        window = self.one_of(3, 3, 5)
+        low = [max(1, window - pads[0] - pads[2]), max(1, window - pads[1] - pads[3])]
         size = [int(self.random.integers(low[d], limit)) for d in range(2)]
         if self.random.integers(4) == 0:
             size[1] = int(self.random.integers(low[1], 200))
-        self.node(group, inside, outside, size, (3, 3), pads, 0)
+        self.node(group, inside, outside, size, (window, window), pads, 0)
 
     def line(self, group, inside, outside):
         """A window along one dim: of the only one, of the last, or of the first of two."""

@@ -72,6 +72,7 @@ def write_kernels(folder, batch):
     node("Conv", middle, weight(100, 40, 5, 5), pads=[2] * 4)
     node("Conv", middle, weight(72, 40, 3, 3), pads=[1] * 4, strides=[1, 2])
     node("Relu", node("Conv", middle, weight(260, 40, 1, 1), weight(260)))
+    node("Conv", middle, weight(40, 40, 5, 5), pads=[2] * 4)
     line = given("line", batch, 64, 4500)  # several blocks of tiles in a line
     node("Relu", node("Conv", line, weight(72, 64, 5), weight(72), pads=[2] * 2))
     node("Conv", line, weight(100, 64, 3), pads=[0, 1])
