@@ -3,8 +3,8 @@
 
 Products by constants of random shapes, several in each program: normal factors, factors of many magnitudes, sums that cancel, tiny
 ones. Expected are NumPy's sums in float64. The error is held against 2^-24 of the sum of |x||w|, beside that of the same program
-with --no-split, whose rms it must not exceed; the rms of normal factors also against what `compile --report json` says. Where x
-holds an infinity, a NaN or float32's greatest number, results are those of --no-split. Programs take turns in the C compiler,
+with --no-split, whose rms it must not exceed; the rms of normal factors also against what `compile --report json` says. Rows of
+x with an infinity, a NaN or float32's greatest number give what they give with --no-split. Programs take turns in the C compiler,
 open sizes and several targets; bits are those of any number of threads. Without matrix registers both are tiles of float32, and
 the last line says so.
 """
@@ -69,8 +69,11 @@ def run(cameo, folder, options, threads, nodes):
 
 def check(name, case, split, plain, bound):
     kind, x, w = case
-    if kind == "special":
-        return [] if np.array_equal(split, plain, equal_nan=True) else [f"{name}: not what tiles of float32 give where x is not finite"]
+    if kind == "special":  # rows that are not finite, or near it, are float32's; those around them may be
+        near = ~(np.abs(x) < 1e38).all(axis=1)
+        if not np.array_equal(split[near], plain[near], equal_nan=True):
+            return [f"{name}: not what tiles of float32 give where x is not finite"]
+        x, split, plain = x[~near], split[~near], plain[~near]
     x, w = x.astype(np.float64), w.astype(np.float64)
     exact, size = x @ w, np.abs(x) @ np.abs(w)
     flushed = TINY * (x.shape[1] + np.abs(w).sum(axis=0) + np.abs(x).sum(axis=1)[:, None])
