@@ -116,6 +116,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                              .band = (int64_t)band,
                              .direct = o->no_winograd || o->strict_fp,
                              .exact = o->strict_fp,
+                             .unsplit = o->no_split,
                              .wide = o->wide && !o->strict_fp,
                              .tile = o->tile};
     if (!o->no_override && o->gemm != GEMM_LOOPS &&

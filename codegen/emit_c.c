@@ -427,6 +427,15 @@ static void place_products(const EmitOptions *o, Str tiles, Str products, Buf *o
     unit_declare(out, products);
 }
 
+static void emit_split_tiles(const Module *mod, Buf *out)
+{
+    const char *const parts[] = {"cameo_matrix.h", "cameo_split_words.h", NULL};
+    if (!splits_any(mod->steps))
+        return;
+    emit_runtime(out, parts);
+    amx_split_print(out);
+}
+
 // What tiles of products need, and the tiles themselves.
 static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out)
 {
@@ -443,6 +452,8 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     if (packed)
         parts[n++] = "cameo_gemm.h";
+    if (splits_any(mod->steps))
+        parts[n++] = "cameo_split.h";
     if (narrow)
         parts[n++] = "cameo_narrow.h";
     if (registers || products || windows || pixels || planes)
@@ -475,9 +486,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (products)
         parts[n++] = "cameo_bytes.h";
     if (windows)
-        parts[n++] = "cameo_byte_conv.h";
-    if (windows)
-        parts[n++] = "cameo_byte_squares.h";
+        parts[n++] = "cameo_byte_conv.h", parts[n++] = "cameo_byte_squares.h";
     if (uses_convolutions(mod->steps, TILE_FORM))
         parts[n++] = "cameo_winograd.h";
     if (uses_convolutions(mod->steps, LINE_FORM))
@@ -492,6 +501,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (narrow)
         narrow_tiles_print(&tiles, narrow);
     const char *const matrix[] = {"cameo_matrix.h", NULL};
+    emit_split_tiles(mod, &tiles);
     const char *const byte_windows[] = {"cameo_pixel_bytes.h", "cameo_pixel_byte_windows.h", NULL};
     if (byte_planes)
         emit_runtime(&tiles, byte_windows);

@@ -340,8 +340,9 @@ static void print_program(Printer *p, const Plan *plan, const EmitOptions *o)
         buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", p->mod->nkernels,
                    x);
     buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
-    if (half_registers_any(p->mod->steps) || pixel_convs_kinds(p->mod->steps) ||
-        byte_products_any(p->mod->steps, false) || byte_products_any(p->mod->steps, true))
+    if (half_registers_any(p->mod->steps) || splits_any(p->mod->steps) ||
+        pixel_convs_kinds(p->mod->steps) || byte_products_any(p->mod->steps, false) ||
+        byte_products_any(p->mod->steps, true))
         buf_printf(p->out, "    .prepare = cameo_amx_on,\n");
     print_threads(p, plan, o);
     if (on_device)

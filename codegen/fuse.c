@@ -175,6 +175,26 @@ static bool keeps_bytes(Fusion *x, const Trial *t)
     return !t->view && dtype_info(d)->bits == 8 && ends_product(x, t->producer, 12);
 }
 
+// The end of a product's arithmetic, for a reader that sums or pools it to a few elements: it is
+// done where the product is, on sums in registers, and the reader passes over what is stored then.
+// What widens that again, as a cast of bytes, is the reader's.
+static bool is_pooled(Fusion *x, const Trial *t, const Shape *reader, uint32_t place)
+{
+    enum { FEW = 8 };
+    const BufferId b = t->p.store->buffer;
+    const Place *p = at(x, t->producer), *c = at(x, place);
+    const double size = size_of(x, b);
+    const uint32_t bits = dtype_info(buffer_at(x->f.mod, b)->dtype)->bits;
+    if (t->view || !reader->reduces || reader->product || c->writes.len != 1 ||
+        FEW * size_of(x, c->writes.at[0]) > size)
+        return false;
+    bool widens = true;
+    for (uint32_t i = 0; i < p->reads.len; i++)
+        widens &= size_of(x, p->reads.at[i]) < size ||
+                  dtype_info(buffer_at(x->f.mod, p->reads.at[i])->dtype)->bits < bits;
+    return !widens && ends_product(x, t->producer, 12);
+}
+
 static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
 {
     Fuse *f = &x->f;
@@ -190,7 +210,8 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
     if (multiplies && !t->view)
         return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
     Shape before = shape_of(f, split_loops(f, old));
-    if (before.data_extents || (before.product && (t->shape.product || keeps_bytes(x, t))))
+    if (before.data_extents || (before.product && (t->shape.product || keeps_bytes(x, t))) ||
+        is_pooled(x, t, &before, reader))
         return false;
     Stmt *body = inline_point(f, old, &t->p, t->vars);
     Stmt *split = split_loops(f, body);

@@ -283,3 +283,23 @@ Scalar scalar_neutral(ReduceOp op, DType t)
         return (Scalar){.i = -1};
     }
 }
+
+bool expr_number(const Expr *e, Scalar *v)
+{
+    Scalar a, b;
+    switch (e->kind) {
+    case EX_CONST:
+        *v = e->value;
+        return true;
+    case EX_CAST:
+        return expr_number(e->a, &a) &&
+               (*v = scalar_cast(e->a->dtype, e->dtype, a, e->saturate), true);
+    case EX_UNARY:
+        return expr_number(e->a, &a) && (*v = scalar_unary((UnaryOp)e->op, e->dtype, a), true);
+    case EX_BINARY:
+        return expr_number(e->a, &a) && expr_number(e->b, &b) &&
+               (*v = scalar_binary((BinaryOp)e->op, e->dtype, a, b), true);
+    default:
+        return false;
+    }
+}

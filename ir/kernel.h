@@ -287,6 +287,8 @@ typedef struct ExprSwap {
     const Expr *from, *to;
 } ExprSwap;
 const Expr *expr_swap(void *context, const Expr *e);
+// The value of an expression of numbers alone, as the interpreter has it; false: it is another.
+bool expr_number(const Expr *e, Scalar *v);
 // A copy with fresh reduction variables, for using an expression twice.
 const Expr *expr_fresh(Module *mod, const Expr *e);
 // Visits e and all below it once each, indices' expressions included, operands first.

@@ -31,6 +31,7 @@ typedef struct Conversion {
     uint32_t *of_node; // by node: its group, NO_TIE: none
     bool *clamp;       // by value: a constant that is stored without infinities
     double *weight;    // by tie: elements that it reads and writes
+    bool *priced;      // by group: are both labels open to it?
     bool *makes;       // by group: does it give a float?
     VEC(LooseUse) loose;
     uint32_t *first_loose; // by value, into `loose`

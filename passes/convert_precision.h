@@ -47,6 +47,8 @@ typedef struct ConvertOptions {
     const ConvertSeen *measured;
     const double *noise; // share of the output's variance, relative, that rounding it makes
     uint32_t nfacts;
+    const bool *lowered; // by node (nlowered of them), NULL: none. It is in `to`, if it may be
+    uint32_t nlowered;
     double lambda; // price of a unit of noise, as a part of the time of the whole model
 } ConvertOptions;
 
@@ -54,7 +56,8 @@ typedef struct ConvertOptions {
 typedef struct ConvertKept {
     NodeId node;
     Str why;
-    ValueId of; // the value that it is said of; 0: the node itself
+    ValueId of;    // the value that it is said of; 0: the node itself
+    bool by_price; // it might be in `to`
 } ConvertKept;
 
 typedef struct ConvertReport {

@@ -138,7 +138,8 @@ void convert_note_kept(Conversion *c)
             continue;
         const uint32_t group = convert_group(c, tie);
         const bool own = c->why[group].len != 0;
-        const ConvertKept kept = {id, own ? c->why[group] : around, own ? c->of[group] : by[id]};
+        const ConvertKept kept = {id, own ? c->why[group] : around, own ? c->of[group] : by[id],
+                                  c->priced[group]};
         vec_push(c->m->arena, &c->r->kept, kept);
         // Where all nodes stay, those that have to say why.
         if (c->r->low_nodes || own)

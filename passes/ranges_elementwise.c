@@ -69,8 +69,8 @@ static Range within(Range y, double lo, double hi)
         y.hi = hi;
         y.hi_by = RANGE_PROVED;
     }
-    y.lo = fmin(y.lo, hi);
-    y.hi = fmax(y.hi, lo);
+    y.lo = y.lo > hi ? hi : y.lo;
+    y.hi = y.hi < lo ? lo : y.hi;
     return y;
 }
 
@@ -151,7 +151,7 @@ static Range sqrt_(RangeWalk *w, Range x)
 // How far results of libraries' approximations may be off.
 static double approximate(RangeWalk *w)
 {
-    return ldexp(1, 3 - range_digits(walk_result(w, 0)));
+    return 8.0 / (double)(UINT64_C(1) << range_digits(walk_result(w, 0)));
 }
 
 static double logistic(double x)
@@ -169,7 +169,7 @@ static Range sigmoid(RangeWalk *w, Range x)
 static Range tanh_(RangeWalk *w, Range x)
 {
     double error = approximate(w); // some give numbers just above 1
-    Range y = range_widen(increasing(x, tanh(x.lo), tanh(x.hi)), error);
+    Range y = increasing(x, tanh(x.lo) - error, tanh(x.hi) + error);
     return within(y, -1 - error, 1 + error);
 }
 

@@ -268,6 +268,12 @@ static void measure(const Weighing *g, uint64_t i, uint64_t n)
     elements_take(g->pass, packed_at(g->f, i), bytes ? n * g->f->packed / 8 : n);
 }
 
+// Do sums take longer than memory, so that what comes next is worth asking for?
+static bool waits_for_sums(const Weighing *g)
+{
+    return g->pass && (g->way == AS_WORDS || g->way == AS_HALVES || g->way == AS_SHORT_FLOATS);
+}
+
 // ---- a sum has a row of weights
 
 static void add_words_of_row(Weighing *g, uint64_t i, uint64_t n, const ShortIntervals *x,
@@ -374,6 +380,9 @@ static void weigh_outputs_first(Weighing *g)
                 double sum[3] = {0};
                 if (g->pass && (out - group * per_group) % rows == 0)
                     measure(g, out * g->width + from, (end - out < rows ? end - out : rows) * n);
+                if (waits_for_sums(g) && end - out > rows)
+                    weigh_expect(packed_at(g->f, (out + rows) * g->width + from),
+                                 n * data_bits(g->f) / 8);
                 sum_row(g, out * g->width + from, n, &x, &brief, sum);
                 if (are_integers(g))
                     multiply_interval(g, sum);

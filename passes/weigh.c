@@ -222,29 +222,56 @@ static inline uint32_t flips(const WordForm *form)
     return form->flip * UINT32_C(0x01010101);
 }
 
+// The integer of each of WORDS words that begins with bit `shift`, as a float.
+INLINE float integer_of(uint32_t word, const unsigned shift, const unsigned bits)
+{
+    return from_bits((word >> shift & ((UINT32_C(1) << bits) - 1)) | HELD);
+}
+
+// Loops that shift by a number which the compiler does not know take longer: each of these is
+// called with its own.
+INLINE void row_step(const uint32_t *word, const unsigned t, const unsigned bits, const float *zero,
+                     const ShortIntervals *x, uint64_t from, float *restrict middle,
+                     float *restrict radius, float *restrict most, const bool all)
+{
+    from += t * WORDS;
+    for (int i = 0; i < WORDS; i++) {
+        const float v = integer_of(word[i], t * bits, bits) - zero[i], size = fabsf(v);
+        middle[i] += v * x->middle[from + i];
+        radius[i] += size * x->radius[from + i];
+        if (all)
+            most[i] += size * x->most[from + i];
+    }
+}
+
+#define STEPS(bits)                                                                                \
+    STEP(0);                                                                                       \
+    STEP(1);                                                                                       \
+    STEP(2);                                                                                       \
+    STEP(3);                                                                                       \
+    if (bits == 4) {                                                                               \
+        STEP(4);                                                                                   \
+        STEP(5);                                                                                   \
+        STEP(6);                                                                                   \
+        STEP(7);                                                                                   \
+    }
+
 // The integers of each word are next to each other, the first in its low bits.
 INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const unsigned bits,
                          uint32_t flip, const float *scale, const float *zero,
                          const ShortIntervals *x, double *restrict sum, const bool all)
 {
-    const unsigned per = 32 / bits;
-    const uint32_t mask = (UINT32_C(1) << bits) - 1;
     float a[WORDS] = {0}, b[WORDS] = {0}, c[WORDS] = {0};
     for (uint64_t k = 0; k < words; k += WORDS) {
         float middle[WORDS] = {0}, radius[WORDS] = {0}, most[WORDS] = {0};
         uint32_t word[WORDS];
-        memcpy(word, at + k * sizeof *word, sizeof word);
-        for (unsigned t = 0; t < per; t++) {
-            const uint64_t from = k * per + t * WORDS;
-            for (int i = 0; i < WORDS; i++) {
-                const uint32_t q = (word[i] ^ flip) >> t * bits & mask;
-                const float v = from_bits(q | HELD) - zero[k + i], size = fabsf(v);
-                middle[i] += v * x->middle[from + i];
-                radius[i] += size * x->radius[from + i];
-                if (all)
-                    most[i] += size * x->most[from + i];
-            }
+        for (int i = 0; i < WORDS; i++) {
+            memcpy(&word[i], at + (k + i) * sizeof *word, sizeof *word);
+            word[i] ^= flip;
         }
+#define STEP(t) row_step(word, t, bits, zero + k, x, k * (32 / bits), middle, radius, most, all)
+        STEPS(bits)
+#undef STEP
         for (int i = 0; i < WORDS; i++) {
             const float s = scale ? scale[k + i] : 1, size = fabsf(s);
             a[i] += s * middle[i];
@@ -259,36 +286,40 @@ INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const
         sum[2] += add_floats(c);
 }
 
+INLINE void rows_step(const uint32_t word[4][WORDS], const unsigned t, const unsigned bits,
+                      const float *restrict zero, const float *x, uint64_t to, float *restrict a,
+                      float *restrict b, float *restrict c, const bool all)
+{
+    to += t * WORDS;
+    for (int i = 0; i < WORDS; i++) {
+        float v[4], size[4];
+        for (int j = 0; j < 4; j++) {
+            v[j] = integer_of(word[j][i], t * bits, bits) - zero[to + i];
+            size[j] = fabsf(v[j]);
+        }
+        a[to + i] += v[0] * x[0] + v[1] * x[3] + (v[2] * x[6] + v[3] * x[9]);
+        b[to + i] += size[0] * x[1] + size[1] * x[4] + (size[2] * x[7] + size[3] * x[10]);
+        if (all)
+            c[to + i] += size[0] * x[2] + size[1] * x[5] + (size[2] * x[8] + size[3] * x[11]);
+    }
+}
+
 // Four rows, whose intervals are x[0..2], x[3..5] ..
 INLINE void rows_of_words(const unsigned char *const *row, uint64_t words, const unsigned bits,
                           uint32_t flip, const float *restrict zero, const float *x,
                           float *restrict a, float *restrict b, float *restrict c, const bool all)
 {
-    const unsigned per = 32 / bits;
-    const uint32_t mask = (UINT32_C(1) << bits) - 1;
-    const unsigned char *p = row[0], *q = row[1], *r = row[2], *s = row[3];
-    for (uint64_t k = 0; k < words; k += WORDS)
-        for (unsigned t = 0; t < per; t++) {
-            const uint64_t to = k * per + t * WORDS;
+    for (uint64_t k = 0; k < words; k += WORDS) {
+        uint32_t word[4][WORDS];
+        for (int j = 0; j < 4; j++)
             for (int i = 0; i < WORDS; i++) {
-                const uint64_t at = (k + i) * sizeof(uint32_t);
-                uint32_t w[4];
-                float v[4], size[4];
-                memcpy(&w[0], p + at, sizeof *w);
-                memcpy(&w[1], q + at, sizeof *w);
-                memcpy(&w[2], r + at, sizeof *w);
-                memcpy(&w[3], s + at, sizeof *w);
-                for (int j = 0; j < 4; j++) {
-                    v[j] = from_bits(((w[j] ^ flip) >> t * bits & mask) | HELD) - zero[to + i];
-                    size[j] = fabsf(v[j]);
-                }
-                a[to + i] += v[0] * x[0] + v[1] * x[3] + (v[2] * x[6] + v[3] * x[9]);
-                b[to + i] += size[0] * x[1] + size[1] * x[4] + (size[2] * x[7] + size[3] * x[10]);
-                if (all)
-                    c[to + i] +=
-                        size[0] * x[2] + size[1] * x[5] + (size[2] * x[8] + size[3] * x[11]);
+                memcpy(&word[j][i], row[j] + (k + i) * sizeof **word, sizeof **word);
+                word[j][i] ^= flip;
             }
-        }
+#define STEP(t) rows_step(word, t, bits, zero, x, k * (32 / bits), a, b, c, all)
+        STEPS(bits)
+#undef STEP
+    }
 }
 
 #define WORD_LOOPS(bits, all)                                                                      \
@@ -319,13 +350,31 @@ uint64_t weigh_places(const WordForm *form, uint64_t n)
     return (n + at_once - 1) / at_once * at_once;
 }
 
+INLINE void place_whole(const float *restrict from, uint64_t n, float *restrict to,
+                        const uint64_t per)
+{
+    for (uint64_t k = 0; k < n; k += WORDS * per)
+        for (uint64_t i = 0; i < WORDS; i++)
+            for (uint64_t t = 0; t < per; t++)
+                to[k + t * WORDS + i] = from[k + i * per + t];
+}
+
+HOST_VECTORS
+static void place_halves(const float *from, uint64_t n, float *to)
+{
+    place_whole(from, n, to, 8);
+}
+
+HOST_VECTORS
+static void place_bytes(const float *from, uint64_t n, float *to)
+{
+    place_whole(from, n, to, 4);
+}
+
 void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to)
 {
     const uint64_t per = 32 / form->bits, whole = n / (WORDS * per) * (WORDS * per);
-    for (uint64_t k = 0; k < whole; k += WORDS * per)
-        for (uint64_t t = 0; t < per; t++)
-            for (uint64_t i = 0; i < WORDS; i++)
-                to[k + t * WORDS + i] = from[k + i * per + t];
+    (form->bits == 4 ? place_halves : place_bytes)(from, whole, to);
     memset(to + whole, 0, (weigh_places(form, n) - whole) * sizeof *to);
     for (uint64_t k = whole; k < n; k++)
         to[weigh_place_of(form, k)] = from[k];

@@ -24,6 +24,14 @@ typedef struct ShortIntervals {
 // How weights are stored.
 typedef enum WeightForm { WEIGHT_F64, WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16 } WeightForm;
 
+// What is read soon: while some weights are added, others come from memory.
+static inline void weigh_expect(const unsigned char *at, uint64_t n)
+{
+    enum { LINE = 64 };
+    for (uint64_t k = 0; k < n; k += LINE)
+        __builtin_prefetch(at + k);
+}
+
 void weigh_read(WeightForm form, const unsigned char *at, uint64_t n, double *to);
 // Adds to sum[0..2] the three sums of n weights next to each other, the kth times interval k. Of
 // WEIGHT_F64 and WEIGHT_F32.

@@ -226,13 +226,13 @@ cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t 
 #ifdef CAMEO_AMX
         if (cameo_amx_on()) {
             /* the next panel is asked for while this one meets its tiles, each line once */
-            enum { LINES = CAMEO_PIXEL_TILE * LINE / CAMEO_AMX_LINE };
             const int64_t turns = (cut->t1 - cut->t0 + 1) / 2, turn = (t - cut->t0) / 2;
-            const int64_t lines = cut->ahead ? (LINES + turns - 1) / turns : 0;
+            const int64_t lines = cut->ahead ? size / CAMEO_AMX_LINE : 0;
             const cameo_amx_rows a = {x, c->step, 0, second - x, cut->at};
-            cameo_pixel_tiles(c->kind)[two ? 1 : 0][0](c->steps, &a, w, CAMEO_AMX_LINE,
-                                                       cut->ahead + turn * lines * CAMEO_AMX_LINE,
-                                                       lines, sums, next, 0);
+            const cameo_amx_soon soon =
+                cameo_amx_soon_of(w + cut->ahead, lines, c->steps, turn, turns);
+            cameo_pixel_tiles(c->kind)[two ? 1 : 0][0](c->steps, &a, w, CAMEO_AMX_LINE, &soon, sums,
+                                                       next, 0);
             continue;
         }
 #endif

@@ -87,6 +87,21 @@ cameo_wide_planes_rows(cameo_wide_planes *s, int64_t channels, int64_t first, in
     s->lines = s->pitch;
 }
 
+/* n elements as float64, each second one or each `apart` from the next. */
+static inline __attribute__((always_inline)) void
+cameo_wide_gather(const cameo_wide *p, int64_t x, int64_t apart, int64_t n, double *to)
+{
+    if (p->narrow_b && apart == 2)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (double)p->narrow_b[x + 2 * i];
+    else if (p->narrow_b)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (double)p->narrow_b[x + i * apart];
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = p->b[x + i * apart];
+}
+
 /* A row of a plane: what of x lies at its places, each `step` from the next, from `place` on. */
 static inline __attribute__((always_inline)) void cameo_wide_planes_line(const cameo_wide *p,
                                                                          const cameo_wide_window *w,
@@ -104,14 +119,26 @@ static inline __attribute__((always_inline)) void cameo_wide_planes_line(const c
         to[i] = 0;
     if (apart == 1)
         cameo_wide_copy(p, x + low, high - low, to + low);
-    else if (p->narrow_b)
-        for (int64_t i = low; i < high; i++)
-            to[i] = (double)p->narrow_b[x + i * apart];
     else
-        for (int64_t i = low; i < high; i++)
-            to[i] = p->b[x + i * apart];
+        cameo_wide_gather(p, x + low * apart, apart, high - low, to + low);
     for (int64_t i = high; i < pitch; i++)
         to[i] = 0;
+}
+
+/* A plane: the places (y, x) modulo the steps of the channel that begins at `from`. */
+static inline __attribute__((always_inline)) void cameo_wide_planes_part(const cameo_wide *p,
+                                                                         const cameo_wide_planes *s,
+                                                                         int64_t from, int64_t y,
+                                                                         int64_t x, double *to)
+{
+    const cameo_wide_window *w = &s->w;
+    for (int64_t r = 0; r < s->high; r++, to += s->pitch) {
+        const int64_t row = (s->first + r) * w->stride[1] + y - w->pad[1];
+        if (row < 0 || row >= w->in[1])
+            memset(to, 0, (size_t)s->pitch * sizeof *to);
+        else
+            cameo_wide_planes_line(p, w, from + row * w->step[1], x - w->pad[2], s->pitch, to);
+    }
 }
 
 /* Planes of `channels` channels from `channel` on, and zeros that the last vector reads. */
@@ -120,21 +147,14 @@ cameo_wide_planes_fill(const cameo_wide *p, const cameo_wide_planes *s, int64_t 
                        int64_t channels, double *to)
 {
     const cameo_wide_window *w = &s->w;
-    for (int64_t c = 0; c < channels; c++)
-        for (int64_t part = 0; part < CAMEO_WIDE_STEPS * CAMEO_WIDE_STEPS; part++) {
-            if (s->at[part] < 0)
-                continue;
-            double *plane = to + c * s->channel + s->at[part] * s->plane;
-            for (int64_t r = 0; r < s->high; r++, plane += s->pitch) {
-                const int64_t y =
-                    (s->first + r) * w->stride[1] + part / CAMEO_WIDE_STEPS - w->pad[1];
-                if (y < 0 || y >= w->in[1])
-                    memset(plane, 0, (size_t)s->pitch * sizeof *plane);
-                else
-                    cameo_wide_planes_line(p, w, (channel + c) * w->channel + y * w->step[1],
-                                           part % CAMEO_WIDE_STEPS - w->pad[2], s->pitch, plane);
-            }
-        }
+    const int64_t parts = w->stride[1] * w->stride[2];
+    for (int64_t i = 0; i < channels * parts; i++) {
+        const int64_t c = i / parts, y = i % parts / w->stride[2], x = i % w->stride[2];
+        const int at = s->at[y * CAMEO_WIDE_STEPS + x];
+        if (at >= 0)
+            cameo_wide_planes_part(p, s, (channel + c) * w->channel, y, x,
+                                   to + c * s->channel + at * s->plane);
+    }
     memset(to + channels * s->channel, 0, CAMEO_WIDE_LANES * sizeof *to);
 }
 

@@ -26,6 +26,7 @@ enum {
     OPT_NO_FUSE,
     OPT_WINOGRAD,
     OPT_NO_WINOGRAD,
+    OPT_NO_SPLIT,
     OPT_STRICT,
     OPT_PRECISION,
     OPT_CC,
@@ -58,6 +59,7 @@ static const ToolOption options[] = {
     [OPT_NO_FUSE] = {"--no-fuse", NULL, "one kernel for each operator"},
     [OPT_WINOGRAD] = {"--winograd", "HOW", "tiles of 3x3 convolutions: auto (by cost), 2 or 4"},
     [OPT_NO_WINOGRAD] = {"--no-winograd", NULL, "every product of a convolution by itself"},
+    [OPT_NO_SPLIT] = {"--no-split", NULL, "no products of float32 by terms of bfloat16 (AMX)"},
     [OPT_STRICT] =
         {"--strict-fp", NULL,
          "no contraction of multiply and add, no Winograd, no dequantised products in integers"},
@@ -160,6 +162,9 @@ static bool take_flag(CompileOptions *o, int option)
         return true;
     case OPT_NO_WINOGRAD:
         o->no_winograd = true;
+        return true;
+    case OPT_NO_SPLIT:
+        o->no_split = true;
         return true;
     case OPT_FIX:
         o->fix = true;

@@ -3,6 +3,7 @@
 #define CAMEO_TOOLS_CONVERT_H
 
 #include "passes/convert_precision.h"
+#include "passes/config.h"
 #include "passes/measured.h"
 #include "tools/tool.h"
 
@@ -11,7 +12,12 @@ typedef struct ConvertBudget {
     Str output; // empty: all
     double relative;
 } ConvertBudget;
-enum { CONVERT_BUDGETS = 64, CONVERT_TAIL = 8 };
+enum {
+    CONVERT_BUDGETS = 64,
+    CONVERT_TAIL = 8,     // data sets whose errors show how they fall off
+    CONVERT_PARTS = 64,   // of an output, each taken as if it were a little data set
+    CONVERT_ELEMENTS = 16 // at least, of a part
+};
 
 // How far an output is from the model's own, over all data: rms of the difference by rms.
 typedef struct ConvertError {
@@ -22,16 +28,20 @@ typedef struct ConvertError {
     double squares, all;       // sums of squares: of the difference, of the output
     VEC(double) sets;          // the same as `relative`, of each data set
     double worst;              // of them
-    // What other data may bring, which is what a budget bounds: what one data set in a thousand
-    // exceeds (tools/tails.h), the worst at least; of fewer sets than CONVERT_TAIL, whose greatest
-    // quarter is one set, three times the worst; as many times the worst as --margin says.
-    double bound;
+    double apart;              // how far they may be apart: see convert_measure_errors
+    double times, bound;       // what other data may bring, `times` the worst; 0: by the tail
 } ConvertError;
 
 typedef struct ConvertOutput {
     double *at;
     int64_t count;
 } ConvertOutput;
+
+// A node that stays in its dtype by prices alone, and its multiply-adds.
+typedef struct ConvertLeft {
+    NodeId node;
+    double products;
+} ConvertLeft;
 
 typedef struct ConvertRun {
     const Tool *tool;
@@ -45,6 +55,8 @@ typedef struct ConvertRun {
     ConvertBudget budgets[CONVERT_BUDGETS];
     uint32_t nbudgets;
     ConvertReport report;
+    VEC(ConvertLeft) left;         // by the last conversion
+    uint32_t nnodes;               // nodes that the last conversion ended with
     VEC(ConvertError) errors;      // measured; empty without data
     uint32_t sets;                 // of data that was run
     const char *held;              // data that nothing was chosen by; NULL: none
@@ -65,10 +77,28 @@ typedef struct ConvertRun {
 int convert_measure_values(ConvertRun *r);
 int convert_measure_noise(ConvertRun *r);
 int convert_measure_outputs(ConvertRun *r);
-// Runs the converted model on them: r->errors.
+// Runs the converted model on them: r->errors. What a budget bounds is what others than these data
+// may bring:
+//     of CONVERT_TAIL data sets and more, what one in a thousand exceeds (tools/tails.h), at least
+//     the worst of them;
+//     of fewer, three times the worst, or less where the output is large and its error even:
+//     max(1 + 6 c, greatest by least data set), at least 1.5, c the standard error of its relative
+//     rms by how the errors s of its parts differ where their squares are a,
+//         c = 1/2 sqrt(n / (n - 1) sum (s - R a)^2) / sum s,   R = sum s / sum a
+//     (a ratio estimator's: Cochran, Sampling Techniques, 1977, 6.3), n = CONVERT_PARTS;
+//     as many times the worst as --margin says.
 int convert_measure_errors(ConvertRun *r, const char *converted);
 // Both models on the data sets of --check: r->held_errors.
 int convert_measure_held(ConvertRun *r);
+
+// One conversion by r->options: r->report, and in `report` what is said of it. `out`: written to
+// OUT; `measured`: run on the data too.
+int convert_once(ConvertRun *r, const Config *config, bool out, bool measured, Buf *report);
+// Conversions until every budget is met, the last of them written. EXIT_FINDINGS: the nearest to
+// the budgets is.
+int convert_within(ConvertRun *r, const Config *config, Buf *report);
+// How far over its budget the worst output is: at most 1 where all are met.
+double convert_excess(const ConvertRun *r);
 
 void convert_print(const ConvertRun *r, const Model *m, Buf *out);
 

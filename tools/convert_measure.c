@@ -141,6 +141,28 @@ static double relative_of(double squares, double all)
     return squares > 0 ? sqrt(squares / fmax(all, 1e-300)) : 0;
 }
 
+// What takes its place among the parts of an output, in the order of its elements.
+static int64_t part_of(int64_t i, int64_t count)
+{
+    return (int64_t)((double)i * CONVERT_PARTS / (double)count);
+}
+
+typedef struct Parts {
+    double squares[CONVERT_PARTS], all[CONVERT_PARTS];
+} Parts;
+
+// c of convert_measure_errors.
+static double apart_by(const Parts *p, double squares, double all)
+{
+    const double n = CONVERT_PARTS, ratio = squares / all;
+    double sum = 0;
+    for (int i = 0; i < CONVERT_PARTS; i++) {
+        double off = p->squares[i] - ratio * p->all[i];
+        sum += off * off;
+    }
+    return sqrt(n / (n - 1) * sum) / squares / 2;
+}
+
 static int take_errors(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set)
 {
     for (uint32_t j = 0; j < r->errors.len; j++) {
@@ -148,17 +170,25 @@ static int take_errors(ConvertRun *r, const cameo_model *m, const cameo_context 
         const ConvertOutput *o = &r->wanted.at[set * (uint32_t)r->noutputs + (uint32_t)e->number];
         cameo_tensor t = output_of(m, x, e->number);
         bool same = t.count == o->count; // a shape that data decides may differ
+        Parts parts = {0};
         double squares = 0, all = 0;
         for (int64_t i = 0; i < o->count; i++) {
+            const int64_t part = part_of(i, o->count);
             double want = o->at[i], got = same ? cameo_element(&t, i) : NAN;
-            if (!isfinite(want) || got == want)
+            if (!isfinite(want))
                 continue;
             double off = isfinite(got) ? fabs(got - want) : INFINITY;
             e->greatest = fmax(e->greatest, off);
-            squares += off * off;
+            parts.squares[part] += off * off;
+            parts.all[part] += want * want;
         }
-        for (int64_t i = 0; i < o->count; i++)
-            all += isfinite(o->at[i]) ? o->at[i] * o->at[i] : 0;
+        for (int i = 0; i < CONVERT_PARTS; i++) {
+            squares += parts.squares[i];
+            all += parts.all[i];
+        }
+        bool large = o->count >= CONVERT_PARTS * CONVERT_ELEMENTS;
+        if (squares > 0 && all > 0)
+            e->apart = fmax(e->apart, large ? apart_by(&parts, squares, all) : INFINITY);
         e->squares += squares;
         e->all += all;
         vec_push(r->arena, &e->sets, relative_of(squares, all));
@@ -171,26 +201,39 @@ int convert_measure_outputs(ConvertRun *r)
     return run_sets(r, r->model, keep_outputs);
 }
 
+// As many times the worst of few data sets as others may bring.
+static double times_worst(const ConvertError *e, double least)
+{
+    const double c = 1 + 6 * e->apart, sets = least > 0 ? e->worst / least : 3;
+    return isfinite(c) && isfinite(sets) ? fmin(3, fmax(1.5, fmax(c, sets))) : 3;
+}
+
+static void find_bound(const ConvertRun *r, ConvertError *e)
+{
+    double least = INFINITY;
+    e->relative = relative_of(e->squares, e->all);
+    for (uint32_t i = 0; i < e->sets.len; i++) {
+        e->worst = fmax(e->worst, e->sets.at[i]);
+        least = fmin(least, e->sets.at[i]);
+    }
+    if (r->margin > 0)
+        e->times = r->margin;
+    else
+        e->times = e->sets.len < CONVERT_TAIL ? times_worst(e, least) : 0;
+    e->bound =
+        e->times > 0 ? e->times * e->worst : fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
+}
+
 int convert_measure_errors(ConvertRun *r, const char *converted)
 {
     for (uint32_t j = 0; j < r->errors.len; j++) {
         ConvertError *e = &r->errors.at[j];
-        e->squares = e->all = e->greatest = e->worst = 0;
+        e->squares = e->all = e->greatest = e->worst = e->apart = 0;
         e->sets.len = 0;
     }
     int status = run_sets(r, converted, take_errors);
-    for (uint32_t j = 0; j < r->errors.len; j++) {
-        ConvertError *e = &r->errors.at[j];
-        e->relative = relative_of(e->squares, e->all);
-        for (uint32_t i = 0; i < e->sets.len; i++)
-            e->worst = fmax(e->worst, e->sets.at[i]);
-        if (r->margin > 0)
-            e->bound = r->margin * e->worst;
-        else if (e->sets.len < CONVERT_TAIL)
-            e->bound = 3 * e->worst;
-        else
-            e->bound = fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
-    }
+    for (uint32_t j = 0; j < r->errors.len; j++)
+        find_bound(r, &r->errors.at[j]);
     return status;
 }
 

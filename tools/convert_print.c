@@ -47,13 +47,16 @@ static Reasons reasons_of(const ConvertRun *r, const Model *m)
 }
 
 // What an error on other data than these is reckoned as.
-static void print_bound(const ConvertError *e, double margin, uint32_t sets, Buf *out)
+static void print_bound(const ConvertError *e, double margin, Buf *out)
 {
     buf_printf(out, "%.3g on others (", e->bound);
-    if (margin > 0)
-        buf_printf(out, "%g times the worst)", margin);
+    if (e->times == 0)
+        buf_printf(out, "1 of 1000)");
+    else if (margin > 0 || e->times < 3)
+        buf_printf(out, "%.3g times the worst%s)", e->times,
+                   margin > 0 ? "" : ", as even as its parts are");
     else
-        buf_printf(out, "%s)", sets < CONVERT_TAIL ? "three times the worst" : "1 of 1000");
+        buf_printf(out, "three times the worst)");
 }
 
 // Errors on the data of --calib (the bound is what a budget is held to) or of --check (each data
@@ -71,7 +74,7 @@ static void print_errors(const ConvertRun *r, const ConvertError *errors, uint32
         if (held)
             buf_printf(out, "%.3g on the worst", e->worst);
         else
-            print_bound(e, r->margin, sets, out);
+            print_bound(e, r->margin, out);
         if (e->budget >= 0)
             buf_printf(out, ", budget %g: %s", e->budget,
                        (held ? e->worst : e->bound) <= e->budget ? "met" : "NOT met");

@@ -62,12 +62,15 @@ static void print_sums(Buf *out, const char *what, const AmxForm *f, int rows, i
 
 static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows, int columns)
 {
-    buf_printf(out,
-               "static __attribute__((noinline, unused)) void cameo_amx_%s%s_%d_%d(\n"
-               "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
-               "    int64_t ahead, int64_t lines, char *c, int64_t ldc, int more)\n{\n"
-               "    const char *x = a->at;\n    if (more) {\n",
-               kind->name, f->name, rows, columns);
+    buf_printf(
+        out,
+        "static __attribute__((noinline, unused)) void cameo_amx_%s%s_%d_%d(\n"
+        "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
+        "    const cameo_amx_soon *soon, char *c, int64_t ldc, int more)\n{\n"
+        "    const char *x = a->at, *next = soon->at;\n"
+        "    const int64_t streams = soon->streams, each = soon->each, apart = soon->apart;\n"
+        "    if (more) {\n",
+        kind->name, f->name, rows, columns);
     print_sums(out, "CAMEO_AMX_LOAD", f, rows, columns, "        ");
     buf_printf(out, "    } else {\n");
     for (int r = 0; r < rows; r++)
@@ -75,8 +78,10 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
             buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * f->columns + v);
     buf_printf(out,
                "    }\n    for (%s; steps > 0; steps--, %s, b += %d * ldb) {\n%s"
-               "        for (int64_t i = 0; i < lines; i++)\n"
-               "            __builtin_prefetch(b + ahead + 64 * i, 0, 2);\n",
+               "        for (int64_t i = 0; i < streams; i++)\n"
+               "            for (int64_t j = 0; j < each; j++)\n"
+               "                __builtin_prefetch(next + i * apart + 64 * j, 0, 2);\n"
+               "        next += 64 * each;\n",
                f->placed ? "const int64_t *at = a->places" : "",
                f->placed ? "at++" : "x += a->step", f->placed ? 16 * f->columns : 16,
                f->placed ? "        x = a->at + *at;\n" : "");
@@ -112,9 +117,8 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
         out,
         "/* Tiles of products in matrix registers: c[16 rows][16 columns] = (or += where more) "
         "the\n"
-        " * sum over steps of a times 16 rows of words at b, ldb bytes apart. lines: how many "
-        "lines\n"
-        " * behind b + ahead are asked for with each step. Strides are in bytes. */\n"
+        " * sum over steps of a times 16 rows of words at b, ldb bytes apart. Strides are in "
+        "bytes. */\n"
         "#ifndef CAMEO_AMX_TILES_H\n#define CAMEO_AMX_TILES_H\n"
         "#include <stdint.h>\n"
         "/* Rows of the first factor in tiles of 16: bytes from a row to the next one in its "
@@ -128,8 +132,14 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
         "typedef struct cameo_amx_rows {\n"
         "    const char *at;\n    int64_t row, step, tile;\n    const int64_t *places;\n"
         "} cameo_amx_rows;\n"
+        "/* What is asked for meanwhile, for it is read soon: with each step `each` lines of each "
+        "of\n"
+        " * so many streams, whose first lines are `apart` bytes apart. */\n"
+        "typedef struct cameo_amx_soon {\n"
+        "    const char *at;\n    int64_t streams, each, apart;\n"
+        "} cameo_amx_soon;\n"
         "typedef void cameo_amx_tile(int64_t steps, const cameo_amx_rows *a, const char *b,\n"
-        "    int64_t ldb, int64_t ahead, int64_t lines, char *c, int64_t ldc, int more);\n"
+        "    int64_t ldb, const cameo_amx_soon *soon, char *c, int64_t ldc, int more);\n"
         "enum { CAMEO_AMX_TILES = %d, CAMEO_AMX_COLUMNS = %d }; /* rows, columns of tiles */\n"
         "#endif\n#ifdef CAMEO_AMX\n",
         ROWS, lying.columns);
@@ -140,4 +150,81 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
             print_kind(out, &kinds[i], &placed);
     }
     buf_printf(out, "#endif\n\n");
+}
+
+// ---- float32 as three terms of bfloat16
+// -------------------------------------------------------
+
+// Rows and columns of tiles of sums; which term of each factor, 0 the greatest, in the order in
+// which their products are summed: small ones first.
+enum { SPLIT_SUMS = 4, SPLIT_COLUMNS = 2, SPLIT_PRODUCTS = 6 };
+static const int split_terms[SPLIT_PRODUCTS][2] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
+
+// Four products follow one another before a sum is used again, as long as one takes.
+static void print_split_products(Buf *out, int rows, int columns)
+{
+    int held[8]; // what registers 4 and 5, of a, and 6 and 7, of b, hold
+    for (int i = 0; i < 8; i++)
+        held[i] = -1;
+    for (int i = 0; i < SPLIT_PRODUCTS; i++)
+        for (int v = 0; v < columns; v++)
+            for (int r = 0; r < rows; r++) {
+                const int ta = split_terms[i][0], tb = split_terms[i][1];
+                const int a = 4 + r % 2, b = 6 + (columns > 1 ? v : i % 2);
+                if (held[a] != 3 * r + ta)
+                    buf_printf(out, "        CAMEO_AMX_LOAD(%d, a + %d * tile + %d, line);\n", a, r,
+                               1024 * ta);
+                if (held[b] != 3 * v + tb)
+                    buf_printf(out, "        CAMEO_AMX_LOAD(%d, b + %d * column + %d, line);\n", b,
+                               v, 1024 * tb);
+                held[a] = 3 * r + ta;
+                held[b] = 3 * v + tb;
+                buf_printf(out, "        CAMEO_AMX_PRODUCT(\"tdpbf16ps\", %d, %d, %d);\n",
+                           r * columns + v, a, b);
+            }
+}
+
+static void print_split_tile(Buf *out, int rows, int columns)
+{
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void\n"
+               "cameo_split_%d_%d(int64_t steps, const char *a, int64_t tile, const char *b,\n"
+               "    int64_t column, float *sums, cameo_split_feed *f)\n{\n"
+               "    const int64_t line = 64, ldc = %d;\n    (void)tile, (void)column;\n",
+               rows, columns, 64 * columns);
+    for (int i = 0; i < rows * columns; i++)
+        buf_printf(out, "    CAMEO_AMX_ZERO(%d);\n", i);
+    buf_printf(out, "    for (; steps > 0; steps--, a += CAMEO_SPLIT_STEP, b += CAMEO_SPLIT_STEP) "
+                    "{\n");
+    print_split_products(out, rows, columns);
+    buf_printf(out, "        cameo_split_some(f, f->each);\n    }\n");
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < columns; v++)
+            buf_printf(out, "    CAMEO_AMX_STORE(%d, sums + %d, ldc);\n", r * columns + v,
+                       16 * (16 * columns * r + v));
+    buf_printf(out, "}\n\n");
+}
+
+void amx_split_print(Buf *out)
+{
+    buf_printf(out,
+               "/* Tiles of products of float32, each factor three terms of bfloat16: a's tiles "
+               "of 16 rows are\n"
+               " * `tile` bytes apart, b's of 16 columns `column`, both of a step 3072. Beside "
+               "each step f is fed. */\n#ifdef CAMEO_AMX\n"
+               "typedef void cameo_split_tile(int64_t steps, const char *a, int64_t tile,\n"
+               "    const char *b, int64_t column, float *sums, cameo_split_feed *f);\n");
+    for (int v = 1; v <= SPLIT_COLUMNS; v++)
+        for (int r = 1; r * v <= SPLIT_SUMS; r++)
+            print_split_tile(out, r, v);
+    buf_printf(out,
+               "static __attribute__((unused)) cameo_split_tile *const cameo_split_tiles[%d][%d] = "
+               "{\n",
+               SPLIT_SUMS, SPLIT_COLUMNS);
+    for (int r = 1; r <= SPLIT_SUMS; r++)
+        buf_printf(out,
+                   r * SPLIT_COLUMNS <= SPLIT_SUMS ? "    {cameo_split_%d_1, cameo_split_%d_2},\n"
+                                                   : "    {cameo_split_%d_1, NULL},\n",
+                   r, r);
+    buf_printf(out, "};\n#endif\n\n");
 }

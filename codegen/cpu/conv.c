@@ -627,7 +627,7 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
 // ---- float64 -----------------------------------------------------------------------------------
 
 // Of float64: nothing is packed before, w is read as it lies, its channel and window as one
-// variable. A plane by its own window stays with the loops.
+// variable.
 static void find_wide(Match *m, const Panels *w, Conv **found)
 {
     int64_t stride = 0, next = 0;
@@ -639,7 +639,7 @@ static void find_wide(Match *m, const Panels *w, Conv **found)
             return;
         next = w->k.stride[i - 1] * w->k.extent[i - 1];
     }
-    if (m->c.depthwise || stride < 0)
+    if (wide_leaves(m->polys, &m->c) || stride < 0)
         return;
     m->c.wm = poly_const(m->polys, m->c.m ? w->row : 0);
     m->c.wk = poly_const(m->polys, stride);

@@ -13,6 +13,7 @@ typedef struct ConvChoice {
     const Processor *cpu; // the best of those that the program is for
     int64_t band;         // bytes of a chain's bands, the most of all of them
     bool direct;          // no Winograd
+    bool unsplit;         // no products of float32 by terms of bfloat16
     bool exact;           // what is multiplied is rounded as the kernels say: no weight is scaled
     bool wide;            // what operations of bfloat16 hand to one another may be float32
     const struct Widened *widened; // weights that are there as float32 too (wide.h); NULL: none

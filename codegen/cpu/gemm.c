@@ -302,7 +302,7 @@ static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *
 
 // Panels of WIDTH columns, each k rows side by side, the last as narrow as vectors of 16 allow and
 // padded with zeros.
-static bool pack_weights(Match *m, Str *error)
+static bool pack_weights(Match *m, const ConvChoice *how, Str *error)
 {
     int64_t n, k, bn, bk;
     if (!packs(m, &n, &k, &bn, &bk))
@@ -321,6 +321,8 @@ static bool pack_weights(Match *m, Str *error)
         for (int64_t i = 0; i < k; i++)
             to[begin * k + i * width + j - begin] = from[i * bk + j * bn];
     }
+    m->o.split =
+        !how->exact && !how->unsplit && split_fits(m->mod->polys, &m->o, how->cpu, to, k * columns);
     m->o.packed = constants_weight(m->mod, m->o.b->buffer, 2, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
@@ -427,11 +429,11 @@ static bool override_halves_of(Printer *p, Step *s, const ConvChoice *how, Str *
 }
 
 // Panels of few bits, or of float32, or none.
-static bool choose_packing(Match *m, bool exact, Str *error)
+static bool choose_packing(Match *m, const ConvChoice *how, Str *error)
 {
     m->o.narrow = is_narrow_load(m->o.b) ? narrow_pack_halves(m->p, &m->o, error)
-                                         : narrow_pack(m->p, &m->o, exact);
-    return m->o.narrow ? true : is_narrow_load(m->o.b) ? !error->len : pack_weights(m, error);
+                                         : narrow_pack(m->p, &m->o, how->exact);
+    return m->o.narrow ? true : is_narrow_load(m->o.b) ? !error->len : pack_weights(m, how, error);
 }
 
 static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
@@ -468,7 +470,7 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     m.o.whole = packs(&m, &n, &depth, &bn, &bk);
     m.o.reduce = m.reduce;
     m.o.store = m.store;
-    if (panels && !choose_packing(&m, want->how->exact, error))
+    if (panels && !choose_packing(&m, want->how, error))
         return false;
     if (is_narrow_load(m.o.a) || (is_narrow_load(m.o.b) && !m.o.narrow))
         return true;
@@ -612,8 +614,9 @@ void gemm_print_product(Printer *p, const Override *o)
         narrow_print(p, o, rows, columns, a, NULL, y);
     } else if (o->packed) {
         access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
-        print_line(p, "cameo_gemm_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);", rows, columns, k,
-                   a, print_index_bare(p, o->am), print_index_bare(p, o->ak), o->packed, y, ym);
+        print_line(p, "cameo_%s_packed(%s, %s, %s, %s, %s, %s, b%u, %s, %s);",
+                   o->split ? "split" : "gemm", rows, columns, k, a, print_index_bare(p, o->am),
+                   print_index_bare(p, o->ak), o->packed, y, ym);
     } else {
         print_line(p, "cameo_gemm(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", rows, columns, k,
                    a, print_index_bare(p, o->am), print_index_bare(p, o->ak),

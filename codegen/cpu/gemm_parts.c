@@ -22,9 +22,13 @@ BufferId gemm_block(Module *mod, const Override *o)
     bool small = poly_is_const(o->rows, &m) && poly_is_const(depth, &k) && m * k < 4096;
     if (!o->packed || few || small)
         return 0;
-    Index rows =
-        poly_add_const(polys, poly_min(polys, o->rows, poly_const(polys, TALL)), TILE_ROWS);
-    Index size = poly_mul(polys, rows, depth);
+    Index rows = poly_min(polys, o->rows, poly_const(polys, TALL));
+    Index size = poly_mul(polys, poly_add_const(polys, rows, TILE_ROWS), depth);
+    if (o->split) { // 6 bytes for each element of whole tiles, a number for each 16 rows
+        rows = poly_add_const(polys, rows, 16);
+        depth = poly_scale(polys, poly_add_const(polys, depth, 32), 3);
+        size = poly_ceildiv(polys, poly_mul(polys, rows, depth), poly_const(polys, 2));
+    }
     return poly_is_overflow(size) ? 0 : buffer_new(mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
 }
 
@@ -87,19 +91,21 @@ static bool print_many(Printer *p, const Override *o, Bounds *outer, Bounds *sum
 static void print_pack(Printer *p, const Override *o)
 {
     const char *rows = print_index_bare(p, o->rows);
+    const char *name = o->split ? "split" : "gemm";
+    const int tile = o->split ? 2 * TILE_ROWS : TILE_ROWS; // rows of a unit
     parts_begin(p, 0);
     override_zero(p, o, true);
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
-    print_line(p, "cameo_gemm_pack_all(%s, %s, %s, %s, %s, from, to, b%u);", rows,
+    print_line(p, "cameo_%s_pack_all(%s, %s, %s, %s, %s, from, to, b%u);", name, rows,
                print_index_bare(p, loop_extent(p->mod->polys, o->k)), a, print_index_bare(p, o->am),
                print_index_bare(p, o->ak), o->block);
     access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     override_zero(p, o, false);
     Polys *polys = p->mod->polys;
     Index depth = loop_extent(polys, o->k);
-    Index units = poly_ceildiv(polys, o->rows, poly_const(polys, TILE_ROWS));
+    Index units = poly_ceildiv(polys, o->rows, poly_const(polys, tile));
     parts_end(p, str_printf(p->arena, "args.mode ? %s : 0", print_index_bare(p, units)).at,
-              parts_grain(p, poly_scale(polys, depth, TILE_ROWS * 3)));
+              parts_grain(p, poly_scale(polys, depth, tile * 3)));
 }
 
 // What r.m0 .. r.m1, r.n0 .. r.n1 of the product add.
@@ -128,15 +134,17 @@ static void print_rectangle(Printer *p, const Override *o, const char *y)
                    print_index_bare(p, o->bk), print_index_bare(p, o->bn), to);
         return;
     }
+    const char *name = o->split ? "split" : "gemm";
     access_note(p->arena, &p->printed.buffers, o->packed, ACCESS_READ | ACCESS_WRITE);
     if (o->block) {
         access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
         print_line(p, "if (mode)");
-        print_line(p, "    cameo_gemm_columns(%s, b%u, b%u + r.n0 * %s, %s);", sizes, o->block,
-                   o->packed, print_index(p, loop_extent(p->mod->polys, o->k)), to);
+        print_line(p, "    cameo_%s_columns(%s, %sb%u, b%u + r.n0 * %s, %s);", name, sizes,
+                   o->split ? str_printf(p->arena, "%s, ", from).at : "", o->block, o->packed,
+                   print_index(p, loop_extent(p->mod->polys, o->k)), to);
         print_line(p, "else");
     }
-    print_line(p, "%scameo_gemm_packed(%s, %s, b%u + r.n0 * %s, %s);", o->block ? "    " : "",
+    print_line(p, "%scameo_%s_packed(%s, %s, b%u + r.n0 * %s, %s);", o->block ? "    " : "", name,
                sizes, from, o->packed, print_index(p, loop_extent(p->mod->polys, o->k)), to);
 }
 

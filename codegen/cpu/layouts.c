@@ -22,6 +22,7 @@ typedef struct Site {
     const Stmt *loops[MAX_NEST], *store; // store: NULL where it is no nest around one store
     uint32_t nloops;
     LoopId channel; // whose channels are those of the values in pixels; 0: none
+    int64_t lanes;  // the fewest of a value in pixels that is read; 0: none
     bool beside;    // channels decide what is read of values in planes
     Conv conv;
     ByteWeights weights;
@@ -175,6 +176,8 @@ static void test_access(Layouts *l, BufferId b, const Index *at)
     const bool same = v && site->store && (!site->channel || site->channel == v) &&
                       poly_is_const(loop_extent(polys, v), &extent) &&
                       takes_whole(l, site, b, extent);
+    const int64_t lanes = pixel_lanes(buffer_at(l->mod, b)->dtype);
+    site->lanes = site->lanes && site->lanes < lanes ? site->lanes : lanes;
     site->channel = same ? v : site->channel;
     site->allowed &= same ? BOTH : 1 << PLANES;
 }
@@ -185,12 +188,18 @@ static bool is_channel(void *context, const Atom *a)
     return a->kind == ATOM_LOOP && a->var == site->channel;
 }
 
+static bool is_product(const Expr *e)
+{
+    const Expr *f = e->kind == EX_REDUCE ? e->b : NULL;
+    return f && f->kind == EX_BINARY && f->op == B_MUL && f->a->kind != EX_CONST &&
+           f->b->kind != EX_CONST;
+}
+
 // Products stay as they are recognised elsewhere, but for convolutions of pixels.
 static void test_load(void *context, const Expr *e)
 {
     Layouts *l = context;
-    const bool product = e->kind == EX_REDUCE && e->b->kind == EX_BINARY && e->b->op == B_MUL;
-    if (product && !l->site->pixels)
+    if (is_product(e) && !l->site->pixels)
         l->site->allowed = 1 << PLANES;
     if (e->kind == EX_LOAD && l->values[e->buffer].fits &&
         !(l->site->pixels && e == l->site->conv.x))
@@ -315,7 +324,9 @@ static int64_t lanes_of(Layouts *l, const Site *site)
     const Laid *y = &l->values[site->store->buffer];
     if (y->fits)
         return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
-    return site->pixels ? block_of(site->pixels) : pixel_lanes(DT_BF16);
+    if (site->pixels)
+        return block_of(site->pixels);
+    return site->lanes ? site->lanes : pixel_lanes(DT_BF16);
 }
 
 static Cost read_by(const Layouts *l, const Site *site)

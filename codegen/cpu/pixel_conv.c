@@ -170,6 +170,7 @@ typedef struct Tables {
     const PixelConv *c;
     bool wide;
     const Expr *sum, *value; // the reduction, and what is read instead
+    VEC(ExprSwap) made;      // what a table stands for: equal ones share it
     ExprMap map;
 } Tables;
 
@@ -213,6 +214,9 @@ static const Expr *table_of(Tables *t, const Expr *e)
 {
     Module *mod = t->mod;
     Iterations loops;
+    for (uint32_t i = 0; i < t->made.len; i++)
+        if (t->made.at[i].from == e)
+            return t->made.at[i].to;
     if (e->kind == EX_CONST || !expr_uses_loop(mod, e, t->c->lane) || !is_constant(t, e, &loops))
         return NULL;
     float *to = calloc((size_t)t->c->filled, sizeof *to);
@@ -226,6 +230,8 @@ static const Expr *table_of(Tables *t, const Expr *e)
     const Expr *load =
         done ? expr_load(mod, bytes_buffer(mod, DT_F32, t->c->filled, to), &i) : NULL;
     free(to);
+    if (load)
+        vec_push(mod->arena, &t->made, ((ExprSwap){e, load}));
     return load;
 }
 
@@ -623,16 +629,7 @@ bool pixel_conv_fills(Module *mod, const PixelConv *c)
         e = e->a;
     Tables t = {.mod = mod, .c = c};
     ExprMap map = {&t, nothing, NULL};
+    Scalar v;
     e = expr_map(mod, e, &map);
-    Iterations loops;
-    float to[CONSTANT_LANES];
-    if (e->dtype != DT_F32 || !iterations_begin(&loops, mod, 1, &c->lane, CONSTANT_LANES))
-        return false;
-    bool zero = constant_computes(&loops, e) && iterations_next(&loops);
-    if (zero)
-        constant_floats(&loops, e, to);
-    for (uint32_t i = 0; zero && i < loops.n; i++)
-        zero = to[i] == 0;
-    iterations_end(&loops);
-    return zero;
+    return e->dtype == DT_F32 && expr_number(e, &v) && v.f == 0;
 }

@@ -25,6 +25,8 @@ void wide_share_panels(Module *mod);
 // The product of an Override, or of a convolution, as a call: rows m0 .. m1 and columns n0 .. n1,
 // which are text, of it. The product's own variables must count as 0.
 void wide_print_product(Printer *p, const Override *o, const char *part);
+// Is the convolution a plane by its own window that plain loops do no slower?
+bool wide_leaves(Polys *polys, const Conv *c);
 // Is what surrounds c's sum a number of each row that is added to it? Then c has it.
 bool wide_find_bias(Printer *p, Conv *c);
 void wide_print_conv(Printer *p, const Kernel *k, const Conv *c);

@@ -7,6 +7,7 @@
 
 #include "ir/lower_state.h"
 #include "ir/ops/common.h"
+#include "ir/ops/shadow.h"
 
 enum { MAX_STEPS = 512 }; // that are written out
 
@@ -264,13 +265,22 @@ static const Expr *recurrence(Lower *l, const Recurrent *q, Tensor h, uint32_t d
     return reduce_add(l, 1, &k, NULL, mul(l, load(l, h, hat), load(l, q->r, rat)));
 }
 
+// Is R a constant, as it is or widened?
+static bool is_constant(Lower *l, const Recurrent *q)
+{
+    if (buffer_at(l->module, q->r.buffer)->kind == BUF_WEIGHT)
+        return true;
+    const Value *r = value_at(l->model, l->n->in[2]);
+    const Node *n = r->def == DEF_NODE ? node_at(l->model, r->node) : NULL;
+    return n && node_is_widen(n) && value_at(l->model, n->in[0])->constant;
+}
+
 // The sums of all gates of a step as one product, where R is a constant: packed once, it is read
 // once, from its first byte to its last. buffer 0: each gate has its own sum.
 static Tensor recurrent_product(Lower *l, const Recurrent *q, Tensor xw, Tensor h, uint32_t d,
                                 Index t)
 {
-    const Buffer *r = buffer_at(l->module, q->r.buffer);
-    if (q->cell != CELL_LSTM || q->quantized || r->kind != BUF_WEIGHT)
+    if (q->cell != CELL_LSTM || q->quantized || !is_constant(l, q))
         return (Tensor){0};
     Index dims[2] = {q->batch, ix_scale(l, q->hidden, q->gates)}, o[MAX_RANK] = {0};
     Tensor sums = temp(l, "recurrent_product", q->t, 2, dims);

@@ -51,6 +51,51 @@ static void help_frameworks(Lint *l, Diag *d, const Node *n)
                         : "");
 }
 
+static Str spot_path(Lint *l, const FaultSpot *s)
+{
+    return !s->node    ? location_value(l->m, l->arena, s->value)
+           : s->result ? location_result(l->m, l->arena, s->node, s->index)
+                       : location_operand(l->m, l->arena, s->node, s->index);
+}
+
+// Where else the fault shows: how often, and the first places. Copies of a function's body are one.
+static void note_reach(Lint *l, Diag *d, const Fault *f, const char *what)
+{
+    enum { FIRST = sizeof f->also.first / sizeof *f->also.first };
+    const FaultReach *r = &f->also;
+    Str told[FIRST + 1] = {d->path};
+    uint32_t n = 1;
+    Buf text = {0};
+    for (uint32_t i = 0; i < r->count && i < FIRST; i++) {
+        Str path = spot_path(l, &r->first[i]);
+        bool again = false;
+        for (uint32_t k = 0; k < n; k++)
+            again |= str_eq(told[k], path);
+        if (again)
+            continue;
+        told[n++] = path;
+        uint32_t skip = str_starts(path, "graph/node[") ? 6 : 0;
+        buf_printf(&text, "%s%.*s", n > 2 ? ", " : ": ", (int)(path.len - skip), path.at + skip);
+    }
+    if (r->count)
+        diag_note(l->diags, d, "it reaches %u further %s%s that differ%s%.*s%s", r->count, what,
+                  r->count == 1 ? "" : "s", r->count == 1 ? "s" : "", (int)text.len,
+                  text.at ? text.at : "", n > 1 && r->count > FIRST ? ", ..." : "");
+    buf_free(&text);
+}
+
+// Of several places it is not the first in the file that tells a fault from others, but the first
+// by names: nodes may be sorted anew.
+static void mark_least(Lint *l, Diag *d, const Fault *f)
+{
+    const FaultSpot own = fault_spot(f), *least = &f->also.least;
+    if (!f->also.count || fault_spot_before(l->m, &own, least))
+        return;
+    d->mark_path = spot_path(l, least);
+    d->mark_op = least->node ? str_escaped(l->arena, node_at(l->m, least->node)->op) : STR("");
+    d->mark_value = lint_name(l, fault_spot_value(l->m, least));
+}
+
 static void tell_fault(Lint *l, Diag *d, const Fault *f)
 {
     d->value = lint_name(l, f->value);
@@ -60,9 +105,8 @@ static void tell_fault(Lint *l, Diag *d, const Fault *f)
         diag_note(l->diags, d, "\"%.*s\" is declared as %s too",
                   STR_ARG(lint_name(l, f->said.at[i])),
                   dtype_name((DType)value_at(l->m, f->said.at[i])->declared->elem));
-    if (f->also)
-        diag_note(l->diags, d, "it reaches %u further operand%s that differ%s", f->also,
-                  f->also == 1 ? "" : "s", f->also == 1 ? "s" : "");
+    note_reach(l, d, f, "operand");
+    mark_least(l, d, f);
 }
 
 static void report_each(Lint *l, FaultKind kind, void (*report)(Lint *l, const Fault *f))
@@ -158,7 +202,7 @@ static void report_carried(Lint *l, const Fault *f)
     const char *op = node_is(n, "Loop") ? "Loop" : "Scan";
     Str name = lint_name(l, n->in[f->index]), made = lint_name(l, f->value);
     // Where the body takes offence at what it is given, that is wrong, not the declaration.
-    bool lies = f->other == 3 && !f->also;
+    bool lies = f->other == 3 && !f->also.count;
     Fault given = *f;
     given.value = n->in[f->index];
     Buf text = {0};
@@ -252,9 +296,8 @@ static void report_declared(Lint *l, const Fault *f)
         lint_about_node(l, d, v->node);
     lint_note_begin(l, d, f->have, o.value);
     lint_note_path(l, d, &o, v->node);
-    if (f->also)
-        diag_note(l->diags, d, "it reaches %u further place%s that differ%s", f->also,
-                  f->also == 1 ? "" : "s", f->also == 1 ? "s" : "");
+    note_reach(l, d, f, "place");
+    mark_least(l, d, f);
     if (!f->other) {
         lint_offer(l, d, &o, f->value, f->want);
         return;

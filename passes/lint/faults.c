@@ -13,15 +13,61 @@ typedef struct Finder {
     DType *right;        // by value: of one that is misled, what it would be; DT_NONE: unknown
     bool *belied;        // by value: made of what fits, but declared as something else
     bool *visited;       // by graph
-    uint32_t *convicted; // by value as written: conflicts behind what it makes and what is belied
-    uint32_t *declared;  // by value as written: declarations that what begins there contradicts
-    uint32_t *at;        // by node of a body: 1 + index of the fault there
-    uint32_t *met;       // by value as written: 1 + index of the fault of what differs from it
+    uint32_t *convicted; // by value as written: 1 + index of the conflicts behind what it makes
+                         // and what is belied
+    VEC(FaultReach) behind;
+    uint32_t *declared; // by value as written: declarations that what begins there contradicts
+    uint32_t *at;       // by node of a body: 1 + index of the fault there
+    uint32_t *met;      // by value as written: 1 + index of the fault of what differs from it
 } Finder;
 
 static uint32_t *told_of(Finder *x, ValueId v)
 {
     return &x->f->told[value_written(x->j.l->m, v)];
+}
+
+ValueId fault_spot_value(const Model *m, const FaultSpot *s)
+{
+    if (!s->node)
+        return s->value;
+    const Node *n = node_at(m, s->node);
+    return s->result ? n->out[s->index] : n->in[s->index];
+}
+
+bool fault_spot_before(const Model *m, const FaultSpot *a, const FaultSpot *b)
+{
+    if (!a->node || !b->node)
+        return (b->node != 0) > (a->node != 0) ||
+               (!a->node && !b->node &&
+                str_cmp(value_shown_name(m, a->value), value_shown_name(m, b->value)) < 0);
+    const Node *x = node_at(m, a->node), *y = node_at(m, b->node);
+    int by = str_cmp(x->name, y->name);
+    if (!by && x->nout && y->nout && x->out[0] && y->out[0])
+        by = str_cmp(value_shown_name(m, x->out[0]), value_shown_name(m, y->out[0]));
+    return by ? by < 0 : a->result != b->result ? b->result : a->index < b->index;
+}
+
+static void reach_all(const Model *m, FaultReach *r, const FaultReach *more)
+{
+    if (more->count && (!r->count || fault_spot_before(m, &more->least, &r->least)))
+        r->least = more->least;
+    for (uint32_t i = 0; i < more->count && i < sizeof more->first / sizeof *more->first; i++)
+        if (r->count + i < sizeof r->first / sizeof *r->first)
+            r->first[r->count + i] = more->first[i];
+    r->count += more->count;
+}
+
+static void reach(const Model *m, FaultReach *r, FaultSpot at)
+{
+    reach_all(m, r, &(FaultReach){.count = 1, .first = {at}, .least = at});
+}
+
+FaultSpot fault_spot(const Fault *f)
+{
+    if (f->kind == FAULT_DECLARED)
+        return (FaultSpot){.value = f->value};
+    const bool result = f->kind == FAULT_BRANCH || (f->kind == FAULT_UNSUPPORTED && f->output);
+    return (FaultSpot){.node = f->node, .index = f->index, .result = result};
 }
 
 static void add(Finder *x, Fault f)
@@ -33,11 +79,11 @@ static void add(Finder *x, Fault f)
         return;
     }
     Fault *known = &x->f->all.at[*told - 1];
-    f.also = known->also + 1;
+    FaultReach also = known->also;
+    reach(x->j.l->m, &also, fault_spot(f.kind < known->kind ? known : &f));
     if (f.kind < known->kind)
         *known = f;
-    else
-        known->also++;
+    known->also = also;
 }
 
 // What a fault differs by is told with one that is known: 1 + its index.
@@ -45,7 +91,7 @@ static void join(Finder *x, uint32_t index, const Fault *f)
 {
     Fault *known = &x->f->all.at[index - 1];
     *told_of(x, origin_find(lint_origins(x->j.l), f->value).value) = index;
-    known->also++;
+    reach(x->j.l->m, &known->also, fault_spot(f));
     vec_push(x->j.l->arena, &known->with, f->value);
     for (uint32_t i = 0; i < f->with.len; i++)
         vec_push(x->j.l->arena, &known->with, f->with.at[i]);
@@ -159,12 +205,12 @@ static bool is_behind_fault(Finder *x, ValueId v)
 }
 
 // One place more that a fault reaches which is told already.
-static void tell_behind(Finder *x, ValueId culprit)
+static void tell_behind(Finder *x, NodeId n, uint32_t operand)
 {
-    Origin o = origin_find(lint_origins(x->j.l), culprit);
+    Origin o = origin_find(lint_origins(x->j.l), node_at(x->j.l->m, n)->in[operand]);
     uint32_t told = x->f->told[value_written(x->j.l->m, o.value)];
     if (told)
-        x->f->all.at[told - 1].also++;
+        reach(x->j.l->m, &x->f->all.at[told - 1].also, (FaultSpot){.node = n, .index = operand});
 }
 
 // Has a fault been told that begins where v does, and is mended by the dtype wanted?
@@ -176,13 +222,19 @@ static bool is_told(Finder *x, ValueId v, DType want)
 }
 
 // Would v have the dtype wanted if what is declared on its way were true? The declaration is told.
-static bool is_behind_declared(Finder *x, ValueId v, DType want)
+static bool is_behind_declared(Finder *x, const Conflict *c, uint32_t operand, DType want)
 {
+    const ValueId v = node_at(x->j.l->m, c->node)->in[operand];
     Origin o = origin_find(lint_origins(x->j.l), v);
     ValueId by = origin_comes_by(lint_origins(x->j.l), v, &o, x->belied);
     if (!by || judge_declared_dtype(x->j.l->m, by) != want)
         return false;
-    x->convicted[value_written(x->j.l->m, o.value)]++;
+    uint32_t *known = &x->convicted[value_written(x->j.l->m, o.value)];
+    if (!*known) {
+        vec_push(x->j.l->arena, &x->behind, (FaultReach){0});
+        *known = x->behind.len;
+    }
+    reach(x->j.l->m, &x->behind.at[*known - 1], (FaultSpot){.node = c->node, .index = operand});
     return true;
 }
 
@@ -191,11 +243,11 @@ static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool
 {
     ValueId a = n->in[c->culprit], b = n->in[c->other];
     DType have = lint_held(x->j.l->m, a), want = lint_held(x->j.l->m, b);
-    if (declared && is_behind_declared(x, a, want)) {
+    if (declared && is_behind_declared(x, c, c->culprit, want)) {
         mislead(x, n, c->culprit, want);
         return true;
     }
-    if (declared && is_behind_declared(x, b, have)) {
+    if (declared && is_behind_declared(x, c, c->other, have)) {
         mislead(x, n, c->other, have);
         return true;
     }
@@ -203,7 +255,7 @@ static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool
     mislead(x, n, c->culprit, want);
     if (!behind && !is_behind_fault(x, b))
         return false;
-    tell_behind(x, a);
+    tell_behind(x, c->node, c->culprit);
     return true;
 }
 
@@ -297,7 +349,7 @@ static void find_operands(Finder *x, NodeId id)
         if (allows(n, i, t))
             continue;
         if (is_behind_fault(x, v))
-            tell_behind(x, v);
+            tell_behind(x, id, i);
         else
             add(x, (Fault){.kind = FAULT_UNSUPPORTED,
                            .node = id,
@@ -527,10 +579,11 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output)
         return;
     // Once its origin is mended the operands that made it so differ.
     if (x->f->told[key] && origin_meets(lint_origins(x->j.l), x->misled)) {
-        x->f->all.at[x->f->told[key] - 1].also++;
+        reach(x->j.l->m, &x->f->all.at[x->f->told[key] - 1].also, fault_spot(&f));
         return;
     }
-    f.also = x->convicted[key];
+    if (x->convicted[key])
+        f.also = x->behind.at[x->convicted[key] - 1];
     DType right = judge_right(&x->j, info->value, NULL);
     bool known = x->f->told[key] || x->convicted[key];
     bool wrong = right == want ||
@@ -646,7 +699,8 @@ static void drop_behind(Finder *x)
         if (!of)
             continue;
         Origin o = origin_find(lint_origins(x->j.l), f->value);
-        of->also += f->also + 1;
+        reach(x->j.l->m, &of->also, fault_spot(f));
+        reach_all(x->j.l->m, &of->also, &f->also);
         f->kind = FAULT_BEHIND;
         x->f->told[value_written(x->j.l->m, o.value)] = (uint32_t)(of - x->f->all.at) + 1;
     }

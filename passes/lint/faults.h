@@ -18,6 +18,21 @@ typedef enum FaultKind {
     FAULT_BEHIND       // none: mended where another fault is, which was seen later
 } FaultKind;
 
+// A place that a fault reaches: an operand of a node, a result of one, or a declared value.
+typedef struct FaultSpot {
+    NodeId node; // 0: `value` is declared
+    uint32_t index;
+    bool result;
+    ValueId value;
+} FaultSpot;
+
+// How many places, and the first of them; and which comes first by names, in whatever order nodes
+// stand.
+typedef struct FaultReach {
+    uint32_t count;
+    FaultSpot first[3], least;
+} FaultReach;
+
 typedef struct Fault {
     FaultKind kind;
     NodeId node;
@@ -27,7 +42,7 @@ typedef struct Fault {
     DType have, want;      // want: DT_NONE where nothing says
     bool output;           // DECLARED: as an output of its graph; UNSUPPORTED: a result of the node
     bool alone;            // its source mends all that differs with it, and no other is as good
-    uint32_t also;         // further places that its origin reaches
+    FaultReach also;       // further places that its origin reaches
     // Further sides that should change: those of the node's other operands, and of other places
     // that differ from the same value.
     ValueList with;
@@ -40,5 +55,11 @@ typedef struct Faults {
 } Faults;
 
 const Faults *lint_faults(Lint *l);
+// Where the fault itself is told.
+FaultSpot fault_spot(const Fault *f);
+// The value that a spot is about.
+ValueId fault_spot_value(const Model *m, const FaultSpot *s);
+// Does one spot come before another by names? Which nodes stand in front says nothing.
+bool fault_spot_before(const Model *m, const FaultSpot *a, const FaultSpot *b);
 
 #endif

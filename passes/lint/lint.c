@@ -14,14 +14,12 @@
 // Nodes that inlining may add: so many, or 64 times those of the file; more is finding SE006.
 enum { MIN_COPIES = 100000, GROWTH = 64, MAX_CALLS = 64, MAX_REPAIRS = 8 };
 
-enum { OF_TYPES, OF_FILE };
-
 const LintRule lint_rules[] = {
-#define RULE(id, name, severity, on, fix, doc, fn, repair, kind)                                   \
-    {#id, name, severity, on, fix, doc, fn, repair, kind == OF_FILE},
+#define RULE(id, name, severity, on, fix, doc, fn, repair, stage)                                  \
+    {#id, name, severity, on, fix, doc, fn, repair, stage},
 #include "passes/lint/rules.def"
 #undef RULE
-    {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL, NULL, false},
+    {NULL, NULL, SEV_INFO, false, NULL, NULL, NULL, NULL, OF_FILE},
 };
 
 static bool word_is(const char *p, size_t n, const char *word)
@@ -417,8 +415,16 @@ void lint_prepare(Model *m, Diags *diags)
     prepare(m, diags, NULL);
 }
 
+static void run_rules(Lint *l, LintStage stage, const char *select, const char *ignore)
+{
+    for (const LintRule *r = lint_rules; r->id; r++)
+        if (r->stage == stage && is_on(l->m->config, r, select, ignore))
+            lint_run_rule(r, l);
+}
+
 // Rules about the file as it stands come first; the others look through calls of functions, so
-// they see the model with its functions inlined.
+// they see the model with its functions inlined. Those that look at all weights come last: where
+// others asked for bounds, weights were measured while they were summed, and are not read again.
 void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
 {
     const Config *c = m->config;
@@ -430,17 +436,14 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     diags_init(&inferred, m->arena, diags->file);
     l.inferred = &inferred;
     registry_bind(m);
-    for (const LintRule *r = lint_rules; r->id; r++)
-        if (r->of_file && is_on(c, r, select, ignore))
-            lint_run_rule(r, &l);
+    run_rules(&l, OF_FILE, select, ignore);
     const double begin = m->times ? times_now() : 0;
     prepare(m, diags, &inferred);
     if (m->times)
         m->times->types += times_now() - begin;
     l.uses = (Uses){0}; // the calls are inlined now
-    for (const LintRule *r = lint_rules; r->id; r++)
-        if (!r->of_file && is_on(c, r, select, ignore))
-            lint_run_rule(r, &l);
+    run_rules(&l, OF_TYPES, select, ignore);
+    run_rules(&l, OF_WEIGHTS, select, ignore);
     settle(&l, first);
 }
 

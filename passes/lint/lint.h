@@ -26,6 +26,10 @@ typedef struct Lint {
     Map told;
 } Lint;
 
+// What a rule looks at, in the order in which they run: the file as it stands; dtypes and devices,
+// through calls of functions; that, and the elements of all weights.
+typedef enum LintStage { OF_FILE, OF_TYPES, OF_WEIGHTS } LintStage;
+
 typedef struct LintRule {
     const char *id, *name;
     Severity severity;
@@ -35,7 +39,7 @@ typedef struct LintRule {
     // Mends what the rule reports, or, unless `unsafe`, what of it is safe; how many changes it
     // made. The model is inferred again afterwards. NULL: the rule has no repair of its own.
     uint32_t (*repair)(Model *m, bool unsafe);
-    bool of_file; // it looks at the file as it stands; the others, through calls of functions
+    LintStage stage;
 } LintRule;
 
 extern const LintRule lint_rules[]; // in the order of rules.def; ends with a NULL id

@@ -25,6 +25,18 @@ def is_adaptor(node):
     return len(node.input) == 1 and (node.op_type == "Cast" or (node.op_type == "Identity" and placed))
 
 
+def plain_adaptor(node):
+    """An inserted node as the repair says it: nothing but a name, operand, result, target, and a transfer's device."""
+    wanted = onnx.NodeProto(op_type=node.op_type, name=node.name or None, input=node.input, output=node.output[:1])
+    if node.op_type == "Cast":
+        to = [a.i for a in node.attribute if a.name == "to"]
+        wanted.attribute.append(onnx.helper.make_attribute("to", to[0] if to else 0))
+    else:
+        device = [p.value for p in node.metadata_props if p.key == "cameo.device"]
+        wanted.metadata_props.add(key="cameo.device", value=device[0])
+    return node == wanted
+
+
 def casting_functions(model):
     """Functions that are a Cast of what they are given: a call of one is idle where that Cast would be."""
     return {(f.domain, f.name) for f in model.functions
@@ -119,6 +131,8 @@ class Comparison:
             if not is_adaptor(node):
                 self.wrong.append(f"a new {node.op_type}")
                 continue
+            if not plain_adaptor(node):
+                self.wrong.append(f"an inserted {node.op_type} says more than it has to: {node}")
             self.behind[node.output[0]] = node.input[0]
             self.casts += node.op_type == "Cast"
             self.transfers += node.op_type == "Identity"

@@ -56,7 +56,9 @@ def names_source(fault, flow, control, finding):
 
 
 def words_of(finding):
-    return " ".join([finding["origin"]["name"], *finding["notes"], *(fix["text"] for fix in finding["fixes"])])
+    """Without the places that the fault reaches, which name values that are not to blame."""
+    notes = [note for note in finding["notes"] if not note.startswith("it reaches ")]
+    return " ".join([finding["origin"]["name"], *notes, *(fix["text"] for fix in finding["fixes"])])
 
 
 def told(model, finding):

@@ -1,0 +1,333 @@
+/* Products of float32 on the matrix registers' bfloat16: each number is three terms (see
+ * cameo_split_words.h), and of the nine products of terms the six greatest are summed, in float32.
+ * What is left out is at most 2^-24 |x||w|: G. Henry, P. T. P. Tang, A. Heinecke, "Leveraging
+ * the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", ARITH 2019.
+ *
+ * Panels of B are those of cameo_gemm.h, float32, so that any machine reads the same weights. Where
+ * there are no such registers, for fewer rows than are worth it and where A holds an infinity, a
+ * NaN or what rounds to an infinity, the tiles of float32 do the same products. */
+#ifndef CAMEO_SPLIT_H
+#define CAMEO_SPLIT_H
+
+#include "cameo_gemm.h"
+
+#ifdef CAMEO_AMX
+
+enum {
+    CAMEO_SPLIT_KEPT = 131072, /* elements of A for each panel of B; 6 bytes each */
+    CAMEO_SPLIT_B = CAMEO_GEMM_K * CAMEO_TILE_COLUMNS * 6 /* bytes of a panel's block */
+};
+
+static inline __attribute__((unused)) int cameo_split_on(int64_t m)
+{
+    return CAMEO_CPU_SPLIT > 0 && m >= CAMEO_CPU_SPLIT && cameo_amx_on();
+}
+
+static inline __attribute__((unused)) int64_t cameo_split_whole(int64_t n, int64_t of)
+{
+    return (n + of - 1) / of * of;
+}
+
+/* Bytes of rows of A, whole tiles of them, by k values of k. */
+static inline __attribute__((unused)) int64_t cameo_split_size(int64_t m, int64_t k)
+{
+    return cameo_split_whole(m, 16) * cameo_split_whole(k, CAMEO_SPLIT_DEEP) * 6;
+}
+
+/* ---- the first factor ---- */
+
+typedef int32_t cameo_split_truth __attribute__((vector_size(64)));
+
+/* 32 values of k of a row, `depth` of them there are, to its row of three tiles. over: is set where
+ * one of them, in bfloat16, may not be finite. */
+static inline __attribute__((always_inline)) void
+cameo_split_row(const float *a, int64_t ak, int64_t depth, char *to, cameo_split_truth *over)
+{
+    typedef uint16_t halves __attribute__((vector_size(32), aligned(2), may_alias));
+    float some[CAMEO_SPLIT_DEEP];
+    if (ak != 1 || depth < CAMEO_SPLIT_DEEP) {
+        for (int64_t i = 0; i < CAMEO_SPLIT_DEEP; i++)
+            some[i] = i < depth ? a[i * ak] : 0.0f;
+        a = some;
+    }
+    for (int i = 0; i < 2; i++) {
+        cameo_split_bits terms[CAMEO_SPLIT_TERMS];
+        cameo_split_number(a + 16 * i, terms);
+        *over |= (cameo_split_truth)((terms[0] & 0x7f800000u) == 0x7f800000u);
+        for (int t = 0; t < CAMEO_SPLIT_TERMS; t++)
+            *(halves *)(to + t * CAMEO_SPLIT_TILE + 32 * i) =
+                __builtin_convertvector(terms[t] >> 16, halves);
+    }
+}
+
+static inline __attribute__((always_inline)) int cameo_split_any(const cameo_split_truth *over)
+{
+    int any = 0;
+    for (int i = 0; i < 16; i++)
+        any |= (*over)[i];
+    return any != 0;
+}
+
+/* A tile of rows: for each 32 values of k its terms. 1: one may not be finite. */
+static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE int
+cameo_split_pack(int64_t rows, int64_t depth, const float *a, int64_t am, int64_t ak, char *to)
+{
+    cameo_split_truth over = {0};
+    for (int64_t p = 0; p < depth; p += CAMEO_SPLIT_DEEP, to += CAMEO_SPLIT_STEP) {
+        if (rows < 16)
+            memset(to, 0, CAMEO_SPLIT_STEP);
+        const int64_t left = depth - p < CAMEO_SPLIT_DEEP ? depth - p : CAMEO_SPLIT_DEEP;
+        for (int64_t r = 0; r < rows; r++)
+            cameo_split_row(a + r * am + p * ak, ak, left, to + 64 * r, &over);
+    }
+    return cameo_split_any(&over);
+}
+
+/* Tiles of rows from .. to, for each CAMEO_GEMM_K values of k all tiles; behind the tiles of all k
+ * what they returned. */
+static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_pack_tiles(int64_t m, int64_t k, const float *a, int64_t am, int64_t ak, int64_t from,
+                       int64_t to, char *packed)
+{
+    int32_t *any = (int32_t *)(void *)(packed + cameo_split_size(m, k));
+    for (int64_t i = from; i < to; i++) {
+        any[i] = 0;
+        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            any[i] |= cameo_split_pack(
+                m - 16 * i < 16 ? m - 16 * i : 16, depth, a + 16 * i * am + p * ak, am, ak,
+                packed + cameo_split_size(m, p) + cameo_split_size(16 * i, depth));
+        }
+    }
+}
+
+/* ---- products ---- */
+
+/* Of a product: columns and values of k of B; from which to which of k now. */
+typedef struct cameo_split_span {
+    int64_t n, k, p0, p1;
+    const float *b;
+} cameo_split_span;
+
+/* A block of a panel: columns j and on, values p and on. */
+typedef struct cameo_split_block {
+    int64_t j, p;
+} cameo_split_block;
+
+static inline __attribute__((unused)) cameo_split_block cameo_split_next(const cameo_split_span *s,
+                                                                         cameo_split_block x)
+{
+    const int64_t p = x.p + CAMEO_GEMM_K;
+    return p < s->p1 ? (cameo_split_block){x.j, p}
+                     : (cameo_split_block){x.j + CAMEO_TILE_COLUMNS, s->p0};
+}
+
+static inline __attribute__((unused)) int64_t cameo_split_vectors(const cameo_split_span *s,
+                                                                  cameo_split_block x)
+{
+    const int64_t vectors = (s->n - x.j + 15) / 16;
+    return vectors < CAMEO_TILE_COLUMNS / 16 ? vectors : CAMEO_TILE_COLUMNS / 16;
+}
+
+static inline __attribute__((unused)) int64_t cameo_split_depth(const cameo_split_span *s,
+                                                                cameo_split_block x)
+{
+    return s->p1 - x.p < CAMEO_GEMM_K ? s->p1 - x.p : CAMEO_GEMM_K;
+}
+
+static inline __attribute__((unused)) const float *cameo_split_at(const cameo_split_span *s,
+                                                                  cameo_split_block x)
+{
+    return s->b + x.j * s->k + x.p * 16 * cameo_split_vectors(s, x);
+}
+
+/* The block x to be taken apart to `to`, by so many steps of products. */
+static inline __attribute__((unused)) cameo_split_feed cameo_split_begin(const cameo_split_span *s,
+                                                                         cameo_split_block x,
+                                                                         int64_t steps, char *to)
+{
+    cameo_split_feed f = {.to = to};
+    if (x.j >= s->n)
+        return f;
+    const cameo_split_block next = cameo_split_next(s, x);
+    f.from = cameo_split_at(s, x);
+    f.ahead = (const char *)(next.j < s->n ? cameo_split_at(s, next) : f.from);
+    f.rows = cameo_split_depth(s, x);
+    f.vectors = cameo_split_vectors(s, x);
+    f.each = (f.rows / 2 + steps) / steps;
+    f.column = (f.rows + CAMEO_SPLIT_DEEP - 1) / CAMEO_SPLIT_DEEP * CAMEO_SPLIT_STEP;
+    for (int64_t v = 1; f.rows % CAMEO_SPLIT_DEEP && v <= f.vectors; v++)
+        memset(to + v * f.column - CAMEO_SPLIT_STEP, 0, CAMEO_SPLIT_STEP);
+    return f;
+}
+
+/* C += the sums of a tile. */
+static inline __attribute__((always_inline)) void
+cameo_split_add(int64_t rows, int64_t width, const float *sums, int64_t lds, float *c, int64_t ldc)
+{
+    for (int64_t r = 0; r < rows; r++, sums += lds, c += ldc) {
+        int64_t x = 0;
+        for (; x + 16 <= width; x += 16)
+            *(cameo_split_vec *)(c + x) += *(const cameo_split_vec *)(sums + x);
+        for (; x < width; x++)
+            c[x] += sums[x];
+    }
+}
+
+/* All rows times `some` neighbouring vectors of columns, one or two, of a block: tiles of four sums
+ * on the registers. width: columns that C has. */
+static inline __attribute__((always_inline)) void
+cameo_split_columns_of(int64_t m, int64_t depth, const char *a, const char *b, int some,
+                       int64_t width, float *c, int64_t ldc, float *sums, cameo_split_feed *f)
+{
+    const int64_t steps = (depth + CAMEO_SPLIT_DEEP - 1) / CAMEO_SPLIT_DEEP;
+    const int64_t tile = steps * CAMEO_SPLIT_STEP, most = 4 / some;
+    for (int64_t i = 0; i < m; i += 16 * most, a += most * tile, c += 16 * most * ldc) {
+        const int64_t rows = m - i < 16 * most ? m - i : 16 * most;
+        cameo_split_tiles[(rows - 1) / 16][some - 1](steps, a, tile, b, tile, sums, f);
+        cameo_split_add(rows, width, sums, 16 * some, c, ldc);
+    }
+}
+
+/* C += A * B for the values of k from p0 to p1; a: their tiles, for each CAMEO_GEMM_K of them. */
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_product(int64_t m, int64_t n, int64_t k, int64_t p0, int64_t p1, const char *a,
+                    const float *b, float *c, int64_t ldc)
+{
+    _Alignas(64) char room[2][CAMEO_SPLIT_B + 1024];
+    _Alignas(64) float sums[4 * 256];
+    const cameo_split_span s = {n, k, p0, p1, b};
+    int now = 0;
+    cameo_split_block x = {0, p0};
+    cameo_split_feed f = cameo_split_begin(&s, x, 1, room[now]);
+    cameo_split_some(&f, CAMEO_GEMM_K);
+    cameo_amx_begin();
+    while (x.j < n) {
+        const cameo_split_block next = cameo_split_next(&s, x);
+        const int64_t depth = cameo_split_depth(&s, x), vectors = cameo_split_vectors(&s, x);
+        const int64_t steps = (depth + CAMEO_SPLIT_DEEP - 1) / CAMEO_SPLIT_DEEP;
+        const int64_t tiles = vectors / 2 * ((m + 31) / 32) + vectors % 2 * ((m + 63) / 64);
+        const char *at = a + cameo_split_size(m, x.p - p0), *columns = room[now];
+        float *to = c + x.j;
+        int64_t left = n - x.j;
+        f = cameo_split_begin(&s, next, tiles * steps, room[1 - now]);
+        if (vectors > 1) {
+            cameo_split_columns_of(m, depth, at, columns, 2, left < 32 ? left : 32, to, ldc, sums,
+                                   &f);
+            columns += 2 * steps * CAMEO_SPLIT_STEP;
+            to += 32;
+            left -= 32;
+        }
+        if (vectors % 2)
+            cameo_split_columns_of(m, depth, at, columns, 1, left < 16 ? left : 16, to, ldc, sums,
+                                   &f);
+        cameo_split_some(&f, CAMEO_GEMM_K);
+        x = next;
+        now = 1 - now;
+    }
+    cameo_amx_end();
+}
+
+/* As many values of k at a time as leave A in the second cache. */
+static inline __attribute__((unused)) void cameo_split_all(int64_t m, int64_t n, int64_t k,
+                                                           const char *a, const float *b, float *c,
+                                                           int64_t ldc)
+{
+    const int64_t blocks = CAMEO_SPLIT_KEPT / cameo_split_whole(m, 16) / CAMEO_GEMM_K;
+    const int64_t step = (blocks > 1 ? blocks : 1) * CAMEO_GEMM_K;
+    for (int64_t p = 0; p < k; p += step)
+        cameo_split_product(m, n, k, p, k - p < step ? k : p + step, a + cameo_split_size(m, p), b,
+                            c, ldc);
+}
+
+/* Can all numbers of A be taken apart? */
+static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE int
+cameo_split_finite(int64_t m, int64_t k, const float *a, int64_t am, int64_t ak)
+{
+    _Alignas(64) char row[CAMEO_SPLIT_STEP];
+    cameo_split_truth over = {0};
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = 0; p < k; p += CAMEO_SPLIT_DEEP)
+            cameo_split_row(a + i * am + p * ak, ak,
+                            k - p < CAMEO_SPLIT_DEEP ? k - p : CAMEO_SPLIT_DEEP, row, &over);
+    return !cameo_split_any(&over);
+}
+
+/* A block of up to CAMEO_GEMM_M rows, A being packed here. */
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, int64_t ak,
+                 const float *b, float *c, int64_t ldc)
+{
+    _Alignas(64) char block[CAMEO_GEMM_M * CAMEO_GEMM_K * 6];
+    if (!cameo_split_finite(m, k, a, am, ak)) {
+        cameo_gemm_packed(m, n, k, a, am, ak, b, c, ldc);
+        return;
+    }
+    for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+        const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+        for (int64_t i = 0; i < m; i += 16)
+            cameo_split_pack(m - i < 16 ? m - i : 16, depth, a + i * am + p * ak, am, ak,
+                             block + cameo_split_size(i, depth));
+        cameo_split_product(m, n, k, p, p + depth, block, b, c, ldc);
+    }
+}
+#endif
+
+/* ---- what programs call: as cameo_gemm_packed, cameo_gemm_pack_all and cameo_gemm_columns ---- */
+
+/* C += A * B, B packed. */
+static __attribute__((noinline, unused)) void cameo_split_packed(int64_t m, int64_t n, int64_t k,
+                                                                 const float *a, int64_t am,
+                                                                 int64_t ak, const float *b,
+                                                                 float *c, int64_t ldc)
+{
+#ifdef CAMEO_AMX
+    for (int64_t rows; cameo_split_on(m); m -= rows, a += rows * am, c += rows * ldc) {
+        rows = m < CAMEO_GEMM_M ? m : CAMEO_GEMM_M;
+        cameo_split_rows(rows, n, k, a, am, ak, b, c, ldc);
+    }
+#endif
+    if (m > 0)
+        cameo_gemm_packed(m, n, k, a, am, ak, b, c, ldc);
+}
+
+/* Units from .. to of A, 16 rows each, for all k, in a buffer that all threads read. */
+static __attribute__((noinline, unused)) void cameo_split_pack_all(int64_t m, int64_t k,
+                                                                   const float *a, int64_t am,
+                                                                   int64_t ak, int64_t from,
+                                                                   int64_t to, float *packed)
+{
+    enum { TILES = 16 / CAMEO_TILE_ROWS };
+#ifdef CAMEO_AMX
+    if (cameo_split_on(m)) {
+        cameo_split_pack_tiles(m, k, a, am, ak, from, to, (char *)packed);
+        return;
+    }
+#endif
+    cameo_gemm_pack_all(m, k, a, am, ak, from * TILES, to * TILES, packed);
+}
+
+/* C += A * B, both packed; a, am, ak: A as it was. */
+static __attribute__((noinline, unused)) void
+cameo_split_columns(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, int64_t ak,
+                    const float *packed, const float *b, float *c, int64_t ldc)
+{
+#ifdef CAMEO_AMX
+    if (cameo_split_on(m)) {
+        const char *tiles = (const char *)packed;
+        const int32_t *any = (const int32_t *)(const void *)(tiles + cameo_split_size(m, k));
+        int32_t over = 0;
+        for (int64_t i = 0; i < (m + 15) / 16; i++)
+            over |= any[i];
+        if (over)
+            cameo_gemm_packed(m, n, k, a, am, ak, b, c, ldc);
+        else
+            cameo_split_all(m, n, k, tiles, b, c, ldc);
+        return;
+    }
+#endif
+    (void)a, (void)am, (void)ak;
+    cameo_gemm_columns(m, n, k, packed, b, c, ldc);
+}
+
+#endif
