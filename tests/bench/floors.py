@@ -1,10 +1,10 @@
 """What a run cannot take less than, and what is asked of it: bench.py prints both beside what was measured.
 
 The floor of a run is the greater of two times. Arithmetic: its products at the peak of the quickest instruction that can make
-them, one of float32 being six of bfloat16 where matrix registers make these quicker; a 3x3 convolution of float32 that moves by one counts as a quarter, which is what the largest of Winograd's tiles leave of
-it. Weights: the bytes of the packed ones that a run needs, at the rate at which so many bytes are read again and again, from
-memory or from a cache that holds them; rows of a table that a run does not look up do not count. What is measured is the best
-of several loops, by as many threads as the run has.
+them, one of float32 being six of bfloat16 where matrix registers make these quicker; a 3x3 convolution of float32 that moves by
+one counts as a quarter, which is what the largest of Winograd's tiles leave of it. Weights: the bytes of the packed ones that a
+run needs, at the rate at which so many bytes are read again and again, from memory or from a cache that holds them; rows of a
+table that a run does not look up do not count. What is measured is the best of several loops, by as many threads as the run has.
 
 targets.json says what is asked: the best peer's time over Cameo's, by precision, model and threads. Where the floor allows less,
 85 % of what it allows counts as met.
