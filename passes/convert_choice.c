@@ -208,7 +208,18 @@ bool convert_is_initializer(const Conversion *c, ValueId v)
            constant_data(c->m, v);
 }
 
-static void price_variables(Conversion *c, double scale)
+// Where not all products that may be in `to` can be, as many multiply-adds as noise allows are:
+// those that are not cost their share of this, in bytes moved.
+static double reward(const Conversion *c, double all)
+{
+    bool asked = c->o->lambda > 0 && !c->o->mixed && c->o->policy == CONVERT_CAMEO;
+    double products = 0;
+    for (NodeId n = 1; asked && n < c->m->nodes.len; n++)
+        products += c->of_node[n] == NO_TIE ? 0 : convert_products(c->m, n);
+    return products > 0 ? all / products : 0;
+}
+
+static void price_variables(Conversion *c, double scale, double by_product)
 {
     double *price = NEWS(c->a, double, (c->t->at.len + 1u) * 2);
     for (uint32_t i = 0; i < c->t->at.len; i++) {
@@ -226,7 +237,7 @@ static void price_variables(Conversion *c, double scale)
             for (uint32_t k = 0; k < CONVERT_LABELS; k++)
                 price[2 * g + k] += convert_kernel_price(c, n, k) / products_a_byte(c);
         } else if (products > 0) {
-            price[2 * g + LABEL_OWN] += products / products_a_byte(c);
+            price[2 * g + LABEL_OWN] += products / products_a_byte(c) + products * by_product;
             price[2 * g + LABEL_LOW] += products / products_a_byte(c) / gain(c);
         }
     }
@@ -266,10 +277,13 @@ void convert_choose(Conversion *c)
     for (ValueId v = 1; v < t->nvalues; v++)
         if (in_problem(c, v))
             all += 2 * cast_bytes(c, v);
+    const double by_product = reward(c, all);
+    if (by_product > 0)
+        all *= 2;
     if (all > 0x1p44)
         scale = 0x1p44 / all;
     make_variables(c);
-    price_variables(c, scale);
+    price_variables(c, scale, by_product);
     for (ValueId v = 1; v < t->nvalues; v++) {
         if (!in_problem(c, v))
             continue;

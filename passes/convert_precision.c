@@ -6,6 +6,7 @@
 //     price(node, label)   = bytes that it reads and writes + multiply-adds, in bytes that memory
 //                            moves in their time; lower in float16 on devices that are faster in it
 //                            + lambda * noise of what it rounds (label `to` only)
+//                            + with a lambda, what multiply-adds that stay cost for staying
 //     adaptor(value)       = a Cast: bytes read and written + COST_OF_LAUNCH
 //     adaptor(constant)    = the bytes of a second copy; a constant that was rounded serves nobody
 //                            who asks for what it was

@@ -30,6 +30,7 @@ typedef struct Search {
     Buf *report;
     double whole;  // the noise of everything
     double failed; // the least limit that was not met
+    double ratio;  // what was measured last by what was predicted, in budgets
     Choice best;
     bool stale; // what is written is not the best
 } Search;
@@ -83,11 +84,20 @@ static bool is_better(const ConvertRun *r, const Choice *a)
     return now >= a->products - few && fewer;
 }
 
+// Writes what is chosen, and runs it.
+static int measure(Search *s)
+{
+    int status = convert_once(s->r, s->config, true, true, s->report);
+    if (!status && s->r->predicted > 0)
+        s->ratio = convert_excess(s->r) / s->r->predicted;
+    return status;
+}
+
 // Writes and runs what is chosen. Is it the best so far, and within the budget?
 static bool try_choice(Search *s, double limit, int *status)
 {
     ConvertRun *r = s->r;
-    *status = convert_once(r, s->config, true, true, s->report);
+    *status = measure(s);
     if (*status || !(convert_excess(r) <= 1)) {
         s->stale = true;
         return false;
@@ -148,7 +158,7 @@ static int lower_nodes(Search *s)
         lowered[left[i].node] = true;
         status = convert_once(r, s->config, false, false, s->report);
         probes++;
-        bool fits = s->best.excess * r->predicted <= s->best.predicted;
+        bool fits = s->ratio * r->predicted <= 1;
         bool kept = !status && fits && is_better(r, &s->best);
         runs += kept;
         kept = kept && try_choice(s, s->best.limit, &status);
@@ -184,6 +194,7 @@ static int meet_budget(Search *s, bool *met)
             status = convert_once(r, s->config, false, false, s->report);
     }
     s->whole = r->report.noise > 0 ? r->report.noise : 1;
+    s->ratio = convert_excess(r) / sqrt(s->whole);
     double limit = sqrt(s->whole);
     for (int round = 0; round < MAX_ROUNDS && !status && !*met; round++) {
         s->failed = limit;
@@ -192,7 +203,7 @@ static int meet_budget(Search *s, bool *met)
             limit = 0;
         status = find_lambda(s, limit);
         if (!status)
-            status = convert_once(r, s->config, true, true, s->report);
+            status = measure(s);
         *met = !status && convert_excess(r) <= 1;
     }
     s->best.limit = limit;
