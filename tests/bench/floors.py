@@ -1,10 +1,10 @@
 """What a run cannot take less than, and what is asked of it: bench.py prints both beside what was measured.
 
 The floor of a run is the greater of two times. Arithmetic: its products at the peak of the quickest instruction that can make
-them; a 3x3 convolution of float32 that moves by one counts as a quarter, which is what the largest of Winograd's tiles leave of
-it. Weights: the bytes of the packed ones that a run needs, at the rate at which so many bytes are read again and again, from
-memory or from a cache that holds them; rows of a table that a run does not look up do not count. What is measured is the best
-of several loops, by as many threads as the run has.
+them, one of float32 being six of bfloat16 where matrix registers make these quicker; a 3x3 convolution of float32 that moves by
+one counts as a quarter, which is what the largest of Winograd's tiles leave of it. Weights: the bytes of the packed ones that a
+run needs, at the rate at which so many bytes are read again and again, from memory or from a cache that holds them; rows of a
+table that a run does not look up do not count. What is measured is the best of several loops, by as many threads as the run has.
 
 targets.json says what is asked: the best peer's time over Cameo's, by precision, model and threads. Where the floor allows less,
 85 % of what it allows counts as met.
@@ -22,6 +22,7 @@ OF_WINDOW = {3: 16 * 9, 5: 4 * 25}  # products of as many places as a tile of a 
 TILE = 36
 IN_A_LINE = {3: 12, 5: 10}  # products of a window of so many places for which a tile in one line has
 LINE = 6
+TERMS = 6  # products of bfloat16 that one of float32 is, each factor three terms (docs/numerics.md)
 MOST = 1 << 30  # bytes that no cache holds: more are read as fast
 
 
@@ -42,7 +43,7 @@ class Peak:
 
     def gflops(self, kind):
         """Of products of f32, bf16 or int8: of the instructions that can make them the quickest."""
-        return max(self.of["f32"], self.of.get(kind, 0), self.of.get(f"amx_{kind}", 0))
+        return max(self.of["f32"], self.of.get(kind, 0), self.of.get(f"amx_{kind}", 0), self.of.get("amx_bf16", 0) / TERMS)
 
     def read_gb_s(self, threads=1, n=MOST):
         """Of n bytes that were read before: the best of three times, since others may use the memory meanwhile."""
