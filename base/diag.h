@@ -21,6 +21,9 @@ typedef struct Diag {
     Str file;    // as the user named it
     Str path;    // "graph/If_0.then_branch/node[/stft/Conv]:in1(weight)", see ir/location.h
     Str node, op, value;
+    // What the fingerprint is of where the finding shows at several places: the least of them,
+    // whichever node comes first in the file. Absent: its own.
+    Str mark_path, mark_op, mark_value;
     Str origin_kind, origin_name; // absent where a rule has no origin
     VEC(Str) chain;               // from the origin to here
     Str source;                   // the line of the program that was exported; absent: not known

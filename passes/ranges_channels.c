@@ -5,6 +5,7 @@
 // concatenated, a constant that varies along one axis only) and from where movements put it. What
 // is said of the whole stays said: bounds of an index are those of its channel and of the whole.
 
+#include "base/host.h"
 #include "passes/ranges_state.h"
 
 #include <math.h>
@@ -170,6 +171,56 @@ static bool axis_of(RangeWalk *w, uint32_t first, uint32_t count, uint32_t rank,
     return false;
 }
 
+// Adds n bounds to sums, those of the whole where these are tighter; which of both there are.
+HOST_VECTORS
+static void add_bounds(const double *restrict bounds, double whole, bool upper, uint64_t n,
+                       double *restrict sums, bool *own, bool *of_whole)
+{
+    uint64_t is_own = 0, is_whole = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        const bool tighter = upper ? bounds[k] < whole : bounds[k] > whole;
+        sums[k] += tighter ? bounds[k] : whole;
+        is_own |= tighter ? 1 : 0;
+        is_whole |= tighter ? 0 : 1;
+    }
+    *own = is_own;
+    *of_whole = is_whole;
+}
+
+static uint8_t worst(uint8_t a, uint8_t b)
+{
+    return a > b ? a : b;
+}
+
+// Adds n channels of x to those of sums; without channels, all of x.
+static void add_channels(const Range *x, Channels *sums)
+{
+    const Channels *c = x->channels;
+    bool own = false, whole = true;
+    if (!c)
+        for (uint32_t k = 0; k < sums->n; k++) {
+            sums->lo[k] += x->lo;
+            sums->hi[k] += x->hi;
+        }
+    else
+        add_bounds(c->lo, x->lo, false, c->n, sums->lo, &own, &whole);
+    sums->lo_by = worst(sums->lo_by, worst(own ? c->lo_by : 0, whole ? x->lo_by : 0));
+    if (c)
+        add_bounds(c->hi, x->hi, true, c->n, sums->hi, &own, &whole);
+    sums->hi_by = worst(sums->hi_by, worst(own ? c->hi_by : 0, whole ? x->hi_by : 0));
+}
+
+// The most frequent of all, where no bound is infinite: what range_add gives of each channel.
+static bool add_all(const Range *of, uint32_t count, Channels *c)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (range_is_large(&of[i]))
+            return false;
+    for (uint32_t i = 0; i < count; i++)
+        add_channels(&of[i], c);
+    return true;
+}
+
 Range range_fold(RangeWalk *w, uint32_t first, uint32_t count, RangeOfTwo *f)
 {
     const Value *y = w->n->nout && w->n->out[0] ? value_at(w->m, w->n->out[0]) : NULL;
@@ -184,7 +235,8 @@ Range range_fold(RangeWalk *w, uint32_t first, uint32_t count, RangeOfTwo *f)
     Range *of = c && walk_afford(w, count) ? NEWS(w->r->a, Range, count) : NULL;
     for (uint32_t i = 0; of && i < count; i++)
         of[i] = range_along(w, first + i, (uint32_t)y->rank, axis, n);
-    for (uint32_t k = 0; of && k < n; k++) {
+    const bool added = of && f == range_add && add_all(of, count, c);
+    for (uint32_t k = 0; of && !added && k < n; k++) {
         Range one = range_channel(&of[0], k);
         for (uint32_t i = 1; i < count; i++)
             one = f(w, one, range_channel(&of[i], k));

@@ -169,7 +169,7 @@ static Range sigmoid(RangeWalk *w, Range x)
 static Range tanh_(RangeWalk *w, Range x)
 {
     double error = approximate(w); // some give numbers just above 1
-    Range y = range_widen(increasing(x, tanh(x.lo), tanh(x.hi)), error);
+    Range y = increasing(x, tanh(x.lo) - error, tanh(x.hi) + error);
     return within(y, -1 - error, 1 + error);
 }
 

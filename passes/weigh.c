@@ -350,13 +350,31 @@ uint64_t weigh_places(const WordForm *form, uint64_t n)
     return (n + at_once - 1) / at_once * at_once;
 }
 
+INLINE void place_whole(const float *restrict from, uint64_t n, float *restrict to,
+                        const uint64_t per)
+{
+    for (uint64_t k = 0; k < n; k += WORDS * per)
+        for (uint64_t i = 0; i < WORDS; i++)
+            for (uint64_t t = 0; t < per; t++)
+                to[k + t * WORDS + i] = from[k + i * per + t];
+}
+
+HOST_VECTORS
+static void place_halves(const float *from, uint64_t n, float *to)
+{
+    place_whole(from, n, to, 8);
+}
+
+HOST_VECTORS
+static void place_bytes(const float *from, uint64_t n, float *to)
+{
+    place_whole(from, n, to, 4);
+}
+
 void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to)
 {
     const uint64_t per = 32 / form->bits, whole = n / (WORDS * per) * (WORDS * per);
-    for (uint64_t k = 0; k < whole; k += WORDS * per)
-        for (uint64_t t = 0; t < per; t++)
-            for (uint64_t i = 0; i < WORDS; i++)
-                to[k + t * WORDS + i] = from[k + i * per + t];
+    (form->bits == 4 ? place_halves : place_bytes)(from, whole, to);
     memset(to + whole, 0, (weigh_places(form, n) - whole) * sizeof *to);
     for (uint64_t k = whole; k < n; k++)
         to[weigh_place_of(form, k)] = from[k];

@@ -33,10 +33,17 @@ enum {
 
 enum { DRIFT_PAIR = 61 }; /* the dtype of cameo_f64x2 */
 
+/* Greatest magnitudes. */
+typedef struct cameo_drift_top {
+    double total, made, inherited, shadow;
+} cameo_drift_top;
+
 /* What goes from block to block: `relative` and `ulp` are the greatest so far. */
 typedef struct cameo_drift_state {
     cameo_drift_sums sums;
+    cameo_drift_top top; /* of what was taken in float32 */
     double relative, ulp, nonfinite, lost, flips;
+    int narrow, wide; /* was any taken in float32, any in float64? */
 } cameo_drift_state;
 
 /* No |total| that is at most so much of |Y| changes the greatest of total / Y or of its units in
@@ -216,23 +223,32 @@ CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_d
     const int exact = how == DRIFT_EXACT || how == DRIFT_MOVED, all = !exact && how != DRIFT_MADE;
     const double total2 = cameo_drift_added(&t->total2);
     out[DRIFT_SUM_TOTAL] = total2;
-    out[DRIFT_MAX_MADE] = all ? cameo_drift_greatest_of(&t->made, &t->most.made) : 0;
+    cameo_drift_top top = s->top;
+    if (s->wide) {
+        top.made = cameo_drift_larger(cameo_drift_greatest(&t->made), top.made);
+        top.inherited = cameo_drift_larger(cameo_drift_greatest(&t->inherited), top.inherited);
+        top.shadow = cameo_drift_larger(cameo_drift_greatest(&t->shadow), top.shadow);
+    }
+    out[DRIFT_MAX_MADE] = all ? top.made : 0;
     out[DRIFT_SUM_MADE] = all ? cameo_drift_added(&t->made2) : 0;
-    out[DRIFT_MAX_INHERITED] = all ? cameo_drift_greatest_of(&t->inherited, &t->most.inherited) : 0;
+    out[DRIFT_MAX_INHERITED] = all ? top.inherited : 0;
     out[DRIFT_SUM_INHERITED] = all ? cameo_drift_added(&t->inherited2) : 0;
     if (!all) {
         out[exact ? DRIFT_MAX_INHERITED : DRIFT_MAX_MADE] = out[DRIFT_MAX_TOTAL];
         out[exact ? DRIFT_SUM_INHERITED : DRIFT_SUM_MADE] = total2;
     }
-    out[DRIFT_MAX_SHADOW] = cameo_drift_greatest_of(&t->shadow, &t->most.shadow);
+    out[DRIFT_MAX_SHADOW] = top.shadow;
     out[DRIFT_SUM_SHADOW] = cameo_drift_added(&t->shadow2);
     out[DRIFT_MAX_RELATIVE] = s->relative;
     out[DRIFT_MAX_ULP] = s->ulp;
     out[DRIFT_NONFINITE] = s->nonfinite;
     out[DRIFT_LOST] = s->lost;
     out[DRIFT_FLIPS] = s->flips;
-    out[DRIFT_LEAST] = -cameo_drift_extreme(&t->least, &t->low, -1);
-    out[DRIFT_GREATEST] = cameo_drift_extreme(&t->greatest, &t->high, 1);
+    const int narrow = s->narrow && !s->wide;
+    out[DRIFT_LEAST] = -(narrow ? cameo_drift_extreme_float(&t->low, -1)
+                                : cameo_drift_extreme(&t->least, &t->low, -1));
+    out[DRIFT_GREATEST] = narrow ? cameo_drift_extreme_float(&t->high, 1)
+                                 : cameo_drift_extreme(&t->greatest, &t->high, 1);
 }
 
 /* Is 0 or may be squared in float32, with all that is a part of it? */
@@ -267,14 +283,19 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
         further |= cameo_drift_part_add(&s->sums, &parts[k], limit, how);
     cameo_drift_split_end(parts, n);
     const cameo_drift_vec sizes = s->sums.total2 + s->sums.made2 + s->sums.shadow2;
-    const double most = cameo_drift_greatest_float(&s->sums.most.total);
-    if (!(cameo_drift_added(&sizes) <= DBL_MAX) || !cameo_drift_may_square(most) ||
-        !cameo_drift_may_square(cameo_drift_greatest_float(&s->sums.most.made)) ||
-        !cameo_drift_may_square(cameo_drift_greatest_float(&s->sums.most.inherited)) ||
-        !cameo_drift_may_square(cameo_drift_greatest_float(&s->sums.most.shadow))) {
+    const cameo_drift_peaks *m = &s->sums.most;
+    const cameo_drift_top top = {
+        cameo_drift_greatest_float(&m->total), cameo_drift_greatest_float(&m->made),
+        cameo_drift_greatest_float(&m->inherited), cameo_drift_greatest_float(&m->shadow)};
+    const double most = top.total;
+    if (!(cameo_drift_added(&sizes) <= DBL_MAX) || !cameo_drift_may_square(top.total) ||
+        !cameo_drift_may_square(top.made) || !cameo_drift_may_square(top.inherited) ||
+        !cameo_drift_may_square(top.shadow)) {
         s->sums = before;
         return 0;
     }
+    s->top = top;
+    s->narrow = 1;
     for (int k = 0; further && k < 2; k++)
         cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
     if (most > out[DRIFT_MAX_TOTAL]) {
@@ -293,6 +314,7 @@ CAMEO_FN void cameo_drift_any_block(cameo_drift_state *s, const cameo_call *c, i
     cameo_drift_block b;
     float *apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL;
     cameo_drift_differences(&b, c, first, n, apart);
+    s->wide = 1;
     s->flips += c->n[2] ? cameo_drift_flips(c, b.y, first, n) : 0;
     if (cameo_drift_is_odd(&b, n))
         cameo_drift_exclude(s, &b, first, n, out);

@@ -293,28 +293,21 @@ CAMEO_DRIFT_FN double cameo_drift_greatest_float(const cameo_drift_floats *v)
     return (double)lanes[0];
 }
 
-/* The greatest of both. */
-CAMEO_DRIFT_FN double cameo_drift_greatest_of(const cameo_drift_vec *v, const cameo_drift_floats *w)
+/* The greatest of sign * y. */
+CAMEO_DRIFT_FN double cameo_drift_extreme_float(const cameo_drift_floats *v, float sign)
 {
-    const double a = cameo_drift_greatest(v), b = cameo_drift_greatest_float(w);
-    return a > b ? a : b;
+    const cameo_drift_floats signed_v = *v * sign;
+    return cameo_drift_greatest_float(&signed_v);
 }
 
 /* The greatest of sign * y. */
 CAMEO_DRIFT_FN double cameo_drift_extreme(const cameo_drift_vec *v, const cameo_drift_floats *w,
                                           float sign)
 {
-    float lanes[2 * DRIFT_LANES];
     const cameo_drift_vec signed_v = *v * (double)sign;
-    const cameo_drift_floats signed_w = *w * sign;
-    memcpy(lanes, &signed_w, sizeof lanes);
-#pragma GCC unroll 4
-    for (int n = DRIFT_LANES; n > 0; n /= 2)
-#pragma GCC unroll 8
-        for (int j = 0; j < n; j++)
-            lanes[j] = lanes[j + n] > lanes[j] ? lanes[j + n] : lanes[j];
-    const double most = cameo_drift_greatest(&signed_v);
-    return (double)lanes[0] > most ? (double)lanes[0] : most;
+    const double narrow = cameo_drift_extreme_float(w, sign);
+    const double wide = cameo_drift_greatest(&signed_v);
+    return narrow > wide ? narrow : wide;
 }
 
 CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)

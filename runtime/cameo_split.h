@@ -1,6 +1,6 @@
 /* Products of float32 on the matrix registers' bfloat16: each number is three terms (see
  * cameo_split_words.h), and of the nine products of terms the six greatest are summed, in float32.
- * What is left out is less than 2^-24 of |x||w|: G. Henry, P. T. P. Tang, A. Heinecke, "Leveraging
+ * What is left out is at most 2^-24 |x||w|: G. Henry, P. T. P. Tang, A. Heinecke, "Leveraging
  * the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", ARITH 2019.
  *
  * Panels of B are those of cameo_gemm.h, float32, so that any machine reads the same weights. Where

@@ -1,6 +1,7 @@
 /* Numbers of float32 as sums of three of bfloat16, x = h + m + l: h is x rounded to eight bits, m
- * the first eight bits of the rest, l what is left of it, which is eight bits too. Nothing is lost
- * but terms below 2^-126, which matrix registers take for 0.
+ * the rest rounded to eight bits, l what is left of it, which has no more. So |m| is at most 2^-8
+ * |x| and |l| at most 2^-17 |x|, and nothing is lost but terms below 2^-126, which matrix registers
+ * take for 0.
  *
  * The second factor of a product, float32 in rows of a panel, is taken apart beside the products of
  * what was taken apart before it: matrix registers leave those of vectors idle. */
@@ -35,7 +36,7 @@ static inline __attribute__((always_inline)) void cameo_split_number(const float
     const cameo_split_vec x = *(const cameo_split_vec *)from;
     to[0] = ((cameo_split_bits)x + 0x8000u) & 0xffff0000u;
     const cameo_split_vec rest = x - (cameo_split_vec)to[0];
-    to[1] = (cameo_split_bits)rest & 0xffff0000u;
+    to[1] = ((cameo_split_bits)rest + 0x8000u) & 0xffff0000u;
     to[2] = (cameo_split_bits)(rest - (cameo_split_vec)to[1]);
 }
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <string.h>
-
 enum {
     OPT_PRECISION,
     OPT_POLICY,

@@ -7,15 +7,18 @@
 
 uint64_t lint_fingerprint(const Diag *d)
 {
+    const bool marked = d->mark_path.at != NULL;
+    const Str path = marked ? d->mark_path : d->path, op = marked ? d->mark_op : d->op;
+    const Str value = marked ? d->mark_value : d->value;
     uint64_t h = hash_bytes(d->rule, strlen(d->rule), 1);
-    h = hash_bytes(d->op.at, d->op.len, h);
-    for (size_t i = 0; i < d->path.len; i++) {
-        bool index = d->path.at[i] == '#' && i && d->path.at[i - 1] == '[';
-        h = hash_bytes(&d->path.at[i], 1, h);
-        while (index && i + 1 < d->path.len && d->path.at[i + 1] >= '0' && d->path.at[i + 1] <= '9')
+    h = hash_bytes(op.at, op.len, h);
+    for (size_t i = 0; i < path.len; i++) {
+        bool index = path.at[i] == '#' && i && path.at[i - 1] == '[';
+        h = hash_bytes(&path.at[i], 1, h);
+        while (index && i + 1 < path.len && path.at[i + 1] >= '0' && path.at[i + 1] <= '9')
             i++;
     }
-    return hash_bytes(d->value.at, d->value.len, h);
+    return hash_bytes(value.at, value.len, h);
 }
 
 static void json_field(Json *j, const char *key, Str value)

@@ -28,8 +28,9 @@ static void put_str(Buf *b, Str s)
 
 static void put_diag(Buf *b, const Diag *d)
 {
-    const Str texts[] = {d->message, d->file,        d->path,        d->node,  d->op,
-                         d->value,   d->origin_kind, d->origin_name, d->source};
+    const Str texts[] = {d->message, d->file,      d->path,        d->node,
+                         d->op,      d->value,     d->origin_kind, d->origin_name,
+                         d->source,  d->mark_path, d->mark_op,     d->mark_value};
     put_str(b, str_of(d->rule));
     put_number(b, (uint64_t)d->severity);
     put_number(b, d->fixed);
@@ -120,8 +121,9 @@ static Str take_str(Reader *r)
 static Diag *take_diag(Reader *r)
 {
     Diag *d = NEW(r->arena, Diag);
-    Str *const texts[] = {&d->message, &d->file,        &d->path,        &d->node,  &d->op,
-                          &d->value,   &d->origin_kind, &d->origin_name, &d->source};
+    Str *const texts[] = {&d->message, &d->file,      &d->path,        &d->node,
+                          &d->op,      &d->value,     &d->origin_kind, &d->origin_name,
+                          &d->source,  &d->mark_path, &d->mark_op,     &d->mark_value};
     Str rule = take_str(r);
     d->rule = rule.at ? rule.at : "";
     d->severity = (Severity)take_number(r);

@@ -65,6 +65,32 @@ static void put_convolutions(Json *j, const Model *m, const Step *s)
     }
 }
 
+// Each product of float32 by terms of bfloat16: the kernel, its sizes, 0 where only inputs say
+// them, and its error.
+static void put_splits(Json *j, const Model *m, const Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        if (o && o->split) {
+            int64_t rows = 0, columns = 0, depth = 0;
+            poly_is_const(o->rows, &rows);
+            poly_is_const(o->columns, &columns);
+            poly_is_const(loop_extent(m->kernels->polys, o->k), &depth);
+            json_object(j);
+            json_put_int(j, "kernel", s->kernel->id);
+            json_put_str(j, "output", buffer_at(m->kernels, o->store->buffer)->name);
+            json_put_int(j, "rows", rows);
+            json_put_int(j, "columns", columns);
+            json_put_int(j, "depth", depth);
+            json_key(j, "error_rms");
+            json_num(j, SPLIT_ERROR);
+            json_end_object(j);
+        }
+        put_splits(j, m, s->body);
+        put_splits(j, m, s->other);
+    }
+}
+
 static void put_result(Json *j, const Model *m, const CompileReport *r)
 {
     Counts c = {0};
@@ -77,6 +103,11 @@ static void put_result(Json *j, const Model *m, const CompileReport *r)
     json_array(j);
     if (m->kernels)
         put_convolutions(j, m, m->kernels->steps);
+    json_end_array(j);
+    json_key(j, "split_products");
+    json_array(j);
+    if (m->kernels)
+        put_splits(j, m, m->kernels->steps);
     json_end_array(j);
     json_put_int(j, "weights_bytes", r->weights_size);
     json_key(j, "arena");

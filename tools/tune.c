@@ -134,6 +134,30 @@ static bool measure_halves(Tune *t)
     return true;
 }
 
+// From how many rows on products of float32 go by three terms of bfloat16: the time of both is a
+// line over the rows.
+static bool measure_split(Tune *t)
+{
+    static const int64_t rows[] = {64, 128};
+    TuneTry tries[4];
+    t->row.split = 0;
+    if (t->row.squares == 0)
+        return true;
+    progress("products by terms of bfloat16");
+    for (int i = 0; i < 4; i++) {
+        tries[i] = (TuneTry){{TUNE_PRODUCT, 1536, 1536, rows[i / 2], 0}, t->row, {NULL}, 0};
+        tries[i].row.split = i % 2;
+    }
+    if (!tune_times(t, tries, 4))
+        return false;
+    const double few = tries[1].ms - tries[0].ms, many = tries[3].ms - tries[2].ms;
+    if (many < 0) {
+        const double even = (double)rows[0] + (double)(rows[1] - rows[0]) * few / (few - many);
+        t->row.split = ceil(limited(even, 16, (double)rows[1]) / 16) * 16;
+    }
+    return true;
+}
+
 // ---- sizes -------------------------------------------------------------------------------------
 
 // The best of some values of one column of the row, the first of which is what holds: `models` are
@@ -219,7 +243,8 @@ static bool measure(Tune *t)
     if (!tune_peaks(t))
         return false;
     set_rates(t);
-    const bool done = measure_windows(t) && measure_halves(t) && measure_sizes(t);
+    const bool done =
+        measure_windows(t) && measure_halves(t) && measure_split(t) && measure_sizes(t);
     return done || (t->late && !t->error.len);
 }
 

@@ -84,6 +84,18 @@ static void note_reach(Lint *l, Diag *d, const Fault *f, const char *what)
     buf_free(&text);
 }
 
+// Of several places it is not the first in the file that tells a fault from others, but the first
+// by names: nodes may be sorted anew.
+static void mark_least(Lint *l, Diag *d, const Fault *f)
+{
+    const FaultSpot own = fault_spot(f), *least = &f->also.least;
+    if (!f->also.count || fault_spot_before(l->m, &own, least))
+        return;
+    d->mark_path = spot_path(l, least);
+    d->mark_op = least->node ? str_escaped(l->arena, node_at(l->m, least->node)->op) : STR("");
+    d->mark_value = lint_name(l, fault_spot_value(l->m, least));
+}
+
 static void tell_fault(Lint *l, Diag *d, const Fault *f)
 {
     d->value = lint_name(l, f->value);
@@ -94,6 +106,7 @@ static void tell_fault(Lint *l, Diag *d, const Fault *f)
                   STR_ARG(lint_name(l, f->said.at[i])),
                   dtype_name((DType)value_at(l->m, f->said.at[i])->declared->elem));
     note_reach(l, d, f, "operand");
+    mark_least(l, d, f);
 }
 
 static void report_each(Lint *l, FaultKind kind, void (*report)(Lint *l, const Fault *f))
@@ -284,6 +297,7 @@ static void report_declared(Lint *l, const Fault *f)
     lint_note_begin(l, d, f->have, o.value);
     lint_note_path(l, d, &o, v->node);
     note_reach(l, d, f, "place");
+    mark_least(l, d, f);
     if (!f->other) {
         lint_offer(l, d, &o, f->value, f->want);
         return;

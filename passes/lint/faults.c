@@ -26,22 +26,43 @@ static uint32_t *told_of(Finder *x, ValueId v)
     return &x->f->told[value_written(x->j.l->m, v)];
 }
 
-static void reach(FaultReach *r, FaultSpot at)
+ValueId fault_spot_value(const Model *m, const FaultSpot *s)
 {
-    if (r->count < sizeof r->first / sizeof *r->first)
-        r->first[r->count] = at;
-    r->count++;
+    if (!s->node)
+        return s->value;
+    const Node *n = node_at(m, s->node);
+    return s->result ? n->out[s->index] : n->in[s->index];
 }
 
-static void reach_all(FaultReach *r, const FaultReach *more)
+bool fault_spot_before(const Model *m, const FaultSpot *a, const FaultSpot *b)
 {
+    if (!a->node || !b->node)
+        return (b->node != 0) > (a->node != 0) ||
+               (!a->node && !b->node &&
+                str_cmp(value_shown_name(m, a->value), value_shown_name(m, b->value)) < 0);
+    const Node *x = node_at(m, a->node), *y = node_at(m, b->node);
+    int by = str_cmp(x->name, y->name);
+    if (!by && x->nout && y->nout && x->out[0] && y->out[0])
+        by = str_cmp(value_shown_name(m, x->out[0]), value_shown_name(m, y->out[0]));
+    return by ? by < 0 : a->result != b->result ? b->result : a->index < b->index;
+}
+
+static void reach_all(const Model *m, FaultReach *r, const FaultReach *more)
+{
+    if (more->count && (!r->count || fault_spot_before(m, &more->least, &r->least)))
+        r->least = more->least;
     for (uint32_t i = 0; i < more->count && i < sizeof more->first / sizeof *more->first; i++)
         if (r->count + i < sizeof r->first / sizeof *r->first)
             r->first[r->count + i] = more->first[i];
     r->count += more->count;
 }
 
-static FaultSpot spot_of(const Fault *f)
+static void reach(const Model *m, FaultReach *r, FaultSpot at)
+{
+    reach_all(m, r, &(FaultReach){.count = 1, .first = {at}, .least = at});
+}
+
+FaultSpot fault_spot(const Fault *f)
 {
     if (f->kind == FAULT_DECLARED)
         return (FaultSpot){.value = f->value};
@@ -59,7 +80,7 @@ static void add(Finder *x, Fault f)
     }
     Fault *known = &x->f->all.at[*told - 1];
     FaultReach also = known->also;
-    reach(&also, spot_of(f.kind < known->kind ? known : &f));
+    reach(x->j.l->m, &also, fault_spot(f.kind < known->kind ? known : &f));
     if (f.kind < known->kind)
         *known = f;
     known->also = also;
@@ -70,7 +91,7 @@ static void join(Finder *x, uint32_t index, const Fault *f)
 {
     Fault *known = &x->f->all.at[index - 1];
     *told_of(x, origin_find(lint_origins(x->j.l), f->value).value) = index;
-    reach(&known->also, spot_of(f));
+    reach(x->j.l->m, &known->also, fault_spot(f));
     vec_push(x->j.l->arena, &known->with, f->value);
     for (uint32_t i = 0; i < f->with.len; i++)
         vec_push(x->j.l->arena, &known->with, f->with.at[i]);
@@ -189,7 +210,7 @@ static void tell_behind(Finder *x, NodeId n, uint32_t operand)
     Origin o = origin_find(lint_origins(x->j.l), node_at(x->j.l->m, n)->in[operand]);
     uint32_t told = x->f->told[value_written(x->j.l->m, o.value)];
     if (told)
-        reach(&x->f->all.at[told - 1].also, (FaultSpot){.node = n, .index = operand});
+        reach(x->j.l->m, &x->f->all.at[told - 1].also, (FaultSpot){.node = n, .index = operand});
 }
 
 // Has a fault been told that begins where v does, and is mended by the dtype wanted?
@@ -213,7 +234,7 @@ static bool is_behind_declared(Finder *x, const Conflict *c, uint32_t operand, D
         vec_push(x->j.l->arena, &x->behind, (FaultReach){0});
         *known = x->behind.len;
     }
-    reach(&x->behind.at[*known - 1], (FaultSpot){.node = c->node, .index = operand});
+    reach(x->j.l->m, &x->behind.at[*known - 1], (FaultSpot){.node = c->node, .index = operand});
     return true;
 }
 
@@ -558,7 +579,7 @@ static void find_declared(Finder *x, const ValueInfo *info, bool output)
         return;
     // Once its origin is mended the operands that made it so differ.
     if (x->f->told[key] && origin_meets(lint_origins(x->j.l), x->misled)) {
-        reach(&x->f->all.at[x->f->told[key] - 1].also, spot_of(&f));
+        reach(x->j.l->m, &x->f->all.at[x->f->told[key] - 1].also, fault_spot(&f));
         return;
     }
     if (x->convicted[key])
@@ -678,8 +699,8 @@ static void drop_behind(Finder *x)
         if (!of)
             continue;
         Origin o = origin_find(lint_origins(x->j.l), f->value);
-        reach(&of->also, spot_of(f));
-        reach_all(&of->also, &f->also);
+        reach(x->j.l->m, &of->also, fault_spot(f));
+        reach_all(x->j.l->m, &of->also, &f->also);
         f->kind = FAULT_BEHIND;
         x->f->told[value_written(x->j.l->m, o.value)] = (uint32_t)(of - x->f->all.at) + 1;
     }

@@ -26,10 +26,11 @@ typedef struct FaultSpot {
     ValueId value;
 } FaultSpot;
 
-// How many places, and the first of them.
+// How many places, and the first of them; and which comes first by names, in whatever order nodes
+// stand.
 typedef struct FaultReach {
     uint32_t count;
-    FaultSpot first[3];
+    FaultSpot first[3], least;
 } FaultReach;
 
 typedef struct Fault {
@@ -54,5 +55,11 @@ typedef struct Faults {
 } Faults;
 
 const Faults *lint_faults(Lint *l);
+// Where the fault itself is told.
+FaultSpot fault_spot(const Fault *f);
+// The value that a spot is about.
+ValueId fault_spot_value(const Model *m, const FaultSpot *s);
+// Does one spot come before another by names? Which nodes stand in front says nothing.
+bool fault_spot_before(const Model *m, const FaultSpot *a, const FaultSpot *b);
 
 #endif

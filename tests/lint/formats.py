@@ -189,6 +189,13 @@ class Formats:
         for text in (FAULTY, MOVED):
             prints.append({f["rule"]: f["fingerprint"] for f in self.findings(self.write("same.onnxtxt", text))})
         self.expect(prints[0] == prints[1] and set(prints[0]) == {"DT001", "ST006"}, f"fingerprints changed: {prints}")
+        # One fault that shows at several nodes is the same in whatever order they stand.
+        head = '<ir_version: 10, opset_import: ["" : 20]>\nnet (float[2] x, double[2] z) => (float[2] a, float[2] b, float[2] c) {\n'
+        nodes = ["a = Add(x, z)", "[named] b = Mul(x, z)", "c = Pow(x, z)"]
+        orders = [[0, 1, 2], [1, 0, 2], [2, 1, 0], [2, 0, 1]]
+        told = [self.findings(self.write("order.onnxtxt", head + "\n".join(nodes[i] for i in order) + "\n}\n")) for order in orders]
+        self.expect(all(len(f) == 1 and f[0]["fingerprint"] == told[0][0]["fingerprint"] for f in told),
+                    f"fingerprints depend on the order of nodes: {told}")
         once, both = self.findings("models/a.onnxtxt"), self.findings("models/a.onnxtxt", "models/sub/b.onnxtxt")
         self.expect(both == once, "a second model changes the findings of the first")
 

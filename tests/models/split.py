@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""split.py CAMEO [--programs N] [--nodes N] [--seed S]: products of float32 by three terms of bfloat16 agree with float64.
+
+Products by constants of random shapes, several in each program: normal factors, factors of many magnitudes, sums that cancel, tiny
+ones. Expected are NumPy's sums in float64. The error is held against 2^-24 of the sum of |x||w|, beside that of the same program
+with --no-split, whose rms it must not exceed; the rms of normal factors also against what `compile --report json` says. Rows of
+x with an infinity, a NaN or float32's greatest number give what they give with --no-split. Programs take turns in the C compiler,
+open sizes and several targets; bits are those of any number of threads. Without matrix registers both are tiles of float32, and
+the last line says so.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROWS = (80, 81, 95, 96, 97, 112, 127, 128, 129, 130, 200, 255, 256, 300, 511, 512, 513, 590, 600, 700)
+WORST, TINY = 16, 2.0**-126
+TURNS = ([], ["--cc", "clang-19"], ["--cpu", "x86-64-v3,native"], [])
+
+
+def factors(random, kind, m, k, n):
+    x, w = random.standard_normal((m, k)), random.standard_normal((k, n))
+    if kind == "graded":
+        x, w = x * np.exp2(random.integers(-30, 30, (m, k))), w * np.exp2(random.integers(-30, 30, (k, n)))
+    if kind == "cancels":
+        half = k // 2
+        x[:, half:2 * half] = -x[:, :half]
+        w[half:2 * half] = w[:half] * (1 + 1e-4 * random.standard_normal((half, n)))
+    if kind == "tiny":
+        x = x * np.exp2(random.integers(-149, -100, (m, k)))
+    x, w = x.astype(np.float32), w.astype(np.float32)
+    if kind == "special":
+        for value in (np.inf, -np.inf, np.nan, np.finfo(np.float32).max):
+            x[random.integers(m), random.integers(k)] = value
+    return x, w
+
+
+def program(random, nodes, open_sizes):
+    made, inputs, outputs, weights, cases = [], [], [], [], []
+    for i in range(nodes):
+        kind = random.choice(["normal", "normal", "graded", "cancels", "tiny", "special"])
+        m, k, n = int(random.choice(ROWS)), int(random.integers(32, 1100)), int(random.integers(32, 400))
+        x, w = factors(random, kind, m, k, n)
+        turned = bool(random.integers(2))
+        weights.append(numpy_helper.from_array(np.ascontiguousarray(w.T) if turned else w, f"w{i}"))
+        made.append(helper.make_node("Gemm", [f"x{i}", f"w{i}"], [f"y{i}"], transB=1) if turned else
+                    helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"y{i}"]))
+        inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, [f"m{i}" if open_sizes else m, k]))
+        outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None))
+        cases.append((kind, x, w))
+    graph = helper.make_graph(made, "products", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), cases
+
+
+def run(cameo, folder, options, threads, nodes):
+    done = subprocess.run([cameo, "compile", "m.onnx", "-o", "m", "-q", "--report", "json", *options], cwd=folder, check=True, capture_output=True)
+    results = []
+    for t in threads:
+        subprocess.run(["./m", "x.npz", "-o", "out", "--threads", str(t)], cwd=folder, check=True)
+        results.append([np.load(folder / "out" / f"y{i}.npy") for i in range(nodes)])
+    return results, {s["output"]: s["error_rms"] for s in json.loads(done.stdout)["split_products"]}
+
+
+def check(name, case, split, plain, bound):
+    kind, x, w = case
+    if kind == "special":  # rows that are not finite, or near it, are float32's; those around them may be
+        near = ~(np.abs(x) < 1e38).all(axis=1)
+        if not np.array_equal(split[near], plain[near], equal_nan=True):
+            return [f"{name}: not what tiles of float32 give where x is not finite"]
+        x, split, plain = x[~near], split[~near], plain[~near]
+    x, w = x.astype(np.float64), w.astype(np.float64)
+    exact, size = x @ w, np.abs(x) @ np.abs(w)
+    flushed = TINY * (x.shape[1] + np.abs(w).sum(axis=0) + np.abs(x).sum(axis=1)[:, None])
+    off, before = ((np.maximum(np.abs(v - exact) - flushed, 0) / size * 2**24) for v in (split, plain))
+    rms, rms_before = (float(np.sqrt(np.mean(v * v))) for v in (off, before))
+    relative = np.sqrt(np.mean((split - exact) ** 2) / np.mean(exact**2))
+    faults = []
+    if off.max() > WORST:
+        faults.append(f"{name} {kind}: off by {off.max():.2f} * 2^-24 of the sum of |x||w|")
+    if rms > 1.05 * rms_before + 1e-3:
+        faults.append(f"{name} {kind}: rms {rms:.3f}, of tiles of float32 {rms_before:.3f}")
+    if bound and kind == "normal" and relative > bound:
+        faults.append(f"{name} {kind}: rms {relative:.2e} of the result's, reported {bound:.2e}")
+    return faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cameo")
+    parser.add_argument("--programs", type=int, default=4)
+    parser.add_argument("--nodes", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    cameo, faults, splits = pathlib.Path(args.cameo).resolve(), [], 0
+    for i in range(args.programs):
+        random = np.random.default_rng([args.seed, i])
+        model, cases = program(random, args.nodes, i % 4 == 3)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            onnx.save(model, folder / "m.onnx")
+            np.savez(folder / "x.npz", **{f"x{n}": case[1] for n, case in enumerate(cases)})
+            (split, *others), bounds = run(cameo, folder, TURNS[i % len(TURNS)], (1, 2, 3), args.nodes)
+            (plain,), _ = run(cameo, folder, [*TURNS[i % len(TURNS)], "--no-split"], (1,), args.nodes)
+        splits += len(bounds)
+        for n, case in enumerate(cases):
+            name = f"program {i}, y{n} {case[1].shape[0]}x{case[1].shape[1]}x{case[2].shape[1]}"
+            faults += check(name, case, split[n], plain[n], bounds.get(f"y{n}"))
+            if any(split[n].tobytes() != other[n].tobytes() for other in others):
+                faults.append(f"{name}: other bits with other threads")
+    print("\n".join(faults + [f"{args.programs * args.nodes} products, {splits} of them by terms, {len(faults)} faults"]))
+    if not splits:
+        print("no matrix registers here: tiles of float32 were compared with themselves")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
