@@ -525,6 +525,16 @@ CAMEO_FN int8_t cameo_quantize_i8(float x, float d, int zero)
     const uint32_t byte = cameo_bits_f32_u32(sum) + (uint32_t)zero;
     return (int8_t)(x == x ? byte : 0);
 }
+/* The same for a scale that is known when running: compilers take the branch out of the loop. Any
+ * other scale (0, what is tiny, NaN) is divided by. */
+CAMEO_FN uint8_t cameo_quantize_by_u8(float x, float d, int zero)
+{
+#ifdef __FMA__
+    if (d >= 0x1p-100f && d <= 0x1p100f)
+        return cameo_quantize_u8(x, d, zero);
+#endif
+    return cameo_clip_u8((float)zero + rintf(x / d));
+}
 CAMEO_FN uint8_t cameo_nearest_u8(float x, int zero)
 {
     const float v = cameo_around_0(x, (float)-zero, (float)(255 - zero));

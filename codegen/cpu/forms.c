@@ -155,6 +155,36 @@ static const char *print_steps(Printer *p, const char *what, DType t, const Step
         .at;
 }
 
+// The one element of a buffer that no loop chooses from.
+static bool is_single(Printer *p, const Expr *e)
+{
+    return e->kind == EX_LOAD && buffer_at(p->mod, e->buffer)->rank == 0;
+}
+
+// round(x / scale) + zero, all three as they lie, the last two single numbers that inputs decide,
+// as DynamicQuantizeLinear makes them; e is clipped to bytes without a sign. NULL: e is something
+// else. The text leaves division as soon as the scale is seen to allow it, which is outside of
+// loops.
+static const char *print_quantized_by(Printer *p, const Expr *e)
+{
+    if (e->kind != EX_BINARY || e->op != B_ADD || !is_own(p, e))
+        return NULL;
+    const Expr *zero = e->a->kind == EX_CAST ? e->a : e->b, *round = zero == e->a ? e->b : e->a;
+    if (zero->kind != EX_CAST || zero->a->dtype != DT_U8 || !is_single(p, zero->a) ||
+        round->kind != EX_UNARY || round->op != U_ROUND || round->dtype != DT_F32 ||
+        !is_own(p, round))
+        return NULL;
+    const Expr *quotient = round->a;
+    if (quotient->kind != EX_BINARY || quotient->op != B_DIV || !is_own(p, quotient) ||
+        quotient->a->kind != EX_LOAD || !is_single(p, quotient->b))
+        return NULL;
+    const char *x = without_parentheses(p, print_expr(p, quotient->a));
+    const char *scale = print_expr(p, quotient->b);
+    return str_printf(p->arena, "cameo_quantize_by_u8(%s, %s, %s)", x, scale,
+                      print_expr(p, zero->a))
+        .at;
+}
+
 // To an integer that int32 holds, from float32 that is clipped to what the integer holds.
 static const char *print_clipped_cast(Printer *p, const Expr *e)
 {
@@ -170,6 +200,9 @@ static const char *print_clipped_cast(Printer *p, const Expr *e)
     Steps s;
     if (inside && steps_of(p, inside, least, most, &s))
         return print_steps(p, s.scale ? "quantize" : "nearest", e->dtype, &s);
+    const char *by = inside && e->dtype == DT_U8 ? print_quantized_by(p, inside) : NULL;
+    if (by)
+        return by;
     if (inside)
         return str_printf(p->arena, "cameo_clip_%s(%s)", dtype_suffix(e->dtype),
                           without_parentheses(p, print_expr(p, inside)))

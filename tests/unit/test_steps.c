@@ -71,12 +71,26 @@ static void test_bytes(void **unused)
             const int b = saturated((float)i + over, -128, 127);
             assert_int_equal(cameo_quantize_u8(x, d, u), a);
             assert_int_equal(cameo_quantize_i8(x, d, i), b);
+            assert_int_equal(cameo_quantize_by_u8(x, d, u), a);
             assert_true(cameo_quantized_u8(x, d, u) == (float)(a - u));
             assert_true(cameo_quantized_i8(x, d, i) == (float)(b - i));
             assert_int_equal(cameo_nearest_u8(x, u), saturated((float)u + whole, 0, 255));
             assert_int_equal(cameo_nearest_i8(x, i), saturated((float)i + whole, -128, 127));
         }
     }
+}
+
+// Scales that a run may bring and no constant may be: they are divided by.
+static void test_any_scale(void **unused)
+{
+    (void)unused;
+    const float scales[] = {0.0f,   -0.0f,  NAN,      INFINITY, -0.5f,   1e-45f,
+                            3e-39f, 1e-38f, 7.8e-31f, 1.3e30f,  3.4e38f, -INFINITY};
+    for (int s = 0; s < (int)(sizeof scales / sizeof *scales); s++)
+        for (int k = 0; k < NUMBERS; k++) {
+            const float d = scales[s], x = number(k, k % 2 ? d : 1.0f), over = rintf(x / d);
+            assert_int_equal(cameo_quantize_by_u8(x, d, 3), saturated(3.0f + over, 0, 255));
+        }
 }
 
 // Of all mantissas, each divided by some.
@@ -99,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_any_scale),
         cmocka_unit_test(test_quotients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
