@@ -8,9 +8,9 @@
 enum { WINOGRAD_ROWS = 32 }; // rows of y between two transforms: CAMEO_WINOGRAD_ROWS
 
 // Sets c->tile, c->line, c->most and c->cost: the cheapest of the direct form and tiles of 2 x 2
-// and 4 x 4, or of 2 or 4 in a line, of those that c and `how` allow. Sizes that only inputs say count
-// as 28; a line of such a size stays direct: streams have a few places, where tiles take twice as
-// long.
+// and 4 x 4, or of 2 or 4 in a line, of those that c and `how` allow. Sizes that only inputs say
+// count as 28; a line of such a size stays direct: streams have a few places, where tiles take
+// twice as long.
 void winograd_choose(Conv *c, const ConvChoice *how);
 
 // What a convolution by window x window that moves by one takes where y has size[0] x size[1]
