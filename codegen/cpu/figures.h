@@ -25,7 +25,7 @@ typedef struct FigureRow {
 
 enum {
     FIGURE_LOOPS = 16,
-    FIGURE_STRETCH = 1024 // elements: what is known of one stays in the first two caches
+    FIGURE_STRETCH = 2048 // elements: what is known of one stays in the second cache
 };
 
 typedef struct Figures {
