@@ -186,6 +186,7 @@ CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_sums *s, const cameo_drift_part 
 {
     const int all = how == DRIFT_ADDED || how == DRIFT_LOCAL || how == DRIFT_BROUGHT;
     const float most = limit < 0x1p60 ? (float)(limit * limit * (1 - 0x1p-16)) : 0x1p120f;
+    const cameo_drift_floats less = -most + (cameo_drift_floats){0};
     cameo_drift_peaks m = s->most;
     cameo_drift_floats low = s->low, high = s->high, over = {0};
     cameo_drift_floats total2 = {0}, made2 = {0}, inherited2 = {0}, shadow2 = {0};
@@ -198,7 +199,8 @@ CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_sums *s, const cameo_drift_part 
         shadow2 += size;
         m.shadow = cameo_drift_widest(a.shadow, m.shadow);
         if (how != DRIFT_SAME) {
-            const cameo_drift_floats square = a.total * a.total, more = square - most * size;
+            const cameo_drift_floats square = a.total * a.total;
+            const cameo_drift_floats more = cameo_drift_joined_floats(less, size, square);
             total2 += square;
             m.total = cameo_drift_widest(a.total, m.total);
             over = cameo_drift_picked((cameo_drift_ints)(more > over), more, over);
@@ -268,7 +270,7 @@ CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_dr
                                              const cameo_drift_unit *u, double *relative,
                                              double *ulp)
 {
-    cameo_drift_vec parts = {0}, units = {0}, least = {0};
+    cameo_drift_vec parts = *relative + (cameo_drift_vec){0}, units = {0}, least = {0};
     const cameo_drift_bits exponent = INT64_C(0x7ff0000000000000) + (cameo_drift_bits){0};
     least += u->least;
     for (int64_t i = 0; i < p->n; i += DRIFT_LANES) {
@@ -276,8 +278,10 @@ CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_dr
         const cameo_drift_vec size = cameo_drift_size(a.total), y = cameo_drift_size(a.shadow);
         const cameo_drift_bits bits = (cameo_drift_bits)cameo_drift_larger_of(y, least) & exponent;
         const cameo_drift_vec inverse = (cameo_drift_vec)((INT64_C(2046) << 52) - bits);
-        const cameo_drift_vec part = cameo_drift_chosen((cameo_drift_bits)(y > 0), size / y, parts);
         units = cameo_drift_larger_of(size * inverse, units);
+        if (!cameo_drift_any((cameo_drift_bits)(size > parts * y)))
+            continue;
+        const cameo_drift_vec part = cameo_drift_chosen((cameo_drift_bits)(y > 0), size / y, parts);
         parts = cameo_drift_larger_of(part, parts);
     }
     *ulp = cameo_drift_larger(cameo_drift_greatest(&units) * u->scale, *ulp);
@@ -290,6 +294,9 @@ CAMEO_DRIFT_WHOLE int64_t cameo_drift_part_find(const cameo_drift_part *p, cameo
 {
     for (int64_t i = 0; i < p->n; i += DRIFT_STEP) {
         const cameo_drift_floats v = cameo_drift_step_at(p, i, how).total;
+        const cameo_drift_floats size = (cameo_drift_floats)((cameo_drift_ints)v & INT32_MAX);
+        if (!cameo_drift_any((cameo_drift_bits)(size == most + (cameo_drift_floats){0})))
+            continue;
         for (int j = 0; j < DRIFT_STEP; j++)
             if (fabsf(v[j]) == most)
                 return i + j;

@@ -23,7 +23,10 @@ typedef struct FigureRow {
     BufferId over;
 } FigureRow;
 
-enum { FIGURE_LOOPS = 16 };
+enum {
+    FIGURE_LOOPS = 16,
+    FIGURE_STRETCH = 2048 // elements: what is known of one stays in the second cache
+};
 
 typedef struct Figures {
     VEC(Figure) all;
@@ -43,6 +46,8 @@ void figures_find(Module *mod);
 bool figures_used(const Step *s);
 // What the kernel uses besides its statements.
 void figures_uses(Module *mod, const Figures *f, KernelUses *u);
+// Where the buffer's elements lie.
+FigureRow figures_row(const Figures *f, BufferId b);
 void figures_print(Printer *p, const Figures *f);
 
 #endif
