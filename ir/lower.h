@@ -125,7 +125,6 @@ void store(Lower *l, Tensor y, const Index *at, const Expr *value);
 void update(Lower *l, BinaryOp op, Tensor y, const Index *at, const Expr *value);
 
 // ---- reductions: variables are made first, then used in the body, then bound by reduce
-// ------------------
 Index red(Lower *l, Index extent);
 const Expr *reduce(Lower *l, ReduceOp op, uint32_t n, const Index *vars, const Expr *where,
                    const Expr *body);

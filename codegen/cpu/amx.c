@@ -153,7 +153,6 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
 }
 
 // ---- float32 as three terms of bfloat16
-// -------------------------------------------------------
 
 // Rows and columns of tiles of sums; which term of each factor, 0 the greatest, in the order in
 // which their products are summed: small ones first.

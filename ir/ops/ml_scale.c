@@ -60,7 +60,6 @@ static void lower_scaler(Lower *l)
 }
 
 // ---- Normalizer: by the greatest, the sum of sizes or the length of a row; x where that is 0
-// ----------
 
 static void lower_normalizer(Lower *l)
 {
