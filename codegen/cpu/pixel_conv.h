@@ -22,7 +22,8 @@ typedef struct PixelConv {
     bool windows;  // each channel by its own window (depthwise)
     int64_t few;   // lanes of a pixel of x's copy (pixel_few.h); 0: x lies in pixels
     int64_t given; // channels that such an x has
-    BufferId copy;
+    bool gathered; // x's places are copied for each step of k (pixel_gather.h)
+    BufferId copy; // of one of the two
     LoopId channel;                // of y, before it became block and lane
     int64_t planes, lines, across; // of x with its border: pixels of `lanes` channels
     int64_t in[2], out[2];         // without border
