@@ -496,7 +496,9 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
     if (!c->finish && !c->ends) {
         Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
         nest_begin(p, &nest, NULL);
+        p->rounded = c->halves ? c->store->value : NULL;
         print_stmts(p, c->store);
+        p->rounded = NULL;
         nest_end(p, &nest);
     }
     if (c->halves || c->ends)
