@@ -487,6 +487,14 @@ static void print_whole(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, -1);
 }
 
+// Channels of a block that are there, in whole vectors. Sums of others are what is stored of them:
+// nobody reads these, or they were made 0 and pixel_conv_fills holds.
+static int64_t lanes_of(const PixelConv *c)
+{
+    const int64_t whole = (c->channels + TILE - 1) / TILE * TILE;
+    return c->halves && whole < c->columns ? whole : c->columns;
+}
+
 void pixel_conv_print_piece(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
@@ -494,7 +502,9 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], 1);
     if (!c->finish && !c->ends) {
-        Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
+        char lanes[24];
+        snprintf(lanes, sizeof lanes, "%lld", (long long)lanes_of(c));
+        Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high", lanes}};
         nest_begin(p, &nest, NULL);
         p->rounded = c->halves ? c->store->value : NULL;
         print_stmts(p, c->store);
