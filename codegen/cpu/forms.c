@@ -4,8 +4,8 @@
 //    inside the other make more of them than of two tests of the same number.
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
-// 4. A sigmoid, or x times it, takes a shorter form of exp; x times the normal distribution, as
-//    GELU is, takes it without erf.
+// 4. A sigmoid, or x times it, takes a shorter form of exp, and one without division where it is
+//    rounded to bfloat16 next; x times the normal distribution, as GELU is, takes it without erf.
 // 5. What is clipped to a byte and widened again to float32, as a quantised value is that is
 //    dequantised at once, never becomes a byte.
 // 6. What is divided by a constant scale, rounded and clipped to a byte is clipped first,
@@ -316,8 +316,8 @@ static bool is_silu(Printer *p, const Expr *product, int i)
            sigmoid_of(p, factors[i]) == factors[1 - i];
 }
 
-// The sigmoid of x, or x times that.
-static const char *print_sigmoid(Printer *p, const Expr *e)
+// The sigmoid of x, or x times that; rounded: it is rounded to bfloat16 next, and not used else.
+static const char *print_sigmoid(Printer *p, const Expr *e, bool rounded)
 {
     const Expr *x = sigmoid_of(p, e);
     const char *name = "sigmoid";
@@ -326,7 +326,8 @@ static const char *print_sigmoid(Printer *p, const Expr *e)
             x = i ? e->a : e->b;
             name = "silu";
         }
-    return x ? str_printf(p->arena, "cameo_%s_%s(%s)", name, dtype_suffix(e->dtype),
+    return x ? str_printf(p->arena, "cameo_%s%s_%s(%s)", name,
+                          rounded && e->dtype == DT_F32 ? "_short" : "", dtype_suffix(e->dtype),
                           print_expr(p, x))
                    .at
              : NULL;
@@ -380,6 +381,17 @@ static const char *print_gelu(Printer *p, const Expr *e)
     return x ? str_printf(p->arena, "cameo_gelu_f32(%s)", print_expr(p, x)).at : NULL;
 }
 
+// A sigmoid, or x times it, that is rounded to bfloat16.
+static const char *print_short(Printer *p, const Expr *e)
+{
+    const Expr *a = e->a;
+    if (e->dtype != DT_BF16 || a->dtype != DT_F32 || a->kind != EX_BINARY ||
+        (a->op != B_DIV && a->op != B_MUL) || !is_own(p, a))
+        return NULL;
+    const char *s = print_sigmoid(p, a, true);
+    return s ? str_printf(p->arena, "cameo_cast_f32_bf16(%s)", s).at : NULL;
+}
+
 bool forms_is_product(Printer *p, const Expr *e)
 {
     if (e->kind != EX_BINARY || e->op != B_MUL || !is_own(p, e))
@@ -401,7 +413,7 @@ const char *forms_print(Printer *p, const Expr *e)
         return print_extreme(p, e);
     if (e->kind == EX_BINARY && real && (e->op == B_DIV || e->op == B_MUL)) {
         const char *gelu = print_gelu(p, e);
-        return gelu ? gelu : print_sigmoid(p, e);
+        return gelu ? gelu : print_sigmoid(p, e, e == p->rounded);
     }
     if (e->kind == EX_BINARY && real && e->op == B_POW)
         return print_power(p, e);
@@ -412,6 +424,7 @@ const char *forms_print(Printer *p, const Expr *e)
     if (e->kind != EX_CAST)
         return NULL;
     const char *rounded = print_rounded(p, e);
+    rounded = rounded ? rounded : print_short(p, e);
     rounded = rounded ? rounded : print_widened_byte(p, e);
     return rounded ? rounded : print_clipped_cast(p, e);
 }
