@@ -67,13 +67,29 @@ static const Expr *binary(Legalize *l, const Expr *e)
     return expr_binary(l->mod, (BinaryOp)e->op, a, b);
 }
 
+// x * c of erf's operand with c at what bfloat16 makes of the root of 1/2: with that root, as GELU
+// had it before it was given bfloat16. Else x.
+static const Expr *of_normal(Legalize *l, const Expr *x)
+{
+    const double root = sqrt(0.5), most = ldexp(root, -8);
+    if (x->kind != EX_BINARY || x->op != B_MUL)
+        return x;
+    const Expr *c = x->b->kind == EX_CONST ? x->b : x->a, *v = c == x->b ? x->a : x->b;
+    if (c->kind != EX_CONST || !(fabs(c->value.f - root) < most))
+        return x;
+    return expr_binary(l->mod, B_MUL, v, expr_const(l->mod, DT_F32, (Scalar){.f = (float)root}));
+}
+
 // What an operation on bfloat16 is in float32; NULL: e is none.
 static const Expr *wide_operation(Legalize *l, const Expr *e)
 {
     Module *mod = l->mod;
     switch (e->kind) {
-    case EX_UNARY:
-        return expr_unary(mod, (UnaryOp)e->op, operand(l, e->a, e));
+    case EX_UNARY: {
+        const Expr *a = operand(l, e->a, e);
+        return expr_unary(mod, (UnaryOp)e->op,
+                          l->keeps_wide && e->op == U_ERF ? of_normal(l, a) : a);
+    }
     case EX_BINARY:
         return binary(l, e);
     case EX_SELECT:

@@ -185,6 +185,14 @@ ValueId value_written(const Model *m, ValueId v)
     return n->copy_of && value->index < body->nout ? body->out[value->index] : v;
 }
 
+bool node_is_within(const Model *m, NodeId n, NodeId call)
+{
+    for (NodeId at = n ? node_at(m, n)->call : 0; at; at = node_at(m, at)->call)
+        if (at == call)
+            return true;
+    return false;
+}
+
 Str value_shown_name(const Model *m, ValueId v)
 {
     return value_at(m, value_at(m, v)->copy_of ? value_at(m, v)->copy_of : v)->name;

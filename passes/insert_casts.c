@@ -479,7 +479,8 @@ static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
     w.counted = of->counted;
     w.strict = of->strict;
     w.settled = of->settled;
-    w.whole = of->whole;
+    w.calls = of->calls;
+    w.alike = of->alike;
     w.parent = NEWS(a, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
         w.parent[i] = i;
@@ -600,18 +601,79 @@ static bool turns_others(const Mending *w)
     return false;
 }
 
-// Does the choice make use of a Cast of a body, so that its call could not stand as it is?
-static bool shares_in_calls(const Mending *w)
+// Does the choice make use of a Cast of a body, so that its call could not stand as it is? outside:
+// only for what is not in that body.
+static bool shares_in_calls(const Mending *w, bool outside)
 {
     const Ties *t = w->t;
     for (ValueId v = 1; v < t->nvalues; v++)
         for (uint32_t i = t->first_use[v]; w->value[v] != NO_TIE && i < t->first_use[v + 1]; i++) {
             DType k = chosen(w, t->uses.at[i].tie);
+            NodeId reader = t->uses.at[i].use.node;
             NodeId there = k == chosen(w, t->maker[v]) ? 0 : mending_cast_there(w, v, k);
-            if (there && there != t->uses.at[i].use.node && node_at(w->m, there)->call)
+            NodeId call = there && there != reader ? node_at(w->m, there)->call : 0;
+            if (call && !(outside && node_is_within(w->m, reader, call)))
                 return true;
         }
     return false;
+}
+
+// To which dtypes the body of its call reads v through Casts.
+static TypeSet cast_within(const Mending *w, ValueId v)
+{
+    const Ties *t = w->t;
+    const Value *value = value_at(w->m, v);
+    NodeId call = value->def == DEF_NODE ? node_at(w->m, value->node)->call : 0;
+    TypeSet to = 0;
+    for (uint32_t i = t->first_use[v]; i < t->first_use[v + 1]; i++)
+        if (node_is_within(w->m, t->uses.at[i].use.node, call))
+            to |= bit(chosen(w, t->uses.at[i].tie));
+    return to & ~bit(chosen(w, t->maker[v]));
+}
+
+// Marks values of bodies whose copies are not all cast alike: no body could say that.
+static bool mark_uneven(const Mending *w, bool *values)
+{
+    uint32_t *first = numbers(w->a, w->m->values.len);
+    bool any = false;
+    for (ValueId v = 1; v < w->t->nvalues; v++) {
+        ValueId written = value_written(w->m, v);
+        if (written == v || w->value[v] == NO_TIE || w->copies[written] < 2)
+            continue;
+        if (first[written] == NO_TIE)
+            first[written] = v;
+        if (values[written] || cast_within(w, v) == cast_within(w, first[written]))
+            continue;
+        any = values[written] = true;
+    }
+    return any;
+}
+
+static bool leaves_no_more(const Mending *w, const Mending *than)
+{
+    return labels_total(w->l) / w->never <= labels_total(than->l) / than->never;
+}
+
+// Chooses so that calls can be put back, if as much is mended then, whatever that costs in Casts:
+// a call that is left written out is a greater change. *bound is below other choices too.
+static bool choose_in_calls(Mending *best, Mending *of, uint32_t *bound)
+{
+    Mending other;
+    uint32_t ignored = 0;
+    bool *uneven = NEWS(of->a, bool, of->m->values.len);
+    if (!choose(best, of, bound))
+        return false;
+    of->calls = CALLS_WITHIN;
+    if (shares_in_calls(best, true) && choose(&other, of, &ignored) && leaves_no_more(&other, best))
+        *best = other;
+    of->calls = best->calls;
+    of->alike = uneven;
+    for (int round = 0; round < MAX_ROUNDS && mark_uneven(best, uneven); round++)
+        if (choose(&other, of, &ignored) && leaves_no_more(&other, best))
+            *best = other;
+    of->calls = CALLS_OPEN;
+    of->alike = NULL;
+    return true;
 }
 
 // Where what is to blame mends all, no other Cast is given another target. Of constants that one is
@@ -623,22 +685,22 @@ static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t
             freely;
     uint32_t ignored = 0;
     of.counted = counted_values(of.t, a);
-    if (!choose(best, &of, bound))
+    if (!choose_in_calls(best, &of, bound))
         return false;
     of.blamed = best->blamed;
     of.settled = true;
-    if (turns_others(best) && choose(&settled, &of, &ignored) && casts_of(&settled) == 0)
+    if (turns_others(best) && choose_in_calls(&settled, &of, &ignored) && casts_of(&settled) == 0)
         *best = settled;
     of.settled = false;
-    of.whole = true;
-    if (shares_in_calls(best) && choose(&whole, &of, &ignored) &&
+    of.calls = CALLS_NONE;
+    if (shares_in_calls(best, false) && choose(&whole, &of, &ignored) &&
         casts_of(&whole) <= casts_of(best))
         *best = whole;
-    of.whole = false;
+    of.calls = CALLS_OPEN;
     if (!r->unsafe)
         return true;
     of.strict = false;
-    if (choose(&freely, &of, bound) && casts_of(&freely) < casts_of(best))
+    if (choose_in_calls(&freely, &of, bound) && casts_of(&freely) < casts_of(best))
         *best = freely;
     return true;
 }

@@ -116,6 +116,18 @@ Cost mending_price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candida
     return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);
 }
 
+// May a Cast of v serve whatever reads v? One in a call's copy, in that call alone.
+static bool may_serve(const Mending *w, ValueId v, NodeId call)
+{
+    const Ties *t = w->t;
+    if (!call || w->calls == CALLS_OPEN)
+        return true;
+    for (uint32_t k = t->first_use[v]; k < t->first_use[v + 1]; k++)
+        if (!node_is_within(w->m, t->uses.at[k].use.node, call))
+            return false;
+    return w->calls == CALLS_WITHIN;
+}
+
 NodeId mending_cast_there(const Mending *w, ValueId v, DType t)
 {
     const Ties *ties = w->t;
@@ -123,7 +135,7 @@ NodeId mending_cast_there(const Mending *w, ValueId v, DType t)
         NodeId id = ties->uses.at[k].use.node;
         const Node *n = id ? node_at(w->m, id) : NULL;
         if (!n || !node_is(n, "Cast") || n->nout == 0 || !n->out[0] ||
-            n->graph != value_at(w->m, v)->graph || (w->whole && n->call))
+            n->graph != value_at(w->m, v)->graph || !may_serve(w, v, n->call))
             continue;
         uint32_t tie = ties->maker[n->out[0]];
         if (tie != NO_TIE && !w->apart[tie] && tie_at(w, tie)->kind == TIE_CAST &&
@@ -144,6 +156,9 @@ Cost mending_price_of_cast(const Mending *w, ValueId v, DType from, DType t)
 {
     if ((w->r->unsafe || dtype_holds(t, from)) && mending_cast_there(w, v, t))
         return PRICE_EXACT;
+    ValueId written = value_written(w->m, v);
+    if (w->alike && written != v && w->alike[written])
+        return w->never;
     bool weight = tie_at(w, w->t->maker[v])->kind == TIE_CONSTANT;
     bool possible = (w->from & bit(from)) && (w->to & bit(t)) && from != DT_STRING &&
                     t != DT_STRING && dtype_info(from)->kind != KIND_COMPLEX &&

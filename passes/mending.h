@@ -13,6 +13,11 @@ enum { PRICE_FOREIGN = 64, PRICE_MOST = 128 };
 // Bytes that a tie is charged for an element at most: more than a Cast reads and writes for one.
 enum { MOST_BYTES = 32 };
 
+// Calls are looked at as copies of their bodies. Where a value outside of one is read through a
+// Cast within, the call cannot be put back; where another place of the body is, the body has to be
+// changed for all calls.
+typedef enum CallCasts { CALLS_OPEN, CALLS_WITHIN, CALLS_NONE } CallCasts;
+
 typedef struct Mending {
     Model *m;
     Arena *a;
@@ -43,7 +48,8 @@ typedef struct Mending {
     Cost cast, never;    // prices
     const Blame *blamed; // by value as written: what findings ask of it
     bool strict;         // is no float constant narrowed but what is to blame?
-    bool whole;          // does nothing make use of a Cast in a function's body? Calls can stay
+    CallCasts calls;     // who may make use of a Cast in a function's body
+    const bool *alike;   // by value as written: its copies take no Cast; NULL: all may
     bool settled;        // does a Cast that is not to blame keep its target?
     TypeSet from, to;    // what Cast takes and gives at the model's opset
     DType own;           // the model's float dtype

@@ -235,11 +235,20 @@ static Range softsign(RangeWalk *w, Range x)
     return y;
 }
 
-static Range elu_with(Range x, double alpha, double scale)
+// exp(x) - 1 at most or at least, x below 0: runtimes subtract after they rounded the exponential,
+// of which little is left where x is small.
+static double exp_less_1(RangeWalk *w, double x, double outward)
 {
-    double lo = x.lo < 0 ? alpha * expm1(x.lo) : x.lo, hi = x.hi < 0 ? alpha * expm1(x.hi) : x.hi;
+    double unit = walk_result(w, 0) == DT_F64 ? 0x1p-51 : 0x1p-22;
+    return fmin(fmax(expm1(x) + outward * unit, -1), 0);
+}
+
+static Range elu_with(RangeWalk *w, Range x, double alpha, double scale)
+{
     if (!(alpha >= 0) || !(scale >= 0) || isinf(alpha) || isinf(scale))
         return range_none();
+    double lo = x.lo < 0 ? alpha * exp_less_1(w, x.lo, -1) : x.lo;
+    double hi = x.hi < 0 ? alpha * exp_less_1(w, x.hi, 1) : x.hi;
     Range y = increasing(x, range_product(scale, fmin(lo, hi)), range_product(scale, fmax(lo, hi)));
     y.lo_by = x.lo < -64 ? (uint8_t)RANGE_PROVED : y.lo_by; // it is alpha in any dtype
     return y;
@@ -247,12 +256,12 @@ static Range elu_with(Range x, double alpha, double scale)
 
 static Range elu(RangeWalk *w, Range x)
 {
-    return elu_with(x, node_float(w->n, "alpha", 1), 1);
+    return elu_with(w, x, node_float(w->n, "alpha", 1), 1);
 }
 
 static Range selu(RangeWalk *w, Range x)
 {
-    return elu_with(x, node_float(w->n, "alpha", 1.67326319217681884765625),
+    return elu_with(w, x, node_float(w->n, "alpha", 1.67326319217681884765625),
                     node_float(w->n, "gamma", 1.05070102214813232421875));
 }
 
@@ -261,8 +270,8 @@ static Range celu(RangeWalk *w, Range x)
     double alpha = node_float(w->n, "alpha", 1);
     if (!(alpha > 0) || isinf(alpha))
         return range_none();
-    double lo = x.lo < 0 ? alpha * expm1(x.lo / alpha) : x.lo;
-    Range y = increasing(x, lo, x.hi < 0 ? alpha * expm1(x.hi / alpha) : x.hi);
+    double lo = x.lo < 0 ? alpha * exp_less_1(w, x.lo / alpha, -1) : x.lo;
+    Range y = increasing(x, lo, x.hi < 0 ? alpha * exp_less_1(w, x.hi / alpha, 1) : x.hi);
     y.lo_by = x.lo < -64 * alpha ? (uint8_t)RANGE_PROVED : y.lo_by;
     return y;
 }

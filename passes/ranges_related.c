@@ -47,64 +47,11 @@ static RangeOfOne *gate(RangeWalk *w, uint32_t i)
     return x && operand(soft, 0) == x ? silu : sixth && operand(hard, 0) == x ? hard_silu : NULL;
 }
 
-// ---- d / sqrt(mean(d * d) + epsilon)
-
-// Of how many numbers a value is the mean of squares of `d`, plus what is not negative; 0: it is
-// none.
-static double squares_within(RangeWalk *w, ValueId v, ValueId d, RangeBasis *by)
-{
-    const Node *add = range_made_by(w, v, "Add");
-    for (uint32_t i = 0; add && i < 2; i++) {
-        const ConstantStats *s = range_stats(w->r, operand(add, i));
-        // So large that no square that vanishes counts beside it.
-        if (s->read && !s->nans && s->lo >= 1e-30)
-            v = operand(add, 1 - i);
-    }
-    const Node *mean = add ? range_made_by(w, v, "ReduceMean") : NULL;
-    const Node *pow = range_made_by(w, operand(mean, 0), "Pow");
-    const Node *mul = range_made_by(w, operand(mean, 0), "Mul");
-    const ConstantStats *two = range_stats(w->r, operand(pow, 1));
-    bool square = (operand(pow, 0) == d && two->read && two->lo == 2 && two->hi == 2) ||
-                  (operand(mul, 0) == d && operand(mul, 1) == d);
-    if (!d || !square || range_digits(value_at(w->m, d)->dtype) < 24)
-        return 0;
-    // Each number's square is at most the sum of all of them: those that it is divided by the root
-    // of are its own, since the mean is broadcast along the axes that it was taken over.
-    const Value *of = value_at(w->m, d), *result = value_at(w->m, mean->out[0]);
-    double n = 1;
-    if (of->rank < 0 || result->rank != of->rank)
-        return 0;
-    for (int32_t k = 0; k < of->rank; k++) {
-        RangeBasis of_dim;
-        if (result->dims[k] == of->dims[k])
-            continue;
-        if (!poly_equals(result->dims[k], 1))
-            return 0;
-        n *= range_of_dim(w->r, of->dims[k], &of_dim);
-        *by = of_dim > *by ? of_dim : *by;
-    }
-    return n;
-}
-
-// d divided by such a root is at most the root of n.
-static bool normalizes(RangeWalk *w, ValueId d, ValueId root)
-{
-    RangeBasis by = RANGE_PROVED;
-    const Node *sqrt_node = range_made_by(w, root, "Sqrt");
-    double n = squares_within(w, operand(sqrt_node, 0), d, &by);
-    double bound = sqrt(n) * (1.0001 + range_sum_error(walk_result(w, 0), n));
-    Range y = range_between(-bound, bound), x = d ? *range_at(w->r, d) : range_none();
-    if (!(n >= 1) || isinf(n))
-        return false;
-    y.lo_by = y.hi_by = (uint8_t)by;
-    y.nan = !x.known || range_is_large(&x) ? (uint8_t)NAN_BY_OVERFLOW : x.nan;
-    walk_give(w, 0, y, ROUND_LOOSE);
-    return true;
-}
+// ---- x over what is at least as large
 
 bool range_related_quotient(RangeWalk *w)
 {
-    return w->n->nin == 2 && normalizes(w, w->n->in[0], w->n->in[1]);
+    return w->n->nin == 2 && range_covered(w, w->n->in[0], w->n->in[1], false);
 }
 
 bool range_related_product(RangeWalk *w)
@@ -121,7 +68,7 @@ bool range_related_product(RangeWalk *w)
         const ConstantStats *one = range_stats(w->r, operand(quotient, 0));
         bool inverse = one->read && one->lo == 1 && one->hi == 1;
         ValueId root = reciprocal ? operand(reciprocal, 0) : inverse ? operand(quotient, 1) : 0;
-        if (root && normalizes(w, w->n->in[1 - i], root))
+        if (root && range_covered(w, w->n->in[1 - i], root, true))
             return true;
     }
     return false;

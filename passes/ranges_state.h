@@ -207,6 +207,10 @@ bool range_kernel(RangeWalk *w, const Factor *f, bool transposed, Weights *at);
 bool range_related_product(RangeWalk *w); // gives result 0
 bool range_related_quotient(RangeWalk *w);
 bool range_related_matmul(RangeWalk *w);
+// Gives result 0, x / divisor, or x times the inverse of the divisor, where the divisor is at least
+// a part of |x|, so that the quotient is bounded whatever x is, and that says more than the
+// operands' bounds.
+bool range_covered(RangeWalk *w, ValueId x, ValueId divisor, bool inverse);
 
 // ---- sums
 // n terms, each within `term`; fewer, unless `all` and n is proved: dims that are known.

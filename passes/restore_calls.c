@@ -91,15 +91,6 @@ Inlined *inlined_remember(Model *m, Arena *a, uint32_t nopsets)
 
 // ---- what became of it --------------------------------------------------------------------------
 
-// Was a node copied for this call, or for one within what was?
-static bool is_within(const Model *m, NodeId n, NodeId call)
-{
-    for (NodeId at = n ? node_at(m, n)->call : 0; at; at = node_at(m, at)->call)
-        if (at == call)
-            return true;
-    return false;
-}
-
 static bool is_result(const Model *m, NodeId n, ValueId v)
 {
     for (uint32_t i = 0; i < node_at(m, n)->nout; i++)
@@ -123,7 +114,7 @@ ValueId inlined_peeked(const Model *m, const Inlined *x, ValueId v, NodeId reade
     NodeId call = value->copy_of && value->def == DEF_NODE ? node_at(m, value->node)->call : 0;
     while (call && is_result(m, call, v))
         call = node_at(m, call)->call;
-    return call && !is_within(m, reader, call) ? v : 0;
+    return call && !node_is_within(m, reader, call) ? v : 0;
 }
 
 // Marks the calls around what is read from outside of them: they cannot be put back.
@@ -133,7 +124,7 @@ static void find_peeked(Model *m, const Inlined *x, bool *peeked)
         for (uint32_t i = 0; !node_at(m, id)->dead && i < node_at(m, id)->nin; i++) {
             ValueId v = inlined_peeked(m, x, node_at(m, id)->in[i], id);
             NodeId call = v ? node_at(m, value_at(m, v)->node)->call : 0;
-            for (; call && !is_within(m, id, call); call = node_at(m, call)->call)
+            for (; call && !node_is_within(m, id, call); call = node_at(m, call)->call)
                 peeked[call] = true;
         }
 }

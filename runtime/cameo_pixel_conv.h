@@ -32,6 +32,7 @@ typedef struct cameo_pixel_conv {
     int64_t blocks, columns; /* blocks of channels of the output, channels of a block */
     int64_t last;            /* panels of the last block that anybody reads */
     int64_t pixel; /* bytes of one; those after it are read too where it is less than 64 */
+    int gathered;  /* x is what cameo_pixel_gather copied */
     /* set by cameo_pixel_conv_plan */
     int64_t steps, pitch, places, tiles, step, down;
     int by_blocks;
@@ -57,6 +58,11 @@ static __attribute__((noinline, unused)) cameo_pixel_conv cameo_pixel_conv_plan(
     c.down = down * c.pixel;
     c.pitch =
         down % c.stride[1] == 0 && (wide + TILE - 1) / TILE <= c.rows * rows ? flat : rows * TILE;
+    if (c.gathered) {
+        c.step = c.pixel;
+        c.down = c.row * c.pixel;
+        c.pitch = c.row;
+    }
     c.places = (c.rows - 1) * c.pitch + c.row;
     c.tiles = (c.places + TILE - 1) / TILE;
     c.by_blocks = c.steps * c.blocks * c.columns * CAMEO_PIXEL > CAMEO_PIXEL_KEPT;
@@ -74,6 +80,29 @@ static inline __attribute__((unused)) int64_t cameo_pixel_units(const cameo_pixe
     return cameo_pixel_groups(c) * (c->by_blocks ? c->blocks : 1);
 }
 
+/* Where the pixels of place i, j of the window begin in plane p, in bytes behind the first ones. */
+static inline __attribute__((unused)) int64_t cameo_pixel_tap(const cameo_pixel_conv *c, int64_t p,
+                                                              int64_t i, int64_t j)
+{
+    return ((p * c->lines + i * c->dilation[0]) * c->across + j * c->dilation[1]) * c->pixel;
+}
+
+/* Steps from .. to of k: the pixels of all places, one behind another. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_gather(const cameo_pixel_conv *c, const void *x, int64_t from, int64_t to, void *copy)
+{
+    char *y = (char *)copy + from * c->places * CAMEO_PIXEL;
+    for (int64_t k = from; k < to; k++) {
+        const int64_t taps = c->taps[0] * c->taps[1], tap = k % taps;
+        const char *first = (const char *)x + c->origin * c->pixel +
+                            cameo_pixel_tap(c, k / taps, tap / c->taps[1], tap % c->taps[1]);
+        for (int64_t r = 0; r < c->rows; r++)
+            for (int64_t i = 0; i < c->row; i++, y += CAMEO_PIXEL)
+                memcpy(y, first + (r * c->stride[0] * c->across + i * c->stride[1]) * c->pixel,
+                       CAMEO_PIXEL);
+    }
+}
+
 /* Before units are done: where the pixels of each step lie. at: room for c->steps. */
 static __attribute__((noinline, unused)) cameo_pixel_cut
 cameo_pixel_begin(const cameo_pixel_conv *c, const void *x, const void *w, int64_t *at, void *sums)
@@ -81,15 +110,15 @@ cameo_pixel_begin(const cameo_pixel_conv *c, const void *x, const void *w, int64
     int64_t n = 0;
     for (int64_t p = 0; p < c->planes; p++)
         for (int64_t i = 0; i < c->taps[0]; i++)
-            for (int64_t j = 0; j < c->taps[1]; j++)
-                at[n++] = ((p * c->lines + i * c->dilation[0]) * c->across + j * c->dilation[1]) *
-                          c->pixel;
+            for (int64_t j = 0; j < c->taps[1]; j++, n++)
+                at[n] = c->gathered ? n * c->places * c->pixel : cameo_pixel_tap(c, p, i, j);
+    const int64_t origin = c->gathered ? 0 : c->origin * c->pixel;
 #ifdef CAMEO_AMX
     if (cameo_amx_on())
         cameo_amx_begin();
 #endif
     return (cameo_pixel_cut){
-        .x = (const char *)x + c->origin * c->pixel, .w = (const char *)w, .at = at, .sums = sums};
+        .x = (const char *)x + origin, .w = (const char *)w, .at = at, .sums = sums};
 }
 
 static inline __attribute__((unused)) void cameo_pixel_end(void)

@@ -101,6 +101,50 @@ CAMEO_FN float cameo_silu_f32(float x)
     return cameo_muladd_f32(v / cameo_one_and_exp_f32(v, -32), 0x1p-32f, -(w - x));
 }
 
+/* ---- for what is rounded to bfloat16 next, 8 bits: within 0.021 units in its last place;
+ * with --strict-fp what is above. There is no division: a number's bits taken from a
+ * constant are those of its reciprocal within 1.5 % but for a factor, as both are straight lines
+ * between powers of two. */
+
+#ifdef CAMEO_EACH_ROUNDS
+#define CAMEO_SHORT 0
+#else
+#define CAMEO_SHORT 1
+#endif
+
+/* v / (1 + e^-x), times 2^64; x from -110 to 40. The sum is taken times 2^-64, so that it and its
+ * reciprocal are normal numbers. e^-x = 2^n * 2^f, |f| <= 1 / 2. */
+CAMEO_IN_LOOP float cameo_logistic_short_f32(float v, float x)
+{
+    const int32_t k = 127 - 64;
+    const float shift = 12582912.0f + (float)k, c = cameo_bits_u32_f32((uint32_t)k << 23);
+    float t = cameo_muladd_f32(x, -1.44269504f, shift);
+    float f = cameo_muladd_f32(x, -1.44269504f, shift - t);
+    float q = cameo_muladd_f32(0.0551718548f, f, 0.242611170f);
+    q = cameo_muladd_f32(q, f, 0.693260968f);
+    q = cameo_muladd_f32(q, f, 0.999928117f);
+    float d = cameo_muladd_f32(q, cameo_bits_u32_f32(cameo_bits_f32_u32(t) << 23), c);
+    float r = cameo_bits_u32_f32(0x7eb50000u - cameo_bits_f32_u32(d)), u = d * r;
+    float p = cameo_muladd_f32(2.70454478f, u, -5.82382631f);
+    return (v * r) * cameo_muladd_f32(p, u, 4.18000746f);
+}
+
+/* As cameo_sigmoid_f32. */
+CAMEO_FN float cameo_sigmoid_short_f32(float x)
+{
+    float v = cameo_at_least_f32(cameo_at_most_f32(x, 40.0f), -105.5f);
+    float y = cameo_logistic_short_f32(0x1p-64f, v);
+    return !CAMEO_SHORT ? cameo_sigmoid_f32(x) : x != x ? x : y;
+}
+
+/* As cameo_silu_f32. */
+CAMEO_FN float cameo_silu_short_f32(float x)
+{
+    float w = cameo_at_most_f32(x, 40.0f), v = cameo_at_least_f32(w, -110.0f);
+    float y = cameo_muladd_f32(cameo_logistic_short_f32(v, v), 0x1p-64f, -(w - x));
+    return CAMEO_SHORT ? y : cameo_silu_f32(x);
+}
+
 /* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */
 CAMEO_IN_LOOP float cameo_expm1_f32(float x)
 {
@@ -180,6 +224,36 @@ CAMEO_IN_LOOP float cameo_erf_f32(float x)
     l = cameo_muladd_f32(l, u, 1.84960551f);
     float large = 1.0f - cameo_exp_near_f32(-l);
     return a >= 1.0f ? copysignf(large, x) : small;
+}
+
+/* x * Phi(x), Phi the normal distribution: the greater of x and 0, less |x| * Phi(-|x|), which is
+ * 2^q with a polynomial q. From 5.7 on it is less than half a unit in the last place of x: 0. So
+ * nothing cancels, where 1 + erf(x / sqrt 2) leaves few digits of what is below 0. */
+CAMEO_IN_LOOP float cameo_gelu_f32(float x)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23: a sum with it is a whole number */
+    float a = fabsf(x);
+    float q = cameo_muladd_f32(-3.15293676e-08f, a, 9.06429761e-07f);
+    q = cameo_muladd_f32(q, a, -1.12580483e-05f);
+    q = cameo_muladd_f32(q, a, 7.69518956e-05f);
+    q = cameo_muladd_f32(q, a, -0.000277598563f);
+    q = cameo_muladd_f32(q, a, -1.11248974e-05f);
+    q = cameo_muladd_f32(q, a, 0.00696734013f);
+    q = cameo_muladd_f32(q, a, -0.0524584986f);
+    q = cameo_muladd_f32(q, a, -0.459214538f);
+    q = cameo_muladd_f32(q, a, -1.15110493f);
+    q = cameo_muladd_f32(q, a, -1.0f);
+    float t = q + shift, r = q - (t - shift);
+    float p = cameo_muladd_f32(0.00015353362f, r, 0.0013398875f);
+    p = cameo_muladd_f32(p, r, 0.00961843692f);
+    p = cameo_muladd_f32(p, r, 0.0555033237f);
+    p = cameo_muladd_f32(p, r, 0.240226477f);
+    p = cameo_muladd_f32(p, r, 0.693147182f);
+    p = cameo_muladd_f32(p, r, 1.0f);
+    p = cameo_bits_u32_f32(cameo_bits_f32_u32(p) + (cameo_bits_f32_u32(t) << 23));
+    float less = a < 5.7f ? a * p : 0.0f;
+    float n = cameo_muladd_f32(-0.5f, x, -(0.5f * a)); /* NaN at -infinity, as 0 times it */
+    return -less - n;
 }
 
 /* ---- functions of float32 in float64: within 1 unit in the last place of float32 */

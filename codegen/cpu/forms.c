@@ -4,7 +4,8 @@
 //    inside the other make more of them than of two tests of the same number.
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
-// 4. A sigmoid, or x times it, takes a shorter form of exp.
+// 4. A sigmoid, or x times it, takes a shorter form of exp, and one without division where it is
+//    rounded to bfloat16 next; x times the normal distribution, as GELU is, takes it without erf.
 // 5. What is clipped to a byte and widened again to float32, as a quantised value is that is
 //    dequantised at once, never becomes a byte.
 // 6. What is divided by a constant scale, rounded and clipped to a byte is clipped first,
@@ -315,8 +316,8 @@ static bool is_silu(Printer *p, const Expr *product, int i)
            sigmoid_of(p, factors[i]) == factors[1 - i];
 }
 
-// The sigmoid of x, or x times that.
-static const char *print_sigmoid(Printer *p, const Expr *e)
+// The sigmoid of x, or x times that; rounded: it is rounded to bfloat16 next, and not used else.
+static const char *print_sigmoid(Printer *p, const Expr *e, bool rounded)
 {
     const Expr *x = sigmoid_of(p, e);
     const char *name = "sigmoid";
@@ -325,15 +326,77 @@ static const char *print_sigmoid(Printer *p, const Expr *e)
             x = i ? e->a : e->b;
             name = "silu";
         }
-    return x ? str_printf(p->arena, "cameo_%s_%s(%s)", name, dtype_suffix(e->dtype),
+    return x ? str_printf(p->arena, "cameo_%s%s_%s(%s)", name,
+                          rounded && e->dtype == DT_F32 ? "_short" : "", dtype_suffix(e->dtype),
                           print_expr(p, x))
                    .at
              : NULL;
 }
 
+// Is e a number within a few units in the last place of c?
+static bool is_near(const Expr *e, double c)
+{
+    double v;
+    return is_number(e, &v) && fabs(v - c) < 4e-7 * c;
+}
+
+// v of 1 + erf(v / sqrt(2)), or NULL.
+static const Expr *twice_normal_of(Printer *p, const Expr *e)
+{
+    if (e->kind != EX_BINARY || e->op != B_ADD || !is_own(p, e))
+        return NULL;
+    const Expr *f = is_one(e->a) ? e->b : is_one(e->b) ? e->a : NULL;
+    if (!f || f->kind != EX_UNARY || f->op != U_ERF || !is_own(p, f) || f->a->kind != EX_BINARY ||
+        !is_own(p, f->a))
+        return NULL;
+    const Expr *v = f->a;
+    if (v->op == B_DIV)
+        return is_near(v->b, sqrt(2)) ? v->a : NULL;
+    const double c = sqrt(0.5);
+    return v->op != B_MUL ? NULL : is_near(v->b, c) ? v->a : is_near(v->a, c) ? v->b : NULL;
+}
+
+// x of x * 0.5 * (1 + erf(x / sqrt(2))), in any order, or NULL.
+static const Expr *gelu_of(Printer *p, const Expr *e)
+{
+    for (int i = 0; i < 2; i++) { // the product of two of them, and the third
+        const Expr *two = i ? e->b : e->a, *third = i ? e->a : e->b;
+        if (two->kind != EX_BINARY || two->op != B_MUL || !is_own(p, two))
+            continue;
+        const Expr *all[] = {two->a, two->b, third};
+        for (int k = 0; k < 3; k++) {
+            const Expr *x = twice_normal_of(p, all[k]);
+            const Expr *u = all[(k + 1) % 3], *v = all[(k + 2) % 3];
+            double c = 0;
+            if (x && ((u == x && is_number(v, &c)) || (v == x && is_number(u, &c))) && c == 0.5)
+                return x;
+        }
+    }
+    return NULL;
+}
+
+static const char *print_gelu(Printer *p, const Expr *e)
+{
+    const Expr *x = e->dtype == DT_F32 && e->op == B_MUL ? gelu_of(p, e) : NULL;
+    return x ? str_printf(p->arena, "cameo_gelu_f32(%s)", print_expr(p, x)).at : NULL;
+}
+
+// A sigmoid, or x times it, that is rounded to bfloat16.
+static const char *print_short(Printer *p, const Expr *e)
+{
+    const Expr *a = e->a;
+    if (e->dtype != DT_BF16 || a->dtype != DT_F32 || a->kind != EX_BINARY ||
+        (a->op != B_DIV && a->op != B_MUL) || !is_own(p, a))
+        return NULL;
+    const char *s = print_sigmoid(p, a, true);
+    return s ? str_printf(p->arena, "cameo_cast_f32_bf16(%s)", s).at : NULL;
+}
+
 bool forms_is_product(Printer *p, const Expr *e)
 {
     if (e->kind != EX_BINARY || e->op != B_MUL || !is_own(p, e))
+        return false;
+    if (e->dtype == DT_F32 && gelu_of(p, e))
         return false;
     for (int i = 0; i < 2; i++)
         if (is_silu(p, e, i))
@@ -348,8 +411,10 @@ const char *forms_print(Printer *p, const Expr *e)
         return NULL;
     if (e->kind == EX_BINARY && real && (e->op == B_MIN || e->op == B_MAX))
         return print_extreme(p, e);
-    if (e->kind == EX_BINARY && real && (e->op == B_DIV || e->op == B_MUL))
-        return print_sigmoid(p, e);
+    if (e->kind == EX_BINARY && real && (e->op == B_DIV || e->op == B_MUL)) {
+        const char *gelu = print_gelu(p, e);
+        return gelu ? gelu : print_sigmoid(p, e, e == p->rounded);
+    }
     if (e->kind == EX_BINARY && real && e->op == B_POW)
         return print_power(p, e);
     if (e->kind == EX_BINARY && e->dtype == DT_I32 && e->op == B_DIV && e->b->kind != EX_CONST) {
@@ -359,6 +424,7 @@ const char *forms_print(Printer *p, const Expr *e)
     if (e->kind != EX_CAST)
         return NULL;
     const char *rounded = print_rounded(p, e);
+    rounded = rounded ? rounded : print_short(p, e);
     rounded = rounded ? rounded : print_widened_byte(p, e);
     return rounded ? rounded : print_clipped_cast(p, e);
 }

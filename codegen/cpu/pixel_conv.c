@@ -8,6 +8,7 @@
 #include "codegen/cpu/pixel_bytes.h"
 #include "codegen/cpu/pixel_few.h"
 #include "codegen/cpu/pixel_finish.h"
+#include "codegen/cpu/pixel_gather.h"
 #include "codegen/cpu/pixel_windows.h"
 #include "codegen/parts.h"
 
@@ -360,6 +361,8 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
     Polys *polys = mod->polys;
     if (to->few)
         pixel_few_buffer(mod, to, c->channels);
+    else if (pixel_gather_pays(to, steps_of(to)))
+        pixel_gather_buffer(mod, to, steps_of(to));
     const int64_t pixels = to->planes * to->lines * to->across * pixel_lanes(to->dtype);
     to->start =
         poly_scale(polys, c->x->at[0], to->few ? to->given * to->in[0] * to->in[1] : pixels);
@@ -418,7 +421,7 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
     access_note(u->arena, &u->buffers, c->x->buffer, ACCESS_READ);
     access_note(u->arena, &u->buffers, c->pixels->packed, ACCESS_READ);
     access_note(u->arena, &u->buffers, c->pixels->sums, ACCESS_READ | ACCESS_WRITE);
-    if (c->pixels->few)
+    if (c->pixels->copy)
         access_note(u->arena, &u->buffers, c->pixels->copy, ACCESS_READ | ACCESS_WRITE);
 }
 
@@ -460,8 +463,9 @@ static void print_begin(Printer *p, const Conv *conv)
                (long long)(c->filled / c->columns), (long long)c->columns);
     const int64_t pixel = c->few ? c->few * PIXEL_BYTES / pixel_lanes(c->dtype) : PIXEL_BYTES;
     const int64_t read = c->ends ? (c->channels - 1) % c->columns + 1 : c->columns;
-    print_line(p, "    .last = %lld, .pixel = %lld});",
-               (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel);
+    print_line(p, "    .last = %lld, .pixel = %lld%s});",
+               (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel,
+               c->gathered ? ", .gathered = 1" : "");
 }
 
 // What is done to a piece at once: sums to y, or what stands in their place rounded.
@@ -483,6 +487,14 @@ static void print_whole(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, -1);
 }
 
+// Channels of a block that are there, in whole vectors. Sums of others are what is stored of them:
+// nobody reads these, or they were made 0 and pixel_conv_fills holds.
+static int64_t lanes_of(const PixelConv *c)
+{
+    const int64_t whole = (c->channels + TILE - 1) / TILE * TILE;
+    return c->halves && whole < c->columns ? whole : c->columns;
+}
+
 void pixel_conv_print_piece(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
@@ -490,9 +502,13 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], 1);
     if (!c->finish && !c->ends) {
-        Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high"}};
+        char lanes[24];
+        snprintf(lanes, sizeof lanes, "%lld", (long long)lanes_of(c));
+        Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high", lanes}};
         nest_begin(p, &nest, NULL);
+        p->rounded = c->halves ? c->store->value : NULL;
         print_stmts(p, c->store);
+        p->rounded = NULL;
         nest_end(p, &nest);
     }
     if (c->halves || c->ends)
@@ -510,10 +526,10 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
         return;
     }
     const char *sums = bytes_name(p, c->sums);
-    const char *x = bytes_name(p, c->few ? c->copy : conv->x->buffer);
+    const char *x = bytes_name(p, c->copy ? c->copy : conv->x->buffer);
     print_line(p,
                "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %lld), %s);",
-               x, c->few ? "0" : print_index(p, c->start), bytes_name(p, c->packed), sums,
+               x, c->copy ? "0" : print_index(p, c->start), bytes_name(p, c->packed), sums,
                (long long)(PLACES * c->columns), sums);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
@@ -553,14 +569,32 @@ static const char *units_of(const PixelConv *c)
     return c->windows ? "cameo_pixel_windows_units(&h)" : "cameo_pixel_units(&h)";
 }
 
+// Units of the copy: lines, or steps of k.
+static int64_t copied_units(const PixelConv *c)
+{
+    return c->few ? pixel_few_lines(c) : steps_of(c);
+}
+
+static void print_copy(Printer *p, const Conv *c, const char *from, const char *to)
+{
+    if (c->pixels->few)
+        pixel_few_print(p, c, from, to);
+    else
+        pixel_gather_print(p, c, from, to);
+}
+
 static void print_copy_parts(Printer *p, const Conv *c)
 {
     enum { PIXEL = 10 }; // tenths of nanoseconds
-    char lines[24];
-    snprintf(lines, sizeof lines, "%lld", (long long)pixel_few_lines(c->pixels));
+    const PixelConv *x = c->pixels;
+    char units[24];
+    snprintf(units, sizeof units, "%lld", (long long)copied_units(x));
     parts_begin(p, 0);
-    pixel_few_print(p, c, "from", "to");
-    parts_end(p, lines, parts_grain(p, poly_const(p->mod->polys, PIXEL * c->pixels->across)));
+    if (x->gathered)
+        print_begin(p, c);
+    print_copy(p, c, "from", "to");
+    const int64_t pixels = x->few ? x->across : x->out[0] * x->out[1];
+    parts_end(p, units, parts_grain(p, poly_const(p->mod->polys, PIXEL * pixels)));
 }
 
 // As parts that threads share; false: it is not worth it, and nothing was printed.
@@ -574,7 +608,7 @@ static bool print_parts(Printer *p, const Conv *c, Bounds *outer)
         return false;
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
-    if (c->pixels->few)
+    if (c->pixels->copy)
         print_copy_parts(p, c);
     print_begin(p, c);
     parts_begin(p, c->pixels->sums);
@@ -598,10 +632,12 @@ void pixel_conv_print(Printer *p, const Kernel *k, const Conv *conv)
     nest_begin(p, &outer, NULL);
     print_line(p, "{");
     p->indent++;
+    if (!c->few)
+        print_begin(p, conv);
+    if (c->copy)
+        print_copy(p, conv, "0", print_index(p, poly_const(p->mod->polys, copied_units(c))));
     if (c->few)
-        pixel_few_print(p, conv, "0",
-                        print_index(p, poly_const(p->mod->polys, pixel_few_lines(c))));
-    print_begin(p, conv);
+        print_begin(p, conv);
     print_line(p, "const int64_t units = %s;", units_of(c));
     print_units(p, conv, "0", "units");
     p->indent--;

@@ -28,11 +28,13 @@ typedef struct Function {
     const char *name;
     double limit;
     bool library; // one build says it all
+    bool of_x;    // units of half of the argument where that is greater than the result
 } Function;
 
 static const Function functions[F_COUNT] = {
-#define FUNCTION(name, ours, theirs, limit) {#name, limit, false},
-#define LIBRARY(name, ours, theirs, limit) {#name, limit, true},
+#define FUNCTION(name, ours, theirs, limit) {#name, limit, false, false},
+#define LIBRARY(name, ours, theirs, limit) {#name, limit, true, false},
+#define OF_X(name, ours, theirs, limit) {#name, limit, false, true},
 #include "tests/functions/functions.def"
 #undef FUNCTION
 };
@@ -82,15 +84,16 @@ static double power_of_two(int e)
     return x;
 }
 
-// Units in the last place of float32 between y and the exact result; -1: NaN or sign is wrong.
-static double distance(float y, double exact)
+// Units in the last place of float32 between y and the exact result, or of `beside` where that is
+// greater; -1: NaN or sign is wrong.
+static double distance(float y, double exact, double beside)
 {
     if (isnan(exact) || isnan(y))
         return isnan(exact) && isnan(y) ? 0 : -1;
     if (!signbit(y) != !signbit(exact))
         return -1;
     double got = isinf(y) ? 0x1p128 : fabs((double)y), want = fmin(fabs(exact), 0x1p128);
-    int e = (int)(bits_of_double(want) >> 52) - 1023;
+    int e = (int)(bits_of_double(fmax(want, beside)) >> 52) - 1023;
     e = e < -126 ? -126 : e > 127 ? 127 : e;
     return fabs(got - want) * power_of_two(23 - e);
 }
@@ -112,9 +115,9 @@ static int builds_of(const Work *w)
     return functions[w->function].library ? 1 : w->nbuilds;
 }
 
-static void note(Worst *worst, uint32_t at, float y, double exact)
+static void note(Worst *worst, uint32_t at, float y, double exact, bool of_x)
 {
-    double d = distance(y, exact);
+    double d = distance(y, exact, of_x ? 0.5 * fabs((double)float_of(at)) : 0);
     if (d < 0 && !worst->faults++)
         worst->fault_at = at;
     if (d > worst->error) {
@@ -138,7 +141,8 @@ static void compare(const Work *w, uint64_t from, Worst *worst)
             if (bits_of(y[i]) == bits_of(rounded[i]))
                 continue;
             worst[b].apart += !isnan(exact[i]) || !isnan(y[i]);
-            note(&worst[b], sample(w, from + (uint64_t)i), y[i], exact[i]);
+            note(&worst[b], sample(w, from + (uint64_t)i), y[i], exact[i],
+                 functions[w->function].of_x);
         }
     }
 }

@@ -25,6 +25,11 @@ static inline double silu(double x)
     return x / (1 + exp(-x));
 }
 
+static inline double gelu(double x)
+{
+    return 0.5 * x * erfc(x * -0.70710678118654752440);
+}
+
 #define FUNCTION(name, ours, theirs, limit)                                                        \
     static void run_##name(const float *restrict x, double *restrict y, long n)                    \
     {                                                                                              \

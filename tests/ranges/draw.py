@@ -16,7 +16,7 @@ MOVE = ["Transpose", "Reshape", "Slice", "Concat", "Pad", "Expand", "Tile", "Uns
 LAYERS = ["Conv", "ConvTranspose", "MatMul", "Gemm", "BatchNormalization", "LayerNormalization", "InstanceNormalization",
           "MaxPool", "AveragePool", "GlobalAveragePool", "CumSum", "Clip", "Where", "Cast", "Resize", "TopK", "ArgMax", "Shape",
           "If", "Loop", "Scan", "MatMul2", "Quantize", "Parts", "Shuffle", "Reversed", "Chosen", "Spatial", "Each", "Wider", "Last",
-          "Attention", "Gated", "Rooted", "Scaled", "Flat", "Groups", "Branches"]
+          "Attention", "Gated", "Rooted", "Scaled", "Covered", "Flat", "Groups", "Branches"]
 DIMS = [2, 4, 3, 3]
 
 
@@ -354,6 +354,25 @@ class Draw(draw_quantized.Quantized, draw_others.Others):
         if self.rng.random() < 0.5:
             return self.node("LayerNormalization", [x, self.weight(self.floats(3)), self.weight(self.floats(3))], axis=-1)
         return self.node("InstanceNormalization", [x, self.weight(self.floats(4)), self.weight(self.floats(4))])
+
+    def layer_covered(self, x):
+        """x over what is at least a part of its magnitude."""
+        axes = self.dims(*[[3], [1], [0, 2], [0, 1, 2, 3]][self.rng.integers(4)])
+        kind, tiny = self.rng.integers(9), self.weight(np.float32(self.rng.choice([1e-5, 1e-12, 0.5])))
+        x = self.node("Exp", [x]) if kind == 0 else self.node("Relu", [x]) if kind == 1 else x
+        large = (self.node("ReduceSum", [x, axes]) if kind == 0 else self.node("ReduceMax", [x, axes]) if kind == 1 else
+                 self.node("Abs", [x]) if kind == 2 else self.node("ReduceMax", [self.node("Abs", [x]), axes]) if kind == 3 else
+                 self.node("ReduceL1", [x, axes]) if kind == 4 else self.node("ReduceL2", [x, axes]) if kind == 5 else
+                 self.node("Sqrt", [self.node("ReduceSumSquare", [x, axes])]) if kind == 6 else
+                 self.node("ReduceMean", [self.node("Abs", [x]), axes]) if kind == 7 else
+                 self.node("Sqrt", [self.node("Sum", [self.node("Mul", [x, x]), self.node("Abs", [self.pick()])])]))
+        large = self.node("Div", [large, self.weight(np.float32(127))]) if self.rng.random() < 0.3 else large
+        guard = self.rng.integers(4)
+        large = (self.node("Max", [tiny, large]) if guard == 0 else self.node("Clip", [large, tiny]) if guard == 1 else
+                 self.node("Add", [large, tiny]) if guard == 2 else large)
+        if self.rng.random() < 0.3:
+            return self.whole(self.node("Mul", [self.node("Reciprocal", [large]), x]))
+        return self.whole(self.node("Div", [x, large]))
 
     def layer_flat(self, x):
         y = self.node("Flatten", [self.channels(x)])

@@ -298,6 +298,26 @@ def constants(args, count):
     return failed
 
 
+def near_zero(args, count):
+    """Functions that runtimes compute as differences, of numbers between two bounds close to 0."""
+    failed = 0
+    rng = np.random.default_rng(args.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(40):
+            low, high = np.sort(-np.float32(10) ** rng.uniform(-5, -1, 2).astype(np.float32))
+            kinds = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [512]) for name in ("x0", "y0", "y1", "y2")]
+            nodes = [helper.make_node("Clip", ["x0", "low", "high"], ["c"]), helper.make_node("Elu", ["c"], ["y0"], alpha=float(rng.uniform(0.1, 2))),
+                     helper.make_node("Celu", ["c"], ["y1"], alpha=float(rng.uniform(0.1, 2))), helper.make_node("Selu", ["c"], ["y2"])]
+            graph = helper.make_graph(nodes, "near_zero", kinds[:1], kinds[1:], [numpy_helper.from_array(low, "low"), numpy_helper.from_array(high, "high")])
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+            feed = {"x0": np.linspace(low, high, 512, dtype=np.float32)}
+            wrong = try_model(args.main, model, pathlib.Path(folder) / "m.onnx", [feed], count, collections.Counter())
+            if wrong:
+                failed += 1
+                print(f"[{low}, {high}]: {wrong}")
+    return failed
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("main")
@@ -310,7 +330,7 @@ def main():
     args = p.parse_args()
     count, tight = collections.Counter(), collections.Counter()
     failed = suite_models(args, count, tight) if args.suite else random_models(args, count, tight)
-    failed += 0 if args.suite else constants(args, count)
+    failed += 0 if args.suite else constants(args, count) + near_zero(args, count)
     if args.verbose:
         for key in sorted(count):
             if key.startswith("op "):
