@@ -302,21 +302,49 @@ static const char *nearest_operator(Lint *l, Str domain, Str op)
     return str_nearest(op, names, count);
 }
 
-static void help_operator(Lint *l, Diag *d, const Node *n, int64_t opset)
+// What is known of operators that no opset of the model has, looked for once for each name.
+typedef struct Unknown {
+    int since;
+    const char *near;
+} Unknown;
+
+typedef struct Unknowns {
+    Map at; // by domain and name: which of `all`
+    VEC(Unknown) all;
+} Unknowns;
+
+enum { MOST_NEAREST = 64 }; // names that are compared with all that there are
+
+static const Unknown *unknown_of(Lint *l, Unknowns *u, const Node *n)
 {
-    int since = opset > 0 ? first_opset(n->domain, n->op) : 0;
-    const char *near = since || opset <= 0 ? NULL : nearest_operator(l, n->domain, n->op);
-    if (opset <= 0)
-        diag_help(l->diags, d, "import the domain, with the version whose operators are meant");
-    if (since)
-        diag_note(l->diags, d, "it exists since opset %d", since);
-    if (since > opset && opset > 0)
-        diag_help(l->diags, d, "convert the model to opset %d or later", since);
-    if (near)
-        diag_help(l->diags, d, "did you mean %s?", near);
+    bool added = false;
+    Str key = str_printf(l->arena, "%.*s:%.*s", STR_ARG(n->domain), STR_ARG(n->op));
+    uint32_t *at = map_put(&u->at, key, &added);
+    if (added) {
+        *at = u->all.len;
+        Unknown known = {first_opset(n->domain, n->op), NULL};
+        if (!known.since && u->all.len < MOST_NEAREST)
+            known.near = nearest_operator(l, n->domain, n->op);
+        vec_push(l->arena, &u->all, known);
+    }
+    return &u->all.at[*at];
 }
 
-static void report_operator(Lint *l, NodeId id, int64_t opset)
+static void help_operator(Lint *l, Diag *d, const Unknown *known, int64_t opset)
+{
+    if (opset <= 0) {
+        diag_help(l->diags, d, "import the domain, with the version whose operators are meant");
+        return;
+    }
+    if (known->since)
+        diag_note(l->diags, d, "it exists since opset %d", known->since);
+    if (known->since > opset)
+        diag_help(l->diags, d, "convert the model to opset %d or later", known->since);
+    if (known->near)
+        diag_help(l->diags, d, "did you mean %s?", known->near);
+}
+
+static void report_operator(Lint *l, Unknowns *u, NodeId id, int64_t opset)
 {
     const Node *n = node_at(l->m, id);
     Str op = str_escaped(l->arena, n->op), where = location_node(l->m, l->arena, id);
@@ -334,12 +362,13 @@ static void report_operator(Lint *l, NodeId id, int64_t opset)
     lint_about_node(l, d, id);
     d->origin_kind = STR("node");
     d->origin_name = where;
-    help_operator(l, d, n, opset);
+    help_operator(l, d, opset > 0 ? unknown_of(l, u, n) : NULL, opset);
 }
 
 void lint_operators(Lint *l)
 {
     Map functions = lint_functions(l);
+    Unknowns unknown = {.at = {.arena = l->arena}};
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
         if (n->dead || n->schema)
@@ -350,6 +379,6 @@ void lint_operators(Lint *l)
             continue;
         if (opset > 0 && !schema_has_domain(n->domain))
             continue; // an operator of somebody's own
-        report_operator(l, id, opset);
+        report_operator(l, &unknown, id, opset);
     }
 }
