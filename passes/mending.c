@@ -40,11 +40,13 @@ static bool is_blamed(const Mending *w, ValueId v, DType t)
     return w->blamed[value_written(w->m, v)].want == t;
 }
 
-// By the declarations of what it makes, or because nothing else differs? Then no weight gets wider.
+// By the declarations of what it makes, or because nothing else differs? Then no weight gets wider,
+// but one that is foreign to the model anyway, if its numbers stay.
 static bool is_belied(const Mending *w, ValueId v, DType from, DType t)
 {
     const Blame *b = &w->blamed[value_written(w->m, v)];
-    return is_blamed(w, v, t) && (b->declared || (b->alone && !widens(from, t)));
+    bool fits = !widens(from, t) || (from != w->m->dominant && dtype_holds(t, from));
+    return is_blamed(w, v, t) && (b->declared || (b->alone && fits));
 }
 
 // What it costs to store a constant as t, 0 where that is not allowed.
