@@ -252,8 +252,7 @@ CAMEO_IN_LOOP float cameo_gelu_f32(float x)
     p = cameo_muladd_f32(p, r, 1.0f);
     p = cameo_bits_u32_f32(cameo_bits_f32_u32(p) + (cameo_bits_f32_u32(t) << 23));
     float less = a < 5.7f ? a * p : 0.0f;
-    float n = cameo_muladd_f32(-0.5f, x, -(0.5f * a)); /* NaN at -infinity, as 0 times it */
-    return -less - n;
+    return cameo_muladd_f32(0.5f, x, 0.5f * a) - less; /* NaN at -infinity, as 0 times it */
 }
 
 /* ---- functions of float32 in float64: within 1 unit in the last place of float32 */

@@ -138,6 +138,8 @@ static void compare(const Work *w, uint64_t from, Worst *worst)
     for (int b = 0; b < builds_of(w); b++) {
         w->builds[b]->evaluate[w->function](x, y, BLOCK);
         for (long i = 0; i < BLOCK; i++) {
+            if (functions[w->function].of_x && y[i] == 0) // less than its units: has no sign
+                y[i] = (float)copysign(0.0, exact[i]);
             if (bits_of(y[i]) == bits_of(rounded[i]))
                 continue;
             worst[b].apart += !isnan(exact[i]) || !isnan(y[i]);
