@@ -242,10 +242,13 @@ bool custom_emit_kernels(Printer *p, Str *error)
         return true;
     buf_printf(p->out, "/* Kernels of custom operators are called by kernels of this file. */\n"
                        "#pragma push_macro(\"__global__\")\n#undef __global__\n"
-                       "#define __global__ __device__\n\n");
+                       "#define __global__ __device__\n"
+                       "#pragma push_macro(\"__launch_bounds__\")\n#undef __launch_bounds__\n"
+                       "#define __launch_bounds__(...)\n\n");
     for (uint32_t i = 0; i < sources.len && ok; i++)
         ok = print_source(p, &sources.at[i], error);
-    buf_printf(p->out, "#pragma pop_macro(\"__global__\")\n\n");
+    buf_printf(p->out, "#pragma pop_macro(\"__launch_bounds__\")\n"
+                       "#pragma pop_macro(\"__global__\")\n\n");
     for (uint32_t i = 0; i < all.len && ok; i++)
         print_launcher(p, all.at[i], custom_launch_name(p, &all, i));
     return ok;

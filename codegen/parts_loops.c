@@ -249,14 +249,18 @@ static void test_lanes(void *context, const Expr *e)
     l->shared |= !own;
 }
 
-// Each of its iterations takes a sum along neighbours, and none that others take too: it has no
-// neighbours of its own.
+// Whatever each of its iterations stores is of a sum along neighbours, and of none that others take
+// too: it has no neighbours of its own.
 static bool holds_lanes(Printer *p, const Stmt *s)
 {
-    Lanes l = {p, s->var, false, false};
-    if (s->body && s->body->kind == S_STORE && !s->body->next)
-        expr_walk(p->mod, s->body->value, test_lanes, &l);
-    return l.found && !l.shared;
+    for (const Stmt *store = s->body; store; store = store->next) {
+        Lanes l = {p, s->var, false, false};
+        if (store->kind == S_STORE)
+            expr_walk(p->mod, store->value, test_lanes, &l);
+        if (!l.found || l.shared)
+            return false;
+    }
+    return s->body != NULL;
 }
 
 // The loops from s on that make the units; one over neighbours stays what it is.

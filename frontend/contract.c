@@ -349,8 +349,27 @@ static DType argument_at(const Source *s, uint32_t i, Str *word)
     return named_type(*word);
 }
 
+// What `using WORD = TYPE` makes of a word anywhere in the file, in its own dispatch macros above
+// all: the dtypes, or 0 where it is none or one that is not known.
+static uint64_t aliased(const Source *s, Str word)
+{
+    uint64_t types = 0;
+    for (uint32_t i = 0; i + 3 < s->tokens.len; i++) {
+        if (!token_is(s, i, "using") || !str_eq(s->tokens.at[i + 1], word) ||
+            !token_is(s, i + 2, "="))
+            continue;
+        Str name = STR_NONE;
+        for (uint32_t k = i + 3; k < s->tokens.len && !token_is(s, k, ";"); k++)
+            name = s->tokens.at[k];
+        if (named_type(name) == DT_NONE)
+            return 0;
+        types |= UINT64_C(1) << named_type(name);
+    }
+    return types;
+}
+
 // Looks at every "symbol < ... >" of the file: what its first arguments are, where the name of one
-// is a dispatch macro's scalar_t by that macro.
+// is a dispatch macro's scalar_t by that macro, PyTorch's or one of the file.
 static void find_types(Source *s, CustomFunction *f)
 {
     uint32_t macro = 0;
@@ -364,12 +383,15 @@ static void find_types(Source *s, CustomFunction *f)
         for (uint32_t k = 0; k < f->nvariables; k++) {
             CustomVariable *v = &f->variables[k];
             Str word;
+            uint64_t own;
             DType t = argument_at(s, at, &word);
             if (t != DT_NONE) {
                 v->types |= UINT64_C(1) << t;
             } else if (str_is(word, "scalar_t") && dispatched(s->tokens.at[macro])) {
                 v->types |= dispatch_at(s, macro);
                 v->by = s->tokens.at[macro];
+            } else if (word.len && (own = aliased(s, word))) {
+                v->types |= own;
             } else if (word.len) {
                 open[k] = true; // made for what another template is made for
             }

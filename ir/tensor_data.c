@@ -342,12 +342,12 @@ static const char *payload_name(Payload p)
 }
 
 static const void *wrong_size(Model *m, const TensorData *t, uint64_t have, uint64_t need,
-                              const char *unit, Str *error)
+                              const char *one, const char *many, Str *error)
 {
     Str what = describe(m->arena, t);
-    *error =
-        str_printf(m->arena, "%s holds %llu %s, but %.*s needs %llu %s", payload_name(t->payload),
-                   (unsigned long long)have, unit, STR_ARG(what), (unsigned long long)need, unit);
+    *error = str_printf(m->arena, "%s holds %llu %s, but %.*s needs %llu %s",
+                        payload_name(t->payload), (unsigned long long)have, have == 1 ? one : many,
+                        STR_ARG(what), (unsigned long long)need, need == 1 ? one : many);
     return NULL;
 }
 
@@ -359,7 +359,7 @@ static const void *bytes_elements(Model *m, TensorData *t, const DTypeInfo *info
     if (t->payload == PAYLOAD_EXTERNAL && !external_bytes(m, t, need, &bytes, error))
         return NULL;
     if (bytes.len != need)
-        return wrong_size(m, t, bytes.len, need, "bytes", error);
+        return wrong_size(m, t, bytes.len, need, "byte", "bytes", error);
     return from_bytes(m->arena, t, info, bytes);
 }
 
@@ -369,7 +369,7 @@ static const void *counted_elements(Model *m, TensorData *t, const DTypeInfo *in
     if (t->payload == PAYLOAD_INT32 && info->bits < 8 && info->bits != 6)
         need = packed_bytes(need, info->bits);
     if (t->count != need)
-        return wrong_size(m, t, t->count, need, "entries", error);
+        return wrong_size(m, t, t->count, need, "entry", "entries", error);
     if (t->payload == PAYLOAD_STRING)
         return t->strings ? (const void *)t->strings : "";
     if (!t->ints)

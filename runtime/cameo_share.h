@@ -18,6 +18,12 @@ CAMEO_FN int64_t cameo_grain_of(int64_t much, int64_t work, int64_t units)
     return cameo_grain(much, units > 0 ? work / units : 0);
 }
 
+/* Among how many threads. */
+CAMEO_FN int64_t cameo_parts(const cameo_threads *t)
+{
+    return t->pool ? t->pool->threads : 1;
+}
+
 /* Has a kernel's units done. With one thread it is a call of its function. */
 CAMEO_FN void cameo_share(const cameo_threads *t, int64_t units, int64_t grain, cameo_part *part,
                           void *with)

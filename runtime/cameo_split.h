@@ -291,6 +291,20 @@ static __attribute__((noinline, unused)) void cameo_split_packed(int64_t m, int6
         cameo_gemm_packed(m, n, k, a, am, ak, b, c, ldc);
 }
 
+/* The least of so many units that one of `threads` takes at a time: half of its part, since the
+ * first block of each share is taken apart beside nothing. grain: what is worth its while. */
+static inline __attribute__((unused)) int64_t cameo_split_grain(int64_t m, int64_t threads,
+                                                                int64_t units, int64_t grain)
+{
+#ifdef CAMEO_AMX
+    const int64_t half = (units + 2 * threads - 1) / (2 * threads);
+    if (cameo_split_on(m) && half > grain)
+        return half;
+#endif
+    (void)m, (void)threads, (void)units;
+    return grain;
+}
+
 /* Units from .. to of A, 16 rows each, for all k, in a buffer that all threads read. */
 static __attribute__((noinline, unused)) void cameo_split_pack_all(int64_t m, int64_t k,
                                                                    const float *a, int64_t am,

@@ -44,71 +44,104 @@ CAMEO_FN void cameo_join_4(cameo_v4u32 *to, const cameo_v4u32 *from)
     }
 }
 
-/* to[i * to_step + k] = from[k * from_step + i] for i and k below 16; steps in elements. */
-CAMEO_FN void cameo_transpose_1(void *to, int64_t to_step, const void *from, int64_t from_step)
+/* Into its caller, so that n is a constant and all is registers. */
+#define CAMEO_TRANSPOSE static inline __attribute__((unused, always_inline))
+
+/* to[i * to_step + k] = from[k * from_step + i] for i below 16 and k below n, which is 1 to 16;
+ * steps in elements. */
+CAMEO_TRANSPOSE void cameo_transpose_1(void *to, int64_t to_step, const void *from,
+                                       int64_t from_step, const int n)
 {
-    cameo_v16u8 a[16], b[16];
-    for (int i = 0; i < 16; i++)
+    cameo_v16u8 a[16] = {{0}}, b[16];
+    for (int i = 0; i < n; i++)
         memcpy(&a[i], (const char *)from + i * from_step, 16);
     cameo_join_1(b, a);
     cameo_join_1(a, b);
     cameo_join_1(b, a);
     cameo_join_1(a, b);
     for (int i = 0; i < 16; i++)
-        memcpy((char *)to + i * to_step, &a[i], 16);
+        memcpy((char *)to + i * to_step, &a[i], (size_t)n);
 }
 
-/* The same of elements of 2 bytes, four tiles of 8 by 8. */
-CAMEO_FN void cameo_transpose_2(void *to, int64_t to_step, const void *from, int64_t from_step)
+/* n up to 8, steps in bytes; i below 8. */
+CAMEO_TRANSPOSE void cameo_transpose_8(char *to, int64_t to_step, const char *from,
+                                       int64_t from_step, const int n)
 {
-    for (int t = 0; t < 4; t++) {
-        const char *source = (const char *)from + 16 * (t & 1) + 16 * (t >> 1) * from_step;
-        char *target = (char *)to + 16 * (t >> 1) + 16 * (t & 1) * to_step;
-        cameo_v8u16 a[8], b[8];
-        for (int i = 0; i < 8; i++)
-            memcpy(&a[i], source + 2 * i * from_step, 16);
-        cameo_join_2(b, a);
-        cameo_join_2(a, b);
-        cameo_join_2(b, a);
-        for (int i = 0; i < 8; i++)
-            memcpy(target + 2 * i * to_step, &b[i], 16);
+    cameo_v8u16 a[8] = {{0}}, b[8];
+    for (int i = 0; i < n; i++)
+        memcpy(&a[i], from + i * from_step, 16);
+    cameo_join_2(b, a);
+    cameo_join_2(a, b);
+    cameo_join_2(b, a);
+    for (int i = 0; i < 8; i++)
+        memcpy(to + i * to_step, &b[i], 2 * (size_t)n);
+}
+
+/* As cameo_transpose_1, of elements of 2 bytes. */
+CAMEO_TRANSPOSE void cameo_transpose_2(void *to, int64_t to_step, const void *from,
+                                       int64_t from_step, const int n)
+{
+    for (int t = 0; t < 2; t++) {
+        char *target = (char *)to + 16 * t * to_step;
+        const char *source = (const char *)from + 16 * t;
+        cameo_transpose_8(target, 2 * to_step, source, 2 * from_step, n < 8 ? n : 8);
+        if (n > 8)
+            cameo_transpose_8(target + 16, 2 * to_step, source + 16 * from_step, 2 * from_step,
+                              n - 8);
     }
 }
 
-/* The same of elements of 4 bytes, sixteen tiles of 4 by 4. */
-CAMEO_FN void cameo_transpose_4(void *to, int64_t to_step, const void *from, int64_t from_step)
+/* n up to 4, steps in bytes; i below 4. */
+CAMEO_TRANSPOSE void cameo_transpose_16(char *to, int64_t to_step, const char *from,
+                                        int64_t from_step, const int n)
 {
-    for (int t = 0; t < 16; t++) {
-        const char *source = (const char *)from + 16 * (t & 3) + 16 * (t >> 2) * from_step;
-        char *target = (char *)to + 16 * (t >> 2) + 16 * (t & 3) * to_step;
-        cameo_v4u32 a[4], b[4];
-        for (int i = 0; i < 4; i++)
-            memcpy(&a[i], source + 4 * i * from_step, 16);
-        cameo_join_4(b, a);
-        cameo_join_4(a, b);
-        for (int i = 0; i < 4; i++)
-            memcpy(target + 4 * i * to_step, &a[i], 16);
+    cameo_v4u32 a[4] = {{0}}, b[4];
+    for (int i = 0; i < n; i++)
+        memcpy(&a[i], from + i * from_step, 16);
+    cameo_join_4(b, a);
+    cameo_join_4(a, b);
+    for (int i = 0; i < 4; i++)
+        memcpy(to + i * to_step, &a[i], 4 * (size_t)n);
+}
+
+/* As cameo_transpose_1, of elements of 4 bytes. */
+CAMEO_TRANSPOSE void cameo_transpose_4(void *to, int64_t to_step, const void *from,
+                                       int64_t from_step, const int n)
+{
+    for (int t = 0; t < 4; t++) {
+        char *target = (char *)to + 16 * t * to_step;
+        const char *source = (const char *)from + 16 * t;
+        cameo_transpose_16(target, 4 * to_step, source, 4 * from_step, n < 4 ? n : 4);
+        for (int k = 4; k + 4 <= n; k += 4)
+            cameo_transpose_16(target + 4 * k, 4 * to_step, source + 4 * k * from_step,
+                               4 * from_step, 4);
+        if (n > 4 && n % 4)
+            cameo_transpose_16(target + 4 * (n & ~3), 4 * to_step,
+                               source + 4 * (n & ~3) * from_step, 4 * from_step, n % 4);
     }
 }
 #else
 CAMEO_FN void cameo_transpose(char *to, int64_t to_step, const char *from, int64_t from_step,
-                                   int64_t size)
+                              int64_t size, int64_t n)
 {
     for (int64_t i = 0; i < 16; i++)
-        for (int64_t k = 0; k < 16; k++)
+        for (int64_t k = 0; k < n; k++)
             memcpy(to + (i * to_step + k) * size, from + (k * from_step + i) * size, (size_t)size);
 }
-CAMEO_FN void cameo_transpose_1(void *to, int64_t to_step, const void *from, int64_t from_step)
+CAMEO_FN void cameo_transpose_1(void *to, int64_t to_step, const void *from, int64_t from_step,
+                                const int n)
 {
-    cameo_transpose(to, to_step, from, from_step, 1);
+    cameo_transpose(to, to_step, from, from_step, 1, n);
 }
-CAMEO_FN void cameo_transpose_2(void *to, int64_t to_step, const void *from, int64_t from_step)
+CAMEO_FN void cameo_transpose_2(void *to, int64_t to_step, const void *from, int64_t from_step,
+                                const int n)
 {
-    cameo_transpose(to, to_step, from, from_step, 2);
+    cameo_transpose(to, to_step, from, from_step, 2, n);
 }
-CAMEO_FN void cameo_transpose_4(void *to, int64_t to_step, const void *from, int64_t from_step)
+CAMEO_FN void cameo_transpose_4(void *to, int64_t to_step, const void *from, int64_t from_step,
+                                const int n)
 {
-    cameo_transpose(to, to_step, from, from_step, 4);
+    cameo_transpose(to, to_step, from, from_step, 4, n);
 }
 #endif
 

@@ -5,7 +5,7 @@
 #ifndef CAMEO_WIDE_H
 #define CAMEO_WIDE_H
 
-#include "cameo_wide_planes.h"
+#include "cameo_wide_lines.h"
 
 /* The channel and the place of the window that k is. */
 static inline __attribute__((unused)) int64_t cameo_wide_tap(const cameo_wide_window *w, int64_t k,
@@ -184,67 +184,6 @@ static inline __attribute__((unused)) void cameo_wide_pack_b(const cameo_wide *p
     }
 }
 
-static inline __attribute__((always_inline)) void
-cameo_wide_tile_of(int64_t k, const double *a, const double *b, double *y, int64_t ym, int64_t rows,
-                   int64_t width, const double *start, const int height, const int vectors)
-{
-    cameo_wide_vec sums[CAMEO_WIDE_ROWS * CAMEO_WIDE_VECTORS];
-#pragma GCC unroll 24
-    for (int i = 0; i < height * vectors; i++)
-        sums[i] = (cameo_wide_vec){0};
-    if (start) {
-#pragma GCC unroll 24
-        for (int i = 0; i < height * vectors; i++)
-            sums[i] += start[i / vectors];
-    }
-    for (; k > 0; k--, a += height, b += CAMEO_WIDE_PANEL)
-#pragma GCC unroll 24
-        for (int i = 0; i < height * vectors; i++)
-            sums[i] += a[i / vectors] * ((const cameo_wide_vec *)b)[i % vectors];
-    if (start && rows == height && width == vectors * CAMEO_WIDE_LANES) {
-#pragma GCC unroll 24
-        for (int i = 0; i < height * vectors; i++)
-            ((cameo_wide_vec *)(y + i / vectors * ym))[i % vectors] = sums[i];
-        return;
-    }
-    if (rows == height && width == vectors * CAMEO_WIDE_LANES) {
-#pragma GCC unroll 24
-        for (int i = 0; i < height * vectors; i++)
-            ((cameo_wide_vec *)(y + i / vectors * ym))[i % vectors] += sums[i];
-        return;
-    }
-    cameo_wide_vec edge[CAMEO_WIDE_ROWS * CAMEO_WIDE_VECTORS];
-#pragma GCC unroll 24
-    for (int i = 0; i < height * vectors; i++)
-        edge[i] = sums[i];
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < width; j++)
-            y[i * ym + j] = (start ? 0 : y[i * ym + j]) +
-                            ((const double *)edge)[i * vectors * CAMEO_WIDE_LANES + j];
-}
-
-/* One size of tile each: rows a power of 2, vectors 1 .. CAMEO_WIDE_VECTORS. `start`: what the sums
- * of each row begin with, and y is written; NULL: they are added to y. */
-static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
-cameo_wide_tile(int64_t k, const double *a, const double *b, double *y, int64_t ym, int64_t rows,
-                int64_t width, const double *start)
-{
-    const int height = cameo_wide_height(rows);
-    const int64_t vectors = (width + CAMEO_WIDE_LANES - 1) / CAMEO_WIDE_LANES;
-    if (height == CAMEO_WIDE_ROWS && vectors == CAMEO_WIDE_VECTORS)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, CAMEO_WIDE_ROWS, CAMEO_WIDE_VECTORS);
-    else if (height == CAMEO_WIDE_ROWS && vectors == 2)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, CAMEO_WIDE_ROWS, 2);
-    else if (height == CAMEO_WIDE_ROWS)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, CAMEO_WIDE_ROWS, 1);
-    else if (height == 4)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, 4, CAMEO_WIDE_VECTORS);
-    else if (height == 2)
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, 2, CAMEO_WIDE_VECTORS);
-    else
-        cameo_wide_tile_of(k, a, b, y, ym, rows, width, start, 1, CAMEO_WIDE_VECTORS);
-}
-
 enum { CAMEO_WIDE_FEW = 2 }; /* rows for which b is not worth packing */
 
 /* One row of y where b's rows (bn is 1) or columns (bk is 1) are neighbours. What is left over by
@@ -364,18 +303,6 @@ static inline __attribute__((unused)) int cameo_wide_is_matrix(const cameo_wide_
     return 1;
 }
 
-/* The same written to y. */
-static inline __attribute__((unused)) void cameo_wide_fill(const cameo_wide *p, int64_t m0,
-                                                           int64_t m1, int64_t n0, int64_t n1)
-{
-    for (int64_t m = m0; m < m1; m++) {
-        double start;
-        cameo_wide_starts(p, m, 1, &start);
-        for (int64_t n = n0; n < n1; n++)
-            p->y[m * p->ym + n] = start;
-    }
-}
-
 /* Columns of a block, for which all rows of a are packed again: as many as make that little work,
  * since each is memory that few rows would hardly use. */
 static inline __attribute__((unused)) int64_t cameo_wide_breadth(int64_t rows)
@@ -401,6 +328,8 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
         rare && !p->window && (p->broad.at || p->bn == 1 || (p->bk == 1 && !p->high.at));
     const int narrow =
         p->columns <= CAMEO_WIDE_NARROW && (p->high.at || (!p->broad.at && p->ak == 1));
+    if (p->lines && !narrow && cameo_wide_lines_take(p, m0, m1, n0, n1, a, b))
+        return;
     if (p->window && (rare || !narrow) && cameo_wide_slide(p, m0, m1, n0, n1, a, b))
         return;
     if (p->fresh && (few || narrow))

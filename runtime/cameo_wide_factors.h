@@ -26,6 +26,7 @@ typedef struct cameo_wide {
     int fresh;          /* y is written, not added to, */
     const double *bias; /* and begins with this number of each row; NULL: 0 */
     int64_t bm;
+    int lines; /* windows may be computed by tiles of a line (cameo_wide_lines.h) */
 } cameo_wide;
 
 static inline __attribute__((always_inline)) cameo_wide_vec cameo_wide_load(const cameo_wide *p,
@@ -76,6 +77,58 @@ static inline __attribute__((unused)) int cameo_wide_height(int64_t left)
     return rows;
 }
 
+/* Eight rows of eight neighbours of float32, `am` from one row to the next, as columns. */
+#if defined(__AVX512F__)
+static inline __attribute__((always_inline)) void cameo_wide_turned(const float *from, int64_t am,
+                                                                    double *to)
+{
+    cameo_wide_narrow v[8], w[8];
+    for (int i = 0; i < 8; i++)
+        v[i] = *(const cameo_wide_narrow *)(from + i * am);
+    for (int i = 0; i < 8; i += 2) {
+        w[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        w[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            const cameo_wide_narrow a = w[i + j], b = w[i + j + 2];
+            v[i + 2 * j] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            v[i + 2 * j + 1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; i++) {
+        const cameo_wide_narrow a = v[i], b = v[i + 4];
+        w[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+        w[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (int i = 0; i < 8; i++)
+        *(cameo_wide_vec *)(to + 8 * i) = __builtin_convertvector(w[i], cameo_wide_vec);
+}
+#endif
+
+/* Of a tile's `rows` rows, which begin at `from`, the first `count` of them are there; the others
+ * are zeros. */
+static inline __attribute__((unused)) void cameo_wide_pack_rows(const cameo_wide *p, int64_t from,
+                                                                int64_t count, int rows,
+                                                                int64_t depth, double *to)
+{
+    int64_t done = 0;
+#if defined(__AVX512F__)
+    for (; p->narrow_a && p->ak == 1 && rows == 8 && count >= rows && done + 8 <= depth; done += 8)
+        cameo_wide_turned(p->narrow_a + from + done, p->am, to + 8 * done);
+#endif
+    for (int r = 0; r < rows; r++, from += p->am) {
+        if (r >= count)
+            for (int64_t j = done; j < depth; j++)
+                to[j * rows + r] = 0;
+        else if (p->narrow_a)
+            for (int64_t j = done; j < depth; j++)
+                to[j * rows + r] = (double)p->narrow_a[from + j * p->ak];
+        else
+            for (int64_t j = done; j < depth; j++)
+                to[j * rows + r] = p->a[from + j * p->ak];
+    }
+}
+
 /* Rows m .. m + rows of a in tiles: for each k the rows of a tile side by side. */
 static inline __attribute__((unused)) void cameo_wide_pack_a(const cameo_wide *p, int64_t m,
                                                              int64_t rows, int64_t k, int64_t depth,
@@ -86,18 +139,8 @@ static inline __attribute__((unused)) void cameo_wide_pack_a(const cameo_wide *p
         const int height = cameo_wide_height(left);
         if (p->high.at)
             cameo_wide_high_tile(&p->high, m + i, height, k, depth, to);
-        for (int r = 0; r < height && !p->high.at; r++) {
-            const int64_t from = (m + i + r) * p->am + k * p->ak;
-            if (r >= left)
-                for (int64_t j = 0; j < depth; j++)
-                    to[j * height + r] = 0;
-            else if (p->narrow_a)
-                for (int64_t j = 0; j < depth; j++)
-                    to[j * height + r] = (double)p->narrow_a[from + j * p->ak];
-            else
-                for (int64_t j = 0; j < depth; j++)
-                    to[j * height + r] = p->a[from + j * p->ak];
-        }
+        else
+            cameo_wide_pack_rows(p, (m + i) * p->am + k * p->ak, left, height, depth, to);
     }
 }
 

@@ -6,16 +6,20 @@
 // 3. What is left: a minimum cut by one price gives only choices that are best for some lambda, and
 //    what is predicted is not what is measured. So the limit grows again while what is measured is
 //    within the budget, and of the nodes that stay for their rounding the dearest are tried in the
-//    other dtype one by one, those first that are predicted to fit. What is kept was run.
+//    other dtype one by one, those first that are predicted to fit. Then each is put there whatever
+//    it takes: others stay for it, and of these what need not goes back. What is kept was run.
 
 #include "tools/convert.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     GROWTHS = 3,   // runs with a greater limit
     LOWERINGS = 5, // runs with one more node in the dtype asked for
-    PROBES = 32    // conversions that are only predicted, to find those
+    PROBES = 32,   // conversions that are only predicted, to find those
+    SWAPS = 4,     // nodes that others may stay for
+    SWAP_RUNS = 3  // runs with others that stay instead
 };
 
 // What is chosen by, and what came of it.
@@ -167,6 +171,63 @@ static int lower_nodes(Search *s)
     return status;
 }
 
+// Of the nodes that stay by the last prediction, those go that it has room for, the dearest first.
+static int lower_predicted(Search *s, bool *lowered)
+{
+    ConvertRun *r = s->r;
+    ConvertLeft *left = NULL;
+    const uint32_t n = nodes_left(r, &left);
+    int status = EXIT_CLEAN;
+    bool kept = true;
+    for (uint32_t i = 0; i < n && i < PROBES && !status && left[i].products > 0; i++) {
+        if (lowered[left[i].node])
+            continue;
+        const double before = r->report.low_products;
+        lowered[left[i].node] = true;
+        status = convert_once(r, s->config, false, false, s->report);
+        kept = s->ratio * r->predicted <= 1 && r->report.low_products >= before;
+        lowered[left[i].node] = kept;
+        if (!kept && !status) // the next is compared with what stands
+            status = convert_once(r, s->config, false, false, s->report);
+    }
+    return status;
+}
+
+// What stays for one price is what makes the most noise for its multiply-adds: several such nodes
+// may stay where another with fewer than all of them would do. So each in turn is in the dtype
+// asked for, lambda is found anew with it, and what then has room goes too.
+static int swap_nodes(Search *s)
+{
+    ConvertRun *r = s->r;
+    bool *lowered = NEWS(r->arena, bool, r->options.nlowered + 1u);
+    const bool *const of_best = r->options.lowered;
+    int status = convert_once(r, s->config, false, false, s->report);
+    ConvertLeft *left = NULL;
+    const uint32_t n = nodes_left(r, &left);
+    r->options.lowered = lowered;
+    bool *best = NEWS(r->arena, bool, r->options.nlowered + 1u);
+    memcpy(best, of_best, r->options.nlowered * sizeof *best);
+    for (uint32_t i = 0, runs = 0; i < n && i < SWAPS && runs < SWAP_RUNS && !status; i++) {
+        if (!(left[i].products > 0))
+            break;
+        memcpy(lowered, best, r->options.nlowered * sizeof *best);
+        lowered[left[i].node] = true;
+        status = find_lambda(s, 1 / s->ratio);
+        if (!status)
+            status = convert_once(r, s->config, false, false, s->report);
+        if (!status)
+            status = lower_predicted(s, lowered);
+        if (status || s->ratio * r->predicted > 1 || !is_better(r, &s->best))
+            continue;
+        runs++;
+        if (try_choice(s, s->best.limit, &status))
+            memcpy(best, lowered, r->options.nlowered * sizeof *best);
+    }
+    memcpy(lowered, best, r->options.nlowered * sizeof *best);
+    r->options.lambda = s->best.lambda;
+    return status;
+}
+
 // What a budget that is met leaves is used; at last the best is what is written and reported.
 static int use_what_is_left(Search *s)
 {
@@ -175,6 +236,8 @@ static int use_what_is_left(Search *s)
     int status = grow_limit(s);
     if (!status)
         status = lower_nodes(s);
+    if (!status && s->ratio > 0)
+        status = swap_nodes(s);
     if (!status) // what is said is of the best too
         status = convert_once(r, s->config, s->stale, s->stale, s->report);
     return status;

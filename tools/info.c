@@ -1,6 +1,7 @@
 // cameo info: what a model is, and what it needs.
 
 #include "codegen/compile.h"
+#include "tools/config.h"
 #include "tools/tool.h"
 
 #include <string.h>
@@ -60,7 +61,9 @@ static int info(const Tool *t, const char *path)
     diags_init(&diags, a, str_of(path));
     int status = EXIT_CLEAN;
     Model *m = tool_load(t, a, path, &diags, &status);
-    if (m) {
+    if (m && !tool_config_of_program(t, a, path, m))
+        status = EXIT_USAGE;
+    if (m && !status) {
         CompileOptions o = {0};
         CompileReport report = {0};
         Module *mod = compile_to_module(m, &o, &diags, &report);

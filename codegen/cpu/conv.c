@@ -628,7 +628,7 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
 
 // Of float64: nothing is packed before, w is read as it lies, its channel and window as one
 // variable.
-static void find_wide(Match *m, const Panels *w, Conv **found)
+static void find_wide(Match *m, const Panels *w, const ConvChoice *how, Conv **found)
 {
     int64_t stride = 0, next = 0;
     for (uint32_t i = w->k.n; i > 0; i--) {
@@ -643,6 +643,7 @@ static void find_wide(Match *m, const Panels *w, Conv **found)
         return;
     m->c.wm = poly_const(m->polys, m->c.m ? w->row : 0);
     m->c.wk = poly_const(m->polys, stride);
+    m->c.lines = how->shadow && !how->direct && wide_has_lines(m->mod, &m->c);
     m->c.panels = memcpy(NEW(m->mod->arena, Panels), w, sizeof *w);
     *found = NEW(m->mod->arena, Conv);
     **found = m->c;
@@ -747,7 +748,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     if (m.bytes)
         return find_bytes(&m, &w, how->cpu, found, error);
     if (m.c.wide) {
-        find_wide(&m, &w, found);
+        find_wide(&m, &w, how, found);
         return true;
     }
     Finish finish;

@@ -16,6 +16,7 @@ typedef struct ConvChoice {
     bool unsplit;         // no products of float32 by terms of bfloat16
     bool exact;           // what is multiplied is rounded as the kernels say: no weight is scaled
     bool wide;            // what operations of bfloat16 hand to one another may be float32
+    bool shadow;          // figures are taken: products of float64 only measure those of float32
     const struct Widened *widened; // weights that are there as float32 too (wide.h); NULL: none
     int tile; // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
 } ConvChoice;
@@ -58,6 +59,7 @@ typedef struct Conv {
     const struct Chain *chain; // convolutions that are done before it (chain.h); NULL: none
     bool wide;    // of float64, by runtime/cameo_wide.h; w may be a load of float32, and is read as
                   // another convolution packed it where that is said
+    bool lines;   // then: by tiles of a line where these are fewer products
     Index wm, wk; // then: strides of m in w, and of c and t as one variable;
     const Expr *start; // what each row of the sums begins with, a load; NULL: 0;
     Index startm;      // its stride of m

@@ -211,6 +211,14 @@ void figures_find(Module *mod)
     arena_free(a);
 }
 
+bool figures_taken(const Step *s)
+{
+    for (; s; s = s->next)
+        if (figures_are(s->call) || figures_taken(s->body) || figures_taken(s->other))
+            return true;
+    return false;
+}
+
 bool figures_used(const Step *s)
 {
     for (; s; s = s->next)

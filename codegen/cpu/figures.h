@@ -25,7 +25,7 @@ typedef struct FigureRow {
 
 enum {
     FIGURE_LOOPS = 16,
-    FIGURE_STRETCH = 2048 // elements: what is known of one stays in the second cache
+    FIGURE_STRETCH = 1024 // elements: what is known of one stays in the first cache, or nearly
 };
 
 typedef struct Figures {
@@ -42,7 +42,9 @@ typedef struct Figures {
 // Joins steps that follow one another: such kernels of values of the same dims, and calls that take
 // figures of them.
 void figures_find(Module *mod);
-// Are there any among the steps?
+// Are figures taken by any of the steps, in whatever way?
+bool figures_taken(const Step *s);
+// Are there any such kernels among the steps?
 bool figures_used(const Step *s);
 // What the kernel uses besides its statements.
 void figures_uses(Module *mod, const Figures *f, KernelUses *u);

@@ -513,6 +513,7 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
         return false;
     }
     ConvChoice choice = *how;
+    choice.shadow = figures_taken(mod->steps);
     choice.widened = kind == GEMM_CUBLASLT ? NULL : widened_find(mod, scratch);
     const Want want = {kind, &choice};
     bool ok = override_steps(p, mod->steps, &want, error);

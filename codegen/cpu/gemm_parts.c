@@ -197,7 +197,12 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     override_zero(p, o, false);
     bool done = print_epilogue(p, o);
     const char *units = str_printf(p->arena, "cameo_%s_units(%s, %s)", name, rows, columns).at;
-    parts_end(p, units, parts_grain_of(p, work, units));
+    const char *grain = parts_grain_of(p, work, units);
+    if (o->split)
+        grain = str_printf(p->arena, "cameo_split_grain(%s, cameo_parts(threads), %s, %s)", rows,
+                           units, grain)
+                    .at;
+    parts_end(p, units, grain);
     parts_around(p, outer, false);
     nest_end(p, outer);
     if (!done)

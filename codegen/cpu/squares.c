@@ -1,10 +1,11 @@
 // Two innermost parallel loops whose store runs along the inner one while a load runs along the
 // outer one (a transposition) are walked in square tiles, so that each cache line that is touched
-// is used up before it is evicted. What is only moved goes through registers, a tile at a time.
+// is used up before it is evicted. What is only moved goes through registers, a tile at a time,
+// also where the inner loop is shorter than a tile.
 
 #include "codegen/print_parts.h"
 
-enum { TILE = 16 };
+enum { TILE = 16, SHORTEST = TILE / 2 }; // elements along a side
 
 typedef struct Directions {
     Printer *p;
@@ -44,25 +45,10 @@ static void print_tile_loop(Printer *p, LoopId v)
     print_line(p, "const int64_t high%u = cameo_min_i64(low%u + %d, %s);", v, v, TILE, extent);
 }
 
-static bool is_long(Index extent)
+static bool is_long(Index extent, int64_t least)
 {
     int64_t n;
-    return !poly_is_const(extent, &n) || n >= TILE;
-}
-
-// Do the two loops around the store transpose?
-static bool transposes(Printer *p, const Stmt *loop, const Stmt *inner, const Stmt *store)
-{
-    if (store->kind != S_STORE || store->next || expr_facts(p, store->value)->reduces)
-        return false;
-    Directions d = {p, loop->var, inner->var, false, true};
-    const Buffer *b = buffer_at(p->mod, store->buffer);
-    Index to = linear_index(p, b->rank, b->dims, store->at);
-    if (stride(&d, to, inner->var) != 1 || !is_long(print_extent(p, loop->var)) ||
-        !is_long(print_extent(p, inner->var)))
-        return false;
-    expr_walk(p->mod, store->value, test_load, &d);
-    return d.across && d.known;
+    return !poly_is_const(extent, &n) || n >= least;
 }
 
 // Bytes of an element where the store only moves one; 0: it does more, or elements are no bytes.
@@ -74,6 +60,21 @@ static int moved_bytes(Printer *p, const Stmt *store)
     if (store->value->kind != EX_LOAD || !whole || buffer_at(p->mod, store->buffer)->dtype != t)
         return 0;
     return (int)bits / 8;
+}
+
+// Do the two loops around the store transpose?
+static bool transposes(Printer *p, const Stmt *loop, const Stmt *inner, const Stmt *store)
+{
+    if (store->kind != S_STORE || store->next || expr_facts(p, store->value)->reduces)
+        return false;
+    Directions d = {p, loop->var, inner->var, false, true};
+    const Buffer *b = buffer_at(p->mod, store->buffer);
+    Index to = linear_index(p, b->rank, b->dims, store->at);
+    if (stride(&d, to, inner->var) != 1 || !is_long(print_extent(p, loop->var), TILE) ||
+        !is_long(print_extent(p, inner->var), moved_bytes(p, store) ? SHORTEST : TILE))
+        return false;
+    expr_walk(p->mod, store->value, test_load, &d);
+    return d.across && d.known;
 }
 
 static bool holds_loop(void *context, const Atom *a)
@@ -102,15 +103,18 @@ static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
                *from = bytes ? step_along(p, load->buffer, load->at, inner) : NULL;
     if (!to || !from)
         return;
+    int64_t n = TILE;
+    if (!poly_is_const(print_extent(p, inner), &n) || n > TILE)
+        n = TILE;
     print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
-               inner, TILE);
+               inner, (int)n);
     uint32_t mark = print_block_begin(p);
     print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
     print_bind_loop(p, outer, 1);
     print_bind_loop(p, inner, 1);
     const char *target = print_element(p, store->buffer, store->at);
-    print_line(p, "cameo_transpose_%d(&%s, %s, &%s, %s);", bytes, target, to,
-               print_element(p, load->buffer, load->at), from);
+    print_line(p, "cameo_transpose_%d(&%s, %s, &%s, %s, %d);", bytes, target, to,
+               print_element(p, load->buffer, load->at), from, (int)n);
     print_bind_loop(p, outer, -1);
     print_bind_loop(p, inner, -1);
     print_line(p, "continue;");

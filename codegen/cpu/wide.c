@@ -380,7 +380,7 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
                print_index_bare(p, c->wm), print_index_bare(p, c->wk));
     print_line(p, "        %s, .window = &window, .y = %s, .ym = %s,",
                factor_text(p, "b", c->x->buffer, start_of(p, c->x->buffer, x)), y, row);
-    print_line(p, "        .fresh = 1%s},", bias);
+    print_line(p, "        .fresh = 1%s%s},", c->lines ? ", .lines = 1" : "", bias);
     print_line(p, "    %s, %s, %s, %s);", part[0], part[1], part[2], part[3]);
 }
 
@@ -394,6 +394,14 @@ bool wide_leaves(Polys *polys, const Conv *c)
     for (uint32_t i = 0; i < c->rank; i++)
         plain = plain && c->stride[i] == 1;
     return c->depthwise && (!plain || places < LARGE_PLANE);
+}
+
+bool wide_has_lines(Module *mod, const Conv *c)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < c->rank; i++)
+        any = any || !poly_equals(c->taps[i], 1);
+    return any && buffer_at(mod, c->x->buffer)->dtype == DT_F32;
 }
 
 static Index work_of(Printer *p, const Conv *c)

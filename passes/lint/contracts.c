@@ -148,6 +148,10 @@ static Diag *report_counts(Lint *l, NodeId id, const CustomFunction *f)
                                 n->nout == 1 ? "" : "s", what_it_is(f), in, out));
     note_contract(l, d, f);
     diag_note(l->diags, d, "pointers to const are inputs, other pointers outputs");
+    if (n->nin < in && n->nout == out)
+        diag_help(l->diags, d,
+                  "an input that is left out on purpose is written as \"\": the function gets a "
+                  "null pointer");
     return d;
 }
 

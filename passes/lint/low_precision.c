@@ -397,7 +397,7 @@ void lint_drift(Lint *l)
         double relative = ldexp(1, -range_digits(t)), most = range_magnitude(&r, &by);
         bool bounded = r.known && range_has_lo(&r, t) && range_has_hi(&r, t);
         Str error = bounded ? str_printf(l->arena, "%.3g (%s)", most * relative, range_basis(by))
-                            : str_printf(l->arena, "%.3g of its size (proved)", relative);
+                            : str_printf(l->arena, "%.3g of their size (proved)", relative);
         Diag *d = numbers_report(l, "PR009", id, operand,
                                  "%.*s decides on numbers that rounding to %s moved by up to %.*s: "
                                  "closer ones tie or change places",

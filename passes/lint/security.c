@@ -43,6 +43,8 @@ static void check_path(Lint *l, void *context, TensorData *t, Str where)
     Diag *d = report(l, "SE001", SEV_ERROR, t, where, error);
     diag_note(l->diags, d,
               "whoever loads the model would read that file as weights, wherever it lies");
+    if (!linked)
+        diag_help(l->diags, d, "put the file beside the model, and name it as it lies there");
 }
 
 void lint_escapes(Lint *l)

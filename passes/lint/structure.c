@@ -69,6 +69,7 @@ static void report_duplicate(Lint *l, ValueId v, ValueId first)
     d->value = name;
     diag_note(l->diags, d, "first defined at %.*s", STR_ARG(location_value(l->m, l->arena, first)));
     diag_note(l->diags, d, "in a graph a name stands for one value; uses of it mean the first");
+    diag_help(l->diags, d, "give one of the two another name, and what reads it with it");
     if (value->def == DEF_NODE)
         lint_about_node(l, d, value->node);
 }
@@ -111,6 +112,8 @@ static void report_shadowing(Lint *l, ValueId v, Map *named)
         d->value = name;
         diag_note(l->diags, d, "that is defined at %.*s",
                   STR_ARG(location_value(m, l->arena, *outer)));
+        diag_help(l->diags, d,
+                  "give it another name in this graph, and what reads it here with it");
         lint_about_node(l, d, value->node);
         return;
     }
@@ -275,13 +278,78 @@ Map lint_functions(Lint *l)
     return map;
 }
 
-static void report_operator(Lint *l, NodeId id, int64_t opset)
+// Since which opset there is an operator; 0: no opset has it.
+static int first_opset(Str domain, Str op)
+{
+    const Schema *newest = schema_find(domain, op, INT64_MAX);
+    for (uint32_t i = 0; newest && schema_at(i); i++)
+        if (strcmp(schema_at(i)->name, newest->name) == 0 &&
+            strcmp(schema_at(i)->domain, newest->domain) == 0)
+            return schema_at(i)->since;
+    return 0;
+}
+
+// The operator of the domain whose name is nearest to a misspelt one; NULL: none is near.
+static const char *nearest_operator(Lint *l, Str domain, Str op)
+{
+    uint32_t n = 0, count = 0;
+    while (schema_at(n))
+        n++;
+    const char **names = NEWS(l->arena, const char *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (schema_find(domain, str_of(schema_at(i)->name), INT64_MAX) == schema_at(i))
+            names[count++] = schema_at(i)->name;
+    return str_nearest(op, names, count);
+}
+
+// What is known of operators that no opset of the model has, looked for once for each name.
+typedef struct Unknown {
+    int since;
+    const char *near;
+} Unknown;
+
+typedef struct Unknowns {
+    Map at; // by domain and name: which of `all`
+    VEC(Unknown) all;
+} Unknowns;
+
+enum { MOST_NEAREST = 64 }; // names that are compared with all that there are
+
+static const Unknown *unknown_of(Lint *l, Unknowns *u, const Node *n)
+{
+    bool added = false;
+    Str key = str_printf(l->arena, "%.*s:%.*s", STR_ARG(n->domain), STR_ARG(n->op));
+    uint32_t *at = map_put(&u->at, key, &added);
+    if (added) {
+        *at = u->all.len;
+        Unknown known = {first_opset(n->domain, n->op), NULL};
+        if (!known.since && u->all.len < MOST_NEAREST)
+            known.near = nearest_operator(l, n->domain, n->op);
+        vec_push(l->arena, &u->all, known);
+    }
+    return &u->all.at[*at];
+}
+
+static void help_operator(Lint *l, Diag *d, const Unknown *known, int64_t opset)
+{
+    if (opset <= 0) {
+        diag_help(l->diags, d, "import the domain, with the version whose operators are meant");
+        return;
+    }
+    if (known->since)
+        diag_note(l->diags, d, "it exists since opset %d", known->since);
+    if (known->since > opset)
+        diag_help(l->diags, d, "convert the model to opset %d or later", known->since);
+    if (known->near)
+        diag_help(l->diags, d, "did you mean %s?", known->near);
+}
+
+static void report_operator(Lint *l, Unknowns *u, NodeId id, int64_t opset)
 {
     const Node *n = node_at(l->m, id);
     Str op = str_escaped(l->arena, n->op), where = location_node(l->m, l->arena, id);
     Str domain = n->domain.len ? str_escaped(l->arena, n->domain) : STR("ai.onnx");
     bool inside = str_starts(where, "function[");
-    const Schema *newest = schema_find(n->domain, n->op, INT64_MAX);
     Diag *d;
     if (opset <= 0)
         d = diag(l->diags, "ST005", SEV_ERROR, where,
@@ -294,17 +362,13 @@ static void report_operator(Lint *l, NodeId id, int64_t opset)
     lint_about_node(l, d, id);
     d->origin_kind = STR("node");
     d->origin_name = where;
-    for (uint32_t i = 0; opset > 0 && newest && schema_at(i); i++)
-        if (strcmp(schema_at(i)->name, newest->name) == 0 &&
-            strcmp(schema_at(i)->domain, newest->domain) == 0) {
-            diag_note(l->diags, d, "it exists since opset %d", schema_at(i)->since);
-            break;
-        }
+    help_operator(l, d, opset > 0 ? unknown_of(l, u, n) : NULL, opset);
 }
 
 void lint_operators(Lint *l)
 {
     Map functions = lint_functions(l);
+    Unknowns unknown = {.at = {.arena = l->arena}};
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
         if (n->dead || n->schema)
@@ -315,6 +379,6 @@ void lint_operators(Lint *l)
             continue;
         if (opset > 0 && !schema_has_domain(n->domain))
             continue; // an operator of somebody's own
-        report_operator(l, id, opset);
+        report_operator(l, &unknown, id, opset);
     }
 }

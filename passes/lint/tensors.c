@@ -107,12 +107,19 @@ static void check_payload(Lint *l, void *context, TensorData *t, Str where)
         t->payload == PAYLOAD_EXTERNAL ? tensor_external(l->m, t, &range, &unused) : EXTERNAL_FINE;
     if (fault == EXTERNAL_ESCAPES || fault == EXTERNAL_BOUNDS)
         return;
-    Diag *d = diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
-                   STR_ARG(str_escaped(l->arena, t->name)), STR_ARG(error));
-    d->value = str_escaped(l->arena, t->name);
+    Str name = str_escaped(l->arena, t->name);
+    Diag *d = name.len ? diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
+                              STR_ARG(name), STR_ARG(error))
+                       : diag(l->diags, "ST003", SEV_ERROR, where, "tensor: %.*s", STR_ARG(error));
+    d->value = name;
     DType fits = dtype_of_bytes(l->m, t);
-    if (fits == DT_NONE)
+    if (fits == DT_NONE) {
+        diag_help(l->diags, d,
+                  t->payload == PAYLOAD_EXTERNAL
+                      ? "restore the file that belongs to the model, or export the model again"
+                      : "export the model again: the numbers cannot be told from what is there");
         return;
+    }
     diag_note(l->diags, d,
               "as %s they are as many as its dims ask for: the dtype was changed, the "
               "bytes were not",

@@ -255,9 +255,19 @@ uint32_t repair_constant_transfers(Model *m, bool unsafe)
 
 // ---- DV006
 
+// What a transfer to the host copies: the host waits for that, whether the copy is written or not.
+static ValueId before_transfer(Model *m, ValueId v)
+{
+    const Value *value = v ? value_at(m, v) : NULL;
+    bool copied = value && value->def == DEF_NODE && device_of_value(m, v) <= DEVICE_HOST &&
+                  is_transfer(m, value->node) && node_at(m, value->node)->nin == 1;
+    return copied ? node_at(m, value->node)->in[0] : v;
+}
+
 static void report_sync(Lint *l, NodeId id, ValueId v, Str where, const char *when)
 {
     Model *m = l->m;
+    v = before_transfer(m, v);
     if (!v || device_of_value(m, v) <= DEVICE_HOST || value_at(m, v)->constant)
         return;
     Diag *d = diag(l->diags, "DV006", SEV_WARNING, where,
@@ -271,6 +281,7 @@ static void report_sync(Lint *l, NodeId id, ValueId v, Str where, const char *wh
         diag_note(l->diags, d, "it is computed there since %.*s: %.*s",
                   STR_ARG(lint_short(l, origin)), STR_ARG(device_reason(m, origin)));
     diag_note(l->diags, d, "the host decides what runs: nothing is queued before it has the value");
+    diag_help(l->diags, d, "compute it from what the host knows, or choose with Where");
 }
 
 void lint_control_sync(Lint *l)

@@ -12,7 +12,7 @@ import build
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEAD = '<ir_version: 10, opset_import: ["" : 20, "my.ops" : 1]>\n'
-SCALE = """template <typename T> __global__ void scale(const T *x, T *y, int n_x, int by)
+SCALE = """template <typename T> __global__ void __launch_bounds__(256) scale(const T *x, T *y, int n_x, int by)
 {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n_x; i += gridDim.x * blockDim.x)
         y[i] = x[i] * T(by);

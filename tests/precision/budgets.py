@@ -5,11 +5,13 @@ Each random network of predict.py is converted to float16 by `cameo convert --ca
 8 of them in turn), held to a part of what float16 everywhere is said to be off at most, so that there is something to choose. ONNX Runtime
 runs the network and what came of it on the four others and 16 more like them: a check for each of these and each output. Printed are, for each
 number of inputs that were calibrated on, the checks, how many were beyond the budget and by how much, and the share of the multiply-adds
-in float16. Exit 1: a budget was broken although eight inputs or more were given.
+in float16. Networks with nothing to choose and budgets that cannot be met are counted; a conversion that fails otherwise is an error, and so is
+a run without a single check. Exit 1: an error, or a budget was broken although eight inputs or more were given.
 
     budgets.py PROGRAM [--random N] [--seed S] [--part LEAST,MOST] [--sets N,...] [--verbose]
 """
 import argparse
+import collections
 import json
 import pathlib
 import subprocess
@@ -23,6 +25,7 @@ import predict
 import runs
 
 HELD = 16
+NONE = {"choice": "nothing to choose", "unmet": "the budget cannot be met"}
 TAIL = 8  # inputs whose errors show how they fall off
 
 
@@ -30,7 +33,9 @@ def convert(program, folder, more=()):
     command = [program, "convert", folder / "m.onnx", "--precision", "f16", "--calib", folder / "data", "--format", "json",
                "-o", folder / "o.onnx", *more]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    return (json.loads(done.stdout) if done.stdout.startswith("{") else None), done.returncode
+    if done.returncode not in (0, 1) or not done.stdout.startswith("{"):  # an unmet budget is exit 1 with a report
+        raise RuntimeError(f"convert: exit {done.returncode}, {(done.stderr.strip().splitlines() or ['no word'])[0][:160]}")
+    return json.loads(done.stdout), done.returncode
 
 
 def share_of(report):
@@ -55,7 +60,7 @@ def more_like(feeds, rng):
 
 
 def check(program, seed, sets, part):
-    """(error by budget of each check, share in float16); None: nothing is to choose, or the budget cannot be met."""
+    """(error by budget of each check, share in float16), or why there is no check: a key of NONE. RuntimeError: convert fails."""
     model, feeds = predict.random_network(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -64,12 +69,18 @@ def check(program, seed, sets, part):
         for k, f in enumerate(feeds[:sets]):
             np.savez(folder / "data" / f"{k}.npz", **f)
         report, status = convert(program, folder)
-        bound = max((e["bound"] for e in report["errors"]), default=0) if report else 0
-        if status or not 0 < bound < np.inf:
-            return None
+        if status:
+            raise RuntimeError("convert without a budget: exit 1")
+        bound = max((e["bound"] for e in report["errors"]), default=0)
+        if not 0 < bound < np.inf:
+            return "choice"
         report, status = convert(program, folder, ["--budget", repr(part * bound)])
-        if status or not report or share_of(report) == 0:
-            return None
+        if status:
+            if not any(e["bound"] > part * bound for e in report["errors"]):
+                raise RuntimeError("convert: exit 1, and every bound is within its budget")
+            return "unmet"
+        if share_of(report) == 0:
+            return "choice"
         held = feeds[TAIL:] + more_like(feeds, np.random.default_rng(seed))
         return excesses(folder, held, part * bound), share_of(report)
 
@@ -86,22 +97,32 @@ def main():
     counts = [int(n) for n in a.sets.split(",")]
     least, most = (float(x) for x in a.part.split(","))
     found = {n: ([], []) for n in counts}
+    without, errors = collections.Counter(), []
     for seed in range(a.seed, a.seed + a.random):
         sets = counts[seed % len(counts)]
-        answer = check(a.program, seed, sets, np.random.default_rng(seed).uniform(least, most))
-        if a.verbose:
-            print(f"random {seed}, {sets} inputs:", "nothing" if answer is None else
-                  f"{100 * answer[1]:.1f} %, at most {max(answer[0]):.3f} of the budget", flush=True)
-        if answer:
+        try:
+            answer = check(a.program, seed, sets, np.random.default_rng(seed).uniform(least, most))
+        except (RuntimeError, subprocess.TimeoutExpired) as e:
+            answer = f"ERROR: {e}"
+            errors.append(f"random {seed}: {e}")
+        if isinstance(answer, tuple):
             found[sets][0].extend(answer[0])
             found[sets][1].append(answer[1])
+        elif answer in NONE:
+            without[answer] += 1
+        if a.verbose:
+            print(f"random {seed}, {sets} inputs:", NONE.get(answer, answer) if isinstance(answer, str) else
+                  f"{100 * answer[1]:.1f} %, at most {max(answer[0]):.3f} of the budget", flush=True)
     broken = 0
     for n, (over, shares) in found.items():
         beyond = [x for x in over if x > 1]
         print(f"{n} inputs: {len(shares)} networks, {len(over)} checks, {len(beyond)} beyond the budget, at most {max(over, default=0):.3g} of it, "
               f"{100 * np.mean(shares) if shares else 0:.1f} % in float16")
         broken += len(beyond) if n >= TAIL else 0
-    return 1 if broken else 0
+    print("no check:", ", ".join(f"{NONE[k]} {without[k]}" for k in NONE))
+    for e in errors:
+        print("error:", e)
+    return 1 if broken or errors or not any(over for over, _ in found.values()) else 0
 
 
 if __name__ == "__main__":

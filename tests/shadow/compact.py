@@ -5,7 +5,7 @@
 
 Every figure of `verify --layers --against f64` is held to that of `--against dd`, which keeps no differences and computes each
 value twice, in 31 digits. What is compared is relative to the figure itself, down to 1e-10 of the value's own size. Without models a chain of convolutions, SiLU and normalizations is drawn, forty layers
-deep, so that what is kept is kept often, and one of every operator that has a formula of differences. Inputs are a data set beside the model (test_data_set_0, data_0.npz) or made up.
+deep, so that what is kept is kept often, one of every operator that has a formula of differences, and one of windows of many sizes. Inputs are a data set beside the model (test_data_set_0, data_0.npz) or made up.
 """
 import json
 import pathlib
@@ -67,6 +67,28 @@ def operators(seed, size=(3, 37, 29)):
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), rng.normal(size=size)
 
 
+def windows(seed):
+    """Convolutions whose products in float64 are made by tiles of a line: windows of 3 to 7 places, lines of all remainders,
+    more tiles and channels than a block has, rows that fill no tile, groups, columns and steps from line to line. A product comes
+    first, so that what they read is not exact, and Relu leaves half of it 0."""
+    rng = np.random.default_rng(seed)
+    cases = [("a", (1, 20, 9, 61), (33, 20, 3, 3), {"pads": [1, 1, 1, 1]}), ("b", (2, 90, 1, 100), (38, 45, 1, 5), {"group": 2, "pads": [0, 2, 0, 2]}),
+             ("c", (1, 17, 1, 531), (16, 17, 1, 4), {}), ("d", (1, 24, 75, 1), (41, 24, 7, 1), {"pads": [3, 0, 2, 0]}),
+             ("e", (1, 8, 40, 50), (24, 8, 4, 6), {"strides": [2, 1], "dilations": [3, 1], "pads": [4, 3, 2, 0]}),
+             ("f", (1, 70, 21, 208), (16, 70, 3, 3), {"pads": [1, 1, 1, 1]})]
+    nodes, constants, inputs, data = [], {}, [], {}
+    for name, x, w, attributes in cases:
+        m = rng.normal(size=(x[1], x[1], 1, 1)) / np.sqrt(x[1])
+        constants |= {f"m{name}": m, f"w{name}": rng.normal(size=w) / np.sqrt(w[1] * w[2] * w[3]), f"b{name}": rng.normal(size=w[0])}
+        nodes += [helper.make_node("Conv", [f"x{name}", f"m{name}"], [f"p{name}"]), helper.make_node("Relu", [f"p{name}"], [f"r{name}"]),
+                  helper.make_node("Conv", [f"r{name}", f"w{name}", f"b{name}"], [f"y{name}"], **attributes)]
+        inputs.append(helper.make_tensor_value_info(f"x{name}", TensorProto.FLOAT, x))
+        data[f"x{name}"] = rng.normal(size=x)
+    graph = helper.make_graph(nodes, "windows", inputs, [helper.make_tensor_value_info(f"y{c[0]}", TensorProto.FLOAT, None) for c in cases],
+                              [numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items()])
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), data
+
+
 def report(cameo, model, data, against):
     done = subprocess.run([cameo, "verify", model, *data, "--layers", "--against", against, "--format", "json", "-q"], text=True,
                           stdout=subprocess.PIPE)
@@ -103,12 +125,13 @@ def main():
         folder = pathlib.Path(folder)
         jobs = [(m, data_of(m)) for m in (m / "model.onnx" if m.is_dir() else m for m in models)]
         for seed in range(0 if models else 2):
-            for make in (deep_network, operators):
+            for make in (deep_network, operators, windows):
                 model, x = make(seed)
                 name = f"{make.__name__}{seed}"
                 save(model, folder / f"{name}.onnx")
-                np.save(folder / f"{name}.npy", x.astype(np.float32))
-                jobs.append((folder / f"{name}.onnx", [folder / f"{name}.npy"]))
+                x = x if isinstance(x, dict) else {"x": x}
+                np.savez(folder / f"{name}.npz", **{n: v.astype(np.float32) for n, v in x.items()})
+                jobs.append((folder / f"{name}.onnx", [folder / f"{name}.npz"]))
         for model, data in jobs:
             name = model.parent.name if model.name == "model.onnx" else model.stem
             worst.append(compare(name, *(report(cameo, model, data, w) for w in ("f64", "dd"))))

@@ -1,0 +1,364 @@
+/* Windows of float64 that slide along a line one place at a time, by tiles of that line: eight
+ * numbers of x, and of each window eight sums of its numbers, whose products give m neighbours of
+ * the output, m = 9 - taps. Directly they are m * taps products. (A. Toom and S. Cook; S. Winograd,
+ * "Arithmetic complexity of computations", 1980; A. Lavin, S. Gray, "Fast Algorithms for
+ * Convolutional Neural Networks", 2016.) The eight are the values of polynomials at 0, 1, -1, 2,
+ * -2, 1/2, -1/2 and infinity:
+ *
+ *     y[i] = sum over p of p^i * g(p) / N(p) * d(p),   N(p) = product over other points q of p - q
+ *
+ * with g(p) the polynomial of a window's numbers, and d(p) the sum of x by the coefficients of the
+ * product over other points q of t - q. Each row of a window is one more channel. The error is some
+ * 1e-15 of the sum of |x| |w|: a measure for that of float32, no result that is asked for in
+ * float64. */
+#ifndef CAMEO_WIDE_LINES_H
+#define CAMEO_WIDE_LINES_H
+
+#include "cameo_wide_planes.h"
+#include "cameo_wide_tiles.h"
+
+enum {
+    CAMEO_WIDE_LINE_POINTS = 8,
+    CAMEO_WIDE_LINE_LEAST = 3, /* taps in a line */
+    CAMEO_WIDE_LINE_MOST = 7,
+    CAMEO_WIDE_LINE_TILES = 72,  /* of a block: whole panels on every target */
+    CAMEO_WIDE_LINE_DEPTH = 40,  /* channels, by rows of their windows, of a block */
+    CAMEO_WIDE_LINE_ROWS = 16,   /* of y: for fewer what is done to x is not worth it */
+    CAMEO_WIDE_LINE_WIDTH = 1024 /* of a line of x, the most */
+};
+
+/* Tiles that lie in one line of the output. */
+typedef struct cameo_wide_line_run {
+    int64_t line, first, count;
+} cameo_wide_line_run;
+
+/* What a block of tiles is computed of. */
+typedef struct cameo_wide_line_job {
+    const cameo_wide *p;
+    const cameo_wide_planes *s; /* the windows, dims that are 1 in front */
+    int64_t taps, m, across;    /* places of a window; outputs of a tile; tiles of a line */
+    cameo_wide_line_run runs[CAMEO_WIDE_LINE_TILES];
+    int64_t nruns, tiles;
+} cameo_wide_line_job;
+
+/* Is the window one whose tiles save at least a third of the products? Whatever part of y is asked
+ * for. */
+static inline __attribute__((unused)) int
+cameo_wide_line_fits(const cameo_wide *p, cameo_wide_line_job *j, cameo_wide_planes *s)
+{
+    if (!p->window || !p->fresh || !p->narrow_b || p->rows < CAMEO_WIDE_LINE_ROWS ||
+        !cameo_wide_planes_of(s, p->window))
+        return 0;
+    const cameo_wide_window *w = &s->w;
+    *j = (cameo_wide_line_job){.p = p, .s = s, .taps = w->taps[2], .m = 9 - w->taps[2]};
+    if (j->taps < CAMEO_WIDE_LINE_LEAST || j->taps > CAMEO_WIDE_LINE_MOST || w->stride[2] != 1 ||
+        w->dilation[2] != 1 || p->depth / j->taps < CAMEO_WIDE_LINE_ROWS ||
+        w->out[2] + 2 * CAMEO_WIDE_LINE_POINTS > CAMEO_WIDE_LINE_WIDTH)
+        return 0;
+    j->across = (w->out[2] + j->m - 1) / j->m;
+    return 2 * j->taps * w->out[2] >= 3 * CAMEO_WIDE_LINE_POINTS * j->across;
+}
+
+/* Are all numbers of x finite? Tiles would spread one that is not to their other outputs. */
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE int
+cameo_wide_line_finite(const cameo_wide *p, const cameo_wide_planes *s)
+{
+    const cameo_wide_window *w = &s->w;
+    uint32_t any = 0;
+    for (int64_t c = 0; c < p->depth / s->taps; c++)
+        for (int64_t y = 0; y < w->in[1]; y++) {
+            const float *x = p->narrow_b + c * w->channel + y * w->step[1];
+            for (int64_t i = 0; i < w->in[2]; i++) {
+                uint32_t bits;
+                memcpy(&bits, x + i * w->step[2], sizeof bits);
+                any |= (bits & 0x7f800000u) == 0x7f800000u;
+            }
+        }
+    return !any;
+}
+
+/* ---- the eight numbers of x ---- */
+
+/* Of a vector of tiles; d: for each of the eight numbers those of all tiles. */
+static inline __attribute__((always_inline)) void cameo_wide_line_values(const double *d,
+                                                                         double *to, int64_t apart)
+{
+    cameo_wide_vec x[CAMEO_WIDE_LINE_POINTS];
+    for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
+        x[i] = *(const cameo_wide_vec *)(d + i * CAMEO_WIDE_LINE_TILES);
+    const cameo_wide_vec even[3] = {x[6] - 4.25 * x[4] + x[2], x[6] - 1.25 * x[4] + 0.25 * x[2],
+                                    x[6] - 5.0 * x[4] + 4.0 * x[2]};
+    const cameo_wide_vec odd[3] = {x[5] - 4.25 * x[3] + x[1],
+                                   2.0 * (x[5] - 1.25 * x[3] + 0.25 * x[1]),
+                                   0.5 * (x[5] - 5.0 * x[3] + 4.0 * x[1])};
+    *(cameo_wide_vec *)to = x[6] - x[0] + 5.25 * (x[2] - x[4]);
+    for (int i = 0; i < 3; i++) {
+        *(cameo_wide_vec *)(to + (1 + 2 * i) * apart) = even[i] + odd[i];
+        *(cameo_wide_vec *)(to + (2 + 2 * i) * apart) = even[i] - odd[i];
+    }
+    *(cameo_wide_vec *)(to + 7 * apart) = x[7] - x[1] + 5.25 * (x[3] - x[5]);
+}
+
+/* Tile after tile of a line of x, `line` beginning with the first: its eight numbers apart. */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_spread_of(const double *line, int64_t count, const int m, double *to)
+{
+    for (int64_t t = 0; t < count; t++)
+        for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
+            to[i * CAMEO_WIDE_LINE_TILES + t] = line[t * m + i];
+}
+
+static inline __attribute__((unused)) void cameo_wide_line_spread(const double *line, int64_t count,
+                                                                  int64_t m, double *to)
+{
+    if (m == 6)
+        cameo_wide_line_spread_of(line, count, 6, to);
+    else if (m == 4)
+        cameo_wide_line_spread_of(line, count, 4, to);
+    else
+        cameo_wide_line_spread_of(line, count, (int)m, to);
+}
+
+/* The block's tiles of some channels' lines, from k on: for each point panels of tiles, in which
+ * those of a k are neighbours. */
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
+cameo_wide_line_tiles(const cameo_wide_line_job *j, int64_t k, int64_t depth, double *to)
+{
+    double line[CAMEO_WIDE_LINE_WIDTH], d[CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_TILES] = {0};
+    const cameo_wide_window *w = &j->s->w;
+    for (int64_t i = 0; i < depth; i++) {
+        const int64_t channel = (k + i) / w->taps[1] * w->channel;
+        const int64_t down = (k + i) % w->taps[1] * w->dilation[1] - w->pad[1];
+        int64_t at = 0;
+        for (int64_t r = 0; r < j->nruns; r++) {
+            const cameo_wide_line_run *run = &j->runs[r];
+            const int64_t row = run->line * w->stride[1] + down;
+            const int64_t width = run->count * j->m + CAMEO_WIDE_LINE_POINTS - j->m;
+            if (row < 0 || row >= w->in[1])
+                memset(line, 0, (size_t)width * sizeof *line);
+            else
+                cameo_wide_planes_line(j->p, w, channel + row * w->step[1],
+                                       run->first * j->m - w->pad[2], width, line);
+            cameo_wide_line_spread(line, run->count, j->m, d + at);
+            at += run->count;
+        }
+        for (int64_t t = 0; t < j->tiles; t += CAMEO_WIDE_LANES)
+            cameo_wide_line_values(d + t,
+                                   to + t / CAMEO_WIDE_PANEL * CAMEO_WIDE_PANEL * depth +
+                                       i * CAMEO_WIDE_PANEL + t % CAMEO_WIDE_PANEL,
+                                   CAMEO_WIDE_LINE_TILES * depth);
+    }
+}
+
+/* ---- those of windows ---- */
+
+/* Of `height` rows side by side, w: for each place of the window those rows. */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_weights_of(const double *w, int64_t depth, int64_t taps, const int height,
+                           double *to)
+{
+    static const double points[3] = {1, 2, 0.5}, parts[3] = {-1 / 4.5, 1 / 90.0, 1 / 1.40625};
+    const int64_t apart = CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS;
+    for (int64_t k = 0; k < depth; k++, w += taps * height, to += height)
+        for (int r = 0; r < height; r++) {
+            to[r] = -w[r];
+            to[7 * apart + r] = w[(taps - 1) * height + r];
+            for (int q = 0; q < 3; q++) {
+                double even = 0, odd = 0, power = parts[q];
+                for (int64_t i = 0; i < taps; i++, power *= points[q])
+                    *(i % 2 ? &odd : &even) += power * w[i * height + r];
+                to[(1 + 2 * q) * apart + r] = even + odd;
+                to[(2 + 2 * q) * apart + r] = even - odd;
+            }
+        }
+}
+
+/* The same of a tile's whole rows, a vector at a time. */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_weights_whole(const double *w, int64_t depth, const int64_t taps, double *to)
+{
+    static const double points[3] = {1, 2, 0.5}, parts[3] = {-1 / 4.5, 1 / 90.0, 1 / 1.40625};
+    const int64_t apart = CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS;
+    for (int64_t k = 0; k < depth; k++, w += taps * CAMEO_WIDE_ROWS, to += CAMEO_WIDE_ROWS)
+        for (int r = 0; r < CAMEO_WIDE_ROWS; r += CAMEO_WIDE_LANES) {
+            *(cameo_wide_vec *)(to + r) = -*(const cameo_wide_vec *)(w + r);
+            *(cameo_wide_vec *)(to + 7 * apart + r) =
+                *(const cameo_wide_vec *)(w + (taps - 1) * CAMEO_WIDE_ROWS + r);
+            for (int q = 0; q < 3; q++) {
+                cameo_wide_vec sums[2] = {{0}, {0}};
+                double power = parts[q];
+#pragma GCC unroll 8
+                for (int i = 0; i < taps; i++, power *= points[q])
+                    sums[i % 2] += power * *(const cameo_wide_vec *)(w + i * CAMEO_WIDE_ROWS + r);
+                *(cameo_wide_vec *)(to + (1 + 2 * q) * apart + r) = sums[0] + sums[1];
+                *(cameo_wide_vec *)(to + (2 + 2 * q) * apart + r) = sums[0] - sums[1];
+            }
+        }
+}
+
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
+cameo_wide_line_weights(const double *w, int64_t depth, int64_t taps, int height, double *to)
+{
+    if (height == CAMEO_WIDE_ROWS && taps == 3)
+        cameo_wide_line_weights_whole(w, depth, 3, to);
+    else if (height == CAMEO_WIDE_ROWS && taps == 5)
+        cameo_wide_line_weights_whole(w, depth, 5, to);
+    else if (height == CAMEO_WIDE_ROWS)
+        cameo_wide_line_weights_whole(w, depth, taps, to);
+    else
+        cameo_wide_line_weights_of(w, depth, taps, height, to);
+}
+
+/* ---- outputs ---- */
+
+/* m neighbours of a vector of tiles; v: products at the points. */
+static inline __attribute__((always_inline)) void cameo_wide_line_outputs(const cameo_wide_vec *v,
+                                                                          const int m, double *to)
+{
+    double powers[3] = {1, 1, 1};
+#pragma GCC unroll 8
+    for (int i = 0; i < m; i++) {
+        cameo_wide_vec sum = {0};
+#pragma GCC unroll 3
+        for (int q = 0; q < 3; q++)
+            sum += powers[q] * (i % 2 ? v[1 + 2 * q] - v[2 + 2 * q] : v[1 + 2 * q] + v[2 + 2 * q]);
+        powers[1] *= 2;
+        powers[2] *= 0.5;
+        sum += i == 0 ? v[0] : (cameo_wide_vec){0};
+        sum += i == m - 1 ? v[7] : (cameo_wide_vec){0};
+        *(cameo_wide_vec *)(to + i * CAMEO_WIDE_LINE_TILES) = sum;
+    }
+}
+
+/* y += a run's outputs, of which y has columns n0 .. n1; n: the first one's. */
+static inline __attribute__((always_inline)) void cameo_wide_line_add(const double *out,
+                                                                      int64_t count, const int m,
+                                                                      int64_t n, int64_t n0,
+                                                                      int64_t n1, double *y)
+{
+    if (n0 <= n && n + count * m <= n1) {
+        for (int64_t t = 0; t < count; t++)
+            for (int i = 0; i < m; i++)
+                y[n + t * m + i] += out[i * CAMEO_WIDE_LINE_TILES + t];
+        return;
+    }
+    for (int64_t t = 0; t < count; t++)
+        for (int i = 0; i < m; i++)
+            if (n + t * m + i >= n0 && n + t * m + i < n1)
+                y[n + t * m + i] += out[i * CAMEO_WIDE_LINE_TILES + t];
+}
+
+/* A row of y, `products` being its own: a row of tiles at each point, `apart` from the next. */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_row_of(const cameo_wide_line_job *j, const double *products, int64_t apart,
+                       const int m, int64_t n0, int64_t n1, double *y)
+{
+    double out[CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_TILES];
+    for (int64_t t = 0; t < j->tiles; t += CAMEO_WIDE_LANES) {
+        cameo_wide_vec v[CAMEO_WIDE_LINE_POINTS];
+        for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
+            v[i] = *(const cameo_wide_vec *)(products + i * apart + t);
+        cameo_wide_line_outputs(v, m, out + t);
+    }
+    for (int64_t r = 0, at = 0; r < j->nruns; at += j->runs[r++].count) {
+        const cameo_wide_line_run *run = &j->runs[r];
+        const int64_t begin = run->line * j->s->w.out[2], end = begin + j->s->w.out[2];
+        cameo_wide_line_add(out + at, run->count, m, begin + run->first * m, n0,
+                            n1 < end ? n1 : end, y);
+    }
+}
+
+static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
+cameo_wide_line_row_out(const cameo_wide_line_job *j, const double *products, int64_t apart,
+                        int64_t n0, int64_t n1, double *y)
+{
+    switch (j->m) {
+    case 2:
+        cameo_wide_line_row_of(j, products, apart, 2, n0, n1, y);
+        break;
+    case 3:
+        cameo_wide_line_row_of(j, products, apart, 3, n0, n1, y);
+        break;
+    case 4:
+        cameo_wide_line_row_of(j, products, apart, 4, n0, n1, y);
+        break;
+    case 5:
+        cameo_wide_line_row_of(j, products, apart, 5, n0, n1, y);
+        break;
+    default:
+        cameo_wide_line_row_of(j, products, apart, 6, n0, n1, y);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* Tiles g0 .. g1 of all lines, counted on from one to the next. */
+static inline __attribute__((unused)) void cameo_wide_line_block_of(cameo_wide_line_job *j,
+                                                                    int64_t g0, int64_t g1)
+{
+    j->nruns = 0;
+    j->tiles = g1 - g0;
+    for (int64_t count; g0 < g1; g0 += count) {
+        const int64_t first = g0 % j->across, left = j->across - first;
+        count = cameo_wide_least(left, g1 - g0);
+        j->runs[j->nruns++] = (cameo_wide_line_run){g0 / j->across, first, count};
+    }
+}
+
+/* Rows m .. m + rows, one tile high, of a block, by values of k whose tiles of x are there. `room`
+ * holds its windows' numbers and products. */
+static inline __attribute__((unused)) void
+cameo_wide_line_rows_add(const cameo_wide_line_job *j, int64_t m, int64_t rows, int64_t k,
+                         int64_t depth, const double *tiles, double *room, int64_t n0, int64_t n1)
+{
+    static const double nothing[CAMEO_WIDE_ROWS];
+    double weights[CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_LINE_MOST * CAMEO_WIDE_ROWS];
+    double *own = room,
+           *products = room + CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS;
+    const int height = cameo_wide_height(rows);
+    const int64_t apart = CAMEO_WIDE_LINE_TILES * CAMEO_WIDE_ROWS, lanes = CAMEO_WIDE_LANES;
+    const int64_t width = (j->tiles + lanes - 1) / lanes * lanes;
+    cameo_wide_pack_a(j->p, m, rows, k * j->taps, depth * j->taps, weights);
+    cameo_wide_line_weights(weights, depth, j->taps, height, own);
+    for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
+        for (int64_t t = 0; t < width; t += CAMEO_WIDE_PANEL)
+            cameo_wide_tile(depth, own + i * CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS,
+                            tiles + (i * CAMEO_WIDE_LINE_TILES + t) * depth,
+                            products + i * apart + t, CAMEO_WIDE_LINE_TILES, height,
+                            cameo_wide_least(width - t, CAMEO_WIDE_PANEL), nothing);
+    for (int64_t r = 0; r < rows; r++)
+        cameo_wide_line_row_out(j, products + r * CAMEO_WIDE_LINE_TILES, apart, n0, n1,
+                                j->p->y + (m + r) * j->p->ym);
+}
+
+/* Rows m0 .. m1 and columns n0 .. n1. 0: the windows are none that tiles of a line are worth, or
+ * x is not finite, and nothing is done. `room` and `tiles` are those of a block of cameo_wide.h. */
+static __attribute__((noinline, unused)) int cameo_wide_lines_take(const cameo_wide *p, int64_t m0,
+                                                                   int64_t m1, int64_t n0,
+                                                                   int64_t n1, double *room,
+                                                                   double *tiles)
+{
+    cameo_wide_planes s;
+    cameo_wide_line_job j;
+    if (!cameo_wide_line_fits(p, &j, &s) || !cameo_wide_line_finite(p, &s))
+        return 0;
+    if (n0 >= n1)
+        return 1;
+    const int64_t out = s.w.out[2], all = p->depth / j.taps;
+    const int64_t begin = n0 / out * j.across + n0 % out / j.m;
+    const int64_t end = (n1 - 1) / out * j.across + (n1 - 1) % out / j.m + 1;
+    cameo_wide_fill(p, m0, m1, n0, n1);
+    for (int64_t g = begin; g < end; g += CAMEO_WIDE_LINE_TILES) {
+        cameo_wide_line_block_of(&j, g, cameo_wide_least(end, g + CAMEO_WIDE_LINE_TILES));
+        for (int64_t k = 0, depth; k < all; k += depth) {
+            depth = cameo_wide_least(all - k, CAMEO_WIDE_LINE_DEPTH);
+            cameo_wide_line_tiles(&j, k, depth, tiles);
+            for (int64_t m = m0; m < m1; m += CAMEO_WIDE_ROWS)
+                cameo_wide_line_rows_add(&j, m, cameo_wide_least(m1 - m, CAMEO_WIDE_ROWS), k, depth,
+                                         tiles, room, n0, n1);
+        }
+    }
+    return 1;
+}
+
+#endif
