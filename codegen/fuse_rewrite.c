@@ -86,10 +86,48 @@ typedef struct Split {
     uint32_t nloops;
 } Split;
 
-static LoopId single_loop(Index i)
+static bool is_loop(const Term *t)
 {
-    bool single = i->nterms == 1 && i->terms[0].coeff == 1 && i->terms[0].natoms == 1;
-    return single && i->terms[0].atoms[0]->kind == ATOM_LOOP ? i->terms[0].atoms[0]->var : 0;
+    return t->natoms == 1 && t->atoms[0]->kind == ATOM_LOOP;
+}
+
+// The greatest value of i without v's term; INT64_MAX: i is no sum of loops, those besides v of
+// known extents.
+static int64_t greatest_without(Polys *polys, Index i, LoopId v)
+{
+    int64_t sum = 0, extent;
+    for (uint32_t t = 0; t < i->nterms; t++) {
+        const Term *k = &i->terms[t];
+        if (!is_loop(k) || k->coeff < 0)
+            return INT64_MAX;
+        LoopId w = k->atoms[0]->var;
+        if (w != v && (!poly_is_const(loop_extent(polys, w), &extent) ||
+                       __builtin_mul_overflow(extent - 1, k->coeff, &extent) ||
+                       __builtin_add_overflow(sum, extent, &sum)))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+// i is v, or c * v + what is less than c (loops that walk neighbours together), c dividing `by`:
+// *factor = by / c is what v is split by for i / by to be v's outer part.
+static LoopId loop_to_split(Polys *polys, Index i, Index by, Index *factor)
+{
+    int64_t n;
+    *factor = by;
+    if (i->nterms == 1 && i->terms[0].coeff == 1 && is_loop(i->terms))
+        return i->terms[0].atoms[0]->var;
+    if (!poly_is_const(by, &n))
+        return 0;
+    for (uint32_t t = 0; t < i->nterms; t++) {
+        const Term *k = &i->terms[t];
+        if (is_loop(k) && k->coeff > 0 && k->coeff < n && n % k->coeff == 0 &&
+            greatest_without(polys, i, k->atoms[0]->var) < k->coeff) {
+            *factor = poly_const(polys, n / k->coeff);
+            return k->atoms[0]->var;
+        }
+    }
+    return 0;
 }
 
 static bool is_variable(void *context, const Atom *a)
@@ -113,16 +151,17 @@ static bool find_atom(void *context, const Atom *a)
     Polys *polys = s->f->mod->polys;
     if (s->v || (a->kind != ATOM_FLOORDIV && a->kind != ATOM_MOD))
         return s->v != 0;
-    LoopId v = single_loop(a->a);
+    Index factor;
+    LoopId v = loop_to_split(polys, a->a, a->b, &factor);
     for (uint32_t i = 0; v && i < s->nloops; i++) {
         if (s->loops[i]->var != v || poly_any(a->b, is_variable, NULL))
             continue;
-        Index extent = loop_extent(polys, v), count = poly_floordiv(polys, extent, a->b);
-        if (poly_mul(polys, count, a->b) != extent || poly_equals(count, 1) ||
+        Index extent = loop_extent(polys, v), count = poly_floordiv(polys, extent, factor);
+        if (poly_mul(polys, count, factor) != extent || poly_equals(count, 1) ||
             poly_equals(count, 0) || bounds_loop(s, v))
             continue;
         s->v = v;
-        s->factor = a->b;
+        s->factor = factor;
         s->count = count;
         return true;
     }
