@@ -296,6 +296,33 @@ static void write_over(Joining *j, BufferId b, uint32_t at)
     }
 }
 
+// Is b made and read for the last time in front of step `at` of the run?
+static bool is_past(Joining *j, BufferId b, uint32_t at)
+{
+    for (uint32_t i = at; i < j->steps.len; i++) {
+        const KernelUses u = joining_uses(j, j->steps.at[i]);
+        if (made_by(j->steps.at[i]) == b || access_bits(&u.buffers, b))
+            return false;
+    }
+    return true;
+}
+
+// The row of a value of the dtype that is read no more in front of step `at`, and that no other
+// value has taken; 0: there is none. Few rows stay in the first cache.
+static LocalId free_row(Joining *j, DType dtype, uint32_t at)
+{
+    const Figures *f = j->made;
+    for (uint32_t i = 0; i < f->rows.len; i++) {
+        const FigureRow row = f->rows.at[i];
+        bool latest = row.local != 0;
+        for (uint32_t k = i + 1; k < f->rows.len; k++)
+            latest = latest && f->rows.at[k].local != row.local;
+        if (latest && buffer_at(j->mod, row.buffer)->dtype == dtype && is_past(j, row.buffer, at))
+            return row.local;
+    }
+    return 0;
+}
+
 // Values that nothing but the run reads are rows; others take the place of what is read no more.
 // Returns the last row's statement, NULL: there is none.
 static const Stmt *choose_rows(Joining *j, Stmt ***tail)
@@ -308,6 +335,11 @@ static const Stmt *choose_rows(Joining *j, Stmt ***tail)
             continue;
         if (j->reads[b] != j->inner[b] || (buf->dtype != DT_F32 && buf->dtype != DT_F64)) {
             write_over(j, b, i);
+            continue;
+        }
+        const LocalId taken = free_row(j, buf->dtype, i);
+        if (taken) {
+            vec_push(j->mod->arena, &j->made->rows, ((FigureRow){b, taken, 0}));
             continue;
         }
         Stmt *row = new_stmt(j, S_ROW);
