@@ -281,6 +281,8 @@ static bool names_are_numbers(const Csv *c)
 static Str hint_of(const Csv *c, DType dtype)
 {
     Arena *a = c->f->arena;
+    if (!c->rows)
+        return STR("it names columns and has no rows");
     if (dtype == DT_NONE && c->word.at)
         return str_printf(a, "column \"%.*s\" holds \"%.*s\" in line %llu",
                           STR_ARG(str_escaped(a, c->names.at[c->word_column])),

@@ -487,6 +487,18 @@ static void check_indices(Check *c)
     }
 }
 
+// A table that fits although it hardly is what was meant: it has an index in it, or no header.
+static void check_header(Check *c)
+{
+    if (!c->d->by_text || !c->d->hint.len || c->d->member.len)
+        return;
+    Diag *d =
+        report(c, SEV_WARNING,
+               str_printf(c->l->arena, "%.*s fits input \"%.*s\", but may not be what was meant",
+                          STR_ARG(c->file), STR_ARG(c->input)));
+    diag_note(c->l->diags, d, "%.*s", STR_ARG(c->d->hint));
+}
+
 void lint_data(Lint *l)
 {
     const DataSet *set = l->m->data;
@@ -500,11 +512,14 @@ void lint_data(Lint *l)
             continue; // its dtype is not known: that is another rule's
         bool read = data_converts(t->dtype, c.want);
         c.fit = read ? data_fit(t, c.want) : (DataFit){.lo = 1};
+        const size_t before = l->diags->all.len;
         check_dtype(&c);
         check_shape(&c);
         check_finite(&c);
         check_scale(&c);
         check_configured(&c);
         check_indices(&c);
+        if (l->diags->all.len == before)
+            check_header(&c);
     }
 }
