@@ -21,12 +21,14 @@ static int32_t target_of_cast(const Model *m, NodeId id)
     return cast ? (int32_t)node_int(n, "to", 0) : 0;
 }
 
-// A constant's tensor, also of a Constant in a body that nobody inferred.
+// A constant's tensor, also of a Constant in a body that nobody inferred; what ConstantOfShape
+// fills with.
 static const TensorData *payload_of(const Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);
     const Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
-    const Attr *a = n && node_is(n, "Constant") ? attr_find(n, "value") : NULL;
+    const bool holds = n && (node_is(n, "Constant") || node_is(n, "ConstantOfShape"));
+    const Attr *a = holds ? attr_find(n, "value") : NULL;
     return a && a->t ? a->t : origin_payload(m, v);
 }
 
@@ -77,22 +79,31 @@ static void add(Before *w, MendKind kind, Str what, DType to, ValueId at, bool l
               (Mend){.kind = kind, .what = what, .to = to, .at = at, .loses = loses});
 }
 
+// Does the node fill with a value that it was given just now? Without one it is the float32 zero.
+static bool is_filled_anew(const Before *w, const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    return !w->was[v].dtype && value->def == DEF_NODE &&
+           node_is(node_at(m, value->node), "ConstantOfShape") && payload_of(m, v);
+}
+
 static void find_stored(Before *w, Lint *l)
 {
     Model *m = l->m;
     for (ValueId v = 1; v < w->nvalues; v++) {
         const Value *value = value_at(m, v);
         TensorData *was = &w->was[v];
-        const TensorData *t = was->dtype ? payload_of(m, v) : NULL;
+        const bool filled = is_filled_anew(w, m, v);
+        const TensorData *t = was->dtype || filled ? payload_of(m, v) : NULL;
         bool gone = value->def == DEF_NODE &&
                     (node_at(m, value->node)->dead || is_put_back(m, value->node));
         if (!t || t->dtype == was->dtype || gone ||
             (value->copy_of && value->def == DEF_INITIALIZER))
             continue;
-        uint64_t inexact = constant_inexact(m, was, (DType)t->dtype);
+        uint64_t inexact = filled ? 0 : constant_inexact(m, was, (DType)t->dtype);
         mends_add(w->a, &w->done,
                   (Mend){MEND_STORE, lint_name(l, v), (DType)t->dtype, value_written(m, v),
-                         tensor_count(was), inexact, inexact > 0});
+                         filled ? 1 : tensor_count(was), inexact, inexact > 0});
     }
 }
 
