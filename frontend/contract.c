@@ -47,6 +47,7 @@ enum { MAX_SOURCE = 16 << 20, MAX_PARAMS = 64, MAX_VARIABLES = 16, MAX_DISPATCH 
     X(clang_getTokenLocation)                                                                      \
     X(clang_getCursorResultType)                                                                   \
     X(clang_getCursorLinkage)                                                                      \
+    X(clang_isInvalidDeclaration)                                                                  \
     X(clang_getTokenKind)
 
 typedef struct Clang {
@@ -65,6 +66,16 @@ static const char stub[] = "#pragma once\n"
                            "typedef __nv_bfloat16 nv_bfloat16;\n"
                            "struct __nv_fp8_e4m3 { unsigned char x; };\n"
                            "struct __nv_fp8_e5m2 { unsigned char x; };\n"
+                           "struct __half2 { __half x, y; };\ntypedef __half2 half2;\n"
+                           "struct __nv_bfloat162 { __nv_bfloat16 x, y; };\n"
+                           "typedef __nv_bfloat162 nv_bfloat162;\n"
+                           "#define V(T, N) struct N##1 { T x; }; struct N##2 { T x, y; }; \\\n"
+                           "struct N##3 { T x, y, z; }; struct N##4 { T x, y, z, w; };\n"
+                           "V(signed char, char) V(unsigned char, uchar) V(short, short)\n"
+                           "V(unsigned short, ushort) V(int, int) V(unsigned, uint)\n"
+                           "V(long long, longlong) V(unsigned long long, ulonglong)\n"
+                           "V(float, float) V(double, double)\n"
+                           "#undef V\n"
                            "#endif\n"
                            "#ifdef __CUDA__\n"
                            "#define __global__ __attribute__((global))\n"
@@ -155,6 +166,8 @@ static DType named_type(Str name)
                  {"bfloat16", DT_BF16},
                  {"__nv_fp8_e4m3", DT_F8E4M3FN},
                  {"__nv_fp8_e5m2", DT_F8E5M2},
+                 {"__half2", DT_F16},
+                 {"__nv_bfloat162", DT_BF16},
                  {"float", DT_F32},
                  {"double", DT_F64},
                  {"bool", DT_BOOL},
@@ -178,6 +191,23 @@ static DType named_type(Str name)
         }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (str_is(name, known[i].name))
+            return known[i].dtype;
+    return DT_NONE;
+}
+
+// CUDA's vectors by the names of their elements: "float4", "ushort2".
+static DType vector_type(Str name)
+{
+    static const struct {
+        const char *element;
+        DType dtype;
+    } known[] = {{"char", DT_I8},      {"uchar", DT_U8},     {"short", DT_I16}, {"ushort", DT_U16},
+                 {"int", DT_I32},      {"uint", DT_U32},     {"float", DT_F32}, {"double", DT_F64},
+                 {"longlong", DT_I64}, {"ulonglong", DT_U64}};
+    if (name.len < 2 || name.at[name.len - 1] < '1' || name.at[name.len - 1] > '4')
+        return DT_NONE;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (str_is((Str){name.at, name.len - 1}, known[i].element))
             return known[i].dtype;
     return DT_NONE;
 }
@@ -218,7 +248,17 @@ static DType dtype_of_type(Source *s, CXType t)
     if (integer != DT_NONE)
         return integer;
     Str name = taken(s, s->clang.clang_getTypeSpelling(canonical));
-    return named_type(str_starts(name, "const ") ? (Str){name.at + 6, name.len - 6} : name);
+    if (str_starts(name, "const "))
+        name = (Str){name.at + 6, name.len - 6};
+    DType vector = vector_type(name);
+    return vector != DT_NONE ? vector : named_type(name);
+}
+
+static bool is_vector(Source *s, CXType t)
+{
+    CXType canonical = s->clang.clang_getCanonicalType(t);
+    return canonical.kind == CXType_Record &&
+           s->clang.clang_Type_getSizeOf(canonical) > dtype_info(dtype_of_type(s, t))->bytes;
 }
 
 static int32_t variable_of(const CustomFunction *f, Str name)
@@ -239,14 +279,18 @@ static void take_param(Source *s, CXCursor cursor)
     CustomParam p = {.kind = CUSTOM_OTHER, .variable = -1};
     p.name = taken(s, s->clang.clang_getCursorSpelling(cursor));
     p.type = taken(s, s->clang.clang_getTypeSpelling(type));
+    // clang reads on with int for a type that no header declares.
+    const bool known = !s->clang.clang_isInvalidDeclaration(cursor);
     if (canonical.kind == CXType_Pointer) {
         CXType to = s->clang.clang_getPointeeType(canonical);
         p.kind = s->clang.clang_isConstQualifiedType(to) ? CUSTOM_INPUT : CUSTOM_OUTPUT;
         // A template's parameter has its name only where the type is as written.
         CXType written = s->clang.clang_getPointeeType(type);
         p.variable = variable_of(f, taken(s, s->clang.clang_getTypeSpelling(written)));
-        p.dtype = p.variable < 0 && to.kind != CXType_Void ? dtype_of_type(s, to) : DT_NONE;
-    } else {
+        p.dtype =
+            p.variable < 0 && to.kind != CXType_Void && known ? dtype_of_type(s, to) : DT_NONE;
+        p.is_vector = p.dtype != DT_NONE && is_vector(s, to);
+    } else if (known && canonical.kind != CXType_Record) {
         DType t = dtype_of_type(s, canonical);
         p.kind = dtype_is_integer(t)          ? CUSTOM_SIZE
                  : t == DT_F32 || t == DT_F64 ? CUSTOM_FLOAT

@@ -97,13 +97,13 @@ static bool define_dims(Lower *l, uint32_t o)
     return true;
 }
 
-static const char *param_fault(Lower *l, const CustomFunction *f, const CustomParam *p)
+static const char *param_fault(Lower *l, const CustomParam *p)
 {
     for (uint32_t i = 0; p->kind == CUSTOM_FLOAT && i < l->n->nattrs; i++)
         if (str_eq(l->n->attrs[i].name, p->name) && l->n->attrs[i].type == ATTR_FLOAT)
             return NULL;
-    (void)f;
     return p->kind == CUSTOM_FLOAT   ? "the node has no such attribute"
+           : p->is_vector            ? "nothing says whether sizes count elements or vectors"
            : p->kind == CUSTOM_OTHER ? "it is neither a tensor, a size nor an attribute"
                                      : NULL;
 }
@@ -124,7 +124,7 @@ void lower_custom(Lower *l)
             return;
     for (uint32_t i = 0; i < f->nparams && i < 64; i++) {
         const CustomParam *p = &f->params[i];
-        const char *fault = param_fault(l, f, p);
+        const char *fault = param_fault(l, p);
         Tensor t;
         if (fault) {
             not_supported(l, "%.*s: parameter \"%.*s\" of %.*s: %s", STR_ARG(op_of(l)),

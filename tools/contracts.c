@@ -1,5 +1,6 @@
 // Which function of which source is an operator's: the one that cameo.yaml names, else the one of
-// the operator's name, as written or in snake_case.
+// the operator's name, as written or in snake_case, or with "_kernel" behind that. What takes no
+// pointers (PyTorch's launchers take tensors) is passed over where another takes them.
 
 #include "tools/contracts.h"
 #include "frontend/contract.h"
@@ -13,8 +14,7 @@ enum { MAX_SOURCES = 256 };
 // An operator of a domain while its sources are read.
 typedef struct Wanted {
     CustomOp op;
-    Str snake;  // absent where the symbol is given
-    bool given; // by cameo.yaml
+    Str names[3]; // in the order in which they are looked for; absent where there is none
 } Wanted;
 
 typedef struct Search {
@@ -47,8 +47,9 @@ static bool is_wanted(void *context, Str symbol)
 {
     const Search *s = context;
     for (uint32_t i = 0; i < s->wanted.len; i++)
-        if (str_eq(symbol, s->wanted.at[i].op.symbol) || str_eq(symbol, s->wanted.at[i].snake))
-            return true;
+        for (int k = 0; k < 3; k++)
+            if (s->wanted.at[i].names[k].len && str_eq(symbol, s->wanted.at[i].names[k]))
+                return true;
     return false;
 }
 
@@ -95,34 +96,44 @@ static void find_wanted(Search *s, const ConfigCustom *c, const Model *m)
         map_put(&seen, n->op, &added);
         if (!added)
             continue;
+        Str snake = snake_case(s->arena, n->op);
         Wanted w = {.op = {.domain = n->domain, .op = n->op, .symbol = n->op, .line = c->line},
-                    .snake = snake_case(s->arena, n->op)};
+                    .names = {n->op, snake, str_printf(s->arena, "%.*s_kernel", STR_ARG(snake))}};
         for (uint32_t i = 0; i < c->ops.len; i++)
             if (str_eq(c->ops.at[i].op, n->op)) {
-                w.op.symbol = c->ops.at[i].symbol;
                 w.op.line = c->ops.at[i].line;
-                w.snake = w.op.symbol;
-                w.given = true;
+                w.names[0] = w.op.symbol = c->ops.at[i].symbol;
+                w.names[1] = w.names[2] = STR_NONE;
             }
         vec_push(s->arena, &s->wanted, w);
     }
 }
 
+static bool takes_pointers(const CustomFunction *f)
+{
+    return custom_count(f, CUSTOM_INPUT) + custom_count(f, CUSTOM_OUTPUT) > 0;
+}
+
+// The functions of the first name that has such; false: no name has.
+static bool take_named(Search *s, Wanted *w, uint32_t first, bool with_pointers)
+{
+    const Contracts *c = s->out;
+    for (int i = 0; i < 3 && w->names[i].len && !w->op.functions.len; i++)
+        for (uint32_t k = first; k < c->functions.len; k++) {
+            CustomFunction *f = c->functions.at[k];
+            if (!str_eq(f->symbol, w->names[i]) || (with_pointers && !takes_pointers(f)))
+                continue;
+            w->op.symbol = w->names[i];
+            vec_push(s->arena, &w->op.functions, f);
+        }
+    return w->op.functions.len > 0;
+}
+
 static void take_functions(Search *s, uint32_t first)
 {
-    Contracts *c = s->out;
-    for (uint32_t i = 0; i < s->wanted.len; i++) {
-        Wanted *w = &s->wanted.at[i];
-        for (uint32_t k = first; k < c->functions.len; k++)
-            if (str_eq(c->functions.at[k]->symbol, w->op.symbol))
-                vec_push(s->arena, &w->op.functions, c->functions.at[k]);
-        if (!w->op.functions.len && !w->given) {
-            w->op.symbol = w->snake;
-            for (uint32_t k = first; k < c->functions.len; k++)
-                if (str_eq(c->functions.at[k]->symbol, w->snake))
-                    vec_push(s->arena, &w->op.functions, c->functions.at[k]);
-        }
-    }
+    for (uint32_t i = 0; i < s->wanted.len; i++)
+        if (!take_named(s, &s->wanted.at[i], first, true))
+            take_named(s, &s->wanted.at[i], first, false);
 }
 
 bool tool_contracts(const Tool *t, Arena *a, const Config *config, const Model *m,

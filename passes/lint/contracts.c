@@ -4,6 +4,7 @@
 #include "ir/contract.h"
 #include "passes/adaptor.h"
 #include "passes/lint/story.h"
+#include "passes/retype.h"
 
 #include <string.h>
 
@@ -78,6 +79,56 @@ static ValueId before_cast(const Model *m, ValueId v, DType want)
     return cast ? n->in[0] : 0;
 }
 
+// What Casts to t of all that the node hands to a type variable cost: values that t does not hold
+// count most, then Casts, then bits. UINT32_MAX: one of them is a number of another kind.
+static uint32_t cost_of_type(const Model *m, const CustomFunction *f, const Node *n,
+                             int32_t variable, DType t)
+{
+    uint32_t in = 0, out = 0, cost = dtype_info(t)->bits;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const CustomParam *p = &f->params[i];
+        if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
+            continue;
+        DType have = lint_dtype(m, p->kind == CUSTOM_INPUT ? n->in[in++] : n->out[out++]);
+        if (p->variable != variable || have == DT_NONE || have == t)
+            continue;
+        if (dtype_is_float(have) != dtype_is_float(t) ||
+            dtype_is_integer(have) != dtype_is_integer(t))
+            return UINT32_MAX;
+        cost += dtype_holds(t, have) ? 256 : 256 + (1 << 20);
+    }
+    return cost;
+}
+
+// The dtype that the parameter takes where the node gets Casts; DT_NONE: none helps, or any does.
+static DType taken_dtype(const Model *m, const CustomFunction *f, const Node *n,
+                         const CustomParam *p)
+{
+    if (p->variable < 0)
+        return p->dtype;
+    TypeSet types = f->variables[p->variable].types, had = 0;
+    uint32_t in = 0, out = 0, least = UINT32_MAX;
+    DType best = DT_NONE;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const CustomParam *q = &f->params[i];
+        if (q->kind != CUSTOM_INPUT && q->kind != CUSTOM_OUTPUT)
+            continue;
+        DType have = lint_dtype(m, q->kind == CUSTOM_INPUT ? n->in[in++] : n->out[out++]);
+        if (q->variable == p->variable && have != DT_NONE)
+            had |= (TypeSet)1 << have;
+    }
+    for (int t = 1; t < DT_COUNT; t++) {
+        uint32_t cost = (types ? types : had) >> t & 1
+                            ? cost_of_type(m, f, n, p->variable, (DType)t)
+                            : UINT32_MAX;
+        if (cost < least) {
+            least = cost;
+            best = (DType)t;
+        }
+    }
+    return best;
+}
+
 // "Cast(float16->float32)", joined by " and ", each pair of dtypes once.
 typedef struct CastWords {
     Buf text;
@@ -102,25 +153,28 @@ static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
     uint32_t in = 0, out = 0;
     CastWords before = {0}, behind = {0};
     TypeSet needed = 0;
+    bool from_template = false;
     for (uint32_t i = 0; i < f->nparams; i++) {
         const CustomParam *p = &f->params[i];
         if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
             continue;
         ValueId v = p->kind == CUSTOM_INPUT ? n->in[in++] : n->out[out++];
         DType have = lint_dtype(l->m, v);
-        if (have == DT_NONE || p->dtype == DT_NONE || have == p->dtype)
+        DType want = taken_dtype(l->m, f, n, p);
+        if (have == DT_NONE || want == DT_NONE || have == want)
             continue;
-        ValueId source = p->kind == CUSTOM_INPUT ? before_cast(l->m, v, p->dtype) : 0;
+        ValueId source = p->kind == CUSTOM_INPUT ? before_cast(l->m, v, want) : 0;
         if (source) {
             diag_fix(l->diags, d, false, "read \"%.*s\", which is %s, in front of its Cast",
-                     STR_ARG(lint_name(l, source)), dtype_name(p->dtype));
+                     STR_ARG(lint_name(l, source)), dtype_name(want));
             continue;
         }
         if (p->kind == CUSTOM_INPUT)
-            add_cast(&before, have, p->dtype);
+            add_cast(&before, have, want);
         else
-            add_cast(&behind, p->dtype, have);
+            add_cast(&behind, want, have);
         needed |= (TypeSet)1 << have;
+        from_template |= p->variable >= 0;
     }
     const uint32_t casts = before.count + behind.count;
     if (casts) {
@@ -131,7 +185,9 @@ static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
                             casts == 1 ? "" : "s");
         fix->casts = casts;
         Str types = types_words(l, needed);
-        diag_help(l->diags, d, "or add a function that takes %.*s", STR_ARG(types));
+        diag_help(l->diags, d,
+                  from_template ? "or make it for %.*s too" : "or add a function that takes %.*s",
+                  STR_ARG(types));
     }
     buf_free(&before.text);
     buf_free(&behind.text);
@@ -354,6 +410,9 @@ static uint32_t cast_around(Model *m, Builder *a, const Uses *uses, NodeId id,
                             const CustomFunction *f)
 {
     uint32_t in = 0, out = 0, made = 0;
+    DType wants[64]; // before anything is changed: types of a template depend on all operands
+    for (uint32_t i = 0; i < f->nparams && i < 64; i++)
+        wants[i] = taken_dtype(m, f, node_at(m, id), &f->params[i]);
     for (uint32_t i = 0; i < f->nparams; i++) {
         const CustomParam *p = &f->params[i];
         if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
@@ -362,22 +421,23 @@ static uint32_t cast_around(Model *m, Builder *a, const Uses *uses, NodeId id,
         uint32_t k = is_input ? in++ : out++;
         ValueId v = is_input ? node_at(m, id)->in[k] : node_at(m, id)->out[k];
         DType have = lint_dtype(m, v);
-        if (have == DT_NONE || p->dtype == DT_NONE || have == p->dtype)
+        DType want = wants[i];
+        if (have == DT_NONE || want == DT_NONE || have == want)
             continue;
         if (!is_input) {
             made++;
-            cast_behind(m, a, uses, v, p->dtype);
+            cast_behind(m, a, uses, v, want);
             continue;
         }
-        ValueId source = before_cast(m, v, p->dtype);
+        ValueId source = before_cast(m, v, want);
         if (source) {
             read_before(m, uses, id, k, source);
             made++;
             continue;
         }
         Use use = {id, node_at(m, id)->graph, k};
-        NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(p->dtype), &use, 1);
-        node_set_int(m, cast, "to", p->dtype);
+        NodeId cast = adaptor_insert(a, v, "Cast", dtype_name(want), &use, 1);
+        node_set_int(m, cast, "to", want);
         made++;
     }
     return made;
