@@ -77,6 +77,12 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
+    if (unit == KERNELS && strstr(b->cc, "gcc")) {
+        // Copies of functions for one caller, and of loops for one step: kernels run no faster by
+        // them, and what all products share would be a third longer.
+        argv[n++] = "-fno-ipa-cp-clone";
+        argv[n++] = "-fno-version-loops-for-strides";
+    }
     if (unit != BESIDE && cpu)
         argv[n++] = cpu;
 #if defined(__x86_64__) // clang takes half of a vector for loops, of float64 too few numbers
