@@ -8,6 +8,7 @@
 
 #include "codegen/fuse_parts.h"
 #include "codegen/parts.h"
+#include "runtime/cameo_wide_lines.h"
 
 enum {
     MACS = 5,          // multiplications and additions in a tenth of a nanosecond
@@ -399,6 +400,9 @@ bool wide_leaves(Polys *polys, const Conv *c)
 bool wide_has_lines(Module *mod, const Conv *c)
 {
     bool any = false;
+    int64_t rows;
+    if (poly_is_const(c->rows, &rows) && rows < CAMEO_WIDE_LINE_ROWS)
+        return false;
     for (uint32_t i = 0; i < c->rank; i++)
         any = any || !poly_equals(c->taps[i], 1);
     return any && buffer_at(mod, c->x->buffer)->dtype == DT_F32;
