@@ -23,7 +23,7 @@ enum {
     CAMEO_WIDE_LINE_MOST = 7,
     CAMEO_WIDE_LINE_TILES = 72,  /* of a block: whole panels on every target */
     CAMEO_WIDE_LINE_DEPTH = 40,  /* channels, by rows of their windows, of a block */
-    CAMEO_WIDE_LINE_ROWS = 32,   /* of y: for fewer what is done to x is not worth it */
+    CAMEO_WIDE_LINE_ROWS = 16,   /* of y: for fewer what is done to x is not worth it */
     CAMEO_WIDE_LINE_LINES = 16,  /* of x in a place of y, its channels by rows of their windows */
     CAMEO_WIDE_LINE_WIDTH = 1024 /* of a line of x, the most */
 };
