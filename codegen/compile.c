@@ -92,12 +92,15 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     file_forget(&m->view, m->view.at, m->view.len);
     if (diags->errors)
         return NULL;
+    Processor rows[MAX_CPUS];
+    const uint32_t n = processors_of(o->cpu, &o->tuned, rows);
     PassContext passes = {.diags = diags,
                           .after = o->after,
                           .user = o->user,
                           .on_device = o->device == ON_CUDA,
                           .strict = o->strict_fp,
                           .wide = o->wide && !o->strict_fp,
+                          .squares = rows[n - 1].squares > 0 && !o->no_override,
                           .fused = &report->fused};
     bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
                   run_kernel_passes(m, o, &passes);
@@ -107,8 +110,6 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     Module *mod = m->kernels;
     GemmKind gemm = o->device == ON_CUDA ? GEMM_CUBLASLT : o->gemm;
-    Processor rows[MAX_CPUS];
-    const uint32_t n = processors_of(o->cpu, &o->tuned, rows);
     double band = 0;
     for (uint32_t i = 0; i < n; i++)
         band = rows[i].band > band ? rows[i].band : band;

@@ -24,6 +24,7 @@ enum {
     CAMEO_WIDE_LINE_TILES = 72,  /* of a block: whole panels on every target */
     CAMEO_WIDE_LINE_DEPTH = 40,  /* channels, by rows of their windows, of a block */
     CAMEO_WIDE_LINE_ROWS = 16,   /* of y: for fewer what is done to x is not worth it */
+    CAMEO_WIDE_LINE_LINES = 16,  /* of x in a place of y, its channels by rows of their windows */
     CAMEO_WIDE_LINE_WIDTH = 1024 /* of a line of x, the most */
 };
 
@@ -52,7 +53,7 @@ cameo_wide_line_fits(const cameo_wide *p, cameo_wide_line_job *j, cameo_wide_pla
     const cameo_wide_window *w = &s->w;
     *j = (cameo_wide_line_job){.p = p, .s = s, .taps = w->taps[2], .m = 9 - w->taps[2]};
     if (j->taps < CAMEO_WIDE_LINE_LEAST || j->taps > CAMEO_WIDE_LINE_MOST || w->stride[2] != 1 ||
-        w->dilation[2] != 1 || p->depth / j->taps < CAMEO_WIDE_LINE_ROWS ||
+        w->dilation[2] != 1 || p->depth / j->taps < CAMEO_WIDE_LINE_LINES ||
         w->out[2] + 2 * CAMEO_WIDE_LINE_POINTS > CAMEO_WIDE_LINE_WIDTH)
         return 0;
     j->across = (w->out[2] + j->m - 1) / j->m;

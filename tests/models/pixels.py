@@ -63,6 +63,31 @@ class Chain(programs.Network):
         else:
             self.node("Cast", ["x"], self.feeds["x"].astype(np.float64), to=TensorProto.BFLOAT16)
 
+    def squares(self):
+        """Rows and columns one behind the other become channels, by Slices or at once; a convolution reads them."""
+        x, b = self.value, 2
+        if self.bytes or x.shape[2] % b or x.shape[3] % b or x.shape[1] > 4:
+            return
+        places = [(i, j) for i in range(b) for j in range(b)]
+        value = lambda: np.concatenate([x[:, :, i::b, j::b] for i, j in places], 1)
+        if self.random.integers(2):
+            self.node("SpaceToDepth", [self.name], value(), blocksize=b)
+        else:
+            self.random.shuffle(places)
+            self.node("Concat", [self.every(b, i, j) for i, j in places], value(), axis=1)
+        self.convolution()
+
+    def every(self, b, i, j):
+        """The columns from j on of the rows from i on, each b-th, by one Slice or two."""
+        name, axes = self.name, [[2, 3]] if self.random.integers(2) else [[-2], [3]]
+        for axis in axes:
+            first = [j if a == 3 else i for a in axis]
+            made = f"{self.name}_{len(self.nodes)}"
+            numbers = [self.weight(np.array(v)) for v in (first, [2 ** 31] * len(axis), axis, [b] * len(axis))]
+            self.nodes.append(helper.make_node("Slice", [name, *numbers], [made]))
+            name = made
+        return name
+
     def number(self, zero):
         return self.weight(np.array(zero, self.edge.dtype))
 
@@ -187,6 +212,7 @@ def main():
     def draw(random, i):
         net = Chain(random, ("bf16", "u8", "i8")[(i // 9 + i) % 3])
         net.begin()
+        net.squares()
         for _ in range(args.nodes):
             net.step()
         net.end()

@@ -72,10 +72,10 @@ def windows(seed):
     more tiles and channels than a block has, rows that fill no tile, groups, columns and steps from line to line. A product comes
     first, so that what they read is not exact, and Relu leaves half of it 0."""
     rng = np.random.default_rng(seed)
-    cases = [("a", (1, 20, 9, 61), (33, 20, 3, 3), {"pads": [1, 1, 1, 1]}), ("b", (2, 90, 1, 100), (38, 45, 1, 5), {"group": 2, "pads": [0, 2, 0, 2]}),
-             ("c", (1, 17, 1, 531), (16, 17, 1, 4), {}), ("d", (1, 24, 75, 1), (41, 24, 7, 1), {"pads": [3, 0, 2, 0]}),
-             ("e", (1, 8, 40, 50), (24, 8, 4, 6), {"strides": [2, 1], "dilations": [3, 1], "pads": [4, 3, 2, 0]}),
-             ("f", (1, 70, 21, 208), (16, 70, 3, 3), {"pads": [1, 1, 1, 1]})]
+    cases = [("a", (1, 20, 9, 61), (33, 20, 3, 3), {"pads": [1, 1, 1, 1]}), ("b", (2, 90, 1, 100), (76, 45, 1, 5), {"group": 2, "pads": [0, 2, 0, 2]}),
+             ("c", (1, 17, 1, 531), (32, 17, 1, 4), {}), ("d", (1, 24, 75, 1), (41, 24, 7, 1), {"pads": [3, 0, 2, 0]}),
+             ("e", (1, 8, 40, 50), (40, 8, 4, 6), {"strides": [2, 1], "dilations": [3, 1], "pads": [4, 3, 2, 0]}),
+             ("f", (1, 70, 21, 208), (48, 70, 3, 3), {"pads": [1, 1, 1, 1]})]
     nodes, constants, inputs, data = [], {}, [], {}
     for name, x, w, attributes in cases:
         m = rng.normal(size=(x[1], x[1], 1, 1)) / np.sqrt(x[1])
