@@ -10,10 +10,11 @@
 #include "codegen/parts.h"
 
 enum {
-    MACS = 5,          // multiplications and additions in a tenth of a nanosecond
+    MACS = 5,           // multiplications and additions in a tenth of a nanosecond
     LARGE_PLANE = 2048, // places
     // Of fewer rows and places tiles of a line do not make up for what is done to x and to windows:
-    // with 16 rows 196 places took 1.2 of the direct time, 43,264 places 0.9 (measured with AVX-512).
+    // with 16 rows 196 places took 1.2 of the direct time, 43,264 places 0.9 (measured with
+    // AVX-512).
     LINE_ROWS = 32,
     LINE_PLACES = 2048
 };
