@@ -58,6 +58,9 @@ static void report_constant(Lint *l, ValueId v, const ConstantStats *s, NodeId u
     if (!s->nans && value_at(l->m, v)->dtype == DT_F16)
         diag_note(l->diags, d,
                   "float16 ends at 65504: numbers of bfloat16 or float32 do not all fit");
+    diag_help(l->diags, d,
+              s->nans ? "look for the first checkpoint that holds it, and export an earlier one"
+                      : "convert the original again, to a dtype that holds its numbers");
 }
 
 void lint_nonfinite(Lint *l)

@@ -208,6 +208,10 @@ static Diag *report_counts(Lint *l, NodeId id, const CustomFunction *f)
         diag_help(l->diags, d,
                   "an input that is left out on purpose is written as \"\": the function gets a "
                   "null pointer");
+    else
+        diag_help(l->diags, d,
+                  "give the function a pointer for each operand, inputs first, or the node what "
+                  "the function takes");
     return d;
 }
 
@@ -239,6 +243,13 @@ static Diag *report_misfit(Lint *l, NodeId id, const CustomFunction *f, const Cu
         diag_note(l->diags, d, "the dispatch macro %.*s covers {%.*s} only",
                   STR_ARG(str_escaped(l->arena, x->variable->by)),
                   STR_ARG(types_words(l, x->variable->types)));
+    if (x->want == DT_NONE)
+        diag_help(l->diags, d, "%s %s too, or cast in front of the node and behind it",
+                  x->variable->by.len ? "dispatch" : "instantiate it for",
+                  custom_type_name(x->have));
+    else if (x->variable)
+        diag_help(l->diags, d, "cast one of the two, or give the %s a type for each",
+                  what_it_is(f));
     if (x->want != DT_NONE && !x->variable)
         diag_note(l->diags, d, "%u-byte data %s as %u-byte %s: wrong values%s", have,
                   is_input ? "read" : "written", want, custom_type_name(x->want),
@@ -280,6 +291,8 @@ static void check_device(Lint *l, NodeId id, const CustomOp *op, const CustomFun
               n->why_device.what                   ? n->why_device.what
               : n->why_device.kind == WHY_METADATA ? "its metadata cameo.device"
                                                    : "the model's device configurations");
+    diag_help(l->diags, d, "place it on %s, or add a %s of that name to the sources",
+              on_host ? "a CUDA device" : "cpu", on_host ? "C function" : "CUDA kernel");
 }
 
 // A node that nobody placed, and a function that fits it: does none of those for the other side,
@@ -303,11 +316,15 @@ static void check_other_side(Lint *l, NodeId id, const CustomOp *op, const Custo
               STR_ARG(str_escaped(l->arena, fits->path)), fits->line,
               fits->is_cuda ? "the model compiles for a CUDA device, not for the CPU"
                             : "on a CUDA device the model calls it on the host");
+    if (!d->helps.len)
+        diag_help(l->diags, d, "write the %s for the types that the other one takes",
+                  what_it_is(other));
 }
 
 static void report_missing(Lint *l, NodeId id, const CustomOp *op)
 {
     const Contracts *c = l->m->contracts;
+    bool broken = false;
     Diag *d = report(l, id, UINT32_MAX,
                      str_printf(l->arena, "%.*s has no function %.*s in its sources",
                                 STR_ARG(op_words(l, node_at(l->m, id))),
@@ -322,7 +339,12 @@ static void report_missing(Lint *l, NodeId id, const CustomOp *op)
                       STR_ARG(source), STR_ARG(fault));
         else
             diag_note(l->diags, d, "  %.*s", STR_ARG(source));
+        broken |= fault.len > 0;
     }
+    if (broken)
+        diag_help(l->diags, d, "mend what does not parse: behind it no function is found");
+    diag_help(l->diags, d, "a function of another name is said in cameo.yaml: ops: {%.*s: NAME}",
+              STR_ARG(str_escaped(l->arena, node_at(l->m, id)->op)));
 }
 
 void lint_contracts(Lint *l)

@@ -149,6 +149,10 @@ static void report_cost(Lint *l, NodeId id, const Target *t, double time, double
     else
         diag_note(l->diags, d, "%s to %s: %.0f bytes read and written",
                   dtype_name(cast_from(l->m, id)), dtype_name(cast_to(l->m, id)), bytes);
+    diag_help(l->diags, d,
+              transfer ? "keep \"%.*s\" where it is read, or compute it there"
+                       : "let what makes \"%.*s\", or what reads it, have the other's dtype",
+              STR_ARG(lint_name(l, n->in[0])));
     diag_note(l->diags, d,
               "assumed: bytes take the target's bandwidth, products its arithmetic%s%s",
               assumed ? ", dims that are not known are 1" : "",

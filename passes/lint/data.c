@@ -133,6 +133,41 @@ static void note_values(Check *c, Diag *d)
                   f->worst);
 }
 
+// What to do about values that the input's dtype does not have.
+static void help_values(Check *c, Diag *d)
+{
+    Diags *all = c->l->diags;
+    if (c->fit.nans || (c->fit.beyond && !dtype_is_float(c->want)))
+        diag_help(all, d, "say what these are to be, then store it as %s", dtype_name(c->want));
+    else if (c->fit.beyond)
+        diag_help(all, d, "scale it as the training did: in %s they would be infinite",
+                  dtype_name(c->want));
+    else
+        diag_help(all, d, "%s, if the file is the right one, then store it as %s",
+                  c->want == DT_BOOL ? "compare it with what is meant by true" : "round it",
+                  dtype_name(c->want));
+}
+
+// What to do about elements of which no number is made.
+static void help_elements(Check *c, Diag *d)
+{
+    Diags *all = c->l->diags;
+    if (str_is(c->d->type, "record"))
+        diag_help(all, d,
+                  "give each column to an input, or join them: "
+                  "numpy.lib.recfunctions.structured_to_unstructured");
+    else if (c->d->by_text && !c->d->count)
+        diag_help(all, d, "write the rows that are meant into it");
+    else if (c->d->by_text)
+        diag_help(all, d,
+                  "leave columns of words out (usecols), or encode them as the training did");
+    else if (c->d->dtype == DT_STRING || str_is(c->d->type, "|O"))
+        diag_help(all, d, "encode what is no number as the training did, then .astype(\"%s\")",
+                  dtype_name(c->want));
+    else
+        diag_help(all, d, "store it as %s", dtype_name(c->want));
+}
+
 static void check_dtype(Check *c)
 {
     const DataTensor *t = c->d;
@@ -156,12 +191,16 @@ static void check_dtype(Check *c)
             diag_note(l->diags, d, "no %s is made of %.*s", dtype_name(c->want), STR_ARG(have));
         if (t->turned == c->want)
             offer_conversion(c, d, true, STR("turn its bytes"));
+        else
+            help_elements(c, d);
         return;
     }
     note_values(c, d);
     if (!c->fit.beyond && !c->fit.nans && !c->fit.cut)
         offer_conversion(c, d, !data_changes(&c->fit),
                          str_printf(l->arena, "store it as %s", dtype_name(c->want)));
+    else
+        help_values(c, d);
 }
 
 // ---- shapes
@@ -190,6 +229,15 @@ static void report_misfit(Check *c, const DataPlan *p, Str have, Str want)
         diag_note(l->diags, d, "%.*s", STR_ARG(c->d->hint));
     if (t->rank != c->rank || p->wrong == 1)
         note_channels(c, d);
+    if (t->rank == c->rank)
+        diag_help(l->diags, d,
+                  "no order of its dims fits: take the file that was meant, or cut it as the "
+                  "training did");
+    else
+        diag_help(l->diags, d,
+                  t->rank > c->rank ? "give one element of it, or join its dims, if several stand "
+                                      "for one of the input's"
+                                    : "give it with all dims: leaving one out fits none of them");
 }
 
 static void check_shape(Check *c)
@@ -397,8 +445,9 @@ static void check_scale(Check *c)
     Diag *d = report(c, SEV_WARNING, message);
     diag_note(l->diags, d, "%.*s", STR_ARG(m.why));
     diag_note(l->diags, d, "%.*s outside of that", STR_ARG(counted(l, n, f->count)));
-    if (bytes)
-        diag_note(l->diags, d, "divide by 255 as the training did, or as its preprocessing says");
+    diag_help(l->diags, d,
+              bytes ? "divide by 255 as the training did, or as its preprocessing says"
+                    : "scale it as the training did");
 }
 
 static bool has_one_of(const Model *m, const char *const *ops)
@@ -436,6 +485,10 @@ static void check_finite(Check *c)
               nan ? "NaN too" : "infinite or NaN");
     if (nan && c->d->by_text)
         diag_note(l->diags, d, "pandas.read_csv makes NaN of cells that are empty");
+    diag_help(l->diags, d, "%s",
+              nan ? "fill them as the training did, or leave their rows out"
+                  : "look where they come from: a division by 0, or a number "
+                    "beyond its dtype");
 }
 
 // What cameo.yaml says that the input is given.
@@ -454,6 +507,9 @@ static void check_configured(Check *c)
                                     STR_ARG(c->input), r->lo, r->hi, STR_ARG(c->file), c->fit.lo,
                                     c->fit.hi));
         diag_note(c->l->diags, d, "bounds by %s:%u", config->path, r->line);
+        diag_help(c->l->diags, d,
+                  "widen the bounds there, if the file is right: rules about "
+                  "ranges go by them");
     }
 }
 
@@ -483,6 +539,10 @@ static void check_indices(Check *c)
                               STR_ARG(lint_short(l, u->node)), (long long)rows, STR_ARG(c->input)));
         diag_note(l->diags, d, "the rows are those of %.*s",
                   STR_ARG(lint_source_words(l, n->in[0])));
+        diag_help(l->diags, d,
+                  "make the indices with the vocabulary that the model was trained "
+                  "with: they go from 0 to %lld",
+                  (long long)rows - 1);
         return;
     }
 }
@@ -497,6 +557,9 @@ static void check_header(Check *c)
                str_printf(c->l->arena, "%.*s fits input \"%.*s\", but may not be what was meant",
                           STR_ARG(c->file), STR_ARG(c->input)));
     diag_note(c->l->diags, d, "%.*s", STR_ARG(c->d->hint));
+    diag_help(c->l->diags, d,
+              "write it by DataFrame.to_csv(FILE, index=False), names of columns in "
+              "its first line");
 }
 
 void lint_data(Lint *l)

@@ -126,7 +126,10 @@ static Diag *report(Lint *l, const Declared *it)
         lint_about_node(l, d, v->node);
     d->value = name;
     note_origin(l, d, id);
-    if (!kind_differs(v, t))
+    if (kind_differs(v, t))
+        diag_help(l->diags, d, "declare it as a %s, which is what whoever runs the model gets",
+                  kinds[v->kind]);
+    else
         diag_fix(l->diags, d, !it->interface, "declare it with shape %.*s",
                  STR_ARG(lint_shape_words(l, v)));
     return d;

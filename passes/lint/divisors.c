@@ -285,6 +285,24 @@ static bool find_divisor(NumberFacts *x, NodeId id, Divisor *f)
     return f->range.lo <= 0 && f->range.hi >= 0 && !holds_no_zero(x, v);
 }
 
+static void help_divisor(Lint *l, Diag *d, NodeId id, const Divisor *f, DType t)
+{
+    if (!range_digits(t))
+        diag_help(l->diags, d, "%s",
+                  f->range.lo >= 0
+                      ? "Max with 1 in front of it"
+                      : "Where(Equal(d, 0), 1, d) in front of it, d being the divisor");
+    else if (f->range.lo >= 0 || node_is(node_at(l->m, id), "Log"))
+        diag_help(l->diags, d, "Max with an epsilon that %s holds in front of it, or add one",
+                  dtype_name(t));
+    else
+        diag_help(l->diags, d,
+                  "Where(Equal(d, 0), epsilon, d) in front of it, d being the divisor: Max would "
+                  "change what is negative");
+    if (f->range.lo_by == RANGE_ASSUMED && f->range.hi_by == RANGE_ASSUMED)
+        diag_help(l->diags, d, "if the inputs keep it away from 0, say so in cameo.yaml (ranges)");
+}
+
 void lint_divisors(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
@@ -304,6 +322,8 @@ void lint_divisors(Lint *l)
         numbers_note_measured(l, d, v);
         if (node_is(node_at(l->m, id), "Sqrt"))
             diag_fix(l->diags, d, false, "Max with 0 in front of it: 1 node, 0 casts added");
+        else
+            help_divisor(l, d, id, &f, numbers_dtype(x, v));
     }
 }
 
@@ -387,5 +407,10 @@ void lint_variances(Lint *l)
         diag_note(l->diags, d,
                   "a variance like that is no trained one: the file was damaged, or the operands "
                   "stand in the wrong order (scale, B, mean, variance)");
+        diag_help(l->diags, d,
+                  b.value < 0 ? "export the model again, and compare its operands with the "
+                                "framework's running_mean and running_var"
+                              : "export it with the epsilon it was trained with: frameworks have "
+                                "1e-5 or 1e-3");
     }
 }

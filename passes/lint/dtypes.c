@@ -373,6 +373,18 @@ static int version_that_gives(const Node *n, uint32_t o, DType t)
     return 0;
 }
 
+// The same for input i.
+static int version_that_takes(const Node *n, uint32_t i, DType t)
+{
+    const Schema *now = n->schema, *s;
+    for (uint32_t k = 0; (s = schema_at(k)); k++)
+        if (s->since > now->since && strcmp(s->name, now->name) == 0 &&
+            strcmp(s->domain, now->domain) == 0 && i < s->ninputs && !s->deprecated &&
+            (s->inputs[i].types >> t & 1))
+            return s->since;
+    return 0;
+}
+
 // A dtype that an attribute chooses, and that the operator does not give at this opset.
 static void report_unsupported_result(Lint *l, const Fault *f)
 {
@@ -387,6 +399,8 @@ static void report_unsupported_result(Lint *l, const Fault *f)
     if (later)
         diag_help(l->diags, d, "%.*s gives %s since opset %d: export the model for that one",
                   STR_ARG(op), dtype_name(f->have), later);
+    else
+        diag_help(l->diags, d, "let it give one of these, and cast that");
 }
 
 // Does Cast convert one to the other at the node's opset?
@@ -423,6 +437,12 @@ static void report_unsupported(Lint *l, const Fault *f)
     if (f->want != DT_NONE)
         diag_note(l->diags, d, "%.*s is %s, and both must have one dtype",
                   STR_ARG(lint_operand_words(l, n, f->other)), dtype_name(f->want));
+    int later = version_that_takes(n, f->index, f->have);
+    if (later)
+        diag_help(l->diags, d, "%.*s takes %s since opset %d: export the model for that one",
+                  STR_ARG(str_escaped(l->arena, n->op)), dtype_name(f->have), later);
+    else if (f->have == DT_STRING)
+        diag_help(l->diags, d, "no Cast makes numbers of words: give it indices of them");
     if (to == DT_NONE || f->have == DT_STRING)
         return;
     if (origin_payload(l->m, f->value)) {

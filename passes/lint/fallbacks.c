@@ -198,6 +198,15 @@ static void report(Lint *l, const Target *t, const Fallback *f)
         diag_note(l->diags, d, "it has kernels of %s", b.at);
     buf_free(&b);
     offer(l, d, t, f);
+    if (d->fixes.len)
+        return;
+    if (f->lacks && types)
+        diag_help(l->diags, d, "compute it in a dtype that has a kernel, if the values allow it");
+    else
+        diag_help(l->diags, d,
+                  is_host(t) ? "write it with operators that the target has, or take another target"
+                             : "write it with operators that the target has, or leave it to the "
+                               "host and pay for that");
 }
 
 void lint_fallbacks(Lint *l)

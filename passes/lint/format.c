@@ -17,10 +17,19 @@ static void check_versions(Lint *l)
     const Model *m = l->m;
     long long ir = m->ir_version;
     if (ir <= 0)
-        diag(l->diags, "ST014", SEV_ERROR, STR("graph"), "the model does not say its ir_version");
+        diag_help(
+            l->diags,
+            diag(l->diags, "ST014", SEV_ERROR, STR("graph"),
+                 "the model does not say its ir_version"),
+            "set it: onnx.helper.find_min_ir_version_for of its opset_import gives the least");
     else if (ir > NEWEST_IR)
-        diag(l->diags, "ST014", SEV_ERROR, STR("graph"),
-             "the model is of IR version %lld, and the newest known is %d", ir, NEWEST_IR);
+        diag_help(l->diags,
+                  diag(l->diags, "ST014", SEV_ERROR, STR("graph"),
+                       "the model is of IR version %lld, and the newest known is %d", ir,
+                       NEWEST_IR),
+                  "export for IR version %d or earlier; if the file says what no version is, it is "
+                  "damaged",
+                  NEWEST_IR);
 }
 
 // The newest version of a domain of the standard; 0: somebody else's, who may be ahead.
@@ -48,15 +57,18 @@ static void check_imports(Lint *l, const OpsetImport *at, uint32_t n, Str where)
         Str domain =
             is_standard_domain(at[i].domain) ? STR("ai.onnx") : str_escaped(l->arena, at[i].domain);
         if (newest && at[i].version > newest)
-            diag(l->diags, "ST014", SEV_ERROR, where,
-                 "opset %lld of %.*s is imported, and the newest known is %d",
-                 (long long)at[i].version, STR_ARG(domain), newest);
+            diag_help(l->diags,
+                      diag(l->diags, "ST014", SEV_ERROR, where,
+                           "opset %lld of %.*s is imported, and the newest known is %d",
+                           (long long)at[i].version, STR_ARG(domain), newest),
+                      "export for opset %d or earlier", newest);
         for (uint32_t k = 0; k < i; k++)
             if (same_domain(at[k].domain, at[i].domain) && at[k].version != at[i].version) {
                 Diag *d = diag(l->diags, "ST014", SEV_WARNING, where,
                                "%.*s is imported twice, as opset %lld and %lld", STR_ARG(domain),
                                (long long)at[k].version, (long long)at[i].version);
                 diag_note(l->diags, d, "the greater one holds");
+                diag_help(l->diags, d, "delete the entry of the lesser one from opset_import");
                 break;
             }
     }
@@ -71,9 +83,11 @@ static void check_metadata(Lint *l)
         if (key.len)
             map_put(&seen, key, &added);
         if (!added)
-            diag(l->diags, "ST014", SEV_ERROR, STR("graph"),
-                 "the model's metadata_props hold key \"%.*s\" twice",
-                 STR_ARG(str_escaped(l->arena, key)));
+            diag_help(l->diags,
+                      diag(l->diags, "ST014", SEV_ERROR, STR("graph"),
+                           "the model's metadata_props hold key \"%.*s\" twice",
+                           STR_ARG(str_escaped(l->arena, key))),
+                      "delete the entry that is not meant");
     }
 }
 
@@ -95,6 +109,10 @@ static void check_function_opsets(Lint *l, const Function *f)
                  "operator in the model's %lld",
                  STR_ARG(str_escaped(l->arena, n->op)), (long long)own, (long long)model);
         lint_about_node(l, d, body->nodes.at[i]);
+        diag_help(
+            l->diags, d,
+            "let the function import opset %lld, and write its body with that one's operators",
+            (long long)model);
         return;
     }
 }
@@ -118,10 +136,12 @@ static Str entry_path(Lint *l, GraphId g, const char *list, Str name, uint32_t i
                     : str_printf(l->arena, "%.*s/%s[%u]", STR_ARG(where), list, i);
 }
 
-// What the format asks of the type of a main graph's input or output; NULL: nothing is missing.
-static const char *type_fault(Lint *l, const Type *t, Severity *severity)
+// What the format asks of the type of a main graph's input or output, and what to do; NULL: nothing
+// is missing.
+static const char *type_fault(Lint *l, const Type *t, Severity *severity, const char **help)
 {
     *severity = SEV_ERROR;
+    *help = "declare its type: onnx.helper.make_tensor_value_info writes one";
     if (!t || t->kind == TYPE_NONE)
         return "is declared without a type";
     if (t->kind != TYPE_TENSOR && t->kind != TYPE_SPARSE)
@@ -133,6 +153,7 @@ static const char *type_fault(Lint *l, const Type *t, Severity *severity)
                           t->elem)
             .at;
     *severity = SEV_WARNING;
+    *help = "declare as many dims as it has; those of open size by a name, or empty";
     return t->has_shape ? NULL : "is declared without a shape, of which not even the rank is known";
 }
 
@@ -141,8 +162,9 @@ static void check_entry(Lint *l, GraphId g, const char *list, const ValueInfo *i
     Str name = value_at(l->m, info->value)->name;
     Severity severity = SEV_ERROR;
     const char *fault = !info->value || name.len == 0 ? "has no name" : NULL;
+    const char *help = "give it the name by which nodes and callers mean it";
     if (!fault && g == l->m->main)
-        fault = type_fault(l, info->type, &severity);
+        fault = type_fault(l, info->type, &severity, &help);
     if (!fault)
         return;
     Str shown = name.len ? str_printf(l->arena, " \"%.*s\"", STR_ARG(str_escaped(l->arena, name)))
@@ -150,6 +172,7 @@ static void check_entry(Lint *l, GraphId g, const char *list, const ValueInfo *i
     Diag *d = diag(l->diags, "ST014", severity, entry_path(l, g, list, name, i), "%s%.*s %s", list,
                    STR_ARG(shown), fault);
     d->value = str_escaped(l->arena, name);
+    diag_help(l->diags, d, "%s", help);
 }
 
 static void check_initializers(Lint *l, GraphId g)
@@ -164,11 +187,17 @@ static void check_initializers(Lint *l, GraphId g)
             continue;
         Str where = entry_path(l, g, "initializer", name, i);
         if (!name.len)
-            diag(l->diags, "ST014", SEV_ERROR, where, "initializer %u has no name", i);
+            diag_help(
+                l->diags,
+                diag(l->diags, "ST014", SEV_ERROR, where, "initializer %u has no name", i),
+                "give it the name by which nodes mean it, or delete it: nothing can read it so");
         else
-            diag(l->diags, "ST014", SEV_ERROR, where,
-                 "initializer \"%.*s\" is no input, as IR version %lld asks for",
-                 STR_ARG(str_escaped(l->arena, name)), (long long)l->m->ir_version);
+            diag_help(l->diags,
+                      diag(l->diags, "ST014", SEV_ERROR, where,
+                           "initializer \"%.*s\" is no input, as IR version %lld asks for",
+                           STR_ARG(str_escaped(l->arena, name)), (long long)l->m->ir_version),
+                      "list it among the graph's inputs too, or set ir_version to %d or later",
+                      IR_OF_FREE_WEIGHTS);
     }
 }
 
@@ -178,8 +207,10 @@ static void check_graph(Lint *l, GraphId g)
     if (graph->function)
         return;
     if (graph->name.len == 0)
-        diag(l->diags, "ST014", SEV_ERROR, location_graph(l->m, l->arena, g),
-             "the graph has no name");
+        diag_help(l->diags,
+                  diag(l->diags, "ST014", SEV_ERROR, location_graph(l->m, l->arena, g),
+                       "the graph has no name"),
+                  "give it one: the format asks for it, and any will do");
     for (uint32_t i = 0; i < graph->inputs.len; i++)
         check_entry(l, g, "input", &graph->inputs.at[i], i);
     for (uint32_t i = 0; i < graph->outputs.len; i++)
@@ -218,17 +249,35 @@ static AttrType other_payload(const Attr *a)
     return ATTR_UNDEFINED;
 }
 
-static const char *attribute_fault(const Model *m, const Node *n, uint32_t i)
+static const char *attribute_fault(const Model *m, const Node *n, uint32_t i, const char **help)
 {
     const Attr *a = &n->attrs[i];
+    *help = "delete the one that is not meant";
     for (uint32_t k = 0; k < i; k++)
         if (a->name.len && str_eq(n->attrs[k].name, a->name))
             return "is given twice";
+    *help = "set its field type, which the format asks for since IR version 2";
     if (a->type == ATTR_UNDEFINED && m->ir_version >= IR_OF_ATTRIBUTE_TYPES)
         return "does not say its type";
+    *help = "leave only the field of the type that is meant: onnx.helper.make_attribute does";
     if (a->type != ATTR_UNDEFINED && other_payload(a) != ATTR_UNDEFINED)
         return "holds a value of another type than it says";
     return NULL;
+}
+
+// What took the place of an operator that is no longer there, by the text of its last version.
+static void help_instead(Lint *l, Diag *d, const Node *n)
+{
+    static const struct {
+        const char *op, *now;
+    } instead[] = {{"Upsample", "Resize"}, {"Scatter", "ScatterElements"}};
+    for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
+        if (node_is(n, instead[i].op)) {
+            diag_help(l->diags, d, "use %s, which took its place", instead[i].now);
+            return;
+        }
+    diag_help(l->diags, d, "import an opset below %d, or write the node with operators of today",
+              n->schema->since);
 }
 
 static void check_node(Lint *l, NodeId id)
@@ -236,13 +285,14 @@ static void check_node(Lint *l, NodeId id)
     const Node *n = node_at(l->m, id);
     Str op = str_escaped(l->arena, n->op);
     for (uint32_t i = 0; i < n->nattrs; i++) {
-        const char *fault = attribute_fault(l->m, n, i);
+        const char *help, *fault = attribute_fault(l->m, n, i, &help);
         if (!fault)
             continue;
         Diag *d = diag(l->diags, "ST014", SEV_ERROR, location_node(l->m, l->arena, id),
                        "%.*s: attribute %.*s %s", STR_ARG(op),
                        STR_ARG(str_escaped(l->arena, n->attrs[i].name)), fault);
         lint_about_node(l, d, id);
+        diag_help(l->diags, d, "%s", help);
     }
     if (!n->schema || !n->schema->deprecated)
         return;
@@ -251,6 +301,7 @@ static void check_node(Lint *l, NodeId id)
              "%.*s was taken out of the standard with opset %d", STR_ARG(op), n->schema->since);
     lint_about_node(l, d, id);
     diag_note(l->diags, d, "the model imports opset %lld", (long long)opset_of(l->m, n));
+    help_instead(l, d, n);
 }
 
 // Does a graph inside of another give on what is that one's? It has to come from a node here.
@@ -282,7 +333,9 @@ static void outputs_from_around(Lint *l)
 void lint_format(Lint *l)
 {
     if (!(l->m->has & 1u << 6)) {
-        diag(l->diags, "ST014", SEV_ERROR, STR("graph"), "the file holds no graph");
+        diag_help(l->diags,
+                  diag(l->diags, "ST014", SEV_ERROR, STR("graph"), "the file holds no graph"),
+                  "export the model again: an empty file, or one of another kind, decodes so too");
         return;
     }
     check_versions(l);

@@ -4,22 +4,26 @@
 #include "passes/lint/given.h"
 #include "passes/lint/choices.h"
 
+#include <string.h>
+
 // ---- any node
 
-static Diag *tell_as(Lint *l, Severity severity, NodeId id, Str what)
+static void tell_as(Lint *l, Severity severity, NodeId id, Str what, Str note, Str help)
 {
     if (!lint_first_time(l, "ST011", id))
-        return NULL;
+        return;
     Str op = str_escaped(l->arena, node_at(l->m, id)->op);
     Diag *d = diag(l->diags, "ST011", severity, location_node(l->m, l->arena, id), "%.*s: %.*s",
                    STR_ARG(op), STR_ARG(what));
     lint_about_node(l, d, id);
-    return d;
+    if (note.len)
+        diag_note(l->diags, d, "%.*s", STR_ARG(note));
+    diag_help(l->diags, d, "%.*s", STR_ARG(help));
 }
 
-static Diag *tell(Lint *l, NodeId id, Str what)
+static void tell(Lint *l, NodeId id, Str what, const char *help)
 {
-    return tell_as(l, SEV_ERROR, id, what);
+    tell_as(l, SEV_ERROR, id, what, STR_NONE, str_of(help));
 }
 
 static void check_results(Lint *l, NodeId id)
@@ -29,7 +33,23 @@ static void check_results(Lint *l, NodeId id)
         if (!n->out[i] && n->schema->outputs[i].option == PARAM_SINGLE)
             tell(l, id,
                  str_printf(l->arena, "output %s has no name, and the operator always gives it",
-                            n->schema->outputs[i].name));
+                            n->schema->outputs[i].name),
+                 "give it a name, which nothing has to read");
+}
+
+// The word, of those between spaces, that a misspelt one was probably meant to be; NULL: none.
+static const char *nearest_word(Lint *l, Str word, const char *words)
+{
+    enum { MOST = 32 };
+    const char *at[MOST];
+    uint32_t n = 0;
+    for (const char *p = words; *p && n < MOST;) {
+        size_t len = strcspn(p, " ");
+        if (len)
+            at[n++] = str_printf(l->arena, "%.*s", (int)len, p).at;
+        p += len + (p[len] == ' ');
+    }
+    return str_nearest(word, at, n);
 }
 
 static void check_words(Lint *l, NodeId id)
@@ -38,13 +58,15 @@ static void check_words(Lint *l, NodeId id)
     for (uint32_t i = 0; i < n->nattrs; i++) {
         const Attr *a = &n->attrs[i];
         const char *words = a->type == ATTR_STRING && !a->ref.len ? lint_choices(n, a) : NULL;
-        Diag *d = words ? tell(l, id,
-                               str_printf(l->arena, "%.*s is \"%.*s\", which it cannot be",
-                                          STR_ARG(str_escaped(l->arena, a->name)),
-                                          STR_ARG(str_escaped(l->arena, a->s))))
-                        : NULL;
-        if (d)
-            diag_note(l->diags, d, "it is one of: %s", words);
+        const char *near = words ? nearest_word(l, a->s, words) : NULL;
+        if (words)
+            tell_as(l, SEV_ERROR, id,
+                    str_printf(l->arena, "%.*s is \"%.*s\", which it cannot be",
+                               STR_ARG(str_escaped(l->arena, a->name)),
+                               STR_ARG(str_escaped(l->arena, a->s))),
+                    str_printf(l->arena, "it is one of: %s", words),
+                    near ? str_printf(l->arena, "did you mean \"%s\"?", near)
+                         : STR("set it to one of them"));
     }
 }
 
@@ -74,14 +96,17 @@ void lint_given_references(Lint *l, NodeId id)
         const Attr *a = &n->attrs[i];
         if (!a->ref.len || (f && has_attribute(f, a->ref)))
             continue;
-        Diag *d =
-            tell_as(l, SEV_WARNING, id,
-                    str_printf(l->arena, "attribute %.*s is that of a function, \"%.*s\", %s",
-                               STR_ARG(str_escaped(l->arena, a->name)),
-                               STR_ARG(str_escaped(l->arena, a->ref)),
-                               f ? "which this one does not have" : "but the node is in none"));
-        if (d)
-            diag_note(l->diags, d, "runtimes take the attribute for not given");
+        tell_as(l, SEV_WARNING, id,
+                str_printf(l->arena, "attribute %.*s is that of a function, \"%.*s\", %s",
+                           STR_ARG(str_escaped(l->arena, a->name)),
+                           STR_ARG(str_escaped(l->arena, a->ref)),
+                           f ? "which this one does not have" : "but the node is in none"),
+                STR("runtimes take the attribute for not given"),
+                f ? str_printf(l->arena,
+                               "list \"%.*s\" among the function's attributes, or set a "
+                               "value here",
+                               STR_ARG(str_escaped(l->arena, a->ref)))
+                  : STR("set a value here, or delete the attribute"));
     }
 }
 
@@ -98,11 +123,13 @@ void lint_given_call(Lint *l, NodeId id, const Function *f)
     if (n->nin > takes)
         tell(l, id,
              str_printf(l->arena, "it is given %u operands, and the function takes %u", n->nin,
-                        takes));
+                        takes),
+             "leave out those that the function has no input for, or add the inputs to it");
     if (n->nout > gives)
         tell(l, id,
              str_printf(l->arena, "%u results are asked of it, and the function gives %u", n->nout,
-                        gives));
+                        gives),
+             "leave out the results that the function does not have, or add them to its outputs");
 }
 
 // ---- single operators
@@ -114,14 +141,16 @@ static void check_constant(Lint *l, NodeId id)
     for (uint32_t i = 0; i < n->nattrs; i++)
         values += str_starts(n->attrs[i].name, "value") || str_is(n->attrs[i].name, "sparse_value");
     if (values != 1)
-        tell(l, id, values ? STR("it has more than one value") : STR("it has no value"));
+        tell(l, id, values ? STR("it has more than one value") : STR("it has no value"),
+             values ? "delete the values that are not meant" : "set attribute value");
 }
 
 static void check_statistics(Lint *l, NodeId id)
 {
     const Node *n = node_at(l->m, id);
     if (opset_of(l->m, n) >= 14 && n->nout > 1 && !node_int(n, "training_mode", 0))
-        tell(l, id, STR("it gives statistics only where training_mode is 1"));
+        tell(l, id, STR("it gives statistics only where training_mode is 1"),
+             "leave the outputs behind Y out, or export the model for training");
 }
 
 static void check_scanned(Lint *l, NodeId id)
@@ -131,7 +160,8 @@ static void check_scanned(Lint *l, NodeId id)
     if (attr_find(n, "num_scan_inputs") && (scanned < 1 || scanned > n->nin))
         tell(l, id,
              str_printf(l->arena, "num_scan_inputs is %lld, and it has %u input%s",
-                        (long long)scanned, n->nin, plural(n->nin)));
+                        (long long)scanned, n->nin, plural(n->nin)),
+             "set it to as many of the last inputs as are scanned, element by element");
 }
 
 void lint_given_node(Lint *l, NodeId id)

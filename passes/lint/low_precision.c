@@ -520,6 +520,10 @@ void lint_positions(Lint *l)
         Stretch s = position_stretch(x, id);
         if (!is_lone_cast(x, &s))
             offer_float32(l, d, &s, t);
+        else
+            diag_help(l->diags, d,
+                      "what reads it would have to be float32 too: cast behind that, or leave "
+                      "positions integers");
     }
 }
 

@@ -208,6 +208,7 @@ static void check_interface(Lint *l)
                        in ? "inputs" : "outputs", STR_ARG(lint_name(l, *first)), STR_ARG(shown));
         d->value = shown;
         diag_note(l->diags, d, "files and fields that bear their names would be one");
+        diag_help(l->diags, d, "rename one of them, here and where it is called");
     }
 }
 

@@ -118,10 +118,14 @@ void lint_float_to_int(Lint *l)
                                        dtype_name(f.to), lo, hi, STR_ARG(words));
         if (!d)
             continue;
-        diag_note(l->diags, d, "what is outside gives different integers on different targets");
+        diag_note(l->diags, d, "%s different integers on different targets",
+                  within ? "NaN gives" : "what is outside gives");
         held_bounds(f.from, f.to, &lo, &hi);
-        if (!within)
+        if (f.range.nan != NAN_MADE)
             diag_fix(l->diags, d, false, "Clip to [%.9g, %.9g] in front of it: 1 node", lo, hi);
+        else
+            diag_help(l->diags, d,
+                      "say what NaN is to become: Where(IsNaN(x), 0, x) in front of it, say");
     }
 }
 

@@ -44,6 +44,7 @@ static void check_resize(Lint *l, NodeId id)
         Diag *d = diag(l->diags, "ST011", SEV_ERROR, location_node(l->m, l->arena, id),
                        "Resize has neither scales nor sizes");
         lint_about_node(l, d, id);
+        diag_help(l->diags, d, "give it sizes, or scales, one number for each dim of X");
         return;
     }
     if (n->nin <= RESIZE_SIZES || !is_given(l->m, n, RESIZE_SIZES) ||
@@ -57,6 +58,7 @@ static void check_resize(Lint *l, NodeId id)
     lint_about_node(l, d, id);
     if (!is_empty(l->m, v)) {
         diag_note(l->diags, d, "which of them was meant is not in the file");
+        diag_help(l->diags, d, "write the one that is not meant as \"\"");
         return;
     }
     diag_note(l->diags, d,
@@ -65,6 +67,46 @@ static void check_resize(Lint *l, NodeId id)
               STR_ARG(lint_name(l, v)), STR_ARG(lint_source_words(l, v)));
     if (opset_of(l->m, n) >= 13)
         diag_fix(l->diags, d, true, "leave the operand out: sizes decide");
+}
+
+// Does a version of the operator take as many operands, give as many results, and have the
+// attributes?
+static bool fits_version(const Schema *s, const Node *n)
+{
+    if (n->nin < s->min_in || n->nin > s->max_in || n->nout < s->min_out || n->nout > s->max_out)
+        return false;
+    for (uint32_t i = 0; i < s->ninputs; i++)
+        if (s->inputs[i].option == PARAM_SINGLE && (i >= n->nin || !n->in[i]))
+            return false;
+    for (uint32_t i = 0; i < s->nattrs; i++)
+        if (s->attrs[i].required && !attr_find(n, s->attrs[i].name))
+            return false;
+    for (uint32_t i = 0; i < n->nattrs; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < s->nattrs && !known; k++)
+            known = str_is(n->attrs[i].name, s->attrs[k].name) &&
+                    n->attrs[i].type == (int32_t)s->attrs[k].type;
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+// Models are made for another opset than they import: the next later version of the operator that
+// is as the node is written, or the last earlier one. False: there is none.
+static bool help_version(Lint *l, Diag *d, const Node *n)
+{
+    const Schema *now = n->schema, *found = NULL, *s;
+    for (uint32_t i = 0; (s = schema_at(i)); i++)
+        if (strcmp(s->name, now->name) == 0 && strcmp(s->domain, now->domain) == 0 &&
+            !s->deprecated && fits_version(s, n) &&
+            (!found || found->since < now->since)) // versions ascend
+            found = s;
+    if (found)
+        diag_help(l->diags, d,
+                  "it is written as %s of opset %d is: import the opset it was made for",
+                  found->name, found->since);
+    return found != NULL;
 }
 
 // What the schema asks for, by number.
@@ -80,8 +122,8 @@ static void check_schema(Lint *l, NodeId id)
     lint_about_node(l, d, id);
     const Schema *s = n->schema;
     if (n->nin < s->min_in || n->nin > s->max_in)
-        diag_note(l->diags, d, "it has %u inputs; since opset %d it takes %u%s", n->nin, s->since,
-                  n->nin < s->min_in ? s->min_in : s->max_in,
+        diag_note(l->diags, d, "it has %u input%s; since opset %d it takes %u%s", n->nin,
+                  n->nin == 1 ? "" : "s", s->since, n->nin < s->min_in ? s->min_in : s->max_in,
                   s->max_in == s->min_in ? ""
                   : n->nin < s->min_in   ? " or more"
                                          : " at the most");
@@ -91,12 +133,30 @@ static void check_schema(Lint *l, NodeId id)
     for (uint32_t i = 0; i < s->nattrs; i++)
         if (s->attrs[i].required && !attr_find(n, s->attrs[i].name))
             diag_note(l->diags, d, "attribute %s is missing", s->attrs[i].name);
+    if (!help_version(l, d, n))
+        diag_help(l->diags, d, "give the node what it lacks, and take away what is too much");
 }
 
 static const char *const attribute_types[] = {
     "undefined",      "float",      "int",        "string",  "tensor", "graph",
     "floats",         "ints",       "strings",    "tensors", "graphs", "sparse_tensor",
     "sparse_tensors", "type_proto", "type_protos"};
+
+static void help_attribute(Lint *l, Diag *d, const Node *n, const Attr *a, const SchemaAttr *known)
+{
+    const char **names = NEWS(l->arena, const char *, n->schema->nattrs + 1);
+    for (uint32_t i = 0; i < n->schema->nattrs; i++)
+        names[i] = n->schema->attrs[i].name;
+    const char *near = known ? NULL : str_nearest(a->name, names, n->schema->nattrs);
+    if (help_version(l, d, n))
+        return;
+    if (near)
+        diag_help(l->diags, d, "did you mean %s?", near);
+    else if (known)
+        diag_help(l->diags, d, "store it as %s", attribute_types[known->type]);
+    else
+        diag_help(l->diags, d, "delete it, or import the opset that the node was made for");
+}
 
 // Attributes that the operator does not have at this opset, or has of another type. Those of two
 // underscores are tools' own.
@@ -122,11 +182,12 @@ static void check_attributes(Lint *l, NodeId id)
                        STR_ARG(op), STR_ARG(name));
         lint_about_node(l, d, id);
         if (known)
-            diag_note(l->diags, d, "it is a %s; since opset %d the operator takes a %s",
+            diag_note(l->diags, d, "it is of type %s; since opset %d the operator takes %s",
                       attribute_types[a->type], s->since, attribute_types[known->type]);
         else
             diag_note(l->diags, d, "the model imports opset %lld, where the operator is that of %d",
                       (long long)opset_of(l->m, n), s->since);
+        help_attribute(l, d, n, a, known);
     }
 }
 

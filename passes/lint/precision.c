@@ -219,11 +219,14 @@ void lint_weight_flush(Lint *l)
                                  (unsigned long long)lost, (unsigned long long)f.stats->count,
                                  STR_ARG(lint_name(l, f.constant)),
                                  100.0 * (double)lost / (double)f.stats->count);
-        if (d)
-            diag_note(l->diags, d,
-                      "numbers of at most 2.98e-8 in magnitude round to 0 there; the "
-                      "least of the tensor is %.3g",
-                      f.stats->least);
+        if (!d)
+            continue;
+        diag_note(l->diags, d,
+                  "numbers of at most 2.98e-8 in magnitude round to 0 there; the "
+                  "least of the tensor is %.3g",
+                  f.stats->least);
+        diag_help(l->diags, d,
+                  "leave it in float32 or bfloat16, or scale it up and what it gives down");
     }
 }
 
@@ -419,6 +422,8 @@ void lint_epsilon(Lint *l)
                       1e-7 / f.value);
         } else {
             diag_note(l->diags, d, "what it was before it was narrowed is not in the file");
+            diag_help(l->diags, d,
+                      "convert the original again, with these %u nodes left in float32", s.n);
         }
     }
 }

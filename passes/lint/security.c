@@ -4,6 +4,7 @@
 #include "passes/config.h"
 #include "passes/lint/tensors.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,8 @@ static void check_bounds(Lint *l, void *context, TensorData *t, Str where)
         return;
     ExternalFault fault = tensor_external(l->m, t, &range, &error);
     if (fault == EXTERNAL_BOUNDS)
-        report(l, "SE002", SEV_ERROR, t, where, error);
+        diag_help(l->diags, report(l, "SE002", SEV_ERROR, t, where, error),
+                  "restore the file that belongs to the model, or export both again");
     if (fault == EXTERNAL_FINE && range.length)
         vec_push(l->arena, &pieces->all,
                  ((Piece){range.file, range.offset, range.offset + range.length, pieces->all.len, t,
@@ -111,6 +113,8 @@ static void check_overlap(Lint *l, const Pieces *pieces)
                       (unsigned long long)widest->from, (unsigned long long)widest->to,
                       (unsigned long long)p->from, (unsigned long long)p->to,
                       STR_ARG(str_escaped(l->arena, p->file->location)));
+            diag_help(l->diags, d,
+                      "export the model again: whoever changes one of the two changes both");
         }
         if (!widest || widest->file != p->file || p->to > widest->to)
             widest = p;
@@ -254,6 +258,10 @@ void lint_limits(Lint *l)
                        bytes / 1073741824.0, most / 1073741824.0);
         d->value = lint_name(l, v);
         lint_about_node(l, d, value->node);
+        diag_help(l->diags, d,
+                  "if the model does need it, allow it in cameo.yaml: rules: {SE006: "
+                  "{max-value-gb: %.0f}}",
+                  ceil(bytes / 1073741824.0));
         return; // what is made of it is as large
     }
 }

@@ -95,6 +95,10 @@ static void check_sparse(Lint *l, const SparseData *s, Str where)
                    STR_ARG(name), STR_ARG(fault));
     d->value = name;
     diag_note(l->diags, d, "indices are int64, one each or one for each dim, and ascend");
+    diag_help(l->diags, d,
+              parts ? "export the model again, or store the tensor as a dense one"
+                    : "sort the entries by index, each once and inside of the dims, or store the "
+                      "tensor as a dense one");
 }
 
 void lint_sparse_payloads(Lint *l)

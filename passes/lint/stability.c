@@ -266,6 +266,10 @@ void lint_softmax_by_hand(Lint *l)
                 l->diags, d, false,
                 "subtract ReduceMax over the axes of %.*s in front of Exp: 2 nodes, 0 casts added",
                 STR_ARG(lint_short(l, f.sum)));
+        else
+            diag_help(l->diags, d,
+                      "subtract ReduceMax in front of Exp, and scale what is added to the sum by "
+                      "Exp of that, negated; or use Softmax");
     }
 }
 

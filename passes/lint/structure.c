@@ -2,6 +2,7 @@
 
 #include "passes/lint/lint.h"
 
+#include <ctype.h>
 #include <string.h>
 
 // Two nodes of one name are no fault, but tools and people confuse them: said where ST001 is asked
@@ -81,9 +82,13 @@ static void duplicate_functions(Lint *l)
         const Function *f = &l->m->functions.at[i];
         uint32_t *at = map_get(&first, lint_function_key(l, f->domain, f->name, f->overload));
         if (*at != i)
-            diag(l->diags, "ST001", SEV_ERROR, location_graph(l->m, l->arena, f->body),
-                 "function %.*s::%.*s is defined twice", STR_ARG(str_escaped(l->arena, f->domain)),
-                 STR_ARG(str_escaped(l->arena, f->name)));
+            diag_help(l->diags,
+                      diag(l->diags, "ST001", SEV_ERROR, location_graph(l->m, l->arena, f->body),
+                           "function %.*s::%.*s is defined twice",
+                           STR_ARG(str_escaped(l->arena, f->domain)),
+                           STR_ARG(str_escaped(l->arena, f->name))),
+                      "delete one, or tell them apart by their field overload: calls mean the "
+                      "first");
     }
 }
 
@@ -149,11 +154,60 @@ void lint_duplicates(Lint *l)
 
 // ---- ST002
 
+enum { MOST_COMPARED = 1 << 20 }; // names, all searches together
+
 static const char undefined_note[] =
     "it is no input, initializer or node's result, neither here nor in a graph around";
 
+// Do two names differ in numbers alone? Then neither is the other misspelt.
+static bool differ_in_digits(Str a, Str b)
+{
+    size_t i = 0, k = 0;
+    for (;; i++, k++) {
+        while (i < a.len && isdigit((unsigned char)a.at[i]))
+            i++;
+        while (k < b.len && isdigit((unsigned char)b.at[k]))
+            k++;
+        if (i == a.len || k == b.len || a.at[i] != b.at[k])
+            return i == a.len && k == b.len;
+    }
+}
+
+// The name that something defines where graph g sees it, and that a misspelt one was probably meant
+// to be; NULL: none.
+static const char *nearest_name(Lint *l, GraphId g, Str name)
+{
+    enum { SHORT = 4 }; // one letter of those is no slip
+    VEC(const char *) names = {0};
+    if (name.len < SHORT)
+        return NULL;
+    for (ValueId v = 1; v < l->m->values.len; v++) {
+        const Value *value = value_at(l->m, v);
+        GraphId around = g;
+        while (around && around != value->graph)
+            around = graph_at(l->m, around)->parent;
+        if (value->def != DEF_NONE && value->name.len && around &&
+            !differ_in_digits(value->name, name))
+            vec_push(l->arena, &names, str_escaped(l->arena, value->name).at);
+    }
+    return str_nearest(name, names.at, names.len);
+}
+
+static void help_undefined(Lint *l, Diag *d, GraphId g, uint32_t *searched)
+{
+    const char *near =
+        ++*searched <= MOST_COMPARED / l->m->values.len + 1 ? nearest_name(l, g, d->value) : NULL;
+    if (near)
+        diag_help(l->diags, d, "did you mean \"%s\"?", near);
+    else
+        diag_help(l->diags, d,
+                  "what made it was cut away or renamed: export the model again, or give it as "
+                  "an initializer or input");
+}
+
 static void dangling_uses(Lint *l)
 {
+    uint32_t searched = 0;
     for (NodeId id = 1; id < l->m->nodes.len; id++) {
         const Node *n = node_at(l->m, id);
         for (uint32_t i = 0; !n->dead && i < n->nin; i++) {
@@ -165,6 +219,7 @@ static void dangling_uses(Lint *l)
             d->value = name;
             lint_about_node(l, d, id);
             diag_note(l->diags, d, "%s", undefined_note);
+            help_undefined(l, d, n->graph, &searched);
         }
     }
     for (GraphId g = 1; g < l->m->graphs.len; g++)
@@ -177,6 +232,8 @@ static void dangling_uses(Lint *l)
                            str_printf(l->arena, "%.*s/output(%.*s)", STR_ARG(where), STR_ARG(name)),
                            "nothing defines output \"%.*s\"", STR_ARG(name));
             d->value = name;
+            diag_note(l->diags, d, "%s", undefined_note);
+            help_undefined(l, d, g, &searched);
         }
 }
 
@@ -206,6 +263,10 @@ static void report_cycle(Cycles *c, NodeId back_to)
                   STR_ARG(next));
     }
     lint_about_node(l, d, back_to);
+    diag_help(l->diags, d,
+              "one of %s reads a name that means another value: what a step hands to the next is "
+              "carried by Loop or Scan",
+              count == 1 ? "its operands" : "them");
 }
 
 // Depth first along operands, with a stack of its own: chains may be as long as the model.

@@ -168,6 +168,13 @@ static void check_keys(Lint *l, void *context, TensorData *t, Str where)
                        STR_ARG(str_escaped(l->arena, key)),
                        has ? " twice" : ", which the format does not know");
         d->value = str_escaped(l->arena, t->name);
+        const char *near = has ? NULL : str_nearest(key, known, sizeof known / sizeof *known);
+        if (has)
+            diag_help(l->diags, d, "delete the one that is not meant");
+        else if (near)
+            diag_help(l->diags, d, "did you mean %s?", near);
+        else
+            diag_help(l->diags, d, "keep what else there is to say in metadata_props");
     }
 }
 
@@ -207,6 +214,7 @@ static void check_dims(Lint *l, void *context, TensorData *t, Str where)
                                STR_ARG(name), STR_ARG(dims));
     d->value = name;
     diag_note(l->diags, d, "a reader that multiplies them unchecked reserves less than it writes");
+    diag_help(l->diags, d, "export the model again: no values can be stored with such dims");
 }
 
 // A declared size of -1 is how some exporters say "unknown"; the format says it with no size, or

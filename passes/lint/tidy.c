@@ -460,6 +460,10 @@ void lint_custom(Lint *l)
         lint_about_node(l, d, first.at[i]);
         diag_note(l->diags, d, "%u node%s of it", counts.at[i], counts.at[i] == 1 ? "" : "s");
         diag_note(l->diags, d, "dtypes, shapes and devices are not followed through it");
+        diag_help(l->diags, d,
+                  "name its kernel in cameo.yaml: custom: {%.*s: {sources: [FILE], ops: {%.*s: "
+                  "FUNCTION}}}",
+                  STR_ARG(str_escaped(l->arena, n->domain)), STR_ARG(str_escaped(l->arena, n->op)));
     }
 }
 

@@ -440,12 +440,13 @@ void lint_no_scaling(Lint *l)
 
 // ---- TR006
 
-static void report_state(Lint *l, NodeId id, Str where, Str what, const char *why)
+static void report_state(Lint *l, NodeId id, Str where, Str what, const char *why, const char *help)
 {
     Diag *d = diag(l->diags, "TR006", SEV_WARNING, where, "%.*s of %.*s", STR_ARG(what),
                    STR_ARG(str_escaped(l->arena, node_at(l->m, id)->op)));
     lint_about_node(l, d, id);
     diag_note(l->diags, d, "%s", why);
+    diag_help(l->diags, d, "%s", help);
 }
 
 static void check_copies(Lint *l, NodeId id, uint32_t group)
@@ -459,8 +460,8 @@ static void check_copies(Lint *l, NodeId id, uint32_t group)
                          str_printf(l->arena, "parameter \"%.*s\" is stored as %s between updates",
                                     STR_ARG(lint_name(l, cast->in[0])),
                                     dtype_name(value_at(l->m, cast->in[0])->dtype)),
-                         "what an update changes below its precision is lost: keep the float32 "
-                         "copy, and cast that for the model");
+                         "what an update changes below its precision is lost",
+                         "keep the float32 copy, and cast that for the model");
     }
 }
 
@@ -476,10 +477,12 @@ void lint_optimizer_state(Lint *l)
         double epsilon = node_float(n, "epsilon", 1e-6);
         if (divides && (float)epsilon == 0)
             report_state(l, id, where, STR("epsilon is 0 in float32"),
-                         "a parameter whose gradients were 0 so far is divided by 0");
+                         "a parameter whose gradients were 0 so far is divided by 0",
+                         "set an epsilon that float32 holds: 1e-8 is common");
         if (node_is_training(n, "Adam") && (float)node_float(n, "beta", 0.999) == 1)
             report_state(l, id, where, STR("beta is 1 in float32"),
-                         "1 - beta is 0: the second moment stays what it was");
+                         "1 - beta is 0: the second moment stays what it was",
+                         "set a beta below 1 that float32 tells from it: 0.999 is common");
         check_copies(l, id, group);
     }
 }

@@ -12,7 +12,7 @@ QUOTES = {"DT016", "QN002", "QN003", "QN004", "QN005"}
 # Rules of these families say nothing of values: structure, security, training, custom operators.
 SILENT_OF_VALUES = {"ST", "SE", "TR"}
 THINGS = ("nodes?|bytes?|B|elements?|[Cc]asts?|times|weights?|values?|thresholds?|pairs|multiply-adds|operands?|places?|scales?|slices|"
-          "devices|rows?|channels?|data sets?|dims?|inputs?|transfers?|branches|iterations|zero points|further|others?|"
+          "devices?|rows?|channels?|data sets?|dims?|inputs?|transfers?|branches|iterations|zero points|further|others?|"
           "more|\\w+ nodes?")
 NOT_VALUES = [
     r"\b\d+ bytes instead of \d+", r"\b\d+ bytes (?:are )?read and (?:\d+ )?written(?:, and \d+ would)?",

@@ -10,11 +10,13 @@ tests/lint/rules/ID.txt holds the models of rule ID. A model begins with a line
 and is in Cameo's text (its first line is cameo.ir/1) or in ONNX's. Further lines that begin with "--- " right behind the first
 are further findings of the model, `--- args ARGUMENTS` for `cameo lint`, or `--- file NAME EXPRESSION`: a file beside the model
 that holds what the expression of NumPy (np) gives: an array, a dict of them for .npz, bytes or text. A model gives the findings
-it names and no others of that rule. Each rule has at least two models of each kind. A number about values has a mark (marks.py).
+it names and no others of that rule. Each rule has at least two models of each kind. A number about values has a mark (marks.py),
+and each finding says what to do.
 """
 import functools
 import json
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -52,6 +54,14 @@ def lint(cameo, rule, model, args):
         return json.loads(done.stdout)["findings"], done
     except ValueError:
         return None, done
+
+
+def helpless(cameo, rule, model, args):
+    """The headlines of findings that do not say what to do."""
+    done = subprocess.run([cameo, "lint", "--select", rule, "--color", "never", *args, str(model)],
+                          capture_output=True, text=True, timeout=60, cwd=model.parent)
+    findings = re.split(r"\n(?=(?:error|warning|info)\[)", done.stdout)
+    return [f.strip().split("\n")[0] for f in findings if f"[{rule}]" in f.strip().split("\n")[0] and "\n   = help: " not in f]
 
 
 def says(finding, text):
@@ -115,6 +125,9 @@ def judge(cameo, rule, heads, text, folder):
         found.remove(match)
     if found:
         return f"reports too much: {found[0]['path']}: {found[0]['message']}"
+    lost = helpless(cameo, rule, model, args) if expected else []
+    if lost:
+        return f"does not say what to do: {lost[0]}"
     if "mended" in kinds:
         out = folder / ("fixed" + model.suffix)
         subprocess.run([cameo, "lint", "--select", rule, "--fix", "--unsafe-fixes", *args, str(model), "-o", str(out)],
