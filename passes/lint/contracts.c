@@ -177,6 +177,9 @@ static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
         from_template |= p->variable >= 0;
     }
     const uint32_t casts = before.count + behind.count;
+    if (!casts && !d->fixes.len)
+        diag_help(l->diags, d, "give it what the %s takes, or add a function for it",
+                  what_it_is(f));
     if (casts) {
         Fix *fix = diag_fix(l->diags, d, false, "add %s%s%s%s%s: %u cast%s",
                             before.count ? before.text.at : "", before.count ? " before" : "",
@@ -243,13 +246,6 @@ static Diag *report_misfit(Lint *l, NodeId id, const CustomFunction *f, const Cu
         diag_note(l->diags, d, "the dispatch macro %.*s covers {%.*s} only",
                   STR_ARG(str_escaped(l->arena, x->variable->by)),
                   STR_ARG(types_words(l, x->variable->types)));
-    if (x->want == DT_NONE)
-        diag_help(l->diags, d, "%s %s too, or cast in front of the node and behind it",
-                  x->variable->by.len ? "dispatch" : "instantiate it for",
-                  custom_type_name(x->have));
-    else if (x->variable)
-        diag_help(l->diags, d, "cast one of the two, or give the %s a type for each",
-                  what_it_is(f));
     if (x->want != DT_NONE && !x->variable)
         diag_note(l->diags, d, "%u-byte data %s as %u-byte %s: wrong values%s", have,
                   is_input ? "read" : "written", want, custom_type_name(x->want),
