@@ -273,6 +273,10 @@ bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertR
     r->bound = labels_bound(c.l);
     count_values(&c);
     count_nodes(&c);
+    if (o->predict) {
+        arena_free(scratch);
+        return true;
+    }
     convert_note_kept(&c);
     convert_rewrite(&c);
     arena_free(scratch);

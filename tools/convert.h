@@ -94,6 +94,8 @@ int convert_measure_held(ConvertRun *r);
 // One conversion by r->options: r->report, and in `report` what is said of it. `out`: written to
 // OUT; `measured`: run on the data too.
 int convert_once(ConvertRun *r, const Config *config, bool out, bool measured, Buf *report);
+// What comes of r->options, without it: of r->report what is chosen, no Casts, and r->predicted.
+int convert_predict(ConvertRun *r, const Config *config);
 // Conversions until every budget is met, the last of them written. EXIT_FINDINGS: the nearest to
 // the budgets is.
 int convert_within(ConvertRun *r, const Config *config, Buf *report);

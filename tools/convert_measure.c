@@ -74,7 +74,7 @@ static int run_sets(ConvertRun *r, const char *path,
                     int (*take)(ConvertRun *r, const cameo_model *m, const cameo_context *x,
                                 uint32_t set))
 {
-    CompileOptions o = {.gemm = GEMM_PACKED, .threads = 1};
+    CompileOptions o = {.gemm = GEMM_PACKED, .threads = 1, .once = true};
     Session s;
     bool made_up = false;
     int status = session_open(r->tool, path, &o, &s);
