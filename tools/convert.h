@@ -48,7 +48,7 @@ typedef struct ConvertRun {
     Arena *arena;
     const char *model, *out, *calibration;
     const char *precision, *policy;
-    bool json, io;
+    bool json;
     double loss_scale; // a power of two; 0: the pass's own
     double margin;     // of --margin; 0: not given
     ConvertOptions options;
@@ -65,6 +65,7 @@ typedef struct ConvertRun {
     MeasuredSet *measured; // ranges of values; NULL: not measured
     Map noise_ids;         // by name: index in `noises`
     VEC(double) noises;    // relative variance of the outputs that rounding the value makes
+    int32_t *given; // the dtypes of the model's inputs before, that data come in
     int32_t noutputs;
     VEC(ConvertOutput) wanted; // the model's own outputs, set by set
     uint32_t tries;            // conversions until the budget was met

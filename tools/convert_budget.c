@@ -318,9 +318,5 @@ int convert_within(ConvertRun *r, const Config *config, Buf *report)
         status = convert_once(r, config, true, true, report);
     if (!status && convert_excess(r) > 1)
         status = meet_budget(&s, &met);
-    if (!status && r->io) {
-        r->options.io = true;
-        status = convert_once(r, config, true, false, report);
-    }
     return status ? status : met ? EXIT_CLEAN : EXIT_FINDINGS;
 }
