@@ -219,7 +219,8 @@ static double reward(const Conversion *c, double all)
     return products > 0 ? all / products : 0;
 }
 
-static void price_variables(Conversion *c, double scale, double by_product)
+// `unit`: of noise, in bytes moved.
+static void price_variables(Conversion *c, double scale, double by_product, double unit)
 {
     double *price = NEWS(c->a, double, (c->t->at.len + 1u) * 2);
     for (uint32_t i = 0; i < c->t->at.len; i++) {
@@ -241,7 +242,6 @@ static void price_variables(Conversion *c, double scale, double by_product)
             price[2 * g + LABEL_LOW] += products / products_a_byte(c) / gain(c);
         }
     }
-    double unit = c->o->lambda > 0 ? c->o->lambda * whole_time(c) : 0;
     for (ValueId v = 1; unit > 0 && v < c->t->nvalues; v++)
         if (c->t->maker[v] != NO_TIE && convert_is_float(c, c->t->maker[v]))
             price[2 * convert_group(c, c->t->maker[v]) + LABEL_LOW] += unit * convert_noise(c, v);
@@ -252,9 +252,8 @@ static void price_variables(Conversion *c, double scale, double by_product)
                              (k == LABEL_LOW && convert_kernels(c)));
 }
 
-static void price_adaptors(Conversion *c, ValueId v, double scale)
+static void price_adaptors(Conversion *c, ValueId v, double scale, double unit)
 {
-    double unit = c->o->lambda > 0 ? c->o->lambda * whole_time(c) : 0;
     double bytes = cast_bytes(c, v);
     double back = bytes;
     bool stored = convert_is_initializer(c, v);
@@ -274,6 +273,7 @@ void convert_choose(Conversion *c)
 {
     const Ties *t = c->t;
     double all = whole_time(c), scale = 1;
+    const double unit = c->o->lambda > 0 ? c->o->lambda * all : 0;
     for (ValueId v = 1; v < t->nvalues; v++)
         if (in_problem(c, v))
             all += 2 * cast_bytes(c, v);
@@ -283,7 +283,7 @@ void convert_choose(Conversion *c)
     if (all > 0x1p44)
         scale = 0x1p44 / all;
     make_variables(c);
-    price_variables(c, scale, by_product);
+    price_variables(c, scale, by_product, unit);
     for (ValueId v = 1; v < t->nvalues; v++) {
         if (!in_problem(c, v))
             continue;
@@ -296,7 +296,7 @@ void convert_choose(Conversion *c)
         if (!low && c->first_loose[v] != c->first_loose[v + 1])
             labels_use(c->l, c->value[v], c->fixed[LABEL_OWN]);
         if (!low)
-            price_adaptors(c, v, scale);
+            price_adaptors(c, v, scale, unit);
     }
     labels_solve(c->l);
 }

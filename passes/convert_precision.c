@@ -159,8 +159,28 @@ static void count_nodes(Conversion *c)
     }
 }
 
+// What inputs and outputs in `to` round that is not rounded anyway.
+static double noise_of_interface(const Conversion *c)
+{
+    const Graph *g = graph_at(c->m, c->m->main);
+    double noise = 0;
+    for (uint32_t i = 0; i < g->inputs.len + g->outputs.len; i++) {
+        const bool output = i >= g->inputs.len;
+        const ValueInfo *info = output ? &g->outputs.at[i - g->inputs.len] : &g->inputs.at[i];
+        const Value *v = value_at(c->m, info->value);
+        if (output ? v->def == DEF_NODE : !v->init)
+            noise += convert_is_from(c, ties_dtype(c->m, info->value)) &&
+                             !convert_becomes_low(c, info->value)
+                         ? convert_noise(c, info->value)
+                         : 0;
+    }
+    return noise;
+}
+
 static void count_values(Conversion *c)
 {
+    if (c->o->io)
+        c->r->noise += noise_of_interface(c);
     for (ValueId v = 1; v < c->t->nvalues; v++) {
         if (!convert_becomes_low(c, v))
             continue;
@@ -273,6 +293,10 @@ bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertR
     r->bound = labels_bound(c.l);
     count_values(&c);
     count_nodes(&c);
+    if (o->predict) {
+        arena_free(scratch);
+        return true;
+    }
     convert_note_kept(&c);
     convert_rewrite(&c);
     arena_free(scratch);

@@ -39,6 +39,7 @@ typedef struct ConvertOptions {
     DType to;       // float16, bfloat16 or float64
     bool mixed;     // whatever is fastest at the target; else every product that may be in `to` is
     bool io;        // inputs and outputs of the model too
+    bool predict;   // only the choice is asked for: the report, and the model stays as it is
     bool in_memory; // no file is written: operators may take dtypes that a later opset gave them
     const ConvertHalves *halves; // in memory; NULL: not Cameo's own kernels
     ConvertPolicy policy;
@@ -75,7 +76,8 @@ typedef struct ConvertReport {
 
 // Changes an inferred model without calls of its own functions; types are inferred again. What is
 // kept says why in its node's metadata "cameo.precision", and names the value that it is kept for,
-// if it is another's, in "cameo.precision.of". false with a diagnostic: the model's opset has no
+// if it is another's, in "cameo.precision.of". With o->predict nothing is changed, and the report
+// has no Casts, constants or nodes that are kept. false with a diagnostic: the model's opset has no
 // Cast to the dtype, or operands did not fit before.
 bool convert_precision(Model *m, const ConvertOptions *o, Diags *diags, ConvertReport *r);
 

@@ -95,7 +95,7 @@ static MeasuredSet *measured(const Calib *c, const char *folder)
 int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a, MeasuredSet **set)
 {
     Calib c = {.tool = t, .arena = a};
-    CompileOptions o = {.rewrite = rewrite, .rewriter = &c};
+    CompileOptions o = {.rewrite = rewrite, .rewriter = &c, .once = true};
     *set = NULL;
     struct stat st;
     if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))

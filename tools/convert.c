@@ -163,7 +163,7 @@ static bool take_option(ConvertRun *r, int option, const char *value)
         r->held = value;
         return true;
     case OPT_IO:
-        return r->io = true;
+        return r->options.io = true;
     case OPT_FORMAT:
         r->json = strcmp(value, "json") == 0;
         return r->json || strcmp(value, "text") == 0 ||
@@ -193,7 +193,7 @@ static int run(const Tool *t, int argc, char **argv)
     }
     if (!r.model || !r.out || !r.precision)
         return tool_error(t, EXIT_USAGE, "a MODEL, --precision P and -o OUT are needed");
-    if (strcmp(r.model, "-") == 0 && (r.calibration || r.held || r.nbudgets || r.io))
+    if (strcmp(r.model, "-") == 0 && (r.calibration || r.held || r.nbudgets || r.options.io))
         return tool_error(t, EXIT_USAGE,
                           "--calib, --check, --budget and --io go with a model in a file");
     r.arena = arena_new();

@@ -48,7 +48,7 @@ typedef struct ConvertRun {
     Arena *arena;
     const char *model, *out, *calibration;
     const char *precision, *policy;
-    bool json, io;
+    bool json;
     double loss_scale; // a power of two; 0: the pass's own
     double margin;     // of --margin; 0: not given
     ConvertOptions options;
@@ -65,6 +65,7 @@ typedef struct ConvertRun {
     MeasuredSet *measured; // ranges of values; NULL: not measured
     Map noise_ids;         // by name: index in `noises`
     VEC(double) noises;    // relative variance of the outputs that rounding the value makes
+    int32_t *given; // the dtypes of the model's inputs before, that data come in
     int32_t noutputs;
     VEC(ConvertOutput) wanted; // the model's own outputs, set by set
     uint32_t tries;            // conversions until the budget was met
@@ -94,6 +95,8 @@ int convert_measure_held(ConvertRun *r);
 // One conversion by r->options: r->report, and in `report` what is said of it. `out`: written to
 // OUT; `measured`: run on the data too.
 int convert_once(ConvertRun *r, const Config *config, bool out, bool measured, Buf *report);
+// What comes of r->options, without it: of r->report what is chosen, no Casts, and r->predicted.
+int convert_predict(ConvertRun *r, const Config *config);
 // Conversions until every budget is met, the last of them written. EXIT_FINDINGS: the nearest to
 // the budgets is.
 int convert_within(ConvertRun *r, const Config *config, Buf *report);

@@ -17,7 +17,7 @@
 enum {
     GROWTHS = 3,   // runs with a greater limit
     LOWERINGS = 5, // runs with one more node in the dtype asked for
-    PROBES = 32,   // conversions that are only predicted, to find those
+    PROBES = 32,   // of one node more that are only predicted, to find those
     SWAPS = 4,     // nodes that others may stay for
     SWAP_RUNS = 3  // runs with others that stay instead
 };
@@ -50,8 +50,7 @@ double convert_excess(const ConvertRun *r)
     return worst;
 }
 
-// The least lambda, to a STEPS-th of an octave, whose prediction is at most `limit`; the last
-// conversion is that of it, and not written.
+// The least lambda, to a STEPS-th of an octave, whose prediction is at most `limit`.
 static int find_lambda(Search *s, double limit)
 {
     ConvertRun *r = s->r;
@@ -61,7 +60,7 @@ static int find_lambda(Search *s, double limit)
     while (high - low > 1 && !status) {
         int middle = (low + high) / 2;
         r->options.lambda = exp2((double)middle / STEPS) / s->whole;
-        status = convert_once(r, s->config, false, false, s->report);
+        status = convert_predict(r, s->config);
         if (!status && r->predicted <= limit)
             high = middle;
         else
@@ -77,6 +76,14 @@ static Choice choice_of(const ConvertRun *r, double limit)
                     r->report.low_products, r->report.casts};
 }
 
+// As many multiply-adds in the dtype asked for, and is it predicted to be within the budget?
+static bool may_be_better(const Search *s)
+{
+    const ConvertReport *now = &s->r->report;
+    return s->ratio * s->r->predicted <= 1 &&
+           now->low_products >= s->best.products - 1e-9 * now->products;
+}
+
 // More multiply-adds in the dtype asked for, or as many with fewer Casts. What is asked for by time
 // alone (mixed) pays for a Cast only where the cut says so.
 static bool is_better(const ConvertRun *r, const Choice *a)
@@ -86,6 +93,12 @@ static bool is_better(const ConvertRun *r, const Choice *a)
     if (now > a->products + few)
         return !r->options.mixed || fewer || r->report.casts == a->casts;
     return now >= a->products - few && fewer;
+}
+
+// What is chosen, not written.
+static int choose(Search *s)
+{
+    return convert_once(s->r, s->config, false, false, s->report);
 }
 
 // Writes what is chosen, and runs it.
@@ -121,6 +134,8 @@ static int grow_limit(Search *s)
         if (!(limit < s->failed))
             limit = sqrt(s->best.limit * s->failed);
         status = limit > s->best.limit ? find_lambda(s, limit) : EXIT_CLEAN;
+        if (!status)
+            status = choose(s);
         if (status || !(limit > s->best.limit) || !is_better(r, &s->best))
             break;
         if (!try_choice(s, limit, &status))
@@ -150,7 +165,7 @@ static int lower_nodes(Search *s)
 {
     ConvertRun *r = s->r;
     // What stays with the best, whatever was tried last.
-    int status = convert_once(r, s->config, false, false, s->report);
+    int status = choose(s);
     ConvertLeft *left = NULL;
     const uint32_t n = nodes_left(r, &left);
     bool *lowered = NEWS(r->arena, bool, r->nnodes + 1u);
@@ -160,10 +175,12 @@ static int lower_nodes(Search *s)
         if (probes == PROBES || runs == LOWERINGS)
             break;
         lowered[left[i].node] = true;
-        status = convert_once(r, s->config, false, false, s->report);
+        status = convert_predict(r, s->config);
         probes++;
-        bool fits = s->ratio * r->predicted <= 1;
-        bool kept = !status && fits && is_better(r, &s->best);
+        bool kept = !status && may_be_better(s);
+        if (kept)
+            status = choose(s);
+        kept = kept && !status && is_better(r, &s->best);
         runs += kept;
         kept = kept && try_choice(s, s->best.limit, &status);
         lowered[left[i].node] = kept;
@@ -177,18 +194,16 @@ static int lower_predicted(Search *s, bool *lowered)
     ConvertRun *r = s->r;
     ConvertLeft *left = NULL;
     const uint32_t n = nodes_left(r, &left);
+    double stands = r->report.low_products;
     int status = EXIT_CLEAN;
-    bool kept = true;
     for (uint32_t i = 0; i < n && i < PROBES && !status && left[i].products > 0; i++) {
         if (lowered[left[i].node])
             continue;
-        const double before = r->report.low_products;
         lowered[left[i].node] = true;
-        status = convert_once(r, s->config, false, false, s->report);
-        kept = s->ratio * r->predicted <= 1 && r->report.low_products >= before;
+        status = convert_predict(r, s->config);
+        const bool kept = s->ratio * r->predicted <= 1 && r->report.low_products >= stands;
         lowered[left[i].node] = kept;
-        if (!kept && !status) // the next is compared with what stands
-            status = convert_once(r, s->config, false, false, s->report);
+        stands = kept ? r->report.low_products : stands;
     }
     return status;
 }
@@ -201,7 +216,7 @@ static int swap_nodes(Search *s)
     ConvertRun *r = s->r;
     bool *lowered = NEWS(r->arena, bool, r->options.nlowered + 1u);
     const bool *const of_best = r->options.lowered;
-    int status = convert_once(r, s->config, false, false, s->report);
+    int status = choose(s);
     ConvertLeft *left = NULL;
     const uint32_t n = nodes_left(r, &left);
     r->options.lowered = lowered;
@@ -214,10 +229,12 @@ static int swap_nodes(Search *s)
         lowered[left[i].node] = true;
         status = find_lambda(s, 1 / s->ratio);
         if (!status)
-            status = convert_once(r, s->config, false, false, s->report);
+            status = choose(s);
         if (!status)
             status = lower_predicted(s, lowered);
-        if (status || s->ratio * r->predicted > 1 || !is_better(r, &s->best))
+        if (!status)
+            status = choose(s);
+        if (status || !may_be_better(s) || !is_better(r, &s->best))
             continue;
         runs++;
         if (try_choice(s, s->best.limit, &status))
@@ -254,7 +271,7 @@ static int meet_budget(Search *s, bool *met)
     if (r->calibration && r->options.to != DT_F64) {
         status = convert_measure_noise(r);
         if (!status) // what all of it makes, by that
-            status = convert_once(r, s->config, false, false, s->report);
+            status = convert_predict(r, s->config);
     }
     s->whole = r->report.noise > 0 ? r->report.noise : 1;
     s->ratio = convert_excess(r) / sqrt(s->whole);
@@ -301,9 +318,5 @@ int convert_within(ConvertRun *r, const Config *config, Buf *report)
         status = convert_once(r, config, true, true, report);
     if (!status && convert_excess(r) > 1)
         status = meet_budget(&s, &met);
-    if (!status && r->io) {
-        r->options.io = true;
-        status = convert_once(r, config, true, false, report);
-    }
     return status ? status : met ? EXIT_CLEAN : EXIT_FINDINGS;
 }

@@ -7,6 +7,7 @@
 #include "tools/tails.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 // ---- what values are ----------------------------------------------------------------------------
 
@@ -54,19 +55,60 @@ int convert_measure_noise(ConvertRun *r)
 
 typedef struct Running {
     ConvertRun *r;
+    const int32_t *given; // the dtypes that data come in
     const cameo_model *m;
     cameo_context *x;
     uint32_t set;
     int (*take)(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set);
 } Running;
 
+// An input in the dtype that the model takes.
+static int cast_input(const Tool *t, cameo_tensor *x, DType to)
+{
+    const size_t bytes = dtype_info(to)->bytes;
+    char *fresh = malloc((size_t)x->count * bytes + 1);
+    if (!fresh)
+        return tool_error(t, EXIT_BYTES, "not enough memory");
+    for (int64_t i = 0; i < x->count; i++)
+        scalar_store(to, fresh + (size_t)i * bytes, (Scalar){.f = cameo_element(x, i)});
+    free(x->elements);
+    x->elements = fresh;
+    x->dtype = (int32_t)to;
+    return EXIT_CLEAN;
+}
+
 static int run_set(void *user, Inputs *in)
 {
     Running *run = user;
-    int status = inputs_set(run->r->tool, run->m, run->x, in);
+    int status = EXIT_CLEAN;
+    for (int32_t i = 0; i < run->m->ninputs && !status; i++)
+        if (run->given[i] != run->m->inputs[i].dtype)
+            status = cast_input(run->r->tool, &in->tensors[i], (DType)run->m->inputs[i].dtype);
+    if (!status)
+        status = inputs_set(run->r->tool, run->m, run->x, in);
     if (!status && run->m->run(run->x) != 0)
         status = tool_error(run->r->tool, EXIT_FINDINGS, "%s", run->m->error(run->x));
     return status ? status : run->take(run->r, run->m, run->x, run->set++);
+}
+
+// A model whose inputs are declared in the dtypes that data come in: those of the first that is
+// run.
+static cameo_model as_given(ConvertRun *r, const cameo_model *m)
+{
+    cameo_model as = *m;
+    const size_t n = (size_t)m->ninputs;
+    cameo_port *ports = NEWS(r->arena, cameo_port, n + 1);
+    bool first = !r->given;
+    if (first)
+        r->given = NEWS(r->arena, int32_t, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        ports[i] = m->inputs[i];
+        if (first)
+            r->given[i] = ports[i].dtype;
+        ports[i].dtype = r->given[i];
+    }
+    as.inputs = ports;
+    return as;
 }
 
 // Runs a model on every set.
@@ -74,14 +116,18 @@ static int run_sets(ConvertRun *r, const char *path,
                     int (*take)(ConvertRun *r, const cameo_model *m, const cameo_context *x,
                                 uint32_t set))
 {
-    CompileOptions o = {.gemm = GEMM_PACKED, .threads = 1};
+    CompileOptions o = {.gemm = GEMM_PACKED, .threads = 1, .once = true};
     Session s;
     bool made_up = false;
     int status = session_open(r->tool, path, &o, &s);
     Running run = {.r = r, .m = s.model, .take = take};
     if (!status && !(run.x = s.model->create(&s.options)))
         status = tool_error(r->tool, EXIT_BYTES, "not enough memory");
-    DataSets d = {.tool = r->tool, .arena = r->arena, .model = s.model, .path = path};
+    cameo_model as = {0};
+    if (!status)
+        as = as_given(r, s.model);
+    run.given = r->given;
+    DataSets d = {.tool = r->tool, .arena = r->arena, .model = &as, .path = path};
     d.data = &r->calibration;
     d.ndata = 1;
     d.user = &run;

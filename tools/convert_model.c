@@ -133,6 +133,27 @@ static void keep_left(ConvertRun *r, const Model *m)
     }
 }
 
+int convert_predict(ConvertRun *r, const Config *config)
+{
+    Arena *const arena = r->arena;
+    Inlined *inlined = NULL;
+    int status = EXIT_CLEAN;
+    r->arena = arena_new(); // a search asks many times
+    r->options.predict = true;
+    Model *m = converted(r, config, &inlined, true, &status);
+    r->tries++;
+    r->predicted = r->options.to == DT_F64 ? -1 : sqrt(r->report.noise);
+    if (m)
+        load_close(m);
+    arena_free(r->arena);
+    r->arena = arena;
+    r->options.predict = false;
+    r->options.measured = NULL;
+    r->options.noise = NULL;
+    r->options.nfacts = 0;
+    return status;
+}
+
 int convert_once(ConvertRun *r, const Config *config, bool out, bool measured, Buf *report)
 {
     int status = EXIT_CLEAN;

@@ -3,12 +3,12 @@
 
 Each random network of predict.py is converted to float16 by `cameo convert --calib --budget` on some of its inputs (1, 2, 4 and
 8 of them in turn), held to a part of what float16 everywhere is said to be off at most, so that there is something to choose. ONNX Runtime
-runs the network and what came of it on the four others and 16 more like them: a check for each of these and each output. Printed are, for each
+runs the network and what came of it on the four others and 16 more like them (--held): a check for each of these and each output. Printed are, for each
 number of inputs that were calibrated on, the checks, how many were beyond the budget and by how much, and the share of the multiply-adds
 in float16. Networks with nothing to choose and budgets that cannot be met are counted; a conversion that fails otherwise is an error, and so is
 a run without a single check. Exit 1: an error, or a budget was broken although eight inputs or more were given.
 
-    budgets.py PROGRAM [--random N] [--seed S] [--part LEAST,MOST] [--sets N,...] [--verbose]
+    budgets.py PROGRAM [--random N] [--seed S] [--part LEAST,MOST] [--sets N,...] [--held N] [--verbose]
 """
 import argparse
 import collections
@@ -24,7 +24,6 @@ import onnx
 import predict
 import runs
 
-HELD = 16
 NONE = {"choice": "nothing to choose", "unmet": "the budget cannot be met"}
 TAIL = 8  # inputs whose errors show how they fall off
 
@@ -53,13 +52,13 @@ def excesses(folder, feeds, budget):
     return found
 
 
-def more_like(feeds, rng):
+def more_like(feeds, count, rng):
     """The networks' inputs are normal; these are as large."""
     size = np.std([f["x"] for f in feeds])
-    return [{"x": (size * rng.normal(size=feeds[0]["x"].shape)).astype(np.float32)} for _ in range(HELD)]
+    return [{"x": (size * rng.normal(size=feeds[0]["x"].shape)).astype(np.float32)} for _ in range(count)]
 
 
-def check(program, seed, sets, part):
+def check(program, seed, sets, part, more):
     """(error by budget of each check, share in float16), or why there is no check: a key of NONE. RuntimeError: convert fails."""
     model, feeds = predict.random_network(seed)
     with tempfile.TemporaryDirectory() as name:
@@ -81,7 +80,7 @@ def check(program, seed, sets, part):
             return "unmet"
         if share_of(report) == 0:
             return "choice"
-        held = feeds[TAIL:] + more_like(feeds, np.random.default_rng(seed))
+        held = feeds[TAIL:] + more_like(feeds, more, np.random.default_rng(seed))
         return excesses(folder, held, part * bound), share_of(report)
 
 
@@ -92,6 +91,7 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--part", default="0.4,0.95")
     p.add_argument("--sets", default="1,2,4,8")
+    p.add_argument("--held", type=int, default=16, help="inputs that are made beside the four others")
     p.add_argument("--verbose", action="store_true")
     a = p.parse_args()
     counts = [int(n) for n in a.sets.split(",")]
@@ -101,7 +101,7 @@ def main():
     for seed in range(a.seed, a.seed + a.random):
         sets = counts[seed % len(counts)]
         try:
-            answer = check(a.program, seed, sets, np.random.default_rng(seed).uniform(least, most))
+            answer = check(a.program, seed, sets, np.random.default_rng(seed).uniform(least, most), a.held)
         except (RuntimeError, subprocess.TimeoutExpired) as e:
             answer = f"ERROR: {e}"
             errors.append(f"random {seed}: {e}")
