@@ -8,18 +8,53 @@
 
 static const ToolOption options[] = {{0}};
 
-static void print_port(const Model *m, const ValueInfo *info)
+static bool atom_is_of_data(void *context, const Atom *a)
+{
+    const Model *m = context;
+    return a->kind == ATOM_DIM && a->var < m->dim_infos.len && !m->dim_infos.at[a->var].is_input;
+}
+
+// What a dim is called that only the running program knows, or of which no rule says anything: as
+// the file declares it. NULL: the dim is known, or the file has no word for it.
+static const DeclDim *declared_dim(Model *m, const ValueInfo *info, int32_t i)
+{
+    const Value *v = value_at(m, info->value);
+    const Type *t = info->type;
+    if (!t || t->kind != TYPE_TENSOR || !t->has_shape || i >= (int32_t)t->rank ||
+        (v->rank >= 0 && (v->rank != (int32_t)t->rank || t->dims[i].kind != DIM_PARAM ||
+                          !poly_any(v->dims[i], atom_is_of_data, m))))
+        return NULL;
+    return &t->dims[i];
+}
+
+static void print_dim(Model *m, const ValueInfo *info, int32_t i, Buf *line)
+{
+    const Value *v = value_at(m, info->value);
+    const DeclDim *said = declared_dim(m, info, i);
+    if (said && said->kind == DIM_PARAM)
+        buf_escaped(line, said->param);
+    else if (said && said->kind == DIM_VALUE)
+        buf_printf(line, "%lld", (long long)said->value);
+    else if (v->rank >= 0)
+        poly_print(m->polys, v->dims[i], line);
+    else
+        buf_char(line, '?');
+}
+
+static void print_port(Model *m, const ValueInfo *info)
 {
     const Value *v = value_at(m, info->value);
     Buf line = {0};
     buf_printf(&line, "  ");
     buf_escaped(&line, v->name);
     buf_printf(&line, "  %s[", dtype_name(v->dtype));
-    for (int32_t i = 0; i < v->rank; i++) {
+    const bool declared = v->rank < 0 && info->type && info->type->has_shape;
+    const int32_t rank = declared ? (int32_t)info->type->rank : v->rank;
+    for (int32_t i = 0; i < rank; i++) {
         buf_printf(&line, "%s", i ? "," : "");
-        poly_print(m->polys, v->dims[i], &line);
+        print_dim(m, info, i, &line);
     }
-    buf_printf(&line, "%s]\n", v->rank < 0 ? "?" : "");
+    buf_printf(&line, "%s]\n", rank < 0 ? "?" : "");
     fwrite(line.at, 1, line.len, stdout);
     buf_free(&line);
 }

@@ -111,6 +111,9 @@ Str lint_name(Lint *l, ValueId v); // as shown, escaped
 double lint_bytes(const Model *m, ValueId v);
 Str lint_shown_bytes(Lint *l, double bytes);
 
+// Does an optimizer update, or keep, what has 16 bits? TR001 tells all that follows from it.
+bool lint_optimizes_halves(const Model *m, NodeId id);
+
 // Where dtypes begin, for all rules of one run.
 struct Origins *lint_origins(Lint *l);
 // The model's functions by lint_function_key: the number of the first of each name.

@@ -306,10 +306,10 @@ void lint_misfits(Lint *l)
     for (uint32_t i = 0; l->inferred && i < l->inferred->all.len; i++) {
         const Diag *found = l->inferred->all.at[i];
         map_put(&told, node_part(found->path), &added);
-        if (!added)
+        NodeId id = added ? node_of(l, found) : 0;
+        if (!added || (id && lint_optimizes_halves(l->m, id)))
             continue;
         Diag *d = diag(l->diags, "ST012", SEV_ERROR, found->path, "%.*s", STR_ARG(found->message));
-        NodeId id = node_of(l, found);
         d->node = found->node;
         d->op = found->op;
         if (id) {

@@ -41,6 +41,15 @@ static bool is_half(const Model *m, ValueId v)
     return v && (value_at(m, v)->dtype == DT_F16 || value_at(m, v)->dtype == DT_BF16);
 }
 
+bool lint_optimizes_halves(const Model *m, NodeId id)
+{
+    const Node *n = node_at(m, id);
+    for (uint32_t i = 2; optimizer_group(n) && i < n->nin; i++)
+        if (is_half(m, n->in[i]))
+            return true;
+    return false;
+}
+
 void lint_optimizer_dtypes(Lint *l)
 {
     const Model *m = l->m;
