@@ -181,6 +181,17 @@ static bool find_int_narrowing(NumberFacts *x, NodeId id, Narrowing *f)
     return (f->range.lo < lo || f->range.hi > hi) && !are_sentinels(x, id, f);
 }
 
+// The bounds of the target that the dtype in front of it exceeds; infinite: it does not. Those that
+// it does not exceed it may not hold.
+static void exceeded_bounds(const Narrowing *f, double *lo, double *hi)
+{
+    double least, most;
+    range_of_dtype(f->from, &least, &most);
+    range_of_dtype(f->to, lo, hi);
+    *lo = *lo > least ? *lo : -INFINITY;
+    *hi = *hi < most ? *hi : INFINITY;
+}
+
 void lint_int_narrowing(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
@@ -196,7 +207,12 @@ void lint_int_narrowing(Lint *l)
         if (!d)
             continue;
         diag_note(l->diags, d, "what is outside loses its upper bits: 2^32 becomes 0 in int32");
-        diag_fix(l->diags, d, false, "Max and Min in front of it, so that it saturates: 2 nodes");
+        exceeded_bounds(&f, &lo, &hi);
+        diag_fix(l->diags, d, false, "%s in front of it, so that it saturates: %s",
+                 isinf(lo)   ? "Min"
+                 : isinf(hi) ? "Max"
+                             : "Max and Min",
+                 isinf(lo) || isinf(hi) ? "1 node" : "2 nodes");
     }
 }
 
@@ -207,7 +223,7 @@ static uint32_t mend_int_narrowing(Rewrite *e, NodeId id)
     if (!find_int_narrowing(e->numbers, id, &f) || !rewrite_can_limit(e, f.from) ||
         !rewrite_take(e, id))
         return 0;
-    range_of_dtype(f.to, &lo, &hi);
+    exceeded_bounds(&f, &lo, &hi);
     node_at(e->m, id)->in[0] = rewrite_limit(e, node_at(e->m, id)->in[0], f.from, lo, hi);
     return 1;
 }

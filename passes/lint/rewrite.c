@@ -101,7 +101,10 @@ ValueId rewrite_number(Rewrite *e, DType t, double v)
 {
     unsigned char bytes[16] = {0};
     bool real = dtype_is_float(t);
-    Scalar s = real ? scalar_cast(DT_F64, t, (Scalar){.f = v}, false) : (Scalar){.i = (int64_t)v};
+    // As a double the greatest int64 is one more than it is.
+    Scalar s = real          ? scalar_cast(DT_F64, t, (Scalar){.f = v}, false)
+               : v >= 0x1p63 ? (Scalar){.i = INT64_MAX}
+                             : (Scalar){.i = (int64_t)v};
     scalar_store(t, bytes, s);
     return rewrite_constant(e, tensor_new(e->m->arena, t, 0, NULL, bytes));
 }
