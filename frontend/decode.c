@@ -143,8 +143,11 @@ static bool read_body(Decoder *d, const uint8_t *at, const uint8_t *end, Item *i
     default:
         return fail(d, false, item->start, "a field has no valid wire type");
     }
-    if (length > (uint64_t)(end - at))
-        return fail(d, false, item->start, "a field is longer than the message around it");
+    if (length > (uint64_t)(end - at)) {
+        fail(d, false, item->start, "a field is longer than the message around it");
+        d->error->missing = d->error->path.len ? 0 : length - (uint64_t)(end - at);
+        return false;
+    }
     item->end = at + length;
     return true;
 }

@@ -18,9 +18,10 @@ typedef struct DecodeLimits {
 } DecodeLimits;
 
 typedef struct DecodeError {
-    bool limit;      // a limit, not the bytes, is to blame
-    uint64_t offset; // in the input, where reading stopped
-    Str path;        // "graph.node[3].attribute[0]": the message around that place
+    bool limit;       // a limit, not the bytes, is to blame
+    uint64_t offset;  // in the input, where reading stopped
+    uint64_t missing; // so many bytes end a field that is longer than the input; 0: none is
+    Str path;         // "graph.node[3].attribute[0]": the message around that place
     Str message;
 } DecodeError;
 

@@ -379,6 +379,8 @@ static const char *other_format(Str bytes)
         {0, STR("<ir_version"), "it is ONNX text, which is read from files named .onnxtxt"},
         {0, STR("cameo.ir/1"), "it is Cameo's text, which is read from files named .cir"},
         {0, STR("PK\x03\x04"), "it is a ZIP archive, as torch.save and numpy.savez write"},
+        {0, STR("\x80\x02"), "it is a pickle of Python, as joblib and old versions of torch write"},
+        {0, STR("\x80\x04"), "it is a pickle of Python, as joblib and old versions of torch write"},
         {0, STR("\x1f\x8b"), "it is compressed by gzip"},
         {0, STR("\x93NUMPY"), "it is an array of NumPy (.npy)"},
         {0, STR("\x89HDF"), "it is HDF5, as Keras writes"},
@@ -392,14 +394,28 @@ static const char *other_format(Str bytes)
     return NULL;
 }
 
+// Where a message lies of those that are nested: the outer ones say which part of the model it is.
+static Str shown_path(Arena *a, Str path)
+{
+    enum { LONGEST = 120 };
+    return path.len > LONGEST ? str_printf(a, "%.*s...", LONGEST, path.at) : path;
+}
+
 static void report_decode(Diags *diags, const DecodeError *e, Str bytes)
 {
-    Diag *d = diag(diags, e->limit ? "SE006" : "", SEV_ERROR, e->path,
+    Diag *d = diag(diags, e->limit ? "SE006" : "", SEV_ERROR, shown_path(diags->arena, e->path),
                    e->limit ? "%.*s" : "not an ONNX model: %.*s", STR_ARG(e->message));
     const char *is = other_format(bytes);
     diag_note(diags, d, "at byte %llu", (unsigned long long)e->offset);
     if (is)
         diag_note(diags, d, "%s", is);
+    else if (e->missing)
+        diag_note(diags, d, "if it is one, its last %llu byte%s missing",
+                  (unsigned long long)e->missing, e->missing == 1 ? " is" : "s are");
+    if (e->limit)
+        diag_help(diags, d, "cameo.yaml allows more, of a model that is trusted: limits");
+    else if (!is)
+        diag_help(diags, d, "download or export the model again");
 }
 
 Model *import_onnx(Arena *a, const char *path, const FileView *bytes, const ImportLimits *limits,
@@ -412,7 +428,9 @@ Model *import_onnx(Arena *a, const char *path, const FileView *bytes, const Impo
     DecodeError error = {0};
     Str all = {(const char *)bytes->at, bytes->len};
     if (all.len == 0) {
-        diag(diags, "", SEV_ERROR, STR_NONE, "not an ONNX model: the file is empty");
+        diag_help(diags,
+                  diag(diags, "", SEV_ERROR, STR_NONE, "not an ONNX model: the file is empty"),
+                  "download or export the model again");
         arena_free(scratch);
         return NULL;
     }
@@ -430,7 +448,10 @@ Model *import_onnx(Arena *a, const char *path, const FileView *bytes, const Impo
     else
         report_decode(diags, &error, all);
     if (p && i.over)
-        diag(diags, "SE006", SEV_ERROR, STR_NONE, "the model takes more %s than the limit", i.over);
+        diag_help(diags,
+                  diag(diags, "SE006", SEV_ERROR, STR_NONE,
+                       "the model takes more %s than the limit", i.over),
+                  "cameo.yaml allows more, of a model that is trusted: limits");
     bool ok = p && !i.over;
     if (ok)
         model_sort(i.m, scratch);
