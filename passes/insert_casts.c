@@ -119,7 +119,7 @@ static void connect_copies(Mending *w)
 
 // The tie of the scale of what QuantizeLinear reads by tie i. They need not agree since opset 23,
 // but not every runtime lets go: in what is mended they are of one dtype. NO_TIE: there is none, or
-// it is no float that what is scaled may be.
+// it is of a float that a scale may be and what is scaled may not.
 static uint32_t scale_of(Mending *w, const TieUse *u)
 {
     const Node *n = u->use.node && u->use.index == 0 ? node_at(w->m, u->use.node) : NULL;
@@ -127,11 +127,12 @@ static uint32_t scale_of(Mending *w, const TieUse *u)
         return NO_TIE;
     DType scale = ties_dtype(w->m, n->in[1]), scaled = ties_dtype(w->m, n->in[0]);
     bool floats = dtype_is_float(scale) && (scaled == DT_NONE || dtype_is_float(scaled));
-    if (!floats || !(tie_at(w, u->tie)->allowed & bit(scale)))
+    if (!floats)
         return NO_TIE;
     for (uint32_t k = w->t->first_use[n->in[1]]; k < w->t->first_use[n->in[1] + 1]; k++) {
         const TieUse *s = &w->t->uses.at[k];
-        if (s->use.node == u->use.node && s->use.index == 1 && s->tie != u->tie &&
+        bool kept = tie_at(w, s->tie)->allowed & ~tie_at(w, u->tie)->allowed & bit(scale);
+        if (s->use.node == u->use.node && s->use.index == 1 && s->tie != u->tie && !kept &&
             may_choose(w, s->tie))
             return s->tie;
     }

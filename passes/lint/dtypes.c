@@ -291,6 +291,7 @@ static void report_declared(Lint *l, const Fault *f)
     origin_trace(lint_origins(l), f->value, &o);
     d->value = name;
     lint_blame(l, d, f->value);
+    vec_push(l->arena, &d->blamed, f->value); // a call's result, which is its own where calls stand
     lint_blame(l, d, o.value);
     if (v->node)
         lint_about_node(l, d, v->node);

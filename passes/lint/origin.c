@@ -15,7 +15,7 @@ struct Origins {
     struct Came {   // by value: from where that walk came
         ValueId to;
         Step step;
-    } *came;
+    } * came;
     ValueId *queue;
     VEC(ValueId) sources; // of the last walk
     ValueId *found;       // by value: the origin of a walk that came by
@@ -367,7 +367,9 @@ static bool reach_use(Reach *r, const Use *u, ValueId v)
         return true;
     if (node_is(n, "If") || node_is(n, "Loop") || node_is(n, "Scan"))
         return reach_body(r, n, u->index);
-    if (!p || (p->types && !(p->types >> r->want & 1)))
+    TypeSet tensors =
+        p ? p->types & (TYPESET_SEQUENCE - 1) : 0; // lists say nothing of what they hold
+    if (!p || (tensors && !(tensors >> r->want & 1)))
         return false;
     for (uint32_t k = 0; k < n->nout; k++) {
         const Value *made = n->out[k] ? value_at(r->o->m, n->out[k]) : NULL;
@@ -439,6 +441,14 @@ static bool is_declared(const Reach *r, ValueId v)
     return t && t->kind == TYPE_TENSOR && t->elem == (int32_t)r->have;
 }
 
+// Is a result of the model that is followed, so that it has the wanted dtype, declared as another?
+static bool is_denied(const Reach *r, ValueId v)
+{
+    const Value *value = value_at(r->o->m, v);
+    const Type *t = value->def == DEF_NODE && is_result(r, v) ? value->declared : NULL;
+    return t && t->kind == TYPE_TENSOR && t->elem > 0 && t->elem != (int32_t)r->want;
+}
+
 static bool reach_all(Reach *r)
 {
     for (uint32_t i = 0; i < r->tail; i++) {
@@ -486,7 +496,7 @@ static bool fits(Reach *r)
     r->end = r->tail;
     for (uint32_t i = 0; i < r->end; i++) {
         ValueId v = r->o->queue[i];
-        if (i == MAX_REACH)
+        if (i == MAX_REACH || (i >= r->tail && is_denied(r, v)))
             return false;
         for (uint32_t k = r->uses->first[v]; k < r->uses->first[v + 1]; k++)
             if (is_held_back(r, &r->uses->uses[k]))

@@ -29,7 +29,7 @@ import samples
 from repair import CHECKER_ERRORS, Failed, Repairs, checker_error, load_error
 from typeflow import Flow
 
-COLUMNS = ["mutants", "detected", "rule right", "origin right", "repairable", "repaired", "safe", "casts", "bound reached",
+COLUMNS = ["mutants", "detected", "rule right", "origin right", "repairable", "repaired", "safe", "same bits", "casts", "bound reached",
            "brute force"]
 MARKS = ["<!-- mutants: begin -->", "<!-- mutants: end -->"]
 # Nothing but the standard's words and Cameo's own metadata say that these are wrong.

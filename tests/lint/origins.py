@@ -46,13 +46,37 @@ def names_source(fault, flow, control, finding):
     origin = finding.get("origin")
     if not origin:
         return False
-    named = (origin["kind"], origin["name"])
+    named = said_by_call(fault.model, (origin["kind"], origin["name"]), finding)
     expected = of(fault, flow)
     if named in expected and (len(expected) == 1 or names_all(fault.model, finding, expected)):
         return True
     if any(name == named[1] and {kind, named[0]} <= {"node", "attribute", "cast"} for kind, name in expected):
         return True
     return is_as_good(fault, flow, control, named, expected, finding)
+
+
+def target_attributes(function):
+    """By the result of each Cast of a body whose target its calls say: the attribute that they say it by."""
+    return {n.output[0]: a.ref_attr_name for n in function.node if n.op_type == "Cast"
+            for a in n.attribute if a.name == "to" and a.ref_attr_name}
+
+
+def calls_of(model):
+    """Calls with the functions that they are of."""
+    functions = {(f.domain, f.name): f for f in model.functions}
+    return [(node, functions[node.domain, node.op_type]) for _, node in faults.all_nodes(model)
+            if (node.domain, node.op_type) in functions]
+
+
+def said_by_call(model, source, finding):
+    """A Cast of a body whose target its call says is the call that the finding names: its attribute is the source."""
+    kind, name = source
+    if kind == "cast":
+        for node, function in calls_of(model):
+            said = target_attributes(function).get(name)
+            if any(a.name == said for a in node.attribute) and re.search(rf"at node\[{re.escape(node.name)}\]", words_of(finding)):
+                return "call", node.output[0]
+    return source
 
 
 def words_of(finding):
@@ -156,6 +180,12 @@ def retype(model, source, dtype):
             if candidate == name:
                 faults.retyped(tensor, dtype)
                 faults.declare(other.graph, name, dtype)
+                return other
+    elif kind == "call":
+        for node, function in calls_of(other):
+            if node.output[0] == name:
+                said = set(target_attributes(function).values())
+                next(a for a in node.attribute if a.name in said).i = dtype
                 return other
     elif kind == "cast":
         for _, node in [*faults.all_nodes(other), *faults.body_nodes(other)]:
