@@ -3,8 +3,11 @@
 //
 // Gradients below 2.98e-8 are 0 in float16; those of a loss times a scale are not. What each
 // Gradient gives is divided at once, so that whatever reads it (clipping, norms, optimizers) has it
-// in its own unit. The weights are not touched: optimizers take float32 and float64 only, so that
-// what reads a weight in 16 bits reads a Cast of the float32 one.
+// in its own unit. An optimizer that is given one that is not finite gives what it was given; where
+// the model has none, and updates are sums and products, such a gradient is 0, which leaves a
+// weight that moves by its gradient alone where it was. The weights are not touched: optimizers
+// take float32 and float64 only, so that what reads a weight in 16 bits reads a Cast of the float32
+// one.
 //
 // in:  inferred graphs, Gradients as the model has them.   out: sorted; dtypes are those that were.
 
@@ -27,6 +30,7 @@ typedef struct Scaling {
     Builder builder;
     double scale;
     VEC(NodeId) gradients, optimizers;
+    ValueId good; // of the main graph: a bool, all gradients are finite; 0: none is looked at
     bool failed;
 } Scaling;
 
@@ -131,6 +135,72 @@ static void take_over(Scaling *s, ValueId made, ValueId old)
     value_at(s->m, old)->index = 0;
 }
 
+// One bool: all of the floats among n gradients are finite; 0: there is none. NaN is not below
+// infinity.
+static ValueId all_finite(Scaling *s, NodeId anchor, const ValueId *gradients, uint32_t n)
+{
+    ValueId all = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        ValueId g = gradients[i];
+        DType t = g ? value_at(s->m, g)->dtype : DT_NONE;
+        if (!dtype_is_float(t))
+            continue;
+        Str base = value_at(s->m, g)->name;
+        ValueId size = build(s, anchor, base, "Abs", g, 0, 0);
+        ValueId most = build(s, anchor, base, "ReduceMax", size, 0, 0);
+        node_set_int(s->m, value_at(s->m, most)->node, "keepdims", 0);
+        ValueId finite =
+            build(s, anchor, base, "Less", most, number(s, anchor, base, t, (double)INFINITY), 0);
+        all = all ? build(s, anchor, base, "And", all, finite, 0) : finite;
+    }
+    return all;
+}
+
+static void note_finite(Scaling *s, NodeId id, ValueId good)
+{
+    if (good && node_at(s->m, id)->graph == s->m->main)
+        s->good = s->good ? build(s, id, STR("gradients"), "And", s->good, good, 0) : good;
+}
+
+static void scale_loss_of(Scaling *s, NodeId id, ValueId y)
+{
+    Str base = value_at(s->m, y)->name;
+    DType t = value_at(s->m, y)->dtype;
+    ValueId scaled = build(s, id, base, "Mul", y, number(s, id, base, t, s->scale), 0);
+    node_set_str(s->m, id, "y", value_at(s->m, scaled)->name);
+}
+
+// What a Gradient gave comes divided from now on, and with a zero for what is not finite where no
+// optimizer looks.
+static void unscale_gradients(Scaling *s, NodeId id)
+{
+    const uint32_t n = node_at(s->m, id)->nout;
+    const bool checked = s->optimizers.len == 0;
+    ValueId *old = NEWS(s->scratch, ValueId, n + 1u), *unscaled = NEWS(s->scratch, ValueId, n + 1u);
+    for (uint32_t o = 0; o < n; o++) {
+        old[o] = node_at(s->m, id)->out[o];
+        if (!old[o])
+            continue;
+        Str base = value_at(s->m, old[o])->name;
+        ValueId fresh = give_way(s, id, o, "scaled");
+        DType t = value_at(s->m, fresh)->dtype;
+        unscaled[o] = build(s, id, base, "Div", fresh, number(s, id, base, t, s->scale), 0);
+        value_at(s->m, unscaled[o])->dtype = t;
+    }
+    ValueId good = checked ? all_finite(s, id, unscaled, n) : 0;
+    for (uint32_t o = 0; o < n; o++) {
+        if (!old[o])
+            continue;
+        ValueId u = unscaled[o];
+        Str base = value_at(s->m, old[o])->name;
+        DType t = value_at(s->m, u)->dtype;
+        if (good && dtype_is_float(t))
+            u = build(s, id, base, "Where", good, u, number(s, id, base, t, 0));
+        take_over(s, u, old[o]);
+    }
+    note_finite(s, id, good);
+}
+
 static void scale_gradient(Scaling *s, NodeId id)
 {
     ValueId y = target_of(s, id);
@@ -138,49 +208,21 @@ static void scale_gradient(Scaling *s, NodeId id)
         refuse(s, id, "a Gradient's y is not a tensor of its graph");
         return;
     }
-    DType t = value_at(s->m, y)->dtype;
-    Str base = value_at(s->m, y)->name;
-    if (!dtype_is_float(t)) {
+    if (!dtype_is_float(value_at(s->m, y)->dtype)) {
         refuse(s, id, "a Gradient's y is no float");
         return;
     }
-    ValueId scaled = build(s, id, base, "Mul", y, number(s, id, base, t, s->scale), 0);
-    node_set_str(s->m, id, "y", value_at(s->m, scaled)->name);
-    for (uint32_t o = 0; o < node_at(s->m, id)->nout; o++) {
-        ValueId old = node_at(s->m, id)->out[o];
-        if (!old)
-            continue;
-        base = value_at(s->m, old)->name;
-        ValueId fresh = give_way(s, id, o, "scaled");
-        ValueId by = number(s, id, base, value_at(s->m, fresh)->dtype, s->scale);
-        take_over(s, build(s, id, base, "Div", fresh, by, 0), old);
-    }
+    scale_loss_of(s, id, y);
+    unscale_gradients(s, id);
 }
 
-// One bool: every gradient that the optimizer takes is finite. NaN is not below infinity.
-static ValueId all_finite(Scaling *s, NodeId id, uint32_t group)
+static void guard_optimizer(Scaling *s, NodeId id)
 {
-    ValueId all = 0;
-    for (uint32_t i = 2 + group; i < 2 + 2 * group; i++) {
-        ValueId g = node_at(s->m, id)->in[i];
-        DType t = g ? value_at(s->m, g)->dtype : DT_NONE;
-        if (!dtype_is_float(t))
-            continue;
-        Str base = value_at(s->m, g)->name;
-        ValueId size = build(s, id, base, "Abs", g, 0, 0);
-        ValueId most = build(s, id, base, "ReduceMax", size, 0, 0);
-        node_set_int(s->m, value_at(s->m, most)->node, "keepdims", 0);
-        ValueId finite =
-            build(s, id, base, "Less", most, number(s, id, base, t, (double)INFINITY), 0);
-        all = all ? build(s, id, base, "And", all, finite, 0) : finite;
-    }
-    return all;
-}
-
-static ValueId guard_optimizer(Scaling *s, NodeId id)
-{
-    uint32_t group = optimizer_group(node_at(s->m, id));
-    ValueId good = all_finite(s, id, group);
+    const uint32_t group = optimizer_group(node_at(s->m, id));
+    ValueId *gradients = NEWS(s->scratch, ValueId, group + 1u);
+    for (uint32_t i = 0; i < group; i++)
+        gradients[i] = node_at(s->m, id)->in[2 + group + i];
+    const ValueId good = all_finite(s, id, gradients, group);
     for (uint32_t o = 0; good && o < node_at(s->m, id)->nout; o++) {
         ValueId old = node_at(s->m, id)->out[o];
         ValueId before = node_at(s->m, id)->in[o < group ? 2 + o : 2 + group + o];
@@ -190,7 +232,7 @@ static ValueId guard_optimizer(Scaling *s, NodeId id)
         ValueId fresh = give_way(s, id, o, "unchecked");
         take_over(s, build(s, id, base, "Where", good, fresh, before), old);
     }
-    return good;
+    note_finite(s, id, good);
 }
 
 static void add_output(Scaling *s, ValueId all)
@@ -219,18 +261,13 @@ bool scale_loss(Model *m, Diags *diags, double scale)
             refuse(&s, s.gradients.at[i], "the opset has no Where; it needs 9 or later");
     }
     if (alone && !s.failed) {
-        ValueId all = 0;
         s.builder = builder_of(m, s.scratch);
         for (uint32_t i = 0; i < s.gradients.len && !s.failed; i++)
             scale_gradient(&s, s.gradients.at[i]);
-        for (uint32_t i = 0; i < s.optimizers.len && !s.failed; i++) {
-            NodeId id = s.optimizers.at[i];
-            ValueId good = guard_optimizer(&s, id);
-            if (good && node_at(m, id)->graph == m->main)
-                all = all ? build(&s, id, STR("gradients"), "And", all, good, 0) : good;
-        }
-        if (all && !s.failed)
-            add_output(&s, all);
+        for (uint32_t i = 0; i < s.optimizers.len && !s.failed; i++)
+            guard_optimizer(&s, s.optimizers.at[i]);
+        if (s.good && !s.failed)
+            add_output(&s, s.good);
         model_sort(m, s.scratch);
     }
     arena_free(s.scratch);
