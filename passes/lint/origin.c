@@ -15,7 +15,7 @@ struct Origins {
     struct Came {   // by value: from where that walk came
         ValueId to;
         Step step;
-    } * came;
+    } *came;
     ValueId *queue;
     VEC(ValueId) sources; // of the last walk
     ValueId *found;       // by value: the origin of a walk that came by
