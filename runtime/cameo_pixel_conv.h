@@ -296,6 +296,25 @@ static inline __attribute__((unused)) void cameo_pixel_halves(uint16_t *restrict
 #endif
 }
 
+/* The first `lanes` of 32 numbers, a multiple of 16, of each of n places, rounded to bfloat16. */
+static inline __attribute__((unused)) void
+cameo_pixel_parts(uint16_t *restrict to, const float *restrict from, int64_t n, int64_t lanes)
+{
+    for (; n > 0; n--, to += CAMEO_PIXEL_PANEL, from += CAMEO_PIXEL_PANEL) {
+#if defined(__AVX512BF16__) && defined(__x86_64__)
+        typedef float cameo_floats __attribute__((vector_size(64), aligned(4), may_alias));
+        typedef uint16_t cameo_half __attribute__((vector_size(32), aligned(2), may_alias));
+        for (int64_t i = 0; i < lanes; i += 16) {
+            cameo_half some;
+            __asm__("vcvtneps2bf16 %1, %0" : "=v"(some) : "v"(*(const cameo_floats *)(from + i)));
+            *(cameo_half *)(to + i) = some;
+        }
+#else
+        cameo_pixel_halves(to, from, lanes);
+#endif
+    }
+}
+
 /* Of a block of 32 channels; NULL: a scale of 1, nothing added. added: those of each place. */
 typedef struct cameo_pixel_ends {
     const float *scale, *bias;

@@ -386,7 +386,7 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
                         .value = store->value->a};
     to->store = store;
     to->ends = c->bytes ? pixel_bytes_of(mod, to, store, at) : NULL;
-    to->finish = to->halves ? pixel_finish_of(mod, to, store->value) : NULL;
+    to->finish = to->halves && !to->part ? pixel_finish_of(mod, to, store->value) : NULL;
     c->pixels = to;
     Override *o = NEW(mod->arena, Override);
     o->kind = GEMM_PACKED;
@@ -479,6 +479,10 @@ static void print_whole(Printer *p, const Conv *conv)
         pixel_finish_print(p, conv);
     else if (c->ends)
         pixel_bytes_print(p, conv);
+    else if (c->part)
+        print_line(p, "cameo_pixel_parts(&%s, &%s, high - low, %lld);",
+                   print_element(p, conv->store->buffer, conv->store->at),
+                   print_element(p, c->sums, c->store->at), (long long)c->part);
     else
         print_line(p, "cameo_pixel_halves(&%s, &%s, (high - low) * %lld);",
                    print_element(p, conv->store->buffer, conv->store->at),

@@ -31,6 +31,7 @@ typedef struct PixelConv {
     int64_t taps[2], stride[2], dilation[2], pad[2];
     int64_t border;  // that x has
     int64_t columns; // channels of y in a block
+    int64_t part;    // lanes of one pixel that it makes, all its channels; 0: whole pixels
     BufferId packed, sums;
     LoopId block, lane, n[2], at;  // variables of y; where sums of a row begin
     Index start;                   // of x, by the variables around

@@ -105,8 +105,8 @@ class Chain(programs.Network):
     def windows(self):
         self.convolve(self.value.shape[1], 1, self.value.shape[1])
 
-    def convolve(self, m, c, groups):
-        taps, sizes = self.window()
+    def convolve(self, m, c, groups, window=None):
+        taps, sizes = window or self.window()
         scale = float(c * np.prod(taps)) ** -0.5
         if self.bytes:
             self.quantised_convolution(m, c, groups, taps, sizes)
@@ -185,9 +185,21 @@ class Chain(programs.Network):
             name, value, _ = same[self.random.integers(len(same))]
             self.node("Concat", [self.name, name], np.concatenate([self.value, value], 1), axis=1)
 
+    def halves(self):
+        """Convolutions that make a part of a pixel each, with a residual or not, and Concat makes pixels of them."""
+        x, name, made, window = self.value, self.name, [], self.window()
+        for _ in range(0 if self.bytes else int(self.one_of(2, 4))):
+            self.name, self.value = name, x
+            self.convolve(16, x.shape[1], 1, window)
+            if made and self.random.integers(2):
+                self.node("Add", [self.name, made[0][0]], self.value + made[0][1])
+            made.append((self.name, self.value))
+        if made:
+            self.node("Concat", [n for n, _ in made], np.concatenate([v for _, v in made], 1), axis=1)
+
     def step(self):
         self.earlier.append((self.name, self.value, getattr(self, "zero", 0)))
-        self.one_of(self.convolution, self.convolution, self.convolution, self.windows, self.pooling, self.residual, self.joined)()
+        self.one_of(self.convolution, self.convolution, self.convolution, self.windows, self.pooling, self.residual, self.joined, self.halves)()
 
     def end(self):
         to = TensorProto.INT32 if self.bytes else TensorProto.FLOAT
