@@ -510,8 +510,9 @@ static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, L
     *block = loop_new(polys, poly_const(polys, (extent + lanes - 1) / lanes));
     *lane = loop_new(polys, poly_const(polys, lanes));
     r->channel = site->channel;
-    r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes),
-                     poly_loop(polys, *lane));
+    r->as = poly_loop(polys, *lane);
+    if (!site->part)
+        r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes), r->as);
     r->most = extent % lanes ? poly_const(polys, extent - 1) : NULL;
     Stmt *store = map_stmts(r, site->store);
     if (l->values[store->buffer].fits) {

@@ -115,8 +115,13 @@ class Chain(programs.Network):
         b = self.rounded(self.random.standard_normal(m))
         y = integers.convolved(self.value, w, groups, **sizes) + b.reshape(-1, 1, 1)
         self.node("Conv", [self.name, self.weight(w, TensorProto.BFLOAT16), self.weight(b, TensorProto.BFLOAT16)], y, group=groups, **sizes)
-        if self.random.integers(2):
+        after = self.random.integers(3)
+        if after == 1:
             self.node("Relu", [self.name], np.maximum(self.value, 0))
+        elif after == 2:
+            x, name = self.value, self.name
+            self.node("Sigmoid", [name], 1 / (1 + np.exp(-x)))
+            self.node("Mul", [name, self.name][::int(self.one_of(1, -1))], x * self.value)
 
     def quantised_convolution(self, m, c, groups, taps, sizes):
         w = self.random.integers(-127, 128, (m, c, *taps), np.int8)
