@@ -1,13 +1,14 @@
 #include "codegen/cpu/layouts.h"
 
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/laid.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "passes/solver/labels.h"
 
 #include <string.h>
 
-enum { PLANES, PIXELS, BOTH = 1 << PLANES | 1 << PIXELS };
-enum { RANK = 4, MAX_NEST = 16, LEAST_PART = 4 }; // a pixel has channels for 1 / LEAST_PART of it
+enum { BOTH = 1 << PLANES | 1 << PIXELS, RANK = LAID_RANK, MAX_NEST = 16 };
+enum { LEAST_PART = 4, VECTOR = 16 }; // a pixel has channels for 1 / LEAST_PART of it
 // What an element costs, in tenths of nanoseconds: moved to another layout; read by a convolution
 // of planes, bfloat16 or bytes, which copies it; stored by that; stored where lanes are no
 // neighbours.
@@ -23,24 +24,12 @@ typedef struct Site {
     uint32_t nloops;
     LoopId channel; // whose channels are those of the values in pixels; 0: none
     int64_t lanes;  // the fewest of a value in pixels that is read; 0: none
+    int64_t part;   // lanes of one pixel that are all it makes, others being another's; 0: no such
     bool beside;    // channels decide what is read of values in planes
     Conv conv;
     ByteWeights weights;
     PixelConv *pixels; // a convolution that could read pixels; NULL: none
 } Site;
-
-// What is known of a buffer.
-typedef struct Laid {
-    bool fits;          // it may lie in pixels
-    bool read;          // while sites are looked at in their order
-    Site *maker;        // the last one
-    uint32_t id;        // among the values of the solver
-    int64_t dims[RANK]; // without [0]
-    int64_t blocks;     // of channels, the last one filled up
-    BufferId in[2];     // where it lies in planes, in pixels; 0: nowhere
-    int64_t border;
-    const Expr *around; // what the border holds, as x's zero point; NULL: 0
-} Laid;
 
 typedef struct Layouts {
     Module *mod;
@@ -64,6 +53,7 @@ static bool dims_fit(const Buffer *b, Laid *v)
     for (uint32_t i = 1; i < RANK; i++)
         if (!poly_is_const(b->dims[i], &v->dims[i]) || v->dims[i] < 1 || v->dims[i] > 1 << 20)
             return false;
+    v->lanes = lanes;
     v->blocks = (v->dims[1] + lanes - 1) / lanes;
     return v->dims[1] >= lanes / LEAST_PART && v->dims[2] * v->dims[3] > 1;
 }
@@ -153,13 +143,41 @@ static int64_t buffer_lanes(const Layouts *l, BufferId b)
     return pixel_lanes(buffer_at(l->mod, b)->dtype);
 }
 
+// Is it the loop's variable and a number, which is not below 0?
+static bool first_of(Polys *polys, Index channel, LoopId v, int64_t *first)
+{
+    return poly_is_const(poly_sub(polys, channel, poly_loop(polys, v)), first) && *first >= 0;
+}
+
 // Is the channel a loop's variable, and behind that so many whole pixels?
 static bool is_channel_at(const Layouts *l, BufferId b, Index channel, LoopId v)
 {
     int64_t first;
+    return first_of(l->mod->polys, channel, v, &first) &&
+           (first == 0 || (l->values[b].fits && first % buffer_lanes(l, b) == 0));
+}
+
+// Is the channel a loop's variable whose values are so many lanes of one pixel?
+static bool is_within(const Layouts *l, BufferId b, Index channel, LoopId v, int64_t lanes)
+{
+    int64_t first;
     Polys *polys = l->mod->polys;
-    return poly_is_const(poly_sub(polys, channel, poly_loop(polys, v)), &first) &&
-           (first == 0 || (first > 0 && l->values[b].fits && first % buffer_lanes(l, b) == 0));
+    const int64_t pixel = buffer_lanes(l, b);
+    return l->values[b].fits && first_of(polys, channel, v, &first) &&
+           first % pixel + lanes <= pixel;
+}
+
+// Site.part, v being the channel. What nobody makes of a last pixel would have to be made 0.
+static int64_t part_of(const Layouts *l, const Site *site, LoopId v)
+{
+    const BufferId y = site->store ? site->store->buffer : 0;
+    const int64_t lanes = buffer_lanes(l, y);
+    int64_t extent;
+    const bool part = y && poly_is_const(loop_extent(l->mod->polys, v), &extent) &&
+                      extent < lanes && extent % VECTOR == 0 &&
+                      buffer_at(l->mod, y)->dtype == DT_BF16 && l->values[y].dims[1] % lanes == 0 &&
+                      is_within(l, y, site->store->at[1], v, extent);
+    return part ? extent : 0;
 }
 
 // The channel of a value in pixels must be one loop's variable, the same for all: so lanes become
@@ -170,12 +188,13 @@ static void test_access(Layouts *l, BufferId b, const Index *at)
     Polys *polys = l->mod->polys;
     LoopId v = 0;
     for (uint32_t i = 0; i < site->nloops; i++)
-        if (is_channel_at(l, b, at[1], site->loops[i]->var))
+        if (site->part ? is_within(l, b, at[1], site->loops[i]->var, site->part)
+                       : is_channel_at(l, b, at[1], site->loops[i]->var))
             v = site->loops[i]->var;
     int64_t extent;
     const bool same = v && site->store && (!site->channel || site->channel == v) &&
                       poly_is_const(loop_extent(polys, v), &extent) &&
-                      takes_whole(l, site, b, extent);
+                      (site->part ? extent == site->part : takes_whole(l, site, b, extent));
     const int64_t lanes = pixel_lanes(buffer_at(l->mod, b)->dtype);
     site->lanes = site->lanes && site->lanes < lanes ? site->lanes : lanes;
     site->channel = same ? v : site->channel;
@@ -227,21 +246,31 @@ static int64_t block_of(const PixelConv *c)
     return c->windows ? pixel_lanes(c->dtype) : PIXEL_PANEL;
 }
 
+// May a convolution store pixels, or into planes from them?
+static bool stores_fit(const Layouts *l, const Site *site, const PixelConv *c)
+{
+    const BufferId y = site->conv.store->buffer;
+    const int64_t block = block_of(c), made = buffer_lanes(l, y);
+    if (site->part)
+        return !c->windows;
+    if (!is_channel_at(l, y, site->conv.store->at[1], c->channel))
+        return false;
+    return l->values[y].fits ? (!c->windows || made == block) &&
+                                   (l->values[y].dims[1] == c->channels || c->channels % made == 0)
+                             : c->channels % block == 0;
+}
+
 static bool read_conv(Layouts *l, Site *site, Str *error)
 {
     PixelConv c;
     if (!conv_read_narrow(l->p, site->step->kernel, &site->conv, &site->weights, error))
         return false;
     const Conv *conv = &site->conv;
-    if (!conv->reduce ||
-        !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu, !l->values[conv->x->buffer].fits,
-                         &c) ||
-        !is_channel_at(l, conv->store->buffer, conv->store->at[1], c.channel))
+    if (!conv->reduce || !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu,
+                                          !l->values[conv->x->buffer].fits, &c))
         return true;
-    const bool fits = l->values[conv->store->buffer].fits;
-    const int64_t block = block_of(&c), made = buffer_lanes(l, conv->store->buffer);
-    if ((!fits && c.channels % block != 0) || (fits && c.windows && made != block) ||
-        (fits && l->values[conv->store->buffer].dims[1] != c.channels && c.channels % made != 0))
+    site->part = part_of(l, site, c.channel);
+    if (!stores_fit(l, site, &c))
         return true;
     site->pixels = NEW(l->mod->arena, PixelConv);
     *site->pixels = c;
@@ -322,6 +351,8 @@ static void agree_around(Layouts *l, Site *site)
 static int64_t lanes_of(Layouts *l, const Site *site)
 {
     const Laid *y = &l->values[site->store->buffer];
+    if (site->part)
+        return site->part;
     if (y->fits)
         return pixel_lanes(buffer_at(l->mod, site->store->buffer)->dtype);
     if (site->pixels)
@@ -345,6 +376,8 @@ static void allow(Layouts *l, Site *site)
     l->site = site;
     site->allowed = site->store ? BOTH : 1 << PLANES;
     const Laid *y = made_by(l, site);
+    for (uint32_t i = 0; !site->part && !site->pixels && i < site->nloops; i++)
+        site->part = part_of(l, site, site->loops[i]->var);
     if (y && y->fits)
         test_access(l, site->store->buffer, site->store->at);
     walk_values(l, body_of(site), test_load);
@@ -418,21 +451,6 @@ static Index at_channel(void *context, const Atom *a)
     return r->channel && a->kind == ATOM_LOOP && a->var == r->channel ? r->as : NULL;
 }
 
-// Where an element of a value stands in pixels.
-static const Index *in_pixels(Layouts *l, BufferId b, const Index *at)
-{
-    Polys *polys = l->mod->polys;
-    const Laid *v = &l->values[b];
-    Index lanes = poly_const(polys, pixel_lanes(buffer_at(l->mod, b)->dtype));
-    Index *to = NEWS(l->mod->arena, Index, RANK + 1);
-    to[0] = at[0];
-    to[1] = poly_floordiv(polys, at[1], lanes);
-    to[2] = poly_add_const(polys, at[2], v->border);
-    to[3] = poly_add_const(polys, at[3], v->border);
-    to[4] = poly_mod(polys, at[1], lanes);
-    return to;
-}
-
 // What fills up pixels reads the last channel of what lies in planes.
 static const Expr *inside_load(const Rewrite *r, const Expr *e)
 {
@@ -458,21 +476,7 @@ static const Expr *moved_load(void *context, const Expr *e)
         at[i] = index_map(r->l->mod, e->at[i], &r->map);
     const Laid *v = &r->l->values[e->buffer];
     return expr_load(r->l->mod, v->in[r->label],
-                     r->label == PIXELS ? in_pixels(r->l, e->buffer, at) : at);
-}
-
-static Stmt *new_loop(Module *mod, LoopId v, Stmt *body)
-{
-    Stmt *loop = NEW(mod->arena, Stmt);
-    *loop = (Stmt){.kind = S_FOR, .par = true, .var = v, .body = body};
-    return loop;
-}
-
-static Stmt *new_store(Module *mod, BufferId to, uint32_t rank, const Index *at, const Expr *value)
-{
-    Stmt *s = NEW(mod->arena, Stmt);
-    *s = (Stmt){.kind = S_STORE, .buffer = to, .rank = rank, .at = at, .value = value};
-    return s;
+                     r->label == PIXELS ? laid_in_pixels(r->l->mod, v, at) : at);
 }
 
 static Stmt *map_stmts(Rewrite *r, const Stmt *s)
@@ -506,19 +510,20 @@ static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, L
     *block = loop_new(polys, poly_const(polys, (extent + lanes - 1) / lanes));
     *lane = loop_new(polys, poly_const(polys, lanes));
     r->channel = site->channel;
-    r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes),
-                     poly_loop(polys, *lane));
+    r->as = poly_loop(polys, *lane);
+    if (!site->part)
+        r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes), r->as);
     r->most = extent % lanes ? poly_const(polys, extent - 1) : NULL;
     Stmt *store = map_stmts(r, site->store);
     if (l->values[store->buffer].fits) {
-        store->at = in_pixels(l, store->buffer, store->at);
+        store->at = laid_in_pixels(mod, &l->values[store->buffer], store->at);
         store->rank = RANK + 1;
         store->buffer = l->values[store->buffer].in[PIXELS];
     }
-    Stmt *body = new_loop(mod, *lane, store);
+    Stmt *body = laid_loop(mod, *lane, store);
     for (uint32_t i = site->nloops; i > 0; i--) {
         const LoopId v = site->loops[i - 1]->var;
-        body = new_loop(mod, v == site->channel ? *block : v, body);
+        body = laid_loop(mod, v == site->channel ? *block : v, body);
     }
     site->store = store;
     site->step->kernel->body = body;
@@ -531,7 +536,8 @@ static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId l
     PixelConv *to = site->pixels;
     *c = site->conv;
     to->wide = l->how->wide;
-    to->columns = lanes_of(l, site);
+    to->part = site->part;
+    to->columns = to->part ? PIXEL_PANEL : lanes_of(l, site);
     if (!pixel_conv_pack(mod, c, &site->weights, to, error))
         return false;
     to->border = to->few ? pixel_conv_border(to) : l->values[c->x->buffer].border;
@@ -560,7 +566,8 @@ static bool rewrite(Layouts *l, Site *site, Str *error)
     return !site->pixels || make_conv(l, &r, site, block, lane, error);
 }
 
-// ---- kernels beside ----------------------------------------------------------------------------
+// ---- rewriting all
+// -------------------------------------------------------------------------------
 
 static Step *insert_kernel(Layouts *l, Step *after, const char *name, Stmt *body)
 {
@@ -572,105 +579,6 @@ static Step *insert_kernel(Layouts *l, Step *after, const char *name, Stmt *body
     *s = (Step){.kind = STEP_KERNEL, .node = after->node, .kernel = k, .next = after->next};
     after->next = s;
     return s;
-}
-
-// Moves blocks first .. first + blocks of a value, so many lanes of each, from one layout to the
-// other.
-static Stmt *reorder_blocks(Layouts *l, BufferId b, uint32_t to, int64_t first, int64_t blocks,
-                            int64_t lanes)
-{
-    Module *mod = l->mod;
-    Polys *polys = mod->polys;
-    const Laid *v = &l->values[b];
-    const Buffer *planes = buffer_at(mod, v->in[PLANES]);
-    const int64_t whole = pixel_lanes(planes->dtype);
-    const LoopId n = loop_new(polys, planes->dims[0]);
-    const LoopId block = loop_new(polys, poly_const(polys, blocks));
-    const LoopId i = loop_new(polys, planes->dims[2]), j = loop_new(polys, planes->dims[3]);
-    const LoopId lane = loop_new(polys, poly_const(polys, lanes));
-    Index *at = NEWS(mod->arena, Index, RANK);
-    at[0] = poly_loop(polys, n);
-    at[1] = poly_scale(polys, poly_add_const(polys, poly_loop(polys, block), first), whole);
-    at[1] = poly_add(polys, at[1], poly_loop(polys, lane));
-    at[2] = poly_loop(polys, i);
-    at[3] = poly_loop(polys, j);
-    const Index *pixel = in_pixels(l, b, at);
-    const bool pixels = to == PIXELS;
-    const Expr *value = expr_load(mod, v->in[!to], pixels ? at : pixel);
-    Stmt *s = new_store(mod, v->in[to], pixels ? RANK + 1 : RANK, pixels ? pixel : at, value);
-    const LoopId vars[] = {n, block, i, pixels ? j : lane, pixels ? lane : j};
-    for (int k = 5; k > 0; k--)
-        s = new_loop(mod, vars[k - 1], s);
-    return s;
-}
-
-static Stmt *reorder(Layouts *l, BufferId b, uint32_t to)
-{
-    const Laid *v = &l->values[b];
-    const int64_t lanes = pixel_lanes(buffer_at(l->mod, b)->dtype);
-    const int64_t blocks = v->dims[1] / lanes, rest = v->dims[1] % lanes;
-    Stmt *tail = rest ? reorder_blocks(l, b, to, blocks, 1, rest) : NULL;
-    if (blocks == 0)
-        return tail;
-    Stmt *s = reorder_blocks(l, b, to, 0, blocks, lanes);
-    s->next = tail;
-    return s;
-}
-
-// Makes 0 of what fills up the last pixels.
-static Stmt *blank(Layouts *l, BufferId b)
-{
-    Module *mod = l->mod;
-    Polys *polys = mod->polys;
-    const Laid *v = &l->values[b];
-    const Buffer *buf = buffer_at(mod, v->in[PIXELS]);
-    const int64_t lanes = pixel_lanes(buf->dtype), rest = v->dims[1] % lanes;
-    const LoopId vars[] = {loop_new(polys, buf->dims[0]), loop_new(polys, buf->dims[2]),
-                           loop_new(polys, buf->dims[3]),
-                           loop_new(polys, poly_const(polys, lanes - rest))};
-    Index *at = NEWS(mod->arena, Index, RANK + 1);
-    at[0] = poly_loop(polys, vars[0]);
-    at[1] = poly_const(polys, v->blocks - 1);
-    at[2] = poly_loop(polys, vars[1]);
-    at[3] = poly_loop(polys, vars[2]);
-    at[4] = poly_add_const(polys, poly_loop(polys, vars[3]), rest);
-    Stmt *s = new_store(mod, v->in[PIXELS], RANK + 1, at, expr_const(mod, buf->dtype, (Scalar){0}));
-    for (int i = 4; i > 0; i--)
-        s = new_loop(mod, vars[i - 1], s);
-    return s;
-}
-
-// Loops over `around` lines of one side and the other, all of a line; or the same of columns.
-static Stmt *border_side(Layouts *l, BufferId b, uint32_t dim, const Expr *value)
-{
-    Module *mod = l->mod;
-    Polys *polys = mod->polys;
-    const Laid *v = &l->values[b];
-    const Buffer *buf = buffer_at(mod, v->in[PIXELS]);
-    LoopId vars[RANK + 1];
-    Index *low = NEWS(mod->arena, Index, RANK + 1), *high = NEWS(mod->arena, Index, RANK + 1);
-    for (uint32_t i = 0; i < RANK + 1; i++) {
-        vars[i] = loop_new(polys, i == dim ? poly_const(polys, v->border) : buf->dims[i]);
-        low[i] = high[i] = poly_loop(polys, vars[i]);
-    }
-    high[dim] = poly_add_const(polys, low[dim], v->border + v->dims[dim]);
-    Stmt *s = new_store(mod, v->in[PIXELS], RANK + 1, low, value);
-    s->next = new_store(mod, v->in[PIXELS], RANK + 1, high, value);
-    for (uint32_t i = RANK + 1; i > 0; i--)
-        s = new_loop(mod, vars[i - 1], s);
-    return s;
-}
-
-static void add_border(Layouts *l, BufferId b, Step *after)
-{
-    Module *mod = l->mod;
-    const Laid *v = &l->values[b];
-    const DType t = buffer_at(mod, v->in[PIXELS])->dtype;
-    const Expr *value =
-        v->around ? expr_cast(mod, t, v->around, false) : expr_const(mod, t, (Scalar){0});
-    Stmt *body = border_side(l, b, 2, value);
-    body->next = border_side(l, b, 3, value);
-    insert_kernel(l, after, "border", body);
 }
 
 // The buffers in which a value lies, now that all labels are known.
@@ -747,11 +655,11 @@ static bool apply(Layouts *l, Str *error)
         const uint32_t made = labels_of(l->labels, v->maker->variable);
         if (v->in[!made])
             after = insert_kernel(l, after, made == PIXELS ? "to_planes" : "to_pixels",
-                                  reorder(l, b, !made));
+                                  laid_move(l->mod, v, !made));
         if (v->in[PIXELS] && v->border)
-            add_border(l, b, after);
+            insert_kernel(l, after, "border", laid_border(l->mod, v));
         if (v->in[PIXELS] && is_blank(l, b, made))
-            insert_kernel(l, after, "blank", blank(l, b));
+            insert_kernel(l, after, "blank", laid_blank(l->mod, v));
     }
     return true;
 }

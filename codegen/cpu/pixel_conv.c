@@ -475,10 +475,12 @@ static void print_whole(Printer *p, const Conv *conv)
     print_line(p, "const int64_t i%u = low, i%u = 0;", c->n[1], c->lane);
     print_bind_loop(p, c->n[1], 1);
     print_bind_loop(p, c->lane, 1);
-    if (c->finish)
-        pixel_finish_print(p, conv);
-    else if (c->ends)
+    if (c->ends)
         pixel_bytes_print(p, conv);
+    else if (c->part)
+        print_line(p, "cameo_pixel_parts(&%s, &%s, high - low, %lld);",
+                   print_element(p, conv->store->buffer, conv->store->at),
+                   print_element(p, c->sums, c->store->at), (long long)c->part);
     else
         print_line(p, "cameo_pixel_halves(&%s, &%s, (high - low) * %lld);",
                    print_element(p, conv->store->buffer, conv->store->at),
@@ -487,9 +489,7 @@ static void print_whole(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, -1);
 }
 
-// Channels of a block that are there, in whole vectors. Sums of others are what is stored of them:
-// nobody reads these, or they were made 0 and pixel_conv_fills holds.
-static int64_t lanes_of(const PixelConv *c)
+int64_t pixel_conv_lanes(const PixelConv *c)
 {
     const int64_t whole = (c->channels + TILE - 1) / TILE * TILE;
     return c->halves && whole < c->columns ? whole : c->columns;
@@ -501,9 +501,13 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
     const LoopId bound[] = {c->block, c->n[0], c->at};
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], 1);
-    if (!c->finish && !c->ends) {
+    if (c->finish)
+        pixel_finish_print(p, conv);
+    if (c->finish && c->finish->silu)
+        print_line(p, "#ifndef CAMEO_PIXEL_SILU");
+    if ((!c->finish || c->finish->silu) && !c->ends) {
         char lanes[24];
-        snprintf(lanes, sizeof lanes, "%lld", (long long)lanes_of(c));
+        snprintf(lanes, sizeof lanes, "%lld", (long long)pixel_conv_lanes(c));
         Bounds nest = {.n = 2, .vars = {c->n[1], c->lane}, .low = {"low"}, .high = {"high", lanes}};
         nest_begin(p, &nest, NULL);
         p->rounded = c->halves ? c->store->value : NULL;
@@ -511,8 +515,10 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
         p->rounded = NULL;
         nest_end(p, &nest);
     }
-    if (c->halves || c->ends)
+    if ((c->halves && (!c->finish || c->finish->silu)) || c->ends)
         print_whole(p, conv);
+    if (c->finish && c->finish->silu)
+        print_line(p, "#endif");
     for (int i = 0; i < 3; i++)
         print_bind_loop(p, bound[i], -1);
 }

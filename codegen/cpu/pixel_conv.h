@@ -8,9 +8,10 @@
 
 enum { PIXEL_BYTES = 64, PIXEL_PANEL = 32 }; // of a pixel; channels of y in a panel of weights
 
-// min(max(sum * scale + bias + added, low), high); scale, bias: tables of channels; 0: 1, 0. added:
-// a load in pixels; NULL: nothing.
+// min(max(sum * scale + bias + added, low), high), or silu(sum * scale + bias) + added; scale,
+// bias: tables of channels; 0: 1, 0. added: a load in pixels; NULL: nothing.
 typedef struct PixelFinish {
+    bool silu;
     BufferId scale, bias;
     const Expr *added;
     float low, high;
@@ -31,6 +32,7 @@ typedef struct PixelConv {
     int64_t taps[2], stride[2], dilation[2], pad[2];
     int64_t border;  // that x has
     int64_t columns; // channels of y in a block
+    int64_t part;    // lanes of one pixel that it makes, all its channels; 0: whole pixels
     BufferId packed, sums;
     LoopId block, lane, n[2], at;  // variables of y; where sums of a row begin
     Index start;                   // of x, by the variables around
@@ -64,6 +66,9 @@ bool pixel_conv_fills(Module *mod, const PixelConv *c);
 void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to);
 
 void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u);
+// Channels of a block that are there, in whole vectors. Sums of others are what is stored of them:
+// nobody reads these, or they were made 0 and pixel_conv_fills holds.
+int64_t pixel_conv_lanes(const PixelConv *c);
 // What is done to the sums of places low .. high of a row: block, n[0] and at are declared.
 void pixel_conv_print_piece(Printer *p, const Conv *c);
 void pixel_conv_print(Printer *p, const Kernel *k, const Conv *c);

@@ -34,6 +34,11 @@ static bool take_bounds(const Expr **e, PixelFinish *f)
     return f->low <= f->high;
 }
 
+static bool is_one(const Expr *e)
+{
+    return is_number(e) && e->value.f == 1;
+}
+
 static bool is_sum(const Terms *t, const Expr *e)
 {
     return e->kind == EX_LOAD && e->buffer == t->c->sums;
@@ -46,7 +51,8 @@ static bool is_added(const Terms *t, const Expr *e)
     const Expr *x = e->kind == EX_CAST ? e->a : e;
     return e->kind == EX_CAST && e->dtype == DT_F32 && x->kind == EX_LOAD && x->dtype == DT_BF16 &&
            x->rank == 5 && poly_equals(buffer_at(t->mod, x->buffer)->dims[4], t->c->columns) &&
-           x->at[4] == poly_loop(polys, t->c->lane) && x->at[1] == poly_loop(polys, t->c->block) &&
+           x->at[4] == poly_loop(polys, t->c->lane) &&
+           (t->c->part || x->at[1] == poly_loop(polys, t->c->block)) &&
            poly_is_const(poly_sub(polys, x->at[2], poly_loop(polys, t->c->n[0])), NULL) &&
            poly_is_const(poly_sub(polys, x->at[3], poly_loop(polys, t->c->n[1])), NULL);
 }
@@ -75,11 +81,44 @@ static bool take_term(Terms *t, const Expr *e)
     return !t->f->bias && (t->f->bias = pixel_conv_table(t->mod, t->c, e)) != 0;
 }
 
+// x of x * (1 / (1 + exp(-x))); NULL: e is another function.
+static const Expr *silu_of(const Expr *e)
+{
+    for (int i = 0; e->kind == EX_BINARY && e->op == B_MUL && i < 2; i++) {
+        const Expr *x = i ? e->b : e->a, *share = i ? e->a : e->b;
+        const Expr *all = share->kind == EX_BINARY && share->op == B_DIV ? share->b : NULL;
+        if (!all || !is_one(share->a) || all->kind != EX_BINARY || all->op != B_ADD)
+            continue;
+        const Expr *power = is_one(all->a) ? all->b : is_one(all->b) ? all->a : NULL;
+        if (power && power->kind == EX_UNARY && power->op == U_EXP && power->a->kind == EX_UNARY &&
+            power->a->op == U_NEG && power->a->a == x)
+            return x;
+    }
+    return NULL;
+}
+
+// silu(sum * scale + bias), or with what is added to that; false: it is none, and *f is unchanged.
+static bool take_silu(Terms *t, const Expr *e)
+{
+    const Expr *added = NULL, *x = silu_of(e);
+    for (int i = 0; !x && e->kind == EX_BINARY && e->op == B_ADD && i < 2; i++) {
+        added = i ? e->a : e->b;
+        x = is_added(t, added) ? silu_of(i ? e->b : e->a) : NULL;
+    }
+    PixelFinish f = {.silu = true, .low = -INFINITY, .high = INFINITY};
+    Terms inside = {.mod = t->mod, .c = t->c, .f = &f};
+    if (!x || x->dtype != DT_F32 || !take_term(&inside, x) || !inside.sum || f.added)
+        return false;
+    f.added = added ? added->a : NULL;
+    *t->f = f;
+    return true;
+}
+
 PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e)
 {
     PixelFinish f = {0};
     Terms t = {.mod = mod, .c = c, .f = &f};
-    if (!take_bounds(&e, &f) || !take_term(&t, e) || !t.sum)
+    if (!take_silu(&t, e) && (c->part || !take_bounds(&e, &f) || !take_term(&t, e) || !t.sum))
         return NULL;
     PixelFinish *to = NEW(mod->arena, PixelFinish);
     *to = f;
@@ -101,7 +140,7 @@ static const char *print_bound(Printer *p, float bound)
     return print_literal(p, DT_F32, (Scalar){.f = bound});
 }
 
-void pixel_finish_print(Printer *p, const Conv *conv)
+static void print_finish(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
     const PixelFinish *f = c->finish;
@@ -111,7 +150,26 @@ void pixel_finish_print(Printer *p, const Conv *conv)
         x ? str_printf(p->arena, "&%s", print_element(p, x->buffer, x->at)).at : "NULL";
     print_line(p, "const cameo_pixel_ends ends = {%s, %s, %s, %s, %s};",
                print_table(p, c, f->scale), print_table(p, c, f->bias), added, low, high);
-    print_line(p, "cameo_pixel_finish(&%s, &%s, high - low, &ends);",
-               print_element(p, conv->store->buffer, conv->store->at),
-               print_element(p, c->sums, c->store->at));
+    const char *to = print_element(p, conv->store->buffer, conv->store->at);
+    const char *sums = print_element(p, c->sums, c->store->at);
+    if (f->silu)
+        print_line(p, "cameo_pixel_silu(&%s, &%s, high - low, %lld, %d, &ends);", to, sums,
+                   (long long)pixel_conv_lanes(c), c->part == 0);
+    else
+        print_line(p, "cameo_pixel_finish(&%s, &%s, high - low, &ends);", to, sums);
+}
+
+void pixel_finish_print(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    if (c->finish->silu)
+        print_line(p, "#ifdef CAMEO_PIXEL_SILU");
+    print_line(p, "const int64_t i%u = low, i%u = 0;", c->n[1], c->lane);
+    print_bind_loop(p, c->n[1], 1);
+    print_bind_loop(p, c->lane, 1);
+    print_finish(p, conv);
+    print_bind_loop(p, c->n[1], -1);
+    print_bind_loop(p, c->lane, -1);
+    if (c->finish->silu)
+        print_line(p, "#endif");
 }

@@ -1,5 +1,7 @@
 // What surrounds the sums of a convolution in pixels of bfloat16, where it is min(max(sum * scale +
-// bias + added, low), high): done at once by runtime/cameo_pixel_conv.h, from the sums to y.
+// bias + added, low), high) or silu(sum * scale + bias) + added: done at once by
+// runtime/cameo_pixel_conv.h, from the sums to y. The second takes instructions of its own
+// (CAMEO_PIXEL_SILU); programs that lack them do it as any other function.
 #ifndef CAMEO_CODEGEN_CPU_PIXEL_FINISH_H
 #define CAMEO_CODEGEN_CPU_PIXEL_FINISH_H
 
@@ -8,7 +10,7 @@
 // That form of the float32 `e`, of a convolution whose block, lane, n and sums are set; NULL: it is
 // another one. `sum` is read where the sums stand.
 PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e);
-// For the places low .. high of a row; n[1] and lane are bound to the first.
+// For the places low .. high of a row.
 void pixel_finish_print(Printer *p, const Conv *c);
 
 #endif

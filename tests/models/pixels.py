@@ -105,8 +105,8 @@ class Chain(programs.Network):
     def windows(self):
         self.convolve(self.value.shape[1], 1, self.value.shape[1])
 
-    def convolve(self, m, c, groups):
-        taps, sizes = self.window()
+    def convolve(self, m, c, groups, window=None):
+        taps, sizes = window or self.window()
         scale = float(c * np.prod(taps)) ** -0.5
         if self.bytes:
             self.quantised_convolution(m, c, groups, taps, sizes)
@@ -115,8 +115,13 @@ class Chain(programs.Network):
         b = self.rounded(self.random.standard_normal(m))
         y = integers.convolved(self.value, w, groups, **sizes) + b.reshape(-1, 1, 1)
         self.node("Conv", [self.name, self.weight(w, TensorProto.BFLOAT16), self.weight(b, TensorProto.BFLOAT16)], y, group=groups, **sizes)
-        if self.random.integers(2):
+        after = self.random.integers(3)
+        if after == 1:
             self.node("Relu", [self.name], np.maximum(self.value, 0))
+        elif after == 2:
+            x, name = self.value, self.name
+            self.node("Sigmoid", [name], 1 / (1 + np.exp(-x)))
+            self.node("Mul", [name, self.name][::int(self.one_of(1, -1))], x * self.value)
 
     def quantised_convolution(self, m, c, groups, taps, sizes):
         w = self.random.integers(-127, 128, (m, c, *taps), np.int8)
@@ -185,9 +190,21 @@ class Chain(programs.Network):
             name, value, _ = same[self.random.integers(len(same))]
             self.node("Concat", [self.name, name], np.concatenate([self.value, value], 1), axis=1)
 
+    def halves(self):
+        """Convolutions that make a part of a pixel each, with a residual or not, and Concat makes pixels of them."""
+        x, name, made, window = self.value, self.name, [], self.window()
+        for _ in range(0 if self.bytes else int(self.one_of(2, 4))):
+            self.name, self.value = name, x
+            self.convolve(16, x.shape[1], 1, window)
+            if made and self.random.integers(2):
+                self.node("Add", [self.name, made[0][0]], self.value + made[0][1])
+            made.append((self.name, self.value))
+        if made:
+            self.node("Concat", [n for n, _ in made], np.concatenate([v for _, v in made], 1), axis=1)
+
     def step(self):
         self.earlier.append((self.name, self.value, getattr(self, "zero", 0)))
-        self.one_of(self.convolution, self.convolution, self.convolution, self.windows, self.pooling, self.residual, self.joined)()
+        self.one_of(self.convolution, self.convolution, self.convolution, self.windows, self.pooling, self.residual, self.joined, self.halves)()
 
     def end(self):
         to = TensorProto.INT32 if self.bytes else TensorProto.FLOAT
