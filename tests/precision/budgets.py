@@ -3,8 +3,8 @@
 
 Each random network of predict.py is converted to float16 by `cameo convert --calib --budget` on some of its inputs (1, 2, 4 and
 8 of them in turn), held to a part of what float16 everywhere is said to be off at most, so that there is something to choose. ONNX Runtime
-runs the network and what came of it on the four others and 16 more like them (--held): a check for each of these and each output. Printed are, for each
-number of inputs that were calibrated on, the checks, how many were beyond the budget and by how much, and the share of the multiply-adds
+runs the network and what came of it on the four others and 16 more like them (--held): a check for each of these and each
+output. Printed are, for each number of inputs that were calibrated on, the checks, how many were beyond the budget and by how much, and the share of the multiply-adds
 in float16. Networks with nothing to choose and budgets that cannot be met are counted; a conversion that fails otherwise is an error, and so is
 a run without a single check. Exit 1: an error, or a budget was broken although eight inputs or more were given.
 

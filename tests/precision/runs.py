@@ -1,6 +1,8 @@
 """Work in a process of its own, runs of ONNX Runtime above all: what ends that process is an error like any other."""
 import multiprocessing
+import os
 import pickle
+import signal
 
 import numpy as np
 
@@ -12,6 +14,7 @@ class Ended(RuntimeError):
 
 
 def _answer(pipe, work):
+    os.setpgrp()
     try:
         answer = work()
     except Exception as e:  # pylint: disable=broad-except
@@ -41,7 +44,7 @@ def run_all(model, feeds, optimized=False):
 
 
 def alone(work, limit=LIMIT):
-    """What work() gives. RuntimeError: what it raises."""
+    """What work() gives. RuntimeError: what it raises. Past the limit it ends with all that it started."""
     here, there = multiprocessing.Pipe(False)
     process = multiprocessing.get_context("fork").Process(target=_answer, args=(there, work))
     process.start()
@@ -51,7 +54,7 @@ def alone(work, limit=LIMIT):
     except EOFError:
         answer = None
     if answer is None:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
     process.join()
     here.close()
     if answer is None:
