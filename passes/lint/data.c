@@ -148,6 +148,12 @@ static void help_values(Check *c, Diag *d)
                   dtype_name(c->want));
 }
 
+// numpy.datetime64 and timedelta64: "<M8[D]"
+static bool is_of_times(Str type)
+{
+    return type.len > 2 && (type.at[1] == 'M' || type.at[1] == 'm') && type.at[2] == '8';
+}
+
 // What to do about elements of which no number is made.
 static void help_elements(Check *c, Diag *d)
 {
@@ -161,7 +167,13 @@ static void help_elements(Check *c, Diag *d)
     else if (c->d->by_text)
         diag_help(all, d,
                   "leave columns of words out (usecols), or encode them as the training did");
-    else if (c->d->dtype == DT_STRING || str_is(c->d->type, "|O"))
+    else if (c->d->dtype == DT_C64 || c->d->dtype == DT_C128)
+        diag_help(all, d, "take the part that is meant: .real, .imag or numpy.abs");
+    else if (c->d->dtype == DT_NONE && is_of_times(c->d->type))
+        diag_help(all, d,
+                  "make numbers of its times as the training did: seconds, days, parts of a "
+                  "date");
+    else if (c->d->dtype == DT_STRING || str_is(c->d->type, "|O") || str_starts(c->d->type, "|S"))
         diag_help(all, d, "encode what is no number as the training did, then .astype(\"%s\")",
                   dtype_name(c->want));
     else
@@ -212,6 +224,40 @@ static void note_channels(Check *c, Diag *d)
                   STR_ARG(lint_short(c->l, c->channels_by)), (long long)c->dims[1]);
 }
 
+// How many channels a picture for an NCHW input of three has, if it has one or four; 0: others.
+static int64_t odd_channels(const Check *c)
+{
+    const DataTensor *t = c->d;
+    if (c->rank != 4 || c->dims[1] != 3 || t->rank != 4)
+        return 0;
+    for (uint32_t k = 1; k < 4; k += 2)
+        if (t->dims[k] == 1 || t->dims[k] == 4)
+            return t->dims[k];
+    return 0;
+}
+
+static void help_misfit(Check *c, Diag *d)
+{
+    const DataTensor *t = c->d;
+    Diags *all = c->l->diags;
+    bool fits = t->rank == 2 && c->rank == 2;
+    for (uint32_t k = 0; fits && k < 2; k++)
+        fits = c->dims[k] < 0 || c->dims[k] == t->dims[1 - k];
+    if (fits)
+        diag_help(all, d, "turned around it fits: .T, if its rows are the input's columns");
+    else if (odd_channels(c))
+        diag_help(all, d, "a picture of %s: Pillow's .convert(\"RGB\") makes 3 of it",
+                  odd_channels(c) == 1 ? "1 channel, grey" : "4 channels, the last one alpha");
+    else if (t->rank == c->rank)
+        diag_help(all, d, "take the file that was meant, or cut it as the training did");
+    else if (t->rank > c->rank)
+        diag_help(all, d,
+                  "give one element of it, or join its dims, if several stand for one of "
+                  "the input's");
+    else
+        diag_help(all, d, "give it with all dims: leaving one out fits none of them");
+}
+
 static void report_misfit(Check *c, const DataPlan *p, Str have, Str want)
 {
     Lint *l = c->l;
@@ -229,15 +275,7 @@ static void report_misfit(Check *c, const DataPlan *p, Str have, Str want)
         diag_note(l->diags, d, "%.*s", STR_ARG(c->d->hint));
     if (t->rank != c->rank || p->wrong == 1)
         note_channels(c, d);
-    if (t->rank == c->rank)
-        diag_help(l->diags, d,
-                  "no order of its dims fits: take the file that was meant, or cut it as the "
-                  "training did");
-    else
-        diag_help(l->diags, d,
-                  t->rank > c->rank ? "give one element of it, or join its dims, if several stand "
-                                      "for one of the input's"
-                                    : "give it with all dims: leaving one out fits none of them");
+    help_misfit(c, d);
 }
 
 static void check_shape(Check *c)
