@@ -66,9 +66,11 @@ static void put_exactness(Buf *b, const Mends *w)
         values += w->at[i].kind == MEND_STORE ? w->at[i].values : 0;
         inexact += w->at[i].kind == MEND_STORE ? w->at[i].inexact : 0;
     }
-    if (inexact)
-        buf_printf(b, " (%llu of %llu values change)", (unsigned long long)inexact,
-                   (unsigned long long)values);
+    if (inexact && values == 1)
+        buf_printf(b, " (its value changes)");
+    else if (inexact)
+        buf_printf(b, " (%llu of %llu values change%s)", (unsigned long long)inexact,
+                   (unsigned long long)values, inexact == 1 ? "s" : "");
     else
         buf_printf(b, values == 1 ? " (its value is exact)" : " (all %llu values exact)",
                    (unsigned long long)values);

@@ -98,9 +98,9 @@ static void check_scale(Lint *l, NodeId id, uint32_t operand)
     d->value = lint_name(l, n->in[operand]);
     lint_about_node(l, d, id);
     if (x.n > 1)
-        diag_note(l->diags, d,
-                  "%llu of %llu values are not above 0 and finite, the first at [%llu]",
-                  (unsigned long long)bad, (unsigned long long)x.n, (unsigned long long)first);
+        diag_note(l->diags, d, "%llu of %llu values %s not above 0 and finite, the first at [%llu]",
+                  (unsigned long long)bad, (unsigned long long)x.n, bad == 1 ? "is" : "are",
+                  (unsigned long long)first);
     diag_note(l->diags, d,
               s == 0     ? "a scale of 0 often was an amax of 0: a channel without data "
                            "when the model was calibrated"
