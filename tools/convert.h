@@ -29,6 +29,9 @@ typedef struct ConvertError {
     VEC(double) sets;          // the same as `relative`, of each data set
     double worst;              // of them
     double apart;              // how far they may be apart: see convert_measure_errors
+    uint64_t lost;             // elements of its own that are not finite, and left out
+    uint32_t lost_set;         // the data set of the first, from 0 on
+    int64_t lost_at;           // its number in the output
     double times, bound;       // what other data may bring, `times` the worst; 0: by the tail
 } ConvertError;
 

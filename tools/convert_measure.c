@@ -221,8 +221,13 @@ static int take_errors(ConvertRun *r, const cameo_model *m, const cameo_context 
         for (int64_t i = 0; i < o->count; i++) {
             const int64_t part = part_of(i, o->count);
             double want = o->at[i], got = same ? cameo_element(&t, i) : NAN;
-            if (!isfinite(want))
+            if (!isfinite(want)) {
+                if (e->lost++ == 0) {
+                    e->lost_set = set;
+                    e->lost_at = i;
+                }
                 continue;
+            }
             double off = isfinite(got) ? fabs(got - want) : INFINITY;
             e->greatest = fmax(e->greatest, off);
             parts.squares[part] += off * off;
@@ -276,6 +281,7 @@ int convert_measure_errors(ConvertRun *r, const char *converted)
         ConvertError *e = &r->errors.at[j];
         e->squares = e->all = e->greatest = e->worst = e->apart = 0;
         e->sets.len = 0;
+        e->lost = 0;
     }
     int status = run_sets(r, converted, take_errors);
     for (uint32_t j = 0; j < r->errors.len; j++)

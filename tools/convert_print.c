@@ -4,6 +4,7 @@
 #include "ir/registry.h"
 #include "tools/convert.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -79,6 +80,11 @@ static void print_errors(const ConvertRun *r, const ConvertError *errors, uint32
             buf_printf(out, ", budget %g: %s", e->budget,
                        (held ? e->worst : e->bound) <= e->budget ? "met" : "NOT met");
         buf_char(out, '\n');
+        if (e->lost)
+            buf_printf(out,
+                       "    left out: %" PRIu64 " element%s that the model itself gives as inf or "
+                       "NaN, the first %" PRId64 " of data set %u\n",
+                       e->lost, e->lost == 1 ? "" : "s", e->lost_at, e->lost_set + 1);
     }
 }
 
@@ -187,6 +193,7 @@ static void json_errors(Json *j, const char *key, const ConvertError *errors, ui
         json_field(j, "greatest", e->greatest);
         json_field(j, "worst", e->worst);
         json_field(j, "bound", e->bound);
+        json_count(j, "not_finite", e->lost);
         json_key(j, "budget");
         if (e->budget >= 0)
             json_num(j, e->budget);
