@@ -493,6 +493,8 @@ static void print_whole(Printer *p, const Conv *conv)
 int64_t pixel_conv_lanes(const PixelConv *c)
 {
     const int64_t whole = (c->channels + TILE - 1) / TILE * TILE;
+    if (c->part)
+        return c->part;
     return c->halves && whole < c->columns ? whole : c->columns;
 }
 
