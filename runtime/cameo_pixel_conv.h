@@ -33,6 +33,7 @@ typedef struct cameo_pixel_conv {
     int64_t last;            /* panels of the last block that anybody reads */
     int64_t pixel; /* bytes of one; those after it are read too where it is less than 64 */
     int gathered;  /* x is what cameo_pixel_gather copied */
+    int narrow;    /* the only panel has 16 columns that anybody reads */
     /* set by cameo_pixel_conv_plan */
     int64_t steps, pitch, places, tiles, step, down;
     int by_blocks;
@@ -219,7 +220,7 @@ static __attribute__((noinline, unused)) void cameo_pixel_plain(const cameo_pixe
 #ifdef CAMEO_AMX
 /* The tiles of a kind: a program has those of its convolutions. */
 static inline __attribute__((unused))
-cameo_amx_tile *const (*cameo_pixel_tiles(cameo_pixel_kind kind))[1]
+cameo_amx_tile *const (*cameo_pixel_tiles(cameo_pixel_kind kind))[2]
 {
     switch (kind) {
 #ifdef CAMEO_AMX_bf16_placed
@@ -260,8 +261,8 @@ cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t 
             const cameo_amx_rows a = {x, c->step, 0, second - x, cut->at};
             const cameo_amx_soon soon =
                 cameo_amx_soon_of(w + cut->ahead, lines, c->steps, turn, turns);
-            cameo_pixel_tiles(c->kind)[two ? 1 : 0][0](c->steps, &a, w, CAMEO_AMX_LINE, &soon, sums,
-                                                       next, 0);
+            cameo_pixel_tiles(c->kind)[two][!c->narrow](c->steps, &a, w, CAMEO_AMX_LINE, &soon,
+                                                        sums, next, 0);
             continue;
         }
 #endif
@@ -381,6 +382,7 @@ static __attribute__((noinline, unused)) void cameo_pixel_finish(uint16_t *restr
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BF16__) && defined(__x86_64__)
 #define CAMEO_PIXEL_SILU 1
+#define CAMEO_PIXEL_LANES 1 /* channels that are not there are no sums */
 typedef float cameo_pixel_floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint16_t cameo_pixel_half __attribute__((vector_size(32), aligned(2), may_alias));
 
@@ -457,6 +459,8 @@ static __attribute__((noinline, unused)) void cameo_pixel_silu(uint16_t *restric
         }
     }
 }
+#else
+#define CAMEO_PIXEL_LANES 0
 #endif
 
 /* Where the places of tiles t and t + 1 of a cut end. */

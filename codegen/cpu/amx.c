@@ -94,18 +94,17 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
 static void print_kind(Buf *out, const AmxRow *kind, const AmxForm *f)
 {
     const char *name = kind->name, *how = f->name;
-    const int fewest = f->placed ? f->columns : 1; // columns of a panel
     buf_printf(out, "#ifndef CAMEO_AMX_%s%s\n#define CAMEO_AMX_%s%s\n", name, how, name, how);
     for (int r = 1; r <= ROWS; r++)
-        for (int v = fewest; v <= f->columns; v++)
+        for (int v = 1; v <= f->columns; v++)
             print_tile(out, kind, f, r, v);
     buf_printf(out,
                "static __attribute__((unused)) cameo_amx_tile *const cameo_amx_%s%s[%d][%d] = {\n",
-               name, how, ROWS, f->columns + 1 - fewest);
+               name, how, ROWS, f->columns);
     for (int r = 1; r <= ROWS; r++) {
         buf_printf(out, "    {");
-        for (int v = fewest; v <= f->columns; v++)
-            buf_printf(out, "%scameo_amx_%s%s_%d_%d", v > fewest ? ", " : "", name, how, r, v);
+        for (int v = 1; v <= f->columns; v++)
+            buf_printf(out, "%scameo_amx_%s%s_%d_%d", v > 1 ? ", " : "", name, how, r, v);
         buf_printf(out, "},\n");
     }
     buf_printf(out, "};\n#endif\n");

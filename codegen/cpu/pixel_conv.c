@@ -463,9 +463,10 @@ static void print_begin(Printer *p, const Conv *conv)
                (long long)(c->filled / c->columns), (long long)c->columns);
     const int64_t pixel = c->few ? c->few * PIXEL_BYTES / pixel_lanes(c->dtype) : PIXEL_BYTES;
     const int64_t read = c->ends ? (c->channels - 1) % c->columns + 1 : c->columns;
-    print_line(p, "    .last = %lld, .pixel = %lld%s});",
+    const bool narrow = c->finish && c->finish->silu && pixel_conv_lanes(c) <= TILE;
+    print_line(p, "    .last = %lld, .pixel = %lld%s%s});",
                (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel,
-               c->gathered ? ", .gathered = 1" : "");
+               c->gathered ? ", .gathered = 1" : "", narrow ? ", .narrow = CAMEO_PIXEL_LANES" : "");
 }
 
 // What is done to a piece at once: sums to y, or what stands in their place rounded.
@@ -492,6 +493,8 @@ static void print_whole(Printer *p, const Conv *conv)
 int64_t pixel_conv_lanes(const PixelConv *c)
 {
     const int64_t whole = (c->channels + TILE - 1) / TILE * TILE;
+    if (c->part)
+        return c->part;
     return c->halves && whole < c->columns ? whole : c->columns;
 }
 

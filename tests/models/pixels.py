@@ -235,7 +235,14 @@ def main():
         net.end()
         return net
 
-    wrong = programs.in_turns(args, integers.variants, draw, programs.check_for_any_threads(args.cameo, compare))
+    check = programs.check_for_any_threads(args.cameo, compare)
+
+    def check_wide(net, scratch, options):
+        """As the model is, or with what --precision allows between its nodes: sums that are rounded once, and shorter functions."""
+        wide = not net.bytes and net.random.integers(2)
+        return check(net, scratch, options + ["--precision", "bf16"] * int(wide))
+
+    wrong = programs.in_turns(args, integers.variants, draw, check_wide)
     programs.say_where_no_registers_are()
     print(f"{args.programs} chains, {wrong} wrong")
     return 1 if wrong else 0
