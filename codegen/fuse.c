@@ -180,7 +180,7 @@ static bool keeps_bytes(Fusion *x, const Trial *t)
 // What widens that again, as a cast of bytes, is the reader's.
 static bool is_pooled(Fusion *x, const Trial *t, const Shape *reader, uint32_t place)
 {
-    enum { FEW = 8 };
+    enum { FEW = 4 };
     const BufferId b = t->p.store->buffer;
     const Place *p = at(x, t->producer), *c = at(x, place);
     const double size = size_of(x, b);

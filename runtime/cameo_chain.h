@@ -16,7 +16,8 @@
 
 enum {
     CAMEO_CHAIN_SIZE = CAMEO_CPU_BAND / 4, /* elements of a band between convolutions */
-    CAMEO_CHAIN_ROWS = 3                   /* of a band, if there are as many */
+    CAMEO_CHAIN_ROWS = 3,                  /* of a band, if there are as many */
+    CAMEO_CHAIN_MOVES = 12                 /* a band's first row moves by such a part of it */
 };
 
 /* One of the convolutions: its packed weights or windows, what is done to its sums. */
@@ -54,7 +55,7 @@ static inline __attribute__((unused)) cameo_band_rows cameo_chain_reach(const ca
 static inline __attribute__((unused)) int64_t cameo_chain_plane(const cameo_conv *g, int64_t bands,
                                                                 int written)
 {
-    const int64_t rows = (g->out[1] + bands - 1) / bands;
+    const int64_t rows = (g->out[1] + bands - 1) / bands + g->out[1] / bands / CAMEO_CHAIN_MOVES;
     const int64_t reach = (rows - 1) * g->stride[1] + g->dilation[1] * (g->taps[1] - 1) + 1;
     const int64_t read = reach < g->in[1] ? reach : g->in[1];
     return ((written ? rows * g->out[2] : read * g->in[2]) + 15) / 16 * 16;
@@ -87,6 +88,8 @@ static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, i
     const int64_t window[3] = {0, g->taps[2], 1};
     const int expands = c->expand.sizes != NULL;
     cameo_planes_plan(g, window, begin, end, &c->planes);
+    c->planes.room = CAMEO_LANES; /* the next plane's, or slack */
+    c->planes.flat = 0;           /* what a place's sum is made of does not depend on its band */
     c->bands = bands;
     c->read = expands ? cameo_chain_plane(g, bands, 0) : 0;
     c->written = cameo_chain_plane(g, bands, 1);
@@ -130,6 +133,7 @@ static inline __attribute__((unused)) void cameo_chain_windows(cameo_chain *c, c
 {
     cameo_planes *p = &c->planes;
     p->finish = c->windows.finish;
+    p->ahead = channel; /* rows of other bands are other threads' */
     for (int64_t i = 0; i < c->project.sizes->channels; i++) {
         if (c->expand.sizes) { /* there is room on both sides */
             p->begin = x - p->before;
@@ -142,6 +146,20 @@ static inline __attribute__((unused)) void cameo_chain_windows(cameo_chain *c, c
     }
 }
 
+/* The first row of a band. It begins with a line of the cache, where planes of y do and that moves
+ * it by little: a line that two threads write goes to and fro between their cores. */
+static inline __attribute__((unused)) int64_t cameo_chain_low(const cameo_chain *c, int64_t row,
+                                                              int64_t band)
+{
+    enum { LINE = 16 };
+    const cameo_conv *g = c->windows.sizes;
+    const int64_t low = g->out[1] * band / c->bands;
+    int64_t even = low;
+    while (even < g->out[1] && even * g->out[2] % LINE != 0)
+        even++;
+    return row % LINE == 0 && (even - low) * c->bands * CAMEO_CHAIN_MOVES <= g->out[1] ? even : low;
+}
+
 /* Bands from .. to. x: the first element of what is read; y: of what is written, rows `row` apart.
  */
 static __attribute__((noinline, unused)) void
@@ -149,7 +167,7 @@ cameo_chain_share(cameo_chain *c, const float *x, float *y, int64_t row, int64_t
 {
     const cameo_conv *g = c->windows.sizes;
     for (int64_t band = from; band < to; band++) {
-        const int64_t low = g->out[1] * band / c->bands, high = g->out[1] * (band + 1) / c->bands;
+        const int64_t low = cameo_chain_low(c, row, band), high = cameo_chain_low(c, row, band + 1);
         const cameo_band_rows reach = cameo_chain_reach(g, low, high);
         const int64_t n0 = low * g->out[2], n1 = high * g->out[2];
         const float *image = x;

@@ -397,6 +397,15 @@ static inline __attribute__((unused)) int cameo_conv_few(const cameo_conv_block 
     return b->count > 0 && !b->even && b->panels[b->count - 1].width <= CAMEO_FEW;
 }
 
+/* Are panels i and i + 1 one vector each, with places alike, and rows a whole tile? */
+static inline __attribute__((unused)) int cameo_conv_pair(const cameo_conv_block *b, int i,
+                                                          int64_t height)
+{
+    const cameo_conv_panel *p = &b->panels[i];
+    return height == CAMEO_ROWS && i + 1 < b->count - cameo_conv_few(b) && p->at == p[1].at &&
+           p->width == p[1].width && cameo_conv_lanes(p->width, b->even) == CAMEO_LANES;
+}
+
 /* Rows m .. m + height, those of a tile, of all panels but a few columns. Those left of m0 .. m1
  * come next. Empty lanes of a panel are written too where they are columns of those that follow
  * it, unless there are sums in these already. */
@@ -411,6 +420,16 @@ static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_blo
         const cameo_conv_panel *p = &b->panels[i];
         const int64_t whole = cameo_conv_lanes(p->width, b->even);
         cameo_finish finish;
+#ifdef CAMEO_PAIR
+        if (cameo_conv_pair(b, i, height)) {
+            const int64_t next = p[1].b - p->b;
+            CAMEO_PAIR(b->nk, a, p->b, next, p->at, i == 0 ? ahead : 0, b->y + m * b->row + p->n,
+                       b->row, p->width, p[1].n + whole <= end, b->k0 > 0,
+                       cameo_conv_finish(b, m, p->n, &finish));
+            i++;
+            continue;
+        }
+#endif
         cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
             b->nk, a, p->b, p->at, i == 0 ? ahead : 0, b->y + m * b->row + p->n, b->row,
             p->n + whole <= end ? whole : p->width, b->k0 > 0,

@@ -3,7 +3,8 @@
  * each column of the window making 0 of what is no element of the row; where a window slides by one
  * row, a vector is loaded once for all the rows of y that it is in. What would be read outside of
  * x's buffer, or is further apart than two elements, is copied with its border first, a band of
- * rows at a time, every stride-th element of a row together. */
+ * rows at a time, every stride-th element of a row together. Of planes whose rows are at most half
+ * a vector, vectors run on from row to row, a mask for each element of the window. */
 #ifndef CAMEO_DEPTHWISE_H
 #define CAMEO_DEPTHWISE_H
 
@@ -14,6 +15,7 @@
 enum {
     CAMEO_BAND = 3072,     /* elements of a copied band, if two rows of output are not more */
     CAMEO_PHASES = 8,      /* the greatest stride */
+    CAMEO_FLAT = 100,      /* masks for planes of short rows */
     CAMEO_WINDOW = 16,     /* columns of a window, and */
     CAMEO_WIDEST = 1 << 28 /* of a plane, that x itself is read for */
 };
@@ -25,10 +27,10 @@ typedef struct cameo_phase {
 
 /* Rows first .. rows of a plane of the output. Rows shorter than a vector are stored whole, in
  * order, and what is past them is overwritten by the next one; what would lie past the last of them
- * goes beside. */
+ * and the `room` behind it goes beside. */
 typedef struct cameo_plane {
     float *y;
-    int64_t first, rows, columns;
+    int64_t first, rows, columns, room;
     const cameo_finish *finish; /* with nothing added */
     float beside[2 * CAMEO_LANES];
 } cameo_plane;
@@ -45,11 +47,14 @@ typedef struct cameo_planes cameo_planes;
 typedef void cameo_rows(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
                         int64_t k, cameo_plane *p);
 
+typedef int cameo_mask __attribute__((vector_size(4 * CAMEO_LANES)));
+
 /* What all planes share. */
 struct cameo_planes {
     const cameo_conv *sizes;
     cameo_rows *rows;                /* computes from x itself; NULL: nothing does */
     int64_t before, behind;          /* elements around a plane's first one that it reads */
+    int64_t room;                    /* elements behind those of y that may be overwritten */
     int64_t ahead;                   /* elements from what it reads to what it reads soon */
     int64_t phase, width;            /* elements of a phase of a row, and of all of its phases */
     int64_t plane;                   /* and of a plane of the copy */
@@ -60,6 +65,9 @@ struct cameo_planes {
     const float *begin, *end;        /* of the buffer that holds x */
     cameo_finish finish;             /* of the plane, with nothing added */
     cameo_phase phases[CAMEO_PHASES];
+    int64_t flat, around;         /* vectors of planes of short rows, what these read around a plane
+                                   * beside its own; flat is 0: rows are not short */
+    cameo_mask masks[CAMEO_FLAT]; /* of each of them, of each element of the window */
 };
 
 /* n zeros and what the last vector writes past them. */
@@ -114,7 +122,7 @@ static inline __attribute__((always_inline)) cameo_ends cameo_plane_ends(cameo_p
     const cameo_vec zero = {0};
     return (cameo_ends){.y = p->y,
                         .beside = p->beside,
-                        .size = p->rows * p->columns,
+                        .size = p->rows * p->columns + p->room,
                         .bias = *p->finish->bias - zero,
                         .low = zero + p->finish->low,
                         .high = zero + p->finish->high};
@@ -131,7 +139,7 @@ static inline __attribute__((always_inline)) void cameo_plane_store(const cameo_
 static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
 {
     const int64_t size = p->rows * p->columns, left = size - CAMEO_LANES;
-    if (p->columns >= CAMEO_LANES)
+    if (p->columns + p->room >= CAMEO_LANES)
         return;
     const int64_t row = left < 0 ? 0 : left / p->columns + 1;
     const int64_t from = (row > p->first ? row : p->first) * p->columns;
@@ -140,8 +148,6 @@ static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
 }
 
 /* ---- from x itself ---- */
-
-typedef int cameo_mask __attribute__((vector_size(4 * CAMEO_LANES)));
 
 /* Where the window's columns, for LANES columns of the output from k on, are inside of x. */
 static inline __attribute__((always_inline)) void
@@ -192,6 +198,15 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
     }
 }
 
+/* The window's weights for every lane: what a product does not have to ask for again. */
+static inline __attribute__((always_inline)) void cameo_window_lanes(const float *w, int taps,
+                                                                     cameo_vec *to)
+{
+    const cameo_vec zero = {0};
+    for (int t = 0; t < taps; t++)
+        to[t] = w[t] - zero;
+}
+
 /* The same of size x size elements that move by one element: sums of `size` rows at a time. What a
  * row of x gives to each is summed by itself first, so that no row waits for the one before; it
  * begins with 0 and not with a product, which a compiler may join with either neighbour. */
@@ -205,8 +220,10 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
     const int64_t first = size - 1 - c->pad[1], columns = p->columns;
     const cameo_ends ends = cameo_plane_ends(p);
     cameo_vec sums[5] = {{0}, {0}, {0}, {0}, {0}};
+    cameo_vec window[25];
     cameo_mask masks[5];
     cameo_masks(c, k, size, 1, masks);
+    cameo_window_lanes(w, size * size, window);
     x += k - c->pad[2];
     for (int64_t i = j + 1 - size; i < j + n; i++) {
         cameo_vec of_row[5] = {{0}, {0}, {0}, {0}, {0}};
@@ -217,7 +234,7 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
             for (int b = 0; b < size; b++) {
                 const cameo_vec e = cameo_take(row + b * apart, 1, masks[b]);
                 for (int a = 0; a < size; a++)
-                    of_row[a] += w[a * size + b] * e;
+                    of_row[a] += window[a * size + b] * e;
             }
         }
         if (i >= j)
@@ -253,9 +270,10 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
     const int64_t in = c->in[1], step = c->step[1], ahead = g->ahead, pad = c->pad[1];
     const int64_t columns = p->columns;
     const cameo_ends ends = cameo_plane_ends(p);
-    cameo_vec sums[3] = {{0}, {0}, {0}}, e[5];
+    cameo_vec sums[3] = {{0}, {0}, {0}}, e[5], window[25];
     cameo_mask masks[5];
     cameo_masks(c, k, size, 2, masks);
+    cameo_window_lanes(w, size * size, window);
     x += 2 * k - c->pad[2];
     for (int64_t i = j; i < j + n + last; i++) {
         cameo_vec of_rows[3] = {{0}, {0}, {0}};
@@ -266,7 +284,7 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
             cameo_take_pairs(row, masks, e, size);
             for (int b = 0; b < size; b++)
                 for (int m = 0; m <= last; m++)
-                    of_rows[m] += w[2 * m * size + b] * e[b];
+                    of_rows[m] += window[2 * m * size + b] * e[b];
         }
         if (i >= j + last)
             cameo_plane_store(&ends, (i - last) * columns + k, sums[last - 1] + of_rows[last]);
@@ -276,7 +294,7 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
             cameo_take_pairs(row, masks, e, size);
             for (int b = 0; b < size; b++)
                 for (int m = 0; m < last; m++)
-                    of_rows[m] += w[(2 * m + 1) * size + b] * e[b];
+                    of_rows[m] += window[(2 * m + 1) * size + b] * e[b];
         }
         for (int m = last - 1; m > 0; m--)
             sums[m] = sums[m - 1] + of_rows[m];
@@ -324,6 +342,74 @@ static __attribute__((noinline, unused)) void cameo_stride_5(const cameo_planes 
                                                              int64_t k, cameo_plane *p)
 {
     cameo_stride_of(g, x, w, j, n, k, p, 5);
+}
+
+/* ---- planes of short rows ---- */
+
+/* The first element of vector v of a plane: the last one ends where the plane does. */
+static inline __attribute__((always_inline)) int64_t cameo_flat_at(const cameo_planes *g, int64_t v)
+{
+    const cameo_conv *c = g->sizes;
+    return v + 1 < g->flat ? v * CAMEO_LANES : c->out[1] * c->out[2] - CAMEO_LANES;
+}
+
+/* Are rows short, and is each element of y the middle of the window at x's element? */
+static __attribute__((noinline, unused)) void cameo_flat_plan(const cameo_conv *g, cameo_planes *p)
+{
+    const int64_t size = g->taps[1], all = g->out[1] * g->out[2];
+    const int64_t flat = (all + CAMEO_LANES - 1) / CAMEO_LANES;
+    p->flat = 0;
+    if (g->taps[0] != 1 || g->step[2] != 1 || g->step[1] != g->in[2] || g->stride[1] != 1 ||
+        g->stride[2] != 1 || g->taps[2] != size || (size != 3 && size != 5) ||
+        g->in[1] != g->out[1] || g->in[2] != g->out[2] || 2 * g->out[2] > CAMEO_LANES ||
+        all < CAMEO_LANES || flat * size * size > CAMEO_FLAT)
+        return;
+    p->flat = flat;
+    p->around = size * (g->dilation[1] * g->in[2] + g->dilation[2]);
+    cameo_mask *mask = p->masks;
+    for (int64_t v = 0; v < flat; v++)
+        for (int64_t a = 0; a < size; a++)
+            for (int64_t b = 0; b < size; b++, mask++)
+                for (int i = 0; i < CAMEO_LANES; i++) {
+                    const int64_t at = cameo_flat_at(p, v) + i;
+                    const int64_t row = at / g->in[2] + a * g->dilation[1] - g->pad[1];
+                    const int64_t column = at % g->in[2] + b * g->dilation[2] - g->pad[2];
+                    (*mask)[i] = -(row >= 0 && row < g->in[1] && column >= 0 && column < g->in[2]);
+                }
+}
+
+/* All of a plane. */
+static inline __attribute__((always_inline)) void
+cameo_flat_of(const cameo_planes *g, const float *x, const float *w, cameo_plane *p, int size)
+{
+    const cameo_conv *c = g->sizes;
+    const int64_t down = c->dilation[1] * c->in[2], apart = c->dilation[2];
+    const cameo_ends ends = cameo_plane_ends(p);
+    const cameo_mask *mask = g->masks;
+    cameo_vec window[25];
+    cameo_window_lanes(w, size * size, window);
+    x -= c->pad[1] * c->in[2] + c->pad[2];
+    for (int64_t v = 0; v < g->flat; v++, mask += size * size) {
+        const int64_t at = cameo_flat_at(g, v);
+        cameo_vec sum = {0};
+        for (int a = 0; a < size; a++) {
+            cameo_vec of_row = {0};
+            for (int b = 0; b < size; b++)
+                of_row += window[a * size + b] *
+                          cameo_take(x + at + a * down + b * apart, 1, mask[a * size + b]);
+            sum = sum + of_row;
+        }
+        *(cameo_vec *)(ends.y + at) = cameo_clip(sum + ends.bias, ends.low, ends.high);
+    }
+}
+
+static __attribute__((noinline, unused)) void cameo_flat(const cameo_planes *g, const float *x,
+                                                         const float *w, cameo_plane *p)
+{
+    if (g->sizes->taps[1] == 3)
+        cameo_flat_of(g, x, w, p, 3);
+    else
+        cameo_flat_of(g, x, w, p, 5);
 }
 
 /* ---- from a copy ---- */
@@ -381,6 +467,8 @@ static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv
     p->finish = (cameo_finish){.bias = &none, .low = -INFINITY, .high = INFINITY};
     p->begin = begin;
     p->end = end;
+    p->room = 0;
+    cameo_flat_plan(g, p);
     p->rows = cameo_rows_for(g);
     p->before = g->pad[2] > 0 ? g->pad[2] : 0;
     /* the last vector's first element, and what it and the window reach */
@@ -422,6 +510,11 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
     const int64_t reach = c->dilation[1] * (c->taps[1] - 1) + 1;
     int64_t band = (CAMEO_BAND / g->width - reach) / c->stride[1] + 1;
     band = band < 2 ? 2 : band;
+    if (g->flat && p->first == 0 && p->rows == c->out[1] && x - g->begin >= g->around &&
+        g->end - x >= c->in[1] * c->in[2] + g->around) {
+        cameo_flat(g, x, w, p);
+        return;
+    }
     const int direct = g->rows && x - g->begin >= g->before && g->end - x >= g->behind;
     for (int64_t j = p->first; j < p->rows; j += band) {
         const int64_t n = p->rows - j < band ? p->rows - j : band;
@@ -452,6 +545,7 @@ static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_planes
     p.first = first;
     p.rows = last;
     p.columns = c->out[2];
+    p.room = g->room;
     p.finish = &g->finish;
     for (int64_t i = 0; i < c->out[0]; i++) {
         const int64_t a = i * c->stride[0] - c->pad[0], at = i * c->out[1] * p.columns;

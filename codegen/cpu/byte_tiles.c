@@ -63,9 +63,9 @@ static const ByteTarget targets[] = {
 };
 
 static const TileKind of_products = {TILES_OF_BYTES, "cameo_byte_tile", "cameo_word",
-                                     "int32_t",      "cameo_sums",      DOT_FIRST},
+                                     "int32_t",      "cameo_sums",      DOT_FIRST,  false},
                       of_windows = {TILES_OF_WINDOWS, "cameo_window_tile", "cameo_word",
-                                    "int32_t",        "cameo_sums",        DOT_SECOND};
+                                    "int32_t",        "cameo_sums",        DOT_SECOND, false};
 
 static void print_type(Buf *out, const TileKind *kind)
 {

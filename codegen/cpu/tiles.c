@@ -33,8 +33,12 @@ static const Extremes extremes[] = {
     {8, "__builtin_ia32_maxps256(a, b)", "__builtin_ia32_minps256(a, b)"},
 };
 
-static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float",
-                                "float",         "cameo_vec",  DOT_NONE};
+static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float", "float",
+                                "cameo_vec",     DOT_NONE,     false};
+// Two rows of a convolution's output that are no longer than a vector each: alone, a vector takes
+// as many loads of the other factor as it has products.
+static const TileKind pairs = {TILES_OF_FLOATS, "cameo_pair", "float", "float",
+                               "cameo_vec",     DOT_NONE,     true};
 
 // Sums of even and of odd k are apart where there are too few to hide the latency.
 static int chains_of(const TileTarget *t, int rows, int vectors)
@@ -80,12 +84,19 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
 {
     buf_printf(out, "        {\n            const %s *x = a + %d * CAMEO_TILE_ROWS;\n",
                kind->element, k);
-    buf_printf(out, "            const %s *y = (const %s *)(b + at[%d]);\n", kind->vector,
-               kind->vector, k);
+    if (kind->apart)
+        buf_printf(out, "            const %s *y = b + at[%d];\n", kind->element, k);
+    else
+        buf_printf(out, "            const %s *y = (const %s *)(b + at[%d]);\n", kind->vector,
+                   kind->vector, k);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors; v++)
-        buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
+        if (kind->apart)
+            buf_printf(out, "%sb%d = *(const %s *)(y + %d * next)", v ? ", " : "", v, kind->vector,
+                       v);
+        else
+            buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
     buf_printf(out, ";\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "           ");
@@ -117,8 +128,35 @@ static const char *finish_parameter(const TileKind *kind)
     return kind->dot == DOT_NONE ? ", const cameo_finish *finish" : "";
 }
 
+// Where vector v of row i is, of those that begin at `base` with rows `row` apart.
+static void print_place(Buf *out, const TileKind *kind, const char *base, const char *row, int i,
+                        int v)
+{
+    if (kind->apart)
+        buf_printf(out, "*(%s *)(%s + %d * %s + %d * width)", kind->vector, base, i, row, v);
+    else
+        buf_printf(out, "((%s *)(%s + %d * %s))[%d]", kind->vector, base, i, row, v);
+}
+
+// Each sum is added to from there, or stored there.
+static void print_moves(Buf *out, const TileKind *kind, const char *base, const char *row, int rows,
+                        int vectors, bool stores)
+{
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "       ");
+        for (int v = 0; v < vectors; v++) {
+            buf_printf(out, stores ? " " : " c%d%d += ", i, v);
+            print_place(out, kind, base, row, i, v);
+            if (stores)
+                buf_printf(out, " = c%d%d", i, v);
+            buf_printf(out, ";");
+        }
+        buf_printf(out, "\n");
+    }
+}
+
 // The last values of k are summed: bias, what is added, the clip.
-static void print_finish(Buf *out, int rows, int vectors)
+static void print_finish(Buf *out, const TileKind *kind, int rows, int vectors)
 {
     buf_printf(out,
                "    if (finish && whole) {\n"
@@ -131,12 +169,7 @@ static void print_finish(Buf *out, int rows, int vectors)
         buf_printf(out, "\n");
     }
     buf_printf(out, "        if (added) {\n");
-    for (int i = 0; i < rows; i++) {
-        buf_printf(out, "           ");
-        for (int v = 0; v < vectors; v++)
-            buf_printf(out, " c%d%d += ((cameo_vec *)(added + %d * ldc))[%d];", i, v, i, v);
-        buf_printf(out, "\n");
-    }
+    print_moves(out, kind, "added", "ldc", rows, vectors, false);
     buf_printf(out, "        }\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "       ");
@@ -147,17 +180,43 @@ static void print_finish(Buf *out, int rows, int vectors)
     buf_printf(out, "    }\n");
 }
 
+// What is written of a tile that is not whole goes by the edge, a pair's vector by vector.
+static void print_end(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
+{
+    const int lanes = vectors * t->lanes, parts = kind->apart ? vectors : 1;
+    const char *const finish = kind->dot == DOT_NONE ? ", finish" : "";
+    if (kind->apart) {
+        buf_printf(out, "    if (whole) {\n");
+        print_moves(out, kind, "c", "ldc", rows, vectors, true);
+        buf_printf(out, "        return;\n    }\n    float edge[%d];\n", rows * lanes);
+        for (int i = 0; i < rows * vectors; i++)
+            buf_printf(out, "    ((%s *)edge)[%d] = c%d%d;\n", kind->vector, i, i / vectors,
+                       i % vectors);
+        buf_printf(out,
+                   "    cameo_finish second;\n    if (finish) {\n        second = *finish;\n"
+                   "        second.added = second.added ? second.added + width : NULL;\n    }\n");
+    } else {
+        print_moves(out, kind, "to", "ldt", rows, vectors, true);
+        buf_printf(out, "    if (!whole)\n    ");
+    }
+    for (int v = 0; v < parts; v++)
+        buf_printf(out, "    %s_edge(%d, width, edge + %d, %d, c + %d * width, ldc, more%s);\n",
+                   kind->apart ? floats.name : kind->name, rows, v * t->lanes, lanes, v,
+                   v ? ", finish ? &second : NULL" : finish);
+    buf_printf(out, "}\n\n");
+}
+
 void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
     const char *vec = kind->vector, *element = kind->element, *number = kind->number;
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_%d_%d(\n"
-               "    int64_t k, const %s *restrict a, const %s *restrict b,\n"
+               "    int64_t k, const %s *restrict a, const %s *restrict b,%s\n"
                "    const int64_t *restrict at, int64_t ahead, %s *restrict c, int64_t ldc,\n"
-               "    int64_t width, int more%s)\n{\n"
+               "    int64_t width, %sint more%s)\n{\n"
                "    const %s zero = {0};\n    %s ",
-               kind->name, rows, vectors, element, element, number, finish_parameter(kind), vec,
-               vec);
+               kind->name, rows, vectors, element, element, kind->apart ? " int64_t next," : "",
+               number, kind->apart ? "int whole, " : "", finish_parameter(kind), vec, vec);
     const int chains = chains_of(t, rows, vectors);
     for (int i = 0; i < chains * rows * vectors; i++)
         buf_printf(out, "%s%c%d%d = zero", i ? ", " : "", i < rows * vectors ? 'c' : 'd',
@@ -167,32 +226,20 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
     for (int i = 0; i < rows * vectors && chains == 2; i++)
         buf_printf(out, "    c%d%d += d%d%d;\n", i / vectors, i % vectors, i / vectors,
                    i % vectors);
-    buf_printf(out,
-               "    %s edge[%d];\n"
-               "    const int whole = width == %d;\n"
-               "    %s *to = whole ? c : edge;\n"
-               "    const int64_t ldt = whole ? ldc : %d;\n"
-               "    if (whole && more) {\n",
-               number, rows * vectors * t->lanes, vectors * t->lanes, number, vectors * t->lanes);
-    for (int i = 0; i < rows; i++) {
-        buf_printf(out, "       ");
-        for (int v = 0; v < vectors; v++)
-            buf_printf(out, " c%d%d += ((%s *)(c + %d * ldc))[%d];", i, v, vec, i, v);
-        buf_printf(out, "\n");
-    }
+    if (!kind->apart)
+        buf_printf(out,
+                   "    %s edge[%d];\n"
+                   "    const int whole = width == %d;\n"
+                   "    %s *to = whole ? c : edge;\n"
+                   "    const int64_t ldt = whole ? ldc : %d;\n",
+                   number, rows * vectors * t->lanes, vectors * t->lanes, number,
+                   vectors * t->lanes);
+    buf_printf(out, "    if (whole && more) {\n");
+    print_moves(out, kind, "c", "ldc", rows, vectors, false);
     buf_printf(out, "    }\n");
     if (kind->dot == DOT_NONE)
-        print_finish(out, rows, vectors);
-    for (int i = 0; i < rows; i++) {
-        buf_printf(out, "   ");
-        for (int v = 0; v < vectors; v++)
-            buf_printf(out, " ((%s *)(to + %d * ldt))[%d] = c%d%d;", vec, i, v, i, v);
-        buf_printf(out, "\n");
-    }
-    buf_printf(out,
-               "    if (!whole)\n"
-               "        %s_edge(%d, width, edge, %d, c, ldc, more%s);\n}\n\n",
-               kind->name, rows, vectors * t->lanes, kind->dot == DOT_NONE ? ", finish" : "");
+        print_finish(out, kind, rows, vectors);
+    print_end(out, kind, t, rows, vectors);
 }
 
 // Eight columns at a time or four, the last of them once more with those before: what c held there
@@ -434,6 +481,11 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     print_dots(out, t);
     print_streams(out, t);
     tile_print_table(out, &floats, t, uses);
+    if (chains_of(t, t->rows, 1) == 1 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, 1) &&
+        tile_needed(uses, TILES_OF_FLOATS, t, t->rows, 2)) {
+        tile_print(out, &pairs, t, t->rows, 2);
+        buf_printf(out, "#define CAMEO_PAIR cameo_pair_%d_2\n", t->rows);
+    }
 }
 
 // What a processor's row says of its tiles; of several with as many lanes the best one.
@@ -460,7 +512,10 @@ void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t
         "*\n"
         " * b[v * bn + k], of no column behind the last one. cameo_stream_P: c += a times P panels "
         "of\n"
-        " * CAMEO_TILE_COLUMNS that are `next` numbers from one another. */\n"
+        " * CAMEO_TILE_COLUMNS that are `next` numbers from one another. CAMEO_PAIR, where there "
+        "is\n"
+        " * one: two vectors, `next` numbers from one another, of `width` columns each, which are\n"
+        " * neighbours in c. whole: it may be written over where they end. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
         "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"

@@ -30,6 +30,7 @@ typedef struct TileKind {
     const char *element, *number; // C types of what the factors and the sums are made of
     const char *vector;
     TileDot dot;
+    bool apart; // vectors of b are `next` numbers from one another, those of c `width`
 } TileKind;
 
 // A product of so many rows and columns: tiles of the greatest size, and of what is left at its
