@@ -347,6 +347,8 @@ static Step *sweep(Fusion *x, Step *s, uint32_t *place)
         if (s->kernel) {
             s->kernel->id = x->f.mod->nkernels++;
             s->kernel->body = fuse_scheduled(&x->f, s->kernel->body);
+            if (x->f.target->rows)
+                s->kernel->body = share_row(&x->f, s->kernel->body, &s->kernel->row);
         }
         *tail = s;
         tail = &s->next;

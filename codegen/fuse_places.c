@@ -7,7 +7,7 @@
 Stmt *fuse_scheduled(Fuse *f, Stmt *body)
 {
     Stmt *split = split_loops(f, body);
-    return f->target->rows ? share_row(f, split) : split;
+    return f->target->rows ? share_row(f, split, NULL) : split;
 }
 
 static void note(Places *x, Numbers *all, uint32_t place)

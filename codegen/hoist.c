@@ -4,7 +4,8 @@
 //    ones where it can be. Where the loops that it depends on are not the outer ones (Softmax over
 //    a dim that is not the last), it gets a kernel and a buffer of its own.
 // 2. y[n] = f(e(n), reduce k : g(e(k))) evaluates e twice (the exponentials of a Softmax). Where y
-//    has e's dtype, y holds e first: y[n] = e(n); s = reduce k : g(y[k]); y[n] = f(y[n], s).
+//    has e's dtype, y holds e first: y[n] = e(n); s = reduce k : g(y[k]); y[n] = f(y[n], s). Where
+//    y is narrower than e's float32, a row beside it does, which threads have each their own of.
 
 #include "codegen/hoist.h"
 
@@ -199,6 +200,8 @@ typedef struct Share {
     const Expr *in_row;    // e(n)
     const Expr *in_reduce; // e(k)
     LoopId k;
+    bool apart;   // e is float32 and kept beside y
+    BufferId row; // what holds it then
 } Share;
 
 static Index rename_loop(void *context, const Atom *a)
@@ -228,11 +231,12 @@ static bool contains(Fuse *f, const Expr *all, const Expr *e)
 // Looks for e(n), always evaluated and dear, whose e(k) the reduction evaluates.
 static void find_shared(Share *s, const Expr *e)
 {
-    if (s->in_row || e->dtype != buffer_at(s->f->mod, s->p->store->buffer)->dtype)
+    const DType kept = s->apart ? DT_F32 : buffer_at(s->f->mod, s->p->store->buffer)->dtype;
+    if (s->in_row || (!s->apart && e->dtype != kept))
         return;
     bool dear = (e->kind == EX_UNARY && e->op >= U_EXP && e->op <= U_LOG1P) ||
                 (e->kind == EX_BINARY && e->op == B_POW);
-    if (dear && expr_depends(s->f, e, s->n)) {
+    if (dear && e->dtype == kept && expr_depends(s->f, e, s->n)) {
         ExprMap map = {s, NULL, rename_loop};
         const Expr *renamed = expr_map(s->f->mod, e, &map);
         if (contains(s->f, s->reduce->b, renamed)) {
@@ -283,6 +287,31 @@ static Stmt *row_loop(Fuse *f, const Point *p, const Expr *value)
     return loop;
 }
 
+// The loop that makes e.
+static Stmt *fill_loop(const Share *s)
+{
+    Module *mod = s->f->mod;
+    Stmt *loop = row_loop(s->f, s->p, s->in_row);
+    Index n = poly_loop(mod->polys, s->n);
+    if (s->apart) {
+        loop->body->buffer = s->row;
+        loop->body->rank = 1;
+        loop->body->at = expr_load(mod, s->row, &n)->at;
+    }
+    return loop;
+}
+
+// A row for e; false: its size is not known before the loops.
+static bool new_row(Share *s)
+{
+    Module *mod = s->f->mod;
+    Index extent = loop_extent(mod->polys, s->n);
+    if (poly_any(extent, depends_on_loop, NULL))
+        return false;
+    s->row = buffer_new(mod, BUF_TEMP, STR("row"), DT_F32, 1, &extent);
+    return true;
+}
+
 static const Expr *replaced(Fuse *f, const Expr *in, const Expr *from, const Expr *to)
 {
     ExprSwap r = {from, to};
@@ -295,6 +324,10 @@ static const Expr *element_at(Share *s, bool in_reduce)
 {
     Index at[64];
     ExprMap map = {s, NULL, rename_loop};
+    if (s->apart) {
+        at[0] = poly_loop(s->f->mod->polys, in_reduce ? s->k : s->n);
+        return expr_load(s->f->mod, s->row, at);
+    }
     for (uint32_t i = 0; i < s->p->store->rank; i++)
         at[i] = in_reduce ? index_map(s->f->mod, s->p->store->at[i], &map) : s->p->store->at[i];
     return expr_load(s->f->mod, s->p->store->buffer, at);
@@ -309,24 +342,26 @@ static bool stores_row(Share *s)
            !reads_buffer(s->f, store->value, store->buffer);
 }
 
-Stmt *share_row(Fuse *f, Stmt *body)
+Stmt *share_row(Fuse *f, Stmt *body, BufferId *apart)
 {
     Point p = point_of(body);
     if (!p.store || p.nloops == 0)
         return body;
-    Share s = {.f = f, .p = &p, .n = p.loops[p.nloops - 1]->var};
+    Share s = {.f = f, .p = &p, .n = p.loops[p.nloops - 1]->var, .apart = apart != NULL};
     if (!expr_free(f, p.store->value)->reduces)
         return body;
     find_row_reduce(&s, p.store->value);
-    if (!s.in_row || !stores_row(&s))
+    if (!s.in_row || !stores_row(&s) || (apart && !new_row(&s)))
         return body;
+    if (apart)
+        *apart = s.row;
     const Expr *sum = replaced(f, s.reduce, s.in_reduce, element_at(&s, true));
     Stmt *let = NEW(f->mod->arena, Stmt);
     *let = (Stmt){.kind = S_LET, .local = f->mod->nlocals++, .value = sum};
     const Expr *local = expr_local(f->mod, let->local, sum->dtype, 0, NULL);
     const Expr *value = replaced(f, p.store->value, s.reduce, local);
     value = replaced(f, value, s.in_row, element_at(&s, false));
-    Stmt *fill = row_loop(f, &p, s.in_row);
+    Stmt *fill = fill_loop(&s);
     fill->next = let;
     let->next = row_loop(f, &p, value);
     Stmt *first = fill;

@@ -8,8 +8,9 @@
 // own, through the whole module. The kernels before are in point form, those after too.
 void hoist_reductions(Fuse *f);
 
-// y[n] = f(e(n), reduce k : g(e(k))) with a dear e, as loops that keep e in y meanwhile. Returns
-// body itself where it is of another form.
-Stmt *share_row(Fuse *f, Stmt *body);
+// y[n] = f(e(n), reduce k : g(e(k))) with a dear e, as loops that keep e in y meanwhile; apart: in
+// *apart, a new buffer of one row, where e is float32 (NULL: never). Returns body itself where it
+// is of another form.
+Stmt *share_row(Fuse *f, Stmt *body, BufferId *apart);
 
 #endif

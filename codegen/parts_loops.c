@@ -340,7 +340,9 @@ static bool print_part(Printer *p, const Stmt *s)
         print_neighbours(p, s, work);
         return true;
     }
-    parts_begin(p, 0);
+    if (p->kernel->row && !parts_may_own(p, p->kernel->row))
+        return false;
+    parts_begin(p, p->kernel->row);
     print_steady(p, s);
     parts_nest_begin(p, n, vars);
     print_body(p, last->body);

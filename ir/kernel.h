@@ -138,6 +138,7 @@ typedef struct Kernel {
     Stmt *body;
     Stmt *point;                     // the body before a schedule of a plane's windows; or NULL
     bool on_host;                    // where the others run on a device
+    BufferId row;                    // that each turn of the outer loops fills anew, 0: none
     const struct Override *override; // a faster form that a target's table chose; NULL: the body
 } Kernel;
 
