@@ -301,12 +301,13 @@ static Stmt *fill_loop(const Share *s)
     return loop;
 }
 
-// A row for e; false: its size is not known before the loops.
+// A row for e; false: its size is known only as the program runs, where threads could not each have
+// their own.
 static bool new_row(Share *s)
 {
     Module *mod = s->f->mod;
     Index extent = loop_extent(mod->polys, s->n);
-    if (poly_any(extent, depends_on_loop, NULL))
+    if (poly_any(extent, atom_is_not_of_inputs, mod->model))
         return false;
     s->row = buffer_new(mod, BUF_TEMP, STR("row"), DT_F32, 1, &extent);
     return true;

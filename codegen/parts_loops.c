@@ -340,8 +340,6 @@ static bool print_part(Printer *p, const Stmt *s)
         print_neighbours(p, s, work);
         return true;
     }
-    if (p->kernel->row && !parts_may_own(p, p->kernel->row))
-        return false;
     parts_begin(p, p->kernel->row);
     print_steady(p, s);
     parts_nest_begin(p, n, vars);

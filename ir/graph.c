@@ -272,3 +272,9 @@ Uses uses_of(const Model *m, Arena *scratch)
     each_use(m, count, uses);
     return (Uses){first, uses};
 }
+
+bool atom_is_not_of_inputs(void *model, const Atom *a)
+{
+    return a->kind == ATOM_DIM ? !dim_is_input(model, a->var)
+                               : a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}

@@ -462,6 +462,14 @@ typedef struct Model {
 
 Model *model_new(Arena *a);
 void model_close(Model *m); // unmaps external data; elements of its tensors are invalid after
+// Is a dim bound by the shape of one of the program's inputs?
+static inline bool dim_is_input(const Model *m, DimId d)
+{
+    return d < m->dim_infos.len && m->dim_infos.at[d].is_input;
+}
+// For poly_any, of a Model: is it anything but such a dim?
+bool atom_is_not_of_inputs(void *model, const Atom *a);
+
 static inline Value *value_at(const Model *m, ValueId v)
 {
     return &m->values.at[v];

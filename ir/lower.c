@@ -188,7 +188,7 @@ void define_dim(Lower *l, Index dim, Index value)
     if (dim->nterms != 1 || dim->terms[0].natoms != 1 || dim->terms[0].atoms[0]->kind != ATOM_DIM)
         return; // already known
     DimId d = dim->terms[0].atoms[0]->var;
-    bool bound = d < l->model->dim_infos.len && l->model->dim_infos.at[d].is_input;
+    bool bound = dim_is_input(l->model, d);
     if (dim == value || bound)
         return;
     Step *s = lower_step(l, STEP_DIM);
@@ -315,14 +315,6 @@ static bool outputs_are_constant(Lower *l)
     return l->n->nout > 0;
 }
 
-static bool is_not_of_inputs(void *context, const Atom *a)
-{
-    const Model *m = context;
-    if (a->kind == ATOM_DIM)
-        return a->var >= m->dim_infos.len || !m->dim_infos.at[a->var].is_input;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 static const Expr *requirement(Lower *l, const Requirement *r)
 {
     Index one_ = ix(l, 1);
@@ -357,8 +349,8 @@ static void lower_requirements(Lower *l)
     LowerState *st = l->state;
     for (uint32_t i = 0; i < l->n->needs.len; i++) {
         Requirement r = l->n->needs.at[i];
-        bool early = st->nopen_steps == 0 && !poly_any(r.a, is_not_of_inputs, l->model) &&
-                     !poly_any(r.b, is_not_of_inputs, l->model);
+        bool early = st->nopen_steps == 0 && !poly_any(r.a, atom_is_not_of_inputs, l->model) &&
+                     !poly_any(r.b, atom_is_not_of_inputs, l->model);
         if (!early) {
             lower_requirement(l, &r);
             continue;

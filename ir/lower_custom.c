@@ -87,7 +87,7 @@ static bool define_dims(Lower *l, uint32_t o)
         const DeclDim *d = v->declared && k < v->declared->rank ? &v->declared->dims[k] : NULL;
         const uint32_t *dim =
             d && d->kind == DIM_PARAM ? map_get(&l->model->dim_params, d->param) : NULL;
-        if (!dim || *dim >= l->model->dim_infos.len || !l->model->dim_infos.at[*dim].is_input) {
+        if (!dim || !dim_is_input(l->model, *dim)) {
             not_supported(l, "%.*s: dim %u of output %u is neither a number nor a dim of an input",
                           STR_ARG(op_of(l)), k, o);
             return false;

@@ -8,12 +8,6 @@
 
 static const ToolOption options[] = {{0}};
 
-static bool atom_is_of_data(void *context, const Atom *a)
-{
-    const Model *m = context;
-    return a->kind == ATOM_DIM && a->var < m->dim_infos.len && !m->dim_infos.at[a->var].is_input;
-}
-
 // What a dim is called that only the running program knows, or of which no rule says anything: as
 // the file declares it. NULL: the dim is known, or the file has no word for it.
 static const DeclDim *declared_dim(Model *m, const ValueInfo *info, int32_t i)
@@ -22,7 +16,7 @@ static const DeclDim *declared_dim(Model *m, const ValueInfo *info, int32_t i)
     const Type *t = info->type;
     if (!t || t->kind != TYPE_TENSOR || !t->has_shape || i >= (int32_t)t->rank ||
         (v->rank >= 0 && (v->rank != (int32_t)t->rank || t->dims[i].kind != DIM_PARAM ||
-                          !poly_any(v->dims[i], atom_is_of_data, m))))
+                          !poly_any(v->dims[i], atom_is_not_of_inputs, m))))
         return NULL;
     return &t->dims[i];
 }

@@ -14,7 +14,7 @@ static void define_or_check(Lower *l, Index dim, Index value)
     bool variable = dim->nterms == 1 && dim->terms[0].natoms == 1 && dim->terms[0].coeff == 1 &&
                     dim->terms[0].atoms[0]->kind == ATOM_DIM;
     DimId d = variable ? dim->terms[0].atoms[0]->var : 0;
-    if (variable && !(d < l->model->dim_infos.len && l->model->dim_infos.at[d].is_input))
+    if (variable && !dim_is_input(l->model, d))
         define_dim(l, dim, value);
     else
         check(l, index_eq(l, dim, value), "%.*s: shapes differ between branches or iterations",
