@@ -88,8 +88,8 @@ static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, i
     const int64_t window[3] = {0, g->taps[2], 1};
     const int expands = c->expand.sizes != NULL;
     cameo_planes_plan(g, window, begin, end, &c->planes);
+    /* no cameo_flat_plan: what a place's sum is made of does not depend on its band */
     c->planes.room = CAMEO_LANES; /* the next plane's, or slack */
-    c->planes.flat = 0;           /* what a place's sum is made of does not depend on its band */
     c->bands = bands;
     c->read = expands ? cameo_chain_plane(g, bands, 0) : 0;
     c->written = cameo_chain_plane(g, bands, 1);

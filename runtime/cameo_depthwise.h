@@ -353,12 +353,12 @@ static inline __attribute__((always_inline)) int64_t cameo_flat_at(const cameo_p
     return v + 1 < g->flat ? v * CAMEO_LANES : c->out[1] * c->out[2] - CAMEO_LANES;
 }
 
-/* Are rows short, and is each element of y the middle of the window at x's element? */
+/* Are rows short, and is each element of y the middle of the window at x's element? Then vectors
+ * run on from row to row; behind cameo_planes_plan. */
 static __attribute__((noinline, unused)) void cameo_flat_plan(const cameo_conv *g, cameo_planes *p)
 {
     const int64_t size = g->taps[1], all = g->out[1] * g->out[2];
     const int64_t flat = (all + CAMEO_LANES - 1) / CAMEO_LANES;
-    p->flat = 0;
     if (g->taps[0] != 1 || g->step[2] != 1 || g->step[1] != g->in[2] || g->stride[1] != 1 ||
         g->stride[2] != 1 || g->taps[2] != size || (size != 3 && size != 5) ||
         g->in[1] != g->out[1] || g->in[2] != g->out[2] || 2 * g->out[2] > CAMEO_LANES ||
@@ -366,16 +366,22 @@ static __attribute__((noinline, unused)) void cameo_flat_plan(const cameo_conv *
         return;
     p->flat = flat;
     p->around = size * (g->dilation[1] * g->in[2] + g->dilation[2]);
+    const int height = (int)g->in[1], width = (int)g->in[2];
     cameo_mask *mask = p->masks;
-    for (int64_t v = 0; v < flat; v++)
-        for (int64_t a = 0; a < size; a++)
-            for (int64_t b = 0; b < size; b++, mask++)
-                for (int i = 0; i < CAMEO_LANES; i++) {
-                    const int64_t at = cameo_flat_at(p, v) + i;
-                    const int64_t row = at / g->in[2] + a * g->dilation[1] - g->pad[1];
-                    const int64_t column = at % g->in[2] + b * g->dilation[2] - g->pad[2];
-                    (*mask)[i] = -(row >= 0 && row < g->in[1] && column >= 0 && column < g->in[2]);
-                }
+    for (int64_t v = 0; v < flat; v++) {
+        cameo_mask row, column;
+        int i = (int)(cameo_flat_at(p, v) / width), j = (int)(cameo_flat_at(p, v) % width);
+        for (int l = 0; l < CAMEO_LANES; l++, j = j + 1 < width ? j + 1 : 0, i += j == 0) {
+            row[l] = i - (int)g->pad[1];
+            column[l] = j - (int)g->pad[2];
+        }
+        for (int a = 0; a < size; a++)
+            for (int b = 0; b < size; b++, mask++) {
+                const cameo_mask r = row + a * (int)g->dilation[1];
+                const cameo_mask c = column + b * (int)g->dilation[2];
+                *mask = (r >= 0) & (r < height) & (c >= 0) & (c < width);
+            }
+    }
 }
 
 /* All of a plane. */
@@ -467,8 +473,7 @@ static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv
     p->finish = (cameo_finish){.bias = &none, .low = -INFINITY, .high = INFINITY};
     p->begin = begin;
     p->end = end;
-    p->room = 0;
-    cameo_flat_plan(g, p);
+    p->room = p->flat = 0;
     p->rows = cameo_rows_for(g);
     p->before = g->pad[2] > 0 ? g->pad[2] : 0;
     /* the last vector's first element, and what it and the window reach */
