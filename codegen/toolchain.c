@@ -77,7 +77,8 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
-    if (unit == KERNELS && strstr(b->cc, "gcc")) {
+    const char *slash = strrchr(b->cc, '/');
+    if (unit == KERNELS && strstr(slash ? slash : b->cc, "gcc")) {
         // Copies of functions for one caller, and of loops for one step: kernels run no faster by
         // them, and what all products share would be a third longer.
         argv[n++] = "-fno-ipa-cp-clone";

@@ -566,8 +566,7 @@ static bool rewrite(Layouts *l, Site *site, Str *error)
     return !site->pixels || make_conv(l, &r, site, block, lane, error);
 }
 
-// ---- rewriting all
-// -------------------------------------------------------------------------------
+// ---- rewriting all ------------------------------------------------------------------------------
 
 static Step *insert_kernel(Layouts *l, Step *after, const char *name, Stmt *body)
 {
