@@ -59,24 +59,16 @@ static bool read_dims(const Model *m, ValueId v, int64_t dims[3])
     return true;
 }
 
-// The elements of a constant vector of integers; how many, 0: it is none.
-static uint32_t read_integers(Model *m, ValueId v, int64_t to[4])
+// The elements of a small vector of known integers; how many, 0: it is none.
+static uint32_t read_integers(const Model *m, ValueId v, int64_t to[4])
 {
-    Str error;
-    TensorData *t = v ? (TensorData *)(uintptr_t)value_at(m, v)->constant : NULL;
-    const bool fits =
-        t && t->rank == 1 && tensor_count(t) <= 4 && (t->dtype == DT_I64 || t->dtype == DT_I32);
-    const char *from = fits ? tensor_elements(m, t, &error) : NULL;
-    for (uint64_t i = 0; from && i < t->nelements; i++) {
-        int32_t narrow;
-        if (t->dtype == DT_I64) {
-            memcpy(&to[i], from + i * sizeof *to, sizeof *to);
-        } else {
-            memcpy(&narrow, from + i * sizeof narrow, sizeof narrow);
-            to[i] = narrow;
-        }
-    }
-    return from ? (uint32_t)t->nelements : 0;
+    const Value *value = v ? value_at(m, v) : NULL;
+    if (!value || value->rank != 1 || !value->content || value->ncontent > 4)
+        return 0;
+    for (uint32_t i = 0; i < value->ncontent; i++)
+        if (!poly_is_const(value->content[i], &to[i]))
+            return 0;
+    return value->ncontent;
 }
 
 // Goes on from what a Slice made to what it reads; false: it takes more than steps along planes.
