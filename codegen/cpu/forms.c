@@ -295,17 +295,29 @@ static bool is_one(const Expr *e)
     return is_number(e, &c) && c == 1;
 }
 
-// x of 1 / (1 + exp(-x)), or NULL.
-static const Expr *sigmoid_of(Printer *p, const Expr *e)
+// e^-x of 1 / (1 + e^-x), or NULL.
+static const Expr *power_of(const Expr *e)
 {
     if (e->kind != EX_BINARY || e->op != B_DIV || !is_one(e->a) || e->b->kind != EX_BINARY ||
-        e->b->op != B_ADD || !is_own(p, e->b))
+        e->b->op != B_ADD)
         return NULL;
     const Expr *f = is_one(e->b->a) ? e->b->b : is_one(e->b->b) ? e->b->a : NULL;
-    if (!f || f->kind != EX_UNARY || f->op != U_EXP || !is_own(p, f) || f->a->kind != EX_UNARY ||
-        f->a->op != U_NEG || !is_own(p, f->a))
-        return NULL;
-    return f->a->a;
+    const bool is =
+        f && f->kind == EX_UNARY && f->op == U_EXP && f->a->kind == EX_UNARY && f->a->op == U_NEG;
+    return is ? f : NULL;
+}
+
+const Expr *forms_sigmoid(const Expr *e)
+{
+    const Expr *f = power_of(e);
+    return f ? f->a->a : NULL;
+}
+
+// The same of what is used nowhere else.
+static const Expr *sigmoid_of(Printer *p, const Expr *e)
+{
+    const Expr *f = power_of(e);
+    return f && is_own(p, e->b) && is_own(p, f) && is_own(p, f->a) ? f->a->a : NULL;
 }
 
 // Is factor i of a product the sigmoid of the other one?

@@ -1,5 +1,7 @@
 #include "codegen/cpu/pixel_finish.h"
 
+#include "codegen/print_parts.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,11 +34,6 @@ static bool take_bounds(const Expr **e, PixelFinish *f)
         *e = x;
     }
     return f->low <= f->high;
-}
-
-static bool is_one(const Expr *e)
-{
-    return is_number(e) && e->value.f == 1;
 }
 
 static bool is_sum(const Terms *t, const Expr *e)
@@ -85,13 +82,8 @@ static bool take_term(Terms *t, const Expr *e)
 static const Expr *silu_of(const Expr *e)
 {
     for (int i = 0; e->kind == EX_BINARY && e->op == B_MUL && i < 2; i++) {
-        const Expr *x = i ? e->b : e->a, *share = i ? e->a : e->b;
-        const Expr *all = share->kind == EX_BINARY && share->op == B_DIV ? share->b : NULL;
-        if (!all || !is_one(share->a) || all->kind != EX_BINARY || all->op != B_ADD)
-            continue;
-        const Expr *power = is_one(all->a) ? all->b : is_one(all->b) ? all->a : NULL;
-        if (power && power->kind == EX_UNARY && power->op == U_EXP && power->a->kind == EX_UNARY &&
-            power->a->op == U_NEG && power->a->a == x)
+        const Expr *x = i ? e->b : e->a;
+        if (forms_sigmoid(i ? e->a : e->b) == x)
             return x;
     }
     return NULL;
