@@ -30,6 +30,15 @@ uint32_t custom_count(const CustomFunction *f, CustomKind kind)
     return n;
 }
 
+ValueId custom_value(const CustomFunction *f, const Node *n, uint32_t i)
+{
+    const CustomKind kind = f->params[i].kind;
+    uint32_t k = 0;
+    for (uint32_t before = 0; before < i; before++)
+        k += f->params[before].kind == kind;
+    return kind == CUSTOM_INPUT ? n->in[k] : kind == CUSTOM_OUTPUT ? n->out[k] : 0;
+}
+
 const char *custom_type_name(DType t)
 {
     static const char *const names[DT_COUNT] = {

@@ -70,6 +70,9 @@ void contract_add(Contracts *c, Arena *a, CustomOp op);
 
 // How many parameters are of a kind.
 uint32_t custom_count(const CustomFunction *f, CustomKind kind);
+// The value of a node whose numbers of operands the function has that parameter i points to; 0: it
+// is left out, or no pointer.
+ValueId custom_value(const CustomFunction *f, const Node *n, uint32_t i);
 // Why the function cannot be the node's: another number of inputs or outputs, a dtype, types that a
 // template is not made for. False: it can. `operand` is of the node's inputs, then its outputs;
 // UINT32_MAX: the whole. Values' types are inferred; what is not known fits.

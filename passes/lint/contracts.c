@@ -84,13 +84,10 @@ static ValueId before_cast(const Model *m, ValueId v, DType want)
 static uint32_t cost_of_type(const Model *m, const CustomFunction *f, const Node *n,
                              int32_t variable, DType t)
 {
-    uint32_t in = 0, out = 0, cost = dtype_info(t)->bits;
+    uint32_t cost = dtype_info(t)->bits;
     for (uint32_t i = 0; i < f->nparams; i++) {
-        const CustomParam *p = &f->params[i];
-        if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
-            continue;
-        DType have = lint_dtype(m, p->kind == CUSTOM_INPUT ? n->in[in++] : n->out[out++]);
-        if (p->variable != variable || have == DT_NONE || have == t)
+        DType have = lint_dtype(m, custom_value(f, n, i));
+        if (f->params[i].variable != variable || have == DT_NONE || have == t)
             continue;
         if (dtype_is_float(have) != dtype_is_float(t) ||
             dtype_is_integer(have) != dtype_is_integer(t))
@@ -107,14 +104,11 @@ static DType taken_dtype(const Model *m, const CustomFunction *f, const Node *n,
     if (p->variable < 0)
         return p->dtype;
     TypeSet types = f->variables[p->variable].types, had = 0;
-    uint32_t in = 0, out = 0, least = UINT32_MAX;
+    uint32_t least = UINT32_MAX;
     DType best = DT_NONE;
     for (uint32_t i = 0; i < f->nparams; i++) {
-        const CustomParam *q = &f->params[i];
-        if (q->kind != CUSTOM_INPUT && q->kind != CUSTOM_OUTPUT)
-            continue;
-        DType have = lint_dtype(m, q->kind == CUSTOM_INPUT ? n->in[in++] : n->out[out++]);
-        if (q->variable == p->variable && have != DT_NONE)
+        DType have = lint_dtype(m, custom_value(f, n, i));
+        if (f->params[i].variable == p->variable && have != DT_NONE)
             had |= (TypeSet)1 << have;
     }
     for (int t = 1; t < DT_COUNT; t++) {
@@ -150,7 +144,6 @@ static void add_cast(CastWords *w, DType from, DType to)
 static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
 {
     const Node *n = node_at(l->m, id);
-    uint32_t in = 0, out = 0;
     CastWords before = {0}, behind = {0};
     TypeSet needed = 0;
     bool from_template = false;
@@ -158,7 +151,7 @@ static void offer_casts(Lint *l, Diag *d, NodeId id, const CustomFunction *f)
         const CustomParam *p = &f->params[i];
         if (p->kind != CUSTOM_INPUT && p->kind != CUSTOM_OUTPUT)
             continue;
-        ValueId v = p->kind == CUSTOM_INPUT ? n->in[in++] : n->out[out++];
+        ValueId v = custom_value(f, n, i);
         DType have = lint_dtype(l->m, v);
         DType want = taken_dtype(l->m, f, n, p);
         if (have == DT_NONE || want == DT_NONE || have == want)

@@ -362,26 +362,15 @@ static void note_allowed(Lint *l, Diag *d, const Node *n, TypeSet types)
     buf_free(&allowed);
 }
 
-// The first later version of the node's operator whose result o may be t; 0: none.
-static int version_that_gives(const Node *n, uint32_t o, DType t)
-{
-    const Schema *now = n->schema, *s;
-    for (uint32_t i = 0; (s = schema_at(i)); i++)
-        if (s->since > now->since && strcmp(s->name, now->name) == 0 &&
-            strcmp(s->domain, now->domain) == 0 && o < s->noutputs &&
-            (s->outputs[o].types >> t & 1))
-            return s->since;
-    return 0;
-}
-
-// The same for input i.
-static int version_that_takes(const Node *n, uint32_t i, DType t)
+// The first later version of the node's operator whose result i, or input i, may be t; 0: none.
+static int version_with(const Node *n, bool result, uint32_t i, DType t)
 {
     const Schema *now = n->schema, *s;
     for (uint32_t k = 0; (s = schema_at(k)); k++)
         if (s->since > now->since && strcmp(s->name, now->name) == 0 &&
-            strcmp(s->domain, now->domain) == 0 && i < s->ninputs && !s->deprecated &&
-            (s->inputs[i].types >> t & 1))
+            strcmp(s->domain, now->domain) == 0 && !s->deprecated &&
+            i < (result ? s->noutputs : s->ninputs) &&
+            ((result ? s->outputs : s->inputs)[i].types >> t & 1))
             return s->since;
     return 0;
 }
@@ -394,7 +383,7 @@ static void report_unsupported_result(Lint *l, const Fault *f)
     Diag *d = diag(l->diags, "DT003", SEV_ERROR, location_result(l->m, l->arena, f->node, f->index),
                    "%.*s gives no %s at opset %lld", STR_ARG(op), dtype_name(f->have),
                    (long long)opset_of(l->m, n));
-    int later = version_that_gives(n, f->index, f->have);
+    int later = version_with(n, true, f->index, f->have);
     tell_fault(l, d, f);
     note_allowed(l, d, n, param_of_result(n, f->index)->types);
     if (later)
@@ -438,7 +427,7 @@ static void report_unsupported(Lint *l, const Fault *f)
     if (f->want != DT_NONE)
         diag_note(l->diags, d, "%.*s is %s, and both must have one dtype",
                   STR_ARG(lint_operand_words(l, n, f->other)), dtype_name(f->want));
-    int later = version_that_takes(n, f->index, f->have);
+    int later = version_with(n, false, f->index, f->have);
     if (later)
         diag_help(l->diags, d, "%.*s takes %s since opset %d: export the model for that one",
                   STR_ARG(str_escaped(l->arena, n->op)), dtype_name(f->have), later);
