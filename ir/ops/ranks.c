@@ -232,20 +232,40 @@ bool rank_wants_number(const Node *n, uint32_t input)
     return false;
 }
 
+// What the standard calls an operand, or its number.
+static const char *operand_name(const Model *m, const Node *n, uint32_t i)
+{
+    const Schema *s = n->schema;
+    return s && i < s->ninputs && s->inputs[i].option != PARAM_VARIADIC
+               ? s->inputs[i].name
+               : str_printf(m->arena, "input %u", i).at;
+}
+
+// The ranks that a row asks for, in words.
+static const char *ranks_asked(const Model *m, const Node *n, const RankRule *r)
+{
+    if (r->least == LIKE_FIRST)
+        return str_printf(m->arena, "%d as %s has", value_at(m, n->in[0])->rank,
+                          operand_name(m, n, 0))
+            .at;
+    return r->least == r->most ? str_printf(m->arena, "%d", r->least).at
+           : r->most == ANY    ? str_printf(m->arena, "%d or more", r->least).at
+                               : str_printf(m->arena, "%d to %d", r->least, r->most).at;
+}
+
 // What is wrong with the operand that a row speaks of, NULL if nothing is.
 static const char *operand_fault(const Model *m, const Node *n, const RankRule *r)
 {
     const Value *v = value_at(m, n->in[r->input]);
+    const char *name = operand_name(m, n, r->input);
     if (r->least == NUMBER)
-        return is_number(v, r->most)
-                   ? NULL
-                   : str_printf(m->arena, "input %u is not one number", r->input).at;
+        return is_number(v, r->most) ? NULL : str_printf(m->arena, "%s is not one number", name).at;
     bool fits = r->least == LIKE_FIRST ? v->rank == value_at(m, n->in[0])->rank
                                        : v->rank >= r->least && v->rank <= r->most;
-    return fits ? NULL
-                : str_printf(m->arena, "input %u has rank %d, which the operator does not take",
-                             r->input, v->rank)
-                      .at;
+    return fits
+               ? NULL
+               : str_printf(m->arena, "%s has rank %d, not %s", name, v->rank, ranks_asked(m, n, r))
+                     .at;
 }
 
 const char *rank_fault(const Model *m, const Node *n)

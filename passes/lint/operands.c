@@ -214,7 +214,7 @@ static void note_operands(Lint *l, Diag *d, const Node *n)
     for (uint32_t i = 0, told = 0; i < n->nin && told < MOST; i++) {
         const Value *v = value_at(l->m, n->in[i]);
         const SchemaParam *p = param_of_operand(n, i);
-        const bool says_how = i && lint_dtype(l->m, n->in[i]) == DT_I64 && v->rank <= 1 &&
+        const bool says_how = i && lint_dtype(l->m, n->in[i]) == DT_I64 && v->rank == 1 &&
                               lint_dtype(l->m, n->in[0]) != DT_I64;
         if (!n->in[i] || v->rank < 0 || says_how)
             continue;
