@@ -57,7 +57,8 @@ bool override_owns(const Override *o, LoopId v);
 // ---- parts (codegen/cpu/gemm_parts.c)
 // A buffer for Override.block, where it may be needed.
 BufferId gemm_block(Module *mod, const Override *o);
-// Tenths of a nanosecond of the product; are there several of it around?
+// Tenths of a nanosecond of the product, with what it reads of b where another kernel wrote that:
+// of few rows it takes longer to come than to be multiplied. Are there several of it around?
 Index gemm_work(Printer *p, const Override *o);
 bool gemm_several(Printer *p, const Bounds *outer);
 // Prints a packed product as parts that threads share; false: it is not worth it, and nothing was

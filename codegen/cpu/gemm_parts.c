@@ -11,7 +11,8 @@
 #include "codegen/cpu/wide.h"
 #include "codegen/parts.h"
 
-enum { TALL = 512, FEW = 4, MACS = 10 }; // multiplications and additions in a tenth of a nanosecond
+enum { TALL = 512, FEW = 4 };
+enum { MACS = 10, BYTES = 2 }; // multiplications and additions, and bytes read, in 1e-10 s
 
 BufferId gemm_block(Module *mod, const Override *o)
 {
@@ -35,10 +36,18 @@ BufferId gemm_block(Module *mod, const Override *o)
 Index gemm_work(Printer *p, const Override *o)
 {
     Polys *polys = p->mod->polys;
-    Index macs = poly_mul(polys, o->rows, o->columns);
+    const Buffer *b = buffer_at(p->mod, o->b->buffer);
+    Index size = o->columns;
     for (uint32_t i = 0; i < o->reduce->rank; i++)
-        macs = poly_mul(polys, macs, loop_extent(polys, o->reduce->vars[i]));
-    return poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, MACS));
+        size = poly_mul(polys, size, loop_extent(polys, o->reduce->vars[i]));
+    Index macs = poly_mul(polys, o->rows, size);
+    if (poly_is_overflow(macs))
+        return macs;
+    Index work = poly_floordiv(polys, macs, poly_const(polys, MACS));
+    if (b->kind == BUF_WEIGHT)
+        return work;
+    Index read = poly_scale(polys, size, dtype_stored_bytes(b->dtype));
+    return poly_add(polys, work, poly_floordiv(polys, read, poly_const(polys, BYTES)));
 }
 
 // The product of those extents that are known.
