@@ -314,3 +314,17 @@ bool convert_becomes_low(const Conversion *c, ValueId v)
     return c->value[v] != NO_TIE && ties_dtype(c->m, v) != c->o->to &&
            convert_is_low(c, c->t->maker[v]);
 }
+
+// Is the value one that `to` does not hold, and some node reads it in `to`?
+static bool is_read_low(const Conversion *c, ValueId v)
+{
+    bool low = false;
+    for (uint32_t i = c->t->first_use[v]; !low && i < c->t->first_use[v + 1]; i++)
+        low = convert_is_low(c, c->t->uses.at[i].tie);
+    return low && convert_is_from(c, ties_dtype(c->m, v));
+}
+
+bool convert_is_rounded(const Conversion *c, ValueId v)
+{
+    return convert_becomes_low(c, v) || (c->value[v] != NO_TIE && is_read_low(c, v));
+}

@@ -77,9 +77,11 @@ double convert_kernel_cast(const Conversion *c, ValueId v, uint32_t label);
 
 // Poses the label problem and solves it.
 void convert_choose(Conversion *c);
-// After that: has a tie `to`? Does the value come to have it, and has another dtype now?
+// After that: has a tie `to`? Does the value come to have it, and has another dtype now? Does it,
+// or is it cast to it where it is read?
 bool convert_is_low(const Conversion *c, uint32_t tie);
 bool convert_becomes_low(const Conversion *c, ValueId v);
+bool convert_is_rounded(const Conversion *c, ValueId v);
 
 bool convert_is_measured(const Conversion *c, ValueId v);
 // Elements that are made of v in a run: measured, else as value_weight assumes.

@@ -159,32 +159,74 @@ static void count_nodes(Conversion *c)
     }
 }
 
-// What inputs and outputs in `to` round that is not rounded anyway.
-static double noise_of_interface(const Conversion *c)
+// What is rounded, and the values that were looked at for it.
+typedef struct Rounded {
+    const Conversion *c;
+    bool *itself, *seen;
+    VEC(ValueId) open;
+} Rounded;
+
+static void open_value(Rounded *r, ValueId v)
 {
-    const Graph *g = graph_at(c->m, c->m->main);
-    double noise = 0;
-    for (uint32_t i = 0; i < g->inputs.len + g->outputs.len; i++) {
-        const bool output = i >= g->inputs.len;
-        const ValueInfo *info = output ? &g->outputs.at[i - g->inputs.len] : &g->inputs.at[i];
-        const Value *v = value_at(c->m, info->value);
-        if (output ? v->def == DEF_NODE : !v->init)
-            noise += convert_is_from(c, ties_dtype(c->m, info->value)) &&
-                             !convert_becomes_low(c, info->value)
-                         ? convert_noise(c, info->value)
-                         : 0;
+    if (!v || r->seen[v] || !convert_is_from(r->c, ties_dtype(r->c->m, v)))
+        return;
+    r->seen[v] = true;
+    vec_push(r->c->a, &r->open, v);
+}
+
+// Noise is known of what gave a value its numbers: nodes that only move or pick them, and stay as
+// they are, are passed.
+static void round_value(Rounded *r, ValueId v)
+{
+    const Conversion *c = r->c;
+    open_value(r, v);
+    while (r->open.len) {
+        v = r->open.at[--r->open.len];
+        const Value *value = value_at(c->m, v);
+        const Node *n = value->def == DEF_NODE ? node_at(c->m, value->node) : NULL;
+        const bool moved = n && convert_moves(n) && !convert_becomes_low(c, v);
+        r->itself[v] = !moved;
+        for (uint32_t i = 0; moved && i < n->nin; i++)
+            open_value(r, n->in[i]);
     }
-    return noise;
+}
+
+// Inputs and outputs in `to` are rounded too.
+static void round_interface(Rounded *r)
+{
+    const Graph *g = graph_at(r->c->m, r->c->m->main);
+    for (uint32_t i = 0; i < g->inputs.len; i++)
+        if (!value_at(r->c->m, g->inputs.at[i].value)->init)
+            round_value(r, g->inputs.at[i].value);
+    for (uint32_t i = 0; i < g->outputs.len; i++)
+        if (value_at(r->c->m, g->outputs.at[i].value)->def == DEF_NODE)
+            round_value(r, g->outputs.at[i].value);
+}
+
+// What all that is rounded adds, each value once: those that come to have `to`, and those that are
+// cast to it where they are read.
+static double sum_noise(const Conversion *c)
+{
+    Rounded r = {.c = c};
+    r.itself = NEWS(c->a, bool, c->m->values.len + 1u);
+    r.seen = NEWS(c->a, bool, c->m->values.len + 1u);
+    double sum = 0;
+    if (c->o->io)
+        round_interface(&r);
+    for (ValueId v = 1; v < c->t->nvalues; v++)
+        if (convert_is_rounded(c, v))
+            round_value(&r, v);
+    for (ValueId v = 1; v < c->t->nvalues; v++)
+        sum += r.itself[v] ? convert_noise(c, v) : 0;
+    return sum;
 }
 
 static void count_values(Conversion *c)
 {
-    if (c->o->io)
-        c->r->noise += noise_of_interface(c);
+    c->r->noise = sum_noise(c);
     for (ValueId v = 1; v < c->t->nvalues; v++) {
         if (!convert_becomes_low(c, v))
             continue;
-        c->r->noise += convert_noise(c, v);
         bool constant = c->t->at.at[c->t->maker[v]].kind == TIE_CONSTANT;
         if (!constant && c->o->to == DT_F16) {
             c->r->measured += convert_is_measured(c, v);

@@ -60,6 +60,12 @@ static void print_bound(const ConvertError *e, double margin, Buf *out)
         buf_printf(out, "three times the worst)");
 }
 
+// What is written in float64 is the nearer to the truth: the difference is the model's own error.
+static bool errors_are_of_model(const ConvertRun *r)
+{
+    return r->options.to == DT_F64;
+}
+
 // Errors on the data of --calib (the bound is what a budget is held to) or of --check (each data
 // set is).
 static void print_errors(const ConvertRun *r, const ConvertError *errors, uint32_t n, bool held,
@@ -68,9 +74,10 @@ static void print_errors(const ConvertRun *r, const ConvertError *errors, uint32
     const uint32_t sets = held ? r->held_sets : r->sets;
     for (uint32_t i = 0; i < n; i++) {
         const ConvertError *e = &errors[i];
-        buf_printf(out, "  error of ");
+        buf_printf(out, "  error of %s", errors_are_of_model(r) ? "the model's own " : "");
         buf_quoted(out, str_of(e->output));
-        buf_printf(out, ": %.3g relative, %.3g at most (measured on %u %sset%s), ", e->relative,
+        buf_printf(out, "%s: %.3g relative, %.3g at most (measured on %u %sset%s), ",
+                   errors_are_of_model(r) ? ", beside what is written" : "", e->relative,
                    e->greatest, sets, held ? "held-out " : "", sets == 1 ? "" : "s");
         if (held)
             buf_printf(out, "%.3g on the worst", e->worst);
@@ -275,6 +282,8 @@ static void print_json(const ConvertRun *r, const Model *m, Buf *out)
         json_num(&j, r->predicted);
     else
         json_null(&j);
+    json_key(&j, "errors_of");
+    json_str(&j, errors_are_of_model(r) ? STR("model") : STR("written"));
     json_errors(&j, "errors", r->errors.at, r->errors.len);
     json_errors(&j, "held_out", r->held_errors.at, r->held_errors.len);
     json_without_kernels(&j, r, m);
