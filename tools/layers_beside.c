@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "passes/instrument.h"
+#include "tools/layers_match.h"
 #include "tools/layers_parts.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@ typedef struct Opened {
     VEC(ShadowValue) values; // in order of execution
     VEC(uint64_t) structure; // of each of these
     VEC(Str) names;          // by output
+    MatchSide *side;
 } Opened;
 
 struct Beside {
@@ -32,6 +34,7 @@ static bool open_all(void *opened, Model *m, Diags *diags)
     Arena *scratch = arena_new();
     uint32_t left, *output = NEWS(scratch, uint32_t, m->values.len);
     (void)diags;
+    o->side = match_see(o->arena, m);
     instrument_model(m, &left);
     const uint64_t *structure = structure_of(m, scratch);
     const Graph *g = graph_at(m, m->main);
@@ -61,28 +64,55 @@ static bool open_all(void *opened, Model *m, Diags *diags)
     return true;
 }
 
-// Values of one structure pair up in order.
+static void take_partner(Runner *r, struct Beside *b, uint32_t i, uint32_t k, uint8_t *taken)
+{
+    const Str here = b->first.values.at[i].name, there = b->second.values.at[k].name;
+    b->partner[i] = (int32_t)k;
+    taken[k] = 1;
+    if (!str_eq(here, there))
+        r->layers.all.at[i].partner =
+            str_printf(b->first.arena, "%.*s", STR_ARG(str_escaped(b->first.arena, there))).at;
+    match_pair(b->first.side, b->second.side, b->first.values.at[i].value,
+               b->second.values.at[k].value);
+}
+
+// By name, or by structure: values of one structure pair up in order.
+static void match_equal(Runner *r, struct Beside *b, uint8_t *taken, bool by_name)
+{
+    for (uint32_t i = 0; i < r->layers.all.len; i++)
+        for (uint32_t k = 0; k < b->second.values.len && b->partner[i] < 0; k++)
+            if (!taken[k] &&
+                (by_name ? str_eq(b->second.values.at[k].name, b->first.values.at[i].name)
+                         : b->second.structure.at[k] == b->first.structure.at[i]))
+                take_partner(r, b, i, k, taken);
+}
+
+// What neighbours and weights say (tools/layers_match.h).
+static void match_known(Runner *r, struct Beside *b, uint8_t *taken)
+{
+    match_spread(b->first.side, b->second.side);
+    for (uint32_t i = 0; i < r->layers.all.len; i++) {
+        const ValueId w = match_partner(b->first.side, b->first.values.at[i].value);
+        for (uint32_t k = 0; w && k < b->second.values.len && b->partner[i] < 0; k++)
+            if (!taken[k] && b->second.values.at[k].value == w)
+                take_partner(r, b, i, k, taken);
+    }
+}
+
 static void match(Runner *r, struct Beside *b)
 {
     uint32_t n = r->layers.all.len;
     uint8_t *taken = NEWS(b->first.arena, uint8_t, b->second.values.len + 1u);
     b->partner = NEWS(b->first.arena, int32_t, n + 1u);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         b->partner[i] = -1;
-        for (uint32_t k = 0; k < b->second.values.len && b->partner[i] < 0; k++)
-            if (!taken[k] && str_eq(b->second.values.at[k].name, b->first.values.at[i].name)) {
-                b->partner[i] = (int32_t)k;
-                taken[k] = 1;
-            }
-    }
+    match_equal(r, b, taken, true);
+    match_ends(b->first.side, b->second.side);
+    match_weights(b->first.side, b->second.side);
+    match_known(r, b, taken);
+    match_equal(r, b, taken, false);
+    match_known(r, b, taken);
     for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t k = 0; k < b->second.values.len && b->partner[i] < 0; k++)
-            if (!taken[k] && b->second.structure.at[k] == b->first.structure.at[i]) {
-                Str name = str_escaped(b->first.arena, b->second.values.at[k].name);
-                b->partner[i] = (int32_t)k;
-                taken[k] = 1;
-                r->layers.all.at[i].partner = str_printf(b->first.arena, "%.*s", STR_ARG(name)).at;
-            }
         r->layers.all.at[i].missing = b->partner[i] < 0;
         r->layers.all.at[i].why = "no value of its name or structure";
     }
