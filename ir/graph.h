@@ -439,6 +439,8 @@ typedef struct Model {
     // By value, `ngiven` of them: types that no rule can tell, as of what calls give; NULL: none.
     const struct Type *const *given;
     uint32_t ngiven;
+    uint8_t *said; // by value, `nsaid` of them (ir/said.h); NULL: nobody asked
+    uint32_t nsaid;
     const struct Config *config;       // what cameo.yaml says (passes/config.h); NULL: nothing
     const struct Contracts *contracts; // of custom operators (ir/contract.h); NULL: none
     bool for_device; // compiled for a CUDA device: custom operators' kernels are launched there

@@ -4,6 +4,7 @@
 #include "ir/contract.h"
 #include "ir/lists.h"
 #include "ir/ops/ranks.h"
+#include "ir/said.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -420,23 +421,22 @@ static ValueId var_find(const TypeVars *vars, const char *name)
     return 0;
 }
 
-// Which of two dtypes does a result of the same type variable declare? DT_NONE: neither.
-static DType declared_of(const Model *m, const Node *n, const char *name, DType a, DType b)
+// Which of two dtypes do declarations say of a result of the same type variable? DT_NONE: neither.
+static DType declared_of(Model *m, const Node *n, const char *name, DType a, DType b)
 {
     for (uint32_t o = 0; o < n->nout; o++) {
         const SchemaParam *p = param_at(n->schema->outputs, n->schema->noutputs, o);
-        const Type *t = n->out[o] ? value_at(m, n->out[o])->declared : NULL;
-        if (!p || !p->type_var || strcmp(p->type_var, name) != 0 || !t || t->kind != TYPE_TENSOR)
-            continue;
-        if (t->elem == (int32_t)a || t->elem == (int32_t)b)
-            return (DType)t->elem;
+        bool tied = p && p->type_var && strcmp(p->type_var, name) == 0;
+        DType t = tied && n->out[o] ? said_dtype(m, n->out[o]) : DT_NONE;
+        if (t != DT_NONE && (t == a || t == b))
+            return t;
     }
     return DT_NONE;
 }
 
-// The first operand binds; where operands differ the one that has the result's declared dtype, else
-// the model's dominant one.
-static void bind_var(const Model *m, const Node *n, TypeVars *vars, const char *name, ValueId from)
+// The first operand binds; where operands differ the one that has the dtype declared of the result,
+// or of what follows from it, else the model's dominant one.
+static void bind_var(Model *m, const Node *n, TypeVars *vars, const char *name, ValueId from)
 {
     for (uint32_t i = 0; i < vars->n; i++) {
         if (strcmp(vars->at[i].name, name) != 0)
@@ -701,6 +701,7 @@ static void report_failing(Model *m, Diags *diags)
 
 static void note_declarations(Model *m)
 {
+    said_forget(m);
     for (ValueId v = 1; v < m->values.len; v++)
         value_at(m, v)->declared = v < m->ngiven ? m->given[v] : NULL;
     for (GraphId g = 1; g < m->graphs.len; g++) {

@@ -602,6 +602,26 @@ static bool turns_others(const Mending *w)
     return false;
 }
 
+// Does the choice leave a Cast idle that gives a call's result? Without it the call could not
+// stand.
+static bool drops_results(const Mending *w)
+{
+    for (uint32_t i = 0; i < w->t->at.len; i++) {
+        const Tie *tie = tie_at(w, i);
+        if (tie->kind != TIE_CAST || w->variable[i] == NO_TIE || chosen(w, i) == tie->own)
+            continue;
+        const Node *cast = node_at(w->m, value_at(w->m, tie->value)->node);
+        const Node *call = cast->call ? node_at(w->m, cast->call) : NULL;
+        uint32_t from = w->t->maker[cast->in[0]];
+        DType given = from != NO_TIE && w->variable[from] != NO_TIE ? chosen(w, from)
+                                                                    : ties_dtype(w->m, cast->in[0]);
+        for (uint32_t o = 0; call && given == chosen(w, i) && o < call->nout; o++)
+            if (call->out[o] == tie->value)
+                return true;
+    }
+    return false;
+}
+
 // Does the choice make use of a Cast of a body, so that its call could not stand as it is? outside:
 // only for what is not in that body.
 static bool shares_in_calls(const Mending *w, bool outside)
@@ -677,9 +697,9 @@ static bool choose_in_calls(Mending *best, Mending *of, uint32_t *bound)
     return true;
 }
 
-// Where what is to blame mends all, no other Cast is given another target. Of constants that one is
-// narrowed which is to blame; others too where that is allowed, to compute in fewer bits, and saves
-// a Cast.
+// Where what is to blame mends all, no other Cast is given another target; nor where as few Casts
+// do without and a call would be left written out. Of constants that one is narrowed which is to
+// blame; others too where that is allowed, to compute in fewer bits, and saves a Cast.
 static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound)
 {
     Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, settled, whole,
@@ -690,7 +710,8 @@ static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t
         return false;
     of.blamed = best->blamed;
     of.settled = true;
-    if (turns_others(best) && choose_in_calls(&settled, &of, &ignored) && casts_of(&settled) == 0)
+    if (turns_others(best) && choose_in_calls(&settled, &of, &ignored) &&
+        casts_of(&settled) <= (drops_results(best) ? casts_of(best) : 0))
         *best = settled;
     of.settled = false;
     of.calls = CALLS_NONE;

@@ -2,6 +2,7 @@
 
 #include "ir/lists.h"
 #include "ir/ops/control.h"
+#include "ir/said.h"
 
 #include <string.h>
 
@@ -25,9 +26,21 @@ static void join_first(Infer *s, uint32_t o, const Value *v, GraphId g)
     infer_shape(s, o, (uint32_t)v->rank, dims);
 }
 
+// Of two tensors that ought to be of one dtype and are not, the result is as declarations say.
+static void join_dtype(Infer *s, uint32_t o, const Value *v)
+{
+    Value *out = value_at(s->model, s->n->out[o]);
+    if (v->kind != TYPE_TENSOR || out->kind != TYPE_TENSOR || v->dtype == DT_NONE ||
+        v->dtype == out->dtype || said_dtype(s->model, s->n->out[o]) != v->dtype)
+        return;
+    out->dtype = v->dtype;
+    out->why_dtype.from = (ValueId)(v - s->model->values.at);
+}
+
 static void join_second(Infer *s, uint32_t o, const Value *v, GraphId g)
 {
     Value *out = value_at(s->model, s->n->out[o]);
+    join_dtype(s, o, v);
     if (v->rank != out->rank) {
         out->rank = -1;
         return;
@@ -211,8 +224,10 @@ static void carry_out(Infer *s, GraphId g, uint32_t in, uint32_t out, uint32_t n
             infer_list(s, s->n->out[i], type, item_outside(s, item_of(carried), g));
         else if (type && carried->kind == TYPE_OPTIONAL)
             infer_taken(s, s->n->out[i], type_leaf(type), item_outside(s, item_of(carried), g));
-        else
+        else {
             join_first(s, i, carried, g);
+            join_dtype(s, i, value_at(s->model, body->outputs.at[out + i].value));
+        }
     }
 }
 

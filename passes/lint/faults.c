@@ -2,6 +2,7 @@
 // points; and of several with one origin the one to tell.
 
 #include "passes/lint/faults.h"
+#include "ir/said.h"
 #include "passes/lint/judge.h"
 
 #include <string.h>
@@ -415,7 +416,7 @@ static void find_branches(Finder *x, NodeId id)
         DType s = lint_dtype(m, a), t = lint_dtype(m, b);
         if (s == DT_NONE || t == DT_NONE || s == t)
             continue;
-        bool first = judge_first_wrong(&x->j, a, s, t, judge_declared_dtype(m, n->out[o]));
+        bool first = judge_first_wrong(&x->j, a, s, t, said_dtype(x->j.l->m, n->out[o]));
         if (!judge_is_mended_by(&x->j, first ? a : b, first ? t : s))
             first ^= judge_is_mended_by(&x->j, first ? b : a, first ? s : t);
         x->misled[n->out[o]] = n->out[o] && lint_dtype(m, n->out[o]) == (first ? s : t);
@@ -469,7 +470,7 @@ static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, 
     if (is_behind_fault(x, first) || (made && is_behind_fault(x, made)))
         return;
     if (differ) {
-        bool way = judge_first_wrong(&x->j, first, a, b, said);
+        bool way = judge_first_wrong(&x->j, first, a, b, said_dtype(x->j.l->m, inner));
         mislead_result(x, n, operand - (node_is(n, "Loop") ? 2 : 0), way ? a : b);
         add(x, (Fault){.kind = FAULT_CARRIED,
                        .node = id,

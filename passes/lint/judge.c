@@ -3,6 +3,7 @@
 
 #include "passes/lint/judge.h"
 
+#include "ir/said.h"
 #include "passes/lint/origin.h"
 #include "passes/lint/story.h"
 
@@ -113,7 +114,7 @@ void judge_conflict(Judge *j, const Node *n, Conflict *c)
         return;
     }
     uint32_t na, nb;
-    bool declared = judge_declared_dtype(m, judge_tied_result(n, c->culprit)) == b;
+    bool declared = said_dtype(j->l->m, judge_tied_result(n, c->culprit)) == b;
     bool belied = is_belied_by(j, high, a) && !is_belied_by(j, low, b);
     bool mends = judge_is_mended_by(j, high, a);
     if (mends ? belied || !judge_is_mended_by(j, low, b)

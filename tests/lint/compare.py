@@ -49,6 +49,7 @@ class Comparison:
         self.casting = casting
         self.moved = moved  # of two Casts in a row it is the first that was there, and its result was renamed
         self.wrong, self.casts, self.transfers = [], 0, 0
+        self.around = []  # graphs whose values the present one sees
         self.gone = {}  # result of a Cast that was deleted -> its operand
         self.behind = {}  # result of an inserted node -> what it converts
 
@@ -88,7 +89,7 @@ class Comparison:
     def renamed(self, name):
         return self.names.get(name, name)
 
-    def attributes(self, a, b, where):
+    def attributes(self, a, b, where, before):
         for x, y in zip(a.attribute, b.attribute):
             if a.op_type == "Constant" and x.name in SCALARS and y.name == "value":
                 if not numpy.allclose(x.i or x.f, numpy_helper.to_array(y.t)):
@@ -97,7 +98,9 @@ class Comparison:
                 if x.HasField("t") and not same_values(x.t, y.t):
                     self.wrong.append(f"{where}: value")
             elif x.type == x.GRAPH and y.type == y.GRAPH:
+                self.around.append(before)
                 self.graphs(x.g, y.g, f"{where}.{x.name}", False)
+                self.around.pop()
             elif x != y:
                 self.wrong.append(f"{where}: attribute {x.name}")
         added = {y.name for y in b.attribute[len(a.attribute):]}
@@ -116,7 +119,7 @@ class Comparison:
         read = [self.renamed(self.source(i)) for i in b.input]
         if not self.same_operands([self.present(i) for i in a.input], read, before):
             self.wrong.append(f"{where}: operands of {a.op_type} {a.name or a.output}")
-        self.attributes(a, b, f"{where}/{a.op_type}")
+        self.attributes(a, b, f"{where}/{a.op_type}", before)
 
     def insertions(self, a, b):
         """The nodes of b that are a's, in a's order; the rest, if they convert something, were inserted."""
@@ -142,7 +145,7 @@ class Comparison:
         """Up to inserted nodes; up to those that were there where a repair makes use of them."""
         if a == b:
             return True
-        there = {n.output[0]: n.input[0] for n in before.node if is_adaptor(n)}
+        there = {n.output[0]: n.input[0] for g in [*self.around, before] for n in g.node if is_adaptor(n)}
         def far(name):
             while name in there:
                 name = there[name]
