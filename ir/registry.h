@@ -83,12 +83,20 @@ struct OpDef {
     {                                                                                              \
         .unary = (f)                                                                               \
     }
+#define FORMULA(f)                                                                                 \
+    lower_formula,                                                                                 \
+    {                                                                                              \
+        .unary = (f)                                                                               \
+    }
 #define BINARY(f)                                                                                  \
     lower_binary,                                                                                  \
     {                                                                                              \
         .binary = (f)                                                                              \
     }
-void lower_unary(Lower *l);  // y = f(x), element by element
+void lower_unary(Lower *l); // y = f(x), element by element
+// The same of an f of several operations: of 16 bits they are done in float32, and y is rounded
+// once.
+void lower_formula(Lower *l);
 void lower_binary(Lower *l); // y = f(a, b), broadcast
 
 // The row with the greatest since <= opset, or NULL. Rows are found through the families listed in

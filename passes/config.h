@@ -69,6 +69,7 @@ typedef struct Config {
     VEC(ConfigPlace) places;     // the first that matches holds
     VEC(ConfigAllow) allows;
     bool *allowed; // by allow: did it match a finding? Filled by linting; NULL: not asked for
+    bool *placed;  // by place: did it place a node? Filled by devices_place; NULL: not asked for
     VEC(ConfigLevel) levels;
     VEC(ConfigParam) params;
     VEC(ConfigRange) ranges;

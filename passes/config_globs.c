@@ -28,8 +28,11 @@ const ConfigPlace *config_place_of(const Config *c, Str location, Str node_name)
 {
     for (uint32_t i = 0; c && i < c->places.len; i++) {
         const ConfigPlace *p = &c->places.at[i];
-        if (glob_match(p->at, str_starts(p->at, "/") ? node_name : location))
-            return p;
+        if (!glob_match(p->at, str_starts(p->at, "/") ? node_name : location))
+            continue;
+        if (c->placed)
+            c->placed[i] = true;
+        return p;
     }
     return NULL;
 }

@@ -87,17 +87,25 @@ static void find_parts(const Drift *d, uint32_t o, Arena *a, Estimate *e)
         find_widened(r, parts, n, total, a, e);
 }
 
+// What an option names has to be there. What cameo.yaml names may be another model's output, which
+// linting tells where no model has it.
 static bool knows_outputs(const Tool *t, Arena *a, const Config *config, const SensReport *r)
 {
+    const char **names = NEWS(a, const char *, r->outputs.len + 1u);
+    for (uint32_t o = 0; o < r->outputs.len; o++)
+        names[o] = str_copy(a, r->outputs.at[o].name).at;
     for (uint32_t i = 0; i < config->budgets.len; i++) {
         const ConfigBudget *b = &config->budgets.at[i];
-        bool found = !b->output.len;
+        bool found = !b->output.len || b->line;
         for (uint32_t o = 0; o < r->outputs.len; o++)
             found |= str_eq(r->outputs.at[o].name, b->output);
-        if (!found)
-            return tool_error(t, false,
-                              "budget %.*s: the model has no output of floats of that name",
-                              STR_ARG(str_escaped(a, b->output)));
+        if (found)
+            continue;
+        const char *near = str_nearest(b->output, names, r->outputs.len);
+        return tool_error(
+            t, false, "--budget %.*s: the model has no output of floats of that name%s%.*s%s",
+            STR_ARG(str_escaped(a, b->output)), near ? "; did you mean \"" : "",
+            STR_ARG(near ? str_escaped(a, str_of(near)) : STR_NONE), near ? "\"?" : "");
     }
     return true;
 }

@@ -272,20 +272,6 @@ static bool take_budgets(LintRun *r, Config *config, Model *m, const char *path,
     return !status || status == EXIT_FINDINGS;
 }
 
-// What of `allow` could have matched, and what did.
-static void take_allows(const LintRun *r, const Config *c, LintResult *result)
-{
-    for (uint32_t i = 0; i < c->allows.len; i++) {
-        const ConfigAllow *a = &c->allows.at[i];
-        if (!lint_runs(c, a->rule, r->select, r->ignore))
-            continue;
-        LintAllow allow = {.rule = a->rule, .at = a->at, .used = c->allowed[i]};
-        allow.place = str_printf(r->arena, "%.*s:%u",
-                                 STR_ARG(str_escaped(r->arena, str_of(c->path))), a->line);
-        vec_push(r->arena, &result->allows, allow);
-    }
-}
-
 void lint_one(LintRun *r, const char *path, LintResult *result)
 {
     Diags diags;
@@ -330,8 +316,9 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
     if (m) {
         m->times = r->statistics ? &result->times : NULL;
         config->allowed = NEWS(r->arena, bool, config->allows.len + 1u);
+        config->placed = NEWS(r->arena, bool, config->places.len + 1u);
         lint_model(m, &diags, r->select, r->ignore);
-        take_allows(r, config, result);
+        lint_take_entries(r, config, m, result);
         m->times = NULL;
         if (r->measured)
             r->measured->nvalues = m->values.len;
@@ -360,40 +347,9 @@ void lint_one(LintRun *r, const char *path, LintResult *result)
 
 // ---- all of them
 
-// Entries that matched nothing in any model that they hold for.
-static void sum_allows(LintRun *r)
-{
-    Map places = {.arena = r->arena};
-    LintAllows all = {0};
-    for (uint32_t f = 0; f < r->results.len; f++)
-        for (uint32_t i = 0; i < r->results.at[f].allows.len; i++) {
-            const LintAllow *one = &r->results.at[f].allows.at[i];
-            bool added;
-            uint32_t *at = map_put(&places, one->place, &added);
-            if (added) {
-                *at = all.len;
-                vec_push(r->arena, &all, *one);
-            }
-            all.at[*at].used |= one->used;
-        }
-    for (uint32_t i = 0; i < all.len; i++)
-        if (!all.at[i].used)
-            vec_push(r->arena, &r->idle, all.at[i]);
-}
-
-static void tell_idle(const LintRun *r)
-{
-    for (uint32_t i = 0; i < r->idle.len && !tool_style.quiet; i++) {
-        const LintAllow *a = &r->idle.at[i];
-        fprintf(stderr, "%.*s: note: allow of %.*s at \"%.*s\" matches no finding of %s\n",
-                STR_ARG(a->place), STR_ARG(a->rule), STR_ARG(str_escaped(r->arena, a->at)),
-                r->results.len == 1 ? "this model" : "these models");
-    }
-}
-
 void lint_sum(LintRun *r)
 {
-    sum_allows(r);
+    lint_sum_entries(r);
     for (uint32_t f = 0; f < r->results.len; f++) {
         const LintResult *one = &r->results.at[f];
         for (uint32_t i = 0; i < one->found.len; i++) {
@@ -473,7 +429,7 @@ static int lint_arguments(LintRun *r, int argc, char **argv)
     if (any)
         formats[format_of(r->format)].print(r);
     fflush(stdout);
-    tell_idle(r);
+    lint_tell_entries(r);
     return r->status;
 }
 

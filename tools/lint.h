@@ -11,12 +11,17 @@
 typedef VEC(Diag *) Findings;
 typedef VEC(const char *) Paths;
 
-// An entry of `allow` in cameo.yaml whose rule was run, and whether it matched a finding.
-typedef struct LintAllow {
-    Str place, rule, at; // "cameo.yaml:12"
+// An entry of cameo.yaml that names something of models, and whether this one has it. Of `allow`
+// those whose rule was run, which match a finding.
+typedef struct LintEntry {
+    Str place; // "cameo.yaml:12"
+    Str key;   // "allow", "place", "ranges", "budget", "custom"
+    Str rule;  // allow: whose findings
+    Str at;    // what it names
+    Str near;  // what the model has of nearly that name; absent: nothing
     bool used;
-} LintAllow;
-typedef VEC(LintAllow) LintAllows;
+} LintEntry;
+typedef VEC(LintEntry) LintEntries;
 
 // What one model came to. The model is closed; everything is in the run's arena.
 typedef struct LintResult {
@@ -30,7 +35,7 @@ typedef struct LintResult {
     // SARIF: what the safe repair and the unsafe one would change in the file, as a list of SARIF
     // replacements; absent: nothing, or too much of it.
     Str rewrites[2];
-    LintAllows allows;
+    LintEntries entries;
     Times times;   // --statistics
     Str mended[2]; // the fingerprints of the findings that each mends, sorted numbers of 64 bits
 } LintResult;
@@ -57,7 +62,7 @@ typedef struct LintRun {
     Times times; // of all models
     VEC(LintResult) results;
     // Summed up over the results by lint_sum:
-    LintAllows idle; // what no model has a finding for
+    LintEntries idle; // what no model has
     uint32_t counts[3], suppressed;
     Repair repair;
     bool fails;
@@ -108,6 +113,14 @@ bool lint_repaired(LintRun *r, const char *path, Buf *before, Buf *after);
 Model *lint_load(LintRun *r, const char *path, const Config *config, Diags *diags, int *status);
 // Counts, and the exit status.
 void lint_sum(LintRun *r);
+
+// What of cameo.yaml names something of the model, of which config->allowed and config->placed say
+// what was met: fills result->entries.
+void lint_take_entries(const LintRun *r, const Config *c, const Model *m, LintResult *result);
+// Fills r->idle from all results: entries that nothing in any of the models answers to.
+void lint_sum_entries(LintRun *r);
+// Says so on stderr.
+void lint_tell_entries(const LintRun *r);
 
 // A unified diff of two texts, line by line; empty where they are equal. `name` heads it.
 void lint_diff(Str before, Str after, const char *name, Buf *out);

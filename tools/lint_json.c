@@ -92,6 +92,27 @@ void json_finding(Json *j, const Diag *d)
     json_end_object(j);
 }
 
+static void print_idle(Json *j, const LintRun *r)
+{
+    for (int k = 0; k < 2; k++) {
+        json_key(j, k ? "idle_entries" : "idle_allows");
+        json_array(j);
+        for (uint32_t i = 0; i < r->idle.len; i++) {
+            const LintEntry *e = &r->idle.at[i];
+            if (str_is(e->key, "allow") == k)
+                continue;
+            json_object(j);
+            json_field(j, "place", e->place);
+            json_field(j, k ? "key" : "rule", k ? e->key : e->rule);
+            json_field(j, k ? "name" : "at", e->at);
+            if (k)
+                json_field(j, "nearest", e->near);
+            json_end_object(j);
+        }
+        json_end_array(j);
+    }
+}
+
 void lint_print_json(const LintRun *r)
 {
     Buf out = {0};
@@ -129,16 +150,7 @@ void lint_print_json(const LintRun *r)
     json_int(&j, r->suppressed);
     json_key(&j, "files");
     json_int(&j, r->results.len);
-    json_key(&j, "idle_allows");
-    json_array(&j);
-    for (uint32_t i = 0; i < r->idle.len; i++) {
-        json_object(&j);
-        json_field(&j, "place", r->idle.at[i].place);
-        json_field(&j, "rule", r->idle.at[i].rule);
-        json_field(&j, "at", r->idle.at[i].at);
-        json_end_object(&j);
-    }
-    json_end_array(&j);
+    print_idle(&j, r);
     json_end_object(&j);
     json_end_object(&j);
     buf_char(&out, '\n');

@@ -62,13 +62,13 @@ void lint_pack(const LintResult *result, Buf *b)
         put_str(b, result->rewrites[k]);
         put_str(b, result->mended[k]);
     }
-    put_number(b, result->allows.len);
-    for (uint32_t i = 0; i < result->allows.len; i++) {
-        const LintAllow *allow = &result->allows.at[i];
-        put_str(b, allow->place);
-        put_str(b, allow->rule);
-        put_str(b, allow->at);
-        put_number(b, allow->used);
+    put_number(b, result->entries.len);
+    for (uint32_t i = 0; i < result->entries.len; i++) {
+        const LintEntry *e = &result->entries.at[i];
+        const Str texts[] = {e->place, e->key, e->rule, e->at, e->near};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            put_str(b, texts[k]);
+        put_number(b, e->used);
     }
     put_number(b, result->found.len);
     for (uint32_t i = 0; i < result->found.len; i++)
@@ -158,11 +158,12 @@ bool lint_unpack(Arena *a, Str bytes, LintResult *result)
         result->mended[k] = take_str(&r);
     }
     for (uint64_t n = take_number(&r); n && !r.failed; n--) {
-        LintAllow allow = {.place = take_str(&r)};
-        allow.rule = take_str(&r);
-        allow.at = take_str(&r);
-        allow.used = take_number(&r) != 0;
-        vec_push(a, &result->allows, allow);
+        LintEntry e = {0};
+        Str *const texts[] = {&e.place, &e.key, &e.rule, &e.at, &e.near};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            *texts[k] = take_str(&r);
+        e.used = take_number(&r) != 0;
+        vec_push(a, &result->entries, e);
     }
     for (uint64_t n = take_number(&r); n && !r.failed; n--)
         vec_push(a, &result->found, take_diag(&r));

@@ -28,11 +28,12 @@ static const Expr *elu(Lower *l, const Expr *x)
     return select_(l, lt(l, x, zero(l, x->dtype)), low, x);
 }
 
+// gamma * alpha * (exp(x) - 1) up to 0, gamma * x above. Spec: Selu-6.
 static const Expr *selu(Lower *l, const Expr *x)
 {
     const Expr *alpha = attr_num(l, x->dtype, "alpha", 1.67326319217681884765625);
     const Expr *gamma = attr_num(l, x->dtype, "gamma", 1.05070102214813232421875);
-    const Expr *low = sub(l, mul(l, alpha, exp_(l, x)), alpha);
+    const Expr *low = mul(l, alpha, unary(l, U_EXPM1, x));
     return mul(l, gamma, select_(l, le(l, x, zero(l, x->dtype)), low, x));
 }
 
@@ -121,7 +122,8 @@ static const Expr *prelu(Lower *l, const Expr *x, const Expr *slope)
 // The gate a through Swish, times b; nothing broadcasts. Spec: SwiGLU-28.
 static const Expr *swiglu(Lower *l, const Expr *a, const Expr *b)
 {
-    return mul(l, swish(l, a), b);
+    DType t = accumulator(a->dtype);
+    return cast(l, a->dtype, mul(l, swish(l, cast(l, t, a)), cast(l, t, b)));
 }
 
 static void infer_swiglu(Infer *s)
@@ -138,24 +140,24 @@ static void infer_swiglu(Infer *s)
 
 const OpDef ops_activation[] = {
     {"Relu", 1, same_as_0, UNARY(relu), NULL},
-    {"LeakyRelu", 1, same_as_0, UNARY(leaky_relu), NULL},
-    {"ThresholdedRelu", 1, same_as_0, UNARY(thresholded_relu), NULL},
-    {"Elu", 1, same_as_0, UNARY(elu), NULL},
-    {"Selu", 1, same_as_0, UNARY(selu), NULL},
-    {"Celu", 12, same_as_0, UNARY(celu), NULL},
+    {"LeakyRelu", 1, same_as_0, FORMULA(leaky_relu), NULL},
+    {"ThresholdedRelu", 1, same_as_0, FORMULA(thresholded_relu), NULL},
+    {"Elu", 1, same_as_0, FORMULA(elu), NULL},
+    {"Selu", 1, same_as_0, FORMULA(selu), NULL},
+    {"Celu", 12, same_as_0, FORMULA(celu), NULL},
     {"Sigmoid", 1, same_as_0, UNARY(sigmoid), NULL},
-    {"HardSigmoid", 1, same_as_0, UNARY(hard_sigmoid), NULL},
-    {"HardSwish", 14, same_as_0, UNARY(hard_swish), NULL},
-    {"Softplus", 1, same_as_0, UNARY(softplus), NULL},
-    {"Softsign", 1, same_as_0, UNARY(softsign), NULL},
-    {"Mish", 18, same_as_0, UNARY(mish), NULL},
-    {"Swish", 24, same_as_0, UNARY(swish), NULL},
-    {"Affine", 1, same_as_0, UNARY(affine), NULL},
-    {"Gelu", 20, same_as_0, UNARY(gelu), NULL},
-    {"Shrink", 9, same_as_0, UNARY(shrink), NULL},
+    {"HardSigmoid", 1, same_as_0, FORMULA(hard_sigmoid), NULL},
+    {"HardSwish", 14, same_as_0, FORMULA(hard_swish), NULL},
+    {"Softplus", 1, same_as_0, FORMULA(softplus), NULL},
+    {"Softsign", 1, same_as_0, FORMULA(softsign), NULL},
+    {"Mish", 18, same_as_0, FORMULA(mish), NULL},
+    {"Swish", 24, same_as_0, FORMULA(swish), NULL},
+    {"Affine", 1, same_as_0, FORMULA(affine), NULL},
+    {"Gelu", 20, same_as_0, FORMULA(gelu), NULL},
+    {"Shrink", 9, same_as_0, FORMULA(shrink), NULL},
     {"SwiGLU", 28, infer_swiglu, BINARY(swiglu), NULL},
     {"PRelu", 1, same_as_0, BINARY(prelu), NULL},
-    {"Gelu", 1, same_as_0, UNARY(gelu), "com.microsoft"},
-    {"QuickGelu", 1, same_as_0, UNARY(swish), "com.microsoft"},
+    {"Gelu", 1, same_as_0, FORMULA(gelu), "com.microsoft"},
+    {"QuickGelu", 1, same_as_0, FORMULA(swish), "com.microsoft"},
     {0},
 };

@@ -1,6 +1,6 @@
 #include "ir/ops/common.h"
 
-void lower_unary(Lower *l)
+static void lower_elements(Lower *l, DType within)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Index o[MAX_RANK] = {0};
@@ -8,8 +8,19 @@ void lower_unary(Lower *l)
         return;
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
-    store(l, y, o, l->n->def->fn.unary(l, load(l, x, o)));
+    const Expr *e = l->n->def->fn.unary(l, cast(l, within, load(l, x, o)));
+    store(l, y, o, within == x.dtype ? e : cast(l, x.dtype, e));
     kernel_end(l);
+}
+
+void lower_unary(Lower *l)
+{
+    lower_elements(l, input(l, 0).dtype);
+}
+
+void lower_formula(Lower *l)
+{
+    lower_elements(l, accumulator(input(l, 0).dtype));
 }
 
 void lower_binary(Lower *l)
