@@ -196,10 +196,12 @@ static int run(const Tool *t, int argc, char **argv)
     if (strcmp(r.model, "-") == 0 && (r.calibration || r.held || r.nbudgets || r.options.io))
         return tool_error(t, EXIT_USAGE,
                           "--calib, --check, --budget and --io go with a model in a file");
-    if (r.nbudgets && r.options.to == DT_F64)
-        return tool_error(t, EXIT_USAGE,
-                          "--budget says how much rounding may change, and in float64 nothing is "
-                          "rounded: cameo drift --budget says which values need it");
+    if (r.nbudgets && r.options.to == DT_F64) {
+        fputs("warning: --budget says how much rounding may change, and in float64 nothing is "
+              "rounded: cameo drift --budget says which values need it\n",
+              stderr);
+        r.nbudgets = 0;
+    }
     r.arena = arena_new();
     int status = work(&r);
     arena_free(r.arena);

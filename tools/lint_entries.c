@@ -9,8 +9,6 @@
 
 enum { MAX_NAMES = 1 << 16 }; // of a model's, among which a misspelt one is looked for
 
-typedef VEC(const char *) Names;
-
 typedef struct Taking {
     Arena *arena;
     const Config *config;
@@ -55,30 +53,31 @@ static void take_places(Taking *t)
     }
 }
 
-static void add_name(Taking *t, Names *names, Str name)
+static Str nearest_of(const Taking *t, Str name, const Map *names)
 {
-    if (names->len < MAX_NAMES)
-        vec_push(t->arena, names, str_copy(t->arena, name).at);
+    uint32_t n = names->len < MAX_NAMES ? names->len : MAX_NAMES;
+    const char **all = NEWS(t->arena, const char *, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = str_copy(t->arena, names->entries[i].key).at;
+    const char *near = str_nearest(name, all, n);
+    return near ? str_of(near) : STR_NONE;
 }
 
-static void take_name(Taking *t, uint32_t line, const char *key, Str name, const Names *names)
+static void take_name(Taking *t, uint32_t line, const char *key, Str name, const Map *names)
 {
-    bool used = false;
-    for (uint32_t i = 0; i < names->len; i++)
-        used |= str_is(name, names->at[i]);
-    LintEntry *e = take(t, line, key, name, used);
-    const char *near = used ? NULL : str_nearest(name, names->at, names->len);
-    e->near = near ? str_of(near) : STR_NONE;
+    LintEntry *e = take(t, line, key, name, map_get(names, name) != NULL);
+    if (!e->used)
+        e->near = nearest_of(t, name, names);
 }
 
 static void take_interface(Taking *t)
 {
     const Graph *g = graph_at(t->m, t->m->main);
-    Names inputs = {0}, outputs = {0};
+    Map inputs = {.arena = t->arena}, outputs = {.arena = t->arena};
     for (uint32_t i = 0; i < g->inputs.len; i++)
-        add_name(t, &inputs, value_at(t->m, g->inputs.at[i].value)->name);
+        map_put(&inputs, value_at(t->m, g->inputs.at[i].value)->name, NULL);
     for (uint32_t i = 0; i < g->outputs.len; i++)
-        add_name(t, &outputs, value_at(t->m, g->outputs.at[i].value)->name);
+        map_put(&outputs, value_at(t->m, g->outputs.at[i].value)->name, NULL);
     for (uint32_t i = 0; i < t->config->ranges.len; i++)
         take_name(t, t->config->ranges.at[i].line, "ranges", t->config->ranges.at[i].input,
                   &inputs);
@@ -94,16 +93,14 @@ static void take_customs(Taking *t)
 {
     for (uint32_t i = 0; i < t->config->customs.len; i++) {
         const ConfigCustom *c = &t->config->customs.at[i];
-        Names domains = {0}, ops = {0};
+        Map domains = {.arena = t->arena}, ops = {.arena = t->arena};
         for (NodeId n = 1; n < t->m->nodes.len; n++) {
             const Node *node = node_at(t->m, n);
+            if (node->domain.len)
+                map_put(&domains, node->domain, NULL);
             if (str_eq(node->domain, c->domain))
-                add_name(t, &ops, node->op);
-            else if (node->domain.len)
-                add_name(t, &domains, node->domain);
+                map_put(&ops, node->op, NULL);
         }
-        if (ops.len)
-            add_name(t, &domains, c->domain);
         take_name(t, c->line, "custom", c->domain, &domains);
         for (uint32_t k = 0; ops.len && k < c->ops.len; k++)
             take_name(t, c->ops.at[k].line, "ops", c->ops.at[k].op, &ops);
