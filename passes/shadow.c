@@ -186,6 +186,19 @@ static DriftGiven given_of(const Shadow *s, ValueId y, ValueId exact, ValueId lo
     return plain && local == exact ? DRIFT_IS_MADE : DRIFT_IS_SHADOW;
 }
 
+// The calls around a node that stands in a function, the innermost first.
+static Str calls_around(const Model *m, NodeId n)
+{
+    enum { MAX_CALLS = 16 };
+    NodeId calls[MAX_CALLS];
+    const uint32_t count = location_calls(m, n, calls, MAX_CALLS);
+    Str text = STR_NONE;
+    for (uint32_t i = 0; i < count; i++)
+        text = str_printf(m->arena, "%.*s%s%.*s", STR_ARG(text), i ? ", " : "",
+                          STR_ARG(location_node(m, m->arena, calls[i])));
+    return text;
+}
+
 void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local, ShadowKind kind,
                    ShadowList *list)
 {
@@ -215,6 +228,8 @@ void shadow_report(Shadow *s, NodeId n, ValueId y, ValueId exact, ValueId local,
     v.name = value_shown_name(m, y);
     v.op = node_at(m, n)->op;
     v.path = location_node(m, m->arena, n);
+    v.call = calls_around(m, n);
+    v.anew = s->anew && dtype_is_float(t);
     vec_push(s->scratch, list,
              ((ShadowNumbers){s->report->values.len, result_of(s, drift), false}));
     vec_push(m->arena, &s->report->values, v);
@@ -448,11 +463,33 @@ static void shadow_cast(Shadow *s, NodeId id, ShadowList *list)
     shadow_report(s, id, y, s->shadow[y], s->local[y], SHADOW_FLOAT, list);
 }
 
+static bool has_own_shadow(const Shadow *s, ValueId v)
+{
+    return shadow_is_float(s, v) && (s->compact[v] || (s->shadow[v] && s->shadow[v] != s->wide[v]));
+}
+
+// What follows from floats, and is none, and where it becomes floats again. A shape is no number of
+// its operand; what is picked by what was decided is what the operand holds.
+static void follow_decisions(Shadow *s, const Node *n)
+{
+    bool floats = false, decided = false;
+    for (uint32_t i = 0; i < n->nin && n->in[i] < s->nvalues; i++) {
+        floats = floats || has_own_shadow(s, n->in[i]);
+        decided = decided || s->decided[n->in[i]];
+    }
+    const bool shape = node_is(n, "Shape") || node_is(n, "Size");
+    for (uint32_t o = 0; o < n->nout; o++)
+        if (n->out[o] && n->out[o] < s->nvalues)
+            s->decided[n->out[o]] = !shape && (floats || decided) && !shadow_is_float(s, n->out[o]);
+    s->anew = decided && !floats && !shadow_is_exact(n);
+}
+
 // A node without graphs. It is in its graph's list already.
 static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
 {
     Model *m = s->m;
     Node n = *node_at(m, id);
+    follow_decisions(s, &n);
     bool floats_in = any_float(s, n.in, n.nin), floats_out = any_float(s, n.out, n.nout);
     if ((!floats_in && !floats_out) || is_known(s, &n))
         return;
@@ -538,6 +575,7 @@ void shadow_begin(Shadow *s, Model *m, Diags *diags, ShadowReport *report, Arena
     s->apart = NEWS(scratch, ValueId, s->nvalues);
     s->drift = NEWS(scratch, NodeId, s->nvalues);
     s->compact = NEWS(scratch, bool, s->nvalues);
+    s->decided = NEWS(scratch, bool, s->nvalues);
     vec_push(m->arena, &m->opsets,
              ((OpsetImport){.domain = STR(SHADOW_DOMAIN), .version = 1, .has = 3}));
 }

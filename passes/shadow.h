@@ -37,6 +37,9 @@ typedef struct ShadowValue {
     uint32_t output; // of the model: its numbers, a row for each iteration of the outermost loop
     Str name, op;    // as in the file
     Str path;        // of the node, escaped
+    Str call;        // the calls of functions around it, escaped, the innermost first; absent: none
+    bool anew;       // a float made of integers or strings that came of floats: their error ends
+                     // there, but for what flips
 } ShadowValue;
 
 // What the shadow is computed in.

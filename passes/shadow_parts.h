@@ -24,6 +24,8 @@ typedef struct Shadow {
     ValueId *apart;         // Y - y in float32; 0: none (yet)
     NodeId *drift;          // the node that compares y with Y; 0: none
     bool *compact;          // Y is what `apart` says
+    bool *decided;          // no float, and computed of what has a shadow of its own
+    bool anew;              // the node at hand: see ShadowValue
     uint32_t loops;         // around the graph at hand
     bool pairs;             // the shadow is double-double
     // passes/measure.c: no value has a shadow, and numbers are what values were. NULL: a shadow.

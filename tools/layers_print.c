@@ -20,6 +20,12 @@ static void put_name(Buf *out, Str name, size_t width)
     buf_free(&text);
 }
 
+static void put_calls(const ShadowValue *v, const char *between, Buf *out)
+{
+    if (v->call.len)
+        buf_printf(out, "%scalled at %.*s", between, STR_ARG(v->call));
+}
+
 static void put_note(const Layers *s, const Layer *l, Buf *out)
 {
     const double *n = l->numbers;
@@ -37,6 +43,8 @@ static void put_note(const Layers *s, const Layer *l, Buf *out)
         buf_printf(out, ", %.0f of them finite in the shadow", n[DRIFT_LOST]);
     if (l->value.kind == SHADOW_RESTART)
         buf_printf(out, "  runs as it is: the shadow begins anew");
+    if (l->value.anew)
+        buf_printf(out, "  of what is no float: the shadow begins anew");
     bool apart = n[DRIFT_MAX_TOTAL] > 0 || n[DRIFT_FLIPS] > 0;
     if (l->rows && apart)
         buf_printf(out, "  worst in iteration %.0f of %lld", n[DRIFT_ITERATION],
@@ -45,6 +53,7 @@ static void put_note(const Layers *s, const Layer *l, Buf *out)
         buf_printf(out, "  worst in iteration %.0f", n[DRIFT_ITERATION]);
     if (layer_is_over(s, l))
         buf_printf(out, "  <-- over %g", s->threshold);
+    put_calls(&l->value, "  ", out);
 }
 
 static void put_row(const Layers *s, const Layer *l, Buf *out)
@@ -85,10 +94,14 @@ static void put_makers(const Layers *s, Buf *out)
             order[n++] = &s->all.at[i];
     if (n)
         qsort(order, n, sizeof *order, by_share);
-    for (uint32_t i = 0; i < n && i < LISTED; i++)
-        buf_printf(out, "%s %.2e of its rms at %.*s (%s)\n",
+    for (uint32_t i = 0; i < n && i < LISTED; i++) {
+        const ShadowValue *v = &order[i]->value;
+        buf_printf(out, "%s %.2e of its rms at %.*s (%s)",
                    i ? "                  " : "most is made here:", layer_share(order[i]),
-                   STR_ARG(order[i]->value.path), dtype_name(order[i]->value.dtype));
+                   STR_ARG(v->path), dtype_name(v->dtype));
+        put_calls(v, ", ", out);
+        buf_char(out, '\n');
+    }
     free(order);
 }
 
@@ -146,7 +159,7 @@ static void put_nonfinite(const Layers *s, Buf *out)
 
 void layers_print_text(const Layers *s, Buf *out)
 {
-    uint32_t restarts = 0, missing = 0;
+    uint32_t restarts = 0, anew = 0, missing = 0;
     put_name(out, STR("value"), NAME_WIDTH);
     put_name(out, STR("operator"), OP_WIDTH);
     buf_printf(out, "%-9s%9s %9s %9s %9s %9s %9s\n", "dtype", "greatest", "rms", "relative", "ulp",
@@ -154,6 +167,7 @@ void layers_print_text(const Layers *s, Buf *out)
     for (uint32_t i = 0; i < s->all.len; i++) {
         put_row(s, &s->all.at[i], out);
         restarts += s->all.at[i].value.kind == SHADOW_RESTART;
+        anew += s->all.at[i].value.anew;
         missing += s->all.at[i].missing;
     }
     buf_printf(out, "%u value%s beside %s, %u data set%s%s\n", s->all.len - missing,
@@ -164,6 +178,11 @@ void layers_print_text(const Layers *s, Buf *out)
                    "%u values are of nodes that run as they are: nothing is known of the error "
                    "before them\n",
                    restarts);
+    if (anew)
+        buf_printf(out,
+                   "%u value%s made of integers or strings that came of floats: what was rounded "
+                   "before them shows as flips alone\n",
+                   anew, anew == 1 ? " is" : "s are");
     if (missing || s->alone) {
         buf_printf(out, "%u value%s of the model not compared", missing, missing == 1 ? "" : "s");
         if (s->alone)
@@ -235,8 +254,14 @@ static void json_layer(Json *j, const Layers *s, const Layer *l)
     json_put_str(j, "value", l->value.name);
     json_put_str(j, "op", l->value.op);
     json_put_str(j, "path", l->value.path);
+    if (l->value.call.len)
+        json_put_str(j, "called_at", l->value.call);
     json_put_str(j, "dtype", str_of(dtype_name(l->value.dtype)));
     json_put_str(j, "kind", str_of(layer_kind(l)));
+    if (l->value.anew) {
+        json_key(j, "anew");
+        json_bool(j, true);
+    }
     json_key(j, "loops");
     json_int(j, l->value.loops);
     if (l->partner)
