@@ -26,14 +26,19 @@ static bool fail(Arena *a, Str *error, const char *what, const char *path)
     return false;
 }
 
+// What ends is at most what protobuf can hold; a device may have no end.
+static const size_t MAX_STREAM = (size_t)1 << 31;
+
 static bool read_all(Arena *a, int fd, const char *path, FileView *view, Str *error)
 {
     Buf b = {0};
     static char chunk[65536];
     for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) != 0;) {
-        if (n < 0) {
+        if (n < 0 || b.len + (size_t)n > MAX_STREAM) {
+            errno = n < 0 ? errno : EFBIG;
+            fail(a, error, "read", path);
             buf_free(&b);
-            return fail(a, error, "read", path);
+            return false;
         }
         buf_put(&b, chunk, (size_t)n);
     }

@@ -246,8 +246,9 @@ static bool open_file(DataFiles *f, const char *path, Str *bytes)
     FileView view;
     Str error = STR_NONE;
     if (!file_regular(path))
-        return data_fail(f, EXIT_BYTES, "%.*s cannot be read: there is no such file",
-                         STR_ARG(str_escaped(f->arena, str_of(path))));
+        return data_fail(f, EXIT_BYTES, "%.*s cannot be read: %s",
+                         STR_ARG(str_escaped(f->arena, str_of(path))),
+                         file_exists(path) ? "it is no file" : "there is no such file");
     if (!file_open(f->arena, path, &view, &error))
         return data_fail(f, EXIT_BYTES, "%.*s", STR_ARG(error));
     vec_push(f->arena, &f->views, view);

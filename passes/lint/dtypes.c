@@ -301,6 +301,9 @@ static void report_declared(Lint *l, const Fault *f)
     mark_least(l, d, f);
     if (!f->other) {
         lint_offer(l, d, &o, f->value, f->want);
+        if (f->output)
+            diag_fix(l->diags, d, false, "declare the output as %s: 0 casts added",
+                     dtype_name(f->have));
         return;
     }
     d->origin_kind = f->output ? STR("output") : STR("value_info");

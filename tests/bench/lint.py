@@ -35,7 +35,7 @@ PEERS = {
 }
 COLUMNS = ["cameo", "checker", "ort"]
 HEAD = ["", "cameo lint", "", "onnx.checker, full_check", "ONNX Runtime session"]
-SUMMED = ["float32", "float16", "bfloat16", "int8", "uint8", "int4", "uint4"]
+SUMMED = ["float32", "float16", "bfloat16", "float8e4m3fn", "int8", "uint8", "int4", "uint4"]
 DTYPES = ["float32", "float64", "float16", "bfloat16", "float8e4m3fn", "int8", "uint8", "int16", "int32", "int64", "int4", "uint4", "bool"]
 TAIL = """
 import sys, time, resource
@@ -148,7 +148,7 @@ def much_summed(path, megabytes, dtype, layout, apart):
     the weights. Summed along columns (MatMul) or along rows (Gemm with transB)."""
     kind, block = TensorProto.DataType.Value({"float32": "FLOAT"}.get(dtype, dtype.upper())), weight_block(dtype)
     graph = onnx.GraphProto(name="sums")
-    through = TensorProto.FLOAT if "int" in dtype else kind
+    through = TensorProto.FLOAT if "int" in dtype or dtype.startswith("float8") else kind
     last, bytes_, axis = "x", block.tobytes(), 1 if layout == "columns" else 0
     scales, of, size = quantized(dtype, 1024, 1024, axis)
     shift = numpy.linspace(-0.5, 0.5, 1024, dtype=numpy.float32)

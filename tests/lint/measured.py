@@ -114,6 +114,11 @@ def is_near(said, right, name, elements, digits):
     return abs(said - right) <= (off + 10.0 ** (1 - digits)) * abs(right) + tiny
 
 
+def undecided(name, x):
+    """Elements that count as 0 or not by their operand's last place: logarithms of what is next to 1."""
+    return (x != 0) & (np.abs(x) <= np.finfo(x.dtype).eps) if name.startswith("l") else np.zeros(x.shape, bool)
+
+
 def wrong_in_note(note, values, sets):
     match = NOTE.match(note)
     if not match:
@@ -125,6 +130,9 @@ def wrong_in_note(note, values, sets):
         return f"{x.size} elements in {sets} data sets"
     told = {what: int(n) for n, what in re.findall(r"; (\d+) (?:is|are) ([^;\s]+)", kinds)}
     right = {"0": int((x == 0).sum()), "NaN": int(np.isnan(x).sum()), "inf": int((x == np.inf).sum()), "-inf": int((x == -np.inf).sum())}
+    off = told.get("0", 0) - right["0"]
+    if 0 <= off <= undecided(name, x).sum():
+        right["0"] += off
     if told != {what: n for what, n in right.items() if n}:
         return f"{right}"
     if (least is None) != (finite.size == 0):
@@ -133,7 +141,7 @@ def wrong_in_note(note, values, sets):
         return None
     if not is_near(float(least), finite.min(), name, x, 6) or not is_near(float(greatest), finite.max(), name, x, 6):
         return f"in [{finite.min():.6g}, {finite.max():.6g}]"
-    others = np.abs(finite[finite != 0])
+    others = np.abs(x[np.isfinite(x) & (x != 0) & ~(undecided(name, x) & (off > 0))].astype(np.float64))
     if nearest and not is_near(float(nearest), others.min(), name, x, 3):
         return f"nearest to 0 {others.min():.3g}"
     return None
