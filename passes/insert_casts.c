@@ -205,6 +205,14 @@ static void add_fallbacks(Mending *w)
     }
 }
 
+// What is tied to a Cast that neither gives its dtype nor may give another stays as it is.
+static void leave_beyond(Mending *w)
+{
+    for (uint32_t i = 0; i < w->t->at.len; i++)
+        if (may_choose(w, i) && mending_is_beyond(w, i, w->candidates[root_of(w, i)]))
+            w->faulty[root_of(w, i)] = false;
+}
+
 // ---- the label problem --------------------------------------------------------------------------
 
 static bool in_problem(Mending *w, ValueId v)
@@ -531,6 +539,7 @@ static bool solve(Mending *w)
         return false;
     w->blamed = w->blamed ? w->blamed : lint_blamed(w->m, w->a);
     add_fallbacks(w);
+    leave_beyond(w);
     number_dtypes(w);
     set_prices(w);
     pose(w);

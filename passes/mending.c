@@ -84,7 +84,9 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     bool alike = (dtype_is_float(c->own) && dtype_is_float(t)) ||
                  (dtype_is_integer(c->own) && dtype_is_integer(t)) ||
                  (t == DT_BOOL && keeps_truth(from, c->own));
-    bool kept = (c->own == w->own || w->settled) && !is_blamed(w, c->value, t);
+    // What no Cast gives at the model's opset may have been meant: a later one gives it.
+    bool foreign = !(c->allowed & bit(c->own));
+    bool kept = (c->own == w->own || w->settled || foreign) && !is_blamed(w, c->value, t);
     if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
         return 0;
     return PRICE_TARGET;
@@ -116,6 +118,17 @@ Cost mending_price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candida
     if (t == w->own || !(candidates & bit(w->own)) || tie->kind == TIE_FIXED || w->members[i] < 2)
         return 0;
     return PRICE_FOREIGN + (Cost)(w->scale * 2 * w->weight[i] * dtype_info(t)->bytes);
+}
+
+bool mending_is_beyond(const Mending *w, uint32_t i, TypeSet candidates)
+{
+    const Tie *tie = tie_at(w, i);
+    if (tie->kind != TIE_CAST || (tie->allowed & bit(tie->own)))
+        return false;
+    for (DType t = 1; t < DT_COUNT; t++)
+        if ((tie->allowed & candidates & bit(t)) && price_of_target(w, tie, t))
+            return false;
+    return true;
 }
 
 // May a Cast of v serve whatever reads v? One in a call's copy, in that call alone.

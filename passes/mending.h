@@ -75,6 +75,8 @@ NodeId mending_cast_there(const Mending *w, ValueId v, DType t);
 // What it costs that tie i has dtype t, where the part that it is in has these dtypes. A constant
 // or Cast that may not have it: 0, as for its own.
 Cost mending_price_of_tie(const Mending *w, uint32_t i, DType t, TypeSet candidates);
+// Is it a Cast to what no Cast gives at the model's opset, that may have no other target either?
+bool mending_is_beyond(const Mending *w, uint32_t i, TypeSet candidates);
 // What one Cast of v from dtype `from` to t costs; w->never where there may be none.
 Cost mending_price_of_cast(const Mending *w, ValueId v, DType from, DType t);
 #endif

@@ -125,6 +125,17 @@ typedef struct Calls {
     bool bodies;       // rules' repairs look into the functions' bodies
 } Calls;
 
+// The repairs of single rules. Casts that they insert are counted as such, whatever they are for.
+static void repair_by_rules(LintRun *r, Model *m, Repair *done)
+{
+    const uint32_t before = m->nodes.len;
+    uint32_t changes = lint_repair(m, r->unsafe, r->select, r->ignore), casts = 0;
+    for (NodeId id = before; id < m->nodes.len; id++)
+        casts += !node_at(m, id)->dead && node_is(node_at(m, id), "Cast");
+    done->casts += casts;
+    done->others += changes > casts ? changes - casts : 0;
+}
+
 // Repairs an inferred model, keeps it as bytes, lints again. Of dtypes it does what suits the calls
 // as they are given, inlined or not; the repairs of single rules find the calls in their places.
 static void attempt(LintRun *r, Model *m, const char *path, const char *out, const Calls *calls,
@@ -149,8 +160,10 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
         give_types(r, m, calls->inlined ? m : calls->seen, calls->bodies);
         infer_model(m, NULL);
     }
-    a->done.others = tensors + lint_repair(m, r->unsafe, r->select, r->ignore);
-    a->changed |= a->done.others > 0;
+    a->done.others = tensors;
+    const uint32_t casts = a->done.casts;
+    repair_by_rules(r, m, &a->done);
+    a->changed |= a->done.others > 0 || a->done.casts > casts;
     meet_budgets(r, m, path, a);
     a->printed = print_model(m, out, &a->bytes, &a->error);
     a->data = carried_by(m, r->arena);

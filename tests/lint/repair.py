@@ -158,7 +158,7 @@ class Repairs:
         by_rule = fault.most_casts is not None
         if not by_rule:
             self.check_offer(summary)
-        wrong = changes(fault.model, repaired, *(() if by_rule else (casts, transfers)))
+        wrong = changes(fault.model, repaired, casts, transfers)
         require(not wrong, f"changed: {wrong}")
         again, _, twice = self.mend(repaired, "--unsafe-fixes", "again")
         require(twice == repaired, "repairing again changes the model")
