@@ -179,15 +179,19 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, in
     const cameo_winograd *f = b->form;
     const cameo_conv *g = f->g;
     const float *end = x + (g->channels - 1) * g->channel + (g->in[1] - 1) * g->step[1] + g->in[2];
+    const cameo_vec none = {0};
+    const int64_t read = (b->t1 - b->t0 + 15) / 16 * 16;
     float lines[6 * CAMEO_WINOGRAD_LINE];
     memset(lines, 0, sizeof lines);
     for (int64_t c = 0; c < g->channels; c++, x += g->channel) {
-        int64_t count;
+        float *const channel = b->tiles + c * f->width;
+        int64_t count, made = 0;
         for (int64_t t = b->t0; t < b->t1; t += count) {
             const int64_t row = t / f->across, first = t % f->across;
             count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
             cameo_winograd_down(m, n, g, x, end, row, first, count, lines);
-            float *to = b->tiles + c * f->width + t - b->t0;
+            float *const to = channel + t - b->t0;
+            made = t - b->t0 + (count + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
             for (int64_t s = 0; s < count; s += CAMEO_LANES)
                 for (int i = 0; i < n; i++) {
                     cameo_vec d[6], z[6];
@@ -197,6 +201,11 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, in
                         *(cameo_vec *)(to + (i * n + j) * f->place + s) = z[j];
                 }
         }
+        /* products read whole vectors: what lay there before may be below normal numbers, with
+         * which processors take many times as long */
+        for (; made < read; made += CAMEO_LANES)
+            for (int i = 0; i < n * n; i++)
+                *(cameo_vec *)(channel + i * f->place + made) = none;
     }
 }
 
