@@ -26,15 +26,23 @@ static bool fail(Arena *a, Str *error, const char *what, const char *path)
     return false;
 }
 
-// What ends is at most what protobuf can hold; a device may have no end.
+// A stream is at most what protobuf can hold. What a device gives has no end; one that gives
+// nothing is as good as an empty file.
 static const size_t MAX_STREAM = (size_t)1 << 31;
+
+static size_t most_of_stream(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && !isatty(fd) ? 0 : MAX_STREAM;
+}
 
 static bool read_all(Arena *a, int fd, const char *path, FileView *view, Str *error)
 {
     Buf b = {0};
     static char chunk[65536];
+    const size_t most = most_of_stream(fd);
     for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) != 0;) {
-        if (n < 0 || b.len + (size_t)n > MAX_STREAM) {
+        if (n < 0 || b.len + (size_t)n > most) {
             errno = n < 0 ? errno : EFBIG;
             fail(a, error, "read", path);
             buf_free(&b);
