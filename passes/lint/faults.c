@@ -261,12 +261,15 @@ static bool is_conflict_behind(Finder *x, const Node *n, const Conflict *c, bool
 }
 
 // What kind of fault a conflict is; of some kinds the other side gives way.
-static FaultKind kind_of_conflict(const Model *m, const Node *n, Conflict *c)
+static FaultKind kind_of_conflict(Finder *x, const Node *n, Conflict *c)
 {
+    const Model *m = x->j.l->m;
     uint32_t low = c->culprit < c->other ? c->culprit : c->other,
              high = c->culprit + c->other - low;
     if (is_zero_point(n, low, high)) {
-        bool data = is_data_at_fault(m, n->in[low]);
+        DType have = lint_held(m, n->in[low]), right = judge_right(&x->j, n->in[low], NULL);
+        bool data = right == lint_held(m, n->in[high]) ||
+                    (right != have && is_data_at_fault(m, n->in[low]));
         *c = data ? (Conflict){c->node, low, high} : (Conflict){c->node, high, low};
         return FAULT_ZERO_POINT;
     }
@@ -314,7 +317,7 @@ static void find_conflict(Finder *x, NodeId id, Conflict c)
         is_told(x, n->in[c.other], lint_held(m, n->in[c.culprit])))
         c = (Conflict){id, c.other, c.culprit};
     Conflict told = c;
-    FaultKind kind = kind_of_conflict(m, n, &told);
+    FaultKind kind = kind_of_conflict(x, n, &told);
     if (is_conflict_behind(x, n, &c, kind > FAULT_DECLARED))
         return;
     ValueId v = n->in[told.culprit], other = n->in[told.other];
