@@ -14,12 +14,14 @@ uint32_t rewrite_model(Model *m, bool unsafe, uint32_t (*mend)(Rewrite *e, NodeI
     uint32_t changes = 0;
     for (uint32_t round = 0; unsafe && round < MAX_ROUNDS; round++) {
         Arena *scratch = arena_new();
-        Rewrite e = {
-            .m = m, .scratch = scratch, .builder = builder_of(m, scratch), .nnodes = m->nodes.len};
+        Rewrite e = {.m = m, .scratch = scratch, .builder = builder_of(m, scratch)};
+        e.nnodes = m->nodes.len;
+        e.nvalues = m->values.len;
         uint32_t made = 0;
         e.numbers = numbers_open(m, scratch);
         (void)range_of(e.numbers->ranges, 0); // of the model as it stands, before anything changes
         e.touched = NEWS(scratch, bool, e.nnodes);
+        e.read = NEWS(scratch, bool, e.nvalues);
         for (NodeId n = 1; n < e.nnodes; n++) {
             if (!numbers_alive(e.numbers, n) || e.touched[n])
                 continue;
@@ -57,6 +59,9 @@ ValueId rewrite_node(Rewrite *e, const char *op, const ValueId *in, uint32_t nin
     const Node *at = node_at(e->m, e->at);
     NodeId id =
         node_build(e->m, at->graph, op, in, nin, builder_name(&e->builder, base_name(e), op));
+    for (uint32_t i = 0; i < nin; i++)
+        if (in[i] < e->nvalues)
+            e->read[in[i]] = true;
     Node *n = node_at(e->m, id);
     at = node_at(e->m, e->at);
     n->position = at->position;
@@ -198,7 +203,7 @@ void rewrite_drop_unused(Rewrite *e, ValueId v)
 {
     const Value *value = v ? value_at(e->m, v) : NULL;
     const Uses *u = &e->numbers->uses;
-    if (!value || value->def != DEF_NODE || value->node >= e->nnodes)
+    if (!value || value->def != DEF_NODE || value->node >= e->nnodes || e->read[v])
         return;
     for (uint32_t i = u->first[v]; i < u->first[v + 1]; i++)
         if (!u->uses[i].node || !node_at(e->m, u->uses[i].node)->dead)

@@ -11,8 +11,10 @@ typedef struct Rewrite {
     Arena *scratch;
     Builder builder;
     bool *touched;   // by node that was there before: part of a change already
+    bool *read;      // by value that was there before: a new node reads it
     uint32_t nnodes; // nodes that were there before
-    NodeId at;       // new nodes stand in front of this one, and are named after what it makes
+    uint32_t nvalues;
+    NodeId at; // new nodes stand in front of this one, and are named after what it makes
 } Rewrite;
 
 // Runs `mend` for every live node of a model, again after inference as long as it changes

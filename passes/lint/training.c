@@ -337,28 +337,48 @@ static bool is_tested(const Train *t)
     return false;
 }
 
-static void say_untested(Train *t, NodeId id, uint32_t operand)
+static void say_untested_at(Train *t, NodeId id, uint32_t operand, Str what)
 {
     Lint *l = t->l;
-    ValueId v = node_at(t->m, id)->in[operand];
-    uint32_t group = optimizer_group(node_at(t->m, id));
-    if (!t->scaled[v] || operand != 2 + group)
-        return; // one finding an optimizer
     Diag *d = diag(l->diags, "TR003", SEV_WARNING, location_operand(t->m, l->arena, id, operand),
                    "scaled gradients reach %.*s, and nothing looks whether they overflowed",
-                   STR_ARG(str_escaped(l->arena, node_at(t->m, id)->op)));
-    d->value = lint_name(l, v);
+                   STR_ARG(what));
+    d->value = lint_name(l, node_at(t->m, id)->in[operand]);
     lint_about_node(l, d, id);
     diag_note(l->diags, d, "one infinite gradient makes every parameter that it updates NaN");
     diag_help(l->diags, d,
               "skip the update (If, Where) where IsInf or IsNaN of a gradient is true");
 }
 
+static void say_untested(Train *t, NodeId id, uint32_t operand)
+{
+    uint32_t group = optimizer_group(node_at(t->m, id));
+    if (t->scaled[node_at(t->m, id)->in[operand]] && operand == 2 + group) // one an optimizer
+        say_untested_at(t, id, operand, str_escaped(t->l->arena, node_at(t->m, id)->op));
+}
+
+// Updates that are written out: an output from which something that gradients made is subtracted.
+static void say_untested_outputs(Train *t)
+{
+    const Graph *g = graph_at(t->m, t->m->main);
+    for (uint32_t i = 0; i < g->outputs.len; i++) {
+        const Value *v = value_at(t->m, g->outputs.at[i].value);
+        const Node *n = v->def == DEF_NODE ? node_at(t->m, v->node) : NULL;
+        if (n && node_is(n, "Sub") && n->nin == 2 && t->derived[n->in[1]] && t->scaled[n->in[1]] &&
+            !t->derived[n->in[0]])
+            say_untested_at(t, v->node, 1,
+                            str_printf(t->l->arena, "the update \"%.*s\"",
+                                       STR_ARG(lint_name(t->l, g->outputs.at[i].value))));
+    }
+}
+
 void lint_untested(Lint *l)
 {
     Train t;
-    if (train_open(&t, l) && t.scale && !is_tested(&t))
-        each_gradient(&t, say_untested);
+    if (!train_open(&t, l) || !t.scale || is_tested(&t))
+        return;
+    each_gradient(&t, say_untested);
+    say_untested_outputs(&t);
 }
 
 // ---- TR004

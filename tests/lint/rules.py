@@ -4,7 +4,8 @@
 tests/lint/rules/ID.txt holds the models of rule ID. A model begins with a line
 
     --- fires PATH | MESSAGE        the rule reports at PATH, and its message or a note contains MESSAGE
-    --- mended PATH | MESSAGE       the same, and `--fix --unsafe-fixes` leaves nothing of the rule and no error
+    --- mended PATH | MESSAGE       the same, and `--fix --unsafe-fixes` leaves nothing of the rule and no error that
+                                    was not there
     --- silent                      the rule reports nothing
 
 and is in Cameo's text (its first line is cameo.ir/1) or in ONNX's. Further lines that begin with "--- " right behind the first
@@ -135,7 +136,17 @@ def judge(cameo, rule, heads, text, folder):
         left, done = lint(cameo, rule, out, args)
         if left is None or any(f["rule"] == rule or f["severity"] == "error" for f in left):
             return f"not mended: {done.stderr.strip()} {left}"
+        more = errors(cameo, out, args) - errors(cameo, model, args)
+        if more:
+            return f"mended, and broken otherwise: {sorted(more)}"
     return None
+
+
+def errors(cameo, model, args):
+    """The rules that find an error in the model, of all that run by default."""
+    done = subprocess.run([cameo, "lint", "--format", "json", *args, str(model)], capture_output=True, text=True, timeout=60,
+                          cwd=model.parent, check=False)
+    return {f["rule"] for f in json.loads(done.stdout)["findings"] if f["severity"] == "error"}
 
 
 def main():
