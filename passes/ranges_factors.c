@@ -6,6 +6,7 @@
 #include "ir/payload.h"
 #include "passes/ranges_state.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_STEPS = 8 };
@@ -136,6 +137,8 @@ bool walk_factor(RangeWalk *w, uint32_t i, Factor *f)
 
 // ---- elements
 
+enum { PART = 512 }; // are read at a time
+
 HOST_VECTORS
 static void read_bytes(const unsigned char *restrict at, uint64_t n, int offset,
                        double *restrict to)
@@ -147,7 +150,6 @@ static void read_bytes(const unsigned char *restrict at, uint64_t n, int offset,
 // Signs are moved to offsets: first all bits but the sign's keep their place.
 static void read_integers(const Factor *f, uint64_t first, uint64_t n, double *to)
 {
-    enum { PART = 512 };
     const bool is_signed = dtype_is_signed(f->data.dtype);
     const unsigned bits = f->packed ? f->packed : 8;
     unsigned char part[PART];
@@ -161,14 +163,69 @@ static void read_integers(const Factor *f, uint64_t first, uint64_t n, double *t
     }
 }
 
+// Floats of 8 bits: a sign, an exponent above `bias`, so many digits. From `ends` on, without the
+// sign, there is infinity or NaN; without negative zero its bits are NaN.
+typedef struct Eight {
+    DType dtype;
+    unsigned digits, bias, ends;
+    bool infinite, unsigned_zero;
+} Eight;
+static const Eight eights[] = {{DT_F8E4M3FN, 3, 7, 0x7f, false, false},
+                               {DT_F8E4M3FNUZ, 3, 8, 0x80, false, true},
+                               {DT_F8E5M2, 2, 15, 0x7c, true, false},
+                               {DT_F8E5M2FNUZ, 2, 16, 0x80, false, true}};
+
+static inline uint32_t either(bool first, uint32_t a, uint32_t b) // without a jump
+{
+    const uint32_t mask = (uint32_t)0 - first;
+    return (a & mask) | (b & ~mask);
+}
+
+// Those below the least normal one are so many of the least number.
+HOST_VECTORS
+static void read_eights(const Eight *f, const unsigned char *restrict at, uint64_t n,
+                        float *restrict to)
+{
+    const uint32_t normal = 1u << f->digits, shift = 23 - f->digits, up = (127 - f->bias) << 23;
+    const uint32_t nan = 0x7fc00000, ends = f->ends, first = f->infinite ? 0x7f800000 : nan;
+    const uint32_t zero = f->unsigned_zero ? nan : 0x80000000;
+    const float least = ldexpf(1, 1 - (int)f->bias - (int)f->digits);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t m = at[i] & 0x7f, sign = (uint32_t)(at[i] & 0x80) << 24;
+        const float few = (float)(int32_t)m * least;
+        uint32_t bits;
+        memcpy(&bits, &few, sizeof bits);
+        bits = either(m < normal, bits, (m << shift) + up);
+        bits = either(m < ends, bits, either(m == ends, first, nan)) | sign;
+        bits = either(bits == 0x80000000, zero, bits);
+        memcpy(&to[i], &bits, sizeof bits);
+    }
+}
+
+static const Eight *eight_of(DType t)
+{
+    for (size_t k = 0; k < sizeof eights / sizeof *eights; k++)
+        if (eights[k].dtype == t)
+            return &eights[k];
+    return NULL;
+}
+
 static void read_numbers(const Factor *f, uint64_t first, uint64_t n, double *to)
 {
     const Elements *x = &f->data;
+    const Eight *eight = eight_of(x->dtype);
     WeightForm form;
     if (f->packed || x->dtype == DT_I8 || x->dtype == DT_U8)
         read_integers(f, first, n, to);
     else if (factor_form(f, &form))
         weigh_read(form, x->at + dtype_info(x->dtype)->bytes * first, n, to);
+    else if (eight)
+        for (uint64_t done = 0, m; done < n; done += m) {
+            float part[PART];
+            m = n - done < PART ? n - done : PART;
+            read_eights(eight, x->at + first + done, m, part);
+            weigh_read(WEIGHT_F32, (const unsigned char *)part, m, to + done);
+        }
     else
         for (uint64_t i = 0; i < n; i++)
             to[i] = element_at(x, first + i);
@@ -222,6 +279,9 @@ void factor_zeros(const Factor *f, uint64_t k, uint64_t n, float *to)
     else if (many && f->zero.dtype == DT_U8)
         for (uint64_t i = 0; i < n; i++)
             to[i] = (float)f->zero.at[k + i];
+    else if (!f->zero.n)
+        for (uint64_t i = 0; i < n; i++)
+            to[i] = (float)f->middle;
     else
         for (uint64_t i = 0; i < n; i++)
             to[i] = (float)factor_zero(f, k + i);
@@ -235,8 +295,34 @@ static void scale_floats(double *v, uint64_t n, double zero, double scale)
         v[i] = (double)(float)((v[i] - zero) * scale);
 }
 
+// The same with a scale and a zero point each.
+HOST_VECTORS
+static void scale_each(double *restrict v, uint64_t n, const float *restrict zero,
+                       const float *restrict scale)
+{
+    for (uint64_t i = 0; i < n; i++)
+        v[i] = (double)(float)((v[i] - (double)zero[i]) * (double)scale[i]);
+}
+
+static void scale_apart(const Factor *f, double *v, const FactorRun *run)
+{
+    float scale[PART], zero[PART];
+    for (uint64_t done = 0, m; done < run->n; done += m) {
+        m = run->n - done < PART ? run->n - done : PART;
+        factor_scales(f, run->k + done, m, scale);
+        factor_zeros(f, run->k + done, m, zero);
+        scale_each(v + done, m, zero, scale);
+    }
+}
+
 static void scale_run(const Factor *f, double *v, const FactorRun *run)
 {
+    // A zero point of one byte is exact in float32.
+    if (f->dtype == DT_F32 && run->step == 1 && f->scale.dtype == DT_F32 &&
+        (!f->zero.n || dtype_info(f->zero.dtype)->bits <= 8)) {
+        scale_apart(f, v, run);
+        return;
+    }
     if (f->dtype == DT_F32 && !run->step) {
         scale_floats(v, run->n, factor_zero(f, run->k), factor_scale(f, run->k));
         return;
