@@ -58,6 +58,8 @@ def variable(param, op=None):
 
 def followed(node, k, inputs):
     """The operand whose dtype result k has by what the operator means, where the schema ties neither to the other."""
+    if node.op_type == "DequantizeLinear" and not any(a.name == "output_dtype" and a.i for a in node.attribute):
+        return inputs[1] if len(inputs) > 1 else None
     if node.domain != "ai.onnx.preview.training":
         return None
     if node.op_type == "Gradient":  # by its tensor of xs, which are the first inputs
