@@ -406,13 +406,6 @@ typedef struct TypeVars {
     uint32_t n;
 } TypeVars;
 
-static const SchemaParam *param_at(const SchemaParam *params, uint32_t n, uint32_t i)
-{
-    if (i < n)
-        return &params[i];
-    return n && params[n - 1].option == PARAM_VARIADIC ? &params[n - 1] : NULL;
-}
-
 static ValueId var_find(const TypeVars *vars, const char *name)
 {
     for (uint32_t i = 0; i < vars->n; i++)
@@ -425,7 +418,7 @@ static ValueId var_find(const TypeVars *vars, const char *name)
 static DType declared_of(Model *m, const Node *n, const char *name, DType a, DType b)
 {
     for (uint32_t o = 0; o < n->nout; o++) {
-        const SchemaParam *p = param_at(n->schema->outputs, n->schema->noutputs, o);
+        const SchemaParam *p = schema_param(n->schema->outputs, n->schema->noutputs, o);
         bool tied = p && p->type_var && strcmp(p->type_var, name) == 0;
         DType t = tied && n->out[o] ? said_dtype(m, n->out[o]) : DT_NONE;
         if (t != DT_NONE && (t == a || t == b))
@@ -461,7 +454,7 @@ static void bind_vars(Infer *s, TypeVars *vars)
 {
     const Schema *schema = s->n->schema;
     for (uint32_t i = 0; i < s->n->nin; i++) {
-        const SchemaParam *p = param_at(schema->inputs, schema->ninputs, i);
+        const SchemaParam *p = schema_param(schema->inputs, schema->ninputs, i);
         const Value *v = infer_in(s, i);
         if (!p || !p->type_var || !v || (v->kind == TYPE_TENSOR && v->dtype == DT_NONE) ||
             v->kind == TYPE_NONE)
@@ -486,7 +479,7 @@ static void dtypes_from_schema(Infer *s)
     const Schema *schema = s->n->schema;
     bind_vars(s, &vars);
     for (uint32_t o = 0; o < s->n->nout; o++) {
-        const SchemaParam *p = param_at(schema->outputs, schema->noutputs, o);
+        const SchemaParam *p = schema_param(schema->outputs, schema->noutputs, o);
         Value *v = out_value(s, o);
         if (!p || !v)
             continue;

@@ -109,6 +109,13 @@ void registry_bind(Model *m)
     arena_free(scratch);
 }
 
+const SchemaParam *schema_param(const SchemaParam *params, uint32_t n, uint32_t i)
+{
+    if (i < n)
+        return &params[i];
+    return n && params[n - 1].option == PARAM_VARIADIC ? &params[n - 1] : NULL;
+}
+
 const char *schema_fault(const Node *n)
 {
     const Schema *s = n->schema;

@@ -53,6 +53,9 @@ const Schema *schema_find(Str domain, Str op, int64_t opset);
 // Does the domain have any schema here at all?
 bool schema_has_domain(Str domain);
 const Schema *schema_at(uint32_t i); // all of them in order; NULL past the end
+// What operand or result i of n listed ones is: the last is all that follow, if it is variadic.
+// NULL: past the end.
+const SchemaParam *schema_param(const SchemaParam *params, uint32_t n, uint32_t i);
 
 // ---- rows
 

@@ -29,9 +29,7 @@ static void say(Model *m, ValueId v, uint8_t t)
 
 static const char *variable_of(const SchemaParam *params, uint32_t n, uint32_t i)
 {
-    const SchemaParam *p = i < n                                         ? &params[i]
-                           : n && params[n - 1].option == PARAM_VARIADIC ? &params[n - 1]
-                                                                         : NULL;
+    const SchemaParam *p = schema_param(params, n, i);
     bool tied = p && p->type_var && (p->option != PARAM_VARIADIC || p->homogeneous);
     return tied ? param_variable(p) : NULL;
 }

@@ -111,13 +111,6 @@ typedef struct Vars {
     uint32_t tie[32], n;
 } Vars;
 
-static const SchemaParam *param_at(const SchemaParam *params, uint32_t n, uint32_t i)
-{
-    if (i < n)
-        return &params[i];
-    return n && params[n - 1].option == PARAM_VARIADIC ? &params[n - 1] : NULL;
-}
-
 static bool is_tied(const SchemaParam *p)
 {
     return p && p->type_var && !(p->option == PARAM_VARIADIC && !p->homogeneous);
@@ -135,7 +128,7 @@ static uint32_t *var_of(Vars *vars, const char *name)
 static void bind_lists(Ties *t, const Node *node, Vars *vars)
 {
     for (uint32_t i = 0; i < node->nin && vars->n < 32; i++) {
-        const SchemaParam *p = param_at(node->schema->inputs, node->schema->ninputs, i);
+        const SchemaParam *p = schema_param(node->schema->inputs, node->schema->ninputs, i);
         if (!is_list(t->m, node->in[i]) || !is_tied(p) || var_of(vars, param_variable(p)))
             continue;
         vars->name[vars->n] = param_variable(p);
@@ -146,7 +139,7 @@ static void bind_lists(Ties *t, const Node *node, Vars *vars)
 static void tie_operand(Ties *t, NodeId n, uint32_t i, Vars *vars)
 {
     const Node *node = node_at(t->m, n);
-    const SchemaParam *p = param_at(node->schema->inputs, node->schema->ninputs, i);
+    const SchemaParam *p = schema_param(node->schema->inputs, node->schema->ninputs, i);
     if (!is_tensor(t->m, node->in[i]) || !p || !(p->types & TENSORS))
         return;
     if (!p->type_var) {
@@ -182,9 +175,9 @@ static uint32_t *tie_followed(Ties *t, const Node *node, uint32_t o, Vars *vars)
 {
     const Value *v = node->out[o] ? value_at(t->m, node->out[o]) : NULL;
     const Schema *s = node->schema;
-    TypeSet types = param_at(s->outputs, s->noutputs, o)->types & TENSORS;
+    TypeSet types = schema_param(s->outputs, s->noutputs, o)->types & TENSORS;
     for (uint32_t i = 0; v && v->why_dtype.kind == WHY_OPERAND && i < node->nin; i++) {
-        const SchemaParam *p = param_at(s->inputs, s->ninputs, i);
+        const SchemaParam *p = schema_param(s->inputs, s->ninputs, i);
         uint32_t *tie =
             node->in[i] == v->why_dtype.from && is_tied(p) ? var_of(vars, param_variable(p)) : NULL;
         if (!tie || ties_dtype(t->m, node->in[i]) != v->dtype || !is_tensor(t->m, node->out[o]))
@@ -205,7 +198,7 @@ static void tie_node(Ties *t, NodeId n)
     for (uint32_t i = 0; s && i < node->nin; i++)
         tie_operand(t, n, i, &vars);
     for (uint32_t o = 0; o < node->nout; o++) {
-        const SchemaParam *p = s ? param_at(s->outputs, s->noutputs, o) : NULL;
+        const SchemaParam *p = s ? schema_param(s->outputs, s->noutputs, o) : NULL;
         uint32_t *tie = is_tied(p) ? var_of(&vars, param_variable(p)) : NULL;
         tie = tie || !p ? tie : tie_followed(t, node, o, &vars);
         if (tie)

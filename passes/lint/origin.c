@@ -38,13 +38,7 @@ Origins *origins_of(Model *m, Arena *a)
 const SchemaParam *param_of_operand(const Node *n, uint32_t i)
 {
     const Schema *s = n->schema;
-    if (!s || i >= n->nin)
-        return NULL;
-    if (i < s->ninputs)
-        return &s->inputs[i];
-    return s->ninputs && s->inputs[s->ninputs - 1].option == PARAM_VARIADIC
-               ? &s->inputs[s->ninputs - 1]
-               : NULL;
+    return s && i < n->nin ? schema_param(s->inputs, s->ninputs, i) : NULL;
 }
 
 bool params_are_tied(const SchemaParam *a, const SchemaParam *b)
@@ -59,13 +53,7 @@ bool params_are_tied(const SchemaParam *a, const SchemaParam *b)
 const SchemaParam *param_of_result(const Node *n, uint32_t o)
 {
     const Schema *s = n->schema;
-    if (!s)
-        return NULL;
-    if (o < s->noutputs)
-        return &s->outputs[o];
-    return s->noutputs && s->outputs[s->noutputs - 1].option == PARAM_VARIADIC
-               ? &s->outputs[s->noutputs - 1]
-               : NULL;
+    return s ? schema_param(s->outputs, s->noutputs, o) : NULL;
 }
 
 bool result_is_tied(const Node *n, uint32_t o)
