@@ -340,6 +340,8 @@ static void print_program(Printer *p, const Plan *plan, const EmitOptions *o)
         buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", p->mod->nkernels,
                    x);
     buf_printf(p->out, "    .bind = %s_bind,\n    .steps = %s_steps,\n", x, x);
+    if (!plan->fixed)
+        buf_printf(p->out, "    .plan = cameo_plan_arena,\n");
     if (half_registers_any(p->mod->steps) || splits_any(p->mod->steps) ||
         pixel_convs_kinds(p->mod->steps) || byte_products_any(p->mod->steps, false) ||
         byte_products_any(p->mod->steps, true))

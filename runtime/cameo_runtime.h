@@ -44,6 +44,7 @@ typedef struct cameo_program {
     const char *const *kernels;
     /* Sets the dims that inputs give and checks the rest; sizes of planned values. 0 or -1. */
     int (*bind)(cameo_context *c, int64_t *sizes);
+    int (*plan)(cameo_context *c, const int64_t *sizes); /* NULL: sizes are fixed */
     int (*steps)(cameo_context *c);
     /* Where values are not in host memory: opens the device (before bind), makes room there. */
     int (*open)(cameo_context *c);
@@ -353,14 +354,14 @@ CAMEO_FN int cameo_bind(cameo_context *c)
 {
     const cameo_program *p = c->program;
     int64_t none = 0, *sizes = &none;
-    if (p->arena < 0 && p->nplanned > 0) {
+    if (p->plan && p->nplanned > 0) {
         sizes = (int64_t *)calloc((size_t)p->nplanned, sizeof *sizes);
         if (!sizes)
             return cameo_fail(c, "no memory");
     }
     int status = p->bind(c, sizes);
-    if (status == 0 && p->arena < 0)
-        status = cameo_plan_arena(c, sizes);
+    if (status == 0 && p->plan)
+        status = p->plan(c, sizes);
     if (sizes != &none)
         free(sizes);
     c->bound = status == 0;

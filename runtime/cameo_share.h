@@ -24,9 +24,10 @@ CAMEO_FN int64_t cameo_parts(const cameo_threads *t)
     return t->pool ? t->pool->threads : 1;
 }
 
-/* Has a kernel's units done. With one thread it is a call of its function. */
-CAMEO_FN void cameo_share(const cameo_threads *t, int64_t units, int64_t grain, cameo_part *part,
-                          void *with)
+/* Has a kernel's units done. With one thread it is a call of its function, of which there is one
+ * copy that way. */
+static __attribute__((noinline, unused)) void
+cameo_share(const cameo_threads *t, int64_t units, int64_t grain, cameo_part *part, void *with)
 {
     if (t->pool && units > grain)
         t->pool->run(t->pool, units, grain, part, with);

@@ -127,6 +127,22 @@ void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t ran
     print_line(p, "    .%s = {%s, %s, %s},", name, text[0], text[1], text[2]);
 }
 
+static bool all_known(const Index *at, uint32_t n)
+{
+    int64_t v;
+    for (uint32_t i = 0; i < n; i++)
+        if (!poly_is_const(at[i], &v))
+            return false;
+    return true;
+}
+
+static bool sizes_known(const Conv *c)
+{
+    const Index plain[] = {c->rows, c->channels, c->channel, c->row};
+    return all_known(plain, 4) && all_known(c->out, c->rank) && all_known(c->taps, c->rank) &&
+           all_known(c->pad, c->rank) && all_known(c->in, c->rank) && all_known(c->step, c->rank);
+}
+
 void conv_print_sizes(Printer *p, const Conv *c, const char *name)
 {
     Polys *polys = p->mod->polys;
@@ -135,7 +151,7 @@ void conv_print_sizes(Printer *p, const Conv *c, const char *name)
         stride[i] = poly_const(polys, c->stride[i]);
         dilation[i] = poly_const(polys, c->dilation[i]);
     }
-    print_line(p, "const cameo_conv %s = {", name);
+    print_line(p, "%sconst cameo_conv %s = {", sizes_known(c) ? "static " : "", name);
     print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,",
                print_index_bare(p, c->rows), print_index_bare(p, c->channels),
                print_index_bare(p, c->channel), print_index_bare(p, c->row), c->copy);
