@@ -57,15 +57,7 @@ DType dtype_of(Str name)
 
 // ---- small floats
 
-// Sign, exponent and mantissa bits from the top; what stands for what is not finite differs.
-typedef struct SmallFloat {
-    int exponent, mantissa, bias;
-    uint32_t max;     // greatest finite code
-    int32_t inf, nan; // codes, -1: there is none
-    bool no_negative_zero;
-} SmallFloat;
-
-static const SmallFloat *small_float(DType t)
+const SmallFloat *dtype_small_float(DType t)
 {
     static const SmallFloat f16 = {5, 10, 15, 0x7bff, 0x7c00, 0x7e00, false};
     static const SmallFloat bf16 = {8, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, false};
@@ -201,7 +193,7 @@ Scalar scalar_load(DType t, const void *at)
         return (Scalar){.i = bits != 0};
     default:
         if (dtype_is_float(t))
-            return (Scalar){.f = decode_small(small_float(t), (uint32_t)bits)};
+            return (Scalar){.f = decode_small(dtype_small_float(t), (uint32_t)bits)};
         return (Scalar){.i = wrap_integer(t, (int64_t)bits)};
     }
 }
@@ -220,7 +212,7 @@ void scalar_store(DType t, void *at, Scalar v)
     else if (t == DT_F8E8M0)
         bits = encode_e8m0(v.f);
     else if (dtype_is_small_float(t))
-        bits = encode_small(small_float(t), v.f, false);
+        bits = encode_small(dtype_small_float(t), v.f, false);
     else if (t == DT_BOOL)
         bits = v.i != 0;
     else if (t != DT_F64)
@@ -242,7 +234,8 @@ static Scalar round_float(DType to, double v, bool saturate)
     }
     // Saturation is for the float8 kinds; float16 and bfloat16 overflow to infinity.
     bool clamps = saturate && dtype_info(to)->bits <= 8;
-    return (Scalar){.f = decode_small(small_float(to), encode_small(small_float(to), v, clamps))};
+    return (Scalar){
+        .f = decode_small(dtype_small_float(to), encode_small(dtype_small_float(to), v, clamps))};
 }
 
 static int64_t float_to_integer(DType to, double v)

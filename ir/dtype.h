@@ -83,6 +83,16 @@ static inline bool dtype_is_complex(DType t)
 {
     return dtype_info(t)->kind == KIND_COMPLEX;
 }
+// How floats of at most 16 bits are coded: sign, exponent and mantissa bits from the top; what
+// stands for what is not finite differs. NULL: of other dtypes, and of float8e8m0, which is an
+// exponent.
+typedef struct SmallFloat {
+    int exponent, mantissa, bias;
+    uint32_t max;     // greatest finite code
+    int32_t inf, nan; // codes, -1: there is none
+    bool no_negative_zero;
+} SmallFloat;
+const SmallFloat *dtype_small_float(DType t);
 // Has it numbers that are not equal to themselves?
 static inline bool dtype_has_nan(DType t)
 {

@@ -151,12 +151,56 @@ static uint8_t digits_of(uint64_t m)
     return m ? (uint8_t)(64 - __builtin_clzll(m) - __builtin_ctzll(m)) : 1;
 }
 
+// Floats of 8 bits of which none is infinite, NaN, or 0 in float16, a vector at a time: counts are
+// those of lanes. false: look closer.
+HOST_VECTORS
+static bool finite_bytes(const Form *f, const unsigned char *at, uint64_t n, Sums *s)
+{
+    enum { LANES = 64, ENOUGH = 192 * LANES }; // so that counts fit
+    const int8_t normal = (int8_t)f->normal, nan = (int8_t)f->nan;
+    int8_t least[LANES], most[LANES], small[LANES], mantissa[LANES] = {0}, nans[LANES] = {0};
+    uint8_t zeros[LANES] = {0}, below[LANES] = {0};
+    if (f->flushed || f->fits < f->finite || n % LANES || n > ENOUGH)
+        return false;
+    memset(least, INT8_MAX, sizeof least);
+    memset(most, INT8_MIN, sizeof most);
+    memset(small, INT8_MAX, sizeof small);
+    for (uint64_t i = 0; i < n; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            const int8_t bits = (int8_t)at[i + (uint64_t)j], m = bits & INT8_MAX;
+            const int8_t key = m ^ (bits < 0 ? -1 : 0), none = m == 0 ? -1 : 0;
+            const int8_t lower = (int8_t)(m - normal) < 0 ? -1 : 0, size = m | (none & INT8_MAX);
+            least[j] = key < least[j] ? key : least[j];
+            most[j] = key > most[j] ? key : most[j];
+            small[j] = size < small[j] ? size : small[j];
+            mantissa[j] |= m & ~lower;
+            nans[j] |= (int8_t)(bits ^ nan) == 0 ? -1 : 0;
+            zeros[j] = (uint8_t)(zeros[j] - none);
+            below[j] = (uint8_t)(below[j] - lower);
+        }
+    Sums own = no_sums;
+    int8_t any = 0;
+    for (int j = 0; j < LANES; j++) {
+        take_bounds(&own, least[j], most[j], (uint64_t)small[j]);
+        any |= nans[j];
+        own.mantissa |= (uint64_t)mantissa[j];
+        own.zeros += zeros[j];
+        own.subnormal += (uint64_t)(below[j] - zeros[j]);
+    }
+    if ((any && f->nan < -1) || own.most > f->finite || own.least < ~f->finite)
+        return false;
+    *s = own;
+    return true;
+}
+
 static void take_floats(const Form *f, const unsigned char *at, uint64_t n, Sums *all,
                         ConstantStats *s)
 {
     const uint64_t magnitude = (UINT64_C(1) << (f->width - 1)) - 1;
     Sums own = no_sums;
-    if (!BY_WIDTH(f, plain_floats, at, n, &own))
+    const bool taken =
+        f->width == 8 ? finite_bytes(f, at, n, &own) : BY_WIDTH(f, plain_floats, at, n, &own);
+    if (!taken)
         BY_WIDTH(f, count_floats, at, n, &own);
     // A subnormal number has at most as many digits as the mantissa.
     for (uint64_t i = 0; i < n && own.subnormal && s->bits < f->digits - (int)f->unused; i++) {

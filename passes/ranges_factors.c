@@ -70,20 +70,40 @@ bool range_dequantizes(const Node *n)
            (is_standard_domain(n->domain) || str_is(n->domain, "com.microsoft"));
 }
 
+// Are elements of the dtype stored several to a byte, so that they are taken as they are?
+static bool is_packed(DType t)
+{
+    return t == DT_I4 || t == DT_U4 || t == DT_I2 || t == DT_U2 || t == DT_F4E2M1;
+}
+
+// What the codes of a float of at most 8 bits stand for; NULL: the dtype is none.
+static const double *numbers_of(RangeWalk *w, DType t)
+{
+    enum { CODES = 256 };
+    const double **known = &w->r->numbers[t];
+    if (!*known && dtype_is_float(t) && dtype_info(t)->bits <= 8) {
+        double *of = NEWS(w->r->a, double, CODES);
+        for (unsigned code = 0; code < CODES; code++)
+            of[code] = scalar_load(t, &(unsigned char){(unsigned char)code}).f;
+        *known = of;
+    }
+    return *known;
+}
+
 // The data of a constant, those of few bits as they are stored.
 static void take_data(RangeWalk *w, ValueId v, Factor *f)
 {
     const TensorData *t = v ? value_at(w->m, v)->constant : NULL;
     Str bytes;
     f->value = v;
-    if (t && (t->dtype == DT_I4 || t->dtype == DT_U4 || t->dtype == DT_I2 || t->dtype == DT_U2) &&
-        tensor_packed(w->m, t, &bytes)) {
+    if (t && is_packed((DType)t->dtype) && tensor_packed(w->m, t, &bytes)) {
         f->packed = dtype_info((DType)t->dtype)->bits;
         f->data = (Elements){(const unsigned char *)bytes.at, (DType)t->dtype, tensor_count(t),
                              t->rank, t->dims};
-        return;
+    } else {
+        f->data = elements_of(w->m, v);
     }
-    f->data = elements_of(w->m, v);
+    f->numbers = numbers_of(w, f->data.dtype);
 }
 
 // The constants that a DequantizeLinear computes from; false: not all are.
@@ -163,69 +183,32 @@ static void read_integers(const Factor *f, uint64_t first, uint64_t n, double *t
     }
 }
 
-// Floats of 8 bits: a sign, an exponent above `bias`, so many digits. From `ends` on, without the
-// sign, there is infinity or NaN; without negative zero its bits are NaN.
-typedef struct Eight {
-    DType dtype;
-    unsigned digits, bias, ends;
-    bool infinite, unsigned_zero;
-} Eight;
-static const Eight eights[] = {{DT_F8E4M3FN, 3, 7, 0x7f, false, false},
-                               {DT_F8E4M3FNUZ, 3, 8, 0x80, false, true},
-                               {DT_F8E5M2, 2, 15, 0x7c, true, false},
-                               {DT_F8E5M2FNUZ, 2, 16, 0x80, false, true}};
-
-static inline uint32_t either(bool first, uint32_t a, uint32_t b) // without a jump
+// Floats of at most 8 bits, by what each code stands for.
+static void read_codes(const Factor *f, uint64_t first, uint64_t n, double *to)
 {
-    const uint32_t mask = (uint32_t)0 - first;
-    return (a & mask) | (b & ~mask);
-}
-
-// Those below the least normal one are so many of the least number.
-HOST_VECTORS
-static void read_eights(const Eight *f, const unsigned char *restrict at, uint64_t n,
-                        float *restrict to)
-{
-    const uint32_t normal = 1u << f->digits, shift = 23 - f->digits, up = (127 - f->bias) << 23;
-    const uint32_t nan = 0x7fc00000, ends = f->ends, first = f->infinite ? 0x7f800000 : nan;
-    const uint32_t zero = f->unsigned_zero ? nan : 0x80000000;
-    const float least = ldexpf(1, 1 - (int)f->bias - (int)f->digits);
-    for (uint64_t i = 0; i < n; i++) {
-        const uint32_t m = at[i] & 0x7f, sign = (uint32_t)(at[i] & 0x80) << 24;
-        const float few = (float)(int32_t)m * least;
-        uint32_t bits;
-        memcpy(&bits, &few, sizeof bits);
-        bits = either(m < normal, bits, (m << shift) + up);
-        bits = either(m < ends, bits, either(m == ends, first, nan)) | sign;
-        bits = either(bits == 0x80000000, zero, bits);
-        memcpy(&to[i], &bits, sizeof bits);
+    unsigned char part[PART];
+    for (uint64_t done = 0, m; done < n; done += m) {
+        const unsigned char *at = part;
+        m = n - done < PART ? n - done : PART;
+        if (f->packed)
+            weigh_unpack(f->data.at, first + done, m, f->packed, false, part);
+        else
+            at = f->data.at + first + done;
+        for (uint64_t i = 0; i < m; i++)
+            to[done + i] = f->numbers[at[i]];
     }
-}
-
-static const Eight *eight_of(DType t)
-{
-    for (size_t k = 0; k < sizeof eights / sizeof *eights; k++)
-        if (eights[k].dtype == t)
-            return &eights[k];
-    return NULL;
 }
 
 static void read_numbers(const Factor *f, uint64_t first, uint64_t n, double *to)
 {
     const Elements *x = &f->data;
-    const Eight *eight = eight_of(x->dtype);
     WeightForm form;
-    if (f->packed || x->dtype == DT_I8 || x->dtype == DT_U8)
+    if (f->numbers)
+        read_codes(f, first, n, to);
+    else if (f->packed || x->dtype == DT_I8 || x->dtype == DT_U8)
         read_integers(f, first, n, to);
     else if (factor_form(f, &form))
         weigh_read(form, x->at + dtype_info(x->dtype)->bytes * first, n, to);
-    else if (eight)
-        for (uint64_t done = 0, m; done < n; done += m) {
-            float part[PART];
-            m = n - done < PART ? n - done : PART;
-            read_eights(eight, x->at + first + done, m, part);
-            weigh_read(WEIGHT_F32, (const unsigned char *)part, m, to + done);
-        }
     else
         for (uint64_t i = 0; i < n; i++)
             to[i] = element_at(x, first + i);

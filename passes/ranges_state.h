@@ -39,9 +39,11 @@ struct Ranges {
     Range *at;      // by value; asked for by range_at
     uint8_t *later; // by value: RangeLater
     uint32_t n;
-    const ConstantStats **stats;  // by value
-    const RangeRow **rows;        // by node; NULL: no rule
-    uint64_t work, most;          // bounds of single channels computed, and how many may be
+    const ConstantStats **stats; // by value
+    const RangeRow **rows;       // by node; NULL: no rule
+    uint64_t work, most;         // bounds of single channels computed, and how many may be
+    const double
+        *numbers[DT_COUNT];       // of codes, by dtype (ranges_factors.c); NULL: not needed so far
     struct WeighScratch *scratch; // of ranges_weigh.c; NULL: not needed so far
     double *room;                 // of the sums of one product, and of what it multiplies
     uint64_t rooms;
@@ -137,6 +139,7 @@ typedef struct Factor {
     ValueId value;           // the constant whose data they are; 0: of none as a whole
     DType dtype;             // what elements are rounded to; of an integer: not at all
     bool transposed, scaled; // a matrix whose rows and columns changed places; there is a scale
+    const double *numbers;   // what the codes of a float of at most 8 bits stand for; else NULL
     ValueId scale_value;     // the constant that `scale` is; 0: of none
     uint32_t packed;         // bits of each, several to a byte, the lowest first; 0: as stored
     Elements scale, zero;    // one for all or nscales each; of no elements: 1, `middle`

@@ -1,11 +1,11 @@
 // Bounds of sums of products with constant weights: where the weights of each sum lie, and in which
 // way they are read.
 //
-// Floats are added as they are stored, in one of two precisions. Integers of at most 8 bits are
-// too: their scales and zero points come in once for all weights next to each other that share
-// them. What is left (scales that change with each weight, wider integers, floats of 8 bits) is
-// made double first. Where every interval is nearly as wide as its numbers are large, the sum of
-// magnitudes follows from that of radii.
+// Floats are added as they are stored, in one of two precisions. Integers and floats of at most 8
+// bits are too: their scales and zero points come in once for all weights next to each other that
+// share them. What is left (scales that change with each weight, wider integers) is made double
+// first. Where every interval is nearly as wide as its numbers are large, the sum of magnitudes
+// follows from that of radii.
 
 #include "base/host.h"
 #include "passes/ranges_weigh.h"
@@ -144,12 +144,13 @@ static unsigned data_bits(const Factor *f)
     return f->packed ? f->packed : dtype_info(f->data.dtype)->bits;
 }
 
-// Does every scale make a normal number of the dtype of every byte but 0, so that rounding is an
-// error relative to it?
-static bool are_plain_scales(RangeWalk *w, const Factor *f)
+// Does every scale make a normal number of the dtype of every number whose magnitude is 0 or from
+// `low` to `high`, so that rounding is an error relative to it?
+static bool are_plain_scales(RangeWalk *w, const Factor *f, double low, double high)
 {
     const bool narrow = f->dtype == DT_F16;
-    const double least = narrow ? 0x1p-14 : 0x1p-100, most = narrow ? 0x1p7 : 0x1p30;
+    const double least = (narrow ? 0x1p-14 : 0x1p-100) / low,
+                 most = (narrow ? 0x1p15 : 0x1p38) / high;
     ConstantStats s;
     if (f->scale_value)
         s = *range_stats(w->r, f->scale_value);
@@ -178,8 +179,21 @@ static bool are_bytes(RangeWalk *w, const Factor *f, const Range *x, bool whole,
     const double most = whole ? INFINITY : exact ? 0x1p8 : 0x1p80;
     if (fabs(x->lo) > most || fabs(x->hi) > most)
         return false;
-    return (!f->scale.n || are_plain_scales(w, f)) &&
+    return (!f->scale.n || are_plain_scales(w, f, 1, 0x1p8)) &&
            (!f->zero.n || are_plain_points(f, offset, f->packed == 4 ? 15 : 255));
+}
+
+// Floats whose zero points, if there are any, are 0. What is no number the pass over them tells.
+static bool are_small_floats(RangeWalk *w, const Factor *f, const Range *x, const WordForm *form)
+{
+    const int low = 1 - form->bias - (int)form->digits;
+    double lo, most;
+    ConstantStats zero;
+    range_of_dtype(f->data.dtype, &lo, &most);
+    elements_measure(f->zero.dtype, f->zero.at, f->zero.n, false, &zero);
+    return form->digits && f->value && fabs(x->lo) <= 0x1p80 && fabs(x->hi) <= 0x1p80 &&
+           (!f->scale.n || are_plain_scales(w, f, ldexp(1, low), most)) &&
+           (!f->zero.n || zero.zeros == zero.count);
 }
 
 // Do enough weights next to each other share their scale: all of a word, or of a row of bytes?
@@ -195,6 +209,22 @@ static bool shares_scales(const Weighing *g)
                     : f->inner * f->along == g->width;
 }
 
+// Of rows of `width` numbers.
+static WordForm word_form(const Factor *f, uint64_t width, unsigned char flip)
+{
+    const DType t = f->data.dtype;
+    const SmallFloat *small = dtype_small_float(t);
+    WordForm form = {f->packed == 4 && width % 2 == 0 ? 4 : 8, flip, 0, 0};
+    if (form.bits == 4 && dtype_is_signed(t))
+        form.flip = 0x88;
+    if (small && dtype_info(t)->bits == form.bits && data_bits(f) == form.bits &&
+        (f->packed || form.bits == 8)) {
+        form.digits = (unsigned)small->mantissa;
+        form.bias = small->bias;
+    }
+    return form;
+}
+
 static void choose_way(RangeWalk *w, Weighing *g, const Range *x)
 {
     const Factor *f = g->f;
@@ -203,14 +233,14 @@ static void choose_way(RangeWalk *w, Weighing *g, const Range *x)
     const unsigned bits = data_bits(f);
     g->flip = t == DT_I8 && !f->packed ? 0x80 : 0;
     g->offset = dtype_is_signed(t) && bits <= 8 ? (double)(1 << (bits - 1)) : 0;
-    g->word = (WordForm){f->packed == 4 && g->width % 2 == 0 ? 4 : 8, g->flip};
-    if (g->word.bits == 4 && dtype_is_signed(t))
-        g->word.flip = 0x88;
+    g->word = word_form(f, g->width, g->flip);
     g->filled = NAN;
+    const bool small = are_small_floats(w, f, x, &g->word);
     const bool halves = g->lone && g->word.bits == 4;
     const bool whole = g->lone && (halves || g->at->in_first || !f->block);
     const bool narrow = dtype_info(t)->bits == 16;
     g->way = floats && !f->nscales && (f->value || !narrow) ? (narrow ? AS_SHORT_FLOATS : AS_FLOATS)
+             : small && shares_scales(g)                    ? AS_WORDS
              : !are_bytes(w, f, x, whole, g->offset) || !shares_scales(g) ? AS_READ
              : halves                                                     ? AS_HALVES
              : whole                                                      ? AS_BYTES

@@ -213,13 +213,21 @@ void weigh_byte_rows(const unsigned char *at, uint64_t stride, uint64_t rows, ui
         add_byte_row(at + stride * row, n, flip, zero, sum, magnitude);
 }
 
-// ---- integers in words
+// ---- numbers in words
 
 #define HELD UINT32_C(0x4b000000) // the float WORD_HELD
 
-static inline uint32_t flips(const WordForm *form)
+// What a form's numbers are made with.
+typedef struct Making {
+    uint32_t flip, up;
+    float normal;
+} Making;
+
+static inline Making making_of(const WordForm *form)
 {
-    return form->flip * UINT32_C(0x01010101);
+    const int exponent = 127 - form->bias;
+    return (Making){form->flip * UINT32_C(0x01010101), (uint32_t)exponent << 23,
+                    from_bits((uint32_t)(exponent + 1) << 23)};
 }
 
 // The integer of each of WORDS words that begins with bit `shift`, as a float.
@@ -228,19 +236,42 @@ INLINE float integer_of(uint32_t word, const unsigned shift, const unsigned bits
     return from_bits((word >> shift & ((UINT32_C(1) << bits) - 1)) | HELD);
 }
 
+// The same of floats with so many digits behind the point: exponent and digits are put where those
+// of a float are. A number with exponent 0 is then above half of the least normal one by half of
+// what it is; for all others the double less that least one is no less than the number.
+INLINE float small_of(uint32_t word, const unsigned shift, const unsigned bits,
+                      const unsigned digits, const Making *m)
+{
+    const int up = 23 - (int)digits - (int)shift;
+    const uint32_t mask = ((UINT32_C(1) << (bits - 1)) - 1) << (23 - digits);
+    const uint32_t sign = word << (32 - bits - shift) & UINT32_C(0x80000000);
+    const float one = from_bits(((up > 0 ? word << up : word >> -up) & mask) + m->up);
+    const float other = one + one - m->normal, size = one < other ? one : other;
+    return from_bits(to_bits(size) | sign);
+}
+
+INLINE float number_of(uint32_t word, const unsigned shift, const unsigned bits,
+                       const unsigned digits, const Making *m, float zero)
+{
+    return digits ? small_of(word, shift, bits, digits, m) : integer_of(word, shift, bits) - zero;
+}
+
 // Loops that shift by a number which the compiler does not know take longer: each of these is
 // called with its own.
-INLINE void row_step(const uint32_t *word, const unsigned t, const unsigned bits, const float *zero,
+INLINE void row_step(const uint32_t *word, const unsigned t, const unsigned bits,
+                     const unsigned digits, const Making *m, const float *zero,
                      const ShortIntervals *x, uint64_t from, float *restrict middle,
                      float *restrict radius, float *restrict most, const bool all)
 {
-    from += t * WORDS;
+    const float *restrict by_middle = x->middle + from + t * WORDS;
+    const float *restrict by_radius = x->radius + from + t * WORDS;
+    const float *restrict by_most = all ? x->most + from + t * WORDS : NULL;
     for (int i = 0; i < WORDS; i++) {
-        const float v = integer_of(word[i], t * bits, bits) - zero[i], size = fabsf(v);
-        middle[i] += v * x->middle[from + i];
-        radius[i] += size * x->radius[from + i];
+        const float v = number_of(word[i], t * bits, bits, digits, m, zero[i]), size = fabsf(v);
+        middle[i] += v * by_middle[i];
+        radius[i] += size * by_radius[i];
         if (all)
-            most[i] += size * x->most[from + i];
+            most[i] += size * by_most[i];
     }
 }
 
@@ -258,8 +289,9 @@ INLINE void row_step(const uint32_t *word, const unsigned t, const unsigned bits
 
 // The integers of each word are next to each other, the first in its low bits.
 INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const unsigned bits,
-                         uint32_t flip, const float *scale, const float *zero,
-                         const ShortIntervals *x, double *restrict sum, const bool all)
+                         const unsigned digits, const Making *m, const float *scale,
+                         const float *zero, const ShortIntervals *x, double *restrict sum,
+                         const bool all)
 {
     float a[WORDS] = {0}, b[WORDS] = {0}, c[WORDS] = {0};
     for (uint64_t k = 0; k < words; k += WORDS) {
@@ -267,9 +299,10 @@ INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const
         uint32_t word[WORDS];
         for (int i = 0; i < WORDS; i++) {
             memcpy(&word[i], at + (k + i) * sizeof *word, sizeof *word);
-            word[i] ^= flip;
+            word[i] ^= m->flip;
         }
-#define STEP(t) row_step(word, t, bits, zero + k, x, k * (32 / bits), middle, radius, most, all)
+#define STEP(t)                                                                                    \
+    row_step(word, t, bits, digits, m, zero + k, x, k * (32 / bits), middle, radius, most, all)
         STEPS(bits)
 #undef STEP
         for (int i = 0; i < WORDS; i++) {
@@ -287,60 +320,84 @@ INLINE void row_of_words(const unsigned char *restrict at, uint64_t words, const
 }
 
 INLINE void rows_step(const uint32_t word[4][WORDS], const unsigned t, const unsigned bits,
-                      const float *restrict zero, const float *x, uint64_t to, float *restrict a,
-                      float *restrict b, float *restrict c, const bool all)
+                      const unsigned digits, const Making *m, const float *restrict zero,
+                      const float *x, uint64_t to, float *restrict a, float *restrict b,
+                      float *restrict c, const bool all)
 {
     to += t * WORDS;
+    zero += to;
+    a += to;
+    b += to;
+    c += all ? to : 0;
     for (int i = 0; i < WORDS; i++) {
         float v[4], size[4];
         for (int j = 0; j < 4; j++) {
-            v[j] = integer_of(word[j][i], t * bits, bits) - zero[to + i];
+            v[j] = number_of(word[j][i], t * bits, bits, digits, m, zero[i]);
             size[j] = fabsf(v[j]);
         }
-        a[to + i] += v[0] * x[0] + v[1] * x[3] + (v[2] * x[6] + v[3] * x[9]);
-        b[to + i] += size[0] * x[1] + size[1] * x[4] + (size[2] * x[7] + size[3] * x[10]);
+        a[i] += v[0] * x[0] + v[1] * x[3] + (v[2] * x[6] + v[3] * x[9]);
+        b[i] += size[0] * x[1] + size[1] * x[4] + (size[2] * x[7] + size[3] * x[10]);
         if (all)
-            c[to + i] += size[0] * x[2] + size[1] * x[5] + (size[2] * x[8] + size[3] * x[11]);
+            c[i] += size[0] * x[2] + size[1] * x[5] + (size[2] * x[8] + size[3] * x[11]);
     }
 }
 
 // Four rows, whose intervals are x[0..2], x[3..5] ..
 INLINE void rows_of_words(const unsigned char *const *row, uint64_t words, const unsigned bits,
-                          uint32_t flip, const float *restrict zero, const float *x,
-                          float *restrict a, float *restrict b, float *restrict c, const bool all)
+                          const unsigned digits, const Making *m, const float *restrict zero,
+                          const float *x, float *restrict a, float *restrict b, float *restrict c,
+                          const bool all)
 {
     for (uint64_t k = 0; k < words; k += WORDS) {
         uint32_t word[4][WORDS];
         for (int j = 0; j < 4; j++)
             for (int i = 0; i < WORDS; i++) {
                 memcpy(&word[j][i], row[j] + (k + i) * sizeof **word, sizeof **word);
-                word[j][i] ^= flip;
+                word[j][i] ^= m->flip;
             }
-#define STEP(t) rows_step(word, t, bits, zero, x, k * (32 / bits), a, b, c, all)
+#define STEP(t) rows_step(word, t, bits, digits, m, zero, x, k * (32 / bits), a, b, c, all)
         STEPS(bits)
 #undef STEP
     }
 }
 
-#define WORD_LOOPS(bits, all)                                                                      \
+#define WORD_LOOPS(bits, digits, all)                                                              \
     HOST_VECTORS                                                                                   \
-    static void row_##bits##_##all(const unsigned char *at, uint64_t words, uint32_t flip,         \
-                                   const float *scale, const float *zero, const ShortIntervals *x, \
-                                   double *sum)                                                    \
+    static void row_##bits##_##digits##_##all(                                                     \
+        const unsigned char *at, uint64_t words, const Making *m, const float *scale,              \
+        const float *zero, const ShortIntervals *x, double *sum)                                   \
     {                                                                                              \
-        row_of_words(at, words, bits, flip, scale, zero, x, sum, all);                             \
+        const Making own = *m;                                                                     \
+        row_of_words(at, words, bits, digits, &own, scale, zero, x, sum, all);                     \
     }                                                                                              \
     HOST_VECTORS                                                                                   \
-    static void rows_##bits##_##all(const unsigned char *const *row, uint64_t words,               \
-                                    uint32_t flip, const float *zero, const float *x,              \
-                                    const ShortIntervals *to)                                      \
+    static void rows_##bits##_##digits##_##all(const unsigned char *const *row, uint64_t words,    \
+                                               const Making *m, const float *zero, const float *x, \
+                                               const ShortIntervals *to)                           \
     {                                                                                              \
-        rows_of_words(row, words, bits, flip, zero, x, to->middle, to->radius, to->most, all);     \
+        const Making own = *m;                                                                     \
+        rows_of_words(row, words, bits, digits, &own, zero, x, to->middle, to->radius, to->most,   \
+                      all);                                                                        \
     }
-WORD_LOOPS(4, 0)
-WORD_LOOPS(4, 1)
-WORD_LOOPS(8, 0)
-WORD_LOOPS(8, 1)
+WORD_LOOPS(4, 0, 0)
+WORD_LOOPS(4, 0, 1)
+WORD_LOOPS(4, 1, 0)
+WORD_LOOPS(4, 1, 1)
+WORD_LOOPS(8, 0, 0)
+WORD_LOOPS(8, 0, 1)
+WORD_LOOPS(8, 2, 0)
+WORD_LOOPS(8, 2, 1)
+WORD_LOOPS(8, 3, 0)
+WORD_LOOPS(8, 3, 1)
+
+// The loop of a form, with all three sums or two.
+#define FORM_LOOP(loop, form, all)                                                                 \
+    ((form)->bits == 4     ? ((form)->digits ? LOOP(loop, 4, 1, all) : LOOP(loop, 4, 0, all))      \
+     : (form)->digits == 3 ? LOOP(loop, 8, 3, all)                                                 \
+     : (form)->digits == 2 ? LOOP(loop, 8, 2, all)                                                 \
+                           : LOOP(loop, 8, 0, all))
+#define LOOP(loop, bits, digits, all)                                                              \
+    ((all) ? loop##_##bits##_##digits##_1 : loop##_##bits##_##digits##_0)
 
 enum { WORD_BYTES = WORDS * sizeof(uint32_t) };
 
@@ -383,11 +440,8 @@ void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to)
 static void add_words(const WordForm *form, const unsigned char *at, uint64_t words,
                       const float *scale, const float *zero, const ShortIntervals *x, double *sum)
 {
-    const uint32_t flip = flips(form);
-    if (form->bits == 4)
-        (x->most ? row_4_1 : row_4_0)(at, words, flip, scale, zero, x, sum);
-    else
-        (x->most ? row_8_1 : row_8_0)(at, words, flip, scale, zero, x, sum);
+    const Making m = making_of(form);
+    FORM_LOOP(row, form, x->most)(at, words, &m, scale, zero, x, sum);
 }
 
 // Bytes beyond the last word are those of another row, or none: these are copied.
@@ -409,11 +463,8 @@ void weigh_word_row(const WordForm *form, const unsigned char *at, uint64_t n, c
 static void add_word_rows(const WordForm *form, const unsigned char *const *row, uint64_t words,
                           const float *zero, const float *x, const ShortIntervals *to)
 {
-    const uint32_t flip = flips(form);
-    if (form->bits == 4)
-        (to->most ? rows_4_1 : rows_4_0)(row, words, flip, zero, x, to);
-    else
-        (to->most ? rows_8_1 : rows_8_0)(row, words, flip, zero, x, to);
+    const Making m = making_of(form);
+    FORM_LOOP(rows, form, to->most)(row, words, &m, zero, x, to);
 }
 
 void weigh_word_rows(const WordForm *form, const unsigned char *at, uint64_t stride, uint64_t rows,

@@ -82,17 +82,21 @@ void weigh_half_rows(const unsigned char *at, uint64_t stride, uint64_t rows, ui
                      unsigned char flip, const unsigned char *zero, uint16_t *sum,
                      uint16_t *magnitude);
 
-// ---- integers, an interval each
+// ---- integers and floats of at most 8 bits, an interval each
 // Bytes and halves of bytes are taken from words of 32 bits, all first ones of 32 words, then all
 // second ones: in this order, which differs from theirs within 32 words, intervals, zero points and
 // sums stand. What is added in float32 keeps to what is said there.
 enum { WORDS = 32, WORD_RUN = 2048 };
-// Integers that are `bits` wide (4 or 8), and how they are stored; `flip` as above.
+// Integers that are `bits` wide (4 or 8), and how they are stored; `flip` as above. Or floats with
+// so many digits behind the point (of 4 bits 1, of 8 bits 2 or 3) and such a bias of their
+// exponent; what is infinite or NaN becomes some number.
 typedef struct WordForm {
     unsigned bits;
     unsigned char flip;
+    unsigned digits; // 0: integers
+    int bias;
 } WordForm;
-// n integers take so many places: what is over is never looked at, but has to be there.
+// n numbers take so many places: what is over is never looked at, but has to be there.
 uint64_t weigh_places(const WordForm *form, uint64_t n);
 // n numbers in this order; what is over is 0.
 void weigh_place(const WordForm *form, const float *from, uint64_t n, float *to);
@@ -102,9 +106,10 @@ static inline uint64_t weigh_place_of(const WordForm *form, uint64_t k)
     const unsigned log = form->bits == 4 ? 3 : 2, in = k & ((WORDS << log) - 1);
     return k - in + (in & ((1u << log) - 1)) * WORDS + (in >> log);
 }
-// Zero points come with this number, whose float has an integer in its lowest bits.
+// Zero points, which floats have none of, come with this number, whose float has an integer in its
+// lowest bits.
 #define WORD_HELD 0x1p23
-// Adds the three sums of n <= WORD_RUN integers next to each other to sum[0..2]; scales (NULL:
+// Adds the three sums of n <= WORD_RUN numbers next to each other to sum[0..2]; scales (NULL:
 // none) and zero points are those of words.
 void weigh_word_row(const WordForm *form, const unsigned char *at, uint64_t n, const float *scale,
                     const float *zero, const ShortIntervals *x, double *sum);

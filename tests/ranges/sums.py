@@ -20,7 +20,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 KINDS = {"float32": np.float32, "float64": np.float64, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 INTEGERS = {"int8": (np.int8, 8), "uint8": (np.uint8, 8), "int4": (ml_dtypes.int4, 4), "uint4": (ml_dtypes.uint4, 4), "int16": (np.int16, 16),
-            "float8e4m3fn": (ml_dtypes.float8_e4m3fn, 8)}
+            "float8e4m3fn": (ml_dtypes.float8_e4m3fn, 8), "float8e4m3fnuz": (ml_dtypes.float8_e4m3fnuz, 8), "float8e5m2": (ml_dtypes.float8_e5m2, 8),
+            "float8e5m2fnuz": (ml_dtypes.float8_e5m2fnuz, 8), "float4e2m1": (ml_dtypes.float4_e2m1fn, 4)}
+SMALL = {np.dtype(INTEGERS[name][0]): name.upper() for name in INTEGERS if name.startswith("float")}
 SIZES = [1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 130, 511, 513, 1025, 2049]
 SCALES = ["one", "outputs", "inputs", "blocks"]
 
@@ -41,9 +43,10 @@ class Case:
         self.dtype = np.dtype(np.float32)
 
     def constant(self, name, array):
-        kind = helper.np_dtype_to_tensor_dtype(array.dtype) if array.dtype != ml_dtypes.float8_e4m3fn else TensorProto.FLOAT8E4M3FN
-        if kind in (TensorProto.INT4, TensorProto.UINT4):
-            flat = array.astype(np.int8).ravel() & 15
+        small = SMALL.get(array.dtype)
+        kind = TensorProto.DataType.Value(small) if small else helper.np_dtype_to_tensor_dtype(array.dtype)
+        if kind in (TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1):
+            flat = (array.view(np.uint8) if small else array.astype(np.int8)).ravel() & 15
             flat = np.append(flat, np.zeros(flat.size % 2, np.int8)).astype(np.uint8)
             raw = (flat[0::2] | flat[1::2] << 4).tobytes()
         else:
@@ -71,9 +74,9 @@ class Case:
         if bits == 16:
             return self.rng.integers(-3000, 3000, dims).astype(dtype)
         raw = self.rng.integers(0, 1 << bits, dims)
-        if dtype == ml_dtypes.float8_e4m3fn:
-            raw = np.where(raw & 127 == 127, 0, raw).astype(np.uint8)
-            return raw.view(dtype)
+        if np.dtype(dtype) in SMALL:
+            raw = raw.astype(np.uint8).view(dtype)
+            return np.where(np.isfinite(raw.astype(np.float32)), raw, np.zeros(1, dtype))
         signed = np.dtype(dtype).name.startswith("int")
         return (raw - (1 << bits - 1) * signed).astype(np.int64).astype(dtype)
 
@@ -176,7 +179,7 @@ class Case:
         graph = helper.make_graph(self.nodes, "sums", [helper.make_tensor_value_info("x", kind, self.shape)],
                                   [onnx.ValueInfoProto(name=self.nodes[-1].output[0])], self.weights)
         self.x, self.y = x, self.nodes[-1].output[0]
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
 
     def exact(self, lo, hi):
         """(low, high, magnitude) of each output: sums in longdouble."""
