@@ -39,13 +39,31 @@ typedef struct cameo_pixel_conv {
     int by_blocks;
 } cameo_pixel_conv;
 
-/* What is multiplied: tiles t0 .. t1, blocks b0 .. b1. */
+/* A turn: two tiles of a block, whose places end with `last`. first: the tile whose sums would
+ * stand first where theirs stand. */
+typedef struct cameo_pixel_turn {
+    int64_t block, tile, last, first;
+} cameo_pixel_turn;
+
+/* What is multiplied: of unit u tiles t0 .. t1 of blocks b0 .. b1. Unit `from` was the first one.
+ */
 typedef struct cameo_pixel_cut {
-    int64_t t0, t1, b0, b1;
+    int64_t from, u, t0, t1, b0, b1;
     const char *x, *w;
     const int64_t *at; /* where the pixels of each step of k begin, in bytes */
-    void *sums;        /* of two tiles: for each place those of a block */
+    char *sums;        /* of a turn, or of two: for each place those of a block */
     int64_t ahead;     /* bytes to the panels that are asked for meanwhile, 0: none */
+    /* where turns overlap: units end before `end`, of u one of its turns is multiplied */
+    int64_t end, half;         /* half: 0 or 1, which half of the sums is its own */
+    cameo_pixel_turn turns[2]; /* by halves: nothing is copied, which would wait for its stores */
+    /* what is left of it: steps of a panel, panels; what is read and written next, and how many
+     * steps are done between two pieces of the turn before it, which has two or more */
+    int64_t steps, panels, two, share;
+    cameo_amx_rows a;
+    const char *b;
+    cameo_amx_soon soon;
+    int64_t asked; /* bytes between a panel and the first that is asked for */
+    char *c;
 } cameo_pixel_cut;
 
 /* c: all but what is set here. */
@@ -119,7 +137,7 @@ cameo_pixel_begin(const cameo_pixel_conv *c, const void *x, const void *w, int64
         cameo_amx_begin();
 #endif
     return (cameo_pixel_cut){
-        .x = (const char *)x + origin, .w = (const char *)w, .at = at, .sums = sums};
+        .x = (const char *)x + origin, .w = (const char *)w, .at = at, .sums = (char *)sums};
 }
 
 static inline __attribute__((unused)) void cameo_pixel_end(void)
@@ -130,12 +148,13 @@ static inline __attribute__((unused)) void cameo_pixel_end(void)
 #endif
 }
 
-/* Unit u; `first`: the thread did none before, so weights are in no cache of its core. Those of the
- * next block come while one is multiplied for the first time, and when all are done for the last
- * time what lies behind them: the next kernel's. */
-static inline __attribute__((unused)) void cameo_pixel_unit(const cameo_pixel_conv *c, int64_t u,
-                                                            int first, cameo_pixel_cut *cut)
+/* Unit cut->u. Where it is the first one of a thread, weights are in no cache of its core. Those of
+ * the next block come while one is multiplied for the first time, and when all are done for the
+ * last time what lies behind them: the next kernel's. */
+static inline __attribute__((unused)) void cameo_pixel_unit(const cameo_pixel_conv *c,
+                                                            cameo_pixel_cut *cut)
 {
+    const int64_t u = cut->u;
     const int64_t most = c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES;
     const int64_t groups = cameo_pixel_groups(c), group = u % groups;
     const int64_t block = c->steps * c->columns * CAMEO_PIXEL;
@@ -143,7 +162,9 @@ static inline __attribute__((unused)) void cameo_pixel_unit(const cameo_pixel_co
     cut->b1 = c->by_blocks ? cut->b0 + 1 : c->blocks;
     cut->t0 = group * most;
     cut->t1 = c->tiles - cut->t0 < most ? c->tiles : cut->t0 + most;
-    cut->ahead = first || c->by_blocks ? block : group == groups - 1 ? c->blocks * block : 0;
+    cut->ahead = u == cut->from || c->by_blocks ? block
+                 : group == groups - 1          ? c->blocks * block
+                                                : 0;
 }
 
 /* Places before those of tile t that it has too. */
@@ -252,7 +273,7 @@ cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t 
     const char *x = cameo_pixel_tile(c, cut, t), *w = cut->w + b * panels * size;
     const char *second = two ? cameo_pixel_tile(c, cut, t + 1) : x;
     for (int64_t p = 0; p < read; p++, w += size) {
-        char *sums = (char *)cut->sums + p * LINE;
+        char *sums = cut->sums + p * LINE;
 #ifdef CAMEO_AMX
         if (cameo_amx_on()) {
             /* the next panel is asked for while this one meets its tiles, each line once */
@@ -270,6 +291,127 @@ cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t 
         if (two)
             cameo_pixel_plain(c, cut, second, w, sums + CAMEO_PIXEL_TILE * next, next);
     }
+}
+
+/* ---- turns that overlap: pieces of one are finished between steps of the next one. Registers of
+ * tiles and of vectors work side by side where what follows one another is neither all for the ones
+ * nor all for the others. ---- */
+
+/* Before the first step of a panel. */
+static inline __attribute__((unused)) void cameo_pixel_begin_panel(const cameo_pixel_conv *c,
+                                                                   cameo_pixel_cut *cut)
+{
+    cut->steps = c->steps;
+    cut->a.places = cut->at;
+    cut->soon.at = cut->b + cut->asked;
+}
+
+/* Tiles from `tile` on of a block are multiplied next. */
+static inline __attribute__((unused)) void
+cameo_pixel_begin_turn(const cameo_pixel_conv *c, cameo_pixel_cut *cut, int64_t block, int64_t tile)
+{
+    enum { PANEL = CAMEO_PIXEL_PANEL, LINE = 4 * PANEL };
+    cameo_pixel_turn *turn = &cut->turns[cut->half];
+    const int64_t after = tile + 2 < cut->t1 ? tile + 2 : cut->t1;
+    const int64_t last = after * CAMEO_PIXEL_TILE, panels = c->columns / PANEL;
+    turn->block = block;
+    turn->tile = tile;
+    turn->last = last < c->places ? last : c->places;
+    turn->first = tile - 2 * cut->half;
+    cut->two = tile + 1 < cut->t1;
+    cut->a.at = cameo_pixel_tile(c, cut, tile);
+    cut->a.row = c->step;
+    cut->a.tile = cut->two ? cameo_pixel_tile(c, cut, tile + 1) - cut->a.at : 0;
+    cut->b = cut->w + block * panels * c->steps * CAMEO_PIXEL_TILE * LINE;
+    cut->c = cut->sums + cut->half * 2 * CAMEO_PIXEL_TILE * 4 * c->columns;
+    cut->panels = block == c->blocks - 1 ? c->last : panels;
+    cut->share = (cut->panels * c->steps + 1) / 2;
+#ifdef CAMEO_AMX
+    /* the next panel is asked for while this one meets its tiles, each line once */
+    const int64_t lines = cut->ahead ? c->steps * LINE / 4 : 0;
+    const int64_t turns = (cut->t1 - cut->t0 + 1) / 2;
+    cut->soon = cameo_amx_soon_of(NULL, lines, c->steps, (tile - cut->t0) / 2, turns);
+    cut->asked = cut->ahead + (int64_t)(intptr_t)cut->soon.at;
+#endif
+    cameo_pixel_begin_panel(c, cut);
+}
+
+/* The next n steps of a panel. Sums are stored behind the last one. */
+static inline __attribute__((unused)) void cameo_pixel_steps(const cameo_pixel_conv *c,
+                                                             cameo_pixel_cut *cut, int64_t n)
+{
+    const int64_t next = 4 * c->columns;
+    const char *b = cut->b;
+    cut->b += n * 2 * CAMEO_PIXEL_TILE * CAMEO_PIXEL;
+#ifdef CAMEO_AMX
+    if (cameo_amx_on()) {
+        char *sums = n == cut->steps ? cut->c : NULL;
+        cameo_pixel_tiles(c->kind)[cut->two][!c->narrow](n, &cut->a, b, CAMEO_AMX_LINE, &cut->soon,
+                                                         sums, next, cut->steps < c->steps);
+        cut->steps -= n;
+        cut->a.places += n;
+        cut->soon.at += n * cut->soon.each * CAMEO_AMX_LINE;
+        return;
+    }
+#endif
+    cameo_pixel_plain(c, cut, cut->a.at, b, cut->c, next);
+    if (cut->two)
+        cameo_pixel_plain(c, cut, cut->a.at + cut->a.tile, b, cut->c + CAMEO_PIXEL_TILE * next,
+                          next);
+    cut->steps -= n;
+}
+
+/* Up to n steps of those that are left of a turn. Without matrix registers whole panels. */
+static __attribute__((noinline, unused)) void cameo_pixel_some(const cameo_pixel_conv *c,
+                                                               cameo_pixel_cut *cut, int64_t n)
+{
+    while (n > 0 && cut->panels > 0) {
+        const int64_t some = n < cut->steps && cameo_amx_on() ? n : cut->steps;
+        cameo_pixel_steps(c, cut, some);
+        n -= some;
+        if (cut->steps > 0)
+            continue;
+        cut->c += 4 * CAMEO_PIXEL_PANEL;
+        cut->panels--;
+        cameo_pixel_begin_panel(c, cut);
+    }
+}
+
+/* Units from .. end: their first turn begins. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_start(const cameo_pixel_conv *c, cameo_pixel_cut *cut, int64_t from, int64_t end)
+{
+    cut->from = cut->u = from;
+    cut->end = end;
+    cut->panels = cut->half = 0;
+    if (from == end)
+        return;
+    cameo_pixel_unit(c, cut);
+    cameo_pixel_begin_turn(c, cut, cut->b0, cut->t0);
+}
+
+/* Ends a turn, whose sums are then there, and begins the one behind it. NULL: there is none. */
+static __attribute__((noinline, unused)) const cameo_pixel_turn *
+cameo_pixel_next(const cameo_pixel_conv *c, cameo_pixel_cut *cut)
+{
+    const cameo_pixel_turn *done = &cut->turns[cut->half];
+    int64_t block = done->block, tile = done->tile + 2;
+    if (cut->u == cut->end)
+        return NULL;
+    cameo_pixel_some(c, cut, cut->panels * c->steps);
+    cut->half ^= 1;
+    if (tile >= cut->t1) {
+        tile = cut->t0;
+        block++;
+    }
+    if (block == cut->b1 && ++cut->u < cut->end) {
+        cameo_pixel_unit(c, cut);
+        block = cut->b0;
+        tile = cut->t0;
+    }
+    if (cut->u < cut->end)
+        cameo_pixel_begin_turn(c, cut, block, tile);
+    return done;
 }
 
 /* n floats, a multiple of 32, rounded to bfloat16. */
@@ -316,14 +458,15 @@ cameo_pixel_parts(uint16_t *restrict to, const float *restrict from, int64_t n, 
     }
 }
 
-/* Of a block of 32 channels; NULL: a scale of 1, nothing added. added: those of each place. */
+/* Of a block of 32 channels; NULL: factors of 1, nothing added. added: those of each place. */
 typedef struct cameo_pixel_ends {
     const float *scale, *bias;
     const uint16_t *added;
+    const float *by;
     float low, high;
 } cameo_pixel_ends;
 
-/* min(max(sum * scale + bias + added, low), high) of n places, as bfloat16; NaN stays NaN. */
+/* min(max(sum * scale + bias + added * by, low), high) of n places, as bfloat16; NaN stays NaN. */
 static __attribute__((noinline, unused)) void cameo_pixel_finish(uint16_t *restrict to,
                                                                  const float *restrict sums,
                                                                  int64_t n,
@@ -336,7 +479,7 @@ static __attribute__((noinline, unused)) void cameo_pixel_finish(uint16_t *restr
     typedef uint16_t cameo_half __attribute__((vector_size(32), aligned(2), may_alias));
     typedef uint16_t cameo_halves __attribute__((vector_size(64), aligned(2), may_alias));
     const cameo_floats zero = {0}, low = zero + e->low, high = zero + e->high;
-    cameo_floats s0 = zero + 1, s1 = s0, b0 = zero, b1 = zero;
+    cameo_floats s0 = zero + 1, s1 = s0, b0 = zero, b1 = zero, by0 = s0, by1 = s0;
     if (e->scale) {
         s0 = *(const cameo_floats *)e->scale;
         s1 = *(const cameo_floats *)(e->scale + 16);
@@ -345,16 +488,20 @@ static __attribute__((noinline, unused)) void cameo_pixel_finish(uint16_t *restr
         b0 = *(const cameo_floats *)e->bias;
         b1 = *(const cameo_floats *)(e->bias + 16);
     }
+    if (e->by) {
+        by0 = *(const cameo_floats *)e->by;
+        by1 = *(const cameo_floats *)(e->by + 16);
+    }
     for (int64_t i = 0; i < n; i++, sums += LANES, to += LANES) {
         cameo_floats x = *(const cameo_floats *)sums * s0 + b0;
         cameo_floats y = *(const cameo_floats *)(sums + 16) * s1 + b1;
         if (e->added) {
             const uint16_t *added = e->added + i * LANES;
-            x += (cameo_floats)(__builtin_convertvector(*(const cameo_half *)added, cameo_words)
-                                << 16);
-            y += (cameo_floats)(__builtin_convertvector(*(const cameo_half *)(added + 16),
-                                                        cameo_words)
-                                << 16);
+            const cameo_words u = __builtin_convertvector(*(const cameo_half *)added, cameo_words);
+            const cameo_words v =
+                __builtin_convertvector(*(const cameo_half *)(added + 16), cameo_words);
+            x += (cameo_floats)(u << 16) * by0;
+            y += (cameo_floats)(v << 16) * by1;
         }
         cameo_halves both; /* of two operands of which one is NaN these give the second */
         __asm__("vmaxps %1, %2, %0" : "=v"(x) : "v"(x), "v"(low));
@@ -371,7 +518,8 @@ static __attribute__((noinline, unused)) void cameo_pixel_finish(uint16_t *restr
             uint32_t u = e->added ? (uint32_t)e->added[i * LANES + j] << 16 : 0;
             float v;
             memcpy(&v, &u, sizeof v);
-            v = sums[j] * (e->scale ? e->scale[j] : 1) + (e->bias ? e->bias[j] : 0) + v;
+            v = sums[j] * (e->scale ? e->scale[j] : 1) + (e->bias ? e->bias[j] : 0) +
+                (e->by ? v * e->by[j] : v);
             v = v < e->low ? e->low : v;
             x[j] = v > e->high ? e->high : v;
         }
@@ -472,8 +620,8 @@ static inline __attribute__((unused)) int64_t cameo_pixel_last(const cameo_pixel
     return last < c->places ? last : c->places;
 }
 
-/* From `place` on, in tile t or t + 1: elements low .. high of row *row of the output, whose sums
- * are those of places *at + low ... The place after them. */
+/* From `place` on: elements low .. high of row *row of the output, whose sums are those of places
+ * *at + low ..., the first ones being tile t's. The place after them. */
 static inline __attribute__((unused)) int64_t cameo_pixel_piece(const cameo_pixel_conv *c,
                                                                 int64_t t, int64_t place,
                                                                 int64_t *row, int64_t *low,

@@ -69,10 +69,12 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
         "    const cameo_amx_soon *soon, char *c, int64_t ldc, int more)\n{\n"
         "    const char *x = a->at, *next = soon->at;\n"
         "    const int64_t streams = soon->streams, each = soon->each, apart = soon->apart;\n"
-        "    if (more) {\n",
-        kind->name, f->name, rows, columns);
-    print_sums(out, "CAMEO_AMX_LOAD", f, rows, columns, "        ");
-    buf_printf(out, "    } else {\n");
+        "    if (%s) {\n",
+        kind->name, f->name, rows, columns, f->placed ? "!more" : "more");
+    if (!f->placed) {
+        print_sums(out, "CAMEO_AMX_LOAD", f, rows, columns, "        ");
+        buf_printf(out, "    } else {\n");
+    }
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < columns; v++)
             buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * f->columns + v);
@@ -86,9 +88,9 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
                f->placed ? "at++" : "x += a->step", f->placed ? 16 * f->columns : 16,
                f->placed ? "        x = a->at + *at;\n" : "");
     print_products(out, kind, f, rows, columns);
-    buf_printf(out, "    }\n");
-    print_sums(out, "CAMEO_AMX_STORE", f, rows, columns, "    ");
-    buf_printf(out, "}\n\n");
+    buf_printf(out, "    }\n%s", f->placed ? "    if (c) {\n" : "");
+    print_sums(out, "CAMEO_AMX_STORE", f, rows, columns, f->placed ? "        " : "    ");
+    buf_printf(out, "%s}\n\n", f->placed ? "    }\n" : "");
 }
 
 static void print_kind(Buf *out, const AmxRow *kind, const AmxForm *f)
@@ -125,9 +127,9 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
         " * from a tile to the one of the next values of k, to the one of the next rows. places: "
         "of\n"
         " * functions called placed, where the tile of each step of k begins, instead of step; "
-        "their "
-        "b\n"
-        " * is packed, two tiles of 1024 bytes for each step. */\n"
+        "their\n"
+        " * b is packed, two tiles of 1024 bytes for each step, and their sums stay in registers "
+        "from\n * call to call: more goes on with them, and c NULL does not store them. */\n"
         "typedef struct cameo_amx_rows {\n"
         "    const char *at;\n    int64_t row, step, tile;\n    const int64_t *places;\n"
         "} cameo_amx_rows;\n"

@@ -20,7 +20,7 @@
 enum {
     TILE = 16,         // columns of a tile
     WORDS = 16,        // of a pixel, rows of a tile
-    PLACES = 32,       // of two tiles
+    PLACES = 32,       // of a turn: two tiles
     LEAST_PLACES = 16, // of y: a tile
     MOST_BORDER = 8,
     MACS = 100,     // multiplications and additions in a tenth of a nanosecond
@@ -64,7 +64,8 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
                      bool few, PixelConv *to)
 {
     const Buffer *x = buffer_at(p->mod, c->x->buffer);
-    *to = (PixelConv){.dtype = c->x->dtype, .windows = c->depthwise};
+    *to = (PixelConv){
+        .dtype = c->x->dtype, .windows = c->depthwise, .overlap = (int64_t)cpu->overlap};
     const int64_t lanes = pixel_lanes(to->dtype);
     if (c->rank != 2 || x->rank != 4 || !lanes || cpu->squares == 0 ||
         !(c->depthwise ? pixel_windows_fit(p->mod, c, w, to) : is_product(p->mod, c, w, to)) ||
@@ -356,6 +357,12 @@ static const Expr *sum_of(Module *mod, const Conv *c, const PixelConv *to, Index
     return expr_binary(mod, B_SUB, sum, less);
 }
 
+// Whose sums are kept.
+static int64_t places_of(const PixelConv *c)
+{
+    return c->overlaps ? 2 * PLACES : PLACES;
+}
+
 void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
 {
     Polys *polys = mod->polys;
@@ -366,10 +373,11 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
     const int64_t pixels = to->planes * to->lines * to->across * pixel_lanes(to->dtype);
     to->start =
         poly_scale(polys, c->x->at[0], to->few ? to->given * to->in[0] * to->in[1] : pixels);
-    // Sums of two tiles, then where the pixels of each step lie.
+    to->overlaps = to->overlap > 0 && steps_of(to) * to->columns / PIXEL_PANEL >= to->overlap;
+    // Sums of a turn, or of two, then where the pixels of each step lie.
     to->sums = bytes_scratch(mod, c->bytes ? DT_I32 : DT_F32,
-                             poly_const(polys, PLACES * to->columns + 2 * steps_of(to)));
-    to->at = loop_new(polys, poly_const(polys, PLACES));
+                             poly_const(polys, places_of(to) * to->columns + 2 * steps_of(to)));
+    to->at = loop_new(polys, poly_const(polys, places_of(to)));
     Tables t = {.mod = mod, .c = to, .wide = to->wide, .sum = c->reduce};
     Index at = sum_place(polys, to);
     t.value = sum_of(mod, c, to, at);
@@ -526,6 +534,55 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
         print_bind_loop(p, bound[i], -1);
 }
 
+// The pieces of a turn whose first tile and first place of sums are `tile` and `sums`.
+static void print_pieces(Printer *p, const Conv *conv, const char *tile, const char *last,
+                         const char *sums)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "int64_t place = %s * CAMEO_PIXEL_TILE, i%u, i%u, low, high;", tile, c->n[0],
+               c->at);
+    print_line(p, "while (place < %s) {", last);
+    p->indent++;
+    if (c->overlaps)
+        print_line(p, "cameo_pixel_some(&h, &cut, cut.share);");
+    print_line(p, "place = cameo_pixel_piece(&h, %s, place, &i%u, &low, &high, &i%u);", sums,
+               c->n[0], c->at);
+    pixel_conv_print_piece(p, conv);
+    p->indent--;
+    print_line(p, "}");
+}
+
+// The turns of units from .. to, each ended before the next one begins.
+static void print_turns(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "for (cut.u = cut.from = %s; cut.u < %s; cut.u++) {", from, to);
+    p->indent++;
+    print_line(p, "cameo_pixel_unit(&h, &cut);");
+    print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++)", c->block, c->block, c->block);
+    print_line(p, "for (int64_t t = cut.t0; t < cut.t1; t += 2) {");
+    p->indent++;
+    print_line(p, "const int64_t last = cameo_pixel_last(&h, &cut, t);");
+    print_line(p, "cameo_pixel_sums(&h, &cut, i%u, t);", c->block);
+    print_pieces(p, conv, "t", "last", "t");
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+}
+
+static void print_overlapping(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    print_line(p, "cameo_pixel_start(&h, &cut, %s, %s);", from, to);
+    print_line(p, "const cameo_pixel_turn *done;");
+    print_line(p, "while ((done = cameo_pixel_next(&h, &cut))) {");
+    p->indent++;
+    print_line(p, "const int64_t i%u = done->block;", conv->pixels->block);
+    print_pieces(p, conv, "done->tile", "done->last", "done->first");
+    p->indent--;
+    print_line(p, "}");
+}
+
 // Units from .. to, with what surrounds their sums.
 static void print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
@@ -539,26 +596,8 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
     print_line(p,
                "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %lld), %s);",
                x, c->copy ? "0" : print_index(p, c->start), bytes_name(p, c->packed), sums,
-               (long long)(PLACES * c->columns), sums);
-    print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
-    p->indent++;
-    print_line(p, "cameo_pixel_unit(&h, u, u == %s, &cut);", from);
-    print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++)", c->block, c->block, c->block);
-    print_line(p, "for (int64_t t = cut.t0; t < cut.t1; t += 2) {");
-    p->indent++;
-    print_line(p, "const int64_t last = cameo_pixel_last(&h, &cut, t);");
-    print_line(p, "cameo_pixel_sums(&h, &cut, i%u, t);", c->block);
-    print_line(p,
-               "for (int64_t place = t * CAMEO_PIXEL_TILE, i%u, i%u, low, high; place < last;) {",
-               c->n[0], c->at);
-    p->indent++;
-    print_line(p, "place = cameo_pixel_piece(&h, t, place, &i%u, &low, &high, &i%u);", c->n[0],
-               c->at);
-    pixel_conv_print_piece(p, conv);
-    for (int i = 0; i < 3; i++) {
-        p->indent--;
-        print_line(p, "}");
-    }
+               (long long)(places_of(c) * c->columns), sums);
+    (c->overlaps ? print_overlapping : print_turns)(p, conv, from, to);
     print_line(p, "cameo_pixel_end();");
 }
 

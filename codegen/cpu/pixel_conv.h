@@ -8,11 +8,11 @@
 
 enum { PIXEL_BYTES = 64, PIXEL_PANEL = 32 }; // of a pixel; channels of y in a panel of weights
 
-// min(max(sum * scale + bias + added, low), high), or silu(sum * scale + bias) + added; scale,
-// bias: tables of channels; 0: 1, 0. added: a load in pixels; NULL: nothing.
+// min(max(sum * scale + bias + added * by, low), high), or silu(sum * scale + bias) + added; scale,
+// bias, by: tables of channels; 0: 1, 0, 1. added: a load in pixels; NULL: nothing.
 typedef struct PixelFinish {
     bool silu;
-    BufferId scale, bias;
+    BufferId scale, bias, by;
     const Expr *added;
     float low, high;
 } PixelFinish;
@@ -32,6 +32,8 @@ typedef struct PixelConv {
     int64_t taps[2], stride[2], dilation[2], pad[2];
     int64_t border;  // that x has
     int64_t columns; // channels of y in a block
+    int64_t overlap; // steps of a turn from which on it is multiplied beside the one before
+    bool overlaps;   // it has so many
     int64_t part;    // lanes of one pixel that it makes, all its channels; 0: whole pixels
     BufferId packed, sums;
     LoopId block, lane, n[2], at;  // variables of y; where sums of a row begin

@@ -54,20 +54,30 @@ static bool is_added(const Terms *t, const Expr *e)
            poly_is_const(poly_sub(polys, x->at[3], poly_loop(polys, t->c->n[1])), NULL);
 }
 
+// The sum, or what is added, times a constant of the channel.
 static bool take_product(Terms *t, const Expr *e)
 {
-    const bool first = is_sum(t, e->a);
-    if (!first && !is_sum(t, e->b))
+    const bool sum = is_sum(t, e->a) || is_sum(t, e->b);
+    const Expr *by = (sum ? is_sum(t, e->a) : is_added(t, e->a)) ? e->b : e->a;
+    const Expr *x = by == e->b ? e->a : e->b;
+    const BufferId table = pixel_conv_table(t->mod, t->c, by);
+    if (!table || (sum ? t->sum : t->f->added || !is_added(t, x)))
         return false;
-    t->sum = true;
-    return (t->f->scale = pixel_conv_table(t->mod, t->c, first ? e->b : e->a)) != 0;
+    if (sum) {
+        t->sum = true;
+        t->f->scale = table;
+    } else {
+        t->f->added = x->a;
+        t->f->by = table;
+    }
+    return true;
 }
 
 static bool take_term(Terms *t, const Expr *e)
 {
     if (e->kind == EX_BINARY && e->op == B_ADD)
         return take_term(t, e->a) && take_term(t, e->b);
-    if (e->kind == EX_BINARY && e->op == B_MUL && !t->sum)
+    if (e->kind == EX_BINARY && e->op == B_MUL)
         return take_product(t, e);
     if (is_sum(t, e) && !t->sum)
         return t->sum = true;
@@ -140,8 +150,9 @@ static void print_finish(Printer *p, const Conv *conv)
     const Expr *x = f->added;
     const char *added =
         x ? str_printf(p->arena, "&%s", print_element(p, x->buffer, x->at)).at : "NULL";
-    print_line(p, "const cameo_pixel_ends ends = {%s, %s, %s, %s, %s};",
-               print_table(p, c, f->scale), print_table(p, c, f->bias), added, low, high);
+    print_line(p, "const cameo_pixel_ends ends = {%s, %s, %s, %s, %s, %s};",
+               print_table(p, c, f->scale), print_table(p, c, f->bias), added,
+               print_table(p, c, f->by), low, high);
     const char *to = print_element(p, conv->store->buffer, conv->store->at);
     const char *sums = print_element(p, c->sums, c->store->at);
     if (f->silu)

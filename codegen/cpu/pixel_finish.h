@@ -1,5 +1,5 @@
 // What surrounds the sums of a convolution in pixels of bfloat16, where it is min(max(sum * scale +
-// bias + added, low), high) or silu(sum * scale + bias) + added: done at once by
+// bias + added * by, low), high) or silu(sum * scale + bias) + added: done at once by
 // runtime/cameo_pixel_conv.h, from the sums to y. The second takes instructions of its own
 // (CAMEO_PIXEL_SILU); programs that lack them do it as any other function.
 #ifndef CAMEO_CODEGEN_CPU_PIXEL_FINISH_H

@@ -178,6 +178,12 @@ class Chain(programs.Network):
             return
         name, value, zero = same[self.random.integers(len(same))]
         if not self.bytes:
+            kept = self.name, self.value
+            if self.random.integers(2):
+                by = self.rounded(self.random.standard_normal((value.shape[1], 1, 1)))
+                self.node("Mul", [name, self.weight(by, TensorProto.BFLOAT16)], value * by)
+                name, value = self.name, self.value
+            self.name, self.value = kept
             self.node("Add", [self.name, name], self.value + value)
             return
         added = (self.value - self.zero).astype(np.float32) + (value - zero).astype(np.float32) / 2
