@@ -180,9 +180,9 @@ CAMEO_DRIFT_FN cameo_drift_step cameo_drift_step_at(const cameo_drift_part *p, i
 
 /* Adds some steps of a part, whose sums of squares float32 holds so far. 1: some |total| may be
  * more than limit * |Y|. */
-CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_sums *s, const cameo_drift_part *p, int64_t first,
-                                    int64_t end, double limit, const cameo_drift_third how,
-                                    const int apart)
+CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_near_sums *s, const cameo_drift_part *p,
+                                    int64_t first, int64_t end, double limit,
+                                    const cameo_drift_third how, const int apart)
 {
     const int all = how == DRIFT_ADDED || how == DRIFT_LOCAL || how == DRIFT_BROUGHT;
     const float most = limit < 0x1p60 ? (float)(limit * limit * (1 - 0x1p-16)) : 0x1p120f;
@@ -224,11 +224,11 @@ CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_sums *s, const cameo_drift_part 
     return cameo_drift_any((cameo_drift_bits)(over > 0));
 }
 
-CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_sums *to, const cameo_drift_part *of,
+CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_near_sums *to, const cameo_drift_part *of,
                                          double limit, const cameo_drift_third how, const int apart)
 {
     const cameo_drift_part p = *of; /* what is stored may be any of it */
-    cameo_drift_sums s = *to;
+    cameo_drift_near_sums s = *to;
     int over = 0;
     for (int64_t i = 0, end; i < p.n; i = end) {
         end = p.n - i < DRIFT_NEAR ? p.n : i + DRIFT_NEAR;
@@ -239,7 +239,7 @@ CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_sums *to, const cameo_drift
 }
 
 /* Adds the part. 1: some |total| may be more than limit * |Y|. */
-CAMEO_DRIFT_WHOLE int cameo_drift_part_add(cameo_drift_sums *s, const cameo_drift_part *p,
+CAMEO_DRIFT_WHOLE int cameo_drift_part_add(cameo_drift_near_sums *s, const cameo_drift_part *p,
                                            double limit, cameo_drift_third how)
 {
     const int apart = p->apart != NULL;

@@ -315,7 +315,8 @@ static inline __attribute__((unused)) int64_t cameo_wide_breadth(int64_t rows)
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
 cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
 {
-    double b[CAMEO_WIDE_K * (CAMEO_WIDE_N + CAMEO_WIDE_PANEL)], a[CAMEO_WIDE_M * CAMEO_WIDE_K];
+    double b[CAMEO_WIDE_K * (CAMEO_WIDE_N + CAMEO_WIDE_PANEL)] __attribute__((aligned(64)));
+    double a[CAMEO_WIDE_M * CAMEO_WIDE_K] __attribute__((aligned(64)));
     cameo_wide matrix = *p;
     if (p->window && cameo_wide_is_matrix(p->window)) {
         matrix.window = NULL;
