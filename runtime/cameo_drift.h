@@ -33,17 +33,13 @@ enum {
 
 enum { DRIFT_PAIR = 61 }; /* the dtype of cameo_f64x2 */
 
-/* Greatest magnitudes. */
-typedef struct cameo_drift_top {
-    double total, made, inherited, shadow;
-} cameo_drift_top;
-
-/* What goes from block to block: `relative` and `ulp` are the greatest so far. */
+/* What goes from block to block: `relative`, `ulp` and `most`, the greatest |total|, are the
+ * greatest so far. */
 typedef struct cameo_drift_state {
-    cameo_drift_sums sums;
-    cameo_drift_top top; /* of what was taken in float32 */
-    double relative, ulp, nonfinite, lost, flips;
-    int narrow, wide; /* was any taken in float32, any in float64? */
+    cameo_drift_near_sums near;
+    cameo_drift_sums far; /* of what was taken in float64; nothing unless `wide` */
+    double relative, ulp, most, at, nonfinite, nonfinite_at, lost, flips;
+    int wide; /* was any taken in float64? */
 } cameo_drift_state;
 
 /* No |total| that is at most so much of |Y| changes the greatest of total / Y or of its units in
@@ -177,12 +173,12 @@ CAMEO_FN void cameo_drift_differences(cameo_drift_block *b, const cameo_call *c,
 /* Counts what is not finite in a block, and takes it out: an element whose differences are not
  * finite is no part of them, and one that is not finite itself is neither least nor greatest. */
 CAMEO_FN void cameo_drift_exclude(cameo_drift_state *s, cameo_drift_block *b, int64_t first,
-                                  int64_t n, double *out)
+                                  int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         int number = fabs(b->y[i]) <= DBL_MAX, known = b->shadow[i] <= DBL_MAX;
-        if (!number && out[DRIFT_NONFINITE_AT] < 0)
-            out[DRIFT_NONFINITE_AT] = (double)(first + i);
+        if (!number && s->nonfinite_at < 0)
+            s->nonfinite_at = (double)(first + i);
         s->nonfinite += number ? 0 : 1;
         s->lost += number || !known ? 0 : 1;
         if (!(fabs(b->total[i]) <= DBL_MAX && fabs(b->made[i]) <= DBL_MAX))
@@ -217,38 +213,59 @@ CAMEO_FN double cameo_drift_flips(const cameo_call *c, const double *y, int64_t 
     return flips;
 }
 
-CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_drift_third how)
+/* The greatest of what was taken in float32 and in float64. */
+CAMEO_FN double cameo_drift_peak(const cameo_drift_state *s, const cameo_drift_floats *near,
+                                 const cameo_drift_vec *far)
 {
-    const cameo_drift_sums *t = &s->sums;
+    const double most = cameo_drift_greatest_float(near);
+    return s->wide ? cameo_drift_larger(cameo_drift_greatest(far), most) : most;
+}
+
+CAMEO_FN double cameo_drift_square(const cameo_drift_state *s, const cameo_drift_vec *near,
+                                   const cameo_drift_vec *far)
+{
+    cameo_drift_vec both = *near;
+    if (s->wide)
+        both += *far;
+    return cameo_drift_added(&both);
+}
+
+CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_drift_third how,
+                                int64_t count)
+{
+    const cameo_drift_near_sums *n = &s->near;
+    const cameo_drift_sums *f = &s->far;
     const int exact = how == DRIFT_EXACT || how == DRIFT_MOVED, all = !exact && how != DRIFT_MADE;
-    const double total2 = cameo_drift_added(&t->total2);
-    out[DRIFT_SUM_TOTAL] = total2;
-    cameo_drift_top top = s->top;
-    if (s->wide) {
-        top.made = cameo_drift_larger(cameo_drift_greatest(&t->made), top.made);
-        top.inherited = cameo_drift_larger(cameo_drift_greatest(&t->inherited), top.inherited);
-        top.shadow = cameo_drift_larger(cameo_drift_greatest(&t->shadow), top.shadow);
+    memset(out, 0, DRIFT_FIELDS * sizeof *out);
+    out[DRIFT_COUNT] = (double)count;
+    out[DRIFT_MAX_TOTAL] = s->most;
+    out[DRIFT_AT] = s->at;
+    out[DRIFT_SUM_TOTAL] = cameo_drift_square(s, &n->total2, &f->total2);
+    if (all) {
+        out[DRIFT_MAX_MADE] = cameo_drift_peak(s, &n->most.made, &f->made);
+        out[DRIFT_SUM_MADE] = cameo_drift_square(s, &n->made2, &f->made2);
+        out[DRIFT_MAX_INHERITED] = cameo_drift_peak(s, &n->most.inherited, &f->inherited);
+        out[DRIFT_SUM_INHERITED] = cameo_drift_square(s, &n->inherited2, &f->inherited2);
+    } else {
+        out[exact ? DRIFT_MAX_INHERITED : DRIFT_MAX_MADE] = s->most;
+        out[exact ? DRIFT_SUM_INHERITED : DRIFT_SUM_MADE] = out[DRIFT_SUM_TOTAL];
     }
-    out[DRIFT_MAX_MADE] = all ? top.made : 0;
-    out[DRIFT_SUM_MADE] = all ? cameo_drift_added(&t->made2) : 0;
-    out[DRIFT_MAX_INHERITED] = all ? top.inherited : 0;
-    out[DRIFT_SUM_INHERITED] = all ? cameo_drift_added(&t->inherited2) : 0;
-    if (!all) {
-        out[exact ? DRIFT_MAX_INHERITED : DRIFT_MAX_MADE] = out[DRIFT_MAX_TOTAL];
-        out[exact ? DRIFT_SUM_INHERITED : DRIFT_SUM_MADE] = total2;
-    }
-    out[DRIFT_MAX_SHADOW] = top.shadow;
-    out[DRIFT_SUM_SHADOW] = cameo_drift_added(&t->shadow2);
+    out[DRIFT_MAX_SHADOW] = cameo_drift_peak(s, &n->most.shadow, &f->shadow);
+    out[DRIFT_SUM_SHADOW] = cameo_drift_square(s, &n->shadow2, &f->shadow2);
     out[DRIFT_MAX_RELATIVE] = s->relative;
     out[DRIFT_MAX_ULP] = s->ulp;
     out[DRIFT_NONFINITE] = s->nonfinite;
+    out[DRIFT_NONFINITE_AT] = s->nonfinite_at;
     out[DRIFT_LOST] = s->lost;
     out[DRIFT_FLIPS] = s->flips;
-    const int narrow = s->narrow && !s->wide;
-    out[DRIFT_LEAST] = -(narrow ? cameo_drift_extreme_float(&t->low, -1)
-                                : cameo_drift_extreme(&t->least, &t->low, -1));
-    out[DRIFT_GREATEST] = narrow ? cameo_drift_extreme_float(&t->high, 1)
-                                 : cameo_drift_extreme(&t->greatest, &t->high, 1);
+    out[DRIFT_LEAST] = -cameo_drift_extreme_float(&n->low, -1);
+    out[DRIFT_GREATEST] = cameo_drift_extreme_float(&n->high, 1);
+    if (s->wide) {
+        out[DRIFT_LEAST] =
+            -cameo_drift_larger(cameo_drift_extreme(&f->least, -1), -out[DRIFT_LEAST]);
+        out[DRIFT_GREATEST] =
+            cameo_drift_larger(cameo_drift_extreme(&f->greatest, 1), out[DRIFT_GREATEST]);
+    }
 }
 
 /* Is 0 or may be squared in float32, with all that is a part of it? */
@@ -257,17 +274,27 @@ CAMEO_FN int cameo_drift_may_square(double most)
     return most <= 0 || (most >= 0x1p-48 && most <= 0x1p+55);
 }
 
+/* Does float32 hold the numbers of some elements and their squares, and are all finite? */
+CAMEO_DRIFT_FN int cameo_drift_near_holds(const cameo_drift_near_sums *s, double most)
+{
+    const cameo_drift_vec sizes = s->total2 + s->made2 + s->shadow2;
+    return cameo_drift_added(&sizes) <= DBL_MAX && cameo_drift_may_square(most) &&
+           cameo_drift_may_square(cameo_drift_greatest_float(&s->most.made)) &&
+           cameo_drift_may_square(cameo_drift_greatest_float(&s->most.inherited)) &&
+           cameo_drift_may_square(cameo_drift_greatest_float(&s->most.shadow));
+}
+
 /* n elements of float32 from their own places; false: some number among them is not finite, or all
  * are so small that float32 does not hold their squares, and nothing was added. */
 CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_t first, int64_t n,
-                               const cameo_drift_unit *u, double *out)
+                               const cameo_drift_unit *u)
 {
     const cameo_drift_third how = cameo_drift_how(c);
-    const cameo_drift_sums before = s->sums;
     const int moved = how == DRIFT_MOVED;
     const char *second = c->nreads > 1 ? (const char *)c->reads[1].at : NULL;
     const char *third = moved ? second : c->nreads > 2 ? (const char *)c->reads[2].at : NULL;
     const double limit = cameo_drift_limit(s, u);
+    cameo_drift_near_sums own = cameo_drift_near_begin();
     cameo_drift_tail tail;
     cameo_drift_part parts[2];
     int further = 0;
@@ -280,79 +307,79 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
         .n = n};
     cameo_drift_split(parts, &tail, how);
     for (int k = 0; k < 2; k++)
-        further |= cameo_drift_part_add(&s->sums, &parts[k], limit, how);
+        if (parts[k].n)
+            further |= cameo_drift_part_add(&own, &parts[k], limit, how);
     cameo_drift_split_end(parts, n);
-    const cameo_drift_vec sizes = s->sums.total2 + s->sums.made2 + s->sums.shadow2;
-    const cameo_drift_peaks *m = &s->sums.most;
-    const cameo_drift_top top = {
-        cameo_drift_greatest_float(&m->total), cameo_drift_greatest_float(&m->made),
-        cameo_drift_greatest_float(&m->inherited), cameo_drift_greatest_float(&m->shadow)};
-    const double most = top.total;
-    if (!(cameo_drift_added(&sizes) <= DBL_MAX) || !cameo_drift_may_square(top.total) ||
-        !cameo_drift_may_square(top.made) || !cameo_drift_may_square(top.inherited) ||
-        !cameo_drift_may_square(top.shadow)) {
-        s->sums = before;
+    const double most = cameo_drift_greatest_float(&own.most.total);
+    if (!cameo_drift_near_holds(&own, most))
         return 0;
-    }
-    s->top = top;
-    s->narrow = 1;
+    cameo_drift_near_add(&s->near, &own);
     for (int k = 0; further && k < 2; k++)
         cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
-    if (most > out[DRIFT_MAX_TOTAL]) {
+    if (most > s->most) {
         int64_t at = cameo_drift_part_find(&parts[0], how, (float)most);
         at = at < 0 ? parts[0].n + cameo_drift_part_find(&parts[1], how, (float)most) : at;
-        out[DRIFT_MAX_TOTAL] = most;
-        out[DRIFT_AT] = (double)(first + at);
+        s->most = most;
+        s->at = (double)(first + at);
     }
     return 1;
 }
 
 /* Any block, by its differences. */
 CAMEO_FN void cameo_drift_any_block(cameo_drift_state *s, const cameo_call *c, int64_t first,
-                                    int64_t n, const cameo_drift_unit *u, double *out)
+                                    int64_t n, const cameo_drift_unit *u)
 {
     cameo_drift_block b;
     float *apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL;
     cameo_drift_differences(&b, c, first, n, apart);
+    if (!s->wide)
+        cameo_drift_begin(&s->far);
     s->wide = 1;
     s->flips += c->n[2] ? cameo_drift_flips(c, b.y, first, n) : 0;
     if (cameo_drift_is_odd(&b, n))
-        cameo_drift_exclude(s, &b, first, n, out);
-    if (cameo_drift_blocks(&s->sums, &b, n, cameo_drift_limit(s, u)))
+        cameo_drift_exclude(s, &b, first, n);
+    if (cameo_drift_blocks(&s->far, &b, n, cameo_drift_limit(s, u)))
         cameo_drift_look(s, &b, n, u);
-    const double most = cameo_drift_greatest(&s->sums.total);
-    for (int64_t i = 0; i < n && most > out[DRIFT_MAX_TOTAL]; i++)
+    const double most = cameo_drift_greatest(&s->far.total);
+    for (int64_t i = 0; i < n && most > s->most; i++)
         if (fabs(b.total[i]) == most) {
-            out[DRIFT_MAX_TOTAL] = most;
-            out[DRIFT_AT] = (double)(first + i);
+            s->most = most;
+            s->at = (double)(first + i);
         }
+}
+
+/* Figures of `count` elements, and what the greatest of them are told from where `before` has the
+ * numbers of elements in front of them; NULL: there are none. The indices count from here on. */
+CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, const double *before,
+                                  double *out)
+{
+    cameo_drift_state s;
+    const cameo_drift_unit u = {cameo_drift_power(c->n[1]), cameo_drift_power(c->n[0])};
+    const int plain = c->reads[0].dtype == 1 && !cameo_drift_is_paired(c) && !c->n[2];
+    s.near = cameo_drift_near_begin();
+    s.relative = before ? before[DRIFT_MAX_RELATIVE] : 0;
+    s.ulp = before ? before[DRIFT_MAX_ULP] : 0;
+    s.most = before ? before[DRIFT_MAX_TOTAL] : 0;
+    s.at = before ? before[DRIFT_AT] : 0;
+    s.nonfinite = s.lost = s.flips = 0;
+    s.nonfinite_at = -1;
+    s.wide = 0;
+    for (int64_t first = 0, n; first < count; first += n) {
+        n = count - first < DRIFT_RUN ? count - first : DRIFT_RUN;
+        if (plain && cameo_drift_may_square(s.most) && cameo_drift_plain(&s, c, first, n, &u))
+            continue;
+        for (int64_t i = 0, part; i < n; i += part) {
+            part = n - i < DRIFT_BLOCK ? n - i : DRIFT_BLOCK;
+            cameo_drift_any_block(&s, c, first + i, part, &u);
+        }
+    }
+    cameo_drift_write(out, &s, cameo_drift_how(c), count);
 }
 
 CAMEO_FN void cameo_drift_clear(double *out)
 {
     memset(out, 0, DRIFT_FIELDS * sizeof *out);
     out[DRIFT_NONFINITE_AT] = -1;
-}
-
-/* Of `out` the greatest total, relative error and units in the last place may be those of what is
- * in front: only what is greater is looked at. */
-CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, double *out)
-{
-    cameo_drift_state s = {.relative = out[DRIFT_MAX_RELATIVE], .ulp = out[DRIFT_MAX_ULP]};
-    const cameo_drift_unit u = {cameo_drift_power(c->n[1]), cameo_drift_power(c->n[0])};
-    const int plain = c->reads[0].dtype == 1 && !cameo_drift_is_paired(c) && !c->n[2];
-    cameo_drift_begin(&s.sums);
-    for (int64_t first = 0, n; first < count; first += n) {
-        n = count - first < DRIFT_RUN ? count - first : DRIFT_RUN;
-        if (plain && cameo_drift_may_square(out[DRIFT_MAX_TOTAL]) &&
-            cameo_drift_plain(&s, c, first, n, &u, out))
-            continue;
-        for (int64_t i = 0, part; i < n; i += part) {
-            part = n - i < DRIFT_BLOCK ? n - i : DRIFT_BLOCK;
-            cameo_drift_any_block(&s, c, first + i, part, &u, out);
-        }
-    }
-    cameo_drift_write(out, &s, cameo_drift_how(c));
 }
 
 /* (y, Y, L) => (numbers, apart) [bits of the fraction, exponent of the least normal number, does it
@@ -368,12 +395,12 @@ CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
     if ((c->nreads > 1 && cameo_view_count(&c->reads[1]) != count) ||
         (c->nreads > 2 && cameo_view_count(&c->reads[2]) != count))
         return cameo_objects_fail(o, "the float64 shadow has another shape than the value");
-    cameo_drift_clear(out);
-    out[DRIFT_COUNT] = (double)count;
     if (y->dtype == 1 || y->dtype == 10 || y->dtype == 11 || y->dtype == 16) {
-        cameo_drift_numbers(c, count, out);
+        cameo_drift_numbers(c, count, NULL, out);
         return 0;
     }
+    cameo_drift_clear(out);
+    out[DRIFT_COUNT] = (double)count;
     size_t size = (size_t)cameo_stored_size(y->dtype);
     for (int64_t i = 0; i < count; i++)
         if (memcmp((const char *)y->at + (size_t)i * size,
@@ -419,17 +446,9 @@ CAMEO_FN void cameo_drift_add(double *to, const double *from, double iteration)
  * has the numbers of elements in front of them: the greatest numbers are those of both. */
 CAMEO_DRIFT_WHOLE void cameo_drift_stretch(const cameo_call *c, int64_t first, const double *before)
 {
-    static const unsigned char greatest[] = {DRIFT_MAX_TOTAL, DRIFT_AT, DRIFT_MAX_RELATIVE,
-                                             DRIFT_MAX_ULP};
     double *out = (double *)(uintptr_t)c->writes[0].at;
-    const int64_t count = cameo_view_count(&c->reads[0]);
-    cameo_drift_clear(out);
-    out[DRIFT_COUNT] = (double)count;
-    for (size_t i = 0; before && i < sizeof greatest; i++)
-        out[greatest[i]] = before[greatest[i]];
-    const double most = out[DRIFT_MAX_TOTAL];
-    cameo_drift_numbers(c, count, out);
-    if (out[DRIFT_MAX_TOTAL] > most)
+    cameo_drift_numbers(c, cameo_view_count(&c->reads[0]), before, out);
+    if (out[DRIFT_MAX_TOTAL] > (before ? before[DRIFT_MAX_TOTAL] : 0))
         out[DRIFT_AT] += (double)first;
     if (out[DRIFT_NONFINITE_AT] >= 0)
         out[DRIFT_NONFINITE_AT] += (double)first;

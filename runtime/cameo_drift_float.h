@@ -7,7 +7,8 @@
 enum {
     DRIFT_STEP = 2 * DRIFT_LANES, /* elements that are added at once */
     DRIFT_RUN = 2048,             /* before what is special among them is looked for */
-    DRIFT_NEAR = 512              /* whose squares are added in float32; whole steps */
+    DRIFT_NEAR = 512,             /* whose squares are added in float32; whole steps */
+    DRIFT_FAR = 128               /* looked at together for what is greatest; whole steps */
 };
 
 /* clang takes vectors of 512 bits apart unless it is told. */
@@ -180,9 +181,9 @@ CAMEO_DRIFT_FN cameo_drift_step cameo_drift_step_at(const cameo_drift_part *p, i
 
 /* Adds some steps of a part, whose sums of squares float32 holds so far. 1: some |total| may be
  * more than limit * |Y|. */
-CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_sums *s, const cameo_drift_part *p, int64_t first,
-                                    int64_t end, double limit, const cameo_drift_third how,
-                                    const int apart)
+CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_near_sums *s, const cameo_drift_part *p,
+                                    int64_t first, int64_t end, double limit,
+                                    const cameo_drift_third how, const int apart)
 {
     const int all = how == DRIFT_ADDED || how == DRIFT_LOCAL || how == DRIFT_BROUGHT;
     const float most = limit < 0x1p60 ? (float)(limit * limit * (1 - 0x1p-16)) : 0x1p120f;
@@ -224,11 +225,11 @@ CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_sums *s, const cameo_drift_part 
     return cameo_drift_any((cameo_drift_bits)(over > 0));
 }
 
-CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_sums *to, const cameo_drift_part *of,
+CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_near_sums *to, const cameo_drift_part *of,
                                          double limit, const cameo_drift_third how, const int apart)
 {
     const cameo_drift_part p = *of; /* what is stored may be any of it */
-    cameo_drift_sums s = *to;
+    cameo_drift_near_sums s = *to;
     int over = 0;
     for (int64_t i = 0, end; i < p.n; i = end) {
         end = p.n - i < DRIFT_NEAR ? p.n : i + DRIFT_NEAR;
@@ -239,7 +240,7 @@ CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_sums *to, const cameo_drift
 }
 
 /* Adds the part. 1: some |total| may be more than limit * |Y|. */
-CAMEO_DRIFT_WHOLE int cameo_drift_part_add(cameo_drift_sums *s, const cameo_drift_part *p,
+CAMEO_DRIFT_WHOLE int cameo_drift_part_add(cameo_drift_near_sums *s, const cameo_drift_part *p,
                                            double limit, cameo_drift_third how)
 {
     const int apart = p->apart != NULL;
@@ -265,6 +266,33 @@ CAMEO_DRIFT_WHOLE int cameo_drift_part_add(cameo_drift_sums *s, const cameo_drif
     }
 }
 
+/* As a factor of float32 that is a little less: what is compared with is rounded too. */
+CAMEO_DRIFT_FN float cameo_drift_factor(double bound)
+{
+    return bound < 0x1p60 ? (float)(bound * (1 - 0x1p-16)) : 0x1p60f;
+}
+
+/* Elements from `first` to `end`: may the |total| of one be more than `units` of the power of two
+ * below |Y|, or more than `part` of |Y|? */
+CAMEO_DRIFT_FN int cameo_drift_may_exceed(const cameo_drift_part *p, int64_t first, int64_t end,
+                                          cameo_drift_third how, float units, float part)
+{
+    cameo_drift_ints more = {0};
+    for (int64_t i = first; i < end; i += DRIFT_STEP) {
+        cameo_drift_step a;
+        if (p->apart) {
+            a.total = cameo_drift_floats_at(p->apart + i);
+            a.shadow = cameo_drift_floats_at(p->y + i) + a.total;
+        } else
+            a = cameo_drift_step_at(p, i, how);
+        const cameo_drift_ints y = (cameo_drift_ints)(a.shadow * (1 - 0x1p-20f)) & INT32_MAX;
+        const cameo_drift_floats power = (cameo_drift_floats)(y & INT32_C(0x7f800000));
+        const cameo_drift_floats size = (cameo_drift_floats)((cameo_drift_ints)a.total & INT32_MAX);
+        more |= (size > units * power) | (size > part * (cameo_drift_floats)y);
+    }
+    return cameo_drift_any((cameo_drift_bits)more);
+}
+
 /* The greatest relative error and units in the last place. */
 CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_drift_third how,
                                              const cameo_drift_unit *u, double *relative,
@@ -272,17 +300,25 @@ CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_dr
 {
     cameo_drift_vec parts = *relative + (cameo_drift_vec){0}, units = {0}, least = {0};
     const cameo_drift_bits exponent = INT64_C(0x7ff0000000000000) + (cameo_drift_bits){0};
+    const float most = cameo_drift_factor(*ulp / u->scale), more = cameo_drift_factor(*relative);
     least += u->least;
-    for (int64_t i = 0; i < p->n; i += DRIFT_LANES) {
-        const cameo_drift_apart a = cameo_drift_of(p, i, how);
-        const cameo_drift_vec size = cameo_drift_size(a.total), y = cameo_drift_size(a.shadow);
-        const cameo_drift_bits bits = (cameo_drift_bits)cameo_drift_larger_of(y, least) & exponent;
-        const cameo_drift_vec inverse = (cameo_drift_vec)((INT64_C(2046) << 52) - bits);
-        units = cameo_drift_larger_of(size * inverse, units);
-        if (!cameo_drift_any((cameo_drift_bits)(size > parts * y)))
+    for (int64_t first = 0, end; first < p->n; first = end) {
+        end = p->n - first < DRIFT_FAR ? p->n : first + DRIFT_FAR;
+        if (!cameo_drift_may_exceed(p, first, end, how, most, more))
             continue;
-        const cameo_drift_vec part = cameo_drift_chosen((cameo_drift_bits)(y > 0), size / y, parts);
-        parts = cameo_drift_larger_of(part, parts);
+        for (int64_t i = first; i < end; i += DRIFT_LANES) {
+            const cameo_drift_apart a = cameo_drift_of(p, i, how);
+            const cameo_drift_vec size = cameo_drift_size(a.total), y = cameo_drift_size(a.shadow);
+            const cameo_drift_bits bits =
+                (cameo_drift_bits)cameo_drift_larger_of(y, least) & exponent;
+            const cameo_drift_vec inverse = (cameo_drift_vec)((INT64_C(2046) << 52) - bits);
+            units = cameo_drift_larger_of(size * inverse, units);
+            if (!cameo_drift_any((cameo_drift_bits)(size > parts * y)))
+                continue;
+            const cameo_drift_vec part =
+                cameo_drift_chosen((cameo_drift_bits)(y > 0), size / y, parts);
+            parts = cameo_drift_larger_of(part, parts);
+        }
     }
     *ulp = cameo_drift_larger(cameo_drift_greatest(&units) * u->scale, *ulp);
     *relative = cameo_drift_larger(cameo_drift_greatest(&parts), *relative);

@@ -38,9 +38,14 @@ typedef struct cameo_drift_peaks {
 typedef struct cameo_drift_sums {
     cameo_drift_vec total, total2, made, made2, inherited, inherited2, shadow, shadow2;
     cameo_drift_vec least, greatest; /* of y */
-    cameo_drift_floats low, high;    /* of y where it is float32 */
-    cameo_drift_peaks most;          /* greatest magnitudes that were taken in float32 */
 } cameo_drift_sums;
+
+/* The same, taken in float32: sums of squares, greatest magnitudes, and y's range. */
+typedef struct cameo_drift_near_sums {
+    cameo_drift_vec total2, made2, inherited2, shadow2;
+    cameo_drift_peaks most;
+    cameo_drift_floats low, high;
+} cameo_drift_near_sums;
 
 /* Part of a value, where its differences are not taken on the way. */
 typedef struct cameo_drift_block {
@@ -256,58 +261,65 @@ CAMEO_FN double cameo_drift_most(const double *lanes, int n)
     return most;
 }
 
+/* As many lanes further on, halves first. */
+#if defined(__AVX512F__)
+#define CAMEO_DRIFT_HALVES(step)                                                                   \
+    step(4, 5, 6, 7, 0, 1, 2, 3) step(2, 3, 0, 1, 6, 7, 4, 5) step(1, 0, 3, 2, 5, 4, 7, 6)
+#elif defined(__AVX__)
+#define CAMEO_DRIFT_HALVES(step) step(2, 3, 0, 1) step(1, 0, 3, 2)
+#else
+#define CAMEO_DRIFT_HALVES(step) step(1, 0)
+#endif
+
 /* Halves are joined until one number is left. */
-CAMEO_DRIFT_FN double cameo_drift_added(const cameo_drift_vec *v)
+CAMEO_DRIFT_FN double cameo_drift_added(const cameo_drift_vec *lanes)
 {
-    double lanes[DRIFT_LANES];
-    memcpy(lanes, v, sizeof lanes);
-#pragma GCC unroll 4
-    for (int n = DRIFT_LANES / 2; n > 0; n /= 2)
-#pragma GCC unroll 4
-        for (int j = 0; j < n; j++)
-            lanes[j] += lanes[j + n];
-    return lanes[0];
+    cameo_drift_lanes v = *lanes;
+#define CAMEO_DRIFT_STEP(...) v += __builtin_shufflevector(v, v, __VA_ARGS__);
+    CAMEO_DRIFT_HALVES(CAMEO_DRIFT_STEP)
+#undef CAMEO_DRIFT_STEP
+    return v[0];
 }
 
-CAMEO_DRIFT_FN double cameo_drift_greatest(const cameo_drift_vec *v)
+CAMEO_DRIFT_FN double cameo_drift_greatest(const cameo_drift_vec *lanes)
 {
-    double lanes[DRIFT_LANES];
-    memcpy(lanes, v, sizeof lanes);
-#pragma GCC unroll 4
-    for (int n = DRIFT_LANES / 2; n > 0; n /= 2)
-#pragma GCC unroll 4
-        for (int j = 0; j < n; j++)
-            lanes[j] = lanes[j + n] > lanes[j] ? lanes[j + n] : lanes[j];
-    return lanes[0];
+    cameo_drift_vec v = *lanes;
+#define CAMEO_DRIFT_STEP(...)                                                                      \
+    v = cameo_drift_larger_of(__builtin_shufflevector(v, v, __VA_ARGS__), v);
+    CAMEO_DRIFT_HALVES(CAMEO_DRIFT_STEP)
+#undef CAMEO_DRIFT_STEP
+    return v[0];
 }
 
-CAMEO_DRIFT_FN double cameo_drift_greatest_float(const cameo_drift_floats *v)
+CAMEO_DRIFT_FN double cameo_drift_greatest_float(const cameo_drift_floats *lanes)
 {
-    float lanes[2 * DRIFT_LANES];
-    memcpy(lanes, v, sizeof lanes);
-#pragma GCC unroll 4
-    for (int n = DRIFT_LANES; n > 0; n /= 2)
-#pragma GCC unroll 8
-        for (int j = 0; j < n; j++)
-            lanes[j] = lanes[j + n] > lanes[j] ? lanes[j + n] : lanes[j];
-    return (double)lanes[0];
+    typedef float half __attribute__((vector_size(4 * DRIFT_LANES)));
+    typedef int32_t half_bits __attribute__((vector_size(4 * DRIFT_LANES)));
+    half v = __builtin_shufflevector(*lanes, *lanes, DRIFT_LOW);
+    half w = __builtin_shufflevector(*lanes, *lanes, DRIFT_HIGH);
+#define CAMEO_DRIFT_MORE                                                                           \
+    v = (half)(((half_bits)(v > w) & (half_bits)v) | (~(half_bits)(v > w) & (half_bits)w));
+#define CAMEO_DRIFT_STEP(...)                                                                      \
+    w = __builtin_shufflevector(v, v, __VA_ARGS__);                                                \
+    CAMEO_DRIFT_MORE
+    CAMEO_DRIFT_MORE
+    CAMEO_DRIFT_HALVES(CAMEO_DRIFT_STEP)
+#undef CAMEO_DRIFT_STEP
+#undef CAMEO_DRIFT_MORE
+    return (double)v[0];
 }
 
 /* The greatest of sign * y. */
+CAMEO_DRIFT_FN double cameo_drift_extreme(const cameo_drift_vec *v, double sign)
+{
+    const cameo_drift_vec signed_v = *v * sign;
+    return cameo_drift_greatest(&signed_v);
+}
+
 CAMEO_DRIFT_FN double cameo_drift_extreme_float(const cameo_drift_floats *v, float sign)
 {
     const cameo_drift_floats signed_v = *v * sign;
     return cameo_drift_greatest_float(&signed_v);
-}
-
-/* The greatest of sign * y. */
-CAMEO_DRIFT_FN double cameo_drift_extreme(const cameo_drift_vec *v, const cameo_drift_floats *w,
-                                          float sign)
-{
-    const cameo_drift_vec signed_v = *v * (double)sign;
-    const double narrow = cameo_drift_extreme_float(w, sign);
-    const double wide = cameo_drift_greatest(&signed_v);
-    return narrow > wide ? narrow : wide;
 }
 
 CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)
@@ -317,10 +329,27 @@ CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)
         s->least[j] = DBL_MAX;
         s->greatest[j] = -DBL_MAX;
     }
-    for (int j = 0; j < 2 * DRIFT_LANES; j++) {
-        s->low[j] = INFINITY;
-        s->high[j] = -INFINITY;
-    }
+}
+
+CAMEO_DRIFT_FN cameo_drift_near_sums cameo_drift_near_begin(void)
+{
+    const cameo_drift_floats none = {0};
+    return (cameo_drift_near_sums){.low = none + INFINITY, .high = none - INFINITY};
+}
+
+CAMEO_DRIFT_FN void cameo_drift_near_add(cameo_drift_near_sums *to,
+                                         const cameo_drift_near_sums *from)
+{
+    to->total2 += from->total2;
+    to->made2 += from->made2;
+    to->inherited2 += from->inherited2;
+    to->shadow2 += from->shadow2;
+    to->most.total = cameo_drift_widest(from->most.total, to->most.total);
+    to->most.made = cameo_drift_widest(from->most.made, to->most.made);
+    to->most.inherited = cameo_drift_widest(from->most.inherited, to->most.inherited);
+    to->most.shadow = cameo_drift_widest(from->most.shadow, to->most.shadow);
+    to->low = cameo_drift_picked((cameo_drift_ints)(from->low < to->low), from->low, to->low);
+    to->high = cameo_drift_picked((cameo_drift_ints)(from->high > to->high), from->high, to->high);
 }
 
 #endif

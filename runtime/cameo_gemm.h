@@ -75,10 +75,10 @@ static inline __attribute__((unused)) void cameo_gemm_dots(int64_t m, int64_t n,
         }
 }
 
-/* A square of LANES x LANES elements, its columns `bn` apart, as rows CAMEO_LANES * CAMEO_VECTORS
- * apart. Lanes of a half and of the other are put side by side until each is in its place. */
-static inline __attribute__((always_inline, unused)) void cameo_gemm_square(const float *b,
-                                                                            int64_t bn, float *to)
+/* A square of LANES x LANES elements, its columns `bn` apart, as rows `wide` apart. Lanes of a half
+ * and of the other are put side by side until each is in its place. */
+static inline __attribute__((always_inline, unused)) void
+cameo_gemm_square(const float *b, int64_t bn, float *to, int64_t wide)
 {
     cameo_vec v[CAMEO_LANES], w[CAMEO_LANES];
     for (int i = 0; i < CAMEO_LANES; i++)
@@ -91,22 +91,28 @@ static inline __attribute__((always_inline, unused)) void cameo_gemm_square(cons
         memcpy(v, w, sizeof v);
     }
     for (int i = 0; i < CAMEO_LANES; i++)
-        *(cameo_vec *)(to + i * CAMEO_LANES * CAMEO_VECTORS) = v[i];
+        *(cameo_vec *)(to + i * wide) = v[i];
 }
 
-/* k x n elements of B as one panel, zeros behind n. */
+/* k x n elements of B as one panel of `wide` columns, zeros behind n. */
 static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t n, const float *b,
-                                                             int64_t bk, int64_t bn, float *to)
+                                                             int64_t bk, int64_t bn, int64_t wide,
+                                                             float *to)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t deep = bk == 1 ? k / CAMEO_LANES * CAMEO_LANES : 0;
-    const int64_t wide = deep ? n / CAMEO_LANES * CAMEO_LANES : 0;
-    for (int64_t y = 0; y < wide; y += CAMEO_LANES)
+    const int64_t whole = deep ? n / CAMEO_LANES * CAMEO_LANES : 0;
+    for (int64_t y = 0; y < whole; y += CAMEO_LANES)
         for (int64_t x = 0; x < deep; x += CAMEO_LANES)
-            cameo_gemm_square(b + x + y * bn, bn, to + x * PANEL + y);
-    for (int64_t x = 0; x < k; x++)
-        for (int64_t y = x < deep ? wide : 0; y < PANEL; y++)
-            to[x * PANEL + y] = y < n ? b[x * bk + y * bn] : 0.0f;
+            cameo_gemm_square(b + x + y * bn, bn, to + x * wide + y, wide);
+    for (int64_t x = 0; x < k; x++) {
+        int64_t y = x < deep ? whole : 0;
+        if (bn == 1) {
+            memcpy(to + x * wide + y, b + x * bk + y, (size_t)(n - y) * sizeof *to);
+            y = n;
+        }
+        for (; y < wide; y++)
+            to[x * wide + y] = y < n ? b[x * bk + y * bn] : 0.0f;
+    }
 }
 
 /* C += A * B. am, ak, bk, bn, ldc: strides in elements. Few rows are not worth that B is turned. */
@@ -136,7 +142,7 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
                 const float *from = b + p * bk + j * bn;
                 const int direct = bn == 1 && width % CAMEO_LANES == 0;
                 if (!direct)
-                    cameo_gemm_pack_b(depth, width, from, bk, bn, panel);
+                    cameo_gemm_pack_b(depth, width, from, bk, bn, PANEL, panel);
                 cameo_gemm_panel(rows, width, depth, block, direct ? from : panel,
                                  direct ? rows_at : packed_at, 0, c + i * ldc + j, ldc);
             }

@@ -240,17 +240,26 @@ static inline __attribute__((unused)) void cameo_split_all(int64_t m, int64_t n,
                             c, ldc);
 }
 
-/* Can all numbers of A be taken apart? */
+/* Can all numbers of A be taken apart? None is, or rounds to, what is not finite in bfloat16. */
 static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE int
 cameo_split_finite(int64_t m, int64_t k, const float *a, int64_t am, int64_t ak)
 {
-    _Alignas(64) char row[CAMEO_SPLIT_STEP];
-    cameo_split_truth over = {0};
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t p = 0; p < k; p += CAMEO_SPLIT_DEEP)
-            cameo_split_row(a + i * am + p * ak, ak,
-                            k - p < CAMEO_SPLIT_DEEP ? k - p : CAMEO_SPLIT_DEEP, row, &over);
-    return !cameo_split_any(&over);
+    const uint32_t more = 0x80000000u - 0x7f7f8000u; /* the least that is over reaches the sign */
+    cameo_split_bits over = {0};
+    uint32_t any = 0;
+    for (int64_t i = 0; i < m; i++, a += am) {
+        int64_t x = 0;
+        for (; ak == 1 && x + 16 <= k; x += 16)
+            over |= (*(const cameo_split_bits *)(a + x) & 0x7fffffffu) + more;
+        for (; x < k; x++) {
+            uint32_t bits;
+            memcpy(&bits, a + x * ak, sizeof bits);
+            any |= (bits & 0x7fffffffu) + more;
+        }
+    }
+    for (int i = 0; i < 16; i++)
+        any |= over[i];
+    return any < 0x80000000u;
 }
 
 /* A block of up to CAMEO_GEMM_M rows, A being packed here. */
@@ -271,9 +280,64 @@ cameo_split_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, in
         cameo_split_product(m, n, k, p, p + depth, block, b, c, ldc);
     }
 }
+
+/* A block of up to CAMEO_GEMM_M rows, both factors being packed here, B some panels at a time. */
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_both_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, int64_t ak,
+                      const float *b, int64_t bk, int64_t bn, float *c, int64_t ldc)
+{
+    enum { WIDTH = CAMEO_TILE_COLUMNS, MOST = 3 * WIDTH };
+    _Alignas(64) char block[CAMEO_GEMM_M * CAMEO_GEMM_K * 6];
+    _Alignas(64) float panels[CAMEO_GEMM_K * MOST];
+    for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+        const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+        for (int64_t i = 0; i < m; i += 16)
+            cameo_split_pack(m - i < 16 ? m - i : 16, depth, a + i * am + p * ak, am, ak,
+                             block + cameo_split_size(i, depth));
+        for (int64_t j = 0; j < n; j += MOST) {
+            const int64_t some = n - j < MOST ? n - j : MOST;
+            const float *from = b + p * bk + j * bn;
+            for (int64_t x = 0; x < some; x += WIDTH) {
+                const int64_t width = some - x < WIDTH ? some - x : WIDTH;
+                cameo_gemm_pack_b(depth, width, from + x * bn, bk, bn, cameo_split_whole(width, 16),
+                                  panels + x * depth);
+            }
+            cameo_split_product(m, some, depth, 0, depth, block, panels, c + j, ldc);
+        }
+    }
+}
+
+/* The columns of B's first panels whose numbers can all be taken apart. */
+static inline __attribute__((unused)) int64_t cameo_split_taken(int64_t n, int64_t k,
+                                                                const float *b, int64_t bk,
+                                                                int64_t bn)
+{
+    for (int64_t j = 0; j < n; j += CAMEO_TILE_COLUMNS) {
+        const int64_t some = n - j < CAMEO_TILE_COLUMNS ? n - j : CAMEO_TILE_COLUMNS;
+        const float *from = b + j * bn;
+        if (!(bn == 1 ? cameo_split_finite(k, some, from, bk, 1)
+                      : cameo_split_finite(some, k, from, bn, bk)))
+            return j;
+    }
+    return n;
+}
+
+/* Blocks of rows, those that are worth it by terms. */
+static inline __attribute__((unused)) void
+cameo_split_both_blocks(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, int64_t ak,
+                        const float *b, int64_t bk, int64_t bn, float *c, int64_t ldc)
+{
+    for (int64_t rows; m > 0; m -= rows, a += rows * am, c += rows * ldc) {
+        rows = m < CAMEO_GEMM_M ? m : CAMEO_GEMM_M;
+        if (cameo_split_on(m) && cameo_split_finite(rows, k, a, am, ak))
+            cameo_split_both_rows(rows, n, k, a, am, ak, b, bk, bn, c, ldc);
+        else
+            cameo_gemm(rows, n, k, a, am, ak, b, bk, bn, c, ldc);
+    }
+}
 #endif
 
-/* ---- what programs call: as cameo_gemm_packed, cameo_gemm_pack_all and cameo_gemm_columns ---- */
+/* ---- what programs call: as the functions of cameo_gemm.h of these names ---- */
 
 /* C += A * B, B packed. */
 static __attribute__((noinline, unused)) void cameo_split_packed(int64_t m, int64_t n, int64_t k,
@@ -289,6 +353,30 @@ static __attribute__((noinline, unused)) void cameo_split_packed(int64_t m, int6
 #endif
     if (m > 0)
         cameo_gemm_packed(m, n, k, a, am, ak, b, c, ldc);
+}
+
+/* C += A * B, as cameo_gemm: B is no constant and lies anywhere. What it does for a panel of
+ * columns depends on that panel alone, since threads divide them. */
+static __attribute__((noinline, unused)) void
+cameo_split_both(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, int64_t ak,
+                 const float *b, int64_t bk, int64_t bn, float *c, int64_t ldc)
+{
+#ifdef CAMEO_AMX
+    while (cameo_split_on(m) && n > 0) {
+        int64_t some = cameo_split_taken(n, k, b, bk, bn);
+        if (some > 0) {
+            cameo_split_both_blocks(m, some, k, a, am, ak, b, bk, bn, c, ldc);
+        } else {
+            some = n < CAMEO_TILE_COLUMNS ? n : CAMEO_TILE_COLUMNS;
+            cameo_gemm(m, some, k, a, am, ak, b, bk, bn, c, ldc);
+        }
+        n -= some;
+        b += some * bn;
+        c += some;
+    }
+#endif
+    if (n > 0)
+        cameo_gemm(m, n, k, a, am, ak, b, bk, bn, c, ldc);
 }
 
 /* The least of so many units that one of `threads` takes at a time: half of its part, since the

@@ -53,6 +53,17 @@ CAMEO_IN_LOOP float cameo_exp_f32(float x)
     return x != x ? x : y * low * high;
 }
 
+/* x / sum for one of some numbers of 0 to 1 whose sum is at least 1: rounded as division rounds it,
+ * but for what is below 2^-100. Compilers take the inverse out of the loop. */
+CAMEO_IN_LOOP float cameo_part_f32(float x, float sum)
+{
+#ifdef CAMEO_EACH_ROUNDS
+    return x / sum;
+#else
+    return cameo_over_f32(x, sum);
+#endif
+}
+
 /* 2^k * (1 + e^-x): 2^k * e^-x is to be a normal number, or 0 beside 1. The shift's low bits are
  * those of k as an exponent, so that t << 23 is 2^k * 2^n and nothing else. The least is added
  * first: where e^-x is large, 1 is not lost. */

@@ -311,11 +311,22 @@ static inline __attribute__((unused)) int64_t cameo_wide_breadth(int64_t rows)
     return n < CAMEO_WIDE_N ? n : CAMEO_WIDE_N;
 }
 
+/* Room for a block of either factor, packed or as tiles of lines. */
+enum {
+    CAMEO_WIDE_PACKED_A = CAMEO_WIDE_M * CAMEO_WIDE_K,
+    CAMEO_WIDE_PACKED_B = CAMEO_WIDE_K * (CAMEO_WIDE_N + CAMEO_WIDE_PANEL),
+    CAMEO_WIDE_ROOM_A =
+        CAMEO_WIDE_PACKED_A > CAMEO_WIDE_LINE_ROOM_A ? CAMEO_WIDE_PACKED_A : CAMEO_WIDE_LINE_ROOM_A,
+    CAMEO_WIDE_ROOM_B =
+        CAMEO_WIDE_PACKED_B > CAMEO_WIDE_LINE_ROOM_B ? CAMEO_WIDE_PACKED_B : CAMEO_WIDE_LINE_ROOM_B
+};
+
 /* Rows m0 .. m1 and columns n0 .. n1. */
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
 cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
 {
-    double b[CAMEO_WIDE_K * (CAMEO_WIDE_N + CAMEO_WIDE_PANEL)], a[CAMEO_WIDE_M * CAMEO_WIDE_K];
+    double b[CAMEO_WIDE_ROOM_B] __attribute__((aligned(64)));
+    double a[CAMEO_WIDE_ROOM_A] __attribute__((aligned(64)));
     cameo_wide matrix = *p;
     if (p->window && cameo_wide_is_matrix(p->window)) {
         matrix.window = NULL;

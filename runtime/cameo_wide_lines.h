@@ -21,11 +21,15 @@ enum {
     CAMEO_WIDE_LINE_POINTS = 8,
     CAMEO_WIDE_LINE_LEAST = 3, /* taps in a line */
     CAMEO_WIDE_LINE_MOST = 7,
-    CAMEO_WIDE_LINE_TILES = 72,  /* of a block: whole panels on every target */
-    CAMEO_WIDE_LINE_DEPTH = 40,  /* channels, by rows of their windows, of a block */
-    CAMEO_WIDE_LINE_ROWS = 16,   /* of y: for fewer what is done to x is not worth it */
-    CAMEO_WIDE_LINE_LINES = 16,  /* of x in a place of y, its channels by rows of their windows */
-    CAMEO_WIDE_LINE_WIDTH = 1024 /* of a line of x, the most */
+    CAMEO_WIDE_LINE_TILES = 144,  /* of a block: whole panels on every target */
+    CAMEO_WIDE_LINE_DEPTH = 40,   /* channels, by rows of their windows, of a block */
+    CAMEO_WIDE_LINE_ROWS = 16,    /* of y: for fewer what is done to x is not worth it */
+    CAMEO_WIDE_LINE_LINES = 16,   /* of x in a place of y, its channels by rows of their windows */
+    CAMEO_WIDE_LINE_WIDTH = 1024, /* of a line of x, the most */
+    /* windows' numbers and products of a tile's rows; the numbers of a block of tiles */
+    CAMEO_WIDE_LINE_ROOM_A =
+        CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_ROWS * (CAMEO_WIDE_LINE_DEPTH + CAMEO_WIDE_LINE_TILES),
+    CAMEO_WIDE_LINE_ROOM_B = CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_LINE_TILES
 };
 
 /* Tiles that lie in one line of the output. */

@@ -55,10 +55,13 @@ static void put_tails(const Drift *d, uint32_t o, Buf *out)
         most = fmax(most, error);
         least = error > 0 ? fmin(least, error) : least;
     }
-    buf_printf(out,
-               "  data sets differ: the errors of the %u go from %.2e to %.2e (number %u); as "
-               "they fall off, one of %d others exceeds %.2e\n",
-               n, least, most, worst + 1, TAILS_RARE, x->rare);
+    buf_printf(out, "  data sets differ: the errors of the %u go from %.2e to %.2e (number %u)", n,
+               least, most, worst + 1);
+    for (uint32_t i = 0; i < x->nmixed; i++)
+        most = i == 0 ? x->mixed[i] : fmax(most, x->mixed[i]);
+    if (x->nmixed)
+        buf_printf(out, ", of %u mixtures of them to %.2e", x->nmixed, most);
+    buf_printf(out, "; as they fall off, one of %d others exceeds %.2e\n", TAILS_RARE, x->rare);
 }
 
 static void put_output(const Drift *d, uint32_t o, Buf *out)
@@ -88,6 +91,9 @@ static void put_output(const Drift *d, uint32_t o, Buf *out)
     buf_printf(out, "\n");
     if (drift_bound_basis(x) == BOUND_TAILS)
         put_tails(d, o, out);
+    if (x->wild)
+        buf_printf(out, "  mixtures of the data sets: %u of %u give what is not finite\n", x->wild,
+                   x->wild + x->nmixed);
 }
 
 static void put_part(const Drift *d, const DriftPart *p, bool whole, Buf *out)
@@ -334,6 +340,13 @@ static void json_outputs(const Drift *d, Json *j)
             for (uint32_t i = 0; i < x->nsets; i++)
                 json_num(j, x->sets[i]);
             json_end_array(j);
+            json_key(j, "mixed_sets");
+            json_array(j);
+            for (uint32_t i = 0; i < x->nmixed; i++)
+                json_num(j, x->mixed[i]);
+            json_end_array(j);
+            json_key(j, "mixed_not_finite");
+            json_int(j, x->wild);
         }
         if (x->budget >= 0) {
             json_key(j, "budget");

@@ -106,9 +106,8 @@ static int prepare(void *trial, Inputs *in)
     return EXIT_CLEAN;
 }
 
-static int run_set(void *trial, Inputs *in)
+static int run_inputs(DriftTrial *x, const Inputs *in)
 {
-    DriftTrial *x = trial;
     const cameo_model *m = x->s.model;
     if (!x->context)
         x->context = m->create(&x->s.options);
@@ -116,18 +115,33 @@ static int run_set(void *trial, Inputs *in)
                             : tool_error(x->tool, EXIT_BYTES, "not enough memory");
     if (!status && m->run(x->context) != 0)
         status = tool_error(x->tool, EXIT_FINDINGS, "%s", m->error(x->context));
+    return status;
+}
+
+// The squares of output o's error in the run, and of the output.
+static double squares_of(const DriftTrial *x, uint32_t o, double *all)
+{
+    int32_t rank = 0;
+    const int64_t *dims = NULL;
+    const double *at = x->s.model->output(x->context, (int32_t)x->outputs[o].number, &rank, &dims);
+    *all = at[DRIFT_SUM_SHADOW];
+    return at[DRIFT_LOST] > 0 ? INFINITY : at[DRIFT_SUM_TOTAL];
+}
+
+static int run_set(void *trial, Inputs *in)
+{
+    DriftTrial *x = trial;
+    int status = run_inputs(x, in);
     for (uint32_t o = 0; !status && o < x->d->table.report.outputs.len; o++) {
-        int32_t rank = 0;
-        const int64_t *dims = NULL;
         if (!x->outputs[o].known)
             continue;
-        const double *at = m->output(x->context, (int32_t)x->outputs[o].number, &rank, &dims);
-        double squares = at[DRIFT_LOST] > 0 ? INFINITY : at[DRIFT_SUM_TOTAL];
+        double all, squares = squares_of(x, o, &all);
         x->outputs[o].squares += squares;
-        x->outputs[o].all += at[DRIFT_SUM_SHADOW];
-        vec_push(x->d->table.arena, &x->outputs[o].sets,
-                 squares > 0 ? sqrt(squares / at[DRIFT_SUM_SHADOW]) : 0);
+        x->outputs[o].all += all;
+        vec_push(x->d->table.arena, &x->outputs[o].sets, squares > 0 ? sqrt(squares / all) : 0);
     }
+    if (!status && x->mixtures)
+        mixtures_take(x->mixtures, in);
     if (!status)
         drift_poles_look(x, x->set++);
     return status;
@@ -154,6 +168,25 @@ int drift_trial_run(DriftTrial *x)
     return status;
 }
 
+// What other data may bring; what fails on them says nothing of the data sets.
+static void run_mixtures(DriftTrial *x, Drift *d)
+{
+    Arena *a = d->table.arena;
+    uint32_t n = mixtures_count(x->mixtures), outputs = d->table.report.outputs.len, ran = 0;
+    double *found = NEWS(a, double, (size_t)n *outputs + 1);
+    bool quiet = tool_style.quiet;
+    tool_style.quiet = true;
+    for (; ran < n && run_inputs(x, mixtures_next(x->mixtures)) == EXIT_CLEAN; ran++)
+        for (uint32_t o = 0; o < outputs; o++) {
+            double all, squares = x->outputs[o].known ? squares_of(x, o, &all) : 0;
+            found[(size_t)o * n + ran] = squares > 0 ? sqrt(squares / all) : 0;
+        }
+    tool_style.quiet = quiet;
+    for (uint32_t o = 0; o < outputs; o++)
+        if (x->outputs[o].known && d->outputs[o].nsets)
+            drift_take_mixed(a, &d->outputs[o], found + (size_t)o * n, ran);
+}
+
 void drift_trial_close(DriftTrial *x)
 {
     if (x->context)
@@ -178,10 +211,13 @@ void drift_trial_round(DriftTrial *x, uint32_t leave)
 void drift_run_rounded(const Tool *t, const SensOptions *sens, Drift *d)
 {
     DriftTrial x = {.tool = t, .sens = sens, .d = d, .wants_poles = true};
+    Mixtures mixtures = {0};
     if (d->precision == DRIFT_OWN)
         return;
     int status = drift_trial_open(&x);
     if (!status) {
+        mixtures = (Mixtures){.arena = x.s.arena, .model = x.s.model};
+        x.mixtures = &mixtures;
         drift_trial_round(&x, 0);
         status = drift_trial_run(&x);
     }
@@ -193,5 +229,7 @@ void drift_run_rounded(const Tool *t, const SensOptions *sens, Drift *d)
         if (out->measured >= 0)
             drift_take_sets(out, x.outputs[o].sets.at, x.outputs[o].sets.len);
     }
+    if (!status)
+        run_mixtures(&x, d);
     drift_trial_close(&x);
 }

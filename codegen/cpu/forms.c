@@ -393,6 +393,59 @@ static const char *print_gelu(Printer *p, const Expr *e)
     return x ? str_printf(p->arena, "cameo_gelu_f32(%s)", print_expr(p, x)).at : NULL;
 }
 
+// ---- parts of a sum
+
+typedef struct Renamed {
+    Polys *polys;
+    LoopId from, to;
+} Renamed;
+
+static Index renamed(void *context, const Atom *a)
+{
+    const Renamed *r = context;
+    return a->kind == ATOM_LOOP && a->var == r->from ? poly_loop(r->polys, r->to) : NULL;
+}
+
+// Does the loop store e^(x(n) - max over k of x(k)) to b?
+static bool fills_powers(Printer *p, const Stmt *s, BufferId b)
+{
+    if (s->kind != S_FOR || s->body->kind != S_STORE || s->body->buffer != b)
+        return false;
+    const Expr *e = s->body->value, *m = e->a && e->op == U_EXP ? e->a->b : NULL;
+    if (e->kind != EX_UNARY || !m || e->a->kind != EX_BINARY || e->a->op != B_SUB ||
+        m->kind != EX_REDUCE || m->op != R_MAX || m->a || m->rank != 1)
+        return false;
+    Renamed rename = {p->mod->polys, s->var, m->vars[0]};
+    ExprMap map = {&rename, NULL, renamed};
+    return expr_map(p->mod, e->a->a, &map) == m->b;
+}
+
+// Is v the sum of a row of b, as a Softmax fills it?
+static bool sums_powers(Printer *p, const Stmt *s, LocalId v, BufferId b)
+{
+    for (; s; s = s->next) {
+        const Stmt *let = s->next;
+        if (let && let->kind == S_LET && let->local == v) {
+            const Expr *sum = let->value;
+            return sum->kind == EX_REDUCE && sum->op == R_ADD && !sum->a && sum->rank == 1 &&
+                   sum->b->kind == EX_LOAD && sum->b->buffer == b && fills_powers(p, s, b);
+        }
+        if (s->kind == S_FOR && sums_powers(p, s->body, v, b))
+            return true;
+    }
+    return false;
+}
+
+// What a Softmax divides by the sum of its row, which is at least 1.
+static const char *print_part(Printer *p, const Expr *e)
+{
+    if (e->dtype != DT_F32 || e->op != B_DIV || e->a->kind != EX_LOAD || e->b->kind != EX_LOCAL ||
+        e->b->rank || !p->kernel || !sums_powers(p, p->kernel->body, e->b->local, e->a->buffer))
+        return NULL;
+    const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
+    return str_printf(p->arena, "cameo_part_f32(%s, %s)", a, b).at;
+}
+
 // A sigmoid, or x times it, that is rounded to bfloat16.
 static const char *print_short(Printer *p, const Expr *e)
 {
@@ -424,8 +477,9 @@ const char *forms_print(Printer *p, const Expr *e)
     if (e->kind == EX_BINARY && real && (e->op == B_MIN || e->op == B_MAX))
         return print_extreme(p, e);
     if (e->kind == EX_BINARY && real && (e->op == B_DIV || e->op == B_MUL)) {
-        const char *gelu = print_gelu(p, e);
-        return gelu ? gelu : print_sigmoid(p, e, e == p->rounded);
+        const char *form = print_gelu(p, e);
+        form = form ? form : print_part(p, e);
+        return form ? form : print_sigmoid(p, e, e == p->rounded);
     }
     if (e->kind == EX_BINARY && real && e->op == B_POW)
         return print_power(p, e);

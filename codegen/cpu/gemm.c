@@ -302,7 +302,7 @@ static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *
 
 // Panels of WIDTH columns, each k rows side by side, the last as narrow as vectors of 16 allow and
 // padded with zeros.
-static bool pack_weights(Match *m, const ConvChoice *how, Str *error)
+static bool pack_weights(Match *m, Str *error)
 {
     int64_t n, k, bn, bk;
     if (!packs(m, &n, &k, &bn, &bk))
@@ -321,8 +321,7 @@ static bool pack_weights(Match *m, const ConvChoice *how, Str *error)
         for (int64_t i = 0; i < k; i++)
             to[begin * k + i * width + j - begin] = from[i * bk + j * bn];
     }
-    m->o.split =
-        !how->exact && !how->unsplit && split_fits(m->mod->polys, &m->o, how->cpu, to, k * columns);
+    m->o.split = m->o.split && split_takes(to, k * columns);
     m->o.packed = constants_weight(m->mod, m->o.b->buffer, 2, dims, to);
     free(to);
     file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
@@ -431,9 +430,15 @@ static bool override_halves_of(Printer *p, Step *s, const ConvChoice *how, Str *
 // Panels of few bits, or of float32, or none.
 static bool choose_packing(Match *m, const ConvChoice *how, Str *error)
 {
+    m->o.split = !how->exact && !how->unsplit && m->o.a->dtype == DT_F32 &&
+                 m->o.b->dtype == DT_F32 && split_fits(m->mod->polys, &m->o, how->cpu);
     m->o.narrow = is_narrow_load(m->o.b) ? narrow_pack_halves(m->p, &m->o, error)
                                          : narrow_pack(m->p, &m->o, how->exact);
-    return m->o.narrow ? true : is_narrow_load(m->o.b) ? !error->len : pack_weights(m, how, error);
+    if (m->o.narrow || is_narrow_load(m->o.b)) {
+        m->o.split = false;
+        return m->o.narrow || !error->len;
+    }
+    return pack_weights(m, error);
 }
 
 static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
@@ -619,8 +624,8 @@ void gemm_print_product(Printer *p, const Override *o)
                    o->split ? "split" : "gemm", rows, columns, k, a, print_index_bare(p, o->am),
                    print_index_bare(p, o->ak), o->packed, y, ym);
     } else {
-        print_line(p, "cameo_gemm(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", rows, columns, k,
-                   a, print_index_bare(p, o->am), print_index_bare(p, o->ak),
+        print_line(p, "%s(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", gemm_unpacked(o), rows,
+                   columns, k, a, print_index_bare(p, o->am), print_index_bare(p, o->ak),
                    gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
                    print_index_bare(p, o->bn), y, ym);
     }

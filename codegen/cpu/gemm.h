@@ -34,7 +34,7 @@ struct Override {
     Index am, ak, bk, bn, ym; // strides in elements
     BufferId packed;          // b's weights in panels; 0: b as it is
     bool whole;               // b is all of a constant matrix
-    bool split;               // PACKED, b packed: by three terms of bfloat16 (cameo_split.h)
+    bool split;               // PACKED, of float32: by three terms of bfloat16 (cameo_split.h)
     bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
     const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
@@ -67,9 +67,12 @@ bool gemm_print_parts(Printer *p, const Override *o, Bounds *outer, Bounds *sums
 // "b3 + 64 * i1": where a factor or y begins once all variables of the product are 0.
 const char *gemm_start(Printer *p, BufferId b, const Index *at);
 void gemm_print_product(Printer *p, const Override *o);
+// The function that multiplies by b as it lies.
+const char *gemm_unpacked(const Override *o);
 // ---- products of float32 by three terms of bfloat16 each (codegen/cpu/split.c)
-// Is it worth it for o on this processor? Its factor b, k times n numbers, all of it constant.
-bool split_fits(Polys *polys, const Override *o, const Processor *cpu, const float *b, int64_t all);
+// Is it worth it for o on this processor? May constants be taken apart, so many numbers?
+bool split_fits(Polys *polys, const Override *o, const Processor *cpu);
+bool split_takes(const float *b, int64_t all);
 bool splits_any(const Step *s);
 // The rms error over the rms of the result, which is not exceeded for factors without order
 // (tests/models/split.py): tiles of float32 have twice as much.

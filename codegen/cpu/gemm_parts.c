@@ -117,6 +117,11 @@ static void print_pack(Printer *p, const Override *o)
               parts_grain(p, poly_scale(polys, depth, tile * 3)));
 }
 
+const char *gemm_unpacked(const Override *o)
+{
+    return o->split ? "cameo_split_both" : "cameo_gemm";
+}
+
 // What r.m0 .. r.m1, r.n0 .. r.n1 of the product add.
 static void print_rectangle(Printer *p, const Override *o, const char *y)
 {
@@ -138,7 +143,7 @@ static void print_rectangle(Printer *p, const Override *o, const char *y)
         str_printf(p->arena, "%s + r.m0 * %s, %s, %s", a, am, am, print_index_bare(p, o->ak)).at;
     const char *to = str_printf(p->arena, "%s + r.m0 * %s + r.n0, %s", y, ym, ym).at;
     if (!o->packed) {
-        print_line(p, "cameo_gemm(%s, %s, %s + r.n0 * %s, %s, %s, %s);", sizes, from,
+        print_line(p, "%s(%s, %s, %s + r.n0 * %s, %s, %s, %s);", gemm_unpacked(o), sizes, from,
                    gemm_start(p, o->b->buffer, o->b->at), print_index(p, o->bn),
                    print_index_bare(p, o->bk), print_index_bare(p, o->bn), to);
         return;

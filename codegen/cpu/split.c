@@ -1,8 +1,9 @@
 // Products of float32 on matrix registers that multiply bfloat16: which they are.
 //
 // Both factors are taken apart while the program runs (runtime/cameo_split.h), so that packed
-// weights are those of float32 and any machine reads them. The constant factor is taken apart again
-// for each block of rows, which pays from so many rows on as the processor's row says.
+// weights are those of float32 and any machine reads them. The second factor, a constant or not, is
+// taken apart again for each block of rows, which pays from so many rows on as the processor's row
+// says.
 
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
@@ -17,12 +18,15 @@ static bool is_fewer(Index i, double than)
     return poly_is_const(i, &n) && (double)n < than;
 }
 
-bool split_fits(Polys *polys, const Override *o, const Processor *cpu, const float *b, int64_t all)
+bool split_fits(Polys *polys, const Override *o, const Processor *cpu)
+{
+    return cpu->split > 0 && !is_fewer(o->rows, cpu->split) && !is_fewer(o->columns, LEAST) &&
+           !is_fewer(loop_extent(polys, o->k), LEAST);
+}
+
+bool split_takes(const float *b, int64_t all)
 {
     const float most = 0x1.fep127f; // rounds to what bfloat16 has
-    if (cpu->split == 0 || is_fewer(o->rows, cpu->split) || is_fewer(o->columns, LEAST) ||
-        is_fewer(loop_extent(polys, o->k), LEAST))
-        return false;
     for (int64_t i = 0; i < all; i++)
         if (!(fabsf(b[i]) <= most))
             return false;
