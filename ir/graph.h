@@ -590,6 +590,7 @@ typedef enum ExternalFault {
 typedef struct ExternalRange {
     const ExternalFile *file;
     uint64_t offset, length;
+    bool beyond; // EXTERNAL_BOUNDS: both are numbers, and the file ends before
 } ExternalRange;
 ExternalFault tensor_external(Model *m, const TensorData *t, ExternalRange *range, Str *error);
 // Elements by dims, or UINT64_MAX where dims are negative or overflow.

@@ -192,9 +192,11 @@ static bool external_bytes(Model *m, const TensorData *t, uint64_t need, Str *by
     uint64_t offset, length;
     Str from = props_get(&t->external, "offset"), size = props_get(&t->external, "length");
     Str name = str_escaped(m->arena, f->location);
-    if (!read_number(from, 0, &offset) || !read_number(size, need, &length)) {
-        *error = str_printf(m->arena, "offset or length of external data is no number: \"%.*s\"",
-                            STR_ARG(name));
+    bool known = read_number(from, 0, &offset);
+    if (!known || !read_number(size, need, &length)) {
+        Str bad = str_escaped(m->arena, known ? size : from);
+        *error = str_printf(m->arena, "%s \"%.*s\" in external data \"%.*s\" is no number of bytes",
+                            known ? "length" : "offset", STR_ARG(bad), STR_ARG(name));
         return false;
     }
     if (offset > f->len || length > f->len - offset) {
@@ -222,8 +224,12 @@ ExternalFault tensor_external(Model *m, const TensorData *t, ExternalRange *rang
         return f->escapes ? EXTERNAL_ESCAPES : EXTERNAL_UNREADABLE;
     if (n < UINT64_C(1) << 56)
         need = packed_bytes(n, dtype_info((DType)t->dtype)->bits);
-    if (!external_bytes(m, t, need, &bytes, error))
+    if (!external_bytes(m, t, need, &bytes, error)) {
+        uint64_t number;
+        range->beyond = read_number(props_get(&t->external, "offset"), 0, &number) &&
+                        read_number(props_get(&t->external, "length"), 0, &number);
         return EXTERNAL_BOUNDS;
+    }
     range->offset = (uint64_t)((const unsigned char *)bytes.at - f->at);
     range->length = bytes.len;
     return EXTERNAL_FINE;

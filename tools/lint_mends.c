@@ -100,10 +100,14 @@ static void find_stored(Before *w, Lint *l)
         if (!t || t->dtype == was->dtype || gone ||
             (value->copy_of && value->def == DEF_INITIALIZER))
             continue;
-        uint64_t inexact = filled ? 0 : constant_inexact(m, was, (DType)t->dtype);
-        mends_add(w->a, &w->done,
-                  (Mend){MEND_STORE, lint_name(l, v), (DType)t->dtype, value_written(m, v),
-                         filled ? 1 : tensor_count(was), inexact, inexact > 0});
+        Mend mend = {.kind = MEND_STORE,
+                     .what = lint_name(l, v),
+                     .to = (DType)t->dtype,
+                     .at = value_written(m, v),
+                     .values = 1};
+        if (!filled)
+            mends_store(m, w->a, was, &mend);
+        mends_add(w->a, &w->done, mend);
     }
 }
 

@@ -2,26 +2,67 @@
 
 #include "tools/lint.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_ALIKE = 4, NRULES = 256 };
+enum { MAX_ALIKE = 4, MANY = 4, NRULES = 256 };
 
-// What makes two findings of a model alike: the rule, the operator, and where it begins; where no
-// origin is known, what is said.
-static Str likeness(Arena *a, const Diag *d)
+// The text without names and numbers: what stands between quotes, and digits that end no word.
+static void put_masked(Buf *b, Str text)
 {
-    bool known = d->origin_kind.len > 0;
-    return str_printf(a, "%s|%d|%.*s|%.*s|%.*s", d->rule, (int)d->severity, STR_ARG(d->op),
-                      STR_ARG(known ? d->origin_kind : d->message),
-                      STR_ARG(known ? d->origin_name : STR("")));
+    bool quoted = false;
+    char before = ' ';
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        bool word = isalnum((unsigned char)before) && !isdigit((unsigned char)before);
+        quoted ^= c == '"';
+        if (c == '"' || (!quoted && (word || !isdigit((unsigned char)c))))
+            buf_char(b, c);
+        before = isdigit((unsigned char)c) && word ? before : c;
+    }
+}
+
+// What makes two findings of a model alike: the rule, the operator, and where it begins; or what is
+// said and offered but for the names, of one kind of origin each its own.
+static Str likeness(Arena *a, const Diag *d, bool by_origin)
+{
+    Buf b = {0};
+    buf_printf(&b, "%s|%d|%.*s|%.*s|", d->rule, (int)d->severity, STR_ARG(d->op),
+               STR_ARG(d->origin_kind));
+    if (by_origin && d->origin_kind.len)
+        buf_str(&b, d->origin_name);
+    else if (by_origin)
+        buf_str(&b, d->message);
+    else {
+        put_masked(&b, d->message);
+        for (uint32_t i = 0; i < d->fixes.len; i++) {
+            buf_char(&b, d->fixes.at[i].safe ? 's' : 'u');
+            put_masked(&b, d->fixes.at[i].text);
+        }
+    }
+    Str s = str_copy(a, (Str){b.at, b.len});
+    buf_free(&b);
+    return s;
 }
 
 typedef struct Group {
     const Diag *first;
     uint32_t count;
     const Diag *others[MAX_ALIKE];
+    bool merged; // of several origins
 } Group;
+
+// Where it begins stands beside it if that is not where the first begins, nor named by the place.
+static void print_also(const Diag *first, const Diag *d, Buf *out)
+{
+    buf_printf(out, "   = also: %.*s", STR_ARG(d->path));
+    if (!str_eq(first->origin_name, d->origin_name) &&
+        !memmem(d->path.at, d->path.len, d->origin_name.at, d->origin_name.len))
+        buf_printf(out, ", which begins at %.*s \"%.*s\"", STR_ARG(d->origin_kind),
+                   STR_ARG(d->origin_name));
+    buf_char(out, '\n');
+}
 
 static void print_group(const Group *g, Buf *out)
 {
@@ -38,9 +79,47 @@ static void print_group(const Group *g, Buf *out)
     }
     diag_print(d, out, tool_style.colour);
     for (uint32_t i = 0; i + 1 < g->count && i < MAX_ALIKE; i++)
-        buf_printf(out, "   = also: %.*s\n", STR_ARG(g->others[i]->path));
+        print_also(d, g->others[i], out);
     if (g->count > MAX_ALIKE + 1)
-        buf_printf(out, "   = also: %u more like it\n", g->count - 1 - MAX_ALIKE);
+        buf_printf(out, "   = also: %u more like it%s\n", g->count - 1 - MAX_ALIKE,
+                   g->merged ? " (-v shows each)" : "");
+}
+
+typedef VEC(Group) Groups;
+
+// The group of what is alike; a new one begins with d.
+static void put_alike(Arena *a, Groups *groups, Map *seen, Str likeness, const Group *g)
+{
+    bool added;
+    uint32_t *at = map_put(seen, likeness, &added);
+    if (added) {
+        *at = groups->len;
+        vec_push(a, groups, *g);
+        return;
+    }
+    Group *to = &groups->at[*at];
+    for (uint32_t i = 0; i < g->count && to->count + i <= MAX_ALIKE && i <= MAX_ALIKE; i++)
+        to->others[to->count + i - 1] = i ? g->others[i - 1] : g->first;
+    to->merged |= !str_eq(to->first->origin_name, g->first->origin_name);
+    to->count += g->count;
+}
+
+// One group each origin. Where many of those say the same but for the names, they are one.
+static Groups groups_of(Arena *a, const Findings *found)
+{
+    Map seen = {.arena = a}, ways = {.arena = a}, merged = {.arena = a};
+    Groups groups = {0}, all = {0};
+    for (uint32_t i = 0; i < found->len; i++)
+        put_alike(a, &groups, &seen, likeness(a, found->at[i], true),
+                  &(Group){.first = found->at[i], .count = 1});
+    for (uint32_t i = 0; i < groups.len; i++)
+        ++*map_put(&ways, likeness(a, groups.at[i].first, false), NULL);
+    for (uint32_t i = 0; i < groups.len; i++) {
+        Str like = likeness(a, groups.at[i].first, false);
+        bool many = *map_get(&ways, like) >= MANY && !tool_style.verbose && !tool_style.quiet;
+        put_alike(a, &all, &merged, many ? like : str_printf(a, "%u", i), &groups.at[i]);
+    }
+    return all;
 }
 
 // The findings of one model. `shown`: of each rule, over all models; `hidden`: what --max-per-rule
@@ -49,22 +128,7 @@ static void print_findings(const LintRun *r, const Findings *found, long *shown,
                            Buf *out)
 {
     Arena *a = arena_new();
-    Map seen = {.arena = a};
-    VEC(Group) groups = {0};
-    for (uint32_t i = 0; i < found->len; i++) {
-        const Diag *d = found->at[i];
-        bool added;
-        uint32_t *at = map_put(&seen, likeness(a, d), &added);
-        if (added) {
-            *at = groups.len;
-            vec_push(a, &groups, ((Group){.first = d, .count = 1}));
-            continue;
-        }
-        Group *g = &groups.at[*at];
-        if (g->count <= MAX_ALIKE)
-            g->others[g->count - 1] = d;
-        g->count++;
-    }
+    const Groups groups = groups_of(a, found);
     for (uint32_t i = 0; i < groups.len; i++) {
         uint32_t rule = lint_rule_index(groups.at[i].first->rule);
         if (r->max && shown[rule]++ >= r->max)
@@ -165,6 +229,24 @@ static void print_times(const LintRun *r, Buf *out)
     buf_printf(out, "other rules\n");
 }
 
+// How long it took, and how many findings a repair would take away.
+static void print_ways(const LintRun *r, Buf *out)
+{
+    uint32_t ways[2] = {0};
+    for (uint32_t f = 0; f < r->results.len && !r->fix; f++)
+        for (uint32_t i = 0; i < r->results.at[f].found.len; i++) {
+            const Diag *d = r->results.at[f].found.at[i];
+            if (d->fixes.len)
+                ways[d->fixes.at[0].safe]++;
+        }
+    buf_printf(out, " (%.2f s", r->seconds);
+    if (ways[true])
+        buf_printf(out, "; --fix mends %u", ways[true]);
+    if (ways[false])
+        buf_printf(out, "; --unsafe-fixes mends %u%s", ways[false], ways[true] ? " more" : "");
+    buf_char(out, ')');
+}
+
 static void print_summary(const LintRun *r, Buf *out)
 {
     put_count(out, r->counts[SEV_ERROR], "error");
@@ -179,7 +261,7 @@ static void print_summary(const LintRun *r, Buf *out)
     if (r->suppressed)
         buf_printf(out, "; %u of the baseline left out", r->suppressed);
     if (isatty(1))
-        buf_printf(out, " (%.2f s)", r->seconds);
+        print_ways(r, out);
     buf_char(out, '\n');
 }
 

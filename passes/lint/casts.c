@@ -39,11 +39,26 @@ static bool is_useless(const Regions *x, const Region *r)
            leaves_to(x->m, r, r->from, &all) && region_allows(x, r, r->from);
 }
 
+// What enters was only widened before, from a dtype that the region's holds: nothing is rounded on
+// the way in.
+static bool enters_exact(const Regions *x, const Region *r)
+{
+    bool exact = true;
+    for (uint32_t i = 0; i < r->enter.len && exact; i++) {
+        uint32_t from = x->of[node_at(x->m, r->enter.at[i])->in[0]];
+        const Region *s = from ? &x->at[from - 1] : NULL;
+        exact = s && has_source(s) && dtype_is_float(s->from) && dtype_holds(s->dtype, s->from) &&
+                dtype_holds(r->dtype, s->from);
+    }
+    return exact;
+}
+
 // Narrower, and then as wide as before.
 static NodeId round_trip(const Regions *x, const Region *r)
 {
     bool all;
-    return has_source(r) && is_lossy(r->from, r->dtype) && dtype_info(r->dtype)->bits >= 16
+    return has_source(r) && is_lossy(r->from, r->dtype) && !enters_exact(x, r) &&
+                   dtype_info(r->dtype)->bits >= 16
                ? leaves_to(x->m, r, r->from, &all)
                : 0;
 }
@@ -51,7 +66,7 @@ static NodeId round_trip(const Regions *x, const Region *r)
 // Narrowed twice.
 static NodeId rounded_twice(const Regions *x, const Region *r)
 {
-    if (!has_source(r) || !is_lossy(r->from, r->dtype))
+    if (!has_source(r) || !is_lossy(r->from, r->dtype) || enters_exact(x, r))
         return 0;
     for (uint32_t i = 0; i < r->leave.len; i++)
         if (is_lossy(r->dtype, cast_to(x->m, r->leave.at[i])) &&

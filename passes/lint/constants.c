@@ -38,13 +38,32 @@ static NodeId bad_use(const NumberFacts *x, ValueId v)
     return 0;
 }
 
+// NaN and nothing else, which a Where or Pad puts where there is no number: it says so on purpose.
+static bool is_marker(const NumberFacts *x, ValueId v, int depth)
+{
+    enum { MAX_DEPTH = 8 };
+    bool marks = depth < MAX_DEPTH && numbers_use_count(x, v) > 0;
+    for (uint32_t i = x->uses.first[v]; marks && i < x->uses.first[v + 1]; i++) {
+        const Use *u = &x->uses.uses[i];
+        const Node *n = u->node ? node_at(x->m, u->node) : NULL;
+        bool chosen =
+            n && ((node_is(n, "Where") && u->index > 0) || (node_is(n, "Pad") && u->index == 2));
+        bool passed = n && u->index == 0 && n->nout && n->out[0] &&
+                      (numbers_moves(n) || node_is(n, "Cast") || node_is(n, "CastLike"));
+        marks = chosen || (passed && is_marker(x, n->out[0], depth + 1));
+    }
+    return marks;
+}
+
 static void report_constant(Lint *l, ValueId v, const ConstantStats *s, NodeId user)
 {
     uint64_t n = s->nans ? s->nans : s->infinities;
+    Str of = s->count == 1 ? STR("")
+                           : str_printf(l->arena, "%llu of %llu values of ", (unsigned long long)n,
+                                        (unsigned long long)s->count);
     Diag *d = diag(l->diags, "NS007", SEV_WARNING, location_value(l->m, l->arena, v),
-                   "%llu of %llu values of \"%.*s\" %s %s (proved)", (unsigned long long)n,
-                   (unsigned long long)s->count, STR_ARG(lint_name(l, v)), n == 1 ? "is" : "are",
-                   s->nans ? "NaN" : "infinite");
+                   "%.*s\"%.*s\" %s %s (proved)", STR_ARG(of), STR_ARG(lint_name(l, v)),
+                   n == 1 ? "is" : "are", s->nans ? "NaN" : "infinite");
     d->value = lint_name(l, v);
     if (user)
         diag_note(l->diags, d, "used by %.*s %.*s",
@@ -72,9 +91,9 @@ void lint_nonfinite(Lint *l)
             continue;
         const ConstantStats *s = range_stats(x->ranges, v);
         NodeId user = x->uses.uses[x->uses.first[v]].node;
-        if (s->nans)
+        if (s->nans && !(s->nans == s->count && is_marker(x, v, 0)))
             report_constant(l, v, s, user);
-        else if (s->infinities &&
+        else if (!s->nans && s->infinities &&
                  ((user = numbers_product(x, v)) || (infinities && (user = bad_use(x, v)))))
             report_constant(l, v, s, user);
     }

@@ -299,16 +299,18 @@ static void report_declared(Lint *l, const Fault *f)
     lint_note_path(l, d, &o, v->node);
     note_reach(l, d, f, "place");
     mark_least(l, d, f);
+    // What a branch or body declares is nobody's interface.
+    bool outer = f->output && !graph_at(l->m, v->graph)->owner;
     if (!f->other) {
         lint_offer(l, d, &o, f->value, f->want);
-        if (f->output)
+        if (outer)
             diag_fix(l->diags, d, false, "declare the output as %s: 0 casts added",
                      dtype_name(f->have));
         return;
     }
     d->origin_kind = f->output ? STR("output") : STR("value_info");
     d->origin_name = name;
-    if (f->output && f->want)
+    if (outer && f->want)
         diag_fix(l->diags, d, lint_widens(f->have, f->want),
                  "insert 1 Cast to %s in front of the output", dtype_name(f->want))
             ->casts = 1;
@@ -318,9 +320,9 @@ static void report_declared(Lint *l, const Fault *f)
                   "its default, the initializer of that name, is %s; both say what the "
                   "input is",
                   dtype_name(f->have));
-    bool interface = f->output || (v->def == DEF_INPUT && !value_is_weight(l->m, f->value));
+    bool interface = outer || (v->def == DEF_INPUT && !value_is_weight(l->m, f->value));
     diag_fix(l->diags, d, !interface, "declare %sas %s: 0 casts added",
-             f->output ? "the output " : "it ", dtype_name(f->have));
+             outer ? "the output " : "it ", dtype_name(f->have));
 }
 
 void lint_declared(Lint *l)

@@ -76,6 +76,15 @@ uint32_t island_casts(const Model *m, const Uses *uses, const bool *in, DType fr
     return n;
 }
 
+uint32_t island_constant_casts(const Model *m, const Uses *uses, const bool *in, DType from)
+{
+    uint32_t n = 0;
+    for (ValueId v = 1; v < m->values.len; v++)
+        n += lint_dtype(m, v) == from && value_at(m, v)->constant &&
+             uses_across(m, uses, in, v, NULL) > 0;
+    return n;
+}
+
 uint32_t island_run(Model *m, const bool *in, DType from, DType t)
 {
     Arena *a = arena_new();

@@ -12,7 +12,8 @@ bool island_allows(const Model *m, NodeId n, DType from, DType t);
 // The nodes marked (by node id) take and give t where they took and gave `from`: one Cast for each
 // value that comes in, one back for each that goes out. How many Casts.
 uint32_t island_run(Model *m, const bool *in, DType from, DType t);
-// How many Casts that would be.
+// How many Casts that would be; of them those of constants, which a runtime does once.
 uint32_t island_casts(const Model *m, const Uses *uses, const bool *in, DType from);
+uint32_t island_constant_casts(const Model *m, const Uses *uses, const bool *in, DType from);
 
 #endif

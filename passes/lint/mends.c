@@ -1,5 +1,9 @@
 #include "passes/lint/mends.h"
 
+#include "passes/retype.h"
+
+#include <math.h>
+
 enum { MAX_SHOWN = 3 };
 
 void mends_add(Arena *a, Mends *w, Mend mend)
@@ -8,6 +12,43 @@ void mends_add(Arena *a, Mends *w, Mend mend)
         if (w->at[i].kind == mend.kind && str_eq(w->at[i].what, mend.what))
             return;
     vec_push(a, w, mend);
+}
+
+static Str number_of(Arena *a, DType t, Scalar s)
+{
+    static const int digits[] = {[1] = 3, [2] = 5, [4] = 9, [8] = 17};
+    if (dtype_is_float(t))
+        return str_printf(a, "%.*g", digits[dtype_info(t)->bytes], s.f);
+    return dtype_is_signed(t) ? str_printf(a, "%lld", (long long)s.i)
+                              : str_printf(a, "%llu", (unsigned long long)s.i);
+}
+
+static bool is_number(DType t)
+{
+    return dtype_is_float(t) || dtype_is_integer(t);
+}
+
+void mends_store(Model *m, Arena *a, TensorData *t, Mend *mend)
+{
+    Str error;
+    DType from = t->dtype > 0 && t->dtype < DT_COUNT ? (DType)t->dtype : DT_NONE, to = mend->to;
+    mend->values = tensor_count(t);
+    mend->inexact = constant_inexact(m, t, to);
+    mend->loses = mend->inexact > 0;
+    bool numbers = mend->inexact && is_number(from) && is_number(to);
+    const unsigned char *at = numbers ? tensor_elements(m, t, &error) : NULL;
+    for (uint64_t i = 0; at && dtype_is_float(to) && i < mend->values; i++) {
+        Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes);
+        bool finite = !dtype_is_float(from) || isfinite(s.f);
+        mend->infinite += finite && isinf(scalar_cast(from, to, s, false).f);
+    }
+    if (mend->values != 1 || !mend->inexact)
+        return;
+    mend->change = STR("its value changes");
+    if (at)
+        mend->change = str_printf(
+            a, "%.*s becomes %.*s", STR_ARG(number_of(a, from, scalar_load(from, at))),
+            STR_ARG(number_of(a, to, scalar_cast(from, to, scalar_load(from, at), false))));
 }
 
 bool mends_have(const Mends *w, MendKind kind)
@@ -61,16 +102,23 @@ static void put_list(Buf *b, const Mends *w, uint32_t first)
 
 static void put_exactness(Buf *b, const Mends *w)
 {
-    uint64_t values = 0, inexact = 0;
+    uint64_t values = 0, inexact = 0, infinite = 0;
+    Str change = STR_NONE;
     for (uint32_t i = 0; i < w->len; i++) {
+        if (w->at[i].kind == MEND_STORE && w->at[i].inexact)
+            change = w->at[i].change;
+        infinite += w->at[i].kind == MEND_STORE ? w->at[i].infinite : 0;
         values += w->at[i].kind == MEND_STORE ? w->at[i].values : 0;
         inexact += w->at[i].kind == MEND_STORE ? w->at[i].inexact : 0;
     }
     if (inexact && values == 1)
-        buf_printf(b, " (its value changes)");
+        buf_printf(b, " (%.*s)", STR_ARG(change));
     else if (inexact)
-        buf_printf(b, " (%llu of %llu values change%s)", (unsigned long long)inexact,
-                   (unsigned long long)values, inexact == 1 ? "s" : "");
+        buf_printf(b, " (%llu of %llu values change%s%s)", (unsigned long long)inexact,
+                   (unsigned long long)values, inexact == 1 ? "s" : "",
+                   infinite == 0         ? ""
+                   : infinite == inexact ? ", to infinity"
+                                         : ", some to infinity");
     else
         buf_printf(b, values == 1 ? " (its value is exact)" : " (all %llu values exact)",
                    (unsigned long long)values);

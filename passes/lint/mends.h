@@ -21,6 +21,8 @@ typedef struct Mend {
     DType to;   // DT_NONE where the kind has none
     ValueId at; // as written: what it acts on
     uint64_t values, inexact; // STORE: elements, and how many of them change
+    uint64_t infinite;        // STORE: how many finite ones become infinite
+    Str change;               // STORE: "1e-50 becomes 0" where it is one that changes; else absent
     bool loses;               // bits of what some operand is: it is not safe
 } Mend;
 
@@ -29,6 +31,9 @@ typedef VEC(Mend) Mends;
 // Adds a mend, unless one of its kind acts on what is called the same.
 void mends_add(Arena *a, Mends *w, Mend mend);
 bool mends_have(const Mends *w, MendKind kind);
+
+// Fills in what storing the tensor as mend->to does to its elements.
+void mends_store(Model *m, Arena *a, TensorData *t, Mend *mend);
 
 // A new fix that says all of them: "store "w" as float32 (all 4 values exact): 0 casts added". Safe
 // if nothing is lost.

@@ -278,8 +278,19 @@ static bool is_epsilon(NumberFacts *x, ValueId v, Epsilon *f)
     return numbers_constant(x, v, &stored) && stored == 0;
 }
 
-// The least number that a Clip lets through: as normalizations guard what they divide by. One that
-// is stored as 0 says no more than that.
+// A Clip or Max at 0 of what is never below changes nothing: an epsilon stood there. It has to be a
+// divisor's or a logarithm's, since the root of 0 is a number, and to leave what is above alone.
+static bool is_idle_zero(NumberFacts *x, ValueId v, ValueId most, NodeId guarded)
+{
+    Range of = range_of(x->ranges, v);
+    double top = INFINITY;
+    bool open = !most || numbers_constant(x, most, &top);
+    const Node *g = guarded ? node_at(x->m, guarded) : NULL;
+    return g && (node_is(g, "Div") || node_is(g, "Reciprocal") || node_is(g, "Log")) && of.known &&
+           of.lo == 0 && open && of.hi <= top;
+}
+
+// The least number that a Clip lets through: as normalizations guard what they divide by.
 static bool find_least(NumberFacts *x, NodeId id, Epsilon *f)
 {
     const Node *n = node_at(x->m, id);
@@ -294,7 +305,9 @@ static bool find_least(NumberFacts *x, NodeId id, Epsilon *f)
         return false;
     Range of = range_of(x->ranges, n->in[0]);
     f->guarded = guarded_by(x, n->out[0]);
-    return f->known && f->guarded && !(of.known && of.lo > 0);
+    ValueId most = f->operand == 1 && n->nin > 2 ? n->in[2] : 0;
+    return f->known ? f->guarded && !(of.known && of.lo > 0)
+                    : !node_has_attr(n, "max") && is_idle_zero(x, n->in[0], most, f->guarded);
 }
 
 static bool find_epsilon(NumberFacts *x, NodeId id, Epsilon *f)
@@ -317,7 +330,8 @@ static bool find_epsilon(NumberFacts *x, NodeId id, Epsilon *f)
         if (!f->guarded || (other.known && other.lo > 0))
             return false;
         // Max with 0 in front of a root is what it says; so is a sum that needs no guard.
-        return f->known || (add && !node_is(node_at(x->m, f->guarded), "Log"));
+        bool log_ = node_is(node_at(x->m, f->guarded), "Log");
+        return f->known || (add && !log_) || is_idle_zero(x, n->in[1 - i], 0, f->guarded);
     }
     return false;
 }

@@ -29,7 +29,7 @@ static void check_path(Lint *l, void *context, TensorData *t, Str where)
 {
     ExternalRange range;
     Str error = STR_NONE;
-    (void)context;
+    Diag **told;
     if (t->payload != PAYLOAD_EXTERNAL)
         return;
     ExternalFault fault = tensor_external(l->m, t, &range, &error);
@@ -39,9 +39,9 @@ static void check_path(Lint *l, void *context, TensorData *t, Str where)
                            "external data \"%.*s\" has %u names in its file system: one "
                            "of them may be a file of somebody else's",
                            STR_ARG(str_escaped(l->arena, range.file->location)), range.file->links);
-    if (fault != EXTERNAL_ESCAPES && !linked)
+    if ((fault != EXTERNAL_ESCAPES && !linked) || file_fault_told(l, context, t, &told))
         return;
-    Diag *d = report(l, "SE001", SEV_ERROR, t, where, error);
+    Diag *d = *told = report(l, "SE001", SEV_ERROR, t, where, error);
     diag_note(l->diags, d,
               "whoever loads the model would read that file as weights, wherever it lies");
     if (!linked)
@@ -50,7 +50,9 @@ static void check_path(Lint *l, void *context, TensorData *t, Str where)
 
 void lint_escapes(Lint *l)
 {
-    lint_each_tensor(l, check_path, NULL);
+    FileFaults faults = {.files = {.arena = l->arena}};
+    lint_each_tensor(l, check_path, &faults);
+    file_faults_end(l, &faults, "name", "it too");
 }
 
 // ---- SE002
@@ -65,6 +67,7 @@ typedef struct Piece {
 
 typedef struct Pieces {
     VEC(Piece) all;
+    FileFaults shorter; // files that end before what tensors ask of them
 } Pieces;
 
 static void check_bounds(Lint *l, void *context, TensorData *t, Str where)
@@ -75,9 +78,14 @@ static void check_bounds(Lint *l, void *context, TensorData *t, Str where)
     if (t->payload != PAYLOAD_EXTERNAL)
         return;
     ExternalFault fault = tensor_external(l->m, t, &range, &error);
-    if (fault == EXTERNAL_BOUNDS)
-        diag_help(l->diags, report(l, "SE002", SEV_ERROR, t, where, error),
+    if (fault == EXTERNAL_BOUNDS) {
+        Diag *d, **told = &d;
+        if (range.beyond && file_fault_told(l, &pieces->shorter, t, &told))
+            return;
+        *told = report(l, "SE002", SEV_ERROR, t, where, error);
+        diag_help(l->diags, *told,
                   "restore the file that belongs to the model, or export both again");
+    }
     if (fault == EXTERNAL_FINE && range.length)
         vec_push(l->arena, &pieces->all,
                  ((Piece){range.file, range.offset, range.offset + range.length, pieces->all.len, t,
@@ -123,8 +131,9 @@ static void check_overlap(Lint *l, const Pieces *pieces)
 
 void lint_bounds(Lint *l)
 {
-    Pieces pieces = {0};
+    Pieces pieces = {.shorter = {.files = {.arena = l->arena}}};
     lint_each_tensor(l, check_bounds, &pieces);
+    file_faults_end(l, &pieces.shorter, "reach", "beyond its end");
     if (pieces.all.len)
         qsort(pieces.all.at, pieces.all.len, sizeof *pieces.all.at, by_place);
     check_overlap(l, &pieces);

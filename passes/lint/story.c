@@ -217,9 +217,7 @@ static bool plan_source(Lint *l, Mends *w, ValueId v, DType want)
     Mend mend = {.kind = MEND_STORE, .to = want, .at = value_written(m, v)};
     if (t) {
         mend.what = lint_name(l, v);
-        mend.values = tensor_count(t);
-        mend.inexact = constant_inexact(l->m, t, want);
-        mend.loses = mend.inexact > 0;
+        mends_store(l->m, l->arena, t, &mend);
     } else if (strcmp(origin_kind(m, v), "cast") == 0) {
         bool undone = lint_dtype(m, first_operand(m, v)) == want;
         mend.kind = undone ? MEND_DELETE : MEND_TURN;

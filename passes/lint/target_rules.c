@@ -68,7 +68,9 @@ void lint_float16_on_cpu(Lint *l)
     }
     if (!wrapped)
         return;
-    uint32_t casts = island_casts(l->m, lint_uses(l), float16_island(l->m, t, l->arena), DT_F16);
+    const bool *island = float16_island(l->m, t, l->arena);
+    uint32_t casts = island_casts(l->m, lint_uses(l), island, DT_F16);
+    uint32_t once = island_constant_casts(l->m, lint_uses(l), island, DT_F16);
     Diag *d =
         diag(l->diags, "PF001", SEV_WARNING, location_node(l->m, l->arena, first),
              "%u of %u float16 nodes run in float32 between Casts on %s", wrapped, all, t->name);
@@ -78,8 +80,9 @@ void lint_float16_on_cpu(Lint *l)
               named > 1 ? ", " : "", named > 1 ? names[1] : "", named > 2 ? ", " : "",
               named > 2 ? names[2] : "", wrapped > named ? " (...)" : "");
     diag_note(l->diags, d, "estimated: up to %u Casts a run", 2 * wrapped);
-    diag_fix(l->diags, d, false, "run all of it in float32 as one island: %u Casts at its edges",
-             casts)
+    diag_fix(l->diags, d, false, "run all of it in float32 as one island: %u Cast%s at its edges%s",
+             casts - once, casts - once == 1 ? "" : "s",
+             once ? str_printf(l->arena, ", %u of constants, done once", once).at : "")
         ->casts = casts;
     diag_help(l->diags, d, "see `cameo explain PF001`");
 }

@@ -95,23 +95,52 @@ static bool is_unreadable(Model *m, TensorData *t, Str *error)
            tensor_count(t) != UINT64_MAX;
 }
 
+bool file_fault_told(Lint *l, FileFaults *f, const TensorData *t, Diag ***told)
+{
+    bool added;
+    uint32_t *at = map_put(&f->files, props_get(&t->external, "location"), &added);
+    if (added) {
+        *at = f->at.len;
+        vec_push(l->arena, &f->at, ((FileFault){0}));
+    }
+    FileFault *fault = &f->at.at[*at];
+    fault->more += !added;
+    *told = added ? &fault->d : NULL;
+    return !added;
+}
+
+void file_faults_end(Lint *l, const FileFaults *f, const char *verb, const char *rest)
+{
+    for (uint32_t i = 0; i < f->at.len; i++) {
+        const FileFault *fault = &f->at.at[i];
+        bool one = fault->more == 1;
+        if (fault->more)
+            diag_note(l->diags, fault->d, "%u further tensor%s %s%s %s", fault->more,
+                      one ? "" : "s", verb, one ? (verb[strlen(verb) - 1] == 'h' ? "es" : "s") : "",
+                      rest);
+    }
+}
+
 static void check_payload(Lint *l, void *context, TensorData *t, Str where)
 {
     Str error, unused;
     ExternalRange range;
-    (void)context;
+    Diag **told = NULL;
     if (!is_unreadable(l->m, t, &error))
         return;
     // Where external data lies is SE001's and SE002's.
     ExternalFault fault =
         t->payload == PAYLOAD_EXTERNAL ? tensor_external(l->m, t, &range, &unused) : EXTERNAL_FINE;
-    if (fault == EXTERNAL_ESCAPES || fault == EXTERNAL_BOUNDS)
+    if (fault == EXTERNAL_ESCAPES || fault == EXTERNAL_BOUNDS ||
+        (fault == EXTERNAL_UNREADABLE && file_fault_told(l, context, t, &told)))
         return;
     Str name = str_escaped(l->arena, t->name);
     Diag *d = name.len ? diag(l->diags, "ST003", SEV_ERROR, where, "tensor \"%.*s\": %.*s",
                               STR_ARG(name), STR_ARG(error))
                        : diag(l->diags, "ST003", SEV_ERROR, where, "tensor: %.*s", STR_ARG(error));
     d->value = name;
+    if (told)
+        *told = d;
     DType fits = dtype_of_bytes(l->m, t);
     if (fits == DT_NONE) {
         diag_help(l->diags, d,
@@ -180,7 +209,9 @@ static void check_keys(Lint *l, void *context, TensorData *t, Str where)
 
 void lint_payloads(Lint *l)
 {
-    lint_each_tensor(l, check_payload, NULL);
+    FileFaults faults = {.files = {.arena = l->arena}};
+    lint_each_tensor(l, check_payload, &faults);
+    file_faults_end(l, &faults, "lie", "there");
     lint_each_tensor(l, check_keys, NULL);
     lint_sparse_payloads(l);
 }

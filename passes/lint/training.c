@@ -162,14 +162,20 @@ static const char *const tests[] = {
     "IsInf", "IsNaN", "Greater", "Less", "Equal",  "Shape", "GreaterOrEqual", "LessOrEqual", "Size",
     "Not",   "And",   "Or",      "Xor",  "ArgMax", NULL};
 
-// All of these operands have one degree. A constant 0 has any.
+// So small a constant that it guards a divisor and nothing else.
+static bool is_guard(Train *t, ValueId v)
+{
+    double number;
+    return scalar_number(t, v, &number) && fabs(number) <= 1e-4;
+}
+
+// All of these operands have one degree. A constant 0 has any, and so has an epsilon.
 static int agreed(Train *t, const Node *n, uint32_t from)
 {
     int degree = UNKNOWN;
     bool any = false;
     for (uint32_t i = from; i < n->nin; i++) {
-        double number;
-        if (!n->in[i] || (scalar_number(t, n->in[i], &number) && number == 0))
+        if (!n->in[i] || is_guard(t, n->in[i]))
             continue;
         int d = degree_of(t, n->in[i]);
         if (any && d != degree)
@@ -407,10 +413,12 @@ void lint_early_clip(Lint *l)
         if (degree == UNKNOWN || degree == 0 || bound == degree)
             continue;
         Str s = lint_name(l, t.scale), name = lint_name(l, v);
-        Diag *d =
-            diag(l->diags, "TR004", SEV_WARNING, location_node(l->m, l->arena, id),
-                 "%.*s cuts gradient \"%.*s\" while it is still times the loss scale \"%.*s\"",
-                 STR_ARG(str_escaped(l->arena, n->op)), STR_ARG(name), STR_ARG(s));
+        Diag *d = diag(l->diags, "TR004", SEV_WARNING, location_node(l->m, l->arena, id),
+                       degree > 0 ? "%.*s cuts gradient \"%.*s\" while it is still times the loss "
+                                    "scale \"%.*s\""
+                                  : "%.*s limits \"%.*s\", a factor made of the norm of gradients "
+                                    "that are still times the loss scale \"%.*s\"",
+                       STR_ARG(str_escaped(l->arena, n->op)), STR_ARG(name), STR_ARG(s));
         d->value = name;
         lint_about_node(l, d, id);
         if (t.number)
