@@ -103,8 +103,8 @@ static NodeId begin_node(Importer *i, Scope *s, const Onnx__NodeProto *p, uint32
         i->over = "nodes";
     NodeId id = node_new(i->m, s->graph);
     DecodeSpan span = decode_span(&p->base);
-    Node n = {.op = import_str(p->has_op_type, p->op_type),
-              .domain = import_str(p->has_domain, p->domain),
+    Node n = {.op = import_word(i, p->has_op_type, p->op_type),
+              .domain = import_word(i, p->has_domain, p->domain),
               .name = import_str(p->has_name, p->name),
               .overload = import_str(p->has_overload, p->overload),
               .doc = import_str(p->has_doc_string, p->doc_string),
@@ -440,7 +440,8 @@ Model *import_onnx(Arena *a, const char *path, const FileView *bytes, const Impo
                   .scratch = scratch,
                   .m = model_new(a),
                   .limits = limits,
-                  .budget = arena_size(a) + most};
+                  .budget = arena_size(a) + most,
+                  .words = {.arena = scratch}};
     i.m->path = arena_copy(a, path, str_of(path).len);
     i.m->source = all;
     if (p)

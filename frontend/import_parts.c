@@ -17,6 +17,20 @@ Str import_str(protobuf_c_boolean has, ProtobufCBinaryData bytes)
     return has ? (Str){bytes.data ? (const char *)bytes.data : "", bytes.len} : STR_NONE;
 }
 
+Str import_word(Importer *i, protobuf_c_boolean has, ProtobufCBinaryData bytes)
+{
+    enum { MANY = 4096 };
+    const Str word = import_str(has, bytes);
+    bool added = false;
+    if (!word.len)
+        return word;
+    uint32_t *at =
+        i->words.len < MANY ? map_put(&i->words, word, &added) : map_get(&i->words, word);
+    if (added)
+        *at = i->words.len - 1;
+    return at ? i->words.entries[*at].key : word;
+}
+
 Str *import_strs(Importer *i, const ProtobufCBinaryData *from, size_t n)
 {
     Str *to = n && import_within(i) ? NEWS(i->a, Str, n) : NULL;

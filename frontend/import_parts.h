@@ -11,6 +11,7 @@ typedef struct Importer {
     const ImportLimits *limits;
     uint64_t budget; // size that the arena may reach
     uint64_t metadata;
+    Map words;        // operators and domains, each kept once
     const char *over; // the limit that was exceeded
 } Importer;
 
@@ -26,6 +27,9 @@ bool import_within(Importer *i);
 
 // A field, absent where has == 0.
 Str import_str(protobuf_c_boolean has, ProtobufCBinaryData bytes);
+// The same bytes at one place for all fields that hold them: what every rule asks of every node
+// then stays in the cache. Of a model with very many of them some are left where they are.
+Str import_word(Importer *i, protobuf_c_boolean has, ProtobufCBinaryData bytes);
 Str *import_strs(Importer *i, const ProtobufCBinaryData *from, size_t n);
 Str import_unknown(Importer *i, const ProtobufCMessage *message);
 Props import_props(Importer *i, Onnx__StringStringEntryProto *const *from, size_t n);

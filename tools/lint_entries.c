@@ -34,21 +34,38 @@ static void take_allows(Taking *t, const LintRun *r)
     }
 }
 
+// Which places that no node was left to does the node match, by its location or its name?
+static void match_places(const Taking *t, NodeId n, bool *used, bool *named)
+{
+    const Str name = node_at(t->m, n)->name;
+    Str location = STR_NONE;
+    for (uint32_t i = 0; i < t->config->places.len; i++) {
+        const Str at = t->config->places.at[i].at;
+        if (used[i])
+            continue;
+        named[i] |= glob_match(at, name);
+        if (!str_starts(at, "/") && !location.len)
+            location = location_node(t->m, t->arena, n);
+        used[i] = glob_match(at, str_starts(at, "/") ? name : location);
+    }
+}
+
 // An entry that no node was left to is no mistake in its name. A name without the '/' in front that
 // tells names from locations is one.
 static void take_places(Taking *t)
 {
-    for (uint32_t i = 0; i < t->config->places.len; i++) {
+    const uint32_t count = t->config->places.len;
+    bool *used = NEWS(t->arena, bool, count), *named = NEWS(t->arena, bool, count), all = true;
+    for (uint32_t i = 0; i < count; i++) {
+        used[i] = t->config->placed[i];
+        all &= used[i];
+    }
+    for (NodeId n = 1; !all && n < t->m->nodes.len; n++)
+        match_places(t, n, used, named);
+    for (uint32_t i = 0; i < count; i++) {
         const ConfigPlace *p = &t->config->places.at[i];
-        bool used = t->config->placed[i], names = false;
-        for (NodeId n = 1; !used && n < t->m->nodes.len; n++) {
-            Str name = node_at(t->m, n)->name;
-            names |= glob_match(p->at, name);
-            used =
-                glob_match(p->at, str_starts(p->at, "/") ? name : location_node(t->m, t->arena, n));
-        }
-        LintEntry *e = take(t, p->line, "place", p->at, used);
-        if (names && !used)
+        LintEntry *e = take(t, p->line, "place", p->at, used[i]);
+        if (named[i] && !used[i])
             e->near = str_printf(t->arena, "*node[%.*s]", STR_ARG(p->at));
     }
 }

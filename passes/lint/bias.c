@@ -80,7 +80,9 @@ static bool find_bias(Model *m, NodeId id, Bias *b)
 
 void lint_bias_scales(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Conv", "ConvTranspose", "Gemm");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         Bias b = {0};
         if (!find_bias(l->m, id, &b) || !lint_first_time(l, "QN005", id))
             continue;

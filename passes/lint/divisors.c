@@ -146,7 +146,9 @@ void lint_variance(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Variance f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Sub");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !loses_digits(x, id, &f))
             continue;
         DType t = numbers_dtype(x, f.x);
@@ -384,7 +386,9 @@ static BadVariances bad_variances(NumberFacts *x, NodeId id)
 void lint_variances(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "BatchNormalization");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !node_is(node_at(l->m, id), "BatchNormalization") ||
             node_int(node_at(l->m, id), "training_mode", 0))
             continue;

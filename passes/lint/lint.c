@@ -442,6 +442,7 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     if (m->times)
         m->times->types += times_now() - begin;
     l.uses = (Uses){0}; // the calls are inlined now
+    l.by_operator = NULL;
     run_rules(&l, OF_TYPES, select, ignore);
     run_rules(&l, OF_WEIGHTS, select, ignore);
     settle(&l, first);

@@ -16,7 +16,8 @@ typedef struct Lint {
     // Float weights by dtype: bytes and how many; filled when first asked for.
     bool weighed;
     uint64_t weight_bytes[DT_COUNT], weight_count[DT_COUNT];
-    Uses uses; // lint_uses; `first` NULL: not asked for yet
+    Uses uses;                                 // lint_uses; `first` NULL: not asked for yet
+    const struct NodesByOperator *by_operator; // lint_nodes_of; NULL: not asked for yet
     // Made when first asked for (lint_origins, lint_faults, lint_regions, lint_first_time,
     // lint_numbers).
     struct NumberFacts *numbers;
@@ -98,6 +99,14 @@ bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
 const char *lint_default_dtype(const Node *n);
 // All uses of each value, from an index that is built when first asked for.
 const Uses *lint_uses(Lint *l);
+// All nodes of the operators of a list that ends with NULL, whatever their domain, in order; from
+// an index that is built when first asked for.
+typedef struct NodeIds {
+    const NodeId *at;
+    uint32_t len;
+} NodeIds;
+NodeIds lint_nodes_of(Lint *l, const char *const *operators);
+#define LINT_NODES(l, ...) lint_nodes_of((l), (const char *const[]){__VA_ARGS__, NULL})
 // What every finding about a node says of it: operator, name, where it was in the exported program,
 // and, inside a function, by which calls.
 void lint_about_node(Lint *l, Diag *d, NodeId n);

@@ -132,9 +132,10 @@ static double dot_length(NumberFacts *x, NodeId id, RangeBasis *by)
     return length;
 }
 
+static const char *const dots[] = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", NULL};
+
 static double find_long_dot(NumberFacts *x, NodeId id, RangeBasis *by)
 {
-    static const char *const dots[] = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", NULL};
     if (!any_of(node_at(x->m, id), dots) || !low_of(x, id, 0) ||
         accumulator(x->m, low_of(x, id, 0)) == DT_F32)
         return 0;
@@ -145,7 +146,9 @@ static double find_long_dot(NumberFacts *x, NodeId id, RangeBasis *by)
 void lint_long_dot(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = lint_nodes_of(l, dots);
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         RangeBasis by;
         double n = numbers_alive(x, id) ? find_long_dot(x, id, &by) : 0;
         DType t = n > 0 ? low_of(x, id, 0) : DT_NONE;
@@ -365,12 +368,13 @@ static NodeId narrowed_by(const NumberFacts *x, ValueId v)
     return low && range_digits(numbers_dtype(x, numbers_in(x, cast, 0))) >= 24 ? cast : 0;
 }
 
+static const char *const decisions[] = {
+    "ArgMax", "ArgMin", "TopK",    "Round",          "Floor",       "Ceil",
+    "Equal",  "Less",   "Greater", "GreaterOrEqual", "LessOrEqual", "NonMaxSuppression",
+    NULL};
+
 static NodeId find_drift(NumberFacts *x, NodeId id, uint32_t *operand)
 {
-    static const char *const decisions[] = {
-        "ArgMax", "ArgMin", "TopK",    "Round",          "Floor",       "Ceil",
-        "Equal",  "Less",   "Greater", "GreaterOrEqual", "LessOrEqual", "NonMaxSuppression",
-        NULL};
     const Node *n = node_at(x->m, id);
     if (!any_of(n, decisions))
         return 0;
@@ -385,7 +389,9 @@ static NodeId find_drift(NumberFacts *x, NodeId id, uint32_t *operand)
 void lint_drift(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = lint_nodes_of(l, decisions);
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         uint32_t operand;
         RangeBasis by;
         NodeId cast = numbers_alive(x, id) ? find_drift(x, id, &operand) : 0;
@@ -502,7 +508,9 @@ void lint_positions(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Positions f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast", "Range");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_positions(x, id, &f))
             continue;
         DType t = numbers_dtype(x, node_at(l->m, id)->out[0]);
@@ -567,7 +575,9 @@ static uint32_t fine_thresholds(const float *at, uint32_t n)
 void lint_thresholds(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "TreeEnsembleClassifier", "TreeEnsembleRegressor");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         const Node *n = node_at(l->m, id);
         const float *at;
         uint32_t count;

@@ -56,7 +56,9 @@ static DType runs_low(const Model *m, NodeId id)
 
 void lint_float32_operators(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = lint_nodes_of(l, wants_float32);
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         DType t = runs_low(l->m, id);
         if (t == DT_NONE || !lint_first_time(l, "MP001", id))
             continue;

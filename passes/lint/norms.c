@@ -85,7 +85,10 @@ static uint32_t mend_low_sums(Model *m)
 void lint_norm_stash(Lint *l)
 {
     lint_low_sums(l);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of =
+        LINT_NODES(l, "GroupNormalization", "LayerNormalization", "RMSNormalization");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         const Node *n = node_at(l->m, id);
         DType t = low_stash(n);
         if (t == DT_NONE || !lint_first_time(l, "MP008", id))
@@ -132,7 +135,9 @@ static bool is_low_attention(const Model *m, const Node *n)
 
 void lint_attention_softmax(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Attention");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         const Node *n = node_at(l->m, id);
         if (!is_low_attention(l->m, n) || !lint_first_time(l, "MP007", id))
             continue;

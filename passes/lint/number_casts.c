@@ -45,7 +45,9 @@ void lint_int_to_float(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Narrowing f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_inexact(x, id, &f) ||
             (is_position(x, id) && range_digits(f.to) < 24))
             continue;
@@ -101,7 +103,9 @@ void lint_float_to_int(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Narrowing f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         double lo, hi;
         if (!numbers_alive(x, id) || !find_out_of_range(x, id, &f))
             continue;
@@ -196,7 +200,9 @@ void lint_int_narrowing(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Narrowing f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         double lo, hi;
         if (!numbers_alive(x, id) || !find_int_narrowing(x, id, &f))
             continue;

@@ -140,7 +140,9 @@ void lint_f16_overflow(Lint *l)
     NumberFacts *x = lint_numbers(l);
     Narrowed f;
     lint_clamped(l);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast", "CastLike");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_narrowed(x, id, &f) || !f.stats->over_f16)
             continue;
         double worst =
@@ -207,7 +209,9 @@ void lint_weight_flush(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Narrowed f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast", "CastLike");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_narrowed(x, id, &f))
             continue;
         uint64_t lost = f.stats->flushed_f16;
@@ -523,7 +527,9 @@ void lint_mask(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Mask f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "LogSoftmax", "Softmax");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_mask(x, id, &f))
             continue;
         DType t = numbers_dtype(x, numbers_in(x, id, 0));

@@ -59,6 +59,17 @@ static bool is_scaled(const Node *n, const struct Scaled *s)
     return known && str_is(n->op, s->op) && s->scale < n->nin && n->in[s->scale];
 }
 
+// Rows of one operator stand next to each other.
+static NodeIds scaled_nodes(Lint *l)
+{
+    const char *operators[NSCALED + 1] = {NULL};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < NSCALED; k++)
+        if (k == 0 || strcmp(scaled[k].op, scaled[k - 1].op) != 0)
+            operators[n++] = scaled[k].op;
+    return lint_nodes_of(l, operators);
+}
+
 // A scale for each of n channels, or one for all.
 static double scale_at(const Elements *x, uint64_t i)
 {
@@ -113,11 +124,13 @@ static void check_scale(Lint *l, NodeId id, uint32_t operand)
 
 void lint_bad_scales(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++)
-        for (uint32_t k = 0; k < NSCALED && !node_at(l->m, id)->dead; k++)
-            if (is_scaled(node_at(l->m, id), &scaled[k]))
-                check_scale(l, id, scaled[k].scale);
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = scaled_nodes(l), joined = LINT_NODES(l, "QLinearConcat");
+    for (uint32_t at = 0; at < of.len; at++)
+        for (uint32_t k = 0; k < NSCALED && !node_at(l->m, of.at[at])->dead; k++)
+            if (is_scaled(node_at(l->m, of.at[at]), &scaled[k]))
+                check_scale(l, of.at[at], scaled[k].scale);
+    for (uint32_t at = 0; at < joined.len; at++) {
+        const NodeId id = joined.at[at];
         const Node *n = node_at(l->m, id); // the result's scale, then one a tensor
         if (n->dead || !str_is(n->op, "QLinearConcat") || !str_is(n->domain, "com.microsoft"))
             continue;
@@ -247,8 +260,10 @@ static void check_zero_point(Lint *l, NodeId id, const struct Scaled *s)
 
 void lint_scale_shapes(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++)
-        for (uint32_t k = 0; k < NSCALED && !node_at(l->m, id)->dead; k++) {
+    const NodeIds of = scaled_nodes(l);
+    for (uint32_t at = 0; at < of.len; at++)
+        for (uint32_t k = 0; k < NSCALED && !node_at(l->m, of.at[at])->dead; k++) {
+            const NodeId id = of.at[at];
             const Node *n = node_at(l->m, id);
             const struct Scaled *s = &scaled[k];
             if (!is_scaled(n, s) || !n->in[0])
@@ -353,7 +368,9 @@ static void report_axes(Lint *l, NodeId id, NodeId from)
 
 void lint_quantize_pairs(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "DequantizeLinear");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         NodeId from;
         uint32_t k = pair_differs(l->m, id, &from);
         if (!k || !lint_first_time(l, "QN003", id))

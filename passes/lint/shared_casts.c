@@ -19,7 +19,9 @@ static bool is_idle(const Model *m, NodeId id)
 
 void lint_idle_casts(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!is_idle(l->m, id) || !lint_first_time(l, "DT008", id))
             continue;
         const Node *n = node_at(l->m, id);
@@ -99,6 +101,8 @@ static double converted_bytes(const Model *m, NodeId id)
 
 void lint_duplicate_casts(Lint *l)
 {
+    if (LINT_NODES(l, "Cast").len < 2)
+        return;
     NodeId *twin = find_twins(l->m, lint_uses(l), l->arena);
     uint32_t *count = NEWS(l->arena, uint32_t, l->m->nodes.len);
     NodeId *other = NEWS(l->arena, NodeId, l->m->nodes.len);
@@ -161,7 +165,9 @@ static NodeId loop_of(const Model *m, NodeId id)
 
 void lint_casts_in_loops(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         NodeId loop = loop_of(l->m, id);
         if (!loop || !lint_first_time(l, "MP005", id))
             continue;
@@ -217,7 +223,9 @@ static TensorData *cast_constant(Model *m, NodeId id)
 
 void lint_constant_casts(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Cast");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         TensorData *t = cast_constant(l->m, id);
         uint64_t n = t ? tensor_count(t) : UINT64_MAX;
         if (n == UINT64_MAX || !lint_first_time(l, "MP006", id))

@@ -119,7 +119,9 @@ void lint_log_softmax(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     LogSoftmax f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Log");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_log_softmax(x, id, &f))
             continue;
         DType t = numbers_dtype(x, numbers_in(x, f.softmax, 0));
@@ -246,7 +248,9 @@ void lint_softmax_by_hand(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     ByHand f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Div", "Mul");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_softmax(x, id, &f))
             continue;
         DType t = numbers_dtype(x, f.logits);
@@ -349,7 +353,9 @@ void lint_unfused_log(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Unfused f;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Log");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_unfused(x, id, &f))
             continue;
         DType t = numbers_dtype(x, f.operand);
@@ -500,7 +506,9 @@ void lint_large_exp(Lint *l)
 {
     NumberFacts *x = lint_numbers(l);
     Range r;
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Exp");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!numbers_alive(x, id) || !find_large_exp(x, id, &r))
             continue;
         DType t = numbers_dtype(x, numbers_in(x, id, 0));

@@ -259,9 +259,12 @@ static void visit(void *context, NodeId id)
 static bool train_open(Train *t, Lint *l)
 {
     *t = (Train){.l = l, .m = l->m, .names = {.arena = l->arena}};
-    for (NodeId id = 1; id < l->m->nodes.len; id++)
-        if (!node_at(l->m, id)->dead && node_is_training(node_at(l->m, id), "Gradient"))
-            vec_push(l->arena, &t->gradients, id);
+    const NodeIds of = LINT_NODES(l, "Gradient");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const Node *n = node_at(l->m, of.at[at]);
+        if (!n->dead && node_is_training(n, "Gradient"))
+            vec_push(l->arena, &t->gradients, of.at[at]);
+    }
     if (!t->gradients.len)
         return false;
     for (ValueId v = 1; v < l->m->values.len; v++)
@@ -504,7 +507,9 @@ static void check_copies(Lint *l, NodeId id, uint32_t group)
 
 void lint_optimizer_state(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Adagrad", "Adam", "Momentum");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         const Node *n = node_at(l->m, id);
         uint32_t group = n->dead ? 0 : optimizer_group(n);
         if (!group)

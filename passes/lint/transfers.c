@@ -203,7 +203,9 @@ static bool sends_weight(Model *m, NodeId id)
 
 void lint_constant_transfers(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Identity");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         if (!sends_weight(l->m, id))
             continue;
         ValueId v = node_at(l->m, id)->in[0];
@@ -286,7 +288,9 @@ static void report_sync(Lint *l, NodeId id, ValueId v, Str where, const char *wh
 
 void lint_control_sync(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "If", "Loop");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         const Node *n = node_at(l->m, id);
         if (n->dead)
             continue;
@@ -320,7 +324,9 @@ static NodeId outermost_loop(const Model *m, NodeId id)
 
 void lint_loop_transfers(Lint *l)
 {
-    for (NodeId id = 1; id < l->m->nodes.len; id++) {
+    const NodeIds of = LINT_NODES(l, "Identity");
+    for (uint32_t at = 0; at < of.len; at++) {
+        const NodeId id = of.at[at];
         NodeId loop = outermost_loop(l->m, id);
         if (!loop)
             continue;
