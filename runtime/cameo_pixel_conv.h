@@ -330,8 +330,8 @@ cameo_pixel_begin_turn(const cameo_pixel_conv *c, cameo_pixel_cut *cut, int64_t 
     /* the next panel is asked for while this one meets its tiles, each line once */
     const int64_t lines = cut->ahead ? c->steps * LINE / 4 : 0;
     const int64_t turns = (cut->t1 - cut->t0 + 1) / 2;
-    cut->soon = cameo_amx_soon_of(NULL, lines, c->steps, (tile - cut->t0) / 2, turns);
-    cut->asked = cut->ahead + (int64_t)(intptr_t)cut->soon.at;
+    cut->soon = cameo_amx_soon_of(cut->b, lines, c->steps, (tile - cut->t0) / 2, turns);
+    cut->asked = cut->ahead + (cut->soon.at - cut->b);
 #endif
     cameo_pixel_begin_panel(c, cut);
 }
