@@ -427,7 +427,18 @@ static bool apply_casts(Mending *w)
     return any;
 }
 
-// Casts that now give what they are given go, but for those that make an output of the model.
+// Does the value leave the copy of a body that its node is in? The call gives it, by this name.
+static bool is_result_of_call(const Model *m, NodeId node, ValueId v)
+{
+    const Node *call = node_at(m, node)->call ? node_at(m, node_at(m, node)->call) : NULL;
+    for (uint32_t o = 0; call && o < call->nout; o++)
+        if (call->out[o] == v)
+            return true;
+    return false;
+}
+
+// Casts that now give what they are given go, but for those that make an output of the model or
+// the result of a call, which could not stand without.
 static void drop_casts(Mending *w)
 {
     Model *m = w->m;
@@ -438,6 +449,7 @@ static void drop_casts(Mending *w)
         uint32_t tie = from < w->t->nvalues ? w->t->maker[from] : NO_TIE;
         bool known = tie != NO_TIE && w->variable[tie] != NO_TIE;
         bool keeps = (known ? chosen(w, tie) : ties_dtype(m, from)) != chosen(w, w->t->maker[to]);
+        keeps |= is_result_of_call(m, w->retargeted.at[i], to);
         for (uint32_t k = uses.first[to]; k < uses.first[to + 1]; k++)
             keeps |= !uses.uses[k].node && uses.uses[k].graph == m->main;
         if (keeps)
@@ -611,9 +623,8 @@ static bool turns_others(const Mending *w)
     return false;
 }
 
-// Does the choice leave a Cast idle that gives a call's result? Without it the call could not
-// stand.
-static bool drops_results(const Mending *w)
+// Does the choice leave a Cast idle that gives a call's result? It stays, to do nothing.
+static bool idles_results(const Mending *w)
 {
     for (uint32_t i = 0; i < w->t->at.len; i++) {
         const Tie *tie = tie_at(w, i);
@@ -707,8 +718,8 @@ static bool choose_in_calls(Mending *best, Mending *of, uint32_t *bound)
 }
 
 // Where what is to blame mends all, no other Cast is given another target; nor where as few Casts
-// do without and a call would be left written out. Of constants that one is narrowed which is to
-// blame; others too where that is allowed, to compute in fewer bits, and saves a Cast.
+// do without and a call's result would be cast for nothing. Of constants that one is narrowed which
+// is to blame; others too where that is allowed, to compute in fewer bits, and saves a Cast.
 static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t *bound)
 {
     Mending of = {.m = m, .a = a, .r = r, .t = ties_of(m, a), .strict = true}, settled, whole,
@@ -720,7 +731,7 @@ static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t
     of.blamed = best->blamed;
     of.settled = true;
     if (turns_others(best) && choose_in_calls(&settled, &of, &ignored) &&
-        casts_of(&settled) <= (drops_results(best) ? casts_of(best) : 0))
+        casts_of(&settled) <= (idles_results(best) ? casts_of(best) : 0))
         *best = settled;
     of.settled = false;
     of.calls = CALLS_NONE;

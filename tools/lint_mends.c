@@ -155,16 +155,35 @@ static void find_read(Before *w, Lint *l, NodeId id)
     }
 }
 
-// A Cast that is new, gone or has another target. The result of one that gives an output has the
-// output's name.
-static void find_cast(Before *w, Lint *l, NodeId id)
+// What each Cast is given in the end; one of a body, whose own values have no dtype, in all copies
+// of it. By node; DT_NONE: not one dtype.
+static const DType *given_to_casts(Before *w, const Model *m)
+{
+    DType *given = NEWS(w->a, DType, m->nodes.len + 1u);
+    bool *seen = NEWS(w->a, bool, m->nodes.len + 1u);
+    for (NodeId id = 1; id < m->nodes.len; id++) {
+        const Node *n = node_at(m, id);
+        bool cast = node_is(n, "Cast") && n->nin && n->in[0];
+        DType d = cast ? value_at(m, n->in[0])->dtype : DT_NONE;
+        NodeId of = n->copy_of ? n->copy_of : id;
+        if (d == DT_NONE)
+            continue;
+        given[of] = seen[of] && given[of] != d ? DT_NONE : d;
+        seen[of] = true;
+    }
+    return given;
+}
+
+// A Cast that is new, gone or has another target. One that gives what it is given loses nothing,
+// as if it were gone. The result of one that gives an output has the output's name.
+static void find_cast(Before *w, Lint *l, NodeId id, DType given)
 {
     const Model *m = l->m;
     const Node *n = node_at(m, id);
     int32_t was = id < w->nnodes ? w->target[id] : 0, now = target_of_cast(m, id);
     if (was && was != now)
         add(w, now ? MEND_TURN : MEND_DELETE, lint_short(l, id), (DType)now,
-            value_written(m, n->out[0]), now != 0);
+            value_written(m, n->out[0]), now && (DType)now != given);
     else if (!was && now && id >= w->nnodes)
         add(w, MEND_INSERT,
             is_output(m, n->out[0])
@@ -178,10 +197,11 @@ Mends mends_end(Before *w, Model *m)
     Lint l = {.m = m, .arena = w->a};
     find_stored(w, &l);
     find_declared(w, &l);
+    const DType *given = given_to_casts(w, m);
     for (NodeId id = 1; id < m->nodes.len; id++) {
         if (is_put_back(m, id))
             continue;
-        find_cast(w, &l, id);
+        find_cast(w, &l, id, given[id]);
         if (id < w->nnodes && !node_at(m, id)->dead)
             find_read(w, &l, id);
     }

@@ -10,19 +10,35 @@ MAY_CHANGE = {"Cast": {"to"}, "Constant": {"value"}, "ConstantOfShape": {"value"
 SCALARS = {"value_int", "value_float"}
 
 
+def but(message, *fields):
+    """A message without some of its fields."""
+    rest = type(message)()
+    rest.CopyFrom(message)
+    for field in fields:
+        rest.ClearField(field)
+    return rest
+
+
+# A tensor's dtype and elements, and where those lie.
+ELEMENTS = ("data_type", "raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data",
+            "data_location")
+# What is compared one by one.
+OF_GRAPH = ("node", "initializer", "input", "output", "value_info")
+
+
 def same_values(a, b):
-    x, y = numpy_helper.to_array(a), numpy_helper.to_array(b)
-    if x.shape != y.shape or a.name != b.name:
-        return False
     if a.data_type == b.data_type:
         return a == b
+    x, y = numpy_helper.to_array(a), numpy_helper.to_array(b)
+    if x.shape != y.shape or but(a, *ELEMENTS) != but(b, *ELEMENTS):
+        return False
     kind = numpy.result_type(x, y)
     return numpy.allclose(x.astype(kind), y.astype(kind), rtol=1e-2, atol=1e-6, equal_nan=True)
 
 
 def is_adaptor(node):
     placed = any(p.key == "cameo.device" for p in node.metadata_props)
-    return len(node.input) == 1 and (node.op_type == "Cast" or (node.op_type == "Identity" and placed))
+    return len(node.input) == len(node.output) == 1 and (node.op_type == "Cast" or (node.op_type == "Identity" and placed))
 
 
 def plain_adaptor(node):
@@ -86,6 +102,17 @@ class Comparison:
         if len(a) != len(b):
             self.wrong.append(f"{where}: number of declarations")
 
+    def results(self, a, b, where):
+        """Of a body: what is given may be another value's Cast, declared as that."""
+        if [self.present(o.name) for o in a] != [self.source(o.name) for o in b]:
+            self.wrong.append(f"{where}: outputs")
+            return
+        named = [onnx.ValueInfoProto() for _ in b]
+        for to, x, y in zip(named, a, b):
+            to.CopyFrom(y)
+            to.name = x.name
+        self.declarations(a, named, where, False)
+
     def renamed(self, name):
         return self.names.get(name, name)
 
@@ -94,10 +121,10 @@ class Comparison:
             if a.op_type == "Constant" and x.name in SCALARS and y.name == "value":
                 if not numpy.allclose(x.i or x.f, numpy_helper.to_array(y.t)):
                     self.wrong.append(f"{where}: value")
-            elif x.name in MAY_CHANGE.get(a.op_type, ()) and x.name == y.name:
-                if x.HasField("t") and not same_values(x.t, y.t):
+            elif x.name in MAY_CHANGE.get(a.op_type, ()):
+                if but(x, "i", "t") != but(y, "i", "t") or (x.HasField("t") and not same_values(x.t, y.t)):
                     self.wrong.append(f"{where}: value")
-            elif x.type == x.GRAPH and y.type == y.GRAPH:
+            elif x.type == x.GRAPH and but(x, "g") == but(y, "g"):
                 self.around.append(before)
                 self.graphs(x.g, y.g, f"{where}.{x.name}", False)
                 self.around.pop()
@@ -108,11 +135,7 @@ class Comparison:
             self.wrong.append(f"{where}: number of attributes")
 
     def node(self, a, b, where, before):
-        plain = [type(a)(), type(a)()]
-        for to, node in zip(plain, (a, b)):
-            to.CopyFrom(node)
-            for field in ("attribute", "input", "output"):
-                to.ClearField(field)
+        plain = [but(node, "attribute", "input", "output") for node in (a, b)]
         outputs = [self.renamed(o) for o in b.output]
         if plain[0] != plain[1] or list(a.output) != outputs:
             self.wrong.append(f"{where}: node {a.op_type} {a.name or a.output}")
@@ -158,19 +181,20 @@ class Comparison:
 
     def find_renames(self, a, b):
         """An output that is cast keeps its name, and the value that bore it gets another."""
-        made = {o for n in a.node for o in n.output}
+        made, given = ({o for n in graph.node for o in n.output} for graph in (a, b))
         self.names = {}
         there = {self.but_results(n) for n in a.node if self.moved}
         inserted = {n.output[0] for n in b.node if is_adaptor(n) and n.output[0] not in made and n.input[0] in made
                     and self.but_results(n) not in there}
         for node in b.node:
             # A name that was not there, and is not of an inserted node, converted to one that was.
-            fresh = is_adaptor(node) and node.output[0] in made and node.input[0] not in made | inserted
-            if fresh and node.input[0] not in {i.name for i in [*a.input, *a.initializer]}:
+            if is_adaptor(node) and node.output[0] in made and node.input[0] in given - made - inserted:
                 self.names[node.input[0]] = node.output[0]
 
     def graphs(self, a, b, where, main):
         outer = getattr(self, "names", {})
+        if but(a, *OF_GRAPH) != but(b, *OF_GRAPH):
+            self.wrong.append(f"{where}: fields of the graph")
         self.find_renames(a, b)
         kept = self.insertions(a, b)
         own = self.names
@@ -190,8 +214,8 @@ class Comparison:
         self.declarations(a.input, b.input, where, main)
         if main:
             self.declarations(a.output, b.output, where, True)
-        elif [self.present(o.name) for o in a.output] != [self.source(o.name) for o in b.output]:
-            self.wrong.append(f"{where}: outputs")
+        else:
+            self.results(a.output, b.output, where)
         self.names = outer
 
 
@@ -208,13 +232,9 @@ def changes(before, after, casts=None, transfers=None):
 
 def changes_as(before, after, casts, transfers, moved):
     c = Comparison(before.ir_version < 4, moved, casting_functions(before))
-    rest = [type(before)(), type(before)()]
-    for to, model in zip(rest, (before, after)):
-        to.CopyFrom(model)
-        to.ClearField("graph")
-        for function in to.functions:
-            function.ClearField("node")
-    if rest[0] != rest[1]:
+    rest = [but(model, "graph", "functions") for model in (before, after)]
+    bodies = [[but(f, "node") for f in model.functions] for model in (before, after)]
+    if rest[0] != rest[1] or bodies[0] != bodies[1]:
         c.wrong.append("the model's own fields")
     c.graphs(before.graph, after.graph, "graph", True)
     for x, y in zip(before.functions, after.functions):

@@ -28,6 +28,7 @@ import origins
 import samples
 from repair import CHECKER_ERRORS, Failed, Repairs, checker_error, load_error
 from typeflow import Flow
+from witness import EVALUATOR, RUNTIME, SECOND
 
 COLUMNS = ["mutants", "detected", "rule right", "origin right", "repairable", "repaired", "safe", "same bits", "casts", "bound reached",
            "brute force"]
@@ -62,11 +63,12 @@ class Bench:
         self.used = set()
 
     def parts(self):
-        return dict(self.table), self.failures, self.used, self.alarms, self.still_valid, self.misnamed
+        return dict(self.table), self.failures, self.used, self.alarms, self.still_valid, self.misnamed, self.repairs.told_same
 
     def merge(self, parts):
-        table, failures, used, alarms, still_valid, misnamed = parts
+        table, failures, used, alarms, still_valid, misnamed, told_same = parts
         self.table.update(table)
+        self.repairs.told_same += told_same
         self.failures += failures
         self.used |= used
         self.alarms += alarms
@@ -167,13 +169,20 @@ class Bench:
             yield kind.replace("_", " "), [row[c] for c in COLUMNS]
         yield "all", [total[c] for c in COLUMNS]
 
+    def witnesses(self):
+        """How often outputs were compared, and who said that they are the same bits."""
+        told = self.repairs.told_same
+        return f"Outputs compared: {told.total()} times (both repairs of a mutant). The same bits by ONNX Runtime: {told[RUNTIME]}; by onnx's " \
+               f"evaluator where it does not run the model: {told[EVALUATOR]}, where it gave others: {told[SECOND]}; other bits within the " \
+               f"precision: {told[None]}."
+
     def write(self, path):
         """The table and the counts below it, between the marks of a page."""
         rows = [[name, *map(str, cells)] for name, cells in self.lines()]
         rows.insert(1, ["---"] + ["---:"] * len(COLUMNS))
         text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
         text += f"\n\nModels without a fault: {self.controls}. Changes that leave the model valid, and are no mutants: " \
-                f"{self.still_valid}. Of both, with an error: {self.alarms}.\n"
+                f"{self.still_valid}. Of both, with an error: {self.alarms}.\n\n{self.witnesses()}\n"
         before, _, rest = path.read_text().partition(MARKS[0])
         _, _, after = rest.partition(MARKS[1])
         path.write_text(f"{before}{MARKS[0]}\n{text}{MARKS[1]}{after}")
@@ -183,6 +192,7 @@ class Bench:
             print(name.ljust(18) + "".join(str(c).rjust(15) for c in cells))
         print(f"{self.controls} models without a fault, {self.still_valid} changes that leave the model valid: "
               f"{self.alarms} with an error")
+        print(self.witnesses())
         for failure in self.failures:
             print("FAILED:", failure[:700])
 

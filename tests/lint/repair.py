@@ -4,19 +4,19 @@
 the model before the fault; outputs are that model's, bit for bit unless the model computes with float16 or the fault rounded to
 it; repairing again changes nothing; nothing but the repair was changed; the number of nodes inserted is what is said, and no less would do.
 """
+import collections
 import json
 import pathlib
 import subprocess
 
 import numpy
 import onnx
-import onnx.reference
-import onnxruntime
 
 import faults
 from compare import changes
 from minimal import fewest_casts
 from typeflow import Flow
+from witness import EVALUATOR, results, session, witness_of
 
 CHECKER_ERRORS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError)
 
@@ -34,14 +34,6 @@ def require(good, what):
         raise Failed(what)
 
 
-def session(model):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-
 def load_error(model):
     """What onnxruntime says to the model; None: it loads it."""
     try:
@@ -49,13 +41,6 @@ def load_error(model):
     except Exception as error:  # onnxruntime raises many kinds
         return str(error)
     return None
-
-
-def run(model, inputs):
-    try:
-        return session(model).run(None, inputs)
-    except Exception as error:
-        return str(error)
 
 
 def checker_error(model):
@@ -73,14 +58,6 @@ def lint(cameo, source, *arguments):
     return done.returncode, json.loads(done.stdout)
 
 
-def same_bits(expected, got):
-    """An output whose declared dtype was the fault is the interface now: it is what was expected, rounded to its dtype, or the
-    other way round."""
-    return all(numpy.array_equal(a.astype(b.dtype), b, equal_nan=b.dtype.kind == "f")
-               or numpy.array_equal(a, b.astype(a.dtype), equal_nan=a.dtype.kind == "f")
-               for a, b in zip(expected, got) if isinstance(a, numpy.ndarray))
-
-
 def require_close(expected, got, half):
     for k, (a, b) in enumerate(zip(expected, got)):
         if not isinstance(a, numpy.ndarray):
@@ -89,15 +66,6 @@ def require_close(expected, got, half):
         same = numpy.allclose(a.astype(b.dtype), b, rtol=error, atol=error, equal_nan=True) \
             if a.dtype.kind in "fiub" else numpy.array_equal(a, b)
         require(same, f"output {k} differs")
-
-
-def run_plainly(model, inputs):
-    """By onnx's own evaluator, which computes each node in the dtype that it has; None where it has no such node."""
-    try:
-        with numpy.errstate(all="ignore"):
-            return onnx.reference.ReferenceEvaluator(model).run(None, inputs)
-    except Exception:  # it raises what its nodes raise
-        return None
 
 
 def same_casts(a, b):
@@ -124,6 +92,7 @@ class Repairs:
     def __init__(self, cameo, folder):
         self.cameo, self.folder = cameo, pathlib.Path(folder)
         self.folder.mkdir(exist_ok=True, parents=True)
+        self.told_same = collections.Counter()  # by whom outputs were told to be the same bits; None: they are not
 
     def path(self, name):
         return self.folder / f"{name}.onnx"
@@ -198,33 +167,36 @@ class Repairs:
         return {"brute force": int(least is not None)}
 
     def check_results(self, fault, control, repaired, inputs, exact, half):
-        """Are outputs the same bits? exact: they have to be."""
-        if load_error(control):
-            return False
+        """Are outputs the same bits, by a witness? exact: they have to be."""
         fed = {k: v.astype(fault.feeds.get(k, v.dtype)) for k, v in inputs.items()}
         inputs = {k: fed[k].astype(v.dtype) for k, v in inputs.items()}
-        expected, got = run(control, inputs), run(repaired, fed)
-        if isinstance(expected, str):
+        found = results(control, repaired, (inputs, fed))
+        who, expected, got = found
+        if who == EVALUATOR:
             error = load_error(repaired)
-            require(not error, f"onnxruntime does not load it: {error}")
+            require(not error or load_error(control), f"onnxruntime does not load it: {error}")
+        if expected is None:
             return False
-        require(not isinstance(got, str), f"does not run: {got}")
-        same = same_bits(expected, got)
-        if not same:  # onnxruntime computes float16 in float32 between nodes as it likes
-            plain = run_plainly(control, inputs), run_plainly(repaired, fed)
-            same = None not in plain and same_bits(*plain)
-        require(same or not exact, "outputs differ in bits")
+        require(isinstance(got, list), f"does not run: {got}")
+        witness = witness_of(control, repaired, (inputs, fed), found)
+        require(witness or not exact, "outputs differ in bits")
         require_close(expected, got, half)
-        return same
+        self.told_same[witness] += 1
+        return witness is not None
 
     def check_safe(self, fault, control, inputs):
         """Where the safe fixes are enough: outputs are the same bits, unless the model computes with float16 and other Casts, or
         the fault changed values."""
-        status, _, repaired = self.mend(fault.model, "--fix", "safe")
+        status, report, repaired = self.mend(fault.model, "--fix", "safe")
         if status != 0:
             return {}
         error = checker_error(repaired)
         require(not error, f"after --fix the checker refuses: {error}")
+        if fault.most_casts is None:
+            wrong = changes(fault.model, repaired, report["summary"]["casts_inserted"], report["summary"]["transfers_inserted"])
+            require(not wrong, f"changed by --fix: {wrong}")
+        _, _, twice = self.mend(repaired, "--fix", "again")
+        require(twice == repaired, "--fix again changes the model")
         # A safe repair keeps what the fault rounded: behind QuantizeLinear that may be another step.
         valid = fault.rounded or control
         exact = fault.exact and (not has_half(control) or same_casts(fault.model, repaired))

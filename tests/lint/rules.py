@@ -130,9 +130,12 @@ def judge(cameo, rule, heads, text, folder):
     if lost:
         return f"does not say what to do: {lost[0]}"
     if "mended" in kinds:
-        out = folder / ("fixed" + model.suffix)
-        subprocess.run([cameo, "lint", "--select", rule, "--fix", "--unsafe-fixes", *args, str(model), "-o", str(out)],
-                       capture_output=True, text=True, timeout=60)
+        out, again = folder / ("fixed" + model.suffix), folder / ("again" + model.suffix)
+        for source, mended in ((model, out), (out, again)):
+            subprocess.run([cameo, "lint", "--select", rule, "--fix", "--unsafe-fixes", *args, str(source), "-o", str(mended)],
+                           capture_output=True, text=True, timeout=60)
+        if again.read_bytes() != out.read_bytes():
+            return "mending again changes the model"
         left, done = lint(cameo, rule, out, args)
         if left is None or any(f["rule"] == rule or f["severity"] == "error" for f in left):
             return f"not mended: {done.stderr.strip()} {left}"

@@ -19,7 +19,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import rules
-from repair import checker_error, has_half, load_error, run
+from repair import checker_error, has_half, load_error
+from witness import run
 
 # What is said of the model's own inputs and outputs, of data and of sources beside the model.
 APART = {"MP009", "DT016", "PR008", "ST008"}
