@@ -6,7 +6,8 @@
 // 1. A product, a sum or a mean of x: the same of X - x.
 // 2. What only moves numbers: the same, and nothing is made.
 // 3. An operator with a formula (ir/ops/apart.h).
-// 4. What moves or picks numbers that are exact is exact.
+// 4. What moves or picks numbers that are exact is exact, and so is what a Cast makes of integers
+//    of up to 16 bits.
 
 #include "ir/infer.h"
 #include "ir/ops/apart.h"
@@ -253,6 +254,16 @@ static bool report_brought(Shadow *s, NodeId id, bool formula, ShadowList *list)
     return true;
 }
 
+// A cast from numbers of which float32 holds every one.
+static bool is_narrow_cast(const Shadow *s, const Node *n)
+{
+    enum { NARROW = 16 }; // bits
+    if ((!node_is(n, "Cast") && !node_is(n, "CastLike")) || !n->nin || !n->in[0])
+        return false;
+    const DType t = value_at(s->m, n->in[0])->dtype;
+    return t == DT_BOOL || (dtype_is_integer(t) && dtype_info(t)->bits <= NARROW);
+}
+
 bool shadow_by_difference(Shadow *s, NodeId id, ShadowList *list)
 {
     const Node n = *node_at(s->m, id);
@@ -261,10 +272,11 @@ bool shadow_by_difference(Shadow *s, NodeId id, ShadowList *list)
         return false;
     const bool moves = IS_LISTED(&n, moving_ops), picks = IS_LISTED(&n, picking_ops);
     if (!any) {
-        for (uint32_t o = 0; (moves || picks) && o < n.nout; o++)
+        const bool exact = moves || picks || is_narrow_cast(s, &n);
+        for (uint32_t o = 0; exact && o < n.nout; o++)
             if (n.out[o])
                 shadow_report(s, id, n.out[o], 0, 0, SHADOW_EXACT, list);
-        return moves || picks;
+        return exact;
     }
     if (moves) {
         const NodeId copy = on_differences(s, id, true);
