@@ -9,6 +9,13 @@
 /* Into the loop, however large the file: a loop with a call in it is no vectors. */
 #define CAMEO_IN_LOOP CAMEO_FN __attribute__((always_inline))
 
+/* Are there short forms of what is rounded next? */
+#ifdef CAMEO_EACH_ROUNDS
+#define CAMEO_SHORT 0
+#else
+#define CAMEO_SHORT 1
+#endif
+
 /* ---- exp, expm1, log, tanh, erf in float32: within 2 units in the last place */
 
 /* x between a positive and a negative number, as integers in order: compilers make two instructions
@@ -19,6 +26,20 @@ CAMEO_IN_LOOP float cameo_within_f32(float x, float most, float least)
     int32_t a = (int32_t)cameo_bits_f32_u32(x), high = (int32_t)cameo_bits_f32_u32(most);
     uint32_t b = (uint32_t)(a < high ? a : high), low = cameo_bits_f32_u32(least);
     return cameo_bits_u32_f32(b < low ? b : low);
+}
+
+/* The less of x and a positive number, by bits: a NaN with a sign stays, others become `most`. */
+CAMEO_IN_LOOP float cameo_at_most_f32(float x, float most)
+{
+    int32_t a = (int32_t)cameo_bits_f32_u32(x), b = (int32_t)cameo_bits_f32_u32(most);
+    return cameo_bits_u32_f32((uint32_t)(a < b ? a : b));
+}
+
+/* The greater of x and a negative number, by bits; a NaN with a sign becomes `least`. */
+CAMEO_IN_LOOP float cameo_at_least_f32(float x, float least)
+{
+    uint32_t a = cameo_bits_f32_u32(x), b = cameo_bits_f32_u32(least);
+    return cameo_bits_u32_f32(a < b ? a : b);
 }
 
 /* e^v = 2^n * e^r with n = round(v / ln 2), |r| <= ln(2) / 2; e^r = 1 + r + r^2 * q(r). Returns
@@ -53,6 +74,14 @@ CAMEO_IN_LOOP float cameo_exp_f32(float x)
     return x != x ? x : y * low * high;
 }
 
+/* The same of what is not above 0, as a Softmax has it: 2^n times 2^64 is a normal number. */
+CAMEO_IN_LOOP float cameo_exp_below_f32(float x)
+{
+    float t, y = cameo_exp_rest_f32(cameo_at_least_f32(x, -104.0f), &t);
+    float power = cameo_bits_u32_f32((cameo_bits_f32_u32(t) << 23) + ((127u + 64u) << 23));
+    return x != x ? x : y * power * 0x1p-64f;
+}
+
 /* x / sum for one of some numbers of 0 to 1 whose sum is at least 1: rounded as division rounds it,
  * but for what is below 2^-100. Compilers take the inverse out of the loop. */
 CAMEO_IN_LOOP float cameo_part_f32(float x, float sum)
@@ -82,20 +111,6 @@ CAMEO_IN_LOOP float cameo_one_and_exp_f32(float x, int32_t k)
     return s + cameo_muladd_f32(p, s, c);
 }
 
-/* The less of x and a positive number, by bits: a NaN with a sign stays, others become `most`. */
-CAMEO_IN_LOOP float cameo_at_most_f32(float x, float most)
-{
-    int32_t a = (int32_t)cameo_bits_f32_u32(x), b = (int32_t)cameo_bits_f32_u32(most);
-    return cameo_bits_u32_f32((uint32_t)(a < b ? a : b));
-}
-
-/* The greater of x and a negative number, by bits; a NaN with a sign becomes `least`. */
-CAMEO_IN_LOOP float cameo_at_least_f32(float x, float least)
-{
-    uint32_t a = cameo_bits_f32_u32(x), b = cameo_bits_f32_u32(least);
-    return cameo_bits_u32_f32(a < b ? a : b);
-}
-
 /* 1 / (1 + e^-x), which is 1 from 17 on, and 0 below -105: there 2^-25 * e^-x is 2^127. */
 CAMEO_FN float cameo_sigmoid_f32(float x)
 {
@@ -116,12 +131,6 @@ CAMEO_FN float cameo_silu_f32(float x)
  * with --strict-fp what is above. There is no division: a number's bits taken from a
  * constant are those of its reciprocal within 1.5 % but for a factor, as both are straight lines
  * between powers of two. */
-
-#ifdef CAMEO_EACH_ROUNDS
-#define CAMEO_SHORT 0
-#else
-#define CAMEO_SHORT 1
-#endif
 
 /* v / (1 + e^-x), times 2^64; x from -110 to 40. The sum is taken times 2^-64, so that it and its
  * reciprocal are normal numbers. e^-x = 2^n * 2^f, |f| <= 1 / 2. */
@@ -264,6 +273,28 @@ CAMEO_IN_LOOP float cameo_gelu_f32(float x)
     p = cameo_bits_u32_f32(cameo_bits_f32_u32(p) + (cameo_bits_f32_u32(t) << 23));
     float less = a < 5.7f ? a * p : 0.0f;
     return cameo_muladd_f32(0.5f, x, 0.5f * a) - less; /* NaN at -infinity, as 0 times it */
+}
+
+/* The same for what is rounded to bfloat16 next: within 0.027 units in its last place, by fewer
+ * terms of either polynomial. */
+CAMEO_IN_LOOP float cameo_gelu_short_f32(float x)
+{
+    const float shift = 12582912.0f;
+    float a = fabsf(x);
+    float q = cameo_muladd_f32(2.48630713e-05f, a, -0.000641130668f);
+    q = cameo_muladd_f32(q, a, 0.00737469038f);
+    q = cameo_muladd_f32(q, a, -0.0516732559f);
+    q = cameo_muladd_f32(q, a, -0.460677415f);
+    q = cameo_muladd_f32(q, a, -1.1504364f);
+    q = cameo_muladd_f32(q, a, -1.00004613f);
+    float t = q + shift, r = q - (t - shift);
+    float p = cameo_muladd_f32(0.055171676f, r, 0.24261114f);
+    p = cameo_muladd_f32(p, r, 0.693260968f);
+    p = cameo_muladd_f32(p, r, 0.999928057f);
+    p = cameo_bits_u32_f32(cameo_bits_f32_u32(p) + (cameo_bits_f32_u32(t) << 23));
+    float less = a < 5.7f ? a * p : 0.0f;
+    float y = cameo_muladd_f32(0.5f, x, 0.5f * a) - less;
+    return CAMEO_SHORT ? y : cameo_gelu_f32(x);
 }
 
 /* ---- functions of float32 in float64: within 1 unit in the last place of float32 */

@@ -5,7 +5,8 @@
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
 // 4. A sigmoid, or x times it, takes a shorter form of exp, and one without division where it is
-//    rounded to bfloat16 next; x times the normal distribution, as GELU is, takes it without erf.
+//    rounded to bfloat16 next; x times the normal distribution, as GELU is, takes it without erf,
+//    and in fewer terms where it is rounded so. What a Softmax raises e to is not above 0.
 // 5. What is clipped to a byte and widened again to float32, as a quantised value is that is
 //    dequantised at once, never becomes a byte.
 // 6. What is divided by a constant scale, rounded and clipped to a byte is clipped first,
@@ -387,10 +388,11 @@ static const Expr *gelu_of(Printer *p, const Expr *e)
     return NULL;
 }
 
-static const char *print_gelu(Printer *p, const Expr *e)
+static const char *print_gelu(Printer *p, const Expr *e, bool rounded)
 {
     const Expr *x = e->dtype == DT_F32 && e->op == B_MUL ? gelu_of(p, e) : NULL;
-    return x ? str_printf(p->arena, "cameo_gelu_f32(%s)", print_expr(p, x)).at : NULL;
+    const char *name = rounded ? "gelu_short" : "gelu";
+    return x ? str_printf(p->arena, "cameo_%s_f32(%s)", name, print_expr(p, x)).at : NULL;
 }
 
 // ---- parts of a sum
@@ -406,10 +408,10 @@ static Index renamed(void *context, const Atom *a)
     return a->kind == ATOM_LOOP && a->var == r->from ? poly_loop(r->polys, r->to) : NULL;
 }
 
-// Does the loop store e^(x(n) - max over k of x(k)) to b?
-static bool fills_powers(Printer *p, const Stmt *s, BufferId b)
+// Does the loop store e^(x(n) - max over k of x(k))?
+static bool stores_powers(Printer *p, const Stmt *s)
 {
-    if (s->kind != S_FOR || s->body->kind != S_STORE || s->body->buffer != b)
+    if (s->kind != S_FOR || !s->body || s->body->kind != S_STORE)
         return false;
     const Expr *e = s->body->value, *m = e->a && e->op == U_EXP ? e->a->b : NULL;
     if (e->kind != EX_UNARY || !m || e->a->kind != EX_BINARY || e->a->op != B_SUB ||
@@ -428,12 +430,30 @@ static bool sums_powers(Printer *p, const Stmt *s, LocalId v, BufferId b)
         if (let && let->kind == S_LET && let->local == v) {
             const Expr *sum = let->value;
             return sum->kind == EX_REDUCE && sum->op == R_ADD && !sum->a && sum->rank == 1 &&
-                   sum->b->kind == EX_LOAD && sum->b->buffer == b && fills_powers(p, s, b);
+                   sum->b->kind == EX_LOAD && sum->b->buffer == b && s->kind == S_FOR && s->body &&
+                   s->body->buffer == b && stores_powers(p, s);
         }
         if (s->kind == S_FOR && sums_powers(p, s->body, v, b))
             return true;
     }
     return false;
+}
+
+// Is e what a loop of the list stores, a number to a power that is not above 0?
+static bool is_power_below(Printer *p, const Stmt *s, const Expr *e)
+{
+    for (; s; s = s->next)
+        if (s->kind == S_FOR && s->body &&
+            ((s->body->value == e && stores_powers(p, s)) || is_power_below(p, s->body, e)))
+            return true;
+    return false;
+}
+
+static const char *print_power_below(Printer *p, const Expr *e)
+{
+    const bool is =
+        e->dtype == DT_F32 && e->op == U_EXP && p->kernel && is_power_below(p, p->kernel->body, e);
+    return is ? str_printf(p->arena, "cameo_exp_below_f32(%s)", print_expr(p, e->a)).at : NULL;
 }
 
 // What a Softmax divides by the sum of its row, which is at least 1.
@@ -446,14 +466,15 @@ static const char *print_part(Printer *p, const Expr *e)
     return str_printf(p->arena, "cameo_part_f32(%s, %s)", a, b).at;
 }
 
-// A sigmoid, or x times it, that is rounded to bfloat16.
+// A sigmoid, x times it or a GELU that is rounded to bfloat16.
 static const char *print_short(Printer *p, const Expr *e)
 {
     const Expr *a = e->a;
     if (e->dtype != DT_BF16 || a->dtype != DT_F32 || a->kind != EX_BINARY ||
         (a->op != B_DIV && a->op != B_MUL) || !is_own(p, a))
         return NULL;
-    const char *s = print_sigmoid(p, a, true);
+    const char *s = print_gelu(p, a, true);
+    s = s ? s : print_sigmoid(p, a, true);
     return s ? str_printf(p->arena, "cameo_cast_f32_bf16(%s)", s).at : NULL;
 }
 
@@ -477,7 +498,7 @@ const char *forms_print(Printer *p, const Expr *e)
     if (e->kind == EX_BINARY && real && (e->op == B_MIN || e->op == B_MAX))
         return print_extreme(p, e);
     if (e->kind == EX_BINARY && real && (e->op == B_DIV || e->op == B_MUL)) {
-        const char *form = print_gelu(p, e);
+        const char *form = print_gelu(p, e, e == p->rounded);
         form = form ? form : print_part(p, e);
         return form ? form : print_sigmoid(p, e, e == p->rounded);
     }
@@ -487,6 +508,8 @@ const char *forms_print(Printer *p, const Expr *e)
         const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
         return joined(p, "quotient", e->dtype, a, b);
     }
+    if (e->kind == EX_UNARY)
+        return print_power_below(p, e);
     if (e->kind != EX_CAST)
         return NULL;
     const char *rounded = print_rounded(p, e);

@@ -101,6 +101,20 @@ static void test_specials(void **state)
         }
 }
 
+// What is not above 0 has the bits that it has in any other place.
+static void test_exp_below(void **state)
+{
+    (void)state;
+    static const float special[] = {0.0f, -0.0f, -1e-45f, -87.5f, -103.9f, -104.0f, -INFINITY};
+    for (uint64_t i = (uint64_t)1 << 31; i <= 0xff800000; i += 127) {
+        const float x = cameo_bits_u32_f32((uint32_t)i);
+        assert_true(cameo_exp_below_f32(x) == cameo_exp_f32(x));
+    }
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        assert_true(cameo_exp_below_f32(special[i]) == cameo_exp_f32(special[i]));
+    assert_true(isnan(cameo_exp_below_f32(NAN)) && isnan(cameo_exp_below_f32(-NAN)));
+}
+
 // Units in the last place of the exact result, those of subnormal numbers 2^-1074.
 static double distance64(double got, long double want)
 {
@@ -166,7 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_float32),  cmocka_unit_test(test_exp_float64),
         cmocka_unit_test(test_specials), cmocka_unit_test(test_sigmoid_float64),
-        cmocka_unit_test(test_float64),
+        cmocka_unit_test(test_float64),  cmocka_unit_test(test_exp_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
