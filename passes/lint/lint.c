@@ -244,9 +244,12 @@ static bool allow_matches(const ConfigAllow *a, const Diag *d)
 // graph/node[/x/*]: why"
 // -------------------------------------------------------------------------------------------
 
+enum { ALLOW_IDLE = 1, ALLOW_USED = 2 };
+
 typedef struct Allowed {
     VEC(ConfigAllow) everywhere; // of the model's metadata
-    Map at;                      // rule and path of a node's -> 1
+    bool *used;                  // by those
+    Map at;                      // rule and path of a node's -> ALLOW_
 } Allowed;
 
 static Str trimmed(Str s)
@@ -300,17 +303,41 @@ static Allowed allowed_by_model(Lint *l)
     Str said = props_get(&l->m->metadata, "cameo.allow");
     while (said.len && next_allowed(l, &said, STR("graph"), &a))
         vec_push(l->arena, &all.everywhere, a);
+    all.used = NEWS(l->arena, bool, all.everywhere.len + 1);
     for (NodeId n = 1; n < l->m->nodes.len; n++) {
         said = props_get(&node_at(l->m, n)->metadata, "cameo.allow");
         Str where = said.len ? location_node(l->m, l->arena, n) : STR_NONE;
+        // A finding of a function's node stands at one of its calls.
+        const Node *node = node_at(l->m, n);
+        bool once = !node->copy_of && !graph_at(l->m, node->graph)->function;
         while (said.len && next_allowed(l, &said, where, &a))
-            map_put(&all.at, str_printf(l->arena, "%.*s %.*s", STR_ARG(a.rule), STR_ARG(where)),
-                    NULL);
+            *map_put(&all.at, str_printf(l->arena, "%.*s %.*s", STR_ARG(a.rule), STR_ARG(where)),
+                     NULL) = once ? ALLOW_IDLE : ALLOW_USED;
     }
     return all;
 }
 
-static bool model_allows(Lint *l, const Allowed *all, const Diag *d)
+// What the model allows and no finding of a rule that ran asks for is told.
+static void tell_idle(Lint *l, const Allowed *all, const char *select, const char *ignore)
+{
+    for (uint32_t i = 0; i < all->everywhere.len; i++) {
+        const ConfigAllow *a = &all->everywhere.at[i];
+        if (!all->used[i] && lint_runs(l->m->config, a->rule, select, ignore))
+            diag(l->diags, "", SEV_INFO, STR("graph"),
+                 "cameo.allow of %.*s%s%.*s matches no finding of this model", STR_ARG(a->rule),
+                 a->at.len ? " at " : "", STR_ARG(str_escaped(l->arena, a->at)));
+    }
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        const MapEntry *e = &all->at.entries[i];
+        const char *end = memchr(e->key.at, ' ', e->key.len);
+        Str rule = {e->key.at, (size_t)(end - e->key.at)};
+        if (e->value == ALLOW_IDLE && lint_runs(l->m->config, rule, select, ignore))
+            diag(l->diags, "", SEV_INFO, (Str){end + 1, e->key.len - rule.len - 1},
+                 "cameo.allow of %.*s matches no finding here", STR_ARG(rule));
+    }
+}
+
+static bool model_allows(Lint *l, Allowed *all, const Diag *d)
 {
     Str node = d->path;
     while (node.len && node.at[node.len - 1] != ']')
@@ -319,10 +346,14 @@ static bool model_allows(Lint *l, const Allowed *all, const Diag *d)
         ConfigAllow a = all->everywhere.at[i];
         a.at = a.at.len ? a.at : STR("*");
         if (allow_matches(&a, d))
-            return true;
+            return all->used[i] = true;
     }
-    return all->at.len &&
-           map_get(&all->at, str_printf(l->arena, "%s %.*s", d->rule, STR_ARG(node)));
+    uint32_t *at = all->at.len
+                       ? map_get(&all->at, str_printf(l->arena, "%s %.*s", d->rule, STR_ARG(node)))
+                       : NULL;
+    if (at)
+        *at = ALLOW_USED;
+    return at != NULL;
 }
 
 // What was allowed until a day that is past is shown again, and says so.
@@ -350,10 +381,9 @@ enum { NRULES = sizeof lint_rules / sizeof *lint_rules }; // with the row that e
 
 // Takes the findings from `first` on: those that are allowed go, levels are the configuration's,
 // and they stand in the order of the rules.
-static void settle(Lint *l, uint32_t first)
+static void settle(Lint *l, uint32_t first, Allowed *allowed)
 {
     Diags *all = l->diags;
-    Allowed allowed = allowed_by_model(l);
     uint32_t count = all->all.len - first, kept = first, ends[NRULES + 1] = {0};
     Diag **sorted = NEWS(l->arena, Diag *, count + 1);
     uint8_t *index = NEWS(l->arena, uint8_t, count + 1);
@@ -370,7 +400,7 @@ static void settle(Lint *l, uint32_t first)
         while (i >= ends[k])
             k++;
         const LintRule *r = &lint_rules[k];
-        if (model_allows(l, &allowed, d) || is_allowed(l, d))
+        if (model_allows(l, allowed, d) || is_allowed(l, d))
             continue;
         // A rule's lesser findings stay lesser.
         if (r->id && d->severity == r->severity && level_of(l->m->config, r) != LEVEL_OFF)
@@ -445,7 +475,9 @@ void lint_model(Model *m, Diags *diags, const char *select, const char *ignore)
     l.by_operator = NULL;
     run_rules(&l, OF_TYPES, select, ignore);
     run_rules(&l, OF_WEIGHTS, select, ignore);
-    settle(&l, first);
+    Allowed allowed = allowed_by_model(&l);
+    settle(&l, first, &allowed);
+    tell_idle(&l, &allowed, select, ignore);
 }
 
 static uint32_t repair_once(Model *m, bool unsafe, const char *select, const char *ignore)
