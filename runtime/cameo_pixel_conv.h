@@ -84,7 +84,10 @@ static __attribute__((noinline, unused)) cameo_pixel_conv cameo_pixel_conv_plan(
     }
     c.places = (c.rows - 1) * c.pitch + c.row;
     c.tiles = (c.places + TILE - 1) / TILE;
-    c.by_blocks = c.steps * c.blocks * c.columns * CAMEO_PIXEL > CAMEO_PIXEL_KEPT;
+    /* weights are read once then, and x for each block */
+    const int64_t weights = c.steps * c.blocks * c.columns * CAMEO_PIXEL;
+    const int64_t given = c.planes * c.lines * c.across * c.pixel;
+    c.by_blocks = weights > CAMEO_PIXEL_KEPT || weights > 2 * given;
     return c;
 }
 

@@ -373,7 +373,7 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
     const int64_t pixels = to->planes * to->lines * to->across * pixel_lanes(to->dtype);
     to->start =
         poly_scale(polys, c->x->at[0], to->few ? to->given * to->in[0] * to->in[1] : pixels);
-    to->overlaps = to->overlap > 0 && steps_of(to) * to->columns / PIXEL_PANEL >= to->overlap;
+    to->overlaps = to->overlap > 0 && steps_of(to) >= to->overlap;
     // Sums of a turn, or of two, then where the pixels of each step lie.
     to->sums = bytes_scratch(mod, c->bytes ? DT_I32 : DT_F32,
                              poly_const(polys, places_of(to) * to->columns + 2 * steps_of(to)));
