@@ -40,8 +40,6 @@ enum { MAX_SOURCE = 16 << 20, MAX_PARAMS = 64, MAX_VARIABLES = 16, MAX_DISPATCH 
     X(clang_getPointeeType)                                                                        \
     X(clang_isConstQualifiedType)                                                                  \
     X(clang_getTypeSpelling)                                                                       \
-    X(clang_Type_getNumTemplateArguments)                                                          \
-    X(clang_Type_getTemplateArgumentAsType)                                                        \
     X(clang_Type_getSizeOf)                                                                        \
     X(clang_tokenize)                                                                              \
     X(clang_disposeTokens)                                                                         \
@@ -58,7 +56,7 @@ typedef struct Clang {
 #undef X
 } Clang;
 
-// CUDA's words and the types of its headers, and of ONNX Runtime's, as far as signatures use them.
+// CUDA's words and the types of its headers, as far as signatures use them.
 static const char stub[] = "#pragma once\n"
                            "#include <stdint.h>\n#include <stddef.h>\n"
                            "#define __launch_bounds__(...)\n"
@@ -78,13 +76,6 @@ static const char stub[] = "#pragma once\n"
                            "V(long long, longlong) V(unsigned long long, ulonglong)\n"
                            "V(float, float) V(double, double)\n"
                            "#undef V\n"
-                           "namespace Ort {\n"
-                           "struct Float16_t { unsigned short x; };\n"
-                           "struct BFloat16_t { unsigned short x; };\n"
-                           "namespace Custom {\n"
-                           "template <class T> struct Tensor { T *x; };\n"
-                           "template <class T> struct Span { T *x; };\n"
-                           "} }\n"
                            "#endif\n"
                            "#ifdef __CUDA__\n"
                            "#define __global__ __attribute__((global))\n"
@@ -96,16 +87,9 @@ static const char stub[] = "#pragma once\n"
                            "#else\n"
                            "#define __global__\n#define __device__\n#define __host__\n"
                            "#endif\n";
-static const char *const stub_names[] = {"cameo_contract.h",
-                                         "cuda_fp16.h",
-                                         "cuda_bf16.h",
-                                         "cuda_fp8.h",
-                                         "cuda_runtime.h",
-                                         "cuda.h",
-                                         "cuda_runtime_api.h",
-                                         "device_launch_parameters.h",
-                                         "onnxruntime_lite_custom_op.h",
-                                         "onnxruntime_cxx_api.h"};
+static const char *const stub_names[] = {
+    "cameo_contract.h", "cuda_fp16.h", "cuda_bf16.h",        "cuda_fp8.h",
+    "cuda_runtime.h",   "cuda.h",      "cuda_runtime_api.h", "device_launch_parameters.h"};
 enum { NSTUBS = sizeof stub_names / sizeof *stub_names };
 #define STUB_FOLDER "/cameo-contract"
 
@@ -174,11 +158,9 @@ static DType named_type(Str name)
                  {"__fp16", DT_F16},
                  {"float16_t", DT_F16},
                  {"MLFloat16", DT_F16},
-                 {"Float16_t", DT_F16},
                  {"__nv_bfloat16", DT_BF16},
                  {"nv_bfloat16", DT_BF16},
                  {"BFloat16", DT_BF16},
-                 {"BFloat16_t", DT_BF16},
                  {"bfloat16_t", DT_BF16},
                  {"__bf16", DT_BF16},
                  {"bfloat16", DT_BF16},
@@ -289,27 +271,6 @@ static int32_t variable_of(const CustomFunction *f, Str name)
     return -1;
 }
 
-// Is it a reference to ONNX Runtime's Tensor or Span of something: an operand, as a pointer is? A
-// template's parameter has its name only where the type is as written.
-static bool take_tensor(Source *s, CXType type, CustomParam *p)
-{
-    CXType to = s->clang.clang_getPointeeType(type);
-    if (type.kind != CXType_LValueReference || s->clang.clang_Type_getNumTemplateArguments(to) != 1)
-        return false;
-    bool is_const = s->clang.clang_isConstQualifiedType(to);
-    Str name = taken(s, s->clang.clang_getTypeSpelling(to));
-    name = is_const ? (Str){name.at + 6, name.len - 6} : name;
-    if (str_starts(name, "Ort::Custom::"))
-        name = (Str){name.at + 13, name.len - 13};
-    if (!str_starts(name, "Tensor<") && !str_starts(name, "Span<"))
-        return false;
-    CXType element = s->clang.clang_Type_getTemplateArgumentAsType(to, 0);
-    p->kind = is_const ? CUSTOM_INPUT : CUSTOM_OUTPUT;
-    p->variable = variable_of(s->now, taken(s, s->clang.clang_getTypeSpelling(element)));
-    p->dtype = p->variable < 0 ? dtype_of_type(s, element) : DT_NONE;
-    return p->is_tensor = true;
-}
-
 static void take_param(Source *s, CXCursor cursor)
 {
     CustomFunction *f = s->now;
@@ -320,8 +281,7 @@ static void take_param(Source *s, CXCursor cursor)
     p.type = taken(s, s->clang.clang_getTypeSpelling(type));
     // clang reads on with int for a type that no header declares.
     const bool known = !s->clang.clang_isInvalidDeclaration(cursor);
-    const bool tensor = known && take_tensor(s, type, &p);
-    if (!tensor && canonical.kind == CXType_Pointer) {
+    if (canonical.kind == CXType_Pointer) {
         CXType to = s->clang.clang_getPointeeType(canonical);
         p.kind = s->clang.clang_isConstQualifiedType(to) ? CUSTOM_INPUT : CUSTOM_OUTPUT;
         // A template's parameter has its name only where the type is as written.
@@ -330,7 +290,7 @@ static void take_param(Source *s, CXCursor cursor)
         p.dtype =
             p.variable < 0 && to.kind != CXType_Void && known ? dtype_of_type(s, to) : DT_NONE;
         p.is_vector = p.dtype != DT_NONE && is_vector(s, to);
-    } else if (!tensor && known && canonical.kind != CXType_Record) {
+    } else if (known && canonical.kind != CXType_Record) {
         DType t = dtype_of_type(s, canonical);
         p.kind = dtype_is_integer(t)          ? CUSTOM_SIZE
                  : t == DT_F32 || t == DT_F64 ? CUSTOM_FLOAT

@@ -20,7 +20,6 @@ typedef struct CustomParam {
     DType dtype;      // of pointers: what they point to; DT_NONE: any (void, or a type variable)
     int32_t variable; // of the function's type variables, -1: none
     bool is_vector;   // of pointers: to several elements at once (float4)
-    bool is_tensor;   // a reference to an object that holds the operand, which only C++ can give
     Str name, type;   // as written: "x", "const float *"
     uint32_t bits;    // of integers and floats
 } CustomParam;

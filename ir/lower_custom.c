@@ -103,7 +103,6 @@ static const char *param_fault(Lower *l, const CustomParam *p)
         if (str_eq(l->n->attrs[i].name, p->name) && l->n->attrs[i].type == ATTR_FLOAT)
             return NULL;
     return p->kind == CUSTOM_FLOAT   ? "the node has no such attribute"
-           : p->is_tensor            ? "only C++ can give a reference to a tensor"
            : p->is_vector            ? "nothing says whether sizes count elements or vectors"
            : p->kind == CUSTOM_OTHER ? "it is neither a tensor, a size nor an attribute"
                                      : NULL;

@@ -410,11 +410,9 @@ Model *text_parse_places(Arena *a, const char *path, Str text, Diags *diags, Tex
     Model *m = model_new(a);
     m->path = path;
     Parser p = {.arena = a, .m = m, .diags = diags, .path = path, .text = text, .places = places};
-    if (str_starts(text, "\xef\xbb\xbf")) // the mark by which some editors say that it is UTF-8
-        p.at = 3;
-    p.cir = str_starts((Str){text.at + p.at, text.len - p.at}, "cameo.ir/1");
+    p.cir = str_starts(text, "cameo.ir/1");
     if (p.cir)
-        p.at += strlen("cameo.ir/1");
+        p.at = strlen("cameo.ir/1");
     parse_next(&p);
     const size_t from = p.start;
     parse_header(&p);

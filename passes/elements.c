@@ -268,19 +268,20 @@ static bool has_half(const unsigned char *at, uint64_t n, unsigned char value)
 }
 
 HOST_VECTORS
-static uint64_t count_halves(const unsigned char *at, uint64_t n, unsigned char value)
+static uint64_t count_halves(const unsigned char *at, uint64_t n, unsigned char mask,
+                             unsigned char value)
 {
     unsigned char counts[HALVES_AT_ONCE] = {0}; // at most 2 for each of BLOCK / HALVES_AT_ONCE
     uint64_t all = 0;
     for (uint64_t i = 0; i + HALVES_AT_ONCE <= n; i += HALVES_AT_ONCE)
         for (int j = 0; j < HALVES_AT_ONCE; j++) {
-            const unsigned char low = at[i + j] & 15, high = at[i + j] >> 4;
+            const unsigned char low = at[i + j] & mask, high = at[i + j] >> 4 & mask;
             counts[j] += (unsigned char)((low == value ? 1 : 0) + (high == value ? 1 : 0));
         }
     for (int j = 0; j < HALVES_AT_ONCE; j++)
         all += counts[j];
     for (uint64_t i = n / HALVES_AT_ONCE * HALVES_AT_ONCE; i < n; i++)
-        all += (uint64_t)((at[i] & 15) == value) + (uint64_t)(at[i] >> 4 == value);
+        all += (uint64_t)((at[i] & mask) == value) + (uint64_t)((at[i] >> 4 & mask) == value);
     return all;
 }
 
@@ -295,24 +296,29 @@ static void see_halves(const unsigned char *at, uint64_t n, unsigned *seen)
         *seen |= 1u << (at[i] & 15) | 1u << (at[i] >> 4);
 }
 
-// n whole bytes.
-static void take_halves(const unsigned char *at, uint64_t n, Sums *all)
+// n whole bytes. Of floats of 4 bits none is infinite, NaN or too much for float16.
+static void take_halves(const Form *f, const unsigned char *at, uint64_t n, Sums *all)
 {
     enum { PART = 512 };
+    const bool floats = dtype_is_float(f->dtype);
+    const unsigned char mask = floats ? 7 : 15, normal = floats ? f->normal >> f->unused : 1;
     uint64_t part;
     for (uint64_t done = 0; done < n; done += part) {
         const bool few = __builtin_popcount(~all->halves & 0xffff) <= FEW;
         part = n - done < BLOCK ? n - done : BLOCK;
         part = few || part < PART ? part : PART;
         see_halves(at + done, part, &all->halves);
-        all->zeros += count_halves(at + done, part, 0);
+        all->zeros += count_halves(at + done, part, mask, 0);
+        for (unsigned char v = 1; v < normal; v++)
+            all->subnormal += count_halves(at + done, part, mask, v);
     }
 }
 
-// What they hold, each value once, is taken as any integers are; which of them are 0 is known.
+// What they hold, each value once, is taken as any others are; how many are 0 or subnormal is
+// known.
 static void take_seen(const Form *f, Sums *all, ConstantStats *s)
 {
-    const uint64_t zeros = all->zeros;
+    const uint64_t zeros = all->zeros, subnormal = all->subnormal;
     unsigned char values[16];
     uint64_t found = 0;
     for (unsigned v = 0; v < 16; v++)
@@ -320,8 +326,9 @@ static void take_seen(const Form *f, Sums *all, ConstantStats *s)
             values[found++] = (unsigned char)(v << f->unused);
     if (!found)
         return;
-    take_integers(f, values, found, all, s);
+    (dtype_is_float(f->dtype) ? take_floats : take_integers)(f, values, found, all, s);
     all->zeros = zeros;
+    all->subnormal = subnormal;
 }
 
 // ---- the whole
@@ -353,10 +360,10 @@ static void take_narrow(const Form *f, Take take, const unsigned char *at, uint6
 {
     const unsigned bits = 8 - f->unused, per = packed ? 8 / bits : 1;
     const uint64_t full = count / per;
-    const bool halves = per == 2 && take == take_integers;
+    const bool halves = per == 2;
     unsigned char fields[BLOCK];
     if (halves)
-        take_halves(at, full, sums);
+        take_halves(f, at, full, sums);
     for (uint64_t done = halves ? full : 0, n; done < full; done += n) {
         n = full - done < BLOCK ? full - done : BLOCK;
         for (unsigned k = 0; k < per; k++) {

@@ -74,14 +74,12 @@ CAMEO_IN_LOOP float cameo_exp_f32(float x)
     return x != x ? x : y * low * high;
 }
 
-/* The same of what is not above 0, as a Softmax has it: 2^n times 2^64 is a normal number. What is
- * masked never becomes a number below normal ones, which processors take a hundred cycles for. */
+/* The same of what is not above 0, as a Softmax has it: 2^n times 2^64 is a normal number. */
 CAMEO_IN_LOOP float cameo_exp_below_f32(float x)
 {
-    const int some = x >= -104.0f;
-    float t, y = cameo_exp_rest_f32(some ? x : 0.0f, &t), none = 0.0f > x ? 0.0f : x;
+    float t, y = cameo_exp_rest_f32(cameo_at_least_f32(x, -104.0f), &t);
     float power = cameo_bits_u32_f32((cameo_bits_f32_u32(t) << 23) + ((127u + 64u) << 23));
-    return some ? y * power * 0x1p-64f : none;
+    return x != x ? x : y * power * 0x1p-64f;
 }
 
 /* x / sum for one of some numbers of 0 to 1 whose sum is at least 1: rounded as division rounds it,

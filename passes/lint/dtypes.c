@@ -131,23 +131,11 @@ static void note_default(Lint *l, Diag *d, ValueId v)
                   STR_ARG(str_escaped(l->arena, node_at(l->m, at->node)->op)), attr);
 }
 
-// Does the headline call the value by its own name?
-static bool is_in_headline(Lint *l, const Diag *d, ValueId v)
-{
-    Str name = lint_name(l, v), plain = str_printf(l->arena, " %.*s is ", STR_ARG(name)),
-        quoted = str_printf(l->arena, "\"%.*s\" is ", STR_ARG(name));
-    return memmem(d->message.at, d->message.len, plain.at, plain.len) ||
-           memmem(d->message.at, d->message.len, quoted.at, quoted.len);
-}
-
-// Where the operand comes from that the other one is held to.
+// Which node makes the operand that the other one is held to.
 static void note_maker(Lint *l, Diag *d, ValueId v)
 {
     const Value *at = value_at(l->m, v);
-    if ((at->def == DEF_INPUT || at->def == DEF_INITIALIZER) && !is_in_headline(l, d, v))
-        diag_note(l->diags, d, "\"%.*s\" (%s) is an %s", STR_ARG(lint_name(l, v)),
-                  dtype_name(at->dtype), at->def == DEF_INPUT ? "input" : "initializer");
-    else if (at->def == DEF_NODE && !at->constant)
+    if (at->def == DEF_NODE && !at->constant)
         diag_note(l->diags, d, "\"%.*s\" (%s) is made by %.*s %.*s", STR_ARG(lint_name(l, v)),
                   dtype_name(at->dtype),
                   STR_ARG(str_escaped(l->arena, node_at(l->m, at->node)->op)),

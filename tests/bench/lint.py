@@ -6,8 +6,8 @@ for it: many nodes; documentation and metadata; a folder of small models (--mode
 model.onnx each); weights, looked at by all rules that read them. CPU time beside wall time, the best of --runs; of the
 peers, what the call itself takes, without importing them.
 
---only measures some of it: nodes, text, folder, weights (of one dtype: weights-float16), sums (sums-int8-rows-apart); --by with some
-of the columns; --make only makes the models; --keep leaves them in a folder, for the next part. --write puts what was
+--only measures some of it: nodes, text, folder, weights (of one dtype: weights-float16), sums (sums-int8-rows-apart), read
+(read-LSTM-float32); --by with some of the columns; --make only makes the models; --keep leaves them in a folder, for the next part. --write puts what was
 measured into the page's table, and leaves its other cells as they are.
 """
 import argparse
@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import ml_dtypes
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -35,8 +36,14 @@ PEERS = {
 }
 COLUMNS = ["cameo", "checker", "ort"]
 HEAD = ["", "cameo lint", "", "onnx.checker, full_check", "ONNX Runtime session"]
-SUMMED = ["float32", "float16", "bfloat16", "float8e4m3fn", "int8", "uint8", "int4", "uint4"]
-DTYPES = ["float32", "float64", "float16", "bfloat16", "float8e4m3fn", "int8", "uint8", "int16", "int32", "int64", "int4", "uint4", "bool"]
+FLOAT8 = ["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"]
+SUMMED = ["float32", "float64", "float16", "bfloat16", *FLOAT8, "float4e2m1", "int8", "uint8", "int4", "uint4"]
+DTYPES = ["float32", "float64", "float16", "bfloat16", *FLOAT8, "float8e8m0", "float4e2m1", "int8", "uint8", "int16", "int32", "int64",
+          "int4", "uint4", "bool"]
+HALVES = ("int4", "uint4", "float4e2m1")  # two to a byte
+READERS = ["Conv", "ConvTranspose", "LSTM", "Gather"]  # beside products of matrices, and of which dtypes
+READ = ["float32", "float64", "float16", "bfloat16", "float8e4m3fn", "int8", "int4"]
+STORED = {"float32": "FLOAT", "float64": "DOUBLE"}
 TAIL = """
 import sys, time, resource
 paths = sys.argv[1:]
@@ -56,6 +63,15 @@ MARKS = ["<!-- lint speed: begin -->", "<!-- lint speed: end -->"]
 def save(graph, path, **fields):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9, **fields)
     onnx.save(model, path)
+
+
+def newest(graph):
+    """In the first version that has all dtypes."""
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=12)
+
+
+def is_quantized(dtype):
+    return "int" in dtype or dtype.startswith(("float8", "float4"))
 
 
 def value(name, dims):
@@ -99,9 +115,12 @@ def much_text(path, megabytes):
 def weight_block(dtype):
     """2^20 elements of a dtype as the file holds them, and how many there are."""
     rng, count = numpy.random.default_rng(1), 1 << 20
-    if dtype in ("int4", "uint4", "float8e4m3fn"):  # any bits, but for the two NaN of float8
-        block = rng.integers(0, 256, count >> (dtype != "float8e4m3fn"), dtype=numpy.uint8)
-        return numpy.where(block & 127 == 127, 0, block).astype(numpy.uint8) if dtype == "float8e4m3fn" else block
+    if dtype in HALVES or dtype.startswith("float8"):  # any bits, but for infinity and NaN of float8
+        block = rng.integers(0, 256, count >> (dtype in HALVES), dtype=numpy.uint8)
+        kind = {"float8e4m3fn": "float8_e4m3fn", "float8e4m3fnuz": "float8_e4m3fnuz", "float8e5m2": "float8_e5m2",
+                "float8e5m2fnuz": "float8_e5m2fnuz", "float8e8m0": "float8_e8m0fnu"}.get(dtype)
+        finite = numpy.isfinite(block.view(getattr(ml_dtypes, kind)).astype(numpy.float32)) if kind else True
+        return numpy.where(finite, block, 0).astype(numpy.uint8)
     if dtype == "bfloat16":
         return (rng.standard_normal(count).astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16)
     if dtype == "bool":
@@ -115,8 +134,7 @@ def weight_block(dtype):
 def much_weight(path, megabytes, dtype):
     """Products of constant matrices as they are; what no product takes is converted in front of one. A name of odd length before
     each lays their bytes at odd addresses."""
-    names = {"float32": "FLOAT", "float64": "DOUBLE"}
-    kind, block = TensorProto.DataType.Value(names.get(dtype, dtype.upper())), weight_block(dtype)
+    kind, block = TensorProto.DataType.Value(STORED.get(dtype, dtype.upper())), weight_block(dtype)
     graph = onnx.GraphProto(name="weights")
     last, bytes_ = "x", block.tobytes()
     convert = kind not in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
@@ -131,13 +149,12 @@ def much_weight(path, megabytes, dtype):
         last = f"h{i}"
     graph.input.append(helper.make_tensor_value_info("x", through, [1, 1024]))
     graph.output.append(helper.make_tensor_value_info(last, through, [1, 1024]))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    onnx.save(model, path)
+    onnx.save(newest(graph), path)
 
 
 def quantized(dtype, rows, columns, axis):
     """(scales, axis, block): a scale for each index of what a product gives, of 4 bits one for each 32 numbers that it sums."""
-    if not dtype.endswith("int4"):
+    if dtype not in HALVES:
         return numpy.full((rows, columns)[axis], 1 / 256, numpy.float32), axis, 0
     dims = (rows // 32, columns) if axis else (rows, columns // 32)
     return numpy.full(dims, 1 / 64, numpy.float32), 1 - axis, 32
@@ -146,13 +163,14 @@ def quantized(dtype, rows, columns, axis):
 def much_summed(path, megabytes, dtype, layout, apart):
     """Products whose operands are bounded, by one interval or one for each index that is summed: bounds of their results are sums over
     the weights. Summed along columns (MatMul) or along rows (Gemm with transB)."""
-    kind, block = TensorProto.DataType.Value({"float32": "FLOAT"}.get(dtype, dtype.upper())), weight_block(dtype)
+    kind, block = TensorProto.DataType.Value(STORED.get(dtype, dtype.upper())), weight_block(dtype)
     graph = onnx.GraphProto(name="sums")
-    through = TensorProto.FLOAT if "int" in dtype or dtype.startswith("float8") else kind
+    through = TensorProto.FLOAT if is_quantized(dtype) else kind
     last, bytes_, axis = "x", block.tobytes(), 1 if layout == "columns" else 0
     scales, of, size = quantized(dtype, 1024, 1024, axis)
     shift = numpy.linspace(-0.5, 0.5, 1024, dtype=numpy.float32)
     held = shift.astype(numpy.float16) if dtype == "float16" else (shift.view(numpy.uint32) >> 16).astype(numpy.uint16) if dtype == "bfloat16" else shift
+    held = shift.astype(numpy.float64) if dtype == "float64" else held
     graph.initializer.add(name="shift", data_type=through, dims=[1024], raw_data=held.tobytes())
     for i in range(max(megabytes * 1000000 // len(bytes_), 1)):
         weight = "w" * (1 + i % 7) + str(i)
@@ -171,7 +189,42 @@ def much_summed(path, megabytes, dtype, layout, apart):
     graph.node.add(op_type="Exp", input=[last], output=["y"])  # what asks for bounds
     graph.input.append(helper.make_tensor_value_info("x", through, [1, 1024]))
     graph.output.append(helper.make_tensor_value_info("y", through, [1, 1024]))
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    onnx.save(newest(graph), path)
+
+
+def much_read(path, megabytes, op, dtype):
+    """Weights that something else than a product of matrices reads: convolutions, a recurrence, a table that is looked up."""
+    kind, block = TensorProto.DataType.Value(STORED.get(dtype, dtype.upper())), weight_block(dtype)
+    through = TensorProto.FLOAT if is_quantized(dtype) else kind
+    graph, bytes_, last = onnx.GraphProto(name="read"), block.tobytes(), "x"
+    dims = {"LSTM": [1, 2048, 512], "Gather": [1024, 1024]}.get(op, [256, 256, 4, 4])
+    shape = {"LSTM": [2, 1, 512], "Gather": [4, 1024]}.get(op, [1, 256, 8, 8])
+    graph.initializer.extend([numpy_helper.from_array(numpy.float32(1 / 64), "scale"), numpy_helper.from_array(numpy.array([1]), "axes"),
+                              numpy_helper.from_array(numpy.array([3, 1, 4, 1]), "ids")])
+
+    def weight(name):
+        graph.initializer.add(name=name, data_type=kind, dims=dims, raw_data=bytes_)
+        if through == kind:
+            return name
+        graph.node.add(op_type="DequantizeLinear", input=[name, "scale"], output=[f"{name}.real"])
+        return f"{name}.real"
+
+    def node(op, inputs, output, **attributes):
+        graph.node.add(op_type=op, input=inputs, output=[output]).attribute.extend(helper.make_attribute(k, v) for k, v in attributes.items())
+        return output
+    for i in range(max(megabytes * 1000000 // len(bytes_) // (1 + (op == "LSTM")), 1)):
+        name = "w" * (1 + i % 7) + str(i)
+        if op == "LSTM":
+            y = node(op, [last, weight(name), weight(f"r{name}")], f"y{i}", hidden_size=512)
+            last = node("Squeeze", [y, "axes"], f"h{i}")
+        elif op == "Gather":
+            last = node("Add", [node("Tanh", [last], f"t{i}"), node(op, [weight(name), "ids"], f"g{i}")], f"h{i}")
+        else:
+            last = node(op, [node("Tanh", [last], f"t{i}"), weight(name)], f"h{i}", pads=[1, 1, 2, 2])
+    node("Exp", [last], "y")  # what asks for bounds
+    graph.input.append(helper.make_tensor_value_info("x", through, shape))
+    graph.output.append(helper.make_tensor_value_info("y", through, shape))
+    onnx.save(newest(graph), path)
 
 
 def small_models(folder, source, count):
@@ -277,6 +330,15 @@ def cases(options, folder):
             yield name, what, [path], ["--select", READS_WEIGHTS], rate_of_weights(options, path, size / 1000)
             if not options.keep:
                 path.unlink()
+    for op, dtype in itertools.product(READERS, READ):
+        name = f"read-{op}-{dtype}"
+        # What a recurrence multiplies is bounded whatever its weights are: only their own elements are looked at, not quantized ones.
+        if wanted(options, name) and not (op == "LSTM" and is_quantized(dtype)):
+            path, size = model(name, much_read, options.sums_mb, op, dtype)
+            yield name, f"{size / 1000:.2f} GB of {dtype} weights, read by {op}", [path], ["--select", READS_WEIGHTS], \
+                rate_of_weights(options, path, size / 1000)
+            if not options.keep:
+                path.unlink()
 
 
 def write(path, rows):
@@ -302,7 +364,7 @@ def main():
     parser.add_argument("--sums-mb", type=int, default=250)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=int, default=300, help="seconds that a peer is given")
-    parser.add_argument("--only", help="nodes, text, folder, weights, weights-DTYPE")
+    parser.add_argument("--only", help="nodes, text, folder, weights, sums, read, or one of them: weights-DTYPE")
     parser.add_argument("--by", default=",".join(COLUMNS), help="what measures: " + ",".join(COLUMNS))
     parser.add_argument("--keep", type=pathlib.Path, help="the models' folder, which stays")
     parser.add_argument("--make", action="store_true", help="make the models, measure nothing")
