@@ -408,12 +408,23 @@ static Index renamed(void *context, const Atom *a)
     return a->kind == ATOM_LOOP && a->var == r->from ? poly_loop(r->polys, r->to) : NULL;
 }
 
+// m of m == v ? w : m, as Attention has for rows that are masked throughout; else e itself.
+static const Expr *but_for(const Expr *e, double v, double w)
+{
+    double a, b;
+    const Expr *is = e->kind == EX_SELECT ? e->a : NULL;
+    const bool fits = is && is->kind == EX_COMPARE && is->op == C_EQ && is->a == e->c &&
+                      is_number(is->b, &a) && is_number(e->b, &b) && a == v && b == w;
+    return fits ? e->c : e;
+}
+
 // Does the loop store e^(x(n) - max over k of x(k))?
 static bool stores_powers(Printer *p, const Stmt *s)
 {
     if (s->kind != S_FOR || !s->body || s->body->kind != S_STORE)
         return false;
     const Expr *e = s->body->value, *m = e->a && e->op == U_EXP ? e->a->b : NULL;
+    m = m ? but_for(m, -INFINITY, 0) : NULL;
     if (e->kind != EX_UNARY || !m || e->a->kind != EX_BINARY || e->a->op != B_SUB ||
         m->kind != EX_REDUCE || m->op != R_MAX || m->a || m->rank != 1)
         return false;
@@ -456,11 +467,14 @@ static const char *print_power_below(Printer *p, const Expr *e)
     return is ? str_printf(p->arena, "cameo_exp_below_f32(%s)", print_expr(p, e->a)).at : NULL;
 }
 
-// What a Softmax divides by the sum of its row, which is at least 1.
+// What a Softmax divides by the sum of its row, which is at least 1, or by 1 where that is 0.
 static const char *print_part(Printer *p, const Expr *e)
 {
-    if (e->dtype != DT_F32 || e->op != B_DIV || e->a->kind != EX_LOAD || e->b->kind != EX_LOCAL ||
-        e->b->rank || !p->kernel || !sums_powers(p, p->kernel->body, e->b->local, e->a->buffer))
+    if (e->dtype != DT_F32 || e->op != B_DIV || e->a->kind != EX_LOAD || !p->kernel)
+        return NULL;
+    const Expr *sum = but_for(e->b, 0, 1);
+    if (sum->kind != EX_LOCAL || sum->rank ||
+        !sums_powers(p, p->kernel->body, sum->local, e->a->buffer))
         return NULL;
     const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
     return str_printf(p->arena, "cameo_part_f32(%s, %s)", a, b).at;
