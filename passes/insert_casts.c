@@ -507,10 +507,8 @@ static Mending begin(const Mending *of, const bool *pinned, const bool *apart)
         w.parent[i] = i;
     w.candidates = NEWS(a, TypeSet, n);
     w.seen = NEWS(a, TypeSet, n);
-    w.copies = NEWS(a, uint32_t, m->values.len);
     w.first = numbers(a, m->values.len);
-    for (ValueId v = 1; v < m->values.len; v++)
-        w.copies[value_written(m, v)] += value_written(m, v) != v;
+    mending_see_copies(&w);
     w.faulty = NEWS(a, bool, n);
     w.weight = NEWS(a, double, n);
     w.scale_of = numbers(a, n);

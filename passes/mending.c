@@ -76,6 +76,25 @@ static bool keeps_truth(DType from, DType to)
            dtype_holds(to, from);
 }
 
+void mending_see_copies(Mending *w)
+{
+    const Model *m = w->m;
+    DType *given = NEWS(w->a, DType, m->values.len);
+    w->copies = NEWS(w->a, uint32_t, m->values.len);
+    w->several = NEWS(w->a, bool, m->values.len);
+    for (ValueId v = 1; v < m->values.len; v++)
+        w->copies[value_written(m, v)] += value_written(m, v) != v;
+    for (uint32_t i = 0; i < w->t->at.len; i++) {
+        const Tie *tie = tie_at(w, i);
+        const Node *n = tie->kind == TIE_CAST ? node_at(m, value_at(m, tie->value)->node) : NULL;
+        ValueId written = n ? value_written(m, tie->value) : 0;
+        DType d = n && n->nin && n->in[0] ? ties_dtype(m, n->in[0]) : DT_NONE;
+        w->several[written] |= given[written] != DT_NONE && d != DT_NONE && given[written] != d;
+        given[written] = d == DT_NONE ? given[written] : d;
+    }
+    w->several[0] = false;
+}
+
 // What it costs to give a Cast another target, 0 where that is not allowed.
 static Cost price_of_target(const Mending *w, const Tie *c, DType t)
 {
@@ -87,7 +106,9 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     // What no Cast gives at the model's opset may have been meant: a later one gives it.
     bool foreign = !(c->allowed & bit(c->own));
     bool kept = (c->own == w->own || w->settled || foreign) && !is_blamed(w, c->value, t);
-    if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && t != from))
+    // One target for all copies would round what some of them are given.
+    bool exact = t == from && !w->several[value_written(w->m, c->value)];
+    if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && !exact))
         return 0;
     return PRICE_TARGET;
 }

@@ -30,6 +30,7 @@ typedef struct Mending {
     const bool *pinned;  // by tie: a Cast that is there already and keeps its target
     const bool *apart;   // by tie: a Cast that nothing else is to make use of
     uint32_t *copies;    // by value as written: how many calls have it
+    bool *several;       // by value as written, a Cast's: is it given several dtypes?
     uint32_t *first;     // by value as written: the tie of its first copy
     double *weight;      // by tie: elements that it reads and writes
     uint32_t *members;   // by tie: operands and results
@@ -70,6 +71,8 @@ static inline Tie *tie_at(const Mending *w, uint32_t i)
     return &w->t->at.at[i];
 }
 
+// Counts the copies of what is written in bodies, and compares what copies of one Cast are given.
+void mending_see_copies(Mending *w);
 // Is there a Cast of v to t already, in v's own graph? Its node; 0: none.
 NodeId mending_cast_there(const Mending *w, ValueId v, DType t);
 // What it costs that tie i has dtype t, where the part that it is in has these dtypes. A constant

@@ -68,6 +68,7 @@ typedef struct Attempt {
     Carried data; // what lies in files beside it
     Mends mends;  // what was done to dtypes
     Diags after;
+    uint32_t inlined; // calls that are left written out
     bool changed, printed;
     Str error;
 } Attempt;
@@ -152,7 +153,7 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
     if (calls->inlined) {
         infer_model(m, NULL);
         inlined_mend_bodies(m, calls->inlined, &a->done);
-        inlined_restore(m, calls->inlined);
+        a->inlined = inlined_restore(m, calls->inlined);
         inlined_drop_casts(m, calls->inlined, &a->done);
     }
     a->mends = mends_end(before, m);
@@ -209,8 +210,17 @@ static Model *load_again(LintRun *r, const char *path, const Config *config, int
     return lint_load(r, path, config, &again, status);
 }
 
-// Repairs the file anew, with the calls inlined or not, and keeps it in *a if fewer errors are
-// left.
+// Does it leave fewer errors, or as few by fewer Casts while all calls stand?
+static bool is_better(const Attempt *tried, const Attempt *than)
+{
+    if (!than->printed)
+        return true;
+    if (!tried->changed || tried->after.errors != than->after.errors)
+        return tried->changed && tried->after.errors < than->after.errors;
+    return !tried->inlined && tried->done.casts < than->done.casts;
+}
+
+// Repairs the file anew, with the calls inlined or not, and keeps it in *a if that is better.
 static int attempt_way(LintRun *r, const Model *seen, const char *path, const char *out,
                        bool inlined, bool bodies, Attempt *a)
 {
@@ -236,7 +246,7 @@ static int attempt_way(LintRun *r, const Model *seen, const char *path, const ch
         tool_print_diags(&refused);
     load_close(m);
     Attempt unused = tried;
-    if (possible && (!a->printed || (tried.changed && tried.after.errors < a->after.errors))) {
+    if (possible && is_better(&tried, a)) {
         unused = *a;
         *a = tried;
     }
@@ -246,10 +256,10 @@ static int attempt_way(LintRun *r, const Model *seen, const char *path, const ch
 }
 
 // A model that calls functions, as the file has it: mended around the calls; where that is not
-// enough, with all of them inlined, since a body may fit one call and not another, and calls whose
-// bodies fit then are put back. What a rule's repair changes in a body may leave it giving another
-// dtype than the calls were thought to give: then bodies are left alone. `seen` is the linted
-// model.
+// enough, or takes Casts, with all of them inlined, since a body may fit one call and not another,
+// and calls whose bodies fit then are put back: a Cast within may be to blame. What a rule's repair
+// changes in a body may leave it giving another dtype than the calls were thought to give: then
+// bodies are left alone. `seen` is the linted model.
 static int attempt_calls(LintRun *r, const Model *seen, const char *path, const char *out,
                          Attempt *a)
 {
@@ -258,7 +268,7 @@ static int attempt_calls(LintRun *r, const Model *seen, const char *path, const 
     } ways[] = {{false, true}, {true, true}, {false, false}, {true, false}};
     int status = EXIT_CLEAN;
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !status; i++)
-        if (!i || (seen->functions.len && any_misfit(&a->after)))
+        if (!i || (seen->functions.len && (any_misfit(&a->after) || (i == 1 && a->done.casts))))
             status = attempt_way(r, seen, path, out, ways[i].inlined, ways[i].bodies, a);
     return status;
 }

@@ -355,6 +355,27 @@ def body_cast_added(model):
     return cast_added(model, nodes=body_nodes)
 
 
+def cast_result(model, f, o, to):
+    faulty = copy_of(model)
+    function = faulty.functions[f]
+    name, before = function.output[o], fresh(model, f"{function.output[o]}_before")
+    replace_uses(function, name, before)
+    for node in function.node:
+        node.output[:] = [before if n == name else n for n in node.output]
+    function.node.append(helper.make_node("Cast", [before], [name], to=to))
+    return Fault(faulty, frozenset([("cast", name)]), exact=to == DOUBLE, narrow=to == HALF)
+
+
+def body_result(model):
+    """A Cast behind what a function gives."""
+    known = {name: dtype for (path, name), dtype in Flow(model).made.items() if "()" in path}
+    lists = lists_of(model)
+    for f, function in enumerate(model.functions):
+        for o, name in enumerate(function.output):
+            for to in CAST_TO.get(known.get(name), []) if name not in lists else []:
+                yield f"{function.name} {name} to {to}", lambda random, f=f, o=o, to=to: cast_result(model, f, o, to)
+
+
 def store_constant(model, i, to, nodes):
     faulty = copy_of(model)
     node = nodes(faulty)[i][1]
@@ -584,5 +605,5 @@ def configuration(model):
 
 FAULTS = [initializer_f64, initializer_f16, bias, constant, input_float, input_i32, index_i32, cast_target, cast_removed,
           cast_added, branch_output, carried_start, carried_declared, carried_result, function_call, body_constant,
-          body_cast_target, body_cast_removed, body_cast_added, inner_constant, inner_cast_added, output_declared,
+          body_cast_target, body_cast_removed, body_cast_added, body_result, inner_constant, inner_cast_added, output_declared,
           value_declared, zero_point, scale_dtype, scale_value, scale_count, custom_contract, placement, configuration]
