@@ -210,11 +210,14 @@ static Model *load_again(LintRun *r, const char *path, const Config *config, int
     return lint_load(r, path, config, &again, status);
 }
 
-// Does it leave fewer errors, or as few by fewer Casts while all calls stand?
+// Does it leave fewer errors, or as few by fewer Casts while all calls stand? Calls are not written
+// out by what is safe alone.
 static bool is_better(const Attempt *tried, const Attempt *than)
 {
     if (!than->printed)
         return true;
+    if (tried->inlined && !tried->done.unsafe)
+        return false;
     if (!tried->changed || tried->after.errors != than->after.errors)
         return tried->changed && tried->after.errors < than->after.errors;
     return !tried->inlined && tried->done.casts < than->done.casts;

@@ -7,6 +7,7 @@ import numpy
 import onnx.reference
 import onnxruntime
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_dequantize_linear import DequantizeLinear_19
 
 
 class Optional(OpRun):
@@ -15,6 +16,20 @@ class Optional(OpRun):
 
     def _run(self, x=None, type=None):  # noqa: A002
         return (x,)
+
+
+class DequantizeLinear(DequantizeLinear_19):
+    """Opsets 10 to 18 say the same of fewer dtypes; the evaluator begins with 19."""
+    op_domain = ""
+
+    def _run(self, x, x_scale, x_zero_point=None, axis=None, **_later):
+        return super()._run(x, x_scale, x_zero_point, axis=1 if axis is None else axis)
+
+
+def lacking(model):
+    """What the evaluator lacks of the operators of the model's opset."""
+    opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
+    return [Optional, DequantizeLinear] if opset < 19 else [Optional]
 
 
 def session(model):
@@ -59,7 +74,7 @@ def run_plainly(model, inputs):
     """By onnx's own evaluator, which computes each node in the dtype that it has; None where it has no such node."""
     try:
         with numpy.errstate(all="ignore"):
-            return onnx.reference.ReferenceEvaluator(model, new_ops=[Optional]).run(None, inputs)
+            return onnx.reference.ReferenceEvaluator(model, new_ops=lacking(model)).run(None, inputs)
     except Exception:  # it raises what its nodes raise
         return None
 
