@@ -40,6 +40,34 @@ int inputs_from_file(const Tool *t, const cameo_model *m, int32_t input, const c
     return load(t, m, input, path, in);
 }
 
+// Is it one that a tool has added, and gives itself?
+static bool is_ours(const cameo_model *m, int32_t i)
+{
+    return strncmp(m->inputs[i].name, "cameo.", 6) == 0;
+}
+
+// The names of the inputs that files may be given for.
+static void put_names(const cameo_model *m, Buf *names)
+{
+    for (int32_t i = 0; i < m->ninputs; i++) {
+        if (is_ours(m, i))
+            continue;
+        buf_printf(names, names->len ? ", " : "");
+        buf_quoted(names, str_of(m->inputs[i].name));
+    }
+}
+
+static int no_such_member(const Tool *t, const cameo_model *m, const char *path, const char *name)
+{
+    Buf names = {0};
+    put_names(m, &names);
+    int status = tool_error(
+        t, EXIT_USAGE, "%s: holds \"%s\", which is no input that is a tensor: the model has %.*s",
+        path, name, (int)names.len, names.at ? names.at : "no input");
+    buf_free(&names);
+    return status;
+}
+
 static int load_member(const Tool *t, const cameo_model *m, const char *path, const char *name,
                        Str bytes, Inputs *in)
 {
@@ -48,8 +76,7 @@ static int load_member(const Tool *t, const cameo_model *m, const char *path, co
     while (i < m->ninputs && strcmp(m->inputs[i].name, name) != 0)
         i++;
     if (i == m->ninputs || is_list(m, i))
-        return tool_error(t, EXIT_USAGE, "%s: holds \"%s\", which is no input that is a tensor",
-                          path, name);
+        return no_such_member(t, m, path, name);
     if (in->given[i])
         return tool_error(t, EXIT_USAGE, "%s: input %s is given twice", path, name);
     if (cameo_read_npy((const unsigned char *)bytes.at, bytes.len, m->inputs[i].dtype,
@@ -96,10 +123,7 @@ static int32_t named(const cameo_model *m, const char *argument, size_t *len)
 static int no_such_input(const Tool *t, const cameo_model *m, const char *argument)
 {
     Buf names = {0};
-    for (int32_t i = 0; i < m->ninputs; i++) {
-        buf_printf(&names, i ? ", " : "");
-        buf_quoted(&names, str_of(m->inputs[i].name));
-    }
+    put_names(m, &names);
     int status = tool_error(t, EXIT_USAGE, "%s: the model has no input \"%.*s\", it has %.*s",
                             argument, (int)strcspn(argument, "="), argument, (int)names.len,
                             names.at ? names.at : "none");
@@ -117,9 +141,12 @@ int inputs_from_argument(const Tool *t, const cameo_model *m, const char *argume
         return no_such_input(t, m, argument);
     for (i = 0; i < m->ninputs && in->given[i]; i++)
         ;
+    int32_t own = 0;
+    for (int32_t k = 0; k < m->ninputs; k++)
+        own += !is_ours(m, k);
     if (i == m->ninputs)
-        return tool_error(t, EXIT_USAGE, "%s: the model has only %d inputs", argument,
-                          (int)m->ninputs);
+        return tool_error(t, EXIT_USAGE, "%s: the model has only %d input%s", argument, (int)own,
+                          own == 1 ? "" : "s");
     return load(t, m, i, argument, in);
 }
 

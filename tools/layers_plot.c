@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { WIDTH = 1200, HEIGHT = 520, LEFT = 70, RIGHT = 20, TOP = 30, BOTTOM = 60, GUILTY = 5 };
+enum { LINE = 16, NUMBER = 14, LONGEST = 130 }; // of the list below the picture; of a mark's number
 
 typedef struct Plot {
     const Layers *s;
@@ -129,22 +130,42 @@ static void draw_values(Plot *p)
     }
 }
 
+// Where the number of mark w stands: above the mark, and above the numbers that it would lie on.
+static double number_of(const Plot *p, uint32_t w)
+{
+    double at[GUILTY];
+    for (uint32_t i = 0; i <= w; i++) {
+        at[i] = y_of(p, layer_share(&p->s->all.at[p->index[p->worst[i]]])) - 9;
+        for (uint32_t k = 0; k < i; k++)
+            if (fabs(x_of(p, p->worst[i]) - x_of(p, p->worst[k])) < NUMBER &&
+                fabs(at[i] - at[k]) < NUMBER) {
+                at[i] = at[k] - NUMBER;
+                k = UINT32_MAX; // from the first on: it may lie on another one now
+            }
+    }
+    return at[w];
+}
+
+// The nodes that made most: a mark with a number each, and below the picture what they are, where
+// there is room for names.
 static void draw_guilty(Plot *p)
 {
     for (uint32_t w = 0; w < p->nworst; w++) {
         uint32_t k = p->worst[w];
         const Layer *l = &p->s->all.at[p->index[k]];
-        double x = x_of(p, k), y = y_of(p, layer_share(l));
-        bool right = x > WIDTH / 2;
+        double x = x_of(p, k);
         buf_printf(p->out,
                    "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"none\" stroke=\"#d60\" "
                    "stroke-width=\"2\"/>\n<text x=\"%.1f\" y=\"%.1f\" fill=\"#d60\" "
-                   "text-anchor=\"%s\">%u. ",
-                   x, y, x + (right ? -8 : 8), y - 6, right ? "end" : "start", w + 1);
+                   "text-anchor=\"middle\">%u</text>\n",
+                   x, y_of(p, layer_share(l)), x, number_of(p, w), w + 1);
+        buf_printf(p->out, "<text x=\"%d\" y=\"%u\" fill=\"#d60\">%u. ", LEFT, HEIGHT + w * LINE,
+                   w + 1);
         put_text(p->out, l->value.op);
-        buf_char(p->out, ' ');
-        put_text(p->out, l->value.name);
-        buf_printf(p->out, "</text>\n");
+        size_t skip = l->value.name.len > LONGEST ? l->value.name.len - LONGEST : 0;
+        buf_printf(p->out, skip ? " .." : " ");
+        put_text(p->out, (Str){l->value.name.at + skip, l->value.name.len - skip});
+        buf_printf(p->out, ": %.2e of its rms is made here</text>\n", layer_share(l));
     }
 }
 
@@ -159,7 +180,7 @@ void layers_plot(const Layers *s, Buf *out)
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%%\" "
                "height=\"100%%\" fill=\"white\"/>\n",
-               WIDTH, HEIGHT);
+               WIDTH, HEIGHT + (int)p.nworst * LINE);
     buf_printf(out, "<text x=\"%d\" y=\"18\" font-size=\"13\">", LEFT);
     put_text(out, str_of(s->model));
     buf_printf(out, " beside ");
@@ -170,7 +191,7 @@ void layers_plot(const Layers *s, Buf *out)
     draw_guilty(&p);
     buf_printf(out,
                "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%u values in order of "
-               "execution</text>\n</svg>\n",
-               (WIDTH + LEFT) / 2, HEIGHT - 20, p.n);
+               "execution; red: an element is off by more than %g of the greatest</text>\n</svg>\n",
+               (WIDTH + LEFT) / 2, HEIGHT - BOTTOM + 24, p.n, s->threshold);
     free(p.index);
 }

@@ -1,8 +1,10 @@
 // The report of cameo verify --layers as text, JSON and CSV.
 
 #include "base/json.h"
+#include "ir/float_form.h"
 #include "tools/layers.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { NAME_WIDTH = 36, OP_WIDTH = 18, LISTED = 5 };
@@ -56,6 +58,13 @@ static void put_note(const Layers *s, const Layer *l, Buf *out)
     put_calls(&l->value, "  ", out);
 }
 
+// Is an element off by as much as it is, so that units in its last place say nothing?
+static bool no_digits(const Layer *l)
+{
+    return dtype_is_float(l->value.dtype) &&
+           l->numbers[DRIFT_MAX_ULP] >= ldexp(2, float_form(l->value.dtype).bits);
+}
+
 static void put_row(const Layers *s, const Layer *l, Buf *out)
 {
     const double *n = l->numbers;
@@ -66,8 +75,12 @@ static void put_row(const Layers *s, const Layer *l, Buf *out)
     if (!floats || l->missing || !(n[DRIFT_COUNT] > 0)) {
         buf_printf(out, "%9s %9s %9s %9s %9s %9s", "-", "-", "-", "-", "-", "-");
     } else {
-        buf_printf(out, "%9.2e %9.2e %9.2e %9.3g", n[DRIFT_MAX_TOTAL],
-                   layer_rms(l, DRIFT_SUM_TOTAL), layer_relative(l), n[DRIFT_MAX_ULP]);
+        buf_printf(out, "%9.2e %9.2e %9.2e ", n[DRIFT_MAX_TOTAL], layer_rms(l, DRIFT_SUM_TOTAL),
+                   layer_relative(l));
+        if (no_digits(l))
+            buf_printf(out, "%9s", "all");
+        else
+            buf_printf(out, "%9.3g", n[DRIFT_MAX_ULP]);
         if (l->value.kind == SHADOW_FLOAT)
             buf_printf(out, " %9.2e %9.2e", layer_rms(l, DRIFT_SUM_MADE),
                        layer_rms(l, DRIFT_SUM_INHERITED));
@@ -159,7 +172,7 @@ static void put_nonfinite(const Layers *s, Buf *out)
 
 void layers_print_text(const Layers *s, Buf *out)
 {
-    uint32_t restarts = 0, anew = 0, missing = 0;
+    uint32_t restarts = 0, anew = 0, missing = 0, all = 0;
     put_name(out, STR("value"), NAME_WIDTH);
     put_name(out, STR("operator"), OP_WIDTH);
     buf_printf(out, "%-9s%9s %9s %9s %9s %9s %9s\n", "dtype", "greatest", "rms", "relative", "ulp",
@@ -169,10 +182,16 @@ void layers_print_text(const Layers *s, Buf *out)
         restarts += s->all.at[i].value.kind == SHADOW_RESTART;
         anew += s->all.at[i].value.anew;
         missing += s->all.at[i].missing;
+        all += !s->all.at[i].missing && no_digits(&s->all.at[i]);
     }
     buf_printf(out, "%u value%s beside %s, %u data set%s%s\n", s->all.len - missing,
                s->all.len - missing == 1 ? "" : "s", s->against, s->sets, s->sets == 1 ? "" : "s",
                s->made_up ? " (inputs made up)" : "");
+    if (all)
+        buf_printf(out,
+                   "ulp: all: an element is off by more than itself, as any is that is 0 in %s: "
+                   "no digit of it is right\n",
+                   s->against);
     if (restarts)
         buf_printf(out,
                    "%u values are of nodes that run as they are: nothing is known of the error "

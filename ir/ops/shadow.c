@@ -1,6 +1,7 @@
 // What the float64 shadow of a program is compared by, and what values are measured by.
 
 #include "ir/ops/shadow.h"
+#include "ir/float_form.h"
 #include "ir/lower.h"
 #include "ir/ops/apart.h"
 #include "runtime/cameo_measure.h"
@@ -51,25 +52,6 @@ static void infer_drift(Infer *s)
     }
 }
 
-// Bits of the fraction, and the exponent of the least normal number.
-typedef struct Precision {
-    DType dtype;
-    int bits, least;
-} Precision;
-
-static Precision precision_of(DType t)
-{
-    static const Precision all[] = {
-        {DT_F16, 10, -14},      {DT_BF16, 7, -126},  {DT_F64, 52, -1022},     {DT_F8E4M3FN, 3, -6},
-        {DT_F8E4M3FNUZ, 3, -7}, {DT_F8E5M2, 2, -14}, {DT_F8E5M2FNUZ, 2, -15}, {DT_F8E8M0, 0, -127},
-        {DT_F4E2M1, 1, 0},      {DT_F6E2M3, 3, 0},   {DT_F6E3M2, 2, -2},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].dtype == t)
-            return all[i];
-    return (Precision){DT_F32, 23, -126};
-}
-
 static bool given_fits(int64_t given, uint32_t nin)
 {
     return given == DRIFT_IS_SHADOW ||
@@ -92,7 +74,7 @@ static void lower_drift(Lower *l)
 {
     uint32_t n = l->n->nin, nout = l->n->nout;
     Tensor reads[3] = {{0}}, writes[2] = {output(l, 0)};
-    Precision p = precision_of(node_dtype(l->n, "dtype", DT_F32));
+    FloatForm p = float_form(node_dtype(l->n, "dtype", DT_F32));
     const int64_t given = node_int(l->n, "given", 0);
     Index numbers[4] = {ix(l, p.bits), ix(l, p.least), ix(l, node_int(l->n, "decides", 0) != 0),
                         ix(l, given)};
