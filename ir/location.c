@@ -179,10 +179,11 @@ uint32_t location_calls(const Model *m, NodeId n, NodeId *calls, uint32_t max)
 ValueId value_written(const Model *m, ValueId v)
 {
     const Value *value = value_at(m, v);
-    if (value->copy_of || value->def != DEF_NODE)
-        return value->copy_of ? value->copy_of : v;
-    const Node *n = node_at(m, value->node), *body = node_at(m, n->copy_of);
-    return n->copy_of && value->index < body->nout ? body->out[value->index] : v;
+    const Node *n = value->def == DEF_NODE ? node_at(m, value->node) : NULL;
+    const Node *body = n && n->copy_of ? node_at(m, n->copy_of) : NULL;
+    if (body && value->index < body->nout)
+        return body->out[value->index];
+    return value->copy_of ? value->copy_of : v;
 }
 
 bool node_is_within(const Model *m, NodeId n, NodeId call)

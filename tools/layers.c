@@ -21,7 +21,7 @@ double layer_rms(const Layer *l, int sum)
 
 static double ratio(double a, double b)
 {
-    return b > 0 ? a / b : 0;
+    return b > 0 ? a / b : a > 0 ? INFINITY : 0;
 }
 
 double layer_relative(const Layer *l)

@@ -39,6 +39,7 @@ typedef struct Layers {
 
 // Figures of a layer; 0 where nothing was computed.
 double layer_rms(const Layer *l, int sum); // root of the mean of a DRIFT_SUM_*
+// What is off beside a shadow that is 0 throughout is infinitely so.
 double layer_relative(const Layer *l);     // rms of total / rms of the shadow
 double layer_spread(const Layer *l);       // greatest |total| / greatest |shadow|
 double layer_share(const Layer *l);        // rms of made / rms of the shadow

@@ -58,8 +58,8 @@ static void choose(Plot *p)
         if (!is_drawn(l))
             continue;
         p->index[p->n++] = i;
-        most = v > most ? v : most;
-        most = made > most ? made : most;
+        most = isfinite(v) && v > most ? v : most;
+        most = isfinite(made) && made > most ? made : most;
         least = v > 0 && v < least ? v : least;
     }
     p->high = most > 0 ? ceil(log10(most) + 1e-9) : 0;

@@ -100,14 +100,19 @@ static void check_function_opsets(Lint *l, const Function *f)
         const Node *n = node_at(l->m, body->nodes.at[i]);
         Node outside = {.domain = n->domain, .graph = l->m->main};
         int64_t own = opset_of(l->m, n), model = opset_of(l->m, &outside);
-        if (!n->schema || model <= 0 || own == model ||
-            schema_find(n->domain, n->op, model) == n->schema)
+        const Schema *there =
+            model > 0 ? schema_find(n->domain, n->op, model) : n->schema; // not imported: ST002
+        if (!n->schema || own == model || there == n->schema)
             continue;
-        Diag *d =
-            diag(l->diags, "ST014", SEV_WARNING, location_node(l->m, l->arena, body->nodes.at[i]),
-                 "%.*s is that of opset %lld, which the function imports, and another "
-                 "operator in the model's %lld",
-                 STR_ARG(str_escaped(l->arena, n->op)), (long long)own, (long long)model);
+        // Runtimes that inline the body read it as the model's.
+        const bool runs = there && lint_fits_version(there, n);
+        Diag *d = diag(l->diags, "ST014", runs ? SEV_WARNING : SEV_ERROR,
+                       location_node(l->m, l->arena, body->nodes.at[i]),
+                       "%.*s is that of opset %lld, which the function imports, and another "
+                       "operator in the model's %lld",
+                       STR_ARG(str_escaped(l->arena, n->op)), (long long)own, (long long)model);
+        if (!runs)
+            diag_note(l->diags, d, "runtimes take the model's, which is not written so");
         lint_about_node(l, d, body->nodes.at[i]);
         diag_help(
             l->diags, d,

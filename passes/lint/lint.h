@@ -97,6 +97,9 @@ bool lint_conflict(const Model *m, NodeId n, uint32_t *from, Conflict *c);
 // Which attribute, had the node one, would say the dtype of what it makes? NULL: the node has it,
 // or takes none (DT014).
 const char *lint_default_dtype(const Node *n);
+// Does a version of the node's operator take as many operands, give as many results, and have the
+// attributes?
+bool lint_fits_version(const Schema *s, const Node *n);
 // All uses of each value, from an index that is built when first asked for.
 const Uses *lint_uses(Lint *l);
 // All nodes of the operators of a list that ends with NULL, whatever their domain, in order; from

@@ -69,9 +69,7 @@ static void check_resize(Lint *l, NodeId id)
         diag_fix(l->diags, d, true, "leave the operand out: sizes decide");
 }
 
-// Does a version of the operator take as many operands, give as many results, and have the
-// attributes?
-static bool fits_version(const Schema *s, const Node *n)
+bool lint_fits_version(const Schema *s, const Node *n)
 {
     if (n->nin < s->min_in || n->nin > s->max_in || n->nout < s->min_out || n->nout > s->max_out)
         return false;
@@ -99,7 +97,7 @@ static bool help_version(Lint *l, Diag *d, const Node *n)
     const Schema *now = n->schema, *found = NULL, *s;
     for (uint32_t i = 0; (s = schema_at(i)); i++)
         if (strcmp(s->name, now->name) == 0 && strcmp(s->domain, now->domain) == 0 &&
-            !s->deprecated && fits_version(s, n) &&
+            !s->deprecated && lint_fits_version(s, n) &&
             (!found || found->since < now->since)) // versions ascend
             found = s;
     if (found)

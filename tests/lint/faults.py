@@ -367,8 +367,12 @@ def cast_result(model, f, o, to):
 
 
 def body_result(model):
-    """A Cast behind what a function gives."""
-    known = {name: dtype for (path, name), dtype in Flow(model).made.items() if "()" in path}
+    """A Cast behind what a function gives in one dtype: where calls differ, no target of the Cast mends it."""
+    given = {}
+    for (path, name), dtype in Flow(model).made.items():
+        if "()" in path:
+            given.setdefault(name, set()).add(dtype)
+    known = {name: dtypes.pop() for name, dtypes in given.items() if len(dtypes) == 1}
     lists = lists_of(model)
     for f, function in enumerate(model.functions):
         for o, name in enumerate(function.output):
