@@ -564,6 +564,9 @@ uint32_t location_calls(const Model *m, NodeId n, NodeId *calls, uint32_t max);
 // What of the file a value of an inlined call was copied from, a call's result from the body's; or
 // the value itself.
 ValueId value_written(const Model *m, ValueId v);
+// Does a node's result leave the copy of a body that the node is in? The call gives it, by this
+// name.
+bool value_leaves_call(const Model *m, ValueId v);
 // Is node n a copy that inlining made for this call, or for one within it? n may be 0: it is none.
 bool node_is_within(const Model *m, NodeId n, NodeId call);
 Str value_shown_name(const Model *m, ValueId v); // of a copy: the name in its function. Not escaped

@@ -186,6 +186,17 @@ ValueId value_written(const Model *m, ValueId v)
     return value->copy_of ? value->copy_of : v;
 }
 
+bool value_leaves_call(const Model *m, ValueId v)
+{
+    const Value *value = value_at(m, v);
+    NodeId at = value->def == DEF_NODE ? node_at(m, value->node)->call : 0;
+    const Node *call = at ? node_at(m, at) : NULL;
+    for (uint32_t o = 0; call && o < call->nout; o++)
+        if (call->out[o] == v)
+            return true;
+    return false;
+}
+
 bool node_is_within(const Model *m, NodeId n, NodeId call)
 {
     for (NodeId at = n ? node_at(m, n)->call : 0; at; at = node_at(m, at)->call)

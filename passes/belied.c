@@ -17,13 +17,16 @@ static bool store(Model *m, ValueId v, DType t, Repair *r)
     return true;
 }
 
-// A Cast that comes to give what it is given goes, but for one that makes an output of the model.
+// A Cast that comes to give what it is given goes, but for one that makes an output of the model or
+// the result of a call, which could not stand without.
 static void drop_idle(Model *m, const Uses *uses, NodeId id, Arena *a)
 {
     const Node *n = node_at(m, id);
     ValueId from = n->in[0], to = n->out[0];
     uint32_t first = uses->first[to], count = uses->first[to + 1] - first;
     Builder b = builder_of(m, a);
+    if (value_leaves_call(m, to))
+        return;
     for (uint32_t k = 0; k < count; k++)
         if (!uses->uses[first + k].node && uses->uses[first + k].graph == m->main)
             return;

@@ -427,16 +427,6 @@ static bool apply_casts(Mending *w)
     return any;
 }
 
-// Does the value leave the copy of a body that its node is in? The call gives it, by this name.
-static bool is_result_of_call(const Model *m, NodeId node, ValueId v)
-{
-    const Node *call = node_at(m, node)->call ? node_at(m, node_at(m, node)->call) : NULL;
-    for (uint32_t o = 0; call && o < call->nout; o++)
-        if (call->out[o] == v)
-            return true;
-    return false;
-}
-
 // Casts that now give what they are given go, but for those that make an output of the model or
 // the result of a call, which could not stand without.
 static void drop_casts(Mending *w)
@@ -449,7 +439,7 @@ static void drop_casts(Mending *w)
         uint32_t tie = from < w->t->nvalues ? w->t->maker[from] : NO_TIE;
         bool known = tie != NO_TIE && w->variable[tie] != NO_TIE;
         bool keeps = (known ? chosen(w, tie) : ties_dtype(m, from)) != chosen(w, w->t->maker[to]);
-        keeps |= is_result_of_call(m, w->retargeted.at[i], to);
+        keeps |= value_leaves_call(m, to);
         for (uint32_t k = uses.first[to]; k < uses.first[to + 1]; k++)
             keeps |= !uses.uses[k].node && uses.uses[k].graph == m->main;
         if (keeps)

@@ -95,6 +95,14 @@ void mending_see_copies(Mending *w)
     w->several[0] = false;
 }
 
+// Does a call say by an attribute what the body's Cast gives? No other target stands in the body
+// then.
+static bool is_given_by_call(const Model *m, const Node *cast)
+{
+    const Attr *to = cast->copy_of ? attr_find(node_at(m, cast->copy_of), "to") : NULL;
+    return to && to->ref.len;
+}
+
 // What it costs to give a Cast another target, 0 where that is not allowed.
 static Cost price_of_target(const Mending *w, const Tie *c, DType t)
 {
@@ -108,7 +116,8 @@ static Cost price_of_target(const Mending *w, const Tie *c, DType t)
     bool kept = (c->own == w->own || w->settled || foreign) && !is_blamed(w, c->value, t);
     // One target for all copies would round what some of them are given.
     bool exact = t == from && !w->several[value_written(w->m, c->value)];
-    if (!alike || kept || !(w->to & bit(t)) || (!w->r->unsafe && !exact))
+    if (!alike || kept || is_given_by_call(w->m, n) || !(w->to & bit(t)) ||
+        (!w->r->unsafe && !exact))
         return 0;
     return PRICE_TARGET;
 }
