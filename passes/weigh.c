@@ -328,7 +328,7 @@ INLINE void rows_step(const uint32_t word[4][WORDS], const unsigned t, const uns
     zero += to;
     a += to;
     b += to;
-    c += all ? to : 0;
+    c = all ? c + to : NULL;
     for (int i = 0; i < WORDS; i++) {
         float v[4], size[4];
         for (int j = 0; j < 4; j++) {
