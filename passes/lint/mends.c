@@ -1,5 +1,6 @@
 #include "passes/lint/mends.h"
 
+#include "passes/elements.h"
 #include "passes/retype.h"
 
 #include <math.h>
@@ -28,6 +29,23 @@ static bool is_number(DType t)
     return dtype_is_float(t) || dtype_is_integer(t);
 }
 
+// How many finite numbers become infinite: none, where neither the least nor the greatest does.
+static uint64_t count_infinite(DType from, DType to, const unsigned char *at, uint64_t n)
+{
+    uint64_t count = 0;
+    ConstantStats s;
+    elements_measure(from, at, n, false, &s);
+    if (s.read && isfinite(scalar_cast(DT_F64, to, (Scalar){.f = s.lo}, false).f) &&
+        isfinite(scalar_cast(DT_F64, to, (Scalar){.f = s.hi}, false).f))
+        return 0;
+    for (uint64_t i = 0; i < n; i++) {
+        Scalar v = scalar_load(from, at + i * dtype_info(from)->bytes);
+        bool finite = !dtype_is_float(from) || isfinite(v.f);
+        count += finite && isinf(scalar_cast(from, to, v, false).f);
+    }
+    return count;
+}
+
 void mends_store(Model *m, Arena *a, TensorData *t, Mend *mend)
 {
     Str error;
@@ -37,11 +55,8 @@ void mends_store(Model *m, Arena *a, TensorData *t, Mend *mend)
     mend->loses = mend->inexact > 0;
     bool numbers = mend->inexact && is_number(from) && is_number(to);
     const unsigned char *at = numbers ? tensor_elements(m, t, &error) : NULL;
-    for (uint64_t i = 0; at && dtype_is_float(to) && i < mend->values; i++) {
-        Scalar s = scalar_load(from, at + i * dtype_info(from)->bytes);
-        bool finite = !dtype_is_float(from) || isfinite(s.f);
-        mend->infinite += finite && isinf(scalar_cast(from, to, s, false).f);
-    }
+    if (at && dtype_is_float(to))
+        mend->infinite = count_infinite(from, to, at, mend->values);
     if (mend->values != 1 || !mend->inexact)
         return;
     mend->change = STR("its value changes");
