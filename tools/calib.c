@@ -7,13 +7,13 @@
 
 #include <float.h>
 #include <string.h>
-#include <sys/stat.h>
 
 _Static_assert((int)MEASURED_RANKS == (int)MEASURE_RANKS, "dims are kept as they are measured");
 
 typedef struct Calib {
     const Tool *tool;
     Arena *arena; // of the result
+    const char *data;
     Session s;
     MeasureReport report;
     cameo_context *context; // of all data; NULL: none yet
@@ -56,7 +56,8 @@ static int run_inputs(void *user, Inputs *in)
     if (!status && m->run(c->context) != 0)
         status = tool_error(c->tool, EXIT_USAGE, "%s", m->error(c->context));
     if (status)
-        return tool_error(c->tool, status, "--calib: the model cannot run on %s", in->from);
+        return tool_error(c->tool, status, "--calib: the model cannot run on %s",
+                          in->from ? in->from : c->data);
     collect(c);
     c->sets++;
     return EXIT_CLEAN;
@@ -64,11 +65,11 @@ static int run_inputs(void *user, Inputs *in)
 
 // ---- what came of it ---------------------------------------------------------------------------
 
-static MeasuredSet *measured(const Calib *c, const char *folder)
+static MeasuredSet *measured(const Calib *c, const char *data)
 {
     Arena *a = c->arena;
     MeasuredSet *set = NEW(a, MeasuredSet);
-    *set = (MeasuredSet){.sets = c->sets, .from = folder};
+    *set = (MeasuredSet){.sets = c->sets, .from = data};
     for (uint32_t i = 0; i < c->report.values.len; i++)
         if (c->report.values.at[i].value >= set->n)
             set->n = c->report.values.at[i].value + 1;
@@ -92,21 +93,18 @@ static MeasuredSet *measured(const Calib *c, const char *folder)
     return set;
 }
 
-int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a, MeasuredSet **set)
+int calib_measure(const Tool *t, const char *model, const char *data, Arena *a, MeasuredSet **set)
 {
-    Calib c = {.tool = t, .arena = a};
+    Calib c = {.tool = t, .arena = a, .data = data};
     CompileOptions o = {.rewrite = rewrite, .rewriter = &c, .once = true};
     *set = NULL;
-    struct stat st;
-    if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
-        return tool_error(t, EXIT_USAGE, "--calib: %s is no folder", folder);
     bool quiet = tool_style.quiet;
     tool_style.quiet = true; // warnings about the model are the caller's to print
     int status = session_open(t, model, &o, &c.s);
     tool_style.quiet = quiet;
     c.numbers = NEWS(a, double, (size_t)c.report.values.len *MEASURE_FIELDS + 1);
     DataSets d = {.tool = t, .arena = c.s.arena, .model = c.s.model, .path = model};
-    d.data = &folder;
+    d.data = &data;
     d.ndata = 1;
     d.user = &c;
     d.run = run_inputs;
@@ -114,7 +112,7 @@ int calib_measure(const Tool *t, const char *model, const char *folder, Arena *a
     if (!status)
         status = datasets_each(&d, &made_up);
     if (!status)
-        *set = measured(&c, folder);
+        *set = measured(&c, data);
     if (c.context)
         c.s.model->destroy(c.context);
     session_close(&c.s);

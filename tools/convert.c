@@ -30,10 +30,11 @@ static const ToolOption options[] = {
     [OPT_TARGET] = {"--target", "TARGET", "what runs it: a name of `cameo targets`"},
     [OPT_BUDGET] = {"--budget", "OUT=REL",
                     "the relative error that an output may have; REL alone: every output"},
-    [OPT_CALIB] = {"--calib", "DIR",
-                   "data sets: ranges are measured on them, and the error of the outputs"},
+    [OPT_CALIB] = {"--calib", "DATA",
+                   "data sets, a folder or an .npz: ranges are measured on them, and the error of "
+                   "the outputs"},
     [OPT_CHECK] =
-        {"--check", "DIR",
+        {"--check", "DATA",
          "other data sets, which nothing is chosen by: the error is measured on them too"},
     [OPT_IO] = {"--io", NULL, "inputs and outputs of the model too"},
     [OPT_FORMAT] = {"--format", "FORMAT", "of the report: text (default) or json"},

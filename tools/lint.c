@@ -44,8 +44,9 @@ static const ToolOption options[] = {
     {"--diff", NULL, "show what the fixes change, as text, and write nothing"},
     {"--data", "NAME=FILE",
      "what input NAME is given: .npy, .npz, .pb, or .csv with a header (DT016)"},
-    {"--calib", "DIR",
-     "run the model on the data sets in DIR, so that ranges are measured, not assumed"},
+    {"--calib", "DATA",
+     "run the model on the data sets of a folder or an .npz, so that ranges are measured, not "
+     "assumed"},
     {"--budget", "OUT=REL",
      "how far OUT (every output: REL alone) may be off on those data, as a part of its rms "
      "(PR008)"},

@@ -24,7 +24,7 @@ static const ToolOption options[] = {
     [WHY_OPT_DEVICE] = {"--device", NULL, "why it lies where it lies"},
     [WHY_OPT_SHAPE] = {"--shape", NULL, "why it has its shape"},
     [WHY_OPT_RANGE] = {"--range", NULL, "between which bounds it lies, and what sets them"},
-    [WHY_OPT_CALIB] = {"--calib", "DIR", "--range: as measured on the data sets in DIR"},
+    [WHY_OPT_CALIB] = {"--calib", "DATA", "--range: as measured on data sets, a folder or an .npz"},
     {0},
 };
 
@@ -212,5 +212,5 @@ static int run_why(const Tool *t, int argc, char **argv)
     return status;
 }
 
-const Tool tool_why = {"why", "MODEL VALUE [--dtype|--device|--shape|--range [--calib DIR]]",
+const Tool tool_why = {"why", "MODEL VALUE [--dtype|--device|--shape|--range [--calib DATA]]",
                        "says why a value is what it is", options, run_why};
