@@ -150,6 +150,12 @@ int inputs_from_argument(const Tool *t, const cameo_model *m, const char *argume
     return load(t, m, i, argument, in);
 }
 
+uint32_t inputs_draw(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 40);
+}
+
 static int make_up(const Tool *t, const cameo_port *p, uint64_t seed, cameo_tensor *x)
 {
     const DTypeInfo *info = dtype_info((DType)p->dtype);
@@ -163,8 +169,7 @@ static int make_up(const Tool *t, const cameo_port *p, uint64_t seed, cameo_tens
     if (!x->elements)
         return tool_error(t, EXIT_USAGE, "input %s cannot be made up: it has to be given", p->name);
     for (int64_t k = 0; k < x->count && dtype_is_float((DType)p->dtype); k++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        double v = (double)(seed >> 40) / (1 << 23) - 1;
+        double v = (double)inputs_draw(&seed) / (1 << 23) - 1;
         scalar_store((DType)p->dtype, (char *)x->elements + (size_t)k * info->bytes,
                      (Scalar){.f = v});
     }

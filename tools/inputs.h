@@ -22,6 +22,9 @@ int inputs_from_npz(const Tool *t, const cameo_model *m, const char *path, Input
 int inputs_from_argument(const Tool *t, const cameo_model *m, const char *argument, Inputs *in);
 // Numbers from -1 to 1 for what is not given (integers: 0; dims that are open: 1).
 int inputs_make_up(const Tool *t, const cameo_model *m, Inputs *in);
+// The next of numbers from 0 to 2^24 - 1 that look random: the greatest bits of a linear congruence
+// modulo 2^64 (Knuth, The Art of Computer Programming 2, 3.3.4). The same in each run.
+uint32_t inputs_draw(uint64_t *seed);
 // Hands them to a context.
 int inputs_set(const Tool *t, const cameo_model *m, cameo_context *x, const Inputs *in);
 void inputs_free(const cameo_model *m, Inputs *in);

@@ -84,8 +84,7 @@ uint32_t mixtures_count(const Mixtures *x)
 // From 0 to 1, both left out.
 static double uniform(Mixtures *x)
 {
-    x->seed = x->seed * 6364136223846793005u + 1442695040888963407u;
-    return ((double)(x->seed >> 40) + 0.5) / (1 << 24);
+    return ((double)inputs_draw(&x->seed) + 0.5) / (1 << 24);
 }
 
 // A direction that no other is preferred to: normal numbers (Box and Muller, Annals of
