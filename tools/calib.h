@@ -10,7 +10,6 @@
 // result is in `a`, by the ids of the model as the file is loaded.
 // 0, or an exit status with everything said: EXIT_FINDINGS: the model cannot be compiled; else the
 // data (tools/datasets.h) cannot be used, or the model stopped on them.
-int calib_measure(const Tool *t, const char *model, const char *data, Arena *a,
-                  MeasuredSet **set);
+int calib_measure(const Tool *t, const char *model, const char *data, Arena *a, MeasuredSet **set);
 
 #endif
