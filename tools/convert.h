@@ -16,7 +16,8 @@ enum {
     CONVERT_BUDGETS = 64,
     CONVERT_TAIL = 8,     // data sets whose errors show how they fall off
     CONVERT_PARTS = 64,   // of an output, each taken as if it were a little data set
-    CONVERT_ELEMENTS = 16 // at least, of a part
+    CONVERT_ELEMENTS = 16, // at least, of a part
+    CONVERT_KEPT = 1 << 25 // numbers of the model's own outputs: beyond them no more mixtures
 };
 
 // How far an output is from the model's own, over all data: rms of the difference by rms.
@@ -32,6 +33,8 @@ typedef struct ConvertError {
     uint64_t lost;             // elements of its own that are not finite, and left out
     uint32_t lost_set;         // the data set of the first, from 0 on
     int64_t lost_at;           // its number in the output
+    VEC(double) mixed;         // of each mixture of the data sets that gives numbers
+    uint32_t wild;             // mixtures that give others than the model itself
     double times, bound;       // what other data may bring, `times` the worst; 0: by the tail
 } ConvertError;
 
@@ -70,7 +73,8 @@ typedef struct ConvertRun {
     VEC(double) noises;    // relative variance of the outputs that rounding the value makes
     int32_t *given; // the dtypes of the model's inputs before, that data come in
     int32_t noutputs;
-    VEC(ConvertOutput) wanted; // the model's own outputs, set by set
+    VEC(ConvertOutput) wanted; // the model's own outputs, set by set, then of mixtures of them
+    bool mixing;               // what runs is a mixture
     uint32_t tries;            // conversions until the budget was met
     double predicted;          // relative error of the outputs; negative: not predicted
     double milliseconds;
@@ -90,7 +94,8 @@ int convert_measure_outputs(ConvertRun *r);
 //     rms by how the errors s of its parts differ where their squares are a,
 //         c = 1/2 sqrt(n / (n - 1) sum (s - R a)^2) / sum s,   R = sum s / sum a
 //     (a ratio estimator's: Cochran, Sampling Techniques, 1977, 6.3), n = CONVERT_PARTS;
-//     as many times the worst as --margin says.
+//     as many times the worst as --margin says;
+// and, without --margin, what mixtures of the data sets (tools/mixtures.h) show: tails_mixed.
 int convert_measure_errors(ConvertRun *r, const char *converted);
 // Both models on the data sets of --check: r->held_errors.
 int convert_measure_held(ConvertRun *r);

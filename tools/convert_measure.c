@@ -3,6 +3,7 @@
 
 #include "tools/calib.h"
 #include "tools/convert.h"
+#include "tools/mixtures.h"
 #include "tools/sensitivity.h"
 #include "tools/tails.h"
 
@@ -59,10 +60,11 @@ typedef struct Running {
     const cameo_model *m;
     cameo_context *x;
     uint32_t set;
+    Mixtures *mixtures; // NULL: of the data sets alone
     int (*take)(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set);
 } Running;
 
-// An input in the dtype that the model takes.
+// An input in the dtype that the model takes, in memory of its own.
 static int cast_input(const Tool *t, cameo_tensor *x, DType to)
 {
     const size_t bytes = dtype_info(to)->bytes;
@@ -71,24 +73,57 @@ static int cast_input(const Tool *t, cameo_tensor *x, DType to)
         return tool_error(t, EXIT_BYTES, "not enough memory");
     for (int64_t i = 0; i < x->count; i++)
         scalar_store(to, fresh + (size_t)i * bytes, (Scalar){.f = cameo_element(x, i)});
-    free(x->elements);
     x->elements = fresh;
     x->dtype = (int32_t)to;
     return EXIT_CLEAN;
 }
 
+static int run_inputs(Running *run, const Inputs *in, uint32_t set)
+{
+    const Tool *t = run->r->tool;
+    Inputs as = *in;
+    int status = EXIT_CLEAN;
+    as.tensors = calloc((size_t)in->n + 1, sizeof *as.tensors);
+    if (!as.tensors)
+        return tool_error(t, EXIT_BYTES, "not enough memory");
+    for (int32_t i = 0; i < in->n; i++)
+        as.tensors[i] = in->tensors[i];
+    for (int32_t i = 0; i < in->n && !status; i++)
+        if (in->given[i] && run->given[i] != run->m->inputs[i].dtype)
+            status = cast_input(t, &as.tensors[i], (DType)run->m->inputs[i].dtype);
+    if (!status)
+        status = inputs_set(t, run->m, run->x, &as);
+    if (!status && run->m->run(run->x) != 0)
+        status = tool_error(t, EXIT_FINDINGS, "%s", run->m->error(run->x));
+    if (!status)
+        status = run->take(run->r, run->m, run->x, set);
+    for (int32_t i = 0; i < in->n; i++)
+        if (as.tensors[i].elements != in->tensors[i].elements)
+            free(as.tensors[i].elements);
+    free(as.tensors);
+    return status;
+}
+
 static int run_set(void *user, Inputs *in)
 {
     Running *run = user;
-    int status = EXIT_CLEAN;
-    for (int32_t i = 0; i < run->m->ninputs && !status; i++)
-        if (run->given[i] != run->m->inputs[i].dtype)
-            status = cast_input(run->r->tool, &in->tensors[i], (DType)run->m->inputs[i].dtype);
-    if (!status)
-        status = inputs_set(run->r->tool, run->m, run->x, in);
-    if (!status && run->m->run(run->x) != 0)
-        status = tool_error(run->r->tool, EXIT_FINDINGS, "%s", run->m->error(run->x));
-    return status ? status : run->take(run->r, run->m, run->x, run->set++);
+    int status = run_inputs(run, in, run->set++);
+    if (!status && run->mixtures)
+        mixtures_take(run->mixtures, in);
+    return status;
+}
+
+// What fails on mixtures, or has no room, says nothing of the data sets.
+static void run_mixtures(Running *run)
+{
+    const bool quiet = tool_style.quiet;
+    tool_style.quiet = true;
+    run->r->mixing = true;
+    for (uint32_t n = mixtures_count(run->mixtures); n > 0; n--)
+        if (run_inputs(run, mixtures_next(run->mixtures), run->set++) != EXIT_CLEAN)
+            break;
+    run->r->mixing = false;
+    tool_style.quiet = quiet;
 }
 
 // A model whose inputs are declared in the dtypes that data come in: those of the first that is
@@ -111,7 +146,13 @@ static cameo_model as_given(ConvertRun *r, const cameo_model *m)
     return as;
 }
 
-// Runs a model on every set.
+// What is held out is taken as it is, and what is written in float64 rounds nothing.
+static bool takes_mixtures(const ConvertRun *r)
+{
+    return r->calibration != r->held && !(r->margin > 0) && r->options.to != DT_F64;
+}
+
+// Runs a model on every set, and on mixtures of them.
 static int run_sets(ConvertRun *r, const char *path,
                     int (*take)(ConvertRun *r, const cameo_model *m, const cameo_context *x,
                                 uint32_t set))
@@ -127,6 +168,9 @@ static int run_sets(ConvertRun *r, const char *path,
     if (!status)
         as = as_given(r, s.model);
     run.given = r->given;
+    Mixtures mixtures = {.arena = s.arena, .model = &as};
+    if (takes_mixtures(r))
+        run.mixtures = &mixtures;
     DataSets d = {.tool = r->tool, .arena = r->arena, .model = &as, .path = path};
     d.data = &r->calibration;
     d.ndata = 1;
@@ -135,6 +179,8 @@ static int run_sets(ConvertRun *r, const char *path,
     if (!status)
         status = datasets_each(&d, &made_up);
     r->sets = run.set;
+    if (!status && run.mixtures)
+        run_mixtures(&run);
     if (run.x)
         s.model->destroy(run.x);
     session_close(&s);
@@ -156,6 +202,17 @@ static cameo_tensor output_of(const cameo_model *m, const cameo_context *x, int3
     return t;
 }
 
+// For the outputs of one more mixture.
+static bool has_room(const ConvertRun *r, const cameo_model *m, const cameo_context *x)
+{
+    int64_t kept = 0;
+    for (uint32_t i = 0; i < r->wanted.len; i++)
+        kept += r->wanted.at[i].count;
+    for (int32_t k = 0; k < m->noutputs; k++)
+        kept += is_compared(m, k) ? output_of(m, x, k).count : 0;
+    return kept <= CONVERT_KEPT;
+}
+
 static int keep_outputs(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set)
 {
     if (set == 0) {
@@ -170,6 +227,8 @@ static int keep_outputs(ConvertRun *r, const cameo_model *m, const cameo_context
                 vec_push(r->arena, &r->errors, e);
             }
     }
+    if (r->mixing && !has_room(r, m, x))
+        return EXIT_FINDINGS;
     for (int32_t k = 0; k < m->noutputs; k++) {
         cameo_tensor t = is_compared(m, k) ? output_of(m, x, k) : (cameo_tensor){0};
         ConvertOutput kept = {0}, *o = &kept;
@@ -209,40 +268,70 @@ static double apart_by(const Parts *p, double squares, double all)
     return sqrt(n / (n - 1) * sum) / squares / 2;
 }
 
+// How far an output is from what it was in the model itself.
+typedef struct Off {
+    Parts parts;
+    double squares, all, greatest;
+    uint64_t lost;
+    int64_t lost_at;
+} Off;
+
+static Off off_of(const ConvertOutput *o, const cameo_tensor *t)
+{
+    const bool same = t->count == o->count; // a shape that data decides may differ
+    Off x = {0};
+    for (int64_t i = 0; i < o->count; i++) {
+        const int64_t part = part_of(i, o->count);
+        double want = o->at[i], got = same ? cameo_element(t, i) : NAN;
+        if (!isfinite(want)) {
+            x.lost_at = x.lost++ == 0 ? i : x.lost_at;
+            continue;
+        }
+        double off = isfinite(got) ? fabs(got - want) : INFINITY;
+        x.greatest = fmax(x.greatest, off);
+        x.parts.squares[part] += off * off;
+        x.parts.all[part] += want * want;
+    }
+    for (int i = 0; i < CONVERT_PARTS; i++) {
+        x.squares += x.parts.squares[i];
+        x.all += x.parts.all[i];
+    }
+    return x;
+}
+
+static void take_off(ConvertError *e, const Off *x, bool large, uint32_t set)
+{
+    if (x->lost && !e->lost) {
+        e->lost_set = set;
+        e->lost_at = x->lost_at;
+    }
+    e->lost += x->lost;
+    e->greatest = fmax(e->greatest, x->greatest);
+    if (x->squares > 0 && x->all > 0)
+        e->apart = fmax(e->apart, large ? apart_by(&x->parts, x->squares, x->all) : INFINITY);
+    e->squares += x->squares;
+    e->all += x->all;
+}
+
 static int take_errors(ConvertRun *r, const cameo_model *m, const cameo_context *x, uint32_t set)
 {
+    const uint32_t from = set * (uint32_t)r->noutputs;
+    if (from >= r->wanted.len && r->mixing)
+        return EXIT_FINDINGS; // the model itself stopped before it
     for (uint32_t j = 0; j < r->errors.len; j++) {
         ConvertError *e = &r->errors.at[j];
-        const ConvertOutput *o = &r->wanted.at[set * (uint32_t)r->noutputs + (uint32_t)e->number];
-        cameo_tensor t = output_of(m, x, e->number);
-        bool same = t.count == o->count; // a shape that data decides may differ
-        Parts parts = {0};
-        double squares = 0, all = 0;
-        for (int64_t i = 0; i < o->count; i++) {
-            const int64_t part = part_of(i, o->count);
-            double want = o->at[i], got = same ? cameo_element(&t, i) : NAN;
-            if (!isfinite(want)) {
-                if (e->lost++ == 0) {
-                    e->lost_set = set;
-                    e->lost_at = i;
-                }
-                continue;
-            }
-            double off = isfinite(got) ? fabs(got - want) : INFINITY;
-            e->greatest = fmax(e->greatest, off);
-            parts.squares[part] += off * off;
-            parts.all[part] += want * want;
+        const ConvertOutput *o = &r->wanted.at[from + (uint32_t)e->number];
+        const cameo_tensor t = output_of(m, x, e->number);
+        const Off off = off_of(o, &t);
+        const double relative = relative_of(off.squares, off.all);
+        if (!r->mixing) {
+            take_off(e, &off, o->count >= CONVERT_PARTS * CONVERT_ELEMENTS, set);
+            vec_push(r->arena, &e->sets, relative);
+        } else if (isfinite(relative)) {
+            vec_push(r->arena, &e->mixed, relative);
+        } else {
+            e->wild++;
         }
-        for (int i = 0; i < CONVERT_PARTS; i++) {
-            squares += parts.squares[i];
-            all += parts.all[i];
-        }
-        bool large = o->count >= CONVERT_PARTS * CONVERT_ELEMENTS;
-        if (squares > 0 && all > 0)
-            e->apart = fmax(e->apart, large ? apart_by(&parts, squares, all) : INFINITY);
-        e->squares += squares;
-        e->all += all;
-        vec_push(r->arena, &e->sets, relative_of(squares, all));
     }
     return EXIT_CLEAN;
 }
@@ -259,6 +348,17 @@ static double times_worst(const ConvertError *e, double least)
     return isfinite(c) && isfinite(sets) ? fmin(3, fmax(1.5, fmax(c, sets))) : 3;
 }
 
+// What mixtures of the data sets and these say that others may bring.
+static double rare_of_mixed(const ConvertRun *r, const ConvertError *e)
+{
+    VEC(double) all = {0};
+    for (uint32_t i = 0; i < e->mixed.len; i++)
+        vec_push(r->arena, &all, e->mixed.at[i]);
+    for (uint32_t i = 0; i < e->sets.len; i++)
+        vec_push(r->arena, &all, e->sets.at[i]);
+    return e->mixed.len ? tails_mixed(all.at, e->mixed.len, all.len) : 0;
+}
+
 static void find_bound(const ConvertRun *r, ConvertError *e)
 {
     double least = INFINITY;
@@ -273,6 +373,11 @@ static void find_bound(const ConvertRun *r, ConvertError *e)
         e->times = e->sets.len < CONVERT_TAIL ? times_worst(e, least) : 0;
     e->bound =
         e->times > 0 ? e->times * e->worst : fmax(e->worst, tails_rare(e->sets.at, e->sets.len));
+    const double rare = rare_of_mixed(r, e);
+    if (rare > e->bound) {
+        e->bound = rare;
+        e->times = 0;
+    }
 }
 
 int convert_measure_errors(ConvertRun *r, const char *converted)
@@ -280,8 +385,9 @@ int convert_measure_errors(ConvertRun *r, const char *converted)
     for (uint32_t j = 0; j < r->errors.len; j++) {
         ConvertError *e = &r->errors.at[j];
         e->squares = e->all = e->greatest = e->worst = e->apart = 0;
-        e->sets.len = 0;
+        e->sets.len = e->mixed.len = 0;
         e->lost = 0;
+        e->wild = 0;
     }
     int status = run_sets(r, converted, take_errors);
     for (uint32_t j = 0; j < r->errors.len; j++)

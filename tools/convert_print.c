@@ -51,7 +51,9 @@ static Reasons reasons_of(const ConvertRun *r, const Model *m)
 static void print_bound(const ConvertError *e, double margin, Buf *out)
 {
     buf_printf(out, "%.3g on others (", e->bound);
-    if (e->times == 0)
+    if (e->times == 0 && e->mixed.len)
+        buf_printf(out, "1 of 1000, by %u mixtures of the sets)", e->mixed.len);
+    else if (e->times == 0)
         buf_printf(out, "1 of 1000)");
     else if (margin > 0 || e->times < 3)
         buf_printf(out, "%.3g times the worst%s)", e->times,
@@ -87,6 +89,9 @@ static void print_errors(const ConvertRun *r, const ConvertError *errors, uint32
             buf_printf(out, ", budget %g: %s", e->budget,
                        (held ? e->worst : e->bound) <= e->budget ? "met" : "NOT met");
         buf_char(out, '\n');
+        if (e->wild)
+            buf_printf(out, "    mixtures of the sets: %u of %u give what is not finite\n", e->wild,
+                       e->wild + e->mixed.len);
         if (e->lost)
             buf_printf(out,
                        "    left out: %" PRIu64 " element%s that the model itself gives as inf or "
@@ -200,6 +205,8 @@ static void json_errors(Json *j, const char *key, const ConvertError *errors, ui
         json_field(j, "greatest", e->greatest);
         json_field(j, "worst", e->worst);
         json_field(j, "bound", e->bound);
+        json_count(j, "mixtures", e->mixed.len);
+        json_count(j, "mixtures_not_finite", e->wild);
         json_count(j, "not_finite", e->lost);
         json_key(j, "budget");
         if (e->budget >= 0)

@@ -210,20 +210,17 @@ void drift_take_sets(DriftOutput *out, const double *sets, uint32_t n)
 
 void drift_take_mixed(Arena *a, DriftOutput *out, const double *mixed, uint32_t n)
 {
-    double *all = NEWS(a, double, out->nsets + n + 1u), most = 0;
+    double *all = NEWS(a, double, out->nsets + n + 1u);
     uint32_t finite = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (isfinite(mixed[i])) {
+        if (isfinite(mixed[i]))
             all[finite++] = mixed[i];
-            most = fmax(most, mixed[i]);
-        }
     out->mixed = all;
     out->nmixed = finite;
     out->wild = n - finite;
     if (out->nsets)
         memcpy(all + finite, out->sets, out->nsets * sizeof *all);
-    out->rare = fmax(out->rare, tails_rare(all, finite + out->nsets));
-    out->rare = fmax(out->rare, DRIFT_OF_MIXED * most);
+    out->rare = fmax(out->rare, tails_mixed(all, finite, finite + out->nsets));
     out->bound = fmax(out->bound, out->rare);
 }
 

@@ -58,12 +58,6 @@ typedef struct DriftRewrite {
     double *after;     // by output: relative rms of the error, measured
 } DriftRewrite;
 
-// A bound is no less than so many times the greatest error of a mixture of the data sets. Of inputs
-// of 200 random networks, each calibrated on eight others, one in 4,100 is beyond three times the
-// worst of the eight and their tail, one in 20,000 with the tail of them and 120 mixtures, and one
-// in 65,000 with this too; the median bound stays what it was, and the mean grows by a tenth.
-enum { DRIFT_OF_MIXED = 2 };
-
 // What an output's bound is of.
 typedef enum DriftBoundBasis { BOUND_PREDICTED, BOUND_MEASURED, BOUND_TAILS } DriftBoundBasis;
 

@@ -34,3 +34,11 @@ double tails_rare(const double *x, uint32_t n)
         g += x[i] > u ? log(x[i] / u) / k : 0;
     return u * pow((double)k * TAILS_RARE / n, g);
 }
+
+double tails_mixed(const double *x, uint32_t mixed, uint32_t n)
+{
+    double rare = tails_rare(x, n);
+    for (uint32_t i = 0; i < mixed; i++)
+        rare = fmax(rare, TAILS_OF_MIXED * x[i]);
+    return rare;
+}
