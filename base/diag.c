@@ -1,4 +1,5 @@
 #include "base/diag.h"
+#include "base/wrap.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -62,25 +63,28 @@ Fix *diag_fix(Diags *d, Diag *g, bool safe, const char *format, ...)
     return &g->fixes.at[g->fixes.len - 1];
 }
 
-static void headline(const Diag *g, Buf *out, bool colour)
+static void headline(const Diag *g, Buf *out, bool colour, uint32_t width)
 {
     static const char *const names[] = {"info", "warning", "error"};
     static const char *const codes[] = {"\033[1;36m", "\033[1;33m", "\033[1;31m"};
-    buf_printf(out, "%s%s%s%s%s%s%s%s: %.*s%s\n", colour ? codes[g->severity] : "",
-               names[g->severity], g->rule[0] ? "[" : "", g->rule, g->rule[0] ? "]" : "",
-               colour ? "\033[0m" : "", colour ? "\033[1m" : "", "", STR_ARG(g->message),
-               colour ? "\033[0m" : "");
+    Buf head = {0};
+    buf_printf(&head, "%s%s%s%s", names[g->severity], g->rule[0] ? "[" : "", g->rule,
+               g->rule[0] ? "]" : "");
+    buf_printf(out, "%s%s%s: ", colour ? codes[g->severity] : "", head.at, colour ? "\033[0m" : "");
+    wrap_text(out, g->message, (uint32_t)head.len + 2, width, colour ? "\033[1m" : "",
+              colour ? "\033[0m" : "");
+    buf_free(&head);
 }
 
-// "   = note: ..."; a help stands out from the notes.
-static void line(Buf *out, bool colour, const char *what, Str text)
+void diag_print_line(Buf *out, bool colour, uint32_t width, const char *what, Str text)
 {
     bool help = what[0] == 'h';
-    buf_printf(out, "   %s=%s %s%s%s: %.*s\n", colour ? "\033[1;34m" : "", colour ? "\033[0m" : "",
+    buf_printf(out, "   %s=%s %s%s%s: ", colour ? "\033[1;34m" : "", colour ? "\033[0m" : "",
                !colour ? ""
                : help  ? "\033[1;32m"
                        : "\033[1m",
-               what, colour ? "\033[0m" : "", STR_ARG(text));
+               what, colour ? "\033[0m" : "");
+    wrap_text(out, text, (uint32_t)strlen(what) + 7, width, "", "");
 }
 
 bool diag_place(const Diag *d, uint32_t *line, uint32_t *column)
@@ -93,27 +97,27 @@ bool diag_place(const Diag *d, uint32_t *line, uint32_t *column)
     return sscanf(text, "%" SCNu32 ":%" SCNu32 "%n", line, column, &used) == 2 && !text[used];
 }
 
-void diag_print(const Diag *g, Buf *out, bool colour)
+void diag_print(const Diag *g, Buf *out, bool colour, uint32_t width)
 {
-    headline(g, out, colour);
+    headline(g, out, colour, width);
     if (g->file.len || g->path.len) {
         buf_printf(out, "  %s-->%s ", colour ? "\033[1;34m" : "", colour ? "\033[0m" : "");
         buf_name(out, g->file);
         buf_printf(out, "%s%.*s\n", g->file.len && g->path.len ? ":" : "", STR_ARG(g->path));
     }
     if (g->source.len)
-        line(out, colour, "source", g->source);
+        diag_print_line(out, colour, 0, "source", g->source);
     for (uint32_t i = 0; i < g->notes.len; i++)
-        line(out, colour, "note", g->notes.at[i]);
+        diag_print_line(out, colour, width, "note", g->notes.at[i]);
     for (uint32_t i = 0; i < g->fixes.len; i++) {
         const Fix *f = &g->fixes.at[i];
         Buf text = {0};
         buf_printf(&text, "[%s] %.*s", f->safe ? "safe" : "unsafe", STR_ARG(f->text));
-        line(out, colour, "help", (Str){text.at, text.len});
+        diag_print_line(out, colour, width, "help", (Str){text.at, text.len});
         buf_free(&text);
         if (f->note.len)
-            line(out, colour, "note", f->note);
+            diag_print_line(out, colour, width, "note", f->note);
     }
     for (uint32_t i = 0; i < g->helps.len; i++)
-        line(out, colour, "help", g->helps.at[i]);
+        diag_print_line(out, colour, width, "help", g->helps.at[i]);
 }

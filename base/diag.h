@@ -59,7 +59,11 @@ void diag_help(Diags *d, Diag *g, const char *format, ...) __attribute__((format
 // about something else.
 bool diag_place(const Diag *d, uint32_t *line, uint32_t *column);
 
-// The text form of one finding (the layout of rustc: headline, "-->", notes, helps). colour: ANSI.
-void diag_print(const Diag *g, Buf *out, bool colour);
+// The text form of one finding (the layout of rustc: headline, "-->", notes, helps). colour: ANSI;
+// width: of the terminal, 0 for lines as long as they are. Where it is, and what line of a program
+// it came from, is never wrapped: both are there to be copied.
+void diag_print(const Diag *g, Buf *out, bool colour, uint32_t width);
+// One of its lines: "   = WHAT: TEXT"; a help stands out from the others.
+void diag_print_line(Buf *out, bool colour, uint32_t width, const char *what, Str text);
 
 #endif

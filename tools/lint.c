@@ -2,6 +2,7 @@
 
 #include "tools/lint.h"
 #include "base/file.h"
+#include "base/wrap.h"
 #include "frontend/load.h"
 #include "ir/infer.h"
 #include "passes/lint/guard.h"
@@ -410,6 +411,7 @@ static int lint_arguments(LintRun *r, int argc, char **argv)
     Paths paths = {0};
     Args args = args_of(r->tool, argc, argv);
     tool_style.colour = isatty(1) && !getenv("NO_COLOR");
+    r->width = terminal_width(1);
     if (!parse_options(r, &args, files, &nfiles, &status))
         return status;
     if (!lint_paths(r, files, nfiles, &paths) || !is_usable(r, &paths))

@@ -58,6 +58,7 @@ typedef struct LintRun {
     struct EstimateSet *estimates;     // how far its outputs may be off by those data
     const struct Contracts *contracts; // of the model's custom operators
     long max;                          // findings a rule that text shows; 0: all
+    uint32_t width;                    // of the terminal that text goes to; 0: none
     double seconds;
     Times times; // of all models
     VEC(LintResult) results;

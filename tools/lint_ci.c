@@ -45,7 +45,7 @@ static void put_xml(Buf *b, Str s)
 static void put_case(Buf *b, const Diag *d)
 {
     Buf text = {0};
-    diag_print(d, &text, false);
+    diag_print(d, &text, false, 0);
     buf_printf(b, "    <testcase classname=\"");
     put_xml(b, plain_path(d->file));
     buf_printf(b, "\" name=\"");

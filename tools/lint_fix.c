@@ -579,11 +579,26 @@ static Mends mends_of(LintRun *r, const Attempt *a, const Diag *d, const Diags *
     return own;
 }
 
+// Of a finding that went although nothing was done to what it blames: whose repair that was.
+static void offer_other(LintRun *r, const Attempt *a, Diag *d, const Diags *diags)
+{
+    const Diag *of = NULL;
+    for (uint32_t i = 0; i < a->mends.len && !of; i++)
+        of = owner_of(&a->mends.at[i], diags);
+    if (!of || of == d)
+        return;
+    d->fixes.at[0].safe = of->fixes.at[0].safe;
+    d->fixes.at[0].casts = 0;
+    d->fixes.at[0].text = str_printf(r->arena, "what mends %s at %.*s mends it too: 0 casts added",
+                                     of->rule, STR_ARG(of->path));
+}
+
 // What a repair did is what the findings offer that are gone with it, where it made no others.
 static void offer_done(LintRun *r, const Attempt *a, Diags *diags, bool *offered)
 {
     Map left = {.arena = r->arena};
     uint32_t gone = 0;
+    bool *idle = NEWS(r->arena, bool, diags->all.len + 1);
     for (uint32_t i = 0; i < a->after.all.len; i++)
         map_put(&left, key_of(r, a->after.all.at[i]), NULL);
     for (uint32_t i = 0; i < diags->all.len; i++)
@@ -591,16 +606,19 @@ static void offer_done(LintRun *r, const Attempt *a, Diags *diags, bool *offered
             diags->all.at[i]->severity == SEV_ERROR && !map_get(&left, key_of(r, diags->all.at[i]));
     for (uint32_t i = 0; i < diags->all.len && a->after.errors + gone <= diags->errors; i++) {
         Diag *d = diags->all.at[i];
-        Mends own = {0};
-        if (is_of_dtypes(d) && !offered[i] && !map_get(&left, key_of(r, d)))
-            own = mends_of(r, a, d, diags);
-        if (!own.len)
+        if (!is_of_dtypes(d) || offered[i] || map_get(&left, key_of(r, d)))
             continue;
+        const Mends own = mends_of(r, a, d, diags);
         Str note = d->fixes.at[0].note;
-        d->fixes.at[0] = mends_fix(r->arena, &own);
-        d->fixes.at[0].note = note;
         offered[i] = true;
+        idle[i] = !own.len;
+        if (own.len)
+            d->fixes.at[0] = mends_fix(r->arena, &own);
+        d->fixes.at[0].note = note;
     }
+    for (uint32_t i = 0; i < diags->all.len; i++)
+        if (idle[i])
+            offer_other(r, a, diags->all.at[i], diags);
 }
 
 void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *diags)

@@ -1,6 +1,7 @@
 // Findings as people read them: alike ones under one headline, then what was done, then sums.
 
 #include "tools/lint.h"
+#include "base/wrap.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -54,17 +55,19 @@ typedef struct Group {
 } Group;
 
 // Where it begins stands beside it if that is not where the first begins, nor named by the place.
-static void print_also(const Diag *first, const Diag *d, Buf *out)
+static void print_also(const Diag *first, const Diag *d, uint32_t width, Buf *out)
 {
-    buf_printf(out, "   = also: %.*s", STR_ARG(d->path));
+    Buf text = {0};
+    buf_str(&text, d->path);
     if (!str_eq(first->origin_name, d->origin_name) &&
         !memmem(d->path.at, d->path.len, d->origin_name.at, d->origin_name.len))
-        buf_printf(out, ", which begins at %.*s \"%.*s\"", STR_ARG(d->origin_kind),
+        buf_printf(&text, ", which begins at %.*s \"%.*s\"", STR_ARG(d->origin_kind),
                    STR_ARG(d->origin_name));
-    buf_char(out, '\n');
+    diag_print_line(out, tool_style.colour, width, "also", (Str){text.at, text.len});
+    buf_free(&text);
 }
 
-static void print_group(const Group *g, Buf *out)
+static void print_group(Arena *a, const Group *g, uint32_t width, Buf *out)
 {
     const Diag *d = g->first;
     if (tool_style.quiet) {
@@ -77,12 +80,13 @@ static void print_group(const Group *g, Buf *out)
             buf_printf(out, " (and %u more like it)\n", g->count - 1);
         return;
     }
-    diag_print(d, out, tool_style.colour);
+    diag_print(d, out, tool_style.colour, width);
     for (uint32_t i = 0; i + 1 < g->count && i < MAX_ALIKE; i++)
-        print_also(d, g->others[i], out);
+        print_also(d, g->others[i], width, out);
     if (g->count > MAX_ALIKE + 1)
-        buf_printf(out, "   = also: %u more like it%s\n", g->count - 1 - MAX_ALIKE,
-                   g->merged ? " (-v shows each)" : "");
+        diag_print_line(out, tool_style.colour, width, "also",
+                        str_printf(a, "%u more like it%s", g->count - 1 - MAX_ALIKE,
+                                   g->merged ? " (-v shows each)" : ""));
 }
 
 typedef VEC(Group) Groups;
@@ -134,9 +138,23 @@ static void print_findings(const LintRun *r, const Findings *found, long *shown,
         if (r->max && shown[rule]++ >= r->max)
             hidden[rule] += groups.at[i].count;
         else
-            print_group(&groups.at[i], out);
+            print_group(a, &groups.at[i], r->width, out);
     }
     arena_free(a);
+}
+
+// Ends the line that begins at byte `start` of what is printed.
+static void end_line(const LintRun *r, size_t start, Buf *out)
+{
+    if (r->width) {
+        Buf line = {0};
+        buf_put(&line, out->at + start, out->len - start);
+        out->len = start;
+        wrap_text(out, (Str){line.at, line.len}, 0, r->width, "", "");
+        buf_free(&line);
+    } else {
+        buf_char(out, '\n');
+    }
 }
 
 static void put_count(Buf *out, uint32_t n, const char *what)
@@ -148,22 +166,29 @@ static void print_repair(const LintRun *r, Buf *out)
 {
     for (uint32_t f = 0; f < r->results.len; f++) {
         const Findings *fixed = &r->results.at[f].fixed;
-        for (uint32_t i = 0; i < fixed->len; i++)
-            buf_printf(out, "fixed[%s]: %.*s\n", fixed->at[i]->rule,
-                       STR_ARG(fixed->at[i]->message));
+        for (uint32_t i = 0; i < fixed->len; i++) {
+            const size_t start = out->len;
+            buf_printf(out, "fixed[%s]: ", fixed->at[i]->rule);
+            wrap_text(out, fixed->at[i]->message, (uint32_t)(out->len - start), r->width, "", "");
+        }
     }
+    size_t start = out->len;
     put_count(out, r->repair.retyped, "constant");
     buf_printf(out, " retyped, ");
     put_count(out, r->repair.casts, "cast");
     buf_printf(out, " and ");
     put_count(out, r->repair.transfers, "transfer");
-    buf_printf(out, " inserted, lower bound %u\n", r->repair.lower_bound);
-    if (r->repair.retargeted)
+    buf_printf(out, " inserted, lower bound %u", r->repair.lower_bound);
+    end_line(r, start, out);
+    start = out->len;
+    if (r->repair.retargeted) {
         buf_printf(out,
                    r->repair.retargeted == 1
-                       ? "1 Cast given another target, or deleted where it had become idle\n"
-                       : "%u Casts given another target, or deleted where they had become idle\n",
+                       ? "1 Cast given another target, or deleted where it had become idle"
+                       : "%u Casts given another target, or deleted where they had become idle",
                    r->repair.retargeted);
+        end_line(r, start, out);
+    }
     if (r->repair.others)
         put_count(out, r->repair.others, "other change"), buf_char(out, '\n');
 }
@@ -249,6 +274,7 @@ static void print_ways(const LintRun *r, Buf *out)
 
 static void print_summary(const LintRun *r, Buf *out)
 {
+    const size_t start = out->len;
     put_count(out, r->counts[SEV_ERROR], "error");
     buf_printf(out, ", ");
     put_count(out, r->counts[SEV_WARNING], "warning");
@@ -262,7 +288,7 @@ static void print_summary(const LintRun *r, Buf *out)
         buf_printf(out, "; %u of the baseline left out", r->suppressed);
     if (isatty(1))
         print_ways(r, out);
-    buf_char(out, '\n');
+    end_line(r, start, out);
 }
 
 void lint_print_text(const LintRun *r)

@@ -1,6 +1,7 @@
 // What the subcommands share.
 
 #include "tools/tool.h"
+#include "base/wrap.h"
 #include "frontend/load.h"
 
 #include <stdarg.h>
@@ -144,7 +145,7 @@ void tool_print_diags(const Diags *d)
         if (tool_style.quiet && d->all.at[i]->severity != SEV_ERROR)
             continue;
         Buf text = {0};
-        diag_print(d->all.at[i], &text, tool_style.colour);
+        diag_print(d->all.at[i], &text, tool_style.colour, terminal_width(2));
         fwrite(text.at, 1, text.len, stderr);
         buf_free(&text);
     }

@@ -10,7 +10,7 @@ static void print_findings(const Diags *diags)
 {
     Buf b = {0};
     for (uint32_t i = 0; i < diags->all.len; i++)
-        diag_print(diags->all.at[i], &b, false);
+        diag_print(diags->all.at[i], &b, false, 0);
     fwrite(b.at ? b.at : "", 1, b.len, stderr);
     buf_free(&b);
 }

@@ -23,7 +23,7 @@ static void print_findings(const Diags *d)
 {
     for (uint32_t i = 0; i < d->all.len; i++) {
         Buf text = {0};
-        diag_print(d->all.at[i], &text, false);
+        diag_print(d->all.at[i], &text, false, 0);
         fwrite(text.at, 1, text.len, stderr);
         buf_free(&text);
     }

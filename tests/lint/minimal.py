@@ -152,22 +152,27 @@ TENSOR_TYPES = set(range(1, 24))
 
 def dominant_dtype(model):
     """The float dtype of most bytes of weights, which are of more than one number; what one weight has only if no more of the weights, inputs and
-    outputs are of another, float64 only if fewer are of any other; without weights float32, by the same count. Of as many the first in ONNX's numbers."""
+    outputs are of another, float64 only if fewer are of any other; without weights float32, by the same count. Without a weight of two axes what inputs
+    and outputs agree on, but for float64. Of as many the first in ONNX's numbers."""
     def most(counter):
         return min(counter, key=lambda dtype: (-counter[dtype], dtype))
 
     size, count = collections.Counter(), collections.Counter()
+    matrix = False
     for tensor in weights_of(model):
         if tensor.data_type in FLOATS and numpy.prod(tensor.dims) > 1:
             size[tensor.data_type] += int(numpy.prod(tensor.dims)) * FLOATS[tensor.data_type]
             count[tensor.data_type] += 1
+            matrix |= sum(dim > 1 for dim in tensor.dims) > 1
     best = most(size) if size else FLOAT
+    names = {t.name for t in model.graph.initializer}
+    inputs, outputs = ([e.type.tensor_type.elem_type for e in entries if e.type.tensor_type.elem_type in FLOATS and e.name not in names]
+                       for entries in (model.graph.input, model.graph.output))
+    if not matrix and inputs and outputs and len({*inputs, *outputs}) == 1 and inputs[0] != TensorProto.DOUBLE:
+        return inputs[0]
     if best != TensorProto.DOUBLE and count[best] > 1:
         return best
-    names = {t.name for t in model.graph.initializer}
-    for entry in [*model.graph.input, *model.graph.output]:
-        if entry.type.tensor_type.elem_type in FLOATS and entry.name not in names:
-            count[entry.type.tensor_type.elem_type] += 1
+    count.update(inputs + outputs)
     if not count:
         return best
     return most(count) if count[most(count)] > count[best] - (best == TensorProto.DOUBLE) else best
