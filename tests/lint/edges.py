@@ -265,7 +265,7 @@ def maps(pid, file):
         return False
 
 
-def cut_short(cameo, folder, form, size=256 << 20, tries=8):
+def cut_short(cameo, folder, form, size=256 << 20, tries=40):
     """What is told where a rule fails: the file of weights that it reads loses its bytes under it. Exit 4, the rule is named, and what
     the other rules and models have to say is there."""
     model, weights = with_weights(folder, size)
