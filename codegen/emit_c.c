@@ -100,6 +100,15 @@ void print_kernel_comment(Printer *p, const Kernel *k, const KernelUses *u)
     buf_printf(p->out, " */\n");
 }
 
+const char *print_restrict(const Printer *p, BufferId b)
+{
+    BufferId y = 0;
+    const BufferId x = override_replaces(p->mod, p->kernel, &y);
+    const BufferId lies = x ? buffer_at(p->mod, x)->in_place : 0;
+    const bool over = x && buffer_at(p->mod, y)->in_place == (lies ? lies : x);
+    return over && (b == x || b == y) ? "" : "restrict ";
+}
+
 // Kernels are not inlined. Where a buffer of one dtype takes the place of another's in the arena,
 // clang 19 believes by type that stores of the one leave the other alone: of three copies in a row,
 // inlined, it drops the last when it goes back to where the first one read, whatever was stored
@@ -119,8 +128,9 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     const char *comma = "";
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
         Access use = u.buffers.at[i];
-        buf_printf(p->out, "%s%s%s *restrict b%u", comma, use.bits & ACCESS_WRITE ? "" : "const ",
-                   type_of_value(p, buffer_at(p->mod, use.id)->dtype), use.id);
+        buf_printf(p->out, "%s%s%s *%sb%u", comma, use.bits & ACCESS_WRITE ? "" : "const ",
+                   type_of_value(p, buffer_at(p->mod, use.id)->dtype), print_restrict(p, use.id),
+                   use.id);
     }
     for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
         buf_printf(p->out, "%sconst int64_t d%u", comma, u.dims.at[i].id);

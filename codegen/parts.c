@@ -200,8 +200,8 @@ static void print_function(Printer *p, const char *name, uint32_t n, const Kerne
     for (uint32_t i = 0; i < part->uses.buffers.len; i++) {
         BufferId b = part->uses.buffers.at[i].id;
         if (access_bits(&u->buffers, b))
-            buf_printf(p->out, "%s%s *restrict b%u, ", constness(u, b),
-                       type_of_value(p, buffer_at(p->mod, b)->dtype), b);
+            buf_printf(p->out, "%s%s *%sb%u, ", constness(u, b),
+                       type_of_value(p, buffer_at(p->mod, b)->dtype), print_restrict(p, b), b);
     }
     for (uint32_t i = 0; i < part->uses.dims.len; i++)
         buf_printf(p->out, "const int64_t d%u, ", part->uses.dims.at[i].id);

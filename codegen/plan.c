@@ -3,12 +3,20 @@
 // Each step has a time. A buffer lives from its first touch to its last; one touched inside a loop
 // lives as long as the outermost loop around, since the next iteration may read it; an output
 // lives to the end. Buffers that live at the same time never overlap, so kernels may call all of
-// their pointers restrict.
+// their pointers restrict, but for a value that is read for the last time by a kernel which stores
+// to the same places (override_replaces): what it stores lies there.
 
 #include "codegen/plan.h"
+#include "codegen/cpu/gemm.h"
 #include "codegen/printer.h"
 
 #include <string.h>
+
+// At time `at` x is read where y is written.
+typedef struct Over {
+    BufferId y, x;
+    int32_t at;
+} Over;
 
 typedef struct Lives {
     Module *mod;
@@ -18,6 +26,7 @@ typedef struct Lives {
     int32_t now, loop_begin;
     bool in_loop;
     VEC(BufferId) in_this_loop;
+    VEC(Over) overs;
 } Lives;
 
 static void touch(Lives *l, BufferId b, int32_t at)
@@ -59,6 +68,10 @@ static void walk_steps(Lives *l, const Step *s)
         if (s->kernel) {
             KernelUses u = kernel_uses(l->mod, l->arena, s->kernel);
             touch_uses(l, &u);
+            Over over = {.at = l->now};
+            over.x = override_replaces(l->mod, s->kernel, &over.y);
+            if (over.x)
+                vec_push(l->arena, &l->overs, over);
         }
         touch_exprs(l, s);
         if (s->kind == STEP_DIM || s->kind == STEP_LOOP)
@@ -78,6 +91,25 @@ static void walk_steps(Lives *l, const Step *s)
                 touch(l, l->in_this_loop.at[i], l->now);
             l->in_loop = false;
         }
+    }
+}
+
+// Is y written there for the first time, and x, which nobody reads afterwards, no port?
+static bool takes_over(const Lives *l, const Over *o)
+{
+    const Buffer *x = buffer_at(l->mod, o->x), *y = buffer_at(l->mod, o->y);
+    return x->kind == BUF_TEMP && y->kind == BUF_TEMP && !y->in_place && l->first[o->y] == o->at &&
+           l->last[o->x] == o->at;
+}
+
+static void place_over(Lives *l)
+{
+    for (uint32_t i = 0; i < l->overs.len; i++) {
+        const Over *o = &l->overs.at[i];
+        if (!takes_over(l, o))
+            continue;
+        const BufferId lies = buffer_at(l->mod, o->x)->in_place;
+        buffer_at(l->mod, o->y)->in_place = lies ? lies : o->x;
     }
 }
 
@@ -176,6 +208,7 @@ Plan *plan_module(Module *mod, int64_t patience, Arena *a)
     l.now++;
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         touch(&l, mod->outputs.at[i], l.now);
+    place_over(&l);
     for (BufferId b = 1; b < n; b++)
         if (buffer_at(mod, b)->in_place && l.first[b] >= 0)
             touch(&l, buffer_at(mod, b)->in_place, l.last[b]);

@@ -84,6 +84,8 @@ struct Printer {
     uint8_t *written;           // by BufferId: the kernel writes it
 };
 
+// "restrict ", of a pointer that the kernel takes; "": another one points there too.
+const char *print_restrict(const Printer *p, BufferId b);
 // What the text of a kernel takes from outside: its parameters, in order of id.
 KernelUses printer_kernel_uses(Printer *p, const Kernel *k); // after printer_kernel
 

@@ -183,7 +183,7 @@ cameo_pixel_byte_widened(const unsigned char *at, const int sign)
     } while (0)
 
 static inline __attribute__((always_inline, unused)) void
-cameo_pixel_bytes_added(unsigned char *restrict to, const int32_t *restrict sums, int64_t n,
+cameo_pixel_bytes_added(unsigned char *to, const int32_t *restrict sums, int64_t n,
                         const cameo_pixel_byte_ends *restrict e, const int sign, const int last)
 {
     const cameo_pixel_byte_ints order = CAMEO_PIXEL_BYTE_ORDER;
@@ -192,7 +192,7 @@ cameo_pixel_bytes_added(unsigned char *restrict to, const int32_t *restrict sums
     const cameo_pixel_byte_floats number = none + e->number;
     const cameo_pixel_byte_floats whole = none + 12582912.0f; /* see CAMEO_WHOLE */
     const cameo_pixel_byte_floats start = none + (12582912.0f - e->start);
-    const unsigned char *restrict added = e->added;
+    const unsigned char *added = e->added;
     CAMEO_PIXEL_BYTE_BOUNDS(e);
     CAMEO_PIXEL_BYTE_TABLES(0);
     CAMEO_PIXEL_BYTE_TABLES(1);

@@ -469,11 +469,10 @@ typedef struct cameo_pixel_ends {
     float low, high;
 } cameo_pixel_ends;
 
-/* min(max(sum * scale + bias + added * by, low), high) of n places, as bfloat16; NaN stays NaN. */
-static __attribute__((noinline, unused)) void cameo_pixel_finish(uint16_t *restrict to,
-                                                                 const float *restrict sums,
-                                                                 int64_t n,
-                                                                 const cameo_pixel_ends *e)
+/* `to` may be where e->added is.
+ * min(max(sum * scale + bias + added * by, low), high) of n places, as bfloat16; NaN stays NaN. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_finish(uint16_t *to, const float *restrict sums, int64_t n, const cameo_pixel_ends *e)
 {
     enum { LANES = CAMEO_PIXEL_PANEL };
 #if defined(__AVX512BF16__) && defined(__x86_64__)
@@ -579,7 +578,7 @@ cameo_pixel_silu_sum(const float *sums, int64_t i, const cameo_pixel_floats *sca
 
 /* silu(sum * scale + bias) + added of n places, as bfloat16, of the first `lanes` channels, 16 or
  * 32; fill: the others are 0, else they are left. */
-static __attribute__((noinline, unused)) void cameo_pixel_silu(uint16_t *restrict to,
+static __attribute__((noinline, unused)) void cameo_pixel_silu(uint16_t *to,
                                                                const float *restrict sums,
                                                                int64_t n, int64_t lanes, int fill,
                                                                const cameo_pixel_ends *e)

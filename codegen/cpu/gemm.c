@@ -14,6 +14,7 @@
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
+#include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
 
@@ -533,6 +534,15 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     if (ok && kind != GEMM_CUBLASLT)
         figures_find(mod);
     return ok;
+}
+
+BufferId override_replaces(Module *mod, const Kernel *k, BufferId *y)
+{
+    const Conv *conv = k->override ? k->override->conv : NULL;
+    if (!conv || !conv->pixels)
+        return 0;
+    *y = conv->store->buffer;
+    return pixel_conv_replaces(mod, conv);
 }
 
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u)

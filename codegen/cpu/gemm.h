@@ -45,6 +45,9 @@ struct Override {
 bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *error);
 // Corrects what the loops of an overridden kernel use to what its faster form does.
 void override_uses(const Module *mod, const Kernel *k, KernelUses *u);
+// A value that may lie where what the kernel stores does (pixel_conv_replaces), which goes to *y;
+// 0: there is none.
+BufferId override_replaces(Module *mod, const Kernel *k, BufferId *y);
 // The column of the product: n, or n with outer_n.
 Index override_column(Polys *polys, const Override *o);
 // Prints the body of an overridden kernel.

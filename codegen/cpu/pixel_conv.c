@@ -433,6 +433,20 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
         access_note(u->arena, &u->buffers, c->pixels->copy, ACCESS_READ | ACCESS_WRITE);
 }
 
+BufferId pixel_conv_replaces(Module *mod, const Conv *c)
+{
+    const PixelConv *x = c->pixels;
+    const Expr *added = x->finish ? x->finish->added : x->ends ? x->ends->added : NULL;
+    const Stmt *y = c->store;
+    if (!added || added->buffer == c->x->buffer || added->rank != y->rank)
+        return 0;
+    const Buffer *from = buffer_at(mod, added->buffer), *to = buffer_at(mod, y->buffer);
+    bool same = from->dtype == to->dtype && from->rank == to->rank;
+    for (uint32_t i = 0; same && i < y->rank; i++)
+        same = added->at[i] == y->at[i] && from->dims[i] == to->dims[i];
+    return same ? added->buffer : 0;
+}
+
 uint32_t pixel_convs_kinds(const Step *s)
 {
     uint32_t kinds = 0;

@@ -74,6 +74,9 @@ int64_t pixel_conv_lanes(const PixelConv *c);
 // What is done to the sums of places low .. high of a row: block, n[0] and at are declared.
 void pixel_conv_print_piece(Printer *p, const Conv *c);
 void pixel_conv_print(Printer *p, const Kernel *k, const Conv *c);
+// A value of which the kernel reads no element but the one whose place it stores to next, which may
+// therefore lie where y does; 0: there is none.
+BufferId pixel_conv_replaces(Module *mod, const Conv *c);
 // The kinds of tiles (amx.h), 1 << AmxKind each, that kernels of these steps use.
 uint32_t pixel_convs_kinds(const Step *s);
 
