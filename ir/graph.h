@@ -439,7 +439,8 @@ typedef struct Model {
     // By value, `ngiven` of them: types that no rule can tell, as of what calls give; NULL: none.
     const struct Type *const *given;
     uint32_t ngiven;
-    uint8_t *said; // by value, `nsaid` of them (ir/said.h); NULL: nobody asked
+    const bool *called; // by function, beside `given`: inference looks into its body
+    uint8_t *said;      // by value, `nsaid` of them (ir/said.h); NULL: nobody asked
     uint32_t nsaid;
     const struct Config *config;       // what cameo.yaml says (passes/config.h); NULL: nothing
     const struct Contracts *contracts; // of custom operators (ir/contract.h); NULL: none

@@ -778,6 +778,8 @@ void infer_model(Model *m, Diags *diags)
     report_failing(m, diags);
     s.diags = NULL;
     for (uint32_t f = 0; m->given && f < m->functions.len; f++) {
+        if (!m->called[f])
+            continue;
         take_inputs(m, m->functions.at[f].body);
         infer_graph(&s, m->functions.at[f].body);
     }

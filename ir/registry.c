@@ -116,11 +116,8 @@ const SchemaParam *schema_param(const SchemaParam *params, uint32_t n, uint32_t 
     return n && params[n - 1].option == PARAM_VARIADIC ? &params[n - 1] : NULL;
 }
 
-const char *schema_fault(const Node *n)
+const char *schema_refuses(const Schema *s, const Node *n)
 {
-    const Schema *s = n->schema;
-    if (!s)
-        return NULL;
     if (n->nin < s->min_in || n->nin > s->max_in)
         return n->nin < s->min_in ? "there are too few inputs" : "there are too many inputs";
     if (n->nout < s->min_out || n->nout > s->max_out)
@@ -135,6 +132,11 @@ const char *schema_fault(const Node *n)
         if (s->attrs[i].required && !attr_find(n, s->attrs[i].name))
             return "a required attribute is missing";
     return NULL;
+}
+
+const char *schema_fault(const Node *n)
+{
+    return n->schema ? schema_refuses(n->schema, n) : NULL;
 }
 
 // ---- attributes

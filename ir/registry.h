@@ -114,6 +114,8 @@ void registry_bind_node(Model *m, NodeId n);
 // What is wrong with a node's operands and attributes by its schema ("input 1 is missing"), NULL if
 // nothing is.
 const char *schema_fault(const Node *n);
+// The same by another schema than the node's own.
+const char *schema_refuses(const Schema *s, const Node *n);
 
 // ---- attributes with the schema's defaults
 

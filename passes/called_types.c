@@ -19,6 +19,7 @@ typedef struct Joined {
 typedef struct Called {
     const Model *m;
     Arena *a;
+    bool put_back;  // calls that stand are calls; else all are, inlined by now
     Joined *at;     // by value
     Map names;      // of functions -> index
     bool *called;   // by function
@@ -99,6 +100,17 @@ static bool has_references(const Node *n)
     return false;
 }
 
+// Is it a call still? Where calls were put back the others are left written out, and a copy of a
+// call within a body is one where that body is called.
+static bool is_call(const Called *c, NodeId id)
+{
+    const Node *n = node_at(c->m, id);
+    bool stands = !c->put_back || !n->dead;
+    for (NodeId call = n->call; call && !stands; call = node_at(c->m, call)->call)
+        stands = !node_at(c->m, call)->dead;
+    return stands && (n->dead || !n->copy_of || c->put_back);
+}
+
 static void look_at_calls(Called *c)
 {
     const Model *m = c->m;
@@ -115,7 +127,7 @@ static void look_at_calls(Called *c)
             continue;
         }
         const uint32_t *f = map_get(&c->names, key_of(c, n->domain, n->op, n->overload));
-        if (f && (n->dead || !n->copy_of))
+        if (f && is_call(c, id))
             look_at_call(c, n, *f);
     }
     for (uint32_t f = 0; f < m->functions.len; f++) {
@@ -126,10 +138,10 @@ static void look_at_calls(Called *c)
     }
 }
 
-static Called *calls_of(const Model *seen, Arena *a)
+static Called *calls_of(const Model *seen, Arena *a, bool put_back)
 {
     Called *c = NEW(a, Called);
-    *c = (Called){.m = seen, .a = a, .names = {.arena = a}};
+    *c = (Called){.m = seen, .a = a, .put_back = put_back, .names = {.arena = a}};
     c->at = NEWS(a, Joined, seen->values.len);
     c->called = NEWS(a, bool, seen->functions.len + 1);
     c->possible = NEWS(a, bool, seen->functions.len + 1);
@@ -137,9 +149,9 @@ static Called *calls_of(const Model *seen, Arena *a)
     return c;
 }
 
-const Type *const *called_types(const Model *seen, Arena *a, bool bodies)
+const Type *const *called_types(const Model *seen, Arena *a, bool bodies, bool put_back)
 {
-    Called *c = calls_of(seen, a);
+    Called *c = calls_of(seen, a, put_back);
     const Type **given = NEWS(a, const Type *, seen->values.len);
     for (ValueId v = 1; v < seen->values.len; v++) {
         GraphId g = value_at(seen, v)->graph;
@@ -150,7 +162,12 @@ const Type *const *called_types(const Model *seen, Arena *a, bool bodies)
     return given;
 }
 
+const bool *called_functions(const Model *seen, Arena *a, bool put_back)
+{
+    return calls_of(seen, a, put_back)->called;
+}
+
 bool *called_bodies(const Model *seen, Arena *a)
 {
-    return calls_of(seen, a)->possible;
+    return calls_of(seen, a, false)->possible;
 }

@@ -596,7 +596,8 @@ static void analyse(Ranges *r)
     take_given(r);
     walk_graph(r, r->m->main, 0, 0);
     for (uint32_t f = 0; r->m->given && f < r->m->functions.len; f++)
-        walk_graph(r, r->m->functions.at[f].body, 0, 0);
+        if (r->m->called[f])
+            walk_graph(r, r->m->functions.at[f].body, 0, 0);
 }
 
 Ranges *ranges_of(Model *m, Arena *a)

@@ -73,11 +73,13 @@ typedef struct Attempt {
     Str error;
 } Attempt;
 
-// What calls give, for a model that still has them; `bodies`: and what they are given.
+// What calls give, for a model that still has them, or has them again; `bodies`: and what they are
+// given.
 static void give_types(LintRun *r, Model *m, const Model *seen, bool bodies)
 {
-    m->given = called_types(seen, r->arena, bodies);
+    m->given = called_types(seen, r->arena, bodies, m == seen);
     m->ngiven = seen->values.len;
+    m->called = called_functions(seen, r->arena, m == seen);
 }
 
 // Runs a repaired model on the data of --calib, from a file of its own: m->estimates then says how

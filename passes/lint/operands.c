@@ -71,14 +71,8 @@ static void check_resize(Lint *l, NodeId id)
 
 bool lint_fits_version(const Schema *s, const Node *n)
 {
-    if (n->nin < s->min_in || n->nin > s->max_in || n->nout < s->min_out || n->nout > s->max_out)
+    if (schema_refuses(s, n))
         return false;
-    for (uint32_t i = 0; i < s->ninputs; i++)
-        if (s->inputs[i].option == PARAM_SINGLE && (i >= n->nin || !n->in[i]))
-            return false;
-    for (uint32_t i = 0; i < s->nattrs; i++)
-        if (s->attrs[i].required && !attr_find(n, s->attrs[i].name))
-            return false;
     for (uint32_t i = 0; i < n->nattrs; i++) {
         bool known = false;
         for (uint32_t k = 0; k < s->nattrs && !known; k++)
