@@ -155,13 +155,28 @@ static void print_moves(Buf *out, const TileKind *kind, const char *base, const 
     }
 }
 
+// No sum passes a bound of the finish, if that is one: cameo_less(high, sum).
+static void print_bound(Buf *out, int rows, int vectors, const char *bound, const char *test,
+                        const char *keep)
+{
+    buf_printf(out,
+               "        if (finish->%s %s) {\n"
+               "            const cameo_vec %s = zero + finish->%s;\n",
+               bound, test, bound, bound);
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "           ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " c%d%d = cameo_%s(%s, c%d%d);", i, v, keep, bound, i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "        }\n");
+}
+
 // The last values of k are summed: bias, what is added, the clip.
 static void print_finish(Buf *out, const TileKind *kind, int rows, int vectors)
 {
-    buf_printf(out,
-               "    if (finish && whole) {\n"
-               "        const cameo_vec low = zero + finish->low, high = zero + finish->high;\n"
-               "        const float *bias = finish->bias, *added = finish->added;\n");
+    buf_printf(out, "    if (finish && whole) {\n"
+                    "        const float *bias = finish->bias, *added = finish->added;\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "       ");
         for (int v = 0; v < vectors; v++)
@@ -171,12 +186,8 @@ static void print_finish(Buf *out, const TileKind *kind, int rows, int vectors)
     buf_printf(out, "        if (added) {\n");
     print_moves(out, kind, "added", "ldc", rows, vectors, false);
     buf_printf(out, "        }\n");
-    for (int i = 0; i < rows; i++) {
-        buf_printf(out, "       ");
-        for (int v = 0; v < vectors; v++)
-            buf_printf(out, " c%d%d = cameo_clip(c%d%d, low, high);", i, v, i, v);
-        buf_printf(out, "\n");
-    }
+    print_bound(out, rows, vectors, "low", "> -__builtin_inff()", "greater");
+    print_bound(out, rows, vectors, "high", "< __builtin_inff()", "less");
     buf_printf(out, "    }\n");
 }
 
