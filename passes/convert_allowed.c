@@ -351,6 +351,14 @@ static bool holds_lists(const Model *m, const Node *n)
     return false;
 }
 
+// Rows of kernels are of the first operand's dtype (of a node without operands, the result's): of
+// the numbers behind a condition or an index they say nothing.
+static bool is_told_by_rows(const Model *m, const Node *n)
+{
+    ValueId v = n->nin ? n->in[0] : n->nout ? n->out[0] : 0;
+    return v && dtype_is_float(ties_dtype(m, v));
+}
+
 static Str schema_refusal(const Conversion *c, uint32_t tie)
 {
     static const char *const follows[] = {"EyeLike",   "RandomNormalLike", "RandomUniformLike",
@@ -361,7 +369,7 @@ static Str schema_refusal(const Conversion *c, uint32_t tie)
     Str op = str_escaped(c->m->arena, n->op);
     if (!(c->t->at.at[tie].allowed >> c->o->to & 1))
         return str_printf(c->m->arena, "%.*s of the model's opset takes no %s", STR_ARG(op), to);
-    if (types && !(types >> c->o->to & 1) && !convert_moves(n))
+    if (types && !(types >> c->o->to & 1) && is_told_by_rows(c->m, n))
         return str_printf(c->m->arena, "%s has no %s kernel of %.*s", c->o->target->name, to,
                           STR_ARG(op));
     if (holds_lists(c->m, n))
@@ -395,7 +403,7 @@ void convert_find_allowed(Conversion *c)
         if (why.len)
             convert_forbid(c, i, why, 0);
     }
-    if (c->o->policy == CONVERT_AUTOCAST)
+    if (c->o->policy == CONVERT_AUTOCAST && c->o->to != DT_F64) // the lists are of 16 bits
         autocast(c);
     if (c->o->policy != CONVERT_CAMEO || c->o->to == DT_F64) {
         clamp_all(c);
