@@ -15,7 +15,8 @@
 
 enum {
     CAMEO_SPLIT_KEPT = 131072, /* elements of A for each panel of B; 6 bytes each */
-    CAMEO_SPLIT_B = CAMEO_GEMM_K * CAMEO_TILE_COLUMNS * 6 /* bytes of a panel's block */
+    CAMEO_SPLIT_K = 768,       /* values of k in a block where A lies packed */
+    CAMEO_SPLIT_WIDTH = 32     /* columns of B in a block */
 };
 
 static inline __attribute__((unused)) int cameo_split_on(int64_t m)
@@ -36,54 +37,49 @@ static inline __attribute__((unused)) int64_t cameo_split_size(int64_t m, int64_
 
 /* ---- the first factor ---- */
 
-typedef int32_t cameo_split_truth __attribute__((vector_size(64)));
+/* Of numbers whose sign is not looked at those that are infinite in bfloat16, or no numbers, reach
+ * the sign where this is added. */
+enum { CAMEO_SPLIT_MORE = 0x80000000u - 0x7f7f8000u };
 
-/* 32 values of k of a row, `depth` of them there are, to its row of three tiles. over: is set where
- * one of them, in bfloat16, may not be finite. */
-static inline __attribute__((always_inline)) void
-cameo_split_row(const float *a, int64_t ak, int64_t depth, char *to, cameo_split_truth *over)
+static inline __attribute__((always_inline)) cameo_split_bits cameo_split_over(const float *a)
 {
-    typedef uint16_t halves __attribute__((vector_size(32), aligned(2), may_alias));
-    float some[CAMEO_SPLIT_DEEP];
-    if (ak != 1 || depth < CAMEO_SPLIT_DEEP) {
-        for (int64_t i = 0; i < CAMEO_SPLIT_DEEP; i++)
-            some[i] = i < depth ? a[i * ak] : 0.0f;
-        a = some;
-    }
-    for (int i = 0; i < 2; i++) {
-        cameo_split_bits terms[CAMEO_SPLIT_TERMS];
-        cameo_split_number(a + 16 * i, terms);
-        *over |= (cameo_split_truth)((terms[0] & 0x7f800000u) == 0x7f800000u);
-        for (int t = 0; t < CAMEO_SPLIT_TERMS; t++)
-            *(halves *)(to + t * CAMEO_SPLIT_TILE + 32 * i) =
-                __builtin_convertvector(terms[t] >> 16, halves);
-    }
+    return (*(const cameo_split_bits *)a & 0x7fffffffu) + CAMEO_SPLIT_MORE;
 }
 
-static inline __attribute__((always_inline)) int cameo_split_any(const cameo_split_truth *over)
+static inline __attribute__((always_inline)) int cameo_split_any(const cameo_split_bits *over)
 {
-    int any = 0;
+    uint32_t any = 0;
     for (int i = 0; i < 16; i++)
         any |= (*over)[i];
-    return any != 0;
+    return any >= 0x80000000u;
 }
 
 /* A tile of rows: for each 32 values of k its terms. 1: one may not be finite. */
 static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE int
 cameo_split_pack(int64_t rows, int64_t depth, const float *a, int64_t am, int64_t ak, char *to)
 {
-    cameo_split_truth over = {0};
-    for (int64_t p = 0; p < depth; p += CAMEO_SPLIT_DEEP, to += CAMEO_SPLIT_STEP) {
+    enum { DEEP = CAMEO_SPLIT_DEEP };
+    cameo_split_bits over = {0};
+    for (int64_t p = 0; p < depth; p += DEEP, to += CAMEO_SPLIT_STEP) {
         if (rows < 16)
             memset(to, 0, CAMEO_SPLIT_STEP);
-        const int64_t left = depth - p < CAMEO_SPLIT_DEEP ? depth - p : CAMEO_SPLIT_DEEP;
-        for (int64_t r = 0; r < rows; r++)
-            cameo_split_row(a + r * am + p * ak, ak, left, to + 64 * r, &over);
+        const int64_t left = depth - p < DEEP ? depth - p : DEEP;
+        for (int64_t r = 0; r < rows; r++) {
+            const float *from = a + r * am + p * ak;
+            float some[DEEP];
+            if (ak != 1 || left < DEEP) {
+                for (int64_t i = 0; i < DEEP; i++)
+                    some[i] = i < left ? from[i * ak] : 0.0f;
+                from = some;
+            }
+            over |= cameo_split_over(from) | cameo_split_over(from + DEEP / 2);
+            cameo_split_pair(from, from + DEEP / 2, to + 64 * r);
+        }
     }
     return cameo_split_any(&over);
 }
 
-/* Tiles of rows from .. to, for each CAMEO_GEMM_K values of k all tiles; behind the tiles of all k
+/* Tiles of rows from .. to, for each CAMEO_SPLIT_K values of k all tiles; behind the tiles of all k
  * what they returned. */
 static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE void
 cameo_split_pack_tiles(int64_t m, int64_t k, const float *a, int64_t am, int64_t ak, int64_t from,
@@ -92,8 +88,8 @@ cameo_split_pack_tiles(int64_t m, int64_t k, const float *a, int64_t am, int64_t
     int32_t *any = (int32_t *)(void *)(packed + cameo_split_size(m, k));
     for (int64_t i = from; i < to; i++) {
         any[i] = 0;
-        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
-            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+        for (int64_t p = 0; p < k; p += CAMEO_SPLIT_K) {
+            const int64_t depth = k - p < CAMEO_SPLIT_K ? k - p : CAMEO_SPLIT_K;
             any[i] |= cameo_split_pack(
                 m - 16 * i < 16 ? m - 16 * i : 16, depth, a + 16 * i * am + p * ak, am, ak,
                 packed + cameo_split_size(m, p) + cameo_split_size(16 * i, depth));
@@ -103,13 +99,13 @@ cameo_split_pack_tiles(int64_t m, int64_t k, const float *a, int64_t am, int64_t
 
 /* ---- products ---- */
 
-/* Of a product: columns and values of k of B; from which to which of k now. */
+/* Of a product: columns and values of k of B; from which to which of k now, `depth` in a block. */
 typedef struct cameo_split_span {
-    int64_t n, k, p0, p1;
+    int64_t n, k, p0, p1, depth;
     const float *b;
 } cameo_split_span;
 
-/* A block of a panel: columns j and on, values p and on. */
+/* A block of B: columns j and on, values p and on. */
 typedef struct cameo_split_block {
     int64_t j, p;
 } cameo_split_block;
@@ -117,111 +113,122 @@ typedef struct cameo_split_block {
 static inline __attribute__((unused)) cameo_split_block cameo_split_next(const cameo_split_span *s,
                                                                          cameo_split_block x)
 {
-    const int64_t p = x.p + CAMEO_GEMM_K;
+    const int64_t p = x.p + s->depth;
     return p < s->p1 ? (cameo_split_block){x.j, p}
-                     : (cameo_split_block){x.j + CAMEO_TILE_COLUMNS, s->p0};
+                     : (cameo_split_block){x.j + CAMEO_SPLIT_WIDTH, s->p0};
 }
 
-static inline __attribute__((unused)) int64_t cameo_split_vectors(const cameo_split_span *s,
+static inline __attribute__((unused)) int64_t cameo_split_rows_of(const cameo_split_span *s,
                                                                   cameo_split_block x)
 {
-    const int64_t vectors = (s->n - x.j + 15) / 16;
-    return vectors < CAMEO_TILE_COLUMNS / 16 ? vectors : CAMEO_TILE_COLUMNS / 16;
+    return s->p1 - x.p < s->depth ? s->p1 - x.p : s->depth;
 }
 
-static inline __attribute__((unused)) int64_t cameo_split_depth(const cameo_split_span *s,
-                                                                cameo_split_block x)
-{
-    return s->p1 - x.p < CAMEO_GEMM_K ? s->p1 - x.p : CAMEO_GEMM_K;
-}
-
+/* The 16 columns from x.j on, or the last ones, in their panel; row: numbers from a row to the next
+ * one. */
 static inline __attribute__((unused)) const float *cameo_split_at(const cameo_split_span *s,
-                                                                  cameo_split_block x)
+                                                                  cameo_split_block x, int64_t *row)
 {
-    return s->b + x.j * s->k + x.p * 16 * cameo_split_vectors(s, x);
+    enum { WIDTH = CAMEO_TILE_COLUMNS };
+    const int64_t j = x.j < s->n ? x.j : (s->n - 1) / 16 * 16, panel = j / WIDTH * WIDTH;
+    *row = s->n - panel < WIDTH ? cameo_split_whole(s->n - panel, 16) : WIDTH;
+    return s->b + panel * s->k + x.p * *row + j - panel;
 }
 
-/* The block x to be taken apart to `to`, by so many steps of products. */
+/* The block x to be taken apart to `to`, in so many turns. last: room for its last step. */
 static inline __attribute__((unused)) cameo_split_feed cameo_split_begin(const cameo_split_span *s,
                                                                          cameo_split_block x,
-                                                                         int64_t steps, char *to)
+                                                                         int64_t turns, char *to,
+                                                                         float *last)
 {
-    cameo_split_feed f = {.to = to};
+    enum { DEEP = CAMEO_SPLIT_DEEP };
+    cameo_split_feed f = {.to = to, .turns = turns};
     if (x.j >= s->n)
         return f;
-    const cameo_split_block next = cameo_split_next(s, x);
-    f.from = cameo_split_at(s, x);
-    f.ahead = (const char *)(next.j < s->n ? cameo_split_at(s, next) : f.from);
-    f.rows = cameo_split_depth(s, x);
-    f.vectors = cameo_split_vectors(s, x);
-    f.each = (f.rows / 2 + steps) / steps;
-    f.column = (f.rows + CAMEO_SPLIT_DEEP - 1) / CAMEO_SPLIT_DEEP * CAMEO_SPLIT_STEP;
-    for (int64_t v = 1; f.rows % CAMEO_SPLIT_DEEP && v <= f.vectors; v++)
-        memset(to + v * f.column - CAMEO_SPLIT_STEP, 0, CAMEO_SPLIT_STEP);
+    const int64_t rows = cameo_split_rows_of(s, x), whole = rows / DEEP * DEEP;
+    f.column = cameo_split_whole(rows, DEEP) / DEEP * CAMEO_SPLIT_STEP;
+    f.left = f.all = cameo_split_whole(rows, DEEP) / 2;
+    if (whole < rows)
+        memset(last, 0, DEEP * CAMEO_SPLIT_WIDTH * sizeof *last);
+    for (int v = 0; v < 2; v++, x.j += 16) {
+        f.from[v] = cameo_split_at(s, x, &f.row[v]);
+        for (int64_t i = whole; i < rows; i++)
+            memcpy(last + (i - whole) * CAMEO_SPLIT_WIDTH + 16 * v, f.from[v] + i * f.row[v], 64);
+    }
+    if (whole < rows)
+        f.end = last;
+    for (int v = 0; v < 2 && !whole; v++) {
+        f.from[v] = last + 16 * v;
+        f.row[v] = CAMEO_SPLIT_WIDTH;
+    }
     return f;
 }
 
-/* C += the sums of a tile. */
-static inline __attribute__((always_inline)) void
-cameo_split_add(int64_t rows, int64_t width, const float *sums, int64_t lds, float *c, int64_t ldc)
+/* C = (or += where more) the sums of a tile. */
+static inline __attribute__((always_inline)) void cameo_split_put(int64_t rows, int64_t width,
+                                                                  const float *sums, int64_t lds,
+                                                                  float *c, int64_t ldc, int more)
 {
     for (int64_t r = 0; r < rows; r++, sums += lds, c += ldc) {
         int64_t x = 0;
-        for (; x + 16 <= width; x += 16)
-            *(cameo_split_vec *)(c + x) += *(const cameo_split_vec *)(sums + x);
+        for (; x + 16 <= width; x += 16) {
+            cameo_split_vec sum = *(const cameo_split_vec *)(sums + x);
+            if (more)
+                sum += *(const cameo_split_vec *)(c + x);
+            *(cameo_split_vec *)(c + x) = sum;
+        }
         for (; x < width; x++)
-            c[x] += sums[x];
+            c[x] = more ? c[x] + sums[x] : sums[x];
     }
 }
 
 /* All rows times `some` neighbouring vectors of columns, one or two, of a block: tiles of four sums
  * on the registers. width: columns that C has. */
 static inline __attribute__((always_inline)) void
-cameo_split_columns_of(int64_t m, int64_t depth, const char *a, const char *b, int some,
-                       int64_t width, float *c, int64_t ldc, float *sums, cameo_split_feed *f)
+cameo_split_columns_of(int64_t m, int64_t steps, const char *a, const char *b, int some,
+                       int64_t width, float *c, int64_t ldc, int more, cameo_split_feed *f)
 {
-    const int64_t steps = (depth + CAMEO_SPLIT_DEEP - 1) / CAMEO_SPLIT_DEEP;
+    _Alignas(64) float sums[4 * 256];
     const int64_t tile = steps * CAMEO_SPLIT_STEP, most = 4 / some;
     for (int64_t i = 0; i < m; i += 16 * most, a += most * tile, c += 16 * most * ldc) {
         const int64_t rows = m - i < 16 * most ? m - i : 16 * most;
-        cameo_split_tiles[(rows - 1) / 16][some - 1](steps, a, tile, b, tile, sums, f);
-        cameo_split_add(rows, width, sums, 16 * some, c, ldc);
+        cameo_split_tile *const of = cameo_split_tiles[(rows - 1) / 16][some - 1];
+        if (!more && rows % 16 == 0 && width == 16 * some) {
+            of(steps, a, tile, b, tile, (char *)c, 4 * ldc, f);
+        } else {
+            of(steps, a, tile, b, tile, (char *)sums, 64 * some, f);
+            cameo_split_put(rows, width, sums, 16 * some, c, ldc, more);
+        }
     }
 }
 
-/* C += A * B for the values of k from p0 to p1; a: their tiles, for each CAMEO_GEMM_K of them. */
+/* C = (or += where more) A * B for the values of k from p0 to p1; a: their tiles, for each `depth`
+ * of them, of which a multiple lies before p0. */
 static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
-cameo_split_product(int64_t m, int64_t n, int64_t k, int64_t p0, int64_t p1, const char *a,
-                    const float *b, float *c, int64_t ldc)
+cameo_split_product(int64_t m, const cameo_split_span *s, const char *a, float *c, int64_t ldc,
+                    int more)
 {
-    _Alignas(64) char room[2][CAMEO_SPLIT_B + 1024];
-    _Alignas(64) float sums[4 * 256];
-    const cameo_split_span s = {n, k, p0, p1, b};
+    enum { WIDTH = CAMEO_SPLIT_WIDTH };
+    _Alignas(64) char room[2][CAMEO_SPLIT_K * WIDTH * 6];
+    _Alignas(64) float last[CAMEO_SPLIT_DEEP * WIDTH];
     int now = 0;
-    cameo_split_block x = {0, p0};
-    cameo_split_feed f = cameo_split_begin(&s, x, 1, room[now]);
-    cameo_split_some(&f, CAMEO_GEMM_K);
+    cameo_split_block x = {0, s->p0};
+    cameo_split_feed f = cameo_split_begin(s, x, 1, room[now], last);
+    cameo_split_turn(&f);
     cameo_amx_begin();
-    while (x.j < n) {
-        const cameo_split_block next = cameo_split_next(&s, x);
-        const int64_t depth = cameo_split_depth(&s, x), vectors = cameo_split_vectors(&s, x);
-        const int64_t steps = (depth + CAMEO_SPLIT_DEEP - 1) / CAMEO_SPLIT_DEEP;
-        const int64_t tiles = vectors / 2 * ((m + 31) / 32) + vectors % 2 * ((m + 63) / 64);
-        const char *at = a + cameo_split_size(m, x.p - p0), *columns = room[now];
-        float *to = c + x.j;
-        int64_t left = n - x.j;
-        f = cameo_split_begin(&s, next, tiles * steps, room[1 - now]);
-        if (vectors > 1) {
-            cameo_split_columns_of(m, depth, at, columns, 2, left < 32 ? left : 32, to, ldc, sums,
-                                   &f);
-            columns += 2 * steps * CAMEO_SPLIT_STEP;
-            to += 32;
-            left -= 32;
-        }
-        if (vectors % 2)
-            cameo_split_columns_of(m, depth, at, columns, 1, left < 16 ? left : 16, to, ldc, sums,
-                                   &f);
-        cameo_split_some(&f, CAMEO_GEMM_K);
+    while (x.j < s->n) {
+        const cameo_split_block next = cameo_split_next(s, x);
+        const int64_t left = s->n - x.j;
+        const int64_t steps = cameo_split_whole(cameo_split_rows_of(s, x), 32) / 32;
+        const char *at = a + cameo_split_size(m, x.p - s->p0);
+        const int add = more || x.p > s->p0;
+        const int64_t tiles = (m + 15) / 16 * (left > 16 ? 2 : 1);
+        f = cameo_split_begin(s, next, tiles * steps, room[1 - now], last);
+        if (left > 16)
+            cameo_split_columns_of(m, steps, at, room[now], 2, left < WIDTH ? left : WIDTH, c + x.j,
+                                   ldc, add, &f);
+        else
+            cameo_split_columns_of(m, steps, at, room[now], 1, left, c + x.j, ldc, add, &f);
         x = next;
         now = 1 - now;
     }
@@ -233,33 +240,31 @@ static inline __attribute__((unused)) void cameo_split_all(int64_t m, int64_t n,
                                                            const char *a, const float *b, float *c,
                                                            int64_t ldc)
 {
-    const int64_t blocks = CAMEO_SPLIT_KEPT / cameo_split_whole(m, 16) / CAMEO_GEMM_K;
-    const int64_t step = (blocks > 1 ? blocks : 1) * CAMEO_GEMM_K;
-    for (int64_t p = 0; p < k; p += step)
-        cameo_split_product(m, n, k, p, k - p < step ? k : p + step, a + cameo_split_size(m, p), b,
-                            c, ldc);
+    const int64_t blocks = CAMEO_SPLIT_KEPT / cameo_split_whole(m, 16) / CAMEO_SPLIT_K;
+    const int64_t step = (blocks > 1 ? blocks : 1) * CAMEO_SPLIT_K;
+    for (int64_t p = 0; p < k; p += step) {
+        const cameo_split_span s = {n, k, p, k - p < step ? k : p + step, CAMEO_SPLIT_K, b};
+        cameo_split_product(m, &s, a + cameo_split_size(m, p), c, ldc, 1);
+    }
 }
 
 /* Can all numbers of A be taken apart? None is, or rounds to, what is not finite in bfloat16. */
 static inline __attribute__((unused)) CAMEO_SPLIT_WHOLE int
 cameo_split_finite(int64_t m, int64_t k, const float *a, int64_t am, int64_t ak)
 {
-    const uint32_t more = 0x80000000u - 0x7f7f8000u; /* the least that is over reaches the sign */
     cameo_split_bits over = {0};
     uint32_t any = 0;
     for (int64_t i = 0; i < m; i++, a += am) {
         int64_t x = 0;
         for (; ak == 1 && x + 16 <= k; x += 16)
-            over |= (*(const cameo_split_bits *)(a + x) & 0x7fffffffu) + more;
+            over |= cameo_split_over(a + x);
         for (; x < k; x++) {
             uint32_t bits;
             memcpy(&bits, a + x * ak, sizeof bits);
-            any |= (bits & 0x7fffffffu) + more;
+            any |= (bits & 0x7fffffffu) + CAMEO_SPLIT_MORE;
         }
     }
-    for (int i = 0; i < 16; i++)
-        any |= over[i];
-    return any < 0x80000000u;
+    return !cameo_split_any(&over) && any < 0x80000000u;
 }
 
 /* A block of up to CAMEO_GEMM_M rows, A being packed here. */
@@ -277,7 +282,8 @@ cameo_split_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, in
         for (int64_t i = 0; i < m; i += 16)
             cameo_split_pack(m - i < 16 ? m - i : 16, depth, a + i * am + p * ak, am, ak,
                              block + cameo_split_size(i, depth));
-        cameo_split_product(m, n, k, p, p + depth, block, b, c, ldc);
+        const cameo_split_span s = {n, k, p, p + depth, CAMEO_GEMM_K, b};
+        cameo_split_product(m, &s, block, c, ldc, 1);
     }
 }
 
@@ -302,7 +308,8 @@ cameo_split_both_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t a
                 cameo_gemm_pack_b(depth, width, from + x * bn, bk, bn, cameo_split_whole(width, 16),
                                   panels + x * depth);
             }
-            cameo_split_product(m, some, depth, 0, depth, block, panels, c + j, ldc);
+            const cameo_split_span s = {some, depth, 0, depth, CAMEO_GEMM_K, panels};
+            cameo_split_product(m, &s, block, c + j, ldc, 1);
         }
     }
 }

@@ -3,8 +3,11 @@
  * |x| and |l| at most 2^-17 |x|, and nothing is lost but terms below 2^-126, which matrix registers
  * take for 0.
  *
- * The second factor of a product, float32 in rows of a panel, is taken apart beside the products of
- * what was taken apart before it: matrix registers leave those of vectors idle. */
+ * A step is 32 values of k. A word of its tiles holds the value i of the first sixteen below the
+ * value 16 + i, in both factors, so that two vectors are taken apart alike in each of them.
+ *
+ * The second factor of a product, float32 in rows of a panel, is taken apart between the products
+ * of what was taken apart before it: matrix registers leave those of vectors idle. */
 #ifndef CAMEO_SPLIT_WORDS_H
 #define CAMEO_SPLIT_WORDS_H
 
@@ -29,60 +32,81 @@ enum {
 typedef float cameo_split_vec __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint32_t cameo_split_bits __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* The terms, each in the upper half of its word. */
-static inline __attribute__((always_inline)) void cameo_split_number(const float *from,
-                                                                     cameo_split_bits *to)
+/* 16 numbers' terms, each in the upper half of its word. */
+typedef struct cameo_split_terms {
+    cameo_split_bits h, m, l;
+} cameo_split_terms;
+
+static inline __attribute__((always_inline)) cameo_split_terms cameo_split_number(const float *from)
 {
     const cameo_split_vec x = *(const cameo_split_vec *)from;
-    to[0] = ((cameo_split_bits)x + 0x8000u) & 0xffff0000u;
-    const cameo_split_vec rest = x - (cameo_split_vec)to[0];
-    to[1] = ((cameo_split_bits)rest + 0x8000u) & 0xffff0000u;
-    to[2] = (cameo_split_bits)(rest - (cameo_split_vec)to[1]);
+    cameo_split_terms t;
+    t.h = ((cameo_split_bits)x + 0x8000u) & 0xffff0000u;
+    const cameo_split_vec rest = x - (cameo_split_vec)t.h;
+    t.m = ((cameo_split_bits)rest + 0x8000u) & 0xffff0000u;
+    t.l = (cameo_split_bits)(rest - (cameo_split_vec)t.m);
+    return t;
 }
 
-/* Rows of a panel that are to be taken apart, two at a time. */
+/* 16 values of the first half of a step and of the second to a row of each term's tile. */
+static inline __attribute__((always_inline)) void cameo_split_pair(const float *first,
+                                                                   const float *second, char *to)
+{
+    const cameo_split_terms low = cameo_split_number(first), high = cameo_split_number(second);
+    *(cameo_split_bits *)to = high.h | low.h >> 16;
+    *(cameo_split_bits *)(to + CAMEO_SPLIT_TILE) = high.m | low.m >> 16;
+    /* what is left of a tiny number may be more than the upper half */
+    *(cameo_split_bits *)(to + 2 * CAMEO_SPLIT_TILE) = (high.l & 0xffff0000u) | low.l >> 16;
+}
+
+/* Two vectors of 16 columns that are to be taken apart, a pair of their rows at a time. */
 typedef struct cameo_split_feed {
-    const float *from;  /* the next pair */
-    int64_t done, rows; /* of all rows; an odd last one has zeros beside it */
-    int64_t vectors;    /* of 16 columns in a row */
-    int64_t each;       /* pairs for each step of products */
-    char *to;           /* for each vector of columns its tiles, `column` bytes apart */
+    const float *from[2]; /* the next row of each; its partner is 16 rows on */
+    int64_t row[2];       /* numbers from a row to the next one */
+    const float *end;     /* the last step, 32 numbers a row, if some of its rows are not there */
+    int64_t left;         /* pairs */
+    char *to;             /* of the first vector; the second one's tiles are `column` bytes on */
     int64_t column;
-    const char *ahead; /* what is asked for meanwhile, a row of it for each row */
+    int64_t due, all, turns; /* `all` pairs are done in so many turns: what is due of one */
 } cameo_split_feed;
 
-static inline __attribute__((always_inline)) void
-cameo_split_pair(const cameo_split_feed *f, const float *second, char *to, int64_t vectors)
+enum { CAMEO_SPLIT_HALF = CAMEO_SPLIT_DEEP / 2 };
+
+/* A pair of rows of vector v. */
+static inline __attribute__((always_inline)) void cameo_split_vector(cameo_split_feed *f, int v)
 {
-    for (int64_t v = 0; v < vectors; v++, to += f->column) {
-        cameo_split_bits even[CAMEO_SPLIT_TERMS], odd[CAMEO_SPLIT_TERMS];
-        cameo_split_number(f->from + 16 * v, even);
-        cameo_split_number(second + 16 * v, odd);
-        for (int t = 0; t < CAMEO_SPLIT_TERMS; t++) {
-            __builtin_prefetch(to + t * CAMEO_SPLIT_TILE + 256, 1);
-            *(cameo_split_bits *)(to + t * CAMEO_SPLIT_TILE) = odd[t] | even[t] >> 16;
-        }
-        __builtin_prefetch(f->ahead + 64 * v, 0, 2);
-        __builtin_prefetch(f->ahead + 64 * (vectors + v), 0, 2);
+    const float *first = f->from[v];
+    cameo_split_pair(first, first + CAMEO_SPLIT_HALF * f->row[v], f->to + v * f->column);
+    f->from[v] = first + f->row[v];
+}
+
+/* To the next step. */
+static inline __attribute__((always_inline)) void cameo_split_step(cameo_split_feed *f, int v)
+{
+    f->from[v] += CAMEO_SPLIT_HALF * f->row[v];
+    if (f->left == CAMEO_SPLIT_HALF && f->end) {
+        f->from[v] = f->end + CAMEO_SPLIT_HALF * v;
+        f->row[v] = CAMEO_SPLIT_DEEP;
     }
 }
 
-/* The next `pairs` of rows, if there are. */
-static inline __attribute__((always_inline)) void cameo_split_some(cameo_split_feed *f,
-                                                                   int64_t pairs)
+static inline __attribute__((always_inline)) void cameo_split_one(cameo_split_feed *f)
 {
-    enum { WHOLE = 3, DEEP = CAMEO_SPLIT_DEEP };
-    static const float zeros[16 * WHOLE];
-    for (; pairs > 0 && f->done < f->rows; pairs--, f->done += 2) {
-        const float *second = f->done + 1 < f->rows ? f->from + 16 * f->vectors : zeros;
-        char *to = f->to + f->done / DEEP * CAMEO_SPLIT_STEP + f->done % DEEP / 2 * 64;
-        if (f->vectors == WHOLE)
-            cameo_split_pair(f, second, to, WHOLE);
-        else
-            cameo_split_pair(f, second, to, f->vectors);
-        f->from += 32 * f->vectors;
-        f->ahead += 128 * f->vectors;
+    cameo_split_vector(f, 0);
+    cameo_split_vector(f, 1);
+    f->to += 64;
+    if (--f->left % CAMEO_SPLIT_HALF == 0) {
+        f->to += CAMEO_SPLIT_STEP - CAMEO_SPLIT_TILE;
+        cameo_split_step(f, 0);
+        cameo_split_step(f, 1);
     }
+}
+
+/* What is due in a turn. */
+static inline __attribute__((always_inline)) void cameo_split_turn(cameo_split_feed *f)
+{
+    for (f->due += f->all; f->due >= f->turns && f->left > 0; f->due -= f->turns)
+        cameo_split_one(f);
 }
 
 #endif

@@ -156,17 +156,18 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
 // ---- float32 as three terms of bfloat16
 
 // Rows and columns of tiles of sums; which term of each factor, 0 the greatest, in the order in
-// which their products are summed: small ones first.
-enum { SPLIT_SUMS = 4, SPLIT_COLUMNS = 2, SPLIT_PRODUCTS = 6 };
+// which their products are summed: small ones first, of all steps, so that a sum rounds to the size
+// of the result only where it takes the last.
+enum { SPLIT_SUMS = 4, SPLIT_COLUMNS = 2, SPLIT_SMALL = 5, SPLIT_PRODUCTS = 6 };
 static const int split_terms[SPLIT_PRODUCTS][2] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
 
 // Four products follow one another before a sum is used again, as long as one takes.
-static void print_split_products(Buf *out, int rows, int columns)
+static void print_split_products(Buf *out, int rows, int columns, int from, int to)
 {
     int held[8]; // what registers 4 and 5, of a, and 6 and 7, of b, hold
     for (int i = 0; i < 8; i++)
         held[i] = -1;
-    for (int i = 0; i < SPLIT_PRODUCTS; i++)
+    for (int i = from, done = 0; i < to; i++)
         for (int v = 0; v < columns; v++)
             for (int r = 0; r < rows; r++) {
                 const int ta = split_terms[i][0], tb = split_terms[i][1];
@@ -181,6 +182,8 @@ static void print_split_products(Buf *out, int rows, int columns)
                 held[b] = 3 * v + tb;
                 buf_printf(out, "        CAMEO_AMX_PRODUCT(\"tdpbf16ps\", %d, %d, %d);\n",
                            r * columns + v, a, b);
+                if (to == SPLIT_SMALL && ++done % SPLIT_SMALL == 0)
+                    buf_printf(out, "        cameo_split_turn(f);\n");
             }
 }
 
@@ -189,19 +192,24 @@ static void print_split_tile(Buf *out, int rows, int columns)
     buf_printf(out,
                "static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void\n"
                "cameo_split_%d_%d(int64_t steps, const char *a, int64_t tile, const char *b,\n"
-               "    int64_t column, float *sums, cameo_split_feed *f)\n{\n"
-               "    const int64_t line = 64, ldc = %d;\n    (void)tile, (void)column;\n",
-               rows, columns, 64 * columns);
+               "    int64_t column, char *c, int64_t ldc, cameo_split_feed *feed)\n{\n"
+               "    const int64_t line = 64;\n"
+               "    const char *const end = a + steps * CAMEO_SPLIT_STEP;\n"
+               "    cameo_split_feed now = *feed, *f = &now;\n    (void)tile, (void)column;\n",
+               rows, columns);
     for (int i = 0; i < rows * columns; i++)
         buf_printf(out, "    CAMEO_AMX_ZERO(%d);\n", i);
-    buf_printf(out, "    for (; steps > 0; steps--, a += CAMEO_SPLIT_STEP, b += CAMEO_SPLIT_STEP) "
-                    "{\n");
-    print_split_products(out, rows, columns);
-    buf_printf(out, "        cameo_split_some(f, f->each);\n    }\n");
+    buf_printf(out, "    for (; a < end; a += CAMEO_SPLIT_STEP, b += CAMEO_SPLIT_STEP) {\n");
+    print_split_products(out, rows, columns, 0, SPLIT_SMALL);
+    buf_printf(out, "    }\n    *feed = now;\n    a -= steps * CAMEO_SPLIT_STEP;\n"
+                    "    b -= steps * CAMEO_SPLIT_STEP;\n"
+                    "    for (; a < end; a += CAMEO_SPLIT_STEP, b += CAMEO_SPLIT_STEP) {\n");
+    print_split_products(out, rows, columns, SPLIT_SMALL, SPLIT_PRODUCTS);
+    buf_printf(out, "    }\n");
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < columns; v++)
-            buf_printf(out, "    CAMEO_AMX_STORE(%d, sums + %d, ldc);\n", r * columns + v,
-                       16 * (16 * columns * r + v));
+            buf_printf(out, "    CAMEO_AMX_STORE(%d, c + %d * ldc + %d, ldc);\n", r * columns + v,
+                       16 * r, 64 * v);
     buf_printf(out, "}\n\n");
 }
 
@@ -210,10 +218,12 @@ void amx_split_print(Buf *out)
     buf_printf(out,
                "/* Tiles of products of float32, each factor three terms of bfloat16: a's tiles "
                "of 16 rows are\n"
-               " * `tile` bytes apart, b's of 16 columns `column`, both of a step 3072. Beside "
-               "each step f is fed. */\n#ifdef CAMEO_AMX\n"
+               " * `tile` bytes apart, b's of 16 columns `column`, both of a step 3072. c = their "
+               "sum,\n * rows ldc bytes apart. After each five products of small terms f has a "
+               "turn. */\n#ifdef CAMEO_AMX\n"
                "typedef void cameo_split_tile(int64_t steps, const char *a, int64_t tile,\n"
-               "    const char *b, int64_t column, float *sums, cameo_split_feed *f);\n");
+               "    const char *b, int64_t column, char *c, int64_t ldc,\n"
+               "    cameo_split_feed *feed);\n");
     for (int v = 1; v <= SPLIT_COLUMNS; v++)
         for (int r = 1; r * v <= SPLIT_SUMS; r++)
             print_split_tile(out, r, v);
