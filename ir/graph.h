@@ -450,6 +450,7 @@ typedef struct Model {
     const struct MeasuredSet *measured;
     // How far its outputs may be off by those data (passes/estimate.h); NULL: nobody asked.
     const struct EstimateSet *estimates;
+    struct Known *known; // of its large constants (passes/known.h); NULL: nothing
     // How long what is done with it takes (passes/times.h); NULL: nobody asks.
     struct Times *times;
     Map dim_params;         // name of a declared dim -> DimId
@@ -604,5 +605,8 @@ uint64_t tensor_count(const TensorData *t);
 const TensorData *sparse_dense(Model *m, SparseData *s, Str *error);
 // A new constant in memory; `elements` is copied.
 TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, const void *elements);
+// The same of elements other than strings that live as long as the arena: they stay where they are.
+TensorData *tensor_around(Arena *a, DType t, uint32_t rank, const int64_t *dims,
+                          const void *elements);
 
 #endif

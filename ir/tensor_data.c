@@ -446,27 +446,24 @@ const void *tensor_elements(Model *m, TensorData *t, Str *error)
     return t->elements;
 }
 
-TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, const void *elements)
+static TensorData *tensor_shaped(Arena *a, DType t, uint32_t rank, const int64_t *dims)
 {
-    const DTypeInfo *info = dtype_info(t);
     TensorData *d = NEW(a, TensorData);
     int64_t *own = NEWS(a, int64_t, rank + 1u);
     if (rank)
         memcpy(own, dims, rank * sizeof *own);
     *d = (TensorData){.dtype = (int32_t)t, .rank = rank, .dims = own, .has = TENSOR_HAS_DTYPE};
-    uint64_t n = tensor_count(d);
-    d->nelements = n;
-    if (t == DT_STRING) {
-        Str *strings = NEWS(a, Str, n + 1);
-        for (uint64_t i = 0; i < n; i++)
-            strings[i] = str_copy(a, ((const Str *)elements)[i]);
-        d->payload = PAYLOAD_STRING;
-        d->count = n;
-        d->strings = strings;
-        d->elements = strings;
-        return d;
-    }
-    d->elements = arena_copy(a, elements, n * info->bytes);
+    d->nelements = tensor_count(d);
+    return d;
+}
+
+TensorData *tensor_around(Arena *a, DType t, uint32_t rank, const int64_t *dims,
+                          const void *elements)
+{
+    const DTypeInfo *info = dtype_info(t);
+    TensorData *d = tensor_shaped(a, t, rank, dims);
+    const uint64_t n = d->nelements;
+    d->elements = elements;
     d->payload = PAYLOAD_RAW;
     d->has |= TENSOR_HAS_RAW;
     d->raw = (Str){d->elements, n * info->bytes};
@@ -475,5 +472,21 @@ TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, co
         pack_bits(d->elements, n, info->bits, packed);
         d->raw = (Str){(const char *)packed, packed_bytes(n, info->bits)};
     }
+    return d;
+}
+
+TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, const void *elements)
+{
+    TensorData *d = tensor_shaped(a, t, rank, dims);
+    const uint64_t n = d->nelements;
+    if (t != DT_STRING)
+        return tensor_around(a, t, rank, dims, arena_copy(a, elements, n * dtype_info(t)->bytes));
+    Str *strings = NEWS(a, Str, n + 1);
+    for (uint64_t i = 0; i < n; i++)
+        strings[i] = str_copy(a, ((const Str *)elements)[i]);
+    d->payload = PAYLOAD_STRING;
+    d->count = n;
+    d->strings = strings;
+    d->elements = strings;
     return d;
 }

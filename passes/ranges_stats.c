@@ -2,10 +2,20 @@
 
 #include "base/file.h"
 #include "ir/payload.h"
+#include "passes/known.h"
 #include "passes/ranges_state.h"
 #include "passes/times.h"
 
 enum { MANY = 1 << 18 }; // bytes
+
+// Their place, and what is kept of it; NULL: nothing is.
+static const void **place_of(Ranges *r, TensorData *d)
+{
+    Str bytes;
+    const DType t = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
+    return tensor_packed(r->m, d, &bytes) ? known_of(r->m, bytes.at, tensor_count(d), t, DT_NONE)
+                                          : NULL;
+}
 
 // Elements of 6 bits share bytes with two others, and are taken apart first.
 static void read_all(Ranges *r, TensorData *d, ConstantStats *s)
@@ -28,10 +38,30 @@ uint64_t range_more_work(uint64_t count)
     return 2 * count;
 }
 
-static void keep(Ranges *r, ValueId v, const ConstantStats *s)
+static void settle(Ranges *r, ValueId v, const ConstantStats *s)
 {
     r->most += r->later[v] == RANGE_NOW ? range_more_work(s->count) : 0;
     r->stats[v] = s;
+}
+
+static void keep(Ranges *r, ValueId v, const ConstantStats *s)
+{
+    const void **place = place_of(r, (TensorData *)(uintptr_t)value_at(r->m, v)->constant);
+    if (place) {
+        ConstantStats *kept = NEW(r->m->arena, ConstantStats);
+        *kept = *s;
+        *place = kept;
+    }
+    settle(r, v, s);
+}
+
+// Did somebody else look at it?
+static bool take_known(Ranges *r, ValueId v, const TensorData *d)
+{
+    const void **place = place_of(r, (TensorData *)(uintptr_t)d);
+    if (place && *place)
+        settle(r, v, *place);
+    return place && *place;
 }
 
 bool range_stats_known(Ranges *r, ValueId v)
@@ -43,7 +73,7 @@ ElementsPass *range_stats_open(Ranges *r, ValueId v, bool packed)
 {
     const TensorData *d = v && v < r->n ? value_at(r->m, v)->constant : NULL;
     Str bytes;
-    if (!d || r->stats[v])
+    if (!d || r->stats[v] || take_known(r, v, d))
         return NULL;
     if (tensor_packed(r->m, d, &bytes) && bytes.len >= MANY)
         file_expect(bytes.at, bytes.len);
@@ -63,7 +93,7 @@ const ConstantStats *range_stats(Ranges *r, ValueId v)
     const TensorData *d = v && v < r->n ? value_at(r->m, v)->constant : NULL;
     if (!d || value_at(r->m, v)->kind != TYPE_TENSOR)
         return &nothing;
-    if (!r->stats[v]) {
+    if (!r->stats[v] && !take_known(r, v, d)) {
         ConstantStats *s = NEW(r->a, ConstantStats);
         Times *times = r->m->times;
         const double begin = times ? times_now() : 0;

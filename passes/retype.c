@@ -1,6 +1,9 @@
 #include "passes/retype.h"
 
-#include <math.h>
+#include "base/file.h"
+#include "ir/payload.h"
+#include "passes/known.h"
+#include "passes/recast.h"
 
 // Binary digits of a float's significand; of an integer's magnitude.
 static int digits_of(DType t)
@@ -47,52 +50,69 @@ TensorData *constant_data(Model *m, ValueId v)
     return a && a->t ? a->t : tensor_new(m->arena, DT_F32, 1, &one, &zero);
 }
 
-static bool is_exact(DType from, DType to, Scalar s)
+// ---- what is lost
+
+enum { MANY = 1 << 18 }; // bytes
+
+static Losses measure(Model *m, DType from, DType to, Str bytes, uint64_t count, bool packed)
 {
-    Scalar r = scalar_cast(from, to, s, false);
-    if (dtype_is_float(from) && dtype_is_float(to))
-        return r.f == s.f || (isnan(r.f) && isnan(s.f));
-    if (dtype_is_float(from)) // an integer below 2^53 in magnitude is the same number either way
-        return fabs(s.f) < 0x1p53 && (double)r.i == s.f;
-    if (dtype_is_float(to)) {
-        bool large = s.i < 0 && from == DT_U64;
-        return !large && fabs(r.f) < 0x1p63 && (int64_t)r.f == s.i;
+    const void **known = known_of(m, bytes.at, count, from, to);
+    if (known && *known)
+        return *(const Losses *)*known;
+    if (bytes.len >= MANY)
+        file_expect(bytes.at, bytes.len);
+    const Losses found = losses_of(from, to, bytes.at, count, packed);
+    if (known) {
+        Losses *kept = NEW(m->arena, Losses);
+        *kept = found;
+        *known = kept;
     }
-    return r.i == s.i && (s.i >= 0 || dtype_is_signed(from) == dtype_is_signed(to));
+    return found;
 }
 
-uint64_t constant_inexact(Model *m, TensorData *d, DType t)
+static DType known_dtype(const TensorData *d)
 {
-    Str error;
-    DType from = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
-    bool numbers = (dtype_is_float(from) || dtype_is_integer(from)) &&
-                   (dtype_is_float(t) || dtype_is_integer(t));
-    const unsigned char *at = numbers ? tensor_elements(m, d, &error) : NULL;
-    uint64_t bad = 0;
-    for (uint64_t i = 0; at && i < d->nelements; i++)
-        bad += !is_exact(from, t, scalar_load(from, at + i * dtype_info(from)->bytes));
-    return at ? bad : d->nelements ? d->nelements : 1;
+    return d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
+}
+
+Losses constant_losses(Model *m, TensorData *d, DType t)
+{
+    Str error, bytes;
+    const DType from = known_dtype(d);
+    const bool numbers = (dtype_is_float(from) || dtype_is_integer(from)) &&
+                         (dtype_is_float(t) || dtype_is_integer(t));
+    if (numbers && dtype_info(from)->bits != 6 && tensor_packed(m, d, &bytes))
+        return measure(m, from, t, bytes, tensor_count(d), true);
+    const void *at = numbers ? tensor_elements(m, d, &error) : NULL;
+    if (!at)
+        return (Losses){.inexact = d->nelements ? d->nelements : 1};
+    return measure(m, from, t, (Str){at, 0}, d->nelements, false);
 }
 
 bool constant_is_exact(Model *m, TensorData *d, DType t)
 {
-    return constant_inexact(m, d, t) == 0;
+    return constant_losses(m, d, t).inexact == 0;
 }
+
+// ---- stored otherwise
 
 TensorData *tensor_cast(Model *m, TensorData *d, DType t)
 {
-    Str error;
-    DType from = d->dtype > 0 && d->dtype < DT_COUNT ? (DType)d->dtype : DT_NONE;
-    const unsigned char *at = from == DT_NONE ? NULL : tensor_elements(m, d, &error);
-    size_t width = dtype_info(t)->bytes;
+    Str error, bytes;
+    const DType from = known_dtype(d);
+    const void *at = NULL;
+    if (from == DT_NONE || from == DT_STRING || t == DT_STRING)
+        return NULL;
+    if (dtype_info(from)->bits >= 8 && from != DT_BOOL && tensor_packed(m, d, &bytes))
+        at = bytes.len ? bytes.at : "";
+    else
+        at = tensor_elements(m, d, &error);
     if (!at)
         return NULL;
-    unsigned char *bytes = arena_array(m->arena, d->nelements + 1, width);
-    for (uint64_t i = 0; i < d->nelements; i++)
-        scalar_store(
-            t, bytes + i * width,
-            scalar_cast(from, t, scalar_load(from, at + i * dtype_info(from)->bytes), false));
-    return tensor_new(m->arena, t, d->rank, d->dims, bytes);
+    const uint64_t n = tensor_count(d);
+    unsigned char *to = arena_array(m->arena, n + 1, dtype_info(t)->bytes);
+    recast(from, t, at, n, to);
+    return tensor_around(m->arena, t, d->rank, d->dims, to);
 }
 
 // The tensor keeps its name, documentation and metadata; only its type and payload change.

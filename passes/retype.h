@@ -3,6 +3,7 @@
 #define CAMEO_PASSES_RETYPE_H
 
 #include "ir/registry.h"
+#include "passes/losses.h"
 
 // Has every number of `from` an exact counterpart in `to`? Casting then loses nothing.
 bool dtype_holds(DType to, DType from);
@@ -14,8 +15,9 @@ TensorData *constant_data(Model *m, ValueId v);
 // Has every element an exact counterpart in t? Only for numbers (bool is none).
 bool constant_is_exact(Model *m, TensorData *d, DType t);
 
-// How many elements have no exact counterpart in t; all of them where they cannot be read.
-uint64_t constant_inexact(Model *m, TensorData *d, DType t);
+// What the elements lose as t: all of them where they are no numbers, or cannot be read. Large
+// constants are read once for each t, whoever asks.
+Losses constant_losses(Model *m, TensorData *d, DType t);
 
 // A new tensor of d's elements as t, each rounded to nearest. NULL if they cannot be read.
 TensorData *tensor_cast(Model *m, TensorData *d, DType t);

@@ -46,7 +46,8 @@ typedef struct LintRun {
     const char *select, *profile, *ignore, *out, *baseline;
     const char *format; // "text", "json", ...
     bool fix, unsafe, diff, in_place, show_config, untrusted, statistics;
-    int fail_on; // SEV_*; LEVEL_OFF: not said on the command line
+    bool only_tried; // what a repair does is looked at, and nobody reads the repaired file
+    int fail_on;     // SEV_*; LEVEL_OFF: not said on the command line
     const Target *target;
     Str buffer;       // the text of the one model, as an editor holds it; absent: the file's
     const char *only; // repairs: those of this rule alone; NULL: of all

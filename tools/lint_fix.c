@@ -168,7 +168,7 @@ static void attempt(LintRun *r, Model *m, const char *path, const char *out, con
     repair_by_rules(r, m, &a->done);
     a->changed |= a->done.others > 0 || a->done.casts > casts;
     meet_budgets(r, m, path, a);
-    a->printed = print_model(m, out, &a->bytes, &a->error);
+    a->printed = r->only_tried || print_model(m, out, &a->bytes, &a->error);
     a->data = carried_by(m, r->arena);
     Dropped lost = {0};
     if (r->diff)
@@ -524,15 +524,16 @@ void lint_try_fixes(LintRun *r, const Model *m, const char *path, const Diags *d
     *stay = (Unmended){{STR_NONE, STR_NONE}};
     if (!m->functions.len || m->estimates || strcmp(path, "-") == 0)
         return;
+    r->only_tried = true;
     for (int k = 0; k < 2; k++) {
         Attempt a;
         r->unsafe = k == 1;
         if (any_own_fix(diags, k == 0) && attempt_again(r, m, path, &a)) {
             stay->prints[k] = prints_of(r->arena, &a.after, STR_NONE);
-            buf_free(&a.bytes);
             buf_free(&a.text);
         }
     }
+    r->only_tried = false;
     r->unsafe = unsafe;
 }
 
@@ -630,6 +631,7 @@ void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *di
         if (is_of_dtypes(diags->all.at[i]))
             wanted[diags->all.at[i]->fixes.at[0].safe ? 0 : 1] = true;
     bool *offered = NEWS(r->arena, bool, diags->all.len + 1);
+    r->only_tried = true;
     for (int k = 0; k < 2 && strcmp(path, "-") != 0; k++) {
         Attempt a;
         r->unsafe = k == 1;
@@ -637,9 +639,9 @@ void lint_correct_offers(LintRun *r, const Model *m, const char *path, Diags *di
             continue;
         offer_done(r, &a, diags, offered);
         wanted[1] |= any_misfit(&a.after);
-        buf_free(&a.bytes);
         buf_free(&a.text);
     }
+    r->only_tried = false;
     r->unsafe = unsafe;
 }
 

@@ -1,9 +1,6 @@
 #include "passes/lint/mends.h"
 
-#include "passes/elements.h"
 #include "passes/retype.h"
-
-#include <math.h>
 
 enum { MAX_SHOWN = 3 };
 
@@ -29,36 +26,19 @@ static bool is_number(DType t)
     return dtype_is_float(t) || dtype_is_integer(t);
 }
 
-// How many finite numbers become infinite: none, where neither the least nor the greatest does.
-static uint64_t count_infinite(DType from, DType to, const unsigned char *at, uint64_t n)
-{
-    uint64_t count = 0;
-    ConstantStats s;
-    elements_measure(from, at, n, false, &s);
-    if (s.read && isfinite(scalar_cast(DT_F64, to, (Scalar){.f = s.lo}, false).f) &&
-        isfinite(scalar_cast(DT_F64, to, (Scalar){.f = s.hi}, false).f))
-        return 0;
-    for (uint64_t i = 0; i < n; i++) {
-        Scalar v = scalar_load(from, at + i * dtype_info(from)->bytes);
-        bool finite = !dtype_is_float(from) || isfinite(v.f);
-        count += finite && isinf(scalar_cast(from, to, v, false).f);
-    }
-    return count;
-}
-
 void mends_store(Model *m, Arena *a, TensorData *t, Mend *mend)
 {
     Str error;
     DType from = t->dtype > 0 && t->dtype < DT_COUNT ? (DType)t->dtype : DT_NONE, to = mend->to;
     mend->values = tensor_count(t);
-    mend->inexact = constant_inexact(m, t, to);
+    const Losses lost = constant_losses(m, t, to);
+    mend->inexact = lost.inexact;
+    mend->infinite = lost.infinite;
     mend->loses = mend->inexact > 0;
-    bool numbers = mend->inexact && is_number(from) && is_number(to);
-    const unsigned char *at = numbers ? tensor_elements(m, t, &error) : NULL;
-    if (at && dtype_is_float(to))
-        mend->infinite = count_infinite(from, to, at, mend->values);
     if (mend->values != 1 || !mend->inexact)
         return;
+    bool numbers = is_number(from) && is_number(to);
+    const unsigned char *at = numbers ? tensor_elements(m, t, &error) : NULL;
     mend->change = STR("its value changes");
     if (at)
         mend->change = str_printf(

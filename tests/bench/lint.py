@@ -7,7 +7,7 @@ model.onnx each); weights, looked at by all rules that read them. CPU time besid
 peers, what the call itself takes, without importing them.
 
 --only measures some of it: nodes, text, folder, weights (of one dtype: weights-float16), sums (sums-int8-rows-apart), read
-(read-LSTM-float32); --by with some of the columns; --make only makes the models; --keep leaves them in a folder, for the next part. --write puts what was
+(read-LSTM-float32), foreign (foreign-float64-float32); --by with some of the columns; --make only makes the models; --keep leaves them in a folder, for the next part. --write puts what was
 measured into the page's table, and leaves its other cells as they are.
 """
 import argparse
@@ -42,6 +42,7 @@ DTYPES = ["float32", "float64", "float16", "bfloat16", *FLOAT8, "float8e8m0", "f
           "int4", "uint4", "bool"]
 HALVES = ("int4", "uint4", "float4e2m1")  # two to a byte
 READERS = ["Conv", "ConvTranspose", "LSTM", "Gather"]  # beside products of matrices, and of which dtypes
+FOREIGN = [("float64", "float32"), ("float32", "float16"), ("float32", "bfloat16"), ("bfloat16", "float16"), ("int64", "int32")]  # stored, the model's
 READ = ["float32", "float64", "float16", "bfloat16", "float8e4m3fn", "int8", "int4"]
 STORED = {"float32": "FLOAT", "float64": "DOUBLE"}
 TAIL = """
@@ -227,6 +228,19 @@ def much_read(path, megabytes, op, dtype):
     onnx.save(newest(graph), path)
 
 
+def foreign_weight(path, megabytes, dtype, to):
+    """Weights of a dtype that the model is not of, each at odds with what it is added to: what storing them otherwise loses is said."""
+    kind, through = (TensorProto.DataType.Value(STORED.get(t, t.upper())) for t in (dtype, to))
+    graph, bytes_, last = onnx.GraphProto(name="foreign"), weight_block(dtype).tobytes() * 16, "x"
+    for i in range(max(megabytes * 1000000 // len(bytes_), 1)):
+        weight = "w" * (1 + i % 7) + str(i)
+        graph.initializer.add(name=weight, data_type=kind, dims=[1 << 14, 1 << 10], raw_data=bytes_)
+        last = graph.node.add(op_type="Add", input=[last, weight], output=[f"h{i}"]).output[0]
+    graph.input.append(helper.make_tensor_value_info("x", through, [1 << 14, 1 << 10]))
+    graph.output.append(helper.make_tensor_value_info(last, through, [1 << 14, 1 << 10]))
+    onnx.save(newest(graph), path)
+
+
 def small_models(folder, source, count):
     paths = sorted(p for p in source.glob("*/model.onnx") if p.stat().st_size < 100000)[:count]
     folder.mkdir()
@@ -341,6 +355,15 @@ def cases(options, folder):
                 path.unlink()
 
 
+    for dtype, to in FOREIGN:
+        if wanted(options, f"foreign-{dtype}-{to}"):
+            path, size = model(f"foreign-{dtype}-{to}", foreign_weight, options.sums_mb, dtype, to)
+            yield f"foreign-{dtype}-{to}", f"{size / 1000:.2f} GB of {dtype} weights in a {to} model", [path], [], \
+                rate_of_weights(options, path, size / 1000)
+            if not options.keep:
+                path.unlink()
+
+
 def write(path, rows):
     """Rows are known by their first cell; cells that were not measured stay."""
     text = path.read_text()
@@ -364,7 +387,7 @@ def main():
     parser.add_argument("--sums-mb", type=int, default=250)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=int, default=300, help="seconds that a peer is given")
-    parser.add_argument("--only", help="nodes, text, folder, weights, sums, read, or one of them: weights-DTYPE")
+    parser.add_argument("--only", help="nodes, text, folder, weights, sums, read, foreign, or one of them: weights-DTYPE")
     parser.add_argument("--by", default=",".join(COLUMNS), help="what measures: " + ",".join(COLUMNS))
     parser.add_argument("--keep", type=pathlib.Path, help="the models' folder, which stays")
     parser.add_argument("--make", action="store_true", help="make the models, measure nothing")

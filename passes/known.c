@@ -1,0 +1,34 @@
+// What passes over large constants found, by where their elements lie (known.h).
+
+#include "passes/known.h"
+
+struct Known {
+    Map at; // index into `found`
+    VEC(const void *) found;
+};
+
+typedef struct KnownKey {
+    const void *at;
+    uint64_t count;
+    uint32_t dtype, as;
+} KnownKey;
+
+enum { FEW = 256 };
+
+const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType as)
+{
+    const KnownKey key = {at, count, t, as};
+    const Str bytes = {(const char *)&key, sizeof key};
+    if (count < FEW)
+        return NULL;
+    if (!m->known) {
+        m->known = NEW(m->arena, struct Known);
+        *m->known = (struct Known){.at = {.arena = m->arena}};
+    }
+    const uint32_t *there = map_get(&m->known->at, bytes);
+    if (there)
+        return &m->known->found.at[*there];
+    *map_put(&m->known->at, str_copy(m->arena, bytes), NULL) = m->known->found.len;
+    vec_push(m->arena, &m->known->found, NULL);
+    return &m->known->found.at[m->known->found.len - 1];
+}

@@ -1,0 +1,13 @@
+// What a pass over the elements of a large constant found, kept as long as its model: each repair
+// that is tried, and each rule behind it, asks anew.
+#ifndef CAMEO_PASSES_KNOWN_H
+#define CAMEO_PASSES_KNOWN_H
+
+#include "ir/graph.h"
+
+// The place of what is known of `count` elements that lie at `at` until the model is closed, by
+// their dtype and the one that they are looked at as (DT_NONE: none); it holds NULL as long as
+// nobody looked. NULL: they are so few that nothing is kept. Valid until the next call.
+const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType as);
+
+#endif
