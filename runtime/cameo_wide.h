@@ -6,6 +6,7 @@
 #define CAMEO_WIDE_H
 
 #include "cameo_wide_lines.h"
+#include "cameo_wide_own.h"
 
 /* The channel and the place of the window that k is. */
 static inline __attribute__((unused)) int64_t cameo_wide_tap(const cameo_wide_window *w, int64_t k,
@@ -340,6 +341,8 @@ cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int
     const int narrow =
         p->columns <= CAMEO_WIDE_NARROW && (p->high.at || (!p->broad.at && p->ak == 1));
     if (p->lines && !narrow && cameo_wide_lines_take(p, m0, m1, n0, n1, a, b))
+        return;
+    if (p->window && m0 == 0 && m1 == 1 && n0 == 0 && n1 == p->columns && cameo_wide_own_take(p, b))
         return;
     if (p->window && (rare || !narrow) && cameo_wide_slide(p, m0, m1, n0, n1, a, b))
         return;

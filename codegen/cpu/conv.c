@@ -639,7 +639,7 @@ static void find_wide(Match *m, const Panels *w, const ConvChoice *how, Conv **f
             return;
         next = w->k.stride[i - 1] * w->k.extent[i - 1];
     }
-    if (wide_leaves(m->polys, &m->c) || stride < 0)
+    if (wide_leaves(m->mod, &m->c) || stride < 0)
         return;
     m->c.wm = poly_const(m->polys, m->c.m ? w->row : 0);
     m->c.wk = poly_const(m->polys, stride);

@@ -12,6 +12,8 @@
 enum {
     MACS = 5,           // multiplications and additions in a tenth of a nanosecond
     LARGE_PLANE = 2048, // places
+    OWN_STEPS = 2,      // between windows, and elements of a row of a plane that has tiles of its
+    OWN_WIDTH = 8,      // own: as many as the longest vector
     // Of fewer rows and places tiles of a line do not make up for what is done to x and to windows:
     // with 16 rows 196 places took 1.2 of the direct time, 43,264 places 0.9 (measured with
     // AVX-512).
@@ -389,16 +391,30 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
     print_line(p, "    %s, %s, %s, %s);", part[0], part[1], part[2], part[3]);
 }
 
+// Has a plane tiles of several rows (runtime/cameo_wide_own.h)? They take 0.55 to 0.75 of the time
+// of loops and of other planes (measured with AVX-512).
+static bool has_own_tiles(Module *mod, const Conv *c)
+{
+    int64_t taps, wide;
+    bool square = c->rank == 2 && poly_is_const(c->taps[1], &taps) && (taps == 3 || taps == 5) &&
+                  poly_equals(c->taps[0], taps) && poly_equals(c->step[1], 1) &&
+                  c->stride[0] == c->stride[1] && c->stride[0] <= OWN_STEPS &&
+                  poly_is_const(c->out[1], &wide) && wide >= OWN_WIDTH;
+    for (uint32_t i = 0; i < c->rank; i++)
+        square = square && c->dilation[i] == 1;
+    return square && buffer_at(mod, c->x->buffer)->dtype == DT_F32;
+}
+
 // Loops have no planes to make first, and the compiler unrolls their rows: of planes of 1,200
 // places they took 0.8 of the time, of 2,700 1.45, of windows with a step 0.75 (measured with
 // AVX-512).
-bool wide_leaves(Polys *polys, const Conv *c)
+bool wide_leaves(Module *mod, const Conv *c)
 {
     int64_t places;
-    bool plain = c->rank <= 2 && poly_is_const(conv_places(polys, c), &places);
+    bool plain = c->rank <= 2 && poly_is_const(conv_places(mod->polys, c), &places);
     for (uint32_t i = 0; i < c->rank; i++)
         plain = plain && c->stride[i] == 1;
-    return c->depthwise && (!plain || places < LARGE_PLANE);
+    return c->depthwise && !has_own_tiles(mod, c) && (!plain || places < LARGE_PLANE);
 }
 
 bool wide_has_lines(Module *mod, const Conv *c)

@@ -26,7 +26,7 @@ void wide_share_panels(Module *mod);
 // which are text, of it. The product's own variables must count as 0.
 void wide_print_product(Printer *p, const Override *o, const char *part);
 // Is the convolution a plane by its own window that plain loops do no slower?
-bool wide_leaves(Polys *polys, const Conv *c);
+bool wide_leaves(Module *mod, const Conv *c);
 // Is x of float32, has y rows or places enough, as far as they are known, and has a window
 // neighbours in some dim? Then tiles of a line may compute it.
 bool wide_has_lines(Module *mod, const Conv *c);

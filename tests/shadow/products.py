@@ -19,6 +19,15 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 
+# A plane's size, places of its window in a line, the window's step, padding: rows of the result that are fewer than a tile's,
+# no multiple of them, and more than are widened at once; of as many elements as the longest vector and more; planes of one row.
+OWN_WINDOWS = [((1, 8), 3, 1, [1, 1, 1, 1]), ((3, 9), 3, 1, [1, 1, 1, 1]), ((5, 41), 3, 1, [0, 2, 1, 3]),
+               ((70, 65), 3, 1, [1, 1, 1, 1]), ((9, 401), 3, 1, [2, 0, 0, 0]), ((2, 8), 5, 1, [2, 2, 2, 2]),
+               ((37, 48), 5, 1, [2, 2, 2, 2]), ((11, 19), 5, 1, [4, 3, 0, 1]), ((1, 15), 3, 2, [1, 1, 1, 1]),
+               ((60, 80), 3, 2, [1, 1, 1, 1]), ((13, 33), 3, 2, [0, 0, 2, 1]), ((21, 34), 3, 2, [0, 2, 1, 0]),
+               ((29, 50), 5, 2, [2, 2, 2, 2]), ((8, 27), 5, 2, [1, 3, 4, 0]), ((4, 18), 5, 2, [2, 1, 2, 1])]
+
+
 class Cases:
     def __init__(self, rng):
         self.rng, self.nodes, self.feeds, self.constants, self.outputs = rng, [], {}, {}, []
@@ -77,6 +86,8 @@ def cases_of(seed):
     c.add("Conv", c.number(2, 6, 19, 30), c.number(6, 1, 3, 3), group=6, pads=[1, 1, 1, 1])
     c.add("Conv", c.number(1, 6, 19, 31), c.number(12, 1, 5, 5), group=6, pads=[2, 2, 2, 2], strides=[2, 2])
     c.add("Conv", c.number(1, 4, 15, 9), c.number(4, 1, 3, 3), group=4, pads=[3, 3, 3, 3], dilations=[3, 3])
+    for size, taps, step, pads in OWN_WINDOWS:
+        c.add("Conv", c.number(1, 7, *size), c.number(7, 1, taps, taps), group=7, pads=pads, strides=[step, step])
     c.add("Conv", c.number(1, 16, 12, 21), c.number(1, 16, 3, 3), pads=[0, 1, 2, 0])
     c.add("Conv", c.number(1, 3, 5), c.number(3, 1, 7), group=3, pads=[3, 3])
     c.add("Conv", c.number(1, 2, 6, 7, 20), c.number(2, 1, 2, 3, 3), group=2, pads=[0, 1, 1, 1, 0, 2])
