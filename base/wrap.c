@@ -35,17 +35,22 @@ static size_t closed(Str s, char from, char to)
     return 0;
 }
 
+static const char pairs[][2] = {{'"', '"'}, {'`', '`'}, {'[', ']'}, {'(', ')'}};
+enum { PAIRS = sizeof pairs / sizeof *pairs };
+
 // Bytes of the word that `s` begins with. Brackets behind something, as in "in1(the name)", are of
-// it; a remark in brackets is not.
-static size_t word_length(Str s)
+// it; a remark in brackets is not. `open`: of these kinds one was found that does not end, and the
+// rest of the text is not read for each of them again.
+static size_t word_length(Str s, bool *open)
 {
-    static const char pairs[][2] = {{'"', '"'}, {'`', '`'}, {'[', ']'}, {'(', ')'}};
     size_t i = 0;
     while (i < s.len && s.at[i] != ' ') {
         size_t n = 0;
-        for (size_t k = 0; k < sizeof pairs / sizeof *pairs && !n; k++)
-            if (s.at[i] == pairs[k][0] && (i || s.at[i] != '('))
+        for (size_t k = 0; k < PAIRS && !n; k++)
+            if (s.at[i] == pairs[k][0] && !open[k] && (i || s.at[i] != '(')) {
                 n = closed((Str){s.at + i, s.len - i}, pairs[k][0], pairs[k][1]);
+                open[k] = !n;
+            }
         i += n ? n : 1;
     }
     return i;
@@ -62,6 +67,7 @@ static uint32_t columns(Str s)
 
 void wrap_text(Buf *out, Str text, uint32_t indent, uint32_t width, const char *on, const char *off)
 {
+    bool open[PAIRS] = {false};
     uint32_t lead = 0;
     while (lead < text.len && text.at[lead] == ' ')
         lead++;
@@ -73,7 +79,7 @@ void wrap_text(Buf *out, Str text, uint32_t indent, uint32_t width, const char *
         while (i + gap < text.len && text.at[i + gap] == ' ')
             gap++;
         const Str rest = {text.at + i + gap, text.len - i - gap};
-        const Str word = {rest.at, word_length(rest)};
+        const Str word = {rest.at, word_length(rest, open)};
         const uint32_t wide = (uint32_t)gap + columns(word);
         if (width >= hang + LEAST_ROOM && word.len && at > hang && at + wide > width) {
             buf_printf(out, "%s\n%*s%s", off, (int)hang, "", on);
