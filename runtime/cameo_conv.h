@@ -25,6 +25,7 @@ typedef struct cameo_conv_view {
     int64_t channels, channel;
     int64_t width;              /* columns of a block */
     int ends;                   /* panels end where rows of the output do */
+    int64_t joined;             /* so many rows are a panel, with what lies between them; 0: none */
     int packs;                  /* panels are copied wherever they are */
     int even;                   /* a place is summed as in any other panel: no few columns */
     const float *made;          /* panels of all columns, which are one block; NULL: none */
@@ -50,6 +51,22 @@ static inline __attribute__((unused)) int cameo_conv_ends(const cameo_conv *g,
     const int apart = g->copy || (v->out[0] == 1 && v->at[1] >= row);
     return (v->out[0] > 1 || v->out[1] > 1) && apart && 3 * lanes <= 4 * row &&
            g->rows * (lanes - row) <= CAMEO_CONV_COPY * crossing;
+}
+
+/* Short rows of a copy are read as they lie, some of them with their border between them as one
+ * panel, where to sum for the border too is less work than to copy each row. How many; 0: none. */
+static inline __attribute__((unused)) int64_t cameo_conv_joins(const cameo_conv *g,
+                                                               const cameo_conv_view *v)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t row = v->out[2], next = v->at[1];
+    if (!g->copy || v->ends || v->out[0] > 1 || row <= CAMEO_FEW || row > PANEL || next < row)
+        return 0;
+    const int64_t fit = (PANEL - row) / next + 1, rows = fit < v->out[1] ? fit : v->out[1];
+    const int64_t reach = (rows - 1) * next + row;
+    const int64_t lanes = (reach + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
+    const int64_t copied = rows * ((row + CAMEO_LANES - 1) / CAMEO_LANES) * CAMEO_LANES;
+    return rows > 1 && g->rows * (lanes - rows * row) <= CAMEO_CONV_COPY * copied ? rows : 0;
 }
 
 /* Rows of x that begin anywhere in a cache line take two lines for each vector that is as long as
@@ -101,6 +118,9 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
     v->ends = cameo_conv_ends(g, v);
     if (v->ends && v->out[2] <= v->width) /* rows are not cut */
         v->width -= v->width % v->out[2];
+    v->joined = cameo_conv_joins(g, v);
+    if (v->joined) /* nor are panels */
+        v->width -= v->width % (v->joined * v->out[2]);
     v->packs = cameo_conv_packs(g, v);
 }
 
@@ -178,6 +198,8 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
     }
     for (int64_t k = 0; k < nk; k++, to += PANEL) {
         const float *x = v->x + places[k];
+        if (width < PANEL)
+            *(cameo_vec *)(to + width / CAMEO_LANES * CAMEO_LANES) = (cameo_vec){0};
         if (places[k] + reach + CAMEO_LANES <= v->size && k + 1 < nk)
             for (int r = 0; r < count; r++)
                 for (int64_t i = 0; i < runs[r].count; i += CAMEO_LANES)
@@ -186,8 +208,6 @@ static inline __attribute__((unused)) void cameo_conv_pack(const cameo_conv_view
         else
             for (int r = 0; r < count; r++)
                 memcpy(to + runs[r].to, x + runs[r].from, (size_t)runs[r].count * sizeof *to);
-        for (int64_t i = width; i < PANEL && i % CAMEO_LANES; i++)
-            to[i] = 0.0f;
     }
 }
 
@@ -196,6 +216,7 @@ typedef struct cameo_conv_panel {
     const float *b;
     const int64_t *at;
     int64_t n, width;
+    int64_t row, next; /* rows of b that are joined: their columns, and from one to the next; 0 */
 } cameo_conv_panel;
 
 /* The lanes of so many columns. */
@@ -219,6 +240,10 @@ static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_con
                                                                  int64_t k, int64_t left)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    if (v->joined) {
+        const int64_t rows = v->joined * v->out[2];
+        return rows < left ? rows : left;
+    }
     if (v->ends) {
         const int64_t row = v->out[2] - k;
         left = row < left ? row : left;
@@ -247,11 +272,15 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
         const int few = width <= CAMEO_FEW && !v->even;
-        const int64_t reach = few ? width : cameo_conv_lanes(width, v->even);
+        const int64_t joined = v->joined ? (width - 1) / v->out[2] * (v->at[1] - v->out[2]) : 0;
+        const int64_t reach = few ? width : cameo_conv_lanes(width + joined, v->even);
         const int64_t from = i * v->at[0] + j * v->at[1] + at;
         cameo_conv_panel *p = &panels[count];
-        *p = (cameo_conv_panel){v->x + from, places, n, width};
-        if ((v->packs && !few) || at + width > v->out[2] || most + from + reach > v->size) {
+        *p = (cameo_conv_panel){v->x + from, places, n, width, 0, 0};
+        if (joined) {
+            p->row = v->out[2];
+            p->next = v->at[1];
+        } else if ((v->packs && !few) || at + width > v->out[2] || most + from + reach > v->size) {
             cameo_conv_pack(v, n, width, nk, places, to);
             p->b = to;
             p->at = packed;
@@ -283,7 +312,8 @@ static inline __attribute__((unused)) int cameo_conv_made(const cameo_conv_view 
     int count = 0;
     for (int64_t at = 0, width; at < n; at += width) {
         width = cameo_conv_columns(v, 0, n - at);
-        panels[count++] = (cameo_conv_panel){NULL, width > CAMEO_FEW ? packed : few, at, width};
+        panels[count++] =
+            (cameo_conv_panel){NULL, width > CAMEO_FEW ? packed : few, at, width, 0, 0};
     }
     for (int i = 0; i < count; i++)
         panels[i].b = v->made + (k0 * count + nk * i) * PANEL;
@@ -403,7 +433,49 @@ static inline __attribute__((unused)) int cameo_conv_pair(const cameo_conv_block
 {
     const cameo_conv_panel *p = &b->panels[i];
     return height == CAMEO_ROWS && i + 1 < b->count - cameo_conv_few(b) && p->at == p[1].at &&
-           p->width == p[1].width && cameo_conv_lanes(p->width, b->even) == CAMEO_LANES;
+           !p->row && !p[1].row && p->width == p[1].width &&
+           cameo_conv_lanes(p->width, b->even) == CAMEO_LANES;
+}
+
+/* `height` rows of y, `row` apart, to a tile whose columns are those of a panel's joined rows, or,
+ * `back`, from it. */
+static inline __attribute__((unused)) void
+cameo_conv_join(const cameo_conv_panel *p, int64_t height, int back, const float *restrict from,
+                float *restrict to, int64_t row, int64_t lanes)
+{
+    for (int64_t i = 0; i < height; i++) {
+        for (int64_t n = 0, at = 0; n < p->width; n += p->row, at += p->next)
+            for (int64_t k = 0; k < p->row; k++)
+                to[(back ? n : at) + k] = from[(back ? at : n) + k];
+        from += back ? lanes : row;
+        to += back ? row : lanes;
+    }
+}
+
+/* Rows m .. m + height, those of a tile, of a panel of joined rows. */
+static __attribute__((noinline, unused)) void cameo_conv_joined(const cameo_conv_block *b,
+                                                                const cameo_conv_panel *p,
+                                                                int64_t m, int64_t height,
+                                                                const float *a, int64_t ahead)
+{
+    enum { TILE = CAMEO_ROWS * CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t reach = (p->width / p->row - 1) * p->next + p->row;
+    const int64_t lanes = cameo_conv_lanes(reach, b->even), at = m * b->row + p->n;
+    float tile[TILE], added[TILE];
+    cameo_finish finish;
+    const cameo_finish *f = cameo_conv_finish(b, m, p->n, &finish);
+    if (b->k0 > 0) {
+        memset(tile, 0, sizeof tile);
+        cameo_conv_join(p, height, 0, b->y + at, tile, b->row, lanes);
+    }
+    if (f && f->added) {
+        memset(added, 0, sizeof added);
+        cameo_conv_join(p, height, 0, f->added, added, b->row, lanes);
+        finish.added = added;
+    }
+    cameo_tiles[height - 1][lanes / CAMEO_LANES - 1](b->nk, a, p->b, p->at, ahead, tile, lanes,
+                                                     lanes, b->k0 > 0, f);
+    cameo_conv_join(p, height, 1, tile, b->y + at, b->row, lanes);
 }
 
 /* Rows m .. m + height, those of a tile, of all panels but a few columns. Those left of m0 .. m1
@@ -420,6 +492,10 @@ static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_blo
         const cameo_conv_panel *p = &b->panels[i];
         const int64_t whole = cameo_conv_lanes(p->width, b->even);
         cameo_finish finish;
+        if (p->row) {
+            cameo_conv_joined(b, p, m, height, a, i == 0 ? ahead : 0);
+            continue;
+        }
 #ifdef CAMEO_PAIR
         if (cameo_conv_pair(b, i, height)) {
             const int64_t next = p[1].b - p->b;

@@ -105,6 +105,16 @@ static inline __attribute__((unused)) void cameo_conv_halves(const float *x, con
     }
 }
 
+/* n places of 0, a few as a vector, which may write what is written again behind them. */
+static inline __attribute__((always_inline, unused)) void cameo_conv_border(float *to, int64_t n,
+                                                                            const float *limit)
+{
+    if (n > CAMEO_LANES || limit - to < CAMEO_LANES)
+        memset(to, 0, (size_t)n * sizeof *to);
+    else if (n > 0)
+        *(cameo_vec *)to = (cameo_vec){0};
+}
+
 /* The rows of x whose elements are neighbours, from `to` on, `width` apart: low places of 0, count
  * elements, places of 0 up to width. What a vector writes past a row the next one writes again;
  * nothing is written from `limit` on. */
@@ -115,15 +125,13 @@ static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64
     const float *end = x + (rows - 1) * step + count - CAMEO_LANES;
     const int64_t reach = low + (count + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
     for (int64_t j = 0; j < rows; j++, x += step, to += width) {
-        for (int64_t i = 0; i < low; i++)
-            to[i] = 0.0f;
+        cameo_conv_border(to, low, limit);
         if (x + (count - 1) / CAMEO_LANES * CAMEO_LANES <= end && reach <= limit - to)
             for (int64_t i = 0; i < count; i += CAMEO_LANES)
                 *(cameo_vec *)(to + low + i) = *(const cameo_vec *)(x + i);
         else
             memcpy(to + low, x, (size_t)count * sizeof *to);
-        for (int64_t i = low + count; i < width; i++)
-            to[i] = 0.0f;
+        cameo_conv_border(to + low + count, width - low - count, limit);
     }
 }
 
@@ -145,7 +153,7 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     int64_t last = in + pad < until ? in + pad : until;
     last = last > first ? last : first;
     to += from * width;
-    memset(to, 0, (size_t)((first - from) * width) * sizeof *to);
+    cameo_conv_border(to, (first - from) * width, limit);
     x += (first - pad) * g->step[1];
     to += (first - from) * width;
     const int64_t low = g->pad[2], left = length - low;
@@ -166,7 +174,7 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
             cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],
                            length, to + j * width);
     to += (last - first) * width;
-    memset(to, 0, (size_t)((until - last) * width) * sizeof *to);
+    cameo_conv_border(to, (until - last) * width, limit);
 }
 
 /* Channels that are one short row each: what goes where is the same for all of them. */

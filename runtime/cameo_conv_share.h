@@ -24,7 +24,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_unit(const cameo_conv_v
                                                               int64_t threads)
 {
     const int64_t rows = v->ends && v->out[2] <= v->width ? v->out[2] : v->width;
-    const int64_t step = v->ends ? rows : CAMEO_TILE_COLUMNS;
+    const int64_t step = v->joined ? v->joined * v->out[2] : v->ends ? rows : CAMEO_TILE_COLUMNS;
     const int64_t fit = all / (threads * CAMEO_CONV_EACH) / step * step;
     return fit < step ? step : fit < v->width ? fit : v->width;
 }
@@ -50,7 +50,7 @@ static __attribute__((noinline, unused)) int64_t cameo_conv_shares(const cameo_c
     const int enough = units >= 2 * threads && weights <= moved;
     if (enough || blocks == 0 || blocks >= 4 * threads || blocks % threads == 0)
         return unit;
-    if (made && !v.ends)
+    if (made && !v.ends && !v.joined)
         return CAMEO_CONV_ROWS_MADE;
     return g->rows < CAMEO_CONV_MANY ? unit : CAMEO_CONV_ROWS;
 }

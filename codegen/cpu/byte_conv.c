@@ -229,6 +229,7 @@ void byte_conv_print_plan(Printer *p, const Bytes *b)
 {
     print_line(p, "image.width = %lld;", (long long)b->width);
     print_line(p, "image.ends = 0;");
+    print_line(p, "image.joined = 0;");
     if (b->squares.depth)
         print_line(p, "const cameo_squares squares = {%lld, %lld, %d};",
                    (long long)b->squares.depth, (long long)b->squares.tiles, b->squares.gathered);

@@ -68,11 +68,13 @@ def write_kernels(folder, batch):
     node("Conv", small, weight(70, 65, 5, 5), pads=[4, 2, 0, 2])  # the last row is not of the border
     node("Conv", small, weight(70, 65, 3, 3), pads=[1, 1, 0, 1], strides=[2, 2])
     node("Conv", small, weight(70, 65, 1, 1), strides=[2, 2])
+    node("Relu", node("Conv", small, weight(12, 65, 3, 3), weight(12), pads=[1] * 4))  # rows with their border between them
     middle = given("middle", batch, 40, 12, 10)  # one block of columns: threads make its panels together
     node("Conv", middle, weight(100, 40, 5, 5), pads=[2] * 4)
     node("Conv", middle, weight(72, 40, 3, 3), pads=[1] * 4, strides=[1, 2])
     node("Relu", node("Conv", middle, weight(260, 40, 1, 1), weight(260)))
     node("Conv", middle, weight(40, 40, 5, 5), pads=[2] * 4)
+    node("Conv", middle, weight(14, 40, 3, 3), pads=[1] * 4)
     line = given("line", batch, 64, 4500)  # several blocks of tiles in a line
     node("Relu", node("Conv", line, weight(72, 64, 5), weight(72), pads=[2] * 2))
     node("Conv", line, weight(100, 64, 3), pads=[0, 1])
