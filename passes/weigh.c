@@ -239,21 +239,29 @@ INLINE float integer_of(uint32_t word, const unsigned shift, const unsigned bits
 // The same of floats with so many digits behind the point: exponent and digits are put where those
 // of a float are. A number with exponent 0 is then above half of the least normal one by half of
 // what it is; for all others the double less that least one is no less than the number.
-INLINE float small_of(uint32_t word, const unsigned shift, const unsigned bits,
-                      const unsigned digits, const Making *m)
+INLINE uint32_t small_size(uint32_t word, const unsigned shift, const unsigned bits,
+                           const unsigned digits, const Making *m)
 {
     const int up = 23 - (int)digits - (int)shift;
     const uint32_t mask = ((UINT32_C(1) << (bits - 1)) - 1) << (23 - digits);
-    const uint32_t sign = word << (32 - bits - shift) & UINT32_C(0x80000000);
     const float one = from_bits(((up > 0 ? word << up : word >> -up) & mask) + m->up);
-    const float other = one + one - m->normal, size = one < other ? one : other;
-    return from_bits(to_bits(size) | sign);
+    const uint32_t as_is = to_bits(one), other = to_bits(one + one - m->normal);
+    return as_is < other ? as_is : other;
 }
 
+// A number and its magnitude, which of floats is there first.
 INLINE float number_of(uint32_t word, const unsigned shift, const unsigned bits,
-                       const unsigned digits, const Making *m, float zero)
+                       const unsigned digits, const Making *m, float zero, float *size)
 {
-    return digits ? small_of(word, shift, bits, digits, m) : integer_of(word, shift, bits) - zero;
+    const uint32_t sign = word << (32 - bits - shift) & UINT32_C(0x80000000);
+    if (digits) {
+        const uint32_t magnitude = small_size(word, shift, bits, digits, m);
+        *size = from_bits(magnitude);
+        return from_bits(magnitude | sign);
+    }
+    const float v = integer_of(word, shift, bits) - zero;
+    *size = fabsf(v);
+    return v;
 }
 
 // Loops that shift by a number which the compiler does not know take longer: each of these is
@@ -267,7 +275,8 @@ INLINE void row_step(const uint32_t *word, const unsigned t, const unsigned bits
     const float *restrict by_radius = x->radius + from + t * WORDS;
     const float *restrict by_most = all ? x->most + from + t * WORDS : NULL;
     for (int i = 0; i < WORDS; i++) {
-        const float v = number_of(word[i], t * bits, bits, digits, m, zero[i]), size = fabsf(v);
+        float size;
+        const float v = number_of(word[i], t * bits, bits, digits, m, zero[i], &size);
         middle[i] += v * by_middle[i];
         radius[i] += size * by_radius[i];
         if (all)
@@ -331,10 +340,8 @@ INLINE void rows_step(const uint32_t word[4][WORDS], const unsigned t, const uns
     c = all ? c + to : NULL;
     for (int i = 0; i < WORDS; i++) {
         float v[4], size[4];
-        for (int j = 0; j < 4; j++) {
-            v[j] = number_of(word[j][i], t * bits, bits, digits, m, zero[i]);
-            size[j] = fabsf(v[j]);
-        }
+        for (int j = 0; j < 4; j++)
+            v[j] = number_of(word[j][i], t * bits, bits, digits, m, zero[i], &size[j]);
         a[i] += v[0] * x[0] + v[1] * x[3] + (v[2] * x[6] + v[3] * x[9]);
         b[i] += size[0] * x[1] + size[1] * x[4] + (size[2] * x[7] + size[3] * x[10]);
         if (all)
