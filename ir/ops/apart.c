@@ -124,9 +124,12 @@ static const Expr *ahead(const Apart *a, int i)
     return add(l, away, a->d[i] ? a->d[i] : of_exact(l, x));
 }
 
+// max(X, 0) - y as max(X - y, -y), where x - y is x below 0 and y is x above
 static const Expr *rectified(const Apart *a)
 {
-    return max_(a->l, ahead(a, 0), neg(a->l, finite_or_none(a->l, a->y)));
+    Lower *l = a->l;
+    const Expr *x = finite_or_none(l, a->x[0]), *none = f32(l, 0);
+    return max_(l, add(l, min_(l, x, none), a->d[0]), min_(l, neg(l, x), none));
 }
 
 static const Expr *greater(const Apart *a)
