@@ -307,7 +307,8 @@ typedef enum ConvForm {
     CURVE_FORM,
     TILE_FORM,
     LINE_FORM,
-    HALF_FORM
+    HALF_FORM,
+    SPLIT_FORM
 } ConvForm;
 
 static bool has_form(const Conv *c, ConvForm form)
@@ -316,6 +317,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return false;
     if (form == HALF_FORM)
         return c->half != NULL;
+    if (form == SPLIT_FORM)
+        return c->split != SPLIT_NONE;
     if (form == CHAIN_FORM)
         return c->chain != NULL;
     if (form == CURVE_FORM)
@@ -480,11 +483,11 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
     if (uses_convolutions(mod->steps, CURVE_FORM))
         parts[n++] = "cameo_curve.h";
     if (uses_convolutions(mod->steps, ANY_FORM)) {
-        parts[n++] = "cameo_columns.h";
-        parts[n++] = "cameo_conv_copy.h";
-        parts[n++] = "cameo_conv.h";
-        parts[n++] = "cameo_conv_share.h";
+        parts[n++] = "cameo_columns.h", parts[n++] = "cameo_conv_copy.h";
+        parts[n++] = "cameo_conv.h", parts[n++] = "cameo_conv_share.h";
     }
+    if (uses_convolutions(mod->steps, SPLIT_FORM))
+        parts[n++] = "cameo_split_conv.h";
     if (uses_convolutions(mod->steps, HALF_FORM))
         parts[n++] = "cameo_half_conv.h";
     if (uses_convolutions(mod->steps, DEPTHWISE_FORM))

@@ -2,6 +2,7 @@
 
 #include "tools/report.h"
 #include "base/json.h"
+#include "codegen/cpu/split_conv.h"
 #include "codegen/cpu/winograd.h"
 #include "ir/kernel.h"
 
@@ -34,29 +35,37 @@ static void put_options(Json *j, const CompileOptions *o)
     json_put_bool(j, "strict_fp", o->strict_fp);
 }
 
+static void put_cycles(Json *j, const Conv *c)
+{
+    json_key(j, "cycles");
+    json_object(j);
+    for (int i = 0; i < 3; i++)
+        if (c->cost[i] > 0)
+            json_put_int(j, winograd_form(c, 2 * i), (int64_t)c->cost[i]);
+    if (c->cost[3] > 0)
+        json_put_int(j, "terms", (int64_t)c->cost[3]);
+    json_end_object(j);
+}
+
 // Each convolution: the kernel, its nodes, the form and what it was chosen by.
 static void put_convolutions(Json *j, const Model *m, const Step *s)
 {
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         if (o && o->conv && !o->conv->depthwise) {
+            const bool split = o->conv->split != SPLIT_NONE;
             int64_t channels = 1;
             poly_is_const(o->conv->channels, &channels);
             json_object(j);
             json_put_int(j, "kernel", s->kernel->id);
             json_put_str(j, "output", buffer_at(m->kernels, o->conv->store->buffer)->name);
-            json_put_str(j, "form", str_of(winograd_form(o->conv, o->conv->tile)));
+            json_put_str(j, "form",
+                         str_of(split ? "terms" : winograd_form(o->conv, o->conv->tile)));
             json_put_int(j, "tile", o->conv->tile);
-            if (o->conv->cost[0] > 0) {
-                json_key(j, "cycles");
-                json_object(j);
-                for (int i = 0; i < 3; i++)
-                    if (o->conv->cost[i] > 0)
-                        json_put_int(j, winograd_form(o->conv, 2 * i), (int64_t)o->conv->cost[i]);
-                json_end_object(j);
-            }
+            if (o->conv->cost[0] > 0)
+                put_cycles(j, o->conv);
             json_key(j, "error_rms");
-            json_num(j, winograd_error(o->conv, channels));
+            json_num(j, split ? split_conv_error(o->conv) : winograd_error(o->conv, channels));
             json_put_str(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
             json_end_object(j);
         }

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "codegen/cpu/split_conv.h"
 #include "codegen/cpu/winograd.h"
 #include "tools/tune_parts.h"
 
@@ -158,6 +159,24 @@ static bool measure_split(Tune *t)
     return true;
 }
 
+// What convolutions by terms reach beside what else the cost model counts for them.
+static bool measure_terms(Tune *t)
+{
+    enum { CHANNELS = 512, SIDE = 28 };
+    if (t->row.squares == 0)
+        return true;
+    progress("convolutions by terms of bfloat16");
+    TuneTry try = convolution(t, CHANNELS, SIDE, 1, "--no-winograd", NULL);
+    try.row.direct = 0.05; // whatever they cost
+    try.row.terms = 64;
+    if (!tune_times(t, &try, 1))
+        return false;
+    t->row.terms = limited(
+        split_conv_rate(&t->row, CHANNELS, CHANNELS, SIDE * SIDE, 1e6 * t->peaks.clock * try.ms), 0,
+        64);
+    return true;
+}
+
 // ---- sizes -------------------------------------------------------------------------------------
 
 // The best of some values of one column of the row, the first of which is what holds: `models` are
@@ -243,8 +262,9 @@ static bool measure(Tune *t)
     if (!tune_peaks(t))
         return false;
     set_rates(t);
-    const bool done =
-        measure_windows(t) && measure_halves(t) && measure_split(t) && measure_sizes(t);
+    t->row.terms = 0;
+    const bool done = measure_windows(t) && measure_halves(t) && measure_split(t) &&
+                      measure_sizes(t) && measure_terms(t);
     return done || (t->late && !t->error.len);
 }
 

@@ -88,7 +88,7 @@ static bool is_number(Index i, int64_t *n)
 static bool is_link(const Conv *c)
 {
     int64_t n;
-    if (!c || c->bytes || c->half || c->pixels || c->wide || c->tile || c->rank != 2 ||
+    if (!c || c->bytes || c->half || c->pixels || c->wide || c->tile || c->split || c->rank != 2 ||
         !c->finish || c->chain)
         return false;
     for (uint32_t i = 0; i < c->rank; i++)

@@ -12,6 +12,7 @@
 #include "codegen/cpu/finish.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
+#include "codegen/cpu/split_conv.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -380,14 +381,6 @@ static bool choose_roles(Match *m)
     return true;
 }
 
-bool conv_owns(const Conv *c, LoopId v)
-{
-    bool own = v == c->m || v == c->c;
-    for (uint32_t i = 0; i < c->rank; i++)
-        own |= v == c->n[i] || v == c->t[i];
-    return own;
-}
-
 // ---- packing -----------------------------------------------------------------------------------
 
 // A place in w: for each variable its extent and stride, the outermost first.
@@ -501,12 +494,13 @@ static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i,
 static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const StoredF32 *from,
                         float *to)
 {
-    int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS;
+    const int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, size = w->k.size;
     for (int64_t g = 0; g < w->groups.size; g++)
-        for (int64_t k = 0; k < w->k.size; k++) {
+        for (int64_t k = 0; k < size; k++) {
             const StoredF32 *column = column_of(w, from, g, k);
             for (int64_t i = 0; i < w->rows; i++)
-                to[g * c->block + packed_at(panels, w->k.size, i, k)] =
+                to[g * c->block + (c->split ? split_conv_at(w->rows, size, i, k)
+                                            : packed_at(panels, size, i, k))] =
                     scaled(w, f, g, i, column + i * w->row);
         }
 }
@@ -536,6 +530,7 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
         return false;
     int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, tile = m->c.tile;
     int64_t k = tile ? w->k.size / winograd_window(&m->c) * winograd_places(&m->c) : w->k.size;
+    split_conv_whole(&m->c, &panels, &k);
     m->c.block = panels * k * TILE_ROWS;
     int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
     float *to = calloc((size_t)(w->groups.size * m->c.block), sizeof *to);
@@ -545,7 +540,7 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
         *error = STR("no memory for packed weights");
         return false;
     }
-    bool scales = false;
+    bool scales = m->c.split != SPLIT_NONE;
     for (int64_t i = 0; f->scale && i < w->groups.size * w->rows; i++)
         scales |= f->scale[i] != 1;
     if (!tile) {
@@ -651,6 +646,14 @@ static void find_wide(Match *m, const Panels *w, const ConvChoice *how, Conv **f
 
 // ---- buffers beside ----------------------------------------------------------------------------
 
+static int64_t *walk_places(const Walk *w)
+{
+    int64_t *at = calloc((size_t)w->size, sizeof *at);
+    for (int64_t i = 0; at && i < w->size; i++)
+        at[i] = walk_at(w, i);
+    return at;
+}
+
 // Places of the weights along groups and k, malloc'ed.
 static bool list_places(Match *m, const Panels *w, ByteWeights *all, Str *error)
 {
@@ -658,12 +661,7 @@ static bool list_places(Match *m, const Panels *w, ByteWeights *all, Str *error)
     if (m->c.c)
         poly_is_const(m->c.channels, &channels);
     poly_is_const(m->c.taps[m->c.rank - 1], &columns);
-    int64_t *groups = calloc((size_t)w->groups.size, sizeof *groups);
-    int64_t *k = calloc((size_t)w->k.size, sizeof *k);
-    for (int64_t i = 0; groups && i < w->groups.size; i++)
-        groups[i] = walk_at(&w->groups, i);
-    for (int64_t i = 0; k && i < w->k.size; i++)
-        k[i] = walk_at(&w->k, i);
+    int64_t *groups = walk_places(&w->groups), *k = walk_places(&w->k);
     *all = (ByteWeights){.groups = w->groups.size,
                          .rows = w->rows,
                          .row = w->row,
@@ -724,6 +722,7 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     Conv *c = &m->c;
     if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
         winograd_choose(c, how);
+    split_conv_choose(m->mod, c, how, w->rows, w->k.size);
     c->copy = c->tile ? c->line > 0 : c->copy;
     if (c->copy)
         c->padded = scratch(m, conv_copy_size(m->polys, &m->c));
@@ -731,7 +730,7 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
         c->panel = scratch(m, winograd_scratch(m->polys, c));
     if (c->tile && c->line)
         c->shared = scratch(m, winograd_block(m->polys, c));
-    if (c->tile || c->depthwise)
+    if (c->tile || c->depthwise || c->split)
         return;
     c->panel = scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
     Index shared = conv_shared_size(m->polys, c, w->rows, w->k.size);
@@ -761,9 +760,8 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     free(finish.bias);
     if (!packed)
         return false;
-    Conv *c = NEW(m.mod->arena, Conv);
-    *c = m.c;
-    *found = c;
+    *found = NEW(m.mod->arena, Conv);
+    **found = m.c;
     return true;
 }
 

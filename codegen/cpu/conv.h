@@ -21,6 +21,9 @@ typedef struct ConvChoice {
     int tile; // 2, 4: Winograd wherever it can be; 0: where it is expected to be quicker
 } ConvChoice;
 
+// Convolutions by three terms of bfloat16 (split_conv.h): threads share columns of y, or its rows.
+typedef enum SplitConv { SPLIT_NONE, SPLIT_COLUMNS, SPLIT_ROWS } SplitConv;
+
 // y[.., m, n] = f(sum over c and t of w[.., m, c, t] * x[.., c, s * n + d * t - p]), where a place
 // of x outside of it counts as 0. n and t have up to CONV_SPACE dims, and n is flat in y.
 typedef struct Conv {
@@ -30,11 +33,12 @@ typedef struct Conv {
     const struct HalfConv *half;    // of bfloat16 on matrix registers (half_conv.h); NULL: not
     const struct PixelConv *pixels; // x lies in pixels (pixel_conv.h); NULL: it does not
     bool depthwise;                 // no m and no c: one plane by its own window
+    SplitConv split;                // of float32 by terms of bfloat16
     bool copy;                      // x goes through a copy with its border
     int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
     int64_t line;   // places of a window in one line, of which tiles are too; 0: tiles are squares
     int64_t most;   // tiles of a line that stay in the second cache
-    double cost[3]; // cycles that were expected directly and by tiles of 2 and 4; 0: none allowed
+    double cost[4]; // cycles expected directly, by tiles of 2 and 4, by terms; 0: none allowed
     uint32_t rank;  // dims of n and t
     LoopId m, c;    // 0: one
     LoopId n[CONV_SPACE], t[CONV_SPACE];

@@ -7,6 +7,7 @@
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/line_conv.h"
 #include "codegen/cpu/pixel_conv.h"
+#include "codegen/cpu/split_conv.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
@@ -701,6 +702,10 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     }
     if (c->curve)
         curve_print(p, c->curve, 0);
+    if (c->split) {
+        split_conv_print(p, k, c);
+        return;
+    }
     Polys *polys = p->mod->polys;
     Bounds outer = {.n = 0};
     for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)

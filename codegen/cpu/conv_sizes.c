@@ -1,4 +1,4 @@
-// Room that convolutions need beside x, w and y.
+// Variables of convolutions, and room that they need beside x, w and y.
 
 #include "codegen/cpu/conv.h"
 #include "codegen/cpu/tiles.h"
@@ -8,6 +8,14 @@ enum {
     SLACK = 64,
     SHARED_ROWS = 32 // of y, from which on panels of x are made for several threads
 };
+
+bool conv_owns(const Conv *c, LoopId v)
+{
+    bool own = v == c->m || v == c->c;
+    for (uint32_t i = 0; i < c->rank; i++)
+        own |= v == c->n[i] || v == c->t[i];
+    return own;
+}
 
 Index conv_places(Polys *polys, const Conv *c)
 {

@@ -111,7 +111,7 @@ void processors_define(Buf *out, const Processor *p, uint32_t n)
 {
     bool split = false;
     for (uint32_t i = 0; i < n; i++)
-        split |= p[i].split > 0;
+        split |= p[i].split > 0 || p[i].terms > 0;
     buf_printf(out, "/* of the processor: bytes, and nanoseconds that idle threads turn */\n"
                     "#ifndef CAMEO_CPU_BAND\n");
     for (uint32_t i = 0; i < n; i++, p++) {

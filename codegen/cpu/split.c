@@ -33,11 +33,16 @@ bool split_takes(const float *b, int64_t all)
     return true;
 }
 
+static bool splits_some(const Step *s)
+{
+    const Override *o = s->kernel ? s->kernel->override : NULL;
+    return o && (o->split || (o->conv && o->conv->split));
+}
+
 bool splits_any(const Step *s)
 {
     for (; s; s = s->next)
-        if ((s->kernel && s->kernel->override && s->kernel->override->split) ||
-            splits_any(s->body) || splits_any(s->other))
+        if (splits_some(s) || splits_any(s->body) || splits_any(s->other))
             return true;
     return false;
 }

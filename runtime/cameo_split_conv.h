@@ -1,0 +1,457 @@
+/* Convolutions of float32 by products of three terms of bfloat16 (cameo_split.h): y[m][n] = sum
+ * over k of w[m][k] * x[k][n], 32 rows and columns of y at a time on four matrix registers.
+ *
+ * Weights are float32 in the order in which they are taken apart: for every CAMEO_SPLIT_LONG values
+ * of k tiles of 16 rows, in them 32 values of k at a time, of all rows the first 16 and then the
+ * others. One factor is taken apart first and stays in the second cache; the other one is taken
+ * apart, 32 rows or columns of it at a time, beside the products of those before. Where there are
+ * no such registers, or sums are NaN, as they are where x is not finite or rounds to an infinity in
+ * bfloat16, the tiles of float32 do the same products. */
+#ifndef CAMEO_SPLIT_CONV_H
+#define CAMEO_SPLIT_CONV_H
+
+#include "cameo_conv_share.h"
+
+enum {
+    CAMEO_SPLIT_SIDE = 32,       /* rows and columns of y at a time */
+    CAMEO_SPLIT_LONG = 768,      /* values of k that are summed before y is written */
+    CAMEO_SPLIT_STAYS = 1 << 20, /* bytes of terms that stay in the second cache */
+    CAMEO_SPLIT_PLAIN = 4 * CAMEO_CONV_K * CAMEO_TILE_COLUMNS * 4 /* bytes of four panels of
+                                                                   * float32 */
+};
+
+typedef struct cameo_split_conv {
+    const cameo_conv_view *v;
+    int64_t rows, n; /* of y */
+    const float *w;
+    float *y;
+    int64_t row; /* elements from one row of y to the next */
+    char *made;  /* terms of x, for every CAMEO_SPLIT_LONG values of k panels of 32 columns; NULL:
+                  * of no more than is needed next */
+    char *room;  /* CAMEO_SPLIT_PLAIN bytes, then terms */
+} cameo_split_conv;
+
+static inline __attribute__((unused)) int64_t cameo_split_conv_k(const cameo_split_conv *c)
+{
+    return c->v->channels * c->v->taps[0] * c->v->taps[1] * c->v->taps[2];
+}
+
+/* The least of so many units that one of `threads` takes at a time: half of its part, since the
+ * first terms of each share are made beside nothing. grain: what is worth its while. */
+static inline __attribute__((unused)) int64_t cameo_split_conv_grain(int64_t threads, int64_t units,
+                                                                     int64_t grain)
+{
+    const int64_t half = (units + 2 * threads - 1) / (2 * threads);
+    return half > grain ? half : grain;
+}
+
+/* ---- by tiles of float32 ---- */
+
+/* Rows m and on of weights, as many as CAMEO_TILE_ROWS, values k .. k + n of k: as tiles read them.
+ */
+static inline __attribute__((unused)) void
+cameo_split_conv_weights(const cameo_split_conv *c, int64_t m, int64_t k, int64_t n, float *to)
+{
+    const int64_t all = (cameo_split_conv_k(c) + 31) / 32 * 32, whole = (c->rows + 15) / 16 * 16;
+    const int64_t begin = k / CAMEO_SPLIT_LONG * CAMEO_SPLIT_LONG;
+    const int64_t deep = all - begin < CAMEO_SPLIT_LONG ? all - begin : CAMEO_SPLIT_LONG;
+    const float *from = c->w + begin * whole + m / 16 * 16 * deep + m % 16 * 16;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = k - begin + i;
+        const float *number = from + at / 16 * 256 + at % 16;
+        for (int r = 0; r < CAMEO_TILE_ROWS; r++)
+            to[i * CAMEO_TILE_ROWS + r] = number[16 * r];
+    }
+}
+
+/* Columns n and on of y, as many as four panels of x have, for values of k from k0 on. */
+typedef struct cameo_split_conv_piece {
+    int64_t m0, m1, n, width, k0, nk;
+} cameo_split_conv_piece;
+
+static inline __attribute__((unused)) void cameo_split_conv_tiles(const cameo_split_conv *c,
+                                                                  const cameo_split_conv_piece *s,
+                                                                  const float *panels,
+                                                                  const int64_t *at)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    float a[CAMEO_TILE_ROWS * CAMEO_CONV_K];
+    cameo_conv_block block = {.rows = c->rows,
+                              .all = cameo_split_conv_k(c),
+                              .k0 = s->k0,
+                              .nk = s->nk,
+                              .row = c->row,
+                              .finish = c->v->finish};
+    for (int64_t m = s->m0; m < s->m1; m += CAMEO_TILE_ROWS) {
+        cameo_split_conv_weights(c, m, s->k0, s->nk, a);
+        const int64_t end = m + CAMEO_TILE_ROWS < s->m1 ? m + CAMEO_TILE_ROWS : s->m1;
+        for (int64_t j = 0; j < s->width; j += PANEL)
+            for (int64_t i = m; i < end; i += CAMEO_ROWS) {
+                const int64_t height = end - i < CAMEO_ROWS ? end - i : CAMEO_ROWS;
+                const int64_t width = s->width - j < PANEL ? s->width - j : PANEL;
+                cameo_finish finish;
+                cameo_tiles[height - 1][cameo_conv_lanes(width, 1) / CAMEO_LANES - 1](
+                    s->nk, a + i - m, panels + j * CAMEO_CONV_K, at, 0,
+                    c->y + i * c->row + s->n + j, c->row, width, s->k0 > 0,
+                    cameo_conv_finish(&block, i, s->n + j, &finish));
+            }
+    }
+}
+
+/* Rows m0 .. m1, m0 a multiple of 16, of columns n0 .. n1 of y. */
+static __attribute__((noinline, unused)) void
+cameo_split_conv_plain(const cameo_split_conv *c, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, SOME = 4 * CAMEO_TILE_COLUMNS / PANEL * PANEL };
+    int64_t places[CAMEO_CONV_K], at[CAMEO_CONV_K];
+    float *panels = (float *)(void *)c->room;
+    const int64_t all = cameo_split_conv_k(c);
+    for (int64_t k = 0; k < CAMEO_CONV_K; k++)
+        at[k] = k * PANEL;
+    for (int64_t n = n0; n < n1; n += SOME)
+        for (int64_t k = 0; k < all; k += CAMEO_CONV_K) {
+            const cameo_split_conv_piece piece = {
+                m0, m1,
+                n,  n1 - n < SOME ? n1 - n : SOME,
+                k,  all - k < CAMEO_CONV_K ? all - k : CAMEO_CONV_K};
+            cameo_conv_places(c->v, k, piece.nk, places);
+            for (int64_t j = 0; j < piece.width; j += PANEL)
+                cameo_conv_pack(c->v, n + j, piece.width - j < PANEL ? piece.width - j : PANEL,
+                                piece.nk, places, panels + j * CAMEO_CONV_K);
+            cameo_split_conv_tiles(c, &piece, panels, at);
+        }
+}
+
+#ifdef CAMEO_AMX
+
+/* ---- terms ---- */
+
+/* Some values of k at a time, `deep` with those that fill up the last 32. */
+typedef struct cameo_split_deep {
+    int64_t k, n, deep;
+} cameo_split_deep;
+
+static inline __attribute__((unused)) cameo_split_deep
+cameo_split_conv_deep(const cameo_split_conv *c, int64_t k)
+{
+    const int64_t all = cameo_split_conv_k(c);
+    const int64_t n = all - k < CAMEO_SPLIT_LONG ? all - k : CAMEO_SPLIT_LONG;
+    return (cameo_split_deep){k, n, (n + 31) / 32 * 32};
+}
+
+/* Where columns n .. n + width of x are, with those that fill up vectors, if they are neighbours in
+ * it. */
+static inline __attribute__((unused)) const float *cameo_split_conv_lies(const cameo_split_conv *c,
+                                                                         const cameo_split_deep *k,
+                                                                         int64_t n, int64_t width)
+{
+    const cameo_conv_view *v = c->v;
+    const int64_t last = (k->k + k->n - 1) * v->channel + n + (width + 15) / 16 * 16;
+    const int lies = v->out[0] * v->out[1] == 1 && v->taps[0] * v->taps[1] * v->taps[2] == 1;
+    return lies && last <= v->size ? v->x + k->k * v->channel + n : NULL;
+}
+
+/* Columns n .. n + width of x, at most 32, as one panel of float32. */
+static inline __attribute__((unused)) void cameo_split_conv_copy(const cameo_split_conv *c,
+                                                                 const cameo_split_deep *k,
+                                                                 int64_t n, int64_t width,
+                                                                 float *copy)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    int64_t places[CAMEO_CONV_K];
+    for (int64_t i = 0; i < k->n; i += CAMEO_CONV_K) {
+        const int64_t some = k->n - i < CAMEO_CONV_K ? k->n - i : CAMEO_CONV_K;
+        cameo_conv_places(c->v, k->k + i, some, places);
+        cameo_conv_pack(c->v, n, width, some, places, copy + i * PANEL);
+    }
+}
+
+/* Both of its vectors begin at `from`, or 16 * apart numbers behind it; all in so many turns. */
+static inline __attribute__((unused)) cameo_split_feed
+cameo_split_conv_feed(const cameo_split_deep *k, const float *from, int64_t apart, int64_t row,
+                      int64_t turns, char *to)
+{
+    const int64_t pairs = k->deep / 2;
+    return (cameo_split_feed){.from = {from, from + 16 * apart},
+                              .row = {row, row},
+                              .left = pairs,
+                              .to = to,
+                              .column = k->deep / 32 * CAMEO_SPLIT_STEP,
+                              .all = pairs,
+                              .turns = turns};
+}
+
+/* What is left of it. */
+static inline __attribute__((unused)) void cameo_split_conv_rest(cameo_split_feed *f)
+{
+    f->turns = 1;
+    f->due = f->left;
+    cameo_split_turn(f);
+}
+
+/* What makes the terms of columns n .. n + width of x, at most 32, at `to`. copy: room for a panel
+ * of float32, if they are no neighbours or rows are to be filled up with zeros. */
+static inline __attribute__((unused)) cameo_split_feed cameo_split_conv_x(const cameo_split_conv *c,
+                                                                          const cameo_split_deep *k,
+                                                                          int64_t n, int64_t width,
+                                                                          int64_t turns,
+                                                                          float *copy, char *to)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t apart = width > 16;
+    const float *from = k->n == k->deep ? cameo_split_conv_lies(c, k, n, width) : NULL;
+    if (from)
+        return cameo_split_conv_feed(k, from, apart, c->v->channel, turns, to);
+    cameo_split_conv_copy(c, k, n, width, copy);
+    memset(copy + k->n * PANEL, 0, (size_t)((k->deep - k->n) * PANEL) * sizeof *copy);
+    return cameo_split_conv_feed(k, copy, apart, PANEL, turns, to);
+}
+
+/* The same of rows m and on of weights, at most 32. */
+static inline __attribute__((unused)) cameo_split_feed cameo_split_conv_w(const cameo_split_conv *c,
+                                                                          const cameo_split_deep *k,
+                                                                          int64_t m, int64_t turns,
+                                                                          char *to)
+{
+    const int64_t whole = (c->rows + 15) / 16 * 16;
+    return cameo_split_conv_feed(k, c->w + k->k * whole + m * k->deep, whole - m > 16 ? k->deep : 0,
+                                 16, turns, to);
+}
+
+/* ---- sums ---- */
+
+static inline __attribute__((always_inline)) cameo_vec cameo_split_conv_some(const float *from,
+                                                                             int64_t n)
+{
+    cameo_vec v = {0};
+    if (n >= CAMEO_LANES)
+        return *(const cameo_vec *)from;
+    memcpy(&v, from, (size_t)n * sizeof *from);
+    return v;
+}
+
+static inline __attribute__((always_inline)) void cameo_split_conv_store(float *to, int64_t n,
+                                                                         cameo_vec v)
+{
+    if (n >= CAMEO_LANES)
+        *(cameo_vec *)to = v;
+    else
+        memcpy(to, &v, (size_t)n * sizeof *to);
+}
+
+/* Rows and columns of y that are done at once, and whether sums of y go on and are finished. */
+typedef struct cameo_split_square {
+    int64_t m, rows, n, width;
+    int more, last;
+} cameo_split_square;
+
+/* What a tile's sums, with those of y that they go on from, are to be: is one of them NaN? */
+static inline __attribute__((always_inline)) int cameo_split_conv_nan(const cameo_split_conv *c,
+                                                                      const cameo_split_square *s,
+                                                                      float *sums, int64_t lds)
+{
+    cameo_split_bits nan = {0};
+    for (int64_t r = 0; r < s->rows; r++)
+        for (int64_t x = 0; x < s->width; x += CAMEO_LANES) {
+            float *at = sums + r * lds + x;
+            cameo_vec v = *(const cameo_vec *)at;
+            if (s->more) {
+                const float *y = c->y + (s->m + r) * c->row + s->n + x;
+                v += cameo_split_conv_some(y, s->width - x);
+                *(cameo_vec *)at = v;
+            }
+            nan |= (cameo_split_bits)(v != v);
+        }
+    return cameo_split_any(&nan);
+}
+
+/* Sums to y. */
+static inline __attribute__((always_inline)) void cameo_split_conv_end(const cameo_split_conv *c,
+                                                                       const cameo_split_square *s,
+                                                                       const float *sums,
+                                                                       int64_t lds)
+{
+    const cameo_finish *f = s->last ? c->v->finish : NULL;
+    const cameo_vec zero = {0}, low = zero + (f ? f->low : 0.0f),
+                    high = zero + (f ? f->high : 0.0f);
+    const float *added = f && !f->curve ? f->added : NULL;
+    for (int64_t r = 0; r < s->rows; r++) {
+        const int64_t at = (s->m + r) * c->row + s->n;
+        const float bias = f ? f->bias[s->m + r] : 0.0f;
+        for (int64_t x = 0; x < s->width; x += CAMEO_LANES) {
+            cameo_vec v = *(const cameo_vec *)(sums + r * lds + x);
+            if (f) {
+                v += bias;
+                if (added)
+                    v += cameo_split_conv_some(added + at + x, s->width - x);
+                v = cameo_clip(v, low, high);
+            }
+            cameo_split_conv_store(c->y + at + x, s->width - x, v);
+        }
+    }
+}
+
+/* A square of the terms at a and b, to y. */
+static inline __attribute__((always_inline)) void
+cameo_split_conv_sum(const cameo_split_conv *c, const cameo_split_deep *k,
+                     const cameo_split_square *s, const char *a, const char *b, cameo_split_feed *f)
+{
+    _Alignas(64) float sums[CAMEO_SPLIT_SIDE * CAMEO_SPLIT_SIDE];
+    const int64_t lds = (s->width + 15) / 16 * 16, steps = k->deep / 32;
+    const int64_t tile = steps * CAMEO_SPLIT_STEP;
+    cameo_split_tiles[(s->rows - 1) / 16][(s->width - 1) / 16](steps, a, tile, b, tile,
+                                                               (char *)sums, 4 * lds, f);
+    if (cameo_split_conv_nan(c, s, sums, lds) && s->last)
+        cameo_split_conv_plain(c, s->m, s->m + s->rows, s->n, s->n + s->width);
+    else
+        cameo_split_conv_end(c, s, sums, lds);
+}
+
+static inline __attribute__((unused)) cameo_split_square
+cameo_split_conv_at(const cameo_split_conv *c, const cameo_split_deep *k, int64_t m, int64_t n)
+{
+    enum { SIDE = CAMEO_SPLIT_SIDE };
+    return (cameo_split_square){m,        c->rows - m < SIDE ? c->rows - m : SIDE,
+                                n,        c->n - n < SIDE ? c->n - n : SIDE,
+                                k->k > 0, k->k + k->n == cameo_split_conv_k(c)};
+}
+
+/* Columns n0 .. n1 for some values of k, all weights being taken apart first. */
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_conv_panels(const cameo_split_conv *c, const cameo_split_deep *k, int64_t n0,
+                        int64_t n1)
+{
+    enum { SIDE = CAMEO_SPLIT_SIDE };
+    const int64_t whole = (c->rows + SIDE - 1) / SIDE * SIDE, steps = k->deep / 32;
+    char *a = c->room + CAMEO_SPLIT_PLAIN, *b[2] = {a + 6 * whole * k->deep};
+    b[1] = b[0] + 6 * SIDE * k->deep;
+    float *copy = (float *)(void *)(b[1] + 6 * SIDE * k->deep);
+    cameo_split_feed f;
+    for (int64_t m = 0; m < c->rows; m += SIDE) {
+        f = cameo_split_conv_w(c, k, m, 1, a + 6 * m * k->deep);
+        cameo_split_turn(&f);
+    }
+    f = cameo_split_conv_x(c, k, n0, n1 - n0 < SIDE ? n1 - n0 : SIDE, 1, copy, b[0]);
+    cameo_split_turn(&f);
+    int now = 0;
+    for (int64_t n = n0, end; n < n1; n = end, now = 1 - now) {
+        end = n1 - n < SIDE ? n1 : n + SIDE;
+        f = (cameo_split_feed){.turns = 1};
+        if (end < n1)
+            f = cameo_split_conv_x(c, k, end, n1 - end < SIDE ? n1 - end : SIDE,
+                                   (c->rows + 15) / 16 * ((end - n + 15) / 16) * steps, copy,
+                                   b[1 - now]);
+        for (int64_t m = 0; m < c->rows; m += SIDE) {
+            const cameo_split_square s = cameo_split_conv_at(c, k, m, n);
+            cameo_split_conv_sum(c, k, &s, a + 6 * m * k->deep, b[now], &f);
+        }
+        cameo_split_conv_rest(&f);
+        if (k->k + k->n == cameo_split_conv_k(c))
+            cameo_bend(c->v->finish, c->y, n, c->rows, c->row, end - n);
+    }
+}
+
+/* Rows m0 .. m1 of columns n0 .. n1 for some values of k, x having been taken apart. */
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_conv_blocks(const cameo_split_conv *c, const cameo_split_deep *k, int64_t m0,
+                        int64_t m1, int64_t n0, int64_t n1)
+{
+    enum { SIDE = CAMEO_SPLIT_SIDE };
+    const int64_t whole = (c->n + SIDE - 1) / SIDE * SIDE, steps = k->deep / 32;
+    const char *b = c->made + 6 * k->k * whole;
+    char *a[2] = {c->room + CAMEO_SPLIT_PLAIN};
+    a[1] = a[0] + 6 * SIDE * k->deep;
+    cameo_split_feed f = cameo_split_conv_w(c, k, m0, 1, a[0]);
+    cameo_split_turn(&f);
+    int now = 0;
+    for (int64_t m = m0; m < m1; m += SIDE, now = 1 - now) {
+        const int64_t rows = m1 - m < SIDE ? m1 - m : SIDE;
+        f = (cameo_split_feed){.turns = 1};
+        if (m + SIDE < m1)
+            f = cameo_split_conv_w(c, k, m + SIDE, (rows + 15) / 16 * ((n1 - n0 + 15) / 16) * steps,
+                                   a[1 - now]);
+        for (int64_t n = n0; n < n1; n += SIDE) {
+            const cameo_split_square s = cameo_split_conv_at(c, k, m, n);
+            cameo_split_conv_sum(c, k, &s, a[now], b + 6 * n * k->deep, &f);
+        }
+        cameo_split_conv_rest(&f);
+        if (k->k + k->n == cameo_split_conv_k(c))
+            cameo_bend(c->v->finish, c->y, m * c->row + n0, rows, c->row, n1 - n0);
+    }
+}
+#endif
+
+/* ---- what programs call ---- */
+
+/* Units from .. to of the terms of x: 32 columns each. copy: room as cameo_split_conv_x needs. */
+static __attribute__((noinline, unused)) void cameo_split_conv_make(const cameo_split_conv *c,
+                                                                    int64_t from, int64_t to)
+{
+#ifdef CAMEO_AMX
+    enum { SIDE = CAMEO_SPLIT_SIDE };
+    const int64_t whole = (c->n + SIDE - 1) / SIDE * SIDE, all = cameo_split_conv_k(c);
+    if (!cameo_amx_on())
+        return;
+    for (int64_t at = 0; at < all; at += CAMEO_SPLIT_LONG) {
+        const cameo_split_deep k = cameo_split_conv_deep(c, at);
+        for (int64_t n = from * SIDE; n < c->n && n < to * SIDE; n += SIDE) {
+            const int64_t width = c->n - n < SIDE ? c->n - n : SIDE;
+            cameo_split_feed f = cameo_split_conv_x(c, &k, n, width, 1, (float *)(void *)c->room,
+                                                    c->made + 6 * at * whole + 6 * n * k.deep);
+            cameo_split_turn(&f);
+        }
+    }
+#endif
+    (void)c, (void)from, (void)to;
+}
+
+/* Units from .. to: 32 columns of y each, all rows. */
+static __attribute__((noinline, unused)) void cameo_split_conv_columns(const cameo_split_conv *c,
+                                                                       int64_t from, int64_t to)
+{
+    enum { SIDE = CAMEO_SPLIT_SIDE };
+    const int64_t n0 = from * SIDE, n1 = to * SIDE < c->n ? to * SIDE : c->n;
+#ifdef CAMEO_AMX
+    const int64_t all = cameo_split_conv_k(c);
+    if (cameo_amx_on()) {
+        cameo_amx_begin();
+        for (int64_t at = 0; at < all; at += CAMEO_SPLIT_LONG) {
+            const cameo_split_deep k = cameo_split_conv_deep(c, at);
+            cameo_split_conv_panels(c, &k, n0, n1);
+        }
+        cameo_amx_end();
+        return;
+    }
+#endif
+    cameo_split_conv_plain(c, 0, c->rows, n0, n1);
+    cameo_bend(c->v->finish, c->y, n0, c->rows, c->row, n1 - n0);
+}
+
+/* Units from .. to: 32 rows of y each, all columns. */
+static __attribute__((noinline, unused)) void cameo_split_conv_rows(const cameo_split_conv *c,
+                                                                    int64_t from, int64_t to)
+{
+    enum { SIDE = CAMEO_SPLIT_SIDE };
+    const int64_t m0 = from * SIDE, m1 = to * SIDE < c->rows ? to * SIDE : c->rows;
+#ifdef CAMEO_AMX
+    const int64_t all = cameo_split_conv_k(c);
+    const int64_t deep = all < CAMEO_SPLIT_LONG ? (all + 31) / 32 * 32 : CAMEO_SPLIT_LONG;
+    const int64_t fit = CAMEO_SPLIT_STAYS / 6 / deep / SIDE * SIDE;
+    if (cameo_amx_on()) {
+        cameo_amx_begin();
+        for (int64_t n = 0, end; n < c->n; n = end) {
+            end = c->n - n < fit * 5 / 4 ? c->n : n + (fit > SIDE ? fit : SIDE);
+            for (int64_t at = 0; at < all; at += CAMEO_SPLIT_LONG) {
+                const cameo_split_deep k = cameo_split_conv_deep(c, at);
+                cameo_split_conv_blocks(c, &k, m0, m1, n, end);
+            }
+        }
+        cameo_amx_end();
+        return;
+    }
+#endif
+    cameo_split_conv_plain(c, m0, m1, 0, c->n);
+    cameo_bend(c->v->finish, c->y, m0 * c->row, m1 - m0, c->row, c->n);
+}
+
+#endif
