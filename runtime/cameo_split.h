@@ -150,8 +150,12 @@ static inline __attribute__((unused)) cameo_split_feed cameo_split_begin(const c
     f.left = f.all = cameo_split_whole(rows, DEEP) / 2;
     if (whole < rows)
         memset(last, 0, DEEP * CAMEO_SPLIT_WIDTH * sizeof *last);
+    const cameo_split_block next = cameo_split_next(s, x);
     for (int v = 0; v < 2; v++, x.j += 16) {
+        int64_t apart;
+        const cameo_split_block after = {next.j + 16 * v, next.p};
         f.from[v] = cameo_split_at(s, x, &f.row[v]);
+        f.ahead[v] = next.j < s->n ? 4 * (cameo_split_at(s, after, &apart) - f.from[v]) : 0;
         for (int64_t i = whole; i < rows; i++)
             memcpy(last + (i - whole) * CAMEO_SPLIT_WIDTH + 16 * v, f.from[v] + i * f.row[v], 64);
     }

@@ -213,9 +213,12 @@ static inline __attribute__((unused)) cameo_split_feed cameo_split_conv_w(const 
                                                                           int64_t m, int64_t turns,
                                                                           char *to)
 {
-    const int64_t whole = (c->rows + 15) / 16 * 16;
-    return cameo_split_conv_feed(k, c->w + k->k * whole + m * k->deep, whole - m > 16 ? k->deep : 0,
-                                 16, turns, to);
+    const int64_t whole = (c->rows + 15) / 16 * 16, next = m + CAMEO_SPLIT_SIDE;
+    cameo_split_feed f = cameo_split_conv_feed(k, c->w + k->k * whole + m * k->deep,
+                                               whole - m > 16 ? k->deep : 0, 16, turns, to);
+    for (int v = 0; v < 2; v++)
+        f.ahead[v] = next + 16 * v < whole ? 4 * CAMEO_SPLIT_SIDE * k->deep : 0;
+    return f;
 }
 
 /* ---- sums ---- */

@@ -63,6 +63,7 @@ static inline __attribute__((always_inline)) void cameo_split_pair(const float *
 typedef struct cameo_split_feed {
     const float *from[2]; /* the next row of each; its partner is 16 rows on */
     int64_t row[2];       /* numbers from a row to the next one */
+    int64_t ahead[2];     /* bytes from there to what is asked for meanwhile */
     const float *end;     /* the last step, 32 numbers a row, if some of its rows are not there */
     int64_t left;         /* pairs */
     char *to;             /* of the first vector; the second one's tiles are `column` bytes on */
@@ -75,8 +76,10 @@ enum { CAMEO_SPLIT_HALF = CAMEO_SPLIT_DEEP / 2 };
 /* A pair of rows of vector v. */
 static inline __attribute__((always_inline)) void cameo_split_vector(cameo_split_feed *f, int v)
 {
-    const float *first = f->from[v];
-    cameo_split_pair(first, first + CAMEO_SPLIT_HALF * f->row[v], f->to + v * f->column);
+    const float *first = f->from[v], *second = first + CAMEO_SPLIT_HALF * f->row[v];
+    __builtin_prefetch((const char *)first + f->ahead[v], 0, 2);
+    __builtin_prefetch((const char *)second + f->ahead[v], 0, 2);
+    cameo_split_pair(first, second, f->to + v * f->column);
     f->from[v] = first + f->row[v];
 }
 
