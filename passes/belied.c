@@ -1,6 +1,7 @@
 // What declarations alone contradict: a constant or a Cast whose dtype fits all that reads it, so
 // that nothing else asks for a repair, but is not what they say. Where the finding (DT002) blames
-// the source and that source mends all, it is given the dtype that they say.
+// the source and that source mends all, it is given the dtype that they say. Anything else takes a
+// Cast where the declaration says what a scale asks for.
 
 #include "passes/adaptor.h"
 #include "passes/insert_casts.h"
@@ -64,4 +65,36 @@ bool retype_belied(Model *m, Repair *r)
     }
     arena_free(a);
     return any;
+}
+
+// Is v of a dtype that a constant or a Cast has given it?
+static bool is_given(Origins *o, Model *m, ValueId v)
+{
+    ValueId source = origin_find(o, v).value;
+    const Value *at = value_at(m, source);
+    return origin_payload(m, source) ||
+           (at->def == DEF_NODE && node_is(node_at(m, at->node), "Cast"));
+}
+
+DType *belied_scaled(Model *m, Arena *a)
+{
+    DType *said = NEWS(a, DType, m->values.len);
+    Uses uses = uses_of(m, a);
+    Origins *origins = NULL;
+    for (GraphId g = 1; g < m->graphs.len; g++) {
+        const Graph *graph = graph_at(m, g);
+        for (uint32_t i = 0; i < graph->infos.len; i++) {
+            ValueId v = graph->infos.at[i].value;
+            const Type *t = graph->infos.at[i].type;
+            const Value *value = value_at(m, v);
+            if (!t || t->kind != TYPE_TENSOR || t->elem <= DT_NONE || t->elem >= DT_COUNT ||
+                value->def != DEF_NODE || value->dtype == DT_NONE ||
+                t->elem == (int32_t)value->dtype || !says_scale(m, &uses, v, (DType)t->elem))
+                continue;
+            origins = origins ? origins : origins_of(m, a);
+            if (!is_given(origins, m, v))
+                said[v] = (DType)t->elem;
+        }
+    }
+    return said;
 }

@@ -13,9 +13,7 @@ static bool is_settled(Model *m, ValueId v)
            (value->def != DEF_NODE || !lint_conflict(m, value->node, &from, &c));
 }
 
-// QuantizeLinear takes a scale of another dtype than what it scales since opset 23, but not every
-// runtime does. A declaration that says the scale's dtype is right, and stays.
-static bool says_scale(const Model *m, const Uses *uses, ValueId v, DType said)
+bool says_scale(const Model *m, const Uses *uses, ValueId v, DType said)
 {
     for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
         const Use *u = &uses->uses[k];

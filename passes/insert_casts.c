@@ -714,6 +714,7 @@ static bool choose_blamed(Mending *best, Model *m, Arena *a, Repair *r, uint32_t
             freely;
     uint32_t ignored = 0;
     of.counted = counted_values(of.t, a);
+    mending_heed_declared(m, of.t, a);
     if (!choose_in_calls(best, &of, bound))
         return false;
     of.blamed = best->blamed;

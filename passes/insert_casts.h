@@ -24,6 +24,13 @@ bool give_zero_points(Model *m, Repair *r);
 // Behind that: a constant or Cast that nothing but declarations contradicts, and that is to blame,
 // gets the dtype that they say.
 bool retype_belied(Model *m, Repair *r);
+// QuantizeLinear takes a scale of another dtype than what it scales since opset 23, but not every
+// runtime does. Does it read v with a scale of the dtype that a declaration of v says? Then the
+// declaration is right, and stays.
+bool says_scale(const Model *m, const Uses *uses, ValueId v, DType said);
+// By value: the dtype that such a declaration says of what is of another, where no constant or Cast
+// decides it that retype_belied could mend; else DT_NONE. The table belongs to the arena.
+DType *belied_scaled(Model *m, Arena *a);
 // What insert_casts ends with: declarations of values inside of the model say the dtypes that were
 // inferred. Its own inputs and outputs are its interface and stay, but, with `unsafe`, for a
 // default that its input's declaration contradicts: no runtime loads such a model. true if

@@ -95,6 +95,33 @@ void mending_see_copies(Mending *w)
     w->several[0] = false;
 }
 
+// The tie of an operand of a node; NO_TIE: it has none.
+static uint32_t tie_of_operand(const Ties *t, NodeId node, uint32_t index)
+{
+    ValueId v = node_at(t->m, node)->in[index];
+    for (uint32_t k = t->first_use[v]; k < t->first_use[v + 1]; k++)
+        if (t->uses.at[k].use.node == node && t->uses.at[k].use.index == index)
+            return t->uses.at[k].tie;
+    return NO_TIE;
+}
+
+void mending_heed_declared(Model *m, Ties *t, Arena *a)
+{
+    const DType *said = belied_scaled(m, a);
+    for (uint32_t k = 0; k < t->uses.len; k++) {
+        const TieUse *u = &t->uses.at[k];
+        const Node *n = u->use.node && u->use.index == 0 ? node_at(m, u->use.node) : NULL;
+        if (said[u->value] == DT_NONE || !n || !node_is(n, "QuantizeLinear") || n->nin < 2 ||
+            !n->in[1] || value_at(m, n->in[1])->dtype != said[u->value])
+            continue;
+        uint32_t scale = tie_of_operand(t, u->use.node, 1);
+        TypeSet one = bit(said[u->value]);
+        if (scale == NO_TIE || scale == u->tie || !(t->at.at[u->tie].allowed & one))
+            continue;
+        t->at.at[u->tie].allowed = t->at.at[scale].allowed = one;
+    }
+}
+
 // Does a call say by an attribute what the body's Cast gives? No other target stands in the body
 // then.
 static bool is_given_by_call(const Model *m, const Node *cast)

@@ -73,6 +73,8 @@ static inline Tie *tie_at(const Mending *w, uint32_t i)
 
 // Counts the copies of what is written in bodies, and compares what copies of one Cast are given.
 void mending_see_copies(Mending *w);
+// Lets QuantizeLinear ask for what declarations say of what it scales, of both that and the scale.
+void mending_heed_declared(Model *m, Ties *t, Arena *a);
 // Is there a Cast of v to t already, in v's own graph? Its node; 0: none.
 NodeId mending_cast_there(const Mending *w, ValueId v, DType t);
 // What it costs that tie i has dtype t, where the part that it is in has these dtypes. A constant
