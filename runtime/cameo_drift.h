@@ -39,7 +39,8 @@ typedef struct cameo_drift_state {
     cameo_drift_near_sums near;
     cameo_drift_sums far; /* of what was taken in float64; nothing unless `wide` */
     double relative, ulp, most, at, nonfinite, nonfinite_at, lost, flips;
-    int wide; /* was any taken in float64? */
+    double made, inherited, shadow; /* the greatest of what was taken in float32 */
+    int wide;                       /* was any taken in float64? */
 } cameo_drift_state;
 
 /* No |total| that is at most so much of |Y| changes the greatest of total / Y or of its units in
@@ -214,20 +215,23 @@ CAMEO_FN double cameo_drift_flips(const cameo_call *c, const double *y, int64_t 
 }
 
 /* The greatest of what was taken in float32 and in float64. */
-CAMEO_FN double cameo_drift_peak(const cameo_drift_state *s, const cameo_drift_floats *near,
+CAMEO_FN double cameo_drift_peak(const cameo_drift_state *s, double near,
                                  const cameo_drift_vec *far)
 {
-    const double most = cameo_drift_greatest_float(near);
-    return s->wide ? cameo_drift_larger(cameo_drift_greatest(far), most) : most;
+    return s->wide ? cameo_drift_larger(cameo_drift_greatest(far), near) : near;
 }
 
-CAMEO_FN double cameo_drift_square(const cameo_drift_state *s, const cameo_drift_vec *near,
-                                   const cameo_drift_vec *far)
+/* Sums of squares of what was taken in float32 and in float64. */
+CAMEO_DRIFT_FN void cameo_drift_squares(const cameo_drift_state *s, double *sums)
 {
-    cameo_drift_vec both = *near;
-    if (s->wide)
-        both += *far;
-    return cameo_drift_added(&both);
+    cameo_drift_near_sums both = s->near;
+    if (s->wide) {
+        both.total2 += s->far.total2;
+        both.made2 += s->far.made2;
+        both.inherited2 += s->far.inherited2;
+        both.shadow2 += s->far.shadow2;
+    }
+    cameo_drift_added_four(&both, sums);
 }
 
 CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_drift_third how,
@@ -236,22 +240,24 @@ CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_d
     const cameo_drift_near_sums *n = &s->near;
     const cameo_drift_sums *f = &s->far;
     const int exact = how == DRIFT_EXACT || how == DRIFT_MOVED, all = !exact && how != DRIFT_MADE;
+    double sums[4]; /* as cameo_drift_near_sums has them */
+    cameo_drift_squares(s, sums);
     memset(out, 0, DRIFT_FIELDS * sizeof *out);
     out[DRIFT_COUNT] = (double)count;
     out[DRIFT_MAX_TOTAL] = s->most;
     out[DRIFT_AT] = s->at;
-    out[DRIFT_SUM_TOTAL] = cameo_drift_square(s, &n->total2, &f->total2);
+    out[DRIFT_SUM_TOTAL] = sums[0];
     if (all) {
-        out[DRIFT_MAX_MADE] = cameo_drift_peak(s, &n->most.made, &f->made);
-        out[DRIFT_SUM_MADE] = cameo_drift_square(s, &n->made2, &f->made2);
-        out[DRIFT_MAX_INHERITED] = cameo_drift_peak(s, &n->most.inherited, &f->inherited);
-        out[DRIFT_SUM_INHERITED] = cameo_drift_square(s, &n->inherited2, &f->inherited2);
+        out[DRIFT_MAX_MADE] = cameo_drift_peak(s, s->made, &f->made);
+        out[DRIFT_SUM_MADE] = sums[1];
+        out[DRIFT_MAX_INHERITED] = cameo_drift_peak(s, s->inherited, &f->inherited);
+        out[DRIFT_SUM_INHERITED] = sums[2];
     } else {
         out[exact ? DRIFT_MAX_INHERITED : DRIFT_MAX_MADE] = s->most;
         out[exact ? DRIFT_SUM_INHERITED : DRIFT_SUM_MADE] = out[DRIFT_SUM_TOTAL];
     }
-    out[DRIFT_MAX_SHADOW] = cameo_drift_peak(s, &n->most.shadow, &f->shadow);
-    out[DRIFT_SUM_SHADOW] = cameo_drift_square(s, &n->shadow2, &f->shadow2);
+    out[DRIFT_MAX_SHADOW] = cameo_drift_peak(s, s->shadow, &f->shadow);
+    out[DRIFT_SUM_SHADOW] = sums[3];
     out[DRIFT_MAX_RELATIVE] = s->relative;
     out[DRIFT_MAX_ULP] = s->ulp;
     out[DRIFT_NONFINITE] = s->nonfinite;
@@ -275,13 +281,22 @@ CAMEO_FN int cameo_drift_may_square(double most)
 }
 
 /* Does float32 hold the numbers of some elements and their squares, and are all finite? */
-CAMEO_DRIFT_FN int cameo_drift_near_holds(const cameo_drift_near_sums *s, double most)
+CAMEO_DRIFT_FN int cameo_drift_near_holds(const cameo_drift_near_sums *s, const float *peaks)
 {
     const cameo_drift_vec sizes = s->total2 + s->made2 + s->shadow2;
-    return cameo_drift_added(&sizes) <= DBL_MAX && cameo_drift_may_square(most) &&
-           cameo_drift_may_square(cameo_drift_greatest_float(&s->most.made)) &&
-           cameo_drift_may_square(cameo_drift_greatest_float(&s->most.inherited)) &&
-           cameo_drift_may_square(cameo_drift_greatest_float(&s->most.shadow));
+    return cameo_drift_added(&sizes) <= DBL_MAX && cameo_drift_may_square((double)peaks[0]) &&
+           cameo_drift_may_square((double)peaks[1]) && cameo_drift_may_square((double)peaks[2]) &&
+           cameo_drift_may_square((double)peaks[3]);
+}
+
+/* Adds what float32 holds of some elements. */
+CAMEO_DRIFT_FN void cameo_drift_near_take(cameo_drift_state *s, const cameo_drift_near_sums *own,
+                                          const float *peaks)
+{
+    cameo_drift_near_add(&s->near, own);
+    s->made = cameo_drift_larger((double)peaks[1], s->made);
+    s->inherited = cameo_drift_larger((double)peaks[2], s->inherited);
+    s->shadow = cameo_drift_larger((double)peaks[3], s->shadow);
 }
 
 /* n elements of float32 from their own places; false: some number among them is not finite, or all
@@ -310,10 +325,12 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
         if (parts[k].n)
             further |= cameo_drift_part_add(&own, &parts[k], limit, how);
     cameo_drift_split_end(parts, n);
-    const double most = cameo_drift_greatest_float(&own.most.total);
-    if (!cameo_drift_near_holds(&own, most))
+    float peaks[4]; /* as cameo_drift_peaks has them */
+    cameo_drift_greatest_four(&own.most, peaks);
+    if (!cameo_drift_near_holds(&own, peaks))
         return 0;
-    cameo_drift_near_add(&s->near, &own);
+    cameo_drift_near_take(s, &own, peaks);
+    const double most = (double)peaks[0];
     for (int k = 0; further && k < 2; k++)
         cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
     if (most > s->most) {
@@ -362,6 +379,7 @@ CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, const doub
     s.most = before ? before[DRIFT_MAX_TOTAL] : 0;
     s.at = before ? before[DRIFT_AT] : 0;
     s.nonfinite = s.lost = s.flips = 0;
+    s.made = s.inherited = s.shadow = 0;
     s.nonfinite_at = -1;
     s.wide = 0;
     for (int64_t first = 0, n; first < count; first += n) {

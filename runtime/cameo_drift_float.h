@@ -97,8 +97,10 @@ CAMEO_FN void cameo_drift_split(cameo_drift_part *parts, cameo_drift_tail *tail,
         memset(tail->third, 0, sizeof tail->third);
         memcpy(tail->third, (const char *)all->third + (size_t)all->n * size, (size_t)left * size);
     }
+    /* read from y: reading what was just stored in parts would wait for it */
     for (int64_t i = 0; i < DRIFT_STEP; i++)
-        tail->range[i] = tail->y[i < left ? i : 0];
+        tail->range[i] = all->y[all->n];
+    memcpy(tail->range, all->y + all->n, (size_t)left * sizeof *tail->range);
 }
 
 /* What the tail's elements are apart goes where it belongs; n elements in all. */

@@ -309,6 +309,70 @@ CAMEO_DRIFT_FN double cameo_drift_greatest_float(const cameo_drift_floats *lanes
     return (double)v[0];
 }
 
+/* Joins the halves of vectors a and b, which then lie side by side in u; those of c and d; and so
+ * on until u has one number of each of the four. */
+#if defined(__AVX512F__)
+#define CAMEO_DRIFT_FOUR(join)                                                                     \
+    join(u, a, b, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))                        \
+        join(v, c, d, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))                    \
+            join(u, u, v, (0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15))                \
+                join(u, u, u, (0, 2, 4, 6, 0, 2, 4, 6), (1, 3, 5, 7, 1, 3, 5, 7))
+#elif defined(__AVX__)
+#define CAMEO_DRIFT_FOUR(join)                                                                     \
+    join(u, a, b, (0, 1, 4, 5), (2, 3, 6, 7)) join(v, c, d, (0, 1, 4, 5), (2, 3, 6, 7))            \
+        join(u, u, v, (0, 2, 4, 6), (1, 3, 5, 7))
+#endif
+#define CAMEO_DRIFT_LISTED(...) __VA_ARGS__
+
+/* What cameo_drift_added says of each of four vectors. */
+CAMEO_DRIFT_FN void cameo_drift_added_four(const cameo_drift_near_sums *s, double *sums)
+{
+#ifdef CAMEO_DRIFT_FOUR
+    const cameo_drift_lanes a = s->total2, b = s->made2, c = s->inherited2, d = s->shadow2;
+    cameo_drift_lanes u, v;
+#define CAMEO_DRIFT_JOIN(to, x, y, low, high)                                                      \
+    to = __builtin_shufflevector(x, y, CAMEO_DRIFT_LISTED low) +                                   \
+         __builtin_shufflevector(x, y, CAMEO_DRIFT_LISTED high);
+    CAMEO_DRIFT_FOUR(CAMEO_DRIFT_JOIN)
+#undef CAMEO_DRIFT_JOIN
+    memcpy(sums, &u, 4 * sizeof *sums);
+#else
+    sums[0] = cameo_drift_added(&s->total2);
+    sums[1] = cameo_drift_added(&s->made2);
+    sums[2] = cameo_drift_added(&s->inherited2);
+    sums[3] = cameo_drift_added(&s->shadow2);
+#endif
+}
+
+/* What cameo_drift_greatest_float says of each of four vectors. */
+CAMEO_DRIFT_FN void cameo_drift_greatest_four(const cameo_drift_peaks *p, float *peaks)
+{
+#ifdef CAMEO_DRIFT_FOUR
+    typedef float half __attribute__((vector_size(4 * DRIFT_LANES)));
+    typedef int32_t half_bits __attribute__((vector_size(4 * DRIFT_LANES)));
+    half u, v, w;
+#define CAMEO_DRIFT_JOIN(to, x, y, low, high)                                                      \
+    w = __builtin_shufflevector(x, y, CAMEO_DRIFT_LISTED low);                                     \
+    to = __builtin_shufflevector(x, y, CAMEO_DRIFT_LISTED high);                                   \
+    to = (half)(((half_bits)(w > to) & (half_bits)w) | (~(half_bits)(w > to) & (half_bits)to));
+#define CAMEO_DRIFT_HALF(to, x) CAMEO_DRIFT_JOIN(to, p->x, p->x, (DRIFT_LOW), (DRIFT_HIGH))
+    half a, b, c, d;
+    CAMEO_DRIFT_HALF(a, total)
+    CAMEO_DRIFT_HALF(b, made)
+    CAMEO_DRIFT_HALF(c, inherited)
+    CAMEO_DRIFT_HALF(d, shadow)
+    CAMEO_DRIFT_FOUR(CAMEO_DRIFT_JOIN)
+#undef CAMEO_DRIFT_HALF
+#undef CAMEO_DRIFT_JOIN
+    memcpy(peaks, &u, 4 * sizeof *peaks);
+#else
+    peaks[0] = (float)cameo_drift_greatest_float(&p->total);
+    peaks[1] = (float)cameo_drift_greatest_float(&p->made);
+    peaks[2] = (float)cameo_drift_greatest_float(&p->inherited);
+    peaks[3] = (float)cameo_drift_greatest_float(&p->shadow);
+#endif
+}
+
 /* The greatest of sign * y. */
 CAMEO_DRIFT_FN double cameo_drift_extreme(const cameo_drift_vec *v, double sign)
 {
@@ -337,6 +401,7 @@ CAMEO_DRIFT_FN cameo_drift_near_sums cameo_drift_near_begin(void)
     return (cameo_drift_near_sums){.low = none + INFINITY, .high = none - INFINITY};
 }
 
+/* All but the greatest magnitudes. */
 CAMEO_DRIFT_FN void cameo_drift_near_add(cameo_drift_near_sums *to,
                                          const cameo_drift_near_sums *from)
 {
@@ -344,10 +409,6 @@ CAMEO_DRIFT_FN void cameo_drift_near_add(cameo_drift_near_sums *to,
     to->made2 += from->made2;
     to->inherited2 += from->inherited2;
     to->shadow2 += from->shadow2;
-    to->most.total = cameo_drift_widest(from->most.total, to->most.total);
-    to->most.made = cameo_drift_widest(from->most.made, to->most.made);
-    to->most.inherited = cameo_drift_widest(from->most.inherited, to->most.inherited);
-    to->most.shadow = cameo_drift_widest(from->most.shadow, to->most.shadow);
     to->low = cameo_drift_picked((cameo_drift_ints)(from->low < to->low), from->low, to->low);
     to->high = cameo_drift_picked((cameo_drift_ints)(from->high > to->high), from->high, to->high);
 }
