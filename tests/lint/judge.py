@@ -19,7 +19,7 @@ import samples
 from compare import changes
 from minimal import fewest_casts
 from repair import CHECKER_ERRORS, Failed, Repairs
-from witness import run_plainly, same_bits
+from witness import draws, run_plainly, same_bits
 
 HEAD = '<ir_version: 9, opset_import: ["" : 20]>\n'
 HALVES = HEAD + """m (float16[2,4] x) => (float[2,4] y)
@@ -30,6 +30,10 @@ HALVES = HEAD + """m (float16[2,4] x) => (float[2,4] y)
 FLOATS = HEAD + """m (float[2,4] x) => (float[2,4] y, float[2,4] z) <float[4] c = {0.1,0.2,0.3,0.4}, float[4] d = {0,0,0,0}> {
   a = Mul(x, c)  y = Sub(a, c)  z = Mul(a, d)
 }"""
+
+
+DRAWN = HEAD + "m (float[2,4] x) => (float[2,4] y) { r = RandomUniformLike(x)  y = Sub(x, r) }"
+SEEDED = HEAD + "m (float[2,4] x) => (float[2,4] y) { r = RandomUniformLike<seed = 1.0>(x)  y = Sub(x, r) }"
 
 
 def rounded_between(model, name, dtype):
@@ -59,6 +63,14 @@ def other_zero(model):
     tensor.CopyFrom(numpy_helper.from_array(numpy.full(4, -0.0, numpy.float32), tensor.name))
 
 
+def turned_over(model):
+    model.graph.node[-1].input[0] = "t"
+    model.graph.node.insert(0, helper.make_node("Transpose", ["x"], ["t"]))
+    model.graph.node[1].input[0] = "t"
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+
+
 def handed_on(model):
     """A transfer behind each node: the same bits."""
     for k, node in reversed(list(enumerate(model.graph.node))):
@@ -75,7 +87,29 @@ DAMAGE = [
     (HALVES, next_weight, True, False), (HALVES, turned, True, True),
     (FLOATS, lambda m: rounded_between(m, "a", TensorProto.FLOAT16), True, False),
     (FLOATS, next_weight, True, False), (FLOATS, other_zero, True, False), (FLOATS, turned, True, True),
+    (DRAWN, lambda m: None, False, False), (DRAWN, turned, False, False), (DRAWN, turned_over, True, True),
+    (SEEDED, lambda m: None, False, False), (SEEDED, turned, True, True),
 ]
+
+
+# Does a model draw random numbers that no seed decides?
+DRAWS = [
+    (True, 20, "r = RandomUniformLike(x)  y = Sub(x, r)"), (False, 20, "r = RandomNormalLike<seed = 2.0>(x)  y = Sub(x, r)"),
+    (True, 20, "c = Sigmoid(x)  y = Bernoulli(c)"), (False, 20, "y = Dropout(x)"), (False, 10, "y = Dropout<ratio = 0.5>(x)"),
+    (True, 6, "y = Dropout(x)"), (False, 6, "y = Dropout<is_test = 1>(x)"),
+    (True, 20, "n = Constant<value = bool {1}>()  y = Dropout(x, , n)"),
+    (False, 20, "n = Constant<value = bool {0}>()  y = Dropout(x, , n)"),
+    (True, 20, "n = Constant<value = bool {1}>()  y = If(n)<then_branch = g () => (float[2,4] a) { a = Bernoulli(x) }, "
+               "else_branch = h () => (float[2,4] b) { b = Neg(x) }>"),
+]
+
+
+def judge_draws(wrong):
+    for drawn, opset, body in DRAWS:
+        head = f'<ir_version: 9, opset_import: ["" : {opset}]>\n'
+        if draws(parser.parse_model(head + "m (float[2,4] x) => (float[2,4] y) { " + body + " }")) != drawn:
+            wrong.append(f"random numbers are {'not ' if drawn else ''}said to be drawn: {body}")
+    return len(DRAWS)
 
 
 def refuses(repairs, before, after, inputs, exact):
@@ -193,10 +227,11 @@ def judge_casts(wrong):
 def main():
     wrong = []
     models = [*samples.own_samples(), *generated.generated_models(3, 4)]
-    done = judge_results(wrong), judge_comparison(wrong, models, 150), judge_casts(wrong)
+    done = judge_results(wrong), judge_comparison(wrong, models, 150), judge_casts(wrong), judge_draws(wrong)
     for text in wrong:
         print(text)
-    print(f"{done[0]} comparisons of results, {done[1]} altered fields, {done[2]} counts of Casts: {len(wrong)} wrong")
+    print(f"{done[0]} comparisons of results, {done[1]} altered fields, {done[2]} counts of Casts, "
+          f"{done[3]} models that draw random numbers or do not: {len(wrong)} wrong")
     return 1 if wrong else 0
 
 

@@ -2,7 +2,7 @@
 
 `cameo lint` finds no error any more; onnx.checker accepts the model with full_check; onnxruntime loads it where it loads
 the model before the fault; outputs are that model's, bit for bit unless the model computes with float16 or the fault rounded to
-it; repairing again changes nothing; nothing but the repair was changed; the number of nodes inserted is what is said, and no less would do.
+it, and of the same shapes where it draws random numbers without a seed; repairing again changes nothing; nothing but the repair was changed; the number of nodes inserted is what is said, and no less would do.
 """
 import collections
 import json
@@ -16,7 +16,7 @@ import faults
 from compare import changes
 from minimal import fewest_casts
 from typeflow import Flow
-from witness import EVALUATOR, results, session, witness_of
+from witness import DRAWN, EVALUATOR, draws, results, session, witness_of
 
 CHECKER_ERRORS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError)
 
@@ -66,6 +66,10 @@ def require_close(expected, got, half):
         same = numpy.allclose(a.astype(b.dtype), b, rtol=error, atol=error, equal_nan=True) \
             if a.dtype.kind in "fiub" else numpy.array_equal(a, b)
         require(same, f"output {k} differs")
+
+
+def shapes(values):
+    return [getattr(v, "shape", None) for v in values]
 
 
 def same_casts(a, b):
@@ -167,7 +171,7 @@ class Repairs:
         return {"brute force": int(least is not None)}
 
     def check_results(self, fault, control, repaired, inputs, exact, half):
-        """Are outputs the same bits, by a witness? exact: they have to be."""
+        """Are outputs the same bits, by a witness? exact: they have to be. Of a model that draws random numbers: of the same shapes."""
         fed = {k: v.astype(fault.feeds.get(k, v.dtype)) for k, v in inputs.items()}
         inputs = {k: fed[k].astype(v.dtype) for k, v in inputs.items()}
         found = results(control, repaired, (inputs, fed))
@@ -178,6 +182,10 @@ class Repairs:
         if expected is None:
             return False
         require(isinstance(got, list), f"does not run: {got}")
+        if draws(control):
+            require(shapes(expected) == shapes(got), "outputs of other shapes")
+            self.told_same[DRAWN] += 1
+            return False
         witness = witness_of(control, repaired, (inputs, fed), found)
         require(witness or not exact, "outputs differ in bits")
         require_close(expected, got, half)

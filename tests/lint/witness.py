@@ -6,6 +6,7 @@ a value on may change where: then onnx's own evaluator, which computes each node
 import numpy
 import onnx.reference
 import onnxruntime
+from onnx import numpy_helper
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_dequantize_linear import DequantizeLinear_19
 
@@ -26,10 +27,13 @@ class DequantizeLinear(DequantizeLinear_19):
         return super()._run(x, x_scale, x_zero_point, axis=1 if axis is None else axis)
 
 
+def standard_opset(message):
+    return max((o.version for o in message.opset_import if o.domain in ("", "ai.onnx")), default=0)
+
+
 def lacking(model):
     """What the evaluator lacks of the operators of the model's opset."""
-    opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
-    return [Optional, DequantizeLinear] if opset < 19 else [Optional]
+    return [Optional, DequantizeLinear] if standard_opset(model) < 19 else [Optional]
 
 
 def session(model):
@@ -79,7 +83,39 @@ def run_plainly(model, inputs):
         return None
 
 
-RUNTIME, EVALUATOR, SECOND = "ONNX Runtime", "onnx's evaluator", "onnx's evaluator, not ONNX Runtime"
+# Who says it; DRAWN: nobody can, since the model draws random numbers anew in each run.
+RUNTIME, EVALUATOR, SECOND, DRAWN = "ONNX Runtime", "onnx's evaluator", "onnx's evaluator, not ONNX Runtime", "random numbers"
+DRAWING = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
+
+
+def constants(nodes, initializers=()):
+    known = {t.name: numpy_helper.to_array(t) for t in initializers}
+    known.update({n.output[0]: numpy_helper.to_array(a.t) for n in nodes if n.op_type == "Constant" for a in n.attribute
+                  if a.name == "value"})
+    return known
+
+
+def node_draws(node, opset, known):
+    """Without a seed; Dropout draws in training alone, as an operand says since opset 12, and an attribute before opset 7."""
+    attributes = {a.name: a for a in node.attribute}
+    if node.op_type not in DRAWING or node.domain not in ("", "ai.onnx") or "seed" in attributes:
+        return False
+    if node.op_type != "Dropout":
+        return True
+    trains = node.input[2] if len(node.input) > 2 else ""
+    return not ("is_test" in attributes and attributes["is_test"].i) if opset < 7 else bool(trains) and bool(known.get(trains, True))
+
+
+def nodes_draw(nodes, opset, known):
+    return any(node_draws(n, opset, known) or
+               any(nodes_draw(g.node, opset, known | constants(g.node, g.initializer)) for a in n.attribute for g in [a.g, *a.graphs])
+               for n in nodes)
+
+
+def draws(model):
+    """Does a node of the model, of graphs within or of functions draw random numbers that no seed decides?"""
+    return nodes_draw(model.graph.node, standard_opset(model), constants(model.graph.node, model.graph.initializer)) or \
+        any(nodes_draw(f.node, standard_opset(f), constants(f.node)) for f in model.functions)
 
 
 def results(a, b, given):
