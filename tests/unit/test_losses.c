@@ -143,7 +143,7 @@ static void every_pair(void **state)
             if (!is_number((DType)from) || !is_number((DType)to))
                 continue;
             const uint32_t width = dtype_info((DType)from)->bytes;
-            const uint64_t codes = UINT64_C(1) << dtype_info((DType)from)->bits;
+            const uint64_t codes = width <= 2 ? UINT64_C(1) << dtype_info((DType)from)->bits : 0;
             for (uint64_t i = 0; width <= 2 && i < codes; i++)
                 scalar_store((DType)from, at + i * width, scalar_load((DType)from, &i));
             if (width <= 2) {
