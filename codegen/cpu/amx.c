@@ -221,7 +221,8 @@ void amx_split_print(Buf *out)
                "of 16 rows are\n"
                " * `tile` bytes apart, b's of 16 columns `column`, both of a step 3072. c = their "
                "sum,\n * rows ldc bytes apart. After each five products of small terms f has a "
-               "turn. */\n#ifdef CAMEO_AMX\n"
+               "turn. */\n#if defined(CAMEO_AMX) && !defined(CAMEO_SPLIT_TILES)\n"
+               "#define CAMEO_SPLIT_TILES\n"
                "typedef void cameo_split_tile(int64_t steps, const char *a, int64_t tile,\n"
                "    const char *b, int64_t column, char *c, int64_t ldc,\n"
                "    cameo_split_feed *feed);\n");
