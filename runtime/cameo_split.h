@@ -168,21 +168,16 @@ static inline __attribute__((unused)) cameo_split_feed cameo_split_begin(const c
     return f;
 }
 
-/* C = (or += where more) the sums of a tile. */
-static inline __attribute__((always_inline)) void cameo_split_put(int64_t rows, int64_t width,
-                                                                  const float *sums, int64_t lds,
-                                                                  float *c, int64_t ldc, int more)
+/* C += the sums of a tile. */
+static inline __attribute__((always_inline)) void
+cameo_split_add(int64_t rows, int64_t width, const float *sums, int64_t lds, float *c, int64_t ldc)
 {
     for (int64_t r = 0; r < rows; r++, sums += lds, c += ldc) {
         int64_t x = 0;
-        for (; x + 16 <= width; x += 16) {
-            cameo_split_vec sum = *(const cameo_split_vec *)(sums + x);
-            if (more)
-                sum += *(const cameo_split_vec *)(c + x);
-            *(cameo_split_vec *)(c + x) = sum;
-        }
+        for (; x + 16 <= width; x += 16)
+            *(cameo_split_vec *)(c + x) += *(const cameo_split_vec *)(sums + x);
         for (; x < width; x++)
-            c[x] = more ? c[x] + sums[x] : sums[x];
+            c[x] += sums[x];
     }
 }
 
@@ -190,27 +185,22 @@ static inline __attribute__((always_inline)) void cameo_split_put(int64_t rows, 
  * on the registers. width: columns that C has. */
 static inline __attribute__((always_inline)) void
 cameo_split_columns_of(int64_t m, int64_t steps, const char *a, const char *b, int some,
-                       int64_t width, float *c, int64_t ldc, int more, cameo_split_feed *f)
+                       int64_t width, float *c, int64_t ldc, cameo_split_feed *f)
 {
     _Alignas(64) float sums[4 * 256];
     const int64_t tile = steps * CAMEO_SPLIT_STEP, most = 4 / some;
     for (int64_t i = 0; i < m; i += 16 * most, a += most * tile, c += 16 * most * ldc) {
         const int64_t rows = m - i < 16 * most ? m - i : 16 * most;
-        cameo_split_tile *const of = cameo_split_tiles[(rows - 1) / 16][some - 1];
-        if (!more && rows % 16 == 0 && width == 16 * some) {
-            of(steps, a, tile, b, tile, (char *)c, 4 * ldc, f);
-        } else {
-            of(steps, a, tile, b, tile, (char *)sums, 64 * some, f);
-            cameo_split_put(rows, width, sums, 16 * some, c, ldc, more);
-        }
+        cameo_split_tiles[(rows - 1) / 16][some - 1](steps, a, tile, b, tile, (char *)sums,
+                                                     64 * some, f);
+        cameo_split_add(rows, width, sums, 16 * some, c, ldc);
     }
 }
 
-/* C = (or += where more) A * B for the values of k from p0 to p1; a: their tiles, for each `depth`
+/* C += A * B for the values of k from p0 to p1; a: their tiles, for each `depth`
  * of them, of which a multiple lies before p0. */
 static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
-cameo_split_product(int64_t m, const cameo_split_span *s, const char *a, float *c, int64_t ldc,
-                    int more)
+cameo_split_product(int64_t m, const cameo_split_span *s, const char *a, float *c, int64_t ldc)
 {
     enum { WIDTH = CAMEO_SPLIT_WIDTH };
     _Alignas(64) char room[2][CAMEO_SPLIT_K * WIDTH * 6];
@@ -225,14 +215,13 @@ cameo_split_product(int64_t m, const cameo_split_span *s, const char *a, float *
         const int64_t left = s->n - x.j;
         const int64_t steps = cameo_split_whole(cameo_split_rows_of(s, x), 32) / 32;
         const char *at = a + cameo_split_size(m, x.p - s->p0);
-        const int add = more || x.p > s->p0;
         const int64_t tiles = (m + 15) / 16 * (left > 16 ? 2 : 1);
         f = cameo_split_begin(s, next, tiles * steps, room[1 - now], last);
         if (left > 16)
             cameo_split_columns_of(m, steps, at, room[now], 2, left < WIDTH ? left : WIDTH, c + x.j,
-                                   ldc, add, &f);
+                                   ldc, &f);
         else
-            cameo_split_columns_of(m, steps, at, room[now], 1, left, c + x.j, ldc, add, &f);
+            cameo_split_columns_of(m, steps, at, room[now], 1, left, c + x.j, ldc, &f);
         x = next;
         now = 1 - now;
     }
@@ -248,7 +237,7 @@ static inline __attribute__((unused)) void cameo_split_all(int64_t m, int64_t n,
     const int64_t step = (blocks > 1 ? blocks : 1) * CAMEO_SPLIT_K;
     for (int64_t p = 0; p < k; p += step) {
         const cameo_split_span s = {n, k, p, k - p < step ? k : p + step, CAMEO_SPLIT_K, b};
-        cameo_split_product(m, &s, a + cameo_split_size(m, p), c, ldc, 1);
+        cameo_split_product(m, &s, a + cameo_split_size(m, p), c, ldc);
     }
 }
 
@@ -287,7 +276,7 @@ cameo_split_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, in
             cameo_split_pack(m - i < 16 ? m - i : 16, depth, a + i * am + p * ak, am, ak,
                              block + cameo_split_size(i, depth));
         const cameo_split_span s = {n, k, p, p + depth, CAMEO_GEMM_K, b};
-        cameo_split_product(m, &s, block, c, ldc, 1);
+        cameo_split_product(m, &s, block, c, ldc);
     }
 }
 
@@ -313,7 +302,7 @@ cameo_split_both_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t a
                                   panels + x * depth);
             }
             const cameo_split_span s = {some, depth, 0, depth, CAMEO_GEMM_K, panels};
-            cameo_split_product(m, &s, block, c + j, ldc, 1);
+            cameo_split_product(m, &s, block, c + j, ldc);
         }
     }
 }

@@ -386,7 +386,7 @@ cameo_split_conv_blocks(const cameo_split_conv *c, const cameo_split_deep *k, in
 
 /* ---- what programs call ---- */
 
-/* Units from .. to of the terms of x: 32 columns each. copy: room as cameo_split_conv_x needs. */
+/* Units from .. to of the terms of x: 32 columns each. */
 static __attribute__((noinline, unused)) void cameo_split_conv_make(const cameo_split_conv *c,
                                                                     int64_t from, int64_t to)
 {
