@@ -80,6 +80,9 @@ bool conv_read_narrow(Printer *p, Kernel *k, Conv *c, struct ByteWeights *weight
 void conv_free_weights(struct ByteWeights *weights);
 // Places of y: the elements of one of its rows.
 Index conv_places(Polys *polys, const Conv *c);
+// Values of k that one of its sums has, and multiplications and additions of all places and rows.
+Index conv_depth(Polys *polys, const Conv *c);
+Index conv_macs(Polys *polys, const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
 Index conv_copy_size(Polys *polys, const Conv *c);
 // Elements of the panels of all columns, for k values of k, where the columns are one block:

@@ -353,14 +353,6 @@ enum {
     MADE = 64 // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
 };
 
-static Index values_of_k(Printer *p, const Conv *c)
-{
-    Index k = c->channels;
-    for (uint32_t i = 0; i < c->rank; i++)
-        k = poly_mul(p->mod->polys, k, c->taps[i]);
-    return k;
-}
-
 static Index tile_rows(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
@@ -370,7 +362,7 @@ static Index tile_rows(Printer *p, const Conv *c)
 static Index work_of(Printer *p, const Conv *c, Index places)
 {
     Polys *polys = p->mod->polys;
-    Index macs = poly_mul(polys, poly_mul(polys, places, c->rows), values_of_k(p, c));
+    Index macs = poly_mul(polys, poly_mul(polys, places, c->rows), conv_depth(p->mod->polys, c));
     const int speed = c->depthwise ? 2 : c->bytes && c->bytes->squares.depth ? SQUARE_MACS : MACS;
     if (poly_is_overflow(macs))
         return macs;
@@ -562,7 +554,7 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
     const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
-    const char *depth = print_index_bare(p, values_of_k(p, c));
+    const char *depth = print_index_bare(p, conv_depth(p->mod->polys, c));
     if (!c->tile)
         print_mode(p, k, c);
     if (c->copy)

@@ -25,6 +25,19 @@ Index conv_places(Polys *polys, const Conv *c)
     return places;
 }
 
+Index conv_depth(Polys *polys, const Conv *c)
+{
+    Index k = c->channels;
+    for (uint32_t i = 0; i < c->rank; i++)
+        k = poly_mul(polys, k, c->taps[i]);
+    return k;
+}
+
+Index conv_macs(Polys *polys, const Conv *c)
+{
+    return poly_mul(polys, poly_mul(polys, conv_places(polys, c), c->rows), conv_depth(polys, c));
+}
+
 Index conv_copy_size(Polys *polys, const Conv *c)
 {
     Index size = c->channels;

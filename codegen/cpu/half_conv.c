@@ -155,10 +155,7 @@ static void print_units(Printer *p, const Conv *c, const char *from, const char 
 static Index work_of(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
-    Index all =
-        poly_mul(polys, poly_mul(polys, conv_places(p->mod->polys, c), c->rows), c->channels);
-    for (uint32_t i = 0; i < c->rank; i++)
-        all = poly_mul(polys, all, c->taps[i]);
+    const Index all = conv_macs(polys, c);
     return poly_is_overflow(all) ? all : poly_floordiv(polys, all, poly_const(polys, MACS));
 }
 

@@ -147,19 +147,10 @@ void split_conv_whole(const Conv *c, int64_t *panels, int64_t *k)
 
 // ---- printing ----------------------------------------------------------------------------------
 
-static Index values_of_k(Printer *p, const Conv *c)
-{
-    Index k = c->channels;
-    for (uint32_t i = 0; i < c->rank; i++)
-        k = poly_mul(p->mod->polys, k, c->taps[i]);
-    return k;
-}
-
 static Index work_of(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
-    Index macs =
-        poly_mul(polys, poly_mul(polys, conv_places(polys, c), c->rows), values_of_k(p, c));
+    const Index macs = conv_macs(polys, c);
     return poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, MACS));
 }
 
@@ -197,7 +188,7 @@ static void print_make(Printer *p, const Kernel *k, const Conv *c)
     print_line(p, "cameo_split_conv_make(&terms, from, to);");
     conv_set_own(p, k, c, false);
     parts_end(p, units_of(p, conv_places(p->mod->polys, c)),
-              parts_grain(p, poly_scale(p->mod->polys, values_of_k(p, c), EACH)));
+              parts_grain(p, poly_scale(p->mod->polys, conv_depth(p->mod->polys, c), EACH)));
 }
 
 // Units from .. to. False: the epilogue is left.

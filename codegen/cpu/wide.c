@@ -291,28 +291,6 @@ void wide_print_product(Printer *p, const Override *o, const char *part)
     print_line(p, "    %s);", part);
 }
 
-// The convolution's own variables count as 0 in indices.
-static void set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
-{
-    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
-        if (conv_owns(c, s->var)) {
-            p->zeroed[s->var] = on;
-            p->nzeroed += on ? 1 : -1u;
-        }
-    for (uint32_t i = 0; i < c->reduce->rank; i++) {
-        p->zeroed[c->reduce->vars[i]] = on;
-        p->nzeroed += on ? 1 : -1u;
-    }
-}
-
-static Index depth_of(Printer *p, const Conv *c)
-{
-    Index k = c->channels;
-    for (uint32_t i = 0; i < c->rank; i++)
-        k = poly_mul(p->mod->polys, k, c->taps[i]);
-    return k;
-}
-
 static Index linear(Printer *p, const Expr *load)
 {
     const Buffer *b = buffer_at(p->mod, load->buffer);
@@ -377,12 +355,12 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
     print_line(p, "cameo_wide_multiply(");
     print_line(p, "    &(const cameo_wide){.rows = %s, .columns = %s, .depth = %s,",
                print_index_bare(p, c->rows), print_index_bare(p, conv_places(p->mod->polys, c)),
-               print_index_bare(p, depth_of(p, c)));
+               print_index_bare(p, conv_depth(p->mod->polys, c)));
     print_line(p, "        %s, .am = %s, .ak = %s,",
                c->packed
                    ? panels_text(p, "high",
                                  start_of(p, c->packed, poly_scale(polys, c->group, c->block)),
-                                 c->rows, depth_of(p, c))
+                                 c->rows, conv_depth(p->mod->polys, c))
                    : factor_text(p, "a", c->w->buffer, start_of(p, c->w->buffer, linear(p, c->w))),
                print_index_bare(p, c->wm), print_index_bare(p, c->wk));
     print_line(p, "        %s, .window = &window, .y = %s, .ym = %s,",
@@ -432,7 +410,7 @@ bool wide_has_lines(Module *mod, const Conv *c)
 static Index work_of(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
-    Index macs = poly_mul(polys, poly_mul(polys, c->rows, conv_places(polys, c)), depth_of(p, c));
+    Index macs = conv_macs(polys, c);
     return poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, MACS));
 }
 
@@ -440,9 +418,9 @@ static void print_all(Printer *p, const Kernel *k, const Conv *c)
 {
     const char *const all[4] = {"0", print_index_bare(p, c->rows), "0",
                                 print_index_bare(p, conv_places(p->mod->polys, c))};
-    set_own(p, k, c, true);
+    conv_set_own(p, k, c, true);
     print_windows(p, c, all);
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
 }
 
 // Each plane by its own window is done by one thread. false: it is not worth it.
@@ -471,13 +449,13 @@ static bool print_shares(Printer *p, const Kernel *k, const Conv *c, Bounds *out
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
     parts_begin(p, 0);
-    set_own(p, k, c, true);
+    conv_set_own(p, k, c, true);
     const char *rows = print_index_bare(p, c->rows),
                *n = print_index_bare(p, conv_places(p->mod->polys, c));
     const char *const part[4] = {"r.m0", "r.m1", "r.n0", "r.n1"};
     print_line(p, "const cameo_wide_part r = cameo_wide_share(%s, %s, from, to);", rows, n);
     print_windows(p, c, part);
-    set_own(p, k, c, false);
+    conv_set_own(p, k, c, false);
     const char *units = str_printf(p->arena, "cameo_wide_units(%s, %s)", rows, n).at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
