@@ -7,10 +7,7 @@ join to it: normal factors, factors of many magnitudes, tiny ones. Expected are 
 reaches of an infinity, a NaN or float32's greatest number are those of --no-split but for their roundings. Bits are those of any
 number of threads. Without matrix registers both are tiles of float32, and the last line says so.
 """
-import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -24,7 +21,6 @@ import split
 ROW = """PROCESSOR(" terms ", .lanes = 16, .squares = 1, .products = 1, .moves = 16, .bytes = 64, .direct = 0.05, .transformed = 0.05,
           .second = 2097152, .halves = 1, .split = 80, .terms = 64)
 """
-TURNS = (["--tuning", "row.def"], ["--cc", "clang-19", "--tuning", "row.def"], ["--cpu", "x86-64-v3,native"], [])
 
 
 class Convolution:
@@ -64,24 +60,18 @@ class Convolution:
             yield self.places[n], self.w[n % self.groups], *(y[n] for y in turned)
 
 
-def program(random, nodes):
+def program(random, nodes, _):
     all = [Convolution(random, i) for i in range(nodes)]
     inputs = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, c.x.shape) for i, c in enumerate(all)]
     inputs += [helper.make_tensor_value_info(f"z{i}", TensorProto.FLOAT, c.shape) for i, c in enumerate(all) if c.added]
     outputs = [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(nodes)]
     graph = helper.make_graph([n for c in all for n in c.nodes], "convolutions", inputs, outputs, [w for c in all for w in c.weights])
     data = {f"x{i}": c.x for i, c in enumerate(all)} | {f"z{i}": np.zeros(c.shape, np.float32) for i, c in enumerate(all) if c.added}
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), all, data
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), [(c.name, c) for c in all], data
 
 
-def run(cameo, folder, options, threads, nodes):
-    done = subprocess.run([cameo, "compile", "m.onnx", "-o", "m", "-q", "--no-winograd", "--report", "json", *options], cwd=folder, check=True, capture_output=True)
-    results = []
-    for t in threads:
-        subprocess.run(["./m", "x.npz", "-o", "out", "--threads", str(t)], cwd=folder, check=True)
-        results.append([np.load(folder / "out" / f"y{i}.npy") for i in range(nodes)])
-    found = {c["output"]: c for c in json.loads(done.stdout)["convolutions"]}
-    return results, {name: c["error_rms"] for name, c in found.items() if c["form"] == "terms"}
+def bounds_of(report):
+    return {c["output"]: c["error_rms"] for c in report["convolutions"] if c["form"] == "terms"}
 
 
 def check(name, c, terms, plain, bound):
@@ -104,32 +94,12 @@ def check(name, c, terms, plain, bound):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cameo")
-    parser.add_argument("--programs", type=int, default=4)
-    parser.add_argument("--nodes", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    cameo, faults, by_terms = pathlib.Path(args.cameo).resolve(), [], 0
-    for i in range(args.programs):
-        model, all, data = program(np.random.default_rng([args.seed, i]), args.nodes)
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            onnx.save(model, folder / "m.onnx")
-            (folder / "row.def").write_text(ROW)
-            np.savez(folder / "x.npz", **data)
-            (terms, *others), bounds = run(cameo, folder, TURNS[i % len(TURNS)], (1, 2, 3), args.nodes)
-            (plain,), _ = run(cameo, folder, [*TURNS[i % len(TURNS)], "--no-split"], (1,), args.nodes)
-        by_terms += len(bounds)
-        for n, c in enumerate(all):
-            name = f"program {i}, {c.name}"
-            faults += check(name, c, terms[n], plain[n], bounds.get(f"y{n}"))
-            if any(terms[n].tobytes() != other[n].tobytes() for other in others):
-                faults.append(f"{name}: other bits with other threads")
-    print("\n".join(faults + [f"{args.programs * args.nodes} convolutions, {by_terms} of them by terms, {len(faults)} faults"]))
-    if not by_terms:
-        print("no matrix registers here: tiles of float32 were compared with themselves")
-    return 1 if faults else 0
+    with tempfile.TemporaryDirectory() as folder:
+        row = pathlib.Path(folder, "row.def")
+        row.write_text(ROW)
+        tuned = ["--no-winograd", "--tuning", str(row)]
+        turns = [tuned, ["--cc", "clang-19", *tuned], ["--no-winograd", "--cpu", "x86-64-v3,native"], ["--no-winograd"]]
+        return split.hold(__doc__, "convolutions", program, turns, bounds_of, check)
 
 
 if __name__ == "__main__":
