@@ -41,7 +41,8 @@ static inline __attribute__((unused)) int64_t cameo_conv_width(int64_t all)
 
 /* Panels that end with rows of the output are read where they are, and lanes behind a row's end are
  * computed for nothing; others are copied where they go on in the next row, and have no such lanes.
- * Of a row at least three lanes in four are to be its own, which bounds the number of panels. */
+ * Of a row at least three lanes in four are to be its own, which bounds the number of panels. There
+ * is no room for copies of so many: panels that are all copied do not end with rows. */
 static inline __attribute__((unused)) int cameo_conv_ends(const cameo_conv *g,
                                                           const cameo_conv_view *v)
 {
@@ -115,13 +116,13 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
         v->out[0] = 1;
         v->at[0] = 0;
     }
-    v->ends = cameo_conv_ends(g, v);
+    v->packs = cameo_conv_packs(g, v);
+    v->ends = !v->packs && cameo_conv_ends(g, v);
     if (v->ends && v->out[2] <= v->width) /* rows are not cut */
         v->width -= v->width % v->out[2];
     v->joined = cameo_conv_joins(g, v);
     if (v->joined) /* nor are panels */
         v->width -= v->width % (v->joined * v->out[2]);
-    v->packs = cameo_conv_packs(g, v);
 }
 
 /* x: its first element where it is copied, else the first that a window reads. */
