@@ -2,10 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { FIRST = 1 << 14, PAGE = 1 << 21, LARGE = 2 * PAGE }; // bytes; PAGE: of a large one
 
 typedef struct Block {
     struct Block *next;
     size_t size, used;
+    void *from; // what is freed
     _Alignas(16) unsigned char data[];
 } Block;
 
@@ -41,21 +45,46 @@ void arena_free(Arena *a)
         return;
     for (Block *b = a->head, *next; b; b = next) {
         next = b->next;
-        free(b);
+        free(b->from);
     }
     free(a);
 }
 
+// Zeroed bytes that begin with a large page, of which the system makes one at a time: pages of the
+// usual size cost a fault each. NULL: there is no memory.
+static Block *large_block(size_t bytes)
+{
+    char *from = calloc(1, bytes + PAGE);
+    if (!from)
+        return NULL;
+    char *at = from + (PAGE - (uintptr_t)from % PAGE);
+#ifdef MADV_HUGEPAGE
+    madvise(at, bytes / PAGE * PAGE, MADV_HUGEPAGE);
+#endif
+    Block *b = (Block *)at;
+    b->from = from;
+    return b;
+}
+
+static Block *small_block(size_t bytes)
+{
+    Block *b = calloc(1, bytes);
+    if (b)
+        b->from = b;
+    return b;
+}
+
 static Block *add_block(Arena *a, size_t need)
 {
-    size_t size = a->head ? a->head->size * 2 : 16384;
-    if (size > (size_t)4 << 20)
-        size = (size_t)4 << 20;
+    size_t size = a->head ? a->head->size * 2 : FIRST;
+    if (size > LARGE - sizeof(Block))
+        size = LARGE - sizeof(Block);
     if (size < need)
         size = need;
-    if (size > SIZE_MAX - sizeof(Block) || (a->limit && a->taken + size > a->limit))
+    if (size > SIZE_MAX - sizeof(Block) - PAGE || (a->limit && a->taken + size > a->limit))
         run_out();
-    Block *b = calloc(1, sizeof *b + size);
+    const size_t bytes = sizeof(Block) + size;
+    Block *b = bytes < LARGE ? small_block(bytes) : large_block(bytes);
     if (!b)
         run_out();
     b->size = size;
