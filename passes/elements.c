@@ -285,6 +285,45 @@ static uint64_t count_halves(const unsigned char *at, uint64_t n, unsigned char 
     return all;
 }
 
+// Of floats of 4 bits those that are 0, with any sign, and those that are subnormal, in so many
+// lines. What the three low bits of a half are is told in its lowest one; halves of words are
+// counted without a carry to their neighbours.
+typedef uint64_t Line __attribute__((vector_size(64)));
+
+// What the 16 halves of each of a line's words sum up to, added.
+static inline uint64_t sum_of_halves(const Line *line)
+{
+    const uint64_t low = UINT64_C(0x0f0f0f0f0f0f0f0f);
+    uint64_t sum = 0;
+    for (int j = 0; j < 8; j++) {
+        const uint64_t word = (*line)[j];
+        sum += ((word & low) + (word >> 4 & low)) * UINT64_C(0x0101010101010101) >> 56;
+    }
+    return sum;
+}
+
+HOST_VECTORS
+static void count_small(const unsigned char *at, uint64_t lines, uint64_t *zeros,
+                        uint64_t *subnormal)
+{
+    enum { MOST = 15 }; // that a half counts
+    const uint64_t lowest = UINT64_C(0x1111111111111111);
+    for (uint64_t part; lines; lines -= part) {
+        Line other = {0}, normal = {0}; // than 0
+        part = lines < MOST ? lines : MOST;
+        for (uint64_t k = 0; k < part; k++, at += sizeof(Line)) {
+            Line line;
+            memcpy(&line, at, sizeof line);
+            const Line above = line >> 1 | line >> 2;
+            normal += above & lowest;
+            other += (line | above) & lowest;
+        }
+        const uint64_t others = sum_of_halves(&other);
+        *zeros += part * 2 * sizeof(Line) - others;
+        *subnormal += others - sum_of_halves(&normal);
+    }
+}
+
 // Those not seen so far are looked for one by one only where there is one.
 static void see_halves(const unsigned char *at, uint64_t n, unsigned *seen)
 {
@@ -308,9 +347,11 @@ static void take_halves(const Form *f, const unsigned char *at, uint64_t n, Sums
         part = n - done < BLOCK ? n - done : BLOCK;
         part = few || part < PART ? part : PART;
         see_halves(at + done, part, &all->halves);
-        all->zeros += count_halves(at + done, part, mask, 0);
+        const uint64_t lines = normal == 2 ? part / sizeof(Line) : 0, to = lines * sizeof(Line);
+        count_small(at + done, lines, &all->zeros, &all->subnormal);
+        all->zeros += count_halves(at + done + to, part - to, mask, 0);
         for (unsigned char v = 1; v < normal; v++)
-            all->subnormal += count_halves(at + done, part, mask, v);
+            all->subnormal += count_halves(at + done + to, part - to, mask, v);
     }
 }
 

@@ -277,6 +277,7 @@ static const unsigned char *bytes_at(const Weighing *g, uint64_t i, uint64_t n, 
 // ---- what else is to be known of weights
 
 enum { AT_ONCE = 1 << 14 }; // bytes that stay in the first cache
+enum { ROWS_EXPECTED = 4 }; // while as many are added
 
 // Do all rows, and what of them is read at a time, begin with a byte?
 static bool begins_with_bytes(const Weighing *g)
@@ -450,14 +451,29 @@ static void add_short_sums(struct WeighScratch *s, uint64_t n)
 }
 
 HOST_VECTORS
-static void add_scaled_sums(struct WeighScratch *s, uint64_t n)
+static void add_scaled(const float *restrict scale, const float *restrict sum, uint64_t n,
+                       bool size, double *restrict to)
 {
     for (uint64_t k = 0; k < n; k++) {
-        const double scale = (double)s->word_scale[k], size = fabs(scale);
-        s->sums[0][k] += scale * (double)s->short_sums[0][k];
-        s->sums[1][k] += size * (double)s->short_sums[1][k];
-        s->sums[2][k] += size * (double)s->short_sums[2][k];
+        const double by = (double)scale[k];
+        to[k] += (size ? fabs(by) : by) * (double)sum[k];
     }
+}
+
+static void add_scaled_sums(struct WeighScratch *s, uint64_t n, bool all)
+{
+    add_scaled(s->word_scale, s->short_sums[0], n, false, s->sums[0]);
+    add_scaled(s->word_scale, s->short_sums[1], n, true, s->sums[1]);
+    if (all)
+        add_scaled(s->word_scale, s->short_sums[2], n, true, s->sums[2]);
+}
+
+// Asks for n columns of `rows` rows, of which the first begins with index i, where there are any.
+static void expect_rows(const Weighing *g, uint64_t i, uint64_t rows, uint64_t n)
+{
+    for (uint64_t k = 0; waits_for_sums(g) && k < rows; k++, i += g->width)
+        if (i + n <= g->f->data.n)
+            weigh_expect(packed_at(g->f, i), n * data_bits(g->f) / 8);
 }
 
 // n columns from `from` on of `rows` rows from `first` on, which share the scales of each column.
@@ -472,9 +488,14 @@ static void add_word_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t f
         bytes_at(g, i + k * g->width, n, s->bytes + k * TILE);
     const uint64_t stride = unpacked ? TILE : g->width * g->word.bits / 8;
     weighing_word_columns(g, i, n);
-    weigh_word_rows(&g->word, unpacked ? s->bytes : packed_at(g->f, i), stride, rows, n,
-                    s->word_zero, &x, &sums);
-    add_scaled_sums(s, weigh_places(&g->word, n));
+    const unsigned char *at = unpacked ? s->bytes : packed_at(g->f, i);
+    for (uint64_t k = 0, part; k < rows; k += part) {
+        const ShortIntervals of = short_from(&x, k);
+        part = rows - k < ROWS_EXPECTED ? rows - k : ROWS_EXPECTED;
+        expect_rows(g, i + (rows + k) * g->width, part, n);
+        weigh_word_rows(&g->word, at + k * stride, stride, part, n, s->word_zero, &of, &sums);
+    }
+    add_scaled_sums(s, weigh_places(&g->word, n), g->x.most != NULL);
 }
 
 // The same with one interval for all.

@@ -7,6 +7,7 @@
 #include "passes/weigh.h"
 #include "base/host.h"
 #include "passes/weigh_lanes.h"
+#include "passes/weigh_sixteen.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -141,9 +142,9 @@ void weigh_rows(WeightForm form, const unsigned char *at, uint64_t stride, uint6
         at, stride, rows, n, x->middle, x->radius, x->most, sums->middle, sums->radius, sums->most);
 }
 
-// A term of n goes through at most n / 2 + 3 roundings, and of more than SHORT_ROWS rows, or of
-// SHORT_RUN weights or WORD_RUN integers in so many lanes, through half of 64 and three: then a sum
-// goes on in double.
+// A term of n goes through at most n + 3 roundings, and of more than SHORT_ROWS rows, or of
+// SHORT_RUN weights or WORD_RUN integers in so many lanes, through 64 and three: then a sum goes on
+// in double.
 double weigh_short_error(double terms)
 {
     return fmin(terms + 4, 72) * 0x1p-23;
@@ -448,7 +449,10 @@ static void add_words(const WordForm *form, const unsigned char *at, uint64_t wo
                       const float *scale, const float *zero, const ShortIntervals *x, double *sum)
 {
     const Making m = making_of(form);
-    FORM_LOOP(row, form, x->most)(at, words, &m, scale, zero, x, sum);
+    if (weigh_looks_up(form))
+        weigh_sixteen_row(form, at, words, scale, x, sum);
+    else
+        FORM_LOOP(row, form, x->most)(at, words, &m, scale, zero, x, sum);
 }
 
 // Bytes beyond the last word are those of another row, or none: these are copied.
@@ -471,7 +475,10 @@ static void add_word_rows(const WordForm *form, const unsigned char *const *row,
                           const float *zero, const float *x, const ShortIntervals *to)
 {
     const Making m = making_of(form);
-    FORM_LOOP(rows, form, to->most)(row, words, &m, zero, x, to);
+    if (weigh_looks_up(form))
+        weigh_sixteen_rows(form, row, words, x, to);
+    else
+        FORM_LOOP(rows, form, to->most)(row, words, &m, zero, x, to);
 }
 
 void weigh_word_rows(const WordForm *form, const unsigned char *at, uint64_t stride, uint64_t rows,
