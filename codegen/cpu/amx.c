@@ -68,7 +68,7 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
         "    int64_t steps, const cameo_amx_rows *a, const char *b, int64_t ldb,\n"
         "    const cameo_amx_soon *soon, char *c, int64_t ldc, int more)\n{\n"
         "    const char *x = a->at, *next = soon->at;\n"
-        "    _Alignas(64) char awake[64];\n"
+        "    _Alignas(64) char awake[1024];\n"
         "    const int64_t streams = soon->streams, each = soon->each, apart = soon->apart;\n"
         "    if (%s) {\n",
         kind->name, f->name, rows, columns, f->placed ? "!more" : "more");
@@ -79,15 +79,16 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < columns; v++)
             buf_printf(out, "        CAMEO_AMX_ZERO(%d);\n", r * f->columns + v);
-    buf_printf(out,
-               "    }\n    for (%s; steps > 0; steps--, %s, b += %d * ldb) {\n%s"
-               "        for (int64_t i = 0; i < streams; i++)\n"
-               "            for (int64_t j = 0; j < each; j++)\n"
-               "                __builtin_prefetch(next + i * apart + 64 * j, 0, 2);\n"
-               "        next += 64 * each;\n        CAMEO_AMX_AWAKE(awake);\n",
-               f->placed ? "const int64_t *at = a->places" : "",
-               f->placed ? "at++" : "x += a->step", f->placed ? 16 * f->columns : 16,
-               f->placed ? "        x = a->at + *at;\n" : "");
+    buf_printf(
+        out,
+        "    }\n    for (%s; steps > 0; steps--, %s, b += %d * ldb) {\n%s"
+        "        for (int64_t i = 0; i < streams; i++)\n"
+        "            for (int64_t j = 0; j < each; j++)\n"
+        "                __builtin_prefetch(next + i * apart + 64 * j, 0, 2);\n"
+        "        next += 64 * each;\n"
+        "        if (steps %% 8 == 4 && steps < 24)\n            CAMEO_AMX_AWAKE(%d, awake);\n",
+        f->placed ? "const int64_t *at = a->places" : "", f->placed ? "at++" : "x += a->step",
+        f->placed ? 16 * f->columns : 16, f->placed ? "        x = a->at + *at;\n" : "", SECOND);
     print_products(out, kind, f, rows, columns);
     buf_printf(out, "    }\n%s", f->placed ? "    if (c) {\n" : "");
     print_sums(out, "CAMEO_AMX_STORE", f, rows, columns, f->placed ? "        " : "    ");
