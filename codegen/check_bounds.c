@@ -180,11 +180,18 @@ static bool was_visited(Checker *c, const Expr *e)
     return false;
 }
 
+// May cond (NULL: none) be `when`? Nothing is read that a condition known to be otherwise guards.
+static bool is_taken(const Expr *cond, bool when)
+{
+    return !cond || cond->kind != EX_CONST || (cond->value.i != 0) == when;
+}
+
 static void check_expr(Checker *c, const Expr *e)
 {
     uint32_t before = c->nguards, around = c->nextents;
     if (!e || was_visited(c, e))
         return;
+    const bool asks = e->kind == EX_SELECT || e->kind == EX_REDUCE;
     for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
         if (!enter_loop(c, e->vars[i])) {
             c->nextents = around;
@@ -193,10 +200,12 @@ static void check_expr(Checker *c, const Expr *e)
     if (e->kind == EX_LOAD)
         check_access(c, e->buffer, e->rank, e->at);
     check_expr(c, e->a); // the condition of a SELECT or a REDUCE stands outside of itself
-    if (e->kind == EX_SELECT || e->kind == EX_REDUCE)
+    if (asks)
         guard(c, e->a);
-    check_expr(c, e->b);
-    check_expr(c, e->c);
+    if (!asks || is_taken(e->a, true))
+        check_expr(c, e->b);
+    if (e->kind != EX_SELECT || is_taken(e->a, false))
+        check_expr(c, e->c);
     c->nguards = before;
     c->nextents = around;
 }

@@ -234,6 +234,13 @@ static inline __attribute__((unused)) int64_t cameo_conv_lanes(int64_t width, in
     return even && width < LEAST ? LEAST : cameo_conv_whole(width);
 }
 
+/* May the last panel of a block be a few columns, whose sums go another way? Not where panels end
+ * with rows: a row that ends a block for one number of threads does not for another. */
+static inline __attribute__((unused)) int cameo_conv_ends_few(const cameo_conv_view *v)
+{
+    return !v->even && !v->ends;
+}
+
 /* Columns of a panel that begins at place k of a row where `left` columns are left. What is left of
  * the row is divided into panels of as many vectors each; otherwise a few columns are a panel of
  * their own. */
@@ -255,7 +262,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_con
     }
     const int64_t width = left < PANEL ? left : PANEL;
     const int64_t few = width > CAMEO_LANES ? width % CAMEO_LANES : 0;
-    return few <= CAMEO_FEW && !v->even ? width - few : width;
+    return few <= CAMEO_FEW && cameo_conv_ends_few(v) ? width - few : width;
 }
 
 /* The panels of a block for the values of k whose places are given: x itself where a panel's
@@ -272,7 +279,7 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
-        const int few = width <= CAMEO_FEW && !v->even;
+        const int few = width <= CAMEO_FEW && cameo_conv_ends_few(v);
         const int64_t joined = v->joined ? (width - 1) / v->out[2] * (v->at[1] - v->out[2]) : 0;
         const int64_t reach = few ? width : cameo_conv_lanes(width + joined, v->even);
         const int64_t from = i * v->at[0] + j * v->at[1] + at;
@@ -381,6 +388,7 @@ typedef struct cameo_conv_block {
     int64_t row;
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
     int even;                   /* as the view's */
+    int few;                    /* the last panel may be a few columns */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
@@ -425,7 +433,7 @@ static inline __attribute__((unused)) const float *cameo_conv_weights(const came
 /* Is the last panel a few columns? */
 static inline __attribute__((unused)) int cameo_conv_few(const cameo_conv_block *b)
 {
-    return b->count > 0 && !b->even && b->panels[b->count - 1].width <= CAMEO_FEW;
+    return b->count > 0 && b->few && b->panels[b->count - 1].width <= CAMEO_FEW;
 }
 
 /* Are panels i and i + 1 one vector each, with places alike, and rows a whole tile? */
@@ -565,6 +573,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->row = row;
     b->finish = v->finish;
     b->even = v->even;
+    b->few = cameo_conv_ends_few(v);
     b->nk = 0;
     for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
         b->packed[k] = k * PANEL;
