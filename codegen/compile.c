@@ -150,7 +150,7 @@ const char *compile_beside(Arena *a, const CompileOptions *o, const char *ending
     return str_printf(a, "%.*s%s", (int)n, out, ending).at;
 }
 
-static const char *base_name(const char *path)
+const char *compile_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -186,7 +186,7 @@ static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit,
     p->target = &target;
     const char *source = within(b, ".cu"), *image = within(b, ".fatbin");
     emit->image_path =
-        b->o->kind == EMIT_C ? base_name(compile_beside(b->arena, b->o, ".fatbin")) : image;
+        b->o->kind == EMIT_C ? compile_base_name(compile_beside(b->arena, b->o, ".fatbin")) : image;
     emit_cu(mod, p, emit);
     bool read = custom_emit_kernels(p, &b->report->error);
     int status = read ? build_write_text(b, source, &text) : 3;
@@ -354,7 +354,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
         b->report->libraries[i] = b->libraries[i]->name;
     emit.weights = choose_weights(b, mod, plan);
     emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
-                            ? base_name(compile_beside(b->arena, b->o, ".weights"))
+                            ? compile_base_name(compile_beside(b->arena, b->o, ".weights"))
                             : within(b, ".weights");
     return emit;
 }

@@ -5,6 +5,7 @@
 #include "codegen/cpus.h"
 #include "codegen/embedded.h"
 #include "codegen/jobs.h"
+#include "codegen/printer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,9 +183,16 @@ static int write_main(Build *b)
     buf_printf(&text,
                "#include \"cameo_main.h\"\n\n"
                "extern const cameo_model %s_model;\n\n"
-               "int main(int argc, char **argv)\n{\n"
-               "    return cameo_main(&%s_model, argc, argv);\n}\n",
-               b->prefix, b->prefix);
+               "int main(int argc, char **argv)\n{\n",
+               b->prefix);
+    if (b->o->weights_file) {
+        buf_printf(&text, "    return cameo_main_beside(&%s_model, ", b->prefix);
+        print_c_string(&text,
+                       str_of(compile_base_name(compile_beside(b->arena, b->o, ".weights"))));
+        buf_printf(&text, ", argc, argv);\n}\n");
+    } else {
+        buf_printf(&text, "    return cameo_main(&%s_model, argc, argv);\n}\n", b->prefix);
+    }
     int status = build_write_text(b, with(b, "_main.c"), &text);
     buf_free(&text);
     return status;

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Linked into programs with such inputs or outputs only. */
 #pragma weak cameo_read_object
@@ -602,6 +603,19 @@ int cameo_main(const cameo_model *model, int argc, char **argv)
 {
     cameo_options none = {0};
     return cameo_main_with(model, &none, argc, argv);
+}
+
+int cameo_main_beside(const cameo_model *model, const char *file, int argc, char **argv)
+{
+    char path[4096];
+    cameo_options options = {0};
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    const size_t room = n < 0 ? 0 : sizeof path - (size_t)n;
+    if (n > 0 && (size_t)snprintf(path + n, room, "%s", file) < room && access(path, R_OK) == 0)
+        options.weights_path = path;
+    return cameo_main_with(model, &options, argc, argv);
 }
 
 int cameo_main_with(const cameo_model *model, const cameo_options *given, int argc, char **argv)

@@ -12,6 +12,10 @@ int cameo_main(const cameo_model *model, int argc, char **argv);
 /* The same, with what `create` is given where the command line does not say otherwise. */
 int cameo_main_with(const cameo_model *model, const cameo_options *options, int argc, char **argv);
 
+/* As cameo_main, of a program whose weights are `file` in the folder that it lies in itself,
+ * wherever it is called from; else in the one that it is called in. */
+int cameo_main_beside(const cameo_model *model, const char *file, int argc, char **argv);
+
 /* Reads one tensor of a file (.npy, .pb; told by its first bytes). 0, 2 or 3 with an error. */
 int cameo_load_tensor(const char *path, int32_t expected, cameo_tensor *t, char *error,
                       size_t room);
