@@ -417,8 +417,15 @@ static void joins_end(const EmitOptions *o, Buf *out)
                         "#elif defined(__GNUC__)\n#pragma GCC pop_options\n#endif\n\n");
 }
 
-// Each to a unit of its own where there are such, declared to those that call it.
-static void place_products(const EmitOptions *o, Str tiles, Str products, Buf *out)
+// Functions of products and their tiles, where they are units of their own.
+typedef struct Apart {
+    Str tiles, products;
+    size_t begin, end; // where the unit that calls them declares them
+} Apart;
+
+// Each in the unit itself or, where there are others, declared.
+static void place_products(const EmitOptions *o, Arena *a, Str tiles, Str products, Buf *out,
+                           Apart *apart)
 {
     if (tiles.len + products.len == 0)
         return;
@@ -429,15 +436,26 @@ static void place_products(const EmitOptions *o, Str tiles, Str products, Buf *o
         joins_end(o, out);
         return;
     }
-    joins_begin(o, o->tiles);
-    unit_define(o->tiles, tiles);
-    joins_end(o, o->tiles);
-    unit_declare(o->products, tiles);
-    joins_begin(o, o->products);
-    unit_define(o->products, products);
-    joins_end(o, o->products);
+    *apart = (Apart){str_copy(a, tiles), str_copy(a, products), out->len, 0};
     unit_declare(out, tiles);
     unit_declare(out, products);
+    apart->end = out->len;
+}
+
+// Each in its unit, as far as `out` needs it from there.
+static void define_products(const EmitOptions *o, const Apart *apart, const Buf *out)
+{
+    if (!apart->end)
+        return;
+    const Str users[] = {
+        apart->products, {out->at, apart->begin}, {out->at + apart->end, out->len - apart->end}};
+    joins_begin(o, o->tiles);
+    unit_define(o->tiles, apart->tiles, users, 3);
+    joins_end(o, o->tiles);
+    unit_declare(o->products, apart->tiles);
+    joins_begin(o, o->products);
+    unit_define(o->products, apart->products, users + 1, 2);
+    joins_end(o, o->products);
 }
 
 static void emit_split_tiles(const Module *mod, Buf *out)
@@ -450,7 +468,8 @@ static void emit_split_tiles(const Module *mod, Buf *out)
 }
 
 // What tiles of products need, and the tiles themselves.
-static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out)
+static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out,
+                          Apart *apart)
 {
     const char *parts[MAX_PARTS + 1] = {NULL};
     uint32_t n = 0;
@@ -525,7 +544,7 @@ static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *
                         pixels);
     }
     emit_runtime(&text, parts);
-    place_products(o, str_of_buf(&tiles), str_of_buf(&text), out);
+    place_products(o, scratch, str_of_buf(&tiles), str_of_buf(&text), out, apart);
     buf_free(&tiles);
     buf_free(&text);
 }
@@ -576,7 +595,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_transpose.h";
     emit_add_parts(mod, parts, n);
     emit_headline(o, parts_any(p), out);
-    emit_products(mod, scratch, o, out);
+    Apart apart = {0};
+    emit_products(mod, scratch, o, out, &apart);
     emit_runtime(out, parts);
     if (uses_products(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
@@ -589,6 +609,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_steps(p, plan, o);
     emit_bind(p, plan);
     emit_program(p, plan, o);
+    define_products(o, &apart, out);
     if (o->api) { // a unit of its own, with the same runtime
         p->out = o->api;
         emit_headline(o, parts_any(p), o->api);

@@ -1,10 +1,13 @@
 #include "codegen/units.h"
 
-#include <string.h>
+#include "base/map.h"
 
+#include <ctype.h>
+
+// A function or a table. "ends" closes the line that head_ends is not part of.
 typedef struct Form {
-    const char *begin, *head_ends, *ends; // "ends" closes the line that head_ends is not part of
-    const char *defined, *declared;       // what stands instead of `begin`
+    const char *begin, *head_ends, *ends;
+    const char *defined, *declared; // what stands instead of `begin`; NULL: in every unit the same
 } Form;
 
 static const Form forms[] = {
@@ -13,7 +16,19 @@ static const Form forms[] = {
      "__attribute__((visibility(\"hidden\")))"},
     {"static __attribute__((unused))", " = {\n", "\n};\n",
      "__attribute__((visibility(\"hidden\")))", "extern __attribute__((visibility(\"hidden\")))"},
+    {"static inline", "\n{\n", "\n}\n", NULL, NULL},
 };
+
+// A piece of a text: of a form, or (NULL) the lines between two that are.
+typedef struct Piece {
+    const Form *form;
+    Str head, rest; // head: without the words that its form begins with
+    Str name;
+    uint32_t same; // 1 + the piece before of this name, of another choice of #if; 0: none
+    bool named;    // by other units
+} Piece;
+
+typedef VEC(Piece) Pieces;
 
 static const char *find(const char *at, const char *end, const char *what)
 {
@@ -32,33 +47,141 @@ static const Form *form_at(const char *at, const char *end)
     return NULL;
 }
 
-static void print_unit(Buf *out, Str text, bool declared)
+static bool in_name(char c)
 {
-    const char *end = text.at + text.len;
-    for (const char *at = text.at, *next; at < end; at = next) {
-        const Form *f = form_at(at, end);
-        if (!f) {
-            next = find(at, end, "\n");
-            next += next < end;
-            buf_put(out, at, (size_t)(next - at));
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static const char *past_name(const char *at, const char *end)
+{
+    while (at < end && in_name(*at))
+        at++;
+    return at;
+}
+
+// What a head declares: the last name before its parameters, its size or its end.
+static Str name_of(Str head)
+{
+    const char *at = head.at, *end = at + head.len;
+    Str name = STR_NONE;
+    while (at < end && *at != '[' && (*at != '(' || !name.len)) {
+        const char *past = past_name(at, end);
+        if (past == at) {
+            at++;
             continue;
         }
-        const char *rest = at + strlen(f->begin), *head = find(rest, end, f->head_ends);
-        next = find(head, end, f->ends);
-        next = next < end ? next + strlen(f->ends) : end;
-        buf_printf(out, "%s", declared ? f->declared : f->defined);
-        buf_put(out, rest, (size_t)((declared ? head : next) - rest));
-        if (declared)
-            buf_printf(out, ";\n");
+        name = (Str){at, (size_t)(past - at)};
+        at = past;
+        if (str_is(name, "__attribute__")) {
+            at = find(at, end, "))");
+            name = STR_NONE;
+        }
+    }
+    return name;
+}
+
+// Where the next form begins.
+static const char *past_lines(const char *at, const char *end)
+{
+    while (at < end && !form_at(at, end)) {
+        at = find(at, end, "\n");
+        at += at < end;
+    }
+    return at;
+}
+
+static Pieces pieces_of(Arena *a, Str text)
+{
+    Pieces all = {0};
+    const char *end = text.at + text.len;
+    for (const char *at = text.at, *next; at < end; at = next) {
+        Piece p = {.form = form_at(at, end)};
+        if (p.form) {
+            const char *from = at + strlen(p.form->begin);
+            const char *head = find(from, end, p.form->head_ends);
+            next = find(head, end, p.form->ends);
+            next = next < end ? next + strlen(p.form->ends) : end;
+            p.head = (Str){from, (size_t)(head - from)};
+            p.rest = (Str){head, (size_t)(next - head)};
+            p.name = name_of(p.head);
+        } else {
+            next = past_lines(at, end);
+            p.rest = (Str){at, (size_t)(next - at)};
+        }
+        vec_push(a, &all, p);
+    }
+    return all;
+}
+
+typedef VEC(uint32_t) Waiting;
+
+// The pieces that a text names: inline ones wait until theirs are looked at.
+static void name_all(Arena *a, Str text, const Map *known, Pieces *all, Waiting *waiting)
+{
+    const char *end = text.at + text.len;
+    for (const char *at = text.at, *past; at < end; at = past) {
+        past = past_name(at, end);
+        if (past == at) { // a comment names nothing that is called
+            past = end - at > 1 && at[0] == '/' && at[1] == '*' ? find(at, end, "*/") : at + 1;
+            continue;
+        }
+        const uint32_t *first = map_get(known, (Str){at, (size_t)(past - at)});
+        for (uint32_t i = first ? *first : 0; i && !all->at[i - 1].named; i = all->at[i - 1].same) {
+            all->at[i - 1].named = true;
+            if (!all->at[i - 1].form->defined)
+                vec_push(a, waiting, i - 1);
+        }
     }
 }
 
-void unit_define(Buf *out, Str text)
+static void find_named(Arena *a, Pieces *all, const Str *users, uint32_t n)
 {
-    print_unit(out, text, false);
+    Map known = {.arena = a};
+    Waiting waiting = {0};
+    for (uint32_t i = 0; i < all->len; i++)
+        if (all->at[i].form) {
+            uint32_t *last = map_put(&known, all->at[i].name, NULL);
+            all->at[i].same = *last;
+            *last = i + 1;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        name_all(a, users[i], &known, all, &waiting);
+    for (uint32_t i = 0; i < all->len; i++) // macros may name functions
+        if (!all->at[i].form)
+            name_all(a, all->at[i].rest, &known, all, &waiting);
+    while (waiting.len)
+        name_all(a, all->at[waiting.at[--waiting.len]].rest, &known, all, &waiting);
+}
+
+void unit_define(Buf *out, Str text, const Str *users, uint32_t n)
+{
+    Arena *a = arena_new();
+    Pieces all = pieces_of(a, text);
+    find_named(a, &all, users, n);
+    for (uint32_t i = 0; i < all.len; i++) {
+        const Piece *p = &all.at[i];
+        if (p->form)
+            buf_printf(out, "%s", p->named && p->form->defined ? p->form->defined : p->form->begin);
+        buf_str(out, p->head);
+        buf_str(out, p->rest);
+    }
+    arena_free(a);
 }
 
 void unit_declare(Buf *out, Str text)
 {
-    print_unit(out, text, true);
+    Arena *a = arena_new();
+    const Pieces all = pieces_of(a, text);
+    for (uint32_t i = 0; i < all.len; i++) {
+        const Piece *p = &all.at[i];
+        const bool declared = p->form && p->form->declared;
+        if (p->form)
+            buf_printf(out, "%s", declared ? p->form->declared : p->form->begin);
+        buf_str(out, p->head);
+        if (declared)
+            buf_printf(out, ";\n");
+        else
+            buf_str(out, p->rest);
+    }
+    arena_free(a);
 }

@@ -1,9 +1,10 @@
 // Functions of runtime/ in a unit of their own, compiled beside the model's: its text depends on
-// which parts a model needs and on nothing else of it.
+// which parts a model needs, which of their functions it calls, and on nothing else of it.
 //
 // What may stand apart says so in its declaration: functions that are
 // `static __attribute__((noinline, unused))` and tables that are `static __attribute__((unused))`,
-// at the beginning of a line. In one unit they are just that.
+// at the beginning of a line. In one unit they are just that, and so are those that no other unit
+// names: what nobody needs is not compiled. `static inline` functions are part of every unit.
 #ifndef CAMEO_CODEGEN_UNITS_H
 #define CAMEO_CODEGEN_UNITS_H
 
@@ -11,8 +12,9 @@
 
 #include <stdbool.h>
 
-// The text with such functions and tables defined for other units of the program.
-void unit_define(Buf *out, Str text);
+// The text with those functions and tables defined for other units of the program that the n texts
+// `users` name, themselves or by inline functions of the text.
+void unit_define(Buf *out, Str text, const Str *users, uint32_t n);
 // The text with declarations in their place.
 void unit_declare(Buf *out, Str text);
 

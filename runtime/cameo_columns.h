@@ -11,8 +11,9 @@ enum {
 
 typedef float cameo_column __attribute__((vector_size(4 * CAMEO_TILE_ROWS), aligned(4), may_alias));
 
-/* Where the sums of `rows` rows go, those of a column behind one another. */
-static inline __attribute__((always_inline, unused)) void
+/* Where the sums of `rows` rows go, those of a column behind one another. One text: each of eight
+ * callers would have its own. */
+static __attribute__((noinline, unused)) void
 cameo_columns_end(const float (*sums)[CAMEO_COLUMN_ROWS], float *c, int64_t ldc, int64_t rows,
                   int columns, int more, const cameo_finish *finish)
 {

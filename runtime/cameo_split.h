@@ -208,7 +208,7 @@ cameo_split_product(int64_t m, const cameo_split_span *s, const char *a, float *
     int now = 0;
     cameo_split_block x = {0, s->p0};
     cameo_split_feed f = cameo_split_begin(s, x, 1, room[now], last);
-    cameo_split_turn(&f);
+    cameo_split_turns(&f);
     cameo_amx_begin();
     while (x.j < s->n) {
         const cameo_split_block next = cameo_split_next(s, x);

@@ -186,7 +186,7 @@ static inline __attribute__((unused)) void cameo_split_conv_rest(cameo_split_fee
 {
     f->turns = 1;
     f->due = f->left;
-    cameo_split_turn(f);
+    cameo_split_turns(f);
 }
 
 /* What makes the terms of columns n .. n + width of x, at most 32, at `to`. copy: room for a panel
@@ -295,7 +295,7 @@ static inline __attribute__((always_inline)) void cameo_split_conv_end(const cam
 }
 
 /* A square of the terms at a and b, to y. */
-static inline __attribute__((always_inline)) void
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
 cameo_split_conv_sum(const cameo_split_conv *c, const cameo_split_deep *k,
                      const cameo_split_square *s, const char *a, const char *b, cameo_split_feed *f)
 {
@@ -332,10 +332,10 @@ cameo_split_conv_panels(const cameo_split_conv *c, const cameo_split_deep *k, in
     cameo_split_feed f;
     for (int64_t m = 0; m < c->rows; m += SIDE) {
         f = cameo_split_conv_w(c, k, m, 1, a + 6 * m * k->deep);
-        cameo_split_turn(&f);
+        cameo_split_turns(&f);
     }
     f = cameo_split_conv_x(c, k, n0, n1 - n0 < SIDE ? n1 - n0 : SIDE, 1, copy, b[0]);
-    cameo_split_turn(&f);
+    cameo_split_turns(&f);
     int now = 0;
     for (int64_t n = n0, end; n < n1; n = end, now = 1 - now) {
         end = n1 - n < SIDE ? n1 : n + SIDE;
@@ -365,7 +365,7 @@ cameo_split_conv_blocks(const cameo_split_conv *c, const cameo_split_deep *k, in
     char *a[2] = {c->room + CAMEO_SPLIT_PLAIN};
     a[1] = a[0] + 6 * SIDE * k->deep;
     cameo_split_feed f = cameo_split_conv_w(c, k, m0, 1, a[0]);
-    cameo_split_turn(&f);
+    cameo_split_turns(&f);
     int now = 0;
     for (int64_t m = m0; m < m1; m += SIDE, now = 1 - now) {
         const int64_t rows = m1 - m < SIDE ? m1 - m : SIDE;
@@ -401,7 +401,7 @@ static __attribute__((noinline, unused)) void cameo_split_conv_make(const cameo_
             const int64_t width = c->n - n < SIDE ? c->n - n : SIDE;
             cameo_split_feed f = cameo_split_conv_x(c, &k, n, width, 1, (float *)(void *)c->room,
                                                     c->made + 6 * at * whole + 6 * n * k.deep);
-            cameo_split_turn(&f);
+            cameo_split_turns(&f);
         }
     }
 #endif

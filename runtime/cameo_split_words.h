@@ -112,5 +112,12 @@ static inline __attribute__((always_inline)) void cameo_split_turn(cameo_split_f
         cameo_split_one(f);
 }
 
+/* The same where no products are beside it. */
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_turns(cameo_split_feed *f)
+{
+    cameo_split_turn(f);
+}
+
 #endif
 #endif

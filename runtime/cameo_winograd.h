@@ -22,11 +22,21 @@ enum {
     CAMEO_WINOGRAD_LINE = 4 * CAMEO_TILE_COLUMNS + 3 * 16 /* elements of a row of tiles */
 };
 
+struct cameo_winograd_block;
+
+/* What a tile of y and a window are: only those that a program names are compiled. */
+typedef struct cameo_winograd_kind {
+    int64_t m, n; /* rows and columns of a tile of y, and of x: 4 or 6 */
+    void (*tiles)(const float *x, struct cameo_winograd_block *b);
+    void (*row)(const struct cameo_winograd_block *b, const float *sums, int64_t channel, float *y);
+} cameo_winograd_kind;
+
 typedef struct cameo_winograd {
     const cameo_conv *g;
     const cameo_finish *finish; /* of y, with nothing added; NULL: none */
-    int64_t m, n;               /* rows and columns of a tile of y, and of x: 4 or 6 */
-    int64_t across, tiles;      /* tiles beside one another, and all */
+    const cameo_winograd_kind *kind;
+    int64_t m, n;          /* as kind says */
+    int64_t across, tiles; /* tiles beside one another, and all */
     int64_t few;   /* from here on lanes run over rows of y: the last tiles, if few are left */
     int64_t width; /* elements between two channels, or two rows, of a block's tiles */
     int64_t place; /* and between two places of a tile, of x and */
@@ -42,15 +52,21 @@ typedef struct cameo_winograd_block {
     int64_t at[CAMEO_WINOGRAD_K];
 } cameo_winograd_block;
 
-static inline __attribute__((unused)) void cameo_winograd_plan(const cameo_conv *g, int64_t m,
-                                                               cameo_winograd *f)
+static inline __attribute__((unused)) void
+cameo_winograd_plan(const cameo_conv *g, const cameo_winograd_kind *kind, cameo_winograd *f)
 {
+    const int64_t m = kind->m;
     const int64_t across = (g->out[2] + m - 1) / m, tiles = across * ((g->out[1] + m - 1) / m);
     const int64_t most = tiles < CAMEO_WINOGRAD_TILES ? tiles : CAMEO_WINOGRAD_TILES;
     const int64_t width = (most + 15) / 16 * 16;
     const int64_t rest = tiles % CAMEO_WINOGRAD_TILES;
-    *f = (cameo_winograd){
-        .g = g, .m = m, .n = m + g->taps[2] - 1, .across = across, .tiles = tiles, .width = width};
+    *f = (cameo_winograd){.g = g,
+                          .kind = kind,
+                          .m = m,
+                          .n = kind->n,
+                          .across = across,
+                          .tiles = tiles,
+                          .width = width};
     f->few = rest <= CAMEO_FEW ? tiles - rest : tiles;
     f->place = g->channels * width + CAMEO_WINOGRAD_GAP;
     f->sum = CAMEO_WINOGRAD_ROWS * width + CAMEO_WINOGRAD_GAP;
@@ -226,12 +242,7 @@ static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_w
     b->sums = scratch + places * f->place;
     for (int64_t k = 0; k < CAMEO_WINOGRAD_K && k < f->g->channels; k++)
         b->at[k] = k * f->width;
-    if (f->n == 4)
-        cameo_winograd_tiles(2, 4, x, b);
-    else if (f->m == 4)
-        cameo_winograd_tiles(4, 6, x, b);
-    else
-        cameo_winograd_tiles(2, 6, x, b);
+    f->kind->tiles(x, b);
 }
 
 /* ---- of the sums -------------------------------------------------------------------------------
@@ -336,6 +347,66 @@ static inline __attribute__((always_inline)) void cameo_winograd_row(int m, int 
     }
 }
 
+/* ---- kinds: tiles of m x m places by windows of 3 x 3 or 5 x 5 ----------------------------------
+ */
+
+static __attribute__((noinline, unused)) void cameo_winograd_tiles_2_3(const float *x,
+                                                                       cameo_winograd_block *b)
+{
+    cameo_winograd_tiles(2, 4, x, b);
+}
+
+static __attribute__((noinline, unused)) void
+cameo_winograd_row_2_3(const cameo_winograd_block *b, const float *sums, int64_t channel, float *y)
+{
+    cameo_winograd_row(2, 4, b, sums, channel, y);
+}
+
+static __attribute__((unused)) const cameo_winograd_kind cameo_winograd_2_3 = {
+    .m = 2,
+    .n = 4,
+    .tiles = cameo_winograd_tiles_2_3,
+    .row = cameo_winograd_row_2_3,
+};
+
+static __attribute__((noinline, unused)) void cameo_winograd_tiles_4_3(const float *x,
+                                                                       cameo_winograd_block *b)
+{
+    cameo_winograd_tiles(4, 6, x, b);
+}
+
+static __attribute__((noinline, unused)) void
+cameo_winograd_row_4_3(const cameo_winograd_block *b, const float *sums, int64_t channel, float *y)
+{
+    cameo_winograd_row(4, 6, b, sums, channel, y);
+}
+
+static __attribute__((unused)) const cameo_winograd_kind cameo_winograd_4_3 = {
+    .m = 4,
+    .n = 6,
+    .tiles = cameo_winograd_tiles_4_3,
+    .row = cameo_winograd_row_4_3,
+};
+
+static __attribute__((noinline, unused)) void cameo_winograd_tiles_2_5(const float *x,
+                                                                       cameo_winograd_block *b)
+{
+    cameo_winograd_tiles(2, 6, x, b);
+}
+
+static __attribute__((noinline, unused)) void
+cameo_winograd_row_2_5(const cameo_winograd_block *b, const float *sums, int64_t channel, float *y)
+{
+    cameo_winograd_row(2, 6, b, sums, channel, y);
+}
+
+static __attribute__((unused)) const cameo_winograd_kind cameo_winograd_2_5 = {
+    .m = 2,
+    .n = 6,
+    .tiles = cameo_winograd_tiles_2_5,
+    .row = cameo_winograd_row_2_5,
+};
+
 /* How many vectors the next tile of products has, of a block of `tiles` with t of them done: never
  * so few that sums would go in two chains, and so depend on how many tiles a block has. Rows are
  * whole tiles for the same reason: windows are padded with 0, and there is room behind a block's
@@ -398,12 +469,7 @@ static __attribute__((noinline, unused)) int64_t cameo_winograd_rows(const cameo
     for (int64_t i = 0; i < places; i++, w += panels * CAMEO_TILE_ROWS * g->channels)
         cameo_winograd_multiply(b, i, height, w);
     for (int64_t i = 0; i < height; i++)
-        if (f->n == 4)
-            cameo_winograd_row(2, 4, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
-        else if (f->m == 4)
-            cameo_winograd_row(4, 6, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
-        else
-            cameo_winograd_row(2, 6, b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
+        f->kind->row(b, b->sums + i * f->width, m0 + i, y + (m0 + i) * g->row);
     cameo_bend(f->finish, y, m0 * g->row + b->n0, height, g->row, b->n1 - b->n0);
     return m0 + height;
 }

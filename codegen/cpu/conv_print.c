@@ -273,7 +273,8 @@ static void print_plan(Printer *p, const Conv *c)
         return;
     if (c->tile) {
         print_line(p, "cameo_winograd form;");
-        print_line(p, "cameo_winograd_plan(&sizes, %lld, &form);", (long long)c->tile);
+        print_line(p, "cameo_winograd_plan(&sizes, &cameo_winograd_%lld_%lld, &form);",
+                   (long long)c->tile, (long long)winograd_side(c));
         return;
     }
     if (!c->depthwise) {

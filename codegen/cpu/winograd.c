@@ -62,8 +62,7 @@ ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], in
                       places * k * depth * 4};
 }
 
-// Rows and columns of a window.
-static int64_t side_of(const Conv *c)
+int64_t winograd_side(const Conv *c)
 {
     int64_t taps = 0;
     poly_is_const(c->taps[c->rank - 1], &taps);
@@ -78,7 +77,7 @@ static double cost_of(const Conv *c, const Processor *t, int64_t tile)
             size[i] = OPEN;
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
-    const ConvWork w = winograd_work(rows, channels, size, tile, side_of(c), t->lanes);
+    const ConvWork w = winograd_work(rows, channels, size, tile, winograd_side(c), t->lanes);
     const double share = tile ? t->transformed : t->direct;
     return fmax(w.products / t->products / share, w.bytes / t->bytes) + w.moves / t->moves;
 }
@@ -122,8 +121,8 @@ static bool allows(const Conv *c)
     if (c->rank != 2 || !poly_equals(c->step[1], 1) || !allows_sizes(c))
         return false;
     for (int i = 0; i < 2; i++)
-        if (!poly_is_const(c->taps[i], &taps) || (taps != 3 && taps != 5) || taps != side_of(c) ||
-            c->stride[i] != 1 || c->dilation[i] != 1)
+        if (!poly_is_const(c->taps[i], &taps) || (taps != 3 && taps != 5) ||
+            taps != winograd_side(c) || c->stride[i] != 1 || c->dilation[i] != 1)
             return false;
     return true;
 }
@@ -165,7 +164,7 @@ void winograd_choose(Conv *c, const ConvChoice *how)
     if (how->direct || c->line || !allows(c))
         return;
     const Processor *t = how->cpu;
-    const int forms = side_of(c) == 3 ? 3 : 2;
+    const int forms = winograd_side(c) == 3 ? 3 : 2;
     for (int i = 0; i < forms; i++)
         c->cost[i] = cost_of(c, t, 2 * i);
     for (int i = 1; i < forms; i++)
@@ -181,7 +180,7 @@ const char *winograd_form(const Conv *c, int64_t tile)
         return "direct";
     if (c->line)
         return tile == 2 ? "F(2,5)" : "F(4,3)";
-    return tile == 4 ? "F(4x4,3x3)" : side_of(c) == WINDOW ? "F(2x2,5x5)" : "F(2x2,3x3)";
+    return tile == 4 ? "F(4x4,3x3)" : winograd_side(c) == WINDOW ? "F(2x2,5x5)" : "F(2x2,3x3)";
 }
 
 double winograd_error(const Conv *c, int64_t channels)
@@ -191,7 +190,7 @@ double winograd_error(const Conv *c, int64_t channels)
         return unit * (terms + 2);
     if (c->line)
         return unit * (0.6 * terms + 4);
-    if (side_of(c) == WINDOW)
+    if (winograd_side(c) == WINDOW)
         return unit * (2 * terms + 12);
     return unit * (c->tile == 2 ? terms + 2 : 1.6 * terms + 9);
 }
@@ -200,12 +199,12 @@ double winograd_error(const Conv *c, int64_t channels)
 
 int64_t winograd_window(const Conv *c)
 {
-    return c->line ? c->line : side_of(c) * side_of(c);
+    return c->line ? c->line : winograd_side(c) * winograd_side(c);
 }
 
 int64_t winograd_places(const Conv *c)
 {
-    const int64_t side = c->tile + side_of(c) - 1;
+    const int64_t side = c->tile + winograd_side(c) - 1;
     return c->line ? MOST : side * side;
 }
 
@@ -302,7 +301,7 @@ void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels
                 if (c->line)
                     transform_line(c->line, MOST, from, at);
                 else
-                    transform(side_of(c), c->tile + side_of(c) - 1, from, at);
+                    transform(winograd_side(c), c->tile + winograd_side(c) - 1, from, at);
                 for (int64_t p = 0; p < places; p++)
                     row[p * height * channels + k * TILE_ROWS] = (float)at[p];
             }

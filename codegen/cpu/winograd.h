@@ -26,6 +26,8 @@ ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], in
 Index winograd_scratch(Polys *polys, const Conv *c);
 // Of a line: those of a block's tiles of x, which all threads read.
 Index winograd_block(Polys *polys, const Conv *c);
+// Rows and columns of a window.
+int64_t winograd_side(const Conv *c);
 // Places of a window, and numbers that are made of it.
 int64_t winograd_window(const Conv *c);
 int64_t winograd_places(const Conv *c);
