@@ -277,7 +277,6 @@ static const unsigned char *bytes_at(const Weighing *g, uint64_t i, uint64_t n, 
 // ---- what else is to be known of weights
 
 enum { AT_ONCE = 1 << 14 }; // bytes that stay in the first cache
-enum { ROWS_EXPECTED = 4 }; // while as many are added
 
 // Do all rows, and what of them is read at a time, begin with a byte?
 static bool begins_with_bytes(const Weighing *g)
@@ -468,12 +467,12 @@ static void add_scaled_sums(struct WeighScratch *s, uint64_t n, bool all)
         add_scaled(s->word_scale, s->short_sums[2], n, true, s->sums[2]);
 }
 
-// Asks for n columns of `rows` rows, of which the first begins with index i, where there are any.
-static void expect_rows(const Weighing *g, uint64_t i, uint64_t rows, uint64_t n)
+// How many bytes behind `rows` rows from index i on as many others lie; 0: not all of them do, or
+// none is worth asking for.
+static uint64_t bytes_to_next(const Weighing *g, uint64_t i, uint64_t rows)
 {
-    for (uint64_t k = 0; waits_for_sums(g) && k < rows; k++, i += g->width)
-        if (i + n <= g->f->data.n)
-            weigh_expect(packed_at(g->f, i), n * data_bits(g->f) / 8);
+    const bool there = waits_for_sums(g) && i + 2 * rows * g->width <= g->f->data.n;
+    return there ? rows * g->width * data_bits(g->f) / 8 : 0;
 }
 
 // n columns from `from` on of `rows` rows from `first` on, which share the scales of each column.
@@ -488,13 +487,8 @@ static void add_word_rows(Weighing *g, uint64_t first, uint64_t rows, uint64_t f
         bytes_at(g, i + k * g->width, n, s->bytes + k * TILE);
     const uint64_t stride = unpacked ? TILE : g->width * g->word.bits / 8;
     weighing_word_columns(g, i, n);
-    const unsigned char *at = unpacked ? s->bytes : packed_at(g->f, i);
-    for (uint64_t k = 0, part; k < rows; k += part) {
-        const ShortIntervals of = short_from(&x, k);
-        part = rows - k < ROWS_EXPECTED ? rows - k : ROWS_EXPECTED;
-        expect_rows(g, i + (rows + k) * g->width, part, n);
-        weigh_word_rows(&g->word, at + k * stride, stride, part, n, s->word_zero, &of, &sums);
-    }
+    weigh_word_rows(&g->word, unpacked ? s->bytes : packed_at(g->f, i), stride, rows, n,
+                    unpacked ? 0 : bytes_to_next(g, i, rows), s->word_zero, &x, &sums);
     add_scaled_sums(s, weigh_places(&g->word, n), g->x.most != NULL);
 }
 

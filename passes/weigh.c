@@ -472,17 +472,21 @@ void weigh_word_row(const WordForm *form, const unsigned char *at, uint64_t n, c
 }
 
 static void add_word_rows(const WordForm *form, const unsigned char *const *row, uint64_t words,
-                          const float *zero, const float *x, const ShortIntervals *to)
+                          uint64_t ahead, const float *zero, const float *x,
+                          const ShortIntervals *to)
 {
     const Making m = making_of(form);
-    if (weigh_looks_up(form))
-        weigh_sixteen_rows(form, row, words, x, to);
-    else
-        FORM_LOOP(rows, form, to->most)(row, words, &m, zero, x, to);
+    if (weigh_looks_up(form)) {
+        weigh_sixteen_rows(form, row, words, ahead, x, to);
+        return;
+    }
+    for (int j = 0; ahead && j < 4; j++)
+        weigh_expect(row[j] + ahead, words * sizeof(uint32_t));
+    FORM_LOOP(rows, form, to->most)(row, words, &m, zero, x, to);
 }
 
 void weigh_word_rows(const WordForm *form, const unsigned char *at, uint64_t stride, uint64_t rows,
-                     uint64_t n, const float *zero, const ShortIntervals *x,
+                     uint64_t n, uint64_t ahead, const float *zero, const ShortIntervals *x,
                      const ShortIntervals *sums)
 {
     enum { AT_ONCE = 4 };
@@ -509,9 +513,9 @@ void weigh_word_rows(const WordForm *form, const unsigned char *at, uint64_t str
                 of[3 * j + 2] = x->most ? x->most[i] : 0;
             }
         }
-        add_word_rows(form, row, words, zero, of, &to);
+        add_word_rows(form, row, words, ahead, zero, of, &to);
         if (bytes < all)
-            add_word_rows(form, ends, WORDS, zero + done, of, &rest);
+            add_word_rows(form, ends, WORDS, 0, zero + done, of, &rest);
     }
 }
 

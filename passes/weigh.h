@@ -114,9 +114,9 @@ static inline uint64_t weigh_place_of(const WordForm *form, uint64_t k)
 void weigh_word_row(const WordForm *form, const unsigned char *at, uint64_t n, const float *scale,
                     const float *zero, const ShortIntervals *x, double *sum);
 // Those of `rows` <= SHORT_ROWS rows, without their scales, row k times interval k, to n sums; zero
-// points are those of columns.
+// points are those of columns. What lies `ahead` bytes behind them is read soon (0: nothing).
 void weigh_word_rows(const WordForm *form, const unsigned char *at, uint64_t stride, uint64_t rows,
-                     uint64_t n, const float *zero, const ShortIntervals *x,
+                     uint64_t n, uint64_t ahead, const float *zero, const ShortIntervals *x,
                      const ShortIntervals *sums);
 
 // n integers of 2 or 4 bits from index `first` on, the first of a byte in its low bits, as bytes

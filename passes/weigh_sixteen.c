@@ -97,14 +97,18 @@ HOST_SIXTEEN_INLINE void add_to(float *to, const Sixteen *v, const float *x)
     sixteen_put(to, sum);
 }
 
+// What is asked for comes while the sums of what is there are added, a line for each of theirs.
 HOST_SIXTEEN_INLINE void rows_of(Sixteen numbers, const unsigned char *const *row, uint64_t words,
-                                 const float *x, float *restrict a, float *restrict b,
-                                 float *restrict c, const bool all)
+                                 uint64_t ahead, const float *x, float *restrict a,
+                                 float *restrict b, float *restrict c, const bool all)
 {
     for (uint64_t k = 0; k < words; k += SIXTEEN) {
         SixteenWords word[4];
-        for (int j = 0; j < 4; j++)
-            word[j] = sixteen_words_at(row[j] + k * sizeof(uint32_t));
+        for (int j = 0; j < 4; j++) {
+            const unsigned char *at = row[j] + k * sizeof(uint32_t);
+            word[j] = sixteen_words_at(at);
+            __builtin_prefetch(at + ahead);
+        }
         for (unsigned t = 0; t < IN_WORD; t++) {
             const uint64_t to = place_of(k, t);
             Sixteen v[4], size[4];
@@ -121,13 +125,14 @@ HOST_SIXTEEN_INLINE void rows_of(Sixteen numbers, const unsigned char *const *ro
 }
 
 HOST_SIXTEEN void weigh_sixteen_rows(const WordForm *form, const unsigned char *const *row,
-                                     uint64_t words, const float *x, const ShortIntervals *sums)
+                                     uint64_t words, uint64_t ahead, const float *x,
+                                     const ShortIntervals *sums)
 {
     const Sixteen numbers = numbers_of(form);
     float own[12];
     memcpy(own, x, sizeof own);
     if (sums->most)
-        rows_of(numbers, row, words, own, sums->middle, sums->radius, sums->most, true);
+        rows_of(numbers, row, words, ahead, own, sums->middle, sums->radius, sums->most, true);
     else
-        rows_of(numbers, row, words, own, sums->middle, sums->radius, NULL, false);
+        rows_of(numbers, row, words, ahead, own, sums->middle, sums->radius, NULL, false);
 }

@@ -11,6 +11,6 @@ void weigh_sixteen_row(const WordForm *form, const unsigned char *at, uint64_t w
                        const float *scale, const ShortIntervals *x, double *sum);
 // What weigh_word_rows adds of four rows, whose intervals are x[0..2], x[3..5] ..
 void weigh_sixteen_rows(const WordForm *form, const unsigned char *const *row, uint64_t words,
-                        const float *x, const ShortIntervals *sums);
+                        uint64_t ahead, const float *x, const ShortIntervals *sums);
 
 #endif
