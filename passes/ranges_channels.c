@@ -9,6 +9,7 @@
 #include "passes/ranges_state.h"
 
 #include <math.h>
+#include <string.h>
 
 bool range_is_large(const Range *x)
 {
@@ -21,11 +22,26 @@ Channels *channels_new(RangeWalk *w, uint32_t axis, uint64_t n)
 {
     if (n == 0 || n > UINT32_MAX || !walk_afford(w, n))
         return NULL;
-    Channels *c = NEW(w->r->a, Channels);
+    Channels *c = w->r->spare;
+    if (c && c->n == n) {
+        w->r->spare = NULL;
+        memset(c->lo, 0, n * sizeof *c->lo);
+        memset(c->hi, 0, n * sizeof *c->hi);
+        *c = (Channels){.axis = axis, .n = c->n, .lo = c->lo, .hi = c->hi, .own = true};
+        return c;
+    }
+    c = NEW(w->r->a, Channels);
     *c = (Channels){.axis = axis, .n = (uint32_t)n, .own = true};
     c->lo = NEWS(w->r->a, double, n);
     c->hi = NEWS(w->r->a, double, n);
     return c;
+}
+
+// Nobody looks at these any more: what they take, the next ones have.
+static void channels_drop(RangeWalk *w, const Channels *c)
+{
+    if (c && c->own)
+        w->r->spare = (Channels *)(uintptr_t)c;
 }
 
 void channels_set(Channels *c, uint32_t k, Range one)
@@ -242,6 +258,9 @@ Range range_fold(RangeWalk *w, uint32_t first, uint32_t count, RangeOfTwo *f)
             one = f(w, one, range_channel(&of[i], k));
         channels_set(c, k, one);
     }
+    for (uint32_t i = 0; of && i < count; i++)
+        if (of[i].channels != walk_in(w, first + i).channels) // made of a constant
+            channels_drop(w, of[i].channels);
     return range_with_channels(w, whole, of ? c : NULL);
 }
 

@@ -45,6 +45,7 @@ struct Ranges {
     const double
         *numbers[DT_COUNT];       // of codes, by dtype (ranges_factors.c); NULL: not needed so far
     struct WeighScratch *scratch; // of ranges_weigh.c; NULL: not needed so far
+    Channels *spare;              // that nobody looks at; NULL: none
     double *room;                 // of the sums of one product, and of what it multiplies
     uint64_t rooms;
 };
