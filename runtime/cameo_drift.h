@@ -299,6 +299,13 @@ CAMEO_DRIFT_FN void cameo_drift_near_take(cameo_drift_state *s, const cameo_drif
     s->shadow = cameo_drift_larger((double)peaks[3], s->shadow);
 }
 
+/* Is the greatest |total| of a block that begins at `first` greater than those before, or as great
+ * and in front of them? Blocks may come in any order. */
+CAMEO_FN int cameo_drift_is_first(const cameo_drift_state *s, double most, int64_t first)
+{
+    return most > s->most || (most == s->most && most > 0 && (double)first < s->at);
+}
+
 /* n elements of float32 from their own places; false: some number among them is not finite, or all
  * are so small that float32 does not hold their squares, and nothing was added. */
 CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_t first, int64_t n,
@@ -331,9 +338,10 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
         return 0;
     cameo_drift_near_take(s, &own, peaks);
     const double most = (double)peaks[0];
+    const int found = cameo_drift_is_first(s, most, first);
     for (int k = 0; further && k < 2; k++)
         cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
-    if (most > s->most) {
+    if (found) {
         int64_t at = cameo_drift_part_find(&parts[0], how, (float)most);
         at = at < 0 ? parts[0].n + cameo_drift_part_find(&parts[1], how, (float)most) : at;
         s->most = most;
@@ -358,17 +366,19 @@ CAMEO_FN void cameo_drift_any_block(cameo_drift_state *s, const cameo_call *c, i
     if (cameo_drift_blocks(&s->far, &b, n, cameo_drift_limit(s, u)))
         cameo_drift_look(s, &b, n, u);
     const double most = cameo_drift_greatest(&s->far.total);
-    for (int64_t i = 0; i < n && most > s->most; i++)
+    const int found = cameo_drift_is_first(s, most, first);
+    for (int64_t i = 0; found && i < n; i++)
         if (fabs(b.total[i]) == most) {
             s->most = most;
             s->at = (double)(first + i);
+            break;
         }
 }
 
-/* Figures of `count` elements, and what the greatest of them are told from where `before` has the
- * numbers of elements in front of them; NULL: there are none. The indices count from here on. */
-CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, const double *before,
-                                  double *out)
+/* Figures of `count` elements, of which the first is number `origin` of the value. `before`, if
+ * any, has the numbers of other elements: the greatest numbers are those of both. */
+CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, int64_t origin,
+                                  const double *before, double *out)
 {
     cameo_drift_state s;
     const cameo_drift_unit u = {cameo_drift_power(c->n[1]), cameo_drift_power(c->n[0])};
@@ -377,7 +387,7 @@ CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, const doub
     s.relative = before ? before[DRIFT_MAX_RELATIVE] : 0;
     s.ulp = before ? before[DRIFT_MAX_ULP] : 0;
     s.most = before ? before[DRIFT_MAX_TOTAL] : 0;
-    s.at = before ? before[DRIFT_AT] : 0;
+    s.at = s.most > 0 ? before[DRIFT_AT] - (double)origin : 0;
     s.nonfinite = s.lost = s.flips = 0;
     s.made = s.inherited = s.shadow = 0;
     s.nonfinite_at = -1;
@@ -392,6 +402,8 @@ CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, const doub
         }
     }
     cameo_drift_write(out, &s, cameo_drift_how(c), count);
+    out[DRIFT_AT] += out[DRIFT_MAX_TOTAL] > 0 ? (double)origin : 0;
+    out[DRIFT_NONFINITE_AT] += s.nonfinite > 0 ? (double)origin : 0;
 }
 
 CAMEO_FN void cameo_drift_clear(double *out)
@@ -414,7 +426,7 @@ CAMEO_FN int cameo_drift(cameo_objects *o, const cameo_call *c)
         (c->nreads > 2 && cameo_view_count(&c->reads[2]) != count))
         return cameo_objects_fail(o, "the float64 shadow has another shape than the value");
     if (y->dtype == 1 || y->dtype == 10 || y->dtype == 11 || y->dtype == 16) {
-        cameo_drift_numbers(c, count, NULL, out);
+        cameo_drift_numbers(c, count, 0, NULL, out);
         return 0;
     }
     cameo_drift_clear(out);
@@ -461,23 +473,22 @@ CAMEO_FN void cameo_drift_add(double *to, const double *from, double iteration)
 }
 
 /* cameo_drift of some elements of a value of floats, `first` the first of them. `before`, if any,
- * has the numbers of elements in front of them: the greatest numbers are those of both. */
+ * has the numbers of other elements: the greatest numbers are those of both. */
 CAMEO_DRIFT_WHOLE void cameo_drift_stretch(const cameo_call *c, int64_t first, const double *before)
 {
     double *out = (double *)(uintptr_t)c->writes[0].at;
-    cameo_drift_numbers(c, cameo_view_count(&c->reads[0]), before, out);
-    if (out[DRIFT_MAX_TOTAL] > (before ? before[DRIFT_MAX_TOTAL] : 0))
-        out[DRIFT_AT] += (double)first;
-    if (out[DRIFT_NONFINITE_AT] >= 0)
-        out[DRIFT_NONFINITE_AT] += (double)first;
+    cameo_drift_numbers(c, cameo_view_count(&c->reads[0]), first, before, out);
 }
 
 /* The numbers of n stretches of a value, `step` apart, as its own. */
 CAMEO_FN void cameo_drift_gather(const double *rows, int64_t step, int64_t n, double *out)
 {
     cameo_drift_clear(out);
-    for (int64_t i = 0; i < n; i++)
-        cameo_drift_add(out, rows + i * step, 0);
+    for (int64_t i = 0; i < n; i++, rows += step) {
+        cameo_drift_add(out, rows, 0);
+        if (rows[DRIFT_MAX_TOTAL] == out[DRIFT_MAX_TOTAL] && rows[DRIFT_AT] < out[DRIFT_AT])
+            out[DRIFT_AT] = rows[DRIFT_AT]; /* of another stretch, done before this one */
+    }
 }
 
 /* (rows [n, fields]) => (numbers): the n iterations of a loop as one. */

@@ -322,6 +322,12 @@ enum {
         CAMEO_WIDE_PACKED_B > CAMEO_WIDE_LINE_ROOM_B ? CAMEO_WIDE_PACKED_B : CAMEO_WIDE_LINE_ROOM_B
 };
 
+/* A y of which only columns from `first` on are there, at `at`: where column 0 would be. */
+static inline __attribute__((unused)) double *cameo_wide_columns_from(double *at, int64_t first)
+{
+    return (double *)((uintptr_t)at - (uintptr_t)first * sizeof *at);
+}
+
 /* Rows m0 .. m1 and columns n0 .. n1. */
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
 cameo_wide_multiply(const cameo_wide *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)

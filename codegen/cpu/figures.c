@@ -142,6 +142,7 @@ static void forget(Joining *j)
             j->inner[u.buffers.at[i].id] = j->written[u.buffers.at[i].id] = 0;
     }
     j->steps.len = 0;
+    j->product = NULL;
 }
 
 // What a run that begins with this step is a run of. false: none does.
@@ -164,9 +165,27 @@ static bool fits(Joining *j, const Step *s)
                                   : s->kind == STEP_CALL && joins_call(j, s->call);
 }
 
+// The run from *at to `end` as one step. Returns where it stands.
+static Step **join(Joining *j, Step **first, Step **at, Step *end)
+{
+    Call *call = NEW(j->mod->arena, Call);
+    Step *joined = NEW(j->mod->arena, Step), **product = figures_block_find(j, first, *at);
+    call->what = intrinsic_find(STR("drift"));
+    *joined = (Step){.kind = STEP_KERNEL, .next = end, .call = call};
+    joined->kernel = joining_make(j);
+    joined->node = joined->kernel->node;
+    if (product && j->made->block) {
+        at = at == &(*product)->next ? product : at;
+        *product = (*product)->next;
+    }
+    *at = joined;
+    return at;
+}
+
 static void find_in(Joining *j, Step **at)
 {
     const uint32_t list = ++j->nlists;
+    Step **const first = at;
     for (; *at; at = &(*at)->next) {
         Step *end = *at;
         uint32_t figures = 0;
@@ -179,15 +198,8 @@ static void find_in(Joining *j, Step **at)
             figures += end->call != NULL;
             take(j, end);
         }
-        if (figures) {
-            Call *call = NEW(j->mod->arena, Call);
-            Step *joined = NEW(j->mod->arena, Step);
-            call->what = intrinsic_find(STR("drift"));
-            *joined = (Step){.kind = STEP_KERNEL, .next = end, .call = call};
-            joined->kernel = joining_make(j);
-            joined->node = joined->kernel->node;
-            *at = joined;
-        }
+        if (figures)
+            at = join(j, first, at, end);
         forget(j);
     }
 }
@@ -209,6 +221,12 @@ void figures_find(Module *mod)
     j.nlists = 0;
     find_in(&j, &mod->steps);
     arena_free(a);
+}
+
+const Kernel *figures_convolution(const Kernel *k)
+{
+    const Figures *f = k->override ? k->override->figures : NULL;
+    return f && f->block ? f->block->kernel : NULL;
 }
 
 bool figures_taken(const Step *s)

@@ -10,6 +10,18 @@
 
 #include "codegen/print_parts.h"
 
+// What a convolution of float64 makes that only a run's figures read: it is computed a block at a
+// time right in front of the stretches that read it, and lies in few rows of a thread's own
+// instead of a buffer that no cache holds. Nothing else is known of these rows.
+typedef struct FigureBlock {
+    const Kernel *kernel; // the convolution
+    BufferId value;       // what it makes: there is no such buffer
+    BufferId rows;        // where a block of it lies
+    LoopId plane;         // the loop of its own over planes that are done one by one; 0: none, and
+                          // a block is as many places as a stretch has, of all channels
+    Index column, at;     // of a stretch: its first place, and where that lies in the block
+} FigureBlock;
+
 // Numbers that are taken of a value of the stretch.
 typedef struct Figure {
     const Stmt *after; // this statement; NULL: before the first
@@ -37,6 +49,7 @@ typedef struct Figures {
     const Stmt *stretch; // what is done to one: loops over its elements
     Index first, count;  // its first element and how many they are
     BufferId numbers;    // of all stretches; 0: there is one
+    FigureBlock *block;  // then loops are two, over channels and over stretches; NULL: none
 } Figures;
 
 // Joins steps that follow one another: such kernels of values of the same dims, and calls that take
@@ -46,6 +59,8 @@ void figures_find(Module *mod);
 bool figures_taken(const Step *s);
 // Are there any such kernels among the steps?
 bool figures_used(const Step *s);
+// The convolution of float64 that the kernel has in it, or NULL.
+const Kernel *figures_convolution(const Kernel *k);
 // What the kernel uses besides its statements.
 void figures_uses(Module *mod, const Figures *f, KernelUses *u);
 // Where the buffer's elements lie.

@@ -363,11 +363,12 @@ Kernel *joining_make(Joining *j)
     *k = (Kernel){.id = mod->nkernels++, .name = STR("figures")};
     j->made = NEW(mod->arena, Figures);
     j->nloops = 0;
-    j->made->flat = is_flat(j);
-    if (j->made->flat)
+    choose_loops(j);
+    if (!figures_block_choose(j) && is_flat(j)) {
+        j->made->flat = true;
+        j->made->nloops = j->nloops = 0;
         choose_flat_loops(j);
-    else
-        choose_loops(j);
+    }
     choose_places(j);
     const Stmt *last = choose_rows(j, &tail);
     for (uint32_t i = 0; i < j->steps.len; i++) {
@@ -385,6 +386,11 @@ Kernel *joining_make(Joining *j)
         last = loops;
     }
     j->made->stretch = first;
+    if (j->made->block) {
+        const Kernel *product = j->made->block->kernel;
+        for (uint32_t n = 0; n < product->fused.len; n++)
+            vec_push(mod->arena, &k->fused, product->fused.at[n]);
+    }
     k->node = k->node ? k->node : j->steps.at[0]->node;
     Stmt *body = first;
     Polys *polys = mod->polys;

@@ -20,6 +20,7 @@ typedef struct Joining {
     uint8_t *written; // by BufferId: 1 by the run
     uint32_t *inner;  // by BufferId: steps of the run that read it
     VEC(const Step *) steps;
+    const Kernel *product; // a convolution in front of the run that could be a block; NULL: none
     // What it becomes.
     Figures *made;
     Index at[MAX_RANK]; // of an element of the stretch, by dim
@@ -46,6 +47,12 @@ bool joining_same_place(const Module *mod, const Expr *load, const Stmt *store);
 void joining_check_load(void *context, const Expr *e);
 // What the step reads and writes, in the arena of the joining.
 KernelUses joining_uses(Joining *j, const Step *s);
+// What a convolution of float64 in front of the run makes, if the run's figures alone read it: a
+// place that its step stands at, in the list that begins at `first` and leads to `run`; NULL: none.
+Step **figures_block_find(Joining *j, Step **first, const Step *run);
+// With the loops over stretches chosen: is j->product computed a block at a time? Then j->made has
+// the block.
+bool figures_block_choose(Joining *j);
 // The kernel that does what the steps of the run do, a stretch at a time.
 Kernel *joining_make(Joining *j);
 

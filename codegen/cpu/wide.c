@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/wide.h"
 
+#include "codegen/cpu/figures.h"
 #include "codegen/fuse_parts.h"
 #include "codegen/parts.h"
 
@@ -238,7 +239,9 @@ bool wide_used(const Step *s)
 {
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && (o->conv ? o->conv->wide : o->wide)) || wide_used(s->body) || wide_used(s->other))
+        if ((o && (o->conv ? o->conv->wide : o->wide)) ||
+            (s->kernel && figures_convolution(s->kernel)) || wide_used(s->body) ||
+            wide_used(s->other))
             return true;
     }
     return false;
@@ -324,7 +327,7 @@ bool wide_find_bias(Printer *p, Conv *c)
 }
 
 // What computes the part of y that `part` says, as rows and columns.
-static void print_windows(Printer *p, const Conv *c, const char *const part[4])
+static void print_windows(Printer *p, const Conv *c, const WidePart *part)
 {
     Polys *polys = p->mod->polys;
     Index stride[CONV_SPACE], dilation[CONV_SPACE], x = linear(p, c->x);
@@ -334,8 +337,10 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
         x = poly_add(polys, x, poly_mul(polys, c->pad[i], c->step[i]));
     }
     const Buffer *b = buffer_at(p->mod, c->store->buffer);
-    const char *y = start_of(p, c->store->buffer, linear_index(p, b->rank, b->dims, c->store->at));
-    const char *row = print_index(p, c->row);
+    const char *y =
+        part->y ? part->y
+                : start_of(p, c->store->buffer, linear_index(p, b->rank, b->dims, c->store->at));
+    const char *row = part->row ? part->row : print_index(p, c->row);
     const char *bias = "";
     if (c->start)
         bias = str_printf(p->arena, ", .bias = %s, .bm = %s",
@@ -366,7 +371,7 @@ static void print_windows(Printer *p, const Conv *c, const char *const part[4])
     print_line(p, "        %s, .window = &window, .y = %s, .ym = %s,",
                factor_text(p, "b", c->x->buffer, start_of(p, c->x->buffer, x)), y, row);
     print_line(p, "        .fresh = 1%s%s},", c->lines ? ", .lines = 1" : "", bias);
-    print_line(p, "    %s, %s, %s, %s);", part[0], part[1], part[2], part[3]);
+    print_line(p, "    %s, %s, %s, %s);", part->m0, part->m1, part->n0, part->n1);
 }
 
 // Has a plane tiles of several rows (runtime/cameo_wide_own.h)? They take 0.55 to 0.75 of the time
@@ -407,26 +412,33 @@ bool wide_has_lines(Module *mod, const Conv *c)
     return any && buffer_at(mod, c->x->buffer)->dtype == DT_F32;
 }
 
-static Index work_of(Printer *p, const Conv *c)
+Index wide_work(Printer *p, const Conv *c)
 {
     Polys *polys = p->mod->polys;
     Index macs = conv_macs(polys, c);
     return poly_is_overflow(macs) ? macs : poly_floordiv(polys, macs, poly_const(polys, MACS));
 }
 
+void wide_print_part(Printer *p, const Kernel *k, const Conv *c, const WidePart *part)
+{
+    conv_set_own(p, k, c, true);
+    print_windows(p, c, part);
+    conv_set_own(p, k, c, false);
+}
+
 static void print_all(Printer *p, const Kernel *k, const Conv *c)
 {
-    const char *const all[4] = {"0", print_index_bare(p, c->rows), "0",
-                                print_index_bare(p, conv_places(p->mod->polys, c))};
-    conv_set_own(p, k, c, true);
-    print_windows(p, c, all);
-    conv_set_own(p, k, c, false);
+    const WidePart all = {.m0 = "0",
+                          .m1 = print_index_bare(p, c->rows),
+                          .n0 = "0",
+                          .n1 = print_index_bare(p, conv_places(p->mod->polys, c))};
+    wide_print_part(p, k, c, &all);
 }
 
 // Each plane by its own window is done by one thread. false: it is not worth it.
 static bool print_planes(Printer *p, const Kernel *k, const Conv *c, const Bounds *outer)
 {
-    const Index units = parts_units(p, outer->n, outer->vars), work = work_of(p, c);
+    const Index units = parts_units(p, outer->n, outer->vars), work = wide_work(p, c);
     if (!c->depthwise || !outer->n || !parts_worth(p, units, work))
         return false;
     parts_begin(p, 0);
@@ -443,7 +455,7 @@ static bool print_planes(Printer *p, const Kernel *k, const Conv *c, const Bound
 static bool print_shares(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
 {
     Polys *polys = p->mod->polys;
-    const Index two = poly_const(polys, 2), work = work_of(p, c);
+    const Index two = poly_const(polys, 2), work = wide_work(p, c);
     if (c->depthwise || !parts_worth(p, two, poly_floordiv(polys, work, two)))
         return false;
     nest_begin(p, outer, NULL);
@@ -452,9 +464,9 @@ static bool print_shares(Printer *p, const Kernel *k, const Conv *c, Bounds *out
     conv_set_own(p, k, c, true);
     const char *rows = print_index_bare(p, c->rows),
                *n = print_index_bare(p, conv_places(p->mod->polys, c));
-    const char *const part[4] = {"r.m0", "r.m1", "r.n0", "r.n1"};
+    const WidePart part = {"r.m0", "r.m1", "r.n0", "r.n1", NULL, NULL};
     print_line(p, "const cameo_wide_part r = cameo_wide_share(%s, %s, from, to);", rows, n);
-    print_windows(p, c, part);
+    print_windows(p, c, &part);
     conv_set_own(p, k, c, false);
     const char *units = str_printf(p->arena, "cameo_wide_units(%s, %s)", rows, n).at;
     parts_end(p, units, parts_grain_of(p, work, units));

@@ -33,6 +33,15 @@ bool wide_has_lines(Module *mod, const Conv *c);
 // Is what surrounds c's sum a number of each row that is added to it? Then c has it.
 bool wide_find_bias(Printer *p, Conv *c);
 void wide_print_conv(Printer *p, const Kernel *k, const Conv *c);
+// What of a convolution is computed: rows m0 .. m1 and columns n0 .. n1, which are text, and where
+// y lies that begins with column 0, and a row of it behind another; NULL: where it is stored.
+typedef struct WidePart {
+    const char *m0, *m1, *n0, *n1, *y, *row;
+} WidePart;
+// A part of the convolution, around which there are no loops that are left to print.
+void wide_print_part(Printer *p, const Kernel *k, const Conv *c, const WidePart *part);
+// Work of a convolution, in tenths of a nanosecond.
+Index wide_work(Printer *p, const Conv *c);
 // What a product reads where its loops would have read what was widened.
 void wide_uses(Module *mod, const Expr *reduce, const Expr *a, const Expr *b, const Stmt *epilogue,
                KernelUses *u);
