@@ -480,6 +480,26 @@ static const char *print_part(Printer *p, const Expr *e)
     return str_printf(p->arena, "cameo_part_f32(%s, %s)", a, b).at;
 }
 
+// A square root, which is 0, infinite or of 2^-75 to 2^64, or what it is at least.
+static bool is_root(const Expr *e)
+{
+    double least;
+    if (e->kind == EX_BINARY && e->op == B_MAX)
+        return (is_root(e->a) && is_number(e->b, &least) && least > 0x1p-75 && least < 0x1p64) ||
+               (is_root(e->b) && is_number(e->a, &least) && least > 0x1p-75 && least < 0x1p64);
+    return e->kind == EX_UNARY && e->op == U_SQRT;
+}
+
+// What a normalisation divides by a root that is one of all of its row.
+static const char *print_over_root(Printer *p, const Expr *e)
+{
+    if (e->dtype != DT_F32 || e->op != B_DIV || !p->temp_of[e->b->id] || !is_root(e->b) ||
+        !expr_facts(p, e->b)->reduces)
+        return NULL;
+    const char *a = print_expr(p, e->a), *b = print_expr(p, e->b);
+    return str_printf(p->arena, "cameo_over_root_f32(%s, %s)", a, b).at;
+}
+
 // A sigmoid, x times it or a GELU that is rounded to bfloat16.
 static const char *print_short(Printer *p, const Expr *e)
 {
@@ -514,6 +534,7 @@ const char *forms_print(Printer *p, const Expr *e)
     if (e->kind == EX_BINARY && real && (e->op == B_DIV || e->op == B_MUL)) {
         const char *form = print_gelu(p, e, e == p->rounded);
         form = form ? form : print_part(p, e);
+        form = form ? form : print_over_root(p, e);
         return form ? form : print_sigmoid(p, e, e == p->rounded);
     }
     if (e->kind == EX_BINARY && real && e->op == B_POW)
