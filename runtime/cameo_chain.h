@@ -5,6 +5,9 @@
  *   planes by their own windows
  *   1 x 1                    to y
  *
+ * The windows of some planes come right behind the rows that they read, before those of the next
+ * planes, which take the same place in memory.
+ *
  * Rows that two bands' windows reach are computed twice. What a place's sums are made of does not
  * depend on its band: rows of weights are whole tiles, and columns at a band's end are tiles that
  * sum in the same order. */
@@ -16,8 +19,12 @@
 
 enum {
     CAMEO_CHAIN_SIZE = CAMEO_CPU_BAND / 4, /* elements of a band between convolutions */
+    CAMEO_CHAIN_PLANES = CAMEO_TILE_ROWS,  /* that are widened at a time */
     CAMEO_CHAIN_ROWS = 3,                  /* of a band, if there are as many */
-    CAMEO_CHAIN_MOVES = 12                 /* a band's first row moves by such a part of it */
+    CAMEO_CHAIN_MOVES = 12,                /* a band's first row moves by such a part of it */
+    /* columns of a block of the first product: as many as there is room for panels */
+    CAMEO_CHAIN_WIDE = CAMEO_CONV_PANELS * CAMEO_LANES * CAMEO_VECTORS * 4 / 5 /
+                       CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS
 };
 
 /* One of the convolutions: its packed weights or windows, what is done to its sums. */
@@ -34,7 +41,8 @@ typedef struct cameo_chain {
     int64_t bands;
     int64_t channel;       /* from one plane of x to the next, where the windows read it */
     int64_t read, written; /* from one plane of a band to the next, before and behind the windows */
-    float *between[2];     /* what the windows read and write */
+    int again;             /* a band is several blocks, or goes in several steps of k */
+    float *between[2];     /* what the windows read, of CAMEO_CHAIN_PLANES planes, and write */
     float *panel, *padded; /* room for panels and for rows with their border */
 } cameo_chain;
 
@@ -68,12 +76,29 @@ static __attribute__((noinline, unused)) int64_t cameo_chain_bands(const cameo_c
 {
     const int64_t rows = windows->out[1];
     int64_t bands = 1;
-    while (bands < rows && channels * (cameo_chain_plane(windows, bands, 1) +
-                                       (expands ? cameo_chain_plane(windows, bands, 0) : 0)) >
+    const int64_t planes = expands ? CAMEO_CHAIN_PLANES : 0;
+    while (bands < rows && channels * cameo_chain_plane(windows, bands, 1) +
+                                   planes * cameo_chain_plane(windows, bands, 0) >
                                CAMEO_CHAIN_SIZE)
         bands++;
     const int64_t even = (bands + threads - 1) / threads * threads, most = rows / CAMEO_CHAIN_ROWS;
     return even <= most ? even : bands < most ? most : bands;
+}
+
+/* Nothing is copied panel by panel where that would be done again for the next planes. */
+static inline __attribute__((unused)) void cameo_chain_plan_wide(cameo_chain *c)
+{
+    const cameo_conv *g = c->expand.sizes;
+    cameo_conv_view *v = &c->wide;
+    cameo_conv_plan(g, v);
+    const int deep = g->channels > CAMEO_CONV_K;
+    if (deep || cameo_conv_end(0, c->read, v->width) < c->read)
+        v->packs = 0;
+    if (!v->packs && !v->ends)
+        v->width = CAMEO_CHAIN_WIDE;
+    c->again = deep || cameo_conv_end(0, c->read, v->width) < c->read;
+    v->even = 1;
+    v->finish = &c->expand.finish;
 }
 
 /* begin, end: of the buffer that is read. Of the scratch memory `panel` elements are for panels,
@@ -96,12 +121,9 @@ static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, i
     c->panel = scratch;
     c->padded = scratch + panel;
     c->between[0] = c->padded + border + CAMEO_CONV_SLACK;
-    c->between[1] = c->between[0] + c->project.sizes->channels * c->read + CAMEO_CONV_SLACK;
-    if (expands) {
-        cameo_conv_plan(c->expand.sizes, &c->wide);
-        c->wide.even = 1;
-        c->wide.finish = &c->expand.finish;
-    }
+    c->between[1] = c->between[0] + CAMEO_CHAIN_PLANES * c->read + CAMEO_CONV_SLACK;
+    if (expands)
+        cameo_chain_plan_wide(c);
     cameo_conv_plan(c->project.sizes, &c->narrow);
     c->narrow.even = 1;
     c->narrow.packs = 0;
@@ -126,23 +148,51 @@ static inline __attribute__((unused)) void cameo_chain_multiply(const cameo_conv
     }
 }
 
-/* Rows low .. high of all planes. x, y: the first element of the first plane. */
-static inline __attribute__((unused)) void cameo_chain_windows(cameo_chain *c, const float *x,
-                                                               int64_t channel, int64_t low,
-                                                               int64_t high, float *y)
+/* Planes from .. to of a band. */
+typedef struct cameo_chain_part {
+    int64_t from, to;
+    int64_t low, high; /* rows */
+} cameo_chain_part;
+
+/* x: the first element of the part's first plane; y: that of the band's first one. */
+static inline __attribute__((unused)) void cameo_chain_windows(cameo_chain *c,
+                                                               const cameo_chain_part *part,
+                                                               const float *x, int64_t channel,
+                                                               float *y)
 {
     cameo_planes *p = &c->planes;
     p->finish = c->windows.finish;
+    p->finish.bias += part->from;
     p->ahead = channel; /* rows of other bands are other threads' */
-    for (int64_t i = 0; i < c->project.sizes->channels; i++) {
+    y += part->from * c->written;
+    for (int64_t i = part->from; i < part->to; i++) {
         if (c->expand.sizes) { /* there is room on both sides */
             p->begin = x - p->before;
             p->end = x + p->behind;
         }
-        cameo_depthwise(p, x, c->windows.w + i * p->taps, low, high, c->padded, y);
+        cameo_depthwise(p, x, c->windows.w + i * p->taps, part->low, part->high, c->padded, y);
         x += channel;
         y += c->written;
         p->finish.bias++;
+    }
+}
+
+/* Columns first .. last of CAMEO_CHAIN_PLANES planes from m on, to where y has the first element of
+ * plane m. block: the same one for all planes of a band. */
+static inline __attribute__((unused)) void cameo_chain_widen(const cameo_chain *c, int64_t m,
+                                                             int64_t first, int64_t last, float *y,
+                                                             cameo_conv_block *block)
+{
+    const cameo_conv_view *v = &c->wide;
+    const int64_t rows = c->expand.sizes->rows, high = m + CAMEO_CHAIN_PLANES;
+    y -= m * c->read;
+    for (int64_t n = first, end; n < last; n = end) {
+        end = cameo_conv_end(n, last, v->width);
+        if (m == 0 || c->again)
+            cameo_conv_start(v, rows, m, high, n, end, c->expand.w, y, c->read, c->panel, block);
+        block->high = high;
+        block->y = y;
+        cameo_conv_rows_end(block, m);
     }
 }
 
@@ -166,21 +216,25 @@ static __attribute__((noinline, unused)) void
 cameo_chain_share(cameo_chain *c, const float *x, float *y, int64_t row, int64_t from, int64_t to)
 {
     const cameo_conv *g = c->windows.sizes;
+    const int64_t planes = c->project.sizes->channels;
     for (int64_t band = from; band < to; band++) {
         const int64_t low = cameo_chain_low(c, row, band), high = cameo_chain_low(c, row, band + 1);
         const cameo_band_rows reach = cameo_chain_reach(g, low, high);
         const int64_t n0 = low * g->out[2], n1 = high * g->out[2];
-        const float *image = x;
-        int64_t channel = c->channel;
+        cameo_chain_part part = {0, planes, low, high};
         if (c->expand.sizes) {
-            const int64_t first = reach.from * g->in[2];
-            channel = c->read;
-            image = c->between[0] - first;
+            const int64_t first = reach.from * g->in[2], last = reach.to * g->in[2];
+            float *image = c->between[0] - first;
+            cameo_conv_block block;
             c->wide.x = x;
-            cameo_chain_multiply(&c->wide, &c->expand, first, reach.to * g->in[2],
-                                 c->between[0] - first, channel, c->panel);
+            for (part.from = 0; part.from < planes; part.from = part.to) {
+                part.to = part.from + CAMEO_CHAIN_PLANES;
+                cameo_chain_widen(c, part.from, first, last, image, &block);
+                cameo_chain_windows(c, &part, image, c->read, c->between[1] - n0);
+            }
+        } else {
+            cameo_chain_windows(c, &part, x, c->channel, c->between[1] - n0);
         }
-        cameo_chain_windows(c, image, channel, low, high, c->between[1] - n0);
         c->narrow.x = c->between[1] - n0;
         cameo_chain_multiply(&c->narrow, &c->project, n0, n1, y, row, c->panel);
     }

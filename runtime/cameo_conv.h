@@ -11,8 +11,9 @@ enum {
     CAMEO_CONV_K = 256,    /* values of k and */
     CAMEO_CONV_N = 192,    /* of n in a block; a multiple of the columns of every tile */
     CAMEO_CONV_WIDE = 768, /* and at most, where the values of k are fewer */
-    CAMEO_CONV_COPY = 4,   /* to copy a vector costs as much as so many products of one */
-    CAMEO_CONV_TAPS = 128  /* of a window that slides over a plane by itself */
+    CAMEO_CONV_PANELS = CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4, /* of a block, at most */
+    CAMEO_CONV_COPY = 4,  /* to copy a vector costs as much as so many products of one */
+    CAMEO_CONV_TAPS = 128 /* of a window that slides over a plane by itself */
 };
 
 /* What the products read. */
@@ -348,7 +349,7 @@ static __attribute__((noinline, unused)) void cameo_conv_make(const cameo_conv_v
                                                               int64_t from, int64_t to, float *made)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
-    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
+    cameo_conv_panel panels[CAMEO_CONV_PANELS];
     int64_t places[CAMEO_CONV_MAKE];
     const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
     for (int64_t k = from * CAMEO_CONV_MAKE; k < all && k < to * CAMEO_CONV_MAKE;
@@ -390,7 +391,7 @@ typedef struct cameo_conv_block {
     int even;                   /* as the view's */
     int few;                    /* the last panel may be a few columns */
     int count;
-    cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4];
+    cameo_conv_panel panels[CAMEO_CONV_PANELS];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
 } cameo_conv_block;
 
