@@ -10,6 +10,7 @@
 #include "base/host.h"
 #include "passes/ranges_weigh.h"
 #include "passes/times.h"
+#include "passes/weigh_sixteen.h"
 
 #include <float.h>
 #include <math.h>
@@ -214,13 +215,15 @@ static WordForm word_form(const Factor *f, uint64_t width, unsigned char flip)
 {
     const DType t = f->data.dtype;
     const SmallFloat *small = dtype_small_float(t);
-    WordForm form = {f->packed == 4 && width % 2 == 0 ? 4 : 8, flip, 0, 0};
+    WordForm form = {.bits = f->packed == 4 && width % 2 == 0 ? 4 : 8, .flip = flip};
     if (form.bits == 4 && dtype_is_signed(t))
         form.flip = 0x88;
     if (small && dtype_info(t)->bits == form.bits && data_bits(f) == form.bits &&
         (f->packed || form.bits == 8)) {
         form.digits = (unsigned)small->mantissa;
         form.bias = small->bias;
+        if (form.bits == 4)
+            weigh_sixteen_numbers(&form);
     }
     return form;
 }

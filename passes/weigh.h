@@ -95,6 +95,7 @@ typedef struct WordForm {
     unsigned char flip;
     unsigned digits; // 0: integers
     int bias;
+    float numbers[16]; // of floats of 4 bits (weigh_sixteen_numbers)
 } WordForm;
 // n numbers take so many places: what is over is never looked at, but has to be there.
 uint64_t weigh_places(const WordForm *form, uint64_t n);

@@ -22,18 +22,16 @@ static inline float power_of_two(int n)
     return v;
 }
 
-HOST_SIXTEEN_INLINE Sixteen numbers_of(const WordForm *form)
+void weigh_sixteen_numbers(WordForm *form)
 {
     const unsigned sign = SIXTEEN / 2, above = 1u << form->digits;
-    float numbers[SIXTEEN];
     for (unsigned code = 0; code < sign; code++) {
         const unsigned exponent = code >> form->digits;
         const unsigned digits = code % above + (exponent ? above : 0);
         const int up = (exponent ? (int)exponent : 1) - form->bias - (int)form->digits;
-        numbers[code] = (float)digits * power_of_two(up);
-        numbers[code + sign] = -numbers[code];
+        form->numbers[code] = (float)digits * power_of_two(up);
+        form->numbers[code + sign] = -form->numbers[code];
     }
-    return sixteen_at(numbers);
 }
 
 // The next numbers of sixteen words.
@@ -50,39 +48,59 @@ static inline uint64_t place_of(uint64_t word, unsigned t)
     return word / WORDS * (WORDS * IN_WORD) + t * WORDS + word % WORDS;
 }
 
+typedef struct Three {
+    Sixteen middle, radius, most;
+} Three;
+
+// Of the sixteen words at k.
+HOST_SIXTEEN_INLINE void add_words(Sixteen numbers, const unsigned char *at, uint64_t k,
+                                   const float *scale, const ShortIntervals *x, Three *sum,
+                                   const bool all)
+{
+    Three own = {{0}, {0}, {0}};
+    SixteenWords word = sixteen_words_at(at + k * sizeof(uint32_t));
+    for (unsigned t = 0; t < IN_WORD; t++) {
+        const uint64_t of = place_of(k, t);
+        const Sixteen v = next_of(&word, numbers), size = sixteen_sizes(v);
+        own.middle += v * sixteen_at(x->middle + of);
+        own.radius += size * sixteen_at(x->radius + of);
+        if (all)
+            own.most += size * sixteen_at(x->most + of);
+    }
+    const Sixteen none = {0}, s = scale ? sixteen_at(scale + k) : none + 1;
+    sum->middle += s * own.middle;
+    sum->radius += sixteen_sizes(s) * own.radius;
+    if (all)
+        sum->most += sixteen_sizes(s) * own.most;
+}
+
+HOST_SIXTEEN_INLINE double add_both(Sixteen low, Sixteen high)
+{
+    float lanes[WORDS];
+    sixteen_put(lanes, low);
+    sixteen_put(lanes + SIXTEEN, high);
+    return add_floats(lanes);
+}
+
 HOST_SIXTEEN_INLINE void row_of(Sixteen numbers, const unsigned char *at, uint64_t words,
                                 const float *scale, const ShortIntervals *x, double *sum,
                                 const bool all)
 {
-    float a[WORDS] = {0}, b[WORDS] = {0}, c[WORDS] = {0};
-    for (uint64_t k = 0; k < words; k += SIXTEEN) {
-        Sixteen middle = {0}, radius = {0}, most = {0}, s = middle + 1;
-        SixteenWords word = sixteen_words_at(at + k * sizeof(uint32_t));
-        for (unsigned t = 0; t < IN_WORD; t++) {
-            const uint64_t of = place_of(k, t);
-            const Sixteen v = next_of(&word, numbers), size = sixteen_sizes(v);
-            middle += v * sixteen_at(x->middle + of);
-            radius += size * sixteen_at(x->radius + of);
-            if (all)
-                most += size * sixteen_at(x->most + of);
-        }
-        if (scale)
-            s = sixteen_at(scale + k);
-        const uint64_t to = k % WORDS;
-        sixteen_put(a + to, sixteen_at(a + to) + s * middle);
-        sixteen_put(b + to, sixteen_at(b + to) + sixteen_sizes(s) * radius);
-        sixteen_put(c + to, sixteen_at(c + to) + sixteen_sizes(s) * most);
+    Three low = {{0}, {0}, {0}}, high = low;
+    for (uint64_t k = 0; k < words; k += WORDS) {
+        add_words(numbers, at, k, scale, x, &low, all);
+        add_words(numbers, at, k + SIXTEEN, scale, x, &high, all);
     }
-    sum[0] += add_floats(a);
-    sum[1] += add_floats(b);
+    sum[0] += add_both(low.middle, high.middle);
+    sum[1] += add_both(low.radius, high.radius);
     if (all)
-        sum[2] += add_floats(c);
+        sum[2] += add_both(low.most, high.most);
 }
 
 HOST_SIXTEEN void weigh_sixteen_row(const WordForm *form, const unsigned char *at, uint64_t words,
                                     const float *scale, const ShortIntervals *x, double *sum)
 {
-    const Sixteen numbers = numbers_of(form);
+    const Sixteen numbers = sixteen_at(form->numbers);
     if (x->most)
         row_of(numbers, at, words, scale, x, sum, true);
     else
@@ -128,7 +146,7 @@ HOST_SIXTEEN void weigh_sixteen_rows(const WordForm *form, const unsigned char *
                                      uint64_t words, uint64_t ahead, const float *x,
                                      const ShortIntervals *sums)
 {
-    const Sixteen numbers = numbers_of(form);
+    const Sixteen numbers = sixteen_at(form->numbers);
     float own[12];
     memcpy(own, x, sizeof own);
     if (sums->most)

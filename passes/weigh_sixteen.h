@@ -6,6 +6,8 @@
 
 // Are a form's numbers looked up on this machine?
 bool weigh_looks_up(const WordForm *form);
+// The numbers of a form that has sixteen, by what stores them.
+void weigh_sixteen_numbers(WordForm *form);
 // What weigh_word_row adds, of whole WORDS words.
 void weigh_sixteen_row(const WordForm *form, const unsigned char *at, uint64_t words,
                        const float *scale, const ShortIntervals *x, double *sum);
