@@ -2,9 +2,11 @@
 // whose operands do not fit by shape or number, as inference found them.
 
 #include "ir/ops/ranks.h"
+#include "passes/elements.h"
 #include "passes/lint/given.h"
 #include "passes/lint/story.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { RESIZE_SCALES = 2, RESIZE_SIZES = 3 };
@@ -199,7 +201,23 @@ static uint32_t results_of(const Model *m, GraphId g)
     return g ? graph_at(m, g)->outputs.len : 0;
 }
 
-// Both sides of a misfit: the operands as they are, but those that say how (axes, sizes).
+// What a constant that says how (axes, sizes) holds: "[3, 4]"; of many numbers nothing.
+static Str numbers_words(Lint *l, ValueId v)
+{
+    enum { MOST = 12 };
+    const Elements of = elements_of(l->m, v);
+    Buf b = {0};
+    if (!of.n || of.n > MOST)
+        return (Str){0};
+    for (uint64_t i = 0; i < of.n; i++)
+        buf_printf(&b, "%s%" PRId64, i ? ", " : "[", element_scalar(&of, i).i);
+    buf_char(&b, ']');
+    const Str words = str_copy(l->arena, (Str){b.at, b.len});
+    buf_free(&b);
+    return words;
+}
+
+// Both sides of a misfit: the operands as they are, of those that say how what they hold.
 static void note_operands(Lint *l, Diag *d, const Node *n)
 {
     enum { MOST = 4 };
@@ -208,11 +226,14 @@ static void note_operands(Lint *l, Diag *d, const Node *n)
         const SchemaParam *p = param_of_operand(n, i);
         const bool says_how = i && lint_dtype(l->m, n->in[i]) == DT_I64 && v->rank == 1 &&
                               lint_dtype(l->m, n->in[0]) != DT_I64;
-        if (!n->in[i] || v->rank < 0 || says_how)
+        const Str words = !n->in[i] || v->rank < 0 ? (Str){0}
+                          : says_how               ? numbers_words(l, n->in[i])
+                                                   : lint_shape_words(l, v);
+        if (!words.len)
             continue;
         bool named = p && p->option != PARAM_VARIADIC;
-        diag_note(l->diags, d, "%s%s\"%.*s\" is %.*s", named ? p->name : "", named ? " " : "",
-                  STR_ARG(lint_name(l, n->in[i])), STR_ARG(lint_shape_words(l, v)));
+        diag_note(l->diags, d, "%s%s\"%.*s\" %s %.*s", named ? p->name : "", named ? " " : "",
+                  STR_ARG(lint_name(l, n->in[i])), says_how ? "holds" : "is", STR_ARG(words));
         told++;
     }
 }
