@@ -8,6 +8,8 @@
 #ifndef CAMEO_FN
 #define CAMEO_FN static inline __attribute__((unused))
 #endif
+/* Loops that have more than one caller: inlined they are more code, and no quicker. */
+#define CAMEO_PLAN_FN static __attribute__((noinline, unused))
 
 enum { CAMEO_ALIGN = 64 };
 
@@ -49,8 +51,8 @@ CAMEO_FN int64_t cameo_best_fit(const cameo_life *life, const int64_t *offset,
 
 /* Places the values in this order. Offsets are multiples of CAMEO_ALIGN. The bytes needed in all.
  */
-CAMEO_FN int64_t cameo_plan_in_order(int32_t n, const cameo_life *life, int64_t *offset,
-                                     const int32_t *order, int32_t *by_offset, int64_t *looks)
+CAMEO_PLAN_FN int64_t cameo_plan_in_order(int32_t n, const cameo_life *life, int64_t *offset,
+                                          const int32_t *order, int32_t *by_offset, int64_t *looks)
 {
     int64_t peak = 0;
     for (int32_t placed = 0; placed < n; placed++) {
@@ -75,7 +77,8 @@ CAMEO_FN int cameo_plan_before(const cameo_life *a, const cameo_life *b, int by)
                      : a->last > b->last;
 }
 
-CAMEO_FN void cameo_plan_sift(const cameo_life *life, int32_t *order, int32_t n, int32_t i, int by)
+CAMEO_PLAN_FN void cameo_plan_sift(const cameo_life *life, int32_t *order, int32_t n, int32_t i,
+                                   int by)
 {
     int32_t v = order[i];
     for (int32_t child; (child = 2 * i + 1) < n; i = child) {
@@ -88,7 +91,7 @@ CAMEO_FN void cameo_plan_sift(const cameo_life *life, int32_t *order, int32_t n,
     order[i] = v;
 }
 
-CAMEO_FN void cameo_plan_sort(int32_t n, const cameo_life *life, int32_t *order, int by)
+CAMEO_PLAN_FN void cameo_plan_sort(int32_t n, const cameo_life *life, int32_t *order, int by)
 {
     for (int32_t i = 0; i < n; i++)
         order[i] = i;
@@ -114,7 +117,7 @@ CAMEO_FN void cameo_plan_move(int32_t *order, int32_t from, int32_t to)
 }
 
 /* No plan can need less: the greatest sum of what lives at one step. */
-CAMEO_FN int64_t cameo_plan_bound(int32_t n, const cameo_life *life)
+CAMEO_PLAN_FN int64_t cameo_plan_bound(int32_t n, const cameo_life *life)
 {
     int64_t most = 0;
     for (int32_t k = 0; k < n; k++) {
@@ -128,8 +131,8 @@ CAMEO_FN int64_t cameo_plan_bound(int32_t n, const cameo_life *life)
 }
 
 /* The place in the order of the first value that ends at the peak. */
-CAMEO_FN int32_t cameo_plan_top(int32_t n, const cameo_life *life, const int64_t *offset,
-                                const int32_t *order, int64_t peak)
+CAMEO_PLAN_FN int32_t cameo_plan_top(int32_t n, const cameo_life *life, const int64_t *offset,
+                                     const int32_t *order, int64_t peak)
 {
     int32_t i = 0;
     while (i < n - 1 && offset[order[i]] + cameo_aligned(life[order[i]].size) < peak)
