@@ -27,7 +27,7 @@ struct cameo_winograd_block;
 /* What a tile of y and a window are: only those that a program names are compiled. */
 typedef struct cameo_winograd_kind {
     int64_t m, n; /* rows and columns of a tile of y, and of x: 4 or 6 */
-    void (*tiles)(const float *x, struct cameo_winograd_block *b);
+    void (*tiles)(const float *x, int64_t low, int64_t high, struct cameo_winograd_block *b);
     void (*row)(const struct cameo_winograd_block *b, const float *sums, int64_t channel, float *y);
 } cameo_winograd_kind;
 
@@ -49,6 +49,7 @@ typedef struct cameo_winograd_block {
     const cameo_winograd *form;
     int64_t t0, t1, n0, n1;
     float *tiles, *sums;
+    int64_t first; /* the channel that tiles begin with */
     int64_t at[CAMEO_WINOGRAD_K];
 } cameo_winograd_block;
 
@@ -189,7 +190,9 @@ cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
     }
 }
 
+/* Of channels low .. high. */
 static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, int n, const float *x,
+                                                                       int64_t low, int64_t high,
                                                                        cameo_winograd_block *b)
 {
     const cameo_winograd *f = b->form;
@@ -199,8 +202,9 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, in
     const int64_t read = (b->t1 - b->t0 + 15) / 16 * 16;
     float lines[6 * CAMEO_WINOGRAD_LINE];
     memset(lines, 0, sizeof lines);
-    for (int64_t c = 0; c < g->channels; c++, x += g->channel) {
-        float *const channel = b->tiles + c * f->width;
+    x += low * g->channel;
+    for (int64_t c = low; c < high; c++, x += g->channel) {
+        float *const channel = b->tiles + (c - b->first) * f->width;
         int64_t count, made = 0;
         for (int64_t t = b->t0; t < b->t1; t += count) {
             const int64_t row = t / f->across, first = t % f->across;
@@ -225,24 +229,93 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, in
     }
 }
 
-/* x: its first element. scratch: f->n^2 * (f->place + f->sum) elements. */
-static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_winograd *f,
-                                                                   const float *x, int64_t t0,
-                                                                   int64_t t1, float *scratch,
+/* The block of tiles t0 .. t1: f->n^2 * f->place elements at `tiles`, f->n^2 * f->sum at `sums`. */
+static inline __attribute__((unused)) void cameo_winograd_block_of(const cameo_winograd *f,
+                                                                   int64_t t0, int64_t t1,
+                                                                   float *tiles, float *sums,
                                                                    cameo_winograd_block *b)
 {
-    const int64_t places = f->n * f->n, size = f->g->out[1] * f->g->out[2];
+    const int64_t size = f->g->out[1] * f->g->out[2];
     const int64_t high = t1 / f->across * f->m * f->g->out[2];
     b->form = f;
     b->t0 = t0;
     b->t1 = t1;
     b->n0 = t0 / f->across * f->m * f->g->out[2];
     b->n1 = t1 == f->tiles || high > size ? size : high;
-    b->tiles = scratch;
-    b->sums = scratch + places * f->place;
+    b->tiles = tiles;
+    b->sums = sums;
+    b->first = 0;
     for (int64_t k = 0; k < CAMEO_WINOGRAD_K && k < f->g->channels; k++)
         b->at[k] = k * f->width;
-    f->kind->tiles(x, b);
+}
+
+/* x: its first element. scratch: f->n^2 * (f->place + f->sum) elements. */
+static inline __attribute__((unused)) void cameo_winograd_begin(const cameo_winograd *f,
+                                                                const float *x, int64_t t0,
+                                                                int64_t t1, float *scratch,
+                                                                cameo_winograd_block *b)
+{
+    cameo_winograd_block_of(f, t0, t1, scratch, scratch + f->n * f->n * f->place, b);
+    f->kind->tiles(x, 0, f->g->channels, b);
+}
+
+/* ---- of x, made before: tiles of all blocks, which threads that share rows of y read -----------
+ */
+
+/* The form of the block that begins with tile t0 alone: no wider than its tiles. */
+static inline __attribute__((unused)) void cameo_winograd_only(const cameo_winograd *f, int64_t t0,
+                                                               cameo_winograd *to)
+{
+    const int64_t left = f->tiles - t0;
+    *to = *f;
+    to->width = ((left < CAMEO_WINOGRAD_TILES ? left : CAMEO_WINOGRAD_TILES) + 15) / 16 * 16;
+    to->place = f->g->channels * to->width + CAMEO_WINOGRAD_GAP;
+    to->sum = CAMEO_WINOGRAD_ROWS * to->width + CAMEO_WINOGRAD_GAP;
+}
+
+/* That block, of a form of its own. made: tiles of all blocks, those before it being whole. */
+static inline __attribute__((unused)) void cameo_winograd_take(const cameo_winograd *only,
+                                                               int64_t t0, int64_t t1, float *made,
+                                                               float *sums, cameo_winograd_block *b)
+{
+    const int64_t whole = only->g->channels * CAMEO_WINOGRAD_TILES + CAMEO_WINOGRAD_GAP;
+    cameo_winograd_block_of(only, t0, t1,
+                            made + t0 / CAMEO_WINOGRAD_TILES * only->n * only->n * whole, sums, b);
+}
+
+/* Channels low .. high of a block. Lanes behind a channel's last tile reach into the next channel,
+ * which may be another thread's: the last one is made elsewhere. */
+static inline __attribute__((unused)) void
+cameo_winograd_share(const float *x, int64_t low, int64_t high, cameo_winograd_block *b)
+{
+    enum { PLACE = CAMEO_WINOGRAD_TILES + CAMEO_WINOGRAD_GAP };
+    const cameo_winograd *f = b->form;
+    float last[36 * PLACE];
+    cameo_winograd alone = *f;
+    cameo_winograd_block one = *b;
+    alone.place = PLACE;
+    one.form = &alone;
+    one.tiles = last;
+    one.first = high - 1;
+    f->kind->tiles(x, low, high - 1, b);
+    f->kind->tiles(x, high - 1, high, &one);
+    for (int64_t i = 0; i < f->n * f->n; i++)
+        memcpy(b->tiles + i * f->place + (high - 1) * f->width, last + i * PLACE,
+               (size_t)f->width * sizeof *last);
+}
+
+/* Channels low .. high of all blocks. */
+static __attribute__((noinline, unused)) void
+cameo_winograd_make(const cameo_winograd *f, const float *x, int64_t low, int64_t high, float *made)
+{
+    for (int64_t t0 = 0, t1; t0 < f->tiles && low < high; t0 = t1) {
+        cameo_winograd only;
+        cameo_winograd_block block;
+        t1 = cameo_winograd_end(f, t0, f->tiles);
+        cameo_winograd_only(f, t0, &only);
+        cameo_winograd_take(&only, t0, t1, made, NULL, &block);
+        cameo_winograd_share(x, low, high, &block);
+    }
 }
 
 /* ---- of the sums -------------------------------------------------------------------------------
@@ -350,10 +423,10 @@ static inline __attribute__((always_inline)) void cameo_winograd_row(int m, int 
 /* ---- kinds: tiles of m x m places by windows of 3 x 3 or 5 x 5 ----------------------------------
  */
 
-static __attribute__((noinline, unused)) void cameo_winograd_tiles_2_3(const float *x,
-                                                                       cameo_winograd_block *b)
+static __attribute__((noinline, unused)) void
+cameo_winograd_tiles_2_3(const float *x, int64_t low, int64_t high, cameo_winograd_block *b)
 {
-    cameo_winograd_tiles(2, 4, x, b);
+    cameo_winograd_tiles(2, 4, x, low, high, b);
 }
 
 static __attribute__((noinline, unused)) void
@@ -369,10 +442,10 @@ static __attribute__((unused)) const cameo_winograd_kind cameo_winograd_2_3 = {
     .row = cameo_winograd_row_2_3,
 };
 
-static __attribute__((noinline, unused)) void cameo_winograd_tiles_4_3(const float *x,
-                                                                       cameo_winograd_block *b)
+static __attribute__((noinline, unused)) void
+cameo_winograd_tiles_4_3(const float *x, int64_t low, int64_t high, cameo_winograd_block *b)
 {
-    cameo_winograd_tiles(4, 6, x, b);
+    cameo_winograd_tiles(4, 6, x, low, high, b);
 }
 
 static __attribute__((noinline, unused)) void
@@ -388,10 +461,10 @@ static __attribute__((unused)) const cameo_winograd_kind cameo_winograd_4_3 = {
     .row = cameo_winograd_row_4_3,
 };
 
-static __attribute__((noinline, unused)) void cameo_winograd_tiles_2_5(const float *x,
-                                                                       cameo_winograd_block *b)
+static __attribute__((noinline, unused)) void
+cameo_winograd_tiles_2_5(const float *x, int64_t low, int64_t high, cameo_winograd_block *b)
 {
-    cameo_winograd_tiles(2, 6, x, b);
+    cameo_winograd_tiles(2, 6, x, low, high, b);
 }
 
 static __attribute__((noinline, unused)) void

@@ -728,8 +728,10 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
         c->padded = scratch(m, conv_copy_size(m->polys, &m->c));
     if (c->tile)
         c->panel = scratch(m, winograd_scratch(m->polys, c));
-    if (c->tile && c->line)
-        c->shared = scratch(m, winograd_block(m->polys, c));
+    Index made = !c->tile  ? NULL
+                 : c->line ? winograd_block(m->polys, c)
+                           : winograd_made(m->polys, c);
+    c->shared = made ? scratch(m, made) : c->shared;
     if (c->tile || c->depthwise || c->split)
         return;
     c->panel = scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));

@@ -8,6 +8,7 @@
 #include "codegen/cpu/line_conv.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/split_conv.h"
+#include "codegen/cpu/tile_conv.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
@@ -266,15 +267,13 @@ static void print_plan(Printer *p, const Conv *c)
     }
     if (c->line)
         line_conv_print_plan(p, c);
-    else if (c->cost[0] > 0)
+    else if (c->cost[0] > 0 && !c->tile)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
                    winograd_form(c, c->tile), c->cost[0], c->cost[1], c->cost[2]);
     if (c->line && c->tile)
         return;
     if (c->tile) {
-        print_line(p, "cameo_winograd form;");
-        print_line(p, "cameo_winograd_plan(&sizes, &cameo_winograd_%lld_%lld, &form);",
-                   (long long)c->tile, (long long)winograd_side(c));
+        tile_conv_print_plan(p, c);
         return;
     }
     if (!c->depthwise) {
@@ -312,16 +311,11 @@ const char *conv_output(Printer *p, const Conv *c)
     return start_of(p, c->store->buffer, linear(p, c->store->buffer, c->store->at));
 }
 
-// What is done by tiles: which of them, and which rows of y. Text.
-typedef struct TileShare {
-    const char *begin, *end, *low, *high;
-} TileShare;
-
-// After each block of tiles the places of y that it finishes are n0 .. n1. False: the epilogue is
-// left.
-static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileShare *share)
+// Tiles begin .. end, which are text. After each block of them the places of y that it finishes are
+// n0 .. n1. False: the epilogue is left.
+static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const char *begin,
+                        const char *end)
 {
-    const char *begin = share->begin, *end = share->end;
     const char *w = start_of(p, c->packed, poly_scale(p->mod->polys, c->group, c->block));
     conv_print_finish(p, c, "form");
     print_line(p, "for (int64_t tile0 = %s, tile1; tile0 < %s; tile0 = tile1) {", begin, end);
@@ -332,7 +326,7 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const TileSh
                conv_buffer(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
-    print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", share->low, share->high);
+    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index_bare(p, c->rows));
     p->indent++;
     print_line(p, "m1 = cameo_winograd_rows(&block, m0, %s, %s);", w, conv_output(p, c));
     conv_set_own(p, k, c, false);
@@ -467,39 +461,13 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     return done;
 }
 
-// Of so few tiles threads share the rows of y: half of them would leave lanes of the products
-// empty, and every thread would read all windows. Each makes the tiles of x again, which is little
-// beside the products of so many channels.
-static bool shares_rows(Printer *p, const Conv *c)
-{
-    enum { FEW_TILES = 64, LEAST_ROWS = 2 * WINOGRAD_ROWS };
-    int64_t down, across, rows;
-    return c->tile && poly_is_const(tile_rows(p, c), &down) && poly_is_const(c->out[1], &across) &&
-           poly_is_const(c->rows, &rows) && rows >= LEAST_ROWS &&
-           down * ((across + c->tile - 1) / c->tile) <= FEW_TILES;
-}
-
-// Units are rows of tiles, or so many rows of y as are made between two transforms.
+// Units are rows of tiles.
 static bool print_tile_share(Printer *p, const Kernel *k, const Conv *c)
 {
-    const char *rows = print_index_bare(p, c->rows);
-    TileShare share = {"cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)", "0",
-                       rows};
     conv_set_own(p, k, c, true);
     conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
-    if (shares_rows(p, c))
-        share = (TileShare){"0", "form.tiles", "cameo_winograd_from(&form, from)",
-                            "cameo_winograd_from(&form, to)"};
-    return print_tiles(p, k, c, &share);
-}
-
-static const char *tile_units(Printer *p, const Conv *c)
-{
-    Polys *polys = p->mod->polys;
-    return print_index_bare(p, shares_rows(p, c)
-                                   ? poly_ceildiv(polys, c->rows, poly_const(polys, WINOGRAD_ROWS))
-                                   : tile_rows(p, c));
+    return print_tiles(p, k, c, "cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)");
 }
 
 // The same of bytes, whose epilogue is within the blocks.
@@ -564,7 +532,7 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
         print_make_part(p, k, c, n, depth);
     parts_begin(p, c->panel);
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
-    const char *units = c->tile ? tile_units(p, c)
+    const char *units = c->tile ? print_index_bare(p, tile_rows(p, c))
                                 : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %d, %s)",
                                              rows, unit_rows(c), n)
                                       .at;
@@ -634,6 +602,8 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
         print_bytes(p, k, c, outer, places, work);
     else if (c->tile && c->line)
         line_conv_print_parts(p, k, c, outer, work);
+    else if (c->tile && c->shared)
+        tile_conv_print_parts(p, k, c, outer, work);
     else
         print_one(p, k, c, outer, places, work);
     return true;
@@ -715,8 +685,9 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
     print_plan(p, c);
     nest_begin(p, &outer, NULL);
     if (c->tile) {
-        const TileShare all = {"0", "form.tiles", "0", print_index_bare(p, c->rows)};
-        bool done = c->line ? line_conv_print_blocks(p, k, c) : print_tiles(p, k, c, &all);
+        bool done = c->line     ? line_conv_print_blocks(p, k, c)
+                    : c->shared ? tile_conv_print_blocks(p, k, c)
+                                : print_tiles(p, k, c, "0", "form.tiles");
         nest_end(p, &outer);
         if (!done)
             print_stmts(p, c->epilogue);

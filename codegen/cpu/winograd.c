@@ -217,19 +217,42 @@ Index winograd_block(Polys *polys, const Conv *c)
     return poly_const(polys, MOST * (channels * TILE_COLUMNS + GAP) * (most / TILE_COLUMNS));
 }
 
+// Tiles of a plane of known size, 0 otherwise.
+static int64_t tiles_of(const Conv *c)
+{
+    int64_t size[2];
+    if (!poly_is_const(c->out[0], &size[0]) || !poly_is_const(c->out[1], &size[1]))
+        return 0;
+    return ((size[1] + c->tile - 1) / c->tile) * ((size[0] + c->tile - 1) / c->tile);
+}
+
+static int64_t whole_vectors(int64_t tiles)
+{
+    return tiles < TILE_COLUMNS ? (tiles + 15) / 16 * 16 : TILE_COLUMNS;
+}
+
+Index winograd_made(Polys *polys, const Conv *c)
+{
+    enum { FEW_TILES = 64, LEAST_ROWS = 2 * WINOGRAD_ROWS };
+    int64_t rows, channels, size = 0;
+    const int64_t tiles = c->line ? 0 : tiles_of(c);
+    if (tiles <= 0 || tiles > FEW_TILES || !poly_is_const(c->rows, &rows) || rows < LEAST_ROWS ||
+        !poly_is_const(c->channels, &channels))
+        return NULL;
+    for (int64_t t = 0; t < tiles; t += TILE_COLUMNS)
+        size += channels * whole_vectors(tiles - t) + GAP;
+    return poly_const(polys, winograd_places(c) * size);
+}
+
 Index winograd_scratch(Polys *polys, const Conv *c)
 {
     if (c->line)
         return poly_const(polys, MOST * WINOGRAD_ROWS * TILE_COLUMNS);
-    int64_t channels, size[2], width = TILE_COLUMNS;
+    int64_t channels;
     poly_is_const(c->channels, &channels);
-    if (poly_is_const(c->out[0], &size[0]) && poly_is_const(c->out[1], &size[1])) {
-        int64_t across = (size[1] + c->tile - 1) / c->tile;
-        int64_t all = across * ((size[0] + c->tile - 1) / c->tile);
-        width = all < TILE_COLUMNS ? (all + 15) / 16 * 16 : TILE_COLUMNS;
-    }
-    int64_t place = (channels + WINOGRAD_ROWS) * width + 2 * GAP;
-    return poly_const(polys, winograd_places(c) * place);
+    const int64_t tiles = tiles_of(c), width = tiles ? whole_vectors(tiles) : TILE_COLUMNS;
+    const int64_t own = winograd_made(polys, c) ? WINOGRAD_ROWS : channels + WINOGRAD_ROWS;
+    return poly_const(polys, winograd_places(c) * (own * width + 2 * GAP));
 }
 
 // Rows: what the window's three numbers give at each place.

@@ -26,6 +26,10 @@ ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], in
 Index winograd_scratch(Polys *polys, const Conv *c);
 // Of a line: those of a block's tiles of x, which all threads read.
 Index winograd_block(Polys *polys, const Conv *c);
+// Those of the tiles of x, which all threads read and then share rows of y: of so few tiles half
+// would leave lanes of the products empty, and every thread would read all windows. NULL: tiles are
+// many, or rows few.
+Index winograd_made(Polys *polys, const Conv *c);
 // Rows and columns of a window.
 int64_t winograd_side(const Conv *c);
 // Places of a window, and numbers that are made of it.
