@@ -250,10 +250,10 @@ static inline __attribute__((unused)) void cameo_winograd_block_of(const cameo_w
 }
 
 /* x: its first element. scratch: f->n^2 * (f->place + f->sum) elements. */
-static inline __attribute__((unused)) void cameo_winograd_begin(const cameo_winograd *f,
-                                                                const float *x, int64_t t0,
-                                                                int64_t t1, float *scratch,
-                                                                cameo_winograd_block *b)
+static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_winograd *f,
+                                                                   const float *x, int64_t t0,
+                                                                   int64_t t1, float *scratch,
+                                                                   cameo_winograd_block *b)
 {
     cameo_winograd_block_of(f, t0, t1, scratch, scratch + f->n * f->n * f->place, b);
     f->kind->tiles(x, 0, f->g->channels, b);
