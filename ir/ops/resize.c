@@ -155,6 +155,16 @@ static bool resized_axes_fit(Infer *s, uint32_t rank, uint32_t slot)
     return !s->failed;
 }
 
+// Float32, in which scales are given, has every whole number below.
+static const double WHOLE_BELOW = 1 << 24;
+
+// What a scale asks for, as scaled_length has it: 1.4 is a little less in float32, 5 * 1.4 is 7.
+static int64_t resized_length(int64_t in, double scale)
+{
+    const double length = (double)in * scale;
+    return (int64_t)floor(length < WHOLE_BELOW ? (double)(float)length : length);
+}
+
 static void infer_resize(Infer *s)
 {
     const Value *x = infer_in(s, 0);
@@ -182,7 +192,7 @@ static void infer_resize(Infer *s)
                 return;
             }
             if (known && poly_is_const(x->dims[i], &d) && d <= INT32_MAX)
-                dims[i] = poly_const(s->polys, (int64_t)floor((double)d * scale));
+                dims[i] = poly_const(s->polys, resized_length(d, scale));
             else if (known && scale == floor(scale) && scale < 65536)
                 dims[i] = poly_scale(s->polys, x->dims[i], (int64_t)scale);
             else
@@ -211,6 +221,25 @@ static const Expr *size_f64(Lower *l, Index i)
     return cast(l, DT_F64, expr_index(l->module, i));
 }
 
+static const Expr *rounded(Lower *l, const Expr *e)
+{
+    return cast(l, DT_F64, cast(l, DT_F32, e));
+}
+
+// The length that a scale asks for, before it is rounded down.
+static const Expr *scaled_length(Lower *l, Index in, const Expr *scale)
+{
+    const Expr *length = mul(l, size_f64(l, in), scale);
+    return select_(l, lt(l, length, f64(l, WHOLE_BELOW)), rounded(l, length), length);
+}
+
+// A place, which the nearest element is taken of as it is in float32: 3 / 0.6 is 5, not a little
+// less, where another element would be nearest. What is interpolated needs no such care.
+static const Expr *placed(Lower *l, const Expr *e)
+{
+    return str_is(node_str(l->n, "mode", "nearest"), "nearest") ? rounded(l, e) : e;
+}
+
 // The place in the input that output o stands for, as a real number. out is the length that the
 // scale asks for, whole what it was rounded to.
 static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, const Expr *out,
@@ -218,10 +247,10 @@ static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, con
 {
     const Expr *half = f64(l, 0.5), *one64 = f64(l, 1), *z = f64(l, 0);
     if (str_is(mode, "asymmetric"))
-        return div_(l, o, scale);
+        return placed(l, div_(l, o, scale));
     if (str_is(mode, "align_corners")) {
         const Expr *step = div_(l, sub(l, in, one64), sub(l, out, one64));
-        return select_(l, eq(l, out, one64), z, mul(l, o, step));
+        return select_(l, eq(l, out, one64), z, placed(l, mul(l, o, step)));
     }
     if (str_is(mode, "tf_crop_and_resize")) {
         const Expr *from = element_f64(l, 1, k), *to = element_f64(l, 1, k + count),
@@ -230,11 +259,11 @@ static const Expr *source(Lower *l, Str mode, const Expr *o, const Expr *in, con
         const Expr *many = add(l, mul(l, from, last), mul(l, o, step));
         return select_(l, lt(l, one64, out), many, mul(l, half, mul(l, add(l, from, to), last)));
     }
-    const Expr *centre = sub(l, div_(l, add(l, o, half), scale), half);
+    const Expr *over = placed(l, div_(l, add(l, o, half), scale)), *centre = sub(l, over, half);
     if (str_is(mode, "pytorch_half_pixel"))
         return select_(l, lt(l, one64, out), centre, z);
     if (str_is(mode, "tf_half_pixel_for_nn"))
-        return div_(l, add(l, o, half), scale);
+        return over;
     if (str_is(mode, "half_pixel_symmetric")) { // the rounding of the length is shared by both ends
         const Expr *adjust = div_(l, whole, out), *middle = mul(l, in, half);
         return add(l, mul(l, middle, sub(l, one64, adjust)), centre);
@@ -258,7 +287,7 @@ static const Expr *nearest(Lower *l, Str mode, const Expr *x)
 static const Expr *nearest_place(Lower *l, Axis *a, Str coordinates, const Expr *o, Index in,
                                  Index out, uint32_t k, uint32_t count)
 {
-    const Expr *in64 = size_f64(l, in), *length = mul(l, in64, a->scale);
+    const Expr *in64 = size_f64(l, in), *length = scaled_length(l, in, a->scale);
     Str mode = opset_of(l->model, l->n) < SIZES_FIRST_OPSET
                    ? STR("floor")
                    : node_str(l->n, "nearest_mode", "round_prefer_floor");
@@ -395,7 +424,7 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
     kernel(l, "resize_table");
     Index o = par(l, out), tap = par(l, dims[1]), at[2] = {o, tap};
     // The resized length that the formulas mean is the real one, before it is rounded down.
-    const Expr *length = mul(l, in64, a->scale), *o64 = size_f64(l, o), *p;
+    const Expr *length = scaled_length(l, in, a->scale), *o64 = size_f64(l, o), *p;
     const Expr *x = source(l, coordinates, o64, in64, length, size_f64(l, out), a->scale, k, count);
     if (near_) {
         p = nearest_place(l, a, coordinates, o64, in, out, k, count);
@@ -540,9 +569,9 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
         }
     } else {
         a->scale = known ? f64(l, scale) : element_f64(l, slot, (uint32_t)k);
-        define_dim(l, y.dims[i],
-                   to_index(l, cast(l, DT_I64,
-                                    unary(l, U_FLOOR, mul(l, size_f64(l, x.dims[i]), a->scale)))));
+        define_dim(
+            l, y.dims[i],
+            to_index(l, cast(l, DT_I64, unary(l, U_FLOOR, scaled_length(l, x.dims[i], a->scale)))));
     }
     bool same = scale == 1 && x.dims[i] == y.dims[i] && !str_is(coordinates, "tf_crop_and_resize");
     if (same)
