@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 
+import ml_dtypes
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper, parser
@@ -30,6 +31,10 @@ HALVES = HEAD + """m (float16[2,4] x) => (float[2,4] y)
 FLOATS = HEAD + """m (float[2,4] x) => (float[2,4] y, float[2,4] z) <float[4] c = {0.1,0.2,0.3,0.4}, float[4] d = {0,0,0,0}> {
   a = Mul(x, c)  y = Sub(a, c)  z = Mul(a, d)
 }"""
+SHORTS = HEAD + """m (bfloat16[2,4] x) => (bfloat16[2,4] y) <float[4] c = {0.1,0.2,0.3,0.4}> {
+  f = Cast<to = 1>(x)  s = Sigmoid(f)  d = Sub(s, c)  y = Cast<to = 16>(d)
+}"""
+DTYPES = {HALVES: numpy.float16, SHORTS: ml_dtypes.bfloat16}  # of x
 
 
 DRAWN = HEAD + "m (float[2,4] x) => (float[2,4] y) { r = RandomUniformLike(x)  y = Sub(x, r) }"
@@ -56,6 +61,12 @@ def next_weight(model):
     values = numpy_helper.to_array(tensor).copy()
     values[1] = numpy.nextafter(values[1], numpy.float32(1))
     tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+
+
+def next_step(model):
+    """Every number by a unit in bfloat16's last place."""
+    tensor = next(t for t in model.graph.initializer if t.name == "c")
+    tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) + numpy.float32(2 ** -8), tensor.name))
 
 
 def other_zero(model):
@@ -85,6 +96,7 @@ DAMAGE = [
     (HALVES, lambda m: rounded_between(m, "g", TensorProto.BFLOAT16), True, False),
     (HALVES, lambda m: rounded_between(m, "k", TensorProto.FLOAT16), False, False),  # it is one
     (HALVES, next_weight, True, False), (HALVES, turned, True, True),
+    (SHORTS, handed_on, False, False), (SHORTS, next_step, True, False), (SHORTS, turned, True, True),
     (FLOATS, lambda m: rounded_between(m, "a", TensorProto.FLOAT16), True, False),
     (FLOATS, next_weight, True, False), (FLOATS, other_zero, True, False), (FLOATS, turned, True, True),
     (DRAWN, lambda m: None, False, False), (DRAWN, turned, False, False), (DRAWN, turned_over, True, True),
@@ -128,7 +140,7 @@ def judge_results(wrong):
         before = parser.parse_model(text)
         after = faults.copy_of(before)
         damage(after)
-        inputs = {"x": x.astype(numpy.float16) if text is HALVES else x}
+        inputs = {"x": x.astype(DTYPES.get(text, x.dtype))}
         for exact, refused in ((True, differs), (False, far)):
             said = refuses(repairs, before, after, inputs, exact)
             if (said is not None) != refused:
