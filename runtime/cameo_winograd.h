@@ -35,7 +35,6 @@ typedef struct cameo_winograd {
     const cameo_conv *g;
     const cameo_finish *finish; /* of y, with nothing added; NULL: none */
     const cameo_winograd_kind *kind;
-    int64_t m, n;          /* as kind says */
     int64_t across, tiles; /* tiles beside one another, and all */
     int64_t few;   /* from here on lanes run over rows of y: the last tiles, if few are left */
     int64_t width; /* elements between two channels, or two rows, of a block's tiles */
@@ -53,24 +52,30 @@ typedef struct cameo_winograd_block {
     int64_t at[CAMEO_WINOGRAD_K];
 } cameo_winograd_block;
 
+/* Of a tile of x, each a number of the transformed. */
+static inline __attribute__((unused)) int64_t cameo_winograd_places(const cameo_winograd *f)
+{
+    return f->kind->n * f->kind->n;
+}
+
+/* For blocks of at most so many tiles. */
+static inline __attribute__((unused)) void cameo_winograd_size(cameo_winograd *f, int64_t tiles)
+{
+    const int64_t most = tiles < CAMEO_WINOGRAD_TILES ? tiles : CAMEO_WINOGRAD_TILES;
+    f->width = (most + 15) / 16 * 16;
+    f->place = f->g->channels * f->width + CAMEO_WINOGRAD_GAP;
+    f->sum = CAMEO_WINOGRAD_ROWS * f->width + CAMEO_WINOGRAD_GAP;
+}
+
 static inline __attribute__((unused)) void
 cameo_winograd_plan(const cameo_conv *g, const cameo_winograd_kind *kind, cameo_winograd *f)
 {
     const int64_t m = kind->m;
     const int64_t across = (g->out[2] + m - 1) / m, tiles = across * ((g->out[1] + m - 1) / m);
-    const int64_t most = tiles < CAMEO_WINOGRAD_TILES ? tiles : CAMEO_WINOGRAD_TILES;
-    const int64_t width = (most + 15) / 16 * 16;
     const int64_t rest = tiles % CAMEO_WINOGRAD_TILES;
-    *f = (cameo_winograd){.g = g,
-                          .kind = kind,
-                          .m = m,
-                          .n = kind->n,
-                          .across = across,
-                          .tiles = tiles,
-                          .width = width};
+    *f = (cameo_winograd){.g = g, .kind = kind, .across = across, .tiles = tiles};
     f->few = rest <= CAMEO_FEW ? tiles - rest : tiles;
-    f->place = g->channels * width + CAMEO_WINOGRAD_GAP;
-    f->sum = CAMEO_WINOGRAD_ROWS * width + CAMEO_WINOGRAD_GAP;
+    cameo_winograd_size(f, tiles);
 }
 
 /* Where the block that begins with tile t ends, of tiles before `end`. */
@@ -229,18 +234,18 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, in
     }
 }
 
-/* The block of tiles t0 .. t1: f->n^2 * f->place elements at `tiles`, f->n^2 * f->sum at `sums`. */
+/* The block of tiles t0 .. t1: n^2 * f->place elements at `tiles`, n^2 * f->sum at `sums`. */
 static inline __attribute__((unused)) void cameo_winograd_block_of(const cameo_winograd *f,
                                                                    int64_t t0, int64_t t1,
                                                                    float *tiles, float *sums,
                                                                    cameo_winograd_block *b)
 {
     const int64_t size = f->g->out[1] * f->g->out[2];
-    const int64_t high = t1 / f->across * f->m * f->g->out[2];
+    const int64_t high = t1 / f->across * f->kind->m * f->g->out[2];
     b->form = f;
     b->t0 = t0;
     b->t1 = t1;
-    b->n0 = t0 / f->across * f->m * f->g->out[2];
+    b->n0 = t0 / f->across * f->kind->m * f->g->out[2];
     b->n1 = t1 == f->tiles || high > size ? size : high;
     b->tiles = tiles;
     b->sums = sums;
@@ -249,13 +254,13 @@ static inline __attribute__((unused)) void cameo_winograd_block_of(const cameo_w
         b->at[k] = k * f->width;
 }
 
-/* x: its first element. scratch: f->n^2 * (f->place + f->sum) elements. */
+/* x: its first element. scratch: n^2 * (f->place + f->sum) elements. */
 static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_winograd *f,
                                                                    const float *x, int64_t t0,
                                                                    int64_t t1, float *scratch,
                                                                    cameo_winograd_block *b)
 {
-    cameo_winograd_block_of(f, t0, t1, scratch, scratch + f->n * f->n * f->place, b);
+    cameo_winograd_block_of(f, t0, t1, scratch, scratch + cameo_winograd_places(f) * f->place, b);
     f->kind->tiles(x, 0, f->g->channels, b);
 }
 
@@ -266,11 +271,8 @@ static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_w
 static inline __attribute__((unused)) void cameo_winograd_only(const cameo_winograd *f, int64_t t0,
                                                                cameo_winograd *to)
 {
-    const int64_t left = f->tiles - t0;
     *to = *f;
-    to->width = ((left < CAMEO_WINOGRAD_TILES ? left : CAMEO_WINOGRAD_TILES) + 15) / 16 * 16;
-    to->place = f->g->channels * to->width + CAMEO_WINOGRAD_GAP;
-    to->sum = CAMEO_WINOGRAD_ROWS * to->width + CAMEO_WINOGRAD_GAP;
+    cameo_winograd_size(to, f->tiles - t0);
 }
 
 /* That block, of a form of its own. made: tiles of all blocks, those before it being whole. */
@@ -280,7 +282,8 @@ static inline __attribute__((unused)) void cameo_winograd_take(const cameo_winog
 {
     const int64_t whole = only->g->channels * CAMEO_WINOGRAD_TILES + CAMEO_WINOGRAD_GAP;
     cameo_winograd_block_of(only, t0, t1,
-                            made + t0 / CAMEO_WINOGRAD_TILES * only->n * only->n * whole, sums, b);
+                            made + t0 / CAMEO_WINOGRAD_TILES * cameo_winograd_places(only) * whole,
+                            sums, b);
 }
 
 /* Channels low .. high of a block. Lanes behind a channel's last tile reach into the next channel,
@@ -299,7 +302,7 @@ cameo_winograd_share(const float *x, int64_t low, int64_t high, cameo_winograd_b
     one.first = high - 1;
     f->kind->tiles(x, low, high - 1, b);
     f->kind->tiles(x, high - 1, high, &one);
-    for (int64_t i = 0; i < f->n * f->n; i++)
+    for (int64_t i = 0; i < cameo_winograd_places(f); i++)
         memcpy(b->tiles + i * f->place + (high - 1) * f->width, last + i * PLACE,
                (size_t)f->width * sizeof *last);
 }
@@ -535,7 +538,7 @@ static __attribute__((noinline, unused)) int64_t cameo_winograd_rows(const cameo
 {
     const cameo_winograd *f = b->form;
     const cameo_conv *g = f->g;
-    const int64_t left = g->rows - m0, places = f->n * f->n;
+    const int64_t left = g->rows - m0, places = cameo_winograd_places(f);
     const int64_t height = left < CAMEO_WINOGRAD_ROWS ? left : CAMEO_WINOGRAD_ROWS;
     const int64_t panels = (height + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
     w += m0 * places * g->channels;
