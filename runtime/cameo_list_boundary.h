@@ -25,7 +25,7 @@ CAMEO_FN const int64_t *cameo_list_input(cameo_context *c, int32_t i)
 {
     cameo_objects *o = (cameo_objects *)c->objects;
     int64_t *to = (int64_t *)cameo_objects_alloc(o, 8);
-    cameo_item item;
+    cameo_item item = {CAMEO_OBJECT, 0, NULL, NULL, 0};
     if (!to || cameo_import_object(o, (const cameo_object *)c->inputs[i].at, &item) != 0) {
         cameo_fail(c, "input %s: %s", c->program->model->inputs[i].name, o->error);
         return NULL;
