@@ -207,7 +207,7 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t)
     p->indent--;
     int64_t fixed;
     if (!poly_is_const(print_extent(p, v), &fixed) || fixed % LANES) {
-        // Not n - n % LANES: gcc 12 warns at -O3 that such a loop could count to the end of int64_t.
+        // Not n - n % LANES: gcc 12 warns at -O3 that such a loop might count past all int64_t.
         const char *rest = str_printf(p->arena, "%s / %d * %d", n, LANES, LANES).at;
         print_part(p, e, rest, n, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, rest).at,
                    str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, rest).at);
