@@ -328,6 +328,18 @@ bool dir_make(Arena *a, const char *path, Str *error)
     return fail(a, error, "make directory", path);
 }
 
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+const char *path_folder(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? "." : slash == path ? "/" : arena_copy(a, path, (size_t)(slash - path));
+}
+
 void dir_remove(const char *path)
 {
     DIR *d = opendir(path);

@@ -45,6 +45,11 @@ bool file_exists(const char *path);
 bool file_regular(const char *path);          // a file of bytes: no folder, device or pipe
 bool file_same(const char *a, const char *b); // both exist and are the same file
 
+// What is behind the last slash of a path.
+const char *path_base(const char *path);
+// The folder of a path's last name: "." where it has none, "/" at the root.
+const char *path_folder(Arena *a, const char *path);
+
 // A fresh private directory under $TMPDIR, removed (with its files) by dir_remove.
 bool dir_temporary(Arena *a, const char **path, Str *error);
 bool dir_make(Arena *a, const char *path, Str *error); // with parents

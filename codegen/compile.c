@@ -21,9 +21,7 @@
 
 const char *prefix_of(Arena *a, const char *path)
 {
-    const char *stem = strrchr(path, '/');
-    stem = stem ? stem + 1 : path;
-    const char *dot = strchr(stem, '.');
+    const char *stem = path_base(path), *dot = strchr(stem, '.');
     size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
     char *out = arena_alloc(a, n + 8);
     size_t k = 0;
@@ -150,12 +148,6 @@ const char *compile_beside(Arena *a, const CompileOptions *o, const char *ending
     return str_printf(a, "%.*s%s", (int)n, out, ending).at;
 }
 
-const char *compile_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 // A name in the build's folder.
 static const char *within(Build *b, const char *ending)
 {
@@ -186,7 +178,7 @@ static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit,
     p->target = &target;
     const char *source = within(b, ".cu"), *image = within(b, ".fatbin");
     emit->image_path =
-        b->o->kind == EMIT_C ? compile_base_name(compile_beside(b->arena, b->o, ".fatbin")) : image;
+        b->o->kind == EMIT_C ? path_base(compile_beside(b->arena, b->o, ".fatbin")) : image;
     emit_cu(mod, p, emit);
     bool read = custom_emit_kernels(p, &b->report->error);
     int status = read ? build_write_text(b, source, &text) : 3;
@@ -354,7 +346,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
         b->report->libraries[i] = b->libraries[i]->name;
     emit.weights = choose_weights(b, mod, plan);
     emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
-                            ? compile_base_name(compile_beside(b->arena, b->o, ".weights"))
+                            ? path_base(compile_beside(b->arena, b->o, ".weights"))
                             : within(b, ".weights");
     return emit;
 }

@@ -85,8 +85,6 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
 
 // "dir/net.so" and ".h" to "dir/net.h": where header and weights go. "" gives `out`.
 const char *compile_beside(Arena *a, const CompileOptions *o, const char *ending);
-// What follows a path's last slash.
-const char *compile_base_name(const char *path);
 
 // "net-v2.onnx" to "net_v2": a C identifier from a file's stem, and none of runtime/'s own.
 const char *prefix_of(Arena *a, const char *path);

@@ -78,8 +78,7 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
-    const char *slash = strrchr(b->cc, '/');
-    if (unit == KERNELS && strstr(slash ? slash : b->cc, "gcc")) {
+    if (unit == KERNELS && strstr(path_base(b->cc), "gcc")) {
         // Copies of functions for one caller, and of loops for one step: kernels run no faster by
         // them, and what all products share would be a third longer.
         argv[n++] = "-fno-ipa-cp-clone";
@@ -187,8 +186,7 @@ static int write_main(Build *b)
                b->prefix);
     if (b->o->weights_file) {
         buf_printf(&text, "    return cameo_main_beside(&%s_model, ", b->prefix);
-        print_c_string(&text,
-                       str_of(compile_base_name(compile_beside(b->arena, b->o, ".weights"))));
+        print_c_string(&text, str_of(path_base(compile_beside(b->arena, b->o, ".weights"))));
         buf_printf(&text, ", argc, argv);\n}\n");
     } else {
         buf_printf(&text, "    return cameo_main(&%s_model, argc, argv);\n}\n", b->prefix);

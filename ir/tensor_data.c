@@ -3,6 +3,7 @@
 // A payload is a view into the mapped model wherever its bytes are what memory needs; it is copied
 // where elements are packed, narrower than the field that carries them, or badly aligned.
 #include "ir/payload.h"
+#include "base/file.h"
 #include "ir/graph.h"
 
 #include <errno.h>
@@ -47,11 +48,7 @@ static Str describe(Arena *a, const TensorData *t)
 // The folder of the model's file, opened; -1 if it cannot be.
 static int open_folder(const Model *m)
 {
-    const char *slash = strrchr(m->path, '/');
-    const char *folder = ".";
-    if (slash)
-        folder = slash == m->path ? "/" : arena_copy(m->arena, m->path, (size_t)(slash - m->path));
-    return open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return open(path_folder(m->arena, m->path), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 // Without openat2: one folder after the other, following no link at all.

@@ -1,4 +1,5 @@
 #include "passes/devices.h"
+#include "base/file.h"
 #include "passes/config.h"
 
 #include <string.h>
@@ -23,11 +24,10 @@ static bool by_config(Model *m, NodeId id)
     if (!p)
         return false;
     Str glob = str_escaped(m->arena, shown_glob(p->at));
-    const char *name = strrchr(m->config->path, '/');
     n->device = device_id(m, p->device);
     n->why_device = (Why){.kind = WHY_CONFIG, .node = id};
-    n->why_device.what = str_printf(m->arena, "%s:%u (place \"%.*s\")",
-                                    name ? name + 1 : m->config->path, p->line, STR_ARG(glob))
+    n->why_device.what = str_printf(m->arena, "%s:%u (place \"%.*s\")", path_base(m->config->path),
+                                    p->line, STR_ARG(glob))
                              .at;
     return true;
 }

@@ -44,9 +44,7 @@ static Entry *entry_of(Baseline *b, Str file, uint64_t print, bool add)
 
 static Str folder_of(Arena *a, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *folder = slash ? str_printf(a, "%.*s/.", (int)(slash - path), path).at : ".";
-    char *full = realpath(folder, NULL);
+    char *full = realpath(path_folder(a, path), NULL);
     Str found = str_copy(a, str_of(full ? full : ""));
     free(full);
     return found;

@@ -1,6 +1,7 @@
 // Data sets from folders and files, or made up.
 
 #include "tools/datasets.h"
+#include "base/file.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -138,12 +139,6 @@ static int run_folder(const DataSets *d, const char *folder, bool own, bool *fou
     return status;
 }
 
-static const char *folder_of(Arena *a, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? arena_copy(a, path, (size_t)(slash - path)) : ".";
-}
-
 // Files and NAME=FILE together are one set of inputs.
 static int run_files(const DataSets *d)
 {
@@ -195,7 +190,7 @@ int datasets_each(const DataSets *d, bool *made_up)
         status = run_files(d);
     if (status || d->ndata)
         return status;
-    status = run_folder(d, folder_of(d->arena, d->path), true, &found);
+    status = run_folder(d, path_folder(d->arena, d->path), true, &found);
     if (status || found)
         return status;
     *made_up = true;

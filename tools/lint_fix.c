@@ -89,10 +89,10 @@ static bool estimate_again(LintRun *r, Model *m, const char *path)
     Buf bytes = {0};
     Str error = STR_NONE;
     EstimateSet *set = NULL;
-    const char *folder = NULL, *slash = strrchr(path, '/');
+    const char *folder = NULL;
     bool beside = m->files.len > 0; // its external data lie there
     if (beside)
-        folder = slash ? str_printf(r->arena, "%.*s", (int)(slash - path), path).at : ".";
+        folder = path_folder(r->arena, path);
     bool ok = beside || dir_temporary(r->arena, &folder, &error);
     const char *file =
         ok ? str_printf(r->arena, "%s/.cameo-%ld.onnx", folder, (long)getpid()).at : NULL;

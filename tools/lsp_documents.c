@@ -1,6 +1,7 @@
 // Documents: their texts, and where in them lines and UTF-16 code units are.
 
 #include "tools/lsp.h"
+#include "base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,7 @@ static char *path_of(const char *uri)
 
 static LspForm form_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    Str name = str_of(slash ? slash + 1 : path);
+    Str name = str_of(path_base(path));
     return str_ends(name, ".onnxtxt") || str_ends(name, ".cir") ? LSP_TEXT
            : str_ends(name, ".onnx")                            ? LSP_BINARY
            : str_is(name, "cameo.yaml")                         ? LSP_CONFIG

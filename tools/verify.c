@@ -61,13 +61,6 @@ typedef struct Verify {
     uint32_t sets, differing;
 } Verify;
 
-// The folder that holds a file.
-static const char *folder_of(Arena *a, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? arena_copy(a, path, (size_t)(slash - path)) : ".";
-}
-
 static void read_tolerance(Verify *v, const char *folder)
 {
     const char *path = str_printf(v->s.arena, "%s/tolerance.json", folder).at;
@@ -330,7 +323,7 @@ typedef struct Asked {
 static int verify(Verify *v, Asked *a)
 {
     int status = session_open(v->tool, a->model, &a->o, &v->s);
-    const char *folder = status ? NULL : folder_of(v->s.arena, a->model);
+    const char *folder = status ? NULL : path_folder(v->s.arena, a->model);
     if (!status) {
         read_tolerance(v, folder);
         if (a->nsets == 0)
