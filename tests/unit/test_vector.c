@@ -116,17 +116,16 @@ static void test_exp_below(void **state)
     assert_true(isnan(cameo_exp_below_f32(NAN)) && isnan(cameo_exp_below_f32(-NAN)));
 }
 
-// What a mask took away is 0 without a number that is too small on the way: those take long.
-static void test_exp_masked(void **state)
+// What is masked comes to 0 without an underflow, which processors take a hundred cycles over.
+static void test_masked(void **state)
 {
     (void)state;
-    static const float masked[] = {-104.5f, -1e4f, -FLT_MAX, -INFINITY};
+    volatile float masked[] = {-104.5f, -1000.0f, -1e9f, -FLT_MAX, -INFINITY};
     for (size_t i = 0; i < sizeof masked / sizeof *masked; i++) {
-        volatile float x = masked[i], y;
-        feclearexcept(FE_UNDERFLOW);
-        y = cameo_exp_below_f32(x);
-        assert_false(fetestexcept(FE_UNDERFLOW));
-        assert_true(y == 0);
+        feclearexcept(FE_ALL_EXCEPT);
+        volatile float below = cameo_exp_below_f32(masked[i]), any = cameo_exp_f32(masked[i]);
+        assert_true(!fetestexcept(FE_UNDERFLOW));
+        assert_true(below == 0 && any == 0);
     }
 }
 
@@ -193,10 +192,10 @@ static void test_float64(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_float32),    cmocka_unit_test(test_exp_float64),
-        cmocka_unit_test(test_specials),   cmocka_unit_test(test_sigmoid_float64),
-        cmocka_unit_test(test_float64),    cmocka_unit_test(test_exp_below),
-        cmocka_unit_test(test_exp_masked),
+        cmocka_unit_test(test_float32),  cmocka_unit_test(test_exp_float64),
+        cmocka_unit_test(test_specials), cmocka_unit_test(test_sigmoid_float64),
+        cmocka_unit_test(test_float64),  cmocka_unit_test(test_exp_below),
+        cmocka_unit_test(test_masked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
