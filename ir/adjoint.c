@@ -18,7 +18,8 @@ enum { MAX_VISITS = 20000 }; // expressions differentiated in one kernel
 typedef struct Adjoint {
     Lower *l;
     uint32_t nbuffers;
-    uint8_t *active; // by buffer: floats that depend on some x
+    uint8_t *active; // by buffer: floats that depend on some x, and y on them
+    uint8_t *needed; // by buffer: some y depends on it
     uint8_t *opaque; // by buffer: it depends on what a call made of them
     bool any_opaque;
     uint8_t *writers; // by buffer: kernels that write it, counted up to 2
@@ -137,6 +138,45 @@ static void collect(Adjoint *a, const Step *s, bool inside)
         collect(a, s->body, true);
         collect(a, s->other, true);
     }
+}
+
+static void note_needed(void *context, const Expr *e)
+{
+    Adjoint *a = context;
+    if (e->kind == EX_LOAD && e->buffer < a->nbuffers)
+        a->needed[e->buffer] = 1;
+}
+
+static bool writes_needed(const Adjoint *a, const Stmt *s)
+{
+    for (; s; s = s->next)
+        if (((s->kind == S_STORE || s->kind == S_UPDATE) && a->needed[s->buffer]) ||
+            writes_needed(a, s->body) || writes_needed(a, s->other))
+            return true;
+    return false;
+}
+
+static void need_read(Adjoint *a, const Stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->value)
+            expr_walk(a->l->module, s->value, note_needed, a);
+        need_read(a, s->body);
+        need_read(a, s->other);
+    }
+}
+
+// What is computed of x for others than y does not count: its adjoint is 0, and 0 times an infinite
+// slope would not be.
+static void keep_needed(Adjoint *a, const AdjointEnds *ends)
+{
+    for (uint32_t i = 0; i < ends->ny; i++)
+        a->needed[ends->y[i].buffer] = 1;
+    for (uint32_t k = a->kernels.len; k-- > 0;)
+        if (writes_needed(a, a->kernels.at[k]->body))
+            need_read(a, a->kernels.at[k]->body);
+    for (BufferId b = 0; b < a->nbuffers; b++)
+        a->active[b] = a->active[b] && a->needed[b];
 }
 
 // ---- expressions in the new kernel
@@ -591,6 +631,7 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
     Arena *scratch = arena_new();
     Adjoint a = {.l = l, .nbuffers = l->module->buffers.len};
     a.active = NEWS(scratch, uint8_t, a.nbuffers);
+    a.needed = NEWS(scratch, uint8_t, a.nbuffers);
     a.opaque = NEWS(scratch, uint8_t, a.nbuffers);
     a.writers = NEWS(scratch, uint8_t, a.nbuffers);
     a.bar = NEWS(scratch, Tensor, a.nbuffers);
@@ -599,6 +640,7 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
         a.active[ends->x[i].buffer] = 1;
     a.active[0] = 0;
     collect(&a, first, false);
+    keep_needed(&a, ends);
     for (uint32_t i = 0; i < ends->ny; i++)
         if (ends->y[i].buffer && a.opaque[ends->y[i].buffer])
             refuse(&a, "a call");
