@@ -36,13 +36,13 @@ static inline __attribute__((unused)) int64_t cameo_split_conv_k(const cameo_spl
     return c->v->channels * c->v->taps[0] * c->v->taps[1] * c->v->taps[2];
 }
 
-/* The least of so many units that one of `threads` takes at a time: half of its part, since the
- * first terms of each share are made beside nothing. grain: what is worth its while. */
+/* The least of so many units that one of `threads` takes at a time: its part in so many shares,
+ * since what each share begins with is made beside nothing. grain: what is worth its while. */
 static inline __attribute__((unused)) int64_t cameo_split_conv_grain(int64_t threads, int64_t units,
-                                                                     int64_t grain)
+                                                                     int64_t shares, int64_t grain)
 {
-    const int64_t half = (units + 2 * threads - 1) / (2 * threads);
-    return half > grain ? half : grain;
+    const int64_t some = (units + shares * threads - 1) / (shares * threads);
+    return some > grain ? some : grain;
 }
 
 /* ---- by tiles of float32 ---- */
@@ -248,54 +248,98 @@ typedef struct cameo_split_square {
     int more, last;
 } cameo_split_square;
 
-/* What a tile's sums, with those of y that they go on from, are to be: is one of them NaN? */
-static inline __attribute__((always_inline)) int cameo_split_conv_nan(const cameo_split_conv *c,
-                                                                      const cameo_split_square *s,
-                                                                      float *sums, int64_t lds)
+/* Where the sums of a square go. */
+typedef struct cameo_split_goal {
+    float *y;           /* its first element of y */
+    const float *added; /* and of what is added, or NULL */
+    const float *bias;  /* of its rows; NULL: sums are not finished */
+    int64_t row;        /* elements from one row of y to the next */
+    float low, high;
+} cameo_split_goal;
+
+static inline __attribute__((unused)) cameo_split_goal
+cameo_split_conv_goal(const cameo_split_conv *c, const cameo_split_square *s)
 {
-    cameo_split_bits nan = {0};
+    const cameo_finish *f = s->last ? c->v->finish : NULL;
+    const int64_t at = s->m * c->row + s->n;
+    return (cameo_split_goal){.y = c->y + at,
+                              .added = f && !f->curve && f->added ? f->added + at : NULL,
+                              .bias = f ? f->bias + s->m : NULL,
+                              .row = c->row,
+                              .low = f ? f->low : 0.0f,
+                              .high = f ? f->high : 0.0f};
+}
+
+/* Vector x of row r of the sums, with what y holds of them; whole: all vectors of y are. */
+static inline __attribute__((always_inline)) cameo_vec
+cameo_split_conv_of(const cameo_split_square *s, const cameo_split_goal *g, const float *sums,
+                    int64_t lds, int64_t r, int64_t x, int whole)
+{
+    cameo_vec v = *(const cameo_vec *)(sums + r * lds + x);
+    if (s->more)
+        v += cameo_split_conv_some(g->y + r * g->row + x, whole ? CAMEO_LANES : s->width - x);
+    return v;
+}
+
+/* Are all sums finite? */
+static inline __attribute__((always_inline)) int
+cameo_split_conv_finite(const cameo_split_square *s, const cameo_split_goal *g, const float *sums,
+                        int64_t lds, int whole)
+{
+    cameo_vec none = {0};
     for (int64_t r = 0; r < s->rows; r++)
-        for (int64_t x = 0; x < s->width; x += CAMEO_LANES) {
-            float *at = sums + r * lds + x;
-            cameo_vec v = *(const cameo_vec *)at;
-            if (s->more) {
-                const float *y = c->y + (s->m + r) * c->row + s->n + x;
-                v += cameo_split_conv_some(y, s->width - x);
-                *(cameo_vec *)at = v;
-            }
-            nan |= (cameo_split_bits)(v != v);
-        }
-    return cameo_split_any(&nan);
+        for (int64_t x = 0; x < s->width; x += CAMEO_LANES)
+            none += 0.0f * cameo_split_conv_of(s, g, sums, lds, r, x, whole);
+    float any = 0.0f;
+    for (int i = 0; i < CAMEO_LANES; i++)
+        any += none[i];
+    return any == 0.0f;
 }
 
 /* Sums to y. */
-static inline __attribute__((always_inline)) void cameo_split_conv_end(const cameo_split_conv *c,
-                                                                       const cameo_split_square *s,
+static inline __attribute__((always_inline)) void cameo_split_conv_end(const cameo_split_square *s,
+                                                                       const cameo_split_goal *g,
                                                                        const float *sums,
-                                                                       int64_t lds)
+                                                                       int64_t lds, int whole)
 {
-    const cameo_finish *f = s->last ? c->v->finish : NULL;
-    const cameo_vec zero = {0}, low = zero + (f ? f->low : 0.0f),
-                    high = zero + (f ? f->high : 0.0f);
-    const float *added = f && !f->curve ? f->added : NULL;
+    const cameo_vec zero = {0}, low = zero + g->low, high = zero + g->high;
     for (int64_t r = 0; r < s->rows; r++) {
-        const int64_t at = (s->m + r) * c->row + s->n;
-        const float bias = f ? f->bias[s->m + r] : 0.0f;
+        const float bias = g->bias ? g->bias[r] : 0.0f;
         for (int64_t x = 0; x < s->width; x += CAMEO_LANES) {
-            cameo_vec v = *(const cameo_vec *)(sums + r * lds + x);
-            if (f) {
+            const int64_t n = whole ? CAMEO_LANES : s->width - x;
+            cameo_vec v = cameo_split_conv_of(s, g, sums, lds, r, x, whole);
+            if (g->bias) {
                 v += bias;
-                if (added)
-                    v += cameo_split_conv_some(added + at + x, s->width - x);
+                if (g->added)
+                    v += cameo_split_conv_some(g->added + r * g->row + x, n);
                 v = cameo_clip(v, low, high);
             }
-            cameo_split_conv_store(c->y + at + x, s->width - x, v);
+            cameo_split_conv_store(g->y + r * g->row + x, n, v);
         }
     }
 }
 
+/* The same of a square of two vectors or one; false: not all are finite. */
+static inline __attribute__((always_inline)) int
+cameo_split_conv_put(const cameo_split_conv *c, const cameo_split_square *square, const float *sums,
+                     int64_t lds)
+{
+    /* copies whose addresses nobody knows: what is stored does not change them */
+    const cameo_split_square s = *square;
+    const cameo_split_goal g = cameo_split_conv_goal(c, &s);
+    const int whole = s.width % CAMEO_LANES == 0;
+    if (s.last && !(whole ? cameo_split_conv_finite(&s, &g, sums, lds, 1)
+                          : cameo_split_conv_finite(&s, &g, sums, lds, 0)))
+        return 0;
+    if (whole)
+        cameo_split_conv_end(&s, &g, sums, lds, 1);
+    else
+        cameo_split_conv_end(&s, &g, sums, lds, 0);
+    return 1;
+}
+
 /* A square of the terms at a and b, to y. */
-static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+static inline __attribute__((always_inline)) void
 cameo_split_conv_sum(const cameo_split_conv *c, const cameo_split_deep *k,
                      const cameo_split_square *s, const char *a, const char *b, cameo_split_feed *f)
 {
@@ -304,10 +348,8 @@ cameo_split_conv_sum(const cameo_split_conv *c, const cameo_split_deep *k,
     const int64_t tile = steps * CAMEO_SPLIT_STEP;
     cameo_split_tiles[(s->rows - 1) / 16][(s->width - 1) / 16](steps, a, tile, b, tile,
                                                                (char *)sums, 4 * lds, f);
-    if (cameo_split_conv_nan(c, s, sums, lds) && s->last)
+    if (!cameo_split_conv_put(c, s, sums, lds))
         cameo_split_conv_plain(c, s->m, s->m + s->rows, s->n, s->n + s->width);
-    else
-        cameo_split_conv_end(c, s, sums, lds);
 }
 
 static inline __attribute__((unused)) cameo_split_square

@@ -233,9 +233,11 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     print_begin(p, k, c);
     const bool done = print_units(p, k, c);
     const char *units = units_of(p, columns ? conv_places(polys, c) : c->rows);
-    const char *grain = str_printf(p->arena, "cameo_split_conv_grain(cameo_parts(threads), %s, %s)",
-                                   units, parts_grain_of(p, work, units))
-                            .at;
+    // each share of columns takes all weights apart, one of rows its first ones alone
+    const char *grain =
+        str_printf(p->arena, "cameo_split_conv_grain(cameo_parts(threads), %s, %d, %s)", units,
+                   columns ? 1 : 2, parts_grain_of(p, work, units))
+            .at;
     parts_end(p, units, grain);
     parts_around(p, outer, false);
     nest_end(p, outer);
