@@ -148,7 +148,9 @@ def pack_cases(args, out, work):
         units.append([r["name"] for r in group])
     for r in rows:
         source = args.suite / r["name"]
-        names[r["name"]] = json.loads((source / "tolerance.json").read_text())
+        outputs = onnx.load(source / "model.onnx", load_external_data=False).graph.output
+        lists = [k for k, o in enumerate(outputs) if o.type.WhichOneof("value") != "tensor_type"]
+        names[r["name"]] = json.loads((source / "tolerance.json").read_text()) | {"lists": lists}
         for data in source.glob("test_data_set_*"):
             shutil.copytree(data, place / r["name"] / data.name)
     return {"units": units, "tolerance": names}

@@ -72,10 +72,21 @@ def narrow(values, size):
     return np.array([v & (1 << 8 * size) - 1 for v in values], dtype=f"<u{size}").tobytes()
 
 
-def read_tensor(path):
-    """(data type, array of codes or values) of a serialized TensorProto."""
-    dims, kind, raw, ints, typed = [], 0, b"", [], b""
-    for number, value in fields(path.read_bytes()):
+def items(data, place=()):
+    """The tensors of a serialized SequenceProto or OptionalProto, with their places."""
+    for at, (number, value) in enumerate((n, v) for n, v in fields(data) if n > 2):
+        if number == 3:
+            yield (*place, at), bytes(value)
+        elif number in (5, 7):
+            yield from items(value, (*place, at))
+        else:
+            raise ValueError(f"an item of kind {number}")
+
+
+def read_tensor(data):
+    """(data type, dims, bytes or strings) of a serialized TensorProto."""
+    dims, kind, raw, ints, typed, strings = [], 0, b"", [], b"", []
+    for number, value in fields(data):
         if number == 1:
             dims += numbers(value)
         elif number == 2:
@@ -84,16 +95,22 @@ def read_tensor(path):
             ints, typed = (ints + numbers(value), typed) if number != 11 else (ints, narrow(numbers(value), 8))
         elif number in (4, 10):
             typed += value
+        elif number == 6:
+            strings.append(bytes(value))
         elif number == 9:
             raw = value
+    if kind == 8:
+        return kind, dims, strings
     width = {21: 1, 22: 1, 23: 1, 25: 1, 26: 1, 16: 2}.get(kind) or np.dtype(PLAIN.get(kind, "u1")).itemsize
     data = bytes(raw) or bytes(typed) or narrow(ints, width)
     return kind, dims, data
 
 
 def value_of(tensor):
-    """float64, or integers, of any data type."""
+    """float64, integers or strings, of any data type."""
     kind, dims, data = tensor
+    if kind == 8:
+        return np.array(data, object).reshape(dims)
     count = int(np.prod(dims, dtype=np.int64))
     if kind in PLAIN:
         v = np.frombuffer(data, PLAIN[kind])
@@ -109,10 +126,21 @@ def value_of(tensor):
     return TABLES[str(kind)][codes] if str(kind) in TABLES else codes
 
 
-def difference(got, want, rtol, atol):
+def files_differ(got, want, is_list, rtol, atol):
     """None, or how two files differ."""
     if not got.exists():
         return f"{got.name} is not written"
+    a, b = got.read_bytes(), want.read_bytes()
+    if not is_list:
+        return difference(a, b, rtol, atol)
+    x, y = dict(items(a)), dict(items(b))
+    if x.keys() != y.keys():
+        return f"items {list(x)}, expected {list(y)}"
+    return next((f"item {p}: {why}" for p in y if (why := difference(x[p], y[p], rtol, atol))), None)
+
+
+def difference(got, want, rtol, atol):
+    """None, or how two serialized tensors differ."""
     a, b = read_tensor(got), read_tensor(want)
     if a[:2] != b[:2]:
         return f"type and shape {a[:2]}, expected {b[:2]}"
@@ -127,10 +155,11 @@ def difference(got, want, rtol, atol):
     return f"{int((~near).sum())} of {near.size} elements differ, [{i}] is {x.ravel()[i]}, expected {y.ravel()[i]}"
 
 
-def compare(out, data, rtol, atol):
+def compare(out, data, rtol, atol, lists=()):
     for want in sorted(data.glob("output_*.pb")):
         try:
-            why = difference(out / want.name, want, rtol, atol)
+            is_list = int(want.stem.rpartition("_")[2]) in lists
+            why = files_differ(out / want.name, want, is_list, rtol, atol)
         except (ValueError, KeyError, IndexError) as problem:
             why = f"{want.name} cannot be read: {problem!r}"
         if why:
@@ -225,7 +254,7 @@ def check_unit(builder, plan, index, names, options):
             text = log.read_text(errors="replace").strip()[-300:] if log.exists() else ""
             rows[name] = (name, "failed", f"status {status}: {text}")
             continue
-        why = compare(out, data, tolerance["rtol"], tolerance["atol"])
+        why = compare(out, data, tolerance["rtol"], tolerance["atol"], tolerance["lists"])
         if why or name not in rows:
             rows[name] = (name, "differs" if why else "passed", why or "")
     return list(rows.values())
@@ -266,7 +295,7 @@ def sanitize(plan, options):
 def inputs_of(session_inputs, data):
     feed = {}
     for k, i in enumerate(session_inputs):
-        kind, dims, raw = read_tensor(data / f"input_{k}.pb")
+        kind, dims, raw = read_tensor((data / f"input_{k}.pb").read_bytes())
         feed[i.name] = np.frombuffer(raw, PLAIN[kind]).reshape(dims)
     return feed
 
