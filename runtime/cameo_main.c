@@ -23,7 +23,7 @@ typedef struct Command {
     const char *program, *out, *format, *dataset, *weights, *trace;
     long bench, threads;
     bool random;
-    const char **files; /* by input; NULL: not given */
+    char **files; /* by input: what it came from; NULL: no file */
     cameo_tensor *inputs;
     cameo_loaded *lists; /* of inputs that are no tensors */
     bool *loaded;
@@ -130,6 +130,13 @@ static void forget_input(Command *c, int32_t i)
         cameo_tensor_free(&c->inputs[i]);
 }
 
+static void note_file(Command *c, int32_t i, const char *path)
+{
+    c->loaded[i] = true;
+    free(c->files[i]);
+    c->files[i] = strdup(path); /* without one a message says less */
+}
+
 static int input_named(const cameo_model *m, const char *name, size_t len)
 {
     for (int32_t i = 0; i < m->ninputs; i++)
@@ -152,6 +159,7 @@ static int load_npz(Command *c, const char *path, const unsigned char *at, size_
             return 2;
         }
         forget_input(c, i);
+        note_file(c, i, path);
         c->loaded[i] = input_type(c->model, i) == NULL;
         if (!c->loaded[i]) {
             snprintf(why, sizeof why, "input %s is no tensor", name);
@@ -171,7 +179,7 @@ static int load_file(Command *c, int32_t i, const char *path)
 {
     const cameo_type *type = input_type(c->model, i);
     forget_input(c, i);
-    c->loaded[i] = true;
+    note_file(c, i, path);
     if (type)
         return cameo_load_object(path, type, &c->lists[i], c->error, sizeof c->error);
     return cameo_load_tensor(path, c->model->inputs[i].dtype, &c->inputs[i], c->error,
@@ -473,7 +481,8 @@ static int run(Command *c, cameo_context *x)
         const cameo_tensor *t = &c->inputs[i];
         if ((input_type(m, i) ? m->set_object(x, i, &c->lists[i].object)
                               : m->set_input(x, i, t->dtype, t->rank, t->dims, t->elements)) != 0) {
-            snprintf(c->error, sizeof c->error, "%s", m->error(x));
+            snprintf(c->error, sizeof c->error, "%s%s%s", c->files[i] ? c->files[i] : "",
+                     c->files[i] ? ": " : "", m->error(x));
             return 2;
         }
     }
@@ -627,8 +636,10 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
     c.inputs = calloc(n, sizeof *c.inputs);
     c.lists = calloc(n, sizeof *c.lists);
     c.loaded = calloc(n, sizeof *c.loaded);
+    c.files = calloc(n, sizeof *c.files);
     cameo_context *x = NULL;
-    int status = c.inputs && c.lists && c.loaded ? take_arguments(&c, argc, argv) : 1;
+    const bool room = c.inputs && c.lists && c.loaded && c.files;
+    int status = room ? take_arguments(&c, argc, argv) : 1;
     bool done = status >= 0;
     if (!done)
         status = load_rest(&c);
@@ -655,8 +666,11 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
     if (status != 0)
         say(&c, status);
     model->destroy(x);
-    for (int32_t i = 0; c.inputs && c.lists && c.loaded && i < model->ninputs; i++)
+    for (int32_t i = 0; room && i < model->ninputs; i++) {
         forget_input(&c, i);
+        free(c.files[i]);
+    }
+    free(c.files);
     free(c.inputs);
     free(c.lists);
     free(c.loaded);

@@ -15,10 +15,21 @@ static bool is_list(const cameo_model *m, int32_t i)
 int inputs_begin(const Tool *t, const cameo_model *m, Inputs *in)
 {
     size_t n = (size_t)m->ninputs + 1;
-    *in = (Inputs){calloc(n, sizeof *in->tensors), calloc(n, sizeof *in->lists),
-                   calloc(n, sizeof *in->given), m->ninputs, NULL};
-    return in->tensors && in->lists && in->given ? EXIT_CLEAN
-                                                 : tool_error(t, EXIT_BYTES, "not enough memory");
+    *in = (Inputs){calloc(n, sizeof *in->tensors),
+                   calloc(n, sizeof *in->lists),
+                   calloc(n, sizeof *in->given),
+                   calloc(n, sizeof *in->paths),
+                   m->ninputs,
+                   NULL};
+    return in->tensors && in->lists && in->given && in->paths
+               ? EXIT_CLEAN
+               : tool_error(t, EXIT_BYTES, "not enough memory");
+}
+
+static void note_given(Inputs *in, int32_t i, const char *path)
+{
+    in->given[i] = true;
+    in->paths[i] = strdup(path); // without one a message says less
 }
 
 static int load(const Tool *t, const cameo_model *m, int32_t i, const char *path, Inputs *in)
@@ -26,7 +37,7 @@ static int load(const Tool *t, const cameo_model *m, int32_t i, const char *path
     char error[512];
     if (in->given[i])
         return tool_error(t, EXIT_USAGE, "%s: input %s is given twice", path, m->inputs[i].name);
-    in->given[i] = true;
+    note_given(in, i, path);
     int status =
         is_list(m, i)
             ? cameo_load_object(path, m->input_types[i], &in->lists[i], error, sizeof error)
@@ -82,7 +93,7 @@ static int load_member(const Tool *t, const cameo_model *m, const char *path, co
     if (cameo_read_npy((const unsigned char *)bytes.at, bytes.len, m->inputs[i].dtype,
                        &in->tensors[i], error, sizeof error))
         return tool_error(t, EXIT_USAGE, "%s: %s", path, error);
-    in->given[i] = true;
+    note_given(in, i, path);
     return EXIT_CLEAN;
 }
 
@@ -200,6 +211,8 @@ int inputs_set(const Tool *t, const cameo_model *m, cameo_context *x, const Inpu
             return tool_error(t, EXIT_USAGE, "input %s is missing", m->inputs[i].name);
         int failed = is_list(m, i) ? m->set_object(x, i, &in->lists[i].object)
                                    : m->set_input(x, i, v->dtype, v->rank, v->dims, v->elements);
+        if (failed && in->paths && in->paths[i])
+            return tool_error(t, EXIT_USAGE, "%s: %s", in->paths[i], m->error(x));
         if (failed)
             return tool_error(t, EXIT_USAGE, "%s", m->error(x));
     }
@@ -213,6 +226,9 @@ void inputs_free(const cameo_model *m, Inputs *in)
         if (is_list(m, i))
             cameo_free_object(&in->lists[i]);
     }
+    for (int32_t i = 0; in->paths && i < in->n; i++)
+        free(in->paths[i]);
+    free(in->paths);
     free(in->tensors);
     free(in->lists);
     free(in->given);

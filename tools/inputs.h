@@ -9,6 +9,7 @@ typedef struct Inputs {
     cameo_tensor *tensors; // by input
     cameo_loaded *lists;   // of inputs that are no tensors
     bool *given;
+    char **paths; // by input: the file it came from; NULL: none (may be NULL itself)
     int32_t n;
     const char *from; // the folder or file that all came from; NULL: several
 } Inputs;

@@ -1,5 +1,6 @@
-// The report of cameo verify --layers as a picture: the relative error along the graph on a
-// logarithmic scale, what each node made of it as bars, and the nodes that made most.
+// The report of cameo verify --layers as a picture on a logarithmic scale: the relative error along
+// the graph, rms and, thin, the greatest one, which is what the threshold is of; what each node
+// made as bars, and the nodes that made most.
 
 #include "tools/layers.h"
 
@@ -54,13 +55,15 @@ static void choose(Plot *p)
     double least = INFINITY, most = 0;
     for (uint32_t i = 0; i < p->s->all.len; i++) {
         const Layer *l = &p->s->all.at[i];
-        double v = layer_relative(l), made = layer_share(l);
+        double v = layer_relative(l), made = layer_share(l), spread = layer_spread(l);
         if (!is_drawn(l))
             continue;
         p->index[p->n++] = i;
         most = isfinite(v) && v > most ? v : most;
         most = isfinite(made) && made > most ? made : most;
+        most = isfinite(spread) && spread > most ? spread : most;
         least = v > 0 && v < least ? v : least;
+        least = spread > 0 && spread < least ? spread : least;
     }
     p->high = most > 0 ? ceil(log10(most) + 1e-9) : 0;
     p->low = least <= most ? floor(log10(least)) : -8;
@@ -101,6 +104,14 @@ static void draw_scale(Plot *p)
                    LEFT, y, WIDTH - RIGHT, y);
 }
 
+static void draw_line(Plot *p, double (*figure)(const Layer *), const char *look)
+{
+    buf_printf(p->out, "<polyline fill=\"none\" %s points=\"", look);
+    for (uint32_t k = 0; k < p->n; k++)
+        buf_printf(p->out, "%.1f,%.1f ", x_of(p, k), y_of(p, figure(&p->s->all.at[p->index[k]])));
+    buf_printf(p->out, "\"/>\n");
+}
+
 static void draw_values(Plot *p)
 {
     for (uint32_t k = 0; k < p->n; k++) { // what is made here
@@ -112,16 +123,15 @@ static void draw_values(Plot *p)
                        "stroke-width=\"2\"/>\n",
                        x_of(p, k), HEIGHT - BOTTOM, x_of(p, k), y_of(p, v));
     }
-    buf_printf(p->out, "<polyline fill=\"none\" stroke=\"#247\" stroke-width=\"1.5\" points=\"");
-    for (uint32_t k = 0; k < p->n; k++)
-        buf_printf(p->out, "%.1f,%.1f ", x_of(p, k),
-                   y_of(p, layer_relative(&p->s->all.at[p->index[k]])));
-    buf_printf(p->out, "\"/>\n");
+    draw_line(p, layer_spread, "stroke=\"#a8a\"");
+    draw_line(p, layer_relative, "stroke=\"#247\" stroke-width=\"1.5\"");
     for (uint32_t k = 0; k < p->n; k++) {
         const Layer *l = &p->s->all.at[p->index[k]];
-        buf_printf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill=\"%s\"><title>",
-                   x_of(p, k), y_of(p, layer_relative(l)), layer_is_over(p->s, l) ? "3.5" : "2",
-                   layer_is_over(p->s, l) ? "#c33" : "#247");
+        if (layer_is_over(p->s, l))
+            buf_printf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"#c33\"/>\n",
+                       x_of(p, k), y_of(p, layer_spread(l)));
+        buf_printf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2\" fill=\"#247\"><title>",
+                   x_of(p, k), y_of(p, layer_relative(l)));
         put_text(p->out, l->value.name);
         buf_printf(p->out, " (");
         put_text(p->out, l->value.op);
@@ -185,13 +195,15 @@ void layers_plot(const Layers *s, Buf *out)
     put_text(out, str_of(s->model));
     buf_printf(out, " beside ");
     put_text(out, str_of(s->against));
-    buf_printf(out, ": relative error along the graph (line), made at each node (bars)</text>\n");
+    buf_printf(out, ": relative error along the graph (rms: thick line, greatest: thin), made at "
+                    "each node (bars)</text>\n");
     draw_scale(&p);
     draw_values(&p);
     draw_guilty(&p);
     buf_printf(out,
                "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%u values in order of "
-               "execution; red: an element is off by more than %g of the greatest</text>\n</svg>\n",
+               "execution; dashed: %g of the greatest number, red: an element is off by more"
+               "</text>\n</svg>\n",
                (WIDTH + LEFT) / 2, HEIGHT - BOTTOM + 24, p.n, s->threshold);
     free(p.index);
 }

@@ -45,8 +45,9 @@ static bool may_mix(const Mixtures *x, const Inputs *set)
 
 static Inputs copy_of(Arena *a, const Inputs *set)
 {
-    Inputs copy = {NEWS(a, cameo_tensor, (size_t)set->n + 1), NULL, NEWS(a, bool, set->n + 1),
-                   set->n, NULL};
+    Inputs copy = {.tensors = NEWS(a, cameo_tensor, (size_t)set->n + 1),
+                   .given = NEWS(a, bool, set->n + 1),
+                   .n = set->n};
     for (int32_t i = 0; i < set->n; i++) {
         size_t n = size_of(&set->tensors[i]);
         copy.tensors[i] = set->tensors[i];

@@ -253,7 +253,7 @@ static int run_set(Verify *v, const char *set, cameo_context *x, cameo_tensor *i
             return tool_error(v->tool, status, "%s", error);
         const cameo_tensor *t = &inputs[i];
         if (m->set_input(x, i, t->dtype, t->rank, t->dims, t->elements) != 0)
-            return tool_error(v->tool, EXIT_USAGE, "%s: %s", set, m->error(x));
+            return tool_error(v->tool, EXIT_USAGE, "%s: %s", path, m->error(x));
     }
     v->sets++;
     if (m->run(x) != 0)
