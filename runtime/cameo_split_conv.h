@@ -36,6 +36,17 @@ static inline __attribute__((unused)) int64_t cameo_split_conv_k(const cameo_spl
     return c->v->channels * c->v->taps[0] * c->v->taps[1] * c->v->taps[2];
 }
 
+/* What threads share where x is taken apart first: rows of y, then each reads terms that others
+ * made; or columns, so that each takes apart its own part of x, and all weights. Those are beside
+ * products if there are enough of them, and fewer than x has numbers. */
+static inline __attribute__((unused)) int64_t cameo_split_conv_shares(int64_t threads, int64_t rows,
+                                                                      int64_t k, int64_t n)
+{
+    const int64_t units = cameo_conv_blocks(n, CAMEO_SPLIT_SIDE);
+    const int columns = threads > 1 && units >= 3 * threads && k > rows;
+    return columns ? (int64_t)CAMEO_SPLIT_SIDE : (int64_t)CAMEO_CONV_ROWS;
+}
+
 /* The least of so many units that one of `threads` takes at a time: its part in so many shares,
  * since what each share begins with is made beside nothing. grain: what is worth its while. */
 static inline __attribute__((unused)) int64_t cameo_split_conv_grain(int64_t threads, int64_t units,
@@ -200,8 +211,12 @@ static inline __attribute__((unused)) cameo_split_feed cameo_split_conv_x(const 
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t apart = width > 16;
     const float *from = k->n == k->deep ? cameo_split_conv_lies(c, k, n, width) : NULL;
-    if (from)
-        return cameo_split_conv_feed(k, from, apart, c->v->channel, turns, to);
+    if (from) {
+        cameo_split_feed f = cameo_split_conv_feed(k, from, apart, c->v->channel, turns, to);
+        for (int v = 0; v < 2 && turns > 1; v++)
+            f.ahead[v] = 4 * CAMEO_SPLIT_DEEP * c->v->channel;
+        return f;
+    }
     cameo_split_conv_copy(c, k, n, width, copy);
     memset(copy + k->n * PANEL, 0, (size_t)((k->deep - k->n) * PANEL) * sizeof *copy);
     return cameo_split_conv_feed(k, copy, apart, PANEL, turns, to);
@@ -472,31 +487,34 @@ static __attribute__((noinline, unused)) void cameo_split_conv_columns(const cam
     cameo_bend(c->v->finish, c->y, n0, c->rows, c->row, n1 - n0);
 }
 
-/* Units from .. to: 32 rows of y each, all columns. */
-static __attribute__((noinline, unused)) void cameo_split_conv_rows(const cameo_split_conv *c,
-                                                                    int64_t from, int64_t to)
+/* What is cut of y. x has been taken apart, unless threads share columns. */
+static __attribute__((noinline, unused)) void
+cameo_split_conv_rows(const cameo_split_conv *c, int64_t mode, const cameo_conv_cut *cut)
 {
-    enum { SIDE = CAMEO_SPLIT_SIDE };
-    const int64_t m0 = from * SIDE, m1 = to * SIDE < c->rows ? to * SIDE : c->rows;
 #ifdef CAMEO_AMX
+    enum { SIDE = CAMEO_SPLIT_SIDE };
     const int64_t all = cameo_split_conv_k(c);
     const int64_t deep = all < CAMEO_SPLIT_LONG ? (all + 31) / 32 * 32 : CAMEO_SPLIT_LONG;
     const int64_t fit = CAMEO_SPLIT_STAYS / 6 / deep / SIDE * SIDE;
+    if (mode >= CAMEO_CONV_COLUMNS)
+        cameo_split_conv_make(c, cut->begin / SIDE, (cut->end + SIDE - 1) / SIDE);
     if (cameo_amx_on()) {
         cameo_amx_begin();
-        for (int64_t n = 0, end; n < c->n; n = end) {
-            end = c->n - n < fit * 5 / 4 ? c->n : n + (fit > SIDE ? fit : SIDE);
+        for (int64_t n = cut->begin, end; n < cut->end; n = end) {
+            end = cut->end - n < fit * 5 / 4 ? cut->end : n + (fit > SIDE ? fit : SIDE);
             for (int64_t at = 0; at < all; at += CAMEO_SPLIT_LONG) {
                 const cameo_split_deep k = cameo_split_conv_deep(c, at);
-                cameo_split_conv_blocks(c, &k, m0, m1, n, end);
+                cameo_split_conv_blocks(c, &k, cut->low, cut->high, n, end);
             }
         }
         cameo_amx_end();
         return;
     }
 #endif
-    cameo_split_conv_plain(c, m0, m1, 0, c->n);
-    cameo_bend(c->v->finish, c->y, m0 * c->row, m1 - m0, c->row, c->n);
+    (void)mode;
+    cameo_split_conv_plain(c, cut->low, cut->high, cut->begin, cut->end);
+    cameo_bend(c->v->finish, c->y, cut->low * c->row + cut->begin, cut->high - cut->low, c->row,
+               cut->end - cut->begin);
 }
 
 #endif

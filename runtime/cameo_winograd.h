@@ -86,12 +86,37 @@ static inline __attribute__((unused)) int64_t cameo_winograd_end(const cameo_win
     return t < f->few && next > f->few ? f->few : next;
 }
 
-/* The first tile of a share that begins with this row of tiles. Each tile is computed in the same
- * way however they are shared: the few at the end are one block. */
-static inline __attribute__((unused)) int64_t cameo_winograd_cut(const cameo_winograd *f,
-                                                                 int64_t row)
+/* Vectors that so many tiles fill, a block after the other. */
+static inline __attribute__((unused)) int64_t cameo_winograd_filled(int64_t tiles)
 {
-    return row * f->across > f->few ? f->tiles : row * f->across;
+    const int64_t rest = tiles % CAMEO_WINOGRAD_TILES;
+    return tiles / CAMEO_WINOGRAD_TILES * CAMEO_VECTORS + (rest + CAMEO_LANES - 1) / CAMEO_LANES;
+}
+
+/* Tiles of a unit that threads share: a row of them, of which there are `down`, or a block,
+ * wherever in a row it ends, if that leaves the thread that has most of them fewer vectors. */
+static inline __attribute__((unused)) int64_t cameo_winograd_shares(int64_t threads, int64_t down,
+                                                                    int64_t across)
+{
+    const int64_t blocks =
+        (down * across - CAMEO_FEW + CAMEO_WINOGRAD_TILES - 1) / CAMEO_WINOGRAD_TILES;
+    const int64_t rows = cameo_winograd_filled((down + threads - 1) / threads * across);
+    const int wraps = threads > 1 && (blocks + threads - 1) / threads * CAMEO_VECTORS < rows;
+    return wraps ? (int64_t)CAMEO_WINOGRAD_TILES : across;
+}
+
+static inline __attribute__((unused)) int64_t cameo_winograd_units(int64_t unit, int64_t down,
+                                                                   int64_t across)
+{
+    return unit > 0 ? (down * across + unit - 1) / unit : 0;
+}
+
+/* The first tile of a share that begins with this unit of so many tiles. Each tile is computed in
+ * the same way however they are shared: the few at the end are one block. */
+static inline __attribute__((unused)) int64_t cameo_winograd_cut(const cameo_winograd *f,
+                                                                 int64_t unit, int64_t at)
+{
+    return at * unit > f->few ? f->tiles : at * unit;
 }
 
 /* The first row of y of a share that begins with unit `unit`: so many rows are one as are made

@@ -348,10 +348,11 @@ enum {
     MADE = 64 // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
 };
 
-static Index tile_rows(Printer *p, const Conv *c)
+// Tiles below one another, or beside one another.
+static const char *tiles_along(Printer *p, const Conv *c, uint32_t axis)
 {
     Polys *polys = p->mod->polys;
-    return poly_ceildiv(polys, c->out[0], poly_const(polys, c->tile));
+    return print_index_bare(p, poly_ceildiv(polys, c->out[axis], poly_const(polys, c->tile)));
 }
 
 static Index work_of(Printer *p, const Conv *c, Index places)
@@ -461,13 +462,14 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
     return done;
 }
 
-// Units are rows of tiles.
+// Units are rows of tiles, or blocks of them.
 static bool print_tile_share(Printer *p, const Kernel *k, const Conv *c)
 {
     conv_set_own(p, k, c, true);
     conv_print_sizes(p, c, "sizes");
     print_plan(p, c);
-    return print_tiles(p, k, c, "cameo_winograd_cut(&form, from)", "cameo_winograd_cut(&form, to)");
+    return print_tiles(p, k, c, "cameo_winograd_cut(&form, mode, from)",
+                       "cameo_winograd_cut(&form, mode, to)");
 }
 
 // The same of bytes, whose epilogue is within the blocks.
@@ -505,9 +507,19 @@ static void print_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     nest_end(p, outer);
 }
 
-// What threads share.
+// What threads share. Rows of tiles are whole where something else is done to places of y that are
+// finished.
 static void print_mode(Printer *p, const Kernel *k, const Conv *c)
 {
+    if (c->tile) {
+        const char *down = tiles_along(p, c, 0), *across = tiles_along(p, c, 1);
+        if (c->epilogue || c->curve)
+            print_line(p, "args.mode = %s;", across);
+        else
+            print_line(p, "args.mode = cameo_winograd_shares(cameo_parts(threads), %s, %s);", down,
+                       across);
+        return;
+    }
     conv_set_own(p, k, c, true);
     conv_print_sizes(p, c, "sizes");
     conv_set_own(p, k, c, false);
@@ -524,15 +536,16 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     parts_around(p, outer, true);
     const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
     const char *depth = print_index_bare(p, conv_depth(p->mod->polys, c));
-    if (!c->tile)
-        print_mode(p, k, c);
+    print_mode(p, k, c);
     if (c->copy)
         conv_print_copy(p, k, c);
     if (c->shared)
         print_make_part(p, k, c, n, depth);
     parts_begin(p, c->panel);
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
-    const char *units = c->tile ? print_index_bare(p, tile_rows(p, c))
+    const char *units = c->tile ? str_printf(p->arena, "cameo_winograd_units(args.mode, %s, %s)",
+                                             tiles_along(p, c, 0), tiles_along(p, c, 1))
+                                      .at
                                 : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %d, %s)",
                                              rows, unit_rows(c), n)
                                       .at;

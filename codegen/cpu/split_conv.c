@@ -179,7 +179,7 @@ static void print_begin(Printer *p, const Kernel *k, const Conv *c)
                conv_buffer(p, c->panel));
 }
 
-// Units of 32 columns.
+// Units of 32 columns, unless threads share them.
 static void print_make(Printer *p, const Kernel *k, const Conv *c)
 {
     enum { EACH = 32 }; // tenths of nanoseconds for 32 numbers
@@ -187,26 +187,74 @@ static void print_make(Printer *p, const Kernel *k, const Conv *c)
     print_begin(p, k, c);
     print_line(p, "cameo_split_conv_make(&terms, from, to);");
     conv_set_own(p, k, c, false);
-    parts_end(p, units_of(p, conv_places(p->mod->polys, c)),
+    const char *units = units_of(p, conv_places(p->mod->polys, c));
+    parts_end(p, str_printf(p->arena, "args.mode >= CAMEO_CONV_COLUMNS ? 0 : %s", units).at,
               parts_grain(p, poly_scale(p->mod->polys, conv_depth(p->mod->polys, c), EACH)));
+}
+
+// Where units from .. to of the epilogue lie.
+static void print_cut(Printer *p, const Conv *c)
+{
+    if (c->split == SPLIT_COLUMNS) {
+        print_line(p, "const int64_t n0 = from * %d, n1 = cameo_min_i64(to * %d, %s);", SIDE, SIDE,
+                   print_index_bare(p, conv_places(p->mod->polys, c)));
+        print_line(p, "const int64_t m0 = 0, m1 = %s;", print_index_bare(p, c->rows));
+    } else {
+        print_line(p, "const int64_t m0 = cut.low, m1 = cut.high, n0 = cut.begin, n1 = cut.end;");
+    }
+    print_line(p, "(void)m0, (void)m1, (void)n0, (void)n1;");
 }
 
 // Units from .. to. False: the epilogue is left.
 static bool print_units(Printer *p, const Kernel *k, const Conv *c)
 {
-    const bool columns = c->split == SPLIT_COLUMNS;
-    const char *all = print_index_bare(p, columns ? conv_places(p->mod->polys, c) : c->rows);
-    print_line(p, "cameo_split_conv_%s(&terms, from, to);", columns ? "columns" : "rows");
+    if (c->split == SPLIT_COLUMNS) {
+        print_line(p, "cameo_split_conv_columns(&terms, from, to);");
+    } else {
+        print_line(p, "const cameo_conv_cut cut = cameo_conv_share(mode, %s, %d, %s, from, to);",
+                   print_index_bare(p, c->rows), SIDE,
+                   print_index_bare(p, conv_places(p->mod->polys, c)));
+        print_line(p, "cameo_split_conv_rows(&terms, mode, &cut);");
+    }
     conv_set_own(p, k, c, false);
     if (!c->epilogue)
         return true;
-    const char *of = columns ? "n" : "m", *other = columns ? "m" : "n";
-    print_line(p, "const int64_t %s0 = from * %d, %s1 = cameo_min_i64(to * %d, %s);", of, SIDE, of,
-               SIDE, all);
-    print_line(p, "const int64_t %s0 = 0, %s1 = %s;", other, other,
-               print_index_bare(p, columns ? c->rows : conv_places(p->mod->polys, c)));
-    print_line(p, "(void)m0, (void)m1, (void)n0, (void)n1;");
+    print_cut(p, c);
     return conv_print_epilogue(p, c);
+}
+
+// What threads share.
+static void print_mode(Printer *p, const Kernel *k, const Conv *c)
+{
+    conv_set_own(p, k, c, true);
+    if (c->copy)
+        conv_print_sizes(p, c, "sizes");
+    conv_set_own(p, k, c, false);
+    if (c->split == SPLIT_ROWS)
+        print_line(p, "args.mode = cameo_split_conv_shares(cameo_parts(threads), %s, %s, %s);",
+                   print_index_bare(p, c->rows), print_index_bare(p, conv_depth(p->mod->polys, c)),
+                   print_index_bare(p, conv_places(p->mod->polys, c)));
+    else if (c->copy)
+        print_line(p, "args.mode = CAMEO_CONV_COLUMNS;");
+}
+
+// Units of its sums, and how many shares of them a thread has: each share of columns takes all
+// weights apart, one of rows only its first ones alone.
+static void end_units(Printer *p, const Conv *c, Index work)
+{
+    const char *units, *shares = "1", *n = print_index_bare(p, conv_places(p->mod->polys, c));
+    if (c->split == SPLIT_COLUMNS) {
+        units = units_of(p, conv_places(p->mod->polys, c));
+    } else {
+        units = str_printf(p->arena, "cameo_conv_units(args.mode, %s, %d, %s)",
+                           print_index_bare(p, c->rows), SIDE, n)
+                    .at;
+        shares = "args.mode >= CAMEO_CONV_COLUMNS ? 1 : 2";
+    }
+    parts_end(p, units,
+              str_printf(p->arena, "cameo_split_conv_grain(cameo_parts(threads), %s, %s, %s)",
+                         units, shares, parts_grain_of(p, work, units))
+                  .at);
 }
 
 // As parts that threads share; false: it is not worth it, and nothing was printed.
@@ -214,31 +262,20 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
 {
     Polys *polys = p->mod->polys;
     const Index work = work_of(p, c), two = poly_const(polys, 2);
-    const bool columns = c->split == SPLIT_COLUMNS;
     if (!p->parts || p->parts->inside || !parts_may_own(p, c->panel) ||
         !parts_worth(p, two, poly_floordiv(polys, work, two)))
         return false;
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
-    if (c->copy) {
-        conv_set_own(p, k, c, true);
-        conv_print_sizes(p, c, "sizes");
-        conv_set_own(p, k, c, false);
-        print_line(p, "args.mode = %s;", columns ? "CAMEO_CONV_COLUMNS" : "CAMEO_CONV_ROWS");
+    print_mode(p, k, c);
+    if (c->copy)
         conv_print_copy(p, k, c);
-    }
-    if (!columns)
+    if (c->split == SPLIT_ROWS)
         print_make(p, k, c);
     parts_begin(p, c->panel);
     print_begin(p, k, c);
     const bool done = print_units(p, k, c);
-    const char *units = units_of(p, columns ? conv_places(polys, c) : c->rows);
-    // each share of columns takes all weights apart, one of rows its first ones alone
-    const char *grain =
-        str_printf(p->arena, "cameo_split_conv_grain(cameo_parts(threads), %s, %d, %s)", units,
-                   columns ? 1 : 2, parts_grain_of(p, work, units))
-            .at;
-    parts_end(p, units, grain);
+    end_units(p, c, work);
     parts_around(p, outer, false);
     nest_end(p, outer);
     if (!done)
@@ -265,6 +302,8 @@ void split_conv_print(Printer *p, const Kernel *k, const Conv *c)
                    conv_buffer(p, c->padded));
     if (!columns)
         print_line(p, "cameo_split_conv_make(&terms, 0, %s);", units_of(p, conv_places(polys, c)));
+    if (!columns)
+        print_line(p, "const int64_t mode = CAMEO_CONV_ROWS;");
     print_line(p, "const int64_t from = 0, to = %s;",
                units_of(p, columns ? conv_places(polys, c) : c->rows));
     const bool done = print_units(p, k, c);
