@@ -1,7 +1,8 @@
 // The back end as a script: lower, plan, print, call the C compiler, put the result in its place.
 
-#include "codegen/check_bounds.h"
+#include "codegen/alike.h"
 #include "codegen/attach.h"
+#include "codegen/check_bounds.h"
 #include "codegen/compile.h"
 #include "codegen/cpu/figures.h"
 #include "base/file.h"
@@ -123,6 +124,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         return NULL;
     if (o->device == ON_CUDA)
         cuda_split_products(mod);
+    else
+        alike_module(mod);
     check_bounds(mod);
     stage_end(m->arena, &report->stages, "products", &since);
     report->nkernels = mod->nkernels;

@@ -1,5 +1,6 @@
 // The function that runs a module's steps, and the one that learns sizes from the inputs.
 
+#include "base/map.h"
 #include "codegen/custom.h"
 #include "codegen/emit_parts.h"
 #include "codegen/parts.h"
@@ -477,6 +478,38 @@ static void print_dim_check(Printer *p, uint32_t input, uint32_t k, Index d)
     buf_free(&expected);
 }
 
+// Layers have the same sizes as one another: each that differs once, and which of them a buffer
+// has.
+static void print_sizes(Printer *p, const Plan *plan)
+{
+    const uint32_t n = plan->planned.len;
+    uint32_t *which = NEWS(p->arena, uint32_t, n), count = 0;
+    Map known = {.arena = p->arena};
+    Buf *out = p->out, text = {0};
+    print_line(p, "const int64_t bytes[] = {");
+    p->out = &text;
+    for (uint32_t i = 0; i < n; i++) {
+        bool added = false;
+        text.len = 0;
+        print_bytes(p, plan->planned.at[i]);
+        uint32_t *number = map_put(&known, str_copy(p->arena, (Str){text.at, text.len}), &added);
+        if (added) {
+            *number = count++;
+            buf_printf(out, "        %.*s,\n", (int)text.len, text.at);
+        }
+        which[i] = *number;
+    }
+    p->out = out;
+    buf_free(&text);
+    print_line(p, "};");
+    buf_printf(out, "    static const uint%d_t which[] = {", count <= UINT16_MAX ? 16 : 32);
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf(out, "%s%u", !i ? "" : i % 24 ? ", " : ",\n        ", which[i]);
+    buf_printf(out, "};\n");
+    print_line(p, "for (int32_t i = 0; i < %u; i++)", n);
+    print_line(p, "    sizes[i] = bytes[which[i]];");
+}
+
 void emit_bind(Printer *p, const Plan *plan)
 {
     Module *mod = p->mod;
@@ -504,11 +537,8 @@ void emit_bind(Printer *p, const Plan *plan)
                 }
             }
         }
-    for (uint32_t i = 0; !plan->fixed && i < plan->planned.len; i++) {
-        buf_printf(p->out, "    sizes[%u] = ", i);
-        print_bytes(p, plan->planned.at[i]);
-        buf_printf(p->out, ";\n");
-    }
+    if (!plan->fixed && plan->planned.len)
+        print_sizes(p, plan);
     print_line(p, "(void)c;");
     print_line(p, "(void)sizes;");
     if (parts_any(p) && !plan->fixed)
