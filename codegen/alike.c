@@ -47,12 +47,23 @@ static void add_buffer(Form *f, BufferId b, uint32_t rank, const Index *at)
         add_index(f, at[i]);
 }
 
-// Is `operand` of e such a number?
+// Is `operand` of e such a number? 1 and a half are what forms are recognised by
+// (codegen/cpu/forms.c).
 static bool is_number(const Expr *e, const Expr *operand)
 {
     const bool sums = e->kind == EX_BINARY && (e->op == B_ADD || e->op == B_SUB || e->op == B_MUL);
+    const double size = fabs(operand->value.f);
     return sums && operand->kind == EX_CONST && operand->dtype == DT_F32 &&
-           isnormal(operand->value.f) && fabs(operand->value.f) != 1;
+           isnormal(operand->value.f) && size != 1 && size != 0.5;
+}
+
+// A GELU is recognised by what its x is multiplied by.
+static void add_erf(Form *f, const Expr *x)
+{
+    const Expr *operands[] = {x->a, x->b};
+    for (int i = 0; i < 2 && x->kind == EX_BINARY; i++)
+        if (operands[i]->kind == EX_CONST)
+            add_word(f, (uint64_t)operands[i]->value.i);
 }
 
 static void add_expr(void *context, const Expr *e)
@@ -64,6 +75,8 @@ static void add_expr(void *context, const Expr *e)
         add_buffer(f, e->buffer, e->rank, e->at);
     if (e->kind == EX_INDEX)
         add_index(f, e->index);
+    if (e->kind == EX_UNARY && e->op == U_ERF)
+        add_erf(f, e->a);
     for (int i = 0; i < 3; i++) {
         if (!operands[i] || operands[i]->kind != EX_CONST)
             continue;
