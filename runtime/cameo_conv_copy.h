@@ -105,14 +105,20 @@ static inline __attribute__((unused)) void cameo_conv_halves(const float *x, con
     }
 }
 
-/* n places of 0, a few as a vector, which may write what is written again behind them. */
+/* n places of 0, a few as one vector, a short one for up to four, which may write what is written
+ * again behind them. */
 static inline __attribute__((always_inline, unused)) void cameo_conv_border(float *to, int64_t n,
                                                                             const float *limit)
 {
-    if (n > CAMEO_LANES || limit - to < CAMEO_LANES)
-        memset(to, 0, (size_t)n * sizeof *to);
-    else if (n > 0)
+    typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+    if (n <= 0)
+        return;
+    if (n <= 4 && limit - to >= 4)
+        *(four *)to = (four){0};
+    else if (n <= CAMEO_LANES && limit - to >= CAMEO_LANES)
         *(cameo_vec *)to = (cameo_vec){0};
+    else
+        memset(to, 0, (size_t)n * sizeof *to);
 }
 
 /* The rows of x whose elements are neighbours, from `to` on, `width` apart: low places of 0, count

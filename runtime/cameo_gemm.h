@@ -161,10 +161,11 @@ static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n,
     int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
     const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
     const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
-    for (int64_t x = 0; x < CAMEO_GEMM_K && x < p1 - p0; x++) {
+    const int64_t deepest = p1 - p0 < CAMEO_GEMM_K ? p1 - p0 : CAMEO_GEMM_K;
+    for (int64_t x = 0; x < deepest && n >= WIDTH; x++)
         full_at[x] = x * WIDTH;
+    for (int64_t x = 0; x < deepest && n % WIDTH; x++)
         last_at[x] = x * last;
-    }
     for (int64_t j = 0; j < n; j += WIDTH)
         for (int64_t p = p0; p < p1; p += CAMEO_GEMM_K) {
             const int64_t depth = p1 - p < CAMEO_GEMM_K ? p1 - p : CAMEO_GEMM_K;
