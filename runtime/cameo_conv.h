@@ -135,24 +135,28 @@ static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g,
         cameo_conv_copy(g, x, padded, v->phase, 0, g->channels);
 }
 
-/* Where values k .. k + n of a window begin in x. */
+/* Where values k .. k + n of a window begin in x. From the second channel on they lie as those of
+ * the one before. */
 static inline __attribute__((unused)) void cameo_conv_places(const cameo_conv_view *v, int64_t k,
-                                                             int64_t n, int64_t *places)
+                                                             int64_t n, int64_t *restrict places)
 {
+    const int64_t window = v->taps[0] * v->taps[1] * v->taps[2], channel = v->channel;
     int64_t t = k % v->taps[2], j = k / v->taps[2] % v->taps[1];
     int64_t i = k / v->taps[2] / v->taps[1] % v->taps[0];
-    int64_t c = k / v->taps[2] / v->taps[1] / v->taps[0];
     int64_t f = t * v->dilation % v->stride, place = t * v->dilation / v->stride;
-    for (int64_t at = 0; at < n; c++, i = 0)
-        for (; i < v->taps[0] && at < n; i++, j = 0)
-            for (; j < v->taps[1] && at < n; j++, t = f = place = 0) {
-                const int64_t start = c * v->channel + i * v->tap[0] + j * v->tap[1];
-                for (; t < v->taps[2] && at < n; t++) {
-                    places[at++] = start + f * v->phase + place;
+    int64_t start = k / window * channel, at = 0;
+    for (const int64_t first = n < window ? n : window; at < first; start += channel, i = 0)
+        for (; i < v->taps[0] && at < first; i++, j = 0)
+            for (; j < v->taps[1] && at < first; j++, t = f = place = 0) {
+                const int64_t row = start + i * v->tap[0] + j * v->tap[1];
+                for (; t < v->taps[2] && at < first; t++) {
+                    places[at++] = row + f * v->phase + place;
                     for (f += v->dilation; f >= v->stride; f -= v->stride)
                         place++;
                 }
             }
+    for (; at < n; at++)
+        places[at] = places[at - window] + channel;
 }
 
 typedef struct cameo_stretch {
@@ -258,6 +262,8 @@ static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_con
         left = row < left ? row : left;
         const int64_t vectors = cameo_conv_whole(left) / CAMEO_LANES;
         const int64_t panels = (vectors + CAMEO_VECTORS - 1) / CAMEO_VECTORS;
+        if (panels == 1)
+            return left;
         const int64_t width = (vectors + panels - 1) / panels * CAMEO_LANES;
         return width < left ? width : left;
     }
@@ -576,7 +582,8 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->even = v->even;
     b->few = cameo_conv_ends_few(v);
     b->nk = 0;
-    for (int64_t k = 0; k < CAMEO_CONV_K && k < b->all; k++)
+    const int64_t depth = b->all < CAMEO_CONV_K ? b->all : CAMEO_CONV_K;
+    for (int64_t k = 0; k < depth; k++)
         b->packed[k] = k * PANEL;
     for (int64_t k0 = 0; k0 < b->all; k0 += CAMEO_CONV_K) {
         if (k0 > 0)

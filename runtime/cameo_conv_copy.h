@@ -105,28 +105,34 @@ static inline __attribute__((unused)) void cameo_conv_halves(const float *x, con
     }
 }
 
-/* n places of 0, a few as a vector, which may write what is written again behind them. */
+/* n places of 0, a few as one vector, a short one for up to four, which may write what is written
+ * again behind them. */
 static inline __attribute__((always_inline, unused)) void cameo_conv_border(float *to, int64_t n,
                                                                             const float *limit)
 {
-    if (n > CAMEO_LANES || limit - to < CAMEO_LANES)
-        memset(to, 0, (size_t)n * sizeof *to);
-    else if (n > 0)
+    typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+    if (n <= 0)
+        return;
+    if (n <= 4 && limit - to >= 4)
+        *(four *)to = (four){0};
+    else if (n <= CAMEO_LANES && limit - to >= CAMEO_LANES)
         *(cameo_vec *)to = (cameo_vec){0};
+    else
+        memset(to, 0, (size_t)n * sizeof *to);
 }
 
 /* The rows of x whose elements are neighbours, from `to` on, `width` apart: low places of 0, count
  * elements, places of 0 up to width. What a vector writes past a row the next one writes again;
- * nothing is written from `limit` on. */
-static inline __attribute__((unused)) void cameo_conv_rows(const float *x, int64_t step,
-                                                           int64_t rows, int64_t low, int64_t count,
-                                                           int64_t width, float *to, float *limit)
+ * nothing is read from `end` on, nor written from `limit` on. */
+static inline __attribute__((unused)) void cameo_conv_rows(const float *x, const float *end,
+                                                           int64_t step, int64_t rows, int64_t low,
+                                                           int64_t count, int64_t width, float *to,
+                                                           float *limit)
 {
-    const float *end = x + (rows - 1) * step + count - CAMEO_LANES;
     const int64_t reach = low + (count + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
     for (int64_t j = 0; j < rows; j++, x += step, to += width) {
         cameo_conv_border(to, low, limit);
-        if (x + (count - 1) / CAMEO_LANES * CAMEO_LANES <= end && reach <= limit - to)
+        if (reach - low <= end - x && reach <= limit - to)
             for (int64_t i = 0; i < count; i += CAMEO_LANES)
                 *(cameo_vec *)(to + low + i) = *(const cameo_vec *)(x + i);
         else
@@ -160,7 +166,7 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     const int64_t count = g->in[2] < left ? g->in[2] : left;
     const int whole = length >= CAMEO_LANES || (last - first) * width + CAMEO_LANES <= limit - to;
     if (g->stride[2] == 1 && g->step[2] == 1 && low >= 0 && count > 0)
-        cameo_conv_rows(x, g->step[1], last - first, low, count, width, to, limit);
+        cameo_conv_rows(x, end, g->step[1], last - first, low, count, width, to, limit);
     else if (g->stride[2] == 2 && g->step[2] == 1 && whole)
         for (int64_t j = 0; j < last - first; j++)
             cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length, 1,

@@ -161,10 +161,11 @@ static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n,
     int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
     const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
     const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
-    for (int64_t x = 0; x < CAMEO_GEMM_K && x < p1 - p0; x++) {
+    const int64_t deepest = p1 - p0 < CAMEO_GEMM_K ? p1 - p0 : CAMEO_GEMM_K;
+    for (int64_t x = 0; x < deepest && n >= WIDTH; x++)
         full_at[x] = x * WIDTH;
+    for (int64_t x = 0; x < deepest && n % WIDTH; x++)
         last_at[x] = x * last;
-    }
     for (int64_t j = 0; j < n; j += WIDTH)
         for (int64_t p = p0; p < p1; p += CAMEO_GEMM_K) {
             const int64_t depth = p1 - p < CAMEO_GEMM_K ? p1 - p : CAMEO_GEMM_K;
@@ -211,7 +212,7 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
     float block[CAMEO_GEMM_M * CAMEO_GEMM_K];
     /* Few rows: all of A is packed at once, and B is read from its first element to its last. */
     const int few = m <= CAMEO_TILE_ROWS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K / CAMEO_TILE_ROWS;
-    if (m == 1 && k <= CAMEO_GEMM_M * CAMEO_GEMM_K) {
+    if (m == 1 && n >= CAMEO_TILE_COLUMNS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K) {
         const int64_t whole = n / CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS;
         for (int64_t x = 0; x < k; x++)
             block[x] = a[x * ak];
@@ -238,14 +239,16 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
 
 enum { CAMEO_GEMM_TALL = 512 }; /* so many rows are divided by rows, fewer by columns */
 
-/* What units from .. to of a product are: blocks of rows, or panels of columns. */
+/* What units from .. to of a product are: blocks of rows, or panels of columns. A single last row
+ * belongs to the block before it: alone it would be a product of one row, whose sums go another
+ * way. */
 typedef struct cameo_rectangle {
     int64_t m0, m1, n0, n1;
 } cameo_rectangle;
 
 static inline __attribute__((unused)) int64_t cameo_gemm_units(int64_t m, int64_t n)
 {
-    return m >= CAMEO_GEMM_TALL ? (m + CAMEO_GEMM_M - 1) / CAMEO_GEMM_M
+    return m >= CAMEO_GEMM_TALL ? (m + CAMEO_GEMM_M - 2) / CAMEO_GEMM_M
                                 : (n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS;
 }
 
@@ -254,7 +257,7 @@ static inline __attribute__((unused)) cameo_rectangle cameo_gemm_share(int64_t m
 {
     const int tall = m >= CAMEO_GEMM_TALL;
     const int64_t unit = tall ? CAMEO_GEMM_M : CAMEO_TILE_COLUMNS, end = tall ? m : n;
-    const int64_t low = from * unit, high = to * unit < end ? to * unit : end;
+    const int64_t low = from * unit, high = to * unit < end - tall ? to * unit : end;
     return tall ? (cameo_rectangle){low, high, 0, n} : (cameo_rectangle){0, m, low, high};
 }
 

@@ -172,10 +172,12 @@ static void print_bound(Buf *out, int rows, int vectors, const char *bound, cons
     buf_printf(out, "        }\n");
 }
 
-// The last values of k are summed: bias, what is added, the clip.
+// The last values of k are summed: bias, what is added, the clip. Of a tile that is not whole it is
+// done here where neither what c holds comes before it nor anything is added, which may end with
+// the tile.
 static void print_finish(Buf *out, const TileKind *kind, int rows, int vectors)
 {
-    buf_printf(out, "    if (finish && whole) {\n"
+    buf_printf(out, "    if (finish && (whole || !(more || finish->added))) {\n"
                     "        const float *bias = finish->bias, *added = finish->added;\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "       ");
@@ -188,7 +190,7 @@ static void print_finish(Buf *out, const TileKind *kind, int rows, int vectors)
     buf_printf(out, "        }\n");
     print_bound(out, rows, vectors, "low", "> -__builtin_inff()", "greater");
     print_bound(out, rows, vectors, "high", "< __builtin_inff()", "less");
-    buf_printf(out, "    }\n");
+    buf_printf(out, "        finish = NULL;\n    }\n");
 }
 
 // What is written of a tile that is not whole goes by the edge, a pair's vector by vector.
