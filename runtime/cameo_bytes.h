@@ -146,10 +146,10 @@ static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int
     }
 #ifdef CAMEO_AMX
     if (cameo_bytes_squares(m)) {
+        cameo_amx_rows rows = cameo_amx_packed(a + cameo_amx_size(m0, k) / 4, k);
         cameo_amx_begin();
-        cameo_amx_panel(cameo_amx_u8s8, m1 - m0, ldb / 16, (groups + 15) / 16,
-                        cameo_amx_packed(a + cameo_amx_size(m0, k) / 4, k), b, 4 * ldb, 4 * next,
-                        sums, 4 * WIDTH, 0);
+        cameo_amx_panel(cameo_amx_u8s8, m1 - m0, ldb / 16, (groups + 15) / 16, &rows, b, 4 * ldb,
+                        4 * next, sums, 4 * WIDTH, 0);
         cameo_amx_end();
         return n0 + width;
     }

@@ -48,13 +48,14 @@ static inline __attribute__((unused)) void cameo_half_panel(const cameo_half *h,
     const int64_t next = n0 + CAMEO_TILE_COLUMNS < h->n ? words * ldb : 0;
     const int32_t *b = h->b + n0 * words;
     float *sums = h->sums + column;
+    cameo_amx_rows lying = cameo_amx_lying(h->a, 2 * h->am);
+    cameo_amx_rows copied = cameo_amx_packed(cameo_half_copy(h), 2 * h->k);
     if (h->whole)
-        cameo_amx_panel(cameo_amx_bf16, h->whole, width / 16, steps,
-                        cameo_amx_lying(h->a, 2 * h->am), b, ldb, next, sums, ldc, h->more);
+        cameo_amx_panel(cameo_amx_bf16, h->whole, width / 16, steps, &lying, b, ldb, next, sums,
+                        ldc, h->more);
     if (h->m > h->whole)
-        cameo_amx_panel(cameo_amx_bf16, h->m - h->whole, width / 16, steps,
-                        cameo_amx_packed(cameo_half_copy(h), 2 * h->k), b, ldb, h->whole ? 0 : next,
-                        sums + h->whole * h->columns, ldc, h->more);
+        cameo_amx_panel(cameo_amx_bf16, h->m - h->whole, width / 16, steps, &copied, b, ldb,
+                        h->whole ? 0 : next, sums + h->whole * h->columns, ldc, h->more);
 }
 #endif
 
@@ -111,17 +112,69 @@ typedef struct cameo_half_pair {
     float *room; /* rows of CAMEO_HALF_N sums, rows of A copied for tiles, words of B */
 } cameo_half_pair;
 
+typedef int32_t cameo_half_line __attribute__((vector_size(64), aligned(2), may_alias));
+
+/* Each line of the first half and one of the second, element by element: after four times what was
+ * a column is a line. */
+static inline __attribute__((unused, always_inline)) void
+cameo_half_join(cameo_half_line to[16], const cameo_half_line from[16])
+{
+    for (int i = 0; i < 8; i++) {
+        to[2 * i] = __builtin_shufflevector(from[i], from[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20,
+                                            5, 21, 6, 22, 7, 23);
+        to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + 8], 8, 24, 9, 25, 10, 26, 11, 27,
+                                                12, 28, 13, 29, 14, 30, 15, 31);
+    }
+}
+
+/* to[x * width + i] = word x of column i, for x and i below 16; columns are bn elements apart. */
+static inline __attribute__((unused)) void
+cameo_half_turn_square(const uint16_t *restrict b, int64_t bn, int64_t width, int32_t *restrict to)
+{
+    cameo_half_line x[16], y[16];
+    for (int i = 0; i < 16; i++)
+        x[i] = *(const cameo_half_line *)(b + i * bn);
+    cameo_half_join(y, x);
+    cameo_half_join(x, y);
+    cameo_half_join(y, x);
+    cameo_half_join(x, y);
+    for (int i = 0; i < 16; i++)
+        *(cameo_half_line *)(to + i * width) = x[i];
+}
+
 /* Columns that lie one behind another: two values of k are a word as they lie. */
 static inline __attribute__((unused)) void cameo_half_turn(int64_t k, int64_t n,
                                                            const uint16_t *restrict b, int64_t bn,
                                                            int64_t width, int32_t *restrict to)
 {
+    const int64_t words = k / 2, most = n / 16 * 16, deep = words / 16 * 16;
+    for (int64_t i = 0; i < most; i += 16)
+        for (int64_t x = 0; x < deep; x += 16)
+            cameo_half_turn_square(b + i * bn + 2 * x, bn, width, to + x * width + i);
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t x = 0; x < k / 2; x++)
+        for (int64_t x = i < most ? deep : 0; x < words; x++)
             memcpy(to + x * width + i, b + i * bn + 2 * x, sizeof *to);
         if (k % 2)
-            to[k / 2 * width + i] = b[i * bn + k - 1];
+            to[words * width + i] = b[i * bn + k - 1];
     }
+}
+
+/* Rows: two are a row of words. */
+static inline __attribute__((unused)) void cameo_half_rows(int64_t k, int64_t n,
+                                                           const uint16_t *restrict b, int64_t bk,
+                                                           int64_t bn, int64_t width,
+                                                           int32_t *restrict to)
+{
+    for (int64_t x = 0; x < k / 2; x++, to += width, b += 2 * bk) {
+        if (bn == 1)
+            for (int64_t i = 0; i < n; i++)
+                to[i] = (int32_t)(b[i] | (uint32_t)b[bk + i] << 16);
+        else
+            for (int64_t i = 0; i < n; i++)
+                to[i] = (int32_t)(b[i * bn] | (uint32_t)b[bk + i * bn] << 16);
+    }
+    for (int64_t i = 0; k % 2 && i < n; i++)
+        to[i] = b[i * bn];
 }
 
 /* k x n elements of B as panels of words of two values of k, zeros up to a block and to 16. */
@@ -138,12 +191,8 @@ static __attribute__((noinline, unused)) void cameo_half_pack(int64_t k, int64_t
             memset(to, 0, (size_t)(all * width) * sizeof *to);
         if (bk == 1)
             cameo_half_turn(k, some, from, bn, width, to);
-        for (int64_t x = 0; bk != 1 && x < k / 2; x++)
-            for (int64_t i = 0; i < some; i++)
-                to[x * width + i] = (int32_t)(from[2 * x * bk + i * bn] |
-                                              (uint32_t)from[(2 * x + 1) * bk + i * bn] << 16);
-        for (int64_t i = 0; bk != 1 && k % 2 && i < some; i++)
-            to[k / 2 * width + i] = from[(k - 1) * bk + i * bn];
+        else
+            cameo_half_rows(k, some, from, bk, bn, width, to);
         to += all * width;
     }
 }

@@ -203,10 +203,10 @@ cameo_half_conv_panel(const cameo_half_conv *h, const cameo_half_cut *cut, int64
 #ifdef CAMEO_AMX
     if (cameo_amx_on()) {
         const int64_t left = cut->high - place, columns = left < WIDTH ? left : WIDTH;
+        cameo_amx_rows rows = cameo_amx_packed(w, h->steps * CAMEO_AMX_LINE);
         cameo_amx_begin();
         cameo_amx_panel(cameo_amx_bf16, cut->m1 - cut->m0, (columns + TILE - 1) / TILE, h->steps,
-                        cameo_amx_packed(w, h->steps * CAMEO_AMX_LINE), panel, 4 * WIDTH, 0,
-                        h->sums, 4 * WIDTH, 0);
+                        &rows, panel, 4 * WIDTH, 0, h->sums, 4 * WIDTH, 0);
         cameo_amx_end();
         return;
     }

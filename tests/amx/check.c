@@ -142,7 +142,7 @@ static int try(const Kind *kind, const Shape *s)
         from = cameo_amx_packed(copy, s->k * kind->size);
     }
     cameo_amx_begin();
-    cameo_amx_panel(kind->tiles, s->m, columns, steps, from, panel, ldb, AHEAD, c, ldc, more);
+    cameo_amx_panel(kind->tiles, s->m, columns, steps, &from, panel, ldb, AHEAD, c, ldc, more);
     cameo_amx_end();
     const int wrong = differs(kind, s, a, b, c, ldc, more ? 2 : 0);
     free(a);
