@@ -251,9 +251,9 @@ cameo_split_finite(int64_t m, int64_t k, const float *a, int64_t am, int64_t ak)
         int64_t x = 0;
         for (; ak == 1 && x + 16 <= k; x += 16)
             over |= cameo_split_over(a + x);
-        for (; x < k; x++) {
+        for (const float *at = a + x * ak; x < k; x++, at += ak) {
             uint32_t bits;
-            memcpy(&bits, a + x * ak, sizeof bits);
+            memcpy(&bits, at, sizeof bits);
             any |= (bits & 0x7fffffffu) + CAMEO_SPLIT_MORE;
         }
     }
