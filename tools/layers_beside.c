@@ -279,7 +279,7 @@ static int collect_values(Runner *r, const cameo_context *x, const Inputs *in)
         cameo_tensor y = output_of(r->s.model, x, l->value.output), z = {.name = ""};
         char error[512];
         l->missing = true;
-        l->why = "no file of it";
+        l->why = str_printf(r->s.arena, "no %s", strrchr(path, '/') + 1).at;
         if (!file_exists(path))
             continue;
         int status = cameo_load_tensor(path, y.dtype, &z, error, sizeof error);
