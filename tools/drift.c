@@ -273,7 +273,6 @@ void drift_find(Drift *d)
             p->variance += drift_variance(d, o, k, &basis);
             p->basis = basis > p->basis ? basis : p->basis;
         }
-        d->unknown += p->basis == BASIS_NONE || r->values.at[k].blind;
         d->total += p->variance;
     }
     for (uint32_t k = 0; k < r->values.len; k++)

@@ -115,8 +115,7 @@ typedef struct Drift {
     DriftPoles poles; // of a model run with its values rounded
     bool unrun;       // the model could not be run with its values rounded
     double total;     // sum of all relative variances
-    uint32_t unknown;
-    uint32_t listed; // in text
+    uint32_t listed;  // in text
 } Drift;
 
 // Elements of value k beyond the range of what it is rounded to.

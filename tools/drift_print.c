@@ -172,10 +172,13 @@ static void put_limits(const Drift *d, Buf *out)
         const SensValue *v = &r->values.at[k];
         if ((!v->blind && !v->opaque) || (k > 0 && r->values.at[k - 1].node == v->node))
             continue;
-        buf_printf(out, "note: %.*s has no derivative: %s\n", STR_ARG(v->path),
+        buf_printf(out, "note: %.*s has no derivative: %s%s\n", STR_ARG(v->path),
                    v->blind ? "errors before it are not counted through it"
                             : "it is taken as a whole, and errors before it are assumed to spread "
-                              "evenly");
+                              "evenly",
+                   d->values[k].basis == BASIS_NONE
+                       ? "; what it makes itself is unknown, and in no share"
+                       : "");
     }
     put_plain(d, out);
     if (d->table.left_out)

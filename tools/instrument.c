@@ -64,4 +64,5 @@ static int run(const Tool *t, int argc, char **argv)
 }
 
 const Tool tool_instrument = {"instrument", "MODEL -o OUT",
-                              "makes every value of a model an output", options, run};
+                              "makes every value of a model an output, for verify --against-values",
+                              options, run};

@@ -112,6 +112,30 @@ static void keep_least(double *least, double seconds, bool first)
     *least = !first && *least < seconds ? *least : seconds;
 }
 
+static bool any_not_finite(const Runner *r)
+{
+    for (uint32_t i = 0; i < r->layers.all.len; i++)
+        if (r->layers.all.at[i].numbers[DRIFT_NONFINITE] > 0)
+            return true;
+    return false;
+}
+
+// Values that are not finite may have come with an input.
+static void note_inputs(Runner *r, const Inputs *in)
+{
+    const cameo_model *m = r->s.model;
+    for (int32_t i = 0; i < m->ninputs && !r->layers.input; i++) {
+        const cameo_tensor *t = &in->tensors[i];
+        if ((m->input_types && m->input_types[i]) || !dtype_is_float((DType)t->dtype))
+            continue;
+        for (int64_t k = 0; k < t->count && !r->layers.input; k++)
+            if (!isfinite(cameo_element(t, k))) {
+                r->layers.input = m->inputs[i].name;
+                r->layers.input_at = k;
+            }
+    }
+}
+
 static int run_inputs(void *runner, Inputs *in)
 {
     Runner *r = runner;
@@ -127,6 +151,8 @@ static int run_inputs(void *runner, Inputs *in)
     keep_least(&r->fastest, now(CLOCK_MONOTONIC) - begin, !r->layers.sets);
     if (!status)
         status = r->collect(r, r->context, in);
+    if (any_not_finite(r))
+        note_inputs(r, in);
     r->layers.sets++;
     return status;
 }

@@ -35,14 +35,18 @@ typedef struct Layers {
     uint32_t sets;
     uint32_t alone; // values of MODEL2 that are beside no value of the model
     bool made_up;   // the inputs were
+    // Where a value is not finite: the first input that was given such elements (NULL: none), and
+    // the first of them.
+    const char *input;
+    int64_t input_at;
 } Layers;
 
 // Figures of a layer; 0 where nothing was computed.
 double layer_rms(const Layer *l, int sum); // root of the mean of a DRIFT_SUM_*
 // What is off beside a shadow that is 0 throughout is infinitely so.
-double layer_relative(const Layer *l);     // rms of total / rms of the shadow
-double layer_spread(const Layer *l);       // greatest |total| / greatest |shadow|
-double layer_share(const Layer *l);        // rms of made / rms of the shadow
+double layer_relative(const Layer *l); // rms of total / rms of the shadow
+double layer_spread(const Layer *l);   // greatest |total| / greatest |shadow|
+double layer_share(const Layer *l);    // rms of made / rms of the shadow
 bool layer_is_over(const Layers *s, const Layer *l);
 const char *layer_kind(const Layer *l); // "computed", "exact", "control", "decides", "restarts"
 

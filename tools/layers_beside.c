@@ -201,6 +201,27 @@ static void precision_of(DType t, int64_t *numbers)
     numbers[2] = 0;
 }
 
+static void put_type(Buf *out, const cameo_tensor *t)
+{
+    buf_printf(out, "%s[", dtype_info((DType)t->dtype)->name);
+    for (int32_t k = 0; k < t->rank; k++)
+        buf_printf(out, "%s%lld", k ? "," : "", (long long)t->dims[k]);
+    buf_char(out, ']');
+}
+
+// Why y is not compared with z.
+static const char *unlike(Arena *a, const char *what, const cameo_tensor *y, const cameo_tensor *z)
+{
+    Buf text = {0};
+    buf_printf(&text, "%s is ", what);
+    put_type(&text, z);
+    buf_printf(&text, ", the value ");
+    put_type(&text, y);
+    const char *why = str_printf(a, "%.*s", (int)text.len, text.at).at;
+    buf_free(&text);
+    return why;
+}
+
 // Figures of y beside z; false where their shapes or kinds do not fit.
 static bool compare(Layer *l, const cameo_tensor *y, const cameo_tensor *z)
 {
@@ -279,13 +300,14 @@ static int collect_values(Runner *r, const cameo_context *x, const Inputs *in)
         cameo_tensor y = output_of(r->s.model, x, l->value.output), z = {.name = ""};
         char error[512];
         l->missing = true;
-        l->why = "no file of it";
+        l->why = str_printf(r->s.arena, "no %s", strrchr(path, '/') + 1).at;
         if (!file_exists(path))
             continue;
         int status = cameo_load_tensor(path, y.dtype, &z, error, sizeof error);
         if (!status)
             l->missing = !compare(l, &y, &z);
-        l->why = "a file of another shape or dtype";
+        if (!status && l->missing)
+            l->why = unlike(r->s.arena, strrchr(path, '/') + 1, &y, &z);
         cameo_tensor_free(&z);
         if (status)
             return tool_error(r->tool, status, "%s", error);
@@ -356,7 +378,8 @@ static int collect_other(Runner *r, const cameo_context *x, const Inputs *in)
         cameo_tensor here = output_of(r->s.model, x, l->value.output);
         cameo_tensor there = output_of(m, y, b->second.values.at[b->partner[i]].output);
         l->missing = !compare(l, &here, &there);
-        l->why = "another shape or dtype there";
+        if (l->missing)
+            l->why = unlike(r->s.arena, "the other", &here, &there);
     }
     for (int32_t i = 0; own && i < m->ninputs; i++)
         free(own[i].elements);

@@ -167,6 +167,12 @@ static void put_nonfinite(const Layers *s, Buf *out)
                "%u value%s with elements that are not finite, the first %s at %.*s, element %.0f\n",
                n, n == 1 ? "" : "s", name.at, STR_ARG(first->value.path),
                first->numbers[DRIFT_NONFINITE_AT]);
+    name.len = 0;
+    if (s->input) {
+        buf_quoted(&name, str_of(s->input));
+        buf_printf(out, "  the data hold such elements: input %s, element %lld\n", name.at,
+                   (long long)s->input_at);
+    }
     buf_free(&name);
 }
 
@@ -194,9 +200,9 @@ void layers_print_text(const Layers *s, Buf *out)
                    s->against);
     if (restarts)
         buf_printf(out,
-                   "%u values are of nodes that run as they are: nothing is known of the error "
-                   "before them\n",
-                   restarts);
+                   "%u value%s of nodes that run as they are: nothing is known of the error before "
+                   "them\n",
+                   restarts, restarts == 1 ? " is" : "s are");
     if (anew)
         buf_printf(out,
                    "%u value%s made of integers or strings that came of floats: what was rounded "
@@ -311,6 +317,11 @@ void layers_print_json(const Layers *s, Buf *out)
     json_int(&j, s->sets);
     json_key(&j, "inputs_made_up");
     json_bool(&j, s->made_up);
+    json_key(&j, "not_finite_input");
+    if (s->input)
+        json_str(&j, str_of(s->input));
+    else
+        json_null(&j);
     json_key(&j, "values");
     json_array(&j);
     for (uint32_t i = 0; i < s->all.len; i++) {

@@ -44,8 +44,8 @@ static const ToolOption options[] = {
          "--layers: f64 (default), the model's own shadow in float64 (of a float64 model in "
          "double-double), dd, in double-double, or another model"},
     [OPT_VALUES] = {"--against-values", "DIR",
-                    "--layers: NAME.npy of each value as another runtime wrote them (see cameo "
-                    "help instrument)"},
+                    "--layers: NAME.npy of each value as another runtime wrote them, what is no "
+                    "letter, digit, '.', '_' or '-' of NAME as '_' (see cameo help instrument)"},
     [OPT_THRESHOLD] = {"--threshold", "T",
                        "--layers: exit 1 where a value is further away, as a part of the greatest "
                        "number in it (default 1e-3, only marked)"},
