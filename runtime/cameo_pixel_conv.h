@@ -66,10 +66,12 @@ typedef struct cameo_pixel_cut {
     char *c;
 } cameo_pixel_cut;
 
-/* c: all but what is set here. */
-static __attribute__((noinline, unused)) cameo_pixel_conv cameo_pixel_conv_plan(cameo_pixel_conv c)
+/* sizes: all but what is set here. */
+static __attribute__((noinline, unused)) cameo_pixel_conv
+cameo_pixel_conv_plan(const cameo_pixel_conv *sizes)
 {
     enum { TILE = CAMEO_PIXEL_TILE };
+    cameo_pixel_conv c = *sizes;
     const int64_t down = c.stride[0] * c.across, flat = down / c.stride[1];
     const int64_t rows = (c.row + TILE - 1) / TILE, wide = (c.rows - 1) * flat + c.row;
     c.steps = c.planes * c.taps[0] * c.taps[1];
@@ -154,8 +156,8 @@ static inline __attribute__((unused)) void cameo_pixel_end(void)
 /* Unit cut->u. Where it is the first one of a thread, weights are in no cache of its core. Those of
  * the next block come while one is multiplied for the first time, and when all are done for the
  * last time what lies behind them: the next kernel's. */
-static inline __attribute__((unused)) void cameo_pixel_unit(const cameo_pixel_conv *c,
-                                                            cameo_pixel_cut *cut)
+static __attribute__((noinline, unused)) void cameo_pixel_unit(const cameo_pixel_conv *c,
+                                                               cameo_pixel_cut *cut)
 {
     const int64_t u = cut->u;
     const int64_t most = c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES;
@@ -623,11 +625,12 @@ static inline __attribute__((unused)) int64_t cameo_pixel_last(const cameo_pixel
 }
 
 /* From `place` on: elements low .. high of row *row of the output, whose sums are those of places
- * *at + low ..., the first ones being tile t's. The place after them. */
-static inline __attribute__((unused)) int64_t cameo_pixel_piece(const cameo_pixel_conv *c,
-                                                                int64_t t, int64_t place,
-                                                                int64_t *row, int64_t *low,
-                                                                int64_t *high, int64_t *at)
+ * *at + low ..., the first ones being tile t's. The place after them. (Of every kernel's text: a
+ * call takes less than a row's elements, and copies would be most of what kernels are.) */
+static __attribute__((noinline, unused)) int64_t cameo_pixel_piece(const cameo_pixel_conv *c,
+                                                                   int64_t t, int64_t place,
+                                                                   int64_t *row, int64_t *low,
+                                                                   int64_t *high, int64_t *at)
 {
     const int64_t tile = place / CAMEO_PIXEL_TILE, line = place / c->pitch;
     const int64_t across = place - line * c->pitch;

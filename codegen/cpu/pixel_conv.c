@@ -472,7 +472,7 @@ static void print_begin(Printer *p, const Conv *conv)
         return;
     }
     const char *kind = c->dtype == DT_BF16 ? "BF16" : c->dtype == DT_U8 ? "U8" : "S8";
-    print_line(p, "const cameo_pixel_conv h = cameo_pixel_conv_plan((cameo_pixel_conv){");
+    print_line(p, "static const cameo_pixel_conv sizes = {");
     print_line(p, "    .kind = CAMEO_PIXEL_%s, .planes = %lld, .lines = %lld, .across = %lld,",
                kind, (long long)c->planes, (long long)c->lines, (long long)c->across);
     print_line(p, "    .rows = %lld, .row = %lld, .taps = {%lld, %lld}, .stride = {%lld, %lld},",
@@ -486,9 +486,10 @@ static void print_begin(Printer *p, const Conv *conv)
     const int64_t pixel = c->few ? c->few * PIXEL_BYTES / pixel_lanes(c->dtype) : PIXEL_BYTES;
     const int64_t read = c->ends ? (c->channels - 1) % c->columns + 1 : c->columns;
     const bool narrow = c->finish && c->finish->silu && pixel_conv_lanes(c) <= TILE;
-    print_line(p, "    .last = %lld, .pixel = %lld%s%s});",
+    print_line(p, "    .last = %lld, .pixel = %lld%s%s};",
                (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel,
                c->gathered ? ", .gathered = 1" : "", narrow ? ", .narrow = CAMEO_PIXEL_LANES" : "");
+    print_line(p, "const cameo_pixel_conv h = cameo_pixel_conv_plan(&sizes);");
 }
 
 // What is done to a piece at once: sums to y, or what stands in their place rounded.
