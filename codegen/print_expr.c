@@ -367,6 +367,14 @@ static bool is_zero(const Expr *e)
     return e->kind == EX_CONST && e->value.i == 0;
 }
 
+// A place that an int32 holds: a vector has twice as many of them as of int64.
+static bool is_short_index(const Printer *p, const Expr *e)
+{
+    Polys *polys = p->mod->polys;
+    return e->kind == EX_INDEX && poly_nonnegative(polys, e->index) &&
+           poly_less(polys, e->index, poly_const(polys, INT32_MAX));
+}
+
 static const char *print_compare(Printer *p, const Expr *e)
 {
     static const char *const names[] = {"==", "!=", "<", "<="};
@@ -386,6 +394,8 @@ static const char *print_compare(Printer *p, const Expr *e)
         if (unsigned_type && e->op == C_LT && is_zero(e->b))
             return "0";
     }
+    if (p->dialect->rows && is_short_index(p, e->a) && is_short_index(p, e->b))
+        return text(p, "((int32_t)%s %s (int32_t)%s)", a, names[e->op], b);
     return text(p, "(%s %s %s)", a, names[e->op], b);
 }
 

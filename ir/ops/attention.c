@@ -181,7 +181,7 @@ static const Expr *bias_at(Lower *l, const Attention *a, const Index *o)
 // Scaled products of query and key at (b, h, i, j). As the operator is defined both operands are
 // multiplied by the root of the scale, and rounded; in the wide dtypes the sum is, a product of the
 // operands as they are.
-static const Expr *score_at(Lower *l, const Attention *a, const Index *o)
+static const Expr *score_at(Lower *l, const Attention *a, Tensor products, Index *o)
 {
     const DType t = a->t, acc = accumulator(t);
     const double given = node_float(l->n, "scale", 0);
@@ -198,7 +198,14 @@ static const Expr *score_at(Lower *l, const Attention *a, const Index *o)
     q = root ? mul(l, q, root) : q;
     k = root ? mul(l, k, root) : k;
     const Expr *sum = reduce_add(l, 1, &c, NULL, mul(l, cast(l, acc, q), cast(l, acc, k)));
-    return cast(l, t, root ? sum : mul(l, sum, cast(l, acc, scale)));
+    if (root)
+        return cast(l, t, sum);
+    // a kernel of its own, so that the product's scale can go where the scores are read
+    store(l, products, o, sum);
+    kernel_end(l);
+    kernel(l, "attention_scale");
+    par_all(l, products, o);
+    return mul(l, load(l, products, o), cast(l, acc, scale));
 }
 
 static void lower_scores(Lower *l, Attention *a, Tensor raw)
@@ -206,9 +213,10 @@ static void lower_scores(Lower *l, Attention *a, Tensor raw)
     Index o[MAX_RANK] = {0};
     const double softcap = node_float(l->n, "softcap", 0);
     const DType t = a->t;
+    Tensor products = temp(l, "products", t, 4, raw.dims);
     kernel(l, "attention_scores");
     par_all(l, raw, o);
-    const Expr *e = score_at(l, a, o);
+    const Expr *e = score_at(l, a, products, o);
     if (has_output(l, 3) && node_int(l->n, "qk_matmul_output_mode", 0) == 0)
         store(l, output(l, 3), o, e);
     if (softcap > 0)
