@@ -39,8 +39,8 @@ typedef struct cameo_drift_state {
     cameo_drift_near_sums near;
     cameo_drift_sums far; /* of what was taken in float64; nothing unless `wide` */
     double relative, ulp, most, at, nonfinite, nonfinite_at, lost, flips;
-    double made, inherited, shadow; /* the greatest of what was taken in float32 */
-    int wide;                       /* was any taken in float64? */
+    double shadow; /* the greatest |Y| of what was taken in float32 */
+    int wide;      /* was any taken in float64? */
 } cameo_drift_state;
 
 /* No |total| that is at most so much of |Y| changes the greatest of total / Y or of its units in
@@ -221,17 +221,11 @@ CAMEO_FN double cameo_drift_peak(const cameo_drift_state *s, double near,
     return s->wide ? cameo_drift_larger(cameo_drift_greatest(far), near) : near;
 }
 
-/* Sums of squares of what was taken in float32 and in float64. */
-CAMEO_DRIFT_FN void cameo_drift_squares(const cameo_drift_state *s, double *sums)
+/* The same of sums. */
+CAMEO_FN double cameo_drift_whole_sum(const cameo_drift_state *s, double near,
+                                      const cameo_drift_vec *far)
 {
-    cameo_drift_near_sums both = s->near;
-    if (s->wide) {
-        both.total2 += s->far.total2;
-        both.made2 += s->far.made2;
-        both.inherited2 += s->far.inherited2;
-        both.shadow2 += s->far.shadow2;
-    }
-    cameo_drift_added_four(&both, sums);
+    return s->wide ? near + cameo_drift_added(far) : near;
 }
 
 CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_drift_third how,
@@ -240,32 +234,30 @@ CAMEO_FN void cameo_drift_write(double *out, const cameo_drift_state *s, cameo_d
     const cameo_drift_near_sums *n = &s->near;
     const cameo_drift_sums *f = &s->far;
     const int exact = how == DRIFT_EXACT || how == DRIFT_MOVED, all = !exact && how != DRIFT_MADE;
-    double sums[4]; /* as cameo_drift_near_sums has them */
-    cameo_drift_squares(s, sums);
     memset(out, 0, DRIFT_FIELDS * sizeof *out);
     out[DRIFT_COUNT] = (double)count;
     out[DRIFT_MAX_TOTAL] = s->most;
     out[DRIFT_AT] = s->at;
-    out[DRIFT_SUM_TOTAL] = sums[0];
+    out[DRIFT_SUM_TOTAL] = cameo_drift_whole_sum(s, n->total2, &f->total2);
     if (all) {
-        out[DRIFT_MAX_MADE] = cameo_drift_peak(s, s->made, &f->made);
-        out[DRIFT_SUM_MADE] = sums[1];
-        out[DRIFT_MAX_INHERITED] = cameo_drift_peak(s, s->inherited, &f->inherited);
-        out[DRIFT_SUM_INHERITED] = sums[2];
+        out[DRIFT_MAX_MADE] = cameo_drift_peak(s, (double)n->made, &f->made);
+        out[DRIFT_SUM_MADE] = cameo_drift_whole_sum(s, n->made2, &f->made2);
+        out[DRIFT_MAX_INHERITED] = cameo_drift_peak(s, (double)n->inherited, &f->inherited);
+        out[DRIFT_SUM_INHERITED] = cameo_drift_whole_sum(s, n->inherited2, &f->inherited2);
     } else {
         out[exact ? DRIFT_MAX_INHERITED : DRIFT_MAX_MADE] = s->most;
         out[exact ? DRIFT_SUM_INHERITED : DRIFT_SUM_MADE] = out[DRIFT_SUM_TOTAL];
     }
     out[DRIFT_MAX_SHADOW] = cameo_drift_peak(s, s->shadow, &f->shadow);
-    out[DRIFT_SUM_SHADOW] = sums[3];
+    out[DRIFT_SUM_SHADOW] = cameo_drift_whole_sum(s, n->shadow2, &f->shadow2);
     out[DRIFT_MAX_RELATIVE] = s->relative;
     out[DRIFT_MAX_ULP] = s->ulp;
     out[DRIFT_NONFINITE] = s->nonfinite;
     out[DRIFT_NONFINITE_AT] = s->nonfinite_at;
     out[DRIFT_LOST] = s->lost;
     out[DRIFT_FLIPS] = s->flips;
-    out[DRIFT_LEAST] = -cameo_drift_extreme_float(&n->low, -1);
-    out[DRIFT_GREATEST] = cameo_drift_extreme_float(&n->high, 1);
+    out[DRIFT_LEAST] = (double)n->low;
+    out[DRIFT_GREATEST] = (double)n->high;
     if (s->wide) {
         out[DRIFT_LEAST] =
             -cameo_drift_larger(cameo_drift_extreme(&f->least, -1), -out[DRIFT_LEAST]);
@@ -281,22 +273,39 @@ CAMEO_FN int cameo_drift_may_square(double most)
 }
 
 /* Does float32 hold the numbers of some elements and their squares, and are all finite? */
-CAMEO_DRIFT_FN int cameo_drift_near_holds(const cameo_drift_near_sums *s, const float *peaks)
+CAMEO_FN int cameo_drift_near_holds(const cameo_drift_near_sums *s)
 {
-    const cameo_drift_vec sizes = s->total2 + s->made2 + s->shadow2;
-    return cameo_drift_added(&sizes) <= DBL_MAX && cameo_drift_may_square((double)peaks[0]) &&
-           cameo_drift_may_square((double)peaks[1]) && cameo_drift_may_square((double)peaks[2]) &&
-           cameo_drift_may_square((double)peaks[3]);
+    return s->total2 + s->made2 + s->shadow2 <= DBL_MAX &&
+           cameo_drift_may_square((double)s->total) && cameo_drift_may_square((double)s->made) &&
+           cameo_drift_may_square((double)s->inherited);
 }
 
-/* Adds what float32 holds of some elements. */
-CAMEO_DRIFT_FN void cameo_drift_near_take(cameo_drift_state *s, const cameo_drift_near_sums *own,
-                                          const float *peaks)
+/* Adds what float32 holds of some elements, the greatest |total| apart. */
+CAMEO_FN void cameo_drift_near_add(cameo_drift_near_sums *to, const cameo_drift_near_sums *from)
 {
-    cameo_drift_near_add(&s->near, own);
-    s->made = cameo_drift_larger((double)peaks[1], s->made);
-    s->inherited = cameo_drift_larger((double)peaks[2], s->inherited);
-    s->shadow = cameo_drift_larger((double)peaks[3], s->shadow);
+    to->total2 += from->total2;
+    to->made2 += from->made2;
+    to->inherited2 += from->inherited2;
+    to->shadow2 += from->shadow2;
+    to->made = from->made > to->made ? from->made : to->made;
+    to->inherited = from->inherited > to->inherited ? from->inherited : to->inherited;
+    to->low = from->low < to->low ? from->low : to->low;
+    to->high = from->high > to->high ? from->high : to->high;
+}
+
+/* The greatest |Y| of both parts where it may be more than the greatest so far, which else it is
+ * said to be; -1: float32 may not hold its square. y's range tells most often. */
+CAMEO_FN double cameo_drift_near_size(const cameo_drift_state *s, const cameo_drift_near_sums *own,
+                                      const cameo_drift_part *parts, cameo_drift_third how)
+{
+    const double y = (double)(-own->low > own->high ? -own->low : own->high);
+    const double total = (double)own->total, bound = (y + total) * (1 + 0x1p-20);
+    float most = 0;
+    if (y >= 0x1p-46 && y >= 2 * total && bound <= s->shadow && cameo_drift_may_square(bound))
+        return s->shadow;
+    for (int k = 0; k < 2; k++)
+        most = cameo_drift_part_size(&parts[k], how, most);
+    return cameo_drift_may_square((double)most) ? cameo_drift_larger((double)most, s->shadow) : -1;
 }
 
 /* Is the greatest |total| of a block that begins at `first` greater than those before, or as great
@@ -316,10 +325,9 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
     const char *second = c->nreads > 1 ? (const char *)c->reads[1].at : NULL;
     const char *third = moved ? second : c->nreads > 2 ? (const char *)c->reads[2].at : NULL;
     const double limit = cameo_drift_limit(s, u);
-    cameo_drift_near_sums own = cameo_drift_near_begin();
+    cameo_drift_near_sums own;
     cameo_drift_tail tail;
     cameo_drift_part parts[2];
-    int further = 0;
     parts[0] = (cameo_drift_part){
         .y = (const float *)c->reads[0].at + first,
         .range = (const float *)c->reads[0].at + first,
@@ -328,16 +336,15 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
         .apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL,
         .n = n};
     cameo_drift_split(parts, &tail, how);
-    for (int k = 0; k < 2; k++)
-        if (parts[k].n)
-            further |= cameo_drift_part_add(&own, &parts[k], limit, how);
+    const int further = cameo_drift_parts_take(&own, parts, limit, how);
     cameo_drift_split_end(parts, n);
-    float peaks[4]; /* as cameo_drift_peaks has them */
-    cameo_drift_greatest_four(&own.most, peaks);
-    if (!cameo_drift_near_holds(&own, peaks))
+    const double size =
+        cameo_drift_near_holds(&own) ? cameo_drift_near_size(s, &own, parts, how) : -1;
+    if (size < 0)
         return 0;
-    cameo_drift_near_take(s, &own, peaks);
-    const double most = (double)peaks[0];
+    cameo_drift_near_add(&s->near, &own);
+    s->shadow = size;
+    const double most = (double)own.total;
     const int found = cameo_drift_is_first(s, most, first);
     for (int k = 0; further && k < 2; k++)
         cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
@@ -383,13 +390,13 @@ CAMEO_FN void cameo_drift_numbers(const cameo_call *c, int64_t count, int64_t or
     cameo_drift_state s;
     const cameo_drift_unit u = {cameo_drift_power(c->n[1]), cameo_drift_power(c->n[0])};
     const int plain = c->reads[0].dtype == 1 && !cameo_drift_is_paired(c) && !c->n[2];
-    s.near = cameo_drift_near_begin();
+    s.near = (cameo_drift_near_sums){.low = INFINITY, .high = -INFINITY};
     s.relative = before ? before[DRIFT_MAX_RELATIVE] : 0;
     s.ulp = before ? before[DRIFT_MAX_ULP] : 0;
     s.most = before ? before[DRIFT_MAX_TOTAL] : 0;
     s.at = s.most > 0 ? before[DRIFT_AT] - (double)origin : 0;
     s.nonfinite = s.lost = s.flips = 0;
-    s.made = s.inherited = s.shadow = 0;
+    s.shadow = before ? before[DRIFT_MAX_SHADOW] : 0;
     s.nonfinite_at = -1;
     s.wide = 0;
     for (int64_t first = 0, n; first < count; first += n) {

@@ -181,91 +181,156 @@ CAMEO_DRIFT_FN cameo_drift_step cameo_drift_step_at(const cameo_drift_part *p, i
     return a;
 }
 
-/* Adds some steps of a part, whose sums of squares float32 holds so far. 1: some |total| may be
- * more than limit * |Y|. */
-CAMEO_DRIFT_FN int cameo_drift_near(cameo_drift_near_sums *s, const cameo_drift_part *p,
-                                    int64_t first, int64_t end, double limit,
-                                    const cameo_drift_third how, const int apart)
+/* What is added while a part is gone through: squares in float32 for so long as that holds their
+ * sums. */
+typedef struct cameo_drift_taken {
+    cameo_drift_floats total2, made2, inherited2, shadow2;
+    cameo_drift_floats over; /* more than 0 where a |total| may be more than limit * |Y| */
+    cameo_drift_peaks most;
+    cameo_drift_squares sums;
+} cameo_drift_taken;
+
+CAMEO_DRIFT_FN void cameo_drift_take_over(cameo_drift_taken *s, cameo_drift_floats more)
+{
+    s->over = cameo_drift_picked((cameo_drift_ints)(more > s->over), more, s->over);
+}
+
+/* All but `over` and the greatest |total|, which pairs of steps have in common. */
+CAMEO_DRIFT_FN cameo_drift_step cameo_drift_take_step(cameo_drift_taken *s,
+                                                      const cameo_drift_part *p, int64_t i,
+                                                      const cameo_drift_third how, const int apart)
 {
     const int all = how == DRIFT_ADDED || how == DRIFT_LOCAL || how == DRIFT_BROUGHT;
-    const float most = limit < 0x1p60 ? (float)(limit * limit * (1 - 0x1p-16)) : 0x1p120f;
-    const cameo_drift_floats less = -most + (cameo_drift_floats){0};
-    cameo_drift_peaks m = s->most;
-    cameo_drift_floats low = s->low, high = s->high, over = {0};
-    cameo_drift_floats total2 = {0}, made2 = {0}, inherited2 = {0}, shadow2 = {0};
-    for (int64_t i = first; i < end; i += DRIFT_STEP) {
-        const cameo_drift_floats y = cameo_drift_floats_at(p->range + i);
-        const cameo_drift_step a = cameo_drift_step_at(p, i, how);
-        const cameo_drift_floats size = a.shadow * a.shadow;
-        low = cameo_drift_picked((cameo_drift_ints)(y < low), y, low);
-        high = cameo_drift_picked((cameo_drift_ints)(y > high), y, high);
-        shadow2 += size;
-        m.shadow = cameo_drift_widest(a.shadow, m.shadow);
-        if (how != DRIFT_SAME) {
-            const cameo_drift_floats square = a.total * a.total;
-            const cameo_drift_floats more = cameo_drift_joined_floats(less, size, square);
-            total2 += square;
-            m.total = cameo_drift_widest(a.total, m.total);
-            over = cameo_drift_picked((cameo_drift_ints)(more > over), more, over);
-        }
-        if (all) {
-            made2 = cameo_drift_joined_floats(a.made, a.made, made2);
-            inherited2 = cameo_drift_joined_floats(a.inherited, a.inherited, inherited2);
-            m.made = cameo_drift_widest(a.made, m.made);
-            m.inherited = cameo_drift_widest(a.inherited, m.inherited);
-        }
-        if (apart)
-            *(cameo_drift_floats *)(p->apart + i) = a.total;
+    const cameo_drift_floats y = cameo_drift_floats_at(p->range + i);
+    const cameo_drift_step a = cameo_drift_step_at(p, i, how);
+    cameo_drift_peaks *m = &s->most;
+    m->low = cameo_drift_picked((cameo_drift_ints)(y < m->low), y, m->low);
+    m->high = cameo_drift_picked((cameo_drift_ints)(y > m->high), y, m->high);
+    if (all) {
+        s->made2 = cameo_drift_joined_floats(a.made, a.made, s->made2);
+        s->inherited2 = cameo_drift_joined_floats(a.inherited, a.inherited, s->inherited2);
+        m->made = cameo_drift_wider(a.made, m->made);
+        m->inherited = cameo_drift_wider(a.inherited, m->inherited);
     }
-    s->most = m;
-    s->low = low;
-    s->high = high;
-    s->total2 += cameo_drift_halves(total2);
-    s->made2 += cameo_drift_halves(made2);
-    s->inherited2 += cameo_drift_halves(inherited2);
-    s->shadow2 += cameo_drift_halves(shadow2);
-    return cameo_drift_any((cameo_drift_bits)(over > 0));
+    if (apart)
+        *(cameo_drift_floats *)(p->apart + i) = a.total;
+    return a;
 }
 
-CAMEO_DRIFT_FN int cameo_drift_part_sums(cameo_drift_near_sums *to, const cameo_drift_part *of,
-                                         double limit, const cameo_drift_third how, const int apart)
+/* Two steps. Their elements are held to the limit two by two, the greater |total| to the lesser
+ * |Y|: fewer operations, and true of more than it is of one by one, hardly ever where no Y is 0. */
+CAMEO_DRIFT_FN void cameo_drift_take_two(cameo_drift_taken *s, const cameo_drift_part *p, int64_t i,
+                                         cameo_drift_floats less, const cameo_drift_third how,
+                                         const int apart)
 {
-    const cameo_drift_part p = *of; /* what is stored may be any of it */
-    cameo_drift_near_sums s = *to;
-    int over = 0;
-    for (int64_t i = 0, end; i < p.n; i = end) {
-        end = p.n - i < DRIFT_NEAR ? p.n : i + DRIFT_NEAR;
-        over |= cameo_drift_near(&s, &p, i, end, limit, how, apart);
-    }
+    const cameo_drift_step a = cameo_drift_take_step(s, p, i, how, apart);
+    const cameo_drift_step b = cameo_drift_take_step(s, p, i + DRIFT_STEP, how, apart);
+    const cameo_drift_floats total = cameo_drift_wider(a.total, b.total);
+    const cameo_drift_floats least = cameo_drift_slighter(a.shadow, b.shadow);
+    s->shadow2 = cameo_drift_joined_floats(a.shadow, a.shadow, s->shadow2);
+    s->shadow2 = cameo_drift_joined_floats(b.shadow, b.shadow, s->shadow2);
+    s->total2 = cameo_drift_joined_floats(a.total, a.total, s->total2);
+    s->total2 = cameo_drift_joined_floats(b.total, b.total, s->total2);
+    s->most.total = cameo_drift_wider(total, s->most.total);
+    cameo_drift_take_over(s, cameo_drift_joined_floats(less, least, total));
+}
+
+CAMEO_DRIFT_FN void cameo_drift_take_one(cameo_drift_taken *s, const cameo_drift_part *p, int64_t i,
+                                         cameo_drift_floats less, const cameo_drift_third how,
+                                         const int apart)
+{
+    const cameo_drift_step a = cameo_drift_take_step(s, p, i, how, apart);
+    const cameo_drift_floats size = a.shadow * a.shadow, square = a.total * a.total;
+    s->shadow2 += size;
+    if (how == DRIFT_SAME)
+        return;
+    s->total2 += square;
+    s->most.total = cameo_drift_wider(a.total, s->most.total);
+    cameo_drift_take_over(s, cameo_drift_joined_floats(-less * less, size, square));
+}
+
+/* Some steps of a part, whose sums of squares float32 holds so far. */
+CAMEO_DRIFT_FN void cameo_drift_take(cameo_drift_taken *to, const cameo_drift_part *p,
+                                     int64_t first, int64_t end, cameo_drift_floats less,
+                                     const cameo_drift_third how, const int apart)
+{
+    const int pairs = how != DRIFT_EXACT && how != DRIFT_MOVED && how != DRIFT_SAME;
+    cameo_drift_taken s = *to;
+    int64_t i = first;
+    for (; pairs && i + 2 * DRIFT_STEP <= end; i += 2 * DRIFT_STEP)
+        cameo_drift_take_two(&s, p, i, less, how, apart);
+    for (; i < end; i += DRIFT_STEP)
+        cameo_drift_take_one(&s, p, i, less, how, apart);
     *to = s;
-    return over;
 }
 
-/* Adds the part. 1: some |total| may be more than limit * |Y|. */
-CAMEO_DRIFT_WHOLE int cameo_drift_part_add(cameo_drift_near_sums *s, const cameo_drift_part *p,
-                                           double limit, cameo_drift_third how)
+CAMEO_DRIFT_FN void cameo_drift_take_squares(cameo_drift_taken *s)
 {
-    const int apart = p->apart != NULL;
+    const cameo_drift_floats none = {0};
+    s->sums.total += cameo_drift_halves(s->total2);
+    s->sums.made += cameo_drift_halves(s->made2);
+    s->sums.inherited += cameo_drift_halves(s->inherited2);
+    s->sums.shadow += cameo_drift_halves(s->shadow2);
+    s->total2 = s->made2 = s->inherited2 = s->shadow2 = none;
+}
+
+CAMEO_DRIFT_FN int cameo_drift_parts_sums(cameo_drift_near_sums *to, const cameo_drift_part *parts,
+                                          double limit, const cameo_drift_third how,
+                                          const int apart)
+{
+    const float most = limit < 0x1p60 ? (float)(limit * (1 - 0x1p-16)) : 0x1p60f;
+    const cameo_drift_floats none = {0}, less = none - most;
+    cameo_drift_taken s = {.most = {.low = none + INFINITY, .high = none - INFINITY}};
+    for (int k = 0; k < 2; k++) {
+        const cameo_drift_part p = parts[k]; /* what is stored may be any of it */
+        for (int64_t i = 0, end; i < p.n; i = end) {
+            if (i)
+                cameo_drift_take_squares(&s);
+            end = p.n - i < DRIFT_NEAR ? p.n : i + DRIFT_NEAR;
+            cameo_drift_take(&s, &p, i, end, less, how, apart);
+        }
+    }
+    cameo_drift_take_squares(&s);
+    *to = cameo_drift_reduced(&s.sums, &s.most);
+    return cameo_drift_any((cameo_drift_bits)(s.over > 0));
+}
+
+/* What float32 says of both parts. 1: some |total| may be more than limit * |Y|. */
+CAMEO_DRIFT_WHOLE int cameo_drift_parts_take(cameo_drift_near_sums *s,
+                                             const cameo_drift_part *parts, double limit,
+                                             cameo_drift_third how)
+{
+    const int apart = parts[0].apart != NULL;
     switch (how) {
     case DRIFT_EXACT:
-        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_EXACT, 1)
-                     : cameo_drift_part_sums(s, p, limit, DRIFT_EXACT, 0);
+        return apart ? cameo_drift_parts_sums(s, parts, limit, DRIFT_EXACT, 1)
+                     : cameo_drift_parts_sums(s, parts, limit, DRIFT_EXACT, 0);
     case DRIFT_LOCAL:
-        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_LOCAL, 1)
-                     : cameo_drift_part_sums(s, p, limit, DRIFT_LOCAL, 0);
+        return apart ? cameo_drift_parts_sums(s, parts, limit, DRIFT_LOCAL, 1)
+                     : cameo_drift_parts_sums(s, parts, limit, DRIFT_LOCAL, 0);
     case DRIFT_ADDED:
-        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_ADDED, 1)
-                     : cameo_drift_part_sums(s, p, limit, DRIFT_ADDED, 0);
+        return apart ? cameo_drift_parts_sums(s, parts, limit, DRIFT_ADDED, 1)
+                     : cameo_drift_parts_sums(s, parts, limit, DRIFT_ADDED, 0);
     case DRIFT_MADE:
-        return apart ? cameo_drift_part_sums(s, p, limit, DRIFT_MADE, 1)
-                     : cameo_drift_part_sums(s, p, limit, DRIFT_MADE, 0);
+        return apart ? cameo_drift_parts_sums(s, parts, limit, DRIFT_MADE, 1)
+                     : cameo_drift_parts_sums(s, parts, limit, DRIFT_MADE, 0);
     case DRIFT_BROUGHT:
-        return cameo_drift_part_sums(s, p, limit, DRIFT_BROUGHT, apart);
+        return cameo_drift_parts_sums(s, parts, limit, DRIFT_BROUGHT, apart);
     case DRIFT_MOVED:
-        return cameo_drift_part_sums(s, p, limit, DRIFT_MOVED, 0);
+        return cameo_drift_parts_sums(s, parts, limit, DRIFT_MOVED, 0);
     default:
-        return cameo_drift_part_sums(s, p, limit, DRIFT_SAME, 0);
+        return cameo_drift_parts_sums(s, parts, limit, DRIFT_SAME, 0);
     }
+}
+
+/* The greatest |Y| of the part, or `most`. */
+CAMEO_DRIFT_WHOLE float cameo_drift_part_size(const cameo_drift_part *p, cameo_drift_third how,
+                                              float most)
+{
+    cameo_drift_floats size = most + (cameo_drift_floats){0};
+    for (int64_t i = 0; i < p->n; i += DRIFT_STEP)
+        size = cameo_drift_wider(cameo_drift_step_at(p, i, how).shadow, size);
+    return (float)cameo_drift_greatest_float(&size);
 }
 
 /* As a factor of float32 that is a little less: what is compared with is rounded too. */

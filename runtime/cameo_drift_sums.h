@@ -28,10 +28,6 @@ typedef float cameo_drift_floats
 
 typedef int32_t cameo_drift_ints __attribute__((vector_size(8 * DRIFT_LANES), may_alias));
 
-typedef struct cameo_drift_peaks {
-    cameo_drift_floats total, made, inherited, shadow;
-} cameo_drift_peaks;
-
 /* Of y, total = y - Y, made = y - L, inherited = L - Y and Y; magnitudes where nothing else is
  * said.
  */
@@ -40,11 +36,20 @@ typedef struct cameo_drift_sums {
     cameo_drift_vec least, greatest; /* of y */
 } cameo_drift_sums;
 
-/* The same, taken in float32: sums of squares, greatest magnitudes, and y's range. */
+/* Sums of squares. */
+typedef struct cameo_drift_squares {
+    cameo_drift_vec total, made, inherited, shadow;
+} cameo_drift_squares;
+
+/* Greatest magnitudes, and y's range. */
+typedef struct cameo_drift_peaks {
+    cameo_drift_floats total, made, inherited, low, high;
+} cameo_drift_peaks;
+
+/* What was taken in float32 of some elements. */
 typedef struct cameo_drift_near_sums {
-    cameo_drift_vec total2, made2, inherited2, shadow2;
-    cameo_drift_peaks most;
-    cameo_drift_floats low, high;
+    double total2, made2, inherited2, shadow2;
+    float total, made, inherited, low, high;
 } cameo_drift_near_sums;
 
 /* Part of a value, where its differences are not taken on the way. */
@@ -131,17 +136,37 @@ CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_picked(cameo_drift_ints first, cam
     return (cameo_drift_floats)((first & (cameo_drift_ints)a) | (~first & (cameo_drift_ints)b));
 }
 
-/* max(|a|, b) of b >= 0 */
-CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_widest(cameo_drift_floats a, cameo_drift_floats b)
+#if defined __AVX512DQ__
+typedef float cameo_drift_whole __attribute__((vector_size(8 * DRIFT_LANES)));
+#define CAMEO_DRIFT_RANGE(how, a, b)                                                               \
+    (cameo_drift_floats) __builtin_ia32_rangeps512_mask(                                           \
+        (cameo_drift_whole)a, (cameo_drift_whole)b, how, (cameo_drift_whole)b, -1, 4)
+#endif
+
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_sizes(cameo_drift_floats v)
+{
+    return (cameo_drift_floats)((cameo_drift_ints)v & INT32_MAX);
+}
+
+/* max(|a|, |b|) */
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_wider(cameo_drift_floats a, cameo_drift_floats b)
 {
 #if defined __AVX512DQ__
-    enum { GREATER_MAGNITUDE = 0xb, AS_SET = 4 };
-    typedef float whole __attribute__((vector_size(8 * DRIFT_LANES)));
-    return (cameo_drift_floats)__builtin_ia32_rangeps512_mask((whole)a, (whole)b, GREATER_MAGNITUDE,
-                                                              (whole)b, -1, AS_SET);
+    return CAMEO_DRIFT_RANGE(0xb, a, b);
 #else
-    const cameo_drift_floats size = (cameo_drift_floats)((cameo_drift_ints)a & INT32_MAX);
-    return cameo_drift_picked((cameo_drift_ints)(size > b), size, b);
+    const cameo_drift_floats x = cameo_drift_sizes(a), y = cameo_drift_sizes(b);
+    return cameo_drift_picked((cameo_drift_ints)(x > y), x, y);
+#endif
+}
+
+/* min(|a|, |b|) */
+CAMEO_DRIFT_FN cameo_drift_floats cameo_drift_slighter(cameo_drift_floats a, cameo_drift_floats b)
+{
+#if defined __AVX512DQ__
+    return CAMEO_DRIFT_RANGE(0xa, a, b);
+#else
+    const cameo_drift_floats x = cameo_drift_sizes(a), y = cameo_drift_sizes(b);
+    return cameo_drift_picked((cameo_drift_ints)(x < y), x, y);
 #endif
 }
 
@@ -324,11 +349,11 @@ CAMEO_DRIFT_FN double cameo_drift_greatest_float(const cameo_drift_floats *lanes
 #endif
 #define CAMEO_DRIFT_LISTED(...) __VA_ARGS__
 
-/* What cameo_drift_added says of each of four vectors. */
-CAMEO_DRIFT_FN void cameo_drift_added_four(const cameo_drift_near_sums *s, double *sums)
+/* What cameo_drift_added says of each. */
+CAMEO_DRIFT_FN void cameo_drift_added_four(const cameo_drift_squares *s, double *sums)
 {
 #ifdef CAMEO_DRIFT_FOUR
-    const cameo_drift_lanes a = s->total2, b = s->made2, c = s->inherited2, d = s->shadow2;
+    const cameo_drift_lanes a = s->total, b = s->made, c = s->inherited, d = s->shadow;
     cameo_drift_lanes u, v;
 #define CAMEO_DRIFT_JOIN(to, x, y, low, high)                                                      \
     to = __builtin_shufflevector(x, y, CAMEO_DRIFT_LISTED low) +                                   \
@@ -337,39 +362,68 @@ CAMEO_DRIFT_FN void cameo_drift_added_four(const cameo_drift_near_sums *s, doubl
 #undef CAMEO_DRIFT_JOIN
     memcpy(sums, &u, 4 * sizeof *sums);
 #else
-    sums[0] = cameo_drift_added(&s->total2);
-    sums[1] = cameo_drift_added(&s->made2);
-    sums[2] = cameo_drift_added(&s->inherited2);
-    sums[3] = cameo_drift_added(&s->shadow2);
+    sums[0] = cameo_drift_added(&s->total);
+    sums[1] = cameo_drift_added(&s->made);
+    sums[2] = cameo_drift_added(&s->inherited);
+    sums[3] = cameo_drift_added(&s->shadow);
 #endif
 }
 
-/* What cameo_drift_greatest_float says of each of four vectors. */
-CAMEO_DRIFT_FN void cameo_drift_greatest_four(const cameo_drift_peaks *p, float *peaks)
+/* The same of five vectors of float32, whose numbers come to lie at CAMEO_DRIFT_PLACES. */
+#if defined(__AVX512F__)
+#define CAMEO_DRIFT_QUARTERS_LOW 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
+#define CAMEO_DRIFT_QUARTERS_HIGH 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
+#define CAMEO_DRIFT_FIRST                                                                          \
+    (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),                                      \
+        (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+#define CAMEO_DRIFT_SECOND (CAMEO_DRIFT_QUARTERS_LOW), (CAMEO_DRIFT_QUARTERS_HIGH)
+#define CAMEO_DRIFT_THIRD                                                                          \
+    (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),                                    \
+        (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define CAMEO_DRIFT_LAST                                                                           \
+    (0, 2, 0, 2, 4, 6, 4, 6, 8, 10, 8, 10, 12, 14, 12, 14),                                        \
+        (1, 3, 1, 3, 5, 7, 5, 7, 9, 11, 9, 11, 13, 15, 13, 15)
+#define CAMEO_DRIFT_PLACES 0, 4, 8, 12, 1
+#elif defined(__AVX__)
+#define CAMEO_DRIFT_FIRST (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
+#define CAMEO_DRIFT_SECOND (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15)
+#define CAMEO_DRIFT_THIRD (0, 2, 8, 10, 4, 6, 12, 14), (1, 3, 9, 11, 5, 7, 13, 15)
+#define CAMEO_DRIFT_PLACES 0, 4, 1, 5, 2
+#endif
+
+/* The greatest of each of five vectors. */
+CAMEO_DRIFT_FN void cameo_drift_greatest_five(const cameo_drift_floats *v, float *most)
 {
-#ifdef CAMEO_DRIFT_FOUR
-    typedef float half __attribute__((vector_size(4 * DRIFT_LANES)));
-    typedef int32_t half_bits __attribute__((vector_size(4 * DRIFT_LANES)));
-    half u, v, w;
-#define CAMEO_DRIFT_JOIN(to, x, y, low, high)                                                      \
+#ifdef CAMEO_DRIFT_PLACES
+    typedef float whole __attribute__((vector_size(8 * DRIFT_LANES)));
+    typedef int32_t whole_bits __attribute__((vector_size(8 * DRIFT_LANES)));
+    static const unsigned char places[] = {CAMEO_DRIFT_PLACES};
+    whole a, b, c, w;
+    float all[DRIFT_LANES * 2];
+#define CAMEO_DRIFT_JOIN_BY(to, x, y, low, high)                                                   \
     w = __builtin_shufflevector(x, y, CAMEO_DRIFT_LISTED low);                                     \
     to = __builtin_shufflevector(x, y, CAMEO_DRIFT_LISTED high);                                   \
-    to = (half)(((half_bits)(w > to) & (half_bits)w) | (~(half_bits)(w > to) & (half_bits)to));
-#define CAMEO_DRIFT_HALF(to, x) CAMEO_DRIFT_JOIN(to, p->x, p->x, (DRIFT_LOW), (DRIFT_HIGH))
-    half a, b, c, d;
-    CAMEO_DRIFT_HALF(a, total)
-    CAMEO_DRIFT_HALF(b, made)
-    CAMEO_DRIFT_HALF(c, inherited)
-    CAMEO_DRIFT_HALF(d, shadow)
-    CAMEO_DRIFT_FOUR(CAMEO_DRIFT_JOIN)
-#undef CAMEO_DRIFT_HALF
+    to = (whole)(((whole_bits)(w > to) & (whole_bits)w) | (~(whole_bits)(w > to) & (whole_bits)to));
+#define CAMEO_DRIFT_JOIN(to, x, y, level) CAMEO_DRIFT_JOIN_AT(to, x, y, level)
+#define CAMEO_DRIFT_JOIN_AT(...) CAMEO_DRIFT_JOIN_BY(__VA_ARGS__)
+    CAMEO_DRIFT_JOIN(a, v[0], v[1], CAMEO_DRIFT_FIRST)
+    CAMEO_DRIFT_JOIN(b, v[2], v[3], CAMEO_DRIFT_FIRST)
+    CAMEO_DRIFT_JOIN(c, v[4], v[4], CAMEO_DRIFT_FIRST)
+    CAMEO_DRIFT_JOIN(a, a, b, CAMEO_DRIFT_SECOND)
+    CAMEO_DRIFT_JOIN(c, c, c, CAMEO_DRIFT_SECOND)
+    CAMEO_DRIFT_JOIN(a, a, c, CAMEO_DRIFT_THIRD)
+#ifdef CAMEO_DRIFT_LAST
+    CAMEO_DRIFT_JOIN(a, a, a, CAMEO_DRIFT_LAST)
+#endif
 #undef CAMEO_DRIFT_JOIN
-    memcpy(peaks, &u, 4 * sizeof *peaks);
+#undef CAMEO_DRIFT_JOIN_AT
+#undef CAMEO_DRIFT_JOIN_BY
+    memcpy(all, &a, sizeof all);
+    for (int i = 0; i < 5; i++)
+        most[i] = all[places[i]];
 #else
-    peaks[0] = (float)cameo_drift_greatest_float(&p->total);
-    peaks[1] = (float)cameo_drift_greatest_float(&p->made);
-    peaks[2] = (float)cameo_drift_greatest_float(&p->inherited);
-    peaks[3] = (float)cameo_drift_greatest_float(&p->shadow);
+    for (int i = 0; i < 5; i++)
+        most[i] = (float)cameo_drift_greatest_float(&v[i]);
 #endif
 }
 
@@ -378,12 +432,6 @@ CAMEO_DRIFT_FN double cameo_drift_extreme(const cameo_drift_vec *v, double sign)
 {
     const cameo_drift_vec signed_v = *v * sign;
     return cameo_drift_greatest(&signed_v);
-}
-
-CAMEO_DRIFT_FN double cameo_drift_extreme_float(const cameo_drift_floats *v, float sign)
-{
-    const cameo_drift_floats signed_v = *v * sign;
-    return cameo_drift_greatest_float(&signed_v);
 }
 
 CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)
@@ -395,22 +443,17 @@ CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)
     }
 }
 
-CAMEO_DRIFT_FN cameo_drift_near_sums cameo_drift_near_begin(void)
+/* Both vectors' numbers as single ones. */
+CAMEO_DRIFT_FN cameo_drift_near_sums cameo_drift_reduced(const cameo_drift_squares *s,
+                                                         const cameo_drift_peaks *p)
 {
-    const cameo_drift_floats none = {0};
-    return (cameo_drift_near_sums){.low = none + INFINITY, .high = none - INFINITY};
-}
-
-/* All but the greatest magnitudes. */
-CAMEO_DRIFT_FN void cameo_drift_near_add(cameo_drift_near_sums *to,
-                                         const cameo_drift_near_sums *from)
-{
-    to->total2 += from->total2;
-    to->made2 += from->made2;
-    to->inherited2 += from->inherited2;
-    to->shadow2 += from->shadow2;
-    to->low = cameo_drift_picked((cameo_drift_ints)(from->low < to->low), from->low, to->low);
-    to->high = cameo_drift_picked((cameo_drift_ints)(from->high > to->high), from->high, to->high);
+    const cameo_drift_floats five[] = {p->total, p->made, p->inherited, -p->low, p->high};
+    double sums[4];
+    float most[5];
+    cameo_drift_added_four(s, sums);
+    cameo_drift_greatest_five(five, most);
+    return (cameo_drift_near_sums){sums[0], sums[1], sums[2],  sums[3], most[0],
+                                   most[1], most[2], -most[3], most[4]};
 }
 
 #endif
