@@ -7,10 +7,11 @@
 #include "codegen/parts.h"
 
 enum {
-    SLACK = 64,       // CAMEO_CONV_SLACK
-    LANES = 16,       // planes of a band begin at multiples of
-    LEAST_ROWS = 12,  // of y: fewer are not worth bands
-    MOST_COLUMNS = 16 // of a window that is read where it lies, and
+    SLACK = 64,        // CAMEO_CONV_SLACK
+    LANES = 16,        // planes of a band begin at multiples of
+    LEAST_ROWS = 12,   // of y: fewer are not worth bands
+    MOST_COLUMNS = 16, // of a window that is read where it lies
+    MOST_DEPTH = 32    // values of k of a first convolution that reads a copy
 };
 
 const Conv *chain_link(const Kernel *k)
@@ -116,12 +117,14 @@ static bool is_pointwise(const Conv *c)
     return true;
 }
 
-// What is copied of x for each band is no more than what is not written.
+// A first convolution that copies x for each band: the copy is no more than what is not written,
+// and its windows are few numbers, since every eight planes read all of it again.
 static bool is_first(Polys *polys, const Conv *c)
 {
     return is_product(c) && !c->added &&
            (!c->copy ||
-            number(conv_copy_size(polys, c)) <= number(c->rows) * number(conv_places(polys, c)));
+            (number(conv_depth(polys, c)) <= MOST_DEPTH &&
+             number(conv_copy_size(polys, c)) <= number(c->rows) * number(conv_places(polys, c))));
 }
 
 static bool are_windows(const Conv *c)
