@@ -1,7 +1,8 @@
 /* Convolutions of which each reads what the one before it wrote, done a band of rows at a time, so
  * that what is between them never leaves the cache of the core that computes it:
  *
- *   1 x 1 (may be missing)   more channels, the rows that the band's windows reach
+ *   1 x 1 (may be missing)   more channels, the rows that the band's windows reach; or any window,
+ *                            as a network's first one, whose x is copied for the band
  *   planes by their own windows
  *   1 x 1                    to y
  *
@@ -23,8 +24,9 @@ enum {
     CAMEO_CHAIN_ROWS = 3,                  /* of a band, if there are as many */
     CAMEO_CHAIN_MOVES = 12,                /* a band's first row moves by such a part of it */
     /* columns of a block of the first product: as many as there is room for panels */
-    CAMEO_CHAIN_WIDE = CAMEO_CONV_PANELS * CAMEO_LANES * CAMEO_VECTORS * 4 / 5 /
-                       CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS
+    CAMEO_CHAIN_PANELS = CAMEO_CONV_PANELS * 4 / 5,
+    CAMEO_CHAIN_WIDE =
+        CAMEO_CHAIN_PANELS * CAMEO_LANES * CAMEO_VECTORS / CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS
 };
 
 /* One of the convolutions: its packed weights or windows, what is done to its sums. */
@@ -37,6 +39,7 @@ typedef struct cameo_link {
 typedef struct cameo_chain {
     cameo_link expand, windows, project; /* expand.sizes: NULL where it is missing */
     cameo_conv_view wide, narrow;        /* what the products read */
+    cameo_conv part;                     /* of the first one the rows that a band reaches */
     cameo_planes planes;
     int64_t bands;
     int64_t channel;       /* from one plane of x to the next, where the windows read it */
@@ -44,6 +47,7 @@ typedef struct cameo_chain {
     int again;             /* a band is several blocks, or goes in several steps of k */
     float *between[2];     /* what the windows read, of CAMEO_CHAIN_PLANES planes, and write */
     float *panel, *padded; /* room for panels and for rows with their border */
+    float *copy;           /* of x, where the first convolution reads a copy */
 } cameo_chain;
 
 /* Rows of x that the windows of rows from .. to reach. */
@@ -69,32 +73,70 @@ static inline __attribute__((unused)) int64_t cameo_chain_plane(const cameo_conv
     return ((written ? rows * g->out[2] : read * g->in[2]) + 15) / 16 * 16;
 }
 
-/* As many bands as their size asks for, and a multiple of the threads where rows are enough. */
+/* The first convolution's rows from .. to; *x: the first element of x, then of what they read. */
+static inline __attribute__((unused)) cameo_conv cameo_chain_rows(const cameo_conv *g, int64_t from,
+                                                                  int64_t to, const float **x)
+{
+    cameo_conv part = *g;
+    const int64_t place = from * g->stride[1] - g->pad[1];
+    const int64_t skip = place < 0 ? 0 : place < g->in[1] ? place : g->in[1];
+    part.out[1] = to - from;
+    part.pad[1] = skip - place;
+    part.in[1] = g->in[1] - skip;
+    *x += skip * g->step[1];
+    return part;
+}
+
+/* Elements that the longest band copies of x. */
+static inline __attribute__((unused)) int64_t cameo_chain_copied(const cameo_conv *first,
+                                                                 const cameo_conv *windows,
+                                                                 int64_t bands)
+{
+    cameo_conv part = *first;
+    part.out[1] = cameo_chain_plane(windows, bands, 0) / windows->in[2];
+    return first->copy ? first->channels * cameo_conv_reach(&part, 1) * cameo_conv_reach(&part, 2)
+                       : 0;
+}
+
+/* As many bands as their size asks for, and a multiple of the threads where rows are enough.
+ * first: NULL where the windows read x. */
 static __attribute__((noinline, unused)) int64_t cameo_chain_bands(const cameo_conv *windows,
-                                                                   int64_t channels, int expands,
+                                                                   const cameo_conv *first,
+                                                                   int64_t channels,
                                                                    int64_t threads)
 {
     const int64_t rows = windows->out[1];
     int64_t bands = 1;
-    const int64_t planes = expands ? CAMEO_CHAIN_PLANES : 0;
+    const int64_t planes = first ? CAMEO_CHAIN_PLANES : 0;
     while (bands < rows && channels * cameo_chain_plane(windows, bands, 1) +
-                                   planes * cameo_chain_plane(windows, bands, 0) >
+                                   planes * cameo_chain_plane(windows, bands, 0) +
+                                   (first ? cameo_chain_copied(first, windows, bands) : 0) >
                                CAMEO_CHAIN_SIZE)
         bands++;
     const int64_t even = (bands + threads - 1) / threads * threads, most = rows / CAMEO_CHAIN_ROWS;
     return even <= most ? even : bands < most ? most : bands;
 }
 
-/* Nothing is copied panel by panel where that would be done again for the next planes. */
-static inline __attribute__((unused)) void cameo_chain_plan_wide(cameo_chain *c)
+/* Columns of a block of whole rows, of which each is some panels. */
+static inline __attribute__((unused)) int64_t cameo_chain_whole(const cameo_conv_view *v)
 {
-    const cameo_conv *g = c->expand.sizes;
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t rows = CAMEO_CHAIN_PANELS / ((v->out[2] + PANEL - 1) / PANEL);
+    return rows > 0 ? rows * v->out[2] : v->width;
+}
+
+/* Nothing is copied panel by panel where that would be done again for the next planes. */
+static inline __attribute__((unused)) void cameo_chain_plan_wide(cameo_chain *c,
+                                                                 const cameo_conv *g)
+{
     cameo_conv_view *v = &c->wide;
     cameo_conv_plan(g, v);
-    const int deep = g->channels > CAMEO_CONV_K;
+    const int deep = g->channels * g->taps[0] * g->taps[1] * g->taps[2] > CAMEO_CONV_K;
     if (deep || cameo_conv_end(0, c->read, v->width) < c->read)
         v->packs = 0;
-    if (!v->packs && !v->ends)
+    if (v->ends)
+        v->width = cameo_chain_whole(v);
+    else if (!v->packs && !g->copy)
         v->width = CAMEO_CHAIN_WIDE;
     c->again = deep || cameo_conv_end(0, c->read, v->width) < c->read;
     v->even = 1;
@@ -122,8 +164,9 @@ static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, i
     c->padded = scratch + panel;
     c->between[0] = c->padded + border + CAMEO_CONV_SLACK;
     c->between[1] = c->between[0] + CAMEO_CHAIN_PLANES * c->read + CAMEO_CONV_SLACK;
+    c->copy = c->between[1] + c->project.sizes->channels * c->written + CAMEO_CONV_SLACK;
     if (expands)
-        cameo_chain_plan_wide(c);
+        cameo_chain_plan_wide(c, c->expand.sizes);
     cameo_conv_plan(c->project.sizes, &c->narrow);
     c->narrow.even = 1;
     c->narrow.packs = 0;
@@ -196,6 +239,21 @@ static inline __attribute__((unused)) void cameo_chain_widen(const cameo_chain *
     }
 }
 
+/* What the first convolution reads for some of its rows. Returns the column of them that is the
+ * first one there: that of the first row, where they are copied. */
+static inline __attribute__((unused)) int64_t cameo_chain_begin(cameo_chain *c, const float *x,
+                                                                const cameo_band_rows *rows)
+{
+    const cameo_conv *g = c->expand.sizes;
+    c->wide.x = x;
+    if (!g->copy)
+        return 0;
+    c->part = cameo_chain_rows(g, rows->from, rows->to, &x);
+    cameo_chain_plan_wide(c, &c->part);
+    cameo_conv_begin(&c->part, x, c->copy, &c->wide);
+    return rows->from * g->out[2];
+}
+
 /* The first row of a band. It begins with a line of the cache, where planes of y do and that moves
  * it by little: a line that two threads write goes to and fro between their cores. */
 static inline __attribute__((unused)) int64_t cameo_chain_low(const cameo_chain *c, int64_t row,
@@ -224,12 +282,13 @@ cameo_chain_share(cameo_chain *c, const float *x, float *y, int64_t row, int64_t
         cameo_chain_part part = {0, planes, low, high};
         if (c->expand.sizes) {
             const int64_t first = reach.from * g->in[2], last = reach.to * g->in[2];
+            const int64_t origin = cameo_chain_begin(c, x, &reach);
             float *image = c->between[0] - first;
             cameo_conv_block block;
-            c->wide.x = x;
             for (part.from = 0; part.from < planes; part.from = part.to) {
                 part.to = part.from + CAMEO_CHAIN_PLANES;
-                cameo_chain_widen(c, part.from, first, last, image, &block);
+                cameo_chain_widen(c, part.from, first - origin, last - origin, image + origin,
+                                  &block);
                 cameo_chain_windows(c, &part, image, c->read, c->between[1] - n0);
             }
         } else {

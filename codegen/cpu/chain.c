@@ -7,10 +7,11 @@
 #include "codegen/parts.h"
 
 enum {
-    SLACK = 64,       // CAMEO_CONV_SLACK
-    LANES = 16,       // planes of a band begin at multiples of
-    LEAST_ROWS = 12,  // of y: fewer are not worth bands
-    MOST_COLUMNS = 16 // of a window that is read where it lies, and
+    SLACK = 64,        // CAMEO_CONV_SLACK
+    LANES = 16,        // planes of a band begin at multiples of
+    LEAST_ROWS = 12,   // of y: fewer are not worth bands
+    MOST_COLUMNS = 16, // of a window that is read where it lies
+    MOST_DEPTH = 32    // values of k of a first convolution that reads a copy
 };
 
 const Conv *chain_link(const Kernel *k)
@@ -102,13 +103,28 @@ static bool is_link(const Conv *c)
 static bool is_product(const Conv *c)
 {
     int64_t rows, channels;
-    if (!is_link(c) || c->depthwise || c->copy || !c->m || !c->c || !is_number(c->rows, &rows) ||
-        !is_number(c->channels, &channels) || rows % TILE_ROWS != 0)
+    return is_link(c) && !c->depthwise && c->m && c->c && is_number(c->rows, &rows) &&
+           is_number(c->channels, &channels) && rows % TILE_ROWS == 0;
+}
+
+static bool is_pointwise(const Conv *c)
+{
+    if (!is_product(c) || c->copy)
         return false;
     for (uint32_t i = 0; i < c->rank; i++)
         if (!poly_equals(c->taps[i], 1) || c->stride[i] != 1)
             return false;
     return true;
+}
+
+// A first convolution that copies x for each band: the copy is no more than what is not written,
+// and its windows are few numbers, since every eight planes read all of it again.
+static bool is_first(Polys *polys, const Conv *c)
+{
+    return is_product(c) && !c->added &&
+           (!c->copy ||
+            (number(conv_depth(polys, c)) <= MOST_DEPTH &&
+             number(conv_copy_size(polys, c)) <= number(c->rows) * number(conv_places(polys, c))));
 }
 
 static bool are_windows(const Conv *c)
@@ -182,11 +198,12 @@ static bool are_linked(Chaining *s, const Kernel *kc, const Kernel *kn)
 
 // Weights are read for every band, by every thread: they are to be little beside what a chain
 // saves.
-static bool is_worth(const Conv *first, const Conv *windows, const Conv *last)
+static bool is_worth(Polys *polys, const Conv *first, const Conv *windows, const Conv *last)
 {
     const int64_t planes = number(last->channels);
     const int64_t places = number(windows->in[0]) * number(windows->in[1]);
-    const int64_t weights = planes * (number(last->rows) + (first ? number(first->channels) : 0));
+    const int64_t depth = first ? number(conv_depth(polys, first)) : 0;
+    const int64_t weights = planes * (number(last->rows) + depth);
     return weights <= planes * places;
 }
 
@@ -196,14 +213,17 @@ static int64_t border_of(Polys *polys, const Conv *windows)
     return (number(conv_copy_size(polys, windows)) + LANES - 1) / LANES * LANES;
 }
 
-static BufferId chain_scratch(Chaining *s, const Conv *windows, const Conv *last, int64_t panel)
+static BufferId chain_scratch(Chaining *s, const Conv *first, const Conv *windows, const Conv *last,
+                              int64_t panel)
 {
     const int64_t reach = windows->dilation[0] * (number(windows->taps[0]) - 1) + 1;
     const int64_t least = number(last->channels) *
                           (reach * number(windows->in[1]) + number(windows->out[1]) + 2 * LANES);
     const int64_t border = number(conv_copy_size(s->mod->polys, windows));
-    Index size =
-        poly_const(s->mod->polys, panel + border + (least > s->band ? least : s->band) + 3 * SLACK);
+    const int64_t copy =
+        first && first->copy ? number(conv_copy_size(s->mod->polys, first)) + SLACK : 0;
+    Index size = poly_const(s->mod->polys, panel + border + copy +
+                                               (least > s->band ? least : s->band) + 3 * SLACK);
     return buffer_new(s->mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
 }
 
@@ -226,7 +246,7 @@ static void join(Chaining *s, const Kernel *expand, const Kernel *windows, Kerne
     Chain *chain = NEW(s->mod->arena, Chain);
     const Buffer *panel = buffer_at(s->mod, c->panel);
     *chain = (Chain){.expand = expand, .windows = windows, .panel = number(panel->dims[0])};
-    chain->scratch = chain_scratch(s, chain_link(windows), c, chain->panel);
+    chain->scratch = chain_scratch(s, chain_link(expand), chain_link(windows), c, chain->panel);
     c->chain = chain;
     c->panel = c->shared = 0;
     Override *o = NEW(s->mod->arena, Override);
@@ -241,19 +261,20 @@ static void join(Chaining *s, const Kernel *expand, const Kernel *windows, Kerne
 
 static void find_in(Chaining *s, Step **at)
 {
+    Polys *polys = s->mod->polys;
     for (; *at; at = &(*at)->next) {
         find_in(s, &(*at)->body);
         find_in(s, &(*at)->other);
         Step *first = *at, *second = first->next, *third = second ? second->next : NULL;
         const Conv *a = chain_link(first->kernel), *b = second ? chain_link(second->kernel) : NULL;
         const Conv *c = third ? chain_link(third->kernel) : NULL;
-        if (are_windows(a) && is_product(b) && are_linked(s, first->kernel, second->kernel) &&
-            is_worth(NULL, a, b)) {
+        if (are_windows(a) && is_pointwise(b) && are_linked(s, first->kernel, second->kernel) &&
+            is_worth(polys, NULL, a, b)) {
             join(s, NULL, first->kernel, second->kernel);
             *at = second;
-        } else if (is_product(a) && !a->added && are_windows(b) && is_product(c) &&
+        } else if (is_first(polys, a) && are_windows(b) && is_pointwise(c) &&
                    are_linked(s, first->kernel, second->kernel) &&
-                   are_linked(s, second->kernel, third->kernel) && is_worth(a, b, c)) {
+                   are_linked(s, second->kernel, third->kernel) && is_worth(polys, a, b, c)) {
             join(s, first->kernel, second->kernel, third->kernel);
             *at = third;
         }
@@ -386,19 +407,22 @@ static Index work_of(Printer *p, const Conv *c)
     const int64_t places = number(c->out[0]) * number(c->out[1]), planes = number(c->channels);
     const int64_t read = number(windows->in[0]) * number(windows->in[1]);
     int64_t work = places * planes * (number(c->rows) + MACS);
-    work += expand ? read * planes * number(expand->channels) : 0;
+    work += expand ? read * planes * number(conv_depth(p->mod->polys, expand)) : 0;
     return poly_const(p->mod->polys, work / MACS);
 }
 
 // How many bands there are, for so many threads.
 static void print_mode(Printer *p, const Conv *c, const char *mode, const char *threads)
 {
-    const Conv *windows = chain_link(c->chain->windows);
-    conv_set_own(p, c->chain->windows, windows, true);
-    conv_print_sizes(p, windows, "windows");
-    conv_set_own(p, c->chain->windows, windows, false);
-    print_line(p, "%s = cameo_chain_bands(&windows, %s, %d, %s);", mode,
-               print_index_bare(p, c->channels), c->chain->expand != NULL, threads);
+    const Kernel *const kernels[] = {c->chain->windows, c->chain->expand};
+    static const char *const names[] = {"windows", "wider"};
+    for (int i = 0; i < 2 && kernels[i]; i++) {
+        conv_set_own(p, kernels[i], chain_link(kernels[i]), true);
+        conv_print_sizes(p, chain_link(kernels[i]), names[i]);
+        conv_set_own(p, kernels[i], chain_link(kernels[i]), false);
+    }
+    print_line(p, "%s = cameo_chain_bands(&windows, %s, %s, %s);", mode,
+               kernels[1] ? "&wider" : "NULL", print_index_bare(p, c->channels), threads);
 }
 
 void chain_print(Printer *p, const Kernel *k, const Conv *c)

@@ -10,7 +10,7 @@ enum { CHAIN_BEFORE = 2 };
 
 // Of the kernel of the last convolution: the kernels whose work it does before its own.
 typedef struct Chain {
-    const Kernel *expand;  // 1 x 1; NULL: missing
+    const Kernel *expand;  // a product of any window; NULL: missing
     const Kernel *windows; // planes by their own windows
     BufferId scratch;      // of a thread: panels, a band of what is between them
     int64_t panel;         // elements of it for panels
