@@ -104,7 +104,7 @@ static int by_name(const void *a, const void *b)
 // What is in the folder is a data set by itself.
 static int run_entry(const DataSets *d, const char *path, bool alone, bool *found)
 {
-    Str name = str_of(strrchr(path, '/') + 1);
+    Str name = str_of(path_base(path));
     bool input = alone && d->model->ninputs == 1 && !str_starts(name, "output_") &&
                  (str_ends(name, ".npy") || str_ends(name, ".pb"));
     if (is_file(path) && (str_ends(name, ".npz") || input)) {

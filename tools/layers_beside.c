@@ -130,8 +130,9 @@ static int open_other(Runner *r, struct Beside *b)
     b->has_other = true;
     int status = session_open(r->tool, r->o->against, &o, &b->other);
     if (!status && b->other.model->ninputs != r->s.model->ninputs)
-        status = tool_error(r->tool, EXIT_USAGE, "%s has %d inputs, %s has %d", r->o->model,
-                            (int)r->s.model->ninputs, r->o->against, (int)b->other.model->ninputs);
+        status = tool_error(r->tool, EXIT_USAGE, "%s has %d input%s, %s has %d", r->o->model,
+                            (int)r->s.model->ninputs, r->s.model->ninputs == 1 ? "" : "s",
+                            r->o->against, (int)b->other.model->ninputs);
     if (!status)
         match(r, b);
     return status;
@@ -300,14 +301,14 @@ static int collect_values(Runner *r, const cameo_context *x, const Inputs *in)
         cameo_tensor y = output_of(r->s.model, x, l->value.output), z = {.name = ""};
         char error[512];
         l->missing = true;
-        l->why = str_printf(r->s.arena, "no %s", strrchr(path, '/') + 1).at;
+        l->why = str_printf(r->s.arena, "no %s", path_base(path)).at;
         if (!file_exists(path))
             continue;
         int status = cameo_load_tensor(path, y.dtype, &z, error, sizeof error);
         if (!status)
             l->missing = !compare(l, &y, &z);
         if (!status && l->missing)
-            l->why = unlike(r->s.arena, strrchr(path, '/') + 1, &y, &z);
+            l->why = unlike(r->s.arena, path_base(path), &y, &z);
         cameo_tensor_free(&z);
         if (status)
             return tool_error(r->tool, status, "%s", error);
