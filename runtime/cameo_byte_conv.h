@@ -15,15 +15,15 @@ enum {
 };
 
 /* 16 bytes of each of four rows as words. */
-typedef uint8_t cameo_line __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint8_t cameo_byte_vector __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint8_t cameo_lines __attribute__((vector_size(64), aligned(4), may_alias));
 
 static inline __attribute__((always_inline, unused)) cameo_lines cameo_byte_words(
     const unsigned char *a, const unsigned char *b, const unsigned char *c, const unsigned char *d)
 {
     typedef uint8_t cameo_pair __attribute__((vector_size(32)));
-    const cameo_line x = *(const cameo_line *)a, y = *(const cameo_line *)b;
-    const cameo_line z = *(const cameo_line *)c, w = *(const cameo_line *)d;
+    const cameo_byte_vector x = *(const cameo_byte_vector *)a, y = *(const cameo_byte_vector *)b;
+    const cameo_byte_vector z = *(const cameo_byte_vector *)c, w = *(const cameo_byte_vector *)d;
     const cameo_pair low = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
                                                    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
                                                    25, 26, 27, 28, 29, 30, 31),
@@ -267,11 +267,11 @@ cameo_byte_move(const unsigned char *from, int64_t n, unsigned char *to)
 {
     int64_t i = 0;
     for (; i + 16 <= n; i += 16)
-        *(cameo_line *)(to + i) = *(const cameo_line *)(from + i);
+        *(cameo_byte_vector *)(to + i) = *(const cameo_byte_vector *)(from + i);
     if (i == n)
         return;
     if (n >= 16) {
-        *(cameo_line *)(to + n - 16) = *(const cameo_line *)(from + n - 16);
+        *(cameo_byte_vector *)(to + n - 16) = *(const cameo_byte_vector *)(from + n - 16);
     } else if (n >= 8) {
         memcpy(to, from, 8);
         memcpy(to + n - 8, from + n - 8, 8);
@@ -290,23 +290,23 @@ cameo_byte_second(const unsigned char *from, int64_t n, unsigned char *to)
 {
     int64_t i = 0;
     for (; i + 16 < n; i += 16) {
-        const cameo_line a = *(const cameo_line *)(from + 2 * i);
-        const cameo_line b = *(const cameo_line *)(from + 2 * i + 16);
-        *(cameo_line *)(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18,
-                                                          20, 22, 24, 26, 28, 30);
+        const cameo_byte_vector a = *(const cameo_byte_vector *)(from + 2 * i);
+        const cameo_byte_vector b = *(const cameo_byte_vector *)(from + 2 * i + 16);
+        *(cameo_byte_vector *)(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14,
+                                                                 16, 18, 20, 22, 24, 26, 28, 30);
     }
     if (n > 16) { /* the last of them, which may have nothing behind it */
-        const cameo_line a = *(const cameo_line *)(from + 2 * n - 33);
-        const cameo_line b = *(const cameo_line *)(from + 2 * n - 17);
-        *(cameo_line *)(to + n - 16) = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17,
-                                                               19, 21, 23, 25, 27, 29, 31);
+        const cameo_byte_vector a = *(const cameo_byte_vector *)(from + 2 * n - 33);
+        const cameo_byte_vector b = *(const cameo_byte_vector *)(from + 2 * n - 17);
+        *(cameo_byte_vector *)(to + n - 16) = __builtin_shufflevector(
+            a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
         return;
     }
     typedef uint8_t cameo_8 __attribute__((vector_size(8), aligned(1), may_alias));
     typedef uint8_t cameo_4 __attribute__((vector_size(4), aligned(1), may_alias));
     if (n > 8) {
-        const cameo_line a = *(const cameo_line *)from;
-        const cameo_line b = *(const cameo_line *)(from + 2 * n - 17);
+        const cameo_byte_vector a = *(const cameo_byte_vector *)from;
+        const cameo_byte_vector b = *(const cameo_byte_vector *)(from + 2 * n - 17);
         *(cameo_8 *)to = __builtin_shufflevector(a, a, 0, 2, 4, 6, 8, 10, 12, 14);
         *(cameo_8 *)(to + n - 8) = __builtin_shufflevector(b, b, 1, 3, 5, 7, 9, 11, 13, 15);
     } else if (n > 4) {

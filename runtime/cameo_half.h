@@ -112,12 +112,12 @@ typedef struct cameo_half_pair {
     float *room; /* rows of CAMEO_HALF_N sums, rows of A copied for tiles, words of B */
 } cameo_half_pair;
 
-typedef int32_t cameo_half_line __attribute__((vector_size(64), aligned(2), may_alias));
+typedef int32_t cameo_half_vector __attribute__((vector_size(64), aligned(2), may_alias));
 
 /* Each line of the first half and one of the second, element by element: after four times what was
  * a column is a line. */
 static inline __attribute__((unused, always_inline)) void
-cameo_half_join(cameo_half_line to[16], const cameo_half_line from[16])
+cameo_half_join(cameo_half_vector to[16], const cameo_half_vector from[16])
 {
     for (int i = 0; i < 8; i++) {
         to[2 * i] = __builtin_shufflevector(from[i], from[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20,
@@ -131,15 +131,15 @@ cameo_half_join(cameo_half_line to[16], const cameo_half_line from[16])
 static inline __attribute__((unused)) void
 cameo_half_turn_square(const uint16_t *restrict b, int64_t bn, int64_t width, int32_t *restrict to)
 {
-    cameo_half_line x[16], y[16];
+    cameo_half_vector x[16], y[16];
     for (int i = 0; i < 16; i++)
-        x[i] = *(const cameo_half_line *)(b + i * bn);
+        x[i] = *(const cameo_half_vector *)(b + i * bn);
     cameo_half_join(y, x);
     cameo_half_join(x, y);
     cameo_half_join(y, x);
     cameo_half_join(x, y);
     for (int i = 0; i < 16; i++)
-        *(cameo_half_line *)(to + i * width) = x[i];
+        *(cameo_half_vector *)(to + i * width) = x[i];
 }
 
 /* Columns that lie one behind another: two values of k are a word as they lie. */

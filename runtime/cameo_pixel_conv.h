@@ -451,11 +451,11 @@ cameo_pixel_parts(uint16_t *restrict to, const float *restrict from, int64_t n, 
     for (; n > 0; n--, to += CAMEO_PIXEL_PANEL, from += CAMEO_PIXEL_PANEL) {
 #if defined(__AVX512BF16__) && defined(__x86_64__)
         typedef float cameo_floats __attribute__((vector_size(64), aligned(4), may_alias));
-        typedef uint16_t cameo_half __attribute__((vector_size(32), aligned(2), may_alias));
+        typedef uint16_t cameo_bits16 __attribute__((vector_size(32), aligned(2), may_alias));
         for (int64_t i = 0; i < lanes; i += 16) {
-            cameo_half some;
+            cameo_bits16 some;
             __asm__("vcvtneps2bf16 %1, %0" : "=v"(some) : "v"(*(const cameo_floats *)(from + i)));
-            *(cameo_half *)(to + i) = some;
+            *(cameo_bits16 *)(to + i) = some;
         }
 #else
         cameo_pixel_halves(to, from, lanes);
@@ -480,7 +480,7 @@ cameo_pixel_finish(uint16_t *to, const float *restrict sums, int64_t n, const ca
 #if defined(__AVX512BF16__) && defined(__x86_64__)
     typedef float cameo_floats __attribute__((vector_size(64), aligned(4), may_alias));
     typedef uint32_t cameo_words __attribute__((vector_size(64), aligned(2), may_alias));
-    typedef uint16_t cameo_half __attribute__((vector_size(32), aligned(2), may_alias));
+    typedef uint16_t cameo_bits16 __attribute__((vector_size(32), aligned(2), may_alias));
     typedef uint16_t cameo_halves __attribute__((vector_size(64), aligned(2), may_alias));
     const cameo_floats zero = {0}, low = zero + e->low, high = zero + e->high;
     cameo_floats s0 = zero + 1, s1 = s0, b0 = zero, b1 = zero, by0 = s0, by1 = s0;
@@ -501,9 +501,10 @@ cameo_pixel_finish(uint16_t *to, const float *restrict sums, int64_t n, const ca
         cameo_floats y = *(const cameo_floats *)(sums + 16) * s1 + b1;
         if (e->added) {
             const uint16_t *added = e->added + i * LANES;
-            const cameo_words u = __builtin_convertvector(*(const cameo_half *)added, cameo_words);
+            const cameo_words u =
+                __builtin_convertvector(*(const cameo_bits16 *)added, cameo_words);
             const cameo_words v =
-                __builtin_convertvector(*(const cameo_half *)(added + 16), cameo_words);
+                __builtin_convertvector(*(const cameo_bits16 *)(added + 16), cameo_words);
             x += (cameo_floats)(u << 16) * by0;
             y += (cameo_floats)(v << 16) * by1;
         }

@@ -3,7 +3,8 @@
 
 Files of at most 800 lines, functions of at most 80, lines of at most 100 columns; includes only in the
 direction base <- ir <- {frontend, passes} <- codegen <- tools; codegen/ names no ONNX operator; exit() only in
-tools/; no system() or popen(); rules and ranges read elements of constants as elements_of hands them out.
+tools/; no system() or popen(); rules and ranges read elements of constants as elements_of hands them out; no two
+headers of runtime/ that one program may have define the same name.
 """
 import pathlib
 import re
@@ -26,6 +27,9 @@ NEVER = re.compile(r"\b(system|popen)\s*\(")
 # Elements of constants are handed out (passes/elements.h): a tensor's own fields are empty until its payload was read.
 UNREAD = re.compile(r"(->|\.)n?elements\b")
 HANDED_OUT = re.compile(r"passes/(lint/|ranges)")
+# Headers of which a program has one, and what either header defines where the other did not.
+INSTEAD = ({"cameo_codecs.h", "cameo_images.h"},)
+GUARDED = {"cameo_str"}
 
 
 def sources(root):
@@ -39,13 +43,27 @@ def sources(root):
 
 def functions(path):
     """(name, lines) of each C function, by universal-ctags."""
-    done = subprocess.run(["ctags", "-f", "-", "--languages=C,CUDA", "--kinds-C=f", "--fields=+ne", path],
+    done = subprocess.run(["ctags", "-f", "-", "--languages=C,CUDA", "--map-C=+.h", "--kinds-C=f", "--fields=+ne", path],
                           capture_output=True, text=True, check=True)
     for line in done.stdout.splitlines():
         parts = line.split("\t")
         fields = dict(p.split(":", 1) for p in parts[3:] if ":" in p)
         if "line" in fields and "end" in fields:
             yield parts[0], int(fields["line"]), int(fields["end"]) - int(fields["line"]) + 1
+
+
+def check_names(root, say):
+    """An emitted program is one text of those headers that it needs: a name is of one of them. What a device has is another text."""
+    headers = [p for p in sorted((root / "runtime").glob("*.h")) if p.name != "cameo_device.h"]
+    done = subprocess.run(["ctags", "-f", "-", "--languages=C", "--map-C=+.h", "--kinds-C=ft", "--fields=+n", *headers],
+                          capture_output=True, text=True, check=True)
+    first = {}
+    for line in done.stdout.splitlines():
+        name, path, *rest = line.split("\t")
+        number = next(f.removeprefix("line:") for f in rest if f.startswith("line:"))
+        other = first.setdefault(name, pathlib.Path(path))
+        if other.name != pathlib.Path(path).name and name not in GUARDED and {other.name, pathlib.Path(path).name} not in INSTEAD:
+            say(pathlib.Path(path), number, f"{name} is defined in {other.name} too")
 
 
 def operator_names(root):
@@ -93,6 +111,7 @@ def main():
             for name in re.findall(r'"(\w+)"', text):
                 if name in names:
                     say(path, 1, f'names the operator "{name}"')
+    check_names(root, say)
     print("\n".join(breaches))
     print(f"{len(breaches)} breaches of the rules of size and structure")
     sys.exit(1 if breaches else 0)
