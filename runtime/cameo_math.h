@@ -253,94 +253,6 @@ CAMEO_FN double cameo_max_f64(double a, double b)
     return a != a ? a : m;
 }
 
-/* What 32 lanes of a reduction hold together; a lane of an extreme is odd where it met a NaN. */
-
-static __attribute__((noinline, unused)) float cameo_lanes_add_f32(float *lane)
-{
-    for (int l = 0; l < 16; l++)
-        lane[l] += lane[l + 16];
-    for (int l = 0; l < 8; l++)
-        lane[l] += lane[l + 8];
-    for (int l = 0; l < 4; l++)
-        lane[l] += lane[l + 4];
-    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
-}
-static __attribute__((noinline, unused)) float cameo_lanes_max_f32(float *lane, int *odd)
-{
-    for (int l = 0; l < 16; l++) {
-        lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
-        odd[l] |= odd[l + 16];
-    }
-    for (int l = 0; l < 8; l++) {
-        lane[l] = lane[l] > lane[l + 8] ? lane[l] : lane[l + 8];
-        odd[l] |= odd[l + 8];
-    }
-    for (int l = 1; l < 8; l++) {
-        lane[0] = lane[0] > lane[l] ? lane[0] : lane[l];
-        odd[0] |= odd[l];
-    }
-    return odd[0] ? (float)NAN : lane[0];
-}
-static __attribute__((noinline, unused)) float cameo_lanes_min_f32(float *lane, int *odd)
-{
-    for (int l = 0; l < 16; l++) {
-        lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];
-        odd[l] |= odd[l + 16];
-    }
-    for (int l = 0; l < 8; l++) {
-        lane[l] = lane[l] < lane[l + 8] ? lane[l] : lane[l + 8];
-        odd[l] |= odd[l + 8];
-    }
-    for (int l = 1; l < 8; l++) {
-        lane[0] = lane[0] < lane[l] ? lane[0] : lane[l];
-        odd[0] |= odd[l];
-    }
-    return odd[0] ? (float)NAN : lane[0];
-}
-
-CAMEO_FN double cameo_lanes_add_f64(double *lane)
-{
-    for (int l = 0; l < 16; l++)
-        lane[l] += lane[l + 16];
-    for (int l = 0; l < 8; l++)
-        lane[l] += lane[l + 8];
-    for (int l = 0; l < 4; l++)
-        lane[l] += lane[l + 4];
-    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
-}
-CAMEO_FN double cameo_lanes_max_f64(double *lane, int *odd)
-{
-    for (int l = 0; l < 16; l++) {
-        lane[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
-        odd[l] |= odd[l + 16];
-    }
-    for (int l = 0; l < 8; l++) {
-        lane[l] = lane[l] > lane[l + 8] ? lane[l] : lane[l + 8];
-        odd[l] |= odd[l + 8];
-    }
-    for (int l = 1; l < 8; l++) {
-        lane[0] = lane[0] > lane[l] ? lane[0] : lane[l];
-        odd[0] |= odd[l];
-    }
-    return odd[0] ? (double)NAN : lane[0];
-}
-CAMEO_FN double cameo_lanes_min_f64(double *lane, int *odd)
-{
-    for (int l = 0; l < 16; l++) {
-        lane[l] = lane[l] < lane[l + 16] ? lane[l] : lane[l + 16];
-        odd[l] |= odd[l + 16];
-    }
-    for (int l = 0; l < 8; l++) {
-        lane[l] = lane[l] < lane[l + 8] ? lane[l] : lane[l + 8];
-        odd[l] |= odd[l + 8];
-    }
-    for (int l = 1; l < 8; l++) {
-        lane[0] = lane[0] < lane[l] ? lane[0] : lane[l];
-        odd[0] |= odd[l];
-    }
-    return odd[0] ? (double)NAN : lane[0];
-}
-
 /* min(x, c) and max(x, c) of a c that is a number: one instruction each. */
 CAMEO_FN float cameo_atmost_f32(float x, float c)
 {
@@ -357,6 +269,95 @@ CAMEO_FN double cameo_atmost_f64(double x, double c)
 CAMEO_FN double cameo_atleast_f64(double x, double c)
 {
     return c > x ? c : x;
+}
+
+/* What 32 lanes of a reduction hold together; a lane of an extreme is odd where it met a NaN: the
+ * first one says whether any did. What is between stays in registers, as an array of its own. */
+static __attribute__((noinline, unused)) float cameo_lanes_add_f32(const float *lane)
+{
+    float quarter[8], last[4];
+    for (int l = 0; l < 8; l++)
+        quarter[l] = (lane[l] + lane[l + 16]) + (lane[l + 8] + lane[l + 24]);
+    for (int l = 0; l < 4; l++)
+        last[l] = quarter[l] + quarter[l + 4];
+    return (last[0] + last[2]) + (last[1] + last[3]);
+}
+static __attribute__((noinline, unused)) float cameo_lanes_max_f32(const float *lane, int *odd)
+{
+    float half[16], quarter[8], last[4];
+    int any = 0;
+    for (int l = 0; l < 32; l++)
+        any |= odd[l];
+    for (int l = 0; l < 16; l++)
+        half[l] = cameo_atleast_f32(lane[l + 16], lane[l]);
+    for (int l = 0; l < 8; l++)
+        quarter[l] = cameo_atleast_f32(half[l + 8], half[l]);
+    for (int l = 0; l < 4; l++)
+        last[l] = cameo_atleast_f32(quarter[l + 4], quarter[l]);
+    for (int l = 0; l < 2; l++)
+        last[l] = cameo_atleast_f32(last[l + 2], last[l]);
+    odd[0] = any;
+    return any ? (float)NAN : cameo_atleast_f32(last[1], last[0]);
+}
+static __attribute__((noinline, unused)) float cameo_lanes_min_f32(const float *lane, int *odd)
+{
+    float half[16], quarter[8], last[4];
+    int any = 0;
+    for (int l = 0; l < 32; l++)
+        any |= odd[l];
+    for (int l = 0; l < 16; l++)
+        half[l] = cameo_atmost_f32(lane[l + 16], lane[l]);
+    for (int l = 0; l < 8; l++)
+        quarter[l] = cameo_atmost_f32(half[l + 8], half[l]);
+    for (int l = 0; l < 4; l++)
+        last[l] = cameo_atmost_f32(quarter[l + 4], quarter[l]);
+    for (int l = 0; l < 2; l++)
+        last[l] = cameo_atmost_f32(last[l + 2], last[l]);
+    odd[0] = any;
+    return any ? (float)NAN : cameo_atmost_f32(last[1], last[0]);
+}
+CAMEO_FN double cameo_lanes_add_f64(const double *lane)
+{
+    double quarter[8], last[4];
+    for (int l = 0; l < 8; l++)
+        quarter[l] = (lane[l] + lane[l + 16]) + (lane[l + 8] + lane[l + 24]);
+    for (int l = 0; l < 4; l++)
+        last[l] = quarter[l] + quarter[l + 4];
+    return (last[0] + last[2]) + (last[1] + last[3]);
+}
+CAMEO_FN double cameo_lanes_max_f64(const double *lane, int *odd)
+{
+    double half[16], quarter[8], last[4];
+    int any = 0;
+    for (int l = 0; l < 32; l++)
+        any |= odd[l];
+    for (int l = 0; l < 16; l++)
+        half[l] = cameo_atleast_f64(lane[l + 16], lane[l]);
+    for (int l = 0; l < 8; l++)
+        quarter[l] = cameo_atleast_f64(half[l + 8], half[l]);
+    for (int l = 0; l < 4; l++)
+        last[l] = cameo_atleast_f64(quarter[l + 4], quarter[l]);
+    for (int l = 0; l < 2; l++)
+        last[l] = cameo_atleast_f64(last[l + 2], last[l]);
+    odd[0] = any;
+    return any ? (double)NAN : cameo_atleast_f64(last[1], last[0]);
+}
+CAMEO_FN double cameo_lanes_min_f64(const double *lane, int *odd)
+{
+    double half[16], quarter[8], last[4];
+    int any = 0;
+    for (int l = 0; l < 32; l++)
+        any |= odd[l];
+    for (int l = 0; l < 16; l++)
+        half[l] = cameo_atmost_f64(lane[l + 16], lane[l]);
+    for (int l = 0; l < 8; l++)
+        quarter[l] = cameo_atmost_f64(half[l + 8], half[l]);
+    for (int l = 0; l < 4; l++)
+        last[l] = cameo_atmost_f64(quarter[l + 4], quarter[l]);
+    for (int l = 0; l < 2; l++)
+        last[l] = cameo_atmost_f64(last[l + 2], last[l]);
+    odd[0] = any;
+    return any ? (double)NAN : cameo_atmost_f64(last[1], last[0]);
 }
 
 /* low <= high. */

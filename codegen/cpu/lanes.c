@@ -123,18 +123,37 @@ bool lanes_fit(Printer *p, const Expr *e)
     return e->kind == EX_REDUCE && joins(p, e) && runs_along(p, e);
 }
 
-// A loop over v from `low` to below `high`; acc = op(acc, body).
-static void print_part(Printer *p, const Expr *e, const char *low, const char *high,
-                       const char *acc, const char *odd)
+static void print_body(Printer *p, const Expr *e, const char *acc, const char *odd, uint32_t mark)
 {
-    LoopId v = e->vars[e->rank - 1];
-    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, low, v, high, v);
-    print_bind_loop(p, v, 1);
-    uint32_t mark = print_block_begin(p);
     print_lane(p, e, acc, odd);
     print_block_end(p, mark);
-    print_bind_loop(p, v, -1);
+    print_bind_loop(p, e->vars[e->rank - 1], -1);
     print_line(p, "}");
+}
+
+// All lanes once, from element `from` on. What counts is the lane, in a loop of known length: gcc
+// keeps the lanes in registers then, and stores them at every step where it has to ask for more.
+static void print_whole(Printer *p, const Expr *e, uint32_t t)
+{
+    LoopId v = e->vars[e->rank - 1];
+    print_line(p, "for (int64_t l%u = 0; l%u < %d; l%u++) {", t, t, LANES, t);
+    print_bind_loop(p, v, 1);
+    uint32_t mark = print_block_begin(p);
+    if (expr_uses_loop(p->mod, e->b, v))
+        print_line(p, "const int64_t i%u = from%u + l%u;", v, t, t);
+    print_body(p, e, str_printf(p->arena, "lane%u[l%u]", t, t).at,
+               str_printf(p->arena, "odd%u[l%u]", t, t).at, mark);
+}
+
+// The elements from `rest` on, fewer than there are lanes.
+static void print_rest(Printer *p, const Expr *e, uint32_t t, const char *rest, const char *n)
+{
+    LoopId v = e->vars[e->rank - 1];
+    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, rest, v, n, v);
+    print_bind_loop(p, v, 1);
+    uint32_t mark = print_block_begin(p);
+    print_body(p, e, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, rest).at,
+               str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, rest).at, mark);
 }
 
 static void print_begin(Printer *p, const Expr *e, uint32_t t)
@@ -200,17 +219,12 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t)
     print_line(p, "for (int64_t from%u = 0; from%u + %d <= %s; from%u += %d)", t, t, LANES, n, t,
                LANES);
     p->indent++;
-    print_part(p, e, str_printf(p->arena, "from%u", t).at,
-               str_printf(p->arena, "from%u + %d", t, LANES).at,
-               str_printf(p->arena, "lane%u[i%u - from%u]", t, v, t).at,
-               str_printf(p->arena, "odd%u[i%u - from%u]", t, v, t).at);
+    print_whole(p, e, t);
     p->indent--;
     int64_t fixed;
     if (!poly_is_const(print_extent(p, v), &fixed) || fixed % LANES) {
         // Not n - n % LANES: gcc 12 warns at -O3 that such a loop might count past all int64_t.
-        const char *rest = str_printf(p->arena, "%s / %d * %d", n, LANES, LANES).at;
-        print_part(p, e, rest, n, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, rest).at,
-                   str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, rest).at);
+        print_rest(p, e, t, str_printf(p->arena, "%s / %d * %d", n, LANES, LANES).at, n);
     }
     if (is_place(e))
         print_place(p, e, t, n);
