@@ -131,11 +131,29 @@ static void print_body(Printer *p, const Expr *e, const char *acc, const char *o
     print_line(p, "}");
 }
 
-// All lanes once, from element `from` on. What counts is the lane, in a loop of known length: gcc
-// keeps the lanes in registers then, and stores them at every step where it has to ask for more.
+// The elements from `low` to below `high`, no more than there are lanes.
+static void print_elements(Printer *p, const Expr *e, uint32_t t, const char *low, const char *high)
+{
+    LoopId v = e->vars[e->rank - 1];
+    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, low, v, high, v);
+    print_bind_loop(p, v, 1);
+    uint32_t mark = print_block_begin(p);
+    print_body(p, e, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, low).at,
+               str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, low).at, mark);
+}
+
+// All lanes once, from element `from` on. A loop of known length counts the lanes: gcc keeps them
+// in registers then, and stores them at every step where it asks how many elements there are. Of a
+// sum of a known number of elements it does not ask, and would store what the lanes begin with.
 static void print_whole(Printer *p, const Expr *e, uint32_t t)
 {
     LoopId v = e->vars[e->rank - 1];
+    int64_t fixed;
+    if (e->op == R_ADD && poly_is_const(print_extent(p, v), &fixed)) {
+        print_elements(p, e, t, str_printf(p->arena, "from%u", t).at,
+                       str_printf(p->arena, "from%u + %d", t, LANES).at);
+        return;
+    }
     print_line(p, "for (int64_t l%u = 0; l%u < %d; l%u++) {", t, t, LANES, t);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);
@@ -143,17 +161,6 @@ static void print_whole(Printer *p, const Expr *e, uint32_t t)
         print_line(p, "const int64_t i%u = from%u + l%u;", v, t, t);
     print_body(p, e, str_printf(p->arena, "lane%u[l%u]", t, t).at,
                str_printf(p->arena, "odd%u[l%u]", t, t).at, mark);
-}
-
-// The elements from `rest` on, fewer than there are lanes.
-static void print_rest(Printer *p, const Expr *e, uint32_t t, const char *rest, const char *n)
-{
-    LoopId v = e->vars[e->rank - 1];
-    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, rest, v, n, v);
-    print_bind_loop(p, v, 1);
-    uint32_t mark = print_block_begin(p);
-    print_body(p, e, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, rest).at,
-               str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, rest).at, mark);
 }
 
 static void print_begin(Printer *p, const Expr *e, uint32_t t)
@@ -224,7 +231,7 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t)
     int64_t fixed;
     if (!poly_is_const(print_extent(p, v), &fixed) || fixed % LANES) {
         // Not n - n % LANES: gcc 12 warns at -O3 that such a loop might count past all int64_t.
-        print_rest(p, e, t, str_printf(p->arena, "%s / %d * %d", n, LANES, LANES).at, n);
+        print_elements(p, e, t, str_printf(p->arena, "%s / %d * %d", n, LANES, LANES).at, n);
     }
     if (is_place(e))
         print_place(p, e, t, n);
