@@ -263,6 +263,14 @@ static bool holds_lanes(Printer *p, const Stmt *s)
     return s->body != NULL;
 }
 
+// Whether iterations of inner make units of their own: they do not if they are neighbours. One that
+// holds several nests, as pools in tiles do, is taken only if there is nothing to divide so far: it
+// loses what schedules make of the whole loop.
+static bool is_divisible(Printer *p, const Stmt *inner, int64_t units)
+{
+    return next_loop(inner) || holds_lanes(p, inner) || (units == 1 && any_parallel(inner->body));
+}
+
 // The loops from s on that make the units; one over neighbours stays what it is.
 static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt **last)
 {
@@ -277,7 +285,7 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
         units *= known ? extent : 1;
         const Stmt *inner = next_loop(s);
         print_bind_loop(p, s->var, 1);
-        bool further = inner && (next_loop(inner) || holds_lanes(p, inner)) && !hoists(p, inner) &&
+        bool further = inner && is_divisible(p, inner, units) && !hoists(p, inner) &&
                        !squares_fit(p, inner) &&
                        !poly_any(print_extent(p, inner->var), is_variable, NULL);
         print_bind_loop(p, s->var, -1);
