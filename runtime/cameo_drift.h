@@ -350,7 +350,8 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
         cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
     if (found) {
         int64_t at = cameo_drift_part_find(&parts[0], how, (float)most);
-        at = at < 0 ? parts[0].n + cameo_drift_part_find(&parts[1], how, (float)most) : at;
+        if (at < 0)
+            at = n - DRIFT_STEP + cameo_drift_part_find(&parts[1], how, (float)most);
         s->most = most;
         s->at = (double)(first + at);
     }

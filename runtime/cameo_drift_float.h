@@ -40,7 +40,7 @@ typedef struct cameo_drift_part {
     int64_t n;
 } cameo_drift_part;
 
-/* The last elements and zeros behind them. */
+/* The last elements and zeros in front of them. */
 typedef struct cameo_drift_tail {
     double exact[DRIFT_STEP], third[DRIFT_STEP];
     float y[DRIFT_STEP], range[DRIFT_STEP], apart[DRIFT_STEP];
@@ -71,12 +71,79 @@ CAMEO_FN double cameo_drift_ulps(double total, double v, const cameo_drift_unit 
     return total * inverse * u->scale;
 }
 
-/* parts[0] are whole steps, parts[1] what is left over of them, in `tail`. */
+/* Which of a step's elements are the last `left`: all bits set, else none. */
+CAMEO_DRIFT_FN cameo_drift_ints cameo_drift_last(int64_t left)
+{
+    cameo_drift_ints place;
+    for (int j = 0; j < DRIFT_STEP; j++)
+        place[j] = j;
+    return place >= (int32_t)(DRIFT_STEP - left) + (cameo_drift_ints){0};
+}
+
+/* A step of float32, with 0 for what is not `kept`. */
+CAMEO_DRIFT_FN void cameo_drift_keep_floats(float *to, const float *from, cameo_drift_ints kept)
+{
+    const cameo_drift_ints v = (cameo_drift_ints)(*(const cameo_drift_floats *)from);
+    *(cameo_drift_floats *)to = (cameo_drift_floats)(v & kept);
+}
+
+/* The same of float64. */
+CAMEO_DRIFT_FN void cameo_drift_keep_doubles(double *to, const double *from, cameo_drift_ints kept)
+{
+    typedef int32_t cameo_drift_few __attribute__((vector_size(4 * DRIFT_LANES)));
+    const cameo_drift_few low = __builtin_shufflevector(kept, kept, DRIFT_LOW);
+    const cameo_drift_few high = __builtin_shufflevector(kept, kept, DRIFT_HIGH);
+    const cameo_drift_bits a = (cameo_drift_bits)cameo_drift_load(from);
+    const cameo_drift_bits b = (cameo_drift_bits)cameo_drift_load(from + DRIFT_LANES);
+    *(cameo_drift_vec *)to = (cameo_drift_vec)(a & __builtin_convertvector(low, cameo_drift_bits));
+    *(cameo_drift_vec *)(to + DRIFT_LANES) =
+        (cameo_drift_vec)(b & __builtin_convertvector(high, cameo_drift_bits));
+}
+
+/* Fills the tail with the last step of `all`, in which what is before its last `left` elements is
+ * 0: a vector that reaches back costs less than so many bytes as are known only here. */
+CAMEO_DRIFT_WHOLE void cameo_drift_reach_back(cameo_drift_tail *tail, const cameo_drift_part *all,
+                                              int64_t left, cameo_drift_third how)
+{
+    const cameo_drift_ints kept = cameo_drift_last(left);
+    const int64_t at = all->n + left - DRIFT_STEP;
+    cameo_drift_keep_floats(tail->y, all->y + at, kept);
+    if (all->exact)
+        cameo_drift_keep_doubles(tail->exact, all->exact + at, kept);
+    if (all->third && how == DRIFT_LOCAL)
+        cameo_drift_keep_doubles(tail->third, (const double *)all->third + at, kept);
+    else if (all->third)
+        cameo_drift_keep_floats((float *)tail->third, (const float *)all->third + at, kept);
+    memcpy(tail->range, all->y + at, sizeof tail->range);
+}
+
+/* Fills the tail with the `left` elements of `all` that are fewer than a step, and zeros. */
+CAMEO_FN void cameo_drift_copy_few(cameo_drift_tail *tail, const cameo_drift_part *all,
+                                   int64_t left, cameo_drift_third how)
+{
+    const size_t size = how == DRIFT_LOCAL ? 8 : 4;
+    const int64_t zeros = DRIFT_STEP - left;
+    memset(tail->y, 0, sizeof tail->y);
+    memcpy(tail->y + zeros, all->y, (size_t)left * sizeof *tail->y);
+    if (all->exact) {
+        memset(tail->exact, 0, sizeof tail->exact);
+        memcpy(tail->exact + zeros, all->exact, (size_t)left * sizeof *tail->exact);
+    }
+    if (all->third) {
+        memset(tail->third, 0, sizeof tail->third);
+        memcpy((char *)tail->third + (size_t)zeros * size, all->third, (size_t)left * size);
+    }
+    /* read from y: reading what was just stored in parts would wait for it */
+    for (int64_t i = 0; i < DRIFT_STEP; i++)
+        tail->range[i] = all->y[0];
+    memcpy(tail->range, all->y, (size_t)left * sizeof *tail->range);
+}
+
+/* parts[0] are whole steps, parts[1] what is left over of them: the last elements of `tail`. */
 CAMEO_FN void cameo_drift_split(cameo_drift_part *parts, cameo_drift_tail *tail,
                                 cameo_drift_third how)
 {
     cameo_drift_part *all = &parts[0];
-    const size_t size = how == DRIFT_LOCAL ? 8 : 4;
     const int64_t left = all->n % DRIFT_STEP;
     all->n -= left;
     parts[1] = (cameo_drift_part){tail->y,
@@ -85,30 +152,25 @@ CAMEO_FN void cameo_drift_split(cameo_drift_part *parts, cameo_drift_tail *tail,
                                   all->third ? tail->third : NULL,
                                   all->apart ? tail->apart : NULL,
                                   left ? DRIFT_STEP : 0};
-    if (!left)
-        return;
-    memset(tail->y, 0, sizeof tail->y);
-    memcpy(tail->y, all->y + all->n, (size_t)left * sizeof *tail->y);
-    if (all->exact) {
-        memset(tail->exact, 0, sizeof tail->exact);
-        memcpy(tail->exact, all->exact + all->n, (size_t)left * sizeof *tail->exact);
-    }
-    if (all->third) {
-        memset(tail->third, 0, sizeof tail->third);
-        memcpy(tail->third, (const char *)all->third + (size_t)all->n * size, (size_t)left * size);
-    }
-    /* read from y: reading what was just stored in parts would wait for it */
-    for (int64_t i = 0; i < DRIFT_STEP; i++)
-        tail->range[i] = all->y[all->n];
-    memcpy(tail->range, all->y + all->n, (size_t)left * sizeof *tail->range);
+    if (left && all->n)
+        cameo_drift_reach_back(tail, all, left, how);
+    else if (left)
+        cameo_drift_copy_few(tail, all, left, how);
 }
 
 /* What the tail's elements are apart goes where it belongs; n elements in all. */
-CAMEO_FN void cameo_drift_split_end(const cameo_drift_part *parts, int64_t n)
+CAMEO_DRIFT_WHOLE void cameo_drift_split_end(const cameo_drift_part *parts, int64_t n)
 {
-    if (parts[0].apart && n > parts[0].n)
-        memcpy(parts[0].apart + parts[0].n, parts[1].apart,
-               (size_t)(n - parts[0].n) * sizeof *parts[0].apart);
+    const int64_t left = n - parts[0].n;
+    const float *last = parts[1].apart;
+    if (!last || !left)
+        return;
+    if (!parts[0].n) {
+        memcpy(parts[0].apart, last + DRIFT_STEP - left, (size_t)left * sizeof *last);
+        return;
+    }
+    cameo_drift_floats *at = (cameo_drift_floats *)(parts[0].apart + n - DRIFT_STEP);
+    *at = cameo_drift_picked(cameo_drift_last(left), *(const cameo_drift_floats *)last, *at);
 }
 
 /* In float64, of any sign. */
