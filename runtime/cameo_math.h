@@ -271,6 +271,7 @@ CAMEO_FN double cameo_atleast_f64(double x, double c)
     return c > x ? c : x;
 }
 
+#ifndef CAMEO_DEVICE
 /* What 32 lanes of a reduction hold together; a lane of an extreme is odd where it met a NaN: the
  * first one says whether any did. What is between stays in registers, as an array of its own. */
 static __attribute__((noinline, unused)) float cameo_lanes_add_f32(const float *lane)
@@ -359,6 +360,7 @@ CAMEO_FN double cameo_lanes_min_f64(const double *lane, int *odd)
     odd[0] = any;
     return any ? (double)NAN : cameo_atmost_f64(last[1], last[0]);
 }
+#endif
 
 /* low <= high. */
 CAMEO_FN float cameo_clip_f32(float x, float low, float high)

@@ -157,8 +157,10 @@ static void print_whole(Printer *p, const Expr *e, uint32_t t)
     print_line(p, "for (int64_t l%u = 0; l%u < %d; l%u++) {", t, t, LANES, t);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);
-    if (expr_uses_loop(p->mod, e->b, v))
+    if (expr_uses_loop(p->mod, e->b, v)) {
         print_line(p, "const int64_t i%u = from%u + l%u;", v, t, t);
+        print_line(p, "(void)i%u;", v);
+    }
     print_body(p, e, str_printf(p->arena, "lane%u[l%u]", t, t).at,
                str_printf(p->arena, "odd%u[l%u]", t, t).at, mark);
 }
