@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "codegen/cpu/split_conv.h"
 #include "codegen/cpu/winograd.h"
+#include "codegen/count.h"
+#include "codegen/moves.h"
 #include "ir/kernel.h"
 
 typedef struct Counts {
@@ -100,7 +102,53 @@ static void put_splits(Json *j, const Model *m, const Step *s)
     }
 }
 
-static void put_result(Json *j, const Model *m, const CompileReport *r)
+// Each kernel that only moves elements: what it stores, the bytes that it reads and writes, 0 where
+// only inputs say how many, the nodes whose work it is, and whether it stands between other
+// kernels or at an input or output. A layout's move is no node's work: the node that made the value
+// stands for it. The bytes of all are added to *bytes.
+static void put_moves(Json *j, Model *m, Arena *a, const KernelCount *counts, const Step *s,
+                      int64_t *bytes)
+{
+    for (; s; s = s->next) {
+        const Kernel *k = s->kernel;
+        if (k && kernel_moves(k)) {
+            int64_t n = 0;
+            if (counts[k->id].bytes)
+                poly_is_const(counts[k->id].bytes, &n);
+            *bytes += n;
+            json_object(j);
+            json_put_int(j, "kernel", k->id);
+            json_put_str(j, "name", k->name);
+            json_put_int(j, "bytes", n);
+            json_put_bool(j, "edge", kernel_moves_at_edge(m->kernels, k));
+            json_key(j, "nodes");
+            json_array(j);
+            for (uint32_t i = 0; i < k->fused.len; i++)
+                json_str(j, location_node(m, a, k->fused.at[i]));
+            if (!k->fused.len && k->node)
+                json_str(j, location_node(m, a, k->node));
+            json_end_array(j);
+            json_end_object(j);
+        }
+        put_moves(j, m, a, counts, s->body, bytes);
+        put_moves(j, m, a, counts, s->other, bytes);
+    }
+}
+
+static void put_all_moves(Json *j, Model *m)
+{
+    Arena *a = arena_new();
+    int64_t bytes = 0;
+    json_key(j, "moves");
+    json_array(j);
+    if (m->kernels)
+        put_moves(j, m, a, module_counts(m->kernels, a), m->kernels->steps, &bytes);
+    json_end_array(j);
+    json_put_int(j, "moved_bytes", bytes);
+    arena_free(a);
+}
+
+static void put_result(Json *j, Model *m, const CompileReport *r)
 {
     Counts c = {0};
     if (m->kernels)
@@ -118,6 +166,7 @@ static void put_result(Json *j, const Model *m, const CompileReport *r)
     if (m->kernels)
         put_splits(j, m, m->kernels->steps);
     json_end_array(j);
+    put_all_moves(j, m);
     json_put_int(j, "weights_bytes", r->weights_size);
     json_key(j, "arena");
     json_object(j);
@@ -150,8 +199,8 @@ static void put_stages(Json *j, const Stages *s)
     json_end_array(j);
 }
 
-void report_print(const Model *m, const CompileOptions *o, const CompileReport *r,
-                  const Diags *diags, int status)
+void report_print(Model *m, const CompileOptions *o, const CompileReport *r, const Diags *diags,
+                  int status)
 {
     Buf out = {0};
     Json j = {.out = &out};
