@@ -4,7 +4,8 @@
 //
 // 1. A producer writes one buffer of the module alone, whole, in point form.
 // 2. Between it and each reader nothing changes what it reads.
-// 3. No arithmetic goes into the factors of a contraction, and a kernel that holds a contraction
+// 3. No arithmetic goes into the factors of a contraction (a number that scales one may scale the
+//    sums instead, fuse_scales.c), and a kernel that holds a contraction
 //    holds no other reduction: what recognises products of matrices must find them as they were.
 // 4. No division that splitting a loop does not remove comes into an index.
 //
@@ -61,8 +62,8 @@ typedef struct Trial {
     uint32_t producer;
     Point p;
     LoopId vars[64];
-    bool view;
-    Shape shape; // of the producer, its loops split
+    bool view, scaled; // a load alone; or times a number, and products' sums may take that
+    Shape shape;       // of the producer, its loops split
     VEC(uint32_t) readers;
     VEC(Stmt *) bodies; // of the readers, the producer inlined
     double work;        // of them
@@ -207,13 +208,15 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
         return false;
     Stmt *old = c->step->kernel->body;
     bool multiplies = kernel_multiplies(f, old, b);
-    if (multiplies && !t->view)
+    if (multiplies && !t->view && !t->scaled)
         return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
     Shape before = shape_of(f, split_loops(f, old));
     if (before.data_extents || (before.product && (t->shape.product || keeps_bytes(x, t))) ||
         is_pooled(x, t, &before, reader))
         return false;
     Stmt *body = inline_point(f, old, &t->p, t->vars);
+    if (multiplies && t->scaled)
+        body = fuse_scales_out(f, body);
     Stmt *split = split_loops(f, body);
     Shape now = shape_of(f, split);
     if ((multiplies && split != body && split_loops(f, old) == old) ||
@@ -221,6 +224,8 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
         !is_small_enough(x, body, c, p))
         return false;
     accept(x, t, reader, body);
+    if (multiplies && t->scaled && place_scale_reader(x->places, reader))
+        t->work -= size_of(x, c->writes.at[0]); // it goes where the sums are read
     return true;
 }
 
@@ -277,19 +282,27 @@ static void join_names(Fusion *x, Kernel *c, const Kernel *p, bool view)
     c->fused.cap = all.cap;
 }
 
+static void take_uses(Fusion *x, uint32_t place)
+{
+    x->work -= at(x, place)->work;
+    place_take_uses(x->places, place);
+    x->work += at(x, place)->work;
+}
+
 static void commit(Fusion *x, Trial *t)
 {
     Place *p = at(x, t->producer);
     x->work -= p->work;
-    for (uint32_t i = 0; i < t->readers.len; i++) {
-        Place *c = at(x, t->readers.at[i]);
-        c->step->kernel->body = t->bodies.at[i];
-        join_names(x, c->step->kernel, p->step->kernel, t->view);
-        x->work -= c->work;
-        place_take_uses(x->places, t->readers.at[i]);
-        x->work += c->work;
-    }
     p->dead = true;
+    for (uint32_t i = 0; i < t->readers.len; i++) {
+        Kernel *c = at(x, t->readers.at[i])->step->kernel;
+        c->body = t->bodies.at[i];
+        join_names(x, c, p->step->kernel, t->view);
+        const uint32_t scaled = t->scaled ? place_hands_on_scale(x->places, t->readers.at[i]) : 0;
+        take_uses(x, t->readers.at[i]);
+        if (scaled)
+            take_uses(x, scaled);
+    }
 }
 
 static void drop_unread(Fusion *x, Place *p)
@@ -318,6 +331,8 @@ static void visit(Fusion *x, uint32_t producer)
     if (!point_defines(f, &t.p, t.vars))
         return;
     t.view = is_view(&t.p);
+    const Expr *load = x->f.target->scales ? fuse_scaled_load(t.p.store->value) : NULL;
+    t.scaled = load && !place_takes_scale(x->places, load);
     t.shape = shape_of(f, split_loops(f, body));
     bool too_few = t.shape.reduces && size_of(x, b) < f->target->least_rows;
     if (!t.shape.data_extents && !too_few && try_all(x, &t))
