@@ -58,6 +58,14 @@ uint32_t place_scale_reader(const Places *x, uint32_t product);
 // nothing is changed.
 uint32_t place_hands_on_scale(Places *x, uint32_t product);
 
+// ---- parts of one buffer (codegen/fuse_joined.c)
+// The kernel that writes all of a buffer whose parts lie behind one another along *axis, each
+// written by a kernel in point form; NULL: they do not.
+Stmt *place_joined(const Places *x, BufferId b, uint32_t *axis);
+// Does a kernel in point form read b along its neighbours, or across them, so that its innermost
+// loop can be cut where a part ends?
+bool fuse_reads_straight(Fuse *f, const Stmt *body, BufferId b, uint32_t axis);
+
 // What is printed of a kernel's body: its loops split, its rows shared where the target can.
 Stmt *fuse_scheduled(Fuse *f, Stmt *body);
 

@@ -1,7 +1,8 @@
 // A loop over neighbours whose elements are read at min, max, mod or div of its variable (a
-// mirrored border, a repeated row) is cut where that changes its form. In each part the place is
-// linear in the variable: a copy of neighbours, forwards or backwards, of which compilers make
-// vectors.
+// mirrored border, a repeated row) is cut where that changes its form, and where it is read from
+// one of two (the halves of a rotary embedding), where it changes from one to the other. In each
+// part the place is linear in the variable: a copy of neighbours, forwards or backwards, of which
+// compilers make vectors.
 
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse_parts.h"
@@ -66,10 +67,36 @@ static bool find_cut(void *context, const Atom *a)
     return x->at != 0;
 }
 
+static Index index_of(Module *mod, const Expr *e)
+{
+    return e->kind == EX_INDEX                         ? e->index
+           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(mod->polys, e->value.i)
+                                                       : NULL;
+}
+
+// Both sides are long enough to be loops, and there is something to be read on both.
+static void find_in_select(Cut *x, const Expr *e)
+{
+    enum { SHORTEST = 16 };
+    const Expr *c = e->a;
+    int64_t k, from;
+    if (c->kind != EX_COMPARE || (c->op != C_LT && c->op != C_LE) || e->b->kind == EX_CONST ||
+        e->c->kind == EX_CONST)
+        return;
+    const Index a = index_of(x->mod, c->a), b = index_of(x->mod, c->b);
+    if (!a || !b || !is_linear(x, poly_sub(x->mod->polys, a, b), &k, &from))
+        return;
+    const int64_t at = crossing(k, from - (c->op == C_LE), 0);
+    if (at >= SHORTEST && x->extent - at >= SHORTEST)
+        x->at = at;
+}
+
 static void find_in_load(void *context, const Expr *e)
 {
     Cut *x = context;
     x->reduces |= e->kind == EX_REDUCE;
+    if (e->kind == EX_SELECT && !x->at)
+        find_in_select(x, e);
     for (uint32_t i = 0; e->kind == EX_LOAD && !x->at && i < e->rank; i++)
         poly_any(e->at[i], find_cut, x);
 }
