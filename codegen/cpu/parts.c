@@ -7,6 +7,8 @@
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse_parts.h"
 
+#include <string.h>
+
 enum { LEAST = 32, MOST_PARTS = 8, WRAPS = 3 };
 
 typedef struct Cut {
@@ -131,6 +133,77 @@ static Stmt *part_of(Module *mod, const Stmt *loop, int64_t from, int64_t extent
     return part;
 }
 
+// ---- what weights repeat -----------------------------------------------------------------------
+
+// The loop of a part, which begins `from` elements behind that of another one.
+typedef struct Repeat {
+    Module *mod;
+    LoopId v;
+    int64_t from, extent;
+} Repeat;
+
+// Does the weight hold n elements from `at` on along a dim that it holds `by` before, too?
+static bool repeats(const Module *mod, const Buffer *b, uint32_t dim, int64_t at, int64_t by,
+                    int64_t n)
+{
+    Str error;
+    int64_t outer = 1, inner = dtype_info(b->dtype)->bytes, width = 0;
+    if (b->kind != BUF_WEIGHT || !b->data || b->dtype == DT_STRING ||
+        dtype_info(b->dtype)->bits < 8)
+        return false;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        int64_t k;
+        if (!poly_is_const(b->dims[i], &k))
+            return false;
+        if (i == dim)
+            width = k;
+        else
+            *(i < dim ? &outer : &inner) *= k;
+    }
+    const char *bytes = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, &error);
+    if (!bytes || at < by || at + n > width)
+        return false;
+    for (int64_t i = 0; i < outer; i++) {
+        const char *row = bytes + (i * width + at) * inner;
+        if (memcmp(row, row - by * inner, (size_t)(n * inner)) != 0)
+            return false;
+    }
+    return true;
+}
+
+// A load of what the weight has held before: a table of angles for both halves is read once.
+static const Expr *read_before(void *context, const Expr *e)
+{
+    Repeat *r = context;
+    Polys *p = r->mod->polys;
+    const Index v = poly_loop(p, r->v);
+    int64_t c;
+    uint32_t dim = UINT32_MAX;
+    if (e->kind != EX_LOAD || buffer_at(r->mod, e->buffer)->kind != BUF_WEIGHT)
+        return NULL;
+    for (uint32_t i = 0; i < e->rank; i++)
+        if (poly_is_const(poly_sub(p, e->at[i], v), &c)) {
+            if (dim != UINT32_MAX)
+                return NULL;
+            dim = i;
+        }
+    if (dim == UINT32_MAX || !poly_is_const(poly_sub(p, e->at[dim], v), &c) || c < r->from ||
+        !repeats(r->mod, buffer_at(r->mod, e->buffer), dim, c, r->from, r->extent))
+        return NULL;
+    Index *at = NEWS(r->mod->arena, Index, e->rank);
+    memcpy(at, e->at, e->rank * sizeof *at);
+    at[dim] = poly_add_const(p, v, c - r->from);
+    return expr_load(r->mod, e->buffer, at);
+}
+
+static Stmt *without_repeats(Module *mod, Stmt *part, int64_t from, int64_t extent)
+{
+    Repeat r = {mod, part->var, from, extent};
+    const ExprMap map = {&r, read_before, NULL};
+    part->body->value = expr_map(mod, part->body->value, &map);
+    return part;
+}
+
 // The parts of a loop around one store, in order; itself where it is not cut.
 static Stmt *cut_loop(Module *mod, Stmt *loop, uint32_t room)
 {
@@ -143,7 +216,9 @@ static Stmt *cut_loop(Module *mod, Stmt *loop, uint32_t room)
     Stmt *first = cut_loop(mod, part_of(mod, loop, 0, x.at), room / 2), *last = first;
     while (last->next)
         last = last->next;
-    last->next = cut_loop(mod, part_of(mod, loop, x.at, x.extent - x.at), room / 2);
+    const int64_t rest = x.extent - x.at;
+    Stmt *second = without_repeats(mod, part_of(mod, loop, x.at, rest), x.at, rest);
+    last->next = cut_loop(mod, second, room / 2);
     return first;
 }
 
