@@ -4,7 +4,8 @@
 //
 // 1. A producer writes one buffer of the module alone, whole, in point form.
 // 2. Between it and each reader nothing changes what it reads.
-// 3. No arithmetic goes into the factors of a contraction, and a kernel that holds a contraction
+// 3. No arithmetic goes into the factors of a contraction (a number that scales one may scale the
+//    sums instead, fuse_scales.c), and a kernel that holds a contraction
 //    holds no other reduction: what recognises products of matrices must find them as they were.
 // 4. No division that splitting a loop does not remove comes into an index.
 //
@@ -58,14 +59,17 @@ static bool is_view(const Point *p)
 // ---- what is worth it -------------------------------------------------------------------------
 
 typedef struct Trial {
-    uint32_t producer;
+    uint32_t producer; // the last one, where several kernels write a part each
+    const uint32_t *makers;
+    uint32_t nmakers, axis; // the dim that the parts are of
     Point p;
     LoopId vars[64];
-    bool view;
-    Shape shape; // of the producer, its loops split
+    bool view, scaled; // a load alone; or times a number, and products' sums may take that
+    Shape shape;       // of the producer, its loops split
     VEC(uint32_t) readers;
     VEC(Stmt *) bodies; // of the readers, the producer inlined
-    double work;        // of them
+    double work;        // of them, without
+    double spared;      // what is counted but not computed
 } Trial;
 
 static void count_node(void *context, const Expr *e)
@@ -121,6 +125,12 @@ static void accept(Fusion *x, Trial *t, uint32_t reader, Stmt *body)
     vec_push(x->f.arena, &t->readers, reader);
     vec_push(x->f.arena, &t->bodies, body);
     t->work += fuse_work(&x->f, fuse_scheduled(&x->f, body));
+}
+
+static void spare(Trial *t, double work)
+{
+    t->work -= work;
+    t->spared += work;
 }
 
 // One-hot rows times a table of weights: the product is gone, or nothing is done.
@@ -195,25 +205,43 @@ static bool is_pooled(Fusion *x, const Trial *t, const Shape *reader, uint32_t p
     return !widens && ends_product(x, t->producer, 12);
 }
 
+// May the reader compute what the producer stores?
+static bool may_take(Fusion *x, uint32_t producer, uint32_t reader)
+{
+    const Place *c = at(x, reader), *p = at(x, producer);
+    return c->step->kernel->on_host == p->step->kernel->on_host &&
+           places_in_order(x->places, producer, reader) &&
+           !places_change_between(x->places, producer, reader) && !place_disturbs(c, p) &&
+           !(places_loop_between(x->places, producer, reader) && p->work > 0);
+}
+
+// Parts are read by what computes an element of each, its innermost loop cut where they meet.
+static bool takes_parts(Fuse *f, const Trial *t, const Stmt *old, const Shape *before)
+{
+    return t->nmakers == 1 ||
+           (!before->reduces && fuse_reads_straight(f, split_loops(f, (Stmt *)(uintptr_t)old),
+                                                    t->p.store->buffer, t->axis));
+}
+
 static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
 {
     Fuse *f = &x->f;
     const Place *c = at(x, reader), *p = at(x, t->producer);
     BufferId b = t->p.store->buffer;
-    if (c->step->kernel->on_host != p->step->kernel->on_host ||
-        !places_in_order(x->places, t->producer, reader) ||
-        places_change_between(x->places, t->producer, reader) || place_disturbs(c, p) ||
-        (places_loop_between(x->places, t->producer, reader) && p->work > 0))
-        return false;
+    for (uint32_t i = 0; i < t->nmakers; i++)
+        if (!may_take(x, t->makers[i], reader))
+            return false;
     Stmt *old = c->step->kernel->body;
     bool multiplies = kernel_multiplies(f, old, b);
-    if (multiplies && !t->view)
+    if (multiplies && !t->view && !t->scaled)
         return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
     Shape before = shape_of(f, split_loops(f, old));
     if (before.data_extents || (before.product && (t->shape.product || keeps_bytes(x, t))) ||
-        is_pooled(x, t, &before, reader))
+        is_pooled(x, t, &before, reader) || !takes_parts(f, t, old, &before))
         return false;
     Stmt *body = inline_point(f, old, &t->p, t->vars);
+    if (multiplies && t->scaled)
+        body = fuse_scales_out(f, body);
     Stmt *split = split_loops(f, body);
     Shape now = shape_of(f, split);
     if ((multiplies && split != body && split_loops(f, old) == old) ||
@@ -221,16 +249,19 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
         !is_small_enough(x, body, c, p))
         return false;
     accept(x, t, reader, body);
+    if (multiplies && t->scaled && place_scale_reader(x->places, reader))
+        spare(t, size_of(x, c->writes.at[0]));        // it goes where the sums are read
+    spare(t, 2.0 * (t->nmakers - 1) * size_of(x, b)); // comparisons: loops are cut instead
     return true;
 }
 
 // Elements that need not be read and written any more: a producer of k operands of its own size is
-// read by r kernels, which then read k each.
+// read by r kernels, which then read k each. Parts have one each.
 static double saved_elements(Fusion *x, const Trial *t)
 {
     const Place *p = at(x, t->producer);
-    double size = size_of(x, t->p.store->buffer), r = t->readers.len, k = 0;
-    for (uint32_t i = 0; i < p->reads.len; i++)
+    double size = size_of(x, t->p.store->buffer), r = t->readers.len, k = t->nmakers > 1;
+    for (uint32_t i = 0; t->nmakers == 1 && i < p->reads.len; i++)
         k += size_of(x, p->reads.at[i]) >= size;
     return size * (k + 1 + r - r * k);
 }
@@ -239,7 +270,9 @@ static bool try_all(Fusion *x, Trial *t)
 {
     Fuse *f = &x->f;
     BufferId b = t->p.store->buffer;
-    double before = at(x, t->producer)->work;
+    double before = 0;
+    for (uint32_t i = 0; i < t->nmakers; i++)
+        before += at(x, t->makers[i])->work;
     const Numbers *readers = &x->places->readers[b];
     for (uint32_t i = 0; i < readers->len; i++) {
         const Place *c = at(x, readers->at[i]);
@@ -277,19 +310,30 @@ static void join_names(Fusion *x, Kernel *c, const Kernel *p, bool view)
     c->fused.cap = all.cap;
 }
 
+static void take_uses(Fusion *x, uint32_t place)
+{
+    x->work -= at(x, place)->work;
+    place_take_uses(x->places, place);
+    x->work += at(x, place)->work;
+}
+
 static void commit(Fusion *x, Trial *t)
 {
-    Place *p = at(x, t->producer);
-    x->work -= p->work;
-    for (uint32_t i = 0; i < t->readers.len; i++) {
-        Place *c = at(x, t->readers.at[i]);
-        c->step->kernel->body = t->bodies.at[i];
-        join_names(x, c->step->kernel, p->step->kernel, t->view);
-        x->work -= c->work;
-        place_take_uses(x->places, t->readers.at[i]);
-        x->work += c->work;
+    x->limit += t->spared;
+    for (uint32_t i = 0; i < t->nmakers; i++) {
+        x->work -= at(x, t->makers[i])->work;
+        at(x, t->makers[i])->dead = true;
     }
-    p->dead = true;
+    for (uint32_t i = 0; i < t->readers.len; i++) {
+        Kernel *c = at(x, t->readers.at[i])->step->kernel;
+        c->body = t->bodies.at[i];
+        for (uint32_t k = t->nmakers; k-- > 0;)
+            join_names(x, c, at(x, t->makers[k])->step->kernel, t->view);
+        const uint32_t scaled = t->scaled ? place_hands_on_scale(x->places, t->readers.at[i]) : 0;
+        take_uses(x, t->readers.at[i]);
+        if (scaled)
+            take_uses(x, scaled);
+    }
 }
 
 static void drop_unread(Fusion *x, Place *p)
@@ -301,6 +345,43 @@ static void drop_unread(Fusion *x, Place *p)
     p->dead = true;
 }
 
+// A product's arithmetic ends in a part of what is joined: its sums are stored there.
+static bool joins_products(Fusion *x, const Trial *t)
+{
+    for (uint32_t i = 0; i < t->nmakers; i++) {
+        const Place *p = at(x, t->makers[i]);
+        for (uint32_t k = 0; k < p->reads.len; k++) {
+            const Numbers *writers = &x->places->writers[p->reads.at[k]];
+            if (writers->len == 1 && ends_product(x, writers->at[0], 12))
+                return true;
+        }
+    }
+    return false;
+}
+
+// What the kernels that write b have in common; false: it is not for its readers to compute.
+static bool trial_of(Fusion *x, BufferId b, Trial *t)
+{
+    Fuse *f = &x->f;
+    const Numbers *writers = &x->places->writers[b];
+    if (writers->at[writers->len - 1] != t->producer)
+        return false;
+    Stmt *body = writers->len == 1 ? at(x, t->producer)->step->kernel->body
+                                   : place_joined(x->places, b, &t->axis);
+    t->makers = writers->at;
+    t->nmakers = writers->len;
+    t->p = point_of(body);
+    if (!body || !point_defines(f, &t->p, t->vars))
+        return false;
+    if (t->nmakers > 1 && joins_products(x, t))
+        return false;
+    t->view = is_view(&t->p);
+    const Expr *load = f->target->scales ? fuse_scaled_load(t->p.store->value) : NULL;
+    t->scaled = load && !place_takes_scale(x->places, load);
+    t->shape = shape_of(f, split_loops(f, body));
+    return true;
+}
+
 static void visit(Fusion *x, uint32_t producer)
 {
     Place *p = at(x, producer);
@@ -309,16 +390,12 @@ static void visit(Fusion *x, uint32_t producer)
         return;
     drop_unread(x, p);
     BufferId b = p->writes.len == 1 ? p->writes.at[0] : 0;
-    if (p->dead || !b || x->places->writers[b].len != 1 || x->places->pinned[b] ||
-        place_reads(p, b) || buffer_at(f->mod, b)->kind != BUF_TEMP ||
-        buffer_at(f->mod, b)->rank > 64)
+    if (p->dead || !b || x->places->pinned[b] || place_reads(p, b) ||
+        buffer_at(f->mod, b)->kind != BUF_TEMP || buffer_at(f->mod, b)->rank > 64)
         return;
-    Stmt *body = p->step->kernel->body;
-    Trial t = {.producer = producer, .p = point_of(body)};
-    if (!point_defines(f, &t.p, t.vars))
+    Trial t = {.producer = producer};
+    if (!trial_of(x, b, &t))
         return;
-    t.view = is_view(&t.p);
-    t.shape = shape_of(f, split_loops(f, body));
     bool too_few = t.shape.reduces && size_of(x, b) < f->target->least_rows;
     if (!t.shape.data_extents && !too_few && try_all(x, &t))
         commit(x, &t);

@@ -13,6 +13,7 @@ typedef struct FuseTarget {
     uint32_t most_nodes;   // expressions of one kernel
     double least_rows;     // a reduction goes into its reader if it is at least so many
     bool rows;             // a kernel's loops may fill a row of its output before they finish it
+    bool scales;           // numbers that scale a product's factors may scale its sums
 } FuseTarget;
 
 extern const FuseTarget fuse_target_cpu, fuse_target_cuda;
@@ -24,7 +25,8 @@ typedef struct FuseReport {
 
 // Inlines producers into their consumers, drops what nobody reads, splits loops where that removes
 // divisions from indices, and numbers the kernels anew. In: a lowered module before legalization.
-// The meaning of every buffer that is left is unchanged, bit for bit.
+// The meaning of every buffer that is left is unchanged, bit for bit; where the target has
+// `scales`, but for the rounding of what a number scales.
 void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report);
 
 // Scalar operations that a run executes: each expression counts once in the innermost loop that

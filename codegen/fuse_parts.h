@@ -71,6 +71,12 @@ bool is_one_hot(const Expr *e);   // 1 where integers are equal, else 0
 // One-hot products in a copy of the statements become look-ups.
 Stmt *solve_lookups(Fuse *f, Stmt *body);
 
+// ---- scales of factors (codegen/fuse_scales.c)
+// The load that e multiplies by a number, or divides by one; NULL: it is no such thing.
+const Expr *fuse_scaled_load(const Expr *e);
+// A copy of the statements in which such numbers multiply sums of products, not their factors.
+Stmt *fuse_scales_out(Fuse *f, Stmt *body);
+
 // ---- rewriting (codegen/fuse_rewrite.c)
 // A copy of statements with every expression and index mapped.
 Stmt *stmts_map(Fuse *f, const Stmt *s, const ExprMap *map);

@@ -48,6 +48,24 @@ bool places_change_between(const Places *x, uint32_t producer, uint32_t reader);
 // Does anything need what stands in the buffer?
 bool places_need(const Places *x, BufferId b);
 
+// Does the kernel that makes what is loaded, views of it aside, take a scale as it stores, since
+// nobody else reads it (codegen/fuse_scales.c)?
+bool place_takes_scale(const Places *x, const Expr *load);
+// The kernel that alone reads what a product's kernel stores, and reduces it: it may as well scale
+// what it reads. 0: there is none.
+uint32_t place_scale_reader(const Places *x, uint32_t product);
+// Lets that reader multiply by the number that the product's kernel ends with: its place. 0:
+// nothing is changed.
+uint32_t place_hands_on_scale(Places *x, uint32_t product);
+
+// ---- parts of one buffer (codegen/fuse_joined.c)
+// The kernel that writes all of a buffer whose parts lie behind one another along *axis, each
+// written by a kernel in point form; NULL: they do not.
+Stmt *place_joined(const Places *x, BufferId b, uint32_t *axis);
+// Does a kernel in point form read b along its neighbours, or across them, so that its innermost
+// loop can be cut where a part ends?
+bool fuse_reads_straight(Fuse *f, const Stmt *body, BufferId b, uint32_t axis);
+
 // What is printed of a kernel's body: its loops split, its rows shared where the target can.
 Stmt *fuse_scheduled(Fuse *f, Stmt *body);
 

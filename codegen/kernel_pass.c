@@ -42,8 +42,9 @@ static bool pass_pairs(Model *m, PassContext *c)
 static bool pass_fuse(Model *m, PassContext *c)
 {
     FuseReport report;
-    fuse_module(m->kernels, c->on_device ? &fuse_target_cuda : &fuse_target_cpu,
-                c->fused ? c->fused : &report);
+    FuseTarget target = c->on_device ? fuse_target_cuda : fuse_target_cpu;
+    target.scales = !c->on_device && !c->strict;
+    fuse_module(m->kernels, &target, c->fused ? c->fused : &report);
     return true;
 }
 

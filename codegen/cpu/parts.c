@@ -1,10 +1,13 @@
 // A loop over neighbours whose elements are read at min, max, mod or div of its variable (a
-// mirrored border, a repeated row) is cut where that changes its form. In each part the place is
-// linear in the variable: a copy of neighbours, forwards or backwards, of which compilers make
-// vectors.
+// mirrored border, a repeated row) is cut where that changes its form, and where it is read from
+// one of two (the halves of a rotary embedding), where it changes from one to the other. In each
+// part the place is linear in the variable: a copy of neighbours, forwards or backwards, of which
+// compilers make vectors.
 
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse_parts.h"
+
+#include <string.h>
 
 enum { LEAST = 32, MOST_PARTS = 8, WRAPS = 3 };
 
@@ -66,10 +69,36 @@ static bool find_cut(void *context, const Atom *a)
     return x->at != 0;
 }
 
+static Index index_of(Module *mod, const Expr *e)
+{
+    return e->kind == EX_INDEX                         ? e->index
+           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(mod->polys, e->value.i)
+                                                       : NULL;
+}
+
+// Both sides are long enough to be loops, and there is something to be read on both.
+static void find_in_select(Cut *x, const Expr *e)
+{
+    enum { SHORTEST = 16 };
+    const Expr *c = e->a;
+    int64_t k, from;
+    if (c->kind != EX_COMPARE || (c->op != C_LT && c->op != C_LE) || e->b->kind == EX_CONST ||
+        e->c->kind == EX_CONST)
+        return;
+    const Index a = index_of(x->mod, c->a), b = index_of(x->mod, c->b);
+    if (!a || !b || !is_linear(x, poly_sub(x->mod->polys, a, b), &k, &from))
+        return;
+    const int64_t at = crossing(k, from - (c->op == C_LE), 0);
+    if (at >= SHORTEST && x->extent - at >= SHORTEST)
+        x->at = at;
+}
+
 static void find_in_load(void *context, const Expr *e)
 {
     Cut *x = context;
     x->reduces |= e->kind == EX_REDUCE;
+    if (e->kind == EX_SELECT && !x->at)
+        find_in_select(x, e);
     for (uint32_t i = 0; e->kind == EX_LOAD && !x->at && i < e->rank; i++)
         poly_any(e->at[i], find_cut, x);
 }
@@ -104,6 +133,77 @@ static Stmt *part_of(Module *mod, const Stmt *loop, int64_t from, int64_t extent
     return part;
 }
 
+// ---- what weights repeat -----------------------------------------------------------------------
+
+// The loop of a part, which begins `from` elements behind that of another one.
+typedef struct Repeat {
+    Module *mod;
+    LoopId v;
+    int64_t from, extent;
+} Repeat;
+
+// Does the weight hold n elements from `at` on along a dim that it holds `by` before, too?
+static bool repeats(const Module *mod, const Buffer *b, uint32_t dim, int64_t at, int64_t by,
+                    int64_t n)
+{
+    Str error;
+    int64_t outer = 1, inner = dtype_info(b->dtype)->bytes, width = 0;
+    if (b->kind != BUF_WEIGHT || !b->data || b->dtype == DT_STRING ||
+        dtype_info(b->dtype)->bits < 8)
+        return false;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        int64_t k;
+        if (!poly_is_const(b->dims[i], &k))
+            return false;
+        if (i == dim)
+            width = k;
+        else
+            *(i < dim ? &outer : &inner) *= k;
+    }
+    const char *bytes = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, &error);
+    if (!bytes || at < by || at + n > width)
+        return false;
+    for (int64_t i = 0; i < outer; i++) {
+        const char *row = bytes + (i * width + at) * inner;
+        if (memcmp(row, row - by * inner, (size_t)(n * inner)) != 0)
+            return false;
+    }
+    return true;
+}
+
+// A load of what the weight has held before: a table of angles for both halves is read once.
+static const Expr *read_before(void *context, const Expr *e)
+{
+    Repeat *r = context;
+    Polys *p = r->mod->polys;
+    const Index v = poly_loop(p, r->v);
+    int64_t c;
+    uint32_t dim = UINT32_MAX;
+    if (e->kind != EX_LOAD || buffer_at(r->mod, e->buffer)->kind != BUF_WEIGHT)
+        return NULL;
+    for (uint32_t i = 0; i < e->rank; i++)
+        if (poly_is_const(poly_sub(p, e->at[i], v), &c)) {
+            if (dim != UINT32_MAX)
+                return NULL;
+            dim = i;
+        }
+    if (dim == UINT32_MAX || !poly_is_const(poly_sub(p, e->at[dim], v), &c) || c < r->from ||
+        !repeats(r->mod, buffer_at(r->mod, e->buffer), dim, c, r->from, r->extent))
+        return NULL;
+    Index *at = NEWS(r->mod->arena, Index, e->rank);
+    memcpy(at, e->at, e->rank * sizeof *at);
+    at[dim] = poly_add_const(p, v, c - r->from);
+    return expr_load(r->mod, e->buffer, at);
+}
+
+static Stmt *without_repeats(Module *mod, Stmt *part, int64_t from, int64_t extent)
+{
+    Repeat r = {mod, part->var, from, extent};
+    const ExprMap map = {&r, read_before, NULL};
+    part->body->value = expr_map(mod, part->body->value, &map);
+    return part;
+}
+
 // The parts of a loop around one store, in order; itself where it is not cut.
 static Stmt *cut_loop(Module *mod, Stmt *loop, uint32_t room)
 {
@@ -116,7 +216,9 @@ static Stmt *cut_loop(Module *mod, Stmt *loop, uint32_t room)
     Stmt *first = cut_loop(mod, part_of(mod, loop, 0, x.at), room / 2), *last = first;
     while (last->next)
         last = last->next;
-    last->next = cut_loop(mod, part_of(mod, loop, x.at, x.extent - x.at), room / 2);
+    const int64_t rest = x.extent - x.at;
+    Stmt *second = without_repeats(mod, part_of(mod, loop, x.at, rest), x.at, rest);
+    last->next = cut_loop(mod, second, room / 2);
     return first;
 }
 
