@@ -55,6 +55,13 @@ static bool pass_legalize(Model *m, PassContext *c)
 }
 
 // Schedules of the CPU: a device's threads do without.
+static bool pass_unread_ends(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        unread_ends_module(m->kernels);
+    return true;
+}
+
 static bool pass_windows(Model *m, PassContext *c)
 {
     if (!c->on_device)

@@ -4,6 +4,9 @@
 
 #include "ir/kernel.h"
 
+// Elements at the ends of a buffer that no kernel reads are not computed
+// (codegen/cpu/unread_ends.c).
+void unread_ends_module(Module *mod);
 // Reductions over windows that overlap go over a plane with a border, columns first, then rows.
 void windows_module(Module *mod);
 // Loops cut where the place of what they read changes its form (codegen/cpu/parts.c).
