@@ -238,140 +238,88 @@ static inline __attribute__((unused)) cameo_split_feed cameo_split_conv_w(const 
 
 /* ---- sums ---- */
 
-static inline __attribute__((always_inline)) cameo_vec cameo_split_conv_some(const float *from,
-                                                                             int64_t n)
-{
-    cameo_vec v = {0};
-    if (n >= CAMEO_LANES)
-        return *(const cameo_vec *)from;
-    memcpy(&v, from, (size_t)n * sizeof *from);
-    return v;
-}
-
-static inline __attribute__((always_inline)) void cameo_split_conv_store(float *to, int64_t n,
-                                                                         cameo_vec v)
-{
-    if (n >= CAMEO_LANES)
-        *(cameo_vec *)to = v;
-    else
-        memcpy(to, &v, (size_t)n * sizeof *to);
-}
-
 /* Rows and columns of y that are done at once, and whether sums of y go on and are finished. */
 typedef struct cameo_split_square {
     int64_t m, rows, n, width;
     int more, last;
 } cameo_split_square;
 
-/* Where the sums of a square go. */
-typedef struct cameo_split_goal {
-    float *y;           /* its first element of y */
-    const float *added; /* and of what is added, or NULL */
-    const float *bias;  /* of its rows; NULL: sums are not finished */
-    int64_t row;        /* elements from one row of y to the next */
-    float low, high;
-} cameo_split_goal;
+/* Squares by turns: while one is summed, the one before it goes to y. */
+typedef struct cameo_split_ends {
+    const cameo_split_conv *c;
+    cameo_split_square square; /* that goes to y */
+    cameo_split_goal goal;
+    int now; /* which of the sums are written next */
+    _Alignas(64) float sums[2][CAMEO_SPLIT_SIDE * CAMEO_SPLIT_SIDE];
+} cameo_split_ends;
 
-static inline __attribute__((unused)) cameo_split_goal
-cameo_split_conv_goal(const cameo_split_conv *c, const cameo_split_square *s)
+static inline __attribute__((unused)) void cameo_split_conv_ends(cameo_split_ends *e,
+                                                                 const cameo_split_conv *c)
 {
+    e->c = c;
+    e->now = 0;
+    e->goal = (cameo_split_goal){.sums = NULL};
+}
+
+static inline __attribute__((unused)) void cameo_split_conv_goal(cameo_split_ends *e,
+                                                                 const cameo_split_square *s)
+{
+    const cameo_split_conv *c = e->c;
     const cameo_finish *f = s->last ? c->v->finish : NULL;
     const int64_t at = s->m * c->row + s->n;
-    return (cameo_split_goal){.y = c->y + at,
-                              .added = f && !f->curve && f->added ? f->added + at : NULL,
-                              .bias = f ? f->bias + s->m : NULL,
-                              .row = c->row,
-                              .low = f ? f->low : 0.0f,
-                              .high = f ? f->high : 0.0f};
+    e->square = *s;
+    e->goal = (cameo_split_goal){.sums = e->sums[e->now],
+                                 .y = c->y + at,
+                                 .added = f && !f->curve && f->added ? f->added + at : NULL,
+                                 .bias = f ? f->bias + s->m : NULL,
+                                 .lds = (s->width + 15) / 16 * 16,
+                                 .row = c->row,
+                                 .rows = s->rows,
+                                 .width = s->width,
+                                 .more = s->more,
+                                 .low = f ? f->low : 0.0f,
+                                 .high = f ? f->high : 0.0f};
+    e->now = 1 - e->now;
 }
 
-/* Vector x of row r of the sums, with what y holds of them; whole: all vectors of y are. */
-static inline __attribute__((always_inline)) cameo_vec
-cameo_split_conv_of(const cameo_split_square *s, const cameo_split_goal *g, const float *sums,
-                    int64_t lds, int64_t r, int64_t x, int whole)
+/* What is left of a square to y; all of it again, by tiles of float32, if it is not finite. */
+static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
+cameo_split_conv_end(cameo_split_ends *e)
 {
-    cameo_vec v = *(const cameo_vec *)(sums + r * lds + x);
-    if (s->more)
-        v += cameo_split_conv_some(g->y + r * g->row + x, whole ? CAMEO_LANES : s->width - x);
-    return v;
-}
-
-/* Are all sums finite? */
-static inline __attribute__((always_inline)) int
-cameo_split_conv_finite(const cameo_split_square *s, const cameo_split_goal *g, const float *sums,
-                        int64_t lds, int whole)
-{
-    cameo_vec none = {0};
-    for (int64_t r = 0; r < s->rows; r++)
-        for (int64_t x = 0; x < s->width; x += CAMEO_LANES)
-            none += 0.0f * cameo_split_conv_of(s, g, sums, lds, r, x, whole);
+    const cameo_split_square *s = &e->square;
     float any = 0.0f;
-    for (int i = 0; i < CAMEO_LANES; i++)
-        any += none[i];
-    return any == 0.0f;
+    if (!e->goal.sums)
+        return;
+    cameo_split_end_rows(&e->goal, e->goal.rows);
+    for (int i = 0; i < 16; i++)
+        any += e->goal.none[i];
+    if (s->last && any != 0.0f)
+        cameo_split_conv_plain(e->c, s->m, s->m + s->rows, s->n, s->n + s->width);
+    e->goal.sums = NULL;
 }
 
-/* Sums to y. */
-static inline __attribute__((always_inline)) void cameo_split_conv_end(const cameo_split_square *s,
-                                                                       const cameo_split_goal *g,
-                                                                       const float *sums,
-                                                                       int64_t lds, int whole)
-{
-    const cameo_vec zero = {0}, low = zero + g->low, high = zero + g->high;
-    for (int64_t r = 0; r < s->rows; r++) {
-        const float bias = g->bias ? g->bias[r] : 0.0f;
-        for (int64_t x = 0; x < s->width; x += CAMEO_LANES) {
-            const int64_t n = whole ? CAMEO_LANES : s->width - x;
-            cameo_vec v = cameo_split_conv_of(s, g, sums, lds, r, x, whole);
-            if (g->bias) {
-                v += bias;
-                if (g->added)
-                    v += cameo_split_conv_some(g->added + r * g->row + x, n);
-                v = cameo_clip(v, low, high);
-            }
-            cameo_split_conv_store(g->y + r * g->row + x, n, v);
-        }
-    }
-}
-
-/* The same of a square of two vectors or one; false: not all are finite. */
-static inline __attribute__((always_inline)) int
-cameo_split_conv_put(const cameo_split_conv *c, const cameo_split_square *square, const float *sums,
-                     int64_t lds)
-{
-    /* copies whose addresses nobody knows: what is stored does not change them */
-    const cameo_split_square s = *square;
-    const cameo_split_goal g = cameo_split_conv_goal(c, &s);
-    const int whole = s.width % CAMEO_LANES == 0;
-    if (s.last && !(whole ? cameo_split_conv_finite(&s, &g, sums, lds, 1)
-                          : cameo_split_conv_finite(&s, &g, sums, lds, 0)))
-        return 0;
-    if (whole)
-        cameo_split_conv_end(&s, &g, sums, lds, 1);
-    else
-        cameo_split_conv_end(&s, &g, sums, lds, 0);
-    return 1;
-}
-
-/* A square of the terms at a and b, to y. */
+/* A square of the terms at a and b. */
 static inline __attribute__((always_inline)) void
-cameo_split_conv_sum(const cameo_split_conv *c, const cameo_split_deep *k,
-                     const cameo_split_square *s, const char *a, const char *b, cameo_split_feed *f)
+cameo_split_conv_sum(cameo_split_ends *e, const cameo_split_deep *k, const cameo_split_square *s,
+                     const char *a, const char *b, cameo_split_feed *f)
 {
-    _Alignas(64) float sums[CAMEO_SPLIT_SIDE * CAMEO_SPLIT_SIDE];
-    const int64_t lds = (s->width + 15) / 16 * 16, steps = k->deep / 32;
-    const int64_t tile = steps * CAMEO_SPLIT_STEP;
-    cameo_split_tiles[(s->rows - 1) / 16][(s->width - 1) / 16](steps, a, tile, b, tile,
-                                                               (char *)sums, 4 * lds, f);
-    if (!cameo_split_conv_put(c, s, sums, lds))
-        cameo_split_conv_plain(c, s->m, s->m + s->rows, s->n, s->n + s->width);
+    const int64_t steps = k->deep / 32, tile = steps * CAMEO_SPLIT_STEP;
+    const int64_t down = (s->rows + 15) / 16, across = (s->width + 15) / 16;
+    const int64_t turns = down * across * steps;
+    e->goal.each = (e->goal.rows + turns - 1) / turns;
+    f->goal = e->goal.sums ? &e->goal : NULL;
+    cameo_split_tiles[down - 1][across - 1](steps, a, tile, b, tile, (char *)e->sums[e->now],
+                                            64 * across, f);
+    cameo_split_conv_end(e);
+    cameo_split_conv_goal(e, s);
 }
 
-static inline __attribute__((unused)) cameo_split_square
-cameo_split_conv_at(const cameo_split_conv *c, const cameo_split_deep *k, int64_t m, int64_t n)
+/* `side` rows and 32 columns at most. */
+static inline __attribute__((unused)) cameo_split_square cameo_split_conv_at(
+    const cameo_split_conv *c, const cameo_split_deep *k, int64_t m, int64_t side, int64_t n)
 {
     enum { SIDE = CAMEO_SPLIT_SIDE };
-    return (cameo_split_square){m,        c->rows - m < SIDE ? c->rows - m : SIDE,
+    return (cameo_split_square){m,        c->rows - m < side ? c->rows - m : side,
                                 n,        c->n - n < SIDE ? c->n - n : SIDE,
                                 k->k > 0, k->k + k->n == cameo_split_conv_k(c)};
 }
@@ -386,7 +334,10 @@ cameo_split_conv_panels(const cameo_split_conv *c, const cameo_split_deep *k, in
     char *a = c->room + CAMEO_SPLIT_PLAIN, *b[2] = {a + 6 * whole * k->deep};
     b[1] = b[0] + 6 * SIDE * k->deep;
     float *copy = (float *)(void *)(b[1] + 6 * SIDE * k->deep);
+    const int bends = k->k + k->n == cameo_split_conv_k(c) && c->v->finish && c->v->finish->curve;
+    cameo_split_ends ends;
     cameo_split_feed f;
+    cameo_split_conv_ends(&ends, c);
     for (int64_t m = 0; m < c->rows; m += SIDE) {
         f = cameo_split_conv_w(c, k, m, 1, a + 6 * m * k->deep);
         cameo_split_turns(&f);
@@ -401,14 +352,18 @@ cameo_split_conv_panels(const cameo_split_conv *c, const cameo_split_deep *k, in
             f = cameo_split_conv_x(c, k, end, n1 - end < SIDE ? n1 - end : SIDE,
                                    (c->rows + 15) / 16 * ((end - n + 15) / 16) * steps, copy,
                                    b[1 - now]);
-        for (int64_t m = 0; m < c->rows; m += SIDE) {
-            const cameo_split_square s = cameo_split_conv_at(c, k, m, n);
-            cameo_split_conv_sum(c, k, &s, a + 6 * m * k->deep, b[now], &f);
+        const int64_t side = end - n > 16 ? SIDE : 2 * SIDE;
+        for (int64_t m = 0; m < c->rows; m += side) {
+            const cameo_split_square s = cameo_split_conv_at(c, k, m, side, n);
+            cameo_split_conv_sum(&ends, k, &s, a + 6 * m * k->deep, b[now], &f);
         }
         cameo_split_conv_rest(&f);
-        if (k->k + k->n == cameo_split_conv_k(c))
+        if (bends) {
+            cameo_split_conv_end(&ends);
             cameo_bend(c->v->finish, c->y, n, c->rows, c->row, end - n);
+        }
     }
+    cameo_split_conv_end(&ends);
 }
 
 /* Rows m0 .. m1 of columns n0 .. n1 for some values of k, x having been taken apart. */
@@ -421,6 +376,9 @@ cameo_split_conv_blocks(const cameo_split_conv *c, const cameo_split_deep *k, in
     const char *b = c->made + 6 * k->k * whole;
     char *a[2] = {c->room + CAMEO_SPLIT_PLAIN};
     a[1] = a[0] + 6 * SIDE * k->deep;
+    const int bends = k->k + k->n == cameo_split_conv_k(c) && c->v->finish && c->v->finish->curve;
+    cameo_split_ends ends;
+    cameo_split_conv_ends(&ends, c);
     cameo_split_feed f = cameo_split_conv_w(c, k, m0, 1, a[0]);
     cameo_split_turns(&f);
     int now = 0;
@@ -431,13 +389,16 @@ cameo_split_conv_blocks(const cameo_split_conv *c, const cameo_split_deep *k, in
             f = cameo_split_conv_w(c, k, m + SIDE, (rows + 15) / 16 * ((n1 - n0 + 15) / 16) * steps,
                                    a[1 - now]);
         for (int64_t n = n0; n < n1; n += SIDE) {
-            const cameo_split_square s = cameo_split_conv_at(c, k, m, n);
-            cameo_split_conv_sum(c, k, &s, a[now], b + 6 * n * k->deep, &f);
+            const cameo_split_square s = cameo_split_conv_at(c, k, m, SIDE, n);
+            cameo_split_conv_sum(&ends, k, &s, a[now], b + 6 * n * k->deep, &f);
         }
         cameo_split_conv_rest(&f);
-        if (k->k + k->n == cameo_split_conv_k(c))
+        if (bends) {
+            cameo_split_conv_end(&ends);
             cameo_bend(c->v->finish, c->y, m * c->row + n0, rows, c->row, n1 - n0);
+        }
     }
+    cameo_split_conv_end(&ends);
 }
 #endif
 
