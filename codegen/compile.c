@@ -8,8 +8,10 @@
 #include "base/file.h"
 #include "codegen/cpus.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/emit_products.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
+#include "codegen/shelf.h"
 #include "codegen/toolchain.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
@@ -400,14 +402,16 @@ static int build(Build *b, Module *mod)
     EmitOptions emit = emit_options(b, mod, plan);
     Texts t = {0};
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
-    emit.products = linked && !several ? &t.products : NULL;
-    emit.tiles = emit.products ? &t.tiles : NULL;
     emit.blobs = linked || several ? &t.blobs : NULL;
     emit.api = several ? &t.api : NULL;
     emit.ncpus = several ? b->ncpus : 0;
     Processor rows[MAX_CPUS];
     emit.rows = rows;
     emit.nrows = processors_of(o->cpu, &o->tuned, rows);
+    b->shelf = linked && !o->keep ? shelf_folder(b->arena) : NULL;
+    emit.kept = !o->strict_fp && products_kept(mod) && shelf_products(b, rows, emit.nrows);
+    emit.products = linked && !several && !emit.kept ? &t.products : NULL;
+    emit.tiles = emit.products ? &t.tiles : NULL;
     int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &t.model)
                  : emit_c(mod, plan, &emit, &t.model, &r->error) ? 0
                                                                  : 1;
