@@ -23,11 +23,20 @@ void attach_print_room(Buf *out, const char *prefix, const char *name, int64_t s
 // The gap keeps the linker from making the room a part of the segment before it, which is written.
 // It is more than what a program has behind its segments, so that the room's address is a little
 // more than the program's length: where both have to be alike, few bytes are left empty.
-const char attach_script[] =
-    "SECTIONS\n{\n"
-    "    . = ALIGN(CONSTANT(MAXPAGESIZE)) + 0x8000 + CONSTANT(MAXPAGESIZE);\n"
-    "    " ROOM " : { *(" ROOM ") }\n}\n"
-    "INSERT AFTER .bss;\n";
+void attach_print_script(Buf *out, int64_t expected)
+{
+    buf_printf(out, "SECTIONS\n{\n"
+                    "    . = ALIGN(CONSTANT(MAXPAGESIZE)) + 0x8000 + CONSTANT(MAXPAGESIZE);\n");
+    if (expected)
+        buf_printf(out, "    . = ALIGN(0x%x) + 0x%llx;\n", HUGE_PAGE, (long long)expected);
+    buf_printf(out, "    " ROOM " : { *(" ROOM ") }\n}\nINSERT AFTER .bss;\n");
+}
+
+// More than most programs have before their weights, which it makes less than a thirtieth longer.
+int64_t attach_expected(int64_t size, uint32_t ncpus)
+{
+    return size < 16 * HUGE_PAGE ? 0 : (1 + (int64_t)ncpus) << 18;
+}
 
 // Is there room for n entries of `each` bytes at this offset?
 static bool lies_within(size_t len, uint64_t offset, uint64_t n, uint64_t each)

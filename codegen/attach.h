@@ -14,8 +14,11 @@
 
 // C that leaves `size` bytes of room under the hidden name PREFIX_NAME.
 void attach_print_room(Buf *out, const char *prefix, const char *name, int64_t size);
+// Where in the file weights of that size are expected to begin, so that they can be written before
+// the program is linked; 0: where that ends, as few as they are.
+int64_t attach_expected(int64_t size, uint32_t ncpus);
 // For ld -T: adds to the linker's own script where the room is.
-extern const char attach_script[];
+void attach_print_script(Buf *out, int64_t expected);
 // Changes the headers of a program (ELF, in memory) so that what the room holds is in the file.
 // The offset there, at or behind the program's end; -1, with nothing changed, where the linker did
 // not lay it out so.

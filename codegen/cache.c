@@ -215,7 +215,7 @@ bool cache_take(Cache *c, const char *key, const char *to)
 
 // ---- the machine -------------------------------------------------------------------------------
 
-void cache_describe_machine(Buf *out)
+void cache_describe_environment(Buf *out)
 {
     static const char *const read[] = {"CPATH",           "C_INCLUDE_PATH", "COMPILER_PATH",
                                        "GCC_EXEC_PREFIX", "LIBRARY_PATH",   "LD_RUN_PATH"};
@@ -223,6 +223,10 @@ void cache_describe_machine(Buf *out)
         const char *value = getenv(read[i]);
         buf_printf(out, "%s=%s\n", read[i], value ? value : "");
     }
+}
+
+void cache_describe_machine(Buf *out)
+{
     static const char *const lines[] = {"vendor_id", "cpu family", "model",
                                         "flags",     "Features",   "CPU "};
     FILE *f = fopen("/proc/cpuinfo", "r");

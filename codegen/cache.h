@@ -42,8 +42,9 @@ bool cache_take_whole(Cache *c, const char *digest, uint64_t size, const char *t
 void cache_put(Cache *c, const char *key, const void *bytes, size_t len);
 bool cache_view(Cache *c, const char *key, FileView *view);
 
-// What decides beside a compiler and its arguments: variables that it reads, and which processor
+// What decides beside a compiler and its arguments: variables that it reads; which processor
 // "native" is.
+void cache_describe_environment(Buf *out);
 void cache_describe_machine(Buf *out);
 
 #endif

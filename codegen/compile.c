@@ -8,8 +8,10 @@
 #include "base/file.h"
 #include "codegen/cpus.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/emit_products.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
+#include "codegen/shelf.h"
 #include "codegen/toolchain.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
@@ -19,6 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 const char *prefix_of(Arena *a, const char *path)
 {
@@ -251,26 +256,91 @@ static bool put_attached(void *user, void *file, Str *error)
     return ok;
 }
 
-// What was linked with room for its weights, and they, to where it was asked for. `fits`: the
-// linker left the room; else nothing is written.
-static int place_attached(Build *b, const Attached *weights, const char *name, bool *fits)
+// A program that is made while its weights are written where they are expected to be.
+typedef struct Making {
+    Build *b;
+    Attached weights;
+    const char *built; // what is linked, in the build's folder
+    int status;        // of the compilers
+    bool fits;         // the linker left room for the weights
+} Making;
+
+typedef struct Early {
+    Attached weights;
+    void *file;
+} Early;
+
+static bool put_early(void *of)
 {
-    Attached w = *weights;
+    Early *e = of;
+    Str error = STR_NONE;
+    return put_attached(&e->weights, e->file, &error) && fflush(e->file) == 0;
+}
+
+// By a process of its own: 0 where there is none.
+static pid_t begin_weights(const Making *m, int64_t at, void *file)
+{
+    struct stat st;
+    Early early = {m->weights, file};
+    if (!at || !m->b->o->beside || fstat(fileno(file), &st) != 0 || !S_ISREG(st.st_mode))
+        return 0;
+    early.weights.offset = at;
+    const pid_t pid = (pid_t)m->b->o->beside(put_early, &early);
+    return pid < 0 ? 0 : pid;
+}
+
+static bool end_weights(pid_t pid)
+{
+    int status = 0;
+    pid_t ended = pid ? waitpid(pid, &status, 0) : -1;
+    while (ended < 0 && pid && errno == EINTR)
+        ended = waitpid(pid, &status, 0);
+    return ended > 0 && status == 0;
+}
+
+// Before weights that are there.
+static bool put_before(const Attached *w, int fd)
+{
+    bool ok = true;
+    for (size_t at = 0; ok && at < w->len;) {
+        const ssize_t n = pwrite(fd, w->program + at, w->len - at, (off_t)at);
+        ok = n > 0 || (n < 0 && errno == EINTR);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return ok;
+}
+
+static bool empty(int fd)
+{
+    return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0;
+}
+
+static bool make_and_put(void *user, void *file, Str *error)
+{
+    Making *m = user;
+    Build *b = m->b;
+    Attached *w = &m->weights;
     FileView view;
-    Str *error = &b->report->error;
-    *fits = false;
-    if (!file_open(b->arena, join(b->arena, b->dir, name, ""), &view, error))
-        return 3;
-    unsigned char *program = memcpy(arena_alloc(b->arena, view.len), view.at, view.len);
-    w.program = program;
-    w.len = view.len;
-    w.offset = attach_to(program, w.len, w.plan->weights_size);
-    file_close(&view);
-    *fits = w.offset >= 0;
+    const int64_t expected = attach_expected(w->plan->weights_size, b->ncpus);
+    const pid_t writer = begin_weights(m, expected, file);
+    m->status = toolchain_compile(b, m->built);
     double since = stage_clock();
-    bool done = !*fits || file_produce(b->o->out, put_attached, &w, 0755, error, b->arena);
+    const bool written = end_weights(writer);
+    if (m->status || !file_open(b->arena, join(b->arena, b->dir, m->built, ""), &view, error))
+        return false;
+    unsigned char *program = memcpy(arena_alloc(b->arena, view.len), view.at, view.len);
+    w->program = program;
+    w->len = view.len;
+    file_close(&view);
+    w->offset = attach_to(program, w->len, w->plan->weights_size);
+    m->fits = w->offset >= 0;
+    bool done = m->fits;
+    if (done && written && w->offset == expected)
+        done = put_before(w, fileno(file));
+    else if (done)
+        done = (!writer || empty(fileno(file))) && put_attached(w, file, error);
     stage_end(b->arena, &b->report->stages, "weights", &since);
-    return done ? 0 : w.unread ? 1 : 3;
+    return done;
 }
 
 // Again, for linkers that have their own ways: weights that the assembler includes.
@@ -292,16 +362,21 @@ static int include_weights(Build *b, const Attached *w, EmitOptions *emit, const
 
 static int make_program(Build *b, const Attached *w, EmitOptions *emit, const char *built)
 {
-    const Buf script = {.at = (char *)(uintptr_t)attach_script, .len = strlen(attach_script)};
-    bool fits = false;
-    b->attaches = true;
+    Making m = {.b = b, .weights = *w, .built = built};
+    Buf script = {0};
+    Str error = STR_NONE;
+    attach_print_script(&script, attach_expected(w->plan->weights_size, b->ncpus));
     int status = build_write_text(b, within(b, "_weights.ld"), &script);
+    buf_free(&script);
     if (status)
         return status;
-    status = toolchain_compile(b, built);
-    if (!status)
-        status = place_attached(b, w, built, &fits);
-    return fits ? status : include_weights(b, w, emit, built);
+    b->attaches = true;
+    if (file_produce(b->o->out, make_and_put, &m, 0755, &error, b->arena))
+        return 0;
+    if (!m.fits)
+        return include_weights(b, w, emit, built);
+    b->report->error = error;
+    return m.weights.unread ? 1 : 3;
 }
 
 static int finish(Build *b, const Attached *w, EmitOptions *emit)
@@ -400,14 +475,16 @@ static int build(Build *b, Module *mod)
     EmitOptions emit = emit_options(b, mod, plan);
     Texts t = {0};
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
-    emit.products = linked && !several ? &t.products : NULL;
-    emit.tiles = emit.products ? &t.tiles : NULL;
     emit.blobs = linked || several ? &t.blobs : NULL;
     emit.api = several ? &t.api : NULL;
     emit.ncpus = several ? b->ncpus : 0;
     Processor rows[MAX_CPUS];
     emit.rows = rows;
     emit.nrows = processors_of(o->cpu, &o->tuned, rows);
+    b->shelf = linked && !o->keep ? shelf_folder(b->arena) : NULL;
+    emit.kept = !o->strict_fp && products_kept(mod) && shelf_products(b, rows, emit.nrows);
+    emit.products = linked && !several && !emit.kept ? &t.products : NULL;
+    emit.tiles = emit.products ? &t.tiles : NULL;
     int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &t.model)
                  : emit_c(mod, plan, &emit, &t.model, &r->error) ? 0
                                                                  : 1;

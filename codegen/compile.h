@@ -52,6 +52,9 @@ typedef struct CompileOptions {
     uint32_t nfixed;
     void (*after)(void *user, const char *pass, const Model *m); // after each pass, where set
     void *user;
+    // Does the work in a process of its own, which gives 0 where that gave true: its id, or -1.
+    // NULL: what may be done meanwhile is done behind.
+    int64_t (*beside)(bool (*work)(void *of), void *of);
     // Where set, changes the model that all graph passes have seen; they run again behind it.
     // false: an error was reported.
     bool (*rewrite)(void *rewriter, Model *m, Diags *diags);

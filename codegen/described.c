@@ -36,7 +36,6 @@ static void put_files(Build *b, Buf *out)
     bool runs[ASKED];
     Str error = STR_NONE;
     const int n = b->o->kind == EMIT_LOADED ? ASKED_OF_LOADED : ASKED;
-    put_file(b, b->cc, out);
     for (int i = 0; i < n; i++) {
         const char *argv[] = {b->cc, asked[i], NULL};
         runs[i] = process_start(b->arena, b->dir, argv, true, &started[i], &error);
@@ -49,25 +48,55 @@ static void put_files(Build *b, Buf *out)
     }
 }
 
-// Asked for once.
-bool jobs_describe(Build *b)
+// Its own words and the files that it works with, but not where it is: asked for once.
+static bool describe_compiler(Build *b)
 {
-    if (b->described)
-        return b->described->len > 0;
+    if (b->compiler)
+        return b->compiler->len > 0;
     const char *argv[] = {b->cc, "--version", NULL};
     Str error = STR_NONE;
     int status = 0;
-    b->described = NEW(b->arena, Buf);
+    b->compiler = NEW(b->arena, Buf);
     Buf said = {0};
     bool ok = process_run(b->arena, b->dir, argv, &said, &status, &error) && status == 0;
     if (ok) {
         put_files(b, &said);
-        cache_describe_machine(&said);
-        for (const EmbeddedFile *f = embedded_files; f->name; f++)
-            buf_printf(&said, "%s %016llx\n", f->name,
-                       (unsigned long long)hash_bytes(f->text, f->len, 1));
-        *b->described = (Buf){arena_copy(b->arena, said.at, said.len), said.len, said.len};
+        *b->compiler = (Buf){arena_copy(b->arena, said.at, said.len), said.len, said.len};
     }
     buf_free(&said);
     return ok;
+}
+
+bool jobs_describe(Build *b)
+{
+    if (b->described)
+        return b->described->len > 0;
+    b->described = NEW(b->arena, Buf);
+    if (!describe_compiler(b))
+        return false;
+    Buf said = {0};
+    buf_put(&said, b->compiler->at, b->compiler->len);
+    put_file(b, b->cc, &said);
+    cache_describe_environment(&said);
+    cache_describe_machine(&said);
+    for (const EmbeddedFile *f = embedded_files; f->name; f++)
+        buf_printf(&said, "%s %016llx\n", f->name,
+                   (unsigned long long)hash_bytes(f->text, f->len, 1));
+    *b->described = (Buf){arena_copy(b->arena, said.at, said.len), said.len, said.len};
+    buf_free(&said);
+    return true;
+}
+
+bool jobs_describe_for(Build *b, const char *const *argv, Buf *out)
+{
+    bool native = false;
+    if (!describe_compiler(b))
+        return false;
+    buf_put(out, b->compiler->at, b->compiler->len);
+    cache_describe_environment(out);
+    for (const char *const *a = argv; *a; a++)
+        native |= strcmp(*a, "-march=native") == 0;
+    if (native)
+        cache_describe_machine(out);
+    return true;
 }

@@ -2,21 +2,14 @@
 
 #include "codegen/emit_c.h"
 #include "codegen/attach.h"
-#include "codegen/cpu/amx.h"
-#include "codegen/cpu/byte_product.h"
-#include "codegen/cpu/chain.h"
 #include "codegen/cpu/gemm.h"
-#include "codegen/cpu/pixel_byte_windows.h"
-#include "codegen/cpu/pixel_windows.h"
-#include "codegen/cpu/tiles.h"
-#include "codegen/cpu/wide.h"
 #include "codegen/custom.h"
 #include "codegen/embedded.h"
+#include "codegen/emit_products.h"
 #include "codegen/libraries.h"
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
 #include "codegen/repeats.h"
-#include "codegen/units.h"
 
 #include <string.h>
 
@@ -196,8 +189,7 @@ void emit_runtime(Buf *out, const char *const *names)
     }
 }
 
-// A file of runtime/ behind those that it includes, unless it is there; how many there are then.
-static uint32_t add_part(const char **parts, uint32_t n, const char *name)
+uint32_t emit_add_part(const char **parts, uint32_t n, const char *name)
 {
     static const char include[] = "\n#include \"cameo_";
     const EmbeddedFile *f = NULL;
@@ -208,7 +200,7 @@ static uint32_t add_part(const char **parts, uint32_t n, const char *name)
         if (strcmp(parts[k], f->name) == 0)
             return n;
     for (const char *at = f ? f->text : NULL; at && (at = strstr(at, include)); at++)
-        n = add_part(parts, n, at + strlen("\n#include \""));
+        n = emit_add_part(parts, n, at + strlen("\n#include \""));
     if (f && n < MAX_PARTS)
         parts[n++] = f->name;
     return n;
@@ -239,17 +231,17 @@ static bool has_pairs(const Module *mod)
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n)
 {
     if (module_has_complex(mod))
-        n = add_part(parts, n, "cameo_complex.h");
+        n = emit_add_part(parts, n, "cameo_complex.h");
     if (has_pairs(mod))
-        n = add_part(parts, n, "cameo_pair_functions.h");
+        n = emit_add_part(parts, n, "cameo_pair_functions.h");
     if (!module_has_objects(mod))
         return;
-    n = add_part(parts, n, "cameo_boundary.h");
+    n = emit_add_part(parts, n, "cameo_boundary.h");
     if (module_has_list_ports(mod))
-        n = add_part(parts, n, "cameo_list_boundary.h");
+        n = emit_add_part(parts, n, "cameo_list_boundary.h");
     for (const Intrinsic *i = intrinsics; i->name; i++)
         if (steps_call_into(mod->steps, i->header))
-            n = add_part(parts, n, i->header);
+            n = emit_add_part(parts, n, i->header);
 }
 
 bool module_has_complex(const Module *mod)
@@ -283,60 +275,6 @@ static void emit_kernels(Printer *p, const Step *s)
         emit_kernels(p, s->body);
         emit_kernels(p, s->other);
     }
-}
-
-static bool has_products(const Override *o, GemmKind kind)
-{
-    return o && o->kind == kind && !(o->conv ? o->conv->wide || o->conv->pixels : o->wide);
-}
-
-// Does any kernel use products of this kind, other than those of cameo_wide.h?
-static bool uses_products(const Step *s, GemmKind kind)
-{
-    for (; s; s = s->next)
-        if ((s->kernel && has_products(s->kernel->override, kind)) ||
-            uses_products(s->body, kind) || uses_products(s->other, kind))
-            return true;
-    return false;
-}
-
-typedef enum ConvForm {
-    ANY_FORM,
-    DEPTHWISE_FORM,
-    CHAIN_FORM,
-    CURVE_FORM,
-    TILE_FORM,
-    LINE_FORM,
-    HALF_FORM,
-    SPLIT_FORM
-} ConvForm;
-
-static bool has_form(const Conv *c, ConvForm form)
-{
-    if (c->wide || c->pixels)
-        return false;
-    if (form == HALF_FORM)
-        return c->half != NULL;
-    if (form == SPLIT_FORM)
-        return c->split != SPLIT_NONE;
-    if (form == CHAIN_FORM)
-        return c->chain != NULL;
-    if (form == CURVE_FORM)
-        return chain_curves(c);
-    if (form == DEPTHWISE_FORM)
-        return c->chain || (c->depthwise && !c->bytes);
-    return form == ANY_FORM || (c->tile > 0 && (form == TILE_FORM || c->line > 0));
-}
-
-static bool uses_convolutions(const Step *s, ConvForm form)
-{
-    for (; s; s = s->next) {
-        const Override *o = s->kernel ? s->kernel->override : NULL;
-        if ((o && o->conv && has_form(o->conv, form)) || uses_convolutions(s->body, form) ||
-            uses_convolutions(s->other, form))
-            return true;
-    }
-    return false;
 }
 
 static void emit_blas(Buf *out)
@@ -395,160 +333,6 @@ void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
     declare_blob(p, "weights");
 }
 
-static Str str_of_buf(const Buf *b)
-{
-    return (Str){b->at ? b->at : "", b->len};
-}
-
-// Vectors of C have no function that multiplies and adds. Here each is written out and whole, so
-// that compilers do the same with all of them and may join the two.
-static void joins_begin(const EmitOptions *o, Buf *out)
-{
-    if (!o->strict)
-        buf_printf(out, "#if defined(__clang__)\n#pragma clang fp contract(fast)\n"
-                        "#elif defined(__GNUC__)\n#pragma GCC push_options\n"
-                        "#pragma GCC optimize(\"fp-contract=fast\")\n#endif\n");
-}
-
-static void joins_end(const EmitOptions *o, Buf *out)
-{
-    if (!o->strict)
-        buf_printf(out, "#if defined(__clang__)\n#pragma clang fp contract(off)\n"
-                        "#elif defined(__GNUC__)\n#pragma GCC pop_options\n#endif\n\n");
-}
-
-// Functions of products and their tiles, where they are units of their own.
-typedef struct Apart {
-    Str tiles, products;
-    size_t begin, end; // where the unit that calls them declares them
-} Apart;
-
-// Each in the unit itself or, where there are others, declared.
-static void place_products(const EmitOptions *o, Arena *a, Str tiles, Str products, Buf *out,
-                           Apart *apart)
-{
-    if (tiles.len + products.len == 0)
-        return;
-    if (!o->products) {
-        joins_begin(o, out);
-        buf_str(out, tiles);
-        buf_str(out, products);
-        joins_end(o, out);
-        return;
-    }
-    *apart = (Apart){str_copy(a, tiles), str_copy(a, products), out->len, 0};
-    unit_declare(out, tiles);
-    unit_declare(out, products);
-    apart->end = out->len;
-}
-
-// Each in its unit, as far as `out` needs it from there.
-static void define_products(const EmitOptions *o, const Apart *apart, const Buf *out)
-{
-    if (!apart->end)
-        return;
-    const Str users[] = {
-        apart->products, {out->at, apart->begin}, {out->at + apart->end, out->len - apart->end}};
-    joins_begin(o, o->tiles);
-    unit_define(o->tiles, apart->tiles, users, 3);
-    joins_end(o, o->tiles);
-    unit_declare(o->products, apart->tiles);
-    joins_begin(o, o->products);
-    unit_define(o->products, apart->products, users + 1, 2);
-    joins_end(o, o->products);
-}
-
-static void emit_split_tiles(const Module *mod, Buf *out)
-{
-    const char *const parts[] = {"cameo_matrix.h", "cameo_split_words.h", NULL};
-    if (!splits_any(mod->steps))
-        return;
-    emit_runtime(out, parts);
-    amx_split_print(out);
-}
-
-// What tiles of products need, and the tiles themselves.
-static void emit_products(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out,
-                          Apart *apart)
-{
-    const char *parts[MAX_PARTS + 1] = {NULL};
-    uint32_t n = 0;
-    const bool packed = uses_products(mod->steps, GEMM_PACKED);
-    const bool products = byte_products_any(mod->steps, false);
-    const bool windows = byte_products_any(mod->steps, true);
-    const uint32_t narrow = narrow_kinds(mod->steps);
-    const bool halves = half_products_any(mod->steps);
-    const bool registers = half_registers_any(mod->steps);
-    const bool planes = pixel_windows_any(mod->steps); // in pixels
-    const uint32_t pixels = pixel_convs_kinds(mod->steps);
-    const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
-    if (packed)
-        parts[n++] = "cameo_gemm.h";
-    if (splits_any(mod->steps))
-        parts[n++] = "cameo_split.h";
-    if (narrow)
-        parts[n++] = "cameo_narrow.h";
-    if (registers || products || windows || pixels || planes)
-        parts[n++] = "cameo_amx.h";
-    if (pixels || planes)
-        parts[n++] = "cameo_pixel_conv.h", parts[n++] = "cameo_pixel_bytes.h";
-    if (pixels)
-        parts[n++] = "cameo_pixel_few.h";
-    if (planes)
-        parts[n++] = "cameo_pixel_windows.h";
-    const bool byte_planes = pixel_byte_windows_any(mod->steps);
-    if (halves)
-        parts[n++] = "cameo_half.h";
-    if (uses_convolutions(mod->steps, CURVE_FORM))
-        parts[n++] = "cameo_curve.h";
-    if (uses_convolutions(mod->steps, ANY_FORM)) {
-        parts[n++] = "cameo_columns.h", parts[n++] = "cameo_conv_copy.h";
-        parts[n++] = "cameo_conv.h", parts[n++] = "cameo_conv_share.h";
-    }
-    if (uses_convolutions(mod->steps, SPLIT_FORM))
-        parts[n++] = "cameo_split_conv.h";
-    if (uses_convolutions(mod->steps, HALF_FORM))
-        parts[n++] = "cameo_half_conv.h";
-    if (uses_convolutions(mod->steps, DEPTHWISE_FORM))
-        parts[n++] = "cameo_depthwise.h";
-    if (uses_convolutions(mod->steps, CHAIN_FORM))
-        parts[n++] = "cameo_chain.h";
-    if (wide_used(mod->steps))
-        n = add_part(parts, n, "cameo_wide.h");
-    if (products)
-        parts[n++] = "cameo_bytes.h";
-    if (windows)
-        parts[n++] = "cameo_byte_conv.h", parts[n++] = "cameo_byte_squares.h";
-    if (uses_convolutions(mod->steps, TILE_FORM))
-        parts[n++] = "cameo_winograd.h";
-    if (uses_convolutions(mod->steps, LINE_FORM))
-        parts[n++] = "cameo_lines.h";
-    Buf tiles = {0}, text = {0};
-    if (n)
-        processors_define(&tiles, o->rows, o->nrows);
-    if (packed)
-        tiles_print(&tiles, &uses, o->rows, o->nrows);
-    if (products || windows)
-        byte_tiles_print(&tiles, products, windows, &uses);
-    if (narrow)
-        narrow_tiles_print(&tiles, narrow);
-    const char *const matrix[] = {"cameo_matrix.h", NULL};
-    emit_split_tiles(mod, &tiles);
-    const char *const byte_windows[] = {"cameo_pixel_bytes.h", "cameo_pixel_byte_windows.h", NULL};
-    if (byte_planes)
-        emit_runtime(&tiles, byte_windows);
-    pixel_windows_tiles(&tiles, mod->steps);
-    if (registers || products || windows || pixels || planes) {
-        emit_runtime(&tiles, matrix);
-        amx_tiles_print(&tiles, (registers ? 1u << AMX_BF16 : 0) | (products ? 1u << AMX_U8S8 : 0),
-                        pixels);
-    }
-    emit_runtime(&text, parts);
-    place_products(o, scratch, str_of_buf(&tiles), str_of_buf(&text), out, apart);
-    buf_free(&tiles);
-    buf_free(&text);
-}
-
 void emit_rounding(const EmitOptions *o, Buf *out)
 {
     if (o->strict)
@@ -596,9 +380,9 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_add_parts(mod, parts, n);
     emit_headline(o, parts_any(p), out);
     Apart apart = {0};
-    emit_products(mod, scratch, o, out, &apart);
+    products_emit(mod, scratch, o, out, &apart);
     emit_runtime(out, parts);
-    if (uses_products(mod->steps, GEMM_OPENBLAS))
+    if (products_any(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
     emit_symbols(p);
     custom_declare(p);
@@ -609,7 +393,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_steps(p, plan, o);
     emit_bind(p, plan);
     emit_program(p, plan, o);
-    define_products(o, &apart, out);
+    products_define(o, &apart, out);
     if (o->api) { // a unit of its own, with the same runtime
         p->out = o->api;
         emit_headline(o, parts_any(p), o->api);

@@ -31,6 +31,7 @@ typedef struct EmitOptions {
     const Processor *rows;    // of the processors, the best one last
     uint32_t nrows;
     Buf *products, *tiles; // take the functions of products and their tiles; NULL: as blobs
+    bool kept;             // they are kept for the targets (codegen/shelf.h)
     bool shared;           // other models' text may be in the unit too, and use its tiles
 } EmitOptions;
 
@@ -63,8 +64,10 @@ void emit_rounding(const EmitOptions *o, Buf *out);
 void emit_runtime(Buf *out, const char *const *names);
 // What of runtime/ complex numbers, strings and lists need, behind the first n of `parts`, which
 // has room for MAX_PARTS and a NULL; the table of strings. Nothing where the module has none.
-enum { MAX_PARTS = 28 };
+enum { MAX_PARTS = 40 };
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n);
+// A file of runtime/ behind those that it includes, unless it is there; how many there are then.
+uint32_t emit_add_part(const char **parts, uint32_t n, const char *name);
 void emit_symbols(Printer *p);
 // Does a buffer hold complex numbers? Is an input or output a sequence, an optional or a map?
 bool module_has_complex(const Module *mod);

@@ -1,5 +1,6 @@
 #include "codegen/jobs.h"
 #include "base/file.h"
+#include "codegen/shelf.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -78,8 +79,27 @@ static const char *key_of(Build *b, const Job *job)
     return key;
 }
 
+// Is it among the units that came with Cameo?
+static bool on_shelf(Build *b, Job *job)
+{
+    FileView source;
+    Str error = STR_NONE;
+    if (!job->kept || !file_open(b->arena, in_folder(b, job->source), &source, &error))
+        return false;
+    const char *path = shelf_find(b, job->argv, (Str){(const char *)source.at, source.len});
+    file_close(&source);
+    if (!path)
+        return false;
+    if (b->o->verbose)
+        fprintf(stderr, "(%s: came with Cameo)\n", job->object);
+    job->object = path;
+    return true;
+}
+
 static bool in_cache(Build *b, Job *job)
 {
+    if (on_shelf(b, job))
+        return true;
     job->key = key_of(b, job);
     bool found = job->key && cache_take(b->cache, job->key, in_folder(b, job->object));
     if (found && b->o->verbose)

@@ -11,6 +11,7 @@ typedef struct Job {
     const char *source; // in the same folder: decides, with the arguments and the files of runtime/
                         // beside it, what comes of it; NULL: what it reads is not known
     Str of;             // a source of the user; empty: what Cameo emitted
+    bool kept;          // the text is the same for all models (codegen/shelf.h)
     const char *key;    // of the cache; NULL: it is not asked
     Process process;
     double began; // by stage_clock
@@ -26,7 +27,17 @@ int jobs_call(Build *b, const char *const *argv);
 // b->described: the compiler's own words about which it is, the files that it works with, and the
 // machine (codegen/described.c). false: it cannot be had.
 bool jobs_describe(Build *b);
+// To `out`: of these what decides for a compiler of any path and, unless it is asked for native
+// code, on any machine.
+bool jobs_describe_for(Build *b, const char *const *argv, Buf *out);
 // What a message says behind its first line.
 const char *message_after_line(Str s);
+
+// (codegen/toolchain.c) The compilation of products, or of their tiles, for number `cpu` of the
+// build's processors, from a text that is the same for all models.
+void toolchain_kept_job(Build *b, bool tiles, uint32_t cpu, Job *job);
+// And of what a program has beside its model: main, what reads and writes files; NULL behind.
+extern const char *const toolchain_parts[];
+void toolchain_part_job(Build *b, const char *name, Job *job);
 
 #endif

@@ -1,6 +1,7 @@
 #include "codegen/results.h"
 #include "base/file.h"
 #include "codegen/jobs.h"
+#include "codegen/shelf.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -68,6 +69,7 @@ static bool put_compilers(const Results *r, Buf *all)
     if (toolchain_find(&b) != 0 || !jobs_describe(&b))
         return false;
     put_text(all, b.cc);
+    put_text(all, shelf_folder(r->arena));
     buf_put(all, b.described->at, b.described->len);
     return put_file(r, "/proc/self/exe", all);
 }

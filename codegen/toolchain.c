@@ -7,6 +7,7 @@
 #include "codegen/jobs.h"
 #include "codegen/printer.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +79,7 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
     argv[n++] = "-fPIC";
     argv[n++] = "-fvisibility=default";
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
+    argv[n++] = "-fdata-sections";
     if (unit == KERNELS && strstr(path_base(b->cc), "gcc")) {
         // Copies of functions for one caller, and of loops for one step: kernels run no faster by
         // them, and what all products share would be a third longer.
@@ -104,6 +106,48 @@ static uint32_t compile_command(Build *b, Unit unit, uint32_t cpu, const char *s
     argv[n++] = object;
     argv[n] = NULL;
     return n;
+}
+
+// Of a source of the build's folder, to an object beside it.
+static void prepare(Build *b, Job *job, const char *name)
+{
+    *job = (Job){.argv = NEWS(b->arena, const char *, MAX_ARGS)};
+    job->source = str_printf(b->arena, "%s.c", name).at;
+    job->object = str_printf(b->arena, "%s.o", name).at;
+}
+
+// Names of units that all models share end with this.
+static const char *target_name(Build *b, uint32_t cpu)
+{
+    const char *name = b->cpus[cpu] ? b->cpus[cpu] : "native";
+    char *target = memcpy(arena_alloc(b->arena, strlen(name) + 1), name, strlen(name) + 1);
+    for (char *at = target; *at; at++)
+        *at = isalnum((unsigned char)*at) ? *at : '_';
+    return target;
+}
+
+static const char *target_define(Build *b, uint32_t cpu)
+{
+    return str_printf(b->arena, "-DCAMEO_TARGET=%s", target_name(b, cpu)).at;
+}
+
+void toolchain_kept_job(Build *b, bool tiles, uint32_t cpu, Job *job)
+{
+    const char *name =
+        str_printf(b->arena, "cameo_%s_%s", tiles ? "tiles" : "products", target_name(b, cpu)).at;
+    prepare(b, job, name);
+    uint32_t n =
+        compile_command(b, tiles ? TILES : KERNELS, cpu, job->source, job->object, job->argv);
+    job->argv[n++] = target_define(b, cpu);
+    job->argv[n] = NULL;
+}
+
+const char *const toolchain_parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists", NULL};
+
+void toolchain_part_job(Build *b, const char *name, Job *job)
+{
+    prepare(b, job, name);
+    compile_command(b, BESIDE, 0, job->source, job->object, job->argv);
 }
 
 // ---- libraries -------------------------------------------------------------------------------
@@ -165,7 +209,7 @@ int toolchain_find(Build *b)
 
 // ---- programs and libraries ------------------------------------------------------------------
 
-static int write_runtime(Build *b)
+int toolchain_write_runtime(Build *b)
 {
     for (const EmbeddedFile *f = embedded_files; f->name; f++) {
         Buf text = {.at = (char *)(uintptr_t)f->text, .len = f->len};
@@ -196,22 +240,31 @@ static int write_main(Build *b)
     return status;
 }
 
-// One of the sources of the build's folder, to an object beside it.
 static Job *add_job(Build *b, Jobs *jobs, Unit unit, const char *name)
 {
-    Job job = {.argv = NEWS(b->arena, const char *, MAX_ARGS)};
-    job.source = str_printf(b->arena, "%s.c", name).at;
-    job.object = str_printf(b->arena, "%s.o", name).at;
+    Job job;
+    prepare(b, &job, name);
     compile_command(b, unit, 0, job.source, job.object, job.argv);
     vec_push(b->arena, jobs, job);
     return &jobs->at[jobs->len - 1];
+}
+
+static void define(Job *job, const char *what)
+{
+    uint32_t n = 0;
+    while (job->argv[n])
+        n++;
+    job->argv[n++] = what;
+    job->argv[n] = NULL;
 }
 
 // The model for each of the processors, its two outer names by number; and what chooses.
 static void add_models(Build *b, Jobs *jobs)
 {
     if (b->ncpus == 1) {
-        add_job(b, jobs, KERNELS, b->prefix);
+        Job *job = add_job(b, jobs, KERNELS, b->prefix);
+        if (b->kept[0][0])
+            define(job, target_define(b, 0));
         return;
     }
     for (uint32_t i = b->ncpus; i-- > 0;) {
@@ -225,6 +278,8 @@ static void add_models(Build *b, Jobs *jobs)
                                  .at;
         job->argv[n++] = str_printf(b->arena, "-DCAMEO_VARIANT=%u", i).at;
         job->argv[n] = NULL;
+        if (b->kept[0][0])
+            define(job, target_define(b, i));
     }
     add_job(b, jobs, BESIDE, with(b, "_api"));
 }
@@ -241,18 +296,17 @@ static void add_blobs(Build *b, Jobs *jobs)
 // What goes into a program beside the model: its objects, compiled while the model is.
 static int add_parts(Build *b, Jobs *jobs)
 {
-    static const char *const parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists"};
     if (b->has_products)
         add_job(b, jobs, KERNELS, with(b, "_products"));
     if (b->has_tiles)
         add_job(b, jobs, TILES, with(b, "_tiles"));
     if (b->o->kind == EMIT_EXE) {
-        int status = write_runtime(b);
+        int status = toolchain_write_runtime(b);
         status = status ? status : write_main(b);
         if (status)
             return status;
         for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
-            add_job(b, jobs, BESIDE, parts[i]);
+            add_job(b, jobs, BESIDE, toolchain_parts[i])->kept = true;
         add_job(b, jobs, BESIDE, with(b, "_main"));
     }
     return 0;
@@ -277,7 +331,7 @@ static void add_custom(Build *b, Jobs *jobs)
 
 static int link_program(Build *b, const Jobs *objects, const char *out)
 {
-    const char **argv = NEWS(b->arena, const char *, MAX_ARGS + objects->len);
+    const char **argv = NEWS(b->arena, const char *, MAX_ARGS + 2 * MAX_CPUS + objects->len);
     uint32_t n = 0;
     argv[n++] = b->cc;
     argv[n++] = "-o";
@@ -286,6 +340,9 @@ static int link_program(Build *b, const Jobs *objects, const char *out)
         argv[n++] = "-shared";
     for (uint32_t i = 0; i < objects->len; i++)
         argv[n++] = objects->at[i].object;
+    for (uint32_t i = 0; i < b->ncpus && b->kept[0][0]; i++)
+        for (int k = 0; k < 2; k++)
+            argv[n++] = b->kept[i][k];
     argv[n++] = "-Wl,--gc-sections";
     if (b->attaches)
         argv[n++] = str_printf(b->arena, "-Wl,-T,%s", with(b, "_weights.ld")).at;

@@ -25,6 +25,9 @@ typedef struct Build {
     bool includes;                        // the assembler includes files in PREFIX_blobs.c
     Cache *cache;                         // NULL: none
     Buf *described;                       // the compiler and the machine, once asked for
+    Buf *compiler;                        // the compiler alone, by no path
+    const char *shelf;                    // units that came with Cameo (codegen/shelf.h); NULL
+    const char *kept[MAX_CPUS][2];        // of these tiles and products; NULL: not all are there
     CustomSources custom, custom_kernels; // of C functions, of kernels on a device
     const Library *libraries[MAX_LIBRARIES + 1];
 } Build;
@@ -36,6 +39,8 @@ int build_write_text(Build *b, const char *name, const Buf *text);
 int toolchain_find_compiler(Build *b);
 // The same, and that it finds the libraries the program needs.
 int toolchain_find(Build *b);
+// The files of runtime/ in the build's folder.
+int toolchain_write_runtime(Build *b);
 // PREFIX.c to `out` in the build's folder: a program, library or object, as the options say.
 int toolchain_compile(Build *b, const char *out);
 // Kernels in CUDA to PTX for all, and machine code for the architectures asked for.

@@ -8,15 +8,17 @@
 typedef struct Form {
     const char *begin, *head_ends, *ends;
     const char *defined, *declared; // what stands instead of `begin`; NULL: in every unit the same
+    unsigned kind;                  // of UNIT_FUNCTIONS and UNIT_TABLES
 } Form;
 
 static const Form forms[] = {
     {"static __attribute__((noinline, unused))", "\n{\n", "\n}\n",
-     "__attribute__((visibility(\"hidden\"), noinline))",
-     "__attribute__((visibility(\"hidden\")))"},
+     "__attribute__((visibility(\"hidden\"), noinline))", "__attribute__((visibility(\"hidden\")))",
+     UNIT_FUNCTIONS},
     {"static __attribute__((unused))", " = {\n", "\n};\n",
-     "__attribute__((visibility(\"hidden\")))", "extern __attribute__((visibility(\"hidden\")))"},
-    {"static inline", "\n{\n", "\n}\n", NULL, NULL},
+     "__attribute__((visibility(\"hidden\")))", "extern __attribute__((visibility(\"hidden\")))",
+     UNIT_TABLES},
+    {"static inline", "\n{\n", "\n}\n", NULL, NULL, 0},
 };
 
 // A piece of a text: of a form, or (NULL) the lines between two that are.
@@ -168,15 +170,28 @@ void unit_define(Buf *out, Str text, const Str *users, uint32_t n)
     arena_free(a);
 }
 
-void unit_declare(Buf *out, Str text)
+// Names by which units know a piece are its target's: others of the same program have as many.
+static void print_name(Buf *out, const Piece *p, unsigned what)
+{
+    if (what & UNIT_OF_TARGET)
+        buf_printf(out, "#define %.*s CAMEO_OF_TARGET(%.*s)\n", STR_ARG(p->name), STR_ARG(p->name));
+}
+
+void unit_share(Buf *out, Str text, unsigned defined)
 {
     Arena *a = arena_new();
     const Pieces all = pieces_of(a, text);
     for (uint32_t i = 0; i < all.len; i++) {
         const Piece *p = &all.at[i];
-        const bool declared = p->form && p->form->declared;
+        const bool shared = p->form && p->form->declared;
+        const bool declared = shared && !(defined & p->form->kind);
+        if (shared)
+            print_name(out, p, defined);
         if (p->form)
-            buf_printf(out, "%s", declared ? p->form->declared : p->form->begin);
+            buf_printf(out, "%s",
+                       declared ? p->form->declared
+                       : shared ? p->form->defined
+                                : p->form->begin);
         buf_str(out, p->head);
         if (declared)
             buf_printf(out, ";\n");
@@ -184,4 +199,11 @@ void unit_declare(Buf *out, Str text)
             buf_str(out, p->rest);
     }
     arena_free(a);
+}
+
+void unit_targets(Buf *out)
+{
+    buf_printf(out, "#define CAMEO_TARGET_JOIN(name, target) name##_##target\n"
+                    "#define CAMEO_TARGET_NAME(name, target) CAMEO_TARGET_JOIN(name, target)\n"
+                    "#define CAMEO_OF_TARGET(name) CAMEO_TARGET_NAME(name, CAMEO_TARGET)\n\n");
 }

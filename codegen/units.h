@@ -15,7 +15,11 @@
 // The text with those functions and tables defined for other units of the program that the n texts
 // `users` name, themselves or by inline functions of the text.
 void unit_define(Buf *out, Str text, const Str *users, uint32_t n);
-// The text with declarations in their place.
-void unit_declare(Buf *out, Str text);
+// The text with those kinds defined for other units, whoever names them, and declarations in place
+// of the others. UNIT_OF_TARGET: their names end with CAMEO_TARGET (unit_targets).
+enum { UNIT_FUNCTIONS = 1, UNIT_TABLES = 2, UNIT_OF_TARGET = 4 };
+void unit_share(Buf *out, Str text, unsigned defined);
+// What names of a target are made with: before the first text that has them.
+void unit_targets(Buf *out);
 
 #endif

@@ -11,6 +11,7 @@
 #include "tools/tuning.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum {
     OPT_OUT,
@@ -253,6 +254,16 @@ static bool take_option(const Tool *t, Asked *a, int option, const char *value)
     return ok;
 }
 
+static int64_t in_process(bool (*work)(void *of), void *of)
+{
+    fflush(stdout);
+    fflush(stderr);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(work(of) ? 0 : 1);
+    return pid;
+}
+
 static int compile(const Tool *t, const Asked *a)
 {
     Arena *arena = arena_new();
@@ -274,6 +285,7 @@ static int compile(const Tool *t, const Asked *a)
         CompileOptions o = a->o;
         o.after = a->print_after ? print_after : NULL;
         o.user = &after;
+        o.beside = in_process;
         status = tool_status(&diags, compile_model(m, &o, &diags, &report));
         if (!status && results.key)
             kept_keep(&results, m, &report, &diags);

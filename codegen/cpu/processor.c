@@ -109,9 +109,6 @@ void processor_print(Buf *out, const Processor *p)
 
 void processors_define(Buf *out, const Processor *p, uint32_t n)
 {
-    bool split = false;
-    for (uint32_t i = 0; i < n; i++)
-        split |= p[i].split > 0 || p[i].terms > 0;
     buf_printf(out, "/* of the processor: bytes, and nanoseconds that idle threads turn */\n"
                     "#ifndef CAMEO_CPU_BAND\n");
     for (uint32_t i = 0; i < n; i++, p++) {
@@ -122,10 +119,9 @@ void processors_define(Buf *out, const Processor *p, uint32_t n)
             buf_printf(out, "#else\n");
         buf_printf(out,
                    "#define CAMEO_CPU_BAND %.0f\n#define CAMEO_CPU_KEPT %.0f\n"
-                   "#define CAMEO_CPU_STREAM %.0f\n#define CAMEO_CPU_TURNS %.0f\n",
-                   p->band, p->kept, p->stream, p->turns);
-        if (split)
-            buf_printf(out, "#define CAMEO_CPU_SPLIT %.0f\n", p->split);
+                   "#define CAMEO_CPU_STREAM %.0f\n#define CAMEO_CPU_TURNS %.0f\n"
+                   "#define CAMEO_CPU_SPLIT %.0f\n",
+                   p->band, p->kept, p->stream, p->turns, p->split);
     }
     buf_printf(out, "%s#endif\n", n > 1 ? "#endif\n" : "");
 }

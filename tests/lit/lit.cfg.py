@@ -19,5 +19,7 @@ config.substitutions += [
 ]
 if platform.machine() == "x86_64":
     config.available_features.add("x86_64")
+if os.path.isdir(os.path.join(os.path.dirname(lit_config.params["cameo"]), "units")):
+    config.available_features.add("units")
 config.environment["NO_COLOR"] = "1"
 config.environment["PATH"] = os.environ["PATH"] + ":/usr/lib/llvm-19/bin"
