@@ -1,7 +1,7 @@
 // Operations whose operands allow a cheaper form, one that compilers make vectors of.
 //
-// 1. min and max with a constant that is a number are one instruction each; compilers that see one
-//    inside the other make more of them than of two tests of the same number.
+// 1. min and max with what is never NaN are one instruction each; compilers that see one inside the
+//    other make more of them than of two tests of the same number.
 // 2. A float clipped to a range within int32 needs no clamp when it is cast.
 // 3. Powers of a constant whole number up to 8 are products.
 // 4. A sigmoid, or x times it, takes a shorter form of exp, and one without division where it is
@@ -27,6 +27,27 @@ static bool is_number(const Expr *e, double *v)
         return false;
     *v = e->value.f;
     return true;
+}
+
+// Does e say that x is at most some number, and so none that is no number?
+static bool bounds_size(const Expr *e, const Expr *x)
+{
+    double most;
+    return e->kind == EX_COMPARE && (e->op == C_LE || e->op == C_LT) && is_number(e->b, &most) &&
+           e->a->kind == EX_UNARY && e->a->op == U_ABS && e->a->a == x;
+}
+
+// Is e a number, whatever its operands are?
+static bool is_never_nan(const Expr *e)
+{
+    double number;
+    if (e->kind == EX_SELECT)
+        return (bounds_size(e->a, e->b) || is_never_nan(e->b)) && is_never_nan(e->c);
+    if (e->kind == EX_UNARY && (e->op == U_NEG || e->op == U_ABS))
+        return is_never_nan(e->a);
+    if (e->kind == EX_BINARY && (e->op == B_MIN || e->op == B_MAX))
+        return is_never_nan(e->a) && is_never_nan(e->b);
+    return is_number(e, &number);
 }
 
 // Is e used nowhere but in the expression that is being printed?
@@ -69,16 +90,15 @@ static const char *print_clip(Printer *p, const Expr *e)
 
 static const char *print_extreme(Printer *p, const Expr *e)
 {
-    double c;
     const char *clip = print_clip(p, e);
     if (clip)
         return clip;
     const char *name = e->op == B_MIN ? "atmost" : "atleast";
-    if (is_number(e->b, &c)) {
+    if (is_never_nan(e->b)) {
         const char *a = print_expr(p, e->a);
         return joined(p, name, e->dtype, a, print_expr(p, e->b));
     }
-    if (is_number(e->a, &c)) {
+    if (is_never_nan(e->a)) {
         const char *b = print_expr(p, e->b);
         return joined(p, name, e->dtype, b, print_expr(p, e->a));
     }
