@@ -22,6 +22,7 @@ typedef struct Train {
     int8_t *degree; // by value: of S; UNKNOWN
     bool *scaled;   // by value: it depends on S
     bool *derived;  // by value: it depends on what a Gradient gives
+    bool *limited;  // by value: derived, and behind limits that an infinity comes to
     ValueId scale;  // S; 0: none
     double number;  // of S where it is a constant, else 0
 } Train;
@@ -233,6 +234,26 @@ static int result_degree(Train *t, const Node *n)
     return 0;
 }
 
+// Does a limit come of an infinite operand, or the answer of a test? Or is the result made, without
+// a quotient, of nothing but such?
+static bool is_limited(const Train *t, const Node *n)
+{
+    static const char *const limits[] = {"Tanh", "Sigmoid",  "HardSigmoid",
+                                         "Sign", "Softsign", NULL};
+    static const char *const more[] = {"Sqrt", "ReduceSumSquare", NULL};
+    bool derived = false;
+    if (is_any(n, limits) || is_any(n, tests) ||
+        (node_is(n, "Clip") && n->nin > 2 && n->in[1] && n->in[2]))
+        return true;
+    for (uint32_t i = 0; i < n->nin; i++) {
+        if (n->in[i] && t->derived[n->in[i]] && !t->limited[n->in[i]])
+            return false;
+        derived |= n->in[i] && t->derived[n->in[i]];
+    }
+    return derived &&
+           (is_any(n, keepers) || is_any(n, agreers) || is_any(n, products) || is_any(n, more));
+}
+
 static void visit(void *context, NodeId id)
 {
     Train *t = context;
@@ -253,6 +274,7 @@ static void visit(void *context, NodeId id)
         t->degree[n->out[o]] = (int8_t)(control ? UNKNOWN : degree);
         t->scaled[n->out[o]] = scaled || (y && t->scaled[y]);
         t->derived[n->out[o]] = derived;
+        t->limited[n->out[o]] = derived && is_limited(t, n);
     }
 }
 
@@ -274,6 +296,7 @@ static bool train_open(Train *t, Lint *l)
     t->degree = NEWS(l->arena, int8_t, l->m->values.len);
     t->scaled = NEWS(l->arena, bool, l->m->values.len);
     t->derived = NEWS(l->arena, bool, l->m->values.len);
+    t->limited = NEWS(l->arena, bool, l->m->values.len);
     for (uint32_t i = 0; i < t->gradients.len && !t->scale; i++) {
         const Node *n = node_at(l->m, t->gradients.at[i]);
         ValueId y = named(t, n->graph, node_str(n, "y", ""));
@@ -331,17 +354,23 @@ void lint_unscaled(Lint *l)
         each_gradient(&t, say_unscaled);
 }
 
-// Some test of a value that depends on the gradients.
-static bool is_tested(const Train *t)
+// Some test of a value that depends on the gradients and has their infinities. *behind: a tested
+// value that has none, as it is behind a limit; 0: there is no such.
+static bool is_tested(const Train *t, ValueId *behind)
 {
+    *behind = 0;
     for (NodeId id = 1; id < t->m->nodes.len; id++) {
         const Node *n = node_at(t->m, id);
         bool test = !n->dead && (node_is(n, "IsInf") || node_is(n, "IsNaN") || node_is(n, "Less") ||
                                  node_is(n, "LessOrEqual") || node_is(n, "Greater") ||
                                  node_is(n, "GreaterOrEqual") || node_is(n, "Equal"));
-        for (uint32_t i = 0; test && i < n->nin; i++)
-            if (n->in[i] && t->derived[n->in[i]])
+        for (uint32_t i = 0; test && i < n->nin; i++) {
+            if (!n->in[i] || !t->derived[n->in[i]])
+                continue;
+            if (!t->limited[n->in[i]])
                 return true;
+            *behind = *behind ? *behind : n->in[i];
+        }
     }
     return false;
 }
@@ -349,12 +378,16 @@ static bool is_tested(const Train *t)
 static void say_untested_at(Train *t, NodeId id, uint32_t operand, Str what)
 {
     Lint *l = t->l;
+    ValueId behind;
     Diag *d = diag(l->diags, "TR003", SEV_WARNING, location_operand(t->m, l->arena, id, operand),
                    "scaled gradients reach %.*s, and nothing looks whether they overflowed",
                    STR_ARG(what));
     d->value = lint_name(l, node_at(t->m, id)->in[operand]);
     lint_about_node(l, d, id);
     diag_note(l->diags, d, "one infinite gradient makes every parameter that it updates NaN");
+    if (!is_tested(t, &behind) && behind)
+        diag_note(l->diags, d, "what looks at \"%.*s\" comes behind a limit, which is finite",
+                  STR_ARG(lint_name(l, behind)));
     diag_help(l->diags, d,
               "skip the update (If, Where) where IsInf or IsNaN of a gradient is true");
 }
@@ -381,11 +414,86 @@ static void say_untested_outputs(Train *t)
     }
 }
 
+// Is v one of two, of which what the gradients are decides?
+static bool is_chosen(const Train *t, const Uses *uses, ValueId v)
+{
+    for (uint32_t u = uses->first[v]; u < uses->first[v + 1]; u++) {
+        const Node *n = node_at(t->m, uses->uses[u].node);
+        if (!n->dead && node_is(n, "Where") && uses->uses[u].index > 0 && t->derived[n->in[0]])
+            return true;
+    }
+    return false;
+}
+
+static bool is_output(const Train *t, ValueId v)
+{
+    const Graph *g = graph_at(t->m, t->m->main);
+    for (uint32_t i = 0; i < g->outputs.len; i++)
+        if (g->outputs.at[i].value == v)
+            return true;
+    return false;
+}
+
+// Does v leave the graph as it is?
+static bool leaves(const Train *t, const Uses *uses, ValueId v)
+{
+    bool out = is_output(t, v);
+    for (uint32_t u = uses->first[v]; !out && u < uses->first[v + 1]; u++) {
+        const Node *n = node_at(t->m, uses->uses[u].node);
+        out = !n->dead && (node_is(n, "Identity") || node_is(n, "Cast")) && is_output(t, n->out[0]);
+    }
+    return out;
+}
+
+// What an optimizer gives is skipped in part: the first result that is, and the first that is not.
+static void say_half_skipped(Train *t, NodeId id, const Uses *uses)
+{
+    Lint *l = t->l;
+    const Node *n = node_at(t->m, id);
+    uint32_t skipped = n->nout, taken = n->nout;
+    for (uint32_t o = n->nout; o > 0; o--) {
+        const ValueId v = n->out[o - 1];
+        if (v && is_chosen(t, uses, v))
+            skipped = o - 1;
+        else if (v && leaves(t, uses, v))
+            taken = o - 1;
+    }
+    if (skipped == n->nout || taken == n->nout)
+        return;
+    Str name = lint_name(l, n->out[taken]), other = lint_name(l, n->out[skipped]);
+    Diag *d = diag(l->diags, "TR003", SEV_WARNING, location_result(t->m, l->arena, id, taken),
+                   "\"%.*s\" of %.*s is not skipped where \"%.*s\" is, after an overflow",
+                   STR_ARG(name), STR_ARG(str_escaped(l->arena, n->op)), STR_ARG(other));
+    d->value = name;
+    lint_about_node(l, d, id);
+    diag_note(l->diags, d, "one infinite gradient stays in it, and reaches every later update");
+    diag_help(l->diags, d, "choose \"%.*s\" as \"%.*s\" is chosen", STR_ARG(name), STR_ARG(other));
+}
+
+static void find_half_skipped(Train *t)
+{
+    const Uses uses = uses_of(t->m, t->l->arena);
+    for (NodeId id = 1; id < t->m->nodes.len; id++) {
+        const Node *n = node_at(t->m, id);
+        const uint32_t group = n->dead ? 0 : optimizer_group(n);
+        bool scaled = false;
+        for (uint32_t i = 2 + group; group && i < 2 + 2 * group; i++)
+            scaled |= n->in[i] && t->scaled[n->in[i]];
+        if (scaled)
+            say_half_skipped(t, id, &uses);
+    }
+}
+
 void lint_untested(Lint *l)
 {
     Train t;
-    if (!train_open(&t, l) || !t.scale || is_tested(&t))
+    ValueId behind;
+    if (!train_open(&t, l) || !t.scale)
         return;
+    if (is_tested(&t, &behind)) {
+        find_half_skipped(&t);
+        return;
+    }
     each_gradient(&t, say_untested);
     say_untested_outputs(&t);
 }
