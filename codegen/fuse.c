@@ -345,16 +345,41 @@ static void drop_unread(Fusion *x, Place *p)
     p->dead = true;
 }
 
-// A product's arithmetic ends in a part of what is joined: its sums are stored there.
-static bool joins_products(Fusion *x, const Trial *t)
+static uint32_t readers_of(const Fusion *x, BufferId b)
 {
+    const Numbers *readers = &x->places->readers[b];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < readers->len; i++) {
+        const Place *p = place_at(x->places, readers->at[i]);
+        n += !p->dead && place_reads(p, b);
+    }
+    return n;
+}
+
+// Is b, a view of all of it aside, stored best by the kernel that computes it: the end of a
+// product, or what others need too and is computed once?
+static bool is_made_apart(Fusion *x, BufferId b, bool shared, int depth)
+{
+    const Numbers *writers = &x->places->writers[b];
+    if (writers->len != 1 || !at(x, writers->at[0])->step->kernel || depth == 0)
+        return false;
+    const Place *p = at(x, writers->at[0]);
+    const Point made = point_of(p->step->kernel->body);
+    shared |= readers_of(x, b) > 1;
+    if (!made.store || !is_view(&made))
+        return shared || ends_product(x, writers->at[0], depth);
+    const BufferId from = made.store->value->buffer;
+    return size_of(x, from) == size_of(x, b) && is_made_apart(x, from, shared, depth - 1);
+}
+
+static bool is_made_in_parts(Fusion *x, const Trial *t)
+{
+    const double all = size_of(x, t->p.store->buffer);
     for (uint32_t i = 0; i < t->nmakers; i++) {
         const Place *p = at(x, t->makers[i]);
-        for (uint32_t k = 0; k < p->reads.len; k++) {
-            const Numbers *writers = &x->places->writers[p->reads.at[k]];
-            if (writers->len == 1 && ends_product(x, writers->at[0], 12))
+        for (uint32_t k = 0; k < p->reads.len; k++)
+            if (size_of(x, p->reads.at[k]) < all && is_made_apart(x, p->reads.at[k], false, 12))
                 return true;
-        }
     }
     return false;
 }
@@ -373,7 +398,7 @@ static bool trial_of(Fusion *x, BufferId b, Trial *t)
     t->p = point_of(body);
     if (!body || !point_defines(f, &t->p, t->vars))
         return false;
-    if (t->nmakers > 1 && joins_products(x, t))
+    if (t->nmakers > 1 && is_made_in_parts(x, t))
         return false;
     t->view = is_view(&t->p);
     const Expr *load = f->target->scales ? fuse_scaled_load(t->p.store->value) : NULL;

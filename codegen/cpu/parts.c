@@ -2,7 +2,8 @@
 // mirrored border, a repeated row) is cut where that changes its form, and where it is read from
 // one of two (the halves of a rotary embedding), where it changes from one to the other. In each
 // part the place is linear in the variable: a copy of neighbours, forwards or backwards, of which
-// compilers make vectors.
+// compilers make vectors. What a weight repeats from one part to the next, as a table of angles for
+// both halves does, is read at its first place.
 
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse_parts.h"

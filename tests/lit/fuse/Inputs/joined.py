@@ -17,7 +17,9 @@ expected = {
     "across": abs(np.concatenate([x, z[:, :1], z], 1)),
     "short": -np.concatenate([z[..., 2:4], x[..., :2]], 3),
     "one": np.concatenate([z[..., 63:], x[..., :63]], 3) * x,
-    "product": rotated @ zt,
+    "product": np.concatenate([abs(x[..., 32:]), x[..., :32]], 3) @ zt,
+    "kept": np.maximum(np.tanh(x), 0),
+    "both": -np.concatenate([np.tanh(x), z], 1),
     "products": -np.concatenate([x @ zt, z @ zt], 1),
 }
 for name, wanted in expected.items():
