@@ -175,7 +175,7 @@ static void give_operands(Form *f, const bool *differs)
         }
     swap_stmts(mod, f->kernel->body, &map);
     if (o && o->epilogue)
-        swap_stmts(mod, (Stmt *)(uintptr_t)o->epilogue, &map);
+        swap_stmts(mod, o->epilogue, &map);
 }
 
 static void share_form(Form *forms, uint32_t n)

@@ -78,11 +78,11 @@ static void mark_written(Adjoint *a, const Stmt *s, uint8_t *marks)
     }
 }
 
-static bool writes_active(const Adjoint *a, const Stmt *s)
+static bool writes_marked(const Stmt *s, const uint8_t *marks)
 {
     for (; s; s = s->next)
-        if (((s->kind == S_STORE || s->kind == S_UPDATE) && a->active[s->buffer]) ||
-            writes_active(a, s->body) || writes_active(a, s->other))
+        if (((s->kind == S_STORE || s->kind == S_UPDATE) && marks[s->buffer]) ||
+            writes_marked(s->body, marks) || writes_marked(s->other, marks))
             return true;
     return false;
 }
@@ -147,15 +147,6 @@ static void note_needed(void *context, const Expr *e)
         a->needed[e->buffer] = 1;
 }
 
-static bool writes_needed(const Adjoint *a, const Stmt *s)
-{
-    for (; s; s = s->next)
-        if (((s->kind == S_STORE || s->kind == S_UPDATE) && a->needed[s->buffer]) ||
-            writes_needed(a, s->body) || writes_needed(a, s->other))
-            return true;
-    return false;
-}
-
 static void need_read(Adjoint *a, const Stmt *s)
 {
     for (; s; s = s->next) {
@@ -173,7 +164,7 @@ static void keep_needed(Adjoint *a, const AdjointEnds *ends)
     for (uint32_t i = 0; i < ends->ny; i++)
         a->needed[ends->y[i].buffer] = 1;
     for (uint32_t k = a->kernels.len; k-- > 0;)
-        if (writes_needed(a, a->kernels.at[k]->body))
+        if (writes_marked(a->kernels.at[k]->body, a->needed))
             need_read(a, a->kernels.at[k]->body);
     for (BufferId b = 0; b < a->nbuffers; b++)
         a->active[b] = a->active[b] && a->needed[b];
@@ -648,7 +639,7 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
         begin_adjoints(&a, ends->ny, ends->y, ends->seeds);
     for (uint32_t k = a.kernels.len; k-- > 0 && !a.refused;) {
         const Kernel *forward = a.kernels.at[k];
-        if (!writes_active(&a, forward->body) || !body_reads_active(&a, forward->body))
+        if (!writes_marked(forward->body, a.active) || !body_reads_active(&a, forward->body))
             continue;
         back_kernel(&a, forward);
     }

@@ -37,7 +37,7 @@ struct Override {
     bool split;               // PACKED, of float32: by three terms of bfloat16 (cameo_split.h)
     bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
-    const Stmt *epilogue;     // loops that apply f to y; NULL: f is the identity
+    Stmt *epilogue;           // loops that apply f to y; NULL: f is the identity
 };
 
 // Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.

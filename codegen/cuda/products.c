@@ -14,7 +14,7 @@ static void split_steps(Module *mod, Step *s)
             *k = *s->kernel;
             k->id = mod->nkernels++;
             k->override = NULL;
-            k->body = (Stmt *)(uintptr_t)o->epilogue;
+            k->body = o->epilogue;
             o->epilogue = NULL;
             s->kernel->override = o;
             Step *next = NEW(mod->arena, Step);
