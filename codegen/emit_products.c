@@ -37,6 +37,7 @@ typedef enum ConvForm {
     CURVE_FORM,
     TILE_FORM,
     LINE_FORM,
+    PLANE_FORM,
     HALF_FORM,
     SPLIT_FORM
 } ConvForm;
@@ -55,7 +56,9 @@ static bool has_form(const Conv *c, ConvForm form)
         return chain_curves(c);
     if (form == DEPTHWISE_FORM)
         return c->chain || (c->depthwise && !c->bytes);
-    return form == ANY_FORM || (c->tile > 0 && (form == TILE_FORM || c->line > 0));
+    if (form == LINE_FORM || form == PLANE_FORM)
+        return c->tile > 0 && c->line > 0 && c->plane == (form == PLANE_FORM);
+    return form == ANY_FORM || c->tile > 0;
 }
 
 static bool uses_convolutions(const Step *s, ConvForm form)
@@ -155,6 +158,8 @@ static uint32_t list_parts(const Wants *w, const char **parts)
         parts[n++] = "cameo_winograd.h";
     if (w->forms[LINE_FORM])
         parts[n++] = "cameo_lines.h";
+    if (w->forms[PLANE_FORM])
+        parts[n++] = "cameo_plane_lines.h";
     parts[n] = NULL;
     return n;
 }

@@ -723,7 +723,7 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
         winograd_choose(c, how);
     split_conv_choose(m->mod, c, how, w->rows, w->k.size);
-    c->copy = c->tile ? c->line > 0 : c->copy;
+    c->copy = c->tile ? c->line && !c->plane : c->copy;
     if (c->copy)
         c->padded = scratch(m, conv_copy_size(m->polys, &m->c));
     if (c->tile)

@@ -37,7 +37,8 @@ typedef struct Conv {
     bool copy;                      // x goes through a copy with its border
     int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
     int64_t line;   // places of a window in one line, of which tiles are too; 0: tiles are squares
-    int64_t most;   // tiles of a line that stay in the second cache
+    bool plane;     // then: lines are the rows of a plane and of its window
+    int64_t most;   // tiles of a line, or rows of y, that stay in the second cache
     double cost[4]; // cycles expected directly, by tiles of 2 and 4, by terms; 0: none allowed
     uint32_t rank;  // dims of n and t
     LoopId m, c;    // 0: one

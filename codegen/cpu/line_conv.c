@@ -1,22 +1,48 @@
-// Convolutions by tiles of a line in C: the copy of x with its border, then block by block the
-// channels of its tiles and rows of y.
+// Convolutions by tiles of a line, or of the lines of a plane, in C: the copy of x with its border,
+// where lines are not a plane's, then block by block the channels of its tiles and rows of y.
 
 #include "codegen/cpu/line_conv.h"
 
+#include "codegen/cpu/tiles.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/parts.h"
 
 #include <math.h>
 
+// What functions of the runtime are called.
+static const char *family(const Conv *c)
+{
+    return c->plane ? "cameo_plane" : "cameo_line";
+}
+
+static const char *form_of(const Conv *c)
+{
+    return c->plane ? "cameo_plane_line" : "cameo_line";
+}
+
 void line_conv_print_plan(Printer *p, const Conv *c)
 {
-    print_line(p, "/* %s; cycles expected directly %.0f, by tiles of a line %.0f */",
-               winograd_form(c, c->tile), c->cost[0], fmax(c->cost[1], c->cost[2]));
+    if (c->plane)
+        print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of lines %.0f */",
+                   winograd_form(c, c->tile), c->cost[0], c->cost[1], c->cost[2]);
+    else
+        print_line(p, "/* %s; cycles expected directly %.0f, by tiles of a line %.0f */",
+                   winograd_form(c, c->tile), c->cost[0], fmax(c->cost[1], c->cost[2]));
     if (!c->tile)
         return;
-    print_line(p, "cameo_line form;");
-    print_line(p, "cameo_line_plan(&sizes, %lld, %lld, &form);", (long long)c->tile,
-               (long long)c->most);
+    print_line(p, "%s form;", form_of(c));
+    if (c->plane)
+        print_line(p, "cameo_plane_line_plan(&sizes, %lld, &form);", (long long)c->most);
+    else
+        print_line(p, "cameo_line_plan(&sizes, %lld, %lld, &form);", (long long)c->tile,
+                   (long long)c->most);
+}
+
+// The numbers of channels from .. to, which are text, of a block's tiles.
+static void print_make(Printer *p, const Conv *c, const char *from, const char *to)
+{
+    print_line(p, "%s_make(&form, mode, %s, %s, %s, %s);", form_of(c), from, to,
+               c->plane ? conv_image(p, c) : conv_buffer(p, c->padded), conv_buffer(p, c->shared));
 }
 
 static void print_form(Printer *p, const Conv *c)
@@ -31,14 +57,15 @@ static bool print_rows(Printer *p, const Kernel *k, const Conv *c, const char *l
 {
     const char *w = conv_weights(p, c);
     conv_print_finish(p, c, "form");
-    print_line(p, "cameo_line_block block;");
-    print_line(p, "cameo_line_begin(&form, mode, %s, %s, &block);", conv_buffer(p, c->shared),
+    print_line(p, "%s_block block;", family(c));
+    print_line(p, "%s_begin(&form, mode, %s, %s, &block);", form_of(c), conv_buffer(p, c->shared),
                conv_buffer(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
     print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", low, high);
     p->indent++;
-    print_line(p, "m1 = cameo_line_rows(&block, m0, %s, %s);", w, conv_output(p, c));
+    print_line(p, "m1 = %s_rows(&block, m0, %s%s%s, %s);", form_of(c), c->plane ? high : "",
+               c->plane ? ", " : "", w, conv_output(p, c));
     conv_set_own(p, k, c, false);
     bool done = !c->epilogue || conv_print_epilogue(p, c);
     p->indent--;
@@ -48,14 +75,14 @@ static bool print_rows(Printer *p, const Kernel *k, const Conv *c, const char *l
 
 bool line_conv_print_blocks(Printer *p, const Kernel *k, const Conv *c)
 {
-    const char *padded = conv_buffer(p, c->padded);
-    print_line(p, "if (form.blocks > 0)");
-    print_line(p, "    cameo_conv_copy(&sizes, %s, %s, form.length, 0, sizes.channels);",
-               conv_image(p, c), padded);
+    if (!c->plane) {
+        print_line(p, "if (form.blocks > 0)");
+        print_line(p, "    cameo_conv_copy(&sizes, %s, %s, form.length, 0, sizes.channels);",
+                   conv_image(p, c), conv_buffer(p, c->padded));
+    }
     print_line(p, "for (int64_t mode = 0; mode < form.blocks; mode++) {");
     p->indent++;
-    print_line(p, "cameo_line_make(&form, mode, 0, sizes.channels, %s, %s);", padded,
-               conv_buffer(p, c->shared));
+    print_make(p, c, "0", "sizes.channels");
     bool done = print_rows(p, k, c, "0", print_index_bare(p, c->rows));
     p->indent--;
     print_line(p, "}");
@@ -68,10 +95,11 @@ static void print_make_part(Printer *p, const Kernel *k, const Conv *c)
     parts_begin(p, 0);
     conv_set_own(p, k, c, true);
     print_form(p, c);
-    print_line(p, "cameo_line_make(&form, mode, from, to, %s, %s);", conv_buffer(p, c->padded),
-               conv_buffer(p, c->shared));
+    print_make(p, c, "from", "to");
     conv_set_own(p, k, c, false);
     Index each = poly_scale(p->mod->polys, c->out[c->rank - 1], CONV_COPIED);
+    if (c->plane)
+        each = poly_mul(p->mod->polys, each, c->out[0]);
     parts_end(p, print_index_bare(p, c->channels), parts_grain(p, each));
 }
 
@@ -83,8 +111,10 @@ void line_conv_print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *o
     conv_set_own(p, k, c, true);
     print_form(p, c);
     conv_set_own(p, k, c, false);
-    print_line(p, "args.mode = CAMEO_CONV_ROWS;");
-    conv_print_copy(p, k, c);
+    if (!c->plane) {
+        print_line(p, "args.mode = CAMEO_CONV_ROWS;");
+        conv_print_copy(p, k, c);
+    }
     print_line(p, "for (int64_t block = 0; block < form.blocks; block++) {");
     p->indent++;
     print_line(p, "args.mode = block;");
@@ -92,12 +122,11 @@ void line_conv_print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *o
     parts_begin(p, c->panel);
     conv_set_own(p, k, c, true);
     print_form(p, c);
-    const char *high = str_printf(p->arena, "cameo_min_i64(to * %d, %s)", WINOGRAD_ROWS,
-                                  print_index_bare(p, c->rows))
-                           .at;
-    bool done = print_rows(p, k, c, str_printf(p->arena, "from * %d", WINOGRAD_ROWS).at, high);
-    const char *units =
-        print_index_bare(p, poly_ceildiv(polys, c->rows, poly_const(polys, WINOGRAD_ROWS)));
+    const int unit = c->plane ? TILE_ROWS : WINOGRAD_ROWS;
+    const char *rows = print_index_bare(p, c->rows);
+    const char *high = str_printf(p->arena, "cameo_min_i64(to * %d, %s)", unit, rows).at;
+    bool done = print_rows(p, k, c, str_printf(p->arena, "from * %d", unit).at, high);
+    const char *units = print_index_bare(p, poly_ceildiv(polys, c->rows, poly_const(polys, unit)));
     parts_end(p, units, parts_grain_of(p, work, units));
     p->indent--;
     print_line(p, "}");

@@ -1,4 +1,5 @@
-// Convolutions by tiles of a line (winograd.h, runtime/cameo_lines.h) in C.
+// Convolutions by tiles of a line, or of the lines of a plane, in C (winograd.h,
+// runtime/cameo_lines.h, cameo_plane_lines.h).
 #ifndef CAMEO_CODEGEN_CPU_LINE_CONV_H
 #define CAMEO_CODEGEN_CPU_LINE_CONV_H
 

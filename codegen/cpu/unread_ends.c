@@ -36,9 +36,19 @@ static int64_t bound_of(Polys *polys, Index i, int64_t size)
     return high;
 }
 
+static bool note_atom(void *context, const Atom *a);
+
+// How often a loop runs may be read from data.
+static void note_loop(Ends *s, LoopId v)
+{
+    poly_any(loop_extent(s->mod->polys, v), note_atom, s);
+}
+
 static void note_load(void *context, const Expr *e)
 {
     Ends *s = context;
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        note_loop(s, e->vars[i]);
     if (e->kind != EX_LOAD)
         return;
     const Buffer *b = buffer_at(s->mod, e->buffer);
@@ -71,6 +81,8 @@ static void note_stmts(Ends *s, const Stmt *t)
             poly_any(t->at[i], note_atom, s);
         if (t->value)
             expr_walk(s->mod, t->value, note_load, s);
+        if (t->kind == S_FOR)
+            note_loop(s, t->var);
         if (t->kind == S_UPDATE)
             s->of[t->buffer].all = true;
         note_stmts(s, t->body);

@@ -15,7 +15,12 @@ enum {
     OPEN = 28,
     OPEN_LINE = 512,
     GAP = 16,
-    MOST = 6, // numbers in a line
+    MOST = 6,  // numbers in a line
+    PLANE = 8, // and in a line of a plane
+    PLANE_TILE = 4,
+    PLANE_WIDE = 2048,
+    PLANE_GAP = 32,
+    PLANE_SLACK = 16,
     WINDOW = 5,
     LEAST_CHANNELS = 8
 };
@@ -107,6 +112,29 @@ static double cost_of_line(const Conv *c, const Processor *t, bool tiles)
     return fmax(w.products / t->products / share, w.bytes / t->bytes) + w.moves / t->moves;
 }
 
+// The same of the lines of a plane by a window of 5 x 5: eight numbers of each tile.
+static ConvWork plane_work(int64_t rows, int64_t channels, const int64_t size[2], double lanes)
+{
+    enum { MOVES_OF_X = 45, MOVES_OF_Y = 40 };
+    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    const double across = ceil((double)size[1] / PLANE_TILE), down = (double)size[0];
+    const double all = ceil(across * down / lanes), products = PLANE * k * depth * WINDOW;
+    const double of_x = ceil(across * (down + WINDOW - 1) / lanes);
+    return (ConvWork){products * all, depth * MOVES_OF_X * of_x + k * MOVES_OF_Y * all,
+                      products * 4};
+}
+
+static double cost_of_plane(const Conv *c, const Processor *t)
+{
+    int64_t size[2], rows, channels;
+    poly_is_const(c->out[0], &size[0]);
+    poly_is_const(c->out[1], &size[1]);
+    poly_is_const(c->rows, &rows);
+    poly_is_const(c->channels, &channels);
+    const ConvWork w = plane_work(rows, channels, size, t->lanes);
+    return fmax(w.products / t->products / t->transformed, w.bytes / t->bytes) + w.moves / t->moves;
+}
+
 static bool allows_sizes(const Conv *c)
 {
     int64_t rows, channels;
@@ -155,6 +183,28 @@ static void choose_line(Conv *c, const ConvChoice *how)
     c->tile = how->tile || (known && c->cost[tile / 2] < c->cost[0]) ? tile : 0;
 }
 
+// Rows of y whose tiles of x stay in the second cache.
+static int64_t plane_rows(const Conv *c, const Processor *t)
+{
+    int64_t size[2] = {0}, channels;
+    poly_is_const(c->channels, &channels);
+    poly_is_const(c->out[0], &size[0]);
+    poly_is_const(c->out[1], &size[1]);
+    const int64_t across = (size[1] + PLANE_TILE - 1) / PLANE_TILE;
+    const int64_t row = PLANE * channels * across * (int64_t)sizeof(float);
+    const int64_t fit = (int64_t)t->second * 3 / 4 / row - (WINDOW - 1);
+    return fit < WINDOW ? WINDOW : fit < size[0] ? fit : size[0];
+}
+
+// Lines of a plane: of known sizes alone.
+static bool allows_plane(const Conv *c)
+{
+    int64_t size[2];
+    return winograd_side(c) == WINDOW && poly_is_const(c->out[0], &size[0]) &&
+           poly_is_const(c->out[1], &size[1]) && size[0] > 0 && size[1] > 0 &&
+           size[1] <= PLANE_WIDE;
+}
+
 void winograd_choose(Conv *c, const ConvChoice *how)
 {
     c->tile = 0;
@@ -164,22 +214,30 @@ void winograd_choose(Conv *c, const ConvChoice *how)
     if (how->direct || c->line || !allows(c))
         return;
     const Processor *t = how->cpu;
-    const int forms = winograd_side(c) == 3 ? 3 : 2;
+    const bool plane = allows_plane(c);
+    const int forms = winograd_side(c) == 3 || plane ? 3 : 2;
     for (int i = 0; i < forms; i++)
-        c->cost[i] = cost_of(c, t, 2 * i);
+        c->cost[i] = i == 2 && plane ? cost_of_plane(c, t) : cost_of(c, t, 2 * i);
     for (int i = 1; i < forms; i++)
         if (c->cost[i] < c->cost[c->tile / 2])
             c->tile = 2 * i;
     if (how->tile)
         c->tile = forms == 3 ? how->tile : 2;
+    c->plane = plane && c->tile == PLANE_TILE;
+    if (c->plane) {
+        c->line = WINDOW;
+        c->most = plane_rows(c, t);
+    }
 }
 
 const char *winograd_form(const Conv *c, int64_t tile)
 {
     if (tile == 0)
         return "direct";
-    if (c->line)
+    if (c->line && !c->plane)
         return tile == 2 ? "F(2,5)" : "F(4,3)";
+    if (tile == 4 && winograd_side(c) == WINDOW)
+        return "F(4,5)";
     return tile == 4 ? "F(4x4,3x3)" : winograd_side(c) == WINDOW ? "F(2x2,5x5)" : "F(2x2,3x3)";
 }
 
@@ -188,6 +246,8 @@ double winograd_error(const Conv *c, int64_t channels)
     const double unit = 0x1p-24, terms = sqrt((double)channels);
     if (!c->tile)
         return unit * (terms + 2);
+    if (c->plane)
+        return unit * (1.2 * terms + 12);
     if (c->line)
         return unit * (0.6 * terms + 4);
     if (winograd_side(c) == WINDOW)
@@ -205,13 +265,19 @@ int64_t winograd_window(const Conv *c)
 int64_t winograd_places(const Conv *c)
 {
     const int64_t side = c->tile + winograd_side(c) - 1;
-    return c->line ? MOST : side * side;
+    return c->plane ? PLANE : c->line ? MOST : side * side;
 }
 
 Index winograd_block(Polys *polys, const Conv *c)
 {
     int64_t channels, size, most = c->most;
     poly_is_const(c->channels, &channels);
+    if (c->plane) {
+        poly_is_const(c->out[1], &size);
+        const int64_t tiles = (most + WINDOW - 1) * ((size + PLANE_TILE - 1) / PLANE_TILE);
+        const int64_t length = (tiles + 15) / 16 * 16 + PLANE_SLACK;
+        return poly_const(polys, PLANE * (channels * length + PLANE_GAP));
+    }
     if (poly_is_const(c->out[c->rank - 1], &size) && size < most * c->tile)
         most = ((size + c->tile - 1) / c->tile + TILE_COLUMNS - 1) / TILE_COLUMNS * TILE_COLUMNS;
     return poly_const(polys, MOST * (channels * TILE_COLUMNS + GAP) * (most / TILE_COLUMNS));
@@ -247,7 +313,7 @@ Index winograd_made(Polys *polys, const Conv *c)
 Index winograd_scratch(Polys *polys, const Conv *c)
 {
     if (c->line)
-        return poly_const(polys, MOST * WINOGRAD_ROWS * TILE_COLUMNS);
+        return poly_const(polys, winograd_places(c) * WINOGRAD_ROWS * TILE_COLUMNS);
     int64_t channels;
     poly_is_const(c->channels, &channels);
     const int64_t tiles = tiles_of(c), width = tiles ? whole_vectors(tiles) : TILE_COLUMNS;
@@ -276,9 +342,23 @@ static const double of_five[MOST][WINDOW] = {
     {0, 0, 0, 0, 1},
 };
 
+// The same of five, at 0, +-1/2, +-1, +-2 and infinity.
+static const double of_plane[PLANE][WINDOW] = {
+    {1, 0, 0, 0, 0},
+    {32.0 / 45, 16.0 / 45, 8.0 / 45, 4.0 / 45, 2.0 / 45},
+    {32.0 / 45, -16.0 / 45, 8.0 / 45, -4.0 / 45, 2.0 / 45},
+    {-2.0 / 9, -2.0 / 9, -2.0 / 9, -2.0 / 9, -2.0 / 9},
+    {-2.0 / 9, 2.0 / 9, -2.0 / 9, 2.0 / 9, -2.0 / 9},
+    {1.0 / 90, 1.0 / 45, 2.0 / 45, 4.0 / 45, 8.0 / 45},
+    {1.0 / 90, -1.0 / 45, 2.0 / 45, -4.0 / 45, 8.0 / 45},
+    {0, 0, 0, 0, 1},
+};
+
 // What number j of a window of so many gives at place i of the n that tiles have.
 static double given(int64_t window, int64_t n, int64_t i, int64_t j)
 {
+    if (n == PLANE)
+        return of_plane[i][j];
     return window == WINDOW ? of_five[i][j] : of_window[n == MOST][i][j];
 }
 
@@ -322,7 +402,7 @@ void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels
             for (int64_t k = 0; k < channels; k++, from += window) {
                 double at[MOST * MOST];
                 if (c->line)
-                    transform_line(c->line, MOST, from, at);
+                    transform_line(c->line, places, from, at);
                 else
                     transform(winograd_side(c), c->tile + winograd_side(c) - 1, from, at);
                 for (int64_t p = 0; p < places; p++)
