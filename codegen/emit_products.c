@@ -34,6 +34,7 @@ typedef enum ConvForm {
     ANY_FORM,
     DEPTHWISE_FORM,
     CHAIN_FORM,
+    CHAIN_TERMS_FORM,
     CURVE_FORM,
     TILE_FORM,
     LINE_FORM,
@@ -52,6 +53,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return c->split != SPLIT_NONE;
     if (form == CHAIN_FORM)
         return c->chain != NULL;
+    if (form == CHAIN_TERMS_FORM)
+        return c->chain && c->chain->terms;
     if (form == CURVE_FORM)
         return chain_curves(c);
     if (form == DEPTHWISE_FORM)
@@ -124,6 +127,8 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
         parts[n++] = "cameo_depthwise.h";
     if (w->forms[CHAIN_FORM])
         parts[n++] = "cameo_chain.h";
+    if (w->forms[CHAIN_TERMS_FORM])
+        parts[n++] = "cameo_chain_terms.h";
     return n;
 }
 

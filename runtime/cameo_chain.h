@@ -41,11 +41,13 @@ typedef struct cameo_chain {
     cameo_conv_view wide, narrow;        /* what the products read */
     cameo_conv part;                     /* of the first one the rows that a band reaches */
     cameo_planes planes;
+    int64_t side; /* planes that are widened at a time */
+    int64_t held; /* planes of a band behind the windows, with those that fill it up */
     int64_t bands;
     int64_t channel;       /* from one plane of x to the next, where the windows read it */
     int64_t read, written; /* from one plane of a band to the next, before and behind the windows */
     int again;             /* a band is several blocks, or goes in several steps of k */
-    float *between[2];     /* what the windows read, of CAMEO_CHAIN_PLANES planes, and write */
+    float *between[2];     /* what the windows read, of `side` planes, and write */
     float *panel, *padded; /* room for panels and for rows with their border */
     float *copy;           /* of x, where the first convolution reads a copy */
 } cameo_chain;
@@ -99,15 +101,14 @@ static inline __attribute__((unused)) int64_t cameo_chain_copied(const cameo_con
 }
 
 /* As many bands as their size asks for, and a multiple of the threads where rows are enough.
- * first: NULL where the windows read x. */
+ * first: NULL where the windows read x. planes: what a plane that the windows read counts for. */
 static __attribute__((noinline, unused)) int64_t cameo_chain_bands(const cameo_conv *windows,
                                                                    const cameo_conv *first,
-                                                                   int64_t channels,
+                                                                   int64_t channels, int64_t planes,
                                                                    int64_t threads)
 {
     const int64_t rows = windows->out[1];
     int64_t bands = 1;
-    const int64_t planes = first ? CAMEO_CHAIN_PLANES : 0;
     while (bands < rows && channels * cameo_chain_plane(windows, bands, 1) +
                                    planes * cameo_chain_plane(windows, bands, 0) +
                                    (first ? cameo_chain_copied(first, windows, bands) : 0) >
@@ -163,8 +164,8 @@ static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, i
     c->panel = scratch;
     c->padded = scratch + panel;
     c->between[0] = c->padded + border + CAMEO_CONV_SLACK;
-    c->between[1] = c->between[0] + CAMEO_CHAIN_PLANES * c->read + CAMEO_CONV_SLACK;
-    c->copy = c->between[1] + c->project.sizes->channels * c->written + CAMEO_CONV_SLACK;
+    c->between[1] = c->between[0] + c->side * c->read + CAMEO_CONV_SLACK;
+    c->copy = c->between[1] + c->held * c->written + CAMEO_CONV_SLACK;
     if (expands)
         cameo_chain_plan_wide(c, c->expand.sizes);
     cameo_conv_plan(c->project.sizes, &c->narrow);

@@ -1,6 +1,7 @@
 // Chains of convolutions: which kernels they are made of, and what is printed for one.
 
 #include "codegen/cpu/chain.h"
+#include "codegen/cpu/chain_terms.h"
 #include "codegen/cpu/curve.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
@@ -10,6 +11,7 @@ enum {
     SLACK = 64,        // CAMEO_CONV_SLACK
     LANES = 16,        // planes of a band begin at multiples of
     LEAST_ROWS = 12,   // of y: fewer are not worth bands
+    SIDE = 32,         // CAMEO_SPLIT_SIDE
     MOST_COLUMNS = 16, // of a window that is read where it lies
     MOST_DEPTH = 32    // values of k of a first convolution that reads a copy
 };
@@ -42,7 +44,7 @@ bool chain_curves(const Conv *c)
 typedef struct Chaining {
     Module *mod;
     Printer *p;
-    int64_t band;             // elements between convolutions, CAMEO_CHAIN_SIZE
+    const ConvChoice *how;
     uint32_t *reads, *writes; // by BufferId: kernels and other steps that do
 } Chaining;
 
@@ -89,7 +91,7 @@ static bool is_number(Index i, int64_t *n)
 static bool is_link(const Conv *c)
 {
     int64_t n;
-    if (!c || c->bytes || c->half || c->pixels || c->wide || c->tile || c->split || c->rank != 2 ||
+    if (!c || c->bytes || c->half || c->pixels || c->wide || c->tile || c->rank != 2 ||
         !c->finish || c->chain)
         return false;
     for (uint32_t i = 0; i < c->rank; i++)
@@ -213,17 +215,43 @@ static int64_t border_of(Polys *polys, const Conv *windows)
     return (number(conv_copy_size(polys, windows)) + LANES - 1) / LANES * LANES;
 }
 
-static BufferId chain_scratch(Chaining *s, const Conv *first, const Conv *windows, const Conv *last,
-                              int64_t panel)
+static int64_t depth_of(Polys *polys, const Conv *first)
 {
+    return first ? number(conv_depth(polys, first)) : 0;
+}
+
+// What a plane that the windows read counts for, as many of them as are there at a time.
+static int64_t planes_of(Polys *polys, const Chain *chain)
+{
+    const Conv *first = chain_link(chain->expand);
+    return !first ? 0 : chain->terms ? chain_terms_planes(depth_of(polys, first)) : TILE_ROWS;
+}
+
+// Planes behind the windows, with those that fill up values of k.
+static int64_t held_of(const Chain *chain, const Conv *last)
+{
+    const int64_t planes = number(last->channels);
+    return chain->terms ? (planes + SIDE - 1) / SIDE * SIDE : planes;
+}
+
+static BufferId chain_scratch(Chaining *s, const Chain *chain, const Conv *last)
+{
+    const Conv *first = chain_link(chain->expand), *windows = chain_link(chain->windows);
+    const int64_t band = s->how->band / 4; // CAMEO_CHAIN_SIZE
     const int64_t reach = windows->dilation[0] * (number(windows->taps[0]) - 1) + 1;
-    const int64_t least = number(last->channels) *
-                          (reach * number(windows->in[1]) + number(windows->out[1]) + 2 * LANES);
+    const int64_t read = reach * number(windows->in[1]) + 2 * LANES;
+    int64_t least = number(last->channels) * (read + number(windows->out[1]));
+    if (chain->terms)
+        least += planes_of(s->mod->polys, chain) * (read + SIDE);
     const int64_t border = number(conv_copy_size(s->mod->polys, windows));
     const int64_t copy =
         first && first->copy ? number(conv_copy_size(s->mod->polys, first)) + SLACK : 0;
-    Index size = poly_const(s->mod->polys, panel + border + copy +
-                                               (least > s->band ? least : s->band) + 3 * SLACK);
+    int64_t filled = (held_of(chain, last) - number(last->channels)) *
+                     (number(windows->out[0]) * number(windows->out[1]) + LANES);
+    if (chain->terms)
+        filled += planes_of(s->mod->polys, chain) * SIDE;
+    Index size = poly_const(s->mod->polys, chain->panel + border + copy + filled +
+                                               (least > band ? least : band) + 4 * SLACK);
     return buffer_new(s->mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
 }
 
@@ -239,24 +267,60 @@ static void prepend_nodes(Module *mod, Kernel *k, const Kernel *before)
     k->fused.cap = all.fused.cap;
 }
 
-static void join(Chaining *s, const Kernel *expand, const Kernel *windows, Kernel *last)
+// k with another convolution, which is its own.
+static void replace_conv(Module *mod, Kernel *k, const Conv *c)
+{
+    Override *o = NEW(mod->arena, Override);
+    *o = *k->override;
+    o->conv = c;
+    k->override = o;
+}
+
+// Weights of a chain by terms; false: they cannot be read.
+static bool pack_terms(Module *mod, Kernel *expand, Kernel *last)
+{
+    const Conv *first = chain_link(expand), *c = chain_link(last);
+    if ((first && !chain_terms_pack(mod, first, &first)) || !chain_terms_pack(mod, c, &c))
+        return false;
+    if (expand)
+        replace_conv(mod, expand, first);
+    replace_conv(mod, last, c);
+    return true;
+}
+
+static void join(Chaining *s, Kernel *expand, const Kernel *windows, Kernel *last, bool terms)
 {
     Conv *c = NEW(s->mod->arena, Conv);
     *c = *last->override->conv;
     Chain *chain = NEW(s->mod->arena, Chain);
-    const Buffer *panel = buffer_at(s->mod, c->panel);
-    *chain = (Chain){.expand = expand, .windows = windows, .panel = number(panel->dims[0])};
-    chain->scratch = chain_scratch(s, chain_link(expand), chain_link(windows), c, chain->panel);
+    *chain = (Chain){.expand = expand, .windows = windows, .terms = terms};
+    chain->panel = terms ? chain_terms_room(number(c->channels),
+                                            depth_of(s->mod->polys, chain_link(expand)), c) /
+                               4
+                         : number(buffer_at(s->mod, c->panel)->dims[0]);
+    chain->scratch = chain_scratch(s, chain, c);
     c->chain = chain;
     c->panel = c->shared = 0;
-    Override *o = NEW(s->mod->arena, Override);
-    *o = *last->override;
-    o->conv = c;
-    last->override = o;
+    replace_conv(s->mod, last, c);
     prepend_nodes(s->mod, last, windows);
     if (expand)
         prepend_nodes(s->mod, last, expand);
     last->name = str_printf(s->mod->arena, "chain_%.*s", (int)last->name.len, last->name.at);
+}
+
+// Joins what can be: by terms where that is quicker, in float32 where no link is by terms alone.
+static bool try_join(Chaining *s, Kernel *expand, Kernel *windows, Kernel *last)
+{
+    Module *mod = s->mod;
+    const Conv *first = chain_link(expand), *planes = chain_link(windows), *c = chain_link(last);
+    if (!is_worth(mod->polys, first, planes, c))
+        return false;
+    const bool terms =
+        chain_terms_worth(mod, s->how, first, planes, c) && pack_terms(mod, expand, last);
+    if (!terms && ((first && first->split) || c->split))
+        return false;
+    join(s, expand, windows, last, terms);
+    return true;
 }
 
 static void find_in(Chaining *s, Step **at)
@@ -269,21 +333,19 @@ static void find_in(Chaining *s, Step **at)
         const Conv *a = chain_link(first->kernel), *b = second ? chain_link(second->kernel) : NULL;
         const Conv *c = third ? chain_link(third->kernel) : NULL;
         if (are_windows(a) && is_pointwise(b) && are_linked(s, first->kernel, second->kernel) &&
-            is_worth(polys, NULL, a, b)) {
-            join(s, NULL, first->kernel, second->kernel);
+            try_join(s, NULL, first->kernel, second->kernel))
             *at = second;
-        } else if (is_first(polys, a) && are_windows(b) && is_pointwise(c) &&
-                   are_linked(s, first->kernel, second->kernel) &&
-                   are_linked(s, second->kernel, third->kernel) && is_worth(polys, a, b, c)) {
-            join(s, first->kernel, second->kernel, third->kernel);
+        else if (is_first(polys, a) && are_windows(b) && is_pointwise(c) &&
+                 are_linked(s, first->kernel, second->kernel) &&
+                 are_linked(s, second->kernel, third->kernel) &&
+                 try_join(s, first->kernel, second->kernel, third->kernel))
             *at = third;
-        }
     }
 }
 
-void chains_find(Module *mod, Printer *p, int64_t band)
+void chains_find(Module *mod, Printer *p, const ConvChoice *how)
 {
-    Chaining s = {mod, p, band / 4, NEWS(p->arena, uint32_t, mod->buffers.len),
+    Chaining s = {mod, p, how, NEWS(p->arena, uint32_t, mod->buffers.len),
                   NEWS(p->arena, uint32_t, mod->buffers.len)};
     note_steps(&s, mod->steps);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
@@ -364,7 +426,8 @@ static Index plane_of(Printer *p, const Kernel *k)
 // Of `mode` bands those from .. to.
 static void print_bands(Printer *p, const Kernel *k, const Conv *c)
 {
-    const Conv *expand = chain_link(c->chain->expand), *windows = chain_link(c->chain->windows);
+    const Chain *chain = c->chain;
+    const Conv *expand = chain_link(chain->expand), *windows = chain_link(chain->windows);
     const Kernel *links[] = {c->chain->expand, c->chain->windows, k};
     LoopId images, planes;
     find_around(k, c, &images, &planes);
@@ -376,6 +439,9 @@ static void print_bands(Printer *p, const Kernel *k, const Conv *c)
     conv_print_sizes(p, windows, "windows");
     conv_print_sizes(p, c, "sizes");
     print_line(p, "cameo_chain chain = {");
+    print_line(p, "    .side = %s, .held = %lld,",
+               chain->terms ? "CAMEO_CHAIN_SIDE" : "CAMEO_CHAIN_PLANES",
+               (long long)held_of(chain, c));
     if (expand)
         print_link(p, expand, EXPAND, "expand", "wider");
     print_link(p, windows, WINDOWS, "windows", "windows");
@@ -393,7 +459,12 @@ static void print_bands(Printer *p, const Kernel *k, const Conv *c)
                (long long)border_of(p->mod->polys, windows), c->chain->scratch);
     if (!expand)
         print_line(p, "chain.channel = %s;", print_index_bare(p, plane_of(p, c->chain->windows)));
-    print_line(p, "cameo_chain_share(&chain, %s, %s, %s, from, to);", conv_image(p, first),
+    const char *how = !chain->terms
+                          ? "share(&chain"
+                          : str_printf(p->arena, "terms_share(&chain, %lld, (char *)b%u",
+                                       (long long)depth_of(p->mod->polys, expand), chain->scratch)
+                                .at;
+    print_line(p, "cameo_chain_%s, %s, %s, %s, from, to);", how, conv_image(p, first),
                conv_output(p, c), print_index_bare(p, c->row));
     for (int i = 3; i-- > 0;)
         if (links[i])
@@ -421,8 +492,9 @@ static void print_mode(Printer *p, const Conv *c, const char *mode, const char *
         conv_print_sizes(p, chain_link(kernels[i]), names[i]);
         conv_set_own(p, kernels[i], chain_link(kernels[i]), false);
     }
-    print_line(p, "%s = cameo_chain_bands(&windows, %s, %s, %s);", mode,
-               kernels[1] ? "&wider" : "NULL", print_index_bare(p, c->channels), threads);
+    print_line(p, "%s = cameo_chain_bands(&windows, %s, %s, %lld, %s);", mode,
+               kernels[1] ? "&wider" : "NULL", print_index_bare(p, c->channels),
+               (long long)planes_of(p->mod->polys, c->chain), threads);
 }
 
 void chain_print(Printer *p, const Kernel *k, const Conv *c)

@@ -13,13 +13,13 @@ typedef struct Chain {
     const Kernel *expand;  // a product of any window; NULL: missing
     const Kernel *windows; // planes by their own windows
     BufferId scratch;      // of a thread: panels, a band of what is between them
-    int64_t panel;         // elements of it for panels
+    int64_t panel;         // elements of it for panels, and what products by terms need beside
+    bool terms;            // products are by terms (chain_terms.h)
 } Chain;
 
 // Joins such kernels where what surrounds their sums is done in registers and their sizes are
-// known, and takes the steps of all but the last one from the module. band: bytes between
-// convolutions that a program is told to keep at a time.
-void chains_find(Module *mod, Printer *p, int64_t band);
+// known, and takes the steps of all but the last one from the module.
+void chains_find(Module *mod, Printer *p, const ConvChoice *how);
 // What the kernels before the last one use.
 void chain_uses(Module *mod, const Conv *c, KernelUses *u);
 void chain_print(Printer *p, const Kernel *k, const Conv *c);

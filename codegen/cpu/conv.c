@@ -454,15 +454,6 @@ static bool read_panels(Match *m, Panels *w)
            w->groups.size <= ((int64_t)1 << 28) / (w->rows + TILE_ROWS) / w->k.size;
 }
 
-// Where the weight of row i is, of k: for every CONV_K values of k panels of TILE_ROWS rows, each a
-// column of them for every k, the last panel padded with zeros.
-static int64_t packed_at(int64_t panels, int64_t size, int64_t i, int64_t k)
-{
-    int64_t begin = k / CONV_K * CONV_K, depth = size - begin < CONV_K ? size - begin : CONV_K;
-    return begin * panels * TILE_ROWS + (i / TILE_ROWS * depth + k - begin) * TILE_ROWS +
-           i % TILE_ROWS;
-}
-
 // Where the weights of a group begin, those of its rows and its values of k.
 static const StoredF32 *column_of(const Panels *w, const StoredF32 *from, int64_t group, int64_t k)
 {
@@ -500,7 +491,7 @@ static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const S
             const StoredF32 *column = column_of(w, from, g, k);
             for (int64_t i = 0; i < w->rows; i++)
                 to[g * c->block + (c->split ? split_conv_at(w->rows, size, i, k)
-                                            : packed_at(panels, size, i, k))] =
+                                            : conv_packed_at(panels, size, i, k))] =
                     scaled(w, f, g, i, column + i * w->row);
         }
 }

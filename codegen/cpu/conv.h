@@ -86,6 +86,9 @@ Index conv_depth(Polys *polys, const Conv *c);
 Index conv_macs(Polys *polys, const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
 Index conv_copy_size(Polys *polys, const Conv *c);
+// Where the weight of row i is, of k, of `size`: for every CONV_K values of k panels of TILE_ROWS
+// rows, each a column of them for every k, the last panel padded with zeros.
+int64_t conv_packed_at(int64_t panels, int64_t size, int64_t i, int64_t k);
 // Elements of the panels of all columns, for k values of k, where the columns are one block:
 // threads share rows of y then, and make the panels once. NULL: they do not.
 Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k);

@@ -5,6 +5,7 @@
 
 enum {
     CONV_N = 192, // columns of a block; as in the runtime
+    CONV_K = 256, // values of k
     SLACK = 64,
     SHARED_ROWS = 32 // of y, from which on panels of x are made for several threads
 };
@@ -66,4 +67,11 @@ Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k)
     if (places < 1 || places >= CONV_N * 5 / 4 || rows < SHARED_ROWS)
         return NULL;
     return poly_const(polys, k * (places + 2 * TILE_COLUMNS) + SLACK);
+}
+
+int64_t conv_packed_at(int64_t panels, int64_t size, int64_t i, int64_t k)
+{
+    int64_t begin = k / CONV_K * CONV_K, depth = size - begin < CONV_K ? size - begin : CONV_K;
+    return begin * panels * TILE_ROWS + (i / TILE_ROWS * depth + k - begin) * TILE_ROWS +
+           i % TILE_ROWS;
 }

@@ -526,7 +526,7 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     if (ok)
         wide_share_panels(mod);
     if (ok && kind != GEMM_CUBLASLT)
-        chains_find(mod, p, how->band);
+        chains_find(mod, p, how);
     const bool read = ok && choice.widened && widened_read(choice.widened, mod, mod->steps);
     arena_free(scratch);
     if (ok && (read || wide_used(mod->steps) || narrow_kinds(mod->steps)))
