@@ -112,16 +112,32 @@ static double cost_of_line(const Conv *c, const Processor *t, bool tiles)
     return fmax(w.products / t->products / share, w.bytes / t->bytes) + w.moves / t->moves;
 }
 
-// The same of the lines of a plane by a window of 5 x 5: eight numbers of each tile.
-static ConvWork plane_work(int64_t rows, int64_t channels, const int64_t size[2], double lanes)
+// The same of the lines of a plane by a window of 5 x 5, eight numbers of each tile: blocks of
+// `most` rows make what lies between two of them twice.
+static ConvWork plane_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t most,
+                           double lanes)
 {
     enum { MOVES_OF_X = 45, MOVES_OF_Y = 40 };
     const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
     const double across = ceil((double)size[1] / PLANE_TILE), down = (double)size[0];
     const double all = ceil(across * down / lanes), products = PLANE * k * depth * WINDOW;
-    const double of_x = ceil(across * (down + WINDOW - 1) / lanes);
+    const double blocks = ceil(down / (double)most);
+    const double of_x = ceil(across * (down + blocks * (WINDOW - 1)) / lanes);
     return (ConvWork){products * all, depth * MOVES_OF_X * of_x + k * MOVES_OF_Y * all,
                       products * 4};
+}
+
+// Rows of y whose tiles of x stay in the second cache; 0: too few.
+static int64_t plane_rows(const Conv *c, const Processor *t)
+{
+    int64_t size[2] = {0}, channels;
+    poly_is_const(c->channels, &channels);
+    poly_is_const(c->out[0], &size[0]);
+    poly_is_const(c->out[1], &size[1]);
+    const int64_t across = (size[1] + PLANE_TILE - 1) / PLANE_TILE;
+    const int64_t row = PLANE * channels * across * (int64_t)sizeof(float);
+    const int64_t fit = (int64_t)t->second * 3 / 4 / row - (WINDOW - 1);
+    return fit < WINDOW ? 0 : fit < size[0] ? fit : size[0];
 }
 
 static double cost_of_plane(const Conv *c, const Processor *t)
@@ -131,7 +147,7 @@ static double cost_of_plane(const Conv *c, const Processor *t)
     poly_is_const(c->out[1], &size[1]);
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
-    const ConvWork w = plane_work(rows, channels, size, t->lanes);
+    const ConvWork w = plane_work(rows, channels, size, plane_rows(c, t), t->lanes);
     return fmax(w.products / t->products / t->transformed, w.bytes / t->bytes) + w.moves / t->moves;
 }
 
@@ -183,26 +199,13 @@ static void choose_line(Conv *c, const ConvChoice *how)
     c->tile = how->tile || (known && c->cost[tile / 2] < c->cost[0]) ? tile : 0;
 }
 
-// Rows of y whose tiles of x stay in the second cache.
-static int64_t plane_rows(const Conv *c, const Processor *t)
-{
-    int64_t size[2] = {0}, channels;
-    poly_is_const(c->channels, &channels);
-    poly_is_const(c->out[0], &size[0]);
-    poly_is_const(c->out[1], &size[1]);
-    const int64_t across = (size[1] + PLANE_TILE - 1) / PLANE_TILE;
-    const int64_t row = PLANE * channels * across * (int64_t)sizeof(float);
-    const int64_t fit = (int64_t)t->second * 3 / 4 / row - (WINDOW - 1);
-    return fit < WINDOW ? WINDOW : fit < size[0] ? fit : size[0];
-}
-
 // Lines of a plane: of known sizes alone.
-static bool allows_plane(const Conv *c)
+static bool allows_plane(const Conv *c, const Processor *t)
 {
     int64_t size[2];
     return winograd_side(c) == WINDOW && poly_is_const(c->out[0], &size[0]) &&
            poly_is_const(c->out[1], &size[1]) && size[0] > 0 && size[1] > 0 &&
-           size[1] <= PLANE_WIDE;
+           size[1] <= PLANE_WIDE && plane_rows(c, t) > 0;
 }
 
 void winograd_choose(Conv *c, const ConvChoice *how)
@@ -214,7 +217,7 @@ void winograd_choose(Conv *c, const ConvChoice *how)
     if (how->direct || c->line || !allows(c))
         return;
     const Processor *t = how->cpu;
-    const bool plane = allows_plane(c);
+    const bool plane = allows_plane(c, t);
     const int forms = winograd_side(c) == 3 || plane ? 3 : 2;
     for (int i = 0; i < forms; i++)
         c->cost[i] = i == 2 && plane ? cost_of_plane(c, t) : cost_of(c, t, 2 * i);
