@@ -21,6 +21,7 @@ enum {
     PLANE_WIDE = 2048,
     PLANE_GAP = 32,
     PLANE_SLACK = 16,
+    PANELS = 4,
     WINDOW = 5,
     LEAST_CHANNELS = 8
 };
@@ -271,16 +272,42 @@ int64_t winograd_places(const Conv *c)
     return c->plane ? PLANE : c->line ? MOST : side * side;
 }
 
+// Tiles in a row of a plane.
+static int64_t tiles_across(const Conv *c)
+{
+    int64_t size = 0;
+    poly_is_const(c->out[1], &size);
+    return (size + PLANE_TILE - 1) / PLANE_TILE;
+}
+
+// Elements of the tiles of a plane's block.
+static int64_t plane_block(const Conv *c)
+{
+    int64_t channels;
+    poly_is_const(c->channels, &channels);
+    const int64_t tiles = (c->most + WINDOW - 1) * tiles_across(c);
+    return PLANE * (channels * ((tiles + 15) / 16 * 16 + PLANE_SLACK) + PLANE_GAP);
+}
+
+// Does each thread make the tiles of blocks of its own? They leave it whole panels.
+static bool plane_is_apart(const Conv *c)
+{
+    int64_t size = 0;
+    poly_is_const(c->out[0], &size);
+    return size * tiles_across(c) >= PANELS * TILE_COLUMNS;
+}
+
+int64_t winograd_sums(const Conv *c)
+{
+    return winograd_places(c) * WINOGRAD_ROWS * TILE_COLUMNS;
+}
+
 Index winograd_block(Polys *polys, const Conv *c)
 {
     int64_t channels, size, most = c->most;
     poly_is_const(c->channels, &channels);
-    if (c->plane) {
-        poly_is_const(c->out[1], &size);
-        const int64_t tiles = (most + WINDOW - 1) * ((size + PLANE_TILE - 1) / PLANE_TILE);
-        const int64_t length = (tiles + 15) / 16 * 16 + PLANE_SLACK;
-        return poly_const(polys, PLANE * (channels * length + PLANE_GAP));
-    }
+    if (c->plane)
+        return plane_is_apart(c) ? NULL : poly_const(polys, plane_block(c));
     if (poly_is_const(c->out[c->rank - 1], &size) && size < most * c->tile)
         most = ((size + c->tile - 1) / c->tile + TILE_COLUMNS - 1) / TILE_COLUMNS * TILE_COLUMNS;
     return poly_const(polys, MOST * (channels * TILE_COLUMNS + GAP) * (most / TILE_COLUMNS));
@@ -316,7 +343,8 @@ Index winograd_made(Polys *polys, const Conv *c)
 Index winograd_scratch(Polys *polys, const Conv *c)
 {
     if (c->line)
-        return poly_const(polys, winograd_places(c) * WINOGRAD_ROWS * TILE_COLUMNS);
+        return poly_const(polys,
+                          winograd_sums(c) + (c->plane && plane_is_apart(c) ? plane_block(c) : 0));
     int64_t channels;
     poly_is_const(c->channels, &channels);
     const int64_t tiles = tiles_of(c), width = tiles ? whole_vectors(tiles) : TILE_COLUMNS;
