@@ -20,7 +20,8 @@ static const char *form_of(const Conv *c)
     return c->plane ? "cameo_plane_line" : "cameo_line";
 }
 
-void line_conv_print_plan(Printer *p, const Conv *c)
+// most: rows of y of a plane's block, text.
+static void print_plan(Printer *p, const Conv *c, const char *most)
 {
     if (c->plane)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of lines %.0f */",
@@ -32,17 +33,31 @@ void line_conv_print_plan(Printer *p, const Conv *c)
         return;
     print_line(p, "%s form;", form_of(c));
     if (c->plane)
-        print_line(p, "cameo_plane_line_plan(&sizes, %lld, &form);", (long long)c->most);
+        print_line(p, "cameo_plane_line_plan(&sizes, %s, &form);", most);
     else
         print_line(p, "cameo_line_plan(&sizes, %lld, %lld, &form);", (long long)c->tile,
                    (long long)c->most);
+}
+
+void line_conv_print_plan(Printer *p, const Conv *c)
+{
+    print_plan(p, c, str_printf(p->arena, "%lld", (long long)c->most).at);
+}
+
+// Where the numbers of a block's tiles are: all threads', or behind the thread's own sums.
+static const char *tiles_of(Printer *p, const Conv *c)
+{
+    if (c->shared)
+        return conv_buffer(p, c->shared);
+    return str_printf(p->arena, "%s + %lld", conv_buffer(p, c->panel), (long long)winograd_sums(c))
+        .at;
 }
 
 // The numbers of channels from .. to, which are text, of a block's tiles.
 static void print_make(Printer *p, const Conv *c, const char *from, const char *to)
 {
     print_line(p, "%s_make(&form, mode, %s, %s, %s, %s);", form_of(c), from, to,
-               c->plane ? conv_image(p, c) : conv_buffer(p, c->padded), conv_buffer(p, c->shared));
+               c->plane ? conv_image(p, c) : conv_buffer(p, c->padded), tiles_of(p, c));
 }
 
 static void print_form(Printer *p, const Conv *c)
@@ -58,7 +73,7 @@ static bool print_rows(Printer *p, const Kernel *k, const Conv *c, const char *l
     const char *w = conv_weights(p, c);
     conv_print_finish(p, c, "form");
     print_line(p, "%s_block block;", family(c));
-    print_line(p, "%s_begin(&form, mode, %s, %s, &block);", form_of(c), conv_buffer(p, c->shared),
+    print_line(p, "%s_begin(&form, mode, %s, %s, &block);", form_of(c), tiles_of(p, c),
                conv_buffer(p, c->panel));
     print_line(p, "const int64_t n0 = block.n0, n1 = block.n1;");
     print_line(p, "(void)n0, (void)n1;");
@@ -73,6 +88,19 @@ static bool print_rows(Printer *p, const Kernel *k, const Conv *c, const char *l
     return done;
 }
 
+// Blocks low .. high, each from its tiles on. False: the epilogue is left.
+static bool print_blocks(Printer *p, const Kernel *k, const Conv *c, const char *low,
+                         const char *high)
+{
+    print_line(p, "for (int64_t mode = %s; mode < %s; mode++) {", low, high);
+    p->indent++;
+    print_make(p, c, "0", "sizes.channels");
+    bool done = print_rows(p, k, c, "0", print_index_bare(p, c->rows));
+    p->indent--;
+    print_line(p, "}");
+    return done;
+}
+
 bool line_conv_print_blocks(Printer *p, const Kernel *k, const Conv *c)
 {
     if (!c->plane) {
@@ -80,13 +108,7 @@ bool line_conv_print_blocks(Printer *p, const Kernel *k, const Conv *c)
         print_line(p, "    cameo_conv_copy(&sizes, %s, %s, form.length, 0, sizes.channels);",
                    conv_image(p, c), conv_buffer(p, c->padded));
     }
-    print_line(p, "for (int64_t mode = 0; mode < form.blocks; mode++) {");
-    p->indent++;
-    print_make(p, c, "0", "sizes.channels");
-    bool done = print_rows(p, k, c, "0", print_index_bare(p, c->rows));
-    p->indent--;
-    print_line(p, "}");
-    return done;
+    return print_blocks(p, k, c, "0", "form.blocks");
 }
 
 // Units are channels of x.
@@ -103,8 +125,36 @@ static void print_make_part(Printer *p, const Kernel *k, const Conv *c)
     parts_end(p, print_index_bare(p, c->channels), parts_grain(p, each));
 }
 
+// Units are blocks of a plane, one a thread where that many rows fit.
+static void print_block_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index work)
+{
+    const char *size = print_index_bare(p, c->out[0]);
+    nest_begin(p, outer, NULL);
+    parts_around(p, outer, true);
+    print_line(p,
+               "args.mode = cameo_min_i64(%lld, (%s + cameo_parts(threads) - 1) / "
+               "cameo_parts(threads));",
+               (long long)c->most, size);
+    parts_begin(p, c->panel);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c, "sizes");
+    print_line(p, "const int64_t most = mode;");
+    print_plan(p, c, "most");
+    bool done = print_blocks(p, k, c, "from", "to");
+    const char *units = str_printf(p->arena, "((%s + args.mode - 1) / args.mode)", size).at;
+    parts_end(p, units, parts_grain_of(p, work, units));
+    parts_around(p, outer, false);
+    nest_end(p, outer);
+    if (!done)
+        print_stmts(p, c->epilogue);
+}
+
 void line_conv_print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index work)
 {
+    if (!c->shared) {
+        print_block_parts(p, k, c, outer, work);
+        return;
+    }
     Polys *polys = p->mod->polys;
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);

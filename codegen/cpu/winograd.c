@@ -21,6 +21,7 @@ enum {
     PLANE_WIDE = 2048,
     PLANE_GAP = 32,
     PLANE_SLACK = 16,
+    PANELS = 4,
     WINDOW = 5,
     LEAST_CHANNELS = 8
 };
@@ -112,16 +113,32 @@ static double cost_of_line(const Conv *c, const Processor *t, bool tiles)
     return fmax(w.products / t->products / share, w.bytes / t->bytes) + w.moves / t->moves;
 }
 
-// The same of the lines of a plane by a window of 5 x 5: eight numbers of each tile.
-static ConvWork plane_work(int64_t rows, int64_t channels, const int64_t size[2], double lanes)
+// The same of the lines of a plane by a window of 5 x 5, eight numbers of each tile: blocks of
+// `most` rows make what lies between two of them twice.
+static ConvWork plane_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t most,
+                           double lanes)
 {
     enum { MOVES_OF_X = 45, MOVES_OF_Y = 40 };
     const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
     const double across = ceil((double)size[1] / PLANE_TILE), down = (double)size[0];
     const double all = ceil(across * down / lanes), products = PLANE * k * depth * WINDOW;
-    const double of_x = ceil(across * (down + WINDOW - 1) / lanes);
+    const double blocks = ceil(down / (double)most);
+    const double of_x = ceil(across * (down + blocks * (WINDOW - 1)) / lanes);
     return (ConvWork){products * all, depth * MOVES_OF_X * of_x + k * MOVES_OF_Y * all,
                       products * 4};
+}
+
+// Rows of y whose tiles of x stay in the second cache; 0: too few.
+static int64_t plane_rows(const Conv *c, const Processor *t)
+{
+    int64_t size[2] = {0}, channels;
+    poly_is_const(c->channels, &channels);
+    poly_is_const(c->out[0], &size[0]);
+    poly_is_const(c->out[1], &size[1]);
+    const int64_t across = (size[1] + PLANE_TILE - 1) / PLANE_TILE;
+    const int64_t row = PLANE * channels * across * (int64_t)sizeof(float);
+    const int64_t fit = (int64_t)t->second * 3 / 4 / row - (WINDOW - 1);
+    return fit < WINDOW ? 0 : fit < size[0] ? fit : size[0];
 }
 
 static double cost_of_plane(const Conv *c, const Processor *t)
@@ -131,7 +148,7 @@ static double cost_of_plane(const Conv *c, const Processor *t)
     poly_is_const(c->out[1], &size[1]);
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
-    const ConvWork w = plane_work(rows, channels, size, t->lanes);
+    const ConvWork w = plane_work(rows, channels, size, plane_rows(c, t), t->lanes);
     return fmax(w.products / t->products / t->transformed, w.bytes / t->bytes) + w.moves / t->moves;
 }
 
@@ -183,26 +200,13 @@ static void choose_line(Conv *c, const ConvChoice *how)
     c->tile = how->tile || (known && c->cost[tile / 2] < c->cost[0]) ? tile : 0;
 }
 
-// Rows of y whose tiles of x stay in the second cache.
-static int64_t plane_rows(const Conv *c, const Processor *t)
-{
-    int64_t size[2] = {0}, channels;
-    poly_is_const(c->channels, &channels);
-    poly_is_const(c->out[0], &size[0]);
-    poly_is_const(c->out[1], &size[1]);
-    const int64_t across = (size[1] + PLANE_TILE - 1) / PLANE_TILE;
-    const int64_t row = PLANE * channels * across * (int64_t)sizeof(float);
-    const int64_t fit = (int64_t)t->second * 3 / 4 / row - (WINDOW - 1);
-    return fit < WINDOW ? WINDOW : fit < size[0] ? fit : size[0];
-}
-
 // Lines of a plane: of known sizes alone.
-static bool allows_plane(const Conv *c)
+static bool allows_plane(const Conv *c, const Processor *t)
 {
     int64_t size[2];
     return winograd_side(c) == WINDOW && poly_is_const(c->out[0], &size[0]) &&
            poly_is_const(c->out[1], &size[1]) && size[0] > 0 && size[1] > 0 &&
-           size[1] <= PLANE_WIDE;
+           size[1] <= PLANE_WIDE && plane_rows(c, t) > 0;
 }
 
 void winograd_choose(Conv *c, const ConvChoice *how)
@@ -214,7 +218,7 @@ void winograd_choose(Conv *c, const ConvChoice *how)
     if (how->direct || c->line || !allows(c))
         return;
     const Processor *t = how->cpu;
-    const bool plane = allows_plane(c);
+    const bool plane = allows_plane(c, t);
     const int forms = winograd_side(c) == 3 || plane ? 3 : 2;
     for (int i = 0; i < forms; i++)
         c->cost[i] = i == 2 && plane ? cost_of_plane(c, t) : cost_of(c, t, 2 * i);
@@ -268,16 +272,42 @@ int64_t winograd_places(const Conv *c)
     return c->plane ? PLANE : c->line ? MOST : side * side;
 }
 
+// Tiles in a row of a plane.
+static int64_t tiles_across(const Conv *c)
+{
+    int64_t size = 0;
+    poly_is_const(c->out[1], &size);
+    return (size + PLANE_TILE - 1) / PLANE_TILE;
+}
+
+// Elements of the tiles of a plane's block.
+static int64_t plane_block(const Conv *c)
+{
+    int64_t channels;
+    poly_is_const(c->channels, &channels);
+    const int64_t tiles = (c->most + WINDOW - 1) * tiles_across(c);
+    return PLANE * (channels * ((tiles + 15) / 16 * 16 + PLANE_SLACK) + PLANE_GAP);
+}
+
+// Does each thread make the tiles of blocks of its own? They leave it whole panels.
+static bool plane_is_apart(const Conv *c)
+{
+    int64_t size = 0;
+    poly_is_const(c->out[0], &size);
+    return size * tiles_across(c) >= PANELS * TILE_COLUMNS;
+}
+
+int64_t winograd_sums(const Conv *c)
+{
+    return winograd_places(c) * WINOGRAD_ROWS * TILE_COLUMNS;
+}
+
 Index winograd_block(Polys *polys, const Conv *c)
 {
     int64_t channels, size, most = c->most;
     poly_is_const(c->channels, &channels);
-    if (c->plane) {
-        poly_is_const(c->out[1], &size);
-        const int64_t tiles = (most + WINDOW - 1) * ((size + PLANE_TILE - 1) / PLANE_TILE);
-        const int64_t length = (tiles + 15) / 16 * 16 + PLANE_SLACK;
-        return poly_const(polys, PLANE * (channels * length + PLANE_GAP));
-    }
+    if (c->plane)
+        return plane_is_apart(c) ? NULL : poly_const(polys, plane_block(c));
     if (poly_is_const(c->out[c->rank - 1], &size) && size < most * c->tile)
         most = ((size + c->tile - 1) / c->tile + TILE_COLUMNS - 1) / TILE_COLUMNS * TILE_COLUMNS;
     return poly_const(polys, MOST * (channels * TILE_COLUMNS + GAP) * (most / TILE_COLUMNS));
@@ -313,7 +343,8 @@ Index winograd_made(Polys *polys, const Conv *c)
 Index winograd_scratch(Polys *polys, const Conv *c)
 {
     if (c->line)
-        return poly_const(polys, winograd_places(c) * WINOGRAD_ROWS * TILE_COLUMNS);
+        return poly_const(polys,
+                          winograd_sums(c) + (c->plane && plane_is_apart(c) ? plane_block(c) : 0));
     int64_t channels;
     poly_is_const(c->channels, &channels);
     const int64_t tiles = tiles_of(c), width = tiles ? whole_vectors(tiles) : TILE_COLUMNS;

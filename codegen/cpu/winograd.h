@@ -24,7 +24,10 @@ ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], in
 
 // float32 elements of the scratch that the form needs for each thread.
 Index winograd_scratch(Polys *polys, const Conv *c);
-// Of a line: those of a block's tiles of x, which all threads read.
+// Of a line: those of its sums, which come first.
+int64_t winograd_sums(const Conv *c);
+// Of a line: those of a block's tiles of x, which all threads read; NULL: each has its own, behind
+// its sums.
 Index winograd_block(Polys *polys, const Conv *c);
 // Those of the tiles of x, which all threads read and then share rows of y: of so few tiles half
 // would leave lanes of the products empty, and every thread would read all windows. NULL: tiles are
