@@ -1,8 +1,7 @@
 /* a * b + c, rounded once where the processor does it at once; twice where it does not, or where
  * CAMEO_EACH_ROUNDS says so. Compilers are told to join none by themselves (-ffp-contract=off):
  * what they join differs between vectors and the elements left over, and so what threads compute.
- * And a division that goes by such.
- */
+ * And a division that goes by a product. */
 #ifndef CAMEO_MULADD_H
 #define CAMEO_MULADD_H
 
@@ -32,17 +31,14 @@ CAMEO_FN double cameo_muladd_f64(double a, double b, double c)
 }
 
 /* x / root for some numbers of a row and a square root, or the greater of one and a number that is
- * neither tiny nor huge: rounded as division rounds it, but for what is below 2^-100. What the
- * correction makes of infinities, of a root of 0 and of overflow is NaN, where the product is right
- * as it is. Compilers take the inverse out of the loop. */
+ * neither tiny nor huge: their product with its inverse, within 1.5 units in the last place of the
+ * quotient. Compilers take the inverse out of the loop. */
 CAMEO_FN float cameo_over_root_f32(float x, float root)
 {
-#ifdef CAMEO_ROUNDS_ONCE
-    const float inverse = 1.0f / root, q = x * inverse;
-    const float near = __builtin_fmaf(__builtin_fmaf(-q, root, x), inverse, q);
-    return near == near ? near : q;
-#else
+#ifdef CAMEO_EACH_ROUNDS
     return x / root;
+#else
+    return x * (1.0f / root);
 #endif
 }
 
