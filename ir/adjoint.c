@@ -5,10 +5,12 @@
 // of selects become ifs, so that nothing is evaluated that the kernel itself did not evaluate.
 // Adjoints begin as 0 (that of y as 1) and kernels are visited from the last to the first. Sums of
 // loads and of products whose places solve for the loops are gathered instead
-// (ir/adjoint_gather.h), which leaves a product a product.
+// (ir/adjoint_gather.h), which leaves a product a product; reductions that elements share are
+// stored apart first (ir/adjoint_rows.h).
 
 #include "ir/adjoint.h"
 #include "ir/adjoint_gather.h"
+#include "ir/adjoint_rows.h"
 #include "ir/lower_state.h"
 
 #include <math.h>
@@ -25,7 +27,7 @@ typedef struct Adjoint {
     uint8_t *writers; // by buffer: kernels that write it, counted up to 2
     Tensor *bar;      // by buffer: its adjoint
     bool *begun;      // by buffer: something was stored there
-    VEC(const Kernel *) kernels;
+    Kernels kernels;
     // Of the kernel in hand:
     VEC(LoopId) from; // its loops, and what they are in the new kernel
     VEC(Index) to;
@@ -616,6 +618,38 @@ static const Step *steps_around(const Lower *l)
     return end == l->state->tail ? open->body : open->other;
 }
 
+static bool counts(void *user, const Expr *e)
+{
+    return depends(user, e);
+}
+
+static void *longer(Adjoint *a, const void *array, uint32_t n, size_t each)
+{
+    char *more = NEWS(a->l->arena, char, n *each);
+    return memcpy(more, array, a->nbuffers * each);
+}
+
+// Reductions that elements of kernels share become kernels, each with a buffer that counts.
+static void take_rows(Adjoint *a)
+{
+    Kernels all = {0};
+    for (uint32_t k = 0; k < a->kernels.len; k++) {
+        const Kernel *forward = a->kernels.at[k];
+        if (writes_marked(forward->body, a->active))
+            forward = rows_apart(a->l, forward, counts, a, &all);
+        vec_push(a->l->arena, &all, forward);
+    }
+    const uint32_t n = a->l->module->buffers.len;
+    a->kernels = all;
+    a->active = longer(a, a->active, n, sizeof *a->active);
+    a->writers = longer(a, a->writers, n, sizeof *a->writers);
+    a->bar = longer(a, a->bar, n, sizeof *a->bar);
+    a->begun = longer(a, a->begun, n, sizeof *a->begun);
+    memset(a->active + a->nbuffers, 1, n - a->nbuffers);
+    memset(a->writers + a->nbuffers, 1, n - a->nbuffers);
+    a->nbuffers = n;
+}
+
 // The kernels from `first` on, backwards. x: what is derived by.
 static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Tensor *grads)
 {
@@ -635,6 +669,8 @@ static bool adjoint_run(Lower *l, const Step *first, const AdjointEnds *ends, Te
     for (uint32_t i = 0; i < ends->ny; i++)
         if (ends->y[i].buffer && a.opaque[ends->y[i].buffer])
             refuse(&a, "a call");
+    if (!a.refused)
+        take_rows(&a);
     if (!a.refused)
         begin_adjoints(&a, ends->ny, ends->y, ends->seeds);
     for (uint32_t k = a.kernels.len; k-- > 0 && !a.refused;) {
