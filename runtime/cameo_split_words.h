@@ -187,8 +187,10 @@ cameo_split_end_some(cameo_split_goal *g, int64_t rows, int some, int64_t n)
     const int more = g->more;
     cameo_split_vec none[2] = {zero, zero};
     cameo_split_row r = {g->sums + from * lds, g->added, g->bias, g->y + from * row};
-    r.added += r.added ? from * row : 0;
-    r.bias += r.bias ? from : 0;
+    if (r.added)
+        r.added += from * row;
+    if (r.bias)
+        r.bias += from;
     for (int64_t i = 0; i < rows; i++) {
         const cameo_split_vec a = cameo_split_sum_of(&r, more, 0, n);
         none[0] += 0.0f * a;
@@ -200,8 +202,10 @@ cameo_split_end_some(cameo_split_goal *g, int64_t rows, int some, int64_t n)
         cameo_split_finished(&r, low, high, a, 0, n);
         r.sums += lds;
         r.y += row;
-        r.added += r.added ? row : 0;
-        r.bias += r.bias ? 1 : 0;
+        if (r.added)
+            r.added += row;
+        if (r.bias)
+            r.bias++;
     }
     g->none += none[0] + none[1];
     g->done = from + rows;
