@@ -74,29 +74,16 @@ static __attribute__((noinline, unused)) void cameo_chain_terms_again(const came
 /* What is left of a square to y. */
 static inline __attribute__((unused)) void cameo_chain_terms_end(cameo_split_ends *e)
 {
-    float any = 0.0f;
-    if (!e->goal.sums)
-        return;
-    cameo_split_end_rows(&e->goal, e->goal.rows);
-    for (int i = 0; i < 16; i++)
-        any += e->goal.none[i];
-    if (!(any == 0.0f))
+    if (e->goal.sums && !cameo_split_conv_ended(e))
         cameo_chain_terms_again(e);
-    e->goal.sums = NULL;
 }
 
-/* A square of the terms at a and b; the one before it goes to y meanwhile. */
+/* A square of the terms at a and b. */
 static inline __attribute__((always_inline)) void
 cameo_chain_terms_sum(cameo_split_ends *e, const cameo_split_deep *k, const cameo_split_square *s,
                       const char *a, const char *b, cameo_split_feed *f)
 {
-    const int64_t steps = k->deep / 32, tile = steps * CAMEO_SPLIT_STEP;
-    const int64_t down = (s->rows + 15) / 16, across = (s->width + 15) / 16;
-    const int64_t turns = down * across * steps;
-    e->goal.each = (e->goal.rows + turns - 1) / turns;
-    f->goal = e->goal.sums ? &e->goal : NULL;
-    cameo_split_tiles[down - 1][across - 1](steps, a, tile, b, tile, (char *)e->sums[e->now],
-                                            64 * across, f);
+    cameo_split_conv_multiply(e, k, s, a, b, f);
     cameo_chain_terms_end(e);
     cameo_split_conv_goal(e, s);
 }

@@ -282,26 +282,31 @@ static inline __attribute__((unused)) void cameo_split_conv_goal(cameo_split_end
     e->now = 1 - e->now;
 }
 
-/* What is left of a square to y; all of it again, by tiles of float32, if it is not finite. */
+/* What is left of a square to y. 0: its sums are not all finite. */
+static inline __attribute__((unused)) int cameo_split_conv_ended(cameo_split_ends *e)
+{
+    float any = 0.0f;
+    cameo_split_end_rows(&e->goal, e->goal.rows);
+    for (int i = 0; i < 16; i++)
+        any += e->goal.none[i];
+    e->goal.sums = NULL;
+    return any == 0.0f;
+}
+
+/* The same; all of it again, by tiles of float32, if it is not finite. */
 static __attribute__((noinline, unused)) CAMEO_SPLIT_WHOLE void
 cameo_split_conv_end(cameo_split_ends *e)
 {
     const cameo_split_square *s = &e->square;
-    float any = 0.0f;
-    if (!e->goal.sums)
-        return;
-    cameo_split_end_rows(&e->goal, e->goal.rows);
-    for (int i = 0; i < 16; i++)
-        any += e->goal.none[i];
-    if (s->last && any != 0.0f)
+    if (e->goal.sums && !cameo_split_conv_ended(e) && s->last)
         cameo_split_conv_plain(e->c, s->m, s->m + s->rows, s->n, s->n + s->width);
-    e->goal.sums = NULL;
 }
 
-/* A square of the terms at a and b. */
+/* The sums of a square of the terms at a and b; the one before it goes to y meanwhile. */
 static inline __attribute__((always_inline)) void
-cameo_split_conv_sum(cameo_split_ends *e, const cameo_split_deep *k, const cameo_split_square *s,
-                     const char *a, const char *b, cameo_split_feed *f)
+cameo_split_conv_multiply(cameo_split_ends *e, const cameo_split_deep *k,
+                          const cameo_split_square *s, const char *a, const char *b,
+                          cameo_split_feed *f)
 {
     const int64_t steps = k->deep / 32, tile = steps * CAMEO_SPLIT_STEP;
     const int64_t down = (s->rows + 15) / 16, across = (s->width + 15) / 16;
@@ -310,6 +315,14 @@ cameo_split_conv_sum(cameo_split_ends *e, const cameo_split_deep *k, const cameo
     f->goal = e->goal.sums ? &e->goal : NULL;
     cameo_split_tiles[down - 1][across - 1](steps, a, tile, b, tile, (char *)e->sums[e->now],
                                             64 * across, f);
+}
+
+/* A square of the terms at a and b. */
+static inline __attribute__((always_inline)) void
+cameo_split_conv_sum(cameo_split_ends *e, const cameo_split_deep *k, const cameo_split_square *s,
+                     const char *a, const char *b, cameo_split_feed *f)
+{
+    cameo_split_conv_multiply(e, k, s, a, b, f);
     cameo_split_conv_end(e);
     cameo_split_conv_goal(e, s);
 }
