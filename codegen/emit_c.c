@@ -377,6 +377,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_pool.h", parts[n++] = "cameo_share.h";
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
+    if (p->silus)
+        parts[n++] = "cameo_silu.h";
     emit_add_parts(mod, parts, n);
     emit_headline(o, parts_any(p), out);
     Apart apart = {0};

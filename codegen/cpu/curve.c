@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/curve.h"
 #include "codegen/emit_c.h"
+#include "codegen/print_parts.h"
 
 enum { LANES = 16 }; // CAMEO_CURVE_LANES
 
@@ -57,6 +58,58 @@ Curve *curve_find(Module *mod, const Expr *value, const Expr *inner,
     return s.plain ? c : NULL;
 }
 
+// ---- SiLU --------------------------------------------------------------------------------------
+
+typedef struct Silu {
+    BufferId y;
+    const Expr *load;  // of y
+    bool found, alone; // alone: y is read by nothing else
+} Silu;
+
+static bool is_silu(const Silu *s, const Expr *e)
+{
+    if (e->kind != EX_BINARY || e->op != B_MUL || e->dtype != DT_F32)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const Expr *x = i ? e->b : e->a;
+        if (x == s->load && forms_sigmoid(i ? e->a : e->b) == x)
+            return true;
+    }
+    return false;
+}
+
+static void find_load(void *context, const Expr *e)
+{
+    Silu *s = context;
+    if (e->kind == EX_LOAD && e->buffer == s->y)
+        s->load = e;
+}
+
+static const Expr *without_silu(void *context, const Expr *e)
+{
+    Silu *s = context;
+    if (e == s->load || e->kind == EX_CAST) { // what is rounded next has a form of its own
+        s->alone = false;
+        return e;
+    }
+    if (!is_silu(s, e))
+        return NULL;
+    s->found = true;
+    return s->load;
+}
+
+// What c does to SiLU's results, where it is SiLU of y and then a function of these. Otherwise
+// NULL; its element of y itself: nothing.
+static const Expr *behind_silu(Module *mod, const Curve *c, bool *nothing)
+{
+    Silu s = {.y = c->y, .alone = true};
+    expr_walk(mod, c->value, find_load, &s);
+    const ExprMap map = {&s, without_silu, NULL};
+    const Expr *rest = s.load ? expr_map(mod, c->value, &map) : NULL;
+    *nothing = rest == s.load;
+    return s.found && s.alone ? rest : NULL;
+}
+
 // ---- printing ----------------------------------------------------------------------------------
 
 const char *curve_name(Printer *p, int link)
@@ -64,17 +117,11 @@ const char *curve_name(Printer *p, int link)
     return str_printf(p->arena, "%s_curve%d", kernel_name(p, p->kernel), link).at;
 }
 
-void curve_print(Printer *p, const Curve *c, int link)
+// The function of CAMEO_CURVE_LANES numbers.
+static void print_lanes(Printer *p, const Curve *c, const Expr *value, const char *name)
 {
     Index at = poly_loop(p->mod->polys, c->at);
-    Stmt store = {.kind = S_STORE, .buffer = c->y, .rank = 1, .at = &at, .value = c->value};
-    const KernelUses printed = p->printed;
-    const uint32_t indent = p->indent;
-    Buf *out = p->out;
-    p->printed = (KernelUses){.arena = p->arena};
-    p->out = &p->before;
-    p->indent = 0;
-    const char *name = curve_name(p, link);
+    Stmt store = {.kind = S_STORE, .buffer = c->y, .rank = 1, .at = &at, .value = value};
     print_line(p, "static inline void %s_of(float *restrict b%u, const float *restrict b%u)", name,
                c->y, c->added);
     print_line(p, "{");
@@ -87,15 +134,34 @@ void curve_print(Printer *p, const Curve *c, int link)
     nest_end(p, &all);
     p->indent--;
     print_line(p, "}");
+}
+
+void curve_print(Printer *p, const Curve *c, int link)
+{
+    const KernelUses printed = p->printed;
+    const uint32_t indent = p->indent;
+    Buf *out = p->out;
+    p->printed = (KernelUses){.arena = p->arena};
+    p->out = &p->before;
+    p->indent = 0;
+    const char *name = curve_name(p, link);
+    bool nothing;
+    const Expr *rest = behind_silu(p->mod, c, &nothing);
+    if (!rest || !nothing)
+        print_lanes(p, c, rest ? rest : c->value, name);
     print_line(p,
                "static void %s(float *y, const float *added, int64_t rows, int64_t row, int64_t n)",
                name);
     print_line(p, "{");
-    print_line(p, "    cameo_curve_rows(%s_of, y, %s, rows, row, n);", name,
-               c->adds ? "added" : "NULL");
+    if (rest)
+        print_line(p, "    cameo_silu_rows(y, rows, row, n);");
+    if (!rest || !nothing)
+        print_line(p, "    cameo_curve_rows(%s_of, y, %s, rows, row, n);", name,
+                   c->adds ? "added" : "NULL");
     print_line(p, "    (void)added;");
     print_line(p, "}");
     buf_char(p->out, '\n');
+    p->silus |= rest != NULL;
     p->out = out;
     p->indent = indent;
     p->printed = printed;

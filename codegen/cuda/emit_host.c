@@ -363,6 +363,8 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
         parts[n++] = "cameo_vector.h";
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
+    if (p->silus)
+        parts[n++] = "cameo_silu.h";
     emit_add_parts(mod, parts, n);
     emit_runtime(out, parts);
     emit_symbols(p);

@@ -4,7 +4,8 @@
 // Errors are in units in the last place of the exact result: the distance from it, in units of the
 // float32 at its exponent (2^-149 where it is subnormal). An infinite float32 stands for 2^128, so
 // that an overflow where the exact result rounds to the greatest float32 is no more than its
-// distance. NaN has to be NaN, and signs have to be right, also of zeros.
+// distance. NaN has to be NaN, and signs have to be right, also of zeros. What is sampled is taken
+// with other numbers beside it too, which may not change its bits.
 //
 // --all takes all 2^32 floats, in two builds: without and with multiply-and-add. Otherwise each of
 // the 512 pairs of sign and exponent has N mantissas: its ends, and others from a fixed sequence.
@@ -126,6 +127,22 @@ static void note(Worst *worst, uint32_t at, float y, double exact, bool of_x)
     }
 }
 
+// A result has the same bits whatever lies beside its number: one in seven is made large.
+static void compare_beside(const Work *w, const Evaluate evaluate, float *x, const float *y,
+                           uint64_t from, Worst *worst)
+{
+    static _Thread_local float beside[BLOCK];
+    for (long i = 0; i < BLOCK; i += 7)
+        x[i] = i % 2 ? -1000 : 1000;
+    evaluate(x, beside, BLOCK);
+    for (long i = 0; i < BLOCK; i++) {
+        if (i % 7 && bits_of(beside[i]) != bits_of(y[i]) && !(isnan(y[i]) && isnan(beside[i])) &&
+            !worst->faults++)
+            worst->fault_at = sample(w, from + (uint64_t)i);
+        x[i] = float_of(sample(w, from + (uint64_t)i));
+    }
+}
+
 static void compare(const Work *w, uint64_t from, Worst *worst)
 {
     static _Thread_local float x[BLOCK], y[BLOCK], rounded[BLOCK];
@@ -137,6 +154,8 @@ static void compare(const Work *w, uint64_t from, Worst *worst)
         rounded[i] = (float)exact[i];
     for (int b = 0; b < builds_of(w); b++) {
         w->builds[b]->evaluate[w->function](x, y, BLOCK);
+        if (w->samples)
+            compare_beside(w, w->builds[b]->evaluate[w->function], x, y, from, &worst[b]);
         for (long i = 0; i < BLOCK; i++) {
             if (functions[w->function].of_x && y[i] == 0) // less than its units: has no sign
                 y[i] = (float)copysign(0.0, exact[i]);
@@ -196,8 +215,8 @@ static bool check(Work *w, int function, int jobs)
                functions[function].library ? "library" : w->builds[b]->name, worst->error,
                (double)float_of(worst->at), share);
         if (worst->faults)
-            printf("  WRONG NaN or sign %llu times, first at %a", (unsigned long long)worst->faults,
-                   (double)float_of(worst->fault_at));
+            printf("  WRONG NaN, sign or beside others %llu times, first at %a",
+                   (unsigned long long)worst->faults, (double)float_of(worst->fault_at));
         bool good = worst->error <= functions[function].limit && !worst->faults;
         printf("%s\n", good ? "" : "  FAILED");
         fits = fits && good;
